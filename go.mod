@@ -1,0 +1,3 @@
+module github.com/pagetools/pagetools
+
+go 1.26.0
