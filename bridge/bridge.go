@@ -1,0 +1,188 @@
+package bridge
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/pagetools/pagetools/bridge/policy"
+	"github.com/pagetools/pagetools/bridge/schema"
+)
+
+// Options configures a Bridge. The zero value is safe: it asks for consent and
+// has the limits of the contract.
+type Options struct {
+	// Sites holds what the operator wrote for single sites, by name. A site
+	// that is missing has the zero SiteOptions.
+	Sites map[string]SiteOptions
+	// Rates bounds callers, by name. A caller that is missing has no bound.
+	Rates map[string]policy.Rate
+	// Limits bounds what strangers can do; zero fields mean the contract's.
+	Limits Limits
+	// Log gets an intent and an outcome of every call; nil is silent.
+	Log *slog.Logger
+	// Now is the clock; nil means time.Now.
+	Now func() time.Time
+}
+
+// SiteOptions is what the operator decides about one site.
+type SiteOptions struct {
+	// Approval is the operator's level; its zero value asks.
+	Approval policy.Operator
+	// Params are parameter defaults that clients may send in config: property
+	// schemas by parameter name.
+	Params map[string]json.RawMessage
+	// CallTimeout is how long a call may take; zero means Limits.CallTimeout.
+	CallTimeout time.Duration
+}
+
+// Bridge runs calls. It is safe for concurrent use.
+type Bridge struct {
+	router Router
+	limits Limits
+	log    *slog.Logger
+	now    func() time.Time
+	rates  map[string]*policy.Limiter
+	sites  map[string]*siteState
+	run    handler
+}
+
+// siteState is what the bridge knows about a site beyond its catalogs.
+type siteState struct {
+	site             Site
+	options          SiteOptions
+	configSchema     *schema.Schema
+	configSchemaJSON json.RawMessage
+	defaultConfig    json.RawMessage
+	defaults         settings
+
+	mu        sync.Mutex
+	histories map[string]*history // by action; "" is the site's own webtool
+}
+
+// New makes a Bridge over the sites of the router. It fails when an operator's
+// parameter default is not a schema.
+func New(r Router, o Options) (*Bridge, error) {
+	b := &Bridge{router: r, limits: o.Limits.withDefaults(), log: o.Log, now: o.Now,
+		rates: map[string]*policy.Limiter{}, sites: map[string]*siteState{}}
+	if b.log == nil {
+		b.log = slog.New(slog.DiscardHandler)
+	}
+	if b.now == nil {
+		b.now = time.Now
+	}
+	for name, rate := range o.Rates {
+		b.rates[name] = policy.NewLimiter(rate)
+	}
+	for _, site := range r.Sites() {
+		s, err := newSiteState(site, o.Sites[site.Name], b.limits)
+		if err != nil {
+			return nil, fmt.Errorf("site %s: %w", site.Name, err)
+		}
+		b.sites[site.Name] = s
+	}
+	b.run = chain(b.stages(), b.invoke)
+	return b, nil
+}
+
+func newSiteState(site Site, o SiteOptions, l Limits) (*siteState, error) {
+	if o.CallTimeout == 0 {
+		o.CallTimeout = l.CallTimeout
+	}
+	o.CallTimeout = min(o.CallTimeout, l.MaxTimeout)
+	s := &siteState{site: site, options: o, histories: map[string]*history{}}
+	var err error
+	if s.configSchemaJSON, s.defaultConfig, err = configDocs(o, l); err != nil {
+		return nil, err
+	}
+	if s.configSchema, err = schema.Compile(s.configSchemaJSON, schema.Limits{}); err != nil {
+		return nil, fmt.Errorf("config-params: %w", err)
+	}
+	if err = s.configSchema.Validate(s.defaultConfig); err != nil {
+		return nil, fmt.Errorf("config-params: a default does not fit its own schema: %w", err)
+	}
+	s.defaults, err = s.decodeSettings(s.defaultConfig, Caller{})
+	return s, err
+}
+
+// history finds or makes the history of a webtool. Histories of actions that
+// never existed hold nothing, and are made only for actions of a catalog.
+func (s *siteState) history(action string) *history {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if h := s.histories[action]; h != nil {
+		return h
+	}
+	return &history{}
+}
+
+// observe makes the catalog current: for the site's own webtool, and for the
+// webtool of every tool in it and of every tool that was in one before.
+func (s *siteState) observe(c *Catalog) {
+	s.mu.Lock()
+	all := s.histories
+	if h := all[""]; h == nil || h.now.Load() == nil || h.now.Load().catalog != c {
+		for _, name := range append([]string{""}, c.names()...) {
+			if all[name] == nil {
+				all[name] = &history{}
+			}
+		}
+	}
+	stale := map[string]*history{}
+	for name, h := range all {
+		if seen := h.now.Load(); seen == nil || seen.catalog != c {
+			stale[name] = h
+		}
+	}
+	s.mu.Unlock()
+	for action, h := range stale {
+		h.observe(c, func() *Document {
+			name, description, tools := s.describe(c, action)
+			if tools == nil {
+				return nil
+			}
+			return draft(name, description, tools, s)
+		})
+	}
+}
+
+func (c *Catalog) names() []string {
+	names := make([]string, len(c.tools))
+	for i, t := range c.tools {
+		names[i] = t.name
+	}
+	return names
+}
+
+// siteFor finds a site that the caller may know of.
+func (b *Bridge) siteFor(name string, c Caller) (*siteState, error) {
+	s := b.sites[name]
+	if s == nil || !c.Sees(name) {
+		return nil, Errorf(WebtoolNotFound, "", NotRun, "There is no webtool %q here.", printable(name))
+	}
+	return s, nil
+}
+
+// Sites lists the sites that the caller may know of.
+func (b *Bridge) Sites(c Caller) []Site {
+	var out []Site
+	for _, s := range b.router.Sites() {
+		if c.Sees(s.Name) {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// Do runs a call. Questions go to the call's Asker. The error is always an
+// *Error.
+func (b *Bridge) Do(ctx context.Context, in *Call) (*Result, error) {
+	res, err := b.run(ctx, &call{Call: in, outcome: NotRun, started: b.now()})
+	if err != nil {
+		return nil, AsError(err)
+	}
+	return res, nil
+}

@@ -1,0 +1,52 @@
+package bridge
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/pagetools/pagetools/bridge/policy"
+)
+
+// Call is one request to run a tool.
+type Call struct {
+	// Site and Tool name what to run. Required.
+	Site, Tool string
+	// Session is the caller's name for its state; empty means none.
+	Session string
+	Caller  Caller
+	// Input is the JSON text of the arguments: an object.
+	Input json.RawMessage
+	// Config is the per-request configuration, a JSON object, or nil.
+	Config json.RawMessage
+	// Version pins what may run: a version of the webtool that Single selects.
+	// Empty and "latest" mean what is current.
+	Version string
+	// Single is true when the call came to the tool's own webtool: Version is
+	// then one of its own history.
+	Single bool
+	// Asker reaches a person during the call; nil means that nobody can be
+	// asked.
+	Asker Asker
+	// ID correlates log lines. Empty is allowed.
+	ID string
+}
+
+// Result is what a call that succeeded gives.
+type Result struct {
+	// Data is JSON text, shaped by config.output.
+	Data json.RawMessage
+	// Tool is what ran.
+	Tool *Tool
+}
+
+// call is a Call on its way through the pipeline, with what the stages found.
+type call struct {
+	*Call
+	site     *siteState
+	tool     *Tool
+	settings settings
+	input    json.RawMessage // after parameter defaults
+	decision policy.Decision
+	outcome  Outcome // what is known if a stage panics
+	started  time.Time
+}

@@ -1,0 +1,293 @@
+package bridge
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/pagetools/pagetools/bridge/policy"
+	"github.com/pagetools/pagetools/bridge/schema"
+)
+
+// Tool is an admitted declaration. It is immutable.
+type Tool struct {
+	id          int64
+	document    string
+	origin      string
+	topLevel    bool
+	name        string
+	title       string
+	description string
+	input       *schema.Schema
+	output      *schema.Schema // nil when the page declared none
+	annotations json.RawMessage
+	hints       policy.Hints
+	digest      string
+}
+
+// Name is the name as the page gave it.
+func (t *Tool) Name() string { return t.name }
+
+// Title is the page's title for people, or "".
+func (t *Tool) Title() string { return t.title }
+
+// Description is the page's text without invisible characters.
+func (t *Tool) Description() string { return t.description }
+
+// InputSchema is the JSON Schema of the arguments, as admitted.
+func (t *Tool) InputSchema() json.RawMessage { return t.input.JSON() }
+
+// OutputSchema is the JSON Schema of the result, or nil.
+func (t *Tool) OutputSchema() json.RawMessage {
+	if t.output == nil {
+		return nil
+	}
+	return t.output.JSON()
+}
+
+// Annotations are the page's claims as a JSON object, or nil.
+func (t *Tool) Annotations() json.RawMessage { return t.annotations }
+
+// Origin is the origin of the document that registered the tool.
+func (t *Tool) Origin() string { return t.origin }
+
+// Registration is the page's registration of the tool, unique in its document.
+func (t *Tool) Registration() int64 { return t.id }
+
+// Document identifies the document that registered the tool.
+func (t *Tool) Document() string { return t.document }
+
+// Digest is the hex SHA-256 of the definition: origin, name, title,
+// description, schemas and annotations as the page gave them.
+func (t *Tool) Digest() string { return t.digest }
+
+// Catalog is the tools of one source at one moment. It is immutable.
+type Catalog struct {
+	tools  []*Tool // by name
+	byName map[string]*Tool
+	digest string
+	// byDecl finds tools again by the digest of what was declared, so that an
+	// unchanged tool is not compiled again.
+	byDecl map[string]admission
+}
+
+type admission struct {
+	tool     *Tool
+	findings []Finding
+}
+
+// Tools lists the tools by name. The slice must not be changed.
+func (c *Catalog) Tools() []*Tool { return c.tools }
+
+// Tool finds a tool by name, or nil.
+func (c *Catalog) Tool(name string) *Tool { return c.byName[name] }
+
+// Digest identifies the set of definitions.
+func (c *Catalog) Digest() string { return c.digest }
+
+// Finding is something to tell the author of a declaration.
+type Finding struct {
+	// Rule is a stable kebab-case id, such as "schema-expands".
+	Rule string `json:"rule"`
+	// Tool is the name as declared, shortened and without control characters.
+	Tool string `json:"tool,omitempty"`
+	// Message is one sentence for the author.
+	Message string `json:"message"`
+	// Refused is true when the tool is not available because of it.
+	Refused bool `json:"refused"`
+}
+
+var legalName = regexp.MustCompile(`^[A-Za-z0-9_.-]+$`)
+
+// NewCatalog is the admission gate, and the only way to make a Tool. It refuses
+// single tools, never the set, and says so as findings. What is unchanged since
+// prev (which may be nil) is taken over without compiling it again.
+func NewCatalog(prev *Catalog, decls []Declaration, l Limits) (*Catalog, []Finding) {
+	l = l.withDefaults()
+	c := &Catalog{byName: map[string]*Tool{}, byDecl: map[string]admission{}}
+	var findings []Finding
+	for i, d := range decls {
+		if i >= l.Tools {
+			findings = append(findings, Finding{Rule: "too-many-tools", Refused: true,
+				Message: fmt.Sprintf("The page declares %d tools; only the first %d are offered.", len(decls), l.Tools)})
+			break
+		}
+		key := d.digest()
+		a, known := c.byDecl[key]
+		if !known && prev != nil {
+			a, known = prev.byDecl[key]
+		}
+		if !known {
+			a = admit(d, l)
+		}
+		c.byDecl[key] = a
+		findings = append(findings, a.findings...)
+		if a.tool == nil {
+			continue
+		}
+		if c.byName[d.Name] != nil {
+			findings = append(findings, Finding{Rule: "duplicate-name", Tool: printable(d.Name), Refused: true,
+				Message: "Another tool of the page has the same name; the first one is offered."})
+			continue
+		}
+		t := *a.tool
+		t.id, t.document, t.topLevel = d.ID, d.Document, d.TopLevel
+		c.byName[t.name] = &t
+		c.tools = append(c.tools, &t)
+	}
+	slices.SortFunc(c.tools, func(a, b *Tool) int { return strings.Compare(a.name, b.name) })
+	h := sha256.New()
+	for _, t := range c.tools {
+		h.Write([]byte(t.digest))
+	}
+	c.digest = hex.EncodeToString(h.Sum(nil))
+	return c, findings
+}
+
+// digest identifies the definition as declared, before anything is cleaned.
+func (d *Declaration) digest() string {
+	b, err := json.Marshal([]any{
+		"pagetools/definition/1", d.Origin, d.Name, d.Title, d.Description,
+		string(canonicalOrRaw(d.Input)), string(canonicalOrRaw(d.Output)), string(canonicalOrRaw(d.Annotations)),
+	})
+	if err != nil { // strings only: cannot happen
+		panic("encoding a definition: " + err.Error())
+	}
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:])
+}
+
+// canonicalOrRaw makes the digest independent of the order of keys. What is not
+// JSON is refused later; its digest only has to be stable.
+func canonicalOrRaw(b json.RawMessage) []byte {
+	if len(b) == 0 {
+		return nil
+	}
+	c, err := schema.Canonical(b)
+	if err != nil {
+		return b
+	}
+	return c
+}
+
+// admit decides about one declaration.
+func admit(d Declaration, l Limits) admission {
+	var a admission
+	refuse := func(rule, format string, args ...any) admission {
+		a.tool = nil
+		a.findings = append(a.findings, Finding{Rule: rule, Tool: printable(d.Name), Refused: true, Message: fmt.Sprintf(format, args...)})
+		return a
+	}
+	switch {
+	case d.Name == "":
+		return refuse("name-missing", "A tool needs a name.")
+	case utf8.RuneCountInString(d.Name) > l.Name:
+		return refuse("name-too-long", "The name is longer than %d characters.", l.Name)
+	case !legalName.MatchString(d.Name):
+		return refuse("name-illegal", "A name has only letters, digits, '_', '.' and '-'.")
+	case strings.TrimSpace(d.Description) == "":
+		return refuse("description-missing", "A tool needs a description.")
+	case len(d.Description) > l.Description:
+		return refuse("description-too-long", "The description is longer than %d bytes.", l.Description)
+	case len(d.Title) > l.Description:
+		return refuse("title-too-long", "The title is longer than %d bytes.", l.Description)
+	}
+	t := &Tool{origin: d.Origin, name: d.Name, digest: d.digest(), hints: hintsOf(d.Annotations)}
+	var hidden int
+	t.title, hidden = visible(d.Title)
+	desc, more := visible(d.Description)
+	t.description = desc
+	if hidden += more; hidden > 0 {
+		a.findings = append(a.findings, Finding{Rule: "hidden-characters", Tool: d.Name,
+			Message: fmt.Sprintf("%d invisible or control characters were taken out of its texts.", hidden)})
+	}
+	if strings.TrimSpace(t.description) == "" {
+		return refuse("description-missing", "The description has no visible character.")
+	}
+	if len(d.Annotations) > 0 {
+		if len(d.Annotations) > 4<<10 || schema.CheckJSON(d.Annotations, 8) != nil {
+			return refuse("annotations-invalid", "The annotations are not a small JSON object.")
+		}
+		t.annotations = d.Annotations
+	}
+	var err error
+	if t.input, err = compileInput(d.Input, l.Schema); err != nil {
+		return refuse(ruleOf(err), "inputSchema: %s", safeText(err))
+	}
+	if len(d.Output) > 0 && string(d.Output) != "null" {
+		if t.output, err = schema.Compile(d.Output, l.Schema); err != nil {
+			return refuse(ruleOf(err), "outputSchema: %s", safeText(err))
+		}
+	}
+	a.tool = t
+	return a
+}
+
+// compileInput compiles the schema of the arguments. A tool without one takes
+// any object.
+func compileInput(raw json.RawMessage, l schema.Limits) (*schema.Schema, error) {
+	if len(raw) == 0 || string(raw) == "null" {
+		raw = json.RawMessage(`{"type":"object","properties":{}}`)
+	}
+	return schema.Compile(raw, l)
+}
+
+func ruleOf(err error) string {
+	if e, ok := errors.AsType[*schema.CompileError](err); ok {
+		return e.Rule
+	}
+	return "schema-invalid"
+}
+
+func safeText(err error) string {
+	if e, ok := errors.AsType[*schema.CompileError](err); ok {
+		return e.Message
+	}
+	return "it cannot be checked."
+}
+
+// visible takes control, bidirectional and other invisible characters out of a
+// page's text, and counts them. Tabs and line ends stay.
+func visible(s string) (string, int) {
+	n := 0
+	out := strings.Map(func(r rune) rune {
+		if invisible(r) {
+			n++
+			return -1
+		}
+		return r
+	}, s)
+	return out, n
+}
+
+// invisible covers C0 and C1 controls, format characters (zero width,
+// bidirectional overrides and isolates, Unicode tags), and the variation
+// selectors that can carry hidden bytes.
+func invisible(r rune) bool {
+	switch {
+	case r == '\n' || r == '\r' || r == '\t':
+		return false
+	case unicode.IsControl(r), unicode.Is(unicode.Cf, r), r == utf8.RuneError:
+		return true
+	case r >= 0xE0100 && r <= 0xE01EF, r == 0x115F, r == 0x1160, r == 0x3164, r == 0xFFA0:
+		return true
+	}
+	return false
+}
+
+// printable shortens a name that may be anything for a message.
+func printable(s string) string {
+	s, _ = visible(s)
+	s = strings.Join(strings.Fields(s), " ")
+	if r := []rune(s); len(r) > 64 {
+		s = string(r[:64]) + "…"
+	}
+	return s
+}

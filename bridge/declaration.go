@@ -1,0 +1,49 @@
+package bridge
+
+import (
+	"encoding/json"
+
+	"github.com/pagetools/pagetools/bridge/policy"
+)
+
+// Declaration is a tool as a stranger described it. Nothing in it is trusted;
+// [NewCatalog] is the only way to turn it into a Tool.
+type Declaration struct {
+	// ID is the registration, unique in its document. A page that replaces a
+	// tool gives the new one another ID.
+	ID int64
+	// Document identifies the document that registered it.
+	Document string
+	// Origin is the origin of that document, as the browser reports it.
+	Origin string
+	// TopLevel is true when the document is the site's own top-level page at
+	// the site's own origin. Only its readOnlyHint may count.
+	TopLevel bool
+
+	Name, Title, Description string
+	// Input and Output are JSON Schemas as JSON text; nil means none.
+	Input, Output json.RawMessage
+	// Annotations are the page's claims, as a JSON object; nil means none.
+	Annotations json.RawMessage
+}
+
+// hintsOf reads the boolean claims of the annotations that matter to policy.
+// Anything that is not a boolean is no claim.
+func hintsOf(annotations json.RawMessage) policy.Hints {
+	var raw map[string]any
+	if len(annotations) == 0 || json.Unmarshal(annotations, &raw) != nil {
+		return policy.Hints{}
+	}
+	claim := func(key string) *bool {
+		if v, ok := raw[key].(bool); ok {
+			return &v
+		}
+		return nil
+	}
+	return policy.Hints{
+		ReadOnly:         claim("readOnlyHint"),
+		Destructive:      claim("destructiveHint"),
+		Consequential:    claim("consequentialHint"),
+		UntrustedContent: claim("untrustedContentHint"),
+	}
+}

@@ -1,0 +1,151 @@
+package bridge
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Code is the stable, public class of a failure. The names are those of the
+// webtools interface of 2025-06-30 and of the outside contract.
+type Code string
+
+// The codes. Every 5xx of a transport carries InternalError and a Reason.
+const (
+	SchemaError      Code = "SCHEMA_ERROR"
+	ConfigError      Code = "CONFIG_ERROR"
+	WebtoolNotFound  Code = "WEBTOOL_NOT_FOUND"
+	VersionMismatch  Code = "VERSION_MISMATCH"
+	ApprovalRequired Code = "APPROVAL_REQUIRED"
+	ApprovalDenied   Code = "APPROVAL_DENIED"
+	Conflict         Code = "CONFLICT"
+	ResumeNotFound   Code = "RESUME_NOT_FOUND"
+	SessionExpired   Code = "SESSION_EXPIRED"
+	ToolError        Code = "TOOL_ERROR"
+	Unauthorized     Code = "UNAUTHORIZED"
+	Forbidden        Code = "FORBIDDEN"
+	MethodNotAllowed Code = "METHOD_NOT_ALLOWED"
+	RateLimit        Code = "RATE_LIMIT"
+	Cancelled        Code = "CANCELLED"
+	InternalError    Code = "INTERNAL_ERROR"
+)
+
+// Codes lists every code, for completeness tests of the transports.
+func Codes() []Code {
+	return []Code{
+		SchemaError, ConfigError, WebtoolNotFound, VersionMismatch, ApprovalRequired,
+		ApprovalDenied, Conflict, ResumeNotFound, SessionExpired, ToolError, Unauthorized,
+		Forbidden, MethodNotAllowed, RateLimit, Cancelled, InternalError,
+	}
+}
+
+// Reason refines a Code. The empty Reason is common.
+type Reason string
+
+// The reasons, grouped by the code that they refine.
+const (
+	// VersionMismatch.
+	ToolChanged Reason = "TOOL_CHANGED"
+	// ToolError.
+	ResultInvalid  Reason = "RESULT_INVALID"
+	ResultTooLarge Reason = "RESULT_TOO_LARGE"
+	// InternalError.
+	Timeout       Reason = "TIMEOUT"
+	PageNavigated Reason = "PAGE_NAVIGATED"
+	PageCrashed   Reason = "PAGE_CRASHED"
+	PageHung      Reason = "PAGE_HUNG"
+	Unreachable   Reason = "UNREACHABLE"
+	Certificate   Reason = "CERTIFICATE"
+	OriginBlocked Reason = "ORIGIN_BLOCKED"
+	BrowserLost   Reason = "BROWSER_LOST"
+	Draining      Reason = "DRAINING"
+	Overload      Reason = "OVERLOAD"
+	Internal      Reason = "INTERNAL"
+)
+
+// Reasons lists every reason, for completeness tests of the transports.
+func Reasons() []Reason {
+	return []Reason{
+		ToolChanged, ResultInvalid, ResultTooLarge, Timeout, PageNavigated, PageCrashed, PageHung,
+		Unreachable, Certificate, OriginBlocked, BrowserLost, Draining, Overload, Internal,
+	}
+}
+
+// Outcome says what a failed call did, so that a caller knows whether it may
+// repeat it.
+type Outcome string
+
+// The outcomes of a failed call.
+const (
+	// NotRun: nothing reached the page; safe to repeat.
+	NotRun Outcome = "not_run"
+	// Failed: the tool ran and refused.
+	Failed Outcome = "failed"
+	// Unknown: it may have run, or it ran and its result is lost.
+	Unknown Outcome = "unknown"
+)
+
+// Error is the one error type that leaves the bridge.
+type Error struct {
+	Code    Code
+	Reason  Reason // may be empty
+	Outcome Outcome
+	// Message is one safe sentence for strangers. It never holds paths, stacks
+	// or the text of a library.
+	Message string
+	// Details is JSON-encodable, and public. Nil means none.
+	Details map[string]any
+	// Retry is when a repeat makes sense, rounded up to seconds by transports;
+	// zero means not said.
+	Retry time.Duration
+	// Err is the cause, for the log only.
+	Err error
+}
+
+// Error gives the code, the message and the cause. It is for logs.
+func (e *Error) Error() string {
+	s := string(e.Code)
+	if e.Reason != "" {
+		s += " (" + string(e.Reason) + ")"
+	}
+	s += ": " + e.Message
+	if e.Err != nil {
+		s += ": " + e.Err.Error()
+	}
+	return s
+}
+
+// Unwrap gives the cause.
+func (e *Error) Unwrap() error { return e.Err }
+
+// Errorf makes an Error with a formatted message.
+func Errorf(c Code, r Reason, o Outcome, format string, args ...any) *Error {
+	return &Error{Code: c, Reason: r, Outcome: o, Message: fmt.Sprintf(format, args...)}
+}
+
+// With adds the cause and returns e.
+func (e *Error) With(cause error) *Error {
+	e.Err = cause
+	return e
+}
+
+// Detail adds one public detail and returns e.
+func (e *Error) Detail(key string, value any) *Error {
+	if e.Details == nil {
+		e.Details = map[string]any{}
+	}
+	e.Details[key] = value
+	return e
+}
+
+// AsError gives err as an Error. Any other error becomes an INTERNAL_ERROR
+// with an unknown outcome and a sentence that says nothing of its cause.
+func AsError(err error) *Error {
+	if err == nil {
+		return nil
+	}
+	if e, ok := errors.AsType[*Error](err); ok {
+		return e
+	}
+	return Errorf(InternalError, Internal, Unknown, "Something went wrong inside pagetools.").With(err)
+}

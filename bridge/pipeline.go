@@ -1,0 +1,265 @@
+package bridge
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"strings"
+
+	"github.com/pagetools/pagetools/bridge/policy"
+	"github.com/pagetools/pagetools/bridge/schema"
+)
+
+// handler is one step of a call; it calls the next one itself.
+type handler func(ctx context.Context, c *call) (*Result, error)
+
+type stage struct {
+	name string
+	run  func(ctx context.Context, c *call, next handler) (*Result, error)
+}
+
+// stages is the policy of the bridge, outermost first. The innermost step is
+// invoke.
+func (b *Bridge) stages() []stage {
+	return []stage{
+		{"audit", b.audit},
+		{"resolve", b.resolve},
+		{"validate", b.validate},
+		{"limit", b.limit},
+		{"approve", b.approve},
+	}
+}
+
+func chain(stages []stage, last handler) handler {
+	h := last
+	for i := len(stages) - 1; i >= 0; i-- {
+		run, next := stages[i].run, h
+		h = func(ctx context.Context, c *call) (*Result, error) { return run(ctx, c, next) }
+	}
+	return h
+}
+
+// audit logs what was asked and how it ended, also on panic and refusal. Inputs
+// and results are never logged.
+func (b *Bridge) audit(ctx context.Context, c *call, next handler) (res *Result, err error) {
+	log := b.log.With(slog.String("call", c.ID), slog.String("site", c.Site), slog.String("tool", c.Tool), slog.String("caller", c.Caller.Name))
+	log.DebugContext(ctx, "call: intent")
+	defer func() {
+		if p := recover(); p != nil {
+			res = nil
+			err = Errorf(InternalError, Internal, c.outcome, "Something went wrong inside pagetools.").With(fmt.Errorf("panic: %v\n%s", p, debug.Stack()))
+		}
+		took := slog.Duration("took", b.now().Sub(c.started))
+		if err == nil {
+			log.InfoContext(ctx, "call: ok", took)
+			return
+		}
+		e := AsError(err)
+		log.WarnContext(ctx, "call: failed", took, slog.String("code", string(e.Code)), slog.String("reason", string(e.Reason)),
+			slog.String("outcome", string(e.Outcome)), slog.Any("error", e.Err))
+		err = e
+	}()
+	return next(ctx, c)
+}
+
+// resolve finds the site, the tool and the settings, and holds a pinned version
+// against what would run.
+func (b *Bridge) resolve(ctx context.Context, c *call, next handler) (*Result, error) {
+	var err error
+	if !c.Caller.Can(MayCall) {
+		return nil, Errorf(Forbidden, "", NotRun, "This credential may not call tools.")
+	}
+	if c.site, err = b.siteFor(c.Site, c.Caller); err != nil {
+		return nil, err
+	}
+	if c.settings, err = c.site.readSettings(c.Config, c.Caller); err != nil {
+		return nil, err
+	}
+	if c.settings.resume != "" {
+		return nil, Errorf(ResumeNotFound, "", NotRun, "No call of yours waits under this token.")
+	}
+	catalog, err := b.router.Catalog(ctx, Ref{Site: c.Site, Session: c.Session, Caller: c.Caller})
+	if err != nil {
+		return nil, err
+	}
+	if c.tool, err = pick(catalog, c.Tool); err != nil {
+		return nil, err
+	}
+	if c.Version == "" || c.Version == "latest" {
+		return next(ctx, c)
+	}
+	if base, err := b.router.Catalog(ctx, Ref{Site: c.Site, Caller: c.Caller}); err == nil {
+		c.site.observe(base)
+	}
+	pinned, err := c.site.checkPin(c)
+	if err != nil {
+		return nil, err
+	}
+	if pinned != nil {
+		if err := pinned.Validate(c.Input); err != nil {
+			return nil, violationError(SchemaError, "request", err)
+		}
+	}
+	return next(ctx, c)
+}
+
+// pick finds the tool. Without a name the only one is meant: a published client
+// never sends one.
+func pick(catalog *Catalog, name string) (*Tool, error) {
+	if name != "" {
+		if t := catalog.Tool(name); t != nil {
+			return t, nil
+		}
+		return nil, unknownAction(name, catalog)
+	}
+	if len(catalog.tools) == 1 {
+		return catalog.tools[0], nil
+	}
+	e := unknownAction("", catalog)
+	e.Code, e.Message = SchemaError, "action is missing, and this webtool has not exactly one."
+	if names := catalog.names(); len(names) > 0 {
+		e.Message = "action is missing. It is one of: " + strings.Join(names, ", ") + "."
+	}
+	delete(e.Details, "reason")
+	return nil, e
+}
+
+// ErrTooLarge is the cause of an Error about arguments over their limit, so that
+// a transport can tell it from arguments that do not fit.
+var ErrTooLarge = errors.New("too large")
+
+// maxInputDepth bounds the nesting of arguments.
+const maxInputDepth = 200
+
+// validate checks the arguments before the page is touched.
+func (b *Bridge) validate(ctx context.Context, c *call, next handler) (*Result, error) {
+	if len(c.Input) > b.limits.Arguments {
+		return nil, Errorf(SchemaError, "", NotRun, "The request is longer than %d bytes.", b.limits.Arguments).With(ErrTooLarge)
+	}
+	if err := schema.CheckJSON(c.Input, maxInputDepth); err != nil {
+		return nil, Errorf(SchemaError, "", NotRun, "request: %s", syntaxText(err)).With(err)
+	}
+	var err error
+	if c.input, err = c.completeInput(); err != nil {
+		return nil, err
+	}
+	if err := c.tool.input.Validate(c.input); err != nil {
+		return nil, violationError(SchemaError, "request", err)
+	}
+	return next(ctx, c)
+}
+
+func syntaxText(err error) string {
+	if e, ok := errors.AsType[*schema.SyntaxError](err); ok {
+		return e.Message
+	}
+	return "it is not JSON."
+}
+
+// completeInput fills parameter defaults, and drops an `action` that a client of
+// the published guide repeats inside the request.
+func (c *call) completeInput() (json.RawMessage, error) {
+	var in map[string]json.RawMessage
+	if err := json.Unmarshal(c.Input, &in); err != nil || in == nil {
+		return nil, Errorf(SchemaError, "", NotRun, "request must be an object.").With(err)
+	}
+	var shape struct {
+		Properties           map[string]json.RawMessage `json:"properties"`
+		PatternProperties    map[string]json.RawMessage `json:"patternProperties"`
+		AdditionalProperties json.RawMessage            `json:"additionalProperties"`
+	}
+	if err := json.Unmarshal(c.tool.InputSchema(), &shape); err != nil {
+		return nil, fmt.Errorf("reading an admitted schema: %w", err)
+	}
+	changed := false
+	for name, value := range c.settings.params {
+		_, given := in[name]
+		_, declared := shape.Properties[name]
+		closed := string(shape.AdditionalProperties) == "false" && len(shape.PatternProperties) == 0
+		if !given && (declared || !closed) {
+			in[name] = value
+			changed = true
+		}
+	}
+	if _, declared := shape.Properties["action"]; !declared {
+		var repeated string
+		if json.Unmarshal(in["action"], &repeated) == nil && repeated == c.tool.name {
+			delete(in, "action")
+			changed = true
+		}
+	}
+	if !changed {
+		return c.Input, nil
+	}
+	out, err := encodeJSON(in)
+	if err != nil {
+		return nil, fmt.Errorf("encoding the request: %w", err)
+	}
+	return out, nil
+}
+
+// limit holds the caller to its rate.
+func (b *Bridge) limit(ctx context.Context, c *call, next handler) (*Result, error) {
+	if l := b.rates[c.Caller.Name]; l != nil {
+		if ok, retry := l.Allow(c.Caller.Name, b.now()); !ok {
+			e := Errorf(RateLimit, "", NotRun, "Too many calls. Try again later.")
+			e.Retry = retry
+			return nil, e
+		}
+	}
+	return next(ctx, c)
+}
+
+// approve decides whether the call may run, and asks when a person must say so.
+func (b *Bridge) approve(ctx context.Context, c *call, next handler) (*Result, error) {
+	c.decision = policy.Decide(policy.Input{
+		Operator: c.site.options.Approval, Tool: c.tool.name, Hints: c.tool.hints,
+		TopLevel: c.tool.topLevel, Request: c.settings.approval,
+	})
+	switch c.decision.Level {
+	case policy.Auto:
+		return next(ctx, c)
+	case policy.Never:
+		return nil, Errorf(ApprovalDenied, "", NotRun, "The operator does not allow %q.", c.tool.name).Detail("layer", c.decision.Layer)
+	}
+	q := Question{Kind: "approve", Title: fmt.Sprintf("Run %s on %s?", c.tool.name, c.Site), Detail: c.tool.description,
+		Tool: c.tool.name, Input: c.input, Origin: c.tool.origin}
+	if c.Asker == nil {
+		return nil, Errorf(ApprovalRequired, "", NotRun, "%q needs a person's consent, and nobody can be asked here.", c.tool.name).Detail("question", q)
+	}
+	answer, err := c.Asker.Ask(ctx, q)
+	switch {
+	case ctx.Err() != nil:
+		return nil, Errorf(Cancelled, "", NotRun, "The caller gave up.").With(context.Cause(ctx))
+	case err != nil:
+		return nil, Errorf(ApprovalRequired, "", NotRun, "%q needs a person's consent, and nobody could be asked.", c.tool.name).Detail("question", q).With(err)
+	case !answer.OK:
+		return nil, Errorf(ApprovalDenied, "", NotRun, "A person refused to run %q.", c.tool.name)
+	}
+	return next(ctx, c)
+}
+
+// invoke takes a page and runs the tool, once.
+func (b *Bridge) invoke(ctx context.Context, c *call) (*Result, error) {
+	deadline := Errorf(InternalError, Timeout, Unknown, "The tool did not answer within %s.", c.settings.timeout)
+	ctx, cancel := context.WithTimeoutCause(ctx, c.settings.timeout, deadline)
+	defer cancel()
+	page, err := b.router.Acquire(ctx, Ref{Site: c.Site, Session: c.Session, Caller: c.Caller})
+	if err != nil {
+		return nil, err
+	}
+	defer page.Release()
+	limit := b.limits.Result
+	if c.settings.maxBytes > 0 {
+		limit = min(limit, c.settings.maxBytes)
+	}
+	c.outcome = Unknown
+	data, err := page.Invoke(ctx, Invocation{Tool: c.tool, Input: c.input, MaxBytes: limit})
+	if err != nil {
+		return nil, b.presentError(c, err)
+	}
+	return b.present(c, data)
+}

@@ -1,0 +1,112 @@
+package bridge
+
+import (
+	"encoding/json"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/pagetools/pagetools/bridge/schema"
+)
+
+// mcpResult is the part of an MCP tool result that pages return and that we
+// read. Anything else passes verbatim.
+type mcpResult struct {
+	Content []struct {
+		Type string `json:"type"`
+		Text string `json:"text"`
+	} `json:"content"`
+	StructuredContent json.RawMessage `json:"structuredContent"`
+	IsError           bool            `json:"isError"`
+}
+
+// present turns what the page returned into the result of the call.
+func (b *Bridge) present(c *call, data json.RawMessage) (*Result, error) {
+	var r mcpResult
+	isMCP := len(data) > 0 && data[0] == '{' && json.Unmarshal(data, &r) == nil
+	if isMCP && r.IsError {
+		text := r.text()
+		if text == "" {
+			text = "The tool says that it failed."
+		}
+		return nil, b.presentError(c, Errorf(ToolError, "", Failed, "%s", text))
+	}
+	if out := c.tool.output; out != nil && !fits(out, data, r) {
+		return nil, Errorf(ToolError, ResultInvalid, Unknown, "%q returned something that does not fit its own outputSchema.", c.tool.name)
+	}
+	switch c.settings.output {
+	case "text":
+		data = asText(data, r, isMCP)
+	case "structured":
+		data = asStructured(data, r, isMCP)
+	}
+	return &Result{Data: data, Tool: c.tool}, nil
+}
+
+// fits checks a result against the page's own promise. As in MCP, the promise
+// is about structuredContent when the page returns one.
+func fits(out *schema.Schema, data json.RawMessage, r mcpResult) bool {
+	if len(r.StructuredContent) > 0 && out.Validate(r.StructuredContent) == nil {
+		return true
+	}
+	return out.Validate(data) == nil
+}
+
+func (r mcpResult) text() string {
+	var parts []string
+	for _, block := range r.Content {
+		if block.Type == "text" {
+			parts = append(parts, block.Text)
+		}
+	}
+	return strings.Join(parts, "\n")
+}
+
+func asText(data json.RawMessage, r mcpResult, isMCP bool) json.RawMessage {
+	text := string(data)
+	switch {
+	case isMCP && len(r.Content) > 0:
+		text = r.text()
+	case len(data) > 0 && data[0] == '"':
+		return data
+	}
+	b, err := encodeJSON(text)
+	if err != nil {
+		return data
+	}
+	return b
+}
+
+func asStructured(data json.RawMessage, r mcpResult, isMCP bool) json.RawMessage {
+	if isMCP && len(r.StructuredContent) > 0 {
+		return r.StructuredContent
+	}
+	if isMCP && len(r.Content) == 1 && r.Content[0].Type == "text" {
+		inner := json.RawMessage(r.Content[0].Text)
+		if schema.CheckJSON(inner, maxInputDepth) == nil {
+			return inner
+		}
+	}
+	return data
+}
+
+// presentError bounds a page's own error text and says whose words it is.
+func (b *Bridge) presentError(c *call, err error) error {
+	e := AsError(err)
+	if e.Code != ToolError || e.Outcome != Failed {
+		return e
+	}
+	e.Message = clip(e.Message, b.limits.ErrorMessage)
+	return e.Detail("untrusted", true).Detail("origin", c.tool.origin)
+}
+
+// clip shortens text to at most n bytes without cutting a character.
+func clip(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	s = s[:n]
+	for !utf8.ValidString(s) {
+		s = s[:len(s)-1]
+	}
+	return s + "…"
+}

@@ -1,0 +1,218 @@
+package bridge
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/pagetools/pagetools/bridge/policy"
+	"github.com/pagetools/pagetools/bridge/schema"
+)
+
+// settings is the effective configuration of one call.
+type settings struct {
+	timeout  time.Duration
+	approval policy.Level
+	output   string
+	maxBytes int
+	resume   string
+	answer   bool
+	params   map[string]json.RawMessage
+}
+
+// wireSettings is the JSON of config, after merging over the defaults.
+type wireSettings struct {
+	Timeout        int64           `json:"timeout"`
+	Wait           int64           `json:"wait"`
+	Approval       string          `json:"approval"`
+	Output         string          `json:"output"`
+	MaxOutputBytes int             `json:"maxOutputBytes"`
+	Resume         string          `json:"resume"`
+	Answer         json.RawMessage `json:"answer"`
+}
+
+// configDocs builds configSchema and defaultConfig of a site: the keys that are
+// always allowed and the operator's parameter defaults.
+func configDocs(o SiteOptions, l Limits) (schemaJSON, defaults json.RawMessage, err error) {
+	props := map[string]any{
+		"timeout": map[string]any{"type": "integer", "minimum": 1, "maximum": l.MaxTimeout.Milliseconds(),
+			"description": "Milliseconds that the tool may run.", "examples": []int{10000}},
+		"wait": map[string]any{"type": "integer", "minimum": 0, "maximum": (5 * time.Minute).Milliseconds(),
+			"description": "Milliseconds to wait for a person before the call answers that it needs one.", "examples": []int{0}},
+		"approval": map[string]any{"type": "string", "enum": []string{"auto", "ask-once", "ask", "never"},
+			"description": "Asks for more consent than the operator does. It can never ask for less."},
+		"output": map[string]any{"type": "string", "enum": []string{"raw", "text", "structured"},
+			"description": "raw: what the page returned. text: its text blocks as one string. structured: its structured content."},
+		"maxOutputBytes": map[string]any{"type": "integer", "minimum": 1, "maximum": l.Result,
+			"description": "Refuses a longer result, in bytes of JSON."},
+		"resume": map[string]any{"type": "string", "minLength": 1, "maxLength": 256,
+			"description": "The token of a call that stopped for a person."},
+		"answer": map[string]any{"type": "object", "required": []string{"ok"}, "additionalProperties": false,
+			"description": "Answers the question of the call named by resume. Needs a credential that may answer.",
+			"properties": map[string]any{"ok": map[string]any{"type": "boolean"}, "value": true, "always": map[string]any{"type": "boolean"}}},
+	}
+	def := map[string]any{"timeout": o.CallTimeout.Milliseconds(), "output": "raw"}
+	for name, raw := range o.Params {
+		if _, taken := props[name]; taken {
+			return nil, nil, fmt.Errorf("config-params: %q is a key of its own", name)
+		}
+		props[name] = raw
+		var p struct {
+			Default json.RawMessage `json:"default"`
+		}
+		if json.Unmarshal(raw, &p) == nil && len(p.Default) > 0 {
+			def[name] = p.Default
+		}
+	}
+	schemaJSON, err = json.Marshal(map[string]any{
+		"$schema": "http://json-schema.org/draft-07/schema#", "type": "object",
+		"description": "Set by the environment, not by the model.", "properties": props, "additionalProperties": false,
+	})
+	if err != nil {
+		return nil, nil, fmt.Errorf("config-params: %w", err)
+	}
+	defaults, err = json.Marshal(def)
+	if err != nil {
+		return nil, nil, fmt.Errorf("config-params: %w", err)
+	}
+	return schemaJSON, defaults, nil
+}
+
+// readSettings merges config over the site's defaults (RFC 7396), checks the
+// result and reads it. Errors are CONFIG_ERROR, or FORBIDDEN for an answer that
+// the caller may not give.
+func (s *siteState) readSettings(config json.RawMessage, c Caller) (settings, error) {
+	if len(config) == 0 {
+		return s.defaults, nil
+	}
+	merged, err := mergePatch(s.defaultConfig, config)
+	if err != nil {
+		return settings{}, Errorf(ConfigError, "", NotRun, "config must be a JSON object.").With(err)
+	}
+	if err := s.configSchema.Validate(merged); err != nil {
+		return settings{}, s.configError(err, config)
+	}
+	return s.decodeSettings(merged, c)
+}
+
+func (s *siteState) decodeSettings(merged json.RawMessage, c Caller) (settings, error) {
+	var w wireSettings
+	if err := json.Unmarshal(merged, &w); err != nil {
+		return settings{}, Errorf(ConfigError, "", NotRun, "config cannot be read.").With(err)
+	}
+	set := settings{timeout: time.Duration(w.Timeout) * time.Millisecond, output: w.Output, maxBytes: w.MaxOutputBytes,
+		resume: w.Resume, answer: len(w.Answer) > 0}
+	if set.timeout == 0 {
+		set.timeout = s.options.CallTimeout
+	}
+	if set.output == "" {
+		set.output = "raw"
+	}
+	if w.Approval != "" {
+		level, err := policy.ParseLevel(w.Approval)
+		if err != nil {
+			return settings{}, Errorf(ConfigError, "", NotRun, "config.approval is not a level.").With(err)
+		}
+		set.approval = level
+	}
+	if set.answer && (!c.Can(MayCall) || !c.Can(MayAnswer)) {
+		return settings{}, Errorf(Forbidden, "", NotRun, "This credential may not answer questions.")
+	}
+	if set.answer && set.resume == "" {
+		return settings{}, Errorf(ConfigError, "", NotRun, "config.answer needs config.resume: the call that it answers.")
+	}
+	if len(s.options.Params) > 0 {
+		var all map[string]json.RawMessage
+		if err := json.Unmarshal(merged, &all); err != nil {
+			return settings{}, Errorf(ConfigError, "", NotRun, "config cannot be read.").With(err)
+		}
+		set.params = map[string]json.RawMessage{}
+		for name := range s.options.Params {
+			if v, ok := all[name]; ok {
+				set.params[name] = v
+			}
+		}
+	}
+	return set, nil
+}
+
+// configError names the keys that do not belong, before anything else that is
+// wrong: a typo in an option must be seen.
+func (s *siteState) configError(err error, config json.RawMessage) *Error {
+	var given, allowed map[string]json.RawMessage
+	_ = json.Unmarshal(config, &given)
+	var doc struct {
+		Properties map[string]json.RawMessage `json:"properties"`
+	}
+	_ = json.Unmarshal(s.configSchemaJSON, &doc)
+	allowed = doc.Properties
+	var unknown []string
+	for k := range given {
+		if _, ok := allowed[k]; !ok {
+			unknown = append(unknown, k)
+		}
+	}
+	slices.Sort(unknown)
+	e := violationError(ConfigError, "config", err)
+	if len(unknown) > 0 {
+		shown := make([]string, len(unknown))
+		for i, k := range unknown {
+			shown[i] = printable(k)
+		}
+		e.Message = fmt.Sprintf("config has keys that are unknown or that the operator did not allow: %s.", strings.Join(shown, ", "))
+		e.Detail("keys", shown)
+	}
+	return e
+}
+
+// violationError turns the violations of a schema into an Error with
+// details.errors: a list of JSON pointers and messages.
+func violationError(code Code, what string, err error) *Error {
+	v, ok := err.(*schema.Violations)
+	if !ok || len(v.Violations) == 0 {
+		return Errorf(code, "", NotRun, "%s does not fit its schema.", what).With(err)
+	}
+	list := make([]map[string]string, 0, len(v.Violations))
+	for _, x := range v.Violations {
+		list = append(list, map[string]string{"pointer": x.Pointer, "message": x.Message})
+	}
+	first := v.Violations[0]
+	e := Errorf(code, "", NotRun, "%s%s: %s", what, first.Pointer, first.Message)
+	return e.Detail("errors", list)
+}
+
+// mergePatch is RFC 7396. The target must be an object; a patch that is not an
+// object is an error here.
+func mergePatch(target, patch json.RawMessage) (json.RawMessage, error) {
+	var t, p map[string]json.RawMessage
+	if err := json.Unmarshal(patch, &p); err != nil || p == nil {
+		return nil, fmt.Errorf("the patch is not an object: %w", err)
+	}
+	if err := json.Unmarshal(target, &t); err != nil {
+		t = nil
+	}
+	if t == nil {
+		t = map[string]json.RawMessage{}
+	}
+	for k, v := range p {
+		switch {
+		case string(v) == "null":
+			delete(t, k)
+		case len(v) > 0 && v[0] == '{':
+			sub := t[k]
+			if len(sub) == 0 || sub[0] != '{' {
+				sub = json.RawMessage(`{}`)
+			}
+			m, err := mergePatch(sub, v)
+			if err != nil {
+				return nil, err
+			}
+			t[k] = m
+		default:
+			t[k] = v
+		}
+	}
+	return json.Marshal(t)
+}

@@ -1,0 +1,124 @@
+package bridge
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"time"
+)
+
+// Source offers the tools of a site.
+type Source interface {
+	// Catalog gives the tools now. It does no I/O and takes no lock. Never nil.
+	Catalog() *Catalog
+	// Invoke runs the tool once, and returns its result as JSON text. The
+	// catalog of the source is at least as new as the reply when it returns.
+	// Errors are *Error. It is safe for concurrent use.
+	Invoke(ctx context.Context, inv Invocation) (json.RawMessage, error)
+}
+
+// Invocation is what a Source needs to run a tool.
+type Invocation struct {
+	// Tool is what was validated and approved. A source that now holds another
+	// definition under its name refuses with VersionMismatch (TOOL_CHANGED).
+	Tool *Tool
+	// Input is a JSON object that fits the tool's schema.
+	Input json.RawMessage
+	// MaxBytes caps the JSON text of the result. Zero means the source's own
+	// limit.
+	MaxBytes int
+}
+
+// Lease is a Source that one call holds until Release.
+type Lease interface {
+	Source
+	// Release gives the page back. It is called exactly once.
+	Release()
+}
+
+// Ref names whose page of which site is meant.
+type Ref struct {
+	Site string
+	// Session is the caller's own name for its state; empty means none.
+	Session string
+	Caller  Caller
+}
+
+// Site describes a site to transports.
+type Site struct {
+	// Name is unique in the process: [a-z][a-z0-9_]{0,31}.
+	Name string
+	// Target is what the operator named: a URL, or a folder.
+	Target string
+	// Origin is the origin of the target's URL.
+	Origin string
+	// Local is true for a folder that we serve ourselves.
+	Local bool
+}
+
+// Router finds sources. It is implemented by the session manager.
+type Router interface {
+	// Sites lists the sites in the operator's order. No I/O.
+	Sites() []Site
+	// Catalog gives the list of the session when ref names one that has a page,
+	// and of the site's catalogue page otherwise. It waits until the site is
+	// opened, within ctx, and never makes a page for the caller.
+	Catalog(ctx context.Context, ref Ref) (*Catalog, error)
+	// Acquire gives a page for one call: the session's own, in order; a fresh
+	// one; or the shared one.
+	Acquire(ctx context.Context, ref Ref) (Lease, error)
+}
+
+// Right is something that a credential may do.
+type Right string
+
+// The rights of the contract's section on who answers.
+const (
+	MayCall   Right = "call"
+	MayElicit Right = "elicit"
+	MayAnswer Right = "answer"
+)
+
+// Caller is who a transport says is calling, after it authenticated.
+type Caller struct {
+	// Name identifies the caller in logs, limits and sessions. "local" is the
+	// one caller of a listener without credentials.
+	Name string
+	// May lists the rights.
+	May []Right
+	// Sites are the names that the caller may see; nil means all.
+	Sites []string
+}
+
+// Can reports whether the caller has the right.
+func (c Caller) Can(r Right) bool { return slices.Contains(c.May, r) }
+
+// Sees reports whether the caller may know of the site.
+func (c Caller) Sees(site string) bool { return c.Sites == nil || slices.Contains(c.Sites, site) }
+
+// Local is the caller of a loopback listener that has no credentials.
+func Local() Caller { return Caller{Name: "local", May: []Right{MayCall, MayElicit}} }
+
+// Question is a call that stopped and waits for a person.
+type Question struct {
+	ID        string          `json:"id,omitempty"`
+	Kind      string          `json:"kind"` // approve
+	Title     string          `json:"title"`
+	Detail    string          `json:"detail,omitempty"`
+	Tool      string          `json:"tool"`
+	Input     json.RawMessage `json:"input,omitempty"`
+	Origin    string          `json:"origin,omitempty"`
+	ExpiresAt *time.Time      `json:"expiresAt,omitempty"`
+}
+
+// Answer is what a person said.
+type Answer struct {
+	OK bool `json:"ok"`
+}
+
+// Asker reaches a person. It may be called from several goroutines.
+type Asker interface {
+	// Ask blocks until a person answered or ctx ends. An error means that
+	// nobody could be asked.
+	Ask(ctx context.Context, q Question) (Answer, error)
+}

@@ -1,0 +1,228 @@
+package bridge
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/pagetools/pagetools/bridge/schema"
+)
+
+// Action is one tool as the webtools documents describe it.
+type Action struct {
+	Name           string          `json:"name"`
+	Title          string          `json:"title,omitempty"`
+	Description    string          `json:"description"`
+	RequestSchema  json.RawMessage `json:"requestSchema"`
+	ResponseSchema json.RawMessage `json:"responseSchema"`
+	// Schema repeats RequestSchema for clients of the older dialect.
+	Schema json.RawMessage `json:"schema"`
+	// Annotations are the page's claims. They are not trusted.
+	Annotations json.RawMessage `json:"annotations,omitempty"`
+}
+
+// Document is the metadata of a webtool at one version. It is immutable.
+type Document struct {
+	Name          string          `json:"name"`
+	Description   string          `json:"description"`
+	Version       string          `json:"version"`
+	Actions       []Action        `json:"actions"`
+	ConfigSchema  json.RawMessage `json:"configSchema"`
+	DefaultConfig json.RawMessage `json:"defaultConfig"`
+	// Digest is the hex SHA-256 of the canonical document without version and
+	// digest (webtools reference, A1).
+	Digest string `json:"digest"`
+
+	json []byte
+}
+
+// JSON is the document as it is served. The bytes must not be changed.
+func (d *Document) JSON() []byte { return d.json }
+
+// Action finds an action by name, or nil.
+func (d *Document) Action(name string) *Action {
+	i := slices.IndexFunc(d.Actions, func(a Action) bool { return a.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return &d.Actions[i]
+}
+
+// anyResult is the responseSchema of a tool that declares no outputSchema: the
+// WebMCP of the seed has none.
+var anyResult = json.RawMessage(`{"description":"Whatever the page returns: often {content: [...]} as in MCP, or any JSON value.","anyOf":[{"type":"object","properties":{"content":{"type":"array","items":{"type":"object"}}}},{"type":["string","number","boolean","array","null"]}]}`)
+
+func newAction(t *Tool) Action {
+	request := normalRequest(t.InputSchema())
+	a := Action{Name: t.Name(), Title: t.Title(), Description: t.Description(), RequestSchema: request, Schema: request,
+		ResponseSchema: anyResult, Annotations: t.Annotations()}
+	if out := t.OutputSchema(); out != nil {
+		a.ResponseSchema = out
+	}
+	return a
+}
+
+// normalRequest adds `type` and `properties` where they are missing, because
+// clients of the older dialect read both.
+func normalRequest(raw json.RawMessage) json.RawMessage {
+	var m map[string]json.RawMessage
+	if json.Unmarshal(raw, &m) != nil {
+		return raw
+	}
+	var add []byte
+	if _, ok := m["type"]; !ok {
+		add = append(add, `"type":"object",`...)
+	}
+	if _, ok := m["properties"]; !ok {
+		add = append(add, `"properties":{},`...)
+	}
+	if add == nil {
+		return raw
+	}
+	if len(m) == 0 {
+		add = bytes.TrimSuffix(add, []byte(","))
+	}
+	out := append([]byte{'{'}, add...)
+	return append(out, bytes.TrimSpace(raw)[1:]...)
+}
+
+// draft makes the document of a webtool, without a version.
+func draft(name, description string, tools []*Tool, s *siteState) *Document {
+	d := &Document{Name: name, Description: description, Actions: make([]Action, 0, len(tools)),
+		ConfigSchema: s.configSchemaJSON, DefaultConfig: s.defaultConfig}
+	for _, t := range tools {
+		d.Actions = append(d.Actions, newAction(t))
+	}
+	d.Digest = canonicalDigest(d)
+	return d
+}
+
+// finish gives the draft its version and its bytes.
+func (d *Document) finish(version string) *Document {
+	d.Version = version
+	b, err := encodeJSON(d)
+	if err != nil { // every raw member was checked when it was admitted
+		panic("encoding a webtool: " + err.Error())
+	}
+	d.json = b
+	return d
+}
+
+func canonicalDigest(v any) string {
+	b, err := encodeJSON(v)
+	if err != nil {
+		panic("encoding a webtool: " + err.Error())
+	}
+	if c, err := schema.Canonical(b); err == nil {
+		b = c
+	}
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:])
+}
+
+// encodeJSON leaves '<', '>' and '&' as they are: schemas and descriptions are
+// read by models and by people.
+func encodeJSON(v any) ([]byte, error) {
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(buf.Bytes(), []byte("\n")), nil
+}
+
+// Webtool gives the document of a site (action "") or of one of its tools, at a
+// version ("" and "latest" mean what is current). With ref.Session it describes
+// what that session's page offers now, which mints no version. Errors are
+// *Error.
+func (b *Bridge) Webtool(ctx context.Context, ref Ref, action, version string) (*Document, error) {
+	s, err := b.siteFor(ref.Site, ref.Caller)
+	if err != nil {
+		return nil, err
+	}
+	if version != "" && version != "latest" {
+		// A version that was current once is served from memory, also when the
+		// site is down.
+		if d := s.history(action).version(version); d != nil {
+			return d, nil
+		}
+	}
+	catalog, err := b.router.Catalog(ctx, ref)
+	if err != nil {
+		return nil, AsError(err)
+	}
+	if ref.Session != "" {
+		return s.sessionDocument(catalog, action, b.current(ctx, ref, s))
+	}
+	s.observe(catalog)
+	h := s.history(action)
+	if version != "" && version != "latest" {
+		if d := h.version(version); d != nil {
+			return d, nil
+		}
+		return nil, Errorf(WebtoolNotFound, "", NotRun, "There is no version %s of this webtool.", printable(version)).Detail("version", version)
+	}
+	if d := h.current(catalog); d != nil {
+		return d, nil
+	}
+	return nil, unknownAction(action, catalog)
+}
+
+// current is the version of the catalogue page's webtool, for documents of
+// sessions.
+func (b *Bridge) current(ctx context.Context, ref Ref, s *siteState) string {
+	ref.Session = ""
+	if c, err := b.router.Catalog(ctx, ref); err == nil {
+		s.observe(c)
+		if d := s.history("").current(c); d != nil {
+			return d.Version
+		}
+	}
+	return firstVersion
+}
+
+func (s *siteState) sessionDocument(c *Catalog, action, version string) (*Document, error) {
+	name, description, tools := s.describe(c, action)
+	if tools == nil {
+		return nil, unknownAction(action, c)
+	}
+	return draft(name, description, tools, s).finish(version), nil
+}
+
+// describe gives name, description and tools of a webtool; no tools when the
+// action does not exist.
+func (s *siteState) describe(c *Catalog, action string) (name, description string, tools []*Tool) {
+	if action == "" {
+		tools = c.Tools()
+		if tools == nil {
+			tools = []*Tool{}
+		}
+		return s.site.Name, s.description(), tools
+	}
+	t := c.Tool(action)
+	if t == nil {
+		return "", "", nil
+	}
+	return s.site.Name + "_" + action, t.Description(), []*Tool{t}
+}
+
+func (s *siteState) description() string {
+	if s.site.Local {
+		return fmt.Sprintf("Tools that the web application %s declares through WebMCP.", s.site.Name)
+	}
+	return fmt.Sprintf("Tools that the web application %s (%s) declares through WebMCP.", s.site.Name, s.site.Origin)
+}
+
+func unknownAction(action string, c *Catalog) *Error {
+	names := make([]string, 0, len(c.Tools()))
+	for _, t := range c.Tools() {
+		names = append(names, t.Name())
+	}
+	return Errorf(WebtoolNotFound, "", NotRun, "There is no action %q here.", printable(action)).
+		Detail("reason", "action").Detail("actions", names)
+}

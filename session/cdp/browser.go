@@ -1,0 +1,165 @@
+package cdp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/chromedp/cdproto/browser"
+	"github.com/chromedp/cdproto/cdp"
+	cdptarget "github.com/chromedp/cdproto/target"
+	"github.com/chromedp/chromedp"
+)
+
+// A browser that does not answer pings within pingPatience is taken for frozen.
+const (
+	pingEvery    = 5 * time.Second
+	pingPatience = 15 * time.Second
+)
+
+// instance is one browser that we are connected to.
+type instance struct {
+	link    *link
+	root    *chromedp.Browser
+	process *process // nil for a browser that we did not start
+	version string
+	stop    context.CancelFunc
+
+	// keepsProfile is true when the profile belongs to the operator.
+	keepsProfile bool
+
+	opened int // tabs so far; guarded by the engine
+	open   int // tabs now; guarded by the engine
+}
+
+// connect speaks to a browser over tr. proc is nil for a remote one.
+func connect(ctx context.Context, tr chromedp.Transport, proc *process, log *slog.Logger) (*instance, error) {
+	life, stop := context.WithCancel(context.Background())
+	debug := func(format string, args ...any) { log.Debug("chromedp: " + fmt.Sprintf(format, args...)) }
+	b := &instance{link: newLink(tr), process: proc, stop: stop}
+	var err error
+	b.root, err = chromedp.NewBrowserTransport(life, b.link, chromedp.WithBrowserLogf(debug), chromedp.WithBrowserErrorf(debug))
+	if err != nil {
+		b.kill()
+		return nil, fmt.Errorf("speaking to the browser: %w", err)
+	}
+	v, err := cdp.Call(ctx, b.root, browser.GetVersion, cdp.Empty{})
+	if err != nil {
+		b.kill()
+		return nil, b.startError(err)
+	}
+	b.version = v.Product
+	go b.ping(life)
+	return b, nil
+}
+
+// startError explains a browser that did not begin to speak.
+func (b *instance) startError(err error) error {
+	if b.process == nil {
+		return fmt.Errorf("the browser does not answer: %w", err)
+	}
+	select {
+	case <-b.process.done:
+	case <-time.After(2 * time.Second):
+	}
+	if said := b.process.output.lines(5); said != "" {
+		return fmt.Errorf("the browser did not start: %w; it said: %s", err, said)
+	}
+	return fmt.Errorf("the browser did not start: %w", err)
+}
+
+// ping notices a browser that is frozen: its pipe stays open and it says
+// nothing.
+func (b *instance) ping(ctx context.Context) {
+	ticker := time.NewTicker(pingEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+		case <-b.link.lost:
+			return
+		case <-ctx.Done():
+			return
+		}
+		bounded, cancel := context.WithTimeout(ctx, pingPatience)
+		_, err := cdp.Call(bounded, b.root, browser.GetVersion, cdp.Empty{})
+		cancel()
+		if err != nil && ctx.Err() == nil {
+			b.kill()
+			return
+		}
+	}
+}
+
+// alive reports whether the connection stands.
+func (b *instance) alive() bool {
+	select {
+	case <-b.link.lost:
+		return false
+	default:
+		return true
+	}
+}
+
+// kill ends the connection and the process, now.
+func (b *instance) kill() {
+	_ = b.link.Close()
+	b.stop()
+	if b.process != nil {
+		killTree(b.process.cmd)
+	}
+}
+
+// close ends a browser that we started in order; of another one it only leaves.
+func (b *instance) close(ctx context.Context) {
+	if b.process == nil {
+		_ = b.link.Close()
+		b.stop()
+		return
+	}
+	// The end of the pipe makes the browser exit in order, which takes a second.
+	// Only a profile that outlives us is worth waiting for.
+	_ = b.link.Close()
+	b.stop()
+	if !b.keepsProfile {
+		killTree(b.process.cmd)
+	}
+	b.process.stop(ctx)
+}
+
+// newTarget makes a page in a browser context of its own and attaches to it.
+func (b *instance) newTarget(ctx context.Context, params cdptarget.CreateBrowserContextParams) (*target, cdp.BrowserContextID, cdptarget.ID, error) {
+	yes := true
+	params.DisposeOnDetach = &yes
+	created, err := cdp.Call(ctx, b.root, cdptarget.CreateBrowserContext, params)
+	if err != nil {
+		return nil, "", "", fmt.Errorf("making a browser context: %w", err)
+	}
+	id := created.BrowserContextID
+	page, err := cdp.Call(ctx, b.root, cdptarget.CreateTarget, cdptarget.CreateTargetParams{URL: "about:blank", BrowserContextID: id, NewWindow: &yes})
+	if err != nil {
+		return nil, id, "", fmt.Errorf("making a page: %w", err)
+	}
+	attached, err := cdp.Call(ctx, b.root, cdptarget.AttachToTarget, cdptarget.AttachToTargetParams{TargetID: page.TargetID, Flatten: &yes})
+	if err != nil {
+		return nil, id, page.TargetID, fmt.Errorf("attaching to a page: %w", err)
+	}
+	return b.link.open(attached.SessionID), id, page.TargetID, nil
+}
+
+// dispose forgets a browser context, with its pages and everything they kept.
+func (b *instance) dispose(ctx context.Context, id cdp.BrowserContextID) error {
+	if id == "" || !b.alive() {
+		return nil
+	}
+	_, err := cdp.Call(ctx, b.root, cdptarget.DisposeBrowserContext, cdptarget.DisposeBrowserContextParams{BrowserContextID: id})
+	if err != nil && !b.alive() {
+		return nil
+	}
+	if err != nil {
+		return errors.Join(errors.New("forgetting a browser context"), err)
+	}
+	return nil
+}

@@ -1,0 +1,321 @@
+package cdp
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"os"
+	"sync"
+	"time"
+
+	cdptarget "github.com/chromedp/cdproto/target"
+	"github.com/chromedp/chromedp/remote"
+
+	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/session"
+)
+
+// LocalOptions configures browsers that the engine starts. The zero value finds
+// a browser, runs it headless and sandboxed, with a profile of its own.
+type LocalOptions struct {
+	// Path is the browser's binary; empty means that Find looks for one.
+	Path string
+	// NoSandbox adds --no-sandbox. Nothing else ever does: as root a browser
+	// does not start without it.
+	NoSandbox bool
+	// Headful shows windows.
+	Headful bool
+	// AcceptInsecureCerts accepts any certificate.
+	AcceptInsecureCerts bool
+	// ProxyServer is the browser's proxy; empty means none.
+	ProxyServer string
+	// Width and Height are the window's size in pixels; zero means the
+	// browser's own.
+	Width, Height int
+	// UserDataDir is a profile that the operator keeps; empty means one of our
+	// own that never survives us.
+	UserDataDir string
+	// Args are further flags. They cannot open a port or move the profile.
+	Args []string
+	// ProfileDir is where our own profiles go; empty means os.TempDir().
+	ProfileDir string
+	// RecycleAfter is how many tabs a browser opens before another takes over;
+	// zero means 200.
+	RecycleAfter int
+	// Log is for what the browser layer says; nil is silent.
+	Log *slog.Logger
+}
+
+// RemoteOptions configures a browser that runs elsewhere.
+type RemoteOptions struct {
+	// URL is http://host:port, from which the WebSocket address is read, or a
+	// WebSocket address itself. Required.
+	URL string
+	// Header is sent with the WebSocket handshake.
+	Header http.Header
+	Log    *slog.Logger
+}
+
+// Engine opens tabs in browsers. It implements session.Engine.
+type Engine struct {
+	connect func(ctx context.Context) (*instance, error)
+	recycle int
+	log     *slog.Logger
+
+	mu      sync.Mutex
+	closed  bool
+	current *instance
+	all     []*instance
+	opening chan struct{} // not nil while a browser starts; closed when it did
+	failed  time.Time     // of the last start that failed
+	pause   time.Duration // before the next one
+	lastErr error
+}
+
+var _ session.Engine = (*Engine)(nil)
+
+// errRoot is what a browser would fail with as root, said before it starts.
+var errRoot = errors.New("as root the browser needs --no-sandbox; give it only when every site is trusted")
+
+// ErrNeedsNoSandbox reports whether a local browser cannot start because this
+// process runs as root and nobody allowed --no-sandbox.
+func ErrNeedsNoSandbox(err error) bool { return errors.Is(err, errRoot) }
+
+// NewLocal makes an engine over browsers that it starts when they are needed. It
+// fails when the options cannot work: no browser, a forbidden flag, or root
+// without NoSandbox.
+func NewLocal(o LocalOptions) (*Engine, error) {
+	path, err := Find(o.Path)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkArgs(o.Args); err != nil {
+		return nil, err
+	}
+	if os.Geteuid() == 0 && !o.NoSandbox {
+		return nil, errRoot
+	}
+	e := newEngine(o.Log, o.RecycleAfter)
+	e.connect = func(ctx context.Context) (*instance, error) {
+		proc, tr, err := launch(o, path)
+		if err != nil {
+			return nil, err
+		}
+		b, err := connect(ctx, tr, proc, e.log)
+		if err != nil {
+			killTree(proc.cmd)
+			return nil, err
+		}
+		b.keepsProfile = o.UserDataDir != ""
+		return b, nil
+	}
+	return e, nil
+}
+
+// NewRemote makes an engine over a browser that somebody else runs. It gets
+// browser contexts of our own, and is left running.
+func NewRemote(o RemoteOptions) (*Engine, error) {
+	if o.URL == "" {
+		return nil, errors.New("a remote browser needs an address")
+	}
+	e := newEngine(o.Log, 0)
+	e.recycle = 0
+	e.connect = func(ctx context.Context) (*instance, error) {
+		ws, err := webSocketURL(ctx, o.URL)
+		if err != nil {
+			return nil, err
+		}
+		conn, err := remote.DialContext(ctx, ws, remote.WithConnHTTPHeader(o.Header))
+		if err != nil {
+			return nil, err
+		}
+		return connect(ctx, conn, nil, e.log)
+	}
+	return e, nil
+}
+
+func newEngine(log *slog.Logger, recycle int) *Engine {
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	if recycle == 0 {
+		recycle = 200
+	}
+	return &Engine{log: log, recycle: recycle}
+}
+
+// Start starts the browser now and gives its version, such as "Chrome/156.0".
+func (e *Engine) Start(ctx context.Context) (string, error) {
+	b, err := e.instance(ctx)
+	if err != nil {
+		return "", lostError(err)
+	}
+	return b.version, nil
+}
+
+// Open makes a tab in a browser context of its own.
+func (e *Engine) Open(ctx context.Context, o session.TabOptions) (session.Tab, error) {
+	b, err := e.instance(ctx)
+	if err != nil {
+		return nil, lostError(err)
+	}
+	e.count(b, 1)
+	t, err := openTab(ctx, b, o, func() { e.count(b, -1) })
+	if err != nil {
+		e.count(b, -1)
+		return nil, lostError(err)
+	}
+	return t, nil
+}
+
+// count notes that a tab opened or closed, and closes a browser that was taken
+// over and has no tab left.
+func (e *Engine) count(b *instance, delta int) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	b.open += delta
+	if delta > 0 {
+		b.opened++
+	}
+	if e.recycle > 0 && b.opened >= e.recycle && e.current == b {
+		e.log.Info("browser: recycled", "tabs", b.opened)
+		e.current = nil
+	}
+	if b.open == 0 && e.current != b && !e.closed {
+		go e.retire(b)
+	}
+}
+
+func (e *Engine) retire(b *instance) {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	b.close(ctx)
+}
+
+// Times between starts of browsers that failed.
+const (
+	firstPause = 100 * time.Millisecond
+	lastPause  = 5 * time.Second
+)
+
+// instance gives the browser for new tabs, starting one when none runs. Only one
+// starts at a time.
+func (e *Engine) instance(ctx context.Context) (*instance, error) {
+	for {
+		e.mu.Lock()
+		switch {
+		case e.closed:
+			e.mu.Unlock()
+			return nil, errOurs
+		case e.current != nil && e.current.alive():
+			defer e.mu.Unlock()
+			return e.current, nil
+		case e.opening == nil && time.Since(e.failed) < e.pause:
+			// It failed a moment ago: everybody gets that answer.
+			defer e.mu.Unlock()
+			return nil, e.lastErr
+		case e.opening == nil:
+			e.opening = make(chan struct{})
+			go e.start(e.opening)
+		}
+		wait := e.opening
+		e.mu.Unlock()
+		select {
+		case <-wait:
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+		e.mu.Lock()
+		err := e.lastErr
+		e.mu.Unlock()
+		if err != nil {
+			return nil, err
+		}
+	}
+}
+
+// startTime bounds the start of a browser.
+const startTime = 20 * time.Second
+
+// start starts a browser and tells who waits.
+func (e *Engine) start(done chan struct{}) {
+	ctx, cancel := context.WithTimeout(context.Background(), startTime)
+	defer cancel()
+	b, err := e.connect(ctx)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.opening = nil
+	e.lastErr = err
+	close(done)
+	if err != nil {
+		e.log.Error("browser: not started", "error", err)
+		e.failed = time.Now()
+		e.pause = min(max(2*e.pause, firstPause), lastPause)
+		return
+	}
+	e.pause = 0
+	e.current = b
+	e.all = append(e.dropDead(), b)
+	if e.closed {
+		go e.retire(b)
+	}
+}
+
+// dropDead keeps only browsers that may need closing. Called with e.mu held.
+func (e *Engine) dropDead() []*instance {
+	var alive []*instance
+	for _, b := range e.all {
+		if b.process != nil {
+			select {
+			case <-b.process.done:
+				continue
+			default:
+			}
+		} else if !b.alive() {
+			continue
+		}
+		alive = append(alive, b)
+	}
+	return alive
+}
+
+// Close ends every browser that the engine started, and waits until their
+// processes and folders are gone.
+func (e *Engine) Close() error {
+	e.mu.Lock()
+	e.closed = true
+	opening, all := e.opening, e.all
+	e.mu.Unlock()
+	if opening != nil {
+		<-opening
+		e.mu.Lock()
+		all = e.all
+		e.mu.Unlock()
+	}
+	var wg sync.WaitGroup
+	for _, b := range all {
+		wg.Go(func() { e.retire(b) })
+	}
+	wg.Wait()
+	return nil
+}
+
+// Version gives the product of the browser that runs, or "".
+func (e *Engine) Version() string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.current == nil {
+		return ""
+	}
+	return e.current.version
+}
+
+// lostError says that no browser could be had. Nothing ran.
+func lostError(err error) *bridge.Error {
+	return bridge.Errorf(bridge.InternalError, bridge.BrowserLost, bridge.NotRun, "The browser is not available.").With(err)
+}
+
+func contextParams(o session.TabOptions) cdptarget.CreateBrowserContextParams {
+	return cdptarget.CreateBrowserContextParams{ProxyServer: o.Proxy, ProxyBypassList: o.ProxyBypass}
+}

@@ -1,0 +1,200 @@
+package cdp
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/chromedp/cdproto"
+	"github.com/chromedp/cdproto/cdp/jsonv2"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+
+	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/session"
+	"github.com/pagetools/pagetools/shim"
+)
+
+// A page that said nothing for silence is asked whether it lives before a call
+// is dispatched to it, so that a call to a hung page is known not to have run.
+const (
+	silence       = 2 * time.Second
+	pulsePatience = 5 * time.Second
+)
+
+// Steps after a deadline, all within a second: the call is aborted; a page that
+// does not react is interrupted; one that still does not is closed.
+const (
+	abortPatience     = 300 * time.Millisecond
+	terminatePatience = 400 * time.Millisecond
+)
+
+// Invoke runs a registered tool once.
+func (t *tab) Invoke(ctx context.Context, inv session.Invocation) (session.Reply, error) {
+	if err := t.pulse(ctx); err != nil {
+		return session.Reply{}, err
+	}
+	d := t.doc.Load()
+	if d.id != inv.Document {
+		return session.Reply{}, gone()
+	}
+	callID := newCallID()
+	expression := shim.Call(t.name, callID, inv.Tool, inv.Input, inv.MaxBytes, d.revision.Load())
+	reply, err := t.target.send(ctx, runtime.CommandEvaluate, evaluation(expression))
+	if err != nil {
+		if reason := t.target.reason(); reason != nil {
+			return session.Reply{}, goneError(reason, bridge.NotRun)
+		}
+		return session.Reply{}, stopped(ctx, bridge.NotRun)
+	}
+	select {
+	case msg, ok := <-reply:
+		return t.replied(ctx, d, msg, ok)
+	case <-ctx.Done():
+		return t.giveUp(ctx, d, callID, reply)
+	}
+}
+
+func newCallID() string {
+	var b [16]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return hex.EncodeToString(b[:])
+}
+
+// pulse asks a page that was silent whether it lives.
+func (t *tab) pulse(ctx context.Context) error {
+	if t.target.silent() < silence {
+		return nil
+	}
+	bounded, cancel := context.WithTimeout(ctx, pulsePatience)
+	defer cancel()
+	var res evaluateResult
+	err := t.target.Call(bounded, runtime.CommandEvaluate, evaluateParams{Expression: `""`, ReturnByValue: true, Silent: true}, &res)
+	switch {
+	case err == nil:
+		return nil
+	case t.target.reason() != nil:
+		return goneError(t.target.reason(), bridge.NotRun)
+	case ctx.Err() != nil && !errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return stopped(ctx, bridge.NotRun)
+	case bounded.Err() != nil:
+		t.revive()
+		return bridge.Errorf(bridge.InternalError, bridge.PageHung, bridge.NotRun, "The page does not react. The call did not reach it.")
+	}
+	return nil // between documents: the dispatch will tell
+}
+
+// replied reads the answer of a dispatched call.
+func (t *tab) replied(ctx context.Context, d *document, msg *cdproto.Message, ok bool) (session.Reply, error) {
+	switch {
+	case !ok:
+		return session.Reply{}, goneError(t.target.reason(), bridge.Unknown)
+	case msg.Error != nil:
+		return session.Reply{}, t.lostDocument(ctx, d, msg.Error)
+	}
+	var res evaluateResult
+	if err := jsonv2.Unmarshal(msg.Result, &res, chromedp.DefaultUnmarshalOptions); err != nil {
+		return session.Reply{}, bridge.Errorf(bridge.InternalError, bridge.Internal, bridge.Unknown, "The browser's answer cannot be read.").With(err)
+	}
+	text, err := res.text()
+	if err != nil { // no page script in this document: nothing ran
+		e := gone()
+		e.Err = errors.Join(e.Err, err)
+		return session.Reply{}, e
+	}
+	r, err := shim.DecodeReply(text)
+	if err != nil {
+		return session.Reply{}, bridge.Errorf(bridge.InternalError, bridge.Internal, bridge.Unknown, "The page's answer cannot be read.").With(err)
+	}
+	if r.State != nil {
+		select {
+		case t.states <- pushed{doc: d, state: r.State}:
+		case <-t.target.gone:
+		case <-ctx.Done():
+		}
+	}
+	return outcome(d, r)
+}
+
+// outcome turns the page script's answer into a result or an error.
+func outcome(d *document, r *shim.Reply) (session.Reply, error) {
+	reply := session.Reply{Document: d.id, Revision: r.Revision}
+	switch r.Kind {
+	case shim.OK:
+		reply.Result = r.Payload
+		return reply, nil
+	case shim.Gone:
+		return reply, gone()
+	case shim.Invalid:
+		return reply, bridge.Errorf(bridge.ToolError, bridge.ResultInvalid, bridge.Unknown, "The tool's result cannot be encoded: %s.", strings.TrimSuffix(r.Message, "."))
+	case shim.TooLarge:
+		return reply, bridge.Errorf(bridge.ToolError, bridge.ResultTooLarge, bridge.Unknown, "The tool's result is too large.")
+	case shim.Unhandled:
+		return reply, bridge.Errorf(bridge.ToolError, "", bridge.Failed, "No listener of the page answered the call.")
+	case shim.Aborted:
+		return reply, bridge.Errorf(bridge.Cancelled, "", bridge.Unknown, "The call was aborted.")
+	}
+	message := r.Message
+	if message == "" {
+		message = "The tool failed without saying why."
+	}
+	return reply, bridge.Errorf(bridge.ToolError, "", bridge.Failed, "%s", message).Detail("name", r.Name)
+}
+
+// giveUp ends a call whose time is over or whose caller left: the page is told,
+// interrupted, and at last closed. A reply that was on its way still counts when
+// the deadline passed, and not when the caller left.
+func (t *tab) giveUp(ctx context.Context, d *document, callID string, reply <-chan *cdproto.Message) (session.Reply, error) {
+	left := stopped(ctx, bridge.Unknown)
+	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), abortPatience)
+	defer cancel()
+	if _, err := t.target.send(bounded, runtime.CommandEvaluate, evaluation(shim.Abort(t.name, callID, left.Message))); err != nil {
+		return session.Reply{}, left
+	}
+	select {
+	case msg, ok := <-reply:
+		res, err := t.replied(context.WithoutCancel(ctx), d, msg, ok)
+		if e := bridge.AsError(err); e != nil && e.Code == bridge.Cancelled {
+			return session.Reply{}, left
+		}
+		if left.Code == bridge.Cancelled {
+			return session.Reply{}, left
+		}
+		return res, err
+	case <-bounded.Done():
+	}
+	t.revive()
+	return session.Reply{}, left
+}
+
+// revive interrupts what runs in the page, and closes the page when that does
+// not help.
+func (t *tab) revive() {
+	bounded, cancel := context.WithTimeout(context.Background(), terminatePatience)
+	defer cancel()
+	if err := t.target.Call(bounded, runtime.CommandTerminateExecution, nil, nil); err == nil {
+		if err := t.target.Call(bounded, runtime.CommandEvaluate, evaluateParams{Expression: `""`, ReturnByValue: true, Silent: true}, nil); err == nil {
+			return
+		}
+	}
+	if t.target.reason() == nil {
+		t.target.fail(errKilled)
+	}
+}
+
+// stopped gives the outcome of a call whose context ended: the deadline's own
+// error, or CANCELLED.
+func stopped(ctx context.Context, o bridge.Outcome) *bridge.Error {
+	if e, ok := errors.AsType[*bridge.Error](context.Cause(ctx)); ok {
+		c := *e
+		c.Outcome = o
+		return &c
+	}
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return bridge.Errorf(bridge.InternalError, bridge.Timeout, o, "The tool did not answer in time.")
+	}
+	return bridge.Errorf(bridge.Cancelled, "", o, "The caller gave up.").With(context.Cause(ctx))
+}

@@ -1,0 +1,196 @@
+package cdp
+
+import (
+	"context"
+	"errors"
+	"io"
+	"sync"
+	"sync/atomic"
+
+	"github.com/chromedp/cdproto"
+	"github.com/chromedp/cdproto/cdp/jsonv2"
+	cdptarget "github.com/chromedp/cdproto/target"
+	"github.com/chromedp/chromedp"
+)
+
+// ourIDs is where the ids of our own commands start, so that a reply is ours
+// also when it names no session: Chromium answers a command to a session that
+// is gone without one. Protocol ids are 32 bits wide.
+const ourIDs = 1 << 30
+
+// Bounds of the queues between the reader and who it feeds.
+const (
+	browserQueue = 1024
+	writeQueue   = 256
+)
+
+// link is the connection to one browser. It is the Transport that chromedp's
+// Browser reads; messages of our own sessions never reach chromedp.
+type link struct {
+	inner chromedp.Transport
+	next  atomic.Int64
+
+	browser chan *cdproto.Message // what chromedp reads
+	out     chan *cdproto.Message // what is written
+	lost    chan struct{}         // closed when the connection is gone
+	once    sync.Once
+	err     error // valid after lost is closed
+
+	mu      sync.Mutex
+	targets map[cdptarget.SessionID]*target
+	waiters map[int64]waiter
+}
+
+type waiter struct {
+	target *target
+	reply  chan *cdproto.Message // buffered; closed without a message when the target is gone
+}
+
+var _ chromedp.Transport = (*link)(nil)
+
+func newLink(inner chromedp.Transport) *link {
+	l := &link{inner: inner, browser: make(chan *cdproto.Message, browserQueue), out: make(chan *cdproto.Message, writeQueue),
+		lost: make(chan struct{}), targets: map[cdptarget.SessionID]*target{}, waiters: map[int64]waiter{}}
+	l.next.Store(ourIDs)
+	go l.readAll()
+	go l.writeAll()
+	return l
+}
+
+// readAll is the one reader. It never waits for a page's owner.
+func (l *link) readAll() {
+	for {
+		msg := new(cdproto.Message)
+		if err := l.inner.Read(context.Background(), msg); err != nil {
+			l.fail(err)
+			return
+		}
+		if l.ours(msg) {
+			continue
+		}
+		select {
+		case l.browser <- msg:
+		case <-l.lost:
+			return
+		}
+	}
+}
+
+// ours routes what belongs to our sessions, and reports whether it did.
+func (l *link) ours(msg *cdproto.Message) bool {
+	switch {
+	case msg.ID >= ourIDs:
+		l.reply(msg)
+	case msg.SessionID != "":
+		l.mu.Lock()
+		t := l.targets[msg.SessionID]
+		l.mu.Unlock()
+		switch {
+		case t == nil: // of a page that was closed recently
+		case msg.Error != nil && msg.Error.Code == tooLongCode:
+			t.fail(errFlood)
+		case msg.Method != "":
+			t.deliver(msg)
+		}
+	case msg.Method == cdptarget.EventDetachedFromTargetMethod:
+		l.detached(msg)
+	case msg.ID == 0 && msg.Method == "":
+		// A message that was too long and names nobody: nobody waits for it.
+	default:
+		return false
+	}
+	return true
+}
+
+// detached fails the session of a target that is gone.
+func (l *link) detached(msg *cdproto.Message) {
+	var ev cdptarget.EventDetachedFromTarget
+	if jsonv2.Unmarshal(msg.Params, &ev, chromedp.DefaultUnmarshalOptions) != nil {
+		return
+	}
+	l.mu.Lock()
+	t := l.targets[ev.SessionID]
+	l.mu.Unlock()
+	if t != nil {
+		t.fail(errClosed)
+	}
+}
+
+func (l *link) reply(msg *cdproto.Message) {
+	l.mu.Lock()
+	w, ok := l.waiters[msg.ID]
+	delete(l.waiters, msg.ID)
+	l.mu.Unlock()
+	if ok {
+		w.target.heard()
+		w.reply <- msg
+	}
+}
+
+// writeAll is the one writer, so that a browser that does not read holds up
+// nobody beyond the deadline that they have.
+func (l *link) writeAll() {
+	for {
+		select {
+		case msg := <-l.out:
+			if err := l.inner.Write(context.Background(), msg); err != nil {
+				l.fail(err)
+				return
+			}
+		case <-l.lost:
+			return
+		}
+	}
+}
+
+// fail ends the connection and everybody who waits on it.
+func (l *link) fail(err error) {
+	l.once.Do(func() {
+		if err == nil {
+			err = io.EOF
+		}
+		l.err = err
+		close(l.lost)
+		_ = l.inner.Close()
+		l.mu.Lock()
+		all := make([]*target, 0, len(l.targets))
+		for _, t := range l.targets {
+			all = append(all, t)
+		}
+		l.mu.Unlock()
+		for _, t := range all {
+			t.fail(errLost)
+		}
+	})
+}
+
+// Read gives chromedp what is the browser's own.
+func (l *link) Read(ctx context.Context, msg *cdproto.Message) error {
+	select {
+	case m := <-l.browser:
+		*msg = *m
+		return nil
+	case <-l.lost:
+		return l.err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Write sends a command of chromedp.
+func (l *link) Write(ctx context.Context, msg *cdproto.Message) error {
+	select {
+	case l.out <- msg:
+		return nil
+	case <-l.lost:
+		return l.err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Close ends the connection.
+func (l *link) Close() error {
+	l.fail(errors.New("closed by us"))
+	return nil
+}

@@ -1,0 +1,339 @@
+package cdp
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/chromedp/cdproto"
+	"github.com/chromedp/cdproto/browser"
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/cdp/jsonv2"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/inspector"
+	"github.com/chromedp/cdproto/page"
+	cdptarget "github.com/chromedp/cdproto/target"
+	"github.com/chromedp/chromedp"
+
+	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/session"
+	"github.com/pagetools/pagetools/shim"
+)
+
+// tab is one page. Its owner goroutine reads the page's events and keeps the
+// awaited evaluation that tells of tools; calls run in their callers'
+// goroutines.
+type tab struct {
+	browser  *instance
+	target   *target
+	context  cdp.BrowserContextID
+	id       cdptarget.ID
+	name     string // of the page script
+	onClose  func()
+	closed   sync.Once
+	closeErr error
+
+	doc    atomic.Pointer[document]
+	states chan pushed // state texts that came with replies
+	events chan session.Event
+}
+
+// document is the page's top-level document as the browser reports it.
+type document struct {
+	id       string // the loader's id
+	url      string
+	origin   string
+	revision atomic.Int64 // newest that the owner saw
+}
+
+// pushed is a registry state and the document that it belongs to.
+type pushed struct {
+	doc   *document
+	state *shim.State
+}
+
+var _ session.Tab = (*tab)(nil)
+
+// openTab makes a page, prepares it and starts its owner. onClose runs once,
+// when the tab is closed.
+func openTab(ctx context.Context, b *instance, o session.TabOptions, onClose func()) (*tab, error) {
+	tgt, contextID, id, err := b.newTarget(ctx, contextParams(o))
+	if err != nil {
+		bounded, cancel := farewell()
+		defer cancel()
+		_ = b.dispose(bounded, contextID)
+		return nil, err
+	}
+	t := &tab{browser: b, target: tgt, context: contextID, id: id, name: shim.NewName(), onClose: onClose,
+		states: make(chan pushed), events: make(chan session.Event)}
+	t.doc.Store(&document{})
+	if err := t.prepare(ctx); err != nil {
+		tgt.fail(errOurs)
+		bounded, cancel := farewell()
+		defer cancel()
+		_ = b.dispose(bounded, contextID)
+		return nil, fmt.Errorf("preparing a page: %w", err)
+	}
+	go t.own()
+	return t, nil
+}
+
+// farewell bounds what is said at the end, apart from any call's context.
+func farewell() (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.Background(), 3*time.Second)
+}
+
+// prepare sends what every page needs before it shows anything, in one go.
+func (t *tab) prepare(ctx context.Context) error {
+	yes := true
+	commands := []struct {
+		method string
+		params any
+	}{
+		{page.CommandEnable, page.EnableParams{}},
+		{inspector.CommandEnable, nil},
+		{page.CommandAddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: shim.Source(t.name)}},
+		// Windows that the page opens are attached paused, and closed.
+		{cdptarget.CommandSetAutoAttach, cdptarget.SetAutoAttachParams{AutoAttach: true, WaitForDebuggerOnStart: true, Flatten: &yes,
+			Filter: cdptarget.Filter{{Type: "page"}}}},
+		{emulation.CommandSetFocusEmulationEnabled, emulation.SetFocusEmulationEnabledParams{Enabled: true}},
+	}
+	replies := make([]<-chan *cdproto.Message, len(commands))
+	for i, c := range commands {
+		reply, err := t.target.send(ctx, c.method, c.params)
+		if err != nil {
+			return err
+		}
+		replies[i] = reply
+	}
+	_, err := cdp.Call(ctx, t.browser.root, browser.SetDownloadBehavior,
+		browser.SetDownloadBehaviorParams{Behavior: browser.SetDownloadBehaviorBehaviorDeny, BrowserContextID: t.context})
+	if err != nil {
+		return fmt.Errorf("denying downloads: %w", err)
+	}
+	for i, reply := range replies {
+		select {
+		case msg, ok := <-reply:
+			if !ok {
+				return t.target.reason()
+			}
+			if msg.Error != nil {
+				return fmt.Errorf("%s: %w", commands[i].method, msg.Error)
+			}
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	return nil
+}
+
+// Load navigates and returns when the new document is committed.
+func (t *tab) Load(ctx context.Context, url string) error {
+	var res page.NavigateResult
+	err := t.target.Call(ctx, page.CommandNavigate, page.NavigateParams{URL: url}, &res)
+	switch {
+	case t.target.reason() != nil:
+		return goneError(t.target.reason(), bridge.NotRun)
+	case err != nil && ctx.Err() != nil:
+		return bridge.Errorf(bridge.InternalError, bridge.Timeout, bridge.NotRun, "The page did not arrive in time.").With(context.Cause(ctx))
+	case err != nil:
+		return bridge.Errorf(bridge.InternalError, bridge.Unreachable, bridge.NotRun, "The page cannot be opened.").With(err)
+	case res.ErrorText != "":
+		return loadError(res.ErrorText)
+	}
+	return nil
+}
+
+// Events gives what happens to the tab.
+func (t *tab) Events() <-chan session.Event { return t.events }
+
+// Close ends the page and forgets its browser context.
+func (t *tab) Close(ctx context.Context) error {
+	t.closed.Do(func() {
+		t.target.fail(errOurs)
+		t.closeErr = t.browser.dispose(ctx, t.context)
+		t.onClose()
+	})
+	return t.closeErr
+}
+
+// ownerState is what the owner goroutine holds.
+type ownerState struct {
+	queue   []session.Event // not yet read by the page's owner
+	watched chan string     // answers of the outstanding evaluation
+	watch   context.CancelFunc
+	pause   *time.Timer // before the next evaluation
+	dialogs int         // since calm
+	calm    time.Time
+}
+
+// own is the owner goroutine. It ends when the target is gone.
+func (t *tab) own() {
+	defer close(t.events)
+	s := &ownerState{watched: make(chan string), watch: func() {}, pause: time.NewTimer(time.Hour)}
+	s.pause.Stop()
+	defer func() { s.watch() }()
+	for {
+		var out chan session.Event
+		var first session.Event
+		if len(s.queue) > 0 {
+			out, first = t.events, s.queue[0]
+		}
+		select {
+		case out <- first:
+			s.queue = s.queue[1:]
+		case msg := <-t.target.events:
+			t.handle(s, msg)
+		case p := <-t.states:
+			t.changed(s, p)
+		case text := <-s.watched:
+			t.watchEnded(s, text)
+		case <-s.pause.C:
+			t.startWatch(s)
+		case <-t.target.gone:
+			t.last(s)
+			return
+		}
+	}
+}
+
+// last says goodbye: what is queued is delivered as far as somebody reads.
+func (t *tab) last(s *ownerState) {
+	bounded, cancel := farewell()
+	defer cancel()
+	s.queue = append(s.queue, session.Died{Err: goneError(t.target.reason(), bridge.Unknown)})
+	for _, ev := range s.queue {
+		select {
+		case t.events <- ev:
+		case <-bounded.Done():
+			return
+		}
+	}
+}
+
+// maxQueue bounds events that the page's owner has not read. Tool changes are
+// coalesced, so only windows and dialogs can make it grow.
+const maxQueue = 256
+
+// emit queues an event; a tool change takes the place of an unread one.
+func (s *ownerState) emit(ev session.Event) {
+	if n := len(s.queue); n > 0 {
+		_, old := s.queue[n-1].(session.ToolsChanged)
+		_, now := ev.(session.ToolsChanged)
+		if old && now {
+			s.queue[n-1] = ev
+			return
+		}
+	}
+	switch ev.(type) {
+	case session.DialogShown, session.WindowClosed:
+		if len(s.queue) >= maxQueue {
+			return
+		}
+	}
+	s.queue = append(s.queue, ev)
+}
+
+func (t *tab) handle(s *ownerState, msg *cdproto.Message) {
+	switch msg.Method {
+	case page.EventFrameNavigatedMethod:
+		var ev page.EventFrameNavigated
+		if decode(msg, &ev) && ev.Frame != nil && ev.Frame.ParentID == "" {
+			t.navigated(s, ev.Frame)
+		}
+	case page.EventLoadEventFiredMethod:
+		s.emit(session.Loaded{Document: t.doc.Load().id})
+	case page.EventJavascriptDialogOpeningMethod:
+		var ev page.EventJavascriptDialogOpening
+		if decode(msg, &ev) {
+			t.answerDialog(s, &ev)
+		}
+	case cdptarget.EventAttachedToTargetMethod:
+		var ev cdptarget.EventAttachedToTarget
+		if decode(msg, &ev) && ev.TargetInfo != nil {
+			s.emit(session.WindowClosed{URL: ev.TargetInfo.URL})
+			go t.closeWindow(ev.TargetInfo.TargetID)
+		}
+	}
+}
+
+func decode(msg *cdproto.Message, v any) bool {
+	return jsonv2.Unmarshal(msg.Params, v, chromedp.DefaultUnmarshalOptions) == nil
+}
+
+// navigated begins a new document.
+func (t *tab) navigated(s *ownerState, f *cdp.Frame) {
+	origin := f.SecurityOrigin
+	if origin == "" || origin == "://" {
+		origin = "null"
+	}
+	d := &document{id: string(f.LoaderID), url: f.URL, origin: strings.TrimSuffix(origin, "/")}
+	d.revision.Store(-1)
+	t.doc.Store(d)
+	s.emit(session.Navigated{Document: d.id, URL: d.url, Origin: d.origin})
+	t.startWatch(s)
+}
+
+// closeWindow ends a window that the page opened.
+func (t *tab) closeWindow(id cdptarget.ID) {
+	bounded, cancel := farewell()
+	defer cancel()
+	_, _ = cdp.Call(bounded, t.browser.root, cdptarget.CloseTarget, cdptarget.CloseTargetParams{TargetID: id})
+}
+
+// A page that opens more than maxDialogs dialogs within dialogWindow is closed:
+// each of them stops every frame of it.
+const (
+	maxDialogs   = 100
+	dialogWindow = 5 * time.Second
+)
+
+// answerDialog never leaves a dialog open: no script of the page runs meanwhile.
+func (t *tab) answerDialog(s *ownerState, ev *page.EventJavascriptDialogOpening) {
+	if time.Since(s.calm) > dialogWindow {
+		s.dialogs, s.calm = 0, time.Now()
+	}
+	if s.dialogs++; s.dialogs > maxDialogs {
+		t.target.fail(errFlood)
+		return
+	}
+	accept := ev.Type == page.DialogTypeAlert || ev.Type == page.DialogTypeBeforeunload
+	// The reply is not waited for: the owner goes on reading.
+	if _, err := t.target.send(context.Background(), page.CommandHandleJavaScriptDialog, page.HandleJavaScriptDialogParams{Accept: accept}); err != nil {
+		return
+	}
+	message := ev.Message
+	if len(message) > 1024 {
+		message = strings.ToValidUTF8(message[:1024], "") + "…"
+	}
+	s.emit(session.DialogShown{Kind: string(ev.Type), Message: message, Accepted: accept})
+}
+
+// declarations turns what the page script reported into what the bridge admits
+// from. The origin is the browser's word, not the page's.
+func declarations(d *document, s *shim.State) []bridge.Declaration {
+	out := make([]bridge.Declaration, len(s.Tools))
+	for i, x := range s.Tools {
+		out[i] = bridge.Declaration{
+			ID: x.ID, Document: d.id, Origin: d.origin, Name: x.Name, Title: x.Title, Description: x.Description,
+			Input: json.RawMessage(x.InputSchema), Output: json.RawMessage(x.OutputSchema), Annotations: json.RawMessage(x.Annotations),
+		}
+	}
+	return out
+}
+
+func refusals(s *shim.State) []bridge.Finding {
+	var out []bridge.Finding
+	for _, r := range s.Refused {
+		out = append(out, bridge.Finding{Rule: r.Rule, Tool: r.Name, Message: r.Message, Refused: true})
+	}
+	if s.Dropped > 0 {
+		out = append(out, bridge.Finding{Rule: "too-many-tools", Refused: true,
+			Message: fmt.Sprintf("The page declares %d tools more than are offered.", s.Dropped)})
+	}
+	return out
+}

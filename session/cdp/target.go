@@ -1,0 +1,176 @@
+package cdp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/chromedp/cdproto"
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/cdp/jsonv2"
+	cdptarget "github.com/chromedp/cdproto/target"
+	"github.com/chromedp/chromedp"
+)
+
+// Why a target is gone.
+var (
+	errLost    = errors.New("the browser is lost")
+	errCrashed = errors.New("the renderer crashed")
+	errClosed  = errors.New("the target was closed")
+	errFlood   = errors.New("the page floods its channel")
+	errKilled  = errors.New("the page did not give in to a deadline")
+	errOurs    = errors.New("closed by us")
+)
+
+// eventQueue bounds the events of one page that wait for its owner. A page that
+// fills it is closed.
+const eventQueue = 2048
+
+// target is our session on one page. It implements cdp.Session.
+type target struct {
+	link    *link
+	session cdptarget.SessionID
+	events  chan *cdproto.Message
+	gone    chan struct{}
+	last    atomic.Int64 // when a reply was heard, in nanoseconds of start
+
+	mu  sync.Mutex
+	err error // why gone is closed
+}
+
+var _ cdp.Session = (*target)(nil)
+
+// start is the beginning of the monotonic clock of heard.
+var start = time.Now()
+
+// open registers a session that was attached.
+func (l *link) open(id cdptarget.SessionID) *target {
+	t := &target{link: l, session: id, events: make(chan *cdproto.Message, eventQueue), gone: make(chan struct{})}
+	t.heard()
+	l.mu.Lock()
+	l.targets[id] = t
+	l.mu.Unlock()
+	select {
+	case <-l.lost:
+		t.fail(errLost)
+	default:
+	}
+	return t
+}
+
+func (t *target) heard() { t.last.Store(int64(time.Since(start))) }
+
+// silent is how long ago the page's last reply was.
+func (t *target) silent() time.Duration { return time.Since(start) - time.Duration(t.last.Load()) }
+
+// deliver queues an event for the owner, and never waits.
+func (t *target) deliver(msg *cdproto.Message) {
+	if msg.Method == "Inspector.targetCrashed" {
+		t.fail(errCrashed)
+		return
+	}
+	select {
+	case t.events <- msg:
+	default:
+		t.fail(errFlood)
+	}
+}
+
+// fail ends the session and every command that waits on it. The first reason
+// counts.
+func (t *target) fail(err error) {
+	t.mu.Lock()
+	if t.err != nil {
+		t.mu.Unlock()
+		return
+	}
+	t.err = err
+	close(t.gone)
+	t.mu.Unlock()
+	l := t.link
+	l.mu.Lock()
+	delete(l.targets, t.session)
+	for id, w := range l.waiters {
+		if w.target == t {
+			delete(l.waiters, id)
+			close(w.reply)
+		}
+	}
+	l.mu.Unlock()
+}
+
+// reason is why the target is gone; nil while it is not.
+func (t *target) reason() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.err
+}
+
+// send dispatches a command; its reply comes on the channel. The waiter is
+// registered before the command is sent.
+func (t *target) send(ctx context.Context, method string, params any) (<-chan *cdproto.Message, error) {
+	var raw jsonv2.Value
+	if params != nil {
+		b, err := jsonv2.Marshal(params, chromedp.DefaultMarshalOptions)
+		if err != nil {
+			return nil, fmt.Errorf("encoding %s: %w", method, err)
+		}
+		raw = b
+	}
+	l := t.link
+	id := l.next.Add(1)
+	w := waiter{target: t, reply: make(chan *cdproto.Message, 1)}
+	l.mu.Lock()
+	if t.reason() != nil {
+		l.mu.Unlock()
+		return nil, t.reason()
+	}
+	l.waiters[id] = w
+	l.mu.Unlock()
+	msg := &cdproto.Message{ID: id, SessionID: t.session, Method: cdproto.MethodType(method), Params: raw}
+	select {
+	case l.out <- msg:
+		return w.reply, nil
+	case <-t.gone:
+		return nil, t.reason()
+	case <-ctx.Done():
+		l.mu.Lock()
+		delete(l.waiters, id)
+		l.mu.Unlock()
+		return nil, context.Cause(ctx)
+	}
+}
+
+// Call sends a command, waits for its reply and decodes it into res, which may
+// be nil. A page that dies fails it at once.
+func (t *target) Call(ctx context.Context, method string, params, res any) error {
+	reply, err := t.send(ctx, method, params)
+	if err != nil {
+		return err
+	}
+	select {
+	case msg, ok := <-reply:
+		switch {
+		case !ok:
+			return t.reason()
+		case msg.Error != nil:
+			return msg.Error
+		case res == nil:
+			return nil
+		}
+		return jsonv2.Unmarshal(msg.Result, res, chromedp.DefaultUnmarshalOptions)
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// Subscribe is not offered: the tab's owner reads all events from one queue, in
+// order. The channel that it gives is closed.
+func (t *target) Subscribe(string) (<-chan jsonv2.Value, func()) {
+	ch := make(chan jsonv2.Value)
+	close(ch)
+	return ch, func() {}
+}

@@ -1,0 +1,131 @@
+package cdp
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/chromedp/cdproto/cdp/jsonv2"
+	"github.com/chromedp/cdproto/runtime"
+
+	"github.com/pagetools/pagetools/session"
+	"github.com/pagetools/pagetools/shim"
+)
+
+// A page that changes its tools all the time is asked again after a pause that
+// grows with the work it makes: workShare times the time that reading took, at
+// least minPause from the second change within calmTime on.
+const (
+	workShare = 8
+	maxPause  = time.Second
+	retryTime = 50 * time.Millisecond
+)
+
+// startWatch keeps one awaited evaluation outstanding on the current document.
+// One that belongs to an earlier document is given up.
+func (t *tab) startWatch(s *ownerState) {
+	s.watch()
+	s.pause.Stop()
+	ctx, cancel := context.WithCancel(context.Background())
+	s.watch = cancel
+	s.watched = make(chan string)
+	go t.watchOnce(ctx, t.doc.Load().revision.Load(), s.watched)
+}
+
+// watchOnce runs the evaluation and hands its text to the owner; "" when it
+// failed, which it does when the document goes away. It ends with ctx or with
+// the target.
+func (t *tab) watchOnce(ctx context.Context, revision int64, to chan<- string) {
+	text, err := t.evaluate(ctx, shim.Watch(t.name, revision))
+	if err != nil {
+		text = ""
+	}
+	select {
+	case to <- text:
+	case <-ctx.Done():
+	case <-t.target.gone:
+	}
+}
+
+// watchEnded takes what the evaluation brought, and starts the next one.
+func (t *tab) watchEnded(s *ownerState, text string) {
+	if text == "" {
+		// The document is going away, or its script is not there yet. The next
+		// navigation starts a new evaluation; this is for when there is none.
+		s.pause.Reset(retryTime)
+		return
+	}
+	began := time.Now()
+	if state, err := shim.DecodeState(text); err == nil {
+		t.changed(s, pushed{doc: t.doc.Load(), state: state})
+	}
+	s.pause.Reset(min(workShare*time.Since(began), maxPause))
+}
+
+// changed tells of a newer state of the current document.
+func (t *tab) changed(s *ownerState, p pushed) {
+	d := t.doc.Load()
+	if p.doc != d || p.state.Revision <= d.revision.Load() {
+		return
+	}
+	s.emit(session.ToolsChanged{Document: d.id, Revision: p.state.Revision, Title: p.state.Document.Title,
+		Tools: declarations(d, p.state), Refused: refusals(p.state)})
+	d.revision.Store(p.state.Revision)
+}
+
+// evaluateParams is Runtime.evaluate as we use it: by value, awaited, and
+// neither broken into by a debugger nor reported.
+type evaluateParams struct {
+	Expression    string `json:"expression"`
+	AwaitPromise  bool   `json:"awaitPromise"`
+	ReturnByValue bool   `json:"returnByValue"`
+	Silent        bool   `json:"silent"`
+	DisableBreaks bool   `json:"disableBreaks"`
+}
+
+// evaluateResult is the part of its result that we read. The page script only
+// ever gives strings.
+type evaluateResult struct {
+	Result struct {
+		Type  string       `json:"type"`
+		Value jsonv2.Value `json:"value"`
+	} `json:"result"`
+	Exception *struct {
+		Exception struct {
+			Description string `json:"description"`
+		} `json:"exception"`
+	} `json:"exceptionDetails"`
+}
+
+func evaluation(expression string) evaluateParams {
+	return evaluateParams{Expression: expression, AwaitPromise: true, ReturnByValue: true, Silent: true, DisableBreaks: true}
+}
+
+// scriptError is an exception of an expression of ours: the document has no page
+// script.
+type scriptError struct{ description string }
+
+func (e *scriptError) Error() string { return "the page script failed: " + e.description }
+
+// text gives the string that an evaluation resolved to.
+func (r *evaluateResult) text() (string, error) {
+	if r.Exception != nil {
+		first, _, _ := strings.Cut(r.Exception.Exception.Description, "\n")
+		return "", &scriptError{description: first}
+	}
+	var s string
+	if r.Result.Type != "string" || jsonv2.Unmarshal(r.Result.Value, &s) != nil {
+		return "", &scriptError{description: "it gave a " + r.Result.Type}
+	}
+	return s, nil
+}
+
+// evaluate runs an expression of the page script in the top-level document, and
+// gives the string that it resolves to.
+func (t *tab) evaluate(ctx context.Context, expression string) (string, error) {
+	var res evaluateResult
+	if err := t.target.Call(ctx, runtime.CommandEvaluate, evaluation(expression), &res); err != nil {
+		return "", err
+	}
+	return res.text()
+}

@@ -1,0 +1,107 @@
+package session
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/pagetools/pagetools/bridge"
+)
+
+// Engine opens tabs. It is safe for concurrent use.
+type Engine interface {
+	// Open makes a tab in a browser context of its own, showing about:blank.
+	// It starts a browser when none runs. Errors are *bridge.Error.
+	Open(ctx context.Context, o TabOptions) (Tab, error)
+	// Close ends every tab and the browsers that the engine started.
+	Close() error
+}
+
+// TabOptions configures a tab. The zero value is a plain tab.
+type TabOptions struct {
+	// Proxy is the proxy server of the tab's browser context, such as
+	// "http://127.0.0.1:8080". Empty means the browser's own setting.
+	Proxy string
+	// ProxyBypass lists hosts that go around Proxy, in the browser's syntax.
+	ProxyBypass string
+}
+
+// Tab is one page. Its methods are shaped after tools, so that every kind of
+// engine fits. All are safe for concurrent use.
+type Tab interface {
+	// Load navigates and returns when the new document is committed. Errors are
+	// *bridge.Error: UNREACHABLE, CERTIFICATE, ORIGIN_BLOCKED, PAGE_CRASHED,
+	// BROWSER_LOST or TIMEOUT.
+	Load(ctx context.Context, url string) error
+	// Invoke runs a registered tool once. It returns within the deadline of ctx
+	// plus one second (two when a renderer must be killed). Errors are
+	// *bridge.Error; ErrGone as the cause means that the registration does not
+	// exist any more and nothing ran.
+	Invoke(ctx context.Context, inv Invocation) (Reply, error)
+	// Events gives what happens, in order, to one reader. A reader that is slow
+	// makes the tab coalesce tool changes to the newest. The channel is closed
+	// after Died.
+	Events() <-chan Event
+	// Close ends the tab and forgets its browser context. It is idempotent.
+	Close(ctx context.Context) error
+}
+
+// Invocation is one dispatch to a tab.
+type Invocation struct {
+	// Document and Tool name the registration.
+	Document string
+	Tool     int64
+	// Input is a JSON object.
+	Input json.RawMessage
+	// MaxBytes caps the JSON text of the result before it leaves the page.
+	MaxBytes int
+}
+
+// Reply is what a tool returned.
+type Reply struct {
+	Result json.RawMessage
+	// Document and Revision say which state of the page's registry the reply
+	// has seen: a ToolsChanged at least that new is delivered.
+	Document string
+	Revision int64
+}
+
+// Event is something that happened to a tab: one of the types below.
+type Event interface{ event() }
+
+// Navigated reports that another document is now shown at top level. All
+// earlier registrations are gone.
+type Navigated struct {
+	Document, URL, Origin string
+}
+
+// Loaded reports the load event of the document.
+type Loaded struct{ Document string }
+
+// ToolsChanged reports the whole set that the document registers now.
+type ToolsChanged struct {
+	Document string
+	Revision int64
+	Title    string
+	Tools    []bridge.Declaration // TopLevel is not set by engines
+	// Refused are declarations that never left the page.
+	Refused []bridge.Finding
+}
+
+// DialogShown reports a JavaScript dialog that was answered at once.
+type DialogShown struct {
+	Kind, Message string // Kind is alert, confirm, prompt or beforeunload
+	Accepted      bool
+}
+
+// WindowClosed reports a window that the page opened and that was closed.
+type WindowClosed struct{ URL string }
+
+// Died is the last event: the tab is gone for good.
+type Died struct{ Err *bridge.Error }
+
+func (Navigated) event()    {}
+func (Loaded) event()       {}
+func (ToolsChanged) event() {}
+func (DialogShown) event()  {}
+func (WindowClosed) event() {}
+func (Died) event()         {}

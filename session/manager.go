@@ -1,0 +1,246 @@
+package session
+
+import (
+	"context"
+	"log/slog"
+	"runtime"
+	"time"
+
+	"github.com/pagetools/pagetools/bridge"
+)
+
+// SiteOptions describes one site to the Manager.
+type SiteOptions struct {
+	bridge.Site
+	// URL is what pages open. Required.
+	URL string
+	// Shared makes calls without a session run on the catalogue page.
+	Shared bool
+	// Warm is how many spare pages are kept for calls without a session. Zero
+	// means none.
+	Warm int
+	// WaitFor overrides when a page counts as opened.
+	WaitFor WaitFor
+	// Tab configures the site's tabs.
+	Tab TabOptions
+}
+
+// Options configures a Manager. Zero fields mean the contract's defaults.
+type Options struct {
+	Engine Engine        // required
+	Sites  []SiteOptions // required
+	// MaxSessions bounds the pages that calls and sessions hold at once; zero
+	// means min(free memory / 128 MB, 4 x cores).
+	MaxSessions int
+	// Queue bounds the calls that wait for a page; zero means 32.
+	Queue int
+	// FirstIdle is how long a session used once is kept (60 s), Idle one used
+	// twice or more (15 min), MaxAge any (8 h).
+	FirstIdle, Idle, MaxAge time.Duration
+	// Navigation bounds how long a document may take to arrive; zero means 30 s.
+	Navigation time.Duration
+	Limits     bridge.Limits
+	Log        *slog.Logger // nil is silent
+}
+
+func (o Options) withDefaults() Options {
+	def := func(d *time.Duration, v time.Duration) {
+		if *d == 0 {
+			*d = v
+		}
+	}
+	def(&o.FirstIdle, time.Minute)
+	def(&o.Idle, 15*time.Minute)
+	def(&o.MaxAge, 8*time.Hour)
+	def(&o.Navigation, 30*time.Second)
+	if o.Queue == 0 {
+		o.Queue = 32
+	}
+	if o.MaxSessions == 0 {
+		o.MaxSessions = 4 * runtime.NumCPU()
+		if free := freeMemory(); free > 0 {
+			o.MaxSessions = max(1, min(o.MaxSessions, int(free/(128<<20))))
+		}
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	return o
+}
+
+// Manager gives out pages for calls. One goroutine owns its state; everybody
+// else sends it functions to run.
+type Manager struct {
+	o      Options
+	sites  []*site
+	byName map[string]*site
+	do     chan func(*state)
+
+	life context.Context // of background work; ends in Close
+	stop context.CancelCauseFunc
+	done chan struct{} // the owner ended
+}
+
+var _ bridge.Router = (*Manager)(nil)
+
+// New makes a Manager and begins to open every site.
+func New(o Options) *Manager {
+	o = o.withDefaults()
+	m := &Manager{o: o, byName: map[string]*site{}, do: make(chan func(*state)), done: make(chan struct{})}
+	m.life, m.stop = context.WithCancelCause(context.Background())
+	for _, so := range o.Sites {
+		s := newSite(so)
+		m.sites = append(m.sites, s)
+		m.byName[so.Name] = s
+	}
+	go m.own()
+	for _, s := range m.sites {
+		go m.keepCatalogue(s)
+	}
+	return m
+}
+
+// Sites lists the sites in the operator's order.
+func (m *Manager) Sites() []bridge.Site {
+	out := make([]bridge.Site, len(m.sites))
+	for i, s := range m.sites {
+		out[i] = s.Site
+	}
+	return out
+}
+
+// own runs what others send, until Close.
+func (m *Manager) own() {
+	defer close(m.done)
+	st := &state{manager: m, sessions: map[key]*session{}, tombs: map[key]time.Time{}, spares: map[*site]*spares{}}
+	for f := range m.do {
+		f(st)
+		if st.closed && st.live == 0 && st.closing == 0 {
+			return
+		}
+	}
+}
+
+// ask runs f in the owner and waits for it. It reports whether the owner still
+// runs.
+func (m *Manager) ask(f func(*state)) bool {
+	ran := make(chan struct{})
+	select {
+	case m.do <- func(s *state) { defer close(ran); f(s) }:
+		<-ran
+		return true
+	case <-m.done:
+		return false
+	}
+}
+
+// tell runs f in the owner later.
+func (m *Manager) tell(f func(*state)) {
+	select {
+	case m.do <- f:
+	case <-m.done:
+	}
+}
+
+// Catalog gives the list of the caller's session when it has a page, and of the
+// catalogue page otherwise. It waits until the page is opened, within ctx.
+func (m *Manager) Catalog(ctx context.Context, ref bridge.Ref) (*bridge.Catalog, error) {
+	s, err := m.site(ref.Site)
+	if err != nil {
+		return nil, err
+	}
+	if ref.Session != "" {
+		var page *Page
+		m.ask(func(st *state) {
+			if ses := st.sessions[keyOf(ref)]; ses != nil {
+				page = ses.page
+			}
+		})
+		if page != nil {
+			if v, err := page.opened(ctx); err == nil {
+				return v.catalog, nil
+			}
+		}
+	}
+	return m.catalogue(ctx, s)
+}
+
+// Findings gives what the site's author should know of its declarations now.
+func (m *Manager) Findings(name string) []bridge.Finding {
+	if s := m.byName[name]; s != nil {
+		if p := s.page.Load(); p != nil {
+			return p.view.Load().findings
+		}
+	}
+	return nil
+}
+
+// Page tells what the site's catalogue page shows: URL and title, or "".
+func (m *Manager) Page(name string) (url, title string) {
+	if s := m.byName[name]; s != nil {
+		if p := s.page.Load(); p != nil {
+			v := p.view.Load()
+			return v.url, v.title
+		}
+	}
+	return "", ""
+}
+
+// WaitOpened waits until every site is opened or failed once.
+func (m *Manager) WaitOpened(ctx context.Context) error {
+	for _, s := range m.sites {
+		select {
+		case <-s.tried:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	return nil
+}
+
+// Tried reports whether every site is opened or failed once.
+func (m *Manager) Tried() bool {
+	for _, s := range m.sites {
+		select {
+		case <-s.tried:
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+func (m *Manager) site(name string) (*site, error) {
+	if s := m.byName[name]; s != nil {
+		return s, nil
+	}
+	return nil, bridge.Errorf(bridge.WebtoolNotFound, "", bridge.NotRun, "There is no such site here.")
+}
+
+// Drain refuses new calls, and waits until none runs or ctx ends.
+func (m *Manager) Drain(ctx context.Context) {
+	idle := make(chan struct{})
+	m.ask(func(st *state) {
+		st.draining = true
+		st.refuseQueued(draining())
+		st.whenIdle(func() { close(idle) })
+	})
+	select {
+	case <-idle:
+	case <-ctx.Done():
+	case <-m.done:
+	}
+}
+
+// Close ends every page and the engine. Calls that still run fail.
+func (m *Manager) Close() error {
+	m.stop(draining())
+	m.ask(func(st *state) { st.draining = true; st.refuseQueued(draining()); st.closeAll() })
+	err := m.o.Engine.Close()
+	<-m.done
+	return err
+}
+
+func draining() *bridge.Error {
+	return bridge.Errorf(bridge.InternalError, bridge.Draining, bridge.NotRun, "pagetools is shutting down.")
+}

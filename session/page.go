@@ -1,0 +1,366 @@
+package session
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"github.com/pagetools/pagetools/bridge"
+)
+
+// ErrGone is the cause of an error of Tab.Invoke when the registration does not
+// exist any more. Nothing ran.
+var ErrGone = errors.New("the registration is gone")
+
+// Times of the contract's section "Sites, catalogue, sessions".
+const (
+	quietTime  = 100 * time.Millisecond // after the load event, without a registration
+	settleTime = 10 * time.Second       // at most, until a page counts as opened
+	lateTool   = 5 * time.Second        // that a call waits for a tool of a fresh page
+)
+
+// A page that shows more than maxNavigations documents in loopWindow navigates
+// without end.
+const (
+	maxNavigations = 20
+	loopWindow     = 4 * time.Second
+)
+
+// Page is one tab with the catalog of what its document registers. One
+// goroutine owns it; the catalog is an immutable snapshot.
+type Page struct {
+	tab    Tab
+	origin string // of the named site
+	wait   WaitFor
+	limits bridge.Limits
+	log    *slog.Logger
+
+	view atomic.Pointer[view]
+	used atomic.Bool // a call was dispatched since the last navigation
+	dead chan struct{}
+	died *bridge.Error // valid after dead is closed
+}
+
+// WaitFor overrides when a page counts as opened. The zero value means the load
+// event and 100 ms without a registration.
+type WaitFor struct {
+	// Tool is the name of a tool that must be registered.
+	Tool string
+}
+
+// view is what a page shows at one moment.
+type view struct {
+	document, url, title string
+	revision             int64
+	catalog              *bridge.Catalog
+	findings             []bridge.Finding
+	// settled is true when the page counts as opened.
+	settled bool
+	// since is when this document appeared.
+	since time.Time
+	// superseded is closed when a newer view is published.
+	superseded chan struct{}
+}
+
+// newPage owns the tab from now on. prev lends its compiled schemas; it may be
+// nil. The site's origin decides which documents are the site's own.
+func newPage(tab Tab, origin string, wait WaitFor, prev *bridge.Catalog, l bridge.Limits, log *slog.Logger) *Page {
+	p := &Page{tab: tab, origin: origin, wait: wait, limits: l, log: log, dead: make(chan struct{})}
+	empty, _ := bridge.NewCatalog(nil, nil, l)
+	p.view.Store(&view{catalog: empty, since: time.Now(), superseded: make(chan struct{})})
+	if prev == nil {
+		prev = empty
+	}
+	go p.own(prev)
+	return p
+}
+
+// pageState is what the owner goroutine holds.
+type pageState struct {
+	now     view
+	prev    *bridge.Catalog // the last catalog that had tools: compiled schemas
+	loaded  bool
+	quiet   *time.Timer
+	limit   *time.Timer
+	visited []time.Time
+	blame   *bridge.Error // why we closed the tab ourselves
+}
+
+// own is the owner goroutine. It ends when the tab's events end.
+func (p *Page) own(prev *bridge.Catalog) {
+	s := &pageState{now: *p.view.Load(), prev: prev, quiet: time.NewTimer(time.Hour), limit: time.NewTimer(settleTime)}
+	s.quiet.Stop()
+	defer s.quiet.Stop()
+	defer s.limit.Stop()
+	for {
+		select {
+		case ev, ok := <-p.tab.Events():
+			d, died := ev.(Died)
+			if !ok || died {
+				p.finish(cmp.Or(s.blame, d.Err))
+				return
+			}
+			p.handle(s, ev)
+		case <-s.quiet.C:
+			p.settle(s)
+		case <-s.limit.C:
+			p.settle(s)
+		}
+	}
+}
+
+func (p *Page) finish(err *bridge.Error) {
+	if err == nil {
+		err = bridge.Errorf(bridge.InternalError, bridge.PageCrashed, bridge.Unknown, "The page was closed.")
+	}
+	p.died = err
+	close(p.dead)
+}
+
+func (p *Page) handle(s *pageState, ev Event) {
+	switch ev := ev.(type) {
+	case Navigated:
+		p.navigated(s, ev)
+	case Loaded:
+		if ev.Document == s.now.document {
+			s.loaded = true
+			p.mayBeQuiet(s)
+		}
+	case ToolsChanged:
+		p.toolsChanged(s, ev)
+	case DialogShown:
+		p.log.Info("page: dialog", "kind", ev.Kind, "accepted", ev.Accepted)
+	case WindowClosed:
+		p.log.Info("page: a window that it opened was closed", "url", ev.URL)
+	}
+}
+
+func (p *Page) navigated(s *pageState, ev Navigated) {
+	now := time.Now()
+	s.visited = append(s.visited, now)
+	for len(s.visited) > 0 && now.Sub(s.visited[0]) > loopWindow {
+		s.visited = s.visited[1:]
+	}
+	if len(s.visited) > maxNavigations {
+		if s.blame == nil {
+			s.blame = bridge.Errorf(bridge.InternalError, bridge.PageNavigated, bridge.Unknown, "The page navigates without end and was closed.")
+			go closeTab(p.tab)
+		}
+		return
+	}
+	if s.now.settled {
+		s.limit.Reset(settleTime)
+	}
+	empty, _ := bridge.NewCatalog(nil, nil, p.limits)
+	s.now = view{document: ev.Document, url: ev.URL, catalog: empty, since: now}
+	s.loaded = false
+	s.quiet.Stop()
+	p.used.Store(false)
+	p.publish(s)
+}
+
+func (p *Page) toolsChanged(s *pageState, ev ToolsChanged) {
+	if ev.Document != s.now.document || ev.Revision <= s.now.revision {
+		return
+	}
+	for i := range ev.Tools {
+		d := &ev.Tools[i]
+		d.Document = ev.Document
+		d.TopLevel = d.Origin == p.origin
+	}
+	s.now.revision, s.now.title = ev.Revision, ev.Title
+	var found []bridge.Finding
+	s.now.catalog, found = bridge.NewCatalog(s.prev, ev.Tools, p.limits)
+	s.now.findings = append(found, ev.Refused...)
+	s.prev = s.now.catalog
+	for _, f := range s.now.findings {
+		p.log.Warn("page: finding", "rule", f.Rule, "tool", f.Tool, "message", f.Message, "refused", f.Refused)
+	}
+	p.publish(s)
+	p.mayBeQuiet(s)
+}
+
+// mayBeQuiet starts, or starts again, the quiet time after which the page
+// counts as opened.
+func (p *Page) mayBeQuiet(s *pageState) {
+	if s.now.settled {
+		return
+	}
+	if p.wait.Tool != "" {
+		if s.now.catalog.Tool(p.wait.Tool) != nil {
+			p.settle(s)
+		}
+		return
+	}
+	if s.loaded {
+		s.quiet.Reset(quietTime)
+	}
+}
+
+func (p *Page) settle(s *pageState) {
+	if s.now.settled {
+		return
+	}
+	s.quiet.Stop()
+	s.limit.Stop()
+	s.now.settled = true
+	p.publish(s)
+}
+
+// publish makes a copy of the owner's view visible and wakes who waits.
+func (p *Page) publish(s *pageState) {
+	v := s.now
+	v.superseded = make(chan struct{})
+	old := p.view.Swap(&v)
+	close(old.superseded)
+}
+
+// Catalog gives the tools that the page registers now.
+func (p *Page) Catalog() *bridge.Catalog { return p.view.Load().catalog }
+
+// await waits until ok says yes of a view. It fails when the page dies or ctx
+// ends; the error is then the page's own, or ctx's cause.
+func (p *Page) await(ctx context.Context, ok func(*view) bool) (*view, error) {
+	for {
+		v := p.view.Load()
+		if ok(v) {
+			return v, nil
+		}
+		select {
+		case <-v.superseded:
+		case <-p.dead:
+			return nil, p.died
+		case <-ctx.Done():
+			return v, context.Cause(ctx)
+		}
+	}
+}
+
+// opened waits until the page counts as opened, within ctx.
+func (p *Page) opened(ctx context.Context) (*view, error) {
+	return p.await(ctx, func(v *view) bool { return v.settled })
+}
+
+// Invoke runs the tool once. Its errors are *bridge.Error.
+func (p *Page) Invoke(ctx context.Context, inv bridge.Invocation) (json.RawMessage, error) {
+	for {
+		t, err := p.find(ctx, inv.Tool)
+		if err != nil {
+			return nil, err
+		}
+		reply, err := p.tab.Invoke(ctx, Invocation{Document: t.Document(), Tool: t.Registration(), Input: inv.Input, MaxBytes: inv.MaxBytes})
+		if errors.Is(err, ErrGone) {
+			// Nothing ran: the page replaced the registration. An equal one may
+			// be there, or on its way; find decides on what the page says now.
+			if err := p.awaitChange(ctx, t); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		p.used.Store(true)
+		if err != nil {
+			return nil, err
+		}
+		p.awaitRevision(ctx, reply)
+		return reply.Result, nil
+	}
+}
+
+// find gives the page's own registration of the tool. A fresh page may still
+// register it; another definition under its name is refused.
+func (p *Page) find(ctx context.Context, want *bridge.Tool) (*bridge.Tool, error) {
+	var found *bridge.Tool
+	patience, cancel := context.WithCancel(ctx)
+	defer cancel()
+	if v := p.view.Load(); !p.used.Load() {
+		timer := time.AfterFunc(max(0, lateTool-time.Since(v.since)), cancel)
+		defer timer.Stop()
+	} else {
+		cancel()
+	}
+	v, err := p.await(patience, func(v *view) bool {
+		found = v.catalog.Tool(want.Name())
+		return found != nil && (v.settled || found.Digest() == want.Digest())
+	})
+	switch {
+	case err == nil && found.Digest() == want.Digest():
+		return found, nil
+	case v == nil: // the page died: nothing was sent
+		return nil, notRun(p.died)
+	case ctx.Err() != nil:
+		return nil, waitEnded(ctx)
+	case found != nil:
+		return nil, bridge.Errorf(bridge.VersionMismatch, bridge.ToolChanged, bridge.NotRun,
+			"The page changed %q between the check of this call and its run. Read the list again.", want.Name())
+	}
+	names := []string{}
+	for _, t := range v.catalog.Tools() {
+		names = append(names, t.Name())
+	}
+	return nil, bridge.Errorf(bridge.WebtoolNotFound, "", bridge.NotRun, "The page does not offer %q now.", want.Name()).
+		Detail("reason", "action").Detail("actions", names)
+}
+
+// awaitChange waits until the registration t is not what the page shows.
+func (p *Page) awaitChange(ctx context.Context, t *bridge.Tool) error {
+	bounded, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	_, err := p.await(bounded, func(v *view) bool {
+		now := v.catalog.Tool(t.Name())
+		return now == nil || now.Registration() != t.Registration() || now.Document() != t.Document()
+	})
+	select {
+	case <-p.dead:
+		return notRun(p.died)
+	default:
+	}
+	if ctx.Err() != nil {
+		return waitEnded(ctx)
+	}
+	if err != nil {
+		return bridge.Errorf(bridge.InternalError, bridge.PageHung, bridge.NotRun, "The page does not say what became of %q.", t.Name()).With(err)
+	}
+	return nil
+}
+
+// awaitRevision makes a caller read its own writes: the list that the call left
+// behind is visible before the call returns.
+func (p *Page) awaitRevision(ctx context.Context, r Reply) {
+	bounded, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	_, err := p.await(bounded, func(v *view) bool { return v.document != r.Document || v.revision >= r.Revision })
+	if err != nil && ctx.Err() == nil {
+		p.log.Warn("page: the list behind a reply did not arrive", "revision", r.Revision, "error", err)
+	}
+}
+
+// close ends the tab.
+func (p *Page) close() { closeTab(p.tab) }
+
+// closeTab says goodbye within a bound of its own.
+func closeTab(t Tab) {
+	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
+	defer cancel()
+	_ = t.Close(ctx)
+}
+
+// notRun gives a page's death as the outcome of a call that never reached it.
+func notRun(e *bridge.Error) *bridge.Error {
+	c := *e
+	c.Outcome = bridge.NotRun
+	return &c
+}
+
+// waitEnded gives the outcome of a call whose time ended before it was
+// dispatched.
+func waitEnded(ctx context.Context) *bridge.Error {
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return bridge.Errorf(bridge.InternalError, bridge.Overload, bridge.NotRun, "The call waited past its deadline and did not run.").With(context.Cause(ctx))
+	}
+	return bridge.Errorf(bridge.Cancelled, "", bridge.NotRun, "The caller gave up.").With(context.Cause(ctx))
+}
+

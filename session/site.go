@@ -1,0 +1,184 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"github.com/pagetools/pagetools/bridge"
+)
+
+// site is one site and its catalogue page.
+type site struct {
+	SiteOptions
+	// page is the catalogue page; nil while there is none.
+	page atomic.Pointer[Page]
+	// failure is why there is none.
+	failure atomic.Pointer[bridge.Error]
+	// tried is closed when the site was opened or failed once.
+	tried chan struct{}
+	// changed is closed and replaced when page or failure change.
+	changed atomic.Pointer[chan struct{}]
+	// kick asks for a new attempt now.
+	kick chan struct{}
+}
+
+func newSite(o SiteOptions) *site {
+	s := &site{SiteOptions: o, tried: make(chan struct{}), kick: make(chan struct{}, 1)}
+	ch := make(chan struct{})
+	s.changed.Store(&ch)
+	return s
+}
+
+func (s *site) set(p *Page, err *bridge.Error) {
+	s.failure.Store(err)
+	s.page.Store(p)
+	next := make(chan struct{})
+	close(*s.changed.Swap(&next))
+}
+
+// Times between attempts to open a catalogue page that failed.
+const (
+	firstRetry = 200 * time.Millisecond
+	lastRetry  = 30 * time.Second
+)
+
+// keepCatalogue opens the site's catalogue page, and opens it again when it
+// dies, until the manager closes.
+func (m *Manager) keepCatalogue(s *site) {
+	pause := firstRetry
+	var prev *bridge.Catalog
+	first := true
+	for m.life.Err() == nil {
+		page, err := m.openPage(m.life, s, prev)
+		if err == nil {
+			_, err = page.opened(m.life)
+		}
+		if err != nil {
+			m.o.Log.Warn("site: not opened", "site", s.Name, "error", err)
+			if page != nil {
+				page.close()
+			}
+			s.set(nil, bridge.AsError(err))
+		} else {
+			s.set(page, nil)
+			pause = firstRetry
+			m.tell(func(st *state) { st.refill(s) })
+		}
+		if first {
+			close(s.tried)
+			first = false
+		}
+		if err == nil {
+			if !m.watchCatalogue(s, page) {
+				return
+			}
+			prev = page.Catalog()
+		}
+		if !m.pause(s, pause) {
+			return
+		}
+		pause = min(2*pause, lastRetry)
+	}
+}
+
+// watchCatalogue waits until the page dies. It reports whether the manager
+// still runs.
+func (m *Manager) watchCatalogue(s *site, page *Page) bool {
+	select {
+	case <-page.dead:
+		m.o.Log.Warn("site: its page died", "site", s.Name, "error", page.died)
+		s.set(nil, nil)
+		select { // an old wish for an attempt is not a new one
+		case <-s.kick:
+		default:
+		}
+		return true
+	case <-m.life.Done():
+		page.close()
+		return false
+	}
+}
+
+// pause waits before the next attempt, or until somebody needs the site.
+func (m *Manager) pause(s *site, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-s.kick:
+	case <-m.life.Done():
+		return false
+	}
+	return true
+}
+
+// catalogue gives the catalogue page's list, waiting for the page to be opened.
+// A site that failed is tried once more for whoever asks.
+func (m *Manager) catalogue(ctx context.Context, s *site) (*bridge.Catalog, error) {
+	page, err := m.cataloguePage(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	v, err := page.opened(ctx)
+	switch {
+	case err == nil:
+		return v.catalog, nil
+	case v == nil: // it died while settling
+		return nil, notRun(bridge.AsError(err))
+	}
+	return nil, waitEnded(ctx)
+}
+
+func (m *Manager) cataloguePage(ctx context.Context, s *site) (*Page, error) {
+	kicked := false
+	for {
+		changed := *s.changed.Load()
+		if page := s.page.Load(); page != nil {
+			return page, nil
+		}
+		if failure := s.failure.Load(); failure != nil && kicked {
+			return nil, failure
+		}
+		select {
+		case <-s.tried:
+			if !kicked {
+				kicked = true
+				select {
+				case s.kick <- struct{}{}:
+				default:
+				}
+			}
+		default:
+			kicked = true // the first attempt still runs: its end is the answer
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return nil, waitEnded(ctx)
+		case <-m.life.Done():
+			return nil, draining()
+		}
+	}
+}
+
+// openPage opens a tab on the site. The page is returned also with an error,
+// when there is one to close.
+func (m *Manager) openPage(ctx context.Context, s *site, prev *bridge.Catalog) (*Page, error) {
+	tab, err := m.o.Engine.Open(ctx, s.Tab)
+	if err != nil {
+		return nil, err
+	}
+	page := newPage(tab, s.Origin, s.WaitFor, prev, m.o.Limits, m.o.Log.With("site", s.Name))
+	bounded, cancel := context.WithTimeout(ctx, m.o.Navigation)
+	defer cancel()
+	if err := tab.Load(bounded, s.URL); err != nil {
+		e := bridge.AsError(err)
+		if errors.Is(bounded.Err(), context.DeadlineExceeded) && ctx.Err() == nil {
+			e = bridge.Errorf(bridge.InternalError, bridge.Unreachable, bridge.NotRun, "The site did not send a page within %s.", m.o.Navigation).With(err)
+		}
+		return page, notRun(e)
+	}
+	return page, nil
+}

@@ -1,0 +1,127 @@
+package session
+
+import (
+	"slices"
+
+	"github.com/pagetools/pagetools/bridge"
+)
+
+// compiled lends the schemas of the catalogue page to new pages.
+func (m *Manager) compiled(s *site) *bridge.Catalog {
+	if p := s.page.Load(); p != nil {
+		return p.Catalog()
+	}
+	return nil
+}
+
+// takeSpare gives a warm page, or nil.
+func (st *state) takeSpare(s *site) *Page {
+	sp := st.spares[s]
+	for sp != nil && len(sp.ready) > 0 {
+		page := sp.ready[0]
+		sp.ready = sp.ready[1:]
+		select {
+		case <-page.dead:
+			st.close(page)
+		default:
+			return page
+		}
+	}
+	return nil
+}
+
+// spareCount is how many pages stand by or are being opened to.
+func (st *state) spareCount() int {
+	n := 0
+	for _, sp := range st.spares {
+		n += len(sp.ready) + sp.opening
+	}
+	return n
+}
+
+// makeRoomFor gives up a spare of another site when the page that is about to
+// open would go over the bound: spares never refuse a call.
+func (st *state) makeRoomFor(s *site) {
+	if st.live+st.spareCount() <= st.manager.o.MaxSessions {
+		return
+	}
+	for other, sp := range st.spares {
+		if other != s && len(sp.ready) > 0 {
+			st.close(sp.ready[0])
+			sp.ready = sp.ready[1:]
+			return
+		}
+	}
+}
+
+// refill opens spares until the site has what it should, while there is room
+// that no call wants. Spares open one after another, so that calls are not
+// delayed by many.
+func (st *state) refill(s *site) {
+	if st.closed || st.draining || s.Shared || s.page.Load() == nil {
+		return
+	}
+	sp := st.spares[s]
+	if sp == nil {
+		sp = &spares{}
+		st.spares[s] = sp
+	}
+	sp.ready = slices.DeleteFunc(sp.ready, func(p *Page) bool {
+		select {
+		case <-p.dead:
+			st.close(p)
+			return true
+		default:
+			return false
+		}
+	})
+	if sp.opening > 0 || len(sp.ready) >= s.Warm || st.live+st.spareCount() >= st.manager.o.MaxSessions {
+		return
+	}
+	sp.opening++
+	go st.manager.openSpare(s, sp)
+}
+
+// openSpare opens one warm page.
+func (m *Manager) openSpare(s *site, sp *spares) {
+	page, err := m.openPage(m.life, s, m.compiled(s))
+	if err == nil {
+		_, err = page.opened(m.life)
+	}
+	m.tell(func(st *state) {
+		sp.opening--
+		if err != nil || st.closed {
+			if page != nil {
+				st.close(page)
+			}
+			if err != nil && m.life.Err() == nil {
+				m.o.Log.Warn("site: a spare page did not open", "site", s.Name, "error", err)
+			}
+			return
+		}
+		sp.ready = append(sp.ready, page)
+		go m.watchSpare(s, page)
+		st.refill(s)
+	})
+}
+
+// watchSpare replaces a spare that dies in waiting.
+func (m *Manager) watchSpare(s *site, page *Page) {
+	<-page.dead
+	m.tell(func(st *state) {
+		if sp := st.spares[s]; sp != nil && slices.Contains(sp.ready, page) {
+			st.refill(s)
+		}
+	})
+}
+
+func (st *state) dropSpares(s *site) {
+	sp := st.spares[s]
+	if sp == nil {
+		return
+	}
+	for _, p := range sp.ready {
+		st.close(p)
+	}
+	sp.ready = nil
+}

@@ -1,0 +1,453 @@
+package session
+
+import (
+	"container/list"
+	"context"
+	"errors"
+	"time"
+
+	"github.com/pagetools/pagetools/bridge"
+)
+
+// key names a session: another caller's id names another session.
+type key struct{ caller, site, id string }
+
+func keyOf(r bridge.Ref) key { return key{r.Caller.Name, r.Site, r.Session} }
+
+// tombLife is how long the death of a session is remembered, maxTombs how many.
+const (
+	tombLife = 24 * time.Hour
+	maxTombs = 10_000
+)
+
+// maxSessionQueue bounds the calls that wait for one session's page.
+const maxSessionQueue = 32
+
+// state is what the manager's owner goroutine holds. Its methods run there.
+type state struct {
+	manager  *Manager
+	live     int // pages that calls and sessions hold, or are being opened for them
+	closing  int // pages that are being closed
+	leased   int // calls that hold a page
+	queue    list.List
+	sessions map[key]*session
+	tombs    map[key]time.Time
+	spares   map[*site]*spares
+	draining bool
+	closed   bool
+	idle     []func()
+}
+
+// session is one caller's page.
+type session struct {
+	key     key
+	site    *site
+	page    *Page // nil while it opens
+	busy    bool
+	told    bool // a call was told that the page is lost
+	uses    int
+	created time.Time
+	last    time.Time
+	expiry  *time.Timer
+	waiting list.List // of *waiter
+}
+
+// spares are warm pages of one site.
+type spares struct {
+	ready   []*Page
+	opening int
+}
+
+// waiter is a call that wants a page.
+type waiter struct {
+	ctx   context.Context
+	site  *site
+	key   key // id is empty for a fresh page
+	grant chan grant
+}
+
+type grant struct {
+	page *Page
+	ses  *session
+	err  error
+}
+
+// acquire answers w.grant, now or later.
+func (st *state) acquire(w *waiter) {
+	if st.draining {
+		w.grant <- grant{err: draining()}
+		return
+	}
+	if w.key.id != "" {
+		if _, dead := st.tombs[w.key]; dead {
+			delete(st.tombs, w.key)
+			w.grant <- grant{err: expired()}
+			return
+		}
+		if ses := st.sessions[w.key]; ses != nil {
+			st.join(ses, w)
+			return
+		}
+	}
+	if st.room() {
+		st.open(w)
+		return
+	}
+	if st.queue.Len() >= st.manager.o.Queue {
+		e := bridge.Errorf(bridge.RateLimit, "", bridge.NotRun, "Too many calls wait for a page. Try again later.")
+		e.Retry = time.Second
+		w.grant <- grant{err: e}
+		return
+	}
+	st.queue.PushBack(w)
+}
+
+func expired() *bridge.Error {
+	return bridge.Errorf(bridge.SessionExpired, "", bridge.NotRun, "The session is gone, with its state. The next call with its id starts a new one.")
+}
+
+// join gives a session's page to w when its turn comes.
+func (st *state) join(ses *session, w *waiter) {
+	if !ses.busy {
+		st.lease(ses, w)
+		return
+	}
+	if ses.waiting.Len() >= maxSessionQueue {
+		e := bridge.Errorf(bridge.RateLimit, "", bridge.NotRun, "Too many calls wait for this session. Try again later.")
+		e.Retry = time.Second
+		w.grant <- grant{err: e}
+		return
+	}
+	ses.waiting.PushBack(w)
+}
+
+// lease hands an idle session's page out.
+func (st *state) lease(ses *session, w *waiter) {
+	ses.busy = true
+	ses.uses++
+	if ses.expiry != nil {
+		ses.expiry.Stop()
+	}
+	st.leased++
+	w.grant <- grant{page: ses.page, ses: ses}
+}
+
+// room reports whether one more page may live, after idle ones were given up.
+func (st *state) room() bool {
+	if st.live < st.manager.o.MaxSessions {
+		return true
+	}
+	var victim *session
+	for _, s := range st.sessions {
+		if s.busy || s.page == nil {
+			continue
+		}
+		if victim == nil || evictBefore(s, victim) {
+			victim = s
+		}
+	}
+	if victim == nil {
+		return false
+	}
+	st.bury(victim, true)
+	return true
+}
+
+// evictBefore orders idle sessions: single-use ones first, then the least
+// recently used.
+func evictBefore(a, b *session) bool {
+	if single := a.uses <= 1; single != (b.uses <= 1) {
+		return single
+	}
+	return a.last.Before(b.last)
+}
+
+// open takes a spare or opens a page for w, who has room.
+func (st *state) open(w *waiter) {
+	st.live++
+	var ses *session
+	if w.key.id != "" {
+		now := time.Now()
+		ses = &session{key: w.key, site: w.site, created: now, last: now, busy: true}
+		st.sessions[w.key] = ses
+	}
+	if page := st.takeSpare(w.site); page != nil {
+		st.opened(w, ses, page, nil)
+		return
+	}
+	st.makeRoomFor(w.site)
+	m := st.manager
+	go func() { // ends with openPage, which ends with w's context or the manager
+		ctx, cancel := context.WithCancelCause(w.ctx)
+		defer context.AfterFunc(m.life, func() { cancel(context.Cause(m.life)) })()
+		page, err := m.openPage(ctx, w.site, m.compiled(w.site))
+		if err != nil && page != nil {
+			page.close()
+			page = nil
+		}
+		m.tell(func(st *state) { st.opened(w, ses, page, err) })
+	}()
+}
+
+// opened ends open: the page goes to w, or nobody gets one.
+func (st *state) opened(w *waiter, ses *session, page *Page, err error) {
+	if err == nil && w.ctx.Err() != nil {
+		err = waitEnded(w.ctx)
+	}
+	if err == nil && st.closed {
+		err = draining()
+	}
+	if err != nil {
+		if page != nil {
+			st.close(page)
+		}
+		st.live--
+		if ses != nil {
+			delete(st.sessions, ses.key)
+			st.move(ses)
+		}
+		w.grant <- grant{err: err}
+		st.next()
+		return
+	}
+	st.leased++
+	if ses != nil {
+		ses.page, ses.uses = page, 1
+		go st.manager.watchSession(ses)
+	}
+	w.grant <- grant{page: page, ses: ses}
+}
+
+// watchSession buries a session when its page dies.
+func (m *Manager) watchSession(ses *session) {
+	<-ses.page.dead
+	m.tell(func(st *state) {
+		if st.sessions[ses.key] == ses && !ses.busy {
+			st.bury(ses, true)
+			st.next()
+		}
+	})
+}
+
+// move sends the calls that waited for a session that is gone through acquire
+// again.
+func (st *state) move(ses *session) {
+	for e := ses.waiting.Front(); e != nil; e = e.Next() {
+		st.acquire(e.Value.(*waiter))
+	}
+	ses.waiting.Init()
+}
+
+// bury ends a session. With tomb its caller is told once.
+func (st *state) bury(ses *session, tomb bool) {
+	if ses.expiry != nil {
+		ses.expiry.Stop()
+	}
+	delete(st.sessions, ses.key)
+	st.live--
+	if tomb {
+		if len(st.tombs) >= maxTombs {
+			st.forgetTombs()
+		}
+		st.tombs[ses.key] = time.Now()
+	}
+	st.close(ses.page)
+	st.move(ses)
+}
+
+// forgetTombs drops what is too old, and when that is not enough, anything.
+func (st *state) forgetTombs() {
+	for k, t := range st.tombs {
+		if time.Since(t) > tombLife || len(st.tombs) >= maxTombs {
+			delete(st.tombs, k)
+		}
+	}
+}
+
+// release takes a page back.
+func (st *state) release(g grant) {
+	st.leased--
+	if g.ses == nil {
+		st.live--
+		st.close(g.page)
+		st.next()
+		st.checkIdle()
+		return
+	}
+	ses := g.ses
+	ses.busy, ses.last = false, time.Now()
+	if st.sessions[ses.key] != ses {
+		return
+	}
+	select {
+	case <-ses.page.dead:
+		// The call that just ended was told how its page died.
+		st.bury(ses, false)
+	default:
+		st.handOver(ses)
+	}
+	st.next()
+	st.checkIdle()
+}
+
+// handOver gives the session to who waits for it, or starts its idle time.
+func (st *state) handOver(ses *session) {
+	for e := ses.waiting.Front(); e != nil; e = ses.waiting.Front() {
+		ses.waiting.Remove(e)
+		if w := e.Value.(*waiter); w.ctx.Err() == nil {
+			st.lease(ses, w)
+			return
+		}
+	}
+	m := st.manager
+	idle := m.o.FirstIdle
+	if ses.uses > 1 {
+		idle = m.o.Idle
+	}
+	idle = min(idle, max(0, m.o.MaxAge-time.Since(ses.created)))
+	ses.expiry = time.AfterFunc(idle, func() {
+		m.tell(func(st *state) {
+			if st.sessions[ses.key] == ses && !ses.busy && time.Since(ses.last) >= idle {
+				st.bury(ses, true)
+				st.next()
+			}
+		})
+	})
+}
+
+// next serves the queue while there is room.
+func (st *state) next() {
+	for e := st.queue.Front(); e != nil; e = st.queue.Front() {
+		w := e.Value.(*waiter)
+		if w.ctx.Err() != nil {
+			st.queue.Remove(e)
+			continue
+		}
+		if ses := st.sessions[w.key]; w.key.id != "" && ses != nil {
+			st.queue.Remove(e)
+			st.join(ses, w)
+			continue
+		}
+		if !st.room() {
+			return
+		}
+		st.queue.Remove(e)
+		st.open(w)
+	}
+	for _, s := range st.manager.sites {
+		st.refill(s)
+	}
+}
+
+func (st *state) refuseQueued(err *bridge.Error) {
+	for e := st.queue.Front(); e != nil; e = e.Next() {
+		e.Value.(*waiter).grant <- grant{err: err}
+	}
+	st.queue.Init()
+	for _, ses := range st.sessions {
+		for e := ses.waiting.Front(); e != nil; e = e.Next() {
+			e.Value.(*waiter).grant <- grant{err: err}
+		}
+		ses.waiting.Init()
+	}
+}
+
+// close ends a page without waiting for it.
+func (st *state) close(p *Page) {
+	st.closing++
+	m := st.manager
+	go func() { // ends within closeTab's bound
+		p.close()
+		m.tell(func(st *state) { st.closing-- })
+	}()
+}
+
+func (st *state) whenIdle(f func()) {
+	st.idle = append(st.idle, f)
+	st.checkIdle()
+}
+
+func (st *state) checkIdle() {
+	if st.leased > 0 {
+		return
+	}
+	for _, f := range st.idle {
+		f()
+	}
+	st.idle = nil
+}
+
+// closeAll ends what nobody uses; what is leased ends when it is released.
+func (st *state) closeAll() {
+	st.closed = true
+	for _, ses := range st.sessions {
+		if !ses.busy {
+			st.bury(ses, false)
+		}
+	}
+	for _, s := range st.manager.sites {
+		st.dropSpares(s)
+	}
+}
+
+// Acquire gives a page for one call. The error is an *bridge.Error.
+func (m *Manager) Acquire(ctx context.Context, ref bridge.Ref) (bridge.Lease, error) {
+	s, err := m.site(ref.Site)
+	if err != nil {
+		return nil, err
+	}
+	if s.Shared && ref.Session == "" {
+		page, err := m.cataloguePage(ctx, s)
+		if err != nil {
+			return nil, err
+		}
+		if !m.ask(func(st *state) { err = st.share() }) || err != nil {
+			return nil, draining()
+		}
+		return &lease{Page: page, release: func() { m.tell(func(st *state) { st.leased--; st.checkIdle() }) }}, nil
+	}
+	w := &waiter{ctx: ctx, site: s, key: keyOf(ref), grant: make(chan grant, 1)}
+	if !m.ask(func(st *state) { st.acquire(w) }) {
+		return nil, draining()
+	}
+	select {
+	case g := <-w.grant:
+		return m.leaseOf(g)
+	case <-ctx.Done():
+	}
+	// A page may have been granted at the same moment; it must not be lost.
+	m.tell(func(st *state) {
+		select {
+		case g := <-w.grant:
+			if g.err == nil {
+				st.release(g)
+			}
+		default:
+		}
+	})
+	return nil, waitEnded(ctx)
+}
+
+func (m *Manager) leaseOf(g grant) (bridge.Lease, error) {
+	if g.err != nil {
+		return nil, g.err
+	}
+	return &lease{Page: g.page, release: func() { m.tell(func(st *state) { st.release(g) }) }}, nil
+}
+
+// share counts a call on the shared page.
+func (st *state) share() error {
+	if st.draining {
+		return errors.New("draining")
+	}
+	st.leased++
+	return nil
+}
+
+// lease is a page that one call holds.
+type lease struct {
+	*Page
+	release func()
+}
+
+func (l *lease) Release() { l.release() }
