@@ -19,7 +19,8 @@ var layers = []layer{
 	{"bridge/bridgetest", []string{"bridge", "bridge/policy"}, "fakes of the domain need only the domain"},
 	{"bridge", []string{"bridge/schema", "bridge/policy"}, "bridge is the domain: it imports its two leaves and no adapter"},
 
-	{"js/...", nil, "js holds scripts and embeds them; it knows nothing of who runs them"},
+	{"js/build/...", []string{"js/build"}, "the bundler is a tool of go generate"},
+	{"js", nil, "js holds scripts and embeds them; it knows nothing of who runs them"},
 	{"shim", []string{"bridge", "bridge/policy", "js"}, "shim is the conversation with the script in js, in words of the domain"},
 
 	{"session", []string{"bridge", "bridge/policy"}, "session imports no engine: engines implement its interfaces"},
