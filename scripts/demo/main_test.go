@@ -37,6 +37,7 @@ func fakeServer(mode string, args []string) int {
 	defer stop()
 	server := httptest.NewServer(fakeSite(mode))
 	defer server.Close()
+	defer server.CloseClientConnections() // Close alone waits seconds for them.
 	tools := `["add-stamp","find-stamps"]`
 	if mode == "no tools" {
 		tools = `[]`
