@@ -1,0 +1,55 @@
+# The commands of this repository. `make` alone lists them.
+
+GO   ?= go
+LINT := $(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+
+# Chromium's sandbox does not work for root. Our own pages are trusted, so root
+# tests them without. The binary itself never decides this.
+ifeq ($(shell id -u),0)
+export PAGETOOLS_NO_SANDBOX := 1
+SANDBOX := echo "Running as root: PAGETOOLS_NO_SANDBOX=1, for the pages of this repository only."
+else
+SANDBOX := :
+endif
+
+.PHONY: help
+help: ## list the commands
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1: \2/p' Makefile
+
+.PHONY: demo
+demo: ## build, serve the stamp collection, call it as an agent would, stop
+	@$(SANDBOX)
+	@browser="$$(scripts/browser.sh)" && $(MAKE) --no-print-directory build && \
+		PAGETOOLS_EXECUTABLE_PATH="$$browser" $(GO) run ./scripts/demo bin/pagetools
+
+.PHONY: test
+test: ## run every test, with the race detector
+	@$(SANDBOX)
+	@scripts/test.sh
+
+.PHONY: stress
+stress: ## run every test ten times
+	@$(SANDBOX)
+	@scripts/test.sh -count=10 -timeout 80m
+
+.PHONY: bench
+bench: ## measure; see docs/performance.md
+	@$(SANDBOX)
+	@browser="$$(scripts/browser.sh)" && PAGETOOLS_EXECUTABLE_PATH="$$browser" $(GO) run ./e2e/bench
+
+.PHONY: build
+build: ## build bin/pagetools
+	$(GO) build -o bin/pagetools ./cmd/pagetools
+
+.PHONY: generate
+generate: ## rebuild what is committed but generated
+	$(GO) generate ./...
+
+.PHONY: lint
+lint: ## check the format and run the linters
+	@unformatted="$$(gofmt -l .)"; if [ -n "$$unformatted" ]; then echo "gofmt -w is needed for:" $$unformatted; exit 1; fi
+	$(LINT) run
+
+.PHONY: vuln
+vuln: ## look for known vulnerabilities in what we use
+	@scripts/vuln.sh

@@ -1,0 +1,36 @@
+#!/bin/sh
+# Runs every test. Arguments go to go test, after our own flags.
+set -eu
+cd "$(dirname "$0")/.."
+
+PAGETOOLS_EXECUTABLE_PATH=$(scripts/browser.sh)
+export PAGETOOLS_EXECUTABLE_PATH
+echo "Browser: $PAGETOOLS_EXECUTABLE_PATH"
+
+# Node runs the tests of the page's half. The Go tests run the same code in the
+# browser, so a machine without Node tests less, and is told.
+node_major=$(node -p 'process.versions.node.split(".")[0]' 2>/dev/null || echo 0)
+if [ ! -d js/test ]; then
+	echo "JavaScript tests: there is no js/test."
+elif [ "$node_major" -ge 20 ]; then
+	# Named files: what node makes of a folder differs between its versions.
+	node --test js/test/*.test.mjs
+else
+	echo "JavaScript tests: skipped, they need node 20 or newer."
+fi
+
+go vet ./...
+
+# The race detector needs cgo and a C compiler.
+race=-race
+if [ "$(go env CGO_ENABLED)" != 1 ] || ! command -v "$(go env CC)" >/dev/null 2>&1; then
+	if [ -n "${CI:-}" ]; then
+		echo "test.sh: no C compiler, and CI must test with the race detector." >&2
+		exit 1
+	fi
+	race=
+	echo "Race detector: off, it needs a C compiler."
+fi
+# Two packages at a time: a browser and a test keep two cores busy.
+# shellcheck disable=SC2086
+exec go test $race -timeout 8m -p 2 "$@" ./...
