@@ -1,0 +1,12 @@
+// Package js holds the scripts that run in pages. The sources are plain ES2022 modules under src; package build bundles them,
+// and dist has the result, committed, so that neither a build nor a test of the Go code needs Node.
+package js
+
+import _ "embed"
+
+//go:generate go run ./build/bundle
+
+// Shim is the bundle of src/shim: a JavaScript expression whose value is the object that package shim talks to.
+//
+//go:embed dist/shim.js
+var Shim string

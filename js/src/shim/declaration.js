@@ -1,0 +1,237 @@
+// @ts-check
+// From what a page hands over to a Tool record: the conversions of WebIDL, in its order (members of a dictionary by name),
+// then the checks of registerTool in the order of the specification, with Chromium's messages.
+
+import { cut, domError, typeError } from './errors.js';
+import { encode } from './encode.js';
+import { isActive, isAllowed } from './dom.js';
+import { apply, charCodeAt, isArray, iterator, jsonStringify, signalAborted, signalReason, toWellFormed } from './natives.js';
+import { limits, toolText } from './wire.js';
+
+const hints = {
+  __proto__: null, consequentialHint: 0, debugging: 0, destructiveHint: 0, idempotentHint: 0, openWorldHint: 0,
+  readOnlyHint: 0, untrustedContentHint: 0,
+};
+
+/**
+ * convertTool reads a ModelContextTool. prefix opens every message, as in "Failed to execute 'registerTool' on 'ModelContext': ".
+ * @param {any} value
+ * @param {string} prefix
+ * @param {'registerTool' | 'provideContext'} via with provideContext, execute may be missing
+ * @returns {Draft}
+ */
+export function convertTool(value, prefix, via) {
+  if (!isObject(value)) throw typeError(`${prefix}The provided value is not of type 'ModelContextTool'.`);
+  const where = (/** @type {string} */ member) => `${prefix}Failed to read the '${member}' property from 'ModelContextTool': `;
+  const annotations = convertAnnotations(value.annotations, where('annotations'));
+  const description = required(value.description, where('description'));
+  const execute = value.execute;
+  if (execute === undefined ? via === 'registerTool' : typeof execute !== 'function') {
+    throw typeError(where('execute') + (execute === undefined ? 'Required member is undefined.' : 'The given value is not a function.'));
+  }
+  const inputSchema = value.inputSchema;
+  if (inputSchema !== undefined && !isObject(inputSchema)) {
+    throw typeError(`${where('inputSchema')}Failed to convert value to 'object'.`);
+  }
+  const name = required(value.name, where('name'));
+  const outputSchema = value.outputSchema;
+  if (outputSchema !== undefined && outputSchema !== null && !isObject(outputSchema)) {
+    throw typeError(`${where('outputSchema')}Failed to convert value to 'object'.`);
+  }
+  const title = value.title;
+  return {
+    __proto__: null, name, description, execute, inputSchema, outputSchema: outputSchema ?? undefined, annotations, via, prefix,
+    title: title === undefined ? undefined : toWellFormed(toText(title, where('title'))),
+  };
+}
+
+/**
+ * admit applies the checks to a converted tool. taken tells whether the name is in use.
+ * @param {Draft} draft
+ * @param {(name: string) => boolean} taken
+ * @returns {Tool}
+ */
+export function admit(draft, taken) {
+  if (!isActive()) throw domError('InvalidStateError', 'The document is not active.');
+  if (!isAllowed()) {
+    throw domError('NotAllowedError', 'Access to the feature "tools" is disallowed by permissions policy.');
+  }
+  if (taken(draft.name)) throw domError('InvalidStateError', 'Duplicate tool name');
+  const fault = nameFault(draft.name) || (draft.description === '' ? 'Description is required' : '');
+  if (fault !== '') throw domError('InvalidStateError', fault);
+  const inputSchema = schemaText(draft.inputSchema, `${draft.prefix}invalid input schema: `);
+  const outputSchema = schemaText(draft.outputSchema, `${draft.prefix}invalid output schema: `);
+  return finish({
+    __proto__: null, id: 0, name: draft.name, title: draft.title, description: draft.description, inputSchema, outputSchema,
+    annotations: draft.annotations, via: draft.via, execute: draft.execute, refusal: null, text: '',
+  });
+}
+
+/**
+ * finish notes what is too large to be sent, or writes the text that will be sent.
+ * @param {Tool} tool
+ * @returns {Tool}
+ */
+export function finish(tool) {
+  const size = oversize(tool);
+  if (size !== '') tool.refusal = { __proto__: null, name: cut(tool.name, limits.name), rule: size, message: ruleText[size], next: null };
+  else tool.text = toolText(tool);
+  return tool;
+}
+
+/** @type {{[rule: string]: string}} */
+const ruleText = {
+  __proto__: /** @type {any} */ (null),
+  'title-too-long': `a title is longer than ${limits.title} characters`,
+  'description-too-long': `the description is longer than ${limits.description} characters`,
+  'schema-too-large': `a schema is longer than ${limits.schema} bytes of JSON`,
+};
+
+/**
+ * @param {Tool} tool
+ * @returns {string}
+ */
+function oversize(tool) {
+  if (tool.title !== undefined && tool.title.length > limits.title) return 'title-too-long';
+  if (tool.annotations.length > 2 * limits.title) return 'title-too-long';
+  if (tool.description.length > limits.description) return 'description-too-long';
+  return tool.inputSchema === null || tool.outputSchema === null ? 'schema-too-large' : '';
+}
+
+/**
+ * nameFault says what is wrong with a tool's name, '' when nothing is.
+ * @param {string} name
+ */
+export function nameFault(name) {
+  if (name.length < 1 || name.length > limits.name) return 'Invalid tool name';
+  for (let i = 0; i < name.length; i++) {
+    const c = charCodeAt(name, i);
+    const legal = (c >= 97 && c <= 122) || (c >= 65 && c <= 90) || (c >= 48 && c <= 57) || c === 45 || c === 46 || c === 95;
+    if (!legal) return 'Invalid tool name';
+  }
+  return '';
+}
+
+/**
+ * schemaText serialises a schema: undefined when there is none, null when it is larger than will be sent.
+ * @param {any} schema
+ * @param {string} prefix
+ * @returns {string | undefined | null}
+ */
+export function schemaText(schema, prefix) {
+  if (schema === undefined) return undefined;
+  const encoded = encode(schema, { __proto__: null, max: limits.schema, lenient: true, root: 'schema' });
+  switch (encoded.kind) {
+    case 'ok': return encoded.text;
+    case 'too_large': return null;
+    case 'threw': throw encoded.error;
+    case 'undefined': throw typeError(`${prefix}toJSON() returns undefined`);
+    default: throw typeError(prefix + encoded.message);
+  }
+}
+
+/**
+ * convertAnnotations returns the members of the JSON object of annotations.
+ * @param {any} value
+ * @param {string} where
+ * @returns {string}
+ */
+export function convertAnnotations(value, where) {
+  if (value === undefined || value === null) return '';
+  if (!isObject(value)) throw typeError(`${where}The provided value is not of type 'ToolAnnotations'.`);
+  let text = '';
+  for (const hint in hints) {
+    const set = value[hint];
+    if (set !== undefined) text += `${text === '' ? '' : ','}"${hint}":${set ? 'true' : 'false'}`;
+  }
+  const title = value.title;
+  if (title === undefined) return text;
+  const wellFormed = toWellFormed(toText(title, `${where}Failed to read the 'title' property from 'ToolAnnotations': `));
+  return `${text}${text === '' ? '' : ','}"title":${jsonStringify(cut(wellFormed, limits.title * 2))}`;
+}
+
+/**
+ * convertOptions reads ModelContextRegisterToolOptions.
+ * @param {any} value
+ * @param {string} prefix
+ * @returns {{__proto__: null, exposedTo: Origins | null, signal: AbortSignal | undefined}}
+ */
+export function convertOptions(value, prefix) {
+  if (value === undefined || value === null) return { __proto__: null, exposedTo: null, signal: undefined };
+  if (!isObject(value)) throw typeError(`${prefix}The provided value is not of type 'ModelContextRegisterToolOptions'.`);
+  const where = (/** @type {string} */ m) => `${prefix}Failed to read the '${m}' property from 'ModelContextRegisterToolOptions': `;
+  /** @type {Origins | null} */
+  let exposedTo = null;
+  const list = value.exposedTo;
+  if (list !== undefined) {
+    eachOf(list, where('exposedTo'), (entry) => {
+      exposedTo = { __proto__: null, url: toWellFormed(toText(entry, where('exposedTo'))), next: exposedTo };
+    });
+  }
+  const signal = value.signal;
+  if (signal !== undefined && !isSignal(signal)) throw typeError(`${where('signal')}Failed to convert value to 'AbortSignal'.`);
+  return { __proto__: null, exposedTo, signal };
+}
+
+/**
+ * throwIfAborted throws the reason of an aborted signal.
+ * @param {AbortSignal | undefined} signal
+ */
+export function throwIfAborted(signal) {
+  if (signal !== undefined && signalAborted(signal)) throw signalReason(signal);
+}
+
+/** @param {any} value */
+function isSignal(value) {
+  try {
+    signalAborted(value);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/**
+ * eachOf walks a sequence that a page gave. Arrays are walked by index, so that a patched array iterator does not matter.
+ * @param {any} list
+ * @param {string} where
+ * @param {(entry: any) => void} visit
+ */
+export function eachOf(list, where, visit) {
+  if (!isObject(list)) throw typeError(`${where}The provided value cannot be converted to a sequence.`);
+  if (isArray(list)) {
+    for (let i = 0; i < list.length; i++) visit(list[i]);
+    return;
+  }
+  const method = list[iterator];
+  if (typeof method !== 'function') throw typeError(`${where}The object must have a callable @@iterator property.`);
+  const walker = apply(method, list, []);
+  const next = walker.next;
+  for (let step = apply(next, walker, []); !step.done; step = apply(next, walker, [])) visit(step.value);
+}
+
+/**
+ * @param {any} value
+ * @param {string} where
+ * @returns {string}
+ */
+function required(value, where) {
+  if (value === undefined) throw typeError(`${where}Required member is undefined.`);
+  return toText(value, where);
+}
+
+/**
+ * toText is WebIDL's conversion to DOMString.
+ * @param {any} value
+ * @param {string} where
+ * @returns {string}
+ */
+export function toText(value, where) {
+  if (typeof value === 'symbol') throw typeError(`${where}Cannot convert a Symbol value to a string`);
+  return `${value}`;
+}
+
+/** @param {any} value */
+export function isObject(value) {
+  return (typeof value === 'object' && value !== null) || typeof value === 'function';
+}

@@ -1,0 +1,58 @@
+// @ts-check
+// The generations before registerTool returned a promise: provideContext, clearContext, unregisterTool. They are synchronous
+// and throw what registerTool rejects with.
+
+import { admit, convertTool, eachOf, isObject, toText } from '../declaration.js';
+import { typeError } from '../errors.js';
+import { NativeMap, mapForEach, mapHas, mapSet } from '../natives.js';
+import { remove, replaceScript } from '../registry.js';
+import { checkThis } from './modelcontext.js';
+
+const on = (/** @type {string} */ method) => `Failed to execute '${method}' on 'ModelContext': `;
+
+export class LegacyMethods {
+  /** Replaces all script tools, or none when one of the new ones is at fault. */
+  provideContext(context = /** @type {any} */ (undefined)) {
+    const prefix = on('provideContext');
+    checkThis(this, `${prefix}Illegal invocation`);
+    if (context !== undefined && context !== null && !isObject(context)) {
+      throw typeError(`${prefix}The provided value is not of type 'ModelContextOptions'.`);
+    }
+    const list = context?.tools;
+    const tools = new NativeMap();
+    if (list !== undefined) {
+      const where = `${prefix}Failed to read the 'tools' property from 'ModelContextOptions': `;
+      const drafts = new NativeMap();
+      let count = 0;
+      eachOf(list, where, (entry) => mapSet(drafts, count++, convertTool(entry, prefix, 'provideContext')));
+      admitAll(drafts, tools);
+    }
+    replaceScript(tools);
+  }
+
+  clearContext() {
+    checkThis(this, `${on('clearContext')}Illegal invocation`);
+    replaceScript(new NativeMap());
+  }
+
+  /**
+   * Unregisters by name, or by the object that was registered. A name that is not registered is no error.
+   * @param {any} tool
+   */
+  unregisterTool(tool) {
+    const prefix = on('unregisterTool');
+    checkThis(this, `${prefix}Illegal invocation`);
+    if (arguments.length < 1) throw typeError(`${prefix}1 argument required, but only 0 present.`);
+    remove(toText(isObject(tool) ? tool.name : tool, prefix));
+  }
+}
+
+/**
+ * @param {Map<number, Draft>} drafts
+ * @param {Map<string, Tool>} tools where the admitted ones go
+ */
+function admitAll(drafts, tools) {
+  mapForEach(drafts, (/** @type {Draft} */ draft) => {
+    mapSet(tools, draft.name, admit(draft, (name) => mapHas(tools, name)));
+  });
+}

@@ -1,0 +1,166 @@
+// @ts-check
+// The only state of the shim: the tools of this document in two layers (script and manifest), the revision, who waits for
+// it, and the calls in flight. Dialects translate to it; nothing here knows a dialect.
+
+import {
+  NativeEvent, NativeMap, NativePromise, dispatchEvent, mapDelete, mapForEach, mapGet, mapHas, mapSet, mapSize, microtask, own,
+} from './natives.js';
+import { global } from './dom.js';
+import { stateText } from './wire.js';
+
+/** @type {Registry} */
+const state = {
+  __proto__: null, rev: 0, lastID: 0, script: new NativeMap(), manifest: new NativeMap(), refused: null, waiter: null,
+  pending: null, scheduled: false,
+};
+
+/** The calls in flight by call id. calls.js is their only user. @type {Map<string, Call>} */
+export const inFlight = new NativeMap();
+
+/** Where toolchange is dispatched, in this order; main.js fills it once. @type {{__proto__: null, context: any, agent: any}} */
+export const targets = { __proto__: null, context: null, agent: null };
+
+export const revision = () => state.rev;
+
+/** @param {string} name */
+export const hasScriptTool = (name) => mapHas(state.script, name);
+
+/**
+ * find returns the tool that was registered under the id and is still visible.
+ * @param {number} id
+ * @returns {Tool | null}
+ */
+export function find(id) {
+  /** @type {Tool | null} */
+  let found = null;
+  eachVisible((tool) => {
+    if (tool.id === id) found = tool;
+  });
+  return found;
+}
+
+/**
+ * eachVisible walks the tools in order of registration, script tools first; a script tool hides a manifest tool of its name.
+ * @param {(tool: Tool) => void} visit
+ */
+function eachVisible(visit) {
+  mapForEach(state.script, visit);
+  mapForEach(state.manifest, (/** @type {Tool} */ tool, /** @type {string} */ name) => {
+    if (!mapHas(state.script, name)) visit(tool);
+  });
+}
+
+/**
+ * add registers one script tool. The promise is settled after toolchange was dispatched; `pending.reject` settles it before.
+ * @param {Tool} tool
+ * @returns {{__proto__: null, promise: Promise<undefined>, pending: Pending}}
+ */
+export function add(tool) {
+  /** @type {Pending} */
+  const pending = { __proto__: null, resolve: nothing, reject: nothing, next: state.pending };
+  const promise = new NativePromise((resolve, reject) => {
+    pending.resolve = () => resolve(undefined);
+    pending.reject = reject;
+  });
+  tool.id = ++state.lastID;
+  mapSet(state.script, tool.name, tool);
+  state.pending = pending;
+  changed();
+  return { __proto__: null, promise, pending };
+}
+
+function nothing() {}
+
+/**
+ * remove unregisters a script tool; with a tool, only while the name still stands for exactly that registration.
+ * @param {string} name
+ * @param {Tool} [only]
+ */
+export function remove(name, only) {
+  const tool = mapGet(state.script, name);
+  if (tool === undefined || (only !== undefined && tool !== only)) return;
+  mapDelete(state.script, name);
+  changed();
+}
+
+/**
+ * replaceScript puts a whole new set in the place of all script tools.
+ * @param {Map<string, Tool>} tools
+ */
+export function replaceScript(tools) {
+  if (mapSize(tools) === 0 && mapSize(state.script) === 0) return;
+  mapForEach(tools, number);
+  state.script = tools;
+  changed();
+}
+
+/**
+ * replaceManifest puts in place what the manifest declares, and what of it was refused.
+ * @param {Map<string, Tool>} tools
+ * @param {Refusal | null} refused
+ */
+export function replaceManifest(tools, refused) {
+  const before = mapSize(state.manifest);
+  if (mapSize(tools) === 0 && before === 0 && refused === null && state.refused === null) return;
+  mapForEach(tools, number);
+  state.manifest = tools;
+  state.refused = refused;
+  changed();
+}
+
+/** @param {Tool} tool */
+function number(tool) {
+  tool.id = ++state.lastID;
+}
+
+/** All changes of one run of page code are one message and one event: both leave in the microtask. */
+function changed() {
+  state.rev++;
+  if (state.scheduled) return;
+  microtask(flush);
+  state.scheduled = true;
+}
+
+function flush() {
+  state.scheduled = false;
+  deliver();
+  let pending = state.pending;
+  state.pending = null;
+  dispatchEvent(targets.context, new NativeEvent('toolchange'));
+  dispatchEvent(targets.agent, new NativeEvent('toolchange'));
+  dispatchEvent(global, new NativeEvent('toolchange'));
+  /** @type {Pending | null} */
+  let first = null;
+  while (pending !== null) {
+    const next = pending.next;
+    pending.next = first;
+    first = pending;
+    pending = next;
+  }
+  for (; first !== null; first = first.next) first.resolve();
+}
+
+/**
+ * watch waits for a revision above rev. A new watch ends the one before it with ''.
+ * @param {number} rev
+ * @returns {Promise<string>}
+ */
+export function watch(rev) {
+  if (state.waiter !== null) state.waiter.resolve('');
+  return own(new NativePromise((resolve) => {
+    state.waiter = { __proto__: null, rev, resolve };
+    deliver();
+  }));
+}
+
+function deliver() {
+  const waiter = state.waiter;
+  if (waiter === null || state.rev <= waiter.rev) return;
+  state.waiter = null;
+  waiter.resolve(currentState());
+}
+
+/** currentState is the state text as it is now. */
+export function currentState() {
+  return stateText(state.rev, eachVisible, state.refused);
+}

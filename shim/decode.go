@@ -1,0 +1,222 @@
+package shim
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+// What a decoder accepts at most, whatever the page's half promises.
+const (
+	maxTools   = 256
+	maxRefused = 64
+	maxHeader  = 256 << 10
+	maxState   = 64 << 20
+	maxSafe    = 1<<53 - 1 // the largest integer that JavaScript counts to
+)
+
+// A Kind is how a call ended.
+type Kind string
+
+// The ends of a call; the package comment has their meaning.
+const (
+	OK        Kind = "ok"
+	Failed    Kind = "error"
+	Aborted   Kind = "aborted"
+	Gone      Kind = "gone"
+	Invalid   Kind = "invalid"
+	TooLarge  Kind = "too_large"
+	Unhandled Kind = "unhandled"
+)
+
+// A Reply is how one call ended.
+type Reply struct {
+	Kind     Kind
+	Revision int64
+	Ran      bool            // whether code of the page may have run
+	Payload  json.RawMessage // the result, valid JSON; only with OK
+	Name     string          // of the error that the page threw; may be empty
+	Message  string
+	State    *State // nil when the caller knew Revision already
+}
+
+// A State is what one document registered, at one revision.
+type State struct {
+	Revision int64     `json:"rev"`
+	Doc      Doc       `json:"doc"`
+	Tools    []Tool    `json:"tools"`
+	Refused  []Refusal `json:"refused"`
+	Dropped  int64     `json:"dropped"` // how many tools were left out because there were too many
+}
+
+// A Doc is the document that the tools belong to.
+type Doc struct {
+	URL    string `json:"url"`
+	Title  string `json:"title"`
+	Origin string `json:"origin"` // "null" for an opaque one
+	Lang   string `json:"lang"`
+}
+
+// A Tool is one registration. Nothing in it is trusted; the schemas are valid JSON, or nil when there are none.
+type Tool struct {
+	ID           int64           `json:"id"`
+	Name         string          `json:"name"`
+	Title        string          `json:"title"`
+	Description  string          `json:"description"`
+	InputSchema  json.RawMessage `json:"-"`
+	OutputSchema json.RawMessage `json:"-"`
+	Annotations  Annotations     `json:"annotations"`
+	Via          string          `json:"via"` // registerTool, provideContext or manifest
+}
+
+// Annotations are the hints that a page gave; nil is a hint that it did not give.
+type Annotations struct {
+	Title             string `json:"title,omitempty"`
+	ReadOnlyHint      *bool  `json:"readOnlyHint,omitempty"`
+	DestructiveHint   *bool  `json:"destructiveHint,omitempty"`
+	IdempotentHint    *bool  `json:"idempotentHint,omitempty"`
+	OpenWorldHint     *bool  `json:"openWorldHint,omitempty"`
+	UntrustedHint     *bool  `json:"untrustedContentHint,omitempty"`
+	ConsequentialHint *bool  `json:"consequentialHint,omitempty"`
+	Debugging         *bool  `json:"debugging,omitempty"`
+}
+
+// A Refusal is a tool that the page's half did not send.
+type Refusal struct {
+	Name    string `json:"name"`
+	Rule    string `json:"rule"`
+	Message string `json:"message"`
+}
+
+// UnmarshalJSON reads the schemas, which come as strings.
+func (t *Tool) UnmarshalJSON(data []byte) error {
+	type plain Tool
+	wire := struct {
+		*plain
+		InputSchema  *string `json:"inputSchema"`
+		OutputSchema *string `json:"outputSchema"`
+	}{plain: (*plain)(t)}
+	if err := json.Unmarshal(data, &wire); err != nil {
+		return err
+	}
+	var err error
+	if t.InputSchema, err = schema(wire.InputSchema); err != nil {
+		return fmt.Errorf("the input schema of tool %d: %w", t.ID, err)
+	}
+	if t.OutputSchema, err = schema(wire.OutputSchema); err != nil {
+		return fmt.Errorf("the output schema of tool %d: %w", t.ID, err)
+	}
+	return nil
+}
+
+var errNotJSON = errors.New("not JSON")
+
+func schema(text *string) (json.RawMessage, error) {
+	if text == nil {
+		return nil, nil
+	}
+	raw := json.RawMessage(*text)
+	if !json.Valid(raw) {
+		return nil, errNotJSON
+	}
+	return raw, nil
+}
+
+// DecodeState reads a state text. Unknown members are ignored.
+func DecodeState(text string) (*State, error) {
+	if len(text) > maxState {
+		return nil, fmt.Errorf("the state text: %d bytes, more than %d", len(text), maxState)
+	}
+	var s State
+	if err := json.Unmarshal([]byte(text), &s); err != nil {
+		return nil, fmt.Errorf("the state text: %w", err)
+	}
+	if err := s.check(); err != nil {
+		return nil, fmt.Errorf("the state text: %w", err)
+	}
+	return &s, nil
+}
+
+func (s *State) check() error {
+	if !isCount(s.Revision) || !isCount(s.Dropped) {
+		return errors.New("a number is out of range")
+	}
+	if len(s.Tools) > maxTools || len(s.Refused) > maxRefused {
+		return fmt.Errorf("%d tools and %d refused ones, more than %d and %d", len(s.Tools), len(s.Refused), maxTools, maxRefused)
+	}
+	ids := make(map[int64]bool, len(s.Tools))
+	for _, t := range s.Tools {
+		if t.ID < 1 || t.ID > maxSafe || ids[t.ID] {
+			return fmt.Errorf("the tool id %d is out of range or given twice", t.ID)
+		}
+		ids[t.ID] = true
+		switch t.Via {
+		case "registerTool", "provideContext", "manifest":
+		default:
+			return fmt.Errorf("tool %d came by an unknown way", t.ID)
+		}
+	}
+	return nil
+}
+
+// DecodeReply reads a reply text.
+func DecodeReply(text string) (*Reply, error) {
+	line, rest, found := strings.Cut(text, "\n")
+	if !found || len(line) > maxHeader {
+		return nil, errors.New("the reply's header: no line")
+	}
+	var h struct {
+		Kind    Kind   `json:"k"`
+		Rev     int64  `json:"rev"`
+		Ran     bool   `json:"ran"`
+		Len     int64  `json:"len"`
+		State   int64  `json:"state"`
+		Name    string `json:"name"`
+		Message string `json:"message"`
+	}
+	if err := json.Unmarshal([]byte(line), &h); err != nil {
+		return nil, fmt.Errorf("the reply's header: %w", err)
+	}
+	if !isCount(h.Rev) || !isCount(h.Len) || !isCount(h.State) || h.Len+h.State != int64(len(rest)) {
+		return nil, fmt.Errorf("the reply's header: %d and %d bytes announced, %d there", h.Len, h.State, len(rest))
+	}
+	r := &Reply{Kind: h.Kind, Revision: h.Rev, Ran: h.Ran, Name: h.Name, Message: h.Message}
+	if err := r.payload(rest[:h.Len]); err != nil {
+		return nil, err
+	}
+	if h.State == 0 {
+		return r, nil
+	}
+	state, err := DecodeState(rest[h.Len:])
+	if err != nil {
+		return nil, err
+	}
+	if state.Revision != h.Rev {
+		return nil, fmt.Errorf("the reply is of revision %d, its state of %d", h.Rev, state.Revision)
+	}
+	r.State = state
+	return r, nil
+}
+
+// payload checks and takes the payload: one copy.
+func (r *Reply) payload(text string) error {
+	switch r.Kind {
+	case OK:
+		raw := json.RawMessage(text)
+		if !utf8.Valid(raw) || !json.Valid(raw) {
+			return fmt.Errorf("the reply's payload: %w", errNotJSON)
+		}
+		r.Payload = raw
+	case Failed, Aborted, Gone, Invalid, TooLarge, Unhandled:
+		if text != "" {
+			return fmt.Errorf("the reply's payload: %d bytes with kind %s", len(text), r.Kind)
+		}
+	default:
+		return errors.New("the reply's header: an unknown kind")
+	}
+	return nil
+}
+
+func isCount(n int64) bool { return n >= 0 && n <= maxSafe }

@@ -1,0 +1,132 @@
+package shim
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/pagetools/pagetools/js"
+)
+
+// NewName returns a fresh name for one tab: "_" and 128 random bits in hex.
+func NewName() string {
+	var b [16]byte
+	rand.Read(b[:]) // never fails
+	return "_" + hex.EncodeToString(b[:])
+}
+
+// Source returns the script to evaluate in every new document of a tab.
+func Source(name string) string {
+	checkName(name)
+	return "const " + name + " = " + strings.TrimRight(js.Shim, "\n") + ";\n"
+}
+
+// Digest returns the SHA-256 of the bundle, in hex.
+func Digest() string {
+	sum := sha256.Sum256([]byte(js.Shim))
+	return hex.EncodeToString(sum[:])
+}
+
+// Watch returns the expression that waits for a revision above rev.
+func Watch(name string, rev int64) string {
+	return expression(name, "watch", 0).number(rev).end()
+}
+
+// Call returns the expression that runs a tool. input is JSON text, "{}" when it is empty; it crosses as a string that the
+// page parses. maxBytes bounds the result's JSON; knownRev is the revision that the caller has seen.
+func Call(name, callID string, toolID int64, input []byte, maxBytes int, knownRev int64) string {
+	if len(input) == 0 {
+		input = []byte("{}")
+	}
+	e := expression(name, "call", len(input)+len(input)/8)
+	return e.text([]byte(callID)).number(toolID).text(input).number(int64(maxBytes)).number(knownRev).end()
+}
+
+// Abort returns the expression that ends one call.
+func Abort(name, callID, reason string) string {
+	return expression(name, "abort", 0).text([]byte(callID)).text([]byte(reason)).end()
+}
+
+// Shutdown returns the expression that ends all calls, to be evaluated before the tab is navigated or closed.
+func Shutdown(name, reason string) string {
+	return expression(name, "shutdown", 0).text([]byte(reason)).end()
+}
+
+// A builder writes one method call, strict.
+type builder struct {
+	b     []byte
+	comma bool
+}
+
+func expression(name, method string, size int) *builder {
+	checkName(name)
+	b := &builder{b: make([]byte, 0, size+160)}
+	b.b = append(b.b, "'use strict';"...)
+	b.b = append(b.b, name...)
+	b.b = append(b.b, '.')
+	b.b = append(b.b, method...)
+	b.b = append(b.b, '(')
+	return b
+}
+
+func (b *builder) separate() {
+	if b.comma {
+		b.b = append(b.b, ',')
+	}
+	b.comma = true
+}
+
+func (b *builder) number(n int64) *builder {
+	b.separate()
+	b.b = strconv.AppendInt(b.b, n, 10)
+	return b
+}
+
+func (b *builder) text(s []byte) *builder {
+	b.separate()
+	b.b = appendLiteral(b.b, s)
+	return b
+}
+
+func (b *builder) end() string { return string(append(b.b, ')')) }
+
+// appendLiteral appends s as a JavaScript string literal. The quotes are single ones, because what is written here is mostly
+// JSON, and the whole expression will be quoted once more as JSON. Bytes that are not UTF-8 become U+FFFD.
+func appendLiteral(b, s []byte) []byte {
+	const hexDigits = "0123456789abcdef"
+	b = append(b, '\'')
+	for len(s) > 0 {
+		c := s[0]
+		switch {
+		case c == '\'' || c == '\\':
+			b = append(b, '\\', c)
+		case c < 0x20 || c == 0x7f:
+			b = append(b, '\\', 'x', hexDigits[c>>4], hexDigits[c&15])
+		case c < utf8.RuneSelf:
+			b = append(b, c)
+		default:
+			r, size := utf8.DecodeRune(s)
+			if r == '\u2028' || r == '\u2029' {
+				b = append(b, `\u202`...)
+				b = append(b, hexDigits[r&15])
+			} else {
+				b = utf8.AppendRune(b, r)
+			}
+			s = s[size:]
+			continue
+		}
+		s = s[1:]
+	}
+	return append(b, '\'')
+}
+
+// checkName panics unless NewName could have made the name: anything else would be code.
+func checkName(name string) {
+	const digits = "0123456789abcdef"
+	if len(name) != 33 || name[0] != '_' || strings.Trim(name[1:], digits) != "" {
+		panic("shim: the name is not one of NewName's")
+	}
+}
