@@ -2,6 +2,16 @@ module github.com/pagetools/pagetools
 
 go 1.26.0
 
-require github.com/evanw/esbuild v0.28.2
+require (
+	github.com/chromedp/cdproto v0.159.1
+	github.com/chromedp/chromedp v0.22.1
+	github.com/dlclark/regexp2/v2 v2.12.0
+	github.com/evanw/esbuild v0.28.2
+	github.com/go-json-experiment/json v0.0.0-20260213210345-44df1a37e875
+	github.com/santhosh-tekuri/jsonschema/v6 v6.0.3
+)
 
-require golang.org/x/sys v0.0.0-20220715151400-c0bba94af5f8 // indirect
+require (
+	golang.org/x/sys v0.5.0 // indirect
+	golang.org/x/text v0.14.0 // indirect
+)

@@ -171,14 +171,14 @@ func (s *siteState) configError(err error, config json.RawMessage) *Error {
 // details.errors: a list of JSON pointers and messages.
 func violationError(code Code, what string, err error) *Error {
 	v, ok := err.(*schema.Violations)
-	if !ok || len(v.Violations) == 0 {
+	if !ok || len(v.List) == 0 {
 		return Errorf(code, "", NotRun, "%s does not fit its schema.", what).With(err)
 	}
-	list := make([]map[string]string, 0, len(v.Violations))
-	for _, x := range v.Violations {
+	list := make([]map[string]string, 0, len(v.List))
+	for _, x := range v.List {
 		list = append(list, map[string]string{"pointer": x.Pointer, "message": x.Message})
 	}
-	first := v.Violations[0]
+	first := v.List[0]
 	e := Errorf(code, "", NotRun, "%s%s: %s", what, first.Pointer, first.Message)
 	return e.Detail("errors", list)
 }

@@ -92,7 +92,7 @@ func (l *link) ours(msg *cdproto.Message) bool {
 		case msg.Method != "":
 			t.deliver(msg)
 		}
-	case msg.Method == cdptarget.EventDetachedFromTargetMethod:
+	case msg.Method == cdproto.EventTargetDetachedFromTarget:
 		l.detached(msg)
 	case msg.ID == 0 && msg.Method == "":
 		// A message that was too long and names nobody: nobody waits for it.

@@ -240,19 +240,19 @@ func (s *ownerState) emit(ev session.Event) {
 
 func (t *tab) handle(s *ownerState, msg *cdproto.Message) {
 	switch msg.Method {
-	case page.EventFrameNavigatedMethod:
+	case cdproto.EventPageFrameNavigated:
 		var ev page.EventFrameNavigated
 		if decode(msg, &ev) && ev.Frame != nil && ev.Frame.ParentID == "" {
 			t.navigated(s, ev.Frame)
 		}
-	case page.EventLoadEventFiredMethod:
+	case cdproto.EventPageLoadEventFired:
 		s.emit(session.Loaded{Document: t.doc.Load().id})
-	case page.EventJavascriptDialogOpeningMethod:
+	case cdproto.EventPageJavascriptDialogOpening:
 		var ev page.EventJavascriptDialogOpening
 		if decode(msg, &ev) {
 			t.answerDialog(s, &ev)
 		}
-	case cdptarget.EventAttachedToTargetMethod:
+	case cdproto.EventTargetAttachedToTarget:
 		var ev cdptarget.EventAttachedToTarget
 		if decode(msg, &ev) && ev.TargetInfo != nil {
 			s.emit(session.WindowClosed{URL: ev.TargetInfo.URL})
@@ -320,10 +320,19 @@ func declarations(d *document, s *shim.State) []bridge.Declaration {
 	for i, x := range s.Tools {
 		out[i] = bridge.Declaration{
 			ID: x.ID, Document: d.id, Origin: d.origin, Name: x.Name, Title: x.Title, Description: x.Description,
-			Input: json.RawMessage(x.InputSchema), Output: json.RawMessage(x.OutputSchema), Annotations: json.RawMessage(x.Annotations),
+			Input: x.InputSchema, Output: x.OutputSchema, Annotations: annotations(x.Annotations),
 		}
 	}
 	return out
+}
+
+// annotations gives the claims as a JSON object; nil when there is none.
+func annotations(a shim.Annotations) json.RawMessage {
+	b, err := json.Marshal(a)
+	if err != nil || string(b) == "{}" {
+		return nil
+	}
+	return b
 }
 
 func refusals(s *shim.State) []bridge.Finding {

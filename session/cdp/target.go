@@ -68,7 +68,7 @@ func (t *target) silent() time.Duration { return time.Since(start) - time.Durati
 
 // deliver queues an event for the owner, and never waits.
 func (t *target) deliver(msg *cdproto.Message) {
-	if msg.Method == "Inspector.targetCrashed" {
+	if msg.Method == cdproto.EventInspectorTargetCrashed {
 		t.fail(errCrashed)
 		return
 	}

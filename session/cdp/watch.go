@@ -68,7 +68,7 @@ func (t *tab) changed(s *ownerState, p pushed) {
 	if p.doc != d || p.state.Revision <= d.revision.Load() {
 		return
 	}
-	s.emit(session.ToolsChanged{Document: d.id, Revision: p.state.Revision, Title: p.state.Document.Title,
+	s.emit(session.ToolsChanged{Document: d.id, Revision: p.state.Revision, Title: p.state.Doc.Title,
 		Tools: declarations(d, p.state), Refused: refusals(p.state)})
 	d.revision.Store(p.state.Revision)
 }

@@ -1,0 +1,194 @@
+package schema
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+// documentURL names the schema inside the library. It is no address: the loader refuses every one.
+const documentURL = "urn:pagetools:schema"
+
+// spareMachines is how many compiled copies a schema with patterns keeps for concurrent validations.
+const spareMachines = 4
+
+// Schema is an admitted schema. It is immutable and safe for concurrent use.
+type Schema struct {
+	raw      json.RawMessage
+	graph    *graph
+	machines chan *machine
+}
+
+// machine is the library's compiled form together with the meter of its patterns, and serves one validation at a time.
+type machine struct {
+	schema *jsonschema.Schema
+	engine *engine
+}
+
+// Compile admits a schema or says why not: the error is a [*CompileError]. It reads no file and no network, and its own
+// time is bounded by the limits.
+func Compile(raw []byte, l Limits) (*Schema, error) {
+	l = l.withDefaults()
+	if len(raw) > l.Bytes {
+		return nil, refusef(RuleTooLarge, "", "the schema is longer than %d bytes", l.Bytes)
+	}
+	doc, err := parse(raw, defaultDepth)
+	if err != nil {
+		var syn *SyntaxError
+		if errors.As(err, &syn) {
+			return nil, refusef(RuleNotJSON, syn.Pointer, "%s at byte %d", syn.Message, syn.Offset)
+		}
+		return nil, refusef(RuleNotJSON, "", "not valid JSON")
+	}
+	clean(doc)
+	if err := checkRoot(doc); err != nil {
+		return nil, err
+	}
+	g, err := buildGraph(doc, l)
+	if err != nil {
+		return nil, err
+	}
+	s := &Schema{raw: doc.appendJSON(nil), graph: g, machines: make(chan *machine, spareMachines)}
+	m, err := s.newMachine()
+	if err != nil {
+		return nil, err
+	}
+	s.machines <- m
+	return s, nil
+}
+
+// JSON returns the schema as it was admitted: what [Clean] left of it, compact, its members in their order. The caller
+// must not change it.
+func (s *Schema) JSON() json.RawMessage { return s.raw }
+
+// noLoader refuses whatever the library would like to read.
+type noLoader struct{}
+
+func (noLoader) Load(string) (any, error) { return nil, errors.New("nothing is loaded") }
+
+// newMachine runs the library's compiler. Its panics become errors: what it was given is a stranger's.
+func (s *Schema) newMachine() (m *machine, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			m, err = nil, refusef(RuleInvalid, "", "the schema cannot be compiled")
+		}
+	}()
+	e := &engine{cache: map[string]*pattern{}}
+	c := jsonschema.NewCompiler()
+	c.DefaultDraft(draftByNumber[s.graph.draft])
+	c.UseLoader(noLoader{})
+	c.UseRegexpEngine(e.compile)
+	if err := c.AddResource(documentURL, s.graph.doc.plain(s.graph.forLibrary)); err != nil {
+		return nil, refusef(RuleInvalid, "", "the schema cannot be compiled")
+	}
+	compiled, err := c.Compile(documentURL)
+	if err != nil {
+		return nil, explainCompile(err)
+	}
+	return &machine{schema: compiled, engine: e}, nil
+}
+
+// forLibrary leaves out what is settled already: the draft, the name of the root, and formats, which the library
+// asserts for older drafts.
+func (g *graph) forLibrary(obj *value, key string) bool {
+	if !g.positions[obj] {
+		return true
+	}
+	switch key {
+	case "$schema", "format", "$vocabulary":
+		return false
+	case "$id":
+		return obj != g.doc
+	case "id":
+		return obj != g.doc || g.draft != 4
+	}
+	return true
+}
+
+// acquire takes a machine that nobody uses, or makes one.
+func (s *Schema) acquire() (*machine, error) {
+	select {
+	case m := <-s.machines:
+		return m, nil
+	default:
+		return s.newMachine()
+	}
+}
+
+// release keeps a machine for the next validation, or lets it go.
+func (s *Schema) release(m *machine) {
+	select {
+	case s.machines <- m:
+	default:
+	}
+}
+
+// tooComplex is what is said of a value that was not checked to the end.
+const tooComplex = "the value is too large or too complicated to be checked against this schema"
+
+// Validate checks a JSON value against the schema: nil, or a [*Violations]. The value is held to the rules of
+// [CheckJSON] and has to be an object. A value whose check would take too long is refused, never let through; that
+// shows as Undecided.
+func (s *Schema) Validate(instance []byte) error {
+	v, err := parse(instance, defaultDepth)
+	if err != nil {
+		var syn *SyntaxError
+		errors.As(err, &syn)
+		return single(syn.Pointer, fmt.Sprintf("not acceptable as JSON: %s", syn.Message))
+	}
+	if !v.isObject() {
+		return single("", "the value must be an object, but is "+article(v.typeSet()))
+	}
+	if ok, _ := s.graph.affordable(v); !ok {
+		return undecided()
+	}
+	m, err := s.acquire()
+	if err != nil {
+		return undecided()
+	}
+	defer s.release(m)
+	return m.validate(v)
+}
+
+func (m *machine) validate(v *value) (err error) {
+	defer func() {
+		// Either a pattern's time is up, or the library met something it cannot do. Both mean: not checked.
+		if p := recover(); p != nil {
+			err = undecided()
+		}
+	}()
+	m.engine.begin()
+	if err := m.schema.Validate(v.plain(keepAll)); err != nil {
+		return explain(err)
+	}
+	return nil
+}
+
+func undecided() *Violations {
+	v := single("", tooComplex)
+	v.Undecided = true
+	return v
+}
+
+func single(ptr, msg string) *Violations {
+	return &Violations{List: []Violation{{Pointer: ptr, Message: msg}}}
+}
+
+func article(t typeSet) string {
+	switch t {
+	case typeNull:
+		return "null"
+	case typeBool:
+		return "a boolean"
+	case typeNumber:
+		return "a number"
+	case typeString:
+		return "a string"
+	case typeArray:
+		return "an array"
+	default:
+		return "an object"
+	}
+}

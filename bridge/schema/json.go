@@ -1,0 +1,154 @@
+package schema
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+const (
+	// defaultDepth is the nesting that a value may have where the caller names none: far deeper than tools go, and
+	// shallow enough that no recursion over a value comes near the end of a stack.
+	defaultDepth = 200
+	// maxDigits and maxExponent bound what exact arithmetic has to spend on one number: 1e999999 is eight characters
+	// and a 400 KB integer. A double ends at 309 digits, so nothing that a page can compute is refused.
+	maxDigits   = 400
+	maxExponent = 400
+)
+
+// SyntaxError says why bytes are not acceptable JSON.
+type SyntaxError struct {
+	Offset  int64  // in bytes from the start, of the value or character that is refused
+	Pointer string // RFC 6901, of the nearest value; "" is the root
+	Message string // fit for strangers
+}
+
+// Error names the place and the reason.
+func (e *SyntaxError) Error() string {
+	return fmt.Sprintf("invalid JSON at byte %d: %s", e.Offset, e.Message)
+}
+
+// CheckJSON checks that b is exactly one JSON value, strictly: UTF-8 without lone surrogates, no duplicate member
+// names, nothing behind the value, at most maxDepth containers inside each other (0 means 200), no number of more than
+// 400 digits or with an exponent beyond 400. The error is a [*SyntaxError].
+func CheckJSON(b []byte, maxDepth int) error {
+	r := newReader(b, maxDepth)
+	for {
+		if _, err := r.next(); err != nil {
+			return err
+		}
+		if r.dec.StackDepth() == 0 {
+			return r.end()
+		}
+	}
+}
+
+// reader is a JSON decoder with the rules of CheckJSON.
+type reader struct {
+	dec   *jsontext.Decoder
+	depth int
+}
+
+func newReader(b []byte, maxDepth int) *reader {
+	if maxDepth <= 0 {
+		maxDepth = defaultDepth
+	}
+	return &reader{
+		dec:   jsontext.NewDecoder(bytes.NewBuffer(b), jsontext.AllowDuplicateNames(false), jsontext.AllowInvalidUTF8(false)),
+		depth: maxDepth,
+	}
+}
+
+// next reads one token. The token is good until the next call.
+func (r *reader) next() (jsontext.Token, error) {
+	tok, err := r.dec.ReadToken()
+	if err != nil {
+		return tok, r.fail(err)
+	}
+	if r.dec.StackDepth() > r.depth {
+		return tok, r.refuse(fmt.Sprintf("nested more than %d levels deep", r.depth))
+	}
+	if tok.Kind() == '0' {
+		if msg := absurdNumber(tok.String()); msg != "" {
+			return tok, r.refuse(msg)
+		}
+	}
+	return tok, nil
+}
+
+// end checks that nothing is left but white space.
+func (r *reader) end() error {
+	_, err := r.dec.ReadToken()
+	switch {
+	case errors.Is(err, io.EOF):
+		return nil
+	case err == nil:
+		return r.refuse("something follows the value")
+	default:
+		return r.fail(err)
+	}
+}
+
+func (r *reader) refuse(msg string) error {
+	return &SyntaxError{Offset: r.dec.InputOffset(), Pointer: string(r.dec.StackPointer()), Message: msg}
+}
+
+// fail words an error of the decoder: its own text names the library and repeats parts of the input.
+func (r *reader) fail(err error) error {
+	e := &SyntaxError{Offset: r.dec.InputOffset(), Pointer: string(r.dec.StackPointer()), Message: "not valid JSON"}
+	var syn *jsontext.SyntacticError
+	if errors.As(err, &syn) {
+		e.Offset, e.Pointer = syn.ByteOffset, string(syn.JSONPointer)
+	}
+	switch {
+	case errors.Is(err, io.EOF):
+		e.Message = "empty"
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		e.Message = "ends too early"
+	case errors.Is(err, jsontext.ErrDuplicateName):
+		e.Message = "the same member name twice"
+	case syn != nil && strings.Contains(syn.Err.Error(), "UTF-8"):
+		e.Message = "not valid UTF-8"
+	case syn != nil && strings.Contains(syn.Err.Error(), "surrogate"):
+		e.Message = "half of a surrogate pair"
+	case syn != nil && strings.Contains(syn.Err.Error(), "depth"):
+		e.Message = fmt.Sprintf("nested more than %d levels deep", r.depth)
+	}
+	return e
+}
+
+// absurdNumber says what is wrong with a number literal, or "".
+func absurdNumber(lit string) string {
+	mantissa, exp := splitExponent(lit)
+	digits := 0
+	for _, c := range mantissa {
+		if c >= '0' && c <= '9' {
+			digits++
+		}
+	}
+	if digits > maxDigits {
+		return fmt.Sprintf("a number with more than %d digits", maxDigits)
+	}
+	if exp > maxExponent || exp < -maxExponent {
+		return fmt.Sprintf("a number with an exponent beyond %d", maxExponent)
+	}
+	return ""
+}
+
+// splitExponent cuts a JSON number at its exponent. An exponent too long to read counts as out of range.
+func splitExponent(lit string) (mantissa string, exp int) {
+	mantissa, tail, ok := strings.Cut(strings.ToLower(lit), "e")
+	if !ok {
+		return mantissa, 0
+	}
+	exp, err := strconv.Atoi(tail)
+	if err != nil {
+		return mantissa, maxExponent + 1
+	}
+	return mantissa, exp
+}

@@ -1,0 +1,5 @@
+//go:build race
+
+package schema
+
+func init() { raceFactor = 10 }

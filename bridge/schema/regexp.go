@@ -1,0 +1,146 @@
+package schema
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/dlclark/regexp2/v2"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+// Patterns are ECMA-262 (look-around, back-references), which no linear-time engine reads, so matching can backtrack
+// without end. One match and all matches of one validation have a time budget; when it is spent the validation is given
+// up, because "did not match" would turn a pattern under "not" into a yes.
+const (
+	matchTimeout   = 50 * time.Millisecond  // the engine's clock adds up to 100 ms
+	matchBudget    = 200 * time.Millisecond // of one validation
+	compileBudget  = 200 * time.Millisecond // of all patterns of one schema
+	maxGroupNest   = 30                     // the engine's compile time is worse than quadratic in nested groups
+	maxRepeat      = 65535                  // in {n,m}
+	backtrackSlots = 100_000                // integers, per match
+)
+
+// spent is what a pattern panics with when its validation must not go on. Nothing else is recovered as it.
+type spent struct{}
+
+// engine compiles the patterns of one compiled schema and meters their matches. It is not safe for concurrent use.
+type engine struct {
+	cache    map[string]*pattern
+	left     time.Duration // of the current validation
+	compiled time.Duration
+}
+
+// begin starts a validation.
+func (e *engine) begin() { e.left = matchBudget }
+
+// compile has the shape that the library asks for. It is called twice for each pattern, hence the cache.
+func (e *engine) compile(text string) (jsonschema.Regexp, error) {
+	if p, ok := e.cache[text]; ok {
+		return p, nil
+	}
+	if e.compiled > compileBudget {
+		return nil, fmt.Errorf("the patterns take too long to compile")
+	}
+	start := time.Now()
+	defer func() { e.compiled += time.Since(start) }()
+	stack := regexp2.OptionMaxBacktrackingStackSize(backtrackSlots)
+	// JSON Schema asks for the "u" flag; many patterns in the field only compile without it.
+	re, err := regexp2.Compile(text, regexp2.ECMAScript, regexp2.Unicode, stack)
+	if err != nil {
+		re, err = regexp2.Compile(text, regexp2.ECMAScript, stack)
+	}
+	if err != nil {
+		return nil, err
+	}
+	re.MatchTimeout = matchTimeout
+	p := &pattern{re: re, text: text, engine: e}
+	e.cache[text] = p
+	return p, nil
+}
+
+type pattern struct {
+	re     *regexp2.Regexp
+	text   string
+	engine *engine
+}
+
+func (p *pattern) String() string { return p.text }
+
+// MatchString implements the library's interface. It panics with spent where it cannot tell.
+func (p *pattern) MatchString(s string) bool {
+	if p.engine.left <= 0 {
+		panic(spent{})
+	}
+	start := time.Now()
+	ok, err := p.re.MatchString(s)
+	p.engine.left -= time.Since(start)
+	if err != nil {
+		panic(spent{})
+	}
+	return ok
+}
+
+// checkPattern says what is wrong with a pattern before any engine sees it, or "". The engine also reads constructs of
+// other dialects after "(?"; only those of ECMA-262 pass, so that a pattern means here what it means in the page.
+func checkPattern(p string, limit int) string {
+	if len(p) > limit {
+		return fmt.Sprintf("the pattern is longer than %d bytes", limit)
+	}
+	nest, inClass := 0, false
+	for i := 0; i < len(p); i++ {
+		switch c := p[i]; {
+		case c == '\\':
+			i++
+		case inClass:
+			inClass = c != ']'
+		case c == '[':
+			inClass = true
+		case c == '(':
+			if nest++; nest > maxGroupNest {
+				return fmt.Sprintf("the pattern nests groups more than %d deep", maxGroupNest)
+			}
+			if tail, ok := strings.CutPrefix(p[i+1:], "?"); ok && !ecmaGroup(tail) {
+				return "the pattern has a group that ECMA-262 does not know"
+			}
+		case c == ')':
+			nest--
+		case c == '{' && repeatTooLarge(p[i+1:]):
+			return fmt.Sprintf("the pattern repeats more than %d times", maxRepeat)
+		}
+	}
+	return ""
+}
+
+// ecmaGroup looks at what follows "(?".
+func ecmaGroup(tail string) bool {
+	for _, prefix := range []string{":", "=", "!", "<=", "<!"} {
+		if strings.HasPrefix(tail, prefix) {
+			return true
+		}
+	}
+	name, ok := strings.CutPrefix(tail, "<")
+	if !ok {
+		return false
+	}
+	name, _, ok = strings.Cut(name, ">")
+	return ok && name != "" && !strings.ContainsAny(name, "-'")
+}
+
+// repeatTooLarge looks at what follows "{".
+func repeatTooLarge(tail string) bool {
+	n := 0
+	for i := range len(tail) {
+		switch c := tail[i]; {
+		case c >= '0' && c <= '9':
+			if n = n*10 + int(c-'0'); n > maxRepeat {
+				return true
+			}
+		case c == ',':
+			n = 0
+		default:
+			return false
+		}
+	}
+	return false
+}

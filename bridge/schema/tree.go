@@ -1,0 +1,246 @@
+package schema
+
+import (
+	"bytes"
+	"encoding/json"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// value is a JSON value that keeps the order of its members and the letters of its numbers: a schema goes out again as
+// it came in, and a number must not pass through a float64.
+type value struct {
+	kind  jsontext.Kind // 'n', 't', 'f', '"', '0', '{' or '['
+	text  string        // a string, unescaped; or the literal of a number
+	keys  []string      // names of members, as long as vals; nil in an array
+	vals  []*value      // members or elements
+	size  int           // this value and everything in it, counted
+	index map[string]int
+}
+
+// indexFrom is the number of members from which a map is worth its memory.
+const indexFrom = 12
+
+func (v *value) get(key string) *value {
+	if v.index != nil {
+		if i, ok := v.index[key]; ok {
+			return v.vals[i]
+		}
+		return nil
+	}
+	for i, k := range v.keys {
+		if k == key {
+			return v.vals[i]
+		}
+	}
+	return nil
+}
+
+func (v *value) isObject() bool { return v != nil && v.kind == '{' }
+func (v *value) isArray() bool  { return v != nil && v.kind == '[' }
+func (v *value) isString() bool { return v != nil && v.kind == '"' }
+func (v *value) isBool() bool   { return v != nil && (v.kind == 't' || v.kind == 'f') }
+
+// isSchema tells whether a value may stand where a schema is expected.
+func (v *value) isSchema() bool { return v.isObject() || v.isBool() }
+
+func (v *value) buildIndex() {
+	v.index = nil
+	if len(v.keys) < indexFrom {
+		return
+	}
+	v.index = make(map[string]int, len(v.keys))
+	for i, k := range v.keys {
+		v.index[k] = i
+	}
+}
+
+// remove drops the members for which drop answers true.
+func (v *value) remove(drop func(key string) bool) {
+	keys, vals := v.keys[:0], v.vals[:0]
+	for i, k := range v.keys {
+		if !drop(k) {
+			keys, vals = append(keys, k), append(vals, v.vals[i])
+		}
+	}
+	v.keys, v.vals = keys, vals
+	v.buildIndex()
+}
+
+// parse reads exactly one value with the rules of [CheckJSON].
+func parse(b []byte, maxDepth int) (*value, error) {
+	r := newReader(b, maxDepth)
+	tok, err := r.next()
+	if err != nil {
+		return nil, err
+	}
+	v, err := r.build(tok)
+	if err != nil {
+		return nil, err
+	}
+	return v, r.end()
+}
+
+// build reads the rest of the value that tok opened. Its recursion is bounded by the reader's depth cap.
+func (r *reader) build(tok jsontext.Token) (*value, error) {
+	v := &value{kind: tok.Kind(), size: 1}
+	switch v.kind {
+	case '"', '0':
+		v.text = tok.String()
+	case '{', '[':
+		for {
+			tok, err := r.next()
+			if err != nil {
+				return nil, err
+			}
+			if k := tok.Kind(); k == '}' || k == ']' {
+				break
+			}
+			if v.kind == '{' {
+				v.keys = append(v.keys, tok.String())
+				if tok, err = r.next(); err != nil {
+					return nil, err
+				}
+			}
+			child, err := r.build(tok)
+			if err != nil {
+				return nil, err
+			}
+			v.vals = append(v.vals, child)
+			v.size += child.size
+		}
+		v.buildIndex()
+	}
+	return v, nil
+}
+
+// appendJSON writes v without white space, in the order and with the number literals that it was read with.
+func (v *value) appendJSON(dst []byte) []byte {
+	switch v.kind {
+	case 'n':
+		return append(dst, "null"...)
+	case 't':
+		return append(dst, "true"...)
+	case 'f':
+		return append(dst, "false"...)
+	case '0':
+		return append(dst, v.text...)
+	case '"':
+		return appendString(dst, v.text)
+	case '[':
+		dst = append(dst, '[')
+		for i, item := range v.vals {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			dst = item.appendJSON(dst)
+		}
+		return append(dst, ']')
+	default:
+		dst = append(dst, '{')
+		for i, item := range v.vals {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			dst = append(appendString(dst, v.keys[i]), ':')
+			dst = item.appendJSON(dst)
+		}
+		return append(dst, '}')
+	}
+}
+
+// appendString writes a JSON string with as few escapes as RFC 8785 asks for. The text is valid UTF-8, because it was
+// read by a strict decoder, so quoting it cannot fail.
+func appendString(dst []byte, s string) []byte {
+	out, err := jsontext.AppendQuote(dst, s)
+	if err != nil {
+		panic("schema: quoting text that the decoder accepted: " + err.Error())
+	}
+	return out
+}
+
+// plain turns a value into what the library works on. keep says which members of an object go along.
+func (v *value) plain(keep func(obj *value, key string) bool) any {
+	switch v.kind {
+	case 'n':
+		return nil
+	case 't', 'f':
+		return v.kind == 't'
+	case '0':
+		return json.Number(v.text)
+	case '"':
+		return v.text
+	case '[':
+		list := make([]any, len(v.vals))
+		for i, item := range v.vals {
+			list[i] = item.plain(keep)
+		}
+		return list
+	default:
+		obj := make(map[string]any, len(v.vals))
+		for i, key := range v.keys {
+			if keep(v, key) {
+				obj[key] = v.vals[i].plain(keep)
+			}
+		}
+		return obj
+	}
+}
+
+func keepAll(*value, string) bool { return true }
+
+// lookup follows the tokens of a JSON pointer.
+func (v *value) lookup(tokens []string) *value {
+	for _, tok := range tokens {
+		switch {
+		case v.isObject():
+			v = v.get(tok)
+		case v.isArray():
+			i, err := strconv.Atoi(tok)
+			if err != nil || i < 0 || i >= len(v.vals) || strconv.Itoa(i) != tok {
+				return nil
+			}
+			v = v.vals[i]
+		default:
+			return nil
+		}
+		if v == nil {
+			return nil
+		}
+	}
+	return v
+}
+
+var pointerEscape = strings.NewReplacer("~", "~0", "/", "~1")
+
+// pointer joins tokens to an RFC 6901 pointer.
+func pointer(tokens []string) string {
+	var b bytes.Buffer
+	for _, t := range tokens {
+		b.WriteByte('/')
+		b.WriteString(pointerEscape.Replace(t))
+	}
+	return b.String()
+}
+
+// splitPointer is the inverse of pointer; it tells whether p is one.
+func splitPointer(p string) ([]string, bool) {
+	if p == "" {
+		return nil, true
+	}
+	if p[0] != '/' {
+		return nil, false
+	}
+	tokens := strings.Split(p[1:], "/")
+	for i, t := range tokens {
+		for j := 0; j < len(t); j++ {
+			if t[j] == '~' && (j+1 == len(t) || t[j+1] != '0' && t[j+1] != '1') {
+				return nil, false
+			}
+		}
+		tokens[i] = strings.ReplaceAll(strings.ReplaceAll(t, "~1", "/"), "~0", "~")
+	}
+	return tokens, true
+}
