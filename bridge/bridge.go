@@ -75,7 +75,7 @@ func New(r Router, o Options) (*Bridge, error) {
 		b.now = time.Now
 	}
 	for name, rate := range o.Rates {
-		b.rates[name] = policy.NewLimiter(rate)
+		b.rates[name] = policy.NewLimiter(policy.LimiterOptions{Rate: rate})
 	}
 	for _, site := range r.Sites() {
 		s, err := newSiteState(site, o.Sites[site.Name], b.limits)

@@ -34,16 +34,20 @@ func hintsOf(annotations json.RawMessage) policy.Hints {
 	if len(annotations) == 0 || json.Unmarshal(annotations, &raw) != nil {
 		return policy.Hints{}
 	}
-	claim := func(key string) *bool {
-		if v, ok := raw[key].(bool); ok {
-			return &v
+	claim := func(key string) policy.Claim {
+		v, ok := raw[key].(bool)
+		switch {
+		case !ok:
+			return policy.Unsaid
+		case v:
+			return policy.Yes
 		}
-		return nil
+		return policy.No
 	}
 	return policy.Hints{
-		ReadOnly:         claim("readOnlyHint"),
-		Destructive:      claim("destructiveHint"),
-		Consequential:    claim("consequentialHint"),
-		UntrustedContent: claim("untrustedContentHint"),
+		ReadOnly:      claim("readOnlyHint"),
+		Destructive:   claim("destructiveHint"),
+		Consequential: claim("consequentialHint"),
+		Untrusted:     claim("untrustedContentHint"),
 	}
 }

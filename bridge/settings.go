@@ -51,7 +51,7 @@ func configDocs(o SiteOptions, l Limits) (schemaJSON, defaults json.RawMessage, 
 			"description": "The token of a call that stopped for a person."},
 		"answer": map[string]any{"type": "object", "required": []string{"ok"}, "additionalProperties": false,
 			"description": "Answers the question of the call named by resume. Needs a credential that may answer.",
-			"properties": map[string]any{"ok": map[string]any{"type": "boolean"}, "value": true, "always": map[string]any{"type": "boolean"}}},
+			"properties":  map[string]any{"ok": map[string]any{"type": "boolean"}, "value": true, "always": map[string]any{"type": "boolean"}}},
 	}
 	def := map[string]any{"timeout": o.CallTimeout.Milliseconds(), "output": "raw"}
 	for name, raw := range o.Params {

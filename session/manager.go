@@ -21,6 +21,8 @@ type SiteOptions struct {
 	Warm int
 	// WaitFor overrides when a page counts as opened.
 	WaitFor WaitFor
+	// Origins are further origins whose documents count as the site's own.
+	Origins []string
 	// Tab configures the site's tabs.
 	Tab TabOptions
 }

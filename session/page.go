@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -33,11 +34,11 @@ const (
 // Page is one tab with the catalog of what its document registers. One
 // goroutine owns it; the catalog is an immutable snapshot.
 type Page struct {
-	tab    Tab
-	origin string // of the named site
-	wait   WaitFor
-	limits bridge.Limits
-	log    *slog.Logger
+	tab     Tab
+	origins []string // whose documents count as the site's own
+	wait    WaitFor
+	limits  bridge.Limits
+	log     *slog.Logger
 
 	view atomic.Pointer[view]
 	used atomic.Bool // a call was dispatched since the last navigation
@@ -67,9 +68,9 @@ type view struct {
 }
 
 // newPage owns the tab from now on. prev lends its compiled schemas; it may be
-// nil. The site's origin decides which documents are the site's own.
-func newPage(tab Tab, origin string, wait WaitFor, prev *bridge.Catalog, l bridge.Limits, log *slog.Logger) *Page {
-	p := &Page{tab: tab, origin: origin, wait: wait, limits: l, log: log, dead: make(chan struct{})}
+// nil. The origins decide which documents are the site's own.
+func newPage(tab Tab, origins []string, wait WaitFor, prev *bridge.Catalog, l bridge.Limits, log *slog.Logger) *Page {
+	p := &Page{tab: tab, origins: origins, wait: wait, limits: l, log: log, dead: make(chan struct{})}
 	empty, _ := bridge.NewCatalog(nil, nil, l)
 	p.view.Store(&view{catalog: empty, since: time.Now(), superseded: make(chan struct{})})
 	if prev == nil {
@@ -170,7 +171,7 @@ func (p *Page) toolsChanged(s *pageState, ev ToolsChanged) {
 	for i := range ev.Tools {
 		d := &ev.Tools[i]
 		d.Document = ev.Document
-		d.TopLevel = d.Origin == p.origin
+		d.TopLevel = slices.Contains(p.origins, d.Origin)
 	}
 	s.now.revision, s.now.title = ev.Revision, ev.Title
 	var found []bridge.Finding
@@ -313,10 +314,8 @@ func (p *Page) awaitChange(ctx context.Context, t *bridge.Tool) error {
 		now := v.catalog.Tool(t.Name())
 		return now == nil || now.Registration() != t.Registration() || now.Document() != t.Document()
 	})
-	select {
-	case <-p.dead:
+	if p.isDead() {
 		return notRun(p.died)
-	default:
 	}
 	if ctx.Err() != nil {
 		return waitEnded(ctx)
@@ -341,6 +340,16 @@ func (p *Page) awaitRevision(ctx context.Context, r Reply) {
 // close ends the tab.
 func (p *Page) close() { closeTab(p.tab) }
 
+// isDead reports whether the page is gone for good.
+func (p *Page) isDead() bool {
+	select {
+	case <-p.dead:
+		return true
+	default:
+		return false
+	}
+}
+
 // closeTab says goodbye within a bound of its own.
 func closeTab(t Tab) {
 	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
@@ -363,4 +372,3 @@ func waitEnded(ctx context.Context) *bridge.Error {
 	}
 	return bridge.Errorf(bridge.Cancelled, "", bridge.NotRun, "The caller gave up.").With(context.Cause(ctx))
 }
-

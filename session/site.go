@@ -170,7 +170,7 @@ func (m *Manager) openPage(ctx context.Context, s *site, prev *bridge.Catalog) (
 	if err != nil {
 		return nil, err
 	}
-	page := newPage(tab, s.Origin, s.WaitFor, prev, m.o.Limits, m.o.Log.With("site", s.Name))
+	page := newPage(tab, append([]string{s.Origin}, s.Origins...), s.WaitFor, prev, m.o.Limits, m.o.Log.With("site", s.Name))
 	bounded, cancel := context.WithTimeout(ctx, m.o.Navigation)
 	defer cancel()
 	if err := tab.Load(bounded, s.URL); err != nil {

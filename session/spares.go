@@ -20,12 +20,10 @@ func (st *state) takeSpare(s *site) *Page {
 	for sp != nil && len(sp.ready) > 0 {
 		page := sp.ready[0]
 		sp.ready = sp.ready[1:]
-		select {
-		case <-page.dead:
-			st.close(page)
-		default:
+		if !page.isDead() {
 			return page
 		}
+		st.close(page)
 	}
 	return nil
 }
@@ -67,13 +65,11 @@ func (st *state) refill(s *site) {
 		st.spares[s] = sp
 	}
 	sp.ready = slices.DeleteFunc(sp.ready, func(p *Page) bool {
-		select {
-		case <-p.dead:
+		if p.isDead() {
 			st.close(p)
 			return true
-		default:
-			return false
 		}
+		return false
 	})
 	if sp.opening > 0 || len(sp.ready) >= s.Warm || st.live+st.spareCount() >= st.manager.o.MaxSessions {
 		return

@@ -3,6 +3,7 @@ package session
 import (
 	"container/list"
 	"context"
+	"encoding/json"
 	"errors"
 	"time"
 
@@ -44,7 +45,6 @@ type session struct {
 	site    *site
 	page    *Page // nil while it opens
 	busy    bool
-	told    bool // a call was told that the page is lost
 	uses    int
 	created time.Time
 	last    time.Time
@@ -264,8 +264,9 @@ func (st *state) forgetTombs() {
 	}
 }
 
-// release takes a page back.
-func (st *state) release(g grant) {
+// release takes a page back. told is true when the call's own error said that
+// the page is lost.
+func (st *state) release(g grant, told bool) {
 	st.leased--
 	if g.ses == nil {
 		st.live--
@@ -279,9 +280,10 @@ func (st *state) release(g grant) {
 	if st.sessions[ses.key] != ses {
 		return
 	}
-	select {
-	case <-ses.page.dead:
-		// The call that just ended was told how its page died.
+	switch {
+	case ses.page.isDead():
+		st.bury(ses, !told)
+	case st.closed:
 		st.bury(ses, false)
 	default:
 		st.handOver(ses)
@@ -404,7 +406,7 @@ func (m *Manager) Acquire(ctx context.Context, ref bridge.Ref) (bridge.Lease, er
 		if !m.ask(func(st *state) { err = st.share() }) || err != nil {
 			return nil, draining()
 		}
-		return &lease{Page: page, release: func() { m.tell(func(st *state) { st.leased--; st.checkIdle() }) }}, nil
+		return &lease{Page: page, release: func(bool) { m.tell(func(st *state) { st.leased--; st.checkIdle() }) }}, nil
 	}
 	w := &waiter{ctx: ctx, site: s, key: keyOf(ref), grant: make(chan grant, 1)}
 	if !m.ask(func(st *state) { st.acquire(w) }) {
@@ -420,7 +422,7 @@ func (m *Manager) Acquire(ctx context.Context, ref bridge.Ref) (bridge.Lease, er
 		select {
 		case g := <-w.grant:
 			if g.err == nil {
-				st.release(g)
+				st.release(g, false)
 			}
 		default:
 		}
@@ -432,7 +434,7 @@ func (m *Manager) leaseOf(g grant) (bridge.Lease, error) {
 	if g.err != nil {
 		return nil, g.err
 	}
-	return &lease{Page: g.page, release: func() { m.tell(func(st *state) { st.release(g) }) }}, nil
+	return &lease{Page: g.page, release: func(told bool) { m.tell(func(st *state) { st.release(g, told) }) }}, nil
 }
 
 // share counts a call on the shared page.
@@ -447,7 +449,17 @@ func (st *state) share() error {
 // lease is a page that one call holds.
 type lease struct {
 	*Page
-	release func()
+	release func(told bool)
+	told    bool
 }
 
-func (l *lease) Release() { l.release() }
+// Invoke runs the tool, and notes when its error told the caller of the page's
+// death.
+func (l *lease) Invoke(ctx context.Context, inv bridge.Invocation) (json.RawMessage, error) {
+	data, err := l.Page.Invoke(ctx, inv)
+	l.told = err != nil && l.isDead()
+	return data, err
+}
+
+// Release gives the page back.
+func (l *lease) Release() { l.release(l.told) }

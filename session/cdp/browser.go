@@ -2,7 +2,6 @@ package cdp
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"time"
@@ -129,15 +128,19 @@ func (b *instance) close(ctx context.Context) {
 	b.process.stop(ctx)
 }
 
-// newTarget makes a page in a browser context of its own and attaches to it.
+// newTarget makes a page and attaches to it: in a browser context of its own,
+// or, when the operator gave a profile, in that profile.
 func (b *instance) newTarget(ctx context.Context, params cdptarget.CreateBrowserContextParams) (*target, cdp.BrowserContextID, cdptarget.ID, error) {
 	yes := true
-	params.DisposeOnDetach = &yes
-	created, err := cdp.Call(ctx, b.root, cdptarget.CreateBrowserContext, params)
-	if err != nil {
-		return nil, "", "", fmt.Errorf("making a browser context: %w", err)
+	var id cdp.BrowserContextID
+	if !b.keepsProfile {
+		params.DisposeOnDetach = &yes
+		created, err := cdp.Call(ctx, b.root, cdptarget.CreateBrowserContext, params)
+		if err != nil {
+			return nil, "", "", fmt.Errorf("making a browser context: %w", err)
+		}
+		id = created.BrowserContextID
 	}
-	id := created.BrowserContextID
 	page, err := cdp.Call(ctx, b.root, cdptarget.CreateTarget, cdptarget.CreateTargetParams{URL: "about:blank", BrowserContextID: id, NewWindow: &yes})
 	if err != nil {
 		return nil, id, "", fmt.Errorf("making a page: %w", err)
@@ -149,17 +152,21 @@ func (b *instance) newTarget(ctx context.Context, params cdptarget.CreateBrowser
 	return b.link.open(attached.SessionID), id, page.TargetID, nil
 }
 
-// dispose forgets a browser context, with its pages and everything they kept.
-func (b *instance) dispose(ctx context.Context, id cdp.BrowserContextID) error {
-	if id == "" || !b.alive() {
+// dispose forgets a browser context, with its pages and everything they kept. A
+// page in the operator's profile is only closed.
+func (b *instance) dispose(ctx context.Context, id cdp.BrowserContextID, page cdptarget.ID) error {
+	if !b.alive() {
 		return nil
 	}
-	_, err := cdp.Call(ctx, b.root, cdptarget.DisposeBrowserContext, cdptarget.DisposeBrowserContextParams{BrowserContextID: id})
-	if err != nil && !b.alive() {
-		return nil
+	var err error
+	switch {
+	case id != "":
+		_, err = cdp.Call(ctx, b.root, cdptarget.DisposeBrowserContext, cdptarget.DisposeBrowserContextParams{BrowserContextID: id})
+	case page != "":
+		_, err = cdp.Call(ctx, b.root, cdptarget.CloseTarget, cdptarget.CloseTargetParams{TargetID: page})
 	}
-	if err != nil {
-		return errors.Join(errors.New("forgetting a browser context"), err)
+	if err != nil && b.alive() {
+		return fmt.Errorf("closing a page: %w", err)
 	}
 	return nil
 }

@@ -65,7 +65,7 @@ func openTab(ctx context.Context, b *instance, o session.TabOptions, onClose fun
 	if err != nil {
 		bounded, cancel := farewell()
 		defer cancel()
-		_ = b.dispose(bounded, contextID)
+		_ = b.dispose(bounded, contextID, id)
 		return nil, err
 	}
 	t := &tab{browser: b, target: tgt, context: contextID, id: id, name: shim.NewName(), onClose: onClose,
@@ -75,7 +75,7 @@ func openTab(ctx context.Context, b *instance, o session.TabOptions, onClose fun
 		tgt.fail(errOurs)
 		bounded, cancel := farewell()
 		defer cancel()
-		_ = b.dispose(bounded, contextID)
+		_ = b.dispose(bounded, contextID, id)
 		return nil, fmt.Errorf("preparing a page: %w", err)
 	}
 	go t.own()
@@ -155,7 +155,7 @@ func (t *tab) Events() <-chan session.Event { return t.events }
 func (t *tab) Close(ctx context.Context) error {
 	t.closed.Do(func() {
 		t.target.fail(errOurs)
-		t.closeErr = t.browser.dispose(ctx, t.context)
+		t.closeErr = t.browser.dispose(ctx, t.context, t.id)
 		t.onClose()
 	})
 	return t.closeErr

@@ -1,0 +1,203 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"net/textproto"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/policy"
+	"github.com/pagetools/pagetools/session"
+	"github.com/pagetools/pagetools/session/cdp"
+)
+
+// app is everything that a command needs, wired.
+type app struct {
+	engine  *cdp.Engine
+	manager *session.Manager
+	bridge  *bridge.Bridge
+	stops   []func() // of folder servers
+}
+
+// plan is what a command wants beyond the settings.
+type plan struct {
+	targets []*target
+	// single is true for commands that end after one answer: no spare pages, and
+	// the catalogue page serves the call.
+	single bool
+	// files serve a target that is embedded, by name.
+	files map[string]fs.FS
+}
+
+// start opens the sites. The caller must close the app.
+func (p *program) start(ctx context.Context, pl plan) (*app, error) {
+	a := &app{}
+	var err error
+	if a.engine, err = p.newEngine(); err != nil {
+		return nil, err
+	}
+	if err := p.serveFolders(ctx, a, pl); err != nil {
+		a.close()
+		return nil, err
+	}
+	sites := make([]session.SiteOptions, len(pl.targets))
+	options := map[string]bridge.SiteOptions{}
+	for i, t := range pl.targets {
+		sites[i] = p.sessionOptions(t, pl.single)
+		options[t.name] = p.bridgeOptions(t)
+	}
+	limits := p.file.limits.bridge
+	limits.CallTimeout = p.set.callTimeout
+	a.manager = session.New(session.Options{
+		Engine: a.engine, Sites: sites, MaxSessions: p.set.maxSessions, Queue: p.file.limits.queue, Limits: limits, Log: p.log,
+		FirstIdle: p.file.limits.firstIdle, Idle: p.file.limits.idle, MaxAge: p.file.limits.maxAge,
+	})
+	rates := map[string]policy.Rate{}
+	for _, c := range p.file.callers {
+		if c.rate != nil {
+			rates[c.name] = *c.rate
+		}
+	}
+	a.bridge, err = bridge.New(a.manager, bridge.Options{Sites: options, Rates: rates, Limits: limits, Log: p.log})
+	if err != nil {
+		a.close()
+		return nil, usage("%w", err)
+	}
+	return a, nil
+}
+
+// close ends everything that start began.
+func (a *app) close() {
+	if a.manager != nil {
+		_ = a.manager.Close()
+	} else {
+		_ = a.engine.Close()
+	}
+	for _, stop := range a.stops {
+		stop()
+	}
+}
+
+func (p *program) serveFolders(ctx context.Context, a *app, pl plan) error {
+	for _, t := range pl.targets {
+		files := pl.files[t.name]
+		if files == nil && t.folder != "" {
+			root, err := os.OpenRoot(t.folder) // links cannot lead out of it
+			if err != nil {
+				return usage("opening %s: %w", plain(t.text), err)
+			}
+			files = root.FS()
+			a.stops = append(a.stops, func() { _ = root.Close() })
+		}
+		if files == nil {
+			continue
+		}
+		address, stop, err := serveFolder(ctx, files)
+		if err != nil {
+			return err
+		}
+		a.stops = append(a.stops, stop)
+		t.url, t.origin = address, strings.TrimSuffix(address, "/")
+	}
+	return nil
+}
+
+func (p *program) sessionOptions(t *target, single bool) session.SiteOptions {
+	o := session.SiteOptions{
+		Site: bridge.Site{Name: t.name, Target: t.text, Origin: t.origin, Local: t.folder != ""},
+		URL:  t.url, Shared: single || p.set.state == "shared", Warm: p.set.warm,
+		WaitFor: session.WaitFor{Tool: t.config.waitTool}, Origins: append(p.set.allowOrigins, t.config.allowOrigins...),
+	}
+	if t.config.shared != nil && !single {
+		o.Shared = *t.config.shared
+	}
+	if t.config.warm != nil {
+		o.Warm = *t.config.warm
+	}
+	if single {
+		o.Warm = 0
+	}
+	return o
+}
+
+// bridgeOptions combines the flag and the file: an approval that the file gives
+// the site counts unless the flag or the environment says otherwise.
+func (p *program) bridgeOptions(t *target) bridge.SiteOptions {
+	o := bridge.SiteOptions{Approval: policy.Operator{Mode: p.set.approval}, Params: t.config.params, CallTimeout: p.set.callTimeout}
+	if c := t.config.approval; c != nil {
+		o.Approval.Tools = c.Tools
+		if c.Mode != "" && p.from["approval"] != fromFlag && p.from["approval"] != fromEnv {
+			o.Approval.Mode = c.Mode
+		}
+	}
+	return o
+}
+
+// newEngine makes the engine that the settings name.
+func (p *program) newEngine() (*cdp.Engine, error) {
+	s := &p.set
+	if address := s.browserURL + s.wsEndpoint; address != "" {
+		header, err := s.headers()
+		if err != nil {
+			return nil, err
+		}
+		return cdp.NewRemote(cdp.RemoteOptions{URL: address, Header: header, Log: p.log})
+	}
+	w, h, _ := s.size()
+	dir := s.userDataDir
+	if dir != "" {
+		abs, err := filepath.Abs(dir)
+		if err != nil {
+			return nil, usage("--user-data-dir: %w", err)
+		}
+		dir = abs
+	}
+	if err := cdp.Clean(""); err != nil {
+		p.log.Warn("cleaning up after a predecessor", "error", err)
+	}
+	e, err := cdp.NewLocal(cdp.LocalOptions{
+		Path: s.executablePath, NoSandbox: s.noSandbox, Headful: !s.headless, AcceptInsecureCerts: s.acceptInsecureCerts,
+		ProxyServer: s.proxyServer, Width: w, Height: h, UserDataDir: dir, Args: s.chromeArgs,
+		RecycleAfter: p.file.limits.recycle, Log: p.log,
+	})
+	return e, engineError(err)
+}
+
+// engineError says what to do when there can be no browser.
+func engineError(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, cdp.ErrNoBrowser):
+		return unreachable("%w. Install one (Debian: apt-get install chromium), or name it with --executable-path.", err)
+	case cdp.ErrNeedsNoSandbox(err):
+		return unreachable("%w. Run as another user, or give --no-sandbox or PAGETOOLS_NO_SANDBOX=1.", err)
+	}
+	return usage("%w", err)
+}
+
+// headers reads --ws-header.
+func (s *settings) headers() (http.Header, error) {
+	h := http.Header{}
+	for _, line := range s.wsHeaders {
+		name, value, ok := strings.Cut(line, ":")
+		if !ok || textproto.TrimString(name) == "" {
+			return nil, usage("--ws-header is like 'Authorization: Bearer …'")
+		}
+		h.Add(textproto.TrimString(name), textproto.TrimString(value))
+	}
+	return h, nil
+}
+
+// say prints one line for a person on stderr, unless they want quiet.
+func (p *program) say(format string, args ...any) {
+	if !p.set.quiet {
+		fmt.Fprintf(p.stderr, "pagetools: "+format+"\n", args...)
+	}
+}

@@ -1,0 +1,142 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pagetools/pagetools/bridge"
+)
+
+func (p *program) callCommand() *cobra.Command {
+	var input string
+	c := &cobra.Command{
+		Use:   "call TARGET TOOL [key=value...]",
+		Short: "Run one tool of a page and print its result",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) < 2 {
+				return usage("call needs TARGET and TOOL; see pagetools call --help")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return p.call(cmd.Context(), args[0], args[1], args[2:], input)
+		},
+	}
+	c.Flags().StringVar(&input, "input", "", "the arguments: JSON, @file, or - for standard input")
+	return c
+}
+
+func (p *program) call(ctx context.Context, arg, tool string, pairs []string, input string) error {
+	a, t, err := p.one(ctx, arg)
+	if err != nil {
+		return err
+	}
+	defer a.close()
+	caller := bridge.Local()
+	catalog, err := a.manager.Catalog(ctx, bridge.Ref{Site: t.name, Caller: caller})
+	if err != nil {
+		return err
+	}
+	var schema json.RawMessage
+	if known := catalog.Tool(tool); known != nil {
+		schema = known.InputSchema()
+	}
+	in, err := readInput(schema, input, pairs, p.stdin)
+	if err != nil {
+		return err
+	}
+	asker, done := p.asker(input == "-")
+	defer done()
+	res, err := a.bridge.Do(ctx, &bridge.Call{Site: t.name, Tool: tool, Caller: caller, Input: in, Asker: asker})
+	if err != nil {
+		return withNames(err)
+	}
+	return p.printResult(res.Data)
+}
+
+// withNames adds what there is to a complaint about a tool that is not there,
+// and every violation to one about arguments.
+func withNames(err error) error {
+	e := bridge.AsError(err)
+	c := *e
+	if names, ok := e.Details["actions"].([]string); ok && len(names) > 0 {
+		c.Message += " There is: " + strings.Join(names, ", ") + "."
+	}
+	if list, ok := e.Details["errors"].([]map[string]string); ok && len(list) > 1 {
+		parts := make([]string, len(list))
+		for i, v := range list {
+			parts[i] = v["pointer"] + ": " + v["message"]
+		}
+		c.Message = "the arguments do not fit: " + strings.Join(parts, "; ")
+	}
+	return &c
+}
+
+// printResult prints text blocks as text, and anything else as JSON.
+func (p *program) printResult(data json.RawMessage) error {
+	if p.set.format != "text" {
+		_, err := fmt.Fprintf(p.stdout, "{\"data\":%s}\n", data)
+		return err
+	}
+	if text, ok := onlyText(data); ok {
+		_, err := fmt.Fprintln(p.stdout, plainLines(text))
+		return err
+	}
+	var pretty bytes.Buffer
+	if json.Indent(&pretty, data, "", "  ") != nil {
+		pretty.Reset()
+		pretty.Write(data)
+	}
+	_, err := fmt.Fprintln(p.stdout, escapeForTerminal(pretty.String()))
+	return err
+}
+
+// onlyText gives the text of a string, or of a result that has text blocks and
+// nothing else.
+func onlyText(data json.RawMessage) (string, bool) {
+	var s string
+	if json.Unmarshal(data, &s) == nil {
+		return s, true
+	}
+	var r struct {
+		Content []struct {
+			Type string  `json:"type"`
+			Text *string `json:"text"`
+		} `json:"content"`
+	}
+	var outer map[string]json.RawMessage
+	if json.Unmarshal(data, &outer) != nil || len(outer) != 1 || json.Unmarshal(data, &r) != nil || len(r.Content) == 0 {
+		return "", false
+	}
+	var parts []string
+	for _, b := range r.Content {
+		if b.Type != "text" || b.Text == nil {
+			return "", false
+		}
+		parts = append(parts, *b.Text)
+	}
+	return strings.Join(parts, "\n"), true
+}
+
+// escapeForTerminal writes invisible characters of JSON text as escapes: the
+// value stays what it is.
+func escapeForTerminal(s string) string {
+	var b strings.Builder
+	for _, r := range s {
+		switch {
+		case r == '\n', plain(string(r)) != "" || r == ' ':
+			b.WriteRune(r)
+		case r > 0xFFFF:
+			r -= 0x10000
+			fmt.Fprintf(&b, `\u%04x\u%04x`, 0xD800+(r>>10), 0xDC00+(r&0x3FF))
+		default:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		}
+	}
+	return b.String()
+}

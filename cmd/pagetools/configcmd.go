@@ -1,0 +1,143 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+func (p *program) configCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "config [print|schema]",
+		Short: "Print the effective configuration, or the schema of its file",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 1 || (len(args) == 1 && args[0] != "print" && args[0] != "schema") {
+				return usage("config takes print or schema")
+			}
+			return nil
+		},
+		ValidArgs: []string{"print", "schema"},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 1 && args[0] == "schema" {
+				return p.printSchema(cmd.Root().PersistentFlags())
+			}
+			return p.printConfig(cmd.Root().PersistentFlags())
+		},
+	}
+	return c
+}
+
+// configValue is one effective setting.
+type configValue struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+	From  string `json:"from"`
+}
+
+// printConfig prints every setting with where it came from. Secrets are not
+// printed.
+func (p *program) printConfig(f *pflag.FlagSet) error {
+	var all []configValue
+	f.VisitAll(func(flag *pflag.Flag) {
+		v := configValue{Name: flag.Name, Value: flag.Value.String(), From: p.from[flag.Name]}
+		if list, ok := flag.Value.(pflag.SliceValue); ok {
+			v.Value = strings.Join(list.GetSlice(), " ")
+		}
+		if (flag.Name == "token" || flag.Name == "ws-header") && v.Value != "" {
+			v.Value = "(set)"
+		}
+		if v.From == fromFile {
+			v.From = fmt.Sprintf("%s:%d", p.file.path, p.file.flags[flag.Name].line)
+		}
+		all = append(all, v)
+	})
+	for _, s := range p.file.sites {
+		all = append(all, configValue{Name: "site", Value: s.name + " " + s.target, From: fmt.Sprintf("%s:%d", p.file.path, s.line)})
+	}
+	for _, c := range p.file.callers {
+		all = append(all, configValue{Name: "caller", Value: c.name, From: fmt.Sprintf("%s:%d", p.file.path, c.line)})
+	}
+	if p.set.format != "text" {
+		return json.NewEncoder(p.stdout).Encode(all)
+	}
+	for _, v := range all {
+		if _, err := fmt.Fprintf(p.stdout, "%-22s %-28s %s\n", v.Name, plain(v.Value), v.From); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// printSchema prints the JSON Schema of the configuration file.
+func (p *program) printSchema(f *pflag.FlagSet) error {
+	enc := json.NewEncoder(p.stdout)
+	enc.SetIndent("", "  ")
+	enc.SetEscapeHTML(false)
+	return enc.Encode(fileSchema(f))
+}
+
+type object = map[string]any
+
+// fileSchema describes the configuration file: every flag is a key, and there
+// are sites, callers and limits.
+func fileSchema(f *pflag.FlagSet) object {
+	text := object{"type": "string"}
+	texts := object{"type": "array", "items": text}
+	count := object{"type": "integer", "minimum": 1}
+	duration := object{"type": "string", "examples": []string{"60s", "15m"}}
+	properties := object{}
+	f.VisitAll(func(flag *pflag.Flag) {
+		if flag.Name == "config" {
+			return
+		}
+		s := object{"description": flag.Usage}
+		switch flag.Value.Type() {
+		case "bool":
+			s["type"] = "boolean"
+		case "int":
+			s["type"] = "integer"
+		case "stringArray":
+			s["type"], s["items"] = "array", text
+		default:
+			s["type"] = "string"
+		}
+		properties[flag.Name] = s
+	})
+	level := object{"enum": []string{"auto", "ask-once", "ask", "never"}}
+	mode := object{"enum": approvalModes}
+	site := closed(object{
+		"name": object{"type": "string", "pattern": siteName.String()}, "target": text,
+		"state": object{"enum": []string{"isolated", "shared"}}, "engine": object{"enum": []string{"shim"}}, "warm": object{"type": "integer", "minimum": 0},
+		"approval":     object{"anyOf": []any{mode, closed(object{"default": mode, "tools": object{"type": "object", "additionalProperties": level}})}},
+		"allow-config": texts, "allow-private": texts, "allow-origin": texts,
+		"config-params": object{"type": "object", "additionalProperties": object{"type": []string{"object", "boolean"}}},
+		"wait-for":      closed(object{"tool": text}),
+	}, "target")
+	caller := closed(object{
+		"name": text, "token": object{"type": "string", "minLength": minToken}, "sites": texts,
+		"may":  object{"type": "array", "items": object{"enum": []string{"call", "elicit", "answer"}}},
+		"rate": object{"type": "string", "examples": []string{"60/1m"}},
+	}, "name", "token")
+	limits := object{"call-timeout": duration, "max-sessions": object{"type": "integer", "minimum": 0}, "first-idle": duration, "idle": duration, "max-age": duration}
+	for _, k := range []string{"queue", "recycle-after", "tools", "name", "description", "schema-bytes", "schema-depth", "schema-subschemas",
+		"schema-expansions", "schema-pattern", "arguments", "result"} {
+		limits[k] = count
+	}
+	properties["sites"] = object{"type": "array", "items": site}
+	properties["callers"] = object{"type": "array", "items": caller}
+	properties["limits"] = closed(limits)
+	s := closed(properties)
+	s["$schema"], s["title"] = "https://json-schema.org/draft/2020-12/schema", "pagetools.yaml"
+	return s
+}
+
+func closed(properties object, required ...string) object {
+	o := object{"type": "object", "properties": properties, "additionalProperties": false}
+	if len(required) > 0 {
+		o["required"] = required
+	}
+	return o
+}

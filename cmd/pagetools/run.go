@@ -1,0 +1,121 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+)
+
+// program is one run of the command line.
+type program struct {
+	stdin          io.Reader
+	stdout, stderr io.Writer
+	set            settings
+	file           *file
+	from           map[string]string // where each setting came from
+	log            *slog.Logger
+	logFile        *os.File
+}
+
+// run is the whole program: it gives the exit code.
+func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	ctx, stop := withSignals(ctx)
+	defer stop()
+	p := &program{stdin: stdin, stdout: stdout, stderr: stderr, log: slog.New(slog.DiscardHandler)}
+	root := p.command()
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	if p.logFile != nil {
+		defer p.logFile.Close()
+	}
+	return p.finish(ctx, err)
+}
+
+// errInterrupted is the cause of a context that a signal ended.
+type errInterrupted struct{ signal os.Signal }
+
+func (e errInterrupted) Error() string { return e.signal.String() }
+
+// withSignals ends the context at the first SIGINT, SIGTERM or SIGHUP. The
+// second ends the program at once.
+func withSignals(parent context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(parent)
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	go func() {
+		select {
+		case s := <-signals:
+			cancel(errInterrupted{s})
+		case <-ctx.Done():
+		}
+		signal.Stop(signals) // the next one has its default effect
+	}()
+	return ctx, func() { cancel(nil) }
+}
+
+// command builds the command tree.
+func (p *program) command() *cobra.Command {
+	root := &cobra.Command{
+		Use:           "pagetools",
+		Short:         "Tools that web pages declare through WebMCP, for any agent",
+		SilenceErrors: true, SilenceUsage: true,
+		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			_ = cmd.Help()
+			return errUsageShown
+		},
+	}
+	root.SetIn(p.stdin)
+	root.SetOut(p.stdout)
+	root.SetErr(p.stderr)
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage("%w", err) })
+	p.set.flags(root.PersistentFlags())
+	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return p.prepare(cmd) }
+	root.AddCommand(p.serveCommand(), p.toolsCommand(), p.callCommand(), p.demoCommand(), p.doctorCommand(), p.configCommand(), p.versionCommand())
+	return root
+}
+
+// errUsageShown ends a run that printed its help because nothing was asked.
+var errUsageShown = errors.New("usage")
+
+// prepare reads the settings from their four places, and opens the log.
+func (p *program) prepare(cmd *cobra.Command) error {
+	if err := p.resolve(cmd.Root().PersistentFlags()); err != nil {
+		return err
+	}
+	return p.openLog()
+}
+
+func (p *program) openLog() error {
+	level := slog.LevelWarn
+	switch {
+	case p.set.quiet:
+		level = slog.LevelError
+	case p.set.verbose:
+		level = slog.LevelDebug
+	}
+	out := p.stderr
+	if p.set.logFile != "" {
+		f, err := os.OpenFile(p.set.logFile, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+		if err != nil {
+			return usage("--log-file: %w", err)
+		}
+		p.logFile, out = f, f
+		if level == slog.LevelWarn {
+			level = slog.LevelInfo
+		}
+	}
+	o := &slog.HandlerOptions{Level: level}
+	if p.set.logFormat == "json" {
+		p.log = slog.New(slog.NewJSONHandler(out, o))
+		return nil
+	}
+	p.log = slog.New(slog.NewTextHandler(out, o))
+	return nil
+}

@@ -1,0 +1,138 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pagetools/pagetools/bridge"
+)
+
+func (p *program) toolsCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "tools TARGET",
+		Short: "List the tools of a page",
+		Args:  exactly(1, "TARGET"),
+		RunE:  func(cmd *cobra.Command, args []string) error { return p.tools(cmd.Context(), args[0]) },
+	}
+}
+
+// exactly checks the number of arguments.
+func exactly(n int, what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) != n {
+			return usage("%s needs %s; see pagetools %s --help", cmd.Name(), what, cmd.Name())
+		}
+		return nil
+	}
+}
+
+// toolList is what tools --format json prints.
+type toolList struct {
+	Site    string     `json:"site"`
+	Origin  string     `json:"origin"`
+	Version string     `json:"version"`
+	Tools   []toolItem `json:"tools"`
+}
+
+type toolItem struct {
+	Name         string          `json:"name"`
+	Title        string          `json:"title,omitempty"`
+	Description  string          `json:"description"`
+	InputSchema  json.RawMessage `json:"inputSchema"`
+	OutputSchema json.RawMessage `json:"outputSchema,omitempty"`
+	Annotations  json.RawMessage `json:"annotations,omitempty"`
+	Digest       string          `json:"digest"`
+}
+
+// one opens a single target of the command line, without those of the file.
+func (p *program) one(ctx context.Context, arg string) (*app, *target, error) {
+	t, err := parseTarget(arg)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := nameAll([]*target{t}); err != nil {
+		return nil, nil, err
+	}
+	for _, c := range p.file.sites { // the file may say more about the same site
+		if c.target == t.text || (c.name != "" && c.name == t.name) {
+			t.config = c
+		}
+	}
+	p.say("opening %s", plain(t.text))
+	a, err := p.start(ctx, plan{targets: []*target{t}, single: true})
+	return a, t, err
+}
+
+func (p *program) tools(ctx context.Context, arg string) error {
+	a, t, err := p.one(ctx, arg)
+	if err != nil {
+		return err
+	}
+	defer a.close()
+	ref := bridge.Ref{Site: t.name, Caller: bridge.Local()}
+	catalog, err := a.manager.Catalog(ctx, ref)
+	if err != nil {
+		return err
+	}
+	doc, err := a.bridge.Webtool(ctx, ref, "", "")
+	if err != nil {
+		return err
+	}
+	for _, f := range a.manager.Findings(t.name) {
+		p.say("warning: %s: %s (%s)", plain(f.Tool), plain(f.Message), f.Rule)
+	}
+	list := toolList{Site: t.name, Origin: t.origin, Version: doc.Version, Tools: []toolItem{}}
+	for _, x := range catalog.Tools() {
+		list.Tools = append(list.Tools, toolItem{Name: x.Name(), Title: x.Title(), Description: x.Description(),
+			InputSchema: x.InputSchema(), OutputSchema: x.OutputSchema(), Annotations: x.Annotations(), Digest: x.Digest()})
+	}
+	return p.printTools(list)
+}
+
+func (p *program) printTools(list toolList) error {
+	enc := json.NewEncoder(p.stdout)
+	enc.SetEscapeHTML(false)
+	switch p.set.format {
+	case "json":
+		return enc.Encode(list)
+	case "ndjson":
+		for _, t := range list.Tools {
+			if err := enc.Encode(t); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if len(list.Tools) == 0 {
+		p.say("the page declares no tools. `pagetools doctor TARGET` says what it does.")
+		return nil
+	}
+	for _, t := range list.Tools {
+		printTool(p.stdout, t)
+	}
+	return nil
+}
+
+// printTool prints a tool for a person: its name, what it does, its parameters.
+func printTool(w io.Writer, t toolItem) {
+	head := t.Name
+	if t.Title != "" {
+		head += "  (" + plain(t.Title) + ")"
+	}
+	fmt.Fprintf(w, "%s\n    %s\n", head, plain(t.Description))
+	for _, prm := range parameters(t.InputSchema) {
+		line := "    " + prm.name + ": " + strings.Join(prm.types, " or ")
+		if prm.required {
+			line += ", required"
+		}
+		if prm.description != "" {
+			line += ". " + plain(prm.description)
+		}
+		fmt.Fprintln(w, line)
+	}
+}

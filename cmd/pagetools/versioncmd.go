@@ -1,0 +1,53 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pagetools/pagetools/session/cdp"
+	"github.com/pagetools/pagetools/shim"
+)
+
+// versionInfo is what version prints.
+type versionInfo struct {
+	Version  string `json:"version"`
+	Shim     string `json:"shim"` // SHA-256 of the page script
+	Go       string `json:"go"`
+	Chromedp string `json:"chromedp"`
+	Browser  string `json:"browser"` // path, or "none"
+}
+
+func (p *program) versionCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Print versions",
+		Args:  exactly(0, "no argument"),
+		RunE:  func(*cobra.Command, []string) error { return p.version() },
+	}
+}
+
+func (p *program) version() error {
+	v := versionInfo{Version: "devel", Shim: shim.Digest(), Go: runtime.Version(), Browser: "none"}
+	if info, ok := debug.ReadBuildInfo(); ok {
+		if info.Main.Version != "" && info.Main.Version != "(devel)" {
+			v.Version = info.Main.Version
+		}
+		for _, d := range info.Deps {
+			if d.Path == "github.com/chromedp/chromedp" {
+				v.Chromedp = d.Version
+			}
+		}
+	}
+	if path, err := cdp.Find(p.set.executablePath); err == nil {
+		v.Browser = path
+	}
+	if p.set.format != "text" {
+		return json.NewEncoder(p.stdout).Encode(v)
+	}
+	_, err := fmt.Fprintf(p.stdout, "pagetools %s\nshim      %s\ngo        %s\nchromedp  %s\nbrowser   %s\n", v.Version, v.Shim, v.Go, v.Chromedp, v.Browser)
+	return err
+}
