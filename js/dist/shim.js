@@ -77,7 +77,7 @@ var NativePromise = Promise;
 var promiseThen = uncurry(Promise.prototype.then);
 var plainThen = Promise.prototype.then;
 function own(promise) {
-  defineProperty(promise, "constructor", { __proto__: null, value: NativePromise });
+  defineProperty(promise, "constructor", { __proto__: null, value: void 0 });
   defineProperty(promise, "then", { __proto__: null, value: plainThen });
   return promise;
 }

@@ -81,14 +81,14 @@ export const promiseThen = uncurry(Promise.prototype.then);
 const plainThen = Promise.prototype.then;
 
 /**
- * own gives a native promise of ours its own `constructor` and `then`, so that neither `await` nor the browser's
- * awaitPromise looks at prototypes that the page may have changed.
+ * own gives a native promise of ours its own `constructor` and `then`, so that neither `then`, `await` nor the browser's
+ * awaitPromise looks at what the page may have changed. No constructor means the built-in one, without asking for its species.
  * @template T
  * @param {Promise<T>} promise
  * @returns {Promise<T>}
  */
 export function own(promise) {
-  defineProperty(promise, 'constructor', { __proto__: null, value: NativePromise });
+  defineProperty(promise, 'constructor', { __proto__: null, value: undefined });
   defineProperty(promise, 'then', { __proto__: null, value: plainThen });
   return promise;
 }
