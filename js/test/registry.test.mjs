@@ -91,3 +91,13 @@ test('a signal unregisters, rejects a promise that is pending, and never touches
     document.modelContext.unregisterTool('a'); document.modelContext.registerTool(${tool}); c.abort();`);
   assert.equal((await page.state()).tools.length, 1);
 });
+
+test('a document that replaces another one in the same window starts empty', async () => {
+  const page = openPage();
+  page.run(`document.modelContext.registerTool({ name: 'early', description: 'd', execute() {} })`);
+  const { rev, tools } = await page.state();
+  const next = page.evaluate('watch', rev);
+  page.run(`document = new Document(); document.modelContext.registerTool({ name: 'late', description: 'd', execute() {} })`);
+  assert.deepEqual(JSON.parse(await next).tools.map((t) => t.name), ['late']);
+  assert.match(await page.evaluate('call', 'x', tools[0].id, '{}', 10, 1e9), /"k":"gone"/);
+});

@@ -15,7 +15,7 @@ const { bind, call } = Function.prototype;
 export const uncurry = bind.bind(call);
 
 export const {
-  apply, construct, defineProperty, getOwnPropertyDescriptor, getPrototypeOf, get: reflectGet, ownKeys,
+  apply, construct, defineProperty, getOwnPropertyDescriptor, getPrototypeOf, ownKeys,
 } = Reflect;
 export const { freeze, hasOwn, keys: objectKeys } = Object;
 export const ObjectPrototype = Object.prototype;
@@ -30,7 +30,6 @@ export const mapGet = uncurry(Map.prototype.get);
 export const mapSet = uncurry(Map.prototype.set);
 export const mapHas = uncurry(Map.prototype.has);
 export const mapDelete = uncurry(Map.prototype.delete);
-export const mapClear = uncurry(Map.prototype.clear);
 export const mapForEach = uncurry(Map.prototype.forEach);
 export const mapSize = getter(Map.prototype, 'size');
 export const NativeSet = Set;
