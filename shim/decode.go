@@ -124,10 +124,13 @@ func schema(text *string) (json.RawMessage, error) {
 	return raw, nil
 }
 
-// DecodeState reads a state text. Unknown members are ignored.
+// DecodeState reads a state text. Unknown members are ignored. The "" that ends a superseded Watch is an error here.
 func DecodeState(text string) (*State, error) {
 	if len(text) > maxState {
 		return nil, fmt.Errorf("the state text: %d bytes, more than %d", len(text), maxState)
+	}
+	if !strings.HasPrefix(text, "{") {
+		return nil, errors.New("the state text: not an object")
 	}
 	var s State
 	if err := json.Unmarshal([]byte(text), &s); err != nil {

@@ -12,7 +12,6 @@ var {
   defineProperty,
   getOwnPropertyDescriptor,
   getPrototypeOf,
-  get: reflectGet,
   ownKeys
 } = Reflect;
 var { freeze, hasOwn, keys: objectKeys } = Object;
@@ -27,7 +26,6 @@ var mapGet = uncurry(Map.prototype.get);
 var mapSet = uncurry(Map.prototype.set);
 var mapHas = uncurry(Map.prototype.has);
 var mapDelete = uncurry(Map.prototype.delete);
-var mapClear = uncurry(Map.prototype.clear);
 var mapForEach = uncurry(Map.prototype.forEach);
 var mapSize = getter(Map.prototype, "size");
 var NativeSet = Set;
@@ -77,7 +75,7 @@ var NativePromise = Promise;
 var promiseThen = uncurry(Promise.prototype.then);
 var plainThen = Promise.prototype.then;
 function own(promise) {
-  defineProperty(promise, "constructor", { __proto__: null, value: NativePromise });
+  defineProperty(promise, "constructor", { __proto__: null, value: void 0 });
   defineProperty(promise, "then", { __proto__: null, value: plainThen });
   return promise;
 }
@@ -189,11 +187,11 @@ function emitObject(job, value2, depth) {
   const prototype = getPrototypeOf(value2);
   if (prototype === ObjectPrototype || prototype === null) return emitRecord(job, value2, depth);
   if (isView(value2) && typedArrayName(value2) !== void 0) return emitList(job, value2, typedArrayLength(value2), depth);
-  const tag = objectToString(value2);
-  if (tag === "[object Error]" || tag === "[object DOMException]") return emitError(job, value2);
-  const brand = brands[tag];
+  const tag2 = objectToString(value2);
+  if (tag2 === "[object Error]" || tag2 === "[object DOMException]") return emitError(job, value2);
+  const brand = brands[tag2];
   if (brand !== void 0 && is(brand, value2)) {
-    switch (tag) {
+    switch (tag2) {
       case "[object Map]":
         return emitEach(job, mapForEach, value2, depth);
       case "[object Set]":
@@ -314,6 +312,9 @@ function isIdentifier(key) {
   }
   return key.length > 0;
 }
+function isObject(value2) {
+  return typeof value2 === "object" && value2 !== null || typeof value2 === "function";
+}
 
 // src/shim/errors.js
 var maxMessage = 16 * 1024;
@@ -324,7 +325,7 @@ function describe(thrown) {
   let name = "";
   let message = "";
   try {
-    if (typeof thrown === "object" && thrown !== null || typeof thrown === "function") {
+    if (isObject(thrown)) {
       const read = readError(thrown);
       name = read.name;
       message = read.message;
@@ -492,13 +493,25 @@ var state = {
   manifest: new NativeMap(),
   refused: null,
   waiter: null,
-  pending: null,
-  scheduled: false
+  pending: new NativeMap(),
+  scheduled: false,
+  document
 };
 var inFlight = new NativeMap();
 var targets = { __proto__: null, context: null, agent: null };
 var revision = () => state.rev;
-var hasScriptTool = (name) => mapHas(state.script, name);
+function renew() {
+  if (state.document === document) return;
+  state.document = document;
+  state.script = new NativeMap();
+  state.manifest = new NativeMap();
+  state.refused = null;
+  changed();
+}
+function hasScriptTool(name) {
+  renew();
+  return mapHas(state.script, name);
+}
 function find(id) {
   let found = null;
   eachVisible((tool) => {
@@ -507,26 +520,28 @@ function find(id) {
   return found;
 }
 function eachVisible(visit) {
+  renew();
   mapForEach(state.script, visit);
   mapForEach(state.manifest, (tool, name) => {
     if (!mapHas(state.script, name)) visit(tool);
   });
 }
 function add(tool) {
-  const pending2 = { __proto__: null, resolve: nothing, reject: nothing, next: state.pending };
+  const pending2 = { __proto__: null, resolve: nothing, reject: nothing };
   const promise = new NativePromise((resolve, reject) => {
     pending2.resolve = () => resolve(void 0);
     pending2.reject = reject;
   });
   tool.id = ++state.lastID;
   mapSet(state.script, tool.name, tool);
-  state.pending = pending2;
+  mapSet(state.pending, tool, pending2);
   changed();
   return { __proto__: null, promise, pending: pending2 };
 }
 function nothing() {
 }
 function remove(name, only) {
+  renew();
   const tool = mapGet(state.script, name);
   if (tool === void 0 || only !== void 0 && tool !== only) return;
   mapDelete(state.script, name);
@@ -534,11 +549,13 @@ function remove(name, only) {
 }
 function replaceScript(tools) {
   if (mapSize(tools) === 0 && mapSize(state.script) === 0) return;
+  renew();
   mapForEach(tools, number);
   state.script = tools;
   changed();
 }
 function replaceManifest(tools, refused) {
+  renew();
   const before = mapSize(state.manifest);
   if (mapSize(tools) === 0 && before === 0 && refused === null && state.refused === null) return;
   mapForEach(tools, number);
@@ -558,21 +575,15 @@ function changed() {
 function flush() {
   state.scheduled = false;
   deliver();
-  let pending2 = state.pending;
-  state.pending = null;
+  const pending2 = state.pending;
+  state.pending = new NativeMap();
   dispatchEvent(targets.context, new NativeEvent("toolchange"));
   dispatchEvent(targets.agent, new NativeEvent("toolchange"));
   dispatchEvent(global, new NativeEvent("toolchange"));
-  let first = null;
-  while (pending2 !== null) {
-    const next = pending2.next;
-    pending2.next = first;
-    first = pending2;
-    pending2 = next;
-  }
-  for (; first !== null; first = first.next) first.resolve();
+  mapForEach(pending2, (registration) => registration.resolve());
 }
 function watch(rev) {
+  renew();
   if (state.waiter !== null) state.waiter.resolve("");
   return own(new NativePromise((resolve) => {
     state.waiter = { __proto__: null, rev, resolve };
@@ -587,6 +598,290 @@ function deliver() {
 }
 function currentState() {
   return stateText(state.rev, eachVisible, state.refused);
+}
+
+// src/shim/declaration.js
+var hints = {
+  __proto__: null,
+  consequentialHint: 0,
+  debugging: 0,
+  destructiveHint: 0,
+  idempotentHint: 0,
+  openWorldHint: 0,
+  readOnlyHint: 0,
+  untrustedContentHint: 0
+};
+function convertTool(value2, prefix, via) {
+  if (!isObject(value2)) throw typeError(`${prefix}The provided value is not of type 'ModelContextTool'.`);
+  const where = (member2) => `${prefix}Failed to read the '${member2}' property from 'ModelContextTool': `;
+  const annotations2 = convertAnnotations(value2.annotations, where("annotations"));
+  const description = required(value2.description, where("description"));
+  const execute = value2.execute;
+  if (execute === void 0 ? via === "registerTool" : typeof execute !== "function") {
+    throw typeError(where("execute") + (execute === void 0 ? "Required member is undefined." : "The given value is not a function."));
+  }
+  const inputSchema = value2.inputSchema;
+  if (inputSchema !== void 0 && !isObject(inputSchema)) {
+    throw typeError(`${where("inputSchema")}Failed to convert value to 'object'.`);
+  }
+  const name = required(value2.name, where("name"));
+  const outputSchema = value2.outputSchema;
+  if (outputSchema !== void 0 && outputSchema !== null && !isObject(outputSchema)) {
+    throw typeError(`${where("outputSchema")}Failed to convert value to 'object'.`);
+  }
+  const title = value2.title;
+  return {
+    __proto__: null,
+    name,
+    description,
+    execute,
+    inputSchema,
+    outputSchema: outputSchema ?? void 0,
+    annotations: annotations2,
+    via,
+    prefix,
+    title: title === void 0 ? void 0 : toWellFormed(toText(title, where("title")))
+  };
+}
+function admit(draft2, taken) {
+  if (!isActive()) throw domError("InvalidStateError", "The document is not active.");
+  if (!isAllowed()) {
+    throw domError("NotAllowedError", 'Access to the feature "tools" is disallowed by permissions policy.');
+  }
+  if (taken(draft2.name)) throw domError("InvalidStateError", "Duplicate tool name");
+  const fault = nameFault(draft2.name) || (draft2.description === "" ? "Description is required" : "");
+  if (fault !== "") throw domError("InvalidStateError", fault);
+  return makeTool(draft2);
+}
+function makeTool(draft2) {
+  const tool = {
+    ...draft2,
+    __proto__: null,
+    id: 0,
+    refusal: null,
+    text: "",
+    inputSchema: schemaText(draft2.inputSchema, `${draft2.prefix}invalid input schema: `),
+    outputSchema: schemaText(draft2.outputSchema, `${draft2.prefix}invalid output schema: `)
+  };
+  const rule = oversize(tool);
+  if (rule === "") tool.text = toolText(tool);
+  else tool.refusal = { __proto__: null, name: tool.name, rule, message: ruleText[rule], next: null };
+  return tool;
+}
+var ruleText = {
+  __proto__: (
+    /** @type {any} */
+    null
+  ),
+  "title-too-long": `a title is longer than ${limits.title} characters`,
+  "description-too-long": `the description is longer than ${limits.description} characters`,
+  "schema-too-large": `a schema is longer than ${limits.schema} bytes of JSON`
+};
+function oversize(tool) {
+  if (tool.title !== void 0 && tool.title.length > limits.title) return "title-too-long";
+  if (tool.annotations.length > 2 * limits.title) return "title-too-long";
+  if (tool.description.length > limits.description) return "description-too-long";
+  return tool.inputSchema === null || tool.outputSchema === null ? "schema-too-large" : "";
+}
+function nameFault(name) {
+  if (name.length < 1 || name.length > limits.name) return "Invalid tool name";
+  for (let i = 0; i < name.length; i++) {
+    const c = charCodeAt(name, i);
+    const legal = c >= 97 && c <= 122 || c >= 65 && c <= 90 || c >= 48 && c <= 57 || c === 45 || c === 46 || c === 95;
+    if (!legal) return "Invalid tool name";
+  }
+  return "";
+}
+function schemaText(schema, prefix) {
+  if (schema === void 0) return void 0;
+  const encoded = encode(schema, { __proto__: null, max: limits.schema, lenient: true, root: "schema" });
+  switch (encoded.kind) {
+    case "ok":
+      return encoded.text;
+    case "too_large":
+      return null;
+    case "threw":
+      throw encoded.error;
+    case "undefined":
+      throw typeError(`${prefix}toJSON() returns undefined`);
+    default:
+      throw typeError(prefix + encoded.message);
+  }
+}
+function convertAnnotations(value2, where) {
+  if (value2 === void 0 || value2 === null) return "";
+  if (!isObject(value2)) throw typeError(`${where}The provided value is not of type 'ToolAnnotations'.`);
+  let text = "";
+  for (const hint in hints) {
+    const set = value2[hint];
+    if (set !== void 0) text += `${text === "" ? "" : ","}"${hint}":${set ? "true" : "false"}`;
+  }
+  const title = value2.title;
+  if (title === void 0) return text;
+  const wellFormed = toWellFormed(toText(title, `${where}Failed to read the 'title' property from 'ToolAnnotations': `));
+  return `${text}${text === "" ? "" : ","}"title":${jsonStringify(cut(wellFormed, limits.title * 2))}`;
+}
+function convertOptions(value2, prefix) {
+  if (value2 === void 0 || value2 === null) return { __proto__: null, exposedTo: null, signal: void 0 };
+  if (!isObject(value2)) throw typeError(`${prefix}The provided value is not of type 'ModelContextRegisterToolOptions'.`);
+  const where = (m) => `${prefix}Failed to read the '${m}' property from 'ModelContextRegisterToolOptions': `;
+  let exposedTo = null;
+  const list = value2.exposedTo;
+  if (list !== void 0) {
+    eachOf(list, where("exposedTo"), (entry) => {
+      exposedTo = { __proto__: null, url: toWellFormed(toText(entry, where("exposedTo"))), next: exposedTo };
+    });
+  }
+  const signal = value2.signal;
+  if (signal !== void 0 && !isSignal(signal)) throw typeError(`${where("signal")}Failed to convert value to 'AbortSignal'.`);
+  return { __proto__: null, exposedTo, signal };
+}
+function throwIfAborted(signal) {
+  if (signal !== void 0 && signalAborted(signal)) throw signalReason(signal);
+}
+function isSignal(value2) {
+  try {
+    signalAborted(value2);
+    return true;
+  } catch {
+    return false;
+  }
+}
+function eachOf(list, where, visit) {
+  if (!isObject(list)) throw typeError(`${where}The provided value cannot be converted to a sequence.`);
+  if (isArray(list)) {
+    for (let i = 0; i < list.length; i++) visit(list[i]);
+    return;
+  }
+  const method = list[iterator];
+  if (typeof method !== "function") throw typeError(`${where}The object must have a callable @@iterator property.`);
+  const walker = apply(method, list, []);
+  const next = walker.next;
+  for (let step = apply(next, walker, []); !step.done; step = apply(next, walker, [])) visit(step.value);
+}
+function required(value2, where) {
+  if (value2 === void 0) throw typeError(`${where}Required member is undefined.`);
+  return toText(value2, where);
+}
+function toText(value2, where) {
+  if (typeof value2 === "symbol") throw typeError(`${where}Cannot convert a Symbol value to a string`);
+  return `${value2}`;
+}
+
+// src/shim/origins.js
+var NativeURL = URL;
+var urlProtocol = getter(URL.prototype, "protocol");
+var urlHostname = getter(URL.prototype, "hostname");
+function checkExposedTo(origins) {
+  for (let entry = origins; entry !== null; entry = entry.next) {
+    if (!isTrustworthy(entry.url)) {
+      throw domError("SecurityError", "Only secure origins are allowed in the exposedTo list.");
+    }
+  }
+}
+function isTrustworthy(text) {
+  let url;
+  try {
+    url = new NativeURL(text);
+  } catch {
+    return false;
+  }
+  switch (urlProtocol(url)) {
+    case "https:":
+    case "wss:":
+    case "file:":
+      return true;
+    case "http:":
+    case "ws:":
+      return isLoopback(urlHostname(url));
+    default:
+      return false;
+  }
+}
+function isLoopback(host) {
+  return host === "localhost" || slice(host, -10) === ".localhost" || host === "[::1]" || isLoopbackIPv4(host);
+}
+function isLoopbackIPv4(host) {
+  if (slice(host, 0, 4) !== "127.") return false;
+  const last = slice(host, -1);
+  return last >= "0" && last <= "9";
+}
+
+// src/shim/dialects/modelcontext.js
+var ours = new NativeWeakMap();
+var ModelContext = class extends NativeEventTarget {
+  constructor() {
+    super();
+    throw typeError("Failed to construct 'ModelContext': Illegal constructor");
+  }
+  /** @param {any} tool */
+  registerTool(tool, options = void 0) {
+    try {
+      const prefix = "Failed to execute 'registerTool' on 'ModelContext': ";
+      checkThis(this, `${prefix}Illegal invocation`);
+      if (arguments.length < 1) throw typeError(`${prefix}1 argument required, but only 0 present.`);
+      return register(convertTool(tool, prefix, "registerTool"), convertOptions(options, prefix));
+    } catch (error) {
+      return new NativePromise((_, reject) => reject(error));
+    }
+  }
+  get ontoolchange() {
+    return checkThis(this, "Illegal invocation").callback;
+  }
+  set ontoolchange(callback) {
+    setHandler(this, checkThis(this, "Illegal invocation"), callback);
+  }
+};
+function register(draft2, options) {
+  const tool = admit(draft2, hasScriptTool);
+  const { signal } = options;
+  throwIfAborted(signal);
+  checkExposedTo(options.exposedTo);
+  const { promise, pending: pending2 } = add(tool);
+  if (signal !== void 0) {
+    addEventListener(signal, "abort", () => {
+      remove(tool.name, tool);
+      pending2.reject(signalReason(signal));
+    }, { __proto__: null, once: true });
+  }
+  return promise;
+}
+function checkThis(object, message) {
+  const handler = weakGet(ours, object);
+  if (handler === void 0) throw typeError(message);
+  return handler;
+}
+function setHandler(target, handler, callback) {
+  const usable = isObject(callback) ? callback : null;
+  if (handler.callback === null && usable !== null) addEventListener(target, "toolchange", handler.listener);
+  if (usable === null) removeEventListener(target, "toolchange", handler.listener);
+  handler.callback = usable;
+}
+function make(type) {
+  const object = construct(NativeEventTarget, [], type);
+  const handler = {
+    __proto__: null,
+    callback: null,
+    listener: (event) => {
+      if (typeof handler.callback === "function") apply(handler.callback, object, [event]);
+    }
+  };
+  weakSet(ours, object, handler);
+  return object;
+}
+function share(from, to) {
+  const keys = ownKeys(from.prototype);
+  for (let i = 0; i < keys.length; i++) {
+    if (keys[i] === "constructor" || keys[i] === toStringTag) continue;
+    const descriptor = (
+      /** @type {PropertyDescriptor} */
+      getOwnPropertyDescriptor(from.prototype, keys[i])
+    );
+    defineProperty(to.prototype, keys[i], { __proto__: null, ...descriptor, enumerable: true });
+  }
+}
+function tag(type) {
+  defineProperty(type.prototype, toStringTag, { __proto__: null, value: type.name, configurable: true });
 }
 
 // src/shim/dialects/toolcall.js
@@ -613,7 +908,7 @@ var ToolCallEvent = class extends NativeEvent {
     respond(value2);
   }
 };
-defineProperty(ToolCallEvent.prototype, toStringTag, { __proto__: null, value: "ToolCallEvent", configurable: true });
+tag(ToolCallEvent);
 function of(event) {
   const call2 = weakGet(pending, event);
   if (call2 === void 0) throw typeError("Illegal invocation");
@@ -740,298 +1035,6 @@ function end(call2, kind, name, message = "", payload = "", bytes = 0) {
   call2.resolve(replyText({ __proto__: null, kind, rev, ran: call2.ran, name, message, payload, bytes }, state2));
 }
 
-// src/shim/declaration.js
-var hints = {
-  __proto__: null,
-  consequentialHint: 0,
-  debugging: 0,
-  destructiveHint: 0,
-  idempotentHint: 0,
-  openWorldHint: 0,
-  readOnlyHint: 0,
-  untrustedContentHint: 0
-};
-function convertTool(value2, prefix, via) {
-  if (!isObject(value2)) throw typeError(`${prefix}The provided value is not of type 'ModelContextTool'.`);
-  const where = (member2) => `${prefix}Failed to read the '${member2}' property from 'ModelContextTool': `;
-  const annotations2 = convertAnnotations(value2.annotations, where("annotations"));
-  const description = required(value2.description, where("description"));
-  const execute = value2.execute;
-  if (execute === void 0 ? via === "registerTool" : typeof execute !== "function") {
-    throw typeError(where("execute") + (execute === void 0 ? "Required member is undefined." : "The given value is not a function."));
-  }
-  const inputSchema = value2.inputSchema;
-  if (inputSchema !== void 0 && !isObject(inputSchema)) {
-    throw typeError(`${where("inputSchema")}Failed to convert value to 'object'.`);
-  }
-  const name = required(value2.name, where("name"));
-  const outputSchema = value2.outputSchema;
-  if (outputSchema !== void 0 && outputSchema !== null && !isObject(outputSchema)) {
-    throw typeError(`${where("outputSchema")}Failed to convert value to 'object'.`);
-  }
-  const title = value2.title;
-  return {
-    __proto__: null,
-    name,
-    description,
-    execute,
-    inputSchema,
-    outputSchema: outputSchema ?? void 0,
-    annotations: annotations2,
-    via,
-    prefix,
-    title: title === void 0 ? void 0 : toWellFormed(toText(title, where("title")))
-  };
-}
-function admit(draft, taken) {
-  if (!isActive()) throw domError("InvalidStateError", "The document is not active.");
-  if (!isAllowed()) {
-    throw domError("NotAllowedError", 'Access to the feature "tools" is disallowed by permissions policy.');
-  }
-  if (taken(draft.name)) throw domError("InvalidStateError", "Duplicate tool name");
-  const fault = nameFault(draft.name) || (draft.description === "" ? "Description is required" : "");
-  if (fault !== "") throw domError("InvalidStateError", fault);
-  const inputSchema = schemaText(draft.inputSchema, `${draft.prefix}invalid input schema: `);
-  const outputSchema = schemaText(draft.outputSchema, `${draft.prefix}invalid output schema: `);
-  return finish2({
-    __proto__: null,
-    id: 0,
-    name: draft.name,
-    title: draft.title,
-    description: draft.description,
-    inputSchema,
-    outputSchema,
-    annotations: draft.annotations,
-    via: draft.via,
-    execute: draft.execute,
-    refusal: null,
-    text: ""
-  });
-}
-function finish2(tool) {
-  const size = oversize(tool);
-  if (size !== "") tool.refusal = { __proto__: null, name: cut(tool.name, limits.name), rule: size, message: ruleText[size], next: null };
-  else tool.text = toolText(tool);
-  return tool;
-}
-var ruleText = {
-  __proto__: (
-    /** @type {any} */
-    null
-  ),
-  "title-too-long": `a title is longer than ${limits.title} characters`,
-  "description-too-long": `the description is longer than ${limits.description} characters`,
-  "schema-too-large": `a schema is longer than ${limits.schema} bytes of JSON`
-};
-function oversize(tool) {
-  if (tool.title !== void 0 && tool.title.length > limits.title) return "title-too-long";
-  if (tool.annotations.length > 2 * limits.title) return "title-too-long";
-  if (tool.description.length > limits.description) return "description-too-long";
-  return tool.inputSchema === null || tool.outputSchema === null ? "schema-too-large" : "";
-}
-function nameFault(name) {
-  if (name.length < 1 || name.length > limits.name) return "Invalid tool name";
-  for (let i = 0; i < name.length; i++) {
-    const c = charCodeAt(name, i);
-    const legal = c >= 97 && c <= 122 || c >= 65 && c <= 90 || c >= 48 && c <= 57 || c === 45 || c === 46 || c === 95;
-    if (!legal) return "Invalid tool name";
-  }
-  return "";
-}
-function schemaText(schema, prefix) {
-  if (schema === void 0) return void 0;
-  const encoded = encode(schema, { __proto__: null, max: limits.schema, lenient: true, root: "schema" });
-  switch (encoded.kind) {
-    case "ok":
-      return encoded.text;
-    case "too_large":
-      return null;
-    case "threw":
-      throw encoded.error;
-    case "undefined":
-      throw typeError(`${prefix}toJSON() returns undefined`);
-    default:
-      throw typeError(prefix + encoded.message);
-  }
-}
-function convertAnnotations(value2, where) {
-  if (value2 === void 0 || value2 === null) return "";
-  if (!isObject(value2)) throw typeError(`${where}The provided value is not of type 'ToolAnnotations'.`);
-  let text = "";
-  for (const hint in hints) {
-    const set = value2[hint];
-    if (set !== void 0) text += `${text === "" ? "" : ","}"${hint}":${set ? "true" : "false"}`;
-  }
-  const title = value2.title;
-  if (title === void 0) return text;
-  const wellFormed = toWellFormed(toText(title, `${where}Failed to read the 'title' property from 'ToolAnnotations': `));
-  return `${text}${text === "" ? "" : ","}"title":${jsonStringify(cut(wellFormed, limits.title * 2))}`;
-}
-function convertOptions(value2, prefix) {
-  if (value2 === void 0 || value2 === null) return { __proto__: null, exposedTo: null, signal: void 0 };
-  if (!isObject(value2)) throw typeError(`${prefix}The provided value is not of type 'ModelContextRegisterToolOptions'.`);
-  const where = (m) => `${prefix}Failed to read the '${m}' property from 'ModelContextRegisterToolOptions': `;
-  let exposedTo = null;
-  const list = value2.exposedTo;
-  if (list !== void 0) {
-    eachOf(list, where("exposedTo"), (entry) => {
-      exposedTo = { __proto__: null, url: toWellFormed(toText(entry, where("exposedTo"))), next: exposedTo };
-    });
-  }
-  const signal = value2.signal;
-  if (signal !== void 0 && !isSignal(signal)) throw typeError(`${where("signal")}Failed to convert value to 'AbortSignal'.`);
-  return { __proto__: null, exposedTo, signal };
-}
-function throwIfAborted(signal) {
-  if (signal !== void 0 && signalAborted(signal)) throw signalReason(signal);
-}
-function isSignal(value2) {
-  try {
-    signalAborted(value2);
-    return true;
-  } catch {
-    return false;
-  }
-}
-function eachOf(list, where, visit) {
-  if (!isObject(list)) throw typeError(`${where}The provided value cannot be converted to a sequence.`);
-  if (isArray(list)) {
-    for (let i = 0; i < list.length; i++) visit(list[i]);
-    return;
-  }
-  const method = list[iterator];
-  if (typeof method !== "function") throw typeError(`${where}The object must have a callable @@iterator property.`);
-  const walker = apply(method, list, []);
-  const next = walker.next;
-  for (let step = apply(next, walker, []); !step.done; step = apply(next, walker, [])) visit(step.value);
-}
-function required(value2, where) {
-  if (value2 === void 0) throw typeError(`${where}Required member is undefined.`);
-  return toText(value2, where);
-}
-function toText(value2, where) {
-  if (typeof value2 === "symbol") throw typeError(`${where}Cannot convert a Symbol value to a string`);
-  return `${value2}`;
-}
-function isObject(value2) {
-  return typeof value2 === "object" && value2 !== null || typeof value2 === "function";
-}
-
-// src/shim/origins.js
-var NativeURL = URL;
-var urlProtocol = getter(URL.prototype, "protocol");
-var urlHostname = getter(URL.prototype, "hostname");
-function checkExposedTo(origins) {
-  for (let entry = origins; entry !== null; entry = entry.next) {
-    if (!isTrustworthy(entry.url)) {
-      throw domError("SecurityError", "Only secure origins are allowed in the exposedTo list.");
-    }
-  }
-}
-function isTrustworthy(text) {
-  let url;
-  try {
-    url = new NativeURL(text);
-  } catch {
-    return false;
-  }
-  switch (urlProtocol(url)) {
-    case "https:":
-    case "wss:":
-    case "file:":
-      return true;
-    case "http:":
-    case "ws:":
-      return isLoopback(urlHostname(url));
-    default:
-      return false;
-  }
-}
-function isLoopback(host) {
-  return host === "localhost" || slice(host, -10) === ".localhost" || host === "[::1]" || isLoopbackIPv4(host);
-}
-function isLoopbackIPv4(host) {
-  if (slice(host, 0, 4) !== "127.") return false;
-  const last = slice(host, -1);
-  return last >= "0" && last <= "9";
-}
-
-// src/shim/dialects/modelcontext.js
-var ours = new NativeWeakMap();
-var ModelContext = class extends NativeEventTarget {
-  constructor() {
-    super();
-    throw typeError("Failed to construct 'ModelContext': Illegal constructor");
-  }
-  /** @param {any} tool */
-  registerTool(tool, options = void 0) {
-    try {
-      const prefix = "Failed to execute 'registerTool' on 'ModelContext': ";
-      checkThis(this, `${prefix}Illegal invocation`);
-      if (arguments.length < 1) throw typeError(`${prefix}1 argument required, but only 0 present.`);
-      return register(convertTool(tool, prefix, "registerTool"), convertOptions(options, prefix));
-    } catch (error) {
-      return new NativePromise((_, reject) => reject(error));
-    }
-  }
-  get ontoolchange() {
-    return checkThis(this, "Illegal invocation").callback;
-  }
-  set ontoolchange(callback) {
-    setHandler(this, checkThis(this, "Illegal invocation"), callback);
-  }
-};
-function register(draft, options) {
-  const tool = admit(draft, hasScriptTool);
-  const { signal } = options;
-  throwIfAborted(signal);
-  checkExposedTo(options.exposedTo);
-  const { promise, pending: pending2 } = add(tool);
-  if (signal !== void 0) {
-    addEventListener(signal, "abort", () => {
-      remove(tool.name, tool);
-      pending2.reject(signalReason(signal));
-    }, { __proto__: null, once: true });
-  }
-  return promise;
-}
-function checkThis(object, message) {
-  const handler = weakGet(ours, object);
-  if (handler === void 0) throw typeError(message);
-  return handler;
-}
-function setHandler(target, handler, callback) {
-  const usable = typeof callback === "object" && callback !== null || typeof callback === "function" ? callback : null;
-  if (handler.callback === null && usable !== null) addEventListener(target, "toolchange", handler.listener);
-  if (usable === null) removeEventListener(target, "toolchange", handler.listener);
-  handler.callback = usable;
-}
-function make(type) {
-  const object = construct(NativeEventTarget, [], type);
-  const handler = {
-    __proto__: null,
-    callback: null,
-    listener: (event) => {
-      if (typeof handler.callback === "function") apply(handler.callback, object, [event]);
-    }
-  };
-  weakSet(ours, object, handler);
-  return object;
-}
-function shape(type, name) {
-  const names = new NativeMap();
-  const keys = ownKeys(type.prototype);
-  for (let i = 0; i < keys.length; i++) if (keys[i] !== "constructor") mapSet(names, keys[i], true);
-  mapForEach(names, (_, key) => {
-    const descriptor = (
-      /** @type {PropertyDescriptor} */
-      getOwnPropertyDescriptor(type.prototype, key)
-    );
-    defineProperty(type.prototype, key, { __proto__: null, ...descriptor, enumerable: true });
-  });
-  defineProperty(type.prototype, toStringTag, { __proto__: null, value: name, configurable: true });
-}
-
 // src/shim/dialects/agent.js
 var ModelContextAgent = class extends NativeEventTarget {
   constructor() {
@@ -1039,18 +1042,6 @@ var ModelContextAgent = class extends NativeEventTarget {
     throw typeError("Illegal constructor");
   }
 };
-var shared = { __proto__: null, registerTool: 0, unregisterTool: 0, provideContext: 0, clearContext: 0, ontoolchange: 0 };
-function shareMethods() {
-  for (const name in shared) {
-    const descriptor = getOwnPropertyDescriptor(ModelContext.prototype, name);
-    defineProperty(
-      ModelContextAgent.prototype,
-      name,
-      /** @type {PropertyDescriptor} */
-      descriptor
-    );
-  }
-}
 
 // src/shim/dialects/manifest.js
 var maxManifest = 1024 * 1024;
@@ -1068,6 +1059,7 @@ function readManifest() {
   if (readyState(document) !== "loading") load();
 }
 async function load() {
+  renew();
   try {
     const link = querySelector(document, 'link[rel~="manifest" i][href]');
     if (link === null) return;
@@ -1104,7 +1096,7 @@ function declare(manifest) {
     for (let i = 0; i < list.length && i < limits.tools + limits.refused; i++) {
       const name = member(list[i], "name");
       const fault = entryFault(list[i], name, tools);
-      if (fault === "") mapSet(tools, name, makeTool(list[i], name));
+      if (fault === "") mapSet(tools, name, makeTool(draft(list[i], name)));
       else refused = refusal(name, fault, refused);
     }
   }
@@ -1116,34 +1108,32 @@ function entryFault(entry, name, tools) {
   if (typeof name !== "string" || nameFault(name) !== "") return "Invalid tool name";
   if (mapHas(tools, name)) return "Duplicate tool name";
   if (typeof description !== "string" || description === "") return "Description is required";
-  return schema === void 0 || typeof schema === "object" && schema !== null ? "" : "inputSchema is not an object";
+  return schema === void 0 || isObject(schema) ? "" : "inputSchema is not an object";
 }
 function refusal(name, message, next) {
   return { __proto__: null, name: typeof name === "string" ? cut(name, limits.name) : "", rule: "invalid-manifest-entry", message, next };
 }
-function makeTool(entry, name) {
+function draft(entry, name) {
   const title = member(entry, "title");
   const output = member(entry, "outputSchema");
-  return finish2({
+  return {
     __proto__: null,
-    id: 0,
     name,
     title: typeof title === "string" ? title : void 0,
     description: member(entry, "description"),
-    inputSchema: schemaText(member(entry, "inputSchema"), ""),
-    outputSchema: typeof output === "object" && output !== null ? schemaText(output, "") : void 0,
+    inputSchema: member(entry, "inputSchema"),
+    outputSchema: isObject(output) ? output : void 0,
     annotations: annotations(member(entry, "annotations")),
     via: "manifest",
     execute: void 0,
-    refusal: null,
-    text: ""
-  });
+    prefix: ""
+  };
 }
 function annotations(value2) {
-  return typeof value2 === "object" && value2 !== null && !isArray(value2) ? convertAnnotations({ ...value2, __proto__: null }, "") : "";
+  return isObject(value2) && !isArray(value2) ? convertAnnotations({ ...value2, __proto__: null }, "") : "";
 }
 function member(object, name) {
-  return typeof object === "object" && object !== null && hasOwn(object, name) ? object[name] : void 0;
+  return isObject(object) && hasOwn(object, name) ? object[name] : void 0;
 }
 
 // src/shim/dialects/provide.js
@@ -1186,25 +1176,17 @@ var LegacyMethods = class {
   }
 };
 function admitAll(drafts, tools) {
-  mapForEach(drafts, (draft) => {
-    mapSet(tools, draft.name, admit(draft, (name) => mapHas(tools, name)));
+  mapForEach(drafts, (draft2) => {
+    mapSet(tools, draft2.name, admit(draft2, (name) => mapHas(tools, name)));
   });
 }
 
 // src/shim/main.js
-var legacy = { __proto__: null, provideContext: 0, clearContext: 0, unregisterTool: 0 };
-for (const name in legacy) {
-  const descriptor = getOwnPropertyDescriptor(LegacyMethods.prototype, name);
-  defineProperty(
-    ModelContext.prototype,
-    name,
-    /** @type {PropertyDescriptor} */
-    descriptor
-  );
-}
-shareMethods();
-shape(ModelContext, "ModelContext");
-shape(ModelContextAgent, "ModelContextAgent");
+share(LegacyMethods, ModelContext);
+share(ModelContext, ModelContext);
+share(ModelContext, ModelContextAgent);
+tag(ModelContext);
+tag(ModelContextAgent);
 targets.context = make(ModelContext);
 targets.agent = make(ModelContextAgent);
 expose(Document.prototype, () => document, getter(Document.prototype, "URL"));

@@ -42,6 +42,8 @@ interface Tool extends NullRecord {
 
 /** A tool as the page gave it, converted but not checked. */
 interface Draft extends NullRecord {
+  /** What opens the messages of errors. */
+  prefix: string;
   name: string;
   title: string | undefined;
   description: string;
@@ -50,7 +52,6 @@ interface Draft extends NullRecord {
   outputSchema: object | undefined;
   annotations: string;
   via: Via;
-  prefix: string;
 }
 
 interface Refusal extends NullRecord {
@@ -69,7 +70,6 @@ interface Origins extends NullRecord {
 interface Pending extends NullRecord {
   resolve: () => void;
   reject: (reason: any) => void;
-  next: Pending | null;
 }
 
 interface Registry extends NullRecord {
@@ -79,8 +79,10 @@ interface Registry extends NullRecord {
   manifest: Map<string, Tool>;
   refused: Refusal | null;
   waiter: ({ rev: number; resolve: (text: string) => void } & NullRecord) | null;
-  pending: Pending | null;
+  pending: Map<Tool, Pending>;
   scheduled: boolean;
+  /** The document that the tools belong to. */
+  document: Document;
 }
 
 interface Call extends NullRecord {

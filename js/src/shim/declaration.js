@@ -3,7 +3,7 @@
 // then the checks of registerTool in the order of the specification, with Chromium's messages.
 
 import { cut, domError, typeError } from './errors.js';
-import { encode } from './encode.js';
+import { encode, isObject } from './encode.js';
 import { isActive, isAllowed } from './dom.js';
 import { apply, charCodeAt, isArray, iterator, jsonStringify, signalAborted, signalReason, toWellFormed } from './natives.js';
 import { limits, toolText } from './wire.js';
@@ -59,23 +59,24 @@ export function admit(draft, taken) {
   if (taken(draft.name)) throw domError('InvalidStateError', 'Duplicate tool name');
   const fault = nameFault(draft.name) || (draft.description === '' ? 'Description is required' : '');
   if (fault !== '') throw domError('InvalidStateError', fault);
-  const inputSchema = schemaText(draft.inputSchema, `${draft.prefix}invalid input schema: `);
-  const outputSchema = schemaText(draft.outputSchema, `${draft.prefix}invalid output schema: `);
-  return finish({
-    __proto__: null, id: 0, name: draft.name, title: draft.title, description: draft.description, inputSchema, outputSchema,
-    annotations: draft.annotations, via: draft.via, execute: draft.execute, refusal: null, text: '',
-  });
+  return makeTool(draft);
 }
 
 /**
- * finish notes what is too large to be sent, or writes the text that will be sent.
- * @param {Tool} tool
+ * makeTool serialises the schemas, and notes what is too large to be sent or writes the text that will be sent.
+ * @param {Draft} draft
  * @returns {Tool}
  */
-export function finish(tool) {
-  const size = oversize(tool);
-  if (size !== '') tool.refusal = { __proto__: null, name: cut(tool.name, limits.name), rule: size, message: ruleText[size], next: null };
-  else tool.text = toolText(tool);
+export function makeTool(draft) {
+  /** @type {Tool} */
+  const tool = {
+    ...draft, __proto__: null, id: 0, refusal: null, text: '',
+    inputSchema: schemaText(draft.inputSchema, `${draft.prefix}invalid input schema: `),
+    outputSchema: schemaText(draft.outputSchema, `${draft.prefix}invalid output schema: `),
+  };
+  const rule = oversize(tool);
+  if (rule === '') tool.text = toolText(tool);
+  else tool.refusal = { __proto__: null, name: tool.name, rule, message: ruleText[rule], next: null };
   return tool;
 }
 
@@ -118,7 +119,7 @@ export function nameFault(name) {
  * @param {string} prefix
  * @returns {string | undefined | null}
  */
-export function schemaText(schema, prefix) {
+function schemaText(schema, prefix) {
   if (schema === undefined) return undefined;
   const encoded = encode(schema, { __proto__: null, max: limits.schema, lenient: true, root: 'schema' });
   switch (encoded.kind) {
@@ -229,9 +230,4 @@ function required(value, where) {
 export function toText(value, where) {
   if (typeof value === 'symbol') throw typeError(`${where}Cannot convert a Symbol value to a string`);
   return `${value}`;
-}
-
-/** @param {any} value */
-export function isObject(value) {
-  return (typeof value === 'object' && value !== null) || typeof value === 'function';
 }

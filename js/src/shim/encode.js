@@ -330,3 +330,11 @@ function isIdentifier(key) {
   }
   return key.length > 0;
 }
+
+/**
+ * isObject tells what WebIDL calls an object.
+ * @param {any} value
+ */
+export function isObject(value) {
+  return (typeof value === 'object' && value !== null) || typeof value === 'function';
+}

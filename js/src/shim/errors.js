@@ -3,7 +3,7 @@
 // that the page threw.
 
 import { NativeDOMException, NativeString, NativeTypeError, slice } from './natives.js';
-import { encode } from './encode.js';
+import { encode, isObject } from './encode.js';
 
 const maxMessage = 16 * 1024;
 const maxName = 128;
@@ -26,7 +26,7 @@ export function describe(thrown) {
   let name = '';
   let message = '';
   try {
-    if ((typeof thrown === 'object' && thrown !== null) || typeof thrown === 'function') {
+    if (isObject(thrown)) {
       const read = readError(thrown);
       name = read.name;
       message = read.message;

@@ -2,22 +2,19 @@
 // The entry of the bundle. The build wraps it in one function that returns `shim`; shim/doc.go says how it gets into a page.
 
 import { abortAll, abortCall, startCall } from './calls.js';
-import { ModelContextAgent, shareMethods } from './dialects/agent.js';
+import { ModelContextAgent } from './dialects/agent.js';
 import { readManifest } from './dialects/manifest.js';
-import { ModelContext, make, shape } from './dialects/modelcontext.js';
+import { ModelContext, make, share, tag } from './dialects/modelcontext.js';
 import { LegacyMethods } from './dialects/provide.js';
 import { global } from './dom.js';
 import { defineProperty, freeze, getOwnPropertyDescriptor, getter } from './natives.js';
 import { targets, watch } from './registry.js';
 
-const legacy = { __proto__: null, provideContext: 0, clearContext: 0, unregisterTool: 0 };
-for (const name in legacy) {
-  const descriptor = getOwnPropertyDescriptor(LegacyMethods.prototype, name);
-  defineProperty(ModelContext.prototype, name, /** @type {PropertyDescriptor} */ (descriptor));
-}
-shareMethods();
-shape(ModelContext, 'ModelContext');
-shape(ModelContextAgent, 'ModelContextAgent');
+share(LegacyMethods, ModelContext);
+share(ModelContext, ModelContext);
+share(ModelContext, ModelContextAgent);
+tag(ModelContext);
+tag(ModelContextAgent);
 targets.context = make(ModelContext);
 targets.agent = make(ModelContextAgent);
 

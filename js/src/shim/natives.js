@@ -15,7 +15,7 @@ const { bind, call } = Function.prototype;
 export const uncurry = bind.bind(call);
 
 export const {
-  apply, construct, defineProperty, getOwnPropertyDescriptor, getPrototypeOf, get: reflectGet, ownKeys,
+  apply, construct, defineProperty, getOwnPropertyDescriptor, getPrototypeOf, ownKeys,
 } = Reflect;
 export const { freeze, hasOwn, keys: objectKeys } = Object;
 export const ObjectPrototype = Object.prototype;
@@ -30,7 +30,6 @@ export const mapGet = uncurry(Map.prototype.get);
 export const mapSet = uncurry(Map.prototype.set);
 export const mapHas = uncurry(Map.prototype.has);
 export const mapDelete = uncurry(Map.prototype.delete);
-export const mapClear = uncurry(Map.prototype.clear);
 export const mapForEach = uncurry(Map.prototype.forEach);
 export const mapSize = getter(Map.prototype, 'size');
 export const NativeSet = Set;
@@ -81,14 +80,14 @@ export const promiseThen = uncurry(Promise.prototype.then);
 const plainThen = Promise.prototype.then;
 
 /**
- * own gives a native promise of ours its own `constructor` and `then`, so that neither `await` nor the browser's
- * awaitPromise looks at prototypes that the page may have changed.
+ * own gives a native promise of ours its own `constructor` and `then`, so that neither `then`, `await` nor the browser's
+ * awaitPromise looks at what the page may have changed. No constructor means the built-in one, without asking for its species.
  * @template T
  * @param {Promise<T>} promise
  * @returns {Promise<T>}
  */
 export function own(promise) {
-  defineProperty(promise, 'constructor', { __proto__: null, value: NativePromise });
+  defineProperty(promise, 'constructor', { __proto__: null, value: undefined });
   defineProperty(promise, 'then', { __proto__: null, value: plainThen });
   return promise;
 }

@@ -11,7 +11,7 @@ import { stateText } from './wire.js';
 /** @type {Registry} */
 const state = {
   __proto__: null, rev: 0, lastID: 0, script: new NativeMap(), manifest: new NativeMap(), refused: null, waiter: null,
-  pending: null, scheduled: false,
+  pending: new NativeMap(), scheduled: false, document,
 };
 
 /** The calls in flight by call id. calls.js is their only user. @type {Map<string, Call>} */
@@ -22,8 +22,24 @@ export const targets = { __proto__: null, context: null, agent: null };
 
 export const revision = () => state.rev;
 
+/**
+ * renew forgets the tools of a document that another one replaced in the same window, as happens to the empty one that every
+ * frame starts with. Everything that reads or changes the tools comes through here first.
+ */
+export function renew() {
+  if (state.document === document) return;
+  state.document = document;
+  state.script = new NativeMap();
+  state.manifest = new NativeMap();
+  state.refused = null;
+  changed();
+}
+
 /** @param {string} name */
-export const hasScriptTool = (name) => mapHas(state.script, name);
+export function hasScriptTool(name) {
+  renew();
+  return mapHas(state.script, name);
+}
 
 /**
  * find returns the tool that was registered under the id and is still visible.
@@ -44,6 +60,7 @@ export function find(id) {
  * @param {(tool: Tool) => void} visit
  */
 function eachVisible(visit) {
+  renew();
   mapForEach(state.script, visit);
   mapForEach(state.manifest, (/** @type {Tool} */ tool, /** @type {string} */ name) => {
     if (!mapHas(state.script, name)) visit(tool);
@@ -57,14 +74,14 @@ function eachVisible(visit) {
  */
 export function add(tool) {
   /** @type {Pending} */
-  const pending = { __proto__: null, resolve: nothing, reject: nothing, next: state.pending };
+  const pending = { __proto__: null, resolve: nothing, reject: nothing };
   const promise = new NativePromise((resolve, reject) => {
     pending.resolve = () => resolve(undefined);
     pending.reject = reject;
   });
   tool.id = ++state.lastID;
   mapSet(state.script, tool.name, tool);
-  state.pending = pending;
+  mapSet(state.pending, tool, pending);
   changed();
   return { __proto__: null, promise, pending };
 }
@@ -77,6 +94,7 @@ function nothing() {}
  * @param {Tool} [only]
  */
 export function remove(name, only) {
+  renew();
   const tool = mapGet(state.script, name);
   if (tool === undefined || (only !== undefined && tool !== only)) return;
   mapDelete(state.script, name);
@@ -89,6 +107,7 @@ export function remove(name, only) {
  */
 export function replaceScript(tools) {
   if (mapSize(tools) === 0 && mapSize(state.script) === 0) return;
+  renew();
   mapForEach(tools, number);
   state.script = tools;
   changed();
@@ -100,6 +119,7 @@ export function replaceScript(tools) {
  * @param {Refusal | null} refused
  */
 export function replaceManifest(tools, refused) {
+  renew();
   const before = mapSize(state.manifest);
   if (mapSize(tools) === 0 && before === 0 && refused === null && state.refused === null) return;
   mapForEach(tools, number);
@@ -124,20 +144,12 @@ function changed() {
 function flush() {
   state.scheduled = false;
   deliver();
-  let pending = state.pending;
-  state.pending = null;
+  const pending = state.pending;
+  state.pending = new NativeMap();
   dispatchEvent(targets.context, new NativeEvent('toolchange'));
   dispatchEvent(targets.agent, new NativeEvent('toolchange'));
   dispatchEvent(global, new NativeEvent('toolchange'));
-  /** @type {Pending | null} */
-  let first = null;
-  while (pending !== null) {
-    const next = pending.next;
-    pending.next = first;
-    first = pending;
-    pending = next;
-  }
-  for (; first !== null; first = first.next) first.resolve();
+  mapForEach(pending, (/** @type {Pending} */ registration) => registration.resolve());
 }
 
 /**
@@ -146,6 +158,7 @@ function flush() {
  * @returns {Promise<string>}
  */
 export function watch(rev) {
+  renew();
   if (state.waiter !== null) state.waiter.resolve('');
   return own(new NativePromise((resolve) => {
     state.waiter = { __proto__: null, rev, resolve };

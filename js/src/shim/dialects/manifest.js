@@ -2,13 +2,14 @@
 // Tools that the page's web app manifest declares: a layer of its own, below the tools of scripts. Read once per document, when
 // it has been parsed. Calls of these tools are answered by the toolcall event.
 
-import { convertAnnotations, finish, nameFault, schemaText } from '../declaration.js';
+import { convertAnnotations, makeTool, nameFault } from '../declaration.js';
 import { global, querySelector, readyState } from '../dom.js';
+import { isObject } from '../encode.js';
 import { cut } from '../errors.js';
 import {
   NativeMap, addEventListener, getter, hasOwn, isArray, jsonParse, mapHas, mapSet, own, promiseThen, typedArrayLength, uncurry,
 } from '../natives.js';
-import { replaceManifest } from '../registry.js';
+import { renew, replaceManifest } from '../registry.js';
 import { limits } from '../wire.js';
 
 const maxManifest = 1024 * 1024;
@@ -29,6 +30,7 @@ export function readManifest() {
 }
 
 async function load() {
+  renew();
   try {
     const link = querySelector(document, 'link[rel~="manifest" i][href]');
     if (link === null) return;
@@ -71,7 +73,7 @@ function declare(manifest) {
     for (let i = 0; i < list.length && i < limits.tools + limits.refused; i++) {
       const name = member(list[i], 'name');
       const fault = entryFault(list[i], name, tools);
-      if (fault === '') mapSet(tools, name, makeTool(list[i], name));
+      if (fault === '') mapSet(tools, name, makeTool(draft(list[i], name)));
       else refused = refusal(name, fault, refused);
     }
   }
@@ -90,7 +92,7 @@ function entryFault(entry, name, tools) {
   if (typeof name !== 'string' || nameFault(name) !== '') return 'Invalid tool name';
   if (mapHas(tools, name)) return 'Duplicate tool name';
   if (typeof description !== 'string' || description === '') return 'Description is required';
-  return schema === undefined || (typeof schema === 'object' && schema !== null) ? '' : 'inputSchema is not an object';
+  return schema === undefined || isObject(schema) ? '' : 'inputSchema is not an object';
 }
 
 /**
@@ -106,22 +108,21 @@ function refusal(name, message, next) {
 /**
  * @param {any} entry
  * @param {string} name
- * @returns {Tool}
+ * @returns {Draft}
  */
-function makeTool(entry, name) {
+function draft(entry, name) {
   const title = member(entry, 'title');
   const output = member(entry, 'outputSchema');
-  return finish({
-    __proto__: null, id: 0, name, title: typeof title === 'string' ? title : undefined, description: member(entry, 'description'),
-    inputSchema: schemaText(member(entry, 'inputSchema'), ''),
-    outputSchema: typeof output === 'object' && output !== null ? schemaText(output, '') : undefined,
-    annotations: annotations(member(entry, 'annotations')), via: 'manifest', execute: undefined, refusal: null, text: '',
-  });
+  return {
+    __proto__: null, name, title: typeof title === 'string' ? title : undefined, description: member(entry, 'description'),
+    inputSchema: member(entry, 'inputSchema'), outputSchema: isObject(output) ? output : undefined,
+    annotations: annotations(member(entry, 'annotations')), via: 'manifest', execute: undefined, prefix: '',
+  };
 }
 
 /** @param {any} value */
 function annotations(value) {
-  return typeof value === 'object' && value !== null && !isArray(value) ? convertAnnotations({ ...value, __proto__: null }, '') : '';
+  return isObject(value) && !isArray(value) ? convertAnnotations({ ...value, __proto__: null }, '') : '';
 }
 
 /**
@@ -130,5 +131,5 @@ function annotations(value) {
  * @param {string} name
  */
 function member(object, name) {
-  return typeof object === 'object' && object !== null && hasOwn(object, name) ? object[name] : undefined;
+  return isObject(object) && hasOwn(object, name) ? object[name] : undefined;
 }

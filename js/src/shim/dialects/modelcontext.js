@@ -2,10 +2,11 @@
 // The current generation: class ModelContext with registerTool and toolchange, as document.modelContext.
 
 import { admit, convertOptions, convertTool, throwIfAborted } from '../declaration.js';
+import { isObject } from '../encode.js';
 import { typeError } from '../errors.js';
 import {
-  NativeEventTarget, NativeMap, NativePromise, NativeWeakMap, addEventListener, apply, construct, defineProperty,
-  getOwnPropertyDescriptor, mapForEach, mapSet, ownKeys, removeEventListener, signalReason, toStringTag, weakGet, weakSet,
+  NativeEventTarget, NativePromise, NativeWeakMap, addEventListener, apply, construct, defineProperty,
+  getOwnPropertyDescriptor, ownKeys, removeEventListener, signalReason, toStringTag, weakGet, weakSet,
 } from '../natives.js';
 import { checkExposedTo } from '../origins.js';
 import { add, hasScriptTool, remove } from '../registry.js';
@@ -77,7 +78,7 @@ export function checkThis(object, message) {
  * @param {any} callback
  */
 function setHandler(target, handler, callback) {
-  const usable = (typeof callback === 'object' && callback !== null) || typeof callback === 'function' ? callback : null;
+  const usable = isObject(callback) ? callback : null;
   if (handler.callback === null && usable !== null) addEventListener(target, 'toolchange', handler.listener);
   if (usable === null) removeEventListener(target, 'toolchange', handler.listener);
   handler.callback = usable;
@@ -102,17 +103,23 @@ export function make(type) {
 }
 
 /**
- * shape gives a class the property attributes that WebIDL gives an interface.
- * @param {Function} type
- * @param {string} name
+ * share gives a class the members of another one, with the attributes that WebIDL gives those of an interface.
+ * @param {Function} from
+ * @param {Function} to
  */
-export function shape(type, name) {
-  const names = new NativeMap();
-  const keys = ownKeys(type.prototype);
-  for (let i = 0; i < keys.length; i++) if (keys[i] !== 'constructor') mapSet(names, keys[i], true);
-  mapForEach(names, (/** @type {boolean} */ _, /** @type {string} */ key) => {
-    const descriptor = /** @type {PropertyDescriptor} */ (getOwnPropertyDescriptor(type.prototype, key));
-    defineProperty(type.prototype, key, { __proto__: null, ...descriptor, enumerable: true });
-  });
-  defineProperty(type.prototype, toStringTag, { __proto__: null, value: name, configurable: true });
+export function share(from, to) {
+  const keys = ownKeys(from.prototype);
+  for (let i = 0; i < keys.length; i++) {
+    if (keys[i] === 'constructor' || keys[i] === toStringTag) continue;
+    const descriptor = /** @type {PropertyDescriptor} */ (getOwnPropertyDescriptor(from.prototype, keys[i]));
+    defineProperty(to.prototype, keys[i], { __proto__: null, ...descriptor, enumerable: true });
+  }
+}
+
+/**
+ * tag names a class for Object.prototype.toString.
+ * @param {Function} type
+ */
+export function tag(type) {
+  defineProperty(type.prototype, toStringTag, { __proto__: null, value: type.name, configurable: true });
 }

@@ -2,7 +2,8 @@
 // The generations before registerTool returned a promise: provideContext, clearContext, unregisterTool. They are synchronous
 // and throw what registerTool rejects with.
 
-import { admit, convertTool, eachOf, isObject, toText } from '../declaration.js';
+import { admit, convertTool, eachOf, toText } from '../declaration.js';
+import { isObject } from '../encode.js';
 import { typeError } from '../errors.js';
 import { NativeMap, mapForEach, mapHas, mapSet } from '../natives.js';
 import { remove, replaceScript } from '../registry.js';

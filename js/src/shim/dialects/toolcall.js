@@ -3,10 +3,11 @@
 
 import { domError, typeError } from '../errors.js';
 import {
-  NativeEvent, NativePromise, NativeWeakMap, construct, defaultPrevented, defineProperty, dispatchEvent, jsonParse, own,
-  stopImmediatePropagation, toStringTag, weakGet, weakSet,
+  NativeEvent, NativePromise, NativeWeakMap, construct, defaultPrevented, dispatchEvent, jsonParse, own,
+  stopImmediatePropagation, weakGet, weakSet,
 } from '../natives.js';
 import { targets } from '../registry.js';
+import { tag } from './modelcontext.js';
 
 /** @type {WeakMap<Event, ToolCall>} */
 const pending = new NativeWeakMap();
@@ -36,7 +37,7 @@ class ToolCallEvent extends NativeEvent {
     respond(value);
   }
 }
-defineProperty(ToolCallEvent.prototype, toStringTag, { __proto__: null, value: 'ToolCallEvent', configurable: true });
+tag(ToolCallEvent);
 
 /** @param {any} event */
 function of(event) {
