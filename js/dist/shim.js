@@ -48,6 +48,7 @@ var stringValueOf = uncurry(String.prototype.valueOf);
 var booleanValueOf = uncurry(Boolean.prototype.valueOf);
 var bigintValueOf = uncurry(BigInt.prototype.valueOf);
 var NativeString = String;
+var { random } = Math;
 var TypedArray = (
   /** @type {any} */
   getPrototypeOf(Uint8Array)
@@ -488,7 +489,7 @@ function refusalText(refusal2) {
 var state = {
   __proto__: null,
   rev: 0,
-  lastID: 0,
+  lastID: firstID(),
   script: new NativeMap(),
   manifest: new NativeMap(),
   refused: null,
@@ -497,6 +498,9 @@ var state = {
   scheduled: false,
   document
 };
+function firstID() {
+  return (random() * 2 ** 31 >>> 0) * 2 ** 20;
+}
 var inFlight = new NativeMap();
 var targets = { __proto__: null, context: null, agent: null };
 var revision = () => state.rev;

@@ -59,8 +59,9 @@ test('legal names, and origins that a tool may be exposed to', async () => {
   const page = openPage();
   const names = ['__proto__', 'constructor', 'toString', 'a.b-c_D9', 'mcp.x', 'x'.repeat(128)];
   for (const name of names) page.run(`document.modelContext.registerTool({ name: '${name}', description: 'd', execute: () => '${name.length}' })`);
+  page.run('var i = 0');
   for (const origin of ['https://a.test', 'http://localhost:3', 'http://x.localhost', 'http://127.0.0.1', 'http://[::1]:8']) {
-    page.run(`document.modelContext.registerTool({ name: 'o' + Math.random(), description: 'd', execute() {} }, { exposedTo: new Set(['${origin}']) })`);
+    page.run(`document.modelContext.registerTool({ name: 'o' + i++, description: 'd', execute() {} }, { exposedTo: new Set(['${origin}']) })`);
   }
   assert.deepEqual((await page.state()).tools.slice(0, 6).map((t) => t.name), names);
   assert.equal((await page.state()).tools.length, 11);

@@ -101,3 +101,13 @@ test('a document that replaces another one in the same window starts empty', asy
   assert.deepEqual(JSON.parse(await next).tools.map((t) => t.name), ['late']);
   assert.match(await page.evaluate('call', 'x', tools[0].id, '{}', 10, 1e9), /"k":"gone"/);
 });
+
+test('the ids of two documents differ', async () => {
+  const ids = new Set();
+  for (let i = 0; i < 8; i++) {
+    const page = openPage({ random: true });
+    page.run(`navigator.modelContext.registerTool({name: 'a', description: 'd', execute() {}})`);
+    ids.add((await page.state()).tools[0].id);
+  }
+  assert.equal(ids.size, 8);
+});

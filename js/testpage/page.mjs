@@ -9,7 +9,8 @@ const platform = readFileSync(new URL('platform.js', import.meta.url), 'utf8');
 export const name = '_00112233445566778899aabbccddeeff';
 
 /**
- * @param {{manifest?: string, before?: string}} [options] manifest: what the page's link leads to; before: script that runs first
+ * @param {{manifest?: string, before?: string, random?: boolean}} [options] manifest: what the page's link leads to; before: script
+ * that runs first; random: leave Math.random as it is
  */
 export function openPage(options = {}) {
   const { EventTarget, Event, DOMException, AbortController, AbortSignal, URL, TextDecoder, TextEncoder, setTimeout, Response,
@@ -20,6 +21,7 @@ export function openPage(options = {}) {
   });
   const run = (/** @type {string} */ script) => vm.runInContext(script, context);
   run(platform);
+  if (!options.random) run('Math.random = () => 0;'); // ids begin at random, which tests seldom want
   if (options.before) run(options.before);
   run(`const ${name} = ${bundle};`);
   let calls = 0;

@@ -50,6 +50,7 @@ export const stringValueOf = uncurry(String.prototype.valueOf);
 export const booleanValueOf = uncurry(Boolean.prototype.valueOf);
 export const bigintValueOf = uncurry(BigInt.prototype.valueOf);
 export const NativeString = String;
+export const { random } = Math;
 
 const TypedArray = /** @type {any} */ (getPrototypeOf(Uint8Array));
 /** The name of a typed array's class, undefined for everything else. It never throws. */

@@ -3,16 +3,23 @@
 // it, and the calls in flight. Dialects translate to it; nothing here knows a dialect.
 
 import {
-  NativeEvent, NativeMap, NativePromise, dispatchEvent, mapDelete, mapForEach, mapGet, mapHas, mapSet, mapSize, microtask, own,
+  NativeEvent, NativeMap, NativePromise, dispatchEvent, mapDelete, mapForEach, mapGet, mapHas, mapSet, mapSize, microtask, own, random,
 } from './natives.js';
 import { global } from './dom.js';
 import { stateText } from './wire.js';
 
 /** @type {Registry} */
 const state = {
-  __proto__: null, rev: 0, lastID: 0, script: new NativeMap(), manifest: new NativeMap(), refused: null, waiter: null,
+  __proto__: null, rev: 0, lastID: firstID(), script: new NativeMap(), manifest: new NativeMap(), refused: null, waiter: null,
   pending: new NativeMap(), scheduled: false, document,
 };
+
+/**
+ * firstID makes the ids of two documents differ, so that a call that was meant for one never finds a tool of the other.
+ */
+function firstID() {
+  return (random() * 2 ** 31 >>> 0) * 2 ** 20;
+}
 
 /** The calls in flight by call id. calls.js is their only user. @type {Map<string, Call>} */
 export const inFlight = new NativeMap();
