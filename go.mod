@@ -11,4 +11,6 @@ require (
 require (
 	github.com/dlclark/regexp2 v1.12.0 // indirect
 	golang.org/x/text v0.14.0 // indirect
+	golang.org/x/time v0.16.0 // indirect
+	pgregory.net/rapid v1.3.0 // indirect
 )

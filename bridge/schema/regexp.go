@@ -119,6 +119,9 @@ func ecmaGroup(tail string) bool {
 			return true
 		}
 	}
+	if flags := strings.TrimLeft(tail, "ims-"); strings.HasPrefix(flags, ":") {
+		return strings.Count(tail[:len(tail)-len(flags)], "-") <= 1
+	}
 	name, ok := strings.CutPrefix(tail, "<")
 	if !ok {
 		return false
