@@ -38,6 +38,9 @@ func Compile(raw []byte, l Limits) (*Schema, error) {
 	if err != nil {
 		var syn *SyntaxError
 		if errors.As(err, &syn) {
+			if syn.deep {
+				return nil, refusef(RuleTooDeep, syn.Pointer, "%s", syn.Message)
+			}
 			return nil, refusef(RuleNotJSON, syn.Pointer, "%s at byte %d", syn.Message, syn.Offset)
 		}
 		return nil, refusef(RuleNotJSON, "", "not valid JSON")

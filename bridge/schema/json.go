@@ -26,6 +26,7 @@ type SyntaxError struct {
 	Offset  int64  // in bytes from the start, of the value or character that is refused
 	Pointer string // RFC 6901, of the nearest value; "" is the root
 	Message string // fit for strangers
+	deep    bool
 }
 
 // Error names the place and the reason.
@@ -71,7 +72,7 @@ func (r *reader) next() (jsontext.Token, error) {
 		return tok, r.fail(err)
 	}
 	if r.dec.StackDepth() > r.depth {
-		return tok, r.refuse(fmt.Sprintf("nested more than %d levels deep", r.depth))
+		return tok, r.tooDeep()
 	}
 	if tok.Kind() == '0' {
 		if msg := absurdNumber(tok.String()); msg != "" {
@@ -94,16 +95,22 @@ func (r *reader) end() error {
 	}
 }
 
-func (r *reader) refuse(msg string) error {
-	return &SyntaxError{Offset: r.dec.InputOffset(), Pointer: string(r.dec.StackPointer()), Message: msg}
+func (r *reader) refuse(msg string) *SyntaxError {
+	return &SyntaxError{Offset: r.dec.InputOffset(), Pointer: shortPointer(string(r.dec.StackPointer())), Message: msg}
+}
+
+func (r *reader) tooDeep() *SyntaxError {
+	e := r.refuse(fmt.Sprintf("nested more than %d levels deep", r.depth))
+	e.deep = true
+	return e
 }
 
 // fail words an error of the decoder: its own text names the library and repeats parts of the input.
 func (r *reader) fail(err error) error {
-	e := &SyntaxError{Offset: r.dec.InputOffset(), Pointer: string(r.dec.StackPointer()), Message: "not valid JSON"}
+	e := r.refuse("not valid JSON")
 	var syn *jsontext.SyntacticError
 	if errors.As(err, &syn) {
-		e.Offset, e.Pointer = syn.ByteOffset, string(syn.JSONPointer)
+		e.Offset, e.Pointer = syn.ByteOffset, shortPointer(string(syn.JSONPointer))
 	}
 	switch {
 	case errors.Is(err, io.EOF):
@@ -117,7 +124,7 @@ func (r *reader) fail(err error) error {
 	case syn != nil && strings.Contains(syn.Err.Error(), "surrogate"):
 		e.Message = "half of a surrogate pair"
 	case syn != nil && strings.Contains(syn.Err.Error(), "depth"):
-		e.Message = fmt.Sprintf("nested more than %d levels deep", r.depth)
+		return r.tooDeep()
 	}
 	return e
 }

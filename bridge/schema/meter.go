@@ -16,18 +16,18 @@ const (
 	compileUniqueBudget = 50_000_000
 
 	costApply   = 800 // one schema meets one value
-	costLevel   = 80    // ... per level of the value: every error carries its path, and paths have to be kept
-	costChain   = 8     // ... per schema on the way there for the same value: the library looks for cycles
-	costUneval  = 250   // per member or element that unevaluated* has to keep track of, per schema
-	costName    = 150   // finding one member in "properties"
-	costNumber  = 300   // reading a number exactly
-	costDigit   = 15    // ... per digit
-	costString  = 10    // comparing two strings
-	costNode    = 600   // comparing two values, per node
-	costMatch   = 700   // the least that one pattern takes; what it takes in the end has a budget of its own
-	costRune    = 12    // ... per byte, because the engine copies its text
-	costHash    = 400   // uniqueItems, per node
-	costMissing = 120   // per name in "required"
+	costLevel   = 80  // ... per level of the value: every error carries its path, and paths have to be kept
+	costChain   = 8   // ... per schema on the way there for the same value: the library looks for cycles
+	costUneval  = 250 // per member or element that unevaluated* has to keep track of, per schema
+	costName    = 150 // finding one member in "properties"
+	costNumber  = 300 // reading a number exactly
+	costDigit   = 15  // ... per digit
+	costString  = 10  // comparing two strings
+	costNode    = 600 // comparing two values, per node
+	costMatch   = 700 // the least that one pattern takes; what it takes in the end has a budget of its own
+	costRune    = 12  // ... per byte, because the engine copies its text
+	costHash    = 400 // uniqueItems, per node
+	costMissing = 120 // per name in "required"
 )
 
 type typeSet uint8

@@ -112,7 +112,8 @@ func checkPattern(p string, limit int) string {
 	return ""
 }
 
-// ecmaGroup looks at what follows "(?".
+// ecmaGroup looks at what follows "(?". Flags inside a pattern, new in ECMA-262 of 2025, are left out: the engine takes
+// 50 ms to fold the cases of each "(?i:.)", and five hundred bytes hold eighty of them.
 func ecmaGroup(tail string) bool {
 	for _, prefix := range []string{":", "=", "!", "<=", "<!"} {
 		if strings.HasPrefix(tail, prefix) {

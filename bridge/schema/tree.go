@@ -225,6 +225,17 @@ func pointer(tokens []string) string {
 	return b.String()
 }
 
+// maxPointer bounds pointers in errors, in bytes: names are as long as a stranger likes.
+const maxPointer = 1024
+
+// shortPointer cuts a pointer that is too long to repeat; what is left points at something around the place.
+func shortPointer(p string) string {
+	if len(p) <= maxPointer {
+		return p
+	}
+	return p[:strings.LastIndexByte(p[:maxPointer+1], '/')]
+}
+
 // splitPointer is the inverse of pointer; it tells whether p is one.
 func splitPointer(p string) ([]string, bool) {
 	if p == "" {

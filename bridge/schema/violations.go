@@ -16,7 +16,6 @@ const (
 	maxCollected  = 2000 // of them the first in order are told
 	maxListed     = 12   // values or names in one message
 	maxShown      = 60   // characters of one value
-	maxPointer    = 1024 // bytes of a pointer, before escapes
 )
 
 // Violation is one place where a value does not fit.
@@ -109,7 +108,7 @@ func (c *collector) add(e *jsonschema.ValidationError) {
 	case *kind.Dependency:
 		c.missing(at, k.Missing, k.Prop)
 	case *kind.AdditionalProperties:
-		for _, name := range k.Properties {
+		for _, name := range slices.Sorted(slices.Values(k.Properties)) { // they come in the order of a map
 			if c.full() {
 				return
 			}

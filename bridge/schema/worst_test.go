@@ -3,6 +3,7 @@ package schema
 import (
 	"fmt"
 	"runtime"
+	"runtime/debug"
 	"strings"
 	"testing"
 	"time"
@@ -144,4 +145,73 @@ func TestValidateWorstCases(t *testing.T) {
 			t.Logf(c.name+" compile %v, meter %v, estimate %v, validate %v: %s", compiled, metered, time.Duration(cost), took, shorten(verdict))
 		})
 	}
+}
+
+// TestStackStaysSmall runs the deepest recursions there are on a sixteenth of the stack that Go allows. Running out of
+// stack ends the process and cannot be recovered from, so a failure here is a crash, not a report.
+func TestStackStaysSmall(t *testing.T) {
+	defer debug.SetMaxStack(debug.SetMaxStack(64 << 20))
+	wrapped := func(open, shut string) string {
+		var b strings.Builder
+		b.WriteString(`{"$ref":"#/$defs/c0","$defs":{`)
+		for i := range 62 {
+			fmt.Fprintf(&b, `"c%d":%s{"$ref":"#/$defs/c%d"}%s,`, i, open, i+1, shut)
+		}
+		b.WriteString(`"c62":{"additionalProperties":{"$ref":"#"},"type":"object"}}}`)
+		return b.String()
+	}
+	for name, s := range map[string]string{
+		"references": chain(maxChain-3, "#"),
+		"allOf":      wrapped(`{"allOf":[`, `]}`),
+		"oneOf":      wrapped(`{"oneOf":[`, `]}`),
+		"not":        wrapped(`{"not":`, `}`),
+		"if":         wrapped(`{"if":`, `}`),
+	} {
+		schema, err := Compile([]byte(s), Limits{})
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		for _, inner := range []string{"{}", "1"} {
+			v, err := parse([]byte(nested(`{"a":`, inner, "}", defaultDepth-1)), 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			m, err := schema.acquire()
+			if err != nil {
+				t.Fatal(err)
+			}
+			within(t, name, func() { err = m.validate(v) }) // past the meter, which might have refused it
+			if undecided, ok := err.(*Violations); ok && undecided.Undecided {
+				t.Errorf("%s: not decided", name)
+			}
+			schema.release(m)
+		}
+	}
+	deep := []byte(nested("[", "", "]", canonicalDepth))
+	if _, err := Canonical(deep); err != nil {
+		t.Error(err)
+	}
+	Compare([]byte(chain(1900, "#")), []byte(chain(1901, "#")), Request)
+}
+
+func BenchmarkTypicalTool(b *testing.B) {
+	raw := []byte(`{"type":"object","required":["city"],"additionalProperties":false,"properties":{"city":{"type":"string","minLength":1,"pattern":"^[A-Z]"},"days":{"type":"integer","minimum":1,"maximum":14},"units":{"enum":["metric","imperial"]}}}`)
+	b.Run("compile", func(b *testing.B) {
+		for b.Loop() {
+			if _, err := Compile(raw, Limits{}); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	s, err := Compile(raw, Limits{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Run("validate", func(b *testing.B) {
+		for b.Loop() {
+			if err := s.Validate([]byte(`{"city":"Oslo","days":3,"units":"metric"}`)); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
 }

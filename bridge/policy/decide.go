@@ -1,0 +1,179 @@
+package policy
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+// Modes of an operator: what holds for tools that no rule names.
+const (
+	ModeAsk    = "ask"    // asks, except for a trusted read-only claim
+	ModeStrict = "strict" // asks for everything; rules can only make it stricter
+	ModeAuto   = "auto"   // runs
+	ModeDeny   = "deny"   // as ask, but what would be asked about is refused
+)
+
+// Claim is what a page says about its tool in one hint. The zero value is that it says nothing.
+type Claim uint8
+
+// The claims.
+const (
+	Unsaid Claim = iota
+	No
+	Yes
+)
+
+// Hints are the claims of a page about one tool. All of them are a stranger's word.
+type Hints struct {
+	ReadOnly      Claim // counts only from the site's own top-level origin, and only where the operator's mode trusts it
+	Destructive   Claim // Yes raises to Ask
+	Consequential Claim // Yes raises to Ask
+	Untrusted     Claim // about the content of results; decides nothing here
+}
+
+// Rule is what the operator wants for the tools that a pattern names.
+type Rule struct {
+	Pattern string // the name of a tool; "*" stands for any characters, none included
+	Level   Level
+}
+
+// Operator is the operator's word for one site.
+type Operator struct {
+	Mode  string // one of the modes; "" is ask; anything else refuses every call
+	Tools []Rule // see Match
+}
+
+// Input is everything that a decision rests on.
+type Input struct {
+	Operator Operator
+	Tool     string // as the page named it
+	Hints    Hints
+	TopLevel bool  // declared by the named site's own top-level origin, not by a frame or after a redirect
+	Site     Level // the site's published terms
+	Request  Level // what the call asked for itself
+}
+
+// Decision is the level, who caused it and why, in words for a person.
+type Decision struct {
+	Level  Level
+	Layer  string // "operator", "site", "hints" or "request": the first in this order that wanted this level
+	Reason string
+}
+
+// Layers of a decision.
+const (
+	LayerOperator = "operator"
+	LayerSite     = "site"
+	LayerHints    = "hints"
+	LayerRequest  = "request"
+)
+
+// Decide computes the level of one call: the operator's, raised by what site, hints and request say. No value of Site,
+// Request, Destructive or Consequential can lower it, and ReadOnly lowers it only from Ask to Auto, only with TopLevel
+// and only in the modes ask and deny where no rule matches. Hints raise over an operator's auto as well.
+func Decide(in Input) Decision {
+	d := operator(in)
+	d.raise(in.Site.known(), LayerSite, "the site's published terms ask for it")
+	switch {
+	case in.Hints.Destructive == Yes:
+		d.raise(Ask, LayerHints, "the page says that the tool destroys something")
+	case in.Hints.Consequential == Yes:
+		d.raise(Ask, LayerHints, "the page says that the tool has consequences")
+	}
+	d.raise(in.Request.known(), LayerRequest, "the request asks for it")
+	if in.Operator.Mode == ModeDeny && d.Level > Auto && d.Level < Never {
+		return Decision{Level: Never, Layer: LayerOperator, Reason: "mode deny refuses what would be asked about: " + d.Reason}
+	}
+	return d
+}
+
+func (d *Decision) raise(to Level, layer, reason string) {
+	if to > d.Level {
+		*d = Decision{Level: to, Layer: layer, Reason: reason}
+	}
+}
+
+// operator is the level before anybody raises it.
+func operator(in Input) Decision {
+	d := Decision{Layer: LayerOperator}
+	rule, matched := in.Operator.Match(in.Tool)
+	mode := in.Operator.Mode
+	switch mode {
+	case "", ModeAsk, ModeDeny, ModeAuto:
+	case ModeStrict:
+		d.Level, d.Reason = Ask, "mode strict asks for everything"
+		if matched {
+			d.raise(rule.Level.known(), LayerOperator, fmt.Sprintf("the operator's rule %q", rule.Pattern))
+		}
+		return d
+	default:
+		d.Level, d.Reason = Never, fmt.Sprintf("unknown approval mode %q", mode)
+		return d
+	}
+	switch {
+	case matched:
+		d.Level, d.Reason = rule.Level.known(), fmt.Sprintf("the operator's rule %q", rule.Pattern)
+	case mode == ModeAuto:
+		d.Level, d.Reason = Auto, "mode auto runs everything that nothing raises"
+	case in.Hints.ReadOnly == Yes && in.TopLevel:
+		d.Level, d.Reason = Auto, "the site says that the tool only reads"
+	default:
+		d.Level, d.Reason = Ask, "nothing says that this tool may run unasked"
+	}
+	return d
+}
+
+// Match returns the rule for a tool: the most specific pattern that matches. A pattern without "*" is the most
+// specific; then the one with more other characters, then the one with fewer "*". Where that is even, the stricter
+// level wins, and after that the earlier rule: so the order of rules never loosens anything.
+func (o Operator) Match(tool string) (Rule, bool) {
+	best := -1
+	for i, r := range o.Tools {
+		if glob(r.Pattern, tool) && (best < 0 || moreSpecific(r, o.Tools[best])) {
+			best = i
+		}
+	}
+	if best < 0 {
+		return Rule{}, false
+	}
+	return o.Tools[best], true
+}
+
+func moreSpecific(a, b Rule) bool {
+	starsA, starsB := strings.Count(a.Pattern, "*"), strings.Count(b.Pattern, "*")
+	if (starsA == 0) != (starsB == 0) {
+		return starsA == 0
+	}
+	lettersA, lettersB := utf8.RuneCountInString(a.Pattern)-starsA, utf8.RuneCountInString(b.Pattern)-starsB
+	if lettersA != lettersB {
+		return lettersA > lettersB
+	}
+	if starsA != starsB {
+		return starsA < starsB
+	}
+	return a.Level.known() > b.Level.known()
+}
+
+// glob matches greedily from both ends and then part by part, in time linear in the name for each part: neither a
+// pattern nor a name can make it backtrack.
+func glob(pattern, name string) bool {
+	parts := strings.Split(pattern, "*")
+	if len(parts) == 1 {
+		return pattern == name
+	}
+	name, ok := strings.CutPrefix(name, parts[0])
+	if !ok {
+		return false
+	}
+	last := len(parts) - 1
+	if name, ok = strings.CutSuffix(name, parts[last]); !ok {
+		return false
+	}
+	for _, part := range parts[1:last] {
+		if _, name, ok = strings.Cut(name, part); !ok {
+			return false
+		}
+	}
+	return true
+}

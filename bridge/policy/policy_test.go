@@ -1,0 +1,394 @@
+package policy
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+func TestLevels(t *testing.T) {
+	if !(Auto < Once && Once < Ask && Ask < Never) {
+		t.Error("out of order")
+	}
+	for l := Auto; l <= Never; l++ {
+		text, _ := l.MarshalText()
+		var back Level
+		if err := back.UnmarshalText(text); err != nil || back != l {
+			t.Errorf("%v: %v, %v", l, back, err)
+		}
+	}
+	for _, bad := range []string{"", "Auto", "ask ", "once", "deny"} {
+		if l, err := ParseLevel(bad); err == nil || l != Never {
+			t.Errorf("%q is %v, %v", bad, l, err)
+		}
+	}
+	if Level(9).String() != "never" {
+		t.Error("what is no level is not the strictest")
+	}
+}
+
+func TestDecide(t *testing.T) {
+	rules := []Rule{{"list-*", Auto}, {"delete-*", Never}, {"delete-draft", Once}}
+	reads := Hints{ReadOnly: Yes}
+	for _, c := range []struct {
+		name  string
+		in    Input
+		level Level
+		layer string
+	}{
+		{"nothing said", Input{}, Ask, LayerOperator},
+		{"mode ask", Input{Operator: Operator{Mode: ModeAsk}}, Ask, LayerOperator},
+		{"reads, from the site", Input{Hints: reads, TopLevel: true}, Auto, LayerOperator},
+		{"reads, from a frame", Input{Hints: reads}, Ask, LayerOperator},
+		{"says that it does not only read", Input{Hints: Hints{ReadOnly: No}, TopLevel: true}, Ask, LayerOperator},
+		{"strict", Input{Operator: Operator{Mode: ModeStrict}, Hints: reads, TopLevel: true}, Ask, LayerOperator},
+		{"strict with an auto rule", Input{Operator: Operator{Mode: ModeStrict, Tools: rules}, Tool: "list-a"}, Ask, LayerOperator},
+		{"strict with a never rule", Input{Operator: Operator{Mode: ModeStrict, Tools: rules}, Tool: "delete-a"}, Never, LayerOperator},
+		{"auto", Input{Operator: Operator{Mode: ModeAuto}}, Auto, LayerOperator},
+		{"auto, destructive", Input{Operator: Operator{Mode: ModeAuto}, Hints: Hints{Destructive: Yes}}, Ask, LayerHints},
+		{"auto, consequential", Input{Operator: Operator{Mode: ModeAuto}, Hints: Hints{Consequential: Yes}}, Ask, LayerHints},
+		{"auto, denied claims", Input{Operator: Operator{Mode: ModeAuto}, Hints: Hints{Destructive: No, Consequential: No, Untrusted: Yes}}, Auto, LayerOperator},
+		{"auto, site", Input{Operator: Operator{Mode: ModeAuto}, Site: Once}, Once, LayerSite},
+		{"auto, request", Input{Operator: Operator{Mode: ModeAuto}, Request: Ask}, Ask, LayerRequest},
+		{"auto, a rule", Input{Operator: Operator{Mode: ModeAuto, Tools: rules}, Tool: "delete-a"}, Never, LayerOperator},
+		{"deny, reads", Input{Operator: Operator{Mode: ModeDeny}, Hints: reads, TopLevel: true}, Auto, LayerOperator},
+		{"deny", Input{Operator: Operator{Mode: ModeDeny}}, Never, LayerOperator},
+		{"deny, auto rule", Input{Operator: Operator{Mode: ModeDeny, Tools: rules}, Tool: "list-a"}, Auto, LayerOperator},
+		{"deny, once rule", Input{Operator: Operator{Mode: ModeDeny, Tools: rules}, Tool: "delete-draft"}, Never, LayerOperator},
+		{"deny, raised by a hint", Input{Operator: Operator{Mode: ModeDeny, Tools: rules}, Tool: "list-a", Hints: Hints{Destructive: Yes}}, Never, LayerOperator},
+		{"rule auto", Input{Operator: Operator{Tools: rules}, Tool: "list-a"}, Auto, LayerOperator},
+		{"rule auto, destructive", Input{Operator: Operator{Tools: rules}, Tool: "list-a", Hints: Hints{Destructive: Yes}}, Ask, LayerHints},
+		{"rule once over a claim to read", Input{Operator: Operator{Tools: rules}, Tool: "delete-draft", Hints: reads, TopLevel: true}, Once, LayerOperator},
+		{"reads and destroys", Input{Hints: Hints{ReadOnly: Yes, Destructive: Yes}, TopLevel: true}, Ask, LayerHints},
+		{"never wins", Input{Site: Never, Request: Ask}, Never, LayerSite},
+		{"unknown mode", Input{Operator: Operator{Mode: "Auto"}}, Never, LayerOperator},
+		{"no level at all", Input{Operator: Operator{Mode: ModeAuto}, Request: 200}, Never, LayerRequest},
+	} {
+		if d := Decide(c.in); d.Level != c.level || d.Layer != c.layer || d.Reason == "" {
+			t.Errorf("%s: %+v, want %v by %s", c.name, d, c.level, c.layer)
+		}
+	}
+}
+
+// every calls f with all combinations of what there is to combine.
+func every(f func(Input)) {
+	modes := []string{"", ModeAsk, ModeStrict, ModeAuto, ModeDeny, "nonsense"}
+	rules := [][]Rule{nil, {{"t", Auto}}, {{"t", Once}}, {{"t", Ask}}, {{"t", Never}}, {{"other", Auto}}}
+	claims := []Claim{Unsaid, No, Yes}
+	for _, mode := range modes {
+		for _, tools := range rules {
+			for _, top := range []bool{false, true} {
+				for _, ro := range claims {
+					for _, destroys := range claims {
+						for _, matters := range claims {
+							for site := Auto; site <= Never; site++ {
+								for request := Auto; request <= Never; request++ {
+									f(Input{Operator: Operator{Mode: mode, Tools: tools}, Tool: "t", TopLevel: top, Site: site, Request: request,
+										Hints: Hints{ReadOnly: ro, Destructive: destroys, Consequential: matters}})
+								}
+							}
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestNothingLoosens goes through every combination there is.
+func TestNothingLoosens(t *testing.T) {
+	n := 0
+	every(func(in Input) {
+		n++
+		got := Decide(in).Level
+		for _, weaken := range []func(*Input){
+			func(in *Input) { in.Site = Auto },
+			func(in *Input) { in.Request = Auto },
+			func(in *Input) { in.Hints.Destructive = Unsaid },
+			func(in *Input) { in.Hints.Consequential = Unsaid },
+			func(in *Input) { in.Site, in.Request, in.Hints = Auto, Auto, Hints{ReadOnly: in.Hints.ReadOnly} },
+		} {
+			less := in
+			weaken(&less)
+			if base := Decide(less).Level; got < base {
+				t.Fatalf("%+v is %v, but %v without what only raises", in, got, base)
+			}
+		}
+		if got < in.Site || got < in.Request {
+			t.Fatalf("%+v is %v", in, got)
+		}
+		if (in.Hints.Destructive == Yes || in.Hints.Consequential == Yes) && got < Ask {
+			t.Fatalf("%+v is %v", in, got)
+		}
+		unsaid := in
+		unsaid.Hints.ReadOnly = Unsaid
+		trusted := in.TopLevel && in.Hints.ReadOnly == Yes && (len(in.Operator.Tools) == 0 || in.Operator.Tools[0].Pattern != "t") &&
+			(in.Operator.Mode == "" || in.Operator.Mode == ModeAsk || in.Operator.Mode == ModeDeny)
+		if got < Decide(unsaid).Level && !trusted {
+			t.Fatalf("%+v: readOnlyHint counts where it must not", in)
+		}
+		if in.Operator.Mode == ModeDeny && got != Auto && got != Never {
+			t.Fatalf("%+v asks", in)
+		}
+		if in.Operator.Mode == ModeStrict && got < Ask {
+			t.Fatalf("%+v does not ask", in)
+		}
+	})
+	if n < 30_000 {
+		t.Errorf("only %d combinations", n)
+	}
+}
+
+func drawRules(t *rapid.T) []Rule {
+	return rapid.SliceOfN(rapid.Custom(func(t *rapid.T) Rule {
+		return Rule{rapid.StringMatching(`[ab*]{0,4}`).Draw(t, "pattern"), Level(rapid.IntRange(0, 3).Draw(t, "level"))}
+	}), 0, 5).Draw(t, "rules")
+}
+
+// TestRaisingNeverLowers draws rules too, and raises inputs step by step.
+func TestRaisingNeverLowers(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		in := Input{
+			Operator: Operator{Mode: rapid.SampledFrom([]string{"", ModeAsk, ModeStrict, ModeAuto, ModeDeny}).Draw(t, "mode"), Tools: drawRules(t)},
+			Tool:     rapid.StringMatching(`[ab]{0,5}`).Draw(t, "tool"),
+			TopLevel: rapid.Bool().Draw(t, "top"),
+			Hints:    Hints{ReadOnly: Claim(rapid.IntRange(0, 2).Draw(t, "ro"))},
+			Site:     Level(rapid.IntRange(0, 255).Draw(t, "site")),
+			Request:  Level(rapid.IntRange(0, 255).Draw(t, "request")),
+		}
+		more := in
+		more.Site = max(in.Site, Level(rapid.IntRange(0, 255).Draw(t, "more site")))
+		more.Request = max(in.Request, Level(rapid.IntRange(0, 255).Draw(t, "more request")))
+		more.Hints.Destructive = Claim(rapid.IntRange(0, 2).Draw(t, "destructive"))
+		more.Hints.Consequential = Claim(rapid.IntRange(0, 2).Draw(t, "consequential"))
+		more.Hints.Untrusted = Claim(rapid.IntRange(0, 2).Draw(t, "untrusted"))
+		if a, b := Decide(in), Decide(more); b.Level < a.Level {
+			t.Fatalf("%+v is %v, raised to %+v it is %v", in, a, more, b)
+		}
+	})
+}
+
+func TestMatch(t *testing.T) {
+	for _, c := range []struct {
+		tool  string
+		rules string
+		want  string
+	}{
+		{"list-a", "*:ask list-*:auto", "list-*:auto"},
+		{"list-a", "list-*:auto *-a:never", "list-*:auto"},
+		{"list-a", "list-a:auto list-**********************************:never", "list-a:auto"},
+		{"ab", "a*:auto *b:never", "*b:never"},
+		{"ab", "*b:never a*:auto", "*b:never"},
+		{"ab", "*a*:never a*:auto", "a*:auto"},
+		{"ab", "a*:ask a*:auto", "a*:ask"},
+		{"ab", "é*:auto", ""},
+		{"éb", "é*:auto a*:ask", "é*:auto"},
+		{"a/b.c", "a*c:auto", "a*c:auto"},
+		{"A", "a:auto", ""},
+		{"", "*:auto", "*:auto"},
+		{"x", "", ""},
+	} {
+		var o Operator
+		for _, f := range strings.Fields(c.rules) {
+			pattern, level, _ := strings.Cut(f, ":")
+			l, err := ParseLevel(level)
+			if err != nil {
+				t.Fatal(err)
+			}
+			o.Tools = append(o.Tools, Rule{pattern, l})
+		}
+		got := ""
+		if r, ok := o.Match(c.tool); ok {
+			got = r.Pattern + ":" + r.Level.String()
+		}
+		if got != c.want {
+			t.Errorf("%q among %q: %q, want %q", c.tool, c.rules, got, c.want)
+		}
+	}
+}
+
+// TestOrderOfRulesDecidesNothing: a YAML map has no order to rely on.
+func TestOrderOfRulesDecidesNothing(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		rules, tool := drawRules(t), rapid.StringMatching(`[ab]{0,4}`).Draw(t, "tool")
+		a, okA := Operator{Tools: rules}.Match(tool)
+		b, okB := Operator{Tools: rapid.Permutation(rules).Draw(t, "order")}.Match(tool)
+		if okA != okB || a.Level != b.Level {
+			t.Fatalf("%v, then %v", a, b)
+		}
+	})
+}
+
+// slowGlob is the definition, as an oracle.
+func slowGlob(p, s string) bool {
+	switch {
+	case p == "":
+		return s == ""
+	case p[0] == '*':
+		return slowGlob(p[1:], s) || s != "" && slowGlob(p, s[1:])
+	default:
+		return s != "" && s[0] == p[0] && slowGlob(p[1:], s[1:])
+	}
+}
+
+func TestGlob(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p, s := rapid.StringMatching(`[ab*]{0,7}`).Draw(t, "pattern"), rapid.StringMatching(`[ab]{0,8}`).Draw(t, "name")
+		if got, want := glob(p, s), slowGlob(p, s); got != want {
+			t.Fatalf("%q matches %q: %v, want %v", p, s, got, want)
+		}
+	})
+}
+
+func TestParseRate(t *testing.T) {
+	for in, want := range map[string]Rate{"60/1m": {60, time.Minute}, "1/24h": {1, 24 * time.Hour}, "1000000/1ms": {1_000_000, time.Millisecond}, "5/1m30s": {5, 90 * time.Second}} {
+		got, err := ParseRate(in)
+		if err != nil || got != want {
+			t.Errorf("%q: %v, %v", in, got, err)
+		}
+		if again, err := ParseRate(got.String()); err != nil || again != got {
+			t.Errorf("%q does not survive: %v, %v", in, again, err)
+		}
+	}
+	for _, bad := range []string{"", "60", "60/", "/1m", "60/m", "0/1m", "-1/1m", "1000001/1m", "1/0s", "1/-1m", "1/25h", "1/999us", "1.5/1m", "60/1m/2", " 60/1m"} {
+		if r, err := ParseRate(bad); err == nil {
+			t.Errorf("%q is %v", bad, r)
+		}
+	}
+}
+
+func FuzzParseRate(f *testing.F) {
+	f.Add("60/1m")
+	f.Add("1/1h1ms")
+	f.Fuzz(func(t *testing.T, s string) {
+		r, err := ParseRate(s)
+		if err != nil {
+			return
+		}
+		if again, err := ParseRate(r.String()); err != nil || again != r {
+			t.Fatalf("%q is %v, then %v, %v", s, r, again, err)
+		}
+	})
+}
+
+func TestLimiter(t *testing.T) {
+	now := time.Unix(1000, 0)
+	l := NewLimiter(LimiterOptions{Rate: Rate{3, time.Minute}})
+	for i := range 3 {
+		if ok, wait := l.Allow("a", now); !ok || wait != 0 {
+			t.Fatalf("call %d: %v, %v", i, ok, wait)
+		}
+	}
+	ok, wait := l.Allow("a", now)
+	if ok || wait <= 19*time.Second || wait > 20*time.Second+time.Millisecond {
+		t.Fatalf("%v, %v", ok, wait)
+	}
+	if ok, again := l.Allow("a", now); ok || again != wait {
+		t.Errorf("asking costs something: %v, then %v", wait, again)
+	}
+	if ok, _ := l.Allow("b", now); !ok {
+		t.Error("another key is limited too")
+	}
+	if ok, _ := l.Allow("a", now.Add(wait-time.Millisecond)); ok {
+		t.Error("allowed too early")
+	}
+	if ok, _ := l.Allow("a", now.Add(wait)); !ok {
+		t.Error("not allowed when it said")
+	}
+}
+
+func TestZeroLimiterLimitsNothing(t *testing.T) {
+	l := NewLimiter(LimiterOptions{})
+	for range 1000 {
+		if ok, _ := l.Allow("a", time.Unix(0, 0)); !ok {
+			t.Fatal("limited")
+		}
+	}
+	if len(l.buckets) != 0 {
+		t.Error("keeps keys for nothing")
+	}
+}
+
+func TestLimiterIsBounded(t *testing.T) {
+	now := time.Unix(1000, 0)
+	l := NewLimiter(LimiterOptions{Rate: Rate{2, time.Minute}, Keys: 10})
+	drain := func(key string, now time.Time) (n int) {
+		for ok := true; ok; {
+			if ok, _ = l.Allow(key, now); ok {
+				n++
+			}
+		}
+		return n
+	}
+	for i := range 10 {
+		if n := drain(fmt.Sprint(i), now); n != 2 {
+			t.Fatalf("key %d: %d calls", i, n)
+		}
+	}
+	// The table is full of keys that are being limited: newcomers share what one would have, and free nobody.
+	total := 0
+	for i := range 1000 {
+		total += drain(fmt.Sprint("new", i), now)
+	}
+	if total != 2 || len(l.buckets) != 10 {
+		t.Errorf("%d calls, %d keys", total, len(l.buckets))
+	}
+	if n := drain("0", now); n != 0 {
+		t.Errorf("crowding out gave key 0 %d calls", n)
+	}
+	// A minute later all buckets are full again and can be forgotten.
+	later := now.Add(time.Minute)
+	if n := drain("fresh", later); n != 2 || len(l.buckets) != 1 {
+		t.Errorf("%d calls, %d keys", n, len(l.buckets))
+	}
+}
+
+func TestLimiterNeverExceedsItsRate(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		r := Rate{rapid.IntRange(1, 20).Draw(t, "n"), time.Duration(rapid.IntRange(1, 120).Draw(t, "seconds")) * time.Second}
+		l := NewLimiter(LimiterOptions{Rate: r, Keys: 2})
+		start := time.Unix(1000, 0)
+		now, calls := start, 0
+		for _, step := range rapid.SliceOfN(rapid.IntRange(0, 5000), 1, 200).Draw(t, "steps") {
+			now = now.Add(time.Duration(step) * time.Millisecond)
+			ok, wait := l.Allow("a", now)
+			if ok {
+				calls++
+			} else if wait <= 0 {
+				t.Fatal("refused, but for no time")
+			}
+		}
+		if most := float64(r.N) + now.Sub(start).Seconds()*float64(r.N)/r.Per.Seconds() + 0.001; float64(calls) > most {
+			t.Fatalf("%d calls, at most %v", calls, most)
+		}
+	})
+}
+
+func TestLimiterConcurrently(t *testing.T) {
+	l := NewLimiter(LimiterOptions{Rate: Rate{100, time.Hour}, Keys: 3})
+	now := time.Unix(1000, 0)
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	allowed := 0
+	for g := range 8 {
+		wg.Go(func() {
+			for range 50 {
+				ok, _ := l.Allow("a", now)
+				_, _ = l.Allow(fmt.Sprint(g), now)
+				if ok {
+					mu.Lock()
+					allowed++
+					mu.Unlock()
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if allowed != 100 {
+		t.Errorf("%d calls allowed", allowed)
+	}
+}

@@ -1,0 +1,253 @@
+package schema
+
+// Direction says which way the values of a schema travel. A request may accept more than before, a response may promise
+// more than before; the other way round is a break.
+type Direction int
+
+// The two directions.
+const (
+	Request Direction = iota
+	Response
+)
+
+// Change is what a new schema means for somebody who relied on the old one, in the words of semantic versioning.
+type Change int
+
+// The changes, in order.
+const (
+	Same  Change = iota // the same document, the order of members aside
+	Patch               // the same values; other words about them
+	Minor               // every value that was right still is
+	Major               // anything else, and everything that cannot be decided
+)
+
+// String returns the change in lower case.
+func (c Change) String() string {
+	switch c {
+	case Same:
+		return "same"
+	case Patch:
+		return "patch"
+	case Minor:
+		return "minor"
+	default:
+		return "major"
+	}
+}
+
+// Compare tells what it means to replace old by new. It never calls a change smaller than it is: below Major, a value
+// that old accepts is accepted by new (Request), or the other way round (Response). It reads both the way [Compile]
+// does and expects that both compile; what does not parse is Major.
+//
+// Two consequences surprise. An optional property that is added to a schema without "additionalProperties": false is
+// Major for a request, because any value was accepted under that name before. And a rewrite that means the same (a
+// property moved behind a "$ref") is Major, because it is not followed.
+func Compare(old, new []byte, d Direction) Change {
+	a, errA := parse(old, defaultDepth)
+	b, errB := parse(new, defaultDepth)
+	if errA != nil || errB != nil {
+		return Major
+	}
+	clean(a)
+	clean(b)
+	if equal(a, b) {
+		return Same
+	}
+	wider, narrower, ok := relate(a, b)
+	if d == Response {
+		wider, narrower = narrower, wider
+	}
+	switch {
+	case !ok || narrower:
+		return Major
+	case wider:
+		return Minor
+	default:
+		return Patch
+	}
+}
+
+// Accepts tells whether a caller who goes by the pinned request schema can be served by the live one: everything that
+// pinned accepts, live accepts. False also when that cannot be decided.
+func Accepts(pinned, live []byte) bool { return Compare(pinned, live, Request) < Major }
+
+// relate tells whether b accepts more than a somewhere, less somewhere, and whether all differences were understood.
+func relate(a, b *value) (wider, narrower, ok bool) {
+	draftA, errA := rootDraft(a)
+	draftB, errB := rootDraft(b)
+	if errA != nil || errB != nil || draftA != draftB {
+		return false, false, false
+	}
+	c := &comparison{draft: draftA, seen: map[pair]bool{}}
+	c.a.open(a)
+	c.b.open(b)
+	// What is unevaluated depends on every other keyword, and what a dynamic reference means on who refers to it.
+	c.strict = c.a.tangled || c.b.tangled
+	c.schemas(a, b, c.strict, 0)
+	return c.wider, c.narrower, !c.unknown
+}
+
+// side is one of the two documents.
+type side struct {
+	root    *value
+	anchors map[string]*value
+	tangled bool
+}
+
+func (s *side) open(root *value) {
+	s.root, s.anchors = root, map[string]*value{}
+	s.visit(root)
+}
+
+func (s *side) visit(v *value) {
+	if !v.isObject() {
+		return
+	}
+	for _, key := range []string{"unevaluatedProperties", "unevaluatedItems", "$dynamicRef", "$recursiveRef"} {
+		if v.get(key) != nil {
+			s.tangled = true
+		}
+	}
+	for _, key := range []string{"$anchor", "$dynamicAnchor"} {
+		if a := v.get(key); a.isString() {
+			s.anchors[a.text] = v
+		}
+	}
+	for _, key := range []string{"$id", "id"} {
+		if id := v.get(key); id.isString() && len(id.text) > 1 && id.text[0] == '#' {
+			s.anchors[id.text[1:]] = v
+		}
+	}
+	for _, c := range children(v) {
+		s.visit(c.val)
+	}
+}
+
+// pair is two subschemas under comparison. The same pair can be reached by references without end.
+type pair struct {
+	a, b   *value
+	strict bool
+}
+
+const (
+	maxPairs   = 20_000
+	maxNesting = 500
+	maxProduct = 1_000_000 // of the lengths of two lists
+)
+
+// comparison adds up differences. In strict mode every difference that is more than words is unknown: below "not",
+// "oneOf" and the like wider and narrower trade places or lose their meaning.
+//
+// Each pair is looked at once per mode; what it contributes is in the sum already when it is met again. That also ends
+// recursion: a schema that contains itself differs where its parts differ, and nowhere else.
+type comparison struct {
+	a, b     side
+	draft    int
+	strict   bool
+	seen     map[pair]bool
+	wider    bool
+	narrower bool
+	unknown  bool
+}
+
+// widen, narrow note a difference that is understood, if the mode allows for that.
+func (c *comparison) widen(strict bool) {
+	c.wider, c.unknown = true, c.unknown || strict
+}
+
+func (c *comparison) narrow(strict bool) {
+	c.narrower, c.unknown = true, c.unknown || strict
+}
+
+var anything = &value{kind: 't', size: 1}
+
+// schemas compares two subschemas; nil stands for one that is not there and accepts everything.
+func (c *comparison) schemas(a, b *value, strict bool, nesting int) {
+	if a == nil {
+		a = anything
+	}
+	if b == nil {
+		b = anything
+	}
+	p := pair{a, b, strict}
+	if c.unknown || c.seen[p] {
+		return
+	}
+	if len(c.seen) >= maxPairs || nesting > maxNesting || !a.isSchema() || !b.isSchema() {
+		c.unknown = true
+		return
+	}
+	c.seen[p] = true
+	switch {
+	case trivial(a) && trivial(b):
+	case a.kind == 'f' && b.kind == 'f':
+	case trivial(b) || a.kind == 'f':
+		c.widen(strict)
+	case trivial(a) || b.kind == 'f':
+		c.narrow(strict)
+	default:
+		c.objects(a, b, strict, nesting+1)
+	}
+}
+
+// trivial tells whether a schema accepts everything on its face: true, or nothing but words.
+func trivial(v *value) bool {
+	if v.kind == 't' {
+		return true
+	}
+	if !v.isObject() {
+		return false
+	}
+	for _, key := range v.keys {
+		if !annotations[key] {
+			return false
+		}
+	}
+	return true
+}
+
+// annotations say something about a value and decide nothing. Definitions decide only where they are referred to.
+var annotations = map[string]bool{
+	"title": true, "description": true, "examples": true, "example": true, "$comment": true, "default": true,
+	"deprecated": true, "readOnly": true, "writeOnly": true, "$schema": true, "$id": true, "$anchor": true,
+	"$dynamicAnchor": true, "$defs": true, "definitions": true, "$recursiveAnchor": true,
+}
+
+// equal compares two values as JSON: numbers by value, objects without order.
+func equal(a, b *value) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	if a.kind != b.kind || len(a.vals) != len(b.vals) {
+		return false
+	}
+	switch a.kind {
+	case '"':
+		return a.text == b.text
+	case '0':
+		return readDecimal(a.text) == readDecimal(b.text)
+	case '[':
+		for i := range a.vals {
+			if !equal(a.vals[i], b.vals[i]) {
+				return false
+			}
+		}
+	case '{':
+		for i, key := range a.keys {
+			if !equal(a.vals[i], b.get(key)) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// contains tells whether a list has a value.
+func contains(list []*value, v *value) bool {
+	for _, item := range list {
+		if equal(item, v) {
+			return true
+		}
+	}
+	return false
+}
