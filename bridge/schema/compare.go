@@ -35,14 +35,16 @@ func (c Change) String() string {
 	}
 }
 
-// Compare tells what it means to replace old by new. It never calls a change smaller than it is: below Major, a value
-// that old accepts is accepted by new (Request), or the other way round (Response). It reads both the way [Compile]
-// does and expects that both compile; what does not parse is Major.
+// Compare tells what it means to replace old by new, for the number of a version. It never calls a change smaller than
+// it is: below Major, a value that old documents is accepted by new (Request), or the other way round (Response). It
+// reads both the way [Compile] does and expects that both compile; what does not parse is Major. A rewrite that means
+// the same (a property moved behind a "$ref") is Major too, because it is not followed.
 //
-// Two consequences surprise. An optional property that is added to a schema without "additionalProperties": false is
-// Major for a request, because any value was accepted under that name before. And a rewrite that means the same (a
-// property moved behind a "$ref") is Major, because it is not followed.
-func Compare(old, new []byte, d Direction) Change {
+// One thing is left to [Accepts]: an optional property that is added to a request whose schema leaves other names open
+// is Minor, as authors mean it, although any value was accepted under that name before.
+func Compare(old, new []byte, d Direction) Change { return compare(old, new, d, d == Request) }
+
+func compare(old, new []byte, d Direction, documented bool) Change {
 	a, errA := parse(old, defaultDepth)
 	b, errB := parse(new, defaultDepth)
 	if errA != nil || errB != nil {
@@ -53,7 +55,7 @@ func Compare(old, new []byte, d Direction) Change {
 	if equal(a, b) {
 		return Same
 	}
-	wider, narrower, ok := relate(a, b)
+	wider, narrower, ok := relate(a, b, documented)
 	if d == Response {
 		wider, narrower = narrower, wider
 	}
@@ -69,16 +71,16 @@ func Compare(old, new []byte, d Direction) Change {
 
 // Accepts tells whether a caller who goes by the pinned request schema can be served by the live one: everything that
 // pinned accepts, live accepts. False also when that cannot be decided.
-func Accepts(pinned, live []byte) bool { return Compare(pinned, live, Request) < Major }
+func Accepts(pinned, live []byte) bool { return compare(pinned, live, Request, false) < Major }
 
 // relate tells whether b accepts more than a somewhere, less somewhere, and whether all differences were understood.
-func relate(a, b *value) (wider, narrower, ok bool) {
+func relate(a, b *value, documented bool) (wider, narrower, ok bool) {
 	draftA, errA := rootDraft(a)
 	draftB, errB := rootDraft(b)
 	if errA != nil || errB != nil || draftA != draftB {
 		return false, false, false
 	}
-	c := &comparison{draft: draftA, seen: map[pair]bool{}}
+	c := &comparison{draft: draftA, documented: documented, seen: map[pair]bool{}}
 	c.a.open(a)
 	c.b.open(b)
 	// What is unevaluated depends on every other keyword, and what a dynamic reference means on who refers to it.
@@ -141,13 +143,15 @@ const (
 // Each pair is looked at once per mode; what it contributes is in the sum already when it is met again. That also ends
 // recursion: a schema that contains itself differs where its parts differ, and nowhere else.
 type comparison struct {
-	a, b     side
-	draft    int
-	strict   bool
-	seen     map[pair]bool
-	wider    bool
-	narrower bool
-	unknown  bool
+	a, b   side
+	draft  int
+	strict bool
+	// documented is true when names that a does not list do not count.
+	documented bool
+	seen       map[pair]bool
+	wider      bool
+	narrower   bool
+	unknown    bool
 }
 
 // widen, narrow note a difference that is understood, if the mode allows for that.

@@ -329,6 +329,8 @@ func (c *comparison) members(a, b *value, strict bool, nesting int) {
 		case theirs != nil: // done
 		case patterns:
 			c.unknown = true
+		case c.documented && (restA == nil || trivial(restA)):
+			c.widen(strict)
 		default:
 			c.schemas(restA, mine, strict, nesting)
 		}
