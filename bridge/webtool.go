@@ -53,8 +53,9 @@ func (d *Document) Action(name string) *Action {
 }
 
 // anyResult is the responseSchema of a tool that declares no outputSchema: the
-// WebMCP of the seed has none.
-var anyResult = json.RawMessage(`{"description":"Whatever the page returns: often {content: [...]} as in MCP, or any JSON value.","anyOf":[{"type":"object","properties":{"content":{"type":"array","items":{"type":"object"}}}},{"type":["string","number","boolean","array","null"]}]}`)
+// WebMCP of the seed has none. It has words only, so that a promise which the
+// page makes later is seen as one.
+var anyResult = json.RawMessage(`{"description":"Whatever the page returns: often {\"content\": [...]} as in MCP, a string, or any other JSON value.","examples":[{"content":[{"type":"text","text":"Done."}]}]}`)
 
 func newAction(t *Tool) Action {
 	request := normalRequest(t.InputSchema())
