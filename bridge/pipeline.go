@@ -45,8 +45,8 @@ func chain(stages []stage, last handler) handler {
 // audit logs what was asked and how it ended, also on panic and refusal. Inputs
 // and results are never logged.
 func (b *Bridge) audit(ctx context.Context, c *call, next handler) (res *Result, err error) {
-	log := b.log.With(slog.String("call", c.ID), slog.String("site", c.Site), slog.String("tool", c.Tool), slog.String("caller", c.Caller.Name))
-	log.DebugContext(ctx, "call: intent")
+	who := []slog.Attr{slog.String("call", c.ID), slog.String("site", c.Site), slog.String("tool", c.Tool), slog.String("caller", c.Caller.Name)}
+	b.log.LogAttrs(ctx, slog.LevelDebug, "call: intent", who...)
 	defer func() {
 		if p := recover(); p != nil {
 			res = nil
@@ -54,12 +54,12 @@ func (b *Bridge) audit(ctx context.Context, c *call, next handler) (res *Result,
 		}
 		took := slog.Duration("took", b.now().Sub(c.started))
 		if err == nil {
-			log.InfoContext(ctx, "call: ok", took)
+			b.log.LogAttrs(ctx, slog.LevelInfo, "call: ok", append(who, took)...)
 			return
 		}
 		e := AsError(err)
-		log.WarnContext(ctx, "call: failed", took, slog.String("code", string(e.Code)), slog.String("reason", string(e.Reason)),
-			slog.String("outcome", string(e.Outcome)), slog.Any("error", e.Err))
+		b.log.LogAttrs(ctx, slog.LevelWarn, "call: failed", append(who, took, slog.String("code", string(e.Code)), slog.String("reason", string(e.Reason)),
+			slog.String("outcome", string(e.Outcome)), slog.Any("error", e.Err))...)
 		err = e
 	}()
 	return next(ctx, c)
@@ -166,25 +166,14 @@ func (c *call) completeInput() (json.RawMessage, error) {
 	if err := json.Unmarshal(c.Input, &in); err != nil || in == nil {
 		return nil, Errorf(SchemaError, "", NotRun, "request must be an object.").With(err)
 	}
-	var shape struct {
-		Properties           map[string]json.RawMessage `json:"properties"`
-		PatternProperties    map[string]json.RawMessage `json:"patternProperties"`
-		AdditionalProperties json.RawMessage            `json:"additionalProperties"`
-	}
-	if err := json.Unmarshal(c.tool.InputSchema(), &shape); err != nil {
-		return nil, fmt.Errorf("reading an admitted schema: %w", err)
-	}
-	changed := false
+	shape, changed := c.tool.shape, false
 	for name, value := range c.settings.params {
-		_, given := in[name]
-		_, declared := shape.Properties[name]
-		closed := string(shape.AdditionalProperties) == "false" && len(shape.PatternProperties) == 0
-		if !given && (declared || !closed) {
+		if _, given := in[name]; !given && (shape.declared[name] || !shape.closed) {
 			in[name] = value
 			changed = true
 		}
 	}
-	if _, declared := shape.Properties["action"]; !declared {
+	if !shape.declared["action"] {
 		var repeated string
 		if json.Unmarshal(in["action"], &repeated) == nil && repeated == c.tool.name {
 			delete(in, "action")

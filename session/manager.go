@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"runtime"
+	"sync"
 	"time"
 
 	"github.com/pagetools/pagetools/bridge"
@@ -70,13 +71,15 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Manager gives out pages for calls. One goroutine owns its state; everybody
-// else sends it functions to run.
+// Manager gives out pages for calls. Its state changes only in functions that
+// run under one lock and wait for nothing.
 type Manager struct {
 	o      Options
 	sites  []*site
 	byName map[string]*site
-	do     chan func(*state)
+
+	mu    sync.Mutex
+	state *state
 
 	life context.Context // of background work; ends in Close
 	stop context.CancelCauseFunc
@@ -88,14 +91,14 @@ var _ bridge.Router = (*Manager)(nil)
 // New makes a Manager and begins to open every site.
 func New(o Options) *Manager {
 	o = o.withDefaults()
-	m := &Manager{o: o, byName: map[string]*site{}, do: make(chan func(*state)), done: make(chan struct{})}
+	m := &Manager{o: o, byName: map[string]*site{}, done: make(chan struct{})}
+	m.state = &state{manager: m, sessions: map[key]*session{}, tombs: map[key]time.Time{}, spares: map[*site]*spares{}}
 	m.life, m.stop = context.WithCancelCause(context.Background())
 	for _, so := range o.Sites {
 		s := newSite(so)
 		m.sites = append(m.sites, s)
 		m.byName[so.Name] = s
 	}
-	go m.own()
 	for _, s := range m.sites {
 		go m.keepCatalogue(s)
 	}
@@ -111,36 +114,15 @@ func (m *Manager) Sites() []bridge.Site {
 	return out
 }
 
-// own runs what others send, until Close.
-func (m *Manager) own() {
-	defer close(m.done)
-	st := &state{manager: m, sessions: map[key]*session{}, tombs: map[key]time.Time{}, spares: map[*site]*spares{}}
-	for f := range m.do {
-		f(st)
-		if st.closed && st.live == 0 && st.closing == 0 {
-			return
-		}
-	}
-}
-
-// ask runs f in the owner and waits for it. It reports whether the owner still
-// runs.
-func (m *Manager) ask(f func(*state)) bool {
-	ran := make(chan struct{})
-	select {
-	case m.do <- func(s *state) { defer close(ran); f(s) }:
-		<-ran
-		return true
-	case <-m.done:
-		return false
-	}
-}
-
-// tell runs f in the owner later.
-func (m *Manager) tell(f func(*state)) {
-	select {
-	case m.do <- f:
-	case <-m.done:
+// with runs f on the state. f waits for nothing and calls nobody out of this
+// package: pages are opened and closed, and callers are answered, elsewhere.
+func (m *Manager) with(f func(*state)) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	f(m.state)
+	if st := m.state; !st.over && st.closed && st.live == 0 && st.closing == 0 {
+		st.over = true
+		close(m.done)
 	}
 }
 
@@ -153,7 +135,7 @@ func (m *Manager) Catalog(ctx context.Context, ref bridge.Ref) (*bridge.Catalog,
 	}
 	if ref.Session != "" {
 		var page *Page
-		m.ask(func(st *state) {
+		m.with(func(st *state) {
 			if ses := st.sessions[keyOf(ref)]; ses != nil {
 				page = ses.page
 			}
@@ -237,7 +219,7 @@ func (m *Manager) site(name string) (*site, error) {
 // Drain refuses new calls, and waits until none runs or ctx ends.
 func (m *Manager) Drain(ctx context.Context) {
 	idle := make(chan struct{})
-	m.ask(func(st *state) {
+	m.with(func(st *state) {
 		st.draining = true
 		st.refuseQueued(draining())
 		st.whenIdle(func() { close(idle) })
@@ -252,7 +234,7 @@ func (m *Manager) Drain(ctx context.Context) {
 // Close ends every page and the engine. Calls that still run fail.
 func (m *Manager) Close() error {
 	m.stop(draining())
-	m.ask(func(st *state) { st.draining = true; st.refuseQueued(draining()); st.closeAll() })
+	m.with(func(st *state) { st.draining = true; st.refuseQueued(draining()); st.closeAll() })
 	err := m.o.Engine.Close()
 	<-m.done
 	return err

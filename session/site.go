@@ -64,7 +64,7 @@ func (m *Manager) keepCatalogue(s *site) {
 		} else {
 			s.set(page, nil)
 			pause = firstRetry
-			m.tell(func(st *state) { st.refill(s) })
+			m.with(func(st *state) { st.refill(s) })
 		}
 		if first {
 			close(s.tried)

@@ -84,7 +84,7 @@ func (m *Manager) openSpare(s *site, sp *spares) {
 	if err == nil {
 		_, err = page.opened(m.life)
 	}
-	m.tell(func(st *state) {
+	m.with(func(st *state) {
 		sp.opening--
 		if err != nil || st.closed {
 			if page != nil {
@@ -104,7 +104,7 @@ func (m *Manager) openSpare(s *site, sp *spares) {
 // watchSpare replaces a spare that dies in waiting.
 func (m *Manager) watchSpare(s *site, page *Page) {
 	<-page.dead
-	m.tell(func(st *state) {
+	m.with(func(st *state) {
 		if sp := st.spares[s]; sp != nil && slices.Contains(sp.ready, page) {
 			st.refill(s)
 		}

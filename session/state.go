@@ -36,6 +36,7 @@ type state struct {
 	spares   map[*site]*spares
 	draining bool
 	closed   bool
+	over     bool // closed, and no page is left
 	idle     []func()
 }
 
@@ -185,7 +186,7 @@ func (st *state) open(w *waiter) {
 			page.close()
 			page = nil
 		}
-		m.tell(func(st *state) { st.opened(w, ses, page, err) })
+		m.with(func(st *state) { st.opened(w, ses, page, err) })
 	}()
 }
 
@@ -221,7 +222,7 @@ func (st *state) opened(w *waiter, ses *session, page *Page, err error) {
 // watchSession buries a session when its page dies.
 func (m *Manager) watchSession(ses *session) {
 	<-ses.page.dead
-	m.tell(func(st *state) {
+	m.with(func(st *state) {
 		if st.sessions[ses.key] == ses && !ses.busy {
 			st.bury(ses, true)
 			st.next()
@@ -308,7 +309,7 @@ func (st *state) handOver(ses *session) {
 	}
 	idle = min(idle, max(0, m.o.MaxAge-time.Since(ses.created)))
 	ses.expiry = time.AfterFunc(idle, func() {
-		m.tell(func(st *state) {
+		m.with(func(st *state) {
 			if st.sessions[ses.key] == ses && !ses.busy && time.Since(ses.last) >= idle {
 				st.bury(ses, true)
 				st.next()
@@ -360,7 +361,7 @@ func (st *state) close(p *Page) {
 	m := st.manager
 	go func() { // ends within closeTab's bound
 		p.close()
-		m.tell(func(st *state) { st.closing-- })
+		m.with(func(st *state) { st.closing-- })
 	}()
 }
 
@@ -403,22 +404,20 @@ func (m *Manager) Acquire(ctx context.Context, ref bridge.Ref) (bridge.Lease, er
 		if err != nil {
 			return nil, err
 		}
-		if !m.ask(func(st *state) { err = st.share() }) || err != nil {
+		if m.with(func(st *state) { err = st.share() }); err != nil {
 			return nil, draining()
 		}
-		return &lease{Page: page, release: func(bool) { m.tell(func(st *state) { st.leased--; st.checkIdle() }) }}, nil
+		return &lease{Page: page, release: func(bool) { m.with(func(st *state) { st.leased--; st.checkIdle() }) }}, nil
 	}
 	w := &waiter{ctx: ctx, site: s, key: keyOf(ref), grant: make(chan grant, 1)}
-	if !m.ask(func(st *state) { st.acquire(w) }) {
-		return nil, draining()
-	}
+	m.with(func(st *state) { st.acquire(w) })
 	select {
 	case g := <-w.grant:
 		return m.leaseOf(g)
 	case <-ctx.Done():
 	}
 	// A page may have been granted at the same moment; it must not be lost.
-	m.tell(func(st *state) {
+	m.with(func(st *state) {
 		select {
 		case g := <-w.grant:
 			if g.err == nil {
@@ -434,7 +433,7 @@ func (m *Manager) leaseOf(g grant) (bridge.Lease, error) {
 	if g.err != nil {
 		return nil, g.err
 	}
-	return &lease{Page: g.page, release: func(told bool) { m.tell(func(st *state) { st.release(g, told) }) }}, nil
+	return &lease{Page: g.page, release: func(told bool) { m.with(func(st *state) { st.release(g, told) }) }}, nil
 }
 
 // share counts a call on the shared page.

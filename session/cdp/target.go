@@ -131,17 +131,16 @@ func (t *target) send(ctx context.Context, method string, params any) (<-chan *c
 	l.waiters[id] = w
 	l.mu.Unlock()
 	msg := &cdproto.Message{ID: id, SessionID: t.session, Method: cdproto.MethodType(method), Params: raw}
-	select {
-	case l.out <- msg:
-		return w.reply, nil
-	case <-t.gone:
-		return nil, t.reason()
-	case <-ctx.Done():
+	if err := l.write(ctx, msg); err != nil {
 		l.mu.Lock()
 		delete(l.waiters, id)
 		l.mu.Unlock()
-		return nil, context.Cause(ctx)
+		if reason := t.reason(); reason != nil {
+			return nil, reason
+		}
+		return nil, err
 	}
+	return w.reply, nil
 }
 
 // Call sends a command, waits for its reply and decodes it into res, which may

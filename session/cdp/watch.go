@@ -2,6 +2,7 @@ package cdp
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"time"
 
@@ -128,4 +129,14 @@ func (t *tab) evaluate(ctx context.Context, expression string) (string, error) {
 		return "", err
 	}
 	return res.text()
+}
+
+// Evaluate runs an expression in the top-level document of a tab of this engine,
+// awaits it, and gives the string that it resolves to. It is the floor of the
+// benchmarks: a round trip to the page and nothing else.
+func Evaluate(ctx context.Context, of session.Tab, expression string) (string, error) {
+	if t, ok := of.(*tab); ok {
+		return t.evaluate(ctx, expression)
+	}
+	return "", errors.New("not a tab of this engine")
 }
