@@ -208,10 +208,10 @@ func (b *Bridge) approve(ctx context.Context, c *call, next handler) (*Result, e
 		Operator: c.site.options.Approval, Tool: c.tool.name, Hints: c.tool.hints,
 		TopLevel: c.tool.topLevel, Request: c.settings.approval,
 	})
-	switch c.decision.Level {
-	case policy.Auto:
+	if c.decision.Level == policy.Auto {
 		return next(ctx, c)
-	case policy.Never:
+	}
+	if c.decision.Level == policy.Never {
 		return nil, Errorf(ApprovalDenied, "", NotRun, "The operator does not allow %q.", c.tool.name).Detail("layer", c.decision.Layer)
 	}
 	q := Question{Kind: "approve", Title: fmt.Sprintf("Run %s on %s?", c.tool.name, c.Site), Detail: c.tool.description,

@@ -1,6 +1,7 @@
 package bridge_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -61,7 +62,7 @@ func TestVersionsFollowTheDifference(t *testing.T) {
 			t.Errorf("latest differs: %v", e)
 		}
 		pinned, e := webtool(t, b, "", step.version)
-		if e != nil || string(pinned.JSON()) != string(d.JSON()) {
+		if e != nil || !bytes.Equal(pinned.JSON(), d.JSON()) {
 			t.Errorf("%s as a version differs from what was current: %v", step.version, e)
 		}
 	}

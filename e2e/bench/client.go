@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -26,7 +27,8 @@ func dial(base string) (*caller, error) {
 	if err != nil {
 		return nil, err
 	}
-	conn, err := net.Dial("tcp", u.Host)
+	var d net.Dialer
+	conn, err := d.DialContext(context.Background(), "tcp", u.Host)
 	if err != nil {
 		return nil, err
 	}

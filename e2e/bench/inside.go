@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"sync"
@@ -68,7 +67,7 @@ func newStack(url string, shared bool) (*stack, error) {
 	if err != nil {
 		return nil, errors.Join(err, s.manager.Close())
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	l, err := listen()
 	if err != nil {
 		return nil, errors.Join(err, s.manager.Close())
 	}
@@ -253,7 +252,7 @@ func metadata(url string, calls int) (row, error) {
 	if err != nil {
 		return row{}, err
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	l, err := listen()
 	if err != nil {
 		return row{}, err
 	}

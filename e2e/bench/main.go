@@ -55,7 +55,7 @@ func run(ctx context.Context, short bool) error {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
 		_, _ = w.Write([]byte(page))
 	}))
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	l, err := listen()
 	if err != nil {
 		return err
 	}
@@ -105,4 +105,10 @@ func sample(n int, f func() error) ([]time.Duration, error) {
 		out[i] = time.Since(began)
 	}
 	return out, nil
+}
+
+// listen takes a loopback port.
+func listen() (net.Listener, error) {
+	var lc net.ListenConfig
+	return lc.Listen(context.Background(), "tcp", "127.0.0.1:0")
 }
