@@ -11,7 +11,7 @@ import (
 func TestCheckJSON(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		`{"a":[1,"é"]}`: "", ` 1 `: "", strings.Repeat("[", 201) + strings.Repeat("]", 201): "",
+		`{"a":[1,"é"]}`: "", "\n[ 1 ]\n": "", strings.Repeat("[", 201) + strings.Repeat("]", 201): "",
 		``: "x: empty", `{"a":1,"a":2}`: "x: the same member name twice", `{}{}`: "x: something follows the value",
 		strings.Repeat("[", 202) + strings.Repeat("]", 202): "x: nested more than 201 levels deep",
 	} {

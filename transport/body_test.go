@@ -122,7 +122,7 @@ func TestChunksEndTheConnection(t *testing.T) {
 	}
 	for name, te := range map[string]string{"unknown": "gzip, chunked", "twice": "chunked\r\nTransfer-Encoding: chunked", "obscured": "xchunked"} {
 		got := s.raw(t, head+"Content-Type: application/json\r\nTransfer-Encoding: "+te+"\r\n\r\n2\r\n{}\r\n0\r\n\r\n")
-		if got.StatusCode != 501 && got.StatusCode != 400 {
+		if got.StatusCode != http.StatusNotImplemented && got.StatusCode != http.StatusBadRequest {
 			t.Errorf("%s: %d", name, got.StatusCode)
 		}
 		if got.Header.Get("Content-Type") != "application/json" || !got.Close {

@@ -22,7 +22,7 @@ func parseHost(s string) (host, bool) {
 		return host{}, false
 	}
 	m := hostForm.FindStringSubmatch(s)
-	if m == nil || m[3] != "" && !validPort(m[3]) {
+	if len(m) != 4 || m[3] != "" && !validPort(m[3]) {
 		return host{}, false
 	}
 	return host{name: strings.ToLower(m[1] + m[2]), port: m[3]}, true

@@ -34,7 +34,7 @@ func TestMux(t *testing.T) {
 		"/a/x/12": `["version","x","12"]`, "/a/...": `["site","...",""]`,
 	} {
 		got := s.get(t, path)
-		if got.StatusCode != 200 || got.body != want || got.Header.Get("Content-Type") != "application/json" {
+		if got.StatusCode != http.StatusOK || got.body != want || got.Header.Get("Content-Type") != "application/json" {
 			t.Errorf("%s: %d %s, want %s", path, got.StatusCode, got.body, want)
 		}
 	}
@@ -105,14 +105,14 @@ func TestHealth(t *testing.T) {
 	t.Parallel()
 	var now transport.Readiness
 	s := serve(t, transport.NewMux(transport.Health(func() transport.Readiness { return now })...), transport.Options{})
-	if got := s.get(t, "/healthz"); got.StatusCode != 200 || got.body != `{"status":"ok"}` {
+	if got := s.get(t, "/healthz"); got.StatusCode != http.StatusOK || got.body != `{"status":"ok"}` {
 		t.Errorf("%d %s", got.StatusCode, got.body)
 	}
-	if got := s.get(t, "/readyz"); got.StatusCode != 503 || got.body != `{"status":"starting","sites":{}}` {
+	if got := s.get(t, "/readyz"); got.StatusCode != http.StatusServiceUnavailable || got.body != `{"status":"starting","sites":{}}` {
 		t.Errorf("%d %s", got.StatusCode, got.body)
 	}
 	now = transport.Readiness{Ready: true, Sites: map[string]string{"shop": "opened"}}
-	if got := s.get(t, "/readyz/"); got.StatusCode != 200 || got.body != `{"status":"ok","sites":{"shop":"opened"}}` {
+	if got := s.get(t, "/readyz/"); got.StatusCode != http.StatusOK || got.body != `{"status":"ok","sites":{"shop":"opened"}}` {
 		t.Errorf("%d %s", got.StatusCode, got.body)
 	}
 	s.post(t, "/healthz", "{}").wantError(t, 405, bridge.MethodNotAllowed)

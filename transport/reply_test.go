@@ -104,8 +104,9 @@ func TestWriteErrorKeepsTheForm(t *testing.T) {
 // TestOrderOfChecks holds the list to the contract's order.
 func TestOrderOfChecks(t *testing.T) {
 	t.Parallel()
-	var names []string
-	for _, c := range Guard(http.NotFoundHandler(), Options{}).(*guard).checks {
+	checks := Guard(http.NotFoundHandler(), Options{}).(*guard).checks
+	names := make([]string, 0, len(checks))
+	for _, c := range checks {
 		names = append(names, c.name)
 	}
 	if got := strings.Join(names, " "); got != "host origin caller body" {

@@ -99,7 +99,7 @@ func TestRepliesPassTheListener(t *testing.T) {
 		switch r.URL.Path {
 		case "/text":
 			w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-			w.WriteHeader(400)
+			w.WriteHeader(http.StatusBadRequest)
 			_, _ = io.WriteString(w, "own")
 		default:
 			transport.WriteJSON(w, r, 400, text)

@@ -158,8 +158,8 @@ func TestDisconnect(t *testing.T) {
 }
 
 // serveOnce asks the face without a listener.
-func serveOnce(t testing.TB, b *bridge.Bridge, method, path, body string) *httptest.ResponseRecorder {
-	t.Helper()
+func serveOnce(tb testing.TB, b *bridge.Bridge, method, path, body string) *httptest.ResponseRecorder {
+	tb.Helper()
 	mux := transport.NewMux(webtool.New(b, webtool.Options{}).Routes()...)
 	h := transport.Guard(mux, transport.Options{Listen: "127.0.0.1:7300"})
 	r := httptest.NewRequest(method, path, strings.NewReader(body))
@@ -167,7 +167,7 @@ func serveOnce(t testing.TB, b *bridge.Bridge, method, path, body string) *httpt
 	rec := httptest.NewRecorder()
 	h.ServeHTTP(rec, r)
 	if rec.Code != http.StatusOK {
-		t.Errorf("%s %s: %d %s", method, path, rec.Code, rec.Body)
+		tb.Errorf("%s %s: %d %s", method, path, rec.Code, rec.Body)
 	}
 	return rec
 }

@@ -118,8 +118,8 @@ func (m *message) addResume(h http.Header) *bridge.Error {
 	if len(given) > 1 || token == "" || strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) {
 		return malformed("The header " + resumeHeader + " must hold one token.")
 	}
-	config := map[string]json.RawMessage{}
-	if m.config != nil && (json.Unmarshal(m.config, &config) != nil || config == nil) {
+	config, ok := asObject(m.config)
+	if !ok {
 		return nil // the bridge says what is wrong with config
 	}
 	quoted, err := json.Marshal(token)
@@ -138,4 +138,14 @@ func (m *message) addResume(h http.Header) *bridge.Error {
 		panic("encoding config: " + err.Error())
 	}
 	return nil
+}
+
+// asObject reads an object; what is missing is an empty one.
+func asObject(raw json.RawMessage) (map[string]json.RawMessage, bool) {
+	o := map[string]json.RawMessage{}
+	if raw == nil {
+		return o, true
+	}
+	err := json.Unmarshal(raw, &o)
+	return o, err == nil && o != nil
 }

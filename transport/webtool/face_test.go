@@ -39,7 +39,7 @@ func TestDocument(t *testing.T) {
 			t.Errorf("%s/1.0.0: Cache-Control %q", path, got)
 		}
 		head := w.send(t, http.MethodHead, path, "")
-		if head.StatusCode != 200 || head.body != "" || head.ContentLength != int64(len(first.body)) || head.Header.Get("ETag") != etag {
+		if head.StatusCode != http.StatusOK || head.body != "" || head.ContentLength != int64(len(first.body)) || head.Header.Get("ETag") != etag {
 			t.Errorf("HEAD %s: %d %v", path, head.StatusCode, head.Header)
 		}
 	}
@@ -68,7 +68,7 @@ func TestNotModified(t *testing.T) {
 		}
 	}
 	w.Declare("shop", bridgetest.Tool("add", ""))
-	if got := w.get(t, "/webtools/shop", "If-None-Match: "+etag); got.StatusCode != 200 || got.Header.Get("ETag") == etag {
+	if got := w.get(t, "/webtools/shop", "If-None-Match: "+etag); got.StatusCode != http.StatusOK || got.Header.Get("ETag") == etag {
 		t.Errorf("a changed document: %d %s", got.StatusCode, got.Header.Get("ETag"))
 	}
 }
@@ -154,7 +154,7 @@ func TestSessions(t *testing.T) {
 
 func (r reply) checkOK(t *testing.T) {
 	t.Helper()
-	if r.StatusCode != 200 {
+	if r.StatusCode != http.StatusOK {
 		t.Errorf("%d %s", r.StatusCode, r.body)
 	}
 }
@@ -184,10 +184,10 @@ func TestIndex(t *testing.T) {
 	if shop.URL != w.url+"/webtools/shop" {
 		t.Errorf("URL %q", shop.URL)
 	}
-	if got := w.get(t, strings.TrimPrefix(shop.URL, w.url)); got.StatusCode != 200 {
+	if got := w.get(t, strings.TrimPrefix(shop.URL, w.url)); got.StatusCode != http.StatusOK {
 		t.Errorf("the URL of the index: %d", got.StatusCode)
 	}
-	if got := w.get(t, "/webtools/"); got.StatusCode != 200 || got.Header.Get("Cache-Control") != "no-cache" {
+	if got := w.get(t, "/webtools/"); got.StatusCode != http.StatusOK || got.Header.Get("Cache-Control") != "no-cache" {
 		t.Errorf("with a slash: %d %v", got.StatusCode, got.Header)
 	}
 	named := w.get(t, "/webtools", "X-Forwarded-Proto: https", "X-Forwarded-Host: evil.test")

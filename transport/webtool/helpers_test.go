@@ -34,7 +34,7 @@ type world struct {
 
 // newWorld has "weather" with one tool and "shop" with three: add, and two that
 // ask, of which one declares a result.
-func newWorld(t testing.TB, o bridge.Options, callers ...transport.Credential) *world {
+func newWorld(t *testing.T, o bridge.Options, callers ...transport.Credential) *world {
 	t.Helper()
 	r := bridgetest.NewRouter().
 		Add("weather", bridgetest.Tool("get_current", weatherSchema)).
@@ -76,7 +76,7 @@ type reply struct {
 	body string
 }
 
-func (w *world) send(t testing.TB, method, path, body string, header ...string) reply {
+func (w *world) send(t *testing.T, method, path, body string, header ...string) reply {
 	t.Helper()
 	var in io.Reader
 	if body != "" {
@@ -103,7 +103,7 @@ func (w *world) send(t testing.TB, method, path, body string, header ...string) 
 		t.Fatal(err)
 	}
 	got := reply{res, string(b)}
-	if len(b) > 0 || method == http.MethodGet && res.StatusCode == 200 {
+	if len(b) > 0 || method == http.MethodGet && res.StatusCode == http.StatusOK {
 		if kinds := res.Header.Values("Content-Type"); len(kinds) != 1 || kinds[0] != "application/json" {
 			t.Errorf("%s %s: Content-Type %q", method, path, kinds)
 		}
@@ -114,12 +114,12 @@ func (w *world) send(t testing.TB, method, path, body string, header ...string) 
 	return got
 }
 
-func (w *world) get(t testing.TB, path string, header ...string) reply {
+func (w *world) get(t *testing.T, path string, header ...string) reply {
 	t.Helper()
 	return w.send(t, http.MethodGet, path, "", header...)
 }
 
-func (w *world) post(t testing.TB, path, body string, header ...string) reply {
+func (w *world) post(t *testing.T, path, body string, header ...string) reply {
 	t.Helper()
 	return w.send(t, http.MethodPost, path, body, header...)
 }

@@ -17,7 +17,7 @@ var (
 
 type object = map[string]any
 
-func checkSemantics(t testing.TB, kind, text string) {
+func checkSemantics(t *testing.T, kind, text string) {
 	t.Helper()
 	var v any
 	if err := json.Unmarshal([]byte(text), &v); err != nil {
