@@ -83,7 +83,7 @@ func (b *Bridge) resolve(ctx context.Context, c *call, next handler) (*Result, e
 	}
 	catalog, err := b.router.Catalog(ctx, Ref{Site: c.Site, Session: c.Session, Caller: c.Caller})
 	if err != nil {
-		return nil, err
+		return nil, nothingRan(ctx, err)
 	}
 	if c.tool, err = pick(catalog, c.Tool); err != nil {
 		return nil, err
@@ -92,18 +92,26 @@ func (b *Bridge) resolve(ctx context.Context, c *call, next handler) (*Result, e
 		return next(ctx, c)
 	}
 	if base, err := b.router.Catalog(ctx, Ref{Site: c.Site, Caller: c.Caller}); err == nil {
-		c.site.observe(base)
+		c.site.observe(base, "")
 	}
-	pinned, err := c.site.checkPin(c)
-	if err != nil {
+	if c.pinned, err = c.site.checkPin(c); err != nil {
 		return nil, err
 	}
-	if pinned != nil {
-		if err := pinned.Validate(c.Input); err != nil {
-			return nil, violationError(SchemaError, "request", err)
-		}
-	}
 	return next(ctx, c)
+}
+
+// nothingRan gives an error from before the dispatch of a call. One that is no
+// *Error is a context that ended, or a bug.
+func nothingRan(ctx context.Context, err error) *Error {
+	if e, ok := errors.AsType[*Error](err); ok {
+		return e
+	}
+	if ctx.Err() != nil {
+		return Errorf(Cancelled, "", NotRun, "The caller gave up.").With(err)
+	}
+	e := AsError(err)
+	e.Outcome = NotRun
+	return e
 }
 
 // pick finds the tool. Without a name the only one is meant: a published client
@@ -146,8 +154,13 @@ func (b *Bridge) validate(ctx context.Context, c *call, next handler) (*Result, 
 	if c.input, err = c.completeInput(); err != nil {
 		return nil, err
 	}
-	if err := c.tool.input.Validate(c.input); err != nil {
-		return nil, violationError(SchemaError, "request", err)
+	for _, s := range []*schema.Schema{c.pinned, c.tool.input} {
+		if s == nil {
+			continue
+		}
+		if err := s.Validate(c.input); err != nil {
+			return nil, violationError(SchemaError, "request", err)
+		}
 	}
 	return next(ctx, c)
 }
@@ -238,7 +251,7 @@ func (b *Bridge) invoke(ctx context.Context, c *call) (*Result, error) {
 	defer cancel()
 	page, err := b.router.Acquire(ctx, Ref{Site: c.Site, Session: c.Session, Caller: c.Caller})
 	if err != nil {
-		return nil, err
+		return nil, nothingRan(ctx, err)
 	}
 	defer page.Release()
 	limit := b.limits.Result
@@ -250,5 +263,5 @@ func (b *Bridge) invoke(ctx context.Context, c *call) (*Result, error) {
 	if err != nil {
 		return nil, b.presentError(c, err)
 	}
-	return b.present(c, data)
+	return b.present(c, data, limit)
 }

@@ -93,8 +93,11 @@ type Caller struct {
 // Can reports whether the caller has the right.
 func (c Caller) Can(r Right) bool { return slices.Contains(c.May, r) }
 
-// Sees reports whether the caller may know of the site.
-func (c Caller) Sees(site string) bool { return c.Sites == nil || slices.Contains(c.Sites, site) }
+// Sees reports whether the caller may know of the site. Nobody, the zero Caller,
+// knows of none.
+func (c Caller) Sees(site string) bool {
+	return c.Name != "" && (c.Sites == nil || slices.Contains(c.Sites, site))
+}
 
 // Local is the caller of a loopback listener that has no credentials.
 func Local() Caller { return Caller{Name: "local", May: []Right{MayCall, MayElicit}} }
