@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -175,6 +176,10 @@ func syntaxText(err error) string {
 // completeInput fills parameter defaults, and drops an `action` that a client of
 // the published guide repeats inside the request.
 func (c *call) completeInput() (json.RawMessage, error) {
+	text := bytes.TrimSpace(c.Input)
+	if len(c.settings.params) == 0 && text[0] == '{' && !bytes.Contains(text, []byte(`"action"`)) {
+		return c.Input, nil // the usual case: nothing to fill in and nothing to drop
+	}
 	var in map[string]json.RawMessage
 	if err := json.Unmarshal(c.Input, &in); err != nil || in == nil {
 		return nil, Errorf(SchemaError, "", NotRun, "request must be an object.").With(err)

@@ -18,6 +18,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"time"
 )
@@ -40,6 +41,7 @@ type row struct {
 func main() {
 	short := flag.Bool("short", false, "a tenth of the work: shows that it runs, not how fast")
 	flag.Parse()
+	debug.SetGCPercent(300) // as serve does
 	if err := run(context.Background(), *short); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
