@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"runtime"
+	"sync"
 	"time"
 
 	"github.com/pagetools/pagetools/bridge"
@@ -78,9 +79,10 @@ type Manager struct {
 	byName map[string]*site
 	do     chan func(*state)
 
-	life context.Context // of background work; ends in Close
-	stop context.CancelCauseFunc
-	done chan struct{} // the owner ended
+	life       context.Context // of background work; ends in Close
+	stop       context.CancelCauseFunc
+	background sync.WaitGroup
+	done       chan struct{} // the owner ended
 }
 
 var _ bridge.Router = (*Manager)(nil)
@@ -97,7 +99,7 @@ func New(o Options) *Manager {
 	}
 	go m.own()
 	for _, s := range m.sites {
-		go m.keepCatalogue(s)
+		m.background.Go(func() { m.keepCatalogue(s) })
 	}
 	return m
 }
@@ -117,7 +119,7 @@ func (m *Manager) own() {
 	st := &state{manager: m, sessions: map[key]*session{}, tombs: map[key]time.Time{}, spares: map[*site]*spares{}}
 	for f := range m.do {
 		f(st)
-		if st.closed && st.live == 0 && st.closing == 0 {
+		if st.ended() {
 			return
 		}
 	}
@@ -234,12 +236,14 @@ func (m *Manager) Drain(ctx context.Context) {
 	}
 }
 
-// Close ends every page and the engine. Calls that still run fail.
+// Close ends every page and the engine. Calls that still run fail; it waits
+// until they gave their pages back.
 func (m *Manager) Close() error {
 	m.stop(draining())
 	m.ask(func(st *state) { st.draining = true; st.refuseQueued(draining()); st.closeAll() })
 	err := m.o.Engine.Close()
 	<-m.done
+	m.background.Wait()
 	return err
 }
 
