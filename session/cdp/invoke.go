@@ -45,7 +45,10 @@ func (t *tab) Invoke(ctx context.Context, inv session.Invocation) (session.Reply
 	t.calls.Add(1)
 	defer t.calls.Add(-1)
 	d := t.doc.Load()
-	if d.id != inv.Document {
+	switch {
+	case t.target.reason() != nil:
+		return session.Reply{}, goneError(t.target.reason(), bridge.NotRun)
+	case d.id != inv.Document:
 		return session.Reply{}, gone()
 	}
 	callID := newCallID()

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -57,19 +58,19 @@ const forever = new Promise(() => {});
 // Serve makes a web server of the pages, for engines over real browsers.
 func Serve(t *testing.T, pages Pages, tls bool) string {
 	t.Helper()
-	mux := http.NewServeMux()
-	for path, p := range pages {
-		mux.HandleFunc("GET "+path+"{$}", func(w http.ResponseWriter, r *http.Request) {
-			if p.Handler != nil {
-				p.Handler(w, r)
-				return
-			}
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		p, ok := pages[r.URL.Path]
+		switch {
+		case !ok:
+			http.NotFound(w, r)
+		case p.Handler != nil:
+			p.Handler(w, r)
+		default:
 			w.Header().Set("Content-Type", "text/html; charset=utf-8")
 			fmt.Fprint(w, prelude, p.HTML)
-		})
-	}
-	server := httptest.NewUnstartedServer(mux)
-	server.Config.ErrorLog = nil
+		}
+	}))
+	server.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError) // browsers break connections off
 	if tls {
 		server.StartTLS()
 	} else {

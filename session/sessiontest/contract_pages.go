@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -226,7 +227,7 @@ func testLoad(t *testing.T, h Harness) {
 			loadFails(t, h, base+path, bridge.Unreachable)
 		})
 	}
-	t.Run("refused", func(t *testing.T) { t.Parallel(); loadFails(t, h, "http://127.0.0.1:9/", bridge.Unreachable) })
+	t.Run("refused", func(t *testing.T) { t.Parallel(); loadFails(t, h, "http://"+closedAddress(t)+"/", bridge.Unreachable) })
 	t.Run("unresolvable", func(t *testing.T) { t.Parallel(); loadFails(t, h, "http://nowhere.invalid/", bridge.Unreachable) })
 	t.Run("self-signed", func(t *testing.T) {
 		t.Parallel()
@@ -279,6 +280,17 @@ func testLoad(t *testing.T, h Harness) {
 			t.Error("what follows the exception was registered")
 		}
 	})
+}
+
+// closedAddress is one where nobody listens.
+func closedAddress(t *testing.T) string {
+	t.Helper()
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
 }
 
 func loadFails(t *testing.T, h Harness, address string, reason bridge.Reason) {
