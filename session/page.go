@@ -273,10 +273,13 @@ func (p *Page) Invoke(ctx context.Context, inv bridge.Invocation) (json.RawMessa
 	}
 }
 
-// blamed says why we closed the page ourselves, when that ended the call.
+// blamed says why we closed the page ourselves, when that ended the call. When
+// the call's error is the page's death, the page is known to be dead afterwards.
 func (p *Page) blamed(err error) error {
 	e := bridge.AsError(err)
-	if e.Reason != bridge.Draining {
+	switch e.Reason {
+	case bridge.Draining, bridge.PageCrashed, bridge.BrowserLost:
+	default:
 		return err
 	}
 	timer := time.NewTimer(time.Second)
@@ -284,6 +287,9 @@ func (p *Page) blamed(err error) error {
 	select {
 	case <-p.dead: // follows at once
 	case <-timer.C:
+		return err
+	}
+	if e.Reason != bridge.Draining {
 		return err
 	}
 	why := *p.died

@@ -60,7 +60,7 @@ func (m *Manager) keepCatalogue(s *site) {
 			if page != nil {
 				page.close()
 			}
-			s.set(nil, bridge.AsError(err))
+			s.set(nil, notRun(bridge.AsError(err)))
 		} else {
 			s.set(page, nil)
 			pause = firstRetry
@@ -90,7 +90,8 @@ func (m *Manager) watchCatalogue(s *site, page *Page) bool {
 	case <-page.dead:
 		m.o.Log.Warn("site: its page died", "site", s.Name, "error", page.died)
 		s.set(nil, nil)
-		select { // an old wish for an attempt is not a new one
+		page.close() // a crashed page still has a browser context
+		select {     // an old wish for an attempt is not a new one
 		case <-s.kick:
 		default:
 		}

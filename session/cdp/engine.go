@@ -38,7 +38,8 @@ type LocalOptions struct {
 	UserDataDir string
 	// Args are further flags. They cannot open a port or move the profile.
 	Args []string
-	// ProfileDir is where our own profiles go; empty means os.TempDir().
+	// ProfileDir is where our own profiles go; empty means os.TempDir(), or /tmp
+	// when the path of that is too long for a browser.
 	ProfileDir string
 	// RecycleAfter is how many tabs a browser opens before another takes over;
 	// zero means 200.

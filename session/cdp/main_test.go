@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 
 func run(m *testing.M) int {
 	var err error
-	if base, err = os.MkdirTemp("", "pagetools-test-"); err != nil {
+	if base, err = os.MkdirTemp("/tmp", "pt-test-"); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}

@@ -16,6 +16,7 @@ type Call struct {
 	// Input is the arguments as they crossed.
 	Input json.RawMessage
 
+	tool string
 	ctx  context.Context //nolint:containedctx // it is the page's AbortSignal
 	once sync.Once
 	done chan struct{}
@@ -32,6 +33,9 @@ var (
 	// ErrUnhandled is a call that nobody answered.
 	ErrUnhandled = errors.New("unhandled")
 )
+
+// Tool is the name of the tool that runs.
+func (c *Call) Tool() string { return c.tool }
 
 // Aborted ends when the call is aborted: the page's AbortSignal.
 func (c *Call) Aborted() <-chan struct{} { return c.ctx.Done() }

@@ -184,7 +184,7 @@ func (t *Tab) Invoke(ctx context.Context, inv session.Invocation) (session.Reply
 	}
 	life, abort := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer abort(nil)
-	c := &Call{Document: d, Input: inv.Input, ctx: life, done: make(chan struct{})}
+	c := &Call{Document: d, Input: inv.Input, tool: reg.tool.Name, ctx: life, done: make(chan struct{})}
 	if t.calls == nil {
 		t.calls = map[*Call]struct{}{}
 	}
