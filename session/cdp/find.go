@@ -54,7 +54,11 @@ func Find(path string) (string, error) {
 		}
 		return realBinary(found), nil
 	}
-	for _, p := range usualPlaces() {
+	return find(usualPlaces())
+}
+
+func find(places []string) (string, error) {
+	for _, p := range places {
 		if executable(p) {
 			return p, nil
 		}
