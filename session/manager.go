@@ -81,9 +81,10 @@ type Manager struct {
 	mu    sync.Mutex
 	state *state
 
-	life context.Context // of background work; ends in Close
-	stop context.CancelCauseFunc
-	done chan struct{} // the owner ended
+	life       context.Context // of background work; ends in Close
+	stop       context.CancelCauseFunc
+	background sync.WaitGroup
+	done       chan struct{} // closed when Close began and no page is left
 }
 
 var _ bridge.Router = (*Manager)(nil)
@@ -100,7 +101,7 @@ func New(o Options) *Manager {
 		m.byName[so.Name] = s
 	}
 	for _, s := range m.sites {
-		go m.keepCatalogue(s)
+		m.background.Go(func() { m.keepCatalogue(s) })
 	}
 	return m
 }
@@ -120,7 +121,7 @@ func (m *Manager) with(f func(*state)) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	f(m.state)
-	if st := m.state; !st.over && st.closed && st.live == 0 && st.closing == 0 {
+	if st := m.state; !st.over && st.ended() {
 		st.over = true
 		close(m.done)
 	}
@@ -231,12 +232,14 @@ func (m *Manager) Drain(ctx context.Context) {
 	}
 }
 
-// Close ends every page and the engine. Calls that still run fail.
+// Close ends every page and the engine. Calls that still run fail; it waits
+// until they gave their pages back.
 func (m *Manager) Close() error {
 	m.stop(draining())
 	m.with(func(st *state) { st.draining = true; st.refuseQueued(draining()); st.closeAll() })
 	err := m.o.Engine.Close()
 	<-m.done
+	m.background.Wait()
 	return err
 }
 

@@ -41,7 +41,7 @@ type Page struct {
 	log     *slog.Logger
 
 	view atomic.Pointer[view]
-	used atomic.Bool // a call was dispatched since the last navigation
+	used atomic.Pointer[string] // the document that a call was last dispatched to
 	dead chan struct{}
 	died *bridge.Error // valid after dead is closed
 }
@@ -67,16 +67,12 @@ type view struct {
 	superseded chan struct{}
 }
 
-// newPage owns the tab from now on. prev lends its compiled schemas; it may be
-// nil. The origins decide which documents are the site's own.
-func newPage(tab Tab, origins []string, wait WaitFor, prev *bridge.Catalog, l bridge.Limits, log *slog.Logger) *Page {
+// newPage makes the page of a tab; own must run from now on. The origins decide
+// which documents are the site's own.
+func newPage(tab Tab, origins []string, wait WaitFor, l bridge.Limits, log *slog.Logger) *Page {
 	p := &Page{tab: tab, origins: origins, wait: wait, limits: l, log: log, dead: make(chan struct{})}
 	empty, _ := bridge.NewCatalog(nil, nil, l)
-	p.view.Store(&view{catalog: empty, since: time.Now(), superseded: make(chan struct{})})
-	if prev == nil {
-		prev = empty
-	}
-	go p.own(prev)
+	p.view.Store(&view{revision: -1, catalog: empty, since: time.Now(), superseded: make(chan struct{})})
 	return p
 }
 
@@ -91,10 +87,12 @@ type pageState struct {
 	blame   *bridge.Error // why we closed the tab ourselves
 }
 
-// own is the owner goroutine. It ends when the tab's events end.
+// own is the owner goroutine. It ends when the tab's events end. prev lends its
+// compiled schemas; it may be nil.
 func (p *Page) own(prev *bridge.Catalog) {
-	s := &pageState{now: *p.view.Load(), prev: prev, quiet: time.NewTimer(time.Hour), limit: time.NewTimer(settleTime)}
+	s := &pageState{now: *p.view.Load(), prev: prev, quiet: time.NewTimer(time.Hour), limit: time.NewTimer(time.Hour)}
 	s.quiet.Stop()
+	s.limit.Stop() // until a document arrives: what shows nothing cannot be opened
 	defer s.quiet.Stop()
 	defer s.limit.Stop()
 	for {
@@ -153,14 +151,13 @@ func (p *Page) navigated(s *pageState, ev Navigated) {
 		}
 		return
 	}
-	if s.now.settled {
+	if s.now.settled || s.now.document == "" {
 		s.limit.Reset(settleTime)
 	}
 	empty, _ := bridge.NewCatalog(nil, nil, p.limits)
-	s.now = view{document: ev.Document, url: ev.URL, catalog: empty, since: now}
+	s.now = view{document: ev.Document, url: ev.URL, revision: -1, catalog: empty, since: now}
 	s.loaded = false
 	s.quiet.Stop()
-	p.used.Store(false)
 	p.publish(s)
 }
 
@@ -177,12 +174,16 @@ func (p *Page) toolsChanged(s *pageState, ev ToolsChanged) {
 	var found []bridge.Finding
 	s.now.catalog, found = bridge.NewCatalog(s.prev, ev.Tools, p.limits)
 	s.now.findings = append(found, ev.Refused...)
-	s.prev = s.now.catalog
+	if len(s.now.catalog.Tools()) > 0 {
+		s.prev = s.now.catalog
+	}
 	for _, f := range s.now.findings {
 		p.log.Warn("page: finding", "rule", f.Rule, "tool", f.Tool, "message", f.Message, "refused", f.Refused)
 	}
 	p.publish(s)
-	p.mayBeQuiet(s)
+	if ev.Revision > 0 { // else nothing was ever registered
+		p.mayBeQuiet(s)
+	}
 }
 
 // mayBeQuiet starts, or starts again, the quiet time after which the page
@@ -253,6 +254,7 @@ func (p *Page) Invoke(ctx context.Context, inv bridge.Invocation) (json.RawMessa
 		if err != nil {
 			return nil, err
 		}
+		document := t.Document()
 		reply, err := p.tab.Invoke(ctx, Invocation{Document: t.Document(), Tool: t.Registration(), Input: inv.Input, MaxBytes: inv.MaxBytes})
 		if errors.Is(err, ErrGone) {
 			// Nothing ran: the page replaced the registration. An equal one may
@@ -262,13 +264,37 @@ func (p *Page) Invoke(ctx context.Context, inv bridge.Invocation) (json.RawMessa
 			}
 			continue
 		}
-		p.used.Store(true)
+		p.used.Store(&document)
 		if err != nil {
-			return nil, err
+			return nil, p.blamed(err)
 		}
 		p.awaitRevision(ctx, reply)
 		return reply.Result, nil
 	}
+}
+
+// blamed says why we closed the page ourselves, when that ended the call. When
+// the call's error is the page's death, the page is known to be dead afterwards.
+func (p *Page) blamed(err error) error {
+	e := bridge.AsError(err)
+	switch e.Reason {
+	case bridge.Draining, bridge.PageCrashed, bridge.BrowserLost:
+	default:
+		return err
+	}
+	timer := time.NewTimer(time.Second)
+	defer timer.Stop()
+	select {
+	case <-p.dead: // follows at once
+	case <-timer.C:
+		return err
+	}
+	if e.Reason != bridge.Draining {
+		return err
+	}
+	why := *p.died
+	why.Outcome = e.Outcome
+	return &why
 }
 
 // find gives the page's own registration of the tool. A fresh page may still
@@ -277,11 +303,12 @@ func (p *Page) find(ctx context.Context, want *bridge.Tool) (*bridge.Tool, error
 	var found *bridge.Tool
 	patience, cancel := context.WithCancel(ctx)
 	defer cancel()
-	if v := p.view.Load(); !p.used.Load() {
+	v := p.view.Load()
+	if used := p.used.Load(); used != nil && *used == v.document {
+		cancel()
+	} else {
 		timer := time.AfterFunc(max(0, lateTool-time.Since(v.since)), cancel)
 		defer timer.Stop()
-	} else {
-		cancel()
 	}
 	v, err := p.await(patience, func(v *view) bool {
 		found = v.catalog.Tool(want.Name())

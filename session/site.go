@@ -60,7 +60,7 @@ func (m *Manager) keepCatalogue(s *site) {
 			if page != nil {
 				page.close()
 			}
-			s.set(nil, bridge.AsError(err))
+			s.set(nil, notRun(bridge.AsError(err)))
 		} else {
 			s.set(page, nil)
 			pause = firstRetry
@@ -90,7 +90,8 @@ func (m *Manager) watchCatalogue(s *site, page *Page) bool {
 	case <-page.dead:
 		m.o.Log.Warn("site: its page died", "site", s.Name, "error", page.died)
 		s.set(nil, nil)
-		select { // an old wish for an attempt is not a new one
+		page.close() // a crashed page still has a browser context
+		select {     // an old wish for an attempt is not a new one
 		case <-s.kick:
 		default:
 		}
@@ -135,7 +136,7 @@ func (m *Manager) cataloguePage(ctx context.Context, s *site) (*Page, error) {
 	kicked := false
 	for {
 		changed := *s.changed.Load()
-		if page := s.page.Load(); page != nil {
+		if page := s.page.Load(); page != nil && !page.isDead() {
 			return page, nil
 		}
 		if failure := s.failure.Load(); failure != nil && kicked {
@@ -170,10 +171,15 @@ func (m *Manager) openPage(ctx context.Context, s *site, prev *bridge.Catalog) (
 	if err != nil {
 		return nil, err
 	}
-	page := newPage(tab, append([]string{s.Origin}, s.Origins...), s.WaitFor, prev, m.o.Limits, m.o.Log.With("site", s.Name))
+	page := newPage(tab, append([]string{s.Origin}, s.Origins...), s.WaitFor, m.o.Limits, m.o.Log.With("site", s.Name))
+	m.background.Go(func() { page.own(prev) })
 	bounded, cancel := context.WithTimeout(ctx, m.o.Navigation)
 	defer cancel()
-	if err := tab.Load(bounded, s.URL); err != nil {
+	err = tab.Load(bounded, s.URL)
+	if err == nil { // the document's arrival may still be on its way to the page
+		_, err = page.await(bounded, func(v *view) bool { return v.document != "" })
+	}
+	if err != nil {
 		e := bridge.AsError(err)
 		if errors.Is(bounded.Err(), context.DeadlineExceeded) && ctx.Err() == nil {
 			e = bridge.Errorf(bridge.InternalError, bridge.Unreachable, bridge.NotRun, "The site did not send a page within %s.", m.o.Navigation).With(err)

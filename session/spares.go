@@ -75,10 +75,12 @@ func (st *state) refill(s *site) {
 		return
 	}
 	sp.opening++
-	go st.manager.openSpare(s, sp)
+	m := st.manager
+	m.background.Go(func() { m.openSpare(s, sp) })
 }
 
-// openSpare opens one warm page.
+// openSpare opens one warm page. It ends when the page is opened or the manager
+// closes.
 func (m *Manager) openSpare(s *site, sp *spares) {
 	page, err := m.openPage(m.life, s, m.compiled(s))
 	if err == nil {
@@ -86,7 +88,8 @@ func (m *Manager) openSpare(s *site, sp *spares) {
 	}
 	m.with(func(st *state) {
 		sp.opening--
-		if err != nil || st.closed {
+		crowded := st.live+st.spareCount() >= m.o.MaxSessions // calls took the room meanwhile
+		if err != nil || st.draining || crowded {
 			if page != nil {
 				st.close(page)
 			}
@@ -96,7 +99,7 @@ func (m *Manager) openSpare(s *site, sp *spares) {
 			return
 		}
 		sp.ready = append(sp.ready, page)
-		go m.watchSpare(s, page)
+		m.background.Go(func() { m.watchSpare(s, page) })
 		st.refill(s)
 	})
 }
@@ -106,7 +109,7 @@ func (m *Manager) watchSpare(s *site, page *Page) {
 	<-page.dead
 	m.with(func(st *state) {
 		if sp := st.spares[s]; sp != nil && slices.Contains(sp.ready, page) {
-			st.refill(s)
+			st.refill(s) // which drops the dead
 		}
 	})
 }

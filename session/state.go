@@ -28,6 +28,7 @@ const maxSessionQueue = 32
 type state struct {
 	manager  *Manager
 	live     int // pages that calls and sessions hold, or are being opened for them
+	opening  int // of these, the ones that are being opened
 	closing  int // pages that are being closed
 	leased   int // calls that hold a page
 	queue    list.List
@@ -80,10 +81,12 @@ func (st *state) acquire(w *waiter) {
 		return
 	}
 	if w.key.id != "" {
-		if _, dead := st.tombs[w.key]; dead {
+		if died, dead := st.tombs[w.key]; dead {
 			delete(st.tombs, w.key)
-			w.grant <- grant{err: expired()}
-			return
+			if time.Since(died) < tombLife {
+				w.grant <- grant{err: expired()}
+				return
+			}
 		}
 		if ses := st.sessions[w.key]; ses != nil {
 			st.join(ses, w)
@@ -172,13 +175,15 @@ func (st *state) open(w *waiter) {
 		ses = &session{key: w.key, site: w.site, created: now, last: now, busy: true}
 		st.sessions[w.key] = ses
 	}
+	st.opening++
 	if page := st.takeSpare(w.site); page != nil {
 		st.opened(w, ses, page, nil)
+		st.refill(w.site)
 		return
 	}
 	st.makeRoomFor(w.site)
 	m := st.manager
-	go func() { // ends with openPage, which ends with w's context or the manager
+	m.background.Go(func() { // ends with openPage, which ends with w's context or the manager
 		ctx, cancel := context.WithCancelCause(w.ctx)
 		defer context.AfterFunc(m.life, func() { cancel(context.Cause(m.life)) })()
 		page, err := m.openPage(ctx, w.site, m.compiled(w.site))
@@ -186,17 +191,19 @@ func (st *state) open(w *waiter) {
 			page.close()
 			page = nil
 		}
+		cancel(nil)
 		m.with(func(st *state) { st.opened(w, ses, page, err) })
-	}()
+	})
 }
 
 // opened ends open: the page goes to w, or nobody gets one.
 func (st *state) opened(w *waiter, ses *session, page *Page, err error) {
-	if err == nil && w.ctx.Err() != nil {
-		err = waitEnded(w.ctx)
-	}
-	if err == nil && st.closed {
+	st.opening--
+	switch {
+	case st.closed:
 		err = draining()
+	case w.ctx.Err() != nil:
+		err = waitEnded(w.ctx)
 	}
 	if err != nil {
 		if page != nil {
@@ -209,12 +216,14 @@ func (st *state) opened(w *waiter, ses *session, page *Page, err error) {
 		}
 		w.grant <- grant{err: err}
 		st.next()
+		st.checkIdle()
 		return
 	}
 	st.leased++
 	if ses != nil {
 		ses.page, ses.uses = page, 1
-		go st.manager.watchSession(ses)
+		m := st.manager
+		m.background.Go(func() { m.watchSession(ses) })
 	}
 	w.grant <- grant{page: page, ses: ses}
 }
@@ -266,7 +275,7 @@ func (st *state) forgetTombs() {
 }
 
 // release takes a page back. told is true when the call's own error said that
-// the page is lost.
+// the page is lost; the page itself may not have heard of it yet.
 func (st *state) release(g grant, told bool) {
 	st.leased--
 	if g.ses == nil {
@@ -278,14 +287,13 @@ func (st *state) release(g grant, told bool) {
 	}
 	ses := g.ses
 	ses.busy, ses.last = false, time.Now()
-	if st.sessions[ses.key] != ses {
-		return
-	}
 	switch {
-	case ses.page.isDead():
+	case told || ses.page.isDead():
 		st.bury(ses, !told)
 	case st.closed:
 		st.bury(ses, false)
+	case time.Since(ses.created) >= st.manager.o.MaxAge:
+		st.bury(ses, true)
 	default:
 		st.handOver(ses)
 	}
@@ -359,10 +367,15 @@ func (st *state) refuseQueued(err *bridge.Error) {
 func (st *state) close(p *Page) {
 	st.closing++
 	m := st.manager
-	go func() { // ends within closeTab's bound
+	m.background.Go(func() { // ends within closeTab's bound
 		p.close()
 		m.with(func(st *state) { st.closing-- })
-	}()
+	})
+}
+
+// ended reports whether there is nothing more to do, ever.
+func (st *state) ended() bool {
+	return st.closed && st.live == 0 && st.closing == 0 && st.spareCount() == 0
 }
 
 func (st *state) whenIdle(f func()) {
@@ -371,7 +384,7 @@ func (st *state) whenIdle(f func()) {
 }
 
 func (st *state) checkIdle() {
-	if st.leased > 0 {
+	if st.leased > 0 || st.opening > 0 {
 		return
 	}
 	for _, f := range st.idle {
@@ -416,17 +429,34 @@ func (m *Manager) Acquire(ctx context.Context, ref bridge.Ref) (bridge.Lease, er
 		return m.leaseOf(g)
 	case <-ctx.Done():
 	}
-	// A page may have been granted at the same moment; it must not be lost.
-	m.with(func(st *state) {
-		select {
-		case g := <-w.grant:
-			if g.err == nil {
-				st.release(g, false)
-			}
-		default:
-		}
-	})
+	m.with(func(st *state) { st.forget(w) })
 	return nil, waitEnded(ctx)
+}
+
+// forget takes back what w, who left, was given at the same moment, and its
+// place in the queue.
+func (st *state) forget(w *waiter) {
+	select {
+	case g := <-w.grant:
+		if g.err == nil {
+			st.release(g, false)
+		}
+		return
+	default:
+	}
+	drop(&st.queue, w)
+	if ses := st.sessions[w.key]; ses != nil {
+		drop(&ses.waiting, w)
+	}
+}
+
+func drop(l *list.List, w *waiter) {
+	for e := l.Front(); e != nil; e = e.Next() {
+		if e.Value == w {
+			l.Remove(e)
+			return
+		}
+	}
 }
 
 func (m *Manager) leaseOf(g grant) (bridge.Lease, error) {
@@ -456,7 +486,14 @@ type lease struct {
 // death.
 func (l *lease) Invoke(ctx context.Context, inv bridge.Invocation) (json.RawMessage, error) {
 	data, err := l.Page.Invoke(ctx, inv)
-	l.told = err != nil && l.isDead()
+	if err != nil {
+		switch bridge.AsError(err).Reason {
+		case bridge.PageCrashed, bridge.BrowserLost:
+			l.told = true
+		case bridge.PageNavigated: // without end, so that the page was closed
+			l.told = l.isDead()
+		}
+	}
 	return data, err
 }
 

@@ -12,18 +12,13 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// A browser that does not answer pings within pingPatience is taken for frozen.
-const (
-	pingEvery    = 5 * time.Second
-	pingPatience = 15 * time.Second
-)
-
 // instance is one browser that we are connected to.
 type instance struct {
 	link    *link
 	root    *chromedp.Browser
 	process *process // nil for a browser that we did not start
 	version string
+	times   times
 	stop    context.CancelFunc
 
 	// keepsProfile is true when the profile belongs to the operator.
@@ -34,10 +29,10 @@ type instance struct {
 }
 
 // connect speaks to a browser over tr. proc is nil for a remote one.
-func connect(ctx context.Context, tr chromedp.Transport, proc *process, log *slog.Logger) (*instance, error) {
+func connect(ctx context.Context, tr chromedp.Transport, proc *process, tm times, log *slog.Logger) (*instance, error) {
 	life, stop := context.WithCancel(context.Background())
 	debug := func(format string, args ...any) { log.Debug("chromedp: " + fmt.Sprintf(format, args...)) }
-	b := &instance{link: newLink(tr), process: proc, stop: stop}
+	b := &instance{link: newLink(tr), process: proc, times: tm, stop: stop}
 	var err error
 	b.root, err = chromedp.NewBrowserTransport(life, b.link, chromedp.WithBrowserLogf(debug), chromedp.WithBrowserErrorf(debug))
 	if err != nil {
@@ -69,20 +64,23 @@ func (b *instance) startError(err error) error {
 	return fmt.Errorf("the browser did not start: %w", err)
 }
 
-// ping notices a browser that is frozen: its pipe stays open and it says
-// nothing.
+// ping notices a browser that is frozen, whose pipe stays open while it says
+// nothing, and ends one whose pipe broke. It ends with the connection.
 func (b *instance) ping(ctx context.Context) {
-	ticker := time.NewTicker(pingEvery)
+	ticker := time.NewTicker(b.times.pingEvery)
 	defer ticker.Stop()
 	for {
 		select {
 		case <-ticker.C:
-		case <-b.link.lost:
-			return
 		case <-ctx.Done():
 			return
+		case <-b.link.lost:
+			if ctx.Err() == nil {
+				b.kill()
+			}
+			return
 		}
-		bounded, cancel := context.WithTimeout(ctx, pingPatience)
+		bounded, cancel := context.WithTimeout(ctx, b.times.pingPatience)
 		_, err := cdp.Call(bounded, b.root, browser.GetVersion, cdp.Empty{})
 		cancel()
 		if err != nil && ctx.Err() == nil {
@@ -104,26 +102,24 @@ func (b *instance) alive() bool {
 
 // kill ends the connection and the process, now.
 func (b *instance) kill() {
-	_ = b.link.Close()
 	b.stop()
+	_ = b.link.Close()
 	if b.process != nil {
-		killTree(b.process.cmd)
+		b.process.kill()
 	}
 }
 
 // close ends a browser that we started in order; of another one it only leaves.
 func (b *instance) close(ctx context.Context) {
+	b.stop()
+	_ = b.link.Close()
 	if b.process == nil {
-		_ = b.link.Close()
-		b.stop()
 		return
 	}
 	// The end of the pipe makes the browser exit in order, which takes a second.
 	// Only a profile that outlives us is worth waiting for.
-	_ = b.link.Close()
-	b.stop()
 	if !b.keepsProfile {
-		killTree(b.process.cmd)
+		b.process.kill()
 	}
 	b.process.stop(ctx)
 }

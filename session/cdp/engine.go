@@ -38,7 +38,8 @@ type LocalOptions struct {
 	UserDataDir string
 	// Args are further flags. They cannot open a port or move the profile.
 	Args []string
-	// ProfileDir is where our own profiles go; empty means os.TempDir().
+	// ProfileDir is where our own profiles go; empty means os.TempDir(), or /tmp
+	// when the path of that is too long for a browser.
 	ProfileDir string
 	// RecycleAfter is how many tabs a browser opens before another takes over;
 	// zero means 200.
@@ -61,7 +62,11 @@ type RemoteOptions struct {
 type Engine struct {
 	connect func(ctx context.Context) (*instance, error)
 	recycle int
+	times   times
 	log     *slog.Logger
+
+	life context.Context // of starts; ends in Close
+	stop context.CancelFunc
 
 	mu      sync.Mutex
 	closed  bool
@@ -102,9 +107,10 @@ func NewLocal(o LocalOptions) (*Engine, error) {
 		if err != nil {
 			return nil, err
 		}
-		b, err := connect(ctx, tr, proc, e.log)
+		b, err := connect(ctx, tr, proc, e.times, e.log)
 		if err != nil {
-			killTree(proc.cmd)
+			proc.kill()
+			<-proc.done
 			return nil, err
 		}
 		b.keepsProfile = o.UserDataDir != ""
@@ -130,7 +136,7 @@ func NewRemote(o RemoteOptions) (*Engine, error) {
 		if err != nil {
 			return nil, err
 		}
-		return connect(ctx, conn, nil, e.log)
+		return connect(ctx, conn, nil, e.times, e.log)
 	}
 	return e, nil
 }
@@ -142,46 +148,85 @@ func newEngine(log *slog.Logger, recycle int) *Engine {
 	if recycle == 0 {
 		recycle = 200
 	}
-	return &Engine{log: log, recycle: recycle}
+	e := &Engine{log: log, recycle: recycle, times: usualTimes}
+	e.life, e.stop = context.WithCancel(context.Background())
+	return e
 }
 
 // Start starts the browser now and gives its version, such as "Chrome/156.0".
 func (e *Engine) Start(ctx context.Context) (string, error) {
-	b, err := e.instance(ctx)
+	b, err := e.instance(ctx, false)
 	if err != nil {
-		return "", lostError(err)
+		return "", openError(ctx, err)
 	}
 	return b.version, nil
 }
 
+// openTime bounds the opening of a tab, apart from who asked for it.
+const openTime = 15 * time.Second
+
 // Open makes a tab in a browser context of its own.
 func (e *Engine) Open(ctx context.Context, o session.TabOptions) (session.Tab, error) {
-	b, err := e.instance(ctx)
+	b, err := e.instance(ctx, true)
 	if err != nil {
-		return nil, lostError(err)
+		return nil, openError(ctx, err)
 	}
-	e.count(b, 1)
-	t, err := openTab(ctx, b, o, func() { e.count(b, -1) })
-	if err != nil {
-		e.count(b, -1)
-		return nil, lostError(err)
+	opened := make(chan *tab, 1)
+	failed := make(chan error, 1)
+	go func() { // ends within openTime
+		// A command whose reply nobody reads leaves a browser context behind,
+		// so who leaves does not stop the work: its result is closed.
+		bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), openTime)
+		defer cancel()
+		t, err := openTab(bounded, b, o, func() { e.release(b) })
+		if err != nil {
+			e.release(b)
+			failed <- err
+			return
+		}
+		opened <- t
+	}()
+	select {
+	case t := <-opened:
+		return t, nil
+	case err := <-failed:
+		return nil, openError(ctx, err)
+	case <-ctx.Done():
+		go discard(opened, failed)
+		return nil, openError(ctx, context.Cause(ctx))
 	}
-	return t, nil
 }
 
-// count notes that a tab opened or closed, and closes a browser that was taken
-// over and has no tab left.
-func (e *Engine) count(b *instance, delta int) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	b.open += delta
-	if delta > 0 {
-		b.opened++
+// discard closes a tab that nobody wants any more, when it is there.
+func discard(opened <-chan *tab, failed <-chan error) {
+	select {
+	case <-failed:
+	case t := <-opened:
+		bounded, cancel := farewell()
+		defer cancel()
+		_ = t.Close(bounded)
+		for range t.Events() { // up to the last, so that its owner ends
+		}
 	}
-	if e.recycle > 0 && b.opened >= e.recycle && e.current == b {
+}
+
+// reserve counts a tab that is about to open, so that its browser is not closed
+// before. Called with e.mu held.
+func (e *Engine) reserve(b *instance) {
+	b.open++
+	b.opened++
+	if e.recycle > 0 && b.opened >= e.recycle {
 		e.log.Info("browser: recycled", "tabs", b.opened)
 		e.current = nil
 	}
+}
+
+// release notes that a tab closed, and closes a browser that was taken over and
+// has no tab left.
+func (e *Engine) release(b *instance) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	b.open--
 	if b.open == 0 && e.current != b && !e.closed {
 		go e.retire(b)
 	}
@@ -200,8 +245,8 @@ const (
 )
 
 // instance gives the browser for new tabs, starting one when none runs. Only one
-// starts at a time.
-func (e *Engine) instance(ctx context.Context) (*instance, error) {
+// starts at a time. With forTab a tab is reserved in it.
+func (e *Engine) instance(ctx context.Context, forTab bool) (*instance, error) {
 	for {
 		e.mu.Lock()
 		switch {
@@ -210,7 +255,11 @@ func (e *Engine) instance(ctx context.Context) (*instance, error) {
 			return nil, errOurs
 		case e.current != nil && e.current.alive():
 			defer e.mu.Unlock()
-			return e.current, nil
+			b := e.current
+			if forTab {
+				e.reserve(b)
+			}
+			return b, nil
 		case e.opening == nil && time.Since(e.failed) < e.pause:
 			// It failed a moment ago: everybody gets that answer.
 			defer e.mu.Unlock()
@@ -240,7 +289,7 @@ const startTime = 20 * time.Second
 
 // start starts a browser and tells who waits.
 func (e *Engine) start(done chan struct{}) {
-	ctx, cancel := context.WithTimeout(context.Background(), startTime)
+	ctx, cancel := context.WithTimeout(e.life, startTime)
 	defer cancel()
 	b, err := e.connect(ctx)
 	e.mu.Lock()
@@ -283,6 +332,7 @@ func (e *Engine) dropDead() []*instance {
 // Close ends every browser that the engine started, and waits until their
 // processes and folders are gone.
 func (e *Engine) Close() error {
+	e.stop()
 	e.mu.Lock()
 	e.closed = true
 	opening, all := e.opening, e.all
@@ -311,8 +361,11 @@ func (e *Engine) Version() string {
 	return e.current.version
 }
 
-// lostError says that no browser could be had. Nothing ran.
-func lostError(err error) *bridge.Error {
+// openError says that no browser or no page of it could be had. Nothing ran.
+func openError(ctx context.Context, err error) *bridge.Error {
+	if ctx.Err() != nil {
+		return late(ctx, "The browser did not open a page in time.")
+	}
 	return bridge.Errorf(bridge.InternalError, bridge.BrowserLost, bridge.NotRun, "The browser is not available.").With(err)
 }
 

@@ -43,6 +43,9 @@ const commitPatience = 300 * time.Millisecond
 // went away, or its renderer did. Chromium uses the same words for both, so the
 // event that follows decides.
 func (t *tab) lostDocument(ctx context.Context, d *document, cause *cdproto.Error) *bridge.Error {
+	if strings.Contains(cause.Message, "terminated") { // another call's deadline passed while the page was spinning
+		return bridge.Errorf(bridge.InternalError, bridge.Timeout, bridge.Unknown, "The page did not react and was interrupted during the call.").With(cause)
+	}
 	if strings.Contains(cause.Message, "Cannot find") { // no context to run in: it was never dispatched
 		e := gone()
 		e.Err = errors.Join(e.Err, cause)

@@ -48,9 +48,17 @@ func Find(path string) (string, error) {
 		if err != nil {
 			return "", fmt.Errorf("%w at %s", ErrNoBrowser, path)
 		}
+		// The browser runs in a folder of its own.
+		if found, err = filepath.Abs(found); err != nil {
+			return "", fmt.Errorf("looking for %s: %w", path, err)
+		}
 		return realBinary(found), nil
 	}
-	for _, p := range usualPlaces() {
+	return find(usualPlaces())
+}
+
+func find(places []string) (string, error) {
+	for _, p := range places {
 		if executable(p) {
 			return p, nil
 		}

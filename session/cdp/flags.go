@@ -58,6 +58,9 @@ func checkArgs(args []string) error {
 		if !strings.HasPrefix(a, "--") || len(name) < 3 {
 			return fmt.Errorf("%q is not a browser flag: flags begin with two dashes", a)
 		}
+		if name == "--no-sandbox" {
+			return fmt.Errorf("--no-sandbox is an option of pagetools itself, so that it is never set by the way")
+		}
 		for _, f := range forbiddenArgs {
 			if name == f {
 				return fmt.Errorf("%s cannot be set: pagetools needs it for itself", name)

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/chromedp/cdproto"
 	"github.com/chromedp/cdproto/cdp/jsonv2"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
@@ -18,12 +17,18 @@ import (
 	"github.com/pagetools/pagetools/shim"
 )
 
-// A page that said nothing for silence is asked whether it lives before a call
-// is dispatched to it, so that a call to a hung page is known not to have run.
-const (
-	silence       = 2 * time.Second
-	pulsePatience = 5 * time.Second
-)
+// times are how long things may take. Tests shorten them.
+type times struct {
+	// A page that said nothing for silence is asked whether it lives before a
+	// call is dispatched to it, so that a call to a hung page is known not to
+	// have run. It gets pulse to answer.
+	silence, pulse time.Duration
+	// A browser is asked every pingEvery, and taken for frozen when it does not
+	// answer within pingPatience.
+	pingEvery, pingPatience time.Duration
+}
+
+var usualTimes = times{silence: 2 * time.Second, pulse: 5 * time.Second, pingEvery: 5 * time.Second, pingPatience: 10 * time.Second}
 
 // Steps after a deadline, all within a second: the call is aborted; a page that
 // does not react is interrupted; one that still does not is closed.
@@ -37,13 +42,18 @@ func (t *tab) Invoke(ctx context.Context, inv session.Invocation) (session.Reply
 	if err := t.pulse(ctx); err != nil {
 		return session.Reply{}, err
 	}
+	t.calls.Add(1)
+	defer t.calls.Add(-1)
 	d := t.doc.Load()
-	if d.id != inv.Document {
+	switch {
+	case t.target.reason() != nil:
+		return session.Reply{}, goneError(t.target.reason(), bridge.NotRun)
+	case d.id != inv.Document:
 		return session.Reply{}, gone()
 	}
 	callID := newCallID()
 	expression := shim.Call(t.name, callID, inv.Tool, inv.Input, inv.MaxBytes, d.revision.Load())
-	reply, err := t.target.send(ctx, runtime.CommandEvaluate, evaluation(expression))
+	ch, err := t.target.send(ctx, runtime.CommandEvaluate, evaluation(expression))
 	if err != nil {
 		if reason := t.target.reason(); reason != nil {
 			return session.Reply{}, goneError(reason, bridge.NotRun)
@@ -51,10 +61,10 @@ func (t *tab) Invoke(ctx context.Context, inv session.Invocation) (session.Reply
 		return session.Reply{}, stopped(ctx, bridge.NotRun)
 	}
 	select {
-	case msg, ok := <-reply:
-		return t.replied(ctx, d, msg, ok)
+	case r, ok := <-ch:
+		return t.replied(ctx, d, r, ok)
 	case <-ctx.Done():
-		return t.giveUp(ctx, d, callID, reply)
+		return t.giveUp(ctx, d, callID, ch)
 	}
 }
 
@@ -66,10 +76,10 @@ func newCallID() string {
 
 // pulse asks a page that was silent whether it lives.
 func (t *tab) pulse(ctx context.Context) error {
-	if t.target.silent() < silence {
+	if t.target.silent() < t.times.silence {
 		return nil
 	}
-	bounded, cancel := context.WithTimeout(ctx, pulsePatience)
+	bounded, cancel := context.WithTimeout(ctx, t.times.pulse)
 	defer cancel()
 	var res evaluateResult
 	err := t.target.Call(bounded, runtime.CommandEvaluate, evaluateParams{Expression: `""`, ReturnByValue: true, Silent: true}, &res)
@@ -81,29 +91,34 @@ func (t *tab) pulse(ctx context.Context) error {
 	case ctx.Err() != nil && !errors.Is(ctx.Err(), context.DeadlineExceeded):
 		return stopped(ctx, bridge.NotRun)
 	case bounded.Err() != nil:
-		t.revive()
+		if ctx.Err() == nil && t.calls.Load() == 0 { // else another call may be at work, and has its own deadline
+			t.revive()
+		}
 		return bridge.Errorf(bridge.InternalError, bridge.PageHung, bridge.NotRun, "The page does not react. The call did not reach it.")
 	}
 	return nil // between documents: the dispatch will tell
 }
 
 // replied reads the answer of a dispatched call.
-func (t *tab) replied(ctx context.Context, d *document, msg *cdproto.Message, ok bool) (session.Reply, error) {
+func (t *tab) replied(ctx context.Context, d *document, answer reply, ok bool) (session.Reply, error) {
 	switch {
 	case !ok:
 		return session.Reply{}, goneError(t.target.reason(), bridge.Unknown)
-	case msg.Error != nil:
-		return session.Reply{}, t.lostDocument(ctx, d, msg.Error)
+	case answer.Error != nil:
+		return session.Reply{}, t.lostDocument(ctx, d, answer.Error)
 	}
 	var res evaluateResult
-	if err := jsonv2.Unmarshal(msg.Result, &res, chromedp.DefaultUnmarshalOptions); err != nil {
+	if err := jsonv2.Unmarshal(answer.Result, &res, chromedp.DefaultUnmarshalOptions); err != nil {
 		return session.Reply{}, bridge.Errorf(bridge.InternalError, bridge.Internal, bridge.Unknown, "The browser's answer cannot be read.").With(err)
 	}
 	text, err := res.text()
-	if err != nil { // no page script in this document: nothing ran
-		e := gone()
-		e.Err = errors.Join(e.Err, err)
-		return session.Reply{}, e
+	if e, ok := errors.AsType[*scriptError](err); ok && e.missing(t.name) { // nothing ran
+		none := gone()
+		none.Err = errors.Join(none.Err, err)
+		return session.Reply{}, none
+	}
+	if err != nil {
+		return session.Reply{}, bridge.Errorf(bridge.InternalError, bridge.Internal, bridge.Unknown, "The call was interrupted.").With(err)
 	}
 	r, err := shim.DecodeReply(text)
 	if err != nil {
@@ -111,7 +126,7 @@ func (t *tab) replied(ctx context.Context, d *document, msg *cdproto.Message, ok
 	}
 	if r.State != nil {
 		select {
-		case t.states <- pushed{doc: d, state: r.State}:
+		case t.states <- pushed{doc: d, state: r.State, after: answer.after}:
 		case <-t.target.gone:
 		case <-ctx.Done():
 		}
@@ -147,7 +162,7 @@ func outcome(d *document, r *shim.Reply) (session.Reply, error) {
 // giveUp ends a call whose time is over or whose caller left: the page is told,
 // interrupted, and at last closed. A reply that was on its way still counts when
 // the deadline passed, and not when the caller left.
-func (t *tab) giveUp(ctx context.Context, d *document, callID string, reply <-chan *cdproto.Message) (session.Reply, error) {
+func (t *tab) giveUp(ctx context.Context, d *document, callID string, ch <-chan reply) (session.Reply, error) {
 	left := stopped(ctx, bridge.Unknown)
 	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), abortPatience)
 	defer cancel()
@@ -155,8 +170,8 @@ func (t *tab) giveUp(ctx context.Context, d *document, callID string, reply <-ch
 		return session.Reply{}, left
 	}
 	select {
-	case msg, ok := <-reply:
-		res, err := t.replied(context.WithoutCancel(ctx), d, msg, ok)
+	case r, ok := <-ch:
+		res, err := t.replied(context.WithoutCancel(ctx), d, r, ok)
 		if e := bridge.AsError(err); e != nil && e.Code == bridge.Cancelled {
 			return session.Reply{}, left
 		}
@@ -197,4 +212,12 @@ func stopped(ctx context.Context, o bridge.Outcome) *bridge.Error {
 		return bridge.Errorf(bridge.InternalError, bridge.Timeout, o, "The tool did not answer in time.")
 	}
 	return bridge.Errorf(bridge.Cancelled, "", o, "The caller gave up.").With(context.Cause(ctx))
+}
+
+// late gives the outcome of work before a call whose context ended.
+func late(ctx context.Context, text string) *bridge.Error {
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return bridge.Errorf(bridge.InternalError, bridge.Timeout, bridge.NotRun, "%s", text).With(context.Cause(ctx))
+	}
+	return bridge.Errorf(bridge.Cancelled, "", bridge.NotRun, "The caller gave up.").With(context.Cause(ctx))
 }

@@ -40,7 +40,15 @@ type link struct {
 
 type waiter struct {
 	target *target
-	reply  chan *cdproto.Message // buffered; closed without a message when the target is gone
+	reply  chan reply // buffered; closed without a message when the target is gone
+}
+
+// reply is the answer to a command.
+type reply struct {
+	*cdproto.Message
+	// after is how many events of the target came before it: who looks at its
+	// effect has to look at theirs first.
+	after int64
 }
 
 var _ chromedp.Transport = (*link)(nil)
@@ -76,14 +84,14 @@ func (l *link) readAll() {
 func (l *link) ours(msg *cdproto.Message) bool {
 	switch {
 	case msg.ID >= ourIDs:
-		l.reply(msg)
+		l.answer(msg)
 	case msg.SessionID != "":
 		l.mu.Lock()
 		t := l.targets[msg.SessionID]
 		l.mu.Unlock()
 		switch {
 		case t == nil: // of a page that was closed recently
-		case msg.Error != nil && msg.Error.Code == tooLongCode:
+		case isTooLong(msg):
 			t.fail(errFlood)
 		case msg.Method != "":
 			t.deliver(msg)
@@ -112,16 +120,32 @@ func (l *link) detached(msg *cdproto.Message) {
 	}
 }
 
-func (l *link) reply(msg *cdproto.Message) {
+// answer gives a reply to who waits for it.
+func (l *link) answer(msg *cdproto.Message) {
 	l.mu.Lock()
 	w, ok := l.waiters[msg.ID]
-	delete(l.waiters, msg.ID)
+	if ok && !isTooLong(msg) {
+		delete(l.waiters, msg.ID)
+	}
 	l.mu.Unlock()
-	if ok {
+	switch {
+	case !ok:
+	case isTooLong(msg):
+		w.target.fail(errFlood)
+	default:
 		w.target.heard()
-		w.reply <- msg
+		w.reply <- reply{msg, w.target.delivered}
 	}
 }
+
+// forget gives up a reply that nobody waits for any more.
+func (l *link) forget(id int64) {
+	l.mu.Lock()
+	delete(l.waiters, id)
+	l.mu.Unlock()
+}
+
+func isTooLong(msg *cdproto.Message) bool { return msg.Error != nil && msg.Error.Code == tooLongCode }
 
 // write sends a message, one at a time. Who waits for its turn gives up with
 // ctx; a pipe that takes nothing for writePatience fails, and with it the link.

@@ -91,7 +91,8 @@ func (p *pipe) frame() (b, tail []byte, err error) {
 			tail = tail[max(0, len(tail)-keep):]
 		case len(p.buf)+len(part) > p.limit:
 			tail = append([]byte{}, part[max(0, len(part)-keep):]...)
-			p.buf = append([]byte{}, p.buf[:min(len(p.buf), keep)]...)
+			head := append([]byte{}, p.buf[:min(len(p.buf), keep)]...)
+			p.buf = append(head, part[:min(len(part), keep-len(head))]...)
 		default:
 			p.buf = append(p.buf, part...)
 		}

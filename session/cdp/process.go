@@ -3,6 +3,7 @@ package cdp
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -29,11 +30,11 @@ func launch(o LocalOptions, path string) (*process, *pipe, error) {
 	}
 	toBrowser, toBrowserW, err := os.Pipe()
 	if err != nil {
-		return nil, nil, fmt.Errorf("making a pipe: %w", err)
+		return nil, nil, errors.Join(fmt.Errorf("making a pipe: %w", err), prof.remove())
 	}
 	fromBrowserR, fromBrowser, err := os.Pipe()
 	if err != nil {
-		return nil, nil, fmt.Errorf("making a pipe: %w", err)
+		return nil, nil, errors.Join(fmt.Errorf("making a pipe: %w", err), toBrowser.Close(), toBrowserW.Close(), prof.remove())
 	}
 	data := prof.data()
 	if o.UserDataDir != "" {
@@ -86,8 +87,18 @@ func (p *process) stop(ctx context.Context) {
 		return
 	case <-ctx.Done():
 	}
-	killTree(p.cmd)
+	p.kill()
 	<-p.done
+}
+
+// kill ends the process and its group, unless it is over: its number may be
+// somebody else's by then.
+func (p *process) kill() {
+	select {
+	case <-p.done:
+	default:
+		killTree(p.cmd)
+	}
 }
 
 // tail keeps the last bytes that a browser printed.

@@ -29,11 +29,31 @@ type profile struct {
 	lock *os.File
 }
 
-// newProfile makes a folder in base; base is os.TempDir() when empty. Nobody
-// else may read it.
-func newProfile(base string) (*profile, error) {
+// maxBase is how long the path of the base folder may be: a browser does not
+// start when the path of the socket that it makes in its TMPDIR is longer than
+// what an address of a socket holds, 104 bytes on some systems.
+const maxBase = 104 - 1 - len("/"+profilePrefix+"4294967295/tmp/org.chromium.Chromium.XXXXXX/SingletonSocket")
+
+// profileBase is where profiles go: base when it is not empty, else the folder
+// for temporary files, or /tmp where that one's path is too long.
+func profileBase(base string) string {
 	if base == "" {
 		base = os.TempDir()
+		if len(base) > maxBase {
+			base = "/tmp"
+		}
+	}
+	return base
+}
+
+// newProfile makes a folder in profileBase(base). Nobody else may read it.
+func newProfile(base string) (*profile, error) {
+	base, err := filepath.Abs(profileBase(base))
+	if err != nil {
+		return nil, fmt.Errorf("making a profile folder: %w", err)
+	}
+	if len(base) > maxBase {
+		return nil, fmt.Errorf("making a profile folder: the path of %s is longer than %d bytes, with which no browser starts", base, maxBase)
 	}
 	dir, err := os.MkdirTemp(base, newPrefix)
 	if err != nil {
@@ -107,12 +127,13 @@ func removeAll(dir string) error {
 	}
 }
 
-// Clean removes the profile folders of killed predecessors from base
-// (os.TempDir() when empty), and the processes that still use them. It leaves
+// Clean removes the profile folders of killed predecessors from base (empty means
+// where they go by default), and the processes that still use them. It leaves
 // alone what a living process holds and what is not ours.
 func Clean(base string) error {
-	if base == "" {
-		base = os.TempDir()
+	base, err := filepath.Abs(profileBase(base))
+	if err != nil {
+		return fmt.Errorf("looking for left profile folders: %w", err)
 	}
 	entries, err := os.ReadDir(base)
 	if err != nil {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -16,6 +18,7 @@ import (
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/inspector"
 	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/cdproto/runtime"
 	cdptarget "github.com/chromedp/cdproto/target"
 	"github.com/chromedp/chromedp"
 
@@ -34,6 +37,8 @@ type tab struct {
 	id       cdptarget.ID
 	name     string // of the page script
 	onClose  func()
+	times    times
+	calls    atomic.Int32 // in flight
 	closed   sync.Once
 	closeErr error
 
@@ -54,6 +59,7 @@ type document struct {
 type pushed struct {
 	doc   *document
 	state *shim.State
+	after int64 // events that came before it
 }
 
 var _ session.Tab = (*tab)(nil)
@@ -68,7 +74,7 @@ func openTab(ctx context.Context, b *instance, o session.TabOptions, onClose fun
 		_ = b.dispose(bounded, contextID, id)
 		return nil, err
 	}
-	t := &tab{browser: b, target: tgt, context: contextID, id: id, name: shim.NewName(), onClose: onClose,
+	t := &tab{browser: b, target: tgt, context: contextID, id: id, name: shim.NewName(), onClose: onClose, times: b.times,
 		states: make(chan pushed), events: make(chan session.Event)}
 	t.doc.Store(&document{})
 	if err := t.prepare(ctx); err != nil {
@@ -102,7 +108,7 @@ func (t *tab) prepare(ctx context.Context) error {
 			Filter: cdptarget.Filter{{Type: "page"}}}},
 		{emulation.CommandSetFocusEmulationEnabled, emulation.SetFocusEmulationEnabledParams{Enabled: true}},
 	}
-	replies := make([]<-chan *cdproto.Message, len(commands))
+	replies := make([]<-chan reply, len(commands))
 	for i, c := range commands {
 		reply, err := t.target.send(ctx, c.method, c.params)
 		if err != nil {
@@ -115,9 +121,9 @@ func (t *tab) prepare(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("denying downloads: %w", err)
 	}
-	for i, reply := range replies {
+	for i, ch := range replies {
 		select {
-		case msg, ok := <-reply:
+		case msg, ok := <-ch:
 			if !ok {
 				return t.target.reason()
 			}
@@ -131,15 +137,27 @@ func (t *tab) prepare(ctx context.Context) error {
 	return nil
 }
 
-// Load navigates and returns when the new document is committed.
-func (t *tab) Load(ctx context.Context, url string) error {
+// Load navigates and returns when the new document is committed. Calls in flight
+// are aborted first.
+func (t *tab) Load(ctx context.Context, address string) error {
+	if u, err := url.Parse(address); err != nil || u.Scheme != "http" && u.Scheme != "https" {
+		return bridge.Errorf(bridge.InternalError, bridge.OriginBlocked, bridge.NotRun, "Only http and https addresses are opened.")
+	}
+	if t.calls.Load() > 0 {
+		bounded, cancel := context.WithTimeout(ctx, abortPatience)
+		_ = t.target.Call(bounded, runtime.CommandEvaluate, evaluation(shim.Shutdown(t.name, "pagetools navigated the page.")), nil)
+		cancel()
+	}
 	var res page.NavigateResult
-	err := t.target.Call(ctx, page.CommandNavigate, page.NavigateParams{URL: url}, &res)
+	err := t.target.Call(ctx, page.CommandNavigate, page.NavigateParams{URL: address}, &res)
 	switch {
 	case t.target.reason() != nil:
 		return goneError(t.target.reason(), bridge.NotRun)
 	case err != nil && ctx.Err() != nil:
-		return bridge.Errorf(bridge.InternalError, bridge.Timeout, bridge.NotRun, "The page did not arrive in time.").With(context.Cause(ctx))
+		bounded, cancel := farewell()
+		defer cancel()
+		_, _ = t.target.send(bounded, page.CommandStopLoading, nil)
+		return late(ctx, "The page did not arrive in time.")
 	case err != nil:
 		return bridge.Errorf(bridge.InternalError, bridge.Unreachable, bridge.NotRun, "The page cannot be opened.").With(err)
 	case res.ErrorText != "":
@@ -164,17 +182,20 @@ func (t *tab) Close(ctx context.Context) error {
 // ownerState is what the owner goroutine holds.
 type ownerState struct {
 	queue   []session.Event // not yet read by the page's owner
-	watched chan string     // answers of the outstanding evaluation
+	handled int64           // events of the target so far
+	watched chan watched    // answer of the outstanding evaluation
 	watch   context.CancelFunc
-	pause   *time.Timer // before the next evaluation
-	dialogs int         // since calm
+	pause   *time.Timer   // before the next evaluation
+	retry   time.Duration // before the next one when this one fails
+	loading bool          // the load event came; Loaded follows the next answer
+	dialogs int           // since calm
 	calm    time.Time
 }
 
 // own is the owner goroutine. It ends when the target is gone.
 func (t *tab) own() {
 	defer close(t.events)
-	s := &ownerState{watched: make(chan string), watch: func() {}, pause: time.NewTimer(time.Hour)}
+	s := &ownerState{watched: make(chan watched), watch: func() {}, pause: time.NewTimer(time.Hour)}
 	s.pause.Stop()
 	defer func() { s.watch() }()
 	for {
@@ -190,8 +211,8 @@ func (t *tab) own() {
 			t.handle(s, msg)
 		case p := <-t.states:
 			t.changed(s, p)
-		case text := <-s.watched:
-			t.watchEnded(s, text)
+		case w := <-s.watched:
+			t.watchEnded(s, w)
 		case <-s.pause.C:
 			t.startWatch(s)
 		case <-t.target.gone:
@@ -216,7 +237,8 @@ func (t *tab) last(s *ownerState) {
 }
 
 // maxQueue bounds events that the page's owner has not read. Tool changes are
-// coalesced, so only windows and dialogs can make it grow.
+// coalesced and end with their document. More windows and dialogs are not told;
+// a page that navigates so often is closed.
 const maxQueue = 256
 
 // emit queues an event; a tool change takes the place of an unread one.
@@ -239,6 +261,7 @@ func (s *ownerState) emit(ev session.Event) {
 }
 
 func (t *tab) handle(s *ownerState, msg *cdproto.Message) {
+	s.handled++
 	switch msg.Method {
 	case cdproto.EventPageFrameNavigated:
 		var ev page.EventFrameNavigated
@@ -246,7 +269,10 @@ func (t *tab) handle(s *ownerState, msg *cdproto.Message) {
 			t.navigated(s, ev.Frame)
 		}
 	case cdproto.EventPageLoadEventFired:
-		s.emit(session.Loaded{Document: t.doc.Load().id})
+		// What it registered until now is told before: a page that counts as
+		// opened must not look empty because it is busy.
+		s.loading = true
+		t.watchFrom(s, -1)
 	case cdproto.EventPageJavascriptDialogOpening:
 		var ev page.EventJavascriptDialogOpening
 		if decode(msg, &ev) {
@@ -274,8 +300,24 @@ func (t *tab) navigated(s *ownerState, f *cdp.Frame) {
 	d := &document{id: string(f.LoaderID), url: f.URL, origin: strings.TrimSuffix(origin, "/")}
 	d.revision.Store(-1)
 	t.doc.Store(d)
+	s.loading, s.retry = false, retryTime
+	s.queue = slices.DeleteFunc(s.queue, ofOneDocument)
+	if len(s.queue) >= maxQueue {
+		t.target.fail(errFlood)
+		return
+	}
 	s.emit(session.Navigated{Document: d.id, URL: d.url, Origin: d.origin})
 	t.startWatch(s)
+}
+
+// ofOneDocument reports whether an event says nothing any more when its document
+// is gone.
+func ofOneDocument(ev session.Event) bool {
+	switch ev.(type) {
+	case session.ToolsChanged, session.Loaded:
+		return true
+	}
+	return false
 }
 
 // closeWindow ends a window that the page opened.

@@ -34,8 +34,10 @@ type target struct {
 	link    *link
 	session cdptarget.SessionID
 	events  chan *cdproto.Message
-	gone    chan struct{}
-	last    atomic.Int64 // when a reply was heard, in nanoseconds of start
+	// delivered counts what went into events; only the link's reader uses it.
+	delivered int64
+	gone      chan struct{}
+	last      atomic.Int64 // when a reply was heard, in nanoseconds of start
 
 	mu  sync.Mutex
 	err error // why gone is closed
@@ -74,6 +76,7 @@ func (t *target) deliver(msg *cdproto.Message) {
 	}
 	select {
 	case t.events <- msg:
+		t.delivered++
 	default:
 		t.fail(errFlood)
 	}
@@ -110,59 +113,72 @@ func (t *target) reason() error {
 }
 
 // send dispatches a command; its reply comes on the channel. The waiter is
-// registered before the command is sent.
-func (t *target) send(ctx context.Context, method string, params any) (<-chan *cdproto.Message, error) {
+// registered before the command is sent. With an error nothing was sent.
+func (t *target) send(ctx context.Context, method string, params any) (<-chan reply, error) {
+	_, ch, err := t.dispatch(ctx, method, params)
+	return ch, err
+}
+
+func (t *target) dispatch(ctx context.Context, method string, params any) (int64, <-chan reply, error) {
+	if ctx.Err() != nil {
+		return 0, nil, context.Cause(ctx)
+	}
 	var raw jsonv2.Value
 	if params != nil {
 		b, err := jsonv2.Marshal(params, chromedp.DefaultMarshalOptions)
 		if err != nil {
-			return nil, fmt.Errorf("encoding %s: %w", method, err)
+			return 0, nil, fmt.Errorf("encoding %s: %w", method, err)
 		}
 		raw = b
 	}
 	l := t.link
 	id := l.next.Add(1)
-	w := waiter{target: t, reply: make(chan *cdproto.Message, 1)}
+	w := waiter{target: t, reply: make(chan reply, 1)}
 	l.mu.Lock()
 	if t.reason() != nil {
 		l.mu.Unlock()
-		return nil, t.reason()
+		return 0, nil, t.reason()
 	}
 	l.waiters[id] = w
 	l.mu.Unlock()
 	msg := &cdproto.Message{ID: id, SessionID: t.session, Method: cdproto.MethodType(method), Params: raw}
 	if err := l.write(ctx, msg); err != nil {
-		l.mu.Lock()
-		delete(l.waiters, id)
-		l.mu.Unlock()
+		l.forget(id)
 		if reason := t.reason(); reason != nil {
-			return nil, reason
+			return 0, nil, reason
 		}
-		return nil, err
+		return 0, nil, err
 	}
-	return w.reply, nil
+	return id, w.reply, nil
 }
 
 // Call sends a command, waits for its reply and decodes it into res, which may
 // be nil. A page that dies fails it at once.
 func (t *target) Call(ctx context.Context, method string, params, res any) error {
-	reply, err := t.send(ctx, method, params)
+	_, err := t.call(ctx, method, params, res)
+	return err
+}
+
+// call is Call, and tells how many events came before the reply.
+func (t *target) call(ctx context.Context, method string, params, res any) (after int64, err error) {
+	id, ch, err := t.dispatch(ctx, method, params)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	select {
-	case msg, ok := <-reply:
+	case r, ok := <-ch:
 		switch {
 		case !ok:
-			return t.reason()
-		case msg.Error != nil:
-			return msg.Error
+			return 0, t.reason()
+		case r.Error != nil:
+			return r.after, r.Error
 		case res == nil:
-			return nil
+			return r.after, nil
 		}
-		return jsonv2.Unmarshal(msg.Result, res, chromedp.DefaultUnmarshalOptions)
+		return r.after, jsonv2.Unmarshal(r.Result, res, chromedp.DefaultUnmarshalOptions)
 	case <-ctx.Done():
-		return context.Cause(ctx)
+		t.link.forget(id)
+		return 0, context.Cause(ctx)
 	}
 }
 

@@ -1,0 +1,232 @@
+package cdp
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/pagetools/pagetools/session"
+	"github.com/pagetools/pagetools/session/sessiontest"
+)
+
+// shared is the browser of every test that leaves it whole.
+var shared *Engine
+
+// base is where the tests' profiles go, so that what is left is seen.
+var base string
+
+func TestMain(m *testing.M) {
+	if code, mine := helperProcess(); mine {
+		os.Exit(code)
+	}
+	os.Exit(run(m))
+}
+
+func run(m *testing.M) int {
+	var err error
+	if base, err = os.MkdirTemp("/tmp", "pt-test-"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(base)
+	if shared, err = NewLocal(localOptions()); err != nil {
+		fmt.Fprintln(os.Stderr, "the tests need a browser:", err)
+		if ErrNeedsNoSandbox(err) {
+			fmt.Fprintln(os.Stderr, "their pages can be trusted: set PAGETOOLS_NO_SANDBOX=1, as make test does")
+		}
+		return 1
+	}
+	return sessiontest.Run(m, os.Stderr, func() error { return errors.Join(shared.Close(), nothingLeft()) })
+}
+
+// localOptions are those of every browser of the tests. Like the binary, tests
+// take the sandbox away only when they are told to.
+func localOptions() LocalOptions {
+	return LocalOptions{Path: os.Getenv("PAGETOOLS_EXECUTABLE_PATH"), NoSandbox: os.Getenv("PAGETOOLS_NO_SANDBOX") == "1", ProfileDir: base}
+}
+
+// nothingLeft fails when profiles or browsers are left.
+func nothingLeft() error {
+	entries, err := os.ReadDir(base)
+	if err != nil {
+		return err
+	}
+	if len(entries) > 0 {
+		return fmt.Errorf("%d folders are left, such as %s", len(entries), entries[0].Name())
+	}
+	if left := awaitProcesses(base, 0, 3*time.Second); len(left) > 0 {
+		return fmt.Errorf("processes %v are left", left)
+	}
+	return nil
+}
+
+// engine makes an engine for one test.
+func engine(t *testing.T, change func(*LocalOptions)) *Engine {
+	t.Helper()
+	o := localOptions()
+	if change != nil {
+		change(&o)
+	}
+	e, err := NewLocal(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := e.Close(); err != nil {
+			t.Errorf("closing the engine: %v", err)
+		}
+	})
+	return e
+}
+
+// open makes a tab of the shared browser or another one, and closes it.
+func open(t *testing.T, e *Engine) *tab {
+	t.Helper()
+	opened, err := e.Open(t.Context(), session.TabOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := opened.(*tab)
+	t.Cleanup(func() {
+		bounded, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		if err := w.Close(bounded); err != nil {
+			t.Error(err)
+		}
+	})
+	return w
+}
+
+// processes lists the processes whose command line has the text.
+func processes(text string) (pids []int) {
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		return nil
+	}
+	for _, e := range entries {
+		pid, err := strconv.Atoi(e.Name())
+		if err != nil || pid == os.Getpid() {
+			continue
+		}
+		line, err := os.ReadFile(filepath.Join("/proc", e.Name(), "cmdline"))
+		if err == nil && bytes.Contains(line, []byte(text)) {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+// awaitProcesses waits until at most n processes have the text, and gives those
+// that have it then.
+func awaitProcesses(text string, n int, within time.Duration) []int {
+	deadline := time.Now().Add(within)
+	for {
+		left := processes(text)
+		if len(left) <= n || time.Now().After(deadline) {
+			return left
+		}
+		<-time.After(20 * time.Millisecond)
+	}
+}
+
+// browserOf gives the process of the engine's browser.
+func browserOf(t *testing.T, e *Engine) int {
+	t.Helper()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.current == nil {
+		t.Fatal("no browser runs")
+	}
+	return e.current.process.cmd.Process.Pid
+}
+
+// renderersOf gives the renderers of the engine's browser: they are in its
+// process group.
+func renderersOf(t *testing.T, e *Engine) (pids []int) {
+	t.Helper()
+	browser := browserOf(t, e)
+	for _, pid := range processes("--type=renderer") {
+		if group, err := syscall.Getpgid(pid); err == nil && group == browser {
+			pids = append(pids, pid)
+		}
+	}
+	if len(pids) == 0 {
+		t.Fatal("the browser has no renderer")
+	}
+	return pids
+}
+
+func signal(t *testing.T, s syscall.Signal, pids ...int) {
+	t.Helper()
+	for _, pid := range pids {
+		if err := syscall.Kill(pid, s); err != nil && !errors.Is(err, syscall.ESRCH) {
+			t.Fatal(err)
+		}
+	}
+}
+
+// quick are times that a test can wait for.
+var quick = times{silence: 50 * time.Millisecond, pulse: 500 * time.Millisecond, pingEvery: 100 * time.Millisecond, pingPatience: 2 * time.Second}
+
+// TestContract holds the engine to the contract, on a real browser.
+func TestContract(t *testing.T) {
+	fresh := func(t *testing.T) session.Engine {
+		t.Helper()
+		return engine(t, func(o *LocalOptions) { o.Args = []string{"--js-flags=--max-old-space-size=64"} })
+	}
+	sessiontest.TestEngine(t, sessiontest.Harness{
+		Engine: shared, Fresh: fresh,
+		Serve: func(t *testing.T, _ session.Engine, pages sessiontest.Pages, tls bool) string {
+			t.Helper()
+			return sessiontest.Serve(t, pages, tls)
+		},
+		KillBrowser: func(t *testing.T, e session.Engine) {
+			t.Helper()
+			signal(t, syscall.SIGKILL, browserOf(t, e.(*Engine)))
+		},
+		KillRenderers: func(t *testing.T, e session.Engine) {
+			t.Helper()
+			signal(t, syscall.SIGKILL, renderersOf(t, e.(*Engine))...)
+		},
+		Freeze: func(t *testing.T, e session.Engine) {
+			t.Helper()
+			signal(t, syscall.SIGSTOP, renderersOf(t, e.(*Engine))...)
+			<-time.After(usualTimes.silence)
+		},
+	})
+}
+
+// helperProcess runs what a test started this binary for.
+func helperProcess() (code int, mine bool) {
+	switch os.Getenv("PAGETOOLS_TEST_HELPER") {
+	case "":
+		return 0, false
+	case "browser":
+		return helperBrowser(), true
+	}
+	return 2, true
+}
+
+// helperBrowser is like a bridge that is killed: it starts a browser, says so,
+// and waits.
+func helperBrowser() int {
+	base = os.Getenv("PAGETOOLS_TEST_BASE")
+	e, err := NewLocal(localOptions())
+	if err == nil {
+		_, err = e.Start(context.Background())
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	fmt.Println("started " + strings.TrimSpace(e.Version()))
+	select {}
+}

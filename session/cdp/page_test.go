@@ -1,0 +1,129 @@
+package cdp
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/session"
+	"github.com/pagetools/pagetools/session/sessiontest"
+)
+
+// head is in front of every page of the tests.
+const head = `<!doctype html><meta charset=utf-8><link rel=icon href=data:,><script>
+const tool = (name, execute, more) => navigator.modelContext.registerTool(
+  {name, description: name, inputSchema: {type: 'object'}, execute, ...more});
+</script>`
+
+func html(body string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		_, _ = io.WriteString(w, head+body)
+	}
+}
+
+// site serves pages by path, and gives its origin.
+func site(t *testing.T, pages map[string]http.HandlerFunc) string {
+	t.Helper()
+	all := sessiontest.Pages{}
+	for path, h := range pages {
+		all[path] = sessiontest.Page{Handler: h}
+	}
+	return sessiontest.Serve(t, all, false)
+}
+
+// shown is a tab whose events are read by the manager's own Page would: here the
+// newest state is kept.
+type shown struct {
+	*tab
+	t    *testing.T
+	news chan session.ToolsChanged // the newest unread set
+	dead chan struct{}
+}
+
+// showPage opens a tab on the address.
+func showPage(t *testing.T, e *Engine, address string) *shown {
+	t.Helper()
+	s := &shown{tab: open(t, e), t: t, news: make(chan session.ToolsChanged, 1), dead: make(chan struct{})}
+	go s.read()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	if err := s.Load(ctx, address); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// read keeps the newest set. It ends with the tab.
+func (s *shown) read() {
+	defer close(s.dead)
+	for ev := range s.Events() {
+		c, ok := ev.(session.ToolsChanged)
+		if !ok {
+			continue
+		}
+		select {
+		case <-s.news:
+		default:
+		}
+		s.news <- c
+	}
+}
+
+// find waits for a tool.
+func (s *shown) find(name string) bridge.Declaration {
+	s.t.Helper()
+	timer := time.NewTimer(20 * time.Second)
+	defer timer.Stop()
+	for {
+		select {
+		case set := <-s.news:
+			i := slices.IndexFunc(set.Tools, func(d bridge.Declaration) bool { return d.Name == name })
+			select {
+			case s.news <- set: // for the next who asks
+			default:
+			}
+			if i >= 0 {
+				return set.Tools[i]
+			}
+			<-time.After(time.Millisecond)
+		case <-s.dead:
+			s.t.Fatalf("the page died before it had %s: %v", name, s.target.reason())
+		case <-timer.C:
+			s.t.Fatalf("the page has no %s", name)
+		}
+	}
+}
+
+func (s *shown) call(name, input string) (string, error) {
+	s.t.Helper()
+	d := s.find(name)
+	ctx, cancel := context.WithTimeout(s.t.Context(), 20*time.Second)
+	defer cancel()
+	r, err := s.Invoke(ctx, session.Invocation{Document: d.Document, Tool: d.ID, Input: json.RawMessage(input), MaxBytes: 1 << 20})
+	return string(r.Result), err
+}
+
+func (s *shown) must(name, input string) string {
+	s.t.Helper()
+	got, err := s.call(name, input)
+	if err != nil {
+		s.t.Fatalf("%s: %v", name, err)
+	}
+	return got
+}
+
+// reasonOf gives what a test compares of an error.
+func reasonOf(err error) string {
+	e := bridge.AsError(err)
+	if e == nil {
+		return "ok"
+	}
+	return fmt.Sprintf("%s %s %s", e.Code, e.Reason, e.Outcome)
+}

@@ -1,0 +1,17 @@
+package session
+
+// Counts is what a Manager holds, for tests: pages of calls and sessions, those
+// of them being opened, calls that hold a page, calls that wait, spares, and
+// pages being closed. All are zero after Close.
+type Counts struct{ Live, Opening, Leased, Queued, Spares, Closing int }
+
+// Counts asks the owner.
+func (m *Manager) Counts() (c Counts) {
+	m.with(func(st *state) {
+		c = Counts{Live: st.live, Opening: st.opening, Leased: st.leased, Queued: st.queue.Len(), Spares: st.spareCount(), Closing: st.closing}
+		for _, s := range st.sessions {
+			c.Queued += s.waiting.Len()
+		}
+	})
+	return c
+}

@@ -1,0 +1,463 @@
+package session_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/session"
+	"github.com/pagetools/pagetools/session/sessiontest"
+)
+
+func TestWhosePage(t *testing.T) {
+	inWorld(t, shop, nil, func(t *testing.T, w *world) {
+		a := w.must(ref("a"), "where")
+		if again := w.must(ref("a"), "where"); again != a {
+			t.Errorf("one session has the pages %s and %s", a, again)
+		}
+		other := ref("a")
+		other.Caller = bridge.Caller{Name: "other"}
+		seen := []string{a, w.must(ref("b"), "where"), w.must(other, "where"), w.must(ref(""), "where"), w.must(ref(""), "where")}
+		slices.Sort(seen)
+		if n := len(slices.Compact(seen)); n != 5 {
+			t.Errorf("three sessions and two calls without have %d pages", n)
+		}
+		synctest.Wait()
+		if c := w.Counts(); c != (session.Counts{Live: 3}) {
+			t.Errorf("there are %+v", c)
+		}
+	})
+}
+
+// warm makes a session, and waits until its page is opened.
+func (w *world) warm(id, tool string) {
+	w.t.Helper()
+	w.must(ref(id), tool)
+	_ = sessiontest.Wait(w.t.Context(), time.Second)
+}
+
+func TestOneSessionRunsInOrder(t *testing.T) {
+	var mu sync.Mutex
+	var order []string
+	inWorld(t, func(d *sessiontest.Document) {
+		d.Register(sessiontest.Tool{Name: "note", Run: func(c *sessiontest.Call) (json.RawMessage, error) {
+			mu.Lock()
+			order = append(order, "in "+string(c.Input))
+			mu.Unlock()
+			_ = sessiontest.Wait(c.Context(), 100*time.Millisecond)
+			mu.Lock()
+			defer mu.Unlock()
+			order = append(order, "out "+string(c.Input))
+			return nil, nil
+		}})
+	}, nil, func(t *testing.T, w *world) {
+		w.warm("s", "note")
+		order = nil
+		for _, err := range together(5, func(i int) error {
+			_, err := w.call(t.Context(), ref("s"), "note", fmt.Sprintf(`{"n":%d}`, i))
+			return err
+		}) {
+			succeeds(t, err)
+		}
+		for i := range 5 {
+			if order[2*i] != fmt.Sprintf(`in {"n":%d}`, i) || order[2*i+1] != fmt.Sprintf(`out {"n":%d}`, i) {
+				t.Fatalf("they ran as %v", order)
+			}
+		}
+	})
+}
+
+// expires waits until the session is gone, and gives when.
+func (w *world) expires(id string, limit time.Duration) time.Duration {
+	w.t.Helper()
+	began := time.Now()
+	live := w.Counts().Live
+	for w.Counts().Live == live {
+		if time.Since(began) > limit {
+			w.t.Fatalf("session %s is still there after %s", id, limit)
+		}
+		_ = sessiontest.Wait(w.t.Context(), time.Second)
+		synctest.Wait()
+	}
+	return time.Since(began)
+}
+
+func TestIdleAndAge(t *testing.T) {
+	t.Run("used once", func(t *testing.T) {
+		inWorld(t, shop, nil, func(t *testing.T, w *world) {
+			page := w.must(ref("s"), "where")
+			lasts(t, w.expires("s", time.Hour), time.Minute)
+			_, err := w.call(t.Context(), ref("s"), "where", "{}")
+			fails(t, err, bridge.SessionExpired, "", bridge.NotRun)
+			if again := w.must(ref("s"), "where"); again == page {
+				t.Error("the page lived on")
+			}
+		})
+	})
+	t.Run("used twice", func(t *testing.T) {
+		inWorld(t, shop, nil, func(t *testing.T, w *world) {
+			w.must(ref("s"), "where")
+			_ = sessiontest.Wait(t.Context(), 59*time.Second)
+			w.must(ref("s"), "where")
+			lasts(t, w.expires("s", time.Hour), 15*time.Minute)
+		})
+	})
+	t.Run("a call keeps it", func(t *testing.T) {
+		inWorld(t, func(d *sessiontest.Document) { d.Register(slow("slow", 2*time.Minute), named("where")) }, nil, func(t *testing.T, w *world) {
+			page := w.must(ref("s"), "slow")
+			if w.must(ref("s"), "where") != page {
+				t.Error("it was lost during a call of two minutes")
+			}
+		})
+	})
+	t.Run("its age", func(t *testing.T) {
+		inWorld(t, shop, nil, func(t *testing.T, w *world) {
+			page := w.must(ref("s"), "where")
+			for time.Since(w.began) < 8*time.Hour {
+				if w.must(ref("s"), "where") != page {
+					t.Fatalf("it was lost after %s", w.took())
+				}
+				_ = sessiontest.Wait(t.Context(), 10*time.Minute)
+			}
+			_, err := w.call(t.Context(), ref("s"), "where", "{}")
+			fails(t, err, bridge.SessionExpired, "", bridge.NotRun)
+		})
+	})
+	t.Run("its age, always busy", func(t *testing.T) {
+		inWorld(t, shop, nil, func(t *testing.T, w *world) {
+			_ = w.WaitOpened(t.Context())
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			for range 2 {
+				go func() {
+					for ctx.Err() == nil {
+						_, err := w.call(ctx, ref("s"), "slow", "{}")
+						if err != nil {
+							cancel()
+						}
+					}
+				}()
+			}
+			<-ctx.Done()
+			if took := w.took(); took < 8*time.Hour || took > 8*time.Hour+time.Minute {
+				t.Errorf("it ended after %s", took)
+			}
+		})
+	})
+}
+
+func TestToldOnce(t *testing.T) {
+	inWorld(t, shop, nil, func(t *testing.T, w *world) {
+		// Who was told by the call itself is not told again.
+		w.must(ref("s"), "where")
+		_, err := w.call(t.Context(), ref("s"), "crash", "{}")
+		fails(t, err, bridge.InternalError, bridge.PageCrashed, bridge.Unknown)
+		w.must(ref("s"), "where")
+		// A death between calls is told once.
+		w.engine.Tabs()[1].Crash()
+		synctest.Wait()
+		_, err = w.call(t.Context(), ref("s"), "where", "{}")
+		fails(t, err, bridge.SessionExpired, "", bridge.NotRun)
+		w.must(ref("s"), "where")
+		// Who used a session before another's death is not told of that.
+		w.must(ref("t"), "where")
+		w.engine.Tabs()[1].Crash()
+		synctest.Wait()
+		w.must(ref("t"), "where")
+	})
+	t.Run("by a lost browser", func(t *testing.T) {
+		inWorld(t, shop, nil, func(t *testing.T, w *world) {
+			w.warm("busy", "where")
+			w.warm("idle", "where")
+			errs := make(chan error, 1)
+			go func() {
+				_, err := w.call(t.Context(), ref("busy"), "slow", "{}")
+				errs <- err
+			}()
+			synctest.Wait()
+			w.engine.Lose()
+			fails(t, <-errs, bridge.InternalError, bridge.BrowserLost, bridge.Unknown)
+			w.must(ref("busy"), "where")
+			_, err := w.call(t.Context(), ref("idle"), "where", "{}")
+			fails(t, err, bridge.SessionExpired, "", bridge.NotRun)
+			w.must(ref("idle"), "where")
+		})
+	})
+	t.Run("who waited behind the call", func(t *testing.T) {
+		inWorld(t, shop, nil, func(t *testing.T, w *world) {
+			w.warm("s", "where")
+			errs := together(3, func(i int) error {
+				tool := "where"
+				if i == 0 {
+					tool = "crash"
+				}
+				_, err := w.call(t.Context(), ref("s"), tool, "{}")
+				return err
+			})
+			fails(t, errs[0], bridge.InternalError, bridge.PageCrashed, bridge.Unknown)
+			succeeds(t, errs[1])
+			succeeds(t, errs[2])
+		})
+	})
+}
+
+func TestEviction(t *testing.T) {
+	inWorld(t, shop, nil, func(t *testing.T, w *world) { // four pages at most
+		tick := func() { _ = sessiontest.Wait(t.Context(), time.Second) }
+		for _, id := range []string{"old", "twice", "once", "twice", "young"} {
+			w.must(ref(id), "where")
+			tick()
+		}
+		w.must(ref("young"), "where")
+		tick()
+		w.must(ref("old"), "where")
+		tick() // now only "once" was used once; then twice, young, old by age
+		for _, victim := range []string{"once", "twice", "young"} {
+			w.must(ref("new-"+victim), "where")
+			w.must(ref("new-"+victim), "where")
+			tick()
+			catalog, err := w.Catalog(t.Context(), ref(""))
+			succeeds(t, err)
+			_, err = w.Acquire(t.Context(), ref(victim))
+			fails(t, err, bridge.SessionExpired, "", bridge.NotRun)
+			_ = catalog
+		}
+		if c := w.Counts(); c.Live != 4 {
+			t.Errorf("there are %+v", c)
+		}
+	})
+}
+
+func TestQueue(t *testing.T) {
+	inWorld(t, shop, nil, func(t *testing.T, w *world) {
+		_ = w.WaitOpened(t.Context())
+		errs := together(4+32+3, func(i int) error {
+			_, err := w.call(t.Context(), ref(fmt.Sprint("s", i)), "slow", "{}")
+			return err
+		})
+		refused := 0
+		for i, err := range errs {
+			if i < 36 {
+				succeeds(t, err)
+				continue
+			}
+			refused++
+			if e := fails(t, err, bridge.RateLimit, "", bridge.NotRun); e.Retry <= 0 {
+				t.Error("it does not say when to try again")
+			}
+		}
+		if n := w.engine.Runs("slow"); n != 36 || refused != 3 {
+			t.Errorf("%d ran, %d were refused", n, refused)
+		}
+	})
+	t.Run("of one session", func(t *testing.T) {
+		inWorld(t, shop, nil, func(t *testing.T, w *world) {
+			w.warm("s", "where")
+			errs := together(1+32+1, func(int) error {
+				_, err := w.call(t.Context(), ref("s"), "slow", "{}")
+				return err
+			})
+			for _, err := range errs[:33] {
+				succeeds(t, err)
+			}
+			fails(t, errs[33], bridge.RateLimit, "", bridge.NotRun)
+		})
+	})
+	t.Run("past the deadline", func(t *testing.T) {
+		inWorld(t, shop, func(o *session.Options, _ *sessiontest.Engine) { o.MaxSessions = 1 }, func(t *testing.T, w *world) {
+			_ = w.WaitOpened(t.Context())
+			errs := together(2, func(int) error {
+				ctx, cancel := context.WithTimeout(t.Context(), 1500*time.Millisecond)
+				defer cancel()
+				_, err := w.call(ctx, ref(""), "slow", "{}")
+				if err == nil { // the next one has half a second left
+					_, err = w.call(ctx, ref(""), "slow", "{}")
+				}
+				return err
+			})
+			for _, err := range errs {
+				e := bridge.AsError(err)
+				if e == nil || e.Reason != bridge.Overload && e.Reason != bridge.Timeout || (e.Reason == bridge.Overload) != (e.Outcome == bridge.NotRun) {
+					t.Errorf("it ended with %v", err)
+				}
+			}
+		})
+	})
+	t.Run("who leaves gives up the place", func(t *testing.T) {
+		inWorld(t, shop, func(o *session.Options, _ *sessiontest.Engine) { o.MaxSessions, o.Queue = 1, 2 }, func(t *testing.T, w *world) {
+			_ = w.WaitOpened(t.Context())
+			lease, err := w.Acquire(t.Context(), ref("s"))
+			succeeds(t, err)
+			for _, id := range []string{"", "s"} {
+				ctx, cancel := context.WithCancel(t.Context())
+				for range 40 {
+					go func() { _, _ = w.Acquire(ctx, ref(id)) }()
+				}
+				synctest.Wait()
+				cancel()
+				synctest.Wait()
+				if c := w.Counts(); c.Queued != 0 {
+					t.Errorf("%d who left still wait", c.Queued)
+				}
+			}
+			lease.Release()
+		})
+	})
+}
+
+func TestSpares(t *testing.T) {
+	warm := func(n int) func(*session.Options, *sessiontest.Engine) {
+		return func(o *session.Options, _ *sessiontest.Engine) { o.Sites[0].Warm = n }
+	}
+	t.Run("make calls fast and are refilled", func(t *testing.T) {
+		inWorld(t, shop, func(o *session.Options, e *sessiontest.Engine) {
+			warm(2)(o, e)
+			e.OnOpen(func(ctx context.Context) error { return sessiontest.Wait(ctx, time.Second) })
+		}, func(t *testing.T, w *world) {
+			_ = sessiontest.Wait(t.Context(), 10*time.Second)
+			if c := w.Counts(); c.Spares != 2 {
+				t.Fatalf("there are %+v", c)
+			}
+			began := time.Now()
+			lease, err := w.Acquire(t.Context(), ref(""))
+			succeeds(t, err)
+			lasts(t, time.Since(began), 0)
+			_ = sessiontest.Wait(t.Context(), 5*time.Second) // while the call still runs
+			if c := w.Counts(); c.Spares != 2 || c.Live != 1 {
+				t.Errorf("there are %+v", c)
+			}
+			lease.Release()
+			w.engine.Tabs()[1].Crash()
+			_ = sessiontest.Wait(t.Context(), 5*time.Second)
+			if c := w.Counts(); c.Spares != 2 || c.Live != 0 {
+				t.Errorf("after a death there are %+v", c)
+			}
+		})
+	})
+	t.Run("never refuse a call", func(t *testing.T) {
+		inWorld(t, shop, func(o *session.Options, e *sessiontest.Engine) {
+			warm(4)(o, e)
+			o.Queue = 1
+			o.Sites = append(o.Sites, site("other", "https://other.test/"))
+			o.Sites[1].Warm = 4
+			e.Handle("https://other.test/", shop)
+		}, func(t *testing.T, w *world) {
+			_ = sessiontest.Wait(t.Context(), 10*time.Second)
+			if c := w.Counts(); c.Spares != 4 {
+				t.Fatalf("there are %+v", c)
+			}
+			for _, err := range together(4, func(i int) error {
+				r := ref(fmt.Sprint(i))
+				r.Site = "other"
+				_, err := w.call(t.Context(), r, "slow", "{}")
+				return err
+			}) {
+				succeeds(t, err)
+			}
+			if c := w.Counts(); c.Live != 4 || c.Spares != 0 {
+				t.Errorf("there are %+v", c)
+			}
+			if n := len(w.engine.Tabs()); n != 4+2 {
+				t.Errorf("%d tabs are open", n)
+			}
+		})
+	})
+	t.Run("that do not open are not tried for ever", func(t *testing.T) {
+		inWorld(t, first(shop, func(d *sessiontest.Document) { d.Crash() }), warm(2), func(t *testing.T, w *world) {
+			_ = sessiontest.Wait(t.Context(), time.Minute)
+			if n := w.engine.Opened(); n > 10 {
+				t.Errorf("%d tabs were opened in a minute", n)
+			}
+		})
+	})
+}
+
+func TestShared(t *testing.T) {
+	shared := func(o *session.Options, _ *sessiontest.Engine) { o.Sites[0].Shared = true }
+	inWorld(t, shop, shared, func(t *testing.T, w *world) {
+		_ = w.WaitOpened(t.Context())
+		began := time.Now()
+		var mu sync.Mutex
+		pages := map[string]bool{}
+		for _, err := range together(50, func(int) error {
+			page, err := w.call(t.Context(), ref(""), "slow", "{}")
+			mu.Lock()
+			defer mu.Unlock()
+			pages[page] = true
+			return err
+		}) {
+			succeeds(t, err)
+		}
+		lasts(t, time.Since(began), time.Second)
+		if len(pages) != 1 || w.engine.Opened() != 1 {
+			t.Errorf("they ran on %v, of %d tabs", pages, w.engine.Opened())
+		}
+		if page := w.must(ref("s"), "where"); pages[page] {
+			t.Error("a session has the shared page")
+		}
+	})
+	t.Run("its page dies", func(t *testing.T) {
+		inWorld(t, shop, shared, func(t *testing.T, w *world) {
+			_ = w.WaitOpened(t.Context())
+			_, err := w.call(t.Context(), ref(""), "crash", "{}")
+			fails(t, err, bridge.InternalError, bridge.PageCrashed, bridge.Unknown)
+			w.must(ref(""), "where")
+		})
+	})
+}
+
+func TestSiteDownThenUp(t *testing.T) {
+	inWorld(t, nil, nil, func(t *testing.T, w *world) {
+		succeeds(t, w.WaitOpened(t.Context()))
+		for range 3 {
+			_, err := w.call(t.Context(), ref(""), "where", "{}")
+			fails(t, err, bridge.InternalError, bridge.Unreachable, bridge.NotRun)
+		}
+		_ = sessiontest.Wait(t.Context(), time.Hour)
+		tries := w.engine.Opened()
+		if tries < 100 || tries > 140 {
+			t.Errorf("%d attempts in an hour", tries)
+		}
+		w.engine.Handle(address, shop)
+		began := time.Now()
+		w.must(ref(""), "where")
+		if took := time.Since(began); took > time.Second {
+			t.Errorf("the next call took %s", took)
+		}
+	})
+}
+
+func TestSiteNeverAnswers(t *testing.T) {
+	inWorld(t, shop, func(_ *session.Options, e *sessiontest.Engine) {
+		e.Arrive(address, func(ctx context.Context) error { <-ctx.Done(); return errors.New("no answer") })
+	}, func(t *testing.T, w *world) {
+		_, err := w.Catalog(t.Context(), ref(""))
+		fails(t, err, bridge.InternalError, bridge.Unreachable, bridge.NotRun)
+		lasts(t, w.took(), 30*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, err = w.Acquire(ctx, ref("s"))
+		fails(t, err, bridge.InternalError, bridge.Overload, bridge.NotRun)
+	})
+}
+
+func TestCataloguePageDies(t *testing.T) {
+	inWorld(t, shop, nil, func(t *testing.T, w *world) {
+		before, err := w.Catalog(t.Context(), ref(""))
+		succeeds(t, err)
+		w.engine.Tabs()[0].Crash()
+		synctest.Wait()
+		after, err := w.Catalog(t.Context(), ref(""))
+		succeeds(t, err)
+		if after.Digest() != before.Digest() || w.engine.Opened() != 2 {
+			t.Errorf("%d tabs were opened", w.engine.Opened())
+		}
+	})
+}

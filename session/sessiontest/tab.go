@@ -1,0 +1,426 @@
+package sessiontest
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/session"
+)
+
+// Tab is a tab of the fake engine. Tests may crash it and reach its document.
+type Tab struct {
+	engine *Engine
+	events chan session.Event
+	wake   chan struct{}
+	gone   chan struct{}
+
+	mu    sync.Mutex
+	queue []queued
+	seq   int
+	doc   *Document
+	calls map[*Call]struct{}
+	hung  bool
+	died  *bridge.Error
+}
+
+// queued is an event that nobody read yet.
+type queued struct {
+	seq int
+	ev  session.Event
+}
+
+var _ session.Tab = (*Tab)(nil)
+
+// tell hands the events to the one reader. It ends after Died, or a while after
+// the death when nobody reads.
+func (t *Tab) tell() {
+	defer close(t.events)
+	var patience <-chan time.Time
+	for {
+		t.mu.Lock()
+		var first queued
+		var out chan session.Event
+		if len(t.queue) > 0 {
+			first, out = t.queue[0], t.events
+		}
+		if t.died != nil && patience == nil {
+			timer := time.NewTimer(3 * time.Second)
+			defer timer.Stop()
+			patience = timer.C
+		}
+		t.mu.Unlock()
+		select {
+		case out <- first.ev:
+			t.mu.Lock()
+			if len(t.queue) > 0 && t.queue[0].seq == first.seq { // else it was replaced meanwhile
+				t.queue = t.queue[1:]
+			}
+			t.mu.Unlock()
+			if _, last := first.ev.(session.Died); last {
+				return
+			}
+		case <-t.wake:
+		case <-patience:
+			return
+		}
+	}
+}
+
+// emit queues an event; t.mu is held.
+func (t *Tab) emit(ev session.Event) {
+	if n := len(t.queue); n > 0 {
+		_, old := t.queue[n-1].ev.(session.ToolsChanged)
+		_, now := ev.(session.ToolsChanged)
+		if old && now {
+			t.queue = t.queue[:n-1]
+		}
+	}
+	t.seq++
+	t.queue = append(t.queue, queued{t.seq, ev})
+	select {
+	case t.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Events gives what happens.
+func (t *Tab) Events() <-chan session.Event { return t.events }
+
+// Load shows the document at the address.
+func (t *Tab) Load(ctx context.Context, address string) error {
+	if u, err := url.Parse(address); err != nil || u.Scheme != "http" && u.Scheme != "https" {
+		return bridge.Errorf(bridge.InternalError, bridge.OriginBlocked, bridge.NotRun, "Only http and https addresses are opened.")
+	}
+	script, arrive := t.engine.lookup(address)
+	if arrive != nil {
+		done := make(chan error, 1)
+		go func() { done <- arrive(ctx) }()
+		select {
+		case err := <-done:
+			if err != nil {
+				return asLost(ctx, err)
+			}
+		case <-t.gone:
+			return t.death(bridge.NotRun)
+		case <-ctx.Done():
+			return stopped(ctx, bridge.NotRun)
+		}
+	} else if script == nil {
+		return Unreachable()
+	}
+	if t.Dead() {
+		return t.death(bridge.NotRun)
+	}
+	t.show(address, script)
+	return nil
+}
+
+// show replaces the document.
+func (t *Tab) show(address string, script Script) {
+	u, _ := url.Parse(address)
+	d := &Document{tab: t, id: fmt.Sprintf("doc-%d", t.engine.id()), url: address, origin: u.Scheme + "://" + u.Host, tools: map[string]*registration{}, depth: 1}
+	t.mu.Lock()
+	if t.died != nil {
+		t.mu.Unlock()
+		return
+	}
+	t.doc, t.hung = d, false
+	for c := range t.calls {
+		c.finish(nil, bridge.Errorf(bridge.InternalError, bridge.PageNavigated, bridge.Unknown, "The page navigated away during the call."))
+	}
+	t.queue = slices.DeleteFunc(t.queue, func(q queued) bool {
+		_, tools := q.ev.(session.ToolsChanged)
+		_, loaded := q.ev.(session.Loaded)
+		return tools || loaded
+	})
+	t.emit(session.Navigated{Document: d.id, URL: d.url, Origin: d.origin})
+	t.mu.Unlock()
+	if script != nil {
+		script(d)
+	}
+	d.flush()
+	if !d.unfinished {
+		d.Loaded()
+	}
+}
+
+// Document is what the tab shows; nil before the first.
+func (t *Tab) Document() *Document {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.doc
+}
+
+// Invoke runs a registered tool once.
+func (t *Tab) Invoke(ctx context.Context, inv session.Invocation) (session.Reply, error) {
+	t.mu.Lock()
+	switch {
+	case t.died != nil:
+		t.mu.Unlock()
+		return session.Reply{}, t.death(bridge.NotRun)
+	case ctx.Err() != nil:
+		t.mu.Unlock()
+		return session.Reply{}, stopped(ctx, bridge.NotRun)
+	case t.hung:
+		t.mu.Unlock()
+		return session.Reply{}, bridge.Errorf(bridge.InternalError, bridge.PageHung, bridge.NotRun, "The page does not react. The call did not reach it.")
+	}
+	d := t.doc
+	reg := (*registration)(nil)
+	if d != nil && d.id == inv.Document {
+		reg = d.byID(inv.Tool)
+	}
+	if reg == nil {
+		t.mu.Unlock()
+		return session.Reply{}, bridge.Errorf(bridge.WebtoolNotFound, "", bridge.NotRun, "The page does not offer this tool any more.").With(session.ErrGone)
+	}
+	life, abort := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer abort(nil)
+	c := &Call{Document: d, Input: inv.Input, tool: reg.tool.Name, ctx: life, done: make(chan struct{})}
+	if t.calls == nil {
+		t.calls = map[*Call]struct{}{}
+	}
+	t.calls[c] = struct{}{}
+	t.mu.Unlock()
+	defer func() {
+		t.mu.Lock()
+		delete(t.calls, c)
+		t.mu.Unlock()
+	}()
+	t.engine.ran(reg.tool.Name)
+	go c.run(reg.tool, inv.MaxBytes)
+	select {
+	case <-c.done:
+	case <-ctx.Done():
+		left := stopped(ctx, bridge.Unknown)
+		c.finish(nil, left)
+		abort(left)
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return session.Reply{Result: c.result, Document: d.id, Revision: d.revision}, asError(c.err)
+}
+
+// asError keeps a nil *bridge.Error from becoming an error that is not nil.
+func asError(e *bridge.Error) error {
+	if e == nil {
+		return nil
+	}
+	return e
+}
+
+// Close ends the tab.
+func (t *Tab) Close(context.Context) error {
+	t.die(bridge.Draining, "pagetools closed the page.")
+	t.engine.forget(t)
+	return nil
+}
+
+// Crash ends the tab as a crash of its renderer does.
+func (t *Tab) Crash() { t.die(bridge.PageCrashed, "The page crashed.") }
+
+// Dead reports whether the tab is gone.
+func (t *Tab) Dead() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.died != nil
+}
+
+func (t *Tab) die(r bridge.Reason, text string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.died != nil {
+		return
+	}
+	t.died = bridge.Errorf(bridge.InternalError, r, bridge.Unknown, "%s", text)
+	close(t.gone)
+	for c := range t.calls {
+		c.finish(nil, t.died)
+	}
+	t.emit(session.Died{Err: t.died})
+}
+
+func (t *Tab) death(o bridge.Outcome) *bridge.Error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	c := *t.died
+	c.Outcome = o
+	return &c
+}
+
+// Document is a page of the fake engine. Its methods may be called by its script,
+// by its tools and by tests.
+type Document struct {
+	tab             *Tab
+	id, url, origin string
+
+	// Guarded by tab.mu.
+	title      string
+	revision   int64
+	lastID     int64
+	tools      map[string]*registration
+	depth      int // the script runs: changes are told when it ends
+	dirty      bool
+	loaded     bool
+	unfinished bool
+}
+
+type registration struct {
+	id   int64
+	tool Tool
+}
+
+// Tool is what a document registers.
+type Tool struct {
+	// Name is required; Description is its name when it is empty.
+	Name, Title, Description   string
+	Input, Output, Annotations json.RawMessage
+	// Run answers a call; nil answers with null. See [Call] for its errors.
+	Run func(c *Call) (json.RawMessage, error)
+}
+
+// ID identifies the document.
+func (d *Document) ID() string { return d.id }
+
+// Title changes the document's title.
+func (d *Document) Title(title string) {
+	d.tab.mu.Lock()
+	defer d.tab.mu.Unlock()
+	d.title = title
+}
+
+// Register adds a tool, or replaces the one of its name.
+func (d *Document) Register(tools ...Tool) {
+	d.tab.mu.Lock()
+	defer d.tab.mu.Unlock()
+	for _, x := range tools {
+		if x.Description == "" {
+			x.Description = x.Name
+		}
+		d.lastID++
+		d.tools[x.Name] = &registration{id: d.lastID, tool: x}
+		d.changed()
+	}
+}
+
+// Unregister takes a tool away.
+func (d *Document) Unregister(name string) {
+	d.tab.mu.Lock()
+	defer d.tab.mu.Unlock()
+	delete(d.tools, name)
+	d.changed()
+}
+
+func (d *Document) changed() {
+	d.revision++
+	d.dirty = true
+	if d.depth == 0 {
+		d.push()
+	}
+}
+
+// flush ends the script.
+func (d *Document) flush() {
+	d.tab.mu.Lock()
+	defer d.tab.mu.Unlock()
+	d.depth--
+	d.dirty = true // also when there is nothing: that is told once
+	d.push()
+}
+
+// push tells of the whole set; tab.mu is held.
+func (d *Document) push() {
+	if !d.dirty || d.tab.doc != d || d.tab.died != nil {
+		return
+	}
+	d.dirty = false
+	all := slices.SortedFunc(maps.Values(d.tools), func(a, b *registration) int { return int(a.id - b.id) })
+	ev := session.ToolsChanged{Document: d.id, Revision: d.revision, Title: d.title}
+	for _, r := range all {
+		x := r.tool
+		ev.Tools = append(ev.Tools, bridge.Declaration{ID: r.id, Document: d.id, Origin: d.origin, Name: x.Name, Title: x.Title,
+			Description: x.Description, Input: x.Input, Output: x.Output, Annotations: x.Annotations})
+	}
+	d.tab.emit(ev)
+}
+
+// byID finds a registration; tab.mu is held.
+func (d *Document) byID(id int64) *registration {
+	for _, r := range d.tools {
+		if r.id == id {
+			return r
+		}
+	}
+	return nil
+}
+
+// Unfinished says that no load event follows the script by itself.
+func (d *Document) Unfinished() { d.unfinished = true }
+
+// Loaded fires the load event.
+func (d *Document) Loaded() {
+	d.tab.mu.Lock()
+	defer d.tab.mu.Unlock()
+	if d.loaded || d.tab.doc != d || d.tab.died != nil {
+		return
+	}
+	d.loaded = true
+	d.tab.emit(session.Loaded{Document: d.id})
+}
+
+// Navigate shows another document, as a link or location.href does. A document
+// that is gone does nothing.
+func (d *Document) Navigate(address string) {
+	if d.tab.Document() != d {
+		return
+	}
+	script, _ := d.tab.engine.lookup(address)
+	d.tab.show(address, script)
+}
+
+// Reload shows the same address again.
+func (d *Document) Reload() { d.Navigate(d.url) }
+
+// Dialog shows a JavaScript dialog and gives how it was answered.
+func (d *Document) Dialog(kind, message string) bool {
+	d.tab.mu.Lock()
+	defer d.tab.mu.Unlock()
+	accepted := kind == "alert" || kind == "beforeunload"
+	if d.tab.died == nil {
+		d.tab.emit(session.DialogShown{Kind: kind, Message: message, Accepted: accepted})
+	}
+	return accepted
+}
+
+// OpenWindow opens a window, which is closed at once.
+func (d *Document) OpenWindow(address string) {
+	d.tab.mu.Lock()
+	defer d.tab.mu.Unlock()
+	if d.tab.died == nil {
+		d.tab.emit(session.WindowClosed{URL: address})
+	}
+}
+
+// Crash ends the tab.
+func (d *Document) Crash() { d.tab.Crash() }
+
+// Hang makes the document answer nothing any more.
+func (d *Document) Hang() {
+	d.tab.mu.Lock()
+	defer d.tab.mu.Unlock()
+	d.tab.hung = true
+}
+
+// Origin is the document's origin.
+func (d *Document) Origin() string { return d.origin }
+
+// join makes an address of a path of the document's site.
+func (d *Document) join(path string) string { return strings.TrimSuffix(d.origin, "/") + path }
