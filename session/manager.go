@@ -188,6 +188,21 @@ func (m *Manager) Page(name string) (url, title string) {
 	return "", ""
 }
 
+// Status says how a site is: "opening", "open", or why it is not.
+func (m *Manager) Status(name string) string {
+	s := m.byName[name]
+	switch {
+	case s == nil:
+		return "unknown"
+	case s.page.Load() != nil:
+		return "open"
+	}
+	if e := s.failure.Load(); e != nil {
+		return e.Message
+	}
+	return "opening"
+}
+
 // WaitOpened waits until every site is opened or failed once.
 func (m *Manager) WaitOpened(ctx context.Context) error {
 	for _, s := range m.sites {

@@ -89,13 +89,15 @@ func (p *program) prepare(cmd *cobra.Command) error {
 	if err := p.resolve(cmd.Root().PersistentFlags()); err != nil {
 		return err
 	}
-	return p.openLog()
+	return p.openLog(cmd.Name() == "serve" || cmd.Name() == "demo")
 }
 
-func (p *program) openLog() error {
+// openLog opens the log. Commands that end after one answer say what went wrong
+// themselves, in one line.
+func (p *program) openLog(serves bool) error {
 	level := slog.LevelWarn
 	switch {
-	case p.set.quiet:
+	case p.set.quiet, !serves && !p.set.verbose && p.set.logFile == "":
 		level = slog.LevelError
 	case p.set.verbose:
 		level = slog.LevelDebug
@@ -107,9 +109,7 @@ func (p *program) openLog() error {
 			return usage("--log-file: %w", err)
 		}
 		p.logFile, out = f, f
-		if level == slog.LevelWarn {
-			level = slog.LevelInfo
-		}
+		level = min(level, slog.LevelInfo)
 	}
 	o := &slog.HandlerOptions{Level: level}
 	if p.set.logFormat == "json" {

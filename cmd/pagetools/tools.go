@@ -63,7 +63,7 @@ func (p *program) one(ctx context.Context, arg string) (*app, *target, error) {
 			t.config = c
 		}
 	}
-	p.say("opening %s", plain(t.text))
+	p.progress("opening %s", plain(t.text))
 	a, err := p.start(ctx, plan{targets: []*target{t}, single: true})
 	return a, t, err
 }
