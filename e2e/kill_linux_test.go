@@ -49,11 +49,12 @@ func TestKillBrowser(t *testing.T) {
 	}
 }
 
-// TestKillRenderers kills every renderer in the middle of a call.
+// TestKillRenderers kills every renderer in the middle of a call. There are no
+// spare pages: one that was killed a moment ago may be given to the next call.
 func TestKillRenderers(t *testing.T) {
 	t.Parallel()
 	site := pages(t)
-	s := serve(t, "good="+site.page("good.html"))
+	s := serve(t, "good="+site.page("good.html"), "--warm", "0")
 	call := s.later("/webtools/good", held)
 	site.awaitHeld(t)
 	before := browsers(s.tmp)

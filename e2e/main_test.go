@@ -44,6 +44,9 @@ func runIn(m *testing.M) int {
 			return 1
 		}
 	}
+	if everything() {
+		go func() { _, _ = badSites() }() // a test waits for it, and tells how it ended
+	}
 	code := m.Run()
 	if err := stopShared(); err != nil {
 		fmt.Fprintln(os.Stderr, "e2e: stopping what tests share:", err)
@@ -58,6 +61,16 @@ func runIn(m *testing.M) int {
 		code = 1
 	}
 	return code
+}
+
+// everything reports whether all tests run: then what takes long starts early.
+func everything() bool {
+	for _, name := range []string{"test.run", "test.skip", "test.list", "test.fuzz"} {
+		if f := flag.Lookup(name); f != nil && f.Value.String() != "" {
+			return false
+		}
+	}
+	return true
 }
 
 // leaks looks for processes that name our folder, and for folders of browsers.

@@ -162,9 +162,25 @@ func serve(t testing.TB, args ...string) *server {
 	return s
 }
 
-// once makes a server that several tests share.
+// once gives a server that several tests share, started when the first one
+// needs it.
 func once(args func() []string) func(t testing.TB) *server {
-	start := sync.OnceValues(func() (*server, error) {
+	start := starter(args)
+	return func(t testing.TB) *server { return mustStart(t, start) }
+}
+
+func mustStart(t testing.TB, start func() (*server, error)) *server {
+	t.Helper()
+	s, err := start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// starter starts a server once, and stops it after all tests.
+func starter(args func() []string) func() (*server, error) {
+	return sync.OnceValues(func() (*server, error) {
 		path, err := binary()
 		if err != nil {
 			return nil, err
@@ -179,14 +195,6 @@ func once(args func() []string) func(t testing.TB) *server {
 		}
 		return s, err
 	})
-	return func(t testing.TB) *server {
-		t.Helper()
-		s, err := start()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return s
-	}
 }
 
 // reply is what a server answered.

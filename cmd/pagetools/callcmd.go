@@ -100,7 +100,7 @@ func (p *program) printResult(data json.RawMessage) error {
 // nothing else.
 func onlyText(data json.RawMessage) (string, bool) {
 	var s string
-	if json.Unmarshal(data, &s) == nil {
+	if bytes.HasPrefix(data, []byte{'"'}) && json.Unmarshal(data, &s) == nil {
 		return s, true
 	}
 	var r struct {

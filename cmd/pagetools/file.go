@@ -99,7 +99,7 @@ func readFile(path string, flags *pflag.FlagSet) (*file, error) {
 	if err := dec.Decode(&more); !errors.Is(err, io.EOF) {
 		return nil, usage("%s: a configuration is one document of YAML", path)
 	}
-	if len(doc.Content) == 0 {
+	if len(doc.Content) == 0 || doc.Content[0].Tag == "!!null" {
 		return out, nil
 	}
 	if err := r.root(doc.Content[0], flags); err != nil {
