@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -72,7 +71,7 @@ func (d *doctor) fail(code int, step, fix string, cause error) error {
 func (d *doctor) add(s doctorStep) {
 	d.steps = append(d.steps, s)
 	if d.p.set.format != "text" {
-		_ = json.NewEncoder(d.p.stdout).Encode(s)
+		_ = d.p.encode(s)
 		return
 	}
 	mark := "ok  "

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -160,8 +159,10 @@ func (p *program) welcome(ctx context.Context, a *app, targets []*target, base s
 	out := served{Listening: base}
 	for _, t := range targets {
 		s := servedSite{Name: t.name, URL: base + "/webtools/" + t.name, Tools: []string{}}
-		c, err := a.manager.Catalog(ctx, bridge.Ref{Site: t.name, Caller: bridge.Local()})
-		if err != nil {
+		// A site that failed is not asked again: it may take its time once more.
+		if status := a.manager.Status(t.name); status != "open" {
+			s.Error = status
+		} else if c, err := a.manager.Catalog(ctx, bridge.Ref{Site: t.name, Caller: bridge.Local()}); err != nil {
 			s.Error = bridge.AsError(err).Message
 		} else {
 			for _, x := range c.Tools() {
@@ -174,7 +175,7 @@ func (p *program) welcome(ctx context.Context, a *app, targets []*target, base s
 		out.Sites = append(out.Sites, s)
 	}
 	if p.set.format != "text" {
-		_ = json.NewEncoder(p.stdout).Encode(out)
+		_ = p.encode(out)
 	} else {
 		fmt.Fprint(p.stdout, box(p.welcomeLines(a, targets, out)))
 	}
@@ -185,7 +186,7 @@ func (p *program) welcome(ctx context.Context, a *app, targets []*target, base s
 func (p *program) warnings(targets []*target) {
 	p.say("note: pages may reach any network address in this version")
 	if p.set.approval == "auto" && p.from["approval"] != fromDefault {
-		p.say("warning: --approval auto runs every tool without asking")
+		p.say("warning: --approval auto runs tools without asking, except those that declare consequences")
 	}
 	if p.set.userDataDir != "" {
 		p.say("warning: with --user-data-dir every session shares that profile's logins")

@@ -67,6 +67,16 @@ func originOf(u *url.URL) string {
 	return u.Scheme + "://" + host + ":" + port
 }
 
+// parseOrigin reads an origin as a person writes it.
+func parseOrigin(s string) (string, bool) {
+	u, err := url.Parse(s)
+	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Hostname() == "" || (u.Path != "" && u.Path != "/") ||
+		u.RawQuery != "" || u.Fragment != "" || u.User != nil {
+		return "", false
+	}
+	return originOf(u), true
+}
+
 // defaultName makes a name from the host or the folder.
 func (t *target) defaultName() string {
 	base := ""
