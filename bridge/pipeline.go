@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"runtime/debug"
 	"strings"
+	"time"
 
 	"github.com/pagetools/pagetools/bridge/policy"
 	"github.com/pagetools/pagetools/bridge/schema"
@@ -249,14 +250,21 @@ func (b *Bridge) approve(ctx context.Context, c *call, next handler) (*Result, e
 	return next(ctx, c)
 }
 
-// invoke takes a page and runs the tool, once.
+// minPatience is how long a call waits at least for a page that is being opened
+// for it, however little time its tool is given. Waiting for other calls is
+// bounded by the time of the tool.
+const minPatience = 10 * time.Second
+
+// invoke takes a page and runs the tool, once. The time of the tool begins when
+// it is dispatched.
 func (b *Bridge) invoke(ctx context.Context, c *call) (*Result, error) {
-	deadline := Errorf(InternalError, Timeout, Unknown, "The tool did not answer within %s.", c.settings.timeout)
-	ctx, cancel := context.WithTimeoutCause(ctx, c.settings.timeout, deadline)
+	patience := max(c.settings.timeout, minPatience)
+	began := time.Now()
+	waiting, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	page, err := b.router.Acquire(ctx, Ref{Site: c.Site, Session: c.Session, Caller: c.Caller})
+	page, err := b.router.Acquire(waiting, Ref{Site: c.Site, Session: c.Session, Caller: c.Caller, Turn: c.settings.timeout})
 	if err != nil {
-		return nil, nothingRan(ctx, err)
+		return nil, nothingRan(waiting, err)
 	}
 	defer page.Release()
 	limit := b.limits.Result
@@ -264,7 +272,8 @@ func (b *Bridge) invoke(ctx context.Context, c *call) (*Result, error) {
 		limit = min(limit, c.settings.maxBytes)
 	}
 	c.outcome = Unknown
-	data, err := page.Invoke(ctx, Invocation{Tool: c.tool, Input: c.input, MaxBytes: limit})
+	data, err := page.Invoke(ctx, Invocation{Tool: c.tool, Input: c.input, MaxBytes: limit,
+		Patience: max(time.Millisecond, patience-time.Since(began)), Timeout: c.settings.timeout})
 	if err != nil {
 		return nil, b.presentError(c, err)
 	}

@@ -192,6 +192,11 @@ func (l *lease) Invoke(ctx context.Context, inv bridge.Invocation) (json.RawMess
 	l.router.mu.Lock()
 	l.router.calls = append(l.router.calls, Recorded{l.ref, inv.Tool.Name(), string(inv.Input)})
 	l.router.mu.Unlock()
+	if inv.Timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, inv.Timeout, bridge.TimedOut(inv.Timeout))
+		defer cancel()
+	}
 	return l.script.handler(ctx, inv)
 }
 
