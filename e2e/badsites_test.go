@@ -47,6 +47,7 @@ func TestBadSites(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.site, func(t *testing.T) {
+			t.Parallel()
 			path := "/webtools/" + test.site
 			if test.status == 0 {
 				isGood(t, s, test.site)

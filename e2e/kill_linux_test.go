@@ -130,7 +130,8 @@ func TestKillBridge(t *testing.T) {
 // lock, one whose owner lives, and one that is a link.
 func foreignFolders(t *testing.T, tmp string) []string {
 	t.Helper()
-	dirs := []string{filepath.Join(tmp, "pagetools-profile-foreign"), filepath.Join(tmp, "pagetools-profile-alive"), filepath.Join(tmp, "other")}
+	dirs := make([]string, 0, 4)
+	dirs = append(dirs, filepath.Join(tmp, "pagetools-profile-foreign"), filepath.Join(tmp, "pagetools-profile-alive"), filepath.Join(tmp, "other"))
 	for _, dir := range dirs {
 		if err := os.Mkdir(dir, 0o700); err != nil {
 			t.Fatal(err)
@@ -205,6 +206,7 @@ func TestSecondSignal(t *testing.T) {
 	t.Parallel()
 	for _, second := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT} {
 		t.Run(second.String(), func(t *testing.T) {
+			t.Parallel()
 			site := pages(t)
 			tmp := tempDir(t)
 			s, err := start(pagetools(t), "", tmp, "serve", "good="+site.page("good.html"), "--warm", "0")

@@ -23,6 +23,7 @@ func TestLiveList(t *testing.T) {
 		tool string
 		want []string
 	}{
+		{"late", base}, // a fresh page may register it a moment later, and the call waits for it
 		{"register", plus("registered")},
 		{"register-signal", plus("registered", "signalled")},
 		{"abort", plus("registered")},

@@ -102,7 +102,7 @@ var binary = sync.OnceValues(func() (string, error) {
 	return path, nil
 })
 
-func pagetools(t testing.TB) string {
+func pagetools(t *testing.T) string {
 	t.Helper()
 	path, err := binary()
 	if err != nil {

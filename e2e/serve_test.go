@@ -138,9 +138,9 @@ func (s *server) leftovers() error {
 }
 
 // tempDir makes a short folder for one process.
-func tempDir(t testing.TB) string {
+func tempDir(t *testing.T) string {
 	t.Helper()
-	dir, err := os.MkdirTemp(scratch, "s")
+	dir, err := os.MkdirTemp(scratch, "s") //nolint:usetesting // browsers make sockets below it: the path must be short
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,7 +148,7 @@ func tempDir(t testing.TB) string {
 }
 
 // serve starts pagetools serve for one test.
-func serve(t testing.TB, args ...string) *server {
+func serve(t *testing.T, args ...string) *server {
 	t.Helper()
 	s, err := start(pagetools(t), "", tempDir(t), append([]string{"serve"}, args...)...)
 	if err != nil {
@@ -164,12 +164,15 @@ func serve(t testing.TB, args ...string) *server {
 
 // once gives a server that several tests share, started when the first one
 // needs it.
-func once(args func() []string) func(t testing.TB) *server {
+func once(args func() []string) func(t *testing.T) *server {
 	start := starter(args)
-	return func(t testing.TB) *server { return mustStart(t, start) }
+	return func(t *testing.T) *server {
+		t.Helper()
+		return mustStart(t, start)
+	}
 }
 
-func mustStart(t testing.TB, start func() (*server, error)) *server {
+func mustStart(t *testing.T, start func() (*server, error)) *server {
 	t.Helper()
 	s, err := start()
 	if err != nil {
@@ -246,7 +249,7 @@ func (s *server) later(path, body string) <-chan reply {
 }
 
 // failed reads the error of the reply.
-func (r reply) failed(t testing.TB) failure {
+func (r reply) failed(t *testing.T) failure {
 	t.Helper()
 	var e struct {
 		Status string  `json:"status"`
@@ -262,7 +265,7 @@ func (r reply) failed(t testing.TB) failure {
 }
 
 // data reads the result of the reply.
-func (r reply) data(t testing.TB) json.RawMessage {
+func (r reply) data(t *testing.T) json.RawMessage {
 	t.Helper()
 	var ok struct {
 		Status string          `json:"status"`
@@ -278,7 +281,7 @@ func (r reply) data(t testing.TB) json.RawMessage {
 }
 
 // actions lists the names of the actions of a document.
-func (r reply) actions(t testing.TB) []string {
+func (r reply) actions(t *testing.T) []string {
 	t.Helper()
 	var d struct {
 		Actions []struct {
@@ -288,7 +291,7 @@ func (r reply) actions(t testing.TB) []string {
 	if r.err != nil || r.status != http.StatusOK || json.Unmarshal(r.body, &d) != nil || d.Actions == nil {
 		t.Fatalf("%d %s (%v), want a document", r.status, shorten(r.body), r.err)
 	}
-	names := []string{}
+	names := make([]string, 0, len(d.Actions))
 	for _, a := range d.Actions {
 		names = append(names, a.Name)
 	}

@@ -3,7 +3,7 @@ package e2e_test
 import (
 	"crypto/tls"
 	"io"
-	"log"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -29,7 +29,7 @@ func newSite() *site {
 	mux.HandleFunc("/never", func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 	mux.HandleFunc("/loop", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/loop", http.StatusFound) })
 	s.Server = httptest.NewUnstartedServer(mux)
-	s.Config.ErrorLog = log.New(io.Discard, "", 0)
+	s.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
 	s.Start()
 	return s
 }
@@ -66,7 +66,7 @@ func (s *site) close() {
 func (s *site) page(name string) string { return s.URL + "/" + name }
 
 // pages makes a site for one test.
-func pages(t testing.TB) *site {
+func pages(t *testing.T) *site {
 	t.Helper()
 	s := newSite()
 	t.Cleanup(s.close)
@@ -83,7 +83,7 @@ var pageServer = sync.OnceValue(func() *site {
 // selfSigned is a server whose certificate nobody vouches for.
 func selfSigned() string {
 	s := httptest.NewUnstartedServer(http.FileServer(http.Dir("testdata/pages")))
-	s.Config.ErrorLog = log.New(io.Discard, "", 0)
+	s.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
 	s.TLS = &tls.Config{MinVersion: tls.VersionTLS12}
 	s.StartTLS()
 	atEnd(func() error { s.Close(); return nil })

@@ -145,6 +145,7 @@ func TestConsent(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
 			c := converse(t, "call", site.page("good.html"), "change", "what=x", "secret="+long, "extra=\x1b[2Jevil")
 			c.see(t, "Allow? [y/N]")
 			question := strings.ReplaceAll(c.shown.String(), "\r", "")
@@ -173,6 +174,7 @@ func TestInterrupt(t *testing.T) {
 	t.Parallel()
 	for _, format := range []string{"text", "json"} {
 		t.Run(format, func(t *testing.T) {
+			t.Parallel()
 			site := pages(t)
 			tmp := tempDir(t)
 			s, err := launch(pagetools(t), "", tmp, "call", site.page("good.html"), "hold", "--format", format)

@@ -156,7 +156,7 @@ func (d *doctor) network(ctx context.Context, t *target) error {
 	if err != nil {
 		return d.fail(exitUnreachable, "TCP", "Is the server running, and is a firewall in between?", err)
 	}
-	defer conn.Close()
+	defer func() { _ = conn.Close() }()
 	d.ok("TCP", "port %s answers", port)
 	if u.Scheme == "https" {
 		client := tls.Client(conn, &tls.Config{ServerName: u.Hostname(), MinVersion: tls.VersionTLS12})
@@ -230,10 +230,11 @@ func (d *doctor) page(ctx context.Context, t *target) error {
 
 // cause gives what the log would say of an error.
 func cause(err error) error {
-	if e := bridge.AsError(err); e.Err != nil {
-		return e.Err
+	e := bridge.AsError(err)
+	if e.Err == nil {
+		return err
 	}
-	return err
+	return e.Err
 }
 
 func (d *doctor) declarations(a *app, t *target, catalog *bridge.Catalog) error {

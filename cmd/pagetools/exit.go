@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/pagetools/pagetools/bridge"
@@ -40,18 +41,24 @@ func unreachable(format string, args ...any) error {
 	return &exitError{exitUnreachable, fmt.Errorf(format, args...)}
 }
 
+// exitCodes are those of codes that do not exit with exitTool.
+var exitCodes = map[bridge.Code]int{
+	bridge.SchemaError: exitUsage, bridge.ConfigError: exitUsage, bridge.WebtoolNotFound: exitUsage,
+	bridge.Unauthorized: exitAuth, bridge.Forbidden: exitAuth,
+	bridge.ApprovalRequired: exitConsent, bridge.ApprovalDenied: exitConsent,
+}
+
+// unreachableReasons are those of the site, the browser and the engine.
+var unreachableReasons = []bridge.Reason{
+	bridge.Unreachable, bridge.Certificate, bridge.OriginBlocked, bridge.BrowserLost, bridge.Draining, bridge.Overload,
+}
+
 // exitCode gives the code of an error of the bridge.
 func exitCode(e *bridge.Error) int {
-	switch e.Code {
-	case bridge.SchemaError, bridge.ConfigError, bridge.WebtoolNotFound:
-		return exitUsage
-	case bridge.Unauthorized, bridge.Forbidden:
-		return exitAuth
-	case bridge.ApprovalRequired, bridge.ApprovalDenied:
-		return exitConsent
+	if code, ok := exitCodes[e.Code]; ok {
+		return code
 	}
-	switch e.Reason {
-	case bridge.Unreachable, bridge.Certificate, bridge.OriginBlocked, bridge.BrowserLost, bridge.Draining, bridge.Overload:
+	if slices.Contains(unreachableReasons, e.Reason) {
 		return exitUnreachable
 	}
 	return exitTool

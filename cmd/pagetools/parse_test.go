@@ -159,7 +159,7 @@ func TestReadInput(t *testing.T) {
 func TestParameters(t *testing.T) {
 	t.Parallel()
 	got := parameters(json.RawMessage(`{"properties":{"z":{"type":"string","description":"d"},"a":{"type":["integer","null"]},"m":true},"required":["a"]}`))
-	var names []string
+	names := make([]string, 0, len(got))
 	for _, p := range got {
 		names = append(names, p.name)
 	}

@@ -34,7 +34,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
 	if p.logFile != nil {
-		defer p.logFile.Close()
+		defer func() { _ = p.logFile.Close() }()
 	}
 	return p.finish(ctx, err)
 }

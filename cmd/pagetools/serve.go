@@ -63,7 +63,7 @@ func (p *program) serve(ctx context.Context, pl plan) error {
 	if err != nil {
 		return usage("--listen %s: %w", p.set.listen, err)
 	}
-	defer l.Close()
+	defer func() { _ = l.Close() }()
 	guards, err := p.guards(l.Addr())
 	if err != nil {
 		return err

@@ -25,7 +25,8 @@ func parseTarget(arg string) (*target, error) {
 	if name, rest, ok := strings.Cut(arg, "="); ok && siteName.MatchString(name) && rest != "" {
 		t.name, t.text = name, rest
 	}
-	return t, t.read()
+	err := t.read()
+	return t, err
 }
 
 // read tells a URL from a folder.

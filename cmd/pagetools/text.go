@@ -83,16 +83,3 @@ func terminal(stream any) bool {
 	f, ok := stream.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
 }
-
-// width is how many columns the terminal has; 0 when it is none.
-func width(stream io.Writer) int {
-	f, ok := stream.(*os.File)
-	if !ok {
-		return 0
-	}
-	w, _, err := term.GetSize(int(f.Fd()))
-	if err != nil {
-		return 0
-	}
-	return w
-}
