@@ -83,9 +83,11 @@ func (b *Bridge) resolve(ctx context.Context, c *call, next handler) (*Result, e
 	if c.settings.resume != "" {
 		return nil, Errorf(ResumeNotFound, "", NotRun, "No call of yours waits under this token.")
 	}
-	catalog, err := b.router.Catalog(ctx, Ref{Site: c.Site, Session: c.Session, Caller: c.Caller})
+	waiting, cancel := context.WithTimeout(ctx, max(c.settings.timeout, minPatience))
+	defer cancel()
+	catalog, err := b.router.Catalog(waiting, Ref{Site: c.Site, Session: c.Session, Caller: c.Caller})
 	if err != nil {
-		return nil, nothingRan(ctx, err)
+		return nil, nothingRan(waiting, err)
 	}
 	if c.tool, err = pick(catalog, c.Tool); err != nil {
 		return nil, err

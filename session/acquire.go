@@ -26,6 +26,18 @@ func (m *Manager) Acquire(ctx context.Context, ref bridge.Ref) (bridge.Lease, er
 		}
 		return &lease{Page: page, release: func(bool) { m.with(func(st *state) { st.leased--; st.checkIdle() }) }}, nil
 	}
+	l, err := m.acquire(ctx, s, ref)
+	if err != nil {
+		return nil, err
+	}
+	if ref.Session == "" {
+		l.another = func(ctx context.Context) (*lease, error) { return m.acquire(ctx, s, ref) }
+	}
+	return l, nil
+}
+
+// acquire waits for a page of the caller's own.
+func (m *Manager) acquire(ctx context.Context, s *site, ref bridge.Ref) (*lease, error) {
 	w := &waiter{ctx: ctx, site: s, key: keyOf(ref), grant: make(chan grant, 1)}
 	m.with(func(st *state) { st.acquire(w) })
 	if ref.Turn > 0 {
@@ -34,7 +46,10 @@ func (m *Manager) Acquire(ctx context.Context, ref bridge.Ref) (bridge.Lease, er
 	}
 	select {
 	case g := <-w.grant:
-		return m.leaseOf(g)
+		if g.err != nil {
+			return nil, g.err
+		}
+		return &lease{Page: g.page, release: func(told bool) { m.with(func(st *state) { st.release(g, told) }) }}, nil
 	case <-ctx.Done():
 	}
 	m.with(func(st *state) { st.forget(w) })
@@ -82,13 +97,6 @@ func drop(l *list.List, w *waiter) bool {
 	return false
 }
 
-func (m *Manager) leaseOf(g grant) (bridge.Lease, error) {
-	if g.err != nil {
-		return nil, g.err
-	}
-	return &lease{Page: g.page, release: func(told bool) { m.with(func(st *state) { st.release(g, told) }) }}, nil
-}
-
 // share counts a call on the shared page.
 func (st *state) share() error {
 	if st.draining {
@@ -103,21 +111,43 @@ type lease struct {
 	*Page
 	release func(told bool)
 	told    bool
+	// another gives a fresh page in the place of one that was dead on arrival;
+	// nil where a page has state.
+	another func(context.Context) (*lease, error)
 }
 
 // Invoke runs the tool, and notes when its error told the caller of the page's
-// death.
+// death. A spare page may have died unseen before anything was dispatched to it;
+// then another one takes its place, once.
 func (l *lease) Invoke(ctx context.Context, inv bridge.Invocation) (json.RawMessage, error) {
 	data, err := l.Page.Invoke(ctx, inv)
+	if err != nil && l.another != nil && deadOnArrival(err) {
+		l.release(false)
+		l.release = func(bool) {}
+		next, failed := l.another(ctx)
+		if failed != nil {
+			return nil, failed
+		}
+		l.Page, l.release = next.Page, next.release
+		data, err = l.Page.Invoke(ctx, inv)
+	}
 	if err != nil {
 		switch bridge.AsError(err).Reason {
 		case bridge.PageCrashed, bridge.BrowserLost:
 			l.told = true
 		case bridge.PageNavigated: // without end, so that the page was closed
 			l.told = l.isDead()
+		default: // the page lives
 		}
 	}
 	return data, err
+}
+
+// deadOnArrival reports whether nothing was dispatched because the page or its
+// browser died.
+func deadOnArrival(err error) bool {
+	e := bridge.AsError(err)
+	return e.Outcome == bridge.NotRun && (e.Reason == bridge.PageCrashed || e.Reason == bridge.BrowserLost)
 }
 
 // Release gives the page back.

@@ -157,6 +157,9 @@ func (m *Manager) cataloguePage(ctx context.Context, s *site) (*Page, error) {
 		select {
 		case <-changed:
 		case <-ctx.Done():
+			if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+				return nil, bridge.Errorf(bridge.InternalError, bridge.Unreachable, bridge.NotRun, "The site did not answer in time.").With(context.Cause(ctx))
+			}
 			return nil, waitEnded(ctx)
 		case <-m.life.Done():
 			return nil, draining()

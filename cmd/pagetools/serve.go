@@ -78,16 +78,17 @@ func (p *program) serve(ctx context.Context, pl plan) error {
 		// third as often costs little memory.
 		debug.SetGCPercent(300)
 	}
-	p.progress("starting a browser")
-	if _, err := a.engine.Start(ctx); err != nil {
-		return err
-	}
 	face := webtool.New(a.bridge, webtool.Options{Log: p.log})
 	mux := transport.NewMux(transport.Health(a.readiness)...)
 	mux.Add(face.Routes()...)
 	srv := transport.Server(transport.Guard(mux, guards), p.log)
 	failed := make(chan error, 1)
 	go func() { failed <- srv.Serve(transport.Listener(l)) }()
+	defer func() { _ = srv.Close() }()
+	p.progress("starting a browser")
+	if _, err := a.engine.Start(ctx); err != nil {
+		return err
+	}
 	if err := a.manager.WaitOpened(ctx); err == nil {
 		p.welcome(ctx, a, pl.targets, "http://"+l.Addr().String())
 	}

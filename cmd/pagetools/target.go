@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"golang.org/x/net/idna"
 )
 
 // target is one site as named on the command line or in the file.
@@ -58,6 +60,9 @@ func (t *target) read() error {
 // originOf gives the origin of a URL as browsers write it.
 func originOf(u *url.URL) string {
 	host := strings.ToLower(u.Hostname())
+	if ascii, err := idna.Lookup.ToASCII(host); err == nil {
+		host = ascii
+	}
 	if strings.Contains(host, ":") {
 		host = "[" + host + "]"
 	}
