@@ -38,8 +38,8 @@ func site(t *testing.T, pages map[string]http.HandlerFunc) string {
 	return sessiontest.Serve(t, all, false)
 }
 
-// shown is a tab whose events are read by the manager's own Page would: here the
-// newest state is kept.
+// shown is a tab whose events are read: the newest set of tools is kept, and the
+// windows that were closed.
 type shown struct {
 	*tab
 	t       *testing.T
