@@ -38,19 +38,20 @@ func site(t *testing.T, pages map[string]http.HandlerFunc) string {
 	return sessiontest.Serve(t, all, false)
 }
 
-// shown is a tab whose events are read by the manager's own Page would: here the
-// newest state is kept.
+// shown is a tab whose events are read: the newest set of tools is kept, and the
+// windows that were closed.
 type shown struct {
 	*tab
-	t    *testing.T
-	news chan session.ToolsChanged // the newest unread set
-	dead chan struct{}
+	t       *testing.T
+	news    chan session.ToolsChanged // the newest unread set
+	windows chan session.WindowClosed
+	dead    chan struct{}
 }
 
 // showPage opens a tab on the address.
 func showPage(t *testing.T, e *Engine, address string) *shown {
 	t.Helper()
-	s := &shown{tab: open(t, e), t: t, news: make(chan session.ToolsChanged, 1), dead: make(chan struct{})}
+	s := &shown{tab: open(t, e), t: t, news: make(chan session.ToolsChanged, 1), windows: make(chan session.WindowClosed, 1000), dead: make(chan struct{})}
 	go s.read()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
@@ -64,6 +65,9 @@ func showPage(t *testing.T, e *Engine, address string) *shown {
 func (s *shown) read() {
 	defer close(s.dead)
 	for ev := range s.Events() {
+		if c, ok := ev.(session.WindowClosed); ok {
+			s.windows <- c
+		}
 		c, ok := ev.(session.ToolsChanged)
 		if !ok {
 			continue

@@ -45,6 +45,7 @@ type tab struct {
 
 	doc    atomic.Pointer[document]
 	states chan pushed // state texts that came with replies
+	swept  chan string // addresses of windows that were closed; "" ends a sweep
 	events chan session.Event
 }
 
@@ -76,7 +77,7 @@ func openTab(ctx context.Context, b *instance, o session.TabOptions, onClose fun
 		return nil, err
 	}
 	t := &tab{browser: b, target: tgt, context: contextID, id: id, name: shim.NewName(), onClose: onClose, times: b.times,
-		states: make(chan pushed), events: make(chan session.Event)}
+		states: make(chan pushed), swept: make(chan string), events: make(chan session.Event)}
 	t.doc.Store(&document{})
 	if err := t.prepare(ctx); err != nil {
 		tgt.fail(errOurs)
@@ -96,7 +97,6 @@ func farewell() (context.Context, context.CancelFunc) {
 
 // prepare sends what every page needs before it shows anything, in one go.
 func (t *tab) prepare(ctx context.Context) error {
-	yes := true
 	commands := []struct {
 		method string
 		params any
@@ -104,9 +104,6 @@ func (t *tab) prepare(ctx context.Context) error {
 		{page.CommandEnable, page.EnableParams{}},
 		{inspector.CommandEnable, nil},
 		{page.CommandAddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: shim.Source(t.name)}},
-		// Windows that the page opens are attached paused, and closed.
-		{cdptarget.CommandSetAutoAttach, cdptarget.SetAutoAttachParams{AutoAttach: true, WaitForDebuggerOnStart: true, Flatten: &yes,
-			Filter: cdptarget.Filter{{Type: "page"}}}},
 		{emulation.CommandSetFocusEmulationEnabled, emulation.SetFocusEmulationEnabledParams{Enabled: true}},
 	}
 	replies := make([]<-chan reply, len(commands))
@@ -182,15 +179,17 @@ func (t *tab) Close(ctx context.Context) error {
 
 // ownerState is what the owner goroutine holds.
 type ownerState struct {
-	queue   []session.Event // not yet read by the page's owner
-	handled int64           // events of the target so far
-	watched chan watched    // answer of the outstanding evaluation
-	watch   context.CancelFunc
-	pause   *time.Timer   // before the next evaluation
-	retry   time.Duration // before the next one when this one fails
-	loading bool          // the load event came; Loaded follows the next answer
-	dialogs int           // since calm
-	calm    time.Time
+	queue    []session.Event // not yet read by the page's owner
+	handled  int64           // events of the target so far
+	watched  chan watched    // answer of the outstanding evaluation
+	watch    context.CancelFunc
+	pause    *time.Timer   // before the next evaluation
+	retry    time.Duration // before the next one when this one fails
+	loading  bool          // the load event came; Loaded follows the next answer
+	sweeping bool          // windows are being closed
+	again    bool          // another one opened meanwhile
+	dialogs  int           // since calm
+	calm     time.Time
 }
 
 // own is the owner goroutine. It ends when the target is gone.
@@ -214,6 +213,12 @@ func (t *tab) own() {
 			t.changed(s, p)
 		case w := <-s.watched:
 			t.watchEnded(s, w)
+		case address := <-t.swept:
+			if address != "" {
+				s.emit(session.WindowClosed{URL: address})
+			} else {
+				t.sweepEnded(s)
+			}
 		case <-s.pause.C:
 			t.startWatch(s)
 		case <-t.target.gone:
@@ -279,12 +284,8 @@ func (t *tab) handle(s *ownerState, msg *cdproto.Message) {
 		if decode(msg, &ev) {
 			t.answerDialog(s, &ev)
 		}
-	case cdproto.EventTargetAttachedToTarget:
-		var ev cdptarget.EventAttachedToTarget
-		if decode(msg, &ev) && ev.TargetInfo != nil {
-			s.emit(session.WindowClosed{URL: ev.TargetInfo.URL})
-			go t.closeWindow(ev.TargetInfo.TargetID)
-		}
+	case cdproto.EventPageWindowOpen:
+		t.windowOpens(s)
 	}
 }
 
@@ -319,13 +320,6 @@ func ofOneDocument(ev session.Event) bool {
 		return true
 	}
 	return false
-}
-
-// closeWindow ends a window that the page opened.
-func (t *tab) closeWindow(id cdptarget.ID) {
-	bounded, cancel := farewell()
-	defer cancel()
-	_, _ = cdp.Call(bounded, t.browser.root, cdptarget.CloseTarget, cdptarget.CloseTargetParams{TargetID: id})
 }
 
 // A page that opens more than maxDialogs dialogs within dialogWindow is closed:

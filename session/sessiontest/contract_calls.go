@@ -175,21 +175,7 @@ var hanging = Page{
 }
 
 func testDeadlines(t *testing.T, h Harness) {
-	t.Run("a tool that never resolves", func(t *testing.T) {
-		t.Parallel()
-		w := one(t, h, hanging)
-		w.tool("hang")
-		began := time.Now()
-		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
-		defer cancel()
-		_, err := w.begin(ctx, "hang", "{}")()
-		within(t, began, 1300*time.Millisecond, "a deadline of 0.3 s")
-		fails(t, err, bridge.InternalError, bridge.Timeout, bridge.Unknown)
-		w.awaitResult(time.Second, "aborts", "1")
-		if got := w.result("runs", "{}"); got != "1" {
-			t.Errorf("it ran %s times", got)
-		}
-	})
+	t.Run("a tool that never resolves", func(t *testing.T) { t.Parallel(); testNeverResolves(t, h) })
 	t.Run("the deadline's own words", func(t *testing.T) {
 		t.Parallel()
 		w := one(t, h, hanging)
@@ -203,42 +189,62 @@ func testDeadlines(t *testing.T, h Harness) {
 			t.Errorf("it says %q; the cause is now %v", e.Message, cause)
 		}
 	})
-	t.Run("a tool that spins", func(t *testing.T) {
-		t.Parallel()
-		w := one(t, h, hanging)
-		w.tool("spin")
-		began := time.Now()
-		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
-		defer cancel()
-		_, err := w.begin(ctx, "spin", "{}")()
-		within(t, began, 2300*time.Millisecond, "a deadline of 0.3 s")
-		fails(t, err, bridge.InternalError, bridge.Timeout, bridge.Unknown)
-		if r, err := w.invoke("runs", "{}"); err != nil {
-			e := bridge.AsError(err)
-			if e.Reason != bridge.PageCrashed || e.Outcome != bridge.NotRun {
-				t.Errorf("the page is neither usable nor dead: %v", err)
-			}
-		} else if string(r.Result) != "1" {
-			t.Errorf("it ran %s times", r.Result)
+	t.Run("a tool that spins", func(t *testing.T) { t.Parallel(); testSpins(t, h) })
+	t.Run("the caller leaves", func(t *testing.T) { t.Parallel(); testCallerLeaves(t, h) })
+}
+
+func testNeverResolves(t *testing.T, h Harness) {
+	t.Helper()
+	w := one(t, h, hanging)
+	w.tool("hang")
+	began := time.Now()
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	_, err := w.begin(ctx, "hang", "{}")()
+	within(t, began, 1300*time.Millisecond, "a deadline of 0.3 s")
+	fails(t, err, bridge.InternalError, bridge.Timeout, bridge.Unknown)
+	w.awaitResult(time.Second, "aborts", "1")
+	if got := w.result("runs", "{}"); got != "1" {
+		t.Errorf("it ran %s times", got)
+	}
+}
+
+func testSpins(t *testing.T, h Harness) {
+	t.Helper()
+	w := one(t, h, hanging)
+	w.tool("spin")
+	began := time.Now()
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	_, err := w.begin(ctx, "spin", "{}")()
+	within(t, began, 2300*time.Millisecond, "a deadline of 0.3 s")
+	fails(t, err, bridge.InternalError, bridge.Timeout, bridge.Unknown)
+	if r, err := w.invoke("runs", "{}"); err != nil {
+		e := bridge.AsError(err)
+		if e.Reason != bridge.PageCrashed || e.Outcome != bridge.NotRun {
+			t.Errorf("the page is neither usable nor dead: %v", err)
 		}
-	})
-	t.Run("the caller leaves", func(t *testing.T) {
-		t.Parallel()
-		w := one(t, h, hanging)
-		ctx, cancel := context.WithCancel(t.Context())
-		end := w.begin(ctx, "hang", "{}")
-		w.awaitResult(5*time.Second, "runs", "1")
-		began := time.Now()
-		cancel()
-		_, err := end()
-		within(t, began, 500*time.Millisecond, "leaving")
-		fails(t, err, bridge.Cancelled, "", bridge.Unknown)
-		w.awaitResult(500*time.Millisecond, "aborts", "1")
-		// Who left before is not run at all.
-		_, err = w.begin(ctx, "hang", "{}")()
-		fails(t, err, bridge.Cancelled, "", bridge.NotRun)
-		if got := w.result("runs", "{}"); got != "1" {
-			t.Errorf("it ran %s times", got)
-		}
-	})
+	} else if string(r.Result) != "1" {
+		t.Errorf("it ran %s times", r.Result)
+	}
+}
+
+func testCallerLeaves(t *testing.T, h Harness) {
+	t.Helper()
+	w := one(t, h, hanging)
+	ctx, cancel := context.WithCancel(t.Context())
+	end := w.begin(ctx, "hang", "{}")
+	w.awaitResult(5*time.Second, "runs", "1")
+	began := time.Now()
+	cancel()
+	_, err := end()
+	within(t, began, 500*time.Millisecond, "leaving")
+	fails(t, err, bridge.Cancelled, "", bridge.Unknown)
+	w.awaitResult(500*time.Millisecond, "aborts", "1")
+	// Who left before is not run at all.
+	_, err = w.begin(ctx, "hang", "{}")()
+	fails(t, err, bridge.Cancelled, "", bridge.NotRun)
+	if got := w.result("runs", "{}"); got != "1" {
+		t.Errorf("it ran %s times", got)
+	}
 }

@@ -24,35 +24,37 @@ func leave(name string, run func(d *Document, c *Call)) Tool {
 	}}
 }
 
-func testNavigation(t *testing.T, h Harness) {
-	pages := Pages{
-		"/": {
-			HTML: `<script>
-				tool('same', () => { location.href = '/2'; return forever }); tool('cross', (input) => { location.href = input.to; return forever });
-				tool('reload', () => { location.reload(); return forever });
-				tool('push', async () => { history.pushState({}, '', '/pushed'); location.hash = 'x'; await new Promise((r) => setTimeout(r, 50)); return 'still here' });
-			</script>`,
-			Fake: func(d *Document) {
-				d.Register(leave("same", func(d *Document, _ *Call) { d.Navigate(d.join("/2")) }),
-					leave("cross", func(d *Document, c *Call) {
-						var input struct{ To string }
-						_ = json.Unmarshal(c.Input, &input)
-						d.Navigate(input.To)
-					}),
-					leave("reload", func(d *Document, _ *Call) { d.Reload() }),
-					Tool{Name: "push", Run: func(*Call) (json.RawMessage, error) { return json.RawMessage(`"still here"`), nil }})
-			},
+// leaving has tools that navigate.
+var leaving = Pages{
+	"/": {
+		HTML: `<script>
+			tool('same', () => { location.href = '/2'; return forever }); tool('cross', (input) => { location.href = input.to; return forever });
+			tool('reload', () => { location.reload(); return forever });
+			tool('push', async () => { history.pushState({}, '', '/pushed'); location.hash = 'x'; await new Promise((r) => setTimeout(r, 50)); return 'still here' });
+		</script>`,
+		Fake: func(d *Document) {
+			d.Register(leave("same", func(d *Document, _ *Call) { d.Navigate(d.join("/2")) }),
+				leave("cross", func(d *Document, c *Call) {
+					var input struct{ To string }
+					_ = json.Unmarshal(c.Input, &input)
+					d.Navigate(input.To)
+				}),
+				leave("reload", func(d *Document, _ *Call) { d.Reload() }),
+				Tool{Name: "push", Run: func(*Call) (json.RawMessage, error) { return json.RawMessage(`"still here"`), nil }})
 		},
-		"/2": echoPage,
-	}
+	},
+	"/2": echoPage,
+}
+
+func testNavigation(t *testing.T, h Harness) {
 	for _, kind := range []string{"same", "cross", "reload"} {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
-			base, other := h.Serve(t, h.Engine, pages, false), ""
+			base, other := h.Serve(t, h.Engine, leaving, false), ""
 			target := base + "/2"
 			switch kind {
 			case "cross":
-				other = h.Serve(t, h.Engine, pages, false)
+				other = h.Serve(t, h.Engine, leaving, false)
 				target = other + "/2"
 			case "reload":
 				target = base + "/"
@@ -75,90 +77,71 @@ func testNavigation(t *testing.T, h Harness) {
 			}
 		})
 	}
-	t.Run("same document", func(t *testing.T) {
-		t.Parallel()
-		w := show(t, h.Engine, h.Serve(t, h.Engine, pages, false)+"/")
-		before := w.tool("push")
-		if got := w.result("push", "{}"); got != `"still here"` {
-			t.Errorf("got %s", got)
-		}
-		all, _ := w.told()
-		if n := count[session.Navigated](all); n != 1 {
-			t.Errorf("%d documents", n)
-		}
-		if after := w.tool("push"); after.ID != before.ID || after.Document != before.Document {
-			t.Error("the tool is another one")
-		}
-	})
-	t.Run("by us", func(t *testing.T) {
-		t.Parallel()
-		base := h.Serve(t, h.Engine, Pages{"/": hanging, "/2": echoPage}, false)
-		w := show(t, h.Engine, base+"/")
-		end := w.begin(t.Context(), "hang", "{}")
-		w.awaitResult(5*time.Second, "runs", "1")
-		w.load(base + "/2")
-		_, err := end()
-		if e := bridge.AsError(err); e == nil || e.Outcome != bridge.Unknown {
-			t.Errorf("a call that we navigated away from: %v", err)
-		}
-		w.tool("echo")
-	})
-	t.Run("at once", func(t *testing.T) {
-		t.Parallel()
-		base := h.Serve(t, h.Engine, Pages{"/2": echoPage, "/": {
-			HTML: `<script>tool('gone', () => 1); location.replace('/2')</script>`,
-			Fake: func(d *Document) {
-				d.Unfinished()
-				d.Register(Tool{Name: "gone"})
-				time.AfterFunc(time.Millisecond, func() { d.Navigate(d.join("/2")) })
-			},
-		}}, false)
-		w := openTab(t, h.Engine)
-		w.load(base + "/")
-		w.tool("echo")
-		w.loaded()
-	})
+	t.Run("same document", func(t *testing.T) { t.Parallel(); testSameDocument(t, h) })
+	t.Run("by us", func(t *testing.T) { t.Parallel(); testOurNavigation(t, h) })
+	t.Run("at once", func(t *testing.T) { t.Parallel(); testNavigatesAtOnce(t, h) })
+}
+
+func testSameDocument(t *testing.T, h Harness) {
+	t.Helper()
+	w := show(t, h.Engine, h.Serve(t, h.Engine, leaving, false)+"/")
+	before := w.tool("push")
+	if got := w.result("push", "{}"); got != `"still here"` {
+		t.Errorf("got %s", got)
+	}
+	all, _ := w.told()
+	if n := count[session.Navigated](all); n != 1 {
+		t.Errorf("%d documents", n)
+	}
+	if after := w.tool("push"); after.ID != before.ID || after.Document != before.Document {
+		t.Error("the tool is another one")
+	}
+}
+
+func testOurNavigation(t *testing.T, h Harness) {
+	t.Helper()
+	base := h.Serve(t, h.Engine, Pages{"/": hanging, "/2": echoPage}, false)
+	w := show(t, h.Engine, base+"/")
+	end := w.begin(t.Context(), "hang", "{}")
+	w.awaitResult(5*time.Second, "runs", "1")
+	w.load(base + "/2")
+	_, err := end()
+	if e := bridge.AsError(err); e == nil || e.Outcome != bridge.Unknown {
+		t.Errorf("a call that we navigated away from: %v", err)
+	}
+	w.tool("echo")
+}
+
+func testNavigatesAtOnce(t *testing.T, h Harness) {
+	t.Helper()
+	base := h.Serve(t, h.Engine, Pages{"/2": echoPage, "/": {
+		HTML: `<script>tool('gone', () => 1); location.replace('/2')</script>`,
+		Fake: func(d *Document) {
+			d.Unfinished()
+			d.Register(Tool{Name: "gone"})
+			time.AfterFunc(time.Millisecond, func() { d.Navigate(d.join("/2")) })
+		},
+	}}, false)
+	w := openTab(t, h.Engine)
+	w.load(base + "/")
+	w.tool("echo")
+	w.loaded()
+}
+
+// dialogs registers a tool that shows n alerts and more.
+func dialogs(n int) Script {
+	return func(d *Document) {
+		d.Register(Tool{Name: "ask", Run: func(c *Call) (json.RawMessage, error) {
+			for range n {
+				d.Dialog("alert", "a")
+			}
+			return json.RawMessage(fmt.Sprintf("[%t,null]", d.Dialog("confirm", "c"))), nil
+		}})
+	}
 }
 
 func testDialogs(t *testing.T, h Harness) {
-	dialogs := func(n int) Script {
-		return func(d *Document) {
-			d.Register(Tool{Name: "ask", Run: func(c *Call) (json.RawMessage, error) {
-				for range n {
-					d.Dialog("alert", "a")
-				}
-				return json.RawMessage(fmt.Sprintf("[%t,null]", d.Dialog("confirm", "c"))), nil
-			}})
-		}
-	}
-	t.Run("while loading", func(t *testing.T) {
-		t.Parallel()
-		w := one(t, h, Page{
-			HTML: `<script>alert('a'); const c = confirm('c'), p = prompt('p', 'd'); tool('ask', () => [c, p])</script>`,
-			Fake: func(d *Document) {
-				d.Dialog("alert", "a")
-				d.Dialog("prompt", "p")
-				dialogs(0)(d)
-				d.Dialog("confirm", "c")
-			},
-		})
-		if got := w.result("ask", "{}"); got != "[false,null]" {
-			t.Errorf("the page got %s", got)
-		}
-		all, _ := w.told()
-		seen := map[string]bool{}
-		for _, ev := range all {
-			if d, ok := ev.(session.DialogShown); ok {
-				seen[d.Kind] = true
-				if d.Accepted != (d.Kind == "alert") || d.Message != d.Kind[:1] {
-					t.Errorf("%+v", d)
-				}
-			}
-		}
-		if len(seen) != 3 {
-			t.Errorf("dialogs %v were told", seen)
-		}
-	})
+	t.Run("while loading", func(t *testing.T) { t.Parallel(); testDialogsLoading(t, h) })
 	t.Run("in a call", func(t *testing.T) {
 		t.Parallel()
 		w := one(t, h, Page{HTML: `<script>tool('ask', () => { alert('a \ud800'); return [confirm('c'), prompt('p')] })</script>`, Fake: dialogs(1)})
@@ -176,38 +159,73 @@ func testDialogs(t *testing.T, h Harness) {
 			fails(t, err, bridge.InternalError, bridge.PageCrashed, bridge.Unknown)
 		}
 	})
-	t.Run("beforeunload", func(t *testing.T) {
-		t.Parallel()
-		base := h.Serve(t, h.Engine, Pages{"/2": echoPage, "/": {
-			HTML: `<script>addEventListener('beforeunload', (e) => { e.preventDefault(); e.returnValue = 'x' }); tool('here', () => 1)</script>`,
-			Fake: func(d *Document) { d.Register(Tool{Name: "here"}) },
-		}}, false)
-		w := show(t, h.Engine, base+"/")
-		w.load(base + "/2")
-		w.tool("echo")
+	t.Run("beforeunload", func(t *testing.T) { t.Parallel(); testBeforeUnload(t, h) })
+	t.Run("windows", func(t *testing.T) { t.Parallel(); testWindows(t, h) })
+}
+
+func testDialogsLoading(t *testing.T, h Harness) {
+	t.Helper()
+	w := one(t, h, Page{
+		HTML: `<script>alert('a'); const c = confirm('c'), p = prompt('p', 'd'); tool('ask', () => [c, p])</script>`,
+		Fake: func(d *Document) {
+			d.Dialog("alert", "a")
+			d.Dialog("prompt", "p")
+			dialogs(0)(d)
+			d.Dialog("confirm", "c")
+		},
 	})
-	t.Run("windows", func(t *testing.T) {
-		t.Parallel()
-		w := one(t, h, Page{
-			HTML: `<script>tool('bomb', () => { for (let i = 0; i < 200; i++) { open('about:blank'); open('/', '_blank', 'noopener') } return 1 }); tool('print', () => print())</script>`,
-			Fake: func(d *Document) {
-				d.Register(Tool{Name: "bomb", Run: func(*Call) (json.RawMessage, error) {
-					d.OpenWindow("about:blank")
-					return json.RawMessage("1"), nil
-				}}, Tool{Name: "print"})
-			},
-		})
-		w.result("bomb", "{}")
-		w.result("print", "{}")
+	if got := w.result("ask", "{}"); got != "[false,null]" {
+		t.Errorf("the page got %s", got)
+	}
+	all, _ := w.told()
+	seen := map[string]bool{}
+	for _, ev := range all {
+		if d, ok := ev.(session.DialogShown); ok {
+			seen[d.Kind] = true
+			if d.Accepted != (d.Kind == "alert") || d.Message != d.Kind[:1] {
+				t.Errorf("%+v", d)
+			}
+		}
+	}
+	if len(seen) != 3 {
+		t.Errorf("dialogs %v were told", seen)
+	}
+}
+
+func testWindows(t *testing.T, h Harness) {
+	t.Helper()
+	w := one(t, h, Page{
+		HTML: `<script>tool('bomb', () => { for (let i = 0; i < 200; i++) { open('about:blank'); open('/', '_blank', 'noopener') } return 1 }); tool('print', () => print())</script>`,
+		Fake: func(d *Document) {
+			d.Register(Tool{Name: "bomb", Run: func(*Call) (json.RawMessage, error) {
+				d.OpenWindow("about:blank")
+				return json.RawMessage("1"), nil
+			}}, Tool{Name: "print"})
+		},
 	})
+	w.result("bomb", "{}")
+	w.result("print", "{}")
+}
+
+func testBeforeUnload(t *testing.T, h Harness) {
+	t.Helper()
+	base := h.Serve(t, h.Engine, Pages{"/2": echoPage, "/": {
+		HTML: `<script>addEventListener('beforeunload', (e) => { e.preventDefault(); e.returnValue = 'x' }); tool('here', () => 1)</script>`,
+		Fake: func(d *Document) { d.Register(Tool{Name: "here"}) },
+	}}, false)
+	w := show(t, h.Engine, base+"/")
+	w.load(base + "/2")
+	w.tool("echo")
+}
+
+// failing is an address that cannot be opened.
+func failing(r bridge.Reason) func(context.Context) error {
+	return func(context.Context) error {
+		return bridge.Errorf(bridge.InternalError, r, bridge.NotRun, "It cannot be opened.")
+	}
 }
 
 func testLoad(t *testing.T, h Harness) {
-	failing := func(r bridge.Reason) func(context.Context) error {
-		return func(context.Context) error {
-			return bridge.Errorf(bridge.InternalError, r, bridge.NotRun, "It cannot be opened.")
-		}
-	}
 	pages := Pages{
 		"/loop": {Handler: func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/loop", http.StatusFound) }, FakeArrive: failing(bridge.Unreachable)},
 		"/204":  {Handler: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }, FakeArrive: failing(bridge.Unreachable)},
@@ -234,52 +252,56 @@ func testLoad(t *testing.T, h Harness) {
 		base := h.Serve(t, h.Engine, Pages{"/": {HTML: "x", FakeArrive: failing(bridge.Certificate)}}, true)
 		loadFails(t, h, base+"/", bridge.Certificate)
 	})
-	t.Run("never answers", func(t *testing.T) {
-		t.Parallel()
-		base := h.Serve(t, h.Engine, Pages{"/": echoPage, "/never": {
-			Handler: func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() },
-			FakeArrive: func(ctx context.Context) error {
-				<-ctx.Done()
-				return context.Cause(ctx)
-			},
-		}}, false)
-		w := openTab(t, h.Engine)
-		for _, end := range []struct {
-			code   bridge.Code
-			reason bridge.Reason
-		}{{bridge.InternalError, bridge.Timeout}, {bridge.Cancelled, ""}} {
-			ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
-			if end.code == bridge.Cancelled {
-				cancel()
-				ctx, cancel = context.WithCancel(t.Context())
-				time.AfterFunc(300*time.Millisecond, cancel)
-			}
-			began := time.Now()
-			err := w.Load(ctx, base+"/never")
-			within(t, began, 1300*time.Millisecond, "giving up")
-			fails(t, err, end.code, end.reason, bridge.NotRun)
-			cancel()
-		}
-		w.load(base + "/") // the tab is as good as before
-		w.tool("echo")
-	})
+	t.Run("never answers", func(t *testing.T) { t.Parallel(); testNeverAnswers(t, h) })
 	t.Run("unfinished", func(t *testing.T) { t.Parallel(); testUnfinished(t, h) })
-	t.Run("throws", func(t *testing.T) {
-		t.Parallel()
-		w := one(t, h, Page{
-			HTML: `<script>tool('before', () => 1); null.x; tool('after', () => 1)</script><script>tool('later', () => 7)</script>`,
-			Fake: func(d *Document) {
-				d.Register(Tool{Name: "before"}, Tool{Name: "later", Run: func(*Call) (json.RawMessage, error) { return json.RawMessage("7"), nil }})
-			},
-		})
-		w.tool("before")
-		if got := w.result("later", "{}"); got != "7" {
-			t.Errorf("got %s", got)
+	t.Run("throws", func(t *testing.T) { t.Parallel(); testThrows(t, h) })
+}
+
+func testNeverAnswers(t *testing.T, h Harness) {
+	t.Helper()
+	base := h.Serve(t, h.Engine, Pages{"/": echoPage, "/never": {
+		Handler: func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() },
+		FakeArrive: func(ctx context.Context) error {
+			<-ctx.Done()
+			return context.Cause(ctx)
+		},
+	}}, false)
+	w := openTab(t, h.Engine)
+	for _, end := range []struct {
+		code   bridge.Code
+		reason bridge.Reason
+	}{{bridge.InternalError, bridge.Timeout}, {bridge.Cancelled, ""}} {
+		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+		if end.code == bridge.Cancelled {
+			cancel()
+			ctx, cancel = context.WithCancel(t.Context())
+			time.AfterFunc(300*time.Millisecond, cancel)
 		}
-		if all, _ := w.told(); named(tools(all), "after") != nil {
-			t.Error("what follows the exception was registered")
-		}
+		began := time.Now()
+		err := w.Load(ctx, base+"/never")
+		within(t, began, 1300*time.Millisecond, "giving up")
+		fails(t, err, end.code, end.reason, bridge.NotRun)
+		cancel()
+	}
+	w.load(base + "/") // the tab is as good as before
+	w.tool("echo")
+}
+
+func testThrows(t *testing.T, h Harness) {
+	t.Helper()
+	w := one(t, h, Page{
+		HTML: `<script>tool('before', () => 1); null.x; tool('after', () => 1)</script><script>tool('later', () => 7)</script>`,
+		Fake: func(d *Document) {
+			d.Register(Tool{Name: "before"}, Tool{Name: "later", Run: func(*Call) (json.RawMessage, error) { return json.RawMessage("7"), nil }})
+		},
 	})
+	w.tool("before")
+	if got := w.result("later", "{}"); got != "7" {
+		t.Errorf("got %s", got)
+	}
+	if all, _ := w.told(); named(tools(all), "after") != nil {
+		t.Error("what follows the exception was registered")
+	}
 }
 
 // closedAddress is one where nobody listens.

@@ -1,0 +1,343 @@
+package cdp
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/browser"
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/cdproto/runtime"
+	cdptarget "github.com/chromedp/cdproto/target"
+
+	"github.com/pagetools/pagetools/session"
+)
+
+// TestNoisyNeighbour (P8, P9): a page that registers, logs and navigates without
+// end costs others nothing but time.
+func TestNoisyNeighbour(t *testing.T) {
+	t.Parallel()
+	base := site(t, map[string]http.HandlerFunc{
+		"/": html(`<script>tool('echo', (x) => x)</script>`),
+		"/noise": html(`<script>
+			const all = Array.from({length: 256}, (_, i) => ({name: 't' + i, description: 'x'.repeat(1000), inputSchema: {type: 'object'}, execute: () => i}));
+			let n = 0;
+			const noise = () => {
+				const end = performance.now() + 20;
+				do {
+					navigator.modelContext.provideContext({tools: all});
+					for (let i = 0; i < 50; i++) { console.log('noise', {i}, 'x'.repeat(1000)); setTimeout(() => { throw new Error('noise') }) }
+					history.replaceState({}, '', '#' + n++); document.title = n;
+				} while (performance.now() < end);
+				setTimeout(noise);
+			};
+			noise();
+		</script>`),
+	})
+	quiet := showPage(t, shared, base+"/")
+	quiet.find("echo")
+	noisy := showPage(t, shared, base+"/noise")
+	noisy.find("t0")
+	var worst time.Duration
+	for i := range 200 {
+		began := time.Now()
+		input := fmt.Sprintf(`{"i":%d}`, i)
+		if got := quiet.must("echo", input); got != input {
+			t.Fatalf("got %s", got)
+		}
+		worst = max(worst, time.Since(began))
+	}
+	t.Logf("the slowest of 200 calls beside the noise took %s", worst)
+	if err := noisy.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestSpinners (R7, R8): whatever keeps a page busy, a call ends in time, and the
+// page is usable or gone.
+func TestSpinners(t *testing.T) {
+	t.Parallel()
+	base := site(t, map[string]http.HandlerFunc{
+		"/": html(`<script>
+			tool('loop', () => { for (;;); });
+			tool('microtasks', () => { const again = () => Promise.resolve().then(again); again(); return new Promise(() => {}) });
+			tool('xhr', () => { const x = new XMLHttpRequest(); x.open('GET', '/never', false); x.send() });
+			tool('regexp', () => /^(a+)+$/.test('a'.repeat(60) + 'b'));
+			tool('toJSON', () => ({toJSON() { for (;;); }}));
+			tool('onabort', (_, {signal}) => { signal.addEventListener('abort', () => { for (;;); }); return new Promise(() => {}) });
+			tool('catches', () => { for (;;) { try { for (;;); } catch {} finally { continue } } });
+			tool('fine', () => 1);
+		</script>`),
+		"/never": func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() },
+	})
+	for _, name := range []string{"loop", "microtasks", "xhr", "regexp", "toJSON", "onabort", "catches"} {
+		p := showPage(t, shared, base+"/")
+		d := p.find(name)
+		began := time.Now()
+		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+		_, err := p.Invoke(ctx, session.Invocation{Document: d.Document, Tool: d.ID, Input: json.RawMessage("{}"), MaxBytes: 1000})
+		cancel()
+		took := time.Since(began)
+		if got := reasonOf(err); got != "INTERNAL_ERROR TIMEOUT unknown" || took > 2200*time.Millisecond {
+			t.Errorf("%s: %s after %s", name, got, took)
+		}
+		_, err = p.call("fine", "{}")
+		if got := reasonOf(err); got != "ok" && got != "INTERNAL_ERROR PAGE_CRASHED not_run" {
+			t.Errorf("after %s: %s", name, got)
+		}
+		began = time.Now()
+		if err := p.Close(t.Context()); err != nil || time.Since(began) > 2*time.Second {
+			t.Errorf("closing after %s: %v, %s", name, err, time.Since(began))
+		}
+		t.Logf("%s: ended after %s, then %s", name, took, reasonOf(err))
+	}
+}
+
+// TestCrash (R2): a crash that the browser reports fails the call at once.
+func TestCrash(t *testing.T) {
+	t.Parallel()
+	p := showPage(t, shared, site(t, map[string]http.HandlerFunc{"/": html(`<script>tool('hang', () => new Promise(() => {}))</script>`)})+"/")
+	d := p.find("hang")
+	errs := make(chan error, 1)
+	go func() {
+		_, err := p.Invoke(t.Context(), session.Invocation{Document: d.Document, Tool: d.ID})
+		errs <- err
+	}()
+	for p.calls.Load() == 0 {
+		<-time.After(time.Millisecond)
+	}
+	began := time.Now()
+	go func() { _ = p.target.Call(t.Context(), page.CommandCrash, nil, nil) }()
+	if got := reasonOf(<-errs); got != "INTERNAL_ERROR PAGE_CRASHED unknown" && got != "INTERNAL_ERROR PAGE_CRASHED not_run" {
+		t.Errorf("it ended with %s", got)
+	}
+	if took := time.Since(began); took > time.Second {
+		t.Errorf("it took %s", took)
+	}
+	<-p.dead
+}
+
+// TestIsolation (P21): two tabs share nothing that a page can keep; two documents
+// of one tab share it all.
+func TestIsolation(t *testing.T) {
+	t.Parallel()
+	var hits int
+	served := make(chan int, 100)
+	base := site(t, map[string]http.HandlerFunc{
+		"/": html(`<script>
+			tool('keep', async () => {
+				document.cookie = 'kept=1; path=/; max-age=1000'; localStorage.kept = 1; await (await caches.open('kept')).put('/x', new Response('x'));
+				await navigator.serviceWorker.register('/sw.js'); await navigator.serviceWorker.ready; await fetch('/cached');
+				await new Promise((r, j) => { const o = indexedDB.open('kept', 1); o.onsuccess = r; o.onerror = j }); return 1 });
+			tool('kept', async () => [document.cookie, localStorage.kept ?? null, await caches.keys(), (await navigator.serviceWorker.getRegistrations()).length,
+				(await indexedDB.databases()).length, (await (await fetch('/cached')).text())]);
+		</script>`),
+		"/sw.js": func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Content-Type", "text/javascript") },
+		"/cached": func(w http.ResponseWriter, _ *http.Request) {
+			hits++
+			served <- hits
+			w.Header().Set("Cache-Control", "max-age=1000")
+			fmt.Fprint(w, hits)
+		},
+	})
+	one := showPage(t, shared, base+"/")
+	one.must("keep", "{}")
+	if err := one.Load(t.Context(), base+"/"); err != nil {
+		t.Fatal(err)
+	}
+	first := one.doc.Load()
+	for one.doc.Load() == first && one.find("kept").Document == "" {
+		<-time.After(time.Millisecond)
+	}
+	const all = `["kept=1","1",["kept"],1,1,"1"]`
+	deadline := time.Now().Add(5 * time.Second)
+	for {
+		got, err := one.call("kept", "{}")
+		if err == nil && got == all {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("the next document of the tab sees %s, %v; so the test proves nothing", got, err)
+		}
+	}
+	two := showPage(t, shared, base+"/")
+	if got := two.must("kept", "{}"); got != `["",null,[],0,0,"2"]` {
+		t.Errorf("another tab sees %s", got)
+	}
+}
+
+// TestInteractions (P24): requestUserInteraction outside of a call, too often, and
+// without end.
+func TestInteractions(t *testing.T) {
+	t.Parallel()
+	p := showPage(t, shared, site(t, map[string]http.HandlerFunc{"/": html(`<script>
+		let saved;
+		const names = async (list) => (await Promise.allSettled(list)).map((r) => r.status === 'fulfilled' ? r.value : r.reason.name);
+		tool('save', (_, agent) => { saved = agent; return 1 });
+		tool('outside', () => names([saved.requestUserInteraction(() => 1)]));
+		tool('many', async (_, agent) => { const out = {}; for (let i = 0; i < 1000; i++) { const [r] = await names([agent.requestUserInteraction(() => 'ok')]); out[r] = (out[r] ?? 0) + 1 } return out });
+		tool('never', (_, agent) => agent.requestUserInteraction(() => new Promise(() => {})));
+	</script>`)})+"/")
+	p.must("save", "{}")
+	if got := p.must("outside", "{}"); got != `["InvalidStateError"]` {
+		t.Errorf("outside of its call: %s", got)
+	}
+	if got := p.must("many", "{}"); got != `{"ok":5,"NotAllowedError":995}` {
+		t.Errorf("a thousand times: %s", got)
+	}
+	d := p.find("never")
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	_, err := p.Invoke(ctx, session.Invocation{Document: d.Document, Tool: d.ID, MaxBytes: 100})
+	if got := reasonOf(err); got != "INTERNAL_ERROR TIMEOUT unknown" {
+		t.Errorf("without end: %s", got)
+	}
+}
+
+// TestWindows (P20): a window that the page does open is closed, whatever kind.
+func TestWindows(t *testing.T) {
+	t.Parallel()
+	base := site(t, map[string]http.HandlerFunc{"/": html(`<a id=l href=/ target=_blank rel=noopener>x</a><script>tool('fine', () => 1)</script>`)})
+	for _, how := range []string{`open('/')`, `open('/', '_blank', 'noopener')`, `document.getElementById('l').click()`, `open('about:blank', 'named', 'popup')`} {
+		w := showPage(t, shared, base+"/")
+		w.find("fine")
+		// With a person's click: without, the browser opens none.
+		err := w.target.Call(t.Context(), runtime.CommandEvaluate, map[string]any{"expression": how, "userGesture": true}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case <-w.windows:
+		case <-time.After(5 * time.Second):
+			t.Errorf("%s: nobody closed a window", how)
+		}
+		deadline := time.Now().Add(5 * time.Second)
+		for {
+			targets, err := cdp.Call(t.Context(), w.browser.root, cdptarget.GetTargets, cdptarget.GetTargetsParams{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			n := 0
+			for _, x := range targets.TargetInfos {
+				if x.BrowserContextID == w.context && x.Type == "page" {
+					n++
+				}
+			}
+			if n == 1 {
+				break
+			}
+			if time.Now().After(deadline) {
+				t.Errorf("%s: %d pages are open", how, n)
+				break
+			}
+		}
+	}
+}
+
+// TestDownloads: nothing that a page sends becomes a file; when the browser is
+// told to allow it, the same page makes one.
+func TestDownloads(t *testing.T) {
+	t.Parallel()
+	dir := folders(t)
+	e := engine(t, func(o *LocalOptions) { o.ProfileDir = dir })
+	base := site(t, map[string]http.HandlerFunc{
+		"/": html(`<a id=b download="evil.sh">x</a><script>
+			tool('save', () => { const a = document.getElementById('b'); a.href = URL.createObjectURL(new Blob(['x'])); a.click(); a.href = '/file'; a.click(); location.href = '/file'; return 1 });
+			tool('fine', () => 1)</script>`),
+		"/file": func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Disposition", `attachment; filename="evil.sh"`)
+			fmt.Fprint(w, "x")
+		},
+	})
+	p := showPage(t, e, base+"/")
+	files := func(where string) (found []string) {
+		_ = filepath.WalkDir(where, func(path string, _ fs.DirEntry, err error) error {
+			if err == nil && (strings.Contains(path, "evil") || strings.HasSuffix(path, ".crdownload") || strings.Contains(path, "Downloads")) {
+				found = append(found, path)
+			}
+			return nil
+		})
+		return found
+	}
+	p.must("save", "{}")
+	for range 20 {
+		p.must("fine", "{}")
+		<-time.After(20 * time.Millisecond)
+	}
+	if found := files(dir); len(found) > 0 {
+		t.Errorf("there are %v", found)
+	}
+	to := filepath.Join(dir, "to")
+	if err := os.Mkdir(to, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	_, err := cdp.Call(t.Context(), p.browser.root, browser.SetDownloadBehavior, browser.SetDownloadBehaviorParams{
+		Behavior: browser.SetDownloadBehaviorBehaviorAllow, BrowserContextID: p.context, DownloadPath: to,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.must("save", "{}")
+	deadline := time.Now().Add(5 * time.Second)
+	for len(files(to)) == 0 {
+		if time.Now().After(deadline) {
+			t.Fatal("with downloads allowed there is no file either: the test proves nothing")
+		}
+		<-time.After(20 * time.Millisecond)
+	}
+}
+
+// TestBackForward (P16): going back does not wake up a call that ended with its
+// document. In a browser that keeps documents it does.
+func TestBackForward(t *testing.T) {
+	t.Parallel()
+	base := site(t, map[string]http.HandlerFunc{
+		"/": html(`<script>
+			let persisted = false; addEventListener('pageshow', (e) => { persisted ||= e.persisted });
+			tool('away', () => new Promise((r) => { location.href = '/2'; addEventListener('pageshow', (e) => { if (e.persisted) localStorage.woken = 1 }) }));
+			tool('state', () => [persisted, localStorage.woken ?? null]);
+		</script>`),
+		"/2": html(`<script>tool('back', () => { setTimeout(() => history.back(), 10); return 1 })</script>`),
+	})
+	run := func(e *Engine) string {
+		p := showPage(t, e, base+"/")
+		_, err := p.call("away", "{}")
+		if got := reasonOf(err); got != "INTERNAL_ERROR PAGE_NAVIGATED unknown" {
+			t.Errorf("the call ended with %s", got)
+		}
+		p.must("back", "{}")
+		for {
+			if d := p.doc.Load(); d.url == base+"/" {
+				break
+			}
+			<-time.After(5 * time.Millisecond)
+		}
+		deadline := time.Now().Add(10 * time.Second)
+		for {
+			if got, err := p.call("state", "{}"); err == nil {
+				return got
+			} else if time.Now().After(deadline) {
+				t.Fatal(err)
+			}
+		}
+	}
+	if got := run(shared); got != "[false,null]" {
+		t.Errorf("after going back: %s", got)
+	}
+	remote, err := NewRemote(RemoteOptions{URL: "http://" + somebodysBrowser(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer remote.Close()
+	if got := run(remote); got != `[true,"1"]` {
+		t.Errorf("a browser that keeps documents gives %s: the test proves nothing", got)
+	}
+}

@@ -1,0 +1,92 @@
+package cdp
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/pagetools/pagetools/session"
+	"github.com/pagetools/pagetools/shim"
+)
+
+// TestStateOfTheNextDocument: a state that came after a navigation is not told as
+// one of the document before, though the navigation still waits in the queue.
+func TestStateOfTheNextDocument(t *testing.T) {
+	t.Parallel()
+	onLink(t, func(t *testing.T, w *wire, l *link) {
+		a := l.open("A")
+		p := &tab{target: a, name: shim.NewName(), states: make(chan pushed), swept: make(chan string), events: make(chan session.Event)}
+		before := &document{id: "one", origin: "https://trusted.test"}
+		p.doc.Store(before)
+		s := &ownerState{watch: func() {}, pause: time.NewTimer(time.Hour)}
+		w.say(`{"method":"Page.frameNavigated","params":{"frame":{"id":"F","loaderId":"two","url":"https://other.test/","securityOrigin":"https://other.test"},"type":"Navigation"},"sessionId":"A"}`)
+		w.say(`{"method":"Page.loadEventFired","params":{"timestamp":1},"sessionId":"A"}`)
+		synctest.Wait()
+		state := &shim.State{Revision: 5, Tools: []shim.Tool{{ID: 1, Name: "pay"}}}
+		p.changed(s, pushed{doc: before, state: state, after: a.delivered})
+		for _, ev := range s.queue {
+			if c, ok := ev.(session.ToolsChanged); ok {
+				t.Errorf("told as of %s: %+v", c.Document, c.Tools)
+			}
+		}
+		if d := p.doc.Load(); d.id != "two" || d.origin != "https://other.test" || !s.loading || s.handled != 2 {
+			t.Errorf("the document is %s of %s, %d events were handled", d.id, d.origin, s.handled)
+		}
+		// Without the count of events the same state is told: the control.
+		p.doc.Store(before)
+		p.changed(s, pushed{doc: before, state: state})
+		if _, told := s.queue[len(s.queue)-1].(session.ToolsChanged); !told {
+			t.Error("the control tells nothing")
+		}
+		s.watch()
+	})
+}
+
+// TestQueueOfATab: what nobody reads does not grow without end.
+func TestQueueOfATab(t *testing.T) {
+	t.Parallel()
+	onLink(t, func(t *testing.T, w *wire, l *link) {
+		a := l.open("A")
+		p := &tab{target: a, name: shim.NewName()}
+		p.doc.Store(&document{})
+		s := &ownerState{watch: func() {}, pause: time.NewTimer(time.Hour)}
+		for i := range 1000 {
+			s.emit(session.ToolsChanged{Revision: int64(i)})
+		}
+		if len(s.queue) != 1 {
+			t.Errorf("%d changes of one document wait", len(s.queue))
+		}
+		for range 1000 {
+			s.emit(session.DialogShown{})
+			s.emit(session.WindowClosed{})
+		}
+		if len(s.queue) > maxQueue {
+			t.Errorf("%d events wait", len(s.queue))
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		go func() { // the browser reads
+			for {
+				select {
+				case <-w.out:
+				case <-ctx.Done():
+					return
+				}
+			}
+		}()
+		for range 1000 {
+			w.say(`{"method":"Page.frameNavigated","params":{"frame":{"id":"F","loaderId":"x","url":"https://other.test/"},"type":"Navigation"},"sessionId":"A"}`)
+			synctest.Wait()
+			select {
+			case msg := <-a.events:
+				p.handle(s, msg)
+			case <-a.gone:
+			}
+		}
+		if a.reason() == nil || len(s.queue) > maxQueue {
+			t.Errorf("after a thousand documents that nobody read %d events wait, and the page is %v", len(s.queue), a.reason())
+		}
+		s.watch()
+	})
+}
