@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"maps"
 	"sync"
 	"time"
 
@@ -58,6 +59,7 @@ type siteState struct {
 	configSchemaJSON json.RawMessage
 	defaultConfig    json.RawMessage
 	defaults         settings
+	schemaLimits     schema.Limits
 
 	mu        sync.Mutex
 	histories map[string]*history // by action; "" is the site's own webtool
@@ -93,7 +95,7 @@ func newSiteState(site Site, o SiteOptions, l Limits) (*siteState, error) {
 		o.CallTimeout = l.CallTimeout
 	}
 	o.CallTimeout = min(o.CallTimeout, l.MaxTimeout)
-	s := &siteState{site: site, options: o, histories: map[string]*history{}}
+	s := &siteState{site: site, options: o, histories: map[string]*history{}, schemaLimits: l.Schema}
 	var err error
 	if s.configSchemaJSON, s.defaultConfig, err = configDocs(o, l); err != nil {
 		return nil, err
@@ -119,34 +121,42 @@ func (s *siteState) history(action string) *history {
 	return &history{}
 }
 
+// maxHistories bounds the webtools that a page can make us remember by inventing
+// names. Beyond it only those of its present tools are kept.
+const maxHistories = 2048
+
 // observe makes the catalog current: for the site's own webtool, and for the
-// webtool of every tool in it and of every tool that was in one before.
-func (s *siteState) observe(c *Catalog) {
+// webtool of every tool in it and of every tool that was in one before. It gives
+// the document of one of them, nil when that does not exist in this catalog.
+func (s *siteState) observe(c *Catalog, wanted string) *Document {
+	if h := s.history(wanted); h.now.Load() != nil && h.now.Load().catalog == c {
+		return h.observe(c, nil)
+	}
 	s.mu.Lock()
-	all := s.histories
-	if h := all[""]; h == nil || h.now.Load() == nil || h.now.Load().catalog != c {
-		for _, name := range append([]string{""}, c.names()...) {
-			if all[name] == nil {
-				all[name] = &history{}
-			}
+	for _, name := range append(c.names(), "") {
+		if s.histories[name] == nil {
+			s.histories[name] = &history{}
 		}
 	}
-	stale := map[string]*history{}
-	for name, h := range all {
-		if seen := h.now.Load(); seen == nil || seen.catalog != c {
-			stale[name] = h
-		}
+	if len(s.histories) > maxHistories {
+		maps.DeleteFunc(s.histories, func(name string, _ *history) bool { return name != "" && c.byName[name] == nil })
 	}
+	all := maps.Clone(s.histories)
 	s.mu.Unlock()
-	for action, h := range stale {
-		h.observe(c, func() *Document {
+	var found *Document
+	for action, h := range all {
+		d := h.observe(c, func() *Document {
 			name, description, tools := s.describe(c, action)
 			if tools == nil {
 				return nil
 			}
 			return draft(name, description, tools, s)
 		})
+		if action == wanted {
+			found = d
+		}
 	}
+	return found
 }
 
 func (c *Catalog) names() []string {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/pagetools/pagetools/bridge/policy"
+	"github.com/pagetools/pagetools/bridge/schema"
 )
 
 // Call is one request to run a tool.
@@ -44,6 +45,7 @@ type call struct {
 	*Call
 	site     *siteState
 	tool     *Tool
+	pinned   *schema.Schema // of a pinned version that differs from the tool's; nil: none
 	settings settings
 	input    json.RawMessage // after parameter defaults
 	decision policy.Decision

@@ -30,6 +30,29 @@ type Tool struct {
 	annotations json.RawMessage
 	hints       policy.Hints
 	digest      string
+	shape       shape
+}
+
+// shape is what completing the arguments needs to know of an input schema.
+type shape struct {
+	declared map[string]bool // the properties that the root lists
+	closed   bool            // the root takes no others
+}
+
+func shapeOf(input json.RawMessage) shape {
+	var s struct {
+		Properties           map[string]json.RawMessage `json:"properties"`
+		PatternProperties    map[string]json.RawMessage `json:"patternProperties"`
+		AdditionalProperties json.RawMessage            `json:"additionalProperties"`
+	}
+	if json.Unmarshal(input, &s) != nil {
+		return shape{}
+	}
+	out := shape{declared: map[string]bool{}, closed: string(s.AdditionalProperties) == "false" && len(s.PatternProperties) == 0}
+	for name := range s.Properties {
+		out.declared[name] = true
+	}
+	return out
 }
 
 // Name is the name as the page gave it.
@@ -221,6 +244,7 @@ func admit(d Declaration, l Limits) admission {
 	if t.input, err = compileInput(d.Input, l.Schema); err != nil {
 		return refuse(ruleOf(err), "inputSchema: %s", safeText(err))
 	}
+	t.shape = shapeOf(t.input.JSON())
 	if len(d.Output) > 0 && string(d.Output) != "null" {
 		if t.output, err = schema.Compile(d.Output, l.Schema); err != nil {
 			return refuse(ruleOf(err), "outputSchema: %s", safeText(err))

@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -8,6 +9,7 @@ import (
 	"log/slog"
 	"runtime/debug"
 	"strings"
+	"time"
 
 	"github.com/pagetools/pagetools/bridge/policy"
 	"github.com/pagetools/pagetools/bridge/schema"
@@ -45,8 +47,8 @@ func chain(stages []stage, last handler) handler {
 // audit logs what was asked and how it ended, also on panic and refusal. Inputs
 // and results are never logged.
 func (b *Bridge) audit(ctx context.Context, c *call, next handler) (res *Result, err error) {
-	log := b.log.With(slog.String("call", c.ID), slog.String("site", c.Site), slog.String("tool", c.Tool), slog.String("caller", c.Caller.Name))
-	log.DebugContext(ctx, "call: intent")
+	who := []slog.Attr{slog.String("call", c.ID), slog.String("site", c.Site), slog.String("tool", c.Tool), slog.String("caller", c.Caller.Name)}
+	b.log.LogAttrs(ctx, slog.LevelDebug, "call: intent", who...)
 	defer func() {
 		if p := recover(); p != nil {
 			res = nil
@@ -54,12 +56,12 @@ func (b *Bridge) audit(ctx context.Context, c *call, next handler) (res *Result,
 		}
 		took := slog.Duration("took", b.now().Sub(c.started))
 		if err == nil {
-			log.InfoContext(ctx, "call: ok", took)
+			b.log.LogAttrs(ctx, slog.LevelInfo, "call: ok", append(who, took)...)
 			return
 		}
 		e := AsError(err)
-		log.WarnContext(ctx, "call: failed", took, slog.String("code", string(e.Code)), slog.String("reason", string(e.Reason)),
-			slog.String("outcome", string(e.Outcome)), slog.Any("error", e.Err))
+		b.log.LogAttrs(ctx, slog.LevelWarn, "call: failed", append(who, took, slog.String("code", string(e.Code)), slog.String("reason", string(e.Reason)),
+			slog.String("outcome", string(e.Outcome)), slog.Any("error", e.Err))...)
 		err = e
 	}()
 	return next(ctx, c)
@@ -81,9 +83,11 @@ func (b *Bridge) resolve(ctx context.Context, c *call, next handler) (*Result, e
 	if c.settings.resume != "" {
 		return nil, Errorf(ResumeNotFound, "", NotRun, "No call of yours waits under this token.")
 	}
-	catalog, err := b.router.Catalog(ctx, Ref{Site: c.Site, Session: c.Session, Caller: c.Caller})
+	waiting, cancel := context.WithTimeout(ctx, max(c.settings.timeout, minPatience))
+	defer cancel()
+	catalog, err := b.router.Catalog(waiting, Ref{Site: c.Site, Session: c.Session, Caller: c.Caller})
 	if err != nil {
-		return nil, err
+		return nil, nothingRan(waiting, err)
 	}
 	if c.tool, err = pick(catalog, c.Tool); err != nil {
 		return nil, err
@@ -92,18 +96,26 @@ func (b *Bridge) resolve(ctx context.Context, c *call, next handler) (*Result, e
 		return next(ctx, c)
 	}
 	if base, err := b.router.Catalog(ctx, Ref{Site: c.Site, Caller: c.Caller}); err == nil {
-		c.site.observe(base)
+		c.site.observe(base, "")
 	}
-	pinned, err := c.site.checkPin(c)
-	if err != nil {
+	if c.pinned, err = c.site.checkPin(c); err != nil {
 		return nil, err
 	}
-	if pinned != nil {
-		if err := pinned.Validate(c.Input); err != nil {
-			return nil, violationError(SchemaError, "request", err)
-		}
-	}
 	return next(ctx, c)
+}
+
+// nothingRan gives an error from before the dispatch of a call. One that is no
+// *Error is a context that ended, or a bug.
+func nothingRan(ctx context.Context, err error) *Error {
+	if e, ok := errors.AsType[*Error](err); ok {
+		return e
+	}
+	if ctx.Err() != nil {
+		return Errorf(Cancelled, "", NotRun, "The caller gave up.").With(err)
+	}
+	e := AsError(err)
+	e.Outcome = NotRun
+	return e
 }
 
 // pick finds the tool. Without a name the only one is meant: a published client
@@ -146,8 +158,13 @@ func (b *Bridge) validate(ctx context.Context, c *call, next handler) (*Result, 
 	if c.input, err = c.completeInput(); err != nil {
 		return nil, err
 	}
-	if err := c.tool.input.Validate(c.input); err != nil {
-		return nil, violationError(SchemaError, "request", err)
+	for _, s := range []*schema.Schema{c.pinned, c.tool.input} {
+		if s == nil {
+			continue
+		}
+		if err := s.Validate(c.input); err != nil {
+			return nil, violationError(SchemaError, "request", err)
+		}
 	}
 	return next(ctx, c)
 }
@@ -162,29 +179,22 @@ func syntaxText(err error) string {
 // completeInput fills parameter defaults, and drops an `action` that a client of
 // the published guide repeats inside the request.
 func (c *call) completeInput() (json.RawMessage, error) {
+	text := bytes.TrimSpace(c.Input)
+	if len(c.settings.params) == 0 && text[0] == '{' && !bytes.Contains(text, []byte(`"action"`)) {
+		return c.Input, nil // the usual case: nothing to fill in and nothing to drop
+	}
 	var in map[string]json.RawMessage
 	if err := json.Unmarshal(c.Input, &in); err != nil || in == nil {
 		return nil, Errorf(SchemaError, "", NotRun, "request must be an object.").With(err)
 	}
-	var shape struct {
-		Properties           map[string]json.RawMessage `json:"properties"`
-		PatternProperties    map[string]json.RawMessage `json:"patternProperties"`
-		AdditionalProperties json.RawMessage            `json:"additionalProperties"`
-	}
-	if err := json.Unmarshal(c.tool.InputSchema(), &shape); err != nil {
-		return nil, fmt.Errorf("reading an admitted schema: %w", err)
-	}
-	changed := false
+	shape, changed := c.tool.shape, false
 	for name, value := range c.settings.params {
-		_, given := in[name]
-		_, declared := shape.Properties[name]
-		closed := string(shape.AdditionalProperties) == "false" && len(shape.PatternProperties) == 0
-		if !given && (declared || !closed) {
+		if _, given := in[name]; !given && (shape.declared[name] || !shape.closed) {
 			in[name] = value
 			changed = true
 		}
 	}
-	if _, declared := shape.Properties["action"]; !declared {
+	if !shape.declared["action"] {
 		var repeated string
 		if json.Unmarshal(in["action"], &repeated) == nil && repeated == c.tool.name {
 			delete(in, "action")
@@ -219,10 +229,10 @@ func (b *Bridge) approve(ctx context.Context, c *call, next handler) (*Result, e
 		Operator: c.site.options.Approval, Tool: c.tool.name, Hints: c.tool.hints,
 		TopLevel: c.tool.topLevel, Request: c.settings.approval,
 	})
-	switch c.decision.Level {
-	case policy.Auto:
+	if c.decision.Level == policy.Auto {
 		return next(ctx, c)
-	case policy.Never:
+	}
+	if c.decision.Level == policy.Never {
 		return nil, Errorf(ApprovalDenied, "", NotRun, "The operator does not allow %q.", c.tool.name).Detail("layer", c.decision.Layer)
 	}
 	q := Question{Kind: "approve", Title: fmt.Sprintf("Run %s on %s?", c.tool.name, c.Site), Detail: c.tool.description,
@@ -242,14 +252,21 @@ func (b *Bridge) approve(ctx context.Context, c *call, next handler) (*Result, e
 	return next(ctx, c)
 }
 
-// invoke takes a page and runs the tool, once.
+// minPatience is how long a call waits at least for a page that is being opened
+// for it, however little time its tool is given. Waiting for other calls is
+// bounded by the time of the tool.
+const minPatience = 10 * time.Second
+
+// invoke takes a page and runs the tool, once. The time of the tool begins when
+// it is dispatched.
 func (b *Bridge) invoke(ctx context.Context, c *call) (*Result, error) {
-	deadline := Errorf(InternalError, Timeout, Unknown, "The tool did not answer within %s.", c.settings.timeout)
-	ctx, cancel := context.WithTimeoutCause(ctx, c.settings.timeout, deadline)
+	patience := max(c.settings.timeout, minPatience)
+	began := time.Now()
+	waiting, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	page, err := b.router.Acquire(ctx, Ref{Site: c.Site, Session: c.Session, Caller: c.Caller})
+	page, err := b.router.Acquire(waiting, Ref{Site: c.Site, Session: c.Session, Caller: c.Caller, Turn: c.settings.timeout})
 	if err != nil {
-		return nil, err
+		return nil, nothingRan(waiting, err)
 	}
 	defer page.Release()
 	limit := b.limits.Result
@@ -257,9 +274,10 @@ func (b *Bridge) invoke(ctx context.Context, c *call) (*Result, error) {
 		limit = min(limit, c.settings.maxBytes)
 	}
 	c.outcome = Unknown
-	data, err := page.Invoke(ctx, Invocation{Tool: c.tool, Input: c.input, MaxBytes: limit})
+	data, err := page.Invoke(ctx, Invocation{Tool: c.tool, Input: c.input, MaxBytes: limit,
+		Patience: max(time.Millisecond, patience-time.Since(began)), Timeout: c.settings.timeout})
 	if err != nil {
 		return nil, b.presentError(c, err)
 	}
-	return b.present(c, data)
+	return b.present(c, data, limit)
 }

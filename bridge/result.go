@@ -19,8 +19,12 @@ type mcpResult struct {
 	IsError           bool            `json:"isError"`
 }
 
-// present turns what the page returned into the result of the call.
-func (b *Bridge) present(c *call, data json.RawMessage) (*Result, error) {
+// present turns what the page returned into the result of the call, of at most
+// limit bytes.
+func (b *Bridge) present(c *call, data json.RawMessage, limit int) (*Result, error) {
+	if !json.Valid(data) {
+		return nil, Errorf(ToolError, ResultInvalid, Unknown, "%q returned something that is not JSON.", c.tool.name)
+	}
 	var r mcpResult
 	isMCP := len(data) > 0 && data[0] == '{' && json.Unmarshal(data, &r) == nil
 	if isMCP && r.IsError {
@@ -38,6 +42,9 @@ func (b *Bridge) present(c *call, data json.RawMessage) (*Result, error) {
 		data = asText(data, r, isMCP)
 	case "structured":
 		data = asStructured(data, r, isMCP)
+	}
+	if len(data) > limit {
+		return nil, Errorf(ToolError, ResultTooLarge, Unknown, "The result of %q is longer than %d bytes.", c.tool.name, limit)
 	}
 	return &Result{Data: data, Tool: c.tool}, nil
 }
@@ -96,6 +103,9 @@ func (b *Bridge) presentError(c *call, err error) error {
 		return e
 	}
 	e.Message = clip(e.Message, b.limits.ErrorMessage)
+	if strings.TrimSpace(e.Message) == "" {
+		e.Message = "The tool failed without saying why."
+	}
 	return e.Detail("untrusted", true).Detail("origin", c.tool.origin)
 }
 

@@ -2,6 +2,7 @@ package bridge
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -162,7 +163,7 @@ func (s *siteState) configError(err error, config json.RawMessage) *Error {
 			shown[i] = printable(k)
 		}
 		e.Message = fmt.Sprintf("config has keys that are unknown or that the operator did not allow: %s.", strings.Join(shown, ", "))
-		e.Detail("keys", shown)
+		return e.Detail("keys", shown)
 	}
 	return e
 }
@@ -170,7 +171,7 @@ func (s *siteState) configError(err error, config json.RawMessage) *Error {
 // violationError turns the violations of a schema into an Error with
 // details.errors: a list of JSON pointers and messages.
 func violationError(code Code, what string, err error) *Error {
-	v, ok := err.(*schema.Violations)
+	v, ok := errors.AsType[*schema.Violations](err)
 	if !ok || len(v.List) == 0 {
 		return Errorf(code, "", NotRun, "%s does not fit its schema.", what).With(err)
 	}

@@ -27,6 +27,14 @@ type Invocation struct {
 	// MaxBytes caps the JSON text of the result. Zero means the source's own
 	// limit.
 	MaxBytes int
+	// Patience is how long the tool may take to be there, and Timeout how long it
+	// may run from its dispatch. Zero means as long as the context.
+	Patience, Timeout time.Duration
+}
+
+// TimedOut is the cause of a context that ends with a call's Timeout.
+func TimedOut(after time.Duration) *Error {
+	return Errorf(InternalError, Timeout, Unknown, "The tool did not answer within %s.", after)
 }
 
 // Lease is a Source that one call holds until Release.
@@ -42,6 +50,9 @@ type Ref struct {
 	// Session is the caller's own name for its state; empty means none.
 	Session string
 	Caller  Caller
+	// Turn is how long a call may wait for other calls; zero means as long as its
+	// context.
+	Turn time.Duration
 }
 
 // Site describes a site to transports.
@@ -93,8 +104,11 @@ type Caller struct {
 // Can reports whether the caller has the right.
 func (c Caller) Can(r Right) bool { return slices.Contains(c.May, r) }
 
-// Sees reports whether the caller may know of the site.
-func (c Caller) Sees(site string) bool { return c.Sites == nil || slices.Contains(c.Sites, site) }
+// Sees reports whether the caller may know of the site. Nobody, the zero Caller,
+// knows of none.
+func (c Caller) Sees(site string) bool {
+	return c.Name != "" && (c.Sites == nil || slices.Contains(c.Sites, site))
+}
 
 // Local is the caller of a loopback listener that has no credentials.
 func Local() Caller { return Caller{Name: "local", May: []Right{MayCall, MayElicit}} }

@@ -39,19 +39,12 @@ func (h *history) version(v string) *Document {
 	return h.byVersion[v]
 }
 
-// current gives the document of the catalog when observe saw it last, or nil.
-func (h *history) current(c *Catalog) *Document {
+// observe gives the document of the webtool in this catalog, and notes it when
+// it is new. build makes the draft; nil means that the webtool does not exist
+// there.
+func (h *history) observe(c *Catalog, build func() *Document) *Document {
 	if s := h.now.Load(); s != nil && s.catalog == c {
 		return s.document
-	}
-	return nil
-}
-
-// observe notes what the webtool is in this catalog. build makes the draft; nil
-// means that the webtool does not exist there.
-func (h *history) observe(c *Catalog, build func() *Document) {
-	if s := h.now.Load(); s != nil && s.catalog == c {
-		return
 	}
 	d := build()
 	h.mu.Lock()
@@ -60,6 +53,7 @@ func (h *history) observe(c *Catalog, build func() *Document) {
 		d = h.mint(d)
 	}
 	h.now.Store(&snapshot{catalog: c, document: d})
+	return d
 }
 
 // mint gives a draft its number: the old one when the digest was seen before,
@@ -159,7 +153,8 @@ func (s *siteState) checkPin(c *call) (pinned *schema.Schema, err error) {
 		return nil, Errorf(VersionMismatch, "", NotRun,
 			"Version %s of %q is no longer what would run. Read the current version, and pin that.", d.Version, c.tool.Name())
 	}
-	pinned, err = schema.Compile(then.RequestSchema, schema.Limits{})
+	// It was admitted once, under limits that may have been wider.
+	pinned, err = schema.Compile(then.RequestSchema, s.schemaLimits)
 	if err != nil {
 		return nil, Errorf(VersionMismatch, "", NotRun, "Version %s can no longer be checked.", d.Version).With(err)
 	}

@@ -53,8 +53,9 @@ func (d *Document) Action(name string) *Action {
 }
 
 // anyResult is the responseSchema of a tool that declares no outputSchema: the
-// WebMCP of the seed has none.
-var anyResult = json.RawMessage(`{"description":"Whatever the page returns: often {content: [...]} as in MCP, or any JSON value.","anyOf":[{"type":"object","properties":{"content":{"type":"array","items":{"type":"object"}}}},{"type":["string","number","boolean","array","null"]}]}`)
+// WebMCP of the seed has none. It has words only, so that a promise which the
+// page makes later is seen as one.
+var anyResult = json.RawMessage(`{"description":"Whatever the page returns: often {\"content\": [...]} as in MCP, a string, or any other JSON value.","examples":[{"content":[{"type":"text","text":"Done."}]}]}`)
 
 func newAction(t *Tool) Action {
 	request := normalRequest(t.InputSchema())
@@ -154,21 +155,21 @@ func (b *Bridge) Webtool(ctx context.Context, ref Ref, action, version string) (
 	}
 	catalog, err := b.router.Catalog(ctx, ref)
 	if err != nil {
-		return nil, AsError(err)
+		return nil, nothingRan(ctx, err)
 	}
-	if ref.Session != "" {
+	pinned := version != "" && version != "latest"
+	if ref.Session != "" && !pinned {
 		return s.sessionDocument(catalog, action, b.current(ctx, ref, s))
 	}
-	s.observe(catalog)
-	h := s.history(action)
-	if version != "" && version != "latest" {
-		if d := h.version(version); d != nil {
+	current := s.observe(catalog, action)
+	if pinned {
+		if d := s.history(action).version(version); d != nil {
 			return d, nil
 		}
-		return nil, Errorf(WebtoolNotFound, "", NotRun, "There is no version %s of this webtool.", printable(version)).Detail("version", version)
+		return nil, Errorf(WebtoolNotFound, "", NotRun, "There is no version %s of this webtool.", printable(version)).Detail("version", printable(version))
 	}
-	if d := h.current(catalog); d != nil {
-		return d, nil
+	if current != nil {
+		return current, nil
 	}
 	return nil, unknownAction(action, catalog)
 }
@@ -178,8 +179,7 @@ func (b *Bridge) Webtool(ctx context.Context, ref Ref, action, version string) (
 func (b *Bridge) current(ctx context.Context, ref Ref, s *siteState) string {
 	ref.Session = ""
 	if c, err := b.router.Catalog(ctx, ref); err == nil {
-		s.observe(c)
-		if d := s.history("").current(c); d != nil {
+		if d := s.observe(c, ""); d != nil {
 			return d.Version
 		}
 	}

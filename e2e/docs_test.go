@@ -8,7 +8,6 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -178,19 +177,11 @@ func makeCommands(text string) []string {
 	return names
 }
 
-// TestCommands builds the binary and asks it for every verb and flag that a
+// TestCommands asks the binary for every verb and flag that a
 // document tells people to type.
 func TestCommands(t *testing.T) {
 	t.Parallel()
-	binary := filepath.Join(t.TempDir(), "pagetools")
-	if runtime.GOOS == "windows" {
-		binary += ".exe"
-	}
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "./cmd/pagetools")
-	build.Dir = root(t)
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("building the binary that the documents describe: %v\n%s", err, out)
-	}
+	binary := pagetools(t)
 	help := map[string]string{}
 	for name, text := range documents(t) {
 		for _, command := range pagetoolsCommands(text) {

@@ -7,7 +7,7 @@ type Counts struct{ Live, Opening, Leased, Queued, Spares, Closing int }
 
 // Counts asks the owner.
 func (m *Manager) Counts() (c Counts) {
-	m.ask(func(st *state) {
+	m.with(func(st *state) {
 		c = Counts{Live: st.live, Opening: st.opening, Leased: st.leased, Queued: st.queue.Len(), Spares: st.spareCount(), Closing: st.closing}
 		for _, s := range st.sessions {
 			c.Queued += s.waiting.Len()

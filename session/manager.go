@@ -71,18 +71,20 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Manager gives out pages for calls. One goroutine owns its state; everybody
-// else sends it functions to run.
+// Manager gives out pages for calls. Its state changes only in functions that
+// run under one lock and wait for nothing.
 type Manager struct {
 	o      Options
 	sites  []*site
 	byName map[string]*site
-	do     chan func(*state)
+
+	mu    sync.Mutex
+	state *state
 
 	life       context.Context // of background work; ends in Close
 	stop       context.CancelCauseFunc
 	background sync.WaitGroup
-	done       chan struct{} // the owner ended
+	done       chan struct{} // closed when Close began and no page is left
 }
 
 var _ bridge.Router = (*Manager)(nil)
@@ -90,14 +92,14 @@ var _ bridge.Router = (*Manager)(nil)
 // New makes a Manager and begins to open every site.
 func New(o Options) *Manager {
 	o = o.withDefaults()
-	m := &Manager{o: o, byName: map[string]*site{}, do: make(chan func(*state)), done: make(chan struct{})}
+	m := &Manager{o: o, byName: map[string]*site{}, done: make(chan struct{})}
+	m.state = &state{manager: m, sessions: map[key]*session{}, tombs: map[key]time.Time{}, spares: map[*site]*spares{}}
 	m.life, m.stop = context.WithCancelCause(context.Background())
 	for _, so := range o.Sites {
 		s := newSite(so)
 		m.sites = append(m.sites, s)
 		m.byName[so.Name] = s
 	}
-	go m.own()
 	for _, s := range m.sites {
 		m.background.Go(func() { m.keepCatalogue(s) })
 	}
@@ -113,36 +115,15 @@ func (m *Manager) Sites() []bridge.Site {
 	return out
 }
 
-// own runs what others send, until Close.
-func (m *Manager) own() {
-	defer close(m.done)
-	st := &state{manager: m, sessions: map[key]*session{}, tombs: map[key]time.Time{}, spares: map[*site]*spares{}}
-	for f := range m.do {
-		f(st)
-		if st.ended() {
-			return
-		}
-	}
-}
-
-// ask runs f in the owner and waits for it. It reports whether the owner still
-// runs.
-func (m *Manager) ask(f func(*state)) bool {
-	ran := make(chan struct{})
-	select {
-	case m.do <- func(s *state) { defer close(ran); f(s) }:
-		<-ran
-		return true
-	case <-m.done:
-		return false
-	}
-}
-
-// tell runs f in the owner later.
-func (m *Manager) tell(f func(*state)) {
-	select {
-	case m.do <- f:
-	case <-m.done:
+// with runs f on the state. f waits for nothing and calls nobody out of this
+// package: pages are opened and closed, and callers are answered, elsewhere.
+func (m *Manager) with(f func(*state)) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	f(m.state)
+	if st := m.state; !st.over && st.ended() {
+		st.over = true
+		close(m.done)
 	}
 }
 
@@ -155,7 +136,7 @@ func (m *Manager) Catalog(ctx context.Context, ref bridge.Ref) (*bridge.Catalog,
 	}
 	if ref.Session != "" {
 		var page *Page
-		m.ask(func(st *state) {
+		m.with(func(st *state) {
 			if ses := st.sessions[keyOf(ref)]; ses != nil {
 				page = ses.page
 			}
@@ -188,6 +169,21 @@ func (m *Manager) Page(name string) (url, title string) {
 		}
 	}
 	return "", ""
+}
+
+// Status says how a site is: "opening", "open", or why it is not.
+func (m *Manager) Status(name string) string {
+	s := m.byName[name]
+	switch {
+	case s == nil:
+		return "unknown"
+	case s.page.Load() != nil:
+		return "open"
+	}
+	if e := s.failure.Load(); e != nil {
+		return e.Message
+	}
+	return "opening"
 }
 
 // WaitOpened waits until every site is opened or failed once.
@@ -224,7 +220,7 @@ func (m *Manager) site(name string) (*site, error) {
 // Drain refuses new calls, and waits until none runs or ctx ends.
 func (m *Manager) Drain(ctx context.Context) {
 	idle := make(chan struct{})
-	m.ask(func(st *state) {
+	m.with(func(st *state) {
 		st.draining = true
 		st.refuseQueued(draining())
 		st.whenIdle(func() { close(idle) })
@@ -240,7 +236,7 @@ func (m *Manager) Drain(ctx context.Context) {
 // until they gave their pages back.
 func (m *Manager) Close() error {
 	m.stop(draining())
-	m.ask(func(st *state) { st.draining = true; st.refuseQueued(draining()); st.closeAll() })
+	m.with(func(st *state) { st.draining = true; st.refuseQueued(draining()); st.closeAll() })
 	err := m.o.Engine.Close()
 	<-m.done
 	m.background.Wait()

@@ -249,17 +249,21 @@ func (p *Page) opened(ctx context.Context) (*view, error) {
 
 // Invoke runs the tool once. Its errors are *bridge.Error.
 func (p *Page) Invoke(ctx context.Context, inv bridge.Invocation) (json.RawMessage, error) {
+	waiting, cancel := bound(ctx, inv.Patience, nil)
+	defer cancel()
 	for {
-		t, err := p.find(ctx, inv.Tool)
+		t, err := p.find(waiting, inv.Tool)
 		if err != nil {
 			return nil, err
 		}
 		document := t.Document()
-		reply, err := p.tab.Invoke(ctx, Invocation{Document: t.Document(), Tool: t.Registration(), Input: inv.Input, MaxBytes: inv.MaxBytes})
+		running, cancel := bound(ctx, inv.Timeout, bridge.TimedOut(inv.Timeout))
+		reply, err := p.tab.Invoke(running, Invocation{Document: t.Document(), Tool: t.Registration(), Input: inv.Input, MaxBytes: inv.MaxBytes})
+		cancel()
 		if errors.Is(err, ErrGone) {
 			// Nothing ran: the page replaced the registration. An equal one may
 			// be there, or on its way; find decides on what the page says now.
-			if err := p.awaitChange(ctx, t); err != nil {
+			if err := p.awaitChange(waiting, t); err != nil {
 				return nil, err
 			}
 			continue
@@ -271,6 +275,14 @@ func (p *Page) Invoke(ctx context.Context, inv bridge.Invocation) (json.RawMessa
 		p.awaitRevision(ctx, reply)
 		return reply.Result, nil
 	}
+}
+
+// bound is a context that ends after d with the cause; zero means no bound.
+func bound(ctx context.Context, d time.Duration, cause error) (context.Context, context.CancelFunc) {
+	if d <= 0 {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeoutCause(ctx, d, cause)
 }
 
 // blamed says why we closed the page ourselves, when that ended the call. When
@@ -391,11 +403,15 @@ func notRun(e *bridge.Error) *bridge.Error {
 	return &c
 }
 
+func overload() *bridge.Error {
+	return bridge.Errorf(bridge.InternalError, bridge.Overload, bridge.NotRun, "The call waited past its deadline and did not run.")
+}
+
 // waitEnded gives the outcome of a call whose time ended before it was
 // dispatched.
 func waitEnded(ctx context.Context) *bridge.Error {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		return bridge.Errorf(bridge.InternalError, bridge.Overload, bridge.NotRun, "The call waited past its deadline and did not run.").With(context.Cause(ctx))
+		return overload().With(context.Cause(ctx))
 	}
 	return bridge.Errorf(bridge.Cancelled, "", bridge.NotRun, "The caller gave up.").With(context.Cause(ctx))
 }

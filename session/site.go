@@ -64,7 +64,7 @@ func (m *Manager) keepCatalogue(s *site) {
 		} else {
 			s.set(page, nil)
 			pause = firstRetry
-			m.tell(func(st *state) { st.refill(s) })
+			m.with(func(st *state) { st.refill(s) })
 		}
 		if first {
 			close(s.tried)
@@ -157,6 +157,9 @@ func (m *Manager) cataloguePage(ctx context.Context, s *site) (*Page, error) {
 		select {
 		case <-changed:
 		case <-ctx.Done():
+			if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+				return nil, bridge.Errorf(bridge.InternalError, bridge.Unreachable, bridge.NotRun, "The site did not answer in time.").With(context.Cause(ctx))
+			}
 			return nil, waitEnded(ctx)
 		case <-m.life.Done():
 			return nil, draining()

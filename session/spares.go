@@ -86,7 +86,7 @@ func (m *Manager) openSpare(s *site, sp *spares) {
 	if err == nil {
 		_, err = page.opened(m.life)
 	}
-	m.tell(func(st *state) {
+	m.with(func(st *state) {
 		sp.opening--
 		crowded := st.live+st.spareCount() >= m.o.MaxSessions // calls took the room meanwhile
 		if err != nil || st.draining || crowded {
@@ -107,7 +107,7 @@ func (m *Manager) openSpare(s *site, sp *spares) {
 // watchSpare replaces a spare that dies in waiting.
 func (m *Manager) watchSpare(s *site, page *Page) {
 	<-page.dead
-	m.tell(func(st *state) {
+	m.with(func(st *state) {
 		if sp := st.spares[s]; sp != nil && slices.Contains(sp.ready, page) {
 			st.refill(s) // which drops the dead
 		}

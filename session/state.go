@@ -35,6 +35,7 @@ type state struct {
 	spares   map[*site]*spares
 	draining bool
 	closed   bool
+	over     bool // closed, and no page is left
 	idle     []func()
 }
 
@@ -189,7 +190,7 @@ func (st *state) open(w *waiter) {
 			page = nil
 		}
 		cancel(nil)
-		m.tell(func(st *state) { st.opened(w, ses, page, err) })
+		m.with(func(st *state) { st.opened(w, ses, page, err) })
 	})
 }
 
@@ -228,7 +229,7 @@ func (st *state) opened(w *waiter, ses *session, page *Page, err error) {
 // watchSession buries a session when its page dies.
 func (m *Manager) watchSession(ses *session) {
 	<-ses.page.dead
-	m.tell(func(st *state) {
+	m.with(func(st *state) {
 		if st.sessions[ses.key] == ses && !ses.busy {
 			st.bury(ses, true)
 			st.next()
@@ -314,7 +315,7 @@ func (st *state) handOver(ses *session) {
 	}
 	idle = min(idle, max(0, m.o.MaxAge-time.Since(ses.created)))
 	ses.expiry = time.AfterFunc(idle, func() {
-		m.tell(func(st *state) {
+		m.with(func(st *state) {
 			if st.sessions[ses.key] == ses && !ses.busy && time.Since(ses.last) >= idle {
 				st.bury(ses, true)
 				st.next()
@@ -366,11 +367,11 @@ func (st *state) close(p *Page) {
 	m := st.manager
 	m.background.Go(func() { // ends within closeTab's bound
 		p.close()
-		m.tell(func(st *state) { st.closing-- })
+		m.with(func(st *state) { st.closing-- })
 	})
 }
 
-// ended reports whether the owner has nothing more to do, ever.
+// ended reports whether there is nothing more to do, ever.
 func (st *state) ended() bool {
 	return st.closed && st.live == 0 && st.closing == 0 && st.spareCount() == 0
 }

@@ -11,7 +11,7 @@ import (
 )
 
 func TestLevels(t *testing.T) {
-	if !(Auto < Once && Once < Ask && Ask < Never) {
+	if Auto >= Once || Once >= Ask || Ask >= Never {
 		t.Error("out of order")
 	}
 	for l := Auto; l <= Never; l++ {

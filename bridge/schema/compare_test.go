@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -168,7 +169,8 @@ func drawValue(t *rapid.T, depth int, label string) string {
 func TestCompareNeverPromisesTooMuch(t *testing.T) {
 	decided := 0
 	rapid.Check(t, func(t *rapid.T) {
-		old, changed := drawDocument(t, "old"), ""
+		old := drawDocument(t, "old")
+		var changed string
 		if rapid.Bool().Draw(t, "mutate") {
 			changed = mutate(t, old)
 		} else {
@@ -257,7 +259,7 @@ func FuzzCompileAndValidate(f *testing.F) {
 			t.Fatalf("admitted, but not as %s: %v", s.JSON(), err)
 		}
 		if err := s.Validate(value); err != nil {
-			v, ok := err.(*Violations)
+			v, ok := errors.AsType[*Violations](err)
 			if !ok || len(v.List) == 0 || len(v.List) > maxViolations {
 				t.Fatalf("%#v", err)
 			}

@@ -63,7 +63,10 @@ func buildGraph(doc *value, l Limits) (*graph, error) {
 			return nil, err
 		}
 	}
-	return g, g.measureAll()
+	if err := g.measureAll(); err != nil {
+		return nil, err
+	}
+	return g, nil
 }
 
 // add makes the node of a schema and those of everything below it.

@@ -245,6 +245,7 @@ func (m *meter) members(n *node, v *value, level int) {
 				}
 			case roleNames:
 				m.apply(e.to, &value{kind: '"', text: key, size: 1}, level+1, 0)
+			default: // not about members by their names
 			}
 		}
 	}

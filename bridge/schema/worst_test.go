@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"errors"
 	"fmt"
 	"runtime"
 	"runtime/debug"
@@ -136,7 +137,7 @@ func TestValidateWorstCases(t *testing.T) {
 			metered := within(t, "meter", func() { _, cost = s.graph.affordable(v) })
 			took := within(t, "Validate", func() { err = s.Validate([]byte(c.value)) })
 			verdict := "ok"
-			if v, bad := err.(*Violations); bad {
+			if v, bad := errors.AsType[*Violations](err); bad {
 				verdict = v.List[0].Message
 				if len(v.List) > maxViolations || len(v.Error()) > 8000 {
 					t.Errorf("%d violations, %d bytes", len(v.List), len(v.Error()))
@@ -181,7 +182,7 @@ func TestStackStaysSmall(t *testing.T) {
 				t.Fatal(err)
 			}
 			within(t, name, func() { err = m.validate(v) }) // past the meter, which might have refused it
-			if undecided, ok := err.(*Violations); ok && undecided.Undecided {
+			if undecided, ok := errors.AsType[*Violations](err); ok && undecided.Undecided {
 				t.Errorf("%s: not decided", name)
 			}
 			schema.release(m)

@@ -201,3 +201,10 @@ func (p *program) say(format string, args ...any) {
 		fmt.Fprintf(p.stderr, "pagetools: "+format+"\n", args...)
 	}
 }
+
+// progress tells a person at the terminal what takes so long.
+func (p *program) progress(format string, args ...any) {
+	if terminal(p.stderr) {
+		p.say(format, args...)
+	}
+}

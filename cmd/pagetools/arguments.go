@@ -7,6 +7,8 @@ import (
 	"os"
 	"slices"
 	"strings"
+
+	"github.com/pagetools/pagetools/bridge"
 )
 
 // parameter is one property of a tool's input, as far as its schema says.
@@ -88,7 +90,7 @@ func readInput(schema json.RawMessage, from string, pairs []string, stdin io.Rea
 			types = known[i].types
 		}
 		if in[key], err = argument(text, types); err != nil {
-			return nil, usage("%s: %q is not a JSON %s", plain(key), plain(text), strings.Join(types, " or "))
+			return nil, usage("%s: %q is not a JSON %s", plain(key), plain(text), plain(strings.Join(types, " or ")))
 		}
 	}
 	return json.Marshal(in)
@@ -110,10 +112,7 @@ func readBase(from string, stdin io.Reader) (json.RawMessage, error) {
 	if err != nil {
 		return nil, usage("--input: %w", err)
 	}
-	if !json.Valid(b) {
-		return nil, usage("--input is not JSON")
-	}
-	return b, nil
+	return b, bridge.CheckJSON("--input", b)
 }
 
 // argument gives text as the JSON value that the types call for.

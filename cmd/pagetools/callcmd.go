@@ -80,7 +80,7 @@ func withNames(err error) error {
 // printResult prints text blocks as text, and anything else as JSON.
 func (p *program) printResult(data json.RawMessage) error {
 	if p.set.format != "text" {
-		_, err := fmt.Fprintf(p.stdout, "{\"data\":%s}\n", data)
+		_, err := fmt.Fprintf(p.stdout, "{\"data\":%s}\n", escapeForTerminal(string(data)))
 		return err
 	}
 	if text, ok := onlyText(data); ok {
@@ -100,7 +100,7 @@ func (p *program) printResult(data json.RawMessage) error {
 // nothing else.
 func onlyText(data json.RawMessage) (string, bool) {
 	var s string
-	if json.Unmarshal(data, &s) == nil {
+	if bytes.HasPrefix(data, []byte{'"'}) && json.Unmarshal(data, &s) == nil {
 		return s, true
 	}
 	var r struct {
@@ -121,22 +121,4 @@ func onlyText(data json.RawMessage) (string, bool) {
 		parts = append(parts, *b.Text)
 	}
 	return strings.Join(parts, "\n"), true
-}
-
-// escapeForTerminal writes invisible characters of JSON text as escapes: the
-// value stays what it is.
-func escapeForTerminal(s string) string {
-	var b strings.Builder
-	for _, r := range s {
-		switch {
-		case r == '\n', plain(string(r)) != "" || r == ' ':
-			b.WriteRune(r)
-		case r > 0xFFFF:
-			r -= 0x10000
-			fmt.Fprintf(&b, `\u%04x\u%04x`, 0xD800+(r>>10), 0xDC00+(r&0x3FF))
-		default:
-			fmt.Fprintf(&b, `\u%04x`, r)
-		}
-	}
-	return b.String()
 }

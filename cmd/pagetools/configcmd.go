@@ -60,8 +60,16 @@ func (p *program) printConfig(f *pflag.FlagSet) error {
 	for _, c := range p.file.callers {
 		all = append(all, configValue{Name: "caller", Value: c.name, From: fmt.Sprintf("%s:%d", p.file.path, c.line)})
 	}
-	if p.set.format != "text" {
-		return json.NewEncoder(p.stdout).Encode(all)
+	switch p.set.format {
+	case "json":
+		return p.encode(all)
+	case "ndjson":
+		for _, v := range all {
+			if err := p.encode(v); err != nil {
+				return err
+			}
+		}
+		return nil
 	}
 	for _, v := range all {
 		if _, err := fmt.Fprintf(p.stdout, "%-22s %-28s %s\n", v.Name, plain(v.Value), v.From); err != nil {

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
+	"strings"
 
 	"github.com/pagetools/pagetools/bridge"
 )
@@ -39,18 +41,24 @@ func unreachable(format string, args ...any) error {
 	return &exitError{exitUnreachable, fmt.Errorf(format, args...)}
 }
 
+// exitCodes are those of codes that do not exit with exitTool.
+var exitCodes = map[bridge.Code]int{
+	bridge.SchemaError: exitUsage, bridge.ConfigError: exitUsage, bridge.WebtoolNotFound: exitUsage,
+	bridge.Unauthorized: exitAuth, bridge.Forbidden: exitAuth,
+	bridge.ApprovalRequired: exitConsent, bridge.ApprovalDenied: exitConsent,
+}
+
+// unreachableReasons are those of the site, the browser and the engine.
+var unreachableReasons = []bridge.Reason{
+	bridge.Unreachable, bridge.Certificate, bridge.OriginBlocked, bridge.BrowserLost, bridge.Draining, bridge.Overload,
+}
+
 // exitCode gives the code of an error of the bridge.
 func exitCode(e *bridge.Error) int {
-	switch e.Code {
-	case bridge.SchemaError, bridge.ConfigError, bridge.WebtoolNotFound:
-		return exitUsage
-	case bridge.Unauthorized, bridge.Forbidden:
-		return exitAuth
-	case bridge.ApprovalRequired, bridge.ApprovalDenied:
-		return exitConsent
+	if code, ok := exitCodes[e.Code]; ok {
+		return code
 	}
-	switch e.Reason {
-	case bridge.Unreachable, bridge.Certificate, bridge.OriginBlocked, bridge.BrowserLost, bridge.Draining, bridge.Overload:
+	if slices.Contains(unreachableReasons, e.Reason) {
 		return exitUnreachable
 	}
 	return exitTool
@@ -70,11 +78,12 @@ type failureBody struct {
 
 // finish prints what went wrong and gives the exit code.
 func (p *program) finish(ctx context.Context, err error) int {
-	if interrupted, ok := errors.AsType[errInterrupted](context.Cause(ctx)); ok && interrupted.signal == os.Interrupt {
-		return exitInterrupted
-	}
+	interrupted, ok := errors.AsType[errInterrupted](context.Cause(ctx))
+	stopped := ok && (interrupted.signal == os.Interrupt || err != nil)
 	var shown *shownError
 	switch {
+	case stopped && (err == nil || !p.json()):
+		return exitInterrupted // who stopped it knows
 	case err == nil:
 		return exitOK
 	case errors.Is(err, errUsageShown):
@@ -82,33 +91,66 @@ func (p *program) finish(ctx context.Context, err error) int {
 	case errors.As(err, &shown):
 		return shown.code
 	}
-	body := failureBody{Code: bridge.ConfigError, Message: err.Error(), Outcome: bridge.NotRun}
-	code := exitUsage
-	if e, ok := errors.AsType[*bridge.Error](err); ok {
-		body = failureBody{Code: e.Code, Reason: e.Reason, Message: e.Message, Outcome: e.Outcome}
-		code = exitCode(e)
-		if e.Err != nil && p.set.verbose {
-			p.log.Debug("the cause", "error", e.Err)
-		}
+	body, code := p.describe(err)
+	if stopped {
+		code = exitInterrupted
 	}
-	if e, ok := errors.AsType[*exitError](err); ok {
-		code = e.code
-		if code == exitUnreachable {
-			body.Code, body.Reason = bridge.InternalError, bridge.BrowserLost
-		}
-	}
-	if p.set.format != "text" && p.set.format != "" {
+	if p.json() {
 		if line, err := json.Marshal(failure{body}); err == nil {
-			fmt.Fprintln(p.stderr, string(line))
+			fmt.Fprintln(p.stderr, escapeForTerminal(string(line)))
 			return code
 		}
 	}
 	text := "pagetools: " + plain(body.Message)
+	if e, ok := errors.AsType[*bridge.Error](err); ok && e.Reason == bridge.BrowserLost && e.Err != nil {
+		text += " " + plain(e.Err.Error()) + "." // the browser is this person's own
+	}
 	if hint := hintFor(body); hint != "" {
 		text += " " + hint
 	}
 	fmt.Fprintln(p.stderr, text)
 	return code
+}
+
+// describe gives an error its public form and its exit code.
+func (p *program) describe(err error) (failureBody, int) {
+	var e *bridge.Error
+	if errors.As(err, &e) {
+		if e.Err != nil {
+			p.log.Debug("the cause", "error", e.Err)
+		}
+		return failureBody{Code: e.Code, Reason: e.Reason, Message: e.Message, Outcome: e.Outcome}, exitCode(e)
+	}
+	body := failureBody{Code: bridge.InternalError, Reason: bridge.Internal, Message: err.Error(), Outcome: bridge.NotRun}
+	ours, ok := errors.AsType[*exitError](err)
+	switch {
+	case !ok:
+		return body, exitTool
+	case ours.code == exitUnreachable:
+		body.Reason = bridge.BrowserLost
+	default:
+		body.Code, body.Reason = bridge.ConfigError, ""
+	}
+	return body, ours.code
+}
+
+// json reports whether a failure is told as JSON. An error may come before the
+// settings are known: then flags and environment are looked at as they are.
+func (p *program) json() bool {
+	format := p.set.format
+	if !p.known {
+		if v := os.Getenv(envName("format")); v != "" {
+			format = v
+		}
+		for i, a := range p.args {
+			if v, ok := strings.CutPrefix(a, "--format="); ok {
+				format = v
+			} else if a == "--format" && i+1 < len(p.args) {
+				format = p.args[i+1]
+			}
+		}
+	}
+	return format == "json" || format == "ndjson"
 }
 
 // shownError ends the program with a code when everything was printed already.

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"regexp"
@@ -89,17 +91,23 @@ func readFile(path string, flags *pflag.FlagSet) (*file, error) {
 	}
 	out.path = path
 	r := &reader{path: path, out: out}
-	var doc yaml.Node
-	if err := yaml.Unmarshal(data, &doc); err != nil {
+	var doc, more yaml.Node
+	dec := yaml.NewDecoder(bytes.NewReader(data))
+	if err := dec.Decode(&doc); err != nil && !errors.Is(err, io.EOF) {
 		return nil, usage("%s: %w", path, err)
 	}
-	if len(doc.Content) == 0 {
+	if err := dec.Decode(&more); !errors.Is(err, io.EOF) {
+		return nil, usage("%s: a configuration is one document of YAML", path)
+	}
+	if len(doc.Content) == 0 || doc.Content[0].Tag == "!!null" {
 		return out, nil
 	}
 	if err := r.root(doc.Content[0], flags); err != nil {
 		return nil, err
 	}
-	if info, err := os.Stat(path); err == nil && len(out.callers) > 0 {
+	_, token := out.flags["token"]
+	_, header := out.flags["ws-header"]
+	if info, err := os.Stat(path); err == nil && (token || header || len(out.callers) > 0) {
 		out.openToOthers = info.Mode().Perm()&0o077 != 0
 	}
 	return out, nil
@@ -157,6 +165,9 @@ func (r *reader) root(n *yaml.Node, flags *pflag.FlagSet) error {
 // flag keeps the value of a key that is a flag too.
 func (r *reader) flag(name string, n *yaml.Node) error {
 	v := fileValue{line: n.Line}
+	if old, ok := r.out.flags[name]; ok {
+		return r.errorf(n, "%s is there twice: line %d has it too", name, old.line)
+	}
 	switch n.Kind {
 	case yaml.ScalarNode:
 		v.values = []string{n.Value}
@@ -201,10 +212,10 @@ func (r *reader) site(n *yaml.Node, s *siteConfig) error {
 	return r.fields(n, "sites", map[string]func(*yaml.Node) error{
 		"name":          value(r, "name", &s.name),
 		"target":        value(r, "target", &s.target),
-		"warm":          value(r, "warm", &s.warm),
+		"warm":          func(n *yaml.Node) error { return r.warm(n, s) },
 		"allow-config":  value(r, "allow-config", &s.allowConfig),
 		"allow-private": value(r, "allow-private", &s.allowPrivate),
-		"allow-origin":  value(r, "allow-origin", &s.allowOrigins),
+		"allow-origin":  func(n *yaml.Node) error { return r.origins(n, s) },
 		"state":         func(n *yaml.Node) error { return r.state(n, s) },
 		"engine":        r.engine,
 		"approval":      func(n *yaml.Node) error { return r.approval(n, s) },
@@ -221,6 +232,29 @@ func (r *reader) state(n *yaml.Node, s *siteConfig) error {
 	}
 	shared := n.Value == "shared"
 	s.shared = &shared
+	return nil
+}
+
+func (r *reader) warm(n *yaml.Node, s *siteConfig) error {
+	var warm int
+	if err := n.Decode(&warm); err != nil || warm < 0 {
+		return r.errorf(n, "warm: %q is not a number of pages", n.Value)
+	}
+	s.warm = &warm
+	return nil
+}
+
+func (r *reader) origins(n *yaml.Node, s *siteConfig) error {
+	if err := value(r, "allow-origin", &s.allowOrigins)(n); err != nil {
+		return err
+	}
+	for i, o := range s.allowOrigins {
+		origin, ok := parseOrigin(o)
+		if !ok {
+			return r.errorf(n, "allow-origin: %q is not an origin, such as https://shop.example", o)
+		}
+		s.allowOrigins[i] = origin
+	}
 	return nil
 }
 
@@ -263,6 +297,9 @@ func (r *reader) rules(n *yaml.Node, o *policy.Operator) error {
 	}
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		k, v := n.Content[i], n.Content[i+1]
+		if slices.ContainsFunc(o.Tools, func(x policy.Rule) bool { return x.Pattern == k.Value }) {
+			return r.errorf(k, "tools: the key %q is there twice", k.Value)
+		}
 		level, err := policy.ParseLevel(v.Value)
 		if err != nil {
 			return r.errorf(v, "tools: %q is not one of auto, ask-once, ask, never", v.Value)

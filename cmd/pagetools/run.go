@@ -14,11 +14,13 @@ import (
 
 // program is one run of the command line.
 type program struct {
+	args           []string
 	stdin          io.Reader
 	stdout, stderr io.Writer
 	set            settings
 	file           *file
 	from           map[string]string // where each setting came from
+	known          bool              // the settings are
 	log            *slog.Logger
 	logFile        *os.File
 }
@@ -27,12 +29,12 @@ type program struct {
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	ctx, stop := withSignals(ctx)
 	defer stop()
-	p := &program{stdin: stdin, stdout: stdout, stderr: stderr, log: slog.New(slog.DiscardHandler)}
+	p := &program{args: args, stdin: stdin, stdout: stdout, stderr: stderr, log: slog.New(slog.DiscardHandler)}
 	root := p.command()
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
 	if p.logFile != nil {
-		defer p.logFile.Close()
+		defer func() { _ = p.logFile.Close() }()
 	}
 	return p.finish(ctx, err)
 }
@@ -66,6 +68,12 @@ func (p *program) command() *cobra.Command {
 		Short:         "Tools that web pages declare through WebMCP, for any agent",
 		SilenceErrors: true, SilenceUsage: true,
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usage("unknown command %q; see pagetools --help", plain(args[0]))
+			}
+			return nil
+		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			_ = cmd.Help()
 			return errUsageShown
@@ -89,16 +97,20 @@ func (p *program) prepare(cmd *cobra.Command) error {
 	if err := p.resolve(cmd.Root().PersistentFlags()); err != nil {
 		return err
 	}
-	return p.openLog()
+	return p.openLog(cmd.Name() == "serve" || cmd.Name() == "demo")
 }
 
-func (p *program) openLog() error {
+// openLog opens the log. Commands that end after one answer say what went wrong
+// themselves, in one line.
+func (p *program) openLog(serves bool) error {
 	level := slog.LevelWarn
 	switch {
-	case p.set.quiet:
-		level = slog.LevelError
 	case p.set.verbose:
 		level = slog.LevelDebug
+	case !serves && p.set.logFile == "":
+		return nil
+	case p.set.quiet:
+		level = slog.LevelError
 	}
 	out := p.stderr
 	if p.set.logFile != "" {
@@ -107,9 +119,7 @@ func (p *program) openLog() error {
 			return usage("--log-file: %w", err)
 		}
 		p.logFile, out = f, f
-		if level == slog.LevelWarn {
-			level = slog.LevelInfo
-		}
+		level = min(level, slog.LevelInfo)
 	}
 	o := &slog.HandlerOptions{Level: level}
 	if p.set.logFormat == "json" {

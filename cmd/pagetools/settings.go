@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/url"
 	"os"
 	"slices"
 	"strings"
@@ -115,6 +114,7 @@ func (p *program) resolve(f *pflag.FlagSet) error {
 	if err != nil {
 		return err
 	}
+	p.known = true
 	if p.file.openToOthers {
 		fmt.Fprintf(p.stderr, "pagetools: warning: %s holds tokens, and others can read it. chmod 600 it.\n", p.file.path)
 	}
@@ -129,13 +129,22 @@ func (p *program) resolveFlag(flag *pflag.Flag) error {
 	}
 	if v, ok := os.LookupEnv(envName(flag.Name)); ok && v != "" {
 		p.from[flag.Name] = fromEnv
-		return setFlag(flag, strings.Fields(v), v, envName(flag.Name))
+		return setFlag(flag, envList(flag.Name, v), v, envName(flag.Name))
 	}
 	if e, ok := p.file.flags[flag.Name]; ok {
 		p.from[flag.Name] = fromFile
 		return setFlag(flag, e.values, strings.Join(e.values, " "), fmt.Sprintf("%s:%d: %s", p.file.path, e.line, flag.Name))
 	}
 	return nil
+}
+
+// envList splits a list in the environment: headers have spaces in them, so
+// there are lines of them, and everything else has words.
+func envList(flag, v string) []string {
+	if flag == "ws-header" {
+		return strings.FieldsFunc(v, func(r rune) bool { return r == '\n' })
+	}
+	return strings.Fields(v)
 }
 
 // setFlag gives a flag its value; a flag that repeats takes several.
@@ -183,10 +192,12 @@ func (s *settings) check() error {
 	if _, _, err := net.SplitHostPort(s.listen); err != nil {
 		return usage("--listen is host:port, such as 127.0.0.1:7300")
 	}
-	for _, o := range slices.Concat(s.allowOrigins, s.cors) {
-		if u, err := url.Parse(o); o != "*" && (err != nil || u.Host == "" || (u.Path != "" && u.Path != "/")) {
-			return usage("%q is not an origin, such as https://shop.example", o)
+	for i, o := range s.allowOrigins {
+		origin, ok := parseOrigin(o)
+		if !ok {
+			return usage("--allow-origin: %q is not an origin, such as https://shop.example", o)
 		}
+		s.allowOrigins[i] = origin
 	}
 	_, _, err = s.size()
 	return err

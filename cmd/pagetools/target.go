@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"golang.org/x/net/idna"
 )
 
 // target is one site as named on the command line or in the file.
@@ -25,7 +27,8 @@ func parseTarget(arg string) (*target, error) {
 	if name, rest, ok := strings.Cut(arg, "="); ok && siteName.MatchString(name) && rest != "" {
 		t.name, t.text = name, rest
 	}
-	return t, t.read()
+	err := t.read()
+	return t, err
 }
 
 // read tells a URL from a folder.
@@ -57,6 +60,9 @@ func (t *target) read() error {
 // originOf gives the origin of a URL as browsers write it.
 func originOf(u *url.URL) string {
 	host := strings.ToLower(u.Hostname())
+	if ascii, err := idna.Lookup.ToASCII(host); err == nil {
+		host = ascii
+	}
 	if strings.Contains(host, ":") {
 		host = "[" + host + "]"
 	}
@@ -65,6 +71,16 @@ func originOf(u *url.URL) string {
 		return u.Scheme + "://" + host
 	}
 	return u.Scheme + "://" + host + ":" + port
+}
+
+// parseOrigin reads an origin as a person writes it.
+func parseOrigin(s string) (string, bool) {
+	u, err := url.Parse(s)
+	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Hostname() == "" || (u.Path != "" && u.Path != "/") ||
+		u.RawQuery != "" || u.Fragment != "" || u.User != nil {
+		return "", false
+	}
+	return originOf(u), true
 }
 
 // defaultName makes a name from the host or the folder.

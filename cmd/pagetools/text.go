@@ -1,6 +1,9 @@
 package main
 
 import (
+	"bytes"
+	"encoding/json"
+	"fmt"
 	"io"
 	"os"
 	"strings"
@@ -16,12 +19,48 @@ func plain(s string) string {
 		switch {
 		case r == '\n' || r == '\r' || r == '\t':
 			return ' '
-		case unicode.IsControl(r), unicode.Is(unicode.Cf, r):
+		case invisible(r):
 			return -1
 		}
 		return r
 	}, s)
 	return strings.TrimSpace(s)
+}
+
+// invisible tells characters that a terminal obeys or that nobody sees.
+func invisible(r rune) bool {
+	return unicode.IsControl(r) || unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp)
+}
+
+// encode prints v as one line of JSON. Invisible characters are escaped: that
+// changes no value, and a terminal does not obey them.
+func (p *program) encode(v any) error {
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return fmt.Errorf("encoding the output: %w", err)
+	}
+	_, err := io.WriteString(p.stdout, escapeForTerminal(buf.String()))
+	return err
+}
+
+// escapeForTerminal writes invisible characters of JSON text as escapes: the
+// value stays what it is.
+func escapeForTerminal(s string) string {
+	var b strings.Builder
+	for _, r := range s {
+		switch {
+		case r == '\n' || !invisible(r):
+			b.WriteRune(r)
+		case r > 0xFFFF:
+			r -= 0x10000
+			fmt.Fprintf(&b, `\u%04x\u%04x`, 0xD800+(r>>10), 0xDC00+(r&0x3FF))
+		default:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		}
+	}
+	return b.String()
 }
 
 // plainLines is plain that keeps line ends.
@@ -43,17 +82,4 @@ func plainKeepIndent(l string) string {
 func terminal(stream any) bool {
 	f, ok := stream.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
-}
-
-// width is how many columns the terminal has; 0 when it is none.
-func width(stream io.Writer) int {
-	f, ok := stream.(*os.File)
-	if !ok {
-		return 0
-	}
-	w, _, err := term.GetSize(int(f.Fd()))
-	if err != nil {
-		return 0
-	}
-	return w
 }

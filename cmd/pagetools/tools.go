@@ -63,7 +63,7 @@ func (p *program) one(ctx context.Context, arg string) (*app, *target, error) {
 			t.config = c
 		}
 	}
-	p.say("opening %s", plain(t.text))
+	p.progress("opening %s", plain(t.text))
 	a, err := p.start(ctx, plan{targets: []*target{t}, single: true})
 	return a, t, err
 }
@@ -95,14 +95,12 @@ func (p *program) tools(ctx context.Context, arg string) error {
 }
 
 func (p *program) printTools(list toolList) error {
-	enc := json.NewEncoder(p.stdout)
-	enc.SetEscapeHTML(false)
 	switch p.set.format {
 	case "json":
-		return enc.Encode(list)
+		return p.encode(list)
 	case "ndjson":
 		for _, t := range list.Tools {
-			if err := enc.Encode(t); err != nil {
+			if err := p.encode(t); err != nil {
 				return err
 			}
 		}
@@ -126,7 +124,7 @@ func printTool(w io.Writer, t toolItem) {
 	}
 	fmt.Fprintf(w, "%s\n    %s\n", head, plain(t.Description))
 	for _, prm := range parameters(t.InputSchema) {
-		line := "    " + prm.name + ": " + strings.Join(prm.types, " or ")
+		line := "    " + plain(prm.name) + ": " + plain(strings.Join(prm.types, " or "))
 		if prm.required {
 			line += ", required"
 		}

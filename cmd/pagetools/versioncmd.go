@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"runtime"
 	"runtime/debug"
@@ -46,7 +45,7 @@ func (p *program) version() error {
 		v.Browser = path
 	}
 	if p.set.format != "text" {
-		return json.NewEncoder(p.stdout).Encode(v)
+		return p.encode(v)
 	}
 	_, err := fmt.Fprintf(p.stdout, "pagetools %s\nshim      %s\ngo        %s\nchromedp  %s\nbrowser   %s\n", v.Version, v.Shim, v.Go, v.Chromedp, v.Browser)
 	return err

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/evanw/esbuild/pkg/api"
@@ -41,7 +42,7 @@ func Make(dir string, b Bundle) ([]byte, error) {
 		Footer:   map[string]string{"js": "return " + b.Result + ";\n})()"},
 		LogLevel: api.LogLevelSilent,
 	})
-	if problems := append(result.Errors, result.Warnings...); len(problems) > 0 {
+	if problems := slices.Concat(result.Errors, result.Warnings); len(problems) > 0 {
 		lines := api.FormatMessages(problems, api.FormatMessagesOptions{Kind: api.ErrorMessage})
 		return nil, errors.New(strings.Join(lines, "\n"))
 	}

@@ -74,9 +74,9 @@ func newCallID() string {
 	return hex.EncodeToString(b[:])
 }
 
-// pulse asks a page that was silent whether it lives.
+// pulse asks a page that was silent, or that never had a call, whether it lives.
 func (t *tab) pulse(ctx context.Context) error {
-	if t.target.silent() < t.times.silence {
+	if t.called.Swap(true) && t.target.silent() < t.times.silence {
 		return nil
 	}
 	bounded, cancel := context.WithTimeout(ctx, t.times.pulse)

@@ -18,11 +18,8 @@ import (
 // is gone without one. Protocol ids are 32 bits wide.
 const ourIDs = 1 << 30
 
-// Bounds of the queues between the reader and who it feeds.
-const (
-	browserQueue = 1024
-	writeQueue   = 256
-)
+// browserQueue bounds what waits for chromedp to read it.
+const browserQueue = 1024
 
 // link is the connection to one browser. It is the Transport that chromedp's
 // Browser reads; messages of our own sessions never reach chromedp.
@@ -31,7 +28,7 @@ type link struct {
 	next  atomic.Int64
 
 	browser chan *cdproto.Message // what chromedp reads
-	out     chan *cdproto.Message // what is written
+	turn    chan struct{}         // held by who writes
 	lost    chan struct{}         // closed when the connection is gone
 	once    sync.Once
 	err     error // valid after lost is closed
@@ -57,11 +54,10 @@ type reply struct {
 var _ chromedp.Transport = (*link)(nil)
 
 func newLink(inner chromedp.Transport) *link {
-	l := &link{inner: inner, browser: make(chan *cdproto.Message, browserQueue), out: make(chan *cdproto.Message, writeQueue),
+	l := &link{inner: inner, browser: make(chan *cdproto.Message, browserQueue), turn: make(chan struct{}, 1),
 		lost: make(chan struct{}), targets: map[cdptarget.SessionID]*target{}, waiters: map[int64]waiter{}}
 	l.next.Store(ourIDs)
 	go l.readAll()
-	go l.writeAll()
 	return l
 }
 
@@ -151,20 +147,22 @@ func (l *link) forget(id int64) {
 
 func isTooLong(msg *cdproto.Message) bool { return msg.Error != nil && msg.Error.Code == tooLongCode }
 
-// writeAll is the one writer, so that a browser that does not read holds up
-// nobody beyond the deadline that they have.
-func (l *link) writeAll() {
-	for {
-		select {
-		case msg := <-l.out:
-			if err := l.inner.Write(context.Background(), msg); err != nil {
-				l.fail(err)
-				return
-			}
-		case <-l.lost:
-			return
-		}
+// write sends a message, one at a time. Who waits for its turn gives up with
+// ctx; a pipe that takes nothing for writePatience fails, and with it the link.
+func (l *link) write(ctx context.Context, msg *cdproto.Message) error {
+	select {
+	case l.turn <- struct{}{}:
+	case <-l.lost:
+		return l.err
+	case <-ctx.Done():
+		return context.Cause(ctx)
 	}
+	err := l.inner.Write(ctx, msg)
+	<-l.turn
+	if err != nil {
+		l.fail(err)
+	}
+	return err
 }
 
 // fail ends the connection and everybody who waits on it.
@@ -202,16 +200,7 @@ func (l *link) Read(ctx context.Context, msg *cdproto.Message) error {
 }
 
 // Write sends a command of chromedp.
-func (l *link) Write(ctx context.Context, msg *cdproto.Message) error {
-	select {
-	case l.out <- msg:
-		return nil
-	case <-l.lost:
-		return l.err
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
+func (l *link) Write(ctx context.Context, msg *cdproto.Message) error { return l.write(ctx, msg) }
 
 // Close ends the connection.
 func (l *link) Close() error {

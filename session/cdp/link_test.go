@@ -237,16 +237,17 @@ func TestLinkSlowBrowser(t *testing.T) {
 		a := l.open("A")
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		for range writeQueue + 10 {
+		for range 100 {
 			go func() { _ = a.Call(ctx, "A.b", nil, nil) }()
 		}
+		synctest.Wait() // one of them writes, and waits for writePatience in a real pipe
 		began := time.Now()
 		err := a.Call(ctx, "A.b", nil, nil)
 		if !errors.Is(err, context.DeadlineExceeded) || time.Since(began) != time.Second {
 			t.Errorf("%v after %s", err, time.Since(began))
 		}
 		synctest.Wait()
-		if len(l.waiters) != 0 {
+		if len(l.waiters) > 1 { // one of them is being written
 			t.Errorf("%d waiters are left", len(l.waiters))
 		}
 	})

@@ -9,6 +9,7 @@ import (
 	"io"
 	"strconv"
 	"sync"
+	"time"
 
 	"github.com/chromedp/cdproto"
 	"github.com/chromedp/cdproto/cdp/jsonv2"
@@ -19,6 +20,9 @@ import (
 // maxMessage caps one protocol message, in bytes. A page whose message is
 // longer is closed.
 const maxMessage = 64 << 20
+
+// writePatience is how long a browser may take nothing from its pipe.
+const writePatience = 5 * time.Second
 
 // tooLongCode marks a message that stands for one that was too long. It is not
 // a code of the protocol.
@@ -129,6 +133,9 @@ func (p *pipe) Write(_ context.Context, msg *cdproto.Message) error {
 	}
 	p.out.Write(b)
 	p.out.WriteByte(0)
+	if f, ok := p.w.(interface{ SetWriteDeadline(time.Time) error }); ok {
+		_ = f.SetWriteDeadline(time.Now().Add(writePatience)) // what has no deadlines waits
+	}
 	_, err = p.w.Write(p.out.Bytes())
 	return err
 }

@@ -9,6 +9,9 @@ import (
 	"syscall"
 )
 
+// maxSocketPath is how long the path of a socket may be.
+const maxSocketPath = 107
+
 // setProcess makes the browser lead a group of its own, and die with us.
 func setProcess(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}

@@ -7,6 +7,9 @@ import (
 	"syscall"
 )
 
+// maxSocketPath is how long the path of a socket may be.
+const maxSocketPath = 103
+
 // setProcess makes the browser lead a group of its own. It ends when its pipe
 // closes, which happens when we die.
 func setProcess(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }

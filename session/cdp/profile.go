@@ -29,10 +29,13 @@ type profile struct {
 	lock *os.File
 }
 
+// tmpName is the TMPDIR in a profile. It is short because of maxBase.
+const tmpName = "t"
+
 // maxBase is how long the path of the base folder may be: a browser does not
 // start when the path of the socket that it makes in its TMPDIR is longer than
-// what an address of a socket holds, 104 bytes on some systems.
-const maxBase = 104 - 1 - len("/"+profilePrefix+"4294967295/tmp/org.chromium.Chromium.XXXXXX/SingletonSocket")
+// what the address of a socket holds.
+const maxBase = maxSocketPath - len("/"+profilePrefix+"4294967295/"+tmpName+"/org.chromium.Chromium.XXXXXX/SingletonSocket")
 
 // profileBase is where profiles go: base when it is not empty, else the folder
 // for temporary files, or /tmp where that one's path is too long.
@@ -74,7 +77,7 @@ func (p *profile) own(base string) error {
 	if err := lockFile(p.lock); err != nil {
 		return fmt.Errorf("locking a profile folder: %w", err)
 	}
-	for _, sub := range []string{"data", "home", "tmp"} {
+	for _, sub := range []string{"data", "home", tmpName} {
 		if err := os.Mkdir(filepath.Join(p.dir, sub), 0o700); err != nil {
 			return fmt.Errorf("making a profile folder: %w", err)
 		}
@@ -102,7 +105,7 @@ func (p *profile) env() []string {
 		}
 	}
 	home := filepath.Join(p.dir, "home")
-	return append(env, "HOME="+home, "TMPDIR="+filepath.Join(p.dir, "tmp"), "XDG_CONFIG_HOME="+home, "XDG_CACHE_HOME="+home)
+	return append(env, "HOME="+home, "TMPDIR="+filepath.Join(p.dir, tmpName), "XDG_CONFIG_HOME="+home, "XDG_CACHE_HOME="+home)
 }
 
 // remove deletes the folder. Processes of a browser that just died may still

@@ -24,7 +24,7 @@ func TestProfile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, sub := range []string{"", "data", "home", "tmp"} {
+	for _, sub := range []string{"", "data", "home", "t"} {
 		info, err := os.Stat(filepath.Join(p.dir, sub))
 		if err != nil || info.Mode().Perm() != 0o700 {
 			t.Errorf("%q is %v, %v", sub, info.Mode(), err)

@@ -39,6 +39,7 @@ type tab struct {
 	onClose  func()
 	times    times
 	calls    atomic.Int32 // in flight
+	called   atomic.Bool  // there was a call
 	closed   sync.Once
 	closeErr error
 

@@ -142,15 +142,14 @@ func (t *target) dispatch(ctx context.Context, method string, params any) (int64
 	l.waiters[id] = w
 	l.mu.Unlock()
 	msg := &cdproto.Message{ID: id, SessionID: t.session, Method: cdproto.MethodType(method), Params: raw}
-	select {
-	case l.out <- msg:
-		return id, w.reply, nil
-	case <-t.gone:
-		return 0, nil, t.reason()
-	case <-ctx.Done():
+	if err := l.write(ctx, msg); err != nil {
 		l.forget(id)
-		return 0, nil, context.Cause(ctx)
+		if reason := t.reason(); reason != nil {
+			return 0, nil, reason
+		}
+		return 0, nil, err
 	}
+	return id, w.reply, nil
 }
 
 // Call sends a command, waits for its reply and decodes it into res, which may

@@ -2,6 +2,7 @@ package cdp
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"time"
 
@@ -169,4 +170,16 @@ func (t *tab) evaluate(ctx context.Context, expression string) (text string, aft
 	}
 	text, err = res.text()
 	return text, after, err
+}
+
+// Evaluate runs an expression in the top-level document of a tab of this engine,
+// awaits it, and gives the string that it resolves to. It is the floor of the
+// benchmarks: a round trip to the page and nothing else.
+func Evaluate(ctx context.Context, of session.Tab, expression string) (string, error) {
+	t, ok := of.(*tab)
+	if !ok {
+		return "", errors.New("not a tab of this engine")
+	}
+	text, _, err := t.evaluate(ctx, expression)
+	return text, err
 }

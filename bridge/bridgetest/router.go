@@ -1,0 +1,213 @@
+package bridgetest
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"sync"
+
+	"github.com/pagetools/pagetools/bridge"
+)
+
+// Handler runs the tools of a scripted site.
+type Handler func(ctx context.Context, inv bridge.Invocation) (json.RawMessage, error)
+
+// Recorded is one invocation that reached a site.
+type Recorded struct {
+	Ref   bridge.Ref
+	Tool  string
+	Input string
+}
+
+// Router is a scripted bridge.Router over sites whose catalogs and answers the
+// test sets. It is safe for concurrent use.
+type Router struct {
+	mu     sync.Mutex
+	order  []bridge.Site
+	sites  map[string]*site
+	calls  []Recorded
+	leases int
+}
+
+type site struct {
+	catalog    *bridge.Catalog
+	sessions   map[string]*bridge.Catalog
+	handler    Handler
+	opened     chan struct{} // nil: opened
+	err        error         // of Catalog
+	acquireErr error
+}
+
+var _ bridge.Router = (*Router)(nil)
+
+// NewRouter makes a router without sites.
+func NewRouter() *Router { return &Router{sites: map[string]*site{}} }
+
+// Add adds a site whose tools answer with their own input.
+func (r *Router) Add(name string, decls ...bridge.Declaration) *Router {
+	c, _ := bridge.NewCatalog(nil, decls, bridge.Limits{})
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.order = append(r.order, bridge.Site{Name: name, Target: "https://" + name + ".example/", Origin: "https://" + name + ".example"})
+	r.sites[name] = &site{catalog: c, sessions: map[string]*bridge.Catalog{}, handler: Echo}
+	return r
+}
+
+// Echo answers with the input.
+func Echo(_ context.Context, inv bridge.Invocation) (json.RawMessage, error) { return inv.Input, nil }
+
+// Declare makes the declarations the site's current ones.
+func (r *Router) Declare(name string, decls ...bridge.Declaration) {
+	r.set(name, func(s *site) { s.catalog, _ = bridge.NewCatalog(s.catalog, decls, bridge.Limits{}) })
+}
+
+// DeclareIn makes them the ones of a session's page.
+func (r *Router) DeclareIn(name, session string, decls ...bridge.Declaration) {
+	r.set(name, func(s *site) { s.sessions[session], _ = bridge.NewCatalog(s.catalog, decls, bridge.Limits{}) })
+}
+
+// Handle makes h answer the calls of the site.
+func (r *Router) Handle(name string, h Handler) { r.set(name, func(s *site) { s.handler = h }) }
+
+// Answer makes the site answer every call with this result, or this error.
+func (r *Router) Answer(name string, data string, err error) {
+	r.Handle(name, func(context.Context, bridge.Invocation) (json.RawMessage, error) { return json.RawMessage(data), err })
+}
+
+// Fail makes the site's catalog unavailable; nil makes it available again.
+func (r *Router) Fail(name string, err error) { r.set(name, func(s *site) { s.err = err }) }
+
+// FailAcquire makes pages of the site unavailable; nil makes them available.
+func (r *Router) FailAcquire(name string, err error) {
+	r.set(name, func(s *site) { s.acquireErr = err })
+}
+
+// Opening makes the site's catalog wait until the returned function is called.
+func (r *Router) Opening(name string) (opened func()) {
+	ch := make(chan struct{})
+	r.set(name, func(s *site) { s.opened = ch })
+	return sync.OnceFunc(func() { close(ch) })
+}
+
+func (r *Router) set(name string, change func(*site)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s := r.sites[name]
+	if s == nil {
+		panic("bridgetest: no site " + name)
+	}
+	change(s)
+}
+
+// Calls lists the invocations so far.
+func (r *Router) Calls() []Recorded {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.calls)
+}
+
+// Leases is how many pages are held now.
+func (r *Router) Leases() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.leases
+}
+
+// Sites lists the sites in the order of Add.
+func (r *Router) Sites() []bridge.Site {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.order)
+}
+
+// find gives a copy of the site's script.
+func (r *Router) find(name string) (site, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s, ok := r.sites[name]
+	if !ok {
+		return site{}, false
+	}
+	return *s, true
+}
+
+// Catalog gives the session's catalog, or the site's.
+func (r *Router) Catalog(ctx context.Context, ref bridge.Ref) (*bridge.Catalog, error) {
+	s, ok := r.find(ref.Site)
+	if !ok {
+		return nil, noSite()
+	}
+	if s.opened != nil {
+		select {
+		case <-s.opened:
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+	if s.err != nil {
+		return nil, s.err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if c := r.sites[ref.Site].sessions[ref.Session]; c != nil {
+		return c, nil
+	}
+	return s.catalog, nil
+}
+
+// Acquire gives a page of the site.
+func (r *Router) Acquire(_ context.Context, ref bridge.Ref) (bridge.Lease, error) {
+	s, ok := r.find(ref.Site)
+	if !ok {
+		return nil, noSite()
+	}
+	if s.acquireErr != nil {
+		return nil, s.acquireErr
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.leases++
+	return &lease{router: r, ref: ref, script: s}, nil
+}
+
+func noSite() error {
+	return bridge.Errorf(bridge.WebtoolNotFound, "", bridge.NotRun, "There is no such site here.")
+}
+
+// lease is a page for one call.
+type lease struct {
+	router *Router
+	ref    bridge.Ref
+	script site
+	once   sync.Once
+}
+
+var _ bridge.Lease = (*lease)(nil)
+
+// Catalog gives the site's tools.
+func (l *lease) Catalog() *bridge.Catalog { return l.script.catalog }
+
+// Invoke records the call and asks the handler.
+func (l *lease) Invoke(ctx context.Context, inv bridge.Invocation) (json.RawMessage, error) {
+	l.router.mu.Lock()
+	l.router.calls = append(l.router.calls, Recorded{l.ref, inv.Tool.Name(), string(inv.Input)})
+	l.router.mu.Unlock()
+	if inv.Timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, inv.Timeout, bridge.TimedOut(inv.Timeout))
+		defer cancel()
+	}
+	return l.script.handler(ctx, inv)
+}
+
+// Release gives the page back. A second time is a bug of the caller.
+func (l *lease) Release() {
+	first := false
+	l.once.Do(func() { first = true })
+	if !first {
+		panic("bridgetest: a lease was released twice")
+	}
+	l.router.mu.Lock()
+	defer l.router.mu.Unlock()
+	l.router.leases--
+}

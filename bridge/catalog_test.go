@@ -1,0 +1,182 @@
+package bridge_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/bridgetest"
+	"github.com/pagetools/pagetools/bridge/schema"
+)
+
+func TestMain(m *testing.M) { exit(bridgetest.Main(m, stderr)) }
+
+// admit runs the gate on declarations and gives the names that it admitted.
+func admit(l bridge.Limits, decls ...bridge.Declaration) (*bridge.Catalog, []bridge.Finding, string) {
+	c, findings := bridge.NewCatalog(nil, decls, l)
+	var names []string
+	for _, t := range c.Tools() {
+		names = append(names, t.Name())
+	}
+	return c, findings, strings.Join(names, " ")
+}
+
+// TestAdmission is one row for each reason to refuse a tool, with what is just
+// within the limit as its positive control. A good tool beside the bad one is
+// admitted always.
+func TestAdmission(t *testing.T) {
+	limits := bridge.Limits{Description: 100, Schema: schema.Limits{Bytes: 400, Depth: 4, Subschemas: 6, Expansions: 20, Pattern: 10}}
+	with := func(change func(*bridge.Declaration)) bridge.Declaration {
+		d := bridgetest.Tool("it", "")
+		change(&d)
+		return d
+	}
+	input := func(s string) bridge.Declaration {
+		return with(func(d *bridge.Declaration) { d.Input = json.RawMessage(s) })
+	}
+	nested := func(n int) string { return strings.Repeat(`{"properties":{"a":`, n) + "{}" + strings.Repeat("}}", n) }
+	for _, c := range []struct {
+		rule      string
+		good, bad bridge.Declaration
+	}{
+		{"name-missing", with(func(d *bridge.Declaration) { d.Name = "x" }), with(func(d *bridge.Declaration) { d.Name = "" })},
+		{"name-too-long", with(func(d *bridge.Declaration) { d.Name = strings.Repeat("n", 128) }), with(func(d *bridge.Declaration) { d.Name = strings.Repeat("n", 129) })},
+		{"name-illegal", with(func(d *bridge.Declaration) { d.Name = "__proto__" }), with(func(d *bridge.Declaration) { d.Name = "a b" })},
+		{"name-illegal", with(func(d *bridge.Declaration) { d.Name = "a.b-c" }), with(func(d *bridge.Declaration) { d.Name = "a/../b" })},
+		{"name-illegal", with(func(d *bridge.Declaration) { d.Name = "e" }), with(func(d *bridge.Declaration) { d.Name = "é" })},
+		{"name-illegal", with(func(d *bridge.Declaration) { d.Name = "a" }), with(func(d *bridge.Declaration) { d.Name = "a\r\nb" })},
+		{"description-missing", with(func(d *bridge.Declaration) { d.Description = "x" }), with(func(d *bridge.Declaration) { d.Description = " " })},
+		{"description-missing", with(func(d *bridge.Declaration) { d.Description = "x\u200b" }), with(func(d *bridge.Declaration) { d.Description = "\u200b" })},
+		{"description-too-long", with(func(d *bridge.Declaration) { d.Description = strings.Repeat("x", 100) }), with(func(d *bridge.Declaration) { d.Description = strings.Repeat("x", 101) })},
+		{"annotations-invalid", with(func(d *bridge.Declaration) { d.Annotations = json.RawMessage(`{}`) }), with(func(d *bridge.Declaration) { d.Annotations = json.RawMessage(`{"a":`) })},
+		{schema.RuleTooLarge, input(`{"title":"` + strings.Repeat("x", 388) + `"}`), input(`{"title":"` + strings.Repeat("x", 389) + `"}`)},
+		{schema.RuleTooDeep, input(nested(3)), input(nested(5))},
+		{schema.RulePattern, input(`{"properties":{"a":{"pattern":"aaaaaaaaaa"}}}`), input(`{"properties":{"a":{"pattern":"aaaaaaaaaaa"}}}`)},
+		{schema.RuleRootNotObject, input(`{"type":["object","null"]}`), input(`{"type":"string"}`)},
+		{schema.RuleRemoteRef, input(`{"properties":{"a":{"$ref":"#/$defs/a"}},"$defs":{"a":{}}}`), input(`{"properties":{"a":{"$ref":"http://127.0.0.2/a"}}}`)},
+		{schema.RuleNotJSON, input(`{}`), input(`{`)},
+	} {
+		_, findings, names := admit(limits, bridgetest.Tool("aaa", ""), c.bad, bridgetest.Tool("zzz", ""))
+		if names != "aaa zzz" {
+			t.Errorf("%s: admitted %q", c.rule, names)
+		}
+		if len(findings) == 0 || findings[len(findings)-1].Rule != c.rule || !findings[len(findings)-1].Refused {
+			t.Errorf("%s: findings %+v", c.rule, findings)
+		}
+		if _, findings, names := admit(limits, c.good); names != c.good.Name {
+			t.Errorf("%s: the positive control was refused: %+v", c.rule, findings)
+		}
+	}
+}
+
+func TestAdmissionCountsTools(t *testing.T) {
+	var decls []bridge.Declaration
+	for i := range 257 {
+		decls = append(decls, bridgetest.Tool(fmt.Sprintf("t%03d", i), ""))
+	}
+	if c, findings, _ := admit(bridge.Limits{}, decls[:256]...); len(c.Tools()) != 256 || len(findings) != 0 {
+		t.Errorf("256 tools: %d admitted, %v", len(c.Tools()), findings)
+	}
+	c, findings, _ := admit(bridge.Limits{}, decls...)
+	if len(c.Tools()) != 256 || c.Tool("t256") != nil || len(findings) != 1 || findings[0].Rule != "too-many-tools" {
+		t.Errorf("257 tools: %d admitted, %v", len(c.Tools()), findings)
+	}
+}
+
+func TestAdmissionKeepsTheFirstOfAName(t *testing.T) {
+	second := bridgetest.Tool("a", "")
+	second.Description = "another"
+	c, findings, _ := admit(bridge.Limits{}, bridgetest.Tool("a", ""), second)
+	if len(c.Tools()) != 1 || c.Tool("a").Description() != "The tool a." || len(findings) != 1 || findings[0].Rule != "duplicate-name" {
+		t.Errorf("%d tools, %v", len(c.Tools()), findings)
+	}
+}
+
+func TestHiddenCharactersAreTakenOutAndReported(t *testing.T) {
+	d := bridgetest.Tool("a", "")
+	d.Description = "pay\u202e less\U000E0041\x1b[31m"
+	d.Title = "T\u200bt"
+	c, findings, _ := admit(bridge.Limits{}, d)
+	if got := c.Tool("a"); got.Description() != "pay less[31m" || got.Title() != "Tt" {
+		t.Errorf("got %q, %q", got.Description(), got.Title())
+	}
+	if len(findings) != 1 || findings[0].Rule != "hidden-characters" || findings[0].Refused {
+		t.Errorf("findings %+v", findings)
+	}
+	clean := d
+	clean.Description, clean.Title = "pay less[31m", "Tt"
+	other, _, _ := admit(bridge.Limits{}, clean)
+	if other.Tool("a").Digest() == c.Tool("a").Digest() {
+		t.Error("the digest does not see what was taken out")
+	}
+}
+
+func TestDigestSeesEveryPartAndNoOrder(t *testing.T) {
+	base := bridgetest.Tool("a", `{"type":"object","properties":{"x":{"type":"string"}}}`)
+	digest := func(change func(*bridge.Declaration)) string {
+		d := base
+		change(&d)
+		c, findings, _ := admit(bridge.Limits{}, d)
+		if len(c.Tools()) != 1 {
+			t.Fatalf("refused: %v", findings)
+		}
+		return c.Tools()[0].Digest()
+	}
+	same := digest(func(*bridge.Declaration) {})
+	if got := digest(func(d *bridge.Declaration) {
+		d.Input = json.RawMessage(` {"properties":{"x":{"type":"string"}},"type":"object"}`)
+		d.ID, d.Document = 7, "d9"
+	}); got != same {
+		t.Error("order, spaces or registration changed the digest")
+	}
+	for name, change := range map[string]func(*bridge.Declaration){
+		"name":        func(d *bridge.Declaration) { d.Name = "b" },
+		"title":       func(d *bridge.Declaration) { d.Title = "b" },
+		"description": func(d *bridge.Declaration) { d.Description = "b" },
+		"origin":      func(d *bridge.Declaration) { d.Origin = "https://b.example" },
+		"input":       func(d *bridge.Declaration) { d.Input = nil },
+		"output":      func(d *bridge.Declaration) { d.Output = json.RawMessage(`{"type":"object"}`) },
+		"annotations": func(d *bridge.Declaration) { d.Annotations = nil },
+	} {
+		if digest(change) == same {
+			t.Errorf("%s does not change the digest", name)
+		}
+	}
+}
+
+// TestUnchangedToolsAreTakenOver proves that a page which registers its tools
+// again costs no compilation, and that registrations are told apart all the
+// same.
+func TestUnchangedToolsAreTakenOver(t *testing.T) {
+	d := bridgetest.Tool("a", `{"properties":{"x":{"type":"string"}}}`)
+	first, _ := bridge.NewCatalog(nil, []bridge.Declaration{d}, bridge.Limits{})
+	d.ID = 2
+	compiles := testing.AllocsPerRun(10, func() { bridge.NewCatalog(nil, []bridge.Declaration{d}, bridge.Limits{}) })
+	taken := testing.AllocsPerRun(10, func() { bridge.NewCatalog(first, []bridge.Declaration{d}, bridge.Limits{}) })
+	if taken > compiles/2 {
+		t.Errorf("taking over costs %v allocations, compiling %v", taken, compiles)
+	}
+	second, _ := bridge.NewCatalog(first, []bridge.Declaration{d}, bridge.Limits{})
+	if a, b := first.Tool("a"), second.Tool("a"); a.Digest() != b.Digest() || a.Registration() != 1 || b.Registration() != 2 {
+		t.Errorf("registrations %d and %d", a.Registration(), b.Registration())
+	}
+}
+
+func FuzzNewCatalog(f *testing.F) {
+	f.Add("a", "d", `{"type":"object"}`, `{"readOnlyHint":true}`)
+	f.Add("__proto__", "\x00", `{"$ref":"#"}`, `[`)
+	f.Fuzz(func(t *testing.T, name, description, input, annotations string) {
+		d := bridge.Declaration{Name: name, Description: description, Input: json.RawMessage(input), Annotations: json.RawMessage(annotations)}
+		c, findings := bridge.NewCatalog(nil, []bridge.Declaration{d}, bridge.Limits{})
+		if len(c.Tools()) == 0 && len(findings) == 0 {
+			t.Error("refused without a finding")
+		}
+		for _, tool := range c.Tools() {
+			if !json.Valid(tool.InputSchema()) {
+				t.Errorf("admitted a schema that is not JSON: %q", tool.InputSchema())
+			}
+		}
+	})
+}

@@ -1,0 +1,26 @@
+package bridge_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/pagetools/pagetools/bridge"
+)
+
+func TestCheckJSON(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		`{"a":[1,"é"]}`: "", "\n[ 1 ]\n": "", strings.Repeat("[", 201) + strings.Repeat("]", 201): "",
+		``: "x: empty", `{"a":1,"a":2}`: "x: the same member name twice", `{}{}`: "x: something follows the value",
+		strings.Repeat("[", 202) + strings.Repeat("]", 202): "x: nested more than 201 levels deep",
+	} {
+		err := bridge.CheckJSON("x", json.RawMessage(text))
+		if want == "" && err != nil {
+			t.Errorf("%s: %v", text, err)
+		}
+		if want != "" && (err == nil || bridge.AsError(err).Message != want || bridge.AsError(err).Code != bridge.SchemaError) {
+			t.Errorf("%s: %v, want %s", text, err, want)
+		}
+	}
+}

@@ -1,0 +1,71 @@
+package bridge_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/bridgetest"
+)
+
+func TestOutput(t *testing.T) {
+	r := bridgetest.NewRouter().Add("shop", bridgetest.Tool("a", ""))
+	b := open(t, r, bridge.SiteOptions{})
+	text := `{"content":[{"type":"text","text":"one"},{"type":"image","data":"x"},{"type":"text","text":"two"}]}`
+	for _, c := range []struct{ result, output, want string }{
+		{text, "raw", text},
+		{text, "text", `"one\ntwo"`},
+		{text, "structured", text},
+		{`"hi"`, "text", `"hi"`},
+		{`{"a":1}`, "text", `"{\"a\":1}"`},
+		{`{"a":1}`, "structured", `{"a":1}`},
+		{`{"content":[{"type":"text","text":"x"}],"structuredContent":{"a":1}}`, "structured", `{"a":1}`},
+		{`{"content":[{"type":"text","text":"{\"a\":9007199254740993}"}]}`, "structured", `{"a":9007199254740993}`},
+		{`{"content":[{"type":"text","text":"no json"}]}`, "structured", `{"content":[{"type":"text","text":"no json"}]}`},
+		{`null`, "raw", `null`},
+	} {
+		r.Answer("shop", c.result, nil)
+		res, e := do(t, b, "a", `{}`, `{"output":"`+c.output+`"}`)
+		if e != nil || string(res.Data) != c.want {
+			t.Errorf("%s as %s: got %v, %v, want %s", c.result, c.output, res, e, c.want)
+		}
+	}
+}
+
+func TestAResultThatSaysItIsAnError(t *testing.T) {
+	r := bridgetest.NewRouter().Add("shop", bridgetest.Tool("a", ""))
+	r.Answer("shop", `{"isError":true,"content":[{"type":"text","text":"No such stamp."}]}`, nil)
+	_, e := do(t, open(t, r, bridge.SiteOptions{}), "a", `{}`, "")
+	want(t, e, bridge.ToolError, "", bridge.Failed)
+	if e.Message != "No such stamp." || e.Details["untrusted"] != true {
+		t.Errorf("%q, %v", e.Message, e.Details)
+	}
+}
+
+func TestAPagesErrorTextIsBounded(t *testing.T) {
+	r := bridgetest.NewRouter().Add("shop", bridgetest.Tool("a", ""))
+	r.Answer("shop", "", bridge.Errorf(bridge.ToolError, "", bridge.Failed, "%s", strings.Repeat("é", 4000)))
+	_, e := do(t, open(t, r, bridge.SiteOptions{}), "a", `{}`, "")
+	want(t, e, bridge.ToolError, "", bridge.Failed)
+	if len(e.Message) > 4100 || !strings.HasSuffix(e.Message, "…") {
+		t.Errorf("%d bytes", len(e.Message))
+	}
+}
+
+func TestAPromiseOfAPageIsChecked(t *testing.T) {
+	r := bridgetest.NewRouter().Add("shop", bridgetest.Returning(bridgetest.Tool("a", ""), `{"type":"object","required":["n"],"properties":{"n":{"type":"integer"}}}`))
+	b := open(t, r, bridge.SiteOptions{})
+	for result, ok := range map[string]bool{
+		`{"n":1}`: true, `{"n":"1"}`: false, `{}`: false, `"n"`: false,
+		`{"content":[],"structuredContent":{"n":1}}`: true, `{"content":[],"structuredContent":{"n":"1"}}`: false,
+	} {
+		r.Answer("shop", result, nil)
+		_, e := do(t, b, "a", `{}`, "")
+		if ok && e != nil {
+			t.Errorf("%s: %v", result, e)
+		}
+		if !ok {
+			want(t, e, bridge.ToolError, bridge.ResultInvalid, bridge.Unknown)
+		}
+	}
+}

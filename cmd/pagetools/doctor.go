@@ -1,0 +1,254 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/session/cdp"
+)
+
+func (p *program) doctorCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "doctor [TARGET]",
+		Short: "Check, step by step, what pagetools needs",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return usage("doctor takes one TARGET at most")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			d := &doctor{p: p}
+			var t *target
+			if len(args) == 1 {
+				var err error
+				if t, err = parseTarget(args[0]); err != nil {
+					return err
+				}
+				if err := nameAll([]*target{t}); err != nil {
+					return err
+				}
+			}
+			return d.run(cmd.Context(), t)
+		},
+	}
+}
+
+// doctor runs its steps in order, and stops at the first that fails.
+type doctor struct {
+	p     *program
+	steps []doctorStep
+}
+
+type doctorStep struct {
+	Step   string `json:"step"`
+	OK     bool   `json:"ok"`
+	Detail string `json:"detail,omitempty"`
+	Fix    string `json:"fix,omitempty"`
+}
+
+func (d *doctor) ok(step, format string, args ...any) {
+	d.add(doctorStep{Step: step, OK: true, Detail: fmt.Sprintf(format, args...)})
+}
+
+// fail notes the step that fails and what to do, and gives the exit code.
+func (d *doctor) fail(code int, step, fix string, cause error) error {
+	d.add(doctorStep{Step: step, Detail: cause.Error(), Fix: fix})
+	return &shownError{code}
+}
+
+func (d *doctor) add(s doctorStep) {
+	d.steps = append(d.steps, s)
+	if d.p.set.format != "text" {
+		_ = d.p.encode(s)
+		return
+	}
+	mark := "ok  "
+	if !s.OK {
+		mark = "FAIL"
+	}
+	fmt.Fprintf(d.p.stdout, "%s  %-12s %s\n", mark, s.Step, plain(s.Detail))
+	if s.Fix != "" {
+		fmt.Fprintf(d.p.stdout, "      %s\n", s.Fix)
+	}
+}
+
+func (d *doctor) run(ctx context.Context, t *target) error {
+	if d.p.file.path != "" {
+		d.ok("config", "%s", d.p.file.path)
+	} else {
+		d.ok("config", "no configuration file: defaults, environment and flags")
+	}
+	if err := d.browser(); err != nil {
+		return err
+	}
+	if t != nil && t.folder == "" {
+		if err := d.network(ctx, t); err != nil {
+			return err
+		}
+	}
+	return d.page(ctx, t)
+}
+
+// browser finds the browser and what it needs of the machine.
+func (d *doctor) browser() error {
+	s := &d.p.set
+	if s.browserURL+s.wsEndpoint != "" {
+		d.ok("browser", "remote: %s", s.browserURL+s.wsEndpoint)
+		return nil
+	}
+	path, err := cdp.Find(s.executablePath)
+	if err != nil {
+		return d.fail(exitUnreachable, "browser", "Install Chromium (Debian: apt-get install chromium), or give --executable-path.", err)
+	}
+	d.ok("browser", "%s", path)
+	switch {
+	case s.noSandbox:
+		d.ok("sandbox", "off, as asked: open trusted sites only")
+	case os.Geteuid() == 0:
+		return d.fail(exitUnreachable, "sandbox", "Run as another user; for trusted sites only, give --no-sandbox or PAGETOOLS_NO_SANDBOX=1.",
+			errors.New("as root the browser does not start with its sandbox"))
+	default:
+		d.ok("sandbox", "on")
+	}
+	dir, err := os.MkdirTemp("", "pagetools-doctor-")
+	if err != nil {
+		return d.fail(exitUnreachable, "profile", "Make the temporary folder writable, or set TMPDIR.", err)
+	}
+	_ = os.Remove(dir)
+	d.ok("profile", "%s can be written", os.TempDir())
+	return nil
+}
+
+// stepTime bounds each step that speaks to the network.
+const stepTime = 10 * time.Second
+
+// network looks at the site from outside of the browser.
+func (d *doctor) network(ctx context.Context, t *target) error {
+	u, err := url.Parse(t.url)
+	if err != nil {
+		return usage("%w", err)
+	}
+	bounded, cancel := context.WithTimeout(ctx, stepTime)
+	defer cancel()
+	addresses, err := net.DefaultResolver.LookupHost(bounded, u.Hostname())
+	if err != nil {
+		return d.fail(exitUnreachable, "DNS", "Check the spelling of the host, and the name server.", err)
+	}
+	d.ok("DNS", "%s is %v", u.Hostname(), addresses)
+	port := u.Port()
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
+	}
+	dialer := &net.Dialer{}
+	conn, err := dialer.DialContext(bounded, "tcp", net.JoinHostPort(u.Hostname(), port))
+	if err != nil {
+		return d.fail(exitUnreachable, "TCP", "Is the server running, and is a firewall in between?", err)
+	}
+	defer func() { _ = conn.Close() }()
+	d.ok("TCP", "port %s answers", port)
+	if u.Scheme == "https" {
+		client := tls.Client(conn, &tls.Config{ServerName: u.Hostname(), MinVersion: tls.VersionTLS12})
+		if err := client.HandshakeContext(bounded); err != nil && !d.p.set.acceptInsecureCerts {
+			fix := "The server does not speak TLS as browsers do."
+			if certificateError(err) {
+				fix = "Give the server a certificate that browsers accept; --accept-insecure-certs accepts any, for sites of your own."
+			}
+			return d.fail(exitUnreachable, "TLS", fix, err)
+		}
+		d.ok("TLS", "handshake done")
+	}
+	return d.http(bounded, t)
+}
+
+func certificateError(err error) bool {
+	_, ok := errors.AsType[*tls.CertificateVerificationError](err)
+	_, unknown := errors.AsType[x509.UnknownAuthorityError](err)
+	return ok || unknown
+}
+
+func (d *doctor) http(ctx context.Context, t *target) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, t.url, http.NoBody)
+	if err != nil {
+		return usage("%w", err)
+	}
+	client := &http.Client{Transport: &http.Transport{
+		TLSClientConfig: &tls.Config{InsecureSkipVerify: d.p.set.acceptInsecureCerts}, //nolint:gosec // the operator asked for it
+	}}
+	resp, err := client.Do(req)
+	if err != nil {
+		return d.fail(exitUnreachable, "HTTP", "The server takes connections and does not answer as a web server.", err)
+	}
+	_ = resp.Body.Close()
+	if resp.StatusCode >= http.StatusBadRequest {
+		return d.fail(exitUnreachable, "HTTP", "Open the address in a browser: does it need a login, or another path?", errors.New(resp.Status))
+	}
+	d.ok("HTTP", "%s, %s", resp.Status, resp.Header.Get("Content-Type"))
+	return nil
+}
+
+// page starts the browser, opens the page and looks at its tools.
+func (d *doctor) page(ctx context.Context, t *target) error {
+	var pl plan
+	if t != nil {
+		pl = plan{targets: []*target{t}, single: true}
+	}
+	a, err := d.p.start(ctx, pl)
+	if err != nil {
+		return err
+	}
+	defer a.close()
+	version, err := a.engine.Start(ctx)
+	if err != nil {
+		return d.fail(exitUnreachable, "start", "Start the browser by hand with --headless to see what it says.", cause(err))
+	}
+	d.ok("start", "%s speaks over its pipe", version)
+	if t == nil {
+		return nil
+	}
+	ref := bridge.Ref{Site: t.name, Caller: bridge.Local()}
+	catalog, err := a.manager.Catalog(ctx, ref)
+	if err != nil {
+		e := bridge.AsError(err)
+		return d.fail(exitCode(e), "open", hintFor(failureBody{Reason: e.Reason}), errors.New(e.Message))
+	}
+	address, title := a.manager.Page(t.name)
+	d.ok("open", "%s %q", address, title)
+	return d.declarations(a, t, catalog)
+}
+
+// cause gives what the log would say of an error.
+func cause(err error) error {
+	e := bridge.AsError(err)
+	if e.Err == nil {
+		return err
+	}
+	return e.Err
+}
+
+func (d *doctor) declarations(a *app, t *target, catalog *bridge.Catalog) error {
+	findings := a.manager.Findings(t.name)
+	for _, f := range findings {
+		d.add(doctorStep{Step: "declaration", Detail: f.Tool + ": " + f.Message, Fix: "Rule " + f.Rule + "."})
+	}
+	if n := len(catalog.Tools()); n > 0 {
+		d.ok("tools", "%d found", n)
+	} else {
+		return d.fail(exitFindings, "tools", "Does the page call document.modelContext.registerTool or navigator.modelContext.provideContext at load?", errors.New("the page declares none"))
+	}
+	if len(findings) > 0 {
+		return &shownError{exitFindings}
+	}
+	return nil
+}

@@ -1,0 +1,173 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/spf13/pflag"
+	"go.yaml.in/yaml/v3"
+
+	"github.com/pagetools/pagetools/bridge/schema"
+)
+
+func flagSet() *pflag.FlagSet {
+	f := pflag.NewFlagSet("pagetools", pflag.ContinueOnError)
+	new(settings).flags(f)
+	return f
+}
+
+// exampleFile is the example of the documented file.
+const exampleFile = `listen: 127.0.0.1:7300
+console-listen: 127.0.0.1:7301
+data-dir: /var/lib/pagetools
+sites:
+  - name: shop
+    target: https://shop.example/
+    state: isolated            # or shared
+    warm: 2
+    engine: shim
+    approval: {default: ask, tools: {"list-*": auto, "delete-*": never}}
+    allow-config: [locale, viewport]
+    config-params: {units: {enum: [metric, imperial]}}
+    wait-for: {tool: search}
+    allow-private: []
+callers:
+  - {name: agent, token: "agent-secret", may: [call, elicit], sites: [shop], rate: 60/1m}
+  - {name: person, token: "person-secret", may: [call, answer]}
+limits: {call-timeout: 30s, max-sessions: 16}
+`
+
+// TestExampleFile reads the example, and holds its schema to it.
+func TestExampleFile(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "x.yaml")
+	if err := os.WriteFile(path, []byte(exampleFile), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	got, err := readFile(path, flagSet())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := got.sites[0]
+	if len(got.sites) != 1 || len(got.callers) != 2 || got.openToOthers || s.waitTool != "search" || *s.warm != 2 || *s.shared || len(s.approval.Tools) != 2 ||
+		string(s.params["units"]) != `{"enum":["metric","imperial"]}` || got.flags["call-timeout"].values[0] != "30s" || got.callers[0].rate == nil {
+		t.Errorf("the example is read as %+v", got)
+	}
+	text, err := json.Marshal(fileSchema(flagSet()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	compiled, err := schema.Compile(text, schema.Limits{})
+	if err != nil {
+		t.Fatalf("the schema of the file: %v", err)
+	}
+	if err := compiled.Validate(asJSON(t, exampleFile)); err != nil {
+		t.Errorf("the example does not fit its schema: %v", err)
+	}
+	for _, wrong := range []string{"lisen: x", "sites: [{name: a}]", "callers: [{name: a, token: short}]", "limits: {queue: 0}", "warm: lots"} {
+		if compiled.Validate(asJSON(t, wrong)) == nil {
+			t.Errorf("the schema takes %q", wrong)
+		}
+	}
+}
+
+func asJSON(t *testing.T, text string) []byte {
+	t.Helper()
+	var v any
+	if err := yaml.Unmarshal([]byte(text), &v); err != nil {
+		t.Fatal(err)
+	}
+	b, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// TestFileErrors holds that errors name line and key.
+func TestFileErrors(t *testing.T) {
+	t.Parallel()
+	tests := []struct{ text, line, key string }{
+		{"a: 1", "1", `"a"`},
+		{"sites:\n  - {target: x, name: Up}", "2", `"Up"`},
+		{"sites:\n  - {name: a}", "2", "target"},
+		{"sites: {}", "1", "sites"},
+		{"sites:\n- target: x\n  state: new", "3", "state"},
+		{"sites:\n- target: x\n  approval: maybe", "3", "approval"},
+		{"sites:\n- target: x\n  approval: {tools: {a: maybe}}", "3", "maybe"},
+		{"sites:\n- target: x\n  engine: native", "3", "engine"},
+		{"sites:\n- target: x\n  warm: -1", "3", "warm"},
+		{"sites:\n- target: x\n  config-params: []", "3", "config-params"},
+		{"sites:\n- target: x\n  allow-config: locale", "3", "allow-config"},
+		{"sites:\n- target: x\n  allow-origin: [shop]", "3", "allow-origin"},
+		{"sites:\n- target: x\n  wait-for: {selector: a}", "3", "selector"},
+		{"callers:\n- {name: a, token: short}", "2", "token"},
+		{"callers:\n- {token: longenough}", "2", "name"},
+		{"callers:\n- {name: a, token: longenough}\n- {name: a, token: longenough2}", "3", `"a"`},
+		{"callers:\n- {name: a, token: longenough}\n- {name: b, token: longenough}", "3", "token"},
+		{"callers:\n- {name: a, token: longenough, may: [everything]}", "2", "everything"},
+		{"callers:\n- {name: a, token: longenough, may: call}", "2", "may"},
+		{"callers:\n- {name: a, token: longenough, rate: often}", "2", "rate"},
+		{"limits: {queue: 0}", "1", "queue"},
+		{"limits: {idle: -1s}", "1", "idle"},
+		{"limits:\n  idle: soon", "2", "idle"},
+		{"warm: 1\nwarm: 1", "2", `"warm"`},
+		{"warm: 1\nlimits: {call-timeout: 1s}\ncall-timeout: 2s", "3", "call-timeout"},
+		{"warm: {}", "1", "warm"},
+		{"[]", "1", "mapping"},
+	}
+	dir := t.TempDir()
+	for _, test := range tests {
+		path := filepath.Join(dir, "x.yaml")
+		if err := os.WriteFile(path, []byte(test.text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, err := readFile(path, flagSet())
+		if err == nil || !strings.Contains(err.Error(), "x.yaml:"+test.line+":") || !strings.Contains(err.Error(), test.key) {
+			t.Errorf("%q: %v, want a complaint about line %s and %s", test.text, err, test.line, test.key)
+		}
+	}
+	for _, empty := range []string{"", "# nothing\n", "---\n"} {
+		path := filepath.Join(dir, "x.yaml")
+		if err := os.WriteFile(path, []byte(empty), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := readFile(path, flagSet()); err != nil {
+			t.Errorf("%q: %v", empty, err)
+		}
+	}
+}
+
+// FuzzFile holds that no file makes the reader panic, and that every error is one
+// line that names the file.
+func FuzzFile(f *testing.F) {
+	f.Add([]byte(exampleFile))
+	f.Add([]byte("a: &a [*a]"))
+	f.Add([]byte("sites: [{target: &x [1], config-params: {a: {<<: *x}}}]"))
+	f.Add([]byte("warm: !!binary x\nlimits: ~\ncallers: [~]\nsites: [[]]"))
+	f.Add([]byte("? {a: b}\n: c"))
+	dir := f.TempDir()
+	lines := regexp.MustCompile(`x\.yaml`)
+	f.Fuzz(func(t *testing.T, data []byte) {
+		path := filepath.Join(dir, "x.yaml")
+		if err := os.WriteFile(path, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		var said bytes.Buffer
+		flags := pflag.NewFlagSet("pagetools", pflag.ContinueOnError)
+		p := &program{stderr: &said}
+		p.set.flags(flags)
+		if err := flags.Set("config", path); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := readFile(path, flags); err != nil && !lines.MatchString(err.Error()) {
+			t.Errorf("the error does not name the file: %v", err)
+		}
+		_ = p.resolve(flags) // values that flags refuse are errors, too
+	})
+}

@@ -1,0 +1,235 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/http"
+	"os"
+	"runtime/debug"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/examples"
+	"github.com/pagetools/pagetools/transport"
+	"github.com/pagetools/pagetools/transport/webtool"
+)
+
+// drainTime is how long calls in flight may still take after SIGTERM.
+const drainTime = 25 * time.Second
+
+func (p *program) serveCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "serve [NAME=]TARGET...",
+		Short: "Serve the tools of web applications over HTTP",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			targets, err := p.targets(args)
+			if err != nil {
+				return err
+			}
+			if len(targets) == 0 {
+				return usage("serve needs a TARGET, or sites in the configuration file")
+			}
+			return p.serve(cmd.Context(), plan{targets: targets})
+		},
+	}
+}
+
+func (p *program) demoCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "demo",
+		Short: "Serve the built-in stamp collection",
+		Args:  exactly(0, "no argument"),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if p.from["approval"] == fromDefault {
+				p.set.approval = "auto" // the page is our own, and holds nothing
+			}
+			t := &target{name: "stampdb", text: "the built-in stamp collection", folder: "stampdb"}
+			return p.serve(cmd.Context(), plan{targets: []*target{t}, files: map[string]fs.FS{"stampdb": examples.StampDB()}})
+		},
+	}
+}
+
+// serve opens the sites, serves them until ctx ends, and drains.
+func (p *program) serve(ctx context.Context, pl plan) error {
+	var lc net.ListenConfig
+	l, err := lc.Listen(ctx, "tcp", p.set.listen)
+	if err != nil {
+		return usage("--listen %s: %w", p.set.listen, err)
+	}
+	defer func() { _ = l.Close() }()
+	guards, err := p.guards(l.Addr())
+	if err != nil {
+		return err
+	}
+	a, err := p.start(ctx, pl)
+	if err != nil {
+		return err
+	}
+	defer a.close()
+	if os.Getenv("GOGC") == "" {
+		// The heap is a few megabytes, and a call makes only garbage: collecting a
+		// third as often costs little memory.
+		debug.SetGCPercent(300)
+	}
+	face := webtool.New(a.bridge, webtool.Options{Log: p.log})
+	mux := transport.NewMux(transport.Health(a.readiness)...)
+	mux.Add(face.Routes()...)
+	srv := transport.Server(transport.Guard(mux, guards), p.log)
+	failed := make(chan error, 1)
+	go func() { failed <- srv.Serve(transport.Listener(l)) }()
+	defer func() { _ = srv.Close() }()
+	p.progress("starting a browser")
+	if _, err := a.engine.Start(ctx); err != nil {
+		return err
+	}
+	if err := a.manager.WaitOpened(ctx); err == nil {
+		p.welcome(ctx, a, pl.targets, "http://"+l.Addr().String())
+	}
+	select {
+	case err := <-failed:
+		return fmt.Errorf("serving: %w", err)
+	case <-ctx.Done():
+	}
+	p.say("stopping: calls in flight may finish")
+	return drain(a, srv)
+}
+
+// drain lets calls in flight finish, within drainTime.
+func drain(a *app, srv *http.Server) error {
+	bounded, cancel := context.WithTimeout(context.Background(), drainTime)
+	defer cancel()
+	a.manager.Drain(bounded)
+	brief, stop := context.WithTimeout(context.Background(), time.Second)
+	defer stop()
+	if err := srv.Shutdown(brief); err != nil && !errors.Is(err, context.DeadlineExceeded) {
+		return fmt.Errorf("stopping: %w", err)
+	}
+	return srv.Close()
+}
+
+// guards makes the rules in front of every face.
+func (p *program) guards(addr net.Addr) (transport.Options, error) {
+	o := transport.Options{Listen: addr.String(), Hosts: p.set.allowHosts, Origins: p.set.cors, Log: p.log}
+	if p.set.token != "" {
+		if len(p.set.token) < minToken {
+			return o, usage("--token is shorter than %d characters", minToken)
+		}
+		o.Callers = append(o.Callers, transport.Credential{
+			Caller: bridge.Caller{Name: "token", May: []bridge.Right{bridge.MayCall, bridge.MayElicit}}, Token: p.set.token})
+	}
+	for _, c := range p.file.callers {
+		o.Callers = append(o.Callers, transport.Credential{Caller: bridge.Caller{Name: c.name, May: c.may, Sites: c.sites}, Token: c.token})
+	}
+	if err := o.Validate(); err != nil {
+		return o, usage("%w", err)
+	}
+	return o, nil
+}
+
+// readiness says what /readyz tells.
+func (a *app) readiness() transport.Readiness {
+	r := transport.Readiness{Ready: a.manager.Tried() && a.engine.Version() != "", Sites: map[string]string{}}
+	for _, s := range a.manager.Sites() {
+		r.Sites[s.Name] = a.manager.Status(s.Name)
+	}
+	return r
+}
+
+// served is what serve prints with --format json when it is ready.
+type served struct {
+	Listening string       `json:"listening"`
+	Sites     []servedSite `json:"sites"`
+}
+
+type servedSite struct {
+	Name  string   `json:"name"`
+	URL   string   `json:"url"`
+	Tools []string `json:"tools"`
+	Error string   `json:"error,omitempty"`
+}
+
+// welcome prints the box: what is served, and where.
+func (p *program) welcome(ctx context.Context, a *app, targets []*target, base string) {
+	out := served{Listening: base}
+	for _, t := range targets {
+		s := servedSite{Name: t.name, URL: base + "/webtools/" + t.name, Tools: []string{}}
+		// A site that failed is not asked again: it may take its time once more.
+		if status := a.manager.Status(t.name); status != "open" {
+			s.Error = status
+		} else if c, err := a.manager.Catalog(ctx, bridge.Ref{Site: t.name, Caller: bridge.Local()}); err != nil {
+			s.Error = bridge.AsError(err).Message
+		} else {
+			for _, x := range c.Tools() {
+				s.Tools = append(s.Tools, x.Name())
+			}
+		}
+		for _, f := range a.manager.Findings(t.name) {
+			p.say("warning: %s: %s: %s (%s)", t.name, plain(f.Tool), plain(f.Message), f.Rule)
+		}
+		out.Sites = append(out.Sites, s)
+	}
+	if p.set.format != "text" {
+		_ = p.encode(out)
+	} else {
+		fmt.Fprint(p.stdout, box(p.welcomeLines(a, targets, out)))
+	}
+	p.warnings(targets)
+}
+
+// warnings says what an operator should know of how the sites are served.
+func (p *program) warnings(targets []*target) {
+	p.say("note: pages may reach any network address in this version")
+	if p.set.approval == "auto" && p.from["approval"] != fromDefault {
+		p.say("warning: --approval auto runs tools without asking, except those that declare consequences")
+	}
+	if p.set.userDataDir != "" {
+		p.say("warning: with --user-data-dir every session shares that profile's logins")
+	}
+	for _, t := range targets {
+		if len(t.config.allowConfig) > 0 {
+			p.say("warning: %s: allow-config has no effect in this version", t.name)
+		}
+	}
+	if p.set.consoleListen != "off" {
+		p.say("warning: --console-listen has no effect in this version: there is no console")
+	}
+}
+
+func (p *program) welcomeLines(a *app, targets []*target, out served) []string {
+	lines := []string{"pagetools serves " + out.Listening + "/webtools", "engine: shim in " + a.engine.Version()}
+	for i, s := range out.Sites {
+		lines = append(lines, "", s.Name+"  ("+plain(targets[i].text)+")", "  "+s.URL)
+		switch {
+		case s.Error != "":
+			lines = append(lines, "  not opened: "+s.Error)
+		case len(s.Tools) == 0:
+			lines = append(lines, "  no tools")
+		default:
+			lines = append(lines, fmt.Sprintf("  %d tools: %s", len(s.Tools), strings.Join(s.Tools, ", ")))
+		}
+	}
+	return append(lines, "", "Try: curl "+out.Sites[0].URL)
+}
+
+// box draws a frame around the lines.
+func box(lines []string) string {
+	longest := 0
+	for _, l := range lines {
+		longest = max(longest, utf8.RuneCountInString(l))
+	}
+	var b strings.Builder
+	rule := strings.Repeat("─", longest+2)
+	fmt.Fprintf(&b, "┌%s┐\n", rule)
+	for _, l := range lines {
+		fmt.Fprintf(&b, "│ %s%s │\n", l, strings.Repeat(" ", longest-utf8.RuneCountInString(l)))
+	}
+	fmt.Fprintf(&b, "└%s┘\n", rule)
+	return b.String()
+}

@@ -1,0 +1,116 @@
+// Command bench measures pagetools against floors in the same run, and prints
+// ratios as a Markdown table. It is what "make bench" runs; docs/performance.md
+// keeps the numbers.
+//
+// Calls are compared with raw Runtime.evaluate of an awaited promise on the same
+// page over the same connection; metadata with a bare handler that writes the
+// same bytes; the first tool list with the time that the browser alone takes to
+// open the page. Both sides alternate within one run, and each figure is the
+// median of five rounds.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"time"
+)
+
+// rounds is how often both sides are measured; the median counts.
+const rounds = 5
+
+// page registers one tool that does nothing.
+const page = `<!doctype html><meta charset="utf-8"><title>Bench</title><script>
+document.modelContext.registerTool({name: "noop", description: "Does nothing.", annotations: {readOnlyHint: true},
+  inputSchema: {type: "object", properties: {}}, execute() { return 1; }});
+</script>`
+
+// row is one line of the result.
+type row struct {
+	what, ours, floor, ratio, target string
+	holds                            bool
+}
+
+func main() {
+	short := flag.Bool("short", false, "a tenth of the work: shows that it runs, not how fast")
+	flag.Parse()
+	debug.SetGCPercent(300) // as serve does
+	if err := run(context.Background(), *short); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, short bool) error {
+	calls := 2000
+	if short {
+		calls = 200
+	}
+	site := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		_, _ = w.Write([]byte(page))
+	}))
+	l, err := listen()
+	if err != nil {
+		return err
+	}
+	site.Listener = l
+	site.Start()
+	defer site.Close()
+	var rows []row
+	inside, err := insideRows(ctx, site.URL, calls)
+	if err != nil {
+		return err
+	}
+	rows = append(rows, inside...)
+	outside, err := outsideRows(ctx, site.URL)
+	if err != nil {
+		return err
+	}
+	rows = append(rows, outside...)
+	fmt.Printf("%s, %s, %d cores, %s\n\n", runtime.Version(), runtime.GOOS+"/"+runtime.GOARCH, runtime.NumCPU(), time.Now().Format(time.DateOnly))
+	fmt.Println("| what | pagetools | floor | ratio | target | holds |")
+	fmt.Println("|---|---|---|---|---|---|")
+	for _, r := range rows {
+		fmt.Printf("| %s | %s | %s | %s | %s | %t |\n", r.what, r.ours, r.floor, r.ratio, r.target, r.holds)
+	}
+	return nil
+}
+
+// quantile gives the value below which the share q of the samples lies.
+func quantile(samples []time.Duration, q float64) time.Duration {
+	s := slices.Sorted(slices.Values(samples))
+	return s[min(len(s)-1, int(q*float64(len(s))))]
+}
+
+// median of a few figures.
+func median[T int | int64 | float64 | time.Duration](v []T) T {
+	s := slices.Sorted(slices.Values(v))
+	return s[len(s)/2]
+}
+
+// sample times n runs of f, one after another.
+func sample(n int, f func() error) ([]time.Duration, error) {
+	out := make([]time.Duration, n)
+	for i := range out {
+		began := time.Now()
+		if err := f(); err != nil {
+			return nil, err
+		}
+		out[i] = time.Since(began)
+	}
+	return out, nil
+}
+
+// listen takes a loopback port.
+func listen() (net.Listener, error) {
+	var lc net.ListenConfig
+	return lc.Listen(context.Background(), "tcp", "127.0.0.1:0")
+}

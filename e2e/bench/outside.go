@@ -1,0 +1,159 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/pagetools/pagetools/session/cdp"
+)
+
+// outsideRows measures the binary itself: its start and its memory.
+func outsideRows(ctx context.Context, url string) ([]row, error) {
+	dir, err := os.MkdirTemp("", "pagetools-bench-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	bin := filepath.Join(dir, "pagetools")
+	if out, err := exec.CommandContext(ctx, "go", "build", "-o", bin, "./cmd/pagetools").CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("building: %w: %s", err, out)
+	}
+	start, err := startRow(ctx, bin, dir, url)
+	if err != nil {
+		return nil, fmt.Errorf("start: %w", err)
+	}
+	memory, err := memoryRows(ctx, bin, url)
+	if err != nil {
+		return nil, fmt.Errorf("memory: %w", err)
+	}
+	return append([]row{start}, memory...), nil
+}
+
+// startRow compares the first tool list with the browser alone.
+func startRow(ctx context.Context, bin, dir, url string) (row, error) {
+	browser, err := cdp.Find(os.Getenv("PAGETOOLS_EXECUTABLE_PATH"))
+	if err != nil {
+		return row{}, err
+	}
+	var ours, alone []time.Duration
+	for i := range rounds + 1 {
+		a, err := timed(exec.CommandContext(ctx, bin, "tools", url+"/"))
+		if err != nil {
+			return row{}, err
+		}
+		args := []string{"--headless", "--disable-background-networking", "--disable-component-update", "--disable-sync", "--no-first-run",
+			"--user-data-dir=" + filepath.Join(dir, "profile"+strconv.Itoa(i)), "--dump-dom"}
+		if os.Getenv("PAGETOOLS_NO_SANDBOX") == "1" {
+			args = append(args, "--no-sandbox")
+		}
+		b, err := timed(exec.CommandContext(ctx, browser, append(args, url+"/")...))
+		if err != nil {
+			return row{}, err
+		}
+		if i > 0 { // the first one fills the page cache
+			ours, alone = append(ours, a), append(alone, b)
+		}
+	}
+	return latency("start to the first tool list", median(ours), median(alone), 1.3), nil
+}
+
+func timed(c *exec.Cmd) (time.Duration, error) {
+	began := time.Now()
+	out, err := c.CombinedOutput()
+	if err != nil {
+		return 0, fmt.Errorf("%w: %s", err, out)
+	}
+	return time.Since(began), nil
+}
+
+// sessions is how many pages the memory of one session is taken from.
+const sessions = 6
+
+// memoryRows reads the proportional set size of the bridge itself.
+func memoryRows(ctx context.Context, bin, url string) ([]row, error) {
+	c := exec.CommandContext(ctx, bin, "serve", "bench="+url+"/", "--listen", "127.0.0.1:0", "--format", "json", "--warm", "0", "--max-sessions", "16")
+	stdout, err := c.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := c.Start(); err != nil {
+		return nil, err
+	}
+	defer func() {
+		_ = c.Process.Signal(syscall.SIGTERM)
+		_ = c.Wait()
+	}()
+	line, err := bufio.NewReader(stdout).ReadBytes('\n')
+	if err != nil {
+		return nil, err
+	}
+	var ready struct {
+		Listening string `json:"listening"`
+	}
+	if err := json.Unmarshal(line, &ready); err != nil {
+		return nil, err
+	}
+	agent, err := dial(ready.Listening)
+	if err != nil {
+		return nil, err
+	}
+	defer agent.close()
+	open := func(id int) error {
+		for range 2 { // a second use keeps it
+			if _, err := agent.do("POST", "/webtools/bench", fmt.Appendf(nil, `{"sessionId":"s%d","action":"noop","request":{}}`, id)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	one, err := pss(c.Process.Pid)
+	if err != nil {
+		return nil, err
+	}
+	if err := open(0); err != nil {
+		return nil, err
+	}
+	before, err := pss(c.Process.Pid)
+	if err != nil {
+		return nil, err
+	}
+	for i := range sessions {
+		if err := open(i + 1); err != nil {
+			return nil, err
+		}
+	}
+	after, err := pss(c.Process.Pid)
+	if err != nil {
+		return nil, err
+	}
+	each := (after - before) / sessions
+	return []row{
+		{"memory of the bridge with one site, PSS", fmt.Sprintf("%.1f MB", one), "", "", "under 35 MB", one < 35},
+		{"memory of the bridge per session, PSS", fmt.Sprintf("%.2f MB", each), "", "", "under 2 MB", each < 2},
+	}, nil
+}
+
+// pss gives a process's proportional set size in MB.
+func pss(pid int) (float64, error) {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", pid))
+	if err != nil {
+		return 0, err
+	}
+	for line := range strings.Lines(string(b)) {
+		if rest, ok := strings.CutPrefix(line, "Pss:"); ok {
+			kb, err := strconv.ParseFloat(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(rest), "kB")), 64)
+			return kb / 1024, err
+		}
+	}
+	return 0, errors.New("the kernel does not say")
+}

@@ -1,0 +1,154 @@
+package session
+
+import (
+	"container/list"
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/pagetools/pagetools/bridge"
+)
+
+// Acquire gives a page for one call. The error is an *bridge.Error.
+func (m *Manager) Acquire(ctx context.Context, ref bridge.Ref) (bridge.Lease, error) {
+	s, err := m.site(ref.Site)
+	if err != nil {
+		return nil, err
+	}
+	if s.Shared && ref.Session == "" {
+		page, err := m.cataloguePage(ctx, s)
+		if err != nil {
+			return nil, err
+		}
+		if m.with(func(st *state) { err = st.share() }); err != nil {
+			return nil, draining()
+		}
+		return &lease{Page: page, release: func(bool) { m.with(func(st *state) { st.leased--; st.checkIdle() }) }}, nil
+	}
+	l, err := m.acquire(ctx, s, ref)
+	if err != nil {
+		return nil, err
+	}
+	if ref.Session == "" {
+		l.another = func(ctx context.Context) (*lease, error) { return m.acquire(ctx, s, ref) }
+	}
+	return l, nil
+}
+
+// acquire waits for a page of the caller's own.
+func (m *Manager) acquire(ctx context.Context, s *site, ref bridge.Ref) (*lease, error) {
+	w := &waiter{ctx: ctx, site: s, key: keyOf(ref), grant: make(chan grant, 1)}
+	m.with(func(st *state) { st.acquire(w) })
+	if ref.Turn > 0 {
+		timer := time.AfterFunc(ref.Turn, func() { m.with(func(st *state) { st.overdue(w) }) })
+		defer timer.Stop()
+	}
+	select {
+	case g := <-w.grant:
+		if g.err != nil {
+			return nil, g.err
+		}
+		return &lease{Page: g.page, release: func(told bool) { m.with(func(st *state) { st.release(g, told) }) }}, nil
+	case <-ctx.Done():
+	}
+	m.with(func(st *state) { st.forget(w) })
+	return nil, waitEnded(ctx)
+}
+
+// forget takes back what w, who left, was given at the same moment, and its
+// place in the queue.
+func (st *state) forget(w *waiter) {
+	select {
+	case g := <-w.grant:
+		if g.err == nil {
+			st.release(g, false)
+		}
+		return
+	default:
+	}
+	st.dequeue(w)
+}
+
+// overdue refuses w when its turn did not come in time.
+func (st *state) overdue(w *waiter) {
+	if st.dequeue(w) {
+		w.grant <- grant{err: overload()}
+	}
+}
+
+// dequeue takes w out of the queue that it waits in, and reports whether it
+// waited in one.
+func (st *state) dequeue(w *waiter) bool {
+	if drop(&st.queue, w) {
+		return true
+	}
+	ses := st.sessions[w.key]
+	return ses != nil && drop(&ses.waiting, w)
+}
+
+func drop(l *list.List, w *waiter) bool {
+	for e := l.Front(); e != nil; e = e.Next() {
+		if e.Value == w {
+			l.Remove(e)
+			return true
+		}
+	}
+	return false
+}
+
+// share counts a call on the shared page.
+func (st *state) share() error {
+	if st.draining {
+		return errors.New("draining")
+	}
+	st.leased++
+	return nil
+}
+
+// lease is a page that one call holds.
+type lease struct {
+	*Page
+	release func(told bool)
+	told    bool
+	// another gives a fresh page in the place of one that was dead on arrival;
+	// nil where a page has state.
+	another func(context.Context) (*lease, error)
+}
+
+// Invoke runs the tool, and notes when its error told the caller of the page's
+// death. A spare page may have died unseen before anything was dispatched to it;
+// then another one takes its place, once.
+func (l *lease) Invoke(ctx context.Context, inv bridge.Invocation) (json.RawMessage, error) {
+	data, err := l.Page.Invoke(ctx, inv)
+	if err != nil && l.another != nil && deadOnArrival(err) {
+		l.release(false)
+		l.release = func(bool) {}
+		next, failed := l.another(ctx)
+		if failed != nil {
+			return nil, failed
+		}
+		l.Page, l.release = next.Page, next.release
+		data, err = l.Page.Invoke(ctx, inv)
+	}
+	if err != nil {
+		switch bridge.AsError(err).Reason {
+		case bridge.PageCrashed, bridge.BrowserLost:
+			l.told = true
+		case bridge.PageNavigated: // without end, so that the page was closed
+			l.told = l.isDead()
+		default: // the page lives
+		}
+	}
+	return data, err
+}
+
+// deadOnArrival reports whether nothing was dispatched because the page or its
+// browser died.
+func deadOnArrival(err error) bool {
+	e := bridge.AsError(err)
+	return e.Outcome == bridge.NotRun && (e.Reason == bridge.PageCrashed || e.Reason == bridge.BrowserLost)
+}
+
+// Release gives the page back.
+func (l *lease) Release() { l.release(l.told) }

@@ -1,0 +1,75 @@
+package transport
+
+import (
+	"context"
+	"crypto/rand"
+	"net/http"
+	"regexp"
+	"time"
+
+	"github.com/pagetools/pagetools/bridge"
+)
+
+// info is what the guards found out about a request. It belongs to the
+// goroutine that serves the request.
+type info struct {
+	id          string
+	caller      bridge.Caller
+	credentials bool // the listener has callers
+	started     time.Time
+	err         *bridge.Error // what the reply said
+	gaveUp      bool
+}
+
+type infoKey struct{}
+
+func infoOf(ctx context.Context) *info {
+	in, _ := ctx.Value(infoKey{}).(*info)
+	return in
+}
+
+// nobody may do nothing and sees nothing; the zero Caller sees every site.
+func nobody() bridge.Caller { return bridge.Caller{Sites: []string{}} }
+
+// CallerOf gives the caller that the guards found. Without guards, and on the
+// paths that are open to everybody, it is one that may do nothing.
+func CallerOf(ctx context.Context) bridge.Caller {
+	if in := infoOf(ctx); in != nil {
+		return in.caller
+	}
+	return nobody()
+}
+
+// RequestID gives the id of the request, or "".
+func RequestID(ctx context.Context) string {
+	if in := infoOf(ctx); in != nil {
+		return in.id
+	}
+	return ""
+}
+
+// HasCredentials reports whether the listener knows callers, so that its
+// replies are not for everybody.
+func HasCredentials(ctx context.Context) bool {
+	in := infoOf(ctx)
+	return in != nil && in.credentials
+}
+
+var saneID = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
+
+// requestID takes over the client's id when it can do no harm in a log.
+func requestID(r *http.Request) string {
+	if given := r.Header["X-Request-Id"]; len(given) == 1 && saneID.MatchString(given[0]) {
+		return given[0]
+	}
+	return rand.Text()
+}
+
+// Abandon ends a request whose client is gone: nothing is written, and the log
+// says 499. It does not return.
+func Abandon(r *http.Request, e *bridge.Error) {
+	if in := infoOf(r.Context()); in != nil {
+		in.err, in.gaveUp = e, true
+	}
+	panic(http.ErrAbortHandler)
+}

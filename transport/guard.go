@@ -1,0 +1,189 @@
+package transport
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+	"time"
+
+	"github.com/pagetools/pagetools/bridge"
+)
+
+// statusGaveUp is the status, in logs only, of a request whose client is gone.
+const statusGaveUp = 499
+
+// guard is the one middleware in front of every face. It is immutable.
+type guard struct {
+	next     http.Handler
+	o        Options
+	log      *slog.Logger
+	loopback bool
+	hosts    hostRule
+	origins  originRule
+	secrets  []secret
+	checks   []check
+}
+
+// check is one guard. It reports whether it answered the request itself.
+type check struct {
+	name string
+	run  func(w http.ResponseWriter, r *http.Request, in *info) (answered bool)
+}
+
+// Guard puts the guards of the contract in front of next.
+func Guard(next http.Handler, o Options) http.Handler {
+	o = o.withDefaults()
+	g := &guard{next: next, o: o, log: o.Log, loopback: isLoopback(o.Listen),
+		hosts: newHostRule(o), origins: newOriginRule(o), secrets: newSecrets(o.Callers)}
+	g.checks = []check{
+		{"host", g.checkHost},
+		{"origin", g.checkOrigin},
+		{"caller", g.checkCaller},
+		{"body", g.checkBody},
+	}
+	return g
+}
+
+// ServeHTTP guards one request.
+func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	in := &info{id: requestID(r), caller: nobody(), started: time.Now()}
+	rec := &recorder{ResponseWriter: w, timeout: g.o.WriteTimeout}
+	r = r.WithContext(context.WithValue(r.Context(), infoKey{}, in))
+	h := w.Header()
+	h["X-Request-Id"] = []string{in.id}
+	h["X-Content-Type-Options"] = nosniff
+	defer g.finish(rec, r, in)
+	g.guardBody(rec, r)
+	for i := range g.checks {
+		if g.checks[i].run(rec, r, in) {
+			return
+		}
+	}
+	g.next.ServeHTTP(rec, r)
+}
+
+// nosniff is shared by all replies and never changed.
+var nosniff = []string{"nosniff"}
+
+// deny refuses a request that may be an attack, and says so in the log.
+func (g *guard) deny(w http.ResponseWriter, r *http.Request, what string, e *bridge.Error) {
+	g.log.WarnContext(r.Context(), "ingress: denied", slog.String("check", what), slog.String("request", RequestID(r.Context())),
+		slog.String("remote", r.RemoteAddr), slog.String("host", clip(r.Host)), slog.String("origin", clip(r.Header.Get("Origin"))))
+	WriteError(w, r, e)
+}
+
+// finish turns a panic into a reply, and writes the line of the log.
+func (g *guard) finish(w *recorder, r *http.Request, in *info) {
+	p := recover()
+	abort := false
+	if p != nil {
+		err, _ := p.(error)
+		abort = errors.Is(err, http.ErrAbortHandler)
+		if !abort {
+			g.log.ErrorContext(r.Context(), "request: panic", slog.String("request", in.id),
+				slog.String("panic", fmt.Sprint(p)), slog.String("stack", string(debug.Stack())))
+			abort = w.status != 0 // half a reply was written: cut it, so that nobody takes it for a whole one
+		}
+		if !abort {
+			WriteError(w, r, bridge.AsError(errPanic))
+		}
+	}
+	g.logRequest(w, r, in)
+	if abort {
+		panic(http.ErrAbortHandler)
+	}
+}
+
+var errPanic = errors.New("panic while serving")
+
+func (g *guard) logRequest(w *recorder, r *http.Request, in *info) {
+	level, status := slog.LevelDebug, w.status
+	if in.gaveUp {
+		status = statusGaveUp
+	}
+	attrs := make([]slog.Attr, 0, 10)
+	attrs = append(attrs, slog.String("request", in.id), slog.String("method", clip(r.Method)), slog.String("path", clip(r.URL.Path)),
+		slog.Int("status", status), slog.String("caller", in.caller.Name), slog.Duration("took", time.Since(in.started)))
+	if e := in.err; e != nil {
+		level = slog.LevelInfo
+		if status >= http.StatusInternalServerError {
+			level = slog.LevelWarn
+		}
+		attrs = append(attrs, slog.String("code", string(e.Code)), slog.String("reason", string(e.Reason)),
+			slog.String("outcome", string(e.Outcome)), slog.Any("error", e.Err))
+	}
+	if g.log.Enabled(r.Context(), level) {
+		g.log.LogAttrs(r.Context(), level, "request", attrs...)
+	}
+}
+
+// clip bounds what a stranger can put into a line of the log.
+func clip(s string) string {
+	if len(s) > 256 {
+		return s[:256] + "…"
+	}
+	return s
+}
+
+// recorder notes the status, keeps a connection from being used again when its
+// body was not read, and bounds how long a client may take to read a reply.
+type recorder struct {
+	http.ResponseWriter
+	body    *guardedBody // nil: no body
+	closes  bool         // no second request is read from this connection
+	status  int
+	timeout time.Duration
+}
+
+// Unwrap is for http.ResponseController.
+func (w *recorder) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// WriteHeader writes the head of the reply, once.
+func (w *recorder) WriteHeader(status int) {
+	if w.status != 0 {
+		return
+	}
+	if status >= http.StatusOK || status == http.StatusSwitchingProtocols {
+		w.status = status
+		h := w.Header()
+		if w.closes || w.body != nil && !w.body.ended.Load() {
+			h.Set("Connection", "close")
+		}
+		// Streams take as long as they take; whole replies are short.
+		var deadline time.Time
+		if isWhole(h) {
+			deadline = time.Now().Add(w.timeout)
+		}
+		_ = http.NewResponseController(w.ResponseWriter).SetWriteDeadline(deadline)
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+func isWhole(h http.Header) bool {
+	t := h["Content-Type"]
+	return len(t) == 0 || t[0] != "text/event-stream"
+}
+
+// Write writes a part of the reply.
+func (w *recorder) Write(p []byte) (int, error) {
+	if w.status == 0 {
+		w.WriteHeader(http.StatusOK)
+	}
+	return w.ResponseWriter.Write(p)
+}
+
+// Flush sends what was written, for streams.
+func (w *recorder) Flush() {
+	if w.status == 0 {
+		w.WriteHeader(http.StatusOK)
+	}
+	_ = http.NewResponseController(w.ResponseWriter).Flush()
+}
+
+var (
+	_ http.Handler = (*guard)(nil)
+	_ http.Flusher = (*recorder)(nil)
+)

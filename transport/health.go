@@ -1,0 +1,48 @@
+package transport
+
+import "net/http"
+
+// Readiness is what /readyz tells.
+type Readiness struct {
+	// Ready is true when we listen, the browser runs, and every site was opened
+	// or failed once.
+	Ready bool
+	// Sites says how each site is, by name. Callers see only their own; who
+	// shows no credential to a listener that has some, sees none.
+	Sites map[string]string
+}
+
+// Health gives the routes /healthz, which always answers, and /readyz. ready is
+// called for each request, and must not block.
+func Health(ready func() Readiness) []Route {
+	return []Route{
+		{Pattern: "/healthz", Methods: map[string]http.HandlerFunc{http.MethodGet: healthz}},
+		{Pattern: "/readyz", Methods: map[string]http.HandlerFunc{http.MethodGet: func(w http.ResponseWriter, r *http.Request) {
+			readyz(w, r, ready())
+		}}},
+	}
+}
+
+func healthz(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Cache-Control", "no-store")
+	WriteBytes(w, r, http.StatusOK, []byte(`{"status":"ok"}`))
+}
+
+func readyz(w http.ResponseWriter, r *http.Request, now Readiness) {
+	caller := CallerOf(r.Context())
+	sites := map[string]string{}
+	for name, state := range now.Sites {
+		if caller.Sees(name) {
+			sites[name] = state
+		}
+	}
+	code, word := http.StatusOK, "ok"
+	if !now.Ready {
+		code, word = http.StatusServiceUnavailable, "starting"
+	}
+	w.Header().Set("Cache-Control", "no-store")
+	WriteJSON(w, r, code, struct {
+		Status string            `json:"status"`
+		Sites  map[string]string `json:"sites"`
+	}{word, sites})
+}

@@ -1,0 +1,90 @@
+package transport
+
+import (
+	"net"
+	"net/http"
+	"regexp"
+	"strings"
+
+	"github.com/pagetools/pagetools/bridge"
+)
+
+// host is a Host header taken apart. The name is in lower case, an IPv6 address
+// without brackets. The port is empty when none was given.
+type host struct{ name, port string }
+
+var hostForm = regexp.MustCompile(`^(?:\[([0-9A-Fa-f:.]+)\]|([A-Za-z0-9._-]+))(?::([0-9]{1,5}))?$`)
+
+// parseHost refuses everything that is not plainly name, name:port or the same
+// with an IPv6 address in brackets.
+func parseHost(s string) (host, bool) {
+	if len(s) > 255 {
+		return host{}, false
+	}
+	m := hostForm.FindStringSubmatch(s)
+	if len(m) != 4 || m[3] != "" && !validPort(m[3]) {
+		return host{}, false
+	}
+	return host{name: strings.ToLower(m[1] + m[2]), port: m[3]}, true
+}
+
+// or80 fills the port that a client of plain HTTP leaves out.
+func (h host) or80() host {
+	if h.port == "" {
+		h.port = "80"
+	}
+	return h
+}
+
+// hostRule says which Host values are ours. It stops DNS rebinding: a page of
+// another name that resolves to our address still sends its own name.
+type hostRule struct {
+	any   bool            // the listener is not on loopback: its names are not known
+	exact map[host]bool   // with port
+	names map[string]bool // with any port
+}
+
+func newHostRule(o Options) hostRule {
+	rule := hostRule{exact: map[host]bool{}, names: map[string]bool{}}
+	bound, port, err := net.SplitHostPort(o.Listen)
+	switch {
+	case err != nil: // nothing is ours
+	case isLoopback(o.Listen):
+		for _, name := range []string{"127.0.0.1", "localhost", "::1", strings.ToLower(bound)} {
+			rule.exact[host{name, port}] = true
+		}
+	default:
+		rule.any = true
+	}
+	for _, s := range o.Hosts {
+		h, ok := parseHost(s)
+		switch {
+		case !ok:
+		case h.port == "":
+			rule.names[h.name] = true
+		default:
+			rule.exact[h] = true
+		}
+	}
+	return rule
+}
+
+func (rule hostRule) allows(h host) bool {
+	return rule.any || rule.names[h.name] || rule.exact[h.or80()]
+}
+
+// checkHost refuses requests that were not meant for us. The absolute form of
+// the request target is for proxies; in it the target hides what Host says, so
+// a disagreement could not be seen.
+func (g *guard) checkHost(w http.ResponseWriter, r *http.Request, _ *info) (answered bool) {
+	h, ok := parseHost(r.Host)
+	if !ok || !strings.HasPrefix(r.RequestURI, "/") {
+		g.deny(w, r, "host", bridge.Errorf(bridge.SchemaError, "", bridge.NotRun, "The request has no usable Host, or a target that is not a path."))
+		return true
+	}
+	if !g.hosts.allows(h) {
+		g.deny(w, r, "host", bridge.Errorf(bridge.Forbidden, "", bridge.NotRun, "This Host is not served here."))
+		return true
+	}
+	return false
+}

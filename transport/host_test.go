@@ -1,0 +1,81 @@
+package transport_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/transport"
+)
+
+// TestHost is N1 and N2.
+func TestHost(t *testing.T) {
+	t.Parallel()
+	loopback := serve(t, http.HandlerFunc(whoami), transport.Options{Hosts: []string{"named.test", "ported.test:8443"}})
+	for host, status := range map[string]int{
+		"127.0.0.1:PORT": 200, "localhost:PORT": 200, "LocalHost:PORT": 200, "[::1]:PORT": 200,
+		"named.test": 200, "named.test:1": 200, "NAMED.test:PORT": 200, "ported.test:8443": 200,
+		"ported.test": 403, "ported.test:PORT": 403,
+		"evil.com": 403, "evil.com:PORT": 403, "localhost.evil.com:PORT": 403, "127.0.0.1.evil.com:PORT": 403, "evil-named.test": 403, "x.named.test": 403,
+		"127.0.0.1:1": 403, "localhost": 403, "127.0.0.1": 403, "0.0.0.0:PORT": 403, "[::]:PORT": 403, "localhost.:PORT": 403,
+		"127.1:PORT": 403, "2130706433:PORT": 403, "0x7f.1:PORT": 403, "[::ffff:127.0.0.1]:PORT": 403, "127.0.0.2:PORT": 403,
+		"": 400, ":PORT": 400, "127.0.0.1:": 400, "127.0.0.1:0": 400, "127.0.0.1:99999": 400, "127.0.0.1:PORT:PORT": 400, "[::1": 400, "::1": 400,
+		"a b": 400, "user@127.0.0.1:PORT": 400, "127.0.0.1:PORT/": 400, "127.0.0.1:PORT,evil.com": 400, "[::1%25lo]:PORT": 400,
+		strings.Repeat("a", 300): 400,
+	} {
+		got := loopback.raw(t, "GET / HTTP/1.1\r\nHost: "+host+"\r\nOrigin: http://"+host+"\r\n\r\n")
+		switch status {
+		case 403:
+			got.wantError(t, 403, bridge.Forbidden)
+		case 400:
+			got.wantError(t, 400, bridge.SchemaError)
+		default:
+			got.wantStatus(t, status)
+		}
+		if got.Header.Get("Access-Control-Allow-Origin") != "" {
+			t.Errorf("%s: CORS headers", host)
+		}
+	}
+
+	// The control: the same names pass where nobody can know ours.
+	public := serve(t, http.HandlerFunc(whoami), transport.Options{Listen: "0.0.0.0:7300",
+		Callers: []transport.Credential{{Caller: bridge.Caller{Name: "agent"}, Token: "secret"}}})
+	for host, status := range map[string]int{"evil.com": 200, "10.0.0.1:7300": 200, "bridge.example": 200, "": 400, "a b": 400} {
+		public.raw(t, "GET / HTTP/1.1\r\nHost: "+host+"\r\nAuthorization: Bearer secret\r\n\r\n").wantStatus(t, status)
+	}
+}
+
+// TestTarget is N18: shapes of requests that two programs may read differently.
+func TestTarget(t *testing.T) {
+	t.Parallel()
+	s := serve(t, http.HandlerFunc(whoami), transport.Options{})
+	const host = "Host: 127.0.0.1:PORT\r\n"
+	for name, text := range map[string]string{
+		"no Host":                "GET / HTTP/1.1\r\n\r\n",
+		"no Host, HTTP/1.0":      "GET / HTTP/1.0\r\n\r\n",
+		"Host twice":             "GET / HTTP/1.1\r\n" + host + "Host: evil.test\r\n\r\n",
+		"absolute, another host": "GET http://evil.test/ HTTP/1.1\r\n" + host + "\r\n",
+		"absolute, hides Host":   "GET http://127.0.0.1:PORT/ HTTP/1.1\r\nHost: evil.test\r\n\r\n",
+		"authority":              "CONNECT 127.0.0.1:PORT HTTP/1.1\r\n" + host + "\r\n",
+		"asterisk":               "OPTIONS * HTTP/1.1\r\n" + host + "\r\n",
+		"HTTP/2 in clear text":   "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+		"two lengths":            "POST / HTTP/1.1\r\n" + host + "Content-Length: 2\r\nContent-Length: 3\r\n\r\n{}",
+		"a length with a sign":   "POST / HTTP/1.1\r\n" + host + "Content-Length: +2\r\n\r\n{}",
+		"a folded header":        "GET / HTTP/1.1\r\n" + host + "X-A: b\r\n Content-Length: 2\r\n\r\n",
+		"a space before a colon": "GET / HTTP/1.1\r\n" + host + "Content-Length : 2\r\n\r\n{}",
+		"a bare word":            "nonsense\r\n\r\n",
+		"a bad escape":           "GET /%zz HTTP/1.1\r\n" + host + "\r\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := s.raw(t, text)
+			if name == "a folded header" && got.StatusCode == http.StatusOK {
+				return // RFC 9112 lets a server unfold it; the length stays part of X-A
+			}
+			got.wantError(t, 400, bridge.SchemaError)
+		})
+	}
+	s.get(t, "/").wantStatus(t, 200)
+	s.raw(t, "GET / HTTP/1.0\r\nHost: 127.0.0.1:PORT\r\n\r\n").wantStatus(t, 200)
+}

@@ -1,0 +1,135 @@
+package transport
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/netip"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/pagetools/pagetools/bridge"
+)
+
+// Options configures [Guard]. The zero value refuses every request, because it
+// names no address.
+type Options struct {
+	// Listen is the address that the listener is bound to, with its real port.
+	// On a loopback address only loopback names are accepted as Host.
+	Listen string
+	// Hosts are accepted as Host too: "name" with any port, or "name:port".
+	Hosts []string
+	// Origins may call from a browser: "https://app.example", or "*" for any,
+	// which needs Callers. "null" is never accepted.
+	Origins []string
+	// Callers are the credentials. Without any, a loopback listener serves the
+	// caller bridge.Local, and any other listener serves nobody.
+	Callers []Credential
+	// MaxBody is the most bytes of a request's body; zero means 1 MiB.
+	MaxBody int64
+	// MaxBodyUnder overrides MaxBody for a path and what is below it.
+	MaxBodyUnder map[string]int64
+	// BodyTimeout is how long a body may take to arrive; zero means 10 s.
+	BodyTimeout time.Duration
+	// WriteTimeout is how long a client may take to read a JSON reply; zero
+	// means 30 s.
+	WriteTimeout time.Duration
+	// Log gets one line for each request; nil is silent.
+	Log *slog.Logger
+}
+
+// Credential is a caller and the token that proves it.
+type Credential struct {
+	bridge.Caller
+	// Token is what follows "Bearer". It is never empty.
+	Token string
+}
+
+// String hides the token.
+func (c Credential) String() string { return "credential of " + c.Name }
+
+// LogValue hides the token.
+func (c Credential) LogValue() slog.Value { return slog.StringValue(c.String()) }
+
+func (o Options) withDefaults() Options {
+	if o.MaxBody == 0 {
+		o.MaxBody = 1 << 20
+	}
+	if o.BodyTimeout == 0 {
+		o.BodyTimeout = 10 * time.Second
+	}
+	if o.WriteTimeout == 0 {
+		o.WriteTimeout = 30 * time.Second
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	return o
+}
+
+// Validate says what an operator has to change before the options can be
+// served. Guard refuses the same combinations request by request.
+func (o Options) Validate() error {
+	var errs []error
+	fail := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	if _, port, err := net.SplitHostPort(o.Listen); err != nil || port == "0" {
+		fail("listen: %q is no address with a port", o.Listen)
+	} else if !isLoopback(o.Listen) && len(o.Callers) == 0 {
+		fail("listen: %s can be reached from other machines, so it needs a token", o.Listen)
+	}
+	for _, h := range o.Hosts {
+		if _, ok := parseHost(h); !ok {
+			fail("allow-host: %q is no host name", h)
+		}
+	}
+	for _, origin := range o.Origins {
+		switch {
+		case origin == "*" && len(o.Callers) == 0:
+			fail("cors: * needs a token")
+		case origin != "*" && !validOrigin(origin):
+			fail("cors: %q is no origin, such as https://app.example", origin)
+		}
+	}
+	seen := map[string]string{}
+	for _, c := range o.Callers {
+		if strings.TrimSpace(c.Token) != c.Token || c.Token == "" {
+			fail("callers: %s has no usable token", c.Name)
+		}
+		if other, ok := seen[c.Token]; ok {
+			fail("callers: %s and %s have the same token", other, c.Name)
+		}
+		seen[c.Token] = c.Name
+	}
+	return errors.Join(errs...)
+}
+
+// isLoopback reports whether only this machine can reach the address.
+func isLoopback(listen string) bool {
+	host, _, err := net.SplitHostPort(listen)
+	if err != nil {
+		return false
+	}
+	if strings.EqualFold(host, "localhost") {
+		return true
+	}
+	ip, err := netip.ParseAddr(host)
+	return err == nil && ip.Unmap().IsLoopback()
+}
+
+// bodyLimit is the cap for the path.
+func (o Options) bodyLimit(path string) int64 {
+	limit, longest := o.MaxBody, -1
+	for prefix, n := range o.MaxBodyUnder {
+		if len(prefix) > longest && (path == prefix || strings.HasPrefix(path, prefix+"/")) {
+			limit, longest = n, len(prefix)
+		}
+	}
+	return limit
+}
+
+func validPort(s string) bool {
+	n, err := strconv.ParseUint(s, 10, 16)
+	return err == nil && n > 0
+}

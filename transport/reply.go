@@ -1,0 +1,155 @@
+package transport
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/pagetools/pagetools/bridge"
+)
+
+// statuses is the table of the contract by code. Reasons of INTERNAL_ERROR have
+// their own.
+var statuses = map[bridge.Code]int{
+	bridge.SchemaError:      http.StatusBadRequest,
+	bridge.ConfigError:      http.StatusBadRequest,
+	bridge.WebtoolNotFound:  http.StatusNotFound,
+	bridge.VersionMismatch:  http.StatusConflict,
+	bridge.ApprovalRequired: http.StatusForbidden,
+	bridge.ApprovalDenied:   http.StatusForbidden,
+	bridge.Conflict:         http.StatusConflict,
+	bridge.ResumeNotFound:   http.StatusNotFound,
+	bridge.SessionExpired:   http.StatusGone,
+	bridge.ToolError:        http.StatusUnprocessableEntity,
+	bridge.Unauthorized:     http.StatusUnauthorized,
+	bridge.Forbidden:        http.StatusForbidden,
+	bridge.MethodNotAllowed: http.StatusMethodNotAllowed,
+	bridge.RateLimit:        http.StatusTooManyRequests,
+	bridge.Cancelled:        statusGaveUp,
+	bridge.InternalError:    http.StatusInternalServerError,
+}
+
+// internals are the statuses of INTERNAL_ERROR by reason.
+var internals = map[bridge.Reason]int{
+	bridge.Timeout:       http.StatusGatewayTimeout,
+	bridge.PageNavigated: http.StatusBadGateway,
+	bridge.PageCrashed:   http.StatusBadGateway,
+	bridge.PageHung:      http.StatusBadGateway,
+	bridge.Unreachable:   http.StatusBadGateway,
+	bridge.Certificate:   http.StatusBadGateway,
+	bridge.OriginBlocked: http.StatusBadGateway,
+	bridge.BrowserLost:   http.StatusServiceUnavailable,
+	bridge.Draining:      http.StatusServiceUnavailable,
+	bridge.Overload:      http.StatusServiceUnavailable,
+	bridge.Internal:      http.StatusInternalServerError,
+}
+
+// Status is the HTTP status of an error, by the table of the contract.
+func Status(e *bridge.Error) int {
+	switch {
+	case e.Code == bridge.SchemaError && errors.Is(e.Err, bridge.ErrTooLarge):
+		return http.StatusRequestEntityTooLarge
+	case e.Code == bridge.SchemaError && errors.Is(e.Err, errMediaType):
+		return http.StatusUnsupportedMediaType
+	}
+	status, known := statuses[e.Code]
+	if !known {
+		return http.StatusInternalServerError
+	}
+	if e.Code == bridge.InternalError {
+		if s, ok := internals[e.Reason]; ok {
+			return s
+		}
+	}
+	return status
+}
+
+// ErrorBody is the public form of an error: {"code","message","reason"?,
+// "outcome","details"?}.
+type ErrorBody struct {
+	Code    bridge.Code    `json:"code"`
+	Message string         `json:"message"`
+	Reason  bridge.Reason  `json:"reason,omitempty"`
+	Outcome bridge.Outcome `json:"outcome"`
+	Details map[string]any `json:"details,omitempty"`
+}
+
+// NewErrorBody gives the public form of e. The message is never empty.
+func NewErrorBody(e *bridge.Error) ErrorBody {
+	b := ErrorBody{Code: e.Code, Message: e.Message, Reason: e.Reason, Outcome: e.Outcome, Details: e.Details}
+	if b.Message == "" {
+		b.Message = "The call failed, and nothing more is known."
+	}
+	if b.Outcome == "" {
+		b.Outcome = bridge.Unknown
+	}
+	return b
+}
+
+// envelope is an error in the current dialect of the webtools documents.
+type envelope struct {
+	Status string    `json:"status"`
+	Error  ErrorBody `json:"error"`
+}
+
+// WriteError writes e in the envelope {"status":"error","error":{…}}.
+func WriteError(w http.ResponseWriter, r *http.Request, e *bridge.Error) {
+	body := NewErrorBody(e)
+	if _, err := encode(body.Details); err != nil {
+		body.Details = nil
+	}
+	WriteErrorAs(w, r, e, Status(e), envelope{"error", body})
+}
+
+// WriteErrorAs writes e in the words of a face: v is the body, status its
+// status. Headers and log are those of every error.
+func WriteErrorAs(w http.ResponseWriter, r *http.Request, e *bridge.Error, status int, v any) {
+	if in := infoOf(r.Context()); in != nil {
+		in.err = e
+	}
+	h := w.Header()
+	h.Set("Cache-Control", "no-store")
+	h.Del("ETag")
+	if e.Retry > 0 || status == http.StatusTooManyRequests {
+		h.Set("Retry-After", strconv.FormatInt(max(1, int64((e.Retry+time.Second-1)/time.Second)), 10))
+	}
+	WriteJSON(w, r, status, v)
+}
+
+// WriteJSON writes v as JSON. A value that cannot be encoded is our own bug.
+func WriteJSON(w http.ResponseWriter, r *http.Request, status int, v any) {
+	b, err := encode(v)
+	if err != nil {
+		panic(fmt.Sprintf("encoding a reply: %v", err))
+	}
+	WriteBytes(w, r, status, b)
+}
+
+// jsonType is shared by all replies and never changed.
+var jsonType = []string{"application/json"}
+
+// WriteBytes writes JSON text as it is.
+func WriteBytes(w http.ResponseWriter, _ *http.Request, status int, body []byte) {
+	h := w.Header()
+	h["Content-Type"] = jsonType
+	h["X-Content-Type-Options"] = nosniff
+	h["Content-Length"] = []string{strconv.Itoa(len(body))}
+	w.WriteHeader(status)
+	_, _ = w.Write(body) // a client that is gone needs no reply; the server drops the body of a HEAD itself
+}
+
+// encode leaves '<', '>' and '&' as they are: models and people read it, and no
+// browser takes application/json for a page.
+func encode(v any) ([]byte, error) {
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(buf.Bytes(), []byte("\n")), nil
+}

@@ -1,0 +1,126 @@
+package transport_test
+
+import (
+	"bufio"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/transport"
+)
+
+func TestServerLimits(t *testing.T) {
+	t.Parallel()
+	srv := transport.Server(http.NotFoundHandler(), nil)
+	if srv.ReadHeaderTimeout != 5*time.Second || srv.MaxHeaderBytes != 16<<10 || srv.IdleTimeout == 0 {
+		t.Errorf("limits: %+v", srv)
+	}
+	if srv.ReadTimeout != 0 || srv.WriteTimeout != 0 {
+		t.Error("a bound on whole requests would cut long calls")
+	}
+	if srv.Protocols.HTTP2() || srv.Protocols.UnencryptedHTTP2() || !srv.Protocols.HTTP1() {
+		t.Errorf("protocols: %v", srv.Protocols)
+	}
+}
+
+// TestUnreadableRequests: what net/http answers by itself is JSON too.
+func TestUnreadableRequests(t *testing.T) {
+	t.Parallel()
+	s := serve(t, http.HandlerFunc(whoami), transport.Options{})
+	const get = "GET / HTTP/1.1\r\nHost: 127.0.0.1:PORT\r\n"
+	for name, test := range map[string]struct {
+		text   string
+		status int
+		code   bridge.Code
+	}{
+		"no request":      {"hello\r\n\r\n", 400, bridge.SchemaError},
+		"TLS":             {"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n", 400, bridge.SchemaError},
+		"a large header":  {get + "X-A: " + strings.Repeat("a", 21<<10) + "\r\n\r\n", 431, bridge.SchemaError},
+		"many headers":    {get + strings.Repeat("X-A: b\r\n", 4000) + "\r\n", 431, bridge.SchemaError},
+		"a large target":  {"GET /?" + strings.Repeat("a=b&", 6000) + " HTTP/1.1\r\nHost: 127.0.0.1:PORT\r\n\r\n", 431, bridge.SchemaError},
+		"unknown coding":  {"POST / HTTP/1.1\r\nHost: 127.0.0.1:PORT\r\nTransfer-Encoding: gzip\r\n\r\n", 501, bridge.InternalError},
+		"unknown version": {"GET / HTTP/3.0\r\nHost: 127.0.0.1:PORT\r\n\r\n", 505, bridge.InternalError},
+		"expectation":     {get + "Expect: a miracle\r\n\r\n", 417, bridge.SchemaError},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := s.raw(t, test.text)
+			got.wantError(t, test.status, test.code)
+			if !got.Close {
+				t.Error("the connection is kept")
+			}
+		})
+	}
+	s.raw(t, get+"X-A: "+strings.Repeat("a", 15<<10)+"\r\n\r\n").wantStatus(t, 200) // the control
+}
+
+// TestFlood is N13: more than any buffer takes. The client may see a reset
+// before the reply; the server serves on.
+func TestFlood(t *testing.T) {
+	t.Parallel()
+	s := serve(t, http.HandlerFunc(whoami), transport.Options{})
+	for _, start := range []string{"GET / HTTP/1.1\r\nHost: 127.0.0.1:PORT\r\nX-A: ", "GET /"} {
+		c := s.dial(t)
+		s.send(t, c, start)
+		_, _ = io.WriteString(c, strings.Repeat("a", 2<<20))
+		if b, _ := io.ReadAll(c); len(b) > 0 && !strings.HasPrefix(string(b), "HTTP/1.1 431 ") {
+			t.Errorf("%q", b)
+		}
+	}
+	s.get(t, "/").wantStatus(t, 200)
+}
+
+// TestSlowHeaders is the first shape of N12, with many at once.
+func TestSlowHeaders(t *testing.T) {
+	t.Parallel()
+	s := serve(t, http.HandlerFunc(whoami), transport.Options{}, func(srv *http.Server) { srv.ReadHeaderTimeout = 300 * time.Millisecond })
+	slow := make([]net.Conn, 200)
+	for i := range slow {
+		slow[i] = s.dial(t)
+		s.send(t, slow[i], "GET / HTTP/1.1\r\nHost: 127.0.0.1:PORT\r\nX-A: ")
+	}
+	s.get(t, "/").wantStatus(t, 200)
+	for _, c := range slow {
+		if _, err := io.ReadAll(c); err != nil {
+			t.Fatalf("not closed: %v", err)
+		}
+	}
+}
+
+// TestRepliesPassTheListener: only net/http's own replies are replaced.
+func TestRepliesPassTheListener(t *testing.T) {
+	t.Parallel()
+	const text = "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n400 Bad Request"
+	s := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/text":
+			w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+			w.WriteHeader(http.StatusBadRequest)
+			_, _ = io.WriteString(w, "own")
+		default:
+			transport.WriteJSON(w, r, 400, text)
+		}
+	}), transport.Options{})
+	if got := s.get(t, "/text"); got.body != "own" {
+		t.Errorf("%q", got.body)
+	}
+	if got := s.get(t, "/json"); !strings.HasPrefix(got.body, `"HTTP/1.1 400 Bad Request\r\n`) {
+		t.Errorf("%q", got.body)
+	}
+}
+
+func TestIdleKeepAliveThenNonsense(t *testing.T) {
+	t.Parallel()
+	s := serve(t, http.HandlerFunc(whoami), transport.Options{WriteTimeout: 5 * time.Millisecond})
+	c := s.dial(t)
+	r := bufio.NewReader(c)
+	s.send(t, c, "GET / HTTP/1.1\r\nHost: 127.0.0.1:PORT\r\n\r\n")
+	read(t, r, false).wantStatus(t, 200)
+	<-time.After(20 * time.Millisecond) // the deadline of the first reply is over
+	s.send(t, c, "nonsense\r\n\r\n")
+	read(t, r, false).wantError(t, 400, bridge.SchemaError)
+}

@@ -1,0 +1,88 @@
+package webtool
+
+import (
+	"encoding/json"
+	"log/slog"
+	"net/http"
+	"slices"
+
+	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/transport"
+)
+
+// post runs a call.
+func (f *Face) post(w http.ResponseWriter, r *http.Request) {
+	body, err := transport.ReadBody(r)
+	if err != nil {
+		transport.WriteError(w, r, bridge.AsError(err))
+		return
+	}
+	m, e := decode(body)
+	if e == nil {
+		e = m.addResume(r.Header)
+	}
+	reply := codecs[m.older]
+	if e != nil {
+		reply.fail(w, r, e, false)
+		return
+	}
+	call := f.call(r, &m)
+	if e := f.wrongAction(call, &m); e != nil {
+		reply.fail(w, r, e, true)
+		return
+	}
+	if m.correlation != "" {
+		f.log.DebugContext(r.Context(), "webtool: correlation", slog.String("request", call.ID), slog.String("session_id", shortened(m.correlation)))
+	}
+	res, err := f.b.Do(r.Context(), call)
+	switch {
+	case err != nil && r.Context().Err() != nil:
+		transport.Abandon(r, bridge.AsError(err))
+	case err != nil:
+		e := bridge.AsError(err)
+		reply.fail(w, r, e, !call.Single && isUnknownAction(e))
+	case !json.Valid(res.Data):
+		reply.fail(w, r, bridge.Errorf(bridge.ToolError, bridge.ResultInvalid, bridge.Unknown, "The tool's result is not JSON."), false)
+	default:
+		reply.succeed(w, r, res.Data)
+	}
+}
+
+// call makes the bridge's call of a message.
+func (f *Face) call(r *http.Request, m *message) *bridge.Call {
+	c := &bridge.Call{
+		Site: r.PathValue("site"), Tool: m.action, Session: m.session, Caller: transport.CallerOf(r.Context()),
+		Input: m.request, Config: m.config, Version: m.version, ID: transport.RequestID(r.Context()),
+	}
+	if action := r.PathValue("action"); action != "" {
+		c.Tool, c.Single = action, true
+	}
+	return c
+}
+
+// wrongAction refuses an action that is not the one of the path. Whether the
+// site exists is not told this way: a caller that may not know it gets the
+// bridge's own answer.
+func (f *Face) wrongAction(c *bridge.Call, m *message) *bridge.Error {
+	if !c.Single || m.action == "" || m.action == c.Tool || !c.Caller.Can(bridge.MayCall) {
+		return nil
+	}
+	if !slices.ContainsFunc(f.b.Sites(c.Caller), func(s bridge.Site) bool { return s.Name == c.Site }) {
+		return nil
+	}
+	return bridge.Errorf(bridge.WebtoolNotFound, "", bridge.NotRun, "The action of the body is not the one of this webtool.").
+		Detail("reason", "action").Detail("actions", []string{c.Tool})
+}
+
+// isUnknownAction tells an action that a webtool does not have from a webtool
+// that does not exist: both have one code.
+func isUnknownAction(e *bridge.Error) bool {
+	return e.Code == bridge.WebtoolNotFound && e.Details["reason"] == "action"
+}
+
+func shortened(s string) string {
+	if r := []rune(s); len(r) > maxSession {
+		return string(r[:maxSession]) + "…"
+	}
+	return s
+}

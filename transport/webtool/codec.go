@@ -1,0 +1,91 @@
+package webtool
+
+import (
+	"net/http"
+
+	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/transport"
+)
+
+// codec is how a dialect replies.
+type codec struct {
+	succeed func(w http.ResponseWriter, r *http.Request, data []byte)
+	// fail tells an error; action is true when the webtool exists and the
+	// action does not.
+	fail func(w http.ResponseWriter, r *http.Request, e *bridge.Error, action bool)
+}
+
+// codecs by whether the dialect is the older one.
+var codecs = map[bool]codec{
+	false: {succeed: succeed, fail: fail},
+	true:  {succeed: succeedOlder, fail: failOlder},
+}
+
+// succeed replies {"status":"ok","data":…}; the data is not encoded again.
+func succeed(w http.ResponseWriter, r *http.Request, data []byte) {
+	const head, tail = `{"status":"ok","data":`, `}`
+	body := make([]byte, 0, len(head)+len(data)+len(tail))
+	body = append(append(append(body, head...), data...), tail...)
+	w.Header().Set("Cache-Control", "no-store")
+	transport.WriteBytes(w, r, http.StatusOK, body)
+}
+
+// fail replies {"status":"error","error":{…}}.
+func fail(w http.ResponseWriter, r *http.Request, e *bridge.Error, _ bool) {
+	resumable(w, e)
+	transport.WriteError(w, r, e)
+}
+
+// succeedOlder replies with the bare result.
+func succeedOlder(w http.ResponseWriter, r *http.Request, data []byte) {
+	w.Header().Set("Cache-Control", "no-store")
+	transport.WriteBytes(w, r, http.StatusOK, data)
+}
+
+// failOlder replies {"error":"message"}.
+func failOlder(w http.ResponseWriter, r *http.Request, e *bridge.Error, action bool) {
+	resumable(w, e)
+	transport.WriteErrorAs(w, r, e, olderStatus(e, action), struct {
+		Error string `json:"error"`
+	}{transport.NewErrorBody(e).Message})
+}
+
+// resumable repeats the token of a call that waits for a person in the header.
+func resumable(w http.ResponseWriter, e *bridge.Error) {
+	if token, ok := e.Details["resume"].(string); ok {
+		w.Header().Set(resumeHeader, token)
+	}
+}
+
+// same stands for the status of the current dialect.
+const same = 0
+
+// older is the last column of the contract's table of errors.
+var older = map[bridge.Code]int{
+	bridge.SchemaError:      same,
+	bridge.ConfigError:      same,
+	bridge.WebtoolNotFound:  same, // but an unknown action is 400
+	bridge.VersionMismatch:  same,
+	bridge.ApprovalRequired: same,
+	bridge.ApprovalDenied:   same,
+	bridge.Conflict:         same,
+	bridge.ResumeNotFound:   http.StatusBadRequest,
+	bridge.SessionExpired:   same,
+	bridge.ToolError:        http.StatusBadRequest,
+	bridge.Unauthorized:     same,
+	bridge.Forbidden:        same,
+	bridge.MethodNotAllowed: same,
+	bridge.RateLimit:        same,
+	bridge.Cancelled:        same, // never written
+	bridge.InternalError:    same,
+}
+
+func olderStatus(e *bridge.Error, action bool) int {
+	if action {
+		return http.StatusBadRequest
+	}
+	if status := older[e.Code]; status != same {
+		return status
+	}
+	return transport.Status(e)
+}

@@ -1,0 +1,151 @@
+package webtool
+
+import (
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/pagetools/pagetools/bridge"
+)
+
+// maxSession is the most characters of a sessionId.
+const maxSession = 256
+
+// message is the body of a POST, of either dialect.
+type message struct {
+	older bool
+	// session is the sessionId: state. The older dialect has none.
+	session string
+	// correlation is the older dialect's session_id: for logs only.
+	correlation string
+	version     string // "" means latest
+	action      string // "" means the only one
+	config      json.RawMessage
+	request     json.RawMessage
+}
+
+// keys that either dialect knows. Others are ignored, but not those that a
+// careless reader could take for one of these.
+var keys = []string{"sessionId", "session_id", "version", "action", "config", "request", "payload"}
+
+// decode reads the body of a POST. When the error is not nil, message says only
+// in which dialect to tell it.
+func decode(body []byte) (message, *bridge.Error) {
+	if err := bridge.CheckJSON("The body", body); err != nil {
+		return message{}, bridge.AsError(err)
+	}
+	var raw map[string]json.RawMessage // a map takes keys as they are; a struct would fold their case
+	if err := json.Unmarshal(body, &raw); err != nil || raw == nil {
+		return message{}, malformed("The body must be a JSON object.")
+	}
+	_, payload := raw["payload"]
+	_, request := raw["request"]
+	_, correlated := raw["session_id"]
+	if payload && request {
+		return message{}, malformed("The body has both request and payload. The current dialect has request, the older one payload.")
+	}
+	m := message{older: payload || correlated}
+	if e := m.read(raw); e != nil {
+		return message{older: m.older}, e
+	}
+	return m, nil
+}
+
+func (m *message) read(raw map[string]json.RawMessage) *bridge.Error {
+	for key := range raw {
+		if !slices.Contains(keys, key) && slices.ContainsFunc(keys, func(k string) bool { return folded(k) == folded(key) }) {
+			return malformed("The body has a key that differs from a known one only in case or in invisible characters.")
+		}
+	}
+	sessionKey, dataKey, session := "sessionId", "request", &m.session
+	if m.older {
+		sessionKey, dataKey, session = "session_id", "payload", &m.correlation
+	}
+	for key, into := range map[string]*string{sessionKey: session, "action": &m.action, "version": &m.version} {
+		if value, ok := raw[key]; ok {
+			if value[0] != '"' || json.Unmarshal(value, into) != nil {
+				return malformed(key + " must be a string.")
+			}
+		}
+	}
+	if _, ok := raw["sessionId"]; ok && !m.older && !validSession(m.session) {
+		return badSession()
+	}
+	if _, ok := raw["version"]; ok && m.version == "" {
+		return bridge.Errorf(bridge.WebtoolNotFound, "", bridge.NotRun, "An empty version names no version. Leave it out to get the latest one.")
+	}
+	m.config = raw["config"]
+	if m.request = raw[dataKey]; m.request == nil {
+		return malformed(dataKey + " is missing: the arguments, as a JSON object.")
+	}
+	return nil
+}
+
+// folded is what a reader that ignores case and invisible characters sees.
+func folded(key string) string {
+	return strings.ToLower(strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) || unicode.IsSpace(r) || unicode.Is(unicode.Cf, r) {
+			return -1
+		}
+		return r
+	}, key))
+}
+
+func validSession(s string) bool {
+	return s != "" && utf8.ValidString(s) && utf8.RuneCountInString(s) <= maxSession
+}
+
+func badSession() *bridge.Error { return malformed("sessionId must have 1 to 256 characters.") }
+
+func malformed(message string) *bridge.Error {
+	return bridge.Errorf(bridge.SchemaError, "", bridge.NotRun, "%s", message)
+}
+
+// resumeHeader carries the token of a call that stopped for a person. The older
+// dialect has no other place for it.
+const resumeHeader = "Pagetools-Resume"
+
+// addResume puts the header's token where the bridge looks for it.
+func (m *message) addResume(h http.Header) *bridge.Error {
+	given := h.Values(resumeHeader)
+	if len(given) == 0 {
+		return nil
+	}
+	token := given[0]
+	if len(given) > 1 || token == "" || strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return malformed("The header " + resumeHeader + " must hold one token.")
+	}
+	config, ok := asObject(m.config)
+	if !ok {
+		return nil // the bridge says what is wrong with config
+	}
+	quoted, err := json.Marshal(token)
+	if err != nil { // a string of visible ASCII: cannot happen
+		panic("encoding a token: " + err.Error())
+	}
+	if other, ok := config["resume"]; ok {
+		var inBody string
+		if json.Unmarshal(other, &inBody) != nil || inBody != token {
+			return malformed("config.resume and the header " + resumeHeader + " name different calls.")
+		}
+		return nil
+	}
+	config["resume"] = quoted
+	if m.config, err = json.Marshal(config); err != nil { // raw values that were read a moment ago
+		panic("encoding config: " + err.Error())
+	}
+	return nil
+}
+
+// asObject reads an object; what is missing is an empty one.
+func asObject(raw json.RawMessage) (map[string]json.RawMessage, bool) {
+	o := map[string]json.RawMessage{}
+	if raw == nil {
+		return o, true
+	}
+	err := json.Unmarshal(raw, &o)
+	return o, err == nil && o != nil
+}
