@@ -24,11 +24,12 @@ const (
 	lateTool   = 5 * time.Second        // that a call waits for a tool of a fresh page
 )
 
-// A page that shows more than maxNavigations documents in loopWindow navigates
-// without end.
+// A page that shows more than maxNavigations documents in loopWindow, or more
+// than maxUnsettled in a row that never count as opened, navigates without end.
 const (
 	maxNavigations = 20
-	loopWindow     = 4 * time.Second
+	loopWindow     = 10 * time.Second
+	maxUnsettled   = 10
 )
 
 // Page is one tab with the catalog of what its document registers. One
@@ -84,7 +85,9 @@ type pageState struct {
 	quiet   *time.Timer
 	limit   *time.Timer
 	visited []time.Time
-	blame   *bridge.Error // why we closed the tab ourselves
+	// unsettled counts the documents since one counted as opened.
+	unsettled int
+	blame     *bridge.Error // why we closed the tab ourselves
 }
 
 // own is the owner goroutine. It ends when the tab's events end. prev lends its
@@ -144,7 +147,10 @@ func (p *Page) navigated(s *pageState, ev Navigated) {
 	for len(s.visited) > 0 && now.Sub(s.visited[0]) > loopWindow {
 		s.visited = s.visited[1:]
 	}
-	if len(s.visited) > maxNavigations {
+	if s.now.settled {
+		s.unsettled = 0
+	}
+	if s.unsettled++; len(s.visited) > maxNavigations || s.unsettled > maxUnsettled {
 		if s.blame == nil {
 			s.blame = bridge.Errorf(bridge.InternalError, bridge.PageNavigated, bridge.Unknown, "The page navigates without end and was closed.")
 			go closeTab(p.tab)

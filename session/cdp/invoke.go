@@ -182,6 +182,10 @@ func (t *tab) giveUp(ctx context.Context, d *document, callID string, ch <-chan 
 	case <-bounded.Done():
 	}
 	t.revive()
+	// What was interrupted may be the abort itself: the tool still has to hear it.
+	again, cancelAgain := farewell()
+	defer cancelAgain()
+	_, _ = t.target.send(again, runtime.CommandEvaluate, evaluation(shim.Abort(t.name, callID, left.Message)))
 	return session.Reply{}, left
 }
 
