@@ -42,7 +42,7 @@ func TestScripts(t *testing.T) {
 		RequireExplicitExec: true,
 		Condition:           condition,
 		Setup: func(env *testscript.Env) error {
-			tmp, err := os.MkdirTemp(scratch, "s") //nolint:usetesting // browsers make sockets below it: the path must be short
+			tmp, err := os.MkdirTemp(scratch, "s") // browsers make sockets below it: the path must be short
 			if err != nil {
 				return err
 			}

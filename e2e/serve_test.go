@@ -140,7 +140,7 @@ func (s *server) leftovers() error {
 // tempDir makes a short folder for one process.
 func tempDir(t *testing.T) string {
 	t.Helper()
-	dir, err := os.MkdirTemp(scratch, "s") //nolint:usetesting // browsers make sockets below it: the path must be short
+	dir, err := os.MkdirTemp(scratch, "s") // browsers make sockets below it: the path must be short
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -81,7 +81,7 @@ type Manager struct {
 	mu    sync.Mutex
 	state *state
 
-	life       context.Context // of background work; ends in Close
+	life       context.Context //nolint:containedctx // of background work, which outlives who caused it; ends in Close
 	stop       context.CancelCauseFunc
 	background sync.WaitGroup
 	done       chan struct{} // closed when Close began and no page is left

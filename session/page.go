@@ -179,7 +179,7 @@ func (p *Page) toolsChanged(s *pageState, ev ToolsChanged) {
 	s.now.revision, s.now.title = ev.Revision, ev.Title
 	var found []bridge.Finding
 	s.now.catalog, found = bridge.NewCatalog(s.prev, ev.Tools, p.limits)
-	s.now.findings = append(found, ev.Refused...)
+	s.now.findings = slices.Concat(found, ev.Refused)
 	if len(s.now.catalog.Tools()) > 0 {
 		s.prev = s.now.catalog
 	}

@@ -60,7 +60,7 @@ type spares struct {
 
 // waiter is a call that wants a page.
 type waiter struct {
-	ctx   context.Context
+	ctx   context.Context //nolint:containedctx // a waiter is a call that is parked in a queue
 	site  *site
 	key   key // id is empty for a fresh page
 	grant chan grant

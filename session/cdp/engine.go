@@ -65,7 +65,7 @@ type Engine struct {
 	times   times
 	log     *slog.Logger
 
-	life context.Context // of starts; ends in Close
+	life context.Context //nolint:containedctx // of starts, which outlive who asked for them; ends in Close
 	stop context.CancelFunc
 
 	mu      sync.Mutex
@@ -200,7 +200,8 @@ func (e *Engine) Open(ctx context.Context, o session.TabOptions) (session.Tab, e
 // discard closes a tab that nobody wants any more, when it is there.
 func discard(opened <-chan *tab, failed <-chan error) {
 	select {
-	case <-failed:
+	case err := <-failed:
+		_ = err // there is no tab, and nobody to tell
 	case t := <-opened:
 		bounded, cancel := farewell()
 		defer cancel()
@@ -254,16 +255,17 @@ func (e *Engine) instance(ctx context.Context, forTab bool) (*instance, error) {
 			e.mu.Unlock()
 			return nil, errOurs
 		case e.current != nil && e.current.alive():
-			defer e.mu.Unlock()
 			b := e.current
 			if forTab {
 				e.reserve(b)
 			}
+			e.mu.Unlock()
 			return b, nil
 		case e.opening == nil && time.Since(e.failed) < e.pause:
 			// It failed a moment ago: everybody gets that answer.
-			defer e.mu.Unlock()
-			return nil, e.lastErr
+			err := e.lastErr
+			e.mu.Unlock()
+			return nil, err
 		case e.opening == nil:
 			e.opening = make(chan struct{})
 			go e.start(e.opening)

@@ -151,6 +151,7 @@ func outcome(d *document, r *shim.Reply) (session.Reply, error) {
 		return reply, bridge.Errorf(bridge.ToolError, "", bridge.Failed, "No listener of the page answered the call.")
 	case shim.Aborted:
 		return reply, bridge.Errorf(bridge.Cancelled, "", bridge.Unknown, "The call was aborted.")
+	case shim.Failed:
 	}
 	message := r.Message
 	if message == "" {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -91,8 +92,8 @@ func (p *pipe) frame() (b, tail []byte, err error) {
 			tail = tail[max(0, len(tail)-keep):]
 		case len(p.buf)+len(part) > p.limit:
 			tail = append([]byte{}, part[max(0, len(part)-keep):]...)
-			head := append([]byte{}, p.buf[:min(len(p.buf), keep)]...)
-			p.buf = append(head, part[:min(len(part), keep-len(head))]...)
+			kept := p.buf[:min(len(p.buf), keep)]
+			p.buf = slices.Concat(kept, part[:min(len(part), keep-len(kept))])
 		default:
 			p.buf = append(p.buf, part...)
 		}

@@ -108,7 +108,7 @@ func FuzzPipe(f *testing.F) {
 		limit = 1 + max(limit, -limit)%1000
 		a, errA := readAllOf(reading(bytes.NewReader(in), limit))
 		b, errB := readAllOf(reading(iotest.OneByteReader(bytes.NewReader(in)), limit))
-		if strings.Join(a, "|") != strings.Join(b, "|") || (errA == io.EOF) != (errB == io.EOF) {
+		if strings.Join(a, "|") != strings.Join(b, "|") || errors.Is(errA, io.EOF) != errors.Is(errB, io.EOF) {
 			t.Errorf("at once %q, %v; byte by byte %q, %v", a, errA, b, errB)
 		}
 	})

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strconv"
 	"syscall"
 )
@@ -40,7 +39,7 @@ func killUsers(data string) {
 		if err != nil || pid == os.Getpid() {
 			continue
 		}
-		line, err := os.ReadFile(filepath.Join("/proc", e.Name(), "cmdline"))
+		line, err := os.ReadFile("/proc/" + e.Name() + "/cmdline")
 		if err != nil {
 			continue
 		}

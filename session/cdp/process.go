@@ -41,7 +41,7 @@ func launch(o LocalOptions, path string) (*process, *pipe, error) {
 		data = o.UserDataDir
 	}
 	p := &process{profile: prof, output: &tail{}, done: make(chan struct{})}
-	p.cmd = exec.Command(path, o.arguments(data)...)
+	p.cmd = exec.Command(path, o.arguments(data)...) //nolint:noctx // it lives until Close, and its pipe ends it
 	p.cmd.Env = prof.env()
 	p.cmd.Dir = prof.dir
 	p.cmd.ExtraFiles = []*os.File{toBrowser, fromBrowser} // 3 and 4

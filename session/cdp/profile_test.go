@@ -340,7 +340,7 @@ func TestOperatorsProfile(t *testing.T) {
 				t.Error("two browsers have one profile")
 			}
 		}
-		if err := p.tab.Close(t.Context()); err != nil {
+		if err := p.Close(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		if err := e.Close(); err != nil {

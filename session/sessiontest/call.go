@@ -17,7 +17,7 @@ type Call struct {
 	Input json.RawMessage
 
 	tool string
-	ctx  context.Context //nolint:containedctx // it is the page's AbortSignal
+	ctx  context.Context // it is the page's AbortSignal
 	once sync.Once
 	done chan struct{}
 
