@@ -93,7 +93,7 @@ func TestOpenThatNobodyWaitsFor(t *testing.T) {
 		}
 	}
 	b := e.current
-	deadline := time.Now().Add(10 * time.Second)
+	deadline := time.Now().Add(openTime + 15*time.Second)
 	for {
 		left, err := cdp.Call(t.Context(), b.root, cdptarget.GetBrowserContexts, cdp.Empty{})
 		if err != nil {
