@@ -30,7 +30,7 @@ test: ## run every test, with the race detector
 .PHONY: stress
 stress: ## run every test ten times
 	@$(SANDBOX)
-	@scripts/test.sh -count=10 -timeout 80m
+	@scripts/test.sh -count=10 -timeout 80m -p 3
 
 .PHONY: bench
 bench: ## measure; see docs/performance.md

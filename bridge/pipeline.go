@@ -83,11 +83,9 @@ func (b *Bridge) resolve(ctx context.Context, c *call, next handler) (*Result, e
 	if c.settings.resume != "" {
 		return nil, Errorf(ResumeNotFound, "", NotRun, "No call of yours waits under this token.")
 	}
-	waiting, cancel := context.WithTimeout(ctx, max(c.settings.timeout, minPatience))
-	defer cancel()
-	catalog, err := b.router.Catalog(waiting, Ref{Site: c.Site, Session: c.Session, Caller: c.Caller})
+	catalog, err := b.router.Catalog(ctx, Ref{Site: c.Site, Session: c.Session, Caller: c.Caller, Patience: max(c.settings.timeout, minPatience)})
 	if err != nil {
-		return nil, nothingRan(waiting, err)
+		return nil, nothingRan(ctx, err)
 	}
 	if c.tool, err = pick(catalog, c.Tool); err != nil {
 		return nil, err
@@ -262,11 +260,9 @@ const minPatience = 10 * time.Second
 func (b *Bridge) invoke(ctx context.Context, c *call) (*Result, error) {
 	patience := max(c.settings.timeout, minPatience)
 	began := time.Now()
-	waiting, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	page, err := b.router.Acquire(waiting, Ref{Site: c.Site, Session: c.Session, Caller: c.Caller, Turn: c.settings.timeout})
+	page, err := b.router.Acquire(ctx, Ref{Site: c.Site, Session: c.Session, Caller: c.Caller, Patience: patience, Turn: c.settings.timeout})
 	if err != nil {
-		return nil, nothingRan(waiting, err)
+		return nil, nothingRan(ctx, err)
 	}
 	defer page.Release()
 	limit := b.limits.Result

@@ -50,9 +50,10 @@ type Ref struct {
 	// Session is the caller's own name for its state; empty means none.
 	Session string
 	Caller  Caller
-	// Turn is how long a call may wait for other calls; zero means as long as its
-	// context.
-	Turn time.Duration
+	// Patience is how long to wait for a site or a page to be opened, and Turn how
+	// long for other calls. Zero means as long as the context. They are no
+	// deadlines of the context, because usually nothing is waited for at all.
+	Patience, Turn time.Duration
 }
 
 // Site describes a site to transports.

@@ -17,9 +17,13 @@ func (m *Manager) Acquire(ctx context.Context, ref bridge.Ref) (bridge.Lease, er
 		return nil, err
 	}
 	if s.Shared && ref.Session == "" {
-		page, err := m.cataloguePage(ctx, s)
-		if err != nil {
-			return nil, err
+		page := s.page.Load()
+		if page == nil || page.isDead() {
+			waiting, cancel := bound(ctx, ref.Patience, nil)
+			defer cancel()
+			if page, err = m.cataloguePage(waiting, s); err != nil {
+				return nil, err
+			}
 		}
 		if m.with(func(st *state) { err = st.share() }); err != nil {
 			return nil, draining()
@@ -39,6 +43,14 @@ func (m *Manager) Acquire(ctx context.Context, ref bridge.Ref) (bridge.Lease, er
 // acquire waits for a page of the caller's own.
 func (m *Manager) acquire(ctx context.Context, s *site, ref bridge.Ref) (*lease, error) {
 	w := &waiter{ctx: ctx, site: s, key: keyOf(ref), grant: make(chan grant, 1)}
+	var idle bool
+	m.with(func(st *state) { idle = st.leaseIdle(w) })
+	if idle {
+		return m.leaseOf(<-w.grant), nil
+	}
+	ctx, cancel := bound(ctx, ref.Patience, nil)
+	defer cancel()
+	w.ctx = ctx
 	m.with(func(st *state) { st.acquire(w) })
 	if ref.Turn > 0 {
 		timer := time.AfterFunc(ref.Turn, func() { m.with(func(st *state) { st.overdue(w) }) })
@@ -49,11 +61,26 @@ func (m *Manager) acquire(ctx context.Context, s *site, ref bridge.Ref) (*lease,
 		if g.err != nil {
 			return nil, g.err
 		}
-		return &lease{Page: g.page, release: func(told bool) { m.with(func(st *state) { st.release(g, told) }) }}, nil
+		return m.leaseOf(g), nil
 	case <-ctx.Done():
 	}
 	m.with(func(st *state) { st.forget(w) })
 	return nil, waitEnded(ctx)
+}
+
+func (m *Manager) leaseOf(g grant) *lease {
+	return &lease{Page: g.page, release: func(told bool) { m.with(func(st *state) { st.release(g, told) }) }}
+}
+
+// leaseIdle hands out a session that waits for its next call: the usual case, in
+// which nothing is waited for.
+func (st *state) leaseIdle(w *waiter) bool {
+	ses := st.sessions[w.key]
+	if w.key.id == "" || ses == nil || ses.busy || st.draining {
+		return false
+	}
+	st.lease(ses, w)
+	return true
 }
 
 // forget takes back what w, who left, was given at the same moment, and its

@@ -142,12 +142,17 @@ func (m *Manager) Catalog(ctx context.Context, ref bridge.Ref) (*bridge.Catalog,
 			}
 		})
 		if page != nil {
-			if v, err := page.opened(ctx); err == nil {
+			if v := page.view.Load(); v.settled && !page.isDead() {
+				return v.catalog, nil
+			}
+			waiting, cancel := bound(ctx, ref.Patience, nil)
+			defer cancel()
+			if v, err := page.opened(waiting); err == nil {
 				return v.catalog, nil
 			}
 		}
 	}
-	return m.catalogue(ctx, s)
+	return m.catalogue(ctx, s, ref.Patience)
 }
 
 // Findings gives what the site's author should know of its declarations now.

@@ -255,10 +255,8 @@ func (p *Page) opened(ctx context.Context) (*view, error) {
 
 // Invoke runs the tool once. Its errors are *bridge.Error.
 func (p *Page) Invoke(ctx context.Context, inv bridge.Invocation) (json.RawMessage, error) {
-	waiting, cancel := bound(ctx, inv.Patience, nil)
-	defer cancel()
 	for {
-		t, err := p.find(waiting, inv.Tool)
+		t, err := p.findWithin(ctx, inv)
 		if err != nil {
 			return nil, err
 		}
@@ -269,7 +267,7 @@ func (p *Page) Invoke(ctx context.Context, inv bridge.Invocation) (json.RawMessa
 		if errors.Is(err, ErrGone) {
 			// Nothing ran: the page replaced the registration. An equal one may
 			// be there, or on its way; find decides on what the page says now.
-			if err := p.awaitChange(waiting, t); err != nil {
+			if err := p.awaitChange(ctx, t); err != nil {
 				return nil, err
 			}
 			continue
@@ -313,6 +311,17 @@ func (p *Page) blamed(err error) error {
 	why := *p.died
 	why.Outcome = e.Outcome
 	return &why
+}
+
+// findWithin gives the page's own registration of the tool, at once when it is
+// there.
+func (p *Page) findWithin(ctx context.Context, inv bridge.Invocation) (*bridge.Tool, error) {
+	if t := p.view.Load().catalog.Tool(inv.Tool.Name()); t != nil && t.Digest() == inv.Tool.Digest() && !p.isDead() {
+		return t, nil
+	}
+	waiting, cancel := bound(ctx, inv.Patience, nil)
+	defer cancel()
+	return p.find(waiting, inv.Tool)
 }
 
 // find gives the page's own registration of the tool. A fresh page may still
@@ -374,6 +383,9 @@ func (p *Page) awaitChange(ctx context.Context, t *bridge.Tool) error {
 // awaitRevision makes a caller read its own writes: the list that the call left
 // behind is visible before the call returns.
 func (p *Page) awaitRevision(ctx context.Context, r Reply) {
+	if v := p.view.Load(); v.document != r.Document || v.revision >= r.Revision {
+		return
+	}
 	bounded, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
 	_, err := p.await(bounded, func(v *view) bool { return v.document != r.Document || v.revision >= r.Revision })

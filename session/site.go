@@ -117,7 +117,14 @@ func (m *Manager) pause(s *site, d time.Duration) bool {
 
 // catalogue gives the catalogue page's list, waiting for the page to be opened.
 // A site that failed is tried once more for whoever asks.
-func (m *Manager) catalogue(ctx context.Context, s *site) (*bridge.Catalog, error) {
+func (m *Manager) catalogue(ctx context.Context, s *site, patience time.Duration) (*bridge.Catalog, error) {
+	if page := s.page.Load(); page != nil && !page.isDead() {
+		if v := page.view.Load(); v.settled {
+			return v.catalog, nil
+		}
+	}
+	ctx, cancel := bound(ctx, patience, nil)
+	defer cancel()
 	page, err := m.cataloguePage(ctx, s)
 	if err != nil {
 		return nil, err
