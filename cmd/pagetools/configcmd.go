@@ -125,7 +125,7 @@ func fileSchema(f *pflag.FlagSet) object {
 		"wait-for":      closed(object{"tool": text}),
 	}, "target")
 	caller := closed(object{
-		"name": text, "token": object{"type": "string", "minLength": minToken}, "sites": texts,
+		"name": text, "token": object{"type": "string", "minLength": 1}, "sites": texts,
 		"may":  object{"type": "array", "items": object{"enum": []string{"call", "elicit", "answer"}}},
 		"rate": object{"type": "string", "examples": []string{"60/1m"}},
 	}, "name", "token")

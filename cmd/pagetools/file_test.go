@@ -69,7 +69,7 @@ func TestExampleFile(t *testing.T) {
 	if err := compiled.Validate(asJSON(t, exampleFile)); err != nil {
 		t.Errorf("the example does not fit its schema: %v", err)
 	}
-	for _, wrong := range []string{"lisen: x", "sites: [{name: a}]", "callers: [{name: a, token: short}]", "limits: {queue: 0}", "warm: lots"} {
+	for _, wrong := range []string{"lisen: x", "sites: [{name: a}]", "callers: [{name: a, token: ''}]", "limits: {queue: 0}", "warm: lots"} {
 		if compiled.Validate(asJSON(t, wrong)) == nil {
 			t.Errorf("the schema takes %q", wrong)
 		}
@@ -106,7 +106,7 @@ func TestFileErrors(t *testing.T) {
 		{"sites:\n- target: x\n  allow-config: locale", "3", "allow-config"},
 		{"sites:\n- target: x\n  allow-origin: [shop]", "3", "allow-origin"},
 		{"sites:\n- target: x\n  wait-for: {selector: a}", "3", "selector"},
-		{"callers:\n- {name: a, token: short}", "2", "token"},
+		{"callers:\n- {name: a, token: ''}", "2", "token"},
 		{"callers:\n- {token: longenough}", "2", "name"},
 		{"callers:\n- {name: a, token: longenough}\n- {name: a, token: longenough2}", "3", `"a"`},
 		{"callers:\n- {name: a, token: longenough}\n- {name: b, token: longenough}", "3", "token"},

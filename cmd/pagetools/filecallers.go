@@ -9,8 +9,9 @@ import (
 	"github.com/pagetools/pagetools/bridge/policy"
 )
 
-// minToken is the shortest token that is accepted, in bytes.
-const minToken = 8
+// shortToken is the length, in bytes, below which a token is warned about: it can
+// be guessed.
+const shortToken = 16
 
 func (r *reader) callers(n *yaml.Node) error {
 	if n.Kind != yaml.SequenceNode {
@@ -27,8 +28,8 @@ func (r *reader) callers(n *yaml.Node) error {
 			return r.errorf(item, "callers: name is missing")
 		case names[c.name]:
 			return r.errorf(item, "callers: the name %q is there twice", c.name)
-		case len(c.token) < minToken:
-			return r.errorf(item, "callers: the token of %q is missing or shorter than %d characters", c.name, minToken)
+		case c.token == "":
+			return r.errorf(item, "callers: the token of %q is missing", c.name)
 		case tokens[c.token]:
 			return r.errorf(item, "callers: the token of %q is another one's too", c.name)
 		}

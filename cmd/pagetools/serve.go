@@ -118,9 +118,6 @@ func drain(a *app, srv *http.Server) error {
 func (p *program) guards(addr net.Addr) (transport.Options, error) {
 	o := transport.Options{Listen: addr.String(), Hosts: p.set.allowHosts, Origins: p.set.cors, Log: p.log}
 	if p.set.token != "" {
-		if len(p.set.token) < minToken {
-			return o, usage("--token is shorter than %d characters", minToken)
-		}
 		o.Callers = append(o.Callers, transport.Credential{
 			Caller: bridge.Caller{Name: "token", May: []bridge.Right{bridge.MayCall, bridge.MayElicit}}, Token: p.set.token})
 	}
@@ -186,6 +183,14 @@ func (p *program) welcome(ctx context.Context, a *app, targets []*target, base s
 // warnings says what an operator should know of how the sites are served.
 func (p *program) warnings(targets []*target) {
 	p.say("note: pages may reach any network address in this version")
+	for _, c := range p.file.callers {
+		if len(c.token) < shortToken {
+			p.say("warning: the token of %s is shorter than %d characters and can be guessed", plain(c.name), shortToken)
+		}
+	}
+	if n := len(p.set.token); n > 0 && n < shortToken {
+		p.say("warning: the token is shorter than %d characters and can be guessed", shortToken)
+	}
 	if p.set.approval == "auto" && p.from["approval"] != fromDefault {
 		p.say("warning: --approval auto runs tools without asking, except those that declare consequences")
 	}
