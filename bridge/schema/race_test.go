@@ -1,5 +1,0 @@
-//go:build race
-
-package schema
-
-func init() { raceFactor = 10 }
