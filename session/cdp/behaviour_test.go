@@ -83,16 +83,18 @@ func TestSpinners(t *testing.T) {
 		p := showPage(t, shared, base+"/")
 		d := p.find(name)
 		began := time.Now()
-		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		_, err := p.Invoke(ctx, session.Invocation{Document: d.Document, Tool: d.ID, Input: json.RawMessage("{}"), MaxBytes: 1000})
 		cancel()
 		took := time.Since(began)
 		if got := reasonOf(err); got != "INTERNAL_ERROR TIMEOUT unknown" || took > slowMachine {
 			t.Errorf("%s: %s after %s", name, got, took)
 		}
-		_, err = p.call("fine", "{}")
-		if got := reasonOf(err); got != "ok" && got != "INTERNAL_ERROR PAGE_CRASHED not_run" {
-			t.Errorf("after %s: %s", name, got)
+		if p.target.reason() == nil { // a page that did not give in was closed
+			_, err = p.call("fine", "{}")
+			if got := reasonOf(err); got != "ok" && got != "INTERNAL_ERROR PAGE_CRASHED not_run" {
+				t.Errorf("after %s: %s", name, got)
+			}
 		}
 		began = time.Now()
 		if err := p.Close(t.Context()); err != nil || time.Since(began) > slowMachine {
