@@ -4,7 +4,6 @@ import (
 	"container/list"
 	"context"
 	"encoding/json"
-	"errors"
 	"time"
 
 	"github.com/pagetools/pagetools/bridge"
@@ -25,7 +24,8 @@ func (m *Manager) Acquire(ctx context.Context, ref bridge.Ref) (bridge.Lease, er
 				return nil, err
 			}
 		}
-		if m.with(func(st *state) { err = st.share() }); err != nil {
+		var shared bool
+		if m.with(func(st *state) { shared = st.share() }); !shared {
 			return nil, draining()
 		}
 		return &lease{Page: page, release: func(bool) { m.with(func(st *state) { st.leased--; st.checkIdle() }) }}, nil
@@ -124,13 +124,13 @@ func drop(l *list.List, w *waiter) bool {
 	return false
 }
 
-// share counts a call on the shared page.
-func (st *state) share() error {
+// share counts a call on the shared page, unless no new calls are taken.
+func (st *state) share() bool {
 	if st.draining {
-		return errors.New("draining")
+		return false
 	}
 	st.leased++
-	return nil
+	return true
 }
 
 // lease is a page that one call holds.

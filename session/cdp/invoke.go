@@ -81,8 +81,7 @@ func (t *tab) pulse(ctx context.Context) error {
 	}
 	bounded, cancel := context.WithTimeout(ctx, t.times.pulse)
 	defer cancel()
-	var res evaluateResult
-	err := t.target.Call(bounded, runtime.CommandEvaluate, evaluateParams{Expression: `""`, ReturnByValue: true, Silent: true}, &res)
+	err := t.react(bounded)
 	switch {
 	case err == nil:
 		return nil
@@ -97,6 +96,11 @@ func (t *tab) pulse(ctx context.Context) error {
 		return bridge.Errorf(bridge.InternalError, bridge.PageHung, bridge.NotRun, "The page does not react. The call did not reach it.")
 	}
 	return nil // between documents: the dispatch will tell
+}
+
+// react waits until the page ran an empty expression.
+func (t *tab) react(ctx context.Context) error {
+	return t.target.Call(ctx, runtime.CommandEvaluate, evaluateParams{Expression: `""`, ReturnByValue: true, Silent: true}, nil)
 }
 
 // replied reads the answer of a dispatched call.
@@ -196,7 +200,7 @@ func (t *tab) revive() {
 	bounded, cancel := context.WithTimeout(context.Background(), terminatePatience)
 	defer cancel()
 	if err := t.target.Call(bounded, runtime.CommandTerminateExecution, nil, nil); err == nil {
-		if err := t.target.Call(bounded, runtime.CommandEvaluate, evaluateParams{Expression: `""`, ReturnByValue: true, Silent: true}, nil); err == nil {
+		if err := t.react(bounded); err == nil {
 			return
 		}
 	}
