@@ -129,8 +129,8 @@ const maxHistories = 2048
 // webtool of every tool in it and of every tool that was in one before. It gives
 // the document of one of them, nil when that does not exist in this catalog.
 func (s *siteState) observe(c *Catalog, wanted string) *Document {
-	if h := s.history(wanted); h.now.Load() != nil && h.now.Load().catalog == c {
-		return h.observe(c, nil)
+	if now := s.history(wanted).now.Load(); now != nil && now.catalog == c {
+		return now.document
 	}
 	s.mu.Lock()
 	for _, name := range append(c.names(), "") {
