@@ -53,12 +53,25 @@ func withSignals(parent context.Context) (context.Context, context.CancelFunc) {
 	go func() {
 		select {
 		case s := <-signals:
+			signal.Stop(signals) // from here on one has its default effect
 			cancel(errInterrupted{s})
+			select {
+			case s := <-signals: // it came in between
+				raise(s)
+			default:
+			}
 		case <-ctx.Done():
+			signal.Stop(signals)
 		}
-		signal.Stop(signals) // the next one has its default effect
 	}()
 	return ctx, func() { cancel(nil) }
+}
+
+// raise sends a signal to this process.
+func raise(s os.Signal) {
+	if self, err := os.FindProcess(os.Getpid()); err == nil {
+		_ = self.Signal(s)
+	}
 }
 
 // command builds the command tree.
