@@ -22,7 +22,8 @@ type Tool struct {
 	document    string
 	origin      string
 	topLevel    bool
-	name        string
+	frame       string
+	name        string // as offered; another than the declared one where that was taken
 	title       string
 	description string
 	input       *schema.Schema
@@ -55,7 +56,8 @@ func shapeOf(input json.RawMessage) shape {
 	return out
 }
 
-// Name is the name as the page gave it.
+// Name is the name as the page gave it; for a tool of a frame whose name was
+// taken, that with a suffix.
 func (t *Tool) Name() string { return t.name }
 
 // Title is the page's title for people, or "".
@@ -81,13 +83,16 @@ func (t *Tool) Annotations() json.RawMessage { return t.annotations }
 // Origin is the origin of the document that registered the tool.
 func (t *Tool) Origin() string { return t.origin }
 
+// Frame names the frame that shows the document of the tool; empty at the top.
+func (t *Tool) Frame() string { return t.frame }
+
 // Registration is the page's registration of the tool, unique in its document.
 func (t *Tool) Registration() int64 { return t.id }
 
 // Document identifies the document that registered the tool.
 func (t *Tool) Document() string { return t.document }
 
-// Digest is the hex SHA-256 of the definition: origin, name, title,
+// Digest is the hex SHA-256 of the definition: origin, frame, name, title,
 // description, schemas and annotations as the page gave them.
 func (t *Tool) Digest() string { return t.digest }
 
@@ -131,16 +136,21 @@ var legalName = regexp.MustCompile(`^[A-Za-z0-9_.-]+$`)
 
 // NewCatalog is the admission gate, and the only way to make a Tool. It refuses
 // single tools, never the set, and says so as findings. What is unchanged since
-// prev (which may be nil) is taken over without compiling it again.
+// prev (which may be nil) is taken over without compiling it again. Who comes
+// first keeps the name: a tool of a frame is offered under another one, so that
+// no frame shadows the page or another frame.
 func NewCatalog(prev *Catalog, decls []Declaration, l Limits) (*Catalog, []Finding) {
 	l = l.withDefaults()
 	c := &Catalog{byName: map[string]*Tool{}, byDecl: map[string]admission{}}
 	var findings []Finding
+	seen := map[string]int{} // declarations by document
 	for i, d := range decls {
-		if i >= l.Tools {
-			findings = append(findings, Finding{Rule: "too-many-tools", Refused: true,
-				Message: fmt.Sprintf("The page declares %d tools; only the first %d are offered.", len(decls), l.Tools)})
-			break
+		if seen[d.Document]++; seen[d.Document] > l.Tools || i >= maxDocuments*l.Tools {
+			if seen[d.Document] == l.Tools+1 || i == maxDocuments*l.Tools {
+				findings = append(findings, Finding{Rule: "too-many-tools", Refused: true,
+					Message: fmt.Sprintf("A document declares more than %d tools, or the page more than %d; only the first are offered.", l.Tools, maxDocuments*l.Tools)})
+			}
+			continue
 		}
 		key := d.digest()
 		a, known := c.byDecl[key]
@@ -155,13 +165,15 @@ func NewCatalog(prev *Catalog, decls []Declaration, l Limits) (*Catalog, []Findi
 		if a.tool == nil {
 			continue
 		}
-		if c.byName[d.Name] != nil {
-			findings = append(findings, Finding{Rule: "duplicate-name", Tool: printable(d.Name), Refused: true,
-				Message: "Another tool of the page has the same name; the first one is offered."})
-			continue
-		}
 		t := *a.tool
-		t.id, t.document, t.topLevel = d.ID, d.Document, d.TopLevel
+		t.id, t.document, t.frame, t.topLevel = d.ID, d.Document, d.Frame, d.TopLevel
+		if c.byName[t.name] != nil {
+			f := c.rename(&t, l)
+			findings = append(findings, f)
+			if f.Refused {
+				continue
+			}
+		}
 		c.byName[t.name] = &t
 		c.tools = append(c.tools, &t)
 	}
@@ -174,10 +186,33 @@ func NewCatalog(prev *Catalog, decls []Declaration, l Limits) (*Catalog, []Findi
 	return c, findings
 }
 
+// maxDocuments times the tools of one document is what a page with frames may
+// offer in all.
+const maxDocuments = 4
+
+// rename gives a tool of a frame whose name is taken another one: with a suffix
+// that is the same whenever the same frame declares it.
+func (c *Catalog) rename(t *Tool, l Limits) Finding {
+	taken := Finding{Rule: "duplicate-name", Tool: printable(t.name), Refused: true,
+		Message: "Another tool of the page has the same name; the first one is offered."}
+	if t.frame == "" {
+		return taken
+	}
+	sum := sha256.Sum256([]byte(t.origin + "\n" + t.frame))
+	suffix := "_" + hex.EncodeToString(sum[:4])
+	name := t.name[:min(len(t.name), l.Name-len(suffix))] + suffix
+	if c.byName[name] != nil {
+		return taken
+	}
+	t.name = name
+	return Finding{Rule: "frame-name-taken", Tool: taken.Tool,
+		Message: fmt.Sprintf("Another tool of the page has the same name; that of the frame %q is offered as %q.", printable(t.frame), name)}
+}
+
 // digest identifies the definition as declared, before anything is cleaned.
 func (d *Declaration) digest() string {
 	b, err := json.Marshal([]any{
-		"pagetools/definition/1", d.Origin, d.Name, d.Title, d.Description,
+		"pagetools/definition/1", d.Origin, d.Frame, d.Name, d.Title, d.Description,
 		string(canonicalOrRaw(d.Input)), string(canonicalOrRaw(d.Output)), string(canonicalOrRaw(d.Annotations)),
 	})
 	if err != nil { // strings only: cannot happen

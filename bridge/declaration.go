@@ -16,6 +16,8 @@ type Declaration struct {
 	Document string
 	// Origin is the origin of that document, as the browser reports it.
 	Origin string
+	// Frame names the frame that shows the document; empty at the top.
+	Frame string
 	// TopLevel is true when the document is the site's own top-level page at
 	// the site's own origin. Only its readOnlyHint may count.
 	TopLevel bool

@@ -77,15 +77,30 @@ type Navigated struct {
 // Loaded reports the load event of the document.
 type Loaded struct{ Document string }
 
-// ToolsChanged reports the whole set that the document registers now.
+// Frame is where a document is shown. The zero value is the top of the page.
+type Frame struct {
+	// Path names the frame, and those that hold it, from the top: "pay/1". A step
+	// is the frame's name, or its position among the frames beside it.
+	Path string
+	// Depth is how many frames hold the document.
+	Depth int
+}
+
+// ToolsChanged reports the whole set that a document registers now: the one at
+// the top, or one in a frame that may have tools.
 type ToolsChanged struct {
 	Document string
+	Frame    Frame
 	Revision int64
 	Title    string
 	Tools    []bridge.Declaration // TopLevel is not set by engines
 	// Refused are declarations that never left the page.
 	Refused []bridge.Finding
 }
+
+// FrameGone reports that a document in a frame is not shown any more. That of
+// frames of an earlier document at the top is not told.
+type FrameGone struct{ Document string }
 
 // DialogShown reports a JavaScript dialog that was answered at once.
 type DialogShown struct {
@@ -102,6 +117,7 @@ type Died struct{ Err *bridge.Error }
 func (Navigated) event()    {}
 func (Loaded) event()       {}
 func (ToolsChanged) event() {}
+func (FrameGone) event()    {}
 func (DialogShown) event()  {}
 func (WindowClosed) event() {}
 func (Died) event()         {}

@@ -57,9 +57,11 @@ type WaitFor struct {
 // view is what a page shows at one moment.
 type view struct {
 	document, url, title string
-	revision             int64
-	catalog              *bridge.Catalog
-	findings             []bridge.Finding
+	// revisions are those of the documents that it shows, by id: the one at the
+	// top, and those in frames that have tools.
+	revisions map[string]int64
+	catalog   *bridge.Catalog
+	findings  []bridge.Finding
 	// settled is true when the page counts as opened.
 	settled bool
 	// since is when this document appeared.
@@ -73,13 +75,14 @@ type view struct {
 func newPage(tab Tab, origins []string, wait WaitFor, l bridge.Limits, log *slog.Logger) *Page {
 	p := &Page{tab: tab, origins: origins, wait: wait, limits: l, log: log, dead: make(chan struct{})}
 	empty, _ := bridge.NewCatalog(nil, nil, l)
-	p.view.Store(&view{revision: -1, catalog: empty, since: time.Now(), superseded: make(chan struct{})})
+	p.view.Store(&view{catalog: empty, since: time.Now(), superseded: make(chan struct{})})
 	return p
 }
 
 // pageState is what the owner goroutine holds.
 type pageState struct {
 	now     view
+	shown   []ToolsChanged  // by document, the top first, then frames by depth
 	prev    *bridge.Catalog // the last catalog that had tools: compiled schemas
 	loaded  bool
 	quiet   *time.Timer
@@ -134,6 +137,11 @@ func (p *Page) handle(s *pageState, ev Event) {
 		}
 	case ToolsChanged:
 		p.toolsChanged(s, ev)
+	case FrameGone:
+		if i := s.find(ev.Document); i >= 0 {
+			s.shown = slices.Delete(s.shown, i, i+1)
+			p.list(s)
+		}
 	case DialogShown:
 		p.log.Info("page: dialog", "kind", ev.Kind, "accepted", ev.Accepted)
 	case WindowClosed:
@@ -161,25 +169,59 @@ func (p *Page) navigated(s *pageState, ev Navigated) {
 		s.limit.Reset(settleTime)
 	}
 	empty, _ := bridge.NewCatalog(nil, nil, p.limits)
-	s.now = view{document: ev.Document, url: ev.URL, revision: -1, catalog: empty, since: now}
-	s.loaded = false
+	s.now = view{document: ev.Document, url: ev.URL, catalog: empty, since: now}
+	s.loaded, s.shown = false, nil
 	s.quiet.Stop()
 	p.publish(s)
 }
 
 func (p *Page) toolsChanged(s *pageState, ev ToolsChanged) {
-	if ev.Document != s.now.document || ev.Revision <= s.now.revision {
+	top := ev.Document == s.now.document
+	if top != (ev.Frame == Frame{}) {
+		return // of a document that is gone
+	}
+	switch i := s.find(ev.Document); {
+	case i < 0:
+		s.shown = append(s.shown, ev)
+		slices.SortStableFunc(s.shown, func(a, b ToolsChanged) int {
+			return cmp.Or(cmp.Compare(a.Frame.Depth, b.Frame.Depth), cmp.Compare(a.Frame.Path, b.Frame.Path))
+		})
+	case ev.Revision <= s.shown[i].Revision:
 		return
+	default:
+		s.shown[i] = ev
 	}
 	for i := range ev.Tools {
 		d := &ev.Tools[i]
-		d.Document = ev.Document
-		d.TopLevel = slices.Contains(p.origins, d.Origin)
+		d.Document, d.Frame = ev.Document, ev.Frame.Path
+		d.TopLevel = top && slices.Contains(p.origins, d.Origin)
 	}
-	s.now.revision, s.now.title = ev.Revision, ev.Title
+	if top {
+		s.now.title = ev.Title
+	}
+	p.list(s)
+	if ev.Revision > 0 { // else nothing was ever registered
+		p.mayBeQuiet(s)
+	}
+}
+
+// find gives the position of a document in s.shown, or -1.
+func (s *pageState) find(document string) int {
+	return slices.IndexFunc(s.shown, func(c ToolsChanged) bool { return c.Document == document })
+}
+
+// list makes the catalog of what all documents register now.
+func (p *Page) list(s *pageState) {
+	var all []bridge.Declaration
+	var refused []bridge.Finding
+	revisions := make(map[string]int64, len(s.shown))
+	for _, c := range s.shown {
+		all, refused = append(all, c.Tools...), append(refused, c.Refused...)
+		revisions[c.Document] = c.Revision
+	}
 	var found []bridge.Finding
-	s.now.catalog, found = bridge.NewCatalog(s.prev, ev.Tools, p.limits)
-	s.now.findings = slices.Concat(found, ev.Refused)
+	s.now.catalog, found = bridge.NewCatalog(s.prev, all, p.limits)
+	s.now.revisions, s.now.findings = revisions, slices.Concat(found, refused)
 	if len(s.now.catalog.Tools()) > 0 {
 		s.prev = s.now.catalog
 	}
@@ -187,9 +229,6 @@ func (p *Page) toolsChanged(s *pageState, ev ToolsChanged) {
 		p.log.Warn("page: finding", "rule", f.Rule, "tool", f.Tool, "message", f.Message, "refused", f.Refused)
 	}
 	p.publish(s)
-	if ev.Revision > 0 { // else nothing was ever registered
-		p.mayBeQuiet(s)
-	}
 }
 
 // mayBeQuiet starts, or starts again, the quiet time after which the page
@@ -260,7 +299,7 @@ func (p *Page) Invoke(ctx context.Context, inv bridge.Invocation) (json.RawMessa
 		if err != nil {
 			return nil, err
 		}
-		document := t.Document()
+		document := p.view.Load().document
 		running, cancel := bound(ctx, inv.Timeout, bridge.TimedOut(inv.Timeout))
 		reply, err := p.tab.Invoke(running, Invocation{Document: t.Document(), Tool: t.Registration(), Input: inv.Input, MaxBytes: inv.MaxBytes})
 		cancel()
@@ -383,15 +422,25 @@ func (p *Page) awaitChange(ctx context.Context, t *bridge.Tool) error {
 // awaitRevision makes a caller read its own writes: the list that the call left
 // behind is visible before the call returns.
 func (p *Page) awaitRevision(ctx context.Context, r Reply) {
-	if v := p.view.Load(); v.document != r.Document || v.revision >= r.Revision {
+	if p.view.Load().hasSeen(r) {
 		return
 	}
 	bounded, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
-	_, err := p.await(bounded, func(v *view) bool { return v.document != r.Document || v.revision >= r.Revision })
+	_, err := p.await(bounded, func(v *view) bool { return v.hasSeen(r) })
 	if err != nil && ctx.Err() == nil {
 		p.log.Warn("page: the list behind a reply did not arrive", "revision", r.Revision, "error", err)
 	}
+}
+
+// hasSeen reports whether the view is at least as new as a reply, or its document
+// is gone. A document in a frame may not have been told yet: it had no tools.
+func (v *view) hasSeen(r Reply) bool {
+	revision, shown := v.revisions[r.Document]
+	if !shown {
+		return v.document != r.Document
+	}
+	return revision >= r.Revision
 }
 
 // close ends the tab.

@@ -55,6 +55,15 @@ func Shutdown(name, reason string) string {
 	return expression(name, "shutdown", 0).text([]byte(reason)).end()
 }
 
+// Function returns the declaration of a function that gives what an expression of this package does, for
+// Runtime.callFunctionOn, which reaches documents that Runtime.evaluate does not.
+func Function(expression string) string {
+	return "function(){" + strictly + "return " + strings.TrimPrefix(expression, strictly) + "}"
+}
+
+// strictly opens every expression, so that it is strict code.
+const strictly = "'use strict';"
+
 // A builder writes one method call, strict.
 type builder struct {
 	b     []byte
@@ -64,7 +73,7 @@ type builder struct {
 func expression(name, method string, size int) *builder {
 	checkName(name)
 	b := &builder{b: make([]byte, 0, size+160)}
-	b.b = append(b.b, "'use strict';"...)
+	b.b = append(b.b, strictly...)
 	b.b = append(b.b, name...)
 	b.b = append(b.b, '.')
 	b.b = append(b.b, method...)

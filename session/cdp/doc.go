@@ -19,6 +19,10 @@
 //   - The page script is reached by a name that pages cannot learn; nothing is
 //     bound into the page. The tab's owner keeps one awaited evaluation
 //     outstanding, which the script resolves when its registry changes.
+//   - A frame of another site is a target of its own: it waits until the page
+//     script is in it, and its events wait in the page's queue. Other frames share
+//     their parent's target and are reached by a handle of their document. Who may
+//     have tools is decided by the permissions policy "tools" (policy.go).
 //   - Domains that a page can flood (Runtime, Console, Log, DOM, CSS, Network)
 //     stay off.
 package cdp

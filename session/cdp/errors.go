@@ -55,10 +55,10 @@ func (t *tab) lostDocument(ctx context.Context, d *document, cause *cdproto.Erro
 	defer cancel()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
-	for t.doc.Load() == d {
+	for t.document(d.id) == d {
 		select {
-		case <-t.target.gone:
-			return goneError(t.target.reason(), bridge.Unknown)
+		case <-d.target.gone:
+			return t.lost(d, bridge.Unknown)
 		case <-bounded.Done():
 			return navigatedError(cause)
 		case <-tick.C:

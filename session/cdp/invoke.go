@@ -39,24 +39,24 @@ const (
 
 // Invoke runs a registered tool once.
 func (t *tab) Invoke(ctx context.Context, inv session.Invocation) (session.Reply, error) {
-	if err := t.pulse(ctx); err != nil {
+	d := t.document(inv.Document)
+	if d == nil {
+		return session.Reply{}, t.absent()
+	}
+	if err := t.pulse(ctx, d); err != nil {
 		return session.Reply{}, err
 	}
 	t.calls.Add(1)
 	defer t.calls.Add(-1)
-	d := t.doc.Load()
-	switch {
-	case t.target.reason() != nil:
-		return session.Reply{}, goneError(t.target.reason(), bridge.NotRun)
-	case d.id != inv.Document:
-		return session.Reply{}, gone()
+	if t.document(inv.Document) != d {
+		return session.Reply{}, t.absent()
 	}
 	callID := newCallID()
 	expression := shim.Call(t.name, callID, inv.Tool, inv.Input, inv.MaxBytes, d.revision.Load())
-	ch, err := t.target.send(ctx, runtime.CommandEvaluate, evaluation(expression))
+	ch, err := d.send(ctx, expression)
 	if err != nil {
-		if reason := t.target.reason(); reason != nil {
-			return session.Reply{}, goneError(reason, bridge.NotRun)
+		if d.target.reason() != nil {
+			return session.Reply{}, t.lost(d, bridge.NotRun)
 		}
 		return session.Reply{}, stopped(ctx, bridge.NotRun)
 	}
@@ -68,6 +68,27 @@ func (t *tab) Invoke(ctx context.Context, inv session.Invocation) (session.Reply
 	}
 }
 
+// absent says why a document is not there: the page is gone, or it shows another.
+func (t *tab) absent() error {
+	if reason := t.target.reason(); reason != nil {
+		return goneError(reason, bridge.NotRun)
+	}
+	return gone()
+}
+
+// lost gives the end of a document's target as the outcome of who used it. A
+// frame whose target closes has left the page.
+func (t *tab) lost(d *document, o bridge.Outcome) *bridge.Error {
+	reason := d.target.reason()
+	switch {
+	case d.target == t.target || !errors.Is(reason, errClosed):
+		return goneError(reason, o)
+	case o == bridge.NotRun:
+		return gone()
+	}
+	return navigatedError(reason)
+}
+
 func newCallID() string {
 	var b [16]byte
 	_, _ = rand.Read(b[:]) // never fails
@@ -75,23 +96,23 @@ func newCallID() string {
 }
 
 // pulse asks a page that was silent, or that never had a call, whether it lives.
-func (t *tab) pulse(ctx context.Context) error {
-	if t.called.Swap(true) && t.target.silent() < t.times.silence {
+func (t *tab) pulse(ctx context.Context, d *document) error {
+	if d.target.called.Swap(true) && d.target.silent() < t.times.silence {
 		return nil
 	}
 	bounded, cancel := context.WithTimeout(ctx, t.times.pulse)
 	defer cancel()
-	err := t.react(bounded)
+	err := d.target.react(bounded)
 	switch {
 	case err == nil:
 		return nil
-	case t.target.reason() != nil:
-		return goneError(t.target.reason(), bridge.NotRun)
+	case d.target.reason() != nil:
+		return t.lost(d, bridge.NotRun)
 	case ctx.Err() != nil && !errors.Is(ctx.Err(), context.DeadlineExceeded):
 		return stopped(ctx, bridge.NotRun)
 	case bounded.Err() != nil:
 		if ctx.Err() == nil && t.calls.Load() == 0 { // else another call may be at work, and has its own deadline
-			t.revive()
+			t.revive(d.target)
 		}
 		return bridge.Errorf(bridge.InternalError, bridge.PageHung, bridge.NotRun, "The page does not react. The call did not reach it.")
 	}
@@ -99,15 +120,15 @@ func (t *tab) pulse(ctx context.Context) error {
 }
 
 // react waits until the page ran an empty expression.
-func (t *tab) react(ctx context.Context) error {
-	return t.target.Call(ctx, runtime.CommandEvaluate, evaluateParams{Expression: `""`, ReturnByValue: true, Silent: true}, nil)
+func (t *target) react(ctx context.Context) error {
+	return t.Call(ctx, runtime.CommandEvaluate, evaluateParams{Expression: `""`, ReturnByValue: true, Silent: true}, nil)
 }
 
 // replied reads the answer of a dispatched call.
 func (t *tab) replied(ctx context.Context, d *document, answer reply, ok bool) (session.Reply, error) {
 	switch {
 	case !ok:
-		return session.Reply{}, goneError(t.target.reason(), bridge.Unknown)
+		return session.Reply{}, t.lost(d, bridge.Unknown)
 	case answer.Error != nil:
 		return session.Reply{}, t.lostDocument(ctx, d, answer.Error)
 	}
@@ -171,7 +192,7 @@ func (t *tab) giveUp(ctx context.Context, d *document, callID string, ch <-chan 
 	left := stopped(ctx, bridge.Unknown)
 	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), abortPatience)
 	defer cancel()
-	if _, err := t.target.send(bounded, runtime.CommandEvaluate, evaluation(shim.Abort(t.name, callID, left.Message))); err != nil {
+	if _, err := d.send(bounded, shim.Abort(t.name, callID, left.Message)); err != nil {
 		return session.Reply{}, left
 	}
 	select {
@@ -186,25 +207,25 @@ func (t *tab) giveUp(ctx context.Context, d *document, callID string, ch <-chan 
 		return res, err
 	case <-bounded.Done():
 	}
-	t.revive()
+	t.revive(d.target)
 	// What was interrupted may be the abort itself: the tool still has to hear it.
 	again, cancelAgain := farewell()
 	defer cancelAgain()
-	_, _ = t.target.send(again, runtime.CommandEvaluate, evaluation(shim.Abort(t.name, callID, left.Message)))
+	_, _ = d.send(again, shim.Abort(t.name, callID, left.Message))
 	return session.Reply{}, left
 }
 
-// revive interrupts what runs in the page, and closes the page when that does
-// not help.
-func (t *tab) revive() {
+// revive interrupts what runs in a target, and closes the page when that does not
+// help.
+func (t *tab) revive(in *target) {
 	bounded, cancel := context.WithTimeout(context.Background(), terminatePatience)
 	defer cancel()
-	if err := t.target.Call(bounded, runtime.CommandTerminateExecution, nil, nil); err == nil {
-		if err := t.react(bounded); err == nil {
+	if err := in.Call(bounded, runtime.CommandTerminateExecution, nil, nil); err == nil {
+		if err := in.react(bounded); err == nil {
 			return
 		}
 	}
-	if t.target.reason() == nil {
+	if in.reason() == nil {
 		t.target.fail(errKilled)
 	}
 }

@@ -126,8 +126,9 @@ func TestLinkRoutes(t *testing.T) {
 	t.Parallel()
 	onLink(t, func(t *testing.T, w *wire, l *link) {
 		a := l.open("A")
-		w.say(`{"method":"Page.x","sessionId":"A"}`)
-		w.say(`{"method":"Page.x","sessionId":"unknown"}`)
+		w.say(`{"method":"Page.windowOpen","sessionId":"A"}`)
+		w.say(`{"method":"Page.windowOpen","sessionId":"unknown"}`)
+		w.say(`{"method":"Page.frameResized","sessionId":"A"}`) // nobody heeds it
 		w.say(`{"method":"Target.targetCreated","params":{}}`)
 		w.say(`{"id":3,"result":{}}`)
 		w.say(`{}`)
@@ -208,14 +209,14 @@ func TestLinkFlood(t *testing.T) {
 	onLink(t, func(t *testing.T, w *wire, l *link) {
 		a, b := l.open("A"), l.open("B")
 		for range eventQueue {
-			w.say(`{"method":"Page.x","sessionId":"A"}`)
+			w.say(`{"method":"Page.windowOpen","sessionId":"A"}`)
 		}
 		synctest.Wait()
 		if a.reason() != nil {
 			t.Fatalf("it is closed early: %v", a.reason())
 		}
 		for range 100 {
-			w.say(`{"method":"Page.x","sessionId":"A"}`)
+			w.say(`{"method":"Page.windowOpen","sessionId":"A"}`)
 		}
 		done := called(b, t.Context())
 		w.say(fmt.Sprintf(`{"id":%d,"result":{},"sessionId":"B"}`, (<-w.out).ID))
@@ -263,10 +264,10 @@ func TestLinkRepliesKnowTheirPlace(t *testing.T) {
 			t.Fatal(err)
 		}
 		for range 3 {
-			w.say(`{"method":"Page.x","sessionId":"A"}`)
+			w.say(`{"method":"Page.windowOpen","sessionId":"A"}`)
 		}
 		w.say(fmt.Sprintf(`{"id":%d,"result":{},"sessionId":"A"}`, (<-w.out).ID))
-		w.say(`{"method":"Page.x","sessionId":"A"}`)
+		w.say(`{"method":"Page.windowOpen","sessionId":"A"}`)
 		if r := <-ch; r.after != 3 {
 			t.Errorf("it came after %d events", r.after)
 		}

@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -38,20 +40,24 @@ func site(t *testing.T, pages map[string]http.HandlerFunc) string {
 	return sessiontest.Serve(t, all, false)
 }
 
-// shown is a tab whose events are read: the newest set of tools is kept, and the
-// windows that were closed.
+// shown is a tab whose events are read: the newest set of tools of every document
+// is kept, and the windows that were closed.
 type shown struct {
 	*tab
 	t       *testing.T
-	news    chan session.ToolsChanged // the newest unread set
 	windows chan session.WindowClosed
 	dead    chan struct{}
+
+	mu   sync.Mutex
+	sets map[string]session.ToolsChanged // by document
+	news chan struct{}                   // closed and replaced with every change
 }
 
 // showPage opens a tab on the address.
 func showPage(t *testing.T, e *Engine, address string) *shown {
 	t.Helper()
-	s := &shown{tab: open(t, e), t: t, news: make(chan session.ToolsChanged, 1), windows: make(chan session.WindowClosed, 1000), dead: make(chan struct{})}
+	s := &shown{tab: open(t, e), t: t, windows: make(chan session.WindowClosed, 1000), dead: make(chan struct{}), news: make(chan struct{}),
+		sets: map[string]session.ToolsChanged{}}
 	go s.read()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
@@ -61,48 +67,62 @@ func showPage(t *testing.T, e *Engine, address string) *shown {
 	return s
 }
 
-// read keeps the newest set. It ends with the tab.
+// read keeps the newest sets. It ends with the tab.
 func (s *shown) read() {
 	defer close(s.dead)
 	for ev := range s.Events() {
-		if c, ok := ev.(session.WindowClosed); ok {
-			s.windows <- c
+		s.mu.Lock()
+		switch ev := ev.(type) {
+		case session.WindowClosed:
+			s.windows <- ev
+		case session.Navigated:
+			clear(s.sets)
+		case session.ToolsChanged:
+			s.sets[ev.Document] = ev
+		case session.FrameGone:
+			delete(s.sets, ev.Document)
 		}
-		c, ok := ev.(session.ToolsChanged)
-		if !ok {
-			continue
-		}
-		select {
-		case <-s.news:
-		default:
-		}
-		s.news <- c
+		close(s.news)
+		s.news = make(chan struct{})
+		s.mu.Unlock()
 	}
 }
 
-// find waits for a tool.
-func (s *shown) find(name string) bridge.Declaration {
+// until waits for sets of tools that are as wanted.
+func (s *shown) until(what string, ok func(all []session.ToolsChanged) bool) {
 	s.t.Helper()
 	timer := time.NewTimer(20 * time.Second)
 	defer timer.Stop()
 	for {
+		s.mu.Lock()
+		all, news := slices.Collect(maps.Values(s.sets)), s.news
+		s.mu.Unlock()
+		if ok(all) {
+			return
+		}
 		select {
-		case set := <-s.news:
-			i := slices.IndexFunc(set.Tools, func(d bridge.Declaration) bool { return d.Name == name })
-			select {
-			case s.news <- set: // for the next who asks
-			default:
-			}
-			if i >= 0 {
-				return set.Tools[i]
-			}
-			<-time.After(time.Millisecond)
+		case <-news:
 		case <-s.dead:
-			s.t.Fatalf("the page died before it had %s: %v", name, s.target.reason())
+			s.t.Fatalf("the page died before: %s: %v", what, s.target.reason())
 		case <-timer.C:
-			s.t.Fatalf("the page has no %s", name)
+			s.t.Fatalf("never: %s; there is %+v", what, all)
 		}
 	}
+}
+
+// find waits for a tool of any document.
+func (s *shown) find(name string) (found bridge.Declaration) {
+	s.t.Helper()
+	s.until("the page has "+name, func(all []session.ToolsChanged) bool {
+		for _, set := range all {
+			if i := slices.IndexFunc(set.Tools, func(d bridge.Declaration) bool { return d.Name == name }); i >= 0 {
+				found = set.Tools[i]
+				return true
+			}
+		}
+		return false
+	})
+	return found
 }
 
 func (s *shown) call(name, input string) (string, error) {

@@ -16,9 +16,7 @@ import (
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/cdp/jsonv2"
 	"github.com/chromedp/cdproto/emulation"
-	"github.com/chromedp/cdproto/inspector"
 	"github.com/chromedp/cdproto/page"
-	"github.com/chromedp/cdproto/runtime"
 	cdptarget "github.com/chromedp/cdproto/target"
 	"github.com/chromedp/chromedp"
 
@@ -39,22 +37,14 @@ type tab struct {
 	onClose  func()
 	times    times
 	calls    atomic.Int32 // in flight
-	called   atomic.Bool  // there was a call
 	closed   sync.Once
 	closeErr error
 
-	doc    atomic.Pointer[document]
-	states chan pushed // state texts that came with replies
-	swept  chan string // addresses of windows that were closed; "" ends a sweep
+	doc    atomic.Pointer[document]  // at the top
+	framed atomic.Pointer[documents] // in frames
+	states chan pushed               // state texts that came with replies
+	swept  chan string               // addresses of windows that were closed; "" ends a sweep
 	events chan session.Event
-}
-
-// document is the page's top-level document as the browser reports it.
-type document struct {
-	id       string // the loader's id
-	url      string
-	origin   string
-	revision atomic.Int64 // newest that the owner saw
 }
 
 // pushed is a registry state and the document that it belongs to.
@@ -78,7 +68,7 @@ func openTab(ctx context.Context, b *instance, o session.TabOptions, onClose fun
 	}
 	t := &tab{browser: b, target: tgt, context: contextID, id: id, name: shim.NewName(), onClose: onClose, times: b.times,
 		states: make(chan pushed), swept: make(chan string), events: make(chan session.Event)}
-	t.doc.Store(&document{})
+	t.doc.Store(&document{target: tgt, policy: allowed})
 	if err := t.prepare(ctx); err != nil {
 		tgt.fail(errOurs)
 		bounded, cancel := farewell()
@@ -97,15 +87,8 @@ func farewell() (context.Context, context.CancelFunc) {
 
 // prepare sends what every page needs before it shows anything, in one go.
 func (t *tab) prepare(ctx context.Context) error {
-	commands := []struct {
-		method string
-		params any
-	}{
-		{page.CommandEnable, page.EnableParams{}},
-		{inspector.CommandEnable, nil},
-		{page.CommandAddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: shim.Source(t.name)}},
-		{emulation.CommandSetFocusEmulationEnabled, emulation.SetFocusEmulationEnabledParams{Enabled: true}},
-	}
+	commands := append(pageCommands(t.name),
+		command{emulation.CommandSetFocusEmulationEnabled, emulation.SetFocusEmulationEnabledParams{Enabled: true}})
 	replies := make([]<-chan reply, len(commands))
 	for i, c := range commands {
 		reply, err := t.target.send(ctx, c.method, c.params)
@@ -142,9 +125,7 @@ func (t *tab) Load(ctx context.Context, address string) error {
 		return bridge.Errorf(bridge.InternalError, bridge.OriginBlocked, bridge.NotRun, "Only http and https addresses are opened.")
 	}
 	if t.calls.Load() > 0 {
-		bounded, cancel := context.WithTimeout(ctx, abortPatience)
-		_ = t.target.Call(bounded, runtime.CommandEvaluate, evaluation(shim.Shutdown(t.name, "pagetools navigated the page.")), nil)
-		cancel()
+		t.abortAll(ctx)
 	}
 	var res page.NavigateResult
 	err := t.target.Call(ctx, page.CommandNavigate, page.NavigateParams{URL: address}, &res)
@@ -164,6 +145,25 @@ func (t *tab) Load(ctx context.Context, address string) error {
 	return nil
 }
 
+// abortAll ends the calls in flight in every document.
+func (t *tab) abortAll(ctx context.Context) {
+	bounded, cancel := context.WithTimeout(ctx, abortPatience)
+	defer cancel()
+	var answers []<-chan reply
+	t.everyDocument(func(d *document) {
+		if ch, err := d.send(bounded, shim.Shutdown(t.name, "pagetools navigated the page.")); err == nil {
+			answers = append(answers, ch)
+		}
+	})
+	for _, ch := range answers {
+		select {
+		case <-ch:
+		case <-bounded.Done():
+			return
+		}
+	}
+}
+
 // Events gives what happens to the tab.
 func (t *tab) Events() <-chan session.Event { return t.events }
 
@@ -180,24 +180,31 @@ func (t *tab) Close(ctx context.Context) error {
 // ownerState is what the owner goroutine holds.
 type ownerState struct {
 	queue    []session.Event // not yet read by the page's owner
-	handled  int64           // events of the target so far
-	watched  chan watched    // answer of the outstanding evaluation
-	watch    context.CancelFunc
-	pause    *time.Timer   // before the next evaluation
-	retry    time.Duration // before the next one when this one fails
-	loading  bool          // the load event came; Loaded follows the next answer
-	sweeping bool          // windows are being closed
-	again    bool          // another one opened meanwhile
-	dialogs  int           // since calm
+	handled  int64           // events of the page so far
+	top      *frame
+	frames   map[cdp.FrameID]*frame // all of them, by the browser's id
+	targets  map[cdptarget.SessionID]*target
+	roots    map[cdptarget.SessionID]cdp.FrameID // the frames that are targets of their own
+	watched  chan watched                        // answers of the outstanding evaluations
+	loading  bool                                // the load event came; Loaded follows the next answers
+	sweeping bool                                // windows are being closed
+	again    bool                                // another one opened meanwhile
+	dialogs  int                                 // since calm
 	calm     time.Time
+}
+
+func (t *tab) newOwnerState() *ownerState {
+	s := &ownerState{watched: make(chan watched), targets: map[cdptarget.SessionID]*target{t.target.session: t.target},
+		frames: map[cdp.FrameID]*frame{}, roots: map[cdptarget.SessionID]cdp.FrameID{}}
+	s.top = &frame{id: cdp.FrameID(t.id), target: t.target, root: true, doc: t.doc.Load(), stop: func() {}, retry: retryTime}
+	s.frames[s.top.id] = s.top
+	return s
 }
 
 // own is the owner goroutine. It ends when the target is gone.
 func (t *tab) own() {
 	defer close(t.events)
-	s := &ownerState{watched: make(chan watched), watch: func() {}, pause: time.NewTimer(time.Hour)}
-	s.pause.Stop()
-	defer func() { s.watch() }()
+	s := t.newOwnerState()
 	for {
 		var out chan session.Event
 		var first session.Event
@@ -219,12 +226,22 @@ func (t *tab) own() {
 			} else {
 				t.sweepEnded(s)
 			}
-		case <-s.pause.C:
-			t.startWatch(s)
 		case <-t.target.gone:
+			s.end(t.target.reason())
 			t.last(s)
 			return
 		}
+	}
+}
+
+// end stops what runs for the page's documents, and fails the frames that are
+// targets of their own.
+func (s *ownerState) end(reason error) {
+	for _, f := range s.frames {
+		f.stop()
+	}
+	for _, child := range s.targets {
+		child.fail(reason)
 	}
 }
 
@@ -247,17 +264,15 @@ func (t *tab) last(s *ownerState) {
 // a page that navigates so often is closed.
 const maxQueue = 256
 
-// emit queues an event; a tool change takes the place of an unread one.
+// emit queues an event; a tool change takes the place of an unread one of its
+// document.
 func (s *ownerState) emit(ev session.Event) {
-	if n := len(s.queue); n > 0 {
-		_, old := s.queue[n-1].(session.ToolsChanged)
-		_, now := ev.(session.ToolsChanged)
-		if old && now {
-			s.queue[n-1] = ev
+	switch ev := ev.(type) {
+	case session.ToolsChanged:
+		if i := slices.IndexFunc(s.queue, func(old session.Event) bool { return tellsOf(old, ev.Document) }); i >= 0 {
+			s.queue[i] = ev
 			return
 		}
-	}
-	switch ev.(type) {
 	case session.DialogShown, session.WindowClosed:
 		if len(s.queue) >= maxQueue {
 			return
@@ -266,23 +281,69 @@ func (s *ownerState) emit(ev session.Event) {
 	s.queue = append(s.queue, ev)
 }
 
+// forget tells that a document of a frame is gone. It reports whether there was
+// room for that.
+func (s *ownerState) forget(id string) bool {
+	s.queue = slices.DeleteFunc(s.queue, func(old session.Event) bool { return tellsOf(old, id) })
+	if len(s.queue) >= maxQueue {
+		return false
+	}
+	s.queue = append(s.queue, session.FrameGone{Document: id})
+	return true
+}
+
+// tellsOf reports whether an event is a tool change of the document.
+func tellsOf(ev session.Event, id string) bool {
+	c, ok := ev.(session.ToolsChanged)
+	return ok && c.Document == id
+}
+
 func (t *tab) handle(s *ownerState, msg *cdproto.Message) {
 	s.handled++
+	from := s.targets[msg.SessionID]
+	if from == nil {
+		return // of a frame that is gone
+	}
 	switch msg.Method {
+	case cdproto.EventPageFrameAttached:
+		var ev page.EventFrameAttached
+		if decode(msg, &ev) {
+			s.place(ev.FrameID, ev.ParentFrameID)
+		}
 	case cdproto.EventPageFrameNavigated:
 		var ev page.EventFrameNavigated
-		if decode(msg, &ev) && ev.Frame != nil && ev.Frame.ParentID == "" {
+		switch {
+		case !decode(msg, &ev) || ev.Frame == nil:
+		case ev.Frame.ParentID != "":
+			t.frameNavigated(s, from, ev.Frame)
+		case from == t.target:
 			t.navigated(s, ev.Frame)
 		}
+	case cdproto.EventPageFrameDetached:
+		var ev page.EventFrameDetached
+		if decode(msg, &ev) {
+			t.frameDetached(s, from, &ev)
+		}
+	case cdproto.EventTargetAttachedToTarget:
+		var ev cdptarget.EventAttachedToTarget
+		if decode(msg, &ev) && ev.TargetInfo != nil {
+			t.frameTarget(s, from, &ev)
+		}
+	case cdproto.EventTargetDetachedFromTarget:
+		var ev cdptarget.EventDetachedFromTarget
+		if decode(msg, &ev) {
+			t.targetGone(s, ev.SessionID, errClosed)
+		}
+	case cdproto.EventInspectorTargetCrashed:
+		t.targetGone(s, msg.SessionID, errCrashed)
 	case cdproto.EventPageLoadEventFired:
-		// What it registered until now is told before: a page that counts as
-		// opened must not look empty because it is busy.
-		s.loading = true
-		t.watchFrom(s, -1)
+		if from == t.target {
+			t.loadEvent(s)
+		}
 	case cdproto.EventPageJavascriptDialogOpening:
 		var ev page.EventJavascriptDialogOpening
 		if decode(msg, &ev) {
-			t.answerDialog(s, &ev)
+			t.answerDialog(s, from, &ev)
 		}
 	case cdproto.EventPageWindowOpen:
 		t.windowOpens(s)
@@ -293,30 +354,40 @@ func decode(msg *cdproto.Message, v any) bool {
 	return jsonv2.Unmarshal(msg.Params, v, chromedp.DefaultUnmarshalOptions) == nil
 }
 
-// navigated begins a new document.
-func (t *tab) navigated(s *ownerState, f *cdp.Frame) {
-	origin := f.SecurityOrigin
-	if origin == "" || origin == "://" {
+// newDocument is what a frame begins to show.
+func newDocument(tgt *target, f *cdp.Frame) *document {
+	origin := strings.TrimSuffix(f.SecurityOrigin, "/")
+	if origin == "" || strings.HasPrefix(origin, ":") {
 		origin = "null"
 	}
-	d := &document{id: string(f.LoaderID), url: f.URL, origin: strings.TrimSuffix(origin, "/")}
+	d := &document{id: string(f.LoaderID), url: f.URL, target: tgt, origin: origin}
 	d.revision.Store(-1)
+	return d
+}
+
+// navigated begins a new document at the top.
+func (t *tab) navigated(s *ownerState, f *cdp.Frame) {
+	t.leave(s, s.top)
+	d := newDocument(t.target, f)
+	d.policy = allowed
+	s.top.doc = d
 	t.doc.Store(d)
-	s.loading, s.retry = false, retryTime
+	t.publish(s)
+	s.loading, s.top.retry = false, retryTime
 	s.queue = slices.DeleteFunc(s.queue, ofOneDocument)
 	if len(s.queue) >= maxQueue {
 		t.target.fail(errFlood)
 		return
 	}
 	s.emit(session.Navigated{Document: d.id, URL: d.url, Origin: d.origin})
-	t.startWatch(s)
+	t.startWatch(s, s.top)
 }
 
 // ofOneDocument reports whether an event says nothing any more when its document
 // is gone.
 func ofOneDocument(ev session.Event) bool {
 	switch ev.(type) {
-	case session.ToolsChanged, session.Loaded:
+	case session.ToolsChanged, session.FrameGone, session.Loaded:
 		return true
 	}
 	return false
@@ -330,7 +401,7 @@ const (
 )
 
 // answerDialog never leaves a dialog open: no script of the page runs meanwhile.
-func (t *tab) answerDialog(s *ownerState, ev *page.EventJavascriptDialogOpening) {
+func (t *tab) answerDialog(s *ownerState, from *target, ev *page.EventJavascriptDialogOpening) {
 	if time.Since(s.calm) > dialogWindow {
 		s.dialogs, s.calm = 0, time.Now()
 	}
@@ -340,7 +411,7 @@ func (t *tab) answerDialog(s *ownerState, ev *page.EventJavascriptDialogOpening)
 	}
 	accept := ev.Type == page.DialogTypeAlert || ev.Type == page.DialogTypeBeforeunload
 	// The reply is not waited for: the owner goes on reading.
-	if _, err := t.target.send(context.Background(), page.CommandHandleJavaScriptDialog, page.HandleJavaScriptDialogParams{Accept: accept}); err != nil {
+	if _, err := from.send(context.Background(), page.CommandHandleJavaScriptDialog, page.HandleJavaScriptDialogParams{Accept: accept}); err != nil {
 		return
 	}
 	message := ev.Message
@@ -356,7 +427,7 @@ func declarations(d *document, s *shim.State) []bridge.Declaration {
 	out := make([]bridge.Declaration, len(s.Tools))
 	for i, x := range s.Tools {
 		out[i] = bridge.Declaration{
-			ID: x.ID, Document: d.id, Origin: d.origin, Name: x.Name, Title: x.Title, Description: x.Description,
+			ID: x.ID, Document: d.id, Origin: d.origin, Frame: d.where.Path, Name: x.Name, Title: x.Title, Description: x.Description,
 			Input: x.InputSchema, Output: x.OutputSchema, Annotations: annotations(x.Annotations),
 		}
 	}

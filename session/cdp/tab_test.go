@@ -4,7 +4,6 @@ import (
 	"context"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"github.com/pagetools/pagetools/session"
 	"github.com/pagetools/pagetools/shim"
@@ -16,10 +15,10 @@ func TestStateOfTheNextDocument(t *testing.T) {
 	t.Parallel()
 	onLink(t, func(t *testing.T, w *wire, l *link) {
 		a := l.open("A")
-		p := &tab{target: a, name: shim.NewName(), states: make(chan pushed), swept: make(chan string), events: make(chan session.Event)}
-		before := &document{id: "one", origin: "https://trusted.test"}
+		p := &tab{target: a, id: "F", name: shim.NewName(), states: make(chan pushed), swept: make(chan string), events: make(chan session.Event)}
+		before := &document{id: "one", target: a, origin: "https://trusted.test"}
 		p.doc.Store(before)
-		s := &ownerState{watch: func() {}, pause: time.NewTimer(time.Hour)}
+		s := p.newOwnerState()
 		w.say(`{"method":"Page.frameNavigated","params":{"frame":{"id":"F","loaderId":"two","url":"https://other.test/","securityOrigin":"https://other.test"},"type":"Navigation"},"sessionId":"A"}`)
 		w.say(`{"method":"Page.loadEventFired","params":{"timestamp":1},"sessionId":"A"}`)
 		synctest.Wait()
@@ -39,7 +38,7 @@ func TestStateOfTheNextDocument(t *testing.T) {
 		if _, told := s.queue[len(s.queue)-1].(session.ToolsChanged); !told {
 			t.Error("the control tells nothing")
 		}
-		s.watch()
+		s.end(errOurs)
 	})
 }
 
@@ -48,9 +47,9 @@ func TestQueueOfATab(t *testing.T) {
 	t.Parallel()
 	onLink(t, func(t *testing.T, w *wire, l *link) {
 		a := l.open("A")
-		p := &tab{target: a, name: shim.NewName()}
-		p.doc.Store(&document{})
-		s := &ownerState{watch: func() {}, pause: time.NewTimer(time.Hour)}
+		p := &tab{target: a, id: "F", name: shim.NewName()}
+		p.doc.Store(&document{target: a})
+		s := p.newOwnerState()
 		for i := range 1000 {
 			s.emit(session.ToolsChanged{Revision: int64(i)})
 		}
@@ -87,6 +86,6 @@ func TestQueueOfATab(t *testing.T) {
 		if a.reason() == nil || len(s.queue) > maxQueue {
 			t.Errorf("after a thousand documents that nobody read %d events wait, and the page is %v", len(s.queue), a.reason())
 		}
-		s.watch()
+		s.end(errOurs)
 	})
 }

@@ -29,15 +29,24 @@ var (
 // fills it is closed.
 const eventQueue = 2048
 
-// target is our session on one page. It implements cdp.Session.
-type target struct {
-	link    *link
-	session cdptarget.SessionID
-	events  chan *cdproto.Message
+// inbox is where the events of one page wait: those of its own target and of the
+// frames that are targets of their own, in one order.
+type inbox struct {
+	events chan *cdproto.Message
 	// delivered counts what went into events; only the link's reader uses it.
 	delivered int64
-	gone      chan struct{}
-	last      atomic.Int64 // when a reply was heard, in nanoseconds of start
+}
+
+// target is our session on one page, or on a frame of it that is a target of its
+// own. It implements cdp.Session.
+type target struct {
+	*inbox
+	link    *link
+	session cdptarget.SessionID
+	page    *target // the page that a frame belongs to; a page is its own
+	gone    chan struct{}
+	last    atomic.Int64 // when a reply was heard, in nanoseconds of start
+	called  atomic.Bool  // there was a call
 
 	mu  sync.Mutex
 	err error // why gone is closed
@@ -48,9 +57,20 @@ var _ cdp.Session = (*target)(nil)
 // start is the beginning of the monotonic clock of heard.
 var start = time.Now()
 
-// open registers a session that was attached.
+// open registers a session on a page.
 func (l *link) open(id cdptarget.SessionID) *target {
-	t := &target{link: l, session: id, events: make(chan *cdproto.Message, eventQueue), gone: make(chan struct{})}
+	t := &target{link: l, session: id, inbox: &inbox{events: make(chan *cdproto.Message, eventQueue)}, gone: make(chan struct{})}
+	t.page = t
+	return l.register(id, t)
+}
+
+// openFrame registers a session on a frame of a page. Its events wait with those
+// of the page.
+func (l *link) openFrame(id cdptarget.SessionID, of *target) *target {
+	return l.register(id, &target{link: l, session: id, inbox: of.inbox, page: of.page, gone: make(chan struct{})})
+}
+
+func (l *link) register(id cdptarget.SessionID, t *target) *target {
 	t.heard()
 	l.mu.Lock()
 	l.targets[id] = t
@@ -68,17 +88,22 @@ func (t *target) heard() { t.last.Store(int64(time.Since(start))) }
 // silent is how long ago the page's last reply was.
 func (t *target) silent() time.Duration { return time.Since(start) - time.Duration(t.last.Load()) }
 
-// deliver queues an event for the owner, and never waits.
+// deliver queues an event for the page's owner, and never waits.
 func (t *target) deliver(msg *cdproto.Message) {
 	if msg.Method == cdproto.EventInspectorTargetCrashed {
 		t.fail(errCrashed)
+		if t == t.page {
+			return
+		}
+	}
+	if !heeded[msg.Method] {
 		return
 	}
 	select {
 	case t.events <- msg:
 		t.delivered++
 	default:
-		t.fail(errFlood)
+		t.page.fail(errFlood)
 	}
 }
 

@@ -2,20 +2,15 @@ package cdp
 
 import (
 	"context"
-	"errors"
-	"strings"
 	"time"
-
-	"github.com/chromedp/cdproto/cdp/jsonv2"
-	"github.com/chromedp/cdproto/runtime"
 
 	"github.com/pagetools/pagetools/session"
 	"github.com/pagetools/pagetools/shim"
 )
 
-// A page that changes its tools all the time is asked again after a pause that
-// grows with the work it makes: workShare times the time that reading took. A
-// document without the page script is asked again after retryTime, then twice
+// A document that changes its tools all the time is asked again after a pause
+// that grows with the work it makes: workShare times the time that reading took.
+// A document without the page script is asked again after retryTime, then twice
 // that, and so on.
 const (
 	workShare = 8
@@ -26,34 +21,54 @@ const (
 // watched is what the awaited evaluation brought. The text is "" when it failed,
 // which it does when the document goes away.
 type watched struct {
+	frame *frame
 	doc   *document
+	turn  int // of the frame's watch
+	found *owner
 	text  string
 	after int64
 }
 
-// startWatch keeps one awaited evaluation outstanding on the current document.
+// startWatch keeps one awaited evaluation outstanding on what the frame shows.
 // One that belongs to an earlier document is given up.
-func (t *tab) startWatch(s *ownerState) { t.watchFrom(s, t.doc.Load().revision.Load()) }
+func (t *tab) startWatch(s *ownerState, f *frame) { t.watchFrom(s, f, f.doc.revision.Load(), 0) }
 
-// watchFrom is startWatch with another known revision: -1 is answered at once.
-func (t *tab) watchFrom(s *ownerState, revision int64) {
-	s.watch()
-	s.pause.Stop()
+// watchFrom is startWatch with another known revision, of which -1 is answered at
+// once, and with a pause before.
+func (t *tab) watchFrom(s *ownerState, f *frame, revision int64, pause time.Duration) {
+	f.stop()
 	ctx, cancel := context.WithCancel(context.Background())
-	s.watch = cancel
-	s.watched = make(chan watched)
-	go t.watchOnce(ctx, t.doc.Load(), revision, s.watched)
+	f.stop = cancel
+	f.turn++
+	go t.watchOnce(ctx, watched{frame: f, doc: f.doc, turn: f.turn}, f.reach(), shim.Watch(t.name, revision), pause, s.watched)
 }
 
-// watchOnce runs the evaluation and hands its text to the owner. It ends with
-// ctx or with the target.
-func (t *tab) watchOnce(ctx context.Context, d *document, revision int64, to chan<- watched) {
-	text, after, err := t.evaluate(ctx, shim.Watch(t.name, revision))
+// watchOnce reaches the document, runs the evaluation and hands its text to the
+// owner. It ends with ctx or with the page.
+func (t *tab) watchOnce(ctx context.Context, w watched, reach reach, expression string, pause time.Duration, to chan<- watched) {
+	if pause > 0 {
+		timer := time.NewTimer(pause)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			return
+		case <-t.target.gone:
+			return
+		}
+	}
+	var err error
+	if reach.needed {
+		w.found, err = reach.find(ctx, w.doc)
+	}
+	if err == nil && (w.found == nil || w.found.policy == allowed) {
+		w.text, w.after, err = w.doc.evaluate(ctx, expression)
+	}
 	if err != nil {
-		text = ""
+		w.text = ""
 	}
 	select {
-	case to <- watched{d, text, after}:
+	case to <- w:
 	case <-ctx.Done():
 	case <-t.target.gone:
 	}
@@ -61,26 +76,62 @@ func (t *tab) watchOnce(ctx context.Context, d *document, revision int64, to cha
 
 // watchEnded takes what the evaluation brought, and starts the next one.
 func (t *tab) watchEnded(s *ownerState, w watched) {
+	if w.frame.turn != w.turn {
+		return // another watch took its place
+	}
 	t.catchUp(s, w.after)
-	if t.doc.Load() != w.doc {
+	f := w.frame
+	if f.turn != w.turn {
 		return // the navigation started another
+	}
+	if w.found != nil {
+		t.decided(s, f, w.found)
 	}
 	began := time.Now()
 	state, err := shim.DecodeState(w.text)
-	if err == nil {
+	if err == nil && f.parent != nil && state.Doc.Origin != w.doc.origin {
+		t.decided(s, f, &owner{policy: denied, origin: state.Doc.Origin}) // a sandbox that no attribute tells of
+	}
+	switch {
+	case w.doc.policy == denied:
+	case err == nil:
 		t.changed(s, pushed{doc: w.doc, state: state})
-		s.retry = retryTime
-		s.pause.Reset(min(workShare*time.Since(began), maxPause))
-	} else {
+		f.retry = retryTime
+		t.watchFrom(s, f, w.doc.revision.Load(), min(workShare*time.Since(began), maxPause))
+	default:
 		// The document is going away, or its script is not there yet. The next
 		// navigation starts a new evaluation; this is for when there is none.
-		s.pause.Reset(s.retry)
-		s.retry = min(2*s.retry, maxPause)
+		t.watchFrom(s, f, w.doc.revision.Load(), f.retry)
+		f.retry = min(2*f.retry, maxPause)
 	}
-	if s.loading {
-		s.loading = false
-		s.emit(session.Loaded{Document: w.doc.id})
+	f.due = false
+	t.mayBeLoaded(s)
+}
+
+// loadEvent tells of the load event when every document has said what it
+// registered until then: a page that counts as opened must not look empty because
+// it is busy.
+func (t *tab) loadEvent(s *ownerState) {
+	s.loading = true
+	for _, f := range s.frames {
+		if f.doc != nil && f.doc.policy != denied && f.target == t.target {
+			f.due = true
+			t.watchFrom(s, f, -1, 0)
+		}
 	}
+}
+
+func (t *tab) mayBeLoaded(s *ownerState) {
+	if !s.loading {
+		return
+	}
+	for _, f := range s.frames {
+		if f.due {
+			return
+		}
+	}
+	s.loading = false
+	s.emit(session.Loaded{Document: t.doc.Load().id})
 }
 
 // catchUp handles the events that came before something else that was heard:
@@ -96,90 +147,18 @@ func (t *tab) catchUp(s *ownerState, after int64) {
 	}
 }
 
-// changed tells of a newer state of the current document.
+// changed tells of a newer state of a document that the page shows.
 func (t *tab) changed(s *ownerState, p pushed) {
 	t.catchUp(s, p.after)
-	d := t.doc.Load()
-	if p.doc != d || p.state.Revision <= d.revision.Load() {
+	d := p.doc
+	if t.document(d.id) != d || p.state.Revision <= d.revision.Load() {
 		return
 	}
-	s.emit(session.ToolsChanged{Document: d.id, Revision: p.state.Revision, Title: p.state.Doc.Title,
-		Tools: declarations(d, p.state), Refused: refusals(p.state)})
 	d.revision.Store(p.state.Revision)
-}
-
-// evaluateParams is Runtime.evaluate as we use it: by value, awaited, and
-// neither broken into by a debugger nor reported.
-type evaluateParams struct {
-	Expression    string `json:"expression"`
-	AwaitPromise  bool   `json:"awaitPromise"`
-	ReturnByValue bool   `json:"returnByValue"`
-	Silent        bool   `json:"silent"`
-	DisableBreaks bool   `json:"disableBreaks"`
-}
-
-// evaluateResult is the part of its result that we read. The page script only
-// ever gives strings.
-type evaluateResult struct {
-	Result struct {
-		Type  string       `json:"type"`
-		Value jsonv2.Value `json:"value"`
-	} `json:"result"`
-	Exception *struct {
-		Exception struct {
-			Description string `json:"description"`
-		} `json:"exception"`
-	} `json:"exceptionDetails"`
-}
-
-func evaluation(expression string) evaluateParams {
-	return evaluateParams{Expression: expression, AwaitPromise: true, ReturnByValue: true, Silent: true, DisableBreaks: true}
-}
-
-// scriptError is an exception of an expression of ours.
-type scriptError struct{ description string }
-
-func (e *scriptError) Error() string { return "the page script failed: " + e.description }
-
-// missing reports whether the document has no page script under the name, so
-// that the expression did nothing.
-func (e *scriptError) missing(name string) bool {
-	return strings.HasPrefix(e.description, "ReferenceError: "+name+" ")
-}
-
-// text gives the string that an evaluation resolved to.
-func (r *evaluateResult) text() (string, error) {
-	if r.Exception != nil {
-		first, _, _ := strings.Cut(r.Exception.Exception.Description, "\n")
-		return "", &scriptError{description: first}
+	if d.where != (session.Frame{}) && !d.told && len(p.state.Tools)+len(p.state.Refused) == 0 {
+		return // most frames have no tools
 	}
-	var s string
-	if r.Result.Type != "string" || jsonv2.Unmarshal(r.Result.Value, &s) != nil {
-		return "", &scriptError{description: "it gave a " + r.Result.Type}
-	}
-	return s, nil
-}
-
-// evaluate runs an expression of the page script in the top-level document, and
-// gives the string that it resolves to, and how many events came before it.
-func (t *tab) evaluate(ctx context.Context, expression string) (text string, after int64, err error) {
-	var res evaluateResult
-	after, err = t.target.call(ctx, runtime.CommandEvaluate, evaluation(expression), &res)
-	if err != nil {
-		return "", after, err
-	}
-	text, err = res.text()
-	return text, after, err
-}
-
-// Evaluate runs an expression in the top-level document of a tab of this engine,
-// awaits it, and gives the string that it resolves to. It is the floor of the
-// benchmarks: a round trip to the page and nothing else.
-func Evaluate(ctx context.Context, of session.Tab, expression string) (string, error) {
-	t, ok := of.(*tab)
-	if !ok {
-		return "", errors.New("not a tab of this engine")
-	}
-	text, _, err := t.evaluate(ctx, expression)
-	return text, err
+	d.told = true
+	s.emit(session.ToolsChanged{Document: d.id, Frame: d.where, Revision: p.state.Revision, Title: p.state.Doc.Title,
+		Tools: declarations(d, p.state), Refused: refusals(p.state)})
 }

@@ -1,0 +1,164 @@
+package cdp
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/pagetools/pagetools/session"
+)
+
+// framesSite serves a top page and frames that register a tool "where", which
+// tells the address and the name of the frame that it runs in.
+func framesSite(t *testing.T, top string) string {
+	t.Helper()
+	const where = `<script>tool('where', () => origin + ' ' + window.name)</script>`
+	return site(t, map[string]http.HandlerFunc{
+		"/":       html(top),
+		"/frame":  html(where),
+		"/nested": html(where + `<iframe name=inner src="/frame"></iframe>`),
+		"/other":  html(`<script>tool('other', () => 'other')</script>`),
+		"/hang":   html(`<script>tool('hang', () => new Promise(() => {}))</script>`),
+		"/loop":   html(`<script>tool('loop', () => { for (;;); })</script>`),
+		"/policy": func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Security-Policy", "sandbox allow-scripts")
+			html(where)(w, r)
+		},
+	})
+}
+
+// offers lists the frames that have tools, as "path name".
+func offers(all []session.ToolsChanged) (list []string) {
+	for _, set := range all {
+		for _, d := range set.Tools {
+			list = append(list, set.Frame.Path+" "+d.Name)
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
+func (s *shown) untilOffers(want ...string) {
+	s.t.Helper()
+	slices.Sort(want)
+	s.until(fmt.Sprintf("the frames offer %q", want), func(all []session.ToolsChanged) bool { return slices.Equal(offers(all), want) })
+}
+
+// in calls a tool of the frame.
+func (s *shown) in(ctx context.Context, path, name string) (string, error) {
+	s.t.Helper()
+	inv := session.Invocation{Input: json.RawMessage("{}"), MaxBytes: 1 << 20}
+	s.until("the frame "+path+" has "+name, func(all []session.ToolsChanged) bool {
+		for _, set := range all {
+			for _, d := range set.Tools {
+				if set.Frame.Path == path && d.Name == name {
+					inv.Document, inv.Tool = d.Document, d.ID
+					return true
+				}
+			}
+		}
+		return false
+	})
+	r, err := s.Invoke(ctx, inv)
+	return string(r.Result), err
+}
+
+// elsewhere is the same server under another site, which Chromium shows in
+// another process.
+func elsewhere(origin string) string { return strings.Replace(origin, "127.0.0.1", "localhost", 1) }
+
+// TestFrames (P4, P5): which frames may have tools, where a call runs, and under
+// which origin its tool is told.
+func TestFrames(t *testing.T) {
+	t.Parallel()
+	other := framesSite(t, "")
+	base := framesSite(t, `<script>tool('where', () => 'top')</script>
+		<iframe name=same src="/frame"></iframe>
+		<iframe name=inline srcdoc="<script>navigator.modelContext.registerTool({name: 'where', description: 'where', execute: () => 'inline'})</script>"></iframe>
+		<iframe name=blank></iframe>
+		<iframe name=nested src="/nested"></iframe>
+		<iframe name=port allow="tools" src="`+other+`/frame"></iframe>
+		<iframe name=site allow="camera; tools" src="`+elsewhere(other)+`/frame"></iframe>
+		<iframe name=named allow="tools `+elsewhere(other)+`" src="`+elsewhere(other)+`/nested"></iframe>
+		<iframe name=portdenied src="`+other+`/frame"></iframe>
+		<iframe name=sitedenied src="`+elsewhere(other)+`/nested"></iframe>
+		<iframe name=someoneelse allow="tools https://example.com" src="`+elsewhere(other)+`/frame"></iframe>
+		<iframe name=selfdenied allow="tools 'none'" src="/frame"></iframe>
+		<iframe name=sandboxed sandbox="allow-scripts" allow="tools *" src="/frame"></iframe>
+		<iframe name=csp allow="tools *" src="/policy"></iframe>
+		<script>blank.document.modelContext.registerTool({name: 'where', description: 'where', execute: () => 'blank'})</script>`)
+	p := showPage(t, shared, base+"/")
+	p.untilOffers(" where", "same where", "inline where", "blank where", "nested where", "nested/inner where", "port where", "site where",
+		"named where", "named/inner where")
+	for path, want := range map[string]string{
+		"": "top", "same": base + " same", "inline": "inline", "blank": "blank", "nested": base + " nested", "nested/inner": base + " inner",
+		"port": other + " port", "site": elsewhere(other) + " site", "named/inner": elsewhere(other) + " inner",
+	} {
+		got, err := p.in(t.Context(), path, "where")
+		if err != nil || got != `"`+want+`"` {
+			t.Errorf("%q: %s, %v", path, got, err)
+		}
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, set := range p.sets {
+		want := base
+		switch set.Frame.Path {
+		case "port":
+			want = other
+		case "site", "named", "named/inner":
+			want = elsewhere(other)
+		}
+		if set.Tools[0].Origin != want || set.Frame.Depth != strings.Count(set.Frame.Path, "/")+min(len(set.Frame.Path), 1) {
+			t.Errorf("%q: origin %s, depth %d", set.Frame.Path, set.Tools[0].Origin, set.Frame.Depth)
+		}
+	}
+}
+
+// TestFramesComeAndGo: what a frame offers follows what it shows, and its calls
+// end with it.
+func TestFramesComeAndGo(t *testing.T) {
+	t.Parallel()
+	other := framesSite(t, "")
+	base := framesSite(t, `<script>
+		const frame = (name) => document.querySelector('iframe[name=' + name + ']');
+		tool('add', ({name, src}) => new Promise((loaded) => {
+			const f = document.createElement('iframe'); f.name = name; f.allow = 'tools *'; f.src = src; f.onload = () => loaded(1); document.body.append(f) }));
+		tool('go', ({name, src}) => { frame(name).src = src });
+		tool('remove', ({name}) => { frame(name).remove() });
+	</script><body>`)
+	p := showPage(t, shared, base+"/")
+	top := []string{" add", " go", " remove"}
+	p.untilOffers(top...)
+	for _, from := range []string{base, other, elsewhere(other)} {
+		add := func(path string) { p.must("add", `{"name":"f","src":"`+from+path+`"}`) }
+		add("/frame")
+		p.untilOffers(append(top, "f where")...)
+		p.must("go", `{"name":"f","src":"`+base+`/other"}`)
+		p.untilOffers(append(top, "f other")...)
+		p.must("go", `{"name":"f","src":"`+from+`/hang"}`)
+		p.untilOffers(append(top, "f hang")...)
+		for _, end := range []string{"go", "remove"} {
+			errs := make(chan error, 1)
+			before := p.calls.Load()
+			go func() {
+				_, err := p.in(t.Context(), "f", "hang")
+				errs <- err
+			}()
+			for p.calls.Load() == before {
+			}
+			p.must(end, `{"name":"f","src":"`+from+`/hang"}`)
+			if got := reasonOf(<-errs); got != "INTERNAL_ERROR PAGE_NAVIGATED unknown" && got != "WEBTOOL_NOT_FOUND  not_run" {
+				t.Errorf("%s, %s: %s", from, end, got)
+			}
+			if end == "go" {
+				p.untilOffers(append(top, "f hang")...)
+			}
+		}
+		p.untilOffers(top...)
+	}
+}
