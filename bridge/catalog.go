@@ -143,15 +143,17 @@ func NewCatalog(prev *Catalog, decls []Declaration, l Limits) (*Catalog, []Findi
 	l = l.withDefaults()
 	c := &Catalog{byName: map[string]*Tool{}, byDecl: map[string]admission{}}
 	var findings []Finding
-	seen := map[string]int{} // declarations by document
-	for i, d := range decls {
-		if seen[d.Document]++; seen[d.Document] > l.Tools || i >= maxDocuments*l.Tools {
-			if seen[d.Document] == l.Tools+1 || i == maxDocuments*l.Tools {
+	seen, looked := map[string]int{}, 0 // declarations by document, and in all
+	for _, d := range decls {
+		seen[d.Document]++
+		if seen[d.Document] > l.Tools || looked >= maxDocuments*l.Tools {
+			if seen[d.Document] == l.Tools+1 || seen[d.Document] == 1 {
 				findings = append(findings, Finding{Rule: "too-many-tools", Refused: true,
 					Message: fmt.Sprintf("A document declares more than %d tools, or the page more than %d; only the first are offered.", l.Tools, maxDocuments*l.Tools)})
 			}
 			continue
 		}
+		looked++
 		key := d.digest()
 		a, known := c.byDecl[key]
 		if !known && prev != nil {

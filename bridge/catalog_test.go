@@ -180,3 +180,57 @@ func FuzzNewCatalog(f *testing.F) {
 		}
 	})
 }
+
+// TestNamesOfFrames (P4): no frame shadows the page or another frame; the same
+// frame has the same name again, and its definition is another one.
+func TestNamesOfFrames(t *testing.T) {
+	in := func(name, document, frame string) bridge.Declaration {
+		d := bridgetest.Tool(name, "")
+		d.Document, d.Frame, d.Origin = document, frame, "https://shop.test"
+		return d
+	}
+	long := strings.Repeat("n", 128)
+	decls := []bridge.Declaration{in("pay", "top", ""), in("pay", "top", ""), in(long, "top", ""), in("pay", "one", "a"), in("pay", "two", "b"),
+		in("only", "two", "b"), in(long, "two", "b")}
+	c, findings, names := admit(bridge.Limits{}, decls...)
+	if len(c.Tools()) != 6 || c.Tool("pay").Document() != "top" || c.Tool("only").Document() != "two" {
+		t.Fatalf("offered are %s", names)
+	}
+	rules := map[string]int{}
+	for _, f := range findings {
+		rules[f.Rule]++
+	}
+	if rules["duplicate-name"] != 1 || rules["frame-name-taken"] != 3 {
+		t.Errorf("findings: %+v", findings)
+	}
+	digests := map[string]bool{}
+	for _, x := range c.Tools() {
+		if !strings.HasPrefix(x.Name(), "pay") && !strings.HasPrefix(x.Name(), "n") && x.Name() != "only" || len(x.Name()) > 128 || digests[x.Digest()] {
+			t.Errorf("%q of %q", x.Name(), x.Frame())
+		}
+		digests[x.Digest()] = true
+	}
+	if _, _, again := admit(bridge.Limits{}, decls...); again != names {
+		t.Errorf("the names are %s, then %s", names, again)
+	}
+	if _, _, alone := admit(bridge.Limits{}, in("pay", "one", "a")); alone != "pay" {
+		t.Errorf("without the page's tool the frame's is %s", alone)
+	}
+}
+
+// TestManyDocuments: each document may have as many tools as the limit says, the
+// page as many as four of them.
+func TestManyDocuments(t *testing.T) {
+	var decls []bridge.Declaration
+	for document := range 6 {
+		for i := range 4 {
+			d := bridgetest.Tool(fmt.Sprintf("t%d_%d", document, i), "")
+			d.Document = fmt.Sprint(document)
+			decls = append(decls, d)
+		}
+	}
+	_, findings, names := admit(bridge.Limits{Tools: 3}, decls...)
+	if want := "t0_0 t0_1 t0_2 t1_0 t1_1 t1_2 t2_0 t2_1 t2_2 t3_0 t3_1 t3_2"; names != want || len(findings) == 0 {
+		t.Errorf("offered are %s, want %s; findings %+v", names, want, findings)
+	}
+}

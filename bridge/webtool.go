@@ -23,6 +23,10 @@ type Action struct {
 	Schema json.RawMessage `json:"schema"`
 	// Annotations are the page's claims. They are not trusted.
 	Annotations json.RawMessage `json:"annotations,omitempty"`
+	// Origin and Frame say which document offers the action, when it is in a
+	// frame of the page.
+	Origin string `json:"origin,omitempty"`
+	Frame  string `json:"frame,omitempty"`
 }
 
 // Document is the metadata of a webtool at one version. It is immutable.
@@ -60,7 +64,10 @@ var anyResult = json.RawMessage(`{"description":"Whatever the page returns: ofte
 func newAction(t *Tool) Action {
 	request := normalRequest(t.InputSchema())
 	a := Action{Name: t.Name(), Title: t.Title(), Description: t.Description(), RequestSchema: request, Schema: request,
-		ResponseSchema: anyResult, Annotations: t.Annotations()}
+		ResponseSchema: anyResult, Annotations: t.Annotations(), Frame: t.Frame()}
+	if a.Frame != "" {
+		a.Origin = t.Origin()
+	}
 	if out := t.OutputSchema(); out != nil {
 		a.ResponseSchema = out
 	}

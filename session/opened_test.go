@@ -366,3 +366,53 @@ func TestReloadLoop(t *testing.T) {
 		})
 	})
 }
+
+// TestFramesOfAPage: the tools of frames are in the page's catalog as long as the
+// frame is there; a frame never takes the name of the page, and a call never
+// reaches another document than the one whose tool was looked up.
+func TestFramesOfAPage(t *testing.T) {
+	var frame *sessiontest.Document
+	script := func(d *sessiontest.Document) {
+		d.Register(named("pay"))
+		frame = d.Frame("ads", "https://ads.test", func(f *sessiontest.Document) {
+			f.Register(sessiontest.Tool{Name: "pay", Annotations: json.RawMessage(`{"readOnlyHint":true}`)}, named("look"))
+		})
+	}
+	inWorld(t, script, nil, func(t *testing.T, w *world) {
+		c, err := w.Catalog(t.Context(), ref(""))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var renamed *bridge.Tool
+		for _, x := range c.Tools() {
+			if x.Frame() == "ads" && x.Name() != "look" {
+				renamed = x
+			}
+		}
+		if len(c.Tools()) != 3 || c.Tool("pay").Origin() != origin || renamed == nil || renamed.Origin() != "https://ads.test" {
+			t.Fatalf("the catalog is %+v", c.Tools())
+		}
+		r := ref("one")
+		first := w.must(r, "look")
+		if got := w.must(r, "pay"); got == first {
+			t.Errorf("the page's tool ran in %s, the frame's document", got)
+		}
+		old, err := w.Catalog(t.Context(), r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		frame.Remove()
+		synctest.Wait()
+		_, err = w.call(t.Context(), r, "look", "{}")
+		if err == nil || old.Tool("look") == nil {
+			t.Errorf("the tool of a frame that is gone: %v", err)
+		}
+		lease, err := w.Acquire(t.Context(), r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer lease.Release()
+		_, err = lease.Invoke(t.Context(), bridge.Invocation{Tool: old.Tool("look"), Input: json.RawMessage("{}"), MaxBytes: 100})
+		fails(t, err, bridge.WebtoolNotFound, "", bridge.NotRun)
+	})
+}

@@ -47,6 +47,8 @@ type toolItem struct {
 	OutputSchema json.RawMessage `json:"outputSchema,omitempty"`
 	Annotations  json.RawMessage `json:"annotations,omitempty"`
 	Digest       string          `json:"digest"`
+	Origin       string          `json:"origin,omitempty"` // of a tool in a frame
+	Frame        string          `json:"frame,omitempty"`
 }
 
 // one opens a single target of the command line, without those of the file.
@@ -88,8 +90,12 @@ func (p *program) tools(ctx context.Context, arg string) error {
 	}
 	list := toolList{Site: t.name, Origin: t.origin, Version: doc.Version, Tools: []toolItem{}}
 	for _, x := range catalog.Tools() {
-		list.Tools = append(list.Tools, toolItem{Name: x.Name(), Title: x.Title(), Description: x.Description(),
-			InputSchema: x.InputSchema(), OutputSchema: x.OutputSchema(), Annotations: x.Annotations(), Digest: x.Digest()})
+		item := toolItem{Name: x.Name(), Title: x.Title(), Description: x.Description(), InputSchema: x.InputSchema(),
+			OutputSchema: x.OutputSchema(), Annotations: x.Annotations(), Digest: x.Digest(), Frame: x.Frame()}
+		if item.Frame != "" {
+			item.Origin = x.Origin()
+		}
+		list.Tools = append(list.Tools, item)
 	}
 	return p.printTools(list)
 }
@@ -121,6 +127,9 @@ func printTool(w io.Writer, t toolItem) {
 	head := t.Name
 	if t.Title != "" {
 		head += "  (" + plain(t.Title) + ")"
+	}
+	if t.Frame != "" {
+		head += "  [in the frame \"" + plain(t.Frame) + "\", " + plain(t.Origin) + "]"
 	}
 	fmt.Fprintf(w, "%s\n    %s\n", head, plain(t.Description))
 	for _, prm := range parameters(t.InputSchema) {

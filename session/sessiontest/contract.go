@@ -90,7 +90,7 @@ func TestEngine(t *testing.T, h Harness) {
 		run  func(*testing.T, Harness)
 	}{
 		{"Life", testLife}, {"Tools", testTools}, {"Calls", testCalls}, {"Deadlines", testDeadlines}, {"Navigation", testNavigation},
-		{"Dialogs", testDialogs}, {"Load", testLoad}, {"Faults", testFaults},
+		{"Frames", testFrames}, {"Dialogs", testDialogs}, {"Load", testLoad}, {"Faults", testFaults},
 	}
 	for _, g := range groups {
 		t.Run(g.name, func(t *testing.T) {
@@ -232,15 +232,27 @@ func (w *watched) loaded() {
 	})
 }
 
-// tools gives the newest set of the newest document.
+// tools gives the newest set of the newest document, with what frames add.
 func tools(all []session.Event) (set session.ToolsChanged) {
+	frames := map[string]session.ToolsChanged{}
 	for _, ev := range all {
 		switch ev := ev.(type) {
 		case session.Navigated:
 			set = session.ToolsChanged{Document: ev.Document, Revision: -1}
+			clear(frames)
 		case session.ToolsChanged:
-			set = ev
+			if ev.Frame == (session.Frame{}) {
+				set = ev
+			} else {
+				frames[ev.Document] = ev
+			}
+		case session.FrameGone:
+			delete(frames, ev.Document)
 		}
+	}
+	set.Tools = slices.Clone(set.Tools)
+	for _, f := range frames {
+		set.Tools = append(set.Tools, f.Tools...)
 	}
 	return set
 }

@@ -22,13 +22,14 @@ type Tab struct {
 	wake   chan struct{}
 	gone   chan struct{}
 
-	mu    sync.Mutex
-	queue []queued
-	seq   int
-	doc   *Document
-	calls map[*Call]struct{}
-	hung  bool
-	died  *bridge.Error
+	mu     sync.Mutex
+	queue  []queued
+	seq    int
+	doc    *Document
+	frames map[string]*Document // by id
+	calls  map[*Call]struct{}
+	hung   bool
+	died   *bridge.Error
 }
 
 // queued is an event that nobody read yet.
@@ -77,9 +78,9 @@ func (t *Tab) tell() {
 // emit queues an event; t.mu is held.
 func (t *Tab) emit(ev session.Event) {
 	if n := len(t.queue); n > 0 {
-		_, old := t.queue[n-1].ev.(session.ToolsChanged)
-		_, now := ev.(session.ToolsChanged)
-		if old && now {
+		old, was := t.queue[n-1].ev.(session.ToolsChanged)
+		now, is := ev.(session.ToolsChanged)
+		if was && is && old.Document == now.Document {
 			t.queue = t.queue[:n-1]
 		}
 	}
@@ -132,14 +133,14 @@ func (t *Tab) show(address string, script Script) {
 		t.mu.Unlock()
 		return
 	}
-	t.doc, t.hung = d, false
-	for c := range t.calls {
-		c.finish(nil, bridge.Errorf(bridge.InternalError, bridge.PageNavigated, bridge.Unknown, "The page navigated away during the call."))
-	}
+	t.doc, t.frames, t.hung = d, nil, false
+	t.endCalls(func(*Document) bool { return true })
 	t.queue = slices.DeleteFunc(t.queue, func(q queued) bool {
-		_, tools := q.ev.(session.ToolsChanged)
-		_, loaded := q.ev.(session.Loaded)
-		return tools || loaded
+		switch q.ev.(type) {
+		case session.ToolsChanged, session.FrameGone, session.Loaded:
+			return true
+		}
+		return false
 	})
 	t.emit(session.Navigated{Document: d.id, URL: d.url, Origin: d.origin})
 	t.mu.Unlock()
@@ -149,6 +150,15 @@ func (t *Tab) show(address string, script Script) {
 	d.flush()
 	if !d.unfinished {
 		d.Loaded()
+	}
+}
+
+// endCalls ends the calls in documents that are not shown any more; t.mu is held.
+func (t *Tab) endCalls(gone func(*Document) bool) {
+	for c := range t.calls {
+		if gone(c.Document) {
+			c.finish(nil, bridge.Errorf(bridge.InternalError, bridge.PageNavigated, bridge.Unknown, "The page navigated away during the call."))
+		}
 	}
 }
 
@@ -174,6 +184,9 @@ func (t *Tab) Invoke(ctx context.Context, inv session.Invocation) (session.Reply
 		return session.Reply{}, bridge.Errorf(bridge.InternalError, bridge.PageHung, bridge.NotRun, "The page does not react. The call did not reach it.")
 	}
 	d := t.doc
+	if f := t.frames[inv.Document]; f != nil {
+		d = f
+	}
 	reg := (*registration)(nil)
 	if d != nil && d.id == inv.Document {
 		reg = d.byID(inv.Tool)
@@ -261,6 +274,7 @@ func (t *Tab) death(o bridge.Outcome) *bridge.Error {
 type Document struct {
 	tab             *Tab
 	id, url, origin string
+	frame           session.Frame
 
 	// Guarded by tab.mu.
 	title      string
@@ -338,15 +352,15 @@ func (d *Document) flush() {
 
 // push tells of the whole set; tab.mu is held.
 func (d *Document) push() {
-	if !d.dirty || d.tab.doc != d || d.tab.died != nil {
+	if !d.dirty || d.tab.doc != d && d.tab.frames[d.id] != d || d.tab.died != nil {
 		return
 	}
 	d.dirty = false
 	all := slices.SortedFunc(maps.Values(d.tools), func(a, b *registration) int { return int(a.id - b.id) })
-	ev := session.ToolsChanged{Document: d.id, Revision: d.revision, Title: d.title}
+	ev := session.ToolsChanged{Document: d.id, Frame: d.frame, Revision: d.revision, Title: d.title}
 	for _, r := range all {
 		x := r.tool
-		ev.Tools = append(ev.Tools, bridge.Declaration{ID: r.id, Document: d.id, Origin: d.origin, Name: x.Name, Title: x.Title,
+		ev.Tools = append(ev.Tools, bridge.Declaration{ID: r.id, Document: d.id, Origin: d.origin, Frame: d.frame.Path, Name: x.Name, Title: x.Title,
 			Description: x.Description, Input: x.Input, Output: x.Output, Annotations: x.Annotations})
 	}
 	d.tab.emit(ev)
@@ -360,6 +374,45 @@ func (d *Document) byID(id int64) *registration {
 		}
 	}
 	return nil
+}
+
+// Frame shows a document in a frame that may have tools. An origin of "" is that
+// of the page.
+func (d *Document) Frame(name, origin string, script Script) *Document {
+	path := name
+	if d.frame.Path != "" {
+		path = d.frame.Path + "/" + name
+	}
+	if origin == "" {
+		origin = d.origin
+	}
+	f := &Document{tab: d.tab, id: fmt.Sprintf("doc-%d", d.tab.engine.id()), url: origin + "/" + name, origin: origin,
+		frame: session.Frame{Path: path, Depth: d.frame.Depth + 1}, tools: map[string]*registration{}, depth: 1}
+	d.tab.mu.Lock()
+	if d.tab.frames == nil {
+		d.tab.frames = map[string]*Document{}
+	}
+	d.tab.frames[f.id] = f
+	d.tab.mu.Unlock()
+	script(f)
+	f.flush()
+	return f
+}
+
+// Remove takes a frame out of the page, or makes it show another document.
+func (d *Document) Remove() {
+	d.tab.mu.Lock()
+	defer d.tab.mu.Unlock()
+	if d.tab.frames[d.id] != d {
+		return
+	}
+	delete(d.tab.frames, d.id)
+	d.tab.endCalls(func(of *Document) bool { return of == d })
+	d.tab.queue = slices.DeleteFunc(d.tab.queue, func(q queued) bool {
+		c, ok := q.ev.(session.ToolsChanged)
+		return ok && c.Document == d.id
+	})
+	d.tab.emit(session.FrameGone{Document: d.id})
 }
 
 // Unfinished says that no load event follows the script by itself.
