@@ -10,3 +10,8 @@ import _ "embed"
 //
 //go:embed dist/shim.js
 var Shim string
+
+// Wait is the bundle of src/wait: an expression whose value is a function that waits for an element.
+//
+//go:embed dist/wait.js
+var Wait string

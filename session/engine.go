@@ -23,6 +23,16 @@ type TabOptions struct {
 	Proxy string
 	// ProxyBypass lists hosts that go around Proxy, in the browser's syntax.
 	ProxyBypass string
+	// Await is what Ready tells of.
+	Await Await
+}
+
+// Await are conditions of a document at the top. The zero value has none.
+type Await struct {
+	// Selector is a CSS selector that must match an element.
+	Selector string
+	// Idle means that there was no network request for half a second.
+	Idle bool
 }
 
 // Tab is one page. Its methods are shaped after tools, so that every kind of
@@ -86,6 +96,10 @@ type Frame struct {
 	Depth int
 }
 
+// Ready reports that the document fulfils the conditions of TabOptions.Await. It
+// is not told when there are none.
+type Ready struct{ Document string }
+
 // ToolsChanged reports the whole set that a document registers now: the one at
 // the top, or one in a frame that may have tools.
 type ToolsChanged struct {
@@ -117,6 +131,7 @@ type Died struct{ Err *bridge.Error }
 func (Navigated) event()    {}
 func (Loaded) event()       {}
 func (ToolsChanged) event() {}
+func (Ready) event()        {}
 func (FrameGone) event()    {}
 func (DialogShown) event()  {}
 func (WindowClosed) event() {}

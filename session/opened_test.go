@@ -60,6 +60,19 @@ func TestOpened(t *testing.T) {
 			d.Register(named("a"))
 			later(3*time.Second, func() { d.Register(named("wanted")) })
 		}, func(o *session.Options, _ *sessiontest.Engine) { o.Sites[0].WaitFor.Tool = "wanted" }, 3 * time.Second, 2},
+		{"what the engine is to wait for", func(d *sessiontest.Document) {
+			d.Register(named("a"))
+			later(2*time.Second, d.Ready)
+		}, await(session.WaitFor{Await: session.Await{Selector: "#app"}}), 2 * time.Second, 1},
+		{"what the engine is to wait for, and a tool that comes later", func(d *sessiontest.Document) {
+			later(2*time.Second, d.Ready)
+			later(4*time.Second, func() { d.Register(named("wanted")) })
+		}, await(session.WaitFor{Tool: "wanted", Await: session.Await{Idle: true}}), 4 * time.Second, 1},
+		{"no change for a while after that", func(d *sessiontest.Document) {
+			later(time.Second, d.Ready)
+			later(1500*ms, func() { d.Register(named("a")) })
+		}, await(session.WaitFor{Await: session.Await{Idle: true}, Quiet: time.Second}), 2500 * ms, 1},
+		{"what the engine is to wait for that never comes", shop, await(session.WaitFor{Await: session.Await{Idle: true}}), 10 * time.Second, 3},
 		{"a tool to wait for that never comes", shop, func(o *session.Options, _ *sessiontest.Engine) { o.Sites[0].WaitFor.Tool = "wanted" }, 10 * time.Second, 3},
 	}
 	for _, test := range tests {
@@ -80,6 +93,10 @@ func TestOpened(t *testing.T) {
 			})
 		})
 	}
+}
+
+func await(f session.WaitFor) func(*session.Options, *sessiontest.Engine) {
+	return func(o *session.Options, _ *sessiontest.Engine) { o.Sites[0].WaitFor = f }
 }
 
 func TestCatalogFollowsThePage(t *testing.T) {

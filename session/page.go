@@ -47,11 +47,14 @@ type Page struct {
 	died *bridge.Error // valid after dead is closed
 }
 
-// WaitFor overrides when a page counts as opened. The zero value means the load
-// event and 100 ms without a registration.
+// WaitFor overrides when a page counts as opened: when all that it names holds.
+// The zero value means the load event and 100 ms without a registration.
 type WaitFor struct {
 	// Tool is the name of a tool that must be registered.
 	Tool string
+	Await
+	// Quiet is how long there must be no registration after all the rest.
+	Quiet time.Duration
 }
 
 // view is what a page shows at one moment.
@@ -85,6 +88,7 @@ type pageState struct {
 	shown   []ToolsChanged  // by document, the top first, then frames by depth
 	prev    *bridge.Catalog // the last catalog that had tools: compiled schemas
 	loaded  bool
+	ready   bool // what the tab awaits holds
 	quiet   *time.Timer
 	limit   *time.Timer
 	visited []time.Time
@@ -135,6 +139,11 @@ func (p *Page) handle(s *pageState, ev Event) {
 			s.loaded = true
 			p.mayBeQuiet(s)
 		}
+	case Ready:
+		if ev.Document == s.now.document {
+			s.ready = true
+			p.mayBeQuiet(s)
+		}
 	case ToolsChanged:
 		p.toolsChanged(s, ev)
 	case FrameGone:
@@ -170,7 +179,7 @@ func (p *Page) navigated(s *pageState, ev Navigated) {
 	}
 	empty, _ := bridge.NewCatalog(nil, nil, p.limits)
 	s.now = view{document: ev.Document, url: ev.URL, catalog: empty, since: now}
-	s.loaded, s.shown = false, nil
+	s.loaded, s.ready, s.shown = false, false, nil
 	s.quiet.Stop()
 	p.publish(s)
 }
@@ -237,14 +246,17 @@ func (p *Page) mayBeQuiet(s *pageState) {
 	if s.now.settled {
 		return
 	}
-	if p.wait.Tool != "" {
-		if s.now.catalog.Tool(p.wait.Tool) != nil {
-			p.settle(s)
+	switch {
+	case p.wait == (WaitFor{}):
+		if s.loaded {
+			s.quiet.Reset(quietTime)
 		}
-		return
-	}
-	if s.loaded {
-		s.quiet.Reset(quietTime)
+	case p.wait.Tool != "" && s.now.catalog.Tool(p.wait.Tool) == nil, p.wait.Await != (Await{}) && !s.ready:
+		s.quiet.Stop()
+	case p.wait.Quiet > 0:
+		s.quiet.Reset(p.wait.Quiet)
+	default:
+		p.settle(s)
 	}
 }
 

@@ -177,7 +177,9 @@ func (m *Manager) cataloguePage(ctx context.Context, s *site) (*Page, error) {
 // openPage opens a tab on the site. The page is returned also with an error,
 // when there is one to close.
 func (m *Manager) openPage(ctx context.Context, s *site, prev *bridge.Catalog) (*Page, error) {
-	tab, err := m.o.Engine.Open(ctx, s.Tab)
+	options := s.Tab
+	options.Await = s.WaitFor.Await
+	tab, err := m.o.Engine.Open(ctx, options)
 	if err != nil {
 		return nil, err
 	}

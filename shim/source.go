@@ -55,6 +55,11 @@ func Shutdown(name, reason string) string {
 	return expression(name, "shutdown", 0).text([]byte(reason)).end()
 }
 
+// WaitFor returns the expression that waits for an element. It needs no page script, and is meant for a world of its own.
+func WaitFor(selector string) string {
+	return string(append(appendLiteral([]byte("("+js.Wait+")("), []byte(selector)), ')'))
+}
+
 // Function returns the declaration of a function that gives what an expression of this package does, for
 // Runtime.callFunctionOn, which reaches documents that Runtime.evaluate does not.
 func Function(expression string) string {

@@ -112,7 +112,7 @@ func (p *program) sessionOptions(t *target, single bool) session.SiteOptions {
 	o := session.SiteOptions{
 		Site: bridge.Site{Name: t.name, Target: t.text, Origin: t.origin, Local: t.folder != ""},
 		URL:  t.url, Shared: single || p.set.state == "shared", Warm: p.set.warm,
-		WaitFor: session.WaitFor{Tool: t.config.waitTool}, Origins: append(p.set.allowOrigins, t.config.allowOrigins...),
+		WaitFor: t.config.waitFor, Origins: append(p.set.allowOrigins, t.config.allowOrigins...),
 	}
 	if t.config.shared != nil && !single {
 		o.Shared = *t.config.shared

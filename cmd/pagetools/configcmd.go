@@ -122,7 +122,7 @@ func fileSchema(f *pflag.FlagSet) object {
 		"approval":     object{"anyOf": []any{mode, closed(object{"default": mode, "tools": object{"type": "object", "additionalProperties": level}})}},
 		"allow-config": texts, "allow-private": texts, "allow-origin": texts,
 		"config-params": object{"type": "object", "additionalProperties": object{"type": []string{"object", "boolean"}}},
-		"wait-for":      closed(object{"tool": text}),
+		"wait-for":      closed(object{"tool": text, "selector": text, "idle": object{"anyOf": []any{object{"type": "boolean"}, duration}}}),
 	}, "target")
 	caller := closed(object{
 		"name": text, "token": object{"type": "string", "minLength": 1}, "sites": texts,

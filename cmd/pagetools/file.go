@@ -18,6 +18,7 @@ import (
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/policy"
+	"github.com/pagetools/pagetools/session"
 )
 
 // defaultFile is read when it exists and no other is named.
@@ -47,7 +48,7 @@ type siteConfig struct {
 	approval     *policy.Operator
 	params       map[string]json.RawMessage
 	allowConfig  []string
-	waitTool     string
+	waitFor      session.WaitFor
 	allowOrigins []string
 	allowPrivate []string
 }
@@ -220,10 +221,35 @@ func (r *reader) site(n *yaml.Node, s *siteConfig) error {
 		"engine":        r.engine,
 		"approval":      func(n *yaml.Node) error { return r.approval(n, s) },
 		"config-params": func(n *yaml.Node) error { return r.params(n, s) },
-		"wait-for": func(n *yaml.Node) error {
-			return r.fields(n, "wait-for", map[string]func(*yaml.Node) error{"tool": value(r, "tool", &s.waitTool)})
-		},
+		"wait-for":      func(n *yaml.Node) error { return r.waitFor(n, &s.waitFor) },
 	})
+}
+
+// waitFor is what must hold before a page counts as opened: a tool, an element,
+// an idle network, together.
+func (r *reader) waitFor(n *yaml.Node, w *session.WaitFor) error {
+	err := r.fields(n, "wait-for", map[string]func(*yaml.Node) error{
+		"tool":     value(r, "tool", &w.Tool),
+		"selector": value(r, "selector", &w.Selector),
+		"idle":     func(n *yaml.Node) error { return r.idle(n, w) },
+	})
+	if err == nil && *w == (session.WaitFor{}) {
+		return r.errorf(n, "wait-for: one of tool, selector and idle is needed")
+	}
+	return err
+}
+
+// idle is true, or how long no tool may change once the network is idle.
+func (r *reader) idle(n *yaml.Node, w *session.WaitFor) error {
+	if n.Decode(&w.Idle) == nil {
+		return nil
+	}
+	d, err := time.ParseDuration(n.Value)
+	if err != nil || d <= 0 || d > 10*time.Second {
+		return r.errorf(n, "idle: %q is neither true nor a time of up to 10s, such as 500ms", n.Value)
+	}
+	w.Idle, w.Quiet = true, d
+	return nil
 }
 
 func (r *reader) state(n *yaml.Node, s *siteConfig) error {

@@ -8,11 +8,13 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/spf13/pflag"
 	"go.yaml.in/yaml/v3"
 
 	"github.com/pagetools/pagetools/bridge/schema"
+	"github.com/pagetools/pagetools/session"
 )
 
 func flagSet() *pflag.FlagSet {
@@ -34,7 +36,7 @@ sites:
     approval: {default: ask, tools: {"list-*": auto, "delete-*": never}}
     allow-config: [locale, viewport]
     config-params: {units: {enum: [metric, imperial]}}
-    wait-for: {tool: search}
+    wait-for: {tool: search, selector: "#app > *", idle: 1s}
     allow-private: []
 callers:
   - {name: agent, token: "agent-secret", may: [call, elicit], sites: [shop], rate: 60/1m}
@@ -54,7 +56,7 @@ func TestExampleFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := got.sites[0]
-	if len(got.sites) != 1 || len(got.callers) != 2 || got.openToOthers || s.waitTool != "search" || *s.warm != 2 || *s.shared || len(s.approval.Tools) != 2 ||
+	if len(got.sites) != 1 || len(got.callers) != 2 || got.openToOthers || s.waitFor != (session.WaitFor{Tool: "search", Await: session.Await{Selector: "#app > *", Idle: true}, Quiet: time.Second}) || *s.warm != 2 || *s.shared || len(s.approval.Tools) != 2 ||
 		string(s.params["units"]) != `{"enum":["metric","imperial"]}` || got.flags["call-timeout"].values[0] != "30s" || got.callers[0].rate == nil {
 		t.Errorf("the example is read as %+v", got)
 	}
@@ -105,7 +107,11 @@ func TestFileErrors(t *testing.T) {
 		{"sites:\n- target: x\n  config-params: []", "3", "config-params"},
 		{"sites:\n- target: x\n  allow-config: locale", "3", "allow-config"},
 		{"sites:\n- target: x\n  allow-origin: [shop]", "3", "allow-origin"},
-		{"sites:\n- target: x\n  wait-for: {selector: a}", "3", "selector"},
+		{"sites:\n- target: x\n  wait-for: {idle: soon}", "3", "idle"},
+		{"sites:\n- target: x\n  wait-for: {idle: 1h}", "3", "idle"},
+		{"sites:\n- target: x\n  wait-for: {}", "3", "wait-for"},
+		{"sites:\n- target: x\n  wait-for: {idle: false}", "3", "wait-for"},
+		{"sites:\n- target: x\n  wait-for: {text: a}", "3", "text"},
 		{"callers:\n- {name: a, token: ''}", "2", "token"},
 		{"callers:\n- {token: longenough}", "2", "name"},
 		{"callers:\n- {name: a, token: longenough}\n- {name: a, token: longenough2}", "3", `"a"`},

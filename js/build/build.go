@@ -21,6 +21,7 @@ type Bundle struct {
 // Bundles lists everything that dist holds.
 var Bundles = []Bundle{
 	{Entry: "src/shim/main.js", Out: "dist/shim.js", Result: "shim"},
+	{Entry: "src/wait/main.js", Out: "dist/wait.js", Result: "wait"},
 }
 
 // Make returns the text of the bundle, built from the sources under dir. A warning is an error.

@@ -27,6 +27,7 @@ var heeded = map[cdproto.MethodType]bool{
 	cdproto.EventPageFrameNavigated:          true,
 	cdproto.EventPageFrameDetached:           true,
 	cdproto.EventPageLoadEventFired:          true,
+	cdproto.EventPageLifecycleEvent:          true,
 	cdproto.EventPageJavascriptDialogOpening: true,
 	cdproto.EventPageWindowOpen:              true,
 	cdproto.EventInspectorTargetCrashed:      true,

@@ -35,6 +35,7 @@ type tab struct {
 	id       cdptarget.ID
 	name     string // of the page script
 	onClose  func()
+	await    session.Await
 	times    times
 	calls    atomic.Int32 // in flight
 	closed   sync.Once
@@ -43,6 +44,7 @@ type tab struct {
 	doc    atomic.Pointer[document]  // at the top
 	framed atomic.Pointer[documents] // in frames
 	states chan pushed               // state texts that came with replies
+	found  chan *document            // the element that is awaited is in it
 	swept  chan string               // addresses of windows that were closed; "" ends a sweep
 	events chan session.Event
 }
@@ -66,8 +68,8 @@ func openTab(ctx context.Context, b *instance, o session.TabOptions, onClose fun
 		_ = b.dispose(bounded, contextID, id)
 		return nil, err
 	}
-	t := &tab{browser: b, target: tgt, context: contextID, id: id, name: shim.NewName(), onClose: onClose, times: b.times,
-		states: make(chan pushed), swept: make(chan string), events: make(chan session.Event)}
+	t := &tab{browser: b, target: tgt, context: contextID, id: id, name: shim.NewName(), onClose: onClose, await: o.Await, times: b.times,
+		states: make(chan pushed), found: make(chan *document), swept: make(chan string), events: make(chan session.Event)}
 	t.doc.Store(&document{target: tgt, policy: allowed})
 	if err := t.prepare(ctx); err != nil {
 		tgt.fail(errOurs)
@@ -88,6 +90,7 @@ func farewell() (context.Context, context.CancelFunc) {
 // prepare sends what every page needs before it shows anything, in one go.
 func (t *tab) prepare(ctx context.Context) error {
 	commands := append(pageCommands(t.name),
+		command{page.CommandSetLifecycleEventsEnabled, page.SetLifecycleEventsEnabledParams{Enabled: t.await.Idle}},
 		command{emulation.CommandSetFocusEmulationEnabled, emulation.SetFocusEmulationEnabledParams{Enabled: true}})
 	replies := make([]<-chan reply, len(commands))
 	for i, c := range commands {
@@ -186,16 +189,17 @@ type ownerState struct {
 	targets  map[cdptarget.SessionID]*target
 	roots    map[cdptarget.SessionID]cdp.FrameID // the frames that are targets of their own
 	watched  chan watched                        // answers of the outstanding evaluations
-	loading  bool                                // the load event came; Loaded follows the next answers
-	sweeping bool                                // windows are being closed
-	again    bool                                // another one opened meanwhile
-	dialogs  int                                 // since calm
+	awaited  awaited
+	loading  bool // the load event came; Loaded follows the next answers
+	sweeping bool // windows are being closed
+	again    bool // another one opened meanwhile
+	dialogs  int  // since calm
 	calm     time.Time
 }
 
 func (t *tab) newOwnerState() *ownerState {
 	s := &ownerState{watched: make(chan watched), targets: map[cdptarget.SessionID]*target{t.target.session: t.target},
-		frames: map[cdp.FrameID]*frame{}, roots: map[cdptarget.SessionID]cdp.FrameID{}}
+		frames: map[cdp.FrameID]*frame{}, roots: map[cdptarget.SessionID]cdp.FrameID{}, awaited: awaited{stop: func() {}}}
 	s.top = &frame{id: cdp.FrameID(t.id), target: t.target, root: true, doc: t.doc.Load(), stop: func() {}, retry: retryTime}
 	s.frames[s.top.id] = s.top
 	return s
@@ -218,6 +222,8 @@ func (t *tab) own() {
 			t.handle(s, msg)
 		case p := <-t.states:
 			t.changed(s, p)
+		case d := <-t.found:
+			t.elementFound(s, d)
 		case w := <-s.watched:
 			t.watchEnded(s, w)
 		case address := <-t.swept:
@@ -237,6 +243,7 @@ func (t *tab) own() {
 // end stops what runs for the page's documents, and fails the frames that are
 // targets of their own.
 func (s *ownerState) end(reason error) {
+	s.awaited.stop()
 	for _, f := range s.frames {
 		f.stop()
 	}
@@ -336,6 +343,8 @@ func (t *tab) handle(s *ownerState, msg *cdproto.Message) {
 		}
 	case cdproto.EventInspectorTargetCrashed:
 		t.targetGone(s, msg.SessionID, errCrashed)
+	case cdproto.EventPageLifecycleEvent:
+		t.lifecycle(s, msg)
 	case cdproto.EventPageLoadEventFired:
 		if from == t.target {
 			t.loadEvent(s)
@@ -381,13 +390,14 @@ func (t *tab) navigated(s *ownerState, f *cdp.Frame) {
 	}
 	s.emit(session.Navigated{Document: d.id, URL: d.url, Origin: d.origin})
 	t.startWatch(s, s.top)
+	t.startAwait(s, d)
 }
 
 // ofOneDocument reports whether an event says nothing any more when its document
 // is gone.
 func ofOneDocument(ev session.Event) bool {
 	switch ev.(type) {
-	case session.ToolsChanged, session.FrameGone, session.Loaded:
+	case session.ToolsChanged, session.FrameGone, session.Loaded, session.Ready:
 		return true
 	}
 	return false

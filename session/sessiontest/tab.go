@@ -137,7 +137,7 @@ func (t *Tab) show(address string, script Script) {
 	t.endCalls(func(*Document) bool { return true })
 	t.queue = slices.DeleteFunc(t.queue, func(q queued) bool {
 		switch q.ev.(type) {
-		case session.ToolsChanged, session.FrameGone, session.Loaded:
+		case session.ToolsChanged, session.FrameGone, session.Loaded, session.Ready:
 			return true
 		}
 		return false
@@ -427,6 +427,15 @@ func (d *Document) Loaded() {
 	}
 	d.loaded = true
 	d.tab.emit(session.Loaded{Document: d.id})
+}
+
+// Ready says that what the tab awaits holds.
+func (d *Document) Ready() {
+	d.tab.mu.Lock()
+	defer d.tab.mu.Unlock()
+	if d.tab.doc == d && d.tab.died == nil {
+		d.tab.emit(session.Ready{Document: d.id})
+	}
 }
 
 // Navigate shows another document, as a link or location.href does. A document
