@@ -25,7 +25,26 @@ type TabOptions struct {
 	ProxyBypass string
 	// Await is what Ready tells of.
 	Await Await
+	// Windows says what becomes of windows that the page opens.
+	Windows Windows
 }
+
+// Windows is what becomes of windows that a page opens. A page has at most
+// MaxWindows of them; further ones are closed.
+type Windows int
+
+const (
+	// CloseWindows closes them.
+	CloseWindows Windows = iota
+	// ReportWindows leaves them open and tells of them.
+	ReportWindows
+	// BridgeWindows offers their tools too, as those of frames. An engine that
+	// cannot reach a window before its scripts run reports it.
+	BridgeWindows
+)
+
+// MaxWindows bounds the windows of a page.
+const MaxWindows = 4
 
 // Await are conditions of a document at the top. The zero value has none.
 type Await struct {
@@ -122,6 +141,9 @@ type DialogShown struct {
 	Accepted      bool
 }
 
+// WindowOpened reports a window that the page opened and that stays open.
+type WindowOpened struct{ URL string }
+
 // WindowClosed reports a window that the page opened and that was closed.
 type WindowClosed struct{ URL string }
 
@@ -134,5 +156,6 @@ func (ToolsChanged) event() {}
 func (Ready) event()        {}
 func (FrameGone) event()    {}
 func (DialogShown) event()  {}
+func (WindowOpened) event() {}
 func (WindowClosed) event() {}
 func (Died) event()         {}

@@ -153,6 +153,8 @@ func (p *Page) handle(s *pageState, ev Event) {
 		}
 	case DialogShown:
 		p.log.Info("page: dialog", "kind", ev.Kind, "accepted", ev.Accepted)
+	case WindowOpened:
+		p.log.Info("page: it opened a window", "url", ev.URL)
 	case WindowClosed:
 		p.log.Info("page: a window that it opened was closed", "url", ev.URL)
 	}

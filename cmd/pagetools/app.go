@@ -9,6 +9,7 @@ import (
 	"net/textproto"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/pagetools/pagetools/bridge"
@@ -112,7 +113,7 @@ func (p *program) sessionOptions(t *target, single bool) session.SiteOptions {
 	o := session.SiteOptions{
 		Site: bridge.Site{Name: t.name, Target: t.text, Origin: t.origin, Local: t.folder != ""},
 		URL:  t.url, Shared: single || p.set.state == "shared", Warm: p.set.warm,
-		WaitFor: t.config.waitFor, Origins: append(p.set.allowOrigins, t.config.allowOrigins...),
+		WaitFor: t.config.waitFor, Tab: session.TabOptions{Windows: t.config.windows}, Origins: append(p.set.allowOrigins, t.config.allowOrigins...),
 	}
 	if t.config.shared != nil && !single {
 		o.Shared = *t.config.shared
@@ -165,6 +166,7 @@ func (p *program) newEngine() (*cdp.Engine, error) {
 		Path: s.executablePath, NoSandbox: s.noSandbox, Headful: !s.headless, AcceptInsecureCerts: s.acceptInsecureCerts,
 		ProxyServer: s.proxyServer, Width: w, Height: h, UserDataDir: dir, Args: s.chromeArgs,
 		RecycleAfter: p.file.limits.recycle, Log: p.log,
+		AdoptWindows: slices.ContainsFunc(p.file.sites, func(s siteConfig) bool { return s.windows == session.BridgeWindows }),
 	})
 	return e, engineError(err)
 }

@@ -3,6 +3,8 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -122,6 +124,7 @@ func fileSchema(f *pflag.FlagSet) object {
 		"approval":     object{"anyOf": []any{mode, closed(object{"default": mode, "tools": object{"type": "object", "additionalProperties": level}})}},
 		"allow-config": texts, "allow-private": texts, "allow-origin": texts,
 		"config-params": object{"type": "object", "additionalProperties": object{"type": []string{"object", "boolean"}}},
+		"windows":       object{"enum": slices.Sorted(maps.Keys(windowPolicies))},
 		"wait-for":      closed(object{"tool": text, "selector": text, "idle": object{"anyOf": []any{object{"type": "boolean"}, duration}}}),
 	}, "target")
 	caller := closed(object{

@@ -49,6 +49,7 @@ type siteConfig struct {
 	params       map[string]json.RawMessage
 	allowConfig  []string
 	waitFor      session.WaitFor
+	windows      session.Windows
 	allowOrigins []string
 	allowPrivate []string
 }
@@ -221,8 +222,21 @@ func (r *reader) site(n *yaml.Node, s *siteConfig) error {
 		"engine":        r.engine,
 		"approval":      func(n *yaml.Node) error { return r.approval(n, s) },
 		"config-params": func(n *yaml.Node) error { return r.params(n, s) },
+		"windows":       func(n *yaml.Node) error { return r.windows(n, s) },
 		"wait-for":      func(n *yaml.Node) error { return r.waitFor(n, &s.waitFor) },
 	})
+}
+
+// windowPolicies are the values of the key windows.
+var windowPolicies = map[string]session.Windows{"close": session.CloseWindows, "report": session.ReportWindows, "bridge": session.BridgeWindows}
+
+func (r *reader) windows(n *yaml.Node, s *siteConfig) error {
+	w, ok := windowPolicies[n.Value]
+	if !ok {
+		return r.errorf(n, "windows: %q is none of close, report and bridge", n.Value)
+	}
+	s.windows = w
+	return nil
 }
 
 // waitFor is what must hold before a page counts as opened: a tool, an element,

@@ -108,6 +108,7 @@ func TestFileErrors(t *testing.T) {
 		{"sites:\n- target: x\n  allow-config: locale", "3", "allow-config"},
 		{"sites:\n- target: x\n  allow-origin: [shop]", "3", "allow-origin"},
 		{"sites:\n- target: x\n  wait-for: {idle: soon}", "3", "idle"},
+		{"sites:\n- target: x\n  windows: maybe", "3", "windows"},
 		{"sites:\n- target: x\n  wait-for: {idle: 1h}", "3", "idle"},
 		{"sites:\n- target: x\n  wait-for: {}", "3", "wait-for"},
 		{"sites:\n- target: x\n  wait-for: {idle: false}", "3", "wait-for"},

@@ -238,6 +238,75 @@ func TestWindows(t *testing.T) {
 	}
 }
 
+// openings are ways in which a page opens a window on a tool.
+var openings = []string{`open('/pop')`, `open('/pop', '_blank', 'noopener')`, `document.getElementById('l').click()`}
+
+const openerPage = `<a id=l href=/pop target=_blank rel=noopener>x</a><script>tool('fine', () => 1)</script>`
+
+func (s *shown) gesture(script string) {
+	s.t.Helper()
+	err := s.target.Call(s.t.Context(), runtime.CommandEvaluate, map[string]any{"expression": script + "; 0", "userGesture": true}, nil)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// TestWindowsBridged: the tools of windows are offered with those of the page, as
+// long as the window is open; there are at most four.
+func TestWindowsBridged(t *testing.T) {
+	t.Parallel()
+	base := site(t, map[string]http.HandlerFunc{"/": html(openerPage),
+		"/pop": html(`<iframe name=inner srcdoc="<script>navigator.modelContext.registerTool({name: 'inner', description: 'i', execute: () => 'inner'})</script>"></iframe>
+			<script>tool('pop', () => location.pathname); tool('leave', () => { close() }); tool('go', () => { location = '/next' })</script>`),
+		"/next": html(`<script>tool('next', () => 'next')</script>`)})
+	e := engine(t, func(o *LocalOptions) { o.AdoptWindows = true })
+	for _, how := range openings {
+		w := showPageWith(t, e, session.TabOptions{Windows: session.BridgeWindows}, base+"/")
+		w.find("fine")
+		w.gesture(how)
+		w.untilOffers(" fine", "window-1 pop", "window-1 leave", "window-1 go", "window-1/inner inner")
+		if got := w.must("pop", "{}"); got != `"/pop"` {
+			t.Errorf("%s: the window gives %s", how, got)
+		}
+		if got := w.must("inner", "{}"); got != `"inner"` {
+			t.Errorf("%s: the frame in the window gives %s", how, got)
+		}
+		_, _ = w.call("go", "{}") // it may be lost with its document
+		w.untilOffers(" fine", "window-1 next")
+		for range session.MaxWindows {
+			w.gesture(how)
+		}
+		select {
+		case <-w.windows:
+		case <-time.After(20 * time.Second):
+			t.Errorf("%s: nobody closed the fifth window", how)
+		}
+		w.until("there are four windows", func(all []session.ToolsChanged) bool { return len(all) == 1+session.MaxWindows+3 })
+		w.must("leave", "{}")
+		w.until("there are three windows", func(all []session.ToolsChanged) bool { return len(all) == 1+session.MaxWindows-1+2 })
+	}
+}
+
+// TestWindowsReported: windows stay open and are told, up to four.
+func TestWindowsReported(t *testing.T) {
+	t.Parallel()
+	base := site(t, map[string]http.HandlerFunc{"/": html(openerPage), "/pop": html(`<script>tool('pop', () => 1)</script>`)})
+	for _, how := range openings {
+		w := showPageWith(t, shared, session.TabOptions{Windows: session.ReportWindows}, base+"/")
+		w.find("fine")
+		for range session.MaxWindows + 1 {
+			w.gesture(how)
+		}
+		select {
+		case <-w.windows:
+		case <-time.After(20 * time.Second):
+			t.Errorf("%s: nobody closed the fifth window", how)
+		}
+		w.until("four windows were told", func([]session.ToolsChanged) bool { return w.opened == session.MaxWindows })
+		w.untilOffers(" fine")
+	}
+}
+
 // TestDownloads: nothing that a page sends becomes a file; when the browser is
 // told to allow it, the same page makes one.
 func TestDownloads(t *testing.T) {

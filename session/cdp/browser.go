@@ -21,6 +21,8 @@ type instance struct {
 	times   times
 	stop    context.CancelFunc
 
+	// adopts is true when windows that pages open wait for us.
+	adopts bool
 	// keepsProfile is true when the profile belongs to the operator.
 	keepsProfile bool
 

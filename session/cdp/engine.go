@@ -41,6 +41,8 @@ type LocalOptions struct {
 	// ProfileDir is where our own profiles go; empty means os.TempDir(), or /tmp
 	// when the path of that is too long for a browser.
 	ProfileDir string
+	// AdoptWindows makes pages able to bridge the windows that they open.
+	AdoptWindows bool
 	// RecycleAfter is how many tabs a browser opens before another takes over;
 	// zero means 200.
 	RecycleAfter int
@@ -114,6 +116,12 @@ func NewLocal(o LocalOptions) (*Engine, error) {
 			return nil, err
 		}
 		b.keepsProfile = o.UserDataDir != ""
+		if o.AdoptWindows && !b.keepsProfile {
+			if err := b.adoptWindows(ctx); err != nil {
+				b.kill()
+				return nil, err
+			}
+		}
 		return b, nil
 	}
 	return e, nil

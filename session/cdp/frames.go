@@ -43,7 +43,8 @@ const maxFrames = 64
 // owner uses it.
 type frame struct {
 	id       cdp.FrameID
-	parent   *frame // nil at the top
+	parent   *frame // nil at the top, and for a window
+	window   int    // counts the windows of the page; zero for everything else
 	children []*frame
 	name     string
 	target   *target // that shows it now
@@ -156,7 +157,7 @@ func (t *tab) decided(s *ownerState, f *frame, found *owner) {
 func (t *tab) publish(s *ownerState) {
 	all := documents{}
 	for _, f := range s.frames {
-		if f.parent != nil && f.doc != nil && f.doc.policy == allowed {
+		if f != s.top && f.doc != nil && f.doc.policy == allowed {
 			all[f.doc.id] = f.doc
 		}
 	}
@@ -181,7 +182,10 @@ func (s *ownerState) place(id, parent cdp.FrameID) *frame {
 // where names the place of a frame, so that the same place in another load of the
 // page has the same name.
 func (f *frame) where() session.Frame {
-	if f.parent == nil {
+	switch {
+	case f.window > 0:
+		return session.Frame{Path: "window-" + strconv.Itoa(f.window), Depth: 1}
+	case f.parent == nil:
 		return session.Frame{}
 	}
 	above := f.parent.where()
@@ -233,7 +237,7 @@ func (t *tab) leave(s *ownerState, f *frame) {
 	if d == nil {
 		return
 	}
-	if d.policy == allowed && f.parent != nil {
+	if d.policy == allowed && f != s.top {
 		t.publish(s)
 	}
 	if d.told && !s.forget(d.id) {
@@ -243,12 +247,14 @@ func (t *tab) leave(s *ownerState, f *frame) {
 
 // remove forgets a frame.
 func (t *tab) remove(s *ownerState, f *frame) {
-	if f.parent == nil {
+	if f == s.top {
 		return
 	}
 	t.leave(s, f)
 	delete(s.frames, f.id)
-	f.parent.children = slices.DeleteFunc(f.parent.children, func(c *frame) bool { return c == f })
+	if f.parent != nil {
+		f.parent.children = slices.DeleteFunc(f.parent.children, func(c *frame) bool { return c == f })
+	}
 	t.mayBeLoaded(s)
 }
 

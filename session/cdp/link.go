@@ -9,6 +9,7 @@ import (
 
 	"github.com/chromedp/cdproto"
 	"github.com/chromedp/cdproto/cdp/jsonv2"
+	"github.com/chromedp/cdproto/runtime"
 	cdptarget "github.com/chromedp/cdproto/target"
 	"github.com/chromedp/chromedp"
 )
@@ -35,6 +36,7 @@ type link struct {
 
 	mu      sync.Mutex
 	targets map[cdptarget.SessionID]*target
+	openers map[cdptarget.ID]*target // pages whose windows are theirs
 	waiters map[int64]waiter
 }
 
@@ -55,7 +57,7 @@ var _ chromedp.Transport = (*link)(nil)
 
 func newLink(inner chromedp.Transport) *link {
 	l := &link{inner: inner, browser: make(chan *cdproto.Message, browserQueue), turn: make(chan struct{}, 1),
-		lost: make(chan struct{}), targets: map[cdptarget.SessionID]*target{}, waiters: map[int64]waiter{}}
+		lost: make(chan struct{}), targets: map[cdptarget.SessionID]*target{}, openers: map[cdptarget.ID]*target{}, waiters: map[int64]waiter{}}
 	l.next.Store(ourIDs)
 	go l.readAll()
 	return l
@@ -96,6 +98,8 @@ func (l *link) ours(msg *cdproto.Message) bool {
 		case msg.Method != "":
 			t.deliver(msg)
 		}
+	case msg.Method == cdproto.EventTargetAttachedToTarget:
+		return l.attached(msg)
 	case msg.Method == cdproto.EventTargetDetachedFromTarget:
 		l.detached(msg)
 	case msg.ID == 0 && msg.Method == "":
@@ -115,9 +119,43 @@ func (l *link) detached(msg *cdproto.Message) {
 	l.mu.Lock()
 	t := l.targets[ev.SessionID]
 	l.mu.Unlock()
-	if t != nil {
+	switch {
+	case t == nil:
+	case t != t.page: // a window
+		t.fromPage(msg)
+	default:
 		t.fail(errClosed)
 	}
+}
+
+// adopt makes the windows that a page opens its own, until it is gone.
+func (l *link) adopt(id cdptarget.ID, t *target) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.openers[id] = t
+}
+
+// attached hears of a page that the browser attached us to by itself, which waits
+// for us: one that a page opened goes to its opener, others may run. It reports
+// whether that was so.
+func (l *link) attached(msg *cdproto.Message) bool {
+	var ev cdptarget.EventAttachedToTarget
+	if jsonv2.Unmarshal(msg.Params, &ev, chromedp.DefaultUnmarshalOptions) != nil || ev.TargetInfo == nil || !ev.WaitingForDebugger {
+		return false
+	}
+	l.mu.Lock()
+	opener := l.openers[ev.TargetInfo.OpenerID]
+	l.mu.Unlock()
+	if opener != nil && opener.reason() == nil {
+		opener.fromPage(msg)
+		return true
+	}
+	go func() { // the reader never writes
+		bounded, cancel := farewell()
+		defer cancel()
+		_ = l.write(bounded, &cdproto.Message{ID: l.next.Add(1), SessionID: ev.SessionID, Method: runtime.CommandRunIfWaitingForDebugger})
+	}()
+	return true
 }
 
 // answer gives a reply to who waits for it.

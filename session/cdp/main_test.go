@@ -90,7 +90,12 @@ func engine(t *testing.T, change func(*LocalOptions)) *Engine {
 // open makes a tab of the shared browser or another one, and closes it.
 func open(t *testing.T, e *Engine) *tab {
 	t.Helper()
-	opened, err := e.Open(t.Context(), session.TabOptions{})
+	return openWith(t, e, session.TabOptions{})
+}
+
+func openWith(t *testing.T, e *Engine, o session.TabOptions) *tab {
+	t.Helper()
+	opened, err := e.Open(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -51,12 +51,19 @@ type shown struct {
 	mu   sync.Mutex
 	sets map[string]session.ToolsChanged // by document
 	news chan struct{}                   // closed and replaced with every change
+
+	opened int // windows that stayed open
 }
 
 // showPage opens a tab on the address.
 func showPage(t *testing.T, e *Engine, address string) *shown {
 	t.Helper()
-	s := &shown{tab: open(t, e), t: t, windows: make(chan session.WindowClosed, 1000), dead: make(chan struct{}), news: make(chan struct{}),
+	return showPageWith(t, e, session.TabOptions{}, address)
+}
+
+func showPageWith(t *testing.T, e *Engine, o session.TabOptions, address string) *shown {
+	t.Helper()
+	s := &shown{tab: openWith(t, e, o), t: t, windows: make(chan session.WindowClosed, 1000), dead: make(chan struct{}), news: make(chan struct{}),
 		sets: map[string]session.ToolsChanged{}}
 	go s.read()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
@@ -75,6 +82,8 @@ func (s *shown) read() {
 		switch ev := ev.(type) {
 		case session.WindowClosed:
 			s.windows <- ev
+		case session.WindowOpened:
+			s.opened++
 		case session.Navigated:
 			clear(s.sets)
 		case session.ToolsChanged:

@@ -36,6 +36,7 @@ type tab struct {
 	name     string // of the page script
 	onClose  func()
 	await    session.Await
+	policy   session.Windows // of windows that it opens
 	times    times
 	calls    atomic.Int32 // in flight
 	closed   sync.Once
@@ -45,7 +46,7 @@ type tab struct {
 	framed atomic.Pointer[documents] // in frames
 	states chan pushed               // state texts that came with replies
 	found  chan *document            // the element that is awaited is in it
-	swept  chan string               // addresses of windows that were closed; "" ends a sweep
+	swept  chan swept
 	events chan session.Event
 }
 
@@ -68,9 +69,12 @@ func openTab(ctx context.Context, b *instance, o session.TabOptions, onClose fun
 		_ = b.dispose(bounded, contextID, id)
 		return nil, err
 	}
-	t := &tab{browser: b, target: tgt, context: contextID, id: id, name: shim.NewName(), onClose: onClose, await: o.Await, times: b.times,
-		states: make(chan pushed), found: make(chan *document), swept: make(chan string), events: make(chan session.Event)}
+	t := &tab{browser: b, target: tgt, context: contextID, id: id, name: shim.NewName(), onClose: onClose, await: o.Await, policy: o.Windows, times: b.times,
+		states: make(chan pushed), found: make(chan *document), swept: make(chan swept), events: make(chan session.Event)}
 	t.doc.Store(&document{target: tgt, policy: allowed})
+	if b.adopts && t.policy == session.BridgeWindows {
+		b.link.adopt(id, tgt)
+	}
 	if err := t.prepare(ctx); err != nil {
 		tgt.fail(errOurs)
 		bounded, cancel := farewell()
@@ -190,16 +194,19 @@ type ownerState struct {
 	roots    map[cdptarget.SessionID]cdp.FrameID // the frames that are targets of their own
 	watched  chan watched                        // answers of the outstanding evaluations
 	awaited  awaited
-	loading  bool // the load event came; Loaded follows the next answers
-	sweeping bool // windows are being closed
-	again    bool // another one opened meanwhile
-	dialogs  int  // since calm
+	loading  bool                  // the load event came; Loaded follows the next answers
+	opened   int                   // windows so far
+	sweeping bool                  // windows are being closed
+	known    map[cdptarget.ID]bool // windows that were left open; the sweep's while it runs
+	again    bool                  // another one opened meanwhile
+	dialogs  int                   // since calm
 	calm     time.Time
 }
 
 func (t *tab) newOwnerState() *ownerState {
 	s := &ownerState{watched: make(chan watched), targets: map[cdptarget.SessionID]*target{t.target.session: t.target},
-		frames: map[cdp.FrameID]*frame{}, roots: map[cdptarget.SessionID]cdp.FrameID{}, awaited: awaited{stop: func() {}}}
+		frames: map[cdp.FrameID]*frame{}, roots: map[cdptarget.SessionID]cdp.FrameID{}, awaited: awaited{stop: func() {}},
+		known: map[cdptarget.ID]bool{}}
 	s.top = &frame{id: cdp.FrameID(t.id), target: t.target, root: true, doc: t.doc.Load(), stop: func() {}, retry: retryTime}
 	s.frames[s.top.id] = s.top
 	return s
@@ -226,12 +233,8 @@ func (t *tab) own() {
 			t.elementFound(s, d)
 		case w := <-s.watched:
 			t.watchEnded(s, w)
-		case address := <-t.swept:
-			if address != "" {
-				s.emit(session.WindowClosed{URL: address})
-			} else {
-				t.sweepEnded(s)
-			}
+		case w := <-t.swept:
+			t.windowSwept(s, w)
 		case <-t.target.gone:
 			s.end(t.target.reason())
 			t.last(s)
@@ -280,7 +283,7 @@ func (s *ownerState) emit(ev session.Event) {
 			s.queue[i] = ev
 			return
 		}
-	case session.DialogShown, session.WindowClosed:
+	case session.DialogShown, session.WindowOpened, session.WindowClosed:
 		if len(s.queue) >= maxQueue {
 			return
 		}
@@ -323,7 +326,9 @@ func (t *tab) handle(s *ownerState, msg *cdproto.Message) {
 		case !decode(msg, &ev) || ev.Frame == nil:
 		case ev.Frame.ParentID != "":
 			t.frameNavigated(s, from, ev.Frame)
-		case from == t.target:
+		case from != t.target:
+			t.windowNavigated(s, from, ev.Frame)
+		default:
 			t.navigated(s, ev.Frame)
 		}
 	case cdproto.EventPageFrameDetached:
@@ -333,7 +338,11 @@ func (t *tab) handle(s *ownerState, msg *cdproto.Message) {
 		}
 	case cdproto.EventTargetAttachedToTarget:
 		var ev cdptarget.EventAttachedToTarget
-		if decode(msg, &ev) && ev.TargetInfo != nil {
+		switch {
+		case !decode(msg, &ev) || ev.TargetInfo == nil:
+		case ev.TargetInfo.Type == "page":
+			t.windowTarget(s, &ev)
+		default:
 			t.frameTarget(s, from, &ev)
 		}
 	case cdproto.EventTargetDetachedFromTarget:

@@ -15,7 +15,7 @@ func TestStateOfTheNextDocument(t *testing.T) {
 	t.Parallel()
 	onLink(t, func(t *testing.T, w *wire, l *link) {
 		a := l.open("A")
-		p := &tab{target: a, id: "F", name: shim.NewName(), states: make(chan pushed), swept: make(chan string), events: make(chan session.Event)}
+		p := &tab{target: a, id: "F", name: shim.NewName(), states: make(chan pushed), swept: make(chan swept), events: make(chan session.Event)}
 		before := &document{id: "one", target: a, origin: "https://trusted.test"}
 		p.doc.Store(before)
 		s := p.newOwnerState()

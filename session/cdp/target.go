@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -28,6 +29,14 @@ var (
 // eventQueue bounds the events of one page that wait for its owner. A page that
 // fills it is closed.
 const eventQueue = 2048
+
+// fromPage makes an event that the browser told nobody in particular one of the
+// page's.
+func (t *target) fromPage(msg *cdproto.Message) {
+	own := *msg
+	own.SessionID = t.page.session
+	t.page.deliver(&own)
+}
 
 // inbox is where the events of one page wait: those of its own target and of the
 // frames that are targets of their own, in one order.
@@ -121,6 +130,7 @@ func (t *target) fail(err error) {
 	l := t.link
 	l.mu.Lock()
 	delete(l.targets, t.session)
+	maps.DeleteFunc(l.openers, func(_ cdptarget.ID, of *target) bool { return of == t })
 	for id, w := range l.waiters {
 		if w.target == t {
 			delete(l.waiters, id)

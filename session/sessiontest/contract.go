@@ -101,7 +101,7 @@ func TestEngine(t *testing.T, h Harness) {
 }
 
 // patience is how long anything may take that has no bound of its own.
-const patience = 10 * time.Second
+const patience = 30 * time.Second
 
 // watched is a tab with all that it told.
 type watched struct {
