@@ -14,64 +14,51 @@ var {
 	getPrototypeOf,
 	ownKeys
 } = Reflect;
-var { freeze, hasOwn, keys: objectKeys } = Object;
+function members(type2, ...names) {
+	const holder = typeof type2 === "string" ? (
+		window[type2]?.prototype
+	) : type2;
+	return names.map((name) => {
+		const member2 = holder && getOwnPropertyDescriptor(holder, name);
+		return uncurry(member2?.get ?? member2?.value);
+	});
+}
+var { create, freeze, hasOwn, keys: objectKeys } = Object;
+var NativeProxy = Proxy;
 var ObjectPrototype = Object.prototype;
 var ArrayPrototype = Array.prototype;
 var { isArray } = Array;
 var { isView } = ArrayBuffer;
 var { parse: jsonParse, stringify: jsonStringify } = JSON;
-var objectToString = uncurry(Object.prototype.toString);
+var [objectToString] = members("Object", "toString");
 var NativeMap = Map;
-var mapGet = uncurry(Map.prototype.get);
-var mapSet = uncurry(Map.prototype.set);
-var mapHas = uncurry(Map.prototype.has);
-var mapDelete = uncurry(Map.prototype.delete);
-var mapForEach = uncurry(Map.prototype.forEach);
-var mapSize = getter(Map.prototype, "size");
+var [mapGet, mapSet, mapHas, mapDelete, mapForEach, mapSize] = members("Map", "get", "set", "has", "delete", "forEach", "size");
 var NativeSet = Set;
-var setAdd = uncurry(Set.prototype.add);
-var setHas = uncurry(Set.prototype.has);
-var setDelete = uncurry(Set.prototype.delete);
-var setForEach = uncurry(Set.prototype.forEach);
-var setSize = getter(Set.prototype, "size");
+var [setAdd, setHas, setDelete, setForEach, setSize] = members("Set", "add", "has", "delete", "forEach", "size");
 var NativeWeakMap = WeakMap;
-var weakGet = uncurry(WeakMap.prototype.get);
-var weakSet = uncurry(WeakMap.prototype.set);
-var charCodeAt = uncurry(String.prototype.charCodeAt);
-var slice = uncurry(String.prototype.slice);
-var toWellFormed = uncurry(
-	String.prototype.toWellFormed
-);
-var numberValueOf = uncurry(Number.prototype.valueOf);
-var stringValueOf = uncurry(String.prototype.valueOf);
-var booleanValueOf = uncurry(Boolean.prototype.valueOf);
-var bigintValueOf = uncurry(BigInt.prototype.valueOf);
+var [weakGet, weakSet] = members("WeakMap", "get", "set");
+var [charCodeAt, slice, toWellFormed, stringValueOf] = members("String", "charCodeAt", "slice", "toWellFormed", "valueOf");
+var [numberValueOf] = members("Number", "valueOf");
+var [booleanValueOf] = members("Boolean", "valueOf");
+var [bigintValueOf] = members("BigInt", "valueOf");
 var NativeString = String;
 var { random } = Math;
-var TypedArray = (
-	getPrototypeOf(Uint8Array)
-);
-var typedArrayName = getter(TypedArray.prototype, Symbol.toStringTag);
-var typedArrayLength = getter(TypedArray.prototype, "length");
-var bufferLength = getter(ArrayBuffer.prototype, "byteLength");
+var [sort] = members("Array", "sort");
 var NativeUint8Array = Uint8Array;
 var { iterator, toStringTag } = Symbol;
+var [typedArrayName, typedArrayLength] = members(getPrototypeOf(Uint8Array.prototype), toStringTag, "length");
+var [bufferLength] = members("ArrayBuffer", "byteLength");
 var NativeTypeError = TypeError;
 var NativeDOMException = DOMException;
 var NativeEventTarget = EventTarget;
 var NativeEvent = Event;
-var addEventListener = uncurry(EventTarget.prototype.addEventListener);
-var removeEventListener = uncurry(EventTarget.prototype.removeEventListener);
-var dispatchEvent = uncurry(EventTarget.prototype.dispatchEvent);
-var stopImmediatePropagation = uncurry(Event.prototype.stopImmediatePropagation);
-var defaultPrevented = getter(Event.prototype, "defaultPrevented");
+var [addEventListener, removeEventListener, dispatchEvent] = members("EventTarget", "addEventListener", "removeEventListener", "dispatchEvent");
+var [stopImmediatePropagation, defaultPrevented] = members("Event", "stopImmediatePropagation", "defaultPrevented");
 var NativeAbortController = AbortController;
-var controllerSignal = getter(AbortController.prototype, "signal");
-var controllerAbort = uncurry(AbortController.prototype.abort);
-var signalAborted = getter(AbortSignal.prototype, "aborted");
-var signalReason = getter(AbortSignal.prototype, "reason");
+var [controllerSignal, controllerAbort] = members("AbortController", "signal", "abort");
+var [signalAborted, signalReason] = members("AbortSignal", "aborted", "reason");
 var NativePromise = Promise;
-var promiseThen = uncurry(Promise.prototype.then);
+var [promiseThen] = members("Promise", "then");
 var plainThen = Promise.prototype.then;
 function own(promise) {
 	defineProperty(promise, "constructor", { __proto__: null, value: void 0 });
@@ -81,9 +68,6 @@ function own(promise) {
 var settled = own(new NativePromise((resolve) => resolve(void 0)));
 function microtask(fn) {
 	promiseThen(settled, fn);
-}
-function getter(object, name) {
-	return uncurry(getOwnPropertyDescriptor(object, name)?.get);
 }
 
 // src/shim/encode.js
@@ -185,11 +169,11 @@ function emitObject(job, value2, depth) {
 	const prototype = getPrototypeOf(value2);
 	if (prototype === ObjectPrototype || prototype === null) return emitRecord(job, value2, depth);
 	if (isView(value2) && typedArrayName(value2) !== void 0) return emitList(job, value2, typedArrayLength(value2), depth);
-	const tag2 = objectToString(value2);
-	if (tag2 === "[object Error]" || tag2 === "[object DOMException]") return emitError(job, value2);
-	const brand = brands[tag2];
+	const tag = objectToString(value2);
+	if (tag === "[object Error]" || tag === "[object DOMException]") return emitError(job, value2);
+	const brand = brands[tag];
 	if (brand !== void 0 && is(brand, value2)) {
-		switch (tag2) {
+		switch (tag) {
 			case "[object Map]":
 				return emitEach(job, mapForEach, value2, depth);
 			case "[object Set]":
@@ -375,8 +359,8 @@ function interact(call2, callback, resolve, reject) {
 	run(callback, resolve, reject, release);
 }
 function run(callback, resolve, reject, release) {
-	const answer = own(new NativePromise((settle) => settle(apply(callback, void 0, []))));
-	promiseThen(answer, (value2) => {
+	const answer2 = own(new NativePromise((settle) => settle(apply(callback, void 0, []))));
+	promiseThen(answer2, (value2) => {
 		release();
 		resolve(value2);
 	}, (error) => {
@@ -390,14 +374,9 @@ var maxTitle = 512;
 var maxURL = 8 * 1024;
 var maxLang = 64;
 var global = window;
-var documentURL = getter(Document.prototype, "URL");
-var documentTitle = getter(Document.prototype, "title");
-var documentElement = getter(Document.prototype, "documentElement");
-var documentView = getter(Document.prototype, "defaultView");
-var readyState = getter(Document.prototype, "readyState");
-var querySelector = uncurry(Document.prototype.querySelector);
-var getAttribute = uncurry(Element.prototype.getAttribute);
-var windowOrigin = getter(window, "origin");
+var [documentURL, documentTitle, documentElement, documentView, readyState, querySelector] = members("Document", "URL", "title", "documentElement", "defaultView", "readyState", "querySelector");
+var [getAttribute] = members("Element", "getAttribute");
+var [windowOrigin] = members(window, "origin");
 function documentInfo() {
 	const root = documentElement(document);
 	const lang = root === null ? null : getAttribute(root, "lang");
@@ -423,6 +402,37 @@ function policyCheck() {
 	for (let i = 0; i < features.length; i++) known = known || features[i] === "tools";
 	const allows = uncurry(policy.allowsFeature);
 	return () => !known || allows(policy, "tools");
+}
+
+// src/shim/frames.js
+var { top } = window;
+var [performanceOf] = members(window, "performance");
+function join(me2) {
+	addEventListener(performanceOf(global), secret, (event) => {
+		event.found.peer = me2;
+	});
+}
+function peerOf(other) {
+	const found = { peer: null };
+	try {
+		const event = new NativeEvent(secret);
+		defineProperty(event, "found", { __proto__: null, value: found });
+		dispatchEvent(performanceOf(other), event);
+	} catch {
+	}
+	return found.peer;
+}
+function eachPeer(visit, start2 = top) {
+	const peer = peerOf(start2);
+	if (peer !== null) visit(peer);
+	try {
+		for (let i = 0; ; i++) {
+			const frame = getOwnPropertyDescriptor(start2, i);
+			if (frame === void 0) return;
+			eachPeer(visit, frame.value);
+		}
+	} catch {
+	}
 }
 
 // src/shim/wire.js
@@ -493,7 +503,6 @@ function firstID() {
 	return (random() * 2 ** 31 >>> 0) * 2 ** 20;
 }
 var inFlight = new NativeMap();
-var targets = { __proto__: null, context: null, agent: null };
 var revision = () => state.rev;
 function renew() {
 	if (state.document === document) return;
@@ -505,12 +514,13 @@ function renew() {
 }
 function hasScriptTool(name) {
 	renew();
-	return mapHas(state.script, name);
+	const tool = mapGet(state.script, name);
+	return tool !== void 0 && tool.owner === null;
 }
-function find(id) {
+function find(key) {
 	let found = null;
 	eachVisible((tool) => {
-		if (tool.id === id) found = tool;
+		if (tool.id === key || tool.name === key) found ??= tool;
 	});
 	return found;
 }
@@ -527,11 +537,15 @@ function add(tool) {
 		pending2.resolve = () => resolve(void 0);
 		pending2.reject = reject;
 	});
-	tool.id = ++state.lastID;
-	mapSet(state.script, tool.name, tool);
 	mapSet(state.pending, tool, pending2);
-	changed();
+	put2(tool);
 	return { __proto__: null, promise, pending: pending2 };
+}
+function put2(tool) {
+	renew();
+	number(tool);
+	mapSet(state.script, tool.name, tool);
+	changed();
 }
 function nothing() {
 }
@@ -541,6 +555,11 @@ function remove(name, only) {
 	if (tool === void 0 || only !== void 0 && tool !== only) return;
 	mapDelete(state.script, name);
 	changed();
+}
+function removeOwned(owner) {
+	mapForEach(state.script, (tool, name) => {
+		if (tool.owner === owner) remove(name);
+	});
 }
 function replaceScript(tools) {
 	if (mapSize(tools) === 0 && mapSize(state.script) === 0) return;
@@ -572,9 +591,7 @@ function flush() {
 	deliver();
 	const pending2 = state.pending;
 	state.pending = new NativeMap();
-	dispatchEvent(targets.context, new NativeEvent("toolchange"));
-	dispatchEvent(targets.agent, new NativeEvent("toolchange"));
-	dispatchEvent(global, new NativeEvent("toolchange"));
+	eachPeer((peer) => peer.changed());
 	mapForEach(pending2, (registration) => registration.resolve());
 }
 function watch(rev) {
@@ -609,7 +626,8 @@ var hints = {
 function convertTool(value2, prefix, via) {
 	if (!isObject(value2)) throw typeError(`${prefix}The provided value is not of type 'ModelContextTool'.`);
 	const where = (member2) => `${prefix}Failed to read the '${member2}' property from 'ModelContextTool': `;
-	const annotations2 = convertAnnotations(value2.annotations, where("annotations"));
+	const given = value2.annotations;
+	const annotations2 = convertAnnotations(given, where("annotations"));
 	const description = required(value2.description, where("description"));
 	const execute = value2.execute;
 	if (execute === void 0 ? via === "registerTool" : typeof execute !== "function") {
@@ -635,18 +653,22 @@ function convertTool(value2, prefix, via) {
 		annotations: annotations2,
 		via,
 		prefix,
+		annotated: isObject(given),
 		title: title === void 0 ? void 0 : toWellFormed(toText(title, where("title")))
 	};
 }
 function admit(draft2, taken) {
-	if (!isActive()) throw domError("InvalidStateError", "The document is not active.");
-	if (!isAllowed()) {
-		throw domError("NotAllowedError", 'Access to the feature "tools" is disallowed by permissions policy.');
-	}
+	checkUse();
 	if (taken(draft2.name)) throw domError("InvalidStateError", "Duplicate tool name");
 	const fault = nameFault(draft2.name) || (draft2.description === "" ? "Description is required" : "");
 	if (fault !== "") throw domError("InvalidStateError", fault);
 	return makeTool(draft2);
+}
+function checkUse() {
+	if (!isActive()) throw domError("InvalidStateError", "The document is not active.");
+	if (!isAllowed()) {
+		throw domError("NotAllowedError", 'Access to the feature "tools" is disallowed by permissions policy.');
+	}
 }
 function makeTool(draft2) {
 	const tool = {
@@ -655,6 +677,8 @@ function makeTool(draft2) {
 		id: 0,
 		refusal: null,
 		text: "",
+		self: void 0,
+		owner: null,
 		inputSchema: schemaText(draft2.inputSchema, `${draft2.prefix}invalid input schema: `),
 		outputSchema: schemaText(draft2.outputSchema, `${draft2.prefix}invalid output schema: `)
 	};
@@ -715,20 +739,20 @@ function convertAnnotations(value2, where) {
 	const wellFormed = toWellFormed(toText(title, `${where}Failed to read the 'title' property from 'ToolAnnotations': `));
 	return `${text}${text === "" ? "" : ","}"title":${jsonStringify(cut(wellFormed, limits.title * 2))}`;
 }
-function convertOptions(value2, prefix) {
-	if (value2 === void 0 || value2 === null) return { __proto__: null, exposedTo: null, signal: void 0 };
-	if (!isObject(value2)) throw typeError(`${prefix}The provided value is not of type 'ModelContextRegisterToolOptions'.`);
-	const where = (m) => `${prefix}Failed to read the '${m}' property from 'ModelContextRegisterToolOptions': `;
-	let exposedTo = null;
-	const list = value2.exposedTo;
+function convertOptions(value2, prefix, type2, member2) {
+	let origins = null;
+	if (value2 === void 0 || value2 === null) return { origins, signal: void 0 };
+	if (!isObject(value2)) throw typeError(`${prefix}The provided value is not of type '${type2}'.`);
+	const where = (name) => `${prefix}Failed to read the '${name}' property from '${type2}': `;
+	const list = member2 === "" ? void 0 : value2[member2];
 	if (list !== void 0) {
-		eachOf(list, where("exposedTo"), (entry) => {
-			exposedTo = { __proto__: null, url: toWellFormed(toText(entry, where("exposedTo"))), next: exposedTo };
+		eachOf(list, where(member2), (entry) => {
+			origins = { url: toWellFormed(toText(entry, where(member2))), next: origins };
 		});
 	}
-	const signal = value2.signal;
+	const signal = member2 === "fromOrigins" ? void 0 : value2.signal;
 	if (signal !== void 0 && !isSignal(signal)) throw typeError(`${where("signal")}Failed to convert value to 'AbortSignal'.`);
-	return { __proto__: null, exposedTo, signal };
+	return { origins, signal };
 }
 function throwIfAborted(signal) {
 	if (signal !== void 0 && signalAborted(signal)) throw signalReason(signal);
@@ -762,25 +786,101 @@ function toText(value2, where) {
 	return `${value2}`;
 }
 
-// src/shim/origins.js
-var NativeURL = URL;
-var urlProtocol = getter(URL.prototype, "protocol");
-var urlHostname = getter(URL.prototype, "hostname");
-function checkExposedTo(origins) {
-	for (let entry = origins; entry !== null; entry = entry.next) {
-		if (!isTrustworthy(entry.url)) {
-			throw domError("SecurityError", "Only secure origins are allowed in the exposedTo list.");
+// src/shim/dialects/events.js
+var targets = { context: null, agent: null };
+var toolNames = new NativeWeakMap();
+var handlers = new NativeWeakMap();
+var ToolActivatedEvent = toolEvent("ToolActivatedEvent");
+var ToolCancelEvent = toolEvent("ToolCancelEvent");
+function toolEvent(name) {
+	return {
+		[name]: class extends NativeEvent {
+			constructor(type2, init = (
+				void 0
+			)) {
+				if (arguments.length < 1) throw typeError(`Failed to construct '${name}': 1 argument required, but only 0 present.`);
+				super(type2, init);
+				const toolName = init?.toolName;
+				weakSet(toolNames, this, toolName === void 0 ? "" : toText(toolName, ""));
+			}
+			get toolName() {
+				const toolName = weakGet(toolNames, this);
+				if (toolName === void 0) throw typeError("Illegal invocation");
+				return toolName;
+			}
 		}
+	}[name];
+}
+function announce(type2, name = "", Class = NativeEvent) {
+	const dispatch = (target) => {
+		const event = construct(NativeEvent, [type2], Class);
+		weakSet(toolNames, event, name);
+		dispatchEvent(target, event);
+	};
+	dispatch(targets.context);
+	dispatch(targets.agent);
+	dispatch(global);
+}
+function defineHandlers(holder, check) {
+	for (const type2 of ["toolchange", "toolactivated", "toolcancel"]) {
+		const name = `on${type2}`;
+		const accessors = {
+			get [name]() {
+				return handler(check(this), type2).callback;
+			},
+			set [name](callback) {
+				setHandler(check(this), type2, callback);
+			}
+		};
+		defineProperty(
+			holder,
+			name,
+			getOwnPropertyDescriptor(accessors, name)
+		);
 	}
 }
-function isTrustworthy(text) {
-	let url;
-	try {
-		url = new NativeURL(text);
-	} catch {
-		return false;
+function handler(target, type2) {
+	let all = weakGet(handlers, target);
+	if (all === void 0) weakSet(handlers, target, all = new NativeMap());
+	let found = mapGet(all, type2);
+	if (found === void 0) {
+		found = { callback: null, listener: (event) => {
+			if (typeof found.callback === "function") apply(found.callback, target, [event]);
+		} };
+		mapSet(all, type2, found);
 	}
-	switch (urlProtocol(url)) {
+	return found;
+}
+function setHandler(target, type2, callback) {
+	const own2 = handler(target, type2);
+	const usable = isObject(callback) ? callback : null;
+	if (own2.callback === null && usable !== null) addEventListener(target, type2, own2.listener);
+	if (usable === null) removeEventListener(target, type2, own2.listener);
+	own2.callback = usable;
+}
+
+// src/shim/origins.js
+var NativeURL = URL;
+var [urlProtocol, urlHostname, urlOrigin] = members("URL", "protocol", "hostname", "origin");
+function checkSecure(origins, list) {
+	for (let entry = origins; entry !== null; entry = entry.next) {
+		if (!isTrustworthy(parse(entry.url))) throw domError("SecurityError", `Only secure origins are allowed in the ${list} list.`);
+	}
+}
+function originOf(text) {
+	const url = parse(text);
+	const origin = url === null ? "null" : urlOrigin(url);
+	return origin === "null" ? null : origin;
+}
+function parse(text) {
+	try {
+		return new NativeURL(text);
+	} catch {
+		return null;
+	}
+}
+function isTrustworthy(url) {
+	switch (url === null ? "" : urlProtocol(url)) {
 		case "https:":
 		case "wss:":
 		case "file:":
@@ -801,6 +901,98 @@ function isLoopbackIPv4(host) {
 	return last >= "0" && last <= "9";
 }
 
+// src/shim/dialects/query.js
+var maxInput = 64 * 1024 * 1024;
+var [isClosed] = members(window, "closed");
+function listTools(options, prefix) {
+	const { origins } = convertOptions(options, prefix, "ModelContextGetToolOptions", "fromOrigins");
+	checkUse();
+	checkSecure(origins, "fromOrigins");
+	const list = [];
+	eachPeer((peer) => peer.each((tool) => append(list, registered(tool, peer))));
+	return sort(list, (a, b) => a.name < b.name ? -1 : a.name > b.name ? 1 : 0);
+}
+function append(list, value2) {
+	defineProperty(list, list.length, { __proto__: null, value: value2, writable: true, enumerable: true, configurable: true });
+}
+function registered(tool, peer) {
+	const { annotations: annotations2, description, inputSchema, name, outputSchema, title = "" } = tool;
+	return {
+		...tool.annotated ? { annotations: {
+			consequentialHint: false,
+			debugging: false,
+			readOnlyHint: false,
+			untrustedContentHint: false,
+			...jsonParse(`{${annotations2}}`)
+		} } : {},
+		description,
+		...inputSchema ? { inputSchema: jsonParse(inputSchema) } : {},
+		name,
+		origin: peer.origin(),
+		...outputSchema ? { outputSchema: jsonParse(outputSchema) } : {},
+		title,
+		window: peer.window
+	};
+}
+function executeTool(tool, input, options, prefix) {
+	if (!isObject(tool)) throw typeError(`${prefix}The provided value is not of type 'RegisteredTool'.`);
+	const where = (member2) => `${prefix}Failed to read the '${member2}' property from 'RegisteredTool': `;
+	required(tool.description, where("description"));
+	const name = required(tool.name, where("name"));
+	const origin = required(tool.origin, where("origin"));
+	const view = tool.window;
+	if (view === void 0) throw typeError(`${where("window")}Required member is undefined.`);
+	const closed = windowState(view, where("window"));
+	const text = inputText(input, `${prefix}invalid input object: `);
+	const { signal } = convertOptions(options, prefix, "ModelContextExecuteToolOptions", "");
+	checkUse();
+	throwIfAborted(signal);
+	const target = originOf(origin);
+	if (target === null) throw domError("NotSupportedError", "The origin of the tool is not supported.");
+	if (closed) throw domError("InvalidStateError", "The document is not active.");
+	const peer = peerOf(view);
+	const found = peer !== null && peer.origin() === target ? peer.find(name) : null;
+	if (peer === null || found === null) throw failed();
+	return runTool(peer, found, text, signal);
+}
+function runTool(peer, tool, text, signal) {
+	return new NativePromise((resolve, reject) => {
+		const cancel = peer.run(tool, text, resolve, () => reject(failed()));
+		if (signal === void 0) return;
+		addEventListener(signal, "abort", () => {
+			reject(signalReason(signal));
+			cancel();
+		}, { __proto__: null, once: true });
+	});
+}
+function failed() {
+	const message = "Tool was executed but the invocation failed. For example, the script function threw an error";
+	return domError("UnknownError", message);
+}
+function windowState(view, where) {
+	try {
+		return isClosed(view);
+	} catch {
+		throw typeError(`${where}Failed to convert value to 'Window'.`);
+	}
+}
+function inputText(input, prefix) {
+	if (input === void 0) return "{}";
+	let value2 = input;
+	if (typeof input === "string") {
+		try {
+			value2 = jsonParse(input);
+		} catch {
+		}
+	}
+	if (!isObject(value2)) throw typeError(`${prefix}value is not an object`);
+	if (value2 !== input) return input;
+	const encoded = encode(value2, { max: maxInput, lenient: true, root: "input" });
+	if (encoded.kind === "ok") return encoded.text;
+	if (encoded.kind === "threw") throw encoded.error;
+	throw typeError(prefix + (encoded.message || "toJSON() returns undefined"));
+}
+
 // src/shim/dialects/modelcontext.js
 var ours = new NativeWeakMap();
 var ModelContext = class extends NativeEventTarget {
@@ -809,27 +1001,41 @@ var ModelContext = class extends NativeEventTarget {
 		throw typeError("Failed to construct 'ModelContext': Illegal constructor");
 	}
 	registerTool(tool, options = void 0) {
-		try {
-			const prefix = "Failed to execute 'registerTool' on 'ModelContext': ";
-			checkThis(this, `${prefix}Illegal invocation`);
-			if (arguments.length < 1) throw typeError(`${prefix}1 argument required, but only 0 present.`);
-			return register(convertTool(tool, prefix, "registerTool"), convertOptions(options, prefix));
-		} catch (error) {
-			return new NativePromise((_, reject) => reject(error));
-		}
+		return answer(this, "registerTool", arguments.length, 1, (prefix) => {
+			const draft2 = convertTool(tool, prefix, "registerTool");
+			return register(draft2, convertOptions(options, prefix, "ModelContextRegisterToolOptions", "exposedTo"));
+		});
 	}
-	get ontoolchange() {
-		return checkThis(this, "Illegal invocation").callback;
+	getTools(options = void 0) {
+		return answer(this, "getTools", 0, 0, (prefix) => new NativePromise((resolve) => resolve(listTools(options, prefix))));
 	}
-	set ontoolchange(callback) {
-		setHandler(this, checkThis(this, "Illegal invocation"), callback);
+	executeTool(tool, inputObject = void 0, options = void 0) {
+		return answer(this, "executeTool", arguments.length, 1, (prefix) => executeTool(tool, inputObject, options, prefix));
 	}
 };
-function register(draft2, options) {
+function answer(self, method, given, needed, run3, type2 = "ModelContext") {
+	try {
+		return run3(checkCall(self, method, given, needed, type2));
+	} catch (error) {
+		return new NativePromise((_, reject) => reject(error));
+	}
+}
+function checkCall(self, method, given, needed, type2 = "ModelContext") {
+	const prefix = `Failed to execute '${method}' on '${type2}': `;
+	checkThis(self, type2, prefix);
+	if (given < needed) {
+		throw typeError(`${prefix}${needed} argument${needed > 1 ? "s" : ""} required, but only ${given} present.`);
+	}
+	return prefix;
+}
+function checkThis(self, type2 = "ModelContext", prefix = "") {
+	if (weakGet(ours, self) !== type2) throw typeError(`${prefix}Illegal invocation`);
+	return self;
+}
+function register(draft2, { origins, signal }) {
 	const tool = admit(draft2, hasScriptTool);
-	const { signal } = options;
 	throwIfAborted(signal);
-	checkExposedTo(options.exposedTo);
+	checkSecure(origins, "exposedTo");
 	const { promise, pending: pending2 } = add(tool);
 	if (signal !== void 0) {
 		addEventListener(signal, "abort", () => {
@@ -839,41 +1045,20 @@ function register(draft2, options) {
 	}
 	return promise;
 }
-function checkThis(object, message) {
-	const handler = weakGet(ours, object);
-	if (handler === void 0) throw typeError(message);
-	return handler;
-}
-function setHandler(target, handler, callback) {
-	const usable = isObject(callback) ? callback : null;
-	if (handler.callback === null && usable !== null) addEventListener(target, "toolchange", handler.listener);
-	if (usable === null) removeEventListener(target, "toolchange", handler.listener);
-	handler.callback = usable;
-}
-function make(type) {
-	const object = construct(NativeEventTarget, [], type);
-	const handler = {
-		__proto__: null,
-		callback: null,
-		listener: (event) => {
-			if (typeof handler.callback === "function") apply(handler.callback, object, [event]);
-		}
-	};
-	weakSet(ours, object, handler);
+function claim(object, type2 = "ModelContext") {
+	weakSet(ours, object, type2);
 	return object;
 }
-function share(from, to) {
-	const keys = ownKeys(from.prototype);
-	for (let i = 0; i < keys.length; i++) {
-		if (keys[i] === "constructor" || keys[i] === toStringTag) continue;
+function share(from, to = from) {
+	for (const key of ownKeys(from.prototype)) {
+		if (key === "constructor" || key === toStringTag) continue;
 		const descriptor = (
-			getOwnPropertyDescriptor(from.prototype, keys[i])
+			getOwnPropertyDescriptor(from.prototype, key)
 		);
-		defineProperty(to.prototype, keys[i], { __proto__: null, ...descriptor, enumerable: true });
+		descriptor.enumerable = true;
+		defineProperty(to.prototype, key, descriptor);
 	}
-}
-function tag(type) {
-	defineProperty(type.prototype, toStringTag, { __proto__: null, value: type.name, configurable: true });
+	defineProperty(to.prototype, toStringTag, { value: to.name, configurable: true });
 }
 
 // src/shim/dialects/toolcall.js
@@ -899,7 +1084,7 @@ var ToolCallEvent = class extends NativeEvent {
 		respond(value2);
 	}
 };
-tag(ToolCallEvent);
+share(ToolCallEvent);
 function of(event) {
 	const call2 = weakGet(pending, event);
 	if (call2 === void 0) throw typeError("Illegal invocation");
@@ -917,7 +1102,7 @@ function askListeners(call2, name) {
 		respond: null,
 		input: () => input === void 0 ? input = jsonParse(call2.inputText) : input
 	};
-	const answer = own(new NativePromise((resolve) => {
+	const answer2 = own(new NativePromise((resolve) => {
 		toolCall.respond = resolve;
 	}));
 	const event = construct(NativeEvent, ["toolcall", { __proto__: null, cancelable: true }], ToolCallEvent);
@@ -925,72 +1110,95 @@ function askListeners(call2, name) {
 	dispatchEvent(targets.agent, event);
 	if (toolCall.respond !== null) dispatchEvent(targets.context, event);
 	toolCall.dispatching = false;
-	if (toolCall.respond === null || defaultPrevented(event)) return answer;
+	if (toolCall.respond === null || defaultPrevented(event)) return answer2;
 	toolCall.respond = null;
 	toolCall.fault = "respondWith() came after the event was dispatched and preventDefault() was not called.";
 	return null;
 }
 
 // src/shim/calls.js
-function startCall(callID, toolID, inputText, maxBytes, knownRev) {
+function startCall(callID, toolID, inputText2, maxBytes, knownRev) {
 	return own(new NativePromise((resolve) => {
-		const call2 = {
-			__proto__: null,
-			id: callID,
-			inputText,
-			maxBytes,
-			knownRev,
-			resolve,
-			controller: null,
-			signal: null,
-			ran: false,
-			done: false,
-			interactions: 0,
-			interact: null
-		};
+		const call2 = makeCall(callID, inputText2, maxBytes, knownRev, resolve, null);
 		const tool = find(toolID);
 		if (tool === null) return end(call2, "gone", "", "the tool is not registered any more");
 		if (mapHas(inFlight, callID)) return end(call2, "error", "InvalidStateError", "the call id is in use");
-		try {
-			const input = jsonParse(inputText);
-			call2.controller = new NativeAbortController();
-			call2.signal = controllerSignal(call2.controller);
-			mapSet(inFlight, callID, call2);
-			run2(call2, tool, input);
-		} catch (error) {
-			endWithError(call2, error, "");
-		}
+		start(call2, tool);
 	}));
+}
+function runForPage(tool, inputText2, resolve, reject) {
+	const call2 = makeCall("", inputText2, 0, 0, resolve, reject);
+	start(call2, tool);
+	return () => abort(call2, "The tool call was aborted.");
+}
+addEventListener(global, "pagehide", () => mapForEach(inFlight, (call2) => {
+	if (call2.reject !== null) abort(call2, "The document went away.");
+}));
+function makeCall(id, inputText2, maxBytes, knownRev, resolve, reject) {
+	return {
+		id,
+		inputText: inputText2,
+		maxBytes,
+		knownRev,
+		resolve,
+		reject,
+		controller: null,
+		signal: null,
+		ran: false,
+		done: false,
+		interactions: 0,
+		interact: null,
+		name: ""
+	};
+}
+var keyOf = (call2) => call2.reject === null ? call2.id : call2;
+function start(call2, tool) {
+	try {
+		const input = jsonParse(call2.inputText);
+		call2.controller = new NativeAbortController();
+		call2.signal = controllerSignal(call2.controller);
+		call2.name = tool.name;
+		mapSet(inFlight, keyOf(call2), call2);
+		run2(call2, tool, input);
+	} catch (error) {
+		endWithError(call2, error, "");
+	}
 }
 function abortCall(callID, reason) {
 	const call2 = mapGet(inFlight, callID);
-	if (call2 === void 0) return false;
+	return call2 !== void 0 && abort(call2, reason);
+}
+function abort(call2, reason) {
+	if (call2.done) return false;
 	const error = domError("AbortError", reason);
 	const reject = call2.interact;
 	end(call2, "aborted", "", reason);
 	if (reject !== null) reject(error);
 	controllerAbort(call2.controller, error);
+	announce("toolcancel", call2.name, ToolCancelEvent);
 	return true;
 }
 function abortAll(reason) {
 	let count = 0;
 	mapForEach(inFlight, (call2) => {
-		if (abortCall(call2.id, reason)) count++;
+		if (abort(call2, reason)) count++;
 	});
 	return count;
 }
 async function run2(call2, tool, input) {
 	try {
 		call2.ran = true;
-		const answer = askListeners(call2, tool.name);
-		if (answer === null && tool.execute === void 0) {
+		announce("toolactivated", tool.name, ToolActivatedEvent);
+		if (call2.done) return;
+		const answer2 = askListeners(call2, tool.name);
+		if (answer2 === null && tool.execute === void 0) {
 			return end(call2, "unhandled", "", "no toolcall listener answered, and the tool has no execute function");
 		}
-		if (answer !== null) return finish(call2, await answer);
+		if (answer2 !== null) return finish(call2, await answer2);
 		if (call2.done) return;
 		finish(call2, await apply(
 			tool.execute,
-			void 0,
+			tool.self,
 			[input, makeContext(call2)]
 		));
 	} catch (error) {
@@ -999,6 +1207,7 @@ async function run2(call2, tool, input) {
 }
 function finish(call2, value2) {
 	if (call2.done) return;
+	if (call2.reject !== null) return end(call2, "ok", "", "", resultString(value2));
 	const encoded = encode(value2 === void 0 ? null : value2, { __proto__: null, max: call2.maxBytes, lenient: false, root: "result" });
 	switch (encoded.kind) {
 		case "ok":
@@ -1011,6 +1220,10 @@ function finish(call2, value2) {
 			return end(call2, encoded.kind, "", encoded.message);
 	}
 }
+function resultString(value2) {
+	if (value2 === "") return "Operation succeeded";
+	return isObject(value2) ? `${jsonStringify(value2)}` : `${value2}`;
+}
 function endWithError(call2, error, prefix) {
 	const { name, message } = describe(error);
 	end(call2, "error", name, prefix + message);
@@ -1018,7 +1231,8 @@ function endWithError(call2, error, prefix) {
 function end(call2, kind, name, message = "", payload = "", bytes = 0) {
 	if (call2.done) return;
 	call2.done = true;
-	if (mapGet(inFlight, call2.id) === call2) mapDelete(inFlight, call2.id);
+	if (mapGet(inFlight, keyOf(call2)) === call2) mapDelete(inFlight, keyOf(call2));
+	if (call2.reject !== null) return kind === "ok" ? call2.resolve(payload) : call2.reject();
 	const rev = revision();
 	const state2 = rev > call2.knownRev ? currentState() : "";
 	call2.resolve(replyText({ __proto__: null, kind, rev, ran: call2.ran, name, message, payload, bytes }, state2));
@@ -1032,17 +1246,184 @@ var ModelContextAgent = class extends NativeEventTarget {
 	}
 };
 
+// src/shim/dialects/foreign.js
+var faces = new NativeWeakMap();
+var after = {
+	__proto__: (
+		null
+	),
+	registerTool(owner, args, result) {
+		const tool = mirror(owner, args[0]);
+		if (tool === null) return result;
+		const drop = () => remove(tool.name, tool);
+		const signal = args[1]?.signal;
+		if (isObject(signal)) addEventListener(signal, "abort", drop);
+		return retire(result, drop);
+	},
+	unregisterTool(owner, args, result) {
+		const name = toText(isObject(args[0]) ? args[0].name : args[0], "");
+		if (!hasScriptTool(name)) remove(name);
+		return result;
+	},
+	provideContext(owner, args, result) {
+		removeOwned(owner);
+		const tools = args[0]?.tools;
+		if (tools) eachOf(tools, "", (tool) => mirror(owner, tool));
+		return result;
+	},
+	clearContext(owner, args, result) {
+		removeOwned(owner);
+		return result;
+	}
+};
+function adopt(object) {
+	if (!isObject(object) || object === targets.context || object === targets.agent) return object;
+	const known = weakGet(faces, object);
+	if (known !== void 0) return known;
+	let face = object;
+	weakSet(faces, object, object);
+	try {
+		for (const name in after) {
+			const method = object[name];
+			if (typeof method !== "function") continue;
+			const descriptor = {
+				__proto__: null,
+				writable: true,
+				enumerable: hasOwn(object, name),
+				configurable: true,
+				value: watched(object, method, name)
+			};
+			if (defineProperty(face, name, descriptor)) continue;
+			if (face === object) face = create(object);
+			defineProperty(face, name, descriptor);
+		}
+		weakSet(faces, object, face);
+		weakSet(faces, face, face);
+		takeOver(object);
+	} catch {
+	}
+	return face;
+}
+function watched(owner, method, name) {
+	return {
+		[name](...args) {
+			const before = revision();
+			const result = apply(method, weakGet(faces, owner) === this ? owner : this, args);
+			if (revision() !== before) return result;
+			try {
+				return after[name](owner, args, result);
+			} catch {
+				return result;
+			}
+		}
+	}[name];
+}
+function takeOver(owner) {
+	const each = (list2) => eachOf(list2?.tools ?? list2, "", (tool) => {
+		if (tool?.window === void 0) mirror(owner, tool);
+	});
+	const ask = owner.listTools ?? owner.getTools;
+	const list = owner.tools ?? (typeof ask === "function" ? apply(ask, owner, []) : []);
+	if (typeof list?.then === "function") promiseThen(list, each, nothing);
+	else each(list);
+}
+function mirror(owner, given) {
+	try {
+		const draft2 = convertTool(given, "", "provideContext");
+		draft2.via = "registerTool";
+		draft2.execute ??= given.handler ?? caller(owner, draft2.name);
+		if (typeof draft2.execute !== "function") return null;
+		const tool = admit(draft2, hasScriptTool);
+		tool.self = given;
+		tool.owner = owner;
+		put2(tool);
+		return tool;
+	} catch {
+		return null;
+	}
+}
+function caller(owner, name) {
+	const method = owner.callTool;
+	return typeof method === "function" ? (input) => apply(method, owner, [{ name, arguments: input }]) : void 0;
+}
+function retire(result, drop) {
+	const dropped = (method) => function(...args) {
+		drop();
+		return apply(method, this, args);
+	};
+	if (typeof result === "function") return dropped(result);
+	if (typeof result?.unregister === "function") {
+		defineProperty(result, "unregister", { __proto__: null, writable: true, configurable: true, value: dropped(result.unregister) });
+	} else if (typeof result?.then === "function") {
+		promiseThen(result, nothing, drop);
+	}
+	return result;
+}
+function expose(holder, name, instance, value2, brand) {
+	const replaced = new NativeWeakMap();
+	const accessors = {
+		get [name]() {
+			brand(this);
+			return (
+				this === instance() ? weakGet(replaced, this) ?? value2 : void 0
+			);
+		},
+		set [name](other) {
+			brand(this);
+			if (isObject(other)) weakSet(replaced, this, adopt(other));
+		}
+	};
+	defineProperty(
+		holder,
+		name,
+		getOwnPropertyDescriptor(accessors, name)
+	);
+}
+function watchDefinitions() {
+	const holders = [document, navigator, Document.prototype, Navigator.prototype];
+	const places = [Object, "defineProperty", Object, "defineProperties", Reflect, "defineProperty", Object.prototype, "__defineGetter__"];
+	for (let i = 0; i < places.length; i += 2) {
+		const place = (
+			places[i]
+		);
+		const name = (
+			places[i + 1]
+		);
+		const native = place[name];
+		const handler2 = {
+			__proto__: null,
+			apply(method, self, args) {
+				const result = apply(method, self, args);
+				const target = place === ObjectPrototype ? self : args[0];
+				if (target === document || target === navigator || target === holders[2] || target === holders[3]) notice();
+				return result;
+			}
+		};
+		defineProperty(place, name, { value: new NativeProxy(native, handler2), writable: true, configurable: true });
+	}
+}
+function notice() {
+	const look = (instance) => {
+		try {
+			const object = instance.modelContext;
+			const face = adopt(object);
+			if (face !== object) defineProperty(instance, "modelContext", { __proto__: null, value: face, configurable: true });
+		} catch {
+		}
+	};
+	look(document);
+	look(navigator);
+}
+
 // src/shim/dialects/manifest.js
 var maxManifest = 1024 * 1024;
 var nativeFetch = uncurry(fetch);
-var linkHref = getter(HTMLLinkElement.prototype, "href");
-var responseOK = getter(Response.prototype, "ok");
-var responseBody = getter(Response.prototype, "body");
-var getReader = uncurry(ReadableStream.prototype.getReader);
-var readerRead = uncurry(ReadableStreamDefaultReader.prototype.read);
-var readerCancel = uncurry(ReadableStreamDefaultReader.prototype.cancel);
+var [linkHref] = members("HTMLLinkElement", "href");
+var [responseOK, responseBody] = members("Response", "ok", "body");
+var [getReader] = members("ReadableStream", "getReader");
+var [readerRead, readerCancel] = members("ReadableStreamDefaultReader", "read", "cancel");
 var NativeTextDecoder = TextDecoder;
-var decode = uncurry(TextDecoder.prototype.decode);
+var [decode] = members("TextDecoder", "decode");
 function readManifest() {
 	addEventListener(global, "DOMContentLoaded", load);
 	if (readyState(document) !== "loading") load();
@@ -1126,13 +1507,11 @@ function member(object, name) {
 }
 
 // src/shim/dialects/provide.js
-var on = (method) => `Failed to execute '${method}' on 'ModelContext': `;
 var LegacyMethods = class {
 	provideContext(context = (
 		void 0
 	)) {
-		const prefix = on("provideContext");
-		checkThis(this, `${prefix}Illegal invocation`);
+		const prefix = checkCall(this, "provideContext", 0, 0);
 		if (context !== void 0 && context !== null && !isObject(context)) {
 			throw typeError(`${prefix}The provided value is not of type 'ModelContextOptions'.`);
 		}
@@ -1148,13 +1527,11 @@ var LegacyMethods = class {
 		replaceScript(tools);
 	}
 	clearContext() {
-		checkThis(this, `${on("clearContext")}Illegal invocation`);
+		checkCall(this, "clearContext", 0, 0);
 		replaceScript(new NativeMap());
 	}
 	unregisterTool(tool) {
-		const prefix = on("unregisterTool");
-		checkThis(this, `${prefix}Illegal invocation`);
-		if (arguments.length < 1) throw typeError(`${prefix}1 argument required, but only 0 present.`);
+		const prefix = checkCall(this, "unregisterTool", arguments.length, 1);
 		remove(toText(isObject(tool) ? tool.name : tool, prefix));
 	}
 };
@@ -1164,44 +1541,93 @@ function admitAll(drafts, tools) {
 	});
 }
 
+// src/shim/peer.js
+var me = {
+	__proto__: null,
+	window: global,
+	origin: () => windowOrigin(global),
+	each: eachVisible,
+	find,
+	run: runForPage,
+	changed: () => announce("toolchange")
+};
+
+// src/shim/dialects/testing.js
+var type = "ModelContextTesting";
+var listener = null;
+var ModelContextTesting = class {
+	constructor() {
+		throw typeError(`Failed to construct '${type}': Illegal constructor`);
+	}
+	listTools() {
+		checkCall(this, "listTools", 0, 0, type);
+		const list = [];
+		me.each(({ name, description, inputSchema }) => {
+			append(list, inputSchema ? { description, inputSchema, name } : { description, name });
+		});
+		return list;
+	}
+	executeTool(toolName, inputArguments, options = void 0) {
+		return answer(this, "executeTool", arguments.length, 2, (prefix) => {
+			const name = toText(toolName, prefix);
+			const json = toText(inputArguments, prefix);
+			const { signal } = convertOptions(options, prefix, "ModelContextExecuteToolOptions", "");
+			throwIfAborted(signal);
+			const tool = me.find(name);
+			if (tool === null) throw domError("UnknownError", `Tool not found: ${name}`);
+			try {
+				inputText(json, "");
+			} catch {
+				throw domError("UnknownError", "Failed to parse input arguments");
+			}
+			return runTool(me, tool, json, signal);
+		}, type);
+	}
+	registerToolsChangedCallback(callback) {
+		const prefix = checkCall(this, "registerToolsChangedCallback", arguments.length, 1, type);
+		if (typeof callback !== "function") throw typeError(`${prefix}parameter 1 is not of type 'Function'.`);
+		if (listener === null) {
+			addEventListener(targets.context, "toolchange", () => apply(
+				listener,
+				void 0,
+				[]
+			));
+		}
+		listener = callback;
+	}
+	getCrossDocumentScriptToolResult() {
+		return answer(this, "getCrossDocumentScriptToolResult", 0, 0, () => new NativePromise((resolve) => resolve("[]")), type);
+	}
+};
+
 // src/shim/main.js
+defineHandlers(ModelContext.prototype, checkThis);
+defineHandlers(global, (self) => {
+	windowOrigin(self ?? global);
+	return global;
+});
 share(LegacyMethods, ModelContext);
-share(ModelContext, ModelContext);
 share(ModelContext, ModelContextAgent);
-tag(ModelContext);
-tag(ModelContextAgent);
-targets.context = make(ModelContext);
-targets.agent = make(ModelContextAgent);
-expose(Document.prototype, () => document, getter(Document.prototype, "URL"));
-expose(Navigator.prototype, () => navigator, getter(Navigator.prototype, "userAgent"));
-value("ModelContext", ModelContext, false);
-value("agent", targets.agent, true);
+targets.context = claim(construct(NativeEventTarget, [], ModelContext));
+targets.agent = claim(construct(NativeEventTarget, [], ModelContextAgent));
+var testing = claim(construct(Object, [], ModelContextTesting), "ModelContextTesting");
+var [brandDocument] = members("Document", "URL");
+var [brandNavigator] = members("Navigator", "userAgent");
+expose(Document.prototype, "modelContext", () => document, targets.context, brandDocument);
+expose(Navigator.prototype, "modelContext", () => navigator, targets.context, brandNavigator);
+expose(Navigator.prototype, "modelContextTesting", () => navigator, testing, brandNavigator);
+value(ModelContext);
+value(ModelContextTesting);
+value(ToolActivatedEvent);
+value(ToolCancelEvent);
+defineProperty(global, "agent", { value: targets.agent, writable: true, enumerable: true, configurable: true });
+watchDefinitions();
+join(me);
 readManifest();
 shim = freeze({ __proto__: null, watch, call: startCall, abort: abortCall, shutdown: abortAll });
-function expose(prototype, instance, brand) {
-	const accessors = {
-		get modelContext() {
-			brand(this);
-			return (
-				this === instance() ? targets.context : void 0
-			);
-		},
-		set modelContext(_) {
-		}
-	};
-	const { get, set } = (
-		getOwnPropertyDescriptor(accessors, "modelContext")
-	);
-	defineProperty(prototype, "modelContext", {
-		__proto__: null,
-		get,
-		set: prototype === Document.prototype ? void 0 : set,
-		enumerable: true,
-		configurable: true
-	});
-}
-function value(name, object, enumerable) {
-	defineProperty(global, name, { __proto__: null, value: object, writable: true, enumerable, configurable: true });
+function value(type2) {
+	share(type2);
+	defineProperty(global, type2.name, { value: type2, writable: true, configurable: true });
 }
 return shim;
 })
