@@ -29,11 +29,13 @@ var ObjectPrototype = Object.prototype;
 var ArrayPrototype = Array.prototype;
 var { isArray } = Array;
 var { isView } = ArrayBuffer;
-var { parse: jsonParse, stringify: jsonStringify } = JSON;
+var { parse: jsonParse, stringify: jsonStringify, isRawJSON } = (
+	JSON
+);
+var [exec] = members("RegExp", "exec");
 var [objectToString] = members("Object", "toString");
 var NativeMap = Map;
 var [mapGet, mapSet, mapHas, mapDelete, mapForEach, mapSize] = members("Map", "get", "set", "has", "delete", "forEach", "size");
-var NativeSet = Set;
 var [setAdd, setHas, setDelete, setForEach, setSize] = members("Set", "add", "has", "delete", "forEach", "size");
 var NativeWeakMap = WeakMap;
 var [weakGet, weakSet] = members("WeakMap", "get", "set");
@@ -69,53 +71,54 @@ var settled = own(new NativePromise((resolve) => resolve(void 0)));
 function microtask(fn) {
 	promiseThen(settled, fn);
 }
+function append(list, value2) {
+	defineProperty(list, list.length, { __proto__: null, value: value2, writable: true, enumerable: true, configurable: true });
+}
 
 // src/shim/encode.js
+var width = (type2) => members(type2, "width")[0];
+var [blobSize] = members("Blob", "size");
 var brands = {
 	__proto__: (
 		null
 	),
-	"[object Map]": mapSize,
-	"[object Set]": setSize,
-	"[object ArrayBuffer]": bufferLength,
-	"[object Number]": numberValueOf,
-	"[object String]": stringValueOf,
-	"[object Boolean]": booleanValueOf,
-	"[object BigInt]": bigintValueOf
+	Map: mapSize,
+	Set: setSize,
+	ArrayBuffer: bufferLength,
+	Number: numberValueOf,
+	String: stringValueOf,
+	Boolean: booleanValueOf,
+	BigInt: bigintValueOf,
+	Blob: blobSize,
+	File: blobSize,
+	ImageBitmap: width("ImageBitmap"),
+	ImageData: width("ImageData"),
+	OffscreenCanvas: width("OffscreenCanvas"),
+	HTMLCanvasElement: width("HTMLCanvasElement"),
+	HTMLImageElement: width("HTMLImageElement")
 };
 var maxDepth = 200;
 var maxPrototypes = 1e3;
 var maxPathName = 100;
-function encode(value2, options) {
-	const job = {
-		__proto__: null,
-		out: "",
-		bytes: 0,
-		max: options.max,
-		lenient: options.lenient,
-		failure: null,
-		path: "",
-		ancestors: new NativeSet()
-	};
+function encode(value2, { max, lenient, root }) {
+	const job = { out: "", bytes: 0, max, lenient, root, trail: null, fault: null, parts: null };
 	try {
 		const ready = prepare(job, value2, "");
-		if (ready === void 0) return { __proto__: null, kind: "undefined", text: "", bytes: 0 };
-		emit(job, ready, 1);
-		return { __proto__: null, kind: "ok", text: job.out, bytes: job.bytes };
+		if (ready !== void 0) emit(job, ready);
+		const kind = ready === void 0 ? "undefined" : "ok";
+		return { kind, text: job.out, bytes: job.bytes, message: "", error: void 0, parts: job.parts };
 	} catch (error) {
-		const where = options.root + job.path;
-		if (job.failure !== null && error === job.failure) {
-			return { __proto__: null, kind: job.failure.kind, text: "", bytes: 0, message: `${where}: ${job.failure.message}` };
-		}
-		return { __proto__: null, kind: "threw", text: "", bytes: 0, message: where, error };
+		const { fault } = job;
+		const ours2 = fault !== null && error === fault;
+		const message = ours2 ? `${pathOf(job)}: ${fault.message}` : pathOf(job);
+		return { kind: ours2 ? fault.kind : "threw", text: "", bytes: 0, message, error, parts: null };
 	}
 }
 function utf8Length(text) {
 	let bytes = text.length;
 	for (let i = 0; i < text.length; i++) {
 		const unit = charCodeAt(text, i);
-		if (unit < 128) continue;
-		bytes += unit < 2048 || unit >= 55296 && unit < 57344 ? 1 : 2;
+		if (unit >= 128) bytes += unit < 2048 || unit >= 55296 && unit < 57344 ? 1 : 2;
 	}
 	return bytes;
 }
@@ -125,66 +128,64 @@ function prepare(job, value2, key) {
 		const method = toJSONOf(result);
 		if (method !== void 0) result = apply(method, result, [key]);
 	}
-	if (typeof result === "function" || typeof result === "symbol") {
-		if (job.lenient) return void 0;
-		fail(job, "invalid", typeof result === "function" ? "a function" : "a symbol");
-	}
-	return result;
+	if (typeof result !== "function" && typeof result !== "symbol") return result;
+	if (!job.lenient) fail(job, "invalid", `a ${typeof result}`);
 }
 function toJSONOf(object) {
 	let holder = object;
 	for (let i = 0; holder !== null && holder !== ObjectPrototype && holder !== ArrayPrototype && i < maxPrototypes; i++) {
-		if (hasOwn(holder, "toJSON")) {
-			const method = object.toJSON;
-			return typeof method === "function" ? method : void 0;
-		}
+		if (hasOwn(holder, "toJSON")) return typeof object.toJSON === "function" ? object.toJSON : void 0;
 		holder = getPrototypeOf(holder);
 	}
-	return void 0;
 }
-function emit(job, value2, depth) {
-	switch (typeof value2) {
-		case "string":
-			return putString(job, value2);
-		case "number":
-			return putNumber(job, value2);
-		case "boolean":
-			return put(job, value2 ? "true" : "false");
-		case "bigint":
-			return put(job, `"${value2}"`);
-		case "object":
-			break;
-		default:
-			return put(job, "null");
+function emit(job, value2) {
+	if (typeof value2 === "string") return putString(job, value2);
+	if (typeof value2 === "bigint") return put(job, `"${value2}"`);
+	if (typeof value2 !== "object" || value2 === null) {
+		return put(job, typeof value2 === "boolean" || typeof value2 === "number" && value2 - value2 === 0 ? `${value2}` : "null");
 	}
-	if (value2 === null) return put(job, "null");
-	if (setHas(job.ancestors, value2)) fail(job, "invalid", "circular reference");
-	if (depth > maxDepth) fail(job, "invalid", `nested deeper than ${maxDepth} levels`);
-	setAdd(job.ancestors, value2);
-	emitObject(job, value2, depth);
-	setDelete(job.ancestors, value2);
+	if (isRawJSON?.(value2)) return put(job, value2.rawJSON);
+	for (let up = job.trail; up !== null; up = up.up) {
+		if (up.holder === value2) fail(job, "invalid", "circular reference");
+	}
+	if (job.trail !== null && job.trail.depth >= maxDepth) fail(job, "invalid", `nested deeper than ${maxDepth} levels`);
+	emitObject(job, value2);
 }
-function emitObject(job, value2, depth) {
-	if (isArray(value2)) return emitList(job, value2, value2.length, depth);
+function emitObject(job, value2) {
+	if (isArray(value2)) return emitList(job, value2, value2, value2.length);
 	const prototype = getPrototypeOf(value2);
-	if (prototype === ObjectPrototype || prototype === null) return emitRecord(job, value2, depth);
-	if (isView(value2) && typedArrayName(value2) !== void 0) return emitList(job, value2, typedArrayLength(value2), depth);
-	const tag = objectToString(value2);
-	if (tag === "[object Error]" || tag === "[object DOMException]") return emitError(job, value2);
-	const brand = brands[tag];
-	if (brand !== void 0 && is(brand, value2)) {
-		switch (tag) {
-			case "[object Map]":
-				return emitEach(job, mapForEach, value2, depth);
-			case "[object Set]":
-				return emitEach(job, setForEach, value2, depth);
-			case "[object ArrayBuffer]":
-				return emitList(job, new NativeUint8Array(value2), brand(value2), depth);
-			default:
-				return emit(job, brand(value2), depth);
-		}
+	if (prototype === ObjectPrototype || prototype === null) return emitRecord(job, value2, value2);
+	if (isView(value2) && typedArrayName(value2) !== void 0) return emitList(job, value2, value2, typedArrayLength(value2));
+	const tag = slice(objectToString(value2), 8, -1);
+	if (tag === "Error" || tag === "DOMException") {
+		const { name, message } = value2;
+		return emitRecord(job, value2, { name: typeof name === "string" ? name : "Error", message: typeof message === "string" ? message : "" });
 	}
-	return emitRecord(job, value2, depth);
+	if (brands[tag] === void 0 || !is(brands[tag], value2)) return emitRecord(job, value2, value2);
+	let list = [];
+	switch (tag) {
+		case "Map":
+			mapForEach(value2, (item, key) => append(list, [key, item]));
+			break;
+		case "Set":
+			setForEach(value2, (item) => append(list, item));
+			break;
+		case "ArrayBuffer":
+			list = /** @type {any} */
+			new NativeUint8Array(value2);
+			break;
+		case "Number":
+		case "String":
+		case "Boolean":
+		case "BigInt":
+			return emit(job, brands[tag](value2));
+		default:
+			if (job.lenient) return emitRecord(job, value2, value2);
+			job.parts = { tag, value: value2, text: job.out, path: pathOf(job), next: job.parts };
+			job.out = "";
+			return;
+	}
+	emitList(job, value2, list, tag === "ArrayBuffer" ? typedArrayLength(list) : list.length);
 }
 function is(method, value2) {
 	try {
@@ -194,105 +195,66 @@ function is(method, value2) {
 		return false;
 	}
 }
-function emitList(job, list, length, depth) {
-	let i = 0;
-	try {
-		put(job, "[");
-		for (; i < length; i++) {
-			if (i > 0) put(job, ",");
-			item(job, list[i], i, depth);
-		}
-		put(job, "]");
-	} catch (error) {
-		throw at(job, `[${i}]`, error);
+function enter(job, holder, key, up) {
+	job.trail = { holder, key, up, depth: up === null ? 1 : up.depth + 1 };
+}
+function emitList(job, value2, list, length) {
+	const up = job.trail;
+	put(job, "[");
+	for (let i = 0; i < length; i++) {
+		if (i > 0) put(job, ",");
+		enter(job, value2, i, up);
+		emit(job, prepare(job, list[i], `${i}`));
 	}
+	put(job, "]");
+	job.trail = up;
 }
-function item(job, value2, index, depth) {
-	const ready = prepare(job, value2, `${index}`);
-	emit(job, ready === void 0 ? null : ready, depth + 1);
-}
-function emitEach(job, forEach, collection, depth) {
-	let i = 0;
-	try {
-		put(job, "[");
-		forEach(collection, (value2, key) => {
-			if (i > 0) put(job, ",");
-			if (forEach === mapForEach) emitList(job, [key, value2], 2, depth + 1);
-			else item(job, value2, i, depth);
-			i++;
-		});
-		put(job, "]");
-	} catch (error) {
-		throw at(job, `[${i}]`, error);
-	}
-}
-function emitError(job, error) {
-	const { name, message } = error;
-	put(job, '{"name":');
-	putString(job, typeof name === "string" ? name : "Error");
-	put(job, ',"message":');
-	putString(job, typeof message === "string" ? message : "");
-	put(job, "}");
-}
-function emitRecord(job, record, depth) {
+function emitRecord(job, value2, record) {
+	const up = job.trail;
 	const keys = objectKeys(record);
-	let first = true;
-	let key = "";
+	let comma = "";
 	put(job, "{");
-	try {
-		for (let i = 0; i < keys.length; i++) {
-			key = keys[i];
-			const ready = prepare(job, record[key], key);
-			if (ready === void 0) continue;
-			if (!first) put(job, ",");
-			first = false;
-			putString(job, key);
-			put(job, ":");
-			emit(job, ready, depth + 1);
-		}
-	} catch (error) {
-		throw at(job, segment(key), error);
+	for (let i = 0; i < keys.length; i++) {
+		const key = keys[i];
+		enter(job, value2, key, up);
+		const ready = prepare(job, record[key], key);
+		if (ready === void 0) continue;
+		put(job, comma);
+		comma = ",";
+		putString(job, key);
+		put(job, ":");
+		emit(job, ready);
 	}
 	put(job, "}");
+	job.trail = up;
 }
 function put(job, text) {
 	job.bytes += text.length;
 	if (job.bytes > job.max) tooLarge(job);
 	job.out += text;
 }
-function putNumber(job, number2) {
-	put(job, number2 - number2 === 0 ? `${number2}` : "null");
-}
 function putString(job, string) {
 	if (string.length + 2 > job.max - job.bytes) tooLarge(job);
 	const text = jsonStringify(string);
-	job.bytes += utf8Length(text);
-	if (job.bytes > job.max) tooLarge(job);
-	job.out += text;
+	job.bytes += utf8Length(text) - text.length;
+	put(job, text);
 }
 function tooLarge(job) {
-	job.out = "";
 	fail(job, "too_large", `longer than ${job.max} bytes`);
 }
 function fail(job, kind, message) {
-	job.failure = { __proto__: null, kind, message };
-	throw job.failure;
+	job.fault = { kind, message };
+	throw job.fault;
 }
-function at(job, step, error) {
-	job.path = step + job.path;
-	return error;
+function pathOf(job) {
+	let path = "";
+	for (let { trail } = job; trail !== null; trail = trail.up) path = segment(trail.key) + path;
+	return job.root + path;
 }
 function segment(key) {
-	const short = key.length > maxPathName ? slice(key, 0, maxPathName) : key;
-	return isIdentifier(short) ? `.${short}` : `[${jsonStringify(short)}]`;
-}
-function isIdentifier(key) {
-	for (let i = 0; i < key.length; i++) {
-		const c = charCodeAt(key, i);
-		const letter = c >= 65 && c <= 90 || c >= 97 && c <= 122 || c === 95 || c === 36;
-		if (!letter && (i === 0 || c < 48 || c > 57)) return false;
-	}
-	return key.length > 0;
+	if (typeof key === "number") return `[${key}]`;
+	const short = slice(key, 0, maxPathName);
+	return exec(/^[A-Za-z_$][\w$]*$/, short) ? `.${short}` : `[${jsonStringify(short)}]`;
 }
 function isObject(value2) {
 	return typeof value2 === "object" && value2 !== null || typeof value2 === "function";
@@ -332,6 +294,129 @@ function readError(object) {
 	return { __proto__: null, name: "", message: text.kind === "ok" ? text.text : "an object that is not an Error" };
 }
 
+// src/shim/dom.js
+var maxTitle = 512;
+var maxURL = 8 * 1024;
+var maxLang = 64;
+var global = window;
+var [documentURL, documentTitle, documentElement, documentView, readyState, querySelector] = members("Document", "URL", "title", "documentElement", "defaultView", "readyState", "querySelector");
+var [getAttribute] = members("Element", "getAttribute");
+var [windowOrigin] = members(window, "origin");
+function documentInfo() {
+	const root = documentElement(document);
+	const lang = root === null ? null : getAttribute(root, "lang");
+	return {
+		__proto__: null,
+		url: cut(documentURL(document), maxURL),
+		title: cut(documentTitle(document), maxTitle),
+		origin: windowOrigin(global),
+		lang: lang === null ? "" : cut(lang, maxLang)
+	};
+}
+function isActive() {
+	return documentView(document) === global;
+}
+var isAllowed = policyCheck();
+function policyCheck() {
+	const policy = (
+		document.featurePolicy
+	);
+	if (policy === void 0) return () => true;
+	const features = policy.features();
+	let known = false;
+	for (let i = 0; i < features.length; i++) known = known || features[i] === "tools";
+	const allows = uncurry(policy.allowsFeature);
+	return () => !known || allows(policy, "tools");
+}
+
+// src/shim/blocks.js
+var NativeFileReader = FileReader;
+var NativeCanvas = (
+	window.OffscreenCanvas
+);
+var encodeComponent = encodeURIComponent;
+var { ceil } = Math;
+var [readAsDataURL, readerResult, readerError] = members("FileReader", "readAsDataURL", "result", "error");
+var [blobSize2, blobType] = members("Blob", "size", "type");
+var [fileName] = members("File", "name");
+var [canvasToBlob] = members("HTMLCanvasElement", "toBlob");
+var [getContext, convertToBlob] = members("OffscreenCanvas", "getContext", "convertToBlob");
+var [drawImage, putImageData] = members("OffscreenCanvasRenderingContext2D", "drawImage", "putImageData");
+var [naturalWidth, naturalHeight] = members("HTMLImageElement", "naturalWidth", "naturalHeight");
+var [bitmapWidth, bitmapHeight] = members("ImageBitmap", "width", "height");
+var [dataWidth, dataHeight] = members("ImageData", "width", "height");
+var maxPixels = 2 ** 26;
+var tooLarge2 = { name: "", message: "" };
+async function fill({ text: last, bytes, parts }, max) {
+	let text = last;
+	let size = bytes;
+	let count = 0;
+	for (let part = parts; part !== null; part = part.next) {
+		let block = "";
+		try {
+			block = await own(blockOf(part, max - size));
+		} catch (error) {
+			const large = error === tooLarge2;
+			const message = `${part.path}: ${large ? `longer than ${max} bytes` : describe(error).message}`;
+			return { kind: large ? "too_large" : "invalid", text: "", bytes: 0, message, error, parts: null };
+		}
+		count++;
+		size += block.length;
+		text = part.text + block + text;
+	}
+	if (bytes === 0) text = `[${text}]`;
+	if (bytes === 0 || bytes === count + 1 && slice(text, 0, 1) === "[") text = `{"content":${text}}`;
+	if (bytes <= count + 1) size = text.length;
+	return { kind: "ok", text, bytes: size, message: "", error: void 0, parts: null };
+}
+async function blockOf({ tag, value: value2, path }, room) {
+	const blob = await own(toBlob(tag, value2));
+	const length = ceil(blobSize2(blob) / 3) * 4;
+	if (length > room) throw tooLarge2;
+	const url = await own(new NativePromise((resolve, reject) => {
+		const reader = new NativeFileReader();
+		addEventListener(reader, "load", () => resolve(readerResult(reader)));
+		addEventListener(reader, "error", () => reject(readerError(reader)));
+		readAsDataURL(reader, blob);
+	}));
+	const data = slice(url, url.length - length);
+	const type2 = blobType(blob) || "application/octet-stream";
+	const kind = slice(type2, 0, 6);
+	let text = `"mimeType":${jsonStringify(type2)},`;
+	if (kind === "image/" || kind === "audio/") text = `{"type":"${slice(kind, 0, 5)}",${text}"data":"${data}"}`;
+	else {
+		const name = encodeComponent(tag === "File" ? fileName(value2) : path);
+		text = `{"type":"resource","resource":{"uri":"blob:${windowOrigin(global)}/${name}",${text}"blob":"${data}"}}`;
+	}
+	if (text.length > room) throw tooLarge2;
+	return text;
+}
+function toBlob(tag, value2) {
+	switch (tag) {
+		case "HTMLCanvasElement":
+			return new NativePromise((resolve, reject) => {
+				canvasToBlob(value2, (blob) => blob === null ? reject(typeError("an empty canvas")) : resolve(blob));
+			});
+		case "OffscreenCanvas":
+			return convertToBlob(value2);
+		case "HTMLImageElement":
+			return draw(drawImage, value2, naturalWidth(value2), naturalHeight(value2));
+		case "ImageBitmap":
+			return draw(drawImage, value2, bitmapWidth(value2), bitmapHeight(value2));
+		case "ImageData":
+			return draw(putImageData, value2, dataWidth(value2), dataHeight(value2));
+		default:
+			return new NativePromise((resolve) => resolve(value2));
+	}
+}
+function draw(put3, image, width2, height) {
+	if (width2 * height > maxPixels) throw tooLarge2;
+	if (width2 * height === 0) throw typeError("an image without a size");
+	const canvas = new NativeCanvas(width2, height);
+	put3(getContext(canvas, "2d"), image, 0, 0);
+	return convertToBlob(canvas);
+}
+
 // src/shim/context.js
 var maxInteractions = 5;
 function makeContext(call2) {
@@ -367,41 +452,6 @@ function run(callback, resolve, reject, release) {
 		release();
 		reject(error);
 	});
-}
-
-// src/shim/dom.js
-var maxTitle = 512;
-var maxURL = 8 * 1024;
-var maxLang = 64;
-var global = window;
-var [documentURL, documentTitle, documentElement, documentView, readyState, querySelector] = members("Document", "URL", "title", "documentElement", "defaultView", "readyState", "querySelector");
-var [getAttribute] = members("Element", "getAttribute");
-var [windowOrigin] = members(window, "origin");
-function documentInfo() {
-	const root = documentElement(document);
-	const lang = root === null ? null : getAttribute(root, "lang");
-	return {
-		__proto__: null,
-		url: cut(documentURL(document), maxURL),
-		title: cut(documentTitle(document), maxTitle),
-		origin: windowOrigin(global),
-		lang: lang === null ? "" : cut(lang, maxLang)
-	};
-}
-function isActive() {
-	return documentView(document) === global;
-}
-var isAllowed = policyCheck();
-function policyCheck() {
-	const policy = (
-		document.featurePolicy
-	);
-	if (policy === void 0) return () => true;
-	const features = policy.features();
-	let known = false;
-	for (let i = 0; i < features.length; i++) known = known || features[i] === "tools";
-	const allows = uncurry(policy.allowsFeature);
-	return () => !known || allows(policy, "tools");
 }
 
 // src/shim/frames.js
@@ -702,13 +752,7 @@ function oversize(tool) {
 	return tool.inputSchema === null || tool.outputSchema === null ? "schema-too-large" : "";
 }
 function nameFault(name) {
-	if (name.length < 1 || name.length > limits.name) return "Invalid tool name";
-	for (let i = 0; i < name.length; i++) {
-		const c = charCodeAt(name, i);
-		const legal = c >= 97 && c <= 122 || c >= 65 && c <= 90 || c >= 48 && c <= 57 || c === 45 || c === 46 || c === 95;
-		if (!legal) return "Invalid tool name";
-	}
-	return "";
+	return exec(/^[\w.-]{1,128}$/, name) ? "" : "Invalid tool name";
 }
 function schemaText(schema, prefix) {
 	if (schema === void 0) return void 0;
@@ -911,9 +955,6 @@ function listTools(options, prefix) {
 	const list = [];
 	eachPeer((peer) => peer.each((tool) => append(list, registered(tool, peer))));
 	return sort(list, (a, b) => a.name < b.name ? -1 : a.name > b.name ? 1 : 0);
-}
-function append(list, value2) {
-	defineProperty(list, list.length, { __proto__: null, value: value2, writable: true, enumerable: true, configurable: true });
 }
 function registered(tool, peer) {
 	const { annotations: annotations2, description, inputSchema, name, outputSchema, title = "" } = tool;
@@ -1194,30 +1235,31 @@ async function run2(call2, tool, input) {
 		if (answer2 === null && tool.execute === void 0) {
 			return end(call2, "unhandled", "", "no toolcall listener answered, and the tool has no execute function");
 		}
-		if (answer2 !== null) return finish(call2, await answer2);
-		if (call2.done) return;
-		finish(call2, await apply(
+		let value2;
+		if (answer2 !== null) value2 = await answer2;
+		else if (!call2.done) value2 = await apply(
 			tool.execute,
 			tool.self,
 			[input, makeContext(call2)]
-		));
+		);
+		if (call2.done) return;
+		if (call2.reject !== null) return end(call2, "ok", "", "", resultString(value2));
+		const encoded = encode(value2, { max: call2.maxBytes, lenient: false, root: "result" });
+		finish(call2, encoded.parts === null ? encoded : await own(fill(encoded, call2.maxBytes)));
 	} catch (error) {
 		endWithError(call2, error, "");
 	}
 }
-function finish(call2, value2) {
-	if (call2.done) return;
-	if (call2.reject !== null) return end(call2, "ok", "", "", resultString(value2));
-	const encoded = encode(value2 === void 0 ? null : value2, { __proto__: null, max: call2.maxBytes, lenient: false, root: "result" });
-	switch (encoded.kind) {
+function finish(call2, { kind, text, bytes, message, error }) {
+	switch (kind) {
 		case "ok":
-			return end(call2, "ok", "", "", encoded.text, encoded.bytes);
+			return end(call2, "ok", "", "", text, bytes);
 		case "undefined":
 			return end(call2, "ok", "", "", "null", 4);
 		case "threw":
-			return endWithError(call2, encoded.error, `${encoded.message}: `);
+			return endWithError(call2, error, `${message}: `);
 		default:
-			return end(call2, encoded.kind, "", encoded.message);
+			return end(call2, kind, "", message);
 	}
 }
 function resultString(value2) {

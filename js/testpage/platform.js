@@ -89,4 +89,5 @@ Object.defineProperty(globalThis, 'origin', {
   },
   configurable: true,
 });
+globalThis.FileReader = class FileReader {};
 globalThis.fetch = async () => new Response(manifestText);

@@ -1,6 +1,7 @@
 // @ts-check
 // The life of a call: it starts here, ends here exactly once, and every end is a reply text, or for a page's own call a string.
 
+import { fill } from './blocks.js';
 import { makeContext } from './context.js';
 import { describe, domError } from './errors.js';
 import { global } from './dom.js';
@@ -145,9 +146,13 @@ async function run(call, tool, input) {
     if (answer === null && tool.execute === undefined) {
       return end(call, 'unhandled', '', 'no toolcall listener answered, and the tool has no execute function');
     }
-    if (answer !== null) return finish(call, await answer);
+    let value;
+    if (answer !== null) value = await answer;
+    else if (!call.done) value = await apply(/** @type {Function} */ (tool.execute), tool.self, [input, makeContext(call)]);
     if (call.done) return;
-    finish(call, await apply(/** @type {Function} */ (tool.execute), tool.self, [input, makeContext(call)]));
+    if (call.reject !== null) return end(call, 'ok', '', '', resultString(value));
+    const encoded = encode(value, { max: call.maxBytes, lenient: false, root: 'result' });
+    finish(call, encoded.parts === null ? encoded : await own(fill(encoded, call.maxBytes)));
   } catch (error) {
     endWithError(call, error, '');
   }
@@ -155,17 +160,14 @@ async function run(call, tool, input) {
 
 /**
  * @param {Call} call
- * @param {any} value
+ * @param {Encoded} encoded
  */
-function finish(call, value) {
-  if (call.done) return;
-  if (call.reject !== null) return end(call, 'ok', '', '', resultString(value));
-  const encoded = encode(value === undefined ? null : value, { __proto__: null, max: call.maxBytes, lenient: false, root: 'result' });
-  switch (encoded.kind) {
-    case 'ok': return end(call, 'ok', '', '', encoded.text, encoded.bytes);
+function finish(call, { kind, text, bytes, message, error }) {
+  switch (kind) {
+    case 'ok': return end(call, 'ok', '', '', text, bytes);
     case 'undefined': return end(call, 'ok', '', '', 'null', 4);
-    case 'threw': return endWithError(call, encoded.error, `${encoded.message}: `);
-    default: return end(call, encoded.kind, '', encoded.message);
+    case 'threw': return endWithError(call, error, `${message}: `);
+    default: return end(call, kind, '', message);
   }
 }
 

@@ -5,7 +5,7 @@
 import { cut, domError, typeError } from './errors.js';
 import { encode, isObject } from './encode.js';
 import { isActive, isAllowed } from './dom.js';
-import { apply, charCodeAt, isArray, iterator, jsonStringify, signalAborted, signalReason, toWellFormed } from './natives.js';
+import { apply, exec, isArray, iterator, jsonStringify, signalAborted, signalReason, toWellFormed } from './natives.js';
 import { limits, toolText } from './wire.js';
 
 const hints = {
@@ -111,13 +111,7 @@ function oversize(tool) {
  * @param {string} name
  */
 export function nameFault(name) {
-  if (name.length < 1 || name.length > limits.name) return 'Invalid tool name';
-  for (let i = 0; i < name.length; i++) {
-    const c = charCodeAt(name, i);
-    const legal = (c >= 97 && c <= 122) || (c >= 65 && c <= 90) || (c >= 48 && c <= 57) || c === 45 || c === 46 || c === 95;
-    if (!legal) return 'Invalid tool name';
-  }
-  return '';
+  return exec(/^[\w.-]{1,128}$/, name) ? '' : 'Invalid tool name';
 }
 
 /**

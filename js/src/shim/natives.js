@@ -39,7 +39,9 @@ export const ObjectPrototype = Object.prototype;
 export const ArrayPrototype = Array.prototype;
 export const { isArray } = Array;
 export const { isView } = ArrayBuffer;
-export const { parse: jsonParse, stringify: jsonStringify } = JSON;
+export const { parse: jsonParse, stringify: jsonStringify, isRawJSON } = /** @type {any} */ (JSON);
+/** Unlike test and match, exec calls no method that a page could have replaced. */
+export const [exec] = members('RegExp', 'exec');
 export const [objectToString] = members('Object', 'toString');
 
 export const NativeMap = Map;
@@ -100,4 +102,13 @@ const settled = own(new NativePromise((resolve) => resolve(undefined)));
  */
 export function microtask(fn) {
   promiseThen(settled, fn);
+}
+
+/**
+ * append does what push would, whatever a page has made of Array.prototype.
+ * @param {any[]} list
+ * @param {any} value
+ */
+export function append(list, value) {
+  defineProperty(list, list.length, { __proto__: null, value, writable: true, enumerable: true, configurable: true });
 }

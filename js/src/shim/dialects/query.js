@@ -1,12 +1,12 @@
 // @ts-check
 // How pages see and run tools: getTools and executeTool of the current generation, over the documents of this origin in the tab.
 
-import { convertOptions, eachOf, required, throwIfAborted, toText, checkUse } from '../declaration.js';
+import { checkUse, convertOptions, required, throwIfAborted } from '../declaration.js';
 import { encode, isObject } from '../encode.js';
 import { domError, typeError } from '../errors.js';
 import { eachPeer, peerOf } from '../frames.js';
 import {
-  NativePromise, addEventListener, defineProperty, isArray, jsonParse, members, signalReason, sort,
+  NativePromise, addEventListener, append, jsonParse, members, signalReason, sort,
 } from '../natives.js';
 import { checkSecure, originOf } from '../origins.js';
 
@@ -26,15 +26,6 @@ export function listTools(options, prefix) {
   const list = [];
   eachPeer((peer) => peer.each((tool) => append(list, registered(tool, peer))));
   return sort(list, (/** @type {any} */ a, /** @type {any} */ b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0));
-}
-
-/**
- * append does what push would, whatever a page has made of Array.prototype.
- * @param {any[]} list
- * @param {any} value
- */
-export function append(list, value) {
-  defineProperty(list, list.length, { __proto__: null, value, writable: true, enumerable: true, configurable: true });
 }
 
 /**

@@ -3,11 +3,11 @@
 
 import { convertOptions, throwIfAborted, toText } from '../declaration.js';
 import { domError, typeError } from '../errors.js';
-import { NativePromise, addEventListener, apply } from '../natives.js';
+import { NativePromise, addEventListener, append, apply } from '../natives.js';
 import { me } from '../peer.js';
 import { targets } from './events.js';
 import { answer, checkCall } from './modelcontext.js';
-import { append, inputText, runTool } from './query.js';
+import { inputText, runTool } from './query.js';
 
 const type = 'ModelContextTesting';
 /** What listens to changes; a new one takes its place. @type {Function | null} */
