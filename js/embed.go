@@ -6,7 +6,8 @@ import _ "embed"
 
 //go:generate go run ./build/bundle
 
-// Shim is the bundle of src/shim: a JavaScript expression whose value is the object that package shim talks to.
+// Shim is the bundle of src/shim: a JavaScript expression, a function of the tab's
+// secret that returns the object that package shim talks to.
 //
 //go:embed dist/shim.js
 var Shim string

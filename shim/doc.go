@@ -51,9 +51,13 @@
 // # Results
 //
 // undefined, NaN and infinities are null; a bigint is a decimal string; a Map is a list of entries, a Set a list of values, an
-// Error {name, message}, a typed array or ArrayBuffer a list of numbers; toJSON counts unless it is inherited from
-// Object.prototype or Array.prototype; members that are undefined are left out. Functions, symbols, cycles and more than 200
-// levels are invalid.
+// Error {name, message}, a typed array or ArrayBuffer a list of numbers; what JSON.rawJSON made is verbatim; toJSON counts unless
+// it is inherited from Object.prototype or Array.prototype; members that are undefined are left out. Functions, symbols, cycles and
+// more than 200 levels are invalid.
+//
+// A Blob, File, canvas, img, ImageBitmap or ImageData is an MCP content block in its place: {"type":"image"|"audio","mimeType",
+// "data"}, or {"type":"resource","resource":{"uri","mimeType","blob"}} for other types. A result that is one of them, or a list of
+// nothing else, is {"content":[...]}. Pictures become PNG. One that the browser does not let the page read is invalid.
 //
 // testdata/wire has examples that the tests of both halves read: replies.json is written by the JavaScript tests
 // (UPDATE=1 node --test js/test), expressions.json by the Go tests (go test ./shim -update).

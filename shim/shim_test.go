@@ -31,11 +31,14 @@ func TestNewName(t *testing.T) {
 
 func TestSource(t *testing.T) {
 	src := shim.Source(name)
-	if !strings.HasPrefix(src, "const "+name+" = ") || !strings.HasSuffix(src, ")();\n") {
+	if !strings.HasPrefix(src, "const "+name+" = ") || !regexp.MustCompile(`\}\)\("_[0-9a-f]{32}"\);\n$`).MatchString(src) {
 		t.Errorf("the source is not one declaration: %.80q … %q", src, src[len(src)-20:])
 	}
 	if strings.Count(src, name) != 1 {
 		t.Error("the name is not only in the declaration")
+	}
+	if other := shim.Source(shim.NewName()); src[len(src)-40:] == other[len(other)-40:] {
+		t.Error("two tabs have one secret")
 	}
 	if d := shim.Digest(); len(d) != 64 || d != shim.Digest() {
 		t.Errorf("digest %q", d)

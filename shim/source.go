@@ -21,7 +21,13 @@ func NewName() string {
 // Source returns the script to evaluate in every new document of a tab.
 func Source(name string) string {
 	checkName(name)
-	return "const " + name + " = " + strings.TrimRight(js.Shim, "\n") + ";\n"
+	return "const " + name + " = " + strings.TrimRight(js.Shim, "\n") + "(\"" + secret(name) + "\");\n"
+}
+
+// secret is what the documents of one tab know of each other, and no page does. It does not lead back to the name.
+func secret(name string) string {
+	sum := sha256.Sum256([]byte("frames of " + name))
+	return "_" + hex.EncodeToString(sum[:16])
 }
 
 // Digest returns the SHA-256 of the bundle, in hex.

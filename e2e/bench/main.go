@@ -5,7 +5,8 @@
 // Calls are compared with raw Runtime.evaluate of an awaited promise on the same
 // page over the same connection; metadata with a bare handler that writes the
 // same bytes; the first tool list with the time that the browser alone takes to
-// open the page. Both sides alternate within one run, and each figure is the
+// open the page; the load of an empty page with the same load without the page
+// script. Both sides alternate within one run, and each figure is the
 // median of five rounds.
 package main
 
@@ -70,6 +71,11 @@ func run(ctx context.Context, short bool) error {
 		return err
 	}
 	rows = append(rows, inside...)
+	pages, err := pageRows(ctx)
+	if err != nil {
+		return fmt.Errorf("pages: %w", err)
+	}
+	rows = append(rows, pages...)
 	outside, err := outsideRows(ctx, site.URL)
 	if err != nil {
 		return err

@@ -36,3 +36,29 @@ func TestWarningIsError(t *testing.T) {
 		t.Errorf("no error, but a bundle of %d bytes", len(text))
 	}
 }
+
+func TestTemplateOfSeveralLinesIsError(t *testing.T) {
+	dir := t.TempDir()
+	for source, ok := range map[string]bool{"shim = `a\n  b`;\n": false, "shim = `a` + `${shim}`;\n": true} {
+		if err := os.WriteFile(filepath.Join(dir, "main.js"), []byte(source), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		text, err := build.Make(dir, build.Bundle{Entry: "main.js", Result: "shim"})
+		if (err == nil) != ok {
+			t.Errorf("%q gives %q and %v", source, text, err)
+		}
+	}
+}
+
+// maxShim is how large the script for pages may get, readable as it is.
+const maxShim = 60_000
+
+func TestSizeOfShim(t *testing.T) {
+	info, err := os.Stat("../dist/shim.js")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info.Size() > maxShim {
+		t.Errorf("dist/shim.js has %d bytes, more than %d", info.Size(), maxShim)
+	}
+}

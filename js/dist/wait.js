@@ -5,17 +5,17 @@ let wait;
 
 // src/wait/main.js
 wait = (selector) => new Promise((resolve) => {
-  const look = () => document.querySelector(selector) !== null;
-  if (look()) {
-    resolve("");
-    return;
-  }
-  const observer = new MutationObserver(() => {
-    if (!look()) return;
-    observer.disconnect();
-    resolve("");
-  });
-  observer.observe(document, { subtree: true, childList: true, attributes: true });
+	const look = () => document.querySelector(selector) !== null;
+	if (look()) {
+		resolve("");
+		return;
+	}
+	const observer = new MutationObserver(() => {
+		if (!look()) return;
+		observer.disconnect();
+		resolve("");
+	});
+	observer.observe(document, { subtree: true, childList: true, attributes: true });
 });
 return wait;
 })()

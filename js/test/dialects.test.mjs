@@ -113,7 +113,7 @@ test('the shape of the interface', () => {
     [`ModelContext.prototype.registerTool.length + ModelContext.prototype.registerTool.name`]: '1registerTool',
     [`d(ModelContext.prototype, 'registerTool').enumerable`]: true,
     [`d(window, 'ModelContext').enumerable`]: false,
-    [`typeof d(Document.prototype, 'modelContext').set + d(Document.prototype, 'modelContext').configurable`]: 'undefinedtrue',
+    [`typeof d(Document.prototype, 'modelContext').set + d(Document.prototype, 'modelContext').configurable`]: 'functiontrue',
     [`try { new ModelContext() } catch (e) { e.message }`]: "Failed to construct 'ModelContext': Illegal constructor",
     [`'use strict'; navigator.modelContext = 1; navigator.modelContext === m`]: true,
     [`Object.defineProperty(navigator, 'modelContext', { value: 7, configurable: true }); navigator.modelContext`]: 7,

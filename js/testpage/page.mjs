@@ -7,6 +7,7 @@ import vm from 'node:vm';
 const bundle = readFileSync(new URL('../dist/shim.js', import.meta.url), 'utf8');
 const platform = readFileSync(new URL('platform.js', import.meta.url), 'utf8');
 export const name = '_00112233445566778899aabbccddeeff';
+export const secret = '_ffeeddccbbaa99887766554433221100';
 
 /**
  * @param {{manifest?: string, before?: string, random?: boolean}} [options] manifest: what the page's link leads to; before: script
@@ -23,7 +24,7 @@ export function openPage(options = {}) {
   run(platform);
   if (!options.random) run('Math.random = () => 0;'); // ids begin at random, which tests seldom want
   if (options.before) run(options.before);
-  run(`const ${name} = ${bundle};`);
+  run(`const ${name} = ${bundle}('${secret}');`);
   let calls = 0;
   const evaluate = (/** @type {string} */ method, /** @type {any[]} */ ...args) =>
     run(`'use strict';${name}.${method}(${args.map((a) => JSON.stringify(a)).join(',')})`);

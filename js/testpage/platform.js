@@ -29,6 +29,12 @@ Object.setPrototypeOf(globalThis, Object.create(EventTarget.prototype));
   }
 }
 globalThis.window = globalThis;
+globalThis.top = globalThis;
+Object.defineProperty(globalThis, 'closed', { get: () => false, configurable: true });
+{
+  const performance = new EventTarget();
+  Object.defineProperty(globalThis, 'performance', { get: () => performance, configurable: true });
+}
 globalThis.Element = class Element {
   getAttribute() {
     return 'en';
@@ -76,5 +82,12 @@ globalThis.Navigator = class Navigator {
   }
 };
 globalThis.navigator = new Navigator();
-Object.defineProperty(globalThis, 'origin', { get: () => 'https://page.test', configurable: true });
+Object.defineProperty(globalThis, 'origin', {
+  get() {
+    if (!('origin' in this)) throw new TypeError('Illegal invocation');
+    return 'https://page.test';
+  },
+  configurable: true,
+});
+globalThis.FileReader = class FileReader {};
 globalThis.fetch = async () => new Response(manifestText);

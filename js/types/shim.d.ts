@@ -3,6 +3,9 @@
 /** What the bundle evaluates to; main.js assigns it, the build returns it. */
 declare let shim: Shim;
 
+/** The type of the event by which the documents of a tab meet; the bundle is a function of it. */
+declare const secret: string;
+
 interface Shim {
   readonly watch: (rev: number) => Promise<string>;
   readonly call: (callID: string, toolID: number, inputText: string, maxBytes: number, knownRev: number) => Promise<string>;
@@ -34,6 +37,12 @@ interface Tool extends NullRecord {
   annotations: string;
   via: Via;
   execute: Function | undefined;
+  /** Whether annotations were given, be it none. */
+  annotated: boolean;
+  /** What execute gets as this. */
+  self: any;
+  /** The page's own object that this was registered on, when it is mirrored from there. */
+  owner: object | null;
   /** Why this tool is not sent. */
   refusal: Refusal | null;
   /** The entry in the state text, without braces and id. */
@@ -51,6 +60,7 @@ interface Draft extends NullRecord {
   inputSchema: object | undefined;
   outputSchema: object | undefined;
   annotations: string;
+  annotated: boolean;
   via: Via;
 }
 
@@ -61,7 +71,7 @@ interface Refusal extends NullRecord {
   next: Refusal | null;
 }
 
-interface Origins extends NullRecord {
+interface Origins {
   url: string;
   next: Origins | null;
 }
@@ -85,12 +95,17 @@ interface Registry extends NullRecord {
   document: Document;
 }
 
-interface Call extends NullRecord {
+interface Call {
+  /** '' when a page called. */
   id: string;
+  /** The tool's. */
+  name: string;
   inputText: string;
   maxBytes: number;
   knownRev: number;
   resolve: (reply: string) => void;
+  /** Only when a page called: every end but a result. */
+  reject: (() => void) | null;
   controller: AbortController | null;
   signal: AbortSignal | null;
   /** Whether code of the page may have run because of this call. */
@@ -111,9 +126,21 @@ interface ToolCall extends NullRecord {
   fault: string;
 }
 
-interface Handler extends NullRecord {
+interface Handler {
   callback: any;
   listener: (event: Event) => void;
+}
+
+/** What a document offers to the others of its origin in the tab. Its functions are of that document's realm. */
+interface Peer extends NullRecord {
+  window: Window;
+  origin: () => string;
+  each: (visit: (tool: Tool) => void) => void;
+  find: (key: number | string) => Tool | null;
+  /** Runs a tool; returns what aborts the call. */
+  run: (tool: Tool, inputText: string, resolve: (text: string) => void, reject: () => void) => () => void;
+  /** Dispatches toolchange. */
+  changed: () => void;
 }
 
 interface Reply extends NullRecord {
@@ -126,27 +153,41 @@ interface Reply extends NullRecord {
   bytes: number;
 }
 
-interface EncodeOptions extends NullRecord {
-  max: number;
-  lenient: boolean;
-  /** What a path starts with. */
-  root: string;
+/** Where the writing is. */
+interface Trail {
+  holder: object;
+  key: string | number;
+  up: Trail | null;
+  depth: number;
 }
 
-interface EncodeJob extends NullRecord {
+/** A binary value in a result: a gap in its text. */
+interface Part {
+  /** Its class. */
+  tag: string;
+  value: any;
+  /** What was written since the part before. */
+  text: string;
+  path: string;
+  next: Part | null;
+}
+
+interface EncodeJob {
   out: string;
   bytes: number;
   max: number;
   lenient: boolean;
-  path: string;
-  failure: ({ kind: 'invalid' | 'too_large'; message: string } & NullRecord) | null;
-  ancestors: Set<object>;
+  root: string;
+  trail: Trail | null;
+  fault: { kind: 'invalid' | 'too_large'; message: string } | null;
+  parts: Part | null;
 }
 
-interface Encoded extends NullRecord {
+interface Encoded {
   kind: 'ok' | 'undefined' | 'invalid' | 'too_large' | 'threw';
   text: string;
   bytes: number;
-  message?: string;
-  error?: any;
+  message: string;
+  error: any;
+  parts: Part | null;
 }

@@ -1,14 +1,17 @@
 // @ts-check
-// The life of a call: it starts here, ends here exactly once, and every end is a reply text.
+// The life of a call: it starts here, ends here exactly once, and every end is a reply text, or for a page's own call a string.
 
+import { fill } from './blocks.js';
 import { makeContext } from './context.js';
 import { describe, domError } from './errors.js';
-import { encode } from './encode.js';
+import { global } from './dom.js';
+import { encode, isObject } from './encode.js';
 import {
-  NativeAbortController, NativePromise, apply, controllerAbort, controllerSignal, jsonParse, mapDelete, mapForEach, mapGet, mapHas,
-  mapSet, own,
+  NativeAbortController, NativePromise, addEventListener, apply, controllerAbort, controllerSignal, jsonParse, jsonStringify, mapDelete,
+  mapForEach, mapGet, mapHas, mapSet, own,
 } from './natives.js';
 import { currentState, find, inFlight, revision } from './registry.js';
+import { ToolActivatedEvent, ToolCancelEvent, announce } from './dialects/events.js';
 import { askListeners } from './dialects/toolcall.js';
 import { replyText } from './wire.js';
 
@@ -23,24 +26,70 @@ import { replyText } from './wire.js';
  */
 export function startCall(callID, toolID, inputText, maxBytes, knownRev) {
   return own(new NativePromise((resolve) => {
-    /** @type {Call} */
-    const call = {
-      __proto__: null, id: callID, inputText, maxBytes, knownRev, resolve, controller: null, signal: null, ran: false, done: false,
-      interactions: 0, interact: null,
-    };
+    const call = makeCall(callID, inputText, maxBytes, knownRev, resolve, null);
     const tool = find(toolID);
     if (tool === null) return end(call, 'gone', '', 'the tool is not registered any more');
     if (mapHas(inFlight, callID)) return end(call, 'error', 'InvalidStateError', 'the call id is in use');
-    try {
-      const input = jsonParse(inputText);
-      call.controller = new NativeAbortController();
-      call.signal = controllerSignal(call.controller);
-      mapSet(inFlight, callID, call);
-      run(call, tool, input);
-    } catch (error) {
-      endWithError(call, error, '');
-    }
+    start(call, tool);
   }));
+}
+
+/**
+ * runForPage runs a tool for a page's executeTool, on the same path. Its result becomes the string that Chromium makes of it.
+ * @param {Tool} tool
+ * @param {string} inputText
+ * @param {(text: string) => void} resolve
+ * @param {() => void} reject
+ * @returns {() => void} aborts the call
+ */
+export function runForPage(tool, inputText, resolve, reject) {
+  const call = makeCall('', inputText, 0, 0, resolve, reject);
+  start(call, tool);
+  return () => abort(call, 'The tool call was aborted.');
+}
+
+// Who waits for a document that goes away would wait forever.
+addEventListener(global, 'pagehide', () => mapForEach(inFlight, (/** @type {Call} */ call) => {
+  if (call.reject !== null) abort(call, 'The document went away.');
+}));
+
+/**
+ * @param {string} id
+ * @param {string} inputText
+ * @param {number} maxBytes
+ * @param {number} knownRev
+ * @param {(text: string) => void} resolve
+ * @param {(() => void) | null} reject
+ * @returns {Call}
+ */
+function makeCall(id, inputText, maxBytes, knownRev, resolve, reject) {
+  return {
+    id, inputText, maxBytes, knownRev, resolve, reject, controller: null, signal: null, ran: false, done: false, interactions: 0,
+    interact: null, name: '',
+  };
+}
+
+/**
+ * keyOf is what a call is found by while it runs.
+ * @param {Call} call
+ */
+const keyOf = (call) => (call.reject === null ? call.id : call);
+
+/**
+ * @param {Call} call
+ * @param {Tool} tool
+ */
+function start(call, tool) {
+  try {
+    const input = jsonParse(call.inputText);
+    call.controller = new NativeAbortController();
+    call.signal = controllerSignal(call.controller);
+    call.name = tool.name;
+    mapSet(inFlight, keyOf(call), call);
+    run(call, tool, input);
+  } catch (error) {
+    endWithError(call, error, '');
+  }
 }
 
 /**
@@ -51,12 +100,21 @@ export function startCall(callID, toolID, inputText, maxBytes, knownRev) {
  */
 export function abortCall(callID, reason) {
   const call = mapGet(inFlight, callID);
-  if (call === undefined) return false;
+  return call !== undefined && abort(call, reason);
+}
+
+/**
+ * @param {Call} call
+ * @param {string} reason
+ */
+function abort(call, reason) {
+  if (call.done) return false;
   const error = domError('AbortError', reason);
   const reject = call.interact;
   end(call, 'aborted', '', reason);
   if (reject !== null) reject(error);
   controllerAbort(call.controller, error);
+  announce('toolcancel', call.name, ToolCancelEvent);
   return true;
 }
 
@@ -68,7 +126,7 @@ export function abortCall(callID, reason) {
 export function abortAll(reason) {
   let count = 0;
   mapForEach(inFlight, (/** @type {Call} */ call) => {
-    if (abortCall(call.id, reason)) count++;
+    if (abort(call, reason)) count++;
   });
   return count;
 }
@@ -82,13 +140,19 @@ export function abortAll(reason) {
 async function run(call, tool, input) {
   try {
     call.ran = true;
+    announce('toolactivated', tool.name, ToolActivatedEvent);
+    if (call.done) return;
     const answer = askListeners(call, tool.name);
     if (answer === null && tool.execute === undefined) {
       return end(call, 'unhandled', '', 'no toolcall listener answered, and the tool has no execute function');
     }
-    if (answer !== null) return finish(call, await answer);
+    let value;
+    if (answer !== null) value = await answer;
+    else if (!call.done) value = await apply(/** @type {Function} */ (tool.execute), tool.self, [input, makeContext(call)]);
     if (call.done) return;
-    finish(call, await apply(/** @type {Function} */ (tool.execute), undefined, [input, makeContext(call)]));
+    if (call.reject !== null) return end(call, 'ok', '', '', resultString(value));
+    const encoded = encode(value, { max: call.maxBytes, lenient: false, root: 'result' });
+    finish(call, encoded.parts === null ? encoded : await own(fill(encoded, call.maxBytes)));
   } catch (error) {
     endWithError(call, error, '');
   }
@@ -96,17 +160,24 @@ async function run(call, tool, input) {
 
 /**
  * @param {Call} call
+ * @param {Encoded} encoded
+ */
+function finish(call, { kind, text, bytes, message, error }) {
+  switch (kind) {
+    case 'ok': return end(call, 'ok', '', '', text, bytes);
+    case 'undefined': return end(call, 'ok', '', '', 'null', 4);
+    case 'threw': return endWithError(call, error, `${message}: `);
+    default: return end(call, kind, '', message);
+  }
+}
+
+/**
+ * resultString is what executeTool of a page resolves to. Of a symbol there is no string, and that throws.
  * @param {any} value
  */
-function finish(call, value) {
-  if (call.done) return;
-  const encoded = encode(value === undefined ? null : value, { __proto__: null, max: call.maxBytes, lenient: false, root: 'result' });
-  switch (encoded.kind) {
-    case 'ok': return end(call, 'ok', '', '', encoded.text, encoded.bytes);
-    case 'undefined': return end(call, 'ok', '', '', 'null', 4);
-    case 'threw': return endWithError(call, encoded.error, `${encoded.message}: `);
-    default: return end(call, encoded.kind, '', encoded.message);
-  }
+function resultString(value) {
+  if (value === '') return 'Operation succeeded';
+  return isObject(value) ? `${jsonStringify(value)}` : `${value}`;
 }
 
 /**
@@ -130,7 +201,8 @@ function endWithError(call, error, prefix) {
 function end(call, kind, name, message = '', payload = '', bytes = 0) {
   if (call.done) return;
   call.done = true;
-  if (mapGet(inFlight, call.id) === call) mapDelete(inFlight, call.id);
+  if (mapGet(inFlight, keyOf(call)) === call) mapDelete(inFlight, keyOf(call));
+  if (call.reject !== null) return kind === 'ok' ? call.resolve(payload) : call.reject();
   const rev = revision();
   const state = rev > call.knownRev ? currentState() : '';
   call.resolve(replyText({ __proto__: null, kind, rev, ran: call.ran, name, message, payload, bytes }, state));

@@ -5,7 +5,7 @@
 import { cut, domError, typeError } from './errors.js';
 import { encode, isObject } from './encode.js';
 import { isActive, isAllowed } from './dom.js';
-import { apply, charCodeAt, isArray, iterator, jsonStringify, signalAborted, signalReason, toWellFormed } from './natives.js';
+import { apply, exec, isArray, iterator, jsonStringify, signalAborted, signalReason, toWellFormed } from './natives.js';
 import { limits, toolText } from './wire.js';
 
 const hints = {
@@ -23,7 +23,8 @@ const hints = {
 export function convertTool(value, prefix, via) {
   if (!isObject(value)) throw typeError(`${prefix}The provided value is not of type 'ModelContextTool'.`);
   const where = (/** @type {string} */ member) => `${prefix}Failed to read the '${member}' property from 'ModelContextTool': `;
-  const annotations = convertAnnotations(value.annotations, where('annotations'));
+  const given = value.annotations;
+  const annotations = convertAnnotations(given, where('annotations'));
   const description = required(value.description, where('description'));
   const execute = value.execute;
   if (execute === undefined ? via === 'registerTool' : typeof execute !== 'function') {
@@ -41,6 +42,7 @@ export function convertTool(value, prefix, via) {
   const title = value.title;
   return {
     __proto__: null, name, description, execute, inputSchema, outputSchema: outputSchema ?? undefined, annotations, via, prefix,
+    annotated: isObject(given),
     title: title === undefined ? undefined : toWellFormed(toText(title, where('title'))),
   };
 }
@@ -52,14 +54,19 @@ export function convertTool(value, prefix, via) {
  * @returns {Tool}
  */
 export function admit(draft, taken) {
-  if (!isActive()) throw domError('InvalidStateError', 'The document is not active.');
-  if (!isAllowed()) {
-    throw domError('NotAllowedError', 'Access to the feature "tools" is disallowed by permissions policy.');
-  }
+  checkUse();
   if (taken(draft.name)) throw domError('InvalidStateError', 'Duplicate tool name');
   const fault = nameFault(draft.name) || (draft.description === '' ? 'Description is required' : '');
   if (fault !== '') throw domError('InvalidStateError', fault);
   return makeTool(draft);
+}
+
+/** checkUse throws unless this document may have tools. */
+export function checkUse() {
+  if (!isActive()) throw domError('InvalidStateError', 'The document is not active.');
+  if (!isAllowed()) {
+    throw domError('NotAllowedError', 'Access to the feature "tools" is disallowed by permissions policy.');
+  }
 }
 
 /**
@@ -70,7 +77,7 @@ export function admit(draft, taken) {
 export function makeTool(draft) {
   /** @type {Tool} */
   const tool = {
-    ...draft, __proto__: null, id: 0, refusal: null, text: '',
+    ...draft, __proto__: null, id: 0, refusal: null, text: '', self: undefined, owner: null,
     inputSchema: schemaText(draft.inputSchema, `${draft.prefix}invalid input schema: `),
     outputSchema: schemaText(draft.outputSchema, `${draft.prefix}invalid output schema: `),
   };
@@ -104,13 +111,7 @@ function oversize(tool) {
  * @param {string} name
  */
 export function nameFault(name) {
-  if (name.length < 1 || name.length > limits.name) return 'Invalid tool name';
-  for (let i = 0; i < name.length; i++) {
-    const c = charCodeAt(name, i);
-    const legal = (c >= 97 && c <= 122) || (c >= 65 && c <= 90) || (c >= 48 && c <= 57) || c === 45 || c === 46 || c === 95;
-    if (!legal) return 'Invalid tool name';
-  }
-  return '';
+  return exec(/^[\w.-]{1,128}$/, name) ? '' : 'Invalid tool name';
 }
 
 /**
@@ -152,26 +153,28 @@ export function convertAnnotations(value, where) {
 }
 
 /**
- * convertOptions reads ModelContextRegisterToolOptions.
+ * convertOptions reads one of the three dictionaries of options: a list of origins, a signal, or both.
  * @param {any} value
  * @param {string} prefix
- * @returns {{__proto__: null, exposedTo: Origins | null, signal: AbortSignal | undefined}}
+ * @param {string} type the dictionary's name
+ * @param {string} member the list's name, '' when there is none
+ * @returns {{origins: Origins | null, signal: AbortSignal | undefined}}
  */
-export function convertOptions(value, prefix) {
-  if (value === undefined || value === null) return { __proto__: null, exposedTo: null, signal: undefined };
-  if (!isObject(value)) throw typeError(`${prefix}The provided value is not of type 'ModelContextRegisterToolOptions'.`);
-  const where = (/** @type {string} */ m) => `${prefix}Failed to read the '${m}' property from 'ModelContextRegisterToolOptions': `;
+export function convertOptions(value, prefix, type, member) {
   /** @type {Origins | null} */
-  let exposedTo = null;
-  const list = value.exposedTo;
+  let origins = null;
+  if (value === undefined || value === null) return { origins, signal: undefined };
+  if (!isObject(value)) throw typeError(`${prefix}The provided value is not of type '${type}'.`);
+  const where = (/** @type {string} */ name) => `${prefix}Failed to read the '${name}' property from '${type}': `;
+  const list = member === '' ? undefined : value[member];
   if (list !== undefined) {
-    eachOf(list, where('exposedTo'), (entry) => {
-      exposedTo = { __proto__: null, url: toWellFormed(toText(entry, where('exposedTo'))), next: exposedTo };
+    eachOf(list, where(member), (entry) => {
+      origins = { url: toWellFormed(toText(entry, where(member))), next: origins };
     });
   }
-  const signal = value.signal;
+  const signal = member === 'fromOrigins' ? undefined : value.signal;
   if (signal !== undefined && !isSignal(signal)) throw typeError(`${where('signal')}Failed to convert value to 'AbortSignal'.`);
-  return { __proto__: null, exposedTo, signal };
+  return { origins, signal };
 }
 
 /**
@@ -216,7 +219,7 @@ export function eachOf(list, where, visit) {
  * @param {string} where
  * @returns {string}
  */
-function required(value, where) {
+export function required(value, where) {
   if (value === undefined) throw typeError(`${where}Required member is undefined.`);
   return toText(value, where);
 }

@@ -2,7 +2,7 @@
 // The document as it is, read through accessors that were captured before any script of the page ran. `document`, `location`
 // and `window` cannot be replaced by a page; what they inherit can.
 
-import { getter, uncurry } from './natives.js';
+import { members, uncurry } from './natives.js';
 import { cut } from './errors.js';
 
 const maxTitle = 512;
@@ -10,14 +10,10 @@ const maxURL = 8 * 1024;
 const maxLang = 64;
 
 export const global = window;
-const documentURL = getter(Document.prototype, 'URL');
-const documentTitle = getter(Document.prototype, 'title');
-const documentElement = getter(Document.prototype, 'documentElement');
-const documentView = getter(Document.prototype, 'defaultView');
-export const readyState = getter(Document.prototype, 'readyState');
-export const querySelector = uncurry(Document.prototype.querySelector);
-const getAttribute = uncurry(Element.prototype.getAttribute);
-const windowOrigin = getter(window, 'origin');
+export const [documentURL, documentTitle, documentElement, documentView, readyState, querySelector] =
+  members('Document', 'URL', 'title', 'documentElement', 'defaultView', 'readyState', 'querySelector');
+const [getAttribute] = members('Element', 'getAttribute');
+export const [windowOrigin] = members(window, 'origin');
 
 /** @returns {{__proto__: null, url: string, title: string, origin: string, lang: string}} */
 export function documentInfo() {

@@ -3,10 +3,13 @@
 // object of ours that a polluted `toJSON` could reach, and writing stops at the first byte over the limit.
 
 import {
-  ArrayPrototype, NativeSet, NativeUint8Array, ObjectPrototype, apply, bigintValueOf, booleanValueOf, bufferLength, charCodeAt,
-  getPrototypeOf, hasOwn, isArray, isView, jsonStringify, mapForEach, mapSize, numberValueOf, objectKeys, objectToString,
-  setAdd, setDelete, setForEach, setHas, setSize, slice, stringValueOf, typedArrayLength, typedArrayName,
+  ArrayPrototype, NativeUint8Array, ObjectPrototype, append, apply, bigintValueOf, booleanValueOf, bufferLength, charCodeAt, exec,
+  getPrototypeOf, hasOwn, isArray, isRawJSON, isView, jsonStringify, mapForEach, mapSize, members, numberValueOf, objectKeys, objectToString,
+  setForEach, setSize, slice, stringValueOf, typedArrayLength, typedArrayName,
 } from './natives.js';
+
+const width = (/** @type {string} */ type) => members(type, 'width')[0];
+const [blobSize] = members('Blob', 'size');
 
 /**
  * What tells a built-in from an object that only carries its tag: the method throws for anything else. For boxed primitives it
@@ -14,9 +17,10 @@ import {
  * @type {{[tag: string]: (self: any) => any}}
  */
 const brands = {
-  __proto__: /** @type {any} */ (null), '[object Map]': mapSize, '[object Set]': setSize, '[object ArrayBuffer]': bufferLength,
-  '[object Number]': numberValueOf, '[object String]': stringValueOf, '[object Boolean]': booleanValueOf,
-  '[object BigInt]': bigintValueOf,
+  __proto__: /** @type {any} */ (null), Map: mapSize, Set: setSize, ArrayBuffer: bufferLength, Number: numberValueOf,
+  String: stringValueOf, Boolean: booleanValueOf, BigInt: bigintValueOf, Blob: blobSize, File: blobSize, ImageBitmap: width('ImageBitmap'),
+  ImageData: width('ImageData'), OffscreenCanvas: width('OffscreenCanvas'), HTMLCanvasElement: width('HTMLCanvasElement'),
+  HTMLImageElement: width('HTMLImageElement'),
 };
 const maxDepth = 200;
 const maxPrototypes = 1000;
@@ -28,28 +32,25 @@ const maxPathName = 100;
  *   'invalid'    message says what and where
  *   'too_large'  the text would be longer than max bytes
  *   'threw'      code of the page threw `error` (a getter, toJSON, a proxy); message says where
- * With `lenient`, functions and symbols count as undefined, as JSON.stringify has it.
+ * With `lenient`, functions and symbols count as undefined, as JSON.stringify has it. Otherwise what is binary leaves a gap:
+ * `parts` has it and the text in front of it, the last one first; `text` is what follows.
  * @param {any} value
- * @param {EncodeOptions} options
+ * @param {{max: number, lenient: boolean, root: string}} options root: what a path starts with
  * @returns {Encoded}
  */
-export function encode(value, options) {
+export function encode(value, { max, lenient, root }) {
   /** @type {EncodeJob} */
-  const job = {
-    __proto__: null, out: '', bytes: 0, max: options.max, lenient: options.lenient, failure: null, path: '',
-    ancestors: new NativeSet(),
-  };
+  const job = { out: '', bytes: 0, max, lenient, root, trail: null, fault: null, parts: null };
   try {
     const ready = prepare(job, value, '');
-    if (ready === undefined) return { __proto__: null, kind: 'undefined', text: '', bytes: 0 };
-    emit(job, ready, 1);
-    return { __proto__: null, kind: 'ok', text: job.out, bytes: job.bytes };
+    if (ready !== undefined) emit(job, ready);
+    const kind = ready === undefined ? 'undefined' : 'ok';
+    return { kind, text: job.out, bytes: job.bytes, message: '', error: undefined, parts: job.parts };
   } catch (error) {
-    const where = options.root + job.path;
-    if (job.failure !== null && error === job.failure) {
-      return { __proto__: null, kind: job.failure.kind, text: '', bytes: 0, message: `${where}: ${job.failure.message}` };
-    }
-    return { __proto__: null, kind: 'threw', text: '', bytes: 0, message: where, error };
+    const { fault } = job;
+    const ours = fault !== null && error === fault;
+    const message = ours ? `${pathOf(job)}: ${fault.message}` : pathOf(job);
+    return { kind: ours ? fault.kind : 'threw', text: '', bytes: 0, message, error, parts: null };
   }
 }
 
@@ -61,14 +62,13 @@ export function utf8Length(text) {
   let bytes = text.length;
   for (let i = 0; i < text.length; i++) {
     const unit = charCodeAt(text, i);
-    if (unit < 0x80) continue;
-    bytes += unit < 0x800 || (unit >= 0xd800 && unit < 0xe000) ? 1 : 2;
+    if (unit >= 0x80) bytes += unit < 0x800 || (unit >= 0xd800 && unit < 0xe000) ? 1 : 2;
   }
   return bytes;
 }
 
 /**
- * prepare applies toJSON and unwraps boxed primitives. undefined means: nothing to write.
+ * prepare applies toJSON. undefined means: nothing to write.
  * @param {EncodeJob} job
  * @param {any} value
  * @param {string} key
@@ -79,11 +79,8 @@ function prepare(job, value, key) {
     const method = toJSONOf(result);
     if (method !== undefined) result = apply(method, result, [key]);
   }
-  if (typeof result === 'function' || typeof result === 'symbol') {
-    if (job.lenient) return undefined;
-    fail(job, 'invalid', typeof result === 'function' ? 'a function' : 'a symbol');
-  }
-  return result;
+  if (typeof result !== 'function' && typeof result !== 'symbol') return result;
+  if (!job.lenient) fail(job, 'invalid', `a ${typeof result}`);
 }
 
 /**
@@ -94,59 +91,58 @@ function prepare(job, value, key) {
 function toJSONOf(object) {
   let holder = object;
   for (let i = 0; holder !== null && holder !== ObjectPrototype && holder !== ArrayPrototype && i < maxPrototypes; i++) {
-    if (hasOwn(holder, 'toJSON')) {
-      const method = object.toJSON;
-      return typeof method === 'function' ? method : undefined;
-    }
+    if (hasOwn(holder, 'toJSON')) return typeof object.toJSON === 'function' ? object.toJSON : undefined;
     holder = getPrototypeOf(holder);
   }
-  return undefined;
 }
 
 /**
  * @param {EncodeJob} job
- * @param {any} value prepared, not undefined
- * @param {number} depth
+ * @param {any} value prepared
  */
-function emit(job, value, depth) {
-  switch (typeof value) {
-    case 'string': return putString(job, value);
-    case 'number': return putNumber(job, value);
-    case 'boolean': return put(job, value ? 'true' : 'false');
-    case 'bigint': return put(job, `"${value}"`);
-    case 'object': break;
-    default: return put(job, 'null');
+function emit(job, value) {
+  if (typeof value === 'string') return putString(job, value);
+  if (typeof value === 'bigint') return put(job, `"${value}"`);
+  if (typeof value !== 'object' || value === null) {
+    return put(job, typeof value === 'boolean' || (typeof value === 'number' && value - value === 0) ? `${value}` : 'null');
   }
-  if (value === null) return put(job, 'null');
-  if (setHas(job.ancestors, value)) fail(job, 'invalid', 'circular reference');
-  if (depth > maxDepth) fail(job, 'invalid', `nested deeper than ${maxDepth} levels`);
-  setAdd(job.ancestors, value);
-  emitObject(job, value, depth);
-  setDelete(job.ancestors, value);
+  if (isRawJSON?.(value)) return put(job, value.rawJSON);
+  for (let up = job.trail; up !== null; up = up.up) {
+    if (up.holder === value) fail(job, 'invalid', 'circular reference');
+  }
+  if (job.trail !== null && job.trail.depth >= maxDepth) fail(job, 'invalid', `nested deeper than ${maxDepth} levels`);
+  emitObject(job, value);
 }
 
 /**
  * @param {EncodeJob} job
  * @param {any} value
- * @param {number} depth
  */
-function emitObject(job, value, depth) {
-  if (isArray(value)) return emitList(job, value, value.length, depth);
+function emitObject(job, value) {
+  if (isArray(value)) return emitList(job, value, value, value.length);
   const prototype = getPrototypeOf(value);
-  if (prototype === ObjectPrototype || prototype === null) return emitRecord(job, value, depth);
-  if (isView(value) && typedArrayName(value) !== undefined) return emitList(job, value, typedArrayLength(value), depth);
-  const tag = objectToString(value);
-  if (tag === '[object Error]' || tag === '[object DOMException]') return emitError(job, value);
-  const brand = brands[tag];
-  if (brand !== undefined && is(brand, value)) {
-    switch (tag) {
-      case '[object Map]': return emitEach(job, mapForEach, value, depth);
-      case '[object Set]': return emitEach(job, setForEach, value, depth);
-      case '[object ArrayBuffer]': return emitList(job, new NativeUint8Array(value), brand(value), depth);
-      default: return emit(job, brand(value), depth);
-    }
+  if (prototype === ObjectPrototype || prototype === null) return emitRecord(job, value, value);
+  if (isView(value) && typedArrayName(value) !== undefined) return emitList(job, value, value, typedArrayLength(value));
+  const tag = slice(objectToString(value), 8, -1);
+  if (tag === 'Error' || tag === 'DOMException') {
+    const { name, message } = value;
+    return emitRecord(job, value, { name: typeof name === 'string' ? name : 'Error', message: typeof message === 'string' ? message : '' });
   }
-  return emitRecord(job, value, depth);
+  if (brands[tag] === undefined || !is(brands[tag], value)) return emitRecord(job, value, value);
+  /** @type {any[]} */
+  let list = [];
+  switch (tag) {
+    case 'Map': mapForEach(value, (/** @type {any} */ item, /** @type {any} */ key) => append(list, [key, item])); break;
+    case 'Set': setForEach(value, (/** @type {any} */ item) => append(list, item)); break;
+    case 'ArrayBuffer': list = /** @type {any} */ (new NativeUint8Array(value)); break;
+    case 'Number': case 'String': case 'Boolean': case 'BigInt': return emit(job, brands[tag](value));
+    default:
+      if (job.lenient) return emitRecord(job, value, value);
+      job.parts = { tag, value, text: job.out, path: pathOf(job), next: job.parts };
+      job.out = '';
+      return;
+  }
+  emitList(job, value, list, tag === 'ArrayBuffer' ? typedArrayLength(list) : list.length);
 }
 
 /**
@@ -154,7 +150,7 @@ function emitObject(job, value, depth) {
  * @param {(self: any) => any} method
  * @param {any} value
  */
-function is(method, value) {
+export function is(method, value) {
   try {
     method(value);
     return true;
@@ -164,97 +160,57 @@ function is(method, value) {
 }
 
 /**
+ * enter notes where the writing is: in which object, at which key.
  * @param {EncodeJob} job
- * @param {any} list
- * @param {number} length
- * @param {number} depth
+ * @param {object} holder
+ * @param {string | number} key
+ * @param {Trail | null} up
  */
-function emitList(job, list, length, depth) {
-  let i = 0;
-  try {
-    put(job, '[');
-    for (; i < length; i++) {
-      if (i > 0) put(job, ',');
-      item(job, list[i], i, depth);
-    }
-    put(job, ']');
-  } catch (error) {
-    throw at(job, `[${i}]`, error);
-  }
+function enter(job, holder, key, up) {
+  job.trail = { holder, key, up, depth: up === null ? 1 : up.depth + 1 };
 }
 
 /**
  * @param {EncodeJob} job
  * @param {any} value
- * @param {number} index
- * @param {number} depth
+ * @param {any} list what it consists of
+ * @param {number} length
  */
-function item(job, value, index, depth) {
-  const ready = prepare(job, value, `${index}`);
-  emit(job, ready === undefined ? null : ready, depth + 1);
-}
-
-/**
- * emitEach writes a Map as a list of entries, a Set as a list of values.
- * @param {EncodeJob} job
- * @param {(self: any, visit: (value: any, key: any) => void) => void} forEach
- * @param {any} collection
- * @param {number} depth
- */
-function emitEach(job, forEach, collection, depth) {
-  let i = 0;
-  try {
-    put(job, '[');
-    forEach(collection, (value, key) => {
-      if (i > 0) put(job, ',');
-      if (forEach === mapForEach) emitList(job, [key, value], 2, depth + 1);
-      else item(job, value, i, depth);
-      i++;
-    });
-    put(job, ']');
-  } catch (error) {
-    throw at(job, `[${i}]`, error);
+function emitList(job, value, list, length) {
+  const up = job.trail;
+  put(job, '[');
+  for (let i = 0; i < length; i++) {
+    if (i > 0) put(job, ',');
+    enter(job, value, i, up);
+    emit(job, prepare(job, list[i], `${i}`));
   }
+  put(job, ']');
+  job.trail = up;
 }
 
 /**
  * @param {EncodeJob} job
- * @param {any} error
+ * @param {any} value
+ * @param {any} record what it consists of
  */
-function emitError(job, error) {
-  const { name, message } = error;
-  put(job, '{"name":');
-  putString(job, typeof name === 'string' ? name : 'Error');
-  put(job, ',"message":');
-  putString(job, typeof message === 'string' ? message : '');
-  put(job, '}');
-}
-
-/**
- * @param {EncodeJob} job
- * @param {any} record
- * @param {number} depth
- */
-function emitRecord(job, record, depth) {
+function emitRecord(job, value, record) {
+  const up = job.trail;
   const keys = objectKeys(record);
-  let first = true;
-  let key = '';
+  let comma = '';
   put(job, '{');
-  try {
-    for (let i = 0; i < keys.length; i++) {
-      key = keys[i];
-      const ready = prepare(job, record[key], key);
-      if (ready === undefined) continue;
-      if (!first) put(job, ',');
-      first = false;
-      putString(job, key);
-      put(job, ':');
-      emit(job, ready, depth + 1);
-    }
-  } catch (error) {
-    throw at(job, segment(key), error);
+  for (let i = 0; i < keys.length; i++) {
+    const key = keys[i];
+    enter(job, value, key, up);
+    const ready = prepare(job, record[key], key);
+    if (ready === undefined) continue;
+    put(job, comma);
+    comma = ',';
+    putString(job, key);
+    put(job, ':');
+    emit(job, ready);
   }
   put(job, '}');
+  job.trail = up;
 }
 
 /**
@@ -269,27 +225,17 @@ function put(job, text) {
 
 /**
  * @param {EncodeJob} job
- * @param {number} number
- */
-function putNumber(job, number) {
-  put(job, number - number === 0 ? `${number}` : 'null');
-}
-
-/**
- * @param {EncodeJob} job
  * @param {string} string
  */
 function putString(job, string) {
   if (string.length + 2 > job.max - job.bytes) tooLarge(job);
   const text = jsonStringify(string);
-  job.bytes += utf8Length(text);
-  if (job.bytes > job.max) tooLarge(job);
-  job.out += text;
+  job.bytes += utf8Length(text) - text.length;
+  put(job, text);
 }
 
 /** @param {EncodeJob} job */
 function tooLarge(job) {
-  job.out = '';
   fail(job, 'too_large', `longer than ${job.max} bytes`);
 }
 
@@ -300,35 +246,22 @@ function tooLarge(job) {
  * @returns {never}
  */
 function fail(job, kind, message) {
-  job.failure = { __proto__: null, kind, message };
-  throw job.failure;
+  job.fault = { kind, message };
+  throw job.fault;
 }
 
-/**
- * at puts one more step in front of the path, on the way out.
- * @param {EncodeJob} job
- * @param {string} step
- * @param {any} error
- */
-function at(job, step, error) {
-  job.path = step + job.path;
-  return error;
+/** @param {EncodeJob} job */
+function pathOf(job) {
+  let path = '';
+  for (let { trail } = job; trail !== null; trail = trail.up) path = segment(trail.key) + path;
+  return job.root + path;
 }
 
-/** @param {string} key */
+/** @param {string | number} key */
 function segment(key) {
-  const short = key.length > maxPathName ? slice(key, 0, maxPathName) : key;
-  return isIdentifier(short) ? `.${short}` : `[${jsonStringify(short)}]`;
-}
-
-/** @param {string} key */
-function isIdentifier(key) {
-  for (let i = 0; i < key.length; i++) {
-    const c = charCodeAt(key, i);
-    const letter = (c >= 65 && c <= 90) || (c >= 97 && c <= 122) || c === 95 || c === 36;
-    if (!letter && (i === 0 || c < 48 || c > 57)) return false;
-  }
-  return key.length > 0;
+  if (typeof key === 'number') return `[${key}]`;
+  const short = slice(key, 0, maxPathName);
+  return exec(/^[A-Za-z_$][\w$]*$/, short) ? `.${short}` : `[${jsonStringify(short)}]`;
 }
 
 /**

@@ -17,67 +17,68 @@ export const uncurry = bind.bind(call);
 export const {
   apply, construct, defineProperty, getOwnPropertyDescriptor, getPrototypeOf, ownKeys,
 } = Reflect;
-export const { freeze, hasOwn, keys: objectKeys } = Object;
+
+/**
+ * members captures methods and getters of an interface as functions of its objects. It runs while the shim starts: only then
+ * can arrays be taken apart. What the browser does not have throws when it is used.
+ * @param {string | object} type its name, or the object that has the members itself
+ * @param {...PropertyKey} names
+ * @returns {((self: any, ...args: any[]) => any)[]}
+ */
+export function members(type, ...names) {
+  const holder = typeof type === 'string' ? /** @type {any} */ (window)[type]?.prototype : type;
+  return names.map((name) => {
+    const member = holder && getOwnPropertyDescriptor(holder, name);
+    return uncurry(member?.get ?? member?.value);
+  });
+}
+
+export const { create, freeze, hasOwn, keys: objectKeys } = Object;
+export const NativeProxy = Proxy;
 export const ObjectPrototype = Object.prototype;
 export const ArrayPrototype = Array.prototype;
 export const { isArray } = Array;
 export const { isView } = ArrayBuffer;
-export const { parse: jsonParse, stringify: jsonStringify } = JSON;
-export const objectToString = uncurry(Object.prototype.toString);
+export const { parse: jsonParse, stringify: jsonStringify, isRawJSON } = /** @type {any} */ (JSON);
+/** Unlike test and match, exec calls no method that a page could have replaced. */
+export const [exec] = members('RegExp', 'exec');
+export const [objectToString] = members('Object', 'toString');
 
 export const NativeMap = Map;
-export const mapGet = uncurry(Map.prototype.get);
-export const mapSet = uncurry(Map.prototype.set);
-export const mapHas = uncurry(Map.prototype.has);
-export const mapDelete = uncurry(Map.prototype.delete);
-export const mapForEach = uncurry(Map.prototype.forEach);
-export const mapSize = getter(Map.prototype, 'size');
+export const [mapGet, mapSet, mapHas, mapDelete, mapForEach, mapSize] = members('Map', 'get', 'set', 'has', 'delete', 'forEach', 'size');
 export const NativeSet = Set;
-export const setAdd = uncurry(Set.prototype.add);
-export const setHas = uncurry(Set.prototype.has);
-export const setDelete = uncurry(Set.prototype.delete);
-export const setForEach = uncurry(Set.prototype.forEach);
-export const setSize = getter(Set.prototype, 'size');
+export const [setAdd, setHas, setDelete, setForEach, setSize] = members('Set', 'add', 'has', 'delete', 'forEach', 'size');
 export const NativeWeakMap = WeakMap;
-export const weakGet = uncurry(WeakMap.prototype.get);
-export const weakSet = uncurry(WeakMap.prototype.set);
+export const [weakGet, weakSet] = members('WeakMap', 'get', 'set');
 
-export const charCodeAt = uncurry(String.prototype.charCodeAt);
-export const slice = uncurry(String.prototype.slice);
-export const toWellFormed = uncurry(/** @type {any} */ (String.prototype).toWellFormed);
-export const numberValueOf = uncurry(Number.prototype.valueOf);
-export const stringValueOf = uncurry(String.prototype.valueOf);
-export const booleanValueOf = uncurry(Boolean.prototype.valueOf);
-export const bigintValueOf = uncurry(BigInt.prototype.valueOf);
+export const [charCodeAt, slice, toWellFormed, stringValueOf] = members('String', 'charCodeAt', 'slice', 'toWellFormed', 'valueOf');
+export const [numberValueOf] = members('Number', 'valueOf');
+export const [booleanValueOf] = members('Boolean', 'valueOf');
+export const [bigintValueOf] = members('BigInt', 'valueOf');
 export const NativeString = String;
 export const { random } = Math;
+export const [sort] = members('Array', 'sort');
 
-const TypedArray = /** @type {any} */ (getPrototypeOf(Uint8Array));
-/** The name of a typed array's class, undefined for everything else. It never throws. */
-export const typedArrayName = getter(TypedArray.prototype, Symbol.toStringTag);
-export const typedArrayLength = getter(TypedArray.prototype, 'length');
-export const bufferLength = getter(ArrayBuffer.prototype, 'byteLength');
 export const NativeUint8Array = Uint8Array;
 export const { iterator, toStringTag } = Symbol;
+/** The first is the name of a typed array's class, undefined for everything else; it never throws. */
+export const [typedArrayName, typedArrayLength] = members(getPrototypeOf(Uint8Array.prototype), toStringTag, 'length');
+export const [bufferLength] = members('ArrayBuffer', 'byteLength');
 
 export const NativeTypeError = TypeError;
 export const NativeDOMException = DOMException;
 export const NativeEventTarget = EventTarget;
 export const NativeEvent = Event;
-export const addEventListener = uncurry(EventTarget.prototype.addEventListener);
-export const removeEventListener = uncurry(EventTarget.prototype.removeEventListener);
-export const dispatchEvent = uncurry(EventTarget.prototype.dispatchEvent);
-export const stopImmediatePropagation = uncurry(Event.prototype.stopImmediatePropagation);
-export const defaultPrevented = getter(Event.prototype, 'defaultPrevented');
+export const [addEventListener, removeEventListener, dispatchEvent] =
+  members('EventTarget', 'addEventListener', 'removeEventListener', 'dispatchEvent');
+export const [stopImmediatePropagation, defaultPrevented] = members('Event', 'stopImmediatePropagation', 'defaultPrevented');
 
 export const NativeAbortController = AbortController;
-export const controllerSignal = getter(AbortController.prototype, 'signal');
-export const controllerAbort = uncurry(AbortController.prototype.abort);
-export const signalAborted = getter(AbortSignal.prototype, 'aborted');
-export const signalReason = getter(AbortSignal.prototype, 'reason');
+export const [controllerSignal, controllerAbort] = members('AbortController', 'signal', 'abort');
+export const [signalAborted, signalReason] = members('AbortSignal', 'aborted', 'reason');
 
 export const NativePromise = Promise;
-export const promiseThen = uncurry(Promise.prototype.then);
+export const [promiseThen] = members('Promise', 'then');
 const plainThen = Promise.prototype.then;
 
 /**
@@ -104,10 +105,10 @@ export function microtask(fn) {
 }
 
 /**
- * getter returns the captured getter of an accessor as a function of its object.
- * @param {object} object
- * @param {PropertyKey} name
+ * append does what push would, whatever a page has made of Array.prototype.
+ * @param {any[]} list
+ * @param {any} value
  */
-export function getter(object, name) {
-  return uncurry(getOwnPropertyDescriptor(object, name)?.get);
+export function append(list, value) {
+  defineProperty(list, list.length, { __proto__: null, value, writable: true, enumerable: true, configurable: true });
 }

@@ -1,34 +1,46 @@
 // @ts-check
-// Which origins a page may expose its tools to: those that the platform calls potentially trustworthy.
+// Origins that a page names: which of them the platform calls potentially trustworthy.
 
-import { getter, slice } from './natives.js';
+import { members, slice } from './natives.js';
 import { domError } from './errors.js';
 
 const NativeURL = URL;
-const urlProtocol = getter(URL.prototype, 'protocol');
-const urlHostname = getter(URL.prototype, 'hostname');
+const [urlProtocol, urlHostname, urlOrigin] = members('URL', 'protocol', 'hostname', 'origin');
 
 /**
- * checkExposedTo throws a SecurityError unless every entry is trustworthy.
+ * checkSecure throws a SecurityError unless every entry is trustworthy.
  * @param {Origins | null} origins
+ * @param {string} list
  */
-export function checkExposedTo(origins) {
+export function checkSecure(origins, list) {
   for (let entry = origins; entry !== null; entry = entry.next) {
-    if (!isTrustworthy(entry.url)) {
-      throw domError('SecurityError', 'Only secure origins are allowed in the exposedTo list.');
-    }
+    if (!isTrustworthy(parse(entry.url))) throw domError('SecurityError', `Only secure origins are allowed in the ${list} list.`);
   }
 }
 
+/**
+ * originOf gives the origin of an address, null when there is none or it is opaque.
+ * @param {string} text
+ * @returns {string | null}
+ */
+export function originOf(text) {
+  const url = parse(text);
+  const origin = url === null ? 'null' : urlOrigin(url);
+  return origin === 'null' ? null : origin;
+}
+
 /** @param {string} text */
-function isTrustworthy(text) {
-  let url;
+function parse(text) {
   try {
-    url = new NativeURL(text);
+    return new NativeURL(text);
   } catch {
-    return false;
+    return null;
   }
-  switch (urlProtocol(url)) {
+}
+
+/** @param {URL | null} url */
+function isTrustworthy(url) {
+  switch (url === null ? '' : urlProtocol(url)) {
     case 'https:': case 'wss:': case 'file:': return true;
     case 'http:': case 'ws:': return isLoopback(urlHostname(url));
     default: return false;

@@ -2,10 +2,10 @@
 // The only state of the shim: the tools of this document in two layers (script and manifest), the revision, who waits for
 // it, and the calls in flight. Dialects translate to it; nothing here knows a dialect.
 
+import { eachPeer } from './frames.js';
 import {
-  NativeEvent, NativeMap, NativePromise, dispatchEvent, mapDelete, mapForEach, mapGet, mapHas, mapSet, mapSize, microtask, own, random,
+  NativeMap, NativePromise, mapDelete, mapForEach, mapGet, mapHas, mapSet, mapSize, microtask, own, random,
 } from './natives.js';
-import { global } from './dom.js';
 import { stateText } from './wire.js';
 
 /** @type {Registry} */
@@ -21,11 +21,8 @@ function firstID() {
   return (random() * 2 ** 31 >>> 0) * 2 ** 20;
 }
 
-/** The calls in flight by call id. calls.js is their only user. @type {Map<string, Call>} */
+/** The calls in flight by call id; those of pages by themselves. calls.js is their only user. @type {Map<any, Call>} */
 export const inFlight = new NativeMap();
-
-/** Where toolchange is dispatched, in this order; main.js fills it once. @type {{__proto__: null, context: any, agent: any}} */
-export const targets = { __proto__: null, context: null, agent: null };
 
 export const revision = () => state.rev;
 
@@ -42,22 +39,26 @@ export function renew() {
   changed();
 }
 
-/** @param {string} name */
+/**
+ * hasScriptTool tells whether a name is taken. What is only mirrored from a foreign object gives way.
+ * @param {string} name
+ */
 export function hasScriptTool(name) {
   renew();
-  return mapHas(state.script, name);
+  const tool = mapGet(state.script, name);
+  return tool !== undefined && tool.owner === null;
 }
 
 /**
- * find returns the tool that was registered under the id and is still visible.
- * @param {number} id
+ * find returns the tool that was registered under the id, or the one that has the name, while it is visible.
+ * @param {number | string} key
  * @returns {Tool | null}
  */
-export function find(id) {
+export function find(key) {
   /** @type {Tool | null} */
   let found = null;
   eachVisible((tool) => {
-    if (tool.id === id) found = tool;
+    if (tool.id === key || tool.name === key) found ??= tool;
   });
   return found;
 }
@@ -66,7 +67,7 @@ export function find(id) {
  * eachVisible walks the tools in order of registration, script tools first; a script tool hides a manifest tool of its name.
  * @param {(tool: Tool) => void} visit
  */
-function eachVisible(visit) {
+export function eachVisible(visit) {
   renew();
   mapForEach(state.script, visit);
   mapForEach(state.manifest, (/** @type {Tool} */ tool, /** @type {string} */ name) => {
@@ -86,14 +87,24 @@ export function add(tool) {
     pending.resolve = () => resolve(undefined);
     pending.reject = reject;
   });
-  tool.id = ++state.lastID;
-  mapSet(state.script, tool.name, tool);
   mapSet(state.pending, tool, pending);
-  changed();
+  put(tool);
   return { __proto__: null, promise, pending };
 }
 
-function nothing() {}
+/**
+ * put makes a script tool visible; it takes the place of one with its name.
+ * @param {Tool} tool
+ */
+export function put(tool) {
+  renew();
+  number(tool);
+  mapSet(state.script, tool.name, tool);
+  changed();
+}
+
+/** nothing is what there is to do. */
+export function nothing() {}
 
 /**
  * remove unregisters a script tool; with a tool, only while the name still stands for exactly that registration.
@@ -106,6 +117,16 @@ export function remove(name, only) {
   if (tool === undefined || (only !== undefined && tool !== only)) return;
   mapDelete(state.script, name);
   changed();
+}
+
+/**
+ * removeOwned unregisters what is mirrored from a foreign object.
+ * @param {object} owner
+ */
+export function removeOwned(owner) {
+  mapForEach(state.script, (/** @type {Tool} */ tool, /** @type {string} */ name) => {
+    if (tool.owner === owner) remove(name);
+  });
 }
 
 /**
@@ -153,9 +174,7 @@ function flush() {
   deliver();
   const pending = state.pending;
   state.pending = new NativeMap();
-  dispatchEvent(targets.context, new NativeEvent('toolchange'));
-  dispatchEvent(targets.agent, new NativeEvent('toolchange'));
-  dispatchEvent(global, new NativeEvent('toolchange'));
+  eachPeer((peer) => peer.changed());
   mapForEach(pending, (/** @type {Pending} */ registration) => registration.resolve());
 }
 

@@ -20,7 +20,7 @@ export function replyText(reply, state) {
   header += `,"state":${utf8Length(state)}`;
   if (reply.name !== '') header += `,"name":${jsonStringify(reply.name)}`;
   if (reply.message !== '') header += `,"message":${jsonStringify(reply.message)}`;
-  return `${header}}\n${reply.payload}${state}`;
+  return header + '}\n' + reply.payload + state;
 }
 
 /**

@@ -7,21 +7,19 @@ import { global, querySelector, readyState } from '../dom.js';
 import { isObject } from '../encode.js';
 import { cut } from '../errors.js';
 import {
-  NativeMap, addEventListener, getter, hasOwn, isArray, jsonParse, mapHas, mapSet, own, promiseThen, typedArrayLength, uncurry,
+  NativeMap, addEventListener, hasOwn, isArray, jsonParse, mapHas, mapSet, members, own, promiseThen, typedArrayLength, uncurry,
 } from '../natives.js';
 import { renew, replaceManifest } from '../registry.js';
 import { limits } from '../wire.js';
 
 const maxManifest = 1024 * 1024;
 const nativeFetch = uncurry(fetch);
-const linkHref = getter(HTMLLinkElement.prototype, 'href');
-const responseOK = getter(Response.prototype, 'ok');
-const responseBody = getter(Response.prototype, 'body');
-const getReader = uncurry(ReadableStream.prototype.getReader);
-const readerRead = uncurry(ReadableStreamDefaultReader.prototype.read);
-const readerCancel = uncurry(ReadableStreamDefaultReader.prototype.cancel);
+const [linkHref] = members('HTMLLinkElement', 'href');
+const [responseOK, responseBody] = members('Response', 'ok', 'body');
+const [getReader] = members('ReadableStream', 'getReader');
+const [readerRead, readerCancel] = members('ReadableStreamDefaultReader', 'read', 'cancel');
 const NativeTextDecoder = TextDecoder;
-const decode = uncurry(TextDecoder.prototype.decode);
+const [decode] = members('TextDecoder', 'decode');
 
 /** readManifest reads the manifest of this document and of one that may take its place in the same window. */
 export function readManifest() {

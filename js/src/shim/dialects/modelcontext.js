@@ -1,17 +1,17 @@
 // @ts-check
-// The current generation: class ModelContext with registerTool and toolchange, as document.modelContext.
+// The current generation: class ModelContext with registerTool, getTools, executeTool and their events, as document.modelContext.
 
 import { admit, convertOptions, convertTool, throwIfAborted } from '../declaration.js';
-import { isObject } from '../encode.js';
 import { typeError } from '../errors.js';
 import {
-  NativeEventTarget, NativePromise, NativeWeakMap, addEventListener, apply, construct, defineProperty,
-  getOwnPropertyDescriptor, ownKeys, removeEventListener, signalReason, toStringTag, weakGet, weakSet,
+  NativeEventTarget, NativePromise, NativeWeakMap, addEventListener, defineProperty, getOwnPropertyDescriptor, ownKeys,
+  signalReason, toStringTag, weakGet, weakSet,
 } from '../natives.js';
-import { checkExposedTo } from '../origins.js';
+import { checkSecure } from '../origins.js';
 import { add, hasScriptTool, remove } from '../registry.js';
+import { executeTool, listTools } from './query.js';
 
-/** The objects that our methods accept as `this`, with the toolchange handler of each. @type {WeakMap<object, Handler>} */
+/** The objects that our methods accept as `this`, with the name of their interface. @type {WeakMap<object, string>} */
 const ours = new NativeWeakMap();
 
 export class ModelContext extends NativeEventTarget {
@@ -22,35 +22,76 @@ export class ModelContext extends NativeEventTarget {
 
   /** @param {any} tool */
   registerTool(tool, options = undefined) {
-    try {
-      const prefix = "Failed to execute 'registerTool' on 'ModelContext': ";
-      checkThis(this, `${prefix}Illegal invocation`);
-      if (arguments.length < 1) throw typeError(`${prefix}1 argument required, but only 0 present.`);
-      return register(convertTool(tool, prefix, 'registerTool'), convertOptions(options, prefix));
-    } catch (error) {
-      return new NativePromise((_, reject) => reject(error));
-    }
+    return answer(this, 'registerTool', arguments.length, 1, (prefix) => {
+      const draft = convertTool(tool, prefix, 'registerTool');
+      return register(draft, convertOptions(options, prefix, 'ModelContextRegisterToolOptions', 'exposedTo'));
+    });
   }
 
-  get ontoolchange() {
-    return checkThis(this, 'Illegal invocation').callback;
+  getTools(options = undefined) {
+    return answer(this, 'getTools', 0, 0, (prefix) => new NativePromise((resolve) => resolve(listTools(options, prefix))));
   }
 
-  set ontoolchange(callback) {
-    setHandler(this, checkThis(this, 'Illegal invocation'), callback);
+  /** @param {any} tool */
+  executeTool(tool, inputObject = undefined, options = undefined) {
+    return answer(this, 'executeTool', arguments.length, 1, (prefix) => executeTool(tool, inputObject, options, prefix));
   }
+}
+
+/**
+ * answer runs a method that answers with a promise: whatever it throws rejects it.
+ * @param {object} self
+ * @param {string} method
+ * @param {number} given how many arguments
+ * @param {number} needed
+ * @param {(prefix: string) => Promise<any>} run
+ * @param {string} [type]
+ */
+export function answer(self, method, given, needed, run, type = 'ModelContext') {
+  try {
+    return run(checkCall(self, method, given, needed, type));
+  } catch (error) {
+    return new NativePromise((_, reject) => reject(error));
+  }
+}
+
+/**
+ * checkCall checks `this` and the count of arguments, and returns what opens the messages of errors.
+ * @param {object} self
+ * @param {string} method
+ * @param {number} given
+ * @param {number} needed
+ * @param {string} [type]
+ */
+export function checkCall(self, method, given, needed, type = 'ModelContext') {
+  const prefix = `Failed to execute '${method}' on '${type}': `;
+  checkThis(self, type, prefix);
+  if (given < needed) {
+    throw typeError(`${prefix}${needed} argument${needed > 1 ? 's' : ''} required, but only ${given} present.`);
+  }
+  return prefix;
+}
+
+/**
+ * checkThis returns an object of ours, or throws.
+ * @param {object} self
+ * @param {string} [type]
+ * @param {string} [prefix]
+ */
+export function checkThis(self, type = 'ModelContext', prefix = '') {
+  if (weakGet(ours, self) !== type) throw typeError(`${prefix}Illegal invocation`);
+  return self;
 }
 
 /**
  * register does all its work before it returns, so that callers of the synchronous generation see the tool registered.
  * @param {Draft} draft
- * @param {{exposedTo: Origins | null, signal: AbortSignal | undefined}} options
+ * @param {{origins: Origins | null, signal: AbortSignal | undefined}} options
  */
-function register(draft, options) {
+function register(draft, { origins, signal }) {
   const tool = admit(draft, hasScriptTool);
-  const { signal } = options;
   throwIfAborted(signal);
-  checkExposedTo(options.exposedTo);
+  checkSecure(origins, 'exposedTo');
   const { promise, pending } = add(tool);
   if (signal !== undefined) {
     addEventListener(signal, 'abort', () => {
@@ -62,64 +103,27 @@ function register(draft, options) {
 }
 
 /**
+ * claim lets our methods accept an object.
  * @param {object} object
- * @param {string} message
- * @returns {Handler}
+ * @param {string} [type]
  */
-export function checkThis(object, message) {
-  const handler = weakGet(ours, object);
-  if (handler === undefined) throw typeError(message);
-  return handler;
-}
-
-/**
- * @param {object} target
- * @param {Handler} handler
- * @param {any} callback
- */
-function setHandler(target, handler, callback) {
-  const usable = isObject(callback) ? callback : null;
-  if (handler.callback === null && usable !== null) addEventListener(target, 'toolchange', handler.listener);
-  if (usable === null) removeEventListener(target, 'toolchange', handler.listener);
-  handler.callback = usable;
-}
-
-/**
- * make creates the one object of a class whose constructor is illegal, and lets our methods accept it.
- * @param {Function} type
- */
-export function make(type) {
-  const object = construct(NativeEventTarget, [], type);
-  /** @type {Handler} */
-  const handler = {
-    __proto__: null,
-    callback: null,
-    listener: (event) => {
-      if (typeof handler.callback === 'function') apply(handler.callback, object, [event]);
-    },
-  };
-  weakSet(ours, object, handler);
+export function claim(object, type = 'ModelContext') {
+  weakSet(ours, object, type);
   return object;
 }
 
 /**
- * share gives a class the members of another one, with the attributes that WebIDL gives those of an interface.
+ * share gives a class the members of another one, or its own again, with the attributes that WebIDL gives those of an
+ * interface, and names it for Object.prototype.toString.
  * @param {Function} from
- * @param {Function} to
+ * @param {Function} [to]
  */
-export function share(from, to) {
-  const keys = ownKeys(from.prototype);
-  for (let i = 0; i < keys.length; i++) {
-    if (keys[i] === 'constructor' || keys[i] === toStringTag) continue;
-    const descriptor = /** @type {PropertyDescriptor} */ (getOwnPropertyDescriptor(from.prototype, keys[i]));
-    defineProperty(to.prototype, keys[i], { __proto__: null, ...descriptor, enumerable: true });
+export function share(from, to = from) {
+  for (const key of ownKeys(from.prototype)) {
+    if (key === 'constructor' || key === toStringTag) continue;
+    const descriptor = /** @type {PropertyDescriptor} */ (getOwnPropertyDescriptor(from.prototype, key));
+    descriptor.enumerable = true;
+    defineProperty(to.prototype, key, descriptor);
   }
-}
-
-/**
- * tag names a class for Object.prototype.toString.
- * @param {Function} type
- */
-export function tag(type) {
-  defineProperty(type.prototype, toStringTag, { __proto__: null, value: type.name, configurable: true });
+  defineProperty(to.prototype, toStringTag, { value: to.name, configurable: true });
 }

@@ -7,15 +7,12 @@ import { isObject } from '../encode.js';
 import { typeError } from '../errors.js';
 import { NativeMap, mapForEach, mapHas, mapSet } from '../natives.js';
 import { remove, replaceScript } from '../registry.js';
-import { checkThis } from './modelcontext.js';
-
-const on = (/** @type {string} */ method) => `Failed to execute '${method}' on 'ModelContext': `;
+import { checkCall } from './modelcontext.js';
 
 export class LegacyMethods {
   /** Replaces all script tools, or none when one of the new ones is at fault. */
   provideContext(context = /** @type {any} */ (undefined)) {
-    const prefix = on('provideContext');
-    checkThis(this, `${prefix}Illegal invocation`);
+    const prefix = checkCall(this, 'provideContext', 0, 0);
     if (context !== undefined && context !== null && !isObject(context)) {
       throw typeError(`${prefix}The provided value is not of type 'ModelContextOptions'.`);
     }
@@ -32,7 +29,7 @@ export class LegacyMethods {
   }
 
   clearContext() {
-    checkThis(this, `${on('clearContext')}Illegal invocation`);
+    checkCall(this, 'clearContext', 0, 0);
     replaceScript(new NativeMap());
   }
 
@@ -41,9 +38,7 @@ export class LegacyMethods {
    * @param {any} tool
    */
   unregisterTool(tool) {
-    const prefix = on('unregisterTool');
-    checkThis(this, `${prefix}Illegal invocation`);
-    if (arguments.length < 1) throw typeError(`${prefix}1 argument required, but only 0 present.`);
+    const prefix = checkCall(this, 'unregisterTool', arguments.length, 1);
     remove(toText(isObject(tool) ? tool.name : tool, prefix));
   }
 }

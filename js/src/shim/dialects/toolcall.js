@@ -6,8 +6,8 @@ import {
   NativeEvent, NativePromise, NativeWeakMap, construct, defaultPrevented, dispatchEvent, jsonParse, own,
   stopImmediatePropagation, weakGet, weakSet,
 } from '../natives.js';
-import { targets } from '../registry.js';
-import { tag } from './modelcontext.js';
+import { targets } from './events.js';
+import { share } from './modelcontext.js';
 
 /** @type {WeakMap<Event, ToolCall>} */
 const pending = new NativeWeakMap();
@@ -37,7 +37,7 @@ class ToolCallEvent extends NativeEvent {
     respond(value);
   }
 }
-tag(ToolCallEvent);
+share(ToolCallEvent);
 
 /** @param {any} event */
 function of(event) {

@@ -1,0 +1,100 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/pagetools/pagetools/session"
+	"github.com/pagetools/pagetools/session/cdp"
+)
+
+// loads is how often the empty page is loaded with the page script, and without.
+const loads = 50
+
+// manyTools is a page that registers as many tools as a document may, in one go.
+const manyTools = `<!doctype html><meta charset="utf-8"><script>
+for (let i = 0; i < 256; i++) document.modelContext.registerTool({name: "t" + i, description: "d", execute() {}});
+</script>`
+
+// pageRows measures what a page pays for the page script.
+func pageRows(ctx context.Context) ([]row, error) {
+	l, err := listen()
+	if err != nil {
+		return nil, err
+	}
+	site := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		if r.URL.Path == "/many" {
+			_, _ = w.Write([]byte(manyTools))
+		}
+	}))
+	site.Listener = l
+	site.Start()
+	defer site.Close()
+	e, err := cdp.NewLocal(cdp.LocalOptions{Path: os.Getenv("PAGETOOLS_EXECUTABLE_PATH"), NoSandbox: os.Getenv("PAGETOOLS_NO_SANDBOX") == "1"})
+	if err != nil {
+		return nil, err
+	}
+	rows, err := measurePages(ctx, e, site.URL)
+	return rows, errors.Join(err, e.Close())
+}
+
+func measurePages(ctx context.Context, e *cdp.Engine, url string) ([]row, error) {
+	if _, _, err := cdp.Loads(ctx, e, url+"/", loads/5); err != nil { // warms up
+		return nil, err
+	}
+	with, without, err := cdp.Loads(ctx, e, url+"/", loads)
+	if err != nil {
+		return nil, err
+	}
+	added := median(with) - median(without)
+	n, err := messages(ctx, e, url+"/many")
+	if err != nil {
+		return nil, err
+	}
+	return []row{
+		{"load of an empty page, p50 of 50", ms(median(with)), ms(median(without)), fmt.Sprintf("%+.2f ms", float64(added)/float64(time.Millisecond)), "under +5 ms", added < 5*time.Millisecond},
+		{"messages for 256 tools registered in one go", fmt.Sprint(n), "", "", "1", n == 1},
+	}, nil
+}
+
+func ms(d time.Duration) string { return fmt.Sprintf("%.2f ms", float64(d)/float64(time.Millisecond)) }
+
+// messages counts the sets of tools that a page sends until it has loaded.
+func messages(ctx context.Context, e *cdp.Engine, url string) (n int, err error) {
+	tab, err := e.Open(ctx, session.TabOptions{})
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, tab.Close(ctx)) }()
+	bounded, cancel := context.WithTimeout(ctx, 20*time.Second)
+	defer cancel()
+	if err := tab.Load(bounded, url); err != nil {
+		return 0, err
+	}
+	counts := []int{}
+	for {
+		select {
+		case ev := <-tab.Events():
+			switch ev := ev.(type) {
+			case session.ToolsChanged:
+				if len(ev.Tools) > 0 {
+					counts = append(counts, len(ev.Tools))
+				}
+			case session.Loaded:
+				if !slices.Contains(counts, 256) {
+					return 0, fmt.Errorf("the page has loaded with %v tools", counts)
+				}
+				return len(counts), nil
+			}
+		case <-bounded.Done():
+			return 0, context.Cause(bounded)
+		}
+	}
+}
