@@ -30,8 +30,13 @@ func pageRows(ctx context.Context) ([]row, error) {
 	}
 	site := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
-		if r.URL.Path == "/many" {
+		switch r.URL.Path {
+		case "/many":
 			_, _ = w.Write([]byte(manyTools))
+		case "/frames":
+			_, _ = w.Write([]byte(manyFrames))
+		case "/one":
+			_, _ = w.Write([]byte(oneTool))
 		}
 	}))
 	site.Listener = l
@@ -42,6 +47,11 @@ func pageRows(ctx context.Context) ([]row, error) {
 		return nil, err
 	}
 	rows, err := measurePages(ctx, e, site.URL)
+	if err == nil {
+		var spread []row
+		spread, err = spreadRows(ctx, e, site.URL)
+		rows = append(rows, spread...)
+	}
 	return rows, errors.Join(err, e.Close())
 }
 
