@@ -250,3 +250,32 @@ func unknownFlags(c command, help string) []string {
 	}
 	return problems
 }
+
+var testName = regexp.MustCompile("`(Test[A-Za-z]+)`")
+
+// TestAttacksHaveTests finds attacks whose test does not exist.
+func TestAttacksHaveTests(t *testing.T) {
+	t.Parallel()
+	var code strings.Builder
+	walk(t, func(path string, data []byte) {
+		if strings.HasSuffix(path, "_test.go") {
+			code.Write(data)
+		}
+	})
+	table := documents(t)["docs/attacks.md"]
+	if problems := missingTests(table, code.String()); len(problems) > 0 || strings.Count(table, "\n| P") < 20 {
+		t.Errorf("docs/attacks.md names tests that are not there: %s", problems)
+	}
+	if problems := missingTests("| X | `TestThatIsNowhere` |", code.String()); len(problems) != 1 {
+		t.Error("a test that is nowhere is not missed")
+	}
+}
+
+func missingTests(table, code string) (missing []string) {
+	for _, match := range testName.FindAllStringSubmatch(table, -1) {
+		if !strings.Contains(code, "func "+match[1]+"(t *testing.T)") {
+			missing = append(missing, match[1])
+		}
+	}
+	return missing
+}
