@@ -33,19 +33,13 @@ const [brandNavigator] = members('Navigator', 'userAgent');
 expose(Document.prototype, 'modelContext', () => document, targets.context, brandDocument);
 expose(Navigator.prototype, 'modelContext', () => navigator, targets.context, brandNavigator);
 expose(Navigator.prototype, 'modelContextTesting', () => navigator, testing, brandNavigator);
-value(ModelContext);
-value(ModelContextTesting);
-value(ToolActivatedEvent);
-value(ToolCancelEvent);
+for (const type of [ModelContext, ModelContextTesting, ToolActivatedEvent, ToolCancelEvent]) {
+  share(type);
+  defineProperty(global, type.name, { value: type, writable: true, configurable: true });
+}
 defineProperty(global, 'agent', { value: targets.agent, writable: true, enumerable: true, configurable: true });
 watchDefinitions();
 join(me);
 readManifest();
 
 shim = freeze({ __proto__: null, watch, call: startCall, abort: abortCall, shutdown: abortAll });
-
-/** @param {Function} type a class, which becomes an interface of window */
-function value(type) {
-  share(type);
-  defineProperty(global, type.name, { value: type, writable: true, configurable: true });
-}
