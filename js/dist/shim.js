@@ -13,10 +13,10 @@ var {
 	getPrototypeOf,
 	ownKeys
 } = Reflect;
-function members(type2, ...names) {
-	const holder = typeof type2 === "string" ? (
-		window[type2]?.prototype
-	) : type2;
+function members(type, ...names) {
+	const holder = typeof type === "string" ? (
+		window[type]?.prototype
+	) : type;
 	return names.map((name) => {
 		const member2 = holder && getOwnPropertyDescriptor(holder, name);
 		return uncurry(member2?.get ?? member2?.value);
@@ -75,7 +75,6 @@ function append(list, value) {
 }
 
 // src/shim/encode.js
-var width = (type2) => members(type2, "width")[0];
 var [blobSize] = members("Blob", "size");
 var brands = {
 	__proto__: (
@@ -89,13 +88,11 @@ var brands = {
 	Boolean: booleanValueOf,
 	BigInt: bigintValueOf,
 	Blob: blobSize,
-	File: blobSize,
-	ImageBitmap: width("ImageBitmap"),
-	ImageData: width("ImageData"),
-	OffscreenCanvas: width("OffscreenCanvas"),
-	HTMLCanvasElement: width("HTMLCanvasElement"),
-	HTMLImageElement: width("HTMLImageElement")
+	File: blobSize
 };
+for (const type of ["ImageBitmap", "ImageData", "OffscreenCanvas", "HTMLCanvasElement", "HTMLImageElement"]) {
+	[brands[type]] = members(type, "width");
+}
 var maxDepth = 200;
 var maxPrototypes = 1e3;
 var maxPathName = 100;
@@ -130,10 +127,10 @@ function prepare(job, value, key) {
 	if (typeof result !== "function" && typeof result !== "symbol") return result;
 	if (!job.lenient) fail(job, "invalid", `a ${typeof result}`);
 }
-function toJSONOf(object2) {
-	let holder = object2;
+function toJSONOf(object) {
+	let holder = object;
 	for (let i = 0; holder !== null && holder !== ObjectPrototype && holder !== ArrayPrototype && i < maxPrototypes; i++) {
-		if (hasOwn(holder, "toJSON")) return typeof object2.toJSON === "function" ? object2.toJSON : void 0;
+		if (hasOwn(holder, "toJSON")) return typeof object.toJSON === "function" ? object.toJSON : void 0;
 		holder = getPrototypeOf(holder);
 	}
 }
@@ -370,9 +367,9 @@ async function blockOf({ tag, value, path }, room) {
 		readAsDataURL(reader2, blob);
 	}));
 	const data = slice(url, url.length - length);
-	const type2 = blobType(blob) || "application/octet-stream";
-	const kind = slice(type2, 0, 6);
-	let text = `"mimeType":${jsonStringify(type2)},`;
+	const type = blobType(blob) || "application/octet-stream";
+	const kind = slice(type, 0, 6);
+	let text = `"mimeType":${jsonStringify(type)},`;
 	if (kind === "image/" || kind === "audio/") text = `{"type":"${slice(kind, 0, 5)}",${text}"data":"${data}"}`;
 	else {
 		const name = encodeComponent(tag === "File" ? fileName(value) : path);
@@ -399,10 +396,10 @@ function toBlob(tag, value) {
 			return new NativePromise((resolve) => resolve(value));
 	}
 }
-function draw(put3, image, width2, height) {
-	if (width2 * height > maxPixels) throw tooLarge2;
-	if (width2 * height === 0) throw typeError("an image without a size");
-	const canvas = new NativeCanvas(width2, height);
+function draw(put3, image, width, height) {
+	if (width * height > maxPixels) throw tooLarge2;
+	if (width * height === 0) throw typeError("an image without a size");
+	const canvas = new NativeCanvas(width, height);
 	put3(getContext(canvas, "2d"), image, 0, 0);
 	return convertToBlob(canvas);
 }
@@ -651,11 +648,11 @@ var hints = [
 	"readOnlyHint",
 	"untrustedContentHint"
 ];
-function reader(value, type2, prefix) {
-	if (!isObject(value)) throw typeError(`${prefix}The provided value is not of type '${type2}'.`);
-	return (member2) => `${prefix}Failed to read the '${member2}' property from '${type2}': `;
+function reader(value, type, prefix) {
+	if (!isObject(value)) throw typeError(`${prefix}The provided value is not of type '${type}'.`);
+	return (member2) => `${prefix}Failed to read the '${member2}' property from '${type}': `;
 }
-function object(value, where) {
+function checkObject(value, where) {
 	if (value !== void 0 && !isObject(value)) throw typeError(`${where}Failed to convert value to 'object'.`);
 	return value;
 }
@@ -667,9 +664,9 @@ function convertTool(value, prefix, via) {
 	const { execute } = value;
 	if (execute === void 0 && via === "registerTool") required(execute, where("execute"));
 	if (execute !== void 0 && typeof execute !== "function") throw typeError(`${where("execute")}The given value is not a function.`);
-	const inputSchema = object(value.inputSchema, where("inputSchema"));
+	const inputSchema = checkObject(value.inputSchema, where("inputSchema"));
 	const name = required(value.name, where("name"));
-	const outputSchema = object(value.outputSchema ?? void 0, where("outputSchema"));
+	const outputSchema = checkObject(value.outputSchema ?? void 0, where("outputSchema"));
 	const title = value.title === void 0 ? void 0 : toWellFormed(toText(value.title, where("title")));
 	return { name, title, description, execute, inputSchema, outputSchema, annotations, annotated: isObject(given), via, prefix };
 }
@@ -737,10 +734,10 @@ function convertAnnotations(value, where) {
 	if (title !== void 0) text += `,"title":${jsonStringify(cut(toWellFormed(toText(title, at("title"))), limits.title * 2))}`;
 	return slice(text, 1);
 }
-function convertOptions(value, prefix, type2, member2) {
+function convertOptions(value, prefix, type, member2) {
 	let origins = null;
 	if (value === void 0 || value === null) return { origins, signal: void 0 };
-	const where = reader(value, type2, prefix);
+	const where = reader(value, type, prefix);
 	const list = member2 === "" ? void 0 : value[member2];
 	if (list !== void 0) {
 		eachOf(list, where(member2), (entry) => {
@@ -784,11 +781,11 @@ var ToolCancelEvent = toolEvent("ToolCancelEvent");
 function toolEvent(name) {
 	return {
 		[name]: class extends NativeEvent {
-			constructor(type2, init = (
+			constructor(type, init = (
 				void 0
 			)) {
 				if (arguments.length < 1) throw typeError(`Failed to construct '${name}': 1 argument required, but only 0 present.`);
-				super(type2, init);
+				super(type, init);
 				const toolName = init?.toolName;
 				weakSet(toolNames, this, toolName === void 0 ? "" : toText(toolName, ""));
 			}
@@ -800,9 +797,9 @@ function toolEvent(name) {
 		}
 	}[name];
 }
-function announce(type2, name = "", Class = NativeEvent) {
+function announce(type, name = "", Class = NativeEvent) {
 	const dispatch = (target) => {
-		const event = construct(NativeEvent, [type2], Class);
+		const event = construct(NativeEvent, [type], Class);
 		weakSet(toolNames, event, name);
 		dispatchEvent(target, event);
 	};
@@ -811,14 +808,14 @@ function announce(type2, name = "", Class = NativeEvent) {
 	dispatch(global);
 }
 function defineHandlers(holder, check) {
-	for (const type2 of ["toolchange", "toolactivated", "toolcancel"]) {
-		const name = `on${type2}`;
+	for (const type of ["toolchange", "toolactivated", "toolcancel"]) {
+		const name = `on${type}`;
 		const accessors = {
 			get [name]() {
-				return handler(check(this), type2).callback;
+				return handler(check(this), type).callback;
 			},
 			set [name](callback) {
-				setHandler(check(this), type2, callback);
+				setHandler(check(this), type, callback);
 			}
 		};
 		defineProperty(
@@ -828,23 +825,23 @@ function defineHandlers(holder, check) {
 		);
 	}
 }
-function handler(target, type2) {
+function handler(target, type) {
 	let all = weakGet(handlers, target);
 	if (all === void 0) weakSet(handlers, target, all = new NativeMap());
-	let found = mapGet(all, type2);
+	let found = mapGet(all, type);
 	if (found === void 0) {
 		found = { callback: null, listener: (event) => {
 			if (typeof found.callback === "function") apply(found.callback, target, [event]);
 		} };
-		mapSet(all, type2, found);
+		mapSet(all, type, found);
 	}
 	return found;
 }
-function setHandler(target, type2, callback) {
-	const own2 = handler(target, type2);
+function setHandler(target, type, callback) {
+	const own2 = handler(target, type);
 	const usable = isObject(callback) ? callback : null;
-	if (own2.callback === null && usable !== null) addEventListener(target, type2, own2.listener);
-	if (usable === null) removeEventListener(target, type2, own2.listener);
+	if (own2.callback === null && usable !== null) addEventListener(target, type, own2.listener);
+	if (usable === null) removeEventListener(target, type, own2.listener);
 	own2.callback = usable;
 }
 
@@ -988,23 +985,23 @@ var ModelContext = class extends NativeEventTarget {
 		return answer(this, "executeTool", arguments.length, 1, (prefix) => executeTool(tool, inputObject, options, prefix));
 	}
 };
-function answer(self, method, given, needed, run2, type2 = "ModelContext") {
+function answer(self, method, given, needed, run2, type = "ModelContext") {
 	try {
-		return run2(checkCall(self, method, given, needed, type2));
+		return run2(checkCall(self, method, given, needed, type));
 	} catch (error) {
 		return new NativePromise((_, reject) => reject(error));
 	}
 }
-function checkCall(self, method, given, needed, type2 = "ModelContext") {
-	const prefix = `Failed to execute '${method}' on '${type2}': `;
-	checkThis(self, type2, prefix);
+function checkCall(self, method, given, needed, type = "ModelContext") {
+	const prefix = `Failed to execute '${method}' on '${type}': `;
+	checkThis(self, type, prefix);
 	if (given < needed) {
 		throw typeError(`${prefix}${needed} argument${needed > 1 ? "s" : ""} required, but only ${given} present.`);
 	}
 	return prefix;
 }
-function checkThis(self, type2 = "ModelContext", prefix = "") {
-	if (weakGet(ours, self) !== type2) throw typeError(`${prefix}Illegal invocation`);
+function checkThis(self, type = "ModelContext", prefix = "") {
+	if (weakGet(ours, self) !== type) throw typeError(`${prefix}Illegal invocation`);
 	return self;
 }
 function register(draft, { origins, signal }) {
@@ -1020,9 +1017,9 @@ function register(draft, { origins, signal }) {
 	}
 	return promise;
 }
-function claim(object2, type2 = "ModelContext") {
-	weakSet(ours, object2, type2);
-	return object2;
+function claim(object, type = "ModelContext") {
+	weakSet(ours, object, type);
+	return object;
 }
 function share(from, to = from) {
 	for (const key of ownKeys(from.prototype)) {
@@ -1252,30 +1249,30 @@ var after = {
 		return result;
 	}
 };
-function adopt(object2) {
-	if (!isObject(object2) || object2 === targets.context || object2 === targets.agent) return object2;
-	const known = weakGet(faces, object2);
+function adopt(object) {
+	if (!isObject(object) || object === targets.context || object === targets.agent) return object;
+	const known = weakGet(faces, object);
 	if (known !== void 0) return known;
-	let face = object2;
-	weakSet(faces, object2, object2);
+	let face = object;
+	weakSet(faces, object, object);
 	try {
 		for (const name in after) {
-			const method = object2[name];
+			const method = object[name];
 			if (typeof method !== "function") continue;
 			const descriptor = {
 				__proto__: null,
 				writable: true,
-				enumerable: hasOwn(object2, name),
+				enumerable: hasOwn(object, name),
 				configurable: true,
-				value: watched(object2, method, name)
+				value: watched(object, method, name)
 			};
 			if (defineProperty(face, name, descriptor)) continue;
-			if (face === object2) face = create(object2);
+			if (face === object) face = create(object);
 			defineProperty(face, name, descriptor);
 		}
-		weakSet(faces, object2, face);
+		weakSet(faces, object, face);
 		weakSet(faces, face, face);
-		takeOver(object2);
+		takeOver(object);
 	} catch {
 	}
 	return face;
@@ -1381,9 +1378,9 @@ function watchDefinitions() {
 function notice() {
 	const look = (instance) => {
 		try {
-			const object2 = instance.modelContext;
-			const face = adopt(object2);
-			if (face !== object2) defineProperty(instance, "modelContext", { __proto__: null, value: face, configurable: true });
+			const object = instance.modelContext;
+			const face = adopt(object);
+			if (face !== object) defineProperty(instance, "modelContext", { __proto__: null, value: face, configurable: true });
 		} catch {
 		}
 	};
@@ -1412,8 +1409,8 @@ async function load() {
 	} catch {
 	}
 }
-function bare(object2) {
-	return { ...object2, __proto__: null };
+function bare(object) {
+	return { ...object, __proto__: null };
 }
 function declare(list) {
 	const tools = new NativeMap();
@@ -1481,14 +1478,14 @@ var me = {
 };
 
 // src/shim/dialects/testing.js
-var type = "ModelContextTesting";
+var testing = "ModelContextTesting";
 var listener = null;
 var ModelContextTesting = class {
 	constructor() {
-		throw typeError(`Failed to construct '${type}': Illegal constructor`);
+		throw typeError(`Failed to construct '${testing}': Illegal constructor`);
 	}
 	listTools() {
-		checkCall(this, "listTools", 0, 0, type);
+		checkCall(this, "listTools", 0, 0, testing);
 		const list = [];
 		me.each(({ name, description, inputSchema }) => {
 			append(list, inputSchema ? { description, inputSchema, name } : { description, name });
@@ -1509,10 +1506,10 @@ var ModelContextTesting = class {
 				throw domError("UnknownError", "Failed to parse input arguments");
 			}
 			return runTool(me, tool, json, signal);
-		}, type);
+		}, testing);
 	}
 	registerToolsChangedCallback(callback) {
-		const prefix = checkCall(this, "registerToolsChangedCallback", arguments.length, 1, type);
+		const prefix = checkCall(this, "registerToolsChangedCallback", arguments.length, 1, testing);
 		if (typeof callback !== "function") throw typeError(`${prefix}parameter 1 is not of type 'Function'.`);
 		if (listener === null) {
 			addEventListener(targets.context, "toolchange", () => apply(
@@ -1524,7 +1521,7 @@ var ModelContextTesting = class {
 		listener = callback;
 	}
 	getCrossDocumentScriptToolResult() {
-		return answer(this, "getCrossDocumentScriptToolResult", 0, 0, () => new NativePromise((resolve) => resolve("[]")), type);
+		return answer(this, "getCrossDocumentScriptToolResult", 0, 0, () => new NativePromise((resolve) => resolve("[]")), testing);
 	}
 };
 
@@ -1538,15 +1535,15 @@ share(LegacyMethods, ModelContext);
 share(ModelContext, ModelContextAgent);
 targets.context = claim(construct(NativeEventTarget, [], ModelContext));
 targets.agent = claim(construct(NativeEventTarget, [], ModelContextAgent));
-var testing = claim(construct(Object, [], ModelContextTesting), "ModelContextTesting");
+var helper = claim(construct(Object, [], ModelContextTesting), "ModelContextTesting");
 var [brandDocument] = members("Document", "URL");
 var [brandNavigator] = members("Navigator", "userAgent");
 expose(Document.prototype, "modelContext", () => document, targets.context, brandDocument);
 expose(Navigator.prototype, "modelContext", () => navigator, targets.context, brandNavigator);
-expose(Navigator.prototype, "modelContextTesting", () => navigator, testing, brandNavigator);
-for (const type2 of [ModelContext, ModelContextTesting, ToolActivatedEvent, ToolCancelEvent]) {
-	share(type2);
-	defineProperty(global, type2.name, { value: type2, writable: true, configurable: true });
+expose(Navigator.prototype, "modelContextTesting", () => navigator, helper, brandNavigator);
+for (const shown of [ModelContext, ModelContextTesting, ToolActivatedEvent, ToolCancelEvent]) {
+	share(shown);
+	defineProperty(global, shown.name, { value: shown, writable: true, configurable: true });
 }
 defineProperty(global, "agent", { value: targets.agent, writable: true, enumerable: true, configurable: true });
 watchDefinitions();

@@ -24,12 +24,12 @@ export function reader(value, type, prefix) {
 }
 
 /**
- * object checks a member that is an object when it is there.
+ * checkObject checks a member that is an object when it is there.
  * @param {any} value
  * @param {string} where
  * @returns {object | undefined}
  */
-function object(value, where) {
+function checkObject(value, where) {
   if (value !== undefined && !isObject(value)) throw typeError(`${where}Failed to convert value to 'object'.`);
   return value;
 }
@@ -49,9 +49,9 @@ export function convertTool(value, prefix, via) {
   const { execute } = value;
   if (execute === undefined && via === 'registerTool') required(execute, where('execute'));
   if (execute !== undefined && typeof execute !== 'function') throw typeError(`${where('execute')}The given value is not a function.`);
-  const inputSchema = object(value.inputSchema, where('inputSchema'));
+  const inputSchema = checkObject(value.inputSchema, where('inputSchema'));
   const name = required(value.name, where('name'));
-  const outputSchema = object(value.outputSchema ?? undefined, where('outputSchema'));
+  const outputSchema = checkObject(value.outputSchema ?? undefined, where('outputSchema'));
   const title = value.title === undefined ? undefined : toWellFormed(toText(value.title, where('title')));
   return { name, title, description, execute, inputSchema, outputSchema, annotations, annotated: isObject(given), via, prefix };
 }

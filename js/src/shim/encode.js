@@ -8,7 +8,6 @@ import {
   setForEach, setSize, slice, stringValueOf, typedArrayLength, typedArrayName,
 } from './natives.js';
 
-const width = (/** @type {string} */ type) => members(type, 'width')[0];
 const [blobSize] = members('Blob', 'size');
 
 /**
@@ -18,10 +17,11 @@ const [blobSize] = members('Blob', 'size');
  */
 const brands = {
   __proto__: /** @type {any} */ (null), Map: mapSize, Set: setSize, ArrayBuffer: bufferLength, Number: numberValueOf,
-  String: stringValueOf, Boolean: booleanValueOf, BigInt: bigintValueOf, Blob: blobSize, File: blobSize, ImageBitmap: width('ImageBitmap'),
-  ImageData: width('ImageData'), OffscreenCanvas: width('OffscreenCanvas'), HTMLCanvasElement: width('HTMLCanvasElement'),
-  HTMLImageElement: width('HTMLImageElement'),
+  String: stringValueOf, Boolean: booleanValueOf, BigInt: bigintValueOf, Blob: blobSize, File: blobSize,
 };
+for (const type of ['ImageBitmap', 'ImageData', 'OffscreenCanvas', 'HTMLCanvasElement', 'HTMLImageElement']) {
+  [brands[type]] = members(type, 'width');
+}
 const maxDepth = 200;
 const maxPrototypes = 1000;
 const maxPathName = 100;
