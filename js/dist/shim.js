@@ -337,7 +337,7 @@ var tooLarge2 = { name: "", message: "" };
 async function fill({ text: last, bytes, parts }, max) {
 	let text = last;
 	let size = bytes;
-	let count = 0;
+	let count2 = 0;
 	for (let part = parts; part !== null; part = part.next) {
 		let block = "";
 		try {
@@ -347,13 +347,13 @@ async function fill({ text: last, bytes, parts }, max) {
 			const message = `${part.path}: ${large ? `longer than ${max} bytes` : describe(error).message}`;
 			return { kind: large ? "too_large" : "invalid", text: "", bytes: 0, message, error, parts: null };
 		}
-		count++;
+		count2++;
 		size += block.length;
 		text = part.text + block + text;
 	}
 	if (bytes === 0) text = `[${text}]`;
-	if (bytes === 0 || bytes === count + 1 && slice(text, 0, 1) === "[") text = `{"content":${text}}`;
-	if (bytes <= count + 1) size = text.length;
+	if (bytes === 0 || bytes === count2 + 1 && slice(text, 0, 1) === "[") text = `{"content":${text}}`;
+	if (bytes <= count2 + 1) size = text.length;
 	return { kind: "ok", text, bytes: size, message: "", error: void 0, parts: null };
 }
 async function blockOf({ tag, value, path }, room) {
@@ -484,7 +484,7 @@ function stateText(rev, eachTool, refusals) {
 	const doc = slice(member("url", url) + member("title", title) + member("origin", origin) + member("lang", lang), 1);
 	let tools = "";
 	let refused = "";
-	let count = 0;
+	let count2 = 0;
 	let refusedCount = 0;
 	let dropped = 0;
 	const refuse = (refusal) => {
@@ -492,11 +492,11 @@ function stateText(rev, eachTool, refusals) {
 	};
 	eachTool((tool) => {
 		if (tool.refusal !== null) return refuse(tool.refusal);
-		if (count >= limits.tools || tools.length + tool.text.length > limits.state) {
+		if (count2 >= limits.tools || tools.length + tool.text.length > limits.state) {
 			dropped++;
 			return;
 		}
-		tools += `${count++ === 0 ? "" : ","}{"id":${tool.id},${tool.text}}`;
+		tools += `${count2++ === 0 ? "" : ","}{"id":${tool.id},${tool.text}}`;
 	});
 	for (let refusal = refusals; refusal !== null; refusal = refusal.next) refuse(refusal);
 	return `{"rev":${rev},"doc":{${doc}},"tools":[${tools}],"refused":[${refused}],"dropped":${dropped}}`;
@@ -1151,11 +1151,11 @@ function abort(call, reason) {
 	return true;
 }
 function abortAll(reason) {
-	let count = 0;
+	let count2 = 0;
 	mapForEach(inFlight, (call) => {
-		if (abort(call, reason)) count++;
+		if (abort(call, reason)) count2++;
 	});
-	return count;
+	return count2;
 }
 async function run(call, tool, input) {
 	try {
@@ -1221,6 +1221,7 @@ var ModelContextAgent = class extends NativeEventTarget {
 
 // src/shim/dialects/foreign.js
 var faces = new NativeWeakMap();
+var mirrored = 0;
 var after = {
 	__proto__: (
 		null
@@ -1228,7 +1229,7 @@ var after = {
 	registerTool(owner, args, result) {
 		const tool = mirror(owner, args[0]);
 		if (tool === null) return result;
-		const drop = () => remove(tool.name, tool);
+		const drop = () => count(() => remove(tool.name, tool));
 		const signal = args[1]?.signal;
 		if (isObject(signal)) addEventListener(signal, "abort", drop);
 		return retire(result, drop);
@@ -1280,16 +1281,24 @@ function adopt(object) {
 function watched(owner, method, name) {
 	return {
 		[name](...args) {
-			const before = revision();
+			const before = revision() - mirrored;
 			const result = apply(method, weakGet(faces, owner) === this ? owner : this, args);
-			if (revision() !== before) return result;
+			if (revision() - mirrored !== before) return result;
 			try {
-				return after[name](owner, args, result);
+				return count(() => after[name](owner, args, result));
 			} catch {
 				return result;
 			}
 		}
 	}[name];
+}
+function count(change) {
+	const before = revision() - mirrored;
+	try {
+		return change();
+	} finally {
+		mirrored = revision() - before;
+	}
 }
 function takeOver(owner) {
 	const each = (list2) => eachOf(list2?.tools ?? list2, "", (tool) => {
@@ -1445,8 +1454,8 @@ var LegacyMethods = class {
 		if (list !== void 0) {
 			const where = `${prefix}Failed to read the 'tools' property from 'ModelContextOptions': `;
 			const drafts = new NativeMap();
-			let count = 0;
-			eachOf(list, where, (entry) => mapSet(drafts, count++, convertTool(entry, prefix, "provideContext")));
+			let count2 = 0;
+			eachOf(list, where, (entry) => mapSet(drafts, count2++, convertTool(entry, prefix, "provideContext")));
 			admitAll(drafts, tools);
 		}
 		replaceScript(tools);
