@@ -4,8 +4,7 @@
 let shim;
 
 // src/shim/natives.js
-var { bind, call } = Function.prototype;
-var uncurry = bind.bind(call);
+var uncurry = Function.prototype.bind.bind(Function.prototype.call);
 var {
 	apply,
 	construct,
@@ -14,10 +13,10 @@ var {
 	getPrototypeOf,
 	ownKeys
 } = Reflect;
-function members(type2, ...names) {
-	const holder = typeof type2 === "string" ? (
-		window[type2]?.prototype
-	) : type2;
+function members(type, ...names) {
+	const holder = typeof type === "string" ? (
+		window[type]?.prototype
+	) : type;
 	return names.map((name) => {
 		const member2 = holder && getOwnPropertyDescriptor(holder, name);
 		return uncurry(member2?.get ?? member2?.value);
@@ -71,12 +70,11 @@ var settled = own(new NativePromise((resolve) => resolve(void 0)));
 function microtask(fn) {
 	promiseThen(settled, fn);
 }
-function append(list, value2) {
-	defineProperty(list, list.length, { __proto__: null, value: value2, writable: true, enumerable: true, configurable: true });
+function append(list, value) {
+	defineProperty(list, list.length, { __proto__: null, value, writable: true, enumerable: true, configurable: true });
 }
 
 // src/shim/encode.js
-var width = (type2) => members(type2, "width")[0];
 var [blobSize] = members("Blob", "size");
 var brands = {
 	__proto__: (
@@ -90,20 +88,18 @@ var brands = {
 	Boolean: booleanValueOf,
 	BigInt: bigintValueOf,
 	Blob: blobSize,
-	File: blobSize,
-	ImageBitmap: width("ImageBitmap"),
-	ImageData: width("ImageData"),
-	OffscreenCanvas: width("OffscreenCanvas"),
-	HTMLCanvasElement: width("HTMLCanvasElement"),
-	HTMLImageElement: width("HTMLImageElement")
+	File: blobSize
 };
+for (const type of ["ImageBitmap", "ImageData", "OffscreenCanvas", "HTMLCanvasElement", "HTMLImageElement"]) {
+	[brands[type]] = members(type, "width");
+}
 var maxDepth = 200;
 var maxPrototypes = 1e3;
 var maxPathName = 100;
-function encode(value2, { max, lenient, root }) {
+function encode(value, { max, lenient, root }) {
 	const job = { out: "", bytes: 0, max, lenient, root, trail: null, fault: null, parts: null };
 	try {
-		const ready = prepare(job, value2, "");
+		const ready = prepare(job, value, "");
 		if (ready !== void 0) emit(job, ready);
 		const kind = ready === void 0 ? "undefined" : "ok";
 		return { kind, text: job.out, bytes: job.bytes, message: "", error: void 0, parts: job.parts };
@@ -122,8 +118,8 @@ function utf8Length(text) {
 	}
 	return bytes;
 }
-function prepare(job, value2, key) {
-	let result = value2;
+function prepare(job, value, key) {
+	let result = value;
 	if (typeof result === "object" && result !== null) {
 		const method = toJSONOf(result);
 		if (method !== void 0) result = apply(method, result, [key]);
@@ -138,85 +134,85 @@ function toJSONOf(object) {
 		holder = getPrototypeOf(holder);
 	}
 }
-function emit(job, value2) {
-	if (typeof value2 === "string") return putString(job, value2);
-	if (typeof value2 === "bigint") return put(job, `"${value2}"`);
-	if (typeof value2 !== "object" || value2 === null) {
-		return put(job, typeof value2 === "boolean" || typeof value2 === "number" && value2 - value2 === 0 ? `${value2}` : "null");
+function emit(job, value) {
+	if (typeof value === "string") return putString(job, value);
+	if (typeof value === "bigint") return put(job, `"${value}"`);
+	if (typeof value !== "object" || value === null) {
+		return put(job, typeof value === "boolean" || typeof value === "number" && value - value === 0 ? `${value}` : "null");
 	}
-	if (isRawJSON?.(value2)) return put(job, value2.rawJSON);
+	if (isRawJSON?.(value)) return put(job, value.rawJSON);
 	for (let up = job.trail; up !== null; up = up.up) {
-		if (up.holder === value2) fail(job, "invalid", "circular reference");
+		if (up.holder === value) fail(job, "invalid", "circular reference");
 	}
 	if (job.trail !== null && job.trail.depth >= maxDepth) fail(job, "invalid", `nested deeper than ${maxDepth} levels`);
-	emitObject(job, value2);
+	emitObject(job, value);
 }
-function emitObject(job, value2) {
-	if (isArray(value2)) return emitList(job, value2, value2, value2.length);
-	const prototype = getPrototypeOf(value2);
-	if (prototype === ObjectPrototype || prototype === null) return emitRecord(job, value2, value2);
-	if (isView(value2) && typedArrayName(value2) !== void 0) return emitList(job, value2, value2, typedArrayLength(value2));
-	const tag = slice(objectToString(value2), 8, -1);
+function emitObject(job, value) {
+	if (isArray(value)) return emitList(job, value, value, value.length);
+	const prototype = getPrototypeOf(value);
+	if (prototype === ObjectPrototype || prototype === null) return emitRecord(job, value, value);
+	if (isView(value) && typedArrayName(value) !== void 0) return emitList(job, value, value, typedArrayLength(value));
+	const tag = slice(objectToString(value), 8, -1);
 	if (tag === "Error" || tag === "DOMException") {
-		const { name, message } = value2;
-		return emitRecord(job, value2, { name: typeof name === "string" ? name : "Error", message: typeof message === "string" ? message : "" });
+		const { name, message } = value;
+		return emitRecord(job, value, { name: typeof name === "string" ? name : "Error", message: typeof message === "string" ? message : "" });
 	}
-	if (brands[tag] === void 0 || !is(brands[tag], value2)) return emitRecord(job, value2, value2);
+	if (brands[tag] === void 0 || !is(brands[tag], value)) return emitRecord(job, value, value);
 	let list = [];
 	switch (tag) {
 		case "Map":
-			mapForEach(value2, (item, key) => append(list, [key, item]));
+			mapForEach(value, (item, key) => append(list, [key, item]));
 			break;
 		case "Set":
-			setForEach(value2, (item) => append(list, item));
+			setForEach(value, (item) => append(list, item));
 			break;
 		case "ArrayBuffer":
 			list = /** @type {any} */
-			new NativeUint8Array(value2);
+			new NativeUint8Array(value);
 			break;
 		case "Number":
 		case "String":
 		case "Boolean":
 		case "BigInt":
-			return emit(job, brands[tag](value2));
+			return emit(job, brands[tag](value));
 		default:
-			if (job.lenient) return emitRecord(job, value2, value2);
-			job.parts = { tag, value: value2, text: job.out, path: pathOf(job), next: job.parts };
+			if (job.lenient) return emitRecord(job, value, value);
+			job.parts = { tag, value, text: job.out, path: pathOf(job), next: job.parts };
 			job.out = "";
 			return;
 	}
-	emitList(job, value2, list, tag === "ArrayBuffer" ? typedArrayLength(list) : list.length);
+	emitList(job, value, list, tag === "ArrayBuffer" ? typedArrayLength(list) : list.length);
 }
-function is(method, value2) {
+function is(method, value) {
 	try {
-		method(value2);
+		method(value);
 		return true;
 	} catch {
 		return false;
 	}
 }
-function enter(job, holder, key, up) {
-	job.trail = { holder, key, up, depth: up === null ? 1 : up.depth + 1 };
-}
-function emitList(job, value2, list, length) {
+function enter(job, holder) {
 	const up = job.trail;
+	return job.trail = { holder, key: null, up, depth: up === null ? 1 : up.depth + 1 };
+}
+function emitList(job, value, list, length) {
+	const trail = enter(job, value);
 	put(job, "[");
 	for (let i = 0; i < length; i++) {
 		if (i > 0) put(job, ",");
-		enter(job, value2, i, up);
+		trail.key = i;
 		emit(job, prepare(job, list[i], `${i}`));
 	}
 	put(job, "]");
-	job.trail = up;
+	job.trail = trail.up;
 }
-function emitRecord(job, value2, record) {
-	const up = job.trail;
+function emitRecord(job, value, record) {
+	const trail = enter(job, value);
 	const keys = objectKeys(record);
 	let comma = "";
 	put(job, "{");
 	for (let i = 0; i < keys.length; i++) {
-		const key = keys[i];
-		enter(job, value2, key, up);
+		const key = trail.key = keys[i];
 		const ready = prepare(job, record[key], key);
 		if (ready === void 0) continue;
 		put(job, comma);
@@ -226,7 +222,7 @@ function emitRecord(job, value2, record) {
 		emit(job, ready);
 	}
 	put(job, "}");
-	job.trail = up;
+	job.trail = trail.up;
 }
 function put(job, text) {
 	job.bytes += text.length;
@@ -252,46 +248,37 @@ function pathOf(job) {
 	return job.root + path;
 }
 function segment(key) {
+	if (key === null) return "";
 	if (typeof key === "number") return `[${key}]`;
 	const short = slice(key, 0, maxPathName);
 	return exec(/^[A-Za-z_$][\w$]*$/, short) ? `.${short}` : `[${jsonStringify(short)}]`;
 }
-function isObject(value2) {
-	return typeof value2 === "object" && value2 !== null || typeof value2 === "function";
+function isObject(value) {
+	return typeof value === "object" && value !== null || typeof value === "function";
 }
 
 // src/shim/errors.js
 var maxMessage = 16 * 1024;
-var maxName = 128;
 var typeError = (message) => new NativeTypeError(message);
 var domError = (name, message) => new NativeDOMException(message, name);
 function describe(thrown) {
 	let name = "";
-	let message = "";
+	let message = "an error that cannot be read";
 	try {
-		if (isObject(thrown)) {
-			const read = readError(thrown);
-			name = read.name;
-			message = read.message;
+		const given = isObject(thrown) ? thrown.message : NativeString(thrown);
+		if (typeof given === "string") {
+			message = given;
+			if (isObject(thrown) && typeof thrown.name === "string") name = thrown.name;
 		} else {
-			message = NativeString(thrown);
+			const { kind, text } = encode(thrown, { max: maxMessage, lenient: true, root: "" });
+			message = kind === "ok" ? text : "an object that is not an Error";
 		}
 	} catch {
-		message = "an error that cannot be read";
 	}
-	return { name: cut(name, maxName), message: cut(message, maxMessage) };
+	return { name: cut(name, 128), message: cut(message, maxMessage) };
 }
 function cut(text, max) {
-	return text.length > max ? slice(text, 0, max) : text;
-}
-function readError(object) {
-	const message = object.message;
-	const name = object.name;
-	if (typeof message === "string") {
-		return { __proto__: null, name: typeof name === "string" ? name : "", message };
-	}
-	const text = encode(object, { __proto__: null, max: maxMessage, lenient: true, root: "error" });
-	return { __proto__: null, name: "", message: text.kind === "ok" ? text.text : "an object that is not an Error" };
+	return slice(text, 0, max);
 }
 
 // src/shim/dom.js
@@ -350,7 +337,7 @@ var tooLarge2 = { name: "", message: "" };
 async function fill({ text: last, bytes, parts }, max) {
 	let text = last;
 	let size = bytes;
-	let count = 0;
+	let count2 = 0;
 	for (let part = parts; part !== null; part = part.next) {
 		let block = "";
 		try {
@@ -360,98 +347,89 @@ async function fill({ text: last, bytes, parts }, max) {
 			const message = `${part.path}: ${large ? `longer than ${max} bytes` : describe(error).message}`;
 			return { kind: large ? "too_large" : "invalid", text: "", bytes: 0, message, error, parts: null };
 		}
-		count++;
+		count2++;
 		size += block.length;
 		text = part.text + block + text;
 	}
 	if (bytes === 0) text = `[${text}]`;
-	if (bytes === 0 || bytes === count + 1 && slice(text, 0, 1) === "[") text = `{"content":${text}}`;
-	if (bytes <= count + 1) size = text.length;
+	if (bytes === 0 || bytes === count2 + 1 && slice(text, 0, 1) === "[") text = `{"content":${text}}`;
+	if (bytes <= count2 + 1) size = text.length;
 	return { kind: "ok", text, bytes: size, message: "", error: void 0, parts: null };
 }
-async function blockOf({ tag, value: value2, path }, room) {
-	const blob = await own(toBlob(tag, value2));
+async function blockOf({ tag, value, path }, room) {
+	const blob = await own(toBlob(tag, value));
 	const length = ceil(blobSize2(blob) / 3) * 4;
 	if (length > room) throw tooLarge2;
 	const url = await own(new NativePromise((resolve, reject) => {
-		const reader = new NativeFileReader();
-		addEventListener(reader, "load", () => resolve(readerResult(reader)));
-		addEventListener(reader, "error", () => reject(readerError(reader)));
-		readAsDataURL(reader, blob);
+		const reader2 = new NativeFileReader();
+		addEventListener(reader2, "load", () => resolve(readerResult(reader2)));
+		addEventListener(reader2, "error", () => reject(readerError(reader2)));
+		readAsDataURL(reader2, blob);
 	}));
 	const data = slice(url, url.length - length);
-	const type2 = blobType(blob) || "application/octet-stream";
-	const kind = slice(type2, 0, 6);
-	let text = `"mimeType":${jsonStringify(type2)},`;
+	const type = blobType(blob) || "application/octet-stream";
+	const kind = slice(type, 0, 6);
+	let text = `"mimeType":${jsonStringify(type)},`;
 	if (kind === "image/" || kind === "audio/") text = `{"type":"${slice(kind, 0, 5)}",${text}"data":"${data}"}`;
 	else {
-		const name = encodeComponent(tag === "File" ? fileName(value2) : path);
+		const name = encodeComponent(tag === "File" ? fileName(value) : path);
 		text = `{"type":"resource","resource":{"uri":"blob:${windowOrigin(global)}/${name}",${text}"blob":"${data}"}}`;
 	}
 	if (text.length > room) throw tooLarge2;
 	return text;
 }
-function toBlob(tag, value2) {
+function toBlob(tag, value) {
 	switch (tag) {
 		case "HTMLCanvasElement":
 			return new NativePromise((resolve, reject) => {
-				canvasToBlob(value2, (blob) => blob === null ? reject(typeError("an empty canvas")) : resolve(blob));
+				canvasToBlob(value, (blob) => blob === null ? reject(typeError("an empty canvas")) : resolve(blob));
 			});
 		case "OffscreenCanvas":
-			return convertToBlob(value2);
+			return convertToBlob(value);
 		case "HTMLImageElement":
-			return draw(drawImage, value2, naturalWidth(value2), naturalHeight(value2));
+			return draw(drawImage, value, naturalWidth(value), naturalHeight(value));
 		case "ImageBitmap":
-			return draw(drawImage, value2, bitmapWidth(value2), bitmapHeight(value2));
+			return draw(drawImage, value, bitmapWidth(value), bitmapHeight(value));
 		case "ImageData":
-			return draw(putImageData, value2, dataWidth(value2), dataHeight(value2));
+			return draw(putImageData, value, dataWidth(value), dataHeight(value));
 		default:
-			return new NativePromise((resolve) => resolve(value2));
+			return new NativePromise((resolve) => resolve(value));
 	}
 }
-function draw(put3, image, width2, height) {
-	if (width2 * height > maxPixels) throw tooLarge2;
-	if (width2 * height === 0) throw typeError("an image without a size");
-	const canvas = new NativeCanvas(width2, height);
+function draw(put3, image, width, height) {
+	if (width * height > maxPixels) throw tooLarge2;
+	if (width * height === 0) throw typeError("an image without a size");
+	const canvas = new NativeCanvas(width, height);
 	put3(getContext(canvas, "2d"), image, 0, 0);
 	return convertToBlob(canvas);
 }
 
 // src/shim/context.js
 var maxInteractions = 5;
-function makeContext(call2) {
+function makeContext(call) {
 	return {
-		signal: call2.signal,
+		signal: call.signal,
 		requestUserInteraction(callback) {
-			return new NativePromise((resolve, reject) => interact(call2, callback, resolve, reject));
+			return new NativePromise((resolve, reject) => interact(call, callback, resolve, reject));
 		}
 	};
 }
-function interact(call2, callback, resolve, reject) {
+function interact(call, callback, resolve, reject) {
 	if (typeof callback !== "function") {
 		return reject(typeError("Failed to execute 'requestUserInteraction': parameter 1 is not a function."));
 	}
-	if (call2.done) return reject(domError("InvalidStateError", "The tool call is over."));
-	if (call2.interactions >= maxInteractions) {
+	const refuse = (message) => reject(domError("InvalidStateError", message));
+	if (call.done) return refuse("The tool call is over.");
+	if (call.interact !== null) return refuse("Another user interaction is in progress.");
+	if (call.interactions++ >= maxInteractions) {
 		return reject(domError("NotAllowedError", `A tool call may ask at most ${maxInteractions} times.`));
 	}
-	if (call2.interact !== null) return reject(domError("InvalidStateError", "Another user interaction is in progress."));
-	call2.interactions++;
-	const release = () => {
-		if (call2.interact === reject) call2.interact = null;
+	call.interact = reject;
+	const then = (settle) => (value) => {
+		if (call.interact === reject) call.interact = null;
+		settle(value);
 	};
-	call2.interact = reject;
-	run(callback, resolve, reject, release);
-}
-function run(callback, resolve, reject, release) {
-	const answer2 = own(new NativePromise((settle) => settle(apply(callback, void 0, []))));
-	promiseThen(answer2, (value2) => {
-		release();
-		resolve(value2);
-	}, (error) => {
-		release();
-		reject(error);
-	});
+	promiseThen(own(new NativePromise((settle) => settle(apply(callback, void 0, [])))), then(resolve), then(reject));
 }
 
 // src/shim/frames.js
@@ -497,43 +475,41 @@ var limits = {
 	state: 8 * 1024 * 1024
 };
 function replyText(reply, state2) {
-	let header = `{"k":"${reply.kind}","rev":${reply.rev},"ran":${reply.ran},"len":${reply.bytes}`;
-	header += `,"state":${utf8Length(state2)}`;
-	if (reply.name !== "") header += `,"name":${jsonStringify(reply.name)}`;
-	if (reply.message !== "") header += `,"message":${jsonStringify(reply.message)}`;
-	return header + "}\n" + reply.payload + state2;
+	const { kind, rev, ran, bytes, name, message, payload } = reply;
+	const header = `{"k":"${kind}","rev":${rev},"ran":${ran},"len":${bytes},"state":${utf8Length(state2)}` + member("name", name || void 0) + member("message", message || void 0);
+	return header + "}\n" + payload + state2;
 }
 function stateText(rev, eachTool, refusals) {
-	const doc = documentInfo();
+	const { url, title, origin, lang } = documentInfo();
+	const doc = slice(member("url", url) + member("title", title) + member("origin", origin) + member("lang", lang), 1);
 	let tools = "";
 	let refused = "";
-	let count = 0;
+	let count2 = 0;
 	let refusedCount = 0;
 	let dropped = 0;
-	const refuse = (refusal2) => {
-		if (refusedCount++ < limits.refused) refused += (refused === "" ? "" : ",") + refusalText(refusal2);
+	const refuse = (refusal) => {
+		if (refusedCount++ < limits.refused) refused += (refused === "" ? "" : ",") + refusalText(refusal);
 	};
 	eachTool((tool) => {
 		if (tool.refusal !== null) return refuse(tool.refusal);
-		if (count >= limits.tools || tools.length + tool.text.length > limits.state) {
+		if (count2 >= limits.tools || tools.length + tool.text.length > limits.state) {
 			dropped++;
 			return;
 		}
-		tools += `${count++ === 0 ? "" : ","}{"id":${tool.id},${tool.text}}`;
+		tools += `${count2++ === 0 ? "" : ","}{"id":${tool.id},${tool.text}}`;
 	});
-	for (let refusal2 = refusals; refusal2 !== null; refusal2 = refusal2.next) refuse(refusal2);
-	return `{"rev":${rev},"doc":{"url":${jsonStringify(doc.url)},"title":${jsonStringify(doc.title)},"origin":${jsonStringify(doc.origin)},"lang":${jsonStringify(doc.lang)}},"tools":[${tools}],"refused":[${refused}],"dropped":${dropped}}`;
+	for (let refusal = refusals; refusal !== null; refusal = refusal.next) refuse(refusal);
+	return `{"rev":${rev},"doc":{${doc}},"tools":[${tools}],"refused":[${refused}],"dropped":${dropped}}`;
 }
 function toolText(tool) {
-	let text = `"name":${jsonStringify(tool.name)},"via":"${tool.via}","description":${jsonStringify(tool.description)}`;
-	if (tool.title !== void 0) text += `,"title":${jsonStringify(tool.title)}`;
-	if (tool.inputSchema !== void 0) text += `,"inputSchema":${jsonStringify(tool.inputSchema)}`;
-	if (tool.outputSchema !== void 0) text += `,"outputSchema":${jsonStringify(tool.outputSchema)}`;
-	if (tool.annotations !== "") text += `,"annotations":{${tool.annotations}}`;
-	return text;
+	const { name, via, description, title, inputSchema, outputSchema, annotations } = tool;
+	return slice(member("name", name), 1) + member("via", via) + member("description", description) + member("title", title) + member("inputSchema", inputSchema) + member("outputSchema", outputSchema) + (annotations && `,"annotations":{${annotations}}`);
 }
-function refusalText(refusal2) {
-	return `{"name":${jsonStringify(refusal2.name)},"rule":"${refusal2.rule}","message":${jsonStringify(refusal2.message)}}`;
+function refusalText(refusal) {
+	return `{${slice(member("name", refusal.name), 1)}${member("rule", refusal.rule)}${member("message", refusal.message)}}`;
+}
+function member(name, value) {
+	return value === void 0 ? "" : `,"${name}":${jsonStringify(value)}`;
 }
 
 // src/shim/registry.js
@@ -663,56 +639,43 @@ function currentState() {
 }
 
 // src/shim/declaration.js
-var hints = {
-	__proto__: null,
-	consequentialHint: 0,
-	debugging: 0,
-	destructiveHint: 0,
-	idempotentHint: 0,
-	openWorldHint: 0,
-	readOnlyHint: 0,
-	untrustedContentHint: 0
-};
-function convertTool(value2, prefix, via) {
-	if (!isObject(value2)) throw typeError(`${prefix}The provided value is not of type 'ModelContextTool'.`);
-	const where = (member2) => `${prefix}Failed to read the '${member2}' property from 'ModelContextTool': `;
-	const given = value2.annotations;
-	const annotations2 = convertAnnotations(given, where("annotations"));
-	const description = required(value2.description, where("description"));
-	const execute = value2.execute;
-	if (execute === void 0 ? via === "registerTool" : typeof execute !== "function") {
-		throw typeError(where("execute") + (execute === void 0 ? "Required member is undefined." : "The given value is not a function."));
-	}
-	const inputSchema = value2.inputSchema;
-	if (inputSchema !== void 0 && !isObject(inputSchema)) {
-		throw typeError(`${where("inputSchema")}Failed to convert value to 'object'.`);
-	}
-	const name = required(value2.name, where("name"));
-	const outputSchema = value2.outputSchema;
-	if (outputSchema !== void 0 && outputSchema !== null && !isObject(outputSchema)) {
-		throw typeError(`${where("outputSchema")}Failed to convert value to 'object'.`);
-	}
-	const title = value2.title;
-	return {
-		__proto__: null,
-		name,
-		description,
-		execute,
-		inputSchema,
-		outputSchema: outputSchema ?? void 0,
-		annotations: annotations2,
-		via,
-		prefix,
-		annotated: isObject(given),
-		title: title === void 0 ? void 0 : toWellFormed(toText(title, where("title")))
-	};
+var hints = [
+	"consequentialHint",
+	"debugging",
+	"destructiveHint",
+	"idempotentHint",
+	"openWorldHint",
+	"readOnlyHint",
+	"untrustedContentHint"
+];
+function reader(value, type, prefix) {
+	if (!isObject(value)) throw typeError(`${prefix}The provided value is not of type '${type}'.`);
+	return (member2) => `${prefix}Failed to read the '${member2}' property from '${type}': `;
 }
-function admit(draft2, taken) {
+function checkObject(value, where) {
+	if (value !== void 0 && !isObject(value)) throw typeError(`${where}Failed to convert value to 'object'.`);
+	return value;
+}
+function convertTool(value, prefix, via) {
+	const where = reader(value, "ModelContextTool", prefix);
+	const given = value.annotations;
+	const annotations = convertAnnotations(given, where("annotations"));
+	const description = required(value.description, where("description"));
+	const { execute } = value;
+	if (execute === void 0 && via === "registerTool") required(execute, where("execute"));
+	if (execute !== void 0 && typeof execute !== "function") throw typeError(`${where("execute")}The given value is not a function.`);
+	const inputSchema = checkObject(value.inputSchema, where("inputSchema"));
+	const name = required(value.name, where("name"));
+	const outputSchema = checkObject(value.outputSchema ?? void 0, where("outputSchema"));
+	const title = value.title === void 0 ? void 0 : toWellFormed(toText(value.title, where("title")));
+	return { name, title, description, execute, inputSchema, outputSchema, annotations, annotated: isObject(given), via, prefix };
+}
+function admit(draft, taken) {
 	checkUse();
-	if (taken(draft2.name)) throw domError("InvalidStateError", "Duplicate tool name");
-	const fault = nameFault(draft2.name) || (draft2.description === "" ? "Description is required" : "");
-	if (fault !== "") throw domError("InvalidStateError", fault);
-	return makeTool(draft2);
+	if (taken(draft.name)) throw domError("InvalidStateError", "Duplicate tool name");
+	if (exec(/^[\w.-]{1,128}$/, draft.name) === null) throw domError("InvalidStateError", "Invalid tool name");
+	if (draft.description === "") throw domError("InvalidStateError", "Description is required");
+	return makeTool(draft);
 }
 function checkUse() {
 	if (!isActive()) throw domError("InvalidStateError", "The document is not active.");
@@ -720,21 +683,20 @@ function checkUse() {
 		throw domError("NotAllowedError", 'Access to the feature "tools" is disallowed by permissions policy.');
 	}
 }
-function makeTool(draft2) {
+function makeTool(draft) {
 	const tool = {
-		...draft2,
-		__proto__: null,
+		...draft,
 		id: 0,
 		refusal: null,
 		text: "",
 		self: void 0,
 		owner: null,
-		inputSchema: schemaText(draft2.inputSchema, `${draft2.prefix}invalid input schema: `),
-		outputSchema: schemaText(draft2.outputSchema, `${draft2.prefix}invalid output schema: `)
+		inputSchema: schemaText(draft.inputSchema, `${draft.prefix}invalid input schema: `),
+		outputSchema: schemaText(draft.outputSchema, `${draft.prefix}invalid output schema: `)
 	};
 	const rule = oversize(tool);
 	if (rule === "") tool.text = toolText(tool);
-	else tool.refusal = { __proto__: null, name: tool.name, rule, message: ruleText[rule], next: null };
+	else tool.refusal = { name: tool.name, rule, message: ruleText[rule], next: null };
 	return tool;
 }
 var ruleText = {
@@ -751,63 +713,43 @@ function oversize(tool) {
 	if (tool.description.length > limits.description) return "description-too-long";
 	return tool.inputSchema === null || tool.outputSchema === null ? "schema-too-large" : "";
 }
-function nameFault(name) {
-	return exec(/^[\w.-]{1,128}$/, name) ? "" : "Invalid tool name";
-}
 function schemaText(schema, prefix) {
-	if (schema === void 0) return void 0;
-	const encoded = encode(schema, { __proto__: null, max: limits.schema, lenient: true, root: "schema" });
-	switch (encoded.kind) {
-		case "ok":
-			return encoded.text;
-		case "too_large":
-			return null;
-		case "threw":
-			throw encoded.error;
-		case "undefined":
-			throw typeError(`${prefix}toJSON() returns undefined`);
-		default:
-			throw typeError(prefix + encoded.message);
-	}
+	return schema === void 0 ? void 0 : serialise(schema, limits.schema, "schema", prefix);
 }
-function convertAnnotations(value2, where) {
-	if (value2 === void 0 || value2 === null) return "";
-	if (!isObject(value2)) throw typeError(`${where}The provided value is not of type 'ToolAnnotations'.`);
+function serialise(value, max, root, prefix) {
+	const { kind, text, error, message } = encode(value, { max, lenient: true, root });
+	if (kind === "ok") return text;
+	if (kind === "too_large") return null;
+	throw kind === "threw" ? error : typeError(prefix + (message || "toJSON() returns undefined"));
+}
+function convertAnnotations(value, where) {
+	if (value === void 0 || value === null) return "";
+	const at = reader(value, "ToolAnnotations", where);
 	let text = "";
-	for (const hint in hints) {
-		const set = value2[hint];
-		if (set !== void 0) text += `${text === "" ? "" : ","}"${hint}":${set ? "true" : "false"}`;
+	for (let i = 0; i < hints.length; i++) {
+		const set = value[hints[i]];
+		if (set !== void 0) text += `,"${hints[i]}":${!!set}`;
 	}
-	const title = value2.title;
-	if (title === void 0) return text;
-	const wellFormed = toWellFormed(toText(title, `${where}Failed to read the 'title' property from 'ToolAnnotations': `));
-	return `${text}${text === "" ? "" : ","}"title":${jsonStringify(cut(wellFormed, limits.title * 2))}`;
+	const { title } = value;
+	if (title !== void 0) text += `,"title":${jsonStringify(cut(toWellFormed(toText(title, at("title"))), limits.title * 2))}`;
+	return slice(text, 1);
 }
-function convertOptions(value2, prefix, type2, member2) {
+function convertOptions(value, prefix, type, member2) {
 	let origins = null;
-	if (value2 === void 0 || value2 === null) return { origins, signal: void 0 };
-	if (!isObject(value2)) throw typeError(`${prefix}The provided value is not of type '${type2}'.`);
-	const where = (name) => `${prefix}Failed to read the '${name}' property from '${type2}': `;
-	const list = member2 === "" ? void 0 : value2[member2];
+	if (value === void 0 || value === null) return { origins, signal: void 0 };
+	const where = reader(value, type, prefix);
+	const list = member2 === "" ? void 0 : value[member2];
 	if (list !== void 0) {
 		eachOf(list, where(member2), (entry) => {
 			origins = { url: toWellFormed(toText(entry, where(member2))), next: origins };
 		});
 	}
-	const signal = member2 === "fromOrigins" ? void 0 : value2.signal;
-	if (signal !== void 0 && !isSignal(signal)) throw typeError(`${where("signal")}Failed to convert value to 'AbortSignal'.`);
+	const signal = member2 === "fromOrigins" ? void 0 : value.signal;
+	if (signal !== void 0 && !is(signalAborted, signal)) throw typeError(`${where("signal")}Failed to convert value to 'AbortSignal'.`);
 	return { origins, signal };
 }
 function throwIfAborted(signal) {
 	if (signal !== void 0 && signalAborted(signal)) throw signalReason(signal);
-}
-function isSignal(value2) {
-	try {
-		signalAborted(value2);
-		return true;
-	} catch {
-		return false;
-	}
 }
 function eachOf(list, where, visit) {
 	if (!isObject(list)) throw typeError(`${where}The provided value cannot be converted to a sequence.`);
@@ -821,13 +763,13 @@ function eachOf(list, where, visit) {
 	const next = walker.next;
 	for (let step = apply(next, walker, []); !step.done; step = apply(next, walker, [])) visit(step.value);
 }
-function required(value2, where) {
-	if (value2 === void 0) throw typeError(`${where}Required member is undefined.`);
-	return toText(value2, where);
+function required(value, where) {
+	if (value === void 0) throw typeError(`${where}Required member is undefined.`);
+	return toText(value, where);
 }
-function toText(value2, where) {
-	if (typeof value2 === "symbol") throw typeError(`${where}Cannot convert a Symbol value to a string`);
-	return `${value2}`;
+function toText(value, where) {
+	if (typeof value === "symbol") throw typeError(`${where}Cannot convert a Symbol value to a string`);
+	return `${value}`;
 }
 
 // src/shim/dialects/events.js
@@ -839,11 +781,11 @@ var ToolCancelEvent = toolEvent("ToolCancelEvent");
 function toolEvent(name) {
 	return {
 		[name]: class extends NativeEvent {
-			constructor(type2, init = (
+			constructor(type, init = (
 				void 0
 			)) {
 				if (arguments.length < 1) throw typeError(`Failed to construct '${name}': 1 argument required, but only 0 present.`);
-				super(type2, init);
+				super(type, init);
 				const toolName = init?.toolName;
 				weakSet(toolNames, this, toolName === void 0 ? "" : toText(toolName, ""));
 			}
@@ -855,9 +797,9 @@ function toolEvent(name) {
 		}
 	}[name];
 }
-function announce(type2, name = "", Class = NativeEvent) {
+function announce(type, name = "", Class = NativeEvent) {
 	const dispatch = (target) => {
-		const event = construct(NativeEvent, [type2], Class);
+		const event = construct(NativeEvent, [type], Class);
 		weakSet(toolNames, event, name);
 		dispatchEvent(target, event);
 	};
@@ -866,14 +808,14 @@ function announce(type2, name = "", Class = NativeEvent) {
 	dispatch(global);
 }
 function defineHandlers(holder, check) {
-	for (const type2 of ["toolchange", "toolactivated", "toolcancel"]) {
-		const name = `on${type2}`;
+	for (const type of ["toolchange", "toolactivated", "toolcancel"]) {
+		const name = `on${type}`;
 		const accessors = {
 			get [name]() {
-				return handler(check(this), type2).callback;
+				return handler(check(this), type).callback;
 			},
 			set [name](callback) {
-				setHandler(check(this), type2, callback);
+				setHandler(check(this), type, callback);
 			}
 		};
 		defineProperty(
@@ -883,23 +825,23 @@ function defineHandlers(holder, check) {
 		);
 	}
 }
-function handler(target, type2) {
+function handler(target, type) {
 	let all = weakGet(handlers, target);
 	if (all === void 0) weakSet(handlers, target, all = new NativeMap());
-	let found = mapGet(all, type2);
+	let found = mapGet(all, type);
 	if (found === void 0) {
 		found = { callback: null, listener: (event) => {
 			if (typeof found.callback === "function") apply(found.callback, target, [event]);
 		} };
-		mapSet(all, type2, found);
+		mapSet(all, type, found);
 	}
 	return found;
 }
-function setHandler(target, type2, callback) {
-	const own2 = handler(target, type2);
+function setHandler(target, type, callback) {
+	const own2 = handler(target, type);
 	const usable = isObject(callback) ? callback : null;
-	if (own2.callback === null && usable !== null) addEventListener(target, type2, own2.listener);
-	if (usable === null) removeEventListener(target, type2, own2.listener);
+	if (own2.callback === null && usable !== null) addEventListener(target, type, own2.listener);
+	if (usable === null) removeEventListener(target, type, own2.listener);
 	own2.callback = usable;
 }
 
@@ -957,14 +899,14 @@ function listTools(options, prefix) {
 	return sort(list, (a, b) => a.name < b.name ? -1 : a.name > b.name ? 1 : 0);
 }
 function registered(tool, peer) {
-	const { annotations: annotations2, description, inputSchema, name, outputSchema, title = "" } = tool;
+	const { annotations, description, inputSchema, name, outputSchema, title = "" } = tool;
 	return {
 		...tool.annotated ? { annotations: {
 			consequentialHint: false,
 			debugging: false,
 			readOnlyHint: false,
 			untrustedContentHint: false,
-			...jsonParse(`{${annotations2}}`)
+			...jsonParse(`{${annotations}}`)
 		} } : {},
 		description,
 		...inputSchema ? { inputSchema: jsonParse(inputSchema) } : {},
@@ -976,21 +918,20 @@ function registered(tool, peer) {
 	};
 }
 function executeTool(tool, input, options, prefix) {
-	if (!isObject(tool)) throw typeError(`${prefix}The provided value is not of type 'RegisteredTool'.`);
-	const where = (member2) => `${prefix}Failed to read the '${member2}' property from 'RegisteredTool': `;
+	const where = reader(tool, "RegisteredTool", prefix);
 	required(tool.description, where("description"));
 	const name = required(tool.name, where("name"));
 	const origin = required(tool.origin, where("origin"));
 	const view = tool.window;
-	if (view === void 0) throw typeError(`${where("window")}Required member is undefined.`);
-	const closed = windowState(view, where("window"));
+	if (view === void 0) required(view, where("window"));
+	if (!is(isClosed, view)) throw typeError(`${where("window")}Failed to convert value to 'Window'.`);
 	const text = inputText(input, `${prefix}invalid input object: `);
 	const { signal } = convertOptions(options, prefix, "ModelContextExecuteToolOptions", "");
 	checkUse();
 	throwIfAborted(signal);
 	const target = originOf(origin);
 	if (target === null) throw domError("NotSupportedError", "The origin of the tool is not supported.");
-	if (closed) throw domError("InvalidStateError", "The document is not active.");
+	if (isClosed(view)) throw domError("InvalidStateError", "The document is not active.");
 	const peer = peerOf(view);
 	const found = peer !== null && peer.origin() === target ? peer.find(name) : null;
 	if (peer === null || found === null) throw failed();
@@ -1010,28 +951,18 @@ function failed() {
 	const message = "Tool was executed but the invocation failed. For example, the script function threw an error";
 	return domError("UnknownError", message);
 }
-function windowState(view, where) {
-	try {
-		return isClosed(view);
-	} catch {
-		throw typeError(`${where}Failed to convert value to 'Window'.`);
-	}
-}
 function inputText(input, prefix) {
 	if (input === void 0) return "{}";
-	let value2 = input;
+	let value = input;
 	if (typeof input === "string") {
 		try {
-			value2 = jsonParse(input);
+			value = jsonParse(input);
 		} catch {
 		}
 	}
-	if (!isObject(value2)) throw typeError(`${prefix}value is not an object`);
-	if (value2 !== input) return input;
-	const encoded = encode(value2, { max: maxInput, lenient: true, root: "input" });
-	if (encoded.kind === "ok") return encoded.text;
-	if (encoded.kind === "threw") throw encoded.error;
-	throw typeError(prefix + (encoded.message || "toJSON() returns undefined"));
+	if (!isObject(value)) throw typeError(`${prefix}value is not an object`);
+	if (value !== input) return input;
+	return serialise(value, maxInput, "input", prefix) ?? "";
 }
 
 // src/shim/dialects/modelcontext.js
@@ -1043,8 +974,8 @@ var ModelContext = class extends NativeEventTarget {
 	}
 	registerTool(tool, options = void 0) {
 		return answer(this, "registerTool", arguments.length, 1, (prefix) => {
-			const draft2 = convertTool(tool, prefix, "registerTool");
-			return register(draft2, convertOptions(options, prefix, "ModelContextRegisterToolOptions", "exposedTo"));
+			const draft = convertTool(tool, prefix, "registerTool");
+			return register(draft, convertOptions(options, prefix, "ModelContextRegisterToolOptions", "exposedTo"));
 		});
 	}
 	getTools(options = void 0) {
@@ -1054,27 +985,27 @@ var ModelContext = class extends NativeEventTarget {
 		return answer(this, "executeTool", arguments.length, 1, (prefix) => executeTool(tool, inputObject, options, prefix));
 	}
 };
-function answer(self, method, given, needed, run3, type2 = "ModelContext") {
+function answer(self, method, given, needed, run2, type = "ModelContext") {
 	try {
-		return run3(checkCall(self, method, given, needed, type2));
+		return run2(checkCall(self, method, given, needed, type));
 	} catch (error) {
 		return new NativePromise((_, reject) => reject(error));
 	}
 }
-function checkCall(self, method, given, needed, type2 = "ModelContext") {
-	const prefix = `Failed to execute '${method}' on '${type2}': `;
-	checkThis(self, type2, prefix);
+function checkCall(self, method, given, needed, type = "ModelContext") {
+	const prefix = `Failed to execute '${method}' on '${type}': `;
+	checkThis(self, type, prefix);
 	if (given < needed) {
 		throw typeError(`${prefix}${needed} argument${needed > 1 ? "s" : ""} required, but only ${given} present.`);
 	}
 	return prefix;
 }
-function checkThis(self, type2 = "ModelContext", prefix = "") {
-	if (weakGet(ours, self) !== type2) throw typeError(`${prefix}Illegal invocation`);
+function checkThis(self, type = "ModelContext", prefix = "") {
+	if (weakGet(ours, self) !== type) throw typeError(`${prefix}Illegal invocation`);
 	return self;
 }
-function register(draft2, { origins, signal }) {
-	const tool = admit(draft2, hasScriptTool);
+function register(draft, { origins, signal }) {
+	const tool = admit(draft, hasScriptTool);
 	throwIfAborted(signal);
 	checkSecure(origins, "exposedTo");
 	const { promise, pending: pending2 } = add(tool);
@@ -1086,8 +1017,8 @@ function register(draft2, { origins, signal }) {
 	}
 	return promise;
 }
-function claim(object, type2 = "ModelContext") {
-	weakSet(ours, object, type2);
+function claim(object, type = "ModelContext") {
+	weakSet(ours, object, type);
 	return object;
 }
 function share(from, to = from) {
@@ -1115,23 +1046,23 @@ var ToolCallEvent = class extends NativeEvent {
 	get input() {
 		return of(this).input();
 	}
-	respondWith(value2) {
-		const call2 = of(this);
-		if (call2.respond === null) throw domError("InvalidStateError", call2.fault);
-		const respond = call2.respond;
-		call2.respond = null;
-		call2.fault = "The tool call was answered already.";
-		if (call2.dispatching) stopImmediatePropagation(this);
-		respond(value2);
+	respondWith(value) {
+		const call = of(this);
+		if (call.respond === null) throw domError("InvalidStateError", call.fault);
+		const respond = call.respond;
+		call.respond = null;
+		call.fault = "The tool call was answered already.";
+		if (call.dispatching) stopImmediatePropagation(this);
+		respond(value);
 	}
 };
 share(ToolCallEvent);
 function of(event) {
-	const call2 = weakGet(pending, event);
-	if (call2 === void 0) throw typeError("Illegal invocation");
-	return call2;
+	const call = weakGet(pending, event);
+	if (call === void 0) throw typeError("Illegal invocation");
+	return call;
 }
-function askListeners(call2, name) {
+function askListeners(call, name) {
 	let input = (
 		void 0
 	);
@@ -1141,7 +1072,7 @@ function askListeners(call2, name) {
 		dispatching: true,
 		fault: "",
 		respond: null,
-		input: () => input === void 0 ? input = jsonParse(call2.inputText) : input
+		input: () => input === void 0 ? input = jsonParse(call.inputText) : input
 	};
 	const answer2 = own(new NativePromise((resolve) => {
 		toolCall.respond = resolve;
@@ -1160,20 +1091,20 @@ function askListeners(call2, name) {
 // src/shim/calls.js
 function startCall(callID, toolID, inputText2, maxBytes, knownRev) {
 	return own(new NativePromise((resolve) => {
-		const call2 = makeCall(callID, inputText2, maxBytes, knownRev, resolve, null);
+		const call = makeCall(callID, inputText2, maxBytes, knownRev, resolve, null);
 		const tool = find(toolID);
-		if (tool === null) return end(call2, "gone", "", "the tool is not registered any more");
-		if (mapHas(inFlight, callID)) return end(call2, "error", "InvalidStateError", "the call id is in use");
-		start(call2, tool);
+		if (tool === null) return end(call, "gone", "", "the tool is not registered any more");
+		if (mapHas(inFlight, callID)) return end(call, "error", "InvalidStateError", "the call id is in use");
+		start(call, tool);
 	}));
 }
 function runForPage(tool, inputText2, resolve, reject) {
-	const call2 = makeCall("", inputText2, 0, 0, resolve, reject);
-	start(call2, tool);
-	return () => abort(call2, "The tool call was aborted.");
+	const call = makeCall("", inputText2, 0, 0, resolve, reject);
+	start(call, tool);
+	return () => abort(call, "The tool call was aborted.");
 }
-addEventListener(global, "pagehide", () => mapForEach(inFlight, (call2) => {
-	if (call2.reject !== null) abort(call2, "The document went away.");
+addEventListener(global, "pagehide", () => mapForEach(inFlight, (call) => {
+	if (call.reject !== null) abort(call, "The document went away.");
 }));
 function makeCall(id, inputText2, maxBytes, knownRev, resolve, reject) {
 	return {
@@ -1192,92 +1123,92 @@ function makeCall(id, inputText2, maxBytes, knownRev, resolve, reject) {
 		name: ""
 	};
 }
-var keyOf = (call2) => call2.reject === null ? call2.id : call2;
-function start(call2, tool) {
+var keyOf = (call) => call.reject === null ? call.id : call;
+function start(call, tool) {
 	try {
-		const input = jsonParse(call2.inputText);
-		call2.controller = new NativeAbortController();
-		call2.signal = controllerSignal(call2.controller);
-		call2.name = tool.name;
-		mapSet(inFlight, keyOf(call2), call2);
-		run2(call2, tool, input);
+		const input = jsonParse(call.inputText);
+		call.controller = new NativeAbortController();
+		call.signal = controllerSignal(call.controller);
+		call.name = tool.name;
+		mapSet(inFlight, keyOf(call), call);
+		run(call, tool, input);
 	} catch (error) {
-		endWithError(call2, error, "");
+		endWithError(call, error, "");
 	}
 }
 function abortCall(callID, reason) {
-	const call2 = mapGet(inFlight, callID);
-	return call2 !== void 0 && abort(call2, reason);
+	const call = mapGet(inFlight, callID);
+	return call !== void 0 && abort(call, reason);
 }
-function abort(call2, reason) {
-	if (call2.done) return false;
+function abort(call, reason) {
+	if (call.done) return false;
 	const error = domError("AbortError", reason);
-	const reject = call2.interact;
-	end(call2, "aborted", "", reason);
+	const reject = call.interact;
+	end(call, "aborted", "", reason);
 	if (reject !== null) reject(error);
-	controllerAbort(call2.controller, error);
-	announce("toolcancel", call2.name, ToolCancelEvent);
+	controllerAbort(call.controller, error);
+	announce("toolcancel", call.name, ToolCancelEvent);
 	return true;
 }
 function abortAll(reason) {
-	let count = 0;
-	mapForEach(inFlight, (call2) => {
-		if (abort(call2, reason)) count++;
+	let count2 = 0;
+	mapForEach(inFlight, (call) => {
+		if (abort(call, reason)) count2++;
 	});
-	return count;
+	return count2;
 }
-async function run2(call2, tool, input) {
+async function run(call, tool, input) {
 	try {
-		call2.ran = true;
+		call.ran = true;
 		announce("toolactivated", tool.name, ToolActivatedEvent);
-		if (call2.done) return;
-		const answer2 = askListeners(call2, tool.name);
+		if (call.done) return;
+		const answer2 = askListeners(call, tool.name);
 		if (answer2 === null && tool.execute === void 0) {
-			return end(call2, "unhandled", "", "no toolcall listener answered, and the tool has no execute function");
+			return end(call, "unhandled", "", "no toolcall listener answered, and the tool has no execute function");
 		}
-		let value2;
-		if (answer2 !== null) value2 = await answer2;
-		else if (!call2.done) value2 = await apply(
+		let value;
+		if (answer2 !== null) value = await answer2;
+		else if (!call.done) value = await apply(
 			tool.execute,
 			tool.self,
-			[input, makeContext(call2)]
+			[input, makeContext(call)]
 		);
-		if (call2.done) return;
-		if (call2.reject !== null) return end(call2, "ok", "", "", resultString(value2));
-		const encoded = encode(value2, { max: call2.maxBytes, lenient: false, root: "result" });
-		finish(call2, encoded.parts === null ? encoded : await own(fill(encoded, call2.maxBytes)));
+		if (call.done) return;
+		if (call.reject !== null) return end(call, "ok", "", "", resultString(value));
+		const encoded = encode(value, { max: call.maxBytes, lenient: false, root: "result" });
+		finish(call, encoded.parts === null ? encoded : await own(fill(encoded, call.maxBytes)));
 	} catch (error) {
-		endWithError(call2, error, "");
+		endWithError(call, error, "");
 	}
 }
-function finish(call2, { kind, text, bytes, message, error }) {
+function finish(call, { kind, text, bytes, message, error }) {
 	switch (kind) {
 		case "ok":
-			return end(call2, "ok", "", "", text, bytes);
+			return end(call, "ok", "", "", text, bytes);
 		case "undefined":
-			return end(call2, "ok", "", "", "null", 4);
+			return end(call, "ok", "", "", "null", 4);
 		case "threw":
-			return endWithError(call2, error, `${message}: `);
+			return endWithError(call, error, `${message}: `);
 		default:
-			return end(call2, kind, "", message);
+			return end(call, kind, "", message);
 	}
 }
-function resultString(value2) {
-	if (value2 === "") return "Operation succeeded";
-	return isObject(value2) ? `${jsonStringify(value2)}` : `${value2}`;
+function resultString(value) {
+	if (value === "") return "Operation succeeded";
+	return isObject(value) ? `${jsonStringify(value)}` : `${value}`;
 }
-function endWithError(call2, error, prefix) {
+function endWithError(call, error, prefix) {
 	const { name, message } = describe(error);
-	end(call2, "error", name, prefix + message);
+	end(call, "error", name, prefix + message);
 }
-function end(call2, kind, name, message = "", payload = "", bytes = 0) {
-	if (call2.done) return;
-	call2.done = true;
-	if (mapGet(inFlight, keyOf(call2)) === call2) mapDelete(inFlight, keyOf(call2));
-	if (call2.reject !== null) return kind === "ok" ? call2.resolve(payload) : call2.reject();
+function end(call, kind, name, message = "", payload = "", bytes = 0) {
+	if (call.done) return;
+	call.done = true;
+	if (mapGet(inFlight, keyOf(call)) === call) mapDelete(inFlight, keyOf(call));
+	if (call.reject !== null) return kind === "ok" ? call.resolve(payload) : call.reject();
 	const rev = revision();
-	const state2 = rev > call2.knownRev ? currentState() : "";
-	call2.resolve(replyText({ __proto__: null, kind, rev, ran: call2.ran, name, message, payload, bytes }, state2));
+	const state2 = rev > call.knownRev ? currentState() : "";
+	call.resolve(replyText({ __proto__: null, kind, rev, ran: call.ran, name, message, payload, bytes }, state2));
 }
 
 // src/shim/dialects/agent.js
@@ -1290,6 +1221,7 @@ var ModelContextAgent = class extends NativeEventTarget {
 
 // src/shim/dialects/foreign.js
 var faces = new NativeWeakMap();
+var mirrored = 0;
 var after = {
 	__proto__: (
 		null
@@ -1297,7 +1229,7 @@ var after = {
 	registerTool(owner, args, result) {
 		const tool = mirror(owner, args[0]);
 		if (tool === null) return result;
-		const drop = () => remove(tool.name, tool);
+		const drop = () => count(() => remove(tool.name, tool));
 		const signal = args[1]?.signal;
 		if (isObject(signal)) addEventListener(signal, "abort", drop);
 		return retire(result, drop);
@@ -1349,16 +1281,24 @@ function adopt(object) {
 function watched(owner, method, name) {
 	return {
 		[name](...args) {
-			const before = revision();
+			const before = revision() - mirrored;
 			const result = apply(method, weakGet(faces, owner) === this ? owner : this, args);
-			if (revision() !== before) return result;
+			if (revision() - mirrored !== before) return result;
 			try {
-				return after[name](owner, args, result);
+				return count(() => after[name](owner, args, result));
 			} catch {
 				return result;
 			}
 		}
 	}[name];
+}
+function count(change) {
+	const before = revision() - mirrored;
+	try {
+		return change();
+	} finally {
+		mirrored = revision() - before;
+	}
 }
 function takeOver(owner) {
 	const each = (list2) => eachOf(list2?.tools ?? list2, "", (tool) => {
@@ -1371,11 +1311,11 @@ function takeOver(owner) {
 }
 function mirror(owner, given) {
 	try {
-		const draft2 = convertTool(given, "", "provideContext");
-		draft2.via = "registerTool";
-		draft2.execute ??= given.handler ?? caller(owner, draft2.name);
-		if (typeof draft2.execute !== "function") return null;
-		const tool = admit(draft2, hasScriptTool);
+		const draft = convertTool(given, "", "provideContext");
+		draft.via = "registerTool";
+		draft.execute ??= given.handler ?? caller(owner, draft.name);
+		if (typeof draft.execute !== "function") return null;
+		const tool = admit(draft, hasScriptTool);
 		tool.self = given;
 		tool.owner = owner;
 		put2(tool);
@@ -1401,13 +1341,13 @@ function retire(result, drop) {
 	}
 	return result;
 }
-function expose(holder, name, instance, value2, brand) {
+function expose(holder, name, instance, value, brand) {
 	const replaced = new NativeWeakMap();
 	const accessors = {
 		get [name]() {
 			brand(this);
 			return (
-				this === instance() ? weakGet(replaced, this) ?? value2 : void 0
+				this === instance() ? weakGet(replaced, this) ?? value : void 0
 			);
 		},
 		set [name](other) {
@@ -1461,11 +1401,7 @@ function notice() {
 var maxManifest = 1024 * 1024;
 var nativeFetch = uncurry(fetch);
 var [linkHref] = members("HTMLLinkElement", "href");
-var [responseOK, responseBody] = members("Response", "ok", "body");
-var [getReader] = members("ReadableStream", "getReader");
-var [readerRead, readerCancel] = members("ReadableStreamDefaultReader", "read", "cancel");
-var NativeTextDecoder = TextDecoder;
-var [decode] = members("TextDecoder", "decode");
+var [responseOK, responseText] = members("Response", "ok", "text");
 function readManifest() {
 	addEventListener(global, "DOMContentLoaded", load);
 	if (readyState(document) !== "loading") load();
@@ -1477,75 +1413,31 @@ async function load() {
 		if (link === null) return;
 		const options = { __proto__: null, mode: "same-origin", credentials: "same-origin" };
 		const response = await own(nativeFetch(global, linkHref(link), options));
-		if (!responseOK(response) || responseBody(response) === null) return;
-		declare(jsonParse(await own(readText(responseBody(response)))));
+		const text = await own(responseText(response));
+		if (responseOK(response) && text.length <= maxManifest) declare(bare(jsonParse(text)).tools);
 	} catch {
 	}
 }
-async function readText(body) {
-	const reader = getReader(body);
-	const decoder = new NativeTextDecoder();
-	let text = "";
-	let bytes = 0;
-	for (; ; ) {
-		const part = await own(readerRead(reader));
-		if (part.done) return text + decode(decoder);
-		bytes += typedArrayLength(part.value);
-		if (bytes > maxManifest) {
-			promiseThen(own(readerCancel(reader)), nothing2, nothing2);
-			return "{}";
-		}
-		text += decode(decoder, part.value, { __proto__: null, stream: true });
-	}
+function bare(object) {
+	return { ...object, __proto__: null };
 }
-function nothing2() {
-}
-function declare(manifest) {
-	const list = member(manifest, "tools");
+function declare(list) {
 	const tools = new NativeMap();
 	let refused = null;
-	if (isArray(list)) {
-		for (let i = 0; i < list.length && i < limits.tools + limits.refused; i++) {
-			const name = member(list[i], "name");
-			const fault = entryFault(list[i], name, tools);
-			if (fault === "") mapSet(tools, name, makeTool(draft(list[i], name)));
-			else refused = refusal(name, fault, refused);
+	for (let i = 0; isArray(list) && i < list.length && i < limits.tools + limits.refused; i++) {
+		const entry = bare(list[i]);
+		try {
+			if (entry.annotations) entry.annotations = bare(entry.annotations);
+			entry.execute = void 0;
+			const draft = convertTool(entry, "", "manifest");
+			mapSet(tools, draft.name, admit(draft, (name) => mapHas(tools, name)));
+		} catch (error) {
+			const { message } = describe(error);
+			const name = typeof entry.name === "string" ? cut(entry.name, limits.name) : "";
+			refused = { name, rule: "invalid-manifest-entry", message, next: refused };
 		}
 	}
 	replaceManifest(tools, refused);
-}
-function entryFault(entry, name, tools) {
-	const description = member(entry, "description");
-	const schema = member(entry, "inputSchema");
-	if (typeof name !== "string" || nameFault(name) !== "") return "Invalid tool name";
-	if (mapHas(tools, name)) return "Duplicate tool name";
-	if (typeof description !== "string" || description === "") return "Description is required";
-	return schema === void 0 || isObject(schema) ? "" : "inputSchema is not an object";
-}
-function refusal(name, message, next) {
-	return { __proto__: null, name: typeof name === "string" ? cut(name, limits.name) : "", rule: "invalid-manifest-entry", message, next };
-}
-function draft(entry, name) {
-	const title = member(entry, "title");
-	const output = member(entry, "outputSchema");
-	return {
-		__proto__: null,
-		name,
-		title: typeof title === "string" ? title : void 0,
-		description: member(entry, "description"),
-		inputSchema: member(entry, "inputSchema"),
-		outputSchema: isObject(output) ? output : void 0,
-		annotations: annotations(member(entry, "annotations")),
-		via: "manifest",
-		execute: void 0,
-		prefix: ""
-	};
-}
-function annotations(value2) {
-	return isObject(value2) && !isArray(value2) ? convertAnnotations({ ...value2, __proto__: null }, "") : "";
-}
-function member(object, name) {
-	return isObject(object) && hasOwn(object, name) ? object[name] : void 0;
 }
 
 // src/shim/dialects/provide.js
@@ -1562,8 +1454,8 @@ var LegacyMethods = class {
 		if (list !== void 0) {
 			const where = `${prefix}Failed to read the 'tools' property from 'ModelContextOptions': `;
 			const drafts = new NativeMap();
-			let count = 0;
-			eachOf(list, where, (entry) => mapSet(drafts, count++, convertTool(entry, prefix, "provideContext")));
+			let count2 = 0;
+			eachOf(list, where, (entry) => mapSet(drafts, count2++, convertTool(entry, prefix, "provideContext")));
 			admitAll(drafts, tools);
 		}
 		replaceScript(tools);
@@ -1578,8 +1470,8 @@ var LegacyMethods = class {
 	}
 };
 function admitAll(drafts, tools) {
-	mapForEach(drafts, (draft2) => {
-		mapSet(tools, draft2.name, admit(draft2, (name) => mapHas(tools, name)));
+	mapForEach(drafts, (draft) => {
+		mapSet(tools, draft.name, admit(draft, (name) => mapHas(tools, name)));
 	});
 }
 
@@ -1595,14 +1487,14 @@ var me = {
 };
 
 // src/shim/dialects/testing.js
-var type = "ModelContextTesting";
+var testing = "ModelContextTesting";
 var listener = null;
 var ModelContextTesting = class {
 	constructor() {
-		throw typeError(`Failed to construct '${type}': Illegal constructor`);
+		throw typeError(`Failed to construct '${testing}': Illegal constructor`);
 	}
 	listTools() {
-		checkCall(this, "listTools", 0, 0, type);
+		checkCall(this, "listTools", 0, 0, testing);
 		const list = [];
 		me.each(({ name, description, inputSchema }) => {
 			append(list, inputSchema ? { description, inputSchema, name } : { description, name });
@@ -1623,10 +1515,10 @@ var ModelContextTesting = class {
 				throw domError("UnknownError", "Failed to parse input arguments");
 			}
 			return runTool(me, tool, json, signal);
-		}, type);
+		}, testing);
 	}
 	registerToolsChangedCallback(callback) {
-		const prefix = checkCall(this, "registerToolsChangedCallback", arguments.length, 1, type);
+		const prefix = checkCall(this, "registerToolsChangedCallback", arguments.length, 1, testing);
 		if (typeof callback !== "function") throw typeError(`${prefix}parameter 1 is not of type 'Function'.`);
 		if (listener === null) {
 			addEventListener(targets.context, "toolchange", () => apply(
@@ -1638,7 +1530,7 @@ var ModelContextTesting = class {
 		listener = callback;
 	}
 	getCrossDocumentScriptToolResult() {
-		return answer(this, "getCrossDocumentScriptToolResult", 0, 0, () => new NativePromise((resolve) => resolve("[]")), type);
+		return answer(this, "getCrossDocumentScriptToolResult", 0, 0, () => new NativePromise((resolve) => resolve("[]")), testing);
 	}
 };
 
@@ -1652,24 +1544,20 @@ share(LegacyMethods, ModelContext);
 share(ModelContext, ModelContextAgent);
 targets.context = claim(construct(NativeEventTarget, [], ModelContext));
 targets.agent = claim(construct(NativeEventTarget, [], ModelContextAgent));
-var testing = claim(construct(Object, [], ModelContextTesting), "ModelContextTesting");
+var helper = claim(construct(Object, [], ModelContextTesting), "ModelContextTesting");
 var [brandDocument] = members("Document", "URL");
 var [brandNavigator] = members("Navigator", "userAgent");
 expose(Document.prototype, "modelContext", () => document, targets.context, brandDocument);
 expose(Navigator.prototype, "modelContext", () => navigator, targets.context, brandNavigator);
-expose(Navigator.prototype, "modelContextTesting", () => navigator, testing, brandNavigator);
-value(ModelContext);
-value(ModelContextTesting);
-value(ToolActivatedEvent);
-value(ToolCancelEvent);
+expose(Navigator.prototype, "modelContextTesting", () => navigator, helper, brandNavigator);
+for (const shown of [ModelContext, ModelContextTesting, ToolActivatedEvent, ToolCancelEvent]) {
+	share(shown);
+	defineProperty(global, shown.name, { value: shown, writable: true, configurable: true });
+}
 defineProperty(global, "agent", { value: targets.agent, writable: true, enumerable: true, configurable: true });
 watchDefinitions();
 join(me);
 readManifest();
 shim = freeze({ __proto__: null, watch, call: startCall, abort: abortCall, shutdown: abortAll });
-function value(type2) {
-	share(type2);
-	defineProperty(global, type2.name, { value: type2, writable: true, configurable: true });
-}
 return shim;
 })

@@ -127,7 +127,8 @@ test('the shape of the interface', () => {
 test('tools of the manifest: below script tools, answered by the event, refused by rule', async () => {
   const tools = [
     { name: 'm', description: 'from the manifest', inputSchema: { type: 'object' }, annotations: { readOnlyHint: true } },
-    { name: 'b', description: 'hidden' }, { name: 'no good', description: 'x' }, { name: 'm', description: 'again' }, { name: 'z' }, 7,
+    { name: 'b', description: 'hidden' }, { name: 'no good', description: 'x' }, { name: 'm', description: 'again' }, { name: 'z', description: '' }, 7,
+    { name: { toString: 1, valueOf: 1 }, description: 'd' },
   ];
   const page = openPage({ manifest: JSON.stringify({ name: 'app', tools }) });
   page.run(`document.modelContext.provideContext({ tools: [{ name: 'b', description: 'script', execute: () => 'script' }] });
@@ -136,7 +137,10 @@ test('tools of the manifest: below script tools, answered by the event, refused 
   const state = await page.state();
   assert.deepEqual(state.tools.map((t) => [t.name, t.via]), [['b', 'provideContext'], ['m', 'manifest']]);
   assert.deepEqual(state.tools[1].annotations, { readOnlyHint: true });
-  assert.deepEqual(state.refused.map((r) => r.message).sort(), ['Description is required', 'Duplicate tool name', 'Invalid tool name', 'Invalid tool name']);
+  assert.deepEqual(state.refused.map((r) => r.message).sort(), [
+    'Cannot convert object to primitive value', 'Description is required', 'Duplicate tool name',
+    "Failed to read the 'description' property from 'ModelContextTool': Required member is undefined.", 'Invalid tool name',
+  ]);
   assert.deepEqual((await page.call('m', { q: 1 })).payload, { q: 1 });
   page.run('document.modelContext.provideContext()');
   assert.deepEqual((await page.state()).tools.map((t) => t.description), ['from the manifest', 'hidden']);

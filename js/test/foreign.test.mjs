@@ -10,6 +10,9 @@ const libraries = {
   'a class with private members': `var lib = new (class Polyfill extends EventTarget { #held = new Map();
     async registerTool(tool) { this.#held.set(tool.name, tool) } unregisterTool(name) { this.#held.delete(name.name ?? name) }
     provideContext(context) { this.#held = new Map((context?.tools ?? []).map((t) => [t.name, t])) } clearContext() { this.#held.clear() } })();`,
+  'a class that provides tool by tool': `var lib = new (class Polyfill { #held = new Map();
+    registerTool(tool) { this.#held.set(tool.name, tool) } unregisterTool(name) { this.#held.delete(name) }
+    provideContext({ tools }) { this.#held.clear(); for (const t of tools) this.registerTool(t) } clearContext() { for (const name of this.#held.keys()) this.unregisterTool(name) } })();`,
   'a frozen object': `var held = {}; var lib = Object.freeze({
     registerTool: (tool) => { held[tool.name] = tool }, unregisterTool: (name) => { delete held[name] },
     provideContext: ({ tools }) => { held = {}; for (const t of tools) held[t.name] = t }, clearContext: () => { held = {} } });`,

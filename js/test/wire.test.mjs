@@ -20,7 +20,7 @@ const script = `
 
 /** Every kind of reply, from a page, as [name, text]. */
 async function replies() {
-  const page = openPage({ manifest: JSON.stringify({ tools: [{ name: 'bare', description: 'from the manifest' }, { name: 'b d' }] }) });
+  const page = openPage({ manifest: JSON.stringify({ tools: [{ name: 'bare', description: 'from the manifest' }, { name: 'b d', description: 'd' }] }) });
   page.run(script);
   await page.run('new Promise((r) => setTimeout(r, 20))');
   const texts = [];

@@ -26,7 +26,7 @@ interface NullRecord {
 }
 
 /** A registration. A schema that is undefined was not given; null is too large to be sent. */
-interface Tool extends NullRecord {
+interface Tool {
   id: number;
   name: string;
   title: string | undefined;
@@ -50,7 +50,7 @@ interface Tool extends NullRecord {
 }
 
 /** A tool as the page gave it, converted but not checked. */
-interface Draft extends NullRecord {
+interface Draft {
   /** What opens the messages of errors. */
   prefix: string;
   name: string;
@@ -64,7 +64,7 @@ interface Draft extends NullRecord {
   via: Via;
 }
 
-interface Refusal extends NullRecord {
+interface Refusal {
   name: string;
   rule: string;
   message: string;
@@ -156,7 +156,8 @@ interface Reply extends NullRecord {
 /** Where the writing is. */
 interface Trail {
   holder: object;
-  key: string | number;
+  /** null before the first. */
+  key: string | number | null;
   up: Trail | null;
   depth: number;
 }

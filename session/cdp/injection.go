@@ -30,38 +30,50 @@ func Loads(ctx context.Context, e *Engine, address string, n int) (with, without
 		return nil, nil, err
 	}
 	defer e.release(b)
-	samples := make([][]time.Duration, 2)
-	tabs := make([]*target, 2)
-	for i := range tabs {
-		tgt, contextID, id, err := b.newTarget(ctx, cdptarget.CreateBrowserContextParams{})
-		if err != nil {
-			return nil, nil, err
-		}
-		defer func() {
-			bounded, cancel := farewell()
-			defer cancel()
-			_ = b.dispose(bounded, contextID, id)
-			tgt.fail(errOurs)
-		}()
-		tabs[i] = tgt
-		if err := tgt.Call(ctx, page.CommandEnable, page.EnableParams{}, nil); err != nil {
-			return nil, nil, err
-		}
+	scripted, end, err := b.bare(ctx, shim.Source(shim.NewName()))
+	defer end()
+	if err != nil {
+		return nil, nil, err
 	}
-	script := page.AddScriptToEvaluateOnNewDocumentParams{Source: shim.Source(shim.NewName())}
-	if err := tabs[0].Call(ctx, page.CommandAddScriptToEvaluateOnNewDocument, script, nil); err != nil {
+	plain, end, err := b.bare(ctx, "")
+	defer end()
+	if err != nil {
 		return nil, nil, err
 	}
 	for range n {
-		for i, tgt := range tabs {
-			took, err := load(ctx, tgt, address)
-			if err != nil {
-				return nil, nil, err
-			}
-			samples[i] = append(samples[i], took)
+		a, err := load(ctx, scripted, address)
+		if err != nil {
+			return nil, nil, err
+		}
+		b, err := load(ctx, plain, address)
+		if err != nil {
+			return nil, nil, err
+		}
+		with, without = append(with, a), append(without, b)
+	}
+	return with, without, nil
+}
+
+// bare makes a page that nobody watches, and what closes it. The script, when
+// there is one, is put into its documents.
+func (b *instance) bare(ctx context.Context, script string) (tgt *target, end func(), err error) {
+	tgt, contextID, id, err := b.newTarget(ctx, cdptarget.CreateBrowserContextParams{})
+	end = func() {
+		bounded, cancel := farewell()
+		defer cancel()
+		_ = b.dispose(bounded, contextID, id)
+		if tgt != nil {
+			tgt.fail(errOurs)
 		}
 	}
-	return samples[0], samples[1], nil
+	if err == nil {
+		err = tgt.Call(ctx, page.CommandEnable, page.EnableParams{}, nil)
+	}
+	if err == nil && script != "" {
+		params := page.AddScriptToEvaluateOnNewDocumentParams{Source: script}
+		err = tgt.Call(ctx, page.CommandAddScriptToEvaluateOnNewDocument, params, nil)
+	}
+	return tgt, end, err
 }
 
 // load navigates and gives what the page says that it took.

@@ -33,32 +33,16 @@ function interact(call, callback, resolve, reject) {
   if (typeof callback !== 'function') {
     return reject(typeError("Failed to execute 'requestUserInteraction': parameter 1 is not a function."));
   }
-  if (call.done) return reject(domError('InvalidStateError', 'The tool call is over.'));
-  if (call.interactions >= maxInteractions) {
+  const refuse = (/** @type {string} */ message) => reject(domError('InvalidStateError', message));
+  if (call.done) return refuse('The tool call is over.');
+  if (call.interact !== null) return refuse('Another user interaction is in progress.');
+  if (call.interactions++ >= maxInteractions) {
     return reject(domError('NotAllowedError', `A tool call may ask at most ${maxInteractions} times.`));
   }
-  if (call.interact !== null) return reject(domError('InvalidStateError', 'Another user interaction is in progress.'));
-  call.interactions++;
-  const release = () => {
-    if (call.interact === reject) call.interact = null;
-  };
   call.interact = reject;
-  run(callback, resolve, reject, release);
-}
-
-/**
- * @param {Function} callback
- * @param {(value: any) => void} resolve
- * @param {(reason: any) => void} reject
- * @param {() => void} release
- */
-function run(callback, resolve, reject, release) {
-  const answer = own(new NativePromise((settle) => settle(apply(callback, undefined, []))));
-  promiseThen(answer, (/** @type {any} */ value) => {
-    release();
-    resolve(value);
-  }, (/** @type {any} */ error) => {
-    release();
-    reject(error);
-  });
+  const then = (/** @type {(value: any) => void} */ settle) => (/** @type {any} */ value) => {
+    if (call.interact === reject) call.interact = null;
+    settle(value);
+  };
+  promiseThen(own(new NativePromise((settle) => settle(apply(callback, undefined, [])))), then(resolve), then(reject));
 }

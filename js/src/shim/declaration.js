@@ -3,48 +3,57 @@
 // then the checks of registerTool in the order of the specification, with Chromium's messages.
 
 import { cut, domError, typeError } from './errors.js';
-import { encode, isObject } from './encode.js';
+import { encode, is, isObject } from './encode.js';
 import { isActive, isAllowed } from './dom.js';
-import { apply, exec, isArray, iterator, jsonStringify, signalAborted, signalReason, toWellFormed } from './natives.js';
+import { apply, exec, isArray, iterator, jsonStringify, signalAborted, signalReason, slice, toWellFormed } from './natives.js';
 import { limits, toolText } from './wire.js';
 
-const hints = {
-  __proto__: null, consequentialHint: 0, debugging: 0, destructiveHint: 0, idempotentHint: 0, openWorldHint: 0,
-  readOnlyHint: 0, untrustedContentHint: 0,
-};
+const hints = [
+  'consequentialHint', 'debugging', 'destructiveHint', 'idempotentHint', 'openWorldHint', 'readOnlyHint', 'untrustedContentHint',
+];
+
+/**
+ * reader returns what reads the members of a dictionary and opens the messages about them.
+ * @param {any} value
+ * @param {string} type the dictionary's name
+ * @param {string} prefix
+ */
+export function reader(value, type, prefix) {
+  if (!isObject(value)) throw typeError(`${prefix}The provided value is not of type '${type}'.`);
+  return (/** @type {string} */ member) => `${prefix}Failed to read the '${member}' property from '${type}': `;
+}
+
+/**
+ * checkObject checks a member that is an object when it is there.
+ * @param {any} value
+ * @param {string} where
+ * @returns {object | undefined}
+ */
+function checkObject(value, where) {
+  if (value !== undefined && !isObject(value)) throw typeError(`${where}Failed to convert value to 'object'.`);
+  return value;
+}
 
 /**
  * convertTool reads a ModelContextTool. prefix opens every message, as in "Failed to execute 'registerTool' on 'ModelContext': ".
  * @param {any} value
  * @param {string} prefix
- * @param {'registerTool' | 'provideContext'} via with provideContext, execute may be missing
+ * @param {Via} via only with registerTool, execute must be there
  * @returns {Draft}
  */
 export function convertTool(value, prefix, via) {
-  if (!isObject(value)) throw typeError(`${prefix}The provided value is not of type 'ModelContextTool'.`);
-  const where = (/** @type {string} */ member) => `${prefix}Failed to read the '${member}' property from 'ModelContextTool': `;
+  const where = reader(value, 'ModelContextTool', prefix);
   const given = value.annotations;
   const annotations = convertAnnotations(given, where('annotations'));
   const description = required(value.description, where('description'));
-  const execute = value.execute;
-  if (execute === undefined ? via === 'registerTool' : typeof execute !== 'function') {
-    throw typeError(where('execute') + (execute === undefined ? 'Required member is undefined.' : 'The given value is not a function.'));
-  }
-  const inputSchema = value.inputSchema;
-  if (inputSchema !== undefined && !isObject(inputSchema)) {
-    throw typeError(`${where('inputSchema')}Failed to convert value to 'object'.`);
-  }
+  const { execute } = value;
+  if (execute === undefined && via === 'registerTool') required(execute, where('execute'));
+  if (execute !== undefined && typeof execute !== 'function') throw typeError(`${where('execute')}The given value is not a function.`);
+  const inputSchema = checkObject(value.inputSchema, where('inputSchema'));
   const name = required(value.name, where('name'));
-  const outputSchema = value.outputSchema;
-  if (outputSchema !== undefined && outputSchema !== null && !isObject(outputSchema)) {
-    throw typeError(`${where('outputSchema')}Failed to convert value to 'object'.`);
-  }
-  const title = value.title;
-  return {
-    __proto__: null, name, description, execute, inputSchema, outputSchema: outputSchema ?? undefined, annotations, via, prefix,
-    annotated: isObject(given),
-    title: title === undefined ? undefined : toWellFormed(toText(title, where('title'))),
-  };
+  const outputSchema = checkObject(value.outputSchema ?? undefined, where('outputSchema'));
+  const title = value.title === undefined ? undefined : toWellFormed(toText(value.title, where('title')));
+  return { name, title, description, execute, inputSchema, outputSchema, annotations, annotated: isObject(given), via, prefix };
 }
 
 /**
@@ -56,8 +65,8 @@ export function convertTool(value, prefix, via) {
 export function admit(draft, taken) {
   checkUse();
   if (taken(draft.name)) throw domError('InvalidStateError', 'Duplicate tool name');
-  const fault = nameFault(draft.name) || (draft.description === '' ? 'Description is required' : '');
-  if (fault !== '') throw domError('InvalidStateError', fault);
+  if (exec(/^[\w.-]{1,128}$/, draft.name) === null) throw domError('InvalidStateError', 'Invalid tool name');
+  if (draft.description === '') throw domError('InvalidStateError', 'Description is required');
   return makeTool(draft);
 }
 
@@ -74,16 +83,16 @@ export function checkUse() {
  * @param {Draft} draft
  * @returns {Tool}
  */
-export function makeTool(draft) {
+function makeTool(draft) {
   /** @type {Tool} */
   const tool = {
-    ...draft, __proto__: null, id: 0, refusal: null, text: '', self: undefined, owner: null,
+    ...draft, id: 0, refusal: null, text: '', self: undefined, owner: null,
     inputSchema: schemaText(draft.inputSchema, `${draft.prefix}invalid input schema: `),
     outputSchema: schemaText(draft.outputSchema, `${draft.prefix}invalid output schema: `),
   };
   const rule = oversize(tool);
   if (rule === '') tool.text = toolText(tool);
-  else tool.refusal = { __proto__: null, name: tool.name, rule, message: ruleText[rule], next: null };
+  else tool.refusal = { name: tool.name, rule, message: ruleText[rule], next: null };
   return tool;
 }
 
@@ -107,29 +116,27 @@ function oversize(tool) {
 }
 
 /**
- * nameFault says what is wrong with a tool's name, '' when nothing is.
- * @param {string} name
- */
-export function nameFault(name) {
-  return exec(/^[\w.-]{1,128}$/, name) ? '' : 'Invalid tool name';
-}
-
-/**
  * schemaText serialises a schema: undefined when there is none, null when it is larger than will be sent.
  * @param {any} schema
  * @param {string} prefix
- * @returns {string | undefined | null}
  */
 function schemaText(schema, prefix) {
-  if (schema === undefined) return undefined;
-  const encoded = encode(schema, { __proto__: null, max: limits.schema, lenient: true, root: 'schema' });
-  switch (encoded.kind) {
-    case 'ok': return encoded.text;
-    case 'too_large': return null;
-    case 'threw': throw encoded.error;
-    case 'undefined': throw typeError(`${prefix}toJSON() returns undefined`);
-    default: throw typeError(prefix + encoded.message);
-  }
+  return schema === undefined ? undefined : serialise(schema, limits.schema, 'schema', prefix);
+}
+
+/**
+ * serialise writes an object as JSON: null when it is longer than max bytes.
+ * @param {any} value
+ * @param {number} max
+ * @param {string} root
+ * @param {string} prefix
+ * @returns {string | null}
+ */
+export function serialise(value, max, root, prefix) {
+  const { kind, text, error, message } = encode(value, { max, lenient: true, root });
+  if (kind === 'ok') return text;
+  if (kind === 'too_large') return null;
+  throw kind === 'threw' ? error : typeError(prefix + (message || 'toJSON() returns undefined'));
 }
 
 /**
@@ -138,18 +145,17 @@ function schemaText(schema, prefix) {
  * @param {string} where
  * @returns {string}
  */
-export function convertAnnotations(value, where) {
+function convertAnnotations(value, where) {
   if (value === undefined || value === null) return '';
-  if (!isObject(value)) throw typeError(`${where}The provided value is not of type 'ToolAnnotations'.`);
+  const at = reader(value, 'ToolAnnotations', where);
   let text = '';
-  for (const hint in hints) {
-    const set = value[hint];
-    if (set !== undefined) text += `${text === '' ? '' : ','}"${hint}":${set ? 'true' : 'false'}`;
+  for (let i = 0; i < hints.length; i++) {
+    const set = value[hints[i]];
+    if (set !== undefined) text += `,"${hints[i]}":${!!set}`;
   }
-  const title = value.title;
-  if (title === undefined) return text;
-  const wellFormed = toWellFormed(toText(title, `${where}Failed to read the 'title' property from 'ToolAnnotations': `));
-  return `${text}${text === '' ? '' : ','}"title":${jsonStringify(cut(wellFormed, limits.title * 2))}`;
+  const { title } = value;
+  if (title !== undefined) text += `,"title":${jsonStringify(cut(toWellFormed(toText(title, at('title'))), limits.title * 2))}`;
+  return slice(text, 1);
 }
 
 /**
@@ -164,8 +170,7 @@ export function convertOptions(value, prefix, type, member) {
   /** @type {Origins | null} */
   let origins = null;
   if (value === undefined || value === null) return { origins, signal: undefined };
-  if (!isObject(value)) throw typeError(`${prefix}The provided value is not of type '${type}'.`);
-  const where = (/** @type {string} */ name) => `${prefix}Failed to read the '${name}' property from '${type}': `;
+  const where = reader(value, type, prefix);
   const list = member === '' ? undefined : value[member];
   if (list !== undefined) {
     eachOf(list, where(member), (entry) => {
@@ -173,7 +178,7 @@ export function convertOptions(value, prefix, type, member) {
     });
   }
   const signal = member === 'fromOrigins' ? undefined : value.signal;
-  if (signal !== undefined && !isSignal(signal)) throw typeError(`${where('signal')}Failed to convert value to 'AbortSignal'.`);
+  if (signal !== undefined && !is(signalAborted, signal)) throw typeError(`${where('signal')}Failed to convert value to 'AbortSignal'.`);
   return { origins, signal };
 }
 
@@ -183,16 +188,6 @@ export function convertOptions(value, prefix, type, member) {
  */
 export function throwIfAborted(signal) {
   if (signal !== undefined && signalAborted(signal)) throw signalReason(signal);
-}
-
-/** @param {any} value */
-function isSignal(value) {
-  try {
-    signalAborted(value);
-    return true;
-  } catch {
-    return false;
-  }
 }
 
 /**

@@ -8,7 +8,6 @@ import {
   setForEach, setSize, slice, stringValueOf, typedArrayLength, typedArrayName,
 } from './natives.js';
 
-const width = (/** @type {string} */ type) => members(type, 'width')[0];
 const [blobSize] = members('Blob', 'size');
 
 /**
@@ -18,10 +17,11 @@ const [blobSize] = members('Blob', 'size');
  */
 const brands = {
   __proto__: /** @type {any} */ (null), Map: mapSize, Set: setSize, ArrayBuffer: bufferLength, Number: numberValueOf,
-  String: stringValueOf, Boolean: booleanValueOf, BigInt: bigintValueOf, Blob: blobSize, File: blobSize, ImageBitmap: width('ImageBitmap'),
-  ImageData: width('ImageData'), OffscreenCanvas: width('OffscreenCanvas'), HTMLCanvasElement: width('HTMLCanvasElement'),
-  HTMLImageElement: width('HTMLImageElement'),
+  String: stringValueOf, Boolean: booleanValueOf, BigInt: bigintValueOf, Blob: blobSize, File: blobSize,
 };
+for (const type of ['ImageBitmap', 'ImageData', 'OffscreenCanvas', 'HTMLCanvasElement', 'HTMLImageElement']) {
+  [brands[type]] = members(type, 'width');
+}
 const maxDepth = 200;
 const maxPrototypes = 1000;
 const maxPathName = 100;
@@ -160,14 +160,14 @@ export function is(method, value) {
 }
 
 /**
- * enter notes where the writing is: in which object, at which key.
+ * enter notes in which object the writing is; its keys follow.
  * @param {EncodeJob} job
  * @param {object} holder
- * @param {string | number} key
- * @param {Trail | null} up
+ * @returns {Trail}
  */
-function enter(job, holder, key, up) {
-  job.trail = { holder, key, up, depth: up === null ? 1 : up.depth + 1 };
+function enter(job, holder) {
+  const up = job.trail;
+  return job.trail = { holder, key: null, up, depth: up === null ? 1 : up.depth + 1 };
 }
 
 /**
@@ -177,15 +177,15 @@ function enter(job, holder, key, up) {
  * @param {number} length
  */
 function emitList(job, value, list, length) {
-  const up = job.trail;
+  const trail = enter(job, value);
   put(job, '[');
   for (let i = 0; i < length; i++) {
     if (i > 0) put(job, ',');
-    enter(job, value, i, up);
+    trail.key = i;
     emit(job, prepare(job, list[i], `${i}`));
   }
   put(job, ']');
-  job.trail = up;
+  job.trail = trail.up;
 }
 
 /**
@@ -194,13 +194,12 @@ function emitList(job, value, list, length) {
  * @param {any} record what it consists of
  */
 function emitRecord(job, value, record) {
-  const up = job.trail;
+  const trail = enter(job, value);
   const keys = objectKeys(record);
   let comma = '';
   put(job, '{');
   for (let i = 0; i < keys.length; i++) {
-    const key = keys[i];
-    enter(job, value, key, up);
+    const key = trail.key = keys[i];
     const ready = prepare(job, record[key], key);
     if (ready === undefined) continue;
     put(job, comma);
@@ -210,7 +209,7 @@ function emitRecord(job, value, record) {
     emit(job, ready);
   }
   put(job, '}');
-  job.trail = up;
+  job.trail = trail.up;
 }
 
 /**
@@ -257,8 +256,9 @@ function pathOf(job) {
   return job.root + path;
 }
 
-/** @param {string | number} key */
+/** @param {string | number | null} key */
 function segment(key) {
+  if (key === null) return '';
   if (typeof key === 'number') return `[${key}]`;
   const short = slice(key, 0, maxPathName);
   return exec(/^[A-Za-z_$][\w$]*$/, short) ? `.${short}` : `[${jsonStringify(short)}]`;

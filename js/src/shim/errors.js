@@ -6,7 +6,6 @@ import { NativeDOMException, NativeString, NativeTypeError, slice } from './nati
 import { encode, isObject } from './encode.js';
 
 const maxMessage = 16 * 1024;
-const maxName = 128;
 
 /** @param {string} message */
 export const typeError = (message) => new NativeTypeError(message);
@@ -24,19 +23,20 @@ export const domError = (name, message) => new NativeDOMException(message, name)
  */
 export function describe(thrown) {
   let name = '';
-  let message = '';
+  let message = 'an error that cannot be read';
   try {
-    if (isObject(thrown)) {
-      const read = readError(thrown);
-      name = read.name;
-      message = read.message;
+    const given = isObject(thrown) ? thrown.message : NativeString(thrown);
+    if (typeof given === 'string') {
+      message = given;
+      if (isObject(thrown) && typeof thrown.name === 'string') name = thrown.name;
     } else {
-      message = NativeString(thrown);
+      const { kind, text } = encode(thrown, { max: maxMessage, lenient: true, root: '' });
+      message = kind === 'ok' ? text : 'an object that is not an Error';
     }
   } catch {
-    message = 'an error that cannot be read';
+    // a getter threw
   }
-  return { name: cut(name, maxName), message: cut(message, maxMessage) };
+  return { name: cut(name, 128), message: cut(message, maxMessage) };
 }
 
 /**
@@ -46,19 +46,5 @@ export function describe(thrown) {
  * @returns {string}
  */
 export function cut(text, max) {
-  return text.length > max ? slice(text, 0, max) : text;
-}
-
-/**
- * @param {any} object
- * @returns {{__proto__: null, name: string, message: string}}
- */
-function readError(object) {
-  const message = object.message;
-  const name = object.name;
-  if (typeof message === 'string') {
-    return { __proto__: null, name: typeof name === 'string' ? name : '', message };
-  }
-  const text = encode(object, { __proto__: null, max: maxMessage, lenient: true, root: 'error' });
-  return { __proto__: null, name: '', message: text.kind === 'ok' ? text.text : 'an object that is not an Error' };
+  return slice(text, 0, max);
 }

@@ -25,27 +25,21 @@ share(LegacyMethods, ModelContext);
 share(ModelContext, ModelContextAgent);
 targets.context = claim(construct(NativeEventTarget, [], ModelContext));
 targets.agent = claim(construct(NativeEventTarget, [], ModelContextAgent));
-const testing = claim(construct(Object, [], ModelContextTesting), 'ModelContextTesting');
+const helper = claim(construct(Object, [], ModelContextTesting), 'ModelContextTesting');
 
 // Over a native object where there is one.
 const [brandDocument] = members('Document', 'URL');
 const [brandNavigator] = members('Navigator', 'userAgent');
 expose(Document.prototype, 'modelContext', () => document, targets.context, brandDocument);
 expose(Navigator.prototype, 'modelContext', () => navigator, targets.context, brandNavigator);
-expose(Navigator.prototype, 'modelContextTesting', () => navigator, testing, brandNavigator);
-value(ModelContext);
-value(ModelContextTesting);
-value(ToolActivatedEvent);
-value(ToolCancelEvent);
+expose(Navigator.prototype, 'modelContextTesting', () => navigator, helper, brandNavigator);
+for (const shown of [ModelContext, ModelContextTesting, ToolActivatedEvent, ToolCancelEvent]) {
+  share(shown);
+  defineProperty(global, shown.name, { value: shown, writable: true, configurable: true });
+}
 defineProperty(global, 'agent', { value: targets.agent, writable: true, enumerable: true, configurable: true });
 watchDefinitions();
 join(me);
 readManifest();
 
 shim = freeze({ __proto__: null, watch, call: startCall, abort: abortCall, shutdown: abortAll });
-
-/** @param {Function} type a class, which becomes an interface of window */
-function value(type) {
-  share(type);
-  defineProperty(global, type.name, { value: type, writable: true, configurable: true });
-}

@@ -6,13 +6,11 @@
 // literal; lists are Maps and linked records, never arrays that grow; no for-of, no spread, no destructuring of arrays, no
 // method called on a value that is not one of ours; `await` only on promises that went through `own`.
 
-const { bind, call } = Function.prototype;
-
 /**
  * uncurry(f)(self, ...args) is f.call(self, ...args), without looking at anything that the page can change.
  * @type {(fn: Function | undefined) => (self: any, ...args: any[]) => any}
  */
-export const uncurry = bind.bind(call);
+export const uncurry = Function.prototype.bind.bind(Function.prototype.call);
 
 export const {
   apply, construct, defineProperty, getOwnPropertyDescriptor, getPrototypeOf, ownKeys,

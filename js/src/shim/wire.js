@@ -3,7 +3,7 @@
 
 import { documentInfo } from './dom.js';
 import { utf8Length } from './encode.js';
-import { jsonStringify } from './natives.js';
+import { jsonStringify, slice } from './natives.js';
 
 export const limits = {
   __proto__: null, tools: 256, refused: 64, name: 128, title: 1024, description: 16 * 1024, schema: 64 * 1024,
@@ -16,11 +16,10 @@ export const limits = {
  * @param {string} state '' when the other side knows the revision already
  */
 export function replyText(reply, state) {
-  let header = `{"k":"${reply.kind}","rev":${reply.rev},"ran":${reply.ran},"len":${reply.bytes}`;
-  header += `,"state":${utf8Length(state)}`;
-  if (reply.name !== '') header += `,"name":${jsonStringify(reply.name)}`;
-  if (reply.message !== '') header += `,"message":${jsonStringify(reply.message)}`;
-  return header + '}\n' + reply.payload + state;
+  const { kind, rev, ran, bytes, name, message, payload } = reply;
+  const header = `{"k":"${kind}","rev":${rev},"ran":${ran},"len":${bytes},"state":${utf8Length(state)}` +
+    member('name', name || undefined) + member('message', message || undefined);
+  return header + '}\n' + payload + state;
 }
 
 /**
@@ -30,7 +29,8 @@ export function replyText(reply, state) {
  * @param {Refusal | null} refusals
  */
 export function stateText(rev, eachTool, refusals) {
-  const doc = documentInfo();
+  const { url, title, origin, lang } = documentInfo();
+  const doc = slice(member('url', url) + member('title', title) + member('origin', origin) + member('lang', lang), 1);
   let tools = '';
   let refused = '';
   let count = 0;
@@ -48,9 +48,7 @@ export function stateText(rev, eachTool, refusals) {
     tools += `${count++ === 0 ? '' : ','}{"id":${tool.id},${tool.text}}`;
   });
   for (let refusal = refusals; refusal !== null; refusal = refusal.next) refuse(refusal);
-  return `{"rev":${rev},"doc":{"url":${jsonStringify(doc.url)},"title":${jsonStringify(doc.title)}` +
-    `,"origin":${jsonStringify(doc.origin)},"lang":${jsonStringify(doc.lang)}}` +
-    `,"tools":[${tools}],"refused":[${refused}],"dropped":${dropped}}`;
+  return `{"rev":${rev},"doc":{${doc}},"tools":[${tools}],"refused":[${refused}],"dropped":${dropped}}`;
 }
 
 /**
@@ -58,15 +56,21 @@ export function stateText(rev, eachTool, refusals) {
  * @param {Tool} tool
  */
 export function toolText(tool) {
-  let text = `"name":${jsonStringify(tool.name)},"via":"${tool.via}","description":${jsonStringify(tool.description)}`;
-  if (tool.title !== undefined) text += `,"title":${jsonStringify(tool.title)}`;
-  if (tool.inputSchema !== undefined) text += `,"inputSchema":${jsonStringify(tool.inputSchema)}`;
-  if (tool.outputSchema !== undefined) text += `,"outputSchema":${jsonStringify(tool.outputSchema)}`;
-  if (tool.annotations !== '') text += `,"annotations":{${tool.annotations}}`;
-  return text;
+  const { name, via, description, title, inputSchema, outputSchema, annotations } = tool;
+  return slice(member('name', name), 1) + member('via', via) + member('description', description) + member('title', title) +
+    member('inputSchema', inputSchema) + member('outputSchema', outputSchema) + (annotations && `,"annotations":{${annotations}}`);
 }
 
 /** @param {Refusal} refusal */
 function refusalText(refusal) {
-  return `{"name":${jsonStringify(refusal.name)},"rule":"${refusal.rule}","message":${jsonStringify(refusal.message)}}`;
+  return `{${slice(member('name', refusal.name), 1)}${member('rule', refusal.rule)}${member('message', refusal.message)}}`;
+}
+
+/**
+ * member writes a member of an object, after a comma; nothing for undefined.
+ * @param {string} name
+ * @param {any} value
+ */
+function member(name, value) {
+  return value === undefined ? '' : `,"${name}":${jsonStringify(value)}`;
 }

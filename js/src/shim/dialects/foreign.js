@@ -15,13 +15,16 @@ import { targets } from './events.js';
 /** What the page sees of each foreign object. @type {WeakMap<object, object>} */
 const faces = new NativeWeakMap();
 
+/** How many changes of the registry are ours. */
+let mirrored = 0;
+
 /** What follows a method of a foreign object that passed nothing on to us. @type {{[method: string]: (owner: any, args: any[], result: any) => any}} */
 const after = {
   __proto__: /** @type {any} */ (null),
   registerTool(owner, args, result) {
     const tool = mirror(owner, args[0]);
     if (tool === null) return result;
-    const drop = () => remove(tool.name, tool);
+    const drop = () => count(() => remove(tool.name, tool));
     const signal = args[1]?.signal;
     if (isObject(signal)) addEventListener(signal, 'abort', drop);
     return retire(result, drop);
@@ -83,16 +86,29 @@ function watched(owner, method, name) {
   return {
     /** @param {any[]} args */
     [name](...args) {
-      const before = revision();
+      const before = revision() - mirrored;
       const result = apply(method, weakGet(faces, owner) === this ? owner : this, args);
-      if (revision() !== before) return result;
+      if (revision() - mirrored !== before) return result;
       try {
-        return after[name](owner, args, result);
+        return count(() => after[name](owner, args, result));
       } catch {
         return result;
       }
     },
   }[name];
+}
+
+/**
+ * count keeps the changes that mirroring makes apart from those that an object passed on.
+ * @param {() => any} change
+ */
+function count(change) {
+  const before = revision() - mirrored;
+  try {
+    return change();
+  } finally {
+    mirrored = revision() - before;
+  }
 }
 
 /**

@@ -1,8 +1,8 @@
 // @ts-check
 // How pages see and run tools: getTools and executeTool of the current generation, over the documents of this origin in the tab.
 
-import { checkUse, convertOptions, required, throwIfAborted } from '../declaration.js';
-import { encode, isObject } from '../encode.js';
+import { checkUse, convertOptions, reader, required, serialise, throwIfAborted } from '../declaration.js';
+import { is, isObject } from '../encode.js';
 import { domError, typeError } from '../errors.js';
 import { eachPeer, peerOf } from '../frames.js';
 import {
@@ -57,21 +57,20 @@ function registered(tool, peer) {
  * @param {string} prefix
  */
 export function executeTool(tool, input, options, prefix) {
-  if (!isObject(tool)) throw typeError(`${prefix}The provided value is not of type 'RegisteredTool'.`);
-  const where = (/** @type {string} */ member) => `${prefix}Failed to read the '${member}' property from 'RegisteredTool': `;
+  const where = reader(tool, 'RegisteredTool', prefix);
   required(tool.description, where('description'));
   const name = required(tool.name, where('name'));
   const origin = required(tool.origin, where('origin'));
   const view = tool.window;
-  if (view === undefined) throw typeError(`${where('window')}Required member is undefined.`);
-  const closed = windowState(view, where('window'));
+  if (view === undefined) required(view, where('window'));
+  if (!is(isClosed, view)) throw typeError(`${where('window')}Failed to convert value to 'Window'.`);
   const text = inputText(input, `${prefix}invalid input object: `);
   const { signal } = convertOptions(options, prefix, 'ModelContextExecuteToolOptions', '');
   checkUse();
   throwIfAborted(signal);
   const target = originOf(origin);
   if (target === null) throw domError('NotSupportedError', 'The origin of the tool is not supported.');
-  if (closed) throw domError('InvalidStateError', 'The document is not active.');
+  if (isClosed(view)) throw domError('InvalidStateError', 'The document is not active.');
   const peer = peerOf(view);
   const found = peer !== null && peer.origin() === target ? peer.find(name) : null;
   if (peer === null || found === null) throw failed();
@@ -102,19 +101,6 @@ function failed() {
 }
 
 /**
- * @param {any} view
- * @param {string} where
- * @returns {boolean} whether the window is closed
- */
-function windowState(view, where) {
-  try {
-    return isClosed(view);
-  } catch {
-    throw typeError(`${where}Failed to convert value to 'Window'.`);
-  }
-}
-
-/**
  * inputText writes the input as JSON. A string is what the generations before 155 gave: JSON already.
  * @param {any} input
  * @param {string} prefix
@@ -132,8 +118,5 @@ export function inputText(input, prefix) {
   }
   if (!isObject(value)) throw typeError(`${prefix}value is not an object`);
   if (value !== input) return input;
-  const encoded = encode(value, { max: maxInput, lenient: true, root: 'input' });
-  if (encoded.kind === 'ok') return encoded.text;
-  if (encoded.kind === 'threw') throw encoded.error;
-  throw typeError(prefix + (encoded.message || 'toJSON() returns undefined'));
+  return serialise(value, maxInput, 'input', prefix) ?? '';
 }

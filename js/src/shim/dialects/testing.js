@@ -9,17 +9,17 @@ import { targets } from './events.js';
 import { answer, checkCall } from './modelcontext.js';
 import { inputText, runTool } from './query.js';
 
-const type = 'ModelContextTesting';
+const testing = 'ModelContextTesting';
 /** What listens to changes; a new one takes its place. @type {Function | null} */
 let listener = null;
 
 export class ModelContextTesting {
   constructor() {
-    throw typeError(`Failed to construct '${type}': Illegal constructor`);
+    throw typeError(`Failed to construct '${testing}': Illegal constructor`);
   }
 
   listTools() {
-    checkCall(this, 'listTools', 0, 0, type);
+    checkCall(this, 'listTools', 0, 0, testing);
     /** @type {any[]} */
     const list = [];
     me.each(({ name, description, inputSchema }) => {
@@ -46,12 +46,12 @@ export class ModelContextTesting {
         throw domError('UnknownError', 'Failed to parse input arguments');
       }
       return runTool(me, tool, json, signal);
-    }, type);
+    }, testing);
   }
 
   /** @param {any} callback */
   registerToolsChangedCallback(callback) {
-    const prefix = checkCall(this, 'registerToolsChangedCallback', arguments.length, 1, type);
+    const prefix = checkCall(this, 'registerToolsChangedCallback', arguments.length, 1, testing);
     if (typeof callback !== 'function') throw typeError(`${prefix}parameter 1 is not of type 'Function'.`);
     if (listener === null) {
       addEventListener(targets.context, 'toolchange', () => apply(/** @type {Function} */ (listener), undefined, []));
@@ -61,6 +61,6 @@ export class ModelContextTesting {
 
   /** The results of forms that navigated; there are none here, pagetools gives them to the caller. */
   getCrossDocumentScriptToolResult() {
-    return answer(this, 'getCrossDocumentScriptToolResult', 0, 0, () => new NativePromise((resolve) => resolve('[]')), type);
+    return answer(this, 'getCrossDocumentScriptToolResult', 0, 0, () => new NativePromise((resolve) => resolve('[]')), testing);
   }
 }
