@@ -184,3 +184,42 @@ func TestFrameFloods(t *testing.T) {
 		}
 	}
 }
+
+// TestToolsThatChangeInACall (R17): a tool that is removed, replaced or
+// registered again while it runs ends as it would have; the next call runs what
+// is registered then, or nothing.
+func TestToolsThatChangeInACall(t *testing.T) {
+	t.Parallel()
+	p := showPage(t, shared, site(t, map[string]http.HandlerFunc{"/": html(`<script>
+		const mc = document.modelContext, tick = () => new Promise((r) => setTimeout(r));
+		const register = (name, execute, signal) => mc.registerTool({name, description: name, execute}, {signal});
+		const c = new AbortController();
+		register('aborted', async () => { c.abort(); await tick(); return 'ran' }, c.signal);
+		register('unregistered', async () => { mc.unregisterTool('unregistered'); await tick(); return 'ran' });
+		register('replaced', async () => { mc.unregisterTool('replaced'); register('replaced', () => 'second'); await tick(); return 'first' });
+		register('cleared', async () => { mc.provideContext({tools: [{name: 'cleared', description: 'c', execute: () => 'second'}]}); await tick(); return 'first' });
+	</script>`)})+"/")
+	for _, name := range []string{"aborted", "unregistered"} {
+		d := p.find(name)
+		if got := p.must(name, "{}"); got != `"ran"` {
+			t.Errorf("%s gave %s", name, got)
+		}
+		_, err := p.Invoke(t.Context(), session.Invocation{Document: d.Document, Tool: d.ID, Input: json.RawMessage("{}"), MaxBytes: 100})
+		if !errors.Is(err, session.ErrGone) {
+			t.Errorf("%s runs again: %v", name, err)
+		}
+	}
+	for _, name := range []string{"replaced", "cleared"} {
+		d := p.find(name)
+		if got := p.must(name, "{}"); got != `"first"` {
+			t.Errorf("%s gave %s", name, got)
+		}
+		_, err := p.Invoke(t.Context(), session.Invocation{Document: d.Document, Tool: d.ID, Input: json.RawMessage("{}"), MaxBytes: 100})
+		if !errors.Is(err, session.ErrGone) {
+			t.Errorf("the old %s runs again: %v", name, err)
+		}
+		if got := p.must(name, "{}"); got != `"second"` {
+			t.Errorf("the new %s gave %s", name, got)
+		}
+	}
+}
