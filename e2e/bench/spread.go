@@ -38,14 +38,20 @@ func spreadRows(ctx context.Context, e *cdp.Engine, url string) (rows []row, err
 		{"", "/one", "", 1}, {"call among 256 tools, p50", "/many", "", 256}, {"call on a page with 40 frames, p50", "/frames", "", 41},
 		{"call in one of 40 frames, p50", "/frames", "f39", 41},
 	}
-	tabs := make([]session.Tab, len(kinds))
+	tabs := make([]session.Tab, 0, len(kinds))
+	defer func() {
+		for _, tab := range tabs {
+			err = errors.Join(err, tab.Close(ctx))
+		}
+	}()
 	calls := make([]session.Invocation, len(kinds))
 	for i, k := range kinds {
-		if tabs[i], err = e.Open(ctx, session.TabOptions{}); err != nil {
+		tab, err := e.Open(ctx, session.TabOptions{})
+		if err != nil {
 			return nil, err
 		}
-		defer func() { err = errors.Join(err, tabs[i].Close(ctx)) }()
-		d, err := declared(ctx, tabs[i], url+k.path, k.frame, k.tools)
+		tabs = append(tabs, tab)
+		d, err := declared(ctx, tab, url+k.path, k.frame, k.tools)
 		if err != nil {
 			return nil, err
 		}

@@ -83,10 +83,10 @@ func originOf(address string) string {
 	}
 	host := strings.ToLower(u.Host)
 	scheme := strings.ToLower(u.Scheme)
-	switch {
-	case scheme == "http":
+	switch scheme {
+	case "http":
 		host = strings.TrimSuffix(host, ":80")
-	case scheme == "https":
+	case "https":
 		host = strings.TrimSuffix(host, ":443")
 	}
 	return scheme + "://" + host
