@@ -656,8 +656,8 @@ function checkObject(value, where) {
 	if (value !== void 0 && !isObject(value)) throw typeError(`${where}Failed to convert value to 'object'.`);
 	return value;
 }
-function convertTool(value, prefix, via) {
-	const where = reader(value, "ModelContextTool", prefix);
+function convertTool(value, prefix, via, type = "ModelContextTool") {
+	const where = reader(value, type, prefix);
 	const given = value.annotations;
 	const annotations = convertAnnotations(given, where("annotations"));
 	const description = required(value.description, where("description"));
@@ -784,10 +784,12 @@ function toolEvent(name) {
 			constructor(type, init = (
 				void 0
 			)) {
-				if (arguments.length < 1) throw typeError(`Failed to construct '${name}': 1 argument required, but only 0 present.`);
+				const prefix = `Failed to construct '${name}': `;
+				if (arguments.length < 1) throw typeError(`${prefix}1 argument required, but only 0 present.`);
+				const where = reader(init ?? targets, `${name}Init`, prefix);
 				super(type, init);
 				const toolName = init?.toolName;
-				weakSet(toolNames, this, toolName === void 0 ? "" : toText(toolName, ""));
+				weakSet(toolNames, this, toolName === void 0 ? "" : toText(toolName, where("toolName")));
 			}
 			get toolName() {
 				const toolName = weakGet(toolNames, this);
@@ -855,8 +857,7 @@ function checkSecure(origins, list) {
 }
 function originOf(text) {
 	const url = parse(text);
-	const origin = url === null ? "null" : urlOrigin(url);
-	return origin === "null" ? null : origin;
+	return url === null ? "" : urlOrigin(url);
 }
 function parse(text) {
 	try {
@@ -888,7 +889,7 @@ function isLoopbackIPv4(host) {
 }
 
 // src/shim/dialects/query.js
-var maxInput = 64 * 1024 * 1024;
+var notArguments = "Failed to parse input arguments";
 var [isClosed] = members(window, "closed");
 function listTools(options, prefix) {
 	const { origins } = convertOptions(options, prefix, "ModelContextGetToolOptions", "fromOrigins");
@@ -918,51 +919,51 @@ function registered(tool, peer) {
 	};
 }
 function executeTool(tool, input, options, prefix) {
+	const { name } = convertTool(tool, prefix, "provideContext", "RegisteredTool");
 	const where = reader(tool, "RegisteredTool", prefix);
-	required(tool.description, where("description"));
-	const name = required(tool.name, where("name"));
 	const origin = required(tool.origin, where("origin"));
 	const view = tool.window;
 	if (view === void 0) required(view, where("window"));
 	if (!is(isClosed, view)) throw typeError(`${where("window")}Failed to convert value to 'Window'.`);
 	const text = inputText(input, `${prefix}invalid input object: `);
-	const { signal } = convertOptions(options, prefix, "ModelContextExecuteToolOptions", "");
+	const { signal } = convertOptions(options, prefix, "ExecuteToolOptions", "");
 	checkUse();
-	throwIfAborted(signal);
 	const target = originOf(origin);
-	if (target === null) throw domError("NotSupportedError", "The origin of the tool is not supported.");
-	if (isClosed(view)) throw domError("InvalidStateError", "The document is not active.");
+	if (target === "") throw domError("NotSupportedError", "The provided origin is invalid.");
+	if (target === "null") throw domError("NotSupportedError", "Cannot execute tools that live in a document with an opaque origin.");
+	if (isClosed(view)) throw domError("InvalidStateError", "Target frame is detached.");
+	throwIfAborted(signal);
 	const peer = peerOf(view);
 	const found = peer !== null && peer.origin() === target ? peer.find(name) : null;
-	if (peer === null || found === null) throw failed();
+	if (peer === null || found === null) throw unknown("The operation failed for an unknown transient reason (e.g. out of memory).");
 	return runTool(peer, found, text, signal);
 }
+var unknown = (message) => domError("UnknownError", message);
 function runTool(peer, tool, text, signal) {
 	return new NativePromise((resolve, reject) => {
-		const cancel = peer.run(tool, text, resolve, () => reject(failed()));
+		const cancel = peer.run(tool, text, resolve, () => {
+			reject(unknown("Tool was executed but the invocation failed. For example, the script function threw an error"));
+		});
 		if (signal === void 0) return;
 		addEventListener(signal, "abort", () => {
 			reject(signalReason(signal));
-			cancel();
+			microtask(cancel);
 		}, { __proto__: null, once: true });
 	});
 }
-function failed() {
-	const message = "Tool was executed but the invocation failed. For example, the script function threw an error";
-	return domError("UnknownError", message);
-}
 function inputText(input, prefix) {
 	if (input === void 0) return "{}";
+	let text = input;
 	let value = input;
-	if (typeof input === "string") {
-		try {
-			value = jsonParse(input);
-		} catch {
-		}
+	try {
+		if (typeof input === "string") value = jsonParse(input);
+	} catch {
 	}
 	if (!isObject(value)) throw typeError(`${prefix}value is not an object`);
-	if (value !== input) return input;
-	return serialise(value, maxInput, "input", prefix) ?? "";
+	if (value === input) text = jsonStringify(value);
+	if (text === void 0) throw typeError(`${prefix}toJSON() returns undefined`);
+	if (!isObject(jsonParse(text))) throw unknown(notArguments);
+	return text;
 }
 
 // src/shim/dialects/modelcontext.js
@@ -1101,7 +1102,7 @@ function startCall(callID, toolID, inputText2, maxBytes, knownRev) {
 function runForPage(tool, inputText2, resolve, reject) {
 	const call = makeCall("", inputText2, 0, 0, resolve, reject);
 	start(call, tool);
-	return () => abort(call, "The tool call was aborted.");
+	return () => abort(call, "signal is aborted without reason");
 }
 addEventListener(global, "pagehide", () => mapForEach(inFlight, (call) => {
 	if (call.reject !== null) abort(call, "The document went away.");
@@ -1505,14 +1506,14 @@ var ModelContextTesting = class {
 		return answer(this, "executeTool", arguments.length, 2, (prefix) => {
 			const name = toText(toolName, prefix);
 			const json = toText(inputArguments, prefix);
-			const { signal } = convertOptions(options, prefix, "ModelContextExecuteToolOptions", "");
+			const { signal } = convertOptions(options, prefix, "ExecuteToolOptions", "");
 			throwIfAborted(signal);
 			const tool = me.find(name);
-			if (tool === null) throw domError("UnknownError", `Tool not found: ${name}`);
+			if (tool === null) throw unknown(`Tool not found: ${name}`);
 			try {
 				inputText(json, "");
 			} catch {
-				throw domError("UnknownError", "Failed to parse input arguments");
+				throw unknown(notArguments);
 			}
 			return runTool(me, tool, json, signal);
 		}, testing);

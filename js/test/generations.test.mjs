@@ -5,6 +5,7 @@ import { openPage } from '../testpage/page.mjs';
 const on = (method, type = 'ModelContext') => `Failed to execute '${method}' on '${type}': `;
 const settle = (promise) => `${promise}.then((v) => 'resolved ' + v, (e) => e.name + ': ' + e.message)`;
 const failed = 'UnknownError: Tool was executed but the invocation failed. For example, the script function threw an error';
+const transient = 'UnknownError: The operation failed for an unknown transient reason (e.g. out of memory).';
 const plain = (value) => JSON.parse(JSON.stringify(value));
 
 test('getTools gives what was registered, sorted by name, in objects of the page', async () => {
@@ -59,12 +60,17 @@ test('executeTool: the faults of its arguments', async () => {
     ['tool, 3', `${bad}value is not an object`], ['tool, null', `${bad}value is not an object`], ['tool, "3"', `${bad}value is not an object`],
     ['tool, "{"', `${bad}value is not an object`], ['tool, true', `${bad}value is not an object`],
     ['tool, { toJSON() {} }', `${bad}toJSON() returns undefined`],
-    ['tool, {}, 3', `TypeError: ${on('executeTool')}The provided value is not of type 'ModelContextExecuteToolOptions'.`],
-    ['tool, {}, { signal: {} }', `TypeError: ${on('executeTool')}Failed to read the 'signal' property from 'ModelContextExecuteToolOptions': Failed to convert value to 'AbortSignal'.`],
+    ['tool, {}, 3', `TypeError: ${on('executeTool')}The provided value is not of type 'ExecuteToolOptions'.`],
+    ['tool, {}, { signal: {} }', `TypeError: ${on('executeTool')}Failed to read the 'signal' property from 'ExecuteToolOptions': Failed to convert value to 'AbortSignal'.`],
     ['tool, {}, { signal: AbortSignal.abort(new RangeError("why")) }', 'RangeError: why'],
-    ['{ ...tool, origin: "nonsense" }', 'NotSupportedError: The origin of the tool is not supported.'],
-    ['{ ...tool, origin: "data:x" }', 'NotSupportedError: The origin of the tool is not supported.'],
-    ['{ ...tool, origin: "https://other.test" }', failed], ['{ ...tool, name: "nobody" }', failed],
+    ['{ ...tool, origin: "nonsense" }', 'NotSupportedError: The provided origin is invalid.'],
+    ['{ ...tool, origin: "data:x" }, {}, { signal: AbortSignal.abort(1) }', 'NotSupportedError: Cannot execute tools that live in a document with an opaque origin.'],
+    ['tool, new Date(0)', 'UnknownError: Failed to parse input arguments'],
+    ['{ ...tool, annotations: 3 }', `${member('annotations')}The provided value is not of type 'ToolAnnotations'.`],
+    ['{ ...tool, inputSchema: 3 }', `${member('inputSchema')}Failed to convert value to 'object'.`],
+    ['{ ...tool, title: Symbol() }', `${member('title')}Cannot convert a Symbol value to a string`],
+    ['{ ...tool, origin: "https://other.test" }', transient], ['{ ...tool, name: "nobody" }', transient],
+    ['{ ...tool, name: "nobody" }, {}, { signal: AbortSignal.abort(new RangeError("why")) }', 'RangeError: why'],
   ];
   for (const [args, want] of faults) assert.equal(await openPage().run(echo + settle(`document.modelContext.executeTool(${args})`)), want, args);
 });
@@ -100,10 +106,11 @@ test('executeTool: its signal rejects at once and aborts the tool with a reason 
     document.modelContext.registerTool({ name: 'wait', description: 'd', execute: (_, { signal }) => new Promise((r) => {
       log.push('runs'); signal.onabort = () => log.push(signal.reason.name); document.modelContext.unregisterTool('wait'); release = r }) });
     var p = document.modelContext.executeTool({ name: 'wait', description: '', origin, window }, {}, { signal: c.signal })
-      .then((v) => 'resolved ' + v, (e) => 'rejected ' + e);`);
-  page.run(`c.abort('mine'); release(1)`);
+      .then((v) => 'resolved ' + v, (e) => { log.push('rejected'); return 'rejected ' + e });`);
+  page.run(`c.abort('mine')`);
   assert.equal(await page.run('p'), 'rejected mine');
-  assert.equal(page.run('log.join()'), 'runs,AbortError');
+  await page.run('new Promise((r) => setTimeout(r))');
+  assert.equal(page.run('log.join()'), 'runs,rejected,AbortError');
   page.run(`document.modelContext.registerTool({ name: 'wait', description: 'd', execute: () => new Promise((r) => {
       document.modelContext.unregisterTool('wait'); release = r }) });
     p = document.modelContext.executeTool({ name: 'wait', description: '', origin, window }); release('kept')`);
@@ -139,6 +146,7 @@ test('toolactivated and toolcancel: on the object, on window.agent and on window
   const want = [...three('toolactivated'), 'execute', ...three('toolcancel')];
   assert.deepEqual([...page.run('log.splice(0)')], want);
   page.run(`var c = new AbortController(); document.modelContext.executeTool({ name: 't', description: '', origin, window }, {}, { signal: c.signal }).catch(() => {}); c.abort()`);
+  await page.run('new Promise((r) => setTimeout(r))');
   assert.deepEqual([...page.run('log.splice(0)')], want);
 });
 
@@ -176,6 +184,8 @@ test('the shape of the later interfaces', () => {
     [`ToolActivatedEvent.length + ToolActivatedEvent.name + Object.getPrototypeOf(ToolActivatedEvent).name`]: '1ToolActivatedEventEvent',
     [`new ToolCancelEvent('x', { toolName: 7, bubbles: true }).toolName + String(new ToolCancelEvent('x')) + new ToolCancelEvent('x').toolName`]: '7[object ToolCancelEvent]',
     [`error(() => new ToolActivatedEvent())`]: "TypeError: Failed to construct 'ToolActivatedEvent': 1 argument required, but only 0 present.",
+    [`error(() => new ToolCancelEvent('x', 3))`]: "TypeError: Failed to construct 'ToolCancelEvent': The provided value is not of type 'ToolCancelEventInit'.",
+    [`error(() => new ToolCancelEvent('x', { toolName: Symbol() }))`]: "TypeError: Failed to construct 'ToolCancelEvent': Failed to read the 'toolName' property from 'ToolCancelEventInit': Cannot convert a Symbol value to a string",
     [`error(() => ToolActivatedEvent.prototype.toolName)`]: 'TypeError: Illegal invocation',
     [`d(ToolActivatedEvent.prototype, 'toolName').enumerable`]: true,
     [`String(navigator.modelContextTesting) + (navigator.modelContextTesting instanceof ModelContextTesting)`]: '[object ModelContextTesting]true',

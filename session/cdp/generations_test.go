@@ -79,7 +79,7 @@ func TestDocumentsOfATab(t *testing.T) {
 	if got := p.must("reused", "{}"); got != `["early","reused","reused,written"]` {
 		t.Errorf("the tools of a frame whose window another document took over: %s", got)
 	}
-	if got := p.must("there", "{}"); got != `["toolactivated child","toolactivated hang","toolcancel hang","mine","toolactivated hang","toolcancel hang","UnknownError","InvalidStateError"]` {
+	if got := p.must("there", "{}"); got != `["toolactivated child","toolactivated hang","mine","toolcancel hang","toolactivated hang","toolcancel hang","UnknownError","InvalidStateError"]` {
 		t.Errorf("the calls of another document: %s", got)
 	}
 }

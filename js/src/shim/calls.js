@@ -45,7 +45,7 @@ export function startCall(callID, toolID, inputText, maxBytes, knownRev) {
 export function runForPage(tool, inputText, resolve, reject) {
   const call = makeCall('', inputText, 0, 0, resolve, reject);
   start(call, tool);
-  return () => abort(call, 'The tool call was aborted.');
+  return () => abort(call, 'signal is aborted without reason');
 }
 
 // Who waits for a document that goes away would wait forever.

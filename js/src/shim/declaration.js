@@ -39,10 +39,11 @@ function checkObject(value, where) {
  * @param {any} value
  * @param {string} prefix
  * @param {Via} via only with registerTool, execute must be there
+ * @param {string} [type]
  * @returns {Draft}
  */
-export function convertTool(value, prefix, via) {
-  const where = reader(value, 'ModelContextTool', prefix);
+export function convertTool(value, prefix, via, type = 'ModelContextTool') {
+  const where = reader(value, type, prefix);
   const given = value.annotations;
   const annotations = convertAnnotations(given, where('annotations'));
   const description = required(value.description, where('description'));

@@ -19,14 +19,13 @@ export function checkSecure(origins, list) {
 }
 
 /**
- * originOf gives the origin of an address, null when there is none or it is opaque.
+ * originOf gives the origin of an address, '' when it is none; an opaque one is 'null'.
  * @param {string} text
- * @returns {string | null}
+ * @returns {string}
  */
 export function originOf(text) {
   const url = parse(text);
-  const origin = url === null ? 'null' : urlOrigin(url);
-  return origin === 'null' ? null : origin;
+  return url === null ? '' : urlOrigin(url);
 }
 
 /** @param {string} text */

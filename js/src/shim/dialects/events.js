@@ -1,7 +1,7 @@
 // @ts-check
 // What pages listen to: toolchange, the classes ToolActivatedEvent and ToolCancelEvent, and the handler attributes of the three.
 
-import { toText } from '../declaration.js';
+import { reader, toText } from '../declaration.js';
 import { global } from '../dom.js';
 import { isObject } from '../encode.js';
 import { typeError } from '../errors.js';
@@ -27,10 +27,12 @@ function toolEvent(name) {
     [name]: class extends NativeEvent {
       /** @param {any} type */
       constructor(type, init = /** @type {any} */ (undefined)) {
-        if (arguments.length < 1) throw typeError(`Failed to construct '${name}': 1 argument required, but only 0 present.`);
+        const prefix = `Failed to construct '${name}': `;
+        if (arguments.length < 1) throw typeError(`${prefix}1 argument required, but only 0 present.`);
+        const where = reader(init ?? targets, `${name}Init`, prefix);
         super(type, init);
         const toolName = init?.toolName;
-        weakSet(toolNames, this, toolName === undefined ? '' : toText(toolName, ''));
+        weakSet(toolNames, this, toolName === undefined ? '' : toText(toolName, where('toolName')));
       }
 
       get toolName() {

@@ -1,16 +1,16 @@
 // @ts-check
 // How pages see and run tools: getTools and executeTool of the current generation, over the documents of this origin in the tab.
 
-import { checkUse, convertOptions, reader, required, serialise, throwIfAborted } from '../declaration.js';
+import { checkUse, convertOptions, convertTool, reader, required, throwIfAborted } from '../declaration.js';
 import { is, isObject } from '../encode.js';
 import { domError, typeError } from '../errors.js';
 import { eachPeer, peerOf } from '../frames.js';
 import {
-  NativePromise, addEventListener, append, jsonParse, members, signalReason, sort,
+  NativePromise, addEventListener, append, jsonParse, jsonStringify, members, microtask, signalReason, sort,
 } from '../natives.js';
 import { checkSecure, originOf } from '../origins.js';
 
-const maxInput = 64 * 1024 * 1024;
+export const notArguments = 'Failed to parse input arguments';
 const [isClosed] = members(window, 'closed');
 
 /**
@@ -57,25 +57,28 @@ function registered(tool, peer) {
  * @param {string} prefix
  */
 export function executeTool(tool, input, options, prefix) {
+  const { name } = convertTool(tool, prefix, 'provideContext', 'RegisteredTool');
   const where = reader(tool, 'RegisteredTool', prefix);
-  required(tool.description, where('description'));
-  const name = required(tool.name, where('name'));
   const origin = required(tool.origin, where('origin'));
   const view = tool.window;
   if (view === undefined) required(view, where('window'));
   if (!is(isClosed, view)) throw typeError(`${where('window')}Failed to convert value to 'Window'.`);
   const text = inputText(input, `${prefix}invalid input object: `);
-  const { signal } = convertOptions(options, prefix, 'ModelContextExecuteToolOptions', '');
+  const { signal } = convertOptions(options, prefix, 'ExecuteToolOptions', '');
   checkUse();
-  throwIfAborted(signal);
   const target = originOf(origin);
-  if (target === null) throw domError('NotSupportedError', 'The origin of the tool is not supported.');
-  if (isClosed(view)) throw domError('InvalidStateError', 'The document is not active.');
+  if (target === '') throw domError('NotSupportedError', 'The provided origin is invalid.');
+  if (target === 'null') throw domError('NotSupportedError', 'Cannot execute tools that live in a document with an opaque origin.');
+  if (isClosed(view)) throw domError('InvalidStateError', 'Target frame is detached.');
+  throwIfAborted(signal);
   const peer = peerOf(view);
   const found = peer !== null && peer.origin() === target ? peer.find(name) : null;
-  if (peer === null || found === null) throw failed();
+  if (peer === null || found === null) throw unknown('The operation failed for an unknown transient reason (e.g. out of memory).');
   return runTool(peer, found, text, signal);
 }
+
+/** @param {string} message */
+export const unknown = (message) => domError('UnknownError', message);
 
 /**
  * runTool resolves to the string that a tool's result becomes.
@@ -86,18 +89,15 @@ export function executeTool(tool, input, options, prefix) {
  */
 export function runTool(peer, tool, text, signal) {
   return new NativePromise((resolve, reject) => {
-    const cancel = peer.run(tool, text, resolve, () => reject(failed()));
+    const cancel = peer.run(tool, text, resolve, () => {
+      reject(unknown('Tool was executed but the invocation failed. For example, the script function threw an error'));
+    });
     if (signal === undefined) return;
     addEventListener(signal, 'abort', () => {
       reject(signalReason(signal));
-      cancel();
+      microtask(cancel);
     }, { __proto__: null, once: true });
   });
-}
-
-function failed() {
-  const message = 'Tool was executed but the invocation failed. For example, the script function threw an error';
-  return domError('UnknownError', message);
 }
 
 /**
@@ -108,15 +108,16 @@ function failed() {
  */
 export function inputText(input, prefix) {
   if (input === undefined) return '{}';
+  let text = input;
   let value = input;
-  if (typeof input === 'string') {
-    try {
-      value = jsonParse(input);
-    } catch {
-      // not an object either
-    }
+  try {
+    if (typeof input === 'string') value = jsonParse(input);
+  } catch {
+    // not an object either
   }
   if (!isObject(value)) throw typeError(`${prefix}value is not an object`);
-  if (value !== input) return input;
-  return serialise(value, maxInput, 'input', prefix) ?? '';
+  if (value === input) text = jsonStringify(value);
+  if (text === undefined) throw typeError(`${prefix}toJSON() returns undefined`);
+  if (!isObject(jsonParse(text))) throw unknown(notArguments);
+  return text;
 }

@@ -2,12 +2,12 @@
 // navigator.modelContextTesting of Chrome 146 to 151: the tools of this document by name, with JSON strings both ways.
 
 import { convertOptions, throwIfAborted, toText } from '../declaration.js';
-import { domError, typeError } from '../errors.js';
+import { typeError } from '../errors.js';
 import { NativePromise, addEventListener, append, apply } from '../natives.js';
 import { me } from '../peer.js';
 import { targets } from './events.js';
 import { answer, checkCall } from './modelcontext.js';
-import { inputText, runTool } from './query.js';
+import { inputText, notArguments, runTool, unknown } from './query.js';
 
 const testing = 'ModelContextTesting';
 /** What listens to changes; a new one takes its place. @type {Function | null} */
@@ -36,14 +36,14 @@ export class ModelContextTesting {
     return answer(this, 'executeTool', arguments.length, 2, (prefix) => {
       const name = toText(toolName, prefix);
       const json = toText(inputArguments, prefix);
-      const { signal } = convertOptions(options, prefix, 'ModelContextExecuteToolOptions', '');
+      const { signal } = convertOptions(options, prefix, 'ExecuteToolOptions', '');
       throwIfAborted(signal);
       const tool = me.find(name);
-      if (tool === null) throw domError('UnknownError', `Tool not found: ${name}`);
+      if (tool === null) throw unknown(`Tool not found: ${name}`);
       try {
         inputText(json, '');
       } catch {
-        throw domError('UnknownError', 'Failed to parse input arguments');
+        throw unknown(notArguments);
       }
       return runTool(me, tool, json, signal);
     }, testing);
