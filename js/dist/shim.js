@@ -282,9 +282,6 @@ function cut(text, max) {
 }
 
 // src/shim/dom.js
-var maxTitle = 512;
-var maxURL = 8 * 1024;
-var maxLang = 64;
 var global = window;
 var [documentURL, documentTitle, documentElement, documentView, readyState, querySelector] = members("Document", "URL", "title", "documentElement", "defaultView", "readyState", "querySelector");
 var [getAttribute] = members("Element", "getAttribute");
@@ -292,13 +289,8 @@ var [windowOrigin] = members(window, "origin");
 function documentInfo() {
 	const root = documentElement(document);
 	const lang = root === null ? null : getAttribute(root, "lang");
-	return {
-		__proto__: null,
-		url: cut(documentURL(document), maxURL),
-		title: cut(documentTitle(document), maxTitle),
-		origin: windowOrigin(global),
-		lang: lang === null ? "" : cut(lang, maxLang)
-	};
+	const url = cut(documentURL(document), 8 * 1024);
+	return { url, title: cut(documentTitle(document), 512), origin: windowOrigin(global), lang: cut(lang ?? "", 64) };
 }
 function isActive() {
 	return documentView(document) === global;
@@ -308,12 +300,9 @@ function policyCheck() {
 	const policy = (
 		document.featurePolicy
 	);
-	if (policy === void 0) return () => true;
-	const features = policy.features();
-	let known = false;
-	for (let i = 0; i < features.length; i++) known = known || features[i] === "tools";
+	if (!policy?.features().includes("tools")) return () => true;
 	const allows = uncurry(policy.allowsFeature);
-	return () => !known || allows(policy, "tools");
+	return () => allows(policy, "tools");
 }
 
 // src/shim/blocks.js
@@ -694,24 +683,19 @@ function makeTool(draft) {
 		inputSchema: schemaText(draft.inputSchema, `${draft.prefix}invalid input schema: `),
 		outputSchema: schemaText(draft.outputSchema, `${draft.prefix}invalid output schema: `)
 	};
-	const rule = oversize(tool);
-	if (rule === "") tool.text = toolText(tool);
-	else tool.refusal = { name: tool.name, rule, message: ruleText[rule], next: null };
+	const part = oversize(tool);
+	if (part === "") tool.text = toolText(tool);
+	else {
+		const schema = part === "schema";
+		const message = `the ${part} is longer than ${limits[part]} ${schema ? "bytes of JSON" : "characters"}`;
+		tool.refusal = { name: tool.name, rule: `${part}-too-${schema ? "large" : "long"}`, message, next: null };
+	}
 	return tool;
 }
-var ruleText = {
-	__proto__: (
-		null
-	),
-	"title-too-long": `a title is longer than ${limits.title} characters`,
-	"description-too-long": `the description is longer than ${limits.description} characters`,
-	"schema-too-large": `a schema is longer than ${limits.schema} bytes of JSON`
-};
-function oversize(tool) {
-	if (tool.title !== void 0 && tool.title.length > limits.title) return "title-too-long";
-	if (tool.annotations.length > 2 * limits.title) return "title-too-long";
-	if (tool.description.length > limits.description) return "description-too-long";
-	return tool.inputSchema === null || tool.outputSchema === null ? "schema-too-large" : "";
+function oversize({ title = "", annotations, description, inputSchema, outputSchema }) {
+	if (title.length > limits.title || annotations.length > 2 * limits.title) return "title";
+	if (description.length > limits.description) return "description";
+	return inputSchema === null || outputSchema === null ? "schema" : "";
 }
 function schemaText(schema, prefix) {
 	return schema === void 0 ? void 0 : serialise(schema, limits.schema, "schema", prefix);

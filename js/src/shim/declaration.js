@@ -91,29 +91,25 @@ function makeTool(draft) {
     inputSchema: schemaText(draft.inputSchema, `${draft.prefix}invalid input schema: `),
     outputSchema: schemaText(draft.outputSchema, `${draft.prefix}invalid output schema: `),
   };
-  const rule = oversize(tool);
-  if (rule === '') tool.text = toolText(tool);
-  else tool.refusal = { name: tool.name, rule, message: ruleText[rule], next: null };
+  const part = oversize(tool);
+  if (part === '') tool.text = toolText(tool);
+  else {
+    const schema = part === 'schema';
+    const message = `the ${part} is longer than ${limits[part]} ${schema ? 'bytes of JSON' : 'characters'}`;
+    tool.refusal = { name: tool.name, rule: `${part}-too-${schema ? 'large' : 'long'}`, message, next: null };
+  }
   return tool;
 }
 
-/** @type {{[rule: string]: string}} */
-const ruleText = {
-  __proto__: /** @type {any} */ (null),
-  'title-too-long': `a title is longer than ${limits.title} characters`,
-  'description-too-long': `the description is longer than ${limits.description} characters`,
-  'schema-too-large': `a schema is longer than ${limits.schema} bytes of JSON`,
-};
-
 /**
+ * oversize names the part that is too large to be sent, '' when none is.
  * @param {Tool} tool
- * @returns {string}
+ * @returns {'' | 'title' | 'description' | 'schema'}
  */
-function oversize(tool) {
-  if (tool.title !== undefined && tool.title.length > limits.title) return 'title-too-long';
-  if (tool.annotations.length > 2 * limits.title) return 'title-too-long';
-  if (tool.description.length > limits.description) return 'description-too-long';
-  return tool.inputSchema === null || tool.outputSchema === null ? 'schema-too-large' : '';
+function oversize({ title = '', annotations, description, inputSchema, outputSchema }) {
+  if (title.length > limits.title || annotations.length > 2 * limits.title) return 'title';
+  if (description.length > limits.description) return 'description';
+  return inputSchema === null || outputSchema === null ? 'schema' : '';
 }
 
 /**

@@ -5,9 +5,6 @@
 import { members, uncurry } from './natives.js';
 import { cut } from './errors.js';
 
-const maxTitle = 512;
-const maxURL = 8 * 1024;
-const maxLang = 64;
 
 export const global = window;
 export const [documentURL, documentTitle, documentElement, documentView, readyState, querySelector] =
@@ -15,17 +12,12 @@ export const [documentURL, documentTitle, documentElement, documentView, readySt
 const [getAttribute] = members('Element', 'getAttribute');
 export const [windowOrigin] = members(window, 'origin');
 
-/** @returns {{__proto__: null, url: string, title: string, origin: string, lang: string}} */
+/** @returns {{url: string, title: string, origin: string, lang: string}} */
 export function documentInfo() {
   const root = documentElement(document);
   const lang = root === null ? null : getAttribute(root, 'lang');
-  return {
-    __proto__: null,
-    url: cut(documentURL(document), maxURL),
-    title: cut(documentTitle(document), maxTitle),
-    origin: windowOrigin(global),
-    lang: lang === null ? '' : cut(lang, maxLang),
-  };
+  const url = cut(documentURL(document), 8 * 1024);
+  return { url, title: cut(documentTitle(document), 512), origin: windowOrigin(global), lang: cut(lang ?? '', 64) };
 }
 
 /** A document whose frame was removed or that was left is not active. */
@@ -42,10 +34,7 @@ export const isAllowed = policyCheck();
 /** @returns {() => boolean} */
 function policyCheck() {
   const policy = /** @type {any} */ (document).featurePolicy;
-  if (policy === undefined) return () => true;
-  const features = policy.features();
-  let known = false;
-  for (let i = 0; i < features.length; i++) known = known || features[i] === 'tools';
+  if (!policy?.features().includes('tools')) return () => true;
   const allows = uncurry(policy.allowsFeature);
-  return () => !known || allows(policy, 'tools');
+  return () => allows(policy, 'tools');
 }
