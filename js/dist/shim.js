@@ -44,6 +44,7 @@ var [numberValueOf] = members("Number", "valueOf");
 var [booleanValueOf] = members("Boolean", "valueOf");
 var [bigintValueOf] = members("BigInt", "valueOf");
 var NativeString = String;
+var NativeRegExp = RegExp;
 var { random } = Math;
 var [sort] = members("Array", "sort");
 var NativeUint8Array = Uint8Array;
@@ -51,6 +52,7 @@ var { iterator, toStringTag } = Symbol;
 var [typedArrayName, typedArrayLength] = members(getPrototypeOf(Uint8Array.prototype), toStringTag, "length");
 var [bufferLength] = members("ArrayBuffer", "byteLength");
 var NativeTypeError = TypeError;
+var NativeError = Error;
 var NativeDOMException = DOMException;
 var NativeEventTarget = EventTarget;
 var NativeEvent = Event;
@@ -270,9 +272,9 @@ function describe(thrown) {
 	let message = "";
 	try {
 		if (isObject(thrown)) {
-			const read = readError(thrown);
-			name = read.name;
-			message = read.message;
+			const read2 = readError(thrown);
+			name = read2.name;
+			message = read2.message;
 		} else {
 			message = NativeString(thrown);
 		}
@@ -409,11 +411,11 @@ function toBlob(tag, value2) {
 			return new NativePromise((resolve) => resolve(value2));
 	}
 }
-function draw(put3, image, width2, height) {
+function draw(put4, image, width2, height) {
 	if (width2 * height > maxPixels) throw tooLarge2;
 	if (width2 * height === 0) throw typeError("an image without a size");
 	const canvas = new NativeCanvas(width2, height);
-	put3(getContext(canvas, "2d"), image, 0, 0);
+	put4(getContext(canvas, "2d"), image, 0, 0);
 	return convertToBlob(canvas);
 }
 
@@ -444,8 +446,8 @@ function interact(call2, callback, resolve, reject) {
 	run(callback, resolve, reject, release);
 }
 function run(callback, resolve, reject, release) {
-	const answer2 = own(new NativePromise((settle) => settle(apply(callback, void 0, []))));
-	promiseThen(answer2, (value2) => {
+	const answer3 = own(new NativePromise((settle) => settle(apply(callback, void 0, []))));
+	promiseThen(answer3, (value2) => {
 		release();
 		resolve(value2);
 	}, (error) => {
@@ -454,35 +456,376 @@ function run(callback, resolve, reject, release) {
 	});
 }
 
-// src/shim/frames.js
-var { top } = window;
-var [performanceOf] = members(window, "performance");
-function join(me2) {
-	addEventListener(performanceOf(global), secret, (event) => {
-		event.found.peer = me2;
-	});
+// src/shim/formdom.js
+var [getAttribute2, hasAttribute, localName, matches, closest, find, classList] = members(
+	"Element",
+	"getAttribute",
+	"hasAttribute",
+	"localName",
+	"matches",
+	"closest",
+	"querySelector",
+	"classList"
+);
+var [firstChild, nextSibling, parentElement, nodeType, nodeValue, textContent, isConnected, contains] = members(
+	"Node",
+	"firstChild",
+	"nextSibling",
+	"parentElement",
+	"nodeType",
+	"nodeValue",
+	"textContent",
+	"isConnected",
+	"contains"
+);
+var [createElement, findAll] = members("Document", "createElement", "querySelectorAll");
+var [tokensAdd, tokensRemove] = members("DOMTokenList", "add", "remove");
+var [nodesLength] = members("NodeList", "length");
+var [collectionLength] = members("HTMLCollection", "length");
+var [focus, click] = members("HTMLElement", "focus", "click");
+var [formElements, requestSubmit] = members("HTMLFormElement", "elements", "requestSubmit");
+var [inputType, inputValue, inputChecked, inputNumber] = members("HTMLInputElement", "type", "value", "checked", "valueAsNumber");
+var [areaValue] = members("HTMLTextAreaElement", "value");
+var [selectOptions] = members("HTMLSelectElement", "options");
+var [optionValue, optionSelected] = members("HTMLOptionElement", "value", "selected");
+var [eventTarget] = members("Event", "target");
+var setInputType = setter("HTMLInputElement", "type");
+var setInputValue = setter("HTMLInputElement", "value");
+var setInputChecked = setter("HTMLInputElement", "checked");
+var setAreaValue = setter("HTMLTextAreaElement", "value");
+var setOptionSelected = setter("HTMLOptionElement", "selected");
+var labelsOf = perElement("labels");
+var messageOf = perElement("validationMessage");
+function setter(type2, name) {
+	const holder = (
+		window[type2]?.prototype
+	);
+	return uncurry(holder && getOwnPropertyDescriptor(holder, name)?.set);
 }
-function peerOf(other) {
-	const found = { peer: null };
-	try {
-		const event = new NativeEvent(secret);
-		defineProperty(event, "found", { __proto__: null, value: found });
-		dispatchEvent(performanceOf(other), event);
-	} catch {
-	}
-	return found.peer;
+function perElement(name) {
+	const [input] = members("HTMLInputElement", name);
+	const [select2] = members("HTMLSelectElement", name);
+	const [textarea] = members("HTMLTextAreaElement", name);
+	return { __proto__: null, input, select: select2, textarea };
 }
-function eachPeer(visit, start2 = top) {
-	const peer = peerOf(start2);
-	if (peer !== null) visit(peer);
-	try {
-		for (let i = 0; ; i++) {
-			const frame = getOwnPropertyDescriptor(start2, i);
-			if (frame === void 0) return;
-			eachPeer(visit, frame.value);
+var controlLabels = (control) => (
+	labelsOf[localName(control)](control)
+);
+var validationMessage = (control) => (
+	messageOf[localName(control)]?.(control) ?? ""
+);
+
+// src/shim/formschema.js
+var texts = { __proto__: null, text: 1, search: 1, tel: 1, url: 1, email: 1, password: 1 };
+var clock = "([01][0-9]|2[0-3]):[0-5][0-9]";
+var month = "[0-9]{4}-(0[1-9]|1[0-2])";
+var formats = {
+	__proto__: null,
+	date: "date",
+	time: `^${clock}`,
+	"datetime-local": `^${month}-[0-9]{2}T${clock}`,
+	month: `^${month}$`,
+	week: "^[0-9]{4}-W(0[1-9]|[1-4][0-9]|5[0-3])$",
+	color: "^#[0-9a-zA-Z]{6}$"
+};
+var ignored = { __proto__: null, submit: 1, reset: 1, button: 1, image: 1, file: 1 };
+var labelable = "button,input:not([type=hidden i]),meter,output,progress,select,textarea";
+var dates = "Dates MUST be provided in 'YYYY-MM-DD' format.";
+function readForm(form) {
+	const params = new NativeMap();
+	const list = formElements(form);
+	for (let i = 0; i < collectionLength(list); i++) {
+		const name = strip(getAttribute2(list[i], "name") ?? "");
+		const type2 = name === "" || matches(list[i], ":disabled") ? "" : typeOf(list[i]);
+		if (type2 === "") continue;
+		const control = { __proto__: null, element: list[i], next: null };
+		const param = mapGet(params, name);
+		if (param === void 0) {
+			mapSet(params, name, { __proto__: null, name, type: type2, first: control, last: control });
+		} else {
+			if (param.type !== type2 || type2 !== "checkbox" && type2 !== "radio") param.type = "none";
+			param.last = param.last.next = control;
 		}
-	} catch {
 	}
+	return params;
+}
+function typeOf(element) {
+	const name = localName(element);
+	switch (name) {
+		case "select":
+			return hasAttribute(element, "multiple") ? "multiple" : name;
+		case "textarea":
+			return hasAttribute(element, "readonly") ? "" : name;
+		case "object":
+			return "";
+		case "input":
+			break;
+		default:
+			return "none";
+	}
+	const type2 = inputType(element);
+	if (type2 in ignored || type2 === "hidden" && !getAttribute2(element, "toolparamdescription")) return "none";
+	const fixed = type2 in texts || type2 in formats && type2 !== "color" || type2 === "number";
+	return fixed && hasAttribute(element, "readonly") ? "" : type2;
+}
+var isGroup = (param) => param.type === "radio" || param.type === "checkbox" && param.first.next !== null;
+function schemaOf(params) {
+	let properties = "";
+	let required2 = "";
+	mapForEach(params, (param) => {
+		if (param.type === "none") return;
+		const name = jsonStringify(param.name);
+		properties += `${properties === "" ? "" : ","}${name}:{${property(param)}}`;
+		for (let c = (
+			param.first
+		); c !== null; c = c.next) {
+			if (!hasAttribute(c.element, "required")) continue;
+			required2 += (required2 === "" ? "" : ",") + name;
+			break;
+		}
+	});
+	return `{"type":"object","properties":{${properties}},"required":[${required2}]}`;
+}
+var several = (items) => `"type":"array","items":{${items}},"uniqueItems":true`;
+function property(param) {
+	const { type: type2 } = param;
+	const control = param.first.element;
+	let description = isGroup(param) && param.first.next !== null ? groupDescription(param) : describe2(control);
+	if (type2 === "date") description = description === "" ? dates : `${description} (${dates})`;
+	const ending = description === "" ? "" : `,"description":${jsonStringify(description)}`;
+	switch (type2) {
+		case "number":
+		case "range":
+			return `"type":"number"${numbers(control, type2)}${ending}`;
+		case "select":
+			return choices(options(control)) + ending;
+		case "multiple":
+			return several(choices(options(control))) + ending;
+		case "radio":
+			return choices(buttons(param)) + ending;
+		case "checkbox":
+			return (isGroup(param) ? several(choices(buttons(param))) : '"type":"boolean"') + ending;
+		default:
+			return `"type":"string"${type2 in formats ? format(control, type2) : pattern(control)}${ending}`;
+	}
+}
+function describe2(control) {
+	return getAttribute2(control, "toolparamdescription") || labelText(control) || (getAttribute2(control, "aria-description") ?? "");
+}
+function groupDescription(param) {
+	let fieldset = closest(param.first.element, "fieldset");
+	while (fieldset !== null && !holdsAll(fieldset, param.first)) {
+		const above = parentElement(fieldset);
+		fieldset = above === null ? null : closest(above, "fieldset");
+	}
+	return fieldset === null ? "" : getAttribute2(fieldset, "toolparamdescription") ?? "";
+}
+function holdsAll(fieldset, control) {
+	for (let c = control; c !== null; c = c.next) {
+		if (!contains(fieldset, c.element)) return false;
+	}
+	return true;
+}
+function strip(text) {
+	let start3 = 0;
+	let end2 = text.length;
+	const blank = (at) => at >= 0 && (charCodeAt(text, at) === 32 || charCodeAt(text, at) > 8 && charCodeAt(text, at) < 14);
+	while (blank(end2 - 1)) end2--;
+	while (start3 < end2 && blank(start3)) start3++;
+	return slice(text, start3, end2);
+}
+function labelText(control) {
+	const labels = localName(control) === "input" && inputType(control) === "hidden" ? null : controlLabels(control);
+	let text = "";
+	for (let i = 0; labels !== null && i < nodesLength(labels); i++) {
+		const one = strip(ownText(labels[i], 0));
+		if (one !== "") text += text === "" ? one : `; ${one}`;
+	}
+	return text;
+}
+function ownText(node, depth) {
+	let text = "";
+	for (let child = firstChild(node); child !== null; child = nextSibling(child)) {
+		const type2 = nodeType(child);
+		if (type2 === 3) text += nodeValue(child);
+		else if (type2 === 1 && depth < 100 && !matches(child, labelable)) text += ownText(child, depth + 1);
+	}
+	return text;
+}
+var choices = (list) => `"type":"string","anyOf":[${list.any}],"enum":[${list.all}]`;
+function choose(list, value2, title) {
+	const comma = list.all === "" ? "" : ",";
+	const text = jsonStringify(value2);
+	list.any += `${comma}{"type":"string","const":${text}${title === null ? "" : `,"title":${jsonStringify(title)}`}}`;
+	list.all += comma + text;
+}
+function options(select2) {
+	const list = { __proto__: null, any: "", all: "" };
+	const all2 = selectOptions(select2);
+	for (let i = 0; i < collectionLength(all2); i++) choose(list, optionValue(all2[i]), textContent(all2[i]));
+	return list;
+}
+function buttons(param) {
+	const list = { __proto__: null, any: "", all: "" };
+	for (let c = (
+		param.first
+	); c !== null; c = c.next) {
+		choose(list, inputValue(c.element), labelText(c.element) || null);
+	}
+	return list;
+}
+function sample(type2, value2) {
+	const input = createElement(document, "input");
+	setInputType(input, type2);
+	setInputValue(input, value2);
+	return input;
+}
+var number = (control, name) => inputNumber(sample("number", getAttribute2(control, name) ?? ""));
+function numbers(control, type2) {
+	let min = number(control, "min");
+	let max = number(control, "max");
+	const base = min === min ? min : number(control, "value");
+	if (type2 === "range") {
+		min = min === min ? min : 0;
+		max = max === max ? max : 100;
+		if (max < min) max = min;
+	}
+	let text = (min === min ? `,"minimum":${min}` : "") + (max === max ? `,"maximum":${max}` : "");
+	const step = stepOf(control, type2 === "range" ? 1 : 0, 1);
+	if (step > 0 && (base !== base || isMultiple(base, step))) text += `,"multipleOf":${step}`;
+	return text;
+}
+function stepOf(control, any, usual) {
+	if (matches(control, "[step=any i]")) return any;
+	const step = number(control, "step");
+	return step > 0 ? step : usual;
+}
+function isMultiple(value2, step) {
+	const quotient = value2 / step;
+	const whole = quotient - quotient % 1;
+	const rest = (at) => (value2 - at * step) * (value2 < at * step ? -1 : 1);
+	const slack = value2 < 0 ? value2 * -1e-15 : value2 * 1e-15;
+	return rest(whole) <= slack || rest(whole + 1) <= slack || rest(whole - 1) <= slack;
+}
+function format(control, type2) {
+	let text = (
+		formats[type2]
+	);
+	if (type2 === "time" || type2 === "datetime-local") {
+		const step = stepOf(control, 60, 60);
+		text += step >= 60 ? "$" : step >= 1 ? "(:[0-5][0-9])?$" : "(:[0-5][0-9](\\.[0-9]{1,3})?)?$";
+	}
+	return `,"format":${jsonStringify(text)}`;
+}
+function pattern(control) {
+	const text = localName(control) === "input" && inputType(control) !== "hidden" ? getAttribute2(control, "pattern") : null;
+	if (text === null) return "";
+	try {
+		return new NativeRegExp(text, "v") && `,"pattern":${jsonStringify(text)}`;
+	} catch {
+		return "";
+	}
+}
+
+// src/shim/formfill.js
+function fill2(params, input) {
+	const names = objectKeys(input);
+	for (let i = 0; i < names.length; i++) {
+		if ((mapGet(params, names[i])?.type ?? "none") === "none") {
+			throw new NativeError(`Input contains a parameter "${names[i]}" but there is no such parameter for the tool`);
+		}
+	}
+	for (let i = 0; i < names.length; i++) fillOne(mapGet(params, names[i]), input[names[i]]);
+}
+function fillOne(param, value2) {
+	const { type: type2 } = param;
+	const control = param.first.element;
+	const list = type2 === "multiple" || type2 === "checkbox" && isGroup(param);
+	if (list ? !isArray(value2) : !isScalar(value2)) throw invalid(param, value2);
+	const text = list ? "" : `${value2}`;
+	switch (type2) {
+		case "multiple":
+			return select(param, value2, value2);
+		case "select":
+			return select(param, [text], value2);
+		case "radio":
+			return check(param, [text], value2);
+		case "checkbox":
+			if (list) return check(param, value2, value2);
+			if (text !== "true" && text !== "false" && text !== "1" && text !== "0") throw invalid(param, value2);
+			return tick(control, text === "true" || text === "1");
+		case "textarea":
+			return put2(control, text, areaValue, setAreaValue, false);
+		case "hidden":
+			return setInputValue(control, text);
+		default:
+	}
+	if (inputValue(sample(type2, text)) === "" && (text === "" ? type2 === "number" : type2 in strict)) throw invalid(param, value2);
+	put2(control, text, inputValue, setInputValue, type2 === "range" || type2 === "color");
+}
+var isScalar = (value2) => typeof value2 === "string" || typeof value2 === "number" || typeof value2 === "boolean";
+function invalid(param, value2) {
+	return new NativeError(`Invalid value ${isScalar(value2) ? `"${value2}" ` : ""}for parameter ${param.name}`);
+}
+var strict = { __proto__: null, number: 1, date: 1, time: 1, "datetime-local": 1, month: 1, week: 1 };
+function put2(control, text, get, set, quiet) {
+	const before = get(control);
+	set(control, text);
+	const same = get(control) === before;
+	tell(control, !same || !quiet, !same);
+}
+function tell(control, input, change) {
+	if (input) dispatchEvent(control, new NativeEvent("input", { __proto__: null, bubbles: true, composed: true }));
+	if (change) dispatchEvent(control, new NativeEvent("change", { __proto__: null, bubbles: true }));
+}
+function tick(box, on) {
+	if (inputChecked(box) === on) return tell(box, false, true);
+	click(box);
+	if (inputChecked(box) === on) return;
+	setInputChecked(box, on);
+	tell(box, true, true);
+}
+function check(param, values, given) {
+	const left = all(param, values);
+	const chosen = new NativeMap();
+	for (let c = (
+		param.first
+	); c !== null; c = c.next) {
+		if (mapDelete(left, inputValue(c.element))) mapSet(chosen, c.element, true);
+	}
+	if (mapSize(left) > 0) throw invalid(param, given);
+	for (let c = (
+		param.first
+	); c !== null; c = c.next) {
+		const on = mapHas(chosen, c.element);
+		if (on || param.type === "checkbox") tick(c.element, on);
+	}
+}
+function select(param, values, given) {
+	const control = param.first.element;
+	const left = all(param, values);
+	const chosen = new NativeMap();
+	const options2 = selectOptions(control);
+	for (let i = 0; i < collectionLength(options2); i++) {
+		if (mapDelete(left, optionValue(options2[i]))) mapSet(chosen, options2[i], true);
+	}
+	if (mapSize(left) > 0) throw invalid(param, given);
+	let changed2 = false;
+	for (let i = 0; i < collectionLength(options2); i++) {
+		const on = mapHas(chosen, options2[i]);
+		if (optionSelected(options2[i]) === on) continue;
+		changed2 = true;
+		setOptionSelected(options2[i], on);
+	}
+	tell(control, changed2, changed2);
+}
+function all(param, values) {
+	const set = new NativeMap();
+	for (let i = 0; i < values.length; i++) {
+		if (!isScalar(values[i]) || mapHas(set, `${values[i]}`)) throw invalid(param, values);
+		mapSet(set, `${values[i]}`, true);
+	}
+	return set;
 }
 
 // src/shim/wire.js
@@ -505,7 +848,7 @@ function replyText(reply, state2) {
 }
 function stateText(rev, eachTool, refusals) {
 	const doc = documentInfo();
-	let tools = "";
+	let tools2 = "";
 	let refused = "";
 	let count = 0;
 	let refusedCount = 0;
@@ -515,14 +858,14 @@ function stateText(rev, eachTool, refusals) {
 	};
 	eachTool((tool) => {
 		if (tool.refusal !== null) return refuse(tool.refusal);
-		if (count >= limits.tools || tools.length + tool.text.length > limits.state) {
+		if (count >= limits.tools || tools2.length + tool.text.length > limits.state) {
 			dropped++;
 			return;
 		}
-		tools += `${count++ === 0 ? "" : ","}{"id":${tool.id},${tool.text}}`;
+		tools2 += `${count++ === 0 ? "" : ","}{"id":${tool.id},${tool.text}}`;
 	});
 	for (let refusal2 = refusals; refusal2 !== null; refusal2 = refusal2.next) refuse(refusal2);
-	return `{"rev":${rev},"doc":{"url":${jsonStringify(doc.url)},"title":${jsonStringify(doc.title)},"origin":${jsonStringify(doc.origin)},"lang":${jsonStringify(doc.lang)}},"tools":[${tools}],"refused":[${refused}],"dropped":${dropped}}`;
+	return `{"rev":${rev},"doc":{"url":${jsonStringify(doc.url)},"title":${jsonStringify(doc.title)},"origin":${jsonStringify(doc.origin)},"lang":${jsonStringify(doc.lang)}},"tools":[${tools2}],"refused":[${refused}],"dropped":${dropped}}`;
 }
 function toolText(tool) {
 	let text = `"name":${jsonStringify(tool.name)},"via":"${tool.via}","description":${jsonStringify(tool.description)}`;
@@ -534,132 +877,6 @@ function toolText(tool) {
 }
 function refusalText(refusal2) {
 	return `{"name":${jsonStringify(refusal2.name)},"rule":"${refusal2.rule}","message":${jsonStringify(refusal2.message)}}`;
-}
-
-// src/shim/registry.js
-var state = {
-	__proto__: null,
-	rev: 0,
-	lastID: firstID(),
-	script: new NativeMap(),
-	manifest: new NativeMap(),
-	refused: null,
-	waiter: null,
-	pending: new NativeMap(),
-	scheduled: false,
-	document
-};
-function firstID() {
-	return (random() * 2 ** 31 >>> 0) * 2 ** 20;
-}
-var inFlight = new NativeMap();
-var revision = () => state.rev;
-function renew() {
-	if (state.document === document) return;
-	state.document = document;
-	state.script = new NativeMap();
-	state.manifest = new NativeMap();
-	state.refused = null;
-	changed();
-}
-function hasScriptTool(name) {
-	renew();
-	const tool = mapGet(state.script, name);
-	return tool !== void 0 && tool.owner === null;
-}
-function find(key) {
-	let found = null;
-	eachVisible((tool) => {
-		if (tool.id === key || tool.name === key) found ??= tool;
-	});
-	return found;
-}
-function eachVisible(visit) {
-	renew();
-	mapForEach(state.script, visit);
-	mapForEach(state.manifest, (tool, name) => {
-		if (!mapHas(state.script, name)) visit(tool);
-	});
-}
-function add(tool) {
-	const pending2 = { __proto__: null, resolve: nothing, reject: nothing };
-	const promise = new NativePromise((resolve, reject) => {
-		pending2.resolve = () => resolve(void 0);
-		pending2.reject = reject;
-	});
-	mapSet(state.pending, tool, pending2);
-	put2(tool);
-	return { __proto__: null, promise, pending: pending2 };
-}
-function put2(tool) {
-	renew();
-	number(tool);
-	mapSet(state.script, tool.name, tool);
-	changed();
-}
-function nothing() {
-}
-function remove(name, only) {
-	renew();
-	const tool = mapGet(state.script, name);
-	if (tool === void 0 || only !== void 0 && tool !== only) return;
-	mapDelete(state.script, name);
-	changed();
-}
-function removeOwned(owner) {
-	mapForEach(state.script, (tool, name) => {
-		if (tool.owner === owner) remove(name);
-	});
-}
-function replaceScript(tools) {
-	if (mapSize(tools) === 0 && mapSize(state.script) === 0) return;
-	renew();
-	mapForEach(tools, number);
-	state.script = tools;
-	changed();
-}
-function replaceManifest(tools, refused) {
-	renew();
-	const before = mapSize(state.manifest);
-	if (mapSize(tools) === 0 && before === 0 && refused === null && state.refused === null) return;
-	mapForEach(tools, number);
-	state.manifest = tools;
-	state.refused = refused;
-	changed();
-}
-function number(tool) {
-	tool.id = ++state.lastID;
-}
-function changed() {
-	state.rev++;
-	if (state.scheduled) return;
-	microtask(flush);
-	state.scheduled = true;
-}
-function flush() {
-	state.scheduled = false;
-	deliver();
-	const pending2 = state.pending;
-	state.pending = new NativeMap();
-	eachPeer((peer) => peer.changed());
-	mapForEach(pending2, (registration) => registration.resolve());
-}
-function watch(rev) {
-	renew();
-	if (state.waiter !== null) state.waiter.resolve("");
-	return own(new NativePromise((resolve) => {
-		state.waiter = { __proto__: null, rev, resolve };
-		deliver();
-	}));
-}
-function deliver() {
-	const waiter = state.waiter;
-	if (waiter === null || state.rev <= waiter.rev) return;
-	state.waiter = null;
-	waiter.resolve(currentState());
-}
-function currentState() {
-	return stateText(state.rev, eachVisible, state.refused);
 }
 
 // src/shim/declaration.js
@@ -729,6 +946,7 @@ function makeTool(draft2) {
 		text: "",
 		self: void 0,
 		owner: null,
+		form: null,
 		inputSchema: schemaText(draft2.inputSchema, `${draft2.prefix}invalid input schema: `),
 		outputSchema: schemaText(draft2.outputSchema, `${draft2.prefix}invalid output schema: `)
 	};
@@ -756,6 +974,7 @@ function nameFault(name) {
 }
 function schemaText(schema, prefix) {
 	if (schema === void 0) return void 0;
+	if (typeof schema === "string") return schema.length > limits.schema ? null : schema;
 	const encoded = encode(schema, { __proto__: null, max: limits.schema, lenient: true, root: "schema" });
 	switch (encoded.kind) {
 		case "ok":
@@ -830,6 +1049,455 @@ function toText(value2, where) {
 	return `${value2}`;
 }
 
+// src/shim/frames.js
+var { top } = window;
+var [performanceOf] = members(window, "performance");
+function join(me2) {
+	addEventListener(performanceOf(global), secret, (event) => {
+		event.found.peer = me2;
+	});
+}
+function peerOf(other) {
+	const found = { peer: null };
+	try {
+		const event = new NativeEvent(secret);
+		defineProperty(event, "found", { __proto__: null, value: found });
+		dispatchEvent(performanceOf(other), event);
+	} catch {
+	}
+	return found.peer;
+}
+function eachPeer(visit, start3 = top) {
+	const peer = peerOf(start3);
+	if (peer !== null) visit(peer);
+	try {
+		for (let i = 0; ; i++) {
+			const frame = getOwnPropertyDescriptor(start3, i);
+			if (frame === void 0) return;
+			eachPeer(visit, frame.value);
+		}
+	} catch {
+	}
+}
+
+// src/shim/registry.js
+var state = {
+	__proto__: null,
+	rev: 0,
+	lastID: firstID(),
+	script: new NativeMap(),
+	forms: new NativeMap(),
+	manifest: new NativeMap(),
+	refused: null,
+	waiter: null,
+	pending: new NativeMap(),
+	scheduled: false,
+	document
+};
+function firstID() {
+	return (random() * 2 ** 31 >>> 0) * 2 ** 20;
+}
+var inFlight = new NativeMap();
+var revision = () => state.rev;
+function renew() {
+	if (state.document === document) return;
+	state.document = document;
+	state.script = new NativeMap();
+	state.forms = new NativeMap();
+	state.manifest = new NativeMap();
+	state.refused = null;
+	changed();
+}
+function hasScriptTool(name) {
+	renew();
+	const tool = mapGet(state.script, name);
+	return tool !== void 0 && tool.owner === null;
+}
+function isTaken(name) {
+	return hasScriptTool(name) || mapHas(state.forms, name);
+}
+function find2(key) {
+	let found = null;
+	eachVisible((tool) => {
+		if (tool.id === key || tool.name === key) found ??= tool;
+	});
+	return found;
+}
+function eachVisible(visit) {
+	renew();
+	mapForEach(state.script, visit);
+	mapForEach(state.forms, (tool, name) => {
+		if (!mapHas(state.script, name)) visit(tool);
+	});
+	mapForEach(state.manifest, (tool, name) => {
+		if (!mapHas(state.script, name) && !mapHas(state.forms, name)) visit(tool);
+	});
+}
+function add(tool) {
+	const pending2 = { __proto__: null, resolve: nothing, reject: nothing };
+	const promise = new NativePromise((resolve, reject) => {
+		pending2.resolve = () => resolve(void 0);
+		pending2.reject = reject;
+	});
+	mapSet(state.pending, tool, pending2);
+	put3(tool);
+	return { __proto__: null, promise, pending: pending2 };
+}
+function put3(tool) {
+	renew();
+	number2(tool);
+	mapSet(state.script, tool.name, tool);
+	changed();
+}
+function nothing() {
+}
+function remove(name, only) {
+	renew();
+	const tool = mapGet(state.script, name);
+	if (tool === void 0 || only !== void 0 && tool !== only) return;
+	mapDelete(state.script, name);
+	changed();
+}
+function removeOwned(owner) {
+	mapForEach(state.script, (tool, name) => {
+		if (tool.owner === owner) remove(name);
+	});
+}
+function replaceScript(tools2) {
+	if (mapSize(tools2) === 0 && mapSize(state.script) === 0) return;
+	renew();
+	mapForEach(tools2, number2);
+	state.script = tools2;
+	changed();
+}
+function replaceForms(tools2) {
+	renew();
+	mapForEach(tools2, (tool) => {
+		if (tool.id === 0) number2(tool);
+	});
+	state.forms = tools2;
+	changed();
+}
+function replaceManifest(tools2, refused) {
+	renew();
+	const before = mapSize(state.manifest);
+	if (mapSize(tools2) === 0 && before === 0 && refused === null && state.refused === null) return;
+	mapForEach(tools2, number2);
+	state.manifest = tools2;
+	state.refused = refused;
+	changed();
+}
+function number2(tool) {
+	tool.id = ++state.lastID;
+}
+function changed() {
+	state.rev++;
+	if (state.scheduled) return;
+	microtask(flush);
+	state.scheduled = true;
+}
+function flush() {
+	state.scheduled = false;
+	deliver();
+	const pending2 = state.pending;
+	state.pending = new NativeMap();
+	eachPeer((peer) => peer.changed());
+	mapForEach(pending2, (registration) => registration.resolve());
+}
+function watch(rev) {
+	renew();
+	if (state.waiter !== null) state.waiter.resolve("");
+	return own(new NativePromise((resolve) => {
+		state.waiter = { __proto__: null, rev, resolve };
+		deliver();
+	}));
+}
+function deliver() {
+	const waiter = state.waiter;
+	if (waiter === null || state.rev <= waiter.rev) return;
+	state.waiter = null;
+	waiter.resolve(currentState());
+}
+function currentState() {
+	return stateText(state.rev, eachVisible, state.refused);
+}
+
+// src/shim/forms.js
+var controls = "form,input,select,textarea,fieldset,button";
+var many = 32;
+var [observe, takeRecords] = members("MutationObserver", "observe", "takeRecords");
+var [recordType, recordTarget, addedNodes, removedNodes] = members("MutationRecord", "type", "target", "addedNodes", "removedNodes");
+var observer = new MutationObserver(look);
+var watched = {
+	__proto__: null,
+	subtree: true,
+	childList: true,
+	characterData: true,
+	attributeFilter: ownIterator([
+		"toolname",
+		"tooldescription",
+		"tooltitle",
+		"toolautosubmit",
+		"toolparamdescription",
+		"name",
+		"type",
+		"form",
+		"disabled",
+		"readonly",
+		"required",
+		"multiple",
+		"pattern",
+		"min",
+		"max",
+		"step",
+		"value",
+		"id",
+		"for",
+		"aria-description"
+	])
+};
+var observed = null;
+var tools = new NativeMap();
+function watchForms() {
+	addEventListener(global, "DOMContentLoaded", start);
+	start();
+}
+function start() {
+	if (observed !== document) {
+		observed = document;
+		tools = new NativeMap();
+		observe(observer, document, watched);
+	}
+	scan(true);
+}
+function ownIterator(list) {
+	const values = () => {
+		let i = 0;
+		return { __proto__: null, next: () => ({ __proto__: null, done: i >= list.length, value: list[i++] }) };
+	};
+	return defineProperty(list, iterator, { __proto__: null, value: values }) && list;
+}
+function readChanges() {
+	look(takeRecords(observer));
+}
+function look(records) {
+	const some = mapSize(tools) > 0;
+	let weight = !some && records.length > many ? 2 : 0;
+	for (let i = 0; i < records.length && weight < 2; i++) {
+		const own2 = weigh(records[i], some);
+		if (own2 > weight) weight = own2;
+	}
+	if (weight > 0) scan(weight > 1);
+}
+function weigh(record, some) {
+	const target = recordTarget(record);
+	const wanted = some ? controls : "form";
+	const type2 = recordType(record);
+	if (type2 === "attributes") return matches(target, wanted) ? 2 : some && matches(target, "label,option") ? 1 : 0;
+	if (type2 === "childList") {
+		if (holds(addedNodes(record), wanted) || some && holds(removedNodes(record), wanted)) return 2;
+		if (some && (holds(addedNodes(record), "label,option") || holds(removedNodes(record), "label,option"))) return 1;
+	}
+	const element = nodeType(target) === 1 ? target : parentElement(target);
+	return some && element !== null && closest(element, "label,option") !== null ? 1 : 0;
+}
+function holds(nodes, wanted) {
+	for (let i = 0; i < nodesLength(nodes); i++) {
+		if (nodeType(nodes[i]) === 1 && (matches(nodes[i], wanted) || find(nodes[i], wanted) !== null)) return true;
+	}
+	return false;
+}
+function scan(cancel) {
+	renew();
+	const list = findAll(document, "form[toolname][tooldescription]");
+	const next = new NativeMap();
+	let same = true;
+	for (let i = 0; i < nodesLength(list); i++) {
+		const tool = read(list[i]);
+		if (tool === null || mapHas(next, tool.name)) continue;
+		const old = mapGet(tools, tool.name);
+		if (old !== void 0 && old.form !== tool.form && isNamed(old.form, tool.name)) continue;
+		const kept = old !== void 0 && old.form === tool.form && old.text === tool.text && old.inputSchema === tool.inputSchema;
+		same = same && kept;
+		mapSet(next, tool.name, kept ? old : tool);
+	}
+	if (same && mapSize(next) === mapSize(tools)) return;
+	const before = tools;
+	tools = next;
+	replaceForms(next);
+	mapForEach(before, (tool, name) => {
+		if (cancel && mapGet(next, name) !== tool) cancelForm(tool.form, "Tool execution cancelled, since tool definition was updated");
+	});
+}
+function isNamed(form, name) {
+	return isConnected(form) && getAttribute2(form, "toolname") === name && hasAttribute(form, "tooldescription");
+}
+function read(form) {
+	const name = getAttribute2(form, "toolname");
+	const description = getAttribute2(form, "tooldescription");
+	if (nameFault(name) !== "") return null;
+	const tool = makeTool({
+		__proto__: null,
+		name,
+		description,
+		title: getAttribute2(form, "tooltitle") || void 0,
+		inputSchema: schemaOf(readForm(form)),
+		outputSchema: void 0,
+		annotations: hasAttribute(form, "toolautosubmit") ? '"autosubmit":true' : "",
+		via: "form",
+		prefix: "",
+		execute: (input, context) => runForm(tool, input, context.signal)
+	});
+	tool.form = form;
+	return tool;
+}
+
+// src/shim/formrun.js
+var timeout = setTimeout;
+var [eventSubmitter] = members("SubmitEvent", "submitter");
+var updated = "Tool execution cancelled, since tool definition was updated";
+var calls = new NativeWeakMap();
+var ends = new NativeWeakMap();
+var attended = false;
+function attend() {
+	attended = true;
+}
+var formEnd = (value2) => weakGet(ends, value2) ?? null;
+var isWaiting = (signal) => weakGet(calls, signal)?.waiting ?? false;
+function watchSubmits() {
+	const extra = {
+		get agentInvoked() {
+			eventSubmitter(this);
+			return weakGet(calls, this) !== void 0;
+		},
+		respondWith(response) {
+			const prefix = "Failed to execute 'respondWith' on 'SubmitEvent': ";
+			eventSubmitter(this);
+			if (arguments.length < 1) throw typeError(`${prefix}1 argument required, but only 0 present.`);
+			const call2 = weakGet(calls, this);
+			const fault = call2 === void 0 ? "You can only call respondWith on an submit event that has agentInvoked == true." : defaultPrevented(this) ? "" : "To call respondWith, you must first call preventDefault.";
+			if (fault !== "") throw domError("InvalidStateError", prefix + fault);
+			call2.response = { __proto__: null, value: response };
+		}
+	};
+	for (const name of ["agentInvoked", "respondWith"]) {
+		const descriptor = (
+			getOwnPropertyDescriptor(extra, name)
+		);
+		if (global.SubmitEvent) defineProperty(SubmitEvent.prototype, name, { __proto__: null, ...descriptor, enumerable: true });
+	}
+	listen();
+}
+function listen() {
+	addEventListener(global, "submit", onSubmit, true);
+	addEventListener(global, "reset", onReset, true);
+}
+function runForm(tool, input, signal) {
+	return own(new NativePromise((resolve, reject) => {
+		const form = (
+			tool.form
+		);
+		cancelForm(form, "Tool execution cancelled by another call of the tool");
+		listen();
+		fill2(readForm(form), input);
+		readChanges();
+		if (!isConnected(form)) throw domError("AbortError", updated);
+		const button = submitButton(form);
+		const call2 = { __proto__: null, form, button, waiting: false, done: false, event: null, response: null, resolve, reject };
+		const alone = hasAttribute(form, "toolautosubmit");
+		if (!alone && button === null) {
+			throw new NativeError("No submit button was found, but for a form without `toolautosubmit`, there must be a submit button");
+		}
+		begin(call2, signal);
+		if (alone) return submit(call2);
+		focus(button);
+		call2.waiting = attended;
+		if (!attended) finishAs(call2, "awaiting", "");
+	}));
+}
+function submitButton(form) {
+	const list = formElements(form);
+	for (let i = 0; i < collectionLength(list); i++) {
+		if (matches(list[i], "button:not([type=button i],[type=reset i]):enabled,input[type=submit i]:enabled")) return list[i];
+	}
+	return find(form, "input[type=image i]:enabled");
+}
+function begin(call2, signal) {
+	weakSet(calls, call2.form, call2);
+	weakSet(calls, signal, call2);
+	mark(call2, tokensAdd);
+	addEventListener(signal, "abort", () => finish(call2), { __proto__: null, once: true });
+}
+function mark(call2, change) {
+	change(classList(call2.form), "tool-form-active");
+	if (call2.button !== null) change(classList(call2.button), "tool-submit-active");
+}
+function finish(call2, error, value2) {
+	if (call2.done) return;
+	call2.done = true;
+	call2.waiting = false;
+	if (weakGet(calls, call2.form) === call2) weakSet(calls, call2.form, void 0);
+	mark(call2, tokensRemove);
+	if (error !== void 0) call2.reject(error);
+	else call2.resolve(value2);
+}
+function finishAs(call2, kind, message) {
+	const value2 = { __proto__: null, kind, message };
+	weakSet(ends, value2, value2);
+	finish(call2, void 0, value2);
+}
+function cancelForm(form, reason) {
+	const call2 = weakGet(calls, form);
+	if (call2 !== void 0) finish(call2, domError("AbortError", reason));
+}
+function onReset(event) {
+	const call2 = weakGet(calls, eventTarget(event));
+	if (call2 === void 0) return;
+	microtask(() => {
+		if (!defaultPrevented(event)) finish(call2, domError("AbortError", "Tool execution cancelled by a form reset"));
+	});
+}
+function submit(call2) {
+	requestSubmit(call2.form, call2.button);
+	if (call2.event === null) finish(call2, new NativeError(`Form validation failed: ${faults(call2.form)}`));
+	else if (!defaultPrevented(call2.event)) answer(call2, call2.event);
+}
+function faults(form) {
+	const list = formElements(form);
+	let text = "";
+	for (let i = 0; i < collectionLength(list); i++) {
+		if (!matches(list[i], ":invalid:not(fieldset)")) continue;
+		text += `${getAttribute2(list[i], "name") ?? ""}: ${validationMessage(list[i])}. `;
+	}
+	return text;
+}
+function onSubmit(event) {
+	const call2 = event.isTrusted ? weakGet(calls, eventTarget(event)) : void 0;
+	if (call2 === void 0 || call2.event !== null) return;
+	call2.event = event;
+	weakSet(calls, event, call2);
+	timeout(() => answer(call2, event));
+}
+function answer(call2, event) {
+	call2.waiting = false;
+	if (call2.response !== null) {
+		const response = own(new NativePromise((resolve) => resolve(call2.response?.value)));
+		const done = () => finish(call2, void 0, response);
+		promiseThen(response, done, done);
+	} else if (defaultPrevented(event)) {
+		finish(call2, new NativeError("The site has a programming error: it called preventDefault() on the 'submit' event, without also calling respondWith() with the tool result"));
+	} else if (attribute(call2, event, "method") === "dialog") {
+		finish(call2);
+	} else {
+		const target = attribute(call2, event, "target") ?? getAttribute2(querySelector(document, "base[target]") ?? call2.form, "target");
+		finishAs(call2, "submitted", target ?? "");
+	}
+}
+function attribute(call2, event, name) {
+	const button = eventSubmitter(event);
+	return (button === null ? null : getAttribute2(button, `form${name}`)) ?? getAttribute2(call2.form, name);
+}
+
 // src/shim/dialects/events.js
 var targets = { context: null, agent: null };
 var toolNames = new NativeWeakMap();
@@ -865,15 +1533,15 @@ function announce(type2, name = "", Class = NativeEvent) {
 	dispatch(targets.agent);
 	dispatch(global);
 }
-function defineHandlers(holder, check) {
+function defineHandlers(holder, check2) {
 	for (const type2 of ["toolchange", "toolactivated", "toolcancel"]) {
 		const name = `on${type2}`;
 		const accessors = {
 			get [name]() {
-				return handler(check(this), type2).callback;
+				return handler(check2(this), type2).callback;
 			},
 			set [name](callback) {
-				setHandler(check(this), type2, callback);
+				setHandler(check2(this), type2, callback);
 			}
 		};
 		defineProperty(
@@ -884,14 +1552,14 @@ function defineHandlers(holder, check) {
 	}
 }
 function handler(target, type2) {
-	let all = weakGet(handlers, target);
-	if (all === void 0) weakSet(handlers, target, all = new NativeMap());
-	let found = mapGet(all, type2);
+	let all2 = weakGet(handlers, target);
+	if (all2 === void 0) weakSet(handlers, target, all2 = new NativeMap());
+	let found = mapGet(all2, type2);
 	if (found === void 0) {
 		found = { callback: null, listener: (event) => {
 			if (typeof found.callback === "function") apply(found.callback, target, [event]);
 		} };
-		mapSet(all, type2, found);
+		mapSet(all2, type2, found);
 	}
 	return found;
 }
@@ -948,8 +1616,8 @@ function isLoopbackIPv4(host) {
 // src/shim/dialects/query.js
 var maxInput = 64 * 1024 * 1024;
 var [isClosed] = members(window, "closed");
-function listTools(options, prefix) {
-	const { origins } = convertOptions(options, prefix, "ModelContextGetToolOptions", "fromOrigins");
+function listTools(options2, prefix) {
+	const { origins } = convertOptions(options2, prefix, "ModelContextGetToolOptions", "fromOrigins");
 	checkUse();
 	checkSecure(origins, "fromOrigins");
 	const list = [];
@@ -975,7 +1643,7 @@ function registered(tool, peer) {
 		window: peer.window
 	};
 }
-function executeTool(tool, input, options, prefix) {
+function executeTool(tool, input, options2, prefix) {
 	if (!isObject(tool)) throw typeError(`${prefix}The provided value is not of type 'RegisteredTool'.`);
 	const where = (member2) => `${prefix}Failed to read the '${member2}' property from 'RegisteredTool': `;
 	required(tool.description, where("description"));
@@ -985,7 +1653,7 @@ function executeTool(tool, input, options, prefix) {
 	if (view === void 0) throw typeError(`${where("window")}Required member is undefined.`);
 	const closed = windowState(view, where("window"));
 	const text = inputText(input, `${prefix}invalid input object: `);
-	const { signal } = convertOptions(options, prefix, "ModelContextExecuteToolOptions", "");
+	const { signal } = convertOptions(options2, prefix, "ModelContextExecuteToolOptions", "");
 	checkUse();
 	throwIfAborted(signal);
 	const target = originOf(origin);
@@ -1041,20 +1709,20 @@ var ModelContext = class extends NativeEventTarget {
 		super();
 		throw typeError("Failed to construct 'ModelContext': Illegal constructor");
 	}
-	registerTool(tool, options = void 0) {
-		return answer(this, "registerTool", arguments.length, 1, (prefix) => {
+	registerTool(tool, options2 = void 0) {
+		return answer2(this, "registerTool", arguments.length, 1, (prefix) => {
 			const draft2 = convertTool(tool, prefix, "registerTool");
-			return register(draft2, convertOptions(options, prefix, "ModelContextRegisterToolOptions", "exposedTo"));
+			return register(draft2, convertOptions(options2, prefix, "ModelContextRegisterToolOptions", "exposedTo"));
 		});
 	}
-	getTools(options = void 0) {
-		return answer(this, "getTools", 0, 0, (prefix) => new NativePromise((resolve) => resolve(listTools(options, prefix))));
+	getTools(options2 = void 0) {
+		return answer2(this, "getTools", 0, 0, (prefix) => new NativePromise((resolve) => resolve(listTools(options2, prefix))));
 	}
-	executeTool(tool, inputObject = void 0, options = void 0) {
-		return answer(this, "executeTool", arguments.length, 1, (prefix) => executeTool(tool, inputObject, options, prefix));
+	executeTool(tool, inputObject = void 0, options2 = void 0) {
+		return answer2(this, "executeTool", arguments.length, 1, (prefix) => executeTool(tool, inputObject, options2, prefix));
 	}
 };
-function answer(self, method, given, needed, run3, type2 = "ModelContext") {
+function answer2(self, method, given, needed, run3, type2 = "ModelContext") {
 	try {
 		return run3(checkCall(self, method, given, needed, type2));
 	} catch (error) {
@@ -1074,7 +1742,7 @@ function checkThis(self, type2 = "ModelContext", prefix = "") {
 	return self;
 }
 function register(draft2, { origins, signal }) {
-	const tool = admit(draft2, hasScriptTool);
+	const tool = admit(draft2, isTaken);
 	throwIfAborted(signal);
 	checkSecure(origins, "exposedTo");
 	const { promise, pending: pending2 } = add(tool);
@@ -1143,7 +1811,7 @@ function askListeners(call2, name) {
 		respond: null,
 		input: () => input === void 0 ? input = jsonParse(call2.inputText) : input
 	};
-	const answer2 = own(new NativePromise((resolve) => {
+	const answer3 = own(new NativePromise((resolve) => {
 		toolCall.respond = resolve;
 	}));
 	const event = construct(NativeEvent, ["toolcall", { __proto__: null, cancelable: true }], ToolCallEvent);
@@ -1151,7 +1819,7 @@ function askListeners(call2, name) {
 	dispatchEvent(targets.agent, event);
 	if (toolCall.respond !== null) dispatchEvent(targets.context, event);
 	toolCall.dispatching = false;
-	if (toolCall.respond === null || defaultPrevented(event)) return answer2;
+	if (toolCall.respond === null || defaultPrevented(event)) return answer3;
 	toolCall.respond = null;
 	toolCall.fault = "respondWith() came after the event was dispatched and preventDefault() was not called.";
 	return null;
@@ -1161,15 +1829,15 @@ function askListeners(call2, name) {
 function startCall(callID, toolID, inputText2, maxBytes, knownRev) {
 	return own(new NativePromise((resolve) => {
 		const call2 = makeCall(callID, inputText2, maxBytes, knownRev, resolve, null);
-		const tool = find(toolID);
+		const tool = find2(toolID);
 		if (tool === null) return end(call2, "gone", "", "the tool is not registered any more");
 		if (mapHas(inFlight, callID)) return end(call2, "error", "InvalidStateError", "the call id is in use");
-		start(call2, tool);
+		start2(call2, tool);
 	}));
 }
 function runForPage(tool, inputText2, resolve, reject) {
 	const call2 = makeCall("", inputText2, 0, 0, resolve, reject);
-	start(call2, tool);
+	start2(call2, tool);
 	return () => abort(call2, "The tool call was aborted.");
 }
 addEventListener(global, "pagehide", () => mapForEach(inFlight, (call2) => {
@@ -1193,7 +1861,7 @@ function makeCall(id, inputText2, maxBytes, knownRev, resolve, reject) {
 	};
 }
 var keyOf = (call2) => call2.reject === null ? call2.id : call2;
-function start(call2, tool) {
+function start2(call2, tool) {
 	try {
 		const input = jsonParse(call2.inputText);
 		call2.controller = new NativeAbortController();
@@ -1213,7 +1881,7 @@ function abort(call2, reason) {
 	if (call2.done) return false;
 	const error = domError("AbortError", reason);
 	const reject = call2.interact;
-	end(call2, "aborted", "", reason);
+	end(call2, isWaiting(call2.signal) ? "awaiting" : "aborted", "", reason);
 	if (reject !== null) reject(error);
 	controllerAbort(call2.controller, error);
 	announce("toolcancel", call2.name, ToolCancelEvent);
@@ -1231,26 +1899,28 @@ async function run2(call2, tool, input) {
 		call2.ran = true;
 		announce("toolactivated", tool.name, ToolActivatedEvent);
 		if (call2.done) return;
-		const answer2 = askListeners(call2, tool.name);
-		if (answer2 === null && tool.execute === void 0) {
+		const answer3 = askListeners(call2, tool.name);
+		if (answer3 === null && tool.execute === void 0) {
 			return end(call2, "unhandled", "", "no toolcall listener answered, and the tool has no execute function");
 		}
 		let value2;
-		if (answer2 !== null) value2 = await answer2;
+		if (answer3 !== null) value2 = await answer3;
 		else if (!call2.done) value2 = await apply(
 			tool.execute,
 			tool.self,
 			[input, makeContext(call2)]
 		);
 		if (call2.done) return;
+		const form = formEnd(value2);
+		if (form !== null) return end(call2, form.kind, "", form.message);
 		if (call2.reject !== null) return end(call2, "ok", "", "", resultString(value2));
 		const encoded = encode(value2, { max: call2.maxBytes, lenient: false, root: "result" });
-		finish(call2, encoded.parts === null ? encoded : await own(fill(encoded, call2.maxBytes)));
+		finish2(call2, encoded.parts === null ? encoded : await own(fill(encoded, call2.maxBytes)));
 	} catch (error) {
 		endWithError(call2, error, "");
 	}
 }
-function finish(call2, { kind, text, bytes, message, error }) {
+function finish2(call2, { kind, text, bytes, message, error }) {
 	switch (kind) {
 		case "ok":
 			return end(call2, "ok", "", "", text, bytes);
@@ -1274,7 +1944,12 @@ function end(call2, kind, name, message = "", payload = "", bytes = 0) {
 	if (call2.done) return;
 	call2.done = true;
 	if (mapGet(inFlight, keyOf(call2)) === call2) mapDelete(inFlight, keyOf(call2));
-	if (call2.reject !== null) return kind === "ok" ? call2.resolve(payload) : call2.reject();
+	if (call2.reject !== null) {
+		if (kind === "ok") call2.resolve(payload);
+		else if (kind === "submitted") call2.resolve(null);
+		else call2.reject();
+		return;
+	}
 	const rev = revision();
 	const state2 = rev > call2.knownRev ? currentState() : "";
 	call2.resolve(replyText({ __proto__: null, kind, rev, ran: call2.ran, name, message, payload, bytes }, state2));
@@ -1309,8 +1984,8 @@ var after = {
 	},
 	provideContext(owner, args, result) {
 		removeOwned(owner);
-		const tools = args[0]?.tools;
-		if (tools) eachOf(tools, "", (tool) => mirror(owner, tool));
+		const tools2 = args[0]?.tools;
+		if (tools2) eachOf(tools2, "", (tool) => mirror(owner, tool));
 		return result;
 	},
 	clearContext(owner, args, result) {
@@ -1333,7 +2008,7 @@ function adopt(object) {
 				writable: true,
 				enumerable: hasOwn(object, name),
 				configurable: true,
-				value: watched(object, method, name)
+				value: watched2(object, method, name)
 			};
 			if (defineProperty(face, name, descriptor)) continue;
 			if (face === object) face = create(object);
@@ -1346,7 +2021,7 @@ function adopt(object) {
 	}
 	return face;
 }
-function watched(owner, method, name) {
+function watched2(owner, method, name) {
 	return {
 		[name](...args) {
 			const before = revision();
@@ -1378,7 +2053,7 @@ function mirror(owner, given) {
 		const tool = admit(draft2, hasScriptTool);
 		tool.self = given;
 		tool.owner = owner;
-		put2(tool);
+		put3(tool);
 		return tool;
 	} catch {
 		return null;
@@ -1445,7 +2120,7 @@ function watchDefinitions() {
 	}
 }
 function notice() {
-	const look = (instance) => {
+	const look2 = (instance) => {
 		try {
 			const object = instance.modelContext;
 			const face = adopt(object);
@@ -1453,8 +2128,8 @@ function notice() {
 		} catch {
 		}
 	};
-	look(document);
-	look(navigator);
+	look2(document);
+	look2(navigator);
 }
 
 // src/shim/dialects/manifest.js
@@ -1475,8 +2150,8 @@ async function load() {
 	try {
 		const link = querySelector(document, 'link[rel~="manifest" i][href]');
 		if (link === null) return;
-		const options = { __proto__: null, mode: "same-origin", credentials: "same-origin" };
-		const response = await own(nativeFetch(global, linkHref(link), options));
+		const options2 = { __proto__: null, mode: "same-origin", credentials: "same-origin" };
+		const response = await own(nativeFetch(global, linkHref(link), options2));
 		if (!responseOK(response) || responseBody(response) === null) return;
 		declare(jsonParse(await own(readText(responseBody(response)))));
 	} catch {
@@ -1502,23 +2177,23 @@ function nothing2() {
 }
 function declare(manifest) {
 	const list = member(manifest, "tools");
-	const tools = new NativeMap();
+	const tools2 = new NativeMap();
 	let refused = null;
 	if (isArray(list)) {
 		for (let i = 0; i < list.length && i < limits.tools + limits.refused; i++) {
 			const name = member(list[i], "name");
-			const fault = entryFault(list[i], name, tools);
-			if (fault === "") mapSet(tools, name, makeTool(draft(list[i], name)));
+			const fault = entryFault(list[i], name, tools2);
+			if (fault === "") mapSet(tools2, name, makeTool(draft(list[i], name)));
 			else refused = refusal(name, fault, refused);
 		}
 	}
-	replaceManifest(tools, refused);
+	replaceManifest(tools2, refused);
 }
-function entryFault(entry, name, tools) {
+function entryFault(entry, name, tools2) {
 	const description = member(entry, "description");
 	const schema = member(entry, "inputSchema");
 	if (typeof name !== "string" || nameFault(name) !== "") return "Invalid tool name";
-	if (mapHas(tools, name)) return "Duplicate tool name";
+	if (mapHas(tools2, name)) return "Duplicate tool name";
 	if (typeof description !== "string" || description === "") return "Description is required";
 	return schema === void 0 || isObject(schema) ? "" : "inputSchema is not an object";
 }
@@ -1558,15 +2233,15 @@ var LegacyMethods = class {
 			throw typeError(`${prefix}The provided value is not of type 'ModelContextOptions'.`);
 		}
 		const list = context?.tools;
-		const tools = new NativeMap();
+		const tools2 = new NativeMap();
 		if (list !== void 0) {
 			const where = `${prefix}Failed to read the 'tools' property from 'ModelContextOptions': `;
 			const drafts = new NativeMap();
 			let count = 0;
 			eachOf(list, where, (entry) => mapSet(drafts, count++, convertTool(entry, prefix, "provideContext")));
-			admitAll(drafts, tools);
+			admitAll(drafts, tools2);
 		}
-		replaceScript(tools);
+		replaceScript(tools2);
 	}
 	clearContext() {
 		checkCall(this, "clearContext", 0, 0);
@@ -1577,9 +2252,9 @@ var LegacyMethods = class {
 		remove(toText(isObject(tool) ? tool.name : tool, prefix));
 	}
 };
-function admitAll(drafts, tools) {
+function admitAll(drafts, tools2) {
 	mapForEach(drafts, (draft2) => {
-		mapSet(tools, draft2.name, admit(draft2, (name) => mapHas(tools, name)));
+		mapSet(tools2, draft2.name, admit(draft2, (name) => mapHas(tools2, name)));
 	});
 }
 
@@ -1589,7 +2264,7 @@ var me = {
 	window: global,
 	origin: () => windowOrigin(global),
 	each: eachVisible,
-	find,
+	find: find2,
 	run: runForPage,
 	changed: () => announce("toolchange")
 };
@@ -1609,11 +2284,11 @@ var ModelContextTesting = class {
 		});
 		return list;
 	}
-	executeTool(toolName, inputArguments, options = void 0) {
-		return answer(this, "executeTool", arguments.length, 2, (prefix) => {
+	executeTool(toolName, inputArguments, options2 = void 0) {
+		return answer2(this, "executeTool", arguments.length, 2, (prefix) => {
 			const name = toText(toolName, prefix);
 			const json = toText(inputArguments, prefix);
-			const { signal } = convertOptions(options, prefix, "ModelContextExecuteToolOptions", "");
+			const { signal } = convertOptions(options2, prefix, "ModelContextExecuteToolOptions", "");
 			throwIfAborted(signal);
 			const tool = me.find(name);
 			if (tool === null) throw domError("UnknownError", `Tool not found: ${name}`);
@@ -1638,7 +2313,7 @@ var ModelContextTesting = class {
 		listener = callback;
 	}
 	getCrossDocumentScriptToolResult() {
-		return answer(this, "getCrossDocumentScriptToolResult", 0, 0, () => new NativePromise((resolve) => resolve("[]")), type);
+		return answer2(this, "getCrossDocumentScriptToolResult", 0, 0, () => new NativePromise((resolve) => resolve("[]")), type);
 	}
 };
 
@@ -1665,8 +2340,10 @@ value(ToolCancelEvent);
 defineProperty(global, "agent", { value: targets.agent, writable: true, enumerable: true, configurable: true });
 watchDefinitions();
 join(me);
+watchSubmits();
+watchForms();
 readManifest();
-shim = freeze({ __proto__: null, watch, call: startCall, abort: abortCall, shutdown: abortAll });
+shim = freeze({ __proto__: null, watch, call: startCall, abort: abortCall, shutdown: abortAll, attend });
 function value(type2) {
 	share(type2);
 	defineProperty(global, type2.name, { value: type2, writable: true, configurable: true });

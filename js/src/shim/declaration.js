@@ -77,7 +77,7 @@ export function checkUse() {
 export function makeTool(draft) {
   /** @type {Tool} */
   const tool = {
-    ...draft, __proto__: null, id: 0, refusal: null, text: '', self: undefined, owner: null,
+    ...draft, __proto__: null, id: 0, refusal: null, text: '', self: undefined, owner: null, form: null,
     inputSchema: schemaText(draft.inputSchema, `${draft.prefix}invalid input schema: `),
     outputSchema: schemaText(draft.outputSchema, `${draft.prefix}invalid output schema: `),
   };
@@ -122,6 +122,7 @@ export function nameFault(name) {
  */
 function schemaText(schema, prefix) {
   if (schema === undefined) return undefined;
+  if (typeof schema === 'string') return schema.length > limits.schema ? null : schema; // a form's
   const encoded = encode(schema, { __proto__: null, max: limits.schema, lenient: true, root: 'schema' });
   switch (encoded.kind) {
     case 'ok': return encoded.text;

@@ -11,6 +11,8 @@ import { ModelContext, checkThis, claim, share } from './dialects/modelcontext.j
 import { LegacyMethods } from './dialects/provide.js';
 import { ModelContextTesting } from './dialects/testing.js';
 import { global, windowOrigin } from './dom.js';
+import { attend, watchSubmits } from './formrun.js';
+import { watchForms } from './forms.js';
 import { join } from './frames.js';
 import { NativeEventTarget, construct, defineProperty, freeze, members } from './natives.js';
 import { me } from './peer.js';
@@ -40,9 +42,11 @@ value(ToolCancelEvent);
 defineProperty(global, 'agent', { value: targets.agent, writable: true, enumerable: true, configurable: true });
 watchDefinitions();
 join(me);
+watchSubmits();
+watchForms();
 readManifest();
 
-shim = freeze({ __proto__: null, watch, call: startCall, abort: abortCall, shutdown: abortAll });
+shim = freeze({ __proto__: null, watch, call: startCall, abort: abortCall, shutdown: abortAll, attend });
 
 /** @param {Function} type a class, which becomes an interface of window */
 function value(type) {
