@@ -536,12 +536,12 @@ function readForm(form) {
 	const list = formElements(form);
 	for (let i = 0; i < collectionLength(list); i++) {
 		const name = strip(getAttribute2(list[i], "name") ?? "");
-		const type2 = name === "" || matches(list[i], ":disabled") ? "" : typeOf(list[i]);
+		const type2 = matches(list[i], ":disabled") ? "" : typeOf(list[i]);
 		if (type2 === "") continue;
 		const control = { __proto__: null, element: list[i], next: null };
 		const param = mapGet(params, name);
 		if (param === void 0) {
-			mapSet(params, name, { __proto__: null, name, type: type2, first: control, last: control });
+			mapSet(params, name, { __proto__: null, form, name, type: type2, first: control, last: control });
 		} else {
 			if (param.type !== type2 || type2 !== "checkbox" && type2 !== "radio") param.type = "none";
 			param.last = param.last.next = control;
@@ -618,7 +618,7 @@ function groupDescription(param) {
 		const above = parentElement(fieldset);
 		fieldset = above === null ? null : closest(above, "fieldset");
 	}
-	return fieldset === null ? "" : getAttribute2(fieldset, "toolparamdescription") ?? "";
+	return fieldset === null || !contains(param.form, fieldset) ? "" : getAttribute2(fieldset, "toolparamdescription") ?? "";
 }
 function holdsAll(fieldset, control) {
 	for (let c = control; c !== null; c = c.next) {
@@ -629,7 +629,10 @@ function holdsAll(fieldset, control) {
 function strip(text) {
 	let start3 = 0;
 	let end2 = text.length;
-	const blank = (at) => at >= 0 && (charCodeAt(text, at) === 32 || charCodeAt(text, at) > 8 && charCodeAt(text, at) < 14);
+	const blank = (at) => {
+		const c = charCodeAt(text, at);
+		return c === 32 || c > 8 && c < 14 || c >= 8192 && c <= 8202 || c === 5760 || c === 8232 || c === 8287 || c === 12288;
+	};
 	while (blank(end2 - 1)) end2--;
 	while (start3 < end2 && blank(start3)) start3++;
 	return slice(text, start3, end2);
@@ -839,12 +842,12 @@ var limits = {
 	schema: 64 * 1024,
 	state: 8 * 1024 * 1024
 };
-function replyText(reply, state2) {
-	let header = `{"k":"${reply.kind}","rev":${reply.rev},"ran":${reply.ran},"len":${reply.bytes}`;
+function replyText(reply2, state2) {
+	let header = `{"k":"${reply2.kind}","rev":${reply2.rev},"ran":${reply2.ran},"len":${reply2.bytes}`;
 	header += `,"state":${utf8Length(state2)}`;
-	if (reply.name !== "") header += `,"name":${jsonStringify(reply.name)}`;
-	if (reply.message !== "") header += `,"message":${jsonStringify(reply.message)}`;
-	return header + "}\n" + reply.payload + state2;
+	if (reply2.name !== "") header += `,"name":${jsonStringify(reply2.name)}`;
+	if (reply2.message !== "") header += `,"message":${jsonStringify(reply2.message)}`;
+	return header + "}\n" + reply2.payload + state2;
 }
 function stateText(rev, eachTool, refusals) {
 	const doc = documentInfo();
@@ -2317,6 +2320,41 @@ var ModelContextTesting = class {
 	}
 };
 
+// src/shim/structured.js
+var timeout2 = setTimeout;
+function readStructured(maxBytes) {
+	return own(new NativePromise((resolve) => {
+		const done = () => resolve(reply(maxBytes));
+		if (readyState(document) === "complete") done();
+		else addEventListener(global, "load", () => timeout2(done), { __proto__: null, once: true });
+	}));
+}
+function reply(maxBytes) {
+	const list = findAll(document, 'script[type="application/ld+json"]');
+	let payload = "";
+	for (let i = 0; i < nodesLength(list); i++) {
+		const text = toWellFormed(textContent(list[i]));
+		try {
+			jsonParse(text);
+			payload += (payload === "" ? "" : ",") + text;
+		} catch {
+		}
+	}
+	payload = `[${payload}]`;
+	const bytes = utf8Length(payload);
+	const fits = bytes <= maxBytes;
+	return replyText({
+		__proto__: null,
+		kind: fits ? "ok" : "too_large",
+		rev: revision(),
+		ran: true,
+		name: "",
+		message: "",
+		payload: fits ? payload : "",
+		bytes: fits ? bytes : 0
+	}, "");
+}
+
 // src/shim/main.js
 defineHandlers(ModelContext.prototype, checkThis);
 defineHandlers(global, (self) => {
@@ -2343,7 +2381,7 @@ join(me);
 watchSubmits();
 watchForms();
 readManifest();
-shim = freeze({ __proto__: null, watch, call: startCall, abort: abortCall, shutdown: abortAll, attend });
+shim = freeze({ __proto__: null, watch, call: startCall, abort: abortCall, shutdown: abortAll, attend, structured: readStructured });
 function value(type2) {
 	share(type2);
 	defineProperty(global, type2.name, { value: type2, writable: true, configurable: true });

@@ -12,6 +12,7 @@ interface Shim {
   readonly abort: (callID: string, reason: string) => boolean;
   readonly shutdown: (reason: string) => number;
   readonly attend: () => void;
+  readonly structured: (maxBytes: number) => Promise<string>;
 }
 
 type Via = 'registerTool' | 'provideContext' | 'form' | 'manifest';
@@ -199,6 +200,7 @@ interface Encoded {
 
 /** A parameter of a form: the controls that have its name. */
 interface Param extends NullRecord {
+  form: Element;
   name: string;
   type: string;
   first: Control;

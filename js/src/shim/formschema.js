@@ -31,13 +31,13 @@ export function readForm(form) {
   const list = formElements(form);
   for (let i = 0; i < collectionLength(list); i++) {
     const name = strip(getAttribute(list[i], 'name') ?? '');
-    const type = name === '' || matches(list[i], ':disabled') ? '' : typeOf(list[i]);
+    const type = matches(list[i], ':disabled') ? '' : typeOf(list[i]);
     if (type === '') continue;
     /** @type {Control} */
     const control = { __proto__: null, element: list[i], next: null };
     const param = mapGet(params, name);
     if (param === undefined) {
-      mapSet(params, name, { __proto__: null, name, type, first: control, last: control });
+      mapSet(params, name, { __proto__: null, form, name, type, first: control, last: control });
     } else {
       if (param.type !== type || (type !== 'checkbox' && type !== 'radio')) param.type = 'none';
       param.last = param.last.next = control;
@@ -130,7 +130,7 @@ function groupDescription(param) {
     const above = parentElement(fieldset);
     fieldset = above === null ? null : closest(above, 'fieldset');
   }
-  return fieldset === null ? '' : (getAttribute(fieldset, 'toolparamdescription') ?? '');
+  return fieldset === null || !contains(param.form, fieldset) ? '' : (getAttribute(fieldset, 'toolparamdescription') ?? '');
 }
 
 /**
@@ -145,13 +145,16 @@ function holdsAll(fieldset, control) {
 }
 
 /**
- * strip takes HTML's white space, which is less than JavaScript's, from both ends.
+ * strip takes what Chromium calls white space from both ends: not all that JavaScript does.
  * @param {string} text
  */
 function strip(text) {
   let start = 0;
   let end = text.length;
-  const blank = (/** @type {number} */ at) => at >= 0 && (charCodeAt(text, at) === 32 || (charCodeAt(text, at) > 8 && charCodeAt(text, at) < 14));
+  const blank = (/** @type {number} */ at) => {
+    const c = charCodeAt(text, at); // NaN outside
+    return c === 0x20 || (c > 8 && c < 14) || (c >= 0x2000 && c <= 0x200a) || c === 0x1680 || c === 0x2028 || c === 0x205f || c === 0x3000;
+  };
   while (blank(end - 1)) end--;
   while (start < end && blank(start)) start++;
   return slice(text, start, end);

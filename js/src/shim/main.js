@@ -17,6 +17,7 @@ import { join } from './frames.js';
 import { NativeEventTarget, construct, defineProperty, freeze, members } from './natives.js';
 import { me } from './peer.js';
 import { watch } from './registry.js';
+import { readStructured } from './structured.js';
 
 defineHandlers(ModelContext.prototype, checkThis);
 defineHandlers(global, (self) => {
@@ -46,7 +47,7 @@ watchSubmits();
 watchForms();
 readManifest();
 
-shim = freeze({ __proto__: null, watch, call: startCall, abort: abortCall, shutdown: abortAll, attend });
+shim = freeze({ __proto__: null, watch, call: startCall, abort: abortCall, shutdown: abortAll, attend, structured: readStructured });
 
 /** @param {Function} type a class, which becomes an interface of window */
 function value(type) {
