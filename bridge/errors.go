@@ -49,6 +49,8 @@ const (
 	// ToolError.
 	ResultInvalid  Reason = "RESULT_INVALID"
 	ResultTooLarge Reason = "RESULT_TOO_LARGE"
+	// AwaitingSubmission: a form is filled in, and waits for a person to submit it.
+	AwaitingSubmission Reason = "AWAITING_SUBMISSION"
 	// InternalError.
 	Timeout       Reason = "TIMEOUT"
 	PageNavigated Reason = "PAGE_NAVIGATED"
@@ -66,7 +68,7 @@ const (
 // Reasons lists every reason, for completeness tests of the transports.
 func Reasons() []Reason {
 	return []Reason{
-		ToolChanged, ResultInvalid, ResultTooLarge, Timeout, PageNavigated, PageCrashed, PageHung,
+		ToolChanged, ResultInvalid, ResultTooLarge, AwaitingSubmission, Timeout, PageNavigated, PageCrashed, PageHung,
 		Unreachable, Certificate, OriginBlocked, BrowserLost, Draining, Overload, Internal,
 	}
 }

@@ -29,6 +29,8 @@ const (
 	Invalid   Kind = "invalid"
 	TooLarge  Kind = "too_large"
 	Unhandled Kind = "unhandled"
+	Submitted Kind = "submitted"
+	Awaiting  Kind = "awaiting"
 )
 
 // A Reply is how one call ended.
@@ -68,7 +70,7 @@ type Tool struct {
 	InputSchema  json.RawMessage `json:"-"`
 	OutputSchema json.RawMessage `json:"-"`
 	Annotations  Annotations     `json:"annotations"`
-	Via          string          `json:"via"` // registerTool, provideContext or manifest
+	Via          string          `json:"via"` // registerTool, provideContext, form or manifest
 }
 
 // Annotations are the hints that a page gave; nil is a hint that it did not give.
@@ -81,6 +83,7 @@ type Annotations struct {
 	UntrustedHint     *bool  `json:"untrustedContentHint,omitempty"`
 	ConsequentialHint *bool  `json:"consequentialHint,omitempty"`
 	Debugging         *bool  `json:"debugging,omitempty"`
+	Autosubmit        *bool  `json:"autosubmit,omitempty"` // of a form: it submits itself
 }
 
 // A Refusal is a tool that the page's half did not send.
@@ -156,7 +159,7 @@ func (s *State) check() error {
 		}
 		ids[t.ID] = true
 		switch t.Via {
-		case "registerTool", "provideContext", "manifest":
+		case "registerTool", "provideContext", "form", "manifest":
 		default:
 			return fmt.Errorf("tool %d came by an unknown way", t.ID)
 		}
@@ -212,7 +215,7 @@ func (r *Reply) payload(text string) error {
 			return fmt.Errorf("the reply's payload: %w", errNotJSON)
 		}
 		r.Payload = raw
-	case Failed, Aborted, Gone, Invalid, TooLarge, Unhandled:
+	case Failed, Aborted, Gone, Invalid, TooLarge, Unhandled, Submitted, Awaiting:
 		if text != "" {
 			return fmt.Errorf("the reply's payload: %d bytes with kind %s", len(text), r.Kind)
 		}

@@ -24,6 +24,9 @@ func Source(name string) string {
 	return "const " + name + " = " + strings.TrimRight(js.Shim, "\n") + "(\"" + secret(name) + "\");\n"
 }
 
+// SourceAttended is Source for a page that somebody can be at: forms without toolautosubmit wait for their submit.
+func SourceAttended(name string) string { return Source(name) + name + ".attend();\n" }
+
 // secret is what the documents of one tab know of each other, and no page does. It does not lead back to the name.
 func secret(name string) string {
 	sum := sha256.Sum256([]byte("frames of " + name))
@@ -59,6 +62,11 @@ func Abort(name, callID, reason string) string {
 // Shutdown returns the expression that ends all calls, to be evaluated before the tab is navigated or closed.
 func Shutdown(name, reason string) string {
 	return expression(name, "shutdown", 0).text([]byte(reason)).end()
+}
+
+// Structured returns the expression that gives what a document says to whoever submitted the form that led to it.
+func Structured(name string, maxBytes int) string {
+	return expression(name, "structured", 0).number(int64(maxBytes)).end()
 }
 
 // WaitFor returns the expression that waits for an element. It needs no page script, and is meant for a world of its own.

@@ -43,6 +43,7 @@ var [numberValueOf] = members("Number", "valueOf");
 var [booleanValueOf] = members("Boolean", "valueOf");
 var [bigintValueOf] = members("BigInt", "valueOf");
 var NativeString = String;
+var NativeRegExp = RegExp;
 var { random } = Math;
 var [sort] = members("Array", "sort");
 var NativeUint8Array = Uint8Array;
@@ -50,6 +51,7 @@ var { iterator, toStringTag } = Symbol;
 var [typedArrayName, typedArrayLength] = members(getPrototypeOf(Uint8Array.prototype), toStringTag, "length");
 var [bufferLength] = members("ArrayBuffer", "byteLength");
 var NativeTypeError = TypeError;
+var NativeError = Error;
 var NativeDOMException = DOMException;
 var NativeEventTarget = EventTarget;
 var NativeEvent = Event;
@@ -385,11 +387,11 @@ function toBlob(tag, value) {
 			return new NativePromise((resolve) => resolve(value));
 	}
 }
-function draw(put3, image, width, height) {
+function draw(put4, image, width, height) {
 	if (width * height > maxPixels) throw tooLarge2;
 	if (width * height === 0) throw typeError("an image without a size");
 	const canvas = new NativeCanvas(width, height);
-	put3(getContext(canvas, "2d"), image, 0, 0);
+	put4(getContext(canvas, "2d"), image, 0, 0);
 	return convertToBlob(canvas);
 }
 
@@ -421,35 +423,379 @@ function interact(call, callback, resolve, reject) {
 	promiseThen(own(new NativePromise((settle) => settle(apply(callback, void 0, [])))), then(resolve), then(reject));
 }
 
-// src/shim/frames.js
-var { top } = window;
-var [performanceOf] = members(window, "performance");
-function join(me2) {
-	addEventListener(performanceOf(global), secret, (event) => {
-		event.found.peer = me2;
-	});
+// src/shim/formdom.js
+var [getAttribute2, hasAttribute, localName, matches, closest, find, classList] = members(
+	"Element",
+	"getAttribute",
+	"hasAttribute",
+	"localName",
+	"matches",
+	"closest",
+	"querySelector",
+	"classList"
+);
+var [firstChild, nextSibling, parentElement, nodeType, nodeValue, textContent, isConnected, contains] = members(
+	"Node",
+	"firstChild",
+	"nextSibling",
+	"parentElement",
+	"nodeType",
+	"nodeValue",
+	"textContent",
+	"isConnected",
+	"contains"
+);
+var [createElement, findAll] = members("Document", "createElement", "querySelectorAll");
+var [tokensAdd, tokensRemove] = members("DOMTokenList", "add", "remove");
+var [nodesLength] = members("NodeList", "length");
+var [collectionLength] = members("HTMLCollection", "length");
+var [focus, click] = members("HTMLElement", "focus", "click");
+var [formElements, requestSubmit] = members("HTMLFormElement", "elements", "requestSubmit");
+var [inputType, inputValue, inputChecked, inputNumber] = members("HTMLInputElement", "type", "value", "checked", "valueAsNumber");
+var [areaValue] = members("HTMLTextAreaElement", "value");
+var [selectOptions] = members("HTMLSelectElement", "options");
+var [optionValue, optionSelected] = members("HTMLOptionElement", "value", "selected");
+var [eventTarget] = members("Event", "target");
+var setInputType = setter("HTMLInputElement", "type");
+var setInputValue = setter("HTMLInputElement", "value");
+var setInputChecked = setter("HTMLInputElement", "checked");
+var setAreaValue = setter("HTMLTextAreaElement", "value");
+var setOptionSelected = setter("HTMLOptionElement", "selected");
+var labelsOf = perElement("labels");
+var messageOf = perElement("validationMessage");
+function setter(type, name) {
+	const holder = (
+		window[type]?.prototype
+	);
+	return uncurry(holder && getOwnPropertyDescriptor(holder, name)?.set);
 }
-function peerOf(other) {
-	const found = { peer: null };
-	try {
-		const event = new NativeEvent(secret);
-		defineProperty(event, "found", { __proto__: null, value: found });
-		dispatchEvent(performanceOf(other), event);
-	} catch {
-	}
-	return found.peer;
+function perElement(name) {
+	const [input] = members("HTMLInputElement", name);
+	const [select2] = members("HTMLSelectElement", name);
+	const [textarea] = members("HTMLTextAreaElement", name);
+	return { __proto__: null, input, select: select2, textarea };
 }
-function eachPeer(visit, start2 = top) {
-	const peer = peerOf(start2);
-	if (peer !== null) visit(peer);
-	try {
-		for (let i = 0; ; i++) {
-			const frame = getOwnPropertyDescriptor(start2, i);
-			if (frame === void 0) return;
-			eachPeer(visit, frame.value);
+var controlLabels = (control) => (
+	labelsOf[localName(control)](control)
+);
+var validationMessage = (control) => (
+	messageOf[localName(control)]?.(control) ?? ""
+);
+
+// src/shim/formschema.js
+var texts = { __proto__: null, text: 1, search: 1, tel: 1, url: 1, email: 1, password: 1 };
+var clock = "([01][0-9]|2[0-3]):[0-5][0-9]";
+var month = "[0-9]{4}-(0[1-9]|1[0-2])";
+var formats = {
+	__proto__: null,
+	date: "date",
+	time: `^${clock}`,
+	"datetime-local": `^${month}-[0-9]{2}T${clock}`,
+	month: `^${month}$`,
+	week: "^[0-9]{4}-W(0[1-9]|[1-4][0-9]|5[0-3])$",
+	color: "^#[0-9a-zA-Z]{6}$"
+};
+var ignored = { __proto__: null, submit: 1, reset: 1, button: 1, image: 1, file: 1 };
+var labelable = "button,input:not([type=hidden i]),meter,output,progress,select,textarea";
+var dates = "Dates MUST be provided in 'YYYY-MM-DD' format.";
+function readForm(form) {
+	const params = new NativeMap();
+	const list = formElements(form);
+	for (let i = 0; i < collectionLength(list); i++) {
+		const name = strip(getAttribute2(list[i], "name") ?? "");
+		const type = matches(list[i], ":disabled") ? "" : typeOf(list[i]);
+		if (type === "") continue;
+		const control = { __proto__: null, element: list[i], next: null };
+		const param = mapGet(params, name);
+		if (param === void 0) {
+			mapSet(params, name, { __proto__: null, form, name, type, first: control, last: control });
+		} else {
+			if (param.type !== type || type !== "checkbox" && type !== "radio") param.type = "none";
+			param.last = param.last.next = control;
 		}
-	} catch {
 	}
+	return params;
+}
+function typeOf(element) {
+	const name = localName(element);
+	switch (name) {
+		case "select":
+			return hasAttribute(element, "multiple") ? "multiple" : name;
+		case "textarea":
+			return hasAttribute(element, "readonly") ? "" : name;
+		case "object":
+			return "";
+		case "input":
+			break;
+		default:
+			return "none";
+	}
+	const type = inputType(element);
+	if (type in ignored || type === "hidden" && !getAttribute2(element, "toolparamdescription")) return "none";
+	const fixed = type in texts || type in formats && type !== "color" || type === "number";
+	return fixed && hasAttribute(element, "readonly") ? "" : type;
+}
+var isGroup = (param) => param.type === "radio" || param.type === "checkbox" && param.first.next !== null;
+function schemaOf(params) {
+	let properties = "";
+	let required2 = "";
+	mapForEach(params, (param) => {
+		if (param.type === "none") return;
+		const name = jsonStringify(param.name);
+		properties += `${properties === "" ? "" : ","}${name}:{${property(param)}}`;
+		for (let c = (
+			param.first
+		); c !== null; c = c.next) {
+			if (!hasAttribute(c.element, "required")) continue;
+			required2 += (required2 === "" ? "" : ",") + name;
+			break;
+		}
+	});
+	return `{"type":"object","properties":{${properties}},"required":[${required2}]}`;
+}
+var several = (items) => `"type":"array","items":{${items}},"uniqueItems":true`;
+function property(param) {
+	const { type } = param;
+	const control = param.first.element;
+	let description = isGroup(param) && param.first.next !== null ? groupDescription(param) : describe2(control);
+	if (type === "date") description = description === "" ? dates : `${description} (${dates})`;
+	const ending = description === "" ? "" : `,"description":${jsonStringify(description)}`;
+	switch (type) {
+		case "number":
+		case "range":
+			return `"type":"number"${numbers(control, type)}${ending}`;
+		case "select":
+			return choices(options(control)) + ending;
+		case "multiple":
+			return several(choices(options(control))) + ending;
+		case "radio":
+			return choices(buttons(param)) + ending;
+		case "checkbox":
+			return (isGroup(param) ? several(choices(buttons(param))) : '"type":"boolean"') + ending;
+		default:
+			return `"type":"string"${type in formats ? format(control, type) : pattern(control)}${ending}`;
+	}
+}
+function describe2(control) {
+	return getAttribute2(control, "toolparamdescription") || labelText(control) || (getAttribute2(control, "aria-description") ?? "");
+}
+function groupDescription(param) {
+	let fieldset = closest(param.first.element, "fieldset");
+	while (fieldset !== null && !holdsAll(fieldset, param.first)) {
+		const above = parentElement(fieldset);
+		fieldset = above === null ? null : closest(above, "fieldset");
+	}
+	return fieldset === null || !contains(param.form, fieldset) ? "" : getAttribute2(fieldset, "toolparamdescription") ?? "";
+}
+function holdsAll(fieldset, control) {
+	for (let c = control; c !== null; c = c.next) {
+		if (!contains(fieldset, c.element)) return false;
+	}
+	return true;
+}
+function strip(text) {
+	let start3 = 0;
+	let end2 = text.length;
+	const blank = (at) => {
+		const c = charCodeAt(text, at);
+		return c === 32 || c > 8 && c < 14 || c >= 8192 && c <= 8202 || c === 5760 || c === 8232 || c === 8287 || c === 12288;
+	};
+	while (blank(end2 - 1)) end2--;
+	while (start3 < end2 && blank(start3)) start3++;
+	return slice(text, start3, end2);
+}
+function labelText(control) {
+	const labels = localName(control) === "input" && inputType(control) === "hidden" ? null : controlLabels(control);
+	let text = "";
+	for (let i = 0; labels !== null && i < nodesLength(labels); i++) {
+		const one = strip(ownText(labels[i], 0));
+		if (one !== "") text += text === "" ? one : `; ${one}`;
+	}
+	return text;
+}
+function ownText(node, depth) {
+	let text = "";
+	for (let child = firstChild(node); child !== null; child = nextSibling(child)) {
+		const type = nodeType(child);
+		if (type === 3) text += nodeValue(child);
+		else if (type === 1 && depth < 100 && !matches(child, labelable)) text += ownText(child, depth + 1);
+	}
+	return text;
+}
+var choices = (list) => `"type":"string","anyOf":[${list.any}],"enum":[${list.all}]`;
+function choose(list, value, title) {
+	const comma = list.all === "" ? "" : ",";
+	const text = jsonStringify(value);
+	list.any += `${comma}{"type":"string","const":${text}${title === null ? "" : `,"title":${jsonStringify(title)}`}}`;
+	list.all += comma + text;
+}
+function options(select2) {
+	const list = { __proto__: null, any: "", all: "" };
+	const all2 = selectOptions(select2);
+	for (let i = 0; i < collectionLength(all2); i++) choose(list, optionValue(all2[i]), textContent(all2[i]));
+	return list;
+}
+function buttons(param) {
+	const list = { __proto__: null, any: "", all: "" };
+	for (let c = (
+		param.first
+	); c !== null; c = c.next) {
+		choose(list, inputValue(c.element), labelText(c.element) || null);
+	}
+	return list;
+}
+function sample(type, value) {
+	const input = createElement(document, "input");
+	setInputType(input, type);
+	setInputValue(input, value);
+	return input;
+}
+var number = (control, name) => inputNumber(sample("number", getAttribute2(control, name) ?? ""));
+function numbers(control, type) {
+	let min = number(control, "min");
+	let max = number(control, "max");
+	const base = min === min ? min : number(control, "value");
+	if (type === "range") {
+		min = min === min ? min : 0;
+		max = max === max ? max : 100;
+		if (max < min) max = min;
+	}
+	let text = (min === min ? `,"minimum":${min}` : "") + (max === max ? `,"maximum":${max}` : "");
+	const step = stepOf(control, type === "range" ? 1 : 0, 1);
+	if (step > 0 && (base !== base || isMultiple(base, step))) text += `,"multipleOf":${step}`;
+	return text;
+}
+function stepOf(control, any, usual) {
+	if (matches(control, "[step=any i]")) return any;
+	const step = number(control, "step");
+	return step > 0 ? step : usual;
+}
+function isMultiple(value, step) {
+	const quotient = value / step;
+	const whole = quotient - quotient % 1;
+	const rest = (at) => (value - at * step) * (value < at * step ? -1 : 1);
+	const slack = value < 0 ? value * -1e-15 : value * 1e-15;
+	return rest(whole) <= slack || rest(whole + 1) <= slack || rest(whole - 1) <= slack;
+}
+function format(control, type) {
+	let text = (
+		formats[type]
+	);
+	if (type === "time" || type === "datetime-local") {
+		const step = stepOf(control, 60, 60);
+		text += step >= 60 ? "$" : step >= 1 ? "(:[0-5][0-9])?$" : "(:[0-5][0-9](\\.[0-9]{1,3})?)?$";
+	}
+	return `,"format":${jsonStringify(text)}`;
+}
+function pattern(control) {
+	const text = localName(control) === "input" && inputType(control) !== "hidden" ? getAttribute2(control, "pattern") : null;
+	if (text === null) return "";
+	try {
+		return new NativeRegExp(text, "v") && `,"pattern":${jsonStringify(text)}`;
+	} catch {
+		return "";
+	}
+}
+
+// src/shim/formfill.js
+function fill2(params, input) {
+	const names = objectKeys(input);
+	for (let i = 0; i < names.length; i++) {
+		if ((mapGet(params, names[i])?.type ?? "none") === "none") {
+			throw new NativeError(`Input contains a parameter "${names[i]}" but there is no such parameter for the tool`);
+		}
+	}
+	for (let i = 0; i < names.length; i++) fillOne(mapGet(params, names[i]), input[names[i]]);
+}
+function fillOne(param, value) {
+	const { type } = param;
+	const control = param.first.element;
+	const list = type === "multiple" || type === "checkbox" && isGroup(param);
+	if (list ? !isArray(value) : !isScalar(value)) throw invalid(param, value);
+	const text = list ? "" : `${value}`;
+	switch (type) {
+		case "multiple":
+			return select(param, value, value);
+		case "select":
+			return select(param, [text], value);
+		case "radio":
+			return check(param, [text], value);
+		case "checkbox":
+			if (list) return check(param, value, value);
+			if (text !== "true" && text !== "false" && text !== "1" && text !== "0") throw invalid(param, value);
+			return tick(control, text === "true" || text === "1");
+		case "textarea":
+			return put2(control, text, areaValue, setAreaValue, false);
+		case "hidden":
+			return setInputValue(control, text);
+		default:
+	}
+	if (inputValue(sample(type, text)) === "" && (text === "" ? type === "number" : type in strict)) throw invalid(param, value);
+	put2(control, text, inputValue, setInputValue, type === "range" || type === "color");
+}
+var isScalar = (value) => typeof value === "string" || typeof value === "number" || typeof value === "boolean";
+function invalid(param, value) {
+	return new NativeError(`Invalid value ${isScalar(value) ? `"${value}" ` : ""}for parameter ${param.name}`);
+}
+var strict = { __proto__: null, number: 1, date: 1, time: 1, "datetime-local": 1, month: 1, week: 1 };
+function put2(control, text, get, set, quiet) {
+	const before = get(control);
+	set(control, text);
+	const same = get(control) === before;
+	tell(control, !same || !quiet, !same);
+}
+function tell(control, input, change) {
+	if (input) dispatchEvent(control, new NativeEvent("input", { __proto__: null, bubbles: true, composed: true }));
+	if (change) dispatchEvent(control, new NativeEvent("change", { __proto__: null, bubbles: true }));
+}
+function tick(box, on) {
+	if (inputChecked(box) === on) return tell(box, false, true);
+	click(box);
+	if (inputChecked(box) === on) return;
+	setInputChecked(box, on);
+	tell(box, true, true);
+}
+function check(param, values, given) {
+	const left = all(param, values);
+	const chosen = new NativeMap();
+	for (let c = (
+		param.first
+	); c !== null; c = c.next) {
+		if (mapDelete(left, inputValue(c.element))) mapSet(chosen, c.element, true);
+	}
+	if (mapSize(left) > 0) throw invalid(param, given);
+	for (let c = (
+		param.first
+	); c !== null; c = c.next) {
+		const on = mapHas(chosen, c.element);
+		if (on || param.type === "checkbox") tick(c.element, on);
+	}
+}
+function select(param, values, given) {
+	const control = param.first.element;
+	const left = all(param, values);
+	const chosen = new NativeMap();
+	const options2 = selectOptions(control);
+	for (let i = 0; i < collectionLength(options2); i++) {
+		if (mapDelete(left, optionValue(options2[i]))) mapSet(chosen, options2[i], true);
+	}
+	if (mapSize(left) > 0) throw invalid(param, given);
+	let changed2 = false;
+	for (let i = 0; i < collectionLength(options2); i++) {
+		const on = mapHas(chosen, options2[i]);
+		if (optionSelected(options2[i]) === on) continue;
+		changed2 = true;
+		setOptionSelected(options2[i], on);
+	}
+	tell(control, changed2, changed2);
+}
+function all(param, values) {
+	const set = new NativeMap();
+	for (let i = 0; i < values.length; i++) {
+		if (!isScalar(values[i]) || mapHas(set, `${values[i]}`)) throw invalid(param, values);
+		mapSet(set, `${values[i]}`, true);
+	}
+	return set;
 }
 
 // src/shim/wire.js
@@ -463,15 +809,15 @@ var limits = {
 	schema: 64 * 1024,
 	state: 8 * 1024 * 1024
 };
-function replyText(reply, state2) {
-	const { kind, rev, ran, bytes, name, message, payload } = reply;
+function replyText(reply2, state2) {
+	const { kind, rev, ran, bytes, name, message, payload } = reply2;
 	const header = `{"k":"${kind}","rev":${rev},"ran":${ran},"len":${bytes},"state":${utf8Length(state2)}` + member("name", name || void 0) + member("message", message || void 0);
 	return header + "}\n" + payload + state2;
 }
 function stateText(rev, eachTool, refusals) {
 	const { url, title, origin, lang } = documentInfo();
 	const doc = slice(member("url", url) + member("title", title) + member("origin", origin) + member("lang", lang), 1);
-	let tools = "";
+	let tools2 = "";
 	let refused = "";
 	let count2 = 0;
 	let refusedCount = 0;
@@ -481,14 +827,14 @@ function stateText(rev, eachTool, refusals) {
 	};
 	eachTool((tool) => {
 		if (tool.refusal !== null) return refuse(tool.refusal);
-		if (count2 >= limits.tools || tools.length + tool.text.length > limits.state) {
+		if (count2 >= limits.tools || tools2.length + tool.text.length > limits.state) {
 			dropped++;
 			return;
 		}
-		tools += `${count2++ === 0 ? "" : ","}{"id":${tool.id},${tool.text}}`;
+		tools2 += `${count2++ === 0 ? "" : ","}{"id":${tool.id},${tool.text}}`;
 	});
 	for (let refusal = refusals; refusal !== null; refusal = refusal.next) refuse(refusal);
-	return `{"rev":${rev},"doc":{${doc}},"tools":[${tools}],"refused":[${refused}],"dropped":${dropped}}`;
+	return `{"rev":${rev},"doc":{${doc}},"tools":[${tools2}],"refused":[${refused}],"dropped":${dropped}}`;
 }
 function toolText(tool) {
 	const { name, via, description, title, inputSchema, outputSchema, annotations } = tool;
@@ -499,132 +845,6 @@ function refusalText(refusal) {
 }
 function member(name, value) {
 	return value === void 0 ? "" : `,"${name}":${jsonStringify(value)}`;
-}
-
-// src/shim/registry.js
-var state = {
-	__proto__: null,
-	rev: 0,
-	lastID: firstID(),
-	script: new NativeMap(),
-	manifest: new NativeMap(),
-	refused: null,
-	waiter: null,
-	pending: new NativeMap(),
-	scheduled: false,
-	document
-};
-function firstID() {
-	return (random() * 2 ** 31 >>> 0) * 2 ** 20;
-}
-var inFlight = new NativeMap();
-var revision = () => state.rev;
-function renew() {
-	if (state.document === document) return;
-	state.document = document;
-	state.script = new NativeMap();
-	state.manifest = new NativeMap();
-	state.refused = null;
-	changed();
-}
-function hasScriptTool(name) {
-	renew();
-	const tool = mapGet(state.script, name);
-	return tool !== void 0 && tool.owner === null;
-}
-function find(key) {
-	let found = null;
-	eachVisible((tool) => {
-		if (tool.id === key || tool.name === key) found ??= tool;
-	});
-	return found;
-}
-function eachVisible(visit) {
-	renew();
-	mapForEach(state.script, visit);
-	mapForEach(state.manifest, (tool, name) => {
-		if (!mapHas(state.script, name)) visit(tool);
-	});
-}
-function add(tool) {
-	const pending2 = { __proto__: null, resolve: nothing, reject: nothing };
-	const promise = new NativePromise((resolve, reject) => {
-		pending2.resolve = () => resolve(void 0);
-		pending2.reject = reject;
-	});
-	mapSet(state.pending, tool, pending2);
-	put2(tool);
-	return { __proto__: null, promise, pending: pending2 };
-}
-function put2(tool) {
-	renew();
-	number(tool);
-	mapSet(state.script, tool.name, tool);
-	changed();
-}
-function nothing() {
-}
-function remove(name, only) {
-	renew();
-	const tool = mapGet(state.script, name);
-	if (tool === void 0 || only !== void 0 && tool !== only) return;
-	mapDelete(state.script, name);
-	changed();
-}
-function removeOwned(owner) {
-	mapForEach(state.script, (tool, name) => {
-		if (tool.owner === owner) remove(name);
-	});
-}
-function replaceScript(tools) {
-	if (mapSize(tools) === 0 && mapSize(state.script) === 0) return;
-	renew();
-	mapForEach(tools, number);
-	state.script = tools;
-	changed();
-}
-function replaceManifest(tools, refused) {
-	renew();
-	const before = mapSize(state.manifest);
-	if (mapSize(tools) === 0 && before === 0 && refused === null && state.refused === null) return;
-	mapForEach(tools, number);
-	state.manifest = tools;
-	state.refused = refused;
-	changed();
-}
-function number(tool) {
-	tool.id = ++state.lastID;
-}
-function changed() {
-	state.rev++;
-	if (state.scheduled) return;
-	microtask(flush);
-	state.scheduled = true;
-}
-function flush() {
-	state.scheduled = false;
-	deliver();
-	const pending2 = state.pending;
-	state.pending = new NativeMap();
-	eachPeer((peer) => peer.changed());
-	mapForEach(pending2, (registration) => registration.resolve());
-}
-function watch(rev) {
-	renew();
-	if (state.waiter !== null) state.waiter.resolve("");
-	return own(new NativePromise((resolve) => {
-		state.waiter = { __proto__: null, rev, resolve };
-		deliver();
-	}));
-}
-function deliver() {
-	const waiter = state.waiter;
-	if (waiter === null || state.rev <= waiter.rev) return;
-	state.waiter = null;
-	waiter.resolve(currentState());
-}
-function currentState() {
-	return stateText(state.rev, eachVisible, state.refused);
 }
 
 // src/shim/declaration.js
@@ -659,10 +879,11 @@ function convertTool(value, prefix, via, type = "ModelContextTool") {
 	const title = value.title === void 0 ? void 0 : toWellFormed(toText(value.title, where("title")));
 	return { name, title, description, execute, inputSchema, outputSchema, annotations, annotated: isObject(given), via, prefix };
 }
+var isName = (name) => exec(/^[\w.-]{1,128}$/, name) !== null;
 function admit(draft, taken) {
 	checkUse();
 	if (taken(draft.name)) throw domError("InvalidStateError", "Duplicate tool name");
-	if (exec(/^[\w.-]{1,128}$/, draft.name) === null) throw domError("InvalidStateError", "Invalid tool name");
+	if (!isName(draft.name)) throw domError("InvalidStateError", "Invalid tool name");
 	if (draft.description === "") throw domError("InvalidStateError", "Description is required");
 	return makeTool(draft);
 }
@@ -680,6 +901,7 @@ function makeTool(draft) {
 		text: "",
 		self: void 0,
 		owner: null,
+		form: null,
 		inputSchema: schemaText(draft.inputSchema, `${draft.prefix}invalid input schema: `),
 		outputSchema: schemaText(draft.outputSchema, `${draft.prefix}invalid output schema: `)
 	};
@@ -698,6 +920,7 @@ function oversize({ title = "", annotations, description, inputSchema, outputSch
 	return inputSchema === null || outputSchema === null ? "schema" : "";
 }
 function schemaText(schema, prefix) {
+	if (typeof schema === "string") return schema.length > limits.schema ? null : schema;
 	return schema === void 0 ? void 0 : serialise(schema, limits.schema, "schema", prefix);
 }
 function serialise(value, max, root, prefix) {
@@ -756,6 +979,455 @@ function toText(value, where) {
 	return `${value}`;
 }
 
+// src/shim/frames.js
+var { top } = window;
+var [performanceOf] = members(window, "performance");
+function join(me2) {
+	addEventListener(performanceOf(global), secret, (event) => {
+		event.found.peer = me2;
+	});
+}
+function peerOf(other) {
+	const found = { peer: null };
+	try {
+		const event = new NativeEvent(secret);
+		defineProperty(event, "found", { __proto__: null, value: found });
+		dispatchEvent(performanceOf(other), event);
+	} catch {
+	}
+	return found.peer;
+}
+function eachPeer(visit, start3 = top) {
+	const peer = peerOf(start3);
+	if (peer !== null) visit(peer);
+	try {
+		for (let i = 0; ; i++) {
+			const frame = getOwnPropertyDescriptor(start3, i);
+			if (frame === void 0) return;
+			eachPeer(visit, frame.value);
+		}
+	} catch {
+	}
+}
+
+// src/shim/registry.js
+var state = {
+	__proto__: null,
+	rev: 0,
+	lastID: firstID(),
+	script: new NativeMap(),
+	forms: new NativeMap(),
+	manifest: new NativeMap(),
+	refused: null,
+	waiter: null,
+	pending: new NativeMap(),
+	scheduled: false,
+	document
+};
+function firstID() {
+	return (random() * 2 ** 31 >>> 0) * 2 ** 20;
+}
+var inFlight = new NativeMap();
+var revision = () => state.rev;
+function renew() {
+	if (state.document === document) return;
+	state.document = document;
+	state.script = new NativeMap();
+	state.forms = new NativeMap();
+	state.manifest = new NativeMap();
+	state.refused = null;
+	changed();
+}
+function hasScriptTool(name) {
+	renew();
+	const tool = mapGet(state.script, name);
+	return tool !== void 0 && tool.owner === null;
+}
+function isTaken(name) {
+	return hasScriptTool(name) || mapHas(state.forms, name);
+}
+function find2(key) {
+	let found = null;
+	eachVisible((tool) => {
+		if (tool.id === key || tool.name === key) found ??= tool;
+	});
+	return found;
+}
+function eachVisible(visit) {
+	renew();
+	mapForEach(state.script, visit);
+	mapForEach(state.forms, (tool, name) => {
+		if (!mapHas(state.script, name)) visit(tool);
+	});
+	mapForEach(state.manifest, (tool, name) => {
+		if (!mapHas(state.script, name) && !mapHas(state.forms, name)) visit(tool);
+	});
+}
+function add(tool) {
+	const pending2 = { __proto__: null, resolve: nothing, reject: nothing };
+	const promise = new NativePromise((resolve, reject) => {
+		pending2.resolve = () => resolve(void 0);
+		pending2.reject = reject;
+	});
+	mapSet(state.pending, tool, pending2);
+	put3(tool);
+	return { __proto__: null, promise, pending: pending2 };
+}
+function put3(tool) {
+	renew();
+	number2(tool);
+	mapSet(state.script, tool.name, tool);
+	changed();
+}
+function nothing() {
+}
+function remove(name, only) {
+	renew();
+	const tool = mapGet(state.script, name);
+	if (tool === void 0 || only !== void 0 && tool !== only) return;
+	mapDelete(state.script, name);
+	changed();
+}
+function removeOwned(owner) {
+	mapForEach(state.script, (tool, name) => {
+		if (tool.owner === owner) remove(name);
+	});
+}
+function replaceScript(tools2) {
+	if (mapSize(tools2) === 0 && mapSize(state.script) === 0) return;
+	renew();
+	mapForEach(tools2, number2);
+	state.script = tools2;
+	changed();
+}
+function replaceForms(tools2) {
+	renew();
+	mapForEach(tools2, (tool) => {
+		if (tool.id === 0) number2(tool);
+	});
+	state.forms = tools2;
+	changed();
+}
+function replaceManifest(tools2, refused) {
+	renew();
+	const before = mapSize(state.manifest);
+	if (mapSize(tools2) === 0 && before === 0 && refused === null && state.refused === null) return;
+	mapForEach(tools2, number2);
+	state.manifest = tools2;
+	state.refused = refused;
+	changed();
+}
+function number2(tool) {
+	tool.id = ++state.lastID;
+}
+function changed() {
+	state.rev++;
+	if (state.scheduled) return;
+	microtask(flush);
+	state.scheduled = true;
+}
+function flush() {
+	state.scheduled = false;
+	deliver();
+	const pending2 = state.pending;
+	state.pending = new NativeMap();
+	eachPeer((peer) => peer.changed());
+	mapForEach(pending2, (registration) => registration.resolve());
+}
+function watch(rev) {
+	renew();
+	if (state.waiter !== null) state.waiter.resolve("");
+	return own(new NativePromise((resolve) => {
+		state.waiter = { __proto__: null, rev, resolve };
+		deliver();
+	}));
+}
+function deliver() {
+	const waiter = state.waiter;
+	if (waiter === null || state.rev <= waiter.rev) return;
+	state.waiter = null;
+	waiter.resolve(currentState());
+}
+function currentState() {
+	return stateText(state.rev, eachVisible, state.refused);
+}
+
+// src/shim/forms.js
+var controls = "form,input,select,textarea,fieldset,button";
+var many = 32;
+var [observe, takeRecords] = members("MutationObserver", "observe", "takeRecords");
+var [recordType, recordTarget, addedNodes, removedNodes] = members("MutationRecord", "type", "target", "addedNodes", "removedNodes");
+var observer = new MutationObserver(look);
+var watched = {
+	__proto__: null,
+	subtree: true,
+	childList: true,
+	characterData: true,
+	attributeFilter: ownIterator([
+		"toolname",
+		"tooldescription",
+		"tooltitle",
+		"toolautosubmit",
+		"toolparamdescription",
+		"name",
+		"type",
+		"form",
+		"disabled",
+		"readonly",
+		"required",
+		"multiple",
+		"pattern",
+		"min",
+		"max",
+		"step",
+		"value",
+		"id",
+		"for",
+		"aria-description"
+	])
+};
+var observed = null;
+var tools = new NativeMap();
+function watchForms() {
+	addEventListener(global, "DOMContentLoaded", start);
+	start();
+}
+function start() {
+	if (observed !== document) {
+		observed = document;
+		tools = new NativeMap();
+		observe(observer, document, watched);
+	}
+	scan(true);
+}
+function ownIterator(list) {
+	const values = () => {
+		let i = 0;
+		return { __proto__: null, next: () => ({ __proto__: null, done: i >= list.length, value: list[i++] }) };
+	};
+	return defineProperty(list, iterator, { __proto__: null, value: values }) && list;
+}
+function readChanges() {
+	look(takeRecords(observer));
+}
+function look(records) {
+	const some = mapSize(tools) > 0;
+	let weight = !some && records.length > many ? 2 : 0;
+	for (let i = 0; i < records.length && weight < 2; i++) {
+		const own2 = weigh(records[i], some);
+		if (own2 > weight) weight = own2;
+	}
+	if (weight > 0) scan(weight > 1);
+}
+function weigh(record, some) {
+	const target = recordTarget(record);
+	const wanted = some ? controls : "form";
+	const type = recordType(record);
+	if (type === "attributes") return matches(target, wanted) ? 2 : some && matches(target, "label,option") ? 1 : 0;
+	if (type === "childList") {
+		if (holds(addedNodes(record), wanted) || some && holds(removedNodes(record), wanted)) return 2;
+		if (some && (holds(addedNodes(record), "label,option") || holds(removedNodes(record), "label,option"))) return 1;
+	}
+	const element = nodeType(target) === 1 ? target : parentElement(target);
+	return some && element !== null && closest(element, "label,option") !== null ? 1 : 0;
+}
+function holds(nodes, wanted) {
+	for (let i = 0; i < nodesLength(nodes); i++) {
+		if (nodeType(nodes[i]) === 1 && (matches(nodes[i], wanted) || find(nodes[i], wanted) !== null)) return true;
+	}
+	return false;
+}
+function scan(cancel) {
+	renew();
+	const list = findAll(document, "form[toolname][tooldescription]");
+	const next = new NativeMap();
+	let same = true;
+	for (let i = 0; i < nodesLength(list); i++) {
+		const tool = read(list[i]);
+		if (tool === null || mapHas(next, tool.name)) continue;
+		const old = mapGet(tools, tool.name);
+		if (old !== void 0 && old.form !== tool.form && isNamed(old.form, tool.name)) continue;
+		const kept = old !== void 0 && old.form === tool.form && old.text === tool.text && old.inputSchema === tool.inputSchema;
+		same = same && kept;
+		mapSet(next, tool.name, kept ? old : tool);
+	}
+	if (same && mapSize(next) === mapSize(tools)) return;
+	const before = tools;
+	tools = next;
+	replaceForms(next);
+	mapForEach(before, (tool, name) => {
+		if (cancel && mapGet(next, name) !== tool) cancelForm(tool.form, "Tool execution cancelled, since tool definition was updated");
+	});
+}
+function isNamed(form, name) {
+	return isConnected(form) && getAttribute2(form, "toolname") === name && hasAttribute(form, "tooldescription");
+}
+function read(form) {
+	const name = getAttribute2(form, "toolname");
+	const description = getAttribute2(form, "tooldescription");
+	if (!isName(name)) return null;
+	const tool = makeTool({
+		__proto__: null,
+		name,
+		description,
+		title: getAttribute2(form, "tooltitle") || void 0,
+		inputSchema: schemaOf(readForm(form)),
+		outputSchema: void 0,
+		annotations: hasAttribute(form, "toolautosubmit") ? '"autosubmit":true' : "",
+		via: "form",
+		prefix: "",
+		execute: (input, context) => runForm(tool, input, context.signal)
+	});
+	tool.form = form;
+	return tool;
+}
+
+// src/shim/formrun.js
+var timeout = setTimeout;
+var [eventSubmitter] = members("SubmitEvent", "submitter");
+var updated = "Tool execution cancelled, since tool definition was updated";
+var calls = new NativeWeakMap();
+var ends = new NativeWeakMap();
+var attended = false;
+function attend() {
+	attended = true;
+}
+var formEnd = (value) => weakGet(ends, value) ?? null;
+var isWaiting = (signal) => weakGet(calls, signal)?.waiting ?? false;
+function watchSubmits() {
+	const extra = {
+		get agentInvoked() {
+			eventSubmitter(this);
+			return weakGet(calls, this) !== void 0;
+		},
+		respondWith(response) {
+			const prefix = "Failed to execute 'respondWith' on 'SubmitEvent': ";
+			eventSubmitter(this);
+			if (arguments.length < 1) throw typeError(`${prefix}1 argument required, but only 0 present.`);
+			const call = weakGet(calls, this);
+			const fault = call === void 0 ? "You can only call respondWith on an submit event that has agentInvoked == true." : defaultPrevented(this) ? "" : "To call respondWith, you must first call preventDefault.";
+			if (fault !== "") throw domError("InvalidStateError", prefix + fault);
+			call.response = { __proto__: null, value: response };
+		}
+	};
+	for (const name of ["agentInvoked", "respondWith"]) {
+		const descriptor = (
+			getOwnPropertyDescriptor(extra, name)
+		);
+		if (global.SubmitEvent) defineProperty(SubmitEvent.prototype, name, { __proto__: null, ...descriptor, enumerable: true });
+	}
+	listen();
+}
+function listen() {
+	addEventListener(global, "submit", onSubmit, true);
+	addEventListener(global, "reset", onReset, true);
+}
+function runForm(tool, input, signal) {
+	return own(new NativePromise((resolve, reject) => {
+		const form = (
+			tool.form
+		);
+		cancelForm(form, "Tool execution cancelled by another call of the tool");
+		listen();
+		fill2(readForm(form), input);
+		readChanges();
+		if (!isConnected(form)) throw domError("AbortError", updated);
+		const button = submitButton(form);
+		const call = { __proto__: null, form, button, waiting: false, done: false, event: null, response: null, resolve, reject };
+		const alone = hasAttribute(form, "toolautosubmit");
+		if (!alone && button === null) {
+			throw new NativeError("No submit button was found, but for a form without `toolautosubmit`, there must be a submit button");
+		}
+		begin(call, signal);
+		if (alone) return submit(call);
+		focus(button);
+		call.waiting = attended;
+		if (!attended) finishAs(call, "awaiting", "");
+	}));
+}
+function submitButton(form) {
+	const list = formElements(form);
+	for (let i = 0; i < collectionLength(list); i++) {
+		if (matches(list[i], "button:not([type=button i],[type=reset i]):enabled,input[type=submit i]:enabled")) return list[i];
+	}
+	return find(form, "input[type=image i]:enabled");
+}
+function begin(call, signal) {
+	weakSet(calls, call.form, call);
+	weakSet(calls, signal, call);
+	mark(call, tokensAdd);
+	addEventListener(signal, "abort", () => finish(call), { __proto__: null, once: true });
+}
+function mark(call, change) {
+	change(classList(call.form), "tool-form-active");
+	if (call.button !== null) change(classList(call.button), "tool-submit-active");
+}
+function finish(call, error, value) {
+	if (call.done) return;
+	call.done = true;
+	call.waiting = false;
+	if (weakGet(calls, call.form) === call) weakSet(calls, call.form, void 0);
+	mark(call, tokensRemove);
+	if (error !== void 0) call.reject(error);
+	else call.resolve(value);
+}
+function finishAs(call, kind, message) {
+	const value = { __proto__: null, kind, message };
+	weakSet(ends, value, value);
+	finish(call, void 0, value);
+}
+function cancelForm(form, reason) {
+	const call = weakGet(calls, form);
+	if (call !== void 0) finish(call, domError("AbortError", reason));
+}
+function onReset(event) {
+	const call = weakGet(calls, eventTarget(event));
+	if (call === void 0) return;
+	microtask(() => {
+		if (!defaultPrevented(event)) finish(call, domError("AbortError", "Tool execution cancelled by a form reset"));
+	});
+}
+function submit(call) {
+	requestSubmit(call.form, call.button);
+	if (call.event === null) finish(call, new NativeError(`Form validation failed: ${faults(call.form)}`));
+	else if (!defaultPrevented(call.event)) answer(call, call.event);
+}
+function faults(form) {
+	const list = formElements(form);
+	let text = "";
+	for (let i = 0; i < collectionLength(list); i++) {
+		if (!matches(list[i], ":invalid:not(fieldset)")) continue;
+		text += `${getAttribute2(list[i], "name") ?? ""}: ${validationMessage(list[i])}. `;
+	}
+	return text;
+}
+function onSubmit(event) {
+	const call = event.isTrusted ? weakGet(calls, eventTarget(event)) : void 0;
+	if (call === void 0 || call.event !== null) return;
+	call.event = event;
+	weakSet(calls, event, call);
+	timeout(() => answer(call, event));
+}
+function answer(call, event) {
+	call.waiting = false;
+	if (call.response !== null) {
+		const response = own(new NativePromise((resolve) => resolve(call.response?.value)));
+		const done = () => finish(call, void 0, response);
+		promiseThen(response, done, done);
+	} else if (defaultPrevented(event)) {
+		finish(call, new NativeError("The site has a programming error: it called preventDefault() on the 'submit' event, without also calling respondWith() with the tool result"));
+	} else if (attribute(call, event, "method") === "dialog") {
+		finish(call);
+	} else {
+		const target = attribute(call, event, "target") ?? getAttribute2(querySelector(document, "base[target]") ?? call.form, "target");
+		finishAs(call, "submitted", target ?? "");
+	}
+}
+function attribute(call, event, name) {
+	const button = eventSubmitter(event);
+	return (button === null ? null : getAttribute2(button, `form${name}`)) ?? getAttribute2(call.form, name);
+}
+
 // src/shim/dialects/events.js
 var targets = { context: null, agent: null };
 var toolNames = new NativeWeakMap();
@@ -793,15 +1465,15 @@ function announce(type, name = "", Class = NativeEvent) {
 	dispatch(targets.agent);
 	dispatch(global);
 }
-function defineHandlers(holder, check) {
+function defineHandlers(holder, check2) {
 	for (const type of ["toolchange", "toolactivated", "toolcancel"]) {
 		const name = `on${type}`;
 		const accessors = {
 			get [name]() {
-				return handler(check(this), type).callback;
+				return handler(check2(this), type).callback;
 			},
 			set [name](callback) {
-				setHandler(check(this), type, callback);
+				setHandler(check2(this), type, callback);
 			}
 		};
 		defineProperty(
@@ -812,14 +1484,14 @@ function defineHandlers(holder, check) {
 	}
 }
 function handler(target, type) {
-	let all = weakGet(handlers, target);
-	if (all === void 0) weakSet(handlers, target, all = new NativeMap());
-	let found = mapGet(all, type);
+	let all2 = weakGet(handlers, target);
+	if (all2 === void 0) weakSet(handlers, target, all2 = new NativeMap());
+	let found = mapGet(all2, type);
 	if (found === void 0) {
 		found = { callback: null, listener: (event) => {
 			if (typeof found.callback === "function") apply(found.callback, target, [event]);
 		} };
-		mapSet(all, type, found);
+		mapSet(all2, type, found);
 	}
 	return found;
 }
@@ -875,8 +1547,8 @@ function isLoopbackIPv4(host) {
 // src/shim/dialects/query.js
 var notArguments = "Failed to parse input arguments";
 var [isClosed] = members(window, "closed");
-function listTools(options, prefix) {
-	const { origins } = convertOptions(options, prefix, "ModelContextGetToolOptions", "fromOrigins");
+function listTools(options2, prefix) {
+	const { origins } = convertOptions(options2, prefix, "ModelContextGetToolOptions", "fromOrigins");
 	checkUse();
 	checkSecure(origins, "fromOrigins");
 	const list = [];
@@ -902,7 +1574,7 @@ function registered(tool, peer) {
 		window: peer.window
 	};
 }
-function executeTool(tool, input, options, prefix) {
+function executeTool(tool, input, options2, prefix) {
 	const { name } = convertTool(tool, prefix, "provideContext", "RegisteredTool");
 	const where = reader(tool, "RegisteredTool", prefix);
 	const origin = required(tool.origin, where("origin"));
@@ -910,7 +1582,7 @@ function executeTool(tool, input, options, prefix) {
 	if (view === void 0) required(view, where("window"));
 	if (!is(isClosed, view)) throw typeError(`${where("window")}Failed to convert value to 'Window'.`);
 	const text = inputText(input, `${prefix}invalid input object: `);
-	const { signal } = convertOptions(options, prefix, "ExecuteToolOptions", "");
+	const { signal } = convertOptions(options2, prefix, "ExecuteToolOptions", "");
 	checkUse();
 	const target = originOf(origin);
 	if (target === "") throw domError("NotSupportedError", "The provided origin is invalid.");
@@ -957,20 +1629,20 @@ var ModelContext = class extends NativeEventTarget {
 		super();
 		throw typeError("Failed to construct 'ModelContext': Illegal constructor");
 	}
-	registerTool(tool, options = void 0) {
-		return answer(this, "registerTool", arguments.length, 1, (prefix) => {
+	registerTool(tool, options2 = void 0) {
+		return answer2(this, "registerTool", arguments.length, 1, (prefix) => {
 			const draft = convertTool(tool, prefix, "registerTool");
-			return register(draft, convertOptions(options, prefix, "ModelContextRegisterToolOptions", "exposedTo"));
+			return register(draft, convertOptions(options2, prefix, "ModelContextRegisterToolOptions", "exposedTo"));
 		});
 	}
-	getTools(options = void 0) {
-		return answer(this, "getTools", 0, 0, (prefix) => new NativePromise((resolve) => resolve(listTools(options, prefix))));
+	getTools(options2 = void 0) {
+		return answer2(this, "getTools", 0, 0, (prefix) => new NativePromise((resolve) => resolve(listTools(options2, prefix))));
 	}
-	executeTool(tool, inputObject = void 0, options = void 0) {
-		return answer(this, "executeTool", arguments.length, 1, (prefix) => executeTool(tool, inputObject, options, prefix));
+	executeTool(tool, inputObject = void 0, options2 = void 0) {
+		return answer2(this, "executeTool", arguments.length, 1, (prefix) => executeTool(tool, inputObject, options2, prefix));
 	}
 };
-function answer(self, method, given, needed, run2, type = "ModelContext") {
+function answer2(self, method, given, needed, run2, type = "ModelContext") {
 	try {
 		return run2(checkCall(self, method, given, needed, type));
 	} catch (error) {
@@ -990,7 +1662,7 @@ function checkThis(self, type = "ModelContext", prefix = "") {
 	return self;
 }
 function register(draft, { origins, signal }) {
-	const tool = admit(draft, hasScriptTool);
+	const tool = admit(draft, isTaken);
 	throwIfAborted(signal);
 	checkSecure(origins, "exposedTo");
 	const { promise, pending: pending2 } = add(tool);
@@ -1059,7 +1731,7 @@ function askListeners(call, name) {
 		respond: null,
 		input: () => input === void 0 ? input = jsonParse(call.inputText) : input
 	};
-	const answer2 = own(new NativePromise((resolve) => {
+	const answer3 = own(new NativePromise((resolve) => {
 		toolCall.respond = resolve;
 	}));
 	const event = construct(NativeEvent, ["toolcall", { __proto__: null, cancelable: true }], ToolCallEvent);
@@ -1067,7 +1739,7 @@ function askListeners(call, name) {
 	dispatchEvent(targets.agent, event);
 	if (toolCall.respond !== null) dispatchEvent(targets.context, event);
 	toolCall.dispatching = false;
-	if (toolCall.respond === null || defaultPrevented(event)) return answer2;
+	if (toolCall.respond === null || defaultPrevented(event)) return answer3;
 	toolCall.respond = null;
 	toolCall.fault = "respondWith() came after the event was dispatched and preventDefault() was not called.";
 	return null;
@@ -1077,15 +1749,15 @@ function askListeners(call, name) {
 function startCall(callID, toolID, inputText2, maxBytes, knownRev) {
 	return own(new NativePromise((resolve) => {
 		const call = makeCall(callID, inputText2, maxBytes, knownRev, resolve, null);
-		const tool = find(toolID);
+		const tool = find2(toolID);
 		if (tool === null) return end(call, "gone", "", "the tool is not registered any more");
 		if (mapHas(inFlight, callID)) return end(call, "error", "InvalidStateError", "the call id is in use");
-		start(call, tool);
+		start2(call, tool);
 	}));
 }
 function runForPage(tool, inputText2, resolve, reject) {
 	const call = makeCall("", inputText2, 0, 0, resolve, reject);
-	start(call, tool);
+	start2(call, tool);
 	return () => abort(call, "signal is aborted without reason");
 }
 addEventListener(global, "pagehide", () => mapForEach(inFlight, (call) => {
@@ -1109,7 +1781,7 @@ function makeCall(id, inputText2, maxBytes, knownRev, resolve, reject) {
 	};
 }
 var keyOf = (call) => call.reject === null ? call.id : call;
-function start(call, tool) {
+function start2(call, tool) {
 	try {
 		const input = jsonParse(call.inputText);
 		call.controller = new NativeAbortController();
@@ -1129,7 +1801,7 @@ function abort(call, reason) {
 	if (call.done) return false;
 	const error = domError("AbortError", reason);
 	const reject = call.interact;
-	end(call, "aborted", "", reason);
+	end(call, isWaiting(call.signal) ? "awaiting" : "aborted", "", reason);
 	if (reject !== null) reject(error);
 	controllerAbort(call.controller, error);
 	announce("toolcancel", call.name, ToolCancelEvent);
@@ -1147,26 +1819,28 @@ async function run(call, tool, input) {
 		call.ran = true;
 		announce("toolactivated", tool.name, ToolActivatedEvent);
 		if (call.done) return;
-		const answer2 = askListeners(call, tool.name);
-		if (answer2 === null && tool.execute === void 0) {
+		const answer3 = askListeners(call, tool.name);
+		if (answer3 === null && tool.execute === void 0) {
 			return end(call, "unhandled", "", "no toolcall listener answered, and the tool has no execute function");
 		}
 		let value;
-		if (answer2 !== null) value = await answer2;
+		if (answer3 !== null) value = await answer3;
 		else if (!call.done) value = await apply(
 			tool.execute,
 			tool.self,
 			[input, makeContext(call)]
 		);
 		if (call.done) return;
+		const form = formEnd(value);
+		if (form !== null) return end(call, form.kind, "", form.message);
 		if (call.reject !== null) return end(call, "ok", "", "", resultString(value));
 		const encoded = encode(value, { max: call.maxBytes, lenient: false, root: "result" });
-		finish(call, encoded.parts === null ? encoded : await own(fill(encoded, call.maxBytes)));
+		finish2(call, encoded.parts === null ? encoded : await own(fill(encoded, call.maxBytes)));
 	} catch (error) {
 		endWithError(call, error, "");
 	}
 }
-function finish(call, { kind, text, bytes, message, error }) {
+function finish2(call, { kind, text, bytes, message, error }) {
 	switch (kind) {
 		case "ok":
 			return end(call, "ok", "", "", text, bytes);
@@ -1190,7 +1864,12 @@ function end(call, kind, name, message = "", payload = "", bytes = 0) {
 	if (call.done) return;
 	call.done = true;
 	if (mapGet(inFlight, keyOf(call)) === call) mapDelete(inFlight, keyOf(call));
-	if (call.reject !== null) return kind === "ok" ? call.resolve(payload) : call.reject();
+	if (call.reject !== null) {
+		if (kind === "ok") call.resolve(payload);
+		else if (kind === "submitted") call.resolve(null);
+		else call.reject();
+		return;
+	}
 	const rev = revision();
 	const state2 = rev > call.knownRev ? currentState() : "";
 	call.resolve(replyText({ __proto__: null, kind, rev, ran: call.ran, name, message, payload, bytes }, state2));
@@ -1226,8 +1905,8 @@ var after = {
 	},
 	provideContext(owner, args, result) {
 		removeOwned(owner);
-		const tools = args[0]?.tools;
-		if (tools) eachOf(tools, "", (tool) => mirror(owner, tool));
+		const tools2 = args[0]?.tools;
+		if (tools2) eachOf(tools2, "", (tool) => mirror(owner, tool));
 		return result;
 	},
 	clearContext(owner, args, result) {
@@ -1250,7 +1929,7 @@ function adopt(object) {
 				writable: true,
 				enumerable: hasOwn(object, name),
 				configurable: true,
-				value: watched(object, method, name)
+				value: watched2(object, method, name)
 			};
 			if (defineProperty(face, name, descriptor)) continue;
 			if (face === object) face = create(object);
@@ -1263,7 +1942,7 @@ function adopt(object) {
 	}
 	return face;
 }
-function watched(owner, method, name) {
+function watched2(owner, method, name) {
 	return {
 		[name](...args) {
 			const before = revision() - mirrored;
@@ -1303,7 +1982,7 @@ function mirror(owner, given) {
 		const tool = admit(draft, hasScriptTool);
 		tool.self = given;
 		tool.owner = owner;
-		put2(tool);
+		put3(tool);
 		return tool;
 	} catch {
 		return null;
@@ -1370,7 +2049,7 @@ function watchDefinitions() {
 	}
 }
 function notice() {
-	const look = (instance) => {
+	const look2 = (instance) => {
 		try {
 			const object = instance.modelContext;
 			const face = adopt(object);
@@ -1378,8 +2057,8 @@ function notice() {
 		} catch {
 		}
 	};
-	look(document);
-	look(navigator);
+	look2(document);
+	look2(navigator);
 }
 
 // src/shim/dialects/manifest.js
@@ -1396,8 +2075,8 @@ async function load() {
 	try {
 		const link = querySelector(document, 'link[rel~="manifest" i][href]');
 		if (link === null) return;
-		const options = { __proto__: null, mode: "same-origin", credentials: "same-origin" };
-		const response = await own(nativeFetch(global, linkHref(link), options));
+		const options2 = { __proto__: null, mode: "same-origin", credentials: "same-origin" };
+		const response = await own(nativeFetch(global, linkHref(link), options2));
 		const text = await own(responseText(response));
 		if (responseOK(response) && text.length <= maxManifest) declare(bare(jsonParse(text)).tools);
 	} catch {
@@ -1407,7 +2086,7 @@ function bare(object) {
 	return { ...object, __proto__: null };
 }
 function declare(list) {
-	const tools = new NativeMap();
+	const tools2 = new NativeMap();
 	let refused = null;
 	for (let i = 0; isArray(list) && i < list.length && i < limits.tools + limits.refused; i++) {
 		const entry = bare(list[i]);
@@ -1415,14 +2094,14 @@ function declare(list) {
 			if (entry.annotations) entry.annotations = bare(entry.annotations);
 			entry.execute = void 0;
 			const draft = convertTool(entry, "", "manifest");
-			mapSet(tools, draft.name, admit(draft, (name) => mapHas(tools, name)));
+			mapSet(tools2, draft.name, admit(draft, (name) => mapHas(tools2, name)));
 		} catch (error) {
 			const { message } = describe(error);
 			const name = typeof entry.name === "string" ? cut(entry.name, limits.name) : "";
 			refused = { name, rule: "invalid-manifest-entry", message, next: refused };
 		}
 	}
-	replaceManifest(tools, refused);
+	replaceManifest(tools2, refused);
 }
 
 // src/shim/dialects/provide.js
@@ -1435,15 +2114,15 @@ var LegacyMethods = class {
 			throw typeError(`${prefix}The provided value is not of type 'ModelContextOptions'.`);
 		}
 		const list = context?.tools;
-		const tools = new NativeMap();
+		const tools2 = new NativeMap();
 		if (list !== void 0) {
 			const where = `${prefix}Failed to read the 'tools' property from 'ModelContextOptions': `;
 			const drafts = new NativeMap();
 			let count2 = 0;
 			eachOf(list, where, (entry) => mapSet(drafts, count2++, convertTool(entry, prefix, "provideContext")));
-			admitAll(drafts, tools);
+			admitAll(drafts, tools2);
 		}
-		replaceScript(tools);
+		replaceScript(tools2);
 	}
 	clearContext() {
 		checkCall(this, "clearContext", 0, 0);
@@ -1454,9 +2133,9 @@ var LegacyMethods = class {
 		remove(toText(isObject(tool) ? tool.name : tool, prefix));
 	}
 };
-function admitAll(drafts, tools) {
+function admitAll(drafts, tools2) {
 	mapForEach(drafts, (draft) => {
-		mapSet(tools, draft.name, admit(draft, (name) => mapHas(tools, name)));
+		mapSet(tools2, draft.name, admit(draft, (name) => mapHas(tools2, name)));
 	});
 }
 
@@ -1466,7 +2145,7 @@ var me = {
 	window: global,
 	origin: () => windowOrigin(global),
 	each: eachVisible,
-	find,
+	find: find2,
 	run: runForPage,
 	changed: () => announce("toolchange")
 };
@@ -1486,11 +2165,11 @@ var ModelContextTesting = class {
 		});
 		return list;
 	}
-	executeTool(toolName, inputArguments, options = void 0) {
-		return answer(this, "executeTool", arguments.length, 2, (prefix) => {
+	executeTool(toolName, inputArguments, options2 = void 0) {
+		return answer2(this, "executeTool", arguments.length, 2, (prefix) => {
 			const name = toText(toolName, prefix);
 			const json = toText(inputArguments, prefix);
-			const { signal } = convertOptions(options, prefix, "ExecuteToolOptions", "");
+			const { signal } = convertOptions(options2, prefix, "ExecuteToolOptions", "");
 			throwIfAborted(signal);
 			const tool = me.find(name);
 			if (tool === null) throw unknown(`Tool not found: ${name}`);
@@ -1515,9 +2194,44 @@ var ModelContextTesting = class {
 		listener = callback;
 	}
 	getCrossDocumentScriptToolResult() {
-		return answer(this, "getCrossDocumentScriptToolResult", 0, 0, () => new NativePromise((resolve) => resolve("[]")), testing);
+		return answer2(this, "getCrossDocumentScriptToolResult", 0, 0, () => new NativePromise((resolve) => resolve("[]")), testing);
 	}
 };
+
+// src/shim/structured.js
+var timeout2 = setTimeout;
+function readStructured(maxBytes) {
+	return own(new NativePromise((resolve) => {
+		const done = () => resolve(reply(maxBytes));
+		if (readyState(document) === "complete") done();
+		else addEventListener(global, "load", () => timeout2(done), { __proto__: null, once: true });
+	}));
+}
+function reply(maxBytes) {
+	const list = findAll(document, 'script[type="application/ld+json"]');
+	let payload = "";
+	for (let i = 0; i < nodesLength(list); i++) {
+		const text = toWellFormed(textContent(list[i]));
+		try {
+			jsonParse(text);
+			payload += (payload === "" ? "" : ",") + text;
+		} catch {
+		}
+	}
+	payload = `[${payload}]`;
+	const bytes = utf8Length(payload);
+	const fits = bytes <= maxBytes;
+	return replyText({
+		__proto__: null,
+		kind: fits ? "ok" : "too_large",
+		rev: revision(),
+		ran: true,
+		name: "",
+		message: "",
+		payload: fits ? payload : "",
+		bytes: fits ? bytes : 0
+	}, "");
+}
 
 // src/shim/main.js
 defineHandlers(ModelContext.prototype, checkThis);
@@ -1542,7 +2256,9 @@ for (const shown of [ModelContext, ModelContextTesting, ToolActivatedEvent, Tool
 defineProperty(global, "agent", { value: targets.agent, writable: true, enumerable: true, configurable: true });
 watchDefinitions();
 join(me);
+watchSubmits();
+watchForms();
 readManifest();
-shim = freeze({ __proto__: null, watch, call: startCall, abort: abortCall, shutdown: abortAll });
+shim = freeze({ __proto__: null, watch, call: startCall, abort: abortCall, shutdown: abortAll, attend, structured: readStructured });
 return shim;
 })

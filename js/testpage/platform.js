@@ -70,11 +70,28 @@ globalThis.HTMLLinkElement = class HTMLLinkElement extends Element {
       return 'complete';
     }
 
+    querySelectorAll() {
+      return new NodeList();
+    }
+
     querySelector() {
       return manifestText === undefined ? null : new HTMLLinkElement();
     }
   };
 }
+// There are no forms here: what they do is tested in a browser.
+globalThis.NodeList = class NodeList {
+  get length() {
+    return 0;
+  }
+};
+globalThis.MutationObserver = class MutationObserver {
+  observe() {}
+
+  takeRecords() {
+    return [];
+  }
+};
 globalThis.document = new Document();
 globalThis.Navigator = class Navigator {
   get userAgent() {

@@ -11,10 +11,12 @@ interface Shim {
   readonly call: (callID: string, toolID: number, inputText: string, maxBytes: number, knownRev: number) => Promise<string>;
   readonly abort: (callID: string, reason: string) => boolean;
   readonly shutdown: (reason: string) => number;
+  readonly attend: () => void;
+  readonly structured: (maxBytes: number) => Promise<string>;
 }
 
-type Via = 'registerTool' | 'provideContext' | 'manifest';
-type ReplyKind = 'ok' | 'error' | 'aborted' | 'gone' | 'invalid' | 'too_large' | 'unhandled';
+type Via = 'registerTool' | 'provideContext' | 'form' | 'manifest';
+type ReplyKind = 'ok' | 'error' | 'aborted' | 'gone' | 'invalid' | 'too_large' | 'unhandled' | 'submitted' | 'awaiting';
 
 /** A descriptor of ours inherits nothing, so that the page cannot add members to it. */
 interface PropertyDescriptor {
@@ -47,6 +49,8 @@ interface Tool {
   refusal: Refusal | null;
   /** The entry in the state text, without braces and id. */
   text: string;
+  /** Of a declarative tool. */
+  form: Element | null;
 }
 
 /** A tool as the page gave it, converted but not checked. */
@@ -57,7 +61,8 @@ interface Draft {
   title: string | undefined;
   description: string;
   execute: Function | undefined;
-  inputSchema: object | undefined;
+  /** A string is the schema's text. */
+  inputSchema: object | string | undefined;
   outputSchema: object | undefined;
   annotations: string;
   annotated: boolean;
@@ -86,6 +91,7 @@ interface Registry extends NullRecord {
   rev: number;
   lastID: number;
   script: Map<string, Tool>;
+  forms: Map<string, Tool>;
   manifest: Map<string, Tool>;
   refused: Refusal | null;
   waiter: ({ rev: number; resolve: (text: string) => void } & NullRecord) | null;
@@ -191,4 +197,39 @@ interface Encoded {
   message: string;
   error: any;
   parts: Part | null;
+}
+
+/** A parameter of a form: the controls that have its name. */
+interface Param extends NullRecord {
+  form: Element;
+  name: string;
+  type: string;
+  first: Control;
+  last: Control;
+}
+
+interface Control extends NullRecord {
+  element: Element;
+  next: Control | null;
+}
+
+/** A call of a form from when its fields are filled. */
+interface FormCall extends NullRecord {
+  form: Element;
+  button: Element | null;
+  /** Whether it waits for a person. */
+  waiting: boolean;
+  done: boolean;
+  /** The submit event, when it came. */
+  event: Event | null;
+  /** What respondWith was given. */
+  response: ({ value: any } & NullRecord) | null;
+  resolve: (value: any) => void;
+  reject: (reason: any) => void;
+}
+
+/** How a call of a form ended without a value: submitted, where message is the target, or waiting for a person. */
+interface FormEnd extends NullRecord {
+  kind: 'submitted' | 'awaiting';
+  message: string;
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/chromedp/cdproto/browser"
@@ -25,6 +26,8 @@ type instance struct {
 	adopts bool
 	// keepsProfile is true when the profile belongs to the operator.
 	keepsProfile bool
+	// attended is true when somebody can be at its windows.
+	attended bool
 
 	opened int // tabs so far; guarded by the engine
 	open   int // tabs now; guarded by the engine
@@ -46,7 +49,7 @@ func connect(ctx context.Context, tr chromedp.Transport, proc *process, tm times
 		b.kill()
 		return nil, b.startError(err)
 	}
-	b.version = v.Product
+	b.version, b.attended = v.Product, !strings.Contains(v.UserAgent, "Headless")
 	go b.ping(life)
 	return b, nil
 }

@@ -31,6 +31,10 @@ type document struct {
 	where  session.Frame
 	policy policy
 	told   bool // its tools were
+	frame  *frame
+	began  int64 // events of the page until then
+	failed bool  // it is the browser's own, in place of one that did not come
+	ready  bool  // the page script answered
 }
 
 // policy is whether a document may offer tools.

@@ -26,6 +26,7 @@ var heeded = map[cdproto.MethodType]bool{
 	cdproto.EventPageFrameAttached:           true,
 	cdproto.EventPageFrameNavigated:          true,
 	cdproto.EventPageFrameDetached:           true,
+	cdproto.EventPageFrameStoppedLoading:     true,
 	cdproto.EventPageLoadEventFired:          true,
 	cdproto.EventPageLifecycleEvent:          true,
 	cdproto.EventPageJavascriptDialogOpening: true,
@@ -50,6 +51,7 @@ type frame struct {
 	target   *target // that shows it now
 	root     bool    // it is the top one of its target
 	doc      *document
+	stopped  int64 // events of the page until loading stopped
 
 	stop  func()        // ends the watch
 	turn  int           // counts watches
@@ -215,7 +217,7 @@ func (t *tab) frameNavigated(s *ownerState, tgt *target, ev *cdp.Frame) {
 	}
 	t.leave(s, f)
 	f.target, f.root, f.name, f.retry = tgt, s.roots[tgt.session] == ev.ID, ev.Name, retryTime
-	f.doc = newDocument(tgt, ev)
+	f.doc = s.newDocument(f, tgt, ev)
 	f.doc.where = f.where()
 	if f.parent.doc != nil && f.parent.doc.policy == allowed {
 		t.startWatch(s, f)
@@ -280,7 +282,7 @@ func (t *tab) frameTarget(s *ownerState, tgt *target, ev *cdptarget.EventAttache
 	id := cdp.FrameID(ev.TargetInfo.TargetID)
 	if s.place(id, ev.TargetInfo.ParentFrameID) != nil {
 		s.roots[ev.SessionID] = id
-		for _, c := range pageCommands(t.name) {
+		for _, c := range pageCommands(t.name, t.browser.attended) {
 			_, _ = child.send(context.Background(), c.method, c.params) // a target that is gone tells so itself
 		}
 	}
@@ -310,12 +312,16 @@ type command struct {
 }
 
 // pageCommands prepare a target before it shows anything.
-func pageCommands(name string) []command {
+func pageCommands(name string, attended bool) []command {
 	yes := true
+	source := shim.Source(name)
+	if attended {
+		source = shim.SourceAttended(name)
+	}
 	return []command{
 		{page.CommandEnable, page.EnableParams{}},
 		{inspector.CommandEnable, nil},
-		{page.CommandAddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: shim.Source(name)}},
+		{page.CommandAddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: source}},
 		{cdptarget.CommandSetAutoAttach, cdptarget.SetAutoAttachParams{AutoAttach: true, WaitForDebuggerOnStart: true, Flatten: &yes,
 			Filter: cdptarget.Filter{{Exclude: false, Type: "iframe"}}}},
 	}

@@ -62,7 +62,11 @@ func (t *tab) Invoke(ctx context.Context, inv session.Invocation) (session.Reply
 	}
 	select {
 	case r, ok := <-ch:
-		return t.replied(ctx, d, r, ok)
+		res, err := t.replied(ctx, d, r, ok)
+		if sub, ok := errors.AsType[*submission](err); ok {
+			return t.follow(ctx, sub, inv.MaxBytes)
+		}
+		return res, err
 	case <-ctx.Done():
 		return t.giveUp(ctx, d, callID, ch)
 	}
@@ -156,6 +160,9 @@ func (t *tab) replied(ctx context.Context, d *document, answer reply, ok bool) (
 		case <-ctx.Done():
 		}
 	}
+	if r.Kind == shim.Submitted {
+		return session.Reply{}, &submission{doc: d, origin: d.origin, target: r.Message, after: answer.after}
+	}
 	return outcome(d, r)
 }
 
@@ -176,7 +183,9 @@ func outcome(d *document, r *shim.Reply) (session.Reply, error) {
 		return reply, bridge.Errorf(bridge.ToolError, "", bridge.Failed, "No listener of the page answered the call.")
 	case shim.Aborted:
 		return reply, bridge.Errorf(bridge.Cancelled, "", bridge.Unknown, "The call was aborted.")
-	case shim.Failed:
+	case shim.Awaiting:
+		return reply, awaiting()
+	case shim.Failed, shim.Submitted:
 	}
 	message := r.Message
 	if message == "" {
@@ -201,7 +210,7 @@ func (t *tab) giveUp(ctx context.Context, d *document, callID string, ch <-chan 
 		if e := bridge.AsError(err); e != nil && e.Code == bridge.Cancelled {
 			return session.Reply{}, left
 		}
-		if left.Code == bridge.Cancelled {
+		if _, ok := errors.AsType[*submission](err); ok || left.Code == bridge.Cancelled {
 			return session.Reply{}, left
 		}
 		return res, err

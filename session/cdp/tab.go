@@ -42,12 +42,13 @@ type tab struct {
 	closed   sync.Once
 	closeErr error
 
-	doc    atomic.Pointer[document]  // at the top
-	framed atomic.Pointer[documents] // in frames
-	states chan pushed               // state texts that came with replies
-	found  chan *document            // the element that is awaited is in it
-	swept  chan swept
-	events chan session.Event
+	doc         atomic.Pointer[document]  // at the top
+	framed      atomic.Pointer[documents] // in frames
+	states      chan pushed               // state texts that came with replies
+	found       chan *document            // the element that is awaited is in it
+	swept       chan swept
+	submissions chan *submission
+	events      chan session.Event
 }
 
 // pushed is a registry state and the document that it belongs to.
@@ -70,7 +71,7 @@ func openTab(ctx context.Context, b *instance, o session.TabOptions, onClose fun
 		return nil, err
 	}
 	t := &tab{browser: b, target: tgt, context: contextID, id: id, name: shim.NewName(), onClose: onClose, await: o.Await, policy: o.Windows, times: b.times,
-		states: make(chan pushed), found: make(chan *document), swept: make(chan swept), events: make(chan session.Event)}
+		states: make(chan pushed), found: make(chan *document), swept: make(chan swept), submissions: make(chan *submission), events: make(chan session.Event)}
 	t.doc.Store(&document{target: tgt, policy: allowed})
 	if b.adopts && t.policy == session.BridgeWindows {
 		b.link.adopt(id, tgt)
@@ -93,7 +94,7 @@ func farewell() (context.Context, context.CancelFunc) {
 
 // prepare sends what every page needs before it shows anything, in one go.
 func (t *tab) prepare(ctx context.Context) error {
-	commands := append(pageCommands(t.name),
+	commands := append(pageCommands(t.name, t.browser.attended),
 		command{page.CommandSetLifecycleEventsEnabled, page.SetLifecycleEventsEnabledParams{Enabled: t.await.Idle}},
 		command{emulation.CommandSetFocusEmulationEnabled, emulation.SetFocusEmulationEnabledParams{Enabled: true}})
 	replies := make([]<-chan reply, len(commands))
@@ -186,21 +187,22 @@ func (t *tab) Close(ctx context.Context) error {
 
 // ownerState is what the owner goroutine holds.
 type ownerState struct {
-	queue    []session.Event // not yet read by the page's owner
-	handled  int64           // events of the page so far
-	top      *frame
-	frames   map[cdp.FrameID]*frame // all of them, by the browser's id
-	targets  map[cdptarget.SessionID]*target
-	roots    map[cdptarget.SessionID]cdp.FrameID // the frames that are targets of their own
-	watched  chan watched                        // answers of the outstanding evaluations
-	awaited  awaited
-	loading  bool                  // the load event came; Loaded follows the next answers
-	opened   int                   // windows so far
-	sweeping bool                  // windows are being closed
-	known    map[cdptarget.ID]bool // windows that were left open; the sweep's while it runs
-	again    bool                  // another one opened meanwhile
-	dialogs  int                   // since calm
-	calm     time.Time
+	queue     []session.Event // not yet read by the page's owner
+	handled   int64           // events of the page so far
+	top       *frame
+	frames    map[cdp.FrameID]*frame // all of them, by the browser's id
+	targets   map[cdptarget.SessionID]*target
+	roots     map[cdptarget.SessionID]cdp.FrameID // the frames that are targets of their own
+	watched   chan watched                        // answers of the outstanding evaluations
+	awaited   awaited
+	loading   bool                  // the load event came; Loaded follows the next answers
+	opened    int                   // windows so far
+	sweeping  bool                  // windows are being closed
+	known     map[cdptarget.ID]bool // windows that were left open; the sweep's while it runs
+	again     bool                  // another one opened meanwhile
+	dialogs   int                   // since calm
+	calm      time.Time
+	submitted []*submission // that no document answered yet
 }
 
 func (t *tab) newOwnerState() *ownerState {
@@ -229,6 +231,8 @@ func (t *tab) own() {
 			t.handle(s, msg)
 		case p := <-t.states:
 			t.changed(s, p)
+		case sub := <-t.submissions:
+			t.submitted(s, sub)
 		case d := <-t.found:
 			t.elementFound(s, d)
 		case w := <-s.watched:
@@ -352,6 +356,11 @@ func (t *tab) handle(s *ownerState, msg *cdproto.Message) {
 		}
 	case cdproto.EventInspectorTargetCrashed:
 		t.targetGone(s, msg.SessionID, errCrashed)
+	case cdproto.EventPageFrameStoppedLoading:
+		var ev page.EventFrameStoppedLoading
+		if decode(msg, &ev) {
+			t.loadingStopped(s, ev.FrameID)
+		}
 	case cdproto.EventPageLifecycleEvent:
 		t.lifecycle(s, msg)
 	case cdproto.EventPageLoadEventFired:
@@ -366,6 +375,9 @@ func (t *tab) handle(s *ownerState, msg *cdproto.Message) {
 	case cdproto.EventPageWindowOpen:
 		t.windowOpens(s)
 	}
+	if tellsOfAnswers(msg.Method) {
+		t.answerSubmissions(s)
+	}
 }
 
 func decode(msg *cdproto.Message, v any) bool {
@@ -373,12 +385,13 @@ func decode(msg *cdproto.Message, v any) bool {
 }
 
 // newDocument is what a frame begins to show.
-func newDocument(tgt *target, f *cdp.Frame) *document {
+func (s *ownerState) newDocument(in *frame, tgt *target, f *cdp.Frame) *document {
 	origin := strings.TrimSuffix(f.SecurityOrigin, "/")
 	if origin == "" || strings.HasPrefix(origin, ":") {
 		origin = "null"
 	}
 	d := &document{id: string(f.LoaderID), url: f.URL, target: tgt, origin: origin}
+	d.frame, d.began, d.failed = in, s.handled, f.UnreachableURL != ""
 	d.revision.Store(-1)
 	return d
 }
@@ -386,7 +399,7 @@ func newDocument(tgt *target, f *cdp.Frame) *document {
 // navigated begins a new document at the top.
 func (t *tab) navigated(s *ownerState, f *cdp.Frame) {
 	t.leave(s, s.top)
-	d := newDocument(t.target, f)
+	d := s.newDocument(s.top, t.target, f)
 	d.policy = allowed
 	s.top.doc = d
 	t.doc.Store(d)

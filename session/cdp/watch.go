@@ -95,6 +95,7 @@ func (t *tab) watchEnded(s *ownerState, w watched) {
 	switch {
 	case w.doc.policy == denied:
 	case err == nil:
+		w.doc.ready = true
 		t.changed(s, pushed{doc: w.doc, state: state})
 		f.retry = retryTime
 		t.watchFrom(s, f, w.doc.revision.Load(), min(workShare*time.Since(began), maxPause))
@@ -106,6 +107,7 @@ func (t *tab) watchEnded(s *ownerState, w watched) {
 	}
 	f.due = false
 	t.mayBeLoaded(s)
+	t.answerSubmissions(s)
 }
 
 // loadEvent tells of the load event when every document has said what it

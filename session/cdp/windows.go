@@ -168,7 +168,7 @@ func (t *tab) windowTarget(s *ownerState, ev *cdptarget.EventAttachedToTarget) {
 	s.roots[ev.SessionID] = id
 	s.opened++
 	s.frames[id] = &frame{id: id, window: s.opened, target: child, root: true, stop: func() {}, retry: retryTime}
-	for _, c := range pageCommands(t.name) {
+	for _, c := range pageCommands(t.name, t.browser.attended) {
 		_, _ = child.send(context.Background(), c.method, c.params) // a window that is gone tells so itself
 	}
 	_, _ = child.send(context.Background(), runtime.CommandRunIfWaitingForDebugger, nil)
@@ -182,7 +182,7 @@ func (t *tab) windowNavigated(s *ownerState, tgt *target, ev *cdp.Frame) {
 		return
 	}
 	t.leave(s, f)
-	f.doc, f.retry = newDocument(tgt, ev), retryTime
+	f.doc, f.retry = s.newDocument(f, tgt, ev), retryTime
 	f.doc.where, f.doc.policy = f.where(), allowed
 	t.publish(s)
 	t.startWatch(s, f)

@@ -6,6 +6,7 @@ import { makeContext } from './context.js';
 import { describe, domError } from './errors.js';
 import { global } from './dom.js';
 import { encode, isObject } from './encode.js';
+import { formEnd, isWaiting } from './formrun.js';
 import {
   NativeAbortController, NativePromise, addEventListener, apply, controllerAbort, controllerSignal, jsonParse, jsonStringify, mapDelete,
   mapForEach, mapGet, mapHas, mapSet, own,
@@ -38,7 +39,7 @@ export function startCall(callID, toolID, inputText, maxBytes, knownRev) {
  * runForPage runs a tool for a page's executeTool, on the same path. Its result becomes the string that Chromium makes of it.
  * @param {Tool} tool
  * @param {string} inputText
- * @param {(text: string) => void} resolve
+ * @param {(text: string | null) => void} resolve null when a form left the document
  * @param {() => void} reject
  * @returns {() => void} aborts the call
  */
@@ -58,7 +59,7 @@ addEventListener(global, 'pagehide', () => mapForEach(inFlight, (/** @type {Call
  * @param {string} inputText
  * @param {number} maxBytes
  * @param {number} knownRev
- * @param {(text: string) => void} resolve
+ * @param {(text: any) => void} resolve
  * @param {(() => void) | null} reject
  * @returns {Call}
  */
@@ -111,7 +112,7 @@ function abort(call, reason) {
   if (call.done) return false;
   const error = domError('AbortError', reason);
   const reject = call.interact;
-  end(call, 'aborted', '', reason);
+  end(call, isWaiting(call.signal) ? 'awaiting' : 'aborted', '', reason);
   if (reject !== null) reject(error);
   controllerAbort(call.controller, error);
   announce('toolcancel', call.name, ToolCancelEvent);
@@ -150,6 +151,8 @@ async function run(call, tool, input) {
     if (answer !== null) value = await answer;
     else if (!call.done) value = await apply(/** @type {Function} */ (tool.execute), tool.self, [input, makeContext(call)]);
     if (call.done) return;
+    const form = formEnd(value);
+    if (form !== null) return end(call, form.kind, '', form.message);
     if (call.reject !== null) return end(call, 'ok', '', '', resultString(value));
     const encoded = encode(value, { max: call.maxBytes, lenient: false, root: 'result' });
     finish(call, encoded.parts === null ? encoded : await own(fill(encoded, call.maxBytes)));
@@ -202,7 +205,12 @@ function end(call, kind, name, message = '', payload = '', bytes = 0) {
   if (call.done) return;
   call.done = true;
   if (mapGet(inFlight, keyOf(call)) === call) mapDelete(inFlight, keyOf(call));
-  if (call.reject !== null) return kind === 'ok' ? call.resolve(payload) : call.reject();
+  if (call.reject !== null) {
+    if (kind === 'ok') call.resolve(payload);
+    else if (kind === 'submitted') call.resolve(null);
+    else call.reject();
+    return;
+  }
   const rev = revision();
   const state = rev > call.knownRev ? currentState() : '';
   call.resolve(replyText({ __proto__: null, kind, rev, ran: call.ran, name, message, payload, bytes }, state));

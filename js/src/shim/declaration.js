@@ -57,6 +57,9 @@ export function convertTool(value, prefix, via, type = 'ModelContextTool') {
   return { name, title, description, execute, inputSchema, outputSchema, annotations, annotated: isObject(given), via, prefix };
 }
 
+/** @param {string} name */
+export const isName = (name) => exec(/^[\w.-]{1,128}$/, name) !== null;
+
 /**
  * admit applies the checks to a converted tool. taken tells whether the name is in use.
  * @param {Draft} draft
@@ -66,7 +69,7 @@ export function convertTool(value, prefix, via, type = 'ModelContextTool') {
 export function admit(draft, taken) {
   checkUse();
   if (taken(draft.name)) throw domError('InvalidStateError', 'Duplicate tool name');
-  if (exec(/^[\w.-]{1,128}$/, draft.name) === null) throw domError('InvalidStateError', 'Invalid tool name');
+  if (!isName(draft.name)) throw domError('InvalidStateError', 'Invalid tool name');
   if (draft.description === '') throw domError('InvalidStateError', 'Description is required');
   return makeTool(draft);
 }
@@ -84,10 +87,10 @@ export function checkUse() {
  * @param {Draft} draft
  * @returns {Tool}
  */
-function makeTool(draft) {
+export function makeTool(draft) {
   /** @type {Tool} */
   const tool = {
-    ...draft, id: 0, refusal: null, text: '', self: undefined, owner: null,
+    ...draft, id: 0, refusal: null, text: '', self: undefined, owner: null, form: null,
     inputSchema: schemaText(draft.inputSchema, `${draft.prefix}invalid input schema: `),
     outputSchema: schemaText(draft.outputSchema, `${draft.prefix}invalid output schema: `),
   };
@@ -118,6 +121,7 @@ function oversize({ title = '', annotations, description, inputSchema, outputSch
  * @param {string} prefix
  */
 function schemaText(schema, prefix) {
+  if (typeof schema === 'string') return schema.length > limits.schema ? null : schema; // a form's
   return schema === undefined ? undefined : serialise(schema, limits.schema, 'schema', prefix);
 }
 

@@ -11,10 +11,13 @@ import { ModelContext, checkThis, claim, share } from './dialects/modelcontext.j
 import { LegacyMethods } from './dialects/provide.js';
 import { ModelContextTesting } from './dialects/testing.js';
 import { global, windowOrigin } from './dom.js';
+import { attend, watchSubmits } from './formrun.js';
+import { watchForms } from './forms.js';
 import { join } from './frames.js';
 import { NativeEventTarget, construct, defineProperty, freeze, members } from './natives.js';
 import { me } from './peer.js';
 import { watch } from './registry.js';
+import { readStructured } from './structured.js';
 
 defineHandlers(ModelContext.prototype, checkThis);
 defineHandlers(global, (self) => {
@@ -40,6 +43,8 @@ for (const shown of [ModelContext, ModelContextTesting, ToolActivatedEvent, Tool
 defineProperty(global, 'agent', { value: targets.agent, writable: true, enumerable: true, configurable: true });
 watchDefinitions();
 join(me);
+watchSubmits();
+watchForms();
 readManifest();
 
-shim = freeze({ __proto__: null, watch, call: startCall, abort: abortCall, shutdown: abortAll });
+shim = freeze({ __proto__: null, watch, call: startCall, abort: abortCall, shutdown: abortAll, attend, structured: readStructured });

@@ -54,6 +54,7 @@ export const [numberValueOf] = members('Number', 'valueOf');
 export const [booleanValueOf] = members('Boolean', 'valueOf');
 export const [bigintValueOf] = members('BigInt', 'valueOf');
 export const NativeString = String;
+export const NativeRegExp = RegExp;
 export const { random } = Math;
 export const [sort] = members('Array', 'sort');
 
@@ -64,6 +65,7 @@ export const [typedArrayName, typedArrayLength] = members(getPrototypeOf(Uint8Ar
 export const [bufferLength] = members('ArrayBuffer', 'byteLength');
 
 export const NativeTypeError = TypeError;
+export const NativeError = Error;
 export const NativeDOMException = DOMException;
 export const NativeEventTarget = EventTarget;
 export const NativeEvent = Event;

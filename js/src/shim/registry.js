@@ -1,5 +1,5 @@
 // @ts-check
-// The only state of the shim: the tools of this document in two layers (script and manifest), the revision, who waits for
+// The only state of the shim: the tools of this document in three layers (script, forms, manifest), the revision, who waits for
 // it, and the calls in flight. Dialects translate to it; nothing here knows a dialect.
 
 import { eachPeer } from './frames.js';
@@ -10,7 +10,7 @@ import { stateText } from './wire.js';
 
 /** @type {Registry} */
 const state = {
-  __proto__: null, rev: 0, lastID: firstID(), script: new NativeMap(), manifest: new NativeMap(), refused: null, waiter: null,
+  __proto__: null, rev: 0, lastID: firstID(), script: new NativeMap(), forms: new NativeMap(), manifest: new NativeMap(), refused: null, waiter: null,
   pending: new NativeMap(), scheduled: false, document,
 };
 
@@ -34,19 +34,28 @@ export function renew() {
   if (state.document === document) return;
   state.document = document;
   state.script = new NativeMap();
+  state.forms = new NativeMap();
   state.manifest = new NativeMap();
   state.refused = null;
   changed();
 }
 
 /**
- * hasScriptTool tells whether a name is taken. What is only mirrored from a foreign object gives way.
+ * hasScriptTool tells whether a script has the name. What is only mirrored from a foreign object gives way.
  * @param {string} name
  */
 export function hasScriptTool(name) {
   renew();
   const tool = mapGet(state.script, name);
   return tool !== undefined && tool.owner === null;
+}
+
+/**
+ * isTaken tells whether a script may not register the name.
+ * @param {string} name
+ */
+export function isTaken(name) {
+  return hasScriptTool(name) || mapHas(state.forms, name);
 }
 
 /**
@@ -64,14 +73,17 @@ export function find(key) {
 }
 
 /**
- * eachVisible walks the tools in order of registration, script tools first; a script tool hides a manifest tool of its name.
+ * eachVisible walks the tools layer by layer, each in order of registration; a tool hides those of its name in later layers.
  * @param {(tool: Tool) => void} visit
  */
 export function eachVisible(visit) {
   renew();
   mapForEach(state.script, visit);
-  mapForEach(state.manifest, (/** @type {Tool} */ tool, /** @type {string} */ name) => {
+  mapForEach(state.forms, (/** @type {Tool} */ tool, /** @type {string} */ name) => {
     if (!mapHas(state.script, name)) visit(tool);
+  });
+  mapForEach(state.manifest, (/** @type {Tool} */ tool, /** @type {string} */ name) => {
+    if (!mapHas(state.script, name) && !mapHas(state.forms, name)) visit(tool);
   });
 }
 
@@ -138,6 +150,19 @@ export function replaceScript(tools) {
   renew();
   mapForEach(tools, number);
   state.script = tools;
+  changed();
+}
+
+/**
+ * replaceForms puts in place what the forms of the document declare; a form that says the same as before is the same tool.
+ * @param {Map<string, Tool>} tools
+ */
+export function replaceForms(tools) {
+  renew();
+  mapForEach(tools, (/** @type {Tool} */ tool) => {
+    if (tool.id === 0) number(tool);
+  });
+  state.forms = tools;
   changed();
 }
 

@@ -8,7 +8,7 @@ import {
   signalReason, toStringTag, weakGet, weakSet,
 } from '../natives.js';
 import { checkSecure } from '../origins.js';
-import { add, hasScriptTool, remove } from '../registry.js';
+import { add, isTaken, remove } from '../registry.js';
 import { executeTool, listTools } from './query.js';
 
 /** The objects that our methods accept as `this`, with the name of their interface. @type {WeakMap<object, string>} */
@@ -89,7 +89,7 @@ export function checkThis(self, type = 'ModelContext', prefix = '') {
  * @param {{origins: Origins | null, signal: AbortSignal | undefined}} options
  */
 function register(draft, { origins, signal }) {
-  const tool = admit(draft, hasScriptTool);
+  const tool = admit(draft, isTaken);
   throwIfAborted(signal);
   checkSecure(origins, 'exposedTo');
   const { promise, pending } = add(tool);

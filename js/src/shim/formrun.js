@@ -1,0 +1,256 @@
+// @ts-check
+// A call of a form: its fields are filled, then it submits itself (toolautosubmit) or waits for somebody to. What ends it, and
+// with which words, is as in Chromium; docs/decisions/2026-11-21-calls-of-forms.md has what is not.
+
+import { global, querySelector } from './dom.js';
+import { domError, typeError } from './errors.js';
+import {
+  classList, collectionLength, eventTarget, find, focus, formElements, getAttribute, hasAttribute, isConnected, matches,
+  requestSubmit, tokensAdd, tokensRemove, validationMessage,
+} from './formdom.js';
+import { fill } from './formfill.js';
+import { readChanges } from './forms.js';
+import { readForm } from './formschema.js';
+import {
+  NativeError, NativePromise, NativeWeakMap, addEventListener, defaultPrevented, defineProperty, getOwnPropertyDescriptor, members,
+  microtask, own, promiseThen, weakGet, weakSet,
+} from './natives.js';
+
+const timeout = setTimeout;
+const [eventSubmitter] = members('SubmitEvent', 'submitter');
+const updated = 'Tool execution cancelled, since tool definition was updated';
+
+/** The calls by form, event and signal. @type {WeakMap<object, FormCall>} */
+const calls = new NativeWeakMap();
+
+/** What a call of a form resolves to when the form was submitted plainly, or waits for a person. @type {WeakMap<object, FormEnd>} */
+const ends = new NativeWeakMap();
+
+/** Whether somebody can be at the page, so that waiting for them makes sense. */
+let attended = false;
+
+/** attend makes forms without toolautosubmit wait for their submit. */
+export function attend() {
+  attended = true;
+}
+
+/**
+ * formEnd tells what a result stands for that is none of the page's: null for every other value.
+ * @param {any} value
+ * @returns {FormEnd | null}
+ */
+export const formEnd = (value) => weakGet(ends, value) ?? null;
+
+/**
+ * isWaiting tells whether the call with the signal waits for a person.
+ * @param {AbortSignal | null} signal
+ */
+export const isWaiting = (signal) => weakGet(calls, signal)?.waiting ?? false;
+
+/** watchSubmits gives the submit events of calls what they have more than others. */
+export function watchSubmits() {
+  const extra = {
+    get agentInvoked() {
+      eventSubmitter(this); // throws for what is no submit event
+      return weakGet(calls, this) !== undefined;
+    },
+    /** @param {any} response */
+    respondWith(response) {
+      const prefix = "Failed to execute 'respondWith' on 'SubmitEvent': ";
+      eventSubmitter(this);
+      if (arguments.length < 1) throw typeError(`${prefix}1 argument required, but only 0 present.`);
+      const call = weakGet(calls, this);
+      const fault = call === undefined ? 'You can only call respondWith on an submit event that has agentInvoked == true.'
+        : defaultPrevented(this) ? '' : 'To call respondWith, you must first call preventDefault.';
+      if (fault !== '') throw domError('InvalidStateError', prefix + fault);
+      call.response = { __proto__: null, value: response };
+    },
+  };
+  for (const name of ['agentInvoked', 'respondWith']) {
+    const descriptor = /** @type {PropertyDescriptor} */ (getOwnPropertyDescriptor(extra, name));
+    if (global.SubmitEvent) defineProperty(SubmitEvent.prototype, name, { __proto__: null, ...descriptor, enumerable: true });
+  }
+  listen();
+}
+
+/** listen is said again before each call: document.open takes the listeners of a window away. */
+function listen() {
+  addEventListener(global, 'submit', onSubmit, true);
+  addEventListener(global, 'reset', onReset, true);
+}
+
+/**
+ * runForm runs a form's tool.
+ * @param {Tool} tool
+ * @param {any} input
+ * @param {AbortSignal} signal
+ * @returns {Promise<any>}
+ */
+export function runForm(tool, input, signal) {
+  return own(new NativePromise((resolve, reject) => {
+    const form = /** @type {Element} */ (tool.form);
+    cancelForm(form, 'Tool execution cancelled by another call of the tool');
+    listen();
+    fill(readForm(form), input);
+    readChanges(); // what filling changed is no reason to cancel
+    if (!isConnected(form)) throw domError('AbortError', updated);
+    const button = submitButton(form);
+    /** @type {FormCall} */
+    const call = { __proto__: null, form, button, waiting: false, done: false, event: null, response: null, resolve, reject };
+    const alone = hasAttribute(form, 'toolautosubmit');
+    if (!alone && button === null) {
+      throw new NativeError('No submit button was found, but for a form without `toolautosubmit`, there must be a submit button');
+    }
+    begin(call, signal);
+    if (alone) return submit(call);
+    focus(button);
+    call.waiting = attended;
+    if (!attended) finishAs(call, 'awaiting', '');
+  }));
+}
+
+/**
+ * submitButton finds what a person would press.
+ * @param {Element} form
+ */
+function submitButton(form) {
+  const list = formElements(form);
+  for (let i = 0; i < collectionLength(list); i++) {
+    if (matches(list[i], 'button:not([type=button i],[type=reset i]):enabled,input[type=submit i]:enabled')) return list[i];
+  }
+  return find(form, 'input[type=image i]:enabled'); // not among the elements
+}
+
+/**
+ * begin makes a call known to the events that end it.
+ * @param {FormCall} call
+ * @param {AbortSignal} signal
+ */
+function begin(call, signal) {
+  weakSet(calls, call.form, call);
+  weakSet(calls, signal, call);
+  mark(call, tokensAdd);
+  addEventListener(signal, 'abort', () => finish(call), { __proto__: null, once: true });
+}
+
+/**
+ * mark sets or takes the class names that stand for :tool-form-active and :tool-submit-active.
+ * @param {FormCall} call
+ * @param {(list: DOMTokenList, name: string) => void} change
+ */
+function mark(call, change) {
+  change(classList(call.form), 'tool-form-active');
+  if (call.button !== null) change(classList(call.button), 'tool-submit-active');
+}
+
+/**
+ * finish ends a call once.
+ * @param {FormCall} call
+ * @param {any} [error]
+ * @param {any} [value]
+ */
+function finish(call, error, value) {
+  if (call.done) return;
+  call.done = true;
+  call.waiting = false;
+  if (weakGet(calls, call.form) === call) weakSet(calls, call.form, undefined);
+  mark(call, tokensRemove);
+  if (error !== undefined) call.reject(error);
+  else call.resolve(value);
+}
+
+/**
+ * @param {FormCall} call
+ * @param {FormEnd['kind']} kind
+ * @param {string} message
+ */
+function finishAs(call, kind, message) {
+  const value = { __proto__: null, kind, message };
+  weakSet(ends, value, value);
+  finish(call, undefined, value);
+}
+
+/**
+ * cancelForm ends the call of a form, if there is one.
+ * @param {Element} form
+ * @param {string} reason
+ */
+export function cancelForm(form, reason) {
+  const call = weakGet(calls, form);
+  if (call !== undefined) finish(call, domError('AbortError', reason));
+}
+
+/** @param {Event} event */
+function onReset(event) {
+  const call = weakGet(calls, eventTarget(event));
+  if (call === undefined) return;
+  microtask(() => {
+    if (!defaultPrevented(event)) finish(call, domError('AbortError', 'Tool execution cancelled by a form reset'));
+  });
+}
+
+/**
+ * submit submits a form; without a submit event it did not pass its own validation.
+ * @param {FormCall} call
+ */
+function submit(call) {
+  requestSubmit(call.form, call.button);
+  if (call.event === null) finish(call, new NativeError(`Form validation failed: ${faults(call.form)}`));
+  else if (!defaultPrevented(call.event)) answer(call, call.event);
+}
+
+/** @param {Element} form */
+function faults(form) {
+  const list = formElements(form);
+  let text = '';
+  for (let i = 0; i < collectionLength(list); i++) {
+    if (!matches(list[i], ':invalid:not(fieldset)')) continue;
+    text += `${getAttribute(list[i], 'name') ?? ''}: ${validationMessage(list[i])}. `;
+  }
+  return text;
+}
+
+/**
+ * onSubmit sees every submit event before the page does (isTrusted cannot be forged). What came of it is known when it is over, which a timer tells.
+ * @param {Event} event
+ */
+function onSubmit(event) {
+  const call = event.isTrusted ? weakGet(calls, eventTarget(event)) : undefined;
+  if (call === undefined || call.event !== null) return;
+  call.event = event;
+  weakSet(calls, event, call);
+  timeout(() => answer(call, event));
+}
+
+/**
+ * @param {FormCall} call
+ * @param {Event} event
+ */
+function answer(call, event) {
+  call.waiting = false;
+  if (call.response !== null) {
+    const response = own(new NativePromise((resolve) => resolve(call.response?.value)));
+    const done = () => finish(call, undefined, response);
+    promiseThen(response, done, done);
+  } else if (defaultPrevented(event)) {
+    finish(call, new NativeError("The site has a programming error: it called preventDefault() on the 'submit' event, without also " +
+      'calling respondWith() with the tool result'));
+  } else if (attribute(call, event, 'method') === 'dialog') {
+    finish(call);
+  } else {
+    const target = attribute(call, event, 'target') ?? getAttribute(querySelector(document, 'base[target]') ?? call.form, 'target');
+    finishAs(call, 'submitted', target ?? '');
+  }
+}
+
+/**
+ * attribute reads what the button that submitted says, or else the form.
+ * @param {FormCall} call
+ * @param {Event} event
+ * @param {string} name
+ * @returns {string | null}
+ */
+function attribute(call, event, name) {
+  const button = eventSubmitter(event);
+  return (button === null ? null : getAttribute(button, `form${name}`)) ?? getAttribute(call.form, name);
+}

@@ -1,0 +1,154 @@
+// @ts-check
+// The layer of declarative tools: the forms of this document with toolname and tooldescription. What the document says is read
+// again when something changed that it could depend on, and a tool that says something else is another tool.
+
+import { isName, makeTool } from './declaration.js';
+import { global } from './dom.js';
+import { closest, find, findAll, getAttribute, hasAttribute, isConnected, matches, nodeType, nodesLength, parentElement } from './formdom.js';
+import { cancelForm, runForm } from './formrun.js';
+import { readForm, schemaOf } from './formschema.js';
+import { NativeMap, addEventListener, defineProperty, iterator, mapForEach, mapGet, mapHas, mapSet, mapSize, members } from './natives.js';
+import { renew, replaceForms } from './registry.js';
+
+const controls = 'form,input,select,textarea,fieldset,button';
+const many = 32;
+const [observe, takeRecords] = members('MutationObserver', 'observe', 'takeRecords');
+const [recordType, recordTarget, addedNodes, removedNodes] = members('MutationRecord', 'type', 'target', 'addedNodes', 'removedNodes');
+const observer = new MutationObserver(look);
+const watched = {
+  __proto__: null, subtree: true, childList: true, characterData: true,
+  attributeFilter: ownIterator(['toolname', 'tooldescription', 'tooltitle', 'toolautosubmit', 'toolparamdescription', 'name', 'type', 'form',
+    'disabled', 'readonly', 'required', 'multiple', 'pattern', 'min', 'max', 'step', 'value', 'id', 'for', 'aria-description']),
+};
+
+/** The document that is observed. @type {Document | null} */
+let observed = null;
+/** The tools by name. @type {Map<string, Tool>} */
+let tools = new NativeMap();
+
+/** watchForms reads the forms of this document, and of one that takes its place in the same window, from now on. */
+export function watchForms() {
+  addEventListener(global, 'DOMContentLoaded', start);
+  start();
+}
+
+function start() {
+  if (observed !== document) {
+    observed = document;
+    tools = new NativeMap();
+    observe(observer, document, watched);
+  }
+  scan(true);
+}
+
+/**
+ * ownIterator lets an array be read by the browser whatever the page did to Array.prototype.
+ * @param {any[]} list
+ */
+function ownIterator(list) {
+  const values = () => {
+    let i = 0;
+    return { __proto__: null, next: () => ({ __proto__: null, done: i >= list.length, value: list[i++] }) };
+  };
+  return defineProperty(list, iterator, { __proto__: null, value: values }) && list;
+}
+
+/** readChanges reads what changed until now. */
+export function readChanges() {
+  look(takeRecords(observer));
+}
+
+/** @param {MutationRecord[]} records */
+function look(records) {
+  const some = mapSize(tools) > 0;
+  let weight = !some && records.length > many ? 2 : 0;
+  for (let i = 0; i < records.length && weight < 2; i++) {
+    const own = weigh(records[i], some);
+    if (own > weight) weight = own;
+  }
+  if (weight > 0) scan(weight > 1);
+}
+
+/**
+ * weigh tells whether a change can matter: 2 when it makes another tool of a form, 1 when only texts and choices are other
+ * ones, which is no reason to cancel a call. Without a tool, only forms matter.
+ * @param {MutationRecord} record
+ * @param {boolean} some
+ */
+function weigh(record, some) {
+  const target = recordTarget(record);
+  const wanted = some ? controls : 'form';
+  const type = recordType(record);
+  if (type === 'attributes') return matches(target, wanted) ? 2 : some && matches(target, 'label,option') ? 1 : 0;
+  if (type === 'childList') {
+    if (holds(addedNodes(record), wanted) || (some && holds(removedNodes(record), wanted))) return 2;
+    if (some && (holds(addedNodes(record), 'label,option') || holds(removedNodes(record), 'label,option'))) return 1;
+  }
+  const element = nodeType(target) === 1 ? target : parentElement(target);
+  return some && element !== null && closest(element, 'label,option') !== null ? 1 : 0;
+}
+
+/**
+ * @param {NodeList} nodes
+ * @param {string} wanted
+ */
+function holds(nodes, wanted) {
+  for (let i = 0; i < nodesLength(nodes); i++) {
+    if (nodeType(nodes[i]) === 1 && (matches(nodes[i], wanted) || find(nodes[i], wanted) !== null)) return true;
+  }
+  return false;
+}
+
+/**
+ * scan reads all forms. What says the same as before stays the tool that it was.
+ * @param {boolean} cancel the calls of those that do not
+ */
+function scan(cancel) {
+  renew();
+  const list = findAll(document, 'form[toolname][tooldescription]');
+  const next = new NativeMap();
+  let same = true;
+  for (let i = 0; i < nodesLength(list); i++) {
+    const tool = read(list[i]);
+    if (tool === null || mapHas(next, tool.name)) continue;
+    const old = mapGet(tools, tool.name);
+    if (old !== undefined && old.form !== tool.form && isNamed(old.form, tool.name)) continue;
+    const kept = old !== undefined && old.form === tool.form && old.text === tool.text && old.inputSchema === tool.inputSchema;
+    same = same && kept;
+    mapSet(next, tool.name, kept ? old : tool);
+  }
+  if (same && mapSize(next) === mapSize(tools)) return;
+  const before = tools;
+  tools = next;
+  replaceForms(next);
+  mapForEach(before, (/** @type {Tool} */ tool, /** @type {string} */ name) => {
+    if (cancel && mapGet(next, name) !== tool) cancelForm(tool.form, 'Tool execution cancelled, since tool definition was updated');
+  });
+}
+
+/**
+ * isNamed tells whether a form still is the tool of the name: of two forms with one name, the one that was first has it.
+ * @param {Element} form
+ * @param {string} name
+ */
+function isNamed(form, name) {
+  return isConnected(form) && getAttribute(form, 'toolname') === name && hasAttribute(form, 'tooldescription');
+}
+
+/**
+ * read makes the tool of a form, null when it is none.
+ * @param {Element} form
+ * @returns {Tool | null}
+ */
+function read(form) {
+  const name = getAttribute(form, 'toolname');
+  const description = getAttribute(form, 'tooldescription');
+  if (!isName(name)) return null;
+  const tool = makeTool({
+    __proto__: null, name, description, title: getAttribute(form, 'tooltitle') || undefined, inputSchema: schemaOf(readForm(form)),
+    outputSchema: undefined, annotations: hasAttribute(form, 'toolautosubmit') ? '"autosubmit":true' : '', via: 'form', prefix: '',
+    execute: (/** @type {any} */ input, /** @type {any} */ context) => runForm(tool, input, context.signal),
+  });
+  tool.form = form;
+  return tool;
+}

@@ -1,0 +1,183 @@
+package cdp
+
+import (
+	"context"
+	"errors"
+
+	"github.com/chromedp/cdproto"
+	"github.com/chromedp/cdproto/cdp"
+
+	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/session"
+	"github.com/pagetools/pagetools/shim"
+)
+
+// submission is a form that a call submitted plainly: its result is the JSON-LD of
+// the document that comes. It travels as the error of an answer without a result.
+type submission struct {
+	doc    *document // that had the form
+	origin string    // of doc
+	target string    // where the answer goes, as the form has it
+	after  int64     // events that came before
+	frame  *frame    // where the answer goes; the owner's
+	found  chan arrival
+}
+
+// arrival is the document that answers a submission, or why none does.
+type arrival struct {
+	doc *document
+	err *bridge.Error
+}
+
+// Error makes a submission travel.
+func (*submission) Error() string { return "a form was submitted" }
+
+// follow waits for the document that answers a submission, and gives its JSON-LD.
+// A document that leads to another one at once is not the answer.
+func (t *tab) follow(ctx context.Context, sub *submission, maxBytes int) (session.Reply, error) {
+	for {
+		sub.found = make(chan arrival, 1)
+		select {
+		case t.submissions <- sub:
+		case <-t.target.gone:
+			return session.Reply{}, goneError(t.target.reason(), bridge.Unknown)
+		case <-ctx.Done():
+			return session.Reply{}, stopped(ctx, bridge.Unknown)
+		}
+		var a arrival
+		select {
+		case a = <-sub.found:
+		case <-t.target.gone:
+			return session.Reply{}, goneError(t.target.reason(), bridge.Unknown)
+		case <-ctx.Done():
+			return session.Reply{}, stopped(ctx, bridge.Unknown)
+		}
+		if a.err != nil {
+			return session.Reply{}, a.err
+		}
+		text, after, err := a.doc.evaluate(ctx, shim.Structured(t.name, maxBytes))
+		if err == nil {
+			return t.structured(a.doc, text)
+		}
+		if _, ours := errors.AsType[*scriptError](err); ours || after == 0 {
+			return session.Reply{}, t.unanswered(ctx, a.doc, err)
+		}
+		sub.doc, sub.target, sub.after = a.doc, "", after
+	}
+}
+
+// structured reads the answer of a document.
+func (t *tab) structured(d *document, text string) (session.Reply, error) {
+	r, err := shim.DecodeReply(text)
+	if err != nil {
+		return session.Reply{}, bridge.Errorf(bridge.InternalError, bridge.Internal, bridge.Unknown, "The page's answer cannot be read.").With(err)
+	}
+	return outcome(d, r)
+}
+
+// unanswered says why a document could not be asked.
+func (t *tab) unanswered(ctx context.Context, d *document, err error) error {
+	switch {
+	case ctx.Err() != nil:
+		return stopped(ctx, bridge.Unknown)
+	case d.target.reason() != nil:
+		return t.lost(d, bridge.Unknown)
+	}
+	return noAnswer("The form was submitted, and the page that came cannot be read.", err)
+}
+
+// noAnswer ends a call whose form was submitted: nobody knows what came of it.
+func noAnswer(text string, cause error) *bridge.Error {
+	return bridge.Errorf(bridge.InternalError, bridge.PageNavigated, bridge.Unknown, "%s", text).With(cause)
+}
+
+// submitted takes a submission. The document that answers it may be there already.
+func (t *tab) submitted(s *ownerState, sub *submission) {
+	t.catchUp(s, sub.after)
+	from := sub.doc.frame
+	sub.frame = from
+	switch sub.target {
+	case "", "_self":
+	case "_parent":
+		if from.parent != nil {
+			sub.frame = from.parent
+		}
+	case "_top":
+		for sub.frame.parent != nil {
+			sub.frame = sub.frame.parent
+		}
+	default:
+		sub.frame = nil
+		for _, f := range s.frames {
+			if f.name == sub.target {
+				sub.frame = f
+			}
+		}
+	}
+	if sub.frame == nil {
+		sub.found <- arrival{err: noAnswer("The form was submitted into another window, whose page is not read.", nil)}
+		return
+	}
+	s.submitted = append(s.submitted, sub)
+	t.answerSubmissions(s)
+}
+
+// answerSubmissions ends the submissions that something came of.
+func (t *tab) answerSubmissions(s *ownerState) {
+	open := s.submitted[:0]
+	for _, sub := range s.submitted {
+		if a := s.answer(sub); a != (arrival{}) {
+			sub.found <- a
+		} else {
+			open = append(open, sub)
+		}
+	}
+	clear(s.submitted[len(open):])
+	s.submitted = open
+}
+
+// answer gives what came of a submission, nothing as long as that is open.
+func (s *ownerState) answer(sub *submission) arrival {
+	f := sub.frame
+	d := f.doc
+	switch {
+	case s.frames[f.id] != f:
+		return arrival{err: noAnswer("The form was submitted, and its frame was removed.", nil)}
+	case d == nil:
+	case d.began <= sub.after && f.stopped > sub.after:
+		return arrival{err: noAnswer("The form was submitted, and no page came in answer.", nil)}
+	case d.began <= sub.after:
+	case d.failed:
+		return arrival{err: noAnswer("The form was submitted, and its address cannot be reached.", nil)}
+	case d.origin != sub.origin:
+		return arrival{err: noAnswer("Cannot return tool results after a cross-origin navigation.", nil)}
+	case d.policy == denied:
+		return arrival{err: noAnswer("The form was submitted, and the page that came may not offer tools.", nil)}
+	case d.ready:
+		return arrival{doc: d}
+	}
+	return arrival{}
+}
+
+// loadingStopped notes that a frame loads nothing any more: a submission that
+// brought no document until then brings none.
+func (t *tab) loadingStopped(s *ownerState, id cdp.FrameID) {
+	if f := s.frames[id]; f != nil {
+		f.stopped = s.handled
+	}
+}
+
+// tellsOfAnswers reports whether an event can end a submission.
+func tellsOfAnswers(method cdproto.MethodType) bool {
+	switch method {
+	case cdproto.EventPageFrameNavigated, cdproto.EventPageFrameStoppedLoading, cdproto.EventPageFrameDetached, cdproto.EventTargetDetachedFromTarget:
+		return true
+	}
+	return false
+}
+
+// awaiting is the outcome of a form without toolautosubmit that nobody submitted.
+func awaiting() *bridge.Error {
+	return bridge.Errorf(bridge.ToolError, bridge.AwaitingSubmission, bridge.Failed,
+		"The form is filled in, and was not submitted: a person has to do that, because it has no toolautosubmit.")
+}

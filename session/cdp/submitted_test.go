@@ -1,0 +1,223 @@
+package cdp
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pagetools/pagetools/session"
+)
+
+// plain answers with HTML without anything of ours.
+func plain(body string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		_, _ = io.WriteString(w, body)
+	}
+}
+
+// linked is a block of JSON-LD.
+func linked(text string) string { return `<script type="application/ld+json">` + text + `</script>` }
+
+// TestFormAnswers shows what ends the call of a form that submits itself and stays.
+func TestFormAnswers(t *testing.T) {
+	t.Parallel()
+	const fails = "TOOL_ERROR  failed: "
+	const late = "The site has a programming error: it called preventDefault() on the 'submit' event, without also calling respondWith() with the tool result"
+	rows := []struct{ name, attributes, script, want string }{
+		{"a value", "", `f.onsubmit = (e) => { e.preventDefault(); e.respondWith({a: [f.q.value]}) }`, `{"a":["v"]}`},
+		{"a promise", "", `f.onsubmit = (e) => { e.preventDefault(); e.respondWith(new Promise((r) => setTimeout(r, 20, 'v'))) }`, `"v"`},
+		{"nothing", "", `f.onsubmit = (e) => { e.preventDefault(); e.respondWith(undefined) }`, `null`},
+		{"the last counts", "", `f.onsubmit = (e) => { e.preventDefault(); e.respondWith(1); e.respondWith(2) }`, `2`},
+		{"after a microtask", "", `f.onsubmit = async (e) => { e.preventDefault(); await null; e.respondWith(1) }`, `1`},
+		{"a rejection", "", `f.onsubmit = (e) => { e.preventDefault(); e.respondWith(Promise.reject(new RangeError('too far'))) }`, fails + "too far"},
+		{"only prevented", "", `f.onsubmit = (e) => e.preventDefault()`, fails + late},
+		{"answered too early", "", `f.onsubmit = (e) => { try { e.respondWith(1) } catch (x) { log.push(String(x)) } e.preventDefault() }`, fails + late},
+		{"the page submits first", "", `f.q.oninput = () => f.requestSubmit(); f.onsubmit = (e) => { e.preventDefault(); log.push(e.agentInvoked); if (e.agentInvoked) e.respondWith(log) }`, `[false,true]`},
+		{"reset", "", `f.onsubmit = (e) => { e.preventDefault(); e.respondWith(forever); setTimeout(() => f.reset()) }`, fails + "Tool execution cancelled by a form reset"},
+		{"reset that is prevented", "", `f.onreset = (e) => e.preventDefault(); f.onsubmit = (e) => { e.preventDefault(); f.reset(); e.respondWith(1) }`, `1`},
+		{"removed", "", `f.onsubmit = (e) => { e.preventDefault(); e.respondWith(forever); setTimeout(() => f.remove()) }`, fails + "Tool execution cancelled, since tool definition was updated"},
+		{"renamed", "", `f.onsubmit = (e) => { e.preventDefault(); e.respondWith(forever); setTimeout(() => f.setAttribute('toolname', 'u')) }`, fails + "Tool execution cancelled, since tool definition was updated"},
+		{"a control more", "", `f.onsubmit = (e) => { e.preventDefault(); e.respondWith(forever); setTimeout(() => f.append(Object.assign(document.createElement('input'), {name: 'z'}))) }`, fails + "Tool execution cancelled, since tool definition was updated"},
+		{"another label only", "", `f.onsubmit = (e) => { e.preventDefault(); e.respondWith(new Promise((r) => setTimeout(r, 50, 1))); setTimeout(() => l.textContent = 'new') }`, `1`},
+		{"a change while it is filled", "", `f.q.oninput = () => { f.w.disabled = true }; f.onsubmit = (e) => { e.preventDefault(); e.respondWith(1) }`, `1`},
+		{"removed while it is filled", "", `f.q.oninput = () => f.remove()`, fails + "Tool execution cancelled, since tool definition was updated"},
+		{"a dialog", "method=dialog", `f.onsubmit = null`, `null`},
+		{"class names", "", `f.onsubmit = (e) => { e.preventDefault(); e.respondWith([f.className, b.className]) }`, `["tool-form-active","tool-submit-active"]`},
+		{"another event", "", `f.onsubmit = (e) => { e.preventDefault(); const s = new SubmitEvent('submit', {cancelable: true}); s.preventDefault(); let x = []; for (const o of [s, {}])
+			try { x.push(SubmitEvent.prototype.respondWith.call(o, 1)) } catch (error) { x.push(error.name) } e.respondWith([s.agentInvoked, ...x]) }`, `[false,"InvalidStateError","TypeError"]`},
+	}
+	pages := map[string]http.HandlerFunc{}
+	for i, row := range rows {
+		pages[fmt.Sprintf("/%d", i)] = form("toolautosubmit "+row.attributes, "<label id=l for=q>Label</label><input id=q name=q><input name=w>", "const forever = new Promise(() => {});"+row.script)
+	}
+	origin := site(t, pages)
+	s := showPage(t, shared, origin+"/0")
+	for i, row := range rows {
+		s.show(fmt.Sprintf("%s/%d", origin, i))
+		if got := s.says("t", `{"q":"v"}`); got != row.want {
+			t.Errorf("%s: %s, want %s", row.name, got, row.want)
+		}
+		if got := s.must("eval", `{"script":"String(document.querySelector('.tool-form-active,.tool-submit-active'))"}`); got != `"null"` {
+			t.Errorf("%s leaves the class name of a call", row.name)
+		}
+	}
+}
+
+// show navigates, and forgets the tools of before.
+func (s *shown) show(address string) {
+	s.t.Helper()
+	before := s.doc.Load().id
+	ctx, cancel := context.WithTimeout(s.t.Context(), 20*time.Second)
+	defer cancel()
+	if err := s.Load(ctx, address); err != nil {
+		s.t.Fatal(err)
+	}
+	s.until(address+" shows", func(all []session.ToolsChanged) bool {
+		return len(all) > 0 && !slices.ContainsFunc(all, func(c session.ToolsChanged) bool { return c.Document == before })
+	})
+}
+
+// TestFormNavigates shows that the result of a plain submit is the JSON-LD of the
+// document that comes.
+func TestFormNavigates(t *testing.T) {
+	t.Parallel()
+	const none = "INTERNAL_ERROR PAGE_NAVIGATED unknown: "
+	const cross = none + "Cannot return tool results after a cross-origin navigation."
+	other := site(t, map[string]http.HandlerFunc{"/": plain(linked(`{"secret":1}`))})
+	pages := map[string]http.HandlerFunc{
+		"/one": plain(linked(`{"@type":"A","n":12345678901234567890}`)), "/two": plain(linked(`{"a":1}`) + "<p>" + linked(" [2]\n")),
+		"/bad": plain(linked(`{bad`) + linked(`{"ok":1}`)), "/none": plain("<p>no"),
+		"/late":  plain(`<script>onload = () => { const s = document.createElement('script'); s.type = 'application/ld+json'; s.text = '{"late":1}'; document.head.append(s) }</script>`),
+		"/error": func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(500); plain(linked(`{"error":1}`))(w, r) },
+		"/echo": func(w http.ResponseWriter, r *http.Request) {
+			plain(linked(fmt.Sprintf("%q", r.Method+" "+r.FormValue("q"))))(w, r)
+		},
+		"/again":  func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/one", http.StatusFound) },
+		"/away":   func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, other+"/", http.StatusFound) },
+		"/script": plain(`<script>location.replace('/one')</script>` + linked(`{"first":1}`)),
+		"/204":    func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(204) },
+		"/file": func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Disposition", "attachment; filename=a.txt")
+			_, _ = io.WriteString(w, "x")
+		},
+		"/huge": plain(linked(`"` + strings.Repeat("x", 2<<20) + `"`)),
+	}
+	rows := []struct{ name, attributes, more, want string }{
+		{"get", `action=/echo`, ``, `["GET v"]`}, {"post", `action=/echo method=post`, ``, `["POST v"]`},
+		{"numbers as they are written", `action=/one`, ``, `[{"@type":"A","n":12345678901234567890}]`},
+		{"two blocks", `action=/two`, ``, "[{\"a\":1}, [2]\n]"}, {"one that is not JSON", `action=/bad`, ``, `[{"ok":1}]`}, {"none", `action=/none`, ``, `[]`},
+		{"written by a script", `action=/late`, ``, `[{"late":1}]`}, {"status 500", `action=/error`, ``, `[{"error":1}]`}, {"redirect", `action=/again`, ``, `[{"@type":"A","n":12345678901234567890}]`},
+		{"a document that leads on", `action=/script`, ``, `[{"@type":"A","n":12345678901234567890}]`},
+		{"another origin", `action=` + other + `/`, ``, cross}, {"redirect to another origin", `action=/away`, ``, cross},
+		{"204", `action=/204`, ``, none + "The form was submitted, and no page came in answer."}, {"download", `action=/file`, ``, none + "The form was submitted, and no page came in answer."},
+		{"refused", `action=http://127.0.0.1:1/`, ``, none + "The form was submitted, and its address cannot be reached."},
+		{"new window", `action=/one target=_blank`, ``, none + "The form was submitted into another window, whose page is not read."},
+		{"frame", `action=/one target=inner`, `<iframe name=inner></iframe>`, `[{"@type":"A","n":12345678901234567890}]`},
+		{"top", `action=/one target=_top`, ``, `[{"@type":"A","n":12345678901234567890}]`},
+		{"too large", `action=/huge`, ``, "TOOL_ERROR RESULT_TOO_LARGE unknown: The tool's result is too large."},
+		{"removed frame", `action=/one target=inner`, `<iframe name=inner></iframe><script>f.onsubmit = () => setTimeout(() => document.querySelector('iframe').remove())</script>`,
+			none + "The form was submitted, and its frame was removed."},
+	}
+	for i, row := range rows {
+		pages[fmt.Sprintf("/form%d", i)] = html(fmt.Sprintf(`<form id=f toolname=t tooldescription=d toolautosubmit %s><input name=q><button>go</button></form>%s<script>tool('run', () => {})</script>`, row.attributes, row.more))
+	}
+	origin := site(t, pages)
+	s := showPage(t, shared, origin+"/none")
+	for i, row := range rows {
+		s.show(fmt.Sprintf("%s/form%d", origin, i))
+		if got := s.says("t", `{"q":"v"}`); got != row.want {
+			t.Errorf("%s: %.300s, want %s", row.name, got, row.want)
+		}
+	}
+}
+
+// TestFormWaits shows a form that a person has to submit: at a browser without
+// windows the call ends at once, else with its deadline or with the submit.
+func TestFormWaits(t *testing.T) {
+	t.Parallel()
+	const waits = "TOOL_ERROR AWAITING_SUBMISSION failed: The form is filled in, and was not submitted: a person has to do that, because it has no toolautosubmit."
+	page := form("", "<input name=q required><input name=w>", "")
+	origin := site(t, map[string]http.HandlerFunc{
+		"/": page, "/none": html(`<form toolname=t tooldescription=d><input name=q></form><script>tool('run', () => 1)</script>`),
+		"/plain": html(`<form id=f toolname=t tooldescription=d action=/next><input name=q><button id=b>go</button></form><script>tool('run', ({script}) => { (0, eval)(script) })</script>`),
+		"/next":  plain(linked(`{"next":1}`)),
+	})
+	s := showPage(t, shared, origin+"/")
+	if got := s.says("t", `{"q":"v"}`); got != waits {
+		t.Errorf("nobody is there: %s", got)
+	}
+	if got := s.must("eval", `{"script":"[f.q.value, document.activeElement.id, f.className].join()"}`); got != `"v,b,"` {
+		t.Errorf("the form is left as %s", got)
+	}
+	s.show(origin + "/none")
+	if got := s.says("t", `{"q":"v"}`); got != "TOOL_ERROR  failed: No submit button was found, but for a form without `toolautosubmit`, there must be a submit button" {
+		t.Errorf("without a button: %s", got)
+	}
+
+	e := engine(t, nil)
+	b, err := e.instance(t.Context(), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.attended = true
+	a := showPage(t, e, origin+"/")
+	for script, want := range map[string]string{
+		"b.click()": `"q=v w= go=1"`, "f.requestSubmit()": `"q=v w="`, "f.q.value = 'mine'; b.click()": `"q=mine w= go=1"`,
+		"f.q.value = ''; b.click(); f.q.value = 'again'; b.click()": `"q=again w= go=1"`,
+		"f.reset()": "TOOL_ERROR  failed: Tool execution cancelled by a form reset",
+		"f.w.name = 'x'; setTimeout(() => f.x.name = 'w')": "TOOL_ERROR  failed: Tool execution cancelled, since tool definition was updated",
+	} {
+		if got := a.meanwhile("t", `{"q":"v"}`, script); got != want {
+			t.Errorf("%s: %s, want %s", script, got, want)
+		}
+	}
+	d := a.find("t")
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	_, err = a.Invoke(ctx, session.Invocation{Document: d.Document, Tool: d.ID, Input: json.RawMessage(`{"q":"v"}`), MaxBytes: 1 << 20})
+	if got := refusal(err); got != waits {
+		t.Errorf("at its deadline: %s", got)
+	}
+	a.show(origin + "/plain")
+	if got := a.meanwhile("t", `{"q":"v"}`, "b.click()"); got != `[{"next":1}]` {
+		t.Errorf("a plain submit: %s", got)
+	}
+}
+
+// meanwhile calls a form's tool, and runs a script when the form waits.
+func (s *shown) meanwhile(name, input, script string) string {
+	s.t.Helper()
+	s.find("run")
+	wait := fmt.Sprintf(`const wait = () => { if (document.querySelector('.tool-form-active')) { %s } else setTimeout(wait, 1) }; wait()`, script)
+	in, _ := json.Marshal(map[string]string{"script": "{" + wait + "}"})
+	s.must("run", string(in))
+	return s.says(name, input)
+}
+
+// TestFormsOfHostilePages shows that a page that spoils what forms inherit keeps
+// its tools, and sees that what it spoiled matters to itself.
+func TestFormsOfHostilePages(t *testing.T) {
+	t.Parallel()
+	s := showPage(t, shared, site(t, map[string]http.HandlerFunc{"/": html(`<form id=f toolname=t tooldescription=d toolautosubmit>
+		<input name=elements><input name=getAttribute><input name=requestSubmit><input name=classList type=checkbox><button>go</button></form><script>
+		const {get} = Object.getOwnPropertyDescriptor(HTMLInputElement.prototype, 'value'), call = Function.prototype.call.bind(Function.prototype.call);
+		const stop = Event.prototype.preventDefault, prevent = (e) => call(stop, e), fields = document.querySelectorAll('input'), first = fields[0];
+		for (const type of [HTMLFormElement, HTMLInputElement, Element, HTMLElement, Node, NodeList, HTMLCollection, DOMTokenList, Event, SubmitEvent, MutationObserver, MutationRecord])
+			for (const name of Object.getOwnPropertyNames(type.prototype)) if (name !== 'constructor' && name !== 'respondWith')
+				try { Object.defineProperty(type.prototype, name, {get() { throw new Error('spoiled ' + name) }, set() {}}) } catch {}
+		Array.prototype[Symbol.iterator] = () => { throw new Error('spoiled iterator') };
+		Object.prototype.get = () => 'polluted'; Object.prototype.bubbles = false;
+		let spoiled = 0; try { first.value } catch { spoiled = 1 } try { f.reset() } catch { spoiled++ }
+		addEventListener( 'submit', (e) => { prevent(e); e.respondWith('spoiled ' + spoiled + ' ' + call(get, first)) });
+		tool('run', () => 1)</script>`)})+"/")
+	if got := s.says("t", `{"elements":"v","classList":true}`); got != `"spoiled 2 v"` {
+		t.Errorf("the form answers %s", got)
+	}
+}
