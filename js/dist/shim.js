@@ -48,7 +48,11 @@ var { random } = Math;
 var [sort] = members("Array", "sort");
 var NativeUint8Array = Uint8Array;
 var { iterator, toStringTag } = Symbol;
-var [typedArrayName, typedArrayLength] = members(getPrototypeOf(Uint8Array.prototype), toStringTag, "length");
+var [typedArrayName, typedArrayLength] = members(
+	getPrototypeOf(Uint8Array.prototype),
+	toStringTag,
+	"length"
+);
 var [bufferLength] = members("ArrayBuffer", "byteLength");
 var NativeTypeError = TypeError;
 var NativeError = Error;
@@ -1993,13 +1997,14 @@ function caller(owner, name) {
 	return typeof method === "function" ? (input) => apply(method, owner, [{ name, arguments: input }]) : void 0;
 }
 function retire(result, drop) {
-	const dropped = (method) => function(...args) {
+	const dropped = (method, self) => (...args) => {
 		drop();
-		return apply(method, this, args);
+		return apply(method, self, args);
 	};
-	if (typeof result === "function") return dropped(result);
+	if (typeof result === "function") return dropped(result, void 0);
 	if (typeof result?.unregister === "function") {
-		defineProperty(result, "unregister", { __proto__: null, writable: true, configurable: true, value: dropped(result.unregister) });
+		const value = dropped(result.unregister, result);
+		defineProperty(result, "unregister", { __proto__: null, writable: true, configurable: true, value });
 	} else if (typeof result?.then === "function") {
 		promiseThen(result, nothing, drop);
 	}

@@ -70,9 +70,11 @@ export function defineHandlers(holder, check) {
   for (const type of ['toolchange', 'toolactivated', 'toolcancel']) {
     const name = `on${type}`;
     const accessors = {
+      /** @returns {any} */
       get [name]() {
         return handler(check(this), type).callback;
       },
+      /** @param {any} callback */
       set [name](callback) {
         setHandler(check(this), type, callback);
       },

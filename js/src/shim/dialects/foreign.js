@@ -163,13 +163,14 @@ function caller(owner, name) {
  * @param {() => void} drop
  */
 function retire(result, drop) {
-  const dropped = (/** @type {Function} */ method) => function (/** @type {any[]} */ ...args) {
+  const dropped = (/** @type {Function} */ method, /** @type {any} */ self) => (/** @type {any[]} */ ...args) => {
     drop();
-    return apply(method, this, args);
+    return apply(method, self, args);
   };
-  if (typeof result === 'function') return dropped(result);
+  if (typeof result === 'function') return dropped(result, undefined);
   if (typeof result?.unregister === 'function') {
-    defineProperty(result, 'unregister', { __proto__: null, writable: true, configurable: true, value: dropped(result.unregister) });
+    const value = dropped(result.unregister, result);
+    defineProperty(result, 'unregister', { __proto__: null, writable: true, configurable: true, value });
   } else if (typeof result?.then === 'function') {
     promiseThen(result, nothing, drop);
   }
@@ -188,10 +189,12 @@ export function expose(holder, name, instance, value, brand) {
   /** @type {WeakMap<object, any>} */
   const replaced = new NativeWeakMap();
   const accessors = {
+    /** @returns {any} */
     get [name]() {
       brand(this);
       return /** @type {unknown} */ (this) === instance() ? weakGet(replaced, this) ?? value : undefined;
     },
+    /** @param {any} other */
     set [name](other) {
       brand(this);
       if (isObject(other)) weakSet(replaced, this, adopt(other));
