@@ -109,7 +109,8 @@ interface Call {
   inputText: string;
   maxBytes: number;
   knownRev: number;
-  resolve: (reply: string) => void;
+  /** Takes the reply; for a page the result, null when a form left the document. */
+  resolve: (reply: any) => void;
   /** Only when a page called: every end but a result. */
   reject: (() => void) | null;
   controller: AbortController | null;
@@ -144,7 +145,7 @@ interface Peer extends NullRecord {
   each: (visit: (tool: Tool) => void) => void;
   find: (key: number | string) => Tool | null;
   /** Runs a tool; returns what aborts the call. */
-  run: (tool: Tool, inputText: string, resolve: (text: string) => void, reject: () => void) => () => void;
+  run: (tool: Tool, inputText: string, resolve: (text: string | null) => void, reject: () => void) => () => void;
   /** Dispatches toolchange. */
   changed: () => void;
 }
