@@ -9,11 +9,14 @@
 // awaitPromise and returnByValue. All of them are strict code, so that no stack frame shows its function (and the name) to a
 // page's Error.prepareStackTrace.
 //
-//	Watch     a state text, as soon as the registry's revision is above rev; "" when a later Watch took its place.
-//	          Watch(name, -1) answers at once.
-//	Call      a reply text. Its promise is never rejected; it can stay pending as long as the tool does.
-//	Abort     true when there was such a call. Its reply, kind aborted, comes before the tool hears of it.
-//	Shutdown  how many calls were aborted.
+//	Watch       a state text, as soon as the registry's revision is above rev; "" when a later Watch took its place.
+//	            Watch(name, -1) answers at once.
+//	Call        a reply text. Its promise is never rejected; it can stay pending as long as the tool does.
+//	Abort       true when there was such a call. Its reply, kind aborted, comes before the tool hears of it.
+//	Shutdown    how many calls were aborted.
+//	Structured  a reply text, when the document was loaded: PAYLOAD is the list of its JSON-LD blocks, each as it was written.
+//
+// SourceAttended is Source for a page that a person can be at.
 //
 // # State text
 //
@@ -21,8 +24,8 @@
 //
 // TOOL is {"id":N,"name","via","description","title"?,"inputSchema"?,"outputSchema"?,"annotations"?:{...}}. Schemas are strings
 // that hold JSON text. Ids are positive, unique in a document and new for every registration; tools come in the order of
-// registration, script tools before those of the manifest. "via" is registerTool, provideContext or manifest. Annotations hold
-// only the known hints, as booleans, and "title".
+// registration, script tools before forms, forms before those of the manifest. "via" is registerTool, provideContext, form or
+// manifest. Annotations hold only the known hints, as booleans, and "title"; a form that submits itself has "autosubmit".
 //
 // The page sends at most 256 tools and 8 MiB of them and counts the rest in "dropped". What is too large to be sent is in
 // "refused" (at most 64), by rule: title-too-long, description-too-long, schema-too-large; so is what a manifest declared badly,
@@ -47,6 +50,8 @@
 //	invalid    the result has no JSON; message names the path: "result.items[2].owner: circular reference"
 //	too_large  the result's JSON would be longer than maxBytes
 //	unhandled  the tool has no execute function and no toolcall listener answered
+//	submitted  a form was submitted plainly, and what the page says is in the document that comes; message is the form's target
+//	awaiting   a form is filled in, and waits for a person to submit it
 //
 // # Results
 //

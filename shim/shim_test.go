@@ -79,6 +79,7 @@ func TestExpressions(t *testing.T) {
 		{shim.Call(name, "bad\xffutf8\xe2\x80", 1, []byte("\"\xed\xa0\x80\""), 0, 0), "call", []any{"bad\uFFFDutf8\uFFFD\uFFFD", 1, "\"\uFFFD\uFFFD\uFFFD\"", 0, 0}},
 		{shim.Abort(name, "c1", nasty), "abort", []any{"c1", nasty}},
 		{shim.Shutdown(name, "leaving"), "shutdown", []any{"leaving"}},
+		{shim.Structured(name, 1<<20), "structured", []any{float64(1 << 20)}},
 	}
 	var got bytes.Buffer
 	enc := json.NewEncoder(&got)
@@ -189,6 +190,25 @@ func TestDecodeState(t *testing.T) {
 	}
 	if !reflect.DeepEqual(s, want) {
 		t.Errorf("got %+v, want %+v", s, want)
+	}
+}
+
+func TestDecodeForms(t *testing.T) {
+	s, err := shim.DecodeState(`{"rev":1,"tools":[{"id":1,"name":"n","via":"form","description":"","annotations":{"autosubmit":true}}]}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if x := s.Tools[0]; x.Via != "form" || x.Annotations.Autosubmit == nil || !*x.Annotations.Autosubmit {
+		t.Errorf("the form is %+v", x)
+	}
+	for _, kind := range []shim.Kind{shim.Submitted, shim.Awaiting} {
+		header := `{"k":"` + string(kind) + `","rev":1,"ran":true,"message":"inner","len":`
+		if r, err := shim.DecodeReply(header + `0,"state":0}` + "\n"); err != nil || r.Kind != kind || r.Message != "inner" {
+			t.Errorf("%s: %+v, %v", kind, r, err)
+		}
+		if r, err := shim.DecodeReply(header + `1,"state":0}` + "\n1"); err == nil {
+			t.Errorf("%s with a payload is %+v", kind, r)
+		}
 	}
 }
 

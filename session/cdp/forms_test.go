@@ -16,6 +16,7 @@ import (
 	cdptarget "github.com/chromedp/cdproto/target"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/session"
 )
 
 // native is a page without the page script, in a browser with WebMCP of its own:
@@ -204,5 +205,98 @@ func TestFormEvents(t *testing.T) {
 	want = `["change radio true false true","change one true false","input text true true","submit f true true","formdata f true false"]`
 	if got := s.must("log", "{}"); got != want {
 		t.Errorf("events of values that were there %s\nwant %s", got, want)
+	}
+}
+
+// TestFormsKeepUp shows that a form's tool says what the form says now, that what
+// changes in one go is one revision, and that a tool that says the same stays the
+// same registration.
+func TestFormsKeepUp(t *testing.T) {
+	t.Parallel()
+	s := showPage(t, shared, site(t, map[string]http.HandlerFunc{"/": html(`<div id=d></div><script>tool('run', ({script}) => { (0, eval)(script) })</script>`)})+"/")
+	s.find("run")
+	var revision, id int64
+	for i, row := range []struct{ script, want string }{
+		{`d.innerHTML = '<form id=f toolname=t tooldescription=one><input name=a></form>'`, `one {"a":{"type":"string"}} []`},
+		{`f.setAttribute('tooldescription', 'two'); f.elements.a.required = true`, `two {"a":{"type":"string"}} ["a"]`},
+		{`f.elements.a.type = 'number'; f.elements.a.min = 2; f.elements.a.required = false`, `two {"a":{"type":"number","minimum":2,"multipleOf":1}} []`},
+		{`f.elements.a.name = 'b'; f.elements.b.type = 'text'`, `two {"b":{"type":"string"}} []`},
+		{`f.elements.b.id = 'bb'; d.insertAdjacentHTML('beforeend', '<label id=l for=bb>Label</label>')`, `two {"b":{"type":"string","description":"Label"}} []`},
+		{`l.firstChild.data = 'Other'`, `two {"b":{"type":"string","description":"Other"}} []`},
+		{`l.remove(); f.insertAdjacentHTML('beforeend', '<select name=s></select>')`, `two {"b":{"type":"string"},"s":{"type":"string","anyOf":[],"enum":[]}} []`},
+		{`f.elements.s.add(new Option('One', '1'))`, `two {"b":{"type":"string"},"s":{"type":"string","anyOf":[{"type":"string","const":"1","title":"One"}],"enum":["1"]}} []`},
+		{`f.elements.s.remove(); f.elements.b.disabled = true`, `two {} []`},
+		{`d.insertAdjacentHTML('beforeend', '<input form=f name=out toolparamdescription=far>')`, `two {"out":{"type":"string","description":"far"}} []`},
+		{`d.insertAdjacentHTML('afterbegin', '<form toolname=t tooldescription=second></form>')`, `two {"out":{"type":"string","description":"far"}} []`},
+		{`f.removeAttribute('toolname')`, `second {} []`},
+		{`d.innerHTML = ''`, ``},
+		{`for (let i = 0; i < 100; i++) d.append(document.createElement('p')); const g = document.createElement('form'); g.setAttribute('toolname', 't'); g.setAttribute('tooldescription', 'late'); d.append(g)`, `late {} []`},
+		{`d.firstChild.replaceWith('text'); d.lastChild.setAttribute('tooldescription', 'late')`, `late {} []`},
+	} {
+		in, err := json.Marshal(map[string]string{"script": "{" + row.script + "}"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		d := s.find("run")
+		r, err := s.Invoke(t.Context(), session.Invocation{Document: d.Document, Tool: d.ID, Input: in, MaxBytes: 1 << 20})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, now := "", int64(0)
+		s.until(fmt.Sprintf("revision %d", r.Revision), func(all []session.ToolsChanged) bool {
+			if len(all) != 1 || all[0].Revision < r.Revision {
+				return false
+			}
+			for _, x := range all[0].Tools {
+				var schema struct{ Properties, Required json.RawMessage }
+				if x.Name == "t" && json.Unmarshal(x.Input, &schema) == nil {
+					got, now = fmt.Sprintf("%s %s %s", x.Description, schema.Properties, schema.Required), x.ID
+				}
+			}
+			return true
+		})
+		if got != row.want {
+			t.Errorf("%s\n gives %s\n  want %s", row.script, got, row.want)
+		}
+		if changes := r.Revision - revision; i > 0 && changes > 1 {
+			t.Errorf("%s is %d revisions", row.script, changes)
+		} else if i > 0 && (changes == 0) != (now == id) {
+			t.Errorf("%s: %d revisions, and registration %d after %d", row.script, changes, now, id)
+		}
+		revision, id = r.Revision, now
+	}
+}
+
+// TestFormsAndScripts shows who has a name that a form and a script want.
+func TestFormsAndScripts(t *testing.T) {
+	t.Parallel()
+	s := showPage(t, shared, site(t, map[string]http.HandlerFunc{"/": html(`<form id=f toolname=t tooldescription=form toolautosubmit></form><script>
+		const kept = f; f.onsubmit = (e) => { e.preventDefault(); e.respondWith('form') };
+		tool('run', async ({script}) => (await (0, eval)(script)) ?? null)</script>`)})+"/")
+	s.find("run")
+	for _, row := range []struct{ script, result, answer string }{
+		{`tool('t', () => 'script').catch((e) => e.name + ': ' + e.message)`, `"InvalidStateError: Duplicate tool name"`, `"form"`},
+		{`f.remove(); new Promise((r) => setTimeout(r)).then(() => tool('t', () => 'script')).then(() => 'registered')`, `"registered"`, `"script"`},
+		{`document.body.append(kept)`, `null`, `"script"`},
+		{`navigator.modelContext.unregisterTool('t')`, `null`, `"form"`},
+		{`document.modelContext.getTools().then((all) => all.filter((x) => x.name === 't').map((x) => [x.description, x.annotations ?? null, x.inputSchema]))`, `[["form",null,{"type":"object","properties":{},"required":[]}]]`, `"form"`},
+		{`document.modelContext.getTools().then((all) => document.modelContext.executeTool(all.find((x) => x.name === 't'), {}))`, `"form"`, `"form"`},
+	} {
+		in, err := json.Marshal(map[string]string{"script": row.script})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := s.must("run", string(in)); got != row.result {
+			t.Errorf("%s gives %s, want %s", row.script, got, row.result)
+		}
+		d := s.find("run")
+		r, err := s.Invoke(t.Context(), session.Invocation{Document: d.Document, Tool: d.ID, Input: json.RawMessage(`{"script":"1"}`), MaxBytes: 1 << 20})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.until("the newest tools", func(all []session.ToolsChanged) bool { return len(all) == 1 && all[0].Revision >= r.Revision })
+		if got := s.says("t", "{}"); got != row.answer {
+			t.Errorf("after %s the tool answers %s, want %s", row.script, got, row.answer)
+		}
 	}
 }

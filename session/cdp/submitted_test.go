@@ -168,16 +168,18 @@ func TestFormWaits(t *testing.T) {
 	}
 	b.attended = true
 	a := showPage(t, e, origin+"/")
-	for script, want := range map[string]string{
-		"b.click()": `"q=v w= go=1"`, "f.requestSubmit()": `"q=v w="`, "f.q.value = 'mine'; b.click()": `"q=mine w= go=1"`,
-		"f.q.value = ''; b.click(); f.q.value = 'again'; b.click()": `"q=again w= go=1"`,
-		"f.reset()": "TOOL_ERROR  failed: Tool execution cancelled by a form reset",
-		"f.w.name = 'x'; setTimeout(() => f.x.name = 'w')": "TOOL_ERROR  failed: Tool execution cancelled, since tool definition was updated",
+	for _, row := range []struct{ script, want string }{
+		{"b.click()", `"q=v w= go=1"`}, {"f.requestSubmit()", `"q=v w="`}, {"f.q.value = 'mine'; b.click()", `"q=mine w= go=1"`},
+		{"f.q.value = ''; b.click(); f.q.value = 'again'; b.click()", `"q=again w= go=1"`},
+		{"f.reset()", "TOOL_ERROR  failed: Tool execution cancelled by a form reset"},
+		{"f.w.name = 'x'", "TOOL_ERROR  failed: Tool execution cancelled, since tool definition was updated"},
 	} {
-		if got := a.meanwhile("t", `{"q":"v"}`, script); got != want {
-			t.Errorf("%s: %s, want %s", script, got, want)
+		if got := a.meanwhile("t", `{"q":"v"}`, row.script); got != row.want {
+			t.Errorf("%s: %s, want %s", row.script, got, row.want)
 		}
 	}
+	a.show(origin + "/")
+	a.find("run")
 	d := a.find("t")
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()

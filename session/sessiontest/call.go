@@ -32,6 +32,8 @@ var (
 	ErrInvalid = errors.New("circular reference")
 	// ErrUnhandled is a call that nobody answered.
 	ErrUnhandled = errors.New("unhandled")
+	// ErrAwaiting is a form that a person has to submit.
+	ErrAwaiting = errors.New("awaiting a person")
 )
 
 // Tool is the name of the tool that runs.
@@ -57,6 +59,8 @@ func (c *Call) run(x Tool, maxBytes int) {
 		c.finish(nil, bridge.Errorf(bridge.ToolError, bridge.ResultInvalid, bridge.Unknown, "The tool's result cannot be encoded: %s.", err))
 	case errors.Is(err, ErrUnhandled):
 		c.finish(nil, bridge.Errorf(bridge.ToolError, "", bridge.Failed, "No listener of the page answered the call."))
+	case errors.Is(err, ErrAwaiting):
+		c.finish(nil, bridge.Errorf(bridge.ToolError, bridge.AwaitingSubmission, bridge.Failed, "A person has to submit the form."))
 	case err != nil:
 		c.finish(nil, bridge.Errorf(bridge.ToolError, "", bridge.Failed, "%s", err.Error()))
 	case maxBytes > 0 && len(result) > maxBytes:
@@ -64,6 +68,18 @@ func (c *Call) run(x Tool, maxBytes int) {
 	default:
 		c.finish(result, nil)
 	}
+}
+
+// Leave ends the call as a form does that leads to another page: with what that
+// page says, or without it when it may not be read.
+func (c *Call) Leave(path string, said json.RawMessage, hidden error) (json.RawMessage, error) {
+	if hidden != nil {
+		c.finish(nil, bridge.Errorf(bridge.InternalError, bridge.PageNavigated, bridge.Unknown, "The form led away.").With(hidden))
+	} else {
+		c.finish(said, nil)
+	}
+	c.Document.Navigate(c.Document.join(path))
+	return nil, nil
 }
 
 // finish gives the call its outcome; the first counts.

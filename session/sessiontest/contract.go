@@ -89,7 +89,7 @@ func TestEngine(t *testing.T, h Harness) {
 		name string
 		run  func(*testing.T, Harness)
 	}{
-		{"Life", testLife}, {"Tools", testTools}, {"Calls", testCalls}, {"Deadlines", testDeadlines}, {"Navigation", testNavigation},
+		{"Life", testLife}, {"Tools", testTools}, {"Calls", testCalls}, {"Forms", testForms}, {"Deadlines", testDeadlines}, {"Navigation", testNavigation},
 		{"Frames", testFrames}, {"Dialogs", testDialogs}, {"Load", testLoad}, {"Faults", testFaults},
 	}
 	for _, g := range groups {
