@@ -635,8 +635,8 @@ function choose(list, value, title) {
 }
 function options(select2) {
 	const list = { __proto__: null, any: "", all: "" };
-	const all2 = selectOptions(select2);
-	for (let i = 0; i < collectionLength(all2); i++) choose(list, optionValue(all2[i]), textContent(all2[i]));
+	const all3 = selectOptions(select2);
+	for (let i = 0; i < collectionLength(all3); i++) choose(list, optionValue(all3[i]), textContent(all3[i]));
 	return list;
 }
 function buttons(param) {
@@ -1159,60 +1159,66 @@ function currentState() {
 // src/shim/forms.js
 var controls = "form,input,select,textarea,fieldset,button";
 var many = 32;
+var timeout = setTimeout;
 var [observe, takeRecords] = members("MutationObserver", "observe", "takeRecords");
 var [recordType, recordTarget, addedNodes, removedNodes] = members("MutationRecord", "type", "target", "addedNodes", "removedNodes");
 var observer = new MutationObserver(look);
-var watched = {
-	__proto__: null,
-	subtree: true,
-	childList: true,
-	characterData: true,
-	attributeFilter: ownIterator([
-		"toolname",
-		"tooldescription",
-		"tooltitle",
-		"toolautosubmit",
-		"toolparamdescription",
-		"name",
-		"type",
-		"form",
-		"disabled",
-		"readonly",
-		"required",
-		"multiple",
-		"pattern",
-		"min",
-		"max",
-		"step",
-		"value",
-		"id",
-		"for",
-		"aria-description"
-	])
-};
+var pause = 200;
+var few = changesOf(["toolname", "tooldescription"], false);
+var all2 = changesOf([
+	"toolname",
+	"tooldescription",
+	"tooltitle",
+	"toolautosubmit",
+	"toolparamdescription",
+	"name",
+	"type",
+	"form",
+	"disabled",
+	"readonly",
+	"required",
+	"multiple",
+	"pattern",
+	"min",
+	"max",
+	"step",
+	"value",
+	"id",
+	"for",
+	"aria-description"
+], true);
 var observed = null;
+var read = null;
 var tools = new NativeMap();
 function watchForms() {
 	addEventListener(global, "DOMContentLoaded", start);
-	start();
+	if (readyState(document) !== "loading") start();
+	else later();
+}
+function later() {
+	timeout(() => {
+		if (readyState(document) !== "loading") return;
+		scan(true);
+		later();
+	}, pause);
 }
 function start() {
-	if (observed !== document) {
-		observed = document;
-		tools = new NativeMap();
-		observe(observer, document, watched);
-	}
 	scan(true);
+	if (observed === document) return;
+	observed = document;
+	observe(observer, document, mapSize(tools) > 0 ? all2 : few);
 }
-function ownIterator(list) {
+function changesOf(list, characterData) {
 	const values = () => {
 		let i = 0;
 		return { __proto__: null, next: () => ({ __proto__: null, done: i >= list.length, value: list[i++] }) };
 	};
-	return defineProperty(list, iterator, { __proto__: null, value: values }) && list;
+	defineProperty(list, iterator, { __proto__: null, value: values });
+	return { __proto__: null, subtree: true, childList: true, characterData, attributeFilter: list };
 }
 function readChanges() {
-	look(takeRecords(observer));
+	if (observed === document) look(takeRecords(observer));
+	else scan(false);
 }
 function look(records) {
 	const some = mapSize(tools) > 0;
@@ -1243,11 +1249,13 @@ function holds(nodes, wanted) {
 }
 function scan(cancel) {
 	renew();
+	if (read !== document) tools = new NativeMap();
+	read = document;
 	const list = findAll(document, "form[toolname][tooldescription]");
 	const next = new NativeMap();
 	let same = true;
 	for (let i = 0; i < nodesLength(list); i++) {
-		const tool = read(list[i]);
+		const tool = toolOf(list[i]);
 		if (tool === null || mapHas(next, tool.name)) continue;
 		const old = mapGet(tools, tool.name);
 		if (old !== void 0 && old.form !== tool.form && isNamed(old.form, tool.name)) continue;
@@ -1256,6 +1264,7 @@ function scan(cancel) {
 		mapSet(next, tool.name, kept ? old : tool);
 	}
 	if (same && mapSize(next) === mapSize(tools)) return;
+	if (mapSize(tools) === 0) observe(observer, document, all2);
 	const before = tools;
 	tools = next;
 	replaceForms(next);
@@ -1266,7 +1275,7 @@ function scan(cancel) {
 function isNamed(form, name) {
 	return isConnected(form) && getAttribute2(form, "toolname") === name && hasAttribute(form, "tooldescription");
 }
-function read(form) {
+function toolOf(form) {
 	const name = getAttribute2(form, "toolname");
 	const description = getAttribute2(form, "tooldescription");
 	if (!isName(name)) return null;
@@ -1287,7 +1296,7 @@ function read(form) {
 }
 
 // src/shim/formrun.js
-var timeout = setTimeout;
+var timeout2 = setTimeout;
 var [eventSubmitter] = members("SubmitEvent", "submitter");
 var updated = "Tool execution cancelled, since tool definition was updated";
 var calls = new NativeWeakMap();
@@ -1410,7 +1419,7 @@ function onSubmit(event) {
 	if (call === void 0 || call.event !== null) return;
 	call.event = event;
 	weakSet(calls, event, call);
-	timeout(() => answer(call, event));
+	timeout2(() => answer(call, event));
 }
 function answer(call, event) {
 	call.waiting = false;
@@ -1488,14 +1497,14 @@ function defineHandlers(holder, check2) {
 	}
 }
 function handler(target, type) {
-	let all2 = weakGet(handlers, target);
-	if (all2 === void 0) weakSet(handlers, target, all2 = new NativeMap());
-	let found = mapGet(all2, type);
+	let all3 = weakGet(handlers, target);
+	if (all3 === void 0) weakSet(handlers, target, all3 = new NativeMap());
+	let found = mapGet(all3, type);
 	if (found === void 0) {
 		found = { callback: null, listener: (event) => {
 			if (typeof found.callback === "function") apply(found.callback, target, [event]);
 		} };
-		mapSet(all2, type, found);
+		mapSet(all3, type, found);
 	}
 	return found;
 }
@@ -1933,7 +1942,7 @@ function adopt(object) {
 				writable: true,
 				enumerable: hasOwn(object, name),
 				configurable: true,
-				value: watched2(object, method, name)
+				value: watched(object, method, name)
 			};
 			if (defineProperty(face, name, descriptor)) continue;
 			if (face === object) face = create(object);
@@ -1946,7 +1955,7 @@ function adopt(object) {
 	}
 	return face;
 }
-function watched2(owner, method, name) {
+function watched(owner, method, name) {
 	return {
 		[name](...args) {
 			const before = revision() - mirrored;
@@ -2149,9 +2158,12 @@ var me = {
 	__proto__: null,
 	window: global,
 	origin: () => windowOrigin(global),
-	each: eachVisible,
 	find: find2,
 	run: runForPage,
+	each: (visit) => {
+		readChanges();
+		eachVisible(visit);
+	},
 	changed: () => announce("toolchange")
 };
 
@@ -2204,12 +2216,12 @@ var ModelContextTesting = class {
 };
 
 // src/shim/structured.js
-var timeout2 = setTimeout;
+var timeout3 = setTimeout;
 function readStructured(maxBytes) {
 	return own(new NativePromise((resolve) => {
 		const done = () => resolve(reply(maxBytes));
 		if (readyState(document) === "complete") done();
-		else addEventListener(global, "load", () => timeout2(done), { __proto__: null, once: true });
+		else addEventListener(global, "load", () => timeout3(done), { __proto__: null, once: true });
 	}));
 }
 function reply(maxBytes) {

@@ -3,6 +3,7 @@ package cdp
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"maps"
 	"net/http"
 	"os"
@@ -298,5 +299,35 @@ func TestFormsAndScripts(t *testing.T) {
 		if got := s.says("t", "{}"); got != row.answer {
 			t.Errorf("after %s the tool answers %s, want %s", row.script, got, row.answer)
 		}
+	}
+}
+
+// TestFormsOfALoadingPage shows that a form is there before the rest of its
+// document, for callers and for the page's own getTools.
+func TestFormsOfALoadingPage(t *testing.T) {
+	t.Parallel()
+	rest := make(chan struct{})
+	s := showPage(t, shared, site(t, map[string]http.HandlerFunc{"/": func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		_, _ = io.WriteString(w, head+`<form id=f toolname=t tooldescription=d toolautosubmit><input name=q></form><script>
+			f.onsubmit = (e) => { e.preventDefault(); e.respondWith(f.q.value + document.readyState) };
+			const early = document.modelContext.getTools().then((all) => all.map((x) => x.name)); tool('early', () => early)</script>`+strings.Repeat(" ", 8192))
+		_ = http.NewResponseController(w).Flush()
+		select {
+		case <-rest:
+		case <-r.Context().Done():
+		}
+		_, _ = io.WriteString(w, `<form toolname=u tooldescription=d></form>`)
+	}})+"/")
+	if got := s.must("early", "{}"); got != `["t"]` {
+		t.Errorf("while it loads the page has %s", got)
+	}
+	if got := s.must("t", `{"q":"v"}`); got != `"vloading"` {
+		t.Errorf("the form of a page that loads answers %s", got)
+	}
+	close(rest)
+	s.find("u")
+	if got := s.must("t", `{"q":"v"}`); !strings.HasPrefix(got, `"v`) {
+		t.Errorf("later the form answers %s", got)
 	}
 }

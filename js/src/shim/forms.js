@@ -3,7 +3,7 @@
 // again when something changed that it could depend on, and a tool that says something else is another tool.
 
 import { isName, makeTool } from './declaration.js';
-import { global } from './dom.js';
+import { global, readyState } from './dom.js';
 import { closest, find, findAll, getAttribute, hasAttribute, isConnected, matches, nodeType, nodesLength, parentElement } from './formdom.js';
 import { cancelForm, runForm } from './formrun.js';
 import { readForm, schemaOf } from './formschema.js';
@@ -12,50 +12,65 @@ import { renew, replaceForms } from './registry.js';
 
 const controls = 'form,input,select,textarea,fieldset,button';
 const many = 32;
+const timeout = setTimeout;
 const [observe, takeRecords] = members('MutationObserver', 'observe', 'takeRecords');
 const [recordType, recordTarget, addedNodes, removedNodes] = members('MutationRecord', 'type', 'target', 'addedNodes', 'removedNodes');
 const observer = new MutationObserver(look);
-const watched = {
-  __proto__: null, subtree: true, childList: true, characterData: true,
-  attributeFilter: ownIterator(['toolname', 'tooldescription', 'tooltitle', 'toolautosubmit', 'toolparamdescription', 'name', 'type', 'form',
-    'disabled', 'readonly', 'required', 'multiple', 'pattern', 'min', 'max', 'step', 'value', 'id', 'for', 'aria-description']),
-};
+const pause = 200;
+
+/** What is observed on a page without forms that are tools costs next to nothing. */
+const few = changesOf(['toolname', 'tooldescription'], false);
+const all = changesOf(['toolname', 'tooldescription', 'tooltitle', 'toolautosubmit', 'toolparamdescription', 'name', 'type', 'form',
+  'disabled', 'readonly', 'required', 'multiple', 'pattern', 'min', 'max', 'step', 'value', 'id', 'for', 'aria-description'], true);
 
 /** The document that is observed. @type {Document | null} */
 let observed = null;
+/** The document that was read last. @type {Document | null} */
+let read = null;
 /** The tools by name. @type {Map<string, Tool>} */
 let tools = new NativeMap();
 
 /** watchForms reads the forms of this document, and of one that takes its place in the same window, from now on. */
 export function watchForms() {
   addEventListener(global, 'DOMContentLoaded', start);
-  start();
+  if (readyState(document) !== 'loading') start();
+  else later();
+}
+
+/** later reads what is parsed until then: to observe a parser would slow it down. */
+function later() {
+  timeout(() => {
+    if (readyState(document) !== 'loading') return;
+    scan(true);
+    later();
+  }, pause);
 }
 
 function start() {
-  if (observed !== document) {
-    observed = document;
-    tools = new NativeMap();
-    observe(observer, document, watched);
-  }
   scan(true);
+  if (observed === document) return;
+  observed = document;
+  observe(observer, document, mapSize(tools) > 0 ? all : few);
 }
 
 /**
- * ownIterator lets an array be read by the browser whatever the page did to Array.prototype.
- * @param {any[]} list
+ * changesOf makes options of an observer that can be read whatever the page did to Array.prototype.
+ * @param {any[]} list of attributes
+ * @param {boolean} characterData
  */
-function ownIterator(list) {
+function changesOf(list, characterData) {
   const values = () => {
     let i = 0;
     return { __proto__: null, next: () => ({ __proto__: null, done: i >= list.length, value: list[i++] }) };
   };
-  return defineProperty(list, iterator, { __proto__: null, value: values }) && list;
+  defineProperty(list, iterator, { __proto__: null, value: values });
+  return { __proto__: null, subtree: true, childList: true, characterData, attributeFilter: list };
 }
 
 /** readChanges reads what changed until now. */
 export function readChanges() {
-  look(takeRecords(observer));
+  if (observed === document) look(takeRecords(observer));
+  else scan(false);
 }
 
 /** @param {MutationRecord[]} records */
@@ -105,11 +120,13 @@ function holds(nodes, wanted) {
  */
 function scan(cancel) {
   renew();
+  if (read !== document) tools = new NativeMap();
+  read = document;
   const list = findAll(document, 'form[toolname][tooldescription]');
   const next = new NativeMap();
   let same = true;
   for (let i = 0; i < nodesLength(list); i++) {
-    const tool = read(list[i]);
+    const tool = toolOf(list[i]);
     if (tool === null || mapHas(next, tool.name)) continue;
     const old = mapGet(tools, tool.name);
     if (old !== undefined && old.form !== tool.form && isNamed(old.form, tool.name)) continue;
@@ -118,6 +135,7 @@ function scan(cancel) {
     mapSet(next, tool.name, kept ? old : tool);
   }
   if (same && mapSize(next) === mapSize(tools)) return;
+  if (mapSize(tools) === 0) observe(observer, document, all);
   const before = tools;
   tools = next;
   replaceForms(next);
@@ -136,11 +154,11 @@ function isNamed(form, name) {
 }
 
 /**
- * read makes the tool of a form, null when it is none.
+ * toolOf makes the tool of a form, null when it is none.
  * @param {Element} form
  * @returns {Tool | null}
  */
-function read(form) {
+function toolOf(form) {
   const name = getAttribute(form, 'toolname');
   const description = getAttribute(form, 'tooldescription');
   if (!isName(name)) return null;

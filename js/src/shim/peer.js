@@ -4,10 +4,15 @@
 import { runForPage } from './calls.js';
 import { announce } from './dialects/events.js';
 import { global, windowOrigin } from './dom.js';
+import { readChanges } from './forms.js';
 import { eachVisible, find } from './registry.js';
 
 /** @type {Peer} */
 export const me = {
-  __proto__: null, window: global, origin: () => windowOrigin(global), each: eachVisible, find, run: runForPage,
+  __proto__: null, window: global, origin: () => windowOrigin(global), find, run: runForPage,
+  each: (visit) => {
+    readChanges();
+    eachVisible(visit);
+  },
   changed: () => announce('toolchange'),
 };
