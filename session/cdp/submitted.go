@@ -5,7 +5,7 @@ import (
 	"errors"
 
 	"github.com/chromedp/cdproto"
-	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/page"
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/session"
@@ -91,6 +91,12 @@ func noAnswer(text string, cause error) *bridge.Error {
 	return bridge.Errorf(bridge.InternalError, bridge.PageNavigated, bridge.Unknown, "%s", text).With(cause)
 }
 
+// unread is what comes of a form whose target is no frame of the page, or none
+// any more.
+func unread() arrival {
+	return arrival{err: noAnswer("The form was submitted into another window or frame, whose page is not read.", nil)}
+}
+
 // submitted takes a submission. The document that answers it may be there already.
 func (t *tab) submitted(s *ownerState, sub *submission) {
 	t.catchUp(s, sub.after)
@@ -115,7 +121,7 @@ func (t *tab) submitted(s *ownerState, sub *submission) {
 		}
 	}
 	if sub.frame == nil {
-		sub.found <- arrival{err: noAnswer("The form was submitted into another window, whose page is not read.", nil)}
+		sub.found <- unread()
 		return
 	}
 	s.submitted = append(s.submitted, sub)
@@ -142,7 +148,7 @@ func (s *ownerState) answer(sub *submission) arrival {
 	d := f.doc
 	switch {
 	case s.frames[f.id] != f:
-		return arrival{err: noAnswer("The form was submitted, and its frame was removed.", nil)}
+		return unread()
 	case d == nil:
 	case d.began <= sub.after && f.stopped > sub.after:
 		return arrival{err: noAnswer("The form was submitted, and no page came in answer.", nil)}
@@ -159,21 +165,20 @@ func (s *ownerState) answer(sub *submission) arrival {
 	return arrival{}
 }
 
-// loadingStopped notes that a frame loads nothing any more: a submission that
-// brought no document until then brings none.
-func (t *tab) loadingStopped(s *ownerState, id cdp.FrameID) {
-	if f := s.frames[id]; f != nil {
-		f.stopped = s.handled
+// mayAnswer heeds the events that can end a submission. One that brought no
+// document until its frame loads nothing any more brings none.
+func (t *tab) mayAnswer(s *ownerState, msg *cdproto.Message) {
+	switch msg.Method {
+	case cdproto.EventPageFrameStoppedLoading:
+		var ev page.EventFrameStoppedLoading
+		if decode(msg, &ev) && s.frames[ev.FrameID] != nil {
+			s.frames[ev.FrameID].stopped = s.handled
+		}
+	case cdproto.EventPageFrameNavigated, cdproto.EventPageFrameDetached, cdproto.EventTargetDetachedFromTarget:
+	default:
+		return
 	}
-}
-
-// tellsOfAnswers reports whether an event can end a submission.
-func tellsOfAnswers(method cdproto.MethodType) bool {
-	switch method {
-	case cdproto.EventPageFrameNavigated, cdproto.EventPageFrameStoppedLoading, cdproto.EventPageFrameDetached, cdproto.EventTargetDetachedFromTarget:
-		return true
-	}
-	return false
+	t.answerSubmissions(s)
 }
 
 // awaiting is the outcome of a form without toolautosubmit that nobody submitted.

@@ -94,15 +94,18 @@ func TestFormNavigates(t *testing.T) {
 	pages := map[string]http.HandlerFunc{
 		"/one": plain(linked(`{"@type":"A","n":12345678901234567890}`)), "/two": plain(linked(`{"a":1}`) + "<p>" + linked(" [2]\n")),
 		"/bad": plain(linked(`{bad`) + linked(`{"ok":1}`)), "/none": plain("<p>no"),
-		"/late":  plain(`<script>onload = () => { const s = document.createElement('script'); s.type = 'application/ld+json'; s.text = '{"late":1}'; document.head.append(s) }</script>`),
-		"/error": func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(500); plain(linked(`{"error":1}`))(w, r) },
+		"/late": plain(`<script>onload = () => { const s = document.createElement('script'); s.type = 'application/ld+json'; s.text = '{"late":1}'; document.head.append(s) }</script>`),
+		"/error": func(w http.ResponseWriter, r *http.Request) {
+			w.WriteHeader(http.StatusInternalServerError)
+			plain(linked(`{"error":1}`))(w, r)
+		},
 		"/echo": func(w http.ResponseWriter, r *http.Request) {
 			plain(linked(fmt.Sprintf("%q", r.Method+" "+r.FormValue("q"))))(w, r)
 		},
 		"/again":  func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/one", http.StatusFound) },
 		"/away":   func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, other+"/", http.StatusFound) },
 		"/script": plain(`<script>location.replace('/one')</script>` + linked(`{"first":1}`)),
-		"/204":    func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(204) },
+		"/204":    func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) },
 		"/file": func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Disposition", "attachment; filename=a.txt")
 			_, _ = io.WriteString(w, "x")
@@ -118,12 +121,12 @@ func TestFormNavigates(t *testing.T) {
 		{"another origin", `action=` + other + `/`, ``, cross}, {"redirect to another origin", `action=/away`, ``, cross},
 		{"204", `action=/204`, ``, none + "The form was submitted, and no page came in answer."}, {"download", `action=/file`, ``, none + "The form was submitted, and no page came in answer."},
 		{"refused", `action=http://127.0.0.1:1/`, ``, none + "The form was submitted, and its address cannot be reached."},
-		{"new window", `action=/one target=_blank`, ``, none + "The form was submitted into another window, whose page is not read."},
+		{"new window", `action=/one target=_blank`, ``, none + "The form was submitted into another window or frame, whose page is not read."},
 		{"frame", `action=/one target=inner`, `<iframe name=inner></iframe>`, `[{"@type":"A","n":12345678901234567890}]`},
 		{"top", `action=/one target=_top`, ``, `[{"@type":"A","n":12345678901234567890}]`},
 		{"too large", `action=/huge`, ``, "TOOL_ERROR RESULT_TOO_LARGE unknown: The tool's result is too large."},
 		{"removed frame", `action=/one target=inner`, `<iframe name=inner></iframe><script>f.onsubmit = () => setTimeout(() => document.querySelector('iframe').remove())</script>`,
-			none + "The form was submitted, and its frame was removed."},
+			none + "The form was submitted into another window or frame, whose page is not read."},
 	}
 	for i, row := range rows {
 		pages[fmt.Sprintf("/form%d", i)] = html(fmt.Sprintf(`<form id=f toolname=t tooldescription=d toolautosubmit %s><input name=q><button>go</button></form>%s<script>tool('run', () => {})</script>`, row.attributes, row.more))

@@ -356,11 +356,6 @@ func (t *tab) handle(s *ownerState, msg *cdproto.Message) {
 		}
 	case cdproto.EventInspectorTargetCrashed:
 		t.targetGone(s, msg.SessionID, errCrashed)
-	case cdproto.EventPageFrameStoppedLoading:
-		var ev page.EventFrameStoppedLoading
-		if decode(msg, &ev) {
-			t.loadingStopped(s, ev.FrameID)
-		}
 	case cdproto.EventPageLifecycleEvent:
 		t.lifecycle(s, msg)
 	case cdproto.EventPageLoadEventFired:
@@ -375,9 +370,7 @@ func (t *tab) handle(s *ownerState, msg *cdproto.Message) {
 	case cdproto.EventPageWindowOpen:
 		t.windowOpens(s)
 	}
-	if tellsOfAnswers(msg.Method) {
-		t.answerSubmissions(s)
-	}
+	t.mayAnswer(s, msg)
 }
 
 func decode(msg *cdproto.Message, v any) bool {

@@ -46,7 +46,7 @@ func answers(c *Call) (json.RawMessage, error) {
 	}
 	switch in["q"] {
 	case nil, "":
-		return nil, errors.New("Form validation failed: q: Please fill out this field.. ")
+		return nil, errors.New("Form validation failed: q: Please fill out this field.. ") //nolint:staticcheck // the browser's words
 	case "no":
 		return nil, errors.New("not that")
 	}
