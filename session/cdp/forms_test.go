@@ -90,7 +90,11 @@ func TestFormSchemas(t *testing.T) {
 		Name, Title, Description string
 		InputSchema              any
 	}
-	if err := json.Unmarshal([]byte(nativePage(t, e, address).eval(`document.modelContext.getTools().then((all) => JSON.stringify(all.map(
+	n := nativePage(t, e, address)
+	// The browser does not look again at texts that arrived after their control: a
+	// changed attribute makes it.
+	n.eval(`for (const f of document.forms) for (const d of ['other', 'd']) f.setAttribute('tooldescription', d); ''`)
+	if err := json.Unmarshal([]byte(n.eval(`document.modelContext.getTools().then((all) => JSON.stringify(all.map(
 		({name, title, description, inputSchema}) => ({name, title, description, inputSchema}))))`)), &want); err != nil {
 		t.Fatal(err)
 	}
