@@ -511,9 +511,8 @@ function readForm(form) {
 		if (type === "") continue;
 		const control = { __proto__: null, element: list[i], next: null };
 		const param = mapGet(params, name);
-		if (param === void 0) {
-			mapSet(params, name, { __proto__: null, form, name, type, first: control, last: control });
-		} else {
+		if (param === void 0) mapSet(params, name, { __proto__: null, form, name, type, first: control, last: control });
+		else {
 			if (param.type !== type || type !== "checkbox" && type !== "radio") param.type = "none";
 			param.last = param.last.next = control;
 		}
@@ -626,7 +625,7 @@ function ownText(node, depth) {
 	}
 	return text;
 }
-var choices = (list) => `"type":"string","anyOf":[${list.any}],"enum":[${list.all}]`;
+var choices = ({ any, all: all3 }) => `"type":"string"${all3 === "" ? "" : `,"anyOf":[${any}],"enum":[${all3}]`}`;
 function choose(list, value, title) {
 	const comma = list.all === "" ? "" : ",";
 	const text = jsonStringify(value);
@@ -677,9 +676,9 @@ function stepOf(control, any, usual) {
 function isMultiple(value, step) {
 	const quotient = value / step;
 	const whole = quotient - quotient % 1;
-	const rest = (at) => (value - at * step) * (value < at * step ? -1 : 1);
 	const slack = value < 0 ? value * -1e-15 : value * 1e-15;
-	return rest(whole) <= slack || rest(whole + 1) <= slack || rest(whole - 1) <= slack;
+	const near = (at) => value - at * step <= slack && at * step - value <= slack;
+	return near(whole) || near(whole + 1) || near(whole - 1);
 }
 function format(control, type) {
 	let text = (
@@ -695,7 +694,7 @@ function pattern(control) {
 	const text = localName(control) === "input" && inputType(control) !== "hidden" ? getAttribute2(control, "pattern") : null;
 	if (text === null) return "";
 	try {
-		return new NativeRegExp(text, "v") && `,"pattern":${jsonStringify(text)}`;
+		return new NativeRegExp(text, "v") && new NativeRegExp(text, "u") && `,"pattern":${jsonStringify(text)}`;
 	} catch {
 		return "";
 	}

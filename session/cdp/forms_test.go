@@ -102,13 +102,22 @@ func TestFormSchemas(t *testing.T) {
 	if len(want) != len(rows) {
 		t.Fatalf("the browser has %d of %d tools", len(want), len(rows))
 	}
+	// Where the browser's schema is none, or says what JSON Schema cannot.
+	ours := map[string]string{
+		"select-empty": `{"type":"object","properties":{"a":{"type":"string"}},"required":[]}`,
+		"pattern-v":    `{"type":"object","properties":{"a":{"type":"string"}},"required":[]}`,
+	}
 	for _, w := range want {
 		got := s.find(w.Name)
 		var schema any
 		if err := json.Unmarshal(got.Input, &schema); err != nil {
 			t.Fatal(err)
 		}
-		if !reflect.DeepEqual(schema, w.InputSchema) {
+		if own, ok := ours[w.Name]; ok {
+			if string(got.Input) != own {
+				t.Errorf("%s: %s\n got %s\nwant %s", w.Name, rows[w.Name], got.Input, own)
+			}
+		} else if !reflect.DeepEqual(schema, w.InputSchema) {
 			b, _ := json.Marshal(w.InputSchema)
 			t.Errorf("%s: %s\n got %s\nwant %s", w.Name, rows[w.Name], got.Input, b)
 		}
@@ -228,7 +237,7 @@ func TestFormsKeepUp(t *testing.T) {
 		{`f.elements.a.name = 'b'; f.elements.b.type = 'text'`, `two {"b":{"type":"string"}} []`},
 		{`f.elements.b.id = 'bb'; d.insertAdjacentHTML('beforeend', '<label id=l for=bb>Label</label>')`, `two {"b":{"type":"string","description":"Label"}} []`},
 		{`l.firstChild.data = 'Other'`, `two {"b":{"type":"string","description":"Other"}} []`},
-		{`l.remove(); f.insertAdjacentHTML('beforeend', '<select name=s></select>')`, `two {"b":{"type":"string"},"s":{"type":"string","anyOf":[],"enum":[]}} []`},
+		{`l.remove(); f.insertAdjacentHTML('beforeend', '<select name=s></select>')`, `two {"b":{"type":"string"},"s":{"type":"string"}} []`},
 		{`f.elements.s.add(new Option('One', '1'))`, `two {"b":{"type":"string"},"s":{"type":"string","anyOf":[{"type":"string","const":"1","title":"One"}],"enum":["1"]}} []`},
 		{`f.elements.s.remove(); f.elements.b.disabled = true`, `two {} []`},
 		{`d.insertAdjacentHTML('beforeend', '<input form=f name=out toolparamdescription=far>')`, `two {"out":{"type":"string","description":"far"}} []`},

@@ -159,7 +159,7 @@ func (s *ownerState) answer(sub *submission) arrival {
 		return arrival{err: noAnswer("Cannot return tool results after a cross-origin navigation.", nil)}
 	case d.policy == denied:
 		return arrival{err: noAnswer("The form was submitted, and the page that came may not offer tools.", nil)}
-	case d.ready:
+	case d.ready && f.stopped > d.began: // else it may still lead on
 		return arrival{doc: d}
 	}
 	return arrival{}

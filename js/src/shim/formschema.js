@@ -36,9 +36,8 @@ export function readForm(form) {
     /** @type {Control} */
     const control = { __proto__: null, element: list[i], next: null };
     const param = mapGet(params, name);
-    if (param === undefined) {
-      mapSet(params, name, { __proto__: null, form, name, type, first: control, last: control });
-    } else {
+    if (param === undefined) mapSet(params, name, { __proto__: null, form, name, type, first: control, last: control });
+    else {
       if (param.type !== type || (type !== 'checkbox' && type !== 'radio')) param.type = 'none';
       param.last = param.last.next = control;
     }
@@ -188,10 +187,10 @@ function ownText(node, depth) {
 }
 
 /**
- * choices writes a schema of the given choices, with the constants apart.
+ * choices writes a schema of the given choices, with the constants apart. Of none, JSON Schema has no such list.
  * @param {{any: string, all: string}} list
  */
-const choices = (list) => `"type":"string","anyOf":[${list.any}],"enum":[${list.all}]`;
+const choices = ({ any, all }) => `"type":"string"${all === '' ? '' : `,"anyOf":[${any}],"enum":[${all}]`}`;
 
 /**
  * @param {{__proto__: null, any: string, all: string}} list
@@ -280,9 +279,9 @@ function stepOf(control, any, usual) {
 function isMultiple(value, step) {
   const quotient = value / step;
   const whole = quotient - (quotient % 1);
-  const rest = (at) => (value - at * step) * (value < at * step ? -1 : 1);
   const slack = value < 0 ? value * -1e-15 : value * 1e-15;
-  return rest(whole) <= slack || rest(whole + 1) <= slack || rest(whole - 1) <= slack;
+  const near = (at) => value - at * step <= slack && at * step - value <= slack;
+  return near(whole) || near(whole + 1) || near(whole - 1);
 }
 
 /**
@@ -303,7 +302,8 @@ function pattern(control) {
   const text = localName(control) === 'input' && inputType(control) !== 'hidden' ? getAttribute(control, 'pattern') : null;
   if (text === null) return '';
   try {
-    return new NativeRegExp(text, 'v') && `,"pattern":${jsonStringify(text)}`;
+    // HTML has it with the flag v, JSON Schema with u.
+    return new NativeRegExp(text, 'v') && new NativeRegExp(text, 'u') && `,"pattern":${jsonStringify(text)}`;
   } catch {
     return '';
   }
