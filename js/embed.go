@@ -16,3 +16,9 @@ var Shim string
 //
 //go:embed dist/wait.js
 var Wait string
+
+// Native is the bundle of src/shim/native.js, of the same kind: for pages that get the
+// browser's own WebMCP.
+//
+//go:embed dist/native.js
+var Native string

@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"runtime"
 	"sync"
@@ -24,6 +25,8 @@ type SiteOptions struct {
 	WaitFor WaitFor
 	// Origins are further origins whose documents count as the site's own.
 	Origins []string
+	// Engine opens the site's tabs; nil means the manager's.
+	Engine Engine
 	// Tab configures the site's tabs.
 	Tab TabOptions
 }
@@ -242,10 +245,29 @@ func (m *Manager) Drain(ctx context.Context) {
 func (m *Manager) Close() error {
 	m.stop(draining())
 	m.with(func(st *state) { st.draining = true; st.refuseQueued(draining()); st.closeAll() })
-	err := m.o.Engine.Close()
+	err := m.closeEngines()
 	<-m.done
 	m.background.Wait()
 	return err
+}
+
+// closeEngines closes the engines of all sites at once: each waits for its browser.
+func (m *Manager) closeEngines() error {
+	engines := map[Engine]bool{m.o.Engine: true}
+	for _, s := range m.o.Sites {
+		if s.Engine != nil {
+			engines[s.Engine] = true
+		}
+	}
+	errs := make(chan error, len(engines))
+	for e := range engines {
+		go func() { errs <- e.Close() }()
+	}
+	var all error
+	for range engines {
+		all = errors.Join(all, <-errs)
+	}
+	return all
 }
 
 func draining() *bridge.Error {

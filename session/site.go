@@ -179,7 +179,11 @@ func (m *Manager) cataloguePage(ctx context.Context, s *site) (*Page, error) {
 func (m *Manager) openPage(ctx context.Context, s *site, prev *bridge.Catalog) (*Page, error) {
 	options := s.Tab
 	options.Await = s.WaitFor.Await
-	tab, err := m.o.Engine.Open(ctx, options)
+	engine := s.Engine
+	if engine == nil {
+		engine = m.o.Engine
+	}
+	tab, err := engine.Open(ctx, options)
 	if err != nil {
 		return nil, err
 	}

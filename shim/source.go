@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -26,6 +27,33 @@ func Source(name string) string {
 
 // SourceAttended is Source for a page that somebody can be at: forms without toolautosubmit wait for their submit.
 func SourceAttended(name string) string { return Source(name) + name + ".attend();\n" }
+
+// NativeSource returns the script for tabs that use the browser's own WebMCP. It adds the older generations to that, and keeps
+// what the browser drops of declarations and of results.
+func NativeSource(name string) string {
+	checkName(name)
+	return "const " + name + " = " + strings.TrimRight(js.Native, "\n") + "(\"" + secret(name) + "\");\n"
+}
+
+// HasNative is an expression that gives "true" in a document, an empty one included, of a browser whose own WebMCP is on.
+const HasNative = "String(document.featurePolicy.features().includes('tools'))"
+
+// Rejection returns the expression that gives, of NativeSource's script, what the page last refused a form's call with, or "".
+func Rejection(name string) string { return expression(name, "rejection", 0).end() }
+
+// NativePrefix opens every answer of NativeSource's script, so that the browser does not take it for JSON.
+const NativePrefix = "pagetools "
+
+// NativeInput returns the input for a call through the browser's own WebMCP. To a tool that NativeSource's script registered it
+// means what Call says; the result is NativePrefix and a reply text.
+func NativeInput(name, callID string, toolID int64, input []byte, maxBytes int, knownRev int64) json.RawMessage {
+	if len(input) == 0 {
+		input = []byte("{}")
+	}
+	call, _ := json.Marshal([]any{callID, toolID, string(input), maxBytes, knownRev}) // text and numbers only
+	b, _ := json.Marshal(map[string]string{secret(name): string(call)})
+	return b
+}
 
 // secret is what the documents of one tab know of each other, and no page does. It does not lead back to the name.
 func secret(name string) string {

@@ -20,7 +20,9 @@ import (
 
 // app is everything that a command needs, wired.
 type app struct {
-	engine  *cdp.Engine
+	engine  *cdp.Engine            // of the first site
+	kind    string                 // of that engine
+	engines map[string]*cdp.Engine // by kind, as the sites need them
 	manager *session.Manager
 	bridge  *bridge.Bridge
 	stops   []func() // of folder servers
@@ -32,15 +34,21 @@ type plan struct {
 	// single is true for commands that end after one answer: no spare pages, and
 	// the catalogue page serves the call.
 	single bool
+	// engine is the kind of engine for all of them; "" leaves it to the settings.
+	engine string
 	// files serve a target that is embedded, by name.
 	files map[string]fs.FS
 }
 
 // start opens the sites. The caller must close the app.
 func (p *program) start(ctx context.Context, pl plan) (*app, error) {
-	a := &app{}
+	a := &app{engines: map[string]*cdp.Engine{}}
 	var err error
-	if a.engine, err = p.newEngine(); err != nil {
+	a.kind = p.set.engine
+	if len(pl.targets) > 0 {
+		a.kind = p.kindOf(pl, pl.targets[0])
+	}
+	if a.engine, err = p.engineOf(a, a.kind); err != nil {
 		return nil, err
 	}
 	if err := p.serveFolders(ctx, a, pl); err != nil {
@@ -51,6 +59,10 @@ func (p *program) start(ctx context.Context, pl plan) (*app, error) {
 	options := map[string]bridge.SiteOptions{}
 	for i, t := range pl.targets {
 		sites[i] = p.sessionOptions(t, pl.single)
+		if sites[i].Engine, err = p.engineOf(a, p.kindOf(pl, t)); err != nil {
+			a.close()
+			return nil, err
+		}
 		options[t.name] = p.bridgeOptions(t)
 	}
 	limits := p.file.limits.bridge
@@ -78,7 +90,9 @@ func (a *app) close() {
 	if a.manager != nil {
 		_ = a.manager.Close()
 	} else {
-		_ = a.engine.Close()
+		for _, e := range a.engines {
+			_ = e.Close()
+		}
 	}
 	for _, stop := range a.stops {
 		stop()
@@ -140,15 +154,52 @@ func (p *program) bridgeOptions(t *target) bridge.SiteOptions {
 	return o
 }
 
-// newEngine makes the engine that the settings name.
-func (p *program) newEngine() (*cdp.Engine, error) {
+// The kinds of engines: how pages get WebMCP.
+const (
+	engineShim   = "shim"   // our script
+	engineNative = "native" // the browser's own
+)
+
+var engineKinds = []string{engineShim, engineNative}
+
+// kindOf is the kind of engine of a target: what the file says of it, unless the
+// command, the flag or the environment says otherwise.
+func (p *program) kindOf(pl plan, t *target) string {
+	if pl.engine != "" {
+		return pl.engine
+	}
+	if t.config.engine != "" && p.from["engine"] != fromFlag && p.from["engine"] != fromEnv {
+		return t.config.engine
+	}
+	return p.set.engine
+}
+
+// engineOf gives the app's engine of a kind, and makes it when it is the first of
+// that.
+func (p *program) engineOf(a *app, kind string) (*cdp.Engine, error) {
+	if e := a.engines[kind]; e != nil {
+		return e, nil
+	}
+	if len(a.engines) > 0 && p.set.userDataDir != "" {
+		return nil, usage("--user-data-dir is one browser's, and the sites need two: one engine for all of them, or no --user-data-dir")
+	}
+	e, err := p.newEngine(kind)
+	if err == nil {
+		a.engines[kind] = e
+	}
+	return e, err
+}
+
+// newEngine makes an engine as the settings say.
+func (p *program) newEngine(kind string) (*cdp.Engine, error) {
 	s := &p.set
+	native := kind == engineNative
 	if address := s.browserURL + s.wsEndpoint; address != "" {
 		header, err := s.headers()
 		if err != nil {
 			return nil, err
 		}
-		return cdp.NewRemote(cdp.RemoteOptions{URL: address, Header: header, Log: p.log})
+		return cdp.NewRemote(cdp.RemoteOptions{URL: address, Header: header, Native: native, Log: p.log})
 	}
 	w, h, _ := s.size()
 	dir := s.userDataDir
@@ -165,7 +216,7 @@ func (p *program) newEngine() (*cdp.Engine, error) {
 	e, err := cdp.NewLocal(cdp.LocalOptions{
 		Path: s.executablePath, NoSandbox: s.noSandbox, Headful: !s.headless, AcceptInsecureCerts: s.acceptInsecureCerts,
 		ProxyServer: s.proxyServer, Width: w, Height: h, UserDataDir: dir, Args: s.chromeArgs,
-		RecycleAfter: p.file.limits.recycle, Log: p.log,
+		RecycleAfter: p.file.limits.recycle, Native: native, Log: p.log,
 		AdoptWindows: slices.ContainsFunc(p.file.sites, func(s siteConfig) bool { return s.windows == session.BridgeWindows }),
 	})
 	return e, engineError(err)

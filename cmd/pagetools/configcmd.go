@@ -120,7 +120,7 @@ func fileSchema(f *pflag.FlagSet) object {
 	mode := object{"enum": approvalModes}
 	site := closed(object{
 		"name": object{"type": "string", "pattern": siteName.String()}, "target": text,
-		"state": object{"enum": []string{"isolated", "shared"}}, "engine": object{"enum": []string{"shim"}}, "warm": object{"type": "integer", "minimum": 0},
+		"state": object{"enum": []string{"isolated", "shared"}}, "engine": object{"enum": engineKinds}, "warm": object{"type": "integer", "minimum": 0},
 		"approval":     object{"anyOf": []any{mode, closed(object{"default": mode, "tools": object{"type": "object", "additionalProperties": level}})}},
 		"allow-config": texts, "allow-private": texts, "allow-origin": texts,
 		"config-params": object{"type": "object", "additionalProperties": object{"type": []string{"object", "boolean"}}},

@@ -225,7 +225,11 @@ func (d *doctor) page(ctx context.Context, t *target) error {
 	}
 	address, title := a.manager.Page(t.name)
 	d.ok("open", "%s %q", address, title)
-	return d.declarations(a, t, catalog)
+	err = d.declarations(a, t, catalog)
+	if code := d.engines(ctx, a.kind, t, catalog); code != nil {
+		return code
+	}
+	return err
 }
 
 // cause gives what the log would say of an error.

@@ -43,6 +43,7 @@ type fileValue struct {
 type siteConfig struct {
 	name, target string
 	line         int
+	engine       string // "" is the command's
 	shared       *bool
 	warm         *int
 	approval     *policy.Operator
@@ -219,7 +220,7 @@ func (r *reader) site(n *yaml.Node, s *siteConfig) error {
 		"allow-private": value(r, "allow-private", &s.allowPrivate),
 		"allow-origin":  func(n *yaml.Node) error { return r.origins(n, s) },
 		"state":         func(n *yaml.Node) error { return r.state(n, s) },
-		"engine":        r.engine,
+		"engine":        func(n *yaml.Node) error { return r.engine(n, s) },
 		"approval":      func(n *yaml.Node) error { return r.approval(n, s) },
 		"config-params": func(n *yaml.Node) error { return r.params(n, s) },
 		"windows":       func(n *yaml.Node) error { return r.windows(n, s) },
@@ -298,10 +299,11 @@ func (r *reader) origins(n *yaml.Node, s *siteConfig) error {
 	return nil
 }
 
-func (r *reader) engine(n *yaml.Node) error {
-	if n.Value != "shim" {
-		return r.errorf(n, "engine: %q is not available in this version; shim is", n.Value)
+func (r *reader) engine(n *yaml.Node, s *siteConfig) error {
+	if !slices.Contains(engineKinds, n.Value) {
+		return r.errorf(n, "engine: %q is not one of %s", n.Value, strings.Join(engineKinds, ", "))
 	}
+	s.engine = n.Value
 	return nil
 }
 

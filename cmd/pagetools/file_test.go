@@ -102,7 +102,7 @@ func TestFileErrors(t *testing.T) {
 		{"sites:\n- target: x\n  state: new", "3", "state"},
 		{"sites:\n- target: x\n  approval: maybe", "3", "approval"},
 		{"sites:\n- target: x\n  approval: {tools: {a: maybe}}", "3", "maybe"},
-		{"sites:\n- target: x\n  engine: native", "3", "engine"},
+		{"sites:\n- target: x\n  engine: other", "3", "engine"},
 		{"sites:\n- target: x\n  warm: -1", "3", "warm"},
 		{"sites:\n- target: x\n  config-params: []", "3", "config-params"},
 		{"sites:\n- target: x\n  allow-config: locale", "3", "allow-config"},

@@ -208,7 +208,7 @@ func (p *program) warnings(targets []*target) {
 }
 
 func (p *program) welcomeLines(a *app, targets []*target, out served) []string {
-	lines := []string{"pagetools serves " + out.Listening + "/webtools", "engine: shim in " + a.engine.Version()}
+	lines := []string{"pagetools serves " + out.Listening + "/webtools", "engine: " + a.kind + " in " + a.engine.Version()}
 	for i, s := range out.Sites {
 		lines = append(lines, "", s.Name+"  ("+plain(targets[i].text)+")", "  "+s.URL)
 		switch {

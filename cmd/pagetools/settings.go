@@ -65,7 +65,7 @@ func (s *settings) flags(f *pflag.FlagSet) {
 	f.StringVar(&s.consoleListen, "console-listen", "off", "where to serve the console; this version has none: only off")
 	f.StringVar(&s.config, "config", "", "the configuration file (default pagetools.yaml, when it exists)")
 	f.StringVar(&s.dataDir, "data-dir", "", "where state is kept; this version keeps none")
-	f.StringVar(&s.engine, "engine", "shim", "how pages get WebMCP: shim")
+	f.StringVar(&s.engine, "engine", engineShim, "how pages get WebMCP: shim (our script), native (the browser's own)")
 	f.StringVar(&s.state, "state", "isolated", "calls without a session get a page of their own, or all the same: isolated, shared")
 	f.IntVar(&s.warm, "warm", 2, "spare pages that wait for calls, per site")
 	f.StringVar(&s.approval, "approval", "ask", "consent: ask, strict, auto, deny")
@@ -169,6 +169,7 @@ func (s *settings) check() error {
 		return usage("--%s is one of %s, not %q", flag, strings.Join(legal, ", "), v)
 	}
 	err := errors.Join(
+		oneOf("engine", s.engine, engineKinds...),
 		oneOf("state", s.state, "isolated", "shared"),
 		oneOf("approval", s.approval, approvalModes...),
 		oneOf("format", s.format, "text", "json", "ndjson"),
@@ -178,8 +179,6 @@ func (s *settings) check() error {
 		return err
 	}
 	switch {
-	case s.engine != "shim":
-		return usage("--engine %s is not available in this version; shim is", s.engine)
 	case s.callTimeout <= 0 || s.callTimeout > 300*time.Second:
 		return usage("--call-timeout is more than 0 and at most 300s")
 	case s.warm < 0 || s.maxSessions < 0:

@@ -25,6 +25,7 @@ type Bundle struct {
 // Bundles lists everything that dist holds.
 var Bundles = []Bundle{
 	{Entry: "src/shim/main.js", Out: "dist/shim.js", Result: "shim", Param: "secret"},
+	{Entry: "src/shim/native.js", Out: "dist/native.js", Result: "shim", Param: "secret"},
 	{Entry: "src/wait/main.js", Out: "dist/wait.js", Result: "wait"},
 }
 

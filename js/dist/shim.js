@@ -878,8 +878,10 @@ function convertTool(value, prefix, via, type = "ModelContextTool") {
 	if (execute !== void 0 && typeof execute !== "function") throw typeError(`${where("execute")}The given value is not a function.`);
 	const inputSchema = checkObject(value.inputSchema, where("inputSchema"));
 	const name = required(value.name, where("name"));
-	const outputSchema = checkObject(value.outputSchema ?? void 0, where("outputSchema"));
-	const title = value.title === void 0 ? void 0 : toWellFormed(toText(value.title, where("title")));
+	const { outputSchema: output } = value;
+	const outputSchema = isObject(output) ? output : void 0;
+	const { title: words } = value;
+	const title = words === void 0 ? void 0 : toWellFormed(toText(words, where("title")));
 	return { name, title, description, execute, inputSchema, outputSchema, annotations, annotated: isObject(given), via, prefix };
 }
 var isName = (name) => exec(/^[\w.-]{1,128}$/, name) !== null;
@@ -905,6 +907,7 @@ function makeTool(draft) {
 		self: void 0,
 		owner: null,
 		form: null,
+		exposedTo: null,
 		inputSchema: schemaText(draft.inputSchema, `${draft.prefix}invalid input schema: `),
 		outputSchema: schemaText(draft.outputSchema, `${draft.prefix}invalid output schema: `)
 	};
@@ -1031,6 +1034,7 @@ function firstID() {
 	return (random() * 2 ** 31 >>> 0) * 2 ** 20;
 }
 var inFlight = new NativeMap();
+var browser = { changed: nothing, settle: (_, pending2) => pending2.resolve() };
 var revision = () => state.rev;
 function renew() {
 	if (state.document === document) return;
@@ -1125,6 +1129,7 @@ function number2(tool) {
 }
 function changed() {
 	state.rev++;
+	browser.changed();
 	if (state.scheduled) return;
 	microtask(flush);
 	state.scheduled = true;
@@ -1135,7 +1140,7 @@ function flush() {
 	const pending2 = state.pending;
 	state.pending = new NativeMap();
 	eachPeer((peer) => peer.changed());
-	mapForEach(pending2, (registration) => registration.resolve());
+	mapForEach(pending2, (registration, tool) => browser.settle(tool, registration));
 }
 function watch(rev) {
 	renew();
@@ -1441,7 +1446,7 @@ function attribute(call, event, name) {
 }
 
 // src/shim/dialects/events.js
-var targets = { context: null, agent: null };
+var targets = { context: null, agent: null, native: false };
 var toolNames = new NativeWeakMap();
 var handlers = new NativeWeakMap();
 var ToolActivatedEvent = toolEvent("ToolActivatedEvent");
@@ -1473,7 +1478,7 @@ function announce(type, name = "", Class = NativeEvent) {
 		weakSet(toolNames, event, name);
 		dispatchEvent(target, event);
 	};
-	dispatch(targets.context);
+	if (!targets.native) dispatch(targets.context);
 	dispatch(targets.agent);
 	dispatch(global);
 }
@@ -1677,6 +1682,7 @@ function register(draft, { origins, signal }) {
 	const tool = admit(draft, isTaken);
 	throwIfAborted(signal);
 	checkSecure(origins, "exposedTo");
+	tool.exposedTo = origins;
 	const { promise, pending: pending2 } = add(tool);
 	if (signal !== void 0) {
 		addEventListener(signal, "abort", () => {

@@ -45,6 +45,8 @@ interface Tool {
   self: any;
   /** The page's own object that this was registered on, when it is mirrored from there. */
   owner: object | null;
+  /** Where the page exposes it, for the browser's own WebMCP. */
+  exposedTo: Origins | null;
   /** Why this tool is not sent. */
   refusal: Refusal | null;
   /** The entry in the state text, without braces and id. */

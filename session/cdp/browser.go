@@ -24,6 +24,9 @@ type instance struct {
 
 	// adopts is true when windows that pages open wait for us.
 	adopts bool
+	// native is true when pages get the browser's own WebMCP.
+	native bool
+
 	// keepsProfile is true when the profile belongs to the operator.
 	keepsProfile bool
 	// attended is true when somebody can be at its windows.

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/cdp/jsonv2"
 	"github.com/chromedp/cdproto/runtime"
 
@@ -18,8 +19,10 @@ import (
 type document struct {
 	id       string // the loader's id
 	url      string
+	frameID  cdp.FrameID
 	target   *target
-	revision atomic.Int64 // newest that the owner saw
+	gone     chan struct{} // closed when the page shows it no more
+	revision atomic.Int64  // newest that the owner saw
 
 	// object is the browser's handle of the document, through which scripts run
 	// in a frame that shares its parent's target. Nil where the document is the
@@ -35,6 +38,19 @@ type document struct {
 	began  int64 // events of the page until then
 	failed bool  // it is the browser's own, in place of one that did not come
 	ready  bool  // the page script answered
+	native nativeState
+
+	// With the browser's own WebMCP: the tools by id, and the newest revision that
+	// was told.
+	tools    atomic.Pointer[map[int64]nativeTool]
+	reported atomic.Int64
+}
+
+// leave says that the page shows the document no more.
+func (d *document) leave() {
+	if d.gone != nil { // tests make documents without
+		close(d.gone)
+	}
 }
 
 // policy is whether a document may offer tools.

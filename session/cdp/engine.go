@@ -46,6 +46,8 @@ type LocalOptions struct {
 	// RecycleAfter is how many tabs a browser opens before another takes over;
 	// zero means 200.
 	RecycleAfter int
+	// Native gives pages the browser's own WebMCP in place of ours.
+	Native bool
 	// Log is for what the browser layer says; nil is silent.
 	Log *slog.Logger
 }
@@ -57,6 +59,9 @@ type RemoteOptions struct {
 	URL string
 	// Header is sent with the WebSocket handshake.
 	Header http.Header
+	// Native gives pages the browser's own WebMCP in place of ours. The browser
+	// must have been started with --enable-features=WebMCP.
+	Native bool
 	Log    *slog.Logger
 }
 
@@ -115,7 +120,7 @@ func NewLocal(o LocalOptions) (*Engine, error) {
 			<-proc.done
 			return nil, err
 		}
-		b.keepsProfile = o.UserDataDir != ""
+		b.keepsProfile, b.native = o.UserDataDir != "", o.Native
 		if o.AdoptWindows && !b.keepsProfile {
 			if err := b.adoptWindows(ctx); err != nil {
 				b.kill()
@@ -144,7 +149,11 @@ func NewRemote(o RemoteOptions) (*Engine, error) {
 		if err != nil {
 			return nil, err
 		}
-		return connect(ctx, conn, nil, e.times, e.log)
+		b, err := connect(ctx, conn, nil, e.times, e.log)
+		if err == nil {
+			b.native = o.Native
+		}
+		return b, err
 	}
 	return e, nil
 }
@@ -375,6 +384,9 @@ func (e *Engine) Version() string {
 func openError(ctx context.Context, err error) *bridge.Error {
 	if ctx.Err() != nil {
 		return late(ctx, "The browser did not open a page in time.")
+	}
+	if errors.Is(err, errNoWebMCP) {
+		return bridge.Errorf(bridge.InternalError, bridge.BrowserLost, bridge.NotRun, "The browser has no WebMCP of its own.").With(err)
 	}
 	return bridge.Errorf(bridge.InternalError, bridge.BrowserLost, bridge.NotRun, "The browser is not available.").With(err)
 }

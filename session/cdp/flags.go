@@ -92,5 +92,17 @@ func (o LocalOptions) arguments(profile string) []string {
 	if smallSharedMemory() {
 		args = append(args, "--disable-dev-shm-usage")
 	}
-	return append(args, o.Args...)
+	if !o.Native {
+		return append(args, o.Args...)
+	}
+	const features = "--enable-features="
+	enabled := features + "WebMCP" // of several such flags the browser heeds the last
+	for _, a := range o.Args {
+		if list, ok := strings.CutPrefix(a, features); ok {
+			enabled += "," + list
+		} else {
+			args = append(args, a)
+		}
+	}
+	return append(args, enabled)
 }

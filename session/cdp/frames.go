@@ -3,6 +3,7 @@ package cdp
 import (
 	"context"
 	"errors"
+	"fmt"
 	"regexp"
 	"slices"
 	"strconv"
@@ -16,6 +17,7 @@ import (
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/runtime"
 	cdptarget "github.com/chromedp/cdproto/target"
+	"github.com/chromedp/cdproto/webmcp"
 
 	"github.com/pagetools/pagetools/session"
 	"github.com/pagetools/pagetools/shim"
@@ -34,6 +36,9 @@ var heeded = map[cdproto.MethodType]bool{
 	cdproto.EventInspectorTargetCrashed:      true,
 	cdproto.EventTargetAttachedToTarget:      true,
 	cdproto.EventTargetDetachedFromTarget:    true,
+	cdproto.EventWebMCPToolsAdded:            true,
+	cdproto.EventWebMCPToolsRemoved:          true,
+	cdproto.EventWebMCPToolResponded:         true,
 }
 
 // maxFrames bounds the frames of a page whose tools are offered; those that come
@@ -239,6 +244,7 @@ func (t *tab) leave(s *ownerState, f *frame) {
 	if d == nil {
 		return
 	}
+	d.leave()
 	if d.policy == allowed && f != s.top {
 		t.publish(s)
 	}
@@ -274,15 +280,48 @@ func (t *tab) frameDetached(s *ownerState, tgt *target, ev *page.EventFrameDetac
 	}
 }
 
+// targetEvent handles what the browser tells of targets, and of its own WebMCP.
+func (t *tab) targetEvent(s *ownerState, from *target, msg *cdproto.Message) {
+	switch msg.Method {
+	case cdproto.EventTargetAttachedToTarget:
+		var ev cdptarget.EventAttachedToTarget
+		switch {
+		case !decode(msg, &ev) || ev.TargetInfo == nil:
+		case ev.TargetInfo.Type == "page":
+			t.windowTarget(s, &ev)
+		default:
+			t.frameTarget(s, from, &ev)
+		}
+	case cdproto.EventTargetDetachedFromTarget:
+		var ev cdptarget.EventDetachedFromTarget
+		if decode(msg, &ev) {
+			t.targetGone(s, ev.SessionID, errClosed)
+		}
+	case cdproto.EventInspectorTargetCrashed:
+		t.targetGone(s, msg.SessionID, errCrashed)
+	default:
+		t.nativeEvent(s, from, msg)
+	}
+}
+
+// frameType is the type of a frame that is a target of its own. Workers are
+// attached to as well, only to let them run: Chromium makes them wait also when
+// the filter leaves them out.
+const frameType = "iframe"
+
 // frameTarget takes a frame that became a target of its own. It waits for us, so
 // that it runs nothing before the page script is in it.
 func (t *tab) frameTarget(s *ownerState, tgt *target, ev *cdptarget.EventAttachedToTarget) {
 	child := t.browser.link.openFrame(ev.SessionID, tgt)
 	s.targets[ev.SessionID] = child
+	if ev.TargetInfo.Type != frameType {
+		_, _ = child.send(context.Background(), runtime.CommandRunIfWaitingForDebugger, nil)
+		return
+	}
 	id := cdp.FrameID(ev.TargetInfo.TargetID)
 	if s.place(id, ev.TargetInfo.ParentFrameID) != nil {
 		s.roots[ev.SessionID] = id
-		for _, c := range pageCommands(t.name, t.browser.attended) {
+		for _, c := range t.pageCommands() {
 			_, _ = child.send(context.Background(), c.method, c.params) // a target that is gone tells so itself
 		}
 	}
@@ -312,17 +351,48 @@ type command struct {
 }
 
 // pageCommands prepare a target before it shows anything.
-func pageCommands(name string, attended bool) []command {
-	yes := true
-	source := shim.Source(name)
-	if attended {
-		source = shim.SourceAttended(name)
+func (t *tab) pageCommands() []command {
+	yes, source := true, shim.Source(t.name)
+	switch {
+	case t.native != nil:
+		source = shim.NativeSource(t.name)
+	case t.browser.attended:
+		source = shim.SourceAttended(t.name)
 	}
-	return []command{
+	commands := []command{
 		{page.CommandEnable, page.EnableParams{}},
 		{inspector.CommandEnable, nil},
 		{page.CommandAddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: source}},
 		{cdptarget.CommandSetAutoAttach, cdptarget.SetAutoAttachParams{AutoAttach: true, WaitForDebuggerOnStart: true, Flatten: &yes,
-			Filter: cdptarget.Filter{{Exclude: false, Type: "iframe"}}}},
+			Filter: cdptarget.Filter{{Exclude: false, Type: frameType}, {Exclude: false, Type: "worker"}}}},
 	}
+	if t.native != nil {
+		commands = append(commands, command{webmcp.CommandEnable, nil})
+	}
+	return commands
+}
+
+// errNoWebMCP says that a browser has no WebMCP of its own.
+var errNoWebMCP = errors.New("the browser has no WebMCP of its own: start it with --enable-features=WebMCP, or use the engine shim")
+
+// hasWebMCP fails when the feature is off: the domain is there all the same. An
+// empty page has no WebMCP, and knows the policy of it.
+func (t *target) hasWebMCP(ctx context.Context) error {
+	var res evaluateResult
+	err := t.Call(ctx, runtime.CommandEvaluate, evaluateParams{Expression: shim.HasNative, ReturnByValue: true, Silent: true}, &res)
+	if err != nil {
+		return err
+	}
+	if text, err := res.text(); err != nil || text != "true" {
+		return errNoWebMCP
+	}
+	return nil
+}
+
+// prepareError says which command a page did not take.
+func prepareError(method string, cause *cdproto.Error) error {
+	if method == webmcp.CommandEnable {
+		return fmt.Errorf("%w (%w)", errNoWebMCP, cause)
+	}
+	return fmt.Errorf("%s: %w", method, cause)
 }

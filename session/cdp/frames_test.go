@@ -162,3 +162,21 @@ func TestFramesComeAndGo(t *testing.T) {
 		p.untilOffers(top...)
 	}
 }
+
+// TestWorkers: a page's workers run, those of its frames and of other workers too.
+func TestWorkers(t *testing.T) {
+	t.Parallel()
+	other := site(t, map[string]http.HandlerFunc{"/": html(`<script>` + workerScript + `</script>`)})
+	p := showPage(t, shared, site(t, map[string]http.HandlerFunc{"/": html(`<iframe name=f allow=tools src="` + elsewhere(other) + `/"></iframe><script>` + workerScript + `</script>`)})+"/")
+	for _, path := range []string{"", "f"} {
+		if got, err := p.in(t.Context(), path, "work"); err != nil || got != `"inner"` {
+			t.Errorf("in %q: %s, %v", path, got, err)
+		}
+	}
+}
+
+// workerScript registers a tool that starts a worker, which starts another one.
+const workerScript = `tool('work', () => new Promise((r) => {
+	const start = (text) => new Worker(URL.createObjectURL(new Blob([text])));
+	start("const w = new Worker(URL.createObjectURL(new Blob(['postMessage(\\'inner\\')']))); w.onmessage = (e) => postMessage(e.data)").onmessage = (e) => r(e.data);
+}));`

@@ -52,8 +52,20 @@ func (t *tab) Invoke(ctx context.Context, inv session.Invocation) (session.Reply
 		return session.Reply{}, t.absent()
 	}
 	callID := newCallID()
-	expression := shim.Call(t.name, callID, inv.Tool, inv.Input, inv.MaxBytes, d.revision.Load())
-	ch, err := d.send(ctx, expression)
+	var ch <-chan reply
+	var err error
+	if t.native == nil {
+		ch, err = d.send(ctx, shim.Call(t.name, callID, inv.Tool, inv.Input, inv.MaxBytes, d.revision.Load()))
+	} else {
+		x, ok := d.nativeTool(inv.Tool)
+		switch {
+		case !ok:
+			return session.Reply{}, gone()
+		case x.form:
+			return t.invokeForm(ctx, d, x, inv)
+		}
+		ch, err = t.sendNative(ctx, d, x, callID, inv)
+	}
 	if err != nil {
 		if d.target.reason() != nil {
 			return session.Reply{}, t.lost(d, bridge.NotRun)
@@ -135,6 +147,8 @@ func (t *tab) replied(ctx context.Context, d *document, answer reply, ok bool) (
 		return session.Reply{}, t.lost(d, bridge.Unknown)
 	case answer.Error != nil:
 		return session.Reply{}, t.lostDocument(ctx, d, answer.Error)
+	case answer.text != nil:
+		return t.finished(ctx, d, *answer.text, answer.after)
 	}
 	var res evaluateResult
 	if err := jsonv2.Unmarshal(answer.Result, &res, chromedp.DefaultUnmarshalOptions); err != nil {
@@ -149,21 +163,30 @@ func (t *tab) replied(ctx context.Context, d *document, answer reply, ok bool) (
 	if err != nil {
 		return session.Reply{}, bridge.Errorf(bridge.InternalError, bridge.Internal, bridge.Unknown, "The call was interrupted.").With(err)
 	}
+	return t.finished(ctx, d, text, answer.after)
+}
+
+// finished reads what the page script answered.
+func (t *tab) finished(ctx context.Context, d *document, text string, after int64) (session.Reply, error) {
 	r, err := shim.DecodeReply(text)
 	if err != nil {
 		return session.Reply{}, bridge.Errorf(bridge.InternalError, bridge.Internal, bridge.Unknown, "The page's answer cannot be read.").With(err)
 	}
 	if r.State != nil {
 		select {
-		case t.states <- pushed{doc: d, state: r.State, after: answer.after}:
+		case t.states <- pushed{doc: d, state: r.State, after: after}:
 		case <-t.target.gone:
 		case <-ctx.Done():
 		}
 	}
 	if r.Kind == shim.Submitted {
-		return session.Reply{}, &submission{doc: d, origin: d.origin, target: r.Message, after: answer.after}
+		return session.Reply{}, &submission{doc: d, origin: d.origin, target: r.Message, after: after}
 	}
-	return outcome(d, r)
+	reply, err := outcome(d, r)
+	if t.native != nil {
+		reply.Revision *= revisions
+	}
+	return reply, err
 }
 
 // outcome turns the page script's answer into a result or an error.

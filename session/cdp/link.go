@@ -51,6 +51,8 @@ type reply struct {
 	// after is how many events of the target came before it: who looks at its
 	// effect has to look at theirs first.
 	after int64
+	// text is what the page script answered, when it came by an event.
+	text *string
 }
 
 var _ chromedp.Transport = (*link)(nil)
@@ -172,7 +174,7 @@ func (l *link) answer(msg *cdproto.Message) {
 		w.target.fail(errFlood)
 	default:
 		w.target.heard()
-		w.reply <- reply{msg, w.target.delivered}
+		w.reply <- reply{Message: msg, after: w.target.delivered}
 	}
 }
 

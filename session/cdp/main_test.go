@@ -44,7 +44,16 @@ func run(m *testing.M) int {
 		}
 		return 1
 	}
-	return sessiontest.Run(m, os.Stderr, func() error { return errors.Join(shared.Close(), nothingLeft()) })
+	return sessiontest.Run(m, os.Stderr, func() error { return errors.Join(shared.Close(), closeNative(), nothingLeft()) })
+}
+
+// closeNative closes the browser of native's tests, when one of them made it.
+func closeNative() error {
+	e, err := nativeEngine()
+	if err != nil {
+		return err
+	}
+	return e.Close()
 }
 
 // localOptions are those of every browser of the tests. Like the binary, tests
@@ -183,12 +192,28 @@ var quick = times{silence: 50 * time.Millisecond, pulse: 500 * time.Millisecond,
 
 // TestContract holds the engine to the contract, on a real browser.
 func TestContract(t *testing.T) {
+	contract(t, shared, nil)
+}
+
+// TestNativeContract holds the browser's own WebMCP to the same.
+func TestNativeContract(t *testing.T) {
+	native := func(o *LocalOptions) { o.Native = true }
+	contract(t, engine(t, native), native)
+}
+
+func contract(t *testing.T, e *Engine, change func(*LocalOptions)) {
+	t.Helper()
 	fresh := func(t *testing.T) session.Engine {
 		t.Helper()
-		return engine(t, func(o *LocalOptions) { o.Args = []string{"--js-flags=--max-old-space-size=64"} })
+		return engine(t, func(o *LocalOptions) {
+			o.Args = []string{"--js-flags=--max-old-space-size=64"}
+			if change != nil {
+				change(o)
+			}
+		})
 	}
 	sessiontest.TestEngine(t, sessiontest.Harness{
-		Engine: shared, Fresh: fresh,
+		Engine: e, Fresh: fresh,
 		Serve: func(t *testing.T, _ session.Engine, pages sessiontest.Pages, tls bool) string {
 			t.Helper()
 			return sessiontest.Serve(t, pages, tls)

@@ -2,7 +2,6 @@ package cdp
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/url"
 	"slices"
@@ -41,6 +40,7 @@ type tab struct {
 	calls    atomic.Int32 // in flight
 	closed   sync.Once
 	closeErr error
+	native   *nativeCalls // nil without the browser's own WebMCP
 
 	doc         atomic.Pointer[document]  // at the top
 	framed      atomic.Pointer[documents] // in frames
@@ -72,7 +72,10 @@ func openTab(ctx context.Context, b *instance, o session.TabOptions, onClose fun
 	}
 	t := &tab{browser: b, target: tgt, context: contextID, id: id, name: shim.NewName(), onClose: onClose, await: o.Await, policy: o.Windows, times: b.times,
 		states: make(chan pushed), found: make(chan *document), swept: make(chan swept), submissions: make(chan *submission), events: make(chan session.Event)}
-	t.doc.Store(&document{target: tgt, policy: allowed})
+	if b.native {
+		t.native = newNative()
+	}
+	t.doc.Store(&document{target: tgt, policy: allowed, gone: make(chan struct{})})
 	if b.adopts && t.policy == session.BridgeWindows {
 		b.link.adopt(id, tgt)
 	}
@@ -94,7 +97,7 @@ func farewell() (context.Context, context.CancelFunc) {
 
 // prepare sends what every page needs before it shows anything, in one go.
 func (t *tab) prepare(ctx context.Context) error {
-	commands := append(pageCommands(t.name, t.browser.attended),
+	commands := append(t.pageCommands(),
 		command{page.CommandSetLifecycleEventsEnabled, page.SetLifecycleEventsEnabledParams{Enabled: t.await.Idle}},
 		command{emulation.CommandSetFocusEmulationEnabled, emulation.SetFocusEmulationEnabledParams{Enabled: true}})
 	replies := make([]<-chan reply, len(commands))
@@ -110,6 +113,11 @@ func (t *tab) prepare(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("denying downloads: %w", err)
 	}
+	if t.native != nil {
+		if err := t.target.hasWebMCP(ctx); err != nil {
+			return err
+		}
+	}
 	for i, ch := range replies {
 		select {
 		case msg, ok := <-ch:
@@ -117,7 +125,7 @@ func (t *tab) prepare(ctx context.Context) error {
 				return t.target.reason()
 			}
 			if msg.Error != nil {
-				return fmt.Errorf("%s: %w", commands[i].method, msg.Error)
+				return prepareError(commands[i].method, msg.Error)
 			}
 		case <-ctx.Done():
 			return context.Cause(ctx)
@@ -157,6 +165,9 @@ func (t *tab) Load(ctx context.Context, address string) error {
 func (t *tab) abortAll(ctx context.Context) {
 	bounded, cancel := context.WithTimeout(ctx, abortPatience)
 	defer cancel()
+	if t.native != nil {
+		t.native.cancelForms(bounded)
+	}
 	var answers []<-chan reply
 	t.everyDocument(func(d *document) {
 		if ch, err := d.send(bounded, shim.Shutdown(t.name, "pagetools navigated the page.")); err == nil {
@@ -237,6 +248,8 @@ func (t *tab) own() {
 			t.elementFound(s, d)
 		case w := <-s.watched:
 			t.watchEnded(s, w)
+		case f := <-t.native.titled():
+			t.formTitled(s, f)
 		case w := <-t.swept:
 			t.windowSwept(s, w)
 		case <-t.target.gone:
@@ -340,22 +353,6 @@ func (t *tab) handle(s *ownerState, msg *cdproto.Message) {
 		if decode(msg, &ev) {
 			t.frameDetached(s, from, &ev)
 		}
-	case cdproto.EventTargetAttachedToTarget:
-		var ev cdptarget.EventAttachedToTarget
-		switch {
-		case !decode(msg, &ev) || ev.TargetInfo == nil:
-		case ev.TargetInfo.Type == "page":
-			t.windowTarget(s, &ev)
-		default:
-			t.frameTarget(s, from, &ev)
-		}
-	case cdproto.EventTargetDetachedFromTarget:
-		var ev cdptarget.EventDetachedFromTarget
-		if decode(msg, &ev) {
-			t.targetGone(s, ev.SessionID, errClosed)
-		}
-	case cdproto.EventInspectorTargetCrashed:
-		t.targetGone(s, msg.SessionID, errCrashed)
 	case cdproto.EventPageLifecycleEvent:
 		t.lifecycle(s, msg)
 	case cdproto.EventPageLoadEventFired:
@@ -369,6 +366,8 @@ func (t *tab) handle(s *ownerState, msg *cdproto.Message) {
 		}
 	case cdproto.EventPageWindowOpen:
 		t.windowOpens(s)
+	default:
+		t.targetEvent(s, from, msg)
 	}
 	t.mayAnswer(s, msg)
 }
@@ -383,7 +382,7 @@ func (s *ownerState) newDocument(in *frame, tgt *target, f *cdp.Frame) *document
 	if origin == "" || strings.HasPrefix(origin, ":") {
 		origin = "null"
 	}
-	d := &document{id: string(f.LoaderID), url: f.URL, target: tgt, origin: origin}
+	d := &document{id: string(f.LoaderID), url: f.URL, frameID: f.ID, target: tgt, origin: origin, gone: make(chan struct{})}
 	d.frame, d.began, d.failed = in, s.handled, f.UnreachableURL != ""
 	d.revision.Store(-1)
 	return d
@@ -444,38 +443,4 @@ func (t *tab) answerDialog(s *ownerState, from *target, ev *page.EventJavascript
 		message = strings.ToValidUTF8(message[:1024], "") + "…"
 	}
 	s.emit(session.DialogShown{Kind: string(ev.Type), Message: message, Accepted: accept})
-}
-
-// declarations turns what the page script reported into what the bridge admits
-// from. The origin is the browser's word, not the page's.
-func declarations(d *document, s *shim.State) []bridge.Declaration {
-	out := make([]bridge.Declaration, len(s.Tools))
-	for i, x := range s.Tools {
-		out[i] = bridge.Declaration{
-			ID: x.ID, Document: d.id, Origin: d.origin, Frame: d.where.Path, Name: x.Name, Title: x.Title, Description: x.Description,
-			Input: x.InputSchema, Output: x.OutputSchema, Annotations: annotations(x.Annotations),
-		}
-	}
-	return out
-}
-
-// annotations gives the claims as a JSON object; nil when there is none.
-func annotations(a shim.Annotations) json.RawMessage {
-	b, err := json.Marshal(a)
-	if err != nil || string(b) == "{}" {
-		return nil
-	}
-	return b
-}
-
-func refusals(s *shim.State) []bridge.Finding {
-	var out []bridge.Finding
-	for _, r := range s.Refused {
-		out = append(out, bridge.Finding{Rule: r.Rule, Tool: r.Name, Message: r.Message, Refused: true})
-	}
-	if s.Dropped > 0 {
-		out = append(out, bridge.Finding{Rule: "too-many-tools", Refused: true,
-			Message: fmt.Sprintf("The page declares %d tools more than are offered.", s.Dropped)})
-	}
-	return out
 }

@@ -2,8 +2,11 @@ package cdp
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"time"
 
+	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/session"
 	"github.com/pagetools/pagetools/shim"
 )
@@ -157,10 +160,52 @@ func (t *tab) changed(s *ownerState, p pushed) {
 		return
 	}
 	d.revision.Store(p.state.Revision)
-	if d.where != (session.Frame{}) && !d.told && len(p.state.Tools)+len(p.state.Refused) == 0 {
+	t.tell(s, d, p.state)
+}
+
+// tell tells of the tools of a document.
+func (t *tab) tell(s *ownerState, d *document, state *shim.State) {
+	d.native.script = state
+	if d.where != (session.Frame{}) && !d.told && len(state.Tools)+len(state.Refused)+len(d.native.forms) == 0 {
 		return // most frames have no tools
 	}
 	d.told = true
-	s.emit(session.ToolsChanged{Document: d.id, Frame: d.where, Revision: p.state.Revision, Title: p.state.Doc.Title,
-		Tools: declarations(d, p.state), Refused: refusals(p.state)})
+	set := session.ToolsChanged{Document: d.id, Frame: d.where, Revision: state.Revision, Title: state.Doc.Title,
+		Tools: declarations(d, state), Refused: refusals(state)}
+	t.withForms(d, &set)
+	s.emit(set)
+}
+
+// declarations turns what the page script reported into what the bridge admits
+// from. The origin is the browser's word, not the page's.
+func declarations(d *document, s *shim.State) []bridge.Declaration {
+	out := make([]bridge.Declaration, len(s.Tools))
+	for i, x := range s.Tools {
+		out[i] = bridge.Declaration{
+			ID: x.ID, Document: d.id, Origin: d.origin, Frame: d.where.Path, Name: x.Name, Title: x.Title, Description: x.Description,
+			Input: x.InputSchema, Output: x.OutputSchema, Annotations: annotations(x.Annotations),
+		}
+	}
+	return out
+}
+
+// annotations gives the claims as a JSON object; nil when there is none.
+func annotations(a shim.Annotations) json.RawMessage {
+	b, err := json.Marshal(a)
+	if err != nil || string(b) == "{}" {
+		return nil
+	}
+	return b
+}
+
+func refusals(s *shim.State) []bridge.Finding {
+	var out []bridge.Finding
+	for _, r := range s.Refused {
+		out = append(out, bridge.Finding{Rule: r.Rule, Tool: r.Name, Message: r.Message, Refused: true})
+	}
+	if s.Dropped > 0 {
+		out = append(out, bridge.Finding{Rule: "too-many-tools", Refused: true,
+			Message: fmt.Sprintf("The page declares %d tools more than are offered.", s.Dropped)})
+	}
+	return out
 }

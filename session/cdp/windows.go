@@ -168,7 +168,7 @@ func (t *tab) windowTarget(s *ownerState, ev *cdptarget.EventAttachedToTarget) {
 	s.roots[ev.SessionID] = id
 	s.opened++
 	s.frames[id] = &frame{id: id, window: s.opened, target: child, root: true, stop: func() {}, retry: retryTime}
-	for _, c := range pageCommands(t.name, t.browser.attended) {
+	for _, c := range t.pageCommands() {
 		_, _ = child.send(context.Background(), c.method, c.params) // a window that is gone tells so itself
 	}
 	_, _ = child.send(context.Background(), runtime.CommandRunIfWaitingForDebugger, nil)

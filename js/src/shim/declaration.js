@@ -52,8 +52,10 @@ export function convertTool(value, prefix, via, type = 'ModelContextTool') {
   if (execute !== undefined && typeof execute !== 'function') throw typeError(`${where('execute')}The given value is not a function.`);
   const inputSchema = checkObject(value.inputSchema, where('inputSchema'));
   const name = required(value.name, where('name'));
-  const outputSchema = checkObject(value.outputSchema ?? undefined, where('outputSchema'));
-  const title = value.title === undefined ? undefined : toWellFormed(toText(value.title, where('title')));
+  const { outputSchema: output } = value;
+  const outputSchema = isObject(output) ? output : undefined; // browsers do not look at it
+  const { title: words } = value;
+  const title = words === undefined ? undefined : toWellFormed(toText(words, where('title')));
   return { name, title, description, execute, inputSchema, outputSchema, annotations, annotated: isObject(given), via, prefix };
 }
 
@@ -90,7 +92,7 @@ export function checkUse() {
 export function makeTool(draft) {
   /** @type {Tool} */
   const tool = {
-    ...draft, id: 0, refusal: null, text: '', self: undefined, owner: null, form: null,
+    ...draft, id: 0, refusal: null, text: '', self: undefined, owner: null, form: null, exposedTo: null,
     inputSchema: schemaText(draft.inputSchema, `${draft.prefix}invalid input schema: `),
     outputSchema: schemaText(draft.outputSchema, `${draft.prefix}invalid output schema: `),
   };

@@ -24,6 +24,9 @@ function firstID() {
 /** The calls in flight by call id; those of pages by themselves. calls.js is their only user. @type {Map<any, Call>} */
 export const inFlight = new NativeMap();
 
+/** What else follows a change, and what settles a registration: native.js has the browser do both. */
+export const browser = { changed: nothing, settle: (/** @type {Tool} */ _, /** @type {Pending} */ pending) => pending.resolve() };
+
 export const revision = () => state.rev;
 
 /**
@@ -189,6 +192,7 @@ function number(tool) {
 /** All changes of one run of page code are one message and one event: both leave in the microtask. */
 function changed() {
   state.rev++;
+  browser.changed();
   if (state.scheduled) return;
   microtask(flush);
   state.scheduled = true;
@@ -200,7 +204,7 @@ function flush() {
   const pending = state.pending;
   state.pending = new NativeMap();
   eachPeer((peer) => peer.changed());
-  mapForEach(pending, (/** @type {Pending} */ registration) => registration.resolve());
+  mapForEach(pending, (/** @type {Pending} */ registration, /** @type {Tool} */ tool) => browser.settle(tool, registration));
 }
 
 /**

@@ -10,8 +10,11 @@ import {
   getOwnPropertyDescriptor, mapGet, mapSet, removeEventListener, weakGet, weakSet,
 } from '../natives.js';
 
-/** Where events are dispatched, in this order, before window; main.js fills it once. @type {{context: any, agent: any}} */
-export const targets = { context: null, agent: null };
+/**
+ * Where events are dispatched, in this order, before window; the entry fills it. With native, the browser has the context's.
+ * @type {{context: any, agent: any, native: boolean}}
+ */
+export const targets = { context: null, agent: null, native: false };
 
 /** @type {WeakMap<object, string>} */
 const toolNames = new NativeWeakMap();
@@ -56,7 +59,7 @@ export function announce(type, name = '', Class = NativeEvent) {
     weakSet(toolNames, event, name);
     dispatchEvent(target, event);
   };
-  dispatch(targets.context);
+  if (!targets.native) dispatch(targets.context);
   dispatch(targets.agent);
   dispatch(global);
 }

@@ -92,6 +92,7 @@ function register(draft, { origins, signal }) {
   const tool = admit(draft, isTaken);
   throwIfAborted(signal);
   checkSecure(origins, 'exposedTo');
+  tool.exposedTo = origins;
   const { promise, pending } = add(tool);
   if (signal !== undefined) {
     addEventListener(signal, 'abort', () => {

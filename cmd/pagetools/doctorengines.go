@@ -1,0 +1,128 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/pagetools/pagetools/bridge"
+)
+
+// engines opens the page with the other kind of engine too, and says what each
+// sees and where they differ. A difference is no failure: it tells what another
+// --engine would change.
+func (d *doctor) engines(ctx context.Context, kind string, t *target, catalog *bridge.Catalog) error {
+	for _, other := range engineKinds {
+		if other == kind {
+			continue
+		}
+		seen, findings, err := d.see(ctx, other, t)
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if err != nil {
+			d.ok("engines", "%s: %s; %s is not available here: %s", kind, count(len(catalog.Tools()), "tool"), other, cause(err))
+			continue
+		}
+		d.ok("engines", "%s: %s, %s: %s", kind, count(len(catalog.Tools()), "tool"), other, count(len(seen.Tools()), "tool"))
+		for _, f := range findings {
+			d.ok("difference", "%s says: %s", other, strings.TrimPrefix(f.Tool+": "+f.Message, ": "))
+		}
+		for _, line := range differences(kind, catalog, other, seen) {
+			d.ok("difference", "%s", line)
+		}
+	}
+	return nil
+}
+
+// see opens the page with a kind of engine, and gives its tools. A folder is
+// served already.
+func (d *doctor) see(ctx context.Context, kind string, t *target) (*bridge.Catalog, []bridge.Finding, error) {
+	again := *t
+	again.folder = ""
+	a, err := d.p.start(ctx, plan{targets: []*target{&again}, single: true, engine: kind})
+	if err != nil {
+		return nil, nil, err
+	}
+	defer a.close()
+	catalog, err := a.manager.Catalog(ctx, bridge.Ref{Site: t.name, Caller: bridge.Local()})
+	if err != nil {
+		return nil, nil, err
+	}
+	return catalog, a.manager.Findings(t.name), nil
+}
+
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// differences says in which tools two catalogs differ, one line each, by name.
+func differences(one string, a *bridge.Catalog, two string, b *bridge.Catalog) (lines []string) {
+	inA, inB := byName(a), byName(b)
+	names := slices.Sorted(maps.Keys(inA))
+	for name := range inB {
+		if inA[name] == nil {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		x, y := inA[name], inB[name]
+		switch {
+		case y == nil:
+			lines = append(lines, name+" is seen by "+one+" only")
+		case x == nil:
+			lines = append(lines, name+" is seen by "+two+" only")
+		default:
+			if parts := unlike(x, y); len(parts) > 0 {
+				lines = append(lines, name+" has another "+strings.Join(parts, ", "))
+			}
+		}
+	}
+	return lines
+}
+
+func byName(c *bridge.Catalog) map[string]*bridge.Tool {
+	all := map[string]*bridge.Tool{}
+	for _, t := range c.Tools() {
+		all[t.Name()] = t
+	}
+	return all
+}
+
+// unlike names what two declarations of a tool do not share.
+func unlike(x, y *bridge.Tool) (parts []string) {
+	for _, part := range []struct {
+		name string
+		same bool
+	}{
+		{"title", x.Title() == y.Title()},
+		{"description", x.Description() == y.Description()},
+		{"input schema", sameJSON(x.InputSchema(), y.InputSchema())},
+		{"output schema", sameJSON(x.OutputSchema(), y.OutputSchema())},
+		{"set of annotations", sameJSON(x.Annotations(), y.Annotations())},
+		{"origin", x.Origin() == y.Origin()},
+	} {
+		if !part.same {
+			parts = append(parts, part.name)
+		}
+	}
+	return parts
+}
+
+// sameJSON compares texts as JSON; the order of members does not count.
+func sameJSON(a, b json.RawMessage) bool {
+	if bytes.Equal(a, b) {
+		return true
+	}
+	var x, y any
+	return json.Unmarshal(a, &x) == nil && json.Unmarshal(b, &y) == nil && reflect.DeepEqual(x, y)
+}

@@ -1,0 +1,172 @@
+package conformance_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"reflect"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/pagetools/pagetools/session/sessiontest"
+)
+
+func TestMain(m *testing.M) { os.Exit(sessiontest.Run(m, os.Stderr, nil)) }
+
+// patience is how long a page may take to report. A case gives up earlier.
+const patience = 30 * time.Second
+
+// atOnce is how many pages of a browser are open.
+const atOnce = 4
+
+// TestConformance runs every case in both browsers.
+func TestConformance(t *testing.T) {
+	s := newServer(t)
+	browsers := map[string]browser{"shim": newWithShim(t), "native": newPlain(t)}
+	listed := differences(t)
+	seen, ran := map[string]bool{}, map[string]bool{}
+	for _, file := range files(t) {
+		t.Run(file, func(t *testing.T) {
+			ran[file] = true
+			table := list(t, s, browsers["shim"], file)
+			got := runAll(t, s, browsers, file, table)
+			for i := range table {
+				name := file + "/" + table[i].Name
+				if seen[name] {
+					t.Errorf("there are two of %s", name)
+				}
+				seen[name] = true
+				t.Run(table[i].Name, func(t *testing.T) {
+					d, differs := listed[name]
+					judge(t, &table[i], got["native"][i], got["shim"][i], d, differs)
+				})
+			}
+		})
+	}
+	for name := range listed {
+		if file, _, _ := strings.Cut(name, "/"); !seen[name] && (ran[file] || len(ran) == len(files(t))) {
+			t.Errorf("a difference is listed for %s, which is no case", name)
+		}
+	}
+}
+
+// runAll gives the outcomes of a table by browser.
+func runAll(t *testing.T, s *server, browsers map[string]browser, file string, table []testCase) map[string][]json.RawMessage {
+	t.Helper()
+	got := map[string][]json.RawMessage{}
+	var wg sync.WaitGroup
+	for name, b := range browsers {
+		out := make([]json.RawMessage, len(table))
+		got[name] = out
+		next := make(chan int)
+		for range atOnce {
+			wg.Go(func() {
+				for i := range next {
+					out[i] = outcome(t.Context(), s, b, file, &table[i])
+				}
+			})
+		}
+		wg.Go(func() {
+			defer close(next)
+			for i := range table {
+				next <- i
+			}
+		})
+	}
+	wg.Wait()
+	return got
+}
+
+// judge compares what the browsers gave with the table and the differences.
+func judge(t *testing.T, c *testCase, native, shim json.RawMessage, d difference, differs bool) {
+	t.Helper()
+	wantNative, wantShim := c.Expected, c.Expected
+	if differs {
+		wantNative, wantShim = d.Native, d.Shim
+		right := map[string]json.RawMessage{"native": d.Native, "shim": d.Shim}[d.Right]
+		if same(d.Native, d.Shim) {
+			t.Error("the listed difference is none")
+		}
+		if !same(right, c.Expected) {
+			t.Errorf("%s is right with %s, and the table has %s", d.Right, right, c.Expected)
+		}
+	}
+	for _, x := range []struct {
+		name      string
+		got, want json.RawMessage
+	}{{"native", native, wantNative}, {"shim", shim, wantShim}} {
+		if !same(x.got, x.want) {
+			t.Errorf("%s gives %s\nwant %s", x.name, short(x.got), short(x.want))
+		}
+	}
+}
+
+func same(a, b json.RawMessage) bool {
+	if bytes.Equal(a, b) {
+		return true
+	}
+	var x, y any
+	return json.Unmarshal(a, &x) == nil && json.Unmarshal(b, &y) == nil && reflect.DeepEqual(x, y)
+}
+
+func short(text json.RawMessage) string { return fmt.Sprintf("%.2000s", text) }
+
+// list asks a page of the file for its table.
+func list(t *testing.T, s *server, b browser, file string) (table []testCase) {
+	t.Helper()
+	report, err := await(t.Context(), s, b, file, nil)
+	if err != nil {
+		t.Fatalf("the table of %s: %v", file, err)
+	}
+	if err := json.Unmarshal(report, &table); err != nil || len(table) == 0 {
+		t.Fatalf("the table of %s: %v", file, err)
+	}
+	return table
+}
+
+// outcome runs one case.
+func outcome(ctx context.Context, s *server, b browser, file string, c *testCase) json.RawMessage {
+	report, err := await(ctx, s, b, file, c)
+	if err != nil {
+		text, _ := json.Marshal(err.Error())
+		return text
+	}
+	var r struct {
+		Outcome json.RawMessage `json:"outcome"`
+	}
+	if err := json.Unmarshal(report, &r); err != nil || r.Outcome == nil {
+		return json.RawMessage(`"a report that cannot be read"`)
+	}
+	return r.Outcome
+}
+
+// errCrashed and errSilent are outcomes of cases, so their texts are in the differences.
+var (
+	errCrashed = fmt.Errorf("the page crashed")
+	errSilent  = fmt.Errorf("the page did not report")
+)
+
+// await opens a page and waits for its report.
+func await(ctx context.Context, s *server, b browser, file string, c *testCase) (json.RawMessage, error) {
+	address, report, done := s.expect(file, c)
+	defer done()
+	bounded, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	crashed, leave, err := b.show(bounded, address)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	select {
+	case r := <-report:
+		return r, nil
+	case <-crashed:
+		return nil, errCrashed
+	case <-bounded.Done():
+		return nil, errSilent
+	}
+}

@@ -1,0 +1,289 @@
+package cdp
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/webmcp"
+
+	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/session"
+	"github.com/pagetools/pagetools/shim"
+)
+
+// nativeEngine is the browser of every test of native that leaves it whole.
+var nativeEngine = sync.OnceValues(func() (*Engine, error) {
+	o := localOptions()
+	o.Native = true
+	o.Args = []string{"--host-resolver-rules=MAP plain.test 127.0.0.1", "--enable-features=Unknown"}
+	return NewLocal(o)
+})
+
+func native1(t *testing.T) *Engine {
+	t.Helper()
+	e, err := nativeEngine()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+// TestNativeCalls: a call goes through the browser, which tells the page so with
+// an event that no script can make; and the input and the result are exact.
+func TestNativeCalls(t *testing.T) {
+	t.Parallel()
+	p := showPage(t, native1(t), site(t, map[string]http.HandlerFunc{"/": html(`<script>
+		const seen = [];
+		document.modelContext.addEventListener('toolactivated', (e) => seen.push(e.toolName + ' ' + e.isTrusted));
+		tool('seen', () => seen);
+		tool('keys', function (input, context) { return [arguments.length, Object.keys(input), Object.keys(context), context.signal instanceof AbortSignal] });
+		tool('same', (input) => input.value);
+		tool('digits', () => '12345678901234567890');
+		tool('json', () => '{"a":1}');
+		tool('big', () => 12345678901234567890n);
+		tool('huge', () => 'x'.repeat(200 << 20));
+		tool('symbol', () => Symbol('x'));
+		tool('throws', () => { throw new RangeError('not so') });
+		tool('page', async () => {
+			const list = await document.modelContext.getTools();
+			return document.modelContext.executeTool(list.find((x) => x.name === 'digits'));
+		});
+	</script>`)})+"/")
+	for _, x := range []struct{ tool, input, want string }{
+		{"digits", `{}`, `"12345678901234567890"`},
+		{"json", `{}`, `"{\"a\":1}"`},
+		{"big", `{}`, `"12345678901234567890"`},
+		{"page", `{}`, `"12345678901234567890"`},
+		{"keys", `{"z":1,"a":2}`, `[2,["z","a"],["signal","requestUserInteraction"],true]`},
+		{"same", `{"value":{"z":[1.5,"9007199254740993"],"__proto__":{"a":null},"s":"\ud800"}}`, `{"z":[1.5,"9007199254740993"],"__proto__":{"a":null},"s":"\ud800"}`},
+	} {
+		if got := p.must(x.tool, x.input); got != x.want {
+			t.Errorf("%s gives %s, want %s", x.tool, got, x.want)
+		}
+	}
+	for tool, want := range map[string]string{
+		"huge": "TOOL_ERROR RESULT_TOO_LARGE unknown", "symbol": "TOOL_ERROR RESULT_INVALID unknown", "throws": "TOOL_ERROR  failed",
+	} {
+		_, err := p.call(tool, "{}")
+		if got := reasonOf(err); got != want {
+			t.Errorf("%s ends with %s", tool, got)
+		}
+		if e := bridge.AsError(err); tool == "throws" && (e.Message != "not so" || strings.Contains(e.Error(), "at ")) {
+			t.Errorf("it says %q", e.Error())
+		}
+	}
+	var seen []string
+	if err := json.Unmarshal([]byte(p.must("seen", "{}")), &seen); err != nil || !slices.Contains(seen, "digits true") || seen[len(seen)-1] != "seen true" && len(seen) < 9 {
+		t.Errorf("the browser told the page of %q, %v", seen, err)
+	}
+}
+
+// TestNativeGenerations: the older generations stand on the browser's object.
+func TestNativeGenerations(t *testing.T) {
+	t.Parallel()
+	p := showPage(t, native1(t), site(t, map[string]http.HandlerFunc{"/": html(`<script>
+		document.modelContext.clearContext();
+		const context = navigator.modelContext;
+		context.provideContext({tools: [{name: 'provided', description: 'd', execute: async (input, agent) => [input, await agent.requestUserInteraction(async () => 'asked')]},
+			{name: 'answered', description: 'd'}]});
+		window.agent.addEventListener('toolcall', (e) => { if (e.name === 'answered') e.respondWith({answer: e.input}) });
+		tool('swap', () => { context.unregisterTool('provided'); tool('provided', () => 'new') });
+		tool('clear', () => context.clearContext());
+		tool('same', () => [context === document.modelContext, String(context), window.agent !== context]);
+		tool('listed', async () => (await document.modelContext.getTools()).map((x) => x.name));
+	</script>`)})+"/")
+	for _, x := range [][2]string{
+		{"provided", `[{},"asked"]`}, {"answered", `{"answer":{}}`}, {"same", `[true,"[object ModelContext]",true]`},
+		{"listed", `["answered","clear","listed","provided","same","swap"]`}, {"swap", "null"}, {"listed", `["answered","clear","listed","provided","same","swap"]`},
+	} {
+		if got := p.must(x[0], "{}"); got != x[1] {
+			t.Errorf("%s gives %s", x[0], got)
+		}
+	}
+	if got := p.must("provided", "{}"); got != `"new"` {
+		t.Errorf("what took its place gives %s", got)
+	}
+	p.must("clear", "{}")
+	p.untilOffers()
+}
+
+// TestNativeFrames: frames in the same process and in others, which were there
+// before anybody asked.
+func TestNativeFrames(t *testing.T) {
+	t.Parallel()
+	other := framesSite(t, "")
+	base := framesSite(t, `<script>tool('where', () => 'top')</script><iframe name=same src="/frame"></iframe><iframe name=nested src="/nested"></iframe>
+		<iframe name=port allow="tools" src="`+other+`/frame"></iframe><iframe name=site allow="tools" src="`+elsewhere(other)+`/nested"></iframe>
+		<iframe name=denied src="`+elsewhere(other)+`/frame"></iframe><iframe name=sandboxed sandbox="allow-scripts" allow="tools *" src="/frame"></iframe>`)
+	p := showPage(t, native1(t), base+"/")
+	p.untilOffers(" where", "same where", "nested where", "nested/inner where", "port where", "site where", "site/inner where")
+	for path, want := range map[string]string{
+		"": "top", "same": base + " same", "nested/inner": base + " inner", "port": other + " port", "site": elsewhere(other) + " site", "site/inner": elsewhere(other) + " inner",
+	} {
+		if got, err := p.in(t.Context(), path, "where"); err != nil || got != `"`+want+`"` {
+			t.Errorf("%q: %s, %v", path, got, err)
+		}
+	}
+}
+
+// formsPage has forms that answer, that wait for a person, and that fail.
+const formsPage = `<form toolname=find tooldescription="find it" toolautosubmit id=find><input name=q required><button>go</button></form>
+	<form toolname=waits tooldescription="wait for it" id=waits><input name=q><button>go</button></form>
+	<script>
+		document.getElementById('find').addEventListener('submit', (e) => { e.preventDefault(); e.respondWith(Promise.resolve({found: new FormData(e.target).get('q')})) });
+		document.getElementById('waits').addEventListener('submit', (e) => { e.preventDefault(); e.respondWith(Promise.resolve('sent')) });
+		tool('filled', () => document.querySelector('#waits input').value);
+		tool('send', () => { document.querySelector('#waits button').click() });
+		tool('drop', () => { document.getElementById('find').remove() });
+	</script>`
+
+// TestNativeForms: what only the browser knows is offered too. A form that waits
+// is not called twice: the browser would forget the first call without a word.
+func TestNativeForms(t *testing.T) {
+	t.Parallel()
+	nobody := showPage(t, native1(t), site(t, map[string]http.HandlerFunc{"/": html(formsPage)})+"/")
+	if _, err := nobody.call("waits", "{}"); reasonOf(err) != "TOOL_ERROR AWAITING_SUBMISSION failed" {
+		t.Errorf("where nobody is: %v", err)
+	}
+	e := engine(t, func(o *LocalOptions) { o.Native = true })
+	b, err := e.instance(t.Context(), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.attended = true
+	p := showPage(t, e, site(t, map[string]http.HandlerFunc{"/": html(formsPage)})+"/")
+	p.untilOffers(" find", " waits", " filled", " send", " drop")
+	if d := p.find("find"); d.Description != "find it" || !strings.Contains(string(d.Input), `"q"`) || d.Origin == "" {
+		t.Errorf("the form is told as %+v", d)
+	}
+	for input, want := range map[string]string{`{}`: "Form validation failed", `{"bogus":1}`: "no such parameter"} {
+		_, err := p.call("find", input)
+		if got := reasonOf(err); got != "TOOL_ERROR  failed" || !strings.Contains(bridge.AsError(err).Message, want) {
+			t.Errorf("%s: %v", input, err)
+		}
+	}
+	if got := p.must("find", `{"q":"x"}`); got != `{"found":"x"}` {
+		t.Errorf("the form gives %s", got)
+	}
+	d := p.find("waits")
+	inv := session.Invocation{Document: d.Document, Tool: d.ID, Input: json.RawMessage(`{"q":"one"}`), MaxBytes: 1 << 20}
+	done := make(chan error, 1)
+	go func() {
+		r, err := p.Invoke(t.Context(), inv)
+		if string(r.Result) != `"sent"` {
+			t.Errorf("the form that waited gives %s", r.Result)
+		}
+		done <- err
+	}()
+	for p.must("filled", "{}") != `"one"` {
+	}
+	if _, err := p.Invoke(t.Context(), inv); reasonOf(err) != "CONFLICT  not_run" {
+		t.Errorf("a second call: %v", err)
+	}
+	p.must("send", "{}")
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	if _, err := p.Invoke(ctx, inv); reasonOf(err) != "TOOL_ERROR AWAITING_SUBMISSION failed" {
+		t.Errorf("a form that nobody sends: %v", err)
+	}
+	p.must("drop", "{}")
+	p.untilOffers(" waits", " filled", " send", " drop")
+}
+
+// TestNativeInsecure: where the browser gives a document no WebMCP, the finding
+// says so; the shim's engine offers the tool.
+func TestNativeInsecure(t *testing.T) {
+	t.Parallel()
+	address := strings.Replace(site(t, map[string]http.HandlerFunc{"/": html(`<script>navigator.modelContext?.registerTool({name: 'there', description: 'd', execute() {}})</script>`)}), "127.0.0.1", "plain.test", 1) + "/"
+	p := showPage(t, native1(t), address)
+	p.until("the finding", func(all []session.ToolsChanged) bool {
+		return len(all) == 1 && len(all[0].Tools) == 0 && len(all[0].Refused) == 1 && all[0].Refused[0].Rule == "no-native-webmcp"
+	})
+	shown := showPage(t, engine(t, func(o *LocalOptions) { o.Args = []string{"--host-resolver-rules=MAP plain.test 127.0.0.1"} }), address)
+	shown.untilOffers(" there")
+}
+
+// TestNativeRemote: a browser that was started without the feature says so.
+func TestNativeRemote(t *testing.T) {
+	t.Parallel()
+	host := somebodysBrowser(t)
+	e, err := NewRemote(RemoteOptions{URL: "http://" + host, Native: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	_, err = e.Open(t.Context(), session.TabOptions{})
+	if reasonOf(err) != "INTERNAL_ERROR BROWSER_LOST not_run" || !strings.Contains(bridge.AsError(err).Err.Error(), "--enable-features=WebMCP") {
+		t.Errorf("it says %v", err)
+	}
+}
+
+// TestNativeEarly: a response that is read before the reply which names its call
+// is not lost, and those of calls that pages made are not kept.
+func TestNativeEarly(t *testing.T) {
+	t.Parallel()
+	n := newNative()
+	tgt := &target{}
+	of := func(id string) nativeResponse {
+		return nativeResponse{of: invocation{tgt, id}, EventToolResponded: webmcp.EventToolResponded{InvocationID: id}}
+	}
+	n.responded(of("theirs"))
+	if len(n.early) != 0 {
+		t.Error("what nobody waits for is kept")
+	}
+	n.expect()
+	for range 10 * maxEarly {
+		n.responded(of("theirs"))
+	}
+	n.responded(of("ours"))
+	if len(n.early) > maxEarly {
+		t.Errorf("%d responses are kept", len(n.early))
+	}
+	select {
+	case r := <-n.named(invocation{tgt, "ours"}):
+		if r.InvocationID != "ours" {
+			t.Errorf("it is %q", r.InvocationID)
+		}
+	default:
+		t.Error("the response is lost")
+	}
+	n.expect()
+	late := n.named(invocation{tgt, "late"})
+	n.responded(of("late"))
+	if r := <-late; r.InvocationID != "late" || len(n.early)+len(n.waiting)+n.unnamed != 0 {
+		t.Errorf("left is %+v", n)
+	}
+}
+
+// TestNativeParams: newer browsers take exactly one of a tool's id and its name.
+func TestNativeParams(t *testing.T) {
+	t.Parallel()
+	for want, p := range map[string]invokeToolParams{
+		`{"frameId":"F","toolName":"t","input":{}}`: {FrameID: "F", ToolName: "t", Input: json.RawMessage("{}")},
+		`{"frameId":"F","toolId":"7","input":{}}`:   {FrameID: "F", ToolID: "7", Input: json.RawMessage("{}")},
+	} {
+		if got, err := json.Marshal(p); err != nil || string(got) != want {
+			t.Errorf("%s, %v", got, err)
+		}
+	}
+}
+
+// TestScriptAnswer: only what the page script answered counts as an answer.
+func TestScriptAnswer(t *testing.T) {
+	t.Parallel()
+	for output, ok := range map[string]bool{`"` + shim.NativePrefix + `x"`: true, `[]`: false, `"x"`: false, ``: false, `[{"@type":"Thing"}]`: false} {
+		r := scriptAnswer(nativeResponse{EventToolResponded: webmcp.EventToolResponded{Status: webmcp.InvocationStatusCompleted, Output: []byte(output)}})
+		if (r.text != nil) != ok || (r.Error == nil) != ok {
+			t.Errorf("%s: %v, %v", output, r.text, r.Error)
+		}
+	}
+}
