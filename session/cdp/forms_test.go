@@ -83,6 +83,7 @@ func TestFormSchemas(t *testing.T) {
 	body.WriteString("<input form=formoutside name=out><label for=late>Late</label><input form=formoutside id=late name=late>" +
 		"<fieldset toolparamdescription=of><form toolname=in-fieldset tooldescription=d><input type=radio name=a value=x><input type=radio name=a value=y></form></fieldset>")
 	rows["in-fieldset"] = ""
+	body.WriteString("<script>addEventListener('load', () => tool('loaded', () => 1))</script>")
 	address := site(t, map[string]http.HandlerFunc{"/": html(body.String())}) + "/"
 	e := engine(t, func(o *LocalOptions) { o.Args = []string{"--enable-features=WebMCP"} })
 
@@ -99,6 +100,7 @@ func TestFormSchemas(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := showPage(t, e, address)
+	s.find("loaded") // before, forms may be half there
 	if len(want) != len(rows) {
 		t.Fatalf("the browser has %d of %d tools", len(want), len(rows))
 	}

@@ -72,7 +72,7 @@ cases(
   control('required select', '<select name=q required><option value="">Choose<option value=b>B</select>', options(['', 'Choose'], ['b', 'B']), ['q']),
   control('select with a disabled option', '<select name=q><option value=a disabled>A<option value=b>B</select>', options(['a', 'A'], ['b', 'B'])),
   control('select with groups', '<select name=q><optgroup label=G><option value=a>A</optgroup><option value=b label=Bee>B</select>', {type: 'string', anyOf: [{type: 'string', const: 'a', title: 'A'}, {type: 'string', const: 'b', title: 'B'}], enum: ['a', 'b']}),
-  control('an empty select', '<select name=q></select>', {type: 'string', anyOf: [], enum: []}),
+  control('an empty select', '<select name=q></select>', {type: 'string'}),
   control('select multiple', '<select name=q multiple><option value=a>A<option value=b>B</select>', {type: 'array', items: {type: 'string', anyOf: [{type: 'string', const: 'a', title: 'A'}, {type: 'string', const: 'b', title: 'B'}], enum: ['a', 'b']}, uniqueItems: true}),
   control('hidden', '<input name=q type=hidden value=v>', 'none'),
   control('hidden with a description', '<input name=q type=hidden value=v toolparamdescription=p>', {type: 'string', description: 'p'}),
