@@ -11,9 +11,11 @@ func TestLiveList(t *testing.T) {
 	t.Parallel()
 	s := tables(t)
 	base := []string{"abort", "late", "register", "register-signal", "replace", "unregister"}
-	if names := s.ask("/webtools/live", "").actions(t); !slices.Equal(names, base) {
-		t.Fatalf("the page has %q", names)
-	}
+	// The page has until 100 ms after its load event, and on a busy machine it is
+	// late for that: then the list follows.
+	eventually(t, replyWithin, "the page has its tools", func() bool {
+		return slices.Equal(s.ask("/webtools/live", "").actions(t), base)
+	})
 	plus := func(more ...string) []string {
 		all := slices.Concat(base, more)
 		slices.Sort(all)
