@@ -1366,7 +1366,9 @@ function onSubmit(event) {
 	if (call === void 0 || call.event !== null) return;
 	call.event = event;
 	weakSet(calls, event, call);
-	timeout(() => answer(call, event));
+	const known = () => answer(call, event);
+	timeout(known);
+	addEventListener(global, "beforeunload", known, { __proto__: null, once: true, capture: true });
 }
 function answer(call, event) {
 	call.waiting = false;

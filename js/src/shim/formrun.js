@@ -211,7 +211,7 @@ function faults(form) {
 }
 
 /**
- * onSubmit sees every submit event before the page does (isTrusted cannot be forged). What came of it is known when it is over, which a timer tells.
+ * onSubmit sees every submit event before the page does (isTrusted cannot be forged). What came of it is known when it is over.
  * @param {Event} event
  */
 function onSubmit(event) {
@@ -219,7 +219,10 @@ function onSubmit(event) {
   if (call === undefined || call.event !== null) return;
   call.event = event;
   weakSet(calls, event, call);
-  timeout(() => answer(call, event));
+  const known = () => answer(call, event);
+  timeout(known);
+  // A timer can be late for the navigation, which begins with this.
+  addEventListener(global, 'beforeunload', known, { __proto__: null, once: true, capture: true });
 }
 
 /**
