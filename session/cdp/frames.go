@@ -314,18 +314,20 @@ const frameType = "iframe"
 func (t *tab) frameTarget(s *ownerState, tgt *target, ev *cdptarget.EventAttachedToTarget) {
 	child := t.browser.link.openFrame(ev.SessionID, tgt)
 	s.targets[ev.SessionID] = child
-	if ev.TargetInfo.Type != frameType {
-		_, _ = child.send(context.Background(), runtime.CommandRunIfWaitingForDebugger, nil)
-		return
-	}
+	var commands []command
 	id := cdp.FrameID(ev.TargetInfo.TargetID)
-	if s.place(id, ev.TargetInfo.ParentFrameID) != nil {
+	if ev.TargetInfo.Type == frameType && s.place(id, ev.TargetInfo.ParentFrameID) != nil {
 		s.roots[ev.SessionID] = id
-		for _, c := range t.pageCommands() {
-			_, _ = child.send(context.Background(), c.method, c.params) // a target that is gone tells so itself
-		}
+		commands = t.pageCommands()
 	}
-	_, _ = child.send(context.Background(), runtime.CommandRunIfWaitingForDebugger, nil)
+	child.begin(commands)
+}
+
+// begin prepares a target that waits for us, and lets it run.
+func (t *target) begin(commands []command) {
+	for _, c := range append(commands, command{runtime.CommandRunIfWaitingForDebugger, nil}) {
+		_, _ = t.send(context.Background(), c.method, c.params) // a target that is gone tells so itself
+	}
 }
 
 // targetGone forgets what a frame's target showed.

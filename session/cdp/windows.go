@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/chromedp/cdproto/cdp"
-	"github.com/chromedp/cdproto/runtime"
 	cdptarget "github.com/chromedp/cdproto/target"
 
 	"github.com/pagetools/pagetools/session"
@@ -159,7 +158,7 @@ func (t *tab) windowTarget(s *ownerState, ev *cdptarget.EventAttachedToTarget) {
 	s.targets[ev.SessionID] = child
 	if open >= session.MaxWindows || len(s.frames) > maxFrames {
 		// Its opener waits until it runs, and it does not close before.
-		_, _ = child.send(context.Background(), runtime.CommandRunIfWaitingForDebugger, nil)
+		child.begin(nil)
 		go t.closeWindow(ev.TargetInfo.TargetID)
 		s.emit(session.WindowClosed{URL: addressOf(ev.TargetInfo)})
 		return
@@ -168,10 +167,7 @@ func (t *tab) windowTarget(s *ownerState, ev *cdptarget.EventAttachedToTarget) {
 	s.roots[ev.SessionID] = id
 	s.opened++
 	s.frames[id] = &frame{id: id, window: s.opened, target: child, root: true, stop: func() {}, retry: retryTime}
-	for _, c := range t.pageCommands() {
-		_, _ = child.send(context.Background(), c.method, c.params) // a window that is gone tells so itself
-	}
-	_, _ = child.send(context.Background(), runtime.CommandRunIfWaitingForDebugger, nil)
+	child.begin(t.pageCommands())
 	s.emit(session.WindowOpened{URL: addressOf(ev.TargetInfo)})
 }
 
