@@ -47,24 +47,30 @@ func chain(stages []stage, last handler) handler {
 // audit logs what was asked and how it ended, also on panic and refusal. Inputs
 // and results are never logged.
 func (b *Bridge) audit(ctx context.Context, c *call, next handler) (res *Result, err error) {
-	who := []slog.Attr{slog.String("call", c.ID), slog.String("site", c.Site), slog.String("tool", c.Tool), slog.String("caller", c.Caller.Name)}
-	b.log.LogAttrs(ctx, slog.LevelDebug, "call: intent", who...)
+	b.logCall(ctx, slog.LevelDebug, "call: intent", c)
 	defer func() {
 		if p := recover(); p != nil {
 			res = nil
 			err = Errorf(InternalError, Internal, c.outcome, "Something went wrong inside pagetools.").With(fmt.Errorf("panic: %v\n%s", p, debug.Stack()))
 		}
-		took := slog.Duration("took", b.now().Sub(c.started))
 		if err == nil {
-			b.log.LogAttrs(ctx, slog.LevelInfo, "call: ok", append(who, took)...)
+			b.logCall(ctx, slog.LevelInfo, "call: ok", c, slog.Duration("took", b.now().Sub(c.started)))
 			return
 		}
 		e := AsError(err)
-		b.log.LogAttrs(ctx, slog.LevelWarn, "call: failed", append(who, took, slog.String("code", string(e.Code)), slog.String("reason", string(e.Reason)),
-			slog.String("outcome", string(e.Outcome)), slog.Any("error", e.Err))...)
+		b.logCall(ctx, slog.LevelWarn, "call: failed", c, slog.Duration("took", b.now().Sub(c.started)), slog.String("code", string(e.Code)),
+			slog.String("reason", string(e.Reason)), slog.String("outcome", string(e.Outcome)), slog.Any("error", e.Err))
 		err = e
 	}()
 	return next(ctx, c)
+}
+
+func (b *Bridge) logCall(ctx context.Context, level slog.Level, event string, c *call, more ...slog.Attr) {
+	if !b.log.Enabled(ctx, level) {
+		return
+	}
+	who := []slog.Attr{slog.String("call", c.ID), slog.String("site", c.Site), slog.String("tool", c.Tool), slog.String("caller", c.Caller.Name)}
+	b.log.LogAttrs(ctx, level, event, append(who, more...)...)
 }
 
 // resolve finds the site, the tool and the settings, and holds a pinned version

@@ -104,6 +104,9 @@ func (g *guard) logRequest(w *recorder, r *http.Request, in *info) {
 	if in.gaveUp {
 		status = statusGaveUp
 	}
+	if in.err == nil && !g.log.Enabled(r.Context(), level) {
+		return // the usual case
+	}
 	attrs := make([]slog.Attr, 0, 10)
 	attrs = append(attrs, slog.String("request", in.id), slog.String("method", clip(r.Method)), slog.String("path", clip(r.URL.Path)),
 		slog.Int("status", status), slog.String("caller", in.caller.Name), slog.Duration("took", time.Since(in.started)))
@@ -115,9 +118,7 @@ func (g *guard) logRequest(w *recorder, r *http.Request, in *info) {
 		attrs = append(attrs, slog.String("code", string(e.Code)), slog.String("reason", string(e.Reason)),
 			slog.String("outcome", string(e.Outcome)), slog.Any("error", e.Err))
 	}
-	if g.log.Enabled(r.Context(), level) {
-		g.log.LogAttrs(r.Context(), level, "request", attrs...)
-	}
+	g.log.LogAttrs(r.Context(), level, "request", attrs...)
 }
 
 // clip bounds what a stranger can put into a line of the log.

@@ -49,6 +49,55 @@ func CheckJSON(b []byte, maxDepth int) error {
 	}
 }
 
+// Member is one member of a JSON object. Value is a part of the text that it was read from.
+type Member struct {
+	Name  string
+	Value []byte
+}
+
+// ReadObject is CheckJSON, and gives the members of the object that b is, in their order. ok is false when b is another
+// value.
+func ReadObject(b []byte, maxDepth int) (members []Member, ok bool, err error) {
+	r := newReader(b, maxDepth)
+	tok, err := r.next()
+	if err != nil {
+		return nil, false, err
+	}
+	if tok.Kind() != '{' {
+		return nil, false, CheckJSON(b, maxDepth)
+	}
+	for {
+		tok, err := r.next()
+		switch {
+		case err != nil:
+			return nil, false, err
+		case tok.Kind() == '}':
+			return members, true, r.end()
+		}
+		name := tok.String()
+		value, err := r.value(b)
+		if err != nil {
+			return nil, false, err
+		}
+		members = append(members, Member{name, value})
+	}
+}
+
+// value reads the next value whole: a part of b, which the reader reads.
+func (r *reader) value(b []byte) ([]byte, error) {
+	level, from := r.dec.StackDepth(), r.dec.InputOffset()
+	for {
+		if _, err := r.next(); err != nil {
+			return nil, err
+		}
+		if r.dec.StackDepth() == level {
+			break
+		}
+	}
+	// What comes first is the colon, and white space on both sides of it.
+	return bytes.TrimLeft(b[from:r.dec.InputOffset()], " \t\r\n:"), nil
+}
+
 // reader is a JSON decoder with the rules of CheckJSON.
 type reader struct {
 	dec   *jsontext.Decoder

@@ -1475,14 +1475,11 @@ function toolEvent(name) {
 	}[name];
 }
 function announce(type, name = "", Class = NativeEvent) {
-	const dispatch = (target) => {
-		const event = construct(NativeEvent, [type], Class);
-		weakSet(toolNames, event, name);
-		dispatchEvent(target, event);
-	};
-	if (!targets.native) dispatch(targets.context);
-	dispatch(targets.agent);
-	dispatch(global);
+	const event = construct(NativeEvent, [type], Class);
+	if (Class !== NativeEvent) weakSet(toolNames, event, name);
+	if (!targets.native) dispatchEvent(targets.context, event);
+	dispatchEvent(targets.agent, event);
+	dispatchEvent(global, event);
 }
 function defineHandlers(holder, check2) {
 	for (const type of ["toolchange", "toolactivated", "toolcancel"]) {

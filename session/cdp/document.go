@@ -23,6 +23,7 @@ type document struct {
 	target   *target
 	gone     chan struct{} // closed when the page shows it no more
 	revision atomic.Int64  // newest that the owner saw
+	ids      callIDs
 
 	// object is the browser's handle of the document, through which scripts run
 	// in a frame that shares its parent's target. Nil where the document is the

@@ -128,14 +128,16 @@ func TestNameIsHidden(t *testing.T) {
 	}
 }
 
-// TestIDs (P3, P23): the ids of calls are random, 128 bits.
+// TestIDs (P3, P23): the ids of calls are random, 128 bits, and no two calls at
+// once have the same. One that was given back is used again.
 func TestIDs(t *testing.T) {
 	t.Parallel()
 	const n = 4000
+	var ids callIDs
 	seen := map[string]bool{}
 	ones := 0
 	for range n {
-		id := newCallID()
+		id := ids.take()
 		if !regexp.MustCompile(`^[0-9a-f]{32}$`).MatchString(id) || seen[id] {
 			t.Fatalf("the id %q, or it came twice", id)
 		}
@@ -146,6 +148,13 @@ func TestIDs(t *testing.T) {
 	}
 	if share := float64(ones) / (n * 128); share < 0.49 || share > 0.51 {
 		t.Errorf("%.3f of the bits are set", share)
+	}
+	for id := range seen {
+		ids.put(id)
+		if again, other := ids.take(), ids.take(); again != id || seen[other] {
+			t.Fatalf("after %q was given back came %q, then %q", id, again, other)
+		}
+		break
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/chromedp/cdproto/cdp/jsonv2"
@@ -51,7 +52,7 @@ func (t *tab) Invoke(ctx context.Context, inv session.Invocation) (session.Reply
 	if t.document(inv.Document) != d {
 		return session.Reply{}, t.absent()
 	}
-	callID := newCallID()
+	callID := d.ids.take()
 	var ch <-chan reply
 	var err error
 	if t.native == nil {
@@ -74,6 +75,7 @@ func (t *tab) Invoke(ctx context.Context, inv session.Invocation) (session.Reply
 	}
 	select {
 	case r, ok := <-ch:
+		d.ids.put(callID)
 		res, err := t.replied(ctx, d, r, ok)
 		if sub, ok := errors.AsType[*submission](err); ok {
 			return t.follow(ctx, sub, inv.MaxBytes)
@@ -105,10 +107,32 @@ func (t *tab) lost(d *document, o bridge.Outcome) *bridge.Error {
 	return navigatedError(reason)
 }
 
-func newCallID() string {
+// callIDs are the ids of a document's calls, each random. One is used again when
+// the page answered its call: then an equal call is the same text, which the
+// browser has compiled already. The id of a call that was given up is not, so
+// that a late abort meets nobody else's.
+type callIDs struct {
+	mu   sync.Mutex
+	free []string
+}
+
+func (c *callIDs) take() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if n := len(c.free); n > 0 {
+		id := c.free[n-1]
+		c.free = c.free[:n-1]
+		return id
+	}
 	var b [16]byte
 	_, _ = rand.Read(b[:]) // never fails
 	return hex.EncodeToString(b[:])
+}
+
+func (c *callIDs) put(id string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.free = append(c.free, id)
 }
 
 // pulse asks a page that was silent, or that never had a call, whether it lives.

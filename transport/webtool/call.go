@@ -1,7 +1,6 @@
 package webtool
 
 import (
-	"encoding/json"
 	"log/slog"
 	"net/http"
 	"slices"
@@ -41,8 +40,6 @@ func (f *Face) post(w http.ResponseWriter, r *http.Request) {
 	case err != nil:
 		e := bridge.AsError(err)
 		reply.fail(w, r, e, !call.Single && isUnknownAction(e))
-	case !json.Valid(res.Data):
-		reply.fail(w, r, bridge.Errorf(bridge.ToolError, bridge.ResultInvalid, bridge.Unknown, "The tool's result is not JSON."), false)
 	default:
 		reply.succeed(w, r, res.Data)
 	}

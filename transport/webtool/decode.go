@@ -34,54 +34,66 @@ var keys = []string{"sessionId", "session_id", "version", "action", "config", "r
 // decode reads the body of a POST. When the error is not nil, message says only
 // in which dialect to tell it.
 func decode(body []byte) (message, *bridge.Error) {
-	if err := bridge.CheckJSON("The body", body); err != nil {
+	raw, err := bridge.ReadObject("The body", body)
+	if err != nil {
 		return message{}, bridge.AsError(err)
 	}
-	var raw map[string]json.RawMessage // a map takes keys as they are; a struct would fold their case
-	if err := json.Unmarshal(body, &raw); err != nil || raw == nil {
+	if raw == nil {
 		return message{}, malformed("The body must be a JSON object.")
 	}
-	_, payload := raw["payload"]
-	_, request := raw["request"]
-	_, correlated := raw["session_id"]
-	if payload && request {
+	payload, request := raw.Get("payload"), raw.Get("request")
+	if payload != nil && request != nil {
 		return message{}, malformed("The body has both request and payload. The current dialect has request, the older one payload.")
 	}
-	m := message{older: payload || correlated}
+	m := message{older: payload != nil || raw.Get("session_id") != nil}
 	if e := m.read(raw); e != nil {
 		return message{older: m.older}, e
 	}
 	return m, nil
 }
 
-func (m *message) read(raw map[string]json.RawMessage) *bridge.Error {
-	for key := range raw {
-		if !slices.Contains(keys, key) && slices.ContainsFunc(keys, func(k string) bool { return folded(k) == folded(key) }) {
-			return malformed("The body has a key that differs from a known one only in case or in invisible characters.")
-		}
-	}
+func (m *message) read(raw bridge.Object) *bridge.Error {
 	sessionKey, dataKey, session := "sessionId", "request", &m.session
 	if m.older {
 		sessionKey, dataKey, session = "session_id", "payload", &m.correlation
 	}
-	for key, into := range map[string]*string{sessionKey: session, "action": &m.action, "version": &m.version} {
-		if value, ok := raw[key]; ok {
-			if value[0] != '"' || json.Unmarshal(value, into) != nil {
-				return malformed(key + " must be a string.")
+	for _, member := range raw {
+		var into *string
+		switch member.Name {
+		case sessionKey:
+			into = session
+		case "action":
+			into = &m.action
+		case "version":
+			into = &m.version
+		case "config":
+			m.config = member.Value
+		case dataKey:
+			m.request = member.Value
+		default:
+			if lookalike(member.Name) {
+				return malformed("The body has a key that differs from a known one only in case or in invisible characters.")
 			}
 		}
+		if into != nil && (member.Value[0] != '"' || json.Unmarshal(member.Value, into) != nil) {
+			return malformed(member.Name + " must be a string.")
+		}
 	}
-	if _, ok := raw["sessionId"]; ok && !m.older && !validSession(m.session) {
+	switch {
+	case raw.Get("sessionId") != nil && !m.older && !validSession(m.session):
 		return badSession()
-	}
-	if _, ok := raw["version"]; ok && m.version == "" {
+	case raw.Get("version") != nil && m.version == "":
 		return bridge.Errorf(bridge.WebtoolNotFound, "", bridge.NotRun, "An empty version names no version. Leave it out to get the latest one.")
-	}
-	m.config = raw["config"]
-	if m.request = raw[dataKey]; m.request == nil {
+	case m.request == nil:
 		return malformed(dataKey + " is missing: the arguments, as a JSON object.")
 	}
 	return nil
+}
+
+// lookalike reports a key that a careless reader could take for one that either
+// dialect knows.
+func lookalike(key string) bool {
+	return !slices.Contains(keys, key) && slices.ContainsFunc(keys, func(k string) bool { return folded(k) == folded(key) })
 }
 
 // folded is what a reader that ignores case and invisible characters sees.

@@ -48,20 +48,17 @@ function toolEvent(name) {
 }
 
 /**
- * announce dispatches an event of ours on every object that a generation has for it.
+ * announce dispatches an event of ours on every object that a generation has for it, one after another.
  * @param {string} type
  * @param {string} [name] the tool's
  * @param {Function} [Class]
  */
 export function announce(type, name = '', Class = NativeEvent) {
-  const dispatch = (/** @type {any} */ target) => {
-    const event = construct(NativeEvent, [type], Class);
-    weakSet(toolNames, event, name);
-    dispatchEvent(target, event);
-  };
-  if (!targets.native) dispatch(targets.context);
-  dispatch(targets.agent);
-  dispatch(global);
+  const event = construct(NativeEvent, [type], Class);
+  if (Class !== NativeEvent) weakSet(toolNames, event, name);
+  if (!targets.native) dispatchEvent(targets.context, event);
+  dispatchEvent(targets.agent, event);
+  dispatchEvent(global, event);
 }
 
 /**
