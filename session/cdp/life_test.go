@@ -142,7 +142,7 @@ func TestFrameFloods(t *testing.T) {
 	base := site(t, map[string]http.HandlerFunc{
 		"/": html(`<script>tool('echo', (x) => x)</script>`),
 		"/many": html(`<script>tool('fine', () => 1);
-			for (let i = 0; i < 300; i++) { const f = document.createElement('iframe'); f.srcdoc = '<script>navigator.modelContext.registerTool({name: "t' + i + '", description: "t", execute: () => 1})<\/script>'; document.documentElement.append(f) }</script>`),
+			for (let i = 0; i < 100; i++) { const f = document.createElement('iframe'); f.srcdoc = '<script>navigator.modelContext.registerTool({name: "t' + i + '", description: "t", execute: () => 1})<\/script>'; document.documentElement.append(f) }</script>`),
 		"/churn": html(`<script>tool('fine', () => 1);
 			const again = () => { for (let i = 0; i < 20; i++) { const f = document.createElement('iframe'); document.documentElement.append(f);
 				f.contentWindow.document.modelContext.registerTool({name: 't', description: 't', execute: () => 1}); setTimeout(() => f.remove(), 1) } setTimeout(again, 5) };
