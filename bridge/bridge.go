@@ -49,6 +49,11 @@ type Bridge struct {
 	rates  map[string]*policy.Limiter
 	sites  map[string]*siteState
 	run    handler
+
+	runs       runs
+	life       context.Context //nolint:containedctx // of calls that go on without their callers
+	endLife    context.CancelCauseFunc
+	background sync.WaitGroup
 }
 
 // siteState is what the bridge knows about a site beyond its catalogs.
@@ -70,6 +75,8 @@ type siteState struct {
 func New(r Router, o Options) (*Bridge, error) {
 	b := &Bridge{router: r, limits: o.Limits.withDefaults(), log: o.Log, now: o.Now,
 		rates: map[string]*policy.Limiter{}, sites: map[string]*siteState{}}
+	b.runs = runs{byToken: map[string]*Run{}, open: map[string]*Run{}, answered: map[string]string{}}
+	b.life, b.endLife = context.WithCancelCause(context.Background())
 	if b.log == nil {
 		b.log = slog.New(slog.DiscardHandler)
 	}
@@ -185,14 +192,4 @@ func (b *Bridge) Sites(c Caller) []Site {
 		}
 	}
 	return out
-}
-
-// Do runs a call. Questions go to the call's Asker. The error is always an
-// *Error.
-func (b *Bridge) Do(ctx context.Context, in *Call) (*Result, error) {
-	res, err := b.run(ctx, &call{Call: in, outcome: NotRun, started: b.now()})
-	if err != nil {
-		return nil, AsError(err)
-	}
-	return res, nil
 }

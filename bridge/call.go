@@ -42,13 +42,16 @@ type Result struct {
 
 // call is a Call on its way through the pipeline, with what the stages found.
 type call struct {
-	*Call
+	Call
 	site     *siteState
 	tool     *Tool
 	pinned   *schema.Schema // of a pinned version that differs from the tool's; nil: none
 	settings settings
 	input    json.RawMessage // after parameter defaults
 	decision policy.Decision
-	outcome  Outcome // what is known if a stage panics
+	counted  bool     // against the caller's rate
+	consent  *consent // what a person said, when somebody was asked
+	lease    Lease    // the page that runs it
+	outcome  Outcome  // what is known if a stage panics
 	started  time.Time
 }

@@ -18,6 +18,7 @@ const (
 	VersionMismatch  Code = "VERSION_MISMATCH"
 	ApprovalRequired Code = "APPROVAL_REQUIRED"
 	ApprovalDenied   Code = "APPROVAL_DENIED"
+	InputRequired    Code = "INPUT_REQUIRED"
 	Conflict         Code = "CONFLICT"
 	ResumeNotFound   Code = "RESUME_NOT_FOUND"
 	SessionExpired   Code = "SESSION_EXPIRED"
@@ -34,7 +35,7 @@ const (
 func Codes() []Code {
 	return []Code{
 		SchemaError, ConfigError, WebtoolNotFound, VersionMismatch, ApprovalRequired,
-		ApprovalDenied, Conflict, ResumeNotFound, SessionExpired, ToolError, Unauthorized,
+		ApprovalDenied, InputRequired, Conflict, ResumeNotFound, SessionExpired, ToolError, Unauthorized,
 		Forbidden, MethodNotAllowed, RateLimit, Cancelled, InternalError,
 	}
 }

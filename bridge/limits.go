@@ -18,6 +18,7 @@ type Limits struct {
 	CallTimeout  time.Duration // 30 s
 	MaxTimeout   time.Duration // 300 s
 	ErrorMessage int           // 4 KiB of a page's own error text
+	Question     time.Duration // 5 min, until a question counts as declined
 }
 
 func (l Limits) withDefaults() Limits {
@@ -34,6 +35,9 @@ func (l Limits) withDefaults() Limits {
 	def(&l.ErrorMessage, 4<<10)
 	if l.CallTimeout == 0 {
 		l.CallTimeout = 30 * time.Second
+	}
+	if l.Question == 0 {
+		l.Question = 5 * time.Minute
 	}
 	if l.MaxTimeout == 0 {
 		l.MaxTimeout = 300 * time.Second

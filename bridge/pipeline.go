@@ -57,6 +57,10 @@ func (b *Bridge) audit(ctx context.Context, c *call, next handler) (res *Result,
 			b.logCall(ctx, slog.LevelInfo, "call: ok", c, slog.Duration("took", b.now().Sub(c.started)))
 			return
 		}
+		if _, stopped := errors.AsType[*stop](err); stopped {
+			b.logCall(ctx, slog.LevelInfo, "call: waits for a person", c)
+			return
+		}
 		e := AsError(err)
 		b.logCall(ctx, slog.LevelWarn, "call: failed", c, slog.Duration("took", b.now().Sub(c.started)), slog.String("code", string(e.Code)),
 			slog.String("reason", string(e.Reason)), slog.String("outcome", string(e.Outcome)), slog.Any("error", e.Err))
@@ -78,16 +82,13 @@ func (b *Bridge) logCall(ctx context.Context, level slog.Level, event string, c 
 func (b *Bridge) resolve(ctx context.Context, c *call, next handler) (*Result, error) {
 	var err error
 	if !c.Caller.Can(MayCall) {
-		return nil, Errorf(Forbidden, "", NotRun, "This credential may not call tools.")
+		return nil, mayNotCall()
 	}
 	if c.site, err = b.siteFor(c.Site, c.Caller); err != nil {
 		return nil, err
 	}
 	if c.settings, err = c.site.readSettings(c.Config, c.Caller); err != nil {
 		return nil, err
-	}
-	if c.settings.resume != "" {
-		return nil, Errorf(ResumeNotFound, "", NotRun, "No call of yours waits under this token.")
 	}
 	catalog, err := b.router.Catalog(ctx, Ref{Site: c.Site, Session: c.Session, Caller: c.Caller, Patience: max(c.settings.timeout, minPatience)})
 	if err != nil {
@@ -107,6 +108,8 @@ func (b *Bridge) resolve(ctx context.Context, c *call, next handler) (*Result, e
 	}
 	return next(ctx, c)
 }
+
+func mayNotCall() *Error { return Errorf(Forbidden, "", NotRun, "This credential may not call tools.") }
 
 // nothingRan gives an error from before the dispatch of a call. One that is no
 // *Error is a context that ended, or a bug.
@@ -217,7 +220,8 @@ func (c *call) completeInput() (json.RawMessage, error) {
 
 // limit holds the caller to its rate.
 func (b *Bridge) limit(ctx context.Context, c *call, next handler) (*Result, error) {
-	if l := b.rates[c.Caller.Name]; l != nil {
+	if l := b.rates[c.Caller.Name]; l != nil && !c.counted {
+		c.counted = true
 		if ok, retry := l.Allow(c.Caller.Name, b.now()); !ok {
 			e := Errorf(RateLimit, "", NotRun, "Too many calls. Try again later.")
 			e.Retry = retry
@@ -239,19 +243,11 @@ func (b *Bridge) approve(ctx context.Context, c *call, next handler) (*Result, e
 	if c.decision.Level == policy.Never {
 		return nil, Errorf(ApprovalDenied, "", NotRun, "The operator does not allow %q.", c.tool.name).Detail("layer", c.decision.Layer)
 	}
-	q := Question{Kind: "approve", Title: fmt.Sprintf("Run %s on %s?", c.tool.name, c.Site), Detail: c.tool.description,
-		Tool: c.tool.name, Input: c.input, Origin: c.tool.origin}
-	if c.Asker == nil {
-		return nil, Errorf(ApprovalRequired, "", NotRun, "%q needs a person's consent, and nobody can be asked here.", c.tool.name).Detail("question", q)
+	if c.consent == nil {
+		return nil, b.askConsent(ctx, c)
 	}
-	answer, err := c.Asker.Ask(ctx, q)
-	switch {
-	case ctx.Err() != nil:
-		return nil, Errorf(Cancelled, "", NotRun, "The caller gave up.").With(context.Cause(ctx))
-	case err != nil:
-		return nil, Errorf(ApprovalRequired, "", NotRun, "%q needs a person's consent, and nobody could be asked.", c.tool.name).Detail("question", q).With(err)
-	case !answer.OK:
-		return nil, Errorf(ApprovalDenied, "", NotRun, "A person refused to run %q.", c.tool.name)
+	if e := c.consent.check(c); e != nil {
+		return nil, e
 	}
 	return next(ctx, c)
 }
@@ -270,16 +266,63 @@ func (b *Bridge) invoke(ctx context.Context, c *call) (*Result, error) {
 	if err != nil {
 		return nil, nothingRan(ctx, err)
 	}
-	defer page.Release()
-	limit := b.limits.Result
-	if c.settings.maxBytes > 0 {
-		limit = min(limit, c.settings.maxBytes)
-	}
+	c.lease = page
+	keep := false
+	defer func() { // also on panic
+		if !keep {
+			c.lease = nil
+			page.Release()
+		}
+	}()
+	limit := c.resultLimit(b.limits.Result)
 	c.outcome = Unknown
 	data, err := page.Invoke(ctx, Invocation{Tool: c.tool, Input: c.input, MaxBytes: limit,
 		Patience: max(time.Millisecond, patience-time.Since(began)), Timeout: c.settings.timeout})
-	if err != nil {
+	res, err := b.invoked(c, data, err)
+	_, keep = errors.AsType[*stop](err)
+	return res, err
+}
+
+// resultLimit is how long the call's result may be, in bytes.
+func (c *call) resultLimit(most int) int {
+	if c.settings.maxBytes > 0 {
+		return min(most, c.settings.maxBytes)
+	}
+	return most
+}
+
+// invoked takes what the page came to: a result, an error, or a question after
+// which it goes on.
+func (b *Bridge) invoked(c *call, data json.RawMessage, err error) (*Result, error) {
+	s, stopped := errors.AsType[*Stopped](err)
+	switch {
+	case stopped:
+		q := s.Question
+		q.Tool, q.Input = c.tool.name, c.input
+		if q.Origin == "" {
+			q.Origin = c.tool.origin
+		}
+		return nil, &stop{question: q, over: s.Over, resume: func(ctx context.Context, a *Answer) (*Result, error) {
+			return b.audit(ctx, c, func(ctx context.Context, c *call) (*Result, error) { return b.goOnInPage(ctx, c, s, a) })
+		}}
+	case err != nil:
 		return nil, b.presentError(c, err)
 	}
-	return b.present(c, data, limit)
+	return b.present(c, data, c.resultLimit(b.limits.Result))
+}
+
+// goOnInPage gives an answer to the page, and waits for what comes next.
+func (b *Bridge) goOnInPage(ctx context.Context, c *call, s *Stopped, a *Answer) (*Result, error) {
+	keep := false
+	defer func() {
+		if !keep {
+			page := c.lease
+			c.lease = nil
+			page.Release()
+		}
+	}()
+	data, err := s.Continue(ctx, a)
+	res, err := b.invoked(c, data, err)
+	_, keep = errors.AsType[*stop](err)
+	return res, err
 }

@@ -103,7 +103,7 @@ func TestConsent(t *testing.T) {
 	}
 	_, e := do(t, b, "write", `{"a":1}`, "")
 	want(t, e, bridge.ApprovalRequired, "", bridge.NotRun)
-	if q, ok := e.Details["question"].(bridge.Question); !ok || q.Tool != "write" || string(q.Input) != `{"a":1}` || q.Kind != "approve" {
+	if q, ok := e.Details["question"].(*bridge.Question); !ok || q.Tool != "write" || string(q.Input) != `{"a":1}` || q.Kind != "approve" {
 		t.Errorf("question %+v", e.Details["question"])
 	}
 	_, e = do(t, b, "read", `{}`, `{"approval":"ask"}`)

@@ -15,11 +15,12 @@ import (
 // settings is the effective configuration of one call.
 type settings struct {
 	timeout  time.Duration
+	wait     time.Duration
 	approval policy.Level
 	output   string
 	maxBytes int
 	resume   string
-	answer   bool
+	answer   *Answer
 	params   map[string]json.RawMessage
 }
 
@@ -104,7 +105,13 @@ func (s *siteState) decodeSettings(merged json.RawMessage, c Caller) (settings, 
 		return settings{}, Errorf(ConfigError, "", NotRun, "config cannot be read.").With(err)
 	}
 	set := settings{timeout: time.Duration(w.Timeout) * time.Millisecond, output: w.Output, maxBytes: w.MaxOutputBytes,
-		resume: w.Resume, answer: len(w.Answer) > 0}
+		resume: w.Resume, wait: time.Duration(w.Wait) * time.Millisecond}
+	if len(w.Answer) > 0 {
+		set.answer = &Answer{}
+		if err := json.Unmarshal(w.Answer, set.answer); err != nil {
+			return settings{}, Errorf(ConfigError, "", NotRun, "config.answer cannot be read.").With(err)
+		}
+	}
 	if set.timeout == 0 {
 		set.timeout = s.options.CallTimeout
 	}
@@ -118,10 +125,10 @@ func (s *siteState) decodeSettings(merged json.RawMessage, c Caller) (settings, 
 		}
 		set.approval = level
 	}
-	if set.answer && (!c.Can(MayCall) || !c.Can(MayAnswer)) {
+	if set.answer != nil && (!c.Can(MayCall) || !c.Can(MayAnswer)) {
 		return settings{}, Errorf(Forbidden, "", NotRun, "This credential may not answer questions.")
 	}
-	if set.answer && set.resume == "" {
+	if set.answer != nil && set.resume == "" {
 		return settings{}, Errorf(ConfigError, "", NotRun, "config.answer needs config.resume: the call that it answers.")
 	}
 	if len(s.options.Params) > 0 {

@@ -13,7 +13,8 @@ type Source interface {
 	Catalog() *Catalog
 	// Invoke runs the tool once, and returns its result as JSON text. The
 	// catalog of the source is at least as new as the reply when it returns.
-	// Errors are *Error. It is safe for concurrent use.
+	// Errors are *Error, or *Stopped when the tool waits for a person. It is safe
+	// for concurrent use.
 	Invoke(ctx context.Context, inv Invocation) (json.RawMessage, error)
 }
 
@@ -40,6 +41,9 @@ func TimedOut(after time.Duration) *Error {
 // Lease is a Source that one call holds until Release.
 type Lease interface {
 	Source
+	// Asking says which question the page waits for; nil means none any more.
+	// Other calls to the page are refused meanwhile.
+	Asking(q *Question)
 	// Release gives the page back. It is called exactly once.
 	Release()
 }
@@ -113,23 +117,6 @@ func (c Caller) Sees(site string) bool {
 
 // Local is the caller of a loopback listener that has no credentials.
 func Local() Caller { return Caller{Name: "local", May: []Right{MayCall, MayElicit}} }
-
-// Question is a call that stopped and waits for a person.
-type Question struct {
-	ID        string          `json:"id,omitempty"`
-	Kind      string          `json:"kind"` // approve
-	Title     string          `json:"title"`
-	Detail    string          `json:"detail,omitempty"`
-	Tool      string          `json:"tool"`
-	Input     json.RawMessage `json:"input,omitempty"`
-	Origin    string          `json:"origin,omitempty"`
-	ExpiresAt *time.Time      `json:"expiresAt,omitempty"`
-}
-
-// Answer is what a person said.
-type Answer struct {
-	OK bool `json:"ok"`
-}
 
 // Asker reaches a person. It may be called from several goroutines.
 type Asker interface {

@@ -21,6 +21,7 @@ var statuses = map[bridge.Code]int{
 	bridge.VersionMismatch:  http.StatusConflict,
 	bridge.ApprovalRequired: http.StatusForbidden,
 	bridge.ApprovalDenied:   http.StatusForbidden,
+	bridge.InputRequired:    http.StatusConflict,
 	bridge.Conflict:         http.StatusConflict,
 	bridge.ResumeNotFound:   http.StatusNotFound,
 	bridge.SessionExpired:   http.StatusGone,

@@ -26,6 +26,7 @@ type Router struct {
 	order  []bridge.Site
 	sites  map[string]*site
 	calls  []Recorded
+	asking []*bridge.Question
 	leases int
 }
 
@@ -104,6 +105,13 @@ func (r *Router) Calls() []Recorded {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Clone(r.calls)
+}
+
+// Asking lists what pages were said to wait for, nil where they went on.
+func (r *Router) Asking() []*bridge.Question {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.asking)
 }
 
 // Leases is how many pages are held now.
@@ -198,6 +206,13 @@ func (l *lease) Invoke(ctx context.Context, inv bridge.Invocation) (json.RawMess
 		defer cancel()
 	}
 	return l.script.handler(ctx, inv)
+}
+
+// Asking records what the page waits for.
+func (l *lease) Asking(q *bridge.Question) {
+	l.router.mu.Lock()
+	defer l.router.mu.Unlock()
+	l.router.asking = append(l.router.asking, q)
 }
 
 // Release gives the page back. A second time is a bug of the caller.

@@ -87,6 +87,9 @@ func (p *program) start(ctx context.Context, pl plan) (*app, error) {
 
 // close ends everything that start began.
 func (a *app) close() {
+	if a.bridge != nil {
+		a.bridge.Close()
+	}
 	if a.manager != nil {
 		_ = a.manager.Close()
 	} else {

@@ -45,7 +45,7 @@ func unreachable(format string, args ...any) error {
 var exitCodes = map[bridge.Code]int{
 	bridge.SchemaError: exitUsage, bridge.ConfigError: exitUsage, bridge.WebtoolNotFound: exitUsage,
 	bridge.Unauthorized: exitAuth, bridge.Forbidden: exitAuth,
-	bridge.ApprovalRequired: exitConsent, bridge.ApprovalDenied: exitConsent,
+	bridge.ApprovalRequired: exitConsent, bridge.ApprovalDenied: exitConsent, bridge.InputRequired: exitConsent,
 }
 
 // unreachableReasons are those of the site, the browser and the engine.

@@ -33,16 +33,16 @@ func (f *Face) post(w http.ResponseWriter, r *http.Request) {
 	if m.correlation != "" {
 		f.log.DebugContext(r.Context(), "webtool: correlation", slog.String("request", call.ID), slog.String("session_id", shortened(m.correlation)))
 	}
-	res, err := f.b.Do(r.Context(), call)
+	out := f.b.Serve(r.Context(), call)
 	switch {
-	case err != nil && r.Context().Err() != nil:
-		transport.Abandon(r, bridge.AsError(err))
-	case err != nil:
-		e := bridge.AsError(err)
-		reply.fail(w, r, e, !call.Single && isUnknownAction(e))
+	case out.Err != nil && r.Context().Err() != nil:
+		transport.Abandon(r, out.Err)
+	case out.Err != nil:
+		reply.fail(w, r, out.Err, !call.Single && isUnknownAction(out.Err))
 	default:
-		reply.succeed(w, r, res.Data)
+		reply.succeed(w, r, out.Result.Data)
 	}
+	out.Written()
 }
 
 // call makes the bridge's call of a message.

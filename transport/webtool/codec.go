@@ -68,6 +68,7 @@ var older = map[bridge.Code]int{
 	bridge.VersionMismatch:  same,
 	bridge.ApprovalRequired: same,
 	bridge.ApprovalDenied:   same,
+	bridge.InputRequired:    same,
 	bridge.Conflict:         same,
 	bridge.ResumeNotFound:   http.StatusBadRequest,
 	bridge.SessionExpired:   same,

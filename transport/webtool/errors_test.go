@@ -1,6 +1,7 @@
 package webtool_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"strings"
@@ -99,6 +100,12 @@ func rows() []row {
 		row{name: "action is not the path's", path: "/webtools/shop/actions/add", body: `{"action":"buy","request":{}}`, older: `{"action":"buy","payload":{}}`,
 			status: 404, code: bridge.WebtoolNotFound, outcome: bridge.NotRun, legacy: 400},
 		row{name: "consent", body: `{"action":"buy","request":{}}`, older: `{"action":"buy","payload":{}}`, status: 403, code: bridge.ApprovalRequired, outcome: bridge.NotRun, legacy: 403},
+		row{name: "the page asks", script: func(w *world) {
+			w.Handle("shop", func(context.Context, bridge.Invocation) (json.RawMessage, error) {
+				return nil, &bridge.Stopped{Question: bridge.Question{Kind: bridge.Confirm},
+					Continue: func(context.Context, *bridge.Answer) (json.RawMessage, error) { return json.RawMessage("1"), nil }}
+			})
+		}, body: callAdd, older: olderAdd, status: 409, code: bridge.InputRequired, outcome: bridge.Unknown, legacy: 409, ran: true},
 		row{name: "resume", body: `{"action":"add","config":{"resume":"t"},"request":{}}`, older: `{"action":"add","config":{"resume":"t"},"payload":{}}`,
 			status: 404, code: bridge.ResumeNotFound, outcome: bridge.NotRun, legacy: 400},
 		row{name: "result does not fit", script: func(w *world) { w.Answer("shop", `"x"`, nil) }, body: `{"action":"count","request":{}}`, older: `{"action":"count","payload":{}}`,

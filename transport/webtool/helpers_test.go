@@ -63,6 +63,7 @@ func newWorld(t *testing.T, o bridge.Options, callers ...transport.Credential) *
 		w.client.CloseIdleConnections()
 		_ = srv.Close()
 		<-done
+		b.Close() // ends what waits for a person
 		if n := r.Leases(); n != 0 {
 			t.Errorf("%d pages were never given back", n)
 		}

@@ -1,0 +1,348 @@
+package bridge
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/pagetools/pagetools/bridge/schema"
+)
+
+// maxQuestions bounds the questions of one call. Further ones are declined.
+const maxQuestions = 5
+
+// Run is a call that can stop at questions, and be resumed later from another
+// request. It runs once, whoever waits for it. It is safe for concurrent use.
+type Run struct {
+	bridge *Bridge
+	call   *call
+
+	mu       sync.Mutex
+	changed  chan struct{} // closed when one of the next four changes; made for who waits
+	open     *stop         // the question that waits, with what goes on after it
+	question *Question     // what is told of it
+	result   *Result
+	err      *Error // why it failed
+	done     bool
+	token    string // "" until it stopped once
+	tool     string // what it runs, known with the first question
+	asked    int
+	expiry   *time.Timer
+	cancel   context.CancelCauseFunc // of what runs in the background
+	waiting  int                     // callers that wait in Next while it runs
+}
+
+// Start runs a call until it ends or stops at its first question. While ctx
+// lives and nobody is asked, its end aborts the call.
+func (b *Bridge) Start(ctx context.Context, in *Call) *Run {
+	r := &Run{bridge: b, call: &call{Call: *in, outcome: NotRun, started: b.now()}}
+	r.settle(b.run(ctx, r.call))
+	return r
+}
+
+// Do runs a call. Questions go to the call's Asker; without one, a call that
+// stops is left to whoever may answer, and the error says so. The error is
+// always an *Error.
+func (b *Bridge) Do(ctx context.Context, in *Call) (*Result, error) {
+	r, _, err := b.startOrResume(ctx, in)
+	if err != nil {
+		return nil, err
+	}
+	for {
+		q, res, err := r.Next(ctx)
+		switch {
+		case q == nil:
+			r.Spend()
+			return res, err
+		case in.Asker == nil:
+			return nil, stoppedError(q, r.Token())
+		}
+		answer, err := r.askWith(ctx, in.Asker, q)
+		switch {
+		case ctx.Err() != nil:
+			r.abort(Errorf(Cancelled, "", Unknown, "The caller gave up."))
+		case err != nil:
+			e := stoppedError(q, r.Token()).With(err)
+			r.abort(e)
+			return nil, e
+		default: // somebody else may have been first
+			_ = r.bridge.answer(r, q.ID, &answer, in.Caller.Name)
+		}
+	}
+}
+
+// askWith asks until there is an answer, or the question is over.
+func (r *Run) askWith(ctx context.Context, asker Asker, q *Question) (Answer, error) {
+	asking, cancel := context.WithCancel(ctx)
+	defer cancel()
+	changed := r.change()
+	if now, _, _ := r.now(); now != q {
+		return Answer{}, nil
+	}
+	stopAsking := make(chan struct{})
+	defer close(stopAsking)
+	go func() { // ends with askWith
+		select {
+		case <-changed:
+			cancel()
+		case <-stopAsking:
+		}
+	}()
+	answer, err := asker.Ask(asking, *q)
+	if asking.Err() != nil && ctx.Err() == nil {
+		return Answer{}, nil
+	}
+	return answer, err
+}
+
+// Token names the run to its caller; "" when it never stopped.
+func (r *Run) Token() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.token
+}
+
+// now is what the run shows: a question, or its end.
+func (r *Run) now() (q *Question, ended bool, waits bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.question, r.done, r.question != nil
+}
+
+// change is closed when the run shows something else.
+func (r *Run) change() <-chan struct{} {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.changed == nil {
+		r.changed = make(chan struct{})
+	}
+	return r.changed
+}
+
+// Next waits until the run stops at a question or ends. While it runs, a caller
+// whose ctx ends aborts it, unless others wait too.
+func (r *Run) Next(ctx context.Context) (*Question, *Result, error) {
+	for {
+		changed := r.change()
+		r.mu.Lock()
+		switch {
+		case r.done && r.err != nil:
+			r.mu.Unlock()
+			return nil, nil, r.err
+		case r.done:
+			r.mu.Unlock()
+			return nil, r.result, nil
+		case r.question != nil:
+			defer r.mu.Unlock()
+			return r.question, nil, nil
+		}
+		r.waiting++
+		r.mu.Unlock()
+		select {
+		case <-changed:
+			r.mu.Lock()
+			r.waiting--
+			r.mu.Unlock()
+		case <-ctx.Done():
+			r.leave()
+			return nil, nil, Errorf(Cancelled, "", Unknown, "The caller gave up.").With(context.Cause(ctx))
+		}
+	}
+}
+
+// leave is one caller less that waits while the run runs.
+func (r *Run) leave() {
+	r.mu.Lock()
+	r.waiting--
+	cancel := r.cancel
+	last := r.waiting == 0 && r.question == nil && !r.done
+	r.mu.Unlock()
+	if last && cancel != nil {
+		cancel(Errorf(Cancelled, "", Unknown, "The caller gave up."))
+	}
+}
+
+// Await is Next, and waits first at most d for the open question to be answered.
+func (r *Run) Await(ctx context.Context, d time.Duration) (*Question, *Result, error) {
+	changed := r.change()
+	if _, _, waits := r.now(); waits && d > 0 {
+		timer := time.NewTimer(d)
+		defer timer.Stop()
+		select {
+		case <-changed:
+		case <-timer.C:
+		case <-ctx.Done(): // the call stays where it is
+			return nil, nil, Errorf(Cancelled, "", Unknown, "The caller gave up.").With(context.Cause(ctx))
+		}
+	}
+	return r.Next(ctx)
+}
+
+// Spend forgets a run whose final reply was written. Its token names nothing any
+// more.
+func (r *Run) Spend() {
+	r.mu.Lock()
+	token, done := r.token, r.done
+	r.mu.Unlock()
+	if token != "" && done {
+		r.bridge.forgetRun(token)
+	}
+}
+
+// settle takes what a part of the call came to.
+func (r *Run) settle(res *Result, err error) {
+	s, stopped := errors.AsType[*stop](err)
+	if !stopped {
+		r.end(res, err)
+		return
+	}
+	q := s.question
+	q.ID, q.ExpiresAt = rand.Text(), r.bridge.now().Add(r.bridge.limits.Question)
+	r.mu.Lock()
+	r.asked++
+	r.tool = q.Tool
+	if r.token == "" {
+		r.token = rand.Text()
+	}
+	full := r.asked > maxQuestions
+	r.mu.Unlock()
+	if !full {
+		full = !r.bridge.keepRun(r)
+	}
+	if full {
+		r.goOn(s, &Answer{})
+		return
+	}
+	if lease := r.call.lease; lease != nil {
+		lease.Asking(&q)
+	}
+	r.mu.Lock()
+	r.open, r.question = s, &q
+	r.expiry = time.AfterFunc(r.bridge.limits.Question, func() { _ = r.bridge.answer(r, q.ID, &Answer{}, nobody) })
+	r.show()
+	r.mu.Unlock()
+	if s.over != nil {
+		go r.watchOver(s.over, q.ID, r.change())
+	}
+	r.bridge.opened(&q, r)
+}
+
+// nobody is who answers a question that expires, or that its page takes back.
+const nobody = ""
+
+// watchOver goes on when the page ends its question itself.
+func (r *Run) watchOver(over <-chan struct{}, id string, changed <-chan struct{}) {
+	select {
+	case <-over:
+		_ = r.bridge.answer(r, id, nil, nobody)
+	case <-changed: // it was answered
+	}
+}
+
+// show wakes who waits. Called with r.mu held.
+func (r *Run) show() {
+	if r.changed != nil {
+		close(r.changed)
+		r.changed = nil
+	}
+}
+
+// take closes the open question. Only one of those who answer gets it.
+func (r *Run) take(id string, a *Answer) (*stop, *Error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.question == nil || r.question.ID != id {
+		return nil, Errorf(Conflict, "", NotRun, "The question is not open any more.")
+	}
+	if a != nil {
+		if e := r.question.check(*a); e != nil {
+			return nil, e
+		}
+	}
+	s := r.open
+	r.expiry.Stop()
+	r.open, r.question = nil, nil
+	r.show()
+	return s, nil
+}
+
+// goOn runs the next part of the call in the background.
+func (r *Run) goOn(s *stop, a *Answer) {
+	if lease := r.call.lease; lease != nil {
+		lease.Asking(nil)
+	}
+	ctx, cancel := context.WithCancelCause(r.bridge.life)
+	r.mu.Lock()
+	r.cancel = cancel
+	r.mu.Unlock()
+	r.bridge.background.Go(func() { // ends with the call's own deadline
+		defer cancel(nil)
+		r.settle(s.resume(ctx, a))
+	})
+}
+
+// abort ends the run, wherever it is: what waits in a page is aborted there.
+func (r *Run) abort(cause *Error) {
+	r.mu.Lock()
+	cancel, q := r.cancel, r.question
+	r.mu.Unlock()
+	switch {
+	case q != nil:
+		s, taken := r.take(q.ID, nil)
+		if taken != nil {
+			return
+		}
+		r.bridge.closed(q.ID, nobody)
+		if lease := r.call.lease; lease != nil {
+			lease.Asking(nil)
+		}
+		ctx, cancel := context.WithCancelCause(context.Background())
+		cancel(cause)
+		r.settle(s.resume(ctx, nil))
+	case cancel != nil:
+		cancel(cause)
+	}
+}
+
+func (r *Run) end(res *Result, err error) {
+	r.mu.Lock()
+	r.done, r.result = true, res
+	if err != nil {
+		r.result, r.err = nil, AsError(err)
+	}
+	r.show()
+	stopped := r.token != ""
+	r.mu.Unlock()
+	if stopped {
+		r.bridge.keepResult(r)
+	}
+}
+
+// matches refuses a request to resume that is not the call's own. A token is no
+// licence to run something else.
+func (r *Run) matches(in *Call) *Error {
+	mine := r.call
+	r.mu.Lock()
+	name := r.tool
+	r.mu.Unlock()
+	if in.Session != mine.Session || in.Single != mine.Single || in.Tool != mine.Tool && in.Tool != name || !sameJSON(in.Input, mine.Input) {
+		return Errorf(SchemaError, "", NotRun, "The call under this token has another action, sessionId or request.")
+	}
+	return nil
+}
+
+func sameJSON(a, b json.RawMessage) bool {
+	if bytes.Equal(a, b) {
+		return true
+	}
+	x, err := schema.Canonical(a)
+	if err != nil {
+		return false
+	}
+	y, err := schema.Canonical(b)
+	return err == nil && bytes.Equal(x, y)
+}

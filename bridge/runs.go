@@ -1,0 +1,295 @@
+package bridge
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"sync"
+	"time"
+)
+
+const (
+	// maxRuns bounds the calls that wait for a person or whose outcome is kept.
+	// Further questions are declined.
+	maxRuns = 10_000
+	// keepFor is how long the outcome of a run is kept for its token, and how
+	// long it is known who answered.
+	keepFor = 15 * time.Minute
+)
+
+// runs are the calls that stopped.
+type runs struct {
+	mu       sync.Mutex
+	byToken  map[string]*Run
+	open     map[string]*Run   // by the id of the open question
+	answered map[string]string // who answered a question
+	changed  chan struct{}     // closed when open changes; made for who watches
+	closed   bool
+}
+
+// OpenQuestion is a question that waits, as an operator sees it.
+type OpenQuestion struct {
+	Question
+
+	Site   string    `json:"site"`
+	Caller string    `json:"caller"`
+	Since  time.Time `json:"since"`
+}
+
+// keepRun makes a run known by its token, unless there are too many.
+func (b *Bridge) keepRun(r *Run) bool {
+	b.runs.mu.Lock()
+	defer b.runs.mu.Unlock()
+	if b.runs.byToken[r.token] != nil {
+		return true
+	}
+	if b.runs.closed || len(b.runs.byToken) >= maxRuns {
+		return false
+	}
+	b.runs.byToken[r.token] = r
+	return true
+}
+
+// keepResult keeps the outcome of a run for who comes back.
+func (b *Bridge) keepResult(r *Run) {
+	timer := time.AfterFunc(keepFor, func() { b.forgetRun(r.token) })
+	r.mu.Lock()
+	r.expiry = timer
+	r.mu.Unlock()
+}
+
+func (b *Bridge) forgetRun(token string) {
+	b.runs.mu.Lock()
+	r := b.runs.byToken[token]
+	delete(b.runs.byToken, token)
+	b.runs.mu.Unlock()
+	if r == nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.expiry.Stop()
+}
+
+// opened tells operators of a question.
+func (b *Bridge) opened(q *Question, r *Run) {
+	b.runs.mu.Lock()
+	defer b.runs.mu.Unlock()
+	b.runs.open[q.ID] = r
+	b.runs.show()
+	if b.runs.closed {
+		go r.abort(draining())
+	}
+}
+
+// closed tells operators that a question is not open any more.
+func (b *Bridge) closed(id, by string) {
+	b.runs.mu.Lock()
+	defer b.runs.mu.Unlock()
+	delete(b.runs.open, id)
+	b.runs.answered[id] = by
+	time.AfterFunc(keepFor, func() {
+		b.runs.mu.Lock()
+		defer b.runs.mu.Unlock()
+		delete(b.runs.answered, id)
+	})
+	b.runs.show()
+}
+
+// show wakes who watches. Called with mu held.
+func (s *runs) show() {
+	if s.changed != nil {
+		close(s.changed)
+		s.changed = nil
+	}
+}
+
+// Questions lists the open questions of the sites that the caller may know of,
+// the oldest first, and gives a channel that is closed when the list changes.
+func (b *Bridge) Questions(c Caller) ([]OpenQuestion, <-chan struct{}) {
+	b.runs.mu.Lock()
+	if b.runs.changed == nil {
+		b.runs.changed = make(chan struct{})
+	}
+	changed := b.runs.changed
+	all := make([]*Run, 0, len(b.runs.open))
+	for _, r := range b.runs.open {
+		all = append(all, r)
+	}
+	b.runs.mu.Unlock()
+	list := make([]OpenQuestion, 0, len(all))
+	for _, r := range all {
+		if !c.Sees(r.call.Site) {
+			continue
+		}
+		r.mu.Lock()
+		if r.question != nil {
+			list = append(list, OpenQuestion{Question: *r.question, Site: r.call.Site, Caller: r.call.Caller.Name,
+				Since: r.question.ExpiresAt.Add(-b.limits.Question)})
+		}
+		r.mu.Unlock()
+	}
+	slices.SortFunc(list, func(x, y OpenQuestion) int { return cmp.Or(x.Since.Compare(y.Since), cmp.Compare(x.ID, y.ID)) })
+	return list, changed
+}
+
+// Answer gives an operator's answer to a question. The first one wins; who comes
+// later is told who was first. Errors are *Error: WEBTOOL_NOT_FOUND for a question
+// that never was, CONFLICT for one that is not open any more, FORBIDDEN for a
+// credential without the right.
+func (b *Bridge) Answer(by Caller, id string, a Answer) error {
+	if !by.Can(MayAnswer) {
+		return Errorf(Forbidden, "", NotRun, "This credential may not answer questions.")
+	}
+	b.runs.mu.Lock()
+	r := b.runs.open[id]
+	who, known := b.runs.answered[id]
+	b.runs.mu.Unlock()
+	switch {
+	case r != nil && by.Sees(r.call.Site):
+		if e := b.answer(r, id, &a, by.Name); e == nil || e.Code != Conflict {
+			return asPlain(e)
+		}
+		b.runs.mu.Lock()
+		who, known = b.runs.answered[id]
+		b.runs.mu.Unlock()
+		fallthrough
+	case known:
+		e := Errorf(Conflict, "", NotRun, "The question is not open any more: it expired, or its page took it back.")
+		if who != nobody {
+			e.Message = "The question was answered already, by " + printable(who) + "."
+		}
+		return e.Detail("answeredBy", who)
+	}
+	return Errorf(WebtoolNotFound, "", NotRun, "There is no such question.")
+}
+
+// asPlain keeps a nil *Error from becoming an error that is not nil.
+func asPlain(e *Error) error {
+	if e == nil {
+		return nil
+	}
+	return e
+}
+
+// answer closes a question and lets its call go on; a nil answer is the page's
+// own.
+func (b *Bridge) answer(r *Run, id string, a *Answer, by string) *Error {
+	s, e := r.take(id, a)
+	if e != nil {
+		return e
+	}
+	b.closed(id, by)
+	r.goOn(s, a)
+	return nil
+}
+
+// attach finds the call that a request resumes, and gives it the answer that the
+// request brings.
+func (b *Bridge) attach(in *Call, token string, answer *Answer) (*Run, *Error) {
+	b.runs.mu.Lock()
+	r := b.runs.byToken[token]
+	b.runs.mu.Unlock()
+	if r == nil || r.call.Caller.Name != in.Caller.Name || r.call.Site != in.Site {
+		return nil, Errorf(ResumeNotFound, "", NotRun, "No call of yours waits under this token.")
+	}
+	if e := r.matches(in); e != nil {
+		return nil, e
+	}
+	if answer == nil {
+		return r, nil
+	}
+	r.mu.Lock()
+	q := r.question
+	r.mu.Unlock()
+	if q == nil {
+		return r, nil // somebody else was first; the call went on
+	}
+	if e := b.answer(r, q.ID, answer, in.Caller.Name); e != nil && e.Code != Conflict {
+		return nil, e
+	}
+	return r, nil
+}
+
+// Reply is what a caller is told who may come back later.
+type Reply struct {
+	Result *Result
+	Err    *Error
+	run    *Run
+}
+
+// Written says that the reply reached the caller. The token of a call that ended
+// names nothing any more.
+func (r *Reply) Written() {
+	if r.run != nil {
+		r.run.Spend()
+	}
+}
+
+// Serve runs a call, or resumes the one that config.resume names, for callers
+// that come back: it waits at most config.wait for a person, and a call that
+// stopped goes on without them. Its error then has details.question and
+// details.resume.
+func (b *Bridge) Serve(ctx context.Context, in *Call) Reply {
+	r, wait, err := b.startOrResume(ctx, in)
+	if err != nil {
+		return Reply{Err: AsError(err)}
+	}
+	q, res, err := r.Await(ctx, wait)
+	switch {
+	case err != nil:
+		return Reply{Err: AsError(err), run: r}
+	case q != nil:
+		return Reply{Err: stoppedError(q, r.Token())}
+	}
+	return Reply{Result: res, run: r}
+}
+
+func (b *Bridge) startOrResume(ctx context.Context, in *Call) (*Run, time.Duration, error) {
+	if len(in.Config) == 0 {
+		return b.Start(ctx, in), 0, nil
+	}
+	if !in.Caller.Can(MayCall) {
+		return nil, 0, mayNotCall()
+	}
+	site, err := b.siteFor(in.Site, in.Caller)
+	if err != nil {
+		return nil, 0, err
+	}
+	set, err := site.readSettings(in.Config, in.Caller)
+	if err != nil {
+		return nil, 0, err
+	}
+	if set.resume == "" {
+		return b.Start(ctx, in), set.wait, nil
+	}
+	r, e := b.attach(in, set.resume, set.answer)
+	if e != nil {
+		return nil, 0, e
+	}
+	return r, set.wait, nil
+}
+
+// Close ends the calls that wait for a person, and waits for them. New questions
+// are declined.
+func (b *Bridge) Close() {
+	b.runs.mu.Lock()
+	b.runs.closed = true
+	all := make([]*Run, 0, len(b.runs.byToken))
+	for _, r := range b.runs.byToken {
+		all = append(all, r)
+	}
+	b.runs.mu.Unlock()
+	for _, r := range all {
+		r.abort(draining())
+	}
+	b.background.Wait()
+	b.endLife(draining())
+	for _, r := range all {
+		b.forgetRun(r.token)
+	}
+}
+
+func draining() *Error {
+	return Errorf(InternalError, Draining, Unknown, "pagetools is shutting down.")
+}
