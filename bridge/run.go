@@ -80,7 +80,7 @@ func (r *Run) askWith(ctx context.Context, asker Asker, q *Question) (Answer, er
 	asking, cancel := context.WithCancel(ctx)
 	defer cancel()
 	changed := r.change()
-	if now, _, _ := r.now(); now != q {
+	if r.asks() != q {
 		return Answer{}, nil
 	}
 	stopAsking := make(chan struct{})
@@ -106,11 +106,11 @@ func (r *Run) Token() string {
 	return r.token
 }
 
-// now is what the run shows: a question, or its end.
-func (r *Run) now() (q *Question, ended bool, waits bool) {
+// asks gives the open question, or nil.
+func (r *Run) asks() *Question {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.question, r.done, r.question != nil
+	return r.question
 }
 
 // change is closed when the run shows something else.
@@ -169,7 +169,7 @@ func (r *Run) leave() {
 // Await is Next, and waits first at most d for the open question to be answered.
 func (r *Run) Await(ctx context.Context, d time.Duration) (*Question, *Result, error) {
 	changed := r.change()
-	if _, _, waits := r.now(); waits && d > 0 {
+	if d > 0 && r.asks() != nil {
 		timer := time.NewTimer(d)
 		defer timer.Stop()
 		select {

@@ -199,9 +199,7 @@ func (b *Bridge) attach(in *Call, token string, answer *Answer) (*Run, *Error) {
 	if answer == nil {
 		return r, nil
 	}
-	r.mu.Lock()
-	q := r.question
-	r.mu.Unlock()
+	q := r.asks()
 	if q == nil {
 		return r, nil // somebody else was first; the call went on
 	}
@@ -270,24 +268,38 @@ func (b *Bridge) startOrResume(ctx context.Context, in *Call) (*Run, time.Durati
 	return r, set.wait, nil
 }
 
-// Close ends the calls that wait for a person, and waits for them. New questions
-// are declined.
+// StopAsking ends the calls that wait for a person. Further questions are declined.
+func (b *Bridge) StopAsking() {
+	for _, r := range b.close() {
+		if r.asks() != nil {
+			r.abort(draining())
+		}
+	}
+}
+
+// Close ends what goes on without its callers, and waits for that.
 func (b *Bridge) Close() {
+	all := b.close()
+	for _, r := range all {
+		r.abort(draining())
+	}
+	b.endLife(draining())
+	b.background.Wait()
+	for _, r := range all {
+		b.forgetRun(r.token)
+	}
+}
+
+// close takes no more questions, and gives the calls that stopped.
+func (b *Bridge) close() []*Run {
 	b.runs.mu.Lock()
+	defer b.runs.mu.Unlock()
 	b.runs.closed = true
 	all := make([]*Run, 0, len(b.runs.byToken))
 	for _, r := range b.runs.byToken {
 		all = append(all, r)
 	}
-	b.runs.mu.Unlock()
-	for _, r := range all {
-		r.abort(draining())
-	}
-	b.background.Wait()
-	b.endLife(draining())
-	for _, r := range all {
-		b.forgetRun(r.token)
-	}
+	return all
 }
 
 func draining() *Error {

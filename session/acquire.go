@@ -4,6 +4,7 @@ import (
 	"container/list"
 	"context"
 	"encoding/json"
+	"errors"
 	"time"
 
 	"github.com/pagetools/pagetools/bridge"
@@ -24,11 +25,14 @@ func (m *Manager) Acquire(ctx context.Context, ref bridge.Ref) (bridge.Lease, er
 				return nil, err
 			}
 		}
+		if e := page.busyAsking(); e != nil {
+			return nil, e
+		}
 		var shared bool
 		if m.with(func(st *state) { shared = st.share() }); !shared {
 			return nil, draining()
 		}
-		return &lease{Page: page, release: func(bool) { m.with(func(st *state) { st.leased--; st.checkIdle() }) }}, nil
+		return &lease{Page: page, manager: m, release: func(bool) { m.with(func(st *state) { st.leased--; st.checkIdle() }) }}, nil
 	}
 	l, err := m.acquire(ctx, s, ref)
 	if err != nil {
@@ -69,7 +73,7 @@ func (m *Manager) acquire(ctx context.Context, s *site, ref bridge.Ref) (*lease,
 }
 
 func (m *Manager) leaseOf(g grant) *lease {
-	return &lease{Page: g.page, release: func(told bool) { m.with(func(st *state) { st.release(g, told) }) }}
+	return &lease{Page: g.page, manager: m, ses: g.ses, release: func(told bool) { m.with(func(st *state) { st.release(g, told) }) }}
 }
 
 // leaseIdle hands out a session that waits for its next call: the usual case, in
@@ -136,6 +140,8 @@ func (st *state) share() bool {
 // lease is a page that one call holds.
 type lease struct {
 	*Page
+	manager *Manager
+	ses     *session // nil for a page that is no session's
 	release func(told bool)
 	told    bool
 	// another gives a fresh page in the place of one that was dead on arrival;
@@ -158,6 +164,16 @@ func (l *lease) Invoke(ctx context.Context, inv bridge.Invocation) (json.RawMess
 		l.Page, l.release = next.Page, next.release
 		data, err = l.Page.Invoke(ctx, inv)
 	}
+	return l.noted(data, err)
+}
+
+// noted notes what a call came to, also after a question.
+func (l *lease) noted(data json.RawMessage, err error) (json.RawMessage, error) {
+	if s, ok := errors.AsType[*bridge.Stopped](err); ok {
+		goOn := s.Continue
+		s.Continue = func(ctx context.Context, a *bridge.Answer) (json.RawMessage, error) { return l.noted(goOn(ctx, a)) }
+		return data, s
+	}
 	if err != nil {
 		switch bridge.AsError(err).Reason {
 		case bridge.PageCrashed, bridge.BrowserLost:
@@ -168,6 +184,14 @@ func (l *lease) Invoke(ctx context.Context, inv bridge.Invocation) (json.RawMess
 		}
 	}
 	return data, err
+}
+
+// Asking says what the page waits for. Calls that wait for the session are refused.
+func (l *lease) Asking(q *bridge.Question) {
+	l.asks.Store(q)
+	if e := l.busyAsking(); e != nil && l.ses != nil {
+		l.manager.with(func(st *state) { st.refuseWaiting(l.ses, e) })
+	}
 }
 
 // deadOnArrival reports whether nothing was dispatched because the page or its

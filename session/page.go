@@ -3,7 +3,6 @@ package session
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"log/slog"
 	"slices"
@@ -42,7 +41,8 @@ type Page struct {
 	log     *slog.Logger
 
 	view atomic.Pointer[view]
-	used atomic.Pointer[string] // the document that a call was last dispatched to
+	used atomic.Pointer[string]          // the document that a call was last dispatched to
+	asks atomic.Pointer[bridge.Question] // what it waits for; nil: nothing
 	dead chan struct{}
 	died *bridge.Error // valid after dead is closed
 }
@@ -306,34 +306,6 @@ func (p *Page) opened(ctx context.Context) (*view, error) {
 	return p.await(ctx, func(v *view) bool { return v.settled })
 }
 
-// Invoke runs the tool once. Its errors are *bridge.Error.
-func (p *Page) Invoke(ctx context.Context, inv bridge.Invocation) (json.RawMessage, error) {
-	for {
-		t, err := p.findWithin(ctx, inv)
-		if err != nil {
-			return nil, err
-		}
-		document := p.view.Load().document
-		running, cancel := bound(ctx, inv.Timeout, bridge.TimedOut(inv.Timeout))
-		reply, err := p.tab.Invoke(running, Invocation{Document: t.Document(), Tool: t.Registration(), Input: inv.Input, MaxBytes: inv.MaxBytes})
-		cancel()
-		if errors.Is(err, ErrGone) {
-			// Nothing ran: the page replaced the registration. An equal one may
-			// be there, or on its way; find decides on what the page says now.
-			if err := p.awaitChange(ctx, t); err != nil {
-				return nil, err
-			}
-			continue
-		}
-		p.used.Store(&document)
-		if err != nil {
-			return nil, p.blamed(err)
-		}
-		p.awaitRevision(ctx, reply)
-		return reply.Result, nil
-	}
-}
-
 // bound is a context that ends after d with the cause; zero means no bound.
 func bound(ctx context.Context, d time.Duration, cause error) (context.Context, context.CancelFunc) {
 	if d <= 0 {
@@ -431,30 +403,6 @@ func (p *Page) awaitChange(ctx context.Context, t *bridge.Tool) error {
 		return bridge.Errorf(bridge.InternalError, bridge.PageHung, bridge.NotRun, "The page does not say what became of %q.", t.Name()).With(err)
 	}
 	return nil
-}
-
-// awaitRevision makes a caller read its own writes: the list that the call left
-// behind is visible before the call returns.
-func (p *Page) awaitRevision(ctx context.Context, r Reply) {
-	if p.view.Load().hasSeen(r) {
-		return
-	}
-	bounded, cancel := context.WithTimeout(ctx, time.Second)
-	defer cancel()
-	_, err := p.await(bounded, func(v *view) bool { return v.hasSeen(r) })
-	if err != nil && ctx.Err() == nil {
-		p.log.Warn("page: the list behind a reply did not arrive", "revision", r.Revision, "error", err)
-	}
-}
-
-// hasSeen reports whether the view is at least as new as a reply, or its document
-// is gone. A document in a frame may not have been told yet: it had no tools.
-func (v *view) hasSeen(r Reply) bool {
-	revision, shown := v.revisions[r.Document]
-	if !shown {
-		return v.document != r.Document
-	}
-	return revision >= r.Revision
 }
 
 // close ends the tab.

@@ -114,6 +114,12 @@ func (st *state) join(ses *session, w *waiter) {
 		st.lease(ses, w)
 		return
 	}
+	if ses.page != nil {
+		if e := ses.page.busyAsking(); e != nil {
+			w.grant <- grant{err: e}
+			return
+		}
+	}
 	if ses.waiting.Len() >= maxSessionQueue {
 		e := bridge.Errorf(bridge.RateLimit, "", bridge.NotRun, "Too many calls wait for this session. Try again later.")
 		e.Retry = time.Second
@@ -121,6 +127,14 @@ func (st *state) join(ses *session, w *waiter) {
 		return
 	}
 	ses.waiting.PushBack(w)
+}
+
+// refuseWaiting answers everybody who waits for a session.
+func (st *state) refuseWaiting(ses *session, err *bridge.Error) {
+	for e := ses.waiting.Front(); e != nil; e = e.Next() {
+		e.Value.(*waiter).grant <- grant{err: err}
+	}
+	ses.waiting.Init()
 }
 
 // lease hands an idle session's page out.
@@ -354,10 +368,7 @@ func (st *state) refuseQueued(err *bridge.Error) {
 	}
 	st.queue.Init()
 	for _, ses := range st.sessions {
-		for e := ses.waiting.Front(); e != nil; e = e.Next() {
-			e.Value.(*waiter).grant <- grant{err: err}
-		}
-		ses.waiting.Init()
+		st.refuseWaiting(ses, err)
 	}
 }
 

@@ -12,6 +12,9 @@
 //	Watch       a state text, as soon as the registry's revision is above rev; "" when a later Watch took its place.
 //	            Watch(name, -1) answers at once.
 //	Call        a reply text. Its promise is never rejected; it can stay pending as long as the tool does.
+//	Wait        the next reply text of a call whose last one was of kind asking.
+//	Answer      "true" when the call waited for an answer.
+//	Remind      "true" when the call waits for a person in an interaction; then its next reply is of kind asking.
 //	Abort       true when there was such a call. Its reply, kind aborted, comes before the tool hears of it.
 //	Shutdown    how many calls were aborted.
 //	Structured  a reply text, when the document was loaded: PAYLOAD is the list of its JSON-LD blocks, each as it was written.
@@ -52,6 +55,8 @@
 //	unhandled  the tool has no execute function and no toolcall listener answered
 //	submitted  a form was submitted plainly, and what the page says is in the document that comes; message is the form's target
 //	awaiting   a form is filled in, and waits for a person to submit it
+//	asking     the call waits for a person, and goes on: the only kind that is not an end. name is interaction
+//	           (requestUserInteraction, pending for 100 ms) or form (filled in; an answer submits it)
 //
 // # Results
 //

@@ -82,6 +82,21 @@ func Call(name, callID string, toolID int64, input []byte, maxBytes int, knownRe
 	return e.text([]byte(callID)).number(toolID).text(input).number(int64(maxBytes)).number(knownRev).end()
 }
 
+// Wait returns the expression that waits for what a call that stopped (kind asking) says next.
+func Wait(name, callID string, knownRev int64) string {
+	return expression(name, "wait", 0).text([]byte(callID)).number(knownRev).end()
+}
+
+// Answer returns the expression that gives a person's answer to a call that stopped. value is JSON text, or empty.
+func Answer(name, callID string, ok bool, value []byte) string {
+	return expression(name, "answer", len(value)).text([]byte(callID)).boolean(ok).text(value).end()
+}
+
+// Remind returns the expression that makes a call say that it waits for a person, if it still does.
+func Remind(name, callID string) string {
+	return expression(name, "remind", 0).text([]byte(callID)).end()
+}
+
 // Abort returns the expression that ends one call.
 func Abort(name, callID, reason string) string {
 	return expression(name, "abort", 0).text([]byte(callID)).text([]byte(reason)).end()
@@ -138,6 +153,12 @@ func (b *builder) separate() {
 func (b *builder) number(n int64) *builder {
 	b.separate()
 	b.b = strconv.AppendInt(b.b, n, 10)
+	return b
+}
+
+func (b *builder) boolean(v bool) *builder {
+	b.separate()
+	b.b = strconv.AppendBool(b.b, v)
 	return b
 }
 

@@ -105,6 +105,7 @@ func (p *program) serve(ctx context.Context, pl plan) error {
 func drain(a *app, srv *http.Server) error {
 	bounded, cancel := context.WithTimeout(context.Background(), drainTime)
 	defer cancel()
+	a.bridge.StopAsking()
 	a.manager.Drain(bounded)
 	brief, stop := context.WithTimeout(context.Background(), time.Second)
 	defer stop()

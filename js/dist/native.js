@@ -399,8 +399,225 @@ function draw(put4, image, width, height) {
 	return convertToBlob(canvas);
 }
 
+// src/shim/frames.js
+var { top } = window;
+var [performanceOf] = members(window, "performance");
+function peerOf(other) {
+	const found = { peer: null };
+	try {
+		const event = new NativeEvent(secret);
+		defineProperty(event, "found", { __proto__: null, value: found });
+		dispatchEvent(performanceOf(other), event);
+	} catch {
+	}
+	return found.peer;
+}
+function eachPeer(visit, start2 = top) {
+	const peer = peerOf(start2);
+	if (peer !== null) visit(peer);
+	try {
+		for (let i = 0; ; i++) {
+			const frame = getOwnPropertyDescriptor(start2, i);
+			if (frame === void 0) return;
+			eachPeer(visit, frame.value);
+		}
+	} catch {
+	}
+}
+
+// src/shim/wire.js
+var limits = {
+	__proto__: null,
+	tools: 256,
+	refused: 64,
+	name: 128,
+	title: 1024,
+	description: 16 * 1024,
+	schema: 64 * 1024,
+	state: 8 * 1024 * 1024
+};
+function replyText(reply, state2) {
+	const { kind, rev, ran, bytes, name, message, payload } = reply;
+	const header = `{"k":"${kind}","rev":${rev},"ran":${ran},"len":${bytes},"state":${utf8Length(state2)}` + member("name", name || void 0) + member("message", message || void 0);
+	return header + "}\n" + payload + state2;
+}
+function stateText(rev, eachTool, refusals) {
+	const { url, title, origin, lang } = documentInfo();
+	const doc = slice(member("url", url) + member("title", title) + member("origin", origin) + member("lang", lang), 1);
+	let tools2 = "";
+	let refused2 = "";
+	let count = 0;
+	let refusedCount = 0;
+	let dropped = 0;
+	const refuse = (refusal2) => {
+		if (refusedCount++ < limits.refused) refused2 += (refused2 === "" ? "" : ",") + refusalText(refusal2);
+	};
+	eachTool((tool) => {
+		if (tool.refusal !== null) return refuse(tool.refusal);
+		if (count >= limits.tools || tools2.length + tool.text.length > limits.state) {
+			dropped++;
+			return;
+		}
+		tools2 += `${count++ === 0 ? "" : ","}{"id":${tool.id},${tool.text}}`;
+	});
+	for (let refusal2 = refusals; refusal2 !== null; refusal2 = refusal2.next) refuse(refusal2);
+	return `{"rev":${rev},"doc":{${doc}},"tools":[${tools2}],"refused":[${refused2}],"dropped":${dropped}}`;
+}
+function toolText(tool) {
+	const { name, via, description, title, inputSchema, outputSchema, annotations } = tool;
+	return slice(member("name", name), 1) + member("via", via) + member("description", description) + member("title", title) + member("inputSchema", inputSchema) + member("outputSchema", outputSchema) + (annotations && `,"annotations":{${annotations}}`);
+}
+function refusalText(refusal2) {
+	return `{${slice(member("name", refusal2.name), 1)}${member("rule", refusal2.rule)}${member("message", refusal2.message)}}`;
+}
+function member(name, value) {
+	return value === void 0 ? "" : `,"${name}":${jsonStringify(value)}`;
+}
+
+// src/shim/registry.js
+var state = {
+	__proto__: null,
+	rev: 0,
+	lastID: firstID(),
+	script: new NativeMap(),
+	forms: new NativeMap(),
+	manifest: new NativeMap(),
+	refused: null,
+	waiter: null,
+	pending: new NativeMap(),
+	scheduled: false,
+	document
+};
+function firstID() {
+	return (random() * 2 ** 31 >>> 0) * 2 ** 20;
+}
+var inFlight = new NativeMap();
+var asked = new NativeMap();
+var browser = { changed: nothing, settle: (_, pending2) => pending2.resolve() };
+var revision = () => state.rev;
+function renew() {
+	if (state.document === document) return;
+	state.document = document;
+	state.script = new NativeMap();
+	state.forms = new NativeMap();
+	state.manifest = new NativeMap();
+	state.refused = null;
+	changed();
+}
+function hasScriptTool(name) {
+	renew();
+	const tool = mapGet(state.script, name);
+	return tool !== void 0 && tool.owner === null;
+}
+function isTaken(name) {
+	return hasScriptTool(name) || mapHas(state.forms, name);
+}
+function find(key) {
+	let found = null;
+	eachVisible((tool) => {
+		if (tool.id === key || tool.name === key) found ??= tool;
+	});
+	return found;
+}
+function eachVisible(visit) {
+	renew();
+	mapForEach(state.script, visit);
+	mapForEach(state.forms, (tool, name) => {
+		if (!mapHas(state.script, name)) visit(tool);
+	});
+	mapForEach(state.manifest, (tool, name) => {
+		if (!mapHas(state.script, name) && !mapHas(state.forms, name)) visit(tool);
+	});
+}
+function add(tool) {
+	const pending2 = { __proto__: null, resolve: nothing, reject: nothing };
+	const promise = new NativePromise((resolve, reject) => {
+		pending2.resolve = () => resolve(void 0);
+		pending2.reject = reject;
+	});
+	mapSet(state.pending, tool, pending2);
+	put2(tool);
+	return { __proto__: null, promise, pending: pending2 };
+}
+function put2(tool) {
+	renew();
+	number(tool);
+	mapSet(state.script, tool.name, tool);
+	changed();
+}
+function nothing() {
+}
+function remove(name, only) {
+	renew();
+	const tool = mapGet(state.script, name);
+	if (tool === void 0 || only !== void 0 && tool !== only) return;
+	mapDelete(state.script, name);
+	changed();
+}
+function replaceScript(tools2) {
+	if (mapSize(tools2) === 0 && mapSize(state.script) === 0) return;
+	renew();
+	mapForEach(tools2, number);
+	state.script = tools2;
+	changed();
+}
+function replaceForms(tools2) {
+	renew();
+	mapForEach(tools2, (tool) => {
+		if (tool.id === 0) number(tool);
+	});
+	state.forms = tools2;
+	changed();
+}
+function replaceManifest(tools2, refused2) {
+	renew();
+	const before = mapSize(state.manifest);
+	if (mapSize(tools2) === 0 && before === 0 && refused2 === null && state.refused === null) return;
+	mapForEach(tools2, number);
+	state.manifest = tools2;
+	state.refused = refused2;
+	changed();
+}
+function number(tool) {
+	tool.id = ++state.lastID;
+}
+function changed() {
+	state.rev++;
+	browser.changed();
+	if (state.scheduled) return;
+	microtask(flush);
+	state.scheduled = true;
+}
+function flush() {
+	state.scheduled = false;
+	deliver();
+	const pending2 = state.pending;
+	state.pending = new NativeMap();
+	eachPeer((peer) => peer.changed());
+	mapForEach(pending2, (registration, tool) => browser.settle(tool, registration));
+}
+function watch(rev) {
+	renew();
+	if (state.waiter !== null) state.waiter.resolve("");
+	return own(new NativePromise((resolve) => {
+		state.waiter = { __proto__: null, rev, resolve };
+		deliver();
+	}));
+}
+function deliver() {
+	const waiter = state.waiter;
+	if (waiter === null || state.rev <= waiter.rev) return;
+	state.waiter = null;
+	waiter.resolve(currentState());
+}
+function currentState() {
+	return stateText(state.rev, eachVisible, state.refused);
+}
+
 // src/shim/context.js
 var maxInteractions = 5;
+var timeout = setTimeout;
+var patience = 100;
 function makeContext(call) {
 	return {
 		signal: call.signal,
@@ -419,16 +636,33 @@ function interact(call, callback, resolve, reject) {
 	if (call.interactions++ >= maxInteractions) {
 		return reject(domError("NotAllowedError", `A tool call may ask at most ${maxInteractions} times.`));
 	}
-	call.interact = reject;
+	const open = begin(call, resolve, reject);
+	timeout(() => {
+		if (call.interact === open) stopCall(call, "interaction");
+	}, patience);
+	promiseThen(own(new NativePromise((settle) => settle(apply(callback, void 0, [])))), open.accept, open.reject);
+}
+function begin(call, resolve, reject) {
 	const then = (settle) => (value) => {
-		if (call.interact === reject) call.interact = null;
+		if (call.interact === open) call.interact = null;
 		settle(value);
 	};
-	promiseThen(own(new NativePromise((settle) => settle(apply(callback, void 0, [])))), then(resolve), then(reject));
+	const open = { __proto__: null, accept: then(resolve), reject: then(reject) };
+	call.interact = open;
+	return open;
+}
+function askToSubmit(signal, accept, reject) {
+	let stopped = false;
+	mapForEach(inFlight, (call) => {
+		if (call.signal !== signal || call.reject !== null) return;
+		begin(call, accept, reject);
+		stopped = stopCall(call, "form");
+	});
+	return stopped;
 }
 
 // src/shim/formdom.js
-var [getAttribute2, hasAttribute, localName, matches, closest, find, classList] = members(
+var [getAttribute2, hasAttribute, localName, matches, closest, find2, classList] = members(
 	"Element",
 	"getAttribute",
 	"hasAttribute",
@@ -653,11 +887,11 @@ function sample(type, value) {
 	setInputValue(input, value);
 	return input;
 }
-var number = (control, name) => inputNumber(sample("number", getAttribute2(control, name) ?? ""));
+var number2 = (control, name) => inputNumber(sample("number", getAttribute2(control, name) ?? ""));
 function numbers(control, type) {
-	let min = number(control, "min");
-	let max = number(control, "max");
-	const base = min === min ? min : number(control, "value");
+	let min = number2(control, "min");
+	let max = number2(control, "max");
+	const base = min === min ? min : number2(control, "value");
 	if (type === "range") {
 		min = min === min ? min : 0;
 		max = max === max ? max : 100;
@@ -670,7 +904,7 @@ function numbers(control, type) {
 }
 function stepOf(control, any, usual) {
 	if (matches(control, "[step=any i]")) return any;
-	const step = number(control, "step");
+	const step = number2(control, "step");
 	return step > 0 ? step : usual;
 }
 function isMultiple(value, step) {
@@ -728,20 +962,20 @@ function fillOne(param, value) {
 			if (text !== "true" && text !== "false" && text !== "1" && text !== "0") throw invalid(param, value);
 			return tick(control, text === "true" || text === "1");
 		case "textarea":
-			return put2(control, text, areaValue, setAreaValue, false);
+			return put3(control, text, areaValue, setAreaValue, false);
 		case "hidden":
 			return setInputValue(control, text);
 		default:
 	}
 	if (inputValue(sample(type, text)) === "" && (text === "" ? type === "number" : type in strict)) throw invalid(param, value);
-	put2(control, text, inputValue, setInputValue, type === "range" || type === "color");
+	put3(control, text, inputValue, setInputValue, type === "range" || type === "color");
 }
 var isScalar = (value) => typeof value === "string" || typeof value === "number" || typeof value === "boolean";
 function invalid(param, value) {
 	return new NativeError(`Invalid value ${isScalar(value) ? `"${value}" ` : ""}for parameter ${param.name}`);
 }
 var strict = { __proto__: null, number: 1, date: 1, time: 1, "datetime-local": 1, month: 1, week: 1 };
-function put2(control, text, get, set, quiet) {
+function put3(control, text, get, set, quiet) {
 	const before = get(control);
 	set(control, text);
 	const same = get(control) === before;
@@ -799,55 +1033,6 @@ function all(param, values) {
 		mapSet(set, `${values[i]}`, true);
 	}
 	return set;
-}
-
-// src/shim/wire.js
-var limits = {
-	__proto__: null,
-	tools: 256,
-	refused: 64,
-	name: 128,
-	title: 1024,
-	description: 16 * 1024,
-	schema: 64 * 1024,
-	state: 8 * 1024 * 1024
-};
-function replyText(reply, state2) {
-	const { kind, rev, ran, bytes, name, message, payload } = reply;
-	const header = `{"k":"${kind}","rev":${rev},"ran":${ran},"len":${bytes},"state":${utf8Length(state2)}` + member("name", name || void 0) + member("message", message || void 0);
-	return header + "}\n" + payload + state2;
-}
-function stateText(rev, eachTool, refusals) {
-	const { url, title, origin, lang } = documentInfo();
-	const doc = slice(member("url", url) + member("title", title) + member("origin", origin) + member("lang", lang), 1);
-	let tools2 = "";
-	let refused2 = "";
-	let count = 0;
-	let refusedCount = 0;
-	let dropped = 0;
-	const refuse = (refusal2) => {
-		if (refusedCount++ < limits.refused) refused2 += (refused2 === "" ? "" : ",") + refusalText(refusal2);
-	};
-	eachTool((tool) => {
-		if (tool.refusal !== null) return refuse(tool.refusal);
-		if (count >= limits.tools || tools2.length + tool.text.length > limits.state) {
-			dropped++;
-			return;
-		}
-		tools2 += `${count++ === 0 ? "" : ","}{"id":${tool.id},${tool.text}}`;
-	});
-	for (let refusal2 = refusals; refusal2 !== null; refusal2 = refusal2.next) refuse(refusal2);
-	return `{"rev":${rev},"doc":{${doc}},"tools":[${tools2}],"refused":[${refused2}],"dropped":${dropped}}`;
-}
-function toolText(tool) {
-	const { name, via, description, title, inputSchema, outputSchema, annotations } = tool;
-	return slice(member("name", name), 1) + member("via", via) + member("description", description) + member("title", title) + member("inputSchema", inputSchema) + member("outputSchema", outputSchema) + (annotations && `,"annotations":{${annotations}}`);
-}
-function refusalText(refusal2) {
-	return `{${slice(member("name", refusal2.name), 1)}${member("rule", refusal2.rule)}${member("message", refusal2.message)}}`;
-}
-function member(name, value) {
-	return value === void 0 ? "" : `,"${name}":${jsonStringify(value)}`;
 }
 
 // src/shim/declaration.js
@@ -985,171 +1170,6 @@ function toText(value, where) {
 	return `${value}`;
 }
 
-// src/shim/frames.js
-var { top } = window;
-var [performanceOf] = members(window, "performance");
-function peerOf(other) {
-	const found = { peer: null };
-	try {
-		const event = new NativeEvent(secret);
-		defineProperty(event, "found", { __proto__: null, value: found });
-		dispatchEvent(performanceOf(other), event);
-	} catch {
-	}
-	return found.peer;
-}
-function eachPeer(visit, start2 = top) {
-	const peer = peerOf(start2);
-	if (peer !== null) visit(peer);
-	try {
-		for (let i = 0; ; i++) {
-			const frame = getOwnPropertyDescriptor(start2, i);
-			if (frame === void 0) return;
-			eachPeer(visit, frame.value);
-		}
-	} catch {
-	}
-}
-
-// src/shim/registry.js
-var state = {
-	__proto__: null,
-	rev: 0,
-	lastID: firstID(),
-	script: new NativeMap(),
-	forms: new NativeMap(),
-	manifest: new NativeMap(),
-	refused: null,
-	waiter: null,
-	pending: new NativeMap(),
-	scheduled: false,
-	document
-};
-function firstID() {
-	return (random() * 2 ** 31 >>> 0) * 2 ** 20;
-}
-var inFlight = new NativeMap();
-var browser = { changed: nothing, settle: (_, pending2) => pending2.resolve() };
-var revision = () => state.rev;
-function renew() {
-	if (state.document === document) return;
-	state.document = document;
-	state.script = new NativeMap();
-	state.forms = new NativeMap();
-	state.manifest = new NativeMap();
-	state.refused = null;
-	changed();
-}
-function hasScriptTool(name) {
-	renew();
-	const tool = mapGet(state.script, name);
-	return tool !== void 0 && tool.owner === null;
-}
-function isTaken(name) {
-	return hasScriptTool(name) || mapHas(state.forms, name);
-}
-function find2(key) {
-	let found = null;
-	eachVisible((tool) => {
-		if (tool.id === key || tool.name === key) found ??= tool;
-	});
-	return found;
-}
-function eachVisible(visit) {
-	renew();
-	mapForEach(state.script, visit);
-	mapForEach(state.forms, (tool, name) => {
-		if (!mapHas(state.script, name)) visit(tool);
-	});
-	mapForEach(state.manifest, (tool, name) => {
-		if (!mapHas(state.script, name) && !mapHas(state.forms, name)) visit(tool);
-	});
-}
-function add(tool) {
-	const pending2 = { __proto__: null, resolve: nothing, reject: nothing };
-	const promise = new NativePromise((resolve, reject) => {
-		pending2.resolve = () => resolve(void 0);
-		pending2.reject = reject;
-	});
-	mapSet(state.pending, tool, pending2);
-	put3(tool);
-	return { __proto__: null, promise, pending: pending2 };
-}
-function put3(tool) {
-	renew();
-	number2(tool);
-	mapSet(state.script, tool.name, tool);
-	changed();
-}
-function nothing() {
-}
-function remove(name, only) {
-	renew();
-	const tool = mapGet(state.script, name);
-	if (tool === void 0 || only !== void 0 && tool !== only) return;
-	mapDelete(state.script, name);
-	changed();
-}
-function replaceScript(tools2) {
-	if (mapSize(tools2) === 0 && mapSize(state.script) === 0) return;
-	renew();
-	mapForEach(tools2, number2);
-	state.script = tools2;
-	changed();
-}
-function replaceForms(tools2) {
-	renew();
-	mapForEach(tools2, (tool) => {
-		if (tool.id === 0) number2(tool);
-	});
-	state.forms = tools2;
-	changed();
-}
-function replaceManifest(tools2, refused2) {
-	renew();
-	const before = mapSize(state.manifest);
-	if (mapSize(tools2) === 0 && before === 0 && refused2 === null && state.refused === null) return;
-	mapForEach(tools2, number2);
-	state.manifest = tools2;
-	state.refused = refused2;
-	changed();
-}
-function number2(tool) {
-	tool.id = ++state.lastID;
-}
-function changed() {
-	state.rev++;
-	browser.changed();
-	if (state.scheduled) return;
-	microtask(flush);
-	state.scheduled = true;
-}
-function flush() {
-	state.scheduled = false;
-	deliver();
-	const pending2 = state.pending;
-	state.pending = new NativeMap();
-	eachPeer((peer) => peer.changed());
-	mapForEach(pending2, (registration, tool) => browser.settle(tool, registration));
-}
-function watch(rev) {
-	renew();
-	if (state.waiter !== null) state.waiter.resolve("");
-	return own(new NativePromise((resolve) => {
-		state.waiter = { __proto__: null, rev, resolve };
-		deliver();
-	}));
-}
-function deliver() {
-	const waiter = state.waiter;
-	if (waiter === null || state.rev <= waiter.rev) return;
-	state.waiter = null;
-	waiter.resolve(currentState());
-}
-function currentState() {
-	return stateText(state.rev, eachVisible, state.refused);
-}
-
 // src/shim/forms.js
 var controls = "form,input,select,textarea,fieldset,button";
 var many = 32;
@@ -1217,7 +1237,7 @@ function weigh(record, some) {
 }
 function holds(nodes, wanted) {
 	for (let i = 0; i < nodesLength(nodes); i++) {
-		if (nodeType(nodes[i]) === 1 && (matches(nodes[i], wanted) || find(nodes[i], wanted) !== null)) return true;
+		if (nodeType(nodes[i]) === 1 && (matches(nodes[i], wanted) || find2(nodes[i], wanted) !== null)) return true;
 	}
 	return false;
 }
@@ -1270,7 +1290,7 @@ function toolOf(form) {
 }
 
 // src/shim/formrun.js
-var timeout = setTimeout;
+var timeout2 = setTimeout;
 var [eventSubmitter] = members("SubmitEvent", "submitter");
 var updated = "Tool execution cancelled, since tool definition was updated";
 var calls = new NativeWeakMap();
@@ -1298,11 +1318,11 @@ function runForm(tool, input, signal) {
 		if (!alone && button === null) {
 			throw new NativeError("No submit button was found, but for a form without `toolautosubmit`, there must be a submit button");
 		}
-		begin(call, signal);
+		begin2(call, signal);
 		if (alone) return submit(call);
 		focus(button);
-		call.waiting = attended;
-		if (!attended) finishAs(call, "awaiting", "");
+		call.waiting = attended || askToSubmit(signal, () => submitFor(call), (reason) => finish(call, reason));
+		if (!call.waiting) finishAs(call, "awaiting", "");
 	}));
 }
 function submitButton(form) {
@@ -1310,9 +1330,9 @@ function submitButton(form) {
 	for (let i = 0; i < collectionLength(list); i++) {
 		if (matches(list[i], "button:not([type=button i],[type=reset i]):enabled,input[type=submit i]:enabled")) return list[i];
 	}
-	return find(form, "input[type=image i]:enabled");
+	return find2(form, "input[type=image i]:enabled");
 }
-function begin(call, signal) {
+function begin2(call, signal) {
 	weakSet(calls, call.form, call);
 	weakSet(calls, signal, call);
 	mark(call, tokensAdd);
@@ -1352,6 +1372,15 @@ function submit(call) {
 	if (call.event === null) finish(call, new NativeError(`Form validation failed: ${faults(call.form)}`));
 	else if (!defaultPrevented(call.event)) answer(call, call.event);
 }
+function submitFor(call) {
+	if (call.done) return;
+	call.waiting = false;
+	try {
+		submit(call);
+	} catch (error) {
+		finish(call, error);
+	}
+}
 function faults(form) {
 	const list = formElements(form);
 	let text = "";
@@ -1367,7 +1396,7 @@ function onSubmit(event) {
 	call.event = event;
 	weakSet(calls, event, call);
 	const known = () => answer(call, event);
-	timeout(known);
+	timeout2(known);
 	addEventListener(global, "beforeunload", known, { __proto__: null, once: true, capture: true });
 }
 function answer(call, event) {
@@ -1709,7 +1738,7 @@ function askListeners(call, name) {
 function startCall(callID, toolID, inputText2, maxBytes, knownRev) {
 	return own(new NativePromise((resolve) => {
 		const call = makeCall(callID, inputText2, maxBytes, knownRev, resolve, null);
-		const tool = find2(toolID);
+		const tool = find(toolID);
 		if (tool === null) return end(call, "gone", "", "the tool is not registered any more");
 		if (mapHas(inFlight, callID)) return end(call, "error", "InvalidStateError", "the call id is in use");
 		start(call, tool);
@@ -1732,7 +1761,8 @@ function makeCall(id, inputText2, maxBytes, knownRev, resolve, reject) {
 		done: false,
 		interactions: 0,
 		interact: null,
-		name: ""
+		name: "",
+		kept: null
 	};
 }
 var keyOf = (call) => call.reject === null ? call.id : call;
@@ -1755,9 +1785,9 @@ function abortCall(callID, reason) {
 function abort(call, reason) {
 	if (call.done) return false;
 	const error = domError("AbortError", reason);
-	const reject = call.interact;
+	const { interact: interact2 } = call;
 	end(call, isWaiting(call.signal) ? "awaiting" : "aborted", "", reason);
-	if (reject !== null) reject(error);
+	if (interact2 !== null) interact2.reject(error);
 	controllerAbort(call.controller, error);
 	announce("toolcancel", call.name, ToolCancelEvent);
 	return true;
@@ -1768,6 +1798,34 @@ function abortAll(reason) {
 		if (abort(call, reason)) count++;
 	});
 	return count;
+}
+function stopCall(call, what) {
+	if (call.done || call.reject !== null) return false;
+	mapSet(asked, call.id, call);
+	say(call, "asking", what);
+	return true;
+}
+function awaitCall(callID, knownRev) {
+	return own(new NativePromise((resolve) => {
+		const call = mapGet(asked, callID);
+		if (call === void 0) return resolve(replyText({ __proto__: null, kind: "gone", rev: revision(), ran: false, name: "", message: "there is no such call", payload: "", bytes: 0 }, ""));
+		call.knownRev = knownRev;
+		call.resolve = resolve;
+		const { kept } = call;
+		call.kept = null;
+		if (kept !== null) say(call, kept.kind, kept.name, kept.message, kept.payload, kept.bytes);
+	}));
+}
+function remindCall(callID) {
+	const call = mapGet(asked, callID);
+	return `${call !== void 0 && call.interact !== null && stopCall(call, "interaction")}`;
+}
+function answerCall(callID, ok, valueText) {
+	const interact2 = mapGet(asked, callID)?.interact ?? null;
+	if (interact2 === null) return "false";
+	if (ok) interact2.accept(valueText === "" ? void 0 : jsonParse(valueText));
+	else interact2.reject(domError("AbortError", "The user declined."));
+	return "true";
 }
 async function run(call, tool, input) {
 	try {
@@ -1820,14 +1878,24 @@ function end(call, kind, name, message = "", payload = "", bytes = 0) {
 	call.done = true;
 	if (mapGet(inFlight, keyOf(call)) === call) mapDelete(inFlight, keyOf(call));
 	if (call.reject !== null) {
-		if (kind === "ok") call.resolve(payload);
-		else if (kind === "submitted") call.resolve(null);
+		if (kind === "ok") call.resolve?.(payload);
+		else if (kind === "submitted") call.resolve?.(null);
 		else call.reject();
 		return;
 	}
+	say(call, kind, name, message, payload, bytes);
+}
+function say(call, kind, name, message = "", payload = "", bytes = 0) {
+	const { resolve } = call;
+	if (resolve === null) {
+		call.kept = { __proto__: null, kind, name, message, payload, bytes };
+		return;
+	}
+	call.resolve = null;
+	if (kind !== "asking") mapDelete(asked, call.id);
 	const rev = revision();
 	const state2 = rev > call.knownRev ? currentState() : "";
-	call.resolve(replyText({ __proto__: null, kind, rev, ran: call.ran, name, message, payload, bytes }, state2));
+	resolve(replyText({ __proto__: null, kind, rev, ran: call.ran, name, message, payload, bytes }, state2));
 }
 
 // src/shim/dialects/agent.js
@@ -2067,6 +2135,16 @@ function runner(tool) {
 }
 if (typeof Browser === "function") install();
 else replaceManifest(new NativeMap(), refusal());
-shim = freeze({ __proto__: null, watch, call: startCall, abort: abortCall, shutdown: abortAll, rejection: () => refused });
+shim = freeze({
+	__proto__: null,
+	watch,
+	call: startCall,
+	wait: awaitCall,
+	answer: answerCall,
+	remind: remindCall,
+	abort: abortCall,
+	shutdown: abortAll,
+	rejection: () => refused
+});
 return shim;
 })

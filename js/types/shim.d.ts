@@ -16,7 +16,7 @@ interface Shim {
 }
 
 type Via = 'registerTool' | 'provideContext' | 'form' | 'manifest';
-type ReplyKind = 'ok' | 'error' | 'aborted' | 'gone' | 'invalid' | 'too_large' | 'unhandled' | 'submitted' | 'awaiting';
+type ReplyKind = 'ok' | 'error' | 'aborted' | 'gone' | 'invalid' | 'too_large' | 'unhandled' | 'submitted' | 'awaiting' | 'asking';
 
 /** A descriptor of ours inherits nothing, so that the page cannot add members to it. */
 interface PropertyDescriptor {
@@ -111,8 +111,10 @@ interface Call {
   inputText: string;
   maxBytes: number;
   knownRev: number;
-  /** Takes the reply; for a page the result, null when a form left the document. */
-  resolve: (reply: any) => void;
+  /** Takes the reply, once; for a page the result, null when a form left the document. Null while nobody listens. */
+  resolve: ((reply: any) => void) | null;
+  /** What was to be said meanwhile. */
+  kept: Said | null;
   /** Only when a page called: every end but a result. */
   reject: (() => void) | null;
   controller: AbortController | null;
@@ -121,8 +123,23 @@ interface Call {
   ran: boolean;
   done: boolean;
   interactions: number;
-  /** Rejects the user interaction that is in progress. */
-  interact: ((reason: any) => void) | null;
+  /** The user interaction that is in progress. */
+  interact: Interaction | null;
+}
+
+/** A part of a reply. */
+interface Said extends NullRecord {
+  kind: ReplyKind;
+  name: string;
+  message: string;
+  payload: string;
+  bytes: number;
+}
+
+/** What ends a user interaction. */
+interface Interaction extends NullRecord {
+  accept: (value: any) => void;
+  reject: (reason: any) => void;
 }
 
 interface ToolCall extends NullRecord {

@@ -189,10 +189,10 @@ func TestInteractions(t *testing.T) {
 	if got := p.must("many", "{}"); got != `{"ok":5,"NotAllowedError":995}` {
 		t.Errorf("a thousand times: %s", got)
 	}
-	d := p.find("never")
-	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	asked := p.asks("never", "{}")
+	ctx, cancel := context.WithDeadline(t.Context(), time.Now())
 	defer cancel()
-	_, err := p.Invoke(ctx, session.Invocation{Document: d.Document, Tool: d.ID, MaxBytes: 100})
+	_, err := asked.Continue(ctx, nil)
 	if got := reasonOf(err); got != "INTERNAL_ERROR TIMEOUT unknown" {
 		t.Errorf("without end: %s", got)
 	}

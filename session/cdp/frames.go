@@ -32,6 +32,7 @@ var heeded = map[cdproto.MethodType]bool{
 	cdproto.EventPageLoadEventFired:          true,
 	cdproto.EventPageLifecycleEvent:          true,
 	cdproto.EventPageJavascriptDialogOpening: true,
+	cdproto.EventPageJavascriptDialogClosed:  true,
 	cdproto.EventPageWindowOpen:              true,
 	cdproto.EventInspectorTargetCrashed:      true,
 	cdproto.EventTargetAttachedToTarget:      true,

@@ -47,43 +47,36 @@ func (t *tab) Invoke(ctx context.Context, inv session.Invocation) (session.Reply
 	if err := t.pulse(ctx, d); err != nil {
 		return session.Reply{}, err
 	}
+	r := &running{tab: t, doc: d, id: d.ids.take(), maxBytes: inv.MaxBytes, dialogs: make(chan *dialog, 1)}
 	t.calls.Add(1)
-	defer t.calls.Add(-1)
+	t.calling.add(r)
 	if t.document(inv.Document) != d {
+		r.ended()
 		return session.Reply{}, t.absent()
 	}
-	callID := d.ids.take()
-	var ch <-chan reply
 	var err error
 	if t.native == nil {
-		ch, err = d.send(ctx, shim.Call(t.name, callID, inv.Tool, inv.Input, inv.MaxBytes, d.revision.Load()))
+		r.ch, err = d.send(ctx, shim.Call(t.name, r.id, inv.Tool, inv.Input, inv.MaxBytes, d.revision.Load()))
 	} else {
 		x, ok := d.nativeTool(inv.Tool)
 		switch {
 		case !ok:
+			r.ended()
 			return session.Reply{}, gone()
 		case x.form:
+			defer r.ended()
 			return t.invokeForm(ctx, d, x, inv)
 		}
-		ch, err = t.sendNative(ctx, d, x, callID, inv)
+		r.ch, err = t.sendNative(ctx, d, x, r.id, inv)
 	}
 	if err != nil {
+		r.ended()
 		if d.target.reason() != nil {
 			return session.Reply{}, t.lost(d, bridge.NotRun)
 		}
 		return session.Reply{}, stopped(ctx, bridge.NotRun)
 	}
-	select {
-	case r, ok := <-ch:
-		d.ids.put(callID)
-		res, err := t.replied(ctx, d, r, ok)
-		if sub, ok := errors.AsType[*submission](err); ok {
-			return t.follow(ctx, sub, inv.MaxBytes)
-		}
-		return res, err
-	case <-ctx.Done():
-		return t.giveUp(ctx, d, callID, ch)
-	}
+	return r.wait(ctx)
 }
 
 // absent says why a document is not there: the page is gone, or it shows another.
@@ -203,6 +196,9 @@ func (t *tab) finished(ctx context.Context, d *document, text string, after int6
 		case <-ctx.Done():
 		}
 	}
+	if r.Kind == shim.Asking {
+		return session.Reply{}, &asking{form: r.Name == "form"}
+	}
 	if r.Kind == shim.Submitted {
 		return session.Reply{}, &submission{doc: d, origin: d.origin, target: r.Message, after: after}
 	}
@@ -232,7 +228,7 @@ func outcome(d *document, r *shim.Reply) (session.Reply, error) {
 		return reply, bridge.Errorf(bridge.Cancelled, "", bridge.Unknown, "The call was aborted.")
 	case shim.Awaiting:
 		return reply, awaiting()
-	case shim.Failed, shim.Submitted:
+	case shim.Failed, shim.Submitted, shim.Asking:
 	}
 	message := r.Message
 	if message == "" {
@@ -244,20 +240,23 @@ func outcome(d *document, r *shim.Reply) (session.Reply, error) {
 // giveUp ends a call whose time is over or whose caller left: the page is told,
 // interrupted, and at last closed. A reply that was on its way still counts when
 // the deadline passed, and not when the caller left.
-func (t *tab) giveUp(ctx context.Context, d *document, callID string, ch <-chan reply) (session.Reply, error) {
+func (t *tab) giveUp(ctx context.Context, call *running) (session.Reply, error) {
+	d, ch := call.doc, call.ch
+	call.quiet() // a dialog would keep the page from hearing it
 	left := stopped(ctx, bridge.Unknown)
 	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), abortPatience)
 	defer cancel()
-	if _, err := d.send(bounded, shim.Abort(t.name, callID, left.Message)); err != nil {
+	if _, err := d.send(bounded, shim.Abort(t.name, call.id, left.Message)); err != nil {
 		return session.Reply{}, left
 	}
 	select {
 	case r, ok := <-ch:
 		res, err := t.replied(context.WithoutCancel(ctx), d, r, ok)
-		if e := bridge.AsError(err); e != nil && e.Code == bridge.Cancelled {
+		if e := bridge.AsError(err); e != nil && (e.Code == bridge.Cancelled || call.interacts) {
 			return session.Reply{}, left
 		}
-		if _, ok := errors.AsType[*submission](err); ok || left.Code == bridge.Cancelled {
+		_, submitted := errors.AsType[*submission](err)
+		if _, asks := errors.AsType[*asking](err); asks || submitted || left.Code == bridge.Cancelled {
 			return session.Reply{}, left
 		}
 		return res, err
@@ -267,7 +266,7 @@ func (t *tab) giveUp(ctx context.Context, d *document, callID string, ch <-chan 
 	// What was interrupted may be the abort itself: the tool still has to hear it.
 	again, cancelAgain := farewell()
 	defer cancelAgain()
-	_, _ = d.send(again, shim.Abort(t.name, callID, left.Message))
+	_, _ = d.send(again, shim.Abort(t.name, call.id, left.Message))
 	return session.Reply{}, left
 }
 

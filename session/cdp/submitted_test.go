@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"github.com/pagetools/pagetools/bridge"
 	"io"
 	"net/http"
 	"slices"
@@ -142,7 +143,7 @@ func TestFormNavigates(t *testing.T) {
 }
 
 // TestFormWaits shows a form that a person has to submit: at a browser without
-// windows the call ends at once, else with its deadline or with the submit.
+// windows somebody is asked, else the call ends with its deadline or with the submit.
 func TestFormWaits(t *testing.T) {
 	t.Parallel()
 	const waits = "TOOL_ERROR AWAITING_SUBMISSION failed: The form is filled in, and was not submitted: a person has to do that, because it has no toolautosubmit."
@@ -153,11 +154,19 @@ func TestFormWaits(t *testing.T) {
 		"/next":  plain(linked(`{"next":1}`)),
 	})
 	s := showPage(t, shared, origin+"/")
-	if got := s.says("t", `{"q":"v"}`); got != waits {
-		t.Errorf("nobody is there: %s", got)
+	asked := s.asks("t", `{"q":"v"}`)
+	const state = `{"script":"[f.q.value, document.activeElement.id, f.className].join()"}`
+	if got := s.must("eval", state); got != `"v,b,tool-form-active"` {
+		t.Errorf("the form waits as %s", got)
 	}
-	if got := s.must("eval", `{"script":"[f.q.value, document.activeElement.id, f.className].join()"}`); got != `"v,b,"` {
+	if _, err := answered(t, asked, no); bridge.AsError(err) == nil || bridge.AsError(err).Code != bridge.ToolError {
+		t.Errorf("declined: %v", err)
+	}
+	if got := s.must("eval", state); got != `"v,b,"` {
 		t.Errorf("the form is left as %s", got)
+	}
+	if got, err := answered(t, s.asks("t", `{"q":"v"}`), yes); err != nil || got != `"q=v w="` && got != `"q=v w= go=1"` {
+		t.Errorf("agreed to: %s, %v", got, err)
 	}
 	s.show(origin + "/none")
 	if got := s.says("t", `{"q":"v"}`); got != "TOOL_ERROR  failed: No submit button was found, but for a form without `toolautosubmit`, there must be a submit button" {
@@ -184,10 +193,17 @@ func TestFormWaits(t *testing.T) {
 	a.show(origin + "/")
 	a.find("run")
 	d := a.find("t")
-	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
-	defer cancel()
-	_, err = a.Invoke(ctx, session.Invocation{Document: d.Document, Tool: d.ID, Input: json.RawMessage(`{"q":"v"}`), MaxBytes: 1 << 20})
-	if got := refusal(err); got != waits {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	defer cancel(nil)
+	ended := make(chan error, 1)
+	go func() {
+		_, err := a.Invoke(ctx, session.Invocation{Document: d.Document, Tool: d.ID, Input: json.RawMessage(`{"q":"v"}`), MaxBytes: 1 << 20})
+		ended <- err
+	}()
+	for a.must("eval", state) != `"v,b,tool-form-active"` { // until it waits
+	}
+	cancel(bridge.TimedOut(time.Second))
+	if got := refusal(<-ended); got != waits {
 		t.Errorf("at its deadline: %s", got)
 	}
 	a.show(origin + "/plain")

@@ -38,6 +38,7 @@ type tab struct {
 	policy   session.Windows // of windows that it opens
 	times    times
 	calls    atomic.Int32 // in flight
+	calling  calling
 	closed   sync.Once
 	closeErr error
 	native   *nativeCalls // nil without the browser's own WebMCP
@@ -211,6 +212,7 @@ type ownerState struct {
 	sweeping  bool                  // windows are being closed
 	known     map[cdptarget.ID]bool // windows that were left open; the sweep's while it runs
 	again     bool                  // another one opened meanwhile
+	open      []*dialog             // dialogs that are questions
 	dialogs   int                   // since calm
 	calm      time.Time
 	submitted []*submission // that no document answered yet
@@ -362,8 +364,10 @@ func (t *tab) handle(s *ownerState, msg *cdproto.Message) {
 	case cdproto.EventPageJavascriptDialogOpening:
 		var ev page.EventJavascriptDialogOpening
 		if decode(msg, &ev) {
-			t.answerDialog(s, from, &ev)
+			t.dialogOpens(s, from, &ev)
 		}
+	case cdproto.EventPageJavascriptDialogClosed:
+		s.dialogCloses(from)
 	case cdproto.EventPageWindowOpen:
 		t.windowOpens(s)
 	default:
@@ -423,24 +427,3 @@ const (
 	maxDialogs   = 100
 	dialogWindow = 5 * time.Second
 )
-
-// answerDialog never leaves a dialog open: no script of the page runs meanwhile.
-func (t *tab) answerDialog(s *ownerState, from *target, ev *page.EventJavascriptDialogOpening) {
-	if time.Since(s.calm) > dialogWindow {
-		s.dialogs, s.calm = 0, time.Now()
-	}
-	if s.dialogs++; s.dialogs > maxDialogs {
-		t.target.fail(errFlood)
-		return
-	}
-	accept := ev.Type == page.DialogTypeAlert || ev.Type == page.DialogTypeBeforeunload
-	// The reply is not waited for: the owner goes on reading.
-	if _, err := from.send(context.Background(), page.CommandHandleJavaScriptDialog, page.HandleJavaScriptDialogParams{Accept: accept}); err != nil {
-		return
-	}
-	message := ev.Message
-	if len(message) > 1024 {
-		message = strings.ToValidUTF8(message[:1024], "") + "…"
-	}
-	s.emit(session.DialogShown{Kind: string(ev.Type), Message: message, Accepted: accept})
-}

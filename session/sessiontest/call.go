@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/session"
 )
 
 // Call is one run of a tool of a fake document.
@@ -20,6 +21,7 @@ type Call struct {
 	ctx  context.Context // it is the page's AbortSignal
 	once sync.Once
 	done chan struct{}
+	asks chan asks
 
 	result json.RawMessage
 	err    *bridge.Error
@@ -35,6 +37,77 @@ var (
 	// ErrAwaiting is a form that a person has to submit.
 	ErrAwaiting = errors.New("awaiting a person")
 )
+
+// asks is a question of a page, and where its answer goes.
+type asks struct {
+	question bridge.Question
+	over     <-chan struct{}
+	answer   chan *bridge.Answer
+}
+
+// Ask stops the call for a person. The answer is nil when there is none: the
+// page's question was over, or the call was aborted. over may be nil.
+func (c *Call) Ask(kind bridge.Kind, detail string, over <-chan struct{}) *bridge.Answer {
+	q := asks{bridge.Question{Kind: kind, Title: "The page asks.", Detail: detail, Origin: c.Document.origin}, over, make(chan *bridge.Answer, 1)}
+	if kind == bridge.Prompt {
+		q.question.Schema = json.RawMessage(`{"type":"string"}`)
+	}
+	select {
+	case c.asks <- q:
+	case <-c.done:
+		return nil
+	}
+	select {
+	case a := <-q.answer:
+		return a
+	case <-c.done:
+		return nil
+	}
+}
+
+// wait waits for what comes next of the call.
+func (t *Tab) wait(ctx context.Context, c *Call, abort context.CancelCauseFunc) (session.Reply, error) {
+	end := func() {
+		abort(nil)
+		t.mu.Lock()
+		delete(t.calls, c)
+		t.mu.Unlock()
+	}
+	select {
+	case <-c.done:
+		defer end()
+	case q := <-c.asks:
+		return session.Reply{}, t.asked(c, q, abort)
+	case <-ctx.Done():
+		defer end()
+		left := stopped(ctx, bridge.Unknown)
+		c.finish(nil, left)
+		abort(left)
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return session.Reply{Result: c.result, Document: c.Document.id, Revision: c.Document.revision}, asError(c.err)
+}
+
+// asked makes the question of a page.
+func (t *Tab) asked(c *Call, q asks, abort context.CancelCauseFunc) *session.Asked {
+	over, stop := make(chan struct{}), make(chan struct{})
+	go func() { // ends with the question
+		select {
+		case <-q.over:
+		case <-c.done:
+		case <-t.gone:
+		case <-stop:
+			return
+		}
+		close(over)
+	}()
+	return &session.Asked{Question: q.question, Over: over, Continue: func(ctx context.Context, a *bridge.Answer) (session.Reply, error) {
+		close(stop)
+		q.answer <- a
+		return t.wait(ctx, c, abort)
+	}}
+}
 
 // Tool is the name of the tool that runs.
 func (c *Call) Tool() string { return c.tool }

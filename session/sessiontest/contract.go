@@ -90,7 +90,7 @@ func TestEngine(t *testing.T, h Harness) {
 		run  func(*testing.T, Harness)
 	}{
 		{"Life", testLife}, {"Tools", testTools}, {"Calls", testCalls}, {"Forms", testForms}, {"Deadlines", testDeadlines}, {"Navigation", testNavigation},
-		{"Frames", testFrames}, {"Dialogs", testDialogs}, {"Load", testLoad}, {"Faults", testFaults},
+		{"Frames", testFrames}, {"Dialogs", testDialogs}, {"Questions", testQuestions}, {"Load", testLoad}, {"Faults", testFaults},
 	}
 	for _, g := range groups {
 		t.Run(g.name, func(t *testing.T) {

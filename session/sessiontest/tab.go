@@ -196,30 +196,15 @@ func (t *Tab) Invoke(ctx context.Context, inv session.Invocation) (session.Reply
 		return session.Reply{}, bridge.Errorf(bridge.WebtoolNotFound, "", bridge.NotRun, "The page does not offer this tool any more.").With(session.ErrGone)
 	}
 	life, abort := context.WithCancelCause(context.WithoutCancel(ctx))
-	defer abort(nil)
-	c := &Call{Document: d, Input: inv.Input, tool: reg.tool.Name, ctx: life, done: make(chan struct{})}
+	c := &Call{Document: d, Input: inv.Input, tool: reg.tool.Name, ctx: life, done: make(chan struct{}), asks: make(chan asks)}
 	if t.calls == nil {
 		t.calls = map[*Call]struct{}{}
 	}
 	t.calls[c] = struct{}{}
 	t.mu.Unlock()
-	defer func() {
-		t.mu.Lock()
-		delete(t.calls, c)
-		t.mu.Unlock()
-	}()
 	t.engine.ran(reg.tool.Name)
 	go c.run(reg.tool, inv.MaxBytes)
-	select {
-	case <-c.done:
-	case <-ctx.Done():
-		left := stopped(ctx, bridge.Unknown)
-		c.finish(nil, left)
-		abort(left)
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return session.Reply{Result: c.result, Document: d.id, Revision: d.revision}, asError(c.err)
+	return t.wait(ctx, c, abort)
 }
 
 // asError keeps a nil *bridge.Error from becoming an error that is not nil.

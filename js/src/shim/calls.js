@@ -11,7 +11,7 @@ import {
   NativeAbortController, NativePromise, addEventListener, apply, controllerAbort, controllerSignal, jsonParse, jsonStringify, mapDelete,
   mapForEach, mapGet, mapHas, mapSet, own,
 } from './natives.js';
-import { currentState, find, inFlight, revision } from './registry.js';
+import { asked, currentState, find, inFlight, revision } from './registry.js';
 import { ToolActivatedEvent, ToolCancelEvent, announce } from './dialects/events.js';
 import { askListeners } from './dialects/toolcall.js';
 import { replyText } from './wire.js';
@@ -66,7 +66,7 @@ addEventListener(global, 'pagehide', () => mapForEach(inFlight, (/** @type {Call
 function makeCall(id, inputText, maxBytes, knownRev, resolve, reject) {
   return {
     id, inputText, maxBytes, knownRev, resolve, reject, controller: null, signal: null, ran: false, done: false, interactions: 0,
-    interact: null, name: '',
+    interact: null, name: '', kept: null,
   };
 }
 
@@ -111,9 +111,9 @@ export function abortCall(callID, reason) {
 function abort(call, reason) {
   if (call.done) return false;
   const error = domError('AbortError', reason);
-  const reject = call.interact;
+  const { interact } = call;
   end(call, isWaiting(call.signal) ? 'awaiting' : 'aborted', '', reason);
-  if (reject !== null) reject(error);
+  if (interact !== null) interact.reject(error);
   controllerAbort(call.controller, error);
   announce('toolcancel', call.name, ToolCancelEvent);
   return true;
@@ -130,6 +130,63 @@ export function abortAll(reason) {
     if (abort(call, reason)) count++;
   });
   return count;
+}
+
+/**
+ * stopCall says that the call waits for a person. It goes on with awaitCall, and perhaps answerCall. A page's own calls have
+ * nobody to ask.
+ * @param {Call} call
+ * @param {string} what 'interaction' or 'form'
+ * @returns {boolean} whether somebody is asked
+ */
+export function stopCall(call, what) {
+  if (call.done || call.reject !== null) return false;
+  mapSet(asked, call.id, call);
+  say(call, 'asking', what);
+  return true;
+}
+
+/**
+ * awaitCall waits for what a call that stopped says next. The promise is never rejected.
+ * @param {string} callID
+ * @param {number} knownRev
+ * @returns {Promise<string>}
+ */
+export function awaitCall(callID, knownRev) {
+  return own(new NativePromise((resolve) => {
+    const call = mapGet(asked, callID);
+    if (call === undefined) return resolve(replyText({ __proto__: null, kind: 'gone', rev: revision(), ran: false, name: '', message: 'there is no such call', payload: '', bytes: 0 }, ''));
+    call.knownRev = knownRev;
+    call.resolve = resolve;
+    const { kept } = call;
+    call.kept = null;
+    if (kept !== null) say(call, kept.kind, kept.name, kept.message, kept.payload, kept.bytes);
+  }));
+}
+
+/**
+ * remindCall makes a call that still waits say so again: a dialog had taken the place of its question.
+ * @param {string} callID
+ * @returns {string} whether it waits
+ */
+export function remindCall(callID) {
+  const call = mapGet(asked, callID);
+  return `${call !== undefined && call.interact !== null && stopCall(call, 'interaction')}`;
+}
+
+/**
+ * answerCall gives a person's answer to a call that stopped.
+ * @param {string} callID
+ * @param {boolean} ok
+ * @param {string} valueText JSON, '' for none
+ * @returns {string} whether there was such a question
+ */
+export function answerCall(callID, ok, valueText) {
+  const interact = mapGet(asked, callID)?.interact ?? null;
+  if (interact === null) return 'false';
+  if (ok) interact.accept(valueText === '' ? undefined : jsonParse(valueText));
+  else interact.reject(domError('AbortError', 'The user declined.'));
+  return 'true';
 }
 
 /**
@@ -206,12 +263,32 @@ function end(call, kind, name, message = '', payload = '', bytes = 0) {
   call.done = true;
   if (mapGet(inFlight, keyOf(call)) === call) mapDelete(inFlight, keyOf(call));
   if (call.reject !== null) {
-    if (kind === 'ok') call.resolve(payload);
-    else if (kind === 'submitted') call.resolve(null);
+    if (kind === 'ok') call.resolve?.(payload);
+    else if (kind === 'submitted') call.resolve?.(null);
     else call.reject();
     return;
   }
+  say(call, kind, name, message, payload, bytes);
+}
+
+/**
+ * say tells the other side, now or when it asks again.
+ * @param {Call} call
+ * @param {ReplyKind} kind
+ * @param {string} name
+ * @param {string} [message]
+ * @param {string} [payload]
+ * @param {number} [bytes]
+ */
+function say(call, kind, name, message = '', payload = '', bytes = 0) {
+  const { resolve } = call;
+  if (resolve === null) {
+    call.kept = { __proto__: null, kind, name, message, payload, bytes };
+    return;
+  }
+  call.resolve = null;
+  if (kind !== 'asking') mapDelete(asked, call.id);
   const rev = revision();
   const state = rev > call.knownRev ? currentState() : '';
-  call.resolve(replyText({ __proto__: null, kind, rev, ran: call.ran, name, message, payload, bytes }, state));
+  resolve(replyText({ __proto__: null, kind, rev, ran: call.ran, name, message, payload, bytes }, state));
 }

@@ -1,10 +1,16 @@
 // @ts-check
 // What execute gets as its second argument: the `agent` of the first generation and the options of the last, in one object.
 
+import { stopCall } from './calls.js';
 import { domError, typeError } from './errors.js';
-import { NativePromise, apply, own, promiseThen } from './natives.js';
+import { NativePromise, apply, mapForEach, own, promiseThen } from './natives.js';
+import { inFlight } from './registry.js';
 
 const maxInteractions = 5;
+const timeout = setTimeout;
+
+/** How long an interaction may take, in milliseconds, before it is taken for one that a person has to act in. */
+const patience = 100;
 
 /**
  * makeContext makes the second argument of one call.
@@ -39,10 +45,44 @@ function interact(call, callback, resolve, reject) {
   if (call.interactions++ >= maxInteractions) {
     return reject(domError('NotAllowedError', `A tool call may ask at most ${maxInteractions} times.`));
   }
-  call.interact = reject;
+  const open = begin(call, resolve, reject);
+  timeout(() => {
+    if (call.interact === open) stopCall(call, 'interaction');
+  }, patience);
+  promiseThen(own(new NativePromise((settle) => settle(apply(callback, undefined, [])))), open.accept, open.reject);
+}
+
+/**
+ * begin makes an interaction the call's. What settles it first counts: the page, or a person's answer.
+ * @param {Call} call
+ * @param {(value: any) => void} resolve
+ * @param {(reason: any) => void} reject
+ * @returns {Interaction}
+ */
+function begin(call, resolve, reject) {
   const then = (/** @type {(value: any) => void} */ settle) => (/** @type {any} */ value) => {
-    if (call.interact === reject) call.interact = null;
+    if (call.interact === open) call.interact = null;
     settle(value);
   };
-  promiseThen(own(new NativePromise((settle) => settle(apply(callback, undefined, [])))), then(resolve), then(reject));
+  /** @type {Interaction} */
+  const open = { __proto__: null, accept: then(resolve), reject: then(reject) };
+  call.interact = open;
+  return open;
+}
+
+/**
+ * askToSubmit asks a person whether a form shall be submitted.
+ * @param {AbortSignal} signal of the call
+ * @param {() => void} accept
+ * @param {(reason: any) => void} reject
+ * @returns {boolean} whether somebody is asked
+ */
+export function askToSubmit(signal, accept, reject) {
+  let stopped = false;
+  mapForEach(inFlight, (/** @type {Call} */ call) => {
+    if (call.signal !== signal || call.reject !== null) return;
+    begin(call, accept, reject);
+    stopped = stopCall(call, 'form');
+  });
+  return stopped;
 }

@@ -2,6 +2,7 @@
 // A call of a form: its fields are filled, then it submits itself (toolautosubmit) or waits for somebody to. What ends it, and
 // with which words, is as in Chromium; docs/decisions/2026-11-21-calls-of-forms.md has what is not.
 
+import { askToSubmit } from './context.js';
 import { global, querySelector } from './dom.js';
 import { domError, typeError } from './errors.js';
 import {
@@ -104,8 +105,8 @@ export function runForm(tool, input, signal) {
     begin(call, signal);
     if (alone) return submit(call);
     focus(button);
-    call.waiting = attended;
-    if (!attended) finishAs(call, 'awaiting', '');
+    call.waiting = attended || askToSubmit(signal, () => submitFor(call), (reason) => finish(call, reason));
+    if (!call.waiting) finishAs(call, 'awaiting', '');
   }));
 }
 
@@ -197,6 +198,20 @@ function submit(call) {
   requestSubmit(call.form, call.button);
   if (call.event === null) finish(call, new NativeError(`Form validation failed: ${faults(call.form)}`));
   else if (!defaultPrevented(call.event)) answer(call, call.event);
+}
+
+/**
+ * submitFor submits a form for a person who agreed to it.
+ * @param {FormCall} call
+ */
+function submitFor(call) {
+  if (call.done) return;
+  call.waiting = false;
+  try {
+    submit(call);
+  } catch (error) {
+    finish(call, error);
+  }
 }
 
 /** @param {Element} form */

@@ -2,7 +2,7 @@
 // The entry of the bundle. The build wraps it in one function of the tab's secret that returns `shim`; shim/doc.go says how it
 // gets into a page.
 
-import { abortAll, abortCall, startCall } from './calls.js';
+import { abortAll, abortCall, answerCall, awaitCall, remindCall, startCall } from './calls.js';
 import { ModelContextAgent } from './dialects/agent.js';
 import { ToolActivatedEvent, ToolCancelEvent, defineHandlers, targets } from './dialects/events.js';
 import { expose, watchDefinitions } from './dialects/foreign.js';
@@ -47,4 +47,7 @@ watchSubmits();
 watchForms();
 readManifest();
 
-shim = freeze({ __proto__: null, watch, call: startCall, abort: abortCall, shutdown: abortAll, attend, structured: readStructured });
+shim = freeze({
+  __proto__: null, watch, call: startCall, wait: awaitCall, answer: answerCall, remind: remindCall, abort: abortCall, shutdown: abortAll, attend,
+  structured: readStructured,
+});

@@ -5,7 +5,7 @@
 // input is exact, the result keeps its type, and a tool that took another's place is not run. See
 // docs/decisions/2026-11-21-native-engine.md.
 
-import { abortAll, abortCall, startCall } from './calls.js';
+import { abortAll, abortCall, answerCall, awaitCall, remindCall, startCall } from './calls.js';
 import { ModelContextAgent } from './dialects/agent.js';
 import { announce, defineHandlers, targets } from './dialects/events.js';
 import { readManifest } from './dialects/manifest.js';
@@ -204,4 +204,7 @@ function runner(tool) {
 if (typeof Browser === 'function') install();
 else replaceManifest(new NativeMap(), refusal());
 
-shim = freeze({ __proto__: null, watch, call: startCall, abort: abortCall, shutdown: abortAll, rejection: () => refused });
+shim = freeze({
+  __proto__: null, watch, call: startCall, wait: awaitCall, answer: answerCall, remind: remindCall, abort: abortCall, shutdown: abortAll,
+  rejection: () => refused,
+});

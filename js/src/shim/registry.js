@@ -24,6 +24,9 @@ function firstID() {
 /** The calls in flight by call id; those of pages by themselves. calls.js is their only user. @type {Map<any, Call>} */
 export const inFlight = new NativeMap();
 
+/** The calls that stopped for a person at least once, by call id, until their end was said. calls.js is their only user. @type {Map<string, Call>} */
+export const asked = new NativeMap();
+
 /** What else follows a change, and what settles a registration: native.js has the browser do both. */
 export const browser = { changed: nothing, settle: (/** @type {Tool} */ _, /** @type {Pending} */ pending) => pending.resolve() };
 

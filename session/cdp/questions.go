@@ -1,0 +1,311 @@
+package cdp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/chromedp/cdproto/page"
+
+	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/session"
+	"github.com/pagetools/pagetools/shim"
+)
+
+// interactionPatience is how long an interaction may go on after a dialog in it
+// was answered, before a person is asked to act in it again.
+const interactionPatience = 100 * time.Millisecond
+
+// maxDialogText bounds what is told of a page's words in a dialog, in bytes.
+const maxDialogText = 4 << 10
+
+// running is a call that was dispatched and has not ended. Whoever waits for it
+// reads and writes it, one at a time.
+type running struct {
+	tab      *tab
+	doc      *document
+	id       string
+	maxBytes int
+	ch       <-chan reply // what the page says next
+	dialogs  chan *dialog // that the page opened in the call
+	// interacts is true when the page waits for a person to act in it, as far as
+	// we know.
+	interacts bool
+
+	// What came while a question was open.
+	early *early
+	next  *dialog
+}
+
+// early is a message of the page that came while a question was open.
+type early struct {
+	reply reply
+	ok    bool
+}
+
+// dialog is a dialog of the page that is open.
+type dialog struct {
+	kind    bridge.Kind
+	message string
+	text    string // that a prompt begins with
+	target  *target
+	closed  chan struct{}
+}
+
+// answer closes the dialog.
+func (d *dialog) answer(ok bool, text string) error {
+	bounded, cancel := farewell()
+	defer cancel()
+	_, err := d.target.send(bounded, page.CommandHandleJavaScriptDialog, page.HandleJavaScriptDialogParams{Accept: ok, PromptText: text})
+	return err
+}
+
+// calling are the calls of a tab, in the order of their dispatch.
+type calling struct {
+	mu   sync.Mutex
+	list []*running
+}
+
+func (c *calling) add(r *running) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.list = append(c.list, r)
+}
+
+func (c *calling) remove(r *running) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if i := slices.Index(c.list, r); i >= 0 {
+		c.list = slices.Delete(c.list, i, i+1)
+	}
+}
+
+// hand gives a dialog to the call that it belongs to: the last one that was
+// dispatched to the documents of its target, or else to the page. It reports
+// whether there is one.
+func (c *calling) hand(d *dialog) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var to *running
+	for _, r := range c.list {
+		if to == nil || r.doc.target == d.target || to.doc.target != d.target {
+			to = r
+		}
+	}
+	if to == nil {
+		return false
+	}
+	select {
+	case to.dialogs <- d:
+		return true
+	default:
+		return false
+	}
+}
+
+// ended takes a call from the tab.
+func (r *running) ended() {
+	r.quiet()
+	r.tab.calls.Add(-1)
+}
+
+// quiet dismisses the dialogs of a call that nobody waits for any more.
+func (r *running) quiet() {
+	r.tab.calling.remove(r)
+	select {
+	case d := <-r.dialogs:
+		_ = d.answer(false, "")
+	default:
+	}
+}
+
+// wait waits for what comes next of the call: its end, a question, or ctx's end.
+func (r *running) wait(ctx context.Context) (session.Reply, error) {
+	var remind <-chan time.Time
+	if r.interacts {
+		timer := time.NewTimer(interactionPatience)
+		defer timer.Stop()
+		remind = timer.C
+	}
+	for {
+		select {
+		case answer, ok := <-r.ch:
+			return r.said(ctx, answer, ok)
+		case d := <-r.dialogs:
+			return session.Reply{}, r.askDialog(d)
+		case <-remind:
+			remind, r.interacts = nil, false
+			_, _ = r.doc.send(ctx, shim.Remind(r.tab.name, r.id))
+		case <-ctx.Done():
+			defer r.ended()
+			return r.tab.giveUp(ctx, r)
+		}
+	}
+}
+
+// said takes what the page said.
+func (r *running) said(ctx context.Context, answer reply, ok bool) (session.Reply, error) {
+	res, err := r.tab.replied(ctx, r.doc, answer, ok)
+	if asks, ok := errors.AsType[*asking](err); ok {
+		return r.asked(ctx, asks)
+	}
+	r.doc.ids.put(r.id)
+	r.ended()
+	if sub, ok := errors.AsType[*submission](err); ok {
+		return r.tab.follow(ctx, sub, r.maxBytes)
+	}
+	return res, err
+}
+
+// asking is a call that stopped for a person. It travels as the error of a reply
+// without a result.
+type asking struct{ form bool }
+
+// Error makes it travel.
+func (*asking) Error() string { return "the call waits for a person" }
+
+// asked listens for what the call says next, and asks.
+func (r *running) asked(ctx context.Context, asks *asking) (session.Reply, error) {
+	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), abortPatience)
+	defer cancel()
+	ch, err := r.doc.send(bounded, shim.Wait(r.tab.name, r.id, r.doc.revision.Load()))
+	if err != nil {
+		r.ended()
+		return session.Reply{}, r.tab.lost(r.doc, bridge.Unknown)
+	}
+	r.ch, r.interacts = ch, true
+	q := bridge.Question{Kind: bridge.Interact, Title: "The page waits for a person to act in it.", Origin: r.doc.origin}
+	if asks.form {
+		q.Title = "A form is filled in. Shall it be submitted?"
+	}
+	return session.Reply{}, r.ask(q, nil, func(ctx context.Context, a *bridge.Answer) {
+		r.interacts = a == nil
+		if a != nil && r.early == nil && r.next == nil {
+			_, _ = r.doc.send(ctx, shim.Answer(r.tab.name, r.id, a.OK, a.Value))
+		}
+	})
+}
+
+// promptSchema is the value of an answer to a prompt.
+func promptSchema(text string) json.RawMessage {
+	b, err := json.Marshal(map[string]any{"type": "string", "default": text})
+	if err != nil { // a string: cannot happen
+		panic("encoding a prompt: " + err.Error())
+	}
+	return b
+}
+
+// askDialog asks what to answer to a dialog.
+func (r *running) askDialog(d *dialog) error {
+	q := bridge.Question{Kind: d.kind, Title: "The page asks for a confirmation.", Detail: d.message, Origin: r.doc.origin}
+	if d.kind == bridge.Prompt {
+		q.Title, q.Schema = "The page asks for a text.", promptSchema(d.text)
+	}
+	return r.ask(q, d.closed, func(_ context.Context, a *bridge.Answer) {
+		select {
+		case <-d.closed:
+			return
+		default:
+		}
+		if a == nil {
+			_ = d.answer(false, "")
+			return
+		}
+		text := d.text
+		if len(a.Value) > 0 {
+			_ = json.Unmarshal(a.Value, &text) // a string: the question was checked
+		}
+		_ = d.answer(a.OK, text)
+	})
+}
+
+// ask makes the question. tell gives the answer to the page.
+func (r *running) ask(q bridge.Question, closed <-chan struct{}, tell func(context.Context, *bridge.Answer)) *session.Asked {
+	over, stop, watched := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	go func() { // ends with the question
+		defer close(watched)
+		select {
+		case answer, ok := <-r.ch:
+			r.early = &early{answer, ok}
+		case d := <-r.dialogs:
+			r.next = d
+		case <-closed:
+		case <-r.doc.target.gone:
+		case <-stop:
+			return
+		}
+		close(over)
+	}()
+	return &session.Asked{Question: q, Over: over, Continue: func(ctx context.Context, a *bridge.Answer) (session.Reply, error) {
+		close(stop)
+		<-watched
+		tell(ctx, a)
+		return r.goOn(ctx)
+	}}
+}
+
+// goOn takes what came while the question was open, and waits for what comes.
+func (r *running) goOn(ctx context.Context) (session.Reply, error) {
+	if e := r.early; e != nil {
+		r.early = nil
+		return r.said(ctx, e.reply, e.ok)
+	}
+	if d := r.next; d != nil {
+		r.next = nil
+		return session.Reply{}, r.askDialog(d)
+	}
+	return r.wait(ctx)
+}
+
+// dialogOpens makes a dialog in a call a question, and answers every other one:
+// no script of the page runs while one is open.
+func (t *tab) dialogOpens(s *ownerState, from *target, ev *page.EventJavascriptDialogOpening) {
+	if time.Since(s.calm) > dialogWindow {
+		s.dialogs, s.calm = 0, time.Now()
+	}
+	if s.dialogs++; s.dialogs > maxDialogs {
+		t.target.fail(errFlood)
+		return
+	}
+	d := &dialog{message: shortened(ev.Message), text: shortened(ev.DefaultPrompt), target: from, closed: make(chan struct{})}
+	accept := false
+	switch ev.Type {
+	case page.DialogTypeConfirm:
+		d.kind = bridge.Confirm
+	case page.DialogTypePrompt:
+		d.kind = bridge.Prompt
+	default: // alert and beforeunload
+		accept = true
+	}
+	if d.kind != "" && t.calling.hand(d) {
+		s.open = append(s.open, d)
+		return
+	}
+	// The reply is not waited for: the owner goes on reading.
+	if _, err := from.send(context.Background(), page.CommandHandleJavaScriptDialog, page.HandleJavaScriptDialogParams{Accept: accept}); err != nil {
+		return
+	}
+	s.emit(session.DialogShown{Kind: string(ev.Type), Message: d.message, Accepted: accept})
+}
+
+// dialogCloses ends the question of a dialog of the target.
+func (s *ownerState) dialogCloses(from *target) {
+	s.open = slices.DeleteFunc(s.open, func(d *dialog) bool {
+		if d.target != from {
+			return false
+		}
+		close(d.closed)
+		return true
+	})
+}
+
+func shortened(text string) string {
+	if len(text) <= maxDialogText {
+		return text
+	}
+	return strings.ToValidUTF8(text[:maxDialogText], "") + "…"
+}

@@ -1,0 +1,175 @@
+package console
+
+import (
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/transport"
+)
+
+// heartbeat is how often a stream without news shows that it lives.
+const heartbeat = 15 * time.Second
+
+// Options configures a Face.
+type Options struct {
+	// Done ends streams when it is closed; nil means never.
+	Done <-chan struct{}
+	// Log gets who answered what; nil is silent.
+	Log *slog.Logger
+}
+
+// Face serves the operator's API of a bridge. It holds no state.
+type Face struct {
+	b    *bridge.Bridge
+	done <-chan struct{}
+	log  *slog.Logger
+}
+
+// New makes the face of a bridge.
+func New(b *bridge.Bridge, o Options) *Face {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	return &Face{b: b, done: o.Done, log: o.Log}
+}
+
+// Routes are the paths of the API.
+func (f *Face) Routes() []transport.Route {
+	return []transport.Route{
+		{Pattern: "/api/questions", Methods: map[string]http.HandlerFunc{http.MethodGet: f.list}},
+		{Pattern: "/api/questions/{id}", Methods: map[string]http.HandlerFunc{http.MethodPost: f.answer}},
+		{Pattern: "/api/events", Methods: map[string]http.HandlerFunc{http.MethodGet: f.events}},
+	}
+}
+
+// Questions is what the API says of the calls that wait.
+type Questions struct {
+	Questions []bridge.OpenQuestion `json:"questions"`
+}
+
+// operator gives who asks, when they may see and answer questions.
+func (f *Face) operator(w http.ResponseWriter, r *http.Request) (bridge.Caller, bool) {
+	c := transport.CallerOf(r.Context())
+	if c.Can(bridge.MayAnswer) {
+		return c, true
+	}
+	transport.WriteError(w, r, bridge.Errorf(bridge.Forbidden, "", bridge.NotRun, "This credential may not answer questions."))
+	return c, false
+}
+
+func (f *Face) list(w http.ResponseWriter, r *http.Request) {
+	c, ok := f.operator(w, r)
+	if !ok {
+		return
+	}
+	list, _ := f.b.Questions(c)
+	w.Header().Set("Cache-Control", "no-store")
+	transport.WriteJSON(w, r, http.StatusOK, Questions{list})
+}
+
+func (f *Face) answer(w http.ResponseWriter, r *http.Request) {
+	c, ok := f.operator(w, r)
+	if !ok {
+		return
+	}
+	a, err := readAnswer(r)
+	if err == nil {
+		err = f.b.Answer(c, r.PathValue("id"), a)
+	}
+	if err != nil {
+		transport.WriteError(w, r, bridge.AsError(err))
+		return
+	}
+	f.log.InfoContext(r.Context(), "question: answered", "question", r.PathValue("id"), "by", c.Name, "ok", a.OK)
+	transport.WriteJSON(w, r, http.StatusOK, map[string]string{"status": "ok"})
+}
+
+// readAnswer reads {"ok","value"?,"always"?} and nothing else.
+func readAnswer(r *http.Request) (bridge.Answer, error) {
+	body, err := transport.ReadBody(r)
+	if err != nil {
+		return bridge.Answer{}, err
+	}
+	members, err := bridge.ReadObject("The body", body)
+	if err != nil {
+		return bridge.Answer{}, err
+	}
+	var a bridge.Answer
+	said := false
+	for _, m := range members {
+		var into any
+		switch m.Name {
+		case "ok":
+			into, said = &a.OK, true
+		case "always":
+			into = &a.Always
+		case "value":
+			a.Value = m.Value
+			continue
+		default:
+			return a, malformed("An answer has ok, and perhaps value and always.")
+		}
+		if json.Unmarshal(m.Value, into) != nil || string(m.Value) == "null" {
+			return a, malformed(m.Name + " must be true or false.")
+		}
+	}
+	if !said {
+		return a, malformed("ok is missing: true or false.")
+	}
+	return a, nil
+}
+
+func malformed(message string) error {
+	return bridge.Errorf(bridge.SchemaError, "", bridge.NotRun, "%s", message)
+}
+
+// events streams the list. A slow reader misses lists that were current for a
+// short time, and gets the newest.
+func (f *Face) events(w http.ResponseWriter, r *http.Request) {
+	c, ok := f.operator(w, r)
+	if !ok {
+		return
+	}
+	h := w.Header()
+	h.Set("Content-Type", "text/event-stream")
+	h.Set("Cache-Control", "no-store")
+	w.WriteHeader(http.StatusOK)
+	control := http.NewResponseController(w)
+	beat := time.NewTicker(heartbeat)
+	defer beat.Stop()
+	for {
+		list, changed := f.b.Questions(c)
+		text, err := json.Marshal(Questions{list})
+		if err != nil {
+			return
+		}
+		if _, err := fmt.Fprintf(w, "event: questions\ndata: %s\n\n", text); err != nil || control.Flush() != nil {
+			return
+		}
+		if !f.news(r, w, changed, beat.C) {
+			return
+		}
+	}
+}
+
+// news waits for the next change, and shows meanwhile that the stream lives.
+func (f *Face) news(r *http.Request, w http.ResponseWriter, changed <-chan struct{}, beat <-chan time.Time) bool {
+	for {
+		select {
+		case <-changed:
+			return true
+		case <-beat:
+			if _, err := fmt.Fprint(w, ": still here\n\n"); err != nil || http.NewResponseController(w).Flush() != nil {
+				return false
+			}
+		case <-r.Context().Done():
+			return false
+		case <-f.done:
+			return false
+		}
+	}
+}
