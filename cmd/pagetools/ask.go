@@ -16,9 +16,11 @@ import (
 
 // terminalAsker asks the person at the terminal.
 type terminalAsker struct {
-	mu  sync.Mutex // one question at a time
-	in  io.Reader
-	out io.Writer
+	turn  chan struct{} // held by who asks: one question at a time
+	in    io.Reader
+	out   io.Writer
+	begin sync.Once
+	lines chan string // closed when the terminal is
 }
 
 var _ bridge.Asker = (*terminalAsker)(nil)
@@ -31,42 +33,80 @@ func (p *program) asker(inputTaken bool) (bridge.Asker, func()) {
 		return nil, none
 	}
 	if !inputTaken && terminal(p.stdin) {
-		return &terminalAsker{in: p.stdin, out: p.stderr}, none
+		return newTerminalAsker(p.stdin, p.stderr), none
 	}
 	tty, err := os.Open("/dev/tty")
 	if err != nil {
 		return nil, none
 	}
-	return &terminalAsker{in: tty, out: p.stderr}, func() { _ = tty.Close() }
+	return newTerminalAsker(tty, p.stderr), func() { _ = tty.Close() }
 }
 
-// Ask shows the whole question and reads yes or no. Everything else is no.
-func (a *terminalAsker) Ask(ctx context.Context, q bridge.Question) (bridge.Answer, error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	fmt.Fprintf(a.out, "\n%s\n  The page says: %q\n  Origin: %s\n  Arguments: %s\nAllow? [y/N] ",
-		plain(q.Title), plain(q.Detail), plain(q.Origin), escapeForTerminal(indented(q.Input)))
-	line := make(chan string, 1)
-	failed := make(chan error, 1)
-	go func() { // ends with a line, or with the program
-		text, err := bufio.NewReader(a.in).ReadString('\n')
-		if err != nil && text == "" {
-			failed <- err
-			return
-		}
-		line <- text
-	}()
+func newTerminalAsker(in io.Reader, out io.Writer) *terminalAsker {
+	return &terminalAsker{turn: make(chan struct{}, 1), in: in, out: out, lines: make(chan string)}
+}
+
+// read hands lines over. It ends with the terminal, or with the program.
+func (a *terminalAsker) read() {
+	defer close(a.lines)
+	lines := bufio.NewScanner(a.in)
+	for lines.Scan() {
+		a.lines <- lines.Text()
+	}
+}
+
+var errNoAnswer = errors.New("the terminal gave no answer")
+
+// line waits for what the person types.
+func (a *terminalAsker) line(ctx context.Context) (string, error) {
+	a.begin.Do(func() { go a.read() })
 	select {
-	case text := <-line:
-		answer := strings.ToLower(strings.TrimSpace(text))
-		return bridge.Answer{OK: answer == "y" || answer == "yes"}, nil
-	case err := <-failed:
-		fmt.Fprintln(a.out)
-		return bridge.Answer{}, errors.Join(errors.New("the terminal gave no answer"), err)
+	case text, ok := <-a.lines:
+		if !ok {
+			fmt.Fprintln(a.out)
+			return "", errNoAnswer
+		}
+		return strings.TrimSpace(text), nil
 	case <-ctx.Done():
 		fmt.Fprintln(a.out)
+		return "", context.Cause(ctx)
+	}
+}
+
+// Ask shows the whole question and reads yes or no, and the text of a prompt.
+// Everything else is no.
+func (a *terminalAsker) Ask(ctx context.Context, q bridge.Question) (bridge.Answer, error) {
+	select {
+	case a.turn <- struct{}{}:
+		defer func() { <-a.turn }()
+	case <-ctx.Done():
 		return bridge.Answer{}, context.Cause(ctx)
 	}
+	fmt.Fprintf(a.out, "\n%s%s [y/N] ", strings.TrimPrefix(described(q), "  "), map[bridge.Kind]string{
+		bridge.Approve: "Allow?", bridge.Confirm: "Confirm?", bridge.Prompt: "Answer it?", bridge.Interact: "Say that it is done?"}[q.Kind])
+	said, err := a.line(ctx)
+	if err != nil {
+		return bridge.Answer{}, err
+	}
+	said = strings.ToLower(said)
+	answer := bridge.Answer{OK: said == "y" || said == "yes"}
+	if !answer.OK || q.Kind != bridge.Prompt {
+		return answer, nil
+	}
+	var shape struct {
+		Default string `json:"default"`
+	}
+	_ = json.Unmarshal(q.Schema, &shape)
+	fmt.Fprintf(a.out, "Text [%s]: ", plain(shape.Default))
+	text, err := a.line(ctx)
+	if err != nil {
+		return bridge.Answer{}, err
+	}
+	if text == "" {
+		return answer, nil
+	}
+	answer.Value, err = json.Marshal(text)
+	return answer, err
 }
 
 // indented gives the arguments whole: nothing that a person consents to is left

@@ -82,6 +82,11 @@ func (p *program) serve(ctx context.Context, pl plan) error {
 	mux := transport.NewMux(transport.Health(a.readiness)...)
 	mux.Add(face.Routes()...)
 	srv := transport.Server(transport.Guard(mux, guards), p.log)
+	console, err := p.serveOperators(ctx, a)
+	defer console.close()
+	if err != nil {
+		return err
+	}
 	failed := make(chan error, 1)
 	go func() { failed <- srv.Serve(transport.Listener(l)) }()
 	defer func() { _ = srv.Close() }()
@@ -202,9 +207,6 @@ func (p *program) warnings(targets []*target) {
 		if len(t.config.allowConfig) > 0 {
 			p.say("warning: %s: allow-config has no effect in this version", t.name)
 		}
-	}
-	if p.set.consoleListen != "off" {
-		p.say("warning: --console-listen has no effect in this version: there is no console")
 	}
 }
 

@@ -1,0 +1,177 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/transport"
+	"github.com/pagetools/pagetools/transport/console"
+)
+
+// given is what the flags of approve say.
+type given struct {
+	yes, no, always bool
+	value           string
+}
+
+func (p *program) approveCommand() *cobra.Command {
+	var g given
+	c := &cobra.Command{
+		Use:   "approve [ID]",
+		Short: "List the calls that wait for a person, or answer one of them",
+		Args: func(_ *cobra.Command, args []string) error {
+			switch {
+			case len(args) > 1:
+				return usage("approve takes one ID at most")
+			case len(args) == 0 && g != given{}:
+				return usage("an answer needs the ID of a question")
+			case g.yes && g.no, g.no && (g.always || g.value != ""):
+				return usage("--no goes with no other answer")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return p.listQuestions(cmd.Context())
+			}
+			return p.answerQuestion(cmd.Context(), args[0], g)
+		},
+	}
+	c.Flags().BoolVar(&g.yes, "yes", false, "agree")
+	c.Flags().BoolVar(&g.no, "no", false, "decline")
+	c.Flags().StringVar(&g.value, "value", "", "agree, with this JSON value: the text of a prompt, or what an interaction resolves to")
+	c.Flags().BoolVar(&g.always, "always", false, "agree, and keep the consent where that is allowed")
+	return c
+}
+
+// console talks to the process that serves the socket.
+func (p *program) console(ctx context.Context, method, path string, body any, into any) error {
+	socket, err := p.socketPath()
+	if err != nil {
+		return &exitError{exitUnreachable, err}
+	}
+	client := http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{DisableKeepAlives: true,
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			var d net.Dialer
+			return d.DialContext(ctx, "unix", socket)
+		}}}
+	var sent io.Reader
+	if body != nil {
+		b, err := json.Marshal(body)
+		if err != nil {
+			return fmt.Errorf("encoding the answer: %w", err)
+		}
+		sent = bytes.NewReader(b)
+	}
+	r, err := http.NewRequestWithContext(ctx, method, "http://console"+path, sent)
+	if err != nil {
+		return fmt.Errorf("asking %s: %w", socket, err)
+	}
+	if body != nil {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	resp, err := client.Do(r)
+	if err != nil {
+		return &exitError{exitUnreachable, errors.New("no pagetools serves " + socket + ": start `pagetools serve`, with the same --data-dir")}
+	}
+	defer func() { _ = resp.Body.Close() }()
+	if resp.StatusCode != http.StatusOK {
+		var e struct{ Error transport.ErrorBody }
+		if err := json.NewDecoder(resp.Body).Decode(&e); err != nil {
+			return fmt.Errorf("reading the console's answer: %w", err)
+		}
+		return &bridge.Error{Code: e.Error.Code, Reason: e.Error.Reason, Outcome: e.Error.Outcome, Message: e.Error.Message}
+	}
+	if err := json.NewDecoder(resp.Body).Decode(into); err != nil {
+		return fmt.Errorf("reading the console's answer: %w", err)
+	}
+	return nil
+}
+
+func (p *program) questions(ctx context.Context) ([]bridge.OpenQuestion, error) {
+	var all console.Questions
+	err := p.console(ctx, http.MethodGet, "/api/questions", nil, &all)
+	return all.Questions, err
+}
+
+func (p *program) listQuestions(ctx context.Context) error {
+	list, err := p.questions(ctx)
+	if err != nil {
+		return err
+	}
+	if p.set.format != "text" {
+		return p.encode(console.Questions{Questions: list})
+	}
+	if len(list) == 0 {
+		p.say("no call waits for a person")
+		return nil
+	}
+	for _, q := range list {
+		fmt.Fprintf(p.stdout, "%s  %s  %s  asked by %s for %s, until %s\n%s", q.ID, q.Kind, plain(q.Site), plain(q.Caller),
+			plain(q.Tool), q.ExpiresAt.Local().Format(time.TimeOnly), described(q.Question))
+	}
+	return nil
+}
+
+// described is a question for a person, whole: nothing that they agree to is left
+// out.
+func described(q bridge.Question) string {
+	text := "  " + plain(q.Title) + "\n"
+	if q.Detail != "" {
+		text += fmt.Sprintf("  The page says: %q\n", plain(q.Detail))
+	}
+	return text + "  Origin: " + plain(q.Origin) + "\n  Arguments: " + escapeForTerminal(indented(q.Input)) + "\n"
+}
+
+func (p *program) answerQuestion(ctx context.Context, id string, g given) error {
+	a := bridge.Answer{OK: !g.no, Always: g.always}
+	if g.value != "" {
+		a.Value = json.RawMessage(g.value)
+		if !json.Valid(a.Value) {
+			return usage("--value must be JSON: a text is written in double quotes")
+		}
+	}
+	if g == (given{}) {
+		var err error
+		if a, err = p.askFor(ctx, id); err != nil {
+			return err
+		}
+	}
+	var ok struct{}
+	if err := p.console(ctx, http.MethodPost, "/api/questions/"+url.PathEscape(id), a, &ok); err != nil {
+		return err
+	}
+	p.say("answered")
+	return nil
+}
+
+// askFor asks the person at this terminal what the answer is.
+func (p *program) askFor(ctx context.Context, id string) (bridge.Answer, error) {
+	list, err := p.questions(ctx)
+	if err != nil {
+		return bridge.Answer{}, err
+	}
+	for _, q := range list {
+		if q.ID != id {
+			continue
+		}
+		asker, done := p.asker(false)
+		defer done()
+		if asker == nil {
+			return bridge.Answer{}, usage("there is no terminal to ask at: give --yes, --no or --value")
+		}
+		return asker.Ask(ctx, q.Question)
+	}
+	return bridge.Answer{}, bridge.Errorf(bridge.WebtoolNotFound, "", bridge.NotRun, "There is no such question.")
+}

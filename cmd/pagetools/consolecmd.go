@@ -1,0 +1,184 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/transport"
+	"github.com/pagetools/pagetools/transport/console"
+)
+
+// socketName is the operator's socket in the data directory.
+const socketName = "console.sock"
+
+// maxSocketPath is the longest path of a socket that every system takes.
+const maxSocketPath = 100
+
+// operatorAt is a person who reaches us in a way that only they can.
+func operatorAt(where string) bridge.Caller {
+	return bridge.Caller{Name: where, May: []bridge.Right{bridge.MayAnswer}}
+}
+
+// dataDir is where state is kept. It may not be there yet.
+func (p *program) dataDir() (string, error) {
+	if p.set.dataDir != "" {
+		return p.set.dataDir, nil
+	}
+	if dir := os.Getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) {
+		return filepath.Join(dir, "pagetools"), nil
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return "", fmt.Errorf("finding the data directory: %w", err)
+	}
+	return filepath.Join(home, ".local", "state", "pagetools"), nil
+}
+
+// operators serves the operator's API: on the socket, and on --console-listen.
+type operators struct {
+	servers []*http.Server
+	done    chan struct{}
+	url     string // of the listener; empty without one
+	token   string
+}
+
+// serveOperators begins to serve. What cannot be served is a warning: calls need
+// no console.
+func (p *program) serveOperators(ctx context.Context, a *app) (*operators, error) {
+	o := &operators{done: make(chan struct{})}
+	mux := transport.NewMux(console.New(a.bridge, console.Options{Done: o.done, Log: p.log}).Routes()...)
+	if l, err := p.socket(ctx); err != nil {
+		p.say("warning: `pagetools approve` cannot reach this process: %v", err)
+	} else {
+		o.serve(transport.Server(transport.Trusted(mux, operatorAt("console.sock"), transport.Options{Log: p.log}), p.log), l)
+	}
+	if p.set.consoleListen == "off" {
+		return o, nil
+	}
+	var lc net.ListenConfig
+	l, err := lc.Listen(ctx, "tcp", p.set.consoleListen)
+	if err != nil {
+		if p.from["console-listen"] != fromDefault {
+			return o, usage("--console-listen %s: %w", p.set.consoleListen, err)
+		}
+		p.say("warning: no console: %s is taken; --console-listen chooses another address", p.set.consoleListen)
+		return o, nil
+	}
+	o.token = rand.Text()
+	guards := transport.Options{Listen: l.Addr().String(), Hosts: p.set.allowHosts, Log: p.log,
+		Callers: []transport.Credential{{Caller: operatorAt("console"), Token: o.token}}}
+	for _, c := range p.file.callers {
+		if slices.Contains(c.may, bridge.MayAnswer) {
+			guards.Callers = append(guards.Callers, transport.Credential{Caller: bridge.Caller{Name: c.name, May: c.may, Sites: c.sites}, Token: c.token})
+		}
+	}
+	o.url = "http://" + l.Addr().String()
+	o.serve(transport.Server(transport.Guard(mux, guards), p.log), l)
+	return o, nil
+}
+
+func (o *operators) serve(s *http.Server, l net.Listener) {
+	o.servers = append(o.servers, s)
+	go func() { _ = s.Serve(transport.Listener(l)) }() // ends with close
+}
+
+func (o *operators) close() {
+	close(o.done)
+	for _, s := range o.servers {
+		_ = s.Close()
+	}
+}
+
+// socket listens on the operator's socket. One that a killed process left is
+// taken over.
+func (p *program) socket(ctx context.Context) (net.Listener, error) {
+	path, err := p.socketPath()
+	if err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return nil, fmt.Errorf("making the data directory: %w", err)
+	}
+	var d net.Dialer
+	if other, err := d.DialContext(ctx, "unix", path); err == nil {
+		_ = other.Close()
+		return nil, errors.New("another pagetools serves " + path + "; --data-dir gives this one its own")
+	}
+	if info, err := os.Lstat(path); err == nil && info.Mode()&os.ModeSocket != 0 {
+		_ = os.Remove(path) // nobody listens there
+	}
+	var lc net.ListenConfig
+	l, err := lc.Listen(ctx, "unix", path)
+	if err != nil {
+		return nil, fmt.Errorf("listening on the socket: %w", err)
+	}
+	if err := os.Chmod(path, 0o600); err != nil {
+		return nil, errors.Join(fmt.Errorf("closing the socket to others: %w", err), l.Close())
+	}
+	return l, nil
+}
+
+func (p *program) socketPath() (string, error) {
+	dir, err := p.dataDir()
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(dir, socketName)
+	if len(path) > maxSocketPath {
+		return "", fmt.Errorf("the path %s is too long for a socket; --data-dir gives a shorter one", path)
+	}
+	return path, nil
+}
+
+// answerAtTerminal asks the person at the terminal of serve, one question after
+// another, until ctx ends.
+func (p *program) answerAtTerminal(ctx context.Context, b *bridge.Bridge, asker bridge.Asker) {
+	operator := operatorAt("terminal")
+	for ctx.Err() == nil {
+		list, changed := b.Questions(operator)
+		if len(list) == 0 {
+			select {
+			case <-changed:
+			case <-ctx.Done():
+			}
+			continue
+		}
+		q := list[0]
+		asking, cancel := context.WithCancel(ctx)
+		go func() { // ends with the question
+			defer cancel()
+			for asking.Err() == nil {
+				now, changed := b.Questions(operator)
+				if !slices.ContainsFunc(now, func(o bridge.OpenQuestion) bool { return o.ID == q.ID }) {
+					return
+				}
+				select {
+				case <-changed:
+				case <-asking.Done():
+				}
+			}
+		}()
+		answer, err := asker.Ask(asking, q.Question)
+		over := asking.Err() != nil
+		cancel()
+		switch {
+		case over:
+			p.say("question: it is not open any more")
+		case err != nil:
+			p.say("warning: the terminal gives no answers: %v", err)
+			return
+		default:
+			if err := b.Answer(operator, q.ID, answer); err != nil {
+				p.say("question: %s", plain(bridge.AsError(err).Message))
+			}
+		}
+	}
+}
