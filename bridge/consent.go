@@ -19,6 +19,11 @@ func (b *Bridge) askConsent(ctx context.Context, c *call) error {
 	q := Question{Kind: Approve, Title: fmt.Sprintf("Run %s on %s?", c.tool.name, c.Site), Detail: c.tool.description,
 		Tool: c.tool.name, Input: c.input, Origin: c.tool.origin}
 	return &stop{question: q, resume: func(ctx context.Context, a *Answer) (*Result, error) {
+		if ctx.Err() != nil { // it was ended while it waited
+			e := *AsError(context.Cause(ctx))
+			e.Outcome = NotRun
+			return nil, &e
+		}
 		asked.answer = a
 		c.consent = &asked
 		return b.run(ctx, c)
@@ -29,7 +34,7 @@ func (b *Bridge) askConsent(ctx context.Context, c *call) error {
 func (n *consent) check(c *call) *Error {
 	switch {
 	case n.answer == nil || !n.answer.OK:
-		return Errorf(ApprovalDenied, "", NotRun, "Nobody agreed to run %q.", c.tool.name)
+		return Errorf(ApprovalDenied, "", NotRun, "%q was refused: a person said no, or nobody answered in time.", c.tool.name)
 	case n.digest != c.tool.digest:
 		return Errorf(VersionMismatch, ToolChanged, NotRun, "The page changed %q after a person agreed to it. Nothing ran.", c.tool.name)
 	case n.document != "" && n.document != c.tool.document:

@@ -49,6 +49,8 @@ func TestScripts(t *testing.T) {
 			env.Setenv("PATH", filepath.Dir(path)+string(os.PathListSeparator)+os.Getenv("PATH"))
 			env.Setenv("BIN", path)
 			env.Setenv("TMPDIR", tmp)
+			env.Setenv("PAGETOOLS_DATA_DIR", tmp+"-data")
+			env.Setenv("PAGETOOLS_CONSOLE_LISTEN", "off")
 			env.Setenv("EXAMPLES", filepath.Join(root(t), "examples"))
 			env.Setenv("SITE", site.URL)
 			env.Setenv("REFUSED", "http://"+refused)

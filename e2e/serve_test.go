@@ -37,7 +37,11 @@ type server struct {
 // ready is the line that serve --format json prints.
 type ready struct {
 	Listening string `json:"listening"`
-	Sites     []struct {
+	Console   struct {
+		URL   string `json:"url"`
+		Token string `json:"token"`
+	} `json:"console"`
+	Sites []struct {
 		Name  string   `json:"name"`
 		URL   string   `json:"url"`
 		Tools []string `json:"tools"`
@@ -68,7 +72,7 @@ func (b *lockedBuffer) String() string {
 func launch(path, dir, tmp string, args ...string) (*server, error) {
 	s := &server{cmd: exec.Command(path, args...), stdout: &lockedBuffer{}, stderr: &lockedBuffer{}, tmp: tmp, ended: make(chan struct{})}
 	s.cmd.Dir = dir
-	s.cmd.Env = append(os.Environ(), "TMPDIR="+tmp)
+	s.cmd.Env = append(os.Environ(), "TMPDIR="+tmp, "PAGETOOLS_DATA_DIR="+tmp+"-data")
 	s.cmd.Stdout, s.cmd.Stderr = s.stdout, s.stderr
 	s.cmd.WaitDelay = 5 * time.Second
 	if err := s.cmd.Start(); err != nil {

@@ -3,8 +3,10 @@ package e2e_test
 import (
 	"bytes"
 	"fmt"
+	"net/http"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"syscall"
@@ -205,5 +207,35 @@ func TestInterrupt(t *testing.T) {
 				t.Error(err)
 			}
 		})
+	}
+}
+
+// TestAskTerminal answers the questions of callers at the terminal of serve.
+func TestAskTerminal(t *testing.T) {
+	t.Parallel()
+	listen, err := closedPort()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := converse(t, "serve", "shop="+filepath.Join(root(t), "examples", "buyproduct"), "--listen", listen, "--ask", "terminal", "--data-dir", t.TempDir())
+	s := &server{url: "http://" + listen}
+	eventually(t, readyWithin, "the server is ready", func() bool { return s.ask("/readyz", "").status == http.StatusOK })
+	bought := s.later("/webtools/shop", buys("t", `{"wait":60000}`))
+	c.see(t, "Allow? [y/N]")
+	c.enter(t, "y\n")
+	_, token := (<-bought).waiting(t, http.StatusConflict, "INPUT_REQUIRED") // the wait was for the consent
+	c.see(t, "Confirm? [y/N]")
+	if shown := c.shown.String(); !strings.Contains(shown, "Buy Sencha") {
+		t.Errorf("the terminal shows %s", shown)
+	}
+	c.enter(t, "y\n")
+	if got := string(s.ask("/webtools/shop", buys("t", fmt.Sprintf(`{"resume":%q,"wait":60000}`, token))).data(t)); got != `"Product sencha purchased."` {
+		t.Errorf("got %s", got)
+	}
+	if err := c.cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	if code := c.code(t); code != 0 && code != 130 {
+		t.Errorf("exit code %d", code)
 	}
 }

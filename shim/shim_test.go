@@ -78,6 +78,10 @@ func TestExpressions(t *testing.T) {
 		{shim.Call(name, nasty, 1, nil, 0, 0), "call", []any{nasty, 1, "{}", 0, 0}},
 		{shim.Call(name, "bad\xffutf8\xe2\x80", 1, []byte("\"\xed\xa0\x80\""), 0, 0), "call", []any{"bad\uFFFDutf8\uFFFD\uFFFD", 1, "\"\uFFFD\uFFFD\uFFFD\"", 0, 0}},
 		{shim.Abort(name, "c1", nasty), "abort", []any{"c1", nasty}},
+		{shim.Wait(name, "c1", 7), "wait", []any{"c1", float64(7)}},
+		{shim.Answer(name, "c1", true, []byte(`{"a":"'"}`)), "answer", []any{"c1", true, `{"a":"'"}`}},
+		{shim.Answer(name, "c1", false, nil), "answer", []any{"c1", false, ""}},
+		{shim.Remind(name, "c1"), "remind", []any{"c1"}},
 		{shim.Shutdown(name, "leaving"), "shutdown", []any{"leaving"}},
 		{shim.Structured(name, 1<<20), "structured", []any{float64(1 << 20)}},
 	}

@@ -34,6 +34,8 @@ type plan struct {
 	// single is true for commands that end after one answer: no spare pages, and
 	// the catalogue page serves the call.
 	single bool
+	// ask is true when the person at the terminal answers questions.
+	ask bool
 	// engine is the kind of engine for all of them; "" leaves it to the settings.
 	engine string
 	// files serve a target that is embedded, by name.

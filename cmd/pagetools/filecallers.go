@@ -80,6 +80,7 @@ func (r *reader) limits(n *yaml.Node) error {
 		"queue":             r.positive("queue", &l.queue),
 		"recycle-after":     r.positive("recycle-after", &l.recycle),
 		"first-idle":        r.duration("first-idle", &l.firstIdle),
+		"question":          r.duration("question", &l.bridge.Question),
 		"idle":              r.duration("idle", &l.idle),
 		"max-age":           r.duration("max-age", &l.maxAge),
 		"tools":             r.positive("tools", &l.bridge.Tools),

@@ -25,7 +25,8 @@ import (
 const drainTime = 25 * time.Second
 
 func (p *program) serveCommand() *cobra.Command {
-	return &cobra.Command{
+	var ask string
+	c := &cobra.Command{
 		Use:   "serve [NAME=]TARGET...",
 		Short: "Serve the tools of web applications over HTTP",
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -36,9 +37,14 @@ func (p *program) serveCommand() *cobra.Command {
 			if len(targets) == 0 {
 				return usage("serve needs a TARGET, or sites in the configuration file")
 			}
-			return p.serve(cmd.Context(), plan{targets: targets})
+			if ask != "none" && ask != "terminal" {
+				return usage("--ask is none or terminal, not %q", ask)
+			}
+			return p.serve(cmd.Context(), plan{targets: targets, ask: ask == "terminal"})
 		},
 	}
+	c.Flags().StringVar(&ask, "ask", "none", "who answers questions here: none, or the person at this terminal (terminal)")
+	return c
 }
 
 func (p *program) demoCommand() *cobra.Command {
@@ -95,7 +101,15 @@ func (p *program) serve(ctx context.Context, pl plan) error {
 		return err
 	}
 	if err := a.manager.WaitOpened(ctx); err == nil {
-		p.welcome(ctx, a, pl.targets, "http://"+l.Addr().String())
+		p.welcome(ctx, a, pl.targets, "http://"+l.Addr().String(), console)
+	}
+	if pl.ask {
+		asker, done := p.asker(false)
+		defer done()
+		if asker == nil {
+			return usage("--ask terminal needs a terminal")
+		}
+		go p.answerAtTerminal(ctx, a.bridge, asker)
 	}
 	select {
 	case err := <-failed:
@@ -147,8 +161,16 @@ func (a *app) readiness() transport.Readiness {
 
 // served is what serve prints with --format json when it is ready.
 type served struct {
-	Listening string       `json:"listening"`
-	Sites     []servedSite `json:"sites"`
+	Listening string         `json:"listening"`
+	Sites     []servedSite   `json:"sites"`
+	Console   *servedConsole `json:"console,omitempty"`
+}
+
+// servedConsole is where operators answer questions, and the credential that was
+// made for this run.
+type servedConsole struct {
+	URL   string `json:"url"`
+	Token string `json:"token"`
 }
 
 type servedSite struct {
@@ -159,8 +181,11 @@ type servedSite struct {
 }
 
 // welcome prints the box: what is served, and where.
-func (p *program) welcome(ctx context.Context, a *app, targets []*target, base string) {
+func (p *program) welcome(ctx context.Context, a *app, targets []*target, base string, console *operators) {
 	out := served{Listening: base}
+	if console.url != "" {
+		out.Console = &servedConsole{console.url, console.token}
+	}
 	for _, t := range targets {
 		s := servedSite{Name: t.name, URL: base + "/webtools/" + t.name, Tools: []string{}}
 		// A site that failed is not asked again: it may take its time once more.
@@ -222,6 +247,9 @@ func (p *program) welcomeLines(a *app, targets []*target, out served) []string {
 		default:
 			lines = append(lines, fmt.Sprintf("  %d tools: %s", len(s.Tools), strings.Join(s.Tools, ", ")))
 		}
+	}
+	if c := out.Console; c != nil {
+		lines = append(lines, "", "operators: "+c.URL+"/api/questions", "  credential: "+c.Token)
 	}
 	return append(lines, "", "Try: curl "+out.Sites[0].URL)
 }

@@ -44,6 +44,39 @@ test('unregistering during a call does not end it', async () => {
   assert.equal((await page.call('self')).payload, 'done');
 });
 
+/** parsed is what a call that stopped says next. */
+const parsed = async (page, ...given) => parseReply(await page.evaluate('wait', ...given));
+
+test('a call that waits for a person says so, goes on, and ends once', async () => {
+  const page = openPage();
+  page.run(`var pick;
+    ${add('seat', `(_, agent) => agent.requestUserInteraction(() => new Promise((r) => { pick = r }))`)}
+    ${add('quick', `(_, agent) => agent.requestUserInteraction(async () => 'done')`)}`);
+  assert.equal((await page.call('quick')).payload, 'done');
+  const ends = async (id, act) => {
+    const asking = await page.call('seat', {}, { id });
+    assert.deepEqual([asking.k, asking.name], ['asking', 'interaction']);
+    const next = parsed(page, id, 0);
+    act();
+    return next;
+  };
+  assert.equal((await ends('a', () => page.run(`pick('4A')`))).payload, '4A');
+  assert.deepEqual((await ends('b', () => assert.equal(page.evaluate('answer', 'b', true, '{"row":4}'), 'true'))).payload, { row: 4 });
+  const declined = await ends('c', () => assert.equal(page.evaluate('answer', 'c', false, ''), 'true'));
+  assert.deepEqual([declined.k, declined.name], ['error', 'AbortError']);
+  assert.equal((await ends('d', () => page.evaluate('abort', 'd', 'over'))).k, 'aborted');
+  assert.equal((await ends('e', () => assert.equal(page.evaluate('remind', 'e'), 'true'))).k, 'asking');
+  // What is said while nobody waits is said when somebody does.
+  page.run(`pick('late')`);
+  await page.state();
+  assert.equal((await parsed(page, 'e', 0)).payload, 'late');
+  for (const id of ['a', 'e', 'nobody']) {
+    assert.equal((await parsed(page, id, 0)).k, 'gone');
+    assert.equal(page.evaluate('answer', id, true, ''), 'false');
+    assert.equal(page.evaluate('remind', id), 'false');
+  }
+});
+
 test('requestUserInteraction: in the call only, one at a time, five times, ended by an abort', async () => {
   const page = openPage();
   page.run(`var kept, results = [];

@@ -1,0 +1,254 @@
+package bridge_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/bridgetest"
+)
+
+// pages scripts tools that stop for a person. A call takes the steps one after
+// another; each is a question, and answers tells how they were answered.
+type pages struct {
+	steps   []bridge.Kind
+	over    chan struct{}
+	entered chan context.Context // one for each time that the page goes on
+	hold    chan struct{}        // what the page waits for before it goes on; nil: nothing
+	mu      sync.Mutex
+	answers []string
+}
+
+func (p *pages) invoke(context.Context, bridge.Invocation) (json.RawMessage, error) { return p.step(0) }
+
+func (p *pages) step(i int) (json.RawMessage, error) {
+	if i == len(p.steps) {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		return json.Marshal(p.answers)
+	}
+	return nil, &bridge.Stopped{Question: bridge.Question{Kind: p.steps[i], Title: "Sure?"}, Over: p.over,
+		Continue: func(ctx context.Context, a *bridge.Answer) (json.RawMessage, error) {
+			text, _ := json.Marshal(a)
+			p.mu.Lock()
+			p.answers = append(p.answers, string(text))
+			p.mu.Unlock()
+			if p.entered != nil {
+				p.entered <- ctx
+			}
+			if p.hold != nil {
+				select {
+				case <-p.hold:
+				case <-ctx.Done():
+				}
+			}
+			if ctx.Err() != nil {
+				return nil, context.Cause(ctx)
+			}
+			return p.step(i + 1)
+		}}
+}
+
+// stopping is a bridge whose tool "ask" runs p without consent.
+func stopping(t *testing.T, p *pages) (*bridge.Bridge, *bridgetest.Router, bridge.Call) {
+	t.Helper()
+	r := bridgetest.NewRouter().Add("shop", bridgetest.Tool("ask", ""))
+	r.Handle("shop", p.invoke)
+	return open(t, r, bridge.SiteOptions{}), r, bridge.Call{Site: "shop", Tool: "ask", Caller: bridge.Local(), Input: json.RawMessage(`{}`)}
+}
+
+// TestPageAsks: a call that a page stopped holds its page, goes on with each
+// answer, and gives the page back at its end.
+func TestPageAsks(t *testing.T) {
+	b, r, call := stopping(t, &pages{steps: []bridge.Kind{bridge.Confirm, bridge.Prompt}})
+	defer b.Close()
+	q, token := parked(t, b, &call, bridge.InputRequired)
+	if q.Kind != bridge.Confirm || q.Tool != "ask" || string(q.Input) != `{}` || q.Origin == "" || r.Leases() != 1 {
+		t.Errorf("question %+v, %d pages held", q, r.Leases())
+	}
+	if err := b.Answer(operator, q.ID, bridge.Answer{OK: true, Value: json.RawMessage(`1`)}); bridge.AsError(err) == nil || bridge.AsError(err).Code != bridge.SchemaError {
+		t.Errorf("a confirm with a value: %v", err)
+	}
+	if err := b.Answer(operator, q.ID, bridge.Answer{OK: true}); err != nil {
+		t.Fatal(err)
+	}
+	c := call
+	c.Config = json.RawMessage(resuming(token))
+	second, again := parked(t, b, &c, bridge.InputRequired)
+	if second.Kind != bridge.Prompt || second.ID == q.ID || again != token {
+		t.Errorf("question %+v under %q", second, again)
+	}
+	if err := b.Answer(operator, second.ID, bridge.Answer{OK: true, Value: json.RawMessage(`1`)}); bridge.AsError(err) == nil || bridge.AsError(err).Code != bridge.SchemaError {
+		t.Errorf("a prompt with a number: %v", err)
+	}
+	if err := b.Answer(operator, second.ID, bridge.Answer{OK: true, Value: json.RawMessage(`"x"`)}); err != nil {
+		t.Fatal(err)
+	}
+	if got, e := resume(t, b, call, resuming(token)); e != nil || got != `["{\"ok\":true}","{\"ok\":true,\"value\":\"x\"}"]` {
+		t.Errorf("got %s, %v", got, e)
+	}
+	asking := r.Asking()
+	if len(asking) != 4 || asking[0] == nil || asking[1] != nil || asking[2] == nil || asking[3] != nil || r.Leases() != 0 {
+		t.Errorf("the page was said to ask %v, %d pages held", asking, r.Leases())
+	}
+}
+
+// TestLeavingAQuestion: a caller that leaves while a question is open leaves the
+// call where it is; one that leaves while the page runs aborts it.
+func TestLeavingAQuestion(t *testing.T) {
+	p := &pages{steps: []bridge.Kind{bridge.Confirm}, entered: make(chan context.Context), hold: make(chan struct{})}
+	b, r, call := stopping(t, p)
+	defer b.Close()
+	q, token := parked(t, b, &call, bridge.InputRequired)
+	waits := call
+	waits.Config = json.RawMessage(resuming(token))
+	left := func(ctx context.Context) chan *bridge.Error {
+		out := make(chan *bridge.Error, 1)
+		go func() { out <- b.Serve(ctx, &waits).Err }()
+		return out
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	out := left(ctx)
+	cancel()
+	if e := <-out; e == nil || e.Code != bridge.Cancelled {
+		t.Errorf("the caller that left got %v", e)
+	}
+	if list, _ := b.Questions(operator); len(list) != 1 || r.Leases() != 1 {
+		t.Fatalf("the question is gone with its caller: %v", list)
+	}
+	ctx, cancel = context.WithCancel(t.Context())
+	defer cancel()
+	out = left(ctx)
+	if err := b.Answer(operator, q.ID, bridge.Answer{OK: true}); err != nil {
+		t.Fatal(err)
+	}
+	running := <-p.entered
+	cancel()
+	if e := <-out; e == nil || e.Code != bridge.Cancelled {
+		t.Errorf("the caller that left got %v", e)
+	}
+	<-running.Done()
+	_, e := resume(t, b, call, resuming(token))
+	want(t, e, bridge.Cancelled, "", bridge.Unknown)
+}
+
+// TestPageTakesItsQuestionBack: the call goes on without an answer.
+func TestPageTakesItsQuestionBack(t *testing.T) {
+	p := &pages{steps: []bridge.Kind{bridge.Interact}, over: make(chan struct{})}
+	b, _, call := stopping(t, p)
+	defer b.Close()
+	q, token := parked(t, b, &call, bridge.InputRequired)
+	close(p.over)
+	if got, e := resume(t, b, call, resuming(token)); e != nil || got != `["null"]` {
+		t.Errorf("got %s, %v", got, e)
+	}
+	want(t, bridge.AsError(b.Answer(operator, q.ID, bridge.Answer{OK: true})), bridge.Conflict, "", bridge.NotRun)
+}
+
+// TestFiveQuestions: the sixth of a call is declined without asking anybody.
+func TestFiveQuestions(t *testing.T) {
+	p := &pages{}
+	for range 7 {
+		p.steps = append(p.steps, bridge.Confirm)
+	}
+	b, _, call := stopping(t, p)
+	defer b.Close()
+	q, token := parked(t, b, &call, bridge.InputRequired)
+	c := call
+	c.Config = json.RawMessage(resuming(token))
+	for range 4 {
+		if err := b.Answer(operator, q.ID, bridge.Answer{OK: true}); err != nil {
+			t.Fatal(err)
+		}
+		q, _ = parked(t, b, &c, bridge.InputRequired)
+	}
+	if err := b.Answer(operator, q.ID, bridge.Answer{OK: true}); err != nil {
+		t.Fatal(err)
+	}
+	got, e := resume(t, b, call, resuming(token))
+	if yes, no := `"{\"ok\":true}"`, `"{\"ok\":false}"`; e != nil || got != "["+yes+","+yes+","+yes+","+yes+","+yes+","+no+","+no+"]" {
+		t.Errorf("got %s, %v", got, e)
+	}
+}
+
+// TestFirstAnswerWins: everybody else learns who was first.
+func TestFirstAnswerWins(t *testing.T) {
+	p := &pages{steps: []bridge.Kind{bridge.Confirm}}
+	b, _, call := stopping(t, p)
+	defer b.Close()
+	q, token := parked(t, b, &call, bridge.InputRequired)
+	var wait sync.WaitGroup
+	var won atomic.Int64
+	for i := range 20 {
+		wait.Go(func() {
+			by := bridge.Caller{Name: fmt.Sprint("person", i), May: []bridge.Right{bridge.MayAnswer}}
+			err := b.Answer(by, q.ID, bridge.Answer{OK: i%2 == 0})
+			if err == nil {
+				won.Add(1)
+				return
+			}
+			if e := bridge.AsError(err); e.Code != bridge.Conflict {
+				t.Error(e)
+			}
+		})
+	}
+	wait.Wait()
+	if _, e := resume(t, b, call, resuming(token)); e != nil || won.Load() != 1 || len(p.answers) != 1 {
+		t.Errorf("%d won, the page heard %v, %v", won.Load(), p.answers, e)
+	}
+	e := bridge.AsError(b.Answer(operator, q.ID, bridge.Answer{OK: true}))
+	if who, _ := e.Details["answeredBy"].(string); e.Code != bridge.Conflict || len(who) < 7 || who[:6] != "person" {
+		t.Errorf("who came late is told %v", e)
+	}
+}
+
+// TestWhoMayAnswer (C2): a right to call is none to answer; config.answer needs
+// both, and the caller's own call.
+func TestWhoMayAnswer(t *testing.T) {
+	both := bridge.Caller{Name: "both", May: []bridge.Right{bridge.MayCall, bridge.MayAnswer}}
+	p := &pages{steps: []bridge.Kind{bridge.Confirm}}
+	b, _, call := stopping(t, p)
+	defer b.Close()
+	q, token := parked(t, b, &call, bridge.InputRequired)
+	answer := fmt.Sprintf(`{"resume":%q,"answer":{"ok":true},"wait":60000}`, token)
+	_, e := resume(t, b, call, answer)
+	want(t, e, bridge.Forbidden, "", bridge.NotRun)
+	want(t, bridge.AsError(b.Answer(bridge.Local(), q.ID, bridge.Answer{OK: true})), bridge.Forbidden, "", bridge.NotRun)
+	blind := operator
+	blind.Sites = []string{"bank"}
+	want(t, bridge.AsError(b.Answer(blind, q.ID, bridge.Answer{OK: true})), bridge.WebtoolNotFound, "", bridge.NotRun)
+	if list, _ := b.Questions(blind); len(list) != 0 {
+		t.Errorf("another site's operator sees %v", list)
+	}
+	foreign := call
+	foreign.Caller = both
+	_, e = resume(t, b, foreign, answer)
+	want(t, e, bridge.ResumeNotFound, "", bridge.NotRun)
+
+	own := call
+	own.Caller = both
+	_, token = parked(t, b, &own, bridge.InputRequired)
+	if got, e := resume(t, b, own, fmt.Sprintf(`{"resume":%q,"answer":{"ok":true},"wait":60000}`, token)); e != nil || got != `["{\"ok\":true}"]` {
+		t.Errorf("got %s, %v", got, e)
+	}
+}
+
+// TestClosing ends what waits, in its page too.
+func TestClosing(t *testing.T) {
+	p := &pages{steps: []bridge.Kind{bridge.Confirm}}
+	b, r, call := stopping(t, p)
+	run := b.Start(t.Context(), &call)
+	if q, _, err := run.Next(t.Context()); q == nil || err != nil {
+		t.Fatalf("%v, %v", q, err)
+	}
+	b.Close()
+	_, _, err := run.Next(t.Context())
+	want(t, bridge.AsError(err), bridge.InternalError, bridge.Draining, bridge.Unknown)
+	if r.Leases() != 0 {
+		t.Error("a page is still held")
+	}
+}
