@@ -128,20 +128,10 @@ func (r *Run) change() <-chan struct{} {
 func (r *Run) Next(ctx context.Context) (*Question, *Result, error) {
 	for {
 		changed := r.change()
-		r.mu.Lock()
-		switch {
-		case r.done && r.err != nil:
-			r.mu.Unlock()
-			return nil, nil, r.err
-		case r.done:
-			r.mu.Unlock()
-			return nil, r.result, nil
-		case r.question != nil:
-			defer r.mu.Unlock()
-			return r.question, nil, nil
+		q, res, err, shows := r.look()
+		if shows {
+			return q, res, err
 		}
-		r.waiting++
-		r.mu.Unlock()
 		select {
 		case <-changed:
 			r.mu.Lock()
@@ -152,6 +142,23 @@ func (r *Run) Next(ctx context.Context) (*Question, *Result, error) {
 			return nil, nil, Errorf(Cancelled, "", Unknown, "The caller gave up.").With(context.Cause(ctx))
 		}
 	}
+}
+
+// look gives the open question or the end, and whether there is one. Else the
+// caller counts as one that waits.
+func (r *Run) look() (q *Question, res *Result, err error, shows bool) { //nolint:revive // the error is the call's, not of looking
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case r.done && r.err != nil:
+		return nil, nil, r.err, true
+	case r.done:
+		return nil, r.result, nil, true
+	case r.question != nil:
+		return r.question, nil, nil, true
+	}
+	r.waiting++
+	return nil, nil, nil, false
 }
 
 // leave is one caller less that waits while the run runs.

@@ -151,7 +151,7 @@ func (b *Bridge) Answer(by Caller, id string, a Answer) error {
 			return asPlain(e)
 		}
 		b.runs.mu.Lock()
-		who, known = b.runs.answered[id]
+		who = b.runs.answered[id]
 		b.runs.mu.Unlock()
 		fallthrough
 	case known:

@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -162,16 +163,14 @@ func (p *program) askFor(ctx context.Context, id string) (bridge.Answer, error) 
 	if err != nil {
 		return bridge.Answer{}, err
 	}
-	for _, q := range list {
-		if q.ID != id {
-			continue
-		}
-		asker, done := p.asker(false)
-		defer done()
-		if asker == nil {
-			return bridge.Answer{}, usage("there is no terminal to ask at: give --yes, --no or --value")
-		}
-		return asker.Ask(ctx, q.Question)
+	i := slices.IndexFunc(list, func(q bridge.OpenQuestion) bool { return q.ID == id })
+	if i < 0 {
+		return bridge.Answer{}, bridge.Errorf(bridge.WebtoolNotFound, "", bridge.NotRun, "There is no such question.")
 	}
-	return bridge.Answer{}, bridge.Errorf(bridge.WebtoolNotFound, "", bridge.NotRun, "There is no such question.")
+	asker, done := p.asker(false)
+	defer done()
+	if asker == nil {
+		return bridge.Answer{}, usage("there is no terminal to ask at: give --yes, --no or --value")
+	}
+	return asker.Ask(ctx, list[i].Question)
 }

@@ -141,8 +141,9 @@ func (r *running) wait(ctx context.Context) (session.Reply, error) {
 			remind, r.interacts = nil, false
 			_, _ = r.doc.send(ctx, shim.Remind(r.tab.name, r.id))
 		case <-ctx.Done():
-			defer r.ended()
-			return r.tab.giveUp(ctx, r)
+			res, err := r.tab.giveUp(ctx, r)
+			r.ended()
+			return res, err
 		}
 	}
 }

@@ -40,7 +40,7 @@ var questionsPage = Page{
 				case a == nil:
 					return json.RawMessage("5"), nil
 				case !a.OK:
-					return nil, errors.New("The user declined.")
+					return nil, errors.New("declined")
 				}
 				return a.Value, nil
 			}},
