@@ -144,7 +144,7 @@ func each(ctx context.Context, q interface {
 	if err != nil {
 		return classify(closed(err))
 	}
-	defer rows.Close()
+	defer func() { _ = rows.Close() }() // what it could say, Err says
 	for rows.Next() {
 		if err := scan(rows); err != nil {
 			return classify(err)

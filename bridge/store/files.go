@@ -51,7 +51,7 @@ func tighten(root *os.Root, dir string, log *slog.Logger) {
 		log.Warn("others can list the data folder", slog.String("dir", dir))
 		return
 	}
-	if err := root.Chmod(".", 0o700); err != nil { //nolint:gosec // G302 is about files; this is a folder
+	if err := root.Chmod(".", 0o700); err != nil {
 		log.Warn("others can list the data folder", slog.String("dir", dir), slog.Any("error", err))
 	}
 }

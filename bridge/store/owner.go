@@ -1,15 +1,14 @@
 package store
 
 import (
+	"crypto/rand"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path"
 	"syscall"
-
-	"crypto/rand"
-	"encoding/hex"
 )
 
 // owner is this opening of the data folder. It holds the exclusive lock of a

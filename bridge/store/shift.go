@@ -118,7 +118,7 @@ func (s *shift) insertAudit(ctx context.Context, tx *sql.Tx) error {
 	if err != nil {
 		return err
 	}
-	defer insert.Close()
+	defer func() { _ = insert.Close() }() // the transaction is what counts
 	for i := range s.held.audit {
 		record, err := end.seal(&s.held.audit[i], s.w.owner, s.w.began)
 		if err != nil {
@@ -139,7 +139,7 @@ func (s *shift) insertCalls(ctx context.Context, tx *sql.Tx) error {
 	if err != nil {
 		return err
 	}
-	defer insert.Close()
+	defer func() { _ = insert.Close() }() // the transaction is what counts
 	for i := range s.held.calls {
 		c := &s.held.calls[i]
 		record, err := json.Marshal(c)

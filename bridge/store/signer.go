@@ -68,7 +68,10 @@ func openSigner(root *os.Root, owner string) (*signer, error) {
 		return nil, fmt.Errorf("%s has no public half: %w", keyFile, ErrCorrupt)
 	}
 	s := &signer{root: root, key: key, public: base64.StdEncoding.EncodeToString(public)}
-	return s, s.announce()
+	if err := s.announce(); err != nil {
+		return s, err
+	}
+	return s, nil
 }
 
 func makeKey(root *os.Root, draft string) ([]byte, error) {

@@ -398,7 +398,7 @@ func TestNewerDatabase(t *testing.T) {
 }
 
 // TestBrokenMigration is not parallel: it changes what all stores migrate to.
-func TestBrokenMigration(t *testing.T) { //nolint:paralleltest // as it says
+func TestBrokenMigration(t *testing.T) {
 	ctx, dir := t.Context(), folder(t)
 	s := open(t, Options{Dir: dir})
 	ok(t, s.Versions.Append(ctx, "shop", version("1.0.0", "a")))

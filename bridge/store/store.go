@@ -107,7 +107,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	}
 	s, err := openIn(ctx, root, o)
 	if err != nil {
-		root.Close()
+		_ = root.Close() // the first error says more
 		return nil, fmt.Errorf("opening the store in %s: %w", o.Dir, err)
 	}
 	return s, nil

@@ -222,7 +222,7 @@ func walk(ctx context.Context, tx *sql.Tx, w *walker) error {
 	if err != nil {
 		return classify(err)
 	}
-	defer rows.Close()
+	defer func() { _ = rows.Close() }() // what it could say, Err says
 	var seq int64
 	var record, hash sql.RawBytes
 	for rows.Next() {
