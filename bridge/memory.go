@@ -1,0 +1,240 @@
+package bridge
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+)
+
+// This file says what the bridge wants remembered: record types, and the
+// interfaces that bridge/store implements with SQLite and in memory. All of
+// them are safe for concurrent use, also by several processes that share one
+// data folder. Times are kept in UTC with nanoseconds.
+
+// Versions keeps the history of webtools (webtools reference, A1), at most 256
+// versions each: the oldest go first.
+type Versions interface {
+	// Load gives the history, oldest first; nil without an error when there is
+	// none.
+	Load(ctx context.Context, webtool string) ([]VersionRecord, error)
+	// Append adds a version. It is on the disk when it returns, also after a
+	// power failure. What is there already, with the same content, is only seen
+	// again. A number or a digest that is there with other content gives
+	// ErrVersionConflict: another process was first, so load and mint again.
+	Append(ctx context.Context, webtool string, v VersionRecord) error
+	// Seen moves the version's LastSeen forward. An unknown version is no error:
+	// it may have been pruned.
+	Seen(ctx context.Context, webtool, version string, at time.Time) error
+}
+
+// ErrVersionConflict is what Versions.Append says of a number or digest that
+// exists with other content.
+var ErrVersionConflict = errors.New("the version exists with other content")
+
+// VersionRecord is one version of a webtool.
+type VersionRecord struct {
+	// Version is its number, and Digest the hex SHA-256 of its content.
+	Version, Digest string
+	// Document is the metadata as it is served. Its bytes are kept as they are.
+	Document            json.RawMessage
+	FirstSeen, LastSeen time.Time
+}
+
+// Grants keeps the consent that persons gave for more than one call.
+type Grants interface {
+	// Put keeps a grant and gives it back with its ID, which must be empty
+	// before. It is on the disk when it returns.
+	Put(ctx context.Context, g Grant) (Grant, error)
+	// All lists the grants that have not expired, oldest first.
+	All(ctx context.Context) ([]Grant, error)
+	// Find gives the newest grant that covers the use, and false when none does.
+	// It sees what any process put or revoked before.
+	Find(ctx context.Context, u GrantUse) (Grant, bool, error)
+	// Revoke takes a grant away; false means that there was none. It is on the
+	// disk when it returns.
+	Revoke(ctx context.Context, id string) (bool, error)
+}
+
+// Grant is consent of a person that stands. Every part is compared byte for
+// byte.
+type Grant struct {
+	// ID is 128 random bits in hex.
+	ID string
+	// Caller, Site and Tool say who may run what.
+	Caller, Site, Tool string
+	// Digest is that of the tool's definition: another definition was not
+	// consented to.
+	Digest string
+	// Arguments is the digest of the canonical arguments; empty means any.
+	Arguments string
+	// Scope is what the person was told, such as "tool" or "arguments".
+	Scope string
+	// GivenBy names the person.
+	GivenBy string
+	GivenAt time.Time
+	// ExpiresAt is when it ends; zero means when it is revoked.
+	ExpiresAt time.Time
+}
+
+// GrantUse is a call that looks for a grant. Arguments is the digest of its
+// canonical arguments.
+type GrantUse struct {
+	Caller, Site, Tool, Digest, Arguments string
+}
+
+// KnownTools keeps which tools of a site a person has seen, so that new and
+// renamed ones can be held back. At most 4,096 a site: the oldest go first.
+type KnownTools interface {
+	// Known lists the tools of the site, by name.
+	Known(ctx context.Context, site string) ([]KnownTool, error)
+	// SetKnown adds tools, or replaces what was known under their names. All of
+	// them are on the disk when it returns, or none.
+	SetKnown(ctx context.Context, site string, tools []KnownTool) error
+}
+
+// KnownTool is a tool that a person has seen.
+type KnownTool struct {
+	Tool string
+	// Digest is that of the definition that was seen.
+	Digest string
+	SeenBy string
+	SeenAt time.Time
+}
+
+// Replies keeps what a call with an Idempotency-Key answered, for 24 hours
+// (webtools reference, A19).
+type Replies interface {
+	// Begin claims the key for one run of the call, or says why not. Of any
+	// number of concurrent calls, in any number of processes, one gets the
+	// claim. A claim is on the disk when it returns. ErrTooManyKeys refuses a
+	// caller that has used too many.
+	Begin(ctx context.Context, caller, key, bodyDigest string) (ReplyState, error)
+	// Finish ends a claim with the reply to repeat. ErrClaimLost means that it
+	// is not open.
+	Finish(ctx context.Context, claim string, r Reply) error
+	// Abandon ends a claim of a call of which nothing ran: the key is free
+	// again. ErrClaimLost as for Finish.
+	Abandon(ctx context.Context, claim string) error
+}
+
+// What Replies refuses.
+var (
+	ErrClaimLost   = errors.New("the claim is not open")
+	ErrTooManyKeys = errors.New("too many idempotency keys in use")
+)
+
+// ReplyStatus says what a key is.
+type ReplyStatus string
+
+// The states of a key.
+const (
+	// ReplyClaimed: the key is ours; run the call, then Finish or Abandon.
+	ReplyClaimed ReplyStatus = "claimed"
+	// ReplyInFlight: the first call still runs, in this process or another one.
+	ReplyInFlight ReplyStatus = "in_flight"
+	// ReplyFinished: the call is over, and Reply is what it answered.
+	ReplyFinished ReplyStatus = "finished"
+	// ReplyUnknown: the call began, and its reply is lost: its process was
+	// killed, or the reply was too large to keep. It must not run again.
+	ReplyUnknown ReplyStatus = "unknown"
+	// ReplyOtherBody: the key was used with another body.
+	ReplyOtherBody ReplyStatus = "other_body"
+)
+
+// ReplyState is the answer of Replies.Begin.
+type ReplyState struct {
+	Status ReplyStatus
+	// Claim is the token of the claim: ours when ReplyClaimed, that of the first
+	// call otherwise.
+	Claim string
+	// Reply is set when ReplyFinished.
+	Reply Reply
+}
+
+// Reply is an HTTP reply, as far as it is repeated.
+type Reply struct {
+	Status int
+	// Header holds the header fields that are kept.
+	Header map[string][]string
+	Body   []byte
+}
+
+// Audit keeps a record of every call that nobody can change unseen. The
+// records of all processes are one chain.
+type Audit interface {
+	// Intent notes that a call is about to be dispatched, or that it was
+	// refused before. With r.Wait it returns when the record cannot be lost by
+	// the death of this process; an error then means that it is not written, and
+	// the call must not run. Without, it returns at once, and the record follows
+	// within 10 ms; it waits only while too many records are unwritten.
+	// The ticket goes to Outcome. It counts in this process, from 1.
+	Intent(ctx context.Context, r AuditRecord) (ticket int64, err error)
+	// Outcome notes how the call ended. Wait as for Intent.
+	Outcome(ctx context.Context, ticket int64, r AuditRecord) error
+	// Healthy is nil, or why the last write failed. It stays until a write
+	// succeeds. It does no I/O and takes no lock.
+	Healthy() error
+}
+
+// AuditRecord is an intent or an outcome. It holds digests and sizes, never
+// payloads: what a caller or a page wrote, besides names, is not in it. Text is
+// cut at 512 bytes.
+type AuditRecord struct {
+	// Wait asks for the record to be safe before the call goes on. It is not
+	// part of the record.
+	Wait bool
+	// Call is the call's own id and Trace its trace id, both as in the log.
+	Call, Trace string
+	// Caller, Session, Site and Tool are as in Call. Origin and Frame are those
+	// of the document that offers the tool.
+	Caller, Session, Site, Origin, Frame, Tool string
+	// Definition and Arguments are digests; ArgumentBytes is a size.
+	Definition, Arguments string
+	ArgumentBytes         int64
+	// Decision is what policy said, and Rule why.
+	Decision, Rule string
+	// Approval is the grant or question that the call ran under, and Approver
+	// the person.
+	Approval, Approver string
+	// Outcome is "ok" or an Outcome, Code and Reason those of the error, Result
+	// the digest of the result. They are empty in an intent.
+	Outcome, Code, Reason, Result string
+	ResultBytes                   int64
+}
+
+// Calls keeps the log of calls that a console shows: the newest 100,000 of the
+// last 30 days.
+type Calls interface {
+	// Log adds a call. It returns at once, and the record follows within 10 ms;
+	// it waits only while too many records are unwritten.
+	Log(ctx context.Context, r CallRecord) error
+	// Calls lists calls, newest first.
+	Calls(ctx context.Context, f CallFilter) ([]CallRecord, error)
+}
+
+// CallRecord is one call in the log. It holds no payloads.
+type CallRecord struct {
+	// ID counts upwards. Log ignores it.
+	ID   int64
+	Time time.Time
+	// Took is how long the call took, the waiting for a person included.
+	Took time.Duration
+	// Call is the call's own id and Trace its trace id.
+	Call, Trace                 string
+	Site, Tool, Caller, Session string
+	Version, Decision           string
+	// Outcome is "ok" or an Outcome, Code and Reason those of the error.
+	Outcome, Code, Reason      string
+	ArgumentBytes, ResultBytes int64
+}
+
+// CallFilter selects calls. Empty fields select all.
+type CallFilter struct {
+	Site, Tool, Caller, Outcome string
+	// Before gives only calls with a lower ID, for the next page. Zero means the
+	// newest.
+	Before int64
+	// Limit is how many at most. Zero means 100; the most is 1,000.
+	Limit int
+}

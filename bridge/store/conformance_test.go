@@ -1,0 +1,451 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/pagetools/pagetools/bridge"
+)
+
+// clock is a time that a test moves.
+type clock struct{ nano atomic.Int64 }
+
+func newClock() *clock {
+	c := &clock{}
+	c.nano.Store(time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC).UnixNano())
+	return c
+}
+
+func (c *clock) now() time.Time          { return time.Unix(0, c.nano.Load()).UTC() }
+func (c *clock) advance(d time.Duration) { c.nano.Add(int64(d)) }
+
+// TestConformance holds both stores to what bridge/memory.go promises.
+func TestConformance(t *testing.T) {
+	t.Parallel()
+	stores := map[string]func(*testing.T, Options) *Store{
+		"sqlite": func(t *testing.T, o Options) *Store {
+			o.Dir = folder(t)
+			return open(t, o)
+		},
+		"memory": func(t *testing.T, o Options) *Store {
+			s := Memory(o)
+			closeLater(t, s)
+			return s
+		},
+	}
+	cases := map[string]func(*testing.T, func(Options) *Store){
+		"versions":          versionsConform,
+		"version conflicts": versionConflictsConform,
+		"version bound":     versionBoundConforms,
+		"grants":            grantsConform,
+		"known tools":       knownToolsConform,
+		"known bound":       knownBoundConforms,
+		"replies":           repliesConform,
+		"reply bounds":      replyBoundsConform,
+		"one claim of many": oneClaimConforms,
+		"audit":             auditConforms,
+		"audit together":    auditTogetherConforms,
+		"calls":             callsConform,
+		"call bounds":       callBoundsConform,
+		"closed":            closedConforms,
+	}
+	for store, make := range stores {
+		for name, check := range cases {
+			t.Run(store+"/"+name, func(t *testing.T) {
+				t.Parallel()
+				check(t, func(o Options) *Store { return make(t, o) })
+			})
+		}
+	}
+}
+
+func versionsConform(t *testing.T, make func(Options) *Store) {
+	ctx, v := t.Context(), make(Options{}).Versions
+	if got := must(v.Load(ctx, "shop"))(t); got != nil {
+		t.Errorf("a new webtool has the history %v", got)
+	}
+	first, second := version("1.0.0", "a"), version("2.0.0", "b")
+	ok(t, v.Append(ctx, "shop", first))
+	ok(t, v.Append(ctx, "shop", second))
+	ok(t, v.Append(ctx, "other", version("1.0.0", "b")))
+	if got, want := must(v.Load(ctx, "shop"))(t), []bridge.VersionRecord{first, second}; !reflect.DeepEqual(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	at := first.LastSeen.Add(time.Hour)
+	ok(t, v.Seen(ctx, "shop", "1.0.0", at))
+	ok(t, v.Seen(ctx, "shop", "1.0.0", at.Add(-time.Minute))) // never backwards
+	ok(t, v.Seen(ctx, "shop", "9.0.0", at))
+	got := must(v.Load(ctx, "shop"))(t)
+	if !got[0].LastSeen.Equal(at) || !got[1].LastSeen.Equal(second.LastSeen) || !got[0].FirstSeen.Equal(first.FirstSeen) {
+		t.Errorf("seen at %v: %v", at, got)
+	}
+	got[0].Document[2] = 'X'
+	if again := must(v.Load(ctx, "shop"))(t); string(again[0].Document) != string(first.Document) {
+		t.Errorf("a caller changed what is kept: %s", again[0].Document)
+	}
+	for _, r := range []bridge.VersionRecord{{}, {Version: "1.0.0", Digest: "x"}, {Version: "1.0.0", Document: []byte("{}")}} {
+		if err := v.Append(ctx, "empty", r); err == nil {
+			t.Errorf("%v was kept", r)
+		}
+	}
+}
+
+func versionConflictsConform(t *testing.T, make func(Options) *Store) {
+	ctx, v := t.Context(), make(Options{}).Versions
+	kept := version("1.0.0", "a")
+	ok(t, v.Append(ctx, "shop", kept))
+	again := kept
+	again.Document = []byte(`{ "version": "1.0.0", "name": "shop" }`) // the same, written otherwise
+	again.LastSeen = kept.LastSeen.Add(time.Hour)
+	ok(t, v.Append(ctx, "shop", again))
+	otherDocument := kept
+	otherDocument.Document = []byte(`{"name":"shop","version":"1.0.0","more":1}`)
+	for name, r := range map[string]bridge.VersionRecord{
+		"number": version("1.0.0", "b"), "digest": version("1.0.1", "a"), "document": otherDocument,
+	} {
+		if err := v.Append(ctx, "shop", r); !errors.Is(err, bridge.ErrVersionConflict) {
+			t.Errorf("another %s: %v", name, err)
+		}
+	}
+	got := must(v.Load(ctx, "shop"))(t)
+	if len(got) != 1 || string(got[0].Document) != string(kept.Document) || !got[0].LastSeen.Equal(again.LastSeen) {
+		t.Errorf("kept %v", got)
+	}
+}
+
+func versionBoundConforms(t *testing.T, make func(Options) *Store) {
+	ctx, v := t.Context(), make(Options{}).Versions
+	for i := range maxVersions {
+		ok(t, v.Append(ctx, "shop", version(strconv.Itoa(i)+".0.0", "d"+strconv.Itoa(i))))
+	}
+	if got := must(v.Load(ctx, "shop"))(t); len(got) != maxVersions || got[0].Version != "0.0.0" {
+		t.Fatalf("at the limit %d are kept, from %s", len(got), got[0].Version)
+	}
+	ok(t, v.Append(ctx, "shop", version("new", "new")))
+	got := must(v.Load(ctx, "shop"))(t)
+	if len(got) != maxVersions || got[0].Version != "1.0.0" || got[maxVersions-1].Version != "new" {
+		t.Errorf("one past the limit %d are kept, from %s to %s", len(got), got[0].Version, got[len(got)-1].Version)
+	}
+}
+
+func grantsConform(t *testing.T, make func(Options) *Store) {
+	ctx, now := t.Context(), newClock()
+	g := make(Options{Now: now.now}).Grants
+	put := func(change func(*bridge.Grant)) bridge.Grant {
+		t.Helper()
+		grant := bridge.Grant{Caller: "agent", Site: "shop", Tool: "buy", Digest: "d1", Arguments: "a1", Scope: "arguments", GivenBy: "ann", GivenAt: now.now()}
+		change(&grant)
+		return must(g.Put(ctx, grant))(t)
+	}
+	exact := put(func(*bridge.Grant) {})
+	if len(exact.ID) != 32 {
+		t.Errorf("the ID is %q", exact.ID)
+	}
+	use := bridge.GrantUse{Caller: "agent", Site: "shop", Tool: "buy", Digest: "d1", Arguments: "a1"}
+	if got, found, err := g.Find(ctx, use); err != nil || !found || got != exact {
+		t.Errorf("found %v %v %v, want %v", got, found, err, exact)
+	}
+	for name, change := range map[string]func(*bridge.GrantUse){
+		"caller": func(u *bridge.GrantUse) { u.Caller = "other" }, "site": func(u *bridge.GrantUse) { u.Site = "other" },
+		"tool": func(u *bridge.GrantUse) { u.Tool = "Buy" }, "digest": func(u *bridge.GrantUse) { u.Digest = "d2" },
+		"arguments": func(u *bridge.GrantUse) { u.Arguments = "a2" }, "no arguments": func(u *bridge.GrantUse) { u.Arguments = "" },
+		"space": func(u *bridge.GrantUse) { u.Arguments = "a1 " },
+	} {
+		other := use
+		change(&other)
+		if got, found, err := g.Find(ctx, other); err != nil || found {
+			t.Errorf("another %s: %v %v %v", name, got, found, err)
+		}
+	}
+	short := put(func(g *bridge.Grant) { g.Arguments = ""; g.ExpiresAt = now.now().Add(time.Hour) })
+	other := use
+	other.Arguments = "a2"
+	if got, found, _ := g.Find(ctx, other); !found || got != short {
+		t.Errorf("any arguments: %v %v", got, found)
+	}
+	if got := must(g.All(ctx))(t); !slices.Equal(got, []bridge.Grant{exact, short}) {
+		t.Errorf("all are %v", got)
+	}
+	now.advance(time.Hour)
+	if got, found, _ := g.Find(ctx, other); found {
+		t.Errorf("an expired grant is found: %v", got)
+	}
+	if got := must(g.All(ctx))(t); !slices.Equal(got, []bridge.Grant{exact}) {
+		t.Errorf("all are %v", got)
+	}
+	if !must(g.Revoke(ctx, exact.ID))(t) || must(g.Revoke(ctx, exact.ID))(t) {
+		t.Error("a grant is revoked once")
+	}
+	if _, found, _ := g.Find(ctx, use); found {
+		t.Error("a revoked grant is found")
+	}
+	for _, bad := range []bridge.Grant{exact, {}, {Caller: "a", Site: "s", Tool: "t", GivenBy: "p"}} {
+		if _, err := g.Put(ctx, bad); err == nil {
+			t.Errorf("%v was kept", bad)
+		}
+	}
+}
+
+func knownToolsConform(t *testing.T, make func(Options) *Store) {
+	ctx, k := t.Context(), make(Options{}).KnownTools
+	at := newClock().now()
+	if got := must(k.Known(ctx, "shop"))(t); got != nil {
+		t.Errorf("a new site knows %v", got)
+	}
+	b, a := bridge.KnownTool{Tool: "b", Digest: "1", SeenBy: "ann", SeenAt: at}, bridge.KnownTool{Tool: "a", Digest: "2", SeenBy: "ann", SeenAt: at}
+	ok(t, k.SetKnown(ctx, "shop", []bridge.KnownTool{b, a}))
+	ok(t, k.SetKnown(ctx, "other", []bridge.KnownTool{{Tool: "c"}}))
+	if got := must(k.Known(ctx, "shop"))(t); !slices.Equal(got, []bridge.KnownTool{a, b}) {
+		t.Errorf("known are %v", got)
+	}
+	b.Digest = "3"
+	ok(t, k.SetKnown(ctx, "shop", []bridge.KnownTool{b}))
+	if got := must(k.Known(ctx, "shop"))(t); !slices.Equal(got, []bridge.KnownTool{a, b}) {
+		t.Errorf("known are %v", got)
+	}
+}
+
+func knownBoundConforms(t *testing.T, make func(Options) *Store) {
+	ctx, k := t.Context(), make(Options{}).KnownTools
+	at := newClock().now()
+	var tools []bridge.KnownTool
+	for i := range maxKnown {
+		tools = append(tools, bridge.KnownTool{Tool: fmt.Sprintf("t%05d", i), SeenAt: at.Add(time.Duration(i))})
+	}
+	ok(t, k.SetKnown(ctx, "shop", tools))
+	if got := must(k.Known(ctx, "shop"))(t); len(got) != maxKnown {
+		t.Fatalf("at the limit %d are known", len(got))
+	}
+	ok(t, k.SetKnown(ctx, "shop", []bridge.KnownTool{{Tool: "new", SeenAt: at.Add(time.Hour)}}))
+	got := must(k.Known(ctx, "shop"))(t)
+	if len(got) != maxKnown || got[0].Tool != "new" || got[1].Tool != "t00001" {
+		t.Errorf("one past the limit %d are known, from %v", len(got), got[:2])
+	}
+}
+
+func repliesConform(t *testing.T, make func(Options) *Store) {
+	ctx, now := t.Context(), newClock()
+	r := make(Options{Now: now.now}).Replies
+	begin := func(caller, key, body string) bridge.ReplyState {
+		t.Helper()
+		return must(r.Begin(ctx, caller, key, body))(t)
+	}
+	first := begin("agent", "k", "b")
+	if first.Status != bridge.ReplyClaimed || len(first.Claim) != 32 {
+		t.Fatalf("the first gets %v", first)
+	}
+	if got := begin("agent", "k", "b"); got.Status != bridge.ReplyInFlight || got.Claim != first.Claim {
+		t.Errorf("the second gets %v", got)
+	}
+	if got := begin("agent", "k", "c"); got.Status != bridge.ReplyOtherBody || got.Claim != first.Claim {
+		t.Errorf("another body gets %v", got)
+	}
+	if got := begin("other", "k", "c"); got.Status != bridge.ReplyClaimed {
+		t.Errorf("another caller gets %v", got)
+	}
+	reply := bridge.Reply{Status: 200, Header: http.Header{"Content-Type": {"application/json"}}, Body: []byte("{\"a\":\x00}")}
+	ok(t, r.Finish(ctx, first.Claim, reply))
+	if got := begin("agent", "k", "b"); got.Status != bridge.ReplyFinished || got.Reply.Status != 200 ||
+		string(got.Reply.Body) != string(reply.Body) || got.Reply.Header["Content-Type"][0] != "application/json" {
+		t.Errorf("after the end: %v", got)
+	}
+	if got := begin("agent", "k", "c"); got.Status != bridge.ReplyOtherBody {
+		t.Errorf("another body after the end: %v", got)
+	}
+	for name, err := range map[string]error{
+		"finish twice": r.Finish(ctx, first.Claim, reply), "abandon the finished": r.Abandon(ctx, first.Claim),
+		"finish nothing": r.Finish(ctx, "none", reply), "abandon nothing": r.Abandon(ctx, "none"),
+	} {
+		if !errors.Is(err, bridge.ErrClaimLost) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	given := begin("agent", "free", "b")
+	ok(t, r.Abandon(ctx, given.Claim))
+	if got := begin("agent", "free", "c"); got.Status != bridge.ReplyClaimed || got.Claim == given.Claim {
+		t.Errorf("an abandoned key gives %v", got)
+	}
+	empty := begin("agent", "empty", "b")
+	ok(t, r.Finish(ctx, empty.Claim, bridge.Reply{Status: 204}))
+	if got := begin("agent", "empty", "b"); got.Status != bridge.ReplyFinished || got.Reply.Status != 204 || len(got.Reply.Body) != 0 {
+		t.Errorf("an empty reply gives %v", got)
+	}
+	now.advance(24*time.Hour - 1)
+	if got := begin("agent", "k", "b"); got.Status != bridge.ReplyFinished {
+		t.Errorf("before the day ends: %v", got)
+	}
+	now.advance(1)
+	if got := begin("agent", "k", "b"); got.Status != bridge.ReplyClaimed {
+		t.Errorf("after a day: %v", got)
+	}
+}
+
+func replyBoundsConform(t *testing.T, make func(Options) *Store) {
+	ctx := t.Context()
+	r := make(Options{MaxKeys: 4, MaxReplyBytes: 100}).Replies
+	var states []bridge.ReplyState
+	for i := range 4 {
+		states = append(states, must(r.Begin(ctx, "agent", strconv.Itoa(i), "b"))(t))
+	}
+	if _, err := r.Begin(ctx, "agent", "4", "b"); !errors.Is(err, bridge.ErrTooManyKeys) {
+		t.Errorf("one key too many: %v", err)
+	}
+	if got := must(r.Begin(ctx, "other", "4", "b"))(t); got.Status != bridge.ReplyClaimed {
+		t.Errorf("another caller gets %v", got)
+	}
+	body := bridge.Reply{Status: 200, Body: []byte(strings.Repeat("x", 49))} // two of them are 100 bytes
+	for i := range 3 {
+		ok(t, r.Finish(ctx, states[i].Claim, body))
+	}
+	ok(t, r.Finish(ctx, states[3].Claim, bridge.Reply{Body: []byte(strings.Repeat("x", 100))}))
+	var got []bridge.ReplyStatus
+	for i := range 4 {
+		got = append(got, must(r.Begin(ctx, "agent", strconv.Itoa(i), "b"))(t).Status)
+	}
+	if want := []bridge.ReplyStatus{bridge.ReplyUnknown, bridge.ReplyFinished, bridge.ReplyFinished, bridge.ReplyUnknown}; !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+func oneClaimConforms(t *testing.T, make func(Options) *Store) {
+	ctx, r := t.Context(), make(Options{}).Replies
+	var claimed atomic.Int64
+	var all sync.WaitGroup
+	for range 50 {
+		all.Go(func() {
+			state, err := r.Begin(ctx, "agent", "k", "b")
+			if err != nil {
+				t.Error(err)
+			}
+			if state.Status == bridge.ReplyClaimed {
+				claimed.Add(1)
+			}
+		})
+	}
+	all.Wait()
+	if claimed.Load() != 1 {
+		t.Errorf("%d of 50 got the claim", claimed.Load())
+	}
+}
+
+func auditConforms(t *testing.T, make func(Options) *Store) {
+	ctx, s := t.Context(), make(Options{})
+	long := strings.Repeat("ä", maxText) + "\xff"
+	one := must(s.Audit.Intent(ctx, bridge.AuditRecord{Wait: true, Caller: "agent", Site: "shop", Tool: "buy", Call: "c1", Origin: long}))(t)
+	two := must(s.Audit.Intent(ctx, bridge.AuditRecord{Caller: "agent", Site: "shop", Tool: "list", Call: "c2"}))(t)
+	if one != 1 || two != 2 {
+		t.Errorf("the tickets are %d and %d", one, two)
+	}
+	ok(t, s.Audit.Outcome(ctx, one, bridge.AuditRecord{Wait: true, Outcome: "ok", ResultBytes: 12}))
+	ok(t, s.Flush(ctx))
+	report := must(s.Verify(ctx))(t)
+	if report.Bad != nil || report.Records != 3 || report.OpenCount != 1 || len(report.Open) != 1 || report.Open[0].Call != "c2" || report.Open[0].Seq != 2 {
+		t.Errorf("the report is %+v", report)
+	}
+	ok(t, s.Audit.Healthy())
+}
+
+func auditTogetherConforms(t *testing.T, make func(Options) *Store) {
+	ctx, s := t.Context(), make(Options{CheckpointRecords: 7})
+	const callers, calls = 16, 25
+	var all sync.WaitGroup
+	for i := range callers {
+		all.Go(func() {
+			for j := range calls {
+				wait := (i+j)%2 == 0
+				ticket, err := s.Audit.Intent(ctx, bridge.AuditRecord{Wait: wait})
+				if err == nil {
+					err = s.Audit.Outcome(ctx, ticket, bridge.AuditRecord{Wait: !wait})
+				}
+				if err == nil {
+					err = s.Calls.Log(ctx, bridge.CallRecord{Time: time.Now()})
+				}
+				if err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	ok(t, s.Flush(ctx))
+	if report := must(s.Verify(ctx))(t); report.Bad != nil || report.Records != 2*callers*calls || report.OpenCount != 0 {
+		t.Errorf("the report is %+v", report)
+	}
+	if got := must(s.Calls.Calls(ctx, bridge.CallFilter{Limit: maxListed}))(t); len(got) != callers*calls {
+		t.Errorf("%d calls are logged", len(got))
+	}
+}
+
+func callsConform(t *testing.T, make func(Options) *Store) {
+	ctx, now := t.Context(), newClock()
+	s := make(Options{Now: now.now})
+	for i := range 6 {
+		ok(t, s.Calls.Log(ctx, bridge.CallRecord{
+			ID: 99, Time: now.now(), Took: time.Duration(i), Call: strconv.Itoa(i), Site: []string{"shop", "bank"}[i%2],
+			Tool: []string{"a", "b", "c"}[i%3], Caller: "agent", Outcome: []string{"ok", "failed"}[i/3], ArgumentBytes: 5,
+		}))
+	}
+	ok(t, s.Flush(ctx))
+	names := func(f bridge.CallFilter) string {
+		t.Helper()
+		var got []string
+		for _, c := range must(s.Calls.Calls(ctx, f))(t) {
+			got = append(got, c.Call)
+		}
+		return strings.Join(got, " ")
+	}
+	all := must(s.Calls.Calls(ctx, bridge.CallFilter{}))(t)
+	want := bridge.CallRecord{ID: 1, Time: now.now(), Call: "0", Site: "shop", Tool: "a", Caller: "agent", Outcome: "ok", ArgumentBytes: 5}
+	if len(all) != 6 || all[5] != want {
+		t.Fatalf("all are %v", all)
+	}
+	for want, f := range map[string]bridge.CallFilter{
+		"5 4 3 2 1 0": {}, "4 2 0": {Site: "shop"}, "3 0": {Tool: "a"}, "5 4 3": {Outcome: "failed"}, "": {Caller: "nobody"},
+		"5": {Site: "bank", Outcome: "failed", Tool: "c"}, "5 4": {Limit: 2}, "3 2": {Before: all[1].ID, Limit: 2},
+	} {
+		if got := names(f); got != want {
+			t.Errorf("%+v gives %q, want %q", f, got, want)
+		}
+	}
+}
+
+func callBoundsConform(t *testing.T, make func(Options) *Store) {
+	ctx, now := t.Context(), newClock()
+	s := make(Options{Now: now.now, MaxCalls: 10, CallAge: time.Hour})
+	for range 25 {
+		ok(t, s.Calls.Log(ctx, bridge.CallRecord{Time: now.now()}))
+	}
+	ok(t, s.Flush(ctx))
+	if got := must(s.Calls.Calls(ctx, bridge.CallFilter{}))(t); len(got) != 10 || got[9].ID != 16 {
+		t.Errorf("%d calls are kept: %v", len(got), got)
+	}
+	now.advance(time.Hour)
+	if got := must(s.Calls.Calls(ctx, bridge.CallFilter{}))(t); len(got) != 10 {
+		t.Errorf("%d calls are as old as they may be", len(got))
+	}
+	now.advance(1)
+	if got := must(s.Calls.Calls(ctx, bridge.CallFilter{}))(t); len(got) != 0 {
+		t.Errorf("%d calls are too old", len(got))
+	}
+}
+
+func closedConforms(t *testing.T, make func(Options) *Store) {
+	ctx, s := context.Background(), make(Options{})
+	ok(t, s.Close())
+	if _, err := s.Audit.Intent(ctx, bridge.AuditRecord{}); !errors.Is(err, ErrClosed) {
+		t.Errorf("an intent after the end: %v", err)
+	}
+	if err := s.Audit.Outcome(ctx, 1, bridge.AuditRecord{}); !errors.Is(err, ErrClosed) {
+		t.Errorf("an outcome after the end: %v", err)
+	}
+}

@@ -1,0 +1,169 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+)
+
+// database is the file, by two pools: one connection that writes, which is also
+// the queue of writers in this process, and some that read without waiting for
+// it (that is what the write-ahead log gives).
+type database struct {
+	w, r *sql.DB
+	now  func() time.Time
+}
+
+const readers = 4
+
+// openDatabase opens and migrates the file, which exists and may be empty.
+func openDatabase(ctx context.Context, root *os.Root, o Options) (*database, error) {
+	path, err := filepath.Abs(filepath.Join(root.Name(), databaseFile))
+	if err != nil {
+		return nil, fmt.Errorf("naming the database: %w", err)
+	}
+	d := &database{now: o.Now}
+	if d.w, err = sql.Open("sqlite", dsn(path, o.Busy, "_txlock", "immediate")); err != nil {
+		return nil, fmt.Errorf("opening the database: %w", classify(err))
+	}
+	d.w.SetMaxOpenConns(1)
+	if err = migrate(ctx, d.w); err == nil {
+		err = d.prepare(ctx, o)
+	}
+	if err != nil {
+		return nil, errors.Join(err, d.close())
+	}
+	if d.r, err = sql.Open("sqlite", dsn(path, o.Busy, "_pragma", "query_only(1)")); err != nil {
+		return nil, errors.Join(fmt.Errorf("opening the database: %w", classify(err)), d.close())
+	}
+	d.r.SetMaxOpenConns(readers)
+	d.r.SetMaxIdleConns(readers)
+	return d, nil
+}
+
+// dsn gives every connection its settings. synchronous=NORMAL writes commits to
+// the log and does not wait for the disk; durable writes raise it for their own
+// transaction.
+func dsn(path string, busy time.Duration, key, value string) string {
+	q := url.Values{}
+	q.Add("_pragma", "busy_timeout("+strconv.FormatInt(busy.Milliseconds(), 10)+")")
+	q.Add("_pragma", "synchronous(NORMAL)")
+	q.Add("_pragma", "trusted_schema(0)")
+	q.Add("_pragma", "cell_size_check(1)")
+	q.Add(key, value)
+	return (&url.URL{Scheme: "file", OmitHost: true, Path: path, RawQuery: q.Encode()}).String()
+}
+
+// prepare turns the write-ahead log on. The mode stays with the file.
+func (d *database) prepare(ctx context.Context, o Options) error {
+	var mode string
+	if err := d.w.QueryRowContext(ctx, "PRAGMA journal_mode = WAL").Scan(&mode); err != nil {
+		return fmt.Errorf("turning the write-ahead log on: %w", classify(err))
+	}
+	if mode != "wal" {
+		return fmt.Errorf("the database keeps the journal mode %q: %w", mode, ErrReadOnly)
+	}
+	// Without a limit the log keeps the size of the largest burst.
+	if _, err := d.w.ExecContext(ctx, "PRAGMA journal_size_limit = 67108864"); err != nil {
+		return fmt.Errorf("limiting the write-ahead log: %w", classify(err))
+	}
+	if o.maxPages > 0 {
+		if _, err := d.w.ExecContext(ctx, fmt.Sprintf("PRAGMA max_page_count = %d", o.maxPages)); err != nil {
+			return fmt.Errorf("limiting the database: %w", classify(err))
+		}
+	}
+	return nil
+}
+
+// close closes both pools; the last process to close folds the log into the
+// database.
+func (d *database) close() error {
+	var errs []error
+	if d.r != nil {
+		errs = append(errs, d.r.Close())
+	}
+	return errors.Join(append(errs, d.w.Close())...)
+}
+
+// durability says what a commit waits for.
+type durability string
+
+const (
+	relaxed durability = "NORMAL" // in the log: survives the process
+	durable durability = "FULL"   // on the disk: survives the power
+)
+
+// write runs f in a transaction that excludes every other writer, in this
+// process and others. ctx ends only the wait for our own writers: once begun, a
+// transaction is committed or rolled back, within Options.Busy.
+func (d *database) write(ctx context.Context, how durability, f func(context.Context, *sql.Tx) error) error {
+	conn, err := d.w.Conn(ctx)
+	if err != nil {
+		return classify(closed(err))
+	}
+	// The connection goes back to its pool. It fails only when it is there already.
+	defer func() { _ = conn.Close() }()
+	ctx = context.WithoutCancel(ctx)
+	if how == durable {
+		if _, err := conn.ExecContext(ctx, "PRAGMA synchronous = FULL"); err != nil {
+			return classify(err)
+		}
+		// It cannot fail: it sets a field of the connection.
+		defer func() { _, _ = conn.ExecContext(ctx, "PRAGMA synchronous = NORMAL") }()
+	}
+	tx, err := conn.BeginTx(ctx, nil)
+	if err != nil {
+		return classify(err)
+	}
+	if err := f(ctx, tx); err != nil {
+		_ = tx.Rollback() // the first error says more
+		return classify(err)
+	}
+	return classify(tx.Commit())
+}
+
+// closed names the error of a pool that was closed.
+func closed(err error) error {
+	if err != nil && err.Error() == "sql: database is closed" {
+		return ErrClosed
+	}
+	return err
+}
+
+// each runs a query and gives every row to scan.
+func each(ctx context.Context, q interface {
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+}, scan func(*sql.Rows) error, query string, args ...any) error {
+	rows, err := q.QueryContext(ctx, query, args...)
+	if err != nil {
+		return classify(closed(err))
+	}
+	defer func() { _ = rows.Close() }() // what it could say, Err says
+	for rows.Next() {
+		if err := scan(rows); err != nil {
+			return classify(err)
+		}
+	}
+	return classify(rows.Err())
+}
+
+// toNano and fromNano keep times as UTC nanoseconds; the zero time is 0.
+func toNano(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixNano()
+}
+
+func fromNano(n int64) time.Time {
+	if n == 0 {
+		return time.Time{}
+	}
+	return time.Unix(0, n).UTC()
+}

@@ -1,0 +1,84 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"syscall"
+
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+)
+
+// What can be wrong with a data folder. Every error of this package that has
+// such a cause matches one of them with errors.Is; the text says more.
+var (
+	// ErrLocked: another process holds the database for longer than
+	// Options.Busy.
+	ErrLocked = errors.New("the database is locked by another process")
+	// ErrCorrupt: the file is not a database, or its pages contradict each
+	// other. Nothing was changed.
+	ErrCorrupt = errors.New("the database is damaged")
+	// ErrReadOnly: the folder or a file in it cannot be written.
+	ErrReadOnly = errors.New("the data folder cannot be written")
+	// ErrFull: no room on the disk, or the database is at its size limit.
+	ErrFull = errors.New("the disk is full")
+	// ErrNewer: a newer pagetools made the database. Nothing was changed.
+	ErrNewer = errors.New("the database is of a newer pagetools")
+	// ErrExposed: others may write to the folder, so what is in it proves
+	// nothing.
+	ErrExposed = errors.New("others can write to the data folder")
+	// ErrClosed: the store was closed.
+	ErrClosed = errors.New("the store is closed")
+)
+
+// classify adds the typed error to what the database or the file system said.
+func classify(err error) error {
+	if err == nil {
+		return nil
+	}
+	for _, known := range []error{ErrLocked, ErrCorrupt, ErrReadOnly, ErrFull, ErrNewer} {
+		if errors.Is(err, known) {
+			return err
+		}
+	}
+	kind := fileKind(err)
+	if failed, ok := errors.AsType[*sqlite.Error](err); ok {
+		kind = resultKind(failed.Code())
+	}
+	if kind == nil {
+		return err
+	}
+	return fmt.Errorf("%w: %w", kind, err)
+}
+
+// resultKind reads a result code of SQLite (sqlite.org/rescode.html). Extended
+// codes keep the primary one in their low byte.
+func resultKind(code int) error {
+	switch code & 0xff {
+	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL:
+		return ErrLocked
+	case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB:
+		return ErrCorrupt
+	case sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_CANTOPEN:
+		return ErrReadOnly
+	case sqlite3.SQLITE_FULL:
+		return ErrFull
+	}
+	// The shared memory file is grown before it is mapped. The only usual cause
+	// is a full disk.
+	if code == sqlite3.SQLITE_IOERR_SHMSIZE {
+		return ErrFull
+	}
+	return nil
+}
+
+func fileKind(err error) error {
+	switch {
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		return ErrFull
+	case errors.Is(err, syscall.EROFS), errors.Is(err, fs.ErrPermission):
+		return ErrReadOnly
+	}
+	return nil
+}

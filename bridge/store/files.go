@@ -1,0 +1,120 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+)
+
+// The files of a data folder.
+const (
+	databaseFile    = "pagetools.db"
+	keyFile         = "audit.key"
+	checkpointsFile = "audit.checkpoints"
+	ownersFolder    = "owners"
+)
+
+// openFolder makes the data folder, or checks the one that is there. Our files
+// are reached through the root, so that no link leads out of the folder.
+func openFolder(dir string, log *slog.Logger) (*os.Root, error) {
+	if dir == "" {
+		return nil, errors.New("no data folder is named")
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("making the data folder: %w", classify(err))
+	}
+	info, err := os.Stat(dir)
+	if err != nil {
+		return nil, fmt.Errorf("reading the data folder: %w", classify(err))
+	}
+	if info.Mode().Perm()&0o022 != 0 {
+		return nil, fmt.Errorf("%w: %s has mode %04o", ErrExposed, dir, info.Mode().Perm())
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, fmt.Errorf("opening the data folder: %w", classify(err))
+	}
+	if info.Mode().Perm()&0o077 != 0 {
+		tighten(root, dir, log)
+	}
+	return root, nil
+}
+
+// tighten takes the folder away from others when it is ours alone: somebody may
+// have named a home or a root as data folder.
+func tighten(root *os.Root, dir string, log *slog.Logger) {
+	_, err := root.Lstat(databaseFile)
+	if entries, readErr := os.ReadDir(dir); err != nil && (readErr != nil || len(entries) > 0) {
+		log.Warn("others can list the data folder", slog.String("dir", dir))
+		return
+	}
+	if err := root.Chmod(".", 0o700); err != nil {
+		log.Warn("others can list the data folder", slog.String("dir", dir), slog.Any("error", err))
+	}
+}
+
+// openOwn opens a file that only we may read, and makes it when it is missing.
+// A link, or anything else that is no file, is refused.
+func openOwn(root *os.Root, name string, flags int) (*os.File, error) {
+	if info, err := root.Lstat(name); err == nil && !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is not a file: %w", filepath.Join(root.Name(), name), ErrExposed)
+	}
+	f, err := root.OpenFile(name, flags|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("opening %s: %w", name, classify(err))
+	}
+	info, err := f.Stat()
+	if err == nil && info.Mode().Perm()&0o077 != 0 {
+		err = f.Chmod(0o600)
+	}
+	if err != nil {
+		f.Close()
+		return nil, fmt.Errorf("securing %s: %w", name, classify(err))
+	}
+	return f, nil
+}
+
+// readOwn reads a small file of ours. A missing one is fs.ErrNotExist.
+func readOwn(root *os.Root, name string) ([]byte, error) {
+	info, err := root.Lstat(name)
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", name, err)
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is not a file: %w", name, ErrExposed)
+	}
+	b, err := root.ReadFile(name)
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", name, classify(err))
+	}
+	return b, nil
+}
+
+// createOnce makes a file with this content unless it is there. Two processes
+// may try: one content wins, whole, and both read it.
+func createOnce(root *os.Root, name, draft string, content []byte) ([]byte, error) {
+	f, err := openOwn(root, draft, os.O_WRONLY|os.O_TRUNC)
+	if err != nil {
+		return nil, err
+	}
+	_, err = f.Write(content)
+	if err == nil {
+		err = f.Sync()
+	}
+	if closeErr := f.Close(); err == nil {
+		err = closeErr
+	}
+	if err == nil {
+		err = root.Link(draft, name)
+	}
+	if removeErr := root.Remove(draft); err == nil {
+		err = removeErr
+	}
+	if err != nil && !errors.Is(err, fs.ErrExist) {
+		return nil, fmt.Errorf("making %s: %w", name, classify(err))
+	}
+	return readOwn(root, name)
+}

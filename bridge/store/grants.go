@@ -1,0 +1,144 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"github.com/pagetools/pagetools/bridge"
+)
+
+type sqlGrants struct{ db *database }
+
+var _ bridge.Grants = (*sqlGrants)(nil)
+
+const grantColumns = "id, caller, site, tool, digest, arguments, scope, given_by, given_at, expires_at"
+
+// Put implements bridge.Grants. Grants that expired go.
+func (s *sqlGrants) Put(ctx context.Context, g bridge.Grant) (bridge.Grant, error) {
+	g, err := newGrant(g)
+	if err != nil {
+		return bridge.Grant{}, err
+	}
+	err = s.db.write(ctx, durable, func(ctx context.Context, tx *sql.Tx) error {
+		if _, err := tx.ExecContext(ctx, "DELETE FROM grants WHERE expires_at <> 0 AND expires_at <= ?", toNano(s.db.now())); err != nil {
+			return err
+		}
+		_, err := tx.ExecContext(ctx, "INSERT INTO grants ("+grantColumns+") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+			g.ID, g.Caller, g.Site, g.Tool, g.Digest, g.Arguments, g.Scope, g.GivenBy, toNano(g.GivenAt), toNano(g.ExpiresAt))
+		return err
+	})
+	if err != nil {
+		return bridge.Grant{}, fmt.Errorf("keeping a grant: %w", err)
+	}
+	return g, nil
+}
+
+// newGrant checks a grant and gives it an ID. One without a digest would cover
+// whatever the page makes of the tool later.
+func newGrant(g bridge.Grant) (bridge.Grant, error) {
+	if g.ID != "" {
+		return g, errors.New("a new grant has no ID yet")
+	}
+	if g.Caller == "" || g.Site == "" || g.Tool == "" || g.Digest == "" || g.GivenBy == "" {
+		return g, errors.New("a grant names the caller, the site, the tool, its digest and the person")
+	}
+	g.ID = newID()
+	g.GivenAt, g.ExpiresAt = fromNano(toNano(g.GivenAt)), fromNano(toNano(g.ExpiresAt))
+	return g, nil
+}
+
+// All implements bridge.Grants.
+func (s *sqlGrants) All(ctx context.Context) ([]bridge.Grant, error) {
+	var all []bridge.Grant
+	err := each(ctx, s.db.r, func(rows *sql.Rows) error {
+		g, err := scanGrant(rows)
+		all = append(all, g)
+		return err
+	}, "SELECT "+grantColumns+" FROM grants WHERE expires_at = 0 OR expires_at > ? ORDER BY number", toNano(s.db.now()))
+	if err != nil {
+		return nil, fmt.Errorf("listing the grants: %w", err)
+	}
+	return all, nil
+}
+
+// Find implements bridge.Grants.
+func (s *sqlGrants) Find(ctx context.Context, u bridge.GrantUse) (bridge.Grant, bool, error) {
+	row := s.db.r.QueryRowContext(ctx, "SELECT "+grantColumns+` FROM grants
+		WHERE caller = ? AND site = ? AND tool = ? AND digest = ? AND arguments IN ('', ?) AND (expires_at = 0 OR expires_at > ?)
+		ORDER BY number DESC LIMIT 1`, u.Caller, u.Site, u.Tool, u.Digest, u.Arguments, toNano(s.db.now()))
+	g, err := scanGrant(row)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return bridge.Grant{}, false, nil
+	case err != nil:
+		return bridge.Grant{}, false, fmt.Errorf("looking for a grant: %w", classify(closed(err)))
+	}
+	return g, true, nil
+}
+
+// Revoke implements bridge.Grants.
+func (s *sqlGrants) Revoke(ctx context.Context, id string) (bool, error) {
+	var n int64
+	err := s.db.write(ctx, durable, func(ctx context.Context, tx *sql.Tx) error {
+		res, err := tx.ExecContext(ctx, "DELETE FROM grants WHERE id = ?", id)
+		if err != nil {
+			return err
+		}
+		n, err = res.RowsAffected()
+		return err
+	})
+	if err != nil {
+		return false, fmt.Errorf("revoking a grant: %w", err)
+	}
+	return n > 0, nil
+}
+
+func scanGrant(row interface{ Scan(...any) error }) (bridge.Grant, error) {
+	var g bridge.Grant
+	var given, expires int64
+	err := row.Scan(&g.ID, &g.Caller, &g.Site, &g.Tool, &g.Digest, &g.Arguments, &g.Scope, &g.GivenBy, &given, &expires)
+	g.GivenAt, g.ExpiresAt = fromNano(given), fromNano(expires)
+	return g, err
+}
+
+type sqlKnown struct{ db *database }
+
+var _ bridge.KnownTools = (*sqlKnown)(nil)
+
+// Known implements bridge.KnownTools.
+func (s *sqlKnown) Known(ctx context.Context, site string) ([]bridge.KnownTool, error) {
+	var known []bridge.KnownTool
+	err := each(ctx, s.db.r, func(rows *sql.Rows) error {
+		var k bridge.KnownTool
+		var at int64
+		err := rows.Scan(&k.Tool, &k.Digest, &k.SeenBy, &at)
+		k.SeenAt = fromNano(at)
+		known = append(known, k)
+		return err
+	}, "SELECT tool, digest, seen_by, seen_at FROM known_tools WHERE site = ? ORDER BY tool", site)
+	if err != nil {
+		return nil, fmt.Errorf("listing the known tools of %s: %w", site, err)
+	}
+	return known, nil
+}
+
+// SetKnown implements bridge.KnownTools.
+func (s *sqlKnown) SetKnown(ctx context.Context, site string, tools []bridge.KnownTool) error {
+	err := s.db.write(ctx, durable, func(ctx context.Context, tx *sql.Tx) error {
+		for _, k := range tools {
+			if _, err := tx.ExecContext(ctx, "INSERT OR REPLACE INTO known_tools (site, tool, digest, seen_by, seen_at) VALUES (?, ?, ?, ?, ?)",
+				site, k.Tool, k.Digest, k.SeenBy, toNano(k.SeenAt)); err != nil {
+				return err
+			}
+		}
+		_, err := tx.ExecContext(ctx, `DELETE FROM known_tools WHERE site = ?1 AND tool IN
+			(SELECT tool FROM known_tools WHERE site = ?1 ORDER BY seen_at DESC, tool LIMIT -1 OFFSET ?2)`, site, maxKnown)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("keeping the known tools of %s: %w", site, err)
+	}
+	return nil
+}

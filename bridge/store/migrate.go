@@ -1,0 +1,142 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+)
+
+// migrations lead from an empty database to ours: number n is step n-1. A step
+// that was released is never changed. STRICT keeps a column of one type.
+var migrations = []string{
+	`
+CREATE TABLE versions (
+	id INTEGER PRIMARY KEY AUTOINCREMENT,
+	webtool TEXT NOT NULL,
+	version TEXT NOT NULL,
+	digest TEXT NOT NULL,
+	document BLOB NOT NULL,
+	first_seen INTEGER NOT NULL,
+	last_seen INTEGER NOT NULL,
+	UNIQUE (webtool, version),
+	UNIQUE (webtool, digest)
+) STRICT;
+
+CREATE TABLE grants (
+	number INTEGER PRIMARY KEY AUTOINCREMENT,
+	id TEXT NOT NULL UNIQUE,
+	caller TEXT NOT NULL,
+	site TEXT NOT NULL,
+	tool TEXT NOT NULL,
+	digest TEXT NOT NULL,
+	arguments TEXT NOT NULL,
+	scope TEXT NOT NULL,
+	given_by TEXT NOT NULL,
+	given_at INTEGER NOT NULL,
+	expires_at INTEGER NOT NULL
+) STRICT;
+CREATE INDEX grants_by_use ON grants (caller, site, tool, digest, arguments);
+
+CREATE TABLE known_tools (
+	site TEXT NOT NULL,
+	tool TEXT NOT NULL,
+	digest TEXT NOT NULL,
+	seen_by TEXT NOT NULL,
+	seen_at INTEGER NOT NULL,
+	PRIMARY KEY (site, tool)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE replies (
+	number INTEGER PRIMARY KEY AUTOINCREMENT,
+	claim TEXT NOT NULL UNIQUE,
+	caller TEXT NOT NULL,
+	key TEXT NOT NULL,
+	body_digest TEXT NOT NULL,
+	owner TEXT NOT NULL,
+	state TEXT NOT NULL,
+	claimed_at INTEGER NOT NULL,
+	status INTEGER NOT NULL DEFAULT 0,
+	header BLOB,
+	body BLOB,
+	size INTEGER NOT NULL DEFAULT 0,
+	UNIQUE (caller, key)
+) STRICT;
+CREATE INDEX replies_by_age ON replies (claimed_at);
+CREATE INDEX replies_by_size ON replies (number, size) WHERE size > 0;
+CREATE INDEX replies_in_flight ON replies (owner) WHERE state = 'in_flight';
+
+CREATE TABLE audit (
+	seq INTEGER PRIMARY KEY,
+	record TEXT NOT NULL,
+	hash BLOB NOT NULL
+) STRICT;
+
+CREATE TABLE checkpoints (
+	seq INTEGER PRIMARY KEY,
+	line TEXT NOT NULL
+) STRICT;
+
+CREATE TABLE calls (
+	id INTEGER PRIMARY KEY AUTOINCREMENT,
+	at INTEGER NOT NULL,
+	site TEXT NOT NULL,
+	tool TEXT NOT NULL,
+	caller TEXT NOT NULL,
+	outcome TEXT NOT NULL,
+	record TEXT NOT NULL
+) STRICT;
+`,
+}
+
+// migrate brings the database to the newest schema, each step whole or not at
+// all. Another process may do the same at the same time.
+func migrate(ctx context.Context, db *sql.DB) error {
+	for {
+		done, err := migrateOnce(ctx, db)
+		if err != nil {
+			return fmt.Errorf("preparing the database: %w", classify(err))
+		}
+		if done {
+			return nil
+		}
+	}
+}
+
+func migrateOnce(ctx context.Context, db *sql.DB) (done bool, err error) {
+	// First without a transaction that writes: a database that is newer, or none,
+	// must not be touched.
+	version, err := schemaVersion(ctx, db)
+	if err != nil || version == len(migrations) {
+		return true, err
+	}
+	tx, err := db.BeginTx(ctx, nil)
+	if err != nil {
+		return false, err
+	}
+	defer func() { _ = tx.Rollback() }() // after Commit it does nothing
+	if version, err = schemaVersion(ctx, tx); err != nil || version == len(migrations) {
+		return true, err
+	}
+	if _, err := tx.ExecContext(ctx, migrations[version]); err != nil {
+		return false, fmt.Errorf("migration %d: %w", version+1, err)
+	}
+	if _, err := tx.ExecContext(ctx, fmt.Sprintf("PRAGMA user_version = %d", version+1)); err != nil {
+		return false, fmt.Errorf("migration %d: %w", version+1, err)
+	}
+	return false, tx.Commit()
+}
+
+type querier interface {
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+}
+
+func schemaVersion(ctx context.Context, q querier) (int, error) {
+	var version int
+	if err := q.QueryRowContext(ctx, "PRAGMA user_version").Scan(&version); err != nil {
+		return 0, err
+	}
+	if version > len(migrations) || version < 0 {
+		return 0, fmt.Errorf("%w: its schema is %d, and this one knows %d", ErrNewer, version, len(migrations))
+	}
+	return version, nil
+}

@@ -1,0 +1,179 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/pagetools/pagetools/bridge"
+)
+
+type sqlReplies struct {
+	db *database
+	me *owner
+	o  Options
+}
+
+var _ bridge.Replies = (*sqlReplies)(nil)
+
+// expiredAtOnce bounds the work of one Begin on keys of yesterday.
+const expiredAtOnce = 64
+
+// settle ends what dead owners left in flight: nobody can tell any more whether
+// those calls ran.
+func (s *sqlReplies) settle(ctx context.Context) error {
+	dead, err := s.me.corpses()
+	if err != nil {
+		return err
+	}
+	for _, id := range dead {
+		err := s.db.write(ctx, durable, func(ctx context.Context, tx *sql.Tx) error {
+			_, err := tx.ExecContext(ctx, "UPDATE replies SET state = ? WHERE state = ? AND owner = ?", bridge.ReplyUnknown, bridge.ReplyInFlight, id)
+			return err
+		})
+		if err == nil {
+			err = s.me.bury(id)
+		}
+		if err != nil {
+			return fmt.Errorf("settling what owner %s left: %w", id, err)
+		}
+	}
+	return nil
+}
+
+// Begin implements bridge.Replies.
+func (s *sqlReplies) Begin(ctx context.Context, caller, key, bodyDigest string) (bridge.ReplyState, error) {
+	var state bridge.ReplyState
+	err := s.db.write(ctx, durable, func(ctx context.Context, tx *sql.Tx) error {
+		if _, err := tx.ExecContext(ctx, `DELETE FROM replies WHERE number IN
+			(SELECT number FROM replies WHERE claimed_at <= ? LIMIT ?)`, toNano(s.db.now().Add(-s.o.ReplyAge)), expiredAtOnce); err != nil {
+			return err
+		}
+		var err error
+		state, err = s.look(ctx, tx, caller, key, bodyDigest)
+		if errors.Is(err, sql.ErrNoRows) {
+			state, err = s.claim(ctx, tx, caller, key, bodyDigest)
+		}
+		return err
+	})
+	if err != nil {
+		return bridge.ReplyState{}, fmt.Errorf("claiming an idempotency key: %w", err)
+	}
+	return state, nil
+}
+
+// look reads what is known of the key. No rows means that it is free.
+func (s *sqlReplies) look(ctx context.Context, tx *sql.Tx, caller, key, bodyDigest string) (bridge.ReplyState, error) {
+	var state bridge.ReplyState
+	var owner, body string
+	var header []byte
+	var claimed int64
+	err := tx.QueryRowContext(ctx, "SELECT claim, owner, body_digest, state, claimed_at, status, header, body FROM replies WHERE caller = ? AND key = ?", caller, key).
+		Scan(&state.Claim, &owner, &body, &state.Status, &claimed, &state.Reply.Status, &header, &state.Reply.Body)
+	if err != nil {
+		return bridge.ReplyState{}, err
+	}
+	if claimed <= toNano(s.db.now().Add(-s.o.ReplyAge)) { // more of them expired than one Begin takes away
+		if _, err := tx.ExecContext(ctx, "DELETE FROM replies WHERE claim = ?", state.Claim); err != nil {
+			return bridge.ReplyState{}, err
+		}
+		return bridge.ReplyState{}, sql.ErrNoRows
+	}
+	if body != bodyDigest {
+		return bridge.ReplyState{Status: bridge.ReplyOtherBody, Claim: state.Claim}, nil
+	}
+	if state.Status == bridge.ReplyInFlight && s.me.dead(owner) {
+		state.Status = bridge.ReplyUnknown
+		_, err := tx.ExecContext(ctx, "UPDATE replies SET state = ? WHERE claim = ?", state.Status, state.Claim)
+		return state, err
+	}
+	if state.Status == bridge.ReplyFinished {
+		if err := json.Unmarshal(header, &state.Reply.Header); err != nil {
+			return bridge.ReplyState{}, fmt.Errorf("%w: the header of a reply: %w", ErrCorrupt, err)
+		}
+	}
+	return state, nil
+}
+
+func (s *sqlReplies) claim(ctx context.Context, tx *sql.Tx, caller, key, bodyDigest string) (bridge.ReplyState, error) {
+	var used int
+	if err := tx.QueryRowContext(ctx, "SELECT count(*) FROM (SELECT 1 FROM replies WHERE caller = ? LIMIT ?)", caller, s.o.MaxKeys).Scan(&used); err != nil {
+		return bridge.ReplyState{}, err
+	}
+	if used >= s.o.MaxKeys {
+		return bridge.ReplyState{}, bridge.ErrTooManyKeys
+	}
+	state := bridge.ReplyState{Status: bridge.ReplyClaimed, Claim: newID()}
+	_, err := tx.ExecContext(ctx, "INSERT INTO replies (claim, caller, key, body_digest, owner, state, claimed_at) VALUES (?, ?, ?, ?, ?, ?, ?)",
+		state.Claim, caller, key, bodyDigest, s.me.id, bridge.ReplyInFlight, toNano(s.db.now()))
+	return state, err
+}
+
+// Finish implements bridge.Replies. It does not wait for the disk: a reply that
+// the power takes leaves the claim, which then says ReplyUnknown.
+func (s *sqlReplies) Finish(ctx context.Context, claim string, r bridge.Reply) error {
+	header, err := json.Marshal(r.Header)
+	if err != nil {
+		return fmt.Errorf("encoding the header of a reply: %w", err)
+	}
+	size := replySize(r)
+	if size > s.o.MaxReplyBytes {
+		return s.end(ctx, claim, "UPDATE replies SET state = ?2 WHERE claim = ?1 AND state = 'in_flight'", bridge.ReplyUnknown)
+	}
+	body := r.Body
+	if body == nil {
+		body = []byte{}
+	}
+	return s.end(ctx, claim, "UPDATE replies SET state = ?2, status = ?3, header = ?4, body = ?5, size = ?6 WHERE claim = ?1 AND state = 'in_flight'",
+		bridge.ReplyFinished, r.Status, header, body, size)
+}
+
+// Abandon implements bridge.Replies.
+func (s *sqlReplies) Abandon(ctx context.Context, claim string) error {
+	return s.end(ctx, claim, "DELETE FROM replies WHERE claim = ?1 AND state = 'in_flight'")
+}
+
+// end changes the one open claim, and makes room.
+func (s *sqlReplies) end(ctx context.Context, claim, query string, args ...any) error {
+	err := s.db.write(ctx, relaxed, func(ctx context.Context, tx *sql.Tx) error {
+		res, err := tx.ExecContext(ctx, query, append([]any{claim}, args...)...)
+		if err != nil {
+			return err
+		}
+		if n, err := res.RowsAffected(); err != nil || n != 1 {
+			return errors.Join(err, bridge.ErrClaimLost)
+		}
+		return s.makeRoom(ctx, tx)
+	})
+	if err != nil {
+		return fmt.Errorf("ending a claim: %w", err)
+	}
+	return nil
+}
+
+// makeRoom drops the oldest replies while they are too many bytes. Their keys
+// stay, so that nothing runs twice.
+func (s *sqlReplies) makeRoom(ctx context.Context, tx *sql.Tx) error {
+	var kept int64
+	if err := tx.QueryRowContext(ctx, "SELECT coalesce(sum(size), 0) FROM replies WHERE size > 0").Scan(&kept); err != nil || kept <= s.o.MaxReplyBytes {
+		return err
+	}
+	_, err := tx.ExecContext(ctx, `UPDATE replies SET state = ?1, header = NULL, body = NULL, size = 0 WHERE number IN (
+		SELECT number FROM (SELECT number, sum(size) OVER (ORDER BY number DESC) AS newer FROM replies WHERE size > 0) WHERE newer > ?2)`,
+		bridge.ReplyUnknown, s.o.MaxReplyBytes)
+	return err
+}
+
+// replySize is what a reply counts; an empty one counts, too.
+func replySize(r bridge.Reply) int64 {
+	size := int64(len(r.Body)) + 1
+	for name, values := range r.Header {
+		size += int64(len(name))
+		for _, v := range values {
+			size += int64(len(v))
+		}
+	}
+	return size
+}

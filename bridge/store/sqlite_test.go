@@ -1,0 +1,421 @@
+package store
+
+import (
+	"bufio"
+	"bytes"
+	"database/sql"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pagetools/pagetools/bridge"
+)
+
+// raw opens the database as somebody else would.
+func raw(t *testing.T, dir string) *sql.DB {
+	t.Helper()
+	db, err := sql.Open("sqlite", dsn(filepath.Join(dir, databaseFile), time.Second, "_txlock", "immediate"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	return db
+}
+
+func TestReopenKeepsEverything(t *testing.T) {
+	t.Parallel()
+	ctx, dir := t.Context(), folder(t)
+	s := open(t, Options{Dir: dir})
+	v := version("1.0.0", "a")
+	ok(t, s.Versions.Append(ctx, "shop", v))
+	g := must(s.Grants.Put(ctx, bridge.Grant{Caller: "agent", Site: "shop", Tool: "buy", Digest: "d", GivenBy: "ann", GivenAt: v.FirstSeen}))(t)
+	ok(t, s.KnownTools.SetKnown(ctx, "shop", []bridge.KnownTool{{Tool: "buy"}}))
+	done := must(s.Replies.Begin(ctx, "agent", "done", "b"))(t)
+	ok(t, s.Replies.Finish(ctx, done.Claim, bridge.Reply{Status: 200, Body: []byte("{}")}))
+	left := must(s.Replies.Begin(ctx, "agent", "left", "b"))(t)
+	ticket := must(s.Audit.Intent(ctx, bridge.AuditRecord{}))(t)
+	ok(t, s.Audit.Outcome(ctx, ticket, bridge.AuditRecord{}))
+	ok(t, s.Calls.Log(ctx, bridge.CallRecord{Time: time.Now(), Call: "c"}))
+	ok(t, s.Close())
+
+	s = open(t, Options{Dir: dir})
+	if got := must(s.Versions.Load(ctx, "shop"))(t); !reflect.DeepEqual(got, []bridge.VersionRecord{v}) {
+		t.Errorf("versions: %v", got)
+	}
+	if got := must(s.Grants.All(ctx))(t); !slices.Equal(got, []bridge.Grant{g}) {
+		t.Errorf("grants: %v", got)
+	}
+	if got := must(s.KnownTools.Known(ctx, "shop"))(t); len(got) != 1 {
+		t.Errorf("known tools: %v", got)
+	}
+	if got := must(s.Replies.Begin(ctx, "agent", "done", "b"))(t); got.Status != bridge.ReplyFinished || string(got.Reply.Body) != "{}" {
+		t.Errorf("the finished reply: %v", got)
+	}
+	if got := must(s.Replies.Begin(ctx, "agent", "left", "b"))(t); got.Status != bridge.ReplyUnknown || got.Claim != left.Claim {
+		t.Errorf("the claim that was left: %v", got)
+	}
+	if got := must(s.Verify(ctx))(t); got.Bad != nil || got.Records != 2 || got.Checkpoints != 1 {
+		t.Errorf("audit: %+v", got)
+	}
+	if got := must(s.Calls.Calls(ctx, bridge.CallFilter{}))(t); len(got) != 1 || got[0].Call != "c" {
+		t.Errorf("calls: %v", got)
+	}
+}
+
+func TestKillInTheMiddleOfWritesLosesNothing(t *testing.T) {
+	t.Parallel()
+	ctx, dir := t.Context(), folder(t)
+	cmd := helper(t, "until-killed", dir)
+	out := must(cmd.StdoutPipe())(t)
+	ok(t, cmd.Start())
+	said := 0
+	lines := bufio.NewScanner(out)
+	for lines.Scan() {
+		said = must(strconv.Atoi(lines.Text()))(t)
+		if said == 60 {
+			ok(t, cmd.Process.Kill())
+		}
+	}
+	if err := cmd.Wait(); err == nil || said < 60 {
+		t.Fatalf("the writer ended by itself after %d: %v", said, err)
+	}
+
+	s := open(t, Options{Dir: dir})
+	report := must(s.Verify(ctx))(t)
+	if report.Bad != nil || report.Records < int64(said) || report.OpenCount > 2 {
+		t.Errorf("after %d were safe: %+v", said, report)
+	}
+	// Whatever was said is there, and one more may be.
+	for i := 1; i <= said; i++ {
+		n := strconv.Itoa(i)
+		if got := must(s.Versions.Load(ctx, "shop "+n))(t); len(got) != 1 {
+			t.Errorf("version %d is lost", i)
+		}
+		if got := must(s.Replies.Begin(ctx, "agent", "key "+n, "body"))(t); got.Status != bridge.ReplyUnknown {
+			t.Errorf("claim %d of the dead is %s", i, got.Status)
+		}
+	}
+	// The dead owner is buried: only we are left.
+	if owners := must(os.ReadDir(filepath.Join(dir, ownersFolder)))(t); len(owners) != 1 {
+		t.Errorf("owners are left: %v", owners)
+	}
+}
+
+// A claim of a process that dies while we run is unknown at once, too.
+func TestClaimOfAnOwnerThatDies(t *testing.T) {
+	t.Parallel()
+	ctx, dir := t.Context(), folder(t)
+	s := open(t, Options{Dir: dir})
+	cmd := helper(t, "claim", dir)
+	in, out := must(cmd.StdinPipe())(t), must(cmd.StdoutPipe())(t)
+	ok(t, cmd.Start())
+	lines := bufio.NewScanner(out)
+	for n := 0; n < contested && lines.Scan(); n++ {
+	}
+	state := must(s.Replies.Begin(ctx, "agent", "0", "body"))(t)
+	if state.Status != bridge.ReplyInFlight {
+		t.Errorf("while it lives the claim is %s", state.Status)
+	}
+	ok(t, cmd.Process.Kill())
+	if err := cmd.Wait(); err == nil {
+		t.Error("it was not killed")
+	}
+	in.Close()
+	if got := must(s.Replies.Begin(ctx, "agent", "0", "body"))(t); got.Status != bridge.ReplyUnknown || got.Claim != state.Claim {
+		t.Errorf("when it is dead the claim is %v", got)
+	}
+}
+
+func TestTwoProcessesOnOneFolder(t *testing.T) {
+	t.Parallel()
+	dir := folder(t)
+	type process struct {
+		end   func() error
+		lines *bufio.Scanner
+	}
+	var both []process
+	for range 2 {
+		cmd := helper(t, "claim", dir)
+		in, out := must(cmd.StdinPipe())(t), must(cmd.StdoutPipe())(t)
+		ok(t, cmd.Start())
+		both = append(both, process{lines: bufio.NewScanner(out), end: func() error {
+			_, err := in.Write([]byte("\n"))
+			return errors.Join(err, cmd.Wait())
+		}})
+	}
+	s := open(t, Options{Dir: dir})
+	type claimed struct {
+		by  int
+		key string
+	}
+	claims := make(chan claimed)
+	for i, p := range both {
+		go func() { // ends with the process's output
+			for p.lines.Scan() {
+				claims <- claimed{i, p.lines.Text()}
+			}
+		}()
+	}
+	by := map[string]int{}
+	for range contested + 2 {
+		c := <-claims
+		if c.key == claimsDone {
+			continue
+		}
+		if _, twice := by[c.key]; twice {
+			t.Errorf("key %s was claimed twice", c.key)
+		}
+		by[c.key] = c.by
+	}
+	for _, p := range both {
+		ok(t, p.end())
+	}
+	report := must(s.Verify(t.Context()))(t)
+	if report.Bad != nil || report.Records != 2*2*recorded || report.OpenCount != 0 || report.Checkpoints == 0 {
+		t.Errorf("the chain of two: %+v", report)
+	}
+}
+
+func TestFilesAreOurs(t *testing.T) {
+	t.Parallel()
+	ctx, dir := t.Context(), folder(t)
+	s := open(t, Options{Dir: dir, CheckpointRecords: 1})
+	must(s.Audit.Intent(ctx, bridge.AuditRecord{Wait: true}))(t)
+	seen := map[string]bool{}
+	ok(t, filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := e.Info()
+		if err != nil {
+			return err
+		}
+		want := fs.FileMode(0o600)
+		if e.IsDir() {
+			want = 0o700
+		}
+		if info.Mode().Perm() != want {
+			t.Errorf("%s has mode %v", path, info.Mode())
+		}
+		seen[e.Name()] = true
+		return nil
+	}))
+	for _, name := range []string{databaseFile, databaseFile + "-wal", databaseFile + "-shm", keyFile, checkpointsFile, ownersFolder} {
+		if !seen[name] {
+			t.Errorf("%s is missing", name)
+		}
+	}
+}
+
+func TestFoldersAndFilesOfOthers(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	shared := t.TempDir()
+	ok(t, os.Chmod(shared, 0o777))
+	if _, err := Open(ctx, Options{Dir: shared}); !errors.Is(err, ErrExposed) {
+		t.Errorf("a folder that others write to: %v", err)
+	}
+	for _, name := range []string{databaseFile, keyFile, checkpointsFile} {
+		dir, target := folder(t), filepath.Join(t.TempDir(), "target")
+		ok(t, os.Mkdir(dir, 0o700))
+		ok(t, os.Symlink(target, filepath.Join(dir, name)))
+		if _, err := Open(ctx, Options{Dir: dir}); !errors.Is(err, ErrExposed) {
+			t.Errorf("a link in the place of %s: %v", name, err)
+		}
+		if _, err := os.Stat(target); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("the link in the place of %s was followed: %v", name, err)
+		}
+	}
+	empty, full := t.TempDir(), t.TempDir()
+	ok(t, os.Chmod(empty, 0o755))
+	ok(t, os.Chmod(full, 0o755))
+	ok(t, os.WriteFile(filepath.Join(full, "note"), nil, 0o644))
+	for dir, want := range map[string]fs.FileMode{empty: 0o700, full: 0o755} {
+		open(t, Options{Dir: dir})
+		if got := must(os.Stat(dir))(t).Mode().Perm(); got != want {
+			t.Errorf("%s has mode %v, want %v", dir, got, want)
+		}
+	}
+}
+
+func TestLockedDatabase(t *testing.T) {
+	t.Parallel()
+	ctx, dir := t.Context(), folder(t)
+	s := open(t, Options{Dir: dir, Busy: 20 * time.Millisecond, maxPending: 4})
+	before := must(s.Audit.Intent(ctx, bridge.AuditRecord{Wait: true}))(t)
+	tx := must(raw(t, dir).BeginTx(ctx, nil))(t)
+	if _, err := s.Audit.Intent(ctx, bridge.AuditRecord{Wait: true, Call: "late"}); !errors.Is(err, ErrLocked) {
+		t.Errorf("an intent: %v", err)
+	}
+	if err := s.Audit.Healthy(); !errors.Is(err, ErrLocked) {
+		t.Errorf("health: %v", err)
+	}
+	if err := s.Versions.Append(ctx, "shop", version("1.0.0", "a")); !errors.Is(err, ErrLocked) {
+		t.Errorf("a version: %v", err)
+	}
+	if _, err := s.Replies.Begin(ctx, "agent", "k", "b"); !errors.Is(err, ErrLocked) {
+		t.Errorf("a claim: %v", err)
+	}
+	// Three more find place, two do not.
+	for i := range 5 {
+		err := s.Audit.Outcome(ctx, before, bridge.AuditRecord{})
+		if i < 3 && err != nil || i >= 3 && !errors.Is(err, ErrLocked) {
+			t.Errorf("outcome %d while it is locked: %v", i, err)
+		}
+	}
+	if got := must(s.Versions.Load(ctx, "shop"))(t); len(got) != 0 {
+		t.Errorf("reading: %v", got)
+	}
+	ok(t, tx.Rollback())
+	ok(t, s.Flush(ctx))
+	ok(t, s.Audit.Healthy())
+	if got := must(s.Verify(ctx))(t); got.Bad != nil || got.Records != 6 || got.Lost != 2 {
+		t.Errorf("the report is %+v", got)
+	}
+}
+
+func TestLockedWhileOpening(t *testing.T) {
+	t.Parallel()
+	ctx, dir := t.Context(), folder(t)
+	ok(t, os.Mkdir(dir, 0o700))
+	db := raw(t, dir)
+	tx := must(db.BeginTx(ctx, nil))(t)
+	if _, err := Open(ctx, Options{Dir: dir, Busy: time.Millisecond}); !errors.Is(err, ErrLocked) {
+		t.Errorf("opening: %v", err)
+	}
+	ok(t, tx.Rollback())
+	ok(t, db.Close())
+	open(t, Options{Dir: dir})
+}
+
+func TestWaitsForRoom(t *testing.T) {
+	t.Parallel()
+	dir := folder(t)
+	s := open(t, Options{Dir: dir, Busy: time.Minute, maxPending: 1})
+	tx := must(raw(t, dir).BeginTx(t.Context(), nil))(t)
+	must(s.Audit.Intent(t.Context(), bridge.AuditRecord{}))(t)
+	second := make(chan error)
+	go func() { second <- s.Audit.Outcome(t.Context(), 1, bridge.AuditRecord{}) }()
+	select {
+	case err := <-second:
+		t.Errorf("there was no room: %v", err)
+	case <-time.After(50 * time.Millisecond):
+	}
+	ok(t, tx.Rollback())
+	ok(t, <-second)
+}
+
+func TestFullDatabase(t *testing.T) {
+	t.Parallel()
+	ctx, dir := t.Context(), folder(t)
+	s := open(t, Options{Dir: dir, maxPages: 64})
+	safe := 0
+	var err error
+	for err == nil {
+		if _, err = s.Audit.Intent(ctx, bridge.AuditRecord{Wait: true}); err == nil {
+			safe++
+		}
+	}
+	if !errors.Is(err, ErrFull) || !errors.Is(s.Audit.Healthy(), ErrFull) || safe == 0 {
+		t.Errorf("after %d intents: %v, health: %v", safe, err, s.Audit.Healthy())
+	}
+	big := version("1.0.0", "a")
+	big.Document = []byte(`"` + strings.Repeat("x", 100_000) + `"`)
+	if err := s.Versions.Append(ctx, "shop", big); !errors.Is(err, ErrFull) {
+		t.Errorf("a version: %v", err)
+	}
+	if got := must(s.Verify(ctx))(t); got.Bad != nil || got.Records != int64(safe) {
+		t.Errorf("%d are safe: %+v", safe, got)
+	}
+	w, isWriter := s.Audit.(*writer)
+	if !isWriter {
+		t.Fatal("no writer")
+	}
+	must(w.db.w.ExecContext(ctx, "PRAGMA max_page_count = 100000"))(t)
+	must(s.Audit.Intent(ctx, bridge.AuditRecord{Wait: true}))(t)
+	ok(t, s.Audit.Healthy())
+	if got := must(s.Verify(ctx))(t); got.Bad != nil || got.Records != int64(safe)+2 {
+		t.Errorf("nothing is lost: %+v", got)
+	}
+}
+
+func TestDamagedFile(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	dir := folder(t)
+	ok(t, os.Mkdir(dir, 0o700))
+	path := filepath.Join(dir, databaseFile)
+	garbage := bytes.Repeat([]byte("this is no database "), 500)
+	ok(t, os.WriteFile(path, garbage, 0o600))
+	if _, err := Open(ctx, Options{Dir: dir}); !errors.Is(err, ErrCorrupt) {
+		t.Errorf("opening garbage: %v", err)
+	}
+	if got := must(os.ReadFile(path))(t); !bytes.Equal(got, garbage) {
+		t.Error("it was changed")
+	}
+
+	dir = folder(t)
+	path = filepath.Join(dir, databaseFile)
+	s := open(t, Options{Dir: dir})
+	for i := range 500 {
+		must(s.Audit.Intent(ctx, bridge.AuditRecord{Call: strconv.Itoa(i)}))(t)
+	}
+	ok(t, s.Close())
+	content := must(os.ReadFile(path))(t)
+	half := len(content) / 2 / 4096 * 4096
+	ok(t, os.WriteFile(path, append(content[:half:half], bytes.Repeat([]byte{0xff}, len(content)-half)...), 0o600))
+	s, err := Open(ctx, Options{Dir: dir})
+	if err == nil {
+		_, err = s.Verify(ctx)
+		_ = s.Close() // it may fail, too
+	}
+	if !errors.Is(err, ErrCorrupt) {
+		t.Errorf("reading damaged pages: %v", err)
+	}
+}
+
+func TestNewerDatabase(t *testing.T) {
+	t.Parallel()
+	ctx, dir := t.Context(), folder(t)
+	ok(t, open(t, Options{Dir: dir}).Close())
+	db := raw(t, dir)
+	must(db.ExecContext(ctx, "PRAGMA user_version = 99"))(t)
+	ok(t, db.Close())
+	before := must(os.ReadFile(filepath.Join(dir, databaseFile)))(t)
+	if _, err := Open(ctx, Options{Dir: dir}); !errors.Is(err, ErrNewer) || !strings.Contains(err.Error(), "99") {
+		t.Errorf("opening: %v", err)
+	}
+	if after := must(os.ReadFile(filepath.Join(dir, databaseFile)))(t); !bytes.Equal(before, after) {
+		t.Error("it was changed")
+	}
+}
+
+// TestBrokenMigration is not parallel: it changes what all stores migrate to.
+func TestBrokenMigration(t *testing.T) {
+	ctx, dir := t.Context(), folder(t)
+	s := open(t, Options{Dir: dir})
+	ok(t, s.Versions.Append(ctx, "shop", version("1.0.0", "a")))
+	ok(t, s.Close())
+	migrations = append(migrations, "CREATE TABLE half (x); INSERT INTO half VALUES (1); CREATE TABLE versions (x);")
+	_, err := Open(ctx, Options{Dir: dir})
+	migrations = migrations[:len(migrations)-1]
+	if err == nil || !strings.Contains(err.Error(), "migration 2") {
+		t.Errorf("a migration that fails: %v", err)
+	}
+	s = open(t, Options{Dir: dir})
+	if got := must(s.Versions.Load(ctx, "shop"))(t); len(got) != 1 {
+		t.Errorf("versions: %v", got)
+	}
+	var tables int
+	ok(t, raw(t, dir).QueryRowContext(ctx, "SELECT count(*) FROM sqlite_schema WHERE name = 'half'").Scan(&tables))
+	if tables != 0 {
+		t.Error("half a migration is left")
+	}
+}

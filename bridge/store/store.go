@@ -1,0 +1,182 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/pagetools/pagetools/bridge"
+)
+
+// Options configures a store. The zero value is usable by Memory; Open needs
+// Dir.
+type Options struct {
+	// Dir is the data folder. Open makes it when it is missing.
+	Dir string
+	// Log gets what no caller sees. Nil is silent.
+	Log *slog.Logger
+	// Now is the clock; nil means time.Now.
+	Now func() time.Time
+	// Busy is how long to wait for another process that writes. Zero means 5 s.
+	Busy time.Duration
+
+	// MaxCalls and CallAge bound the log of calls. Zero means 100,000 and 30
+	// days.
+	MaxCalls int
+	CallAge  time.Duration
+	// ReplyAge is how long an idempotency key is remembered. Zero means 24 h.
+	ReplyAge time.Duration
+	// MaxKeys bounds the idempotency keys that one caller has in use. Zero means
+	// 10,000.
+	MaxKeys int
+	// MaxReplyBytes bounds the replies that are kept for repeating, all together.
+	// The oldest are lost first: their keys then say ReplyUnknown. Zero means 64
+	// MiB.
+	MaxReplyBytes int64
+	// CheckpointRecords and CheckpointEvery say when the audit is signed: after
+	// so many records, or so long after the first unsigned one. Zero means 1,000
+	// and 60 s.
+	CheckpointRecords int
+	CheckpointEvery   time.Duration
+
+	// maxPages limits the database as a full disk would; for tests.
+	maxPages int
+	// maxPending bounds the records that are not written yet. Zero means 8,192.
+	maxPending int
+}
+
+func (o Options) withDefaults() Options {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	orElse(&o.Busy, 5*time.Second)
+	orElse(&o.MaxCalls, 100_000)
+	orElse(&o.CallAge, 30*24*time.Hour)
+	orElse(&o.ReplyAge, 24*time.Hour)
+	orElse(&o.MaxKeys, 10_000)
+	orElse(&o.MaxReplyBytes, 64<<20)
+	orElse(&o.CheckpointRecords, 1000)
+	orElse(&o.CheckpointEvery, time.Minute)
+	orElse(&o.maxPending, 8192)
+	return o
+}
+
+func orElse[T ~int | ~int64](v *T, otherwise T) {
+	if *v <= 0 {
+		*v = otherwise
+	}
+}
+
+// The bounds that are not options.
+const (
+	maxVersions = 256
+	maxKnown    = 4096
+	maxListed   = 1000 // calls in one page, open intents in one report
+	defaultPage = 100
+)
+
+// Store is one opening of what is kept. Its fields are set by Open and Memory,
+// and safe for concurrent use until Close.
+type Store struct {
+	Versions   bridge.Versions
+	Grants     bridge.Grants
+	KnownTools bridge.KnownTools
+	Replies    bridge.Replies
+	Audit      bridge.Audit
+	Calls      bridge.Calls
+
+	verify func(context.Context) (Report, error)
+	flush  func(context.Context) error
+	close  func() error
+}
+
+// Open opens the data folder, and makes what is missing in it. Errors match
+// ErrLocked, ErrCorrupt, ErrReadOnly, ErrFull, ErrNewer or ErrExposed where
+// these are the cause; a damaged or newer database is left as it is.
+func Open(ctx context.Context, o Options) (*Store, error) {
+	o = o.withDefaults()
+	root, err := openFolder(o.Dir, o.Log)
+	if err != nil {
+		return nil, err
+	}
+	s, err := openIn(ctx, root, o)
+	if err != nil {
+		_ = root.Close() // the first error says more
+		return nil, fmt.Errorf("opening the store in %s: %w", o.Dir, err)
+	}
+	return s, nil
+}
+
+// openIn opens everything in its order, and closes it again when a later part
+// fails.
+func openIn(ctx context.Context, root *os.Root, o Options) (*Store, error) {
+	f, err := openOwn(root, databaseFile, os.O_RDWR)
+	if err != nil {
+		return nil, err
+	}
+	f.Close()
+	me, err := newOwner(root)
+	if err != nil {
+		return nil, err
+	}
+	db, err := openDatabase(ctx, root, o)
+	if err != nil {
+		return nil, errors.Join(err, me.close())
+	}
+	replies := &sqlReplies{db: db, me: me, o: o}
+	signer, err := openSigner(root, me.id)
+	if err == nil {
+		err = replies.settle(ctx)
+	}
+	var w *writer
+	if err == nil {
+		w, err = startWriter(ctx, db, signer, me.id, o)
+	}
+	if err != nil {
+		return nil, errors.Join(err, db.close(), me.close())
+	}
+	return &Store{
+		Versions:   &sqlVersions{db: db},
+		Grants:     &sqlGrants{db: db},
+		KnownTools: &sqlKnown{db: db},
+		Replies:    replies,
+		Audit:      w,
+		Calls:      &sqlCalls{db: db, w: w, o: o},
+		verify: func(ctx context.Context) (Report, error) {
+			return verify(ctx, db, signer)
+		},
+		flush: w.flush,
+		close: func() error {
+			return errors.Join(w.close(), db.close(), me.close(), root.Close())
+		},
+	}, nil
+}
+
+// Verify walks the whole audit, and names the first record that is not as it
+// was written. The error is about reading; what was found is in the report.
+func (s *Store) Verify(ctx context.Context) (Report, error) {
+	r, err := s.verify(ctx)
+	if err != nil {
+		return Report{}, fmt.Errorf("verifying the audit: %w", err)
+	}
+	return r, nil
+}
+
+// Flush returns when everything that was handed in before is written, or with
+// the error of the attempt. What could not be written is tried again later.
+func (s *Store) Flush(ctx context.Context) error { return s.flush(ctx) }
+
+// Close writes what is left, signs the audit and closes everything. It is
+// called once; an error means that records were lost.
+func (s *Store) Close() error {
+	if err := s.close(); err != nil {
+		return fmt.Errorf("closing the store: %w", err)
+	}
+	return nil
+}

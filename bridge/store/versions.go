@@ -1,0 +1,105 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/schema"
+)
+
+type sqlVersions struct{ db *database }
+
+var _ bridge.Versions = (*sqlVersions)(nil)
+
+// Load implements bridge.Versions.
+func (v *sqlVersions) Load(ctx context.Context, webtool string) ([]bridge.VersionRecord, error) {
+	var history []bridge.VersionRecord
+	err := each(ctx, v.db.r, func(rows *sql.Rows) error {
+		var r bridge.VersionRecord
+		var document []byte
+		var first, last int64
+		if err := rows.Scan(&r.Version, &r.Digest, &document, &first, &last); err != nil {
+			return err
+		}
+		r.Document, r.FirstSeen, r.LastSeen = document, fromNano(first), fromNano(last)
+		history = append(history, r)
+		return nil
+	}, "SELECT version, digest, document, first_seen, last_seen FROM versions WHERE webtool = ? ORDER BY id", webtool)
+	if err != nil {
+		return nil, fmt.Errorf("reading the history of %s: %w", webtool, err)
+	}
+	return history, nil
+}
+
+// Append implements bridge.Versions.
+func (v *sqlVersions) Append(ctx context.Context, webtool string, r bridge.VersionRecord) error {
+	if err := checkVersion(webtool, r); err != nil {
+		return err
+	}
+	err := v.db.write(ctx, durable, func(ctx context.Context, tx *sql.Tx) error {
+		var there bridge.VersionRecord
+		var document []byte
+		err := tx.QueryRowContext(ctx, `SELECT version, digest, document FROM versions
+			WHERE webtool = ?1 AND (version = ?2 OR digest = ?3) LIMIT 1`, webtool, r.Version, r.Digest).Scan(&there.Version, &there.Digest, &document)
+		there.Document = document
+		switch {
+		case err == nil && !sameVersion(there, r):
+			return bridge.ErrVersionConflict
+		case err == nil:
+			return see(ctx, tx, webtool, r.Version, r.LastSeen)
+		case !errors.Is(err, sql.ErrNoRows):
+			return err
+		}
+		if _, err := tx.ExecContext(ctx, `INSERT INTO versions (webtool, version, digest, document, first_seen, last_seen)
+			VALUES (?, ?, ?, ?, ?, ?)`, webtool, r.Version, r.Digest, []byte(r.Document), toNano(r.FirstSeen), toNano(r.LastSeen)); err != nil {
+			return err
+		}
+		_, err = tx.ExecContext(ctx, `DELETE FROM versions WHERE webtool = ?1 AND id <=
+			(SELECT id FROM versions WHERE webtool = ?1 ORDER BY id DESC LIMIT 1 OFFSET ?2)`, webtool, maxVersions)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("keeping version %s of %s: %w", r.Version, webtool, err)
+	}
+	return nil
+}
+
+// Seen implements bridge.Versions.
+func (v *sqlVersions) Seen(ctx context.Context, webtool, version string, at time.Time) error {
+	err := v.db.write(ctx, relaxed, func(ctx context.Context, tx *sql.Tx) error { return see(ctx, tx, webtool, version, at) })
+	if err != nil {
+		return fmt.Errorf("noting that version %s of %s was seen: %w", version, webtool, err)
+	}
+	return nil
+}
+
+func see(ctx context.Context, tx *sql.Tx, webtool, version string, at time.Time) error {
+	_, err := tx.ExecContext(ctx, "UPDATE versions SET last_seen = max(last_seen, ?) WHERE webtool = ? AND version = ?", toNano(at), webtool, version)
+	return err
+}
+
+func checkVersion(webtool string, r bridge.VersionRecord) error {
+	if webtool == "" || r.Version == "" || r.Digest == "" || len(r.Document) == 0 {
+		return errors.New("a version has a webtool, a number, a digest and a document")
+	}
+	return nil
+}
+
+// sameVersion compares what a version is, not when it was seen. Another release
+// of ours may write the members of a document in another order.
+func sameVersion(a, b bridge.VersionRecord) bool {
+	if a.Version != b.Version || a.Digest != b.Digest {
+		return false
+	}
+	if bytes.Equal(a.Document, b.Document) {
+		return true
+	}
+	x, errX := schema.Canonical(a.Document)
+	y, errY := schema.Canonical(b.Document)
+	return errX == nil && errY == nil && bytes.Equal(x, y)
+}
