@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -56,8 +57,13 @@ type storedItem struct {
 
 // Encode gives the storage state of a site.
 func (s Stored) Encode(origin string) (json.RawMessage, error) {
+	u, err := siteURL(origin)
+	if err != nil {
+		return nil, fmt.Errorf("encoding the storage state: %w", err)
+	}
 	state := storageState{Cookies: []storedCookie{}, Origins: []storageOrigin{}}
 	for _, c := range s.Cookies {
+		c.Domain, c.Path = cmp.Or(c.Domain, u.Hostname()), cmp.Or(c.Path, "/")
 		state.Cookies = append(state.Cookies, storedCookie{Cookie: c, Value: string(c.Value)})
 	}
 	if len(s.LocalStorage) > 0 {
