@@ -106,7 +106,7 @@ func TestSettingsDigest(t *testing.T) {
 	if len(seen) < 25 {
 		t.Errorf("only %d fields were looked at", len(seen))
 	}
-	if (session.Settings{}).IsZero() != true || full.IsZero() {
+	if !(session.Settings{}).IsZero() || full.IsZero() {
 		t.Error("IsZero is wrong")
 	}
 }

@@ -30,7 +30,7 @@ type settings struct {
 // Errors are *bridge.Error.
 func newSettings(b *instance, o session.TabOptions) (*settings, error) {
 	if o.Settings.IsZero() {
-		return nil, nil //nolint:nilnil // nil is a settings that changes nothing
+		return nil, nil // which changes nothing
 	}
 	if err := o.Settings.Check(o.Origin); err != nil {
 		return nil, configError(err.Error())
