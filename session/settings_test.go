@@ -53,7 +53,7 @@ func TestSettingsHideSecrets(t *testing.T) {
 	}
 	out.Write(text)
 	got := out.String()
-	for _, secret := range []string{"s3cret", "7333637265742d", fmt.Sprint([]byte("s3cret"))[1:10]} {
+	for _, secret := range []string{"s3cret", "7333637265742d", "115 51 99"} {
 		if i := strings.Index(got, secret); i >= 0 {
 			t.Errorf("%s is printed: %s", secret, got[max(0, i-100):i+20])
 		}
