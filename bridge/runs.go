@@ -209,8 +209,8 @@ func (b *Bridge) attach(in *Call, token string, answer *Answer) (*Run, *Error) {
 	return r, nil
 }
 
-// Reply is what a caller is told who may come back later.
-type Reply struct {
+// Served is what a caller is told who may come back later.
+type Served struct {
 	Result *Result
 	Err    *Error
 	run    *Run
@@ -218,7 +218,7 @@ type Reply struct {
 
 // Written says that the reply reached the caller. The token of a call that ended
 // names nothing any more.
-func (r *Reply) Written() {
+func (r *Served) Written() {
 	if r.run != nil {
 		r.run.Spend()
 	}
@@ -228,19 +228,19 @@ func (r *Reply) Written() {
 // that come back: it waits at most config.wait for a person, and a call that
 // stopped goes on without them. Its error then has details.question and
 // details.resume.
-func (b *Bridge) Serve(ctx context.Context, in *Call) Reply {
+func (b *Bridge) Serve(ctx context.Context, in *Call) Served {
 	r, wait, err := b.startOrResume(ctx, in)
 	if err != nil {
-		return Reply{Err: AsError(err)}
+		return Served{Err: AsError(err)}
 	}
 	q, res, err := r.Await(ctx, wait)
 	switch {
 	case err != nil:
-		return Reply{Err: AsError(err), run: r}
+		return Served{Err: AsError(err), run: r}
 	case q != nil:
-		return Reply{Err: stoppedError(q, r.Token())}
+		return Served{Err: stoppedError(q, r.Token())}
 	}
-	return Reply{Result: res, run: r}
+	return Served{Result: res, run: r}
 }
 
 func (b *Bridge) startOrResume(ctx context.Context, in *Call) (*Run, time.Duration, error) {

@@ -27,6 +27,12 @@ type TabOptions struct {
 	Await Await
 	// Windows says what becomes of windows that the page opens.
 	Windows Windows
+	// Origin is the site's, such as "https://shop.example". Settings belong to
+	// it, and need it.
+	Origin string
+	// Settings are what a call's config changes about the page. Open fails with
+	// CONFIG_ERROR when they do not pass Check, or the browser does not take them.
+	Settings Settings
 }
 
 // Windows is what becomes of windows that a page opens. A page has at most

@@ -145,15 +145,22 @@ func (b *instance) newTarget(ctx context.Context, params cdptarget.CreateBrowser
 		}
 		id = created.BrowserContextID
 	}
-	page, err := cdp.Call(ctx, b.root, cdptarget.CreateTarget, cdptarget.CreateTargetParams{URL: "about:blank", BrowserContextID: id, NewWindow: &yes})
+	tgt, page, err := b.newPage(ctx, id)
+	return tgt, id, page, err
+}
+
+// newPage makes a page in a browser context and attaches to it.
+func (b *instance) newPage(ctx context.Context, in cdp.BrowserContextID) (*target, cdptarget.ID, error) {
+	yes := true
+	page, err := cdp.Call(ctx, b.root, cdptarget.CreateTarget, cdptarget.CreateTargetParams{URL: "about:blank", BrowserContextID: in, NewWindow: &yes})
 	if err != nil {
-		return nil, id, "", fmt.Errorf("making a page: %w", err)
+		return nil, "", fmt.Errorf("making a page: %w", err)
 	}
 	attached, err := cdp.Call(ctx, b.root, cdptarget.AttachToTarget, cdptarget.AttachToTargetParams{TargetID: page.TargetID, Flatten: &yes})
 	if err != nil {
-		return nil, id, page.TargetID, fmt.Errorf("attaching to a page: %w", err)
+		return nil, page.TargetID, fmt.Errorf("attaching to a page: %w", err)
 	}
-	return b.link.open(attached.SessionID), id, page.TargetID, nil
+	return b.link.open(attached.SessionID), page.TargetID, nil
 }
 
 // dispose forgets a browser context, with its pages and everything they kept. A

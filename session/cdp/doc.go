@@ -24,5 +24,6 @@
 //     their parent's target and are reached by a handle of their document. Who may
 //     have tools is decided by the permissions policy "tools" (policy.go).
 //   - Domains that a page can flood (Runtime, Console, Log, DOM, CSS, Network)
-//     stay off.
+//     stay off. Fetch is on only where settings add headers, for the site's origin
+//     (headers.go).
 package cdp

@@ -385,6 +385,9 @@ func openError(ctx context.Context, err error) *bridge.Error {
 	if ctx.Err() != nil {
 		return late(ctx, "The browser did not open a page in time.")
 	}
+	if refused, ok := errors.AsType[*bridge.Error](err); ok {
+		return refused
+	}
 	if errors.Is(err, errNoWebMCP) {
 		return bridge.Errorf(bridge.InternalError, bridge.BrowserLost, bridge.NotRun, "The browser has no WebMCP of its own.").With(err)
 	}

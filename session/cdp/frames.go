@@ -37,6 +37,7 @@ var heeded = map[cdproto.MethodType]bool{
 	cdproto.EventInspectorTargetCrashed:      true,
 	cdproto.EventTargetAttachedToTarget:      true,
 	cdproto.EventTargetDetachedFromTarget:    true,
+	cdproto.EventFetchRequestPaused:          true,
 	cdproto.EventWebMCPToolsAdded:            true,
 	cdproto.EventWebMCPToolsRemoved:          true,
 	cdproto.EventWebMCPToolResponded:         true,
@@ -300,6 +301,8 @@ func (t *tab) targetEvent(s *ownerState, from *target, msg *cdproto.Message) {
 		}
 	case cdproto.EventInspectorTargetCrashed:
 		t.targetGone(s, msg.SessionID, errCrashed)
+	case cdproto.EventFetchRequestPaused:
+		t.requestPaused(s, from, msg)
 	default:
 		t.nativeEvent(s, from, msg)
 	}
@@ -317,9 +320,14 @@ func (t *tab) frameTarget(s *ownerState, tgt *target, ev *cdptarget.EventAttache
 	s.targets[ev.SessionID] = child
 	var commands []command
 	id := cdp.FrameID(ev.TargetInfo.TargetID)
-	if ev.TargetInfo.Type == frameType && s.place(id, ev.TargetInfo.ParentFrameID) != nil {
+	switch {
+	case ev.TargetInfo.Type != frameType:
+		commands = t.workerSettings()
+	case s.place(id, ev.TargetInfo.ParentFrameID) != nil:
 		s.roots[ev.SessionID] = id
-		commands = t.pageCommands()
+		commands = append(t.pageCommands(), t.frameSettings()...)
+	default:
+		commands = t.frameSettings() // its tools are too many, its settings are not
 	}
 	child.begin(commands)
 }
@@ -396,6 +404,9 @@ func (t *target) hasWebMCP(ctx context.Context) error {
 func prepareError(method string, cause *cdproto.Error) error {
 	if method == webmcp.CommandEnable {
 		return fmt.Errorf("%w (%w)", errNoWebMCP, cause)
+	}
+	if err := settingsError(method, cause); err != nil {
+		return err
 	}
 	return fmt.Errorf("%s: %w", method, cause)
 }

@@ -42,6 +42,8 @@ type tab struct {
 	closed   sync.Once
 	closeErr error
 	native   *nativeCalls // nil without the browser's own WebMCP
+	origin   string       // of the site, where that is known
+	settings *settings    // nil when nothing is set
 
 	doc         atomic.Pointer[document]  // at the top
 	framed      atomic.Pointer[documents] // in frames
@@ -64,6 +66,10 @@ var _ session.Tab = (*tab)(nil)
 // openTab makes a page, prepares it and starts its owner. onClose runs once,
 // when the tab is closed.
 func openTab(ctx context.Context, b *instance, o session.TabOptions, onClose func()) (*tab, error) {
+	set, err := newSettings(b, o)
+	if err != nil {
+		return nil, err
+	}
 	tgt, contextID, id, err := b.newTarget(ctx, contextParams(o))
 	if err != nil {
 		bounded, cancel := farewell()
@@ -71,7 +77,7 @@ func openTab(ctx context.Context, b *instance, o session.TabOptions, onClose fun
 		_ = b.dispose(bounded, contextID, id)
 		return nil, err
 	}
-	t := &tab{browser: b, target: tgt, context: contextID, id: id, name: shim.NewName(), onClose: onClose, await: o.Await, policy: o.Windows, times: b.times,
+	t := &tab{browser: b, target: tgt, context: contextID, id: id, name: shim.NewName(), onClose: onClose, await: o.Await, policy: o.Windows, times: b.times, origin: originOf(o.Origin), settings: set,
 		states: make(chan pushed), found: make(chan *document), swept: make(chan swept), submissions: make(chan *submission), events: make(chan session.Event)}
 	if b.native {
 		t.native = newNative()
@@ -101,6 +107,7 @@ func (t *tab) prepare(ctx context.Context) error {
 	commands := append(t.pageCommands(),
 		command{page.CommandSetLifecycleEventsEnabled, page.SetLifecycleEventsEnabledParams{Enabled: t.await.Idle}},
 		command{emulation.CommandSetFocusEmulationEnabled, emulation.SetFocusEmulationEnabledParams{Enabled: true}})
+	commands = append(commands, t.pageSettings()...)
 	replies := make([]<-chan reply, len(commands))
 	for i, c := range commands {
 		reply, err := t.target.send(ctx, c.method, c.params)
@@ -118,6 +125,9 @@ func (t *tab) prepare(ctx context.Context) error {
 		if err := t.target.hasWebMCP(ctx); err != nil {
 			return err
 		}
+	}
+	if err := t.settings.furnish(ctx, t.browser, t.context); err != nil {
+		return err
 	}
 	for i, ch := range replies {
 		select {

@@ -167,7 +167,7 @@ func (t *tab) windowTarget(s *ownerState, ev *cdptarget.EventAttachedToTarget) {
 	s.roots[ev.SessionID] = id
 	s.opened++
 	s.frames[id] = &frame{id: id, window: s.opened, target: child, root: true, stop: func() {}, retry: retryTime}
-	child.begin(t.pageCommands())
+	child.begin(append(t.pageCommands(), t.pageSettings()...))
 	s.emit(session.WindowOpened{URL: addressOf(ev.TargetInfo)})
 }
 

@@ -91,6 +91,7 @@ func TestEngine(t *testing.T, h Harness) {
 	}{
 		{"Life", testLife}, {"Tools", testTools}, {"Calls", testCalls}, {"Forms", testForms}, {"Deadlines", testDeadlines}, {"Navigation", testNavigation},
 		{"Frames", testFrames}, {"Dialogs", testDialogs}, {"Questions", testQuestions}, {"Load", testLoad}, {"Faults", testFaults},
+		{"Settings", testSettings},
 	}
 	for _, g := range groups {
 		t.Run(g.name, func(t *testing.T) {
@@ -116,9 +117,14 @@ type watched struct {
 // openTab opens a tab, and closes it when the test ends.
 func openTab(t *testing.T, e session.Engine) *watched {
 	t.Helper()
+	return openTabWith(t, e, session.TabOptions{})
+}
+
+func openTabWith(t *testing.T, e session.Engine, o session.TabOptions) *watched {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
 	defer cancel()
-	tab, err := e.Open(ctx, session.TabOptions{})
+	tab, err := e.Open(ctx, o)
 	if err != nil {
 		t.Fatalf("Open: %v", err)
 	}

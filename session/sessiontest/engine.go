@@ -89,7 +89,11 @@ func (e *Engine) Lose() {
 }
 
 // Open makes a tab.
-func (e *Engine) Open(ctx context.Context, _ session.TabOptions) (session.Tab, error) {
+func (e *Engine) Open(ctx context.Context, o session.TabOptions) (session.Tab, error) {
+	stored, err := furnish(o)
+	if err != nil {
+		return nil, bridge.Errorf(bridge.ConfigError, "", bridge.NotRun, "%s.", err)
+	}
 	e.mu.Lock()
 	before := e.opens
 	e.mu.Unlock()
@@ -106,7 +110,7 @@ func (e *Engine) Open(ctx context.Context, _ session.TabOptions) (session.Tab, e
 	if e.closed {
 		return nil, lost(bridge.NotRun)
 	}
-	t := &Tab{engine: e, events: make(chan session.Event), wake: make(chan struct{}, 1), gone: make(chan struct{})}
+	t := &Tab{engine: e, options: o, stored: stored, events: make(chan session.Event), wake: make(chan struct{}, 1), gone: make(chan struct{})}
 	e.tabs = append(e.tabs, t)
 	e.opened++
 	go t.tell()

@@ -17,10 +17,11 @@ import (
 
 // Tab is a tab of the fake engine. Tests may crash it and reach its document.
 type Tab struct {
-	engine *Engine
-	events chan session.Event
-	wake   chan struct{}
-	gone   chan struct{}
+	engine  *Engine
+	options session.TabOptions
+	events  chan session.Event
+	wake    chan struct{}
+	gone    chan struct{}
 
 	mu     sync.Mutex
 	queue  []queued
@@ -30,6 +31,7 @@ type Tab struct {
 	calls  map[*Call]struct{}
 	hung   bool
 	died   *bridge.Error
+	stored session.Stored // cookies and localStorage of the site
 }
 
 // queued is an event that nobody read yet.

@@ -1,0 +1,136 @@
+package cdp
+
+import (
+	"context"
+	"encoding/base64"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/chromedp/cdproto"
+	"github.com/chromedp/cdproto/fetch"
+	"github.com/chromedp/cdproto/network"
+
+	"github.com/pagetools/pagetools/session"
+)
+
+// headers are added to requests of the site's own documents to its origin.
+type headers struct {
+	set map[string]string // by canonical name
+	// authorization is added where the request has none.
+	authorization string
+}
+
+// newHeaders gives nil when the settings add none.
+func newHeaders(s session.Settings) *headers {
+	h := &headers{set: map[string]string{}}
+	for name, value := range s.Headers {
+		h.set[http.CanonicalHeaderKey(name)] = string(value)
+	}
+	switch {
+	case s.Bearer != "":
+		h.authorization = "Bearer " + string(s.Bearer)
+	case s.BasicAuth != nil:
+		// Sent before it is asked for: what the browser learns from a challenge it
+		// keeps, and sends with requests that other sites cause.
+		h.authorization = "Basic " + base64.StdEncoding.EncodeToString([]byte(s.BasicAuth.User+":"+string(s.BasicAuth.Password)))
+	}
+	if len(h.set) == 0 && h.authorization == "" {
+		return nil
+	}
+	return h
+}
+
+// over gives the headers of a request with ours.
+func (h *headers) over(request network.Headers) (all []*fetch.HeaderEntry) {
+	authorized := h.set["Authorization"] != ""
+	for _, name := range slices.Sorted(maps.Keys(request)) {
+		value, text := request[name].(string)
+		if _, ours := h.set[http.CanonicalHeaderKey(name)]; ours || !text {
+			continue
+		}
+		authorized = authorized || strings.EqualFold(name, "Authorization")
+		all = append(all, &fetch.HeaderEntry{Name: name, Value: value})
+	}
+	for _, name := range slices.Sorted(maps.Keys(h.set)) {
+		all = append(all, &fetch.HeaderEntry{Name: name, Value: h.set[name]})
+	}
+	if h.authorization != "" && !authorized {
+		all = append(all, &fetch.HeaderEntry{Name: "Authorization", Value: h.authorization})
+	}
+	return all
+}
+
+// requestPaused lets a request go on, with our headers when it is one of the
+// site's own. What we add ends with a redirect: the next request is asked about
+// again, when it goes to the site's origin.
+func (t *tab) requestPaused(s *ownerState, from *target, msg *cdproto.Message) {
+	var ev fetch.EventRequestPaused
+	if !decode(msg, &ev) || ev.Request == nil || t.settings == nil {
+		return
+	}
+	params := fetch.ContinueRequestParams{RequestID: ev.RequestID}
+	if t.settings.headers != nil && t.ofSite(s, &ev) {
+		params.Headers = t.settings.headers.over(ev.Request.Headers)
+	}
+	// The reply is not waited for: the owner goes on reading.
+	_, _ = from.send(context.Background(), fetch.CommandContinueRequest, params)
+}
+
+// ofSite reports whether a request goes to the site's origin and comes from a
+// document of it or a worker of that, or is a navigation of the page there. What
+// is not known is not the site's.
+func (t *tab) ofSite(s *ownerState, ev *fetch.EventRequestPaused) bool {
+	site := t.settings.origin
+	if originOf(ev.Request.URL) != site {
+		return false
+	}
+	origin, hasOrigin := header(ev.Request.Headers, "Origin")
+	if hasOrigin && !sameOrigin(origin, site) {
+		return false // a page cannot write this header
+	}
+	referer, hasReferer := header(ev.Request.Headers, "Referer")
+	if hasReferer && !sameOrigin(referer, site) && !t.ofTop(s, ev) {
+		return false // nor this one
+	}
+	f := s.frames[ev.FrameID]
+	switch {
+	case t.ofTop(s, ev):
+		return hasOrigin || ev.Request.Method == http.MethodGet || ev.Request.Method == http.MethodHead
+	case f == nil:
+		return false
+	case ev.ResourceType == network.ResourceTypeDocument:
+		// Without a referrer it is the parent's, or that of what the frame shows.
+		return f.parent.within(site) && (hasReferer || f.doc == nil || f.doc.origin == "null" || sameOrigin(f.doc.origin, site))
+	}
+	return f.within(site)
+}
+
+// ofTop reports whether a request is a navigation of the page, or of a window.
+func (t *tab) ofTop(s *ownerState, ev *fetch.EventRequestPaused) bool {
+	f := s.frames[ev.FrameID]
+	return f != nil && f.parent == nil && ev.ResourceType == network.ResourceTypeDocument
+}
+
+// within reports whether a frame, and those that hold it, show documents of the
+// origin.
+func (f *frame) within(origin string) bool {
+	for ; f != nil; f = f.parent {
+		if f.doc == nil || !sameOrigin(f.doc.origin, origin) {
+			return false
+		}
+	}
+	return true
+}
+
+// header looks a header up, whose name may be in any case.
+func header(all network.Headers, name string) (value string, has bool) {
+	for k, v := range all {
+		if strings.EqualFold(k, name) {
+			value, _ = v.(string)
+			return value, true
+		}
+	}
+	return "", false
+}

@@ -1,0 +1,223 @@
+package cdp
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/chromedp/cdproto"
+	"github.com/chromedp/cdproto/browser"
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/fetch"
+	cdptarget "github.com/chromedp/cdproto/target"
+
+	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/session"
+)
+
+// settings are the session.Settings of a tab, as commands want them. A nil one
+// changes nothing, and sends nothing.
+type settings struct {
+	session.Settings
+	origin  string // of the site, as the browser writes it
+	stored  session.Stored
+	headers *headers // nil without any
+}
+
+// newSettings checks the settings of a tab, and gives nil when there are none.
+// Errors are *bridge.Error.
+func newSettings(b *instance, o session.TabOptions) (*settings, error) {
+	if o.Settings.IsZero() {
+		return nil, nil // which changes nothing
+	}
+	if err := o.Settings.Check(o.Origin); err != nil {
+		return nil, configError(err.Error())
+	}
+	if b.keepsProfile && o.Settings.Storage() {
+		return nil, configError("config: the browser's profile is the operator's, so that no cookies, stored items or permissions can be put into it")
+	}
+	s := &settings{Settings: o.Settings, origin: originOf(o.Origin)}
+	var err error
+	if s.stored, err = s.Stored(o.Origin); err != nil {
+		return nil, configError(err.Error())
+	}
+	s.headers = newHeaders(o.Settings)
+	return s, nil
+}
+
+func configError(message string) *bridge.Error {
+	return bridge.Errorf(bridge.ConfigError, "", bridge.NotRun, "%s.", message)
+}
+
+// refusedSettings say what it means that the browser does not take a command of
+// settings.
+var refusedSettings = map[string]string{
+	emulation.CommandSetTimezoneOverride: "config.timezone: the browser knows no such time zone",
+	emulation.CommandSetLocaleOverride:   "config.locale: the browser knows no such locale",
+}
+
+// settingsError says which setting a page did not take; nil when the
+// command is not one of settings.
+func settingsError(method string, cause *cdproto.Error) error {
+	if message := refusedSettings[method]; message != "" {
+		return configError(message).With(cause)
+	}
+	return nil
+}
+
+// everywhere are the commands for what every script of the page has to see alike:
+// those in workers and in frames of other sites, too.
+func (s *settings) everywhere() (commands []command) {
+	if s.UserAgent != "" || s.Locale != "" {
+		// Without a user agent the browser keeps its own, with its client hints.
+		commands = append(commands, command{emulation.CommandSetUserAgentOverride, emulation.SetUserAgentOverrideParams{
+			UserAgent: s.UserAgent, AcceptLanguage: languages(s.Locale), UserAgentMetadata: metadataOf(s.UserAgent)}})
+	}
+	if s.Locale != "" {
+		commands = append(commands, command{emulation.CommandSetLocaleOverride, emulation.SetLocaleOverrideParams{Locale: s.Locale}})
+	}
+	if s.Timezone != "" {
+		commands = append(commands, command{emulation.CommandSetTimezoneOverride, emulation.SetTimezoneOverrideParams{TimezoneID: s.Timezone}})
+	}
+	return commands
+}
+
+// frameSettings are the commands for a frame of another site. It gets no headers,
+// and no place.
+func (t *tab) frameSettings() []command {
+	s := t.settings
+	if s == nil {
+		return nil
+	}
+	commands := s.everywhere()
+	if s.ColorScheme != "" {
+		commands = append(commands, command{emulation.CommandSetEmulatedMedia, emulation.SetEmulatedMediaParams{
+			Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: string(s.ColorScheme)}}}})
+	}
+	return commands
+}
+
+// pageSettings are the commands for a page, or a window of it.
+func (t *tab) pageSettings() []command {
+	s := t.settings
+	if s == nil {
+		return nil
+	}
+	commands := t.frameSettings()
+	if v := s.Viewport; v != nil {
+		scale := v.DeviceScaleFactor
+		if scale == 0 {
+			scale = 1
+		}
+		commands = append(commands, command{emulation.CommandSetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{
+			Width: int64(v.Width), Height: int64(v.Height), DeviceScaleFactor: scale, Mobile: v.Mobile}})
+		if v.Mobile {
+			commands = append(commands, command{emulation.CommandSetTouchEmulationEnabled, emulation.SetTouchEmulationEnabledParams{Enabled: true}})
+		}
+	}
+	if g := s.Geolocation; g != nil {
+		commands = append(commands, command{emulation.CommandSetGeolocationOverride, emulation.SetGeolocationOverrideParams{
+			Latitude: &g.Latitude, Longitude: &g.Longitude, Accuracy: &g.Accuracy}})
+	}
+	if s.headers != nil {
+		commands = append(commands, s.intercept())
+	}
+	return commands
+}
+
+// workerSettings are the commands for a worker, which gets those of workers that it
+// starts itself, too. Its requests are those of the frame that started it: they
+// wait for us there.
+func (t *tab) workerSettings() []command {
+	if t.settings == nil {
+		return nil
+	}
+	yes := true
+	return append(t.settings.everywhere(), command{cdptarget.CommandSetAutoAttach, cdptarget.SetAutoAttachParams{AutoAttach: true,
+		WaitForDebuggerOnStart: true, Flatten: &yes, Filter: cdptarget.Filter{{Exclude: false, Type: "worker"}}}})
+}
+
+// intercept makes requests to the site's origin wait for us. Others go their way.
+func (s *settings) intercept() command {
+	return command{fetch.CommandEnable, fetch.EnableParams{Patterns: []*fetch.RequestPattern{{URLPattern: s.origin + "/*"}}}}
+}
+
+// languages is the list that goes with a locale: "de-CH,de".
+func languages(locale string) string {
+	if base, _, more := strings.Cut(locale, "-"); more {
+		return locale + "," + base
+	}
+	return locale
+}
+
+// furnish puts into a new browser context what the first document finds there.
+func (s *settings) furnish(ctx context.Context, b *instance, in cdp.BrowserContextID) error {
+	if s == nil {
+		return nil
+	}
+	if s.Geolocation != nil {
+		_, err := cdp.Call(ctx, b.root, browser.SetPermission, browser.SetPermissionParams{Permission: &browser.PermissionDescriptor{Name: "geolocation"},
+			Setting: browser.PermissionSettingGranted, Origin: s.origin, BrowserContextID: in})
+		if err != nil {
+			return fmt.Errorf("granting geolocation: %w", err)
+		}
+	}
+	if err := b.setCookies(ctx, in, s.origin, s.stored.Cookies); err != nil {
+		return err
+	}
+	return b.setItems(ctx, in, s.origin, s.stored.LocalStorage)
+}
+
+// Parts of user agents of Chromium.
+var (
+	chromeVersion  = regexp.MustCompile(`\b(?:Chrome|Chromium)/(\d{1,5})((?:\.\d{1,6}){0,3})`)
+	macVersion     = regexp.MustCompile(`Mac OS X (\d+[_.]\d+(?:[_.]\d+)?)`)
+	androidVersion = regexp.MustCompile(`Android (\d+(?:\.\d+){0,2})(?:; ([^;)]+))?`)
+	edgeVersion    = regexp.MustCompile(`\bEdg/(\d{1,5})((?:\.\d{1,6}){0,3})`)
+)
+
+// metadataOf gives the client hints that go with a user agent (UA-CH, 3.2): a
+// browser that is not built on Chromium has none, and nil makes it send none.
+func metadataOf(userAgent string) *emulation.UserAgentMetadata {
+	chrome := chromeVersion.FindStringSubmatch(userAgent)
+	if chrome == nil {
+		return nil
+	}
+	brand, version := "Google Chrome", chrome
+	if edge := edgeVersion.FindStringSubmatch(userAgent); edge != nil {
+		brand, version = "Microsoft Edge", edge
+	}
+	list := func(rest string, chrome, version []string) []*emulation.UserAgentBrandVersion {
+		full := func(v []string) string {
+			if rest == "" {
+				return v[1]
+			}
+			return v[1] + (v[2] + ".0.0.0")[:max(len(v[2]), len(rest))]
+		}
+		return []*emulation.UserAgentBrandVersion{{Brand: "Chromium", Version: full(chrome)}, {Brand: brand, Version: full(version)},
+			{Brand: "Not=A?Brand", Version: "24" + rest}}
+	}
+	m := &emulation.UserAgentMetadata{Brands: list("", chrome, version), FullVersionList: list(".0.0.0", chrome, version),
+		Mobile: strings.Contains(userAgent, "Mobile")}
+	switch android, mac := androidVersion.FindStringSubmatch(userAgent), macVersion.FindStringSubmatch(userAgent); {
+	case android != nil:
+		m.Platform, m.PlatformVersion, m.Model = "Android", android[1], strings.TrimSpace(android[2])
+	case mac != nil:
+		m.Platform, m.PlatformVersion = "macOS", strings.ReplaceAll(mac[1], "_", ".")
+	case strings.Contains(userAgent, "Windows NT"):
+		m.Platform = "Windows"
+	case strings.Contains(userAgent, "CrOS"):
+		m.Platform = "Chrome OS"
+	case strings.Contains(userAgent, "Linux"):
+		m.Platform = "Linux"
+	}
+	if strings.Contains(userAgent, "x86_64") || strings.Contains(userAgent, "x64") {
+		m.Architecture, m.Bitness = "x86", "64"
+	}
+	return m
+}
+
+// sameOrigin reports whether two origins are the same as browsers see them.
+func sameOrigin(a, b string) bool { return a != "" && originOf(a) == originOf(b) }

@@ -1,0 +1,99 @@
+package sessiontest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/session"
+)
+
+var _ session.StorageExporter = (*Tab)(nil)
+
+// furnish checks the settings of a tab as a browser does, and gives what its
+// context holds then.
+func furnish(o session.TabOptions) (session.Stored, error) {
+	if o.Settings.IsZero() {
+		return session.Stored{LocalStorage: map[string]session.Secret{}}, nil
+	}
+	if err := o.Settings.Check(o.Origin); err != nil {
+		return session.Stored{}, fmt.Errorf("checking the settings: %w", err)
+	}
+	if _, err := time.LoadLocation(o.Settings.Timezone); err != nil {
+		return session.Stored{}, errors.New("config.timezone: there is no such time zone")
+	}
+	stored, err := o.Settings.Stored(o.Origin)
+	if err != nil {
+		return session.Stored{}, fmt.Errorf("reading what is stored: %w", err)
+	}
+	return stored, nil
+}
+
+// Options are those that the tab was opened with.
+func (t *Tab) Options() session.TabOptions { return t.options }
+
+// StorageState gives what the tab's context holds for the site.
+func (t *Tab) StorageState(ctx context.Context) (json.RawMessage, error) {
+	switch {
+	case t.Dead():
+		return nil, t.death(bridge.NotRun)
+	case ctx.Err() != nil:
+		return nil, stopped(ctx, bridge.NotRun)
+	case t.options.Origin == "":
+		return nil, bridge.Errorf(bridge.InternalError, bridge.Internal, bridge.NotRun, "The login cannot be read.")
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	text, err := t.stored.Encode(t.options.Origin)
+	if err != nil {
+		return nil, bridge.Errorf(bridge.InternalError, bridge.Internal, bridge.NotRun, "The login cannot be read.").With(err)
+	}
+	return text, nil
+}
+
+// Settings are those of the tab.
+func (d *Document) Settings() session.Settings { return d.tab.options.Settings }
+
+// Item gives an item of localStorage; a document of another origin than the
+// site's finds none.
+func (d *Document) Item(key string) (value string, ok bool) {
+	if d.origin != d.tab.options.Origin {
+		return "", false
+	}
+	d.tab.mu.Lock()
+	defer d.tab.mu.Unlock()
+	v, ok := d.tab.stored.LocalStorage[key]
+	return string(v), ok
+}
+
+// SetItem puts an item into localStorage, of the site's origin only.
+func (d *Document) SetItem(key, value string) {
+	if d.origin != d.tab.options.Origin {
+		return
+	}
+	d.tab.mu.Lock()
+	defer d.tab.mu.Unlock()
+	d.tab.stored.LocalStorage[key] = session.Secret(value)
+}
+
+// Cookies gives what document.cookie has, by name.
+func (d *Document) Cookies() string {
+	if d.origin != d.tab.options.Origin {
+		return ""
+	}
+	d.tab.mu.Lock()
+	defer d.tab.mu.Unlock()
+	var all []string
+	for _, c := range d.tab.stored.Cookies {
+		if !c.HTTPOnly {
+			all = append(all, c.Name+"="+string(c.Value))
+		}
+	}
+	slices.Sort(all)
+	return strings.Join(all, "; ")
+}
