@@ -217,10 +217,17 @@ func (r *Run) settle(res *Result, err error) {
 	}
 	full := r.asked > maxQuestions
 	r.mu.Unlock()
-	if !full {
-		full = !r.bridge.keepRun(r)
-	}
-	if full {
+	switch {
+	case full:
+		r.goOn(s, &Answer{})
+		return
+	case !r.bridge.keepRun(r):
+		if q.Kind == Approve {
+			e := Errorf(RateLimit, "", NotRun, "Too many calls wait for a person. Try again later.")
+			e.Retry = time.Minute
+			r.end(nil, e)
+			return
+		}
 		r.goOn(s, &Answer{})
 		return
 	}

@@ -247,6 +247,16 @@ func TestThousandConsents(t *testing.T) {
 	if r.Leases() != 0 {
 		t.Errorf("%d pages are held", r.Leases())
 	}
+	// C13: one caller's flood ends, and costs nobody else their question.
+	for i := n; i < 2*n; i++ {
+		call := write(fmt.Sprintf(`{"i":%d}`, i))
+		parked(t, b, &call, bridge.ApprovalRequired)
+	}
+	flood, other := write(`{}`), write(`{}`)
+	e := b.Serve(t.Context(), &flood).Err
+	want(t, e, bridge.RateLimit, "", bridge.NotRun)
+	other.Caller = bridge.Caller{Name: "other", May: []bridge.Right{bridge.MayCall}}
+	parked(t, b, &other, bridge.ApprovalRequired)
 	for i := range n {
 		if err := b.Answer(operator, ids[i], bridge.Answer{OK: i%2 == 0}); err != nil {
 			t.Fatal(err)

@@ -9,9 +9,9 @@ import (
 )
 
 const (
-	// maxRuns bounds the calls that wait for a person or whose outcome is kept.
-	// Further questions are declined.
-	maxRuns = 10_000
+	// maxRuns bounds the calls that wait for a person or whose outcome is kept,
+	// and maxOfCaller those of one caller: who asks without end tires people.
+	maxRuns, maxOfCaller = 10_000, 2000
 	// keepFor is how long the outcome of a run is kept for its token, and how
 	// long it is known who answered.
 	keepFor = 15 * time.Minute
@@ -21,6 +21,7 @@ const (
 type runs struct {
 	mu       sync.Mutex
 	byToken  map[string]*Run
+	ofCaller map[string]int    // how many of byToken
 	open     map[string]*Run   // by the id of the open question
 	answered map[string]string // who answered a question
 	changed  chan struct{}     // closed when open changes; made for who watches
@@ -43,10 +44,12 @@ func (b *Bridge) keepRun(r *Run) bool {
 	if b.runs.byToken[r.token] != nil {
 		return true
 	}
-	if b.runs.closed || len(b.runs.byToken) >= maxRuns {
+	caller := r.call.Caller.Name
+	if b.runs.closed || len(b.runs.byToken) >= maxRuns || b.runs.ofCaller[caller] >= maxOfCaller {
 		return false
 	}
 	b.runs.byToken[r.token] = r
+	b.runs.ofCaller[caller]++
 	return true
 }
 
@@ -61,7 +64,12 @@ func (b *Bridge) keepResult(r *Run) {
 func (b *Bridge) forgetRun(token string) {
 	b.runs.mu.Lock()
 	r := b.runs.byToken[token]
-	delete(b.runs.byToken, token)
+	if r != nil {
+		delete(b.runs.byToken, token)
+		if b.runs.ofCaller[r.call.Caller.Name]--; b.runs.ofCaller[r.call.Caller.Name] == 0 {
+			delete(b.runs.ofCaller, r.call.Caller.Name)
+		}
+	}
 	b.runs.mu.Unlock()
 	if r == nil {
 		return

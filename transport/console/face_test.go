@@ -1,0 +1,191 @@
+package console_test
+
+import (
+	"bufio"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/bridgetest"
+	"github.com/pagetools/pagetools/transport"
+	"github.com/pagetools/pagetools/transport/console"
+)
+
+func TestMain(m *testing.M) { os.Exit(bridgetest.Main(m, os.Stderr)) }
+
+// world is a console over a bridge whose tool needs consent.
+type world struct {
+	*bridge.Bridge
+	url string
+}
+
+// open serves the console to one caller, as a socket does.
+func open(t *testing.T, as bridge.Caller) *world {
+	t.Helper()
+	b, err := bridge.New(bridgetest.NewRouter().Add("shop", bridgetest.Asking("buy", "")), bridge.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan struct{})
+	mux := transport.NewMux(console.New(b, console.Options{Done: done}).Routes()...)
+	server := httptest.NewServer(transport.Trusted(mux, as, transport.Options{}))
+	t.Cleanup(func() {
+		close(done)
+		http.DefaultClient.CloseIdleConnections()
+		server.Close()
+		b.Close()
+	})
+	return &world{b, server.URL}
+}
+
+var person = bridge.Caller{Name: "person", May: []bridge.Right{bridge.MayAnswer}}
+
+// asks makes a call wait, and gives its question's id and its token.
+func (w *world) asks(t *testing.T) (id, token string) {
+	t.Helper()
+	e := w.Serve(t.Context(), w.call("")).Err
+	q, _ := e.Details["question"].(*bridge.Question)
+	token, _ = e.Details["resume"].(string)
+	return q.ID, token
+}
+
+func (w *world) call(config string) *bridge.Call {
+	return &bridge.Call{Site: "shop", Tool: "buy", Caller: bridge.Local(), Input: json.RawMessage(`{"a":"<b>"}`), Config: json.RawMessage(config)}
+}
+
+func (w *world) do(t *testing.T, method, path, body string) (int, string) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), method, w.url+path, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if body != "" {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	resp, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	var text strings.Builder
+	if _, err := bufio.NewReader(resp.Body).WriteTo(&text); err != nil {
+		t.Fatal(err)
+	}
+	if got := resp.Header.Get("Content-Type"); got != "application/json" {
+		t.Errorf("%s %s answers %q", method, path, got)
+	}
+	return resp.StatusCode, text.String()
+}
+
+// TestAnswers lists what waits, and answers it, once.
+func TestAnswers(t *testing.T) {
+	w := open(t, person)
+	if status, body := w.do(t, http.MethodGet, "/api/questions", ""); status != http.StatusOK || body != `{"questions":[]}` {
+		t.Errorf("an empty list is %d %s", status, body)
+	}
+	id, token := w.asks(t)
+	status, body := w.do(t, http.MethodGet, "/api/questions/", "")
+	var list console.Questions
+	if err := json.Unmarshal([]byte(body), &list); err != nil || status != http.StatusOK || len(list.Questions) != 1 {
+		t.Fatalf("%d %s", status, body)
+	}
+	if q := list.Questions[0]; q.ID != id || q.Kind != bridge.Approve || q.Site != "shop" || q.Caller != "local" || string(q.Input) != `{"a":"<b>"}` || q.Since.IsZero() {
+		t.Errorf("the list has %+v", q)
+	}
+	for bad, want := range map[string]int{
+		`{}`: 400, `{"ok":1}`: 400, `{"ok":null}`: 400, `{"ok":true,"more":1}`: 400, `{"ok":true,"ok":false}`: 400, `[]`: 400, `{"ok":true,"value":1}`: 400,
+		`{"ok":true,"always":"yes"}`: 400,
+	} {
+		if status, body := w.do(t, http.MethodPost, "/api/questions/"+id, bad); status != want {
+			t.Errorf("%s: %d %s", bad, status, body)
+		}
+	}
+	if status, body := w.do(t, http.MethodPost, "/api/questions/none", `{"ok":true}`); status != http.StatusNotFound {
+		t.Errorf("an unknown question: %d %s", status, body)
+	}
+	if status, _ := w.do(t, http.MethodGet, "/api/questions/"+id, ""); status != http.StatusMethodNotAllowed { // C2: no GET answers
+		t.Errorf("a GET of a question: %d", status)
+	}
+	if status, body := w.do(t, http.MethodPost, "/api/questions/"+id, `{"ok":true}`); status != http.StatusOK || body != `{"status":"ok"}` {
+		t.Errorf("%d %s", status, body)
+	}
+	if status, body := w.do(t, http.MethodPost, "/api/questions/"+id, `{"ok":true}`); status != http.StatusConflict || !strings.Contains(body, `"answeredBy":"person"`) {
+		t.Errorf("the second answer: %d %s", status, body)
+	}
+	out := w.Serve(t.Context(), w.call(`{"resume":"`+token+`","wait":10000}`))
+	if out.Err != nil || string(out.Result.Data) != `{"a":"<b>"}` {
+		t.Errorf("the call gave %v, %v", out.Result, out.Err)
+	}
+}
+
+// TestOperatorsOnly (C2): who has no right to answer sees nothing and answers
+// nothing.
+func TestOperatorsOnly(t *testing.T) {
+	w := open(t, bridge.Local())
+	id, _ := w.asks(t)
+	for _, r := range [][3]string{{http.MethodGet, "/api/questions", ""}, {http.MethodGet, "/api/events", ""}, {http.MethodPost, "/api/questions/" + id, `{"ok":true}`}} {
+		if status, body := w.do(t, r[0], r[1], r[2]); status != http.StatusForbidden || strings.Contains(body, id) {
+			t.Errorf("%s %s: %d %s", r[0], r[1], status, body)
+		}
+	}
+	if list, _ := w.Questions(person); len(list) != 1 {
+		t.Error("the question was answered")
+	}
+}
+
+// TestEvents streams the list: what it is now, and each change.
+func TestEvents(t *testing.T) {
+	w := open(t, person)
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, w.url+"/api/events", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if got := resp.Header.Get("Content-Type"); got != "text/event-stream" {
+		t.Errorf("the stream is %q", got)
+	}
+	lists := make(chan console.Questions)
+	go func() { // ends with the stream
+		defer close(lists)
+		for lines := bufio.NewScanner(resp.Body); lines.Scan(); {
+			if data, ok := strings.CutPrefix(lines.Text(), "data: "); ok {
+				var list console.Questions
+				if json.Unmarshal([]byte(data), &list) != nil {
+					return
+				}
+				lists <- list
+			}
+		}
+	}()
+	next := func() console.Questions {
+		select {
+		case l := <-lists:
+			return l
+		case <-time.After(30 * time.Second):
+			t.Fatal("the stream says nothing")
+			return console.Questions{}
+		}
+	}
+	if l := next(); len(l.Questions) != 0 {
+		t.Errorf("it begins with %v", l)
+	}
+	id, _ := w.asks(t)
+	if l := next(); len(l.Questions) != 1 || l.Questions[0].ID != id {
+		t.Errorf("then it has %v", l)
+	}
+	if err := w.Answer(person, id, bridge.Answer{}); err != nil {
+		t.Fatal(err)
+	}
+	if l := next(); len(l.Questions) != 0 {
+		t.Errorf("and at the end %v", l)
+	}
+}
