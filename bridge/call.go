@@ -25,6 +25,9 @@ type Call struct {
 	// Single is true when the call came to the tool's own webtool: Version is
 	// then one of its own history.
 	Single bool
+	// Key is the caller's own name for this call: a call with the same key is the
+	// same call, and does not run again. Empty means none.
+	Key string
 	// Asker reaches a person during the call; nil means that nobody can be
 	// asked.
 	Asker Asker

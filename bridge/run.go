@@ -30,6 +30,7 @@ type Run struct {
 	done     bool
 	token    string // "" until it stopped once
 	tool     string // what it runs, known with the first question
+	told     string // the question that the caller was told of last
 	asked    int
 	expiry   *time.Timer
 	cancel   context.CancelCauseFunc // of what runs in the background
@@ -39,9 +40,13 @@ type Run struct {
 // Start runs a call until it ends or stops at its first question. While ctx
 // lives and nobody is asked, its end aborts the call.
 func (b *Bridge) Start(ctx context.Context, in *Call) *Run {
-	r := &Run{bridge: b, call: &call{Call: *in, outcome: NotRun, started: b.now()}}
+	r := b.newRun(in)
 	r.settle(b.run(ctx, r.call))
 	return r
+}
+
+func (b *Bridge) newRun(in *Call) *Run {
+	return &Run{bridge: b, call: &call{Call: *in, outcome: NotRun, started: b.now()}}
 }
 
 // Do runs a call. Questions go to the call's Asker; without one, a call that
@@ -189,6 +194,20 @@ func (r *Run) Await(ctx context.Context, d time.Duration) (*Question, *Result, e
 	return r.Next(ctx)
 }
 
+// tell notes that the caller is told of a question.
+func (r *Run) tell(q *Question) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.told = q.ID
+}
+
+// hasNews reports whether the run shows something that its caller was not told of.
+func (r *Run) hasNews() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.question != nil && r.question.ID != r.told
+}
+
 // Spend forgets a run whose final reply was written. Its token names nothing any
 // more.
 func (r *Run) Spend() {
@@ -333,6 +352,9 @@ func (r *Run) end(res *Result, err error) {
 	r.mu.Unlock()
 	if stopped {
 		r.bridge.keepResult(r)
+	}
+	if r.call.Key != "" {
+		r.bridge.keyEnded(r)
 	}
 }
 

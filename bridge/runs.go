@@ -21,7 +21,8 @@ const (
 type runs struct {
 	mu       sync.Mutex
 	byToken  map[string]*Run
-	ofCaller map[string]int    // how many of byToken
+	ofCaller map[string]int // how many of byToken
+	byKey    map[callerKey]*keyed
 	open     map[string]*Run   // by the id of the open question
 	answered map[string]string // who answered a question
 	changed  chan struct{}     // closed when open changes; made for who watches
@@ -246,6 +247,7 @@ func (b *Bridge) Serve(ctx context.Context, in *Call) Served {
 	case err != nil:
 		return Served{Err: AsError(err), run: r}
 	case q != nil:
+		r.tell(q)
 		return Served{Err: stoppedError(q, r.Token())}
 	}
 	return Served{Result: res, run: r}
@@ -253,7 +255,8 @@ func (b *Bridge) Serve(ctx context.Context, in *Call) Served {
 
 func (b *Bridge) startOrResume(ctx context.Context, in *Call) (*Run, time.Duration, error) {
 	if len(in.Config) == 0 {
-		return b.Start(ctx, in), 0, nil
+		r, err := b.startOnce(ctx, in)
+		return r, 0, err
 	}
 	if !in.Caller.Can(MayCall) {
 		return nil, 0, mayNotCall()
@@ -267,11 +270,15 @@ func (b *Bridge) startOrResume(ctx context.Context, in *Call) (*Run, time.Durati
 		return nil, 0, err
 	}
 	if set.resume == "" {
-		return b.Start(ctx, in), set.wait, nil
+		r, err := b.startOnce(ctx, in)
+		return r, set.wait, err
 	}
 	r, e := b.attach(in, set.resume, set.answer)
 	if e != nil {
 		return nil, 0, e
+	}
+	if r.hasNews() {
+		return r, 0, nil // the next question came before its caller did
 	}
 	return r, set.wait, nil
 }

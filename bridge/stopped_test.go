@@ -7,6 +7,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/bridgetest"
@@ -95,6 +97,29 @@ func TestPageAsks(t *testing.T) {
 	if len(asking) != 4 || asking[0] == nil || asking[1] != nil || asking[2] == nil || asking[3] != nil || r.Leases() != 0 {
 		t.Errorf("the page was said to ask %v, %d pages held", asking, r.Leases())
 	}
+}
+
+// TestNextQuestionIsTold: who resumes is told at once of a question that they do
+// not know, however long they would wait for a person.
+func TestNextQuestionIsTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, _, call := stopping(t, &pages{steps: []bridge.Kind{bridge.Confirm, bridge.Confirm}})
+		defer b.Close()
+		q, token := parked(t, b, &call, bridge.InputRequired)
+		if err := b.Answer(operator, q.ID, bridge.Answer{OK: true}); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		began := time.Now()
+		call.Config = json.RawMessage(resuming(token))
+		if next, _ := parked(t, b, &call, bridge.InputRequired); next.ID == q.ID || time.Since(began) != 0 {
+			t.Errorf("after %s it asks %v", time.Since(began), next)
+		}
+		parked(t, b, &call, bridge.InputRequired)
+		if waited := time.Since(began); waited != time.Minute {
+			t.Errorf("a question that is known is waited for %s", waited)
+		}
+	})
 }
 
 // TestLeavingAQuestion: a caller that leaves while a question is open leaves the

@@ -54,6 +54,8 @@ func Status(e *bridge.Error) int {
 	switch {
 	case e.Code == bridge.SchemaError && errors.Is(e.Err, bridge.ErrTooLarge):
 		return http.StatusRequestEntityTooLarge
+	case e.Code == bridge.Conflict && errors.Is(e.Err, bridge.ErrOtherCall):
+		return http.StatusUnprocessableEntity
 	case e.Code == bridge.SchemaError && errors.Is(e.Err, errMediaType):
 		return http.StatusUnsupportedMediaType
 	}

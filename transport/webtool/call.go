@@ -26,6 +26,10 @@ func (f *Face) post(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	call := f.call(r, &m)
+	if call.Key, e = readKey(r.Header); e != nil {
+		reply.fail(w, r, e, false)
+		return
+	}
 	if e := f.wrongAction(call, &m); e != nil {
 		reply.fail(w, r, e, true)
 		return

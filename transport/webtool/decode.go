@@ -120,6 +120,22 @@ func malformed(message string) *bridge.Error {
 // dialect has no other place for it.
 const resumeHeader = "Pagetools-Resume"
 
+// keyHeader names a call, so that its repetition does not run again.
+const keyHeader = "Idempotency-Key"
+
+// readKey gives the call's key, or "".
+func readKey(h http.Header) (string, *bridge.Error) {
+	given := h.Values(keyHeader)
+	if len(given) == 0 {
+		return "", nil
+	}
+	key := given[0]
+	if len(given) > 1 || key == "" || len(key) > 255 || strings.ContainsFunc(key, func(r rune) bool { return r < ' ' || r > '~' }) {
+		return "", malformed("The header " + keyHeader + " must hold one key of 1 to 255 visible characters.")
+	}
+	return key, nil
+}
+
 // addResume puts the header's token where the bridge looks for it.
 func (m *message) addResume(h http.Header) *bridge.Error {
 	given := h.Values(resumeHeader)

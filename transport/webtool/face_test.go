@@ -3,6 +3,7 @@ package webtool_test
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -279,4 +280,48 @@ func TestBubble(t *testing.T) {
 		}
 		serveOnce(t, b, http.MethodGet, "/webtools", "")
 	})
+}
+
+// TestIdempotencyKey (A19, R38): a call with a key runs once; the key of another
+// call is 422.
+func TestIdempotencyKey(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, bridge.Options{})
+	send := func(key, body string) (int, string) {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, w.url+"/webtools/shop", strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Content-Type", "application/json")
+		r.Header["Idempotency-Key"] = strings.Split(key, "|")
+		resp, err := w.client.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		text, err := io.ReadAll(resp.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return resp.StatusCode, string(text)
+	}
+	for range 3 {
+		if status, body := send("a key", callAdd); status != http.StatusOK || body != `{"status":"ok","data":{"a":1}}` {
+			t.Errorf("%d %s", status, body)
+		}
+	}
+	if n := len(w.Calls()); n != 1 {
+		t.Errorf("it ran %d times", n)
+	}
+	if status, body := send("a key", `{"action":"add","request":{"a":2}}`); status != http.StatusUnprocessableEntity || !strings.Contains(body, `"code":"CONFLICT"`) {
+		t.Errorf("another body: %d %s", status, body)
+	}
+	for _, bad := range []string{"", "é", strings.Repeat("k", 256), "one|two"} {
+		if status, body := send(bad, callAdd); status != http.StatusBadRequest || !strings.Contains(body, "Idempotency-Key") {
+			t.Errorf("%.20q: %d %s", bad, status, body)
+		}
+	}
+	if status, _ := send("another", callAdd); status != http.StatusOK || len(w.Calls()) != 2 {
+		t.Errorf("another key: %d", status)
+	}
 }

@@ -1,0 +1,101 @@
+package bridge_test
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/bridgetest"
+)
+
+// TestKeys (R38): a key names a call: repeated, it is the same one.
+func TestKeys(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := bridgetest.NewRouter().Add("shop", bridgetest.Tool("read", ""), bridgetest.Asking("write", ""))
+		b := open(t, r, bridge.SiteOptions{})
+		defer b.Close()
+		serve := func(c bridge.Call) (string, *bridge.Error) {
+			out := b.Serve(t.Context(), &c)
+			defer out.Written()
+			if out.Err != nil {
+				return "", out.Err
+			}
+			return string(out.Result.Data), nil
+		}
+		call := bridge.Call{Site: "shop", Tool: "read", Caller: bridge.Local(), Input: json.RawMessage(`{"a":1,"b":2}`), Key: "k"}
+		for range 3 {
+			if got, e := serve(call); e != nil || got != `{"a":1,"b":2}` {
+				t.Errorf("got %s, %v", got, e)
+			}
+		}
+		same := call
+		same.Input = json.RawMessage(` {"b":2, "a":1.0}`)
+		if _, e := serve(same); e != nil || len(r.Calls()) != 1 {
+			t.Errorf("it ran %d times, %v", len(r.Calls()), e)
+		}
+		for _, change := range []func(*bridge.Call){
+			func(c *bridge.Call) { c.Input = json.RawMessage(`{"a":2}`) }, func(c *bridge.Call) { c.Session = "s" },
+			func(c *bridge.Call) { c.Config = json.RawMessage(`{"output":"text"}`) }, func(c *bridge.Call) { c.Single = true },
+		} {
+			other := call
+			change(&other)
+			_, e := serve(other)
+			want(t, e, bridge.Conflict, "", bridge.NotRun)
+		}
+		foreign := call
+		foreign.Caller = bridge.Caller{Name: "other", May: []bridge.Right{bridge.MayCall}}
+		foreign.Input = json.RawMessage(`{}`)
+		if got, e := serve(foreign); e != nil || got != `{}` {
+			t.Errorf("another caller's key is another key: %s, %v", got, e)
+		}
+		<-time.After(24*time.Hour + time.Second)
+		if _, e := serve(call); e != nil || len(r.Calls()) != 3 {
+			t.Errorf("a day later it ran %d times, %v", len(r.Calls()), e)
+		}
+
+		// While it waits for a person, the key gives the question.
+		write := call
+		write.Tool, write.Key = "write", "w"
+		q, token := parked(t, b, &write, bridge.ApprovalRequired)
+		if again, second := parked(t, b, &write, bridge.ApprovalRequired); again.ID != q.ID || second != token {
+			t.Errorf("again it asks %v under %s", again, second)
+		}
+		if err := b.Answer(operator, q.ID, bridge.Answer{}); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		// What did not run may be tried again.
+		if again, _ := parked(t, b, &write, bridge.ApprovalRequired); again.ID == q.ID {
+			t.Error("the question is the old one")
+		}
+	})
+}
+
+// TestKeyOfARunningCall: a second call with the key does not run beside the first.
+func TestKeyOfARunningCall(t *testing.T) {
+	r := bridgetest.NewRouter().Add("shop", bridgetest.Tool("read", ""))
+	started, end := make(chan struct{}), make(chan struct{})
+	r.Handle("shop", func(context.Context, bridge.Invocation) (json.RawMessage, error) {
+		close(started)
+		<-end
+		return json.RawMessage("1"), nil
+	})
+	b := open(t, r, bridge.SiteOptions{})
+	defer b.Close()
+	call := bridge.Call{Site: "shop", Tool: "read", Caller: bridge.Local(), Input: json.RawMessage(`{}`), Key: "k"}
+	first := make(chan bridge.Served, 1)
+	go func() { c := call; first <- b.Serve(t.Context(), &c) }()
+	<-started
+	second := call
+	want(t, b.Serve(t.Context(), &second).Err, bridge.Conflict, "", bridge.NotRun)
+	close(end)
+	if out := <-first; out.Err != nil {
+		t.Error(out.Err)
+	}
+	if out := b.Serve(t.Context(), &second); out.Err != nil || string(out.Result.Data) != "1" || len(r.Calls()) != 1 {
+		t.Errorf("the repetition gave %v, %v; it ran %d times", out.Result, out.Err, len(r.Calls()))
+	}
+}
