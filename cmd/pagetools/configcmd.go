@@ -132,7 +132,7 @@ func fileSchema(f *pflag.FlagSet) object {
 		"may":  object{"type": "array", "items": object{"enum": []string{"call", "elicit", "answer"}}},
 		"rate": object{"type": "string", "examples": []string{"60/1m"}},
 	}, "name", "token")
-	limits := object{"call-timeout": duration, "max-sessions": object{"type": "integer", "minimum": 0}, "first-idle": duration, "idle": duration, "max-age": duration}
+	limits := object{"call-timeout": duration, "max-sessions": object{"type": "integer", "minimum": 0}, "first-idle": duration, "idle": duration, "max-age": duration, "question": duration}
 	for _, k := range []string{"queue", "recycle-after", "tools", "name", "description", "schema-bytes", "schema-depth", "schema-subschemas",
 		"schema-expansions", "schema-pattern", "arguments", "result"} {
 		limits[k] = count

@@ -163,6 +163,8 @@ func hintFor(b failureBody) string {
 	switch {
 	case b.Code == bridge.ApprovalRequired:
 		return "Run it on a terminal to be asked, or give --approval auto."
+	case b.Code == bridge.InputRequired:
+		return "Run it on a terminal to be asked."
 	case b.Reason == bridge.Certificate:
 		return "--accept-insecure-certs accepts it; only for sites of your own."
 	case b.Reason == bridge.Unreachable:

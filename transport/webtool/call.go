@@ -46,7 +46,9 @@ func (f *Face) post(w http.ResponseWriter, r *http.Request) {
 	default:
 		reply.succeed(w, r, out.Result.Data)
 	}
-	out.Written()
+	if r.Context().Err() == nil { // else the client may come back for it
+		out.Written()
+	}
 }
 
 // call makes the bridge's call of a message.
