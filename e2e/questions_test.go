@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-var purchases = flag.Int("purchases", 60, "how often TestPurchases buys")
+var purchases = flag.Int("purchases", 30, "how often TestPurchases buys")
 
 const questionsConfig = `
 sites:
