@@ -8,8 +8,6 @@ import (
 	"errors"
 	"sync"
 	"time"
-
-	"github.com/pagetools/pagetools/bridge/schema"
 )
 
 // maxQuestions bounds the questions of one call. Further ones are declined.
@@ -69,13 +67,13 @@ func (b *Bridge) Do(ctx context.Context, in *Call) (*Result, error) {
 		answer, err := r.askWith(ctx, in.Asker, q)
 		switch {
 		case ctx.Err() != nil:
-			r.abort(Errorf(Cancelled, "", Unknown, "The caller gave up."))
+			r.abort(gaveUp())
 		case err != nil:
 			e := stoppedError(q, r.Token()).With(err)
 			r.abort(e)
 			return nil, e
 		default: // somebody else may have been first
-			_ = r.bridge.answer(r, q.ID, &answer, in.Caller.Name)
+			_ = r.answer(q.ID, &answer, in.Caller.Name)
 		}
 	}
 }
@@ -144,7 +142,7 @@ func (r *Run) Next(ctx context.Context) (*Question, *Result, error) {
 			r.mu.Unlock()
 		case <-ctx.Done():
 			r.leave()
-			return nil, nil, Errorf(Cancelled, "", Unknown, "The caller gave up.").With(context.Cause(ctx))
+			return nil, nil, gaveUp().With(context.Cause(ctx))
 		}
 	}
 }
@@ -174,9 +172,11 @@ func (r *Run) leave() {
 	last := r.waiting == 0 && r.question == nil && !r.done
 	r.mu.Unlock()
 	if last && cancel != nil {
-		cancel(Errorf(Cancelled, "", Unknown, "The caller gave up."))
+		cancel(gaveUp())
 	}
 }
+
+func gaveUp() *Error { return Errorf(Cancelled, "", Unknown, "The caller gave up.") }
 
 // Await is Next, and waits first at most d for the open question to be answered.
 func (r *Run) Await(ctx context.Context, d time.Duration) (*Question, *Result, error) {
@@ -188,7 +188,7 @@ func (r *Run) Await(ctx context.Context, d time.Duration) (*Question, *Result, e
 		case <-changed:
 		case <-timer.C:
 		case <-ctx.Done(): // the call stays where it is
-			return nil, nil, Errorf(Cancelled, "", Unknown, "The caller gave up.").With(context.Cause(ctx))
+			return nil, nil, gaveUp().With(context.Cause(ctx))
 		}
 	}
 	return r.Next(ctx)
@@ -250,29 +250,42 @@ func (r *Run) settle(res *Result, err error) {
 		r.goOn(s, &Answer{})
 		return
 	}
-	if lease := r.call.lease; lease != nil {
-		lease.Asking(&q)
-	}
+	r.ask(s, &q)
+}
+
+// ask opens a question. Operators can answer it before anybody is told of it.
+func (r *Run) ask(s *stop, q *Question) {
+	r.sayAsking(q)
+	r.bridge.opening(q.ID, r)
 	r.mu.Lock()
-	r.open, r.question = s, &q
-	r.expiry = time.AfterFunc(r.bridge.limits.Question, func() { _ = r.bridge.answer(r, q.ID, &Answer{}, nobody) })
+	r.open, r.question = s, q
+	r.expiry = time.AfterFunc(r.bridge.limits.Question, func() { _ = r.answer(q.ID, &Answer{}, nobody) })
 	r.show()
+	answered := make(chan struct{})
+	r.changed = answered
 	r.mu.Unlock()
 	if s.over != nil {
-		go r.watchOver(s.over, q.ID, r.change())
+		go r.watchOver(s.over, q.ID, answered)
 	}
-	r.bridge.opened(&q, r)
+	r.bridge.opened(r)
+}
+
+// sayAsking tells the page's keeper what the page waits for; nil is nothing.
+func (r *Run) sayAsking(q *Question) {
+	if lease := r.call.lease; lease != nil {
+		lease.Asking(q)
+	}
 }
 
 // nobody is who answers a question that expires, or that its page takes back.
 const nobody = ""
 
 // watchOver goes on when the page ends its question itself.
-func (r *Run) watchOver(over <-chan struct{}, id string, changed <-chan struct{}) {
+func (r *Run) watchOver(over <-chan struct{}, id string, answered <-chan struct{}) {
 	select {
 	case <-over:
-		_ = r.bridge.answer(r, id, nil, nobody)
-	case <-changed: // it was answered
+		_ = r.answer(id, nil, nobody)
+	case <-answered:
 	}
 }
 
@@ -282,6 +295,26 @@ func (r *Run) show() {
 		close(r.changed)
 		r.changed = nil
 	}
+}
+
+// answer closes the open question and lets the call go on; a nil answer is the
+// page's own.
+func (r *Run) answer(id string, a *Answer, by string) *Error {
+	s, e := r.close(id, a, by)
+	if e == nil {
+		r.goOn(s, a)
+	}
+	return e
+}
+
+// close takes the open question from everybody who was told of it.
+func (r *Run) close(id string, a *Answer, by string) (*stop, *Error) {
+	s, e := r.take(id, a)
+	if e == nil {
+		r.bridge.closed(id, by)
+		r.sayAsking(nil)
+	}
+	return s, e
 }
 
 // take closes the open question. Only one of those who answer gets it.
@@ -305,9 +338,6 @@ func (r *Run) take(id string, a *Answer) (*stop, *Error) {
 
 // goOn runs the next part of the call in the background.
 func (r *Run) goOn(s *stop, a *Answer) {
-	if lease := r.call.lease; lease != nil {
-		lease.Asking(nil)
-	}
 	ctx, cancel := context.WithCancelCause(r.bridge.life)
 	r.mu.Lock()
 	r.cancel = cancel
@@ -325,13 +355,9 @@ func (r *Run) abort(cause *Error) {
 	r.mu.Unlock()
 	switch {
 	case q != nil:
-		s, taken := r.take(q.ID, nil)
-		if taken != nil {
-			return
-		}
-		r.bridge.closed(q.ID, nobody)
-		if lease := r.call.lease; lease != nil {
-			lease.Asking(nil)
+		s, e := r.close(q.ID, nil, nobody)
+		if e != nil {
+			return // somebody answered it
 		}
 		ctx, cancel := context.WithCancelCause(context.Background())
 		cancel(cause)
@@ -371,14 +397,4 @@ func (r *Run) matches(in *Call) *Error {
 	return nil
 }
 
-func sameJSON(a, b json.RawMessage) bool {
-	if bytes.Equal(a, b) {
-		return true
-	}
-	x, err := schema.Canonical(a)
-	if err != nil {
-		return false
-	}
-	y, err := schema.Canonical(b)
-	return err == nil && bytes.Equal(x, y)
-}
+func sameJSON(a, b json.RawMessage) bool { return bytes.Equal(canonicalOr(a), canonicalOr(b)) }

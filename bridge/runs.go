@@ -80,11 +80,17 @@ func (b *Bridge) forgetRun(token string) {
 	r.expiry.Stop()
 }
 
-// opened tells operators of a question.
-func (b *Bridge) opened(q *Question, r *Run) {
+// opening makes a question known by its id, before anybody is told of it.
+func (b *Bridge) opening(id string, r *Run) {
 	b.runs.mu.Lock()
 	defer b.runs.mu.Unlock()
-	b.runs.open[q.ID] = r
+	b.runs.open[id] = r
+}
+
+// opened tells operators of a run's question.
+func (b *Bridge) opened(r *Run) {
+	b.runs.mu.Lock()
+	defer b.runs.mu.Unlock()
 	b.runs.show()
 	if b.runs.closed {
 		go r.abort(draining())
@@ -156,7 +162,7 @@ func (b *Bridge) Answer(by Caller, id string, a Answer) error {
 	b.runs.mu.Unlock()
 	switch {
 	case r != nil && by.Sees(r.call.Site):
-		if e := b.answer(r, id, &a, by.Name); e == nil || e.Code != Conflict {
+		if e := r.answer(id, &a, by.Name); e == nil || e.Code != Conflict {
 			return asPlain(e)
 		}
 		b.runs.mu.Lock()
@@ -181,18 +187,6 @@ func asPlain(e *Error) error {
 	return e
 }
 
-// answer closes a question and lets its call go on; a nil answer is the page's
-// own.
-func (b *Bridge) answer(r *Run, id string, a *Answer, by string) *Error {
-	s, e := r.take(id, a)
-	if e != nil {
-		return e
-	}
-	b.closed(id, by)
-	r.goOn(s, a)
-	return nil
-}
-
 // attach finds the call that a request resumes, and gives it the answer that the
 // request brings.
 func (b *Bridge) attach(in *Call, token string, answer *Answer) (*Run, *Error) {
@@ -212,7 +206,7 @@ func (b *Bridge) attach(in *Call, token string, answer *Answer) (*Run, *Error) {
 	if q == nil {
 		return r, nil // somebody else was first; the call went on
 	}
-	if e := b.answer(r, q.ID, answer, in.Caller.Name); e != nil && e.Code != Conflict {
+	if e := r.answer(q.ID, answer, in.Caller.Name); e != nil && e.Code != Conflict {
 		return nil, e
 	}
 	return r, nil

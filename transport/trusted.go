@@ -2,7 +2,6 @@ package transport
 
 import (
 	"net/http"
-	"time"
 
 	"github.com/pagetools/pagetools/bridge"
 )
@@ -16,7 +15,7 @@ func Trusted(next http.Handler, caller bridge.Caller, o Options) http.Handler {
 	g := &guard{next: next, o: o, log: o.Log, origins: newOriginRule(o)}
 	g.checks = []check{
 		{"caller", func(_ http.ResponseWriter, _ *http.Request, in *info) bool {
-			in.caller, in.credentials, in.started = caller, true, time.Now()
+			in.caller, in.credentials = caller, true
 			return false
 		}},
 		{"body", g.checkBody},
