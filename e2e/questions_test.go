@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"net/http"
 	"os"
@@ -46,29 +45,6 @@ func (s *server) as(t *testing.T, token, method, url, body string) reply {
 	ctx, cancel := context.WithTimeout(t.Context(), replyWithin)
 	defer cancel()
 	return s.in(ctx, token, method, url, body)
-}
-
-// in makes it within ctx.
-func (s *server) in(ctx context.Context, token, method, url, body string) reply {
-	var sent io.Reader
-	if body != "" {
-		sent = strings.NewReader(body)
-	}
-	r, err := http.NewRequestWithContext(ctx, method, url, sent)
-	if err != nil {
-		return reply{err: err}
-	}
-	r.Header.Set("Authorization", "Bearer "+token)
-	if body != "" {
-		r.Header.Set("Content-Type", "application/json")
-	}
-	res, err := http.DefaultClient.Do(r)
-	if err != nil {
-		return reply{err: err}
-	}
-	defer func() { _ = res.Body.Close() }() // it has been read
-	data, err := io.ReadAll(res.Body)
-	return reply{status: res.StatusCode, header: res.Header, body: data, err: err}
 }
 
 const agentToken, personToken = "agent-token-of-the-tests", "person-token-of-the-tests"

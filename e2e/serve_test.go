@@ -229,9 +229,17 @@ func (s *server) ask(path, body string) reply {
 	if body != "" {
 		method = http.MethodPost
 	}
-	req, err := http.NewRequestWithContext(ctx, method, s.url+path, strings.NewReader(body))
+	return s.in(ctx, "", method, s.url+path, body)
+}
+
+// in makes a request of a caller within ctx; the caller without a token has none.
+func (s *server) in(ctx context.Context, token, method, url, body string) reply {
+	req, err := http.NewRequestWithContext(ctx, method, url, strings.NewReader(body))
 	if err != nil {
 		return reply{err: err}
+	}
+	if token != "" {
+		req.Header.Set("Authorization", "Bearer "+token)
 	}
 	if body != "" {
 		req.Header.Set("Content-Type", "application/json")
