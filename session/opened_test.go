@@ -160,6 +160,21 @@ func TestLateTool(t *testing.T) {
 			})
 		})
 	}
+	t.Run("after a load that takes long", func(t *testing.T) {
+		fresh := func(d *sessiontest.Document) {
+			d.Unfinished()
+			later(17*time.Second, func() { d.Register(named("where")) })
+			later(18*time.Second, d.Loaded)
+		}
+		inWorld(t, first(shop, fresh), nil, func(t *testing.T, w *world) {
+			_ = w.WaitOpened(t.Context())
+			began := time.Now()
+			if _, err := w.call(t.Context(), ref(""), "where", "{}"); err != nil {
+				t.Fatal(err)
+			}
+			lasts(t, time.Since(began), 17*time.Second)
+		})
+	})
 	t.Run("not on a used page", func(t *testing.T) {
 		inWorld(t, func(d *sessiontest.Document) {
 			shop(d)

@@ -20,7 +20,7 @@ var ErrGone = errors.New("the registration is gone")
 const (
 	quietTime  = 100 * time.Millisecond // after the load event, without a registration
 	settleTime = 10 * time.Second       // at most, until a page counts as opened
-	lateTool   = 5 * time.Second        // that a call waits for a tool of a fresh page
+	lateTool   = 5 * time.Second        // that a call waits for a tool of a fresh page, once it has loaded
 )
 
 // A page that shows more than maxNavigations documents in loopWindow, or more
@@ -65,8 +65,9 @@ type view struct {
 	revisions map[string]int64
 	catalog   *bridge.Catalog
 	findings  []bridge.Finding
-	// settled is true when the page counts as opened.
-	settled bool
+	// loaded is true after the document's load event, settled when the page counts
+	// as opened.
+	loaded, settled bool
 	// since is when this document appeared.
 	since time.Time
 	// superseded is closed when a newer view is published.
@@ -87,7 +88,6 @@ type pageState struct {
 	now     view
 	shown   []ToolsChanged  // by document, the top first, then frames by depth
 	prev    *bridge.Catalog // the last catalog that had tools: compiled schemas
-	loaded  bool
 	ready   bool // what the tab awaits holds
 	quiet   *time.Timer
 	limit   *time.Timer
@@ -136,7 +136,8 @@ func (p *Page) handle(s *pageState, ev Event) {
 		p.navigated(s, ev)
 	case Loaded:
 		if ev.Document == s.now.document {
-			s.loaded = true
+			s.now.loaded = true
+			p.publish(s)
 			p.mayBeQuiet(s)
 		}
 	case Ready:
@@ -181,7 +182,7 @@ func (p *Page) navigated(s *pageState, ev Navigated) {
 	}
 	empty, _ := bridge.NewCatalog(nil, nil, p.limits)
 	s.now = view{document: ev.Document, url: ev.URL, catalog: empty, since: now}
-	s.loaded, s.ready, s.shown = false, false, nil
+	s.ready, s.shown = false, nil
 	s.quiet.Stop()
 	p.publish(s)
 }
@@ -250,7 +251,7 @@ func (p *Page) mayBeQuiet(s *pageState) {
 	}
 	switch {
 	case p.wait == (WaitFor{}):
-		if s.loaded {
+		if s.now.loaded {
 			s.quiet.Reset(quietTime)
 		}
 	case p.wait.Tool != "" && s.now.catalog.Tool(p.wait.Tool) == nil, p.wait.Await != (Await{}) && !s.ready:
@@ -355,17 +356,20 @@ func (p *Page) find(ctx context.Context, want *bridge.Tool) (*bridge.Tool, error
 	var found *bridge.Tool
 	patience, cancel := context.WithCancel(ctx)
 	defer cancel()
-	v := p.view.Load()
-	if used := p.used.Load(); used != nil && *used == v.document {
+	if used := p.used.Load(); used != nil && *used == p.view.Load().document {
 		cancel()
-	} else {
-		timer := time.AfterFunc(max(0, lateTool-time.Since(v.since)), cancel)
-		defer timer.Stop()
 	}
+	var late *time.Timer
 	v, err := p.await(patience, func(v *view) bool {
+		if late == nil && v.loaded {
+			late = time.AfterFunc(max(quietTime, lateTool-time.Since(v.since)), cancel)
+		}
 		found = v.catalog.Tool(want.Name())
 		return found != nil && (v.settled || found.Digest() == want.Digest())
 	})
+	if late != nil {
+		late.Stop()
+	}
 	switch {
 	case err == nil && found.Digest() == want.Digest():
 		return found, nil

@@ -119,11 +119,19 @@ type plain struct {
 	next    int
 	replies map[int]chan plainReply
 	crashed map[string]chan struct{} // by target
+
+	free chan plainWindow
+}
+
+type plainWindow struct {
+	target string
+	gone   chan struct{} // closed when the page crashed
 }
 
 type plainReply struct {
 	Result struct {
-		TargetID string `json:"targetId"`
+		TargetID  string `json:"targetId"`
+		SessionID string `json:"sessionId"`
 	} `json:"result"`
 	Error *struct {
 		Message string `json:"message"`
@@ -165,7 +173,7 @@ func newPlain(t *testing.T) *plain {
 	}
 	toBrowser.Close()
 	fromBrowser.Close()
-	b := &plain{cmd: cmd, in: in, life: life, end: end, replies: map[int]chan plainReply{}, crashed: map[string]chan struct{}{}}
+	b := &plain{cmd: cmd, in: in, life: life, end: end, replies: map[int]chan plainReply{}, crashed: map[string]chan struct{}{}, free: make(chan plainWindow, atOnce)}
 	read := make(chan struct{})
 	go func() {
 		defer close(read)
@@ -181,7 +189,7 @@ func newPlain(t *testing.T) *plain {
 			t.Error(err)
 		}
 	})
-	if _, err := b.call(t.Context(), "Target.setDiscoverTargets", map[string]any{"discover": true}); err != nil {
+	if _, err := b.call(t.Context(), "", "Target.setDiscoverTargets", map[string]any{"discover": true}); err != nil {
 		t.Fatal(err)
 	}
 	return b
@@ -232,13 +240,14 @@ func (b *plain) read(out *os.File) {
 	}
 }
 
-func (b *plain) call(ctx context.Context, method string, params any) (plainReply, error) {
+// call speaks to the browser, or to the session that it names.
+func (b *plain) call(ctx context.Context, session, method string, params any) (plainReply, error) {
 	to := make(chan plainReply, 1)
 	b.mu.Lock()
 	b.next++
 	id := b.next
 	b.replies[id] = to
-	text, err := json.Marshal(map[string]any{"id": id, "method": method, "params": params})
+	text, err := json.Marshal(map[string]any{"id": id, "sessionId": session, "method": method, "params": params})
 	if err == nil {
 		_, err = b.in.Write(append(text, 0))
 	}
@@ -259,22 +268,61 @@ func (b *plain) call(ctx context.Context, method string, params any) (plainReply
 	}
 }
 
+// show uses windows again, as withShim does its tabs. A session is attached for
+// as long as it takes to navigate, so nobody watches the case.
 func (b *plain) show(ctx context.Context, address string) (<-chan struct{}, func(), error) {
-	r, err := b.call(ctx, "Target.createTarget", map[string]any{"url": address, "newWindow": true})
+	w, err := b.window(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
-	gone := make(chan struct{})
-	b.mu.Lock()
-	b.crashed[r.Result.TargetID] = gone
-	b.mu.Unlock()
 	leave := func() {
+		select {
+		case <-w.gone:
+		default:
+			select {
+			case b.free <- w:
+				return
+			default:
+			}
+		}
 		bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 		defer cancel()
-		_, _ = b.call(bounded, "Target.closeTarget", map[string]any{"targetId": r.Result.TargetID})
+		_, _ = b.call(bounded, "", "Target.closeTarget", map[string]any{"targetId": w.target})
 		b.mu.Lock()
-		delete(b.crashed, r.Result.TargetID)
+		delete(b.crashed, w.target)
 		b.mu.Unlock()
 	}
-	return gone, leave, nil
+	if err := b.navigate(ctx, w.target, address); err != nil {
+		leave()
+		return nil, nil, err
+	}
+	return w.gone, leave, nil
+}
+
+// window gives one that is free, or opens one.
+func (b *plain) window(ctx context.Context) (plainWindow, error) {
+	select {
+	case w := <-b.free:
+		return w, nil
+	default:
+	}
+	r, err := b.call(ctx, "", "Target.createTarget", map[string]any{"url": "about:blank", "newWindow": true})
+	if err != nil {
+		return plainWindow{}, err
+	}
+	w := plainWindow{r.Result.TargetID, make(chan struct{})}
+	b.mu.Lock()
+	b.crashed[w.target] = w.gone
+	b.mu.Unlock()
+	return w, nil
+}
+
+func (b *plain) navigate(ctx context.Context, target, address string) error {
+	r, err := b.call(ctx, "", "Target.attachToTarget", map[string]any{"targetId": target, "flatten": true})
+	if err != nil {
+		return err
+	}
+	_, err = b.call(ctx, r.Result.SessionID, "Page.navigate", map[string]any{"url": address})
+	_, left := b.call(ctx, "", "Target.detachFromTarget", map[string]any{"sessionId": r.Result.SessionID})
+	return errors.Join(err, left)
 }
