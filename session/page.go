@@ -88,7 +88,7 @@ type pageState struct {
 	now     view
 	shown   []ToolsChanged  // by document, the top first, then frames by depth
 	prev    *bridge.Catalog // the last catalog that had tools: compiled schemas
-	ready   bool // what the tab awaits holds
+	ready   bool            // what the tab awaits holds
 	quiet   *time.Timer
 	limit   *time.Timer
 	visited []time.Time
