@@ -38,6 +38,9 @@ func runIn(m *testing.M) int {
 	if os.Geteuid() == 0 {                                                              // as make test does: every page here is our own
 		settings["PAGETOOLS_NO_SANDBOX"] = "1"
 	}
+	if shell := os.Getenv("PAGETOOLS_HEADLESS_SHELL"); shell != "" {
+		settings["PAGETOOLS_EXECUTABLE_PATH"] = shell
+	}
 	for name, value := range settings {
 		if err := os.Setenv(name, value); err != nil {
 			fmt.Fprintln(os.Stderr, "e2e:", err)

@@ -6,6 +6,13 @@ cd "$(dirname "$0")/.."
 PAGETOOLS_EXECUTABLE_PATH=$(scripts/browser.sh)
 export PAGETOOLS_EXECUTABLE_PATH
 echo "Browser: $PAGETOOLS_EXECUTABLE_PATH"
+# The commands and the page's half are tested in the headless shell, the engines
+# in the browser itself. PAGETOOLS_HEADLESS_SHELL= takes the browser for all.
+if [ -z "${PAGETOOLS_HEADLESS_SHELL+set}" ]; then
+	PAGETOOLS_HEADLESS_SHELL=$(scripts/headless-shell.sh)
+fi
+export PAGETOOLS_HEADLESS_SHELL
+echo "Headless shell: ${PAGETOOLS_HEADLESS_SHELL:-none}"
 
 # Node runs the tests of the page's half. The Go tests run the same code in the
 # browser, so a machine without Node tests less, and is told.

@@ -379,7 +379,17 @@ func TestReadYourWrites(t *testing.T) {
 }
 
 func TestReloadLoop(t *testing.T) {
-	loop := func(d *sessiontest.Document) { later(40*time.Millisecond, d.Reload) }
+	for _, every := range []time.Duration{40 * time.Millisecond, 1800 * time.Millisecond} {
+		t.Run(every.String(), func(t *testing.T) { reloads(t, every) })
+	}
+}
+
+func reloads(t *testing.T, every time.Duration) {
+	t.Helper()
+	loop := func(d *sessiontest.Document) {
+		d.Unfinished()
+		later(every, d.Reload)
+	}
 	inWorld(t, first(shop, loop), nil, func(t *testing.T, w *world) {
 		_ = w.WaitOpened(t.Context())
 		_, err := w.call(t.Context(), ref("s"), "where", "{}")

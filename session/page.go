@@ -24,11 +24,14 @@ const (
 )
 
 // A page that shows more than maxNavigations documents in loopWindow, or more
-// than maxUnsettled in a row that never count as opened, navigates without end.
+// than maxUnsettled in a row that never count as opened, navigates without end. So
+// does one that has shown more than slowUnsettled and is loading the next when it
+// should have been opened: a busy machine shows fewer.
 const (
 	maxNavigations = 20
 	loopWindow     = 10 * time.Second
 	maxUnsettled   = 10
+	slowUnsettled  = 4
 )
 
 // Page is one tab with the catalog of what its document registers. One
@@ -117,7 +120,11 @@ func (p *Page) own(prev *bridge.Catalog) {
 		case <-s.quiet.C:
 			p.settle(s)
 		case <-s.limit.C:
-			p.settle(s)
+			if s.unsettled > slowUnsettled && !s.now.loaded {
+				p.endless(s)
+			} else {
+				p.settle(s)
+			}
 		}
 	}
 }
@@ -171,10 +178,7 @@ func (p *Page) navigated(s *pageState, ev Navigated) {
 		s.unsettled = 0
 	}
 	if s.unsettled++; len(s.visited) > maxNavigations || s.unsettled > maxUnsettled {
-		if s.blame == nil {
-			s.blame = bridge.Errorf(bridge.InternalError, bridge.PageNavigated, bridge.Unknown, "The page navigates without end and was closed.")
-			go closeTab(p.tab)
-		}
+		p.endless(s)
 		return
 	}
 	if s.now.settled || s.now.document == "" {
@@ -185,6 +189,14 @@ func (p *Page) navigated(s *pageState, ev Navigated) {
 	s.ready, s.shown = false, nil
 	s.quiet.Stop()
 	p.publish(s)
+}
+
+// endless closes a page that navigates without end.
+func (p *Page) endless(s *pageState) {
+	if s.blame == nil {
+		s.blame = bridge.Errorf(bridge.InternalError, bridge.PageNavigated, bridge.Unknown, "The page navigates without end and was closed.")
+		go closeTab(p.tab)
+	}
 }
 
 func (p *Page) toolsChanged(s *pageState, ev ToolsChanged) {

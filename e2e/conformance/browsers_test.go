@@ -2,6 +2,7 @@ package conformance_test
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -18,14 +19,21 @@ import (
 	"github.com/pagetools/pagetools/session/cdp"
 )
 
-// A browser shows pages, each in a document of its own. show returns at once;
-// what it gives is closed when the page crashed. leave ends the page.
+// A browser shows pages, each in a document of its own, and in a window of its own
+// when it is to be alone. show returns at once; what it gives is closed when the page
+// crashed. leave ends the page.
 type browser interface {
-	show(ctx context.Context, address string) (crashed <-chan struct{}, leave func(), err error)
+	show(ctx context.Context, address string, alone bool) (crashed <-chan struct{}, leave func(), err error)
 }
 
 // resolver makes a host that is no secure context.
 const resolver = "--host-resolver-rules=MAP plain.test 127.0.0.1"
+
+// executable is the lightest browser that there is; empty leaves the choice to the
+// engine.
+func executable() string {
+	return cmp.Or(os.Getenv("PAGETOOLS_HEADLESS_SHELL"), os.Getenv("PAGETOOLS_EXECUTABLE_PATH"))
+}
 
 // withShim is a stock browser with our script in its pages. It uses its tabs
 // again: a case has a document of its own, not more.
@@ -42,7 +50,7 @@ type shimTab struct {
 func newWithShim(t *testing.T) *withShim {
 	t.Helper()
 	e, err := cdp.NewLocal(cdp.LocalOptions{
-		Path: os.Getenv("PAGETOOLS_EXECUTABLE_PATH"), NoSandbox: os.Getenv("PAGETOOLS_NO_SANDBOX") == "1", Args: []string{resolver},
+		Path: executable(), NoSandbox: os.Getenv("PAGETOOLS_NO_SANDBOX") == "1", Args: []string{resolver},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -61,9 +69,9 @@ func newWithShim(t *testing.T) *withShim {
 }
 
 // tab gives one that is free, or opens one.
-func (b *withShim) tab(ctx context.Context) (*shimTab, error) {
+func (b *withShim) tab(ctx context.Context, free <-chan *shimTab) (*shimTab, error) {
 	select {
-	case tab := <-b.free:
+	case tab := <-free:
 		return tab, nil
 	default:
 	}
@@ -80,8 +88,12 @@ func (b *withShim) tab(ctx context.Context) (*shimTab, error) {
 	return tab, nil
 }
 
-func (b *withShim) show(ctx context.Context, address string) (<-chan struct{}, func(), error) {
-	tab, err := b.tab(ctx)
+func (b *withShim) show(ctx context.Context, address string, alone bool) (<-chan struct{}, func(), error) {
+	free := b.free
+	if alone {
+		free = nil
+	}
+	tab, err := b.tab(ctx, free)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -90,7 +102,7 @@ func (b *withShim) show(ctx context.Context, address string) (<-chan struct{}, f
 		case <-tab.died:
 		default:
 			select {
-			case b.free <- tab:
+			case free <- tab:
 				return
 			default:
 			}
@@ -140,7 +152,7 @@ type plainReply struct {
 
 func newPlain(t *testing.T) *plain {
 	t.Helper()
-	path, err := cdp.Find(os.Getenv("PAGETOOLS_EXECUTABLE_PATH"))
+	path, err := cdp.Find(executable())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,7 +170,7 @@ func newPlain(t *testing.T) *plain {
 	}
 	args := []string{"--headless", "--remote-debugging-pipe", "--enable-features=WebMCP", "--user-data-dir=" + filepath.Join(dir, "data"), "--no-first-run",
 		"--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-background-timer-throttling",
-		"--disable-backgrounding-occluded-windows", "--disable-renderer-backgrounding", "--disable-crash-reporter", resolver}
+		"--disable-backgrounding-occluded-windows", "--disable-renderer-backgrounding", "--disable-crash-reporter", "--site-per-process", resolver}
 	if os.Getenv("PAGETOOLS_NO_SANDBOX") == "1" {
 		args = append(args, "--no-sandbox")
 	}
@@ -270,8 +282,12 @@ func (b *plain) call(ctx context.Context, session, method string, params any) (p
 
 // show uses windows again, as withShim does its tabs. A session is attached for
 // as long as it takes to navigate, so nobody watches the case.
-func (b *plain) show(ctx context.Context, address string) (<-chan struct{}, func(), error) {
-	w, err := b.window(ctx)
+func (b *plain) show(ctx context.Context, address string, alone bool) (<-chan struct{}, func(), error) {
+	free := b.free
+	if alone {
+		free = nil
+	}
+	w, err := b.window(ctx, free)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -280,7 +296,7 @@ func (b *plain) show(ctx context.Context, address string) (<-chan struct{}, func
 		case <-w.gone:
 		default:
 			select {
-			case b.free <- w:
+			case free <- w:
 				return
 			default:
 			}
@@ -300,9 +316,9 @@ func (b *plain) show(ctx context.Context, address string) (<-chan struct{}, func
 }
 
 // window gives one that is free, or opens one.
-func (b *plain) window(ctx context.Context) (plainWindow, error) {
+func (b *plain) window(ctx context.Context, free <-chan plainWindow) (plainWindow, error) {
 	select {
-	case w := <-b.free:
+	case w := <-free:
 		return w, nil
 	default:
 	}

@@ -156,7 +156,8 @@ func await(ctx context.Context, s *server, b browser, file string, c *testCase) 
 	defer done()
 	bounded, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	crashed, leave, err := b.show(bounded, address)
+	// Headers can decide for all documents of a window, such as how they are keyed.
+	crashed, leave, err := b.show(bounded, address, c != nil && len(c.Page.Headers) > 0)
 	if err != nil {
 		return nil, err
 	}

@@ -28,6 +28,7 @@ var managedFlags = []string{
 	"--disable-client-side-phishing-detection",
 	"--disable-field-trial-config",
 	"--disable-search-engine-choice-screen",
+	"--site-per-process", // the headless shell leaves it out
 	"--disable-back-forward-cache",
 	"--disable-background-timer-throttling",
 	"--disable-backgrounding-occluded-windows",
