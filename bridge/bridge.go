@@ -23,6 +23,8 @@ type Options struct {
 	Rates map[string]policy.Rate
 	// Limits bounds what strangers can do; zero fields mean the contract's.
 	Limits Limits
+	// Memory is what outlives the process.
+	Memory Memory
 	// Log gets an intent and an outcome of every call; nil is silent.
 	Log *slog.Logger
 	// Now is the clock; nil means time.Now.
@@ -38,18 +40,26 @@ type SiteOptions struct {
 	Params map[string]json.RawMessage
 	// CallTimeout is how long a call may take; zero means Limits.CallTimeout.
 	CallTimeout time.Duration
+	// AllowConfig names the keys of config that callers may use to change their
+	// page; see PageKeys.
+	AllowConfig []string
+	// Locked, when it is not nil, names the only tools that are offered, with
+	// the digests that ToolDigests gave for them.
+	Locked map[string]string
 }
 
 // Bridge runs calls. It is safe for concurrent use.
 type Bridge struct {
 	router Router
 	limits Limits
+	memory Memory
 	log    *slog.Logger
 	now    func() time.Time
 	rates  map[string]*policy.Limiter
 	sites  map[string]*siteState
 	run    handler
 
+	taints     taints
 	runs       runs
 	life       context.Context //nolint:containedctx // of calls that go on without their callers
 	endLife    context.CancelCauseFunc
@@ -65,6 +75,10 @@ type siteState struct {
 	defaultConfig    json.RawMessage
 	defaults         settings
 	schemaLimits     schema.Limits
+	versions         Versions // nil: nothing outlives the process
+	clock            func() time.Time
+
+	seen seen
 
 	mu        sync.Mutex
 	histories map[string]*history // by action; "" is the site's own webtool
@@ -73,7 +87,7 @@ type siteState struct {
 // New makes a Bridge over the sites of the router. It fails when an operator's
 // parameter default is not a schema.
 func New(r Router, o Options) (*Bridge, error) {
-	b := &Bridge{router: r, limits: o.Limits.withDefaults(), log: o.Log, now: o.Now,
+	b := &Bridge{router: r, limits: o.Limits.withDefaults(), memory: o.Memory, log: o.Log, now: o.Now,
 		rates: map[string]*policy.Limiter{}, sites: map[string]*siteState{}}
 	b.runs = runs{byToken: map[string]*Run{}, ofCaller: map[string]int{}, byKey: map[callerKey]*keyed{}, open: map[string]*Run{}, answered: map[string]string{}}
 	b.life, b.endLife = context.WithCancelCause(context.Background())
@@ -87,7 +101,7 @@ func New(r Router, o Options) (*Bridge, error) {
 		b.rates[name] = policy.NewLimiter(policy.LimiterOptions{Rate: rate})
 	}
 	for _, site := range r.Sites() {
-		s, err := newSiteState(site, o.Sites[site.Name], b.limits)
+		s, err := b.newSiteState(site, o.Sites[site.Name])
 		if err != nil {
 			return nil, fmt.Errorf("site %s: %w", site.Name, err)
 		}
@@ -97,12 +111,13 @@ func New(r Router, o Options) (*Bridge, error) {
 	return b, nil
 }
 
-func newSiteState(site Site, o SiteOptions, l Limits) (*siteState, error) {
+func (b *Bridge) newSiteState(site Site, o SiteOptions) (*siteState, error) {
+	l := b.limits
 	if o.CallTimeout == 0 {
 		o.CallTimeout = l.CallTimeout
 	}
 	o.CallTimeout = min(o.CallTimeout, l.MaxTimeout)
-	s := &siteState{site: site, options: o, histories: map[string]*history{}, schemaLimits: l.Schema}
+	s := &siteState{site: site, options: o, histories: map[string]*history{}, versions: b.memory.Versions, clock: b.now, schemaLimits: l.Schema}
 	var err error
 	if s.configSchemaJSON, s.defaultConfig, err = configDocs(o, l); err != nil {
 		return nil, err
@@ -117,15 +132,23 @@ func newSiteState(site Site, o SiteOptions, l Limits) (*siteState, error) {
 	return s, err
 }
 
-// history finds or makes the history of a webtool. Histories of actions that
-// never existed hold nothing, and are made only for actions of a catalog.
+// history gives the history of a webtool: of the site's own (action ""), or of one
+// of its tools. One that was not observed yet is made anew each time.
 func (s *siteState) history(action string) *history {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if h := s.histories[action]; h != nil {
 		return h
 	}
-	return &history{}
+	return s.newHistory(action)
+}
+
+func (s *siteState) newHistory(action string) *history {
+	webtool := s.site.Name
+	if action != "" {
+		webtool += "/" + action // a site's name has no slash
+	}
+	return &history{webtool: webtool, store: s.versions, clock: s.clock}
 }
 
 // maxHistories bounds the webtools that a page can make us remember by inventing
@@ -135,14 +158,14 @@ const maxHistories = 2048
 // observe makes the catalog current: for the site's own webtool, and for the
 // webtool of every tool in it and of every tool that was in one before. It gives
 // the document of one of them, nil when that does not exist in this catalog.
-func (s *siteState) observe(c *Catalog, wanted string) *Document {
+func (s *siteState) observe(ctx context.Context, c *Catalog, wanted string) (*Document, error) {
 	if now := s.history(wanted).now.Load(); now != nil && now.catalog == c {
-		return now.document
+		return now.document, nil
 	}
 	s.mu.Lock()
 	for _, name := range append(c.names(), "") {
 		if s.histories[name] == nil {
-			s.histories[name] = &history{}
+			s.histories[name] = s.newHistory(name)
 		}
 	}
 	if len(s.histories) > maxHistories {
@@ -152,18 +175,21 @@ func (s *siteState) observe(c *Catalog, wanted string) *Document {
 	s.mu.Unlock()
 	var found *Document
 	for action, h := range all {
-		d := h.observe(c, func() *Document {
+		d, err := h.observe(ctx, c, func() *Document {
 			name, description, tools := s.describe(c, action)
 			if tools == nil {
 				return nil
 			}
 			return draft(name, description, tools, s)
 		})
+		if err != nil {
+			return nil, err
+		}
 		if action == wanted {
 			found = d
 		}
 	}
-	return found
+	return found, nil
 }
 
 func (c *Catalog) names() []string {

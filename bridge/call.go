@@ -31,8 +31,9 @@ type Call struct {
 	// Asker reaches a person during the call; nil means that nobody can be
 	// asked.
 	Asker Asker
-	// ID correlates log lines. Empty is allowed.
-	ID string
+	// ID correlates log lines, and Trace is the trace that the call belongs to
+	// (W3C Trace Context). Both may be empty.
+	ID, Trace string
 }
 
 // Result is what a call that succeeded gives.
@@ -52,8 +53,12 @@ type call struct {
 	settings settings
 	input    json.RawMessage // after parameter defaults
 	decision policy.Decision
+	unseen   bool     // nobody has seen the tool since consent was given on its site
 	counted  bool     // against the caller's rate
 	consent  *consent // what a person said, when somebody was asked
+	approval string   // the grant or the question that it runs under, and
+	approver string   // the person
+	ticket   int64    // of its intent in the audit; 0: none
 	lease    Lease    // the page that runs it
 	outcome  Outcome  // what is known if a stage panics
 	started  time.Time

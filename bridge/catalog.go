@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -32,6 +33,7 @@ type Tool struct {
 	hints       policy.Hints
 	digest      string
 	shape       shape
+	secrets     bool // the schema marks arguments as secret
 }
 
 // shape is what completing the arguments needs to know of an input schema.
@@ -282,6 +284,7 @@ func admit(d Declaration, l Limits) admission {
 		return refuse(ruleOf(err), "inputSchema: %s", safeText(err))
 	}
 	t.shape = shapeOf(t.input.JSON())
+	t.secrets = hasSecrets(d.Input)
 	if len(d.Output) > 0 && string(d.Output) != "null" {
 		if t.output, err = schema.Compile(d.Output, l.Schema); err != nil {
 			return refuse(ruleOf(err), "outputSchema: %s", safeText(err))
@@ -298,6 +301,13 @@ func compileInput(raw json.RawMessage, l schema.Limits) (*schema.Schema, error) 
 		raw = json.RawMessage(`{"type":"object","properties":{}}`)
 	}
 	return schema.Compile(raw, l)
+}
+
+// hasSecrets reports whether a schema may mark arguments as secret: writeOnly, or
+// the format "password". In canonical JSON both have one form.
+func hasSecrets(input json.RawMessage) bool {
+	text := canonicalOrRaw(input)
+	return bytes.Contains(text, []byte(`"writeOnly":true`)) || bytes.Contains(text, []byte(`"format":"password"`))
 }
 
 func ruleOf(err error) string {

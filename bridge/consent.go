@@ -10,6 +10,7 @@ type consent struct {
 	answer   *Answer
 	digest   string // of the tool's definition
 	document string // of the session's page; "" when it had none
+	kept     bool   // as a grant
 }
 
 // askConsent stops a call before anything runs and before it holds a page. With
@@ -17,7 +18,7 @@ type consent struct {
 func (b *Bridge) askConsent(ctx context.Context, c *call) error {
 	asked := consent{digest: c.tool.digest, document: b.sessionDocumentID(ctx, c)}
 	q := Question{Kind: Approve, Title: fmt.Sprintf("Run %s on %s?", c.tool.name, c.Site), Detail: c.tool.description,
-		Tool: c.tool.name, Input: c.input, Origin: c.tool.origin}
+		Tool: c.tool.name, Input: c.input, Origin: c.tool.origin, always: b.mayAlways(c)}
 	return &stop{question: q, resume: func(ctx context.Context, a *Answer) (*Result, error) {
 		if ctx.Err() != nil { // it was ended while it waited
 			e := *AsError(context.Cause(ctx))
@@ -26,6 +27,9 @@ func (b *Bridge) askConsent(ctx context.Context, c *call) error {
 		}
 		asked.answer = a
 		c.consent = &asked
+		if a != nil {
+			c.approval, c.approver = a.question, a.by
+		}
 		return b.run(ctx, c)
 	}}
 }

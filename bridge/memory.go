@@ -12,6 +12,17 @@ import (
 // them are safe for concurrent use, also by several processes that share one
 // data folder. Times are kept in UTC with nanoseconds.
 
+// Memory is what a Bridge remembers with. A part that is nil is not remembered:
+// versions, keys and consent then end with the process, and nothing is audited.
+type Memory struct {
+	Versions   Versions
+	Grants     Grants
+	KnownTools KnownTools
+	Replies    Replies
+	Audit      Audit
+	Calls      Calls
+}
+
 // Versions keeps the history of webtools (webtools reference, A1), at most 256
 // versions each: the oldest go first.
 type Versions interface {

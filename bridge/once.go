@@ -3,7 +3,11 @@ package bridge
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"errors"
+	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/pagetools/pagetools/bridge/schema"
@@ -15,6 +19,8 @@ const (
 	// maxKeys bounds the keys in use. A key is never forgotten early: its call
 	// would run again.
 	maxKeys = 10_000
+	// claimPatience bounds how long an outcome waits to be kept.
+	claimPatience = 10 * time.Second
 )
 
 // ErrOtherCall is the cause of an Error about a key that names another call, so
@@ -43,25 +49,114 @@ func (b *Bridge) startOnce(ctx context.Context, in *Call) (*Run, error) {
 	known := b.runs.byKey[name]
 	if known == nil && len(b.runs.byKey) >= maxKeys {
 		b.runs.mu.Unlock()
-		e := Errorf(RateLimit, "", NotRun, "Too many keys are in use. Try again later, or without one.")
-		e.Retry = time.Minute
-		return nil, e
+		return nil, tooManyKeys()
 	}
 	if known == nil {
-		known = &keyed{call: digest, run: b.newRun(in)}
-		b.runs.byKey[name] = known
+		r := b.newRun(in)
+		b.runs.byKey[name] = &keyed{call: digest, run: r}
 		b.runs.mu.Unlock()
-		known.run.settle(b.run(ctx, known.run.call))
-		return known.run, nil
+		fresh, e := b.claim(ctx, r, name, digest)
+		if !fresh { // what is kept is asked for again
+			b.forgetKey(name, r)
+			return r, asPlain(e)
+		}
+		r.settle(b.run(ctx, r.call))
+		return r, nil
 	}
 	b.runs.mu.Unlock()
 	switch {
 	case known.call != digest:
-		return nil, Errorf(Conflict, "", NotRun, "This key names another call.").With(ErrOtherCall)
+		return nil, otherCall()
 	case known.run.runs():
-		return nil, Errorf(Conflict, "", NotRun, "The call with this key still runs.")
+		return nil, stillRuns()
 	}
 	return known.run, nil
+}
+
+// claim makes the run the only one of its key, in all processes and over restarts.
+// False means that the call ran before, and the run has its outcome.
+func (b *Bridge) claim(ctx context.Context, r *Run, name callerKey, digest [sha256.Size]byte) (fresh bool, e *Error) {
+	if b.memory.Replies == nil {
+		return true, nil
+	}
+	state, err := b.memory.Replies.Begin(ctx, name.caller, name.key, hex.EncodeToString(digest[:]))
+	switch {
+	case errors.Is(err, ErrTooManyKeys):
+		return false, tooManyKeys()
+	case err != nil:
+		return false, notKept("This key cannot be kept now. Nothing ran.", err)
+	}
+	switch state.Status {
+	case ReplyClaimed:
+		r.claim = state.Claim
+		return true, nil
+	case ReplyInFlight:
+		return false, stillRuns()
+	case ReplyOtherBody:
+		return false, otherCall()
+	case ReplyFinished:
+		res, failed, err := decodeReply(state.Reply)
+		if err == nil {
+			r.mu.Lock()
+			r.done, r.result, r.err = true, res, failed
+			r.show()
+			r.mu.Unlock()
+			return false, nil
+		}
+		b.log.Warn("keys: a reply cannot be read", slog.Any("error", err))
+	case ReplyUnknown:
+	}
+	return false, Errorf(InternalError, Internal, Unknown, "A call with this key began, and its outcome is lost. It does not run again.")
+}
+
+func tooManyKeys() *Error {
+	e := Errorf(RateLimit, "", NotRun, "Too many keys are in use. Try again later, or without one.")
+	e.Retry = time.Minute
+	return e
+}
+
+func otherCall() *Error {
+	return Errorf(Conflict, "", NotRun, "This key names another call.").With(ErrOtherCall)
+}
+
+func stillRuns() *Error {
+	return Errorf(Conflict, "", NotRun, "The call with this key still runs.")
+}
+
+// keptReply is an outcome as it is kept.
+type keptReply struct {
+	Data  json.RawMessage `json:"data,omitempty"`
+	Error *keptError      `json:"error,omitempty"`
+}
+
+type keptError struct {
+	Code    Code           `json:"code"`
+	Reason  Reason         `json:"reason,omitempty"`
+	Outcome Outcome        `json:"outcome"`
+	Message string         `json:"message"`
+	Details map[string]any `json:"details,omitempty"`
+}
+
+func encodeReply(res *Result, failed *Error) (Reply, error) {
+	var k keptReply
+	if failed != nil {
+		k.Error = &keptError{failed.Code, failed.Reason, failed.Outcome, failed.Message, failed.Details}
+	} else {
+		k.Data = res.Data
+	}
+	body, err := encodeJSON(k)
+	return Reply{Body: body}, err
+}
+
+func decodeReply(r Reply) (*Result, *Error, error) {
+	var k keptReply
+	if err := json.Unmarshal(r.Body, &k); err != nil {
+		return nil, nil, fmt.Errorf("reading a kept reply: %w", err)
+	}
+	if e := k.Error; e != nil {
+		return nil, &Error{Code: e.Code, Reason: e.Reason, Outcome: e.Outcome, Message: e.Message, Details: e.Details}, nil
+	}
+	return &Result{Data: k.Data}, nil, nil
 }
 
 // runs reports whether the call neither ended nor waits for a person.
@@ -75,11 +170,32 @@ func (r *Run) runs() bool {
 // tried again.
 func (b *Bridge) keyEnded(r *Run) {
 	name := callerKey{r.call.Caller.Name, r.call.Key}
-	if r.err != nil && r.err.Outcome == NotRun {
+	notRun := r.err != nil && r.err.Outcome == NotRun
+	if r.claim != "" {
+		if err := b.endClaim(r, notRun); err != nil {
+			b.log.Warn("keys: an outcome is not kept", slog.String("call", r.call.ID), slog.Any("error", err))
+		}
+	}
+	if notRun {
 		b.forgetKey(name, r)
 		return
 	}
 	time.AfterFunc(keyAge, func() { b.forgetKey(name, r) })
+}
+
+// endClaim keeps the outcome for further processes, or frees the key of a call that
+// did not run.
+func (b *Bridge) endClaim(r *Run, notRun bool) error {
+	ctx, cancel := context.WithTimeout(context.Background(), claimPatience)
+	defer cancel()
+	if notRun {
+		return b.memory.Replies.Abandon(ctx, r.claim)
+	}
+	reply, err := encodeReply(r.result, r.err)
+	if err != nil {
+		return err
+	}
+	return b.memory.Replies.Finish(ctx, r.claim, reply)
 }
 
 func (b *Bridge) forgetKey(name callerKey, r *Run) {

@@ -6,8 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
-	"runtime/debug"
 	"strings"
 	"time"
 
@@ -44,39 +42,6 @@ func chain(stages []stage, last handler) handler {
 	return h
 }
 
-// audit logs what was asked and how it ended, also on panic and refusal. Inputs
-// and results are never logged.
-func (b *Bridge) audit(ctx context.Context, c *call, next handler) (res *Result, err error) {
-	b.logCall(ctx, slog.LevelDebug, "call: intent", c)
-	defer func() {
-		if p := recover(); p != nil {
-			res = nil
-			err = Errorf(InternalError, Internal, c.outcome, "Something went wrong inside pagetools.").With(fmt.Errorf("panic: %v\n%s", p, debug.Stack()))
-		}
-		if err == nil {
-			b.logCall(ctx, slog.LevelInfo, "call: ok", c, slog.Duration("took", b.now().Sub(c.started)))
-			return
-		}
-		if _, stopped := errors.AsType[*stop](err); stopped {
-			b.logCall(ctx, slog.LevelInfo, "call: waits for a person", c)
-			return
-		}
-		e := AsError(err)
-		b.logCall(ctx, slog.LevelWarn, "call: failed", c, slog.Duration("took", b.now().Sub(c.started)), slog.String("code", string(e.Code)),
-			slog.String("reason", string(e.Reason)), slog.String("outcome", string(e.Outcome)), slog.Any("error", e.Err))
-		err = e
-	}()
-	return next(ctx, c)
-}
-
-func (b *Bridge) logCall(ctx context.Context, level slog.Level, event string, c *call, more ...slog.Attr) {
-	if !b.log.Enabled(ctx, level) {
-		return
-	}
-	who := []slog.Attr{slog.String("call", c.ID), slog.String("site", c.Site), slog.String("tool", c.Tool), slog.String("caller", c.Caller.Name)}
-	b.log.LogAttrs(ctx, level, event, append(who, more...)...)
-}
-
 // resolve finds the site, the tool and the settings, and holds a pinned version
 // against what would run.
 func (b *Bridge) resolve(ctx context.Context, c *call, next handler) (*Result, error) {
@@ -94,16 +59,18 @@ func (b *Bridge) resolve(ctx context.Context, c *call, next handler) (*Result, e
 	if err != nil {
 		return nil, nothingRan(ctx, err)
 	}
-	if c.tool, err = pick(catalog, c.Tool); err != nil {
+	if c.tool, err = c.site.pick(catalog, c.Tool); err != nil {
 		return nil, err
 	}
 	if c.Version == "" || c.Version == "latest" {
 		return next(ctx, c)
 	}
 	if base, err := b.router.Catalog(ctx, Ref{Site: c.Site, Caller: c.Caller}); err == nil {
-		c.site.observe(base, "")
+		if _, err := c.site.observe(ctx, base, ""); err != nil {
+			return nil, err
+		}
 	}
-	if c.pinned, err = c.site.checkPin(c); err != nil {
+	if c.pinned, err = c.site.checkPin(ctx, c); err != nil {
 		return nil, err
 	}
 	return next(ctx, c)
@@ -127,19 +94,21 @@ func nothingRan(ctx context.Context, err error) *Error {
 
 // pick finds the tool. Without a name the only one is meant: a published client
 // never sends one.
-func pick(catalog *Catalog, name string) (*Tool, error) {
+func (s *siteState) pick(catalog *Catalog, name string) (*Tool, error) {
 	if name != "" {
-		if t := catalog.Tool(name); t != nil {
-			return t, nil
+		t := catalog.Tool(name)
+		if t == nil {
+			return nil, s.unknownAction(name, catalog)
 		}
-		return nil, unknownAction(name, catalog)
+		return t, asPlain(s.checkLock(catalog, t))
 	}
-	if len(catalog.tools) == 1 {
-		return catalog.tools[0], nil
+	offered := s.offered(catalog)
+	if len(offered) == 1 {
+		return offered[0], nil
 	}
-	e := unknownAction("", catalog)
+	e := s.unknownAction("", catalog)
 	e.Code, e.Message = SchemaError, "action is missing, and this webtool has not exactly one."
-	if names := catalog.names(); len(names) > 0 {
+	if names, _ := e.Details["actions"].([]string); len(names) > 0 {
 		e.Message = "action is missing. It is one of: " + strings.Join(names, ", ") + "."
 	}
 	delete(e.Details, "reason")
@@ -233,20 +202,26 @@ func (b *Bridge) limit(ctx context.Context, c *call, next handler) (*Result, err
 
 // approve decides whether the call may run, and asks when a person must say so.
 func (b *Bridge) approve(ctx context.Context, c *call, next handler) (*Result, error) {
+	c.unseen = b.unseen(ctx, c)
 	c.decision = policy.Decide(policy.Input{
 		Operator: c.site.options.Approval, Tool: c.tool.name, Hints: c.tool.hints,
 		TopLevel: c.tool.topLevel, Request: c.settings.approval,
+		Tainted: b.taints.of(c.Caller.Name, c.tool.origin, b.now()), Unseen: c.unseen,
 	})
-	if c.decision.Level == policy.Auto {
+	switch {
+	case c.decision.Level == policy.Auto:
 		return next(ctx, c)
-	}
-	if c.decision.Level == policy.Never {
+	case c.decision.Level == policy.Never:
 		return nil, Errorf(ApprovalDenied, "", NotRun, "The operator does not allow %q.", c.tool.name).Detail("layer", c.decision.Layer)
-	}
-	if c.consent == nil {
+	case c.consent == nil && b.granted(ctx, c):
+		return next(ctx, c)
+	case c.consent == nil:
 		return nil, b.askConsent(ctx, c)
 	}
 	if e := c.consent.check(c); e != nil {
+		return nil, e
+	}
+	if e := b.keepConsent(ctx, c); e != nil {
 		return nil, e
 	}
 	return next(ctx, c)
@@ -260,9 +235,12 @@ const minPatience = 10 * time.Second
 // invoke takes a page and runs the tool, once. The time of the tool begins when
 // it is dispatched.
 func (b *Bridge) invoke(ctx context.Context, c *call) (*Result, error) {
+	if err := b.intend(ctx, c); err != nil {
+		return nil, err
+	}
 	patience := max(c.settings.timeout, minPatience)
 	began := time.Now()
-	page, err := b.router.Acquire(ctx, Ref{Site: c.Site, Session: c.Session, Caller: c.Caller, Patience: patience, Turn: c.settings.timeout})
+	page, err := b.router.Acquire(ctx, Ref{Site: c.Site, Session: c.Session, Caller: c.Caller, Patience: patience, Turn: c.settings.timeout, Page: c.settings.page})
 	if err != nil {
 		return nil, nothingRan(ctx, err)
 	}
@@ -276,6 +254,7 @@ func (b *Bridge) invoke(ctx context.Context, c *call) (*Result, error) {
 	}()
 	limit := c.resultLimit(b.limits.Result)
 	c.outcome = Unknown
+	b.taints.read(c, b.now())
 	data, err := page.Invoke(ctx, Invocation{Tool: c.tool, Input: c.input, MaxBytes: limit,
 		Patience: max(time.Millisecond, patience-time.Since(began)), Timeout: c.settings.timeout})
 	res, err := b.invoked(c, data, err)
@@ -321,6 +300,9 @@ func (b *Bridge) goOnInPage(ctx context.Context, c *call, s *Stopped, a *Answer)
 			page.Release()
 		}
 	}()
+	if a != nil && a.question != "" {
+		c.approval, c.approver = a.question, a.by
+	}
 	data, err := s.Continue(ctx, a)
 	res, err := b.invoked(c, data, err)
 	_, keep = errors.AsType[*stop](err)

@@ -37,6 +37,8 @@ type Question struct {
 	Origin string          `json:"origin"`
 	// ExpiresAt is when the question counts as declined.
 	ExpiresAt time.Time `json:"expiresAt"`
+
+	always bool // the answer may be kept
 }
 
 // Answer is what a person said.
@@ -46,12 +48,16 @@ type Answer struct {
 	Value json.RawMessage `json:"value,omitempty"`
 	// Always keeps the consent for further calls, where that is allowed.
 	Always bool `json:"always,omitempty"`
+
+	question, by string // which question it answered, and who did
 }
 
 // check refuses an answer that does not fit its question. The question stays
 // open.
 func (q *Question) check(a Answer) *Error {
 	switch {
+	case a.Always && (!a.OK || !q.always):
+		return Errorf(SchemaError, "", NotRun, "This answer cannot be kept: \"always\" is for consent to tools whose level is ask-once.")
 	case len(a.Value) == 0:
 		return nil
 	case !a.OK || q.Kind == Approve || q.Kind == Confirm:

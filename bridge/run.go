@@ -23,10 +23,12 @@ type Run struct {
 	changed  chan struct{} // closed when one of the next four changes; made for who waits
 	open     *stop         // the question that waits, with what goes on after it
 	question *Question     // what is told of it
+	page     Pictured      // that asks; nil when nothing can be seen
 	result   *Result
 	err      *Error // why it failed
 	done     bool
 	token    string // "" until it stopped once
+	claim    string // on its key; "" without one
 	tool     string // what it runs, known with the first question
 	told     string // the question that the caller was told of last
 	asked    int
@@ -259,6 +261,7 @@ func (r *Run) ask(s *stop, q *Question) {
 	r.bridge.opening(q.ID, r)
 	r.mu.Lock()
 	r.open, r.question = s, q
+	r.page, _ = r.call.lease.(Pictured)
 	r.expiry = time.AfterFunc(r.bridge.limits.Question, func() { _ = r.answer(q.ID, &Answer{}, nobody) })
 	r.show()
 	answered := make(chan struct{})
@@ -301,10 +304,16 @@ func (r *Run) show() {
 // page's own.
 func (r *Run) answer(id string, a *Answer, by string) *Error {
 	s, e := r.close(id, a, by)
-	if e == nil {
-		r.goOn(s, a)
+	if e != nil {
+		return e
 	}
-	return e
+	if a != nil {
+		given := *a
+		given.question, given.by = id, by
+		a = &given
+	}
+	r.goOn(s, a)
+	return nil
 }
 
 // close takes the open question from everybody who was told of it.
@@ -331,7 +340,7 @@ func (r *Run) take(id string, a *Answer) (*stop, *Error) {
 	}
 	s := r.open
 	r.expiry.Stop()
-	r.open, r.question = nil, nil
+	r.open, r.question, r.page = nil, nil, nil
 	r.show()
 	return s, nil
 }

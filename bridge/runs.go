@@ -36,6 +36,10 @@ type OpenQuestion struct {
 	Site   string    `json:"site"`
 	Caller string    `json:"caller"`
 	Since  time.Time `json:"since"`
+	// Always is true when the answer may be kept for further calls, Picture when
+	// the page that asks can be seen.
+	Always  bool `json:"always"`
+	Picture bool `json:"picture"`
 }
 
 // keepRun makes a run known by its token, unless there are too many.
@@ -140,7 +144,7 @@ func (b *Bridge) Questions(c Caller) ([]OpenQuestion, <-chan struct{}) {
 		r.mu.Lock()
 		if r.question != nil {
 			list = append(list, OpenQuestion{Question: *r.question, Site: r.call.Site, Caller: r.call.Caller.Name,
-				Since: r.question.ExpiresAt.Add(-b.limits.Question)})
+				Since: r.question.ExpiresAt.Add(-b.limits.Question), Always: r.question.always, Picture: r.page != nil})
 		}
 		r.mu.Unlock()
 	}
@@ -177,6 +181,36 @@ func (b *Bridge) Answer(by Caller, id string, a Answer) error {
 		return e.Detail("answeredBy", who)
 	}
 	return Errorf(WebtoolNotFound, "", NotRun, "There is no such question.")
+}
+
+// pictureTime is how long a picture may take.
+const pictureTime = 5 * time.Second
+
+// Picture shows the page that asks a question, as a PNG. Errors are *Error:
+// WEBTOOL_NOT_FOUND for a question that is not open or whose page cannot be seen,
+// FORBIDDEN for a credential without the right to answer.
+func (b *Bridge) Picture(ctx context.Context, by Caller, id string) ([]byte, error) {
+	if !by.Can(MayAnswer) {
+		return nil, Errorf(Forbidden, "", NotRun, "This credential may not answer questions.")
+	}
+	b.runs.mu.Lock()
+	r := b.runs.open[id]
+	b.runs.mu.Unlock()
+	if r == nil || !by.Sees(r.call.Site) {
+		return nil, Errorf(WebtoolNotFound, "", NotRun, "There is no such question.")
+	}
+	r.mu.Lock()
+	page := r.page
+	if r.question == nil || r.question.ID != id {
+		page = nil
+	}
+	r.mu.Unlock()
+	if page == nil {
+		return nil, Errorf(WebtoolNotFound, "", NotRun, "There is no picture of this question.")
+	}
+	ctx, cancel := context.WithTimeout(ctx, pictureTime)
+	defer cancel()
+	return page.Picture(ctx)
 }
 
 // asPlain keeps a nil *Error from becoming an error that is not nil.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -22,6 +23,7 @@ type settings struct {
 	resume   string
 	answer   *Answer
 	params   map[string]json.RawMessage
+	page     string // what it changes about the page, as JSON; empty: nothing
 }
 
 // wireSettings is the JSON of config, after merging over the defaults.
@@ -38,6 +40,10 @@ type wireSettings struct {
 // configDocs builds configSchema and defaultConfig of a site: the keys that are
 // always allowed and the operator's parameter defaults.
 func configDocs(o SiteOptions, l Limits) (schemaJSON, defaults json.RawMessage, err error) {
+	allowed, err := pageProperties(o.AllowConfig)
+	if err != nil {
+		return nil, nil, err
+	}
 	props := map[string]any{
 		"timeout": map[string]any{"type": "integer", "minimum": 1, "maximum": l.MaxTimeout.Milliseconds(),
 			"description": "Milliseconds that the tool may run.", "examples": []int{10000}},
@@ -55,6 +61,7 @@ func configDocs(o SiteOptions, l Limits) (schemaJSON, defaults json.RawMessage, 
 			"description": "Answers the question of the call named by resume. Needs a credential that may answer.",
 			"properties":  map[string]any{"ok": map[string]any{"type": "boolean"}, "value": true, "always": map[string]any{"type": "boolean"}}},
 	}
+	maps.Copy(props, allowed)
 	def := map[string]any{"timeout": o.CallTimeout.Milliseconds(), "output": "raw"}
 	for name, raw := range o.Params {
 		if _, taken := props[name]; taken {
@@ -131,10 +138,14 @@ func (s *siteState) decodeSettings(merged json.RawMessage, c Caller) (settings, 
 	if set.answer != nil && set.resume == "" {
 		return settings{}, Errorf(ConfigError, "", NotRun, "config.answer needs config.resume: the call that it answers.")
 	}
-	if len(s.options.Params) > 0 {
+	if len(s.options.Params)+len(s.options.AllowConfig) > 0 {
 		var all map[string]json.RawMessage
 		if err := json.Unmarshal(merged, &all); err != nil {
 			return settings{}, Errorf(ConfigError, "", NotRun, "config cannot be read.").With(err)
+		}
+		var err error
+		if set.page, err = s.pageConfig(all); err != nil {
+			return settings{}, err
 		}
 		set.params = map[string]json.RawMessage{}
 		for name := range s.options.Params {

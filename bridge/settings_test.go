@@ -120,3 +120,36 @@ func TestARepeatedActionIsDropped(t *testing.T) {
 		t.Errorf("a tool's own parameter was dropped: %v, %v", res, e)
 	}
 }
+
+// TestPageConfig (A10): what the operator allows goes to the page, and nothing else.
+func TestPageConfig(t *testing.T) {
+	r := bridgetest.NewRouter().Add("shop", bridgetest.Tool("read", ""))
+	b := open(t, r, bridge.SiteOptions{AllowConfig: []string{"locale", "headers", "path"}})
+	for config, page := range map[string]string{
+		"":                "",
+		`{"timeout":100}`: "",
+		`{"locale":"de"}`: `{"locale":"de"}`,
+		`{"locale":null}`: "",
+		`{"timeout":100,"path":"/x?y=z","locale":"de","headers":{"X":"y"}}`: `{"headers":{"X":"y"},"locale":"de","path":"/x?y=z"}`,
+	} {
+		if _, e := do(t, b, "read", `{}`, config); e != nil {
+			t.Errorf("%s: %v", config, e)
+			continue
+		}
+		calls := r.Calls()
+		if got := calls[len(calls)-1].Ref.Page; got != page {
+			t.Errorf("%s: the page gets %s, want %s", config, got, page)
+		}
+	}
+	for _, config := range []string{`{"cookies":[]}`, `{"bearer":"x"}`, `{"locale":1}`, `{"headers":{"X":1}}`, `{"path":"//evil.example"}`, `{"path":"https://evil.example"}`, `{"path":"/\\evil.example"}`} {
+		_, e := do(t, b, "read", `{}`, config)
+		want(t, e, bridge.ConfigError, "", bridge.NotRun)
+	}
+	d, e := webtool(t, b, "", "")
+	if e != nil || !strings.Contains(string(d.ConfigSchema), `"writeOnly":true`) || strings.Contains(string(d.ConfigSchema), "bearer") {
+		t.Errorf("%s, %v", d.ConfigSchema, e)
+	}
+	if _, err := bridge.New(r, bridge.Options{Sites: map[string]bridge.SiteOptions{"shop": {AllowConfig: []string{"proxy"}}}}); err == nil {
+		t.Error("a key that there is not is allowed")
+	}
+}

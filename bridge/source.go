@@ -48,6 +48,13 @@ type Lease interface {
 	Release()
 }
 
+// Pictured is a Lease of a page that can be seen.
+type Pictured interface {
+	// Picture gives what a person would see of the page, as a PNG. Errors are
+	// *Error.
+	Picture(ctx context.Context) ([]byte, error)
+}
+
 // Ref names whose page of which site is meant.
 type Ref struct {
 	Site string
@@ -58,6 +65,9 @@ type Ref struct {
 	// long for other calls. Zero means as long as the context. They are no
 	// deadlines of the context, because usually nothing is waited for at all.
 	Patience, Turn time.Duration
+	// Page is what the call's config changes about its page, for Acquire: a JSON
+	// object with the keys of PageKeys, or empty. It may hold secrets.
+	Page string
 }
 
 // Site describes a site to transports.

@@ -231,6 +231,45 @@ func TestFirstAnswerWins(t *testing.T) {
 	}
 }
 
+// TestPicture: who may answer sees the page that asks, as long as it asks.
+func TestPicture(t *testing.T) {
+	p := &pages{steps: []bridge.Kind{bridge.Interact}}
+	b, _, call := stopping(t, p)
+	defer b.Close()
+	q, token := parked(t, b, &call, bridge.InputRequired)
+	if png, err := b.Picture(t.Context(), operator, q.ID); err != nil || string(png) != "picture of shop" {
+		t.Errorf("got %s, %v", png, err)
+	}
+	if list, _ := b.Questions(operator); len(list) != 1 || !list[0].Picture {
+		t.Errorf("the operator sees %+v", list)
+	}
+	_, err := b.Picture(t.Context(), bridge.Local(), q.ID)
+	want(t, bridge.AsError(err), bridge.Forbidden, "", bridge.NotRun)
+	_, err = b.Picture(t.Context(), bridge.Caller{Name: "other", May: []bridge.Right{bridge.MayAnswer}, Sites: []string{"bank"}}, q.ID)
+	want(t, bridge.AsError(err), bridge.WebtoolNotFound, "", bridge.NotRun)
+	if err := b.Answer(operator, q.ID, bridge.Answer{OK: true}); err != nil {
+		t.Fatal(err)
+	}
+	if _, e := resume(t, b, call, resuming(token)); e != nil {
+		t.Fatal(e)
+	}
+	_, err = b.Picture(t.Context(), operator, q.ID)
+	want(t, bridge.AsError(err), bridge.WebtoolNotFound, "", bridge.NotRun)
+}
+
+// TestNoPictureOfConsent: a call that waits for consent holds no page.
+func TestNoPictureOfConsent(t *testing.T) {
+	b := open(t, bridgetest.NewRouter().Add("shop", bridgetest.Asking("write", "")), bridge.SiteOptions{})
+	defer b.Close()
+	call := write(`{}`)
+	q, _ := parked(t, b, &call, bridge.ApprovalRequired)
+	_, err := b.Picture(t.Context(), operator, q.ID)
+	want(t, bridge.AsError(err), bridge.WebtoolNotFound, "", bridge.NotRun)
+	if list, _ := b.Questions(operator); len(list) != 1 || list[0].Picture {
+		t.Errorf("the operator sees %+v", list)
+	}
+}
+
 // TestWhoMayAnswer (C2): a right to call is none to answer; config.answer needs
 // both, and the caller's own call.
 func TestWhoMayAnswer(t *testing.T) {

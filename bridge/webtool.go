@@ -40,6 +40,9 @@ type Document struct {
 	// Digest is the hex SHA-256 of the canonical document without version and
 	// digest (webtools reference, A1).
 	Digest string `json:"digest"`
+	// Stale is true when the site cannot be reached, and this is what it offered
+	// last (webtools reference, A17).
+	Stale bool `json:"stale,omitempty"`
 
 	json []byte
 }
@@ -146,39 +149,44 @@ func encodeJSON(v any) ([]byte, error) {
 
 // Webtool gives the document of a site (action "") or of one of its tools, at a
 // version ("" and "latest" mean what is current). With ref.Session it describes
-// what that session's page offers now, which mints no version. Errors are
-// *Error.
+// what that session's page offers now, which mints no version. A site that cannot
+// be reached is described as it was last, if it ever was. Errors are *Error.
 func (b *Bridge) Webtool(ctx context.Context, ref Ref, action, version string) (*Document, error) {
 	s, err := b.siteFor(ref.Site, ref.Caller)
 	if err != nil {
 		return nil, err
 	}
-	if version != "" && version != "latest" {
-		// A version that was current once is served from memory, also when the
-		// site is down.
-		if d := s.history(action).version(version); d != nil {
-			return d, nil
+	pinned := version != "" && version != "latest"
+	if pinned {
+		// A version that was current once is served also when the site is down.
+		if d, err := s.history(action).version(ctx, version); d != nil || err != nil {
+			return d, err
 		}
 	}
 	catalog, err := b.router.Catalog(ctx, ref)
 	if err != nil {
+		if d := s.history(action).stale(ctx); d != nil && ref.Session == "" {
+			return d, nil
+		}
 		return nil, nothingRan(ctx, err)
 	}
-	pinned := version != "" && version != "latest"
 	if ref.Session != "" && !pinned {
 		return s.sessionDocument(catalog, action, b.current(ctx, ref, s))
 	}
-	current := s.observe(catalog, action)
+	current, err := s.observe(ctx, catalog, action)
+	if err != nil {
+		return nil, err
+	}
 	if pinned {
-		if d := s.history(action).version(version); d != nil {
-			return d, nil
+		if current != nil && current.Version == version {
+			return current, nil
 		}
 		return nil, Errorf(WebtoolNotFound, "", NotRun, "There is no version %s of this webtool.", printable(version)).Detail("version", printable(version))
 	}
 	if current != nil {
 		return current, nil
 	}
-	return nil, unknownAction(action, catalog)
+	return nil, s.unknownAction(action, catalog)
 }
 
 // current is the version of the catalogue page's webtool, for documents of
@@ -186,7 +194,7 @@ func (b *Bridge) Webtool(ctx context.Context, ref Ref, action, version string) (
 func (b *Bridge) current(ctx context.Context, ref Ref, s *siteState) string {
 	ref.Session = ""
 	if c, err := b.router.Catalog(ctx, ref); err == nil {
-		if d := s.observe(c, ""); d != nil {
+		if d, err := s.observe(ctx, c, ""); d != nil && err == nil {
 			return d.Version
 		}
 	}
@@ -196,7 +204,7 @@ func (b *Bridge) current(ctx context.Context, ref Ref, s *siteState) string {
 func (s *siteState) sessionDocument(c *Catalog, action, version string) (*Document, error) {
 	name, description, tools := s.describe(c, action)
 	if tools == nil {
-		return nil, unknownAction(action, c)
+		return nil, s.unknownAction(action, c)
 	}
 	return draft(name, description, tools, s).finish(version), nil
 }
@@ -205,14 +213,14 @@ func (s *siteState) sessionDocument(c *Catalog, action, version string) (*Docume
 // action does not exist.
 func (s *siteState) describe(c *Catalog, action string) (name, description string, tools []*Tool) {
 	if action == "" {
-		tools = c.Tools()
+		tools = s.offered(c)
 		if tools == nil {
 			tools = []*Tool{}
 		}
 		return s.site.Name, s.description(), tools
 	}
 	t := c.Tool(action)
-	if t == nil {
+	if t == nil || !s.offers(t) {
 		return "", "", nil
 	}
 	return s.site.Name + "_" + action, t.Description(), []*Tool{t}
@@ -225,9 +233,10 @@ func (s *siteState) description() string {
 	return fmt.Sprintf("Tools that the web application %s (%s) declares through WebMCP.", s.site.Name, s.site.Origin)
 }
 
-func unknownAction(action string, c *Catalog) *Error {
-	names := make([]string, 0, len(c.Tools()))
-	for _, t := range c.Tools() {
+func (s *siteState) unknownAction(action string, c *Catalog) *Error {
+	offered := s.offered(c)
+	names := make([]string, 0, len(offered))
+	for _, t := range offered {
 		names = append(names, t.Name())
 	}
 	return Errorf(WebtoolNotFound, "", NotRun, "There is no action %q here.", printable(action)).

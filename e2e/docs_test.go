@@ -253,8 +253,9 @@ func unknownFlags(c command, help string) []string {
 
 var testName = regexp.MustCompile("`(Test[A-Za-z]+)`")
 
-// TestAttacksHaveTests finds attacks whose test does not exist.
-func TestAttacksHaveTests(t *testing.T) {
+// TestTablesHaveTests finds attacks and requirements whose test does not exist, and
+// rows that are not in their table.
+func TestTablesHaveTests(t *testing.T) {
 	t.Parallel()
 	var code strings.Builder
 	walk(t, func(path string, data []byte) {
@@ -262,12 +263,25 @@ func TestAttacksHaveTests(t *testing.T) {
 			code.Write(data)
 		}
 	})
-	table := documents(t)["docs/attacks.md"]
-	if problems := missingTests(table, code.String()); len(problems) > 0 || strings.Count(table, "\n| P") < 20 {
-		t.Errorf("docs/attacks.md names tests that are not there: %s", problems)
+	tables := documents(t)
+	for _, path := range []string{"docs/attacks.md", "docs/webtools.md"} {
+		if problems := missingTests(tables[path], code.String()); len(problems) > 0 {
+			t.Errorf("%s names tests that are not there: %s", path, problems)
+		}
+	}
+	if strings.Count(tables["docs/attacks.md"], "\n| P") < 20 {
+		t.Error("docs/attacks.md has not all pages")
+	}
+	for letter, last := range map[string]int{"W": 49, "L": 13, "A": 19} {
+		if rows := missingRows(tables["docs/webtools.md"], letter, last); len(rows) > 0 {
+			t.Errorf("docs/webtools.md does not have %s", rows)
+		}
 	}
 	if problems := missingTests("| X | `TestThatIsNowhere` |", code.String()); len(problems) != 1 {
 		t.Error("a test that is nowhere is not missed")
+	}
+	if rows := missingRows("| W1, W10 |", "W", 2); len(rows) != 1 || rows[0] != "W2" {
+		t.Errorf("a row that is nowhere is not missed: %s", rows)
 	}
 }
 
@@ -275,6 +289,17 @@ func missingTests(table, code string) (missing []string) {
 	for _, match := range testName.FindAllStringSubmatch(table, -1) {
 		if !strings.Contains(code, "func "+match[1]+"(t *testing.T)") {
 			missing = append(missing, match[1])
+		}
+	}
+	return missing
+}
+
+// missingRows lists the rows from 1 to last that no line of the table begins with.
+func missingRows(table, letter string, last int) (missing []string) {
+	for n := 1; n <= last; n++ {
+		id := fmt.Sprint(letter, n)
+		if !regexp.MustCompile(`(?m)^\| [^|]*\b` + id + `\b`).MatchString(table) {
+			missing = append(missing, id)
 		}
 	}
 	return missing

@@ -196,3 +196,89 @@ func TestApprove(t *testing.T) {
 		t.Errorf("without a server: %v", err)
 	}
 }
+
+// TestAgent runs the agent of the examples: it waits for a person twice, and buys once.
+func TestAgent(t *testing.T) {
+	t.Parallel()
+	s := shop(t, "1m", "--console-listen", "127.0.0.1:0")
+	agent := filepath.Join(t.TempDir(), "agent")
+	if out, err := exec.Command("go", "build", "-o", agent, filepath.Join(root(t), "examples", "agent-http")).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	run := func(args ...string) (string, error) {
+		cmd := exec.Command(agent, append([]string{"-token", agentToken}, args...)...)
+		out, err := cmd.CombinedOutput()
+		return string(out), err
+	}
+	if out, err := run(s.url + "/webtools/strict"); err != nil || !strings.Contains(out, "buyProduct: ") {
+		t.Errorf("the list: %v: %s", err, out)
+	}
+	if out, err := run(s.url+"/webtools/strict", "none"); err == nil || !strings.Contains(out, "WEBTOOL_NOT_FOUND (not_run)") {
+		t.Errorf("a tool that there is not: %v: %s", err, out)
+	}
+	type ended struct {
+		out string
+		err error
+	}
+	bought := make(chan ended, 1)
+	go func() {
+		out, err := run(s.url+"/webtools/strict", "buyProduct", `{"product_id":"sencha"}`)
+		bought <- ended{out, err}
+	}()
+	console := func(method, path, body string) reply {
+		return s.as(t, s.ready.Console.Token, method, s.ready.Console.URL+path, body)
+	}
+	for _, kind := range []string{"approve", "confirm"} {
+		var id string
+		eventually(t, replyWithin, "the question "+kind, func() bool {
+			var list struct {
+				Questions []struct{ ID, Kind string }
+			}
+			if err := json.Unmarshal(console(http.MethodGet, "/api/questions", "").body, &list); err != nil {
+				return false
+			}
+			for _, q := range list.Questions {
+				if q.Kind == kind {
+					id = q.ID
+				}
+			}
+			return id != ""
+		})
+		console(http.MethodPost, "/api/questions/"+id, `{"ok":true}`)
+	}
+	got := <-bought
+	if got.err != nil || strings.Count(got.out, "A person must answer") != 2 || !strings.Contains(got.out, "Buy Sencha") || !strings.HasSuffix(got.out, "\"Product sencha purchased.\"\n") {
+		t.Errorf("it ended with %v: %s", got.err, got.out)
+	}
+}
+
+// TestPictureOfPage looks at a form that waits for a person, and submits it.
+func TestPictureOfPage(t *testing.T) {
+	t.Parallel()
+	s := serve(t, "forms="+pageServer().page("forms.html"), "--approval", "auto", "--warm", "0")
+	data, path := s.tmp+"-data", filepath.Join(t.TempDir(), "form.png")
+	approve := func(code int, args ...string) {
+		t.Helper()
+		cmd := exec.Command(pagetools(t), append([]string{"approve", "--data-dir", data}, args...)...)
+		out, _ := cmd.CombinedOutput() // the code says how it ended
+		if got := cmd.ProcessState.ExitCode(); got != code {
+			t.Fatalf("approve %v ended with %d: %s", args, got, out)
+		}
+	}
+	call := func(config string) reply {
+		return s.ask("/webtools/forms", `{"sessionId":"p","action":"buy","request":{"count":2},"config":`+config+`}`)
+	}
+	q, token := call(`{}`).waiting(t, http.StatusConflict, "INPUT_REQUIRED")
+	id, _ := q["id"].(string)
+	approve(2, "--picture", path)
+	approve(2, id, "--picture", path, "--yes")
+	approve(2, "NOSUCHQUESTION", "--picture", path)
+	approve(0, id, "--picture", path)
+	if png, err := os.ReadFile(path); err != nil || !bytes.HasPrefix(png, []byte("\x89PNG\r\n")) || len(png) < 1000 {
+		t.Errorf("the picture has %d bytes, %v", len(png), err)
+	}
+	approve(0, id, "--yes")
+	if r := call(fmt.Sprintf(`{"resume":%q,"wait":20000}`, token)); r.err != nil || r.status == http.StatusConflict {
+		t.Errorf("after its answer: %d %s, %v", r.status, r.body, r.err)
+	}
+}

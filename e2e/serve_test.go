@@ -232,8 +232,9 @@ func (s *server) ask(path, body string) reply {
 	return s.in(ctx, "", method, s.url+path, body)
 }
 
-// in makes a request of a caller within ctx; the caller without a token has none.
-func (s *server) in(ctx context.Context, token, method, url, body string) reply {
+// in makes a request of a caller within ctx; the caller without a token has none. The
+// header is names and values in turn.
+func (s *server) in(ctx context.Context, token, method, url, body string, header ...string) reply {
 	req, err := http.NewRequestWithContext(ctx, method, url, strings.NewReader(body))
 	if err != nil {
 		return reply{err: err}
@@ -243,6 +244,9 @@ func (s *server) in(ctx context.Context, token, method, url, body string) reply 
 	}
 	if body != "" {
 		req.Header.Set("Content-Type", "application/json")
+	}
+	for i := 0; i+1 < len(header); i += 2 {
+		req.Header.Set(header[i], header[i+1])
 	}
 	res, err := http.DefaultClient.Do(req)
 	if err != nil {

@@ -16,7 +16,14 @@ func (m *Manager) Acquire(ctx context.Context, ref bridge.Ref) (bridge.Lease, er
 	if err != nil {
 		return nil, err
 	}
+	wish, err := wishOf(s, ref.Page)
+	if err != nil {
+		return nil, err
+	}
 	if s.Shared && ref.Session == "" {
+		if wish != nil {
+			return nil, bridge.Errorf(bridge.ConfigError, "", bridge.NotRun, "This site's calls share one page. Config that changes a page needs a sessionId.")
+		}
 		page := s.page.Load()
 		if page == nil || page.isDead() {
 			waiting, cancel := bound(ctx, ref.Patience, nil)
@@ -34,19 +41,19 @@ func (m *Manager) Acquire(ctx context.Context, ref bridge.Ref) (bridge.Lease, er
 		}
 		return &lease{Page: page, manager: m, release: func(bool) { m.with(func(st *state) { st.leased--; st.checkIdle() }) }}, nil
 	}
-	l, err := m.acquire(ctx, s, ref)
+	l, err := m.acquire(ctx, s, ref, wish)
 	if err != nil {
 		return nil, err
 	}
 	if ref.Session == "" {
-		l.another = func(ctx context.Context) (*lease, error) { return m.acquire(ctx, s, ref) }
+		l.another = func(ctx context.Context) (*lease, error) { return m.acquire(ctx, s, ref, wish) }
 	}
 	return l, nil
 }
 
 // acquire waits for a page of the caller's own.
-func (m *Manager) acquire(ctx context.Context, s *site, ref bridge.Ref) (*lease, error) {
-	w := &waiter{ctx: ctx, site: s, key: keyOf(ref), grant: make(chan grant, 1)}
+func (m *Manager) acquire(ctx context.Context, s *site, ref bridge.Ref, how *wish) (*lease, error) {
+	w := &waiter{ctx: ctx, site: s, key: keyOf(ref), wish: how, grant: make(chan grant, 1)}
 	var idle bool
 	m.with(func(st *state) { idle = st.leaseIdle(w) })
 	if idle {
@@ -80,7 +87,7 @@ func (m *Manager) leaseOf(g grant) *lease {
 // which nothing is waited for.
 func (st *state) leaseIdle(w *waiter) bool {
 	ses := st.sessions[w.key]
-	if w.key.id == "" || ses == nil || ses.busy || st.draining {
+	if w.key.id == "" || ses == nil || ses.busy || st.draining || !w.wish.fits(ses.wish) {
 		return false
 	}
 	st.lease(ses, w)
@@ -192,6 +199,15 @@ func (l *lease) Asking(q *bridge.Question) {
 	if e := l.busyAsking(); e != nil && l.ses != nil {
 		l.manager.with(func(st *state) { st.refuseWaiting(l.ses, e) })
 	}
+}
+
+// Picture gives what a person would see of the page.
+func (l *lease) Picture(ctx context.Context) ([]byte, error) {
+	shows, ok := l.tab.(Photographer)
+	if !ok {
+		return nil, bridge.Errorf(bridge.InternalError, bridge.Internal, bridge.NotRun, "There is no picture of this page.")
+	}
+	return shows.Screenshot(ctx)
 }
 
 // deadOnArrival reports whether nothing was dispatched because the page or its

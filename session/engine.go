@@ -80,6 +80,14 @@ type Tab interface {
 	Close(ctx context.Context) error
 }
 
+// Photographer is a Tab that can show what a person would see in it.
+type Photographer interface {
+	// Screenshot gives the viewport as a PNG. While a dialog is open there is
+	// nothing to show: it fails within the deadline of ctx. Errors are
+	// *bridge.Error.
+	Screenshot(ctx context.Context) ([]byte, error)
+}
+
 // Invocation is one dispatch to a tab.
 type Invocation struct {
 	// Document and Tool name the registration.

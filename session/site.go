@@ -51,7 +51,7 @@ func (m *Manager) keepCatalogue(s *site) {
 	var prev *bridge.Catalog
 	first := true
 	for m.life.Err() == nil {
-		page, err := m.openPage(m.life, s, prev)
+		page, err := m.openPage(m.life, s, nil, prev)
 		if err == nil {
 			_, err = page.opened(m.life)
 		}
@@ -174,11 +174,14 @@ func (m *Manager) cataloguePage(ctx context.Context, s *site) (*Page, error) {
 	}
 }
 
-// openPage opens a tab on the site. The page is returned also with an error,
+// openPage opens a tab on the site, as wish wants it. The page is returned also with an error,
 // when there is one to close.
-func (m *Manager) openPage(ctx context.Context, s *site, prev *bridge.Catalog) (*Page, error) {
-	options := s.Tab
-	options.Await = s.WaitFor.Await
+func (m *Manager) openPage(ctx context.Context, s *site, w *wish, prev *bridge.Catalog) (*Page, error) {
+	options, address := s.Tab, s.URL
+	options.Await, options.Origin = s.WaitFor.Await, s.Origin
+	if w != nil {
+		options.Settings, address = w.settings, w.url
+	}
 	engine := s.Engine
 	if engine == nil {
 		engine = m.o.Engine
@@ -191,7 +194,7 @@ func (m *Manager) openPage(ctx context.Context, s *site, prev *bridge.Catalog) (
 	m.background.Go(func() { page.own(prev) })
 	bounded, cancel := context.WithTimeout(ctx, m.o.Navigation)
 	defer cancel()
-	err = tab.Load(bounded, s.URL)
+	err = tab.Load(bounded, address)
 	if err == nil { // the document's arrival may still be on its way to the page
 		_, err = page.await(bounded, func(v *view) bool { return v.document != "" })
 	}

@@ -82,7 +82,7 @@ func (st *state) refill(s *site) {
 // openSpare opens one warm page. It ends when the page is opened or the manager
 // closes.
 func (m *Manager) openSpare(s *site, sp *spares) {
-	page, err := m.openPage(m.life, s, m.compiled(s))
+	page, err := m.openPage(m.life, s, nil, m.compiled(s))
 	if err == nil {
 		_, err = page.opened(m.life)
 	}

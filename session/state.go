@@ -44,6 +44,7 @@ type session struct {
 	key     key
 	site    *site
 	page    *Page // nil while it opens
+	wish    *wish // that the page was opened for
 	busy    bool
 	uses    int
 	created time.Time
@@ -63,6 +64,7 @@ type waiter struct {
 	ctx   context.Context //nolint:containedctx // a waiter is a call that is parked in a queue
 	site  *site
 	key   key // id is empty for a fresh page
+	wish  *wish
 	grant chan grant
 }
 
@@ -110,6 +112,10 @@ func expired() *bridge.Error {
 
 // join gives a session's page to w when its turn comes.
 func (st *state) join(ses *session, w *waiter) {
+	if !w.wish.fits(ses.wish) {
+		w.grant <- grant{err: otherPage()}
+		return
+	}
 	if !ses.busy {
 		st.lease(ses, w)
 		return
@@ -184,21 +190,23 @@ func (st *state) open(w *waiter) {
 	var ses *session
 	if w.key.id != "" {
 		now := time.Now()
-		ses = &session{key: w.key, site: w.site, created: now, last: now, busy: true}
+		ses = &session{key: w.key, site: w.site, wish: w.wish, created: now, last: now, busy: true}
 		st.sessions[w.key] = ses
 	}
 	st.opening++
-	if page := st.takeSpare(w.site); page != nil {
-		st.opened(w, ses, page, nil)
-		st.refill(w.site)
-		return
+	if w.wish == nil {
+		if page := st.takeSpare(w.site); page != nil {
+			st.opened(w, ses, page, nil)
+			st.refill(w.site)
+			return
+		}
 	}
 	st.makeRoomFor(w.site)
 	m := st.manager
 	m.background.Go(func() { // ends with openPage, which ends with w's context or the manager
 		ctx, cancel := context.WithCancelCause(w.ctx)
 		defer context.AfterFunc(m.life, func() { cancel(context.Cause(m.life)) })()
-		page, err := m.openPage(ctx, w.site, m.compiled(w.site))
+		page, err := m.openPage(ctx, w.site, w.wish, m.compiled(w.site))
 		if err != nil && page != nil {
 			page.close()
 			page = nil

@@ -208,6 +208,11 @@ func (l *lease) Invoke(ctx context.Context, inv bridge.Invocation) (json.RawMess
 	return l.script.handler(ctx, inv)
 }
 
+// Picture gives a text in the place of a picture.
+func (l *lease) Picture(context.Context) ([]byte, error) {
+	return []byte("picture of " + l.ref.Site), nil
+}
+
 // Asking records what the page waits for.
 func (l *lease) Asking(q *bridge.Question) {
 	l.router.mu.Lock()

@@ -29,8 +29,11 @@ type Hints struct {
 	ReadOnly      Claim // counts only from the site's own top-level origin, and only where the operator's mode trusts it
 	Destructive   Claim // Yes raises to Ask
 	Consequential Claim // Yes raises to Ask
-	Untrusted     Claim // about the content of results; decides nothing here
+	Untrusted     Claim // about the content of results: what reads them is tainted, see Input.Tainted
 }
+
+// OnlyReads reports whether the page claims that the tool changes nothing.
+func (h Hints) OnlyReads() bool { return h.ReadOnly == Yes && h.Destructive != Yes }
 
 // Rule is what the operator wants for the tools that a pattern names.
 type Rule struct {
@@ -52,12 +55,14 @@ type Input struct {
 	TopLevel bool  // declared by the named site's own top-level origin, not by a frame or after a redirect
 	Site     Level // the site's published terms
 	Request  Level // what the call asked for itself
+	Tainted  bool  // the caller has read what another origin, or a stranger, wrote: one level up for what may change something
+	Unseen   bool  // on a site with standing consent, nobody has seen this tool yet: a person is asked
 }
 
 // Decision is the level, who caused it and why, in words for a person.
 type Decision struct {
 	Level  Level
-	Layer  string // "operator", "site", "hints" or "request": the first in this order that wanted this level
+	Layer  string // one of the layers: the first in their order that wanted this level
 	Reason string
 }
 
@@ -67,11 +72,14 @@ const (
 	LayerSite     = "site"
 	LayerHints    = "hints"
 	LayerRequest  = "request"
+	LayerTaint    = "taint"
+	LayerUnseen   = "unseen"
 )
 
-// Decide computes the level of one call: the operator's, raised by what site, hints and request say. No value of Site,
-// Request, Destructive or Consequential can lower it, and ReadOnly lowers it only from Ask to Auto, only with TopLevel
-// and only in the modes ask and deny where no rule matches. Hints raise over an operator's auto as well.
+// Decide computes the level of one call: the operator's, raised by what site, hints, request, taint and novelty say. No
+// value of Site, Request, Destructive, Consequential, Tainted or Unseen can lower it, and ReadOnly lowers it only with
+// TopLevel: from Ask to Auto in the modes ask and deny where no rule matches, and by the level that Tainted adds. Hints
+// raise over an operator's auto as well.
 func Decide(in Input) Decision {
 	d := operator(in)
 	d.raise(in.Site.known(), LayerSite, "the site's published terms ask for it")
@@ -82,6 +90,12 @@ func Decide(in Input) Decision {
 		d.raise(Ask, LayerHints, "the page says that the tool has consequences")
 	}
 	d.raise(in.Request.known(), LayerRequest, "the request asks for it")
+	if in.Tainted && (!in.TopLevel || !in.Hints.OnlyReads()) {
+		d.raise(min(d.Level+1, Ask), LayerTaint, "the caller has read what strangers wrote, and may act for them")
+	}
+	if in.Unseen {
+		d.raise(Ask, LayerUnseen, "the tool is new since consent was given on this site")
+	}
 	if in.Operator.Mode == ModeDeny && d.Level > Auto && d.Level < Never {
 		return Decision{Level: Never, Layer: LayerOperator, Reason: "mode deny refuses what would be asked about: " + d.Reason}
 	}

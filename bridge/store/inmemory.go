@@ -17,15 +17,17 @@ func Memory(o Options) *Store {
 	o = o.withDefaults()
 	audit := &memoryAudit{now: o.Now, began: o.Now(), owner: newID()}
 	return &Store{
-		Versions:   &memoryVersions{histories: map[string][]bridge.VersionRecord{}},
-		Grants:     &memoryGrants{now: o.Now},
-		KnownTools: &memoryKnown{sites: map[string]map[string]bridge.KnownTool{}},
-		Replies:    &memoryReplies{o: o, byKey: map[[2]string]*memoryReply{}, byClaim: map[string]*memoryReply{}, keys: map[string]int{}},
-		Audit:      audit,
-		Calls:      &memoryCalls{o: o},
-		verify:     audit.verify,
-		flush:      func(context.Context) error { return audit.Healthy() },
-		close:      audit.close,
+		Memory: bridge.Memory{
+			Versions:   &memoryVersions{histories: map[string][]bridge.VersionRecord{}},
+			Grants:     &memoryGrants{now: o.Now},
+			KnownTools: &memoryKnown{sites: map[string]map[string]bridge.KnownTool{}},
+			Replies:    &memoryReplies{o: o, byKey: map[[2]string]*memoryReply{}, byClaim: map[string]*memoryReply{}, keys: map[string]int{}},
+			Audit:      audit,
+			Calls:      &memoryCalls{o: o},
+		},
+		verify: audit.verify,
+		flush:  func(context.Context) error { return audit.Healthy() },
+		close:  audit.close,
 	}
 }
 

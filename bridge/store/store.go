@@ -84,12 +84,7 @@ const (
 // Store is one opening of what is kept. Its fields are set by Open and Memory,
 // and safe for concurrent use until Close.
 type Store struct {
-	Versions   bridge.Versions
-	Grants     bridge.Grants
-	KnownTools bridge.KnownTools
-	Replies    bridge.Replies
-	Audit      bridge.Audit
-	Calls      bridge.Calls
+	bridge.Memory
 
 	verify func(context.Context) (Report, error)
 	flush  func(context.Context) error
@@ -142,12 +137,14 @@ func openIn(ctx context.Context, root *os.Root, o Options) (*Store, error) {
 		return nil, errors.Join(err, db.close(), me.close())
 	}
 	return &Store{
-		Versions:   &sqlVersions{db: db},
-		Grants:     &sqlGrants{db: db},
-		KnownTools: &sqlKnown{db: db},
-		Replies:    replies,
-		Audit:      w,
-		Calls:      &sqlCalls{db: db, w: w, o: o},
+		Memory: bridge.Memory{
+			Versions:   &sqlVersions{db: db},
+			Grants:     &sqlGrants{db: db},
+			KnownTools: &sqlKnown{db: db},
+			Replies:    replies,
+			Audit:      w,
+			Calls:      &sqlCalls{db: db, w: w, o: o},
+		},
 		verify: func(ctx context.Context) (Report, error) {
 			return verify(ctx, db, signer)
 		},

@@ -14,6 +14,7 @@ import (
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/policy"
+	"github.com/pagetools/pagetools/bridge/store"
 	"github.com/pagetools/pagetools/session"
 	"github.com/pagetools/pagetools/session/cdp"
 )
@@ -25,7 +26,9 @@ type app struct {
 	engines map[string]*cdp.Engine // by kind, as the sites need them
 	manager *session.Manager
 	bridge  *bridge.Bridge
-	stops   []func() // of folder servers
+	memory  *store.Store // nil for commands that run nothing
+	forget  func()       // closes it
+	stops   []func()     // of folder servers
 }
 
 // plan is what a command wants beyond the settings.
@@ -38,6 +41,10 @@ type plan struct {
 	ask bool
 	// engine is the kind of engine for all of them; "" leaves it to the settings.
 	engine string
+	// remember is true for commands that run tools: what they do is recorded.
+	remember bool
+	// locked is what tools must be like; nil means whatever they are.
+	locked *lockFile
 	// files serve a target that is embedded, by name.
 	files map[string]fs.FS
 }
@@ -53,6 +60,13 @@ func (p *program) start(ctx context.Context, pl plan) (*app, error) {
 	if a.engine, err = p.engineOf(a, a.kind); err != nil {
 		return nil, err
 	}
+	if pl.remember {
+		if a.memory, err = p.openMemory(ctx); err != nil {
+			a.close()
+			return nil, err
+		}
+		a.forget = func() { p.closeMemory(a.memory) }
+	}
 	if err := p.serveFolders(ctx, a, pl); err != nil {
 		a.close()
 		return nil, err
@@ -65,7 +79,11 @@ func (p *program) start(ctx context.Context, pl plan) (*app, error) {
 			a.close()
 			return nil, err
 		}
-		options[t.name] = p.bridgeOptions(t)
+		o := p.bridgeOptions(t)
+		if pl.locked != nil {
+			o.Locked = pl.locked.actions(t.name)
+		}
+		options[t.name] = o
 	}
 	limits := p.file.limits.bridge
 	limits.CallTimeout = p.set.callTimeout
@@ -79,7 +97,7 @@ func (p *program) start(ctx context.Context, pl plan) (*app, error) {
 			rates[c.name] = *c.rate
 		}
 	}
-	a.bridge, err = bridge.New(a.manager, bridge.Options{Sites: options, Rates: rates, Limits: limits, Log: p.log})
+	a.bridge, err = bridge.New(a.manager, bridge.Options{Sites: options, Rates: rates, Limits: limits, Memory: remembered(a.memory), Log: p.log})
 	if err != nil {
 		a.close()
 		return nil, usage("%w", err)
@@ -101,6 +119,9 @@ func (a *app) close() {
 	}
 	for _, stop := range a.stops {
 		stop()
+	}
+	if a.forget != nil { // last: what ends above is recorded
+		a.forget()
 	}
 }
 
@@ -149,7 +170,7 @@ func (p *program) sessionOptions(t *target, single bool) session.SiteOptions {
 // bridgeOptions combines the flag and the file: an approval that the file gives
 // the site counts unless the flag or the environment says otherwise.
 func (p *program) bridgeOptions(t *target) bridge.SiteOptions {
-	o := bridge.SiteOptions{Approval: policy.Operator{Mode: p.set.approval}, Params: t.config.params, CallTimeout: p.set.callTimeout}
+	o := bridge.SiteOptions{Approval: policy.Operator{Mode: p.set.approval}, Params: t.config.params, AllowConfig: t.config.allowConfig, CallTimeout: p.set.callTimeout}
 	if c := t.config.approval; c != nil {
 		o.Approval.Tools = c.Tools
 		if c.Mode != "" && p.from["approval"] != fromFlag && p.from["approval"] != fromEnv {

@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"os"
 	"slices"
 	"time"
 
@@ -24,6 +25,9 @@ import (
 type given struct {
 	yes, no, always bool
 	value           string
+	list            bool
+	revoke          string
+	picture         string
 }
 
 func (p *program) approveCommand() *cobra.Command {
@@ -35,7 +39,11 @@ func (p *program) approveCommand() *cobra.Command {
 			switch {
 			case len(args) > 1:
 				return usage("approve takes one ID at most")
-			case len(args) == 0 && g != given{}:
+			case g.list && (len(args) > 0 || g != given{list: true}), g.revoke != "" && (len(args) > 0 || g != given{revoke: g.revoke}):
+				return usage("--list and --revoke stand alone")
+			case g.picture != "" && (len(args) == 0 || g != given{picture: g.picture}):
+				return usage("--picture goes with the ID of a question, and with nothing else")
+			case len(args) == 0 && g != given{list: g.list, revoke: g.revoke}:
 				return usage("an answer needs the ID of a question")
 			case g.yes && g.no, g.no && (g.always || g.value != ""):
 				return usage("--no goes with no other answer")
@@ -43,8 +51,15 @@ func (p *program) approveCommand() *cobra.Command {
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 {
+			switch {
+			case g.list:
+				return p.listGrants(cmd.Context())
+			case g.revoke != "":
+				return p.revokeGrant(cmd.Context(), g.revoke)
+			case len(args) == 0:
 				return p.listQuestions(cmd.Context())
+			case g.picture != "":
+				return p.savePicture(cmd.Context(), args[0], g.picture)
 			}
 			return p.answerQuestion(cmd.Context(), args[0], g)
 		},
@@ -53,10 +68,14 @@ func (p *program) approveCommand() *cobra.Command {
 	c.Flags().BoolVar(&g.no, "no", false, "decline")
 	c.Flags().StringVar(&g.value, "value", "", "agree, with this JSON value: the text of a prompt, or what an interaction resolves to")
 	c.Flags().BoolVar(&g.always, "always", false, "agree, and keep the consent where that is allowed")
+	c.Flags().StringVar(&g.picture, "picture", "", "write a picture of the page that asks to this file, as a PNG")
+	c.Flags().BoolVar(&g.list, "list", false, "list the consent that was kept")
+	c.Flags().StringVar(&g.revoke, "revoke", "", "take back the kept consent with this ID")
 	return c
 }
 
-// console talks to the process that serves the socket.
+// console talks to the process that serves the socket, and reads its answer: bytes
+// as they are, anything else as JSON.
 func (p *program) console(ctx context.Context, method, path string, body any, into any) error {
 	socket, err := p.socketPath()
 	if err != nil {
@@ -94,9 +113,30 @@ func (p *program) console(ctx context.Context, method, path string, body any, in
 		}
 		return &bridge.Error{Code: e.Error.Code, Reason: e.Error.Reason, Outcome: e.Error.Outcome, Message: e.Error.Message}
 	}
-	if err := json.NewDecoder(resp.Body).Decode(into); err != nil {
+	if raw, ok := into.(*[]byte); ok {
+		*raw, err = io.ReadAll(io.LimitReader(resp.Body, maxPicture))
+	} else {
+		err = json.NewDecoder(resp.Body).Decode(into)
+	}
+	if err != nil {
 		return fmt.Errorf("reading the console's answer: %w", err)
 	}
+	return nil
+}
+
+// maxPicture bounds what is read of a picture, in bytes.
+const maxPicture = 64 << 20
+
+// savePicture writes what the page shows that asks.
+func (p *program) savePicture(ctx context.Context, id, path string) error {
+	var png []byte
+	if err := p.console(ctx, http.MethodGet, "/api/questions/"+url.PathEscape(id)+"/picture", nil, &png); err != nil {
+		return err
+	}
+	if err := os.WriteFile(path, png, 0o600); err != nil {
+		return usage("--picture: %w", err)
+	}
+	p.say("wrote %s", plain(path))
 	return nil
 }
 

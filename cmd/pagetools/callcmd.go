@@ -32,7 +32,7 @@ func (p *program) callCommand() *cobra.Command {
 }
 
 func (p *program) call(ctx context.Context, arg, tool string, pairs []string, input string) error {
-	a, t, err := p.one(ctx, arg)
+	a, t, err := p.one(ctx, arg, true)
 	if err != nil {
 		return err
 	}

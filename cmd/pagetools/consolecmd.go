@@ -29,6 +29,9 @@ func operatorAt(where string) bridge.Caller {
 
 // dataDir is where state is kept. It may not be there yet.
 func (p *program) dataDir() (string, error) {
+	if p.set.dataDir == dataDirOff {
+		return "", errNoDataDir
+	}
 	if p.set.dataDir != "" {
 		return p.set.dataDir, nil
 	}

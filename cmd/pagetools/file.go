@@ -216,7 +216,7 @@ func (r *reader) site(n *yaml.Node, s *siteConfig) error {
 		"name":          value(r, "name", &s.name),
 		"target":        value(r, "target", &s.target),
 		"warm":          func(n *yaml.Node) error { return r.warm(n, s) },
-		"allow-config":  value(r, "allow-config", &s.allowConfig),
+		"allow-config":  func(n *yaml.Node) error { return r.pageKeys(n, s) },
 		"allow-private": value(r, "allow-private", &s.allowPrivate),
 		"allow-origin":  func(n *yaml.Node) error { return r.origins(n, s) },
 		"state":         func(n *yaml.Node) error { return r.state(n, s) },
@@ -282,6 +282,18 @@ func (r *reader) warm(n *yaml.Node, s *siteConfig) error {
 		return r.errorf(n, "warm: %q is not a number of pages", n.Value)
 	}
 	s.warm = &warm
+	return nil
+}
+
+func (r *reader) pageKeys(n *yaml.Node, s *siteConfig) error {
+	if err := value(r, "allow-config", &s.allowConfig)(n); err != nil {
+		return err
+	}
+	for _, k := range s.allowConfig {
+		if !slices.Contains(bridge.PageKeys(), k) {
+			return r.errorf(n, "allow-config: there is no key %q; there is %s", k, strings.Join(bridge.PageKeys(), ", "))
+		}
+	}
 	return nil
 }
 

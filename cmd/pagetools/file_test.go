@@ -106,6 +106,7 @@ func TestFileErrors(t *testing.T) {
 		{"sites:\n- target: x\n  warm: -1", "3", "warm"},
 		{"sites:\n- target: x\n  config-params: []", "3", "config-params"},
 		{"sites:\n- target: x\n  allow-config: locale", "3", "allow-config"},
+		{"sites:\n- target: x\n  allow-config: [locale, proxy]", "3", "proxy"},
 		{"sites:\n- target: x\n  allow-origin: [shop]", "3", "allow-origin"},
 		{"sites:\n- target: x\n  wait-for: {idle: soon}", "3", "idle"},
 		{"sites:\n- target: x\n  windows: maybe", "3", "windows"},

@@ -26,6 +26,7 @@ const drainTime = 25 * time.Second
 
 func (p *program) serveCommand() *cobra.Command {
 	var ask string
+	var locked bool
 	c := &cobra.Command{
 		Use:   "serve [NAME=]TARGET...",
 		Short: "Serve the tools of web applications over HTTP",
@@ -40,9 +41,19 @@ func (p *program) serveCommand() *cobra.Command {
 			if ask != "none" && ask != "terminal" {
 				return usage("--ask is none or terminal, not %q", ask)
 			}
-			return p.serve(cmd.Context(), plan{targets: targets, ask: ask == "terminal"})
+			pl := plan{targets: targets, ask: ask == "terminal", remember: true}
+			if locked {
+				if pl.locked, err = readLock(); err != nil {
+					return err
+				}
+				if err := pl.locked.forTargets(targets); err != nil {
+					return err
+				}
+			}
+			return p.serve(cmd.Context(), pl)
 		},
 	}
+	c.Flags().BoolVar(&locked, "locked", false, "offer only tools that are as pagetools.lock has them")
 	c.Flags().StringVar(&ask, "ask", "none", "who answers questions here: none, or the person at this terminal (terminal)")
 	return c
 }
@@ -57,7 +68,7 @@ func (p *program) demoCommand() *cobra.Command {
 				p.set.approval = "auto" // the page is our own, and holds nothing
 			}
 			t := &target{name: "stampdb", text: "the built-in stamp collection", folder: "stampdb"}
-			return p.serve(cmd.Context(), plan{targets: []*target{t}, files: map[string]fs.FS{"stampdb": examples.StampDB()}})
+			return p.serve(cmd.Context(), plan{targets: []*target{t}, remember: true, files: map[string]fs.FS{"stampdb": examples.StampDB()}})
 		},
 	}
 }
@@ -101,7 +112,7 @@ func (p *program) serve(ctx context.Context, pl plan) error {
 		return err
 	}
 	if err := a.manager.WaitOpened(ctx); err == nil {
-		p.welcome(ctx, a, pl.targets, "http://"+l.Addr().String(), console)
+		p.welcome(ctx, a, pl, "http://"+l.Addr().String(), console)
 	}
 	if pl.ask {
 		asker, done := p.asker(false)
@@ -181,7 +192,8 @@ type servedSite struct {
 }
 
 // welcome prints the box: what is served, and where.
-func (p *program) welcome(ctx context.Context, a *app, targets []*target, base string, console *operators) {
+func (p *program) welcome(ctx context.Context, a *app, pl plan, base string, console *operators) {
+	targets := pl.targets
 	out := served{Listening: base}
 	if console.url != "" {
 		out.Console = &servedConsole{console.url, console.token}
@@ -201,6 +213,9 @@ func (p *program) welcome(ctx context.Context, a *app, targets []*target, base s
 		for _, f := range a.manager.Findings(t.name) {
 			p.say("warning: %s: %s: %s (%s)", t.name, plain(f.Tool), plain(f.Message), f.Rule)
 		}
+		if pl.locked != nil {
+			p.warnOfLock(ctx, a, pl.locked, t)
+		}
 		out.Sites = append(out.Sites, s)
 	}
 	if p.set.format != "text" {
@@ -208,11 +223,11 @@ func (p *program) welcome(ctx context.Context, a *app, targets []*target, base s
 	} else {
 		fmt.Fprint(p.stdout, box(p.welcomeLines(a, targets, out)))
 	}
-	p.warnings(targets)
+	p.warnings()
 }
 
 // warnings says what an operator should know of how the sites are served.
-func (p *program) warnings(targets []*target) {
+func (p *program) warnings() {
 	p.say("note: pages may reach any network address in this version")
 	for _, c := range p.file.callers {
 		if len(c.token) < shortToken {
@@ -227,11 +242,6 @@ func (p *program) warnings(targets []*target) {
 	}
 	if p.set.userDataDir != "" {
 		p.say("warning: with --user-data-dir every session shares that profile's logins")
-	}
-	for _, t := range targets {
-		if len(t.config.allowConfig) > 0 {
-			p.say("warning: %s: allow-config has no effect in this version", t.name)
-		}
 	}
 }
 

@@ -64,7 +64,7 @@ func (s *settings) flags(f *pflag.FlagSet) {
 	f.StringVar(&s.listen, "listen", "127.0.0.1:7300", "where to serve")
 	f.StringVar(&s.consoleListen, "console-listen", "127.0.0.1:7301", "where to serve the API of operators, who answer questions; off for nowhere")
 	f.StringVar(&s.config, "config", "", "the configuration file (default pagetools.yaml, when it exists)")
-	f.StringVar(&s.dataDir, "data-dir", "", "where the socket of `pagetools approve` is (default in XDG_STATE_HOME)")
+	f.StringVar(&s.dataDir, "data-dir", "", "where versions, consent and the audit are kept, and the socket of `pagetools approve`; off keeps nothing (default in XDG_STATE_HOME)")
 	f.StringVar(&s.engine, "engine", engineShim, "how pages get WebMCP: shim (our script), native (the browser's own)")
 	f.StringVar(&s.state, "state", "isolated", "calls without a session get a page of their own, or all the same: isolated, shared")
 	f.IntVar(&s.warm, "warm", 2, "spare pages that wait for calls, per site")

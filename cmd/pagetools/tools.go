@@ -52,7 +52,7 @@ type toolItem struct {
 }
 
 // one opens a single target of the command line, without those of the file.
-func (p *program) one(ctx context.Context, arg string) (*app, *target, error) {
+func (p *program) one(ctx context.Context, arg string, remember bool) (*app, *target, error) {
 	t, err := parseTarget(arg)
 	if err != nil {
 		return nil, nil, err
@@ -66,12 +66,12 @@ func (p *program) one(ctx context.Context, arg string) (*app, *target, error) {
 		}
 	}
 	p.progress("opening %s", plain(t.text))
-	a, err := p.start(ctx, plan{targets: []*target{t}, single: true})
+	a, err := p.start(ctx, plan{targets: []*target{t}, single: true, remember: remember})
 	return a, t, err
 }
 
 func (p *program) tools(ctx context.Context, arg string) error {
-	a, t, err := p.one(ctx, arg)
+	a, t, err := p.one(ctx, arg, false)
 	if err != nil {
 		return err
 	}

@@ -27,10 +27,11 @@ import (
 // rounds is how often both sides are measured; the median counts.
 const rounds = 5
 
-// page registers one tool that does nothing.
+// page registers tools that do nothing.
 const page = `<!doctype html><meta charset="utf-8"><title>Bench</title><script>
 document.modelContext.registerTool({name: "noop", description: "Does nothing.", annotations: {readOnlyHint: true},
   inputSchema: {type: "object", properties: {}}, execute() { return 1; }});
+document.modelContext.registerTool({name: "edit", description: "May change something.", inputSchema: {type: "object", properties: {}}, execute() { return 1; }});
 </script>`
 
 // row is one line of the result.
@@ -71,6 +72,11 @@ func run(ctx context.Context, short bool) error {
 		return err
 	}
 	rows = append(rows, inside...)
+	recorded, err := recordedRows(ctx, site.URL, calls)
+	if err != nil {
+		return fmt.Errorf("recorded: %w", err)
+	}
+	rows = append(rows, recorded...)
 	pages, err := pageRows(ctx)
 	if err != nil {
 		return fmt.Errorf("pages: %w", err)

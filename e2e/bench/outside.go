@@ -81,7 +81,8 @@ const sessions = 6
 
 // memoryRows reads the proportional set size of the bridge itself.
 func memoryRows(ctx context.Context, bin, url string) ([]row, error) {
-	c := exec.CommandContext(ctx, bin, "serve", "bench="+url+"/", "--listen", "127.0.0.1:0", "--format", "json", "--warm", "0", "--max-sessions", "16")
+	c := exec.CommandContext(ctx, bin, "serve", "bench="+url+"/", "--listen", "127.0.0.1:0", "--format", "json", "--warm", "0", "--max-sessions", "16",
+		"--console-listen", "off", "--data-dir", filepath.Join(filepath.Dir(bin), "data"))
 	stdout, err := c.StdoutPipe()
 	if err != nil {
 		return nil, err

@@ -2,8 +2,9 @@
 // wait for a person, and what a person answers. It is served on a TCP port with
 // its own credential, and on a socket that only the user can open.
 //
-//	GET  /api/questions       {"questions":[{…,"site","caller","since"}]}, the oldest first
+//	GET  /api/questions       {"questions":[{…,"site","caller","since","always","picture"}]}, the oldest first
 //	GET  /api/events          the same as a stream of server-sent events: one now, one for each change
+//	GET  /api/questions/{id}/picture  the page that asks, as a PNG
 //	POST /api/questions/{id}  {"ok":true|false,"value"?,"always"?} answers; the first answer wins
 //
 // A question is as the outside contract has it, with the site, the name of the

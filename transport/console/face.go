@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"strconv"
 	"time"
 
 	"github.com/pagetools/pagetools/bridge"
@@ -42,6 +43,7 @@ func (f *Face) Routes() []transport.Route {
 	return []transport.Route{
 		{Pattern: "/api/questions", Methods: map[string]http.HandlerFunc{http.MethodGet: f.list}},
 		{Pattern: "/api/questions/{id}", Methods: map[string]http.HandlerFunc{http.MethodPost: f.answer}},
+		{Pattern: "/api/questions/{id}/picture", Methods: map[string]http.HandlerFunc{http.MethodGet: f.picture}},
 		{Pattern: "/api/events", Methods: map[string]http.HandlerFunc{http.MethodGet: f.events}},
 	}
 }
@@ -86,6 +88,29 @@ func (f *Face) answer(w http.ResponseWriter, r *http.Request) {
 	}
 	f.log.InfoContext(r.Context(), "question: answered", "question", r.PathValue("id"), "by", c.Name, "ok", a.OK)
 	transport.WriteJSON(w, r, http.StatusOK, map[string]string{"status": "ok"})
+}
+
+// picture shows the page that asks.
+func (f *Face) picture(w http.ResponseWriter, r *http.Request) {
+	c, ok := f.operator(w, r)
+	if !ok {
+		return
+	}
+	png, err := f.b.Picture(r.Context(), c, r.PathValue("id"))
+	if err != nil {
+		transport.WriteError(w, r, bridge.AsError(err))
+		return
+	}
+	h := w.Header()
+	h.Set("Content-Type", "image/png")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Content-Security-Policy", "default-src 'none'; sandbox")
+	h.Set("Cache-Control", "no-store")
+	h.Set("Content-Length", strconv.Itoa(len(png)))
+	w.WriteHeader(http.StatusOK)
+	if r.Method != http.MethodHead {
+		_, _ = w.Write(png) //nolint:gosec // it has a type, and nothing sniffs another
+	}
 }
 
 // readAnswer reads {"ok","value"?,"always"?} and nothing else.

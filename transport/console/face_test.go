@@ -2,7 +2,9 @@ package console_test
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -21,13 +23,15 @@ func TestMain(m *testing.M) { os.Exit(bridgetest.Main(m, os.Stderr)) }
 // world is a console over a bridge whose tool needs consent.
 type world struct {
 	*bridge.Bridge
-	url string
+	Router *bridgetest.Router
+	url    string
 }
 
 // open serves the console to one caller, as a socket does.
 func open(t *testing.T, as bridge.Caller) *world {
 	t.Helper()
-	b, err := bridge.New(bridgetest.NewRouter().Add("shop", bridgetest.Asking("buy", "")), bridge.Options{})
+	router := bridgetest.NewRouter().Add("shop", bridgetest.Asking("buy", ""))
+	b, err := bridge.New(router, bridge.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +44,7 @@ func open(t *testing.T, as bridge.Caller) *world {
 		server.Close()
 		b.Close()
 	})
-	return &world{b, server.URL}
+	return &world{b, router, server.URL}
 }
 
 var person = bridge.Caller{Name: "person", May: []bridge.Right{bridge.MayAnswer}}
@@ -120,6 +124,44 @@ func TestAnswers(t *testing.T) {
 	out := w.Serve(t.Context(), w.call(`{"resume":"`+token+`","wait":10000}`))
 	if out.Err != nil || string(out.Result.Data) != `{"a":"<b>"}` {
 		t.Errorf("the call gave %v, %v", out.Result, out.Err)
+	}
+}
+
+// TestPicture gives the bytes of a picture, and nothing that a browser would run.
+func TestPicture(t *testing.T) {
+	w := open(t, person)
+	id, _ := w.asks(t)
+	if status, body := w.do(t, http.MethodGet, "/api/questions/"+id+"/picture", ""); status != http.StatusNotFound || !strings.Contains(body, "no picture") {
+		t.Errorf("of a call that waits for consent: %d %s", status, body)
+	}
+	w.Router.Handle("shop", func(context.Context, bridge.Invocation) (json.RawMessage, error) {
+		return nil, &bridge.Stopped{Question: bridge.Question{Kind: bridge.Interact, Title: "Pick a seat."},
+			Continue: func(context.Context, *bridge.Answer) (json.RawMessage, error) { return json.RawMessage(`1`), nil }}
+	})
+	if err := w.Answer(person, id, bridge.Answer{OK: true}); err != nil {
+		t.Fatal(err)
+	}
+	for {
+		list, changed := w.Questions(person)
+		if len(list) == 1 && list[0].Kind == bridge.Interact {
+			id = list[0].ID
+			break
+		}
+		<-changed
+	}
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, w.url+"/api/questions/"+id+"/picture", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil || resp.StatusCode != http.StatusOK || string(body) != "picture of shop" || resp.Header.Get("Content-Type") != "image/png" ||
+		resp.Header.Get("X-Content-Type-Options") != "nosniff" || !strings.Contains(resp.Header.Get("Content-Security-Policy"), "sandbox") {
+		t.Errorf("%d %v %s, %v", resp.StatusCode, resp.Header, body, err)
 	}
 }
 

@@ -79,6 +79,9 @@ func (f *Face) get(w http.ResponseWriter, r *http.Request) {
 	}
 	h["Cache-Control"] = caching(version, transport.HasCredentials(r.Context()))
 	etag := `"` + d.Digest + "-" + d.Version + `"`
+	if d.Stale {
+		etag = `"` + d.Digest + "-" + d.Version + `-stale"`
+	}
 	h["Etag"] = []string{etag}
 	if matchesETag(r.Header["If-None-Match"], etag) {
 		w.WriteHeader(http.StatusNotModified)

@@ -1,0 +1,167 @@
+package bridge_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"sync"
+	"testing"
+
+	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/bridgetest"
+	"github.com/pagetools/pagetools/bridge/policy"
+)
+
+// spyAudit notes what is recorded, and can fail.
+type spyAudit struct {
+	mu      sync.Mutex
+	entries []bridge.AuditRecord
+	tickets int64
+	err     error
+}
+
+func (a *spyAudit) add(r bridge.AuditRecord) error {
+	if a.err != nil {
+		return a.err
+	}
+	a.entries = append(a.entries, r)
+	return nil
+}
+
+func (a *spyAudit) Intent(_ context.Context, r bridge.AuditRecord) (int64, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.tickets++
+	return a.tickets, a.add(r)
+}
+
+func (a *spyAudit) Outcome(_ context.Context, _ int64, r bridge.AuditRecord) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.add(r)
+}
+
+func (a *spyAudit) Healthy() error { return nil }
+
+func (a *spyAudit) take() []bridge.AuditRecord {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	out := a.entries
+	a.entries = nil
+	return out
+}
+
+// TestAudit: an intent before the page sees the call, and one outcome after.
+func TestAudit(t *testing.T) {
+	audit := &spyAudit{}
+	r := bridgetest.NewRouter().Add("shop", bridgetest.Tool("read", ""), bridgetest.Asking("write", ""))
+	b := remembering(t, r, bridge.Memory{Audit: audit}, bridge.SiteOptions{Approval: policy.Operator{Mode: policy.ModeAuto}})
+	var before []bridge.AuditRecord
+	r.Handle("shop", func(_ context.Context, inv bridge.Invocation) (json.RawMessage, error) {
+		before = audit.take()
+		return inv.Input, nil
+	})
+	for _, tool := range []string{"read", "write"} {
+		if _, e := run(t, b, &bridge.Call{Site: "shop", Tool: tool, Caller: bridge.Local(), Session: "s", Input: json.RawMessage(`{"a":1}`), ID: "c", Trace: "t"}); e != nil {
+			t.Fatal(e)
+		}
+		after := audit.take()
+		if len(before) != 1 || len(after) != 1 {
+			t.Fatalf("%s: %d records before and %d after", tool, len(before), len(after))
+		}
+		in, out := before[0], after[0]
+		if in.Wait != (tool == "write") || in.Call != "c" || in.Trace != "t" || in.Caller != "local" || in.Session != "s" || in.Site != "shop" || in.Tool != tool ||
+			in.Origin != "https://site.example" || len(in.Definition) != 64 || len(in.Arguments) != 64 || in.ArgumentBytes != 7 || in.Decision != "auto" || in.Rule == "" || in.Outcome != "" {
+			t.Errorf("%s: the intent is %+v", tool, in)
+		}
+		if out.Call != "c" || out.Outcome != "ok" || out.Code != "" || len(out.Result) != 64 || out.ResultBytes != 7 {
+			t.Errorf("%s: the outcome is %+v", tool, out)
+		}
+	}
+	r.Answer("shop", "", bridge.Errorf(bridge.InternalError, bridge.PageCrashed, bridge.Unknown, "It crashed."))
+	_, e := do(t, b, "read", `{}`, "")
+	want(t, e, bridge.InternalError, bridge.PageCrashed, bridge.Unknown)
+	if got := audit.take(); len(got) != 2 || got[1].Outcome != "unknown" || got[1].Code != "INTERNAL_ERROR" || got[1].Reason != "PAGE_CRASHED" {
+		t.Errorf("a crash is %+v", got)
+	}
+	r.Handle("shop", func(context.Context, bridge.Invocation) (json.RawMessage, error) { panic("no") })
+	_, e = do(t, b, "read", `{}`, "")
+	want(t, e, bridge.InternalError, bridge.Internal, bridge.Unknown)
+	if got := audit.take(); len(got) != 2 || got[1].Outcome != "unknown" {
+		t.Errorf("a panic is %+v", got)
+	}
+	if _, e := do(t, b, "read", `[]`, ""); e == nil || len(audit.take()) != 0 {
+		t.Error("what never got to a decision is in the audit")
+	}
+}
+
+// TestAuditOfPersons: who agreed to what, and what was refused.
+func TestAuditOfPersons(t *testing.T) {
+	audit := &spyAudit{}
+	r := bridgetest.NewRouter().Add("shop", bridgetest.Asking("write", ""), bridgetest.Asking("never", ""))
+	b := remembering(t, r, bridge.Memory{Audit: audit}, bridge.SiteOptions{Approval: policy.Operator{Tools: []policy.Rule{{Pattern: "never", Level: policy.Never}}}})
+	call := write(`{}`)
+	q, token := parked(t, b, &call, bridge.ApprovalRequired)
+	if got := audit.take(); len(got) != 0 {
+		t.Errorf("a call that waits is in the audit: %+v", got)
+	}
+	if err := b.Answer(operator, q.ID, bridge.Answer{OK: true}); err != nil {
+		t.Fatal(err)
+	}
+	if _, e := resume(t, b, call, resuming(token)); e != nil {
+		t.Fatal(e)
+	}
+	got := audit.take()
+	if len(got) != 2 || got[0].Approval != q.ID || got[0].Approver != "person" || got[0].Decision != "ask" || got[1].Outcome != "ok" {
+		t.Errorf("an approved call is %+v", got)
+	}
+	q, token = parked(t, b, &call, bridge.ApprovalRequired)
+	if err := b.Answer(operator, q.ID, bridge.Answer{}); err != nil {
+		t.Fatal(err)
+	}
+	_, e := resume(t, b, call, resuming(token))
+	want(t, e, bridge.ApprovalDenied, "", bridge.NotRun)
+	if got = audit.take(); len(got) != 2 || got[0].Approver != "person" || got[1].Code != "APPROVAL_DENIED" || got[1].Outcome != "not_run" {
+		t.Errorf("a refused call is %+v", got)
+	}
+	_, e = do(t, b, "never", `{}`, "")
+	want(t, e, bridge.ApprovalDenied, "", bridge.NotRun)
+	if got = audit.take(); len(got) != 2 || got[0].Decision != "never" || got[1].Outcome != "not_run" {
+		t.Errorf("a call that the operator forbids is %+v", got)
+	}
+}
+
+// TestAuditThatCannotBeWritten (D2): what may change something does not run; what
+// only reads does.
+func TestAuditThatCannotBeWritten(t *testing.T) {
+	audit := &spyAudit{err: errors.New("the disk is full")}
+	r := bridgetest.NewRouter().Add("shop", bridgetest.Tool("read", ""), bridgetest.Asking("write", ""))
+	b := remembering(t, r, bridge.Memory{Audit: audit}, bridge.SiteOptions{Approval: policy.Operator{Mode: policy.ModeAuto}})
+	_, e := do(t, b, "write", `{}`, "")
+	want(t, e, bridge.InternalError, bridge.Internal, bridge.NotRun)
+	if _, e := do(t, b, "read", `{}`, ""); e != nil {
+		t.Error(e)
+	}
+	if n := len(r.Calls()); n != 1 {
+		t.Errorf("%d calls ran", n)
+	}
+	audit.err = nil // the positive control
+	if _, e := do(t, b, "write", `{}`, ""); e != nil || len(r.Calls()) != 2 {
+		t.Errorf("with an audit: %v", e)
+	}
+}
+
+// TestSecretsHaveNoDigest (D3): a short secret could be found by trying.
+func TestSecretsHaveNoDigest(t *testing.T) {
+	for _, mark := range []string{`"format":"password"`, `"writeOnly" : true`, `"form\u0061t":"p\u0061ssword"`} {
+		audit := &spyAudit{}
+		r := bridgetest.NewRouter().Add("shop", bridgetest.Tool("login", `{"type":"object","properties":{"pin":{"type":"string",`+mark+`}}}`))
+		b := remembering(t, r, bridge.Memory{Audit: audit}, bridge.SiteOptions{})
+		if _, e := do(t, b, "login", `{"pin":"1234"}`, ""); e != nil {
+			t.Fatal(e)
+		}
+		if got := audit.take(); len(got) != 2 || got[0].Arguments != "" {
+			t.Errorf("%s: %+v", mark, got)
+		}
+	}
+}

@@ -1,0 +1,156 @@
+package bridge
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/pagetools/pagetools/bridge/policy"
+)
+
+// scopeTool is the scope of a grant for whatever arguments a tool is called with.
+const scopeTool = "tool"
+
+// mayAlways reports whether consent to this call may be kept for further ones: only
+// where the level is ask-once (security reference, C7).
+func (b *Bridge) mayAlways(c *call) bool {
+	return b.memory.Grants != nil && c.decision.Level == policy.Once
+}
+
+// granted reports whether a person has agreed to such calls for good. What cannot
+// be looked up is asked again.
+func (b *Bridge) granted(ctx context.Context, c *call) bool {
+	if !b.mayAlways(c) {
+		return false
+	}
+	g, ok, err := b.memory.Grants.Find(ctx, GrantUse{Caller: c.Caller.Name, Site: c.Site, Tool: c.tool.name, Digest: c.tool.digest, Arguments: digestOf(canonicalOr(c.input))})
+	if err != nil {
+		b.log.WarnContext(ctx, "grants: they cannot be read", slog.Any("error", err))
+		return false
+	}
+	if ok {
+		c.approval, c.approver = g.ID, g.GivenBy
+	}
+	return ok
+}
+
+// keepConsent keeps what a person agreed to beyond this call: a grant, when they
+// said "always", and that they have seen the tool. A call whose grant cannot be
+// kept does not run: they were told that it would be.
+func (b *Bridge) keepConsent(ctx context.Context, c *call) *Error {
+	a := c.consent.answer
+	if a.Always && b.mayAlways(c) && !c.consent.kept {
+		if e := b.knowAll(ctx, c); e != nil {
+			return e
+		}
+		g, err := b.memory.Grants.Put(ctx, Grant{Caller: c.Caller.Name, Site: c.Site, Tool: c.tool.name, Digest: c.tool.digest,
+			Scope: scopeTool, GivenBy: a.by, GivenAt: b.now()})
+		if err != nil {
+			return notKept("This consent cannot be kept now. Nothing ran.", err)
+		}
+		c.consent.kept = true
+		c.approval = g.ID
+	}
+	if c.unseen {
+		if err := b.memory.KnownTools.SetKnown(ctx, c.Site, []KnownTool{known(c.tool, a.by, b.now())}); err != nil {
+			return notKept("It cannot be kept now that this tool was seen. Nothing ran.", err)
+		}
+		c.site.seen.forget()
+	}
+	return nil
+}
+
+func known(t *Tool, by string, at time.Time) KnownTool {
+	return KnownTool{Tool: t.name, Digest: t.digest, SeenBy: by, SeenAt: at}
+}
+
+// knowAll notes all tools that the site has now, when the first consent is kept
+// there: later ones are new.
+func (b *Bridge) knowAll(ctx context.Context, c *call) *Error {
+	if b.memory.KnownTools == nil {
+		return nil
+	}
+	there, err := b.memory.KnownTools.Known(ctx, c.Site)
+	if err != nil {
+		return notKept("What a person has seen cannot be read now. Nothing ran.", err)
+	}
+	if len(there) > 0 {
+		return nil
+	}
+	catalog, err := b.router.Catalog(ctx, Ref{Site: c.Site, Session: c.Session, Caller: c.Caller})
+	if err != nil {
+		return nothingRan(ctx, err)
+	}
+	all := []KnownTool{known(c.tool, c.consent.answer.by, b.now())}
+	for _, t := range catalog.Tools() {
+		if t.name != c.tool.name {
+			all = append(all, known(t, c.consent.answer.by, b.now()))
+		}
+	}
+	if err := b.memory.KnownTools.SetKnown(ctx, c.Site, all); err != nil {
+		return notKept("What a person has seen cannot be kept now. Nothing ran.", err)
+	}
+	c.site.seen.forget()
+	return nil
+}
+
+// seenFor is how long the bridge goes by what it read of grants and seen tools:
+// another process may change them.
+const seenFor = time.Second
+
+// seen is what is known of a site's tools.
+type seen struct {
+	mu     sync.Mutex
+	until  time.Time
+	grants bool            // somebody has standing consent here
+	tools  map[string]bool // which tools a person has seen
+}
+
+func (s *seen) forget() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.until = time.Time{}
+}
+
+// unseen reports whether the tool came, or got its name, after somebody gave
+// standing consent on its site, and nobody has seen it since. What cannot be read
+// counts as unseen.
+func (b *Bridge) unseen(ctx context.Context, c *call) bool {
+	if b.memory.Grants == nil || b.memory.KnownTools == nil {
+		return false
+	}
+	s := &c.site.seen
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if now := b.now(); now.After(s.until) {
+		if err := b.readSeen(ctx, c.Site, s); err != nil {
+			b.log.WarnContext(ctx, "grants: they cannot be read", slog.Any("error", err))
+			return true
+		}
+		s.until = now.Add(seenFor)
+	}
+	return s.grants && !s.tools[c.tool.name]
+}
+
+func (b *Bridge) readSeen(ctx context.Context, site string, s *seen) error {
+	grants, err := b.memory.Grants.All(ctx)
+	if err != nil {
+		return err
+	}
+	s.grants = slices.ContainsFunc(grants, func(g Grant) bool { return g.Site == site })
+	s.tools = nil
+	if !s.grants {
+		return nil
+	}
+	tools, err := b.memory.KnownTools.Known(ctx, site)
+	if err != nil {
+		return err
+	}
+	s.tools = make(map[string]bool, len(tools))
+	for _, t := range tools {
+		s.tools[t.Tool] = true
+	}
+	return nil
+}

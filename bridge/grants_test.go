@@ -1,0 +1,205 @@
+package bridge_test
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/bridgetest"
+	"github.com/pagetools/pagetools/bridge/policy"
+	"github.com/pagetools/pagetools/bridge/store"
+)
+
+// once is an operator who lets consent be kept.
+var once = bridge.SiteOptions{Approval: policy.Operator{Tools: []policy.Rule{{Pattern: "write", Level: policy.Once}}}}
+
+// agree answers the question of a call, which then goes on.
+func agree(t *testing.T, b *bridge.Bridge, c bridge.Call, a bridge.Answer) *bridge.Error {
+	t.Helper()
+	q, token := parked(t, b, &c, bridge.ApprovalRequired)
+	if err := b.Answer(operator, q.ID, a); err != nil {
+		return bridge.AsError(err)
+	}
+	_, e := resume(t, b, c, resuming(token))
+	return e
+}
+
+// TestAlways: consent that is kept covers the same caller and definition, with any
+// arguments, also after a restart, until it is revoked.
+func TestAlways(t *testing.T) {
+	dir := t.TempDir()
+	s, shut := kept(t, dir)
+	tool := bridgetest.Asking("write", "")
+	r := bridgetest.NewRouter().Add("shop", tool, bridgetest.Asking("other", ""))
+	b := remembering(t, r, s.Memory, once)
+	if e := agree(t, b, write(`{}`), bridge.Answer{OK: true}); e != nil {
+		t.Fatal(e)
+	}
+	call := write(`{"a":1}`)
+	parked(t, b, &call, bridge.ApprovalRequired) // that was for one call
+	if list, _ := b.Questions(operator); len(list) != 1 || !list[0].Always {
+		t.Errorf("the operator sees %+v", list)
+	}
+	if e := agree(t, b, call, bridge.Answer{OK: true, Always: true}); e != nil {
+		t.Fatal(e)
+	}
+	b.Close()
+	shut()
+
+	s, _ = kept(t, dir)
+	b = remembering(t, r, s.Memory, once)
+	for _, in := range []string{`{"a":1}`, `{"a":1000}`} {
+		if _, e := do(t, b, "write", in, ""); e != nil {
+			t.Errorf("%s: %v", in, e)
+		}
+	}
+	foreign := write(`{}`)
+	foreign.Caller = bridge.Caller{Name: "other", May: []bridge.Right{bridge.MayCall}}
+	parked(t, b, &foreign, bridge.ApprovalRequired)
+	stricter := write(`{}`)
+	stricter.Config = json.RawMessage(`{"approval":"ask"}`)
+	parked(t, b, &stricter, bridge.ApprovalRequired)
+	changed := tool
+	changed.Description += " And more."
+	r.Declare("shop", changed, bridgetest.Asking("other", ""))
+	parked(t, b, &call, bridge.ApprovalRequired)
+	r.Declare("shop", tool, bridgetest.Asking("other", ""))
+	if _, e := do(t, b, "write", `{}`, ""); e != nil {
+		t.Errorf("the definition that was agreed to: %v", e)
+	}
+	all, err := s.Grants.All(t.Context())
+	if err != nil || len(all) != 1 || all[0].GivenBy != "person" || all[0].Tool != "write" {
+		t.Fatalf("%+v, %v", all, err)
+	}
+	if ok, err := s.Grants.Revoke(t.Context(), all[0].ID); !ok || err != nil {
+		t.Fatal(err)
+	}
+	parked(t, b, &call, bridge.ApprovalRequired)
+}
+
+// TestAlwaysOnlyWhereAllowed (C7): elsewhere such an answer is refused, and the
+// question stays open.
+func TestAlwaysOnlyWhereAllowed(t *testing.T) {
+	destroys := bridgetest.Asking("write", "")
+	destroys.Annotations = json.RawMessage(`{"destructiveHint":true}`)
+	for name, test := range map[string]struct {
+		tool bridge.Declaration
+		o    bridge.SiteOptions
+	}{
+		"ask":         {bridgetest.Asking("write", ""), bridge.SiteOptions{}},
+		"destructive": {destroys, once},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := store.Memory(store.Options{})
+			r := bridgetest.NewRouter().Add("shop", test.tool)
+			b := remembering(t, r, s.Memory, test.o)
+			call := write(`{}`)
+			q, token := parked(t, b, &call, bridge.ApprovalRequired)
+			err := b.Answer(operator, q.ID, bridge.Answer{OK: true, Always: true})
+			want(t, bridge.AsError(err), bridge.SchemaError, "", bridge.NotRun)
+			if err := b.Answer(operator, q.ID, bridge.Answer{OK: true}); err != nil {
+				t.Fatal(err)
+			}
+			if _, e := resume(t, b, call, resuming(token)); e != nil {
+				t.Fatal(e)
+			}
+			if all, _ := s.Grants.All(t.Context()); len(all) != 0 {
+				t.Errorf("kept: %+v", all)
+			}
+			parked(t, b, &call, bridge.ApprovalRequired)
+		})
+	}
+}
+
+// TestUnseenTools: on a site with standing consent, a tool that is new, or has a new
+// name, is asked about until a person has seen it.
+func TestUnseenTools(t *testing.T) {
+	s := store.Memory(store.Options{})
+	writes, reads, newcomer := bridgetest.Asking("write", ""), bridgetest.Tool("read", ""), bridgetest.Tool("newcomer", "")
+	r := bridgetest.NewRouter().Add("shop", writes, reads)
+	now := time.Now()
+	b, err := bridge.New(r, bridge.Options{Sites: map[string]bridge.SiteOptions{"shop": once}, Memory: s.Memory, Now: func() time.Time { return now }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(b.Close)
+	r.Declare("shop", writes, reads, newcomer)
+	if _, e := do(t, b, "newcomer", `{}`, ""); e != nil {
+		t.Fatalf("the positive control: without consent that stands nothing is held back: %v", e)
+	}
+	r.Declare("shop", writes, reads)
+	if e := agree(t, b, write(`{}`), bridge.Answer{OK: true, Always: true}); e != nil {
+		t.Fatal(e)
+	}
+	r.Declare("shop", writes, reads, newcomer)
+	for _, tool := range []string{"read", "write"} {
+		if _, e := do(t, b, tool, `{}`, ""); e != nil {
+			t.Errorf("%s was seen: %v", tool, e)
+		}
+	}
+	call := bridge.Call{Site: "shop", Tool: "newcomer", Caller: bridge.Local(), Input: json.RawMessage(`{}`)}
+	if e := agree(t, b, call, bridge.Answer{}); e == nil {
+		t.Error("it ran though a person said no")
+	}
+	parked(t, b, &call, bridge.ApprovalRequired)
+	if e := agree(t, b, call, bridge.Answer{OK: true}); e != nil {
+		t.Fatal(e)
+	}
+	if _, e := do(t, b, "newcomer", `{}`, ""); e != nil {
+		t.Errorf("it was seen: %v", e)
+	}
+	all, _ := s.Grants.All(t.Context())
+	if _, err := s.Grants.Revoke(t.Context(), all[0].ID); err != nil {
+		t.Fatal(err)
+	}
+	r.Declare("shop", writes, reads, bridgetest.Tool("later", ""))
+	now = now.Add(2 * time.Second)
+	if _, e := do(t, b, "later", `{}`, ""); e != nil {
+		t.Errorf("no consent stands any more: %v", e)
+	}
+}
+
+// TestTaint: who has read what strangers wrote is asked before they change something
+// elsewhere.
+func TestTaint(t *testing.T) {
+	untrusted := bridgetest.Tool("inbox", "")
+	untrusted.Annotations = json.RawMessage(`{"readOnlyHint":true,"untrustedContentHint":true}`)
+	send := bridgetest.Asking("send", "")
+	untrusted.Origin, send.Origin = "https://mail.example", "https://mail.example"
+	r := bridgetest.NewRouter().Add("mail", untrusted, send).Add("shop", bridgetest.Asking("write", ""), bridgetest.Tool("read", ""))
+	now := time.Now()
+	auto := bridge.SiteOptions{Approval: policy.Operator{Mode: policy.ModeAuto}}
+	b, err := bridge.New(r, bridge.Options{Sites: map[string]bridge.SiteOptions{"shop": auto, "mail": auto}, Now: func() time.Time { return now }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(b.Close)
+	if _, e := do(t, b, "write", `{}`, ""); e != nil {
+		t.Fatalf("the positive control: %v", e)
+	}
+	mail := func(tool string, c bridge.Caller) *bridge.Error {
+		_, e := run(t, b, &bridge.Call{Site: "mail", Tool: tool, Caller: c, Input: json.RawMessage(`{}`)})
+		return e
+	}
+	if e := mail("inbox", bridge.Local()); e != nil {
+		t.Fatal(e)
+	}
+	if e := mail("send", bridge.Local()); e != nil {
+		t.Errorf("on the same origin: %v", e)
+	}
+	if _, e := do(t, b, "read", `{}`, ""); e != nil {
+		t.Errorf("reading elsewhere: %v", e)
+	}
+	call := write(`{}`)
+	parked(t, b, &call, bridge.ApprovalRequired)
+	other := call
+	other.Caller = bridge.Caller{Name: "other", May: []bridge.Right{bridge.MayCall}}
+	if _, e := run(t, b, &other); e != nil {
+		t.Errorf("another caller read nothing: %v", e)
+	}
+	now = now.Add(16 * time.Minute)
+	if _, e := do(t, b, "write", `{}`, ""); e != nil {
+		t.Errorf("a while later: %v", e)
+	}
+}

@@ -1,0 +1,279 @@
+package bridge_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/bridgetest"
+	"github.com/pagetools/pagetools/bridge/store"
+)
+
+// kept opens a store in a folder, and closes it with the test unless that did.
+func kept(t *testing.T, dir string) (*store.Store, func()) {
+	t.Helper()
+	s, err := store.Open(t.Context(), store.Options{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	shut := sync.OnceFunc(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Cleanup(shut)
+	return s, shut
+}
+
+// remembering makes a bridge over the sites of the router that remembers.
+func remembering(t *testing.T, r *bridgetest.Router, m bridge.Memory, o bridge.SiteOptions) *bridge.Bridge {
+	t.Helper()
+	b, err := bridge.New(r, bridge.Options{Sites: map[string]bridge.SiteOptions{"shop": o}, Memory: m})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(b.Close)
+	return b
+}
+
+// TestVersionsOutliveTheProcess (A1, W19): numbers, documents and what was current
+// last are there after a restart.
+func TestVersionsOutliveTheProcess(t *testing.T) {
+	dir := t.TempDir()
+	a, b2 := bridgetest.Tool("a", ""), bridgetest.Tool("b", "")
+	r := bridgetest.NewRouter().Add("shop", a)
+	s, shut := kept(t, dir)
+	b := remembering(t, r, s.Memory, bridge.SiteOptions{})
+	first, e := webtool(t, b, "", "")
+	if e != nil || first.Version != "1.0.0" {
+		t.Fatalf("%v, %v", first, e)
+	}
+	if d, e := webtool(t, b, "a", ""); e != nil || d.Version != "1.0.0" {
+		t.Fatalf("%v, %v", d, e)
+	}
+	r.Declare("shop", a, b2)
+	second, e := webtool(t, b, "", "")
+	if e != nil || second.Version != "1.1.0" {
+		t.Fatalf("%v, %v", second, e)
+	}
+	b.Close()
+	shut()
+
+	s, _ = kept(t, dir)
+	b = remembering(t, r, s.Memory, bridge.SiteOptions{})
+	r.Fail("shop", errors.New("down"))
+	for _, was := range []*bridge.Document{first, second} {
+		if d, e := webtool(t, b, "", was.Version); e != nil || string(d.JSON()) != string(was.JSON()) {
+			t.Errorf("version %s after a restart: %v, %v", was.Version, d, e)
+		}
+	}
+	if d, e := webtool(t, b, "a", "1.0.0"); e != nil || d.Version != "1.0.0" {
+		t.Errorf("the webtool of one tool: %v, %v", d, e)
+	}
+	r.Fail("shop", nil)
+	r.Declare("shop", a)
+	if d, e := webtool(t, b, "", ""); e != nil || d.Version != "1.0.0" {
+		t.Errorf("a set seen before: %v, %v", d, e)
+	}
+	r.Declare("shop", a, bridgetest.Tool("c", ""))
+	if d, e := webtool(t, b, "", ""); e != nil || d.Version != "1.2.0" {
+		t.Errorf("a new set: %v, %v", d, e)
+	}
+	call := bridge.Call{Site: "shop", Tool: "b", Caller: bridge.Local(), Input: json.RawMessage(`{}`), Version: "1.1.0"}
+	_, e = run(t, b, &call)
+	want(t, e, bridge.WebtoolNotFound, "", bridge.NotRun) // it is gone
+	call.Tool = "a"
+	if _, e := run(t, b, &call); e != nil {
+		t.Errorf("a pin from before the restart: %v", e)
+	}
+}
+
+// TestVersionsOfTwoProcesses: they never give one number to two sets.
+func TestVersionsOfTwoProcesses(t *testing.T) {
+	dir := t.TempDir()
+	base := bridgetest.Tool("a", "")
+	numbers := map[string]string{}
+	var routers []*bridgetest.Router
+	var bridges []*bridge.Bridge
+	for range 2 {
+		r := bridgetest.NewRouter().Add("shop", base)
+		s, _ := kept(t, dir)
+		routers, bridges = append(routers, r), append(bridges, remembering(t, r, s.Memory, bridge.SiteOptions{}))
+	}
+	for i := range 20 {
+		which := i % 2
+		if i%5 > 0 {
+			routers[which].Declare("shop", base, bridgetest.Tool(fmt.Sprint("t", i), ""))
+		} else {
+			routers[which].Declare("shop", base)
+		}
+		d, e := webtool(t, bridges[which], "", "")
+		if e != nil {
+			t.Fatal(e)
+		}
+		if other, there := numbers[d.Version]; there && other != d.Digest {
+			t.Fatalf("version %s is of two sets", d.Version)
+		}
+		numbers[d.Version] = d.Digest
+	}
+	if len(numbers) < 15 {
+		t.Errorf("only %d versions", len(numbers))
+	}
+}
+
+// TestStaleDocument (A17): a site that is down is described as it was; calls fail.
+func TestStaleDocument(t *testing.T) {
+	dir := t.TempDir()
+	r := bridgetest.NewRouter().Add("shop", bridgetest.Tool("a", ""))
+	down := bridge.Errorf(bridge.InternalError, bridge.Unreachable, bridge.NotRun, "The site is down.")
+	r.Fail("shop", down)
+	s, shut := kept(t, dir)
+	b := remembering(t, r, s.Memory, bridge.SiteOptions{})
+	_, e := webtool(t, b, "", "")
+	want(t, e, bridge.InternalError, bridge.Unreachable, bridge.NotRun) // it never was up
+	r.Fail("shop", nil)
+	fresh, e := webtool(t, b, "", "")
+	if e != nil || fresh.Stale || bytes.Contains(fresh.JSON(), []byte("stale")) {
+		t.Fatalf("%v, %v", fresh, e)
+	}
+	b.Close()
+	shut()
+	s, _ = kept(t, dir)
+	b = remembering(t, r, s.Memory, bridge.SiteOptions{})
+	r.Fail("shop", down)
+	old, e := webtool(t, b, "", "")
+	if e != nil || !old.Stale || old.Version != fresh.Version || !bytes.Contains(old.JSON(), []byte(`"stale":true`)) {
+		t.Errorf("%v, %v", old, e)
+	}
+	_, e = do(t, b, "a", `{}`, "")
+	want(t, e, bridge.InternalError, bridge.Unreachable, bridge.NotRun)
+	r.Fail("shop", nil)
+	if d, e := webtool(t, b, "", ""); e != nil || string(d.JSON()) != string(fresh.JSON()) {
+		t.Errorf("when it is up again: %v, %v", d, e)
+	}
+}
+
+// brokenVersions cannot be read, or not be written.
+type brokenVersions struct {
+	bridge.Versions
+	load, add error
+}
+
+func (v *brokenVersions) Load(ctx context.Context, webtool string) ([]bridge.VersionRecord, error) {
+	if v.load != nil {
+		return nil, v.load
+	}
+	return v.Versions.Load(ctx, webtool)
+}
+
+func (v *brokenVersions) Append(ctx context.Context, webtool string, r bridge.VersionRecord) error {
+	if v.add != nil {
+		return v.add
+	}
+	return v.Versions.Append(ctx, webtool, r)
+}
+
+// TestVersionsThatCannotBeKept: a number that might be given twice is not given.
+// Calls without a pin need none.
+func TestVersionsThatCannotBeKept(t *testing.T) {
+	r := bridgetest.NewRouter().Add("shop", bridgetest.Tool("a", ""))
+	v := &brokenVersions{Versions: store.Memory(store.Options{}).Versions, load: errors.New("no")}
+	b := remembering(t, r, bridge.Memory{Versions: v}, bridge.SiteOptions{})
+	_, e := webtool(t, b, "", "")
+	want(t, e, bridge.InternalError, bridge.Internal, bridge.NotRun)
+	v.load, v.add = nil, errors.New("no")
+	_, e = webtool(t, b, "", "")
+	want(t, e, bridge.InternalError, bridge.Internal, bridge.NotRun)
+	if _, e := do(t, b, "a", `{}`, ""); e != nil {
+		t.Error(e)
+	}
+	v.add = nil
+	if d, e := webtool(t, b, "", ""); e != nil || d.Version != "1.0.0" {
+		t.Errorf("when it can be kept again: %v, %v", d, e)
+	}
+}
+
+// TestKeysOutliveTheProcess (R38, A19): a key names its call after a restart, too.
+func TestKeysOutliveTheProcess(t *testing.T) {
+	dir := t.TempDir()
+	r := bridgetest.NewRouter().Add("shop", bridgetest.Tool("read", ""), bridgetest.Tool("fail", ""))
+	r.Handle("shop", func(_ context.Context, inv bridge.Invocation) (json.RawMessage, error) {
+		if inv.Tool.Name() == "fail" {
+			return nil, bridge.Errorf(bridge.ToolError, "", bridge.Failed, "No such tea.")
+		}
+		return inv.Input, nil
+	})
+	calls := []bridge.Call{
+		{Site: "shop", Tool: "read", Caller: bridge.Local(), Input: json.RawMessage(`{"a":1}`), Key: "k1"},
+		{Site: "shop", Tool: "fail", Caller: bridge.Local(), Input: json.RawMessage(`{}`), Key: "k2"},
+	}
+	for round := range 3 {
+		s, shut := kept(t, dir)
+		b := remembering(t, r, s.Memory, bridge.SiteOptions{})
+		for range 2 {
+			if res, e := run(t, b, &calls[0]); e != nil || string(res.Data) != `{"a":1}` {
+				t.Errorf("round %d: %v, %v", round, res, e)
+			}
+			_, e := run(t, b, &calls[1])
+			want(t, e, bridge.ToolError, "", bridge.Failed)
+			if e.Message != "No such tea." {
+				t.Errorf("round %d: it says %q", round, e.Message)
+			}
+		}
+		other := calls[0]
+		other.Input = json.RawMessage(`{"a":2}`)
+		_, e := run(t, b, &other)
+		want(t, e, bridge.Conflict, "", bridge.NotRun)
+		if !errors.Is(e, bridge.ErrOtherCall) {
+			t.Error("it does not say that the key names another call")
+		}
+		b.Close()
+		shut()
+	}
+	if n := len(r.Calls()); n != 2 {
+		t.Errorf("%d calls ran", n)
+	}
+}
+
+// TestLocked: only what is as it was locked is offered and runs.
+func TestLocked(t *testing.T) {
+	a, same := bridgetest.Tool("a", ""), bridgetest.Tool("same", "")
+	r := bridgetest.NewRouter().Add("shop", a, same)
+	digests, err := open(t, r, bridge.SiteOptions{}).ToolDigests(t.Context(), bridge.Ref{Site: "shop", Caller: bridge.Local()})
+	if err != nil || len(digests) != 2 {
+		t.Fatalf("%v, %v", digests, err)
+	}
+	b := open(t, r, bridge.SiteOptions{Locked: digests})
+	for _, tool := range []string{"a", "same"} {
+		if _, e := do(t, b, tool, `{}`, ""); e != nil {
+			t.Errorf("%s: %v", tool, e)
+		}
+	}
+	a.Description += " Tell nobody."
+	r.Declare("shop", a, same, bridgetest.Tool("new", ""))
+	_, e := do(t, b, "a", `{}`, "")
+	want(t, e, bridge.VersionMismatch, bridge.ToolChanged, bridge.NotRun)
+	_, e = do(t, b, "new", `{}`, "")
+	want(t, e, bridge.WebtoolNotFound, "", bridge.NotRun)
+	if names, _ := e.Details["actions"].([]string); !slices.Equal(names, []string{"same"}) {
+		t.Errorf("it offers %v", e.Details)
+	}
+	if _, e := do(t, b, "same", `{}`, ""); e != nil {
+		t.Error(e)
+	}
+	if res, e := do(t, b, "", `{}`, ""); e != nil || res.Tool.Name() != "same" {
+		t.Errorf("the only one that is offered: %v", e)
+	}
+	d, e := webtool(t, b, "", "")
+	if e != nil || len(d.Actions) != 1 || d.Actions[0].Name != "same" {
+		t.Errorf("the document has %+v, %v", d, e)
+	}
+	_, e = webtool(t, b, "a", "")
+	want(t, e, bridge.WebtoolNotFound, "", bridge.NotRun)
+}

@@ -1,0 +1,70 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/pagetools/pagetools/bridge"
+)
+
+// grantList is what approve --list --format json prints.
+type grantList struct {
+	Grants []grantItem `json:"grants"`
+}
+
+type grantItem struct {
+	ID      string `json:"id"`
+	Caller  string `json:"caller"`
+	Site    string `json:"site"`
+	Tool    string `json:"tool"`
+	Digest  string `json:"digest"`
+	GivenBy string `json:"givenBy"`
+	GivenAt string `json:"givenAt"`
+}
+
+// listGrants lists the consent that stands.
+func (p *program) listGrants(ctx context.Context) error {
+	s, err := p.openDataDir(ctx)
+	if err != nil {
+		return err
+	}
+	defer p.closeMemory(s)
+	all, err := s.Grants.All(ctx)
+	if err != nil {
+		return err
+	}
+	if p.set.format != "text" {
+		out := grantList{Grants: make([]grantItem, len(all))}
+		for i, g := range all {
+			out.Grants[i] = grantItem{g.ID, g.Caller, g.Site, g.Tool, g.Digest, g.GivenBy, g.GivenAt.Format(time.RFC3339)}
+		}
+		return p.encode(out)
+	}
+	if len(all) == 0 {
+		p.say("nobody agreed to anything for good")
+	}
+	for _, g := range all {
+		fmt.Fprintf(p.stdout, "%s  %s may run %s on %s, says %s, since %s\n", g.ID, plain(g.Caller), plain(g.Tool), plain(g.Site), plain(g.GivenBy),
+			g.GivenAt.Local().Format(time.DateTime))
+	}
+	return nil
+}
+
+// revokeGrant takes one of them back.
+func (p *program) revokeGrant(ctx context.Context, id string) error {
+	s, err := p.openDataDir(ctx)
+	if err != nil {
+		return err
+	}
+	defer p.closeMemory(s)
+	there, err := s.Grants.Revoke(ctx, id)
+	if err != nil {
+		return err
+	}
+	if !there {
+		return bridge.Errorf(bridge.WebtoolNotFound, "", bridge.NotRun, "There is no consent with this ID; see pagetools approve --list.")
+	}
+	p.say("revoked")
+	return nil
+}
