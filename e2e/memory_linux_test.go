@@ -131,3 +131,30 @@ func TestSecretsStayHere(t *testing.T) {
 		t.Error("the call is in no file")
 	}
 }
+
+// TestLockedStart: what a lock holds back is said at start, and not listed.
+func TestLockedStart(t *testing.T) {
+	t.Parallel()
+	dir, tmp := t.TempDir(), tempDir(t)
+	lock := `{"lockfileVersion":1,"sites":{"good":{"target":"x","tools":{"echo":"other","gone":"x"}}}}`
+	if err := os.WriteFile(filepath.Join(dir, "pagetools.lock"), []byte(lock), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s, err := start(pagetools(t), dir, tmp, "serve", "--locked", "good="+pageServer().page("good.html"), "--warm", "0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := s.stop(); err != nil {
+			t.Error(err)
+		}
+	}()
+	if len(s.ready.Sites) != 1 || len(s.ready.Sites[0].Tools) > 0 {
+		t.Errorf("the ready line has %+v", s.ready.Sites)
+	}
+	for _, said := range []string{"good: echo is not as pagetools.lock has it", "good: say is not in pagetools.lock", "good: gone is in pagetools.lock, and the page does not offer it"} {
+		if !within(replyWithin, func() bool { return strings.Contains(s.stderr.String(), said) }) {
+			t.Errorf("it does not say %q: %s", said, s.stderr)
+		}
+	}
+}

@@ -203,11 +203,11 @@ func (p *program) welcome(ctx context.Context, a *app, pl plan, base string, con
 		// A site that failed is not asked again: it may take its time once more.
 		if status := a.manager.Status(t.name); status != "open" {
 			s.Error = status
-		} else if c, err := a.manager.Catalog(ctx, bridge.Ref{Site: t.name, Caller: bridge.Local()}); err != nil {
+		} else if d, err := a.bridge.Webtool(ctx, bridge.Ref{Site: t.name, Caller: bridge.Local()}, "", ""); err != nil {
 			s.Error = bridge.AsError(err).Message
 		} else {
-			for _, x := range c.Tools() {
-				s.Tools = append(s.Tools, x.Name())
+			for _, x := range d.Actions {
+				s.Tools = append(s.Tools, x.Name)
 			}
 		}
 		for _, f := range a.manager.Findings(t.name) {
