@@ -103,6 +103,7 @@ const seenFor = time.Second
 // seen is what is known of a site's tools.
 type seen struct {
 	mu     sync.Mutex
+	read   bool // the store was read once
 	until  time.Time
 	grants bool            // somebody has standing consent here
 	tools  map[string]bool // which tools a person has seen
@@ -115,8 +116,8 @@ func (s *seen) forget() {
 }
 
 // unseen reports whether the tool came, or got its name, after somebody gave
-// standing consent on its site, and nobody has seen it since. What cannot be read
-// counts as unseen.
+// standing consent on its site, and nobody has seen it since. While that cannot be
+// read, what was read last counts; before anything was, all tools are unseen.
 func (b *Bridge) unseen(ctx context.Context, c *call) bool {
 	if b.memory.Grants == nil || b.memory.KnownTools == nil {
 		return false
@@ -127,11 +128,12 @@ func (b *Bridge) unseen(ctx context.Context, c *call) bool {
 	if now := b.now(); now.After(s.until) {
 		if err := b.readSeen(ctx, c.Site, s); err != nil {
 			b.log.WarnContext(ctx, "grants: they cannot be read", slog.Any("error", err))
-			return true
+		} else {
+			s.read = true
 		}
 		s.until = now.Add(seenFor)
 	}
-	return s.grants && !s.tools[c.tool.name]
+	return !s.read || s.grants && !s.tools[c.tool.name]
 }
 
 func (b *Bridge) readSeen(ctx context.Context, site string, s *seen) error {
@@ -139,15 +141,15 @@ func (b *Bridge) readSeen(ctx context.Context, site string, s *seen) error {
 	if err != nil {
 		return err
 	}
-	s.grants = slices.ContainsFunc(grants, func(g Grant) bool { return g.Site == site })
-	s.tools = nil
-	if !s.grants {
+	if !slices.ContainsFunc(grants, func(g Grant) bool { return g.Site == site }) {
+		s.grants, s.tools = false, nil
 		return nil
 	}
 	tools, err := b.memory.KnownTools.Known(ctx, site)
 	if err != nil {
 		return err
 	}
+	s.grants = true
 	s.tools = make(map[string]bool, len(tools))
 	for _, t := range tools {
 		s.tools[t.Tool] = true

@@ -1,7 +1,9 @@
 package bridge_test
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"testing"
 	"time"
 
@@ -157,6 +159,45 @@ func TestUnseenTools(t *testing.T) {
 	now = now.Add(2 * time.Second)
 	if _, e := do(t, b, "later", `{}`, ""); e != nil {
 		t.Errorf("no consent stands any more: %v", e)
+	}
+}
+
+// brokenGrants cannot be read.
+type brokenGrants struct {
+	bridge.Grants
+	err error
+}
+
+func (g *brokenGrants) All(ctx context.Context) ([]bridge.Grant, error) {
+	if g.err != nil {
+		return nil, g.err
+	}
+	return g.Grants.All(ctx)
+}
+
+// TestGrantsThatCannotBeRead: as long as nothing was read a person is asked; then
+// what was read last counts.
+func TestGrantsThatCannotBeRead(t *testing.T) {
+	m := store.Memory(store.Options{}).Memory
+	broken := &brokenGrants{Grants: m.Grants, err: errors.New("no")}
+	m.Grants = broken
+	now := time.Now()
+	b, err := bridge.New(bridgetest.NewRouter().Add("shop", bridgetest.Tool("read", "")), bridge.Options{Memory: m, Now: func() time.Time { return now }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(b.Close)
+	call := bridge.Call{Site: "shop", Tool: "read", Caller: bridge.Local(), Input: json.RawMessage(`{}`)}
+	parked(t, b, &call, bridge.ApprovalRequired)
+	broken.err = nil
+	now = now.Add(2 * time.Second)
+	if _, e := run(t, b, &call); e != nil {
+		t.Errorf("it can be read: %v", e)
+	}
+	broken.err = errors.New("no")
+	now = now.Add(2 * time.Second)
+	if _, e := run(t, b, &call); e != nil {
+		t.Errorf("it could be read: %v", e)
 	}
 }
 

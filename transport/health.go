@@ -10,6 +10,9 @@ type Readiness struct {
 	// Sites says how each site is, by name. Callers see only their own; who
 	// shows no credential to a listener that has some, sees none.
 	Sites map[string]string
+	// Audit says why calls cannot be recorded now, so that those that may change
+	// something are refused; empty when they can.
+	Audit string
 }
 
 // Health gives the routes /healthz, which always answers, and /readyz. ready is
@@ -37,12 +40,16 @@ func readyz(w http.ResponseWriter, r *http.Request, now Readiness) {
 		}
 	}
 	code, word := http.StatusOK, "ok"
-	if !now.Ready {
+	switch {
+	case !now.Ready:
 		code, word = http.StatusServiceUnavailable, "starting"
+	case now.Audit != "": // what only reads still runs
+		word = "degraded"
 	}
 	w.Header().Set("Cache-Control", "no-store")
 	WriteJSON(w, r, code, struct {
 		Status string            `json:"status"`
 		Sites  map[string]string `json:"sites"`
-	}{word, sites})
+		Audit  string            `json:"audit,omitempty"`
+	}{word, sites, now.Audit})
 }

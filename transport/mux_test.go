@@ -115,5 +115,9 @@ func TestHealth(t *testing.T) {
 	if got := s.get(t, "/readyz/"); got.StatusCode != http.StatusOK || got.body != `{"status":"ok","sites":{"shop":"opened"}}` {
 		t.Errorf("%d %s", got.StatusCode, got.body)
 	}
+	now.Audit = "the disk is full"
+	if got := s.get(t, "/readyz"); got.StatusCode != http.StatusOK || got.body != `{"status":"degraded","sites":{"shop":"opened"},"audit":"the disk is full"}` {
+		t.Errorf("%d %s", got.StatusCode, got.body)
+	}
 	s.post(t, "/healthz", "{}").wantError(t, 405, bridge.MethodNotAllowed)
 }
