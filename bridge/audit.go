@@ -58,7 +58,7 @@ func (b *Bridge) intend(ctx context.Context, c *call) *Error {
 		return nil
 	}
 	r := auditRecord(c)
-	r.Wait = c.tool.mayChange()
+	r.Wait = c.tool.hints.MayChange(c.tool.topLevel)
 	ticket, err := b.memory.Audit.Intent(ctx, r)
 	switch {
 	case err == nil:
@@ -72,10 +72,6 @@ func (b *Bridge) intend(ctx context.Context, c *call) *Error {
 	}
 	return nil
 }
-
-// mayChange reports whether the tool may change something: every tool may whose
-// claim to only read is not the site's own.
-func (t *Tool) mayChange() bool { return !t.topLevel || !t.hints.OnlyReads() }
 
 // record notes how a call ended.
 func (b *Bridge) record(ctx context.Context, c *call, res *Result, e *Error) {
@@ -136,7 +132,7 @@ func (c *call) argumentsDigest() string {
 	if c.tool.secrets {
 		return ""
 	}
-	return digestOf(canonicalOr(c.input))
+	return digestOf(canonicalOrRaw(c.input))
 }
 
 func digestOf(text []byte) string {

@@ -222,8 +222,7 @@ func (d *Declaration) digest() string {
 	if err != nil { // strings only: cannot happen
 		panic("encoding a definition: " + err.Error())
 	}
-	sum := sha256.Sum256(b)
-	return hex.EncodeToString(sum[:])
+	return digestOf(b)
 }
 
 // canonicalOrRaw makes the digest independent of the order of keys. What is not

@@ -25,7 +25,7 @@ func (b *Bridge) granted(ctx context.Context, c *call) bool {
 	if !b.mayAlways(c) {
 		return false
 	}
-	g, ok, err := b.memory.Grants.Find(ctx, GrantUse{Caller: c.Caller.Name, Site: c.Site, Tool: c.tool.name, Digest: c.tool.digest, Arguments: digestOf(canonicalOr(c.input))})
+	g, ok, err := b.memory.Grants.Find(ctx, GrantUse{Caller: c.Caller.Name, Site: c.Site, Tool: c.tool.name, Digest: c.tool.digest, Arguments: digestOf(canonicalOrRaw(c.input))})
 	if err != nil {
 		b.log.WarnContext(ctx, "grants: they cannot be read", slog.Any("error", err))
 		return false

@@ -9,8 +9,6 @@ import (
 	"fmt"
 	"log/slog"
 	"time"
-
-	"github.com/pagetools/pagetools/bridge/schema"
 )
 
 const (
@@ -206,18 +204,10 @@ func (b *Bridge) forgetKey(name callerKey, r *Run) {
 	}
 }
 
-// canonicalOr gives the canonical form of JSON, or what is no JSON as it is.
-func canonicalOr(b []byte) []byte {
-	if c, err := schema.Canonical(b); err == nil {
-		return c
-	}
-	return b
-}
-
 // callDigest tells calls apart. How the JSON is written makes no difference.
 func callDigest(in *Call) [sha256.Size]byte {
 	sum := sha256.New()
-	for _, part := range []string{in.Site, in.Tool, in.Session, in.Version, string(canonicalOr(in.Config)), string(canonicalOr(in.Input))} {
+	for _, part := range []string{in.Site, in.Tool, in.Session, in.Version, string(canonicalOrRaw(in.Config)), string(canonicalOrRaw(in.Input))} {
 		size := sha256.Sum256([]byte(part)) // of one length, so that parts cannot run into each other
 		sum.Write(size[:])
 	}

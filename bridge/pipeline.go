@@ -76,6 +76,10 @@ func (b *Bridge) resolve(ctx context.Context, c *call, next handler) (*Result, e
 	return next(ctx, c)
 }
 
+func mayNotAnswer() *Error {
+	return Errorf(Forbidden, "", NotRun, "This credential may not answer questions.")
+}
+
 func mayNotCall() *Error { return Errorf(Forbidden, "", NotRun, "This credential may not call tools.") }
 
 // nothingRan gives an error from before the dispatch of a call. One that is no

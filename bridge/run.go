@@ -406,4 +406,4 @@ func (r *Run) matches(in *Call) *Error {
 	return nil
 }
 
-func sameJSON(a, b json.RawMessage) bool { return bytes.Equal(canonicalOr(a), canonicalOr(b)) }
+func sameJSON(a, b json.RawMessage) bool { return bytes.Equal(canonicalOrRaw(a), canonicalOrRaw(b)) }

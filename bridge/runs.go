@@ -158,7 +158,7 @@ func (b *Bridge) Questions(c Caller) ([]OpenQuestion, <-chan struct{}) {
 // credential without the right.
 func (b *Bridge) Answer(by Caller, id string, a Answer) error {
 	if !by.Can(MayAnswer) {
-		return Errorf(Forbidden, "", NotRun, "This credential may not answer questions.")
+		return mayNotAnswer()
 	}
 	b.runs.mu.Lock()
 	r := b.runs.open[id]
@@ -191,7 +191,7 @@ const pictureTime = 5 * time.Second
 // FORBIDDEN for a credential without the right to answer.
 func (b *Bridge) Picture(ctx context.Context, by Caller, id string) ([]byte, error) {
 	if !by.Can(MayAnswer) {
-		return nil, Errorf(Forbidden, "", NotRun, "This credential may not answer questions.")
+		return nil, mayNotAnswer()
 	}
 	b.runs.mu.Lock()
 	r := b.runs.open[id]

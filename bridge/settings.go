@@ -133,7 +133,7 @@ func (s *siteState) decodeSettings(merged json.RawMessage, c Caller) (settings, 
 		set.approval = level
 	}
 	if set.answer != nil && (!c.Can(MayCall) || !c.Can(MayAnswer)) {
-		return settings{}, Errorf(Forbidden, "", NotRun, "This credential may not answer questions.")
+		return settings{}, mayNotAnswer()
 	}
 	if set.answer != nil && set.resume == "" {
 		return settings{}, Errorf(ConfigError, "", NotRun, "config.answer needs config.resume: the call that it answers.")

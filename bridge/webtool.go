@@ -3,13 +3,9 @@ package bridge
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"slices"
-
-	"github.com/pagetools/pagetools/bridge/schema"
 )
 
 // Action is one tool as the webtools documents describe it.
@@ -128,11 +124,7 @@ func canonicalDigest(v any) string {
 	if err != nil {
 		panic("encoding a webtool: " + err.Error())
 	}
-	if c, err := schema.Canonical(b); err == nil {
-		b = c
-	}
-	sum := sha256.Sum256(b)
-	return hex.EncodeToString(sum[:])
+	return digestOf(canonicalOrRaw(b))
 }
 
 // encodeJSON leaves '<', '>' and '&' as they are: schemas and descriptions are

@@ -139,6 +139,21 @@ func TestPurchases(t *testing.T) {
 	}
 }
 
+// approver runs approve over the socket of a data folder. It gives what was printed,
+// when it ended with the code.
+func approver(t *testing.T, data string) func(code int, args ...string) string {
+	t.Helper()
+	return func(code int, args ...string) string {
+		t.Helper()
+		cmd := exec.Command(pagetools(t), append([]string{"approve", "--data-dir", data}, args...)...)
+		out, _ := cmd.CombinedOutput() // the code says how it ended
+		if got := cmd.ProcessState.ExitCode(); got != code {
+			t.Fatalf("approve %v ended with %d: %s", args, got, out)
+		}
+		return string(out)
+	}
+}
+
 // TestApprove answers from another terminal, over the socket that only the user
 // can open. An agent's credential answers nothing.
 func TestApprove(t *testing.T) {
@@ -148,17 +163,7 @@ func TestApprove(t *testing.T) {
 	if info, err := os.Stat(filepath.Join(data, "console.sock")); err != nil || info.Mode().Perm() != 0o600 {
 		t.Fatalf("the socket: %v, %v", info, err)
 	}
-	approve := func(code int, args ...string) string {
-		t.Helper()
-		cmd := exec.Command(pagetools(t), append([]string{"approve", "--data-dir", data}, args...)...)
-		var out, said bytes.Buffer
-		cmd.Stdout, cmd.Stderr = &out, &said
-		_ = cmd.Run() // the code says how it ended
-		if got := cmd.ProcessState.ExitCode(); got != code {
-			t.Fatalf("approve %v ended with %d: %s%s", args, got, &out, &said)
-		}
-		return out.String() + said.String()
-	}
+	approve := approver(t, data)
 	if got := approve(0); !strings.Contains(got, "no call waits") {
 		t.Errorf("an empty list is %q", got)
 	}
@@ -257,14 +262,7 @@ func TestPictureOfPage(t *testing.T) {
 	t.Parallel()
 	s := serve(t, "forms="+pageServer().page("forms.html"), "--approval", "auto", "--warm", "0")
 	data, path := s.tmp+"-data", filepath.Join(t.TempDir(), "form.png")
-	approve := func(code int, args ...string) {
-		t.Helper()
-		cmd := exec.Command(pagetools(t), append([]string{"approve", "--data-dir", data}, args...)...)
-		out, _ := cmd.CombinedOutput() // the code says how it ended
-		if got := cmd.ProcessState.ExitCode(); got != code {
-			t.Fatalf("approve %v ended with %d: %s", args, got, out)
-		}
-	}
+	approve := approver(t, data)
 	call := func(config string) reply {
 		return s.ask("/webtools/forms", `{"sessionId":"p","action":"buy","request":{"count":2},"config":`+config+`}`)
 	}

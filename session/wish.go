@@ -19,22 +19,21 @@ func wishOf(s *site, config string) (*wish, error) {
 	if config == "" {
 		return nil, nil //nolint:nilnil // no wish is a wish
 	}
-	var path struct {
+	var in struct {
+		Settings
+
 		Path string `json:"path"`
 	}
-	w := &wish{url: s.URL}
-	if err := json.Unmarshal([]byte(config), &path); err != nil {
+	if err := json.Unmarshal([]byte(config), &in); err != nil {
 		return nil, bridge.Errorf(bridge.ConfigError, "", bridge.NotRun, "config cannot be read.").With(err)
 	}
-	if err := json.Unmarshal([]byte(config), &w.settings); err != nil {
-		return nil, bridge.Errorf(bridge.ConfigError, "", bridge.NotRun, "config cannot be read.").With(err)
-	}
-	if path.Path != "" {
+	w := &wish{settings: in.Settings, url: s.URL}
+	if in.Path != "" {
 		base, err := url.Parse(s.URL)
 		if err != nil {
 			return nil, err
 		}
-		there, err := base.Parse(path.Path)
+		there, err := base.Parse(in.Path)
 		if err != nil || there.Scheme != base.Scheme || there.Host != base.Host {
 			return nil, bridge.Errorf(bridge.ConfigError, "", bridge.NotRun, "config.path is no path of the site.").With(err)
 		}

@@ -35,6 +35,9 @@ type Hints struct {
 // OnlyReads reports whether the page claims that the tool changes nothing.
 func (h Hints) OnlyReads() bool { return h.ReadOnly == Yes && h.Destructive != Yes }
 
+// MayChange reports whether a tool may change something: every tool may whose claim to only read is not the site's own.
+func (h Hints) MayChange(topLevel bool) bool { return !topLevel || !h.OnlyReads() }
+
 // Rule is what the operator wants for the tools that a pattern names.
 type Rule struct {
 	Pattern string // the name of a tool; "*" stands for any characters, none included
@@ -90,7 +93,7 @@ func Decide(in Input) Decision {
 		d.raise(Ask, LayerHints, "the page says that the tool has consequences")
 	}
 	d.raise(in.Request.known(), LayerRequest, "the request asks for it")
-	if in.Tainted && (!in.TopLevel || !in.Hints.OnlyReads()) {
+	if in.Tainted && in.Hints.MayChange(in.TopLevel) {
 		d.raise(min(d.Level+1, Ask), LayerTaint, "the caller has read what strangers wrote, and may act for them")
 	}
 	if in.Unseen {
