@@ -35,6 +35,9 @@ type Run struct {
 	expiry   *time.Timer
 	cancel   context.CancelCauseFunc // of what runs in the background
 	waiting  int                     // callers that wait in Next while it runs
+	watched  chan struct{}           // closed when what Live.State says changes; made for who watches
+	pen      *Live                   // whose input reaches the page; nil: nobody's
+	actor    string                  // who acted in the page last, since the question is open
 }
 
 // Start runs a call until it ends or stops at its first question. While ctx
@@ -260,7 +263,7 @@ func (r *Run) ask(s *stop, q *Question) {
 	r.sayAsking(q)
 	r.bridge.opening(q.ID, r)
 	r.mu.Lock()
-	r.open, r.question = s, q
+	r.open, r.question, r.actor = s, q, nobody
 	r.page, _ = r.call.lease.(Pictured)
 	r.expiry = time.AfterFunc(r.bridge.limits.Question, func() { _ = r.answer(q.ID, &Answer{}, nobody) })
 	r.show()
@@ -287,9 +290,16 @@ const nobody = ""
 func (r *Run) watchOver(over <-chan struct{}, id string, answered <-chan struct{}) {
 	select {
 	case <-over:
-		_ = r.answer(id, nil, nobody)
+		_ = r.answer(id, nil, r.whoActed())
 	case <-answered:
 	}
+}
+
+// whoActed gives who acted in the page last while it asks.
+func (r *Run) whoActed() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.actor
 }
 
 // show wakes who waits. Called with r.mu held.
@@ -298,6 +308,7 @@ func (r *Run) show() {
 		close(r.changed)
 		r.changed = nil
 	}
+	r.tellWatchers()
 }
 
 // answer closes the open question and lets the call go on; a nil answer is the
@@ -307,10 +318,13 @@ func (r *Run) answer(id string, a *Answer, by string) *Error {
 	if e != nil {
 		return e
 	}
-	if a != nil {
+	switch {
+	case a != nil:
 		given := *a
 		given.question, given.by = id, by
 		a = &given
+	case by != nobody: // their acts in the page were the answer
+		r.call.approval, r.call.approver = id, by
 	}
 	r.goOn(s, a)
 	return nil

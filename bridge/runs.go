@@ -183,36 +183,6 @@ func (b *Bridge) Answer(by Caller, id string, a Answer) error {
 	return Errorf(WebtoolNotFound, "", NotRun, "There is no such question.")
 }
 
-// pictureTime is how long a picture may take.
-const pictureTime = 5 * time.Second
-
-// Picture shows the page that asks a question, as a PNG. Errors are *Error:
-// WEBTOOL_NOT_FOUND for a question that is not open or whose page cannot be seen,
-// FORBIDDEN for a credential without the right to answer.
-func (b *Bridge) Picture(ctx context.Context, by Caller, id string) ([]byte, error) {
-	if !by.Can(MayAnswer) {
-		return nil, mayNotAnswer()
-	}
-	b.runs.mu.Lock()
-	r := b.runs.open[id]
-	b.runs.mu.Unlock()
-	if r == nil || !by.Sees(r.call.Site) {
-		return nil, Errorf(WebtoolNotFound, "", NotRun, "There is no such question.")
-	}
-	r.mu.Lock()
-	page := r.page
-	if r.question == nil || r.question.ID != id {
-		page = nil
-	}
-	r.mu.Unlock()
-	if page == nil {
-		return nil, Errorf(WebtoolNotFound, "", NotRun, "There is no picture of this question.")
-	}
-	ctx, cancel := context.WithTimeout(ctx, pictureTime)
-	defer cancel()
-	return page.Picture(ctx)
-}
-
 // asPlain keeps a nil *Error from becoming an error that is not nil.
 func asPlain(e *Error) error {
 	if e == nil {

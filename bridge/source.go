@@ -55,6 +55,12 @@ type Pictured interface {
 	Picture(ctx context.Context) ([]byte, error)
 }
 
+// Shown is a Pictured whose page a person can watch and act in.
+type Shown interface {
+	// View shows the page, until the view or the lease ends. Errors are *Error.
+	View(ctx context.Context) (View, error)
+}
+
 // Ref names whose page of which site is meant.
 type Ref struct {
 	Site string

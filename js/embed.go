@@ -22,3 +22,18 @@ var Wait string
 //
 //go:embed dist/native.js
 var Native string
+
+// Console is the bundle of src/console: the script of the operator's page.
+//
+//go:embed dist/console.js
+var Console string
+
+// ConsoleHTML is the operator's page.
+//
+//go:embed src/console/index.html
+var ConsoleHTML string
+
+// ConsoleCSS is its style.
+//
+//go:embed src/console/console.css
+var ConsoleCSS string

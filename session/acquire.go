@@ -153,7 +153,8 @@ type lease struct {
 	told    bool
 	// another gives a fresh page in the place of one that was dead on arrival;
 	// nil where a page has state.
-	another func(context.Context) (*lease, error)
+	another  func(context.Context) (*lease, error)
+	watchers watchers
 }
 
 // Invoke runs the tool, and notes when its error told the caller of the page's
@@ -201,15 +202,6 @@ func (l *lease) Asking(q *bridge.Question) {
 	}
 }
 
-// Picture gives what a person would see of the page.
-func (l *lease) Picture(ctx context.Context) ([]byte, error) {
-	shows, ok := l.tab.(Photographer)
-	if !ok {
-		return nil, bridge.Errorf(bridge.InternalError, bridge.Internal, bridge.NotRun, "There is no picture of this page.")
-	}
-	return shows.Screenshot(ctx)
-}
-
 // deadOnArrival reports whether nothing was dispatched because the page or its
 // browser died.
 func deadOnArrival(err error) bool {
@@ -217,5 +209,8 @@ func deadOnArrival(err error) bool {
 	return e.Outcome == bridge.NotRun && (e.Reason == bridge.PageCrashed || e.Reason == bridge.BrowserLost)
 }
 
-// Release gives the page back.
-func (l *lease) Release() { l.release(l.told) }
+// Release gives the page back. Nobody sees it for this call any more.
+func (l *lease) Release() {
+	l.watchers.end()
+	l.release(l.told)
+}

@@ -88,6 +88,12 @@ type Photographer interface {
 	Screenshot(ctx context.Context) ([]byte, error)
 }
 
+// Watchable is a Tab that a person can watch and act in.
+type Watchable interface {
+	// View shows the viewport until it is closed. Errors are *bridge.Error.
+	View(ctx context.Context) (bridge.View, error)
+}
+
 // Invocation is one dispatch to a tab.
 type Invocation struct {
 	// Document and Tool name the registration.

@@ -3,7 +3,9 @@ package transport
 import (
 	"crypto/sha256"
 	"crypto/subtle"
+	"encoding/base64"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/pagetools/pagetools/bridge"
@@ -43,7 +45,7 @@ func (g *guard) checkCaller(w http.ResponseWriter, r *http.Request, in *info) (a
 		in.caller = caller
 		return false
 	}
-	if open[strings.TrimSuffix(r.URL.EscapedPath(), "/")] {
+	if path := strings.TrimSuffix(r.URL.EscapedPath(), "/"); open[path] || slices.Contains(g.o.Open, path) {
 		return false
 	}
 	if !given {
@@ -55,15 +57,40 @@ func (g *guard) checkCaller(w http.ResponseWriter, r *http.Request, in *info) (a
 	return true
 }
 
+// TokenProtocol begins the subprotocol that carries a token in base64url (RFC
+// 4648, 5, without padding): a page cannot give a WebSocket other headers.
+const TokenProtocol = "pagetools.bearer."
+
 // bearer gives the one bearer token of the request.
 func bearer(r *http.Request) (token string, ok bool) {
 	values := r.Header.Values("Authorization")
+	if len(values) == 0 && strings.EqualFold(r.Header.Get("Upgrade"), "websocket") {
+		return offered(r)
+	}
 	if len(values) != 1 {
 		return "", false
 	}
 	scheme, token, _ := strings.Cut(values[0], " ")
 	token = strings.TrimSpace(token)
 	return token, strings.EqualFold(scheme, "Bearer") && token != ""
+}
+
+// offered gives the token among the subprotocols that a WebSocket offers.
+func offered(r *http.Request) (token string, ok bool) {
+	for _, line := range r.Header.Values("Sec-WebSocket-Protocol") {
+		for name := range strings.SplitSeq(line, ",") {
+			encoded, is := strings.CutPrefix(strings.TrimSpace(name), TokenProtocol)
+			if !is {
+				continue
+			}
+			text, err := base64.RawURLEncoding.DecodeString(encoded)
+			if ok || err != nil || len(text) == 0 {
+				return "", false
+			}
+			token, ok = string(text), true
+		}
+	}
+	return token, ok
 }
 
 // find compares with every caller, so that the time tells neither which one

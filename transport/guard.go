@@ -1,10 +1,12 @@
 package transport
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/http"
 	"runtime/debug"
 	"time"
@@ -184,7 +186,18 @@ func (w *recorder) Flush() {
 	_ = http.NewResponseController(w.ResponseWriter).Flush()
 }
 
+// Hijack gives the connection to who speaks another protocol on it, such as
+// WebSocket. The bounds of requests are off from then on.
+func (w *recorder) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	c, buffered, err := http.NewResponseController(w.ResponseWriter).Hijack()
+	if err == nil {
+		w.status = http.StatusSwitchingProtocols
+	}
+	return c, buffered, err //nolint:wrapcheck // who takes the connection knows what they asked for
+}
+
 var (
-	_ http.Handler = (*guard)(nil)
-	_ http.Flusher = (*recorder)(nil)
+	_ http.Handler  = (*guard)(nil)
+	_ http.Flusher  = (*recorder)(nil)
+	_ http.Hijacker = (*recorder)(nil)
 )

@@ -27,6 +27,9 @@ type Options struct {
 	// Callers are the credentials. Without any, a loopback listener serves the
 	// caller bridge.Local, and any other listener serves nobody.
 	Callers []Credential
+	// Open are paths that need no credential, without a trailing slash ("" is the
+	// root), besides those of health. What they answer is for everybody.
+	Open []string
 	// MaxBody is the most bytes of a request's body; zero means 1 MiB.
 	MaxBody int64
 	// MaxBodyUnder overrides MaxBody for a path and what is below it.

@@ -27,6 +27,7 @@ type Router struct {
 	sites  map[string]*site
 	calls  []Recorded
 	asking []*bridge.Question
+	views  []*View
 	leases int
 }
 
@@ -114,6 +115,13 @@ func (r *Router) Asking() []*bridge.Question {
 	return slices.Clone(r.asking)
 }
 
+// Views lists the views of pages that were opened.
+func (r *Router) Views() []*View {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.views)
+}
+
 // Leases is how many pages are held now.
 func (r *Router) Leases() int {
 	r.mu.Lock()
@@ -188,9 +196,14 @@ type lease struct {
 	ref    bridge.Ref
 	script site
 	once   sync.Once
+	views  []*View // guarded by the router
 }
 
-var _ bridge.Lease = (*lease)(nil)
+var (
+	_ bridge.Lease    = (*lease)(nil)
+	_ bridge.Pictured = (*lease)(nil)
+	_ bridge.Shown    = (*lease)(nil)
+)
 
 // Catalog gives the site's tools.
 func (l *lease) Catalog() *bridge.Catalog { return l.script.catalog }
@@ -213,6 +226,17 @@ func (l *lease) Picture(context.Context) ([]byte, error) {
 	return []byte("picture of " + l.ref.Site), nil
 }
 
+// View gives a view that shows one picture, and records what is done in it.
+func (l *lease) View(context.Context) (bridge.View, error) {
+	v := &View{frames: make(chan bridge.Frame, 1)}
+	v.Show(bridge.Frame{JPEG: []byte("view of " + l.ref.Site), Width: 800, Height: 600})
+	l.router.mu.Lock()
+	defer l.router.mu.Unlock()
+	l.views = append(l.views, v)
+	l.router.views = append(l.router.views, v)
+	return v, nil
+}
+
 // Asking records what the page waits for.
 func (l *lease) Asking(q *bridge.Question) {
 	l.router.mu.Lock()
@@ -229,5 +253,8 @@ func (l *lease) Release() {
 	}
 	l.router.mu.Lock()
 	defer l.router.mu.Unlock()
+	for _, v := range l.views {
+		v.Close()
+	}
 	l.router.leases--
 }

@@ -76,7 +76,7 @@ func (p *program) serveOperators(ctx context.Context, a *app) (*operators, error
 		return o, nil
 	}
 	o.token = rand.Text()
-	guards := transport.Options{Listen: l.Addr().String(), Hosts: p.set.allowHosts, Log: p.log,
+	guards := transport.Options{Listen: l.Addr().String(), Hosts: p.set.allowHosts, Open: console.PagePaths, Log: p.log,
 		Callers: []transport.Credential{{Caller: operatorAt("console"), Token: o.token}}}
 	for _, c := range p.file.callers {
 		if slices.Contains(c.may, bridge.MayAnswer) {

@@ -262,7 +262,7 @@ func (p *program) welcomeLines(a *app, targets []*target, out served) []string {
 		}
 	}
 	if c := out.Console; c != nil {
-		lines = append(lines, "", "operators: "+c.URL+"/api/questions", "  credential: "+c.Token)
+		lines = append(lines, "", "operators: "+c.URL+"/#"+c.Token)
 	}
 	return append(lines, "", "Try: curl "+out.Sites[0].URL)
 }

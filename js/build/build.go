@@ -27,6 +27,7 @@ var Bundles = []Bundle{
 	{Entry: "src/shim/main.js", Out: "dist/shim.js", Result: "shim", Param: "secret"},
 	{Entry: "src/shim/native.js", Out: "dist/native.js", Result: "shim", Param: "secret"},
 	{Entry: "src/wait/main.js", Out: "dist/wait.js", Result: "wait"},
+	{Entry: "src/console/main.js", Out: "dist/console.js", Result: "page"},
 }
 
 // Make returns the text of the bundle, built from the sources under dir. A warning is an error.

@@ -38,6 +38,7 @@ var heeded = map[cdproto.MethodType]bool{
 	cdproto.EventTargetAttachedToTarget:      true,
 	cdproto.EventTargetDetachedFromTarget:    true,
 	cdproto.EventFetchRequestPaused:          true,
+	cdproto.EventPageScreencastFrame:         true,
 	cdproto.EventWebMCPToolsAdded:            true,
 	cdproto.EventWebMCPToolsRemoved:          true,
 	cdproto.EventWebMCPToolResponded:         true,

@@ -38,14 +38,15 @@ func New(b *bridge.Bridge, o Options) *Face {
 	return &Face{b: b, done: o.Done, log: o.Log}
 }
 
-// Routes are the paths of the API.
+// Routes are the paths of the API and of its page.
 func (f *Face) Routes() []transport.Route {
-	return []transport.Route{
+	return append(pageRoutes(), []transport.Route{
 		{Pattern: "/api/questions", Methods: map[string]http.HandlerFunc{http.MethodGet: f.list}},
 		{Pattern: "/api/questions/{id}", Methods: map[string]http.HandlerFunc{http.MethodPost: f.answer}},
 		{Pattern: "/api/questions/{id}/picture", Methods: map[string]http.HandlerFunc{http.MethodGet: f.picture}},
+		{Pattern: "/api/questions/{id}/live", Methods: map[string]http.HandlerFunc{http.MethodGet: f.live}},
 		{Pattern: "/api/events", Methods: map[string]http.HandlerFunc{http.MethodGet: f.events}},
-	}
+	}...)
 }
 
 // Questions is what the API says of the calls that wait.

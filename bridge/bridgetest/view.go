@@ -1,0 +1,64 @@
+package bridgetest
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"github.com/pagetools/pagetools/bridge"
+)
+
+// View is the view of a page that a Router's lease gives.
+type View struct {
+	mu     sync.Mutex
+	frames chan bridge.Frame
+	acts   []bridge.Input
+	closed bool
+}
+
+var _ bridge.View = (*View)(nil)
+
+// Show makes f the newest frame.
+func (v *View) Show(f bridge.Frame) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.closed {
+		return
+	}
+	select {
+	case <-v.frames:
+	default:
+	}
+	v.frames <- f
+}
+
+// Frames gives the newest frame.
+func (v *View) Frames() <-chan bridge.Frame { return v.frames }
+
+// Act records the input.
+func (v *View) Act(_ context.Context, in bridge.Input) error {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.closed {
+		return bridge.Errorf(bridge.Conflict, "", bridge.NotRun, "The view is closed.")
+	}
+	v.acts = append(v.acts, in)
+	return nil
+}
+
+// Acts lists what was done.
+func (v *View) Acts() []bridge.Input {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return slices.Clone(v.acts)
+}
+
+// Close ends the view.
+func (v *View) Close() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if !v.closed {
+		v.closed = true
+		close(v.frames)
+	}
+}

@@ -1,0 +1,262 @@
+package bridge
+
+import (
+	"context"
+	"math"
+	"time"
+)
+
+// Frame is a page as a person sees it at one moment.
+type Frame struct {
+	// JPEG is the picture.
+	JPEG []byte
+	// Width and Height are what it shows, in CSS pixels: those of Input.
+	Width, Height float64
+}
+
+// InputType is what a person does with mouse or keyboard. The names are those of
+// UI Events.
+type InputType string
+
+// The types of Input.
+const (
+	MouseMove InputType = "mousemove"
+	MouseDown InputType = "mousedown"
+	MouseUp   InputType = "mouseup"
+	Wheel     InputType = "wheel"
+	KeyDown   InputType = "keydown"
+	KeyUp     InputType = "keyup"
+	Text      InputType = "text" // typed, pasted or composed, without its keys
+)
+
+// Input is one thing that a person does in a page.
+type Input struct {
+	Type InputType `json:"type"`
+	// X and Y are where the mouse is, in CSS pixels from the top left corner of
+	// the viewport.
+	X float64 `json:"x"`
+	Y float64 `json:"y"`
+	// Button is left, middle or right; empty means none. Clicks counts those that
+	// belong together: 2 is a double click.
+	Button string `json:"button"`
+	Clicks int    `json:"clicks"`
+	// DX and DY are how far to scroll, in CSS pixels.
+	DX float64 `json:"dx"`
+	DY float64 `json:"dy"`
+	// Key and Code are as in a KeyboardEvent. Text is what a key writes, or what
+	// type Text inserts.
+	Key  string `json:"key"`
+	Code string `json:"code"`
+	Text string `json:"text"`
+	// Modifiers are the keys that are held: 1 Alt, 2 Control, 4 Meta, 8 Shift.
+	Modifiers int `json:"modifiers"`
+}
+
+// The bounds of an Input.
+const (
+	maxPixels  = 1 << 15
+	maxKeyName = 32
+	maxTyped   = 16 << 10
+	maxClicks  = 3
+)
+
+// ofMouse says which types there are, and which are of the mouse.
+var ofMouse = map[InputType]bool{MouseMove: true, MouseDown: true, MouseUp: true, Wheel: true, KeyDown: false, KeyUp: false, Text: false}
+
+// check refuses what no mouse and no keyboard does.
+func (in Input) check() *Error {
+	mouse, known := ofMouse[in.Type]
+	far := func(v float64) bool { return math.IsNaN(v) || math.Abs(v) > maxPixels }
+	switch {
+	case !known:
+		return badInput("type is not one of mousemove, mousedown, mouseup, wheel, keydown, keyup and text.")
+	case far(in.X) || far(in.Y) || far(in.DX) || far(in.DY):
+		return badInput("a length is out of bounds.")
+	case in.Button != "" && in.Button != "left" && in.Button != "middle" && in.Button != "right":
+		return badInput("button is not one of left, middle and right.")
+	case in.Clicks < 0 || in.Clicks > maxClicks || in.Modifiers < 0 || in.Modifiers > 15:
+		return badInput("clicks or modifiers are out of bounds.")
+	case len(in.Key) > maxKeyName || len(in.Code) > maxKeyName || len(in.Text) > maxTyped:
+		return badInput("key, code or text is too long.")
+	case !mouse && in.Key == "" && in.Text == "":
+		return badInput("key or text is missing.")
+	}
+	return nil
+}
+
+func badInput(what string) *Error { return Errorf(SchemaError, "", NotRun, "input: %s", what) }
+
+// View is a page that one person sees.
+type View interface {
+	// Frames gives the newest picture; a slow reader misses those before it. A
+	// page that does not change gives none. It is closed when the page is gone,
+	// when its lease is released, and by Close.
+	Frames() <-chan Frame
+	// Act does something in the page, in the order of the calls, and does not
+	// wait for what comes of it. Errors are *Error.
+	Act(ctx context.Context, in Input) error
+	// Close ends the view. It is idempotent.
+	Close()
+}
+
+// Live is an operator's view of the page of one call, from a question of it until
+// the call ends. Of all who watch a call one holds the pen: only what they do
+// reaches the page, and only while the page waits for a person to act in it. It is
+// safe for concurrent use.
+type Live struct {
+	run  *Run
+	by   Caller
+	view View
+}
+
+// LiveState is what who watches a call should know.
+type LiveState struct {
+	// Question is what the call waits for now; nil while it runs.
+	Question *Question `json:"question"`
+	// Pen names who holds the pen; empty is nobody. Mine is true when it is this
+	// Live.
+	Pen  string `json:"pen"`
+	Mine bool   `json:"mine"`
+	// Over is true when the call has ended.
+	Over bool `json:"over"`
+}
+
+// Live shows the page that asks a question, until Close. Errors are *Error:
+// WEBTOOL_NOT_FOUND for a question that is not open or whose page cannot be seen,
+// FORBIDDEN for a credential without the right to answer.
+func (b *Bridge) Live(ctx context.Context, by Caller, id string) (*Live, error) {
+	r, page, e := b.asking(by, id)
+	if e != nil {
+		return nil, e
+	}
+	shown, ok := page.(Shown)
+	if !ok {
+		return nil, cannotBeSeen()
+	}
+	ctx, cancel := context.WithTimeout(ctx, pictureTime)
+	defer cancel()
+	view, err := shown.View(ctx)
+	if err != nil {
+		return nil, AsError(err)
+	}
+	return &Live{run: r, by: by, view: view}, nil
+}
+
+// Frames is View.Frames.
+func (l *Live) Frames() <-chan Frame { return l.view.Frames() }
+
+// State says how the call is, and gives a channel that is closed when that
+// changes.
+func (l *Live) State() (LiveState, <-chan struct{}) {
+	r := l.run
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.watched == nil {
+		r.watched = make(chan struct{})
+	}
+	s := LiveState{Question: r.question, Mine: r.pen == l, Over: r.done}
+	if r.pen != nil {
+		s.Pen = r.pen.by.Name
+	}
+	return s, r.watched
+}
+
+// Take takes the pen, and reports whether nobody else holds it.
+func (l *Live) Take() bool {
+	l.run.mu.Lock()
+	defer l.run.mu.Unlock()
+	if l.run.pen == nil {
+		l.run.pen = l
+		l.run.tellWatchers()
+	}
+	return l.run.pen == l
+}
+
+// Drop gives the pen away, if this Live holds it.
+func (l *Live) Drop() {
+	l.run.mu.Lock()
+	defer l.run.mu.Unlock()
+	if l.run.pen == l {
+		l.run.pen = nil
+		l.run.tellWatchers()
+	}
+}
+
+// Act does in the page what its person did. Errors are *Error: SCHEMA_ERROR for
+// what no mouse and no keyboard does, CONFLICT without the pen, or when the page
+// does not wait for a person to act in it.
+func (l *Live) Act(ctx context.Context, in Input) error {
+	if e := in.check(); e != nil {
+		return e
+	}
+	if e := l.mayAct(); e != nil {
+		return e
+	}
+	return l.view.Act(ctx, in)
+}
+
+// mayAct refuses who may not act now, and notes who acts.
+func (l *Live) mayAct() *Error {
+	r := l.run
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case r.pen != l:
+		return Errorf(Conflict, "", NotRun, "Take the pen first.")
+	case r.question == nil || r.question.Kind != Interact:
+		return Errorf(Conflict, "", NotRun, "The page does not wait for a person to act in it.")
+	}
+	r.actor = l.by.Name
+	return nil
+}
+
+// Close ends the view.
+func (l *Live) Close() {
+	l.Drop()
+	l.view.Close()
+}
+
+// tellWatchers wakes those who watch the call. Called with r.mu held.
+func (r *Run) tellWatchers() {
+	if r.watched != nil {
+		close(r.watched)
+		r.watched = nil
+	}
+}
+
+// pictureTime is how long a picture may take.
+const pictureTime = 5 * time.Second
+
+// Picture shows the page that asks a question, as a PNG. Errors are those of Live.
+func (b *Bridge) Picture(ctx context.Context, by Caller, id string) ([]byte, error) {
+	_, page, e := b.asking(by, id)
+	if e != nil {
+		return nil, e
+	}
+	ctx, cancel := context.WithTimeout(ctx, pictureTime)
+	defer cancel()
+	return page.Picture(ctx)
+}
+
+// asking finds the call that asks a question, and its page.
+func (b *Bridge) asking(by Caller, id string) (*Run, Pictured, *Error) {
+	if !by.Can(MayAnswer) {
+		return nil, nil, mayNotAnswer()
+	}
+	b.runs.mu.Lock()
+	r := b.runs.open[id]
+	b.runs.mu.Unlock()
+	if r == nil || !by.Sees(r.call.Site) {
+		return nil, nil, Errorf(WebtoolNotFound, "", NotRun, "There is no such question.")
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.page == nil || r.question == nil || r.question.ID != id {
+		return nil, nil, cannotBeSeen()
+	}
+	return r, r.page, nil
+}
+
+func cannotBeSeen() *Error {
+	return Errorf(WebtoolNotFound, "", NotRun, "There is no picture of this question.")
+}

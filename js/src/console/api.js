@@ -1,0 +1,82 @@
+// @ts-check
+// The API of transport/console, with the operator's credential. What it says is in doc.go there.
+
+/** @typedef {{id: string, kind: string, title: string, detail: string, schema?: {default?: unknown}, tool: string, input: unknown, origin: string, expiresAt: string}} Question */
+/** @typedef {Question & {site: string, caller: string, since: string, always: boolean, picture: boolean}} OpenQuestion */
+
+/** What went wrong, with the status of the reply; 0 when there was none. */
+export class ApiError extends Error {
+  /** @param {number} status @param {string} message */
+  constructor(status, message) {
+    super(message);
+    this.status = status;
+  }
+}
+
+const place = 'pagetools.credential';
+
+/** The credential of this window: from the address, where it leaves no trace, or from before. */
+export function credential() {
+  const given = decodeURIComponent(location.hash.slice(1));
+  if (given !== '') {
+    keep(given);
+    history.replaceState(null, '', location.pathname);
+  }
+  return sessionStorage.getItem(place) ?? '';
+}
+
+/** @param {string} text */
+export function keep(text) {
+  sessionStorage.setItem(place, text);
+}
+
+/** @param {string} path @param {RequestInit} [how] */
+async function ask(path, how = {}) {
+  const reply = await fetch(path, { ...how, cache: 'no-store', headers: { ...how.headers, Authorization: `Bearer ${credential()}` } });
+  if (!reply.ok) {
+    const body = await reply.json().catch(() => ({}));
+    throw new ApiError(reply.status, String(body?.error?.message ?? `The server answers ${reply.status}.`));
+  }
+  return reply;
+}
+
+/**
+ * Gives an answer to a question.
+ * @param {string} id @param {{ok: boolean, value?: unknown, always?: boolean}} answer
+ */
+export async function answer(id, answer) {
+  await ask(`/api/questions/${encodeURIComponent(id)}`, { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(answer) });
+}
+
+/**
+ * Gives each list of open questions to show, until the stream ends.
+ * @param {(list: OpenQuestion[]) => void} show
+ */
+export async function watch(show) {
+  const reply = await ask('/api/events');
+  const reader = /** @type {ReadableStream<Uint8Array>} */ (reply.body).pipeThrough(new TextDecoderStream()).getReader();
+  let rest = '';
+  for (;;) {
+    const { value, done } = await reader.read();
+    if (done) return;
+    const events = (rest + value).split('\n\n');
+    rest = /** @type {string} */ (events.pop());
+    for (const event of events) {
+      const line = event.split('\n').find((l) => l.startsWith('data: '));
+      if (line !== undefined) show(JSON.parse(line.slice('data: '.length)).questions);
+    }
+  }
+}
+
+/**
+ * Opens the live view of the page that asks.
+ * @param {string} id
+ */
+export function live(id) {
+  const token = btoa(String.fromCharCode(...new TextEncoder().encode(credential()))).replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', '');
+  const url = new URL(`/api/questions/${encodeURIComponent(id)}/live`, location.href);
+  url.protocol = url.protocol === 'https:' ? 'wss:' : 'ws:';
+  const socket = new WebSocket(url, ['pagetools.live.v1', `pagetools.bearer.${token}`]);
+  socket.binaryType = 'arraybuffer';
+  return socket;
+}

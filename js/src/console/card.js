@@ -1,0 +1,74 @@
+// @ts-check
+// One question and its answers. What the page says is shown as a quotation of it, apart from what pagetools says.
+
+import { ApiError, answer } from './api.js';
+import { make } from './dom.js';
+import { show } from './live.js';
+
+/** @typedef {import('./api.js').OpenQuestion} OpenQuestion */
+
+const words = {
+  approve: ['Allow', 'Refuse'],
+  confirm: ['OK', 'Cancel'],
+  prompt: ['OK', 'Cancel'],
+  interact: ['Done', 'Decline'],
+};
+
+/**
+ * A card for a question.
+ * @param {OpenQuestion} q
+ * @returns {{element: HTMLElement, close: () => void}}
+ */
+export function card(q) {
+  const problem = make('p', { className: 'problem', role: 'alert', hidden: true });
+  const element = make('article', {}, make('h3', {}, q.title), facts(q));
+  element.dataset.id = q.id;
+  if (q.detail !== '') element.append(make('p', {}, `${q.origin} says:`), make('blockquote', {}, q.detail));
+  element.append(make('p', {}, 'Arguments, all of them:'), make('pre', { tabIndex: 0 }, JSON.stringify(q.input, null, 2)));
+  const [yes, no] = words[/** @type {keyof typeof words} */ (q.kind)] ?? words.confirm;
+  const value = make('input', { type: 'text', value: typeof q.schema?.default === 'string' ? q.schema.default : '' });
+  value.setAttribute('aria-label', 'Your answer');
+  const always = make('input', { type: 'checkbox' });
+  const accept = make('button', { type: 'button', className: 'yes' }, yes);
+  const refuse = make('button', { type: 'button' }, no);
+  /** @param {boolean} ok */
+  const say = async (ok) => {
+    accept.disabled = refuse.disabled = true;
+    problem.hidden = true;
+    try {
+      await answer(q.id, { ok, ...(ok && q.kind === 'prompt' ? { value: value.value } : {}), ...(ok && always.checked ? { always: true } : {}) });
+    } catch (e) {
+      accept.disabled = refuse.disabled = false;
+      problem.hidden = false;
+      problem.textContent = e instanceof ApiError ? e.message : 'The answer did not arrive. Try again.';
+    }
+  };
+  accept.addEventListener('click', () => say(true));
+  refuse.addEventListener('click', () => say(false));
+  const row = make('div', { className: 'answer' });
+  if (q.kind === 'prompt') row.append(value);
+  row.append(accept, refuse);
+  if (q.always) row.append(make('label', {}, always, ' for all further calls of this tool, with any arguments'));
+  element.append(row, problem);
+  /** @type {ReturnType<typeof show> | undefined} */
+  let page;
+  if (q.kind === 'interact' && q.picture) {
+    const look = make('button', { type: 'button' }, 'Show the page');
+    look.addEventListener('click', () => {
+      page = show(q.id);
+      look.remove();
+      element.append(page.view);
+    });
+    row.append(look);
+  }
+  return { element, close: () => page?.close() };
+}
+
+/** @param {OpenQuestion} q */
+function facts(q) {
+  const list = make('dl');
+  /** @type {[string, string][]} */
+  const rows = [['Tool', q.tool], ['Site', `${q.site} (${q.origin})`], ['Caller', q.caller], ['Open until', new Date(q.expiresAt).toLocaleTimeString()]];
+  for (const [name, value] of rows) list.append(make('dt', {}, name), make('dd', {}, value));
+  return list;
+}

@@ -1,0 +1,195 @@
+package cdp
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/chromedp/cdproto"
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/page"
+	cdptarget "github.com/chromedp/cdproto/target"
+
+	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/session"
+)
+
+// The pictures of a view.
+const (
+	viewQuality = 70
+	viewSide    = 1600 // pixels at most, in both directions
+	// viewPace is the least time between two pictures.
+	viewPace = 40 * time.Millisecond
+)
+
+// maxUnanswered bounds what a person does before the page has taken it. A page
+// that shows a dialog takes nothing.
+const maxUnanswered = 64
+
+var _ session.Watchable = (*tab)(nil)
+
+// view is the page as one person sees it, over a session of its own: what is
+// started in it ends with it, and nobody else's pictures come there.
+type view struct {
+	tab    *tab
+	target *target
+	frames chan bridge.Frame
+	acts   chan (<-chan reply) // in the order in which they were sent
+	turn   chan struct{}       // held by who sends one
+	done   chan struct{}
+	once   sync.Once
+	ended  sync.WaitGroup
+}
+
+// View implements session.Watchable.
+func (t *tab) View(ctx context.Context) (bridge.View, error) {
+	v, err := t.openView(ctx)
+	switch {
+	case err == nil:
+		return v, nil
+	case t.target.reason() != nil:
+		return nil, goneError(t.target.reason(), bridge.NotRun)
+	case ctx.Err() != nil:
+		return nil, late(ctx, "The page did not show itself in time.")
+	}
+	return nil, bridge.Errorf(bridge.InternalError, bridge.Internal, bridge.NotRun, "This page cannot be watched.").With(err)
+}
+
+func (t *tab) openView(ctx context.Context) (*view, error) {
+	yes, quality := true, int64(viewQuality)
+	attached, err := cdp.Call(ctx, t.browser.root, cdptarget.AttachToTarget, cdptarget.AttachToTargetParams{TargetID: t.id, Flatten: &yes})
+	if err != nil {
+		return nil, err
+	}
+	v := &view{tab: t, target: t.browser.link.open(attached.SessionID), frames: make(chan bridge.Frame, 1),
+		acts: make(chan (<-chan reply), maxUnanswered), turn: make(chan struct{}, 1), done: make(chan struct{})}
+	v.ended.Go(v.show)
+	v.ended.Go(v.collect)
+	err = errors.Join(
+		v.target.Call(ctx, page.CommandEnable, nil, nil),
+		v.target.Call(ctx, page.CommandStartScreencast, page.StartScreencastParams{Format: page.StartScreencastFormatJpeg, Quality: &quality,
+			MaxWidth: viewSide, MaxHeight: viewSide, EveryNthFrame: 1, MaxFramesInFlight: 1, SendLastFrame: &yes}, nil))
+	if err != nil {
+		v.Close()
+		return nil, err
+	}
+	return v, nil
+}
+
+// Frames implements bridge.View.
+func (v *view) Frames() <-chan bridge.Frame { return v.frames }
+
+// show takes the pictures, and asks for the next when it is due. It ends with the
+// view.
+func (v *view) show() {
+	defer close(v.frames)
+	pace := time.NewTimer(0)
+	defer pace.Stop()
+	for {
+		select {
+		case msg := <-v.target.events:
+			var ev page.EventScreencastFrame
+			if msg.Method != cdproto.EventPageScreencastFrame || !decode(msg, &ev) || ev.Metadata == nil {
+				continue
+			}
+			v.put(bridge.Frame{JPEG: ev.Data, Width: ev.Metadata.DeviceWidth, Height: ev.Metadata.DeviceHeight})
+			if !v.acknowledge(ev.SessionID, pace) {
+				return
+			}
+		case <-v.tab.target.gone:
+			return
+		case <-v.target.gone:
+			return
+		case <-v.done:
+			return
+		}
+	}
+}
+
+// put makes f the newest picture.
+func (v *view) put(f bridge.Frame) {
+	select {
+	case <-v.frames: // nobody has taken the one before
+	default:
+	}
+	v.frames <- f // only show puts one there
+}
+
+// acknowledge asks for the next picture, not too soon after the last. The browser
+// keeps the newest one meanwhile, and has none when nothing changes.
+func (v *view) acknowledge(number int64, pace *time.Timer) bool {
+	select {
+	case <-pace.C:
+	case <-v.done:
+		return false
+	}
+	pace.Reset(viewPace)
+	bounded, cancel := farewell()
+	defer cancel()
+	ack, err := v.target.send(bounded, page.CommandScreencastFrameAck, page.ScreencastFrameAckParams{SessionID: number})
+	if err != nil {
+		return false
+	}
+	select {
+	case <-ack:
+		return true
+	case <-v.done:
+		return false
+	}
+}
+
+// Act implements bridge.View.
+func (v *view) Act(ctx context.Context, in bridge.Input) error {
+	select {
+	case v.turn <- struct{}{}:
+		defer func() { <-v.turn }()
+	case <-ctx.Done():
+		return late(ctx, "The page takes no input now.")
+	}
+	select {
+	case <-v.done:
+		return bridge.Errorf(bridge.Conflict, "", bridge.NotRun, "The page is not watched any more.")
+	default:
+	}
+	if len(v.acts) == cap(v.acts) { // only who has the turn adds to it
+		return bridge.Errorf(bridge.Conflict, "", bridge.NotRun, "The page takes no input now.")
+	}
+	bounded, cancel := farewell()
+	defer cancel()
+	c := inputCommand(in)
+	taken, err := v.target.send(bounded, c.method, c.params)
+	if err != nil {
+		return goneError(err, bridge.NotRun)
+	}
+	v.acts <- taken
+	return nil
+}
+
+// collect waits for the page to take what was sent. It ends with the view.
+func (v *view) collect() {
+	for {
+		select {
+		case taken := <-v.acts:
+			select {
+			case <-taken:
+			case <-v.done:
+				return
+			}
+		case <-v.done:
+			return
+		}
+	}
+}
+
+// Close implements bridge.View.
+func (v *view) Close() {
+	v.once.Do(func() {
+		close(v.done)
+		v.target.fail(errOurs)
+		bounded, cancel := farewell()
+		defer cancel()
+		_, _ = cdp.Call(bounded, v.tab.browser.root, cdptarget.DetachFromTarget, cdptarget.DetachFromTargetParams{SessionID: v.target.session})
+	})
+	v.ended.Wait()
+}

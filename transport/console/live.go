@@ -1,0 +1,239 @@
+package console
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/gorilla/websocket"
+
+	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/transport"
+)
+
+// LiveProtocol is the WebSocket subprotocol of a live view.
+const LiveProtocol = "pagetools.live.v1"
+
+// The bounds of a live view's connection.
+const (
+	maxMessage  = 32 << 10 // of the viewer
+	writeTime   = 10 * time.Second
+	pingEvery   = 15 * time.Second
+	pongTime    = 2 * pingEvery
+	maxRefusals = 16 // that wait to be told
+)
+
+// upgrader leaves origins to the guards in front of it.
+var upgrader = websocket.Upgrader{Subprotocols: []string{LiveProtocol}, HandshakeTimeout: writeTime,
+	CheckOrigin: func(*http.Request) bool { return true }, Error: refuseUpgrade}
+
+// refuseUpgrade answers a request that is no handshake.
+func refuseUpgrade(w http.ResponseWriter, r *http.Request, _ int, reason error) {
+	transport.WriteError(w, r, bridge.Errorf(bridge.SchemaError, "", bridge.NotRun, "A live view is a WebSocket with the subprotocol %s.", LiveProtocol).With(reason))
+}
+
+// order is a message of the viewer: one of its members.
+type order struct {
+	Pen   *bool         `json:"pen"`
+	Input *bridge.Input `json:"input"`
+}
+
+// told is a message to the viewer.
+type told struct {
+	Type string `json:"type"` // state, size or error
+	*bridge.LiveState
+	*size
+	Error *transport.ErrorBody `json:"error,omitempty"`
+}
+
+// size is what frames show from now on, in CSS pixels.
+type size struct {
+	Width  float64 `json:"width"`
+	Height float64 `json:"height"`
+}
+
+// live shows the page that asks, and lets a person act in it.
+func (f *Face) live(w http.ResponseWriter, r *http.Request) {
+	c, ok := f.operator(w, r)
+	if !ok {
+		return
+	}
+	id := r.PathValue("id")
+	view, err := f.b.Live(r.Context(), c, id)
+	if err != nil {
+		transport.WriteError(w, r, bridge.AsError(err))
+		return
+	}
+	defer view.Close()
+	conn, err := upgrader.Upgrade(w, r, nil)
+	if err != nil {
+		return // it was answered
+	}
+	f.log.InfoContext(r.Context(), "live: begins", "question", id, "by", c.Name)
+	defer f.log.InfoContext(r.Context(), "live: ends", "question", id, "by", c.Name)
+	ctx, cancel := context.WithCancel(context.WithoutCancel(r.Context())) // the server does not watch a connection that was taken over
+	v := &viewer{face: f, conn: conn, view: view, refusals: make(chan *bridge.Error, maxRefusals), cancel: cancel}
+	var reader sync.WaitGroup
+	reader.Go(func() { v.read(ctx) })
+	v.write(ctx)
+	cancel()
+	_ = conn.Close()
+	reader.Wait()
+}
+
+// viewer is the connection of one live view. One goroutine reads it, one writes.
+type viewer struct {
+	face     *Face
+	conn     *websocket.Conn
+	view     *bridge.Live
+	refusals chan *bridge.Error // for the viewer to know; one that is slow misses some
+	cancel   context.CancelFunc
+	shown    size
+}
+
+// read does what the viewer says, until the connection ends.
+func (v *viewer) read(ctx context.Context) {
+	defer v.cancel()
+	v.conn.SetReadLimit(maxMessage)
+	alive := func() error { return v.conn.SetReadDeadline(time.Now().Add(pongTime)) }
+	v.conn.SetPongHandler(func(string) error { return alive() })
+	for {
+		if alive() != nil {
+			return
+		}
+		kind, text, err := v.conn.ReadMessage()
+		if err != nil {
+			return
+		}
+		o, e := readOrder(kind, text)
+		switch {
+		case e != nil:
+		case o.Pen == nil:
+			e = asError(v.view.Act(ctx, *o.Input))
+		case *o.Pen && !v.view.Take():
+			e = bridge.Errorf(bridge.Conflict, "", bridge.NotRun, "Somebody else holds the pen.")
+		case !*o.Pen:
+			v.view.Drop()
+		}
+		if e != nil {
+			select {
+			case v.refusals <- e:
+			default:
+			}
+		}
+	}
+}
+
+func asError(err error) *bridge.Error {
+	if err == nil {
+		return nil
+	}
+	return bridge.AsError(err)
+}
+
+// readOrder reads {"pen":bool} or {"input":{…}} and nothing else.
+func readOrder(kind int, text []byte) (order, *bridge.Error) {
+	var o order
+	members, err := bridge.ReadObject("The message", text)
+	if err != nil {
+		return o, bridge.AsError(err)
+	}
+	if kind == websocket.TextMessage && len(members) == 1 {
+		d := json.NewDecoder(bytes.NewReader(text))
+		d.DisallowUnknownFields()
+		if err = d.Decode(&o); err == nil && (o.Pen != nil || o.Input != nil) {
+			return o, nil
+		}
+	}
+	return o, bridge.Errorf(bridge.SchemaError, "", bridge.NotRun, `A message is {"pen":true|false} or {"input":{…}}.`).With(err)
+}
+
+// write tells the viewer what there is to see, until the call or the connection
+// ends.
+func (v *viewer) write(ctx context.Context) {
+	ping := time.NewTicker(pingEvery)
+	defer ping.Stop()
+	state, changed := v.view.State()
+	if !v.tell(told{Type: "state", LiveState: &state}) {
+		return
+	}
+	for !state.Over {
+		var ok bool
+		select {
+		case frame, more := <-v.view.Frames():
+			if !more {
+				v.end(ctx, changed)
+				return
+			}
+			ok = v.show(frame)
+		case <-changed:
+			state, changed = v.view.State()
+			ok = v.tell(told{Type: "state", LiveState: &state})
+		case e := <-v.refusals:
+			body := transport.NewErrorBody(e)
+			ok = v.tell(told{Type: "error", Error: &body})
+		case <-ping.C:
+			ok = v.conn.WriteControl(websocket.PingMessage, nil, time.Now().Add(writeTime)) == nil
+		case <-v.face.done:
+			v.goodbye(websocket.CloseGoingAway, "pagetools is shutting down")
+			return
+		case <-ctx.Done():
+			return
+		}
+		if !ok {
+			return
+		}
+	}
+	v.goodbye(websocket.CloseNormalClosure, "the call is over")
+}
+
+// end waits for the call, whose page shows nothing any more, to say that it is
+// over, and says goodbye.
+func (v *viewer) end(ctx context.Context, changed <-chan struct{}) {
+	bounded, cancel := context.WithTimeout(ctx, writeTime)
+	defer cancel()
+	for {
+		select {
+		case <-changed:
+		case <-bounded.Done():
+			v.goodbye(websocket.CloseNormalClosure, "the page is gone")
+			return
+		case <-v.face.done:
+			v.goodbye(websocket.CloseGoingAway, "pagetools is shutting down")
+			return
+		}
+		var state bridge.LiveState
+		if state, changed = v.view.State(); state.Over {
+			_ = v.tell(told{Type: "state", LiveState: &state})
+			v.goodbye(websocket.CloseNormalClosure, "the call is over")
+			return
+		}
+	}
+}
+
+func (v *viewer) goodbye(code int, why string) {
+	_ = v.conn.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(code, why), time.Now().Add(writeTime))
+}
+
+// show sends a frame, after its size when that is new.
+func (v *viewer) show(f bridge.Frame) bool {
+	if now := (size{f.Width, f.Height}); now != v.shown {
+		v.shown = now
+		if !v.tell(told{Type: "size", size: &now}) {
+			return false
+		}
+	}
+	return v.send(websocket.BinaryMessage, f.JPEG)
+}
+
+func (v *viewer) tell(what told) bool {
+	text, err := json.Marshal(what)
+	return err == nil && v.send(websocket.TextMessage, text)
+}
+
+func (v *viewer) send(kind int, data []byte) bool {
+	return v.conn.SetWriteDeadline(time.Now().Add(writeTime)) == nil && v.conn.WriteMessage(kind, data) == nil
+}

@@ -1,0 +1,46 @@
+package console
+
+import (
+	"io"
+	"net/http"
+	"strconv"
+
+	"github.com/pagetools/pagetools/js"
+	"github.com/pagetools/pagetools/transport"
+)
+
+// PagePaths are the paths that a browser gets without a credential: the page asks
+// for one, and shows nothing before.
+var PagePaths = []string{"", "/console.js", "/console.css"}
+
+// pagePolicy lets the page load what is ours, and nothing else; no markup can be
+// made of a text in it (CSP, Trusted Types).
+const pagePolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; " +
+	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+
+func pageRoutes() []transport.Route {
+	return []transport.Route{
+		static("/", "text/html; charset=utf-8", js.ConsoleHTML),
+		static("/console.js", "text/javascript; charset=utf-8", js.Console),
+		static("/console.css", "text/css; charset=utf-8", js.ConsoleCSS),
+	}
+}
+
+func static(path, contentType, text string) transport.Route {
+	serve := func(w http.ResponseWriter, r *http.Request) {
+		h := w.Header()
+		h.Set("Content-Type", contentType)
+		h.Set("Content-Length", strconv.Itoa(len(text)))
+		h.Set("Cache-Control", "no-store")
+		h.Set("Content-Security-Policy", pagePolicy)
+		h.Set("X-Frame-Options", "DENY")
+		h.Set("Referrer-Policy", "no-referrer")
+		h.Set("Cross-Origin-Opener-Policy", "same-origin")
+		h.Set("Cross-Origin-Resource-Policy", "same-origin")
+		w.WriteHeader(http.StatusOK)
+		if r.Method != http.MethodHead {
+			_, _ = io.WriteString(w, text) // a client that is gone
+		}
+	}
+	return transport.Route{Pattern: path, Methods: map[string]http.HandlerFunc{http.MethodGet: serve}}
+}
