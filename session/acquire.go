@@ -16,7 +16,7 @@ func (m *Manager) Acquire(ctx context.Context, ref bridge.Ref) (bridge.Lease, er
 	if err != nil {
 		return nil, err
 	}
-	wish, err := wishOf(s, ref.Page)
+	wish, err := wishOf(s, ref)
 	if err != nil {
 		return nil, err
 	}

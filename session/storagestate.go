@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"net/netip"
@@ -103,8 +102,8 @@ func (s Settings) stored(site *url.URL) (Stored, error) {
 		return all, nil
 	}
 	var state storageState
-	if err := json.Unmarshal(s.StorageState, &state); err != nil {
-		return Stored{}, errors.New("what is stored is not a storage state") // the error could show what is in it
+	if err := json.Unmarshal(s.StorageState, &state); err != nil || state.Cookies == nil && state.Origins == nil {
+		return Stored{}, errNotStored
 	}
 	for i, c := range state.Cookies {
 		if !gets(site.Hostname(), c.Domain) || len(c.PartitionKey) > 0 {
