@@ -50,6 +50,12 @@ func CheckStorageState(state json.RawMessage, origin string) error {
 	return err
 }
 
+// IsStorageState reports whether a text has the form of a login of whatever site.
+func IsStorageState(text json.RawMessage) bool {
+	var state storageState
+	return json.Unmarshal(text, &state) == nil && !state.none()
+}
+
 // errNotStored shows nothing of the text: it could be a secret.
 var errNotStored = errors.New("what is stored is not a storage state")
 

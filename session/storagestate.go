@@ -36,6 +36,9 @@ type storageState struct {
 	Origins []storageOrigin `json:"origins"`
 }
 
+// none reports whether what was read has not even a list: it is something else.
+func (s storageState) none() bool { return s.Cookies == nil && s.Origins == nil }
+
 // storedCookie is Cookie with its value.
 type storedCookie struct {
 	Cookie
@@ -102,7 +105,7 @@ func (s Settings) stored(site *url.URL) (Stored, error) {
 		return all, nil
 	}
 	var state storageState
-	if err := json.Unmarshal(s.StorageState, &state); err != nil || state.Cookies == nil && state.Origins == nil {
+	if err := json.Unmarshal(s.StorageState, &state); err != nil || state.none() {
 		return Stored{}, errNotStored
 	}
 	for i, c := range state.Cookies {

@@ -39,6 +39,9 @@ type plan struct {
 	single bool
 	// ask is true when the person at the terminal answers questions.
 	ask bool
+	// login is true when a person is going to log in: the site opens without the
+	// profile of the file, and windows that it opens stay.
+	login bool
 	// engine is the kind of engine for all of them; "" leaves it to the settings.
 	engine string
 	// remember is true for commands that run tools: what they do is recorded.
@@ -56,6 +59,9 @@ func (p *program) start(ctx context.Context, pl plan) (*app, error) {
 	a.kind = p.set.engine
 	if len(pl.targets) > 0 {
 		a.kind = p.kindOf(pl, pl.targets[0])
+	}
+	if p.set.storageState != "" && len(pl.targets) > 0 && !slices.ContainsFunc(pl.targets, func(t *target) bool { return t.named }) {
+		return nil, usage("--storage-state is for sites of the command line, and there is none; a site of the file has default-profile")
 	}
 	if a.engine, err = p.engineOf(a, a.kind); err != nil {
 		return nil, err
@@ -75,6 +81,13 @@ func (p *program) start(ctx context.Context, pl plan) (*app, error) {
 	options := map[string]bridge.SiteOptions{}
 	for i, t := range pl.targets {
 		sites[i] = p.sessionOptions(t, pl.single)
+		if pl.login && sites[i].Tab.Windows == session.CloseWindows {
+			sites[i].Tab.Windows = session.ReportWindows
+		}
+		if err := p.logins(pl, t, &sites[i]); err != nil {
+			a.close()
+			return nil, err
+		}
 		if sites[i].Engine, err = p.engineOf(a, p.kindOf(pl, t)); err != nil {
 			a.close()
 			return nil, err

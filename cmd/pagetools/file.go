@@ -51,8 +51,11 @@ type siteConfig struct {
 	allowConfig  []string
 	waitFor      session.WaitFor
 	windows      session.Windows
-	allowOrigins []string
-	allowPrivate []string
+	profiles     []profileConfig
+	// defaultProfile names the one with which every page opens; "" is none.
+	defaultProfile string
+	allowOrigins   []string
+	allowPrivate   []string
 }
 
 // callerConfig is one entry of callers.
@@ -106,6 +109,9 @@ func readFile(path string, flags *pflag.FlagSet) (*file, error) {
 		return out, nil
 	}
 	if err := r.root(doc.Content[0], flags); err != nil {
+		return nil, err
+	}
+	if err := r.checkProfiles(); err != nil {
 		return nil, err
 	}
 	_, token := out.flags["token"]
@@ -213,18 +219,20 @@ func (r *reader) sites(n *yaml.Node) error {
 
 func (r *reader) site(n *yaml.Node, s *siteConfig) error {
 	return r.fields(n, "sites", map[string]func(*yaml.Node) error{
-		"name":          value(r, "name", &s.name),
-		"target":        value(r, "target", &s.target),
-		"warm":          func(n *yaml.Node) error { return r.warm(n, s) },
-		"allow-config":  func(n *yaml.Node) error { return r.pageKeys(n, s) },
-		"allow-private": value(r, "allow-private", &s.allowPrivate),
-		"allow-origin":  func(n *yaml.Node) error { return r.origins(n, s) },
-		"state":         func(n *yaml.Node) error { return r.state(n, s) },
-		"engine":        func(n *yaml.Node) error { return r.engine(n, s) },
-		"approval":      func(n *yaml.Node) error { return r.approval(n, s) },
-		"config-params": func(n *yaml.Node) error { return r.params(n, s) },
-		"windows":       func(n *yaml.Node) error { return r.windows(n, s) },
-		"wait-for":      func(n *yaml.Node) error { return r.waitFor(n, &s.waitFor) },
+		"name":            value(r, "name", &s.name),
+		"target":          value(r, "target", &s.target),
+		"warm":            func(n *yaml.Node) error { return r.warm(n, s) },
+		"allow-config":    func(n *yaml.Node) error { return r.pageKeys(n, s) },
+		"allow-private":   value(r, "allow-private", &s.allowPrivate),
+		"allow-origin":    func(n *yaml.Node) error { return r.origins(n, s) },
+		"state":           func(n *yaml.Node) error { return r.state(n, s) },
+		"engine":          func(n *yaml.Node) error { return r.engine(n, s) },
+		"approval":        func(n *yaml.Node) error { return r.approval(n, s) },
+		"config-params":   func(n *yaml.Node) error { return r.params(n, s) },
+		"profiles":        func(n *yaml.Node) error { return r.profiles(n, s) },
+		"default-profile": value(r, "default-profile", &s.defaultProfile),
+		"windows":         func(n *yaml.Node) error { return r.windows(n, s) },
+		"wait-for":        func(n *yaml.Node) error { return r.waitFor(n, &s.waitFor) },
 	})
 }
 

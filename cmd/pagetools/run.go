@@ -98,7 +98,7 @@ func (p *program) command() *cobra.Command {
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage("%w", err) })
 	p.set.flags(root.PersistentFlags())
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return p.prepare(cmd) }
-	root.AddCommand(p.serveCommand(), p.toolsCommand(), p.callCommand(), p.demoCommand(), p.approveCommand(), p.auditCommand(), p.lockCommand(), p.doctorCommand(), p.configCommand(), p.versionCommand())
+	root.AddCommand(p.serveCommand(), p.toolsCommand(), p.callCommand(), p.loginCommand(), p.demoCommand(), p.approveCommand(), p.auditCommand(), p.lockCommand(), p.doctorCommand(), p.configCommand(), p.versionCommand())
 	return root
 }
 

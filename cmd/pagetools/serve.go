@@ -145,12 +145,15 @@ func drain(a *app, srv *http.Server) error {
 	return srv.Close()
 }
 
+// tokenCaller is the name of who has --token.
+const tokenCaller = "token"
+
 // guards makes the rules in front of every face.
 func (p *program) guards(addr net.Addr) (transport.Options, error) {
 	o := transport.Options{Listen: addr.String(), Hosts: p.set.allowHosts, Origins: p.set.cors, Log: p.log}
 	if p.set.token != "" {
 		o.Callers = append(o.Callers, transport.Credential{
-			Caller: bridge.Caller{Name: "token", May: []bridge.Right{bridge.MayCall, bridge.MayElicit}}, Token: p.set.token})
+			Caller: bridge.Caller{Name: tokenCaller, May: []bridge.Right{bridge.MayCall, bridge.MayElicit}}, Token: p.set.token})
 	}
 	for _, c := range p.file.callers {
 		o.Callers = append(o.Callers, transport.Credential{Caller: bridge.Caller{Name: c.name, May: c.may, Sites: c.sites}, Token: c.token})
@@ -226,11 +229,11 @@ func (p *program) welcome(ctx context.Context, a *app, pl plan, base string, con
 	} else {
 		fmt.Fprint(p.stdout, box(p.welcomeLines(a, targets, out)))
 	}
-	p.warnings()
+	p.warnings(targets)
 }
 
 // warnings says what an operator should know of how the sites are served.
-func (p *program) warnings() {
+func (p *program) warnings(targets []*target) {
 	p.say("note: pages may reach any network address in this version")
 	for _, c := range p.file.callers {
 		if len(c.token) < shortToken {
@@ -243,6 +246,7 @@ func (p *program) warnings() {
 	if p.set.approval == "auto" && p.from["approval"] != fromDefault {
 		p.say("warning: --approval auto runs tools without asking, except those that declare consequences")
 	}
+	p.warnOfLogins(targets)
 	if p.set.userDataDir != "" {
 		p.say("warning: with --user-data-dir every session shares that profile's logins")
 	}

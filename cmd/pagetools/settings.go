@@ -20,6 +20,7 @@ type settings struct {
 	headless               bool
 	executablePath         string
 	userDataDir            string
+	storageState           string
 	viewport               string
 	proxyServer            string
 	acceptInsecureCerts    bool
@@ -55,6 +56,7 @@ func (s *settings) flags(f *pflag.FlagSet) {
 	f.BoolVar(&s.headless, "headless", true, "run the browser without windows")
 	f.StringVarP(&s.executablePath, "executable-path", "e", "", "the browser's binary")
 	f.StringVar(&s.userDataDir, "user-data-dir", "", "a browser profile of your own; every session shares it")
+	f.StringVar(&s.storageState, "storage-state", "", "a file with a stored login, with which the sites of the command line open")
 	f.StringVar(&s.viewport, "viewport", "", "the window's size, as 1280x720")
 	f.StringVar(&s.proxyServer, "proxy-server", "", "the browser's proxy")
 	f.BoolVar(&s.acceptInsecureCerts, "accept-insecure-certs", false, "accept any certificate")
