@@ -60,9 +60,6 @@ func (p *program) start(ctx context.Context, pl plan) (*app, error) {
 	if len(pl.targets) > 0 {
 		a.kind = p.kindOf(pl, pl.targets[0])
 	}
-	if p.set.storageState != "" && len(pl.targets) > 0 && !slices.ContainsFunc(pl.targets, func(t *target) bool { return t.named }) {
-		return nil, usage("--storage-state is for sites of the command line, and there is none; a site of the file has default-profile")
-	}
 	if a.engine, err = p.engineOf(a, a.kind); err != nil {
 		return nil, err
 	}
@@ -77,26 +74,10 @@ func (p *program) start(ctx context.Context, pl plan) (*app, error) {
 		a.close()
 		return nil, err
 	}
-	sites := make([]session.SiteOptions, len(pl.targets))
-	options := map[string]bridge.SiteOptions{}
-	for i, t := range pl.targets {
-		sites[i] = p.sessionOptions(t, pl.single)
-		if pl.login && sites[i].Tab.Windows == session.CloseWindows {
-			sites[i].Tab.Windows = session.ReportWindows
-		}
-		if err := p.logins(pl, t, &sites[i]); err != nil {
-			a.close()
-			return nil, err
-		}
-		if sites[i].Engine, err = p.engineOf(a, p.kindOf(pl, t)); err != nil {
-			a.close()
-			return nil, err
-		}
-		o := p.bridgeOptions(t)
-		if pl.locked != nil {
-			o.Locked = pl.locked.actions(t.name)
-		}
-		options[t.name] = o
+	sites, options, err := p.sites(a, pl)
+	if err != nil {
+		a.close()
+		return nil, err
 	}
 	limits := p.file.limits.bridge
 	limits.CallTimeout = p.set.callTimeout
@@ -116,6 +97,34 @@ func (p *program) start(ctx context.Context, pl plan) (*app, error) {
 		return nil, usage("%w", err)
 	}
 	return a, nil
+}
+
+// sites describes the targets, for the manager and for the bridge.
+func (p *program) sites(a *app, pl plan) ([]session.SiteOptions, map[string]bridge.SiteOptions, error) {
+	if p.set.storageState != "" && len(pl.targets) > 0 && !slices.ContainsFunc(pl.targets, func(t *target) bool { return t.named }) {
+		return nil, nil, usage("--storage-state is for sites of the command line, and there is none; a site of the file has default-profile")
+	}
+	sites := make([]session.SiteOptions, len(pl.targets))
+	options := map[string]bridge.SiteOptions{}
+	for i, t := range pl.targets {
+		sites[i] = p.sessionOptions(t, pl.single)
+		if pl.login && sites[i].Tab.Windows == session.CloseWindows {
+			sites[i].Tab.Windows = session.ReportWindows
+		}
+		if err := p.logins(pl, t, &sites[i]); err != nil {
+			return nil, nil, err
+		}
+		var err error
+		if sites[i].Engine, err = p.engineOf(a, p.kindOf(pl, t)); err != nil {
+			return nil, nil, err
+		}
+		o := p.bridgeOptions(t)
+		if pl.locked != nil {
+			o.Locked = pl.locked.actions(t.name)
+		}
+		options[t.name] = o
+	}
+	return sites, options, nil
 }
 
 // close ends everything that start began.
