@@ -243,6 +243,10 @@ func (r *Run) settle(res *Result, err error) {
 		r.goOn(s, &Answer{})
 		return
 	case !r.bridge.keepRun(r):
+		if r.call.Caller.IsRevoked() {
+			r.drop(s, TakenBack())
+			return
+		}
 		if q.Kind == Approve {
 			e := Errorf(RateLimit, "", NotRun, "Too many calls wait for a person. Try again later.")
 			e.Retry = time.Minute
@@ -368,12 +372,17 @@ func (r *Run) abort(cause *Error) {
 		if e != nil {
 			return // somebody answered it
 		}
-		ctx, cancel := context.WithCancelCause(context.Background())
-		cancel(cause)
-		r.settle(s.resume(ctx, nil))
+		r.drop(s, cause)
 	case cancel != nil:
 		cancel(cause)
 	}
+}
+
+// drop ends what waits: nobody answers it any more.
+func (r *Run) drop(s *stop, cause *Error) {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	cancel(cause)
+	r.settle(s.resume(ctx, nil))
 }
 
 func (r *Run) end(res *Result, err error) {
