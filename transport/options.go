@@ -27,6 +27,9 @@ type Options struct {
 	// Callers are the credentials. Without any, a loopback listener serves the
 	// caller bridge.Local, and any other listener serves nobody.
 	Callers []Credential
+	// Credentials, when it is not nil, gets the Callers and can replace them
+	// while the listener serves. It belongs to one listener.
+	Credentials *Credentials
 	// MaxBody is the most bytes of a request's body; zero means 1 MiB.
 	MaxBody int64
 	// MaxBodyUnder overrides MaxBody for a path and what is below it.
@@ -92,15 +95,8 @@ func (o Options) Validate() error {
 			fail("cors: %q is no origin, such as https://app.example", origin)
 		}
 	}
-	seen := map[string]string{}
-	for _, c := range o.Callers {
-		if strings.TrimSpace(c.Token) != c.Token || c.Token == "" {
-			fail("callers: %s has no usable token", c.Name)
-		}
-		if other, ok := seen[c.Token]; ok {
-			fail("callers: %s and %s have the same token", other, c.Name)
-		}
-		seen[c.Token] = c.Name
+	if err := ValidateCallers(o.Callers); err != nil {
+		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
 }
