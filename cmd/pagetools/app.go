@@ -85,13 +85,7 @@ func (p *program) start(ctx context.Context, pl plan) (*app, error) {
 		Engine: a.engine, Sites: sites, MaxSessions: p.set.maxSessions, Queue: p.file.limits.queue, Limits: limits, Log: p.log,
 		FirstIdle: p.file.limits.firstIdle, Idle: p.file.limits.idle, MaxAge: p.file.limits.maxAge,
 	})
-	rates := map[string]policy.Rate{}
-	for _, c := range p.file.callers {
-		if c.rate != nil {
-			rates[c.name] = *c.rate
-		}
-	}
-	a.bridge, err = bridge.New(a.manager, bridge.Options{Sites: options, Rates: rates, Limits: limits, Memory: remembered(a.memory), Log: p.log})
+	a.bridge, err = bridge.New(a.manager, bridge.Options{Sites: options, Rates: p.file.rates(), Limits: limits, Memory: remembered(a.memory), Log: p.log})
 	if err != nil {
 		a.close()
 		return nil, usage("%w", err)

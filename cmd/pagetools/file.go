@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -32,6 +33,8 @@ type file struct {
 	callers      []callerConfig
 	limits       limitsConfig
 	openToOthers bool // it holds tokens, and others can read it
+	// rest tells files apart by all but their callers.
+	rest [sha256.Size]byte
 }
 
 type fileValue struct {
@@ -114,12 +117,26 @@ func readFile(path string, flags *pflag.FlagSet) (*file, error) {
 	if err := r.checkProfiles(); err != nil {
 		return nil, err
 	}
+	if out.rest, err = restOf(doc.Content[0]); err != nil {
+		return nil, r.errorf(doc.Content[0], "%v", err)
+	}
 	_, token := out.flags["token"]
 	_, header := out.flags["ws-header"]
 	if info, err := os.Stat(path); err == nil && (token || header || len(out.callers) > 0) {
 		out.openToOthers = info.Mode().Perm()&0o077 != 0
 	}
 	return out, nil
+}
+
+// restOf is the digest of everything but the callers, however it is written.
+func restOf(n *yaml.Node) (sum [sha256.Size]byte, err error) {
+	var all map[string]any
+	if err := n.Decode(&all); err != nil {
+		return sum, err
+	}
+	delete(all, "callers")
+	text, err := yaml.Marshal(all) // sorted by key
+	return sha256.Sum256(text), err
 }
 
 // errorf names file, line and key.

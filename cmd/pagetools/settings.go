@@ -100,6 +100,7 @@ func envName(flag string) string {
 
 // resolve fills the settings: flag, environment, file, default.
 func (p *program) resolve(f *pflag.FlagSet) error {
+	p.flags = f
 	p.from = map[string]string{}
 	if v, ok := os.LookupEnv(envName("config")); ok && !f.Changed("config") {
 		p.set.config = v
@@ -117,9 +118,7 @@ func (p *program) resolve(f *pflag.FlagSet) error {
 		return err
 	}
 	p.known = true
-	if p.file.openToOthers {
-		fmt.Fprintf(p.stderr, "pagetools: warning: %s holds tokens, and others can read it. chmod 600 it.\n", p.file.path)
-	}
+	p.warnOfFile(p.file)
 	return p.set.check()
 }
 
