@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/session"
@@ -148,7 +149,9 @@ func (s stateTarget) save(ctx context.Context, p *program, page *session.Page) e
 	if s == "" {
 		return nil
 	}
-	state, err := page.StorageState(ctx)
+	bounded, cancel := context.WithTimeout(ctx, saveTime)
+	defer cancel()
+	state, err := page.StorageState(bounded)
 	if err != nil {
 		return err
 	}
@@ -165,6 +168,9 @@ func (s stateTarget) save(ctx context.Context, p *program, page *session.Page) e
 	}
 	return nil
 }
+
+// saveTime is how long a browser may take to say what it holds.
+const saveTime = 30 * time.Second
 
 // emptyState is the login of a page that has none.
 const emptyState = `{"cookies":[],"origins":[]}`
