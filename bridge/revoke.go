@@ -31,7 +31,9 @@ func (b *Bridge) Revoke() {
 	}
 	b.runs.mu.Unlock()
 	for _, r := range all {
-		b.background.Go(func() { r.abort(TakenBack()) }) // ends when the page lets go
+		if rest := r.halt(TakenBack()); rest != nil {
+			b.background.Go(rest) // ends when the page lets go
+		}
 		b.forgetRun(r.token)
 	}
 }

@@ -126,6 +126,25 @@ func TestRevokedWhileItRuns(t *testing.T) {
 	})
 }
 
+// TestAnswerAfterTheCredential: an answer that comes when the credential was taken back
+// a moment before does not let the call go on, in its page neither.
+func TestAnswerAfterTheCredential(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := &pages{steps: []bridge.Kind{bridge.Confirm}}
+		b, r, call := stopping(t, p)
+		defer b.Close()
+		caller, takeBack := credential("agent")
+		call.Caller = caller
+		q, _ := parked(t, b, &call, bridge.InputRequired)
+		takeBack()
+		_ = b.Answer(operator, q.ID, bridge.Answer{OK: true}) // it was open
+		synctest.Wait()
+		if len(p.answers) != 1 || p.answers[0] != "null" || r.Leases() != 0 {
+			t.Errorf("the page was told %q, and %d are held", p.answers, r.Leases())
+		}
+	})
+}
+
 // TestRevokeRaces takes credentials back while calls stop for a person: none of them
 // waits afterwards.
 func TestRevokeRaces(t *testing.T) {
