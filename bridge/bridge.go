@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"maps"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/pagetools/pagetools/bridge/policy"
@@ -55,7 +56,7 @@ type Bridge struct {
 	memory Memory
 	log    *slog.Logger
 	now    func() time.Time
-	rates  map[string]*policy.Limiter
+	rates  atomic.Pointer[map[string]rated]
 	sites  map[string]*siteState
 	run    handler
 
@@ -87,8 +88,7 @@ type siteState struct {
 // New makes a Bridge over the sites of the router. It fails when an operator's
 // parameter default is not a schema.
 func New(r Router, o Options) (*Bridge, error) {
-	b := &Bridge{router: r, limits: o.Limits.withDefaults(), memory: o.Memory, log: o.Log, now: o.Now,
-		rates: map[string]*policy.Limiter{}, sites: map[string]*siteState{}}
+	b := &Bridge{router: r, limits: o.Limits.withDefaults(), memory: o.Memory, log: o.Log, now: o.Now, sites: map[string]*siteState{}}
 	b.runs = runs{byToken: map[string]*Run{}, ofCaller: map[string]int{}, byKey: map[callerKey]*keyed{}, open: map[string]*Run{}, answered: map[string]string{}}
 	b.life, b.endLife = context.WithCancelCause(context.Background())
 	if b.log == nil {
@@ -97,9 +97,7 @@ func New(r Router, o Options) (*Bridge, error) {
 	if b.now == nil {
 		b.now = time.Now
 	}
-	for name, rate := range o.Rates {
-		b.rates[name] = policy.NewLimiter(policy.LimiterOptions{Rate: rate})
-	}
+	b.SetRates(o.Rates)
 	for _, site := range r.Sites() {
 		s, err := b.newSiteState(site, o.Sites[site.Name])
 		if err != nil {

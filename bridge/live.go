@@ -201,6 +201,8 @@ func (l *Live) mayAct() *Error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {
+	case l.by.IsRevoked():
+		return mayNotAnswer()
 	case r.pen != l:
 		return Errorf(Conflict, "", NotRun, "Take the pen first.")
 	case r.question == nil || r.question.Kind != Interact:

@@ -35,7 +35,9 @@ var pageKeys = map[string]map[string]any{
 		"properties": map[string]any{"latitude": within(-90, 90), "longitude": within(-180, 180), "accuracy": map[string]any{"type": "number", "minimum": 0, "description": "Metres."}},
 		"examples":   []any{map[string]any{"latitude": 52.52, "longitude": 13.405}}},
 	"colorScheme": {"type": "string", "enum": []string{"light", "dark", "no-preference"}, "description": "What the page is told that its user prefers."},
-	"userAgent":   {"type": "string", "minLength": 1, "maxLength": 512, "description": "Takes the place of the browser's own."},
+	"profile": {"type": "string", "minLength": 1, "maxLength": 64,
+		"description": "A stored login with which the page opens, by the name that the operator gave it."},
+	"userAgent": {"type": "string", "minLength": 1, "maxLength": 512, "description": "Takes the place of the browser's own."},
 }
 
 // PageKeys lists the keys of config that operators can allow.

@@ -49,6 +49,9 @@ func (b *Bridge) resolve(ctx context.Context, c *call, next handler) (*Result, e
 	if !c.Caller.Can(MayCall) {
 		return nil, mayNotCall()
 	}
+	if c.Caller.IsRevoked() { // after the guards let it in
+		return nil, TakenBack()
+	}
 	if c.site, err = b.siteFor(c.Site, c.Caller); err != nil {
 		return nil, err
 	}
@@ -193,7 +196,7 @@ func (c *call) completeInput() (json.RawMessage, error) {
 
 // limit holds the caller to its rate.
 func (b *Bridge) limit(ctx context.Context, c *call, next handler) (*Result, error) {
-	if l := b.rates[c.Caller.Name]; l != nil && !c.counted {
+	if l := b.rateOf(c.Caller); l != nil && !c.counted {
 		c.counted = true
 		if ok, retry := l.Allow(c.Caller.Name, b.now()); !ok {
 			e := Errorf(RateLimit, "", NotRun, "Too many calls. Try again later.")
@@ -288,6 +291,10 @@ func (b *Bridge) invoked(c *call, data json.RawMessage, err error) (*Result, err
 		return nil, &stop{question: q, over: s.Over, resume: func(ctx context.Context, a *Answer) (*Result, error) {
 			return b.audit(ctx, c, func(ctx context.Context, c *call) (*Result, error) { return b.goOnInPage(ctx, c, s, a) })
 		}}
+	case c.Caller.IsRevoked():
+		e := TakenBack()
+		e.Outcome = Unknown // it may have run, and nobody is told
+		return nil, e.With(err)
 	case err != nil:
 		return nil, b.presentError(c, err)
 	}

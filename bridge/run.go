@@ -246,6 +246,10 @@ func (r *Run) settle(res *Result, err error) {
 		r.goOn(s, &Answer{})
 		return
 	case !r.bridge.keepRun(r):
+		if r.call.Caller.IsRevoked() {
+			r.drop(s, TakenBack())
+			return
+		}
 		if q.Kind == Approve {
 			e := Errorf(RateLimit, "", NotRun, "Too many calls wait for a person. Try again later.")
 			e.Retry = time.Minute
@@ -365,6 +369,10 @@ func (r *Run) goOn(s *stop, a *Answer) {
 	r.mu.Lock()
 	r.cancel = cancel
 	r.mu.Unlock()
+	if r.call.Caller.IsRevoked() { // no answer counts any more
+		cancel(TakenBack())
+		a = nil
+	}
 	r.bridge.background.Go(func() { // ends with the call's own deadline
 		defer cancel(nil)
 		r.settle(s.resume(ctx, a))
@@ -373,21 +381,33 @@ func (r *Run) goOn(s *stop, a *Answer) {
 
 // abort ends the run, wherever it is: what waits in a page is aborted there.
 func (r *Run) abort(cause *Error) {
+	if rest := r.halt(cause); rest != nil {
+		rest()
+	}
+}
+
+// halt cancels what runs, or takes the open question from everybody. Then there is
+// more to do, which may wait for the page.
+func (r *Run) halt(cause *Error) (rest func()) {
 	r.mu.Lock()
 	cancel, q := r.cancel, r.question
 	r.mu.Unlock()
 	switch {
 	case q != nil:
-		s, e := r.close(q.ID, nil, nobody)
-		if e != nil {
-			return // somebody answered it
+		if s, e := r.close(q.ID, nil, nobody); e == nil { // else somebody answered it
+			return func() { r.drop(s, cause) }
 		}
-		ctx, cancel := context.WithCancelCause(context.Background())
-		cancel(cause)
-		r.settle(s.resume(ctx, nil))
 	case cancel != nil:
 		cancel(cause)
 	}
+	return nil
+}
+
+// drop ends what waits: nobody answers it any more.
+func (r *Run) drop(s *stop, cause *Error) {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	cancel(cause)
+	r.settle(s.resume(ctx, nil))
 }
 
 func (r *Run) end(res *Result, err error) {

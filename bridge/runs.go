@@ -50,7 +50,7 @@ func (b *Bridge) keepRun(r *Run) bool {
 		return true
 	}
 	caller := r.call.Caller.Name
-	if b.runs.closed || len(b.runs.byToken) >= maxRuns || b.runs.ofCaller[caller] >= maxOfCaller {
+	if b.runs.closed || r.call.Caller.IsRevoked() || len(b.runs.byToken) >= maxRuns || b.runs.ofCaller[caller] >= maxOfCaller {
 		return false
 	}
 	b.runs.byToken[r.token] = r
@@ -81,7 +81,9 @@ func (b *Bridge) forgetRun(token string) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.expiry.Stop()
+	if r.expiry != nil { // it may be about to ask
+		r.expiry.Stop()
+	}
 }
 
 // opening makes a question known by its id, before anybody is told of it.
@@ -96,8 +98,11 @@ func (b *Bridge) opened(r *Run) {
 	b.runs.mu.Lock()
 	defer b.runs.mu.Unlock()
 	b.runs.show()
-	if b.runs.closed {
+	switch {
+	case b.runs.closed:
 		go r.abort(draining())
+	case r.call.Caller.IsRevoked(): // Revoke was there a moment before
+		go r.abort(TakenBack())
 	}
 }
 

@@ -120,6 +120,9 @@ type Caller struct {
 	May []Right
 	// Sites are the names that the caller may see; nil means all.
 	Sites []string
+	// Revoked is closed when the credential that the caller came with is taken
+	// back; nil means never. Bridge.Revoke follows.
+	Revoked <-chan struct{}
 }
 
 // Can reports whether the caller has the right.

@@ -26,6 +26,7 @@ func newSite() *site {
 	mux := http.NewServeMux()
 	mux.Handle("/", http.FileServer(http.Dir("testdata/pages")))
 	mux.HandleFunc("/hold", s.hold)
+	mux.HandleFunc("/session", s.session)
 	mux.HandleFunc("/never", func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 	mux.HandleFunc("/loop", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/loop", http.StatusFound) })
 	s.Server = httptest.NewUnstartedServer(mux)
@@ -42,6 +43,21 @@ func (s *site) hold(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, "released") // a page that is gone needs no answer
 	case <-r.Context().Done():
 	}
+}
+
+// session logs a page in with POST, by a cookie that no script sees, and says who is
+// logged in.
+func (s *site) session(w http.ResponseWriter, r *http.Request) {
+	if r.Method == http.MethodPost {
+		user, _ := io.ReadAll(io.LimitReader(r.Body, 100)) // of a page of ours
+		http.SetCookie(w, &http.Cookie{Name: "sid", Value: string(user), Path: "/", HttpOnly: true, MaxAge: 1e6})
+		return
+	}
+	user := "nobody"
+	if c, err := r.Cookie("sid"); err == nil {
+		user = c.Value
+	}
+	_, _ = io.WriteString(w, user) // a page that is gone needs no answer
 }
 
 func (s *site) let() { s.once.Do(func() { close(s.release) }) }

@@ -16,7 +16,7 @@ func (m *Manager) Acquire(ctx context.Context, ref bridge.Ref) (bridge.Lease, er
 	if err != nil {
 		return nil, err
 	}
-	wish, err := wishOf(s, ref.Page)
+	wish, err := wishOf(s, ref)
 	if err != nil {
 		return nil, err
 	}
@@ -53,7 +53,7 @@ func (m *Manager) Acquire(ctx context.Context, ref bridge.Ref) (bridge.Lease, er
 
 // acquire waits for a page of the caller's own.
 func (m *Manager) acquire(ctx context.Context, s *site, ref bridge.Ref, how *wish) (*lease, error) {
-	w := &waiter{ctx: ctx, site: s, key: keyOf(ref), wish: how, grant: make(chan grant, 1)}
+	w := &waiter{ctx: ctx, site: s, key: keyOf(ref), caller: ref.Caller, wish: how, grant: make(chan grant, 1)}
 	var idle bool
 	m.with(func(st *state) { idle = st.leaseIdle(w) })
 	if idle {
@@ -87,7 +87,7 @@ func (m *Manager) leaseOf(g grant) *lease {
 // which nothing is waited for.
 func (st *state) leaseIdle(w *waiter) bool {
 	ses := st.sessions[w.key]
-	if w.key.id == "" || ses == nil || ses.busy || st.draining || !w.wish.fits(ses.wish) {
+	if w.key.id == "" || ses == nil || ses.busy || st.draining || w.caller.IsRevoked() || !w.wish.fits(ses.wish) {
 		return false
 	}
 	st.lease(ses, w)

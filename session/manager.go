@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"log/slog"
 	"runtime"
@@ -29,6 +30,12 @@ type SiteOptions struct {
 	Engine Engine
 	// Tab configures the site's tabs.
 	Tab TabOptions
+	// StorageState is a login that every page of the site opens with, whoever
+	// calls, the catalogue page too; empty means none. It passes
+	// CheckStorageState.
+	StorageState json.RawMessage
+	// Profiles are logins that callers may name in config, by name.
+	Profiles map[string]Profile
 }
 
 // Options configures a Manager. Zero fields mean the contract's defaults.

@@ -182,6 +182,9 @@ func (m *Manager) openPage(ctx context.Context, s *site, w *wish, prev *bridge.C
 	if w != nil {
 		options.Settings, address = w.settings, w.url
 	}
+	if len(options.Settings.StorageState) == 0 {
+		options.Settings.StorageState = s.StorageState
+	}
 	engine := s.Engine
 	if engine == nil {
 		engine = m.o.Engine

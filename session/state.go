@@ -43,9 +43,11 @@ type state struct {
 type session struct {
 	key     key
 	site    *site
-	page    *Page // nil while it opens
-	wish    *wish // that the page was opened for
+	page    *Page         // nil while it opens
+	caller  bridge.Caller // that it was opened for, with their credential
+	wish    *wish         // that the page was opened for
 	busy    bool
+	evicted bool // its page was closed under the call that holds it
 	uses    int
 	created time.Time
 	last    time.Time
@@ -61,11 +63,12 @@ type spares struct {
 
 // waiter is a call that wants a page.
 type waiter struct {
-	ctx   context.Context //nolint:containedctx // a waiter is a call that is parked in a queue
-	site  *site
-	key   key // id is empty for a fresh page
-	wish  *wish
-	grant chan grant
+	ctx    context.Context //nolint:containedctx // a waiter is a call that is parked in a queue
+	site   *site
+	key    key // id is empty for a fresh page
+	caller bridge.Caller
+	wish   *wish
+	grant  chan grant
 }
 
 type grant struct {
@@ -78,6 +81,10 @@ type grant struct {
 func (st *state) acquire(w *waiter) {
 	if st.draining {
 		w.grant <- grant{err: draining()}
+		return
+	}
+	if w.caller.IsRevoked() { // after Revoke there is nobody else who looks
+		w.grant <- grant{err: bridge.TakenBack()}
 		return
 	}
 	if w.key.id != "" {
@@ -190,7 +197,7 @@ func (st *state) open(w *waiter) {
 	var ses *session
 	if w.key.id != "" {
 		now := time.Now()
-		ses = &session{key: w.key, site: w.site, wish: w.wish, created: now, last: now, busy: true}
+		ses = &session{key: w.key, site: w.site, caller: w.caller, wish: w.wish, created: now, last: now, busy: true}
 		st.sessions[w.key] = ses
 	}
 	st.opening++
@@ -222,6 +229,8 @@ func (st *state) opened(w *waiter, ses *session, page *Page, err error) {
 	switch {
 	case st.closed:
 		err = draining()
+	case w.caller.IsRevoked():
+		err = bridge.TakenBack()
 	case w.ctx.Err() != nil:
 		err = waitEnded(w.ctx)
 	}
@@ -276,13 +285,18 @@ func (st *state) bury(ses *session, tomb bool) {
 	delete(st.sessions, ses.key)
 	st.live--
 	if tomb {
-		if len(st.tombs) >= maxTombs {
-			st.forgetTombs()
-		}
-		st.tombs[ses.key] = time.Now()
+		st.entomb(ses.key)
 	}
 	st.close(ses.page)
 	st.move(ses)
+}
+
+// entomb notes that a session died, so that its caller is told.
+func (st *state) entomb(k key) {
+	if len(st.tombs) >= maxTombs {
+		st.forgetTombs()
+	}
+	st.tombs[k] = time.Now()
 }
 
 // forgetTombs drops what is too old, and when that is not enough, anything.
@@ -306,6 +320,12 @@ func (st *state) release(g grant, told bool) {
 		return
 	}
 	ses := g.ses
+	if ses.evicted {
+		st.live--
+		st.next()
+		st.checkIdle()
+		return
+	}
 	ses.busy, ses.last = false, time.Now()
 	switch {
 	case told || ses.page.isDead():

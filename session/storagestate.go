@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"net/netip"
@@ -36,6 +35,9 @@ type storageState struct {
 	Cookies []storedCookie  `json:"cookies"`
 	Origins []storageOrigin `json:"origins"`
 }
+
+// none reports whether what was read has not even a list: it is something else.
+func (s storageState) none() bool { return s.Cookies == nil && s.Origins == nil }
 
 // storedCookie is Cookie with its value.
 type storedCookie struct {
@@ -103,8 +105,8 @@ func (s Settings) stored(site *url.URL) (Stored, error) {
 		return all, nil
 	}
 	var state storageState
-	if err := json.Unmarshal(s.StorageState, &state); err != nil {
-		return Stored{}, errors.New("what is stored is not a storage state") // the error could show what is in it
+	if err := json.Unmarshal(s.StorageState, &state); err != nil || state.none() {
+		return Stored{}, errNotStored
 	}
 	for i, c := range state.Cookies {
 		if !gets(site.Hostname(), c.Domain) || len(c.PartitionKey) > 0 {

@@ -15,19 +15,26 @@ type wish struct {
 }
 
 // wishOf reads what config changes about the page.
-func wishOf(s *site, config string) (*wish, error) {
-	if config == "" {
+func wishOf(s *site, ref bridge.Ref) (*wish, error) {
+	if ref.Page == "" {
 		return nil, nil //nolint:nilnil // no wish is a wish
 	}
 	var in struct {
 		Settings
 
-		Path string `json:"path"`
+		Path    string  `json:"path"`
+		Profile *string `json:"profile"`
 	}
-	if err := json.Unmarshal([]byte(config), &in); err != nil {
+	if err := json.Unmarshal([]byte(ref.Page), &in); err != nil {
 		return nil, bridge.Errorf(bridge.ConfigError, "", bridge.NotRun, "config cannot be read.").With(err)
 	}
 	w := &wish{settings: in.Settings, url: s.URL}
+	if in.Profile != nil {
+		var err error
+		if w.settings.StorageState, err = s.login(*in.Profile, ref.Caller); err != nil {
+			return nil, err
+		}
+	}
 	if in.Path != "" {
 		base, err := url.Parse(s.URL)
 		if err != nil {

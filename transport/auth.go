@@ -1,8 +1,6 @@
 package transport
 
 import (
-	"crypto/sha256"
-	"crypto/subtle"
 	"encoding/base64"
 	"net/http"
 	"slices"
@@ -11,36 +9,20 @@ import (
 	"github.com/pagetools/pagetools/bridge"
 )
 
-// secret is a caller with the hash of its token: hashes have one length, so
-// that comparing them tells nothing of the token's.
-type secret struct {
-	caller bridge.Caller
-	sum    [sha256.Size]byte
-}
-
-func newSecrets(callers []Credential) []secret {
-	out := make([]secret, 0, len(callers))
-	for _, c := range callers {
-		if c.Token != "" {
-			out = append(out, secret{c.Caller, sha256.Sum256([]byte(c.Token))})
-		}
-	}
-	return out
-}
-
 // open paths need no credential: a supervisor has none.
 var open = map[string]bool{"/healthz": true, "/readyz": true}
 
 // checkCaller finds out who calls. A credential in the URL does not count: URLs
 // are logged.
 func (g *guard) checkCaller(w http.ResponseWriter, r *http.Request, in *info) (answered bool) {
-	in.credentials = len(g.secrets) > 0
+	callers := g.credentials.now.Load()
+	in.credentials = callers.required
 	if !in.credentials && g.loopback {
-		in.caller = bridge.Local()
+		in.caller = callers.local
 		return false
 	}
 	token, given := bearer(r)
-	caller, ok := g.find(token)
+	caller, ok := callers.find(token)
 	if given && ok {
 		in.caller = caller
 		return false
@@ -91,18 +73,4 @@ func offered(r *http.Request) (token string, ok bool) {
 		}
 	}
 	return token, ok
-}
-
-// find compares with every caller, so that the time tells neither which one
-// matched nor how far.
-func (g *guard) find(token string) (bridge.Caller, bool) {
-	sum := sha256.Sum256([]byte(token))
-	match := -1
-	for i := range g.secrets {
-		match = subtle.ConstantTimeSelect(subtle.ConstantTimeCompare(sum[:], g.secrets[i].sum[:]), i, match)
-	}
-	if match < 0 {
-		return bridge.Caller{}, false
-	}
-	return g.secrets[match].caller, true
 }

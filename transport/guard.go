@@ -17,16 +17,17 @@ import (
 // statusGaveUp is the status, in logs only, of a request whose client is gone.
 const statusGaveUp = 499
 
-// guard is the one middleware in front of every face. It is immutable.
+// guard is the one middleware in front of every face. It is
+// immutable but for its credentials.
 type guard struct {
-	next     http.Handler
-	o        Options
-	log      *slog.Logger
-	loopback bool
-	hosts    hostRule
-	origins  originRule
-	secrets  []secret
-	checks   []check
+	next        http.Handler
+	o           Options
+	log         *slog.Logger
+	loopback    bool
+	hosts       hostRule
+	origins     originRule
+	credentials *Credentials
+	checks      []check
 }
 
 // check is one guard. It reports whether it answered the request itself.
@@ -39,7 +40,11 @@ type check struct {
 func Guard(next http.Handler, o Options) http.Handler {
 	o = o.withDefaults()
 	g := &guard{next: next, o: o, log: o.Log, loopback: isLoopback(o.Listen),
-		hosts: newHostRule(o), origins: newOriginRule(o), secrets: newSecrets(o.Callers)}
+		hosts: newHostRule(o), origins: newOriginRule(o), credentials: o.Credentials}
+	if g.credentials == nil {
+		g.credentials = &Credentials{}
+	}
+	g.credentials.Replace(o.Callers)
 	g.checks = []check{
 		{"host", g.checkHost},
 		{"origin", g.checkOrigin},

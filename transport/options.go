@@ -30,6 +30,9 @@ type Options struct {
 	// Open are paths that need no credential, without a trailing slash ("" is the
 	// root), besides those of health. What they answer is for everybody.
 	Open []string
+	// Credentials, when it is not nil, gets the Callers and can replace them
+	// while the listener serves. It belongs to one listener.
+	Credentials *Credentials
 	// MaxBody is the most bytes of a request's body; zero means 1 MiB.
 	MaxBody int64
 	// MaxBodyUnder overrides MaxBody for a path and what is below it.
@@ -95,15 +98,8 @@ func (o Options) Validate() error {
 			fail("cors: %q is no origin, such as https://app.example", origin)
 		}
 	}
-	seen := map[string]string{}
-	for _, c := range o.Callers {
-		if strings.TrimSpace(c.Token) != c.Token || c.Token == "" {
-			fail("callers: %s has no usable token", c.Name)
-		}
-		if other, ok := seen[c.Token]; ok {
-			fail("callers: %s and %s have the same token", other, c.Name)
-		}
-		seen[c.Token] = c.Name
+	if err := ValidateCallers(o.Callers); err != nil {
+		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
 }

@@ -39,6 +39,9 @@ type plan struct {
 	single bool
 	// ask is true when the person at the terminal answers questions.
 	ask bool
+	// login is true when a person is going to log in: the site opens without the
+	// profile of the file, and windows that it opens stay.
+	login bool
 	// engine is the kind of engine for all of them; "" leaves it to the settings.
 	engine string
 	// remember is true for commands that run tools: what they do is recorded.
@@ -71,19 +74,10 @@ func (p *program) start(ctx context.Context, pl plan) (*app, error) {
 		a.close()
 		return nil, err
 	}
-	sites := make([]session.SiteOptions, len(pl.targets))
-	options := map[string]bridge.SiteOptions{}
-	for i, t := range pl.targets {
-		sites[i] = p.sessionOptions(t, pl.single)
-		if sites[i].Engine, err = p.engineOf(a, p.kindOf(pl, t)); err != nil {
-			a.close()
-			return nil, err
-		}
-		o := p.bridgeOptions(t)
-		if pl.locked != nil {
-			o.Locked = pl.locked.actions(t.name)
-		}
-		options[t.name] = o
+	sites, options, err := p.sites(a, pl)
+	if err != nil {
+		a.close()
+		return nil, err
 	}
 	limits := p.file.limits.bridge
 	limits.CallTimeout = p.set.callTimeout
@@ -91,18 +85,40 @@ func (p *program) start(ctx context.Context, pl plan) (*app, error) {
 		Engine: a.engine, Sites: sites, MaxSessions: p.set.maxSessions, Queue: p.file.limits.queue, Limits: limits, Log: p.log,
 		FirstIdle: p.file.limits.firstIdle, Idle: p.file.limits.idle, MaxAge: p.file.limits.maxAge,
 	})
-	rates := map[string]policy.Rate{}
-	for _, c := range p.file.callers {
-		if c.rate != nil {
-			rates[c.name] = *c.rate
-		}
-	}
-	a.bridge, err = bridge.New(a.manager, bridge.Options{Sites: options, Rates: rates, Limits: limits, Memory: remembered(a.memory), Log: p.log})
+	a.bridge, err = bridge.New(a.manager, bridge.Options{Sites: options, Rates: p.file.rates(), Limits: limits, Memory: remembered(a.memory), Log: p.log})
 	if err != nil {
 		a.close()
 		return nil, usage("%w", err)
 	}
 	return a, nil
+}
+
+// sites describes the targets, for the manager and for the bridge.
+func (p *program) sites(a *app, pl plan) ([]session.SiteOptions, map[string]bridge.SiteOptions, error) {
+	if p.set.storageState != "" && len(pl.targets) > 0 && !slices.ContainsFunc(pl.targets, func(t *target) bool { return t.named }) {
+		return nil, nil, usage("--storage-state is for sites of the command line, and there is none; a site of the file has default-profile")
+	}
+	sites := make([]session.SiteOptions, len(pl.targets))
+	options := map[string]bridge.SiteOptions{}
+	for i, t := range pl.targets {
+		sites[i] = p.sessionOptions(t, pl.single)
+		if pl.login && sites[i].Tab.Windows == session.CloseWindows {
+			sites[i].Tab.Windows = session.ReportWindows
+		}
+		if err := p.logins(pl, t, &sites[i]); err != nil {
+			return nil, nil, err
+		}
+		var err error
+		if sites[i].Engine, err = p.engineOf(a, p.kindOf(pl, t)); err != nil {
+			return nil, nil, err
+		}
+		o := p.bridgeOptions(t)
+		if pl.locked != nil {
+			o.Locked = pl.locked.actions(t.name)
+		}
+		options[t.name] = o
+	}
+	return sites, options, nil
 }
 
 // close ends everything that start began.

@@ -13,7 +13,7 @@ import (
 )
 
 func (p *program) callCommand() *cobra.Command {
-	var input string
+	var input, to string
 	c := &cobra.Command{
 		Use:   "call TARGET TOOL [key=value...]",
 		Short: "Run one tool of a page and print its result",
@@ -24,15 +24,19 @@ func (p *program) callCommand() *cobra.Command {
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return p.call(cmd.Context(), args[0], args[1], args[2:], input)
+			return p.call(cmd.Context(), args[0], args[1], args[2:], input, stateTarget(to))
 		},
 	}
 	c.Flags().StringVar(&input, "input", "", "the arguments: JSON, @file, or - for standard input")
+	saveFlag(c, &to)
 	return c
 }
 
-func (p *program) call(ctx context.Context, arg, tool string, pairs []string, input string) error {
-	a, t, err := p.one(ctx, arg, true)
+func (p *program) call(ctx context.Context, arg, tool string, pairs []string, input string, to stateTarget) error {
+	if err := to.check(); err != nil {
+		return err
+	}
+	a, t, err := p.one(ctx, arg, plan{remember: true})
 	if err != nil {
 		return err
 	}
@@ -50,13 +54,20 @@ func (p *program) call(ctx context.Context, arg, tool string, pairs []string, in
 	if err != nil {
 		return err
 	}
+	page, err := to.page(ctx, a, t)
+	if err != nil {
+		return err
+	}
 	asker, done := p.asker(input == "-")
 	defer done()
 	res, err := a.bridge.Do(ctx, &bridge.Call{Site: t.name, Tool: tool, Caller: caller, Input: in, Asker: asker})
 	if err != nil {
 		return withNames(err)
 	}
-	return p.printResult(res.Data)
+	if err := p.printResult(res.Data); err != nil {
+		return err
+	}
+	return to.save(ctx, p, page)
 }
 
 // withNames adds what there is to a complaint about a tool that is not there,

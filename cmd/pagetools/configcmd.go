@@ -124,8 +124,11 @@ func fileSchema(f *pflag.FlagSet) object {
 		"approval":     object{"anyOf": []any{mode, closed(object{"default": mode, "tools": object{"type": "object", "additionalProperties": level}})}},
 		"allow-config": texts, "allow-private": texts, "allow-origin": texts,
 		"config-params": object{"type": "object", "additionalProperties": object{"type": []string{"object", "boolean"}}},
-		"windows":       object{"enum": slices.Sorted(maps.Keys(windowPolicies))},
-		"wait-for":      closed(object{"tool": text, "selector": text, "idle": object{"anyOf": []any{object{"type": "boolean"}, duration}}}),
+		"profiles": object{"type": "array", "items": closed(object{"name": object{"type": "string", "pattern": profileName.String()},
+			"storage-state": text, "callers": texts}, "name", "storage-state")},
+		"default-profile": text,
+		"windows":         object{"enum": slices.Sorted(maps.Keys(windowPolicies))},
+		"wait-for":        closed(object{"tool": text, "selector": text, "idle": object{"anyOf": []any{object{"type": "boolean"}, duration}}}),
 	}, "target")
 	caller := closed(object{
 		"name": text, "token": object{"type": "string", "minLength": 1}, "sites": texts,

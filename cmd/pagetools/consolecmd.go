@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"net"
@@ -55,7 +54,7 @@ type operators struct {
 
 // serveOperators begins to serve. What cannot be served is a warning: calls need
 // no console.
-func (p *program) serveOperators(ctx context.Context, a *app) (*operators, error) {
+func (p *program) serveOperators(ctx context.Context, a *app, who *callers) (*operators, error) {
 	o := &operators{done: make(chan struct{})}
 	mux := transport.NewMux(console.New(a.bridge, console.Options{Done: o.done, Log: p.log}).Routes()...)
 	if l, err := p.socket(ctx); err != nil {
@@ -75,14 +74,8 @@ func (p *program) serveOperators(ctx context.Context, a *app) (*operators, error
 		p.say("warning: no console: %s is taken; --console-listen chooses another address", p.set.consoleListen)
 		return o, nil
 	}
-	o.token = rand.Text()
-	guards := transport.Options{Listen: l.Addr().String(), Hosts: p.set.allowHosts, Open: console.PagePaths, Log: p.log,
-		Callers: []transport.Credential{{Caller: operatorAt("console"), Token: o.token}}}
-	for _, c := range p.file.callers {
-		if slices.Contains(c.may, bridge.MayAnswer) {
-			guards.Callers = append(guards.Callers, transport.Credential{Caller: bridge.Caller{Name: c.name, May: c.may, Sites: c.sites}, Token: c.token})
-		}
-	}
+	o.token = who.operator
+	guards := transport.Options{Listen: l.Addr().String(), Hosts: p.set.allowHosts, Open: console.PagePaths, Log: p.log, Callers: who.ofConsole(p.file), Credentials: &who.console}
 	o.url = "http://" + l.Addr().String()
 	o.serve(transport.Server(transport.Guard(mux, guards), p.log), l)
 	return o, nil

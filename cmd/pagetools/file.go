@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -32,6 +33,8 @@ type file struct {
 	callers      []callerConfig
 	limits       limitsConfig
 	openToOthers bool // it holds tokens, and others can read it
+	// rest tells files apart by all but their callers.
+	rest [sha256.Size]byte
 }
 
 type fileValue struct {
@@ -51,8 +54,11 @@ type siteConfig struct {
 	allowConfig  []string
 	waitFor      session.WaitFor
 	windows      session.Windows
-	allowOrigins []string
-	allowPrivate []string
+	profiles     []profileConfig
+	// defaultProfile names the one with which every page opens; "" is none.
+	defaultProfile string
+	allowOrigins   []string
+	allowPrivate   []string
 }
 
 // callerConfig is one entry of callers.
@@ -108,12 +114,29 @@ func readFile(path string, flags *pflag.FlagSet) (*file, error) {
 	if err := r.root(doc.Content[0], flags); err != nil {
 		return nil, err
 	}
+	if err := r.checkProfiles(); err != nil {
+		return nil, err
+	}
+	if out.rest, err = restOf(doc.Content[0]); err != nil {
+		return nil, r.errorf(doc.Content[0], "%v", err)
+	}
 	_, token := out.flags["token"]
 	_, header := out.flags["ws-header"]
 	if info, err := os.Stat(path); err == nil && (token || header || len(out.callers) > 0) {
 		out.openToOthers = info.Mode().Perm()&0o077 != 0
 	}
 	return out, nil
+}
+
+// restOf is the digest of everything but the callers, however it is written.
+func restOf(n *yaml.Node) (sum [sha256.Size]byte, err error) {
+	var all map[string]any
+	if err := n.Decode(&all); err != nil {
+		return sum, err
+	}
+	delete(all, "callers")
+	text, err := yaml.Marshal(all) // sorted by key
+	return sha256.Sum256(text), err
 }
 
 // errorf names file, line and key.
@@ -213,18 +236,20 @@ func (r *reader) sites(n *yaml.Node) error {
 
 func (r *reader) site(n *yaml.Node, s *siteConfig) error {
 	return r.fields(n, "sites", map[string]func(*yaml.Node) error{
-		"name":          value(r, "name", &s.name),
-		"target":        value(r, "target", &s.target),
-		"warm":          func(n *yaml.Node) error { return r.warm(n, s) },
-		"allow-config":  func(n *yaml.Node) error { return r.pageKeys(n, s) },
-		"allow-private": value(r, "allow-private", &s.allowPrivate),
-		"allow-origin":  func(n *yaml.Node) error { return r.origins(n, s) },
-		"state":         func(n *yaml.Node) error { return r.state(n, s) },
-		"engine":        func(n *yaml.Node) error { return r.engine(n, s) },
-		"approval":      func(n *yaml.Node) error { return r.approval(n, s) },
-		"config-params": func(n *yaml.Node) error { return r.params(n, s) },
-		"windows":       func(n *yaml.Node) error { return r.windows(n, s) },
-		"wait-for":      func(n *yaml.Node) error { return r.waitFor(n, &s.waitFor) },
+		"name":            value(r, "name", &s.name),
+		"target":          value(r, "target", &s.target),
+		"warm":            func(n *yaml.Node) error { return r.warm(n, s) },
+		"allow-config":    func(n *yaml.Node) error { return r.pageKeys(n, s) },
+		"allow-private":   value(r, "allow-private", &s.allowPrivate),
+		"allow-origin":    func(n *yaml.Node) error { return r.origins(n, s) },
+		"state":           func(n *yaml.Node) error { return r.state(n, s) },
+		"engine":          func(n *yaml.Node) error { return r.engine(n, s) },
+		"approval":        func(n *yaml.Node) error { return r.approval(n, s) },
+		"config-params":   func(n *yaml.Node) error { return r.params(n, s) },
+		"profiles":        func(n *yaml.Node) error { return r.profiles(n, s) },
+		"default-profile": value(r, "default-profile", &s.defaultProfile),
+		"windows":         func(n *yaml.Node) error { return r.windows(n, s) },
+		"wait-for":        func(n *yaml.Node) error { return r.waitFor(n, &s.waitFor) },
 	})
 }
 

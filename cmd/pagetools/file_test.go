@@ -36,6 +36,8 @@ sites:
     approval: {default: ask, tools: {"list-*": auto, "delete-*": never}}
     allow-config: [locale, viewport]
     config-params: {units: {enum: [metric, imperial]}}
+    profiles: [{name: work, storage-state: work.json, callers: [agent]}, {name: home, storage-state: home.json}]
+    default-profile: home
     wait-for: {tool: search, selector: "#app > *", idle: 1s}
     allow-private: []
 callers:
@@ -56,7 +58,7 @@ func TestExampleFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := got.sites[0]
-	if len(got.sites) != 1 || len(got.callers) != 2 || got.openToOthers || s.waitFor != (session.WaitFor{Tool: "search", Await: session.Await{Selector: "#app > *", Idle: true}, Quiet: time.Second}) || *s.warm != 2 || *s.shared || len(s.approval.Tools) != 2 ||
+	if len(got.sites) != 1 || len(got.callers) != 2 || got.openToOthers || s.waitFor != (session.WaitFor{Tool: "search", Await: session.Await{Selector: "#app > *", Idle: true}, Quiet: time.Second}) || *s.warm != 2 || *s.shared || len(s.approval.Tools) != 2 || len(s.profiles) != 2 || s.profiles[0].callers[0] != "agent" || s.defaultProfile != "home" ||
 		string(s.params["units"]) != `{"enum":["metric","imperial"]}` || got.flags["call-timeout"].values[0] != "30s" || got.callers[0].rate == nil {
 		t.Errorf("the example is read as %+v", got)
 	}
@@ -110,6 +112,13 @@ func TestFileErrors(t *testing.T) {
 		{"sites:\n- target: x\n  allow-origin: [shop]", "3", "allow-origin"},
 		{"sites:\n- target: x\n  wait-for: {idle: soon}", "3", "idle"},
 		{"sites:\n- target: x\n  windows: maybe", "3", "windows"},
+		{"sites:\n- target: x\n  profiles: work", "3", "profiles"},
+		{"sites:\n- target: x\n  profiles: [{name: work}]", "3", "storage-state"},
+		{"sites:\n- target: x\n  profiles: [{name: 'a b', storage-state: x}]", "3", `"a b"`},
+		{"sites:\n- target: x\n  profiles: [{name: a, storage-state: x}, {name: a, storage-state: y}]", "3", `"a"`},
+		{"sites:\n- target: x\n  profiles: [{name: a, file: x}]", "3", `"file"`},
+		{"sites:\n- target: x\n  default-profile: work", "2", `"work"`},
+		{"callers: [{name: a, token: longenough}]\nsites:\n- target: x\n  profiles: [{name: a, storage-state: x}]", "4", `"a"`},
 		{"sites:\n- target: x\n  wait-for: {idle: 1h}", "3", "idle"},
 		{"sites:\n- target: x\n  wait-for: {}", "3", "wait-for"},
 		{"sites:\n- target: x\n  wait-for: {idle: false}", "3", "wait-for"},

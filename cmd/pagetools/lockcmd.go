@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -123,17 +122,8 @@ func (l *lockFile) write() error {
 	if err := enc.Encode(l); err != nil {
 		return fmt.Errorf("encoding %s: %w", lockName, err)
 	}
-	f, err := os.CreateTemp(filepath.Dir(lockName), lockName+".*")
-	if err != nil {
-		return usage("writing %s: %w", lockName, err)
-	}
-	_, err = f.Write(b.Bytes())
-	err = errors.Join(err, f.Chmod(0o644), f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), lockName)
-	}
-	if err != nil {
-		return usage("writing %s: %w", lockName, errors.Join(err, os.Remove(f.Name())))
+	if err := replaceFile(lockName, b.Bytes(), 0o644); err != nil {
+		return usage("%w", err)
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // program is one run of the command line.
@@ -23,13 +24,15 @@ type program struct {
 	known          bool              // the settings are
 	log            *slog.Logger
 	logFile        *os.File
+	flags          *pflag.FlagSet // those that the file may have, too
+	hangups        hangups
 }
 
 // run is the whole program: it gives the exit code.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	ctx, stop := withSignals(ctx)
+	p := &program{args: args, stdin: stdin, stdout: stdout, stderr: stderr, log: slog.New(slog.DiscardHandler), hangups: hangups{came: make(chan struct{}, 1)}}
+	ctx, stop := withSignals(ctx, &p.hangups)
 	defer stop()
-	p := &program{args: args, stdin: stdin, stdout: stdout, stderr: stderr, log: slog.New(slog.DiscardHandler)}
 	root := p.command()
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
@@ -45,23 +48,29 @@ type errInterrupted struct{ signal os.Signal }
 func (e errInterrupted) Error() string { return e.signal.String() }
 
 // withSignals ends the context at the first SIGINT, SIGTERM or SIGHUP. The
-// second ends the program at once.
-func withSignals(parent context.Context) (context.Context, context.CancelFunc) {
+// second ends the program at once. A SIGHUP that somebody follows ends nothing.
+func withSignals(parent context.Context, hangups *hangups) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(parent)
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	go func() {
-		select {
-		case s := <-signals:
-			signal.Stop(signals) // from here on one has its default effect
-			cancel(errInterrupted{s})
+		for {
 			select {
-			case s := <-signals: // it came in between
-				raise(s)
-			default:
+			case s := <-signals:
+				if s == syscall.SIGHUP && hangups.take() {
+					continue
+				}
+				signal.Stop(signals) // from here on one has its default effect
+				cancel(errInterrupted{s})
+				select {
+				case s := <-signals: // it came in between
+					raise(s)
+				default:
+				}
+			case <-ctx.Done():
+				signal.Stop(signals)
 			}
-		case <-ctx.Done():
-			signal.Stop(signals)
+			return
 		}
 	}()
 	return ctx, func() { cancel(nil) }
@@ -98,7 +107,7 @@ func (p *program) command() *cobra.Command {
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage("%w", err) })
 	p.set.flags(root.PersistentFlags())
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return p.prepare(cmd) }
-	root.AddCommand(p.serveCommand(), p.toolsCommand(), p.callCommand(), p.demoCommand(), p.approveCommand(), p.auditCommand(), p.lockCommand(), p.doctorCommand(), p.configCommand(), p.versionCommand())
+	root.AddCommand(p.serveCommand(), p.toolsCommand(), p.callCommand(), p.loginCommand(), p.demoCommand(), p.approveCommand(), p.auditCommand(), p.lockCommand(), p.doctorCommand(), p.configCommand(), p.versionCommand())
 	return root
 }
 

@@ -81,7 +81,8 @@ func (p *program) serve(ctx context.Context, pl plan) error {
 		return usage("--listen %s: %w", p.set.listen, err)
 	}
 	defer func() { _ = l.Close() }()
-	guards, err := p.guards(l.Addr())
+	who := p.newCallers()
+	guards, err := p.guards(l.Addr(), who)
 	if err != nil {
 		return err
 	}
@@ -99,7 +100,7 @@ func (p *program) serve(ctx context.Context, pl plan) error {
 	mux := transport.NewMux(transport.Health(a.readiness)...)
 	mux.Add(face.Routes()...)
 	srv := transport.Server(transport.Guard(mux, guards), p.log)
-	console, err := p.serveOperators(ctx, a)
+	console, err := p.serveOperators(ctx, a, who)
 	defer console.close()
 	if err != nil {
 		return err
@@ -110,6 +111,9 @@ func (p *program) serve(ctx context.Context, pl plan) error {
 	p.progress("starting a browser")
 	if _, err := a.engine.Start(ctx); err != nil {
 		return err
+	}
+	if p.file.path != "" {
+		defer who.follow(ctx, a)()
 	}
 	if err := a.manager.WaitOpened(ctx); err == nil {
 		p.welcome(ctx, a, pl, "http://"+l.Addr().String(), console)
@@ -145,16 +149,12 @@ func drain(a *app, srv *http.Server) error {
 	return srv.Close()
 }
 
+// tokenCaller is the name of who has --token.
+const tokenCaller = "token"
+
 // guards makes the rules in front of every face.
-func (p *program) guards(addr net.Addr) (transport.Options, error) {
-	o := transport.Options{Listen: addr.String(), Hosts: p.set.allowHosts, Origins: p.set.cors, Log: p.log}
-	if p.set.token != "" {
-		o.Callers = append(o.Callers, transport.Credential{
-			Caller: bridge.Caller{Name: "token", May: []bridge.Right{bridge.MayCall, bridge.MayElicit}}, Token: p.set.token})
-	}
-	for _, c := range p.file.callers {
-		o.Callers = append(o.Callers, transport.Credential{Caller: bridge.Caller{Name: c.name, May: c.may, Sites: c.sites}, Token: c.token})
-	}
+func (p *program) guards(addr net.Addr, c *callers) (transport.Options, error) {
+	o := transport.Options{Listen: addr.String(), Hosts: p.set.allowHosts, Origins: p.set.cors, Log: p.log, Callers: c.ofFaces(p.file), Credentials: &c.faces}
 	if err := o.Validate(); err != nil {
 		return o, usage("%w", err)
 	}
@@ -226,23 +226,20 @@ func (p *program) welcome(ctx context.Context, a *app, pl plan, base string, con
 	} else {
 		fmt.Fprint(p.stdout, box(p.welcomeLines(a, targets, out)))
 	}
-	p.warnings()
+	p.warnings(targets)
 }
 
 // warnings says what an operator should know of how the sites are served.
-func (p *program) warnings() {
+func (p *program) warnings(targets []*target) {
 	p.say("note: pages may reach any network address in this version")
-	for _, c := range p.file.callers {
-		if len(c.token) < shortToken {
-			p.say("warning: the token of %s is shorter than %d characters and can be guessed", plain(c.name), shortToken)
-		}
-	}
+	p.warnOfTokens(p.file)
 	if n := len(p.set.token); n > 0 && n < shortToken {
 		p.say("warning: the token is shorter than %d characters and can be guessed", shortToken)
 	}
 	if p.set.approval == "auto" && p.from["approval"] != fromDefault {
 		p.say("warning: --approval auto runs tools without asking, except those that declare consequences")
 	}
+	p.warnOfLogins(targets)
 	if p.set.userDataDir != "" {
 		p.say("warning: with --user-data-dir every session shares that profile's logins")
 	}

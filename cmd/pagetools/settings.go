@@ -20,6 +20,7 @@ type settings struct {
 	headless               bool
 	executablePath         string
 	userDataDir            string
+	storageState           string
 	viewport               string
 	proxyServer            string
 	acceptInsecureCerts    bool
@@ -55,6 +56,7 @@ func (s *settings) flags(f *pflag.FlagSet) {
 	f.BoolVar(&s.headless, "headless", true, "run the browser without windows")
 	f.StringVarP(&s.executablePath, "executable-path", "e", "", "the browser's binary")
 	f.StringVar(&s.userDataDir, "user-data-dir", "", "a browser profile of your own; every session shares it")
+	f.StringVar(&s.storageState, "storage-state", "", "a file with a stored login, with which the sites of the command line open")
 	f.StringVar(&s.viewport, "viewport", "", "the window's size, as 1280x720")
 	f.StringVar(&s.proxyServer, "proxy-server", "", "the browser's proxy")
 	f.BoolVar(&s.acceptInsecureCerts, "accept-insecure-certs", false, "accept any certificate")
@@ -98,6 +100,7 @@ func envName(flag string) string {
 
 // resolve fills the settings: flag, environment, file, default.
 func (p *program) resolve(f *pflag.FlagSet) error {
+	p.flags = f
 	p.from = map[string]string{}
 	if v, ok := os.LookupEnv(envName("config")); ok && !f.Changed("config") {
 		p.set.config = v
@@ -115,9 +118,7 @@ func (p *program) resolve(f *pflag.FlagSet) error {
 		return err
 	}
 	p.known = true
-	if p.file.openToOthers {
-		fmt.Fprintf(p.stderr, "pagetools: warning: %s holds tokens, and others can read it. chmod 600 it.\n", p.file.path)
-	}
+	p.warnOfFile(p.file)
 	return p.set.check()
 }
 

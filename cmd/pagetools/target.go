@@ -18,12 +18,13 @@ type target struct {
 	origin string
 	folder string // not empty: a folder that we serve
 	config siteConfig
+	named  bool // on the command line
 }
 
 // parseTarget reads [NAME=]TARGET. What stands before = is a name only when it
 // is a legal one; otherwise the whole argument is the target.
 func parseTarget(arg string) (*target, error) {
-	t := &target{text: arg}
+	t := &target{text: arg, named: true}
 	if name, rest, ok := strings.Cut(arg, "="); ok && siteName.MatchString(name) && rest != "" {
 		t.name, t.text = name, rest
 	}

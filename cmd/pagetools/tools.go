@@ -13,12 +13,17 @@ import (
 )
 
 func (p *program) toolsCommand() *cobra.Command {
-	return &cobra.Command{
+	var to string
+	c := &cobra.Command{
 		Use:   "tools TARGET",
 		Short: "List the tools of a page",
 		Args:  exactly(1, "TARGET"),
-		RunE:  func(cmd *cobra.Command, args []string) error { return p.tools(cmd.Context(), args[0]) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return p.tools(cmd.Context(), args[0], stateTarget(to))
+		},
 	}
+	saveFlag(c, &to)
+	return c
 }
 
 // exactly checks the number of arguments.
@@ -52,7 +57,7 @@ type toolItem struct {
 }
 
 // one opens a single target of the command line, without those of the file.
-func (p *program) one(ctx context.Context, arg string, remember bool) (*app, *target, error) {
+func (p *program) one(ctx context.Context, arg string, pl plan) (*app, *target, error) {
 	t, err := parseTarget(arg)
 	if err != nil {
 		return nil, nil, err
@@ -66,16 +71,24 @@ func (p *program) one(ctx context.Context, arg string, remember bool) (*app, *ta
 		}
 	}
 	p.progress("opening %s", plain(t.text))
-	a, err := p.start(ctx, plan{targets: []*target{t}, single: true, remember: remember})
+	pl.targets, pl.single = []*target{t}, true
+	a, err := p.start(ctx, pl)
 	return a, t, err
 }
 
-func (p *program) tools(ctx context.Context, arg string) error {
-	a, t, err := p.one(ctx, arg, false)
+func (p *program) tools(ctx context.Context, arg string, to stateTarget) error {
+	if err := to.check(); err != nil {
+		return err
+	}
+	a, t, err := p.one(ctx, arg, plan{})
 	if err != nil {
 		return err
 	}
 	defer a.close()
+	page, err := to.page(ctx, a, t)
+	if err != nil {
+		return err
+	}
 	ref := bridge.Ref{Site: t.name, Caller: bridge.Local()}
 	catalog, err := a.manager.Catalog(ctx, ref)
 	if err != nil {
@@ -97,7 +110,10 @@ func (p *program) tools(ctx context.Context, arg string) error {
 		}
 		list.Tools = append(list.Tools, item)
 	}
-	return p.printTools(list)
+	if err := p.printTools(list); err != nil {
+		return err
+	}
+	return to.save(ctx, p, page)
 }
 
 func (p *program) printTools(list toolList) error {

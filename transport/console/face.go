@@ -167,7 +167,7 @@ func (f *Face) events(w http.ResponseWriter, r *http.Request) {
 	control := http.NewResponseController(w)
 	beat := time.NewTicker(heartbeat)
 	defer beat.Stop()
-	for {
+	for !c.IsRevoked() {
 		list, changed := f.b.Questions(c)
 		text, err := json.Marshal(Questions{list})
 		if err != nil {
@@ -176,14 +176,14 @@ func (f *Face) events(w http.ResponseWriter, r *http.Request) {
 		if _, err := fmt.Fprintf(w, "event: questions\ndata: %s\n\n", text); err != nil || control.Flush() != nil {
 			return
 		}
-		if !f.news(r, w, changed, beat.C) {
+		if !f.news(r, w, c, changed, beat.C) {
 			return
 		}
 	}
 }
 
 // news waits for the next change, and shows meanwhile that the stream lives.
-func (f *Face) news(r *http.Request, w http.ResponseWriter, changed <-chan struct{}, beat <-chan time.Time) bool {
+func (f *Face) news(r *http.Request, w http.ResponseWriter, c bridge.Caller, changed <-chan struct{}, beat <-chan time.Time) bool {
 	for {
 		select {
 		case <-changed:
@@ -193,6 +193,8 @@ func (f *Face) news(r *http.Request, w http.ResponseWriter, changed <-chan struc
 				return false
 			}
 		case <-r.Context().Done():
+			return false
+		case <-c.Revoked:
 			return false
 		case <-f.done:
 			return false

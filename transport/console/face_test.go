@@ -231,3 +231,42 @@ func TestEvents(t *testing.T) {
 		t.Errorf("and at the end %v", l)
 	}
 }
+
+// TestStreamOfRevoked (X5): a stream ends with the credential that it was opened with.
+func TestStreamOfRevoked(t *testing.T) {
+	revoked := make(chan struct{})
+	taken := person
+	taken.Revoked = revoked
+	streams := map[string]*bufio.Reader{}
+	for name, caller := range map[string]bridge.Caller{"taken back": taken, "kept": person} {
+		w := open(t, caller)
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, w.url+"/api/events", http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		streams[name] = bufio.NewReader(resp.Body)
+		if line, err := streams[name].ReadString('\n'); err != nil || line != "event: questions\n" {
+			t.Fatalf("%s: it begins with %q, %v", name, line, err)
+		}
+		if name == "kept" {
+			defer func() { // the positive control: it goes on
+				w.asks(t)
+				for line := ""; !strings.Contains(line, "buy"); {
+					if line, err = streams[name].ReadString('\n'); err != nil {
+						t.Errorf("the other stream ended: %v", err)
+						return
+					}
+				}
+			}()
+		}
+	}
+	close(revoked)
+	if rest, err := io.ReadAll(streams["taken back"]); err != nil || strings.Contains(string(rest), "event") {
+		t.Errorf("it goes on with %q, %v", rest, err)
+	}
+}

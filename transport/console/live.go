@@ -75,7 +75,7 @@ func (f *Face) live(w http.ResponseWriter, r *http.Request) {
 	f.log.InfoContext(r.Context(), "live: begins", "question", id, "by", c.Name)
 	defer f.log.InfoContext(r.Context(), "live: ends", "question", id, "by", c.Name)
 	ctx, cancel := context.WithCancel(context.WithoutCancel(r.Context())) // the server does not watch a connection that was taken over
-	v := &viewer{face: f, conn: conn, view: view, refusals: make(chan *bridge.Error, maxRefusals), cancel: cancel}
+	v := &viewer{face: f, conn: conn, view: view, revoked: c.Revoked, refusals: make(chan *bridge.Error, maxRefusals), cancel: cancel}
 	var reader sync.WaitGroup
 	reader.Go(func() { v.read(ctx) })
 	v.write(ctx)
@@ -89,6 +89,7 @@ type viewer struct {
 	face     *Face
 	conn     *websocket.Conn
 	view     *bridge.Live
+	revoked  <-chan struct{}    // closed when the viewer's credential is taken back
 	refusals chan *bridge.Error // for the viewer to know; one that is slow misses some
 	cancel   context.CancelFunc
 	shown    size
@@ -179,6 +180,9 @@ func (v *viewer) write(ctx context.Context) {
 			ok = v.conn.WriteControl(websocket.PingMessage, nil, time.Now().Add(writeTime)) == nil
 		case <-v.face.done:
 			v.goodbye(websocket.CloseGoingAway, "pagetools is shutting down")
+			return
+		case <-v.revoked:
+			v.goodbye(websocket.ClosePolicyViolation, "this credential was taken back")
 			return
 		case <-ctx.Done():
 			return

@@ -203,7 +203,9 @@ func TestLiveGuards(t *testing.T) {
 	server.Start()
 	t.Cleanup(func() { close(done); server.Close() })
 	w.url = server.URL
-	protocol := func(token string) string { return transport.TokenProtocol + base64.RawURLEncoding.EncodeToString([]byte(token)) }
+	protocol := func(token string) string {
+		return transport.TokenProtocol + base64.RawURLEncoding.EncodeToString([]byte(token))
+	}
 	own := http.Header{"Origin": {server.URL}}
 	for name, x := range map[string]struct {
 		header    http.Header
@@ -295,4 +297,34 @@ func TestPage(t *testing.T) {
 			t.Errorf("%s: %d %v", path, resp.StatusCode, resp.Header)
 		}
 	}
+}
+
+// TestLiveOfRevoked (X5): a live view ends with the credential that it was opened
+// with; that of another goes on.
+func TestLiveOfRevoked(t *testing.T) {
+	w := open(t, person)
+	id := w.interacts(t)
+	other, _ := w.watch(t, id, nil)
+	other.until(ofType("frame"))
+	revoked := make(chan struct{})
+	taken := person
+	taken.Revoked = revoked
+	done := make(chan struct{})
+	mux := transport.NewMux(console.New(w.Bridge, console.Options{Done: done}).Routes()...)
+	server := httptest.NewServer(transport.Trusted(mux, taken, transport.Options{}))
+	t.Cleanup(func() { close(done); server.Close() })
+	w.url = server.URL
+	v, _ := w.watch(t, id, nil)
+	v.say(`{"pen":true}`)
+	v.until(func(m message) bool { return m.Mine })
+	close(revoked)
+	for {
+		if _, _, err := v.ReadMessage(); err != nil {
+			if !websocket.IsCloseError(err, websocket.ClosePolicyViolation) {
+				t.Errorf("it ends with %v", err)
+			}
+			break
+		}
+	}
+	other.until(func(m message) bool { return m.Type == "state" && m.Pen == "" })
 }

@@ -1,0 +1,90 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"os"
+	"runtime"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/session"
+)
+
+func (p *program) loginCommand() *cobra.Command {
+	var to string
+	c := &cobra.Command{
+		Use:   "login TARGET --save-storage-state FILE",
+		Short: "Open a site in a visible browser, and keep the login that you make there",
+		Long: "Opens a site in a visible browser. Log in there, then press Enter here: what the browser holds\n" +
+			"for the site is written to FILE, for --storage-state and for profiles of the configuration file.",
+		Args: exactly(1, "TARGET"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if to == "" {
+				return usage("login needs --save-storage-state FILE; see pagetools login --help")
+			}
+			return p.login(cmd.Context(), args[0], stateTarget(to))
+		},
+	}
+	saveFlag(c, &to)
+	return c
+}
+
+// saveFlag is the flag of commands that can keep a login.
+func saveFlag(c *cobra.Command, to *string) {
+	c.Flags().StringVar(to, "save-storage-state", "", "write the login that the page holds at the end to this file, which --storage-state reads")
+}
+
+func (p *program) login(ctx context.Context, arg string, to stateTarget) error {
+	if err := to.check(); err != nil {
+		return err
+	}
+	if p.from["headless"] == fromDefault {
+		p.set.headless = false
+	}
+	if err := p.needsDisplay(); err != nil {
+		return err
+	}
+	a, t, err := p.one(ctx, arg, plan{login: true})
+	if err != nil {
+		return err
+	}
+	defer a.close()
+	page, err := to.page(ctx, a, t)
+	if err != nil {
+		return err
+	}
+	p.say("log in in the browser's window, then press Enter here")
+	if err := p.enter(ctx, page); err != nil {
+		return err
+	}
+	return to.save(ctx, p, page)
+}
+
+// needsDisplay refuses to start a visible browser where it has nothing to be seen on.
+func (p *program) needsDisplay() error {
+	s := &p.set
+	if s.headless || s.browserURL+s.wsEndpoint != "" || runtime.GOOS != "linux" || os.Getenv("DISPLAY")+os.Getenv("WAYLAND_DISPLAY") != "" {
+		return nil
+	}
+	return unreachable("login shows a browser, and there is no display: neither DISPLAY nor WAYLAND_DISPLAY is set. " +
+		"Run it on a desktop, or give --headless for a page that logs in by itself.")
+}
+
+// enter waits for a line of standard input, or its end, as long as the page lives.
+func (p *program) enter(ctx context.Context, page *session.Page) error {
+	pressed := make(chan struct{})
+	go func() { // ends with the line, or with the program
+		_, _ = bufio.NewReader(p.stdin).ReadString('\n') // its end counts, too
+		close(pressed)
+	}()
+	select {
+	case <-pressed:
+		return nil
+	case <-page.Gone():
+		return bridge.Errorf(bridge.InternalError, bridge.BrowserLost, bridge.NotRun, "The page was closed before its login was saved. Nothing was written.")
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}

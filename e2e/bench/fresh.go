@@ -1,0 +1,82 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+)
+
+const (
+	// freshCalls is how many calls get a page of their own.
+	freshCalls = 30
+	// refillTime is longer than a spare page takes to be opened again.
+	refillTime = time.Second
+	// refillWindow is the part of it in which calls are measured: the browser is
+	// busy with the new page.
+	refillWindow = 200 * time.Millisecond
+)
+
+// freshRows compares a call on a spare page with one of a session, and calls of a
+// session while a spare page is opened with calls when nothing else happens.
+func freshRows(_ context.Context, url string) ([]row, error) {
+	s, err := newStackWith(url, stackOptions{warm: 2})
+	if err != nil {
+		return nil, err
+	}
+	defer s.close()
+	call, hangUp, err := s.agent(http.MethodPost, "/webtools/bench", []byte(`{"sessionId":"bench","action":"noop","request":{}}`))()
+	if err != nil {
+		return nil, err
+	}
+	defer hangUp()
+	fresh, hangUpFresh, err := s.agent(http.MethodPost, "/webtools/bench", []byte(`{"action":"noop","request":{}}`))()
+	if err != nil {
+		return nil, err
+	}
+	defer hangUpFresh()
+	if _, err := sample(500, call); err != nil {
+		return nil, err
+	}
+	var ofFresh, ofSession, refilling, idle []time.Duration
+	for i := range freshCalls + 2 {
+		<-time.After(refillTime)
+		quiet, err := during(refillWindow, call)
+		if err != nil {
+			return nil, err
+		}
+		one, err := sample(1, fresh)
+		if err != nil {
+			return nil, err
+		}
+		busy, err := during(refillWindow, call)
+		if err != nil {
+			return nil, err
+		}
+		if i < 2 { // warms up
+			continue
+		}
+		ofFresh, ofSession = append(ofFresh, one...), append(ofSession, quantile(quiet, .5))
+		refilling, idle = append(refilling, quantile(busy, .5)), append(idle, quantile(quiet, .5))
+	}
+	added := quantile(ofFresh, .5) - median(ofSession)
+	r := latency("warm call while a spare page is opened, p50", median(refilling), median(idle), 1.2)
+	return []row{
+		{"call on a spare page, against a warm call, p50", ms(quantile(ofFresh, .5)), ms(median(ofSession)), fmt.Sprintf("%+.2f ms", float64(added)/float64(time.Millisecond)),
+			"at most +3 ms", added <= 3*time.Millisecond},
+		r,
+	}, nil
+}
+
+// during samples calls for some time.
+func during(d time.Duration, f func() error) ([]time.Duration, error) {
+	var out []time.Duration
+	for end := time.Now().Add(d); time.Now().Before(end); {
+		one, err := sample(1, f)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, one...)
+	}
+	return out, nil
+}
