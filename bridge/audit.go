@@ -83,11 +83,14 @@ func (b *Bridge) record(ctx context.Context, c *call, res *Result, e *Error) {
 	if res != nil {
 		size = int64(len(res.Data))
 	}
+	ended := CallRecord{Time: c.started, Took: b.now().Sub(c.started), Call: c.ID, Trace: c.Trace, Site: c.Site, Tool: c.toolName(),
+		Caller: c.Caller.Name, Session: c.Session, Version: c.Version, Decision: c.decided(), Outcome: outcome, Code: code, Reason: reason,
+		ArgumentBytes: int64(len(c.Input)), ResultBytes: size}
+	if b.ended != nil {
+		b.ended(ended)
+	}
 	if b.memory.Calls != nil {
-		err := b.memory.Calls.Log(ctx, CallRecord{Time: c.started, Took: b.now().Sub(c.started), Call: c.ID, Trace: c.Trace, Site: c.Site, Tool: c.toolName(),
-			Caller: c.Caller.Name, Session: c.Session, Version: c.Version, Decision: c.decided(), Outcome: outcome, Code: code, Reason: reason,
-			ArgumentBytes: int64(len(c.Input)), ResultBytes: size})
-		if err != nil {
+		if err := b.memory.Calls.Log(ctx, ended); err != nil {
 			b.log.Warn("calls: a call is not in the record", slog.String("call", c.ID), slog.Any("error", err))
 		}
 	}

@@ -26,6 +26,9 @@ type Options struct {
 	Limits Limits
 	// Memory is what outlives the process.
 	Memory Memory
+	// Ended hears of every call that ended, whether it ran or not. It must not
+	// block; nil hears nothing.
+	Ended func(CallRecord)
 	// Log gets an intent and an outcome of every call; nil is silent.
 	Log *slog.Logger
 	// Now is the clock; nil means time.Now.
@@ -56,6 +59,7 @@ type Bridge struct {
 	memory Memory
 	log    *slog.Logger
 	now    func() time.Time
+	ended  func(CallRecord)
 	rates  atomic.Pointer[map[string]rated]
 	sites  map[string]*siteState
 	run    handler
@@ -88,7 +92,7 @@ type siteState struct {
 // New makes a Bridge over the sites of the router. It fails when an operator's
 // parameter default is not a schema.
 func New(r Router, o Options) (*Bridge, error) {
-	b := &Bridge{router: r, limits: o.Limits.withDefaults(), memory: o.Memory, log: o.Log, now: o.Now, sites: map[string]*siteState{}}
+	b := &Bridge{router: r, limits: o.Limits.withDefaults(), memory: o.Memory, ended: o.Ended, log: o.Log, now: o.Now, sites: map[string]*siteState{}}
 	b.runs = runs{byToken: map[string]*Run{}, ofCaller: map[string]int{}, byKey: map[callerKey]*keyed{}, open: map[string]*Run{}, answered: map[string]string{}}
 	b.life, b.endLife = context.WithCancelCause(context.Background())
 	if b.log == nil {

@@ -157,6 +157,13 @@ func (b *Bridge) Questions(c Caller) ([]OpenQuestion, <-chan struct{}) {
 	return list, changed
 }
 
+// OpenQuestions is how many calls wait for a person now.
+func (b *Bridge) OpenQuestions() int {
+	b.runs.mu.Lock()
+	defer b.runs.mu.Unlock()
+	return len(b.runs.open)
+}
+
 // Answer gives an operator's answer to a question. The first one wins; who comes
 // later is told who was first. Errors are *Error: WEBTOOL_NOT_FOUND for a question
 // that never was, CONFLICT for one that is not open any more, FORBIDDEN for a

@@ -59,6 +59,7 @@ var owners = []owner{
 	{"github.com/go-json-experiment/json/...", []string{"bridge", "bridge/schema", "bridge/opentools", "transport/...", "shim"}, "strict JSON is read at the edges"},
 	{"github.com/gorilla/websocket/...", []string{"session/relay", "transport/console"}, "two packages speak WebSocket"},
 	{"github.com/evanw/esbuild/...", []string{"js/build"}, "the bundler is a tool of go generate, not part of the binary"},
+	{"github.com/prometheus/...", []string{"transport"}, "counts leave the process in one place"},
 	{"modernc.org/...", []string{"bridge/store"}, "SQL only in the store"},
 	{"go.yaml.in/yaml/...", []string{"cmd/pagetools"}, "only the configuration file is YAML"},
 	{"github.com/spf13/cobra/...", []string{"cmd/pagetools"}, "only the command line has commands"},

@@ -213,6 +213,13 @@ func (m *Manager) WaitOpened(ctx context.Context) error {
 	return nil
 }
 
+// Pages counts the pages that calls and sessions hold, those that stand by, and
+// the calls that wait for one.
+func (m *Manager) Pages() (held, spare, queued int) {
+	m.with(func(st *state) { held, spare, queued = st.live, st.spareCount(), st.queue.Len() })
+	return held, spare, queued
+}
+
 // Tried reports whether every site is opened or failed once.
 func (m *Manager) Tried() bool {
 	for _, s := range m.sites {

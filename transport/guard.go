@@ -111,6 +111,9 @@ func (g *guard) logRequest(w *recorder, r *http.Request, in *info) {
 	if in.gaveUp {
 		status = statusGaveUp
 	}
+	if g.o.Metrics != nil {
+		g.o.Metrics.request(status)
+	}
 	if in.err == nil && !g.log.Enabled(r.Context(), level) {
 		return // the usual case
 	}

@@ -42,6 +42,8 @@ type Options struct {
 	// WriteTimeout is how long a client may take to read a JSON reply; zero
 	// means 30 s.
 	WriteTimeout time.Duration
+	// Metrics counts the requests; nil counts none.
+	Metrics *Metrics
 	// Log gets one line for each request; nil is silent.
 	Log *slog.Logger
 }

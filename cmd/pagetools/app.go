@@ -17,6 +17,7 @@ import (
 	"github.com/pagetools/pagetools/bridge/store"
 	"github.com/pagetools/pagetools/session"
 	"github.com/pagetools/pagetools/session/cdp"
+	"github.com/pagetools/pagetools/transport"
 )
 
 // app is everything that a command needs, wired.
@@ -26,6 +27,7 @@ type app struct {
 	engines map[string]*cdp.Engine // by kind, as the sites need them
 	manager *session.Manager
 	bridge  *bridge.Bridge
+	metrics *transport.Metrics
 	memory  *store.Store // nil for commands that run nothing
 	forget  func()       // closes it
 	stops   []func()     // of folder servers
@@ -85,7 +87,8 @@ func (p *program) start(ctx context.Context, pl plan) (*app, error) {
 		Engine: a.engine, Sites: sites, MaxSessions: p.set.maxSessions, Queue: p.file.limits.queue, Limits: limits, Log: p.log,
 		FirstIdle: p.file.limits.firstIdle, Idle: p.file.limits.idle, MaxAge: p.file.limits.maxAge,
 	})
-	a.bridge, err = bridge.New(a.manager, bridge.Options{Sites: options, Rates: p.file.rates(), Limits: limits, Memory: remembered(a.memory), Log: p.log})
+	a.metrics = transport.NewMetrics(a.manager.Sites(), a.load)
+	a.bridge, err = bridge.New(a.manager, bridge.Options{Sites: options, Rates: p.file.rates(), Limits: limits, Memory: remembered(a.memory), Ended: a.metrics.Ended, Log: p.log})
 	if err != nil {
 		a.close()
 		return nil, usage("%w", err)

@@ -96,8 +96,10 @@ func (p *program) serve(ctx context.Context, pl plan) error {
 		// third as often costs little memory.
 		debug.SetGCPercent(300)
 	}
+	guards.Metrics = a.metrics
 	face := webtool.New(a.bridge, webtool.Options{Log: p.log})
 	mux := transport.NewMux(transport.Health(a.readiness)...)
+	mux.Add(a.metrics.Routes(p.log)...)
 	mux.Add(face.Routes()...)
 	srv := transport.Server(transport.Guard(mux, guards), p.log)
 	console, err := p.serveOperators(ctx, a, who)
@@ -159,6 +161,13 @@ func (p *program) guards(addr net.Addr, c *callers) (transport.Options, error) {
 		return o, usage("%w", err)
 	}
 	return o, nil
+}
+
+// load says how busy the process is.
+func (a *app) load() transport.Load {
+	l := transport.Load{Questions: a.bridge.OpenQuestions()}
+	l.Pages, l.Spares, l.Queued = a.manager.Pages()
+	return l
 }
 
 // readiness says what /readyz tells.

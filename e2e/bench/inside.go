@@ -55,13 +55,23 @@ func (r *recorder) newest() session.Tab {
 // newStack serves one site. Without spare pages the newest tab is the one that
 // the last session got.
 func newStack(url string, shared bool) (*stack, error) {
+	return newStackWith(url, stackOptions{shared: shared})
+}
+
+// stackOptions shape a stack.
+type stackOptions struct {
+	shared bool
+	warm   int // spare pages
+}
+
+func newStackWith(url string, o stackOptions) (*stack, error) {
 	e, err := cdp.NewLocal(cdp.LocalOptions{Path: os.Getenv("PAGETOOLS_EXECUTABLE_PATH"), NoSandbox: os.Getenv("PAGETOOLS_NO_SANDBOX") == "1"})
 	if err != nil {
 		return nil, err
 	}
 	s := &stack{engine: &recorder{Engine: e}}
 	s.manager = session.New(session.Options{Engine: s.engine, Sites: []session.SiteOptions{{
-		Site: bridge.Site{Name: "bench", Target: url, Origin: url}, URL: url + "/", Shared: shared,
+		Site: bridge.Site{Name: "bench", Target: url, Origin: url}, URL: url + "/", Shared: o.shared, Warm: o.warm,
 	}}})
 	b, err := bridge.New(s.manager, bridge.Options{})
 	if err != nil {

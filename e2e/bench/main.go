@@ -32,7 +32,10 @@ const page = `<!doctype html><meta charset="utf-8"><title>Bench</title><script>
 document.modelContext.registerTool({name: "noop", description: "Does nothing.", annotations: {readOnlyHint: true},
   inputSchema: {type: "object", properties: {}}, execute() { return 1; }});
 document.modelContext.registerTool({name: "edit", description: "May change something.", inputSchema: {type: "object", properties: {}}, execute() { return 1; }});
-</script>`
+document.modelContext.registerTool({name: "hand-over", description: "Asks a person.", inputSchema: {type: "object", properties: {}},
+  execute: (input, agent) => agent.requestUserInteraction(() => new Promise(() => {}))});
+document.addEventListener("click", () => { document.body.style.background = document.body.style.background === "black" ? "white" : "black"; });
+</script><body>`
 
 // row is one line of the result.
 type row struct {
@@ -77,6 +80,16 @@ func run(ctx context.Context, short bool) error {
 		return fmt.Errorf("recorded: %w", err)
 	}
 	rows = append(rows, recorded...)
+	fresh, err := freshRows(ctx, site.URL)
+	if err != nil {
+		return fmt.Errorf("fresh pages: %w", err)
+	}
+	rows = append(rows, fresh...)
+	live, err := liveRows(ctx, site.URL)
+	if err != nil {
+		return fmt.Errorf("live view: %w", err)
+	}
+	rows = append(rows, live...)
 	pages, err := pageRows(ctx)
 	if err != nil {
 		return fmt.Errorf("pages: %w", err)

@@ -1,0 +1,91 @@
+package transport
+
+import (
+	"log/slog"
+	"net/http"
+	"strconv"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/pagetools/pagetools/bridge"
+)
+
+// Load is how busy the process is now.
+type Load struct {
+	// Questions are open. Pages are held by calls and sessions, Spares stand by,
+	// and Queued calls wait for a page.
+	Questions, Pages, Spares, Queued int
+}
+
+// Metrics counts calls and requests, and serves the counts in the text format of
+// Prometheus. Its labels have few values, whatever pages and callers do: sites of
+// the operator, codes and outcomes of the contract, and status codes; never the
+// names of tools, callers or origins (security reference, D4). It is safe for
+// concurrent use.
+type Metrics struct {
+	registry *prometheus.Registry
+	sites    map[string]bool
+	calls    *prometheus.CounterVec
+	took     *prometheus.HistogramVec
+	requests *prometheus.CounterVec
+}
+
+// callBuckets are seconds: from a call that does nothing to the longest there may
+// be.
+var callBuckets = []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300}
+
+// NewMetrics makes the metrics of these sites. load is called for each scrape, and
+// must not block.
+func NewMetrics(sites []bridge.Site, load func() Load) *Metrics {
+	m := &Metrics{registry: prometheus.NewRegistry(), sites: map[string]bool{},
+		calls: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "pagetools_calls_total",
+			Help: "Calls of tools that ended, by site, outcome (ok, failed, not_run, unknown) and code of the error. A site that is not served here is empty."},
+			[]string{"site", "outcome", "code"}),
+		took: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "pagetools_call_duration_seconds", Buckets: callBuckets,
+			Help: "How long calls took, the waiting for a person included."}, []string{"site"}),
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "pagetools_http_requests_total",
+			Help: "HTTP requests that were answered, by status. 499 is a client that gave up."}, []string{"status"})}
+	for _, s := range sites {
+		m.sites[s.Name] = true
+	}
+	gauge := func(name, help string, value func(Load) int) prometheus.Collector {
+		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, func() float64 { return float64(value(load())) })
+	}
+	m.registry.MustRegister(m.calls, m.took, m.requests, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+		gauge("pagetools_questions_open", "Calls that wait for a person.", func(l Load) int { return l.Questions }),
+		gauge("pagetools_pages_held", "Pages that calls and sessions hold.", func(l Load) int { return l.Pages }),
+		gauge("pagetools_pages_spare", "Pages that stand by for calls.", func(l Load) int { return l.Spares }),
+		gauge("pagetools_calls_queued", "Calls that wait for a page.", func(l Load) int { return l.Queued }))
+	return m
+}
+
+// Ended counts a call. It is for bridge.Options.Ended.
+func (m *Metrics) Ended(r bridge.CallRecord) {
+	site := r.Site
+	if !m.sites[site] {
+		site = "" // what a stranger asked for
+	}
+	m.calls.WithLabelValues(site, r.Outcome, r.Code).Inc()
+	m.took.WithLabelValues(site).Observe(r.Took.Seconds())
+}
+
+// request counts a request.
+func (m *Metrics) request(status int) { m.requests.WithLabelValues(strconv.Itoa(status)).Inc() }
+
+// Routes gives /metrics. A caller that may not know of all sites gets 403.
+func (m *Metrics) Routes(log *slog.Logger) []Route {
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	scrape := promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn), DisableCompression: true})
+	return []Route{{Pattern: "/metrics", Methods: map[string]http.HandlerFunc{http.MethodGet: func(w http.ResponseWriter, r *http.Request) {
+		if c := CallerOf(r.Context()); c.Name == "" || c.Sites != nil {
+			WriteError(w, r, bridge.Errorf(bridge.Forbidden, "", bridge.NotRun, "Metrics are of all sites, and this credential is for some."))
+			return
+		}
+		w.Header().Set("Cache-Control", "no-store")
+		scrape.ServeHTTP(w, r)
+	}}}}
+}
