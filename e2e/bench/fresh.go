@@ -25,12 +25,12 @@ func freshRows(_ context.Context, url string) ([]row, error) {
 		return nil, err
 	}
 	defer s.close()
-	call, hangUp, err := s.agent(http.MethodPost, "/webtools/bench", []byte(`{"sessionId":"bench","action":"noop","request":{}}`))()
+	call, hangUp, err := s.agent(http.MethodPost, []byte(`{"sessionId":"bench","action":"noop","request":{}}`))()
 	if err != nil {
 		return nil, err
 	}
 	defer hangUp()
-	fresh, hangUpFresh, err := s.agent(http.MethodPost, "/webtools/bench", []byte(`{"action":"noop","request":{}}`))()
+	fresh, hangUpFresh, err := s.agent(http.MethodPost, []byte(`{"action":"noop","request":{}}`))()
 	if err != nil {
 		return nil, err
 	}

@@ -94,8 +94,8 @@ func (s *stack) close() {
 }
 
 // agent makes a caller of its own for each goroutine that calls.
-func (s *stack) agent(method, path string, body []byte) func() (func() error, func(), error) {
-	return agentOf(s.base, method, path, body)
+func (s *stack) agent(method string, body []byte) func() (func() error, func(), error) {
+	return agentOf(s.base, method, "/webtools/bench", body)
 }
 
 func agentOf(base, method, path string, body []byte) func() (func() error, func(), error) {
@@ -140,7 +140,7 @@ func oneSession(ctx context.Context, url string, calls int) ([]row, error) {
 		return nil, err
 	}
 	defer s.close()
-	ours, hangUp, err := s.agent(http.MethodPost, "/webtools/bench", []byte(`{"sessionId":"bench","action":"noop","request":{}}`))()
+	ours, hangUp, err := s.agent(http.MethodPost, []byte(`{"sessionId":"bench","action":"noop","request":{}}`))()
 	if err != nil {
 		return nil, err
 	}
@@ -221,7 +221,7 @@ func manyCallers(ctx context.Context, url string, calls int) (row, error) {
 	defer s.close()
 	tab := s.engine.newest()
 	floor := plain(func() error { _, err := cdp.Evaluate(ctx, tab, floorExpression); return err })
-	ours := s.agent(http.MethodPost, "/webtools/bench", []byte(`{"action":"noop","request":{}}`))
+	ours := s.agent(http.MethodPost, []byte(`{"action":"noop","request":{}}`))
 	return rates("64 callers on the shared page, calls/s", calls*4, ours, floor, .35)
 }
 
@@ -272,7 +272,7 @@ func metadata(url string, calls int) (row, error) {
 	})}
 	go func() { _ = bare.Serve(l) }()
 	defer bare.Close()
-	ours := s.agent(http.MethodGet, "/webtools/bench", nil)
+	ours := s.agent(http.MethodGet, nil)
 	floor := agentOf("http://"+l.Addr().String(), http.MethodGet, "/", nil)
 	return rates("metadata GET, requests/s", calls*8, ours, floor, 1.0/3)
 }
