@@ -47,6 +47,8 @@ type siteConfig struct {
 	shared       *bool
 	warm         *int
 	approval     *policy.Operator
+	rate         policy.Rate // zero: the command's
+	rates        []policy.RateRule
 	params       map[string]json.RawMessage
 	allowConfig  []string
 	waitFor      session.WaitFor
@@ -60,7 +62,7 @@ type callerConfig struct {
 	name, token string
 	may         []bridge.Right
 	sites       []string
-	rate        *policy.Rate
+	rate        policy.Rate
 	line        int
 }
 
@@ -222,6 +224,8 @@ func (r *reader) site(n *yaml.Node, s *siteConfig) error {
 		"state":         func(n *yaml.Node) error { return r.state(n, s) },
 		"engine":        func(n *yaml.Node) error { return r.engine(n, s) },
 		"approval":      func(n *yaml.Node) error { return r.approval(n, s) },
+		"rate":          func(n *yaml.Node) error { return r.rate(n, "rate", &s.rate) },
+		"rates":         func(n *yaml.Node) error { return r.rates(n, s) },
 		"config-params": func(n *yaml.Node) error { return r.params(n, s) },
 		"windows":       func(n *yaml.Node) error { return r.windows(n, s) },
 		"wait-for":      func(n *yaml.Node) error { return r.waitFor(n, &s.waitFor) },
