@@ -96,7 +96,8 @@ var _ bridge.Router = (*Manager)(nil)
 func New(o Options) *Manager {
 	o = o.withDefaults()
 	m := &Manager{o: o, byName: map[string]*site{}, done: make(chan struct{})}
-	m.state = &state{manager: m, sessions: map[key]*session{}, tombs: map[key]time.Time{}, spares: map[*site]*spares{}}
+	m.state = &state{manager: m, sessions: map[key]*session{}, tombs: map[key]time.Time{}, spares: map[*site]*spares{},
+		held: map[string]int{}, queue: queue{of: map[string]*line{}, pace: newPace(o.MaxSessions)}}
 	m.life, m.stop = context.WithCancelCause(context.Background())
 	for _, so := range o.Sites {
 		s := newSite(so)

@@ -184,6 +184,7 @@ func TestToldOnce(t *testing.T) {
 			synctest.Wait()
 			w.engine.Lose()
 			fails(t, <-errs, bridge.InternalError, bridge.BrowserLost, bridge.Unknown)
+			synctest.Wait() // until the other page has heard of it, too
 			w.must(ref("busy"), "where")
 			_, err := w.call(t.Context(), ref("idle"), "where", "{}")
 			fails(t, err, bridge.SessionExpired, "", bridge.NotRun)
