@@ -94,7 +94,7 @@ type siteState struct {
 func New(r Router, o Options) (*Bridge, error) {
 	b := &Bridge{router: r, limits: o.Limits.withDefaults(), memory: o.Memory, log: o.Log, now: o.Now,
 		sites: map[string]*siteState{}}
-	b.runs = runs{byToken: map[string]*Run{}, ofCaller: map[string]int{}, byKey: map[callerKey]*keyed{}, open: map[string]*Run{}, answered: map[string]string{}}
+	b.runs = runs{byToken: map[string]*Run{}, ofCaller: map[string]int{}, keys: map[string]*keys{}, open: map[string]*Run{}, answered: map[string]string{}}
 	b.life, b.endLife = context.WithCancelCause(context.Background())
 	if b.log == nil {
 		b.log = slog.New(slog.DiscardHandler)

@@ -21,8 +21,8 @@ const (
 type runs struct {
 	mu       sync.Mutex
 	byToken  map[string]*Run
-	ofCaller map[string]int // how many of byToken
-	byKey    map[callerKey]*keyed
+	ofCaller map[string]int    // how many of byToken
+	keys     map[string]*keys  // by caller
 	open     map[string]*Run   // by the id of the open question
 	answered map[string]string // who answered a question
 	changed  chan struct{}     // closed when open changes; made for who watches

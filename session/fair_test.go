@@ -312,7 +312,9 @@ func TestOverloadSaysWhenToRepeat(t *testing.T) {
 			succeeds(t, err)
 			for _, how := range []func(*bridge.Ref){func(r *bridge.Ref) { r.Turn = 5 * time.Second }, func(r *bridge.Ref) { r.Patience = 5 * time.Second }} {
 				for range 3 {
-					go func() { _, _ = w.Acquire(t.Context(), bridge.Ref{Site: "shop", Session: id, Caller: of("a", "").Caller, Patience: 20 * time.Second}) }()
+					go func() {
+						_, _ = w.Acquire(t.Context(), bridge.Ref{Site: "shop", Session: id, Caller: of("a", "").Caller, Patience: 20 * time.Second})
+					}()
 				}
 				synctest.Wait()
 				r := of("a", id)
