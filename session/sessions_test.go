@@ -161,6 +161,7 @@ func TestToldOnce(t *testing.T) {
 		fails(t, err, bridge.InternalError, bridge.PageCrashed, bridge.Unknown)
 		w.must(ref("s"), "where")
 		// A death between calls is told once.
+		synctest.Wait() // until the page that crashed is closed: it is none of the tabs then
 		w.engine.Tabs()[1].Crash()
 		synctest.Wait()
 		_, err = w.call(t.Context(), ref("s"), "where", "{}")

@@ -67,6 +67,7 @@ func mixUps(t *testing.T, rounds int, answer func(all []json.RawMessage, own int
 	}
 	w := newWorld(t, bridge.Options{}, callers...)
 	w.client.Transport = &http.Transport{MaxIdleConnsPerHost: clients}
+	w.client.Timeout = time.Minute // a round waits for its slowest client
 	var m meeting
 	w.Handle("shop", func(ctx context.Context, inv bridge.Invocation) (json.RawMessage, error) {
 		if !bytes.HasSuffix(inv.Input, []byte("0}")) {
