@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"maps"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/pagetools/pagetools/bridge/policy"
@@ -20,7 +19,8 @@ type Options struct {
 	// Sites holds what the operator wrote for single sites, by name. A site
 	// that is missing has the zero SiteOptions.
 	Sites map[string]SiteOptions
-	// Rates bounds callers, by name. A caller that is missing has no bound.
+	// Rates bounds callers, by name, on all sites together. A caller that is
+	// missing has no bound.
 	Rates map[string]policy.Rate
 	// Limits bounds what strangers can do; zero fields mean the contract's.
 	Limits Limits
@@ -42,6 +42,10 @@ type SiteOptions struct {
 	// Params are parameter defaults that clients may send in config: property
 	// schemas by parameter name.
 	Params map[string]json.RawMessage
+	// Rate bounds the calls of all callers together, and Rates those of single
+	// tools. Callers share them equally. The zero values bound nothing.
+	Rate  policy.Rate
+	Rates []policy.RateRule
 	// CallTimeout is how long a call may take; zero means Limits.CallTimeout.
 	CallTimeout time.Duration
 	// AllowConfig names the keys of config that callers may use to change their
@@ -60,7 +64,7 @@ type Bridge struct {
 	log    *slog.Logger
 	now    func() time.Time
 	ended  func(CallRecord)
-	rates  atomic.Pointer[map[string]rated]
+	rates  *policy.Rates
 	sites  map[string]*siteState
 	run    handler
 
@@ -93,7 +97,7 @@ type siteState struct {
 // parameter default is not a schema.
 func New(r Router, o Options) (*Bridge, error) {
 	b := &Bridge{router: r, limits: o.Limits.withDefaults(), memory: o.Memory, ended: o.Ended, log: o.Log, now: o.Now, sites: map[string]*siteState{}}
-	b.runs = runs{byToken: map[string]*Run{}, ofCaller: map[string]int{}, byKey: map[callerKey]*keyed{}, open: map[string]*Run{}, answered: map[string]string{}}
+	b.runs = runs{byToken: map[string]*Run{}, ofCaller: map[string]int{}, keys: map[string]*keys{}, open: map[string]*Run{}, answered: map[string]string{}}
 	b.life, b.endLife = context.WithCancelCause(context.Background())
 	if b.log == nil {
 		b.log = slog.New(slog.DiscardHandler)
@@ -101,14 +105,16 @@ func New(r Router, o Options) (*Bridge, error) {
 	if b.now == nil {
 		b.now = time.Now
 	}
-	b.SetRates(o.Rates)
+	rates := policy.RatesOptions{Callers: o.Rates, Sites: map[string]policy.SiteRates{}}
 	for _, site := range r.Sites() {
 		s, err := b.newSiteState(site, o.Sites[site.Name])
 		if err != nil {
 			return nil, fmt.Errorf("site %s: %w", site.Name, err)
 		}
 		b.sites[site.Name] = s
+		rates.Sites[site.Name] = policy.SiteRates{Rate: s.options.Rate, Tools: s.options.Rates}
 	}
+	b.rates = policy.NewRates(rates)
 	b.run = chain(b.stages(), b.invoke)
 	return b, nil
 }

@@ -54,7 +54,7 @@ type call struct {
 	input    json.RawMessage // after parameter defaults
 	decision policy.Decision
 	unseen   bool     // nobody has seen the tool since consent was given on its site
-	counted  bool     // against the caller's rate
+	counted  bool     // against the rates
 	consent  *consent // what a person said, when somebody was asked
 	approval string   // the grant or the question that it runs under, and
 	approver string   // the person

@@ -14,8 +14,8 @@ import (
 const (
 	// keyAge is how long a key is remembered.
 	keyAge = 24 * time.Hour
-	// maxKeys bounds the keys in use. A key is never forgotten early: its call
-	// would run again.
+	// maxKeys bounds the keys that one caller has in use. A key is never forgotten
+	// early: its call would run again.
 	maxKeys = 10_000
 	// claimPatience bounds how long an outcome waits to be kept.
 	claimPatience = 10 * time.Second
@@ -27,6 +27,12 @@ var ErrOtherCall = errors.New("the key names another call")
 
 // callerKey is a caller's own name for a call.
 type callerKey struct{ caller, key string }
+
+// keys are those of one caller.
+type keys struct {
+	calls map[string]*keyed
+	until []time.Time // the ends of those whose calls ended, the first one first
+}
 
 // keyed is the call that a key names.
 type keyed struct {
@@ -44,14 +50,23 @@ func (b *Bridge) startOnce(ctx context.Context, in *Call) (*Run, error) {
 	name := callerKey{in.Caller.Name, in.Key}
 	digest := callDigest(in)
 	b.runs.mu.Lock()
-	known := b.runs.byKey[name]
-	if known == nil && len(b.runs.byKey) >= maxKeys {
+	mine := b.runs.keys[name.caller]
+	if mine == nil {
+		mine = &keys{calls: map[string]*keyed{}}
+		b.runs.keys[name.caller] = mine
+	}
+	known := mine.calls[name.key]
+	if known == nil && len(mine.calls) >= maxKeys {
+		e := tooManyKeys()
+		if len(mine.until) > 0 {
+			e.Retry = max(time.Second, mine.until[0].Sub(b.now()))
+		}
 		b.runs.mu.Unlock()
-		return nil, tooManyKeys()
+		return nil, e
 	}
 	if known == nil {
 		r := b.newRun(in)
-		b.runs.byKey[name] = &keyed{call: digest, run: r}
+		mine.calls[name.key] = &keyed{call: digest, run: r}
 		b.runs.mu.Unlock()
 		fresh, e := b.claim(ctx, r, name, digest)
 		if !fresh { // what is kept is asked for again
@@ -107,6 +122,8 @@ func (b *Bridge) claim(ctx context.Context, r *Run, name callerKey, digest [sha2
 	return false, Errorf(InternalError, Internal, Unknown, "A call with this key began, and its outcome is lost. It does not run again.")
 }
 
+// tooManyKeys is for calls that still run, and for a store: when a key is free again
+// is not known.
 func tooManyKeys() *Error {
 	e := Errorf(RateLimit, "", NotRun, "Too many keys are in use. Try again later, or without one.")
 	e.Retry = time.Minute
@@ -178,7 +195,19 @@ func (b *Bridge) keyEnded(r *Run) {
 		b.forgetKey(name, r)
 		return
 	}
-	time.AfterFunc(keyAge, func() { b.forgetKey(name, r) })
+	b.runs.mu.Lock()
+	if mine := b.runs.keys[name.caller]; mine != nil {
+		mine.until = append(mine.until, b.now().Add(keyAge))
+	}
+	b.runs.mu.Unlock()
+	time.AfterFunc(keyAge, func() {
+		b.runs.mu.Lock()
+		if mine := b.runs.keys[name.caller]; mine != nil && len(mine.until) > 0 {
+			mine.until = mine.until[1:]
+		}
+		b.runs.mu.Unlock()
+		b.forgetKey(name, r)
+	})
 }
 
 // endClaim keeps the outcome for further processes, or frees the key of a call that
@@ -199,8 +228,13 @@ func (b *Bridge) endClaim(r *Run, notRun bool) error {
 func (b *Bridge) forgetKey(name callerKey, r *Run) {
 	b.runs.mu.Lock()
 	defer b.runs.mu.Unlock()
-	if k := b.runs.byKey[name]; k != nil && k.run == r {
-		delete(b.runs.byKey, name)
+	mine := b.runs.keys[name.caller]
+	if mine == nil || mine.calls[name.key] == nil || mine.calls[name.key].run != r {
+		return
+	}
+	delete(mine.calls, name.key)
+	if len(mine.calls) == 0 {
+		delete(b.runs.keys, name.caller)
 	}
 }
 

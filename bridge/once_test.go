@@ -3,6 +3,7 @@ package bridge_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -98,4 +99,41 @@ func TestKeyOfARunningCall(t *testing.T) {
 	if out := b.Serve(t.Context(), &second); out.Err != nil || string(out.Result.Data) != "1" || len(r.Calls()) != 1 {
 		t.Errorf("the repetition gave %v, %v; it ran %d times", out.Result, out.Err, len(r.Calls()))
 	}
+}
+
+// TestX4Keys: a caller that uses up its keys leaves others theirs, and is told when
+// the first of its own is free.
+func TestX4Keys(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := bridgetest.NewRouter().Add("shop", bridgetest.Tool("read", ""))
+		b := open(t, r, bridge.SiteOptions{})
+		defer b.Close()
+		serve := func(caller string, n int) *bridge.Error {
+			return b.Serve(t.Context(), &bridge.Call{Site: "shop", Tool: "read", Caller: bridge.Caller{Name: caller, May: []bridge.Right{bridge.MayCall}},
+				Input: json.RawMessage(`{}`), Key: fmt.Sprint(n)}).Err
+		}
+		const most = 10_000
+		for n := range most {
+			if n == 1 {
+				<-time.After(time.Hour)
+			}
+			if e := serve("heavy", n); e != nil {
+				t.Fatal(e)
+			}
+		}
+		e := serve("heavy", most)
+		want(t, e, bridge.RateLimit, "", bridge.NotRun)
+		if e.Retry != 23*time.Hour {
+			t.Errorf("it says %v", e.Retry)
+		}
+		if e := serve("light", 0); e != nil {
+			t.Errorf("another caller gets %v", e)
+		}
+		<-time.After(e.Retry)
+		synctest.Wait()
+		if e := serve("heavy", most); e != nil {
+			t.Errorf("after the wait: %v", e)
+		}
+		want(t, serve("heavy", most+1), bridge.RateLimit, "", bridge.NotRun)
+	})
 }

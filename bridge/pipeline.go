@@ -194,15 +194,24 @@ func (c *call) completeInput() (json.RawMessage, error) {
 	return out, nil
 }
 
-// limit holds the caller to its rate.
+// tooMany says in words which rate refused a call.
+var tooMany = map[policy.Limit]string{
+	policy.LimitCaller: "You make too many calls.",
+	policy.LimitSite:   "This webtool gets too many calls.",
+	policy.LimitTool:   "This tool gets too many calls.",
+}
+
+// limit holds the call to the rates of its caller, its site and its tool. It is
+// counted once, however often a person stops it.
 func (b *Bridge) limit(ctx context.Context, c *call, next handler) (*Result, error) {
-	if l := b.rateOf(c.Caller); l != nil && !c.counted {
-		c.counted = true
-		if ok, retry := l.Allow(c.Caller.Name, b.now()); !ok {
-			e := Errorf(RateLimit, "", NotRun, "Too many calls. Try again later.")
-			e.Retry = retry
+	if !c.counted {
+		limit, wait := b.rates.Take(c.Caller.Name, c.Site, c.tool.name, b.now())
+		if limit != "" {
+			e := Errorf(RateLimit, "", NotRun, "%s Try again later.", tooMany[limit]).Detail("limit", string(limit))
+			e.Retry = wait
 			return nil, e
 		}
+		c.counted = true
 	}
 	return next(ctx, c)
 }

@@ -157,36 +157,6 @@ func TestTheOperatorRefuses(t *testing.T) {
 	}
 }
 
-func TestRate(t *testing.T) {
-	now := time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC)
-	r := bridgetest.NewRouter().Add("shop", bridgetest.Tool("a", ""))
-	b, err := bridge.New(r, bridge.Options{Rates: map[string]policy.Rate{"agent": {N: 2, Per: time.Minute}}, Now: func() time.Time { return now }})
-	if err != nil {
-		t.Fatal(err)
-	}
-	call := func(name string) *bridge.Error {
-		_, e := run(t, b, &bridge.Call{Site: "shop", Tool: "a", Caller: bridge.Caller{Name: name, May: []bridge.Right{bridge.MayCall}}, Input: json.RawMessage(`{}`)})
-		return e
-	}
-	for range 2 {
-		if e := call("agent"); e != nil {
-			t.Fatal(e)
-		}
-	}
-	e := call("agent")
-	want(t, e, bridge.RateLimit, "", bridge.NotRun)
-	if e.Retry <= 0 || e.Retry > time.Minute {
-		t.Errorf("retry after %v", e.Retry)
-	}
-	if e := call("other"); e != nil {
-		t.Errorf("another caller is not bounded: %v", e)
-	}
-	now = now.Add(e.Retry)
-	if e := call("agent"); e != nil {
-		t.Errorf("after the wait: %v", e)
-	}
-}
-
 func TestDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := bridgetest.NewRouter().Add("shop", bridgetest.Tool("slow", ""))

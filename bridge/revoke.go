@@ -38,30 +38,6 @@ func (b *Bridge) Revoke() {
 	}
 }
 
-// rated is a caller's rate, and what of it is used.
-type rated struct {
-	policy.Rate
-
-	limiter *policy.Limiter
-}
-
 // SetRates bounds callers, by name, in place of the rates until now. Who keeps their
-// rate keeps what they used of it. It is not called twice at once.
-func (b *Bridge) SetRates(rates map[string]policy.Rate) {
-	var old map[string]rated
-	if now := b.rates.Load(); now != nil {
-		old = *now
-	}
-	next := make(map[string]rated, len(rates))
-	for name, rate := range rates {
-		if was, there := old[name]; there && was.Rate == rate {
-			next[name] = was
-		} else {
-			next[name] = rated{rate, policy.NewLimiter(policy.LimiterOptions{Rate: rate})}
-		}
-	}
-	b.rates.Store(&next)
-}
-
-// rateOf gives the limiter of a caller, or nil.
-func (b *Bridge) rateOf(c Caller) *policy.Limiter { return (*b.rates.Load())[c.Name].limiter }
+// rate keeps what they used of it.
+func (b *Bridge) SetRates(callers map[string]policy.Rate) { b.rates.SetCallers(callers) }

@@ -18,6 +18,7 @@ const maxQuestions = 5
 type Run struct {
 	bridge *Bridge
 	call   *call
+	until  time.Time // it is kept that long at most, once it stopped; behind the lock of bridge.runs
 
 	mu       sync.Mutex
 	changed  chan struct{} // closed when one of the next four changes; made for who waits
@@ -241,18 +242,19 @@ func (r *Run) settle(res *Result, err error) {
 	}
 	full := r.asked > maxQuestions
 	r.mu.Unlock()
-	switch {
-	case full:
+	if full {
 		r.goOn(s, &Answer{})
 		return
-	case !r.bridge.keepRun(r):
+	}
+	if e := r.bridge.keepRun(r, &q); e != nil {
 		if r.call.Caller.IsRevoked() {
 			r.drop(s, TakenBack())
 			return
 		}
+		r.mu.Lock()
+		r.token = "" // nobody knows it: there is nothing to keep for it
+		r.mu.Unlock()
 		if q.Kind == Approve {
-			e := Errorf(RateLimit, "", NotRun, "Too many calls wait for a person. Try again later.")
-			e.Retry = time.Minute
 			r.end(nil, e)
 			return
 		}

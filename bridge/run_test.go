@@ -255,6 +255,9 @@ func TestThousandConsents(t *testing.T) {
 	flood, other := write(`{}`), write(`{}`)
 	e := b.Serve(t.Context(), &flood).Err
 	want(t, e, bridge.RateLimit, "", bridge.NotRun)
+	if e.Retry < 19*time.Minute || e.Retry > 20*time.Minute {
+		t.Errorf("nobody answers, and it says to come back in %v", e.Retry)
+	}
 	other.Caller = bridge.Caller{Name: "other", May: []bridge.Right{bridge.MayCall}}
 	parked(t, b, &other, bridge.ApprovalRequired)
 	for i := range n {
@@ -272,4 +275,65 @@ func TestThousandConsents(t *testing.T) {
 	if len(r.Calls()) != n/2 {
 		t.Errorf("%d ran", len(r.Calls()))
 	}
+}
+
+// TestRoomForQuestions (C13): who may ask no more is told when they may, if nobody
+// answers: after the time of a question, and the time for which its outcome is
+// kept. Who fetches outcomes may at once.
+func TestRoomForQuestions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := bridgetest.NewRouter().Add("shop", bridgetest.Asking("write", ""))
+		b := open(t, r, bridge.SiteOptions{})
+		defer b.Close()
+		const most = 2000
+		tokens := make([]string, most)
+		fill := func() {
+			for i := range most {
+				call := write(`{}`)
+				_, tokens[i] = parked(t, b, &call, bridge.ApprovalRequired)
+			}
+		}
+		refused := func() time.Duration {
+			call := write(`{}`)
+			e := b.Serve(t.Context(), &call).Err
+			want(t, e, bridge.RateLimit, "", bridge.NotRun)
+			return e.Retry
+		}
+		call := write(`{}`)
+		parked(t, b, &call, bridge.ApprovalRequired)
+		<-time.After(time.Minute)
+		for i := range most - 1 {
+			call := write(`{}`)
+			_, tokens[i] = parked(t, b, &call, bridge.ApprovalRequired)
+		}
+		if wait := refused(); wait != 19*time.Minute {
+			t.Errorf("it says %v", wait)
+		}
+		<-time.After(19*time.Minute - time.Second)
+		if wait := refused(); wait != time.Second {
+			t.Errorf("it says %v", wait)
+		}
+		<-time.After(time.Second)
+		synctest.Wait()
+		parked(t, b, &call, bridge.ApprovalRequired)
+		refused()
+
+		<-time.After(time.Hour)
+		fill()
+		refused()
+		q, _ := b.Questions(operator)
+		if err := b.Answer(operator, q[0].ID, bridge.Answer{}); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		refused() // its outcome waits to be fetched
+		for _, token := range tokens {
+			call := write(`{}`)
+			call.Config = json.RawMessage(fmt.Sprintf(`{"resume":%q}`, token))
+			if out := b.Serve(t.Context(), &call); out.Err.Code == bridge.ApprovalDenied {
+				out.Written()
+			}
+		}
+		parked(t, b, &call, bridge.ApprovalRequired)
+	})
 }

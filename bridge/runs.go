@@ -21,8 +21,8 @@ const (
 type runs struct {
 	mu       sync.Mutex
 	byToken  map[string]*Run
-	ofCaller map[string]int // how many of byToken
-	byKey    map[callerKey]*keyed
+	ofCaller map[string]int    // how many of byToken
+	keys     map[string]*keys  // by caller
 	open     map[string]*Run   // by the id of the open question
 	answered map[string]string // who answered a question
 	changed  chan struct{}     // closed when open changes; made for who watches
@@ -42,24 +42,52 @@ type OpenQuestion struct {
 	Picture bool `json:"picture"`
 }
 
-// keepRun makes a run known by its token, unless there are too many.
-func (b *Bridge) keepRun(r *Run) bool {
+// keepRun keeps a run that asks q under its token, unless its caller or all of
+// them have too many: then it says when there is room.
+func (b *Bridge) keepRun(r *Run, q *Question) *Error {
 	b.runs.mu.Lock()
 	defer b.runs.mu.Unlock()
-	if b.runs.byToken[r.token] != nil {
-		return true
-	}
 	caller := r.call.Caller.Name
-	if b.runs.closed || r.call.Caller.IsRevoked() || len(b.runs.byToken) >= maxRuns || b.runs.ofCaller[caller] >= maxOfCaller {
-		return false
+	if b.runs.byToken[r.token] == nil {
+		switch {
+		case r.call.Caller.IsRevoked():
+			return TakenBack()
+		case b.runs.closed:
+			e := draining()
+			e.Outcome = NotRun
+			return e
+		case b.runs.ofCaller[caller] >= maxOfCaller:
+			return b.runs.full(b.now(), caller)
+		case len(b.runs.byToken) >= maxRuns:
+			return b.runs.full(b.now(), "")
+		}
+		b.runs.byToken[r.token] = r
+		b.runs.ofCaller[caller]++
 	}
-	b.runs.byToken[r.token] = r
-	b.runs.ofCaller[caller]++
-	return true
+	r.until = q.ExpiresAt.Add(keepFor)
+	return nil
+}
+
+// full refuses one more run. It says when the first of those that are kept, of the
+// caller or of all, goes by itself: nobody answers, and nobody fetches the outcome.
+// Called with mu held.
+func (s *runs) full(now time.Time, caller string) *Error {
+	var first time.Time
+	for _, r := range s.byToken {
+		if (caller == "" || r.call.Caller.Name == caller) && (first.IsZero() || r.until.Before(first)) {
+			first = r.until
+		}
+	}
+	e := Errorf(RateLimit, "", NotRun, "Too many calls wait for a person. Answer them or fetch their outcomes, or try again later.")
+	e.Retry = max(time.Second, first.Sub(now))
+	return e
 }
 
 // keepResult keeps the outcome of a run for who comes back.
 func (b *Bridge) keepResult(r *Run) {
+	b.runs.mu.Lock()
+	r.until = b.now().Add(keepFor)
+	b.runs.mu.Unlock()
 	timer := time.AfterFunc(keepFor, func() { b.forgetRun(r.token) })
 	r.mu.Lock()
 	r.expiry = timer

@@ -68,7 +68,6 @@ var owners = []owner{
 	{"golang.org/x/sys/...", []string{"e2e/..."}, "tests make the terminal that the command line asks on"},
 	{"golang.org/x/net/websocket/...", []string{"e2e/..."}, "tests are viewers of live views"},
 	{"golang.org/x/net/idna/...", []string{"cmd/pagetools"}, "only the command line reads hosts as people write them"},
-	{"golang.org/x/time/...", []string{"bridge", "bridge/policy", "transport"}, "rate limits are policy"},
 	{"github.com/rogpeppe/go-internal/...", []string{"e2e/..."}, "scripts of the command line are tests"},
 	{"database/sql/...", []string{"bridge/store"}, "SQL only in the store"},
 	{"testing/...", []string{"bridge/bridgetest", "session/sessiontest", "e2e/..."}, "what ships does not import testing"},

@@ -1,7 +1,6 @@
 package session
 
 import (
-	"container/list"
 	"context"
 	"encoding/json"
 	"errors"
@@ -75,8 +74,13 @@ func (m *Manager) acquire(ctx context.Context, s *site, ref bridge.Ref, how *wis
 		return m.leaseOf(g), nil
 	case <-ctx.Done():
 	}
-	m.with(func(st *state) { st.forget(w) })
-	return nil, waitEnded(ctx)
+	ended := waitEnded(ctx)
+	m.with(func(st *state) {
+		if retry := st.forget(w); ended.Reason == bridge.Overload {
+			ended.Retry = retry
+		}
+	})
+	return nil, ended
 }
 
 func (m *Manager) leaseOf(g grant) *lease {
@@ -95,44 +99,39 @@ func (st *state) leaseIdle(w *waiter) bool {
 }
 
 // forget takes back what w, who left, was given at the same moment, and its
-// place in the queue.
-func (st *state) forget(w *waiter) {
+// place in the queue. It gives what dequeue gives.
+func (st *state) forget(w *waiter) (retry time.Duration) {
 	select {
 	case g := <-w.grant:
 		if g.err == nil {
 			st.release(g, false)
 		}
-		return
+		return 0
 	default:
 	}
-	st.dequeue(w)
+	retry, _ = st.dequeue(w)
+	return retry
 }
 
 // overdue refuses w when its turn did not come in time.
 func (st *state) overdue(w *waiter) {
-	if st.dequeue(w) {
-		w.grant <- grant{err: overload()}
+	if retry, waited := st.dequeue(w); waited {
+		e := overload()
+		e.Retry = retry
+		w.grant <- grant{err: e}
 	}
 }
 
 // dequeue takes w out of the queue that it waits in, and reports whether it
-// waited in one.
-func (st *state) dequeue(w *waiter) bool {
-	if drop(&st.queue, w) {
-		return true
+// waited in one and when those who still wait there have been served.
+func (st *state) dequeue(w *waiter) (retry time.Duration, waited bool) {
+	if st.queue.drop(w) {
+		return st.queue.pace.wait(st.queue.n), true
 	}
-	ses := st.sessions[w.key]
-	return ses != nil && drop(&ses.waiting, w)
-}
-
-func drop(l *list.List, w *waiter) bool {
-	for e := l.Front(); e != nil; e = e.Next() {
-		if e.Value == w {
-			l.Remove(e)
-			return true
-		}
+	if ses := st.sessions[w.key]; ses != nil && drop(&ses.waiting, w) {
+		return ses.pace.wait(ses.waiting.Len()), true
 	}
-	return false
+	return 0, false
 }
 
 // share counts a call on the shared page, unless no new calls are taken.

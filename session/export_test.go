@@ -5,10 +5,17 @@ package session
 // pages being closed. All are zero after Close.
 type Counts struct{ Live, Opening, Leased, Queued, Spares, Closing int }
 
+// Lines is how many callers are remembered: those who wait, and those who hold
+// pages.
+func (m *Manager) Lines() (waiting, holding int) {
+	m.with(func(st *state) { waiting, holding = len(st.queue.of), len(st.held) })
+	return waiting, holding
+}
+
 // Counts asks the owner.
 func (m *Manager) Counts() (c Counts) {
 	m.with(func(st *state) {
-		c = Counts{Live: st.live, Opening: st.opening, Leased: st.leased, Queued: st.queue.Len(), Spares: st.spareCount(), Closing: st.closing}
+		c = Counts{Live: st.live, Opening: st.opening, Leased: st.leased, Queued: st.queue.n, Spares: st.spareCount(), Closing: st.closing}
 		for _, s := range st.sessions {
 			c.Queued += s.waiting.Len()
 		}

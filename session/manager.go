@@ -103,7 +103,8 @@ var _ bridge.Router = (*Manager)(nil)
 func New(o Options) *Manager {
 	o = o.withDefaults()
 	m := &Manager{o: o, byName: map[string]*site{}, done: make(chan struct{})}
-	m.state = &state{manager: m, sessions: map[key]*session{}, tombs: map[key]time.Time{}, spares: map[*site]*spares{}}
+	m.state = &state{manager: m, sessions: map[key]*session{}, tombs: map[key]time.Time{}, spares: map[*site]*spares{},
+		held: map[string]int{}, queue: queue{of: map[string]*line{}, pace: newPace(o.MaxSessions)}}
 	m.life, m.stop = context.WithCancelCause(context.Background())
 	for _, so := range o.Sites {
 		s := newSite(so)
@@ -216,7 +217,7 @@ func (m *Manager) WaitOpened(ctx context.Context) error {
 // Pages counts the pages that calls and sessions hold, those that stand by, and
 // the calls that wait for one.
 func (m *Manager) Pages() (held, spare, queued int) {
-	m.with(func(st *state) { held, spare, queued = st.live, st.spareCount(), st.queue.Len() })
+	m.with(func(st *state) { held, spare, queued = st.live, st.spareCount(), st.queue.n })
 	return held, spare, queued
 }
 

@@ -11,38 +11,55 @@ import (
 func (m *Manager) Revoke() { m.with((*state).revoke) }
 
 func (st *state) revoke() {
-	refuseRevoked(&st.queue)
+	for _, w := range st.queue.revoked() {
+		st.queue.drop(w)
+		w.grant <- grant{err: bridge.TakenBack()}
+	}
+	var further []*waiter
 	for _, ses := range st.sessions {
-		refuseRevoked(&ses.waiting)
-		switch {
-		case !ses.caller.IsRevoked() || ses.page == nil: // what still opens ends in opened
-		case ses.busy:
+		for _, w := range revokedIn(&ses.waiting) {
+			drop(&ses.waiting, w)
+			w.grant <- grant{err: bridge.TakenBack()}
+		}
+		if !ses.caller.IsRevoked() || ses.page == nil { // what still opens ends in opened
+			continue
+		}
+		further = append(further, drain(&ses.waiting)...)
+		if ses.busy {
 			st.evict(ses)
-		default:
+		} else {
 			st.bury(ses, true)
 		}
 	}
 	st.next()
+	st.move(further)
 }
 
-// refuseRevoked answers those of a queue whose credential was taken back.
-func refuseRevoked(queue *list.List) {
-	for e := queue.Front(); e != nil; {
-		w, next := e.Value.(*waiter), e.Next()
-		if w.caller.IsRevoked() {
-			queue.Remove(e)
-			w.grant <- grant{err: bridge.TakenBack()}
-		}
-		e = next
+// revoked gives those who wait whose credential was taken back.
+func (q *queue) revoked() []*waiter {
+	var all []*waiter
+	for e := q.lines.Front(); e != nil; e = e.Next() {
+		all = append(all, revokedIn(&e.Value.(*line).waiting)...)
 	}
+	return all
 }
 
-// evict closes the page of a session under the call that holds it. Its place among
+func revokedIn(waiting *list.List) []*waiter {
+	var all []*waiter
+	for e := waiting.Front(); e != nil; e = e.Next() {
+		if w := e.Value.(*waiter); w.caller.IsRevoked() {
+			all = append(all, w)
+		}
+	}
+	return all
+}
+
+// evict closes the page of a session, for which nobody waits, under the call that
+// holds it. Its place among
 // the live pages is free when the call gave it back.
 func (st *state) evict(ses *session) {
 	ses.evicted = true
 	delete(st.sessions, ses.key)
 	st.entomb(ses.key)
 	st.close(ses.page)
-	st.move(ses)
 }

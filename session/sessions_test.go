@@ -161,6 +161,7 @@ func TestToldOnce(t *testing.T) {
 		fails(t, err, bridge.InternalError, bridge.PageCrashed, bridge.Unknown)
 		w.must(ref("s"), "where")
 		// A death between calls is told once.
+		synctest.Wait() // until the page that crashed is closed: it is none of the tabs then
 		w.engine.Tabs()[1].Crash()
 		synctest.Wait()
 		_, err = w.call(t.Context(), ref("s"), "where", "{}")
@@ -184,6 +185,7 @@ func TestToldOnce(t *testing.T) {
 			synctest.Wait()
 			w.engine.Lose()
 			fails(t, <-errs, bridge.InternalError, bridge.BrowserLost, bridge.Unknown)
+			synctest.Wait() // until the other page has heard of it, too
 			w.must(ref("busy"), "where")
 			_, err := w.call(t.Context(), ref("idle"), "where", "{}")
 			fails(t, err, bridge.SessionExpired, "", bridge.NotRun)

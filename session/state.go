@@ -25,11 +25,12 @@ const maxSessionQueue = 32
 // state is what the manager's owner goroutine holds. Its methods run there.
 type state struct {
 	manager  *Manager
-	live     int // pages that calls and sessions hold, or are being opened for them
-	opening  int // of these, the ones that are being opened
-	closing  int // pages that are being closed
-	leased   int // calls that hold a page
-	queue    list.List
+	live     int            // pages that calls and sessions hold, or are being opened for them
+	held     map[string]int // of these, those of each caller who has any
+	opening  int            // of these, the ones that are being opened
+	closing  int            // pages that are being closed
+	leased   int            // calls that hold a page
+	queue    queue
 	sessions map[key]*session
 	tombs    map[key]time.Time
 	spares   map[*site]*spares
@@ -53,6 +54,7 @@ type session struct {
 	last    time.Time
 	expiry  *time.Timer
 	waiting list.List // of *waiter
+	pace    pace
 }
 
 // spares are warm pages of one site.
@@ -72,9 +74,10 @@ type waiter struct {
 }
 
 type grant struct {
-	page *Page
-	ses  *session
-	err  error
+	page   *Page
+	ses    *session
+	caller string // of a page that is no session's
+	err    error
 }
 
 // acquire answers w.grant, now or later.
@@ -100,17 +103,11 @@ func (st *state) acquire(w *waiter) {
 			return
 		}
 	}
-	if st.room() {
+	if st.room(w.key.caller) {
 		st.open(w)
 		return
 	}
-	if st.queue.Len() >= st.manager.o.Queue {
-		e := bridge.Errorf(bridge.RateLimit, "", bridge.NotRun, "Too many calls wait for a page. Try again later.")
-		e.Retry = time.Second
-		w.grant <- grant{err: e}
-		return
-	}
-	st.queue.PushBack(w)
+	st.enqueue(w)
 }
 
 func expired() *bridge.Error {
@@ -133,21 +130,21 @@ func (st *state) join(ses *session, w *waiter) {
 			return
 		}
 	}
-	if ses.waiting.Len() >= maxSessionQueue {
-		e := bridge.Errorf(bridge.RateLimit, "", bridge.NotRun, "Too many calls wait for this session. Try again later.")
-		e.Retry = time.Second
-		w.grant <- grant{err: e}
+	switch n := ses.waiting.Len(); {
+	case n >= maxSessionQueue:
+		w.grant <- grant{err: ses.pace.refused(n, "Too many calls wait for this session.")}
 		return
+	case n == 0:
+		ses.pace.begin(time.Now())
 	}
 	ses.waiting.PushBack(w)
 }
 
 // refuseWaiting answers everybody who waits for a session.
 func (st *state) refuseWaiting(ses *session, err *bridge.Error) {
-	for e := ses.waiting.Front(); e != nil; e = e.Next() {
-		e.Value.(*waiter).grant <- grant{err: err}
+	for _, w := range drain(&ses.waiting) {
+		w.grant <- grant{err: err}
 	}
-	ses.waiting.Init()
 }
 
 // lease hands an idle session's page out.
@@ -161,43 +158,13 @@ func (st *state) lease(ses *session, w *waiter) {
 	w.grant <- grant{page: ses.page, ses: ses}
 }
 
-// room reports whether one more page may live, after idle ones were given up.
-func (st *state) room() bool {
-	if st.live < st.manager.o.MaxSessions {
-		return true
-	}
-	var victim *session
-	for _, s := range st.sessions {
-		if s.busy || s.page == nil {
-			continue
-		}
-		if victim == nil || evictBefore(s, victim) {
-			victim = s
-		}
-	}
-	if victim == nil {
-		return false
-	}
-	st.bury(victim, true)
-	return true
-}
-
-// evictBefore orders idle sessions: single-use ones first, then the least
-// recently used.
-func evictBefore(a, b *session) bool {
-	if single := a.uses <= 1; single != (b.uses <= 1) {
-		return single
-	}
-	return a.last.Before(b.last)
-}
-
 // open takes a spare or opens a page for w, who has room.
 func (st *state) open(w *waiter) {
-	st.live++
+	st.hold(w.key.caller, 1)
 	var ses *session
 	if w.key.id != "" {
 		now := time.Now()
-		ses = &session{key: w.key, site: w.site, caller: w.caller, wish: w.wish, created: now, last: now, busy: true}
+		ses = &session{key: w.key, site: w.site, caller: w.caller, wish: w.wish, created: now, last: now, busy: true, pace: newPace(1)}
 		st.sessions[w.key] = ses
 	}
 	st.opening++
@@ -238,13 +205,15 @@ func (st *state) opened(w *waiter, ses *session, page *Page, err error) {
 		if page != nil {
 			st.close(page)
 		}
-		st.live--
+		st.hold(w.key.caller, -1)
+		var further []*waiter
 		if ses != nil {
 			delete(st.sessions, ses.key)
-			st.move(ses)
+			further = drain(&ses.waiting)
 		}
 		w.grant <- grant{err: err}
 		st.next()
+		st.move(further)
 		st.checkIdle()
 		return
 	}
@@ -254,7 +223,7 @@ func (st *state) opened(w *waiter, ses *session, page *Page, err error) {
 		m := st.manager
 		m.background.Go(func() { m.watchSession(ses) })
 	}
-	w.grant <- grant{page: page, ses: ses}
+	w.grant <- grant{page: page, ses: ses, caller: w.key.caller}
 }
 
 // watchSession buries a session when its page dies.
@@ -269,26 +238,24 @@ func (m *Manager) watchSession(ses *session) {
 }
 
 // move sends the calls that waited for a session that is gone through acquire
-// again.
-func (st *state) move(ses *session) {
-	for e := ses.waiting.Front(); e != nil; e = e.Next() {
-		st.acquire(e.Value.(*waiter))
+// again, after those that waited for its page.
+func (st *state) move(further []*waiter) {
+	for _, w := range further {
+		st.acquire(w)
 	}
-	ses.waiting.Init()
 }
 
-// bury ends a session. With tomb its caller is told once.
+// bury ends a session for which nobody waits. With tomb its caller is told once.
 func (st *state) bury(ses *session, tomb bool) {
 	if ses.expiry != nil {
 		ses.expiry.Stop()
 	}
 	delete(st.sessions, ses.key)
-	st.live--
+	st.hold(ses.key.caller, -1)
 	if tomb {
 		st.entomb(ses.key)
 	}
 	st.close(ses.page)
-	st.move(ses)
 }
 
 // entomb notes that a session died, so that its caller is told.
@@ -313,7 +280,7 @@ func (st *state) forgetTombs() {
 func (st *state) release(g grant, told bool) {
 	st.leased--
 	if g.ses == nil {
-		st.live--
+		st.hold(g.caller, -1)
 		st.close(g.page)
 		st.next()
 		st.checkIdle()
@@ -321,23 +288,21 @@ func (st *state) release(g grant, told bool) {
 	}
 	ses := g.ses
 	if ses.evicted {
-		st.live--
+		st.hold(ses.key.caller, -1)
 		st.next()
 		st.checkIdle()
 		return
 	}
 	ses.busy, ses.last = false, time.Now()
-	switch {
-	case told || ses.page.isDead():
-		st.bury(ses, !told)
-	case st.closed:
-		st.bury(ses, false)
-	case time.Since(ses.created) >= st.manager.o.MaxAge:
-		st.bury(ses, true)
-	default:
+	var further []*waiter
+	if told || st.closed || ses.page.isDead() || ses.last.Sub(ses.created) >= st.manager.o.MaxAge || st.owed(ses) {
+		further = drain(&ses.waiting)
+		st.bury(ses, !told && (!st.closed || ses.page.isDead()))
+	} else {
 		st.handOver(ses)
 	}
 	st.next()
+	st.move(further)
 	st.checkIdle()
 }
 
@@ -346,6 +311,7 @@ func (st *state) handOver(ses *session) {
 	for e := ses.waiting.Front(); e != nil; e = ses.waiting.Front() {
 		ses.waiting.Remove(e)
 		if w := e.Value.(*waiter); w.ctx.Err() == nil {
+			ses.pace.turn(ses.last)
 			st.lease(ses, w)
 			return
 		}
@@ -366,35 +332,10 @@ func (st *state) handOver(ses *session) {
 	})
 }
 
-// next serves the queue while there is room.
-func (st *state) next() {
-	for e := st.queue.Front(); e != nil; e = st.queue.Front() {
-		w := e.Value.(*waiter)
-		if w.ctx.Err() != nil {
-			st.queue.Remove(e)
-			continue
-		}
-		if ses := st.sessions[w.key]; w.key.id != "" && ses != nil {
-			st.queue.Remove(e)
-			st.join(ses, w)
-			continue
-		}
-		if !st.room() {
-			return
-		}
-		st.queue.Remove(e)
-		st.open(w)
-	}
-	for _, s := range st.manager.sites {
-		st.refill(s)
-	}
-}
-
 func (st *state) refuseQueued(err *bridge.Error) {
-	for e := st.queue.Front(); e != nil; e = e.Next() {
-		e.Value.(*waiter).grant <- grant{err: err}
+	for _, w := range st.queue.clear() {
+		w.grant <- grant{err: err}
 	}
-	st.queue.Init()
 	for _, ses := range st.sessions {
 		st.refuseWaiting(ses, err)
 	}

@@ -147,9 +147,15 @@ func operator(in Input) Decision {
 func (o Operator) Match(tool string) (Rule, bool) {
 	best := -1
 	for i, r := range o.Tools {
-		if glob(r.Pattern, tool) && (best < 0 || moreSpecific(r, o.Tools[best])) {
-			best = i
+		if !glob(r.Pattern, tool) {
+			continue
 		}
+		if best >= 0 {
+			if d := bySpecific(r.Pattern, o.Tools[best].Pattern); d < 0 || d == 0 && r.Level.known() <= o.Tools[best].Level.known() {
+				continue
+			}
+		}
+		best = i
 	}
 	if best < 0 {
 		return Rule{}, false
@@ -157,19 +163,20 @@ func (o Operator) Match(tool string) (Rule, bool) {
 	return o.Tools[best], true
 }
 
-func moreSpecific(a, b Rule) bool {
-	starsA, starsB := strings.Count(a.Pattern, "*"), strings.Count(b.Pattern, "*")
-	if (starsA == 0) != (starsB == 0) {
-		return starsA == 0
+// bySpecific is more than 0 when pattern a says more of the names that it matches than b, and less than 0 when it says
+// less.
+func bySpecific(a, b string) int {
+	starsA, starsB := strings.Count(a, "*"), strings.Count(b, "*")
+	lettersA, lettersB := utf8.RuneCountInString(a)-starsA, utf8.RuneCountInString(b)-starsB
+	switch {
+	case starsA == 0 && starsB > 0:
+		return 1
+	case starsB == 0 && starsA > 0:
+		return -1
+	case lettersA != lettersB:
+		return lettersA - lettersB
 	}
-	lettersA, lettersB := utf8.RuneCountInString(a.Pattern)-starsA, utf8.RuneCountInString(b.Pattern)-starsB
-	if lettersA != lettersB {
-		return lettersA > lettersB
-	}
-	if starsA != starsB {
-		return starsA < starsB
-	}
-	return a.Level.known() > b.Level.known()
+	return starsB - starsA
 }
 
 // glob matches greedily from both ends and then part by part, in time linear in the name for each part: neither a

@@ -1,5 +1,5 @@
-// Package policy decides: whether a call may run, must be asked about or is refused ([Decide]), and how often a caller
-// may call ([Limiter]). It does no I/O, holds no clock and imports no other package of this module, so that every rule
+// Package policy decides: whether a call may run, must be asked about or is refused ([Decide]), and how often
+// callers may call ([Rates]). It does no I/O, holds no clock and imports no other package of this module, so that every rule
 // can be tested over all its inputs.
 //
 // The one idea: levels are ordered (auto < ask-once < ask < never), the operator picks one, and everything else (the

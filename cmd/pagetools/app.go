@@ -186,10 +186,14 @@ func (p *program) sessionOptions(t *target, single bool) session.SiteOptions {
 	return o
 }
 
-// bridgeOptions combines the flag and the file: an approval that the file gives
-// the site counts unless the flag or the environment says otherwise.
+// bridgeOptions combines the flags and the file: an approval or a rate that the
+// file gives the site counts unless the flag or the environment says otherwise.
 func (p *program) bridgeOptions(t *target) bridge.SiteOptions {
-	o := bridge.SiteOptions{Approval: policy.Operator{Mode: p.set.approval}, Params: t.config.params, AllowConfig: t.config.allowConfig, CallTimeout: p.set.callTimeout}
+	o := bridge.SiteOptions{Approval: policy.Operator{Mode: p.set.approval}, Params: t.config.params, AllowConfig: t.config.allowConfig,
+		Rate: p.set.rate, Rates: t.config.rates, CallTimeout: p.set.callTimeout}
+	if t.config.rate != (policy.Rate{}) && p.from["rate"] != fromFlag && p.from["rate"] != fromEnv {
+		o.Rate = t.config.rate
+	}
 	if c := t.config.approval; c != nil {
 		o.Approval.Tools = c.Tools
 		if c.Mode != "" && p.from["approval"] != fromFlag && p.from["approval"] != fromEnv {

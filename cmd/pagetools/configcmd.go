@@ -118,10 +118,12 @@ func fileSchema(f *pflag.FlagSet) object {
 	})
 	level := object{"enum": []string{"auto", "ask-once", "ask", "never"}}
 	mode := object{"enum": approvalModes}
+	rate := object{"type": "string", "pattern": "^[0-9]+/.+$", "examples": []string{"60/1m"}}
 	site := closed(object{
 		"name": object{"type": "string", "pattern": siteName.String()}, "target": text,
 		"state": object{"enum": []string{"isolated", "shared"}}, "engine": object{"enum": engineKinds}, "warm": object{"type": "integer", "minimum": 0},
-		"approval":     object{"anyOf": []any{mode, closed(object{"default": mode, "tools": object{"type": "object", "additionalProperties": level}})}},
+		"approval": object{"anyOf": []any{mode, closed(object{"default": mode, "tools": object{"type": "object", "additionalProperties": level}})}},
+		"rate":     rate, "rates": object{"type": "object", "additionalProperties": rate},
 		"allow-config": texts, "allow-private": texts, "allow-origin": texts,
 		"config-params": object{"type": "object", "additionalProperties": object{"type": []string{"object", "boolean"}}},
 		"profiles": object{"type": "array", "items": closed(object{"name": object{"type": "string", "pattern": profileName.String()},
@@ -133,7 +135,7 @@ func fileSchema(f *pflag.FlagSet) object {
 	caller := closed(object{
 		"name": text, "token": object{"type": "string", "minLength": 1}, "sites": texts,
 		"may":  object{"type": "array", "items": object{"enum": []string{"call", "elicit", "answer"}}},
-		"rate": object{"type": "string", "examples": []string{"60/1m"}},
+		"rate": rate,
 	}, "name", "token")
 	limits := object{"call-timeout": duration, "max-sessions": object{"type": "integer", "minimum": 0}, "first-idle": duration, "idle": duration, "max-age": duration, "question": duration}
 	for _, k := range []string{"queue", "recycle-after", "tools", "name", "description", "schema-bytes", "schema-depth", "schema-subschemas",

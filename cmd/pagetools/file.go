@@ -50,6 +50,8 @@ type siteConfig struct {
 	shared       *bool
 	warm         *int
 	approval     *policy.Operator
+	rate         policy.Rate // zero: the command's
+	rates        []policy.RateRule
 	params       map[string]json.RawMessage
 	allowConfig  []string
 	waitFor      session.WaitFor
@@ -66,7 +68,7 @@ type callerConfig struct {
 	name, token string
 	may         []bridge.Right
 	sites       []string
-	rate        *policy.Rate
+	rate        policy.Rate
 	line        int
 }
 
@@ -245,6 +247,8 @@ func (r *reader) site(n *yaml.Node, s *siteConfig) error {
 		"state":           func(n *yaml.Node) error { return r.state(n, s) },
 		"engine":          func(n *yaml.Node) error { return r.engine(n, s) },
 		"approval":        func(n *yaml.Node) error { return r.approval(n, s) },
+		"rate":            func(n *yaml.Node) error { return r.rate(n, "rate", &s.rate) },
+		"rates":           func(n *yaml.Node) error { return r.rates(n, s) },
 		"config-params":   func(n *yaml.Node) error { return r.params(n, s) },
 		"profiles":        func(n *yaml.Node) error { return r.profiles(n, s) },
 		"default-profile": value(r, "default-profile", &s.defaultProfile),

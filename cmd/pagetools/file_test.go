@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 	"go.yaml.in/yaml/v3"
 
+	"github.com/pagetools/pagetools/bridge/policy"
 	"github.com/pagetools/pagetools/bridge/schema"
 	"github.com/pagetools/pagetools/session"
 )
@@ -34,6 +35,8 @@ sites:
     warm: 2
     engine: shim
     approval: {default: ask, tools: {"list-*": auto, "delete-*": never}}
+    rate: 600/1m
+    rates: {search: 10/1s, "delete-*": 5/1m}
     allow-config: [locale, viewport]
     config-params: {units: {enum: [metric, imperial]}}
     profiles: [{name: work, storage-state: work.json, callers: [agent]}, {name: home, storage-state: home.json}]
@@ -59,7 +62,8 @@ func TestExampleFile(t *testing.T) {
 	}
 	s := got.sites[0]
 	if len(got.sites) != 1 || len(got.callers) != 2 || got.openToOthers || s.waitFor != (session.WaitFor{Tool: "search", Await: session.Await{Selector: "#app > *", Idle: true}, Quiet: time.Second}) || *s.warm != 2 || *s.shared || len(s.approval.Tools) != 2 || len(s.profiles) != 2 || s.profiles[0].callers[0] != "agent" || s.defaultProfile != "home" ||
-		string(s.params["units"]) != `{"enum":["metric","imperial"]}` || got.flags["call-timeout"].values[0] != "30s" || got.callers[0].rate == nil {
+		string(s.params["units"]) != `{"enum":["metric","imperial"]}` || got.flags["call-timeout"].values[0] != "30s" || got.callers[0].rate != (policy.Rate{N: 60, Per: time.Minute}) ||
+		s.rate != (policy.Rate{N: 600, Per: time.Minute}) || len(s.rates) != 2 || s.rates[1] != (policy.RateRule{Pattern: "delete-*", Rate: policy.Rate{N: 5, Per: time.Minute}}) {
 		t.Errorf("the example is read as %+v", got)
 	}
 	text, err := json.Marshal(fileSchema(flagSet()))
@@ -73,7 +77,8 @@ func TestExampleFile(t *testing.T) {
 	if err := compiled.Validate(asJSON(t, exampleFile)); err != nil {
 		t.Errorf("the example does not fit its schema: %v", err)
 	}
-	for _, wrong := range []string{"lisen: x", "sites: [{name: a}]", "callers: [{name: a, token: ''}]", "limits: {queue: 0}", "warm: lots"} {
+	for _, wrong := range []string{"lisen: x", "sites: [{name: a}]", "callers: [{name: a, token: ''}]", "limits: {queue: 0}", "warm: lots", "rate: 5", "sites: [{target: a, rate: 5}]",
+		"sites: [{target: a, rates: {x: often}}]", "sites: [{target: a, rates: 60/1m}]"} {
 		if compiled.Validate(asJSON(t, wrong)) == nil {
 			t.Errorf("the schema takes %q", wrong)
 		}
@@ -106,6 +111,11 @@ func TestFileErrors(t *testing.T) {
 		{"sites:\n- target: x\n  approval: {tools: {a: maybe}}", "3", "maybe"},
 		{"sites:\n- target: x\n  engine: other", "3", "engine"},
 		{"sites:\n- target: x\n  warm: -1", "3", "warm"},
+		{"sites:\n- target: x\n  rate: 5", "3", "rate"},
+		{"sites:\n- target: x\n  rate: [60/1m]", "3", "rate"},
+		{"sites:\n- target: x\n  rates: 60/1m", "3", "rates"},
+		{"sites:\n- target: x\n  rates:\n    find: 60/1m\n    drop: 0/1m", "5", "drop"},
+		{"sites:\n- target: x\n  rates: {find: 60/1m,\n    find: 60/1m}", "4", "find"},
 		{"sites:\n- target: x\n  config-params: []", "3", "config-params"},
 		{"sites:\n- target: x\n  allow-config: locale", "3", "allow-config"},
 		{"sites:\n- target: x\n  allow-config: [locale, proxy]", "3", "proxy"},

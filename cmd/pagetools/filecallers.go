@@ -1,6 +1,7 @@
 package main
 
 import (
+	"slices"
 	"time"
 
 	"go.yaml.in/yaml/v3"
@@ -59,15 +60,36 @@ func (r *reader) caller(n *yaml.Node, c *callerConfig) error {
 			}
 			return nil
 		},
-		"rate": func(n *yaml.Node) error {
-			rate, err := policy.ParseRate(n.Value)
-			if err != nil {
-				return r.errorf(n, "rate: %q is not like 60/1m", n.Value)
-			}
-			c.rate = &rate
-			return nil
-		},
+		"rate": func(n *yaml.Node) error { return r.rate(n, "rate", &c.rate) },
 	})
+}
+
+// rate reads so many calls in so much time.
+func (r *reader) rate(n *yaml.Node, key string, to *policy.Rate) error {
+	rate, err := policy.ParseRate(n.Value)
+	if err != nil {
+		return r.errorf(n, "%s: %q is not like 60/1m", key, n.Value)
+	}
+	*to = rate
+	return nil
+}
+
+// rates are the rates of single tools, by patterns of their names.
+func (r *reader) rates(n *yaml.Node, s *siteConfig) error {
+	if n.Kind != yaml.MappingNode {
+		return r.errorf(n, "rates must be a mapping of patterns to rates")
+	}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		rule := policy.RateRule{Pattern: n.Content[i].Value}
+		if slices.ContainsFunc(s.rates, func(x policy.RateRule) bool { return x.Pattern == rule.Pattern }) {
+			return r.errorf(n.Content[i], "rates: the key %q is there twice", rule.Pattern)
+		}
+		if err := r.rate(n.Content[i+1], "rates: "+rule.Pattern, &rule.Rate); err != nil {
+			return err
+		}
+		s.rates = append(s.rates, rule)
+	}
+	return nil
 }
 
 // limits are bounds of the contract's section of that name. Two of them are

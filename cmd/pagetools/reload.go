@@ -56,9 +56,7 @@ func (c *callerConfig) credential() transport.Credential {
 func (f *file) rates() map[string]policy.Rate {
 	rates := map[string]policy.Rate{}
 	for _, c := range f.callers {
-		if c.rate != nil {
-			rates[c.name] = *c.rate
-		}
+		rates[c.name] = c.rate
 	}
 	return rates
 }

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+
+	"github.com/pagetools/pagetools/bridge/policy"
 )
 
 // settings are the values of all flags. Every flag is also an environment
@@ -35,6 +37,7 @@ type settings struct {
 	state                  string
 	warm                   int
 	approval               string
+	rate                   policy.Rate
 	allowOrigins           []string
 	allowPrivate           []string
 	allowHosts             []string
@@ -71,6 +74,7 @@ func (s *settings) flags(f *pflag.FlagSet) {
 	f.StringVar(&s.state, "state", "isolated", "calls without a session get a page of their own, or all the same: isolated, shared")
 	f.IntVar(&s.warm, "warm", 2, "spare pages that wait for calls, per site")
 	f.StringVar(&s.approval, "approval", "ask", "consent: ask, strict, auto, deny")
+	f.TextVar(&s.rate, "rate", policy.Rate{}, "calls that a site takes of all callers together, as in 600/1m")
 	f.StringArrayVar(&s.allowOrigins, "allow-origin", nil, "another origin whose pages count as the site's own (repeatable)")
 	f.StringArrayVar(&s.allowPrivate, "allow-private", nil, "a private network that pages may reach (repeatable); this version does not confine pages")
 	f.StringArrayVar(&s.allowHosts, "allow-host", nil, "a further Host name that the listener answers to (repeatable)")

@@ -14,6 +14,7 @@ import (
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/bridgetest"
+	"github.com/pagetools/pagetools/bridge/policy"
 	"github.com/pagetools/pagetools/transport"
 	"github.com/pagetools/pagetools/transport/webtool"
 )
@@ -54,6 +55,33 @@ func BenchmarkMetadata(b *testing.B) {
 	b.ReportMetric(of[0].Seconds()/of[1].Seconds(), "of-bare")
 	b.ReportMetric(200*float64(b.N)/of[1].Seconds(), "replies/s")
 	b.ReportMetric(float64(len(document)), "document-bytes")
+}
+
+// BenchmarkCall makes calls that run nothing, without a listener, to see what the
+// stages of the bridge cost: without limits, and with all of them.
+func BenchmarkCall(b *testing.B) {
+	much := policy.Rate{N: 1_000_000, Per: time.Millisecond}
+	for name, o := range map[string]bridge.Options{
+		"unlimited":   {},
+		"caller-rate": {Rates: map[string]policy.Rate{bridge.Local().Name: much}},
+		"all-rates": {Rates: map[string]policy.Rate{bridge.Local().Name: much}, Sites: map[string]bridge.SiteOptions{"shop": {
+			Rate: much, Rates: []policy.RateRule{{Pattern: "a*", Rate: much}, {Pattern: "delete-*", Rate: much}}}}},
+	} {
+		b.Run(name, func(b *testing.B) {
+			br, err := bridge.New(bridgetest.NewRouter().Add("shop", bridgetest.Tool("add", "")), o)
+			if err != nil {
+				b.Fatal(err)
+			}
+			h := transport.Guard(transport.NewMux(webtool.New(br, webtool.Options{}).Routes()...), transport.Options{Listen: "127.0.0.1:7300"})
+			w := &sink{header: http.Header{}}
+			for b.Loop() {
+				r := httptest.NewRequest(http.MethodPost, "/webtools/shop", strings.NewReader(`{"action":"add","request":{"a":1}}`))
+				r.Host = "127.0.0.1:7300"
+				r.Header.Set("Content-Type", "application/json")
+				h.ServeHTTP(w, r)
+			}
+		})
+	}
 }
 
 func listen(b *testing.B) net.Listener {
