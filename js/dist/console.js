@@ -3,6 +3,21 @@
 "use strict";
 let page;
 
+// src/console/text.js
+var unseen = /(?!\n|(?<=\p{Extended_Pictographic})\ufe0f)[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu;
+var spelled = (c) => `\\u{${(c.codePointAt(0) ?? 0).toString(16)}}`;
+var visible = (text) => text.replace(unseen, spelled);
+function parseExactly(text) {
+	const raw = (
+		JSON.rawJSON
+	);
+	if (raw === void 0) return JSON.parse(text);
+	return JSON.parse(
+		text,
+		((_, value, context) => typeof value === "number" ? raw(context.source) : value)
+	);
+}
+
 // src/console/api.js
 var ApiError = class extends Error {
 	constructor(status, message) {
@@ -47,7 +62,7 @@ async function watch(show3) {
 		events.pop();
 		for (const event of events) {
 			const line = event.split("\n").find((l) => l.startsWith("data: "));
-			if (line !== void 0) show3(JSON.parse(line.slice("data: ".length)).questions);
+			if (line !== void 0) show3(parseExactly(line.slice("data: ".length)).questions);
 		}
 	}
 }
@@ -212,10 +227,10 @@ var words = {
 };
 function card(q) {
 	const problem = make("p", { className: "problem", role: "alert", hidden: true });
-	const element = make("article", {}, make("h3", {}, q.title), facts(q));
+	const element = make("article", {}, make("h3", {}, visible(q.title)), facts(q));
 	element.dataset.id = q.id;
-	if (q.detail !== "") element.append(make("p", {}, `${q.origin} says:`), make("blockquote", {}, q.detail));
-	element.append(make("p", {}, "Arguments, all of them:"), make("pre", { tabIndex: 0 }, JSON.stringify(q.input, null, 2)));
+	if (q.detail !== "") element.append(make("p", {}, `${visible(q.origin)} says:`), make("blockquote", {}, visible(q.detail)));
+	element.append(make("p", {}, "Arguments, all of them:"), make("pre", { tabIndex: 0 }, visible(JSON.stringify(q.input, null, 2))));
 	const [yes, no] = words[
 		q.kind
 	] ?? words.confirm;
@@ -257,7 +272,7 @@ function card(q) {
 function facts(q) {
 	const list = make("dl");
 	const rows = [["Tool", q.tool], ["Site", `${q.site} (${q.origin})`], ["Caller", q.caller], ["Open until", new Date(q.expiresAt).toLocaleTimeString()]];
-	for (const [name, value] of rows) list.append(make("dt", {}, name), make("dd", {}, value));
+	for (const [name, value] of rows) list.append(make("dt", {}, name), make("dd", {}, visible(value)));
 	return list;
 }
 

@@ -1,6 +1,8 @@
 // @ts-check
 // The API of transport/console, with the operator's credential. What it says is in doc.go there.
 
+import { parseExactly } from './text.js';
+
 /** @typedef {{id: string, kind: string, title: string, detail: string, schema?: {default?: unknown}, tool: string, input: unknown, origin: string, expiresAt: string}} Question */
 /** @typedef {Question & {site: string, caller: string, since: string, always: boolean, picture: boolean}} OpenQuestion */
 
@@ -63,7 +65,7 @@ export async function watch(show) {
     rest = /** @type {string} */ (events.pop());
     for (const event of events) {
       const line = event.split('\n').find((l) => l.startsWith('data: '));
-      if (line !== undefined) show(JSON.parse(line.slice('data: '.length)).questions);
+      if (line !== undefined) show(parseExactly(line.slice('data: '.length)).questions);
     }
   }
 }

@@ -4,6 +4,7 @@
 import { ApiError, answer } from './api.js';
 import { make } from './dom.js';
 import { show } from './live.js';
+import { visible } from './text.js';
 
 /** @typedef {import('./api.js').OpenQuestion} OpenQuestion */
 
@@ -21,10 +22,10 @@ const words = {
  */
 export function card(q) {
   const problem = make('p', { className: 'problem', role: 'alert', hidden: true });
-  const element = make('article', {}, make('h3', {}, q.title), facts(q));
+  const element = make('article', {}, make('h3', {}, visible(q.title)), facts(q));
   element.dataset.id = q.id;
-  if (q.detail !== '') element.append(make('p', {}, `${q.origin} says:`), make('blockquote', {}, q.detail));
-  element.append(make('p', {}, 'Arguments, all of them:'), make('pre', { tabIndex: 0 }, JSON.stringify(q.input, null, 2)));
+  if (q.detail !== '') element.append(make('p', {}, `${visible(q.origin)} says:`), make('blockquote', {}, visible(q.detail)));
+  element.append(make('p', {}, 'Arguments, all of them:'), make('pre', { tabIndex: 0 }, visible(JSON.stringify(q.input, null, 2))));
   const [yes, no] = words[/** @type {keyof typeof words} */ (q.kind)] ?? words.confirm;
   const value = make('input', { type: 'text', value: typeof q.schema?.default === 'string' ? q.schema.default : '' });
   value.setAttribute('aria-label', 'Your answer');
@@ -69,6 +70,6 @@ function facts(q) {
   const list = make('dl');
   /** @type {[string, string][]} */
   const rows = [['Tool', q.tool], ['Site', `${q.site} (${q.origin})`], ['Caller', q.caller], ['Open until', new Date(q.expiresAt).toLocaleTimeString()]];
-  for (const [name, value] of rows) list.append(make('dt', {}, name), make('dd', {}, value));
+  for (const [name, value] of rows) list.append(make('dt', {}, name), make('dd', {}, visible(value)));
   return list;
 }
