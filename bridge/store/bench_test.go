@@ -93,6 +93,17 @@ func BenchmarkCallsWaitTogether(b *testing.B) {
 	})
 }
 
+// BenchmarkSeal encodes and links one record.
+func BenchmarkSeal(b *testing.B) {
+	e := entry{kind: kindIntent, ticket: 3, at: time.Now(), record: benchRecord(true)}
+	owner, began := newID(), time.Now()
+	var end chain
+	b.ReportAllocs()
+	for b.Loop() {
+		end.seal(e.row(owner, began))
+	}
+}
+
 func BenchmarkFind(b *testing.B) {
 	s := benchStore(b)
 	for i := range 1000 {

@@ -120,10 +120,7 @@ func (s *shift) insertAudit(ctx context.Context, tx *sql.Tx) error {
 	}
 	defer func() { _ = insert.Close() }() // the transaction is what counts
 	for i := range s.held.audit {
-		record, err := end.seal(&s.held.audit[i], s.w.owner, s.w.began)
-		if err != nil {
-			return err
-		}
+		record := end.seal(s.held.audit[i].row(s.w.owner, s.w.began))
 		if _, err := insert.ExecContext(ctx, end.seq, string(record), end.hash[:]); err != nil {
 			return err
 		}
