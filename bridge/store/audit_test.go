@@ -26,7 +26,8 @@ func written(t *testing.T) string {
 	dir := folder(t)
 	s := open(t, Options{Dir: dir, CheckpointRecords: 10})
 	for i := range 25 {
-		must(s.Audit.Intent(t.Context(), bridge.AuditRecord{Wait: true, Call: strconv.Itoa(i + 1), Site: "shop"}))(t)
+		must(s.Audit.Intent(t.Context(), bridge.AuditRecord{Call: strconv.Itoa(i + 1), Site: "shop"}))(t)
+		ok(t, s.Flush(t.Context()))
 	}
 	ok(t, s.Close())
 	return dir
@@ -239,6 +240,7 @@ func TestAWaiterGivesUp(t *testing.T) {
 	dir := folder(t)
 	s := open(t, Options{Dir: dir, Busy: time.Minute})
 	tx := must(raw(t, dir).BeginTx(t.Context(), nil))(t)
+	full(t, s)
 	ctx, cancel := context.WithCancelCause(t.Context())
 	reason := errors.New("the client left")
 	cancel(reason)

@@ -20,6 +20,9 @@ const (
 	// kindLost says that records could not be kept while writing failed. Its
 	// ticket is their number.
 	kindLost = "lost"
+	// kindDamaged says that a stretch of a dead owner's journal could not be
+	// read. Its reason says where.
+	kindDamaged = "damaged"
 )
 
 // recordDomain keeps a hash of a record from being one of anything else.
@@ -34,7 +37,10 @@ type entry struct {
 	ticket int64
 	at     time.Time
 	record bridge.AuditRecord
-	done   chan error // nil: nobody waits; else it takes one error without blocking
+	// done is nil when nobody waits; else it takes one error without blocking.
+	done chan error
+	// journal: who waits does so for the journal first.
+	journal bool
 }
 
 // auditRow is a record as it is hashed. Owner and Ticket join an outcome to its
