@@ -16,8 +16,9 @@ const (
 	// frameMark begins a frame, so that what follows a damaged one is found.
 	frameMark = "PTJ1"
 	// frameHead is the bytes before the record: mark, length of the record (4),
-	// checksum of what follows it (4), and the end of the chain before (8).
-	frameHead = 20
+	// checksum of what follows it (4), round of the file (4), and the end of the
+	// chain before (8).
+	frameHead = 24
 	// maxFrame is more than any record takes.
 	maxFrame = 1 << 17
 	// maxJournal bounds what both files hold. Who finds no room waits for the
@@ -25,17 +26,15 @@ const (
 	maxJournal = 1 << 20
 )
 
-var (
-	castagnoli = crc32.MakeTable(crc32.Castagnoli)
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-	errJournalFull = errors.New("the journal is full")
-	errJournalTorn = errors.New("the journal ends in half a record")
-)
+var errJournalFull = errors.New("the journal is full")
 
 // journal keeps the intents that somebody waited for until they are in the
 // chain. It is two files beside that of the owner. Callers add to one of them;
-// the other one is emptied when what it holds is committed. Both survive the
-// process, not the power.
+// the other one begins its next round when what it holds is committed. It is
+// written over then, not emptied: a file that shrinks and grows costs ten times
+// as much. Both survive the process, not the power.
 //
 // A record goes into the queue of the writer before it goes into a file. So
 // whatever is in a file when run turns to the other one is in the queue that run
@@ -53,13 +52,11 @@ type journal struct {
 }
 
 type journalFile struct {
-	name string
-	f    *os.File
-	size int64
-	torn bool // half a record lies after size, and could not be taken away
+	name  string
+	f     *os.File
+	size  int64 // of this round; what lies behind it is of earlier ones
+	round uint32
 }
-
-func (f *journalFile) dirty() bool { return f.size > 0 || f.torn }
 
 // journalNames gives the files of an owner. A name with a dot is no owner's.
 func journalNames(owner string) [2]string {
@@ -81,7 +78,7 @@ func openJournal(root *os.Root, owner string) (*journal, error) {
 }
 
 // append adds a frame with one write. An error means that the record is not in
-// the journal.
+// the journal: the next one is written over what a full disk took of it.
 func (j *journal) append(frame []byte) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -89,14 +86,11 @@ func (j *journal) append(frame []byte) error {
 	switch {
 	case j.closed:
 		return ErrClosed
-	case file.torn:
-		return errJournalTorn
 	case j.files[0].size+j.files[1].size+int64(len(frame)) > maxJournal:
 		return errJournalFull
 	}
+	sealFrame(frame, file.round)
 	if _, err := file.f.WriteAt(frame, file.size); err != nil {
-		// A full disk may have taken the first half.
-		file.torn = file.f.Truncate(file.size) != nil
 		return fmt.Errorf("writing %s: %w", file.name, classify(err))
 	}
 	file.size += int64(len(frame))
@@ -108,29 +102,20 @@ func (j *journal) append(frame []byte) error {
 func (j *journal) turn() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if j.files[j.active].dirty() && !j.files[1-j.active].dirty() {
+	if j.files[j.active].size > 0 && j.files[1-j.active].size == 0 {
 		j.active = 1 - j.active
 	}
 }
 
-// settled empties the file that callers do not add to. run calls it when
-// everything that it took is committed.
-func (j *journal) settled() error {
+// settled forgets what the file holds that callers do not add to. run calls it
+// when everything that it took is committed.
+func (j *journal) settled() {
 	j.mu.Lock()
-	file := &j.files[1-j.active]
-	dirty := file.dirty()
-	j.mu.Unlock()
-	if !dirty {
-		return nil
+	defer j.mu.Unlock()
+	if file := &j.files[1-j.active]; file.size > 0 {
+		file.size = 0
+		file.round++
 	}
-	// Only run touches this file until it turns to it.
-	if err := file.f.Truncate(0); err != nil {
-		return fmt.Errorf("emptying %s: %w", file.name, classify(err))
-	}
-	j.mu.Lock()
-	file.size, file.torn = 0, false
-	j.mu.Unlock()
-	return nil
 }
 
 // close ends the journal: its files go when everything is committed. Else what
@@ -165,14 +150,19 @@ func frame(after int64, r *auditRow) []byte {
 	b := r.appendTo(make([]byte, frameHead, frameHead+usualRow))
 	copy(b, frameMark)
 	binary.LittleEndian.PutUint32(b[4:], uint32(len(b)-frameHead)) //nolint:gosec // bounded by maxText
-	binary.LittleEndian.PutUint64(b[12:], uint64(after))           //nolint:gosec // a number of a row
-	binary.LittleEndian.PutUint32(b[8:], crc32.Checksum(b[12:], castagnoli))
+	binary.LittleEndian.PutUint64(b[16:], uint64(after))           //nolint:gosec // a number of a row
 	return b
+}
+
+// sealFrame puts in what is known last.
+func sealFrame(b []byte, round uint32) {
+	binary.LittleEndian.PutUint32(b[12:], round)
+	binary.LittleEndian.PutUint32(b[8:], crc32.Checksum(b[12:], castagnoli))
 }
 
 // remains is what journals of a dead owner hold.
 type remains struct {
-	rows   []*auditRow // in no order
+	rows   []*auditRow // in no order, and some of them in the chain
 	after  int64       // all of them come after this record of the chain
 	damage []string    // stretches that cannot be read
 }
@@ -201,46 +191,75 @@ func removeRemains(root *os.Root, owner string) error {
 	return nil
 }
 
-// read adds the frames of one file. What is damaged in the middle is named; a
-// frame that stops where the file ends was never acknowledged.
+// read adds the frames of one file. Those of earlier rounds are in the chain, and
+// are found there. A stretch that cannot be read is damage when a frame of the
+// last round follows: what follows the last one was never acknowledged, or is of
+// earlier rounds.
 func (m *remains) read(name, owner string, b []byte) {
+	type stretch struct{ from, to int }
+	var bad, doubtful []stretch
+	var last uint32
+	first := true
 	for at := 0; at < len(b); {
-		after, row, size := readFrame(b[at:], owner)
-		if row != nil {
-			if len(m.rows) == 0 || after < m.after {
-				m.after = after
-			}
-			m.rows = append(m.rows, row)
-			at += size
+		f, ok := readFrame(b[at:], owner)
+		if !ok {
+			next := nextFrame(b, at+1, owner)
+			doubtful = append(doubtful, stretch{at, next})
+			at = next
 			continue
 		}
-		next := nextFrame(b, at+1, owner)
-		if next == len(b) && torn(b[at:]) {
-			return
+		if first && at > 0 && roundOf(b) > f.round {
+			doubtful, last = nil, roundOf(b) // half of the first frame of a round
 		}
-		m.damage = append(m.damage, fmt.Sprintf("%d bytes at %d of %s cannot be read", next-at, at, name))
-		at = next
+		if len(m.rows) == 0 || f.after < m.after {
+			m.after = f.after
+		}
+		m.rows, first = append(m.rows, f.row), false
+		if f.round >= last {
+			last, bad, doubtful = f.round, append(bad, doubtful...), nil
+		}
+		at += f.size
+	}
+	for _, s := range bad {
+		m.damage = append(m.damage, fmt.Sprintf("%d bytes at %d of %s cannot be read", s.to-s.from, s.from, name))
 	}
 }
 
-// readFrame reads the frame that b begins with; nil when it is none.
-func readFrame(b []byte, owner string) (after int64, r *auditRow, size int) {
+// roundOf gives the round that the beginning of a frame names.
+func roundOf(b []byte) uint32 {
 	if len(b) < frameHead || string(b[:4]) != frameMark {
-		return 0, nil, 0
+		return 0
+	}
+	return binary.LittleEndian.Uint32(b[12:])
+}
+
+// whole is a frame that could be read.
+type whole struct {
+	row   *auditRow
+	round uint32
+	after int64
+	size  int
+}
+
+// readFrame reads the frame that b begins with, if it is one.
+func readFrame(b []byte, owner string) (whole, bool) {
+	if len(b) < frameHead || string(b[:4]) != frameMark {
+		return whole{}, false
 	}
 	length := binary.LittleEndian.Uint32(b[4:])
 	if length > maxFrame || int(length) > len(b)-frameHead {
-		return 0, nil, 0
+		return whole{}, false
 	}
-	size = frameHead + int(length)
+	size := frameHead + int(length)
 	if crc32.Checksum(b[12:size], castagnoli) != binary.LittleEndian.Uint32(b[8:]) {
-		return 0, nil, 0
+		return whole{}, false
 	}
 	r, err := decodeRow(b[frameHead:size])
 	if err != nil || r.Kind != kindIntent || r.Owner != owner {
-		return 0, nil, 0
+		return whole{}, false
 	}
-	return int64(binary.LittleEndian.Uint64(b[12:])), r, size //nolint:gosec // as it was written
+	after := int64(binary.LittleEndian.Uint64(b[16:])) //nolint:gosec // as it was written
+	return whole{row: r, round: binary.LittleEndian.Uint32(b[12:]), after: after, size: size}, true
 }
 
 // nextFrame finds the next whole frame, or the end.
@@ -251,26 +270,9 @@ func nextFrame(b []byte, from int, owner string) int {
 			return len(b)
 		}
 		from += i
-		if _, r, _ := readFrame(b[from:], owner); r != nil {
+		if _, ok := readFrame(b[from:], owner); ok {
 			return from
 		}
 		from++
 	}
-}
-
-// torn reports whether this is the beginning of a frame, which is what a process
-// that is killed within its write leaves, or nothing but zeros, which is what a
-// file system may leave when the power fails.
-func torn(b []byte) bool {
-	if len(bytes.Trim(b, "\x00")) == 0 {
-		return true
-	}
-	if n := min(len(b), len(frameMark)); string(b[:n]) != frameMark[:n] {
-		return false
-	}
-	if len(b) < 8 {
-		return true
-	}
-	length := binary.LittleEndian.Uint32(b[4:])
-	return length <= maxFrame && len(b) < frameHead+int(length)
 }

@@ -76,9 +76,7 @@ func (s *shift) write(stopping bool) error {
 	}
 	w.settle(&s.held, err)
 	if err == nil {
-		if failed := w.journal.settled(); failed != nil {
-			w.journalled(failed)
-		}
+		w.journal.settled()
 	}
 	if sign {
 		err = s.checkpoint()
