@@ -260,7 +260,6 @@ func (w *writer) run(unsigned int) {
 	}
 	for {
 		stopping := s.wait()
-		w.journal.turn() // before the queue is taken, see journal
 		w.take(&s.held)
 		err := s.write(stopping)
 		if stopping {
@@ -273,8 +272,9 @@ func (w *writer) run(unsigned int) {
 	}
 }
 
-// take moves the queue to what run holds.
+// take moves the queue to what run holds. The journal turns before: see there.
 func (w *writer) take(held *batch) {
+	w.journal.turn()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.lost > 0 {
