@@ -33,8 +33,8 @@ var errJournalFull = errors.New("the journal is full")
 // journal keeps the intents that somebody waited for until they are in the
 // chain. It is two files beside that of the owner. Callers add to one of them;
 // the other one begins its next round when what it holds is committed. It is
-// written over then, not emptied: a file that shrinks and grows costs ten times
-// as much. Both survive the process, not the power.
+// written over then, not emptied, which would cost more than the writes. Both
+// survive the process, not the power.
 //
 // A record goes into the queue of the writer before it goes into a file. So
 // whatever is in a file when run turns to the other one is in the queue that run
