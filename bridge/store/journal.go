@@ -149,8 +149,8 @@ func (j *journal) close(committed bool) (left bool, err error) {
 func frame(after int64, r *auditRow) []byte {
 	b := r.appendTo(make([]byte, frameHead, frameHead+usualRow))
 	copy(b, frameMark)
-	binary.LittleEndian.PutUint32(b[4:], uint32(len(b)-frameHead)) //nolint:gosec // bounded by maxText
-	binary.LittleEndian.PutUint64(b[16:], uint64(after))           //nolint:gosec // a number of a row
+	binary.LittleEndian.PutUint32(b[4:], uint32(len(b)-frameHead))
+	binary.LittleEndian.PutUint64(b[16:], uint64(after))
 	return b
 }
 
@@ -258,7 +258,7 @@ func readFrame(b []byte, owner string) (whole, bool) {
 	if err != nil || r.Kind != kindIntent || r.Owner != owner {
 		return whole{}, false
 	}
-	after := int64(binary.LittleEndian.Uint64(b[16:])) //nolint:gosec // as it was written
+	after := int64(binary.LittleEndian.Uint64(b[16:]))
 	return whole{row: r, round: binary.LittleEndian.Uint32(b[12:]), after: after, size: size}, true
 }
 

@@ -191,20 +191,8 @@ func TestNothingIsLostWhileJournalsTurn(t *testing.T) {
 	w := writerOf(t, s)
 	const callers, calls = 8, 150
 	var safe [callers*calls + 1]atomic.Bool
-	var intents, flushes sync.WaitGroup
-	done := make(chan struct{})
-	for range callers {
-		intents.Go(func() {
-			for range calls {
-				ticket, err := s.Audit.Intent(ctx, bridge.AuditRecord{Wait: true, Call: strings.Repeat("x", int(ticketNoise.Add(37)%maxText))})
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				safe[ticket].Store(true)
-			}
-		})
-	}
+	done := callMany(t, s.Audit, callers, calls, safe[:])
+	var flushes sync.WaitGroup
 	flushes.Go(func() { // commits, one after the other
 		for {
 			select {
@@ -217,10 +205,6 @@ func TestNothingIsLostWhileJournalsTurn(t *testing.T) {
 			}
 		}
 	})
-	go func() { // ends with the intents
-		intents.Wait()
-		close(done)
-	}()
 	root := must(os.OpenRoot(dir))(t)
 	defer root.Close()
 	checks, inJournals := 0, 0
@@ -242,8 +226,30 @@ func TestNothingIsLostWhileJournalsTurn(t *testing.T) {
 	}
 }
 
-// ticketNoise makes records of many lengths.
-var ticketNoise atomic.Int64
+// callMany makes intents of many lengths, and notes those that are acknowledged.
+// The channel is closed when all are.
+func callMany(t *testing.T, audit bridge.Audit, callers, calls int, safe []atomic.Bool) <-chan struct{} {
+	t.Helper()
+	var all sync.WaitGroup
+	for range callers {
+		all.Go(func() {
+			for i := range calls {
+				ticket, err := audit.Intent(t.Context(), bridge.AuditRecord{Wait: true, Call: strings.Repeat("x", i*37%maxText)})
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				safe[ticket].Store(true)
+			}
+		})
+	}
+	done := make(chan struct{})
+	go func() { // ends with the callers
+		all.Wait()
+		close(done)
+	}()
+	return done
+}
 
 // lookFor fails for every ticket that is neither in a journal nor in the chain.
 func lookFor(t *testing.T, s *Store, root *os.Root, owner string, safe []atomic.Bool) (inJournals int) {
@@ -284,24 +290,7 @@ func TestTurning(t *testing.T) {
 	w := &writer{owner: "o", journal: must(openJournal(root, "o"))(t), o: o, began: o.Now(), wake: make(chan struct{}, 1), urgent: make(chan struct{}, 1), room: make(chan struct{})}
 	const callers, calls = 4, 2000
 	var safe [callers*calls + 1]atomic.Bool
-	var all sync.WaitGroup
-	done := make(chan struct{})
-	for range callers {
-		all.Go(func() {
-			for range calls {
-				ticket, err := w.Intent(t.Context(), bridge.AuditRecord{Wait: true})
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				safe[ticket].Store(true)
-			}
-		})
-	}
-	go func() { // ends with the callers
-		all.Wait()
-		close(done)
-	}()
+	done := callMany(t, w, callers, calls, safe[:])
 	committed, rounds, waited := map[int64]bool{}, 0, 0
 	var held batch
 	for over := false; !over; rounds++ {
