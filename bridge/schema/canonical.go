@@ -48,7 +48,7 @@ func (v *value) appendCanonical(dst []byte) []byte {
 			if n > 0 {
 				dst = append(dst, ',')
 			}
-			dst = append(appendString(dst, v.keys[i]), ':')
+			dst = append(AppendString(dst, v.keys[i]), ':')
 			dst = v.vals[i].appendCanonical(dst)
 		}
 		return append(dst, '}')

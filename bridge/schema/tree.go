@@ -128,7 +128,7 @@ func (v *value) appendJSON(dst []byte) []byte {
 	case '0':
 		return append(dst, v.text...)
 	case '"':
-		return appendString(dst, v.text)
+		return AppendString(dst, v.text)
 	case '[':
 		dst = append(dst, '[')
 		for i, item := range v.vals {
@@ -144,19 +144,19 @@ func (v *value) appendJSON(dst []byte) []byte {
 			if i > 0 {
 				dst = append(dst, ',')
 			}
-			dst = append(appendString(dst, v.keys[i]), ':')
+			dst = append(AppendString(dst, v.keys[i]), ':')
 			dst = item.appendJSON(dst)
 		}
 		return append(dst, '}')
 	}
 }
 
-// appendString writes a JSON string with as few escapes as RFC 8785 asks for. The text is valid UTF-8, because it was
-// read by a strict decoder, so quoting it cannot fail.
-func appendString(dst []byte, s string) []byte {
+// AppendString adds text as a JSON string with as few escapes as RFC 8785 asks for. The text must be valid UTF-8, as
+// what a strict decoder read is: it panics when it is not.
+func AppendString(dst []byte, s string) []byte {
 	out, err := jsontext.AppendQuote(dst, s)
 	if err != nil {
-		panic("schema: quoting text that the decoder accepted: " + err.Error())
+		panic("schema: quoting text that is not UTF-8: " + err.Error())
 	}
 	return out
 }

@@ -4,15 +4,20 @@ import (
 	"bytes"
 	"context"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"pgregory.net/rapid"
+
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/schema"
 )
 
 // written makes a folder with 25 records and checkpoints at 10, 20 and 25.
@@ -21,7 +26,8 @@ func written(t *testing.T) string {
 	dir := folder(t)
 	s := open(t, Options{Dir: dir, CheckpointRecords: 10})
 	for i := range 25 {
-		must(s.Audit.Intent(t.Context(), bridge.AuditRecord{Wait: true, Call: strconv.Itoa(i + 1), Site: "shop"}))(t)
+		must(s.Audit.Intent(t.Context(), bridge.AuditRecord{Call: strconv.Itoa(i + 1), Site: "shop"}))(t)
+		ok(t, s.Flush(t.Context()))
 	}
 	ok(t, s.Close())
 	return dir
@@ -234,6 +240,7 @@ func TestAWaiterGivesUp(t *testing.T) {
 	dir := folder(t)
 	s := open(t, Options{Dir: dir, Busy: time.Minute})
 	tx := must(raw(t, dir).BeginTx(t.Context(), nil))(t)
+	full(t, s)
 	ctx, cancel := context.WithCancelCause(t.Context())
 	reason := errors.New("the client left")
 	cancel(reason)
@@ -285,7 +292,7 @@ func TestFormatOfRecords(t *testing.T) {
 	e := entry{kind: kindIntent, ticket: 3, at: at, record: bridge.AuditRecord{
 		Wait: true, Call: "c", Caller: "agent", Site: "shop", Tool: "buy<", Arguments: "ab", ArgumentBytes: 7,
 	}}
-	record := must(end.seal(&e, "o", at.Add(-time.Second)))(t)
+	record := end.seal(e.row("o", at.Add(-time.Second)))
 	const want = `{"argumentBytes":7,"arguments":"ab","call":"c","caller":"agent","kind":"intent","mono":1000000000,"owner":"o","seq":1,"site":"shop","ticket":3,"time":"2026-11-21T12:00:00.000000005Z","tool":"buy<"}`
 	if string(record) != want {
 		t.Errorf("got  %s\nwant %s", record, want)
@@ -294,6 +301,41 @@ func TestFormatOfRecords(t *testing.T) {
 	if got := hex.EncodeToString(end.hash[:]); got != hash {
 		t.Errorf("the hash is %s, want %s", got, hash)
 	}
+}
+
+// TestRecordsAreCanonical holds the encoder to the general one, so that a member
+// that is added in the wrong place is found.
+func TestRecordsAreCanonical(t *testing.T) {
+	t.Parallel()
+	full := reflect.TypeFor[auditRow]()
+	rapid.Check(t, func(t *rapid.T) {
+		var r auditRow
+		for i := range full.NumField() {
+			field := reflect.ValueOf(&r).Elem().Field(i)
+			if !rapid.Bool().Draw(t, full.Field(i).Name) {
+				continue
+			}
+			switch field.Kind() {
+			case reflect.String:
+				field.SetString(clip(rapid.String().Draw(t, "text")))
+			case reflect.Int64:
+				field.SetInt(rapid.Int64().Draw(t, "number"))
+			default:
+				t.Fatalf("the encoder knows no %s", field.Kind())
+			}
+		}
+		plain, err := json.Marshal(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := schema.Canonical(plain)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := r.appendTo(nil); string(got) != string(want) {
+			t.Errorf("got  %s\nwant %s", got, want)
+		}
+	})
 }
 
 func TestClip(t *testing.T) {
@@ -316,8 +358,7 @@ func FuzzDecodeRow(f *testing.F) {
 		if err != nil {
 			return
 		}
-		encoded := must(encodeRow(r))(t)
-		again := must(decodeRow(encoded))(t)
+		again := must(decodeRow(r.appendTo(nil)))(t)
 		if *again != *r {
 			t.Errorf("%+v became %+v", r, again)
 		}

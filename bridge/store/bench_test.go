@@ -93,6 +93,37 @@ func BenchmarkCallsWaitTogether(b *testing.B) {
 	})
 }
 
+// BenchmarkSeal encodes and links one record.
+func BenchmarkSeal(b *testing.B) {
+	e := entry{kind: kindIntent, ticket: 3, at: time.Now(), record: benchRecord(true)}
+	owner, began := newID(), time.Now()
+	var end chain
+	b.ReportAllocs()
+	for b.Loop() {
+		end.seal(e.row(owner, began))
+	}
+}
+
+// BenchmarkJournal is what an intent adds to a call: a record that is encoded and
+// in a file. Every tenth time the files turn, as between real calls.
+func BenchmarkJournal(b *testing.B) {
+	w, isWriter := benchStore(b).Audit.(*writer)
+	if !isWriter {
+		b.Fatal("no writer")
+	}
+	e := entry{kind: kindIntent, ticket: 3, at: time.Now(), record: benchRecord(true)}
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i++ {
+		if err := w.journal.append(frame(1, e.row(w.owner, w.began))); err != nil {
+			b.Fatal(err)
+		}
+		if i%10 == 9 {
+			w.journal.settled()
+			w.journal.turn()
+		}
+	}
+}
+
 func BenchmarkFind(b *testing.B) {
 	s := benchStore(b)
 	for i := range 1000 {

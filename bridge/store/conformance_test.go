@@ -442,8 +442,10 @@ func callBoundsConform(t *testing.T, make func(Options) *Store) {
 func closedConforms(t *testing.T, make func(Options) *Store) {
 	ctx, s := context.Background(), make(Options{})
 	ok(t, s.Close())
-	if _, err := s.Audit.Intent(ctx, bridge.AuditRecord{}); !errors.Is(err, ErrClosed) {
-		t.Errorf("an intent after the end: %v", err)
+	for _, wait := range []bool{false, true} {
+		if _, err := s.Audit.Intent(ctx, bridge.AuditRecord{Wait: wait}); !errors.Is(err, ErrClosed) {
+			t.Errorf("an intent after the end: %v", err)
+		}
 	}
 	if err := s.Audit.Outcome(ctx, 1, bridge.AuditRecord{}); !errors.Is(err, ErrClosed) {
 		t.Errorf("an outcome after the end: %v", err)

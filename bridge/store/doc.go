@@ -10,8 +10,11 @@
 //
 // Audit records and the log of calls are written in groups by one goroutine,
 // into SQLite's write-ahead log, which the system writes to the disk when it
-// likes. A record with Wait survives kill -9 of the process; the others follow
-// within 10 ms and are lost when the process is killed before. When the power
+// likes. A record with Wait survives kill -9 of the process: an intent is in the
+// journal of its process until it is committed, and who opens the folder next
+// puts it into the chain; where the journal does not take it, and for an outcome,
+// the caller waits for the commit. The others follow within 10 ms and are lost
+// when the process is killed before. When the power
 // fails, the newest records may be lost, with Wait or without: those after the
 // newest checkpoint, which is made every 1,000 records or 60 seconds and is on
 // the disk before it is published. The database itself is never damaged by
@@ -29,8 +32,9 @@
 //
 // # Files
 //
-// pagetools.db (and its -wal and -shm), audit.key, audit.checkpoints and one
-// file in owners/ for each process that has the folder open. Files have mode
+// pagetools.db (and its -wal and -shm), audit.key, audit.checkpoints and, for
+// each process that has the folder open, one file in owners/ and two journals
+// beside it. Files have mode
 // 0600, folders 0700. Several processes may share a folder; the folder must be
 // on a local disk, because shared memory and locks of files are.
 package store

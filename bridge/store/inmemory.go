@@ -290,10 +290,7 @@ func (m *memoryAudit) add(e *entry) error {
 	if m.closed {
 		return ErrClosed
 	}
-	record, err := m.end.seal(e, m.owner, m.began)
-	if err != nil {
-		return err
-	}
+	record := m.end.seal(e.row(m.owner, m.began))
 	m.records = append(m.records, sealed{record, m.end.hash})
 	if over := len(m.records) - maxMemoryAudit; over > maxMemoryAudit/4 {
 		m.base = chain{seq: m.base.seq + int64(over), hash: m.records[over-1].hash}

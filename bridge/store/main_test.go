@@ -3,6 +3,7 @@ package store
 import (
 	"bufio"
 	"context"
+	"database/sql"
 	"fmt"
 	"os"
 	"os/exec"
@@ -39,6 +40,8 @@ func help(mode, dir string) error {
 	switch mode {
 	case "until-killed":
 		return writeUntilKilled(ctx, s)
+	case "blocked":
+		return acknowledge(ctx, s, dir)
 	case "claim":
 		if err := claimMany(ctx, s); err != nil {
 			return err
@@ -71,6 +74,25 @@ func writeUntilKilled(ctx context.Context, s *Store) error {
 			return err
 		}
 	}
+}
+
+// acknowledge says each intent that is safe, while nothing can be committed.
+func acknowledge(ctx context.Context, s *Store, dir string) error {
+	db, err := sql.Open("sqlite", dsn(filepath.Join(dir, databaseFile), time.Minute, "_txlock", "immediate"))
+	if err != nil {
+		return err
+	}
+	if _, err := db.BeginTx(ctx, nil); err != nil {
+		return err
+	}
+	for i := range acknowledged {
+		if _, err := s.Audit.Intent(ctx, bridge.AuditRecord{Wait: true, Call: strconv.Itoa(i + 1)}); err != nil {
+			return err
+		}
+		fmt.Println(i + 1)
+	}
+	_, err = bufio.NewReader(os.Stdin).ReadString('\n')
+	return err
 }
 
 const (
@@ -178,4 +200,23 @@ func ok(t *testing.T, err error) {
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+// full makes the journal one that has no room, so that who waits does so for the
+// database.
+func full(t *testing.T, s *Store) {
+	t.Helper()
+	j := writerOf(t, s).journal
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.files[j.active].size = maxJournal
+}
+
+func writerOf(t *testing.T, s *Store) *writer {
+	t.Helper()
+	w, isWriter := s.Audit.(*writer)
+	if !isWriter {
+		t.Fatal("no writer")
+	}
+	return w
 }

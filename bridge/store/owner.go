@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"strings"
 	"syscall"
 )
 
@@ -49,8 +50,13 @@ func newOwner(root *os.Root) (*owner, error) {
 	return o, nil
 }
 
-// close removes the owner. Its claims are of a dead owner from now on.
-func (o *owner) close() error {
+// close removes the owner. Its claims are of a dead owner from now on. One that
+// leaves records in its journal stays, as a dead one, for who opens the folder
+// next.
+func (o *owner) close(leaves bool) error {
+	if leaves {
+		return o.file.Close()
+	}
 	return errors.Join(o.root.Remove(path.Join(ownersFolder, o.id)), o.file.Close())
 }
 
@@ -76,7 +82,7 @@ func (o *owner) corpses() ([]string, error) {
 	}
 	var dead []string
 	for _, e := range entries {
-		if o.dead(e.Name()) {
+		if !strings.Contains(e.Name(), ".") && o.dead(e.Name()) { // else a journal
 			dead = append(dead, e.Name())
 		}
 	}

@@ -21,28 +21,6 @@ var _ bridge.Replies = (*sqlReplies)(nil)
 // expiredAtOnce bounds the work of one Begin on keys of yesterday.
 const expiredAtOnce = 64
 
-// settle ends what dead owners left in flight: nobody can tell any more whether
-// those calls ran.
-func (s *sqlReplies) settle(ctx context.Context) error {
-	dead, err := s.me.corpses()
-	if err != nil {
-		return err
-	}
-	for _, id := range dead {
-		err := s.db.write(ctx, durable, func(ctx context.Context, tx *sql.Tx) error {
-			_, err := tx.ExecContext(ctx, "UPDATE replies SET state = ? WHERE state = ? AND owner = ?", bridge.ReplyUnknown, bridge.ReplyInFlight, id)
-			return err
-		})
-		if err == nil {
-			err = s.me.bury(id)
-		}
-		if err != nil {
-			return fmt.Errorf("settling what owner %s left: %w", id, err)
-		}
-	}
-	return nil
-}
-
 // Begin implements bridge.Replies.
 func (s *sqlReplies) Begin(ctx context.Context, caller, key, bodyDigest string) (bridge.ReplyState, error) {
 	var state bridge.ReplyState

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"log/slog"
 	"time"
 )
@@ -14,6 +15,7 @@ import (
 type shift struct {
 	w     *writer
 	held  batch
+	end   int64 // number of the newest record that we added
 	timer *time.Timer
 
 	unsigned int       // records since the newest checkpoint, as far as we know
@@ -73,6 +75,9 @@ func (s *shift) write(stopping bool) error {
 		w.report(err)
 	}
 	w.settle(&s.held, err)
+	if err == nil {
+		w.journal.settled()
+	}
 	if sign {
 		err = s.checkpoint()
 		w.report(err)
@@ -94,6 +99,7 @@ func (s *shift) commit() error {
 	if s.held.records() == 0 {
 		return nil
 	}
+	s.end = 0
 	err := s.w.db.write(context.Background(), relaxed, func(ctx context.Context, tx *sql.Tx) error {
 		if err := s.insertAudit(ctx, tx); err != nil {
 			return err
@@ -103,6 +109,9 @@ func (s *shift) commit() error {
 	if err != nil {
 		return fmt.Errorf("writing the audit: %w", err)
 	}
+	if s.end > 0 {
+		s.w.end.Store(s.end)
+	}
 	return nil
 }
 
@@ -110,25 +119,35 @@ func (s *shift) insertAudit(ctx context.Context, tx *sql.Tx) error {
 	if len(s.held.audit) == 0 {
 		return nil
 	}
+	end, err := addRows(ctx, tx, func(yield func(*auditRow) bool) {
+		for i := range s.held.audit {
+			if !yield(s.held.audit[i].row(s.w.owner, s.w.began)) {
+				return
+			}
+		}
+	})
+	s.end = end.seq
+	return err
+}
+
+// addRows adds records at the end of the chain, which it gives back.
+func addRows(ctx context.Context, tx *sql.Tx, rows iter.Seq[*auditRow]) (chain, error) {
 	end, err := readEnd(ctx, tx)
 	if err != nil {
-		return err
+		return chain{}, err
 	}
 	insert, err := tx.PrepareContext(ctx, "INSERT INTO audit (seq, record, hash) VALUES (?, ?, ?)")
 	if err != nil {
-		return err
+		return chain{}, err
 	}
 	defer func() { _ = insert.Close() }() // the transaction is what counts
-	for i := range s.held.audit {
-		record, err := end.seal(&s.held.audit[i], s.w.owner, s.w.began)
-		if err != nil {
-			return err
-		}
+	for r := range rows {
+		record := end.seal(r)
 		if _, err := insert.ExecContext(ctx, end.seq, string(record), end.hash[:]); err != nil {
-			return err
+			return chain{}, err
 		}
 	}
-	return nil
+	return end, nil
 }
 
 func (s *shift) insertCalls(ctx context.Context, tx *sql.Tx) error {
@@ -229,11 +248,13 @@ func (w *writer) catchUp(ctx context.Context) (unsigned int, err error) {
 	if err != nil {
 		return 0, fmt.Errorf("publishing checkpoints: %w", err)
 	}
-	err = w.db.r.QueryRowContext(ctx, `SELECT max(0, coalesce((SELECT max(seq) FROM audit), 0) - coalesce((SELECT max(seq) FROM checkpoints), 0))`).Scan(&unsigned)
+	var end, signed int64
+	err = w.db.r.QueryRowContext(ctx, `SELECT coalesce((SELECT max(seq) FROM audit), 0), coalesce((SELECT max(seq) FROM checkpoints), 0)`).Scan(&end, &signed)
 	if err != nil {
 		return 0, fmt.Errorf("counting unsigned records: %w", classify(err))
 	}
-	return unsigned, nil
+	w.end.Store(end)
+	return int(max(0, end-signed)), nil
 }
 
 // pruneEvery is after how many calls the log is pruned, and how many rows one

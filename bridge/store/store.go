@@ -122,19 +122,19 @@ func openIn(ctx context.Context, root *os.Root, o Options) (*Store, error) {
 	}
 	db, err := openDatabase(ctx, root, o)
 	if err != nil {
-		return nil, errors.Join(err, me.close())
+		return nil, errors.Join(err, me.close(false))
 	}
 	replies := &sqlReplies{db: db, me: me, o: o}
 	signer, err := openSigner(root, me.id)
 	if err == nil {
-		err = replies.settle(ctx)
+		err = settle(ctx, db, me, o)
 	}
 	var w *writer
 	if err == nil {
-		w, err = startWriter(ctx, db, signer, me.id, o)
+		w, err = startWriter(ctx, db, signer, me, o)
 	}
 	if err != nil {
-		return nil, errors.Join(err, db.close(), me.close())
+		return nil, errors.Join(err, db.close(), me.close(false))
 	}
 	return &Store{
 		Memory: bridge.Memory{
@@ -146,11 +146,12 @@ func openIn(ctx context.Context, root *os.Root, o Options) (*Store, error) {
 			Calls:      &sqlCalls{db: db, w: w, o: o},
 		},
 		verify: func(ctx context.Context) (Report, error) {
-			return verify(ctx, db, signer)
+			return verify(ctx, db, signer, me)
 		},
 		flush: w.flush,
 		close: func() error {
-			return errors.Join(w.close(), db.close(), me.close(), root.Close())
+			leaves, err := w.close()
+			return errors.Join(err, db.close(), me.close(leaves), root.Close())
 		},
 	}, nil
 }

@@ -45,6 +45,12 @@ type Report struct {
 	OpenCount int
 	// Lost is how many records could not be kept while writing failed.
 	Lost int64
+	// Waiting is how many records of dead processes are in their journals and not
+	// in the chain. The next Open puts them there.
+	Waiting int
+	// Damaged are the stretches of such journals that could not be read when they
+	// were put into the chain, the newest 1,000.
+	Damaged []DamagedJournal
 	// Torn is how many lines of audit.checkpoints are unreadable, as a full disk
 	// leaves them.
 	Torn int
@@ -55,6 +61,13 @@ type BadRecord struct {
 	Seq     int64
 	Problem Problem
 	Detail  string
+}
+
+// DamagedJournal is a record of the chain which says that others could not be
+// read.
+type DamagedJournal struct {
+	Seq          int64
+	Time, Detail string // RFC 3339; file, offset and length
 }
 
 // OpenIntent is an intent without an outcome.
@@ -71,6 +84,9 @@ type walker struct {
 	points map[int64][]checkpoint
 	signer *signer
 	open   map[call]OpenIntent
+	// waiting are the intents in journals of dead owners, until one is seen in
+	// the chain.
+	waiting map[call]bool
 }
 
 // call names one call in all processes.
@@ -80,7 +96,7 @@ type call struct {
 }
 
 func newWalker(s *signer) *walker {
-	return &walker{points: map[int64][]checkpoint{}, signer: s, open: map[call]OpenIntent{}}
+	return &walker{points: map[int64][]checkpoint{}, signer: s, open: map[call]OpenIntent{}, waiting: map[call]bool{}}
 }
 
 func (w *walker) bad(seq int64, p Problem, format string, args ...any) {
@@ -130,11 +146,15 @@ func (w *walker) note(r *auditRow) {
 	id := call{r.Owner, r.Ticket}
 	switch r.Kind {
 	case kindIntent:
+		delete(w.waiting, id)
 		w.open[id] = OpenIntent{Seq: r.Seq, Time: r.Time, Call: r.Call, Caller: r.Caller, Site: r.Site, Tool: r.Tool}
 	case kindOutcome:
 		delete(w.open, id)
 	case kindLost:
 		w.report.Lost += r.Ticket
+	case kindDamaged:
+		w.report.Damaged = append(w.report.Damaged, DamagedJournal{Seq: r.Seq, Time: r.Time, Detail: r.Reason})
+		w.report.Damaged = w.report.Damaged[max(0, len(w.report.Damaged)-maxListed):]
 	}
 }
 
@@ -143,7 +163,7 @@ func (w *walker) finish() Report {
 	if w.report.Bad == nil {
 		w.beyond()
 	}
-	w.report.OpenCount = len(w.open)
+	w.report.OpenCount, w.report.Waiting = len(w.open), len(w.waiting)
 	for _, o := range w.open {
 		w.report.Open = append(w.report.Open, o)
 	}
@@ -174,10 +194,14 @@ func (w *walker) beyond() {
 }
 
 // verify walks the database as it is at one moment.
-func verify(ctx context.Context, db *database, s *signer) (Report, error) {
+func verify(ctx context.Context, db *database, s *signer, me *owner) (Report, error) {
 	w := newWalker(s)
 	w.report.PublicKey = s.public
-	// The file first: what it says is in the database already.
+	// The journals first: what leaves them is in the database already.
+	if err := w.expect(me); err != nil {
+		return Report{}, err
+	}
+	// And the file: what it says is in the database already.
 	lines, torn, err := s.read()
 	if err != nil {
 		return Report{}, err
@@ -215,6 +239,24 @@ func verify(ctx context.Context, db *database, s *signer) (Report, error) {
 		return Report{}, err
 	}
 	return w.finish(), nil
+}
+
+// expect notes what the journals of dead owners hold.
+func (w *walker) expect(me *owner) error {
+	dead, err := me.corpses()
+	if err != nil {
+		return err
+	}
+	for _, id := range dead {
+		left, err := readRemains(me.root, id)
+		if err != nil {
+			return err
+		}
+		for _, r := range left.rows {
+			w.waiting[call{id, r.Ticket}] = true
+		}
+	}
+	return nil
 }
 
 func walk(ctx context.Context, tx *sql.Tx, w *walker) error {

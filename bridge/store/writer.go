@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -24,17 +25,21 @@ const (
 // for whatever came while the one before was written. Callers put records into
 // its queue; one goroutine, run, takes them out and owns everything else.
 type writer struct {
-	db     *database
-	signer *signer
-	owner  string
-	o      Options
-	began  time.Time
+	db      *database
+	signer  *signer
+	owner   string
+	journal *journal
+	o       Options
+	began   time.Time
 
 	health  atomic.Pointer[failure]
+	end     atomic.Int64  // number of a record of the chain that is committed
+	slow    atomic.Bool   // the journal could not be written the last time
 	wake    chan struct{} // the queue is not empty any more
 	urgent  chan struct{} // and somebody waits
 	stop    chan struct{}
 	stopped chan error // what the last write said
+	leaves  bool       // records stay in the journal; read after stopped
 
 	mu      sync.Mutex // guards what follows; nothing waits under it
 	queue   batch
@@ -61,14 +66,17 @@ func (b *batch) empty() bool  { return b.records()+len(b.flush) == 0 }
 type failure struct{ err error }
 
 // startWriter starts run, which ends with close.
-func startWriter(ctx context.Context, db *database, s *signer, owner string, o Options) (*writer, error) {
+func startWriter(ctx context.Context, db *database, s *signer, me *owner, o Options) (*writer, error) {
 	w := &writer{
-		db: db, signer: s, owner: owner, o: o, began: o.Now(),
+		db: db, signer: s, owner: me.id, o: o, began: o.Now(),
 		wake: make(chan struct{}, 1), urgent: make(chan struct{}, 1), stop: make(chan struct{}), stopped: make(chan error, 1),
 		room: make(chan struct{}),
 	}
 	unsigned, err := w.catchUp(ctx)
 	if err != nil {
+		return nil, err
+	}
+	if w.journal, err = openJournal(me.root, me.id); err != nil {
 		return nil, err
 	}
 	go w.run(unsigned)
@@ -78,8 +86,43 @@ func startWriter(ctx context.Context, db *database, s *signer, owner string, o O
 // Intent implements bridge.Audit.
 func (w *writer) Intent(ctx context.Context, r bridge.AuditRecord) (int64, error) {
 	e := entry{kind: kindIntent, record: r}
+	if r.Wait && w.Healthy() == nil {
+		return w.note(ctx, &e)
+	}
 	err := w.add(ctx, &e, nil)
 	return e.ticket, err
+}
+
+// note queues an intent like one that nobody waits for, and puts it into the
+// journal, where it survives us until it is committed. When the journal does not
+// take it, this waits for the commit.
+func (w *writer) note(ctx context.Context, e *entry) (int64, error) {
+	after := w.end.Load() // before it can be committed
+	e.journal = true
+	if err := w.enqueue(ctx, e, nil); err != nil {
+		return e.ticket, err
+	}
+	err := w.journal.append(frame(after, e.row(w.owner, w.began)))
+	if !errors.Is(err, errJournalFull) && !errors.Is(err, ErrClosed) {
+		w.journalled(err)
+	}
+	if err == nil {
+		return e.ticket, nil
+	}
+	notify(w.urgent)
+	return e.ticket, await(ctx, e.done)
+}
+
+// journalled logs when the journal begins to fail, and when it stops.
+func (w *writer) journalled(err error) {
+	switch {
+	case err == nil:
+		if w.slow.Load() && w.slow.Swap(false) {
+			w.o.Log.Info("the journal of the audit is written again")
+		}
+	case !w.slow.Swap(true):
+		w.o.Log.Warn("the journal of the audit cannot be written: calls wait for the database", slog.Any("error", err))
+	}
 }
 
 // Outcome implements bridge.Audit.
@@ -98,6 +141,14 @@ func (w *writer) Healthy() error {
 // add queues a record, and waits for it when it asks for that. A waiter that
 // gives up leaves its record in the queue.
 func (w *writer) add(ctx context.Context, e *entry, c *bridge.CallRecord) error {
+	if err := w.enqueue(ctx, e, c); err != nil || e == nil || e.done == nil {
+		return err
+	}
+	return await(ctx, e.done)
+}
+
+// enqueue queues a record when there is room.
+func (w *writer) enqueue(ctx context.Context, e *entry, c *bridge.CallRecord) error {
 	if e != nil {
 		e.at = w.o.Now()
 		if e.record.Wait {
@@ -106,11 +157,8 @@ func (w *writer) add(ctx context.Context, e *entry, c *bridge.CallRecord) error 
 	}
 	for {
 		room, err := w.put(e, c)
-		if err != nil {
+		if err != nil || room == nil {
 			return err
-		}
-		if room == nil {
-			break
 		}
 		select {
 		case <-room:
@@ -118,10 +166,6 @@ func (w *writer) add(ctx context.Context, e *entry, c *bridge.CallRecord) error 
 			return context.Cause(ctx)
 		}
 	}
-	if e == nil || e.done == nil {
-		return nil
-	}
-	return await(ctx, e.done)
 }
 
 func await(ctx context.Context, done <-chan error) error {
@@ -157,7 +201,7 @@ func (w *writer) put(e *entry, c *bridge.CallRecord) (room <-chan struct{}, err 
 		w.queue.calls = append(w.queue.calls, *c)
 		w.pending++
 	}
-	hurry := room != nil || e != nil && e.done != nil || w.queue.records() == crowd
+	hurry := room != nil || e != nil && e.done != nil && !e.journal || w.queue.records() == crowd
 	w.mu.Unlock()
 	if first {
 		notify(w.wake)
@@ -192,17 +236,19 @@ func (w *writer) flush(ctx context.Context) error {
 	return await(ctx, done)
 }
 
-// close writes what is queued, signs the chain and ends run.
-func (w *writer) close() error {
+// close writes what is queued, signs the chain and ends run. What could not be
+// written and is in the journal is left there.
+func (w *writer) close() (leaves bool, err error) {
 	w.mu.Lock()
 	closed := w.closed
 	w.closed = true
 	w.mu.Unlock()
 	if closed {
-		return ErrClosed
+		return false, ErrClosed
 	}
 	close(w.stop)
-	return <-w.stopped
+	err = <-w.stopped
+	return w.leaves, err
 }
 
 // run is the goroutine that writes. It ends when stop is closed.
@@ -217,15 +263,18 @@ func (w *writer) run(unsigned int) {
 		w.take(&s.held)
 		err := s.write(stopping)
 		if stopping {
-			w.stopped <- err
+			var closing error
+			w.leaves, closing = w.journal.close(s.held.records() == 0)
+			w.stopped <- errors.Join(err, closing)
 			return
 		}
 		s.prune()
 	}
 }
 
-// take moves the queue to what run holds.
+// take moves the queue to what run holds. The journal turns before: see there.
 func (w *writer) take(held *batch) {
+	w.journal.turn()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.lost > 0 {

@@ -35,6 +35,8 @@ type auditReport struct {
 	Open        []openCall `json:"open"`
 	OpenCount   int        `json:"openCount"`
 	Lost        int64      `json:"lost"`
+	Waiting     int        `json:"waiting"`
+	Damaged     []damaged  `json:"damaged"`
 	Torn        int        `json:"torn"`
 }
 
@@ -52,6 +54,13 @@ type openCall struct {
 	Caller string `json:"caller"`
 	Site   string `json:"site"`
 	Tool   string `json:"tool"`
+}
+
+// damaged is a record which says that others were lost in a journal.
+type damaged struct {
+	Record int64  `json:"record"`
+	Time   string `json:"time"`
+	Detail string `json:"detail"`
 }
 
 func (p *program) verifyAudit(ctx context.Context) error {
@@ -79,12 +88,15 @@ func (p *program) verifyAudit(ctx context.Context) error {
 
 func reported(r store.Report) auditReport {
 	out := auditReport{OK: r.Bad == nil, Records: r.Records, Checkpoints: r.Checkpoints, PublicKey: r.PublicKey, Open: []openCall{},
-		OpenCount: r.OpenCount, Lost: r.Lost, Torn: r.Torn}
+		OpenCount: r.OpenCount, Lost: r.Lost, Waiting: r.Waiting, Damaged: []damaged{}, Torn: r.Torn}
 	if r.Bad != nil {
 		out.Bad = &badRecord{r.Bad.Seq, string(r.Bad.Problem), r.Bad.Detail}
 	}
 	for _, o := range r.Open {
 		out.Open = append(out.Open, openCall{o.Seq, o.Time, o.Call, o.Caller, o.Site, o.Tool})
+	}
+	for _, d := range r.Damaged {
+		out.Damaged = append(out.Damaged, damaged{d.Seq, d.Time, d.Detail})
 	}
 	return out
 }
@@ -99,6 +111,12 @@ func (p *program) printReport(r store.Report) {
 	}
 	if r.Lost > 0 {
 		fmt.Fprintf(p.stdout, "%d records could not be kept while nothing could be written.\n", r.Lost)
+	}
+	if r.Waiting > 0 {
+		fmt.Fprintf(p.stdout, "%d records wait in the journal of a process that was killed: the next start adds them.\n", r.Waiting)
+	}
+	for _, d := range r.Damaged {
+		fmt.Fprintf(p.stdout, "  %d  %s  the journal of a process that was killed is damaged: %s\n", d.Seq, d.Time, plain(d.Detail))
 	}
 	if r.Torn > 0 {
 		fmt.Fprintf(p.stdout, "%d lines of the checkpoints cannot be read.\n", r.Torn)

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"net/http"
 	"time"
@@ -19,7 +18,7 @@ const (
 
 // freshRows compares a call on a spare page with one of a session, and calls of a
 // session while a spare page is opened with calls when nothing else happens.
-func freshRows(_ context.Context, url string) ([]row, error) {
+func freshRows(url string) ([]row, error) {
 	s, err := newStackWith(url, stackOptions{warm: 2})
 	if err != nil {
 		return nil, err

@@ -45,15 +45,16 @@ type row struct {
 
 func main() {
 	short := flag.Bool("short", false, "a tenth of the work: shows that it runs, not how fast")
+	only := flag.String("only", "", "measure one group: inside, recorded, fresh, live, pages or outside")
 	flag.Parse()
 	debug.SetGCPercent(300) // as serve does
-	if err := run(context.Background(), *short); err != nil {
+	if err := run(context.Background(), *short, *only); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, short bool) error {
+func run(ctx context.Context, short bool, only string) error {
 	calls := 2000
 	if short {
 		calls = 200
@@ -70,36 +71,19 @@ func run(ctx context.Context, short bool) error {
 	site.Start()
 	defer site.Close()
 	var rows []row
-	inside, err := insideRows(ctx, site.URL, calls)
-	if err != nil {
-		return err
+	for _, g := range groups(site.URL, calls) {
+		if only != "" && g.name != only {
+			continue
+		}
+		more, err := g.measure(ctx)
+		if err != nil {
+			return fmt.Errorf("%s: %w", g.name, err)
+		}
+		rows = append(rows, more...)
 	}
-	rows = append(rows, inside...)
-	recorded, err := recordedRows(ctx, site.URL, calls)
-	if err != nil {
-		return fmt.Errorf("recorded: %w", err)
+	if rows == nil {
+		return fmt.Errorf("there is no group %q", only)
 	}
-	rows = append(rows, recorded...)
-	fresh, err := freshRows(ctx, site.URL)
-	if err != nil {
-		return fmt.Errorf("fresh pages: %w", err)
-	}
-	rows = append(rows, fresh...)
-	live, err := liveRows(ctx, site.URL)
-	if err != nil {
-		return fmt.Errorf("live view: %w", err)
-	}
-	rows = append(rows, live...)
-	pages, err := pageRows(ctx)
-	if err != nil {
-		return fmt.Errorf("pages: %w", err)
-	}
-	rows = append(rows, pages...)
-	outside, err := outsideRows(ctx, site.URL)
-	if err != nil {
-		return err
-	}
-	rows = append(rows, outside...)
 	fmt.Printf("%s, %s, %d cores, %s\n\n", runtime.Version(), runtime.GOOS+"/"+runtime.GOARCH, runtime.NumCPU(), time.Now().Format(time.DateOnly))
 	fmt.Println("| what | pagetools | floor | ratio | target | holds |")
 	fmt.Println("|---|---|---|---|---|---|")
@@ -107,6 +91,23 @@ func run(ctx context.Context, short bool) error {
 		fmt.Printf("| %s | %s | %s | %s | %s | %t |\n", r.what, r.ours, r.floor, r.ratio, r.target, r.holds)
 	}
 	return nil
+}
+
+// group is rows that are measured together.
+type group struct {
+	name    string
+	measure func(context.Context) ([]row, error)
+}
+
+func groups(url string, calls int) []group {
+	return []group{
+		{"inside", func(ctx context.Context) ([]row, error) { return insideRows(ctx, url, calls) }},
+		{"recorded", func(ctx context.Context) ([]row, error) { return recordedRows(ctx, url, calls) }},
+		{"fresh", func(context.Context) ([]row, error) { return freshRows(url) }},
+		{"live", func(ctx context.Context) ([]row, error) { return liveRows(ctx, url) }},
+		{"pages", pageRows},
+		{"outside", func(ctx context.Context) ([]row, error) { return outsideRows(ctx, url) }},
+	}
 }
 
 // quantile gives the value below which the share q of the samples lies.

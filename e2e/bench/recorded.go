@@ -78,6 +78,10 @@ func recordedRows(ctx context.Context, url string, calls int) (rows []row, err e
 	return append(rows, parked...), err
 }
 
+// turn is how many calls one side makes before it is the other one's turn: few
+// enough that what else runs on the machine slows both.
+const turn = 50
+
 // bothSides gives the p50 of two sides that alternate.
 func bothSides(calls int, ours, floor func() (func() error, func(), error)) (a, b time.Duration, err error) {
 	f, endF, err := ours()
@@ -92,13 +96,17 @@ func bothSides(calls int, ours, floor func() (func() error, func(), error)) (a, 
 	defer endG()
 	var as, bs []time.Duration
 	for i := range rounds + 1 {
-		x, err := sample(calls, f)
-		if err != nil {
-			return 0, 0, err
-		}
-		y, err := sample(calls, g)
-		if err != nil {
-			return 0, 0, err
+		var x, y []time.Duration
+		for len(x) < calls {
+			more, err := sample(turn, f)
+			if err != nil {
+				return 0, 0, err
+			}
+			x = append(x, more...)
+			if more, err = sample(turn, g); err != nil {
+				return 0, 0, err
+			}
+			y = append(y, more...)
 		}
 		if i > 0 { // the first one warms up
 			as, bs = append(as, quantile(x, .5)), append(bs, quantile(y, .5))
