@@ -2,6 +2,7 @@ package session
 
 import (
 	"slices"
+	"time"
 
 	"github.com/pagetools/pagetools/bridge"
 )
@@ -52,9 +53,37 @@ func (st *state) makeRoomFor(s *site) {
 	}
 }
 
+const (
+	// refillQuiet is how long no call may have begun or ended when a spare page is
+	// opened: the browser does nothing else for most of the time that it makes one.
+	refillQuiet = 50 * time.Millisecond
+	// refillPatience is how long a spare page waits for that.
+	refillPatience = time.Second
+)
+
+// quiet reports whether a spare page may be opened now. If not, refill is called
+// again.
+func (st *state) quiet(s *site, sp *spares) bool {
+	now := time.Now()
+	if sp.wanted.IsZero() {
+		sp.wanted = now
+	}
+	wait := min(refillQuiet-now.Sub(st.active), refillPatience-now.Sub(sp.wanted))
+	if wait <= 0 {
+		sp.wanted = time.Time{}
+		return true
+	}
+	again := func() { st.manager.with(func(st *state) { st.refill(s) }) }
+	if sp.later == nil {
+		sp.later = time.AfterFunc(wait, again)
+	} else {
+		sp.later.Reset(wait)
+	}
+	return false
+}
+
 // refill opens spares until the site has what it should, while there is room
-// that no call wants. Spares open one after another, so that calls are not
-// delayed by many.
+// that no call wants and no call would be delayed. Spares open one after another.
 func (st *state) refill(s *site) {
 	if st.closed || st.draining || s.Shared || s.page.Load() == nil {
 		return
@@ -72,6 +101,10 @@ func (st *state) refill(s *site) {
 		return false
 	})
 	if sp.opening > 0 || len(sp.ready) >= s.Warm || st.live+st.spareCount() >= st.manager.o.MaxSessions {
+		sp.wanted = time.Time{}
+		return
+	}
+	if !st.quiet(s, sp) {
 		return
 	}
 	sp.opening++
@@ -123,4 +156,7 @@ func (st *state) dropSpares(s *site) {
 		st.close(p)
 	}
 	sp.ready = nil
+	if sp.later != nil {
+		sp.later.Stop()
+	}
 }

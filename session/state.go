@@ -28,6 +28,7 @@ type state struct {
 	live     int            // pages that calls and sessions hold, or are being opened for them
 	held     map[string]int // of these, those of each caller who has any
 	opening  int            // of these, the ones that are being opened
+	active   time.Time      // when a call last began or ended
 	closing  int            // pages that are being closed
 	leased   int            // calls that hold a page
 	queue    queue
@@ -61,6 +62,8 @@ type session struct {
 type spares struct {
 	ready   []*Page
 	opening int
+	wanted  time.Time   // since when one is missing that no moment was quiet enough for; zero: none is
+	later   *time.Timer // looks again
 }
 
 // waiter is a call that wants a page.
@@ -155,6 +158,7 @@ func (st *state) lease(ses *session, w *waiter) {
 		ses.expiry.Stop()
 	}
 	st.leased++
+	st.active = time.Now()
 	w.grant <- grant{page: ses.page, ses: ses}
 }
 
@@ -218,6 +222,7 @@ func (st *state) opened(w *waiter, ses *session, page *Page, err error) {
 		return
 	}
 	st.leased++
+	st.active = time.Now()
 	if ses != nil {
 		ses.page, ses.uses = page, 1
 		m := st.manager
@@ -279,6 +284,7 @@ func (st *state) forgetTombs() {
 // the page is lost; the page itself may not have heard of it yet.
 func (st *state) release(g grant, told bool) {
 	st.leased--
+	st.active = time.Now()
 	if g.ses == nil {
 		st.hold(g.caller, -1)
 		st.close(g.page)

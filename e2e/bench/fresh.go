@@ -9,11 +9,9 @@ import (
 const (
 	// freshCalls is how many calls get a page of their own.
 	freshCalls = 30
-	// refillTime is longer than a spare page takes to be opened again.
-	refillTime = time.Second
-	// refillWindow is the part of it in which calls are measured: the browser is
-	// busy with the new page.
-	refillWindow = 200 * time.Millisecond
+	// refillTime is longer than it takes until a spare page is there again, when
+	// nothing is quiet.
+	refillTime = 1500 * time.Millisecond
 )
 
 // freshRows compares a call on a spare page with one of a session, and calls of a
@@ -39,8 +37,7 @@ func freshRows(url string) ([]row, error) {
 	}
 	var ofFresh, ofSession, refilling, idle []time.Duration
 	for i := range freshCalls + 2 {
-		<-time.After(refillTime)
-		quiet, err := during(refillWindow, call)
+		quiet, err := during(refillTime, call)
 		if err != nil {
 			return nil, err
 		}
@@ -48,7 +45,7 @@ func freshRows(url string) ([]row, error) {
 		if err != nil {
 			return nil, err
 		}
-		busy, err := during(refillWindow, call)
+		busy, err := during(refillTime, call)
 		if err != nil {
 			return nil, err
 		}
