@@ -96,7 +96,7 @@ func (p *program) serve(ctx context.Context, pl plan) error {
 		// third as often costs little memory.
 		debug.SetGCPercent(300)
 	}
-	guards.Metrics = a.metrics
+	guards.Metrics, guards.JSONRPCUnder, guards.MaxBodyUnder = a.metrics, []string{"/mcp"}, map[string]int64{"/mcp": 4 << 20}
 	face := webtool.New(a.bridge, webtool.Options{Log: p.log})
 	mux := transport.NewMux(transport.Health(a.readiness)...)
 	mux.Add(a.metrics.Routes(p.log)...)
@@ -107,6 +107,12 @@ func (p *program) serve(ctx context.Context, pl plan) error {
 	if err != nil {
 		return err
 	}
+	streams := make(chan struct{}) // closed when those of MCP shall end
+	overMCP, err := p.mcpFace(a, console.page(), streams)
+	if err != nil {
+		return err
+	}
+	mux.Add(overMCP.Routes()...)
 	failed := make(chan error, 1)
 	go func() { failed <- srv.Serve(transport.Listener(l)) }()
 	defer func() { _ = srv.Close() }()
@@ -134,6 +140,7 @@ func (p *program) serve(ctx context.Context, pl plan) error {
 	case <-ctx.Done():
 	}
 	p.say("stopping: calls in flight may finish")
+	close(streams)
 	return drain(a, srv)
 }
 
