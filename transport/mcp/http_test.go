@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -307,4 +308,40 @@ func TestListChanges(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestNeverReads (R49): a client that opens a stream and reads nothing of it is let
+// go, and holds up nobody.
+func TestNeverReads(t *testing.T) {
+	w := newWorld(t, Options{})
+	c := w.as(agent).legacy("2025-11-25", `{}`)
+	conn, err := net.Dial("tcp", strings.TrimPrefix(w.url, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if err := conn.(*net.TCPConn).SetReadBuffer(1 << 10); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := fmt.Fprintf(conn, "GET /mcp HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\nMcp-Session-Id: %s\r\nAccept: text/event-stream\r\n\r\n",
+		strings.TrimPrefix(w.url, "http://"), c.token, c.session); err != nil {
+		t.Fatal(err)
+	}
+	listener := *c
+	resp := listener.open(t.Context(), "GET", "")
+	defer resp.Body.Close()
+	heard := make(chan string, 100)
+	go func() { // ends with the stream
+		defer close(heard)
+		for e := range events(resp.Body) {
+			heard <- e
+		}
+	}()
+	for i := range 20 {
+		w.router.Declare("shop", bridgetest.Tool(fmt.Sprintf("t%d", i), ""))
+		<-heard
+		if got := c.names(); got != fmt.Sprintf("t%d", i) {
+			t.Errorf("the list is %q", got)
+		}
+	}
 }

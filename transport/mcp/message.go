@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"unicode/utf8"
 
 	mcpgo "github.com/mark3labs/mcp-go/mcp"
 
@@ -55,7 +56,7 @@ func readMessage(text []byte) (m *message, e *rpcError) {
 	}
 	members, err := bridge.ReadObject("The message", text)
 	if err != nil {
-		if json.Valid(text) {
+		if utf8.Valid(text) && json.Valid(text) {
 			return m, rpcErrorf(mcpgo.INVALID_REQUEST, "%s", bridge.AsError(err).Message)
 		}
 		return m, rpcErrorf(mcpgo.PARSE_ERROR, "%s", bridge.AsError(err).Message)

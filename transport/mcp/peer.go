@@ -50,9 +50,12 @@ func (p *peer) setCapabilities(c mcpgo.ClientCapabilities) {
 	p.declared = c
 }
 
+// leave says that the client sends nothing any more: it answers no request of ours.
+func (p *peer) leave() { p.once.Do(func() { close(p.gone) }) }
+
 // end says that there is no client any more. What runs for it is cancelled.
 func (p *peer) end() {
-	p.once.Do(func() { close(p.gone) })
+	p.leave()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, cancel := range p.running {

@@ -19,8 +19,9 @@ const (
 	// maxAtOnce bounds the requests that run at once. Further ones wait to be read,
 	// cancellations with them.
 	maxAtOnce = 1000
-	// lastWait is how long what still runs may take to end after stdin closed.
-	lastWait = 3 * time.Second
+	// finishTime is how long what still runs when stdin closes may take to finish,
+	// and endTime to end after it was cancelled then.
+	finishTime, endTime = 2500 * time.Millisecond, 500 * time.Millisecond
 )
 
 // ServeStdio serves one caller on a pair of streams, such as stdin and stdout: one
@@ -38,17 +39,22 @@ func (f *Face) ServeStdio(ctx context.Context, in io.Reader, out io.Writer, call
 	case <-ctx.Done():
 		err = context.Cause(ctx)
 	}
-	cancel(errNoClient)
-	s.peer.end()
+	s.peer.leave()
 	all := make(chan struct{})
 	go func() { // ends with the last request
-		s.running.Wait()
+		s.requests.Wait()
 		close(all)
 	}()
-	select {
-	case <-all:
-	case <-time.After(lastWait):
+	for _, patience := range []time.Duration{finishTime, endTime} {
+		select {
+		case <-all:
+		case <-ctx.Done():
+		case <-time.After(patience):
+		}
+		cancel(errNoClient)
+		s.peer.end()
 	}
+	s.watching.Wait()
 	if errors.Is(err, io.EOF) {
 		return nil
 	}
@@ -62,8 +68,8 @@ type stdio struct {
 	peer    *peer
 	out     *lines
 	room    chan struct{}
-	running sync.WaitGroup
-	watched sync.Once
+	requests, watching sync.WaitGroup
+	watched            sync.Once
 }
 
 // read takes messages until in ends.
@@ -118,7 +124,7 @@ func (s *stdio) take(ctx context.Context, line []byte) {
 			s.peer.cancelled(m.params)
 		}
 		if m.method == "notifications/initialized" {
-			s.watched.Do(func() { s.running.Go(func() { s.watch(ctx) }) })
+			s.watched.Do(func() { s.watching.Go(func() { s.watch(ctx) }) })
 		}
 		return
 	}
@@ -128,7 +134,7 @@ func (s *stdio) take(ctx context.Context, line []byte) {
 		return
 	}
 	running, end := s.peer.begin(ctx, m.id)
-	s.running.Go(func() {
+	s.requests.Go(func() {
 		defer func() { <-s.room }()
 		defer end()
 		s.serve(running, m)
