@@ -136,7 +136,7 @@ func TestRendering(t *testing.T) {
 	for _, e := range []era{legacy, modern} {
 		list, next, ok := x.page(e, "")
 		theirs, err := json.Marshal(x.tools(e))
-		if err != nil || !ok || next != "" || asJSON(t, json.RawMessage(list)) != asJSON(t, json.RawMessage(theirs)) {
+		if err != nil || !ok || next != "" || asJSON(t, list) != asJSON(t, json.RawMessage(theirs)) {
 			t.Errorf("%s: %v\nours   %s\ntheirs %s", e, err, list, theirs)
 		}
 	}

@@ -103,12 +103,10 @@ func (n *node) set(key string, v *node) {
 	n.keys, n.vals = slices.Insert(n.keys, 0, key), slices.Insert(n.vals, 0, v)
 }
 
-func (n *node) remove(key string) bool {
-	i := slices.Index(n.keys, key)
-	if i >= 0 {
+func (n *node) remove(key string) {
+	if i := slices.Index(n.keys, key); i >= 0 {
 		n.keys, n.vals = slices.Delete(n.keys, i, i+1), slices.Delete(n.vals, i, i+1)
 	}
-	return i >= 0
 }
 
 // is tells whether the value is this text.

@@ -83,9 +83,13 @@ func TestSearchHolds(t *testing.T) {
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		limit := rapid.IntRange(1, maxMatches).Draw(t, "limit")
-		got := search(x, rapid.String().Draw(t, "query"), limit)
+		query := rapid.OneOf(rapid.String(), rapid.StringMatching(`(add|car|ord|con|the|buy)[a-z]? ?(art|wea|how)`)).Draw(t, "query")
+		got := search(x, query, limit)
 		if len(got.Tools) > limit || got.Matched > got.Total {
 			t.Fatalf("%+v", got)
+		}
+		if again := search(searchable(), query, limit); asJSON(t, again) != asJSON(t, got) {
+			t.Fatalf("%+v, then %+v", got, again)
 		}
 	})
 }
