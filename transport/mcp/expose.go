@@ -222,10 +222,13 @@ func (x *exposure) show(s source, t *bridge.Tool, name string) (exposed, bool) {
 	return e, true
 }
 
-// render makes the JSON of both eras, once.
+// render makes the JSON of both eras, once. They differ in nothing else than the
+// outputSchema.
 func (e *exposed) render() {
-	for i, t := range e.shown {
-		e.json[i] = toolJSON(t)
+	e.json[0] = toolJSON(e.shown[0])
+	e.json[1] = e.json[0]
+	if !bytes.Equal(e.shown[0].RawOutputSchema, e.shown[1].RawOutputSchema) {
+		e.json[1] = toolJSON(e.shown[1])
 	}
 }
 

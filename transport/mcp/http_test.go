@@ -310,8 +310,8 @@ func TestListChanges(t *testing.T) {
 	})
 }
 
-// TestNeverReads (R49): a client that opens a stream and reads nothing of it is let
-// go, and holds up nobody.
+// TestNeverReads (R49): a client that opens a stream and reads nothing of it holds up
+// nobody.
 func TestNeverReads(t *testing.T) {
 	w := newWorld(t, Options{})
 	c := w.as(agent).legacy("2025-11-25", `{}`)

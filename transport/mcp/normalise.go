@@ -103,12 +103,10 @@ func (n *node) set(key string, v *node) {
 	n.keys, n.vals = slices.Insert(n.keys, 0, key), slices.Insert(n.vals, 0, v)
 }
 
-func (n *node) remove(key string) bool {
-	i := slices.Index(n.keys, key)
-	if i >= 0 {
+func (n *node) remove(key string) {
+	if i := slices.Index(n.keys, key); i >= 0 {
 		n.keys, n.vals = slices.Delete(n.keys, i, i+1), slices.Delete(n.vals, i, i+1)
 	}
-	return i >= 0
 }
 
 // is tells whether the value is this text.
@@ -182,6 +180,12 @@ func normaliseOutput(raw json.RawMessage, modern bool) (json.RawMessage, []strin
 			return nil, []string{"outputSchema: it is not a schema; it is left out"}
 		}
 		z.schema(root)
+		// Clients in Go read the type as one text, and lose the list over another.
+		if t := root.get("type"); t != nil && t.kind != '"' {
+			if err := z.rootType(root); err != nil {
+				return nil, []string{"outputSchema: " + err.Error() + "; it is left out"}
+			}
+		}
 		return root.appendTo(nil), z.notes
 	}
 	root, err := z.root(raw)
@@ -210,6 +214,12 @@ func (z *normaliser) root(raw json.RawMessage) (*node, error) {
 		return nil, errNotAnObject
 	}
 	z.schema(root)
+	return root, z.rootType(root)
+}
+
+// rootType makes the type of the root the one text "object". Arguments are objects
+// anyway, and so are results that were held to an outputSchema.
+func (z *normaliser) rootType(root *node) error {
 	switch t := root.get("type"); {
 	case t.is("object"):
 	case t == nil:
@@ -218,9 +228,9 @@ func (z *normaliser) root(raw json.RawMessage) (*node, error) {
 		z.note("the type of the root became \"object\"")
 		root.set("type", textNode("object"))
 	default:
-		return nil, errNotAnObject
+		return errNotAnObject
 	}
-	return root, nil
+	return nil
 }
 
 // schema normalises one schema and what is in it.

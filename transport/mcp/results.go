@@ -258,6 +258,7 @@ var byReason = map[bridge.Reason]string{
 
 var byCode = map[bridge.Code]string{
 	bridge.SchemaError:      "Correct the arguments by the tool's inputSchema, and call it again.",
+	bridge.ConfigError:      "Ask the operator of pagetools what calls may change.",
 	bridge.WebtoolNotFound:  "List the tools again, or look for another one.",
 	bridge.VersionMismatch:  "List the tools again, and read what it does now before you call it.",
 	bridge.ApprovalRequired: "Tell the user what you want to do. When a person has agreed, the same call again goes on.",

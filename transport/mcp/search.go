@@ -3,6 +3,7 @@ package mcp
 import (
 	"cmp"
 	"encoding/json"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -28,7 +29,7 @@ type matches struct {
 }
 
 const (
-	maxIndexed  = 4 << 10 // bytes of a tool's texts that are looked at, each
+	maxIndexed  = 4 << 10 // bytes that are looked at of each of a tool's texts
 	maxQuery    = 32      // words of a query that count
 	maxSummary  = 240     // bytes of a description in a match
 	maxParams   = 64      // parameter names in a match
@@ -46,6 +47,7 @@ const (
 	lengthShare       = 0.4
 	prefixShare       = 0.5 // of a word that only begins like the one that is looked for
 	minPrefix         = 3   // characters
+	maxBegun          = 64  // words that begin like one of the query
 )
 
 // index has the words of all tools of pages, in the order of the list.
@@ -53,6 +55,7 @@ type index struct {
 	docs    []document
 	average float64
 	in      map[string]int // in how many tools a word is
+	words   []string       // all of them, in order
 }
 
 type document struct {
@@ -72,11 +75,15 @@ func search(x *exposure, query string, limit int) matches {
 		entry int
 		score float64
 	}
+	begun := make([][]string, len(terms))
+	for i, t := range terms {
+		begun[i] = x.terms.begun(t)
+	}
 	var found []ranked
 	for _, d := range x.terms.docs {
 		score := 0.0
-		for _, t := range terms {
-			score += x.terms.score(d, t)
+		for i, t := range terms {
+			score += x.terms.score(d, t, begun[i])
 		}
 		if score > 0 || len(terms) == 0 {
 			found = append(found, ranked{d.entry, score})
@@ -90,13 +97,27 @@ func search(x *exposure, query string, limit int) matches {
 	return out
 }
 
-// score is the share of one word in the rank of one tool.
-func (ix *index) score(d document, term string) float64 {
+// begun lists the words that begin with the term, and are longer.
+func (ix *index) begun(term string) []string {
+	if utf8.RuneCountInString(term) < minPrefix {
+		return nil
+	}
+	i, _ := slices.BinarySearch(ix.words, term+"\x00")
+	n := 0
+	for n < maxBegun && i+n < len(ix.words) && strings.HasPrefix(ix.words[i+n], term) {
+		n++
+	}
+	return ix.words[i : i+n]
+}
+
+// score is the share of one word in the rank of one tool. Words that begin like it
+// count where it is not itself.
+func (ix *index) score(d document, term string, begun []string) float64 {
 	count, in := d.words[term], ix.in[term]
 	if count == 0 {
-		for word, n := range d.words {
-			if utf8.RuneCountInString(term) >= minPrefix && strings.HasPrefix(word, term) && n*prefixShare > count {
-				count, in = n*prefixShare, ix.in[word]
+		for _, word := range begun {
+			if n := d.words[word] * prefixShare; n > count {
+				count, in = n, ix.in[word]
 			}
 		}
 	}
@@ -133,6 +154,7 @@ func (x *exposure) read() {
 		total += d.length
 		ix.docs = append(ix.docs, d)
 	}
+	ix.words = slices.Sorted(maps.Keys(ix.in))
 	ix.average = max(1, total/float64(max(1, len(ix.docs))))
 	x.terms = ix
 }
