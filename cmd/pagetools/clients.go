@@ -90,9 +90,10 @@ var mcpClients = []*mcpClient{
 	},
 	{
 		name: "gemini", title: "Gemini CLI", page: "https://geminicli.com/docs/tools/mcp-server", key: "mcpServers", lenient: true, expands: regexp.MustCompile(`\$[\w{]`),
+		// Without a type, url is the older SSE; httpUrl is said to be deprecated (0.61).
 		noUnderscores: true, // google-gemini/gemini-cli#21727
 		file:          func(l place) string { return filepath.Join(l.or("GEMINI_CLI_HOME"), ".gemini", "settings.json") },
-		entry:         func(s mcpServer) entry { return s.entry("", "", "httpUrl", "Bearer ${"+tokenVariable+"}") },
+		entry:         func(s mcpServer) entry { return s.entry("", "http", "url", "Bearer ${"+tokenVariable+"}") },
 		command: func(s mcpServer) []string {
 			if s.url != "" {
 				return slices.Concat([]string{"gemini", "mcp", "add", "--scope", "user", "--transport", "http"}, s.headerOption("--header", "Bearer ${"+tokenVariable+"}"), []string{s.name, s.url})
@@ -179,7 +180,7 @@ func codexEntry(s mcpServer) entry {
 	return e
 }
 
-// entryKeys are all keys that entries of ours may have. What else is in an entry
+// entryKeys are all keys that say what a server is, today's and older ones. What else is in an entry
 // is the user's.
 var entryKeys = []string{"type", "command", "args", "env", "url", "httpUrl", "headers", "bearer_token_env_var", "http_headers", "env_http_headers"}
 
