@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 )
 
 // revisions are those of the protocol that the conformance suite has a set for.
@@ -19,6 +18,7 @@ var revisions = []string{"2025-11-25", "2026-07-28"}
 // servers that is no extension. A scenario has a session of its own: some leave a
 // question open, and a page that asks does nothing else.
 func (c *clients) testConformance(t *testing.T) {
+	t.Helper()
 	suite := filepath.Join(c.modules, "@modelcontextprotocol", "conformance", "dist", "index.js")
 	for _, revision := range revisions {
 		expected, err := filepath.Abs("clients/conformance-" + revision + ".yml")
@@ -36,24 +36,22 @@ func (c *clients) testConformance(t *testing.T) {
 			}
 			t.Run(revision+"/"+name, func(t *testing.T) {
 				t.Parallel()
-				began := time.Now()
+				row := c.row(t)
 				url := c.server.url + "/mcp/conformance?session=" + name + "-" + revision
 				out, err := c.run(t, suite, "server", "--url", url, "--scenario", name, "--spec-version", revision, "--expected-failures", expected)
 				if err != nil {
 					t.Errorf("%v\n%s", err, out)
 				}
-				result := "passed"
 				if strings.Contains(out, "Expected failures (in baseline)") {
-					result = "fails as expected"
+					row.result = "fails as expected"
 				}
-				c.add(t, result, began)
 			})
 		}
 	}
 }
 
 var (
-	scoredSet = regexp.MustCompile(`(?m)^server:\n((?:  - \S+\n)+)`)
+	scoredSet = regexp.MustCompile(`(?m)^Server scenarios.*:\n((?:  - \S+\n)+)`)
 	unscored  = regexp.MustCompile(`(?m)^  (\S+) \(\d+\):\n((?:    - \S+ \[\w+\]\n)+)`)
 	anItem    = regexp.MustCompile(`(?m)^ +- (\S+)(?: \[(\w+)\])?$`)
 )
@@ -83,6 +81,7 @@ func scenarios(list string) []string {
 // testInspector lists every site with the Inspector, which judges the schemas, and
 // calls a tool.
 func (c *clients) testInspector(t *testing.T) {
+	t.Helper()
 	for _, era := range []string{"legacy", "modern"} {
 		for _, transport := range []string{"http", "stdio"} {
 			sites := []string{"clients", "bad", "conformance", "today"}
@@ -95,10 +94,10 @@ func (c *clients) testInspector(t *testing.T) {
 			for _, site := range sites {
 				t.Run(era+"/"+transport+"/"+site, func(t *testing.T) {
 					t.Parallel()
-					began := time.Now()
+					row := c.row(t)
 					inspect := c.inspector(t, site, era, transport)
 					tools := inspect("--method", "tools/list", "--strict")
-					c.add(t, fmt.Sprintf("%d tools", len(tools.Tools)), began)
+					row.result = fmt.Sprintf("%d tools", len(tools.Tools))
 					if len(tools.Tools) == 0 {
 						t.Error("no tools are listed")
 					}
@@ -162,13 +161,14 @@ func (c *clients) inspector(t *testing.T, site, era, transport string) func(args
 
 // testAgentNode runs the example's agents against the bakery.
 func (c *clients) testAgentNode(t *testing.T) {
+	t.Helper()
 	for name, want := range map[string][]string{
 		"sdk":   {"add-to-cart", "The cart has 2 x Dark rye.", "check-out", "Ada"},
 		"aisdk": {"list-products", "add-to-cart", "The cart has 2 x Dark rye."},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			began := time.Now()
+			c.row(t)
 			out, err := c.run(t, filepath.Join(c.dir, "agent-"+name+".mjs"), c.server.url+"/mcp/today?session=agent-"+name, "--yes")
 			if err != nil {
 				t.Errorf("%v\n%s", err, out)
@@ -178,7 +178,6 @@ func (c *clients) testAgentNode(t *testing.T) {
 					t.Errorf("it does not say %q:\n%s", words, out)
 				}
 			}
-			c.add(t, "ran", began)
 		})
 	}
 }
@@ -280,7 +279,7 @@ func TestClientReports(t *testing.T) {
 			t.Errorf("%s: no error", name)
 		}
 	}
-	list := "Required:\n\nserver:\n  - one\n  - two\n\nclient:\n  - three\n\nRun and reported:\n  extension (1):\n    - four [server]\n  pending (2):\n    - five [server]\n    - six [client]\n"
+	list := "Required:\n\nServer scenarios (x):\n  - one\n  - two\n\nClient scenarios (x):\n  - three\n\nRun and reported:\n  extension (1):\n    - four [server]\n  pending (2):\n    - five [server]\n    - six [client]\n"
 	if got := scenarios(list); !slices.Equal(got, []string{"one", "two", "five"}) {
 		t.Errorf("the scenarios are %s", got)
 	}

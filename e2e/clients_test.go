@@ -36,7 +36,7 @@ type clients struct {
 	server        *server
 
 	mu   sync.Mutex
-	rows []clientRow
+	rows []*clientRow
 }
 
 // clientRow is one line of the summary.
@@ -178,13 +178,13 @@ func (c *clients) runScript(t *testing.T, s script) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	began := time.Now()
+	row := c.row(t)
 	out, err := c.run(t, filepath.Join(c.dir, s.file+".mjs"), string(options))
 	sum, incomplete := readTAP(out)
+	row.result = fmt.Sprintf("%d passed, %d failed, %d not possible", sum.passed, sum.failed, sum.skipped)
 	if err := errors.Join(err, incomplete); err != nil || sum.failed > 0 {
 		t.Errorf("%v\n%s", err, out)
 	}
-	c.add(t, fmt.Sprintf("%d passed, %d failed, %d not possible", sum.passed, sum.failed, sum.skipped), began)
 	if entries, err := os.ReadDir(tmp); err != nil || len(entries) > 0 {
 		t.Errorf("a process left %v in its temporary folder (%v)", entries, err)
 	}
@@ -196,7 +196,8 @@ func (c *clients) run(t *testing.T, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(t.Context(), clientWithin)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, c.node, args...)
-	cmd.Dir, cmd.WaitDelay = c.dir, 10*time.Second // what it started ends with its standard input
+	cmd.Dir, cmd.WaitDelay = c.dir, 10*time.Second                      // what it started ends with its standard input
+	cmd.Env = append(os.Environ(), "MCP_INSPECTOR_SECRET_STORE=memory") // it would look for a keychain
 	out, err := cmd.CombinedOutput()
 	if ctx.Err() != nil {
 		err = fmt.Errorf("not within %v: %w", clientWithin, err)
@@ -204,18 +205,24 @@ func (c *clients) run(t *testing.T, args ...string) (string, error) {
 	return string(out), err
 }
 
-// add notes the result of a test for the summary.
-func (c *clients) add(t *testing.T, result string, began time.Time) {
+// row makes the line of a test in the summary. Its result may be said later.
+func (c *clients) row(t *testing.T) *clientRow {
 	t.Helper()
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.rows = append(c.rows, clientRow{strings.TrimPrefix(t.Name(), "TestClients/"), result, time.Since(began), !t.Failed()})
+	r := &clientRow{name: strings.TrimPrefix(t.Name(), "TestClients/")}
+	began := time.Now()
+	t.Cleanup(func() {
+		r.took, r.ok = time.Since(began), !t.Failed()
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.rows = append(c.rows, r)
+	})
+	return r
 }
 
 func (c *clients) summary() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	slices.SortFunc(c.rows, func(a, b clientRow) int { return cmp.Compare(a.name, b.name) })
+	slices.SortFunc(c.rows, func(a, b *clientRow) int { return cmp.Compare(a.name, b.name) })
 	var out bytes.Buffer
 	w := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
 	for _, r := range c.rows {

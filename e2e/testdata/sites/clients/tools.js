@@ -37,7 +37,7 @@ const tools = [
     async execute() {
       const canvas = new OffscreenCanvas(2, 2);
       canvas.getContext('2d').fillRect(0, 0, 2, 2);
-      return [await canvas.convertToBlob(), { type: 'text', text: 'black' }];
+      return { content: [await canvas.convertToBlob(), { type: 'text', text: 'black' }] };
     },
   },
   {
