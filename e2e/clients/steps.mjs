@@ -219,7 +219,10 @@ async function badTools(open) {
     bad = await open(options.bad, {});
     const tools = await listed(bad);
     for (const name of ['good-first', 'good-last']) assert.ok(tools.has(name), `no tool ${name}: ${[...tools.keys()]}`);
-    for (const name of tools.keys()) assert.match(name, /^[a-zA-Z0-9_-]{1,64}$/);
+    for (const { name, description } of tools.values()) {
+      assert.match(name, /^[a-zA-Z0-9_-]{1,64}$/);
+      if (name === 'pagetools_search') assert.ok(!description.includes('not its own'), 'a page has a name of the bridge');
+    }
   });
   if (!bad) return;
   for (const name of ['good-first', 'good-last']) {
