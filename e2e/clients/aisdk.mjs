@@ -22,7 +22,7 @@ async function open({ url, command, args, env }, { onElicit }) {
 }
 
 await run({
-  name: `aisdk-${options.era}`, open,
+  open,
   can: {
     changed: 'it takes no notifications',
     progress: 'it takes no notifications',

@@ -47,4 +47,4 @@ function blocks(said) {
   });
 }
 
-await run({ name: 'langchain', open, can: { elicit: 'it declares no elicitation' } });
+await run({ open, can: { elicit: 'it declares no elicitation' } });

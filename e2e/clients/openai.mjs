@@ -17,6 +17,6 @@ async function open({ url, command, args, env }) {
 }
 
 await run({
-  name: 'openai', open,
+  open,
   can: { changed: 'it takes no notifications', progress: 'it has no place for it', elicit: 'it declares no elicitation' },
 });

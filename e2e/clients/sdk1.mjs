@@ -22,4 +22,4 @@ export async function open({ url, command, args, env }, { onElicit, onChanged })
   };
 }
 
-await run({ name: 'sdk1', can: {}, open });
+await run({ can: {}, open });

@@ -24,4 +24,4 @@ async function open({ url, command, args, env }, { onElicit, onChanged }) {
   };
 }
 
-await run({ name: `sdk2-${options.era}`, can: {}, open });
+await run({ can: {}, open });
