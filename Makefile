@@ -37,6 +37,14 @@ bench: ## measure; see docs/performance.md
 	@$(SANDBOX)
 	@browser="$$(scripts/browser.sh)" && PAGETOOLS_EXECUTABLE_PATH="$$browser" $(GO) run ./e2e/bench
 
+.PHONY: clients clients-short
+clients: ## run MCP's conformance suite and its clients against pages
+	@$(SANDBOX)
+	@scripts/clients.sh all
+clients-short: ## the same in two minutes, where npm's packages can be had
+	@$(SANDBOX)
+	@scripts/clients.sh short
+
 .PHONY: build
 build: ## build bin/pagetools
 	$(GO) build -o bin/pagetools ./cmd/pagetools

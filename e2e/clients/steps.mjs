@@ -1,0 +1,247 @@
+// What every client is tested with. A client is an object of ours around somebody's library:
+//
+//   can   {changed, progress, cancel, elicit}: false, or a reason in words, for what the library cannot do
+//   open  (server, {onElicit, onChanged}) connects, and resolves to
+//           list()            the tools, as {name, description, inputSchema}
+//           call(name, args, {signal, onProgress})   {content, structured, isError}
+//           close()
+//
+// server is {url} or {command, args, env}. onElicit takes the params of an elicitation and returns its result; a client that is
+// opened without it declares no elicitation.
+
+import assert from 'node:assert/strict';
+import { done, Skip, test } from './tap.mjs';
+
+/** What the Go side passes: how to reach the servers, and the address of the pages. */
+export const options = JSON.parse(process.argv[2]);
+
+const words = (result) => result.content.filter((block) => block.type === 'text').map((block) => block.text).join('\n');
+
+/** What a tool returned that returns no content blocks: it comes as JSON. */
+const value = (result) => JSON.parse(words(result));
+
+/** @param {string | undefined} reason */
+const need = (reason) => {
+  if (reason !== undefined) throw new Skip(reason);
+};
+
+/** An event that a test waits for. */
+function event() {
+  const { promise, resolve } = Promise.withResolvers();
+  return { promise, happen: resolve };
+}
+
+/** Asks the server of the page, which answers when it has happened. */
+async function site(path, id) {
+  const response = await fetch(`${options.site}${path}?id=${encodeURIComponent(id)}`, { method: 'POST' });
+  assert.equal(response.status, 200, path);
+  return response.text();
+}
+
+/** A person who fills a form in as its schema says. */
+function accept(params, text = 'Ada') {
+  const content = {};
+  for (const [name, schema] of Object.entries(params.requestedSchema?.properties ?? {})) {
+    const [first] = schema.enum ?? schema.oneOf?.map((choice) => choice.const) ?? [];
+    content[name] = first ?? { boolean: true, string: text, integer: 1, number: 1 }[schema.type];
+  }
+  return { action: 'accept', content };
+}
+
+async function listed(client) {
+  const tools = await client.list();
+  return new Map(tools.map((tool) => [tool.name, tool]));
+}
+
+/** Runs all tests of a client and ends the process. */
+export async function run({ can, open }) {
+  console.log('TAP version 14');
+  const answers = [];
+  const asked = [];
+  let changed = event();
+  const listeners = {
+    onChanged: () => changed.happen(),
+    onElicit: async (params) => {
+      asked.push(params);
+      const answer = answers.shift() ?? 'decline';
+      return answer === 'accept' ? accept(params) : { action: answer };
+    },
+  };
+  let client;
+  await test('connect', async () => { client = await open(options.server, listeners); });
+  if (!client) done();
+
+  await basics(client);
+  await test('a change of the list is told', async () => { // the first test that changes it: no older notice can be taken for a newer one
+    need(can.changed);
+    for (const [tool, there] of [['grow', true], ['shrink', false]]) {
+      changed = event();
+      await client.call(tool, { name: 'shoot' });
+      await changed.promise;
+      assert.equal((await listed(client)).has('shoot'), there, tool);
+    }
+  });
+  await test('a tool that a call registers is in the next list', async () => {
+    await client.call('grow', { name: 'sprout' });
+    assert.ok((await listed(client)).has('sprout'), 'the next list does not have it');
+    assert.equal(value(await client.call('sprout', {})), 'I am sprout.');
+    await client.call('shrink', { name: 'sprout' });
+    assert.ok(!(await listed(client)).has('sprout'), 'the next list still has it');
+  });
+  await longCalls(client, can);
+  await elicitations(client, can, { answers, asked });
+  await test('close', () => client.close());
+  await test('a client that declares no elicitation is told where a person can answer', () => unasked(open));
+  await badTools(open);
+  done();
+}
+
+async function basics(client) {
+  await test('list', async () => {
+    const tools = await listed(client);
+    for (const name of ['echo', 'say', 'fail', 'draw', 'hold', 'grow', 'shrink', 'buy', 'greet']) assert.ok(tools.has(name), `no tool ${name}`);
+    for (const { name, description, inputSchema } of tools.values()) {
+      assert.ok(description, `${name} has no description`);
+      assert.equal(inputSchema.type, 'object', name);
+    }
+  });
+  await test('call', async () => {
+    const result = await client.call('echo', { text: 'Grüße, 世界', count: 3 });
+    assert.ok(!result.isError, words(result));
+    assert.deepEqual(value(result), { text: 'Grüße, 世界', count: 3 });
+    if (result.structured !== undefined) assert.deepEqual(result.structured, { text: 'Grüße, 世界', count: 3 });
+  });
+  await test('call of a tool without arguments', async () => assert.equal(value(await client.call('say', {})), 'a plain text'));
+  await test('an image and a text', async () => {
+    const { content, structured } = await client.call('draw', {});
+    assert.equal(structured, undefined, 'clients that see structured content drop the image');
+    assert.deepEqual(content.map((block) => block.type), ['image', 'text']);
+    assert.equal(content[0].mimeType, 'image/png');
+    assert.equal(Buffer.from(content[0].data, 'base64').subarray(1, 4).toString(), 'PNG');
+  });
+  await test('a tool that fails', async () => {
+    const result = await client.call('fail', {});
+    assert.ok(result.isError);
+    assert.match(words(result), /the stamp is glued/);
+  });
+  await test('arguments that the schema refuses', async () => {
+    const result = await client.call('echo', { count: 'three' });
+    assert.ok(result.isError);
+    assert.match(words(result), /text|count|expected schema/); // some libraries look themselves, and say no more
+  });
+  await test('a tool that is not there', async () => {
+    const result = await client.call('nowhere', {}).catch(() => undefined); // an error of the protocol, which libraries word as they like
+    if (result) assert.ok(result.isError, words(result));
+  });
+}
+
+async function longCalls(client, can) {
+  await test('progress of a call that takes long', async () => {
+    need(can.progress);
+    const id = `progress-${process.pid}`;
+    const seen = [];
+    const result = await client.call('hold', { id }, {
+      onProgress({ progress }) {
+        seen.push(progress);
+        if (seen.length === 1) void site('/release', id);
+      },
+    });
+    assert.equal(value(result), 'released');
+    assert.ok(seen.length > 0, 'no progress');
+    assert.ok(seen.every((value, i) => i === 0 || value > seen[i - 1]), `progress does not grow: ${seen}`);
+  });
+  await test('a call that is cancelled ends in the page', async () => {
+    need(can.cancel);
+    const id = `cancel-${process.pid}`;
+    const abort = new AbortController();
+    const call = client.call('hold', { id }, { signal: abort.signal });
+    const ended = call.then((result) => assert.ok(result.isError, 'the call gave a result'), () => {});
+    await site('/held', id);
+    abort.abort(new Error('enough'));
+    await ended;
+    assert.equal(await site('/left', id), 'left');
+    assert.equal(value(await client.call('say', {})), 'a plain text');
+  });
+}
+
+async function elicitations(client, can, { answers, asked }) {
+  let purchases = 0;
+  const buy = async (given, id = `stamp-${process.pid}-${++purchases}`) => {
+    asked.length = 0;
+    answers.splice(0, answers.length, ...given);
+    const result = await client.call('buy', { id });
+    return { id, result, outcome: result.isError ? undefined : value(result), runs: Number(await site('/counted', id)) };
+  };
+  await test('elicitation: accepted twice, and the tool ran once', async () => {
+    need(can.elicit);
+    const { result, runs, outcome } = await buy(['accept', 'accept']);
+    assert.deepEqual(outcome, { bought: true, runs: 1 }, words(result));
+    assert.equal(runs, 1);
+    assert.equal(asked.length, 2);
+    assert.match(asked[0].message, /Buy stamp/);
+    assert.match(asked[1].message, /Pay for stamp/);
+  });
+  await test('elicitation: declined', async () => {
+    need(can.elicit);
+    const { result, runs, outcome } = await buy(['accept', 'decline']);
+    assert.deepEqual(outcome, { bought: false, runs: 1 }, words(result));
+    assert.equal(runs, 1);
+  });
+  await test('elicitation: cancelled, which is no answer, and answered when the call is made again', async () => {
+    need(can.elicit);
+    const first = await buy(['cancel']);
+    assert.ok(first.result.isError, words(first.result));
+    assert.match(words(first.result), /pagetools approve/);
+    assert.equal(asked.length, 1, 'a person who cancelled is asked again at once');
+    const again = await buy(['decline'], first.id);
+    assert.equal(asked.length, 1);
+    assert.deepEqual(again.outcome, { bought: false, runs: 1 }, words(again.result));
+    assert.equal(again.runs, 1);
+  });
+  await test('elicitation: a line of text', async () => {
+    need(can.elicit);
+    answers.splice(0, answers.length, 'accept');
+    assert.equal(value(await client.call('greet', {})), 'Hello, Ada.');
+    answers.splice(0, answers.length, 'decline');
+    assert.equal(value(await client.call('greet', {})), 'Hello, nobody.');
+  });
+}
+
+/** The page asks; nobody can be asked through this client. */
+async function unasked(open) {
+  const client = await open(options.unasked, {});
+  const result = await client.call('greet', {});
+  assert.ok(result.isError, words(result));
+  assert.match(words(result), /pagetools approve|console/);
+  await client.close();
+}
+
+async function badTools(open) {
+  let bad;
+  await test('bad tools: the list has the good ones', async () => {
+    bad = await open(options.bad, {});
+    const tools = await listed(bad);
+    for (const name of ['good-first', 'good-last']) assert.ok(tools.has(name), `no tool ${name}: ${[...tools.keys()]}`);
+    for (const { name, description } of tools.values()) {
+      assert.match(name, /^[a-zA-Z0-9_-]{1,64}$/);
+      if (name === 'pagetools_search') assert.ok(!description.includes('not its own'), 'a page has a name of the bridge');
+    }
+  });
+  if (!bad) return;
+  for (const name of ['good-first', 'good-last']) {
+    await test(`bad tools: ${name} can be called`, async () => assert.equal(value(await bad.call(name, {})), `I am ${name}.`));
+  }
+  await test('bad tools: each that is listed gives a result, or says that it has none', async () => {
+    const lost = [];
+    for (const { name } of await bad.list()) {
+      try {
+        const { content } = await bad.call(name, {});
+        if (!content.length) lost.push(`${name}: nothing`);
+      } catch (error) {
+        lost.push(`${name}: ${error.message}`);
+      }
+    }
+    assert.deepEqual(lost, []);
+  });
+  await test('bad tools: close', () => bad.close());
+}

@@ -1,0 +1,11 @@
+#!/bin/sh
+# Runs clients of MCP against pages: short, or all. Needs npm's packages, which the
+# test installs into the user's cache; the short form does without when there are
+# none, and says NOT CHECKED.
+set -eu
+cd "$(dirname "$0")/.."
+
+PAGETOOLS_EXECUTABLE_PATH=$(scripts/browser.sh)
+PAGETOOLS_HEADLESS_SHELL=$(scripts/headless-shell.sh)
+export PAGETOOLS_EXECUTABLE_PATH PAGETOOLS_HEADLESS_SHELL
+exec go test ./e2e -run '^TestClients$' -clients="$1" -v -count=1 -timeout 40m
