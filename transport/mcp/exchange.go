@@ -91,7 +91,11 @@ func (x *exchange) result(ctx context.Context, v any) (json.RawMessage, *rpcErro
 		Cursor string `json:"cursor"`
 	}
 	_ = json.Unmarshal(x.message.params, &p) // the library has read it
-	page, next, ok := x.face.list(ctx, x.scope).page(x.version(), p.Cursor)
+	list := x.face.list(ctx, x.scope)
+	if x.peer != nil && !x.modern {
+		x.peer.gotList(list.digest(x.version()))
+	}
+	page, next, ok := list.page(x.version(), p.Cursor)
 	if !ok {
 		return nil, rpcErrorf(mcpgo.INVALID_PARAMS, "This cursor is not known.")
 	}

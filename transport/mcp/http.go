@@ -212,13 +212,14 @@ func (f *Face) get(w http.ResponseWriter, r *http.Request) {
 		}
 	}()
 	out := &httpStream{w: w, control: http.NewResponseController(w), streams: true, lost: cancel}
+	lists := f.watch(ctx, sc, session.version()).knows(session.list())
 	if out.beat() != nil { // the head, so that the client knows that it listens
 		return
 	}
 	tell := func() error {
 		return out.event(callText(nil, mcpgo.MethodNotificationToolsListChanged, map[string]any{}))
 	}
-	f.watch(ctx, sc, session.version(), tell, func() error {
+	lists.run(ctx, tell, func() error {
 		f.sessions.find(session.id, sc) // it is in use
 		return out.beat()
 	})

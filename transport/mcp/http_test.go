@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/bridgetest"
@@ -94,17 +95,17 @@ func TestHeaders(t *testing.T) {
 		status int
 		code   int
 	}{
-		"all right":             {nil, list, 200, 0},
-		"no version":            {http.Header{"Mcp-Protocol-Version": {""}}, list, 400, -32020},
-		"another version":       {http.Header{"Mcp-Protocol-Version": {"2025-11-25"}}, list, 400, -32020},
-		"another method":        {http.Header{"Mcp-Method": {"tools/call"}}, list, 400, -32020},
-		"no method":             {http.Header{"Mcp-Method": {""}}, list, 400, -32020},
-		"another name":          {http.Header{"Mcp-Name": {"buy"}}, call, 400, -32020},
-		"no meta":               {nil, rpc(1, "tools/list", "{}"), 400, -32602},
-		"no capabilities":       {nil, rpc(1, "tools/list", `{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}`), 400, -32602},
-		"a version to come":     {http.Header{"Mcp-Protocol-Version": {"2099-01-01"}}, strings.Replace(list, "2026-07-28", "2099-01-01", 1), 400, -32022},
-		"an unknown method":     {nil, rpc(1, "no/such", modern.params("{}")), 404, -32601},
-		"a handshake":           {nil, rpc(1, "ping", modern.params("{}")), 404, -32601},
+		"all right":              {nil, list, 200, 0},
+		"no version":             {http.Header{"Mcp-Protocol-Version": {""}}, list, 400, -32020},
+		"another version":        {http.Header{"Mcp-Protocol-Version": {"2025-11-25"}}, list, 400, -32020},
+		"another method":         {http.Header{"Mcp-Method": {"tools/call"}}, list, 400, -32020},
+		"no method":              {http.Header{"Mcp-Method": {""}}, list, 400, -32020},
+		"another name":           {http.Header{"Mcp-Name": {"buy"}}, call, 400, -32020},
+		"no meta":                {nil, rpc(1, "tools/list", "{}"), 400, -32602},
+		"no capabilities":        {nil, rpc(1, "tools/list", `{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}`), 400, -32602},
+		"a version to come":      {http.Header{"Mcp-Protocol-Version": {"2099-01-01"}}, strings.Replace(list, "2026-07-28", "2099-01-01", 1), 400, -32022},
+		"an unknown method":      {nil, rpc(1, "no/such", modern.params("{}")), 404, -32601},
+		"a handshake":            {nil, rpc(1, "ping", modern.params("{}")), 404, -32601},
 		"the version sent twice": {http.Header{"Mcp-Protocol-Version": {"2026-07-28, 2026-07-28"}}, list, 200, 0},
 	} {
 		modern.header = x.header
@@ -288,8 +289,18 @@ func TestListChanges(t *testing.T) {
 				heard <- e
 			}
 		}()
+		next := func() string {
+			t.Helper()
+			select {
+			case e := <-heard:
+				return e
+			case <-time.After(hang):
+				t.Fatal("the stream says nothing")
+				return ""
+			}
+		}
 		if c.modern {
-			if ack := <-heard; !strings.Contains(ack, "notifications/subscriptions/acknowledged") || !strings.Contains(ack, `"io.modelcontextprotocol/subscriptionId":"sub"`) || !strings.Contains(ack, `"toolsListChanged":true`) {
+			if ack := next(); !strings.Contains(ack, "notifications/subscriptions/acknowledged") || !strings.Contains(ack, `"io.modelcontextprotocol/subscriptionId":"sub"`) || !strings.Contains(ack, `"toolsListChanged":true`) {
 				t.Fatalf("it begins with %s", ack)
 			}
 		}
@@ -299,12 +310,12 @@ func TestListChanges(t *testing.T) {
 			for i := range 20 { // in one go
 				w.router.Declare("shop", bridgetest.Tool(fmt.Sprintf("t%d-%d", n, i), ""))
 			}
-			note := <-heard
+			note := next()
 			if !strings.Contains(note, `"method":"notifications/tools/list_changed"`) || strings.Contains(note, "subscriptionId") != c.modern {
 				t.Errorf("it says %s", note)
 			}
 			for want := fmt.Sprintf("t%d-19", n); c.names() != want; { // told in the middle: told again at the end
-				<-heard
+				next()
 			}
 		}
 	})
@@ -339,7 +350,11 @@ func TestNeverReads(t *testing.T) {
 	}()
 	for i := range 20 {
 		w.router.Declare("shop", bridgetest.Tool(fmt.Sprintf("t%d", i), ""))
-		<-heard
+		select {
+		case <-heard:
+		case <-time.After(hang):
+			t.Fatal("the other stream says nothing")
+		}
 		if got := c.names(); got != fmt.Sprintf("t%d", i) {
 			t.Errorf("the list is %q", got)
 		}

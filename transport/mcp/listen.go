@@ -17,17 +17,43 @@ const (
 	beatEvery = 15 * time.Second
 )
 
-// watch tells of every change of the list of a scope, as the era sees it, and shows
-// that the stream lives, until ctx ends, the process stops, or telling fails. What a
-// client is told last is never older than the list.
-func (f *Face) watch(ctx context.Context, sc scope, e era, tell, beat func() error) {
+// watch follows the list of a scope, as an era sees it.
+type watch struct {
+	face    *Face
+	scope   scope
+	era     era
+	changed <-chan struct{}
+	last    string // the digest of the list that the client knows
+}
+
+// watch begins with the list as it is now: whoever is told after that that somebody
+// watches misses nothing.
+func (f *Face) watch(ctx context.Context, sc scope, e era) *watch {
+	w := &watch{face: f, scope: sc, era: e, changed: f.b.Changes()}
+	w.last = f.list(ctx, sc).digest(e)
+	return w
+}
+
+// knows says which list the client has seen, before the watch began; "" is none.
+func (w *watch) knows(digest string) *watch {
+	if digest != "" && digest != w.last {
+		w.last = digest
+		now := make(chan struct{})
+		close(now)
+		w.changed = now
+	}
+	return w
+}
+
+// run tells of every change, and shows that the stream lives, until ctx ends, the
+// process stops, or telling fails. What a client is told last is never older than
+// the list.
+func (w *watch) run(ctx context.Context, tell, beat func() error) {
 	beats := time.NewTicker(beatEvery)
 	defer beats.Stop()
-	changed := f.b.Changes()
-	last := f.list(ctx, sc).digest(e)
 	for {
 		select {
-		case <-changed:
+		case <-w.changed:
 			if !rest(ctx, coalesce) {
 				return
 			}
@@ -38,17 +64,17 @@ func (f *Face) watch(ctx context.Context, sc scope, e era, tell, beat func() err
 			continue
 		case <-ctx.Done():
 			return
-		case <-f.o.Done:
+		case <-w.face.o.Done:
 			return
-		case <-sc.caller.Revoked:
+		case <-w.scope.caller.Revoked:
 			return
 		}
-		changed = f.b.Changes()
-		if now := f.list(ctx, sc).digest(e); now != last {
+		w.changed = w.face.b.Changes()
+		if now := w.face.list(ctx, w.scope).digest(w.era); now != w.last {
 			if tell() != nil {
 				return
 			}
-			last = now
+			w.last = now
 		}
 	}
 }
@@ -94,11 +120,15 @@ func (x *exchange) listen(ctx context.Context, lib *server.MCPServer, session *r
 		params["_meta"] = tag
 		return x.out.event(callText(nil, method, params))
 	}
+	var lists *watch
+	if allowed.ToolsListChanged {
+		lists = x.face.watch(ctx, x.scope, x.version())
+	}
 	if err := tell(mcpgo.MethodNotificationSubscriptionsAcknowledged, map[string]any{"notifications": allowed}); err != nil {
 		return nil, rpcErrorf(mcpgo.INTERNAL_ERROR, "The client reads no stream.")
 	}
-	if allowed.ToolsListChanged {
-		x.face.watch(ctx, x.scope, x.version(), func() error { return tell(mcpgo.MethodNotificationToolsListChanged, map[string]any{}) }, x.beat)
+	if lists != nil {
+		lists.run(ctx, func() error { return tell(mcpgo.MethodNotificationToolsListChanged, map[string]any{}) }, x.beat)
 	}
 	result := map[string]any{"resultType": mcpgo.ResultTypeComplete, "_meta": tag}
 	return replyText(x.message.id, encode(result)), nil

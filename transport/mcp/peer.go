@@ -14,6 +14,7 @@ import (
 type peer struct {
 	mu       sync.Mutex
 	declared mcpgo.ClientCapabilities
+	listed   string // the digest of the list that it got last
 	spoken   era
 	asked    int
 	pending  map[string]chan *message // our requests that wait for a reply
@@ -36,6 +37,19 @@ func (p *peer) setVersion(v string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.spoken = era(v)
+}
+
+// list gives the digest of the list that the client got last, or "".
+func (p *peer) list() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.listed
+}
+
+func (p *peer) gotList(digest string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.listed = digest
 }
 
 func (p *peer) capabilities() mcpgo.ClientCapabilities {

@@ -63,11 +63,11 @@ func (f *Face) ServeStdio(ctx context.Context, in io.Reader, out io.Writer, call
 
 // stdio is one client on a pair of streams.
 type stdio struct {
-	face    *Face
-	scope   scope
-	peer    *peer
-	out     *lines
-	room    chan struct{}
+	face               *Face
+	scope              scope
+	peer               *peer
+	out                *lines
+	room               chan struct{}
 	requests, watching sync.WaitGroup
 	watched            sync.Once
 }
@@ -156,9 +156,10 @@ func (s *stdio) serve(ctx context.Context, m *message) {
 
 // watch tells a client of an older era of changes.
 func (s *stdio) watch(ctx context.Context) {
-	s.face.watch(ctx, s.scope, s.peer.version(), func() error {
+	tell := func() error {
 		return s.out.event(callText(nil, mcpgo.MethodNotificationToolsListChanged, map[string]any{}))
-	}, func() error { return nil })
+	}
+	s.face.watch(ctx, s.scope, s.peer.version()).knows(s.peer.list()).run(ctx, tell, func() error { return nil })
 }
 
 // lines writes one message in each line.

@@ -9,7 +9,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -18,8 +17,6 @@ import (
 	"github.com/pagetools/pagetools/bridge/bridgetest"
 	"github.com/pagetools/pagetools/transport"
 )
-
-func TestMain(m *testing.M) { os.Exit(bridgetest.Main(m, os.Stderr)) }
 
 // hang is a bound that only a defect reaches.
 const hang = 30 * time.Second
