@@ -5,7 +5,8 @@
 // I/O:
 //
 //   - names.go gives each tool of a page a name that every client takes.
-//   - normalise.go makes its schemas such that no client loses its list.
+//   - normalise.go and portable.go make its schemas such that no client loses its
+//     list.
 //   - expose.go puts both together, as the list of one caller, and finds a tool by
 //     its name.
 //   - results.go and blocks.go turn what a page returned, or an error, into the

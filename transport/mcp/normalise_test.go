@@ -87,6 +87,8 @@ func TestOutputSchemas(t *testing.T) {
 		{"2020-12", `{"type":"object","properties":{"a":{"prefixItems":[{}]}}}`, "", same},
 		{"lists of items", `{"type":"object","properties":{"a":{"items":[{}]}}}`, "", same},
 		{"anchors", `{"type":"object","properties":{"a":{"$ref":"#x"}},"$defs":{"x":{"$anchor":"x"}}}`, "", same},
+		{"a reference by name", `{"type":"object","properties":{"a":{"$ref":"#x"}}}`, "", same},
+		{"a reference to itself", `{"type":"object","properties":{"a":{"$ref":"#"}}}`, same, same},
 		{"beside a reference", `{"type":"object","properties":{"a":{"$ref":"#/$defs/a","minLength":1}},"$defs":{"a":{}}}`, "", same},
 		{"a draft inside", `{"type":"object","properties":{"a":{"$schema":"http://json-schema.org/draft-07/schema#"}}}`, "", same},
 		{"words of the page's own", `{"type":"object","x-order":["a"]}`, same, same},
