@@ -294,6 +294,9 @@ func (c *mcpClient) takes(s *mcpServer) error {
 	if s.url != "" && c.localOnly != "" {
 		return usage("%s", c.localOnly)
 	}
+	if slices.Contains(c.reserved, s.name) {
+		s.name = "pagetools_" + s.name
+	}
 	if c.noUnderscores {
 		s.name = strings.ReplaceAll(s.name, "_", "-")
 	}

@@ -279,3 +279,35 @@ func TestWriteClient(t *testing.T) {
 		t.Errorf("a link to nothing: %v", err)
 	}
 }
+
+// TestClientWritesMeanwhile has the client write its file between our reading and
+// our writing: what it wrote stays, and no backup is left.
+func TestClientWritesMeanwhile(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "mcp.json")
+	const theirs = `{"new": 1}`
+	for _, interferes := range []bool{true, false} {
+		if err := os.WriteFile(path, []byte("{}"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		c := *clientNamed("cursor")
+		describe := c.entry
+		c.entry = func(s mcpServer) entry {
+			if interferes {
+				if err := os.WriteFile(path, []byte(theirs), 0o600); err != nil {
+					t.Error(err)
+				}
+			}
+			return describe(s)
+		}
+		_, err := writeClient(path, &c, shop(), time.Now())
+		text, readErr := os.ReadFile(path)
+		backups, globErr := filepath.Glob(path + ".bak-*")
+		if err := errors.Join(readErr, globErr); err != nil {
+			t.Fatal(err)
+		}
+		if refused := err != nil && strings.Contains(err.Error(), "changed meanwhile"); refused != interferes || (string(text) == theirs) != interferes || (len(backups) == 0) != interferes {
+			t.Errorf("when the client writes (%v): %v, %s, %v", interferes, err, text, backups)
+		}
+	}
+}

@@ -29,6 +29,8 @@ type mcpClient struct {
 	expands *regexp.Regexp
 	// localOnly says why there is no URL in the file.
 	localOnly string
+	// reserved are names that the client keeps for itself.
+	reserved []string
 	// noUnderscores is true when the client's rules misread names with underscores.
 	noUnderscores bool
 }
@@ -43,8 +45,9 @@ var braced = regexp.MustCompile(`\$\{`)
 var mcpClients = []*mcpClient{
 	{
 		name: "claude-code", title: "Claude Code", page: "https://code.claude.com/docs/en/mcp", key: "mcpServers", expands: braced,
-		file:  func(l place) string { return filepath.Join(l.or("CLAUDE_CONFIG_DIR"), ".claude.json") },
-		entry: func(s mcpServer) entry { return s.entry("stdio", "http", "url", "Bearer ${"+tokenVariable+"}") },
+		reserved: []string{"workspace"},
+		file:     func(l place) string { return filepath.Join(l.or("CLAUDE_CONFIG_DIR"), ".claude.json") },
+		entry:    func(s mcpServer) entry { return s.entry("stdio", "http", "url", "Bearer ${"+tokenVariable+"}") },
 		command: func(s mcpServer) []string {
 			if s.url != "" {
 				return slices.Concat([]string{"claude", "mcp", "add"}, s.headerOption("--header", "Bearer ${"+tokenVariable+"}"), []string{"--scope", "user", "--transport", "http", s.name, s.url})

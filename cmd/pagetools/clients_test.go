@@ -29,6 +29,7 @@ func goldenServers() []struct {
 		}},
 		{"a value with =", mcpServer{name: "s", command: "/p", args: []string{"mcp", "https://s.example/"}, env: [][2]string{{"PAGETOOLS_CHROME_ARG", "--lang=de"}}}},
 		{"characters that nobody sees", mcpServer{name: "s", command: "/p", args: []string{"mcp", "/srv/\u202ea\u009b\x1b\U000e0041"}}},
+		{"a name that some reserve", mcpServer{name: "workspace", url: "http://127.0.0.1:7300/mcp/workspace"}},
 		{"HTTP", mcpServer{name: "shop", url: "http://127.0.0.1:7300/mcp/shop"}},
 		{"HTTP with a token", mcpServer{name: "shop", url: "https://tools.example/mcp/shop?session=a", token: true}},
 	}
