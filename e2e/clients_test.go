@@ -46,39 +46,35 @@ type clientRow struct {
 	ok           bool
 }
 
-// script is one run of a script of e2e/clients. The zero era is that of the older
-// revisions.
+// script is one run of a script of e2e/clients. The era is legacy, that of the
+// revisions up to 2025-11-25; modern, that of 2026-07-28; or auto, what the client
+// finds by itself.
 type script struct {
-	file, transport string
-	modern, short   bool
+	file, era, transport string
+	short                bool
 }
 
 // scripts are the clients, each in its eras and transports.
 var scripts = []script{
-	{file: "sdk1", transport: "http"},
-	{file: "sdk1", transport: "stdio", short: true},
-	{file: "sdk2", transport: "http"},
-	{file: "sdk2", transport: "stdio"},
-	{file: "sdk2", transport: "http", modern: true, short: true},
-	{file: "sdk2", transport: "stdio", modern: true},
-	{file: "aisdk", transport: "http"},
-	{file: "aisdk", transport: "stdio"},
-	{file: "aisdk", transport: "http", modern: true, short: true},
-	{file: "aisdk", transport: "stdio", modern: true},
-	{file: "openai", transport: "http"},
-	{file: "openai", transport: "stdio"},
-	{file: "langchain", transport: "http", short: true},
-	{file: "langchain", transport: "stdio"},
+	{file: "sdk1", era: "legacy", transport: "http"},
+	{file: "sdk1", era: "legacy", transport: "stdio", short: true},
+	{file: "sdk2", era: "legacy", transport: "http"},
+	{file: "sdk2", era: "legacy", transport: "stdio"},
+	{file: "sdk2", era: "modern", transport: "http", short: true},
+	{file: "sdk2", era: "modern", transport: "stdio"},
+	{file: "sdk2", era: "auto", transport: "http"},
+	{file: "sdk2", era: "auto", transport: "stdio"},
+	{file: "aisdk", era: "legacy", transport: "http"},
+	{file: "aisdk", era: "legacy", transport: "stdio"},
+	{file: "aisdk", era: "modern", transport: "http", short: true},
+	{file: "aisdk", era: "modern", transport: "stdio"},
+	{file: "openai", era: "legacy", transport: "http"},
+	{file: "openai", era: "legacy", transport: "stdio"},
+	{file: "langchain", era: "legacy", transport: "http", short: true},
+	{file: "langchain", era: "legacy", transport: "stdio"},
 }
 
-func (s script) era() string {
-	if s.modern {
-		return "modern"
-	}
-	return "legacy"
-}
-
-func (s script) name() string { return s.file + "-" + s.era() + "-" + s.transport }
+func (s script) name() string { return s.file + "-" + s.era + "-" + s.transport }
 
 // TestClients runs MCP's conformance suite, its Inspector, and the clients that
 // people use, against pages. docs/decisions/2026-11-21-clients-of-mcp.md.
@@ -170,7 +166,7 @@ func (c *clients) runScript(t *testing.T, s script) {
 	t.Helper()
 	tmp := tempDir(t)
 	options, err := json.Marshal(map[string]any{
-		"era": s.era(), "transport": s.transport, "site": c.site.URL,
+		"era": s.era, "transport": s.transport, "site": c.site.URL,
 		"server":  c.at("clients", s.name(), s.transport, tmp),
 		"unasked": c.at("clients", s.name()+"-unasked", s.transport, tmp),
 		"bad":     c.at("bad", s.name(), s.transport, tmp),

@@ -17,6 +17,7 @@ async function open({ url, command, args, env }, { onElicit }) {
       const { content, structuredContent, isError } = await client.callTool({ name, arguments: args, options: { signal } });
       return { content, structured: structuredContent, isError };
     },
+    version: client.initializeResult.protocolVersion,
     close: () => client.close(),
   };
 }

@@ -6,18 +6,20 @@ import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/
 import { ElicitRequestSchema, ToolListChangedNotificationSchema } from '@modelcontextprotocol/sdk/types.js';
 import { run } from './steps.mjs';
 
-export async function open({ url, command, args, env }, { onElicit, onChanged }) {
+async function open({ url, command, args, env }, { onElicit, onChanged }) {
   const capabilities = onElicit ? { elicitation: { form: {}, url: {} } } : {};
   const client = new Client({ name: 'sdk1', version: '1.0.0' }, { capabilities });
   if (onElicit) client.setRequestHandler(ElicitRequestSchema, ({ params }) => onElicit(params));
   if (onChanged) client.setNotificationHandler(ToolListChangedNotificationSchema, onChanged);
-  await client.connect(url ? new StreamableHTTPClientTransport(new URL(url)) : new StdioClientTransport({ command, args, env }));
+  const transport = url ? new StreamableHTTPClientTransport(new URL(url)) : new StdioClientTransport({ command, args, env });
+  await client.connect(transport);
   return {
     list: async () => (await client.listTools()).tools,
     async call(name, args, { signal, onProgress } = {}) {
       const { content, structuredContent, isError } = await client.callTool({ name, arguments: args }, undefined, { signal, onprogress: onProgress });
       return { content, structured: structuredContent, isError };
     },
+    version: transport.protocolVersion, // of HTTP only
     close: () => client.close(),
   };
 }

@@ -4,7 +4,7 @@ import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/cli
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { options, run } from './steps.mjs';
 
-const mode = options.era === 'modern' ? { pin: '2026-07-28' } : 'legacy';
+const mode = { legacy: 'legacy', modern: { pin: '2026-07-28' }, auto: 'auto' }[options.era];
 
 async function open({ url, command, args, env }, { onElicit, onChanged }) {
   const client = new Client({ name: 'sdk2', version: '1.0.0' }, {
@@ -20,6 +20,7 @@ async function open({ url, command, args, env }, { onElicit, onChanged }) {
       const { content, structuredContent, isError } = await client.callTool({ name, arguments: args }, { signal, onprogress: onProgress });
       return { content, structured: structuredContent, isError };
     },
+    version: client.getNegotiatedProtocolVersion(),
     close: () => client.close(),
   };
 }

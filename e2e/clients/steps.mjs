@@ -4,6 +4,7 @@
 //   open  (server, {onElicit, onChanged}) connects, and resolves to
 //           list()            the tools, as {name, description, inputSchema}
 //           call(name, args, {signal, onProgress})   {content, structured, isError}
+//           version           of the protocol that was agreed on; undefined when the library does not say
 //           close()
 //
 // server is {url} or {command, args, env}. onElicit takes the params of an elicitation and returns its result; a client that is
@@ -70,6 +71,10 @@ export async function run({ can, open }) {
   let client;
   await test('connect', async () => { client = await open(options.server, listeners); });
   if (!client) done();
+  await test('the version of the protocol', async () => {
+    need(client.version ? undefined : 'it does not say');
+    assert.equal(client.version, options.era === 'legacy' ? '2025-11-25' : '2026-07-28');
+  });
 
   await basics(client);
   await test('a change of the list is told', async () => { // the first test that changes it: no older notice can be taken for a newer one

@@ -72,7 +72,11 @@ const tools = {
   test_elicitation: ['Asks the person for a line.', async ({ message }, context) => text(`User response: ${await ask(context, message)}`), {
     type: 'object', properties: { message: { type: 'string', description: 'The question' } }, required: ['message'],
   }],
-  test_streaming_elicitation: ['Asks the person for a line.', async (input, context) => text(`User response: ${await ask(context, 'What is your name?')}`)],
+  test_streaming_elicitation: ['Hands over to the person.', async (input, context) => {
+    // The suite never answers, and calls other tools: the page ends the question by itself.
+    await context.requestUserInteraction(() => later(300, context.signal));
+    return text('The person is done.');
+  }],
   test_input_required_result_elicitation: ['Asks for a name.', async (input, context) => text(`Hello, ${await ask(context, 'What is your name?')}!`)],
   test_input_required_result_request_state: ['Asks for a yes.', async (input, context) => text(`state-ok: ${await agree(context, 'Please confirm')}`)],
   test_input_required_result_tampered_state: ['Asks for a yes.', async (input, context) => text(`The answer is ${await agree(context, 'Please confirm')}.`)],
