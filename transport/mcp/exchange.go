@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"log/slog"
 	"runtime/debug"
 	"sync"
@@ -248,15 +247,12 @@ func (s *requestSession) RequestElicitation(ctx context.Context, r mcpgo.Elicita
 		return closed, nil
 	}
 	said, err := s.x.peer.ask(ctx, s.x.out, mcpgo.MethodElicitationCreate, r.Params)
-	if err != nil {
-		if ctx.Err() != nil {
-			return nil, context.Cause(ctx)
-		}
-		return closed, nil //nolint:nilerr // the question stays open for others
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
 	}
 	var result mcpgo.ElicitationResult
-	if json.Unmarshal(said, &result) != nil {
-		return closed, nil
+	if err != nil || json.Unmarshal(said, &result) != nil {
+		return closed, nil //nolint:nilerr // the question stays open for others
 	}
 	return &result, nil
 }
@@ -275,8 +271,4 @@ func (x *exchange) asCall(to target, arguments json.RawMessage) *bridge.Call {
 		arguments = json.RawMessage("{}")
 	}
 	return &bridge.Call{Site: to.site, Tool: to.tool.Name(), Session: x.scope.session, Caller: x.scope.caller, Input: arguments, ID: x.id, Trace: x.message.meta.trace}
-}
-
-func unknownTool(name string) *rpcError {
-	return &rpcError{Code: mcpgo.INVALID_PARAMS, Message: fmt.Sprintf("There is no tool %q here. tools/list has those that there are.", name)}
 }

@@ -58,7 +58,7 @@ var purpose = []byte("pagetools requestState 1")
 
 // close makes a requestState.
 func (s *seal) close(c carried) string {
-	return base64.RawURLEncoding.EncodeToString(s.aead.Seal(nil, nil, encode(c), purpose))
+	return base64.RawURLEncoding.EncodeToString(s.aead.Seal(nil, nil, encode(c), purpose)) //nolint:gosec // it makes a random nonce itself
 }
 
 var errState = errors.New("not a state of ours")
