@@ -193,3 +193,39 @@ func TestMCPHTTP(t *testing.T) {
 		t.Errorf("the cart is %s", got)
 	}
 }
+
+// TestAgentMCP follows the README of examples/agent-mcp: a person agrees, and the
+// tools that come with the call are noticed.
+func TestAgentMCP(t *testing.T) {
+	t.Parallel()
+	agent := filepath.Join(scratch, "agent-mcp")
+	build := exec.Command("go", "build", "-o", agent, "./examples/agent-mcp")
+	build.Dir = ".."
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("building the agent: %v\n%s", err, out)
+	}
+	s := serve(t, filepath.Join(root(t), "examples", "today"), "--warm", "0")
+	run := func(answers string, args ...string) string {
+		t.Helper()
+		c := exec.CommandContext(t.Context(), agent, append([]string{s.url + "/mcp"}, args...)...)
+		c.Stdin = strings.NewReader(answers)
+		out, err := c.CombinedOutput()
+		if err != nil && answers != "n\n" {
+			t.Errorf("%v\n%s", err, out)
+		}
+		return string(out)
+	}
+	if got := run(""); !strings.Contains(got, "add-to-cart: ") || strings.Contains(got, "view-cart") {
+		t.Errorf("the list is %s", got)
+	}
+	cart := `{"product":"rye","quantity":2}`
+	if got := run("n\n", "add-to-cart", cart); !strings.Contains(got, "[y/n]") || strings.Contains(got, "The cart has") {
+		t.Errorf("refused: %s", got)
+	}
+	if got := run("y\n", "add-to-cart", cart); !strings.Contains(got, cart) || !strings.Contains(got, "The cart has 2 x Dark rye") || !strings.Contains(got, "new: view-cart: ") {
+		t.Errorf("allowed: %s", got)
+	}
+	if got := run("", "view-cart"); !strings.Contains(got, "Dark rye") {
+		t.Errorf("the cart is %s", got)
+	}
+}

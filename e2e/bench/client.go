@@ -39,8 +39,16 @@ func (c *caller) close() { _ = c.conn.Close() }
 
 // do sends one request and reads its whole reply. body may be nil.
 func (c *caller) do(method, path string, body []byte) ([]byte, error) {
+	return c.doWith(method, path, body, nil)
+}
+
+// doWith is do with further header fields.
+func (c *caller) doWith(method, path string, body []byte, header http.Header) ([]byte, error) {
 	c.out.Reset()
 	fmt.Fprintf(&c.out, "%s %s HTTP/1.1\r\nHost: %s\r\n", method, path, c.host)
+	for name, values := range header {
+		fmt.Fprintf(&c.out, "%s: %s\r\n", name, values[0])
+	}
 	if body != nil {
 		fmt.Fprintf(&c.out, "Content-Type: application/json\r\nContent-Length: %d\r\n", len(body))
 	}

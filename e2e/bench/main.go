@@ -45,7 +45,7 @@ type row struct {
 
 func main() {
 	short := flag.Bool("short", false, "a tenth of the work: shows that it runs, not how fast")
-	only := flag.String("only", "", "measure one group: inside, recorded, fresh, live, pages or outside")
+	only := flag.String("only", "", "measure one group: inside, recorded, fresh, live, mcp, pages or outside")
 	flag.Parse()
 	debug.SetGCPercent(300) // as serve does
 	if err := run(context.Background(), *short, *only); err != nil {
@@ -105,6 +105,7 @@ func groups(url string, calls int) []group {
 		{"recorded", func(ctx context.Context) ([]row, error) { return recordedRows(ctx, url, calls) }},
 		{"fresh", func(context.Context) ([]row, error) { return freshRows(url) }},
 		{"live", func(ctx context.Context) ([]row, error) { return liveRows(ctx, url) }},
+		{"mcp", func(ctx context.Context) ([]row, error) { return mcpRows(ctx, url, calls) }},
 		{"pages", pageRows},
 		{"outside", func(ctx context.Context) ([]row, error) { return outsideRows(ctx, url) }},
 	}

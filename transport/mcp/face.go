@@ -110,7 +110,7 @@ func (f *Face) server(sc scope, sites []bridge.Site) *server.MCPServer {
 	key := sc.caller.Name + "\n" + sc.site
 	s := f.servers[key]
 	if s == nil {
-		s = server.NewMCPServer("pagetools", cmp.Or(f.o.Version, "dev"), server.WithToolCapabilities(true), server.WithElicitation(),
+		s = server.NewMCPServer("pagetools", cmp.Or(f.o.Version, "dev"), server.WithToolCapabilities(true),
 			server.WithInstructions(instructions(f.mode, sites, sc.site == "" && len(sites) > 1)))
 		f.servers[key] = s
 	}
