@@ -56,6 +56,10 @@ func TestTornJournal(t *testing.T) {
 			t.Fatalf("of %d bytes %v are read, and %q is damaged", cut, got, m.damage)
 		}
 		over := append(slices.Clone(content[:cut]), old[cut:]...)
+		for whole < len(ends) && bytes.Equal(over[:ends[whole]], content[:ends[whole]]) {
+			whole++ // what was there happens to be the rest of the frame
+		}
+		want = []int64{11, 12, 13}[:whole]
 		got, m = readJournal(over)
 		// No write is cut within a page, so none is within the head of the first.
 		if !slices.Equal(got[:whole], want) || slices.Max(append(got[whole:], 0)) > 5 || len(m.damage) != 0 && cut >= frameHead {
