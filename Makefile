@@ -49,6 +49,10 @@ clients-short: ## the same in two minutes, where npm's packages can be had
 build: ## build bin/pagetools
 	$(GO) build -o bin/pagetools ./cmd/pagetools
 
+.PHONY: bundle
+bundle: ## build MCPB bundles and server.json in bin/bundle; VERSION=1.2.3 for a release
+	$(GO) run ./scripts/bundle $(if $(VERSION),-version $(VERSION))
+
 .PHONY: generate
 generate: ## rebuild what is committed but generated
 	$(GO) generate ./...

@@ -262,8 +262,8 @@ func admit(d Declaration, l Limits) admission {
 	}
 	t := &Tool{origin: d.Origin, name: d.Name, digest: d.digest(), hints: hintsOf(d.Annotations)}
 	var hidden int
-	t.title, hidden = visible(d.Title)
-	desc, more := visible(d.Description)
+	t.title, hidden = Visible(d.Title)
+	desc, more := Visible(d.Description)
 	t.description = desc
 	if hidden += more; hidden > 0 {
 		a.findings = append(a.findings, Finding{Rule: "hidden-characters", Tool: d.Name,
@@ -323,9 +323,9 @@ func safeText(err error) string {
 	return "it cannot be checked."
 }
 
-// visible takes control, bidirectional and other invisible characters out of a
+// Visible takes control, bidirectional and other invisible characters out of a
 // page's text, and counts them. Tabs and line ends stay.
-func visible(s string) (string, int) {
+func Visible(s string) (string, int) {
 	n := 0
 	out := strings.Map(func(r rune) rune {
 		if invisible(r) {
@@ -354,7 +354,7 @@ func invisible(r rune) bool {
 
 // printable shortens a name that may be anything for a message.
 func printable(s string) string {
-	s, _ = visible(s)
+	s, _ = Visible(s)
 	s = strings.Join(strings.Fields(s), " ")
 	if r := []rune(s); len(r) > 64 {
 		s = string(r[:64]) + "…"

@@ -58,6 +58,12 @@ func fits(out *schema.Schema, data json.RawMessage, r mcpResult) bool {
 	return out.Validate(data) == nil
 }
 
+// Fits reports whether a value keeps the promise of the tool's outputSchema. A tool
+// without one promises nothing.
+func (t *Tool) Fits(value json.RawMessage) bool {
+	return t.output == nil || t.output.Validate(value) == nil
+}
+
 func (r mcpResult) text() string {
 	var parts []string
 	for _, block := range r.Content {

@@ -69,3 +69,17 @@ func TestAPromiseOfAPageIsChecked(t *testing.T) {
 		}
 	}
 }
+
+// TestFits: transports that give a part of the result can ask whether it keeps the
+// page's promise.
+func TestFits(t *testing.T) {
+	c, _, _ := admit(bridge.Limits{}, bridgetest.Tool("silent", ""), bridgetest.Returning(bridgetest.Tool("count", ""), `{"type":"object","required":["n"]}`))
+	for _, x := range []struct {
+		tool, value string
+		want        bool
+	}{{"silent", `{}`, true}, {"silent", `7`, true}, {"count", `{"n":1}`, true}, {"count", `{}`, false}, {"count", `[1]`, false}, {"count", `{`, false}} {
+		if got := c.Tool(x.tool).Fits([]byte(x.value)); got != x.want {
+			t.Errorf("%s, %s: %v", x.tool, x.value, got)
+		}
+	}
+}

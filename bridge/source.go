@@ -96,6 +96,9 @@ type Router interface {
 	// and of the site's catalogue page otherwise. It waits until the site is
 	// opened, within ctx, and never makes a page for the caller.
 	Catalog(ctx context.Context, ref Ref) (*Catalog, error)
+	// Changes gives a channel that is closed when the list of a site or of a
+	// session may have become another. No I/O.
+	Changes() <-chan struct{}
 	// Acquire gives a page for one call: the session's own, in order; a fresh
 	// one; or the shared one.
 	Acquire(ctx context.Context, ref Ref) (Lease, error)

@@ -68,10 +68,13 @@ func (m *Manager) acquire(ctx context.Context, s *site, ref bridge.Ref, how *wis
 	}
 	select {
 	case g := <-w.grant:
-		if g.err != nil {
+		switch {
+		case g.err != nil:
 			return nil, g.err
+		case ctx.Err() == nil:
+			return m.leaseOf(g), nil
 		}
-		return m.leaseOf(g), nil
+		w.grant <- g // it came in the moment in which w gave up
 	case <-ctx.Done():
 	}
 	ended := waitEnded(ctx)

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/pagetools/pagetools/bridge"
@@ -90,6 +91,7 @@ type Manager struct {
 
 	mu    sync.Mutex
 	state *state
+	news  atomic.Pointer[chan struct{}] // closed and replaced when a list of tools changes
 
 	life       context.Context //nolint:containedctx // of background work, which outlives who caused it; ends in Close
 	stop       context.CancelCauseFunc
@@ -103,6 +105,8 @@ var _ bridge.Router = (*Manager)(nil)
 func New(o Options) *Manager {
 	o = o.withDefaults()
 	m := &Manager{o: o, byName: map[string]*site{}, done: make(chan struct{})}
+	news := make(chan struct{})
+	m.news.Store(&news)
 	m.state = &state{manager: m, sessions: map[key]*session{}, tombs: map[key]time.Time{}, spares: map[*site]*spares{},
 		held: map[string]int{}, queue: queue{of: map[string]*line{}, pace: newPace(o.MaxSessions)}}
 	m.life, m.stop = context.WithCancelCause(context.Background())
@@ -115,6 +119,16 @@ func New(o Options) *Manager {
 		m.background.Go(func() { m.keepCatalogue(s) })
 	}
 	return m
+}
+
+// Changes gives a channel that is closed when the tools of a site or of a session
+// may have become others.
+func (m *Manager) Changes() <-chan struct{} { return *m.news.Load() }
+
+// changed tells who waits on Changes.
+func (m *Manager) changed() {
+	next := make(chan struct{})
+	close(*m.news.Swap(&next))
 }
 
 // Sites lists the sites in the operator's order.

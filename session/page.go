@@ -41,6 +41,7 @@ type Page struct {
 	origins []string // whose documents count as the site's own
 	wait    WaitFor
 	limits  bridge.Limits
+	changed func() // hears of every other catalog
 	log     *slog.Logger
 
 	view atomic.Pointer[view]
@@ -78,9 +79,10 @@ type view struct {
 }
 
 // newPage makes the page of a tab; own must run from now on. The origins decide
-// which documents are the site's own.
-func newPage(tab Tab, origins []string, wait WaitFor, l bridge.Limits, log *slog.Logger) *Page {
-	p := &Page{tab: tab, origins: origins, wait: wait, limits: l, log: log, dead: make(chan struct{})}
+// which documents are the site's own. changed hears of every other catalog, and
+// must not block.
+func newPage(tab Tab, origins []string, wait WaitFor, l bridge.Limits, changed func(), log *slog.Logger) *Page {
+	p := &Page{tab: tab, origins: origins, wait: wait, limits: l, changed: changed, log: log, dead: make(chan struct{})}
 	empty, _ := bridge.NewCatalog(nil, nil, l)
 	p.view.Store(&view{catalog: empty, since: time.Now(), superseded: make(chan struct{})})
 	return p
@@ -291,6 +293,9 @@ func (p *Page) publish(s *pageState) {
 	v.superseded = make(chan struct{})
 	old := p.view.Swap(&v)
 	close(old.superseded)
+	if old.catalog != v.catalog {
+		p.changed()
+	}
 }
 
 // Catalog gives the tools that the page registers now.

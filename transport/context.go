@@ -19,6 +19,7 @@ type info struct {
 	started     time.Time
 	err         *bridge.Error // what the reply said
 	gaveUp      bool
+	jsonRPC     bool // errors are those of JSON-RPC
 }
 
 type infoKey struct{}

@@ -42,6 +42,8 @@ type Options struct {
 	// WriteTimeout is how long a client may take to read a JSON reply; zero
 	// means 30 s.
 	WriteTimeout time.Duration
+	// JSONRPCUnder are paths at and below which errors are those of JSON-RPC.
+	JSONRPCUnder []string
 	// Metrics counts the requests; nil counts none.
 	Metrics *Metrics
 	// Log gets one line for each request; nil is silent.
@@ -117,6 +119,16 @@ func isLoopback(listen string) bool {
 	}
 	ip, err := netip.ParseAddr(host)
 	return err == nil && ip.Unmap().IsLoopback()
+}
+
+// speaksRPC reports whether errors at the path are those of JSON-RPC.
+func (o Options) speaksRPC(path string) bool {
+	for _, prefix := range o.JSONRPCUnder {
+		if path == prefix || strings.HasPrefix(path, prefix+"/") {
+			return true
+		}
+	}
+	return false
 }
 
 // bodyLimit is the cap for the path.

@@ -99,6 +99,28 @@ type envelope struct {
 	Error  ErrorBody `json:"error"`
 }
 
+// rpcEnvelope is an error that no JSON-RPC message was read for (JSON-RPC 2.0, 5.1).
+type rpcEnvelope struct {
+	JSONRPC string   `json:"jsonrpc"`
+	ID      *int     `json:"id"`
+	Error   rpcError `json:"error"`
+}
+
+type rpcError struct {
+	Code    int       `json:"code"`
+	Message string    `json:"message"`
+	Data    ErrorBody `json:"data"`
+}
+
+// rpcCode is the code of JSON-RPC: an invalid request, or one of our own, outside
+// of what the specifications have for themselves.
+func rpcCode(e *bridge.Error) int {
+	if e.Code == bridge.SchemaError || e.Code == bridge.MethodNotAllowed || e.Code == bridge.WebtoolNotFound {
+		return -32600
+	}
+	return -31000 - Status(e)
+}
+
 // WriteError writes e in the envelope {"status":"error","error":{…}}.
 func WriteError(w http.ResponseWriter, r *http.Request, e *bridge.Error) {
 	body := NewErrorBody(e)
@@ -113,6 +135,9 @@ func WriteError(w http.ResponseWriter, r *http.Request, e *bridge.Error) {
 func WriteErrorAs(w http.ResponseWriter, r *http.Request, e *bridge.Error, status int, v any) {
 	if in := infoOf(r.Context()); in != nil {
 		in.err = e
+	}
+	if in := infoOf(r.Context()); in != nil && in.jsonRPC {
+		v = rpcEnvelope{"2.0", nil, rpcError{rpcCode(e), e.Message, NewErrorBody(e)}}
 	}
 	h := w.Header()
 	h.Set("Cache-Control", "no-store")

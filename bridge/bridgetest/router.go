@@ -22,13 +22,14 @@ type Recorded struct {
 // Router is a scripted bridge.Router over sites whose catalogs and answers the
 // test sets. It is safe for concurrent use.
 type Router struct {
-	mu     sync.Mutex
-	order  []bridge.Site
-	sites  map[string]*site
-	calls  []Recorded
-	asking []*bridge.Question
-	views  []*View
-	leases int
+	mu      sync.Mutex
+	order   []bridge.Site
+	sites   map[string]*site
+	calls   []Recorded
+	asking  []*bridge.Question
+	views   []*View
+	changed chan struct{} // closed by Declare; made for who waits
+	leases  int
 }
 
 type site struct {
@@ -99,6 +100,10 @@ func (r *Router) set(name string, change func(*site)) {
 		panic("bridgetest: no site " + name)
 	}
 	change(s)
+	if r.changed != nil {
+		close(r.changed)
+		r.changed = nil
+	}
 }
 
 // Calls lists the invocations so far.
@@ -113,6 +118,16 @@ func (r *Router) Asking() []*bridge.Question {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Clone(r.asking)
+}
+
+// Changes gives a channel that the next Declare closes.
+func (r *Router) Changes() <-chan struct{} {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.changed == nil {
+		r.changed = make(chan struct{})
+	}
+	return r.changed
 }
 
 // Views lists the views of pages that were opened.

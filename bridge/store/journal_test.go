@@ -189,40 +189,45 @@ func TestNothingIsLostWhileJournalsTurn(t *testing.T) {
 	ctx, dir := t.Context(), folder(t)
 	s := open(t, Options{Dir: dir, Busy: time.Minute})
 	w := writerOf(t, s)
-	const callers, calls = 8, 150
-	var safe [callers*calls + 1]atomic.Bool
-	done := callMany(t, s.Audit, callers, calls, safe[:])
-	var flushes sync.WaitGroup
-	flushes.Go(func() { // commits, one after the other
-		for {
-			select {
-			case <-done:
-				return
-			default:
-			}
-			if err := s.Flush(ctx); err != nil {
-				t.Error(err)
-			}
-		}
-	})
+	const callers, calls, most = 8, 150, 20
+	safe := make([]atomic.Bool, callers*calls*most+1)
 	root := must(os.OpenRoot(dir))(t)
 	defer root.Close()
-	checks, inJournals := 0, 0
-	for over := false; !over; checks++ {
+	rounds, checks, inJournals := 0, 0, 0
+	for ; checks < 3 || inJournals == 0; rounds++ { // a slow machine checks seldom
+		if rounds == most {
+			t.Fatalf("%d checks saw %d records in journals: the test proves little", checks, inJournals)
+		}
+		done := callMany(t, s.Audit, callers, calls, safe)
+		var flushes sync.WaitGroup
+		flushes.Go(func() { flushUntil(t, s, done) })
+		for over := false; !over; checks++ {
+			select {
+			case <-done:
+				over = true
+			default:
+			}
+			inJournals += lookFor(t, s, root, w.owner, safe)
+		}
+		flushes.Wait()
+	}
+	ok(t, s.Flush(ctx))
+	if report := must(s.Verify(ctx))(t); report.Bad != nil || report.Records != int64(callers*calls*rounds) {
+		t.Errorf("the report is %+v", report)
+	}
+}
+
+// flushUntil commits, one after the other.
+func flushUntil(t *testing.T, s *Store, done <-chan struct{}) {
+	for {
 		select {
 		case <-done:
-			over = true
+			return
 		default:
 		}
-		inJournals += lookFor(t, s, root, w.owner, safe[:])
-	}
-	flushes.Wait()
-	ok(t, s.Flush(ctx))
-	if checks < 3 || inJournals == 0 {
-		t.Errorf("%d checks saw %d records in journals: the test proves little", checks, inJournals)
-	}
-	if report := must(s.Verify(ctx))(t); report.Bad != nil || report.Records != callers*calls {
-		t.Errorf("the report is %+v", report)
+		if err := s.Flush(t.Context()); err != nil {
+			t.Error(err)
+		}
 	}
 }
 

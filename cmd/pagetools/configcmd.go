@@ -12,23 +12,28 @@ import (
 )
 
 func (p *program) configCommand() *cobra.Command {
+	var o clientOptions
+	clients := strings.Join(clientNames(), "|")
 	c := &cobra.Command{
-		Use:   "config [print|schema]",
-		Short: "Print the effective configuration, or the schema of its file",
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) > 1 || (len(args) == 1 && args[0] != "print" && args[0] != "schema") {
-				return usage("config takes print or schema")
-			}
-			return nil
-		},
-		ValidArgs: []string{"print", "schema"},
+		Use:   "config [print|schema|" + clients + "] [TARGET...]",
+		Short: "Print the effective configuration, the schema of its file, or what an MCP client needs",
+		Long: "Without a word, or with print: the effective configuration, with where each value came from.\n" +
+			"With schema: the JSON Schema of the configuration file.\n" +
+			"With the name of an MCP client: what its own configuration needs so that it starts `pagetools mcp TARGET...`.",
+		Args:      func(_ *cobra.Command, args []string) error { return o.check(args) },
+		ValidArgs: append([]string{"print", "schema"}, clientNames()...),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 1 && args[0] == "schema" {
+			switch {
+			case len(args) == 0 || args[0] == "print":
+				return p.printConfig(cmd.Root().PersistentFlags())
+			case args[0] == "schema":
 				return p.printSchema(cmd.Root().PersistentFlags())
 			}
-			return p.printConfig(cmd.Root().PersistentFlags())
+			return p.configClient(args[0], args[1:], o)
 		},
 	}
+	c.Flags().StringVar(&o.http, "http", "", "for clients: use the MCP server that runs at this URL, such as http://127.0.0.1:7300/mcp, and start none")
+	c.Flags().BoolVar(&o.install, "install", false, "for clients: write it into the client's own file for this user, with a backup")
 	return c
 }
 

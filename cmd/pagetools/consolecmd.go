@@ -86,6 +86,14 @@ func (o *operators) serve(s *http.Server, l net.Listener) {
 	go func() { _ = s.Serve(transport.Listener(l)) }() // ends with close
 }
 
+// page is where a person can answer; empty without a listener. It has no credential.
+func (o *operators) page() string {
+	if o.url == "" {
+		return ""
+	}
+	return o.url + "/"
+}
+
 func (o *operators) close() {
 	close(o.done)
 	for _, s := range o.servers {

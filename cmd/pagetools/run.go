@@ -107,7 +107,7 @@ func (p *program) command() *cobra.Command {
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage("%w", err) })
 	p.set.flags(root.PersistentFlags())
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return p.prepare(cmd) }
-	root.AddCommand(p.serveCommand(), p.toolsCommand(), p.callCommand(), p.loginCommand(), p.demoCommand(), p.approveCommand(), p.auditCommand(), p.lockCommand(), p.doctorCommand(), p.configCommand(), p.versionCommand())
+	root.AddCommand(p.serveCommand(), p.mcpCommand(), p.toolsCommand(), p.callCommand(), p.loginCommand(), p.demoCommand(), p.approveCommand(), p.auditCommand(), p.lockCommand(), p.doctorCommand(), p.configCommand(), p.versionCommand())
 	return root
 }
 
@@ -119,7 +119,7 @@ func (p *program) prepare(cmd *cobra.Command) error {
 	if err := p.resolve(cmd.Root().PersistentFlags()); err != nil {
 		return err
 	}
-	return p.openLog(cmd.Name() == "serve" || cmd.Name() == "demo")
+	return p.openLog(cmd.Name() == "serve" || cmd.Name() == "demo" || cmd.Name() == "mcp")
 }
 
 // openLog opens the log. Commands that end after one answer say what went wrong

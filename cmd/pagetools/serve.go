@@ -96,17 +96,18 @@ func (p *program) serve(ctx context.Context, pl plan) error {
 		// third as often costs little memory.
 		debug.SetGCPercent(300)
 	}
-	guards.Metrics = a.metrics
-	face := webtool.New(a.bridge, webtool.Options{Log: p.log})
-	mux := transport.NewMux(transport.Health(a.readiness)...)
-	mux.Add(a.metrics.Routes(p.log)...)
-	mux.Add(face.Routes()...)
-	srv := transport.Server(transport.Guard(mux, guards), p.log)
 	console, err := p.serveOperators(ctx, a, who)
 	defer console.close()
 	if err != nil {
 		return err
 	}
+	streams := make(chan struct{}) // closed when those of MCP shall end
+	mux, err := p.faces(a, console.page(), streams)
+	if err != nil {
+		return err
+	}
+	guards.Metrics, guards.JSONRPCUnder, guards.MaxBodyUnder = a.metrics, []string{"/mcp"}, map[string]int64{"/mcp": 4 << 20}
+	srv := transport.Server(transport.Guard(mux, guards), p.log)
 	failed := make(chan error, 1)
 	go func() { failed <- srv.Serve(transport.Listener(l)) }()
 	defer func() { _ = srv.Close() }()
@@ -134,7 +135,21 @@ func (p *program) serve(ctx context.Context, pl plan) error {
 	case <-ctx.Done():
 	}
 	p.say("stopping: calls in flight may finish")
+	close(streams)
 	return drain(a, srv)
+}
+
+// faces are all that the listener serves. streams ends those of MCP.
+func (p *program) faces(a *app, operators string, streams <-chan struct{}) (*transport.Mux, error) {
+	mux := transport.NewMux(transport.Health(a.readiness)...)
+	mux.Add(a.metrics.Routes(p.log)...)
+	mux.Add(webtool.New(a.bridge, webtool.Options{Log: p.log}).Routes()...)
+	face, err := p.mcpFace(a, operators, streams)
+	if err != nil {
+		return nil, err
+	}
+	mux.Add(face.Routes()...)
+	return mux, nil
 }
 
 // drain lets calls in flight finish, within drainTime.
@@ -185,6 +200,7 @@ func (a *app) readiness() transport.Readiness {
 // served is what serve prints with --format json when it is ready.
 type served struct {
 	Listening string         `json:"listening"`
+	MCP       string         `json:"mcp"`
 	Sites     []servedSite   `json:"sites"`
 	Console   *servedConsole `json:"console,omitempty"`
 }
@@ -206,7 +222,7 @@ type servedSite struct {
 // welcome prints the box: what is served, and where.
 func (p *program) welcome(ctx context.Context, a *app, pl plan, base string, console *operators) {
 	targets := pl.targets
-	out := served{Listening: base}
+	out := served{Listening: base, MCP: base + "/mcp"}
 	if console.url != "" {
 		out.Console = &servedConsole{console.url, console.token}
 	}
@@ -267,6 +283,7 @@ func (p *program) welcomeLines(a *app, targets []*target, out served) []string {
 			lines = append(lines, fmt.Sprintf("  %d tools: %s", len(s.Tools), strings.Join(s.Tools, ", ")))
 		}
 	}
+	lines = append(lines, "", "MCP: "+out.MCP)
 	if c := out.Console; c != nil {
 		lines = append(lines, "", "operators: "+c.URL+"/#"+c.Token)
 	}

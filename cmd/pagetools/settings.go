@@ -31,6 +31,7 @@ type settings struct {
 	logFile                string
 	listen                 string
 	consoleListen          string
+	mcpTools               string
 	config                 string
 	dataDir                string
 	engine                 string
@@ -73,6 +74,7 @@ func (s *settings) flags(f *pflag.FlagSet) {
 	f.StringVar(&s.engine, "engine", engineShim, "how pages get WebMCP: shim (our script), native (the browser's own)")
 	f.StringVar(&s.state, "state", "isolated", "calls without a session get a page of their own, or all the same: isolated, shared")
 	f.IntVar(&s.warm, "warm", 2, "spare pages that wait for calls, per site")
+	f.StringVar(&s.mcpTools, "mcp-tools", "auto", "what MCP clients see: direct (the tools of pages), hybrid (and three to find and call them), meta (these three), auto (hybrid above 30 tools)")
 	f.StringVar(&s.approval, "approval", "ask", "consent: ask, strict, auto, deny")
 	f.TextVar(&s.rate, "rate", policy.Rate{}, "calls that a site takes of all callers together, as in 600/1m")
 	f.StringArrayVar(&s.allowOrigins, "allow-origin", nil, "another origin whose pages count as the site's own (repeatable)")
@@ -177,6 +179,7 @@ func (s *settings) check() error {
 		oneOf("engine", s.engine, engineKinds...),
 		oneOf("state", s.state, "isolated", "shared"),
 		oneOf("approval", s.approval, approvalModes...),
+		oneOf("mcp-tools", s.mcpTools, "auto", "direct", "hybrid", "meta"),
 		oneOf("format", s.format, "text", "json", "ndjson"),
 		oneOf("log-format", s.logFormat, "text", "json"),
 	)

@@ -1,0 +1,198 @@
+package mcp
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"net/url"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+	mcpgo "github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/pagetools/pagetools/bridge"
+)
+
+// block is one element of a page's content.
+type block struct {
+	kind    string // its "type"
+	raw     json.RawMessage
+	members bridge.Object
+}
+
+// readBlock reads an object that has a type.
+func readBlock(raw json.RawMessage) (block, bool) {
+	members, err := bridge.ReadObject("a block", raw)
+	if err != nil {
+		return block{}, false
+	}
+	b := block{raw: raw, members: members}
+	kind, ok := texts(members.Get("type"))
+	b.kind = kind
+	return b, ok
+}
+
+// text is the text of a text block.
+func (b block) text() string {
+	s, _ := texts(b.members.Get("text"))
+	return s
+}
+
+// verbatim is a block that goes out as the page wrote it. It is one of the library's
+// blocks by what it embeds, which is never written.
+type verbatim struct {
+	mcpgo.TextContent
+	raw json.RawMessage
+}
+
+// MarshalJSON writes what the page wrote.
+func (v verbatim) MarshalJSON() ([]byte, error) { return v.raw, nil }
+
+// content is the block for a client of the era. A block that the era does not know,
+// or that lacks what it must have, would make clients refuse the whole result: it
+// becomes a text of its JSON.
+func (b block) content(e era) mcpgo.Content {
+	kind := blockTypes[b.kind]
+	if kind.check == nil || !e.since(kind.since) || !kind.check(b.members) {
+		return mcpgo.NewTextContent(string(b.raw))
+	}
+	if b.kind == "text" && len(b.members) == 2 {
+		return mcpgo.NewTextContent(b.text())
+	}
+	return verbatim{raw: b.sound()}
+}
+
+// sound is the block without the optional members that no client could read.
+func (b block) sound() json.RawMessage {
+	out, dropped := &node{kind: '{'}, false
+	for _, m := range b.members {
+		if check := optional[m.Name]; check != nil && !check(m.Value) {
+			dropped = true
+			continue
+		}
+		out.keys, out.vals = append(out.keys, m.Name), append(out.vals, &node{raw: jsontext.Value(m.Value)})
+	}
+	if !dropped {
+		return b.raw
+	}
+	return out.appendTo(nil)
+}
+
+// blockType says since when MCP has a type of block, and what such a block needs.
+type blockType struct {
+	since string
+	check func(bridge.Object) bool
+}
+
+var blockTypes = map[string]blockType{
+	"text":          {mcpgo.ProtocolVersion20241105, func(o bridge.Object) bool { return isText(o.Get("text")) }},
+	"image":         {mcpgo.ProtocolVersion20241105, isMedia},
+	"audio":         {mcpgo.ProtocolVersion20250326, isMedia},
+	"resource":      {mcpgo.ProtocolVersion20241105, isResource},
+	"resource_link": {mcpgo.ProtocolVersion20250618, func(o bridge.Object) bool { return isURI(o.Get("uri")) && isText(o.Get("name")) }},
+}
+
+// optional are the members that blocks may have, and what they must be then.
+var optional = map[string]func(json.RawMessage) bool{
+	"annotations": isAnnotations, "_meta": isObject, "title": isText, "description": isText, "mimeType": isText, "size": isSize, "icons": isIcons,
+}
+
+// texts gives a JSON string.
+func texts(raw json.RawMessage) (string, bool) {
+	var s string
+	if len(raw) == 0 || raw[0] != '"' || json.Unmarshal(raw, &s) != nil {
+		return "", false
+	}
+	return s, true
+}
+
+func isText(raw json.RawMessage) bool { _, ok := texts(raw); return ok }
+
+func isObject(raw json.RawMessage) bool { return len(raw) > 0 && raw[0] == '{' }
+
+func isSize(raw json.RawMessage) bool {
+	var n uint64
+	return string(raw) != "null" && json.Unmarshal(raw, &n) == nil && n < 1<<53
+}
+
+func isURI(raw json.RawMessage) bool {
+	s, ok := texts(raw)
+	if !ok {
+		return false
+	}
+	u, err := url.Parse(s)
+	return err == nil && u.Scheme != ""
+}
+
+func isBase64(raw json.RawMessage) bool {
+	s, ok := texts(raw)
+	if !ok || strings.ContainsAny(s, "\r\n") { // which the decoder skips
+		return false
+	}
+	_, err := base64.StdEncoding.DecodeString(s)
+	return err == nil
+}
+
+func isMedia(o bridge.Object) bool {
+	kind, ok := texts(o.Get("mimeType"))
+	return ok && kind != "" && isBase64(o.Get("data"))
+}
+
+// isResource wants an address and exactly one of text and bytes.
+func isResource(o bridge.Object) bool {
+	inner, err := bridge.ReadObject("a resource", o.Get("resource"))
+	if err != nil || !isURI(inner.Get("uri")) {
+		return false
+	}
+	for _, name := range []string{"mimeType", "title"} {
+		if v := inner.Get(name); v != nil && !isText(v) {
+			return false
+		}
+	}
+	if v := inner.Get("_meta"); v != nil && !isObject(v) {
+		return false
+	}
+	text, blob := inner.Get("text"), inner.Get("blob")
+	return text == nil && isBase64(blob) || blob == nil && isText(text)
+}
+
+// isAnnotations checks who a block is for, how much it matters, and its date.
+func isAnnotations(raw json.RawMessage) bool {
+	o, err := bridge.ReadObject("annotations", raw)
+	if err != nil || o == nil {
+		return false
+	}
+	if v := o.Get("audience"); v != nil {
+		var audience []string
+		if string(v) == "null" || json.Unmarshal(v, &audience) != nil {
+			return false
+		}
+		for _, who := range audience {
+			if who != "user" && who != "assistant" {
+				return false
+			}
+		}
+	}
+	if v := o.Get("priority"); v != nil {
+		var p float64
+		if string(v) == "null" || json.Unmarshal(v, &p) != nil || p < 0 || p > 1 {
+			return false
+		}
+	}
+	v := o.Get("lastModified")
+	return v == nil || isText(v)
+}
+
+// isIcons wants a list of objects that have an address.
+func isIcons(raw json.RawMessage) bool {
+	var list []json.RawMessage
+	if len(raw) == 0 || raw[0] != '[' || json.Unmarshal(raw, &list) != nil {
+		return false
+	}
+	for _, icon := range list {
+		o, err := bridge.ReadObject("an icon", icon)
+		if err != nil || !isText(o.Get("src")) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,175 @@
+package mcp
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/mark3labs/mcp-go/server"
+
+	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/transport"
+)
+
+// Options configures a Face. The zero value serves with the contract's defaults.
+type Options struct {
+	// Version is that of the program, which clients are told.
+	Version string
+	// Tools is auto, direct, hybrid or meta; empty is auto.
+	Tools string
+	// Operators is where a person answers questions, for clients that can open an
+	// address; empty when there is no such page.
+	Operators string
+	// Key seals what clients carry for us. It has 32 bytes; nil makes one that is
+	// gone with the process.
+	Key []byte
+	// SessionIdle is how long a session of an older era is kept that nobody uses;
+	// zero means 30 minutes.
+	SessionIdle time.Duration
+	// Done ends streams when it is closed; nil means never.
+	Done <-chan struct{}
+	// Log gets what clients do wrong; nil is silent.
+	Log *slog.Logger
+}
+
+// Face serves a bridge over MCP. It is safe for concurrent use.
+type Face struct {
+	b        *bridge.Bridge
+	o        Options
+	log      *slog.Logger
+	mode     toolMode
+	seal     *seal
+	sessions *sessions
+	told     told
+
+	mu      sync.Mutex
+	servers map[string]*server.MCPServer // by scope
+	lists   map[listKey]*list
+}
+
+// modes are the words of --mcp-tools.
+var modes = map[string]toolMode{"": modeAuto, "auto": modeAuto, "direct": modeDirect, "hybrid": modeHybrid, "meta": modeMeta}
+
+// ValidTools reports whether a word is one of --mcp-tools.
+func ValidTools(word string) bool {
+	_, ok := modes[word]
+	return ok
+}
+
+// New makes the face of a bridge.
+func New(b *bridge.Bridge, o Options) (*Face, error) {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	o.SessionIdle = cmp.Or(o.SessionIdle, 30*time.Minute)
+	s, err := newSeal(o.Key)
+	if err != nil {
+		return nil, err
+	}
+	return &Face{b: b, o: o, log: o.Log, mode: modes[o.Tools], seal: s, sessions: newSessions(o.SessionIdle), told: told{tokens: map[toldKey]string{}},
+		servers: map[string]*server.MCPServer{}, lists: map[listKey]*list{}}, nil
+}
+
+// Routes are the endpoints: one for all sites, and one for each.
+func (f *Face) Routes() []transport.Route {
+	methods := map[string]http.HandlerFunc{http.MethodPost: f.post, http.MethodGet: f.get, http.MethodDelete: f.delete}
+	return []transport.Route{{Pattern: "/mcp", Methods: methods}, {Pattern: "/mcp/{site}", Methods: methods}}
+}
+
+// scope is what one endpoint offers to one caller: all sites that it sees, or one.
+type scope struct {
+	caller  bridge.Caller
+	site    string // empty: all
+	session string // the caller's name for its state
+}
+
+// defaultSession is the state of a caller that names none.
+const defaultSession = "mcp"
+
+// sites lists the sites of the scope.
+func (f *Face) sites(sc scope) []bridge.Site {
+	all := f.b.Sites(sc.caller)
+	if sc.site == "" {
+		return all
+	}
+	i := slices.IndexFunc(all, func(s bridge.Site) bool { return s.Name == sc.site })
+	if i < 0 {
+		return nil
+	}
+	return all[i : i+1]
+}
+
+// server is the library's part of a scope.
+func (f *Face) server(sc scope, sites []bridge.Site) *server.MCPServer {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	key := sc.caller.Name + "\n" + sc.site
+	s := f.servers[key]
+	if s == nil {
+		s = server.NewMCPServer("pagetools", cmp.Or(f.o.Version, "dev"), server.WithToolCapabilities(true), server.WithElicitation(),
+			server.WithInstructions(instructions(f.mode, sites, sc.site == "" && len(sites) > 1)))
+		f.servers[key] = s
+	}
+	return s
+}
+
+// listKey names what may be offered differently.
+type listKey struct{ caller, site, session string }
+
+// list is what a scope offers, and what that was made of.
+type list struct {
+	from []bridge.Listing
+	*exposure
+}
+
+// patience is how long a list waits for a site that is being opened.
+const patience = 15 * time.Second
+
+// list gives what the scope offers now. A site that cannot be reached keeps its last
+// list: its calls say what is wrong.
+func (f *Face) list(ctx context.Context, sc scope) *exposure {
+	key := listKey{sc.caller.Name, sc.site, sc.session}
+	sites := f.sites(sc)
+	f.mu.Lock()
+	last := f.lists[key]
+	f.mu.Unlock()
+	from := make([]bridge.Listing, len(sites))
+	for i, s := range sites {
+		now, err := f.b.Tools(ctx, bridge.Ref{Site: s.Name, Session: sc.session, Caller: sc.caller, Patience: patience})
+		if err != nil {
+			now = bridge.Listing{Site: s}
+			if last != nil {
+				if j := slices.IndexFunc(last.from, func(l bridge.Listing) bool { return l.Site.Name == s.Name }); j >= 0 {
+					now = last.from[j]
+				}
+			}
+		}
+		from[i] = now
+	}
+	if last != nil && slices.EqualFunc(from, last.from, sameListing) {
+		return last.exposure
+	}
+	sources := make([]source, len(from))
+	for i, l := range from {
+		sources[i] = source{site: l.Site, version: l.Version, tools: l.Tools}
+	}
+	made := &list{from: from, exposure: expose(sources, exposeOptions{prefixed: sc.site == "" && len(sites) > 1, mode: f.mode})}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.lists) >= maxLists {
+		clear(f.lists)
+	}
+	f.lists[key] = made
+	return made.exposure
+}
+
+// maxLists bounds the lists that are kept ready.
+const maxLists = 1000
+
+func sameListing(a, b bridge.Listing) bool {
+	return a.Site.Name == b.Site.Name && a.Catalog == b.Catalog && a.Version == b.Version
+}

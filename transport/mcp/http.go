@@ -1,0 +1,335 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	mcpgo "github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/transport"
+)
+
+// headerSession is the header of sessions of older eras.
+const headerSession = "Mcp-Session-Id"
+
+// sessionNotFound is the code of a session that is not there (the older
+// specifications have the status only).
+const sessionNotFound = -32001
+
+// maxSessionName bounds what ?session= may be.
+const maxSessionName = 128
+
+// scopeOf gives what the endpoint offers to the caller. It is false after it has
+// answered.
+func (f *Face) scopeOf(w http.ResponseWriter, r *http.Request) (scope, bool) {
+	sc := scope{caller: transport.CallerOf(r.Context()), site: r.PathValue("site"), session: defaultSession}
+	if given := r.URL.Query()["session"]; len(given) > 0 {
+		if len(given) > 1 || given[0] == "" || len(given[0]) > maxSessionName {
+			transport.WriteError(w, r, bridge.Errorf(bridge.SchemaError, "", bridge.NotRun, "session is a name of at most %d bytes.", maxSessionName))
+			return sc, false
+		}
+		sc.session = given[0]
+	}
+	if sc.site != "" && len(f.sites(sc)) == 0 {
+		transport.WriteError(w, r, bridge.Errorf(bridge.WebtoolNotFound, "", bridge.NotRun, "There is no such site here."))
+		return sc, false
+	}
+	return sc, true
+}
+
+// post takes one message.
+func (f *Face) post(w http.ResponseWriter, r *http.Request) {
+	sc, ok := f.scopeOf(w, r)
+	if !ok {
+		return
+	}
+	body, err := transport.ReadBody(r)
+	if err != nil {
+		transport.WriteError(w, r, bridge.AsError(err))
+		return
+	}
+	m, failed := readMessage(body)
+	if failed != nil {
+		f.refuse(w, r, http.StatusBadRequest, m.id, failed)
+		return
+	}
+	version := versionHeader(r)
+	id := r.Header.Get(headerSession)
+	session := f.sessions.find(id, sc)
+	x := &exchange{face: f, scope: sc, message: m, id: transport.RequestID(r.Context()), era: era(version)}
+	switch {
+	case mcpgo.IsModernProtocol(m.meta.version), mcpgo.IsModernProtocol(version) && session == nil && m.method != string(mcpgo.MethodInitialize) && !m.isReply():
+		x.modern = true
+		if e := checkModern(r, m, version); e != nil {
+			f.refuse(w, r, http.StatusBadRequest, m.id, e)
+			return
+		}
+	case m.method == string(mcpgo.MethodInitialize):
+		session = f.sessions.open(sc)
+		w.Header().Set(headerSession, session.id)
+	case id != "" && session == nil:
+		f.refuse(w, r, http.StatusNotFound, m.id, rpcErrorf(sessionNotFound, "There is no such session. Begin with initialize."))
+		return
+	case version != "" && !mcpgo.IsValidProtocolVersion(version):
+		f.refuse(w, r, http.StatusBadRequest, m.id, rpcErrorf(mcpgo.INVALID_REQUEST, "This protocol version is not supported. Supported are %s.", strings.Join(mcpgo.ValidProtocolVersions, ", ")))
+		return
+	}
+	if session != nil && !x.modern {
+		x.peer = session.peer
+	}
+	f.answer(w, r, x)
+}
+
+// versionHeader is the protocol version of the header. Some clients send it twice.
+func versionHeader(r *http.Request) string {
+	first, _, _ := strings.Cut(r.Header.Get(mcpgo.HeaderProtocolVersion), ",")
+	return strings.TrimSpace(first)
+}
+
+// checkModern holds the headers of a request of 2026-07-28 against its body.
+func checkModern(r *http.Request, m *message, version string) *rpcError {
+	switch {
+	case m.isReply():
+		return rpcErrorf(mcpgo.INVALID_REQUEST, "This is no request: nothing was asked.")
+	case m.meta.version == "":
+		return rpcErrorf(mcpgo.INVALID_PARAMS, "_meta has no %s.", mcpgo.MetaKeyProtocolVersion)
+	case version != m.meta.version:
+		return rpcErrorf(mcpgo.HEADER_MISMATCH, "The header %s is not what the body says.", mcpgo.HeaderProtocolVersion)
+	case !mcpgo.IsValidProtocolVersion(m.meta.version):
+		return &rpcError{mcpgo.UNSUPPORTED_PROTOCOL_VERSION, "This protocol version is not supported.", map[string]any{"supported": mcpgo.ValidProtocolVersions, "requested": m.meta.version}}
+	case m.id == nil:
+		return nil // a notification has none of the other headers
+	}
+	if err := mcpgo.ValidateStandardHeaders(r.Header.Get, m.meta.version, mcpgo.MCPMethod(m.method), m.params); err != nil {
+		return rpcErrorf(mcpgo.HEADER_MISMATCH, "%s", err.Error())
+	}
+	return nil
+}
+
+// answer serves the message of an exchange.
+func (f *Face) answer(w http.ResponseWriter, r *http.Request, x *exchange) {
+	m := x.message
+	switch {
+	case m.isReply():
+		if x.peer != nil {
+			x.peer.replied(m)
+		}
+		w.WriteHeader(http.StatusAccepted)
+		return
+	case m.id == nil:
+		if m.method == string(mcpgo.MethodNotificationCancelled) && x.peer != nil {
+			x.peer.cancelled(m.params)
+		}
+		w.WriteHeader(http.StatusAccepted)
+		return
+	}
+	ctx, cancel := context.WithCancelCause(r.Context())
+	defer cancel(nil)
+	out := &httpStream{w: w, control: http.NewResponseController(w), streams: accepts(r, "text/event-stream"), lost: cancel}
+	x.out = out
+	if x.peer != nil {
+		var end func()
+		ctx, end = x.peer.begin(ctx, m.id)
+		defer end()
+	}
+	reply, failed := x.serve(ctx)
+	if r.Context().Err() != nil && reply == nil {
+		return
+	}
+	x.pause(ctx)
+	status := http.StatusOK
+	if failed != nil && x.modern {
+		status = statusOf(failed.Code)
+	}
+	if out.reply(r, status, reply) == nil {
+		x.written()
+	}
+}
+
+// statusOf maps an error to the status that 2026-07-28 has for it.
+func statusOf(code int) int {
+	switch code {
+	case mcpgo.METHOD_NOT_FOUND:
+		return http.StatusNotFound
+	case mcpgo.HEADER_MISMATCH, mcpgo.MISSING_REQUIRED_CLIENT_CAPABILITY, mcpgo.UNSUPPORTED_PROTOCOL_VERSION, mcpgo.INVALID_REQUEST, mcpgo.INVALID_PARAMS, mcpgo.PARSE_ERROR:
+		return http.StatusBadRequest
+	}
+	return http.StatusOK
+}
+
+// refuse answers with an error of the protocol.
+func (f *Face) refuse(w http.ResponseWriter, r *http.Request, status int, id json.RawMessage, e *rpcError) {
+	f.log.DebugContext(r.Context(), "mcp: refused", "code", e.Code, "message", e.Message)
+	w.Header().Set("Cache-Control", "no-store")
+	transport.WriteBytes(w, r, status, errorText(id, e))
+}
+
+// accepts reports whether a client takes a media type. One that does not say takes
+// all.
+func accepts(r *http.Request, mediaType string) bool {
+	values := r.Header.Values("Accept")
+	if len(values) == 0 {
+		return true
+	}
+	family, _, _ := strings.Cut(mediaType, "/")
+	for _, part := range strings.Split(strings.Join(values, ","), ",") {
+		name, _, _ := strings.Cut(part, ";")
+		if slices.Contains([]string{mediaType, family + "/*", "*/*"}, strings.ToLower(strings.TrimSpace(name))) {
+			return true
+		}
+	}
+	return false
+}
+
+// get streams what a client of an older era should know besides its requests.
+func (f *Face) get(w http.ResponseWriter, r *http.Request) {
+	sc, ok := f.scopeOf(w, r)
+	if !ok {
+		return
+	}
+	session := f.sessionOf(w, r, sc)
+	if session == nil {
+		return
+	}
+	if !accepts(r, "text/event-stream") {
+		f.refuse(w, r, http.StatusNotAcceptable, nil, rpcErrorf(mcpgo.INVALID_REQUEST, "This is a stream: accept text/event-stream."))
+		return
+	}
+	ctx, cancel := context.WithCancelCause(r.Context())
+	defer cancel(nil)
+	go func() { // ends with the stream
+		select {
+		case <-session.gone:
+			cancel(errNoClient)
+		case <-ctx.Done():
+		}
+	}()
+	out := &httpStream{w: w, control: http.NewResponseController(w), streams: true, lost: cancel}
+	lists := f.watch(ctx, sc, session.version()).knows(session.list())
+	if out.beat() != nil { // the head, so that the client knows that it listens
+		return
+	}
+	tell := func() error {
+		return out.event(callText(nil, mcpgo.MethodNotificationToolsListChanged, map[string]any{}))
+	}
+	lists.run(ctx, tell, func() error {
+		f.sessions.find(session.id, sc) // it is in use
+		return out.beat()
+	})
+}
+
+// delete ends a session of an older era.
+func (f *Face) delete(w http.ResponseWriter, r *http.Request) {
+	sc, ok := f.scopeOf(w, r)
+	if !ok {
+		return
+	}
+	if session := f.sessionOf(w, r, sc); session != nil {
+		f.sessions.close(session)
+		w.WriteHeader(http.StatusNoContent)
+	}
+}
+
+// sessionOf finds the session that a request without a body names, or answers.
+func (f *Face) sessionOf(w http.ResponseWriter, r *http.Request, sc scope) *httpSession {
+	id := r.Header.Get(headerSession)
+	session := f.sessions.find(id, sc)
+	switch {
+	case session != nil:
+	case id == "":
+		w.Header().Set("Allow", http.MethodPost)
+		f.refuse(w, r, http.StatusMethodNotAllowed, nil, rpcErrorf(mcpgo.INVALID_REQUEST, "Without a session there is only POST."))
+	default:
+		f.refuse(w, r, http.StatusNotFound, nil, rpcErrorf(sessionNotFound, "There is no such session. Begin with initialize."))
+	}
+	return session
+}
+
+// eventTime is how long a client may take to read one event.
+const eventTime = 10 * time.Second
+
+// httpStream is the response to a request: one JSON text, or a stream of events as
+// soon as there is something to tell before it.
+type httpStream struct {
+	w       http.ResponseWriter
+	control *http.ResponseController
+	streams bool // the client takes events
+	lost    context.CancelCauseFunc
+
+	mu      sync.Mutex
+	started bool
+	failed  error
+}
+
+// event implements stream.
+func (s *httpStream) event(text []byte) error {
+	return s.write(append(append([]byte("event: message\ndata: "), text...), "\n\n"...))
+}
+
+// beat writes a comment.
+func (s *httpStream) beat() error { return s.write([]byte(": still here\n\n")) }
+
+var errJSONOnly = errors.New("the client takes no events")
+
+func (s *httpStream) write(text []byte) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.failed != nil:
+		return s.failed
+	case !s.streams:
+		return errJSONOnly
+	}
+	if !s.started {
+		s.started = true
+		h := s.w.Header()
+		h.Set("Content-Type", "text/event-stream")
+		h.Set("Cache-Control", "no-store")
+		h.Set("X-Accel-Buffering", "no")
+		s.w.WriteHeader(http.StatusOK)
+	}
+	return s.send(text)
+}
+
+// send writes to a stream that has started. A client that does not read is gone.
+// Called with mu held.
+func (s *httpStream) send(text []byte) error {
+	_ = s.control.SetWriteDeadline(time.Now().Add(eventTime))
+	_, err := s.w.Write(text)
+	if err == nil {
+		err = s.control.Flush()
+	}
+	if err != nil {
+		s.failed = err
+		s.lost(err)
+	}
+	return err
+}
+
+// reply ends the response.
+func (s *httpStream) reply(r *http.Request, status int, text []byte) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.failed != nil {
+		return s.failed
+	}
+	if s.started {
+		return s.send(append(append([]byte("event: message\ndata: "), text...), "\n\n"...))
+	}
+	if !accepts(r, "application/json") && s.streams {
+		s.w.Header().Set("Content-Type", "text/event-stream")
+		s.w.Header().Set("Cache-Control", "no-store")
+		s.w.WriteHeader(status)
+		return s.send(append(append([]byte("event: message\ndata: "), text...), "\n\n"...))
+	}
+	s.w.Header().Set("Cache-Control", "no-store")
+	transport.WriteBytes(s.w, r, status, text)
+	return nil
+}

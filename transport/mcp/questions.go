@@ -1,0 +1,159 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"time"
+
+	mcpgo "github.com/mark3labs/mcp-go/mcp"
+	"github.com/mark3labs/mcp-go/server"
+
+	"github.com/pagetools/pagetools/bridge"
+)
+
+// inputKey names the one question of an input_required result.
+const inputKey = "question"
+
+// urlPatience is how long a call waits for a person who opened an address, before
+// it asks again: clients give up after a minute.
+const urlPatience = 45 * time.Second
+
+// answered gives what the client brings back to the question that it was asked. It
+// is true when the person closed it: then nobody has answered.
+func (x *exchange) answered(ctx context.Context, run *bridge.Run, state carried, trip mcpgo.MultiRoundTripParams) (left bool) {
+	said := server.ElicitationResponse(trip.InputResponses, inputKey)
+	q := run.Asks()
+	if said == nil || q == nil || q.ID != state.Question {
+		return false // it is asked again; or somebody else was first
+	}
+	var a bridge.Answer
+	switch said.Action {
+	case mcpgo.ElicitationResponseActionAccept:
+		if state.URL {
+			_, _, _ = run.Await(ctx, urlPatience) // the answer is given there
+			return false
+		}
+		a = bridge.Answer{OK: true, Value: valueOf(q, said.Content)}
+	case mcpgo.ElicitationResponseActionDecline:
+	default:
+		return true
+	}
+	// What does not fit leaves the question open, and it is asked again.
+	_ = run.Elicited(q.ID, a, x.scope.caller)
+	return false
+}
+
+// valueOf is the value of an answer in a form; nil when there is none to be given.
+func valueOf(q *bridge.Question, content any) json.RawMessage {
+	fields, ok := content.(map[string]any)
+	if !ok || q.Kind != bridge.Prompt {
+		return nil
+	}
+	value, ok := fields["value"]
+	if !ok {
+		return nil
+	}
+	return encode(value)
+}
+
+// ask asks the person at the client, or says where a person can answer.
+func (x *exchange) ask(c *bridge.Call, run *bridge.Run, q *bridge.Question) *mcpgo.CallToolResult {
+	params, url, ok := x.elicitation(q)
+	if !ok {
+		x.face.told.put(c, run.Token())
+		return failure(x.stillAsks(q))
+	}
+	state := x.face.seal.close(carried{Token: run.Token(), Question: q.ID, Caller: c.Caller.Name, Call: digestOf(c), URL: url, Until: q.ExpiresAt.Add(keptFor)})
+	return server.NewInputRequestBuilder(state).Elicit(inputKey, params).ToolResult()
+}
+
+// keptFor is how long the outcome of a call is kept after its question.
+const keptFor = 15 * time.Minute
+
+// stillAsks is the error of a call that waits for a person whom the client does not
+// ask.
+func (x *exchange) stillAsks(q *bridge.Question) *bridge.Error {
+	code, outcome := bridge.InputRequired, bridge.Unknown
+	if q == nil {
+		return bridge.Errorf(code, "", outcome, "The call goes on. Call the tool again with the same arguments for its outcome.")
+	}
+	what := "waits for a person: " + q.Title
+	if q.Kind == bridge.Approve {
+		code, outcome, what = bridge.ApprovalRequired, bridge.NotRun, "needs a person's consent"
+	}
+	where := "with `pagetools approve`"
+	if x.face.o.Operators != "" {
+		where = "at " + x.face.o.Operators + ", or " + where
+	}
+	return bridge.Errorf(code, "", outcome, "%q %s A person can answer %s. After that, call the tool again with the same arguments: the call goes on, and does not run twice.",
+		q.Tool, ended(what), where).Detail("question", q)
+}
+
+// ended makes a sentence of a text.
+func ended(text string) string { return strings.TrimRight(text, ". ") + "." }
+
+// elicitation is a question as the client can show it: in a form, or, for what is
+// done in the page, behind an address. It is not ok when the client declared neither,
+// or may not answer.
+func (x *exchange) elicitation(q *bridge.Question) (params mcpgo.ElicitationParams, url, ok bool) {
+	can := x.capabilities().Elicitation
+	if can == nil || !x.scope.caller.Can(bridge.MayElicit) || !x.canAsk() {
+		return params, false, false
+	}
+	form := can.Form != nil || can.URL == nil // an empty capability means forms
+	params = mcpgo.ElicitationParams{Message: wording(q)}
+	if q.Kind == bridge.Interact && can.URL != nil && x.face.o.Operators != "" {
+		params.Mode, params.URL = mcpgo.ElicitationModeURL, x.face.o.Operators
+		if !x.modern { // the newer version has no ids
+			params.ElicitationID = q.ID
+		}
+		return params, true, true
+	}
+	params.Mode = mcpgo.ElicitationModeForm
+	if !x.version().since(mcpgo.ProtocolVersion20251125) {
+		params.Mode = "" // it has no modes yet
+	}
+	params.RequestedSchema = formOf(q)
+	return params, false, form
+}
+
+// canAsk reports whether the client can be asked on the stream of this request, where
+// that is how it is asked.
+func (x *exchange) canAsk() bool {
+	return x.modern || x.peer != nil && x.version().since(mcpgo.ProtocolVersion20250618)
+}
+
+// formOf is the form of a question: nothing to fill in but the text of a prompt.
+func formOf(q *bridge.Question) any {
+	properties := map[string]any{}
+	form := map[string]any{"type": "object", "properties": properties}
+	if q.Kind == bridge.Prompt {
+		field := map[string]any{"type": "string", "title": "Answer"}
+		var s struct {
+			Default *string `json:"default"`
+		}
+		if json.Unmarshal(q.Schema, &s) == nil && s.Default != nil {
+			field["default"] = *s.Default
+		}
+		properties["value"] = field
+		form["required"] = []string{"value"}
+	}
+	return form
+}
+
+// wording is what the person reads: our words first, and the page's as a quotation.
+func wording(q *bridge.Question) string {
+	var b strings.Builder
+	b.WriteString(q.Title)
+	if q.Detail != "" {
+		b.WriteString("\n\n" + q.Origin + " says:\n> " + strings.ReplaceAll(q.Detail, "\n", "\n> "))
+	}
+	if q.Kind == bridge.Approve {
+		b.WriteString("\n\nTool: " + q.Tool + "\nArguments: " + string(q.Input))
+	}
+	if q.Kind == bridge.Interact {
+		b.WriteString("\n\nAct in the page, and accept when you are done.")
+	}
+	return b.String()
+}

@@ -1,0 +1,321 @@
+package mcp
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
+	mcpgo "github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/transport"
+)
+
+// metaError is the key of the webtool error object in the _meta of a failed result.
+const metaError = "pagetools/error"
+
+// maxDepth is the nesting that all clients read. What is deeper is told as text.
+const maxDepth = 100
+
+// result turns what a call gave into the result of tools/call, by the contract:
+// content blocks of the page pass as they are; any other value is one text of JSON,
+// and structuredContent when it is an object. Text and structuredContent hold the
+// same data, because some clients show a model only one of them; so beside pictures
+// there is no structuredContent, unless the tool's outputSchema demands it.
+func result(res *bridge.Result, e era) *mcpgo.CallToolResult {
+	data := wellFormed(res.Data)
+	if data == nil {
+		return failure(bridge.Errorf(bridge.ToolError, bridge.ResultInvalid, bridge.Unknown, "The tool returned something that is not JSON."))
+	}
+	if deep(data) {
+		return textResult(string(data))
+	}
+	if p, ok := readPageResult(data); ok {
+		return p.result(res.Tool, data, e)
+	}
+	return rawResult(data)
+}
+
+// rawResult is a JSON value as text, and as structuredContent when it is an object.
+func rawResult(data json.RawMessage) *mcpgo.CallToolResult {
+	r := textResult(string(data))
+	if data[0] == '{' {
+		structure(r, data)
+	}
+	return r
+}
+
+// valueResult is rawResult of a value of our own.
+func valueResult(v any) *mcpgo.CallToolResult {
+	data, err := json.Marshal(v)
+	if err != nil {
+		panic("encoding a result: " + err.Error())
+	}
+	return rawResult(data)
+}
+
+func textResult(text string) *mcpgo.CallToolResult {
+	return &mcpgo.CallToolResult{Content: []mcpgo.Content{mcpgo.NewTextContent(text)}}
+}
+
+// structure sets structuredContent without decoding it: numbers keep their digits.
+func structure(r *mcpgo.CallToolResult, data json.RawMessage) {
+	r.StructuredContent, r.RawStructuredContent = data, data
+}
+
+// pageResult is a result that a page wrote in the words of MCP.
+type pageResult struct {
+	blocks     []block
+	structured json.RawMessage // nil: none
+	others     json.RawMessage // an object of the members that MCP does not know; nil: none
+}
+
+// readPageResult tells whether a value is a result in the words of MCP: an object
+// whose content is a list of typed objects, of which MCP knows one. When it knows
+// none, nothing else may be in the object: documents of editors look like that. The
+// page's own _meta is dropped, since it would talk to the client in our name.
+func readPageResult(data json.RawMessage) (pageResult, bool) {
+	members, err := bridge.ReadObject("the result", data)
+	if err != nil {
+		return pageResult{}, false
+	}
+	var p pageResult
+	var list []json.RawMessage
+	if content := members.Get("content"); len(content) == 0 || content[0] != '[' || json.Unmarshal(content, &list) != nil {
+		return pageResult{}, false
+	}
+	known := false
+	for _, raw := range list {
+		b, ok := readBlock(raw)
+		if !ok {
+			return pageResult{}, false
+		}
+		known = known || blockTypes[b.kind].check != nil
+		p.blocks = append(p.blocks, b)
+	}
+	others := &node{kind: '{'}
+	for _, m := range members {
+		switch m.Name {
+		case "content", "isError", "_meta":
+		case "structuredContent":
+			if string(m.Value) != "null" {
+				p.structured = m.Value
+			}
+		default:
+			others.keys, others.vals = append(others.keys, m.Name), append(others.vals, &node{raw: jsontext.Value(m.Value)})
+		}
+	}
+	if len(others.keys) > 0 {
+		if !known {
+			return pageResult{}, false
+		}
+		p.others = others.appendTo(nil)
+	}
+	return p, true
+}
+
+// result is the page's result for a client. A text of JSON follows the page's own
+// blocks for everything that would be nowhere else in the content.
+func (p pageResult) result(t *bridge.Tool, data json.RawMessage, e era) *mcpgo.CallToolResult {
+	r := &mcpgo.CallToolResult{Content: make([]mcpgo.Content, 0, len(p.blocks)+2)}
+	onlyText := true
+	for _, b := range p.blocks {
+		r.Content = append(r.Content, b.content(e))
+		onlyText = onlyText && b.kind == "text"
+	}
+	if p.structured != nil && !p.tells(p.structured) {
+		r.Content = append(r.Content, mcpgo.NewTextContent(string(p.structured)))
+	}
+	if p.others != nil {
+		r.Content = append(r.Content, mcpgo.NewTextContent(string(p.others)))
+	}
+	switch {
+	case t != nil && t.OutputSchema() != nil:
+		if promised := p.promised(t, data); promised != nil {
+			structure(r, promised)
+		}
+	case p.structured != nil && onlyText && (p.structured[0] == '{' || e.modern()):
+		structure(r, p.structured)
+	}
+	return r
+}
+
+// promised is the object that keeps the promise of the tool's outputSchema, which
+// clients insist on: what the page says it is, the JSON in its only text, or all of
+// the result, as the bridge checked it.
+func (p pageResult) promised(t *bridge.Tool, data json.RawMessage) json.RawMessage {
+	candidates := []json.RawMessage{p.structured}
+	if len(p.blocks) == 1 && p.blocks[0].kind == "text" {
+		candidates = append(candidates, json.RawMessage(strings.TrimSpace(p.blocks[0].text())))
+	}
+	for _, c := range append(candidates, data) {
+		if len(c) > 0 && c[0] == '{' && t.Fits(c) {
+			return c
+		}
+	}
+	return nil
+}
+
+// tells reports whether one of the page's texts is the same JSON value.
+func (p pageResult) tells(value json.RawMessage) bool {
+	want, ok := decode(value)
+	if !ok {
+		return false
+	}
+	for _, b := range p.blocks {
+		if b.kind != "text" {
+			continue
+		}
+		if got, ok := decode([]byte(b.text())); ok && reflect.DeepEqual(got, want) {
+			return true
+		}
+	}
+	return false
+}
+
+// decode reads one JSON value, with numbers as they are written.
+func decode(b []byte) (any, bool) {
+	dec := json.NewDecoder(bytes.NewReader(b))
+	dec.UseNumber()
+	var v any
+	if dec.Decode(&v) != nil {
+		return nil, false
+	}
+	return v, len(bytes.TrimSpace(b[dec.InputOffset():])) == 0
+}
+
+// wellFormed is the value with half surrogates and broken UTF-8 replaced: a page
+// makes them when it cuts a text, and half of the clients drop a message that has
+// them, so that the call would never end. It is nil for what is not JSON.
+func wellFormed(data json.RawMessage) json.RawMessage {
+	if !json.Valid(data) {
+		return nil
+	}
+	data = bytes.TrimSpace(data)
+	if utf8.Valid(data) && !bytes.Contains(data, []byte(`\ud`)) && !bytes.Contains(data, []byte(`\uD`)) {
+		return data
+	}
+	v := jsontext.Value(bytes.Clone(data))
+	if v.Compact(jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true), jsontext.PreserveRawStrings(false)) != nil {
+		return nil
+	}
+	return json.RawMessage(v)
+}
+
+// deep reports whether a JSON value is nested deeper than all clients read.
+func deep(data []byte) bool {
+	level, text := 0, false
+	for i := 0; i < len(data); i++ {
+		switch c := data[i]; {
+		case text && c == '\\':
+			i++
+		case c == '"':
+			text = !text
+		case text:
+		case c == '{' || c == '[':
+			if level++; level > maxDepth {
+				return true
+			}
+		case c == '}' || c == ']':
+			level--
+		}
+	}
+	return false
+}
+
+// failure turns an error into a failed result: its message and what to do about it
+// as text, which is all that a model sees, and the webtool error object in _meta.
+func failure(e *bridge.Error) *mcpgo.CallToolResult {
+	body := transport.NewErrorBody(e)
+	if _, err := json.Marshal(body.Details); err != nil {
+		body.Details = nil
+	}
+	text := strings.ToValidUTF8(body.Message, "\uFFFD")
+	if more := advice(e, body); more != "" {
+		text += "\n" + more
+	}
+	r := textResult(text)
+	r.IsError = true
+	r.Meta = mcpgo.NewMetaFromMap(map[string]any{metaError: body})
+	return r
+}
+
+// byReason and byCode say what to do about an error, in words for a model. The
+// reason counts first.
+var byReason = map[bridge.Reason]string{
+	bridge.ToolChanged:        "The page changed the tool meanwhile. List the tools again, and read what it does now before you call it.",
+	bridge.ResultTooLarge:     "Ask for less at a time, if the tool can do that.",
+	bridge.AwaitingSubmission: "A person has to submit the form in the page.",
+	bridge.PageNavigated:      "The page went elsewhere, and its tools may be others now: list them again.",
+	bridge.PageCrashed:        "The next call opens a new page.",
+	bridge.OriginBlocked:      "The operator of pagetools decides what the site may reach.",
+}
+
+var byCode = map[bridge.Code]string{
+	bridge.SchemaError:      "Correct the arguments by the tool's inputSchema, and call it again.",
+	bridge.ConfigError:      "Ask the operator of pagetools what calls may change.",
+	bridge.WebtoolNotFound:  "List the tools again, or look for another one.",
+	bridge.VersionMismatch:  "List the tools again, and read what it does now before you call it.",
+	bridge.ApprovalRequired: "Tell the user what you want to do. When a person has agreed, the same call again goes on.",
+	bridge.ApprovalDenied:   "Do not call it again unless the user asks for it.",
+	bridge.InputRequired:    "Tell the user. When a person has answered, the same call again goes on where it stopped, and gives the result.",
+	bridge.Conflict:         "Another call of this page waits for a person, and has to end first.",
+	bridge.ResumeNotFound:   "What waited is over. Find out what happened before you call the tool again.",
+	bridge.SessionExpired:   "What the page knew is lost. The next call starts in a new page.",
+	bridge.RateLimit:        "Call less often.",
+	bridge.Unauthorized:     "The client's configuration needs a valid token.",
+	bridge.Forbidden:        "The client's token does not allow this.",
+}
+
+// advice says in words what the code, the reason and the outcome mean for whoever
+// called. A tool's own refusal is left to its own words.
+func advice(e *bridge.Error, body transport.ErrorBody) string {
+	var lines []string
+	if e.Code == bridge.SchemaError {
+		lines = violations(body.Details["errors"])
+	}
+	text := byReason[e.Reason]
+	if text == "" {
+		text = byCode[e.Code]
+	}
+	if text != "" {
+		lines = append(lines, text)
+	}
+	switch {
+	case body.Outcome == bridge.Unknown && e.Code != bridge.InputRequired && e.Code != bridge.ResumeNotFound:
+		lines = append(lines, "It may have run: find out before you repeat it.")
+	case body.Outcome == bridge.NotRun && e.Code == bridge.InternalError:
+		lines = append(lines, "Nothing ran, so it can be called again.")
+	}
+	if e.Retry > 0 {
+		lines = append(lines, fmt.Sprintf("Wait %d seconds before you try again.", max(1, int64((e.Retry+time.Second-1)/time.Second))))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// violations are the lines of details.errors: where the arguments do not fit, and
+// why.
+func violations(details any) []string {
+	raw, err := json.Marshal(details)
+	var list []struct{ Pointer, Message string }
+	if err != nil || json.Unmarshal(raw, &list) != nil {
+		return nil
+	}
+	var lines []string
+	for _, v := range list {
+		if v.Message == "" {
+			continue
+		}
+		where := v.Pointer
+		if where == "" {
+			where = "the arguments"
+		}
+		lines = append(lines, "- "+where+": "+v.Message)
+	}
+	return lines
+}

@@ -1,0 +1,101 @@
+package mcp
+
+import (
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/pagetools/pagetools/bridge"
+)
+
+// seal closes what a client carries for us, so that it can neither read nor change
+// it: AES-GCM, with a key that only we have.
+type seal struct{ aead cipher.AEAD }
+
+// keySize is that of AES-256.
+const keySize = 32
+
+func newSeal(key []byte) (*seal, error) {
+	if key == nil {
+		key = make([]byte, keySize)
+		_, _ = rand.Read(key) // it never fails: it ends the program instead
+	}
+	if len(key) != keySize {
+		return nil, fmt.Errorf("the key of MCP has %d bytes, not %d", len(key), keySize)
+	}
+	block, err := aes.NewCipher(key)
+	if err != nil {
+		return nil, fmt.Errorf("the key of MCP: %w", err)
+	}
+	aead, err := cipher.NewGCMWithRandomNonce(block)
+	if err != nil {
+		return nil, fmt.Errorf("the key of MCP: %w", err)
+	}
+	return &seal{aead}, nil
+}
+
+// carried is what is in a requestState: which call waits with which question, whose
+// it is, and how long this may be brought back.
+type carried struct {
+	Token    string    `json:"t"`
+	Question string    `json:"q"`
+	Caller   string    `json:"c"`
+	Call     string    `json:"d"` // the digest of the call
+	URL      bool      `json:"u,omitempty"`
+	Until    time.Time `json:"e"`
+}
+
+// purpose is bound to what is sealed: it is good for nothing else.
+var purpose = []byte("pagetools requestState 1")
+
+// close makes a requestState.
+func (s *seal) close(c carried) string {
+	return base64.RawURLEncoding.EncodeToString(s.aead.Seal(nil, nil, encode(c), purpose)) //nolint:gosec // it makes a random nonce itself
+}
+
+var errState = errors.New("not a state of ours")
+
+// open reads a requestState.
+func (s *seal) open(text string) (carried, error) {
+	var c carried
+	sealed, err := base64.RawURLEncoding.Strict().DecodeString(text)
+	if err != nil {
+		return c, errState
+	}
+	plain, err := s.aead.Open(nil, nil, sealed, purpose)
+	if err != nil || json.Unmarshal(plain, &c) != nil {
+		return c, errState
+	}
+	return c, nil
+}
+
+func newID() string { return rand.Text() }
+
+// digestOf names a call by what it is: site, state, tool and arguments.
+func digestOf(c *bridge.Call) string {
+	h := sha256.New()
+	for _, part := range []string{c.Caller.Name, c.Site, c.Session, c.Tool, canonical(c.Input)} {
+		fmt.Fprintf(h, "%d:%s", len(part), part)
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// canonical writes JSON with sorted members, so that the same arguments are the
+// same text.
+func canonical(text json.RawMessage) string {
+	d := json.NewDecoder(strings.NewReader(string(text)))
+	d.UseNumber()
+	var v any
+	if d.Decode(&v) != nil {
+		return string(text)
+	}
+	return string(encode(v))
+}

@@ -1,0 +1,179 @@
+package mcp
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"sync"
+	"time"
+
+	mcpgo "github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/pagetools/pagetools/bridge"
+)
+
+const (
+	// maxLine bounds one message on stdin.
+	maxLine = 4 << 20
+	// maxAtOnce bounds the requests that run at once. Further ones wait to be read,
+	// cancellations with them.
+	maxAtOnce = 1000
+	// finishTime is how long what still runs when stdin closes may take to finish,
+	// and endTime to end after it was cancelled then.
+	finishTime, endTime = 2500 * time.Millisecond, 500 * time.Millisecond
+)
+
+// ServeStdio serves one caller on a pair of streams, such as stdin and stdout: one
+// message in each line, of any era, until in ends or ctx does. The caller's sites
+// are all on one list; site limits it to one.
+func (f *Face) ServeStdio(ctx context.Context, in io.Reader, out io.Writer, caller bridge.Caller, site string) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	s := &stdio{face: f, scope: scope{caller: caller, site: site, session: defaultSession}, peer: newPeer(), out: &lines{w: bufio.NewWriter(out)}, room: make(chan struct{}, maxAtOnce)}
+	ended := make(chan error, 1)
+	go func() { ended <- s.read(ctx, in) }() // ends with in, or with the process
+	var err error
+	select {
+	case err = <-ended:
+	case <-ctx.Done():
+		err = context.Cause(ctx)
+	}
+	s.peer.leave()
+	all := make(chan struct{})
+	go func() { // ends with the last request
+		s.requests.Wait()
+		close(all)
+	}()
+	for _, patience := range []time.Duration{finishTime, endTime} {
+		select {
+		case <-all:
+		case <-ctx.Done():
+		case <-time.After(patience):
+		}
+		cancel(errNoClient)
+		s.peer.end()
+	}
+	s.watching.Wait()
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	return err
+}
+
+// stdio is one client on a pair of streams.
+type stdio struct {
+	face               *Face
+	scope              scope
+	peer               *peer
+	out                *lines
+	room               chan struct{}
+	requests, watching sync.WaitGroup
+	watched            sync.Once
+}
+
+// read takes messages until in ends.
+func (s *stdio) read(ctx context.Context, in io.Reader) error {
+	r := bufio.NewReaderSize(in, 64<<10)
+	for ctx.Err() == nil {
+		line, tooLong, err := readLine(r)
+		switch {
+		case tooLong:
+			_ = s.out.event(errorText(nil, rpcErrorf(mcpgo.INVALID_REQUEST, "The message is longer than %d bytes.", maxLine)))
+		case len(line) > 0:
+			s.take(ctx, line)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return context.Cause(ctx)
+}
+
+// readLine reads one line without its end. One that is too long is read and dropped.
+func readLine(r *bufio.Reader) (line []byte, tooLong bool, err error) {
+	for {
+		part, err := r.ReadSlice('\n')
+		if len(line)+len(part) > maxLine {
+			tooLong, line = true, nil
+		}
+		if !tooLong {
+			line = append(line, part...)
+		}
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			for len(line) > 0 && (line[len(line)-1] == '\n' || line[len(line)-1] == '\r') {
+				line = line[:len(line)-1]
+			}
+			return line, tooLong, err
+		}
+	}
+}
+
+// take serves one message. Replies and cancellations never wait for requests.
+func (s *stdio) take(ctx context.Context, line []byte) {
+	m, failed := readMessage(line)
+	switch {
+	case failed != nil:
+		_ = s.out.event(errorText(m.id, failed))
+		return
+	case m.isReply():
+		s.peer.replied(m)
+		return
+	case m.id == nil:
+		if m.method == string(mcpgo.MethodNotificationCancelled) {
+			s.peer.cancelled(m.params)
+		}
+		if m.method == "notifications/initialized" {
+			s.watched.Do(func() { s.watching.Go(func() { s.watch(ctx) }) })
+		}
+		return
+	}
+	select {
+	case s.room <- struct{}{}:
+	case <-ctx.Done():
+		return
+	}
+	running, end := s.peer.begin(ctx, m.id)
+	s.requests.Go(func() {
+		defer func() { <-s.room }()
+		defer end()
+		s.serve(running, m)
+	})
+}
+
+// serve answers a request. One that the client cancelled is not answered.
+func (s *stdio) serve(ctx context.Context, m *message) {
+	x := &exchange{face: s.face, scope: s.scope, message: m, modern: mcpgo.IsModernProtocol(m.meta.version), peer: s.peer, out: s.out, id: newID()}
+	reply, _ := x.serve(ctx)
+	if reply == nil || errors.Is(context.Cause(ctx), errCancelled) {
+		return
+	}
+	x.pause(ctx)
+	if s.out.event(reply) == nil {
+		x.written()
+	}
+}
+
+// watch tells a client of an older era of changes.
+func (s *stdio) watch(ctx context.Context) {
+	tell := func() error {
+		return s.out.event(callText(nil, mcpgo.MethodNotificationToolsListChanged, map[string]any{}))
+	}
+	s.face.watch(ctx, s.scope, s.peer.version()).knows(s.peer.list()).run(ctx, tell, func() error { return nil })
+}
+
+// lines writes one message in each line.
+type lines struct {
+	mu sync.Mutex
+	w  *bufio.Writer
+}
+
+// event implements stream.
+func (l *lines) event(text []byte) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if _, err := l.w.Write(append(text, '\n')); err != nil {
+		return err
+	}
+	return l.w.Flush()
+}
