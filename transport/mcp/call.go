@@ -55,6 +55,9 @@ func (x *exchange) run(ctx context.Context, to target, arguments json.RawMessage
 // when the person closed the question, so that it stays open.
 func (x *exchange) begin(ctx context.Context, c *bridge.Call, trip mcpgo.MultiRoundTripParams) (run *bridge.Run, left bool, err error) {
 	f := x.face
+	if !x.message.answersAreObject() {
+		return nil, false, x.box(rpcErrorf(mcpgo.INVALID_PARAMS, "inputResponses must be an object."))
+	}
 	if trip.RequestState == "" {
 		if token := f.told.find(c); token != "" {
 			if run, err := f.b.Resume(c, token); err == nil {
@@ -71,11 +74,7 @@ func (x *exchange) begin(ctx context.Context, c *bridge.Call, trip mcpgo.MultiRo
 	if run, err = f.b.Resume(c, state.Token); err != nil {
 		return nil, false, x.box(rpcErrorf(mcpgo.INVALID_PARAMS, "The call of this requestState has ended, and its outcome was told."))
 	}
-	left = x.answered(ctx, run, state, trip)
-	if left {
-		f.told.put(c, state.Token)
-	}
-	return run, left, nil
+	return run, x.answered(ctx, run, state, trip), nil
 }
 
 // over forgets a call whose outcome is told now.
@@ -151,8 +150,8 @@ func (x *exchange) pause(ctx context.Context) {
 	}
 }
 
-// told are the calls whose clients were told to call again: a person was asked whom
-// the client cannot ask.
+// told are the calls that wait for a person, so that their clients can call again: who
+// cannot ask a person is told to, and who has lost a requestState has nothing else.
 type told struct {
 	mu     sync.Mutex
 	tokens map[toldKey]string

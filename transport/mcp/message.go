@@ -118,6 +118,15 @@ func readMeta(params json.RawMessage) requestMeta {
 	return out
 }
 
+// answersAreObject reports whether the answers that a retry brings are an object, or
+// none.
+func (m *message) answersAreObject() bool {
+	var p struct {
+		Answers json.RawMessage `json:"inputResponses"`
+	}
+	return json.Unmarshal(m.params, &p) != nil || p.Answers == nil || p.Answers[0] == '{'
+}
+
 // internalID is the id under which the library sees a request: it would change
 // numbers beyond 2^53, and take null for none.
 const internalID = `{"jsonrpc":"2.0","id":1,"method":`

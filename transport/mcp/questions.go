@@ -59,9 +59,9 @@ func valueOf(q *bridge.Question, content any) json.RawMessage {
 
 // ask asks the person at the client, or says where a person can answer.
 func (x *exchange) ask(c *bridge.Call, run *bridge.Run, q *bridge.Question) *mcpgo.CallToolResult {
+	x.face.told.put(c, run.Token()) // who calls again without a state means this call
 	params, url, ok := x.elicitation(q)
 	if !ok {
-		x.face.told.put(c, run.Token())
 		return failure(x.stillAsks(q))
 	}
 	state := x.face.seal.close(carried{Token: run.Token(), Question: q.ID, Caller: c.Caller.Name, Call: digestOf(c), URL: url, Until: q.ExpiresAt.Add(keptFor)})

@@ -178,6 +178,28 @@ func TestBadAnswer(t *testing.T) {
 	}
 }
 
+// TestLostState: who calls again without its requestState gets the same question;
+// the page runs once. Answers that are no object are an error.
+func TestLostState(t *testing.T) {
+	w := newWorld(t, Options{})
+	runs := w.confirms(bridge.Confirm)
+	c := w.as(agent).since2026(forms)
+	c.tool("look", `{"a":1,"b":2}`)
+	again := c.tool("look", `{ "b": 2, "a": 1 }`)
+	if list, _ := w.bridge.Questions(operator); again.Result.ResultType != "input_required" || len(list) != 1 || *runs != 1 {
+		t.Fatalf("again: %s, %d questions, %d runs", again.text(), len(list), *runs)
+	}
+	for _, bad := range []string{`null`, `1`, `[]`, `"x"`} {
+		r := c.call(9, "tools/call", fmt.Sprintf(`{"name":"look","arguments":{"a":1,"b":2},"inputResponses":%s}`, bad)).tool(t)
+		if r.Error == nil || r.Error.Code != -32602 && r.Error.Code != -32600 {
+			t.Errorf("answers %s: %s", bad, r.text())
+		}
+	}
+	if got := c.retry("look", `{"a":1,"b":2}`, again, "accept", `{}`); got.text() != `{"ok":true}` || *runs != 1 {
+		t.Errorf("answered: %s after %d runs", got.text(), *runs)
+	}
+}
+
 // TestNobodyToAsk: a client that declared nothing, and a caller without the right,
 // learn where a person can answer; calling again goes on, and runs once.
 func TestNobodyToAsk(t *testing.T) {
