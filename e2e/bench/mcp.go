@@ -10,6 +10,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"sync/atomic"
 	"time"
 
 	"github.com/pagetools/pagetools/bridge"
@@ -52,16 +53,24 @@ func (s *stack) mcp() (*overMCP, error) {
 	return &overMCP{face, "http://" + l.Addr().String(), func() { _ = server.Close(); b.Close() }}, nil
 }
 
-// agent makes a client of an era over HTTP.
-func (o *overMCP) agent(body string, header http.Header) func() (func() error, func(), error) {
+// states is how many pages the clients of many share: one of them has a queue of 32.
+const states = 4
+
+// agent makes clients of an era over HTTP: of one state, or of several in turns.
+func (o *overMCP) agent(body string, header http.Header, several bool) func() (func() error, func(), error) {
+	var made atomic.Int64
 	return func() (func() error, func(), error) {
+		path := "/mcp"
+		if several {
+			path = fmt.Sprintf("/mcp?session=bench%d", made.Add(1)%states)
+		}
 		c, err := dial(o.base)
 		if err != nil {
 			return nil, nil, err
 		}
 		return func() error {
-			said, err := c.doWith(http.MethodPost, "/mcp", []byte(body), header)
-			if err == nil && !bytes.Contains(said, []byte(`"result"`)) {
+			said, err := c.doWith(http.MethodPost, path, []byte(body), header)
+			if err == nil && (!bytes.Contains(said, []byte(`"result"`)) || bytes.Contains(said, []byte(`"isError":true`))) {
 				err = fmt.Errorf("it says %s", said)
 			}
 			return err
@@ -124,7 +133,7 @@ func mcpRows(ctx context.Context, url string, calls int) ([]row, error) {
 	}
 	newer := http.Header{"Mcp-Protocol-Version": {"2026-07-28"}, "Mcp-Method": {"tools/call"}, "Mcp-Name": {"noop"}}
 	agents := map[string]func() (func() error, func(), error){
-		"stdio": o.stdio, "HTTP of 2025-11-25": o.agent(mcpCall, older), "HTTP of 2026-07-28": o.agent(mcpNewer, newer)}
+		"stdio": o.stdio, "HTTP of 2025-11-25": o.agent(mcpCall, older, false), "HTTP of 2026-07-28": o.agent(mcpNewer, newer, false)}
 	first, hangUp, err := agents["HTTP of 2025-11-25"]() // which opens the page
 	if err != nil {
 		return nil, err
@@ -143,7 +152,7 @@ func mcpRows(ctx context.Context, url string, calls int) ([]row, error) {
 		}
 		rows = append(rows, latency("MCP over "+name+": call of a no-op, p50", ours, raw, mcpTargets[name]))
 	}
-	many, err := rates("MCP over HTTP of 2025-11-25, 64 at once, calls/s", calls*2, agents["HTTP of 2025-11-25"], floor, .2)
+	many, err := rates("MCP over HTTP of 2025-11-25, 64 at once on 4 pages, calls/s", calls*2, o.agent(mcpCall, older, true), floor, .2)
 	if err != nil {
 		return nil, err
 	}

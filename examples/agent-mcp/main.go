@@ -26,8 +26,9 @@ func main() {
 	token := flag.String("token", "", "credential of the server, if it wants one")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	if err := run(ctx, *token, flag.Args(), os.Stdin, os.Stdout); err != nil {
+	err := run(ctx, *token, flag.Args(), os.Stdin, os.Stdout)
+	stop()
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "agent-mcp:", err)
 		os.Exit(1)
 	}
