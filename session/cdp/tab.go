@@ -218,6 +218,7 @@ type ownerState struct {
 	watched   chan watched                        // answers of the outstanding evaluations
 	awaited   awaited
 	loading   bool                  // the load event came; Loaded follows the next answers
+	hold      *time.Timer           // how long it waits for frames of other sites
 	opened    int                   // windows so far
 	sweeping  bool                  // windows are being closed
 	known     map[cdptarget.ID]bool // windows that were left open; the sweep's while it runs
@@ -231,7 +232,8 @@ type ownerState struct {
 func (t *tab) newOwnerState() *ownerState {
 	s := &ownerState{watched: make(chan watched), targets: map[cdptarget.SessionID]*target{t.target.session: t.target},
 		frames: map[cdp.FrameID]*frame{}, roots: map[cdptarget.SessionID]cdp.FrameID{}, awaited: awaited{stop: func() {}},
-		known: map[cdptarget.ID]bool{}}
+		known: map[cdptarget.ID]bool{}, hold: time.NewTimer(time.Hour)}
+	s.hold.Stop() // until the load event waits for somebody
 	s.top = &frame{id: cdp.FrameID(t.id), target: t.target, root: true, doc: t.doc.Load(), stop: func() {}, retry: retryTime}
 	s.frames[s.top.id] = s.top
 	return s
@@ -241,6 +243,7 @@ func (t *tab) newOwnerState() *ownerState {
 func (t *tab) own() {
 	defer close(t.events)
 	s := t.newOwnerState()
+	defer s.hold.Stop()
 	for {
 		var out chan session.Event
 		var first session.Event
@@ -260,6 +263,8 @@ func (t *tab) own() {
 			t.elementFound(s, d)
 		case w := <-s.watched:
 			t.watchEnded(s, w)
+		case <-s.hold.C:
+			t.heldLong(s)
 		case f := <-t.native.titled():
 			t.formTitled(s, f)
 		case w := <-t.swept:

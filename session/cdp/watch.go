@@ -115,15 +115,42 @@ func (t *tab) watchEnded(s *ownerState, w watched) {
 
 // loadEvent tells of the load event when every document has said what it
 // registered until then: a page that counts as opened must not look empty because
-// it is busy.
+// it is busy. Documents with a process of their own are waited for not longer than
+// foreignPatience.
 func (t *tab) loadEvent(s *ownerState) {
 	s.loading = true
+	foreign := false
 	for _, f := range s.frames {
-		if f.doc != nil && f.doc.policy != denied && f.target == t.target {
-			f.due = true
-			t.watchFrom(s, f, -1, 0)
+		if f.doc == nil || f.doc.policy == denied {
+			continue
+		}
+		if f.target != t.target {
+			if f.parent == nil || f.parent.doc == nil || f.parent.doc.policy != allowed {
+				continue // a window, or a frame that cannot have tools
+			}
+			foreign = true
+		}
+		f.due = true
+		t.watchFrom(s, f, -1, 0)
+	}
+	if s.hold.Stop(); foreign {
+		s.hold.Reset(foreignPatience)
+	}
+}
+
+// foreignPatience is how long the load event waits for frames of other sites: a
+// busy machine needs some time for another process, and one that hangs must not hold
+// up the page.
+const foreignPatience = time.Second
+
+// heldLong lets the load event be told without the frames of other sites.
+func (t *tab) heldLong(s *ownerState) {
+	for _, f := range s.frames {
+		if f.target != t.target {
+			f.due = false
 		}
 	}
+	t.mayBeLoaded(s)
 }
 
 func (t *tab) mayBeLoaded(s *ownerState) {
