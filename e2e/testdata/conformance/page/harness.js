@@ -70,7 +70,7 @@ const found = async (toolName, options) => {
   for (;;) {
     const tool = await find(toolName, options);
     if (tool !== undefined) return tool;
-    await pause(20);
+    await pause(100);
   }
 };
 
