@@ -159,7 +159,7 @@ func encodeReply(res *Result, failed *Error) (Reply, error) {
 	} else {
 		k.Data = res.Data
 	}
-	body, err := encodeJSON(k)
+	body, err := EncodeJSON(k)
 	return Reply{Body: body}, err
 }
 

@@ -187,7 +187,7 @@ func (c *call) completeInput() (json.RawMessage, error) {
 	if !changed {
 		return c.Input, nil
 	}
-	out, err := encodeJSON(in)
+	out, err := EncodeJSON(in)
 	if err != nil {
 		return nil, fmt.Errorf("encoding the request: %w", err)
 	}

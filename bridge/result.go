@@ -82,7 +82,7 @@ func asText(data json.RawMessage, r mcpResult, isMCP bool) json.RawMessage {
 	case len(data) > 0 && data[0] == '"':
 		return data
 	}
-	b, err := encodeJSON(text)
+	b, err := EncodeJSON(text)
 	if err != nil {
 		return data
 	}
@@ -108,21 +108,20 @@ func (b *Bridge) presentError(c *call, err error) error {
 	if e.Code != ToolError || e.Outcome != Failed {
 		return e
 	}
-	e.Message = clip(e.Message, b.limits.ErrorMessage)
+	e.Message = Clip(e.Message, b.limits.ErrorMessage)
 	if strings.TrimSpace(e.Message) == "" {
 		e.Message = "The tool failed without saying why."
 	}
 	return e.Detail("untrusted", true).Detail("origin", c.tool.origin)
 }
 
-// clip shortens text to at most n bytes without cutting a character.
-func clip(s string, n int) string {
+// Clip shortens text to at most n bytes and "…", without cutting a character.
+func Clip(s string, n int) string {
 	if len(s) <= n {
 		return s
 	}
-	s = s[:n]
-	for !utf8.ValidString(s) {
-		s = s[:len(s)-1]
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
 	}
-	return s + "…"
+	return s[:n] + "…"
 }

@@ -89,7 +89,7 @@ func (r *Run) askWith(ctx context.Context, asker Asker, q *Question) (Answer, er
 	asking, cancel := context.WithCancel(ctx)
 	defer cancel()
 	changed := r.change()
-	if r.asks() != q {
+	if r.Asks() != q {
 		return Answer{}, nil
 	}
 	stopAsking := make(chan struct{})
@@ -113,13 +113,6 @@ func (r *Run) Token() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.token
-}
-
-// asks gives the open question, or nil.
-func (r *Run) asks() *Question {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.question
 }
 
 // change is closed when the run shows something else.
@@ -187,7 +180,7 @@ func gaveUp() *Error { return Errorf(Cancelled, "", Unknown, "The caller gave up
 // Await is Next, and waits first at most d for the open question to be answered.
 func (r *Run) Await(ctx context.Context, d time.Duration) (*Question, *Result, error) {
 	changed := r.change()
-	if d > 0 && r.asks() != nil {
+	if d > 0 && r.Asks() != nil {
 		timer := time.NewTimer(d)
 		defer timer.Stop()
 		select {

@@ -246,7 +246,7 @@ func (b *Bridge) attach(in *Call, token string, answer *Answer) (*Run, *Error) {
 	if answer == nil {
 		return r, nil
 	}
-	q := r.asks()
+	q := r.Asks()
 	if q == nil {
 		return r, nil // somebody else was first; the call went on
 	}
@@ -324,7 +324,7 @@ func (b *Bridge) startOrResume(ctx context.Context, in *Call) (*Run, time.Durati
 // StopAsking ends the calls that wait for a person. Further questions are declined.
 func (b *Bridge) StopAsking() {
 	for _, r := range b.close() {
-		if r.asks() != nil {
+		if r.Asks() != nil {
 			r.abort(draining())
 		}
 	}

@@ -41,7 +41,11 @@ func (b *Bridge) Resume(in *Call, token string) (*Run, error) {
 }
 
 // Asks gives the question that the call waits for now, or nil.
-func (r *Run) Asks() *Question { return r.asks() }
+func (r *Run) Asks() *Question {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.question
+}
 
 // Elicited gives the answer that the caller's own client got from its person to the
 // open question of that id. Errors are *Error: FORBIDDEN without the right to

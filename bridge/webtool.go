@@ -111,7 +111,7 @@ func draft(name, description string, tools []*Tool, s *siteState) *Document {
 // finish gives the draft its version and its bytes.
 func (d *Document) finish(version string) *Document {
 	d.Version = version
-	b, err := encodeJSON(d)
+	b, err := EncodeJSON(d)
 	if err != nil { // every raw member was checked when it was admitted
 		panic("encoding a webtool: " + err.Error())
 	}
@@ -120,16 +120,17 @@ func (d *Document) finish(version string) *Document {
 }
 
 func canonicalDigest(v any) string {
-	b, err := encodeJSON(v)
+	b, err := EncodeJSON(v)
 	if err != nil {
 		panic("encoding a webtool: " + err.Error())
 	}
 	return digestOf(canonicalOrRaw(b))
 }
 
-// encodeJSON leaves '<', '>' and '&' as they are: schemas and descriptions are
-// read by models and by people.
-func encodeJSON(v any) ([]byte, error) {
+// EncodeJSON writes JSON on one line and leaves '<', '>' and '&' as they are: models
+// and people read it, and no browser takes application/json for a page. Errors are
+// those of encoding/json.
+func EncodeJSON(v any) ([]byte, error) {
 	var buf bytes.Buffer
 	enc := json.NewEncoder(&buf)
 	enc.SetEscapeHTML(false)

@@ -1,8 +1,6 @@
 package transport
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -124,7 +122,7 @@ func rpcCode(e *bridge.Error) int {
 // WriteError writes e in the envelope {"status":"error","error":{…}}.
 func WriteError(w http.ResponseWriter, r *http.Request, e *bridge.Error) {
 	body := NewErrorBody(e)
-	if _, err := encode(body.Details); err != nil {
+	if _, err := bridge.EncodeJSON(body.Details); err != nil {
 		body.Details = nil
 	}
 	WriteErrorAs(w, r, e, Status(e), envelope{"error", body})
@@ -150,7 +148,7 @@ func WriteErrorAs(w http.ResponseWriter, r *http.Request, e *bridge.Error, statu
 
 // WriteJSON writes v as JSON. A value that cannot be encoded is our own bug.
 func WriteJSON(w http.ResponseWriter, r *http.Request, status int, v any) {
-	b, err := encode(v)
+	b, err := bridge.EncodeJSON(v)
 	if err != nil {
 		panic(fmt.Sprintf("encoding a reply: %v", err))
 	}
@@ -168,16 +166,4 @@ func WriteBytes(w http.ResponseWriter, _ *http.Request, status int, body []byte)
 	h["Content-Length"] = []string{strconv.Itoa(len(body))}
 	w.WriteHeader(status)
 	_, _ = w.Write(body) // a client that is gone needs no reply; the server drops the body of a HEAD itself
-}
-
-// encode leaves '<', '>' and '&' as they are: models and people read it, and no
-// browser takes application/json for a page.
-func encode(v any) ([]byte, error) {
-	var buf bytes.Buffer
-	enc := json.NewEncoder(&buf)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(buf.Bytes(), []byte("\n")), nil
 }

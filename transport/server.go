@@ -108,7 +108,7 @@ func jsonReply(p []byte) []byte {
 	case status >= http.StatusInternalServerError: // a protocol or a coding that we do not speak
 		e.Code, e.Reason = bridge.InternalError, bridge.Internal
 	}
-	body, err := encode(envelope{"error", NewErrorBody(e)})
+	body, err := bridge.EncodeJSON(envelope{"error", NewErrorBody(e)})
 	if err != nil {
 		return nil
 	}

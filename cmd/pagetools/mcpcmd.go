@@ -79,18 +79,12 @@ func (p *program) mcpFace(a *app, operators string, done <-chan struct{}) (*mcp.
 	if err != nil {
 		p.say("warning: questions that MCP clients carry do not outlive this process: %v", err)
 	}
-	version := "devel"
-	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" && info.Main.Version != "(devel)" {
-		version = info.Main.Version
-	}
-	return mcp.New(a.bridge, mcp.Options{Version: version, Tools: p.set.mcpTools, Operators: operators, Key: key, Done: done, Log: p.log})
+	info, _ := debug.ReadBuildInfo()
+	return mcp.New(a.bridge, mcp.Options{Version: versionOf(info), Tools: p.set.mcpTools, Operators: operators, Key: key, Done: done, Log: p.log})
 }
 
 // mcpKeyName is the file of the key that seals what MCP clients carry for us.
 const mcpKeyName = "mcp.key"
-
-// mcpKeySize is in bytes.
-const mcpKeySize = 32
 
 // mcpKey reads the key of the data directory, or makes it. It is nil where nothing
 // is kept.
@@ -104,13 +98,13 @@ func (p *program) mcpKey() ([]byte, error) {
 	}
 	path := filepath.Join(dir, mcpKeyName)
 	key, err := os.ReadFile(path)
-	if err == nil && len(key) == mcpKeySize {
+	if err == nil && len(key) == mcp.KeySize {
 		return key, nil
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("reading the key of MCP: %w", err)
 	}
-	key = make([]byte, mcpKeySize)
+	key = make([]byte, mcp.KeySize)
 	_, _ = rand.Read(key) // it never fails: it ends the program instead
 	if err := replaceFile(path, key, 0o600); err != nil {
 		return nil, fmt.Errorf("keeping the key of MCP: %w", err)

@@ -30,11 +30,9 @@ func (p *program) versionCommand() *cobra.Command {
 }
 
 func (p *program) version() error {
-	v := versionInfo{Version: "devel", Shim: shim.Digest(), Go: runtime.Version(), Browser: "none"}
-	if info, ok := debug.ReadBuildInfo(); ok {
-		if info.Main.Version != "" && info.Main.Version != "(devel)" {
-			v.Version = info.Main.Version
-		}
+	info, ok := debug.ReadBuildInfo()
+	v := versionInfo{Version: versionOf(info), Shim: shim.Digest(), Go: runtime.Version(), Browser: "none"}
+	if ok {
 		for _, d := range info.Deps {
 			if d.Path == "github.com/chromedp/chromedp" {
 				v.Chromedp = d.Version
@@ -49,4 +47,13 @@ func (p *program) version() error {
 	}
 	_, err := fmt.Fprintf(p.stdout, "pagetools %s\nshim      %s\ngo        %s\nchromedp  %s\nbrowser   %s\n", v.Version, v.Shim, v.Go, v.Chromedp, v.Browser)
 	return err
+}
+
+// versionOf is the version of the program; "devel" for one that was built from a
+// working tree. info may be nil.
+func versionOf(info *debug.BuildInfo) string {
+	if info == nil || info.Main.Version == "" || info.Main.Version == "(devel)" {
+		return "devel"
+	}
+	return info.Main.Version
 }

@@ -46,13 +46,13 @@ func (x *exchange) serve(ctx context.Context) (reply []byte, failed *rpcError) {
 	defer func() {
 		if p := recover(); p != nil {
 			x.face.log.ErrorContext(ctx, "mcp: panic", slog.Any("panic", p), slog.String("stack", string(debug.Stack())))
-			failed = rpcErrorf(mcpgo.INTERNAL_ERROR, "Something went wrong inside pagetools.")
+			failed = internalError()
 			reply = errorText(x.message.id, failed)
 		}
 	}()
 	text, err := x.message.forLibrary()
 	if err != nil {
-		failed = rpcErrorf(mcpgo.INTERNAL_ERROR, "Something went wrong inside pagetools.")
+		failed = internalError()
 		return errorText(x.message.id, failed), failed
 	}
 	sites := x.face.sites(x.scope)
@@ -80,6 +80,10 @@ func (x *exchange) serve(ctx context.Context) (reply []byte, failed *rpcError) {
 	}
 }
 
+func internalError() *rpcError {
+	return rpcErrorf(mcpgo.INTERNAL_ERROR, "Something went wrong inside pagetools.")
+}
+
 // result encodes a result. A list of tools was encoded before, once for all.
 func (x *exchange) result(ctx context.Context, v any) (json.RawMessage, *rpcError) {
 	listed, ok := v.(mcpgo.ListToolsResult)
@@ -101,7 +105,7 @@ func (x *exchange) result(ctx context.Context, v any) (json.RawMessage, *rpcErro
 	listed.Tools, listed.NextCursor = []mcpgo.Tool{}, mcpgo.Cursor(next)
 	var members map[string]json.RawMessage
 	if json.Unmarshal(encode(listed), &members) != nil {
-		return nil, rpcErrorf(mcpgo.INTERNAL_ERROR, "Something went wrong inside pagetools.")
+		return nil, internalError()
 	}
 	members["tools"] = page
 	return encode(members), nil

@@ -233,12 +233,9 @@ func (e *exposed) render() {
 }
 
 // toolJSON is what the library makes of a tool, with its members in the order in
-// which people read them, and without escapes for HTML.
+// which people read them.
 func toolJSON(t mcpgo.Tool) json.RawMessage {
-	var buf bytes.Buffer
-	enc := json.NewEncoder(&buf)
-	enc.SetEscapeHTML(false)
-	err := enc.Encode(struct {
+	return encode(struct {
 		Name         string               `json:"name"`
 		Title        string               `json:"title,omitempty"`
 		Description  string               `json:"description,omitempty"`
@@ -247,10 +244,6 @@ func toolJSON(t mcpgo.Tool) json.RawMessage {
 		Annotations  mcpgo.ToolAnnotation `json:"annotations"`
 		Meta         *mcpgo.Meta          `json:"_meta,omitempty"`
 	}{t.Name, t.Title, t.Description, t.RawInputSchema, t.RawOutputSchema, t.Annotations, t.Meta})
-	if err != nil { // schemas were written by us
-		panic("encoding a tool: " + err.Error())
-	}
-	return bytes.TrimSuffix(buf.Bytes(), []byte("\n"))
 }
 
 // titleOf is the page's title, or the raw name where the list shows another.

@@ -23,6 +23,10 @@ const headerSession = "Mcp-Session-Id"
 // specifications have the status only).
 const sessionNotFound = -32001
 
+func noSuchSession() *rpcError {
+	return rpcErrorf(sessionNotFound, "There is no such session. Begin with initialize.")
+}
+
 // maxSessionName bounds what ?session= may be.
 const maxSessionName = 128
 
@@ -75,7 +79,7 @@ func (f *Face) post(w http.ResponseWriter, r *http.Request) {
 		session = f.sessions.open(sc)
 		w.Header().Set(headerSession, session.id)
 	case id != "" && session == nil:
-		f.refuse(w, r, http.StatusNotFound, m.id, rpcErrorf(sessionNotFound, "There is no such session. Begin with initialize."))
+		f.refuse(w, r, http.StatusNotFound, m.id, noSuchSession())
 		return
 	case version != "" && !mcpgo.IsValidProtocolVersion(version):
 		f.refuse(w, r, http.StatusBadRequest, m.id, rpcErrorf(mcpgo.INVALID_REQUEST, "This protocol version is not supported. Supported are %s.", strings.Join(mcpgo.ValidProtocolVersions, ", ")))
@@ -247,7 +251,7 @@ func (f *Face) sessionOf(w http.ResponseWriter, r *http.Request, sc scope) *http
 		w.Header().Set("Allow", http.MethodPost)
 		f.refuse(w, r, http.StatusMethodNotAllowed, nil, rpcErrorf(mcpgo.INVALID_REQUEST, "Without a session there is only POST."))
 	default:
-		f.refuse(w, r, http.StatusNotFound, nil, rpcErrorf(sessionNotFound, "There is no such session. Begin with initialize."))
+		f.refuse(w, r, http.StatusNotFound, nil, noSuchSession())
 	}
 	return session
 }
@@ -270,7 +274,12 @@ type httpStream struct {
 
 // event implements stream.
 func (s *httpStream) event(text []byte) error {
-	return s.write(append(append([]byte("event: message\ndata: "), text...), "\n\n"...))
+	return s.write(eventOf(text))
+}
+
+// eventOf is a message as one event of a stream.
+func eventOf(text []byte) []byte {
+	return append(append([]byte("event: message\ndata: "), text...), "\n\n"...)
 }
 
 // beat writes a comment.
@@ -321,13 +330,13 @@ func (s *httpStream) reply(r *http.Request, status int, text []byte) error {
 		return s.failed
 	}
 	if s.started {
-		return s.send(append(append([]byte("event: message\ndata: "), text...), "\n\n"...))
+		return s.send(eventOf(text))
 	}
 	if !accepts(r, "application/json") && s.streams {
 		s.w.Header().Set("Content-Type", "text/event-stream")
 		s.w.Header().Set("Cache-Control", "no-store")
 		s.w.WriteHeader(status)
-		return s.send(append(append([]byte("event: message\ndata: "), text...), "\n\n"...))
+		return s.send(eventOf(text))
 	}
 	s.w.Header().Set("Cache-Control", "no-store")
 	transport.WriteBytes(s.w, r, status, text)

@@ -144,15 +144,13 @@ func (m *message) forLibrary() (json.RawMessage, error) {
 	return append(text, '}'), nil
 }
 
-// encode writes a value as JSON, with <, > and & as they are.
+// encode writes a value of ours as JSON, which cannot fail.
 func encode(v any) json.RawMessage {
-	var buf bytes.Buffer
-	enc := json.NewEncoder(&buf)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil { // what pages gave was checked before
+	text, err := bridge.EncodeJSON(v)
+	if err != nil { // what pages gave was checked before, and schemas were written by us
 		panic("encoding a message: " + err.Error())
 	}
-	return bytes.TrimSuffix(buf.Bytes(), []byte("\n"))
+	return text
 }
 
 // replyText is a reply with a result.

@@ -20,16 +20,16 @@ import (
 // it: AES-GCM, with a key that only we have.
 type seal struct{ aead cipher.AEAD }
 
-// keySize is that of AES-256.
-const keySize = 32
+// KeySize is that of the key of Options, in bytes: AES-256.
+const KeySize = 32
 
 func newSeal(key []byte) (*seal, error) {
 	if key == nil {
-		key = make([]byte, keySize)
+		key = make([]byte, KeySize)
 		_, _ = rand.Read(key) // it never fails: it ends the program instead
 	}
-	if len(key) != keySize {
-		return nil, fmt.Errorf("the key of MCP has %d bytes, not %d", len(key), keySize)
+	if len(key) != KeySize {
+		return nil, fmt.Errorf("the key of MCP has %d bytes, not %d", len(key), KeySize)
 	}
 	block, err := aes.NewCipher(key)
 	if err != nil {

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/pagetools/pagetools/bridge"
 )
 
 // match is one tool that was found.
@@ -161,7 +163,7 @@ func (x *exposure) read() {
 
 // match is what a search says of a tool.
 func (e exposed) match() match {
-	m := match{Name: e.name, Site: e.site, Title: e.shown[1].Title, Description: clip(e.shown[1].Description, maxSummary), Parameters: []string{}}
+	m := match{Name: e.name, Site: e.site, Title: e.shown[1].Title, Description: bridge.Clip(e.shown[1].Description, maxSummary), Parameters: []string{}}
 	var s struct {
 		Properties map[string]json.RawMessage `json:"properties"`
 	}
@@ -253,15 +255,4 @@ func words(text string) []string {
 	}
 	flush()
 	return out
-}
-
-// clip shortens a text to at most n bytes and "…", without cutting a character.
-func clip(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:n] + "…"
 }
