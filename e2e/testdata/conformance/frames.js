@@ -4,7 +4,7 @@
 const denied = 'DOMException NotAllowedError: Access to the feature "tools" is disallowed by permissions policy.';
 const inner = `text(() => register({name: 'inner', execute: (input) => 'from ' + location.origin}))`;
 const exposing = (origin) => `register({name: 'inner', execute: () => 'inner'}, {exposedTo: ['${origin}']}).then(() => 'registered')`;
-const all = async (options) => (await mc().getTools(options)).map((tool) => [tool.name, tool.window === window ? 'here' : 'there']);
+const all = async (options) => (await tools(options)).map((tool) => [tool.name, tool.window === window ? 'here' : 'there']);
 /** shown waits for the tool of another origin, and gives false when it does not come. */
 const shown = (from) => Promise.race([found('inner', {fromOrigins: [from]}), pause(3000).then(() => false)]);
 /** there waits until a tool is known here. The word of it may come later than everything else; a case that waits in vain says what it sees. */
@@ -18,9 +18,9 @@ cases(
   ['a frame of a frame', async () => { await framed(`framed(${JSON.stringify(inner)}).then(() => 'done')`); await there('inner'); return all(); }, [['inner', 'there']]],
   ['a frame sees its parent', async () => { await register(); const {said} = await framed(`listed()`); return said; }, ['t']],
   ['a frame sees its sibling', async () => { await framed(inner); const {said} = await framed(`Promise.race([found('inner'), pause(10000)]).then(() => listed())`); return said; }, ['inner']],
-  ['srcdoc', async () => { const element = await frame(undefined, {srcdoc: '<script>document.modelContext.registerTool({name: "s", description: "d", execute() {}})</script>'}); await there('s'); return [element.contentWindow.origin === origin, await all()]; }, [true, [['s', 'there']]]],
+  ['srcdoc', async () => { const element = await frame(undefined, {srcdoc: registering('{name: "s", description: "d", execute() {}}')}); await there('s'); return [element.contentWindow.origin === origin, await all()]; }, [true, [['s', 'there']]]],
   ['about:blank', async () => { const element = await frame('about:blank'); await element.contentDocument.modelContext.registerTool(sample({name: 'b'})); await there('b'); return all(); }, [['b', 'there']]],
-  ['a blob document', async () => { const url = URL.createObjectURL(new Blob(['<script>document.modelContext.registerTool({name: "b", description: "d", execute() {}})</script>'], {type: 'text/html'})); await frame(url); await there('b'); return all(); }, [['b', 'there']]],
+  ['a blob document', async () => { const url = URL.createObjectURL(new Blob([registering('{name: "b", description: "d", execute() {}}')], {type: 'text/html'})); await frame(url); await there('b'); return all(); }, [['b', 'there']]],
   ['a data document', async () => { const said = new Promise((resolve) => addEventListener('message', (event) => resolve(event.data))); frame('data:text/html,<script>parent.postMessage(typeof document.modelContext, "*")</script>'); return said; }, 'undefined'],
   ['one name in two documents', async () => { await register({name: 'inner'}); const {said} = await framed(inner); await settle(); return [said, (await all()).sort()]; }, [{fulfilled: null}, [['inner', 'here'], ['inner', 'there']]]],
   ['a tool of a frame runs in the frame', async () => { await framed(`register({name: 'inner', execute() { return String(globalThis === window && parent !== window); }}).then(() => 0)`); return call('inner'); }, 'true'],

@@ -11,16 +11,40 @@ const cases = (...list) => { table = list; };
 /** The current object: document.modelContext, in every browser and in every frame. */
 const mc = () => document.modelContext;
 
+/** What this document waits for. A case that has no outcome says it. */
+const waits = new Map();
+
+/** during notes what is waited for while a promise is open. */
+const during = (what, promise) => {
+  const id = Symbol(what);
+  waits.set(id, what);
+  const over = () => waits.delete(id);
+  promise.then(over, over);
+  return promise;
+};
+
+/** tools gives what getTools gives. */
+const tools = (options) => during('getTools', mc().getTools(options));
+
 /** wait gives the promise of one event. */
 const wait = (target, type) => new Promise((resolve) => target.addEventListener(type, resolve, {once: true}));
 
 /** pause is some time that no event tells of. */
 const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
+/**
+ * known waits until the browser's own process knows of this document. What a frame registers before that, a browser with its own
+ * WebMCP loses now and then, for ever: Chromium 156 does on a busy machine. A request comes after the document on the same way.
+ */
+const known = () => fetch(`${here}/204`).catch(() => 0);
+
+/** registering is the HTML of a document that registers a tool as soon as it is known. */
+const registering = (tool) => `<script>addEventListener('load', async () => { await fetch('${here}/204'); document.modelContext.registerTool(${tool}); })</script>`;
+
 /** settle gives events that come by other processes the time that they need: a request takes the same ways, on a slow machine too. */
 const settle = async () => {
   for (let i = 0; i < 4; i++) {
-    await fetch('/204').catch(() => 0);
+    await during('fetch', fetch('/204').catch(() => 0));
     await pause(40);
   }
 };
@@ -58,11 +82,11 @@ const text = async (run) => {
 
 /** sample is a tool that can be registered. */
 const sample = (more) => ({name: 't', description: 'd', execute: () => 'done', ...more});
-const register = (more, options) => mc().registerTool(sample(more), options);
+const register = (more, options) => during('registerTool', mc().registerTool(sample(more), options));
 
 /** listed gives the names that getTools gives. */
-const listed = async (options) => (await mc().getTools(options)).map((tool) => tool.name);
-const find = async (toolName, options) => (await mc().getTools(options)).find((tool) => tool.name === toolName);
+const listed = async (options) => (await tools(options)).map((tool) => tool.name);
+const find = async (toolName, options) => (await tools(options)).find((tool) => tool.name === toolName);
 
 
 /** found waits for a tool. A case that waits for one that never comes has no outcome. */
@@ -107,7 +131,7 @@ const frame = async (src, attributes = {}) => {
   if (src !== undefined) element.src = src;
   const loaded = wait(element, 'load');
   document.body.append(element);
-  await loaded;
+  await during('the load of a frame', loaded);
   return element;
 };
 
@@ -120,7 +144,7 @@ const framed = async (script, options = {}, attributes = {}) => {
   }));
   element.src = page(script, options);
   document.body.append(element);
-  const data = await said;
+  const data = await during('the report of a frame', said);
   return {element, window: element.contentWindow, said: data};
 };
 
@@ -143,7 +167,7 @@ const list = () => report(table.map(([title, , expected, where]) => ({name: titl
 const run = async (title) => {
   const entry = table.find((row) => row[0] === title);
   if (entry === undefined) return report({outcome: `there is no case ${title}`});
-  const late = new Promise((resolve) => setTimeout(resolve, patience, 'no outcome in time'));
+  const late = pause(patience).then(() => `no outcome in time, waits for ${[...waits.values()].join(', ')}`);
   let outcome;
   try {
     outcome = await Promise.race([entry[1](), late]);
@@ -157,6 +181,8 @@ const run = async (title) => {
 const frameScript = async () => {
   const script = query.get('js');
   if (script === null) return;
+  if (document.readyState !== 'complete') await wait(window, 'load');
+  await known();
   let data;
   try {
     data = await (0, eval)(script);
