@@ -19,20 +19,30 @@ type overStdio struct {
 	t      *testing.T
 	cmd    *exec.Cmd
 	in     io.WriteCloser
+	out    io.Closer
 	lines  chan string
 	stderr *lockedBuffer
+	tmp    string
 }
 
-// mcp starts pagetools mcp and speaks to it.
-func mcp(t *testing.T, args ...string) *overStdio {
+// startMCP starts pagetools mcp and speaks to it.
+func startMCP(t *testing.T, args ...string) *overStdio {
+	t.Helper()
+	return startMCPWith(t, nil, args...)
+}
+
+// startMCPWith does, with a file for standard error; nil keeps what it says.
+func startMCPWith(t *testing.T, stderr *os.File, args ...string) *overStdio {
 	t.Helper()
 	tmp, err := os.MkdirTemp(scratch, "m")
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &overStdio{t: t, cmd: exec.Command(pagetools(t), append([]string{"mcp"}, args...)...), lines: make(chan string, 1000), stderr: &lockedBuffer{}}
+	c := &overStdio{t: t, cmd: exec.Command(pagetools(t), append([]string{"mcp"}, args...)...), lines: make(chan string, 1000), stderr: &lockedBuffer{}, tmp: tmp}
 	c.cmd.Env = append(os.Environ(), "TMPDIR="+tmp, "PAGETOOLS_DATA_DIR="+tmp+"-data")
-	c.cmd.Stderr = c.stderr
+	if c.cmd.Stderr = c.stderr; stderr != nil {
+		c.cmd.Stderr = stderr
+	}
 	if c.in, err = c.cmd.StdinPipe(); err != nil {
 		t.Fatal(err)
 	}
@@ -40,6 +50,7 @@ func mcp(t *testing.T, args ...string) *overStdio {
 	if err != nil {
 		t.Fatal(err)
 	}
+	c.out = out
 	if err := c.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -103,7 +114,7 @@ const initialize = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"pro
 // the end with stdin, also in the middle of a call.
 func TestMCPStdio(t *testing.T) {
 	t.Parallel()
-	c := mcp(t, filepath.Join(root(t), "examples", "buyproduct"), "--approval", "auto")
+	c := startMCP(t, filepath.Join(root(t), "examples", "buyproduct"), "--approval", "auto")
 	c.send(initialize)
 	if got := c.next(); !strings.Contains(got, `"protocolVersion":"2025-11-25"`) || !strings.Contains(got, `"instructions"`) {
 		t.Errorf("initialize gives %s", got)
@@ -133,6 +144,42 @@ func TestMCPStdio(t *testing.T) {
 	c.send(`{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"buyProduct","arguments":{"product_id":"assam"}}}`)
 	c.next() // it asks, and stdin closes instead of an answer
 	c.close()
+}
+
+// TestMCPClientDies: a client that dies in the middle of a call takes all three streams
+// with it. What is written to nobody ends nothing: the browser is ended, and its folder
+// goes.
+func TestMCPClientDies(t *testing.T) {
+	t.Parallel()
+	reader, writer, err := os.Pipe() // in the place of the buffer, which never goes away
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := startMCPWith(t, writer, filepath.Join(root(t), "examples", "buyproduct"), "--approval", "auto", "--verbose")
+	_ = writer.Close()
+	said := make(chan struct{})
+	go func() { // reads until it goes away
+		defer close(said)
+		b := make([]byte, 4096)
+		for {
+			if _, err := reader.Read(b); err != nil {
+				return
+			}
+		}
+	}()
+	c.send(initialize)
+	c.next()
+	c.send(`{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"buyProduct","arguments":{"product_id":"sencha"}}}`)
+	c.next() // it asks
+	browsers := len(descendants(c.cmd.Process.Pid))
+	_ = c.out.Close()
+	_ = reader.Close()
+	<-said
+	c.close()
+	left, err := filepath.Glob(filepath.Join(c.tmp, "*"))
+	if err != nil || len(left) > 0 || browsers == 0 {
+		t.Errorf("of %d processes %v is left, %v", browsers, left, err)
+	}
 }
 
 // TestMCPHTTP: every era on one address, and one state for each caller.

@@ -48,9 +48,12 @@ type errInterrupted struct{ signal os.Signal }
 func (e errInterrupted) Error() string { return e.signal.String() }
 
 // withSignals ends the context at the first SIGINT, SIGTERM or SIGHUP. The
-// second ends the program at once. A SIGHUP that somebody follows ends nothing.
+// second ends the program at once. A SIGHUP that somebody follows ends nothing, and
+// neither does a reader of ours that went away: writing to it fails, and what was
+// started is ended as ever.
 func withSignals(parent context.Context, hangups *hangups) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(parent)
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	go func() {
