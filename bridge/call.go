@@ -28,6 +28,10 @@ type Call struct {
 	// Key is the caller's own name for this call: a call with the same key is the
 	// same call, and does not run again. Empty means none.
 	Key string
+	// Beside lets the call run beside others of its session that have it, where all
+	// of them are of tools that their page claims to only read. The claim counts for
+	// that page only, and for nothing else.
+	Beside bool
 	// Asker reaches a person during the call; nil means that nobody can be
 	// asked.
 	Asker Asker

@@ -256,7 +256,8 @@ func (b *Bridge) invoke(ctx context.Context, c *call) (*Result, error) {
 	}
 	patience := max(c.settings.timeout, minPatience)
 	began := time.Now()
-	page, err := b.router.Acquire(ctx, Ref{Site: c.Site, Session: c.Session, Caller: c.Caller, Patience: patience, Turn: c.settings.timeout, Page: c.settings.page})
+	page, err := b.router.Acquire(ctx, Ref{Site: c.Site, Session: c.Session, Caller: c.Caller, Patience: patience, Turn: c.settings.timeout, Page: c.settings.page,
+		Beside: c.Beside && !c.tool.hints.MayChange(c.tool.topLevel)})
 	if err != nil {
 		return nil, nothingRan(ctx, err)
 	}

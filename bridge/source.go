@@ -71,6 +71,9 @@ type Ref struct {
 	// long for other calls. Zero means as long as the context. They are no
 	// deadlines of the context, because usually nothing is waited for at all.
 	Patience, Turn time.Duration
+	// Beside says, for Acquire, that the call may have the session's page beside
+	// others of which this is said, too. Others have it alone, and in order.
+	Beside bool
 	// Page is what the call's config changes about its page, for Acquire: a JSON
 	// object with the keys of PageKeys, or empty. It may hold secrets.
 	Page string
@@ -99,8 +102,8 @@ type Router interface {
 	// Changes gives a channel that is closed when the list of a site or of a
 	// session may have become another. No I/O.
 	Changes() <-chan struct{}
-	// Acquire gives a page for one call: the session's own, in order; a fresh
-	// one; or the shared one.
+	// Acquire gives a page for one call: the session's own, in order, but for
+	// Ref.Beside; a fresh one; or the shared one.
 	Acquire(ctx context.Context, ref Ref) (Lease, error)
 }
 

@@ -52,7 +52,7 @@ func (m *Manager) Acquire(ctx context.Context, ref bridge.Ref) (bridge.Lease, er
 
 // acquire waits for a page of the caller's own.
 func (m *Manager) acquire(ctx context.Context, s *site, ref bridge.Ref, how *wish) (*lease, error) {
-	w := &waiter{ctx: ctx, site: s, key: keyOf(ref), caller: ref.Caller, wish: how, grant: make(chan grant, 1)}
+	w := &waiter{ctx: ctx, site: s, key: keyOf(ref), caller: ref.Caller, wish: how, beside: ref.Beside, grant: make(chan grant, 1)}
 	var idle bool
 	m.with(func(st *state) { idle = st.leaseIdle(w) })
 	if idle {
@@ -94,7 +94,7 @@ func (m *Manager) leaseOf(g grant) *lease {
 // which nothing is waited for.
 func (st *state) leaseIdle(w *waiter) bool {
 	ses := st.sessions[w.key]
-	if w.key.id == "" || ses == nil || ses.busy || st.draining || w.caller.IsRevoked() || !w.wish.fits(ses.wish) {
+	if w.key.id == "" || ses == nil || ses.holders > 0 || st.draining || w.caller.IsRevoked() || !w.wish.fits(ses.wish) {
 		return false
 	}
 	st.lease(ses, w)

@@ -269,12 +269,12 @@ func TestHonestRetryAfter(t *testing.T) {
 					}
 					_ = sessiontest.Wait(t.Context(), time.Second)
 					for round := range 3 { // the first knows nothing
-						running := 4
+						running, waiting := 4, 32
 						if r.Session != "" {
-							running = 1
+							running, waiting = 1, 128
 						}
 						var load ends
-						load.calls(w, "h", running+32, func(int) bridge.Ref { return r })
+						load.calls(w, "h", running+waiting, func(int) bridge.Ref { return r })
 						_, err := w.Acquire(t.Context(), r)
 						e := fails(t, err, bridge.RateLimit, "", bridge.NotRun)
 						began := time.Now()

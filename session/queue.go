@@ -217,7 +217,7 @@ func (st *state) room(caller string) bool {
 	}
 	var victim *session
 	for _, s := range st.sessions {
-		if s.busy || s.page == nil || !st.yields(s, caller) {
+		if s.holders > 0 || s.page == nil || !st.yields(s, caller) {
 			continue
 		}
 		if victim == nil || st.evictBefore(s, victim) {

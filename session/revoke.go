@@ -25,7 +25,7 @@ func (st *state) revoke() {
 			continue
 		}
 		further = append(further, drain(&ses.waiting)...)
-		if ses.busy {
+		if ses.holders > 0 {
 			st.evict(ses)
 		} else {
 			st.bury(ses, true)
@@ -54,9 +54,8 @@ func revokedIn(waiting *list.List) []*waiter {
 	return all
 }
 
-// evict closes the page of a session, for which nobody waits, under the call that
-// holds it. Its place among
-// the live pages is free when the call gave it back.
+// evict closes the page of a session, for which nobody waits, under the calls that
+// hold it. Its place among the live pages is free when they gave it back.
 func (st *state) evict(ses *session) {
 	ses.evicted = true
 	delete(st.sessions, ses.key)

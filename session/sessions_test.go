@@ -262,14 +262,14 @@ func TestQueue(t *testing.T) {
 	t.Run("of one session", func(t *testing.T) {
 		inWorld(t, shop, nil, func(t *testing.T, w *world) {
 			w.warm("s", "where")
-			errs := together(1+32+1, func(int) error {
+			errs := together(1+128+1, func(int) error {
 				_, err := w.call(t.Context(), ref("s"), "slow", "{}")
 				return err
 			})
-			for _, err := range errs[:33] {
+			for _, err := range errs[:129] {
 				succeeds(t, err)
 			}
-			fails(t, errs[33], bridge.RateLimit, "", bridge.NotRun)
+			fails(t, errs[129], bridge.RateLimit, "", bridge.NotRun)
 		})
 	})
 	t.Run("past the deadline", func(t *testing.T) {

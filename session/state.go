@@ -19,8 +19,9 @@ const (
 	maxTombs = 10_000
 )
 
-// maxSessionQueue bounds the calls that wait for one session's page.
-const maxSessionQueue = 32
+// maxSessionQueue bounds the calls that wait for one session's page, and maxBeside
+// those that may have it at once because they only read.
+const maxSessionQueue, maxBeside = 128, 32
 
 // state is what the manager's owner goroutine holds. Its methods run there.
 type state struct {
@@ -48,8 +49,10 @@ type session struct {
 	page    *Page         // nil while it opens
 	caller  bridge.Caller // that it was opened for, with their credential
 	wish    *wish         // that the page was opened for
-	busy    bool
-	evicted bool // its page was closed under the call that holds it
+	holders int           // calls that hold the page, or for whom it is being opened
+	beside  bool          // they only read: others that do may join them
+	lost    bool          // one of them was told that the page is gone
+	evicted bool          // its page was closed under the calls that hold it
 	uses    int
 	created time.Time
 	last    time.Time
@@ -73,6 +76,7 @@ type waiter struct {
 	key    key // id is empty for a fresh page
 	caller bridge.Caller
 	wish   *wish
+	beside bool // it may have the page beside others that may, too
 	grant  chan grant
 }
 
@@ -123,15 +127,15 @@ func (st *state) join(ses *session, w *waiter) {
 		w.grant <- grant{err: otherPage()}
 		return
 	}
-	if !ses.busy {
-		st.lease(ses, w)
-		return
-	}
-	if ses.page != nil {
+	if ses.page != nil && ses.holders > 0 {
 		if e := ses.page.busyAsking(); e != nil {
 			w.grant <- grant{err: e}
 			return
 		}
+	}
+	if ses.waiting.Len() == 0 && ses.admits(w) {
+		st.lease(ses, w)
+		return
 	}
 	switch n := ses.waiting.Len(); {
 	case n >= maxSessionQueue:
@@ -150,9 +154,18 @@ func (st *state) refuseWaiting(ses *session, err *bridge.Error) {
 	}
 }
 
-// lease hands an idle session's page out.
+// admits reports whether w may have the page now, when nobody waits for it: nobody
+// has it, or those who do only read, and so does w.
+func (ses *session) admits(w *waiter) bool {
+	return ses.holders == 0 || ses.page != nil && ses.beside && w.beside && ses.holders < maxBeside
+}
+
+// lease hands a session's page out.
 func (st *state) lease(ses *session, w *waiter) {
-	ses.busy = true
+	if ses.holders == 0 {
+		ses.beside = w.beside
+	}
+	ses.holders++
 	ses.uses++
 	if ses.expiry != nil {
 		ses.expiry.Stop()
@@ -168,7 +181,7 @@ func (st *state) open(w *waiter) {
 	var ses *session
 	if w.key.id != "" {
 		now := time.Now()
-		ses = &session{key: w.key, site: w.site, caller: w.caller, wish: w.wish, created: now, last: now, busy: true, pace: newPace(1)}
+		ses = &session{key: w.key, site: w.site, caller: w.caller, wish: w.wish, created: now, last: now, holders: 1, beside: w.beside, pace: newPace(1)}
 		st.sessions[w.key] = ses
 	}
 	st.opening++
@@ -230,13 +243,16 @@ func (st *state) opened(w *waiter, ses *session, page *Page, err error) {
 		m.background.Go(func() { m.watchSession(ses) })
 	}
 	w.grant <- grant{page: page, ses: ses, caller: w.key.caller}
+	if ses != nil {
+		st.admit(ses)
+	}
 }
 
 // watchSession buries a session when its page dies.
 func (m *Manager) watchSession(ses *session) {
 	<-ses.page.dead
 	m.with(func(st *state) {
-		if st.sessions[ses.key] == ses && !ses.busy {
+		if st.sessions[ses.key] == ses && ses.holders == 0 {
 			st.bury(ses, true)
 			st.next()
 		}
@@ -295,18 +311,21 @@ func (st *state) release(g grant, told bool) {
 		return
 	}
 	ses := g.ses
-	if ses.evicted {
-		st.hold(ses.key.caller, -1)
-		st.next()
-		st.checkIdle()
-		return
-	}
-	ses.busy, ses.last = false, time.Now()
+	ses.holders--
+	ses.last = time.Now()
+	ses.lost = ses.lost || told
 	var further []*waiter
-	if told || st.closed || ses.page.isDead() || ses.last.Sub(ses.created) >= st.manager.o.MaxAge || st.owed(ses) {
+	switch over := ses.evicted || st.isOver(ses); {
+	case ses.holders > 0 && over:
+		ses.beside = false // nobody joins the others
+	case ses.holders > 0:
+		st.admit(ses)
+	case ses.evicted:
+		st.hold(ses.key.caller, -1)
+	case over:
 		further = drain(&ses.waiting)
-		st.bury(ses, !told && (!st.closed || ses.page.isDead()))
-	} else {
+		st.bury(ses, !ses.lost && (!st.closed || ses.page.isDead()))
+	default:
 		st.handOver(ses)
 	}
 	st.next()
@@ -314,15 +333,32 @@ func (st *state) release(g grant, told bool) {
 	st.checkIdle()
 }
 
-// handOver gives the session to who waits for it, or starts its idle time.
-func (st *state) handOver(ses *session) {
+// isOver reports whether a session that was given back is to end.
+func (st *state) isOver(ses *session) bool {
+	return ses.lost || st.closed || ses.page.isDead() || ses.last.Sub(ses.created) >= st.manager.o.MaxAge || st.owed(ses)
+}
+
+// admit gives a session's page to those who wait for it and whose turn it is.
+func (st *state) admit(ses *session) {
 	for e := ses.waiting.Front(); e != nil; e = ses.waiting.Front() {
-		ses.waiting.Remove(e)
-		if w := e.Value.(*waiter); w.ctx.Err() == nil {
-			ses.pace.turn(ses.last)
-			st.lease(ses, w)
+		w := e.Value.(*waiter)
+		left := w.ctx.Err() != nil
+		if !left && !ses.admits(w) {
 			return
 		}
+		ses.waiting.Remove(e)
+		if !left {
+			ses.pace.turn(ses.last)
+			st.lease(ses, w)
+		}
+	}
+}
+
+// handOver gives the session to who waits for it, or starts its idle time.
+func (st *state) handOver(ses *session) {
+	st.admit(ses)
+	if ses.holders > 0 {
+		return
 	}
 	m := st.manager
 	idle := m.o.FirstIdle
@@ -332,7 +368,7 @@ func (st *state) handOver(ses *session) {
 	idle = min(idle, max(0, m.o.MaxAge-time.Since(ses.created)))
 	ses.expiry = time.AfterFunc(idle, func() {
 		m.with(func(st *state) {
-			if st.sessions[ses.key] == ses && !ses.busy && time.Since(ses.last) >= idle {
+			if st.sessions[ses.key] == ses && ses.holders == 0 && time.Since(ses.last) >= idle {
 				st.bury(ses, true)
 				st.next()
 			}
@@ -383,7 +419,7 @@ func (st *state) checkIdle() {
 func (st *state) closeAll() {
 	st.closed = true
 	for _, ses := range st.sessions {
-		if !ses.busy {
+		if ses.holders == 0 {
 			st.bury(ses, false)
 		}
 	}
