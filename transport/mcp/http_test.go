@@ -24,7 +24,7 @@ func TestEras(t *testing.T) {
 		if r.Error != nil || r.Result.IsError || r.text() != `{"n":9007199254740993}` || string(r.Result.Structured) != `{"n":9007199254740993}` {
 			t.Errorf("the call gives %s %s, %s", r.text(), r.Result.Structured, r.code())
 		}
-		if calls := w.router.Calls(); len(calls) != 1 || calls[0].Ref.Session != "mcp" || calls[0].Ref.Caller.Name != "agent" {
+		if calls := w.router.Calls(); len(calls) != 1 || calls[0].Ref.Session != "mcp" || calls[0].Ref.Caller.Name != "agent" || !calls[0].Ref.Beside {
 			t.Errorf("the page got %+v", calls)
 		}
 		if r := c.tool("none", `{}`); r.Error == nil || r.Error.Code != -32602 {
@@ -133,7 +133,35 @@ func TestHeaders(t *testing.T) {
 	}
 }
 
-// TestSessions: a session is its caller's, on its endpoint, until it is deleted.
+// TestGuards (defect 7): pages of other origins, names that lead here, bodies without
+// end and what is no JSON are refused, in every era.
+func TestGuards(t *testing.T) {
+	every(t, `{}`, func(t *testing.T, w *world, c *client) {
+		call := rpc(1, "tools/call", c.params(`{"name":"look","arguments":{}}`))
+		for name, x := range map[string]struct {
+			header http.Header
+			body   string
+			status int
+		}{
+			"another origin":    {http.Header{"Origin": {"http://evil.test"}}, call, http.StatusForbidden},
+			"no origin at all":  {http.Header{"Origin": {"null"}}, call, http.StatusForbidden},
+			"no credential":     {http.Header{"Authorization": nil}, call, http.StatusUnauthorized},
+			"a form of a page":  {http.Header{"Content-Type": {"text/plain"}}, call, http.StatusUnsupportedMediaType},
+			"more than allowed": {nil, `{"jsonrpc":"2.0","id":1,"method":"ping","params":{"a":"` + strings.Repeat("x", 4<<20) + `"}}`, http.StatusRequestEntityTooLarge},
+		} {
+			c.header = x.header
+			if a := c.send("POST", x.body); a.status != x.status || !strings.Contains(a.body, `"jsonrpc":"2.0"`) {
+				t.Errorf("%s: %d %s", name, a.status, a.body)
+			}
+		}
+		c.header = http.Header{"Origin": {w.url}} // the control
+		if r := c.tool("look", `{}`); r.Error != nil || r.Result.IsError || len(w.router.Calls()) != 1 {
+			t.Errorf("our own origin: %s, after %d calls", r.text(), len(w.router.Calls()))
+		}
+	})
+}
+
+// TestSessions (defect 6): a session is its caller's, on its endpoint, until it is deleted.
 func TestSessions(t *testing.T) {
 	w := newWorld(t, Options{})
 	c := w.as(agent).legacy("2025-11-25", `{}`)

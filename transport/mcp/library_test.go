@@ -20,13 +20,13 @@ import (
 // library was mended: take the work-around away, and the test.
 
 // theirs serves a tool with the library's own transport.
-func theirs(t *testing.T, handler server.ToolHandlerFunc, o ...server.ServerOption) (*server.MCPServer, func(body string, header http.Header) (int, string)) {
+func theirs(t *testing.T, handler server.ToolHandlerFunc, o ...server.ServerOption) (s *server.MCPServer, post func(body string, header http.Header) (int, string, http.Header), url string) {
 	t.Helper()
-	s := server.NewMCPServer("theirs", "1", o...)
+	s = server.NewMCPServer("theirs", "1", o...)
 	s.AddTool(mcpgo.NewToolWithRawSchema("look", "d", json.RawMessage(`{"type":"object"}`)), handler)
 	web := httptest.NewServer(server.NewStreamableHTTPServer(s))
 	t.Cleanup(web.Close)
-	return s, func(body string, header http.Header) (int, string) {
+	return s, func(body string, header http.Header) (int, string, http.Header) {
 		t.Helper()
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, web.URL+"/mcp", strings.NewReader(body))
 		if err != nil {
@@ -47,10 +47,10 @@ func theirs(t *testing.T, handler server.ToolHandlerFunc, o ...server.ServerOpti
 			n, err := resp.Body.Read(b)
 			text.Write(b[:n])
 			if err != nil {
-				return resp.StatusCode, text.String()
+				return resp.StatusCode, text.String(), resp.Header
 			}
 		}
-	}
+	}, web.URL + "/mcp"
 }
 
 func says(context.Context, mcpgo.CallToolRequest) (*mcpgo.CallToolResult, error) {
@@ -84,7 +84,7 @@ func TestLibraryIDs(t *testing.T) {
 // that anybody cancels everybody's call of an id.
 func TestLibraryCancelsOthers(t *testing.T) {
 	entered, ended := make(chan struct{}), make(chan error, 1)
-	_, post := theirs(t, func(ctx context.Context, _ mcpgo.CallToolRequest) (*mcpgo.CallToolResult, error) {
+	_, post, _ := theirs(t, func(ctx context.Context, _ mcpgo.CallToolRequest) (*mcpgo.CallToolResult, error) {
 		close(entered)
 		<-ctx.Done()
 		ended <- ctx.Err()
@@ -92,7 +92,7 @@ func TestLibraryCancelsOthers(t *testing.T) {
 	})
 	replied := make(chan string, 1)
 	go func() {
-		_, body := post(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{`+modernMeta+`,"name":"look"}}`, modernHeader("tools/call", "look"))
+		_, body, _ := post(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{`+modernMeta+`,"name":"look"}}`, modernHeader("tools/call", "look"))
 		replied <- body
 	}()
 	<-entered
@@ -103,8 +103,8 @@ func TestLibraryCancelsOthers(t *testing.T) {
 
 // TestLibraryGuardsNothing (defect 7): it takes requests of any origin.
 func TestLibraryGuardsNothing(t *testing.T) {
-	_, post := theirs(t, says)
-	status, body := post(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{`+modernMeta+`,"name":"look"}}`,
+	_, post, _ := theirs(t, says)
+	status, body, _ := post(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{`+modernMeta+`,"name":"look"}}`,
 		http.Header{"Mcp-Protocol-Version": {"2026-07-28"}, "Mcp-Method": {"tools/call"}, "Mcp-Name": {"look"}, "Origin": {"http://evil.test"}})
 	if status != http.StatusOK || !strings.Contains(body, "seen") {
 		t.Errorf("the library refuses foreign origins now: %d %s", status, body)

@@ -77,8 +77,8 @@ func TestConsentByForm(t *testing.T) {
 	if r := c.tool("buy", `{"n":1}`); r.text() != `{"n":1}` {
 		t.Errorf("called again after an operator agreed: %s", r.text())
 	}
-	if n := len(w.router.Calls()); n != 2 {
-		t.Errorf("the page ran %d times", n)
+	if calls := w.router.Calls(); len(calls) != 2 || calls[0].Ref.Beside { // what may change something has its page alone
+		t.Errorf("the page ran %+v", calls)
 	}
 }
 

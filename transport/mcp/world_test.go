@@ -37,7 +37,8 @@ var (
 	quiet = bridge.Caller{Name: "quiet", May: []bridge.Right{bridge.MayCall}}
 )
 
-func newWorld(t *testing.T, o Options) *world {
+// newFace is a world that is reached without a network: over its handler, or stdio.
+func newFace(t *testing.T, o Options) *world {
 	t.Helper()
 	router := bridgetest.NewRouter().Add("shop", bridgetest.Tool("look", ""), bridgetest.Asking("buy", ""))
 	b, err := bridge.New(router, bridge.Options{})
@@ -49,27 +50,40 @@ func newWorld(t *testing.T, o Options) *world {
 	if w.Face, err = New(b, o); err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() {
+		close(w.done)
+		b.Close()
+	})
+	return w
+}
+
+// handler is what listens on an address.
+func (w *world) handler(listen string) http.Handler {
+	guards := transport.Options{Listen: listen, JSONRPCUnder: []string{"/mcp"}, MaxBodyUnder: map[string]int64{"/mcp": 4 << 20}}
+	for _, c := range []bridge.Caller{agent, other, quiet} {
+		guards.Callers = append(guards.Callers, transport.Credential{Caller: c, Token: c.Name + "-token"})
+	}
+	return transport.Guard(transport.NewMux(w.Routes()...), guards)
+}
+
+func newWorld(t *testing.T, o Options) *world {
+	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
+	w := newFace(t, o)
 	w.url = "http://" + l.Addr().String()
-	guards := transport.Options{Listen: l.Addr().String(), JSONRPCUnder: []string{"/mcp"}, MaxBodyUnder: map[string]int64{"/mcp": 4 << 20}}
-	for _, c := range []bridge.Caller{agent, other, quiet} {
-		guards.Callers = append(guards.Callers, transport.Credential{Caller: c, Token: c.Name + "-token"})
-	}
-	srv := transport.Server(transport.Guard(transport.NewMux(w.Routes()...), guards), nil)
+	srv := transport.Server(w.handler(l.Addr().String()), nil)
 	served := make(chan struct{})
 	go func() { // ends with Close
 		defer close(served)
 		_ = srv.Serve(transport.Listener(l))
 	}()
 	t.Cleanup(func() {
-		close(w.done)
 		http.DefaultClient.CloseIdleConnections()
 		_ = srv.Close()
 		<-served
-		b.Close()
 	})
 	return w
 }
@@ -128,11 +142,14 @@ func (c *client) params(params string) string {
 	if !c.modern {
 		return params
 	}
-	meta := fmt.Sprintf(`"_meta":{"io.modelcontextprotocol/protocolVersion":%q,"io.modelcontextprotocol/clientCapabilities":%s}`, c.version, c.caps)
-	if params == "{}" {
-		return "{" + meta + "}"
+	meta := fmt.Sprintf(`"io.modelcontextprotocol/protocolVersion":%q,"io.modelcontextprotocol/clientCapabilities":%s`, c.version, c.caps)
+	if before, after, ok := strings.Cut(params, `"_meta":{`); ok {
+		return before + `"_meta":{` + meta + "," + after
 	}
-	return "{" + meta + "," + params[1:]
+	if params == "{}" {
+		return `{"_meta":{` + meta + "}}"
+	}
+	return `{"_meta":{` + meta + "}," + params[1:]
 }
 
 // answer is an HTTP reply, taken apart.
@@ -149,6 +166,16 @@ func (c *client) open(ctx context.Context, method, body string) *http.Response {
 	if err != nil {
 		c.t.Fatal(err)
 	}
+	c.head(r, body)
+	resp, err := http.DefaultClient.Do(r)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return resp
+}
+
+// head writes the headers of a request with that body.
+func (c *client) head(r *http.Request, body string) {
 	r.Header.Set("Authorization", "Bearer "+c.token)
 	r.Header.Set("Accept", "application/json, text/event-stream")
 	if body != "" {
@@ -173,11 +200,6 @@ func (c *client) open(ctx context.Context, method, body string) *http.Response {
 	for name, values := range c.header {
 		r.Header[name] = values
 	}
-	resp, err := http.DefaultClient.Do(r)
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	return resp
 }
 
 func (c *client) send(method, body string) answer {
@@ -325,15 +347,21 @@ func every(t *testing.T, capabilities string, test func(t *testing.T, w *world, 
 type pipe struct {
 	t     *testing.T
 	in    *io.PipeWriter
-	lines chan string
+	lines chan written
 	ended chan error
+}
+
+// written is a text that came, and when.
+type written struct {
+	at   time.Time
+	text string
 }
 
 func (w *world) stdio(c bridge.Caller) *pipe {
 	w.t.Helper()
 	fromClient, toServer := io.Pipe()
 	fromServer, toClient := io.Pipe()
-	p := &pipe{t: w.t, in: toServer, lines: make(chan string, 1000), ended: make(chan error, 1)}
+	p := &pipe{t: w.t, in: toServer, lines: make(chan written, 1000), ended: make(chan error, 1)}
 	ctx, cancel := context.WithCancel(context.Background())
 	go func() { // ends with in, or with ctx
 		err := w.ServeStdio(ctx, fromClient, toClient, c, "")
@@ -346,7 +374,7 @@ func (w *world) stdio(c bridge.Caller) *pipe {
 		lines := bufio.NewScanner(fromServer)
 		lines.Buffer(nil, 8<<20)
 		for lines.Scan() {
-			p.lines <- lines.Text()
+			p.lines <- written{time.Now(), lines.Text()}
 		}
 	}()
 	w.t.Cleanup(func() {
@@ -368,7 +396,7 @@ func (p *pipe) next() string {
 	p.t.Helper()
 	select {
 	case l := <-p.lines:
-		return l
+		return l.text
 	case <-time.After(hang):
 		p.t.Fatal("stdout says nothing")
 		return ""

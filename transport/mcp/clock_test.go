@@ -1,0 +1,336 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/bridgetest"
+)
+
+// What follows runs on a clock that goes on only when nothing else does, so that it
+// can look at times without waiting for them.
+
+// record is a response, with the time of each piece.
+type record struct {
+	header http.Header
+
+	mu     sync.Mutex
+	pieces []written
+}
+
+func (r *record) Header() http.Header { return r.header }
+func (*record) WriteHeader(int)       {}
+func (*record) Flush()                {}
+
+func (r *record) Write(p []byte) (int, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.pieces = append(r.pieces, written{time.Now(), string(p)})
+	return len(p), nil
+}
+
+// count is how many pieces have a text.
+func (r *record) count(text string) (n int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, p := range r.pieces {
+		n += strings.Count(p.text, text)
+	}
+	return n
+}
+
+// messages are the pieces with their JSON only.
+func (r *record) messages() (list []written) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, p := range r.pieces {
+		_, data, _ := strings.Cut(p.text, "data: ")
+		if data == "" && strings.HasPrefix(p.text, "{") {
+			data = p.text
+		}
+		if data != "" {
+			list = append(list, written{p.at, data})
+		}
+	}
+	return list
+}
+
+const stillListens = "127.0.0.1:7300"
+
+// do serves one request, until it is answered or ctx ends.
+func (c *client) do(ctx context.Context, h http.Handler, method, body string) *record {
+	out := &record{header: http.Header{}}
+	c.start(ctx, h, out, method, body)
+	return out
+}
+
+func (c *client) start(ctx context.Context, h http.Handler, out *record, method, body string) {
+	r := httptest.NewRequestWithContext(ctx, method, c.path, strings.NewReader(body))
+	r.Host = stillListens
+	c.head(r, body)
+	h.ServeHTTP(out, r)
+}
+
+// sleeps makes the tool "look" take as many milliseconds as its argument says.
+func (w *world) sleeps() {
+	w.router.Handle("shop", func(ctx context.Context, inv bridge.Invocation) (json.RawMessage, error) {
+		var in struct{ Takes time.Duration }
+		if err := json.Unmarshal(inv.Input, &in); err != nil {
+			return nil, err
+		}
+		select {
+		case <-time.After(in.Takes):
+			return inv.Input, nil
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	})
+}
+
+// about is one message about a call.
+type about struct {
+	ID     json.RawMessage
+	Method string
+	Params struct {
+		ProgressToken string
+		Progress      int
+	}
+}
+
+// checkProgress holds what a client heard about a call that it began at a time: every
+// progress of it, at its time, and the reply as the last thing, when the tool ended.
+func checkProgress(t *testing.T, token string, began time.Time, took time.Duration, heard []written) {
+	t.Helper()
+	if len(heard) == 0 {
+		t.Fatalf("%s: nothing was heard", token)
+	}
+	var last time.Time
+	for i, piece := range heard[:len(heard)-1] {
+		var m about
+		if err := json.Unmarshal([]byte(piece.text), &m); err != nil {
+			t.Fatalf("%s: %q: %v", token, piece.text, err)
+		}
+		last = began.Add(time.Duration(i+1) * progressEvery)
+		if m.Method != "notifications/progress" || m.Params.ProgressToken != token || m.Params.Progress != i+1 || !piece.at.Equal(last) {
+			t.Errorf("%s: after %v it hears %s", token, piece.at.Sub(began), piece.text)
+		}
+	}
+	reply := heard[len(heard)-1]
+	if !strings.Contains(reply.text, `"result"`) || strings.Contains(reply.text, `"isError":true`) {
+		t.Errorf("%s: it ends with %s", token, reply.text)
+	}
+	most := int(took / progressEvery)
+	least := most
+	if took%progressEvery == 0 && most > 0 { // both at one moment
+		least--
+	}
+	if n := len(heard) - 1; n < least || n > most {
+		t.Errorf("%s: %d of %d to %d reports of progress", token, n, least, most)
+	}
+	if late := reply.at.Sub(began.Add(took)); late < 0 || late > breath {
+		t.Errorf("%s: the reply comes %v after the tool has ended", token, late)
+	}
+	if gap := reply.at.Sub(last); gap < breath {
+		t.Errorf("%s: the reply comes %v after the last progress", token, gap)
+	}
+}
+
+// progressCalls are calls of the tool "look" of every length up to 25 seconds, among
+// them such that end when a progress is due.
+func progressCalls(began time.Time, do func(token, params string, took time.Duration)) (wait func()) {
+	var all sync.WaitGroup
+	for i := range 90 {
+		took := time.Duration(i) * 250 * time.Millisecond
+		if i%3 == 1 {
+			took += 31 * time.Millisecond
+		}
+		all.Go(func() {
+			token := fmt.Sprintf("token-%d", i)
+			do(token, fmt.Sprintf(`{"name":"look","arguments":{"takes":%d},"_meta":{"progressToken":%q}}`, took, token), took)
+		})
+	}
+	return all.Wait
+}
+
+// TestProgress (defects 1, 2 and 3): every progress comes, when it is due, on the
+// stream of its own call, before the reply and never right before it.
+func TestProgress(t *testing.T) {
+	for _, version := range []string{"2025-11-25", "2026-07-28"} {
+		t.Run(version, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newFace(t, Options{})
+				w.sleeps()
+				h, c := w.handler(stillListens), w.as(agent)
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				beside := &record{header: http.Header{}}
+				var listening sync.WaitGroup
+				if version == "2026-07-28" {
+					c.since2026(`{}`)
+					listening.Go(func() {
+						c.start(ctx, h, beside, "POST", rpc(`"sub"`, "subscriptions/listen", c.params(`{"notifications":{"toolsListChanged":true}}`)))
+					})
+				} else {
+					c.begin(h, version)
+					listening.Go(func() { c.start(ctx, h, beside, "GET", "") })
+				}
+				began := time.Now()
+				progressCalls(began, func(token, params string, took time.Duration) {
+					heard := c.do(t.Context(), h, "POST", rpc(fmt.Sprintf("%q", token), "tools/call", c.params(params)))
+					checkProgress(t, token, began, took, heard.messages())
+				})()
+				cancel()
+				listening.Wait()
+				if n := beside.count("progress"); n != 0 {
+					t.Errorf("another stream has %d reports of progress", n)
+				}
+			})
+		})
+	}
+	t.Run("stdio", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			w := newFace(t, Options{})
+			w.sleeps()
+			p := w.stdio(bridge.Local())
+			began := time.Now()
+			lengths := map[string]time.Duration{}
+			var mu sync.Mutex
+			progressCalls(began, func(token, params string, took time.Duration) {
+				mu.Lock()
+				defer mu.Unlock()
+				lengths[token] = took
+				p.send(rpc(fmt.Sprintf("%q", token), "tools/call", params))
+			})()
+			heard := map[string][]written{}
+			for replies := 0; replies < len(lengths); {
+				line := <-p.lines
+				var m about
+				if err := json.Unmarshal([]byte(line.text), &m); err != nil {
+					t.Fatal(err)
+				}
+				token := m.Params.ProgressToken
+				if m.ID != nil {
+					replies++
+					token = strings.Trim(string(m.ID), `"`)
+				}
+				heard[token] = append(heard[token], line)
+			}
+			for token, took := range lengths {
+				checkProgress(t, token, began, took, heard[token])
+			}
+		})
+	})
+}
+
+// TestStreamsLive (defect 17): a stream without news shows every 15 seconds that it
+// lives, and tells of a burst of changes once.
+func TestStreamsLive(t *testing.T) {
+	for _, version := range []string{"2024-11-05", "2025-11-25", "2026-07-28"} {
+		t.Run(version, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newFace(t, Options{})
+				h, c := w.handler(stillListens), w.as(agent)
+				method, body, first := "GET", "", 1 // the comment that says that it listens
+				if version == "2026-07-28" {
+					c.since2026(`{}`)
+					method, body, first = "POST", rpc(`"sub"`, "subscriptions/listen", c.params(`{"notifications":{"toolsListChanged":true}}`)), 0
+				} else {
+					c.begin(h, version)
+				}
+				ctx, cancel := context.WithCancel(t.Context())
+				out := &record{header: http.Header{}}
+				var listening sync.WaitGroup
+				listening.Go(func() { c.start(ctx, h, out, method, body) })
+				<-time.After(61 * time.Second)
+				if n := out.count(": still here"); n != first+4 {
+					t.Errorf("in 61 s it shows %d times that it lives", n)
+				}
+				for burst := range 3 {
+					for i := range 20 {
+						w.router.Declare("shop", bridgetest.Tool(fmt.Sprintf("t%d-%d", burst, i), ""))
+						<-time.After(time.Millisecond)
+					}
+					<-time.After(time.Second)
+					if n := out.count("list_changed"); n != burst+1 {
+						t.Errorf("after %d bursts it has told %d times", burst+1, n)
+					}
+				}
+				cancel()
+				listening.Wait()
+			})
+		})
+	}
+}
+
+// TestSessionsExpire (defect 5): a session that nobody uses ends, and nothing of it is
+// left in memory; one that is used, or listens, goes on.
+func TestSessionsExpire(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newFace(t, Options{})
+		h := w.handler(stillListens)
+		callers := []bridge.Caller{agent, other, quiet}
+		open := func(n int) {
+			for i := range n {
+				w.as(callers[i%len(callers)]).begin(h, "2025-11-25")
+			}
+		}
+		const n = 2997
+		open(n) // what is kept between sessions grows to its size
+		<-time.After(31 * time.Minute)
+		if left := w.sessions.count(); left != 0 {
+			t.Fatalf("%d sessions that nobody used are there", left)
+		}
+		before := heap()
+		open(n)
+		if kept, grown := w.sessions.count(), heap()-before; kept != n || grown < 500*n { // the control: they are there, and can be weighed
+			t.Errorf("%d sessions take %d bytes", kept, grown)
+		}
+		used, listens := w.as(agent), w.as(agent)
+		used.begin(h, "2025-11-25")
+		listens.begin(h, "2025-11-25")
+		ctx, cancel := context.WithCancel(t.Context())
+		var listening sync.WaitGroup
+		listening.Go(func() { listens.do(ctx, h, "GET", "") })
+		for range 4 {
+			<-time.After(10 * time.Minute)
+			used.do(t.Context(), h, "POST", rpc(2, "ping", "{}"))
+		}
+		if kept := w.sessions.count(); kept != 2 {
+			t.Errorf("%d sessions are there, want the one that is used and the one that listens", kept)
+		}
+		if grown := heap() - before; grown > 50*n {
+			t.Errorf("after %d sessions the heap has %d bytes more", n, grown)
+		}
+		cancel()
+		listening.Wait()
+	})
+}
+
+// heap is how many bytes are in use.
+func heap() int {
+	runtime.GC()
+	runtime.GC() // what the first one finalised
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int(m.HeapAlloc)
+}
+
+// begin makes a session over a handler.
+func (c *client) begin(h http.Handler, version string) {
+	c.t.Helper()
+	c.version = version
+	got := c.do(c.t.Context(), h, "POST", rpc(1, "initialize", fmt.Sprintf(`{"protocolVersion":%q,"capabilities":{},"clientInfo":{"name":"t","version":"1"}}`, version)))
+	if c.session = got.header.Get("Mcp-Session-Id"); c.session == "" {
+		c.t.Fatalf("initialize gives %v", got.pieces)
+	}
+}
