@@ -264,7 +264,7 @@ func TestTablesHaveTests(t *testing.T) {
 		}
 	})
 	tables := documents(t)
-	for _, path := range []string{"docs/attacks.md", "docs/webtools.md"} {
+	for _, path := range []string{"docs/attacks.md", "docs/webtools.md", "docs/mcp.md"} {
 		if problems := missingTests(tables[path], code.String()); len(problems) > 0 {
 			t.Errorf("%s names tests that are not there: %s", path, problems)
 		}
@@ -276,6 +276,9 @@ func TestTablesHaveTests(t *testing.T) {
 		if rows := missingRows(tables["docs/webtools.md"], letter, last); len(rows) > 0 {
 			t.Errorf("docs/webtools.md does not have %s", rows)
 		}
+	}
+	if rows := missingRows(tables["docs/mcp.md"], "D", 18); len(rows) > 0 {
+		t.Errorf("docs/mcp.md does not have %s", rows)
 	}
 	if problems := missingTests("| X | `TestThatIsNowhere` |", code.String()); len(problems) != 1 {
 		t.Error("a test that is nowhere is not missed")

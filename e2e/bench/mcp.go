@@ -10,6 +10,8 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -23,10 +25,15 @@ import (
 var mcpTargets = map[string]float64{"stdio": 1.8, "HTTP of 2025-11-25": 2.1, "HTTP of 2026-07-28": 2.4}
 
 const (
-	mcpBegin = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"bench","version":"1"}}}`
+	mcpBegin = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"elicitation":{}},"clientInfo":{"name":"bench","version":"1"}}}`
 	mcpCall  = `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"noop","arguments":{}}}`
-	mcpNewer = `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}},"name":"noop","arguments":{}}}`
+	mcpMeta  = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"elicitation":{}}},`
+	mcpNewer = `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{` + mcpMeta + `"name":"noop","arguments":{}}}`
+	// mcpAsks is a call that needs consent. It takes an id, the meta of an era, and a number.
+	mcpAsks = `{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{%s"name":"edit","arguments":{"n":%d}}}`
 )
+
+var mcpNewerHeader = http.Header{"Mcp-Protocol-Version": {"2026-07-28"}, "Mcp-Method": {"tools/call"}, "Mcp-Name": {"noop"}}
 
 // overMCP is a face of MCP over the sites of a stack.
 type overMCP struct {
@@ -78,8 +85,8 @@ func (o *overMCP) agent(body string, header http.Header, several bool) func() (f
 	}
 }
 
-// stdio makes a client on a pair of pipes.
-func (o *overMCP) stdio() (func() error, func(), error) {
+// stdio makes a client on a pair of pipes, on which calls wait for consent.
+func (o *overMCP) stdio(waiting int) (func() error, func(), error) {
 	fromClient, toServer := io.Pipe()
 	fromServer, toClient := io.Pipe()
 	go func() { // ends with the client
@@ -87,17 +94,71 @@ func (o *overMCP) stdio() (func() error, func(), error) {
 		_ = toClient.Close()
 	}()
 	lines := bufio.NewReader(fromServer)
-	ask := func(line string) error {
+	ask := func(line, want string) error {
 		if _, err := io.WriteString(toServer, line+"\n"); err != nil {
 			return err
 		}
-		_, err := lines.ReadBytes('\n')
+		said, err := lines.ReadString('\n')
+		if err == nil && !strings.Contains(said, want) {
+			err = fmt.Errorf("it says %s", said)
+		}
 		return err
 	}
-	if err := ask(mcpBegin); err != nil {
-		return nil, nil, err
+	err := ask(mcpBegin, `"protocolVersion"`)
+	for i := range waiting {
+		err = errors.Join(err, ask(fmt.Sprintf(mcpAsks, 1000+i, "", i), "elicitation/create"))
 	}
-	return func() error { return ask(mcpCall) }, func() { _ = toServer.Close() }, nil
+	return func() error { return ask(mcpCall, `"result"`) }, func() { _ = toServer.Close() }, err
+}
+
+// park makes calls that wait for consent, whose clients have gone for now.
+func (o *overMCP) park(waiting int) error {
+	c, err := dial(o.base)
+	if err != nil {
+		return err
+	}
+	defer c.close()
+	header := http.Header{"Mcp-Protocol-Version": {"2026-07-28"}, "Mcp-Method": {"tools/call"}, "Mcp-Name": {"edit"}}
+	for i := range waiting {
+		said, err := c.doWith(http.MethodPost, "/mcp", fmt.Appendf(nil, mcpAsks, i, mcpMeta, i), header)
+		if err != nil || !bytes.Contains(said, []byte("input_required")) {
+			return fmt.Errorf("a call does not wait for consent: %s, %w", said, err)
+		}
+	}
+	return nil
+}
+
+// waitingRows compare calls while others wait for consent with calls when none does,
+// on one page.
+func waitingRows(s *stack, calls int) (rows []row, err error) {
+	const waiting = 100
+	quiet, err := s.mcp()
+	if err != nil {
+		return nil, err
+	}
+	defer quiet.end()
+	busy, err := s.mcp()
+	if err != nil {
+		return nil, err
+	}
+	defer busy.end()
+	if err := busy.park(waiting); err != nil {
+		return nil, err
+	}
+	for _, x := range []struct {
+		over          string
+		with, without func() (func() error, func(), error)
+	}{
+		{"stdio", func() (func() error, func(), error) { return busy.stdio(waiting) }, func() (func() error, func(), error) { return quiet.stdio(0) }},
+		{"HTTP of 2026-07-28", busy.agent(mcpNewer, mcpNewerHeader, false), quiet.agent(mcpNewer, mcpNewerHeader, false)},
+	} {
+		with, without, err := bothSides(calls, x.with, x.without)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", x.over, err)
+		}
+		rows = append(rows, latency("MCP over "+x.over+": call of a no-op while 100 wait for consent, p50", with, without, 1.5))
+	}
+	return rows, nil
 }
 
 // legacyHeader begins a session.
@@ -131,9 +192,8 @@ func mcpRows(ctx context.Context, url string, calls int) ([]row, error) {
 	if err != nil {
 		return nil, err
 	}
-	newer := http.Header{"Mcp-Protocol-Version": {"2026-07-28"}, "Mcp-Method": {"tools/call"}, "Mcp-Name": {"noop"}}
 	agents := map[string]func() (func() error, func(), error){
-		"stdio": o.stdio, "HTTP of 2025-11-25": o.agent(mcpCall, older, false), "HTTP of 2026-07-28": o.agent(mcpNewer, newer, false)}
+		"stdio": func() (func() error, func(), error) { return o.stdio(0) }, "HTTP of 2025-11-25": o.agent(mcpCall, older, false), "HTTP of 2026-07-28": o.agent(mcpNewer, mcpNewerHeader, false)}
 	first, hangUp, err := agents["HTTP of 2025-11-25"]() // which opens the page
 	if err != nil {
 		return nil, err
@@ -156,8 +216,12 @@ func mcpRows(ctx context.Context, url string, calls int) ([]row, error) {
 	if err != nil {
 		return nil, err
 	}
+	waiting, err := waitingRows(s, calls)
+	if err != nil {
+		return nil, err
+	}
 	lists, err := listRows(ctx, calls)
-	return append(append(rows, many), lists...), err
+	return slices.Concat(rows, []row{many}, waiting, lists), err
 }
 
 // listRows measures tools/list.
