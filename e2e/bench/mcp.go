@@ -12,7 +12,6 @@ import (
 	"net/http/httptest"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/pagetools/pagetools/bridge"
@@ -60,23 +59,15 @@ func (s *stack) mcp() (*overMCP, error) {
 	return &overMCP{face, "http://" + l.Addr().String(), func() { _ = server.Close(); b.Close() }}, nil
 }
 
-// states is how many pages the clients of many share: one of them has a queue of 32.
-const states = 4
-
-// agent makes clients of an era over HTTP: of one state, or of several in turns.
-func (o *overMCP) agent(body string, header http.Header, several bool) func() (func() error, func(), error) {
-	var made atomic.Int64
+// agent makes clients of an era over HTTP, which share the page of their caller.
+func (o *overMCP) agent(body string, header http.Header) func() (func() error, func(), error) {
 	return func() (func() error, func(), error) {
-		path := "/mcp"
-		if several {
-			path = fmt.Sprintf("/mcp?session=bench%d", made.Add(1)%states)
-		}
 		c, err := dial(o.base)
 		if err != nil {
 			return nil, nil, err
 		}
 		return func() error {
-			said, err := c.doWith(http.MethodPost, path, []byte(body), header)
+			said, err := c.doWith(http.MethodPost, "/mcp", []byte(body), header)
 			if err == nil && (!bytes.Contains(said, []byte(`"result"`)) || bytes.Contains(said, []byte(`"isError":true`))) {
 				err = fmt.Errorf("it says %s", said)
 			}
@@ -150,7 +141,7 @@ func waitingRows(s *stack, calls int) (rows []row, err error) {
 		with, without func() (func() error, func(), error)
 	}{
 		{"stdio", func() (func() error, func(), error) { return busy.stdio(waiting) }, func() (func() error, func(), error) { return quiet.stdio(0) }},
-		{"HTTP of 2026-07-28", busy.agent(mcpNewer, mcpNewerHeader, false), quiet.agent(mcpNewer, mcpNewerHeader, false)},
+		{"HTTP of 2026-07-28", busy.agent(mcpNewer, mcpNewerHeader), quiet.agent(mcpNewer, mcpNewerHeader)},
 	} {
 		with, without, err := bothSides(calls, x.with, x.without)
 		if err != nil {
@@ -193,7 +184,7 @@ func mcpRows(ctx context.Context, url string, calls int) ([]row, error) {
 		return nil, err
 	}
 	agents := map[string]func() (func() error, func(), error){
-		"stdio": func() (func() error, func(), error) { return o.stdio(0) }, "HTTP of 2025-11-25": o.agent(mcpCall, older, false), "HTTP of 2026-07-28": o.agent(mcpNewer, mcpNewerHeader, false)}
+		"stdio": func() (func() error, func(), error) { return o.stdio(0) }, "HTTP of 2025-11-25": o.agent(mcpCall, older), "HTTP of 2026-07-28": o.agent(mcpNewer, mcpNewerHeader)}
 	first, hangUp, err := agents["HTTP of 2025-11-25"]() // which opens the page
 	if err != nil {
 		return nil, err
@@ -212,7 +203,7 @@ func mcpRows(ctx context.Context, url string, calls int) ([]row, error) {
 		}
 		rows = append(rows, latency("MCP over "+name+": call of a no-op, p50", ours, raw, mcpTargets[name]))
 	}
-	many, err := rates("MCP over HTTP of 2025-11-25, 64 at once on 4 pages, calls/s", calls*2, o.agent(mcpCall, older, true), floor, .2)
+	many, err := rates("MCP over HTTP of 2025-11-25, 64 at once, calls/s", calls*2, o.agent(mcpCall, older), floor, .2)
 	if err != nil {
 		return nil, err
 	}
