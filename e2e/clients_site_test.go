@@ -1,9 +1,12 @@
 package e2e_test
 
 import (
+	"context"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"sync"
 )
 
@@ -81,4 +84,21 @@ func await(w http.ResponseWriter, r *http.Request, happened <-chan struct{}, wor
 		_, _ = fmt.Fprint(w, word) // a client that is gone needs no answer
 	case <-r.Context().Done():
 	}
+}
+
+// tell makes a request to the site about an id, and gives what it says.
+func (s *clientSite) tell(ctx context.Context, path, id string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, replyWithin)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, s.URL+path+"?id="+url.QueryEscape(id), nil)
+	if err != nil {
+		return "", err
+	}
+	resp, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return "", err
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	return string(text), err
 }

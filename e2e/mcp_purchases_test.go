@@ -4,10 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -122,23 +120,6 @@ func (b *buyer) buy(ctx context.Context, p purchase) error {
 		return fmt.Errorf("%s, %s: it was asked %q", id, p.answers, b.asked)
 	}
 	return nil
-}
-
-// tell makes a request to the site about an id, and gives what it says.
-func (s *clientSite) tell(ctx context.Context, path, id string) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, replyWithin)
-	defer cancel()
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, s.URL+path+"?id="+url.QueryEscape(id), nil)
-	if err != nil {
-		return "", err
-	}
-	resp, err := http.DefaultClient.Do(r)
-	if err != nil {
-		return "", err
-	}
-	defer resp.Body.Close()
-	text, err := io.ReadAll(resp.Body)
-	return string(text), err
 }
 
 // desk answers questions, as operators do, over the socket of a data folder.

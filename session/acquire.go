@@ -153,6 +153,7 @@ type lease struct {
 	ses     *session // nil for a page that is no session's
 	release func(told bool)
 	told    bool
+	asked   *bridge.Question // what the call waits for now
 	// another gives a fresh page in the place of one that was dead on arrival;
 	// nil where a page has state.
 	another  func(context.Context) (*lease, error)
@@ -198,7 +199,8 @@ func (l *lease) noted(data json.RawMessage, err error) (json.RawMessage, error) 
 
 // Asking says what the page waits for. Calls that wait for the session are refused.
 func (l *lease) Asking(q *bridge.Question) {
-	l.asks.Store(q)
+	l.asks.replace(l.asked, q)
+	l.asked = q
 	if e := l.busyAsking(); e != nil && l.ses != nil {
 		l.manager.with(func(st *state) { st.refuseWaiting(l.ses, e) })
 	}

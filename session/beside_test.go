@@ -173,6 +173,39 @@ func TestReadsWhoseCallerIsTakenBack(t *testing.T) {
 	})
 }
 
+// TestReadsThatAsk: while one of them waits for a person, the page takes no further
+// call, whatever becomes of the others.
+func TestReadsThatAsk(t *testing.T) {
+	inWorld(t, shop, nil, func(t *testing.T, w *world) {
+		w.warm("s", "where")
+		var leases [2]bridge.Lease
+		for i := range leases {
+			l, err := w.Acquire(t.Context(), reading("s"))
+			succeeds(t, err)
+			leases[i] = l
+			defer l.Release()
+		}
+		takes := func() error {
+			l, err := w.Acquire(t.Context(), reading("s"))
+			if err == nil {
+				l.Release()
+			}
+			return err
+		}
+		succeeds(t, takes())
+		leases[0].Asking(&bridge.Question{ID: "first"})
+		leases[1].Asking(&bridge.Question{ID: "second"})
+		leases[1].Asking(&bridge.Question{ID: "third"})
+		fails(t, takes(), bridge.Conflict, "", bridge.NotRun)
+		leases[1].Asking(nil)
+		if e := fails(t, takes(), bridge.Conflict, "", bridge.NotRun); e.Details["question"].(*bridge.Question).ID != "first" {
+			t.Errorf("it says that the page waits for %v", e.Details)
+		}
+		leases[0].Asking(nil)
+		succeeds(t, takes())
+	})
+}
+
 // TestReadsThatGiveUp: who leaves while it waits takes nobody's turn.
 func TestReadsThatGiveUp(t *testing.T) {
 	r := newRuns()

@@ -4,6 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/pagetools/pagetools/bridge"
@@ -64,10 +67,33 @@ func (p *Page) replied(ctx context.Context, c clock, reply Reply, err error) (js
 	return reply.Result, nil
 }
 
+// asking is what the calls on a page wait for. Several may run on it at once.
+type asking struct {
+	newest atomic.Pointer[bridge.Question] // nil: nothing is waited for
+
+	mu   sync.Mutex
+	open []*bridge.Question
+}
+
+// replace ends the question was, and opens now; nil is none.
+func (a *asking) replace(was, now *bridge.Question) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.open = slices.DeleteFunc(a.open, func(q *bridge.Question) bool { return q == was })
+	if now != nil {
+		a.open = append(a.open, now)
+	}
+	var newest *bridge.Question
+	if n := len(a.open); n > 0 {
+		newest = a.open[n-1]
+	}
+	a.newest.Store(newest)
+}
+
 // busyAsking refuses a call to a page that waits for a person; nil lets it
 // through.
 func (p *Page) busyAsking() *bridge.Error {
-	q := p.asks.Load()
+	q := p.asks.newest.Load()
 	if q == nil {
 		return nil
 	}

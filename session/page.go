@@ -45,8 +45,8 @@ type Page struct {
 	log     *slog.Logger
 
 	view atomic.Pointer[view]
-	used atomic.Pointer[string]          // the document that a call was last dispatched to
-	asks atomic.Pointer[bridge.Question] // what it waits for; nil: nothing
+	used atomic.Pointer[string] // the document that a call was last dispatched to
+	asks asking
 	dead chan struct{}
 	died *bridge.Error // valid after dead is closed
 }

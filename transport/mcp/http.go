@@ -296,15 +296,21 @@ func (s *httpStream) write(text []byte) error {
 	case !s.streams:
 		return errJSONOnly
 	}
-	if !s.started {
-		s.started = true
-		h := s.w.Header()
-		h.Set("Content-Type", "text/event-stream")
-		h.Set("Cache-Control", "no-store")
-		h.Set("X-Accel-Buffering", "no")
-		s.w.WriteHeader(http.StatusOK)
-	}
+	s.begin(http.StatusOK)
 	return s.send(text)
+}
+
+// begin makes the response a stream. Called with mu held.
+func (s *httpStream) begin(status int) {
+	if s.started {
+		return
+	}
+	s.started = true
+	h := s.w.Header()
+	h.Set("Content-Type", "text/event-stream")
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Accel-Buffering", "no")
+	s.w.WriteHeader(status)
 }
 
 // send writes to a stream that has started. A client that does not read is gone.
@@ -329,13 +335,8 @@ func (s *httpStream) reply(r *http.Request, status int, text []byte) error {
 	if s.failed != nil {
 		return s.failed
 	}
-	if s.started {
-		return s.send(eventOf(text))
-	}
-	if !accepts(r, "application/json") && s.streams {
-		s.w.Header().Set("Content-Type", "text/event-stream")
-		s.w.Header().Set("Cache-Control", "no-store")
-		s.w.WriteHeader(status)
+	if s.started || s.streams && !accepts(r, "application/json") {
+		s.begin(status)
 		return s.send(eventOf(text))
 	}
 	s.w.Header().Set("Cache-Control", "no-store")

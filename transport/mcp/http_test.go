@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -153,6 +154,14 @@ func TestGuards(t *testing.T) {
 			if a := c.send("POST", x.body); a.status != x.status || !strings.Contains(a.body, `"jsonrpc":"2.0"`) {
 				t.Errorf("%s: %d %s", name, a.status, a.body)
 			}
+		}
+		c.header = nil
+		foreign, refused := httptest.NewRequest(http.MethodPost, c.path, strings.NewReader(call)), httptest.NewRecorder()
+		foreign.Host = "evil.test:7300" // a name that somebody made lead here
+		c.head(foreign, call)
+		w.handler(stillListens).ServeHTTP(refused, foreign)
+		if refused.Code != http.StatusForbidden || !strings.Contains(refused.Body.String(), `"jsonrpc":"2.0"`) {
+			t.Errorf("another host: %d %s", refused.Code, refused.Body)
 		}
 		c.header = http.Header{"Origin": {w.url}} // the control
 		if r := c.tool("look", `{}`); r.Error != nil || r.Result.IsError || len(w.router.Calls()) != 1 {
