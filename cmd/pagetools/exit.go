@@ -8,7 +8,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"syscall"
 
 	"github.com/pagetools/pagetools/bridge"
 )
@@ -91,8 +90,6 @@ func (p *program) finish(ctx context.Context, err error) int {
 		return exitUsage
 	case errors.As(err, &shown):
 		return shown.code
-	case errors.Is(err, syscall.EPIPE):
-		return exitFindings // who read it has seen enough
 	}
 	body, code := p.describe(err)
 	if stopped {
