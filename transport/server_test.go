@@ -115,12 +115,13 @@ func TestRepliesPassTheListener(t *testing.T) {
 
 func TestIdleKeepAliveThenNonsense(t *testing.T) {
 	t.Parallel()
-	s := serve(t, http.HandlerFunc(whoami), transport.Options{WriteTimeout: 5 * time.Millisecond})
+	const deadline = 500 * time.Millisecond
+	s := serve(t, http.HandlerFunc(whoami), transport.Options{WriteTimeout: deadline})
 	c := s.dial(t)
 	r := bufio.NewReader(c)
 	s.send(t, c, "GET / HTTP/1.1\r\nHost: 127.0.0.1:PORT\r\n\r\n")
 	read(t, r, false).wantStatus(t, 200)
-	<-time.After(20 * time.Millisecond) // the deadline of the first reply is over
+	<-time.After(2 * deadline) // the deadline of the first reply is over
 	s.send(t, c, "nonsense\r\n\r\n")
 	read(t, r, false).wantError(t, 400, bridge.SchemaError)
 }

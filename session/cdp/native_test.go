@@ -190,7 +190,7 @@ func TestNativeForms(t *testing.T) {
 	if err := <-done; err != nil {
 		t.Error(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
 	if _, err := p.Invoke(ctx, inv); reasonOf(err) != "TOOL_ERROR AWAITING_SUBMISSION failed" {
 		t.Errorf("a form that nobody sends: %v", err)

@@ -201,7 +201,7 @@ func TestSessions(t *testing.T) {
 	if a := c.send("POST", rpc(1, "tools/list", "{}")); a.status != 404 {
 		t.Errorf("a deleted session: %d %s", a.status, a.body)
 	}
-	for range 3000 {
+	for range maxOfCaller + 100 {
 		w.as(other).legacy("2025-11-25", `{}`)
 	}
 	if n := w.sessions.count(); n > maxOfCaller {
