@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -24,6 +25,10 @@ type purchase struct {
 	bought  bool
 }
 
+// late reports whether an answer comes too late. Then the time of a question is short,
+// and an answer before may come too late as well: nothing is bought either way.
+func (p purchase) late() bool { return slices.Contains(p.answers, "late") }
+
 var purchasePlans = []purchase{
 	{[]string{"accept", "accept"}, true},
 	{[]string{"accept", "decline"}, false},
@@ -33,10 +38,9 @@ var purchasePlans = []purchase{
 	{[]string{"accept", "late"}, false},
 }
 
-const (
-	questionTime = 5 * time.Second
-	lateBy       = 2 * time.Second
-)
+// questionTime is how long a question of a plan with a late answer is open, and lateBy
+// how much later that comes. The questions of others are open as long as it takes.
+const questionTime, lateBy = 4 * time.Second, 2 * time.Second
 
 // buyer is a client whose person answers by a plan.
 type buyer struct {
@@ -116,7 +120,7 @@ func (b *buyer) buy(ctx context.Context, p purchase) error {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.canElicit() && (len(b.plan) > 0 || len(b.asked) != len(p.answers)) {
+	if b.canElicit() && !p.late() && (len(b.plan) > 0 || len(b.asked) != len(p.answers)) {
 		return fmt.Errorf("%s, %s: it was asked %q", id, p.answers, b.asked)
 	}
 	return nil
@@ -184,11 +188,15 @@ func (o *desk) answer(ctx context.Context, purchase, answer string) (err error) 
 	return o.do(ctx, http.MethodPost, "/api/questions/"+q, fmt.Sprintf(`{"ok":%t}`, answer == "accept"), &struct{}{})
 }
 
-// purchasesConfig has the callers c0 to c7.
-func purchasesConfig(t *testing.T, site *clientSite) (path string, token func(caller int) string) {
+// purchasesConfig has the callers c0 to c7. late is for plans with a late answer.
+func purchasesConfig(t *testing.T, site *clientSite, late bool) (path string, token func(caller int) string) {
 	t.Helper()
 	token = func(caller int) string { return fmt.Sprintf("token-of-the-buyer-%d", caller) }
 	var text strings.Builder
+	questionTime := questionTime
+	if !late {
+		questionTime = 10 * time.Minute
+	}
 	_, _ = fmt.Fprintf(&text, "sites:\n  - {name: clients, target: %q, approval: {default: auto}}\nlimits: {question: %v}\ncallers:\n", site.URL+"/clients/", questionTime)
 	for i := range 8 {
 		_, _ = fmt.Fprintf(&text, "  - {name: c%d, token: %s, may: [call, elicit]}\n", i, token(i))
@@ -209,18 +217,24 @@ func TestPurchasesOverMCP(t *testing.T) {
 	t.Cleanup(site.Close)
 	t.Run("HTTP", func(t *testing.T) {
 		t.Parallel()
-		config, token := purchasesConfig(t, site)
-		s := serve(t, "--config", config, "--warm", "0")
-		operators := deskOf(s.tmp + "-data")
+		servers, desks := map[bool]*server{}, map[bool]*desk{}
+		var token func(int) string
+		for _, late := range []bool{false, true} {
+			var config string
+			config, token = purchasesConfig(t, site, late)
+			servers[late] = serve(t, "--config", config, "--warm", "0")
+			desks[late] = deskOf(servers[late].tmp + "-data")
+		}
 		var callers sync.WaitGroup
 		for i := range 8 {
 			callers.Go(func() {
 				for era, version := range mcpVersions {
-					b := &buyer{mcpAgent: mcpAgent{version: version}, name: fmt.Sprintf("http-c%d", i), site: site, desk: operators}
+					plan := purchasePlans[(i+era)%len(purchasePlans)]
+					b := &buyer{mcpAgent: mcpAgent{version: version}, name: fmt.Sprintf("http-c%d", i), site: site, desk: desks[plan.late()]}
 					b.elicits = b
-					err := b.overHTTP(t.Context(), s.url+"/mcp", token(i))
+					err := b.overHTTP(t.Context(), servers[plan.late()].url+"/mcp", token(i))
 					if err == nil {
-						err = b.buy(t.Context(), purchasePlans[(i+era)%len(purchasePlans)])
+						err = b.buy(t.Context(), plan)
 					}
 					if err != nil {
 						t.Errorf("%s: %v", version, err)
@@ -233,28 +247,42 @@ func TestPurchasesOverMCP(t *testing.T) {
 	})
 	t.Run("stdio", func(t *testing.T) { // a process has one caller, and so a page of its own
 		t.Parallel()
-		config, _ := purchasesConfig(t, site)
+		configs := map[bool]string{}
+		for _, late := range []bool{false, true} {
+			configs[late], _ = purchasesConfig(t, site, late)
+		}
 		bin := pagetools(t)
 		var processes sync.WaitGroup
 		for _, version := range mcpVersions {
-			tmp := tempDir(t)
+			tmps := map[bool]string{false: tempDir(t), true: tempDir(t)}
 			processes.Go(func() {
-				b := &buyer{mcpAgent: mcpAgent{version: version}, site: site, desk: deskOf(tmp + "-data")}
-				b.elicits = b
-				err := b.overStdio(t.Context(), bin, tmp, "--config", config)
-				for n, p := range purchasePlans {
-					if err != nil {
-						break
+				for _, late := range []bool{false, true} {
+					if err := buyOverStdio(t.Context(), version, site, bin, tmps[late], configs[late], late); err != nil {
+						t.Errorf("%s: %v", version, err)
 					}
-					b.name = fmt.Sprintf("stdio-%d", n)
-					err = b.buy(t.Context(), p)
 				}
-				if err != nil {
-					t.Errorf("%s: %v", version, err)
-				}
-				_ = b.Close()
 			})
 		}
 		processes.Wait()
 	})
+}
+
+// buyOverStdio runs the plans with a late answer, or the others, in one process.
+func buyOverStdio(ctx context.Context, version string, site *clientSite, bin, tmp, config string, late bool) error {
+	b := &buyer{mcpAgent: mcpAgent{version: version}, site: site, desk: deskOf(tmp + "-data")}
+	b.elicits = b
+	if err := b.overStdio(ctx, bin, tmp, "--config", config); err != nil {
+		return err
+	}
+	defer func() { _ = b.Close() }()
+	for n, p := range purchasePlans {
+		if p.late() != late {
+			continue
+		}
+		b.name = fmt.Sprintf("stdio-%d", n)
+		if err := b.buy(ctx, p); err != nil {
+			return err
+		}
+	}
+	return nil
 }

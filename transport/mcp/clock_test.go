@@ -12,6 +12,7 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+	"weak"
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/bridgetest"
@@ -278,22 +279,13 @@ func TestSessionsExpire(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newFace(t, Options{})
 		h := w.handler(stillListens)
-		callers := []bridge.Caller{agent, other, quiet}
-		open := func(n int) {
-			for i := range n {
-				w.as(callers[i%len(callers)]).begin(h, "2025-11-25")
-			}
-		}
 		const n = 2997
-		open(n) // what is kept between sessions grows to its size
-		<-time.After(31 * time.Minute)
-		if left := w.sessions.count(); left != 0 {
-			t.Fatalf("%d sessions that nobody used are there", left)
+		for i := range n {
+			w.as([]bridge.Caller{agent, other, quiet}[i%3]).begin(h, "2025-11-25")
 		}
-		before := heap()
-		open(n)
-		if kept, grown := w.sessions.count(), heap()-before; kept != n || grown < 500*n { // the control: they are there, and can be weighed
-			t.Errorf("%d sessions take %d bytes", kept, grown)
+		all := w.sessions.weakly()
+		if kept := alive(all); kept != n { // the control
+			t.Fatalf("%d of %d sessions are there", kept, n)
 		}
 		used, listens := w.as(agent), w.as(agent)
 		used.begin(h, "2025-11-25")
@@ -308,21 +300,39 @@ func TestSessionsExpire(t *testing.T) {
 		if kept := w.sessions.count(); kept != 2 {
 			t.Errorf("%d sessions are there, want the one that is used and the one that listens", kept)
 		}
-		if grown := heap() - before; grown > 50*n {
-			t.Errorf("after %d sessions the heap has %d bytes more", n, grown)
+		if kept := alive(all); kept != 0 {
+			t.Errorf("of %d sessions that expired %d are in memory", n, kept)
+		}
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if len(w.servers) > 3 || len(w.lists) > 3 { // one for each caller
+			t.Errorf("%d servers and %d lists are kept", len(w.servers), len(w.lists))
 		}
 		cancel()
 		listening.Wait()
 	})
 }
 
-// heap is how many bytes are in use.
-func heap() int {
+// weakly gives the sessions in a way that does not keep them.
+func (s *sessions) weakly() (all []weak.Pointer[httpSession]) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, x := range s.byID {
+		all = append(all, weak.Make(x))
+	}
+	return all
+}
+
+// alive is how many of them are in memory.
+func alive(all []weak.Pointer[httpSession]) (n int) {
 	runtime.GC()
 	runtime.GC() // what the first one finalised
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return int(m.HeapAlloc)
+	for _, p := range all {
+		if p.Value() != nil {
+			n++
+		}
+	}
+	return n
 }
 
 // begin makes a session over a handler.

@@ -15,7 +15,7 @@ const values = (element) => [...new FormData(element)].map(([key, value]) => `${
 const filled = (title, controls, input, expected) => [title, async () => (await running(controls, input)).outcome, outcomeOf(expected)];
 /** leaving gives the outcome of a form in a frame that navigates. */
 const leaving = async (target, more = '') => {
-  await framed('settle()', {html: `<form toolname=f tooldescription=d toolautosubmit action="${target}" ${more}><input name=q><button>go</button></form>`});
+  await framed(withForm(`<form toolname=f tooldescription=d toolautosubmit action="${target}" ${more}><input name=q><button>go</button></form>`));
   return text(() => call('f', {q: 'x'}));
 };
 const waiting = async (controls = '<input name=q>', more = '') => {
@@ -120,7 +120,7 @@ cases(
   ['a form that navigates its frame', () => leaving('/next'), {fulfilled: null}],
   ['a form that posts and navigates its frame', () => leaving('/next', 'method=post'), {fulfilled: null}],
   ['a form that gets no content', () => leaving('/204'), {fulfilled: null}],
-  ['what the form sent', async () => { const {window: view, element} = await framed('settle()', {html: '<form toolname=f tooldescription=d toolautosubmit action=/next><input name=q><button>go</button></form>'}); const loaded = wait(element, 'load'); await text(() => call('f', {q: 'a b'})); await loaded; return view.location.search; }, '?q=a+b'],
+  ['what the form sent', async () => { const {window: view, element} = await framed(withForm('<form toolname=f tooldescription=d toolautosubmit action=/next><input name=q><button>go</button></form>')); const loaded = wait(element, 'load'); await text(() => call('f', {q: 'a b'})); await loaded; return view.location.search; }, '?q=a+b'],
   ['a form for another frame', async () => { await frame(undefined, {name: 'other'}); const element = await form('<form toolname=f tooldescription=d toolautosubmit action=/next target=other><input name=q><button>go</button></form>'); const outcome = text(() => call('f', {q: 'x'})); return [await outcome, element.isConnected]; }, [{fulfilled: null}, true]],
   ['a dialog form', async () => { document.body.insertAdjacentHTML('beforeend', '<dialog open><form method=dialog toolname=f tooldescription=d toolautosubmit><input name=q><button value=v>go</button></form></dialog>'); await settle(); return text(() => call('f', {q: 'x'})); }, {fulfilled: null}],
 );

@@ -156,6 +156,9 @@ const form = async (html) => {
   return document.body.lastElementChild;
 };
 
+/** withForm is the script of a frame that adds a form. It comes after the frame is known. */
+const withForm = (html) => `form(${JSON.stringify(html)}).then(() => settle())`;
+
 const patience = 20000;
 
 const report = (body) => fetch(`${here}/result?id=${query.get('id')}`, {method: 'POST', body: JSON.stringify(body)});
