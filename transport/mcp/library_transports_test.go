@@ -129,24 +129,22 @@ func TestLibraryMixesStreams(t *testing.T) {
 			return
 		}
 	}()
-	seen := false
-	for range tries {
+	again := time.NewTicker(time.Millisecond)
+	defer again.Stop()
+	deadline := time.After(hang)
+	for seen := false; !seen; {
 		_ = s.SendNotificationToClient(ctx, "notifications/progress", map[string]any{"progressToken": "p", "progress": 1}) // more than it has room for are dropped
-		runtime.Gosched()
 		select {
 		case <-mixed:
 			seen = true
-		default:
-		}
-		if seen {
-			break
+		case <-again.C:
+		case <-deadline:
+			t.Error("the library keeps streams apart now")
+			seen = true
 		}
 	}
 	close(release)
 	<-replied
-	if !seen {
-		t.Error("the library keeps streams apart now")
-	}
 }
 
 // TestLibraryLeaks (defect 5): a session takes memory for ever.
