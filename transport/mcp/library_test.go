@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -41,15 +42,11 @@ func theirs(t *testing.T, handler server.ToolHandlerFunc, o ...server.ServerOpti
 			t.Fatal(err)
 		}
 		defer resp.Body.Close()
-		var text strings.Builder
-		for {
-			b := make([]byte, 4096)
-			n, err := resp.Body.Read(b)
-			text.Write(b[:n])
-			if err != nil {
-				return resp.StatusCode, text.String(), resp.Header
-			}
+		text, err := io.ReadAll(resp.Body)
+		if err != nil {
+			t.Fatal(err)
 		}
+		return resp.StatusCode, string(text), resp.Header
 	}, web.URL + "/mcp"
 }
 
