@@ -233,6 +233,41 @@ func TestProgress(t *testing.T) {
 	})
 }
 
+// TestStdioGoroutines: a request runs on a goroutine that waits for one, when there is
+// one; few of them wait, and none when the client has gone.
+func TestStdioGoroutines(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newFace(t, Options{})
+		w.sleeps()
+		p := w.stdio(bridge.Local())
+		waiting := func(after string, want int) {
+			t.Helper()
+			synctest.Wait()
+			stacks := make([]byte, 1<<20)
+			if n := strings.Count(string(stacks[:runtime.Stack(stacks, true)]), "(*stdio).work("); n != want {
+				t.Errorf("after %s %d goroutines wait for a request, want %d", after, n, want)
+			}
+		}
+		for _, x := range []struct{ calls, want int }{{1, 1}, {1, 1}, {3, 3}, {2, 3}, {100, maxKept}, {1, maxKept}} {
+			for i := range x.calls {
+				p.send(rpc(i, "tools/call", `{"name":"look","arguments":{"takes":1000}}`))
+			}
+			waiting(fmt.Sprintf("%d calls began", x.calls), max(x.calls, x.want))
+			for range x.calls {
+				if line := <-p.lines; !strings.Contains(line.text, "takes") {
+					t.Fatal(line.text)
+				}
+			}
+			waiting(fmt.Sprintf("%d calls", x.calls), x.want)
+		}
+		_ = p.in.Close()
+		if err := <-p.ended; err != nil {
+			t.Error(err)
+		}
+		waiting("the end", 0)
+	})
+}
+
 // TestStreamsLive (defect 17): a stream without news shows every 15 seconds that it
 // lives, and tells of a burst of changes once.
 func TestStreamsLive(t *testing.T) {

@@ -19,6 +19,8 @@ const (
 	// maxAtOnce bounds the requests that run at once. Further ones wait to be read,
 	// cancellations with them.
 	maxAtOnce = 1000
+	// maxKept bounds the goroutines that wait for the next request.
+	maxKept = 16
 	// finishTime is how long what still runs when stdin closes may take to finish,
 	// and endTime to end after it was cancelled then.
 	finishTime, endTime = 2500 * time.Millisecond, 500 * time.Millisecond
@@ -30,7 +32,8 @@ const (
 func (f *Face) ServeStdio(ctx context.Context, in io.Reader, out io.Writer, caller bridge.Caller, site string) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	s := &stdio{face: f, scope: scope{caller: caller, site: site, session: defaultSession}, peer: newPeer(), out: &lines{w: bufio.NewWriter(out)}, room: make(chan struct{}, maxAtOnce)}
+	s := &stdio{face: f, scope: scope{caller: caller, site: site, session: defaultSession}, peer: newPeer(), out: &lines{w: bufio.NewWriter(out)},
+		room: make(chan struct{}, maxAtOnce), kept: make(chan struct{}, maxKept), next: make(chan request)}
 	ended := make(chan error, 1)
 	go func() { ended <- s.read(ctx, in) }() // ends with in, or with the process
 	var err error
@@ -67,7 +70,9 @@ type stdio struct {
 	scope              scope
 	peer               *peer
 	out                *lines
-	room               chan struct{}
+	room               chan struct{} // a place for each request that runs
+	kept               chan struct{} // one for each goroutine that waits for a request
+	next               chan request
 	requests, watching sync.WaitGroup
 	watched            sync.Once
 }
@@ -133,12 +138,41 @@ func (s *stdio) take(ctx context.Context, line []byte) {
 	case <-ctx.Done():
 		return
 	}
-	running, end := s.peer.begin(ctx, m.id)
-	s.requests.Go(func() {
-		defer func() { <-s.room }()
-		defer end()
-		s.serve(running, m)
-	})
+	r := request{message: m}
+	r.ctx, r.end = s.peer.begin(ctx, m.id)
+	select {
+	case s.next <- r:
+	default:
+		s.requests.Go(func() { s.work(r) })
+	}
+}
+
+// request is a message that has to be answered.
+type request struct {
+	ctx     context.Context //nolint:containedctx // of this one request
+	end     func()
+	message *message
+}
+
+// work answers a request, and then those that come while it has nothing to do. A new
+// goroutine for each would grow its stack anew on the way into the page.
+func (s *stdio) work(r request) {
+	for {
+		s.serve(r.ctx, r.message)
+		r.end()
+		<-s.room
+		select {
+		case s.kept <- struct{}{}:
+		default:
+			return // enough of them wait
+		}
+		select {
+		case r = <-s.next:
+			<-s.kept
+		case <-s.peer.gone:
+			return
+		}
+	}
 }
 
 // serve answers a request. One that the client cancelled is not answered.
