@@ -50,7 +50,11 @@ func (p *program) call(ctx context.Context, arg, tool string, pairs []string, in
 	if known := catalog.Tool(tool); known != nil {
 		schema = known.InputSchema()
 	}
-	in, err := readInput(schema, input, pairs, p.stdin)
+	text, err := readInput(schema, input, pairs, p.stdin)
+	if err != nil {
+		return err
+	}
+	in, err := bridge.ReadValue("request", text)
 	if err != nil {
 		return err
 	}

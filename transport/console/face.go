@@ -124,27 +124,27 @@ func readAnswer(r *http.Request) (bridge.Answer, error) {
 	if err != nil {
 		return bridge.Answer{}, err
 	}
-	members, err := bridge.ReadObject("The body", body)
+	answer, err := bridge.ReadValue("The body", body)
 	if err != nil {
 		return bridge.Answer{}, err
 	}
 	var a bridge.Answer
 	said := false
-	for _, m := range members {
+	for name, value := range answer.Members() {
 		var into any
-		switch m.Name {
+		switch name {
 		case "ok":
 			into, said = &a.OK, true
 		case "always":
 			into = &a.Always
 		case "value":
-			a.Value = m.Value
+			a.Value = value.Text()
 			continue
 		default:
 			return a, malformed("An answer has ok, and perhaps value and always.")
 		}
-		if json.Unmarshal(m.Value, into) != nil || string(m.Value) == "null" {
-			return a, malformed(m.Name + " must be true or false.")
+		if value.IsNull() || json.Unmarshal(value.Text(), into) != nil {
+			return a, malformed(name + " must be true or false.")
 		}
 	}
 	if !said {
