@@ -1,6 +1,7 @@
 package console
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -176,6 +177,7 @@ func (f *Face) events(w http.ResponseWriter, r *http.Request) {
 	beat := time.NewTicker(heartbeat)
 	defer beat.Stop()
 	var inbox bridge.Inbox
+	var last []byte
 	events := f.b.Watch(r.Context(), bridge.Interest{Caller: c, Runs: true})
 	for ok := !c.IsRevoked(); ok; {
 		select {
@@ -185,7 +187,12 @@ func (f *Face) events(w http.ResponseWriter, r *http.Request) {
 			}
 			inbox.Take(ev)
 			text, err := json.Marshal(Questions{inbox.Questions()})
-			ok = err == nil && write("event: questions\ndata: %s\n\n", text)
+			if err != nil {
+				return
+			}
+			if !bytes.Equal(text, last) { // else something else of a call changed
+				ok, last = write("event: questions\ndata: %s\n\n", text), text
+			}
 		case <-beat.C:
 			ok = write(": still here\n\n")
 		case <-c.Revoked:
