@@ -34,8 +34,11 @@ var layers = []layer{
 	{"transport/console", []string{"transport", "bridge", "bridge/policy", "js"}, "adapters do not know each other; the console serves its script from js"},
 	{"transport/...", []string{"transport", "bridge", "bridge/policy"}, "adapters do not know each other: a transport imports neither session nor shim nor another transport"},
 
+	{"cmd/pagetools/internal/terminal", nil, "text for a terminal is a leaf"},
+	{"cmd/pagetools/internal/files", nil, "writing a file as a whole is a leaf"},
+	{"cmd/pagetools/internal/clients", []string{"cmd/pagetools/internal/files", "cmd/pagetools/internal/terminal"}, "the files of MCP clients need nothing of what we serve"},
 	{"cmd/pagetools", []string{
-		"bridge/...", "examples", "js", "shim", "session", "session/cdp", "session/relay", "session/egress", "transport/...",
+		"cmd/pagetools/internal/...", "bridge/...", "examples", "js", "shim", "session", "session/cdp", "session/relay", "session/egress", "transport/...",
 	}, "cmd wires everything, but no fakes"},
 	{"examples/...", nil, "an example stands for itself"},
 	{"scripts/...", nil, "a script works from outside, as a user does"},
@@ -64,7 +67,7 @@ var owners = []owner{
 	{"go.yaml.in/yaml/...", []string{"cmd/pagetools"}, "only the configuration file is YAML"},
 	{"github.com/spf13/cobra/...", []string{"cmd/pagetools"}, "only the command line has commands"},
 	{"github.com/spf13/pflag/...", []string{"cmd/pagetools"}, "only the command line has flags"},
-	{"golang.org/x/term/...", []string{"cmd/pagetools"}, "only the command line meets a terminal"},
+	{"golang.org/x/term/...", []string{"cmd/pagetools/internal/terminal"}, "only the command line meets a terminal"},
 	{"golang.org/x/sys/...", []string{"e2e/..."}, "tests make the terminal that the command line asks on"},
 	{"golang.org/x/net/websocket/...", []string{"e2e/..."}, "tests are viewers of live views"},
 	{"golang.org/x/net/idna/...", []string{"cmd/pagetools"}, "only the command line reads hosts as people write them"},

@@ -15,6 +15,7 @@ import (
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/policy"
 	"github.com/pagetools/pagetools/bridge/store"
+	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
 	"github.com/pagetools/pagetools/session"
 	"github.com/pagetools/pagetools/session/cdp"
 	"github.com/pagetools/pagetools/transport"
@@ -150,7 +151,7 @@ func (p *program) serveFolders(ctx context.Context, a *app, pl plan) error {
 		if files == nil && t.folder != "" {
 			root, err := os.OpenRoot(t.folder) // links cannot lead out of it
 			if err != nil {
-				return usage("opening %s: %w", plain(t.text), err)
+				return usage("opening %s: %w", terminal.Plain(t.text), err)
 			}
 			files = root.FS()
 			a.stops = append(a.stops, func() { _ = root.Close() })
@@ -306,7 +307,7 @@ func (p *program) say(format string, args ...any) {
 
 // progress tells a person at the terminal what takes so long.
 func (p *program) progress(format string, args ...any) {
-	if terminal(p.stderr) {
+	if terminal.Is(p.stderr) {
 		p.say(format, args...)
 	}
 }

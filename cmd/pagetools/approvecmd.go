@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
 	"github.com/pagetools/pagetools/transport"
 	"github.com/pagetools/pagetools/transport/console"
 )
@@ -136,7 +137,7 @@ func (p *program) savePicture(ctx context.Context, id, path string) error {
 	if err := os.WriteFile(path, png, 0o600); err != nil {
 		return usage("--picture: %w", err)
 	}
-	p.say("wrote %s", plain(path))
+	p.say("wrote %s", terminal.Plain(path))
 	return nil
 }
 
@@ -152,15 +153,15 @@ func (p *program) listQuestions(ctx context.Context) error {
 		return err
 	}
 	if p.set.format != "text" {
-		return p.encode(console.Questions{Questions: list})
+		return terminal.Encode(p.stdout, console.Questions{Questions: list})
 	}
 	if len(list) == 0 {
 		p.say("no call waits for a person")
 		return nil
 	}
 	for _, q := range list {
-		fmt.Fprintf(p.stdout, "%s  %s  %s  asked by %s for %s, until %s\n%s", q.ID, q.Kind, plain(q.Site), plain(q.Caller),
-			plain(q.Tool), q.ExpiresAt.Local().Format(time.TimeOnly), described(q.Question))
+		fmt.Fprintf(p.stdout, "%s  %s  %s  asked by %s for %s, until %s\n%s", q.ID, q.Kind, terminal.Plain(q.Site), terminal.Plain(q.Caller),
+			terminal.Plain(q.Tool), q.ExpiresAt.Local().Format(time.TimeOnly), described(q.Question))
 	}
 	return nil
 }
@@ -168,11 +169,11 @@ func (p *program) listQuestions(ctx context.Context) error {
 // described is a question for a person, whole: nothing that they agree to is left
 // out.
 func described(q bridge.Question) string {
-	text := "  " + plain(q.Title) + "\n"
+	text := "  " + terminal.Plain(q.Title) + "\n"
 	if q.Detail != "" {
-		text += fmt.Sprintf("  The page says: %q\n", plain(q.Detail))
+		text += fmt.Sprintf("  The page says: %q\n", terminal.Plain(q.Detail))
 	}
-	return text + "  Origin: " + plain(q.Origin) + "\n  Arguments: " + escapeForTerminal(indented(q.Input)) + "\n"
+	return text + "  Origin: " + terminal.Plain(q.Origin) + "\n  Arguments: " + terminal.Escape(indented(q.Input)) + "\n"
 }
 
 func (p *program) answerQuestion(ctx context.Context, id string, g given) error {

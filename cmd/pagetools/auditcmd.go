@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pagetools/pagetools/bridge/store"
+	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
 )
 
 func (p *program) auditCommand() *cobra.Command {
@@ -74,7 +75,7 @@ func (p *program) verifyAudit(ctx context.Context) error {
 		return err
 	}
 	if p.set.format != "text" {
-		if err := p.encode(reported(found)); err != nil {
+		if err := terminal.Encode(p.stdout, reported(found)); err != nil {
 			return err
 		}
 	} else {
@@ -106,7 +107,7 @@ func (p *program) printReport(r store.Report) {
 	if r.OpenCount > 0 {
 		fmt.Fprintf(p.stdout, "%d calls have no outcome: they run now, or their process was killed.\n", r.OpenCount)
 		for _, o := range r.Open {
-			fmt.Fprintf(p.stdout, "  %d  %s  %s  %s on %s for %s\n", o.Seq, o.Time, plain(o.Call), plain(o.Tool), plain(o.Site), plain(o.Caller))
+			fmt.Fprintf(p.stdout, "  %d  %s  %s  %s on %s for %s\n", o.Seq, o.Time, terminal.Plain(o.Call), terminal.Plain(o.Tool), terminal.Plain(o.Site), terminal.Plain(o.Caller))
 		}
 	}
 	if r.Lost > 0 {
@@ -116,7 +117,7 @@ func (p *program) printReport(r store.Report) {
 		fmt.Fprintf(p.stdout, "%d records wait in the journal of a process that was killed: the next start adds them.\n", r.Waiting)
 	}
 	for _, d := range r.Damaged {
-		fmt.Fprintf(p.stdout, "  %d  %s  the journal of a process that was killed is damaged: %s\n", d.Seq, d.Time, plain(d.Detail))
+		fmt.Fprintf(p.stdout, "  %d  %s  the journal of a process that was killed is damaged: %s\n", d.Seq, d.Time, terminal.Plain(d.Detail))
 	}
 	if r.Torn > 0 {
 		fmt.Fprintf(p.stdout, "%d lines of the checkpoints cannot be read.\n", r.Torn)

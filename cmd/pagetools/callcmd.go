@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
 )
 
 func (p *program) callCommand() *cobra.Command {
@@ -91,11 +92,11 @@ func withNames(err error) error {
 // printResult prints text blocks as text, and anything else as JSON.
 func (p *program) printResult(data json.RawMessage) error {
 	if p.set.format != "text" {
-		_, err := fmt.Fprintf(p.stdout, "{\"data\":%s}\n", escapeForTerminal(string(data)))
+		_, err := fmt.Fprintf(p.stdout, "{\"data\":%s}\n", terminal.Escape(string(data)))
 		return err
 	}
 	if text, ok := onlyText(data); ok {
-		_, err := fmt.Fprintln(p.stdout, plainLines(text))
+		_, err := fmt.Fprintln(p.stdout, terminal.PlainLines(text))
 		return err
 	}
 	var pretty bytes.Buffer
@@ -103,7 +104,7 @@ func (p *program) printResult(data json.RawMessage) error {
 		pretty.Reset()
 		pretty.Write(data)
 	}
-	_, err := fmt.Fprintln(p.stdout, escapeForTerminal(pretty.String()))
+	_, err := fmt.Fprintln(p.stdout, terminal.Escape(pretty.String()))
 	return err
 }
 

@@ -15,6 +15,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/spf13/pflag"
+
+	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
 )
 
 // clientOptions are the flags of `config CLIENT`.
@@ -158,7 +160,7 @@ func (p *program) ownPath() (string, error) {
 		self = found
 	}
 	if strings.Contains(self, "go-build") {
-		p.say("warning: %s is what `go run` made, and will not stay; build it first", plain(self))
+		p.say("warning: %s is what `go run` made, and will not stay; build it first", terminal.Plain(self))
 	}
 	return self, nil
 }
@@ -176,11 +178,11 @@ func (t *target) argument(given []string) (string, error) {
 	case t.folder != "":
 		abs, err := filepath.Abs(t.folder)
 		if err != nil {
-			return "", usage("%s: %w", plain(t.text), err)
+			return "", usage("%s: %w", terminal.Plain(t.text), err)
 		}
 		text = abs
 	case hasPassword(t.text):
-		return "", usage("%s: the password would be in the client's file; put the site into a configuration file, and name that with --config", plain(withoutPassword(t.text)))
+		return "", usage("%s: the password would be in the client's file; put the site into a configuration file, and name that with --config", terminal.Plain(withoutPassword(t.text)))
 	}
 	if slices.Contains(given, t.name+"="+t.text) {
 		return t.name + "=" + text, nil
@@ -309,7 +311,7 @@ func (c *mcpClient) takes(s *mcpServer) error {
 		case !utf8.ValidString(v):
 			return usage("%q is not UTF-8, and the file of %s is", v, c.title)
 		case c.expands != nil && c.expands.MatchString(v):
-			return usage("%s would put a variable's value into %s; name it in a configuration file, and that with --config", c.title, plain(v))
+			return usage("%s would put a variable's value into %s; name it in a configuration file, and that with --config", c.title, terminal.Plain(v))
 		}
 	}
 	return nil

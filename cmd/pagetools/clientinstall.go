@@ -10,6 +10,9 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/pagetools/pagetools/cmd/pagetools/internal/files"
+	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
 )
 
 // editTOML puts the server's table into the file of a client, as editJSON does.
@@ -175,15 +178,15 @@ func (p *program) installClient(c *mcpClient, s mcpServer) error {
 	done, err := writeClient(path, c, s, time.Now())
 	if err != nil {
 		fmt.Fprint(p.stdout, c.snippet(s))
-		return usage("%s %w. It stays as it is; what to paste into it is above", plain(path), err)
+		return usage("%s %w. It stays as it is; what to paste into it is above", terminal.Plain(path), err)
 	}
 	switch {
 	case done.same:
-		p.say("%s has %s already", plain(path), s.name)
+		p.say("%s has %s already", terminal.Plain(path), s.name)
 	case done.backup == "":
-		p.say("%s is new, with %s; %s reads it when it starts", plain(path), s.name, c.title)
+		p.say("%s is new, with %s; %s reads it when it starts", terminal.Plain(path), s.name, c.title)
 	default:
-		p.say("%s has %s now; what it was is in %s. %s reads it when it starts", plain(path), s.name, plain(done.backup), c.title)
+		p.say("%s has %s now; what it was is in %s. %s reads it when it starts", terminal.Plain(path), s.name, terminal.Plain(done.backup), c.title)
 	}
 	return nil
 }
@@ -212,7 +215,7 @@ func writeClient(path string, c *mcpClient, s mcpServer, now time.Time) (written
 			err = os.MkdirAll(filepath.Dir(path), 0o700)
 		}
 		if err == nil {
-			err = replaceFile(path, []byte(text), 0o600)
+			err = files.Replace(path, []byte(text), 0o600)
 		}
 		return written{}, err
 	}
@@ -243,7 +246,7 @@ func writeClient(path string, c *mcpClient, s mcpServer, now time.Time) (written
 	if newest, err := os.ReadFile(path); err != nil || !bytes.Equal(newest, old) { // the client writes it, too
 		return written{}, errors.Join(errors.New("has changed meanwhile; try again when the client does not run"), err, os.Remove(backup))
 	}
-	return written{backup: backup}, replaceFile(path, []byte(text), info.Mode().Perm())
+	return written{backup: backup}, files.Replace(path, []byte(text), info.Mode().Perm())
 }
 
 // backUp writes the old text next to the file, under a name that is free.

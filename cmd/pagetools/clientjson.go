@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
 )
 
 // This file edits a client's JSON as text: one entry is written, and every other
@@ -143,7 +145,7 @@ func (d *jsonText) object(at int) (o jsonObject, err error) {
 			return o, err
 		}
 		if _, twice := o.member(name); twice {
-			return o, fmt.Errorf("has %q twice", plain(name))
+			return o, fmt.Errorf("has %q twice", terminal.Plain(name))
 		}
 		end := at + int(dec.InputOffset())
 		o.members = append(o.members, jsonMember{name, from + bytes.IndexByte(d.bare[from:], '"'), end - len(raw), end})

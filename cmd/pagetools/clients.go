@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
 )
 
 // mcpClient is what we know of a client's own configuration.
@@ -251,7 +253,7 @@ func quoteJSON(s string) string {
 	if err := enc.Encode(s); err != nil { // a string can always be encoded
 		panic(err)
 	}
-	return escapeForTerminal(strings.TrimSuffix(b.String(), "\n"))
+	return terminal.Escape(strings.TrimSuffix(b.String(), "\n"))
 }
 
 // snippet is the whole of a file that has only this server.
@@ -274,7 +276,7 @@ func (c *mcpClient) ownCommand(s mcpServer) string {
 	for i, w := range words {
 		words[i] = shellWord(w)
 	}
-	if line := strings.Join(words, " "); line == plain(line) {
+	if line := strings.Join(words, " "); line == terminal.Plain(line) {
 		return line
 	}
 	return "" // who pastes must see what it is

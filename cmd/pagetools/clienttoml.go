@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
+
+	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
 )
 
 // This file edits one table of a TOML file as text, and reads no more of TOML than
@@ -43,7 +45,7 @@ func readTOML(text string) (out []tomlStatement, err error) {
 			table = s.path
 			name := fmt.Sprintf("%q", s.path)
 			if err == nil && !s.array && tables[name] {
-				err = fmt.Errorf("has the table %s twice", plain(strings.Join(s.path, ".")))
+				err = fmt.Errorf("has the table %s twice", terminal.Plain(strings.Join(s.path, ".")))
 			}
 			tables[name] = true
 			if s.array {
@@ -53,7 +55,7 @@ func readTOML(text string) (out []tomlStatement, err error) {
 			err = r.pair(&s, table)
 			name := fmt.Sprintf("%q", s.path)
 			if err == nil && keys[name] {
-				err = fmt.Errorf("has %s twice", plain(strings.Join(s.path, ".")))
+				err = fmt.Errorf("has %s twice", terminal.Plain(strings.Join(s.path, ".")))
 			}
 			keys[name] = true
 		}

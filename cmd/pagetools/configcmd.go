@@ -9,6 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
 )
 
 func (p *program) configCommand() *cobra.Command {
@@ -69,17 +71,17 @@ func (p *program) printConfig(f *pflag.FlagSet) error {
 	}
 	switch p.set.format {
 	case "json":
-		return p.encode(all)
+		return terminal.Encode(p.stdout, all)
 	case "ndjson":
 		for _, v := range all {
-			if err := p.encode(v); err != nil {
+			if err := terminal.Encode(p.stdout, v); err != nil {
 				return err
 			}
 		}
 		return nil
 	}
 	for _, v := range all {
-		if _, err := fmt.Fprintf(p.stdout, "%-22s %-28s %s\n", v.Name, plain(v.Value), v.From); err != nil {
+		if _, err := fmt.Fprintf(p.stdout, "%-22s %-28s %s\n", v.Name, terminal.Plain(v.Value), v.From); err != nil {
 			return err
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
 	"github.com/pagetools/pagetools/transport"
 	"github.com/pagetools/pagetools/transport/console"
 )
@@ -181,7 +182,7 @@ func (p *program) answerAtTerminal(ctx context.Context, b *bridge.Bridge, asker 
 			return
 		default:
 			if err := b.Answer(operator, q.ID, answer); err != nil {
-				p.say("question: %s", plain(bridge.AsError(err).Message))
+				p.say("question: %s", terminal.Plain(bridge.AsError(err).Message))
 			}
 		}
 	}

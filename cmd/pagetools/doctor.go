@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
 	"github.com/pagetools/pagetools/session/cdp"
 )
 
@@ -71,14 +72,14 @@ func (d *doctor) fail(code int, step, fix string, cause error) error {
 func (d *doctor) add(s doctorStep) {
 	d.steps = append(d.steps, s)
 	if d.p.set.format != "text" {
-		_ = d.p.encode(s)
+		_ = terminal.Encode(d.p.stdout, s)
 		return
 	}
 	mark := "ok  "
 	if !s.OK {
 		mark = "FAIL"
 	}
-	fmt.Fprintf(d.p.stdout, "%s  %-12s %s\n", mark, s.Step, plain(s.Detail))
+	fmt.Fprintf(d.p.stdout, "%s  %-12s %s\n", mark, s.Step, terminal.Plain(s.Detail))
 	if s.Fix != "" {
 		fmt.Fprintf(d.p.stdout, "      %s\n", s.Fix)
 	}

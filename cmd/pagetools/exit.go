@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
 )
 
 // Exit codes of the contract.
@@ -97,13 +98,13 @@ func (p *program) finish(ctx context.Context, err error) int {
 	}
 	if p.json() {
 		if line, err := json.Marshal(failure{body}); err == nil {
-			fmt.Fprintln(p.stderr, escapeForTerminal(string(line)))
+			fmt.Fprintln(p.stderr, terminal.Escape(string(line)))
 			return code
 		}
 	}
-	text := "pagetools: " + plain(body.Message)
+	text := "pagetools: " + terminal.Plain(body.Message)
 	if e, ok := errors.AsType[*bridge.Error](err); ok && e.Reason == bridge.BrowserLost && e.Err != nil {
-		text += " " + plain(e.Err.Error()) + "." // the browser is this person's own
+		text += " " + terminal.Plain(e.Err.Error()) + "." // the browser is this person's own
 	}
 	if hint := hintFor(body); hint != "" {
 		text += " " + hint

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
 )
 
 // grantList is what approve --list --format json prints.
@@ -39,13 +40,13 @@ func (p *program) listGrants(ctx context.Context) error {
 		for i, g := range all {
 			out.Grants[i] = grantItem{g.ID, g.Caller, g.Site, g.Tool, g.Digest, g.GivenBy, g.GivenAt.Format(time.RFC3339)}
 		}
-		return p.encode(out)
+		return terminal.Encode(p.stdout, out)
 	}
 	if len(all) == 0 {
 		p.say("nobody agreed to anything for good")
 	}
 	for _, g := range all {
-		fmt.Fprintf(p.stdout, "%s  %s may run %s on %s, says %s, since %s\n", g.ID, plain(g.Caller), plain(g.Tool), plain(g.Site), plain(g.GivenBy),
+		fmt.Fprintf(p.stdout, "%s  %s may run %s on %s, says %s, since %s\n", g.ID, terminal.Plain(g.Caller), terminal.Plain(g.Tool), terminal.Plain(g.Site), terminal.Plain(g.GivenBy),
 			g.GivenAt.Local().Format(time.DateTime))
 	}
 	return nil

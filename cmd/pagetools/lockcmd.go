@@ -14,6 +14,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/cmd/pagetools/internal/files"
+	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
 )
 
 // lockName is the file that says what tools were like when somebody looked.
@@ -84,11 +86,11 @@ func (p *program) printLocked(site string, before, now map[string]string) {
 		case was != now[name]:
 			word = "changed"
 		}
-		fmt.Fprintf(p.stdout, "%-7s  %s  %s\n", word, site, plain(name))
+		fmt.Fprintf(p.stdout, "%-7s  %s  %s\n", word, site, terminal.Plain(name))
 	}
 	for _, name := range slices.Sorted(maps.Keys(before)) {
 		if _, there := now[name]; !there {
-			fmt.Fprintf(p.stdout, "%-7s  %s  %s\n", "gone", site, plain(name))
+			fmt.Fprintf(p.stdout, "%-7s  %s  %s\n", "gone", site, terminal.Plain(name))
 		}
 	}
 }
@@ -122,7 +124,7 @@ func (l *lockFile) write() error {
 	if err := enc.Encode(l); err != nil {
 		return fmt.Errorf("encoding %s: %w", lockName, err)
 	}
-	if err := replaceFile(lockName, b.Bytes(), 0o644); err != nil {
+	if err := files.Replace(lockName, b.Bytes(), 0o644); err != nil {
 		return usage("%w", err)
 	}
 	return nil
@@ -156,14 +158,14 @@ func (p *program) warnOfLock(ctx context.Context, a *app, l *lockFile, t *target
 	for _, name := range slices.Sorted(maps.Keys(now)) {
 		switch was, there := locked[name]; {
 		case !there:
-			p.say("warning: %s: %s is not in %s, and not offered", t.name, plain(name), lockName)
+			p.say("warning: %s: %s is not in %s, and not offered", t.name, terminal.Plain(name), lockName)
 		case was != now[name]:
-			p.say("warning: %s: %s is not as %s has it, and not offered", t.name, plain(name), lockName)
+			p.say("warning: %s: %s is not as %s has it, and not offered", t.name, terminal.Plain(name), lockName)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(locked)) {
 		if _, there := now[name]; !there {
-			p.say("warning: %s: %s is in %s, and the page does not offer it", t.name, plain(name), lockName)
+			p.say("warning: %s: %s is in %s, and the page does not offer it", t.name, terminal.Plain(name), lockName)
 		}
 	}
 }

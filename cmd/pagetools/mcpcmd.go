@@ -14,6 +14,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/cmd/pagetools/internal/files"
+	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
 	"github.com/pagetools/pagetools/transport/mcp"
 )
 
@@ -55,7 +57,7 @@ func (p *program) serveMCP(ctx context.Context, pl plan) error {
 	}
 	go func() { // ends with the start, or with the engine
 		if _, err := a.engine.Start(ctx); err != nil && ctx.Err() == nil {
-			p.say("%s", plain(err.Error()))
+			p.say("%s", terminal.Plain(err.Error()))
 		}
 	}()
 	site := ""
@@ -106,7 +108,7 @@ func (p *program) mcpKey() ([]byte, error) {
 	}
 	key = make([]byte, mcp.KeySize)
 	_, _ = rand.Read(key) // it never fails: it ends the program instead
-	if err := replaceFile(path, key, 0o600); err != nil {
+	if err := files.Replace(path, key, 0o600); err != nil {
 		return nil, fmt.Errorf("keeping the key of MCP: %w", err)
 	}
 	return key, nil

@@ -9,6 +9,7 @@ import (
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/policy"
+	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
 	"github.com/pagetools/pagetools/transport"
 )
 
@@ -90,7 +91,7 @@ func (c *callers) reload(a *app) {
 		err = transport.ValidateCallers(c.ofFaces(next))
 	}
 	if err != nil {
-		fmt.Fprintf(p.stderr, "pagetools: warning: the callers stay as they were: %s\n", plain(err.Error()))
+		fmt.Fprintf(p.stderr, "pagetools: warning: the callers stay as they were: %s\n", terminal.Plain(err.Error()))
 		return
 	}
 	a.bridge.SetRates(next.rates()) // first: nobody new is without theirs
@@ -107,7 +108,7 @@ func (c *callers) reload(a *app) {
 	if next.rest != p.file.rest {
 		p.say("note: %s has changed in more than its callers; the rest counts after a restart", p.file.path)
 	}
-	p.say("%s", plain(said))
+	p.say("%s", terminal.Plain(said))
 }
 
 // warnOfFile says what is unsafe about how tokens are kept.
@@ -121,7 +122,7 @@ func (p *program) warnOfFile(f *file) {
 func (p *program) warnOfTokens(f *file) {
 	for _, c := range f.callers {
 		if len(c.token) < shortToken {
-			p.say("warning: the token of %s is shorter than %d characters and can be guessed", plain(c.name), shortToken)
+			p.say("warning: the token of %s is shorter than %d characters and can be guessed", terminal.Plain(c.name), shortToken)
 		}
 	}
 }

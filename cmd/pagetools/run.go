@@ -11,6 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
 )
 
 // program is one run of the command line.
@@ -95,7 +97,7 @@ func (p *program) command() *cobra.Command {
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return usage("unknown command %q; see pagetools --help", plain(args[0]))
+				return usage("unknown command %q; see pagetools --help", terminal.Plain(args[0]))
 			}
 			return nil
 		},

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
 	"github.com/pagetools/pagetools/examples"
 	"github.com/pagetools/pagetools/transport"
 	"github.com/pagetools/pagetools/transport/webtool"
@@ -239,7 +240,7 @@ func (p *program) welcome(ctx context.Context, a *app, pl plan, base string, con
 			}
 		}
 		for _, f := range a.manager.Findings(t.name) {
-			p.say("warning: %s: %s: %s (%s)", t.name, plain(f.Tool), plain(f.Message), f.Rule)
+			p.say("warning: %s: %s: %s (%s)", t.name, terminal.Plain(f.Tool), terminal.Plain(f.Message), f.Rule)
 		}
 		if pl.locked != nil {
 			p.warnOfLock(ctx, a, pl.locked, t)
@@ -247,7 +248,7 @@ func (p *program) welcome(ctx context.Context, a *app, pl plan, base string, con
 		out.Sites = append(out.Sites, s)
 	}
 	if p.set.format != "text" {
-		_ = p.encode(out)
+		_ = terminal.Encode(p.stdout, out)
 	} else {
 		fmt.Fprint(p.stdout, box(p.welcomeLines(a, targets, out)))
 	}
@@ -273,7 +274,7 @@ func (p *program) warnings(targets []*target) {
 func (p *program) welcomeLines(a *app, targets []*target, out served) []string {
 	lines := []string{"pagetools serves " + out.Listening + "/webtools", "engine: " + a.kind + " in " + a.engine.Version()}
 	for i, s := range out.Sites {
-		lines = append(lines, "", s.Name+"  ("+plain(targets[i].text)+")", "  "+s.URL)
+		lines = append(lines, "", s.Name+"  ("+terminal.Plain(targets[i].text)+")", "  "+s.URL)
 		switch {
 		case s.Error != "":
 			lines = append(lines, "  not opened: "+s.Error)

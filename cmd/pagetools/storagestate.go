@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/cmd/pagetools/internal/files"
+	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
 	"github.com/pagetools/pagetools/session"
 )
 
@@ -56,7 +58,7 @@ func (p *program) loginOf(t *target, where, path string) (json.RawMessage, error
 		return nil, usage("%s: %w", where, err)
 	}
 	if info.Mode().Perm()&0o077 != 0 {
-		fmt.Fprintf(p.stderr, "pagetools: warning: %s holds a login, and others can read it. chmod 600 it.\n", plain(path))
+		fmt.Fprintf(p.stderr, "pagetools: warning: %s holds a login, and others can read it. chmod 600 it.\n", terminal.Plain(path))
 	}
 	return state, nil
 }
@@ -159,10 +161,10 @@ func (s stateTarget) save(ctx context.Context, p *program, page *session.Page) e
 		return err
 	}
 	path := string(s)
-	if err := replaceFile(path, append(state, '\n'), 0o600); err != nil {
+	if err := files.Replace(path, append(state, '\n'), 0o600); err != nil {
 		return usage("--save-storage-state: %w", err)
 	}
-	p.say("the login is in %s", plain(path))
+	p.say("the login is in %s", terminal.Plain(path))
 	if string(state) == emptyState {
 		p.say("warning: it is empty: the page holds neither cookies nor stored items")
 	}
@@ -174,23 +176,6 @@ const saveTime = 30 * time.Second
 
 // emptyState is the login of a page that has none.
 const emptyState = `{"cookies":[],"origins":[]}`
-
-// replaceFile writes a file as a whole.
-func replaceFile(path string, text []byte, mode fs.FileMode) error {
-	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*") // mode 0600, and never through a link
-	if err != nil {
-		return fmt.Errorf("writing %s: %w", path, err)
-	}
-	_, err = f.Write(text)
-	err = errors.Join(err, f.Chmod(mode), f.Sync(), f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		return fmt.Errorf("writing %s: %w", path, errors.Join(err, os.Remove(f.Name())))
-	}
-	return nil
-}
 
 // warnOfLogins says what stored logins mean for callers, when there are some.
 func (p *program) warnOfLogins(targets []*target) {
@@ -208,7 +193,7 @@ func (p *program) warnOfLogins(targets []*target) {
 		for _, x := range t.config.profiles {
 			for _, name := range x.callers {
 				if len(known) > 0 && !known[name] || len(known) == 0 && name != bridge.Local().Name {
-					p.say("warning: %s: the profile %s is for the caller %s, and there is none of that name", t.name, x.name, plain(name))
+					p.say("warning: %s: the profile %s is for the caller %s, and there is none of that name", t.name, x.name, terminal.Plain(name))
 				}
 			}
 		}

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"golang.org/x/net/idna"
+
+	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
 )
 
 // target is one site as named on the command line or in the file.
@@ -36,10 +38,10 @@ func parseTarget(arg string) (*target, error) {
 func (t *target) read() error {
 	if u, err := url.Parse(t.text); err == nil && u.Scheme != "" && strings.Contains(t.text, "://") {
 		if u.Scheme != "http" && u.Scheme != "https" {
-			return usage("%s: only http and https pages can be opened", plain(t.text))
+			return usage("%s: only http and https pages can be opened", terminal.Plain(t.text))
 		}
 		if u.Host == "" || u.Opaque != "" {
-			return usage("%s: the URL has no host", plain(t.text))
+			return usage("%s: the URL has no host", terminal.Plain(t.text))
 		}
 		t.url, t.origin = u.String(), originOf(u)
 		return nil
@@ -47,12 +49,12 @@ func (t *target) read() error {
 	info, err := os.Stat(t.text)
 	switch {
 	case err != nil:
-		return usage("%s is neither an http(s) URL nor a folder", plain(t.text))
+		return usage("%s is neither an http(s) URL nor a folder", terminal.Plain(t.text))
 	case !info.IsDir():
-		return usage("%s is not a folder; give the folder of its index.html", plain(t.text))
+		return usage("%s is not a folder; give the folder of its index.html", terminal.Plain(t.text))
 	}
 	if _, err := os.Stat(filepath.Join(t.text, "index.html")); err != nil {
-		return usage("%s has no index.html", plain(t.text))
+		return usage("%s has no index.html", terminal.Plain(t.text))
 	}
 	t.folder = t.text
 	return nil

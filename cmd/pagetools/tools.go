@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
 )
 
 func (p *program) toolsCommand() *cobra.Command {
@@ -70,7 +71,7 @@ func (p *program) one(ctx context.Context, arg string, pl plan) (*app, *target, 
 			t.config = c
 		}
 	}
-	p.progress("opening %s", plain(t.text))
+	p.progress("opening %s", terminal.Plain(t.text))
 	pl.targets, pl.single = []*target{t}, true
 	a, err := p.start(ctx, pl)
 	return a, t, err
@@ -99,7 +100,7 @@ func (p *program) tools(ctx context.Context, arg string, to stateTarget) error {
 		return err
 	}
 	for _, f := range a.manager.Findings(t.name) {
-		p.say("warning: %s: %s (%s)", plain(f.Tool), plain(f.Message), f.Rule)
+		p.say("warning: %s: %s (%s)", terminal.Plain(f.Tool), terminal.Plain(f.Message), f.Rule)
 	}
 	list := toolList{Site: t.name, Origin: t.origin, Version: doc.Version, Tools: []toolItem{}}
 	for _, x := range catalog.Tools() {
@@ -119,10 +120,10 @@ func (p *program) tools(ctx context.Context, arg string, to stateTarget) error {
 func (p *program) printTools(list toolList) error {
 	switch p.set.format {
 	case "json":
-		return p.encode(list)
+		return terminal.Encode(p.stdout, list)
 	case "ndjson":
 		for _, t := range list.Tools {
-			if err := p.encode(t); err != nil {
+			if err := terminal.Encode(p.stdout, t); err != nil {
 				return err
 			}
 		}
@@ -142,19 +143,19 @@ func (p *program) printTools(list toolList) error {
 func printTool(w io.Writer, t toolItem) {
 	head := t.Name
 	if t.Title != "" {
-		head += "  (" + plain(t.Title) + ")"
+		head += "  (" + terminal.Plain(t.Title) + ")"
 	}
 	if t.Frame != "" {
-		head += "  [in the frame \"" + plain(t.Frame) + "\", " + plain(t.Origin) + "]"
+		head += "  [in the frame \"" + terminal.Plain(t.Frame) + "\", " + terminal.Plain(t.Origin) + "]"
 	}
-	fmt.Fprintf(w, "%s\n    %s\n", head, plain(t.Description))
+	fmt.Fprintf(w, "%s\n    %s\n", head, terminal.Plain(t.Description))
 	for _, prm := range parameters(t.InputSchema) {
-		line := "    " + plain(prm.name) + ": " + plain(strings.Join(prm.types, " or "))
+		line := "    " + terminal.Plain(prm.name) + ": " + terminal.Plain(strings.Join(prm.types, " or "))
 		if prm.required {
 			line += ", required"
 		}
 		if prm.description != "" {
-			line += ". " + plain(prm.description)
+			line += ". " + terminal.Plain(prm.description)
 		}
 		fmt.Fprintln(w, line)
 	}

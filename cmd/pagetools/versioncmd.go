@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
 	"github.com/pagetools/pagetools/session/cdp"
 	"github.com/pagetools/pagetools/shim"
 )
@@ -43,7 +44,7 @@ func (p *program) version() error {
 		v.Browser = path
 	}
 	if p.set.format != "text" {
-		return p.encode(v)
+		return terminal.Encode(p.stdout, v)
 	}
 	_, err := fmt.Fprintf(p.stdout, "pagetools %s\nshim      %s\ngo        %s\nchromedp  %s\nbrowser   %s\n", v.Version, v.Shim, v.Go, v.Chromedp, v.Browser)
 	return err

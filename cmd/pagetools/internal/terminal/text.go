@@ -1,4 +1,5 @@
-package main
+// Package terminal makes the text of strangers safe for a person's terminal.
+package terminal
 
 import (
 	"bytes"
@@ -12,9 +13,9 @@ import (
 	"golang.org/x/term"
 )
 
-// plain makes text of strangers safe for a terminal: one line, without control,
+// Plain makes text of strangers safe for a terminal: one line, without control,
 // bidirectional or other invisible characters.
-func plain(s string) string {
+func Plain(s string) string {
 	s = strings.Map(func(r rune) rune {
 		switch {
 		case r == '\n' || r == '\r' || r == '\t':
@@ -32,22 +33,22 @@ func invisible(r rune) bool {
 	return unicode.IsControl(r) || unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp)
 }
 
-// encode prints v as one line of JSON. Invisible characters are escaped: that
+// Encode prints v as one line of JSON. Invisible characters are escaped: that
 // changes no value, and a terminal does not obey them.
-func (p *program) encode(v any) error {
+func Encode(w io.Writer, v any) error {
 	var buf bytes.Buffer
 	enc := json.NewEncoder(&buf)
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(v); err != nil {
 		return fmt.Errorf("encoding the output: %w", err)
 	}
-	_, err := io.WriteString(p.stdout, escapeForTerminal(buf.String()))
+	_, err := io.WriteString(w, Escape(buf.String()))
 	return err
 }
 
-// escapeForTerminal writes invisible characters of JSON text as escapes: the
+// Escape writes invisible characters of JSON text as escapes: the
 // value stays what it is.
-func escapeForTerminal(s string) string {
+func Escape(s string) string {
 	var b strings.Builder
 	for _, r := range s {
 		switch {
@@ -63,8 +64,8 @@ func escapeForTerminal(s string) string {
 	return b.String()
 }
 
-// plainLines is plain that keeps line ends.
-func plainLines(s string) string {
+// PlainLines is Plain that keeps line ends.
+func PlainLines(s string) string {
 	lines := strings.Split(strings.ReplaceAll(s, "\r\n", "\n"), "\n")
 	for i, l := range lines {
 		lines[i] = strings.TrimRight(plainKeepIndent(l), " ")
@@ -75,11 +76,11 @@ func plainLines(s string) string {
 func plainKeepIndent(l string) string {
 	body := strings.TrimLeft(l, " \t")
 	indent := strings.ReplaceAll(l[:len(l)-len(body)], "\t", "    ")
-	return indent + plain(body)
+	return indent + Plain(body)
 }
 
-// terminal reports whether the stream is one.
-func terminal(stream any) bool {
+// Is reports whether the stream is a terminal.
+func Is(stream any) bool {
 	f, ok := stream.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
 }
