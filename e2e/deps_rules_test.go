@@ -64,6 +64,8 @@ var owners = []owner{
 	{"github.com/evanw/esbuild/...", []string{"js/build"}, "the bundler is a tool of go generate, not part of the binary"},
 	{"github.com/prometheus/...", []string{"transport"}, "counts leave the process in one place"},
 	{"modernc.org/...", []string{"bridge/store"}, "SQL only in the store"},
+	{"github.com/tailscale/hujson/...", []string{"cmd/pagetools/internal/clients"}, "only files of MCP clients are JSON with comments"},
+	{"github.com/pelletier/go-toml/...", []string{"cmd/pagetools/internal/clients"}, "only a file of an MCP client is TOML"},
 	{"go.yaml.in/yaml/...", []string{"cmd/pagetools"}, "only the configuration file is YAML"},
 	{"github.com/spf13/cobra/...", []string{"cmd/pagetools"}, "only the command line has commands"},
 	{"github.com/spf13/pflag/...", []string{"cmd/pagetools"}, "only the command line has flags"},

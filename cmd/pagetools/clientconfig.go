@@ -2,20 +2,17 @@ package main
 
 import (
 	"fmt"
-	"net"
 	"net/url"
 	"os"
 	"os/exec"
-	"path"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/spf13/pflag"
 
+	"github.com/pagetools/pagetools/cmd/pagetools/internal/clients"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
 )
 
@@ -30,35 +27,24 @@ func (o clientOptions) check(args []string) error {
 	if len(args) > 0 {
 		word = args[0]
 	}
-	isClient := slices.Contains(clientNames(), word)
+	isClient := slices.Contains(clients.Names(), word)
 	switch {
 	case !isClient && word != "print" && word != "schema":
-		return usage("config takes print, schema, or a client: %s", strings.Join(clientNames(), ", "))
+		return usage("config takes print, schema, or a client: %s", strings.Join(clients.Names(), ", "))
 	case !isClient && len(args) > 1:
 		return usage("config %s takes no argument", word)
 	case !isClient && (o.http != "" || o.install):
-		return usage("--http and --install are for clients: %s", strings.Join(clientNames(), ", "))
+		return usage("--http and --install are for clients: %s", strings.Join(clients.Names(), ", "))
 	case o.http != "" && len(args) > 1:
 		return usage("a TARGET is for the server that the client starts, and --http names one that runs already")
 	}
 	return nil
 }
 
-// mcpServer is an MCP server as a client is told of it: a program that it starts,
-// or a URL.
-type mcpServer struct {
-	name    string // a site's, or pagetools
-	command string // an absolute path; empty: there is a URL
-	args    []string
-	env     [][2]string // names and values, sorted
-	url     string
-	token   bool // the server at the URL asks for one
-}
-
 // configClient prints what a client needs, or writes it into its file.
 func (p *program) configClient(name string, targets []string, o clientOptions) error {
-	c := clientNamed(name)
-	var s mcpServer
+	c := clients.Named(name)
+	var s clients.Server
 	var err error
 	if o.http != "" {
 		s, err = p.remoteServer(o.http)
@@ -68,61 +54,56 @@ func (p *program) configClient(name string, targets []string, o clientOptions) e
 	if err != nil {
 		return err
 	}
-	if err := c.takes(&s); err != nil {
-		return err
+	if err := c.Fit(&s); err != nil {
+		return usage("%w", err)
 	}
-	if command := c.ownCommand(s); command != "" && !p.set.quiet {
+	if command := c.Command(s); command != "" && !p.set.quiet {
 		fmt.Fprintf(p.stderr, "# %s\n", command)
 	}
-	if s.token {
-		p.say("the token is not in it: put it into the environment in which %s runs, as %s", c.title, envName("token"))
+	if s.Token {
+		p.say("the token is not in it: put it into the environment in which %s runs, as %s", c.Title, clients.TokenVariable)
 	}
 	if o.install {
 		return p.installClient(c, s)
 	}
-	_, err = fmt.Fprint(p.stdout, c.snippet(s))
+	_, err = fmt.Fprint(p.stdout, c.Snippet(s))
 	return err
 }
 
 // remoteServer describes a server that runs already.
-func (p *program) remoteServer(address string) (mcpServer, error) {
+func (p *program) remoteServer(address string) (clients.Server, error) {
 	u, err := url.Parse(address)
 	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
-		return mcpServer{}, usage("--http is the URL of an MCP server, such as http://127.0.0.1:7300/mcp")
+		return clients.Server{}, usage("--http is the URL of an MCP server, such as http://127.0.0.1:7300/mcp")
 	}
 	if u.User != nil {
-		return mcpServer{}, usage("--http: a password in the URL would be in the client's file; the server takes a token")
+		return clients.Server{}, usage("--http: a password in the URL would be in the client's file; the server takes a token")
 	}
-	s := mcpServer{name: "pagetools", url: u.String()}
+	s := clients.Server{Name: "pagetools", URL: u.String()}
 	if site, ok := strings.CutPrefix(strings.TrimSuffix(u.Path, "/"), "/mcp/"); ok && siteName.MatchString(site) {
-		s.name = site
+		s.Name = site
 	}
 	// A listener elsewhere does not start without a token.
-	s.token = p.set.token != "" || len(p.file.callers) > 0 || !isLoopback(u.Hostname())
+	s.Token = p.set.token != "" || len(p.file.callers) > 0 || !clients.IsLoopback(u.Hostname())
 	return s, nil
-}
-
-func isLoopback(host string) bool {
-	ip := net.ParseIP(host)
-	return host == "localhost" || (ip != nil && ip.IsLoopback())
 }
 
 // localServer describes the program that a client starts: this one, with the
 // flags and the variables of this run, wherever the client starts it.
-func (p *program) localServer(c *mcpClient, targets []string) (mcpServer, error) {
+func (p *program) localServer(c *clients.Client, targets []string) (clients.Server, error) {
 	all, err := p.targets(targets)
 	switch {
 	case err != nil:
-		return mcpServer{}, err
+		return clients.Server{}, err
 	case len(all) == 0:
-		return mcpServer{}, usage("config %s needs a TARGET, or --http URL, or a configuration file with sites", c.name)
+		return clients.Server{}, usage("config %s needs a TARGET, or --http URL, or a configuration file with sites", c.Name)
 	}
-	s := mcpServer{name: "pagetools", args: []string{"mcp"}}
+	s := clients.Server{Name: "pagetools", Env: map[string]string{}, Args: []string{"mcp"}}
 	if len(all) == 1 {
-		s.name = all[0].name
+		s.Name = all[0].name
 	}
-	if s.command, err = p.ownPath(); err != nil {
-		return mcpServer{}, err
+	if s.Command, err = p.ownPath(); err != nil {
+		return clients.Server{}, err
 	}
 	for _, t := range all {
 		if !t.named {
@@ -130,22 +111,17 @@ func (p *program) localServer(c *mcpClient, targets []string) (mcpServer, error)
 		}
 		arg, err := t.argument(targets)
 		if err != nil {
-			return mcpServer{}, err
+			return clients.Server{}, err
 		}
-		s.args = append(s.args, arg)
+		s.Args = append(s.Args, arg)
 	}
-	env := map[string]string{}
-	if err := p.repeatFile(&s, env); err != nil {
-		return mcpServer{}, err
+	if err := p.repeatFile(&s); err != nil {
+		return clients.Server{}, err
 	}
-	p.flags.VisitAll(func(f *pflag.Flag) { p.repeat(c, f, &s, env) })
+	p.flags.VisitAll(func(f *pflag.Flag) { p.repeat(c, f, &s) })
 	if dir := os.Getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) && p.set.dataDir == "" {
-		env["XDG_STATE_HOME"] = dir // there is the memory, and the socket of `pagetools approve`
+		s.Env["XDG_STATE_HOME"] = dir // there is the memory, and the socket of `pagetools approve`
 	}
-	for k, v := range env {
-		s.env = append(s.env, [2]string{k, v})
-	}
-	slices.SortFunc(s.env, func(a, b [2]string) int { return strings.Compare(a[0], b[0]) })
 	return s, nil
 }
 
@@ -191,7 +167,7 @@ func (t *target) argument(given []string) (string, error) {
 }
 
 // repeatFile names the configuration file that is in force here.
-func (p *program) repeatFile(s *mcpServer, env map[string]string) error {
+func (p *program) repeatFile(s *clients.Server) error {
 	if p.file.path == "" {
 		return nil
 	}
@@ -200,10 +176,10 @@ func (p *program) repeatFile(s *mcpServer, env map[string]string) error {
 		return usage("--config: %w", err)
 	}
 	if p.from["config"] == fromEnv {
-		env[envName("config")] = abs
+		s.Env[envName("config")] = abs
 		return nil
 	}
-	s.args = append(s.args, "--config="+abs)
+	s.Args = append(s.Args, "--config="+abs)
 	return nil
 }
 
@@ -215,7 +191,7 @@ var (
 )
 
 // repeat gives the server a flag or a variable of this run. Secrets stay behind.
-func (p *program) repeat(c *mcpClient, f *pflag.Flag, s *mcpServer, env map[string]string) {
+func (p *program) repeat(c *clients.Client, f *pflag.Flag, s *clients.Server) {
 	from := p.from[f.Name]
 	if slices.Contains(ofThisRun, f.Name) || (from != fromFlag && from != fromEnv) {
 		return
@@ -232,7 +208,7 @@ func (p *program) repeat(c *mcpClient, f *pflag.Flag, s *mcpServer, env map[stri
 		return
 	case f.Name == "ws-header" || slices.ContainsFunc(values, func(v string) bool { return isSecret(f.Name, v) }):
 		p.say("--%s is not in it, because it is a secret: put it into the environment in which %s runs, as %s, or into a file that only you can read, named with --config",
-			f.Name, c.title, envName(f.Name))
+			f.Name, c.Title, envName(f.Name))
 		return
 	}
 	isPath := slices.Contains(pathFlags, f.Name)
@@ -241,10 +217,10 @@ func (p *program) repeat(c *mcpClient, f *pflag.Flag, s *mcpServer, env map[stri
 	}
 	switch {
 	case from == fromEnv && isPath:
-		env[envName(f.Name)] = values[0]
+		s.Env[envName(f.Name)] = values[0]
 		return
 	case from == fromEnv:
-		env[envName(f.Name)] = os.Getenv(envName(f.Name)) // as it was read
+		s.Env[envName(f.Name)] = os.Getenv(envName(f.Name)) // as it was read
 		return
 	}
 	for _, v := range values {
@@ -252,7 +228,7 @@ func (p *program) repeat(c *mcpClient, f *pflag.Flag, s *mcpServer, env map[stri
 		if f.Value.Type() == "bool" && v == "true" {
 			arg = "--" + f.Name
 		}
-		s.args = append(s.args, arg)
+		s.Args = append(s.Args, arg)
 	}
 }
 
@@ -291,76 +267,23 @@ func isSecret(flag, v string) bool {
 	return hasPassword(v)
 }
 
-// takes refuses what a client would not read as it is written, and fits the name.
-func (c *mcpClient) takes(s *mcpServer) error {
-	if s.url != "" && c.localOnly != "" {
-		return usage("%s", c.localOnly)
-	}
-	if slices.Contains(c.reserved, s.name) {
-		s.name = "pagetools_" + s.name
-	}
-	if c.noUnderscores {
-		s.name = strings.ReplaceAll(s.name, "_", "-")
-	}
-	all := append([]string{s.command, s.url}, s.args...)
-	for _, e := range s.env {
-		all = append(all, e[1])
-	}
-	for _, v := range all {
-		switch {
-		case !utf8.ValidString(v):
-			return usage("%q is not UTF-8, and the file of %s is", v, c.title)
-		case c.expands != nil && c.expands.MatchString(v):
-			return usage("%s would put a variable's value into %s; name it in a configuration file, and that with --config", c.title, terminal.Plain(v))
-		}
+// installClient writes the server into the client's file. A file that it cannot
+// write without loss stays, and the person is given what to paste.
+func (p *program) installClient(c *clients.Client, s clients.Server) error {
+	done, err := c.Install(s)
+	path := terminal.Plain(done.Path)
+	switch {
+	case err != nil && path == "":
+		return usage("%w", err)
+	case err != nil:
+		fmt.Fprint(p.stdout, c.Snippet(s))
+		return usage("%s %w. It stays as it is; what to paste into it is above", path, err)
+	case done.Same:
+		p.say("%s has %s already", path, s.Name)
+	case done.Backup == "":
+		p.say("%s is new, with %s; %s reads it when it starts", path, s.Name, c.Title)
+	default:
+		p.say("%s has %s now; what it was is in %s. %s reads it when it starts", path, s.Name, terminal.Plain(done.Backup), c.Title)
 	}
 	return nil
-}
-
-// isOurs reports whether an entry that a client has under our name is one of this
-// program's, so that it may be replaced.
-func (s mcpServer) isOurs(command, address string) bool {
-	if command != "" {
-		name := path.Base(strings.ReplaceAll(command, `\`, "/"))
-		return name == "pagetools" || name == "pagetools.exe" || name == filepath.Base(s.command)
-	}
-	u, err := url.Parse(address)
-	if err != nil || (u.Path != "/mcp" && !strings.HasPrefix(u.Path, "/mcp/")) {
-		return false
-	}
-	ours, err := url.Parse(s.url)
-	return isLoopback(u.Hostname()) || (err == nil && ours.Host == u.Host)
-}
-
-// place is where a client looks for its file.
-type place struct {
-	os, home string
-	env      func(string) string
-}
-
-func thisPlace() (place, error) {
-	home, err := os.UserHomeDir()
-	if err != nil {
-		return place{}, usage("finding the home folder: %w", err)
-	}
-	return place{os: runtime.GOOS, home: home, env: os.Getenv}, nil
-}
-
-// or is a variable's value, or else a path below the home folder.
-func (l place) or(variable string, below ...string) string {
-	if v := l.env(variable); v != "" {
-		return v
-	}
-	return filepath.Join(append([]string{l.home}, below...)...)
-}
-
-// appData is where desktop programs keep what is this user's.
-func (l place) appData() string {
-	switch l.os {
-	case "windows":
-		return l.or("APPDATA", "AppData", "Roaming")
-	case "darwin":
-		return filepath.Join(l.home, "Library", "Application Support")
-	}
-	return l.or("XDG_CONFIG_HOME", ".config")
 }

@@ -2,115 +2,14 @@ package main
 
 import (
 	"bytes"
-	"flag"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/pagetools/pagetools/cmd/pagetools/internal/clients"
 )
-
-var update = flag.Bool("update", false, "write the golden files anew")
-
-// goldenServers are what every client is asked to describe.
-func goldenServers() []struct {
-	title  string
-	server mcpServer
-} {
-	return []struct {
-		title  string
-		server mcpServer
-	}{
-		{"stdio", mcpServer{name: "shop_example", command: "/opt/pagetools", args: []string{"mcp", "https://shop.example/"}}},
-		{"stdio, with flags and variables", mcpServer{
-			name: "pagetools", command: "/opt/page tools/it's",
-			args: []string{"mcp", "shop=https://shop.example/?a=1&b=<2>", `/srv/a "b" \c`, "--no-sandbox", "--chrome-arg=--lang=de", "--viewport=1280x720"},
-			env:  [][2]string{{"PAGETOOLS_EXECUTABLE_PATH", "/usr/lib/chromium"}, {"PAGETOOLS_NO_SANDBOX", "1"}},
-		}},
-		{"a value with =", mcpServer{name: "s", command: "/p", args: []string{"mcp", "https://s.example/"}, env: [][2]string{{"PAGETOOLS_CHROME_ARG", "--lang=de"}}}},
-		{"characters that nobody sees", mcpServer{name: "s", command: "/p", args: []string{"mcp", "/srv/\u202ea\u009b\x1b\U000e0041"}}},
-		{"a name that some reserve", mcpServer{name: "workspace", url: "http://127.0.0.1:7300/mcp/workspace"}},
-		{"HTTP", mcpServer{name: "shop", url: "http://127.0.0.1:7300/mcp/shop"}},
-		{"HTTP with a token", mcpServer{name: "shop", url: "https://tools.example/mcp/shop?session=a", token: true}},
-	}
-}
-
-// TestClientSnippets compares what is printed for every client with what was
-// looked up in its documentation.
-func TestClientSnippets(t *testing.T) {
-	t.Parallel()
-	for _, c := range mcpClients {
-		var got bytes.Buffer
-		got.WriteString("# " + c.page + "\n")
-		for _, g := range goldenServers() {
-			s := g.server
-			got.WriteString("\n== " + g.title + "\n")
-			if err := c.takes(&s); err != nil {
-				got.WriteString("refused: " + err.Error() + "\n")
-				continue
-			}
-			got.WriteString(c.snippet(s))
-			if command := c.ownCommand(s); command != "" {
-				got.WriteString("$ " + command + "\n")
-			}
-		}
-		path := filepath.Join("testdata", "clients", c.name+".golden")
-		if *update {
-			if err := os.WriteFile(path, got.Bytes(), 0o600); err != nil {
-				t.Fatal(err)
-			}
-		}
-		want, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !bytes.Equal(got.Bytes(), want) {
-			t.Errorf("%s has changed (-update writes it anew):\n%s", path, got.String())
-		}
-	}
-}
-
-// TestClientFiles looks where each client keeps its file.
-func TestClientFiles(t *testing.T) {
-	t.Parallel()
-	tests := []struct {
-		client, os string
-		env        map[string]string
-		want       string
-	}{
-		{"claude-code", "linux", nil, "/h/.claude.json"},
-		{"claude-code", "windows", map[string]string{"CLAUDE_CONFIG_DIR": "/c"}, "/c/.claude.json"},
-		{"claude-desktop", "darwin", nil, "/h/Library/Application Support/Claude/claude_desktop_config.json"},
-		{"claude-desktop", "windows", map[string]string{"APPDATA": "/roaming"}, "/roaming/Claude/claude_desktop_config.json"},
-		{"claude-desktop", "windows", nil, "/h/AppData/Roaming/Claude/claude_desktop_config.json"},
-		{"claude-desktop", "linux", nil, "/h/.config/Claude/claude_desktop_config.json"},
-		{"claude-desktop", "linux", map[string]string{"XDG_CONFIG_HOME": "/x"}, "/x/Claude/claude_desktop_config.json"},
-		{"cursor", "linux", map[string]string{"XDG_CONFIG_HOME": "/x"}, "/h/.cursor/mcp.json"},
-		{"vscode", "linux", nil, "/h/.config/Code/User/mcp.json"},
-		{"vscode", "linux", map[string]string{"XDG_CONFIG_HOME": "/x"}, "/x/Code/User/mcp.json"},
-		{"vscode", "darwin", map[string]string{"XDG_CONFIG_HOME": "/x"}, "/h/Library/Application Support/Code/User/mcp.json"},
-		{"vscode", "windows", map[string]string{"APPDATA": "/roaming"}, "/roaming/Code/User/mcp.json"},
-		{"vscode", "darwin", map[string]string{"VSCODE_APPDATA": "/a"}, "/a/Code/User/mcp.json"},
-		{"vscode", "linux", map[string]string{"VSCODE_APPDATA": "/a", "VSCODE_PORTABLE": "/p"}, "/p/user-data/User/mcp.json"},
-		{"codex", "linux", nil, "/h/.codex/config.toml"},
-		{"codex", "darwin", map[string]string{"CODEX_HOME": "/c"}, "/c/config.toml"},
-		{"gemini", "linux", nil, "/h/.gemini/settings.json"},
-		{"gemini", "linux", map[string]string{"GEMINI_CLI_HOME": "/g"}, "/g/.gemini/settings.json"},
-	}
-	seen := map[string]bool{}
-	for _, test := range tests {
-		seen[test.client] = true
-		l := place{os: test.os, home: "/h", env: func(k string) string { return test.env[k] }}
-		if got := clientNamed(test.client).file(l); filepath.ToSlash(got) != test.want {
-			t.Errorf("%s on %s with %v is %s, want %s", test.client, test.os, test.env, got, test.want)
-		}
-	}
-	for _, name := range clientNames() {
-		if !seen[name] {
-			t.Errorf("nothing looks where %s keeps its file", name)
-		}
-	}
-}
 
 // runConfig runs config in this process.
 func runConfig(t *testing.T, args ...string) (code int, stdout, stderr string) {
@@ -143,7 +42,7 @@ func TestClientStartsTheSame(t *testing.T) {
 	if err := p.resolve(root.PersistentFlags()); err != nil {
 		t.Fatal(err)
 	}
-	s, err := p.localServer(clientNamed("cursor"), []string{"mine=site"})
+	s, err := p.localServer(clients.Named("cursor"), []string{"mine=site"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -151,12 +50,12 @@ func TestClientStartsTheSame(t *testing.T) {
 	if err := os.Unsetenv("PAGETOOLS_VIEWPORT"); err != nil {
 		t.Fatal(err)
 	}
-	for _, e := range s.env {
-		t.Setenv(e[0], e[1])
+	for k, v := range s.Env {
+		t.Setenv(k, v)
 	}
 	q := &program{stderr: &bytes.Buffer{}}
 	other := q.command()
-	if err := other.ParseFlags(s.args[1:]); err != nil {
+	if err := other.ParseFlags(s.Args[1:]); err != nil {
 		t.Fatal(err)
 	}
 	if err := q.resolve(other.PersistentFlags()); err != nil {
@@ -165,18 +64,18 @@ func TestClientStartsTheSame(t *testing.T) {
 	want := p.set
 	want.config, want.userDataDir, want.dataDir = filepath.Join(home, "here.yaml"), filepath.Join(home, "data"), filepath.Join(home, "state")
 	if q.set.chromeArgs == nil || !slices.Equal(q.set.chromeArgs, want.chromeArgs) || q.set.viewport != "800x600" || q.set.warm != 5 {
-		t.Errorf("%q with %q gives %+v", s.args, s.env, q.set)
+		t.Errorf("%q with %q gives %+v", s.Args, s.Env, q.set)
 	}
 	q.set.chromeArgs, want.chromeArgs = nil, nil
 	if a, b := q.set, want; a.config != b.config || a.userDataDir != b.userDataDir || a.dataDir != b.dataDir || a.noSandbox != b.noSandbox ||
 		a.headless != b.headless || a.rate != b.rate || a.callTimeout != b.callTimeout {
-		t.Errorf("%q with %q gives\n%+v, want\n%+v", s.args, s.env, a, b)
+		t.Errorf("%q with %q gives\n%+v, want\n%+v", s.Args, s.Env, a, b)
 	}
-	if targets, err := q.targets(other.Flags().Args()); err != nil || len(targets) != 1 || targets[0].name != "mine" || s.name != "mine" {
-		t.Errorf("the targets of %q are %v (%v), the name is %s", s.args, targets, err, s.name)
+	if targets, err := q.targets(other.Flags().Args()); err != nil || len(targets) != 1 || targets[0].name != "mine" || s.Name != "mine" {
+		t.Errorf("the targets of %q are %v (%v), the name is %s", s.Args, targets, err, s.Name)
 	}
-	if !filepath.IsAbs(s.command) {
-		t.Errorf("the command is %s", s.command)
+	if !filepath.IsAbs(s.Command) {
+		t.Errorf("the command is %s", s.Command)
 	}
 }
 
@@ -210,18 +109,18 @@ func TestSecretsStayBehind(t *testing.T) {
 			for k, v := range test.env {
 				t.Setenv(k, v)
 			}
-			for _, c := range mcpClients {
-				args := append([]string{c.name}, test.args...)
+			for _, c := range clients.All {
+				args := append([]string{c.Name}, test.args...)
 				if test.target {
 					args = append(args, "https://shop.example/")
 				}
 				code, stdout, stderr := runConfig(t, args...)
 				want, said := test.code, test.said
-				if !test.target && c.localOnly != "" && !strings.Contains(said, "--config") {
+				if !test.target && c.LocalOnly != "" && !strings.Contains(said, "--config") {
 					want, said = exitUsage, "" // no URL goes into its file
 				}
-				if code != want || strings.Contains(stdout+stderr, secret) || !strings.Contains(stderr, said) || (code == 0) != strings.Contains(stdout, "{") && !c.toml {
-					t.Errorf("%s gives %d\n%s%s", c.name, code, stdout, stderr)
+				if code != want || strings.Contains(stdout+stderr, secret) || !strings.Contains(stderr, said) || (code == 0) != strings.Contains(stdout, "{") && c.Name != "codex" {
+					t.Errorf("%s gives %d\n%s%s", c.Name, code, stdout, stderr)
 				}
 			}
 		})

@@ -10,20 +10,21 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/pagetools/pagetools/cmd/pagetools/internal/clients"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
 )
 
 func (p *program) configCommand() *cobra.Command {
 	var o clientOptions
-	clients := strings.Join(clientNames(), "|")
+	names := strings.Join(clients.Names(), "|")
 	c := &cobra.Command{
-		Use:   "config [print|schema|" + clients + "] [TARGET...]",
+		Use:   "config [print|schema|" + names + "] [TARGET...]",
 		Short: "Print the effective configuration, the schema of its file, or what an MCP client needs",
 		Long: "Without a word, or with print: the effective configuration, with where each value came from.\n" +
 			"With schema: the JSON Schema of the configuration file.\n" +
 			"With the name of an MCP client: what its own configuration needs so that it starts `pagetools mcp TARGET...`.",
 		Args:      func(_ *cobra.Command, args []string) error { return o.check(args) },
-		ValidArgs: append([]string{"print", "schema"}, clientNames()...),
+		ValidArgs: append([]string{"print", "schema"}, clients.Names()...),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case len(args) == 0 || args[0] == "print":

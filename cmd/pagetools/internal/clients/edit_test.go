@@ -1,18 +1,21 @@
-package main
+package clients
 
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/tailscale/hujson"
 )
 
-func shop() mcpServer {
-	return mcpServer{name: "shop", command: "/opt/pagetools", args: []string{"mcp", "https://shop.example/"}}
+func shop() Server {
+	return Server{Name: "shop", Command: "/opt/pagetools", Args: []string{"mcp", "https://shop.example/"}}
 }
 
 // TestEditJSON adds a server to files as people and clients write them.
@@ -42,7 +45,7 @@ func TestEditJSON(t *testing.T) {
 		{"ours, by URL", "{\n  \"mcpServers\": {\n    \"shop\": {\n      \"url\": \"http://127.0.0.1:7300/mcp/shop\"\n    }\n  }\n}", "{\n  \"mcpServers\": {\n    \"shop\": " + in + "\n  }\n}"},
 		{"the same in another order, with a comment", "{\"mcpServers\": {\"shop\": {\"args\": [\"mcp\", \"https://shop.example/\"], /* here */ \"command\": \"/opt/pagetools\"}}}", ""},
 	}
-	c := *clientNamed("claude-desktop")
+	c := *Named("claude-desktop")
 	c.lenient = true
 	for _, test := range tests {
 		if test.after == "" {
@@ -79,7 +82,7 @@ func TestEditJSONRefuses(t *testing.T) {
 		{true, "{\"a\": [,]}", "is not JSON"},
 		{true, "{\"a\": 1,,}", "is not JSON"},
 		{true, "{,}", "is not JSON"},
-		{true, "{ /* }", "without an end"},
+		{true, "{ /* }", "line 1, column 3"},
 		{true, "{\"mcpServers\": []}", "mcpServers is not an object"},
 		{true, "{\"mcpServers\": {}, \"mcpServers\": {}}", "twice"},
 		{true, "{\"mcpServers\": {\"shop\": {}, \"shop\": {}}}", "twice"},
@@ -90,7 +93,7 @@ func TestEditJSONRefuses(t *testing.T) {
 		{true, "{\"mcpServers\": {\"shop\": {\"command\": \"pagetools\",\n// mine\n\"args\": []}}}", errComments.Error()},
 	}
 	for _, test := range tests {
-		c := *clientNamed("claude-desktop")
+		c := *Named("claude-desktop")
 		c.lenient = test.lenient
 		if got, err := editJSON(test.before, &c, shop()); err == nil || got != "" || !strings.Contains(err.Error(), test.said) {
 			t.Errorf("%s gives %q, %v, want %q", test.before, got, err, test.said)
@@ -103,7 +106,7 @@ func FuzzEditJSON(f *testing.F) {
 	for _, s := range []string{"{}", "{\n\t// c\n}", `{"a":[1,2,],"mcpServers":{"x":{"y":"\"}"},},}`, "{\r\n \"mcpServers\" : { } /* x */ }", `{"mcpServers":{"shop":{"command":"pagetools","k":[{}]}}}`} {
 		f.Add(s)
 	}
-	c := clientNamed("cursor")
+	c := Named("cursor")
 	f.Fuzz(func(t *testing.T, before string) {
 		after, err := editJSON(before, c, shop())
 		if err != nil {
@@ -136,8 +139,8 @@ func plainJSON(t *testing.T, text string) map[string]any {
 	if strings.TrimSpace(text) == "" {
 		return out
 	}
-	d, err := readJSON(text, true)
-	if err != nil || json.Unmarshal(d.bare, &out) != nil {
+	bare, err := hujson.Standardize([]byte(strings.TrimPrefix(text, "\ufeff") + "\n"))
+	if err != nil || json.Unmarshal(bare, &out) != nil {
 		t.Fatalf("%q is not JSON: %v", text, err)
 	}
 	return out
@@ -159,7 +162,7 @@ func TestEditTOML(t *testing.T) {
 		{"the same", "[ mcp_servers . shop ]\nargs = [\"mcp\", \"https://shop.example/\"] # x\ncommand = \"/opt/pagetools\"", ""},
 		{"everything that TOML has", "a.\"b c\".'d' = {x = [1, 2.5e3, +inf, 0xFF, 1979-05-27T07:32:00Z, 07:32:00, 1979-05-27 07:32:00.5], y = {}}\n[t]\nk = [ # c\n  true, # d\n]\n", "a.\"b c\".'d' = {x = [1, 2.5e3, +inf, 0xFF, 1979-05-27T07:32:00Z, 07:32:00, 1979-05-27 07:32:00.5], y = {}}\n[t]\nk = [ # c\n  true, # d\n]\n\n" + shopTable},
 	}
-	c := clientNamed("codex")
+	c := Named("codex")
 	for _, test := range tests {
 		if test.after == "" {
 			test.after = test.before
@@ -194,9 +197,9 @@ func TestEditTOMLRefuses(t *testing.T) {
 		"a = {b 1}":                             "line 1",
 		"a = '''x":                              "line 1",
 		"= 1":                                   "line 1",
-		"a = 1\na = 2":                          "has a twice",
-		"[a]\n[a]":                              "has the table a twice",
-		"a = " + strings.Repeat("[", 99):        "deeply",
+		"a = 1\na = 2":                          "line 2: key a is already defined",
+		"[a]\n[a]":                              "line 2: table a already exists",
+		"a = " + strings.Repeat("[", 99):        "is not TOML",
 		"[mcp_servers.shop]\ncommand = \"npx\"": errForeign.Error(),
 		"[mcp_servers.shop]\n":                  errForeign.Error(),
 		"[[mcp_servers.shop]]\n":                errForeign.Error(),
@@ -208,7 +211,7 @@ func TestEditTOMLRefuses(t *testing.T) {
 		"[mcp_servers.shop]\ncommand = \"pagetools\"\nargs = [ # x\n]\n":                      errComments.Error(),
 		"[mcp_servers.shop]\ncommand = \"pagetools\"\n[mcp_servers.shop.env]\n# x\nA = \"b\"": errComments.Error(),
 	} {
-		if got, err := editTOML(before, clientNamed("codex"), shop()); err == nil || got != "" || !strings.Contains(err.Error(), said) {
+		if got, err := editTOML(before, Named("codex"), shop()); err == nil || got != "" || !strings.Contains(err.Error(), said) {
 			t.Errorf("%q gives %q, %v, want %q", before, got, err, said)
 		}
 	}
@@ -219,27 +222,30 @@ func FuzzEditTOML(f *testing.F) {
 	for _, s := range []string{"", "a = 1\n", "[mcp_servers.shop]\r\ncommand = 'pagetools'\r\nx = 1 # c\r\n[mcp_servers.shop.env]\r\nA='b'", "a=\"\"\"\\\"\"\"\"\n[b.c]\n#x", "[mcp_servers.shop]", "0=\"\"\"\\"} {
 		f.Add(s)
 	}
-	c := clientNamed("codex")
-	theirs := func(t *testing.T, text string) (out []string) {
+	c := Named("codex")
+	theirs := func(t *testing.T, text string) string {
 		t.Helper()
-		all, err := readTOML(text)
+		doc, err := readTOML(text)
 		if err != nil {
 			t.Fatalf("%q: %v", text, err)
 		}
-		for _, s := range all {
-			ours := len(s.path) > 1 && s.path[0] == "mcp_servers" && s.path[1] == "shop"
-			if !ours || (len(s.path) > 2 && (s.path[2] == "tools" || s.path[2] == "x")) {
-				out = append(out, strings.Join(s.path, "\x00")+"="+s.value)
+		ours, _ := under(doc, "mcp_servers")["shop"].(map[string]any)
+		for _, key := range entryKeys {
+			delete(ours, key)
+		}
+		if servers := under(doc, "mcp_servers"); len(ours) == 0 {
+			if delete(servers, "shop"); len(servers) == 0 {
+				delete(doc, "mcp_servers")
 			}
 		}
-		return out
+		return fmt.Sprintf("%#v", doc) // NaN is not equal to itself
 	}
 	f.Fuzz(func(t *testing.T, before string) {
 		after, err := editTOML(before, c, shop())
 		if err != nil {
 			return
 		}
-		if a, b := theirs(t, before), theirs(t, after); !reflect.DeepEqual(a, b) {
+		if a, b := theirs(t, before), theirs(t, after); a != b {
 			t.Errorf("%q gives %q", before, after)
 		}
 		if again, err := editTOML(after, c, shop()); err != nil || again != after {
@@ -253,29 +259,30 @@ func FuzzEditTOML(f *testing.F) {
 func TestWriteClient(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "mcp.json")
-	c, now := clientNamed("cursor"), time.Date(2026, 11, 21, 1, 2, 3, 0, time.UTC)
+	c := Named("cursor")
+	now := func() time.Time { return time.Date(2026, 11, 21, 1, 2, 3, 0, time.UTC) }
 	if err := os.WriteFile(path, []byte("{}"), 0o640); err != nil {
 		t.Fatal(err)
 	}
 	for i, want := range []string{"", "-2", "-3"} {
 		s := shop()
-		s.args = append(s.args, strings.Repeat("x", i+1))
-		w, err := writeClient(path, c, s, now)
-		if err != nil || w.backup != path+".bak-20261121-010203"+want {
-			t.Fatalf("the backup is %q: %v", w.backup, err)
+		s.Args = append(s.Args, strings.Repeat("x", i+1))
+		w, err := c.write(path, s, now)
+		if err != nil || w.Backup != path+".bak-20261121-010203"+want {
+			t.Fatalf("the backup is %q: %v", w.Backup, err)
 		}
 		if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o640 {
 			t.Errorf("the mode is %v (%v)", info.Mode(), err)
 		}
 	}
-	if w, err := writeClient(filepath.Dir(path), c, shop(), now); err == nil || w != (written{}) {
+	if w, err := c.write(filepath.Dir(path), shop(), now); err == nil || w != (Written{}) {
 		t.Error("a folder is edited")
 	}
 	link := filepath.Join(t.TempDir(), "link")
 	if err := errors.Join(os.Symlink(filepath.Join(t.TempDir(), "gone"), link)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := writeClient(link, c, shop(), now); err == nil || !strings.Contains(err.Error(), "link to nothing") {
+	if _, err := c.write(link, shop(), now); err == nil || !strings.Contains(err.Error(), "link to nothing") {
 		t.Errorf("a link to nothing: %v", err)
 	}
 }
@@ -290,17 +297,15 @@ func TestClientWritesMeanwhile(t *testing.T) {
 		if err := os.WriteFile(path, []byte("{}"), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		c := *clientNamed("cursor")
-		describe := c.entry
-		c.entry = func(s mcpServer) entry {
+		now := func() time.Time { // asked for between the two
 			if interferes {
 				if err := os.WriteFile(path, []byte(theirs), 0o600); err != nil {
 					t.Error(err)
 				}
 			}
-			return describe(s)
+			return time.Now()
 		}
-		_, err := writeClient(path, &c, shop(), time.Now())
+		_, err := Named("cursor").write(path, shop(), now)
 		text, readErr := os.ReadFile(path)
 		backups, globErr := filepath.Glob(path + ".bak-*")
 		if err := errors.Join(readErr, globErr); err != nil {
