@@ -152,7 +152,7 @@ func (p *program) listQuestions(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if p.set.format != "text" {
+	if p.conf.Format != "text" {
 		return terminal.Encode(p.stdout, console.Questions{Questions: list})
 	}
 	if len(list) == 0 {

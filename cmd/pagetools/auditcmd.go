@@ -74,7 +74,7 @@ func (p *program) verifyAudit(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if p.set.format != "text" {
+	if p.conf.Format != "text" {
 		if err := terminal.Encode(p.stdout, reported(found)); err != nil {
 			return err
 		}

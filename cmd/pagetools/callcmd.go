@@ -41,9 +41,9 @@ func (p *program) call(ctx context.Context, arg, tool string, pairs []string, in
 	if err != nil {
 		return err
 	}
-	defer a.close()
+	defer p.end(a)
 	caller := bridge.Local()
-	catalog, err := a.manager.Catalog(ctx, bridge.Ref{Site: t.name, Caller: caller})
+	catalog, err := a.Manager.Catalog(ctx, bridge.Ref{Site: t.Name, Caller: caller})
 	if err != nil {
 		return err
 	}
@@ -61,7 +61,7 @@ func (p *program) call(ctx context.Context, arg, tool string, pairs []string, in
 	}
 	asker, done := p.asker(input == "-")
 	defer done()
-	res, err := a.bridge.Do(ctx, &bridge.Call{Site: t.name, Tool: tool, Caller: caller, Input: in, Asker: asker})
+	res, err := a.Bridge.Do(ctx, &bridge.Call{Site: t.Name, Tool: tool, Caller: caller, Input: in, Asker: asker})
 	if err != nil {
 		return withNames(err)
 	}
@@ -91,7 +91,7 @@ func withNames(err error) error {
 
 // printResult prints text blocks as text, and anything else as JSON.
 func (p *program) printResult(data json.RawMessage) error {
-	if p.set.format != "text" {
+	if p.conf.Format != "text" {
 		_, err := fmt.Fprintf(p.stdout, "{\"data\":%s}\n", terminal.Escape(string(data)))
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pagetools/pagetools/cmd/pagetools/internal/config"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
 )
 
@@ -23,12 +24,12 @@ func TestPrintResult(t *testing.T) {
 	}
 	for _, test := range tests {
 		var out bytes.Buffer
-		p := &program{stdout: &out, set: settings{format: "text"}}
+		p := &program{stdout: &out, conf: &config.Config{Format: "text"}}
 		if err := p.printResult(json.RawMessage(test.data)); err != nil || out.String() != test.text {
 			t.Errorf("%s is printed as %q (%v), want %q", test.data, out.String(), err, test.text)
 		}
 		out.Reset()
-		p.set.format = "json"
+		p.conf.Format = "json"
 		if err := p.printResult(json.RawMessage(test.data)); err != nil || strings.Count(out.String(), "\n") != 1 || !json.Valid(out.Bytes()) || terminal.Escape(out.String()) != out.String() {
 			t.Errorf("%s is printed as %q (%v)", test.data, out.String(), err)
 		}

@@ -10,10 +10,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spf13/pflag"
-
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/clients"
+	"github.com/pagetools/pagetools/cmd/pagetools/internal/config"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
+	"github.com/pagetools/pagetools/e2e/app"
 )
 
 // clientOptions are the flags of `config CLIENT`.
@@ -57,7 +57,7 @@ func (p *program) configClient(name string, targets []string, o clientOptions) e
 	if err := c.Fit(&s); err != nil {
 		return usage("%w", err)
 	}
-	if command := c.Command(s); command != "" && !p.set.quiet {
+	if command := c.Command(s); command != "" && !p.conf.Quiet {
 		fmt.Fprintf(p.stderr, "# %s\n", command)
 	}
 	if s.Token {
@@ -80,11 +80,11 @@ func (p *program) remoteServer(address string) (clients.Server, error) {
 		return clients.Server{}, usage("--http: a password in the URL would be in the client's file; the server takes a token")
 	}
 	s := clients.Server{Name: "pagetools", URL: u.String()}
-	if site, ok := strings.CutPrefix(strings.TrimSuffix(u.Path, "/"), "/mcp/"); ok && siteName.MatchString(site) {
+	if site, ok := strings.CutPrefix(strings.TrimSuffix(u.Path, "/"), "/mcp/"); ok && app.SiteName.MatchString(site) {
 		s.Name = site
 	}
 	// A listener elsewhere does not start without a token.
-	s.Token = p.set.token != "" || len(p.file.callers) > 0 || !clients.IsLoopback(u.Hostname())
+	s.Token = p.conf.Token != "" || len(p.conf.Callers) > 0 || !clients.IsLoopback(u.Hostname())
 	return s, nil
 }
 
@@ -100,7 +100,7 @@ func (p *program) localServer(c *clients.Client, targets []string) (clients.Serv
 	}
 	s := clients.Server{Name: "pagetools", Env: map[string]string{}, Args: []string{"mcp"}}
 	if len(all) == 1 {
-		s.Name = all[0].name
+		s.Name = all[0].Name
 	}
 	if s.Command, err = p.ownPath(); err != nil {
 		return clients.Server{}, err
@@ -118,8 +118,10 @@ func (p *program) localServer(c *clients.Client, targets []string) (clients.Serv
 	if err := p.repeatFile(&s); err != nil {
 		return clients.Server{}, err
 	}
-	p.flags.VisitAll(func(f *pflag.Flag) { p.repeat(c, f, &s) })
-	if dir := os.Getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) && p.set.dataDir == "" {
+	for _, set := range p.conf.Settings() {
+		p.repeat(c, set, &s)
+	}
+	if dir := os.Getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) && p.conf.DataDir == "" {
 		s.Env["XDG_STATE_HOME"] = dir // there is the memory, and the socket of `pagetools approve`
 	}
 	return s, nil
@@ -149,84 +151,71 @@ func sameFile(a, b string) bool {
 
 // argument is a target as another process can be given it.
 func (t *target) argument(given []string) (string, error) {
-	text := t.text
+	text := t.Text
 	switch {
-	case t.folder != "":
-		abs, err := filepath.Abs(t.folder)
+	case t.Folder != "":
+		abs, err := filepath.Abs(t.Folder)
 		if err != nil {
-			return "", usage("%s: %w", terminal.Plain(t.text), err)
+			return "", usage("%s: %w", terminal.Plain(t.Text), err)
 		}
 		text = abs
-	case hasPassword(t.text):
-		return "", usage("%s: the password would be in the client's file; put the site into a configuration file, and name that with --config", terminal.Plain(withoutPassword(t.text)))
+	case hasPassword(t.Text):
+		return "", usage("%s: the password would be in the client's file; put the site into a configuration file, and name that with --config", terminal.Plain(withoutPassword(t.Text)))
 	}
-	if slices.Contains(given, t.name+"="+t.text) {
-		return t.name + "=" + text, nil
+	if slices.Contains(given, t.Name+"="+t.Text) {
+		return t.Name + "=" + text, nil
 	}
 	return text, nil
 }
 
 // repeatFile names the configuration file that is in force here.
 func (p *program) repeatFile(s *clients.Server) error {
-	if p.file.path == "" {
+	if p.conf.File == "" {
 		return nil
 	}
-	abs, err := filepath.Abs(p.file.path)
+	abs, err := filepath.Abs(p.conf.File)
 	if err != nil {
 		return usage("--config: %w", err)
 	}
-	if p.from["config"] == fromEnv {
-		s.Env[envName("config")] = abs
+	if p.conf.From("config") == "environment" {
+		s.Env[config.EnvName("config")] = abs
 		return nil
 	}
 	s.Args = append(s.Args, "--config="+abs)
 	return nil
 }
 
-var (
-	// ofThisRun are flags that say how this run prints.
-	ofThisRun = []string{"config", "format", "quiet", "verbose"}
-	// pathFlags are those whose values are files and folders.
-	pathFlags = []string{"executable-path", "user-data-dir", "storage-state", "data-dir", "log-file"}
-)
-
-// repeat gives the server a flag or a variable of this run. Secrets stay behind.
-func (p *program) repeat(c *clients.Client, f *pflag.Flag, s *clients.Server) {
-	from := p.from[f.Name]
-	if slices.Contains(ofThisRun, f.Name) || (from != fromFlag && from != fromEnv) {
-		return
-	}
-	values := []string{f.Value.String()}
-	if list, ok := f.Value.(pflag.SliceValue); ok {
-		values = list.GetSlice()
-	}
+// repeat gives the server a setting of this run. Secrets stay behind.
+func (p *program) repeat(c *clients.Client, set config.Setting, s *clients.Server) {
+	name := config.EnvName(set.Key)
 	switch {
-	case f.Name == "token" && from == fromEnv:
+	case set.OfRun || !p.conf.Insisted(set.Key):
+		return
+	case set.Key == "token" && set.Env:
 		return // over stdio there is nobody to show it
-	case f.Name == "token":
+	case set.Key == "token":
 		p.say("--token is left out: what a client starts itself asks for none")
 		return
-	case f.Name == "ws-header" || slices.ContainsFunc(values, func(v string) bool { return isSecret(f.Name, v) }):
+	case set.Secret || slices.ContainsFunc(set.Values, func(v string) bool { return isSecret(set.Key, v) }):
 		p.say("--%s is not in it, because it is a secret: put it into the environment in which %s runs, as %s, or into a file that only you can read, named with --config",
-			f.Name, c.Title, envName(f.Name))
+			set.Key, c.Title, name)
 		return
 	}
-	isPath := slices.Contains(pathFlags, f.Name)
-	if isPath {
-		values[0] = absolute(f.Name, values[0])
+	if set.Path {
+		set.Values[0] = absolute(set.Key, set.Values[0])
 	}
 	switch {
-	case from == fromEnv && isPath:
-		s.Env[envName(f.Name)] = values[0]
+	case set.Env && set.Path:
+		s.Env[name] = set.Values[0]
 		return
-	case from == fromEnv:
-		s.Env[envName(f.Name)] = os.Getenv(envName(f.Name)) // as it was read
+	case set.Env:
+		s.Env[name] = os.Getenv(name) // as it was read
 		return
 	}
-	for _, v := range values {
-		arg := "--" + f.Name + "=" + v
-		if f.Value.Type() == "bool" && v == "true" {
-			arg = "--" + f.Name
+	for _, v := range set.Values {
+		arg := "--" + set.Key + "=" + v
+		if set.Bool && v == "true" {
+			arg = "--" + set.Key
 		}
 		s.Args = append(s.Args, arg)
 	}
@@ -234,7 +223,7 @@ func (p *program) repeat(c *clients.Client, f *pflag.Flag, s *clients.Server) {
 
 // absolute makes a path hold in any folder.
 func absolute(flag, v string) string {
-	if flag == "data-dir" && v == dataDirOff {
+	if flag == "data-dir" && v == config.Off {
 		return v
 	}
 	if flag == "executable-path" && filepath.Base(v) == v {

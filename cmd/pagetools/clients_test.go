@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/clients"
+	"github.com/pagetools/pagetools/cmd/pagetools/internal/config"
 )
 
 // runConfig runs config in this process.
@@ -17,6 +18,12 @@ func runConfig(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	var out, errs bytes.Buffer
 	code = run(t.Context(), append([]string{"config"}, args...), strings.NewReader(""), &out, &errs)
 	return code, out.String(), errs.String()
+}
+
+// load reads the configuration as a command does.
+func load(p *program) (err error) {
+	p.conf, err = p.flags.Load()
+	return err
 }
 
 // TestClientStartsTheSame gives the arguments of a snippet to another process's
@@ -39,7 +46,7 @@ func TestClientStartsTheSame(t *testing.T) {
 	if err := root.ParseFlags([]string{"--no-sandbox", "--headless=false", "--chrome-arg=--a=b", "--chrome-arg=-c", "--user-data-dir=data", "--config=here.yaml", "--rate=600/1m", "--call-timeout=20s"}); err != nil {
 		t.Fatal(err)
 	}
-	if err := p.resolve(root.PersistentFlags()); err != nil {
+	if err := load(p); err != nil {
 		t.Fatal(err)
 	}
 	s, err := p.localServer(clients.Named("cursor"), []string{"mine=site"})
@@ -58,20 +65,20 @@ func TestClientStartsTheSame(t *testing.T) {
 	if err := other.ParseFlags(s.Args[1:]); err != nil {
 		t.Fatal(err)
 	}
-	if err := q.resolve(other.PersistentFlags()); err != nil {
+	if err := load(q); err != nil {
 		t.Fatal(err)
 	}
-	want := p.set
-	want.config, want.userDataDir, want.dataDir = filepath.Join(home, "here.yaml"), filepath.Join(home, "data"), filepath.Join(home, "state")
-	if q.set.chromeArgs == nil || !slices.Equal(q.set.chromeArgs, want.chromeArgs) || q.set.viewport != "800x600" || q.set.warm != 5 {
-		t.Errorf("%q with %q gives %+v", s.Args, s.Env, q.set)
+	want := *p.conf
+	want.File, want.UserDataDir, want.DataDir = filepath.Join(home, "here.yaml"), filepath.Join(home, "data"), filepath.Join(home, "state")
+	if q.conf.Viewport != (config.Viewport{Width: 800, Height: 600}) || q.conf.Warm != 5 {
+		t.Errorf("%q with %q gives %+v", s.Args, s.Env, q.conf)
 	}
-	q.set.chromeArgs, want.chromeArgs = nil, nil
-	if a, b := q.set, want; a.config != b.config || a.userDataDir != b.userDataDir || a.dataDir != b.dataDir || a.noSandbox != b.noSandbox ||
-		a.headless != b.headless || a.rate != b.rate || a.callTimeout != b.callTimeout {
-		t.Errorf("%q with %q gives\n%+v, want\n%+v", s.Args, s.Env, a, b)
+	for i, x := range want.Settings() {
+		if got := q.conf.Settings()[i]; !slices.Equal(got.Values, x.Values) {
+			t.Errorf("%q with %q gives %s %q, want %q", s.Args, s.Env, x.Key, got.Values, x.Values)
+		}
 	}
-	if targets, err := q.targets(other.Flags().Args()); err != nil || len(targets) != 1 || targets[0].name != "mine" || s.Name != "mine" {
+	if targets, err := q.targets(other.Flags().Args()); err != nil || len(targets) != 1 || targets[0].Name != "mine" || s.Name != "mine" {
 		t.Errorf("the targets of %q are %v (%v), the name is %s", s.Args, targets, err, s.Name)
 	}
 	if !filepath.IsAbs(s.Command) {

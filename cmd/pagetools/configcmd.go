@@ -3,14 +3,12 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/clients"
+	"github.com/pagetools/pagetools/cmd/pagetools/internal/config"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
 )
 
@@ -25,12 +23,12 @@ func (p *program) configCommand() *cobra.Command {
 			"With the name of an MCP client: what its own configuration needs so that it starts `pagetools mcp TARGET...`.",
 		Args:      func(_ *cobra.Command, args []string) error { return o.check(args) },
 		ValidArgs: append([]string{"print", "schema"}, clients.Names()...),
-		RunE: func(cmd *cobra.Command, args []string) error {
+		RunE: func(_ *cobra.Command, args []string) error {
 			switch {
 			case len(args) == 0 || args[0] == "print":
-				return p.printConfig(cmd.Root().PersistentFlags())
+				return p.printConfig()
 			case args[0] == "schema":
-				return p.printSchema(cmd.Root().PersistentFlags())
+				return p.printSchema()
 			}
 			return p.configClient(args[0], args[1:], o)
 		},
@@ -49,28 +47,22 @@ type configValue struct {
 
 // printConfig prints every setting with where it came from. Secrets are not
 // printed.
-func (p *program) printConfig(f *pflag.FlagSet) error {
+func (p *program) printConfig() error {
 	var all []configValue
-	f.VisitAll(func(flag *pflag.Flag) {
-		v := configValue{Name: flag.Name, Value: flag.Value.String(), From: p.from[flag.Name]}
-		if list, ok := flag.Value.(pflag.SliceValue); ok {
-			v.Value = strings.Join(list.GetSlice(), " ")
-		}
-		if (flag.Name == "token" || flag.Name == "ws-header") && v.Value != "" {
+	for _, s := range p.conf.Settings() {
+		v := configValue{Name: s.Key, Value: strings.Join(s.Values, " "), From: s.From}
+		if s.Secret && v.Value != "" {
 			v.Value = "(set)"
 		}
-		if v.From == fromFile {
-			v.From = fmt.Sprintf("%s:%d", p.file.path, p.file.flags[flag.Name].line)
-		}
 		all = append(all, v)
-	})
-	for _, s := range p.file.sites {
-		all = append(all, configValue{Name: "site", Value: s.name + " " + s.target, From: fmt.Sprintf("%s:%d", p.file.path, s.line)})
 	}
-	for _, c := range p.file.callers {
-		all = append(all, configValue{Name: "caller", Value: c.name, From: fmt.Sprintf("%s:%d", p.file.path, c.line)})
+	for _, s := range p.conf.Sites {
+		all = append(all, configValue{"site", s.Name + " " + s.Target, fmt.Sprintf("%s:%d", p.conf.File, s.Line)})
 	}
-	switch p.set.format {
+	for _, c := range p.conf.Callers {
+		all = append(all, configValue{"caller", c.Name, fmt.Sprintf("%s:%d", p.conf.File, c.Line)})
+	}
+	switch p.conf.Format {
 	case "json":
 		return terminal.Encode(p.stdout, all)
 	case "ndjson":
@@ -90,78 +82,9 @@ func (p *program) printConfig(f *pflag.FlagSet) error {
 }
 
 // printSchema prints the JSON Schema of the configuration file.
-func (p *program) printSchema(f *pflag.FlagSet) error {
+func (p *program) printSchema() error {
 	enc := json.NewEncoder(p.stdout)
 	enc.SetIndent("", "  ")
 	enc.SetEscapeHTML(false)
-	return enc.Encode(fileSchema(f))
-}
-
-type object = map[string]any
-
-// fileSchema describes the configuration file: every flag is a key, and there
-// are sites, callers and limits.
-func fileSchema(f *pflag.FlagSet) object {
-	text := object{"type": "string"}
-	texts := object{"type": "array", "items": text}
-	count := object{"type": "integer", "minimum": 1}
-	duration := object{"type": "string", "examples": []string{"60s", "15m"}}
-	properties := object{}
-	f.VisitAll(func(flag *pflag.Flag) {
-		if flag.Name == "config" {
-			return
-		}
-		s := object{"description": flag.Usage}
-		switch flag.Value.Type() {
-		case "bool":
-			s["type"] = "boolean"
-		case "int":
-			s["type"] = "integer"
-		case "stringArray":
-			s["type"], s["items"] = "array", text
-		default:
-			s["type"] = "string"
-		}
-		properties[flag.Name] = s
-	})
-	level := object{"enum": []string{"auto", "ask-once", "ask", "never"}}
-	mode := object{"enum": approvalModes}
-	rate := object{"type": "string", "pattern": "^[0-9]+/.+$", "examples": []string{"60/1m"}}
-	site := closed(object{
-		"name": object{"type": "string", "pattern": siteName.String()}, "target": text,
-		"state": object{"enum": []string{"isolated", "shared"}}, "engine": object{"enum": engineKinds}, "warm": object{"type": "integer", "minimum": 0},
-		"approval": object{"anyOf": []any{mode, closed(object{"default": mode, "tools": object{"type": "object", "additionalProperties": level}})}},
-		"rate":     rate, "rates": object{"type": "object", "additionalProperties": rate},
-		"allow-config": texts, "allow-private": texts, "allow-origin": texts,
-		"config-params": object{"type": "object", "additionalProperties": object{"type": []string{"object", "boolean"}}},
-		"profiles": object{"type": "array", "items": closed(object{"name": object{"type": "string", "pattern": profileName.String()},
-			"storage-state": text, "callers": texts}, "name", "storage-state")},
-		"default-profile": text,
-		"windows":         object{"enum": slices.Sorted(maps.Keys(windowPolicies))},
-		"wait-for":        closed(object{"tool": text, "selector": text, "idle": object{"anyOf": []any{object{"type": "boolean"}, duration}}}),
-	}, "target")
-	caller := closed(object{
-		"name": text, "token": object{"type": "string", "minLength": 1}, "sites": texts,
-		"may":  object{"type": "array", "items": object{"enum": []string{"call", "elicit", "answer"}}},
-		"rate": rate,
-	}, "name", "token")
-	limits := object{"call-timeout": duration, "max-sessions": object{"type": "integer", "minimum": 0}, "first-idle": duration, "idle": duration, "max-age": duration, "question": duration}
-	for _, k := range []string{"queue", "recycle-after", "tools", "name", "description", "schema-bytes", "schema-depth", "schema-subschemas",
-		"schema-expansions", "schema-pattern", "arguments", "result"} {
-		limits[k] = count
-	}
-	properties["sites"] = object{"type": "array", "items": site}
-	properties["callers"] = object{"type": "array", "items": caller}
-	properties["limits"] = closed(limits)
-	s := closed(properties)
-	s["$schema"], s["title"] = "https://json-schema.org/draft/2020-12/schema", "pagetools.yaml"
-	return s
-}
-
-func closed(properties object, required ...string) object {
-	o := object{"type": "object", "properties": properties, "additionalProperties": false}
-	if len(required) > 0 {
-		o["required"] = required
-	}
-	return o
+	return enc.Encode(config.Schema())
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
+	"github.com/pagetools/pagetools/e2e/app"
 	"github.com/pagetools/pagetools/transport"
 	"github.com/pagetools/pagetools/transport/console"
 )
@@ -27,24 +28,6 @@ func operatorAt(where string) bridge.Caller {
 	return bridge.Caller{Name: where, May: []bridge.Right{bridge.MayAnswer}}
 }
 
-// dataDir is where state is kept. It may not be there yet.
-func (p *program) dataDir() (string, error) {
-	if p.set.dataDir == dataDirOff {
-		return "", errNoDataDir
-	}
-	if p.set.dataDir != "" {
-		return p.set.dataDir, nil
-	}
-	if dir := os.Getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) {
-		return filepath.Join(dir, "pagetools"), nil
-	}
-	home, err := os.UserHomeDir()
-	if err != nil {
-		return "", fmt.Errorf("finding the data directory: %w", err)
-	}
-	return filepath.Join(home, ".local", "state", "pagetools"), nil
-}
-
 // operators serves the operator's API: on the socket, and on --console-listen.
 type operators struct {
 	servers []*http.Server
@@ -55,28 +38,28 @@ type operators struct {
 
 // serveOperators begins to serve. What cannot be served is a warning: calls need
 // no console.
-func (p *program) serveOperators(ctx context.Context, a *app, who *callers) (*operators, error) {
+func (p *program) serveOperators(ctx context.Context, a *app.App, who *callers) (*operators, error) {
 	o := &operators{done: make(chan struct{})}
-	mux := transport.NewMux(console.New(a.bridge, console.Options{Done: o.done, Log: p.log}).Routes()...)
+	mux := transport.NewMux(console.New(a.Bridge, console.Options{Done: o.done, Log: p.log}).Routes()...)
 	if l, err := p.socket(ctx); err != nil {
 		p.say("warning: `pagetools approve` cannot reach this process: %v", err)
 	} else {
 		o.serve(transport.Server(transport.Trusted(mux, operatorAt("console.sock"), transport.Options{Log: p.log}), p.log), l)
 	}
-	if p.set.consoleListen == "off" {
+	if p.conf.ConsoleListen == "off" {
 		return o, nil
 	}
 	var lc net.ListenConfig
-	l, err := lc.Listen(ctx, "tcp", p.set.consoleListen)
+	l, err := lc.Listen(ctx, "tcp", p.conf.ConsoleListen)
 	if err != nil {
-		if p.from["console-listen"] != fromDefault {
-			return o, usage("--console-listen %s: %w", p.set.consoleListen, err)
+		if !p.conf.IsDefault("console-listen") {
+			return o, usage("--console-listen %s: %w", p.conf.ConsoleListen, err)
 		}
-		p.say("warning: no console: %s is taken; --console-listen chooses another address", p.set.consoleListen)
+		p.say("warning: no console: %s is taken; --console-listen chooses another address", p.conf.ConsoleListen)
 		return o, nil
 	}
 	o.token = who.operator
-	guards := transport.Options{Listen: l.Addr().String(), Hosts: p.set.allowHosts, Open: console.PagePaths, Log: p.log, Callers: who.ofConsole(p.file), Credentials: &who.console}
+	guards := transport.Options{Listen: l.Addr().String(), Hosts: p.conf.AllowHosts, Open: console.PagePaths, Log: p.log, Callers: who.ofConsole(p.conf), Credentials: &who.console}
 	o.url = "http://" + l.Addr().String()
 	o.serve(transport.Server(transport.Guard(mux, guards), p.log), l)
 	return o, nil
@@ -132,7 +115,7 @@ func (p *program) socket(ctx context.Context) (net.Listener, error) {
 }
 
 func (p *program) socketPath() (string, error) {
-	dir, err := p.dataDir()
+	dir, err := p.conf.DataFolder()
 	if err != nil {
 		return "", err
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/cmd/pagetools/internal/config"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
 )
 
@@ -138,9 +139,11 @@ func (p *program) describe(err error) (failureBody, int) {
 // json reports whether a failure is told as JSON. An error may come before the
 // settings are known: then flags and environment are looked at as they are.
 func (p *program) json() bool {
-	format := p.set.format
-	if !p.known {
-		if v := os.Getenv(envName("format")); v != "" {
+	format := ""
+	if p.conf != nil {
+		format = p.conf.Format
+	} else {
+		if v := os.Getenv(config.EnvName("format")); v != "" {
 			format = v
 		}
 		for i, a := range p.args {

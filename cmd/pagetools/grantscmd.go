@@ -35,7 +35,7 @@ func (p *program) listGrants(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if p.set.format != "text" {
+	if p.conf.Format != "text" {
 		out := grantList{Grants: make([]grantItem, len(all))}
 		for i, g := range all {
 			out.Grants[i] = grantItem{g.ID, g.Caller, g.Site, g.Tool, g.Digest, g.GivenBy, g.GivenAt.Format(time.RFC3339)}

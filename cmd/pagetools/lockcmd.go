@@ -16,6 +16,7 @@ import (
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/files"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
+	"github.com/pagetools/pagetools/e2e/app"
 )
 
 // lockName is the file that says what tools were like when somebody looked.
@@ -64,14 +65,14 @@ func (p *program) lock(ctx context.Context, targets []*target) error {
 	if err != nil {
 		return err
 	}
-	defer a.close()
+	defer p.end(a)
 	for _, t := range targets {
-		now, err := a.bridge.ToolDigests(ctx, bridge.Ref{Site: t.name, Caller: bridge.Local()})
+		now, err := a.Bridge.ToolDigests(ctx, bridge.Ref{Site: t.Name, Caller: bridge.Local()})
 		if err != nil {
 			return err
 		}
-		p.printLocked(t.name, before.Sites[t.name].Tools, now)
-		before.Sites[t.name] = lockedSite{Target: t.text, Tools: now}
+		p.printLocked(t.Name, before.Sites[t.Name].Tools, now)
+		before.Sites[t.Name] = lockedSite{Target: t.Text, Tools: now}
 	}
 	return before.write()
 }
@@ -133,8 +134,8 @@ func (l *lockFile) write() error {
 // forTargets checks that the file speaks of all sites.
 func (l *lockFile) forTargets(targets []*target) error {
 	for _, t := range targets {
-		if _, there := l.Sites[t.name]; !there {
-			return usage("%s has no site %s: run pagetools lock for it first", lockName, t.name)
+		if _, there := l.Sites[t.Name]; !there {
+			return usage("%s has no site %s: run pagetools lock for it first", lockName, t.Name)
 		}
 	}
 	return nil
@@ -149,23 +150,23 @@ func (l *lockFile) actions(site string) map[string]string {
 }
 
 // warnOfLock says which tools are not offered because they are not as they were.
-func (p *program) warnOfLock(ctx context.Context, a *app, l *lockFile, t *target) {
-	now, err := a.bridge.ToolDigests(ctx, bridge.Ref{Site: t.name, Caller: bridge.Local()})
+func (p *program) warnOfLock(ctx context.Context, a *app.App, l *lockFile, t *target) {
+	now, err := a.Bridge.ToolDigests(ctx, bridge.Ref{Site: t.Name, Caller: bridge.Local()})
 	if err != nil {
 		return // that the site is not open is said elsewhere
 	}
-	locked := l.Sites[t.name].Tools
+	locked := l.Sites[t.Name].Tools
 	for _, name := range slices.Sorted(maps.Keys(now)) {
 		switch was, there := locked[name]; {
 		case !there:
-			p.say("warning: %s: %s is not in %s, and not offered", t.name, terminal.Plain(name), lockName)
+			p.say("warning: %s: %s is not in %s, and not offered", t.Name, terminal.Plain(name), lockName)
 		case was != now[name]:
-			p.say("warning: %s: %s is not as %s has it, and not offered", t.name, terminal.Plain(name), lockName)
+			p.say("warning: %s: %s is not as %s has it, and not offered", t.Name, terminal.Plain(name), lockName)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(locked)) {
 		if _, there := now[name]; !there {
-			p.say("warning: %s: %s is in %s, and the page does not offer it", t.name, terminal.Plain(name), lockName)
+			p.say("warning: %s: %s is in %s, and the page does not offer it", t.Name, terminal.Plain(name), lockName)
 		}
 	}
 }

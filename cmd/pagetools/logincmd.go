@@ -40,8 +40,8 @@ func (p *program) login(ctx context.Context, arg string, to stateTarget) error {
 	if err := to.check(); err != nil {
 		return err
 	}
-	if p.from["headless"] == fromDefault {
-		p.set.headless = false
+	if p.conf.IsDefault("headless") {
+		p.conf.Headless = false
 	}
 	if err := p.needsDisplay(); err != nil {
 		return err
@@ -50,7 +50,7 @@ func (p *program) login(ctx context.Context, arg string, to stateTarget) error {
 	if err != nil {
 		return err
 	}
-	defer a.close()
+	defer p.end(a)
 	page, err := to.page(ctx, a, t)
 	if err != nil {
 		return err
@@ -64,8 +64,8 @@ func (p *program) login(ctx context.Context, arg string, to stateTarget) error {
 
 // needsDisplay refuses to start a visible browser where it has nothing to be seen on.
 func (p *program) needsDisplay() error {
-	s := &p.set
-	if s.headless || s.browserURL+s.wsEndpoint != "" || runtime.GOOS != "linux" || os.Getenv("DISPLAY")+os.Getenv("WAYLAND_DISPLAY") != "" {
+	s := p.conf
+	if s.Headless || s.BrowserURL+s.WSEndpoint != "" || runtime.GOOS != "linux" || os.Getenv("DISPLAY")+os.Getenv("WAYLAND_DISPLAY") != "" {
 		return nil
 	}
 	return unreachable("login shows a browser, and there is no display: neither DISPLAY nor WAYLAND_DISPLAY is set. " +

@@ -14,8 +14,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/cmd/pagetools/internal/config"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/files"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
+	"github.com/pagetools/pagetools/e2e/app"
 	"github.com/pagetools/pagetools/transport/mcp"
 )
 
@@ -45,7 +47,7 @@ func (p *program) serveMCP(ctx context.Context, pl plan) error {
 	if err != nil {
 		return err
 	}
-	defer a.close()
+	defer p.end(a)
 	operators, err := p.serveOperators(ctx, a, p.newCallers())
 	defer operators.close()
 	if err != nil {
@@ -56,19 +58,18 @@ func (p *program) serveMCP(ctx context.Context, pl plan) error {
 		return err
 	}
 	go func() { // ends with the start, or with the engine
-		if _, err := a.engine.Start(ctx); err != nil && ctx.Err() == nil {
+		if _, err := a.Engine.Start(ctx); err != nil && ctx.Err() == nil {
 			p.say("%s", terminal.Plain(err.Error()))
 		}
 	}()
 	site := ""
 	if len(pl.targets) == 1 {
-		site = pl.targets[0].name
+		site = pl.targets[0].Name
 	}
 	err = face.ServeStdio(ctx, p.stdin, p.stdout, bridge.Local(), site)
 	bounded, cancel := context.WithTimeout(context.Background(), mcpDrainTime)
 	defer cancel()
-	a.bridge.StopAsking()
-	a.manager.Drain(bounded)
+	a.Drain(bounded)
 	if err != nil && ctx.Err() == nil {
 		return fmt.Errorf("speaking MCP: %w", err)
 	}
@@ -76,13 +77,13 @@ func (p *program) serveMCP(ctx context.Context, pl plan) error {
 }
 
 // mcpFace makes the face of MCP. done ends its streams; nil means never.
-func (p *program) mcpFace(a *app, operators string, done <-chan struct{}) (*mcp.Face, error) {
+func (p *program) mcpFace(a *app.App, operators string, done <-chan struct{}) (*mcp.Face, error) {
 	key, err := p.mcpKey()
 	if err != nil {
 		p.say("warning: questions that MCP clients carry do not outlive this process: %v", err)
 	}
 	info, _ := debug.ReadBuildInfo()
-	return mcp.New(a.bridge, mcp.Options{Version: versionOf(info), Tools: p.set.mcpTools, Operators: operators, Key: key, Done: done, Log: p.log})
+	return mcp.New(a.Bridge, mcp.Options{Version: versionOf(info), Tools: p.conf.MCPTools, Operators: operators, Key: key, Done: done, Log: p.log})
 }
 
 // mcpKeyName is the file of the key that seals what MCP clients carry for us.
@@ -91,8 +92,8 @@ const mcpKeyName = "mcp.key"
 // mcpKey reads the key of the data directory, or makes it. It is nil where nothing
 // is kept.
 func (p *program) mcpKey() ([]byte, error) {
-	dir, err := p.dataDir()
-	if errors.Is(err, errNoDataDir) {
+	dir, err := p.conf.DataFolder()
+	if errors.Is(err, config.ErrNoDataDir) {
 		return nil, nil
 	}
 	if err != nil {

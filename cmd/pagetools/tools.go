@@ -11,6 +11,7 @@ import (
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
+	"github.com/pagetools/pagetools/e2e/app"
 )
 
 func (p *program) toolsCommand() *cobra.Command {
@@ -58,20 +59,20 @@ type toolItem struct {
 }
 
 // one opens a single target of the command line, without those of the file.
-func (p *program) one(ctx context.Context, arg string, pl plan) (*app, *target, error) {
+func (p *program) one(ctx context.Context, arg string, pl plan) (*app.App, *target, error) {
 	t, err := parseTarget(arg)
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := nameAll([]*target{t}); err != nil {
+	if err := nameAll(t); err != nil {
 		return nil, nil, err
 	}
-	for _, c := range p.file.sites { // the file may say more about the same site
-		if c.target == t.text || (c.name != "" && c.name == t.name) {
+	for _, c := range p.conf.Sites { // the file may say more about the same site
+		if c.Target == t.Text || (c.Name != "" && c.Name == t.Name) {
 			t.config = c
 		}
 	}
-	p.progress("opening %s", terminal.Plain(t.text))
+	p.progress("opening %s", terminal.Plain(t.Text))
 	pl.targets, pl.single = []*target{t}, true
 	a, err := p.start(ctx, pl)
 	return a, t, err
@@ -85,24 +86,24 @@ func (p *program) tools(ctx context.Context, arg string, to stateTarget) error {
 	if err != nil {
 		return err
 	}
-	defer a.close()
+	defer p.end(a)
 	page, err := to.page(ctx, a, t)
 	if err != nil {
 		return err
 	}
-	ref := bridge.Ref{Site: t.name, Caller: bridge.Local()}
-	catalog, err := a.manager.Catalog(ctx, ref)
+	ref := bridge.Ref{Site: t.Name, Caller: bridge.Local()}
+	catalog, err := a.Manager.Catalog(ctx, ref)
 	if err != nil {
 		return err
 	}
-	doc, err := a.bridge.Webtool(ctx, ref, "", "")
+	doc, err := a.Bridge.Webtool(ctx, ref, "", "")
 	if err != nil {
 		return err
 	}
-	for _, f := range a.manager.Findings(t.name) {
+	for _, f := range a.Manager.Findings(t.Name) {
 		p.say("warning: %s: %s (%s)", terminal.Plain(f.Tool), terminal.Plain(f.Message), f.Rule)
 	}
-	list := toolList{Site: t.name, Origin: t.origin, Version: doc.Version, Tools: []toolItem{}}
+	list := toolList{Site: t.Name, Origin: t.Origin, Version: doc.Version, Tools: []toolItem{}}
 	for _, x := range catalog.Tools() {
 		item := toolItem{Name: x.Name(), Title: x.Title(), Description: x.Description(), InputSchema: x.InputSchema(),
 			OutputSchema: x.OutputSchema(), Annotations: x.Annotations(), Digest: x.Digest(), Frame: x.Frame()}
@@ -118,7 +119,7 @@ func (p *program) tools(ctx context.Context, arg string, to stateTarget) error {
 }
 
 func (p *program) printTools(list toolList) error {
-	switch p.set.format {
+	switch p.conf.Format {
 	case "json":
 		return terminal.Encode(p.stdout, list)
 	case "ndjson":

@@ -40,10 +40,10 @@ func (p *program) version() error {
 			}
 		}
 	}
-	if path, err := cdp.Find(p.set.executablePath); err == nil {
+	if path, err := cdp.Find(p.conf.ExecutablePath); err == nil {
 		v.Browser = path
 	}
-	if p.set.format != "text" {
+	if p.conf.Format != "text" {
 		return terminal.Encode(p.stdout, v)
 	}
 	_, err := fmt.Fprintf(p.stdout, "pagetools %s\nshim      %s\ngo        %s\nchromedp  %s\nbrowser   %s\n", v.Version, v.Shim, v.Go, v.Chromedp, v.Browser)

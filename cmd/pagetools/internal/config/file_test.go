@@ -1,10 +1,10 @@
-package main
+package config
 
 import (
-	"bytes"
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"strings"
 	"testing"
@@ -13,15 +13,29 @@ import (
 	"github.com/spf13/pflag"
 	"go.yaml.in/yaml/v3"
 
+	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/policy"
 	"github.com/pagetools/pagetools/bridge/schema"
-	"github.com/pagetools/pagetools/session"
 )
 
-func flagSet() *pflag.FlagSet {
-	f := pflag.NewFlagSet("pagetools", pflag.ContinueOnError)
-	new(settings).flags(f)
-	return f
+// load reads a file of this text.
+func load(t *testing.T, text string) (*Config, error) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "x.yaml")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return loadFrom(t, path)
+}
+
+func loadFrom(t *testing.T, path string) (*Config, error) {
+	t.Helper()
+	set := pflag.NewFlagSet("pagetools", pflag.ContinueOnError)
+	f := Register(set)
+	if err := set.Set("config", path); err != nil {
+		t.Fatal(err)
+	}
+	return f.Load()
 }
 
 // exampleFile is the example of the documented file.
@@ -52,21 +66,39 @@ limits: {call-timeout: 30s, max-sessions: 16}
 // TestExampleFile reads the example, and holds its schema to it.
 func TestExampleFile(t *testing.T) {
 	t.Parallel()
-	path := filepath.Join(t.TempDir(), "x.yaml")
-	if err := os.WriteFile(path, []byte(exampleFile), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	got, err := readFile(path, flagSet())
+	got, err := load(t, exampleFile)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := got.sites[0]
-	if len(got.sites) != 1 || len(got.callers) != 2 || got.openToOthers || s.waitFor != (session.WaitFor{Tool: "search", Await: session.Await{Selector: "#app > *", Idle: true}, Quiet: time.Second}) || *s.warm != 2 || *s.shared || len(s.approval.Tools) != 2 || len(s.profiles) != 2 || s.profiles[0].callers[0] != "agent" || s.defaultProfile != "home" ||
-		string(s.params["units"]) != `{"enum":["metric","imperial"]}` || got.flags["call-timeout"].values[0] != "30s" || got.callers[0].rate != (policy.Rate{N: 60, Per: time.Minute}) ||
-		s.rate != (policy.Rate{N: 600, Per: time.Minute}) || len(s.rates) != 2 || s.rates[1] != (policy.RateRule{Pattern: "delete-*", Rate: policy.Rate{N: 5, Per: time.Minute}}) {
-		t.Errorf("the example is read as %+v", got)
+	two, minute := 2, time.Minute
+	want := Site{
+		Name: "shop", Target: "https://shop.example/", State: "isolated", Engine: "shim", Warm: &two, Line: 5,
+		Approval: Approval{Mode: "ask", Tools: Rules{{Pattern: "list-*", Level: policy.Auto}, {Pattern: "delete-*", Level: policy.Never}}},
+		Rate:     policy.Rate{N: 600, Per: minute},
+		Rates: Rates{
+			{Pattern: "search", Rate: policy.Rate{N: 10, Per: time.Second}}, {Pattern: "delete-*", Rate: policy.Rate{N: 5, Per: minute}},
+		},
+		AllowConfig: []PageKey{"locale", "viewport"}, AllowPrivate: []string{},
+		Params: Params{"units": json.RawMessage(`{"enum":["metric","imperial"]}`)},
+		Profiles: []Profile{
+			{Name: "work", StorageState: "work.json", Callers: []string{"agent"}, Line: 15}, {Name: "home", StorageState: "home.json", Line: 15},
+		},
+		DefaultProfile: "home", WaitFor: WaitFor{Tool: "search", Selector: "#app > *", Idle: Idle{On: true, Quiet: time.Second}},
 	}
-	text, err := json.Marshal(fileSchema(flagSet()))
+	if len(got.Sites) != 1 || !reflect.DeepEqual(got.Sites[0], want) {
+		t.Errorf("the site is read as %+v, want %+v", got.Sites, want)
+	}
+	agent := Caller{
+		Name: "agent", Token: "agent-secret", May: []bridge.Right{bridge.MayCall, bridge.MayElicit},
+		Sites: []string{"shop"}, Rate: policy.Rate{N: 60, Per: minute}, Line: 20,
+	}
+	if len(got.Callers) != 2 || !reflect.DeepEqual(got.Callers[0], agent) {
+		t.Errorf("the callers are read as %+v, want %+v first", got.Callers, agent)
+	}
+	if got.OpenToOthers || got.CallTimeout != 30*time.Second || got.MaxSessions != 16 || got.From("max-sessions") != got.File+":22" {
+		t.Errorf("the rest is read as %+v", got)
+	}
+	text, err := json.Marshal(Schema())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,25 +180,57 @@ func TestFileErrors(t *testing.T) {
 		{"warm: {}", "1", "warm"},
 		{"[]", "1", "mapping"},
 	}
-	dir := t.TempDir()
 	for _, test := range tests {
-		path := filepath.Join(dir, "x.yaml")
-		if err := os.WriteFile(path, []byte(test.text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		_, err := readFile(path, flagSet())
+		_, err := load(t, test.text)
 		if err == nil || !strings.Contains(err.Error(), "x.yaml:"+test.line+":") || !strings.Contains(err.Error(), test.key) {
 			t.Errorf("%q: %v, want a complaint about line %s and %s", test.text, err, test.line, test.key)
 		}
 	}
 	for _, empty := range []string{"", "# nothing\n", "---\n"} {
-		path := filepath.Join(dir, "x.yaml")
-		if err := os.WriteFile(path, []byte(empty), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := readFile(path, flagSet()); err != nil {
+		if _, err := load(t, empty); err != nil {
 			t.Errorf("%q: %v", empty, err)
 		}
+	}
+}
+
+// TestReload reads a file again that nobody named. Without it there would be no
+// callers, and so no credential: that is an error.
+func TestReload(t *testing.T) {
+	t.Chdir(t.TempDir())
+	write := func(text string) {
+		if err := os.WriteFile(defaultFile, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("callers: [{name: a, token: longenough}]")
+	f := Register(pflag.NewFlagSet("pagetools", pflag.ContinueOnError))
+	first, err := f.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	write("callers: [{name: b, token: longenough}]")
+	if second, err := f.Reload(first); err != nil || second.Callers[0].Name != "b" || second.Rest != first.Rest {
+		t.Errorf("the file is read again as %+v (%v)", second, err)
+	}
+	write("warm: 3")
+	if third, err := f.Reload(first); err != nil || third.Rest == first.Rest {
+		t.Errorf("another file is the same: %+v (%v)", third, err)
+	}
+	if err := os.Remove(defaultFile); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.Reload(first); err == nil {
+		t.Error("a file that is gone is read again")
+	}
+}
+
+// TestSecretsAreNotInErrors: two callers cannot share a token, and the error does not
+// show it.
+func TestSecretsAreNotInErrors(t *testing.T) {
+	t.Parallel()
+	_, err := load(t, "callers: [{name: a, token: very-secret}, {name: b, token: very-secret}]")
+	if err == nil || strings.Contains(err.Error(), "very-secret") {
+		t.Errorf("two callers with one token: %v", err)
 	}
 }
 
@@ -185,16 +249,8 @@ func FuzzFile(f *testing.F) {
 		if err := os.WriteFile(path, data, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		var said bytes.Buffer
-		flags := pflag.NewFlagSet("pagetools", pflag.ContinueOnError)
-		p := &program{stderr: &said}
-		p.set.flags(flags)
-		if err := flags.Set("config", path); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := readFile(path, flags); err != nil && !lines.MatchString(err.Error()) {
+		if _, err := loadFrom(t, path); err != nil && !lines.MatchString(err.Error()) && !strings.HasPrefix(err.Error(), "--") {
 			t.Errorf("the error does not name the file: %v", err)
 		}
-		_ = p.resolve(flags) // values that flags refuse are errors, too
 	})
 }

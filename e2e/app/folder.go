@@ -1,4 +1,4 @@
-package main
+package app
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 // serveFolder serves files on a loopback port of its own until stop is called.
 // It answers only to loopback names, so that no other site can read the files
 // through a name that it controls.
-func serveFolder(ctx context.Context, files fs.FS) (address string, stop func(), err error) {
+func serveFolder(ctx context.Context, files fs.FS) (address string, stop func() error, err error) {
 	var lc net.ListenConfig
 	l, err := lc.Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -33,5 +33,5 @@ func serveFolder(ctx context.Context, files fs.FS) (address string, stop func(),
 		}),
 	}
 	go func() { _ = srv.Serve(l) }() // ends with Close
-	return "http://" + own + "/", func() { _ = srv.Close() }, nil
+	return "http://" + own + "/", srv.Close, nil
 }
