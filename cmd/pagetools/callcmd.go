@@ -43,7 +43,7 @@ func (p *program) call(ctx context.Context, arg, tool string, pairs []string, in
 	}
 	defer p.end(a)
 	caller := bridge.Local()
-	catalog, err := a.Manager.Catalog(ctx, bridge.Ref{Site: t.Name, Caller: caller})
+	catalog, err := a.Manager.Await(ctx, bridge.Ref{Site: t.Name, Caller: caller})
 	if err != nil {
 		return err
 	}
@@ -65,7 +65,7 @@ func (p *program) call(ctx context.Context, arg, tool string, pairs []string, in
 	if err != nil {
 		return withNames(err)
 	}
-	if err := p.printResult(res.Data); err != nil {
+	if err := p.printResult(res); err != nil {
 		return err
 	}
 	return to.save(ctx, p, page)

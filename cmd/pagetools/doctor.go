@@ -220,7 +220,7 @@ func (d *doctor) page(ctx context.Context, t *target) error {
 		return nil
 	}
 	ref := bridge.Ref{Site: t.Name, Caller: bridge.Local()}
-	catalog, err := a.Manager.Catalog(ctx, ref)
+	catalog, err := a.Manager.Await(ctx, ref)
 	if err != nil {
 		e := bridge.AsError(err)
 		return d.fail(exitCode(e), "open", hintFor(failureBody{Reason: e.Reason}), errors.New(e.Message))

@@ -53,7 +53,7 @@ func (d *doctor) see(ctx context.Context, kind string, t *target) (*bridge.Catal
 		return nil, nil, err
 	}
 	defer d.p.end(a)
-	catalog, err := a.Manager.Catalog(ctx, bridge.Ref{Site: t.Name, Caller: bridge.Local()})
+	catalog, err := a.Manager.Await(ctx, bridge.Ref{Site: t.Name, Caller: bridge.Local()})
 	if err != nil {
 		return nil, nil, err
 	}

@@ -92,7 +92,7 @@ func (p *program) tools(ctx context.Context, arg string, to stateTarget) error {
 		return err
 	}
 	ref := bridge.Ref{Site: t.Name, Caller: bridge.Local()}
-	catalog, err := a.Manager.Catalog(ctx, ref)
+	catalog, err := a.Manager.Await(ctx, ref)
 	if err != nil {
 		return err
 	}

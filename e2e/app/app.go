@@ -124,7 +124,7 @@ func (a *App) start(ctx context.Context) (err error) {
 	}
 	a.Manager = session.New(m)
 	a.Metrics = transport.NewMetrics(a.Manager.Sites(), a.load)
-	b.Ended = a.Metrics.Ended
+	b.Memory.Calls = a.Metrics.Counting(b.Memory.Calls)
 	a.Bridge, err = bridge.New(a.Manager, b)
 	return err
 }
