@@ -31,7 +31,7 @@ type given struct {
 	picture         string
 }
 
-func (p *program) approveCommand() *cobra.Command {
+func approveCommand(p *program) *cobra.Command {
 	var g given
 	c := &cobra.Command{
 		Use:   "approve [ID]",
@@ -52,17 +52,18 @@ func (p *program) approveCommand() *cobra.Command {
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
+			a := &approver{p}
 			switch {
 			case g.list:
-				return p.listGrants(cmd.Context())
+				return listGrants(cmd.Context(), p)
 			case g.revoke != "":
-				return p.revokeGrant(cmd.Context(), g.revoke)
+				return revokeGrant(cmd.Context(), p, g.revoke)
 			case len(args) == 0:
-				return p.listQuestions(cmd.Context())
+				return a.listQuestions(cmd.Context())
 			case g.picture != "":
-				return p.savePicture(cmd.Context(), args[0], g.picture)
+				return a.savePicture(cmd.Context(), args[0], g.picture)
 			}
-			return p.answerQuestion(cmd.Context(), args[0], g)
+			return a.answerQuestion(cmd.Context(), args[0], g)
 		},
 	}
 	c.Flags().BoolVar(&g.yes, "yes", false, "agree")
@@ -75,10 +76,13 @@ func (p *program) approveCommand() *cobra.Command {
 	return c
 }
 
+// approver talks to the processes whose calls wait.
+type approver struct{ p *program }
+
 // console talks to the process that serves the socket, and reads its answer: bytes
 // as they are, anything else as JSON.
-func (p *program) console(ctx context.Context, method, path string, body any, into any) error {
-	socket, err := p.socketPath()
+func (a *approver) console(ctx context.Context, method, path string, body any, into any) error {
+	socket, err := socketPath(a.p.conf)
 	if err != nil {
 		return &exitError{exitUnreachable, err}
 	}
@@ -129,38 +133,38 @@ func (p *program) console(ctx context.Context, method, path string, body any, in
 const maxPicture = 64 << 20
 
 // savePicture writes what the page shows that asks.
-func (p *program) savePicture(ctx context.Context, id, path string) error {
+func (a *approver) savePicture(ctx context.Context, id, path string) error {
 	var png []byte
-	if err := p.console(ctx, http.MethodGet, "/api/questions/"+url.PathEscape(id)+"/picture", nil, &png); err != nil {
+	if err := a.console(ctx, http.MethodGet, "/api/questions/"+url.PathEscape(id)+"/picture", nil, &png); err != nil {
 		return err
 	}
 	if err := os.WriteFile(path, png, 0o600); err != nil {
 		return usage("--picture: %w", err)
 	}
-	p.say("wrote %s", terminal.Plain(path))
+	a.p.say("wrote %s", terminal.Plain(path))
 	return nil
 }
 
-func (p *program) questions(ctx context.Context) ([]bridge.OpenQuestion, error) {
+func (a *approver) questions(ctx context.Context) ([]bridge.OpenQuestion, error) {
 	var all console.Questions
-	err := p.console(ctx, http.MethodGet, "/api/questions", nil, &all)
+	err := a.console(ctx, http.MethodGet, "/api/questions", nil, &all)
 	return all.Questions, err
 }
 
-func (p *program) listQuestions(ctx context.Context) error {
-	list, err := p.questions(ctx)
+func (a *approver) listQuestions(ctx context.Context) error {
+	list, err := a.questions(ctx)
 	if err != nil {
 		return err
 	}
-	if p.conf.Format != "text" {
-		return terminal.Encode(p.stdout, console.Questions{Questions: list})
+	if a.p.conf.Format != "text" {
+		return terminal.Encode(a.p.stdout, console.Questions{Questions: list})
 	}
 	if len(list) == 0 {
-		p.say("no call waits for a person")
+		a.p.say("no call waits for a person")
 		return nil
 	}
 	for _, q := range list {
-		fmt.Fprintf(p.stdout, "%s  %s  %s  asked by %s for %s, until %s\n%s", q.ID, q.Kind, terminal.Plain(q.Site), terminal.Plain(q.Caller),
+		fmt.Fprintf(a.p.stdout, "%s  %s  %s  asked by %s for %s, until %s\n%s", q.ID, q.Kind, terminal.Plain(q.Site), terminal.Plain(q.Caller),
 			terminal.Plain(q.Tool), q.ExpiresAt.Local().Format(time.TimeOnly), described(q.Question))
 	}
 	return nil
@@ -176,31 +180,31 @@ func described(q bridge.Question) string {
 	return text + "  Origin: " + terminal.Plain(q.Origin) + "\n  Arguments: " + terminal.Escape(indented(q.Input)) + "\n"
 }
 
-func (p *program) answerQuestion(ctx context.Context, id string, g given) error {
-	a := bridge.Answer{OK: !g.no, Always: g.always}
+func (a *approver) answerQuestion(ctx context.Context, id string, g given) error {
+	answer := bridge.Answer{OK: !g.no, Always: g.always}
 	if g.value != "" {
-		a.Value = json.RawMessage(g.value)
-		if !json.Valid(a.Value) {
+		answer.Value = json.RawMessage(g.value)
+		if !json.Valid(answer.Value) {
 			return usage("--value must be JSON: a text is written in double quotes")
 		}
 	}
 	if g == (given{}) {
 		var err error
-		if a, err = p.askFor(ctx, id); err != nil {
+		if answer, err = a.askFor(ctx, id); err != nil {
 			return err
 		}
 	}
 	var ok struct{}
-	if err := p.console(ctx, http.MethodPost, "/api/questions/"+url.PathEscape(id), a, &ok); err != nil {
+	if err := a.console(ctx, http.MethodPost, "/api/questions/"+url.PathEscape(id), answer, &ok); err != nil {
 		return err
 	}
-	p.say("answered")
+	a.p.say("answered")
 	return nil
 }
 
 // askFor asks the person at this terminal what the answer is.
-func (p *program) askFor(ctx context.Context, id string) (bridge.Answer, error) {
-	list, err := p.questions(ctx)
+func (a *approver) askFor(ctx context.Context, id string) (bridge.Answer, error) {
+	list, err := a.questions(ctx)
 	if err != nil {
 		return bridge.Answer{}, err
 	}
@@ -208,7 +212,7 @@ func (p *program) askFor(ctx context.Context, id string) (bridge.Answer, error) 
 	if i < 0 {
 		return bridge.Answer{}, bridge.Errorf(bridge.WebtoolNotFound, "", bridge.NotRun, "There is no such question.")
 	}
-	asker, done := p.asker(false)
+	asker, done := a.p.asker(false)
 	defer done()
 	if asker == nil {
 		return bridge.Answer{}, usage("there is no terminal to ask at: give --yes, --no or --value")

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -13,7 +14,7 @@ import (
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
 )
 
-func (p *program) callCommand() *cobra.Command {
+func callCommand(p *program) *cobra.Command {
 	var input, to string
 	c := &cobra.Command{
 		Use:   "call TARGET TOOL [key=value...]",
@@ -25,7 +26,7 @@ func (p *program) callCommand() *cobra.Command {
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return p.call(cmd.Context(), args[0], args[1], args[2:], input, stateTarget(to))
+			return call(cmd.Context(), p, args[0], args[1], args[2:], input, stateTarget(to))
 		},
 	}
 	c.Flags().StringVar(&input, "input", "", "the arguments: JSON, @file, or - for standard input")
@@ -33,7 +34,7 @@ func (p *program) callCommand() *cobra.Command {
 	return c
 }
 
-func (p *program) call(ctx context.Context, arg, tool string, pairs []string, input string, to stateTarget) error {
+func call(ctx context.Context, p *program, arg, tool string, pairs []string, input string, to stateTarget) error {
 	if err := to.check(); err != nil {
 		return err
 	}
@@ -65,7 +66,7 @@ func (p *program) call(ctx context.Context, arg, tool string, pairs []string, in
 	if err != nil {
 		return withNames(err)
 	}
-	if err := p.printResult(res); err != nil {
+	if err := printResult(p.stdout, p.conf.Format, res); err != nil {
 		return err
 	}
 	return to.save(ctx, p, page)
@@ -90,13 +91,13 @@ func withNames(err error) error {
 }
 
 // printResult prints text blocks as text, and anything else as JSON.
-func (p *program) printResult(data json.RawMessage) error {
-	if p.conf.Format != "text" {
-		_, err := fmt.Fprintf(p.stdout, "{\"data\":%s}\n", terminal.Escape(string(data)))
+func printResult(w io.Writer, format string, data json.RawMessage) error {
+	if format != "text" {
+		_, err := fmt.Fprintf(w, "{\"data\":%s}\n", terminal.Escape(string(data)))
 		return err
 	}
 	if text, ok := onlyText(data); ok {
-		_, err := fmt.Fprintln(p.stdout, terminal.PlainLines(text))
+		_, err := fmt.Fprintln(w, terminal.PlainLines(text))
 		return err
 	}
 	var pretty bytes.Buffer
@@ -104,7 +105,7 @@ func (p *program) printResult(data json.RawMessage) error {
 		pretty.Reset()
 		pretty.Write(data)
 	}
-	_, err := fmt.Fprintln(p.stdout, terminal.Escape(pretty.String()))
+	_, err := fmt.Fprintln(w, terminal.Escape(pretty.String()))
 	return err
 }
 

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/pagetools/pagetools/cmd/pagetools/internal/config"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
 )
 
@@ -24,13 +23,11 @@ func TestPrintResult(t *testing.T) {
 	}
 	for _, test := range tests {
 		var out bytes.Buffer
-		p := &program{stdout: &out, conf: &config.Config{Format: "text"}}
-		if err := p.printResult(json.RawMessage(test.data)); err != nil || out.String() != test.text {
+		if err := printResult(&out, "text", json.RawMessage(test.data)); err != nil || out.String() != test.text {
 			t.Errorf("%s is printed as %q (%v), want %q", test.data, out.String(), err, test.text)
 		}
 		out.Reset()
-		p.conf.Format = "json"
-		if err := p.printResult(json.RawMessage(test.data)); err != nil || strings.Count(out.String(), "\n") != 1 || !json.Valid(out.Bytes()) || terminal.Escape(out.String()) != out.String() {
+		if err := printResult(&out, "json", json.RawMessage(test.data)); err != nil || strings.Count(out.String(), "\n") != 1 || !json.Valid(out.Bytes()) || terminal.Escape(out.String()) != out.String() {
 			t.Errorf("%s is printed as %q (%v)", test.data, out.String(), err)
 		}
 	}

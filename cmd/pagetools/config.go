@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -12,7 +13,7 @@ import (
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
 )
 
-func (p *program) configCommand() *cobra.Command {
+func configCommand(p *program) *cobra.Command {
 	var o clientOptions
 	names := strings.Join(clients.Names(), "|")
 	c := &cobra.Command{
@@ -26,11 +27,11 @@ func (p *program) configCommand() *cobra.Command {
 		RunE: func(_ *cobra.Command, args []string) error {
 			switch {
 			case len(args) == 0 || args[0] == "print":
-				return p.printConfig()
+				return printConfig(p.stdout, p.conf)
 			case args[0] == "schema":
-				return p.printSchema()
+				return printSchema(p.stdout)
 			}
-			return p.configClient(args[0], args[1:], o)
+			return configClient(p, args[0], args[1:], o)
 		},
 	}
 	c.Flags().StringVar(&o.http, "http", "", "for clients: use the MCP server that runs at this URL, such as http://127.0.0.1:7300/mcp, and start none")
@@ -47,34 +48,34 @@ type configValue struct {
 
 // printConfig prints every setting with where it came from. Secrets are not
 // printed.
-func (p *program) printConfig() error {
+func printConfig(w io.Writer, c *config.Config) error {
 	var all []configValue
-	for _, s := range p.conf.Settings() {
+	for _, s := range c.Settings() {
 		v := configValue{Name: s.Key, Value: strings.Join(s.Values, " "), From: s.From}
 		if s.Secret && v.Value != "" {
 			v.Value = "(set)"
 		}
 		all = append(all, v)
 	}
-	for _, s := range p.conf.Sites {
-		all = append(all, configValue{"site", s.Name + " " + s.Target, fmt.Sprintf("%s:%d", p.conf.File, s.Line)})
+	for _, s := range c.Sites {
+		all = append(all, configValue{"site", s.Name + " " + s.Target, fmt.Sprintf("%s:%d", c.File, s.Line)})
 	}
-	for _, c := range p.conf.Callers {
-		all = append(all, configValue{"caller", c.Name, fmt.Sprintf("%s:%d", p.conf.File, c.Line)})
+	for _, caller := range c.Callers {
+		all = append(all, configValue{"caller", caller.Name, fmt.Sprintf("%s:%d", c.File, caller.Line)})
 	}
-	switch p.conf.Format {
+	switch c.Format {
 	case "json":
-		return terminal.Encode(p.stdout, all)
+		return terminal.Encode(w, all)
 	case "ndjson":
 		for _, v := range all {
-			if err := terminal.Encode(p.stdout, v); err != nil {
+			if err := terminal.Encode(w, v); err != nil {
 				return err
 			}
 		}
 		return nil
 	}
 	for _, v := range all {
-		if _, err := fmt.Fprintf(p.stdout, "%-22s %-28s %s\n", v.Name, terminal.Plain(v.Value), v.From); err != nil {
+		if _, err := fmt.Fprintf(w, "%-22s %-28s %s\n", v.Name, terminal.Plain(v.Value), v.From); err != nil {
 			return err
 		}
 	}
@@ -82,8 +83,8 @@ func (p *program) printConfig() error {
 }
 
 // printSchema prints the JSON Schema of the configuration file.
-func (p *program) printSchema() error {
-	enc := json.NewEncoder(p.stdout)
+func printSchema(w io.Writer) error {
+	enc := json.NewEncoder(w)
 	enc.SetIndent("", "  ")
 	enc.SetEscapeHTML(false)
 	return enc.Encode(config.Schema())

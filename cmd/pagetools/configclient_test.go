@@ -49,10 +49,11 @@ func TestClientStartsTheSame(t *testing.T) {
 	if err := load(p); err != nil {
 		t.Fatal(err)
 	}
-	s, err := p.localServer(clients.Named("cursor"), []string{"mine=site"})
-	if err != nil {
+	d := &clientConfig{p: p, c: clients.Named("cursor")}
+	if err := d.local([]string{"mine=site"}); err != nil {
 		t.Fatal(err)
 	}
+	s := d.s
 	t.Chdir(t.TempDir())
 	if err := os.Unsetenv("PAGETOOLS_VIEWPORT"); err != nil {
 		t.Fatal(err)

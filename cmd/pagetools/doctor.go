@@ -20,7 +20,7 @@ import (
 	"github.com/pagetools/pagetools/session/cdp"
 )
 
-func (p *program) doctorCommand() *cobra.Command {
+func doctorCommand(p *program) *cobra.Command {
 	return &cobra.Command{
 		Use:   "doctor [TARGET]",
 		Short: "Check, step by step, what pagetools needs",

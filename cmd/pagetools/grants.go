@@ -25,7 +25,7 @@ type grantItem struct {
 }
 
 // listGrants lists the consent that stands.
-func (p *program) listGrants(ctx context.Context) error {
+func listGrants(ctx context.Context, p *program) error {
 	s, err := p.openDataDir(ctx)
 	if err != nil {
 		return err
@@ -53,7 +53,7 @@ func (p *program) listGrants(ctx context.Context) error {
 }
 
 // revokeGrant takes one of them back.
-func (p *program) revokeGrant(ctx context.Context, id string) error {
+func revokeGrant(ctx context.Context, p *program, id string) error {
 	s, err := p.openDataDir(ctx)
 	if err != nil {
 		return err

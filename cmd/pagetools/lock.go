@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -34,7 +35,7 @@ type lockedSite struct {
 	Tools map[string]string `json:"tools"`
 }
 
-func (p *program) lockCommand() *cobra.Command {
+func lockCommand(p *program) *cobra.Command {
 	return &cobra.Command{
 		Use:   "lock [NAME=]TARGET...",
 		Short: "Write down what the tools are like, for serve --locked",
@@ -46,14 +47,14 @@ func (p *program) lockCommand() *cobra.Command {
 			if len(targets) == 0 {
 				return usage("lock needs a TARGET, or sites in the configuration file")
 			}
-			return p.lock(cmd.Context(), targets)
+			return lock(cmd.Context(), p, targets)
 		},
 	}
 }
 
 // lock opens the sites and writes the file. Sites that are in it and were not named
 // stay as they are.
-func (p *program) lock(ctx context.Context, targets []*target) error {
+func lock(ctx context.Context, p *program, targets []*target) error {
 	before, err := readLock()
 	if errors.Is(err, fs.ErrNotExist) {
 		before, err = &lockFile{LockfileVersion: 1, Sites: map[string]lockedSite{}}, nil
@@ -71,14 +72,14 @@ func (p *program) lock(ctx context.Context, targets []*target) error {
 		if err != nil {
 			return err
 		}
-		p.printLocked(t.Name, before.Sites[t.Name].Tools, now)
+		printLocked(p.stdout, t.Name, before.Sites[t.Name].Tools, now)
 		before.Sites[t.Name] = lockedSite{Target: t.Text, Tools: now}
 	}
 	return before.write()
 }
 
 // printLocked says what is not as it was.
-func (p *program) printLocked(site string, before, now map[string]string) {
+func printLocked(w io.Writer, site string, before, now map[string]string) {
 	for _, name := range slices.Sorted(maps.Keys(now)) {
 		word := "same"
 		switch was, there := before[name]; {
@@ -87,11 +88,11 @@ func (p *program) printLocked(site string, before, now map[string]string) {
 		case was != now[name]:
 			word = "changed"
 		}
-		fmt.Fprintf(p.stdout, "%-7s  %s  %s\n", word, site, terminal.Plain(name))
+		fmt.Fprintf(w, "%-7s  %s  %s\n", word, site, terminal.Plain(name))
 	}
 	for _, name := range slices.Sorted(maps.Keys(before)) {
 		if _, there := now[name]; !there {
-			fmt.Fprintf(p.stdout, "%-7s  %s  %s\n", "gone", site, terminal.Plain(name))
+			fmt.Fprintf(w, "%-7s  %s  %s\n", "gone", site, terminal.Plain(name))
 		}
 	}
 }
@@ -150,7 +151,7 @@ func (l *lockFile) actions(site string) map[string]string {
 }
 
 // warnOfLock says which tools are not offered because they are not as they were.
-func (p *program) warnOfLock(ctx context.Context, a *app.App, l *lockFile, t *target) {
+func warnOfLock(ctx context.Context, p *program, a *app.App, l *lockFile, t *target) {
 	now, err := a.Bridge.ToolDigests(ctx, bridge.Ref{Site: t.Name, Caller: bridge.Local()})
 	if err != nil {
 		return // that the site is not open is said elsewhere

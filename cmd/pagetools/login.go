@@ -3,16 +3,18 @@ package main
 import (
 	"bufio"
 	"context"
+	"io"
 	"os"
 	"runtime"
 
 	"github.com/spf13/cobra"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/cmd/pagetools/internal/config"
 	"github.com/pagetools/pagetools/session"
 )
 
-func (p *program) loginCommand() *cobra.Command {
+func loginCommand(p *program) *cobra.Command {
 	var to string
 	c := &cobra.Command{
 		Use:   "login TARGET --save-storage-state FILE",
@@ -24,7 +26,7 @@ func (p *program) loginCommand() *cobra.Command {
 			if to == "" {
 				return usage("login needs --save-storage-state FILE; see pagetools login --help")
 			}
-			return p.login(cmd.Context(), args[0], stateTarget(to))
+			return login(cmd.Context(), p, args[0], stateTarget(to))
 		},
 	}
 	saveFlag(c, &to)
@@ -36,14 +38,14 @@ func saveFlag(c *cobra.Command, to *string) {
 	c.Flags().StringVar(to, "save-storage-state", "", "write the login that the page holds at the end to this file, which --storage-state reads")
 }
 
-func (p *program) login(ctx context.Context, arg string, to stateTarget) error {
+func login(ctx context.Context, p *program, arg string, to stateTarget) error {
 	if err := to.check(); err != nil {
 		return err
 	}
 	if p.conf.IsDefault("headless") {
 		p.conf.Headless = false
 	}
-	if err := p.needsDisplay(); err != nil {
+	if err := needsDisplay(p.conf); err != nil {
 		return err
 	}
 	a, t, err := p.one(ctx, arg, plan{login: true})
@@ -56,16 +58,15 @@ func (p *program) login(ctx context.Context, arg string, to stateTarget) error {
 		return err
 	}
 	p.say("log in in the browser's window, then press Enter here")
-	if err := p.enter(ctx, page); err != nil {
+	if err := enter(ctx, p.stdin, page); err != nil {
 		return err
 	}
 	return to.save(ctx, p, page)
 }
 
 // needsDisplay refuses to start a visible browser where it has nothing to be seen on.
-func (p *program) needsDisplay() error {
-	s := p.conf
-	if s.Headless || s.BrowserURL+s.WSEndpoint != "" || runtime.GOOS != "linux" || os.Getenv("DISPLAY")+os.Getenv("WAYLAND_DISPLAY") != "" {
+func needsDisplay(c *config.Config) error {
+	if c.Headless || c.BrowserURL+c.WSEndpoint != "" || runtime.GOOS != "linux" || os.Getenv("DISPLAY")+os.Getenv("WAYLAND_DISPLAY") != "" {
 		return nil
 	}
 	return unreachable("login shows a browser, and there is no display: neither DISPLAY nor WAYLAND_DISPLAY is set. " +
@@ -73,10 +74,10 @@ func (p *program) needsDisplay() error {
 }
 
 // enter waits for a line of standard input, or its end, as long as the page lives.
-func (p *program) enter(ctx context.Context, page *session.Page) error {
+func enter(ctx context.Context, stdin io.Reader, page *session.Page) error {
 	pressed := make(chan struct{})
 	go func() { // ends with the line, or with the program
-		_, _ = bufio.NewReader(p.stdin).ReadString('\n') // its end counts, too
+		_, _ = bufio.NewReader(stdin).ReadString('\n') // its end counts, too
 		close(pressed)
 	}()
 	select {

@@ -24,7 +24,7 @@ import (
 // mcpDrainTime is how long calls in flight may still take after stdin closed.
 const mcpDrainTime = time.Second
 
-func (p *program) mcpCommand() *cobra.Command {
+func mcpCommand(p *program) *cobra.Command {
 	return &cobra.Command{
 		Use:   "mcp [NAME=]TARGET...",
 		Short: "Serve the tools of web applications over MCP, on stdin and stdout",
@@ -36,13 +36,13 @@ func (p *program) mcpCommand() *cobra.Command {
 			if len(targets) == 0 {
 				return usage("mcp needs a TARGET, or sites in the configuration file")
 			}
-			return p.serveMCP(cmd.Context(), plan{targets: targets, remember: true})
+			return serveMCP(cmd.Context(), p, plan{targets: targets, remember: true})
 		},
 	}
 }
 
 // serveMCP serves the one client at stdin, until stdin closes.
-func (p *program) serveMCP(ctx context.Context, pl plan) error {
+func serveMCP(ctx context.Context, p *program, pl plan) error {
 	a, err := p.start(ctx, pl)
 	if err != nil {
 		return err
@@ -78,7 +78,7 @@ func (p *program) serveMCP(ctx context.Context, pl plan) error {
 
 // mcpFace makes the face of MCP. done ends its streams; nil means never.
 func (p *program) mcpFace(a *app.App, operators string, done <-chan struct{}) (*mcp.Face, error) {
-	key, err := p.mcpKey()
+	key, err := mcpKey(p.conf)
 	if err != nil {
 		p.say("warning: questions that MCP clients carry do not outlive this process: %v", err)
 	}
@@ -91,8 +91,8 @@ const mcpKeyName = "mcp.key"
 
 // mcpKey reads the key of the data directory, or makes it. It is nil where nothing
 // is kept.
-func (p *program) mcpKey() ([]byte, error) {
-	dir, err := p.conf.DataFolder()
+func mcpKey(c *config.Config) ([]byte, error) {
+	dir, err := c.DataFolder()
 	if errors.Is(err, config.ErrNoDataDir) {
 		return nil, nil
 	}

@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/cmd/pagetools/internal/config"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
 	"github.com/pagetools/pagetools/e2e/app"
 	"github.com/pagetools/pagetools/transport"
@@ -41,7 +42,7 @@ type operators struct {
 func (p *program) serveOperators(ctx context.Context, a *app.App, who *callers) (*operators, error) {
 	o := &operators{done: make(chan struct{})}
 	mux := transport.NewMux(console.New(a.Bridge, console.Options{Done: o.done, Log: p.log}).Routes()...)
-	if l, err := p.socket(ctx); err != nil {
+	if l, err := socket(ctx, p.conf); err != nil {
 		p.say("warning: `pagetools approve` cannot reach this process: %v", err)
 	} else {
 		o.serve(transport.Server(transport.Trusted(mux, operatorAt("console.sock"), transport.Options{Log: p.log}), p.log), l)
@@ -87,8 +88,8 @@ func (o *operators) close() {
 
 // socket listens on the operator's socket. One that a killed process left is
 // taken over.
-func (p *program) socket(ctx context.Context) (net.Listener, error) {
-	path, err := p.socketPath()
+func socket(ctx context.Context, c *config.Config) (net.Listener, error) {
+	path, err := socketPath(c)
 	if err != nil {
 		return nil, err
 	}
@@ -114,8 +115,8 @@ func (p *program) socket(ctx context.Context) (net.Listener, error) {
 	return l, nil
 }
 
-func (p *program) socketPath() (string, error) {
-	dir, err := p.conf.DataFolder()
+func socketPath(c *config.Config) (string, error) {
+	dir, err := c.DataFolder()
 	if err != nil {
 		return "", err
 	}

@@ -109,7 +109,7 @@ func (p *program) command() *cobra.Command {
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage("%w", err) })
 	p.flags = config.Register(root.PersistentFlags())
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return p.prepare(cmd) }
-	root.AddCommand(p.serveCommand(), p.mcpCommand(), p.toolsCommand(), p.callCommand(), p.loginCommand(), p.demoCommand(), p.approveCommand(), p.auditCommand(), p.lockCommand(), p.doctorCommand(), p.configCommand(), p.versionCommand())
+	root.AddCommand(serveCommand(p), mcpCommand(p), toolsCommand(p), callCommand(p), loginCommand(p), demoCommand(p), approveCommand(p), p.auditCommand(), lockCommand(p), doctorCommand(p), configCommand(p), versionCommand(p))
 	return root
 }
 

@@ -25,7 +25,7 @@ import (
 // drainTime is how long calls in flight may still take after SIGTERM.
 const drainTime = 25 * time.Second
 
-func (p *program) serveCommand() *cobra.Command {
+func serveCommand(p *program) *cobra.Command {
 	var ask string
 	var locked bool
 	c := &cobra.Command{
@@ -59,7 +59,7 @@ func (p *program) serveCommand() *cobra.Command {
 	return c
 }
 
-func (p *program) demoCommand() *cobra.Command {
+func demoCommand(p *program) *cobra.Command {
 	return &cobra.Command{
 		Use:   "demo",
 		Short: "Serve the built-in stamp collection",
@@ -210,14 +210,14 @@ func (p *program) welcome(ctx context.Context, a *app.App, pl plan, base string,
 			p.say("warning: %s: %s: %s (%s)", t.Name, terminal.Plain(f.Tool), terminal.Plain(f.Message), f.Rule)
 		}
 		if pl.locked != nil {
-			p.warnOfLock(ctx, a, pl.locked, t)
+			warnOfLock(ctx, p, a, pl.locked, t)
 		}
 		out.Sites = append(out.Sites, s)
 	}
 	if p.conf.Format != "text" {
 		_ = terminal.Encode(p.stdout, out)
 	} else {
-		fmt.Fprint(p.stdout, box(p.welcomeLines(a, targets, out)))
+		fmt.Fprint(p.stdout, box(welcomeLines(a, targets, out)))
 	}
 	p.warnings(targets)
 }
@@ -238,7 +238,7 @@ func (p *program) warnings(targets []*target) {
 	}
 }
 
-func (p *program) welcomeLines(a *app.App, targets []*target, out served) []string {
+func welcomeLines(a *app.App, targets []*target, out served) []string {
 	lines := []string{"pagetools serves " + out.Listening + "/webtools", "engine: " + a.Kind + " in " + a.Engine.Version()}
 	for i, s := range out.Sites {
 		lines = append(lines, "", s.Name+"  ("+terminal.Plain(targets[i].Text)+")", "  "+s.URL)

@@ -82,7 +82,7 @@ func (p *program) options(pl plan) (app.Options, error) {
 		}
 	}
 	o := app.Options{
-		Engine: p.kindOf(pl, nil), Log: p.log, Limits: c.Limits.Bridge(),
+		Engine: kindOf(p.conf, pl, nil), Log: p.log, Limits: c.Limits.Bridge(),
 		Remote: cdp.RemoteOptions{URL: c.BrowserURL + c.WSEndpoint, Header: header},
 		Local: cdp.LocalOptions{
 			Path: c.ExecutablePath, NoSandbox: c.NoSandbox, Headful: !c.Headless, AcceptInsecureCerts: c.AcceptInsecureCerts,
@@ -100,7 +100,7 @@ func (p *program) options(pl plan) (app.Options, error) {
 		return o, usage("--storage-state is for sites of the command line, and there is none; a site of the file has default-profile")
 	}
 	for _, t := range pl.targets {
-		s := app.Site{Target: t.Target, Engine: p.kindOf(pl, t), Files: pl.files[t.Name], Page: pageOptions(c, pl, t), Tools: toolOptions(c, t)}
+		s := app.Site{Target: t.Target, Engine: kindOf(p.conf, pl, t), Files: pl.files[t.Name], Page: pageOptions(c, pl, t), Tools: toolOptions(c, t)}
 		if err := p.logins(pl, t, &s.Page); err != nil {
 			return o, err
 		}
@@ -168,14 +168,14 @@ func toolOptions(c *config.Config, t *target) bridge.SiteOptions {
 // kindOf is the kind of engine of a target: what the file says of it, unless the
 // command, the flag or the environment says otherwise. Without a target it is what
 // sites get of which nothing is said.
-func (p *program) kindOf(pl plan, t *target) string {
+func kindOf(c *config.Config, pl plan, t *target) string {
 	switch {
 	case pl.engine != "":
 		return pl.engine
-	case t != nil && t.config.Engine != "" && !p.conf.Insisted("engine"):
+	case t != nil && t.config.Engine != "" && !c.Insisted("engine"):
 		return t.config.Engine
 	}
-	return p.conf.Engine
+	return c.Engine
 }
 
 // say prints one line for a person on stderr, unless they want quiet.

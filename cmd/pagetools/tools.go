@@ -14,14 +14,14 @@ import (
 	"github.com/pagetools/pagetools/e2e/app"
 )
 
-func (p *program) toolsCommand() *cobra.Command {
+func toolsCommand(p *program) *cobra.Command {
 	var to string
 	c := &cobra.Command{
 		Use:   "tools TARGET",
 		Short: "List the tools of a page",
 		Args:  exactly(1, "TARGET"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return p.tools(cmd.Context(), args[0], stateTarget(to))
+			return tools(cmd.Context(), p, args[0], stateTarget(to))
 		},
 	}
 	saveFlag(c, &to)
@@ -78,7 +78,7 @@ func (p *program) one(ctx context.Context, arg string, pl plan) (*app.App, *targ
 	return a, t, err
 }
 
-func (p *program) tools(ctx context.Context, arg string, to stateTarget) error {
+func tools(ctx context.Context, p *program, arg string, to stateTarget) error {
 	if err := to.check(); err != nil {
 		return err
 	}
@@ -112,13 +112,13 @@ func (p *program) tools(ctx context.Context, arg string, to stateTarget) error {
 		}
 		list.Tools = append(list.Tools, item)
 	}
-	if err := p.printTools(list); err != nil {
+	if err := printTools(p, list); err != nil {
 		return err
 	}
 	return to.save(ctx, p, page)
 }
 
-func (p *program) printTools(list toolList) error {
+func printTools(p *program, list toolList) error {
 	switch p.conf.Format {
 	case "json":
 		return terminal.Encode(p.stdout, list)

@@ -21,16 +21,16 @@ type versionInfo struct {
 	Browser  string `json:"browser"` // path, or "none"
 }
 
-func (p *program) versionCommand() *cobra.Command {
+func versionCommand(p *program) *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "Print versions",
 		Args:  exactly(0, "no argument"),
-		RunE:  func(*cobra.Command, []string) error { return p.version() },
+		RunE:  func(*cobra.Command, []string) error { return version(p) },
 	}
 }
 
-func (p *program) version() error {
+func version(p *program) error {
 	info, ok := debug.ReadBuildInfo()
 	v := versionInfo{Version: versionOf(info), Shim: shim.Digest(), Go: runtime.Version(), Browser: "none"}
 	if ok {
