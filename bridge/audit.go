@@ -124,7 +124,7 @@ func (b *Bridge) record(ctx context.Context, c *call, res *Result, e *Error) {
 
 // auditRecord describes a call whose tool is known.
 func auditRecord(c *call) AuditRecord {
-	return AuditRecord{Call: c.ID, Trace: c.Trace, Caller: c.Caller.Name, Session: c.Session, Site: c.Site, Origin: c.tool.origin, Frame: c.tool.frame,
+	return AuditRecord{Call: c.ID, Trace: c.Trace, Claim: c.claim, Caller: c.Caller.Name, Session: c.Session, Site: c.Site, Origin: c.tool.origin, Frame: c.tool.frame,
 		Tool: c.tool.name, Definition: c.tool.digest, Arguments: c.argumentsDigest(), ArgumentBytes: int64(len(c.input)),
 		Decision: c.decided(), Rule: c.decision.Reason, Approval: c.approval, Approver: c.approver}
 }

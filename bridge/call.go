@@ -63,6 +63,7 @@ type call struct {
 	approval string   // the grant or the question that it runs under, and
 	approver string   // the person
 	ticket   int64    // of its intent in the audit; 0: none
+	claim    string   // on its key; "" without one
 	lease    Lease    // the page that runs it
 	outcome  Outcome  // what is known if a stage panics
 	started  time.Time

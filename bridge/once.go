@@ -101,7 +101,7 @@ func (b *Bridge) claim(ctx context.Context, r *Run, name callerKey, digest [sha2
 	}
 	switch state.Status {
 	case ReplyClaimed:
-		r.claim = state.Claim
+		r.call.claim = state.Claim
 		return true, nil
 	case ReplyInFlight:
 		return false, stillRuns()
@@ -152,20 +152,19 @@ type keptError struct {
 	Details map[string]any `json:"details,omitempty"`
 }
 
-func encodeReply(res *Result, failed *Error) (Reply, error) {
+func encodeReply(res *Result, failed *Error) ([]byte, error) {
 	var k keptReply
 	if failed != nil {
 		k.Error = &keptError{failed.Code, failed.Reason, failed.Outcome, failed.Message, failed.Details}
 	} else {
 		k.Data = res.Data
 	}
-	body, err := EncodeJSON(k)
-	return Reply{Body: body}, err
+	return EncodeJSON(k)
 }
 
-func decodeReply(r Reply) (*Result, *Error, error) {
+func decodeReply(kept []byte) (*Result, *Error, error) {
 	var k keptReply
-	if err := json.Unmarshal(r.Body, &k); err != nil {
+	if err := json.Unmarshal(kept, &k); err != nil {
 		return nil, nil, fmt.Errorf("reading a kept reply: %w", err)
 	}
 	if e := k.Error; e != nil {
@@ -186,7 +185,7 @@ func (r *Run) runs() bool {
 func (b *Bridge) keyEnded(r *Run) {
 	name := callerKey{r.call.Caller.Name, r.call.Key}
 	notRun := r.err != nil && r.err.Outcome == NotRun
-	if r.claim != "" {
+	if r.call.claim != "" {
 		if err := b.endClaim(r, notRun); err != nil {
 			b.log.Warn("keys: an outcome is not kept", slog.String("call", r.call.ID), slog.Any("error", err))
 		}
@@ -216,13 +215,13 @@ func (b *Bridge) endClaim(r *Run, notRun bool) error {
 	ctx, cancel := context.WithTimeout(context.Background(), claimPatience)
 	defer cancel()
 	if notRun {
-		return b.memory.Replies.Abandon(ctx, r.claim)
+		return b.memory.Replies.Abandon(ctx, r.call.claim)
 	}
 	reply, err := encodeReply(r.result, r.err)
 	if err != nil {
 		return err
 	}
-	return b.memory.Replies.Finish(ctx, r.claim, reply)
+	return b.memory.Replies.Finish(ctx, r.call.claim, reply)
 }
 
 func (b *Bridge) forgetKey(name callerKey, r *Run) {

@@ -29,7 +29,6 @@ type Run struct {
 	err      *Error // why it failed
 	done     bool
 	token    string // "" until it stopped once
-	claim    string // on its key; "" without one
 	tool     string // what it runs, known with the first question
 	told     string // the question that the caller was told of last
 	asked    int
