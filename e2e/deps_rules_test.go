@@ -24,7 +24,9 @@ var layers = []layer{
 	{"shim", []string{"bridge", "bridge/policy", "js"}, "shim is the conversation with the script in js, in words of the domain"},
 
 	{"session", []string{"bridge", "bridge/policy"}, "session imports no engine: engines implement its interfaces"},
-	{"session/cdp", []string{"bridge", "bridge/policy", "session", "shim"}, "an engine knows the session's interfaces and the shim, no other engine"},
+	{"session/cdp/wire", nil, "wire carries messages: it knows no page and no engine"},
+	{"session/cdp/chrome", nil, "chrome runs a browser: it speaks to none"},
+	{"session/cdp", []string{"bridge", "bridge/policy", "session", "session/cdp/wire", "session/cdp/chrome", "shim"}, "an engine knows the session's interfaces and the shim, no other engine"},
 	{"session/relay", []string{"bridge", "bridge/policy", "session", "shim", "js"}, "an engine knows the session's interfaces and the shim, no other engine"},
 	{"session/egress", []string{"bridge", "bridge/policy"}, "the proxy knows no session and no engine"},
 	{"session/sessiontest", []string{"bridge", "bridge/policy", "session"}, "fakes of the session need only the session"},
@@ -35,7 +37,7 @@ var layers = []layer{
 	{"transport/...", []string{"transport", "bridge", "bridge/policy"}, "adapters do not know each other: a transport imports neither session nor shim nor another transport"},
 
 	{"cmd/pagetools", []string{
-		"bridge/...", "examples", "js", "shim", "session", "session/cdp", "session/relay", "session/egress", "transport/...",
+		"bridge/...", "examples", "js", "shim", "session", "session/cdp", "session/cdp/chrome", "session/relay", "session/egress", "transport/...",
 	}, "cmd wires everything, but no fakes"},
 	{"examples/...", nil, "an example stands for itself"},
 	{"scripts/...", nil, "a script works from outside, as a user does"},
@@ -52,7 +54,7 @@ type owner struct {
 }
 
 var owners = []owner{
-	{"github.com/chromedp/...", []string{"session/cdp"}, "chromedp and cdproto may break in any release: one package pays for it"},
+	{"github.com/chromedp/...", []string{"session/cdp", "session/cdp/wire"}, "chromedp and cdproto may break in any release: one folder pays for it"},
 	{"github.com/mark3labs/mcp-go/...", []string{"transport/mcp", "examples/agent-mcp", "e2e"}, "no type of the MCP library in our API; its client is one of those that we are tested with"},
 	{"github.com/santhosh-tekuri/jsonschema/...", []string{"bridge/schema", "scripts/bundle"}, "strangers' schemas are compiled in one place, which bounds the work; a script checks a document of ours"},
 	{"github.com/dlclark/regexp2/...", []string{"bridge/schema"}, "strangers' patterns run in one place, which bounds the time"},

@@ -179,7 +179,7 @@ func TestImportRulesCatch(t *testing.T) {
 		{"openapi shares documents", of("transport/openapi", module+"/bridge/opentools"), ""},
 		{"session imports an engine", of("session", module+"/session/cdp"), "session imports no engine"},
 		{"chromedp in its place", of("session/cdp", "github.com/chromedp/cdproto/page"), ""},
-		{"chromedp elsewhere", of("session", "github.com/chromedp/cdproto/page"), "one package pays for it"},
+		{"chromedp elsewhere", of("session", "github.com/chromedp/cdproto/page"), "one folder pays for it"},
 		{"a name that only starts alike", of("session/cdp", "github.com/chromedpother/x"), "a dependency is a decision"},
 		{"unknown library", of("transport", "example.org/new"), "a dependency is a decision"},
 		{"testing ships", of("transport", "testing"), "what ships does not import testing"},
@@ -189,7 +189,7 @@ func TestImportRulesCatch(t *testing.T) {
 		{"root package", listed{ImportPath: module}, "is in no row of layers"},
 		{"reached through a library", listed{ImportPath: module + "/bridge/schema", Deps: []string{"net/http"}}, "bridge/schema reaches net/http"},
 		{"test with fakes", listed{ImportPath: module + "/transport/webtool", TestImports: []string{"testing", module + "/bridge/bridgetest", "pgregory.net/rapid"}}, ""},
-		{"test with a foreign library", listed{ImportPath: module + "/session", XTestImports: []string{"github.com/chromedp/chromedp"}}, "one package pays for it"},
+		{"test with a foreign library", listed{ImportPath: module + "/session", XTestImports: []string{"github.com/chromedp/chromedp"}}, "one folder pays for it"},
 		{"somebody else's package", listed{ImportPath: "example.org/x", Imports: []string{"testing"}}, ""},
 	}
 	for _, test := range tests {

@@ -17,6 +17,7 @@ import (
 	"github.com/pagetools/pagetools/bridge/store"
 	"github.com/pagetools/pagetools/session"
 	"github.com/pagetools/pagetools/session/cdp"
+	"github.com/pagetools/pagetools/session/cdp/chrome"
 	"github.com/pagetools/pagetools/transport"
 )
 
@@ -259,12 +260,14 @@ func (p *program) newEngine(kind string) (*cdp.Engine, error) {
 		}
 		dir = abs
 	}
-	if err := cdp.Clean(""); err != nil {
+	if err := chrome.Clean(""); err != nil {
 		p.log.Warn("cleaning up after a predecessor", "error", err)
 	}
 	e, err := cdp.NewLocal(cdp.LocalOptions{
-		Path: s.executablePath, NoSandbox: s.noSandbox, Headful: !s.headless, AcceptInsecureCerts: s.acceptInsecureCerts,
-		ProxyServer: s.proxyServer, Width: w, Height: h, UserDataDir: dir, Args: s.chromeArgs,
+		Options: chrome.Options{
+			Path: s.executablePath, NoSandbox: s.noSandbox, Headful: !s.headless, AcceptInsecureCerts: s.acceptInsecureCerts,
+			ProxyServer: s.proxyServer, Width: w, Height: h, UserDataDir: dir, Args: s.chromeArgs,
+		},
 		RecycleAfter: p.file.limits.recycle, Native: native, Log: p.log,
 		AdoptWindows: slices.ContainsFunc(p.file.sites, func(s siteConfig) bool { return s.windows == session.BridgeWindows }),
 	})
@@ -276,9 +279,9 @@ func engineError(err error) error {
 	switch {
 	case err == nil:
 		return nil
-	case errors.Is(err, cdp.ErrNoBrowser):
+	case errors.Is(err, chrome.ErrNoBrowser):
 		return unreachable("%w. Install one (Debian: apt-get install chromium), or name it with --executable-path.", err)
-	case cdp.ErrNeedsNoSandbox(err):
+	case errors.Is(err, chrome.ErrRoot):
 		return unreachable("%w. Run as another user, or give --no-sandbox or PAGETOOLS_NO_SANDBOX=1.", err)
 	}
 	return usage("%w", err)

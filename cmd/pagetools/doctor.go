@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pagetools/pagetools/bridge"
-	"github.com/pagetools/pagetools/session/cdp"
+	"github.com/pagetools/pagetools/session/cdp/chrome"
 )
 
 func (p *program) doctorCommand() *cobra.Command {
@@ -108,7 +108,7 @@ func (d *doctor) browser() error {
 		d.ok("browser", "remote: %s", s.browserURL+s.wsEndpoint)
 		return nil
 	}
-	path, err := cdp.Find(s.executablePath)
+	path, err := chrome.Find(s.executablePath)
 	if err != nil {
 		return d.fail(exitUnreachable, "browser", "Install Chromium (Debian: apt-get install chromium), or give --executable-path.", err)
 	}

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/pagetools/pagetools/session/cdp"
+	"github.com/pagetools/pagetools/session/cdp/chrome"
 	"github.com/pagetools/pagetools/shim"
 )
 
@@ -39,7 +39,7 @@ func (p *program) version() error {
 			}
 		}
 	}
-	if path, err := cdp.Find(p.set.executablePath); err == nil {
+	if path, err := chrome.Find(p.set.executablePath); err == nil {
 		v.Browser = path
 	}
 	if p.set.format != "text" {

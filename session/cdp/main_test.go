@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/pagetools/pagetools/session"
+	"github.com/pagetools/pagetools/session/cdp/chrome"
 	"github.com/pagetools/pagetools/session/sessiontest"
 )
 
@@ -39,7 +40,7 @@ func run(m *testing.M) int {
 	defer os.RemoveAll(base)
 	if shared, err = NewLocal(localOptions()); err != nil {
 		fmt.Fprintln(os.Stderr, "the tests need a browser:", err)
-		if ErrNeedsNoSandbox(err) {
+		if errors.Is(err, chrome.ErrRoot) {
 			fmt.Fprintln(os.Stderr, "their pages can be trusted: set PAGETOOLS_NO_SANDBOX=1, as make test does")
 		}
 		return 1
@@ -59,7 +60,9 @@ func closeNative() error {
 // localOptions are those of every browser of the tests. Like the binary, tests
 // take the sandbox away only when they are told to.
 func localOptions() LocalOptions {
-	return LocalOptions{Path: os.Getenv("PAGETOOLS_EXECUTABLE_PATH"), NoSandbox: os.Getenv("PAGETOOLS_NO_SANDBOX") == "1", ProfileDir: base}
+	return LocalOptions{Options: chrome.Options{
+		Path: os.Getenv("PAGETOOLS_EXECUTABLE_PATH"), NoSandbox: os.Getenv("PAGETOOLS_NO_SANDBOX") == "1", ProfileDir: base,
+	}}
 }
 
 // nothingLeft fails when profiles or browsers are left.
@@ -159,7 +162,7 @@ func browserOf(t *testing.T, e *Engine) int {
 	if e.current == nil {
 		t.Fatal("no browser runs")
 	}
-	return e.current.process.cmd.Process.Pid
+	return e.current.process.PID()
 }
 
 // renderersOf gives the renderers of the engine's browser: they are in its

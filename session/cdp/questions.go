@@ -13,6 +13,7 @@ import (
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/session"
+	"github.com/pagetools/pagetools/session/cdp/wire"
 	"github.com/pagetools/pagetools/shim"
 )
 
@@ -30,8 +31,8 @@ type running struct {
 	doc      *document
 	id       string
 	maxBytes int
-	ch       <-chan reply // what the page says next
-	dialogs  chan *dialog // that the page opened in the call
+	ch       <-chan wire.Reply // what the page says next
+	dialogs  chan *dialog      // that the page opened in the call
 	// interacts is true when the page waits for a person to act in it, as far as
 	// we know.
 	interacts bool
@@ -43,7 +44,7 @@ type running struct {
 
 // early is a message of the page that came while a question was open.
 type early struct {
-	reply reply
+	reply wire.Reply
 	ok    bool
 }
 
@@ -52,7 +53,7 @@ type dialog struct {
 	kind    bridge.Kind
 	message string
 	text    string // that a prompt begins with
-	target  *target
+	target  *wire.Session
 	closed  chan struct{}
 }
 
@@ -60,7 +61,7 @@ type dialog struct {
 func (d *dialog) answer(ok bool, text string) error {
 	bounded, cancel := farewell()
 	defer cancel()
-	_, err := d.target.send(bounded, page.CommandHandleJavaScriptDialog, page.HandleJavaScriptDialogParams{Accept: ok, PromptText: text})
+	_, err := d.target.Send(bounded, page.CommandHandleJavaScriptDialog, page.HandleJavaScriptDialogParams{Accept: ok, PromptText: text})
 	return err
 }
 
@@ -149,7 +150,7 @@ func (r *running) wait(ctx context.Context) (session.Reply, error) {
 }
 
 // said takes what the page said.
-func (r *running) said(ctx context.Context, answer reply, ok bool) (session.Reply, error) {
+func (r *running) said(ctx context.Context, answer wire.Reply, ok bool) (session.Reply, error) {
 	res, err := r.tab.replied(ctx, r.doc, answer, ok)
 	if asks, ok := errors.AsType[*asking](err); ok {
 		return r.asked(ctx, asks)
@@ -235,7 +236,7 @@ func (r *running) ask(q bridge.Question, closed <-chan struct{}, tell func(conte
 		case d := <-r.dialogs:
 			r.next = d
 		case <-closed:
-		case <-r.doc.target.gone:
+		case <-r.doc.target.Gone():
 		case <-stop:
 			return
 		}
@@ -264,12 +265,12 @@ func (r *running) goOn(ctx context.Context) (session.Reply, error) {
 
 // dialogOpens makes a dialog in a call a question, and answers every other one:
 // no script of the page runs while one is open.
-func (t *tab) dialogOpens(s *ownerState, from *target, ev *page.EventJavascriptDialogOpening) {
+func (t *tab) dialogOpens(s *ownerState, from *wire.Session, ev *page.EventJavascriptDialogOpening) {
 	if time.Since(s.calm) > dialogWindow {
 		s.dialogs, s.calm = 0, time.Now()
 	}
 	if s.dialogs++; s.dialogs > maxDialogs {
-		t.target.fail(errFlood)
+		t.target.Fail(wire.ErrFlood)
 		return
 	}
 	d := &dialog{message: shortened(ev.Message), text: shortened(ev.DefaultPrompt), target: from, closed: make(chan struct{})}
@@ -287,14 +288,14 @@ func (t *tab) dialogOpens(s *ownerState, from *target, ev *page.EventJavascriptD
 		return
 	}
 	// The reply is not waited for: the owner goes on reading.
-	if _, err := from.send(context.Background(), page.CommandHandleJavaScriptDialog, page.HandleJavaScriptDialogParams{Accept: accept}); err != nil {
+	if _, err := from.Send(context.Background(), page.CommandHandleJavaScriptDialog, page.HandleJavaScriptDialogParams{Accept: accept}); err != nil {
 		return
 	}
 	s.emit(session.DialogShown{Kind: string(ev.Type), Message: d.message, Accepted: accept})
 }
 
 // dialogCloses ends the question of a dialog of the target.
-func (s *ownerState) dialogCloses(from *target) {
+func (s *ownerState) dialogCloses(from *wire.Session) {
 	s.open = slices.DeleteFunc(s.open, func(d *dialog) bool {
 		if d.target != from {
 			return false

@@ -39,16 +39,16 @@ func (t *tab) follow(ctx context.Context, sub *submission, maxBytes int) (sessio
 		sub.found = make(chan arrival, 1)
 		select {
 		case t.submissions <- sub:
-		case <-t.target.gone:
-			return session.Reply{}, goneError(t.target.reason(), bridge.Unknown)
+		case <-t.target.Gone():
+			return session.Reply{}, goneError(t.target.Reason(), bridge.Unknown)
 		case <-ctx.Done():
 			return session.Reply{}, stopped(ctx, bridge.Unknown)
 		}
 		var a arrival
 		select {
 		case a = <-sub.found:
-		case <-t.target.gone:
-			return session.Reply{}, goneError(t.target.reason(), bridge.Unknown)
+		case <-t.target.Gone():
+			return session.Reply{}, goneError(t.target.Reason(), bridge.Unknown)
 		case <-ctx.Done():
 			return session.Reply{}, stopped(ctx, bridge.Unknown)
 		}
@@ -80,7 +80,7 @@ func (t *tab) unanswered(ctx context.Context, d *document, err error) error {
 	switch {
 	case ctx.Err() != nil:
 		return stopped(ctx, bridge.Unknown)
-	case d.target.reason() != nil:
+	case d.target.Reason() != nil:
 		return t.lost(d, bridge.Unknown)
 	}
 	return noAnswer("The form was submitted, and the page that came cannot be read.", err)
