@@ -23,13 +23,14 @@ var layers = []layer{
 	{"js", nil, "js holds scripts and embeds them; it knows nothing of who runs them"},
 	{"shim", []string{"bridge", "bridge/policy", "js"}, "shim is the conversation with the script in js, in words of the domain"},
 
-	{"session", []string{"bridge", "bridge/policy"}, "session imports no engine: engines implement its interfaces"},
+	{"session/pageconfig", nil, "pageconfig is a leaf: what a call may change about its page"},
+	{"session", []string{"bridge", "bridge/policy", "session/pageconfig"}, "session imports no engine: engines implement its interfaces"},
 	{"session/cdp/wire", nil, "wire carries messages: it knows no page and no engine"},
 	{"session/cdp/chrome", nil, "chrome runs a browser: it speaks to none"},
-	{"session/cdp", []string{"bridge", "bridge/policy", "session", "session/cdp/wire", "session/cdp/chrome", "shim"}, "an engine knows the session's interfaces and the shim, no other engine"},
+	{"session/cdp", []string{"bridge", "bridge/policy", "session", "session/cdp/wire", "session/cdp/chrome", "session/pageconfig", "shim"}, "an engine knows the session's interfaces and the shim, no other engine"},
 	{"session/relay", []string{"bridge", "bridge/policy", "session", "shim", "js"}, "an engine knows the session's interfaces and the shim, no other engine"},
 	{"session/egress", []string{"bridge", "bridge/policy"}, "the proxy knows no session and no engine"},
-	{"session/sessiontest", []string{"bridge", "bridge/policy", "session"}, "fakes of the session need only the session"},
+	{"session/sessiontest", []string{"bridge", "bridge/policy", "session", "session/pageconfig"}, "fakes of the session need only the session"},
 
 	{"transport", []string{"bridge", "bridge/policy"}, "the shared guards know no single transport"},
 	{"transport/openapi", []string{"transport", "bridge", "bridge/policy", "bridge/opentools"}, "adapters do not know each other; openapi shares the document types of opentools"},
@@ -37,7 +38,7 @@ var layers = []layer{
 	{"transport/...", []string{"transport", "bridge", "bridge/policy"}, "adapters do not know each other: a transport imports neither session nor shim nor another transport"},
 
 	{"cmd/pagetools", []string{
-		"bridge/...", "examples", "js", "shim", "session", "session/cdp", "session/cdp/chrome", "session/relay", "session/egress", "transport/...",
+		"bridge/...", "examples", "js", "shim", "session", "session/cdp", "session/cdp/chrome", "session/pageconfig", "session/relay", "session/egress", "transport/...",
 	}, "cmd wires everything, but no fakes"},
 	{"examples/...", nil, "an example stands for itself"},
 	{"scripts/...", nil, "a script works from outside, as a user does"},

@@ -14,6 +14,7 @@ import (
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/session"
+	"github.com/pagetools/pagetools/session/pageconfig"
 )
 
 // maxStateFile is the longest file with a login, in bytes: more than a browser
@@ -45,10 +46,10 @@ func readState(path string) (state json.RawMessage, info fs.FileInfo, err error)
 
 // loginOf reads the file with a stored login of a target. What is wrong with it is
 // an error of the configuration, which where names.
-func (p *program) loginOf(t *target, where, path string) (json.RawMessage, error) {
+func (p *program) loginOf(t *target, where, path string) (login *pageconfig.Stored, err error) {
 	state, info, err := readState(path)
 	if err == nil {
-		if err = session.CheckStorageState(state, t.origin); err != nil {
+		if login, err = pageconfig.ParseStored(state, t.origin); err != nil {
 			err = fmt.Errorf("%s: %w", path, err)
 		}
 	}
@@ -58,13 +59,13 @@ func (p *program) loginOf(t *target, where, path string) (json.RawMessage, error
 	if info.Mode().Perm()&0o077 != 0 {
 		fmt.Fprintf(p.stderr, "pagetools: warning: %s holds a login, and others can read it. chmod 600 it.\n", plain(path))
 	}
-	return state, nil
+	return login, nil
 }
 
 // logins gives a site the stored logins that it is to have.
 func (p *program) logins(pl plan, t *target, o *session.SiteOptions) (err error) {
 	if p.set.storageState != "" && t.named {
-		o.StorageState, err = p.loginOf(t, "--storage-state", p.set.storageState)
+		o.Login, err = p.loginOf(t, "--storage-state", p.set.storageState)
 		if err != nil {
 			return err
 		}
@@ -75,7 +76,7 @@ func (p *program) logins(pl plan, t *target, o *session.SiteOptions) (err error)
 	}
 	o.Profiles = map[string]session.Profile{}
 	for _, x := range c.profiles {
-		isDefault := x.name == c.defaultProfile && len(o.StorageState) == 0
+		isDefault := x.name == c.defaultProfile && o.Login == nil
 		if pl.single && !isDefault { // nobody can name it
 			continue
 		}
@@ -83,16 +84,16 @@ func (p *program) logins(pl plan, t *target, o *session.SiteOptions) (err error)
 			return usage("%s:%d: profiles: callers of %q is empty, so that nobody may use it: without names it is for %q, and there is a token",
 				p.file.path, x.line, x.name, bridge.Local().Name)
 		}
-		state, err := p.loginOf(t, fmt.Sprintf("%s:%d: profiles", p.file.path, x.line), x.storageState)
+		login, err := p.loginOf(t, fmt.Sprintf("%s:%d: profiles", p.file.path, x.line), x.storageState)
 		if err != nil {
 			return err
 		}
 		if isDefault {
-			o.StorageState = state
+			o.Login = login
 		}
-		o.Profiles[x.name] = session.Profile{StorageState: state, Callers: x.callers}
+		o.Profiles[x.name] = session.Profile{Login: login, Callers: x.callers}
 	}
-	if p.set.userDataDir != "" && len(o.StorageState)+len(o.Profiles) > 0 {
+	if p.set.userDataDir != "" && (o.Login != nil || len(o.Profiles) > 0) {
 		return usage("--user-data-dir is a login of its own: stored logins cannot be put into it (%s)", t.name)
 	}
 	return nil
@@ -128,7 +129,7 @@ func (s stateTarget) check() error {
 	if err != nil {
 		return usage("--save-storage-state: %w", err)
 	}
-	if len(bytes.TrimSpace(state)) > 0 && !session.IsStorageState(state) {
+	if len(bytes.TrimSpace(state)) > 0 && !pageconfig.IsStored(state) {
 		return usage("--save-storage-state: %s is there and holds something else than a login; it stays as it is", path)
 	}
 	return nil

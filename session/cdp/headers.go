@@ -12,8 +12,8 @@ import (
 	"github.com/chromedp/cdproto/fetch"
 	"github.com/chromedp/cdproto/network"
 
-	"github.com/pagetools/pagetools/session"
 	"github.com/pagetools/pagetools/session/cdp/wire"
+	"github.com/pagetools/pagetools/session/pageconfig"
 )
 
 // headers are added to requests of the site's own documents to its origin.
@@ -23,8 +23,8 @@ type headers struct {
 	authorization string
 }
 
-// newHeaders gives nil when the settings add none.
-func newHeaders(s session.Settings) *headers {
+// newHeaders returns nil when the settings add none.
+func newHeaders(s *pageconfig.Config) *headers {
 	h := &headers{set: map[string]string{}}
 	for name, value := range s.Headers {
 		h.set[http.CanonicalHeaderKey(name)] = string(value)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/pagetools/pagetools/session"
 	"github.com/pagetools/pagetools/session/cdp/chrome"
+	"github.com/pagetools/pagetools/session/pageconfig"
 	"github.com/pagetools/pagetools/session/sessiontest"
 )
 
@@ -103,6 +104,16 @@ func engine(t *testing.T, change func(*LocalOptions)) *Engine {
 func open(t *testing.T, e *Engine) *tab {
 	t.Helper()
 	return openWith(t, e, session.TabOptions{})
+}
+
+// with are the options of a tab with settings for the site of an origin.
+func with(t *testing.T, origin string, s pageconfig.Settings) session.TabOptions {
+	t.Helper()
+	c, err := s.Check(origin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return session.TabOptions{Origin: origin, Config: c}
 }
 
 func openWith(t *testing.T, e *Engine, o session.TabOptions) *tab {

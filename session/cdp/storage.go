@@ -22,12 +22,13 @@ import (
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/session"
 	"github.com/pagetools/pagetools/session/cdp/wire"
+	"github.com/pagetools/pagetools/session/pageconfig"
 )
 
 var _ session.StorageExporter = (*tab)(nil)
 
 // setCookies puts cookies of a site into a browser context.
-func (b *instance) setCookies(ctx context.Context, in cdp.BrowserContextID, origin string, all []session.Cookie) error {
+func (b *instance) setCookies(ctx context.Context, in cdp.BrowserContextID, origin string, all []pageconfig.Cookie) error {
 	if len(all) == 0 {
 		return nil
 	}
@@ -57,7 +58,7 @@ func (b *instance) setCookies(ctx context.Context, in cdp.BrowserContextID, orig
 }
 
 // setItems puts items into the localStorage of an origin.
-func (b *instance) setItems(ctx context.Context, in cdp.BrowserContextID, origin string, items map[string]session.Secret) error {
+func (b *instance) setItems(ctx context.Context, in cdp.BrowserContextID, origin string, items map[string]pageconfig.Secret) error {
 	if len(items) == 0 {
 		return nil
 	}
@@ -187,12 +188,12 @@ func (t *tab) storageState(ctx context.Context) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	kept := session.Stored{LocalStorage: map[string]session.Secret{}}
+	kept := pageconfig.Stored{LocalStorage: map[string]pageconfig.Secret{}}
 	for _, c := range all.Cookies {
-		if c.PartitionKey != nil || c.PartitionKeyOpaque || !session.Gets(t.origin, c.Domain) {
+		if c.PartitionKey != nil || c.PartitionKeyOpaque || !pageconfig.Gets(t.origin, c.Domain) {
 			continue
 		}
-		kept.Cookies = append(kept.Cookies, session.Cookie{Name: c.Name, Value: session.Secret(c.Value), Domain: c.Domain, Path: c.Path, Secure: c.Secure,
+		kept.Cookies = append(kept.Cookies, pageconfig.Cookie{Name: c.Name, Value: pageconfig.Secret(c.Value), Domain: c.Domain, Path: c.Path, Secure: c.Secure,
 			HTTPOnly: c.HTTPOnly, SameSite: string(c.SameSite), Expires: c.Expires})
 	}
 	err = t.browser.atOrigin(ctx, t.context, t.origin, func(tgt *wire.Session) error {
@@ -200,7 +201,7 @@ func (t *tab) storageState(ctx context.Context) (json.RawMessage, error) {
 		err := tgt.Call(ctx, domstorage.CommandGetDOMStorageItems, domstorage.GetDOMStorageItemsParams{StorageID: localStorageOf(t.origin)}, &items)
 		for _, item := range items.Entries {
 			if len(item) == 2 {
-				kept.LocalStorage[item[0]] = session.Secret(item[1])
+				kept.LocalStorage[item[0]] = pageconfig.Secret(item[1])
 			}
 		}
 		return err
