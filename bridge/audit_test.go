@@ -57,9 +57,9 @@ func TestAudit(t *testing.T) {
 	r := bridgetest.NewRouter().Add("shop", bridgetest.Tool("read", ""), bridgetest.Asking("write", ""))
 	b := remembering(t, r, bridge.Memory{Audit: audit}, bridge.SiteOptions{Approval: policy.Operator{Mode: policy.ModeAuto}})
 	var before []bridge.AuditRecord
-	r.Handle("shop", func(_ context.Context, inv bridge.Invocation) (json.RawMessage, error) {
+	r.Handle("shop", func(_ context.Context, inv bridge.Invocation) bridge.Step {
 		before = audit.take()
-		return inv.Input, nil
+		return bridge.Step{Data: inv.Input}
 	})
 	for _, tool := range []string{"read", "write"} {
 		if _, e := run(t, b, &bridge.Call{Site: "shop", Tool: tool, Caller: bridge.Local(), Session: "s", Input: json.RawMessage(`{"a":1}`), ID: "c", Trace: "t"}); e != nil {
@@ -84,7 +84,7 @@ func TestAudit(t *testing.T) {
 	if got := audit.take(); len(got) != 2 || got[1].Outcome != "unknown" || got[1].Code != "INTERNAL_ERROR" || got[1].Reason != "PAGE_CRASHED" {
 		t.Errorf("a crash is %+v", got)
 	}
-	r.Handle("shop", func(context.Context, bridge.Invocation) (json.RawMessage, error) { panic("no") })
+	r.Handle("shop", func(context.Context, bridge.Invocation) bridge.Step { panic("no") })
 	_, e = do(t, b, "read", `{}`, "")
 	want(t, e, bridge.InternalError, bridge.Internal, bridge.Unknown)
 	if got := audit.take(); len(got) != 2 || got[1].Outcome != "unknown" {

@@ -26,9 +26,6 @@ type Options struct {
 	Limits Limits
 	// Memory is what outlives the process.
 	Memory Memory
-	// Ended hears of every call that ended, whether it ran or not. It must not
-	// block; nil hears nothing.
-	Ended func(CallRecord)
 	// Log gets an intent and an outcome of every call; nil is silent.
 	Log *slog.Logger
 	// Now is the clock; nil means time.Now.
@@ -63,13 +60,13 @@ type Bridge struct {
 	memory Memory
 	log    *slog.Logger
 	now    func() time.Time
-	ended  func(CallRecord)
 	rates  *policy.Rates
 	sites  map[string]*siteState
 	run    handler
 
 	taints     taints
-	runs       runs
+	runs       registry
+	watchers   watchers
 	life       context.Context //nolint:containedctx // of calls that go on without their callers
 	endLife    context.CancelCauseFunc
 	background sync.WaitGroup
@@ -96,8 +93,8 @@ type siteState struct {
 // New makes a Bridge over the sites of the router. It fails when an operator's
 // parameter default is not a schema.
 func New(r Router, o Options) (*Bridge, error) {
-	b := &Bridge{router: r, limits: o.Limits.withDefaults(), memory: o.Memory, ended: o.Ended, log: o.Log, now: o.Now, sites: map[string]*siteState{}}
-	b.runs = runs{byToken: map[string]*Run{}, ofCaller: map[string]int{}, keys: map[string]*keys{}, open: map[string]*Run{}, answered: map[string]string{}}
+	b := &Bridge{router: r, limits: o.Limits.withDefaults(), memory: o.Memory, log: o.Log, now: o.Now, sites: map[string]*siteState{}}
+	b.runs = newRegistry()
 	b.life, b.endLife = context.WithCancelCause(context.Background())
 	if b.log == nil {
 		b.log = slog.New(slog.DiscardHandler)
@@ -116,6 +113,9 @@ func New(r Router, o Options) (*Bridge, error) {
 	}
 	b.rates = policy.NewRates(rates)
 	b.run = chain(b.stages(), b.invoke)
+	if n, ok := r.(Notifier); ok {
+		n.Notify(b.toolsChanged)
+	}
 	return b, nil
 }
 

@@ -1,11 +1,9 @@
 package bridge
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
-	"time"
-
-	"github.com/pagetools/pagetools/bridge/policy"
-	"github.com/pagetools/pagetools/bridge/schema"
 )
 
 // Call is one request to run a tool.
@@ -28,6 +26,9 @@ type Call struct {
 	// Key is the caller's own name for this call: a call with the same key is the
 	// same call, and does not run again. Empty means none.
 	Key string
+	// Again says that a caller who makes an equal call while this one waits for a
+	// person, or before its outcome was fetched, means this one.
+	Again bool
 	// Beside lets the call run beside others of its session that have it, where all
 	// of them are of tools that their page claims to only read. The claim counts for
 	// that page only, and for nothing else.
@@ -40,30 +41,18 @@ type Call struct {
 	ID, Trace string
 }
 
-// Result is what a call that succeeded gives.
-type Result struct {
-	// Data is JSON text, shaped by config.output.
-	Data json.RawMessage
-	// Tool is what ran.
-	Tool *Tool
-}
-
-// call is a Call on its way through the pipeline, with what the stages found.
-type call struct {
-	Call
-	site     *siteState
-	tool     *Tool
-	pinned   *schema.Schema // of a pinned version that differs from the tool's; nil: none
-	settings settings
-	input    json.RawMessage // after parameter defaults
-	decision policy.Decision
-	unseen   bool     // nobody has seen the tool since consent was given on its site
-	counted  bool     // against the rates
-	consent  *consent // what a person said, when somebody was asked
-	approval string   // the grant or the question that it runs under, and
-	approver string   // the person
-	ticket   int64    // of its intent in the audit; 0: none
-	lease    Lease    // the page that runs it
-	outcome  Outcome  // what is known if a stage panics
-	started  time.Time
+// Digest tells calls of one caller apart: by site, tool, session, version, config
+// and arguments, as a hex SHA-256. How their JSON is written makes no difference.
+func (c *Call) Digest() string {
+	sum := sha256.New()
+	for _, part := range []string{
+		c.Site, c.Tool, c.Session, c.Version, string(canonicalOrRaw(c.Config)), string(canonicalOrRaw(c.Input)),
+	} {
+		size := sha256.Sum256([]byte(part)) // of one length, so that parts cannot run into each other
+		sum.Write(size[:])
+	}
+	if c.Single {
+		sum.Write([]byte{1})
+	}
+	return hex.EncodeToString(sum.Sum(nil))
 }

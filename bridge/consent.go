@@ -5,60 +5,52 @@ import (
 	"fmt"
 )
 
-// consent is what a person said about one call, and what exactly they were shown.
-type consent struct {
-	answer   *Answer
-	digest   string // of the tool's definition
-	document string // of the session's page; "" when it had none
-	kept     bool   // as a grant
-}
-
 // askConsent stops a call before anything runs and before it holds a page. With
 // an answer it begins again, so that everything is checked anew.
-func (b *Bridge) askConsent(ctx context.Context, c *call) error {
-	asked := consent{digest: c.tool.digest, document: b.sessionDocumentID(ctx, c)}
-	q := Question{Kind: Approve, Title: fmt.Sprintf("Run %s on %s?", c.tool.name, c.Site), Detail: c.tool.description,
-		Tool: c.tool.name, Input: c.input, Origin: c.tool.origin, always: b.mayAlways(c)}
-	return &stop{question: q, resume: func(ctx context.Context, a *Answer) (*Result, error) {
+func (b *Bridge) askConsent(ctx context.Context, r *Run) Step {
+	r.shownDigest, r.shownDocument = r.tool.digest, b.sessionDocumentID(ctx, r)
+	q := Invocation{Tool: r.tool, Input: r.input, Answer: b.limits.Question}.Complete(Question{
+		Kind: Approve, Title: fmt.Sprintf("Run %s on %s?", r.tool.name, r.call.Site), Detail: r.tool.description, always: b.mayAlways(r),
+	})
+	return Step{Pause: &Pause{Question: q, Continue: func(ctx context.Context, a *Answer) Step {
 		if ctx.Err() != nil { // it was ended while it waited
 			e := *AsError(context.Cause(ctx))
 			e.Outcome = NotRun
-			return nil, &e
+			return e.Step()
 		}
-		asked.answer = a
-		c.consent = &asked
+		r.agreed, r.consent = true, a
 		if a != nil {
-			c.approval, c.approver = a.question, a.by
+			r.approval, r.approver = a.question, a.by
 		}
-		return b.run(ctx, c)
-	}}
+		return b.run(ctx, r)
+	}}}
 }
 
-// check refuses what a person refused, and what is not what they were shown.
-func (n *consent) check(c *call) *Error {
+// checkConsent refuses what a person refused, and what is not what they were shown.
+func (r *Run) checkConsent() *Error {
 	switch {
-	case n.answer == nil || !n.answer.OK:
-		return Errorf(ApprovalDenied, "", NotRun, "%q was refused: a person said no, or nobody answered in time.", c.tool.name)
-	case n.digest != c.tool.digest:
-		return Errorf(VersionMismatch, ToolChanged, NotRun, "The page changed %q after a person agreed to it. Nothing ran.", c.tool.name)
-	case n.document != "" && n.document != c.tool.document:
-		return Errorf(VersionMismatch, ToolChanged, NotRun, "The session's page navigated after a person agreed to run %q. Nothing ran.", c.tool.name)
+	case r.consent == nil || !r.consent.OK:
+		return Errorf(ApprovalDenied, "", NotRun, "%q was refused: a person said no, or nobody answered in time.", r.tool.name)
+	case r.shownDigest != r.tool.digest:
+		return Errorf(VersionMismatch, ToolChanged, NotRun, "The page changed %q after a person agreed to it. Nothing ran.", r.tool.name)
+	case r.shownDocument != "" && r.shownDocument != r.tool.document:
+		return Errorf(VersionMismatch, ToolChanged, NotRun, "The session's page navigated after a person agreed to run %q. Nothing ran.", r.tool.name)
 	}
 	return nil
 }
 
 // sessionDocumentID is the document that the call's session shows, if it has a
 // page of its own.
-func (b *Bridge) sessionDocumentID(ctx context.Context, c *call) string {
-	if c.Session == "" {
+func (b *Bridge) sessionDocumentID(ctx context.Context, r *Run) string {
+	if r.call.Session == "" {
 		return ""
 	}
-	base, err := b.router.Catalog(ctx, Ref{Site: c.Site, Caller: c.Caller})
+	base, err := b.router.Await(ctx, Ref{Site: r.call.Site, Caller: r.call.Caller})
 	if err != nil {
-		return c.tool.document
+		return r.tool.document
 	}
-	if t := base.Tool(c.tool.name); t != nil && t.document == c.tool.document {
+	if t := base.Tool(r.tool.name); t != nil && t.document == r.tool.document {
 		return "" // the catalogue's: the session has no page yet
 	}
-	return c.tool.document
+	return r.tool.document
 }

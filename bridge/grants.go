@@ -15,23 +15,23 @@ const scopeTool = "tool"
 
 // mayAlways reports whether consent to this call may be kept for further ones: only
 // where the level is ask-once (security reference, C7).
-func (b *Bridge) mayAlways(c *call) bool {
-	return b.memory.Grants != nil && c.decision.Level == policy.Once
+func (b *Bridge) mayAlways(r *Run) bool {
+	return b.memory.Grants != nil && r.decision.Level == policy.Once
 }
 
 // granted reports whether a person has agreed to such calls for good. What cannot
 // be looked up is asked again.
-func (b *Bridge) granted(ctx context.Context, c *call) bool {
-	if !b.mayAlways(c) {
+func (b *Bridge) granted(ctx context.Context, r *Run) bool {
+	if !b.mayAlways(r) {
 		return false
 	}
-	g, ok, err := b.memory.Grants.Find(ctx, GrantUse{Caller: c.Caller.Name, Site: c.Site, Tool: c.tool.name, Digest: c.tool.digest, Arguments: digestOf(canonicalOrRaw(c.input))})
+	g, ok, err := b.memory.Grants.Find(ctx, GrantUse{Caller: r.call.Caller.Name, Site: r.call.Site, Tool: r.tool.name, Digest: r.tool.digest, Arguments: digestOf(canonicalOrRaw(r.input))})
 	if err != nil {
 		b.log.WarnContext(ctx, "grants: they cannot be read", slog.Any("error", err))
 		return false
 	}
 	if ok {
-		c.approval, c.approver = g.ID, g.GivenBy
+		r.approval, r.approver = g.ID, g.GivenBy
 	}
 	return ok
 }
@@ -39,25 +39,25 @@ func (b *Bridge) granted(ctx context.Context, c *call) bool {
 // keepConsent keeps what a person agreed to beyond this call: a grant, when they
 // said "always", and that they have seen the tool. A call whose grant cannot be
 // kept does not run: they were told that it would be.
-func (b *Bridge) keepConsent(ctx context.Context, c *call) *Error {
-	a := c.consent.answer
-	if a.Always && b.mayAlways(c) && !c.consent.kept {
-		if e := b.knowAll(ctx, c); e != nil {
+func (b *Bridge) keepConsent(ctx context.Context, r *Run) *Error {
+	a := r.consent
+	if a.Always && b.mayAlways(r) && !r.kept {
+		if e := b.knowAll(ctx, r); e != nil {
 			return e
 		}
-		g, err := b.memory.Grants.Put(ctx, Grant{Caller: c.Caller.Name, Site: c.Site, Tool: c.tool.name, Digest: c.tool.digest,
+		g, err := b.memory.Grants.Put(ctx, Grant{Caller: r.call.Caller.Name, Site: r.call.Site, Tool: r.tool.name, Digest: r.tool.digest,
 			Scope: scopeTool, GivenBy: a.by, GivenAt: b.now()})
 		if err != nil {
 			return notKept("This consent cannot be kept now. Nothing ran.", err)
 		}
-		c.consent.kept = true
-		c.approval = g.ID
+		r.kept = true
+		r.approval = g.ID
 	}
-	if c.unseen {
-		if err := b.memory.KnownTools.SetKnown(ctx, c.Site, []KnownTool{known(c.tool, a.by, b.now())}); err != nil {
+	if r.unseen {
+		if err := b.memory.KnownTools.SetKnown(ctx, r.call.Site, []KnownTool{known(r.tool, a.by, b.now())}); err != nil {
 			return notKept("It cannot be kept now that this tool was seen. Nothing ran.", err)
 		}
-		c.site.seen.forget()
+		r.site.seen.forget()
 	}
 	return nil
 }
@@ -68,31 +68,31 @@ func known(t *Tool, by string, at time.Time) KnownTool {
 
 // knowAll notes all tools that the site has now, when the first consent is kept
 // there: later ones are new.
-func (b *Bridge) knowAll(ctx context.Context, c *call) *Error {
+func (b *Bridge) knowAll(ctx context.Context, r *Run) *Error {
 	if b.memory.KnownTools == nil {
 		return nil
 	}
-	there, err := b.memory.KnownTools.Known(ctx, c.Site)
+	there, err := b.memory.KnownTools.Known(ctx, r.call.Site)
 	if err != nil {
 		return notKept("What a person has seen cannot be read now. Nothing ran.", err)
 	}
 	if len(there) > 0 {
 		return nil
 	}
-	catalog, err := b.router.Catalog(ctx, Ref{Site: c.Site, Session: c.Session, Caller: c.Caller})
+	catalog, err := b.router.Await(ctx, r.ref())
 	if err != nil {
 		return nothingRan(ctx, err)
 	}
-	all := []KnownTool{known(c.tool, c.consent.answer.by, b.now())}
+	all := []KnownTool{known(r.tool, r.consent.by, b.now())}
 	for _, t := range catalog.Tools() {
-		if t.name != c.tool.name {
-			all = append(all, known(t, c.consent.answer.by, b.now()))
+		if t.name != r.tool.name {
+			all = append(all, known(t, r.consent.by, b.now()))
 		}
 	}
-	if err := b.memory.KnownTools.SetKnown(ctx, c.Site, all); err != nil {
+	if err := b.memory.KnownTools.SetKnown(ctx, r.call.Site, all); err != nil {
 		return notKept("What a person has seen cannot be kept now. Nothing ran.", err)
 	}
-	c.site.seen.forget()
+	r.site.seen.forget()
 	return nil
 }
 
@@ -118,22 +118,22 @@ func (s *seen) forget() {
 // unseen reports whether the tool came, or got its name, after somebody gave
 // standing consent on its site, and nobody has seen it since. While that cannot be
 // read, what was read last counts; before anything was, all tools are unseen.
-func (b *Bridge) unseen(ctx context.Context, c *call) bool {
+func (b *Bridge) unseen(ctx context.Context, r *Run) bool {
 	if b.memory.Grants == nil || b.memory.KnownTools == nil {
 		return false
 	}
-	s := &c.site.seen
+	s := &r.site.seen
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if now := b.now(); now.After(s.until) {
-		if err := b.readSeen(ctx, c.Site, s); err != nil {
+		if err := b.readSeen(ctx, r.call.Site, s); err != nil {
 			b.log.WarnContext(ctx, "grants: they cannot be read", slog.Any("error", err))
 		} else {
 			s.read = true
 		}
 		s.until = now.Add(seenFor)
 	}
-	return !s.read || s.grants && !s.tools[c.tool.name]
+	return !s.read || s.grants && !s.tools[r.tool.name]
 }
 
 func (b *Bridge) readSeen(ctx context.Context, site string, s *seen) error {

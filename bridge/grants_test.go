@@ -40,7 +40,7 @@ func TestAlways(t *testing.T) {
 	}
 	call := write(`{"a":1}`)
 	parked(t, b, &call, bridge.ApprovalRequired) // that was for one call
-	if list, _ := b.Questions(operator); len(list) != 1 || !list[0].Always {
+	if list := bridgetest.Questions(b, operator); len(list) != 1 || !list[0].Always {
 		t.Errorf("the operator sees %+v", list)
 	}
 	if e := agree(t, b, call, bridge.Answer{OK: true, Always: true}); e != nil {

@@ -26,7 +26,7 @@ func open(t *testing.T, r *bridgetest.Router, o bridge.SiteOptions) *bridge.Brid
 }
 
 // do runs a call of the local caller.
-func do(t *testing.T, b *bridge.Bridge, tool, input, config string) (*bridge.Result, *bridge.Error) {
+func do(t *testing.T, b *bridge.Bridge, tool, input, config string) ([]byte, *bridge.Error) {
 	t.Helper()
 	c := &bridge.Call{Site: "shop", Tool: tool, Caller: bridge.Local(), Input: json.RawMessage(input)}
 	if config != "" {
@@ -35,13 +35,25 @@ func do(t *testing.T, b *bridge.Bridge, tool, input, config string) (*bridge.Res
 	return run(t, b, c)
 }
 
-func run(t *testing.T, b *bridge.Bridge, c *bridge.Call) (*bridge.Result, *bridge.Error) {
+func run(t *testing.T, b *bridge.Bridge, c *bridge.Call) ([]byte, *bridge.Error) {
 	t.Helper()
 	res, err := b.Do(context.Background(), c)
 	if err != nil {
 		return nil, bridge.AsError(err)
 	}
 	return res, nil
+}
+
+// served is what Serve returns.
+type served struct {
+	bridge.Step
+
+	run *bridge.Run
+}
+
+func serve(ctx context.Context, b *bridge.Bridge, c *bridge.Call) served {
+	r, s := b.Serve(ctx, c)
+	return served{s, r}
 }
 
 // want checks code, reason and outcome of an error.

@@ -3,7 +3,6 @@ package bridge
 import (
 	"context"
 	"math"
-	"time"
 )
 
 // Frame is a page as a person sees it at one moment.
@@ -88,7 +87,7 @@ func badInput(what string) *Error { return Errorf(SchemaError, "", NotRun, "inpu
 
 // View is a page that one person sees.
 type View interface {
-	// Frames gives the newest picture; a slow reader misses those before it. A
+	// Frames returns the newest picture; a slow reader misses those before it. A
 	// page that does not change gives none. It is closed when the page is gone,
 	// when its lease is released, and by Close.
 	Frames() <-chan Frame
@@ -109,33 +108,17 @@ type Live struct {
 	view View
 }
 
-// LiveState is what who watches a call should know.
-type LiveState struct {
-	// Question is what the call waits for now; nil while it runs.
-	Question *Question `json:"question"`
-	// Pen names who holds the pen; empty is nobody. Mine is true when it is this
-	// Live.
-	Pen  string `json:"pen"`
-	Mine bool   `json:"mine"`
-	// Over is true when the call has ended.
-	Over bool `json:"over"`
-}
-
 // Live shows the page that asks a question, until Close. Errors are *Error:
 // WEBTOOL_NOT_FOUND for a question that is not open or whose page cannot be seen,
 // FORBIDDEN for a credential without the right to answer.
 func (b *Bridge) Live(ctx context.Context, by Caller, id string) (*Live, error) {
-	r, page, e := b.asking(by, id)
+	r, page, e := b.pageThatAsks(by, id)
 	if e != nil {
 		return nil, e
 	}
-	shown, ok := page.(Shown)
-	if !ok {
-		return nil, cannotBeSeen()
-	}
 	ctx, cancel := context.WithTimeout(ctx, pictureTime)
 	defer cancel()
-	view, err := shown.View(ctx)
+	view, err := page.View(ctx)
 	if err != nil {
 		return nil, AsError(err)
 	}
@@ -145,41 +128,39 @@ func (b *Bridge) Live(ctx context.Context, by Caller, id string) (*Live, error) 
 // Frames is View.Frames.
 func (l *Live) Frames() <-chan Frame { return l.view.Frames() }
 
-// State says how the call is, and gives a channel that is closed when that
-// changes.
-func (l *Live) State() (LiveState, <-chan struct{}) {
-	r := l.run
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.watched == nil {
-		r.watched = make(chan struct{})
-	}
-	s := LiveState{Question: r.question, Mine: r.pen == l, Over: r.done}
-	if r.pen != nil {
-		s.Pen = r.pen.by.Name
-	}
-	return s, r.watched
+// Watch tells how the call is: of its question, of the pen, and of its end. Mine says
+// whether the pen is this Live's.
+func (l *Live) Watch(ctx context.Context) <-chan Event {
+	return l.run.bridge.Watch(ctx, Interest{run: l.run})
 }
 
-// Take takes the pen, and reports whether nobody else holds it.
-func (l *Live) Take() bool {
+// Mine reports whether this Live holds the pen.
+func (l *Live) Mine() bool {
 	l.run.mu.Lock()
 	defer l.run.mu.Unlock()
-	if l.run.pen == nil {
-		l.run.pen = l
-		l.run.tellWatchers()
-	}
 	return l.run.pen == l
 }
 
+// Take takes the pen, and reports whether nobody else holds it.
+func (l *Live) Take() bool { return l.pass(nil, l) }
+
 // Drop gives the pen away, if this Live holds it.
-func (l *Live) Drop() {
+func (l *Live) Drop() { l.pass(l, nil) }
+
+// pass passes the pen on from one to another, nil being nobody, and reports whether
+// the other has it now.
+func (l *Live) pass(from, to *Live) bool {
 	l.run.mu.Lock()
-	defer l.run.mu.Unlock()
-	if l.run.pen == l {
-		l.run.pen = nil
-		l.run.tellWatchers()
+	passed := l.run.pen == from
+	if passed {
+		l.run.pen = to
 	}
+	has := l.run.pen == to
+	l.run.mu.Unlock()
+	if passed {
+		l.run.bridge.watched(l.run)
+	}
+	return has
 }
 
 // Act does in the page what its person did. Errors are *Error: SCHEMA_ERROR for
@@ -205,7 +186,7 @@ func (l *Live) mayAct() *Error {
 		return mayNotAnswer()
 	case r.pen != l:
 		return Errorf(Conflict, "", NotRun, "Take the pen first.")
-	case r.question == nil || r.question.Kind != Interact:
+	case r.pause == nil || r.pause.Question.Kind != Interact:
 		return Errorf(Conflict, "", NotRun, "The page does not wait for a person to act in it.")
 	}
 	r.actor = l.by.Name
@@ -216,49 +197,4 @@ func (l *Live) mayAct() *Error {
 func (l *Live) Close() {
 	l.Drop()
 	l.view.Close()
-}
-
-// tellWatchers wakes those who watch the call. Called with r.mu held.
-func (r *Run) tellWatchers() {
-	if r.watched != nil {
-		close(r.watched)
-		r.watched = nil
-	}
-}
-
-// pictureTime is how long a picture may take.
-const pictureTime = 5 * time.Second
-
-// Picture shows the page that asks a question, as a PNG. Errors are those of Live.
-func (b *Bridge) Picture(ctx context.Context, by Caller, id string) ([]byte, error) {
-	_, page, e := b.asking(by, id)
-	if e != nil {
-		return nil, e
-	}
-	ctx, cancel := context.WithTimeout(ctx, pictureTime)
-	defer cancel()
-	return page.Picture(ctx)
-}
-
-// asking finds the call that asks a question, and its page.
-func (b *Bridge) asking(by Caller, id string) (*Run, Pictured, *Error) {
-	if !by.Can(MayAnswer) {
-		return nil, nil, mayNotAnswer()
-	}
-	b.runs.mu.Lock()
-	r := b.runs.open[id]
-	b.runs.mu.Unlock()
-	if r == nil || !by.Sees(r.call.Site) {
-		return nil, nil, Errorf(WebtoolNotFound, "", NotRun, "There is no such question.")
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.page == nil || r.question == nil || r.question.ID != id {
-		return nil, nil, cannotBeSeen()
-	}
-	return r, r.page, nil
-}
-
-func cannotBeSeen() *Error {
-	return Errorf(WebtoolNotFound, "", NotRun, "There is no picture of this question.")
 }

@@ -9,7 +9,7 @@ func (b *Bridge) ToolDigests(ctx context.Context, ref Ref) (map[string]string, e
 	if _, err := b.siteFor(ref.Site, ref.Caller); err != nil {
 		return nil, err
 	}
-	c, err := b.router.Catalog(ctx, ref)
+	c, err := b.router.Await(ctx, ref)
 	if err != nil {
 		return nil, nothingRan(ctx, err)
 	}

@@ -19,12 +19,12 @@ func TestKeys(t *testing.T) {
 		b := open(t, r, bridge.SiteOptions{})
 		defer b.Close()
 		serve := func(c bridge.Call) (string, *bridge.Error) {
-			out := b.Serve(t.Context(), &c)
-			defer out.Written()
+			out := serve(t.Context(), b, &c)
+			defer out.run.Spend()
 			if out.Err != nil {
 				return "", out.Err
 			}
-			return string(out.Result.Data), nil
+			return string(out.Data), nil
 		}
 		call := bridge.Call{Site: "shop", Tool: "read", Caller: bridge.Local(), Input: json.RawMessage(`{"a":1,"b":2}`), Key: "k"}
 		for range 3 {
@@ -79,25 +79,25 @@ func TestKeys(t *testing.T) {
 func TestKeyOfARunningCall(t *testing.T) {
 	r := bridgetest.NewRouter().Add("shop", bridgetest.Tool("read", ""))
 	started, end := make(chan struct{}), make(chan struct{})
-	r.Handle("shop", func(context.Context, bridge.Invocation) (json.RawMessage, error) {
+	r.Handle("shop", func(context.Context, bridge.Invocation) bridge.Step {
 		close(started)
 		<-end
-		return json.RawMessage("1"), nil
+		return bridge.Step{Data: json.RawMessage("1")}
 	})
 	b := open(t, r, bridge.SiteOptions{})
 	defer b.Close()
 	call := bridge.Call{Site: "shop", Tool: "read", Caller: bridge.Local(), Input: json.RawMessage(`{}`), Key: "k"}
-	first := make(chan bridge.Served, 1)
-	go func() { c := call; first <- b.Serve(t.Context(), &c) }()
+	first := make(chan served, 1)
+	go func() { c := call; first <- serve(t.Context(), b, &c) }()
 	<-started
 	second := call
-	want(t, b.Serve(t.Context(), &second).Err, bridge.Conflict, "", bridge.NotRun)
+	want(t, serve(t.Context(), b, &second).Err, bridge.Conflict, "", bridge.NotRun)
 	close(end)
 	if out := <-first; out.Err != nil {
 		t.Error(out.Err)
 	}
-	if out := b.Serve(t.Context(), &second); out.Err != nil || string(out.Result.Data) != "1" || len(r.Calls()) != 1 {
-		t.Errorf("the repetition gave %v, %v; it ran %d times", out.Result, out.Err, len(r.Calls()))
+	if out := serve(t.Context(), b, &second); out.Err != nil || string(out.Data) != "1" || len(r.Calls()) != 1 {
+		t.Errorf("the repetition gave %v, %v; it ran %d times", out.Data, out.Err, len(r.Calls()))
 	}
 }
 
@@ -109,7 +109,7 @@ func TestX4Keys(t *testing.T) {
 		b := open(t, r, bridge.SiteOptions{})
 		defer b.Close()
 		serve := func(caller string, n int) *bridge.Error {
-			return b.Serve(t.Context(), &bridge.Call{Site: "shop", Tool: "read", Caller: bridge.Caller{Name: caller, May: []bridge.Right{bridge.MayCall}},
+			return serve(t.Context(), b, &bridge.Call{Site: "shop", Tool: "read", Caller: bridge.Caller{Name: caller, May: []bridge.Right{bridge.MayCall}},
 				Input: json.RawMessage(`{}`), Key: fmt.Sprint(n)}).Err
 		}
 		const most = 10_000

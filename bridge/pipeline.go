@@ -14,11 +14,11 @@ import (
 )
 
 // handler is one step of a call; it calls the next one itself.
-type handler func(ctx context.Context, c *call) (*Result, error)
+type handler func(ctx context.Context, r *Run) Step
 
 type stage struct {
 	name string
-	run  func(ctx context.Context, c *call, next handler) (*Result, error)
+	run  func(ctx context.Context, r *Run, next handler) Step
 }
 
 // stages is the policy of the bridge, outermost first. The innermost step is
@@ -37,46 +37,58 @@ func chain(stages []stage, last handler) handler {
 	h := last
 	for i := len(stages) - 1; i >= 0; i-- {
 		run, next := stages[i].run, h
-		h = func(ctx context.Context, c *call) (*Result, error) { return run(ctx, c, next) }
+		h = func(ctx context.Context, r *Run) Step { return run(ctx, r, next) }
 	}
 	return h
 }
 
 // resolve finds the site, the tool and the settings, and holds a pinned version
 // against what would run.
-func (b *Bridge) resolve(ctx context.Context, c *call, next handler) (*Result, error) {
+func (b *Bridge) resolve(ctx context.Context, r *Run, next handler) Step {
+	if err := b.find(ctx, r); err != nil {
+		return AsError(err).Step()
+	}
+	return next(ctx, r)
+}
+
+func (b *Bridge) find(ctx context.Context, r *Run) error {
 	var err error
-	if !c.Caller.Can(MayCall) {
-		return nil, mayNotCall()
+	if !r.call.Caller.Can(MayCall) {
+		return mayNotCall()
 	}
-	if c.Caller.IsRevoked() { // after the guards let it in
-		return nil, TakenBack()
+	if r.call.Caller.IsRevoked() { // after the guards let it in
+		return TakenBack()
 	}
-	if c.site, err = b.siteFor(c.Site, c.Caller); err != nil {
-		return nil, err
+	if r.site, err = b.siteFor(r.call.Site, r.call.Caller); err != nil {
+		return err
 	}
-	if c.settings, err = c.site.readSettings(c.Config, c.Caller); err != nil {
-		return nil, err
+	if r.settings, err = r.site.readSettings(r.call.Config, r.call.Caller); err != nil {
+		return err
 	}
-	catalog, err := b.router.Catalog(ctx, Ref{Site: c.Site, Session: c.Session, Caller: c.Caller, Patience: max(c.settings.timeout, minPatience)})
+	ref := r.ref()
+	ref.Patience = max(r.settings.timeout, minPatience)
+	catalog, err := b.router.Await(ctx, ref)
 	if err != nil {
-		return nil, nothingRan(ctx, err)
+		return nothingRan(ctx, err)
 	}
-	if c.tool, err = c.site.pick(catalog, c.Tool); err != nil {
-		return nil, err
+	if r.tool, err = r.site.pick(catalog, r.call.Tool); err != nil {
+		return err
 	}
-	if c.Version == "" || c.Version == "latest" {
-		return next(ctx, c)
+	if r.call.Version == "" || r.call.Version == "latest" {
+		return nil
 	}
-	if base, err := b.router.Catalog(ctx, Ref{Site: c.Site, Caller: c.Caller}); err == nil {
-		if _, err := c.site.observe(ctx, base, ""); err != nil {
-			return nil, err
+	if base, err := b.router.Catalog(Ref{Site: r.call.Site, Caller: r.call.Caller}); err == nil {
+		if _, err := r.site.observe(ctx, base, ""); err != nil {
+			return err
 		}
 	}
-	if c.pinned, err = c.site.checkPin(ctx, c); err != nil {
-		return nil, err
-	}
-	return next(ctx, c)
+	r.pinned, err = r.site.checkPin(ctx, r)
+	return err
+}
+
+// ref is whose page of which site the call means.
+func (r *Run) ref() Ref {
+	return Ref{Site: r.call.Site, Session: r.call.Session, Caller: r.call.Caller}
 }
 
 func mayNotAnswer() *Error {
@@ -130,26 +142,26 @@ var ErrTooLarge = errors.New("too large")
 const maxInputDepth = 200
 
 // validate checks the arguments before the page is touched.
-func (b *Bridge) validate(ctx context.Context, c *call, next handler) (*Result, error) {
-	if len(c.Input) > b.limits.Arguments {
-		return nil, Errorf(SchemaError, "", NotRun, "The request is longer than %d bytes.", b.limits.Arguments).With(ErrTooLarge)
+func (b *Bridge) validate(ctx context.Context, r *Run, next handler) Step {
+	if len(r.call.Input) > b.limits.Arguments {
+		return Errorf(SchemaError, "", NotRun, "The request is longer than %d bytes.", b.limits.Arguments).With(ErrTooLarge).Step()
 	}
-	if err := schema.CheckJSON(c.Input, maxInputDepth); err != nil {
-		return nil, Errorf(SchemaError, "", NotRun, "request: %s", syntaxText(err)).With(err)
+	if err := schema.CheckJSON(r.call.Input, maxInputDepth); err != nil {
+		return Errorf(SchemaError, "", NotRun, "request: %s", syntaxText(err)).With(err).Step()
 	}
 	var err error
-	if c.input, err = c.completeInput(); err != nil {
-		return nil, err
+	if r.input, err = r.completeInput(); err != nil {
+		return AsError(err).Step()
 	}
-	for _, s := range []*schema.Schema{c.pinned, c.tool.input} {
+	for _, s := range []*schema.Schema{r.pinned, r.tool.input} {
 		if s == nil {
 			continue
 		}
-		if err := s.Validate(c.input); err != nil {
-			return nil, violationError(SchemaError, "request", err)
+		if err := s.Validate(r.input); err != nil {
+			return violationError(SchemaError, "request", err).Step()
 		}
 	}
-	return next(ctx, c)
+	return next(ctx, r)
 }
 
 func syntaxText(err error) string {
@@ -161,17 +173,17 @@ func syntaxText(err error) string {
 
 // completeInput fills parameter defaults, and drops an `action` that a client of
 // the published guide repeats inside the request.
-func (c *call) completeInput() (json.RawMessage, error) {
-	text := bytes.TrimSpace(c.Input)
-	if len(c.settings.params) == 0 && text[0] == '{' && !bytes.Contains(text, []byte(`"action"`)) {
-		return c.Input, nil // the usual case: nothing to fill in and nothing to drop
+func (r *Run) completeInput() (json.RawMessage, error) {
+	text := bytes.TrimSpace(r.call.Input)
+	if len(r.settings.params) == 0 && text[0] == '{' && !bytes.Contains(text, []byte(`"action"`)) {
+		return r.call.Input, nil // the usual case: nothing to fill in and nothing to drop
 	}
 	var in map[string]json.RawMessage
-	if err := json.Unmarshal(c.Input, &in); err != nil || in == nil {
+	if err := json.Unmarshal(r.call.Input, &in); err != nil || in == nil {
 		return nil, Errorf(SchemaError, "", NotRun, "request must be an object.").With(err)
 	}
-	shape, changed := c.tool.shape, false
-	for name, value := range c.settings.params {
+	shape, changed := r.tool.shape, false
+	for name, value := range r.settings.params {
 		if _, given := in[name]; !given && (shape.declared[name] || !shape.closed) {
 			in[name] = value
 			changed = true
@@ -179,13 +191,13 @@ func (c *call) completeInput() (json.RawMessage, error) {
 	}
 	if !shape.declared["action"] {
 		var repeated string
-		if json.Unmarshal(in["action"], &repeated) == nil && repeated == c.tool.name {
+		if json.Unmarshal(in["action"], &repeated) == nil && repeated == r.tool.name {
 			delete(in, "action")
 			changed = true
 		}
 	}
 	if !changed {
-		return c.Input, nil
+		return r.call.Input, nil
 	}
 	out, err := EncodeJSON(in)
 	if err != nil {
@@ -203,44 +215,44 @@ var tooMany = map[policy.Limit]string{
 
 // limit holds the call to the rates of its caller, its site and its tool. It is
 // counted once, however often a person stops it.
-func (b *Bridge) limit(ctx context.Context, c *call, next handler) (*Result, error) {
-	if !c.counted {
-		limit, wait := b.rates.Take(c.Caller.Name, c.Site, c.tool.name, b.now())
+func (b *Bridge) limit(ctx context.Context, r *Run, next handler) Step {
+	if !r.counted {
+		limit, wait := b.rates.Take(r.call.Caller.Name, r.call.Site, r.tool.name, b.now())
 		if limit != "" {
 			e := Errorf(RateLimit, "", NotRun, "%s Try again later.", tooMany[limit]).Detail("limit", string(limit))
 			e.Retry = wait
-			return nil, e
+			return e.Step()
 		}
-		c.counted = true
+		r.counted = true
 	}
-	return next(ctx, c)
+	return next(ctx, r)
 }
 
 // approve decides whether the call may run, and asks when a person must say so.
-func (b *Bridge) approve(ctx context.Context, c *call, next handler) (*Result, error) {
-	c.unseen = b.unseen(ctx, c)
-	c.decision = policy.Decide(policy.Input{
-		Operator: c.site.options.Approval, Tool: c.tool.name, Hints: c.tool.hints,
-		TopLevel: c.tool.topLevel, Request: c.settings.approval,
-		Tainted: b.taints.of(c.Caller.Name, c.tool.origin, b.now()), Unseen: c.unseen,
+func (b *Bridge) approve(ctx context.Context, r *Run, next handler) Step {
+	r.unseen = b.unseen(ctx, r)
+	r.decision = policy.Decide(policy.Input{
+		Operator: r.site.options.Approval, Tool: r.tool.name, Hints: r.tool.hints,
+		TopLevel: r.tool.topLevel, Request: r.settings.approval,
+		Tainted: b.taints.of(r.call.Caller.Name, r.tool.origin, b.now()), Unseen: r.unseen,
 	})
 	switch {
-	case c.decision.Level == policy.Auto:
-		return next(ctx, c)
-	case c.decision.Level == policy.Never:
-		return nil, Errorf(ApprovalDenied, "", NotRun, "The operator does not allow %q.", c.tool.name).Detail("layer", c.decision.Layer)
-	case c.consent == nil && b.granted(ctx, c):
-		return next(ctx, c)
-	case c.consent == nil:
-		return nil, b.askConsent(ctx, c)
+	case r.decision.Level == policy.Auto:
+		return next(ctx, r)
+	case r.decision.Level == policy.Never:
+		return Errorf(ApprovalDenied, "", NotRun, "The operator does not allow %q.", r.tool.name).Detail("layer", r.decision.Layer).Step()
+	case !r.agreed && b.granted(ctx, r):
+		return next(ctx, r)
+	case !r.agreed:
+		return b.askConsent(ctx, r)
 	}
-	if e := c.consent.check(c); e != nil {
-		return nil, e
+	if e := r.checkConsent(); e != nil {
+		return e.Step()
 	}
-	if e := b.keepConsent(ctx, c); e != nil {
-		return nil, e
+	if e := b.keepConsent(ctx, r); e != nil {
+		return e.Step()
 	}
-	return next(ctx, c)
+	return next(ctx, r)
 }
 
 // minPatience is how long a call waits at least for a page that is being opened
@@ -250,82 +262,77 @@ const minPatience = 10 * time.Second
 
 // invoke takes a page and runs the tool, once. The time of the tool begins when
 // it is dispatched.
-func (b *Bridge) invoke(ctx context.Context, c *call) (*Result, error) {
-	if err := b.intend(ctx, c); err != nil {
-		return nil, err
+func (b *Bridge) invoke(ctx context.Context, r *Run) Step {
+	if e := b.intend(ctx, r); e != nil {
+		return e.Step()
 	}
-	patience := max(c.settings.timeout, minPatience)
 	began := time.Now()
-	page, err := b.router.Acquire(ctx, Ref{Site: c.Site, Session: c.Session, Caller: c.Caller, Patience: patience, Turn: c.settings.timeout, Page: c.settings.page,
-		Beside: c.Beside && !c.tool.hints.MayChange(c.tool.topLevel)})
+	ref := r.ref()
+	ref.Patience, ref.Turn, ref.Page = max(r.settings.timeout, minPatience), r.settings.timeout, r.settings.page
+	ref.Beside = r.call.Beside && !r.tool.hints.MayChange(r.tool.topLevel)
+	source, err := b.router.Acquire(ctx, ref)
 	if err != nil {
-		return nil, nothingRan(ctx, err)
+		return nothingRan(ctx, err).Step()
 	}
-	c.lease = page
-	keep := false
-	defer func() { // also on panic
-		if !keep {
-			c.lease = nil
-			page.Release()
-		}
-	}()
-	limit := c.resultLimit(b.limits.Result)
-	c.outcome = Unknown
-	b.taints.read(c, b.now())
-	data, err := page.Invoke(ctx, Invocation{Tool: c.tool, Input: c.input, MaxBytes: limit,
-		Patience: max(time.Millisecond, patience-time.Since(began)), Timeout: c.settings.timeout})
-	res, err := b.invoked(c, data, err)
-	_, keep = errors.AsType[*stop](err)
-	return res, err
+	r.source = source
+	return b.inPage(r, func() Step {
+		r.outcome = Unknown
+		b.taints.read(r, b.now())
+		return source.Invoke(ctx, Invocation{
+			Tool: r.tool, Document: r.shownDocument, Input: r.input, MaxBytes: r.resultLimit(),
+			Patience: max(time.Millisecond, ref.Patience-time.Since(began)), Timeout: r.settings.timeout, Answer: b.limits.Question,
+		})
+	})
 }
 
 // resultLimit is how long the call's result may be, in bytes.
-func (c *call) resultLimit(most int) int {
-	if c.settings.maxBytes > 0 {
-		return min(most, c.settings.maxBytes)
+func (r *Run) resultLimit() int {
+	most := r.bridge.limits.Result
+	if r.settings.maxBytes > 0 {
+		return min(most, r.settings.maxBytes)
 	}
 	return most
 }
 
-// invoked takes what the page came to: a result, an error, or a question after
-// which it goes on.
-func (b *Bridge) invoked(c *call, data json.RawMessage, err error) (*Result, error) {
-	s, stopped := errors.AsType[*Stopped](err)
-	switch {
-	case stopped:
-		q := s.Question
-		q.Tool, q.Input = c.tool.name, c.input
-		if q.Origin == "" {
-			q.Origin = c.tool.origin
-		}
-		return nil, &stop{question: q, over: s.Over, resume: func(ctx context.Context, a *Answer) (*Result, error) {
-			return b.audit(ctx, c, func(ctx context.Context, c *call) (*Result, error) { return b.goOnInPage(ctx, c, s, a) })
-		}}
-	case c.Caller.IsRevoked():
-		e := TakenBack()
-		e.Outcome = Unknown // it may have run, and nobody is told
-		return nil, e.With(err)
-	case err != nil:
-		return nil, b.presentError(c, err)
-	}
-	return b.present(c, data, c.resultLimit(b.limits.Result))
-}
-
-// goOnInPage gives an answer to the page, and waits for what comes next.
-func (b *Bridge) goOnInPage(ctx context.Context, c *call, s *Stopped, a *Answer) (*Result, error) {
-	keep := false
-	defer func() {
-		if !keep {
-			page := c.lease
-			c.lease = nil
-			page.Release()
+// inPage takes what a part of the call in its page comes to. The page is returned,
+// unless it waits for a person.
+func (b *Bridge) inPage(r *Run, part func() Step) (s Step) {
+	defer func() { // also on panic
+		if s.Pause == nil {
+			source := r.source
+			r.source = nil
+			source.Release()
 		}
 	}()
-	if a != nil && a.question != "" {
-		c.approval, c.approver = a.question, a.by
+	s = part()
+	switch {
+	case s.Pause != nil:
+		b.pausedInPage(r, s.Pause)
+	case r.call.Caller.IsRevoked():
+		e := TakenBack()
+		e.Outcome = Unknown // it may have run, and nobody is told
+		return e.With(asPlain(s.Err)).Step()
+	case s.Err != nil:
+		return b.presentError(r, s.Err).Step()
+	default:
+		return b.present(r, s.Data)
 	}
-	data, err := s.Continue(ctx, a)
-	res, err := b.invoked(c, data, err)
-	_, keep = errors.AsType[*stop](err)
-	return res, err
+	return s
+}
+
+// pausedInPage completes the question of a page, and lets its answer go on through
+// the pipeline.
+func (b *Bridge) pausedInPage(r *Run, p *Pause) {
+	if p.Question.ID == "" {
+		p.Question = Invocation{Tool: r.tool, Input: r.input, Answer: b.limits.Question}.Complete(p.Question)
+	}
+	inPage := p.Continue
+	p.Continue = func(ctx context.Context, a *Answer) Step {
+		return b.audit(ctx, r, func(ctx context.Context, r *Run) Step {
+			if a != nil && a.question != "" {
+				r.approval, r.approver = a.question, a.by
+			}
+			return b.inPage(r, func() Step { return inPage(ctx, a) })
+		})
+	}
 }

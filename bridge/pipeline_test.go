@@ -30,7 +30,7 @@ func TestBadArgumentsNeverReachThePage(t *testing.T) {
 	if calls := r.Calls(); len(calls) != 0 {
 		t.Errorf("reached the page: %v", calls)
 	}
-	if res, e := do(t, b, "add", `{"n":1}`, ""); e != nil || string(res.Data) != `{"n":1}` { // the positive control
+	if res, e := do(t, b, "add", `{"n":1}`, ""); e != nil || string(res) != `{"n":1}` { // the positive control
 		t.Errorf("got %v, %v", res, e)
 	}
 }
@@ -71,9 +71,10 @@ func TestUnknownNames(t *testing.T) {
 }
 
 func TestTheOnlyToolNeedsNoName(t *testing.T) {
-	b := open(t, bridgetest.NewRouter().Add("shop", bridgetest.Tool("a", "")), bridge.SiteOptions{})
-	if res, e := do(t, b, "", `{"x":1}`, ""); e != nil || res.Tool.Name() != "a" {
-		t.Errorf("got %v, %v", res, e)
+	r := bridgetest.NewRouter().Add("shop", bridgetest.Tool("a", ""))
+	b := open(t, r, bridge.SiteOptions{})
+	if _, e := do(t, b, "", `{"x":1}`, ""); e != nil || r.Calls()[0].Tool != "a" {
+		t.Errorf("got %v, %v", r.Calls(), e)
 	}
 }
 
@@ -160,9 +161,9 @@ func TestTheOperatorRefuses(t *testing.T) {
 func TestDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := bridgetest.NewRouter().Add("shop", bridgetest.Tool("slow", ""))
-		r.Handle("shop", func(ctx context.Context, _ bridge.Invocation) (json.RawMessage, error) {
+		r.Handle("shop", func(ctx context.Context, _ bridge.Invocation) bridge.Step {
 			<-ctx.Done()
-			return nil, context.Cause(ctx)
+			return bridge.AsError(context.Cause(ctx)).Step()
 		})
 		b := open(t, r, bridge.SiteOptions{CallTimeout: 7 * time.Second})
 		began := time.Now()
@@ -186,7 +187,7 @@ func TestDeadline(t *testing.T) {
 func TestAPanicIsOneFailedCall(t *testing.T) {
 	var log bytes.Buffer
 	r := bridgetest.NewRouter().Add("shop", bridgetest.Tool("a", ""))
-	r.Handle("shop", func(context.Context, bridge.Invocation) (json.RawMessage, error) { panic("secret path") })
+	r.Handle("shop", func(context.Context, bridge.Invocation) bridge.Step { panic("secret path") })
 	b, err := bridge.New(r, bridge.Options{Log: slog.New(slog.NewJSONHandler(&log, nil))})
 	if err != nil {
 		t.Fatal(err)

@@ -3,6 +3,7 @@ package bridge
 import (
 	"context"
 	"encoding/json"
+	"sync/atomic"
 	"time"
 
 	"github.com/pagetools/pagetools/bridge/schema"
@@ -70,39 +71,23 @@ func (q *Question) check(a Answer) *Error {
 	return nil
 }
 
-// Stopped is the error of Source.Invoke when the tool stopped for a person: its
-// page waits.
-type Stopped struct {
-	// Question has what the page knows: kind, title, detail and schema.
+// Pause is a call that waits for a person: for consent, or in its page.
+type Pause struct {
 	Question Question
-	// Over is closed when the page ended the question itself, or is gone.
+	// Over is closed when the page ended the question itself, or is gone. Nil means
+	// that only an answer ends the question.
 	Over <-chan struct{}
-	// Continue gives the answer to the page and goes on as Invoke does. It is
-	// called once; with nil when Over is closed, or when ctx has ended and the
-	// tool shall be aborted.
-	Continue func(ctx context.Context, a *Answer) (json.RawMessage, error)
+	// Continue takes the answer and goes on until the next step. It is called at
+	// most once: with nil when Over is closed, or when ctx has ended and the call
+	// must be aborted.
+	Continue func(ctx context.Context, a *Answer) Step
+
+	taken atomic.Bool
 }
 
-// Error makes it travel.
-func (*Stopped) Error() string { return "the tool waits for a person" }
+// Take closes the question, and reports whether it was open. Only one of those who
+// answer a question closes it; whoever does calls Continue.
+func (p *Pause) Take() bool { return p.taken.CompareAndSwap(false, true) }
 
-// stop is a call that waits, on its way out of the pipeline.
-type stop struct {
-	question Question
-	over     <-chan struct{}
-	resume   func(ctx context.Context, a *Answer) (*Result, error)
-}
-
-// Error makes it travel.
-func (*stop) Error() string { return "the call waits for a person" }
-
-// stoppedError is what a caller is told who does not wait.
-func stoppedError(q *Question, token string) *Error {
-	var e *Error
-	if q.Kind == Approve {
-		e = Errorf(ApprovalRequired, "", NotRun, "%q needs a person's consent. The call goes on when it is resumed.", q.Tool)
-	} else {
-		e = Errorf(InputRequired, "", Unknown, "%q waits for a person. The call goes on when it is resumed.", q.Tool)
-	}
-	return e.Detail("question", q).Detail("resume", token)
-}
+// Open reports whether the question waits for an answer.
+func (p *Pause) Open() bool { return !p.taken.Load() }

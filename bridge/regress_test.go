@@ -54,10 +54,10 @@ func TestAPinnedCallIsCompletedBeforeItIsChecked(t *testing.T) {
 		t.Fatal(e)
 	}
 	r.Declare("shop", bridgetest.Tool("a", wide))
-	call := func(input string) (*bridge.Result, *bridge.Error) {
+	call := func(input string) ([]byte, *bridge.Error) {
 		return run(t, b, &bridge.Call{Site: "shop", Tool: "a", Version: "1.0.0", Caller: bridge.Local(), Input: json.RawMessage(input), Config: json.RawMessage(`{"units":"metric"}`)})
 	}
-	if res, e := call(`{"action":"a"}`); e != nil || string(res.Data) != `{"units":"metric"}` {
+	if res, e := call(`{"action":"a"}`); e != nil || string(res) != `{"units":"metric"}` {
 		t.Errorf("got %v, %v", res, e)
 	}
 	_, e := call(`{"units":"imperial"}`)

@@ -19,34 +19,33 @@ type mcpResult struct {
 	IsError           bool            `json:"isError"`
 }
 
-// present turns what the page returned into the result of the call, of at most
-// limit bytes.
-func (b *Bridge) present(c *call, data json.RawMessage, limit int) (*Result, error) {
+// present turns what the page returned into the result of the call.
+func (b *Bridge) present(r *Run, data json.RawMessage) Step {
 	if !json.Valid(data) {
-		return nil, Errorf(ToolError, ResultInvalid, Unknown, "%q returned something that is not JSON.", c.tool.name)
+		return Errorf(ToolError, ResultInvalid, Unknown, "%q returned something that is not JSON.", r.tool.name).Step()
 	}
-	var r mcpResult
-	isMCP := len(data) > 0 && data[0] == '{' && json.Unmarshal(data, &r) == nil
-	if isMCP && r.IsError {
-		text := r.text()
+	var m mcpResult
+	isMCP := len(data) > 0 && data[0] == '{' && json.Unmarshal(data, &m) == nil
+	if isMCP && m.IsError {
+		text := m.text()
 		if text == "" {
 			text = "The tool says that it failed."
 		}
-		return nil, b.presentError(c, Errorf(ToolError, "", Failed, "%s", text))
+		return b.presentError(r, Errorf(ToolError, "", Failed, "%s", text)).Step()
 	}
-	if out := c.tool.output; out != nil && !fits(out, data, r) {
-		return nil, Errorf(ToolError, ResultInvalid, Unknown, "%q returned something that does not fit its own outputSchema.", c.tool.name)
+	if out := r.tool.output; out != nil && !fits(out, data, m) {
+		return Errorf(ToolError, ResultInvalid, Unknown, "%q returned something that does not fit its own outputSchema.", r.tool.name).Step()
 	}
-	switch c.settings.output {
+	switch r.settings.output {
 	case "text":
-		data = asText(data, r, isMCP)
+		data = asText(data, m, isMCP)
 	case "structured":
-		data = asStructured(data, r, isMCP)
+		data = asStructured(data, m, isMCP)
 	}
-	if len(data) > limit {
-		return nil, Errorf(ToolError, ResultTooLarge, Unknown, "The result of %q is longer than %d bytes.", c.tool.name, limit)
+	if limit := r.resultLimit(); len(data) > limit {
+		return Errorf(ToolError, ResultTooLarge, Unknown, "The result of %q is longer than %d bytes.", r.tool.name, limit).Step()
 	}
-	return &Result{Data: data, Tool: c.tool}, nil
+	return Step{Data: data}
 }
 
 // fits checks a result against the page's own promise. As in MCP, the promise
@@ -103,8 +102,7 @@ func asStructured(data json.RawMessage, r mcpResult, isMCP bool) json.RawMessage
 }
 
 // presentError bounds a page's own error text and says whose words it is.
-func (b *Bridge) presentError(c *call, err error) error {
-	e := AsError(err)
+func (b *Bridge) presentError(r *Run, e *Error) *Error {
 	if e.Code != ToolError || e.Outcome != Failed {
 		return e
 	}
@@ -112,7 +110,7 @@ func (b *Bridge) presentError(c *call, err error) error {
 	if strings.TrimSpace(e.Message) == "" {
 		e.Message = "The tool failed without saying why."
 	}
-	return e.Detail("untrusted", true).Detail("origin", c.tool.origin)
+	return e.Detail("untrusted", true).Detail("origin", r.tool.origin)
 }
 
 // Clip shortens text to at most n bytes and "…", without cutting a character.

@@ -26,7 +26,7 @@ func TestOutput(t *testing.T) {
 	} {
 		r.Answer("shop", c.result, nil)
 		res, e := do(t, b, "a", `{}`, `{"output":"`+c.output+`"}`)
-		if e != nil || string(res.Data) != c.want {
+		if e != nil || string(res) != c.want {
 			t.Errorf("%s as %s: got %v, %v, want %s", c.result, c.output, res, e, c.want)
 		}
 	}

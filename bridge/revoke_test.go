@@ -51,7 +51,7 @@ func TestRevokedCalls(t *testing.T) {
 		go func() {
 			in := consent.call
 			in.Config = json.RawMessage(resuming(consent.token))
-			polls <- b.Serve(context.Background(), &in).Err
+			polls <- serve(context.Background(), b, &in).Err
 		}()
 		synctest.Wait()
 		began := time.Now()
@@ -85,7 +85,7 @@ func TestRevokedCalls(t *testing.T) {
 			t.Errorf("%d calls ran of those that go on", n-ran)
 		}
 		in := call(old, "write")
-		want(t, b.Serve(t.Context(), &in).Err, bridge.Forbidden, "", bridge.NotRun)
+		want(t, serve(t.Context(), b, &in).Err, bridge.Forbidden, "", bridge.NotRun)
 	})
 }
 
@@ -100,25 +100,25 @@ func TestRevokedWhileItRuns(t *testing.T) {
 			if asks {
 				p.steps = []bridge.Kind{bridge.Confirm}
 			}
-			r.Handle("shop", func(ctx context.Context, inv bridge.Invocation) (json.RawMessage, error) {
+			r.Handle("shop", func(ctx context.Context, inv bridge.Invocation) bridge.Step {
 				<-goes
 				return p.invoke(ctx, inv)
 			})
 			b := open(t, r, bridge.SiteOptions{Approval: policy.Operator{Mode: policy.ModeAuto}})
 			caller, takeBack := credential("agent")
-			out := make(chan bridge.Served, 1)
+			out := make(chan served, 1)
 			go func() {
-				out <- b.Serve(context.Background(), &bridge.Call{Site: "shop", Tool: "ask", Caller: caller, Input: json.RawMessage(`{}`)})
+				out <- serve(context.Background(), b, &bridge.Call{Site: "shop", Tool: "ask", Caller: caller, Input: json.RawMessage(`{}`)})
 			}()
 			synctest.Wait()
 			takeBack()
 			b.Revoke()
 			close(goes)
 			got := <-out
-			if got.Err == nil || got.Err.Outcome != bridge.Unknown || got.Result != nil {
-				t.Errorf("asking %v: %v, %v", asks, got.Result, got.Err)
+			if got.Err == nil || got.Err.Outcome != bridge.Unknown || got.Data != nil {
+				t.Errorf("asking %v: %v, %v", asks, got.Data, got.Err)
 			}
-			if list, _ := b.Questions(operator); len(list) > 0 || r.Leases() != 0 {
+			if list := bridgetest.Questions(b, operator); len(list) > 0 || r.Leases() != 0 {
 				t.Errorf("asking %v: %d questions, %d pages held", asks, len(list), r.Leases())
 			}
 			b.Close()
@@ -157,20 +157,15 @@ func TestRevokeRaces(t *testing.T) {
 		for range 4 {
 			wait.Go(func() {
 				for range 5 {
-					b.Serve(context.Background(), &bridge.Call{Site: "shop", Tool: "write", Caller: caller, Input: json.RawMessage(`{}`)})
+					serve(context.Background(), b, &bridge.Call{Site: "shop", Tool: "write", Caller: caller, Input: json.RawMessage(`{}`)})
 				}
 			})
 		}
 		wait.Go(func() { takeBack(); b.Revoke() })
 	}
 	wait.Wait()
-	for {
-		list, changed := b.Questions(operator)
-		if len(list) == 0 {
-			break
-		}
-		<-changed // what was about to ask is taken back in the background
-	}
+	// What was about to ask is taken back in the background.
+	bridgetest.Await(b, operator, func(open []bridge.OpenQuestion) bool { return len(open) == 0 })
 	if len(r.Calls()) > 0 {
 		t.Errorf("%d calls ran", len(r.Calls()))
 	}

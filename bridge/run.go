@@ -2,111 +2,91 @@ package bridge
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
-	"errors"
 	"sync"
 	"time"
+
+	"github.com/pagetools/pagetools/bridge/policy"
+	"github.com/pagetools/pagetools/bridge/schema"
 )
 
 // maxQuestions bounds the questions of one call. Further ones are declined.
 const maxQuestions = 5
 
+// nobody is who answers a question that expires, or that its page takes back.
+const nobody = ""
+
 // Run is a call that can stop at questions, and be resumed later from another
 // request. It runs once, whoever waits for it. It is safe for concurrent use.
 type Run struct {
-	bridge *Bridge
-	call   *call
-	until  time.Time // it is kept that long at most, once it stopped; behind the lock of bridge.runs
+	bridge  *Bridge
+	call    Call
+	number  int64 // of the call in this process
+	started time.Time
+	digest  string // of a call with a key
 
-	mu       sync.Mutex
-	changed  chan struct{} // closed when one of the next four changes; made for who waits
-	open     *stop         // the question that waits, with what goes on after it
-	question *Question     // what is told of it
-	page     Pictured      // that asks; nil when nothing can be seen
-	result   *Result
-	err      *Error // why it failed
-	done     bool
-	token    string // "" until it stopped once
-	claim    string // on its key; "" without one
-	tool     string // what it runs, known with the first question
-	told     string // the question that the caller was told of last
-	asked    int
-	expiry   *time.Timer
-	cancel   context.CancelCauseFunc // of what runs in the background
-	waiting  int                     // callers that wait in Next while it runs
-	watched  chan struct{}           // closed when what Live.State says changes; made for who watches
-	pen      *Live                   // whose input reaches the page; nil: nobody's
-	actor    string                  // who acted in the page last, since the question is open
-}
+	// What the stages found. Only the goroutine that runs the call uses it.
+	site     *siteState
+	tool     *Tool
+	pinned   *schema.Schema // of a pinned version that differs from the tool's; nil: none
+	settings settings
+	input    json.RawMessage // after parameter defaults
+	decision policy.Decision
+	unseen   bool    // nobody has seen the tool since consent was given on its site
+	counted  bool    // against the rates
+	agreed   bool    // or refused: somebody was asked
+	consent  *Answer // what they said; nil: nothing
+	// What they were shown: the digest of the tool's definition, and the document of
+	// the session's page, which is empty when it had none.
+	shownDigest, shownDocument string
+	kept                       bool   // the consent, as a grant
+	approval                   string // the grant or the question that it runs under, and
+	approver                   string // the person
+	ticket                     int64  // of its intent in the audit; 0: none
+	source                     Source // the page that runs it
+	outcome                    Outcome
 
-// Start runs a call until it ends or stops at its first question. While ctx
-// lives and nobody is asked, its end aborts the call.
-func (b *Bridge) Start(ctx context.Context, in *Call) *Run {
-	r := b.newRun(in)
-	r.settle(b.run(ctx, r.call))
-	return r
+	// Behind the lock of the registry.
+	names    []handle    // under which it is found
+	over     bool        // it ended
+	until    time.Time   // its token names it that long at most
+	keyUntil time.Time   // as its key does, after it ended
+	forget   *time.Timer // its token, after it ended
+
+	mu      sync.Mutex
+	changed chan struct{} // closed when one of the next three changes; made for who waits
+	pause   *Pause        // the question that waits; its Question is what is told of it
+	result  Step          // when it is done
+	done    bool
+	token   string // "" until it stopped once
+	claim   string // on its key; "" without one
+	named   string // the tool that it runs, known with the first question
+	told    string // the question that the caller was told of last
+	asked   int
+	page    Page // that asks; nil when nothing can be seen
+	expiry  *time.Timer
+	cancel  context.CancelCauseFunc // of what runs in the background
+	waiting int                     // callers that wait in Next while it runs
+	pen     *Live                   // whose input reaches the page; nil: nobody's
+	actor   string                  // who acted in the page last, since the question is open
 }
 
 func (b *Bridge) newRun(in *Call) *Run {
-	return &Run{bridge: b, call: &call{Call: *in, outcome: NotRun, started: b.now()}}
+	r := &Run{bridge: b, call: *in, outcome: NotRun, started: b.now()}
+	b.runs.add(r)
+	return r
 }
 
-// Do runs a call. Questions go to the call's Asker; without one, a call that
-// stops is left to whoever may answer, and the error says so. The error is
-// always an *Error.
-func (b *Bridge) Do(ctx context.Context, in *Call) (*Result, error) {
-	r, _, err := b.startOrResume(ctx, in)
-	if err != nil {
-		return nil, err
-	}
-	for {
-		q, res, err := r.Next(ctx)
-		switch {
-		case q == nil:
-			r.Spend()
-			return res, err
-		case in.Asker == nil:
-			return nil, stoppedError(q, r.Token())
-		}
-		answer, err := r.askWith(ctx, in.Asker, q)
-		switch {
-		case ctx.Err() != nil:
-			r.abort(gaveUp())
-		case err != nil:
-			e := stoppedError(q, r.Token()).With(err)
-			r.abort(e)
-			return nil, e
-		default: // somebody else may have been first
-			_ = r.answer(q.ID, &answer, in.Caller.Name)
-		}
-	}
+// refused is a run that ended before it began.
+func (b *Bridge) refused(in *Call, e *Error) *Run {
+	return &Run{bridge: b, call: *in, done: true, result: e.Step()}
 }
 
-// askWith asks until there is an answer, or the question is over.
-func (r *Run) askWith(ctx context.Context, asker Asker, q *Question) (Answer, error) {
-	asking, cancel := context.WithCancel(ctx)
-	defer cancel()
-	changed := r.change()
-	if r.Asks() != q {
-		return Answer{}, nil
-	}
-	stopAsking := make(chan struct{})
-	defer close(stopAsking)
-	go func() { // ends with askWith
-		select {
-		case <-changed:
-			cancel()
-		case <-stopAsking:
-		}
-	}()
-	answer, err := asker.Ask(asking, *q)
-	if asking.Err() != nil && ctx.Err() == nil {
-		return Answer{}, nil
-	}
-	return answer, err
-}
+// begin runs the call until it ends or stops at its first question.
+func (r *Run) begin(ctx context.Context) { r.settle(r.bridge.run(ctx, r)) }
 
 // Token names the run to its caller; "" when it never stopped.
 func (r *Run) Token() string {
@@ -115,24 +95,40 @@ func (r *Run) Token() string {
 	return r.token
 }
 
-// change is closed when the run shows something else.
-func (r *Run) change() <-chan struct{} {
+// Tool is what ran. It is known when Next returned a result.
+func (r *Run) Tool() *Tool { return r.tool }
+
+// Asks returns the question that the call waits for now, or nil.
+func (r *Run) Asks() *Question {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	return r.asks()
+}
+
+// asks is Asks with r.mu held.
+func (r *Run) asks() *Question {
+	if r.pause == nil {
+		return nil
+	}
+	return &r.pause.Question
+}
+
+// change is closed when the run shows something else. Called with r.mu held.
+func (r *Run) change() <-chan struct{} {
 	if r.changed == nil {
 		r.changed = make(chan struct{})
 	}
 	return r.changed
 }
 
-// Next waits until the run stops at a question or ends. While it runs, a caller
-// whose ctx ends aborts it, unless others wait too.
-func (r *Run) Next(ctx context.Context) (*Question, *Result, error) {
+// Next waits until the run stops at a question, which it returns, or ends: then it
+// returns the step with the result or the error. While it runs, a caller whose ctx
+// ends aborts it, unless others wait too.
+func (r *Run) Next(ctx context.Context) (*Question, Step) {
 	for {
-		changed := r.change()
-		q, res, err, shows := r.look()
-		if shows {
-			return q, res, err
+		q, end, changed := r.look()
+		if changed == nil {
+			return q, end
 		}
 		select {
 		case <-changed:
@@ -141,26 +137,27 @@ func (r *Run) Next(ctx context.Context) (*Question, *Result, error) {
 			r.mu.Unlock()
 		case <-ctx.Done():
 			r.leave()
-			return nil, nil, gaveUp().With(context.Cause(ctx))
+			return nil, gaveUp().With(context.Cause(ctx)).Step()
 		}
 	}
 }
 
-// look gives the open question or the end, and whether there is one. Else the
-// caller counts as one that waits.
-func (r *Run) look() (q *Question, res *Result, err error, shows bool) { //nolint:revive // the error is the call's, not of looking
+// look returns the open question or the end. Where there is neither, the caller
+// counts as one that waits until changed is closed.
+func (r *Run) look() (q *Question, end Step, changed <-chan struct{}) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {
-	case r.done && r.err != nil:
-		return nil, nil, r.err, true
 	case r.done:
-		return nil, r.result, nil, true
-	case r.question != nil:
-		return r.question, nil, nil, true
+		if r.call.Again && r.token != "" {
+			r.bridge.runs.fetched(r)
+		}
+		return nil, r.result, nil
+	case r.pause != nil:
+		return r.asks(), Step{}, nil
 	}
 	r.waiting++
-	return nil, nil, nil, false
+	return nil, Step{}, r.change()
 }
 
 // leave is one caller less that waits while the run runs.
@@ -168,7 +165,7 @@ func (r *Run) leave() {
 	r.mu.Lock()
 	r.waiting--
 	cancel := r.cancel
-	last := r.waiting == 0 && r.question == nil && !r.done
+	last := r.waiting == 0 && r.pause == nil && !r.done
 	r.mu.Unlock()
 	if last && cancel != nil {
 		cancel(gaveUp())
@@ -178,16 +175,18 @@ func (r *Run) leave() {
 func gaveUp() *Error { return Errorf(Cancelled, "", Unknown, "The caller gave up.") }
 
 // Await is Next, and waits first at most d for the open question to be answered.
-func (r *Run) Await(ctx context.Context, d time.Duration) (*Question, *Result, error) {
-	changed := r.change()
-	if d > 0 && r.Asks() != nil {
+func (r *Run) Await(ctx context.Context, d time.Duration) (*Question, Step) {
+	r.mu.Lock()
+	q, changed := r.asks(), r.change()
+	r.mu.Unlock()
+	if d > 0 && q != nil {
 		timer := time.NewTimer(d)
 		defer timer.Stop()
 		select {
 		case <-changed:
 		case <-timer.C:
 		case <-ctx.Done(): // the call stays where it is
-			return nil, nil, gaveUp().With(context.Cause(ctx))
+			return nil, gaveUp().With(context.Cause(ctx)).Step()
 		}
 	}
 	return r.Next(ctx)
@@ -204,7 +203,14 @@ func (r *Run) tell(q *Question) {
 func (r *Run) hasNews() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.question != nil && r.question.ID != r.told
+	return r.pause != nil && r.pause.Question.ID != r.told
+}
+
+// runs reports whether the call neither ended nor waits for a person.
+func (r *Run) runs() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return !r.done && r.pause == nil
 }
 
 // Spend forgets a run whose final reply was written. Its token names nothing any
@@ -214,76 +220,66 @@ func (r *Run) Spend() {
 	token, done := r.token, r.done
 	r.mu.Unlock()
 	if token != "" && done {
-		r.bridge.forgetRun(token)
+		r.bridge.runs.drop(handle{by: byToken, name: token}, r)
 	}
 }
 
 // settle takes what a part of the call came to.
-func (r *Run) settle(res *Result, err error) {
-	s, stopped := errors.AsType[*stop](err)
-	if !stopped {
-		r.end(res, err)
+func (r *Run) settle(s Step) {
+	if s.Pause == nil {
+		r.end(s)
 		return
 	}
-	q := s.question
-	q.ID, q.ExpiresAt = rand.Text(), r.bridge.now().Add(r.bridge.limits.Question)
 	r.mu.Lock()
 	r.asked++
-	r.tool = q.Tool
-	if r.token == "" {
-		r.token = rand.Text()
-	}
+	r.named = s.Pause.Question.Tool
 	full := r.asked > maxQuestions
+	token := cmp.Or(r.token, rand.Text())
 	r.mu.Unlock()
 	if full {
-		r.goOn(s, &Answer{})
+		r.decline(s.Pause)
 		return
 	}
-	if e := r.bridge.keepRun(r, &q); e != nil {
-		if r.call.Caller.IsRevoked() {
-			r.drop(s, TakenBack())
-			return
+	if e := r.bridge.runs.keep(r, token, s.Pause.Question.ExpiresAt); e != nil {
+		switch {
+		case r.call.Caller.IsRevoked():
+			s.Pause.Take()
+			r.drop(s.Pause, TakenBack())
+		case s.Pause.Question.Kind == Approve:
+			r.end(e.Step())
+		default:
+			r.decline(s.Pause)
 		}
-		r.mu.Lock()
-		r.token = "" // nobody knows it: there is nothing to keep for it
-		r.mu.Unlock()
-		if q.Kind == Approve {
-			r.end(nil, e)
-			return
-		}
-		r.goOn(s, &Answer{})
 		return
 	}
-	r.ask(s, &q)
+	r.ask(s.Pause, token)
+}
+
+// decline goes on without asking anybody.
+func (r *Run) decline(p *Pause) {
+	p.Take()
+	r.goOn(p, &Answer{})
 }
 
 // ask opens a question. Operators can answer it before anybody is told of it.
-func (r *Run) ask(s *stop, q *Question) {
-	r.sayAsking(q)
-	r.bridge.opening(q.ID, r)
+func (r *Run) ask(p *Pause, token string) {
+	id := p.Question.ID
+	r.bridge.runs.name(r, handle{by: byQuestion, name: id})
 	r.mu.Lock()
-	r.open, r.question, r.actor = s, q, nobody
-	r.page, _ = r.call.lease.(Pictured)
-	r.expiry = time.AfterFunc(r.bridge.limits.Question, func() { _ = r.answer(q.ID, &Answer{}, nobody) })
+	r.pause, r.token, r.actor = p, token, nobody
+	r.page, _ = r.source.(Page)
+	r.expiry = time.AfterFunc(r.bridge.limits.Question, func() { _ = r.answer(id, &Answer{}, nobody) })
 	r.show()
-	answered := make(chan struct{})
-	r.changed = answered
+	answered := r.change()
 	r.mu.Unlock()
-	if s.over != nil {
-		go r.watchOver(s.over, q.ID, answered)
+	if p.Over != nil {
+		go r.watchOver(p.Over, id, answered)
 	}
-	r.bridge.opened(r)
-}
-
-// sayAsking tells the page's keeper what the page waits for; nil is nothing.
-func (r *Run) sayAsking(q *Question) {
-	if lease := r.call.lease; lease != nil {
-		lease.Asking(q)
+	r.bridge.watched(r)
+	if e := r.bridge.runs.mayAsk(r); e != nil {
+		go r.abort(e)
 	}
 }
-
-// nobody is who answers a question that expires, or that its page takes back.
-const nobody = ""
 
 // watchOver goes on when the page ends its question itself.
 func (r *Run) watchOver(over <-chan struct{}, id string, answered <-chan struct{}) {
@@ -294,7 +290,7 @@ func (r *Run) watchOver(over <-chan struct{}, id string, answered <-chan struct{
 	}
 }
 
-// whoActed gives who acted in the page last while it asks.
+// whoActed returns who acted in the page last while it asks.
 func (r *Run) whoActed() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -307,13 +303,12 @@ func (r *Run) show() {
 		close(r.changed)
 		r.changed = nil
 	}
-	r.tellWatchers()
 }
 
 // answer closes the open question and lets the call go on; a nil answer is the
 // page's own.
 func (r *Run) answer(id string, a *Answer, by string) *Error {
-	s, e := r.close(id, a, by)
+	p, e := r.close(id, a, by)
 	if e != nil {
 		return e
 	}
@@ -323,43 +318,39 @@ func (r *Run) answer(id string, a *Answer, by string) *Error {
 		given.question, given.by = id, by
 		a = &given
 	case by != nobody: // their acts in the page were the answer
-		r.call.approval, r.call.approver = id, by
+		r.approval, r.approver = id, by
 	}
-	r.goOn(s, a)
+	r.goOn(p, a)
 	return nil
 }
 
-// close takes the open question from everybody who was told of it.
-func (r *Run) close(id string, a *Answer, by string) (*stop, *Error) {
-	s, e := r.take(id, a)
-	if e == nil {
-		r.bridge.closed(id, by)
-		r.sayAsking(nil)
-	}
-	return s, e
-}
-
-// take closes the open question. Only one of those who answer gets it.
-func (r *Run) take(id string, a *Answer) (*stop, *Error) {
+// close takes the open question from everybody who was told of it. Only one of
+// those who answer gets it.
+func (r *Run) close(id string, a *Answer, by string) (*Pause, *Error) {
 	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.question == nil || r.question.ID != id {
+	p := r.pause
+	if p == nil || p.Question.ID != id {
+		r.mu.Unlock()
 		return nil, Errorf(Conflict, "", NotRun, "The question is not open any more.")
 	}
 	if a != nil {
-		if e := r.question.check(*a); e != nil {
+		if e := p.Question.check(*a); e != nil {
+			r.mu.Unlock()
 			return nil, e
 		}
 	}
-	s := r.open
+	p.Take()
 	r.expiry.Stop()
-	r.open, r.question, r.page = nil, nil, nil
+	r.pause, r.page = nil, nil
 	r.show()
-	return s, nil
+	r.mu.Unlock()
+	r.bridge.runs.answeredBy(id, by, r)
+	r.bridge.watched(r)
+	return p, nil
 }
 
 // goOn runs the next part of the call in the background.
-func (r *Run) goOn(s *stop, a *Answer) {
+func (r *Run) goOn(p *Pause, a *Answer) {
 	ctx, cancel := context.WithCancelCause(r.bridge.life)
 	r.mu.Lock()
 	r.cancel = cancel
@@ -370,7 +361,7 @@ func (r *Run) goOn(s *stop, a *Answer) {
 	}
 	r.bridge.background.Go(func() { // ends with the call's own deadline
 		defer cancel(nil)
-		r.settle(s.resume(ctx, a))
+		r.settle(p.Continue(ctx, a))
 	})
 }
 
@@ -385,12 +376,12 @@ func (r *Run) abort(cause *Error) {
 // more to do, which may wait for the page.
 func (r *Run) halt(cause *Error) (rest func()) {
 	r.mu.Lock()
-	cancel, q := r.cancel, r.question
+	cancel, q := r.cancel, r.asks()
 	r.mu.Unlock()
 	switch {
 	case q != nil:
-		if s, e := r.close(q.ID, nil, nobody); e == nil { // else somebody answered it
-			return func() { r.drop(s, cause) }
+		if p, e := r.close(q.ID, nil, nobody); e == nil { // else somebody answered it
+			return func() { r.drop(p, cause) }
 		}
 	case cancel != nil:
 		cancel(cause)
@@ -399,40 +390,50 @@ func (r *Run) halt(cause *Error) (rest func()) {
 }
 
 // drop ends what waits: nobody answers it any more.
-func (r *Run) drop(s *stop, cause *Error) {
+func (r *Run) drop(p *Pause, cause *Error) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	cancel(cause)
-	r.settle(s.resume(ctx, nil))
+	r.settle(p.Continue(ctx, nil))
 }
 
-func (r *Run) end(res *Result, err error) {
+// end keeps the outcome for who waits, for who comes back, and for the key.
+func (r *Run) end(s Step) {
 	r.mu.Lock()
-	r.done, r.result = true, res
-	if err != nil {
-		r.result, r.err = nil, AsError(err)
-	}
+	r.done, r.result = true, s
 	r.show()
-	stopped := r.token != ""
+	token := r.token
 	r.mu.Unlock()
-	if stopped {
-		r.bridge.keepResult(r)
-	}
 	if r.call.Key != "" {
 		r.bridge.keyEnded(r)
 	}
+	r.bridge.runs.ended(r, token)
+	if token != "" {
+		r.bridge.watched(r)
+	}
+}
+
+// Elicited takes the answer that the caller's own client got from its person to the
+// open question of that id. Errors are *Error: FORBIDDEN without the right to
+// elicit, CONFLICT when the question is not open any more, SCHEMA_ERROR for an
+// answer that does not fit.
+func (r *Run) Elicited(id string, a Answer, by Caller) error {
+	if !by.Can(MayElicit) || by.IsRevoked() || by.Name != r.call.Caller.Name {
+		return mayNotAnswer()
+	}
+	return asPlain(r.answer(id, &a, by.Name))
 }
 
 // matches refuses a request to resume that is not the call's own. A token is no
 // licence to run something else.
 func (r *Run) matches(in *Call) *Error {
-	mine := r.call
+	mine := &r.call
 	r.mu.Lock()
-	name := r.tool
+	name := r.named
 	r.mu.Unlock()
-	if in.Session != mine.Session || in.Single != mine.Single || in.Tool != mine.Tool && in.Tool != name || !sameJSON(in.Input, mine.Input) {
-		return Errorf(SchemaError, "", NotRun, "The call under this token has another action, sessionId or request.")
+	if in.Session == mine.Session && in.Single == mine.Single && (in.Tool == mine.Tool || in.Tool == name) && sameJSON(in.Input, mine.Input) {
+		return nil
 	}
-	return nil
+	return Errorf(SchemaError, "", NotRun, "This token belongs to a call with a different action, sessionId or request.")
 }
 
 func sameJSON(a, b json.RawMessage) bool { return bytes.Equal(canonicalOrRaw(a), canonicalOrRaw(b)) }

@@ -18,9 +18,9 @@ var operator = bridge.Caller{Name: "person", May: []bridge.Right{bridge.MayAnswe
 // parked serves a call that must stop, and gives its question and its token.
 func parked(t *testing.T, b *bridge.Bridge, c *bridge.Call, code bridge.Code) (*bridge.Question, string) {
 	t.Helper()
-	out := b.Serve(t.Context(), c)
+	out := serve(t.Context(), b, c)
 	if out.Err == nil || out.Err.Code != code {
-		t.Fatalf("got %v, %v; want %s", out.Result, out.Err, code)
+		t.Fatalf("got %v, %v; want %s", out.Data, out.Err, code)
 	}
 	q, _ := out.Err.Details["question"].(*bridge.Question)
 	token, _ := out.Err.Details["resume"].(string)
@@ -34,12 +34,12 @@ func parked(t *testing.T, b *bridge.Bridge, c *bridge.Call, code bridge.Code) (*
 func resume(t *testing.T, b *bridge.Bridge, c bridge.Call, config string) (string, *bridge.Error) {
 	t.Helper()
 	c.Config = json.RawMessage(config)
-	out := b.Serve(t.Context(), &c)
-	defer out.Written()
+	out := serve(t.Context(), b, &c)
+	defer out.run.Spend()
 	if out.Err != nil {
 		return "", out.Err
 	}
-	return string(out.Result.Data), nil
+	return string(out.Data), nil
 }
 
 func resuming(token string) string { return fmt.Sprintf(`{"resume":%q,"wait":60000}`, token) }
@@ -60,14 +60,13 @@ func TestConsentOutlivesItsRequest(t *testing.T) {
 		if r.Leases() != 0 || len(r.Calls()) != 0 {
 			t.Error("a call that waits for consent holds a page or ran")
 		}
-		list, changed := b.Questions(operator)
+		list := bridgetest.Questions(b, operator)
 		if len(list) != 1 || list[0].ID != q.ID || list[0].Site != "shop" || list[0].Caller != "local" {
 			t.Fatalf("the operator sees %+v", list)
 		}
 		if err := b.Answer(operator, q.ID, bridge.Answer{OK: true}); err != nil {
 			t.Fatal(err)
 		}
-		<-changed
 		if got, e := resume(t, b, call, resuming(token)); e != nil || got != `{"a":1}` {
 			t.Fatalf("got %s, %v", got, e)
 		}
@@ -253,7 +252,7 @@ func TestThousandConsents(t *testing.T) {
 		parked(t, b, &call, bridge.ApprovalRequired)
 	}
 	flood, other := write(`{}`), write(`{}`)
-	e := b.Serve(t.Context(), &flood).Err
+	e := serve(t.Context(), b, &flood).Err
 	want(t, e, bridge.RateLimit, "", bridge.NotRun)
 	if e.Retry < 19*time.Minute || e.Retry > 20*time.Minute {
 		t.Errorf("nobody answers, and it says to come back in %v", e.Retry)
@@ -295,7 +294,7 @@ func TestRoomForQuestions(t *testing.T) {
 		}
 		refused := func() time.Duration {
 			call := write(`{}`)
-			e := b.Serve(t.Context(), &call).Err
+			e := serve(t.Context(), b, &call).Err
 			want(t, e, bridge.RateLimit, "", bridge.NotRun)
 			return e.Retry
 		}
@@ -321,7 +320,7 @@ func TestRoomForQuestions(t *testing.T) {
 		<-time.After(time.Hour)
 		fill()
 		refused()
-		q, _ := b.Questions(operator)
+		q := bridgetest.Questions(b, operator)
 		if err := b.Answer(operator, q[0].ID, bridge.Answer{}); err != nil {
 			t.Fatal(err)
 		}
@@ -330,8 +329,8 @@ func TestRoomForQuestions(t *testing.T) {
 		for _, token := range tokens {
 			call := write(`{}`)
 			call.Config = json.RawMessage(fmt.Sprintf(`{"resume":%q}`, token))
-			if out := b.Serve(t.Context(), &call); out.Err.Code == bridge.ApprovalDenied {
-				out.Written()
+			if out := serve(t.Context(), b, &call); out.Err.Code == bridge.ApprovalDenied {
+				out.run.Spend()
 			}
 		}
 		parked(t, b, &call, bridge.ApprovalRequired)

@@ -64,7 +64,7 @@ func TestParameterDefaults(t *testing.T) {
 		{"closed", `{}`, `{"units":"metric"}`, `{}`},
 	} {
 		res, e := do(t, b, c.tool, c.input, c.config)
-		if e != nil || string(res.Data) != c.want {
+		if e != nil || string(res) != c.want {
 			t.Errorf("%s %s %s: got %v, %v, want %s", c.tool, c.input, c.config, res, e, c.want)
 		}
 	}
@@ -111,12 +111,12 @@ func TestARepeatedActionIsDropped(t *testing.T) {
 	r := bridgetest.NewRouter().Add("shop", bridgetest.Tool("go", `{"type":"object","properties":{},"additionalProperties":false}`),
 		bridgetest.Tool("act", `{"type":"object","properties":{"action":{"type":"string"}}}`))
 	b := open(t, r, bridge.SiteOptions{})
-	if res, e := do(t, b, "go", `{"action":"go"}`, ""); e != nil || string(res.Data) != `{}` {
+	if res, e := do(t, b, "go", `{"action":"go"}`, ""); e != nil || string(res) != `{}` {
 		t.Errorf("got %v, %v", res, e)
 	}
 	_, e := do(t, b, "go", `{"action":"other"}`, "")
 	want(t, e, bridge.SchemaError, "", bridge.NotRun)
-	if res, e := do(t, b, "act", `{"action":"act"}`, ""); e != nil || string(res.Data) != `{"action":"act"}` {
+	if res, e := do(t, b, "act", `{"action":"act"}`, ""); e != nil || string(res) != `{"action":"act"}` {
 		t.Errorf("a tool's own parameter was dropped: %v, %v", res, e)
 	}
 }

@@ -2,27 +2,46 @@ package bridge
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"slices"
 	"time"
 )
 
-// Source offers the tools of a site.
+// Source runs the tools of a site for one call, until Release.
 type Source interface {
-	// Catalog gives the tools now. It does no I/O and takes no lock. Never nil.
-	Catalog() *Catalog
-	// Invoke runs the tool once, and returns its result as JSON text. The
-	// catalog of the source is at least as new as the reply when it returns.
-	// Errors are *Error, or *Stopped when the tool waits for a person. It is safe
-	// for concurrent use.
-	Invoke(ctx context.Context, inv Invocation) (json.RawMessage, error)
+	// Invoke runs the tool once, until its first step. The catalog of the source is
+	// at least as new as the step when it returns. It is safe for concurrent use.
+	Invoke(ctx context.Context, inv Invocation) Step
+	// Release returns the source to its owner. It is called exactly once.
+	Release()
 }
+
+// Step is what a call came to: exactly one of Data, Pause and Err is set.
+type Step struct {
+	// Data is the result, as JSON text.
+	Data json.RawMessage
+	// Pause is set when the call waits for a person.
+	Pause *Pause
+	// Err is set when the call failed.
+	Err *Error
+	// Document and Revision are for the owner of a page: the tool list that the page
+	// had when it replied. A call reads its own writes.
+	Document string
+	Revision int64
+}
+
+// Step returns the step of a call that failed so.
+func (e *Error) Step() Step { return Step{Err: e} }
 
 // Invocation is what a Source needs to run a tool.
 type Invocation struct {
 	// Tool is what was validated and approved. A source that now holds another
 	// definition under its name refuses with VersionMismatch (TOOL_CHANGED).
 	Tool *Tool
+	// Document is the one that a person was shown when they agreed; a source that now
+	// shows another refuses in the same way. Empty means whichever there is.
+	Document string
 	// Input is a JSON object that fits the tool's schema.
 	Input json.RawMessage
 	// MaxBytes caps the JSON text of the result. Zero means the source's own
@@ -31,6 +50,19 @@ type Invocation struct {
 	// Patience is how long the tool may take to be there, and Timeout how long it
 	// may run from its dispatch. Zero means as long as the context.
 	Patience, Timeout time.Duration
+	// Answer is how long a question of the call waits for a person.
+	Answer time.Duration
+}
+
+// Complete fills in what a source's question says of its call: a new id, tool, input
+// and the origin of the tool where the source named none. It returns the question.
+func (inv Invocation) Complete(q Question) Question {
+	q.ID, q.Tool, q.Input = rand.Text(), inv.Tool.Name(), inv.Input
+	q.ExpiresAt = time.Now().Add(inv.Answer)
+	if q.Origin == "" {
+		q.Origin = inv.Tool.Origin()
+	}
+	return q
 }
 
 // TimedOut is the cause of a context that ends with a call's Timeout.
@@ -38,26 +70,13 @@ func TimedOut(after time.Duration) *Error {
 	return Errorf(InternalError, Timeout, Unknown, "The tool did not answer within %s.", after)
 }
 
-// Lease is a Source that one call holds until Release.
-type Lease interface {
-	Source
-	// Asking says which question the page waits for; nil means none any more.
-	// Other calls to the page are refused meanwhile.
-	Asking(q *Question)
-	// Release gives the page back. It is called exactly once.
-	Release()
-}
-
-// Pictured is a Lease of a page that can be seen.
-type Pictured interface {
-	// Picture gives what a person would see of the page, as a PNG. Errors are
+// Page is a Source whose page a person can see, and act in. It is optional.
+type Page interface {
+	// Screenshot returns what a person would see of the page, as a PNG. Errors are
 	// *Error.
-	Picture(ctx context.Context) ([]byte, error)
-}
-
-// Shown is a Pictured whose page a person can watch and act in.
-type Shown interface {
-	// View shows the page, until the view or the lease ends. Errors are *Error.
+	Screenshot(ctx context.Context) ([]byte, error)
+	// View shows the page, until the view ends or the source is released. Errors are
+	// *Error.
 	View(ctx context.Context) (View, error)
 }
 
@@ -95,16 +114,25 @@ type Site struct {
 type Router interface {
 	// Sites lists the sites in the operator's order. No I/O.
 	Sites() []Site
-	// Catalog gives the list of the session when ref names one that has a page,
-	// and of the site's catalogue page otherwise. It waits until the site is
-	// opened, within ctx, and never makes a page for the caller.
-	Catalog(ctx context.Context, ref Ref) (*Catalog, error)
-	// Changes gives a channel that is closed when the list of a site or of a
-	// session may have become another. No I/O.
-	Changes() <-chan struct{}
-	// Acquire gives a page for one call: the session's own, in order, but for
+	// Catalog returns the list of the session when ref names one that has a page,
+	// and of the site's catalogue page otherwise, as it is known now: it does no I/O
+	// and waits for nothing. It fails when no page was opened yet, and when the last
+	// attempt failed.
+	Catalog(ref Ref) (*Catalog, error)
+	// Await returns the same after the page was opened, within ctx and ref.Patience.
+	// It never makes a page for the caller.
+	Await(ctx context.Context, ref Ref) (*Catalog, error)
+	// Acquire returns a page for one call: the session's own, in order, but for
 	// Ref.Beside; a fresh one; or the shared one.
-	Acquire(ctx context.Context, ref Ref) (Lease, error)
+	Acquire(ctx context.Context, ref Ref) (Source, error)
+}
+
+// Notifier is a Router that tells when lists change. It is optional: without it,
+// nobody who watches a Bridge hears of changes.
+type Notifier interface {
+	// Notify makes changed the function that hears of each site whose list, or the
+	// list of a session there, may have become another. It must not block.
+	Notify(changed func(site string))
 }
 
 // Right is something that a credential may do.

@@ -25,16 +25,17 @@ type pages struct {
 	answers []string
 }
 
-func (p *pages) invoke(context.Context, bridge.Invocation) (json.RawMessage, error) { return p.step(0) }
+func (p *pages) invoke(context.Context, bridge.Invocation) bridge.Step { return p.step(0) }
 
-func (p *pages) step(i int) (json.RawMessage, error) {
+func (p *pages) step(i int) bridge.Step {
 	if i == len(p.steps) {
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		return json.Marshal(p.answers)
+		data, _ := json.Marshal(p.answers)
+		return bridge.Step{Data: data}
 	}
-	return nil, &bridge.Stopped{Question: bridge.Question{Kind: p.steps[i], Title: "Sure?"}, Over: p.over,
-		Continue: func(ctx context.Context, a *bridge.Answer) (json.RawMessage, error) {
+	return bridge.Step{Pause: &bridge.Pause{Question: bridge.Question{Kind: p.steps[i], Title: "Sure?"}, Over: p.over,
+		Continue: func(ctx context.Context, a *bridge.Answer) bridge.Step {
 			text, _ := json.Marshal(a)
 			p.mu.Lock()
 			p.answers = append(p.answers, string(text))
@@ -49,10 +50,10 @@ func (p *pages) step(i int) (json.RawMessage, error) {
 				}
 			}
 			if ctx.Err() != nil {
-				return nil, context.Cause(ctx)
+				return bridge.AsError(context.Cause(ctx)).Step()
 			}
 			return p.step(i + 1)
-		}}
+		}}}
 }
 
 // stopping is a bridge whose tool "ask" runs p without consent.
@@ -69,7 +70,7 @@ func TestPageAsks(t *testing.T) {
 	b, r, call := stopping(t, &pages{steps: []bridge.Kind{bridge.Confirm, bridge.Prompt}})
 	defer b.Close()
 	q, token := parked(t, b, &call, bridge.InputRequired)
-	if q.Kind != bridge.Confirm || q.Tool != "ask" || string(q.Input) != `{}` || q.Origin == "" || r.Leases() != 1 {
+	if q.Kind != bridge.Confirm || q.Tool != "ask" || string(q.Input) != `{}` || q.Origin == "" || r.Leases() != 1 || r.Waiting() != 1 {
 		t.Errorf("question %+v, %d pages held", q, r.Leases())
 	}
 	if err := b.Answer(operator, q.ID, bridge.Answer{OK: true, Value: json.RawMessage(`1`)}); bridge.AsError(err) == nil || bridge.AsError(err).Code != bridge.SchemaError {
@@ -93,9 +94,8 @@ func TestPageAsks(t *testing.T) {
 	if got, e := resume(t, b, call, resuming(token)); e != nil || got != `["{\"ok\":true}","{\"ok\":true,\"value\":\"x\"}"]` {
 		t.Errorf("got %s, %v", got, e)
 	}
-	asking := r.Asking()
-	if len(asking) != 4 || asking[0] == nil || asking[1] != nil || asking[2] == nil || asking[3] != nil || r.Leases() != 0 {
-		t.Errorf("the page was said to ask %v, %d pages held", asking, r.Leases())
+	if r.Waiting() != 0 || r.Leases() != 0 {
+		t.Errorf("%d questions of the page are open, %d pages held", r.Waiting(), r.Leases())
 	}
 }
 
@@ -133,7 +133,7 @@ func TestLeavingAQuestion(t *testing.T) {
 	waits.Config = json.RawMessage(resuming(token))
 	left := func(ctx context.Context) chan *bridge.Error {
 		out := make(chan *bridge.Error, 1)
-		go func() { out <- b.Serve(ctx, &waits).Err }()
+		go func() { out <- serve(ctx, b, &waits).Err }()
 		return out
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -142,7 +142,7 @@ func TestLeavingAQuestion(t *testing.T) {
 	if e := <-out; e == nil || e.Code != bridge.Cancelled {
 		t.Errorf("the caller that left got %v", e)
 	}
-	if list, _ := b.Questions(operator); len(list) != 1 || r.Leases() != 1 {
+	if list := bridgetest.Questions(b, operator); len(list) != 1 || r.Leases() != 1 {
 		t.Fatalf("the question is gone with its caller: %v", list)
 	}
 	ctx, cancel = context.WithCancel(t.Context())
@@ -237,15 +237,15 @@ func TestPicture(t *testing.T) {
 	b, _, call := stopping(t, p)
 	defer b.Close()
 	q, token := parked(t, b, &call, bridge.InputRequired)
-	if png, err := b.Picture(t.Context(), operator, q.ID); err != nil || string(png) != "picture of shop" {
+	if png, err := b.Screenshot(t.Context(), operator, q.ID); err != nil || string(png) != "picture of shop" {
 		t.Errorf("got %s, %v", png, err)
 	}
-	if list, _ := b.Questions(operator); len(list) != 1 || !list[0].Picture {
+	if list := bridgetest.Questions(b, operator); len(list) != 1 || !list[0].Picture {
 		t.Errorf("the operator sees %+v", list)
 	}
-	_, err := b.Picture(t.Context(), bridge.Local(), q.ID)
+	_, err := b.Screenshot(t.Context(), bridge.Local(), q.ID)
 	want(t, bridge.AsError(err), bridge.Forbidden, "", bridge.NotRun)
-	_, err = b.Picture(t.Context(), bridge.Caller{Name: "other", May: []bridge.Right{bridge.MayAnswer}, Sites: []string{"bank"}}, q.ID)
+	_, err = b.Screenshot(t.Context(), bridge.Caller{Name: "other", May: []bridge.Right{bridge.MayAnswer}, Sites: []string{"bank"}}, q.ID)
 	want(t, bridge.AsError(err), bridge.WebtoolNotFound, "", bridge.NotRun)
 	if err := b.Answer(operator, q.ID, bridge.Answer{OK: true}); err != nil {
 		t.Fatal(err)
@@ -253,7 +253,7 @@ func TestPicture(t *testing.T) {
 	if _, e := resume(t, b, call, resuming(token)); e != nil {
 		t.Fatal(e)
 	}
-	_, err = b.Picture(t.Context(), operator, q.ID)
+	_, err = b.Screenshot(t.Context(), operator, q.ID)
 	want(t, bridge.AsError(err), bridge.WebtoolNotFound, "", bridge.NotRun)
 }
 
@@ -263,9 +263,9 @@ func TestNoPictureOfConsent(t *testing.T) {
 	defer b.Close()
 	call := write(`{}`)
 	q, _ := parked(t, b, &call, bridge.ApprovalRequired)
-	_, err := b.Picture(t.Context(), operator, q.ID)
+	_, err := b.Screenshot(t.Context(), operator, q.ID)
 	want(t, bridge.AsError(err), bridge.WebtoolNotFound, "", bridge.NotRun)
-	if list, _ := b.Questions(operator); len(list) != 1 || list[0].Picture {
+	if list := bridgetest.Questions(b, operator); len(list) != 1 || list[0].Picture {
 		t.Errorf("the operator sees %+v", list)
 	}
 }
@@ -285,7 +285,7 @@ func TestWhoMayAnswer(t *testing.T) {
 	blind := operator
 	blind.Sites = []string{"bank"}
 	want(t, bridge.AsError(b.Answer(blind, q.ID, bridge.Answer{OK: true})), bridge.WebtoolNotFound, "", bridge.NotRun)
-	if list, _ := b.Questions(blind); len(list) != 0 {
+	if list := bridgetest.Questions(b, blind); len(list) != 0 {
 		t.Errorf("another site's operator sees %v", list)
 	}
 	foreign := call
@@ -306,12 +306,12 @@ func TestClosing(t *testing.T) {
 	p := &pages{steps: []bridge.Kind{bridge.Confirm}}
 	b, r, call := stopping(t, p)
 	run := b.Start(t.Context(), &call)
-	if q, _, err := run.Next(t.Context()); q == nil || err != nil {
-		t.Fatalf("%v, %v", q, err)
+	if q, s := run.Next(t.Context()); q == nil {
+		t.Fatalf("it does not ask: %v", s.Err)
 	}
 	b.Close()
-	_, _, err := run.Next(t.Context())
-	want(t, bridge.AsError(err), bridge.InternalError, bridge.Draining, bridge.Unknown)
+	_, s := run.Next(t.Context())
+	want(t, s.Err, bridge.InternalError, bridge.Draining, bridge.Unknown)
 	if r.Leases() != 0 {
 		t.Error("a page is still held")
 	}

@@ -27,8 +27,8 @@ type taints struct {
 }
 
 // read notes what the call reads.
-func (t *taints) read(c *call, now time.Time) {
-	if c.tool.hints.Untrusted != policy.Yes && c.tool.topLevel {
+func (t *taints) read(r *Run, now time.Time) {
+	if r.tool.hints.Untrusted != policy.Yes && r.tool.topLevel {
 		return
 	}
 	t.mu.Lock()
@@ -36,12 +36,12 @@ func (t *taints) read(c *call, now time.Time) {
 	if t.byCaller == nil {
 		t.byCaller = map[string]map[string]time.Time{}
 	}
-	origins := t.byCaller[c.Caller.Name]
+	origins := t.byCaller[r.call.Caller.Name]
 	if origins == nil {
 		origins = map[string]time.Time{}
-		t.byCaller[c.Caller.Name] = origins
+		t.byCaller[r.call.Caller.Name] = origins
 	}
-	origin := c.tool.origin
+	origin := r.tool.origin
 	if _, there := origins[origin]; !there && len(origins) >= maxTaints {
 		origin = anyOrigin
 	}

@@ -223,29 +223,29 @@ func compareDocuments(old, now *Document) schema.Change {
 // checkPin decides whether a call that pinned a version may run the tool
 // (webtools reference, A3). It gives the schema to validate with instead of the
 // tool's own, or nil.
-func (s *siteState) checkPin(ctx context.Context, c *call) (pinned *schema.Schema, err error) {
+func (s *siteState) checkPin(ctx context.Context, r *Run) (pinned *schema.Schema, err error) {
 	action := ""
-	if c.Single {
-		action = c.tool.Name()
+	if r.call.Single {
+		action = r.tool.Name()
 	}
-	d, err := s.history(action).version(ctx, c.Version)
+	d, err := s.history(action).version(ctx, r.call.Version)
 	if err != nil {
 		return nil, err
 	}
 	if d == nil {
-		return nil, Errorf(WebtoolNotFound, "", NotRun, "There is no version %s of this webtool.", printable(c.Version)).Detail("version", printable(c.Version))
+		return nil, Errorf(WebtoolNotFound, "", NotRun, "There is no version %s of this webtool.", printable(r.call.Version)).Detail("version", printable(r.call.Version))
 	}
-	then := d.Action(c.tool.Name())
+	then := d.Action(r.tool.Name())
 	if then == nil {
-		return nil, Errorf(WebtoolNotFound, "", NotRun, "Version %s has no action %q.", d.Version, c.tool.Name()).Detail("reason", "action")
+		return nil, Errorf(WebtoolNotFound, "", NotRun, "Version %s has no action %q.", d.Version, r.tool.Name()).Detail("reason", "action")
 	}
-	live := newAction(c.tool)
+	live := newAction(r.tool)
 	if canonicalDigest(then) == canonicalDigest(live) {
 		return nil, nil
 	}
 	if then.Description != live.Description || then.Title != live.Title || !schema.Accepts(then.RequestSchema, live.RequestSchema) {
 		return nil, Errorf(VersionMismatch, "", NotRun,
-			"Version %s of %q is no longer what would run. Read the current version, and pin that.", d.Version, c.tool.Name())
+			"Version %s of %q is no longer what would run. Read the current version, and pin that.", d.Version, r.tool.Name())
 	}
 	// It was admitted once, under limits that may have been wider.
 	pinned, err = schema.Compile(then.RequestSchema, s.schemaLimits)

@@ -156,7 +156,7 @@ func (b *Bridge) Webtool(ctx context.Context, ref Ref, action, version string) (
 			return d, err
 		}
 	}
-	catalog, err := b.router.Catalog(ctx, ref)
+	catalog, err := b.router.Await(ctx, ref)
 	if err != nil {
 		if d := s.history(action).stale(ctx); d != nil && ref.Session == "" {
 			return d, nil
@@ -186,7 +186,7 @@ func (b *Bridge) Webtool(ctx context.Context, ref Ref, action, version string) (
 // sessions.
 func (b *Bridge) current(ctx context.Context, ref Ref, s *siteState) string {
 	ref.Session = ""
-	if c, err := b.router.Catalog(ctx, ref); err == nil {
+	if c, err := b.router.Await(ctx, ref); err == nil {
 		if d, err := s.observe(ctx, c, ""); d != nil && err == nil {
 			return d.Version
 		}

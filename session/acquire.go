@@ -2,15 +2,13 @@ package session
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"time"
 
 	"github.com/pagetools/pagetools/bridge"
 )
 
 // Acquire gives a page for one call. The error is an *bridge.Error.
-func (m *Manager) Acquire(ctx context.Context, ref bridge.Ref) (bridge.Lease, error) {
+func (m *Manager) Acquire(ctx context.Context, ref bridge.Ref) (bridge.Source, error) {
 	s, err := m.site(ref.Site)
 	if err != nil {
 		return nil, err
@@ -153,7 +151,6 @@ type lease struct {
 	ses     *session // nil for a page that is no session's
 	release func(told bool)
 	told    bool
-	asked   *bridge.Question // what the call waits for now
 	// another gives a fresh page in the place of one that was dead on arrival;
 	// nil where a page has state.
 	another  func(context.Context) (*lease, error)
@@ -163,30 +160,33 @@ type lease struct {
 // Invoke runs the tool, and notes when its error told the caller of the page's
 // death. A spare page may have died unseen before anything was dispatched to it;
 // then another one takes its place, once.
-func (l *lease) Invoke(ctx context.Context, inv bridge.Invocation) (json.RawMessage, error) {
-	data, err := l.Page.Invoke(ctx, inv)
-	if err != nil && l.another != nil && deadOnArrival(err) {
+func (l *lease) Invoke(ctx context.Context, inv bridge.Invocation) bridge.Step {
+	step := l.Page.Invoke(ctx, inv)
+	if step.Err != nil && l.another != nil && deadOnArrival(step.Err) {
 		l.release(false)
 		l.release = func(bool) {}
 		next, failed := l.another(ctx)
 		if failed != nil {
-			return nil, failed
+			return bridge.AsError(failed).Step()
 		}
 		l.Page, l.release = next.Page, next.release
-		data, err = l.Page.Invoke(ctx, inv)
+		step = l.Page.Invoke(ctx, inv)
 	}
-	return l.noted(data, err)
+	return l.noted(step)
 }
 
-// noted notes what a call came to, also after a question.
-func (l *lease) noted(data json.RawMessage, err error) (json.RawMessage, error) {
-	if s, ok := errors.AsType[*bridge.Stopped](err); ok {
-		goOn := s.Continue
-		s.Continue = func(ctx context.Context, a *bridge.Answer) (json.RawMessage, error) { return l.noted(goOn(ctx, a)) }
-		return data, s
-	}
-	if err != nil {
-		switch bridge.AsError(err).Reason {
+// noted notes what a call came to, also after a question. While a page asks, calls
+// that wait for its session are refused.
+func (l *lease) noted(step bridge.Step) bridge.Step {
+	switch {
+	case step.Pause != nil:
+		goOn := step.Pause.Continue
+		step.Pause.Continue = func(ctx context.Context, a *bridge.Answer) bridge.Step { return l.noted(goOn(ctx, a)) }
+		if e := l.busyAsking(); e != nil && l.ses != nil {
+			l.manager.with(func(st *state) { st.refuseWaiting(l.ses, e) })
+		}
+	case step.Err != nil:
+		switch step.Err.Reason {
 		case bridge.PageCrashed, bridge.BrowserLost:
 			l.told = true
 		case bridge.PageNavigated: // without end, so that the page was closed
@@ -194,22 +194,12 @@ func (l *lease) noted(data json.RawMessage, err error) (json.RawMessage, error) 
 		default: // the page lives
 		}
 	}
-	return data, err
-}
-
-// Asking says what the page waits for. Calls that wait for the session are refused.
-func (l *lease) Asking(q *bridge.Question) {
-	l.asks.replace(l.asked, q)
-	l.asked = q
-	if e := l.busyAsking(); e != nil && l.ses != nil {
-		l.manager.with(func(st *state) { st.refuseWaiting(l.ses, e) })
-	}
+	return step
 }
 
 // deadOnArrival reports whether nothing was dispatched because the page or its
 // browser died.
-func deadOnArrival(err error) bool {
-	e := bridge.AsError(err)
+func deadOnArrival(e *bridge.Error) bool {
 	return e.Outcome == bridge.NotRun && (e.Reason == bridge.PageCrashed || e.Reason == bridge.BrowserLost)
 }
 

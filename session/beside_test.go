@@ -176,14 +176,31 @@ func TestReadsWhoseCallerIsTakenBack(t *testing.T) {
 // TestReadsThatAsk: while one of them waits for a person, the page takes no further
 // call, whatever becomes of the others.
 func TestReadsThatAsk(t *testing.T) {
-	inWorld(t, shop, nil, func(t *testing.T, w *world) {
+	page := func(d *sessiontest.Document) {
+		shop(d)
+		d.Register(sessiontest.Tool{Name: "ask", Run: func(c *sessiontest.Call) (json.RawMessage, error) {
+			for _, kind := range []bridge.Kind{bridge.Confirm, bridge.Prompt} {
+				c.Ask(kind, string(c.Input), nil)
+			}
+			return json.RawMessage("1"), nil
+		}})
+	}
+	inWorld(t, page, nil, func(t *testing.T, w *world) {
 		w.warm("s", "where")
-		var leases [2]bridge.Lease
+		catalog, err := w.Await(t.Context(), ref("s"))
+		succeeds(t, err)
+		var leases [2]bridge.Source
 		for i := range leases {
-			l, err := w.Acquire(t.Context(), reading("s"))
+			leases[i], err = w.Acquire(t.Context(), reading("s"))
 			succeeds(t, err)
-			leases[i] = l
-			defer l.Release()
+			defer leases[i].Release()
+		}
+		var pauses [2]*bridge.Pause
+		for i, l := range leases {
+			s := l.Invoke(t.Context(), bridge.Invocation{Tool: catalog.Tool("ask"), Input: json.RawMessage(fmt.Sprintf(`{"n":%d}`, i)), Answer: time.Minute})
+			if pauses[i] = s.Pause; s.Pause == nil {
+				t.Fatal(s.Err)
+			}
 		}
 		takes := func() error {
 			l, err := w.Acquire(t.Context(), reading("s"))
@@ -192,16 +209,20 @@ func TestReadsThatAsk(t *testing.T) {
 			}
 			return err
 		}
-		succeeds(t, takes())
-		leases[0].Asking(&bridge.Question{ID: "first"})
-		leases[1].Asking(&bridge.Question{ID: "second"})
-		leases[1].Asking(&bridge.Question{ID: "third"})
-		fails(t, takes(), bridge.Conflict, "", bridge.NotRun)
-		leases[1].Asking(nil)
-		if e := fails(t, takes(), bridge.Conflict, "", bridge.NotRun); e.Details["question"].(*bridge.Question).ID != "first" {
-			t.Errorf("it says that the page waits for %v", e.Details)
+		next := func(i int) {
+			pauses[i].Take()
+			pauses[i] = pauses[i].Continue(t.Context(), &bridge.Answer{OK: true}).Pause
 		}
-		leases[0].Asking(nil)
+		next(1) // the second asks again
+		fails(t, takes(), bridge.Conflict, "", bridge.NotRun)
+		next(1)
+		e := fails(t, takes(), bridge.Conflict, "", bridge.NotRun)
+		if q := e.Details["question"].(*bridge.Question); q.ID != pauses[0].Question.ID || q.Tool != "ask" || string(q.Input) != `{"n":0}` {
+			t.Errorf("it says that the page waits for %+v", q)
+		}
+		next(0)
+		fails(t, takes(), bridge.Conflict, "", bridge.NotRun)
+		next(0)
 		succeeds(t, takes())
 	})
 }

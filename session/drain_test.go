@@ -165,7 +165,7 @@ func TestCancelsRace(t *testing.T) {
 		o.Sites[0].Warm = 1
 		e.OnOpen(func(ctx context.Context) error { return sessiontest.Wait(ctx, 2*time.Millisecond) })
 	}, func(t *testing.T, w *world) {
-		catalog, err := w.Catalog(t.Context(), ref(""))
+		catalog, err := w.Await(t.Context(), ref(""))
 		succeeds(t, err)
 		x := catalog.Tool("count")
 		var wg sync.WaitGroup
@@ -210,7 +210,7 @@ func raced(ctx context.Context, w *world, x *bridge.Tool, id, input string) stri
 	lease, err := w.Acquire(ctx, ref(id))
 	if err == nil {
 		defer lease.Release()
-		_, err = lease.Invoke(ctx, bridge.Invocation{Tool: x, Input: json.RawMessage(input)})
+		_, err = came(lease.Invoke(ctx, bridge.Invocation{Tool: x, Input: json.RawMessage(input)}))
 	}
 	e, _ := errors.AsType[*bridge.Error](err)
 	switch {

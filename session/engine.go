@@ -68,10 +68,12 @@ type Tab interface {
 	// BROWSER_LOST or TIMEOUT.
 	Load(ctx context.Context, url string) error
 	// Invoke runs a registered tool once. It returns within the deadline of ctx
-	// plus one second (two when a renderer must be killed). Errors are
-	// *bridge.Error, or *Asked when the call waits for a person; ErrGone as the cause means that the registration does not
-	// exist any more and nothing ran.
-	Invoke(ctx context.Context, inv Invocation) (Reply, error)
+	// plus one second (two when a renderer must be killed). A Pause has kind, title,
+	// detail, schema and origin of its question; a Continue with a ctx that has ended
+	// aborts the call. ErrGone as the cause of an error means that the registration
+	// does not exist any more and nothing ran. The step names the state of the page's
+	// registry that it has seen: a ToolsChanged at least that new is delivered.
+	Invoke(ctx context.Context, inv Invocation) bridge.Step
 	// Events gives what happens, in order, to one reader. A reader that is slow
 	// makes the tab coalesce tool changes to the newest. The channel is closed
 	// after Died.
@@ -115,31 +117,6 @@ type Invocation struct {
 	// MaxBytes caps the JSON text of the result before it leaves the page.
 	MaxBytes int
 }
-
-// Reply is what a tool returned.
-type Reply struct {
-	Result json.RawMessage
-	// Document and Revision say which state of the page's registry the reply
-	// has seen: a ToolsChanged at least that new is delivered.
-	Document string
-	Revision int64
-}
-
-// Asked is the error of Tab.Invoke when the call stopped for a person. It has not
-// ended: Continue goes on with it.
-type Asked struct {
-	// Question has kind, title, detail, schema and origin.
-	Question bridge.Question
-	// Over is closed when the page ended the question itself, or is gone.
-	Over <-chan struct{}
-	// Continue gives the answer to the page, nil when there is none, and goes on
-	// as Invoke does. It is called once; with a ctx that has ended, the call is
-	// aborted.
-	Continue func(ctx context.Context, a *bridge.Answer) (Reply, error)
-}
-
-// Error makes it travel.
-func (*Asked) Error() string { return "the call waits for a person" }
 
 // Event is something that happened to a tab: one of the types below.
 type Event interface{ event() }

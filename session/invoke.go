@@ -2,7 +2,6 @@ package session
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"slices"
 	"sync"
@@ -12,28 +11,28 @@ import (
 	"github.com/pagetools/pagetools/bridge"
 )
 
-// Invoke runs the tool once. Its errors are *bridge.Error, or *bridge.Stopped.
-func (p *Page) Invoke(ctx context.Context, inv bridge.Invocation) (json.RawMessage, error) {
+// Invoke runs the tool once.
+func (p *Page) Invoke(ctx context.Context, inv bridge.Invocation) bridge.Step {
 	for {
 		t, err := p.findWithin(ctx, inv)
 		if err != nil {
-			return nil, err
+			return bridge.AsError(err).Step()
 		}
 		document := p.view.Load().document
 		began := time.Now()
 		running, cancel := bound(ctx, inv.Timeout, bridge.TimedOut(inv.Timeout))
-		reply, err := p.tab.Invoke(running, Invocation{Document: t.Document(), Tool: t.Registration(), Input: inv.Input, MaxBytes: inv.MaxBytes})
+		step := p.tab.Invoke(running, Invocation{Document: t.Document(), Tool: t.Registration(), Input: inv.Input, MaxBytes: inv.MaxBytes})
 		cancel()
-		if errors.Is(err, ErrGone) {
+		if step.Err != nil && errors.Is(step.Err, ErrGone) {
 			// Nothing ran: the page replaced the registration. An equal one may
 			// be there, or on its way; find decides on what the page says now.
 			if err := p.awaitChange(ctx, t); err != nil {
-				return nil, err
+				return bridge.AsError(err).Step()
 			}
 			continue
 		}
 		p.used.Store(&document)
-		return p.replied(ctx, clock{left: inv.Timeout, whole: inv.Timeout}.after(began), reply, err)
+		return p.replied(ctx, inv, clock{left: inv.Timeout, whole: inv.Timeout}.after(began), step)
 	}
 }
 
@@ -49,51 +48,63 @@ func (c clock) after(began time.Time) clock {
 }
 
 // replied takes what the tab came to.
-func (p *Page) replied(ctx context.Context, c clock, reply Reply, err error) (json.RawMessage, error) {
-	if asked, ok := errors.AsType[*Asked](err); ok {
-		return nil, &bridge.Stopped{Question: asked.Question, Over: asked.Over,
-			Continue: func(ctx context.Context, a *bridge.Answer) (json.RawMessage, error) {
-				began := time.Now()
-				running, cancel := bound(ctx, c.left, bridge.TimedOut(c.whole))
-				defer cancel()
-				reply, err := asked.Continue(running, a)
-				return p.replied(ctx, c.after(began), reply, err)
-			}}
+func (p *Page) replied(ctx context.Context, inv bridge.Invocation, c clock, step bridge.Step) bridge.Step {
+	switch {
+	case step.Err != nil:
+		step.Err = p.blamed(step.Err)
+	case step.Pause == nil:
+		p.awaitRevision(ctx, step)
+	default:
+		goOn := step.Pause.Continue
+		step.Pause.Question = inv.Complete(step.Pause.Question)
+		step.Pause.Continue = func(ctx context.Context, a *bridge.Answer) bridge.Step {
+			began := time.Now()
+			running, cancel := bound(ctx, c.left, bridge.TimedOut(c.whole))
+			defer cancel()
+			return p.replied(ctx, inv, c.after(began), goOn(running, a))
+		}
+		p.pauses.add(step.Pause)
 	}
-	if err != nil {
-		return nil, p.blamed(err)
-	}
-	p.awaitRevision(ctx, reply)
-	return reply.Result, nil
+	return step
 }
 
-// asking is what the calls on a page wait for. Several may run on it at once.
-type asking struct {
-	newest atomic.Pointer[bridge.Question] // nil: nothing is waited for
+// pauses are what the calls on a page wait for. Several may run on it at once. A
+// question that was answered leaves when the next one comes.
+type pauses struct {
+	any atomic.Bool // something is in list
 
 	mu   sync.Mutex
-	open []*bridge.Question
+	list []*bridge.Pause
 }
 
-// replace ends the question was, and opens now; nil is none.
-func (a *asking) replace(was, now *bridge.Question) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.open = slices.DeleteFunc(a.open, func(q *bridge.Question) bool { return q == was })
-	if now != nil {
-		a.open = append(a.open, now)
-	}
-	var newest *bridge.Question
-	if n := len(a.open); n > 0 {
-		newest = a.open[n-1]
-	}
-	a.newest.Store(newest)
+func (ps *pauses) add(p *bridge.Pause) {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	ps.list = append(slices.DeleteFunc(ps.list, answered), p)
+	ps.any.Store(true)
 }
+
+// open returns the newest question that waits for an answer, or nil.
+func (ps *pauses) open() *bridge.Question {
+	if !ps.any.Load() { // the usual case
+		return nil
+	}
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	ps.list = slices.DeleteFunc(ps.list, answered)
+	ps.any.Store(len(ps.list) > 0)
+	if n := len(ps.list); n > 0 {
+		return &ps.list[n-1].Question
+	}
+	return nil
+}
+
+func answered(p *bridge.Pause) bool { return !p.Open() }
 
 // busyAsking refuses a call to a page that waits for a person; nil lets it
 // through.
 func (p *Page) busyAsking() *bridge.Error {
-	q := p.asks.newest.Load()
+	q := p.pauses.open()
 	if q == nil {
 		return nil
 	}
@@ -102,7 +113,7 @@ func (p *Page) busyAsking() *bridge.Error {
 
 // awaitRevision makes a caller read its own writes: the list that the call left
 // behind is visible before the call returns.
-func (p *Page) awaitRevision(ctx context.Context, r Reply) {
+func (p *Page) awaitRevision(ctx context.Context, r bridge.Step) {
 	if p.view.Load().hasSeen(r) {
 		return
 	}
@@ -116,7 +127,7 @@ func (p *Page) awaitRevision(ctx context.Context, r Reply) {
 
 // hasSeen reports whether the view is at least as new as a reply, or its document
 // is gone. A document in a frame may not have been told yet: it had no tools.
-func (v *view) hasSeen(r Reply) bool {
+func (v *view) hasSeen(r bridge.Step) bool {
 	revision, shown := v.revisions[r.Document]
 	if !shown {
 		return v.document != r.Document

@@ -88,9 +88,9 @@ type Manager struct {
 	sites  []*site
 	byName map[string]*site
 
-	mu    sync.Mutex
-	state *state
-	news  atomic.Pointer[chan struct{}] // closed and replaced when a list of tools changes
+	mu     sync.Mutex
+	state  *state
+	notify atomic.Pointer[func(site string)] // hears of lists that changed
 
 	life       context.Context //nolint:containedctx // of background work, which outlives who caused it; ends in Close
 	stop       context.CancelCauseFunc
@@ -98,14 +98,15 @@ type Manager struct {
 	done       chan struct{} // closed when Close began and no page is left
 }
 
-var _ bridge.Router = (*Manager)(nil)
+var (
+	_ bridge.Router   = (*Manager)(nil)
+	_ bridge.Notifier = (*Manager)(nil)
+)
 
 // New makes a Manager and begins to open every site.
 func New(o Options) *Manager {
 	o = o.withDefaults()
 	m := &Manager{o: o, byName: map[string]*site{}, done: make(chan struct{})}
-	news := make(chan struct{})
-	m.news.Store(&news)
 	m.state = &state{manager: m, sessions: map[key]*session{}, tombs: map[key]time.Time{}, spares: map[*site]*spares{},
 		held: map[string]int{}, queue: queue{of: map[string]*line{}, pace: newPace(o.MaxSessions)}}
 	m.life, m.stop = context.WithCancelCause(context.Background())
@@ -120,14 +121,14 @@ func New(o Options) *Manager {
 	return m
 }
 
-// Changes gives a channel that is closed when the tools of a site or of a session
-// may have become others.
-func (m *Manager) Changes() <-chan struct{} { return *m.news.Load() }
+// Notify makes changed hear of each site whose tools, or those of a session there, may
+// have become others. It must not block.
+func (m *Manager) Notify(changed func(site string)) { m.notify.Store(&changed) }
 
-// changed tells who waits on Changes.
-func (m *Manager) changed() {
-	next := make(chan struct{})
-	close(*m.news.Swap(&next))
+func (m *Manager) changed(site string) {
+	if notify := m.notify.Load(); notify != nil {
+		(*notify)(site)
+	}
 }
 
 // Sites lists the sites in the operator's order.
@@ -151,32 +152,55 @@ func (m *Manager) with(f func(*state)) {
 	}
 }
 
-// Catalog gives the list of the caller's session when it has a page, and of the
-// catalogue page otherwise. It waits until the page is opened, within ctx.
-func (m *Manager) Catalog(ctx context.Context, ref bridge.Ref) (*bridge.Catalog, error) {
+// Catalog returns the list of the caller's session when it has a page, and of the
+// catalogue page otherwise, as it is known now.
+func (m *Manager) Catalog(ref bridge.Ref) (*bridge.Catalog, error) {
 	s, err := m.site(ref.Site)
 	if err != nil {
 		return nil, err
 	}
-	if ref.Session != "" {
-		var page *Page
-		m.with(func(st *state) {
-			if ses := st.sessions[keyOf(ref)]; ses != nil {
-				page = ses.page
-			}
-		})
-		if page != nil {
-			if v := page.view.Load(); v.settled && !page.isDead() {
-				return v.catalog, nil
-			}
-			waiting, cancel := bound(ctx, ref.Patience, nil)
-			defer cancel()
-			if v, err := page.opened(waiting); err == nil {
-				return v.catalog, nil
-			}
+	if page := m.sessionPage(ref); page != nil && !page.isDead() {
+		return page.view.Load().catalog, nil
+	}
+	if page := s.page.Load(); page != nil && !page.isDead() {
+		return page.view.Load().catalog, nil
+	}
+	if failure := s.failure.Load(); failure != nil {
+		return nil, failure
+	}
+	return nil, bridge.Errorf(bridge.InternalError, bridge.Unreachable, bridge.NotRun, "The site was not opened yet.")
+}
+
+// Await returns the same list once its page is opened, within ctx.
+func (m *Manager) Await(ctx context.Context, ref bridge.Ref) (*bridge.Catalog, error) {
+	s, err := m.site(ref.Site)
+	if err != nil {
+		return nil, err
+	}
+	if page := m.sessionPage(ref); page != nil {
+		if v := page.view.Load(); v.settled && !page.isDead() {
+			return v.catalog, nil
+		}
+		waiting, cancel := bound(ctx, ref.Patience, nil)
+		defer cancel()
+		if v, err := page.opened(waiting); err == nil {
+			return v.catalog, nil
 		}
 	}
 	return m.catalogue(ctx, s, ref.Patience)
+}
+
+// sessionPage is the page that the caller's session has, or nil.
+func (m *Manager) sessionPage(ref bridge.Ref) (page *Page) {
+	if ref.Session == "" {
+		return nil
+	}
+	m.with(func(st *state) {
+		if ses := st.sessions[keyOf(ref)]; ses != nil {
+			page = ses.page
+		}
+	})
+	return page
 }
 
 // Findings gives what the site's author should know of its declarations now.

@@ -85,7 +85,7 @@ func TestOpened(t *testing.T) {
 					t.Fatal(err)
 				}
 				lasts(t, w.took(), test.want)
-				c, err := w.Catalog(t.Context(), ref(""))
+				c, err := w.Await(t.Context(), ref(""))
 				if err != nil || len(c.Tools()) != test.tools {
 					t.Errorf("catalog %v, %v", c, err)
 				}
@@ -104,7 +104,7 @@ func TestCatalogFollowsThePage(t *testing.T) {
 		d.Title("A shop")
 		d.Register(named("a"), sessiontest.Tool{Name: "bad name"})
 	}, nil, func(t *testing.T, w *world) {
-		before, err := w.Catalog(t.Context(), ref(""))
+		before, err := w.Await(t.Context(), ref(""))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -116,11 +116,11 @@ func TestCatalogFollowsThePage(t *testing.T) {
 		}
 		w.engine.Tabs()[0].Document().Register(named("b"))
 		synctest.Wait()
-		after, err := w.Catalog(t.Context(), ref(""))
+		after, err := w.Await(t.Context(), ref(""))
 		if err != nil || after.Digest() == before.Digest() || after.Tool("b") == nil || before.Tool("b") != nil {
 			t.Errorf("the catalog after a registration: %v, %v", after, err)
 		}
-		if _, err := w.Catalog(t.Context(), bridge.Ref{Site: "none"}); err == nil {
+		if _, err := w.Await(t.Context(), bridge.Ref{Site: "none"}); err == nil {
 			t.Error("there is a site that nobody named")
 		}
 	})
@@ -183,7 +183,7 @@ func TestLateTool(t *testing.T) {
 				return nil, nil
 			}})
 		}, nil, func(t *testing.T, w *world) {
-			catalog, err := w.Catalog(t.Context(), ref(""))
+			catalog, err := w.Await(t.Context(), ref(""))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -194,7 +194,7 @@ func TestLateTool(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer lease.Release()
-			_, err = lease.Invoke(t.Context(), bridge.Invocation{Tool: catalog.Tool("where"), Input: json.RawMessage("{}")})
+			_, err = came(lease.Invoke(t.Context(), bridge.Invocation{Tool: catalog.Tool("where"), Input: json.RawMessage("{}")}))
 			fails(t, err, bridge.WebtoolNotFound, "", bridge.NotRun)
 			lasts(t, time.Since(began), 0)
 		})
@@ -209,7 +209,7 @@ func TestLateTool(t *testing.T) {
 				return nil, nil
 			}})
 		}, func(_ *session.Options, e *sessiontest.Engine) { e.Handle(origin+"/next", next) }, func(t *testing.T, w *world) {
-			catalog, err := w.Catalog(t.Context(), ref(""))
+			catalog, err := w.Await(t.Context(), ref(""))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -221,7 +221,7 @@ func TestLateTool(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer lease.Release()
-			if _, err := lease.Invoke(t.Context(), bridge.Invocation{Tool: catalog.Tool("where"), Input: json.RawMessage("{}")}); err != nil {
+			if _, err := came(lease.Invoke(t.Context(), bridge.Invocation{Tool: catalog.Tool("where"), Input: json.RawMessage("{}")})); err != nil {
 				t.Fatal(err)
 			}
 			lasts(t, time.Since(began), 2*time.Second)
@@ -264,7 +264,7 @@ func (m *meddler) Open(ctx context.Context, o session.TabOptions) (session.Tab, 
 	return &meddledTab{tab.(*sessiontest.Tab), m}, nil
 }
 
-func (t *meddledTab) Invoke(ctx context.Context, inv session.Invocation) (session.Reply, error) {
+func (t *meddledTab) Invoke(ctx context.Context, inv session.Invocation) bridge.Step {
 	if f := t.m.before; f != nil {
 		t.m.before = nil
 		f(t.Tab)
@@ -367,12 +367,12 @@ func TestReadYourWrites(t *testing.T) {
 	}, nil, func(t *testing.T, w *world) {
 		for n := 1; n <= 50; n++ {
 			w.must(ref("s"), "more")
-			c, err := w.Catalog(t.Context(), ref("s"))
+			c, err := w.Await(t.Context(), ref("s"))
 			if err != nil || c.Tool(fmt.Sprint("t", n)) == nil {
 				t.Fatalf("after call %d the list does not have its tool: %v", n, err)
 			}
 		}
-		if c, _ := w.Catalog(t.Context(), ref("")); len(c.Tools()) != 1 {
+		if c, _ := w.Await(t.Context(), ref("")); len(c.Tools()) != 1 {
 			t.Error("the session's tools are in the catalogue page's list")
 		}
 	})
@@ -403,7 +403,7 @@ func reloads(t *testing.T, every time.Duration) {
 	})
 	t.Run("the catalogue page", func(t *testing.T) {
 		inWorld(t, loop, nil, func(t *testing.T, w *world) {
-			_, err := w.Catalog(t.Context(), ref(""))
+			_, err := w.Await(t.Context(), ref(""))
 			fails(t, err, bridge.InternalError, bridge.PageNavigated, bridge.NotRun)
 		})
 	})
@@ -421,7 +421,7 @@ func TestFramesOfAPage(t *testing.T) {
 		})
 	}
 	inWorld(t, script, nil, func(t *testing.T, w *world) {
-		c, err := w.Catalog(t.Context(), ref(""))
+		c, err := w.Await(t.Context(), ref(""))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -439,7 +439,7 @@ func TestFramesOfAPage(t *testing.T) {
 		if got := w.must(r, "pay"); got == first {
 			t.Errorf("the page's tool ran in %s, the frame's document", got)
 		}
-		old, err := w.Catalog(t.Context(), r)
+		old, err := w.Await(t.Context(), r)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -454,7 +454,27 @@ func TestFramesOfAPage(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer lease.Release()
-		_, err = lease.Invoke(t.Context(), bridge.Invocation{Tool: old.Tool("look"), Input: json.RawMessage("{}"), MaxBytes: 100})
+		_, err = came(lease.Invoke(t.Context(), bridge.Invocation{Tool: old.Tool("look"), Input: json.RawMessage("{}"), MaxBytes: 100}))
 		fails(t, err, bridge.WebtoolNotFound, "", bridge.NotRun)
+	})
+}
+
+// TestOtherDocument: an invocation that names the document that a person was shown does
+// not run on another one, however equal its tools are.
+func TestOtherDocument(t *testing.T) {
+	inWorld(t, shop, nil, func(t *testing.T, w *world) {
+		w.must(ref("s"), "where")
+		catalog, err := w.Await(t.Context(), ref("s"))
+		succeeds(t, err)
+		lease, err := w.Acquire(t.Context(), ref("s"))
+		succeeds(t, err)
+		defer lease.Release()
+		shown := catalog.Tool("where")
+		inv := bridge.Invocation{Tool: shown, Document: shown.Document(), Input: json.RawMessage("{}"), MaxBytes: 100}
+		_, err = came(lease.Invoke(t.Context(), inv)) // the positive control
+		succeeds(t, err)
+		inv.Document = "another"
+		_, err = came(lease.Invoke(t.Context(), inv))
+		fails(t, err, bridge.VersionMismatch, bridge.ToolChanged, bridge.NotRun)
 	})
 }

@@ -44,11 +44,11 @@ type Page struct {
 	changed func() // hears of every other catalog
 	log     *slog.Logger
 
-	view atomic.Pointer[view]
-	used atomic.Pointer[string] // the document that a call was last dispatched to
-	asks asking
-	dead chan struct{}
-	died *bridge.Error // valid after dead is closed
+	view   atomic.Pointer[view]
+	used   atomic.Pointer[string] // the document that a call was last dispatched to
+	pauses pauses
+	dead   chan struct{}
+	died   *bridge.Error // valid after dead is closed
 }
 
 // WaitFor overrides when a page counts as opened: when all that it names holds.
@@ -298,9 +298,6 @@ func (p *Page) publish(s *pageState) {
 	}
 }
 
-// Catalog gives the tools that the page registers now.
-func (p *Page) Catalog() *bridge.Catalog { return p.view.Load().catalog }
-
 // await waits until ok says yes of a view. It fails when the page dies or ctx
 // ends; the error is then the page's own, or ctx's cause.
 func (p *Page) await(ctx context.Context, ok func(*view) bool) (*view, error) {
@@ -334,22 +331,21 @@ func bound(ctx context.Context, d time.Duration, cause error) (context.Context, 
 
 // blamed says why we closed the page ourselves, when that ended the call. When
 // the call's error is the page's death, the page is known to be dead afterwards.
-func (p *Page) blamed(err error) error {
-	e := bridge.AsError(err)
+func (p *Page) blamed(e *bridge.Error) *bridge.Error {
 	switch e.Reason {
 	case bridge.Draining, bridge.PageCrashed, bridge.BrowserLost:
 	default:
-		return err
+		return e
 	}
 	timer := time.NewTimer(time.Second)
 	defer timer.Stop()
 	select {
 	case <-p.dead: // follows at once
 	case <-timer.C:
-		return err
+		return e
 	}
 	if e.Reason != bridge.Draining {
-		return err
+		return e
 	}
 	why := *p.died
 	why.Outcome = e.Outcome
@@ -359,12 +355,20 @@ func (p *Page) blamed(err error) error {
 // findWithin gives the page's own registration of the tool, at once when it is
 // there.
 func (p *Page) findWithin(ctx context.Context, inv bridge.Invocation) (*bridge.Tool, error) {
-	if t := p.view.Load().catalog.Tool(inv.Tool.Name()); t != nil && t.Digest() == inv.Tool.Digest() && !p.isDead() {
-		return t, nil
+	t := p.view.Load().catalog.Tool(inv.Tool.Name())
+	if t == nil || t.Digest() != inv.Tool.Digest() || p.isDead() {
+		waiting, cancel := bound(ctx, inv.Patience, nil)
+		defer cancel()
+		var err error
+		if t, err = p.find(waiting, inv.Tool); err != nil {
+			return nil, err
+		}
 	}
-	waiting, cancel := bound(ctx, inv.Patience, nil)
-	defer cancel()
-	return p.find(waiting, inv.Tool)
+	if inv.Document != "" && inv.Document != t.Document() {
+		return nil, bridge.Errorf(bridge.VersionMismatch, bridge.ToolChanged, bridge.NotRun,
+			"The page navigated after a person agreed to run %q. Nothing ran.", t.Name())
+	}
+	return t, nil
 }
 
 // find gives the page's own registration of the tool. A fresh page may still

@@ -59,7 +59,7 @@ func revokedIn(waiting *list.List) []*waiter {
 func (st *state) evict(ses *session) {
 	ses.evicted = true
 	delete(st.sessions, ses.key)
-	st.manager.changed()
+	st.manager.changed(ses.key.site)
 	st.entomb(ses.key)
 	st.close(ses.page)
 }

@@ -225,7 +225,7 @@ func TestEviction(t *testing.T) {
 			w.must(ref("new-"+victim), "where")
 			w.must(ref("new-"+victim), "where")
 			tick()
-			catalog, err := w.Catalog(t.Context(), ref(""))
+			catalog, err := w.Await(t.Context(), ref(""))
 			succeeds(t, err)
 			_, err = w.Acquire(t.Context(), ref(victim))
 			fails(t, err, bridge.SessionExpired, "", bridge.NotRun)
@@ -373,7 +373,7 @@ func TestSiteNeverAnswers(t *testing.T) {
 	inWorld(t, shop, func(_ *session.Options, e *sessiontest.Engine) {
 		e.Arrive(address, func(ctx context.Context) error { <-ctx.Done(); return errors.New("no answer") })
 	}, func(t *testing.T, w *world) {
-		_, err := w.Catalog(t.Context(), ref(""))
+		_, err := w.Await(t.Context(), ref(""))
 		fails(t, err, bridge.InternalError, bridge.Unreachable, bridge.NotRun)
 		lasts(t, w.took(), 30*time.Second)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
@@ -385,11 +385,11 @@ func TestSiteNeverAnswers(t *testing.T) {
 
 func TestCataloguePageDies(t *testing.T) {
 	inWorld(t, shop, nil, func(t *testing.T, w *world) {
-		before, err := w.Catalog(t.Context(), ref(""))
+		before, err := w.Await(t.Context(), ref(""))
 		succeeds(t, err)
 		w.engine.Tabs()[0].Crash()
 		synctest.Wait()
-		after, err := w.Catalog(t.Context(), ref(""))
+		after, err := w.Await(t.Context(), ref(""))
 		succeeds(t, err)
 		if after.Digest() != before.Digest() || w.engine.Opened() != 2 {
 			t.Errorf("%d tabs were opened", w.engine.Opened())

@@ -62,10 +62,10 @@ func (m *Manager) keepCatalogue(s *site) {
 				page.close()
 			}
 			s.set(nil, notRun(bridge.AsError(err)))
-			m.changed()
+			m.changed(s.Name)
 		} else {
 			s.set(page, nil)
-			m.changed()
+			m.changed(s.Name)
 			pause = firstRetry
 			m.with(func(st *state) { st.refill(s) })
 		}
@@ -77,7 +77,7 @@ func (m *Manager) keepCatalogue(s *site) {
 			if !m.watchCatalogue(s, page) {
 				return
 			}
-			prev = page.Catalog()
+			prev = page.view.Load().catalog
 		}
 		if !m.pause(s, pause) {
 			return
@@ -93,7 +93,7 @@ func (m *Manager) watchCatalogue(s *site, page *Page) bool {
 	case <-page.dead:
 		m.o.Log.Warn("site: its page died", "site", s.Name, "error", page.died)
 		s.set(nil, nil)
-		m.changed()
+		m.changed(s.Name)
 		page.close() // a crashed page still has a browser context
 		select {     // an old request for an attempt is not a new one
 		case <-s.kick:
@@ -197,7 +197,7 @@ func (m *Manager) openPage(ctx context.Context, s *site, o *pageOptions, prev *b
 	if err != nil {
 		return nil, err
 	}
-	page := newPage(tab, append([]string{s.Origin}, s.Origins...), s.WaitFor, m.o.Limits, m.changed, m.o.Log.With("site", s.Name))
+	page := newPage(tab, append([]string{s.Origin}, s.Origins...), s.WaitFor, m.o.Limits, func() { m.changed(s.Name) }, m.o.Log.With("site", s.Name))
 	m.background.Go(func() { page.own(prev) })
 	bounded, cancel := context.WithTimeout(ctx, m.o.Navigation)
 	defer cancel()

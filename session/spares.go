@@ -10,7 +10,7 @@ import (
 // compiled lends the schemas of the catalogue page to new pages.
 func (m *Manager) compiled(s *site) *bridge.Catalog {
 	if p := s.page.Load(); p != nil {
-		return p.Catalog()
+		return p.view.Load().catalog
 	}
 	return nil
 }

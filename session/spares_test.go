@@ -47,7 +47,7 @@ func TestSpares(t *testing.T) {
 			var opens atomic.Int32
 			w.engine.OnOpen(func(context.Context) error { opens.Add(1); return nil })
 			_ = sessiontest.Wait(t.Context(), 10*time.Second)
-			begin := func(session string) bridge.Lease {
+			begin := func(session string) bridge.Source {
 				lease, err := w.Acquire(t.Context(), ref(session))
 				succeeds(t, err)
 				return lease

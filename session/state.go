@@ -239,7 +239,7 @@ func (st *state) opened(w *waiter, ses *session, page *Page, err error) {
 	if ses != nil {
 		ses.page, ses.uses = page, 1
 		m := st.manager
-		m.changed() // its caller sees its list from now on
+		m.changed(ses.key.site) // its caller sees its list from now on
 		m.background.Go(func() { m.watchSession(ses) })
 	}
 	w.grant <- grant{page: page, ses: ses, caller: w.key.caller}
@@ -273,7 +273,7 @@ func (st *state) bury(ses *session, tomb bool) {
 		ses.expiry.Stop()
 	}
 	delete(st.sessions, ses.key)
-	st.manager.changed()
+	st.manager.changed(ses.key.site)
 	st.hold(ses.key.caller, -1)
 	if tomb {
 		st.entomb(ses.key)

@@ -10,10 +10,10 @@ import (
 // maxWatchers bounds who watches one call's page.
 const maxWatchers = 8
 
-var _ bridge.Shown = (*lease)(nil)
+var _ bridge.Page = (*lease)(nil)
 
-// Picture gives what a person would see of the page.
-func (l *lease) Picture(ctx context.Context) ([]byte, error) {
+// Screenshot returns what a person would see of the page.
+func (l *lease) Screenshot(ctx context.Context) ([]byte, error) {
 	shows, ok := l.tab.(Photographer)
 	if !ok {
 		return nil, unseen()

@@ -74,7 +74,7 @@ func ref(session string) bridge.Ref {
 // call does what the bridge does: it looks the tool up, takes a page, runs the
 // tool and gives the page back.
 func (w *world) call(ctx context.Context, r bridge.Ref, tool, input string) (string, error) {
-	catalog, err := w.Catalog(ctx, r)
+	catalog, err := w.Await(ctx, r)
 	if err != nil {
 		return "", err
 	}
@@ -87,8 +87,16 @@ func (w *world) call(ctx context.Context, r bridge.Ref, tool, input string) (str
 		return "", err
 	}
 	defer lease.Release()
-	data, err := lease.Invoke(ctx, bridge.Invocation{Tool: x, Input: json.RawMessage(input), MaxBytes: 1 << 20})
+	data, err := came(lease.Invoke(ctx, bridge.Invocation{Tool: x, Input: json.RawMessage(input), MaxBytes: 1 << 20}))
 	return string(data), err
+}
+
+// came returns what a step that ended came to.
+func came(s bridge.Step) (json.RawMessage, error) {
+	if s.Err != nil {
+		return nil, s.Err
+	}
+	return s.Data, nil
 }
 
 // must is call for what has to succeed.

@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"context"
 	"log/slog"
 	"net/http"
 	"strconv"
@@ -61,8 +62,33 @@ func NewMetrics(sites []bridge.Site, load func() Load) *Metrics {
 	return m
 }
 
-// Ended counts a call. It is for bridge.Options.Ended.
-func (m *Metrics) Ended(r bridge.CallRecord) {
+// Counting returns a log of calls that counts them and passes them on to next, which
+// may be nil.
+func (m *Metrics) Counting(next bridge.Calls) bridge.Calls { return counting{m, next} }
+
+type counting struct {
+	metrics *Metrics
+	next    bridge.Calls
+}
+
+// Log counts a call and passes it on.
+func (c counting) Log(ctx context.Context, r bridge.CallRecord) error {
+	c.metrics.count(r)
+	if c.next == nil {
+		return nil
+	}
+	return c.next.Log(ctx, r)
+}
+
+// Calls lists what was passed on.
+func (c counting) Calls(ctx context.Context, f bridge.CallFilter) ([]bridge.CallRecord, error) {
+	if c.next == nil {
+		return nil, nil
+	}
+	return c.next.Calls(ctx, f)
+}
+
+func (m *Metrics) count(r bridge.CallRecord) {
 	site := r.Site
 	if !m.sites[site] {
 		site = "" // what a stranger asked for

@@ -1,6 +1,7 @@
 package transport_test
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"regexp"
@@ -33,8 +34,8 @@ func (s running) scrape(t *testing.T) string {
 // and what is now is told.
 func TestMetrics(t *testing.T) {
 	m, s := measured(t)
-	m.Ended(bridge.CallRecord{Site: "shop", Tool: "buy", Outcome: "ok", Took: 3 * time.Millisecond})
-	m.Ended(bridge.CallRecord{Site: "shop", Tool: "buy", Outcome: "failed", Code: "TOOL_ERROR", Took: time.Second})
+	log(m, bridge.CallRecord{Site: "shop", Tool: "buy", Outcome: "ok", Took: 3 * time.Millisecond})
+	log(m, bridge.CallRecord{Site: "shop", Tool: "buy", Outcome: "failed", Code: "TOOL_ERROR", Took: time.Second})
 	s.get(t, "/nowhere", "Authorization: Bearer all-sites")
 	text := s.scrape(t)
 	for _, want := range []string{
@@ -73,15 +74,15 @@ var seriesOfOurs = regexp.MustCompile(`(?m)^pagetools_[^ ]+`)
 func TestMetricsStaySmall(t *testing.T) {
 	m, s := measured(t)
 	count := func() int { return len(seriesOfOurs.FindAllString(s.scrape(t), -1)) }
-	m.Ended(bridge.CallRecord{Site: "shop", Tool: "t", Caller: "c", Outcome: "ok"})
-	m.Ended(bridge.CallRecord{Site: "not there", Tool: "t", Outcome: "not_run", Code: "WEBTOOL_NOT_FOUND"})
+	log(m, bridge.CallRecord{Site: "shop", Tool: "t", Caller: "c", Outcome: "ok"})
+	log(m, bridge.CallRecord{Site: "not there", Tool: "t", Outcome: "not_run", Code: "WEBTOOL_NOT_FOUND"})
 	s.get(t, "/nowhere", "Authorization: Bearer all-sites")
 	s.scrape(t) // which counts itself
 	before := count()
 	for i := range 10_000 {
 		name := fmt.Sprintf("hostile-%d", i)
-		m.Ended(bridge.CallRecord{Site: "shop", Tool: name, Caller: name, Session: name, Outcome: "ok"})
-		m.Ended(bridge.CallRecord{Site: name, Tool: name, Caller: name, Outcome: "not_run", Code: "WEBTOOL_NOT_FOUND"})
+		log(m, bridge.CallRecord{Site: "shop", Tool: name, Caller: name, Session: name, Outcome: "ok"})
+		log(m, bridge.CallRecord{Site: name, Tool: name, Caller: name, Outcome: "not_run", Code: "WEBTOOL_NOT_FOUND"})
 		if i < 100 {
 			s.get(t, "/"+name, "Authorization: Bearer all-sites", "Origin: http://"+s.addr)
 		}
@@ -95,10 +96,15 @@ func TestMetricsStaySmall(t *testing.T) {
 	other := transport.NewMetrics([]bridge.Site{{Name: "a"}, {Name: "b"}}, func() transport.Load { return transport.Load{} })
 	served := serve(t, transport.NewMux(other.Routes(nil)...), transport.Options{})
 	series := func() int { return strings.Count(served.get(t, "/metrics").body, "pagetools_calls_total{") }
-	other.Ended(bridge.CallRecord{Site: "a", Outcome: "ok"})
+	log(other, bridge.CallRecord{Site: "a", Outcome: "ok"})
 	one := series()
-	other.Ended(bridge.CallRecord{Site: "b", Outcome: "ok"})
+	log(other, bridge.CallRecord{Site: "b", Outcome: "ok"})
 	if one != 1 || series() != 2 {
 		t.Errorf("a second site makes %d series of %d", series(), one)
 	}
+}
+
+// log counts a call.
+func log(m *transport.Metrics, r bridge.CallRecord) {
+	_ = m.Counting(nil).Log(context.Background(), r)
 }

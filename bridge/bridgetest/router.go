@@ -10,7 +10,7 @@ import (
 )
 
 // Handler runs the tools of a scripted site.
-type Handler func(ctx context.Context, inv bridge.Invocation) (json.RawMessage, error)
+type Handler func(ctx context.Context, inv bridge.Invocation) bridge.Step
 
 // Recorded is one invocation that reached a site.
 type Recorded struct {
@@ -26,9 +26,9 @@ type Router struct {
 	order   []bridge.Site
 	sites   map[string]*site
 	calls   []Recorded
-	asking  []*bridge.Question
+	pauses  []*bridge.Pause
 	views   []*View
-	changed chan struct{} // closed by Declare; made for who waits
+	changed func(site string)
 	leases  int
 }
 
@@ -57,7 +57,7 @@ func (r *Router) Add(name string, decls ...bridge.Declaration) *Router {
 }
 
 // Echo answers with the input.
-func Echo(_ context.Context, inv bridge.Invocation) (json.RawMessage, error) { return inv.Input, nil }
+func Echo(_ context.Context, inv bridge.Invocation) bridge.Step { return bridge.Step{Data: inv.Input} }
 
 // Declare makes the declarations the site's current ones.
 func (r *Router) Declare(name string, decls ...bridge.Declaration) {
@@ -74,7 +74,14 @@ func (r *Router) Handle(name string, h Handler) { r.set(name, func(s *site) { s.
 
 // Answer makes the site answer every call with this result, or this error.
 func (r *Router) Answer(name string, data string, err error) {
-	r.Handle(name, func(context.Context, bridge.Invocation) (json.RawMessage, error) { return json.RawMessage(data), err })
+	r.Handle(name, func(context.Context, bridge.Invocation) bridge.Step { return step(data, err) })
+}
+
+func step(data string, err error) bridge.Step {
+	if err != nil {
+		return bridge.AsError(err).Step()
+	}
+	return bridge.Step{Data: json.RawMessage(data)}
 }
 
 // Fail makes the site's catalog unavailable; nil makes it available again.
@@ -94,15 +101,15 @@ func (r *Router) Opening(name string) (opened func()) {
 
 func (r *Router) set(name string, change func(*site)) {
 	r.mu.Lock()
-	defer r.mu.Unlock()
 	s := r.sites[name]
 	if s == nil {
 		panic("bridgetest: no site " + name)
 	}
 	change(s)
-	if r.changed != nil {
-		close(r.changed)
-		r.changed = nil
+	changed := r.changed
+	r.mu.Unlock()
+	if changed != nil {
+		changed(name)
 	}
 }
 
@@ -113,21 +120,24 @@ func (r *Router) Calls() []Recorded {
 	return slices.Clone(r.calls)
 }
 
-// Asking lists what pages were said to wait for, nil where they went on.
-func (r *Router) Asking() []*bridge.Question {
+// Waiting is how many questions of pages are open.
+func (r *Router) Waiting() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return slices.Clone(r.asking)
+	n := 0
+	for _, p := range r.pauses {
+		if p.Open() {
+			n++
+		}
+	}
+	return n
 }
 
-// Changes gives a channel that the next Declare closes.
-func (r *Router) Changes() <-chan struct{} {
+// Notify makes changed hear of what Declare changes.
+func (r *Router) Notify(changed func(site string)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.changed == nil {
-		r.changed = make(chan struct{})
-	}
-	return r.changed
+	r.changed = changed
 }
 
 // Views lists the views of pages that were opened.
@@ -162,18 +172,24 @@ func (r *Router) find(name string) (site, bool) {
 	return *s, true
 }
 
-// Catalog gives the session's catalog, or the site's.
-func (r *Router) Catalog(ctx context.Context, ref bridge.Ref) (*bridge.Catalog, error) {
+// Await returns the session's catalog, or the site's, once it is opened.
+func (r *Router) Await(ctx context.Context, ref bridge.Ref) (*bridge.Catalog, error) {
 	s, ok := r.find(ref.Site)
-	if !ok {
-		return nil, noSite()
-	}
-	if s.opened != nil {
+	if ok && s.opened != nil {
 		select {
 		case <-s.opened:
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		}
+	}
+	return r.Catalog(ref)
+}
+
+// Catalog returns the session's catalog, or the site's.
+func (r *Router) Catalog(ref bridge.Ref) (*bridge.Catalog, error) {
+	s, ok := r.find(ref.Site)
+	if !ok {
+		return nil, noSite()
 	}
 	if s.err != nil {
 		return nil, s.err
@@ -187,7 +203,7 @@ func (r *Router) Catalog(ctx context.Context, ref bridge.Ref) (*bridge.Catalog, 
 }
 
 // Acquire gives a page of the site.
-func (r *Router) Acquire(_ context.Context, ref bridge.Ref) (bridge.Lease, error) {
+func (r *Router) Acquire(_ context.Context, ref bridge.Ref) (bridge.Source, error) {
 	s, ok := r.find(ref.Site)
 	if !ok {
 		return nil, noSite()
@@ -215,16 +231,12 @@ type lease struct {
 }
 
 var (
-	_ bridge.Lease    = (*lease)(nil)
-	_ bridge.Pictured = (*lease)(nil)
-	_ bridge.Shown    = (*lease)(nil)
+	_ bridge.Source = (*lease)(nil)
+	_ bridge.Page   = (*lease)(nil)
 )
 
-// Catalog gives the site's tools.
-func (l *lease) Catalog() *bridge.Catalog { return l.script.catalog }
-
 // Invoke records the call and asks the handler.
-func (l *lease) Invoke(ctx context.Context, inv bridge.Invocation) (json.RawMessage, error) {
+func (l *lease) Invoke(ctx context.Context, inv bridge.Invocation) bridge.Step {
 	l.router.mu.Lock()
 	l.router.calls = append(l.router.calls, Recorded{l.ref, inv.Tool.Name(), string(inv.Input)})
 	l.router.mu.Unlock()
@@ -233,11 +245,23 @@ func (l *lease) Invoke(ctx context.Context, inv bridge.Invocation) (json.RawMess
 		ctx, cancel = context.WithTimeoutCause(ctx, inv.Timeout, bridge.TimedOut(inv.Timeout))
 		defer cancel()
 	}
-	return l.script.handler(ctx, inv)
+	return l.noted(l.script.handler(ctx, inv))
 }
 
-// Picture gives a text in the place of a picture.
-func (l *lease) Picture(context.Context) ([]byte, error) {
+// noted keeps the pauses of a call, also after a question.
+func (l *lease) noted(s bridge.Step) bridge.Step {
+	if s.Pause != nil {
+		goOn := s.Pause.Continue
+		s.Pause.Continue = func(ctx context.Context, a *bridge.Answer) bridge.Step { return l.noted(goOn(ctx, a)) }
+		l.router.mu.Lock()
+		defer l.router.mu.Unlock()
+		l.router.pauses = append(l.router.pauses, s.Pause)
+	}
+	return s
+}
+
+// Screenshot returns a text in the place of a picture.
+func (l *lease) Screenshot(context.Context) ([]byte, error) {
 	return []byte("picture of " + l.ref.Site), nil
 }
 
@@ -250,13 +274,6 @@ func (l *lease) View(context.Context) (bridge.View, error) {
 	l.views = append(l.views, v)
 	l.router.views = append(l.router.views, v)
 	return v, nil
-}
-
-// Asking records what the page waits for.
-func (l *lease) Asking(q *bridge.Question) {
-	l.router.mu.Lock()
-	defer l.router.mu.Unlock()
-	l.router.asking = append(l.router.asking, q)
 }
 
 // Release gives the page back. A second time is a bug of the caller.

@@ -89,7 +89,9 @@ func (p *program) start(ctx context.Context, pl plan) (*app, error) {
 		FirstIdle: p.file.limits.firstIdle, Idle: p.file.limits.idle, MaxAge: p.file.limits.maxAge,
 	})
 	a.metrics = transport.NewMetrics(a.manager.Sites(), a.load)
-	a.bridge, err = bridge.New(a.manager, bridge.Options{Sites: options, Rates: p.file.rates(), Limits: limits, Memory: remembered(a.memory), Ended: a.metrics.Ended, Log: p.log})
+	memory := remembered(a.memory)
+	memory.Calls = a.metrics.Counting(memory.Calls)
+	a.bridge, err = bridge.New(a.manager, bridge.Options{Sites: options, Rates: p.file.rates(), Limits: limits, Memory: memory, Log: p.log})
 	if err != nil {
 		a.close()
 		return nil, usage("%w", err)

@@ -42,7 +42,7 @@ func (p *program) call(ctx context.Context, arg, tool string, pairs []string, in
 	}
 	defer a.close()
 	caller := bridge.Local()
-	catalog, err := a.manager.Catalog(ctx, bridge.Ref{Site: t.name, Caller: caller})
+	catalog, err := a.manager.Await(ctx, bridge.Ref{Site: t.name, Caller: caller})
 	if err != nil {
 		return err
 	}
@@ -64,7 +64,7 @@ func (p *program) call(ctx context.Context, arg, tool string, pairs []string, in
 	if err != nil {
 		return withNames(err)
 	}
-	if err := p.printResult(res.Data); err != nil {
+	if err := p.printResult(res); err != nil {
 		return err
 	}
 	return to.save(ctx, p, page)

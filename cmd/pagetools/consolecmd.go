@@ -146,42 +146,63 @@ func (p *program) socketPath() (string, error) {
 // another, until ctx ends.
 func (p *program) answerAtTerminal(ctx context.Context, b *bridge.Bridge, asker bridge.Asker) {
 	operator := operatorAt("terminal")
-	for ctx.Err() == nil {
-		list, changed := b.Questions(operator)
-		if len(list) == 0 {
-			select {
-			case <-changed:
-			case <-ctx.Done():
+	events := b.Watch(ctx, bridge.Interest{Caller: operator, Runs: true})
+	var inbox bridge.Inbox
+	for {
+		open := inbox.Questions()
+		if len(open) == 0 {
+			ev, more := <-events
+			if !more {
+				return
 			}
+			inbox.Take(ev)
 			continue
 		}
-		q := list[0]
-		asking, cancel := context.WithCancel(ctx)
-		go func() { // ends with the question
-			defer cancel()
-			for asking.Err() == nil {
-				now, changed := b.Questions(operator)
-				if !slices.ContainsFunc(now, func(o bridge.OpenQuestion) bool { return o.ID == q.ID }) {
-					return
-				}
-				select {
-				case <-changed:
-				case <-asking.Done():
-				}
-			}
-		}()
-		answer, err := asker.Ask(asking, q.Question)
-		over := asking.Err() != nil
-		cancel()
+		answer, over, err := askWhileOpen(ctx, asker, open[0], events, &inbox)
 		switch {
+		case ctx.Err() != nil:
+			return
 		case over:
 			p.say("question: it is not open any more")
 		case err != nil:
 			p.say("warning: the terminal gives no answers: %v", err)
 			return
 		default:
-			if err := b.Answer(operator, q.ID, answer); err != nil {
+			if err := b.Answer(operator, open[0].ID, answer); err != nil {
 				p.say("question: %s", plain(bridge.AsError(err).Message))
+				continue
+			}
+			for ctx.Err() == nil && asks(&inbox, open[0].ID) { // until it is known to be closed
+				inbox.Take(<-events)
+			}
+		}
+	}
+}
+
+// asks reports whether a question is open.
+func asks(inbox *bridge.Inbox, id string) bool {
+	return slices.ContainsFunc(inbox.Questions(), func(q bridge.OpenQuestion) bool { return q.ID == id })
+}
+
+// askWhileOpen asks until there is an answer, or the question is over.
+func askWhileOpen(ctx context.Context, asker bridge.Asker, q bridge.OpenQuestion, events <-chan bridge.Event, inbox *bridge.Inbox) (answer bridge.Answer, over bool, err error) {
+	asking, cancel := context.WithCancel(ctx)
+	defer cancel()
+	asked := make(chan struct{})
+	go func() { // ends with the question
+		defer close(asked)
+		answer, err = asker.Ask(asking, q.Question)
+	}()
+	for {
+		select {
+		case <-asked:
+			return answer, over || ctx.Err() != nil, err
+		case ev, more := <-events:
+			if !more {
+				events = nil // ctx ended, and with it the question
+			} else if inbox.Take(ev); !asks(inbox, q.ID) {
+				over = true
+				cancel()
 			}
 		}
 	}

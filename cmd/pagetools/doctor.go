@@ -218,7 +218,7 @@ func (d *doctor) page(ctx context.Context, t *target) error {
 		return nil
 	}
 	ref := bridge.Ref{Site: t.name, Caller: bridge.Local()}
-	catalog, err := a.manager.Catalog(ctx, ref)
+	catalog, err := a.manager.Await(ctx, ref)
 	if err != nil {
 		e := bridge.AsError(err)
 		return d.fail(exitCode(e), "open", hintFor(failureBody{Reason: e.Reason}), errors.New(e.Message))

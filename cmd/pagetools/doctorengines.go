@@ -50,7 +50,7 @@ func (d *doctor) see(ctx context.Context, kind string, t *target) (*bridge.Catal
 		return nil, nil, err
 	}
 	defer a.close()
-	catalog, err := a.manager.Catalog(ctx, bridge.Ref{Site: t.name, Caller: bridge.Local()})
+	catalog, err := a.manager.Await(ctx, bridge.Ref{Site: t.name, Caller: bridge.Local()})
 	if err != nil {
 		return nil, nil, err
 	}

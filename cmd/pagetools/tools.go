@@ -90,7 +90,7 @@ func (p *program) tools(ctx context.Context, arg string, to stateTarget) error {
 		return err
 	}
 	ref := bridge.Ref{Site: t.name, Caller: bridge.Local()}
-	catalog, err := a.manager.Catalog(ctx, ref)
+	catalog, err := a.manager.Await(ctx, ref)
 	if err != nil {
 		return err
 	}

@@ -47,7 +47,7 @@ func liveRows(ctx context.Context, url string) (rows []row, err error) {
 	server := transport.Server(transport.Trusted(transport.NewMux(console.New(b, console.Options{}).Routes()...), person, transport.Options{}), nil)
 	go func() { _ = server.Serve(transport.Listener(l)) }() // ends with Close
 	defer server.Close()
-	out := b.Serve(ctx, &bridge.Call{Site: "bench", Tool: "hand-over", Session: "bench", Caller: bridge.Local(), Input: json.RawMessage(`{}`)})
+	_, out := b.Serve(ctx, &bridge.Call{Site: "bench", Tool: "hand-over", Session: "bench", Caller: bridge.Local(), Input: json.RawMessage(`{}`)})
 	if out.Err == nil || out.Err.Code != bridge.InputRequired {
 		return nil, fmt.Errorf("the page does not ask: %w", out.Err)
 	}

@@ -152,7 +152,7 @@ func parkedRows(ctx context.Context, s *stack, calls int) ([]row, error) {
 	}
 	before := heap()
 	for i := range waiting {
-		out := b.Serve(ctx, &bridge.Call{Site: "bench", Tool: "edit", Caller: bridge.Local(), Input: json.RawMessage(fmt.Sprintf(`{"n":%d}`, i))})
+		_, out := b.Serve(ctx, &bridge.Call{Site: "bench", Tool: "edit", Caller: bridge.Local(), Input: json.RawMessage(fmt.Sprintf(`{"n":%d}`, i))})
 		if out.Err == nil || out.Err.Code != bridge.ApprovalRequired {
 			return nil, fmt.Errorf("a call does not wait for consent: %w", out.Err)
 		}

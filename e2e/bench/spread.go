@@ -61,8 +61,8 @@ func spreadRows(ctx context.Context, e *cdp.Engine, url string) (rows []row, err
 	for n := range 2200 {
 		for i := range kinds { // in turns
 			began := time.Now()
-			if _, err := tabs[i].Invoke(ctx, calls[i]); err != nil {
-				return nil, err
+			if s := tabs[i].Invoke(ctx, calls[i]); s.Err != nil {
+				return nil, s.Err
 			}
 			if n >= 200 { // warm
 				times[i] = append(times[i], time.Since(began))

@@ -84,7 +84,7 @@ func TestSpinners(t *testing.T) {
 		d := p.find(name)
 		began := time.Now()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		_, err := p.Invoke(ctx, session.Invocation{Document: d.Document, Tool: d.ID, Input: json.RawMessage("{}"), MaxBytes: 1000})
+		_, err := came(p.Invoke(ctx, session.Invocation{Document: d.Document, Tool: d.ID, Input: json.RawMessage("{}"), MaxBytes: 1000}))
 		cancel()
 		took := time.Since(began)
 		if got := reasonOf(err); got != "INTERNAL_ERROR TIMEOUT unknown" || took > slowMachine {
@@ -111,7 +111,7 @@ func TestCrash(t *testing.T) {
 	d := p.find("hang")
 	errs := make(chan error, 1)
 	go func() {
-		_, err := p.Invoke(t.Context(), session.Invocation{Document: d.Document, Tool: d.ID})
+		_, err := came(p.Invoke(t.Context(), session.Invocation{Document: d.Document, Tool: d.ID}))
 		errs <- err
 	}()
 	for p.calls.Load() == 0 {
@@ -192,7 +192,7 @@ func TestInteractions(t *testing.T) {
 	asked := p.asks("never", "{}")
 	ctx, cancel := context.WithDeadline(t.Context(), time.Now())
 	defer cancel()
-	_, err := asked.Continue(ctx, nil)
+	_, err := came(asked.Continue(ctx, nil))
 	if got := reasonOf(err); got != "INTERNAL_ERROR TIMEOUT unknown" {
 		t.Errorf("without end: %s", got)
 	}

@@ -255,7 +255,7 @@ func TestFormsKeepUp(t *testing.T) {
 			t.Fatal(err)
 		}
 		d := s.find("run")
-		r, err := s.Invoke(t.Context(), session.Invocation{Document: d.Document, Tool: d.ID, Input: in, MaxBytes: 1 << 20})
+		r, err := came(s.Invoke(t.Context(), session.Invocation{Document: d.Document, Tool: d.ID, Input: in, MaxBytes: 1 << 20}))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -307,7 +307,7 @@ func TestFormsAndScripts(t *testing.T) {
 			t.Errorf("%s gives %s, want %s", row.script, got, row.result)
 		}
 		d := s.find("run")
-		r, err := s.Invoke(t.Context(), session.Invocation{Document: d.Document, Tool: d.ID, Input: json.RawMessage(`{"script":"1"}`), MaxBytes: 1 << 20})
+		r, err := came(s.Invoke(t.Context(), session.Invocation{Document: d.Document, Tool: d.ID, Input: json.RawMessage(`{"script":"1"}`), MaxBytes: 1 << 20}))
 		if err != nil {
 			t.Fatal(err)
 		}

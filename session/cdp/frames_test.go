@@ -64,8 +64,8 @@ func (s *shown) in(ctx context.Context, path, name string) (string, error) {
 		}
 		return false
 	})
-	r, err := s.Invoke(ctx, inv)
-	return string(r.Result), err
+	r, err := came(s.Invoke(ctx, inv))
+	return string(r.Data), err
 }
 
 // elsewhere is the same server under another site, which Chromium shows in

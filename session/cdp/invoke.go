@@ -40,20 +40,20 @@ const (
 )
 
 // Invoke runs a registered tool once.
-func (t *tab) Invoke(ctx context.Context, inv session.Invocation) (session.Reply, error) {
+func (t *tab) Invoke(ctx context.Context, inv session.Invocation) bridge.Step {
 	d := t.document(inv.Document)
 	if d == nil {
-		return session.Reply{}, t.absent()
+		return t.absent().Step()
 	}
 	if err := t.pulse(ctx, d); err != nil {
-		return session.Reply{}, err
+		return err.Step()
 	}
 	r := &running{tab: t, doc: d, id: d.ids.take(), maxBytes: inv.MaxBytes, dialogs: make(chan *dialog, 1)}
 	t.calls.Add(1)
 	t.calling.add(r)
 	if t.document(inv.Document) != d {
 		r.ended()
-		return session.Reply{}, t.absent()
+		return t.absent().Step()
 	}
 	var err error
 	if t.native == nil {
@@ -63,7 +63,7 @@ func (t *tab) Invoke(ctx context.Context, inv session.Invocation) (session.Reply
 		switch {
 		case !ok:
 			r.ended()
-			return session.Reply{}, gone()
+			return gone().Step()
 		case x.form:
 			defer r.ended()
 			return t.invokeForm(ctx, d, x, inv)
@@ -73,15 +73,15 @@ func (t *tab) Invoke(ctx context.Context, inv session.Invocation) (session.Reply
 	if err != nil {
 		r.ended()
 		if d.target.Reason() != nil {
-			return session.Reply{}, t.lost(d, bridge.NotRun)
+			return t.lost(d, bridge.NotRun).Step()
 		}
-		return session.Reply{}, stopped(ctx, bridge.NotRun)
+		return stopped(ctx, bridge.NotRun).Step()
 	}
 	return r.wait(ctx)
 }
 
 // absent says why a document is not there: the page is gone, or it shows another.
-func (t *tab) absent() error {
+func (t *tab) absent() *bridge.Error {
 	if reason := t.target.Reason(); reason != nil {
 		return goneError(reason, bridge.NotRun)
 	}
@@ -130,7 +130,7 @@ func (c *callIDs) put(id string) {
 }
 
 // pulse asks a page that was silent, or that never had a call, whether it lives.
-func (t *tab) pulse(ctx context.Context, d *document) error {
+func (t *tab) pulse(ctx context.Context, d *document) *bridge.Error {
 	if d.target.Lively(t.times.silence) {
 		return nil
 	}
@@ -159,34 +159,34 @@ func react(ctx context.Context, in *wire.Session) error {
 }
 
 // replied reads the answer of a dispatched call.
-func (t *tab) replied(ctx context.Context, d *document, answer wire.Reply, ok bool) (session.Reply, error) {
+func (t *tab) replied(ctx context.Context, d *document, r wire.Reply, ok bool) answer {
 	switch {
 	case !ok:
-		return session.Reply{}, t.lost(d, bridge.Unknown)
-	case answer.Error != nil:
-		return session.Reply{}, t.lostDocument(ctx, d, answer.Error)
+		return failed(t.lost(d, bridge.Unknown))
+	case r.Error != nil:
+		return failed(t.lostDocument(ctx, d, r.Error))
 	}
 	var res evaluateResult
-	if err := jsonv2.Unmarshal(answer.Result, &res, chromedp.DefaultUnmarshalOptions); err != nil {
-		return session.Reply{}, bridge.Errorf(bridge.InternalError, bridge.Internal, bridge.Unknown, "The browser's answer cannot be read.").With(err)
+	if err := jsonv2.Unmarshal(r.Result, &res, chromedp.DefaultUnmarshalOptions); err != nil {
+		return failed(bridge.Errorf(bridge.InternalError, bridge.Internal, bridge.Unknown, "The browser's answer cannot be read.").With(err))
 	}
 	text, err := res.text()
 	if e, ok := errors.AsType[*scriptError](err); ok && e.missing(t.name) { // nothing ran
 		none := gone()
 		none.Err = errors.Join(none.Err, err)
-		return session.Reply{}, none
+		return failed(none)
 	}
 	if err != nil {
-		return session.Reply{}, bridge.Errorf(bridge.InternalError, bridge.Internal, bridge.Unknown, "The call was interrupted.").With(err)
+		return failed(bridge.Errorf(bridge.InternalError, bridge.Internal, bridge.Unknown, "The call was interrupted.").With(err))
 	}
-	return t.finished(ctx, d, text, answer.After)
+	return t.finished(ctx, d, text, r.After)
 }
 
 // finished reads what the page script answered.
-func (t *tab) finished(ctx context.Context, d *document, text string, after int64) (session.Reply, error) {
+func (t *tab) finished(ctx context.Context, d *document, text string, after int64) answer {
 	r, err := shim.DecodeReply(text)
 	if err != nil {
-		return session.Reply{}, bridge.Errorf(bridge.InternalError, bridge.Internal, bridge.Unknown, "The page's answer cannot be read.").With(err)
+		return failed(bridge.Errorf(bridge.InternalError, bridge.Internal, bridge.Unknown, "The page's answer cannot be read.").With(err))
 	}
 	if r.State != nil {
 		select {
@@ -196,69 +196,73 @@ func (t *tab) finished(ctx context.Context, d *document, text string, after int6
 		}
 	}
 	if r.Kind == shim.Asking {
-		return session.Reply{}, &asking{form: r.Name == "form"}
+		return answer{asks: true, form: r.Name == "form"}
 	}
 	if r.Kind == shim.Submitted {
-		return session.Reply{}, &submission{doc: d, origin: d.origin, target: r.Message, after: after}
+		return answer{submitted: &submission{doc: d, origin: d.origin, target: r.Message, after: after}}
 	}
-	reply, err := outcome(d, r)
+	step := outcome(d, r)
 	if t.native != nil {
-		reply.Revision *= revisions
+		step.Revision *= revisions
 	}
-	return reply, err
+	return answer{Step: step}
 }
 
 // outcome turns the page script's answer into a result or an error.
-func outcome(d *document, r *shim.Reply) (session.Reply, error) {
-	reply := session.Reply{Document: d.id, Revision: r.Revision}
+func outcome(d *document, r *shim.Reply) bridge.Step {
+	s := bridge.Step{Document: d.id, Revision: r.Revision}
+	if r.Kind == shim.OK {
+		s.Data = r.Payload
+	} else {
+		s.Err = refused(r)
+	}
+	return s
+}
+
+// refused is why a call failed.
+func refused(r *shim.Reply) *bridge.Error {
 	switch r.Kind {
-	case shim.OK:
-		reply.Result = r.Payload
-		return reply, nil
 	case shim.Gone:
-		return reply, gone()
+		return gone()
 	case shim.Invalid:
-		return reply, bridge.Errorf(bridge.ToolError, bridge.ResultInvalid, bridge.Unknown, "The tool's result cannot be encoded: %s.", strings.TrimSuffix(r.Message, "."))
+		return bridge.Errorf(bridge.ToolError, bridge.ResultInvalid, bridge.Unknown, "The tool's result cannot be encoded: %s.", strings.TrimSuffix(r.Message, "."))
 	case shim.TooLarge:
-		return reply, bridge.Errorf(bridge.ToolError, bridge.ResultTooLarge, bridge.Unknown, "The tool's result is too large.")
+		return bridge.Errorf(bridge.ToolError, bridge.ResultTooLarge, bridge.Unknown, "The tool's result is too large.")
 	case shim.Unhandled:
-		return reply, bridge.Errorf(bridge.ToolError, "", bridge.Failed, "No listener of the page answered the call.")
+		return bridge.Errorf(bridge.ToolError, "", bridge.Failed, "No listener of the page answered the call.")
 	case shim.Aborted:
-		return reply, bridge.Errorf(bridge.Cancelled, "", bridge.Unknown, "The call was aborted.")
+		return bridge.Errorf(bridge.Cancelled, "", bridge.Unknown, "The call was aborted.")
 	case shim.Awaiting:
-		return reply, awaiting()
-	case shim.Failed, shim.Submitted, shim.Asking:
+		return awaiting()
+	case shim.OK, shim.Failed, shim.Submitted, shim.Asking:
 	}
 	message := r.Message
 	if message == "" {
 		message = "The tool failed without saying why."
 	}
-	return reply, bridge.Errorf(bridge.ToolError, "", bridge.Failed, "%s", message).Detail("name", r.Name)
+	return bridge.Errorf(bridge.ToolError, "", bridge.Failed, "%s", message).Detail("name", r.Name)
 }
 
 // giveUp ends a call whose time is over or whose caller left: the page is told,
 // interrupted, and at last closed. A reply that was on its way still counts when
 // the deadline passed, and not when the caller left.
-func (t *tab) giveUp(ctx context.Context, call *running) (session.Reply, error) {
+func (t *tab) giveUp(ctx context.Context, call *running) bridge.Step {
 	d, ch := call.doc, call.ch
 	call.quiet() // a dialog would keep the page from hearing it
 	left := stopped(ctx, bridge.Unknown)
 	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), abortPatience)
 	defer cancel()
 	if _, err := d.send(bounded, shim.Abort(t.name, call.id, left.Message)); err != nil {
-		return session.Reply{}, left
+		return left.Step()
 	}
 	select {
 	case r, ok := <-ch:
-		res, err := t.replied(context.WithoutCancel(ctx), d, r, ok)
-		if e := bridge.AsError(err); e != nil && (e.Code == bridge.Cancelled || call.interacts) {
-			return session.Reply{}, left
+		a := t.replied(context.WithoutCancel(ctx), d, r, ok)
+		if a.asks || a.submitted != nil || left.Code == bridge.Cancelled ||
+			a.Err != nil && (a.Err.Code == bridge.Cancelled || call.interacts) {
+			return left.Step()
 		}
-		_, submitted := errors.AsType[*submission](err)
-		if _, asks := errors.AsType[*asking](err); asks || submitted || left.Code == bridge.Cancelled {
-			return session.Reply{}, left
-		}
-		return res, err
+		return a.Step
 	case <-bounded.Done():
 	}
 	t.revive(d.target)
@@ -266,7 +270,7 @@ func (t *tab) giveUp(ctx context.Context, call *running) (session.Reply, error) 
 	again, cancelAgain := farewell()
 	defer cancelAgain()
 	_, _ = d.send(again, shim.Abort(t.name, call.id, left.Message))
-	return session.Reply{}, left
+	return left.Step()
 }
 
 // revive interrupts what runs in a target, and closes the page when that does not

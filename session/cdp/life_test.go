@@ -118,7 +118,7 @@ func TestFramesKeepApart(t *testing.T) {
 					continue
 				}
 				p.mu.Unlock()
-				if _, err := p.Invoke(t.Context(), inv); !errors.Is(err, session.ErrGone) {
+				if _, err := came(p.Invoke(t.Context(), inv)); !errors.Is(err, session.ErrGone) {
 					t.Errorf("%s of %q was found in %q: %v", x.Name, from.Frame.Path, to.Frame.Path, err)
 				}
 				p.mu.Lock()
@@ -204,7 +204,7 @@ func TestToolsThatChangeInACall(t *testing.T) {
 		if got := p.must(name, "{}"); got != `"ran"` {
 			t.Errorf("%s gave %s", name, got)
 		}
-		_, err := p.Invoke(t.Context(), session.Invocation{Document: d.Document, Tool: d.ID, Input: json.RawMessage("{}"), MaxBytes: 100})
+		_, err := came(p.Invoke(t.Context(), session.Invocation{Document: d.Document, Tool: d.ID, Input: json.RawMessage("{}"), MaxBytes: 100}))
 		if !errors.Is(err, session.ErrGone) {
 			t.Errorf("%s runs again: %v", name, err)
 		}
@@ -214,7 +214,7 @@ func TestToolsThatChangeInACall(t *testing.T) {
 		if got := p.must(name, "{}"); got != `"first"` {
 			t.Errorf("%s gave %s", name, got)
 		}
-		_, err := p.Invoke(t.Context(), session.Invocation{Document: d.Document, Tool: d.ID, Input: json.RawMessage("{}"), MaxBytes: 100})
+		_, err := came(p.Invoke(t.Context(), session.Invocation{Document: d.Document, Tool: d.ID, Input: json.RawMessage("{}"), MaxBytes: 100}))
 		if !errors.Is(err, session.ErrGone) {
 			t.Errorf("the old %s runs again: %v", name, err)
 		}

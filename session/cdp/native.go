@@ -323,15 +323,15 @@ func scriptAnswer(r nativeResponse) wire.Reply {
 }
 
 // invokeForm calls a form, of which only the browser knows.
-func (t *tab) invokeForm(ctx context.Context, d *document, x nativeTool, inv session.Invocation) (session.Reply, error) {
+func (t *tab) invokeForm(ctx context.Context, d *document, x nativeTool, inv session.Invocation) bridge.Step {
 	if !x.alone && !t.browser.attended {
 		// The browser would wait without a word.
-		return session.Reply{}, bridge.Errorf(bridge.ToolError, bridge.AwaitingSubmission, bridge.Failed,
-			"A person has to submit the form, because it has no toolautosubmit, and nobody can be at this page.")
+		return bridge.Errorf(bridge.ToolError, bridge.AwaitingSubmission, bridge.Failed,
+			"A person has to submit the form, because it has no toolautosubmit, and nobody can be at this page.").Step()
 	}
 	of := registration{d, inv.Tool}
 	if !t.native.take(of) {
-		return session.Reply{}, bridge.Errorf(bridge.Conflict, "", bridge.NotRun, "The form is being filled by another call.")
+		return bridge.Errorf(bridge.Conflict, "", bridge.NotRun, "The form is being filled by another call.").Step()
 	}
 	input := inv.Input
 	if len(input) == 0 {
@@ -341,9 +341,9 @@ func (t *tab) invokeForm(ctx context.Context, d *document, x nativeTool, inv ses
 	if err != nil {
 		t.native.release(of)
 		if d.target.Reason() != nil {
-			return session.Reply{}, t.lost(d, bridge.NotRun)
+			return t.lost(d, bridge.NotRun).Step()
 		}
-		return session.Reply{}, stopped(ctx, bridge.NotRun)
+		return stopped(ctx, bridge.NotRun).Step()
 	}
 	t.native.hold(of, c)
 	select {
@@ -371,7 +371,7 @@ func (t *tab) invokeForm(ctx context.Context, d *document, x nativeTool, inv ses
 			t.native.release(of)
 		}()
 	}
-	return session.Reply{}, left
+	return left.Step()
 }
 
 // rejectedText is what the browser says when a page refused a form's call; the
@@ -390,27 +390,33 @@ func (t *tab) rejection(ctx context.Context, d *document) string {
 }
 
 // formAnswer turns how a form's call went on into a result or an error.
-func (t *tab) formAnswer(d *document, inv session.Invocation, a nativeAnswer) (session.Reply, error) {
-	reply := session.Reply{Document: d.id, Revision: d.reported.Load()}
+func (t *tab) formAnswer(d *document, inv session.Invocation, a nativeAnswer) bridge.Step {
+	s := bridge.Step{Document: d.id, Revision: d.reported.Load()}
 	switch {
 	case a.lost:
-		return reply, t.lost(d, bridge.Unknown)
+		s.Err = t.lost(d, bridge.Unknown)
 	case a.left && a.Status != webmcp.InvocationStatusCompleted, strings.Contains(a.ErrorText, "cross-origin navigation"):
-		return reply, navigatedError(errNoFrame)
+		s.Err = navigatedError(errNoFrame)
 	case a.refused != nil:
 		e := gone()
 		e.Err = errors.Join(e.Err, a.refused)
-		return reply, e
+		s.Err = e
 	case a.Status == webmcp.InvocationStatusCompleted:
 		if inv.MaxBytes > 0 && len(a.Output) > inv.MaxBytes {
-			return reply, bridge.Errorf(bridge.ToolError, bridge.ResultTooLarge, bridge.Unknown, "The tool's result is too large.")
+			s.Err = bridge.Errorf(bridge.ToolError, bridge.ResultTooLarge, bridge.Unknown, "The tool's result is too large.")
+			break
 		}
-		reply.Result = json.RawMessage(a.Output)
-		if len(reply.Result) == 0 {
-			reply.Result = json.RawMessage("null")
+		if s.Data = json.RawMessage(a.Output); len(s.Data) == 0 {
+			s.Data = json.RawMessage("null")
 		}
-		return reply, nil
+	default:
+		s.Err = formFailed(a)
 	}
+	return s
+}
+
+// formFailed is why a form's call failed.
+func formFailed(a nativeAnswer) *bridge.Error {
 	name, message := "", a.ErrorText
 	if a.Exception != nil {
 		name, message = thrown(a.Exception)
@@ -418,7 +424,7 @@ func (t *tab) formAnswer(d *document, inv session.Invocation, a nativeAnswer) (s
 	if message == "" {
 		message = "The form did not answer."
 	}
-	return reply, bridge.Errorf(bridge.ToolError, "", bridge.Failed, "%s", message).Detail("name", name)
+	return bridge.Errorf(bridge.ToolError, "", bridge.Failed, "%s", message).Detail("name", name)
 }
 
 // maxThrown bounds what is told of an exception.

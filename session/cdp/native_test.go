@@ -176,15 +176,15 @@ func TestNativeForms(t *testing.T) {
 	inv := session.Invocation{Document: d.Document, Tool: d.ID, Input: json.RawMessage(`{"q":"one"}`), MaxBytes: 1 << 20}
 	done := make(chan error, 1)
 	go func() {
-		r, err := p.Invoke(t.Context(), inv)
-		if string(r.Result) != `"sent"` {
-			t.Errorf("the form that waited gives %s", r.Result)
+		r, err := came(p.Invoke(t.Context(), inv))
+		if string(r.Data) != `"sent"` {
+			t.Errorf("the form that waited gives %s", r.Data)
 		}
 		done <- err
 	}()
 	for p.must("filled", "{}") != `"one"` {
 	}
-	if _, err := p.Invoke(t.Context(), inv); reasonOf(err) != "CONFLICT  not_run" {
+	if _, err := came(p.Invoke(t.Context(), inv)); reasonOf(err) != "CONFLICT  not_run" {
 		t.Errorf("a second call: %v", err)
 	}
 	p.must("send", "{}")
@@ -193,7 +193,7 @@ func TestNativeForms(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
-	if _, err := p.Invoke(ctx, inv); reasonOf(err) != "TOOL_ERROR AWAITING_SUBMISSION failed" {
+	if _, err := came(p.Invoke(ctx, inv)); reasonOf(err) != "TOOL_ERROR AWAITING_SUBMISSION failed" {
 		t.Errorf("a form that nobody sends: %v", err)
 	}
 	p.must("drop", "{}")

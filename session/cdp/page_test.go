@@ -139,8 +139,8 @@ func (s *shown) call(name, input string) (string, error) {
 	d := s.find(name)
 	ctx, cancel := context.WithTimeout(s.t.Context(), 20*time.Second)
 	defer cancel()
-	r, err := s.Invoke(ctx, session.Invocation{Document: d.Document, Tool: d.ID, Input: json.RawMessage(input), MaxBytes: 1 << 20})
-	return string(r.Result), err
+	r, err := came(s.Invoke(ctx, session.Invocation{Document: d.Document, Tool: d.ID, Input: json.RawMessage(input), MaxBytes: 1 << 20}))
+	return string(r.Data), err
 }
 
 func (s *shown) must(name, input string) string {
@@ -159,4 +159,12 @@ func reasonOf(err error) string {
 		return "ok"
 	}
 	return fmt.Sprintf("%s %s %s", e.Code, e.Reason, e.Outcome)
+}
+
+// came returns a step with its error apart.
+func came(s bridge.Step) (bridge.Step, error) {
+	if s.Err != nil {
+		return s, s.Err
+	}
+	return s, nil
 }

@@ -3,7 +3,6 @@ package cdp
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"slices"
 	"strings"
 	"sync"
@@ -125,7 +124,7 @@ func (r *running) quiet() {
 }
 
 // wait waits for what comes next of the call: its end, a question, or ctx's end.
-func (r *running) wait(ctx context.Context) (session.Reply, error) {
+func (r *running) wait(ctx context.Context) bridge.Step {
 	var remind <-chan time.Time
 	if r.interacts {
 		timer := time.NewTimer(interactionPatience)
@@ -137,54 +136,58 @@ func (r *running) wait(ctx context.Context) (session.Reply, error) {
 		case answer, ok := <-r.ch:
 			return r.said(ctx, answer, ok)
 		case d := <-r.dialogs:
-			return session.Reply{}, r.askDialog(d)
+			return r.askDialog(d)
 		case <-remind:
 			remind, r.interacts = nil, false
 			_, _ = r.doc.send(ctx, shim.Remind(r.tab.name, r.id))
 		case <-ctx.Done():
-			res, err := r.tab.giveUp(ctx, r)
+			step := r.tab.giveUp(ctx, r)
 			r.ended()
-			return res, err
+			return step
 		}
 	}
 }
 
 // said takes what the page said.
-func (r *running) said(ctx context.Context, answer wire.Reply, ok bool) (session.Reply, error) {
-	res, err := r.tab.replied(ctx, r.doc, answer, ok)
-	if asks, ok := errors.AsType[*asking](err); ok {
-		return r.asked(ctx, asks)
+func (r *running) said(ctx context.Context, answer wire.Reply, ok bool) bridge.Step {
+	a := r.tab.replied(ctx, r.doc, answer, ok)
+	if a.asks {
+		return r.asked(ctx, a.form)
 	}
 	r.doc.ids.put(r.id)
 	r.ended()
-	if sub, ok := errors.AsType[*submission](err); ok {
-		return r.tab.follow(ctx, sub, r.maxBytes)
+	if a.submitted != nil {
+		return r.tab.follow(ctx, a.submitted, r.maxBytes)
 	}
-	return res, err
+	return a.Step
 }
 
-// asking is a call that stopped for a person. It travels as the error of a reply
-// without a result.
-type asking struct{ form bool }
+// answer is what the page said of a call: the step that it came to, or that it
+// stopped for a person, or that it submitted a form.
+type answer struct {
+	bridge.Step
 
-// Error makes it travel.
-func (*asking) Error() string { return "the call waits for a person" }
+	asks, form bool
+	submitted  *submission
+}
+
+func failed(e *bridge.Error) answer { return answer{Step: e.Step()} }
 
 // asked listens for what the call says next, and asks.
-func (r *running) asked(ctx context.Context, asks *asking) (session.Reply, error) {
+func (r *running) asked(ctx context.Context, form bool) bridge.Step {
 	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), abortPatience)
 	defer cancel()
 	ch, err := r.doc.send(bounded, shim.Wait(r.tab.name, r.id, r.doc.revision.Load()))
 	if err != nil {
 		r.ended()
-		return session.Reply{}, r.tab.lost(r.doc, bridge.Unknown)
+		return r.tab.lost(r.doc, bridge.Unknown).Step()
 	}
 	r.ch, r.interacts = ch, true
 	q := bridge.Question{Kind: bridge.Interact, Title: "The page waits for a person to act in it.", Origin: r.doc.origin}
-	if asks.form {
+	if form {
 		q.Title = "A form is filled in. Shall it be submitted?"
 	}
-	return session.Reply{}, r.ask(q, nil, func(ctx context.Context, a *bridge.Answer) {
+	return r.ask(q, nil, func(ctx context.Context, a *bridge.Answer) {
 		r.interacts = a == nil
 		if a != nil && r.early == nil && r.next == nil {
 			_, _ = r.doc.send(ctx, shim.Answer(r.tab.name, r.id, a.OK, a.Value))
@@ -202,7 +205,7 @@ func promptSchema(text string) json.RawMessage {
 }
 
 // askDialog asks what to answer to a dialog.
-func (r *running) askDialog(d *dialog) error {
+func (r *running) askDialog(d *dialog) bridge.Step {
 	q := bridge.Question{Kind: d.kind, Title: "The page asks for a confirmation.", Detail: d.message, Origin: r.doc.origin}
 	if d.kind == bridge.Prompt {
 		q.Title, q.Schema = "The page asks for a text.", promptSchema(d.text)
@@ -226,7 +229,7 @@ func (r *running) askDialog(d *dialog) error {
 }
 
 // ask makes the question. tell gives the answer to the page.
-func (r *running) ask(q bridge.Question, closed <-chan struct{}, tell func(context.Context, *bridge.Answer)) *session.Asked {
+func (r *running) ask(q bridge.Question, closed <-chan struct{}, tell func(context.Context, *bridge.Answer)) bridge.Step {
 	over, stop, watched := make(chan struct{}), make(chan struct{}), make(chan struct{})
 	go func() { // ends with the question
 		defer close(watched)
@@ -242,23 +245,23 @@ func (r *running) ask(q bridge.Question, closed <-chan struct{}, tell func(conte
 		}
 		close(over)
 	}()
-	return &session.Asked{Question: q, Over: over, Continue: func(ctx context.Context, a *bridge.Answer) (session.Reply, error) {
+	return bridge.Step{Pause: &bridge.Pause{Question: q, Over: over, Continue: func(ctx context.Context, a *bridge.Answer) bridge.Step {
 		close(stop)
 		<-watched
 		tell(ctx, a)
 		return r.goOn(ctx)
-	}}
+	}}}
 }
 
 // goOn takes what came while the question was open, and waits for what comes.
-func (r *running) goOn(ctx context.Context) (session.Reply, error) {
+func (r *running) goOn(ctx context.Context) bridge.Step {
 	if e := r.early; e != nil {
 		r.early = nil
 		return r.said(ctx, e.reply, e.ok)
 	}
 	if d := r.next; d != nil {
 		r.next = nil
-		return session.Reply{}, r.askDialog(d)
+		return r.askDialog(d)
 	}
 	return r.wait(ctx)
 }

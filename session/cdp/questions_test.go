@@ -3,7 +3,6 @@ package cdp
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"net/http"
 	"testing"
 	"time"
@@ -33,23 +32,25 @@ const askingPage = `<button id=b>seat</button><form toolname=order tooldescripti
 </script>`
 
 // asks runs a tool until it stops.
-func (w *shown) asks(name, input string) *session.Asked {
+func (w *shown) asks(name, input string) *bridge.Pause {
 	w.t.Helper()
-	_, err := w.call(name, input)
-	asked, ok := errors.AsType[*session.Asked](err)
-	if !ok {
-		w.t.Fatalf("%s gave %v, want a question", name, err)
+	d := w.find(name)
+	ctx, cancel := context.WithTimeout(w.t.Context(), 20*time.Second)
+	defer cancel()
+	s := w.Invoke(ctx, session.Invocation{Document: d.Document, Tool: d.ID, Input: json.RawMessage(input), MaxBytes: 1 << 20})
+	if s.Pause == nil {
+		w.t.Fatalf("%s came to %s, %v, want a question", name, s.Data, s.Err)
 	}
-	return asked
+	return s.Pause
 }
 
 // answered gives the answer and the end of the call.
-func answered(t *testing.T, asked *session.Asked, a *bridge.Answer) (string, error) {
+func answered(t *testing.T, asked *bridge.Pause, a *bridge.Answer) (string, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	r, err := asked.Continue(ctx, a)
-	return string(r.Result), err
+	r, err := came(asked.Continue(ctx, a))
+	return string(r.Data), err
 }
 
 func value(text string) *bridge.Answer { return &bridge.Answer{OK: true, Value: json.RawMessage(text)} }
@@ -123,14 +124,13 @@ func TestAlertAsksNobody(t *testing.T) {
 func TestQuestionsInTurn(t *testing.T) {
 	t.Parallel()
 	w := showPage(t, shared, site(t, map[string]http.HandlerFunc{"/": html(askingPage)})+"/")
-	next := func(asked *session.Asked, a *bridge.Answer, kind bridge.Kind) *session.Asked {
+	next := func(asked *bridge.Pause, a *bridge.Answer, kind bridge.Kind) *bridge.Pause {
 		t.Helper()
-		_, err := answered(t, asked, a)
-		again, ok := errors.AsType[*session.Asked](err)
-		if !ok || again.Question.Kind != kind {
-			t.Fatalf("got %v, want %s", err, kind)
+		s := asked.Continue(t.Context(), a)
+		if s.Pause == nil || s.Pause.Question.Kind != kind {
+			t.Fatalf("it came to %s, %v, want %s", s.Data, s.Err, kind)
 		}
-		return again
+		return s.Pause
 	}
 	if got, err := answered(t, next(w.asks("twice", `{}`), yes, bridge.Prompt), no); err != nil || got != `[true,null]` {
 		t.Errorf("twice gave %s, %v", got, err)
@@ -195,7 +195,7 @@ func TestAbortedQuestions(t *testing.T) {
 		asked := w.asks(tool, `{}`)
 		ctx, cancel := context.WithCancelCause(t.Context())
 		cancel(bridge.Errorf(bridge.InternalError, bridge.Draining, bridge.Unknown, "over"))
-		_, err := asked.Continue(ctx, nil)
+		_, err := came(asked.Continue(ctx, nil))
 		// A dialog has to be dismissed first, and then the tool may return at once.
 		if e := bridge.AsError(err); (e == nil || e.Reason != bridge.Draining) && (tool != "confirm" || e != nil) {
 			t.Errorf("%s gave %v", tool, err)

@@ -230,12 +230,12 @@ func TestManyRequests(t *testing.T) {
 	flooded := make(chan string, 1)
 	tool := s.find("flood")
 	go func() { // ends with the call
-		r, err := s.Invoke(t.Context(), session.Invocation{Document: tool.Document, Tool: tool.ID, Input: json.RawMessage("{}"), MaxBytes: 1 << 20})
+		r, err := came(s.Invoke(t.Context(), session.Invocation{Document: tool.Document, Tool: tool.ID, Input: json.RawMessage("{}"), MaxBytes: 1 << 20}))
 		if err != nil {
 			flooded <- reasonOf(err)
 			return
 		}
-		flooded <- string(r.Result)
+		flooded <- string(r.Data)
 	}()
 	start := time.Now()
 	for range 5 {

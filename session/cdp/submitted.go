@@ -8,7 +8,6 @@ import (
 	"github.com/chromedp/cdproto/page"
 
 	"github.com/pagetools/pagetools/bridge"
-	"github.com/pagetools/pagetools/session"
 	"github.com/pagetools/pagetools/shim"
 )
 
@@ -29,54 +28,51 @@ type arrival struct {
 	err *bridge.Error
 }
 
-// Error makes a submission travel.
-func (*submission) Error() string { return "a form was submitted" }
-
 // follow waits for the document that answers a submission, and gives its JSON-LD.
 // A document that leads to another one at once is not the answer.
-func (t *tab) follow(ctx context.Context, sub *submission, maxBytes int) (session.Reply, error) {
+func (t *tab) follow(ctx context.Context, sub *submission, maxBytes int) bridge.Step {
 	for {
 		sub.found = make(chan arrival, 1)
 		select {
 		case t.submissions <- sub:
 		case <-t.target.Gone():
-			return session.Reply{}, goneError(t.target.Reason(), bridge.Unknown)
+			return goneError(t.target.Reason(), bridge.Unknown).Step()
 		case <-ctx.Done():
-			return session.Reply{}, stopped(ctx, bridge.Unknown)
+			return stopped(ctx, bridge.Unknown).Step()
 		}
 		var a arrival
 		select {
 		case a = <-sub.found:
 		case <-t.target.Gone():
-			return session.Reply{}, goneError(t.target.Reason(), bridge.Unknown)
+			return goneError(t.target.Reason(), bridge.Unknown).Step()
 		case <-ctx.Done():
-			return session.Reply{}, stopped(ctx, bridge.Unknown)
+			return stopped(ctx, bridge.Unknown).Step()
 		}
 		if a.err != nil {
-			return session.Reply{}, a.err
+			return a.err.Step()
 		}
 		text, after, err := a.doc.evaluate(ctx, shim.Structured(t.name, maxBytes))
 		if err == nil {
 			return t.structured(a.doc, text)
 		}
 		if _, ours := errors.AsType[*scriptError](err); ours || after == 0 {
-			return session.Reply{}, t.unanswered(ctx, a.doc, err)
+			return t.unanswered(ctx, a.doc, err).Step()
 		}
 		sub.doc, sub.target, sub.after = a.doc, "", after
 	}
 }
 
 // structured reads the answer of a document.
-func (t *tab) structured(d *document, text string) (session.Reply, error) {
+func (t *tab) structured(d *document, text string) bridge.Step {
 	r, err := shim.DecodeReply(text)
 	if err != nil {
-		return session.Reply{}, bridge.Errorf(bridge.InternalError, bridge.Internal, bridge.Unknown, "The page's answer cannot be read.").With(err)
+		return bridge.Errorf(bridge.InternalError, bridge.Internal, bridge.Unknown, "The page's answer cannot be read.").With(err).Step()
 	}
 	return outcome(d, r)
 }
 
 // unanswered says why a document could not be asked.
-func (t *tab) unanswered(ctx context.Context, d *document, err error) error {
+func (t *tab) unanswered(ctx context.Context, d *document, err error) *bridge.Error {
 	switch {
 	case ctx.Err() != nil:
 		return stopped(ctx, bridge.Unknown)

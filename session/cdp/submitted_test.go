@@ -197,7 +197,7 @@ func TestFormWaits(t *testing.T) {
 	defer cancel(nil)
 	ended := make(chan error, 1)
 	go func() {
-		_, err := a.Invoke(ctx, session.Invocation{Document: d.Document, Tool: d.ID, Input: json.RawMessage(`{"q":"v"}`), MaxBytes: 1 << 20})
+		_, err := came(a.Invoke(ctx, session.Invocation{Document: d.Document, Tool: d.ID, Input: json.RawMessage(`{"q":"v"}`), MaxBytes: 1 << 20}))
 		ended <- err
 	}()
 	for a.must("eval", state) != `"v,b,tool-form-active"` { // until it waits

@@ -7,7 +7,6 @@ import (
 	"sync"
 
 	"github.com/pagetools/pagetools/bridge"
-	"github.com/pagetools/pagetools/session"
 )
 
 // Call is one run of a tool of a fake document.
@@ -66,7 +65,7 @@ func (c *Call) Ask(kind bridge.Kind, detail string, over <-chan struct{}) *bridg
 }
 
 // wait waits for what comes next of the call.
-func (t *Tab) wait(ctx context.Context, c *Call, abort context.CancelCauseFunc) (session.Reply, error) {
+func (t *Tab) wait(ctx context.Context, c *Call, abort context.CancelCauseFunc) bridge.Step {
 	end := func() {
 		abort(nil)
 		t.mu.Lock()
@@ -77,7 +76,7 @@ func (t *Tab) wait(ctx context.Context, c *Call, abort context.CancelCauseFunc) 
 	case <-c.done:
 		defer end()
 	case q := <-c.asks:
-		return session.Reply{}, t.asked(c, q, abort)
+		return bridge.Step{Pause: t.asked(c, q, abort)}
 	case <-ctx.Done():
 		defer end()
 		left := stopped(ctx, bridge.Unknown)
@@ -86,11 +85,11 @@ func (t *Tab) wait(ctx context.Context, c *Call, abort context.CancelCauseFunc) 
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return session.Reply{Result: c.result, Document: c.Document.id, Revision: c.Document.revision}, asError(c.err)
+	return bridge.Step{Data: c.result, Err: c.err, Document: c.Document.id, Revision: c.Document.revision}
 }
 
 // asked makes the question of a page.
-func (t *Tab) asked(c *Call, q asks, abort context.CancelCauseFunc) *session.Asked {
+func (t *Tab) asked(c *Call, q asks, abort context.CancelCauseFunc) *bridge.Pause {
 	over, stop := make(chan struct{}), make(chan struct{})
 	go func() { // ends with the question
 		select {
@@ -102,7 +101,7 @@ func (t *Tab) asked(c *Call, q asks, abort context.CancelCauseFunc) *session.Ask
 		}
 		close(over)
 	}()
-	return &session.Asked{Question: q.question, Over: over, Continue: func(ctx context.Context, a *bridge.Answer) (session.Reply, error) {
+	return &bridge.Pause{Question: q.question, Over: over, Continue: func(ctx context.Context, a *bridge.Answer) bridge.Step {
 		close(stop)
 		q.answer <- a
 		return t.wait(ctx, c, abort)

@@ -279,18 +279,18 @@ func (w *watched) tool(name string) bridge.Declaration {
 }
 
 // begin runs a tool in the background.
-func (w *watched) begin(ctx context.Context, name, input string) func() (session.Reply, error) {
+func (w *watched) begin(ctx context.Context, name, input string) func() (bridge.Step, error) {
 	d := w.tool(name)
 	type outcome struct {
-		reply session.Reply
+		reply bridge.Step
 		err   error
 	}
 	done := make(chan outcome, 1)
 	go func() {
-		r, err := w.Invoke(ctx, session.Invocation{Document: d.Document, Tool: d.ID, Input: json.RawMessage(input), MaxBytes: 1 << 20})
+		r, err := came(w.Invoke(ctx, session.Invocation{Document: d.Document, Tool: d.ID, Input: json.RawMessage(input), MaxBytes: 1 << 20}))
 		done <- outcome{r, err}
 	}()
-	return func() (session.Reply, error) {
+	return func() (bridge.Step, error) {
 		w.t.Helper()
 		timer := time.NewTimer(2 * patience)
 		defer timer.Stop()
@@ -299,13 +299,21 @@ func (w *watched) begin(ctx context.Context, name, input string) func() (session
 			return o.reply, o.err
 		case <-timer.C:
 			w.t.Fatalf("the call of %s did not end", name)
-			return session.Reply{}, nil
+			return bridge.Step{}, nil
 		}
 	}
 }
 
+// came returns a step with its error apart.
+func came(s bridge.Step) (bridge.Step, error) {
+	if s.Err != nil {
+		return s, s.Err
+	}
+	return s, nil
+}
+
 // invoke runs a tool with a deadline that does not matter.
-func (w *watched) invoke(name, input string) (session.Reply, error) {
+func (w *watched) invoke(name, input string) (bridge.Step, error) {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(w.t.Context(), patience)
 	defer cancel()
@@ -319,7 +327,7 @@ func (w *watched) result(name, input string) string {
 	if err != nil {
 		w.t.Fatalf("%s(%s): %v", name, input, err)
 	}
-	return string(r.Result)
+	return string(r.Data)
 }
 
 // awaitResult repeats a tool until it gives the result.

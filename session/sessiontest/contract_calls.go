@@ -44,8 +44,8 @@ func testCalls(t *testing.T, h Harness) {
 		for n := range 20 {
 			end := w.begin(t.Context(), "slow", fmt.Sprintf(`{"n":%d}`, n))
 			wg.Go(func() {
-				if r, err := end(); err != nil || string(r.Result) != fmt.Sprint(n) {
-					t.Errorf("call %d: %s, %v", n, r.Result, err)
+				if r, err := end(); err != nil || string(r.Data) != fmt.Sprint(n) {
+					t.Errorf("call %d: %s, %v", n, r.Data, err)
 				}
 			})
 		}
@@ -122,7 +122,7 @@ func testOutcomes(t *testing.T, h Harness) {
 		t.Errorf("a result of the very limit has %d bytes", len(got))
 	}
 	last := w.tool("last")
-	_, err = w.Invoke(t.Context(), session.Invocation{Document: last.Document, Tool: last.ID + 1000})
+	_, err = came(w.Invoke(t.Context(), session.Invocation{Document: last.Document, Tool: last.ID + 1000}))
 	fails(t, err, bridge.WebtoolNotFound, "", bridge.NotRun)
 	if !errors.Is(err, session.ErrGone) {
 		t.Errorf("an unknown registration: %v", err)
@@ -224,8 +224,8 @@ func testSpins(t *testing.T, h Harness) {
 		if e.Reason != bridge.PageCrashed || e.Outcome != bridge.NotRun {
 			t.Errorf("the page is neither usable nor dead: %v", err)
 		}
-	} else if string(r.Result) != "1" {
-		t.Errorf("it ran %s times", r.Result)
+	} else if string(r.Data) != "1" {
+		t.Errorf("it ran %s times", r.Data)
 	}
 }
 

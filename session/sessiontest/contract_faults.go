@@ -134,6 +134,6 @@ func died(t *testing.T, w *watched, reason bridge.Reason) {
 	if !ok || d.Err == nil || d.Err.Reason != reason {
 		t.Errorf("the last event is %+v", all[len(all)-1])
 	}
-	_, err := w.Invoke(t.Context(), session.Invocation{Document: "x", Tool: 1})
+	_, err := came(w.Invoke(t.Context(), session.Invocation{Document: "x", Tool: 1}))
 	fails(t, err, bridge.InternalError, reason, bridge.NotRun)
 }

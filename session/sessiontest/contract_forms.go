@@ -112,12 +112,12 @@ func testForms(t *testing.T, h Harness) {
 		d := w.tool("waits")
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		_, err := w.Invoke(ctx, session.Invocation{Document: d.Document, Tool: d.ID, Input: json.RawMessage(`{"q":"v"}`), MaxBytes: 1 << 20})
-		if asked, ok := errors.AsType[*session.Asked](err); ok {
+		s, err := came(w.Invoke(ctx, session.Invocation{Document: d.Document, Tool: d.ID, Input: json.RawMessage(`{"q":"v"}`), MaxBytes: 1 << 20}))
+		if asked := s.Pause; asked != nil {
 			if asked.Question.Kind != bridge.Interact {
 				t.Errorf("it asks %+v", asked.Question)
 			}
-			_, err = asked.Continue(ctx, &bridge.Answer{})
+			_, err = came(asked.Continue(ctx, &bridge.Answer{}))
 			fails(t, err, bridge.ToolError, "", bridge.Failed)
 		} else { // an engine that cannot submit it
 			fails(t, err, bridge.ToolError, bridge.AwaitingSubmission, bridge.Failed)

@@ -96,8 +96,8 @@ func testFrames(t *testing.T, h Harness) {
 				}
 			}
 			w.result("release", "{}")
-			if r, err := waiting(); err != nil || string(r.Result) != `"released"` {
-				t.Errorf("the call of the page itself ended with %s, %v", r.Result, err)
+			if r, err := waiting(); err != nil || string(r.Data) != `"released"` {
+				t.Errorf("the call of the page itself ended with %s, %v", r.Data, err)
 			}
 			all, _ := w.told()
 			if !slices.Contains(all, session.Event(session.FrameGone{Document: inner.Document})) {

@@ -72,7 +72,7 @@ func testNavigation(t *testing.T, h Harness) {
 					t.Errorf("the next document is %+v", nav)
 				}
 			}
-			if _, err := w.Invoke(t.Context(), session.Invocation{Document: before.Document, Tool: before.ID}); !errors.Is(err, session.ErrGone) {
+			if _, err := came(w.Invoke(t.Context(), session.Invocation{Document: before.Document, Tool: before.ID})); !errors.Is(err, session.ErrGone) {
 				t.Errorf("a call of a tool of the document before: %v", err)
 			}
 		})

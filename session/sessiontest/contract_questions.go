@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/pagetools/pagetools/bridge"
-	"github.com/pagetools/pagetools/session"
 )
 
 // questionsPage has a tool for each way to ask.
@@ -53,14 +52,13 @@ var questionsPage = Page{
 }
 
 // stops runs a tool until it asks.
-func (w *watched) stops(name string) *session.Asked {
+func (w *watched) stops(name string) *bridge.Pause {
 	w.t.Helper()
-	_, err := w.invoke(name, "{}")
-	asked, ok := errors.AsType[*session.Asked](err)
-	if !ok {
-		w.t.Fatalf("%s gave %v, want a question", name, err)
+	s, err := w.invoke(name, "{}")
+	if s.Pause == nil {
+		w.t.Fatalf("%s came to %s, %v, want a question", name, s.Data, err)
 	}
-	return asked
+	return s.Pause
 }
 
 func testQuestions(t *testing.T, h Harness) {
@@ -85,11 +83,11 @@ func testQuestions(t *testing.T, h Harness) {
 			if q := asked.Question; q.Kind != c.kind || q.Title == "" || q.Origin == "" {
 				t.Errorf("it asks %+v", q)
 			}
-			r, err := asked.Continue(t.Context(), c.answer)
+			r, err := came(asked.Continue(t.Context(), c.answer))
 			if c.want == "" {
 				fails(t, err, bridge.ToolError, "", bridge.Failed)
-			} else if err != nil || string(r.Result) != c.want {
-				t.Errorf("got %s, %v; want %s", r.Result, err, c.want)
+			} else if err != nil || string(r.Data) != c.want {
+				t.Errorf("got %s, %v; want %s", r.Data, err, c.want)
 			}
 			if got := w.result("last", "{}"); got != "1" && got != "null" {
 				t.Errorf("the next tool gives %s", got)
@@ -102,8 +100,8 @@ func testQuestions(t *testing.T, h Harness) {
 		asked := w.stops("act")
 		w.result("acted", "{}")
 		<-asked.Over
-		if r, err := asked.Continue(t.Context(), nil); err != nil || string(r.Result) != "5" {
-			t.Errorf("got %s, %v", r.Result, err)
+		if r, err := came(asked.Continue(t.Context(), nil)); err != nil || string(r.Data) != "5" {
+			t.Errorf("got %s, %v", r.Data, err)
 		}
 	})
 	t.Run("closed", func(t *testing.T) {
@@ -116,7 +114,7 @@ func testQuestions(t *testing.T, h Harness) {
 			t.Fatal(err)
 		}
 		<-asked.Over
-		_, err := asked.Continue(ctx, &bridge.Answer{OK: true})
+		_, err := came(asked.Continue(ctx, &bridge.Answer{OK: true}))
 		if e := bridge.AsError(err); e == nil || e.Outcome != bridge.Unknown {
 			t.Errorf("got %v", err)
 		}

@@ -38,7 +38,7 @@ func testLife(t *testing.T, h Harness) {
 		if died, ok := all[len(all)-1].(session.Died); !ok || died.Err == nil {
 			t.Errorf("the last event is %#v", all[len(all)-1])
 		}
-		_, err := w.Invoke(t.Context(), session.Invocation{Document: d.Document, Tool: d.ID})
+		_, err := came(w.Invoke(t.Context(), session.Invocation{Document: d.Document, Tool: d.ID}))
 		fails(t, err, bridge.InternalError, bridge.Draining, bridge.NotRun)
 		fails(t, w.Load(t.Context(), base+"/"), bridge.InternalError, bridge.Draining, bridge.NotRun)
 	})
@@ -52,7 +52,7 @@ func testLife(t *testing.T, h Harness) {
 		if now := w.tool("echo"); now.Document == old.Document {
 			t.Error("two documents have one name")
 		}
-		_, err := w.Invoke(t.Context(), session.Invocation{Document: old.Document, Tool: old.ID})
+		_, err := came(w.Invoke(t.Context(), session.Invocation{Document: old.Document, Tool: old.ID}))
 		if !errors.Is(err, session.ErrGone) {
 			t.Errorf("a call for the document before: %v", err)
 		}
@@ -188,7 +188,7 @@ func testChanges(t *testing.T, h Harness) {
 	if reply.Document != late.Document || named(tools(all), "late") != nil {
 		t.Errorf("after the reply of %s at %d there is %v", reply.Document, reply.Revision, named(tools(all), "late"))
 	}
-	if _, err := w.Invoke(t.Context(), session.Invocation{Document: late.Document, Tool: late.ID}); !errors.Is(err, session.ErrGone) {
+	if _, err := came(w.Invoke(t.Context(), session.Invocation{Document: late.Document, Tool: late.ID})); !errors.Is(err, session.ErrGone) {
 		t.Errorf("a call of what was unregistered: %v", err)
 	}
 	before := w.tool("kept")
@@ -197,7 +197,7 @@ func testChanges(t *testing.T, h Harness) {
 		d := named(tools(all), "kept")
 		return d != nil && d.ID != before.ID
 	})
-	if _, err := w.Invoke(t.Context(), session.Invocation{Document: before.Document, Tool: before.ID}); !errors.Is(err, session.ErrGone) {
+	if _, err := came(w.Invoke(t.Context(), session.Invocation{Document: before.Document, Tool: before.ID})); !errors.Is(err, session.ErrGone) {
 		t.Errorf("a call of what was replaced: %v", err)
 	}
 	if got := w.result("kept", "{}"); got != "2" {

@@ -173,18 +173,18 @@ func (t *Tab) Document() *Document {
 }
 
 // Invoke runs a registered tool once.
-func (t *Tab) Invoke(ctx context.Context, inv session.Invocation) (session.Reply, error) {
+func (t *Tab) Invoke(ctx context.Context, inv session.Invocation) bridge.Step {
 	t.mu.Lock()
 	switch {
 	case t.died != nil:
 		t.mu.Unlock()
-		return session.Reply{}, t.death(bridge.NotRun)
+		return t.death(bridge.NotRun).Step()
 	case ctx.Err() != nil:
 		t.mu.Unlock()
-		return session.Reply{}, stopped(ctx, bridge.NotRun)
+		return stopped(ctx, bridge.NotRun).Step()
 	case t.hung:
 		t.mu.Unlock()
-		return session.Reply{}, bridge.Errorf(bridge.InternalError, bridge.PageHung, bridge.NotRun, "The page does not react. The call did not reach it.")
+		return bridge.Errorf(bridge.InternalError, bridge.PageHung, bridge.NotRun, "The page does not react. The call did not reach it.").Step()
 	}
 	d := t.doc
 	if f := t.frames[inv.Document]; f != nil {
@@ -196,7 +196,7 @@ func (t *Tab) Invoke(ctx context.Context, inv session.Invocation) (session.Reply
 	}
 	if reg == nil {
 		t.mu.Unlock()
-		return session.Reply{}, bridge.Errorf(bridge.WebtoolNotFound, "", bridge.NotRun, "The page does not offer this tool any more.").With(session.ErrGone)
+		return bridge.Errorf(bridge.WebtoolNotFound, "", bridge.NotRun, "The page does not offer this tool any more.").With(session.ErrGone).Step()
 	}
 	life, abort := context.WithCancelCause(context.WithoutCancel(ctx))
 	c := &Call{Document: d, Input: inv.Input, tool: reg.tool.Name, ctx: life, done: make(chan struct{}), asks: make(chan asks)}
@@ -208,14 +208,6 @@ func (t *Tab) Invoke(ctx context.Context, inv session.Invocation) (session.Reply
 	t.engine.ran(reg.tool.Name)
 	go c.run(reg.tool, inv.MaxBytes)
 	return t.wait(ctx, c, abort)
-}
-
-// asError keeps a nil *bridge.Error from becoming an error that is not nil.
-func asError(e *bridge.Error) error {
-	if e == nil {
-		return nil
-	}
-	return e
 }
 
 // Close ends the tab.

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"log/slog"
@@ -69,9 +70,12 @@ func (f *Face) list(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	list, _ := f.b.Questions(c)
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	var inbox bridge.Inbox
+	inbox.Take(<-f.b.Watch(ctx, bridge.Interest{Caller: c, Runs: true})) // the snapshot
 	w.Header().Set("Cache-Control", "no-store")
-	transport.WriteJSON(w, r, http.StatusOK, Questions{list})
+	transport.WriteJSON(w, r, http.StatusOK, Questions{inbox.Questions()})
 }
 
 func (f *Face) answer(w http.ResponseWriter, r *http.Request) {
@@ -97,7 +101,7 @@ func (f *Face) picture(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	png, err := f.b.Picture(r.Context(), c, r.PathValue("id"))
+	png, err := f.b.Screenshot(r.Context(), c, r.PathValue("id"))
 	if err != nil {
 		transport.WriteError(w, r, bridge.AsError(err))
 		return
@@ -165,39 +169,29 @@ func (f *Face) events(w http.ResponseWriter, r *http.Request) {
 	h.Set("Cache-Control", "no-store")
 	w.WriteHeader(http.StatusOK)
 	control := http.NewResponseController(w)
+	write := func(format string, args ...any) bool {
+		_, err := fmt.Fprintf(w, format, args...)
+		return err == nil && control.Flush() == nil
+	}
 	beat := time.NewTicker(heartbeat)
 	defer beat.Stop()
-	for !c.IsRevoked() {
-		list, changed := f.b.Questions(c)
-		text, err := json.Marshal(Questions{list})
-		if err != nil {
-			return
-		}
-		if _, err := fmt.Fprintf(w, "event: questions\ndata: %s\n\n", text); err != nil || control.Flush() != nil {
-			return
-		}
-		if !f.news(r, w, c, changed, beat.C) {
-			return
-		}
-	}
-}
-
-// news waits for the next change, and shows meanwhile that the stream lives.
-func (f *Face) news(r *http.Request, w http.ResponseWriter, c bridge.Caller, changed <-chan struct{}, beat <-chan time.Time) bool {
-	for {
+	var inbox bridge.Inbox
+	events := f.b.Watch(r.Context(), bridge.Interest{Caller: c, Runs: true})
+	for ok := !c.IsRevoked(); ok; {
 		select {
-		case <-changed:
-			return true
-		case <-beat:
-			if _, err := fmt.Fprint(w, ": still here\n\n"); err != nil || http.NewResponseController(w).Flush() != nil {
-				return false
+		case ev, more := <-events:
+			if !more {
+				return // the request ended
 			}
-		case <-r.Context().Done():
-			return false
+			inbox.Take(ev)
+			text, err := json.Marshal(Questions{inbox.Questions()})
+			ok = err == nil && write("event: questions\ndata: %s\n\n", text)
+		case <-beat.C:
+			ok = write(": still here\n\n")
 		case <-c.Revoked:
-			return false
+			return
 		case <-f.done:
-			return false
+			return
 		}
 	}
 }

@@ -52,7 +52,8 @@ var person = bridge.Caller{Name: "person", May: []bridge.Right{bridge.MayAnswer}
 // asks makes a call wait, and gives its question's id and its token.
 func (w *world) asks(t *testing.T) (id, token string) {
 	t.Helper()
-	e := w.Serve(t.Context(), w.call("")).Err
+	_, s := w.Serve(t.Context(), w.call(""))
+	e := s.Err
 	q, _ := e.Details["question"].(*bridge.Question)
 	token, _ = e.Details["resume"].(string)
 	return q.ID, token
@@ -121,9 +122,9 @@ func TestAnswers(t *testing.T) {
 	if status, body := w.do(t, http.MethodPost, "/api/questions/"+id, `{"ok":true}`); status != http.StatusConflict || !strings.Contains(body, `"answeredBy":"person"`) {
 		t.Errorf("the second answer: %d %s", status, body)
 	}
-	out := w.Serve(t.Context(), w.call(`{"resume":"`+token+`","wait":10000}`))
-	if out.Err != nil || string(out.Result.Data) != `{"a":"<b>"}` {
-		t.Errorf("the call gave %v, %v", out.Result, out.Err)
+	_, end := w.Serve(t.Context(), w.call(`{"resume":"`+token+`","wait":10000}`))
+	if end.Err != nil || string(end.Data) != `{"a":"<b>"}` {
+		t.Errorf("the call came to %s, %v", end.Data, end.Err)
 	}
 }
 
@@ -134,21 +135,13 @@ func TestPicture(t *testing.T) {
 	if status, body := w.do(t, http.MethodGet, "/api/questions/"+id+"/picture", ""); status != http.StatusNotFound || !strings.Contains(body, "no picture") {
 		t.Errorf("of a call that waits for consent: %d %s", status, body)
 	}
-	w.Router.Handle("shop", func(context.Context, bridge.Invocation) (json.RawMessage, error) {
-		return nil, &bridge.Stopped{Question: bridge.Question{Kind: bridge.Interact, Title: "Pick a seat."},
-			Continue: func(context.Context, *bridge.Answer) (json.RawMessage, error) { return json.RawMessage(`1`), nil }}
+	w.Router.Handle("shop", func(context.Context, bridge.Invocation) bridge.Step {
+		return bridgetest.Asks(bridge.Question{Kind: bridge.Interact, Title: "Pick a seat."}, bridgetest.Then("1"))
 	})
 	if err := w.Answer(person, id, bridge.Answer{OK: true}); err != nil {
 		t.Fatal(err)
 	}
-	for {
-		list, changed := w.Questions(person)
-		if len(list) == 1 && list[0].Kind == bridge.Interact {
-			id = list[0].ID
-			break
-		}
-		<-changed
-	}
+	id = w.interaction()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, w.url+"/api/questions/"+id+"/picture", nil)
 	if err != nil {
 		t.Fatal(err)
@@ -175,7 +168,7 @@ func TestOperatorsOnly(t *testing.T) {
 			t.Errorf("%s %s: %d %s", r[0], r[1], status, body)
 		}
 	}
-	if list, _ := w.Questions(person); len(list) != 1 {
+	if list := bridgetest.Questions(w.Bridge, person); len(list) != 1 {
 		t.Error("the question was answered")
 	}
 }

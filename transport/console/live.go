@@ -44,9 +44,17 @@ type order struct {
 // told is a message to the viewer.
 type told struct {
 	Type string `json:"type"` // state, size or error
-	*bridge.LiveState
+	*state
 	*size
 	Error *transport.ErrorBody `json:"error,omitempty"`
+}
+
+// state is what who watches a call should know.
+type state struct {
+	Question *bridge.Question `json:"question"` // null while the call runs
+	Pen      string           `json:"pen"`      // who holds it; empty is nobody
+	Mine     bool             `json:"mine"`
+	Over     bool             `json:"over"`
 }
 
 // size is what frames show from now on, in CSS pixels.
@@ -157,22 +165,18 @@ func readOrder(kind int, text []byte) (order, *bridge.Error) {
 func (v *viewer) write(ctx context.Context) {
 	ping := time.NewTicker(pingEvery)
 	defer ping.Stop()
-	state, changed := v.view.State()
-	if !v.tell(told{Type: "state", LiveState: &state}) {
-		return
-	}
-	for !state.Over {
-		var ok bool
+	events := v.view.Watch(ctx)
+	over, ok := v.tellState(<-events)
+	for ok && !over {
 		select {
 		case frame, more := <-v.view.Frames():
 			if !more {
-				v.end(ctx, changed)
+				v.end(ctx, events)
 				return
 			}
 			ok = v.show(frame)
-		case <-changed:
-			state, changed = v.view.State()
-			ok = v.tell(told{Type: "state", LiveState: &state})
+		case ev := <-events:
+			over, ok = v.tellState(ev)
 		case e := <-v.refusals:
 			body := transport.NewErrorBody(e)
 			ok = v.tell(told{Type: "error", Error: &body})
@@ -187,32 +191,47 @@ func (v *viewer) write(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		if !ok {
-			return
-		}
 	}
-	v.goodbye(websocket.CloseNormalClosure, "the call is over")
+	if ok {
+		v.goodbye(websocket.CloseNormalClosure, "the call is over")
+	}
+}
+
+// tellState tells the viewer how the call is, and reports whether it is over.
+func (v *viewer) tellState(ev bridge.Event) (over, ok bool) {
+	if len(ev.Runs) == 0 {
+		return false, false // the connection ended
+	}
+	run := ev.Runs[0]
+	now := state{Pen: run.Pen, Mine: v.view.Mine(), Over: run.Over}
+	if run.Question != nil {
+		now.Question = &run.Question.Question
+	}
+	return run.Over, v.tell(told{Type: "state", state: &now})
 }
 
 // end waits for the call, whose page shows nothing any more, to say that it is
 // over, and says goodbye.
-func (v *viewer) end(ctx context.Context, changed <-chan struct{}) {
+func (v *viewer) end(ctx context.Context, events <-chan bridge.Event) {
 	bounded, cancel := context.WithTimeout(ctx, writeTime)
 	defer cancel()
 	for {
 		select {
-		case <-changed:
+		case ev, more := <-events:
+			if !more {
+				return
+			}
+			if !ev.Runs[0].Over {
+				continue
+			}
+			v.tellState(ev)
+			v.goodbye(websocket.CloseNormalClosure, "the call is over")
+			return
 		case <-bounded.Done():
 			v.goodbye(websocket.CloseNormalClosure, "the page is gone")
 			return
 		case <-v.face.done:
 			v.goodbye(websocket.CloseGoingAway, "pagetools is shutting down")
-			return
-		}
-		var state bridge.LiveState
-		if state, changed = v.view.State(); state.Over {
-			_ = v.tell(told{Type: "state", LiveState: &state})
-			v.goodbye(websocket.CloseNormalClosure, "the call is over")
 			return
 		}
 	}

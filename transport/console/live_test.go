@@ -13,6 +13,7 @@ import (
 	"github.com/gorilla/websocket"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/bridgetest"
 	"github.com/pagetools/pagetools/transport"
 	"github.com/pagetools/pagetools/transport/console"
 )
@@ -21,21 +22,21 @@ import (
 // question's id.
 func (w *world) interacts(t *testing.T) string {
 	t.Helper()
-	w.Router.Handle("shop", func(context.Context, bridge.Invocation) (json.RawMessage, error) {
-		return nil, &bridge.Stopped{Question: bridge.Question{Kind: bridge.Interact, Title: "Pick a seat."},
-			Continue: func(context.Context, *bridge.Answer) (json.RawMessage, error) { return json.RawMessage(`1`), nil }}
+	w.Router.Handle("shop", func(context.Context, bridge.Invocation) bridge.Step {
+		return bridgetest.Asks(bridge.Question{Kind: bridge.Interact, Title: "Pick a seat."}, bridgetest.Then("1"))
 	})
 	id, _ := w.asks(t)
 	if err := w.Answer(person, id, bridge.Answer{OK: true}); err != nil {
 		t.Fatal(err)
 	}
-	for {
-		list, changed := w.Questions(person)
-		if len(list) == 1 && list[0].Kind == bridge.Interact {
-			return list[0].ID
-		}
-		<-changed
-	}
+	return w.interaction()
+}
+
+// interaction waits until a page asks a person to act in it.
+func (w *world) interaction() string {
+	return bridgetest.Await(w.Bridge, person, func(open []bridge.OpenQuestion) bool {
+		return len(open) == 1 && open[0].Kind == bridge.Interact
+	})[0].ID
 }
 
 // viewer is a client of a live view.

@@ -39,16 +39,15 @@ func (x *exchange) run(ctx context.Context, to target, arguments json.RawMessage
 	if left {
 		return failure(x.stillAsks(run.Asks())), nil
 	}
-	q, res, err := run.Next(ctx)
-	switch {
-	case q != nil:
+	q, end := run.Next(ctx)
+	if q != nil {
 		return x.ask(c, run, q), nil
-	case err != nil:
-		x.over(c, run)
-		return failure(bridge.AsError(err)), nil
 	}
-	x.over(c, run)
-	return result(res, x.version()), nil
+	x.over(run)
+	if end.Err != nil {
+		return failure(end.Err), nil
+	}
+	return result(end.Data, run.Tool(), x.version()), nil
 }
 
 // begin starts a call, or finds the one that the request goes on with. left is true
@@ -59,16 +58,10 @@ func (x *exchange) begin(ctx context.Context, c *bridge.Call, trip mcpgo.MultiRo
 		return nil, false, x.box(rpcErrorf(mcpgo.INVALID_PARAMS, "inputResponses must be an object."))
 	}
 	if trip.RequestState == "" {
-		if token := f.told.find(c); token != "" {
-			if run, err := f.b.Resume(c, token); err == nil {
-				return run, false, nil
-			}
-			f.told.forget(c)
-		}
 		return f.b.Start(ctx, c), false, nil
 	}
 	state, err := f.seal.open(trip.RequestState)
-	if err != nil || state.Caller != c.Caller.Name || state.Call != digestOf(c) || time.Now().After(state.Until) {
+	if err != nil || state.Caller != c.Caller.Name || state.Call != c.Digest() || time.Now().After(state.Until) {
 		return nil, false, x.box(rpcErrorf(mcpgo.INVALID_PARAMS, "This requestState does not belong to this call, or it is over."))
 	}
 	if run, err = f.b.Resume(c, state.Token); err != nil {
@@ -77,9 +70,8 @@ func (x *exchange) begin(ctx context.Context, c *bridge.Call, trip mcpgo.MultiRo
 	return run, x.answered(ctx, run, state, trip), nil
 }
 
-// over forgets a call whose outcome is told now.
-func (x *exchange) over(c *bridge.Call, run *bridge.Run) {
-	x.face.told.forget(c)
+// over notes a call whose outcome is told now.
+func (x *exchange) over(run *bridge.Run) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.spent = append(x.spent, run)
@@ -148,49 +140,4 @@ func (x *exchange) pause(ctx context.Context) {
 		case <-ctx.Done():
 		}
 	}
-}
-
-// told are the calls that wait for a person, so that their clients can call again: who
-// cannot ask a person is told to, and who has lost a requestState has nothing else.
-type told struct {
-	mu     sync.Mutex
-	tokens map[toldKey]string
-}
-
-// toldKey is the digest of a call.
-type toldKey string
-
-// maxTold bounds the calls that are remembered. Those that are forgotten still wait,
-// and are answered elsewhere; calling again asks again.
-const maxTold = 10_000
-
-func (t *told) put(c *bridge.Call, token string) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if len(t.tokens) >= maxTold {
-		clear(t.tokens)
-	}
-	t.tokens[toldKey(digestOf(c))] = token
-}
-
-func (t *told) find(c *bridge.Call) string {
-	t.mu.Lock()
-	empty := len(t.tokens) == 0
-	t.mu.Unlock()
-	if empty { // the usual case
-		return ""
-	}
-	key := toldKey(digestOf(c))
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.tokens[key]
-}
-
-func (t *told) forget(c *bridge.Call) {
-	if t.find(c) == "" {
-		return
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	delete(t.tokens, toldKey(digestOf(c)))
 }

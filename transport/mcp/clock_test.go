@@ -84,16 +84,16 @@ func (c *client) start(ctx context.Context, h http.Handler, out *record, method,
 
 // sleeps makes the tool "look" take as many milliseconds as its argument says.
 func (w *world) sleeps() {
-	w.router.Handle("shop", func(ctx context.Context, inv bridge.Invocation) (json.RawMessage, error) {
+	w.router.Handle("shop", func(ctx context.Context, inv bridge.Invocation) bridge.Step {
 		var in struct{ Takes time.Duration }
 		if err := json.Unmarshal(inv.Input, &in); err != nil {
-			return nil, err
+			return bridge.AsError(err).Step()
 		}
 		select {
 		case <-time.After(in.Takes):
-			return inv.Input, nil
+			return bridge.Step{Data: inv.Input}
 		case <-ctx.Done():
-			return nil, context.Cause(ctx)
+			return bridge.AsError(context.Cause(ctx)).Step()
 		}
 	})
 }

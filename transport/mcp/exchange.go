@@ -274,5 +274,8 @@ func (x *exchange) asCall(to target, arguments json.RawMessage) *bridge.Call {
 	if len(arguments) == 0 || string(arguments) == "null" {
 		arguments = json.RawMessage("{}")
 	}
-	return &bridge.Call{Site: to.site, Tool: to.tool.Name(), Session: x.scope.session, Caller: x.scope.caller, Input: arguments, Beside: true, ID: x.id, Trace: x.message.meta.trace}
+	return &bridge.Call{
+		Site: to.site, Tool: to.tool.Name(), Session: x.scope.session, Caller: x.scope.caller, Input: arguments,
+		Again: true, Beside: true, ID: x.id, Trace: x.message.meta.trace,
+	}
 }

@@ -44,7 +44,6 @@ type Face struct {
 	mode     toolMode
 	seal     *seal
 	sessions *sessions
-	told     told
 
 	mu      sync.Mutex
 	servers map[string]*server.MCPServer // by scope
@@ -70,7 +69,7 @@ func New(b *bridge.Bridge, o Options) (*Face, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Face{b: b, o: o, log: o.Log, mode: modes[o.Tools], seal: s, sessions: newSessions(o.SessionIdle), told: told{tokens: map[toldKey]string{}},
+	return &Face{b: b, o: o, log: o.Log, mode: modes[o.Tools], seal: s, sessions: newSessions(o.SessionIdle),
 		servers: map[string]*server.MCPServer{}, lists: map[listKey]*list{}}, nil
 }
 

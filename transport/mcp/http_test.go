@@ -239,13 +239,13 @@ func TestScopes(t *testing.T) {
 func TestCallOfItsOwnOnly(t *testing.T) {
 	w := newWorld(t, Options{})
 	entered, release := make(chan context.Context, 2), make(chan struct{})
-	w.router.Handle("shop", func(ctx context.Context, inv bridge.Invocation) (json.RawMessage, error) {
+	w.router.Handle("shop", func(ctx context.Context, inv bridge.Invocation) bridge.Step {
 		entered <- ctx
 		select {
 		case <-release:
-			return inv.Input, nil
+			return bridge.Step{Data: inv.Input}
 		case <-ctx.Done():
-			return nil, bridge.Errorf(bridge.Cancelled, "", bridge.Unknown, "The caller gave up.")
+			return bridge.Errorf(bridge.Cancelled, "", bridge.Unknown, "The caller gave up.").Step()
 		}
 	})
 	first, second := w.as(agent).legacy("2025-11-25", `{}`), w.as(other).legacy("2025-11-25", `{}`)
@@ -275,11 +275,11 @@ func TestCallOfItsOwnOnly(t *testing.T) {
 func TestHangUp(t *testing.T) {
 	every(t, `{}`, func(t *testing.T, w *world, c *client) {
 		entered, ended := make(chan struct{}), make(chan struct{})
-		w.router.Handle("shop", func(ctx context.Context, _ bridge.Invocation) (json.RawMessage, error) {
+		w.router.Handle("shop", func(ctx context.Context, _ bridge.Invocation) bridge.Step {
 			close(entered)
 			<-ctx.Done()
 			close(ended)
-			return nil, bridge.Errorf(bridge.Cancelled, "", bridge.Unknown, "The caller gave up.")
+			return bridge.Errorf(bridge.Cancelled, "", bridge.Unknown, "The caller gave up.").Step()
 		})
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan struct{})

@@ -7,6 +7,8 @@ import (
 
 	mcpgo "github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
+
+	"github.com/pagetools/pagetools/bridge"
 )
 
 const (
@@ -19,17 +21,19 @@ const (
 
 // watch follows the list of a scope, as an era sees it.
 type watch struct {
-	face    *Face
-	scope   scope
-	era     era
-	changed <-chan struct{}
-	last    string // the digest of the list that the client knows
+	face   *Face
+	scope  scope
+	era    era
+	events <-chan bridge.Event
+	last   string // the digest of the list that the client knows
+	stale  bool   // that is not the one of the beginning
 }
 
 // watch begins with the list as it is now: whoever is told after that that somebody
-// watches misses nothing.
+// watches misses nothing. It ends with ctx.
 func (f *Face) watch(ctx context.Context, sc scope, e era) *watch {
-	w := &watch{face: f, scope: sc, era: e, changed: f.b.Changes()}
+	w := &watch{face: f, scope: sc, era: e, events: f.b.Watch(ctx, bridge.Interest{Caller: sc.caller, Tools: true})}
+	<-w.events // the snapshot
 	w.last = f.list(ctx, sc).digest(e)
 	return w
 }
@@ -37,10 +41,7 @@ func (f *Face) watch(ctx context.Context, sc scope, e era) *watch {
 // knows says which list the client has seen, before the watch began; "" is none.
 func (w *watch) knows(digest string) *watch {
 	if digest != "" && digest != w.last {
-		w.last = digest
-		now := make(chan struct{})
-		close(now)
-		w.changed = now
+		w.last, w.stale = digest, true
 	}
 	return w
 }
@@ -51,30 +52,39 @@ func (w *watch) knows(digest string) *watch {
 func (w *watch) run(ctx context.Context, tell, beat func() error) {
 	beats := time.NewTicker(beatEvery)
 	defer beats.Stop()
-	for {
-		select {
-		case <-w.changed:
-			if !rest(ctx, coalesce) {
-				return
-			}
-		case <-beats.C:
-			if beat() != nil {
-				return
-			}
-			continue
-		case <-ctx.Done():
-			return
-		case <-w.face.o.Done:
-			return
-		case <-w.scope.caller.Revoked:
+	for w.stale || w.changed(ctx, beats.C, beat) {
+		if !rest(ctx, coalesce) {
 			return
 		}
-		w.changed = w.face.b.Changes()
+		w.stale = false
 		if now := w.face.list(ctx, w.scope).digest(w.era); now != w.last {
 			if tell() != nil {
 				return
 			}
 			w.last = now
+		}
+	}
+}
+
+// changed waits until a list of the scope may have changed, and shows meanwhile that
+// the stream lives. It is false when nobody listens any more.
+func (w *watch) changed(ctx context.Context, beats <-chan time.Time, beat func() error) bool {
+	for {
+		select {
+		case ev := <-w.events:
+			if w.scope.site == "" || ev.Site == "" || ev.Site == w.scope.site {
+				return true
+			}
+		case <-beats:
+			if beat() != nil {
+				return false
+			}
+		case <-ctx.Done():
+			return false
+		case <-w.face.o.Done:
+			return false
+		case <-w.scope.caller.Revoked:
+			return false
 		}
 	}
 }
@@ -122,7 +132,7 @@ func (x *exchange) listen(ctx context.Context, lib *server.MCPServer, session *r
 	}
 	var lists *watch
 	if allowed.ToolsListChanged {
-		lists = x.face.watch(ctx, x.scope, x.version())
+		lists = x.face.watch(asking, x.scope, x.version())
 	}
 	if err := tell(mcpgo.MethodNotificationSubscriptionsAcknowledged, map[string]any{"notifications": allowed}); err != nil {
 		return nil, rpcErrorf(mcpgo.INTERNAL_ERROR, "The client reads no stream.")

@@ -31,7 +31,7 @@ func (x *exchange) answered(ctx context.Context, run *bridge.Run, state carried,
 	switch said.Action {
 	case mcpgo.ElicitationResponseActionAccept:
 		if state.URL {
-			_, _, _ = run.Await(ctx, urlPatience) // the answer is given there
+			_, _ = run.Await(ctx, urlPatience) // the answer is given there
 			return false
 		}
 		a = bridge.Answer{OK: true, Value: valueOf(q, said.Content)}
@@ -59,12 +59,11 @@ func valueOf(q *bridge.Question, content any) json.RawMessage {
 
 // ask asks the person at the client, or says where a person can answer.
 func (x *exchange) ask(c *bridge.Call, run *bridge.Run, q *bridge.Question) *mcpgo.CallToolResult {
-	x.face.told.put(c, run.Token()) // who calls again without a state means this call
 	params, url, ok := x.elicitation(q)
 	if !ok {
 		return failure(x.stillAsks(q))
 	}
-	state := x.face.seal.close(carried{Token: run.Token(), Question: q.ID, Caller: c.Caller.Name, Call: digestOf(c), URL: url, Until: q.ExpiresAt.Add(keptFor)})
+	state := x.face.seal.close(carried{Token: run.Token(), Question: q.ID, Caller: c.Caller.Name, Call: c.Digest(), URL: url, Until: q.ExpiresAt.Add(keptFor)})
 	return server.NewInputRequestBuilder(state).Elicit(inputKey, params).ToolResult()
 }
 

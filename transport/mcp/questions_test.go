@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/bridgetest"
 )
 
 // operator is who answers elsewhere.
@@ -20,10 +21,10 @@ const forms, urls, nothing = `{"elicitation":{"form":{}}}`, `{"elicitation":{"fo
 // confirms makes the tool "look" ask one question of a page, and count its runs.
 func (w *world) confirms(kind bridge.Kind) (runs *int) {
 	runs = new(int)
-	w.router.Handle("shop", func(_ context.Context, inv bridge.Invocation) (json.RawMessage, error) {
+	w.router.Handle("shop", func(_ context.Context, inv bridge.Invocation) bridge.Step {
 		*runs++
-		return nil, &bridge.Stopped{Question: bridge.Question{Kind: kind, Title: "The page asks.", Detail: "Sure?", Schema: json.RawMessage(`{"type":"string","default":"Ada"}`)},
-			Continue: func(_ context.Context, a *bridge.Answer) (json.RawMessage, error) { return json.Marshal(a) }}
+		q := bridge.Question{Kind: kind, Title: "The page asks.", Detail: "Sure?", Schema: json.RawMessage(`{"type":"string","default":"Ada"}`)}
+		return bridgetest.Asks(q, func(a *bridge.Answer) bridge.Step { return bridge.Step{Data: encode(a)} })
 	})
 	return runs
 }
@@ -69,7 +70,7 @@ func TestConsentByForm(t *testing.T) {
 	if r := c.retry("buy", `{"n":1}`, closed, "cancel", ""); r.code() != "APPROVAL_REQUIRED" || !strings.Contains(r.text(), "pagetools approve") {
 		t.Errorf("closed: %s", r.text())
 	}
-	if list, _ := w.bridge.Questions(operator); len(list) != 1 {
+	if list := bridgetest.Questions(w.bridge, operator); len(list) != 1 {
 		t.Errorf("after it was closed %d questions are open", len(list))
 	} else if err := w.bridge.Answer(operator, list[0].ID, bridge.Answer{OK: true}); err != nil {
 		t.Error(err)
@@ -186,7 +187,7 @@ func TestLostState(t *testing.T) {
 	c := w.as(agent).since2026(forms)
 	c.tool("look", `{"a":1,"b":2}`)
 	again := c.tool("look", `{ "b": 2, "a": 1 }`)
-	if list, _ := w.bridge.Questions(operator); again.Result.ResultType != "input_required" || len(list) != 1 || *runs != 1 {
+	if list := bridgetest.Questions(w.bridge, operator); again.Result.ResultType != "input_required" || len(list) != 1 || *runs != 1 {
 		t.Fatalf("again: %s, %d questions, %d runs", again.text(), len(list), *runs)
 	}
 	for _, bad := range []string{`null`, `1`, `[]`, `"x"`} {
@@ -221,7 +222,7 @@ func TestNobodyToAsk(t *testing.T) {
 					t.Fatalf("it says %s", r.text())
 				}
 			}
-			list, _ := w.bridge.Questions(operator)
+			list := bridgetest.Questions(w.bridge, operator)
 			if len(list) != 1 {
 				t.Fatalf("%d questions are open", len(list))
 			}

@@ -27,8 +27,8 @@ const maxDepth = 100
 // and structuredContent when it is an object. Text and structuredContent hold the
 // same data, because some clients show a model only one of them; so beside pictures
 // there is no structuredContent, unless the tool's outputSchema demands it.
-func result(res *bridge.Result, e era) *mcpgo.CallToolResult {
-	data := wellFormed(res.Data)
+func result(data json.RawMessage, tool *bridge.Tool, e era) *mcpgo.CallToolResult {
+	data = wellFormed(data)
 	if data == nil {
 		return failure(bridge.Errorf(bridge.ToolError, bridge.ResultInvalid, bridge.Unknown, "The tool returned something that is not JSON."))
 	}
@@ -36,7 +36,7 @@ func result(res *bridge.Result, e era) *mcpgo.CallToolResult {
 		return textResult(string(data))
 	}
 	if p, ok := readPageResult(data); ok {
-		return p.result(res.Tool, data, e)
+		return p.result(tool, data, e)
 	}
 	return rawResult(data)
 }

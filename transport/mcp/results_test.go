@@ -85,7 +85,7 @@ func TestResults(t *testing.T) {
 		{"too deep", "", strings.Repeat(`{"a":`, maxDepth+1) + "1" + strings.Repeat("}", maxDepth+1), legacy, []string{text(strings.Repeat(`{"a":`, maxDepth+1) + "1" + strings.Repeat("}", maxDepth+1))}, ""},
 		{"just not too deep", "", strings.Repeat(`{"a":`, maxDepth) + `"]]\"{"` + strings.Repeat("}", maxDepth), legacy, []string{text(strings.Repeat(`{"a":`, maxDepth) + `"]]\"{"` + strings.Repeat("}", maxDepth))}, strings.Repeat(`{"a":`, maxDepth) + `"]]\"{"` + strings.Repeat("}", maxDepth)},
 	} {
-		got := result(&bridge.Result{Data: json.RawMessage(c.data), Tool: toolWith(c.output)}, c.era)
+		got := result(json.RawMessage(c.data), toolWith(c.output), c.era)
 		want := `{"content":[` + strings.Join(c.content, ",") + `]`
 		if c.structured != "" {
 			want += `,"structuredContent":` + c.structured
@@ -97,7 +97,7 @@ func TestResults(t *testing.T) {
 			t.Errorf("%s: structured %v, error %v", c.why, got.StructuredContent, got.IsError)
 		}
 	}
-	if got := result(&bridge.Result{Data: json.RawMessage(`{`)}, legacy); !got.IsError {
+	if got := result(json.RawMessage(`{`), nil, legacy); !got.IsError {
 		t.Error("what is not JSON is no error")
 	}
 }
@@ -138,7 +138,7 @@ func TestBadBlocks(t *testing.T) {
 		{"a link without a name", `{"type":"resource_link","uri":"a:b"}`, `{"type":"resource_link","uri":"a:b","name":""}`},
 	} {
 		data := `{"content":[` + hello + `,` + c.bad + `,` + c.good + `]}`
-		got := result(&bridge.Result{Data: json.RawMessage(data), Tool: toolWith("")}, modern)
+		got := result(json.RawMessage(data), toolWith(""), modern)
 		if g, w := exact(t, got), exact(t, json.RawMessage(`{"content":[`+hello+`,`+text(c.bad)+`,`+c.good+`]}`)); g != w {
 			t.Errorf("%s\ngot  %s\nwant %s", c.why, g, w)
 		}
@@ -155,7 +155,7 @@ func TestBadBlocks(t *testing.T) {
 	} {
 		const head = `{"type":"resource_link","uri":"a:b","name":"x"`
 		data := `{"content":[` + head + `,` + c.bad + `},` + head + `,` + c.good + `}]}`
-		got := result(&bridge.Result{Data: json.RawMessage(data)}, modern)
+		got := result(json.RawMessage(data), nil, modern)
 		if g, w := exact(t, got), exact(t, json.RawMessage(`{"content":[`+head+`},`+head+`,`+c.good+`}]}`)); g != w {
 			t.Errorf("%s\ngot  %s\nwant %s", c.bad, g, w)
 		}
@@ -224,7 +224,7 @@ func FuzzResult(f *testing.F) {
 			tool = tools[1]
 		}
 		for _, e := range []era{mcpgo.ProtocolVersion20241105, legacy, modern} {
-			r := result(&bridge.Result{Data: json.RawMessage(data), Tool: tool}, e)
+			r := result(json.RawMessage(data), tool, e)
 			b, err := json.Marshal(r)
 			if err != nil || bridge.CheckJSON("x", b) != nil && bridge.CheckJSON("x", json.RawMessage(data)) == nil {
 				t.Fatalf("%v: %s", err, b)

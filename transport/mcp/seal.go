@@ -4,16 +4,11 @@ import (
 	"crypto/aes"
 	"crypto/cipher"
 	"crypto/rand"
-	"crypto/sha256"
 	"encoding/base64"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
-
-	"github.com/pagetools/pagetools/bridge"
 )
 
 // seal closes what a client carries for us, so that it can neither read nor change
@@ -78,24 +73,3 @@ func (s *seal) open(text string) (carried, error) {
 }
 
 func newID() string { return rand.Text() }
-
-// digestOf names a call by what it is: site, state, tool and arguments.
-func digestOf(c *bridge.Call) string {
-	h := sha256.New()
-	for _, part := range []string{c.Caller.Name, c.Site, c.Session, c.Tool, canonical(c.Input)} {
-		fmt.Fprintf(h, "%d:%s", len(part), part)
-	}
-	return hex.EncodeToString(h.Sum(nil))
-}
-
-// canonical writes JSON with sorted members, so that the same arguments are the
-// same text.
-func canonical(text json.RawMessage) string {
-	d := json.NewDecoder(strings.NewReader(string(text)))
-	d.UseNumber()
-	var v any
-	if d.Decode(&v) != nil {
-		return string(text)
-	}
-	return string(encode(v))
-}

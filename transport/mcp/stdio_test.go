@@ -51,13 +51,13 @@ const null = "null"
 func TestStdioManyWait(t *testing.T) {
 	w := newWorld(t, Options{})
 	entered := make(chan struct{}, 200)
-	w.router.Handle("shop", func(ctx context.Context, inv bridge.Invocation) (json.RawMessage, error) {
+	w.router.Handle("shop", func(ctx context.Context, inv bridge.Invocation) bridge.Step {
 		if string(inv.Input) == `{"fast":true}` {
-			return inv.Input, nil
+			return bridge.Step{Data: inv.Input}
 		}
 		entered <- struct{}{}
 		<-ctx.Done()
-		return nil, bridge.Errorf(bridge.Cancelled, "", bridge.Unknown, "The caller gave up.")
+		return bridge.Errorf(bridge.Cancelled, "", bridge.Unknown, "The caller gave up.").Step()
 	})
 	p := w.stdio(bridge.Local())
 	for i := range 200 {
@@ -114,11 +114,11 @@ func TestStdioListChanges(t *testing.T) {
 func TestStdinCloses(t *testing.T) {
 	w := newWorld(t, Options{})
 	entered, left := make(chan struct{}), make(chan struct{})
-	w.router.Handle("shop", func(ctx context.Context, _ bridge.Invocation) (json.RawMessage, error) {
+	w.router.Handle("shop", func(ctx context.Context, _ bridge.Invocation) bridge.Step {
 		close(entered)
 		<-ctx.Done()
 		close(left)
-		return nil, bridge.Errorf(bridge.Cancelled, "", bridge.Unknown, "The caller gave up.")
+		return bridge.Errorf(bridge.Cancelled, "", bridge.Unknown, "The caller gave up.").Step()
 	})
 	p := w.stdio(bridge.Local())
 	p.send(rpc(1, "tools/call", `{"name":"look","arguments":{}}`))

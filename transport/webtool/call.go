@@ -37,17 +37,17 @@ func (f *Face) post(w http.ResponseWriter, r *http.Request) {
 	if m.correlation != "" {
 		f.log.DebugContext(r.Context(), "webtool: correlation", slog.String("request", call.ID), slog.String("session_id", shortened(m.correlation)))
 	}
-	out := f.b.Serve(r.Context(), call)
+	run, end := f.b.Serve(r.Context(), call)
 	switch {
-	case out.Err != nil && r.Context().Err() != nil:
-		transport.Abandon(r, out.Err)
-	case out.Err != nil:
-		reply.fail(w, r, out.Err, !call.Single && isUnknownAction(out.Err))
+	case end.Err != nil && r.Context().Err() != nil:
+		transport.Abandon(r, end.Err)
+	case end.Err != nil:
+		reply.fail(w, r, end.Err, !call.Single && isUnknownAction(end.Err))
 	default:
-		reply.succeed(w, r, out.Result.Data)
+		reply.succeed(w, r, end.Data)
 	}
 	if r.Context().Err() == nil { // else the client may come back for it
-		out.Written()
+		run.Spend()
 	}
 }
 

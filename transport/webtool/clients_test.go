@@ -126,11 +126,11 @@ func TestDisconnect(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, bridge.Options{})
 	running, ended := make(chan struct{}), make(chan error, 1)
-	w.Handle("shop", func(ctx context.Context, _ bridge.Invocation) (json.RawMessage, error) {
+	w.Handle("shop", func(ctx context.Context, _ bridge.Invocation) bridge.Step {
 		close(running)
 		<-ctx.Done()
 		ended <- ctx.Err()
-		return nil, bridge.Errorf(bridge.Cancelled, "", bridge.Unknown, "The caller gave up.")
+		return bridge.Errorf(bridge.Cancelled, "", bridge.Unknown, "The caller gave up.").Step()
 	})
 	c, err := net.Dial("tcp", w.host)
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/bridgetest"
 	"github.com/pagetools/pagetools/transport"
 )
 
@@ -101,9 +102,8 @@ func rows() []row {
 			status: 404, code: bridge.WebtoolNotFound, outcome: bridge.NotRun, legacy: 400},
 		row{name: "consent", body: `{"action":"buy","request":{}}`, older: `{"action":"buy","payload":{}}`, status: 403, code: bridge.ApprovalRequired, outcome: bridge.NotRun, legacy: 403},
 		row{name: "the page asks", script: func(w *world) {
-			w.Handle("shop", func(context.Context, bridge.Invocation) (json.RawMessage, error) {
-				return nil, &bridge.Stopped{Question: bridge.Question{Kind: bridge.Confirm},
-					Continue: func(context.Context, *bridge.Answer) (json.RawMessage, error) { return json.RawMessage("1"), nil }}
+			w.Handle("shop", func(context.Context, bridge.Invocation) bridge.Step {
+				return bridgetest.Asks(bridge.Question{Kind: bridge.Confirm}, bridgetest.Then("1"))
 			})
 		}, body: callAdd, older: olderAdd, status: 409, code: bridge.InputRequired, outcome: bridge.Unknown, legacy: 409, ran: true},
 		row{name: "resume", body: `{"action":"add","config":{"resume":"t"},"request":{}}`, older: `{"action":"add","config":{"resume":"t"},"payload":{}}`,

@@ -69,15 +69,15 @@ func mixUps(t *testing.T, rounds int, answer func(all []json.RawMessage, own int
 	w.client.Transport = &http.Transport{MaxIdleConnsPerHost: clients}
 	w.client.Timeout = time.Minute // a round waits for its slowest client
 	var m meeting
-	w.Handle("shop", func(ctx context.Context, inv bridge.Invocation) (json.RawMessage, error) {
+	w.Handle("shop", func(ctx context.Context, inv bridge.Invocation) bridge.Step {
 		if !bytes.HasSuffix(inv.Input, []byte("0}")) {
-			return inv.Input, nil
+			return bridge.Step{Data: inv.Input}
 		}
 		all, own, err := m.meet(ctx, inv.Input)
 		if err != nil {
-			return nil, err
+			return bridge.AsError(err).Step()
 		}
-		return answer(all, own), nil
+		return bridge.Step{Data: answer(all, own)}
 	})
 	call := func(client, n int) (string, error) {
 		body := fmt.Sprintf(`{"sessionId":"same","action":"add","request":{"client":%d,"n":%d}}`, client, n)

@@ -1,0 +1,91 @@
+package bridge
+
+import (
+	"context"
+	"time"
+)
+
+// OpenQuestion is a question that waits, as an operator sees it.
+type OpenQuestion struct {
+	Question
+
+	Site   string    `json:"site"`
+	Caller string    `json:"caller"`
+	Since  time.Time `json:"since"`
+	// Always is true when the answer may be kept for further calls, Picture when
+	// the page that asks can be seen.
+	Always  bool `json:"always"`
+	Picture bool `json:"picture"`
+}
+
+// openQuestion is what the call asks now, as an operator sees it; nil is nothing.
+// Called with r.mu held.
+func (r *Run) openQuestion() *OpenQuestion {
+	q := r.asks()
+	if q == nil {
+		return nil
+	}
+	return &OpenQuestion{
+		Question: *q, Site: r.call.Site, Caller: r.call.Caller.Name,
+		Since: q.ExpiresAt.Add(-r.bridge.limits.Question), Always: q.always, Picture: r.page != nil,
+	}
+}
+
+// OpenQuestions is how many calls wait for a person now.
+func (b *Bridge) OpenQuestions() int { return b.runs.questions() }
+
+// Answer takes an operator's answer to a question. The first one wins; who comes
+// later is told who was first. Errors are *Error: WEBTOOL_NOT_FOUND for a question
+// that never was, CONFLICT for one that is not open any more, FORBIDDEN for a
+// credential without the right.
+func (b *Bridge) Answer(by Caller, id string, a Answer) error {
+	if !by.Can(MayAnswer) {
+		return mayNotAnswer()
+	}
+	r, who, known := b.runs.asking(id)
+	switch {
+	case r != nil && by.Sees(r.call.Site):
+		if e := r.answer(id, &a, by.Name); e == nil || e.Code != Conflict {
+			return asPlain(e)
+		}
+		_, who, _ = b.runs.asking(id)
+	case !known:
+		return Errorf(WebtoolNotFound, "", NotRun, "There is no such question.")
+	}
+	e := Errorf(Conflict, "", NotRun, "The question is not open any more: it expired, or its page took it back.")
+	if who != nobody {
+		e.Message = "The question was answered already, by " + printable(who) + "."
+	}
+	return e.Detail("answeredBy", who)
+}
+
+// pictureTime is how long a picture may take.
+const pictureTime = 5 * time.Second
+
+// Screenshot shows the page that asks a question, as a PNG. Errors are those of Live.
+func (b *Bridge) Screenshot(ctx context.Context, by Caller, id string) ([]byte, error) {
+	_, page, e := b.pageThatAsks(by, id)
+	if e != nil {
+		return nil, e
+	}
+	ctx, cancel := context.WithTimeout(ctx, pictureTime)
+	defer cancel()
+	return page.Screenshot(ctx)
+}
+
+// pageThatAsks finds the call that asks a question, and its page.
+func (b *Bridge) pageThatAsks(by Caller, id string) (*Run, Page, *Error) {
+	if !by.Can(MayAnswer) {
+		return nil, nil, mayNotAnswer()
+	}
+	r, _, _ := b.runs.asking(id)
+	if r == nil || !by.Sees(r.call.Site) {
+		return nil, nil, Errorf(WebtoolNotFound, "", NotRun, "There is no such question.")
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if q := r.asks(); r.page == nil || q == nil || q.ID != id {
+		return nil, nil, Errorf(WebtoolNotFound, "", NotRun, "There is no picture of this question.")
+	}
+	return r, r.page, nil
+}

@@ -1,0 +1,341 @@
+package bridge
+
+import (
+	"slices"
+	"sync"
+	"time"
+)
+
+const (
+	// maxRuns bounds the calls that wait for a person or whose outcome is kept,
+	// and maxOfCaller those of one caller: who asks without end tires people.
+	maxRuns, maxOfCaller = 10_000, 2000
+	// keepFor is how long the outcome of a run is kept for its token, and how
+	// long it is known who answered.
+	keepFor = 15 * time.Minute
+	// keyAge is how long a key is remembered.
+	keyAge = 24 * time.Hour
+	// maxKeys bounds the keys that one caller has in use. A key is never forgotten
+	// early: its call would run again.
+	maxKeys = 10_000
+)
+
+// handle is a way to find a call again.
+type handle struct {
+	by handleKind
+	// caller is set where the name is not a secret of its own.
+	caller, name string
+}
+
+type handleKind byte
+
+const (
+	byToken    handleKind = iota // to resume it, from when it stopped first
+	byQuestion                   // to answer it, while it asks
+	byKey                        // its caller's own name for it
+	byDigest                     // an equal call of its caller, for Call.Again
+)
+
+// registry holds every call from its first moment until nobody can ask for it any
+// more. It is safe for concurrent use. Its lock is taken while that of a Run is
+// held, never the other way round.
+type registry struct {
+	mu       sync.Mutex
+	all      map[*Run]struct{}
+	found    map[handle]*Run
+	stopped  map[string]int    // calls with a token, by caller
+	keys     map[string]int    // keys in use, by caller
+	tokens   int               // calls with a token
+	answered map[string]string // who answered a question
+	open     int               // questions that wait
+	numbers  int64
+	closed   bool
+}
+
+func newRegistry() registry {
+	return registry{all: map[*Run]struct{}{}, found: map[handle]*Run{}, stopped: map[string]int{}, keys: map[string]int{}, answered: map[string]string{}}
+}
+
+func (g *registry) add(r *Run) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.numbers++
+	r.number = g.numbers
+	g.all[r] = struct{}{}
+}
+
+// find returns the call under a name, or nil.
+func (g *registry) find(h handle) *Run {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.found[h]
+}
+
+// name makes a call known under a name. Another one under that name loses it.
+func (g *registry) name(r *Run, h handle) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.nameIt(r, h)
+}
+
+func (g *registry) nameIt(r *Run, h handle) {
+	if before := g.found[h]; before == r {
+		return
+	} else if before != nil {
+		g.dropIt(h, before)
+	}
+	g.found[h] = r
+	r.names = append(r.names, h)
+	g.count(h, r, 1)
+}
+
+// drop takes a name from a call.
+func (g *registry) drop(h handle, r *Run) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.dropIt(h, r)
+}
+
+func (g *registry) dropIt(h handle, r *Run) {
+	if g.found[h] != r {
+		return
+	}
+	delete(g.found, h)
+	r.names = slices.DeleteFunc(r.names, func(n handle) bool { return n == h })
+	g.count(h, r, -1)
+	if h.by == byToken {
+		g.forgetAgain(r)
+		if r.forget != nil {
+			r.forget.Stop()
+		}
+	}
+	if len(r.names) == 0 && r.over {
+		delete(g.all, r)
+	}
+}
+
+// count keeps the counters of what is bounded.
+func (g *registry) count(h handle, r *Run, n int) {
+	of, caller := (map[string]int)(nil), r.call.Caller.Name
+	switch h.by {
+	case byToken:
+		of, g.tokens = g.stopped, g.tokens+n
+	case byKey:
+		of = g.keys
+	case byQuestion:
+		g.open += n
+		return
+	case byDigest:
+		return
+	}
+	if of[caller] += n; of[caller] == 0 {
+		delete(of, caller)
+	}
+}
+
+func keyHandle(r *Run) handle {
+	return handle{by: byKey, caller: r.call.Caller.Name, name: r.call.Key}
+}
+
+// claim makes a call the one of its key, or returns the one that is there.
+func (g *registry) claim(r *Run) (known *Run, e *Error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	h := keyHandle(r)
+	known = g.found[h]
+	switch {
+	case known != nil:
+	case g.keys[h.caller] >= maxKeys:
+		e = tooManyKeys()
+		if first := g.soonest(func(of handle, _ *Run) bool { return of.by == byKey && of.caller == h.caller }); !first.IsZero() {
+			e.Retry = max(time.Second, first.Sub(r.bridge.now()))
+		}
+	default:
+		g.nameIt(r, h)
+		return nil, nil
+	}
+	delete(g.all, r)
+	return known, e
+}
+
+// keepKey keeps the outcome of a call for its key.
+func (g *registry) keepKey(r *Run) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	r.keyUntil = r.bridge.now().Add(keyAge)
+	h := keyHandle(r)
+	time.AfterFunc(keyAge, func() { g.drop(h, r) })
+}
+
+// soonest returns when the first of the calls that count goes by itself; zero when
+// none of them is known to.
+func (g *registry) soonest(counts func(handle, *Run) bool) (first time.Time) {
+	for h, r := range g.found {
+		until := r.until
+		if h.by == byKey {
+			until = r.keyUntil
+		}
+		if !until.IsZero() && (first.IsZero() || until.Before(first)) && counts(h, r) {
+			first = until
+		}
+	}
+	return first
+}
+
+// remove forgets a call under all of its names.
+func (g *registry) remove(r *Run) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	r.over = true
+	for _, h := range slices.Clone(r.names) {
+		g.dropIt(h, r)
+	}
+	delete(g.all, r)
+}
+
+// keep makes a call that stopped known under its token, unless its caller or all of
+// them have too many such calls: then it says when there is room.
+func (g *registry) keep(r *Run, token string, expires time.Time) *Error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	caller, h := r.call.Caller.Name, handle{by: byToken, name: token}
+	switch {
+	case g.found[h] == r:
+	case r.call.Caller.IsRevoked():
+		return TakenBack()
+	case g.closed:
+		e := draining()
+		e.Outcome = NotRun
+		return e
+	case g.stopped[caller] >= maxOfCaller:
+		return g.full(r.bridge.now(), func(o *Run) bool { return o.call.Caller.Name == caller })
+	case g.tokens >= maxRuns:
+		return g.full(r.bridge.now(), func(*Run) bool { return true })
+	}
+	r.until = expires.Add(keepFor)
+	g.nameIt(r, h)
+	if r.call.Again {
+		g.nameIt(r, againHandle(&r.call))
+	}
+	return nil
+}
+
+func againHandle(c *Call) handle {
+	return handle{by: byDigest, caller: c.Caller.Name, name: c.Digest()}
+}
+
+// full refuses one more call that stops. It says when the first of those that count
+// goes by itself: nobody answers, and nobody fetches the outcome.
+func (g *registry) full(now time.Time, counts func(*Run) bool) *Error {
+	first := g.soonest(func(h handle, r *Run) bool { return h.by == byToken && counts(r) })
+	e := Errorf(RateLimit, "", NotRun, "Too many calls wait for a person. Answer them or fetch their outcomes, or try again later.")
+	e.Retry = max(time.Second, first.Sub(now))
+	return e
+}
+
+// ended notes that a call is over. One that stopped is kept for who comes back.
+func (g *registry) ended(r *Run, token string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	r.over = true
+	h := handle{by: byToken, name: token}
+	switch {
+	case len(r.names) == 0:
+		delete(g.all, r)
+	case g.found[h] == r:
+		r.until = r.bridge.now().Add(keepFor)
+		r.forget = time.AfterFunc(keepFor, func() { g.drop(h, r) })
+	}
+}
+
+// again returns the call that an equal one of its caller means, or nil.
+func (g *registry) again(c *Call) *Run {
+	g.mu.Lock()
+	none := g.tokens == 0
+	g.mu.Unlock()
+	if none { // the usual case
+		return nil
+	}
+	return g.find(againHandle(c))
+}
+
+// fetched forgets that an equal call means this one.
+func (g *registry) fetched(r *Run) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.forgetAgain(r)
+}
+
+func (g *registry) forgetAgain(r *Run) {
+	for _, h := range r.names {
+		if h.by == byDigest {
+			g.dropIt(h, r)
+			return
+		}
+	}
+}
+
+// mayAsk refuses a question that was opened a moment too late.
+func (g *registry) mayAsk(r *Run) *Error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	switch {
+	case g.closed:
+		return draining()
+	case r.call.Caller.IsRevoked(): // Revoke was there a moment before
+		return TakenBack()
+	}
+	return nil
+}
+
+// answeredBy notes that a question is not open any more.
+func (g *registry) answeredBy(id, by string, r *Run) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.dropIt(handle{by: byQuestion, name: id}, r)
+	g.answered[id] = by
+	time.AfterFunc(keepFor, func() {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		delete(g.answered, id)
+	})
+}
+
+// asking returns the call that asks a question, or who answered it.
+func (g *registry) asking(id string) (r *Run, by string, known bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	by, known = g.answered[id]
+	return g.found[handle{by: byQuestion, name: id}], by, known
+}
+
+// under returns the calls that have a name of a kind.
+func (g *registry) under(kind handleKind) []*Run {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	var all []*Run
+	for h, r := range g.found {
+		if h.by == kind {
+			all = append(all, r)
+		}
+	}
+	return all
+}
+
+// close takes no more questions.
+func (g *registry) close() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.closed = true
+}
+
+// questions is how many wait for a person.
+func (g *registry) questions() int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.open
+}
+
+func draining() *Error {
+	return Errorf(InternalError, Draining, Unknown, "pagetools is shutting down.")
+}

@@ -1,0 +1,197 @@
+package bridge
+
+import (
+	"context"
+	"time"
+)
+
+// Start runs a call until it ends or stops at its first question. While ctx lives and
+// nobody is asked, the end of ctx aborts the call. A call that was there before, under
+// its key or as Call.Again says, is returned as it is. Config.resume is not read; see
+// Serve.
+func (b *Bridge) Start(ctx context.Context, in *Call) *Run {
+	if in.Again {
+		if r := b.runs.again(in); r != nil {
+			return r
+		}
+	}
+	if in.Key != "" {
+		return b.startOnce(ctx, in)
+	}
+	r := b.newRun(in)
+	r.begin(ctx)
+	return r
+}
+
+// Resume finds the call that waits, or whose outcome is kept, under a token. in is
+// the same call again: a token is no licence for another. Errors are *Error:
+// RESUME_NOT_FOUND, or SCHEMA_ERROR for another action, session or input.
+func (b *Bridge) Resume(in *Call, token string) (*Run, error) {
+	r := b.runs.find(handle{by: byToken, name: token})
+	if r == nil || r.call.Caller.Name != in.Caller.Name || r.call.Site != in.Site {
+		return nil, Errorf(ResumeNotFound, "", NotRun, "No call of yours waits under this token.")
+	}
+	if e := r.matches(in); e != nil {
+		return nil, e
+	}
+	return r, nil
+}
+
+// Serve runs a call, or resumes the one that config.resume names, for callers that
+// come back: it waits at most config.wait for a person, and a call that stopped goes
+// on without them. The step then has an error with details.question and
+// details.resume. Spend the run when the reply was written.
+func (b *Bridge) Serve(ctx context.Context, in *Call) (*Run, Step) {
+	r, wait := b.startOrResume(ctx, in)
+	q, end := r.Await(ctx, wait)
+	if q != nil {
+		r.tell(q)
+		end = stoppedError(q, r.Token()).Step()
+	}
+	return r, end
+}
+
+// startOrResume reads what config says of a call that waits.
+func (b *Bridge) startOrResume(ctx context.Context, in *Call) (*Run, time.Duration) {
+	if len(in.Config) == 0 {
+		return b.Start(ctx, in), 0
+	}
+	if !in.Caller.Can(MayCall) {
+		return b.refused(in, mayNotCall()), 0
+	}
+	site, err := b.siteFor(in.Site, in.Caller)
+	if err != nil {
+		return b.refused(in, AsError(err)), 0
+	}
+	set, err := site.readSettings(in.Config, in.Caller)
+	if err != nil {
+		return b.refused(in, AsError(err)), 0
+	}
+	if set.resume == "" {
+		return b.Start(ctx, in), set.wait
+	}
+	r, err := b.Resume(in, set.resume)
+	if err != nil {
+		return b.refused(in, AsError(err)), 0
+	}
+	if q := r.Asks(); q != nil && set.answer != nil { // else somebody else was first
+		if e := r.answer(q.ID, set.answer, in.Caller.Name); e != nil && e.Code != Conflict {
+			return b.refused(in, e), 0
+		}
+	}
+	if r.hasNews() {
+		return r, 0 // the next question came before its caller did
+	}
+	return r, set.wait
+}
+
+// Do runs a call and returns its result. Questions go to the call's Asker; without
+// one, a call that stops is left to whoever may answer, and the error says so. The
+// error is always an *Error.
+func (b *Bridge) Do(ctx context.Context, in *Call) ([]byte, error) {
+	r, _ := b.startOrResume(ctx, in)
+	for {
+		q, end := r.Next(ctx)
+		switch {
+		case q == nil:
+			r.Spend()
+			return end.Data, asPlain(end.Err)
+		case in.Asker == nil:
+			return nil, stoppedError(q, r.Token())
+		}
+		answer, err := r.askWith(ctx, in.Asker, q)
+		switch {
+		case ctx.Err() != nil:
+			r.abort(gaveUp())
+		case err != nil:
+			e := stoppedError(q, r.Token()).With(err)
+			r.abort(e)
+			return nil, e
+		default: // somebody else may have been first
+			_ = r.answer(q.ID, &answer, in.Caller.Name)
+		}
+	}
+}
+
+// askWith asks until there is an answer, or the question is over.
+func (r *Run) askWith(ctx context.Context, asker Asker, q *Question) (Answer, error) {
+	asking, cancel := context.WithCancel(ctx)
+	defer cancel()
+	r.mu.Lock()
+	over, changed := r.asks() != q, r.change()
+	r.mu.Unlock()
+	if over {
+		return Answer{}, nil
+	}
+	stopAsking := make(chan struct{})
+	defer close(stopAsking)
+	go func() { // ends with askWith
+		select {
+		case <-changed:
+			cancel()
+		case <-stopAsking:
+		}
+	}()
+	answer, err := asker.Ask(asking, *q)
+	if asking.Err() != nil && ctx.Err() == nil {
+		return Answer{}, nil
+	}
+	return answer, err
+}
+
+// stoppedError is what a caller is told who does not wait.
+func stoppedError(q *Question, token string) *Error {
+	var e *Error
+	if q.Kind == Approve {
+		e = Errorf(ApprovalRequired, "", NotRun, "%q needs a person's consent. The call goes on when it is resumed.", q.Tool)
+	} else {
+		e = Errorf(InputRequired, "", Unknown, "%q waits for a person. The call goes on when it is resumed.", q.Tool)
+	}
+	return e.Detail("question", q).Detail("resume", token)
+}
+
+// StopAsking ends the calls that wait for a person. Further questions are declined.
+func (b *Bridge) StopAsking() {
+	b.runs.close()
+	for _, r := range b.runs.under(byQuestion) {
+		r.abort(draining())
+	}
+}
+
+// Close ends what goes on without its callers, and waits for that.
+func (b *Bridge) Close() {
+	b.runs.close()
+	all := b.runs.under(byToken)
+	for _, r := range all {
+		r.abort(draining())
+	}
+	b.endLife(draining())
+	b.background.Wait()
+	for _, r := range all {
+		b.runs.drop(handle{by: byToken, name: r.Token()}, r)
+	}
+}
+
+// Revoke ends what callers left whose credential was taken back: their calls that
+// wait for a person end, the questions of these are void, and their tokens name
+// nothing. It does not wait for pages. Calls that run go on to their end, which their
+// callers are not told.
+func (b *Bridge) Revoke() {
+	for _, r := range b.runs.under(byToken) {
+		if !r.call.Caller.IsRevoked() {
+			continue
+		}
+		if rest := r.halt(TakenBack()); rest != nil {
+			b.background.Go(rest) // ends when the page lets go
+		}
+		b.runs.drop(handle{by: byToken, name: r.Token()}, r)
+	}
+}
+
+// asPlain keeps a nil *Error from becoming an error that is not nil.
+func asPlain(e *Error) error {
+	if e == nil {
+		return nil
+	}
+	return e
+}

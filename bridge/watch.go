@@ -1,0 +1,257 @@
+package bridge
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"sync"
+	"sync/atomic"
+)
+
+// Interest says what to watch.
+type Interest struct {
+	// Caller bounds what is told to the sites that it may know of.
+	Caller Caller
+	// Tools asks for changes of tool lists, Runs for what calls that ask, or that
+	// asked, come to.
+	Tools, Runs bool
+
+	run *Run // only this call
+}
+
+// EventKind is what an Event is about.
+type EventKind string
+
+// The kinds of events.
+const (
+	// Snapshot comes first, and again where the reader was too slow: what was told
+	// before it counts no more.
+	Snapshot EventKind = "snapshot"
+	// ToolsChanged says that a tool list of Site, or of a session there, may have
+	// become another.
+	ToolsChanged EventKind = "tools"
+	// RunChanged says what became of a call.
+	RunChanged EventKind = "run"
+)
+
+// Event is something that happened.
+type Event struct {
+	Kind EventKind
+	Site string
+	// Runs holds the one call of RunChanged, or all that ask of a Snapshot.
+	Runs []RunState
+}
+
+// RunState is a call as who watches it sees it.
+type RunState struct {
+	// Run numbers the call in this process.
+	Run int64
+	// Question is what the call waits for; nil while it runs.
+	Question *OpenQuestion
+	// Pen names who holds the pen (see Live); empty is nobody.
+	Pen string
+	// Over is true when the call has ended.
+	Over bool
+}
+
+// Watch tells of changes until ctx ends; then the channel is closed. A Snapshot comes
+// first. What happens to one call while its reader is slow is told once, as it is
+// then; a reader that is slower than that gets another Snapshot.
+func (b *Bridge) Watch(ctx context.Context, what Interest) <-chan Event {
+	w := &watcher{bridge: b, what: what, out: make(chan Event), wake: make(chan struct{}, 1), behind: true}
+	b.watchers.add(w)
+	w.kick()
+	go w.tell(ctx)
+	return w.out
+}
+
+// watched tells who watches that something about a call may have changed.
+func (b *Bridge) watched(r *Run) {
+	b.watchers.each(func(w *watcher) {
+		if w.what.run == r || w.what.run == nil && w.what.Runs && w.what.Caller.Sees(r.call.Site) {
+			w.note(r, "")
+		}
+	})
+}
+
+// toolsChanged tells who watches that a list of the site may have become another.
+func (b *Bridge) toolsChanged(site string) {
+	b.watchers.each(func(w *watcher) {
+		if w.what.Tools && w.what.Caller.Sees(site) {
+			w.note(nil, site)
+		}
+	})
+}
+
+// watchers are all who watch.
+type watchers struct {
+	count atomic.Int32
+	mu    sync.Mutex
+	all   map[*watcher]struct{}
+}
+
+func (ws *watchers) add(w *watcher) {
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	if ws.all == nil {
+		ws.all = map[*watcher]struct{}{}
+	}
+	ws.all[w] = struct{}{}
+	ws.count.Add(1)
+}
+
+func (ws *watchers) remove(w *watcher) {
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	delete(ws.all, w)
+	ws.count.Add(-1)
+}
+
+func (ws *watchers) each(f func(*watcher)) {
+	if ws.count.Load() == 0 {
+		return
+	}
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	for w := range ws.all {
+		f(w)
+	}
+}
+
+// maxNoted bounds what a reader is behind with.
+const maxNoted = 64
+
+// watcher is one who watches.
+type watcher struct {
+	bridge *Bridge
+	what   Interest
+	out    chan Event
+	wake   chan struct{}
+
+	mu     sync.Mutex
+	behind bool // it needs a snapshot
+	runs   []*Run
+	sites  []string
+}
+
+// note keeps that a call or a site changed, until the reader is told.
+func (w *watcher) note(r *Run, site string) {
+	w.mu.Lock()
+	switch {
+	case w.behind:
+	case len(w.runs)+len(w.sites) >= maxNoted:
+		w.behind, w.runs, w.sites = true, nil, nil
+	case r != nil && !slices.Contains(w.runs, r):
+		w.runs = append(w.runs, r)
+	case r == nil && !slices.Contains(w.sites, site):
+		w.sites = append(w.sites, site)
+	}
+	w.mu.Unlock()
+	w.kick()
+}
+
+func (w *watcher) kick() {
+	select {
+	case w.wake <- struct{}{}:
+	default:
+	}
+}
+
+// tell tells the reader, until ctx ends.
+func (w *watcher) tell(ctx context.Context) {
+	defer close(w.out)
+	defer w.bridge.watchers.remove(w)
+	for {
+		select {
+		case <-w.wake:
+		case <-ctx.Done():
+			return
+		}
+		for _, ev := range w.news() {
+			select {
+			case w.out <- ev:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}
+}
+
+// news is what the reader was not told yet, as it is now.
+func (w *watcher) news() []Event {
+	w.mu.Lock()
+	behind, runs, sites := w.behind, w.runs, w.sites
+	w.behind, w.runs, w.sites = false, nil, nil
+	w.mu.Unlock()
+	if behind {
+		return []Event{{Kind: Snapshot, Runs: w.asking()}}
+	}
+	var events []Event
+	for _, site := range sites {
+		events = append(events, Event{Kind: ToolsChanged, Site: site})
+	}
+	for _, r := range runs {
+		events = append(events, Event{Kind: RunChanged, Site: r.call.Site, Runs: []RunState{r.state()}})
+	}
+	return events
+}
+
+// asking is what the calls are that ask now, the oldest question first.
+func (w *watcher) asking() []RunState {
+	if w.what.run != nil {
+		return []RunState{w.what.run.state()}
+	}
+	if !w.what.Runs {
+		return nil
+	}
+	var all []RunState
+	for _, r := range w.bridge.runs.under(byQuestion) {
+		if s := r.state(); s.Question != nil && w.what.Caller.Sees(r.call.Site) {
+			all = append(all, s)
+		}
+	}
+	slices.SortFunc(all, func(a, b RunState) int {
+		return cmp.Or(a.Question.Since.Compare(b.Question.Since), cmp.Compare(a.Run, b.Run))
+	})
+	return all
+}
+
+// state is the call as who watches it sees it.
+func (r *Run) state() RunState {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s := RunState{Run: r.number, Question: r.openQuestion(), Over: r.done}
+	if r.pen != nil {
+		s.Pen = r.pen.by.Name
+	}
+	return s
+}
+
+// Inbox is the open questions of a watch, as events tell of them. The zero value is
+// empty. It is not safe for concurrent use.
+type Inbox struct{ byRun map[int64]OpenQuestion }
+
+// Take takes an event, and reports whether the questions may have changed.
+func (in *Inbox) Take(ev Event) bool {
+	if ev.Kind == Snapshot || in.byRun == nil {
+		in.byRun = map[int64]OpenQuestion{}
+	}
+	for _, s := range ev.Runs {
+		if s.Question != nil {
+			in.byRun[s.Run] = *s.Question
+		} else {
+			delete(in.byRun, s.Run)
+		}
+	}
+	return ev.Kind != ToolsChanged
+}
+
+// Questions returns the open questions, the oldest first.
+func (in *Inbox) Questions() []OpenQuestion {
+	list := make([]OpenQuestion, 0, len(in.byRun))
+	for _, q := range in.byRun {
+		list = append(list, q)
+	}
+	slices.SortFunc(list, func(x, y OpenQuestion) int { return cmp.Or(x.Since.Compare(y.Since), cmp.Compare(x.ID, y.ID)) })
+	return list
+}
