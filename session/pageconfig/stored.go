@@ -1,27 +1,15 @@
-package session
+package pageconfig
 
 import (
 	"cmp"
-	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"net/netip"
-	"net/url"
 	"slices"
 	"strings"
 )
-
-// StorageExporter is a Tab that can give the login that it holds.
-type StorageExporter interface {
-	// StorageState gives the cookies that the site's host gets and what its
-	// origin keeps in localStorage, as Settings.StorageState takes it. It is
-	// secret. The tab needs TabOptions.Origin. Errors are *bridge.Error.
-	//
-	// Not in it are cookies of one embedding site (CHIPS), sessionStorage and
-	// IndexedDB.
-	StorageState(ctx context.Context) (json.RawMessage, error)
-}
 
 // Stored is what a site's host and origin keep in a browser.
 type Stored struct {
@@ -36,7 +24,7 @@ type storageState struct {
 	Origins []storageOrigin `json:"origins"`
 }
 
-// none reports whether what was read has not even a list: it is something else.
+// none reports whether the text had neither list: it is something else.
 func (s storageState) none() bool { return s.Cookies == nil && s.Origins == nil }
 
 // storedCookie is Cookie with its value.
@@ -57,7 +45,7 @@ type storedItem struct {
 	Value string `json:"value"`
 }
 
-// Encode gives the storage state of a site.
+// Encode returns the storage state of a site.
 func (s Stored) Encode(origin string) (json.RawMessage, error) {
 	u, err := siteURL(origin)
 	if err != nil {
@@ -82,39 +70,34 @@ func (s Stored) Encode(origin string) (json.RawMessage, error) {
 	return text, nil
 }
 
-// Stored gives what the settings put into the browser context for a site: what
-// StorageState holds for it, and Cookies and LocalStorage in place of that.
-func (s Settings) Stored(origin string) (Stored, error) {
-	u, err := siteURL(origin)
-	if err != nil {
-		return Stored{}, err
-	}
-	all, err := s.stored(u)
-	if err != nil {
-		return Stored{}, fmt.Errorf("config.profile: %w", err)
-	}
-	all.Cookies = append(all.Cookies, s.Cookies...) // later ones replace earlier ones in the browser, too
-	maps.Copy(all.LocalStorage, s.LocalStorage)
-	return all, nil
+// errNotStored shows nothing of the text: it could be a secret.
+var errNotStored = errors.New("what is stored is not a storage state")
+
+// IsStored reports whether a text has the form of a login of any site.
+func IsStored(text json.RawMessage) bool {
+	var state storageState
+	return json.Unmarshal(text, &state) == nil && !state.none()
 }
 
-// stored reads StorageState, and leaves out what is not the site's.
-func (s Settings) stored(site *url.URL) (Stored, error) {
-	all := Stored{LocalStorage: map[string]Secret{}}
-	if len(s.StorageState) == 0 {
-		return all, nil
+// ParseStored reads a storage state, checks it, and leaves out what does not belong
+// to the site of the origin. No error shows what is in it.
+func ParseStored(text json.RawMessage, origin string) (*Stored, error) {
+	site, err := siteURL(origin)
+	if err != nil {
+		return nil, err
 	}
 	var state storageState
-	if err := json.Unmarshal(s.StorageState, &state); err != nil || state.none() {
-		return Stored{}, errNotStored
+	if err := json.Unmarshal(text, &state); err != nil || state.none() {
+		return nil, errNotStored
 	}
+	all := &Stored{LocalStorage: map[string]Secret{}}
 	for i, c := range state.Cookies {
 		if !gets(site.Hostname(), c.Domain) || len(c.PartitionKey) > 0 {
 			continue
 		}
 		c.Cookie.Value = Secret(c.Value)
 		if err := c.check(); err != nil {
-			return Stored{}, fmt.Errorf("cookie %d of what is stored: %w", i+1, err)
+			return nil, fmt.Errorf("cookie %d of what is stored: %w", i+1, err)
 		}
 		all.Cookies = append(all.Cookies, c.Cookie)
 	}
@@ -129,9 +112,9 @@ func (s Settings) stored(site *url.URL) (Stored, error) {
 	}
 	switch {
 	case len(all.Cookies) > maxCookies:
-		return Stored{}, fmt.Errorf("what is stored has more than %d cookies", maxCookies)
+		return nil, fmt.Errorf("what is stored has more than %d cookies", maxCookies)
 	case len(all.Cookies) == 0 && len(all.LocalStorage) == 0 && len(state.Cookies)+len(state.Origins) > 0:
-		return Stored{}, fmt.Errorf("what is stored holds nothing for %s", site.Host)
+		return nil, fmt.Errorf("what is stored holds nothing for %s", site.Host)
 	}
 	return all, checkItems(all.LocalStorage)
 }

@@ -1,4 +1,4 @@
-package cdp
+package wire
 
 import (
 	"context"
@@ -14,18 +14,18 @@ import (
 	cdptarget "github.com/chromedp/cdproto/target"
 )
 
-// wire is a browser that a test plays.
-type wire struct {
+// browser is one that a test plays.
+type browser struct {
 	in     chan *cdproto.Message
 	out    chan *cdproto.Message
 	closed chan struct{}
 }
 
-func newWire() *wire {
-	return &wire{in: make(chan *cdproto.Message), out: make(chan *cdproto.Message, 1000), closed: make(chan struct{})}
+func newBrowser() *browser {
+	return &browser{in: make(chan *cdproto.Message), out: make(chan *cdproto.Message, 1000), closed: make(chan struct{})}
 }
 
-func (w *wire) Read(_ context.Context, msg *cdproto.Message) error {
+func (w *browser) Read(_ context.Context, msg *cdproto.Message) error {
 	select {
 	case m, ok := <-w.in:
 		if !ok {
@@ -38,7 +38,7 @@ func (w *wire) Read(_ context.Context, msg *cdproto.Message) error {
 	}
 }
 
-func (w *wire) Write(_ context.Context, msg *cdproto.Message) error {
+func (w *browser) Write(_ context.Context, msg *cdproto.Message) error {
 	select {
 	case w.out <- msg:
 		return nil
@@ -47,13 +47,13 @@ func (w *wire) Write(_ context.Context, msg *cdproto.Message) error {
 	}
 }
 
-func (w *wire) Close() error {
+func (w *browser) Close() error {
 	close(w.closed)
 	return nil
 }
 
 // say sends what the browser says.
-func (w *wire) say(text string) {
+func (w *browser) say(text string) {
 	m := new(cdproto.Message)
 	if err := jsonv2.Unmarshal([]byte(text), m); err != nil {
 		panic(err)
@@ -61,28 +61,31 @@ func (w *wire) say(text string) {
 	w.in <- m
 }
 
-// called runs a command and gives its end on a channel.
-func called(t *target, ctx context.Context) <-chan error { //nolint:revive // the target is the subject
+// called runs a command and returns its end on a channel.
+func called(s *Session, ctx context.Context) <-chan error { //nolint:revive // the session is the subject
 	done := make(chan error, 1)
-	go func() { done <- t.Call(ctx, "A.b", nil, nil) }()
+	go func() { done <- s.Call(ctx, "A.b", nil, nil) }()
 	synctest.Wait()
 	return done
 }
 
-func onLink(t *testing.T, f func(t *testing.T, w *wire, l *link)) {
+// wanted are the events that the tests' sessions deliver.
+var wanted = map[cdproto.MethodType]bool{"Page.windowOpen": true, "Inspector.targetCrashed": true, "Target.detachedFromTarget": true}
+
+func onConn(t *testing.T, f func(t *testing.T, w *browser, c *Conn)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		w := newWire()
-		l := newLink(w)
-		defer l.Close()
-		f(t, w, l)
+		w := newBrowser()
+		c := New(w, wanted)
+		defer c.Close()
+		f(t, w, c)
 	})
 }
 
-func TestLinkReplies(t *testing.T) {
+func TestConnReplies(t *testing.T) {
 	t.Parallel()
-	onLink(t, func(t *testing.T, w *wire, l *link) {
-		a := l.open("A")
+	onConn(t, func(t *testing.T, w *browser, c *Conn) {
+		a := c.Open("A")
 		first, second := called(a, t.Context()), called(a, t.Context())
 		x, y := <-w.out, <-w.out
 		if x.SessionID != "A" || x.ID < ourIDs || x.ID == y.ID {
@@ -98,72 +101,72 @@ func TestLinkReplies(t *testing.T) {
 		if err := <-second; err == nil || err.Error() != "no such session (-32001)" {
 			t.Errorf("a reply without a session: %v", err)
 		}
-		if len(l.waiters) != 0 {
-			t.Errorf("%d waiters are left", len(l.waiters))
+		if len(c.waiters) != 0 {
+			t.Errorf("%d waiters are left", len(c.waiters))
 		}
 	})
 }
 
-func TestLinkForgetsWhoLeft(t *testing.T) {
+func TestConnForgetsWhoLeft(t *testing.T) {
 	t.Parallel()
-	onLink(t, func(t *testing.T, w *wire, l *link) {
+	onConn(t, func(t *testing.T, w *browser, c *Conn) {
 		ctx, cancel := context.WithCancelCause(t.Context())
-		done := called(l.open("A"), ctx)
+		done := called(c.Open("A"), ctx)
 		cause := errors.New("gone home")
 		cancel(cause)
-		if err := <-done; !errors.Is(err, cause) || len(l.waiters) != 0 {
-			t.Errorf("%v, %d waiters", err, len(l.waiters))
+		if err := <-done; !errors.Is(err, cause) || len(c.waiters) != 0 {
+			t.Errorf("%v, %d waiters", err, len(c.waiters))
 		}
 		<-w.out
-		if err := l.targets["A"].Call(ctx, "A.b", nil, nil); !errors.Is(err, cause) || len(w.out) != 0 {
+		if err := c.sessions["A"].Call(ctx, "A.b", nil, nil); !errors.Is(err, cause) || len(w.out) != 0 {
 			t.Errorf("who left before: %v, %d commands", err, len(w.out))
 		}
 	})
 }
 
-// TestLinkRoutes: only the browser's own messages reach chromedp.
-func TestLinkRoutes(t *testing.T) {
+// TestConnRoutes: only the browser's own messages reach chromedp.
+func TestConnRoutes(t *testing.T) {
 	t.Parallel()
-	onLink(t, func(t *testing.T, w *wire, l *link) {
-		a := l.open("A")
+	onConn(t, func(t *testing.T, w *browser, c *Conn) {
+		a := c.Open("A")
 		w.say(`{"method":"Page.windowOpen","sessionId":"A"}`)
 		w.say(`{"method":"Page.windowOpen","sessionId":"unknown"}`)
-		w.say(`{"method":"Page.frameResized","sessionId":"A"}`) // nobody heeds it
+		w.say(`{"method":"Page.frameResized","sessionId":"A"}`) // nobody wants it
 		w.say(`{"method":"Target.targetCreated","params":{}}`)
 		w.say(`{"id":3,"result":{}}`)
 		w.say(`{}`)
 		var m cdproto.Message
 		for _, want := range []string{"Target.targetCreated", ""} {
-			if err := l.Read(t.Context(), &m); err != nil || string(m.Method) != want {
+			if err := c.Read(t.Context(), &m); err != nil || string(m.Method) != want {
 				t.Errorf("chromedp reads %+v, %v", m, err)
 			}
 		}
 		synctest.Wait()
-		if len(l.browser) != 0 || len(a.events) != 1 || a.delivered != 1 {
-			t.Errorf("%d messages for chromedp, %d for the page", len(l.browser), len(a.events))
+		if len(c.browser) != 0 || len(a.events) != 1 || a.delivered != 1 {
+			t.Errorf("%d messages for chromedp, %d for the page", len(c.browser), len(a.events))
 		}
 	})
 }
 
-func TestLinkEnds(t *testing.T) {
+func TestConnEnds(t *testing.T) {
 	t.Parallel()
 	ends := map[string]struct {
 		say  string
 		want error
 		all  bool // the other page ends too
 	}{
-		"crash":           {`{"method":"Inspector.targetCrashed","sessionId":"A"}`, errCrashed, false},
-		"detached":        {`{"method":"Target.detachedFromTarget","params":{"sessionId":"A"}}`, errClosed, false},
-		"a long event":    {`{"error":{"code":-1,"message":"too long"},"sessionId":"A"}`, errFlood, false},
-		"a long reply":    {fmt.Sprintf(`{"id":%d,"error":{"code":-1,"message":"too long"}}`, ourIDs+1), errFlood, false},
-		"the end":         {"", errLost, true},
+		"crash":           {`{"method":"Inspector.targetCrashed","sessionId":"A"}`, ErrCrashed, false},
+		"detached":        {`{"method":"Target.detachedFromTarget","params":{"sessionId":"A"}}`, ErrClosed, false},
+		"a long event":    {`{"error":{"code":-1,"message":"too long"},"sessionId":"A"}`, ErrFlood, false},
+		"a long reply":    {fmt.Sprintf(`{"id":%d,"error":{"code":-1,"message":"too long"}}`, ourIDs+1), ErrFlood, false},
+		"the end":         {"", ErrLost, true},
 		"forged detached": {`{"method":"Target.detachedFromTarget","params":{"sessionId":"B"},"sessionId":"A"}`, nil, false},
 	}
 	for name, end := range ends {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			onLink(t, func(t *testing.T, w *wire, l *link) {
-				a, b := l.open("A"), l.open("B")
+			onConn(t, func(t *testing.T, w *browser, c *Conn) {
+				a, b := c.Open("A"), c.Open("B")
 				done := called(a, t.Context())
 				if end.say == "" {
 					close(w.in)
@@ -181,8 +184,8 @@ func TestLinkEnds(t *testing.T) {
 						t.Error("the call goes on")
 					}
 				}
-				if (b.reason() != nil) != end.all {
-					t.Errorf("the other page: %v", b.reason())
+				if (b.Reason() != nil) != end.all {
+					t.Errorf("the other page: %v", b.Reason())
 				}
 				if end.want != nil {
 					if err := a.Call(t.Context(), "A.b", nil, nil); !errors.Is(err, end.want) {
@@ -190,10 +193,10 @@ func TestLinkEnds(t *testing.T) {
 					}
 				}
 				if end.all {
-					if late := l.open("C"); late.reason() == nil {
+					if late := c.Open("C"); late.Reason() == nil {
 						t.Error("a page of a lost browser lives")
 					}
-					if err := l.Read(t.Context(), new(cdproto.Message)); !errors.Is(err, io.EOF) {
+					if err := c.Read(t.Context(), new(cdproto.Message)); !errors.Is(err, io.EOF) {
 						t.Errorf("chromedp reads %v", err)
 					}
 				}
@@ -202,40 +205,40 @@ func TestLinkEnds(t *testing.T) {
 	}
 }
 
-// TestLinkFlood: a page that nobody reads is closed when its queue is full; the
+// TestConnFlood: a page that nobody reads is closed when its queue is full; the
 // reader never waits for it.
-func TestLinkFlood(t *testing.T) {
+func TestConnFlood(t *testing.T) {
 	t.Parallel()
-	onLink(t, func(t *testing.T, w *wire, l *link) {
-		a, b := l.open("A"), l.open("B")
+	onConn(t, func(t *testing.T, w *browser, c *Conn) {
+		a, b := c.Open("A"), c.Open("B")
 		for range eventQueue {
 			w.say(`{"method":"Page.windowOpen","sessionId":"A"}`)
 		}
 		synctest.Wait()
-		if a.reason() != nil {
-			t.Fatalf("it is closed early: %v", a.reason())
+		if a.Reason() != nil {
+			t.Fatalf("it is closed early: %v", a.Reason())
 		}
 		for range 100 {
 			w.say(`{"method":"Page.windowOpen","sessionId":"A"}`)
 		}
 		done := called(b, t.Context())
 		w.say(fmt.Sprintf(`{"id":%d,"result":{},"sessionId":"B"}`, (<-w.out).ID))
-		if err := <-done; err != nil || !errors.Is(a.reason(), errFlood) {
-			t.Errorf("the other page: %v; the flooding one: %v", err, a.reason())
+		if err := <-done; err != nil || !errors.Is(a.Reason(), ErrFlood) {
+			t.Errorf("the other page: %v; the flooding one: %v", err, a.Reason())
 		}
-		if l.targets["A"] != nil {
+		if c.sessions["A"] != nil {
 			t.Error("its session is still known")
 		}
 	})
 }
 
-// TestLinkSlowBrowser: a browser that does not read holds up nobody beyond their
+// TestConnSlowBrowser: a browser that does not read holds up nobody beyond their
 // deadline.
-func TestLinkSlowBrowser(t *testing.T) {
+func TestConnSlowBrowser(t *testing.T) {
 	t.Parallel()
-	onLink(t, func(t *testing.T, w *wire, l *link) {
+	onConn(t, func(t *testing.T, w *browser, c *Conn) {
 		w.out = make(chan *cdproto.Message) // it never reads
-		a := l.open("A")
+		a := c.Open("A")
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		for range 100 {
@@ -248,18 +251,18 @@ func TestLinkSlowBrowser(t *testing.T) {
 			t.Errorf("%v after %s", err, time.Since(began))
 		}
 		synctest.Wait()
-		if len(l.waiters) > 1 { // one of them is being written
-			t.Errorf("%d waiters are left", len(l.waiters))
+		if len(c.waiters) > 1 { // one of them is being written
+			t.Errorf("%d waiters are left", len(c.waiters))
 		}
 	})
 }
 
-// TestLinkRepliesKnowTheirPlace: a reply says how many events came before it.
-func TestLinkRepliesKnowTheirPlace(t *testing.T) {
+// TestConnRepliesKnowTheirPlace: a reply says how many events came before it.
+func TestConnRepliesKnowTheirPlace(t *testing.T) {
 	t.Parallel()
-	onLink(t, func(t *testing.T, w *wire, l *link) {
-		a := l.open(cdptarget.SessionID("A"))
-		ch, err := a.send(t.Context(), "A.b", nil)
+	onConn(t, func(t *testing.T, w *browser, c *Conn) {
+		a := c.Open(cdptarget.SessionID("A"))
+		ch, err := a.Send(t.Context(), "A.b", nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -268,8 +271,8 @@ func TestLinkRepliesKnowTheirPlace(t *testing.T) {
 		}
 		w.say(fmt.Sprintf(`{"id":%d,"result":{},"sessionId":"A"}`, (<-w.out).ID))
 		w.say(`{"method":"Page.windowOpen","sessionId":"A"}`)
-		if r := <-ch; r.after != 3 {
-			t.Errorf("it came after %d events", r.after)
+		if r := <-ch; r.After != 3 {
+			t.Errorf("it came after %d events", r.After)
 		}
 	})
 }

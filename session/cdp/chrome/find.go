@@ -1,4 +1,4 @@
-package cdp
+package chrome
 
 import (
 	"errors"
@@ -40,7 +40,7 @@ var namesInPath = []string{
 	"chrome-headless-shell", "headless_shell", "headless-shell", "chrome",
 }
 
-// Find gives the browser's binary: path when it is not empty, else the first of
+// Find returns the browser's binary: path when it is not empty, else the first of
 // the usual places and $PATH. The error wraps ErrNoBrowser when there is none.
 func Find(path string) (string, error) {
 	if path != "" {

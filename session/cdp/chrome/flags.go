@@ -1,4 +1,4 @@
-package cdp
+package chrome
 
 import (
 	"fmt"
@@ -72,7 +72,7 @@ func checkArgs(args []string) error {
 }
 
 // arguments builds the command line of a browser.
-func (o LocalOptions) arguments(profile string) []string {
+func (o *Options) arguments(profile string) []string {
 	args := append([]string{}, managedFlags...)
 	args = append(args, "--user-data-dir="+profile)
 	if !o.Headful {
@@ -93,11 +93,11 @@ func (o LocalOptions) arguments(profile string) []string {
 	if smallSharedMemory() {
 		args = append(args, "--disable-dev-shm-usage")
 	}
-	if !o.Native {
+	if !o.WebMCP {
 		return append(args, o.Args...)
 	}
 	const features = "--enable-features="
-	enabled := features + "WebMCP" // of several such flags the browser heeds the last
+	enabled := features + "WebMCP" // of several such flags the browser takes the last
 	for _, a := range o.Args {
 		if list, ok := strings.CutPrefix(a, features); ok {
 			enabled += "," + list

@@ -1,4 +1,4 @@
-package cdp
+package wire
 
 import (
 	"bytes"
@@ -19,7 +19,7 @@ func (*nowhere) Close() error { return nil }
 
 func reading(r io.Reader, limit int) *pipe { return newPipe(io.NopCloser(r), &nowhere{}, limit) }
 
-// readAllOf reads until an error, and gives short forms of the messages.
+// readAllOf reads until an error, and returns short forms of the messages.
 func readAllOf(p *pipe) (seen []string, err error) {
 	for {
 		var m cdproto.Message

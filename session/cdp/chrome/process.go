@@ -1,10 +1,11 @@
-package cdp
+package chrome
 
 import (
 	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"runtime"
@@ -13,35 +14,40 @@ import (
 	"time"
 )
 
-// process is a browser that we started.
-type process struct {
+// Process is a browser that we started. Its methods are safe for concurrent use.
+type Process struct {
+	// Out is what the browser sends, In is what it reads. It exits when In is
+	// closed.
+	Out io.ReadCloser
+	In  io.WriteCloser
+
 	cmd     *exec.Cmd
 	profile *profile
 	output  *tail
 	done    chan struct{} // closed when it ended and its folder is gone
-	err     error         // how it ended; valid after done
 }
 
-// launch starts a browser and gives its process and its pipe.
-func launch(o LocalOptions, path string) (*process, *pipe, error) {
+// Start starts a browser.
+func (l *Launcher) Start() (*Process, error) {
+	o := l.options
 	prof, err := newProfile(o.ProfileDir)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	toBrowser, toBrowserW, err := os.Pipe()
 	if err != nil {
-		return nil, nil, errors.Join(fmt.Errorf("making a pipe: %w", err), prof.remove())
+		return nil, errors.Join(fmt.Errorf("making a pipe: %w", err), prof.remove())
 	}
 	fromBrowserR, fromBrowser, err := os.Pipe()
 	if err != nil {
-		return nil, nil, errors.Join(fmt.Errorf("making a pipe: %w", err), toBrowser.Close(), toBrowserW.Close(), prof.remove())
+		return nil, errors.Join(fmt.Errorf("making a pipe: %w", err), toBrowser.Close(), toBrowserW.Close(), prof.remove())
 	}
 	data := prof.data()
 	if o.UserDataDir != "" {
 		data = o.UserDataDir
 	}
-	p := &process{profile: prof, output: &tail{}, done: make(chan struct{})}
-	p.cmd = exec.Command(path, o.arguments(data)...) //nolint:noctx // it lives until Close, and its pipe ends it
+	p := &Process{Out: fromBrowserR, In: toBrowserW, profile: prof, output: &tail{}, done: make(chan struct{})}
+	p.cmd = exec.Command(l.path, o.arguments(data)...) //nolint:noctx // it lives until Close, and its pipe ends it
 	p.cmd.Env = prof.env()
 	p.cmd.Dir = prof.dir
 	p.cmd.ExtraFiles = []*os.File{toBrowser, fromBrowser} // 3 and 4
@@ -56,14 +62,14 @@ func launch(o LocalOptions, path string) (*process, *pipe, error) {
 	if err != nil {
 		_ = toBrowserW.Close()
 		_ = fromBrowserR.Close()
-		return nil, nil, fmt.Errorf("starting %s: %w", path, err)
+		return nil, fmt.Errorf("starting %s: %w", l.path, err)
 	}
-	return p, newPipe(fromBrowserR, toBrowserW, maxMessage), nil
+	return p, nil
 }
 
 // run starts the browser and waits for it. The kernel kills the browser when the
 // thread that started it ends, so the thread stays with this goroutine.
-func (p *process) run(started chan<- error) {
+func (p *Process) run(started chan<- error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	defer close(p.done)
@@ -73,27 +79,34 @@ func (p *process) run(started chan<- error) {
 		return
 	}
 	started <- nil
-	p.err = p.cmd.Wait()
+	_ = p.cmd.Wait()
 	killTree(p.cmd)
-	if err := p.profile.remove(); err != nil && p.err == nil {
-		p.err = err
-	}
+	_ = p.profile.remove() // a later Clean finds what is left
 }
 
-// stop waits for the process to end by itself, and kills it when ctx ends.
-func (p *process) stop(ctx context.Context) {
+// Done is closed when the process has ended and its folder is gone.
+func (p *Process) Done() <-chan struct{} { return p.done }
+
+// PID returns the number of the process.
+func (p *Process) PID() int { return p.cmd.Process.Pid }
+
+// Output returns the last n lines that the browser printed.
+func (p *Process) Output(n int) string { return p.output.lines(n) }
+
+// Stop waits for the process to end by itself, and kills it when ctx ends.
+func (p *Process) Stop(ctx context.Context) {
 	select {
 	case <-p.done:
 		return
 	case <-ctx.Done():
 	}
-	p.kill()
+	p.Kill()
 	<-p.done
 }
 
-// kill ends the process and its group, unless it is over: its number may be
+// Kill ends the process and its group, unless it is over: its number may be
 // somebody else's by then.
-func (p *process) kill() {
+func (p *Process) Kill() {
 	select {
 	case <-p.done:
 	default:
@@ -120,7 +133,7 @@ func (t *tail) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// lines gives the last n lines.
+// lines returns the last n lines.
 func (t *tail) lines(n int) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()

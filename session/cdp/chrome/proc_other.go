@@ -1,6 +1,6 @@
 //go:build unix && !linux
 
-package cdp
+package chrome
 
 import (
 	"os/exec"

@@ -1,4 +1,4 @@
-package cdp
+package wire
 
 import (
 	"bufio"
@@ -45,11 +45,15 @@ type pipe struct {
 
 var _ chromedp.Transport = (*pipe)(nil)
 
+// NewPipe makes the Transport over the pipes of a browser: r is what it sends, w
+// what it reads.
+func NewPipe(r io.ReadCloser, w io.WriteCloser) chromedp.Transport { return newPipe(r, w, maxMessage) }
+
 func newPipe(r io.ReadCloser, w io.WriteCloser, limit int) *pipe {
 	return &pipe{r: r, w: w, in: bufio.NewReaderSize(r, 64<<10), limit: limit}
 }
 
-// Read gives the next message. One that is longer than the limit is skipped
+// Read returns the next message. One that is longer than the limit is skipped
 // without being held, and reported as an error of the session that it belongs
 // to.
 func (p *pipe) Read(_ context.Context, msg *cdproto.Message) error {
@@ -69,7 +73,7 @@ func (p *pipe) Read(_ context.Context, msg *cdproto.Message) error {
 	}
 }
 
-// frame reads up to the next zero byte. With a message over the limit it gives
+// frame reads up to the next zero byte. With a message over the limit it returns
 // its first and its last bytes; tail is nil otherwise.
 func (p *pipe) frame() (b, tail []byte, err error) {
 	if cap(p.buf) > 1<<20 { // one big message must not be paid for for ever

@@ -1,6 +1,7 @@
-package cdp
+package chrome
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -9,7 +10,7 @@ import (
 )
 
 // protections are flags that other controllers copy, and that take a protection
-// against hostile pages away. pagetools never gives them by itself.
+// against hostile pages away. pagetools never sets them by itself.
 var protections = []string{
 	"--no-sandbox", "--disable-setuid-sandbox", "--disable-popup-blocking", "--disable-hang-monitor", "--disable-ipc-flooding-protection",
 	"--disable-web-security", "--allow-running-insecure-content", "--ignore-certificate-errors", "--disable-site-isolation-trials",
@@ -28,7 +29,7 @@ func flagNames(args []string) (names []string) {
 
 func TestArguments(t *testing.T) {
 	t.Parallel()
-	plain := LocalOptions{}.arguments("/p")
+	plain := new(Options).arguments("/p")
 	for _, f := range protections {
 		if slices.Contains(flagNames(plain), f) {
 			t.Errorf("%s is given though nobody asked", f)
@@ -55,10 +56,11 @@ func TestArguments(t *testing.T) {
 		}
 		seen[f] = true
 	}
-	all := LocalOptions{
+	asked := Options{
 		NoSandbox: true, Headful: true, AcceptInsecureCerts: true, ProxyServer: "http://127.0.0.1:1", Width: 800, Height: 600,
 		Args: []string{"--lang=de"},
-	}.arguments("/p")
+	}
+	all := asked.arguments("/p")
 	for _, f := range []string{"--no-sandbox", "--ignore-certificate-errors", "--proxy-server=http://127.0.0.1:1", "--window-size=800,600"} {
 		if !slices.Contains(all, f) {
 			t.Errorf("%s is missing though it was asked for", f)
@@ -82,26 +84,23 @@ func TestCheckArgs(t *testing.T) {
 			t.Errorf("checkArgs(%q): %v", arg, err)
 		}
 	}
-	o := localOptions()
-	o.Args = []string{"--remote-debugging-port=0"}
-	if _, err := NewLocal(o); err == nil || !strings.Contains(err.Error(), "--remote-debugging-port") {
-		t.Errorf("NewLocal with a port: %v", err)
+	o := Options{Path: "/bin/sh", NoSandbox: true, Args: []string{"--remote-debugging-port=0"}}
+	if _, err := NewLauncher(o); err == nil || !strings.Contains(err.Error(), "--remote-debugging-port") {
+		t.Errorf("NewLauncher with a port: %v", err)
 	}
 }
 
 // TestRoot: as root nothing starts unless the sandbox was given up on purpose.
 func TestRoot(t *testing.T) {
 	t.Parallel()
-	o := localOptions()
-	o.NoSandbox = false
-	e, err := NewLocal(o)
+	l, err := NewLauncher(Options{Path: "/bin/sh"})
 	if os.Geteuid() == 0 {
-		if !ErrNeedsNoSandbox(err) || e != nil {
-			t.Errorf("as root without --no-sandbox: %v, %v", e, err)
+		if !errors.Is(err, ErrRoot) || l != nil {
+			t.Errorf("as root without --no-sandbox: %v, %v", l, err)
 		}
 		return
 	}
-	if err != nil || ErrNeedsNoSandbox(err) {
+	if err != nil {
 		t.Errorf("as another user: %v", err)
 	}
 }

@@ -1,11 +1,10 @@
-package session
+package pageconfig
 
 import (
 	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"hash"
 	"io"
@@ -22,7 +21,7 @@ import (
 // more. The members of the JSON are the keys of config.
 //
 // They last as long as the tab's browser context. A tab with settings belongs to
-// who gave them: it is never a spare, and never becomes one.
+// the caller that gave them: it is never a spare, and never becomes one.
 //
 // Credentials and headers go with requests that a document of the site's own
 // origin makes to that origin, and with navigations to it; never with a request
@@ -44,18 +43,17 @@ type Settings struct {
 	Locale string `json:"locale,omitempty"`
 	// Timezone is a name of the IANA database, such as "Europe/Berlin".
 	Timezone string `json:"timezone,omitempty"`
-	// Geolocation is where the site's origin is told that the device is; that
-	// origin may ask without a person.
+	// Geolocation is the place that the site's origin sees; it may ask without a
+	// person.
 	Geolocation *Geolocation `json:"geolocation,omitempty"`
 	// ColorScheme is light, dark or no-preference.
 	ColorScheme ColorScheme `json:"colorScheme,omitempty"`
 	// UserAgent takes the place of the browser's own, in client hints too where
 	// it names Chromium.
 	UserAgent string `json:"userAgent,omitempty"`
-	// StorageState is a login that was stored before, as StorageExporter gives
-	// it. What it holds of other sites is left out. It is no key of config: who
-	// calls names a profile, and never sees it.
-	StorageState json.RawMessage `json:"-"`
+	// Login is a login that was stored before. It is not a key of config: a caller
+	// names a profile, and never sees it.
+	Login *Stored `json:"-"`
 }
 
 // Secret is a value that is never printed, logged or encoded.
@@ -66,13 +64,13 @@ const redacted = "[redacted]"
 // Format prints that there is a secret, under any verb.
 func (Secret) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, redacted) }
 
-// String gives that there is a secret.
+// String returns that there is a secret.
 func (Secret) String() string { return redacted }
 
-// LogValue gives that there is a secret.
+// LogValue returns that there is a secret.
 func (Secret) LogValue() slog.Value { return slog.StringValue(redacted) }
 
-// MarshalText gives that there is a secret.
+// MarshalText returns that there is a secret.
 func (Secret) MarshalText() ([]byte, error) { return []byte(redacted), nil }
 
 // Cookie is a cookie of the site's host (RFC 6265bis).
@@ -80,7 +78,7 @@ type Cookie struct {
 	Name  string `json:"name"`
 	Value Secret `json:"value"`
 	// Domain is the site's host, or empty: only that host gets the cookie. In a
-	// StorageState it may begin with a dot: hosts below it get the cookie too.
+	// Stored it may begin with a dot: hosts below it get the cookie too.
 	Domain string `json:"domain,omitempty"`
 	// Path is where the cookie is sent; empty means "/".
 	Path     string `json:"path,omitempty"`
@@ -106,7 +104,7 @@ type Viewport struct {
 	// DeviceScaleFactor is how many pixels of the device are one of CSS; zero
 	// means one.
 	DeviceScaleFactor float64 `json:"deviceScaleFactor,omitempty"`
-	// Mobile makes the page heed its meta viewport, and touch take the place of
+	// Mobile makes the page use its meta viewport, and touch take the place of
 	// the mouse.
 	Mobile bool `json:"mobile,omitempty"`
 }
@@ -116,11 +114,11 @@ type Geolocation struct {
 	// Latitude and Longitude are in degrees.
 	Latitude  float64 `json:"latitude"`
 	Longitude float64 `json:"longitude"`
-	// Accuracy is in metres.
+	// Accuracy is in meters.
 	Accuracy float64 `json:"accuracy,omitempty"`
 }
 
-// ColorScheme is what a page is told that its user prefers; empty means the
+// ColorScheme is what a page sees as the preference of its user; empty means the
 // browser's own.
 type ColorScheme string
 
@@ -133,14 +131,14 @@ const (
 
 // IsZero reports whether the settings change nothing.
 func (s Settings) IsZero() bool {
-	return len(s.Headers) == 0 && len(s.Cookies) == 0 && len(s.LocalStorage) == 0 && s.BasicAuth == nil && s.Bearer == "" && s.Viewport == nil &&
-		s.Locale == "" && s.Timezone == "" && s.Geolocation == nil && s.ColorScheme == "" && s.UserAgent == "" && len(s.StorageState) == 0
+	return !s.Storage() && len(s.Headers) == 0 && s.BasicAuth == nil && s.Bearer == "" && s.Viewport == nil &&
+		s.Locale == "" && s.Timezone == "" && s.ColorScheme == "" && s.UserAgent == ""
 }
 
 // Storage reports whether the settings put something into the browser context,
 // where it outlives a page.
 func (s Settings) Storage() bool {
-	return len(s.Cookies) > 0 || len(s.LocalStorage) > 0 || s.Geolocation != nil || len(s.StorageState) > 0
+	return len(s.Cookies) > 0 || len(s.LocalStorage) > 0 || s.Geolocation != nil || s.Login != nil
 }
 
 // String names what is set, without any secret.
@@ -167,7 +165,7 @@ func (s Settings) String() string {
 	word("geolocation", s.Geolocation != nil, "") // where somebody is concerns nobody
 	word("colorScheme", s.ColorScheme != "", string(s.ColorScheme))
 	word("userAgent", s.UserAgent != "", strconv.Quote(s.UserAgent))
-	word("storageState", len(s.StorageState) > 0, "")
+	word("login", s.Login != nil, "")
 	return "settings{" + strings.Join(parts, " ") + "}"
 }
 
@@ -190,12 +188,11 @@ var digestKey = func() []byte {
 func (s Settings) Digest() string {
 	d := digest{hmac.New(sha256.New, digestKey)}
 	d.pairs(s.Headers)
-	d.text(strconv.Itoa(len(s.Cookies)))
-	for _, c := range s.Cookies {
-		d.text(c.Name, string(c.Value), c.Domain, c.Path, strconv.FormatBool(c.Secure), strconv.FormatBool(c.HTTPOnly), c.SameSite)
-		d.numbers(c.Expires)
+	d.stored(s.Cookies, s.LocalStorage)
+	d.given(s.Login != nil)
+	if s.Login != nil {
+		d.stored(s.Login.Cookies, s.Login.LocalStorage)
 	}
-	d.pairs(s.LocalStorage)
 	d.given(s.BasicAuth != nil)
 	if s.BasicAuth != nil {
 		d.text(s.BasicAuth.User, string(s.BasicAuth.Password))
@@ -211,7 +208,7 @@ func (s Settings) Digest() string {
 	if g := s.Geolocation; g != nil {
 		d.numbers(g.Latitude, g.Longitude, g.Accuracy)
 	}
-	d.text(string(s.ColorScheme), s.UserAgent, string(s.StorageState))
+	d.text(string(s.ColorScheme), s.UserAgent)
 	return hex.EncodeToString(d.Sum(nil))
 }
 
@@ -230,6 +227,17 @@ func (d digest) numbers(all ...float64) {
 	for _, f := range all {
 		d.text(strconv.FormatUint(math.Float64bits(f), 16))
 	}
+}
+
+func (d digest) stored(cookies []Cookie, items map[string]Secret) {
+	d.text(strconv.Itoa(len(cookies)))
+	for _, c := range cookies {
+		d.text(c.Name, string(c.Value), c.Domain, c.Path, c.SameSite)
+		d.given(c.Secure)
+		d.given(c.HTTPOnly)
+		d.numbers(c.Expires)
+	}
+	d.pairs(items)
 }
 
 func (d digest) pairs(all map[string]Secret) {

@@ -1,4 +1,4 @@
-package cdp
+package wire
 
 import (
 	"context"
@@ -9,9 +9,23 @@ import (
 	"net/url"
 	"strings"
 	"time"
+
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/remote"
 )
 
-// webSocketURL gives the browser's WebSocket address. An http address is asked
+// Dial connects to a browser that runs elsewhere: at http://host:port, from which
+// the WebSocket address is read, or at a WebSocket address itself. The header is
+// sent with the handshake.
+func Dial(ctx context.Context, address string, header http.Header) (chromedp.Transport, error) {
+	ws, err := webSocketURL(ctx, address)
+	if err != nil {
+		return nil, err
+	}
+	return remote.DialContext(ctx, ws, remote.WithConnHTTPHeader(header))
+}
+
+// webSocketURL returns the browser's WebSocket address. An http address is asked
 // for it at /json/version, as every Chromium with a debugging port offers it.
 func webSocketURL(ctx context.Context, raw string) (string, error) {
 	u, err := url.Parse(raw)
@@ -23,7 +37,7 @@ func webSocketURL(ctx context.Context, raw string) (string, error) {
 		return raw, nil
 	case "http", "https":
 	default:
-		return "", fmt.Errorf("the browser's address %q is neither http nor ws", raw)
+		return "", fmt.Errorf("invalid browser address %q: must begin with http, https, ws or wss", raw)
 	}
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()

@@ -1,4 +1,4 @@
-package session
+package pageconfig
 
 import (
 	"errors"
@@ -13,42 +13,27 @@ import (
 
 // Bounds of settings.
 const (
-	maxHeaders      = 64
 	maxHeaderValue  = 8 << 10
 	maxCookies      = 180
 	maxCookie       = 4096    // name and value together, as browsers have it
 	maxLocalStorage = 5 << 20 // what browsers keep per origin
-	maxPixels       = 10_000
-	maxScale        = 10
 )
 
-// Check says which key of config cannot be, and why, in words for a person. The
-// origin is the site's, such as "https://shop.example". No error has a value that
-// may be secret.
-func (s Settings) Check(origin string) error {
-	if s.IsZero() {
-		return nil
-	}
-	u, err := siteURL(origin)
-	if err != nil {
-		return err
-	}
+// check says which key of config cannot be, and why, in words for a person. No
+// error has a value that may be secret.
+func (s Settings) check(site *url.URL) error {
 	for _, c := range []struct {
 		key   string
 		check func() error
 	}{
 		{"headers", s.checkHeaders},
-		{"cookies", func() error { return checkCookies(s.Cookies, u) }},
+		{"cookies", func() error { return checkCookies(s.Cookies, site) }},
 		{"localStorage", func() error { return checkItems(s.LocalStorage) }},
 		{"basicAuth", s.checkBasicAuth},
 		{"bearer", s.checkBearer},
-		{"viewport", s.checkViewport},
 		{"locale", s.checkLocale},
 		{"timezone", s.checkTimezone},
-		{"geolocation", s.checkGeolocation},
-		{"colorScheme", s.checkColorScheme},
 		{"userAgent", s.checkUserAgent},
-		{"profile", func() error { _, err := s.stored(u); return err }},
 	} {
 		if err := c.check(); err != nil {
 			return fmt.Errorf("config.%s: %w", c.key, err)
@@ -60,7 +45,8 @@ func (s Settings) Check(origin string) error {
 // siteURL parses the origin of a site.
 func siteURL(origin string) (*url.URL, error) {
 	u, err := url.Parse(origin)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != "" {
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil ||
+		strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != "" {
 		return nil, errors.New("config: the site has no origin that settings could belong to")
 	}
 	return u, nil
@@ -85,9 +71,6 @@ var unsettable = map[string]string{
 }
 
 func (s Settings) checkHeaders() error {
-	if len(s.Headers) > maxHeaders {
-		return fmt.Errorf("there are more than %d", maxHeaders)
-	}
 	seen := map[string]bool{}
 	for _, name := range slices.Sorted(maps.Keys(s.Headers)) {
 		if !token.MatchString(name) {
@@ -117,13 +100,12 @@ func (s Settings) checkHeaders() error {
 // hasControls reports whether a text has control characters besides the allowed
 // ones.
 func hasControls(text, allowed string) bool {
-	return strings.ContainsFunc(text, func(r rune) bool { return (r < ' ' || r == 0x7f) && !strings.ContainsRune(allowed, r) })
+	return strings.ContainsFunc(text, func(r rune) bool {
+		return (r < ' ' || r == 0x7f) && !strings.ContainsRune(allowed, r)
+	})
 }
 
 func checkCookies(all []Cookie, site *url.URL) error {
-	if len(all) > maxCookies {
-		return fmt.Errorf("there are more than %d", maxCookies)
-	}
 	for i, c := range all {
 		if err := c.check(); err != nil {
 			return fmt.Errorf("cookie %d: %w", i+1, err)
@@ -194,19 +176,6 @@ func (s Settings) checkBearer() error {
 	return nil
 }
 
-func (s Settings) checkViewport() error {
-	v := s.Viewport
-	switch {
-	case v == nil:
-		return nil
-	case v.Width < 1 || v.Width > maxPixels || v.Height < 1 || v.Height > maxPixels:
-		return fmt.Errorf("width and height are from 1 to %d", maxPixels)
-	case !(v.DeviceScaleFactor >= 0 && v.DeviceScaleFactor <= maxScale): // not NaN either
-		return fmt.Errorf("deviceScaleFactor is from 0 to %d", maxScale)
-	}
-	return nil
-}
-
 func (s Settings) checkLocale() error {
 	if s.Locale != "" && !language.MatchString(s.Locale) {
 		return errors.New(`it is not a language tag, such as "de-DE"`)
@@ -223,35 +192,10 @@ func (s Settings) checkTimezone() error {
 	return nil
 }
 
-func (s Settings) checkGeolocation() error {
-	g := s.Geolocation
-	switch {
-	case g == nil:
-		return nil
-	case !(g.Latitude >= -90 && g.Latitude <= 90):
-		return errors.New("latitude is from -90 to 90")
-	case !(g.Longitude >= -180 && g.Longitude <= 180):
-		return errors.New("longitude is from -180 to 180")
-	case !(g.Accuracy >= 0 && g.Accuracy <= 1e8):
-		return errors.New("accuracy is not a distance in metres")
-	}
-	return nil
-}
-
-func (s Settings) checkColorScheme() error {
-	switch s.ColorScheme {
-	case "", Light, Dark, NoPreference:
-		return nil
-	}
-	return errors.New("it is not light, dark or no-preference")
-}
-
 func (s Settings) checkUserAgent() error {
-	switch {
-	case hasControls(s.UserAgent, "") || strings.ContainsFunc(s.UserAgent, func(r rune) bool { return r > '~' }):
+	outside := func(r rune) bool { return r < ' ' || r > '~' }
+	if strings.ContainsFunc(s.UserAgent, outside) {
 		return errors.New("it has characters that do not belong into a header, such as a line break")
-	case len(s.UserAgent) > 512:
-		return errors.New("it is longer than 512 bytes")
 	}
 	return nil
 }
