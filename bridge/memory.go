@@ -2,9 +2,10 @@ package bridge
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"time"
+
+	"github.com/pagetools/pagetools/bridge/webtool"
 )
 
 // This file says what the bridge wants remembered: record types, and the
@@ -15,41 +16,12 @@ import (
 // Memory is what a Bridge remembers with. A part that is nil is not remembered:
 // versions, keys and consent then end with the process, and nothing is audited.
 type Memory struct {
-	Versions   Versions
+	Versions   webtool.Store
 	Grants     Grants
 	KnownTools KnownTools
 	Replies    Replies
 	Audit      Audit
 	Calls      Calls
-}
-
-// Versions keeps the history of webtools (webtools reference, A1), at most 256
-// versions each: the oldest go first.
-type Versions interface {
-	// Load gives the history, oldest first; nil without an error when there is
-	// none.
-	Load(ctx context.Context, webtool string) ([]VersionRecord, error)
-	// Append adds a version. It is on the disk when it returns, also after a
-	// power failure. What is there already, with the same content, is only seen
-	// again. A number or a digest that is there with other content gives
-	// ErrVersionConflict: another process was first, so load and mint again.
-	Append(ctx context.Context, webtool string, v VersionRecord) error
-	// Seen moves the version's LastSeen forward. An unknown version is no error:
-	// it may have been pruned.
-	Seen(ctx context.Context, webtool, version string, at time.Time) error
-}
-
-// ErrVersionConflict is what Versions.Append says of a number or digest that
-// exists with other content.
-var ErrVersionConflict = errors.New("the version exists with other content")
-
-// VersionRecord is one version of a webtool.
-type VersionRecord struct {
-	// Version is its number, and Digest the hex SHA-256 of its content.
-	Version, Digest string
-	// Document is the metadata as it is served. Its bytes are kept as they are.
-	Document json.RawMessage
-	LastSeen time.Time
 }
 
 // Grants keeps the consent that persons gave for more than one call.

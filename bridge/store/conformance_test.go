@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/webtool"
 )
 
 // clock is a time that a test moves.
@@ -78,7 +79,7 @@ func versionsConform(t *testing.T, make func(Options) *Store) {
 	ok(t, v.Append(ctx, "shop", first))
 	ok(t, v.Append(ctx, "shop", second))
 	ok(t, v.Append(ctx, "other", version("1.0.0", "b")))
-	if got, want := must(v.Load(ctx, "shop"))(t), []bridge.VersionRecord{first, second}; !reflect.DeepEqual(got, want) {
+	if got, want := must(v.Load(ctx, "shop"))(t), []webtool.Record{first, second}; !reflect.DeepEqual(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 	at := first.LastSeen.Add(time.Hour)
@@ -93,7 +94,7 @@ func versionsConform(t *testing.T, make func(Options) *Store) {
 	if again := must(v.Load(ctx, "shop"))(t); string(again[0].Document) != string(first.Document) {
 		t.Errorf("a caller changed what is kept: %s", again[0].Document)
 	}
-	for _, r := range []bridge.VersionRecord{{}, {Version: "1.0.0", Digest: "x"}, {Version: "1.0.0", Document: []byte("{}")}} {
+	for _, r := range []webtool.Record{{}, {Version: "1.0.0", Digest: "x"}, {Version: "1.0.0", Document: []byte("{}")}} {
 		if err := v.Append(ctx, "empty", r); err == nil {
 			t.Errorf("%v was kept", r)
 		}
@@ -110,10 +111,10 @@ func versionConflictsConform(t *testing.T, make func(Options) *Store) {
 	ok(t, v.Append(ctx, "shop", again))
 	otherDocument := kept
 	otherDocument.Document = []byte(`{"name":"shop","version":"1.0.0","more":1}`)
-	for name, r := range map[string]bridge.VersionRecord{
+	for name, r := range map[string]webtool.Record{
 		"number": version("1.0.0", "b"), "digest": version("1.0.1", "a"), "document": otherDocument,
 	} {
-		if err := v.Append(ctx, "shop", r); !errors.Is(err, bridge.ErrVersionConflict) {
+		if err := v.Append(ctx, "shop", r); !errors.Is(err, webtool.ErrConflict) {
 			t.Errorf("another %s: %v", name, err)
 		}
 	}
