@@ -191,7 +191,7 @@ func (a *app) readiness() transport.Readiness {
 	for _, s := range a.manager.Sites() {
 		r.Sites[s.Name] = a.manager.Status(s.Name)
 	}
-	if a.memory != nil && a.memory.Audit.Healthy() != nil {
+	if a.memory != nil && a.memory.Audit != nil && a.memory.Audit.Healthy() != nil {
 		r.Audit = "calls cannot be recorded: those that may change something are refused"
 	}
 	return r
