@@ -130,10 +130,10 @@ type ReplyState struct {
 // records of each process are a chain.
 type Audit interface {
 	// Intent notes that a call is about to be dispatched, or that it was
-	// refused before. When it returns without an error, the death of this process
-	// cannot take the record; while records cannot be written, one without r.Wait
-	// is kept in memory instead, and written later. With r.Wait an error means
-	// that it is not written, and the call must not run.
+	// refused before. With r.Wait it returns when the record cannot be lost by
+	// the death of this process; an error then means that it is not written, and
+	// the call must not run. Without, it returns at once, and the record follows
+	// within 10 ms, or when it can be written.
 	// The ticket goes to Outcome. It counts in this process, from 1.
 	Intent(ctx context.Context, r AuditRecord) (ticket int64, err error)
 	// Outcome notes how the call ended. Wait as for Intent.
@@ -147,8 +147,8 @@ type Audit interface {
 // payloads: what a caller or a page wrote, besides names, is not in it. Text is
 // cut at 512 bytes.
 type AuditRecord struct {
-	// Wait asks for the record to be written before the call goes on. It is on
-	// the disk some 5 ms later, which nobody waits for. Wait is not part of the
+	// Wait asks for the record to be safe before the call goes on. It is on the
+	// disk some 5 ms later, which nobody waits for. Wait is not part of the
 	// record.
 	Wait bool `json:"-"`
 	// Call is the call's own id and Trace its trace id, both as in the log.

@@ -109,6 +109,9 @@ func beginCalls(ctx context.Context, s *Store) error {
 			}
 		}
 	}
+	if err := s.Flush(ctx); err != nil {
+		return err
+	}
 	fmt.Println(claimsDone)
 	_, err := bufio.NewReader(os.Stdin).ReadString('\n')
 	return err
