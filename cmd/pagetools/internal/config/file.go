@@ -227,13 +227,18 @@ func (d *decoder) decode(n *yaml.Node, f field) error {
 }
 
 func (d *decoder) scalar(n *yaml.Node, f field) error {
-	switch {
-	case n.Kind != yaml.ScalarNode || n.Tag == "!!null":
-		return d.errorf(n, "%s: a value is needed", f.key)
-	case f.tag.Get("enum") != "" && f.value.Kind() == reflect.String && !oneOf(f.tag.Get("enum"), n.Value):
-		return d.errorf(n, "%s: %q is not one of %s", f.key, n.Value, listed(f.tag.Get("enum")))
+	text, enum := n.Value, f.tag.Get("enum")
+	nothing := n.Tag == "!!null"
+	if nothing {
+		text = ""
 	}
-	if err := setAll(f, []string{n.Value}); err != nil {
+	switch isText := f.value.Kind() == reflect.String; {
+	case n.Kind != yaml.ScalarNode || nothing && !isText:
+		return d.errorf(n, "%s: a value is needed", f.key)
+	case enum != "" && isText && !oneOf(enum, text):
+		return d.errorf(n, "%s: %q is not one of %s", f.key, text, listed(enum))
+	}
+	if err := setAll(f, []string{text}); err != nil {
 		return d.errorf(n, "%s: %v", f.key, err)
 	}
 	return nil

@@ -101,14 +101,14 @@ func set(v reflect.Value, tag reflect.StructTag, text string) error {
 }
 
 func setInt(v reflect.Value, least, text string) error {
-	n, err := strconv.Atoi(text)
+	n, err := strconv.ParseInt(text, 0, 0)
 	if err != nil {
 		return errors.New(scalars[v.Type()].must)
 	}
-	if low, err := strconv.Atoi(least); err == nil && n < low {
+	if low, err := strconv.ParseInt(least, 10, 0); err == nil && n < low {
 		return fmt.Errorf("must be at least %d", low)
 	}
-	v.SetInt(int64(n))
+	v.SetInt(n)
 	return nil
 }
 
