@@ -25,7 +25,7 @@ func (b *Bridge) granted(ctx context.Context, r *Run) bool {
 	if !b.mayAlways(r) {
 		return false
 	}
-	g, ok, err := b.memory.Grants.Find(ctx, GrantUse{Caller: r.call.Caller.Name, Site: r.call.Site, Tool: r.tool.name, Digest: r.tool.digest, Arguments: digestOf(canonicalOrRaw(r.input))})
+	g, ok, err := b.memory.Grants.Find(ctx, GrantUse{Caller: r.call.Caller.Name, Site: r.call.Site, Tool: r.tool.name, Digest: r.tool.digest, Arguments: digestOf(r.input.Canonical())})
 	if err != nil {
 		b.log.WarnContext(ctx, "grants: they cannot be read", slog.Any("error", err))
 		return false

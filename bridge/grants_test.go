@@ -140,7 +140,7 @@ func TestUnseenTools(t *testing.T) {
 			t.Errorf("%s was seen: %v", tool, e)
 		}
 	}
-	call := bridge.Call{Site: "shop", Tool: "newcomer", Caller: bridge.Local(), Input: json.RawMessage(`{}`)}
+	call := bridge.Call{Site: "shop", Tool: "newcomer", Caller: bridge.Local(), Input: bridgetest.JSON(`{}`)}
 	if e := agree(t, b, call, bridge.Answer{}); e == nil {
 		t.Error("it ran though a person said no")
 	}
@@ -187,7 +187,7 @@ func TestGrantsThatCannotBeRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(b.Close)
-	call := bridge.Call{Site: "shop", Tool: "read", Caller: bridge.Local(), Input: json.RawMessage(`{}`)}
+	call := bridge.Call{Site: "shop", Tool: "read", Caller: bridge.Local(), Input: bridgetest.JSON(`{}`)}
 	parked(t, b, &call, bridge.ApprovalRequired)
 	broken.err = nil
 	now = now.Add(2 * time.Second)
@@ -220,7 +220,7 @@ func TestTaint(t *testing.T) {
 		t.Fatalf("the positive control: %v", e)
 	}
 	mail := func(tool string, c bridge.Caller) *bridge.Error {
-		_, e := run(t, b, &bridge.Call{Site: "mail", Tool: tool, Caller: c, Input: json.RawMessage(`{}`)})
+		_, e := run(t, b, &bridge.Call{Site: "mail", Tool: tool, Caller: c, Input: bridgetest.JSON(`{}`)})
 		return e
 	}
 	if e := mail("inbox", bridge.Local()); e != nil {

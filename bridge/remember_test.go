@@ -3,7 +3,6 @@ package bridge_test
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -85,7 +84,7 @@ func TestVersionsOutliveTheProcess(t *testing.T) {
 	if d, e := webtool(t, b, "", ""); e != nil || d.Version != "1.2.0" {
 		t.Errorf("a new set: %v, %v", d, e)
 	}
-	call := bridge.Call{Site: "shop", Tool: "b", Caller: bridge.Local(), Input: json.RawMessage(`{}`), Version: "1.1.0"}
+	call := bridge.Call{Site: "shop", Tool: "b", Caller: bridge.Local(), Input: bridgetest.JSON(`{}`), Version: "1.1.0"}
 	_, e = run(t, b, &call)
 	want(t, e, bridge.WebtoolNotFound, "", bridge.NotRun) // it is gone
 	call.Tool = "a"
@@ -210,8 +209,8 @@ func TestKeysOutliveTheProcess(t *testing.T) {
 		return bridge.Step{Data: inv.Input}
 	})
 	calls := []bridge.Call{
-		{Site: "shop", Tool: "read", Caller: bridge.Local(), Input: json.RawMessage(`{"a":1}`), Key: "k1"},
-		{Site: "shop", Tool: "fail", Caller: bridge.Local(), Input: json.RawMessage(`{}`), Key: "k2"},
+		{Site: "shop", Tool: "read", Caller: bridge.Local(), Input: bridgetest.JSON(`{"a":1}`), Key: "k1"},
+		{Site: "shop", Tool: "fail", Caller: bridge.Local(), Input: bridgetest.JSON(`{}`), Key: "k2"},
 	}
 	for round := range 3 {
 		s, shut := kept(t, dir)
@@ -227,7 +226,7 @@ func TestKeysOutliveTheProcess(t *testing.T) {
 			}
 		}
 		other := calls[0]
-		other.Input = json.RawMessage(`{"a":2}`)
+		other.Input = bridgetest.JSON(`{"a":2}`)
 		_, e := run(t, b, &other)
 		want(t, e, bridge.Conflict, "", bridge.NotRun)
 		if !errors.Is(e, bridge.ErrOtherCall) {

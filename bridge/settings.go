@@ -22,7 +22,7 @@ type settings struct {
 	maxBytes int
 	resume   string
 	answer   *Answer
-	params   map[string]json.RawMessage
+	params   []schema.Member // by name
 	page     string // what it changes about the page, as JSON; empty: nothing
 }
 
@@ -147,10 +147,9 @@ func (s *siteState) decodeSettings(merged json.RawMessage, c Caller) (settings, 
 		if set.page, err = s.pageConfig(all); err != nil {
 			return settings{}, err
 		}
-		set.params = map[string]json.RawMessage{}
-		for name := range s.options.Params {
+		for _, name := range slices.Sorted(maps.Keys(s.options.Params)) {
 			if v, ok := all[name]; ok {
-				set.params[name] = v
+				set.params = append(set.params, schema.Member{Name: name, Value: v})
 			}
 		}
 	}

@@ -113,7 +113,8 @@ func readBase(from string, stdin io.Reader) (json.RawMessage, error) {
 	if err != nil {
 		return nil, usage("--input: %w", err)
 	}
-	return b, bridge.CheckJSON("--input", b)
+	_, err = bridge.ReadValue("--input", b)
+	return b, err
 }
 
 // argument gives text as the JSON value that the types call for.

@@ -52,7 +52,11 @@ func call(ctx context.Context, p *program, arg, tool string, pairs []string, inp
 	if known := catalog.Tool(tool); known != nil {
 		schema = known.InputSchema()
 	}
-	in, err := readInput(schema, input, pairs, p.stdin)
+	text, err := readInput(schema, input, pairs, p.stdin)
+	if err != nil {
+		return err
+	}
+	in, err := bridge.ReadValue("request", text)
 	if err != nil {
 		return err
 	}

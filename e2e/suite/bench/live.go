@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"image"
@@ -14,6 +13,7 @@ import (
 	"golang.org/x/net/websocket"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/bridgetest"
 	"github.com/pagetools/pagetools/bridge/policy"
 	"github.com/pagetools/pagetools/transport"
 	"github.com/pagetools/pagetools/transport/console"
@@ -47,7 +47,7 @@ func liveRows(ctx context.Context, url string) (rows []row, err error) {
 	server := transport.Server(transport.Trusted(transport.NewMux(console.New(b, console.Options{}).Routes()...), person, transport.Options{}), nil)
 	go func() { _ = server.Serve(transport.Listener(l)) }() // ends with Close
 	defer server.Close()
-	_, out := b.Serve(ctx, &bridge.Call{Site: "bench", Tool: "hand-over", Session: "bench", Caller: bridge.Local(), Input: json.RawMessage(`{}`)})
+	_, out := b.Serve(ctx, &bridge.Call{Site: "bench", Tool: "hand-over", Session: "bench", Caller: bridge.Local(), Input: bridgetest.JSON(`{}`)})
 	if out.Err == nil || out.Err.Code != bridge.InputRequired {
 		return nil, fmt.Errorf("the page does not ask: %w", out.Err)
 	}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -11,6 +10,7 @@ import (
 	"time"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/bridgetest"
 	"github.com/pagetools/pagetools/bridge/policy"
 	"github.com/pagetools/pagetools/bridge/store"
 	"github.com/pagetools/pagetools/transport"
@@ -152,7 +152,7 @@ func parkedRows(ctx context.Context, s *stack, calls int) ([]row, error) {
 	}
 	before := heap()
 	for i := range waiting {
-		_, out := b.Serve(ctx, &bridge.Call{Site: "bench", Tool: "edit", Caller: bridge.Local(), Input: json.RawMessage(fmt.Sprintf(`{"n":%d}`, i))})
+		_, out := b.Serve(ctx, &bridge.Call{Site: "bench", Tool: "edit", Caller: bridge.Local(), Input: bridgetest.JSON(fmt.Sprintf(`{"n":%d}`, i))})
 		if out.Err == nil || out.Err.Code != bridge.ApprovalRequired {
 			return nil, fmt.Errorf("a call does not wait for consent: %w", out.Err)
 		}
