@@ -35,6 +35,16 @@ func fieldsOf(v reflect.Value) (all []field) {
 	return all
 }
 
+// fieldsAlso lists those settings that a section of the file has, too.
+func fieldsAlso(c *Config, section string) (all []field) {
+	for _, f := range fieldsOf(reflect.ValueOf(c).Elem()) {
+		if f.tag.Get("also") == section {
+			all = append(all, f)
+		}
+	}
+	return all
+}
+
 // object is a JSON Schema, or a part of one.
 type object = map[string]any
 
