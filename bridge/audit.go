@@ -117,7 +117,7 @@ func (b *Bridge) record(ctx context.Context, r *Run, s Step) {
 
 // auditRecord describes a call whose tool is known.
 func auditRecord(r *Run) AuditRecord {
-	return AuditRecord{Call: r.call.ID, Trace: r.call.Trace, Caller: r.call.Caller.Name, Session: r.call.Session, Site: r.call.Site, Origin: r.tool.origin, Frame: r.tool.frame,
+	return AuditRecord{Call: r.call.ID, Trace: r.call.Trace, Claim: r.claim, Caller: r.call.Caller.Name, Session: r.call.Session, Site: r.call.Site, Origin: r.tool.origin, Frame: r.tool.frame,
 		Tool: r.tool.name, Definition: r.tool.digest, Arguments: r.argumentsDigest(), ArgumentBytes: int64(len(r.input.Text())),
 		Decision: r.decided(), Rule: r.decision.Reason, Approval: r.approval, Approver: r.approver}
 }

@@ -30,6 +30,18 @@ func kept(t *testing.T, dir string) (*store.Store, func()) {
 	return s, shut
 }
 
+// inMemory opens a store that ends with the test.
+func inMemory(t *testing.T) *store.Store {
+	t.Helper()
+	s := store.Memory(store.Options{})
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
 // remembering makes a bridge over the sites of the router that remembers.
 func remembering(t *testing.T, r *bridgetest.Router, m bridge.Memory, o bridge.SiteOptions) *bridge.Bridge {
 	t.Helper()
@@ -182,7 +194,7 @@ func (v *brokenVersions) Append(ctx context.Context, webtool string, r bridge.Ve
 // Calls without a pin need none.
 func TestVersionsThatCannotBeKept(t *testing.T) {
 	r := bridgetest.NewRouter().Add("shop", bridgetest.Tool("a", ""))
-	v := &brokenVersions{Versions: store.Memory(store.Options{}).Versions, load: errors.New("no")}
+	v := &brokenVersions{Versions: inMemory(t).Versions, load: errors.New("no")}
 	b := remembering(t, r, bridge.Memory{Versions: v}, bridge.SiteOptions{})
 	_, e := webtool(t, b, "", "")
 	want(t, e, bridge.InternalError, bridge.Internal, bridge.NotRun)
@@ -237,6 +249,31 @@ func TestKeysOutliveTheProcess(t *testing.T) {
 	}
 	if n := len(r.Calls()); n != 2 {
 		t.Errorf("%d calls ran", n)
+	}
+}
+
+// TestIntentNamesTheClaim: the audit of a process that was killed says whether the
+// call of a key had begun.
+func TestIntentNamesTheClaim(t *testing.T) {
+	audit := &spyAudit{}
+	m := inMemory(t).Memory
+	m.Audit = audit
+	r := bridgetest.NewRouter().Add("shop", bridgetest.Tool("read", ""))
+	b := remembering(t, r, m, bridge.SiteOptions{})
+	call := bridge.Call{Site: "shop", Tool: "read", Caller: bridge.Local(), Input: bridgetest.JSON(`{}`)}
+	for _, key := range []string{"", "k"} {
+		call.Key = key
+		if _, e := run(t, b, &call); e != nil {
+			t.Fatal(e)
+		}
+		records := audit.take()
+		if len(records) != 2 || (len(records[0].Claim) == 32) != (key != "") {
+			t.Errorf("with the key %q the records are %+v", key, records)
+		}
+	}
+	state, err := m.Replies.Begin(t.Context(), "local", "k", "another body")
+	if err != nil || state.Status != bridge.ReplyOtherBody {
+		t.Errorf("the claim is %v, %v", state, err)
 	}
 }
 

@@ -23,7 +23,7 @@ type settings struct {
 	resume   string
 	answer   *Answer
 	params   []schema.Member // by name
-	page     string // what it changes about the page, as JSON; empty: nothing
+	page     string          // what it changes about the page, as JSON; empty: nothing
 }
 
 // wireSettings is the JSON of config, after merging over the defaults.

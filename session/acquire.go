@@ -13,12 +13,12 @@ func (m *Manager) Acquire(ctx context.Context, ref bridge.Ref) (bridge.Source, e
 	if err != nil {
 		return nil, err
 	}
-	wish, err := wishOf(s, ref)
+	options, err := readPageOptions(s, ref)
 	if err != nil {
 		return nil, err
 	}
 	if s.Shared && ref.Session == "" {
-		if wish != nil {
+		if options != nil {
 			return nil, bridge.Errorf(bridge.ConfigError, "", bridge.NotRun, "This site's calls share one page. Config that changes a page needs a sessionId.")
 		}
 		page := s.page.Load()
@@ -38,19 +38,19 @@ func (m *Manager) Acquire(ctx context.Context, ref bridge.Ref) (bridge.Source, e
 		}
 		return &lease{Page: page, manager: m, release: func(bool) { m.with(func(st *state) { st.leased--; st.checkIdle() }) }}, nil
 	}
-	l, err := m.acquire(ctx, s, ref, wish)
+	l, err := m.acquire(ctx, s, ref, options)
 	if err != nil {
 		return nil, err
 	}
 	if ref.Session == "" {
-		l.another = func(ctx context.Context) (*lease, error) { return m.acquire(ctx, s, ref, wish) }
+		l.another = func(ctx context.Context) (*lease, error) { return m.acquire(ctx, s, ref, options) }
 	}
 	return l, nil
 }
 
 // acquire waits for a page of the caller's own.
-func (m *Manager) acquire(ctx context.Context, s *site, ref bridge.Ref, how *wish) (*lease, error) {
-	w := &waiter{ctx: ctx, site: s, key: keyOf(ref), caller: ref.Caller, wish: how, beside: ref.Beside, grant: make(chan grant, 1)}
+func (m *Manager) acquire(ctx context.Context, s *site, ref bridge.Ref, options *pageOptions) (*lease, error) {
+	w := &waiter{ctx: ctx, site: s, key: keyOf(ref), caller: ref.Caller, options: options, beside: ref.Beside, grant: make(chan grant, 1)}
 	var idle bool
 	m.with(func(st *state) { idle = st.leaseIdle(w) })
 	if idle {
@@ -92,7 +92,7 @@ func (m *Manager) leaseOf(g grant) *lease {
 // which nothing is waited for.
 func (st *state) leaseIdle(w *waiter) bool {
 	ses := st.sessions[w.key]
-	if w.key.id == "" || ses == nil || ses.holders > 0 || st.draining || w.caller.IsRevoked() || !w.wish.fits(ses.wish) {
+	if w.key.id == "" || ses == nil || ses.holders > 0 || st.draining || w.caller.IsRevoked() || !w.options.fits(ses.options) {
 		return false
 	}
 	st.lease(ses, w)

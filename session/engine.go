@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/session/pageconfig"
 )
 
 // Engine opens tabs. It is safe for concurrent use.
@@ -27,12 +28,11 @@ type TabOptions struct {
 	Await Await
 	// Windows says what becomes of windows that the page opens.
 	Windows Windows
-	// Origin is the site's, such as "https://shop.example". Settings belong to
-	// it, and need it.
+	// Origin is the site's, such as "https://shop.example".
 	Origin string
-	// Settings are what a call's config changes about the page. Open fails with
-	// CONFIG_ERROR when they do not pass Check, or the browser does not take them.
-	Settings Settings
+	// Config is what a call changes about the page, checked for Origin; nil means
+	// nothing. Open fails with CONFIG_ERROR when the browser does not take it.
+	Config *pageconfig.Config
 }
 
 // Windows is what becomes of windows that a page opens. A page has at most
@@ -94,6 +94,17 @@ type Photographer interface {
 type Watchable interface {
 	// View shows the viewport until it is closed. Errors are *bridge.Error.
 	View(ctx context.Context) (bridge.View, error)
+}
+
+// StorageExporter is a Tab that can return the login that it holds.
+type StorageExporter interface {
+	// StorageState returns the cookies that the site's host gets and what its
+	// origin keeps in localStorage, as pageconfig.ParseStored reads it. It is
+	// secret. The tab needs TabOptions.Origin. Errors are *bridge.Error.
+	//
+	// Not in it are cookies of one embedding site (CHIPS), sessionStorage and
+	// IndexedDB.
+	StorageState(ctx context.Context) (json.RawMessage, error)
 }
 
 // Invocation is one dispatch to a tab.

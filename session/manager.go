@@ -2,7 +2,6 @@ package session
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"log/slog"
 	"runtime"
@@ -11,6 +10,7 @@ import (
 	"time"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/session/pageconfig"
 )
 
 // SiteOptions describes one site to the Manager.
@@ -31,10 +31,9 @@ type SiteOptions struct {
 	Engine Engine
 	// Tab configures the site's tabs.
 	Tab TabOptions
-	// StorageState is a login that every page of the site opens with, whoever
-	// calls, the catalogue page too; empty means none. It passes
-	// CheckStorageState.
-	StorageState json.RawMessage
+	// Login is what every page of the site opens with, whoever calls, the catalogue
+	// page too; nil means none.
+	Login *pageconfig.Stored
 	// Profiles are logins that callers may name in config, by name.
 	Profiles map[string]Profile
 }

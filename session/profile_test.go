@@ -7,12 +7,13 @@ import (
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/session"
+	"github.com/pagetools/pagetools/session/pageconfig"
 	"github.com/pagetools/pagetools/session/sessiontest"
 )
 
 // login is a stored login of the shop, with one cookie.
-func login(value string) json.RawMessage {
-	return json.RawMessage(`{"cookies":[{"name":"sid","value":"` + value + `","domain":"shop.test","path":"/"}],"origins":[]}`)
+func login(value string) *pageconfig.Stored {
+	return &pageconfig.Stored{Cookies: []pageconfig.Cookie{{Name: "sid", Value: pageconfig.Secret(value), Domain: "shop.test", Path: "/"}}}
 }
 
 // cookies is a document whose tool says what cookies it finds. Another one adds one.
@@ -35,7 +36,7 @@ func TestProfiles(t *testing.T) {
 		rec.Engine = e
 		o.Engine, o.Sites[0].Warm = rec, 2
 		o.Sites[0].Profiles = map[string]session.Profile{
-			"work": {StorageState: login("of-work"), Callers: []string{"agent"}}, "home": {StorageState: login("of-home")},
+			"work": {Login: login("of-work"), Callers: []string{"agent"}}, "home": {Login: login("of-home")},
 		}
 	}, func(t *testing.T, w *world) {
 		_ = w.WaitOpened(t.Context())
@@ -46,23 +47,23 @@ func TestProfiles(t *testing.T) {
 			}
 		}
 		sees(by("agent", ref("")), `""`)
-		sees(by("agent", wishing("", work)), `"sid=of-work"`)
+		sees(by("agent", asking("", work)), `"sid=of-work"`)
 		sees(by("agent", ref("")), `""`)
-		sees(by("agent", wishing("s", work)), `"sid=of-work"`)
+		sees(by("agent", asking("s", work)), `"sid=of-work"`)
 		sees(by("agent", ref("s")), `"sid=of-work"`) // a session keeps its login
-		sees(by("agent", wishing("s", work)), `"sid=of-work"`)
+		sees(by("agent", asking("s", work)), `"sid=of-work"`)
 		sees(by("person", ref("s")), `""`)
-		sees(wishing("", `{"profile":"home"}`), `"sid=of-home"`) // without names it is local's
-		if _, err := w.call(t.Context(), by("agent", wishing("plain", "")), "where", "{}"); err != nil {
+		sees(asking("", `{"profile":"home"}`), `"sid=of-home"`) // without names it is local's
+		if _, err := w.call(t.Context(), by("agent", asking("plain", "")), "where", "{}"); err != nil {
 			t.Fatal(err)
 		}
-		_, err := w.call(t.Context(), by("agent", wishing("plain", work)), "where", "{}")
+		_, err := w.call(t.Context(), by("agent", asking("plain", work)), "where", "{}")
 		if e := fails(t, err, bridge.ConfigError, "", bridge.NotRun); !strings.Contains(e.Message, "another sessionId") {
 			t.Errorf("a page without the login: %s", e.Message)
 		}
 		var said []string
-		for _, r := range []bridge.Ref{by("person", wishing("", work)), by("person", wishing("", `{"profile":"none"}`)), by("agent", wishing("", `{"profile":"home"}`)),
-			by("person", wishing("s", work)), wishing("", work), by("agent", wishing("s", `{"profile":""}`))} {
+		for _, r := range []bridge.Ref{by("person", asking("", work)), by("person", asking("", `{"profile":"none"}`)), by("agent", asking("", `{"profile":"home"}`)),
+			by("person", asking("s", work)), asking("", work), by("agent", asking("s", `{"profile":""}`))} {
 			_, err := w.call(t.Context(), r, "where", "{}")
 			said = append(said, fails(t, err, bridge.ConfigError, "", bridge.NotRun).Message)
 		}
@@ -82,7 +83,7 @@ func (r *recorder) logins() (n int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, o := range r.options {
-		if len(o.Settings.StorageState) > 0 {
+		if o.Config != nil && o.Config.Login != nil {
 			n++
 		}
 	}
@@ -94,8 +95,8 @@ func (r *recorder) logins() (n int) {
 func TestSiteLogin(t *testing.T) {
 	inWorld(t, cookies, func(o *session.Options, _ *sessiontest.Engine) {
 		o.Sites[0].Warm = 1
-		o.Sites[0].StorageState = login("of-all")
-		o.Sites[0].Profiles = map[string]session.Profile{"home": {StorageState: login("of-home")}}
+		o.Sites[0].Login = login("of-all")
+		o.Sites[0].Profiles = map[string]session.Profile{"home": {Login: login("of-home")}}
 	}, func(t *testing.T, w *world) {
 		page, err := w.CataloguePage(t.Context(), "shop")
 		if err != nil {
@@ -108,8 +109,8 @@ func TestSiteLogin(t *testing.T) {
 			r    bridge.Ref
 			want string
 		}{
-			{ref(""), `"sid=of-all"`}, {by("agent", ref("s")), `"sid=of-all"`}, {wishing("", `{"locale":"de"}`), `"sid=of-all"`},
-			{wishing("", `{"profile":"home"}`), `"sid=of-home"`}, {wishing("", `{"cookies":[{"name":"more","value":"1"}]}`), `"more=1; sid=of-all"`},
+			{ref(""), `"sid=of-all"`}, {by("agent", ref("s")), `"sid=of-all"`}, {asking("", `{"locale":"de"}`), `"sid=of-all"`},
+			{asking("", `{"profile":"home"}`), `"sid=of-home"`}, {asking("", `{"cookies":[{"name":"more","value":"1"}]}`), `"more=1; sid=of-all"`},
 		} {
 			if got := w.must(x.r, "cookies"); got != x.want {
 				t.Errorf("with %q it is %s, want %s", x.r.Page, got, x.want)
@@ -142,21 +143,4 @@ func TestLoginOfAPage(t *testing.T) {
 		_, err = w.CataloguePage(t.Context(), "none")
 		fails(t, err, bridge.WebtoolNotFound, "", bridge.NotRun)
 	})
-}
-
-// TestCheckStorageState: what is no login of the site is refused, and not shown.
-func TestCheckStorageState(t *testing.T) {
-	for _, text := range []string{"", "{}", "[]", "null", `"s3cret"`, `{"s3cret":1}`, `{"cookies":"s3cret"}`, `{"cookies":[]} s3cret`, "s3cret",
-		`{"cookies":[{"name":"a","value":"s3cret","domain":"other.test"}]}`, `{"cookies":[{"name":"a","value":"s3cret;","domain":"shop.test"}]}`,
-		`{"origins":[{"origin":"https://other.test","localStorage":[{"name":"a","value":"s3cret"}]}]}`} {
-		err := session.CheckStorageState(json.RawMessage(text), origin)
-		if err == nil || strings.Contains(err.Error(), "s3cret") {
-			t.Errorf("%s: %v", text, err)
-		}
-	}
-	for _, text := range []string{string(login("x")), `{"cookies":[],"origins":[]}`, `{"origins":[]}`} {
-		if err := session.CheckStorageState(json.RawMessage(text), origin); err != nil {
-			t.Errorf("%s: %v", text, err)
-		}
-	}
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/session/pageconfig"
 )
 
 // site is one site and its catalogue page.
@@ -94,7 +95,7 @@ func (m *Manager) watchCatalogue(s *site, page *Page) bool {
 		s.set(nil, nil)
 		m.changed(s.Name)
 		page.close() // a crashed page still has a browser context
-		select {     // an old wish for an attempt is not a new one
+		select {     // an old request for an attempt is not a new one
 		case <-s.kick:
 		default:
 		}
@@ -177,16 +178,16 @@ func (m *Manager) cataloguePage(ctx context.Context, s *site) (*Page, error) {
 	}
 }
 
-// openPage opens a tab on the site, as wish wants it. The page is returned also with an error,
+// openPage opens a tab on the site, as the options say. The page is returned also with an error,
 // when there is one to close.
-func (m *Manager) openPage(ctx context.Context, s *site, w *wish, prev *bridge.Catalog) (*Page, error) {
+func (m *Manager) openPage(ctx context.Context, s *site, o *pageOptions, prev *bridge.Catalog) (*Page, error) {
 	options, address := s.Tab, s.URL
 	options.Await, options.Origin = s.WaitFor.Await, s.Origin
-	if w != nil {
-		options.Settings, address = w.settings, w.url
-	}
-	if len(options.Settings.StorageState) == 0 {
-		options.Settings.StorageState = s.StorageState
+	switch {
+	case o != nil:
+		options.Config, address = o.config, o.url
+	case s.Login != nil:
+		options.Config = &pageconfig.Config{Settings: pageconfig.Settings{Login: s.Login}}
 	}
 	engine := s.Engine
 	if engine == nil {

@@ -48,7 +48,7 @@ type session struct {
 	site    *site
 	page    *Page         // nil while it opens
 	caller  bridge.Caller // that it was opened for, with their credential
-	wish    *wish         // that the page was opened for
+	options *pageOptions  // that the page was opened with
 	holders int           // calls that hold the page, or for whom it is being opened
 	beside  bool          // they only read: others that do may join them
 	lost    bool          // one of them was told that the page is gone
@@ -71,13 +71,13 @@ type spares struct {
 
 // waiter is a call that wants a page.
 type waiter struct {
-	ctx    context.Context //nolint:containedctx // a waiter is a call that is parked in a queue
-	site   *site
-	key    key // id is empty for a fresh page
-	caller bridge.Caller
-	wish   *wish
-	beside bool // it may have the page beside others that may, too
-	grant  chan grant
+	ctx     context.Context //nolint:containedctx // a waiter is a call that is parked in a queue
+	site    *site
+	key     key // id is empty for a fresh page
+	caller  bridge.Caller
+	options *pageOptions
+	beside  bool // it may have the page beside others that may, too
+	grant   chan grant
 }
 
 type grant struct {
@@ -123,7 +123,7 @@ func expired() *bridge.Error {
 
 // join gives a session's page to w when its turn comes.
 func (st *state) join(ses *session, w *waiter) {
-	if !w.wish.fits(ses.wish) {
+	if !w.options.fits(ses.options) {
 		w.grant <- grant{err: otherPage()}
 		return
 	}
@@ -181,11 +181,11 @@ func (st *state) open(w *waiter) {
 	var ses *session
 	if w.key.id != "" {
 		now := time.Now()
-		ses = &session{key: w.key, site: w.site, caller: w.caller, wish: w.wish, created: now, last: now, holders: 1, beside: w.beside, pace: newPace(1)}
+		ses = &session{key: w.key, site: w.site, caller: w.caller, options: w.options, created: now, last: now, holders: 1, beside: w.beside, pace: newPace(1)}
 		st.sessions[w.key] = ses
 	}
 	st.opening++
-	if w.wish == nil {
+	if w.options == nil {
 		if page := st.takeSpare(w.site); page != nil {
 			st.opened(w, ses, page, nil)
 			st.refill(w.site)
@@ -197,7 +197,7 @@ func (st *state) open(w *waiter) {
 	m.background.Go(func() { // ends with openPage, which ends with w's context or the manager
 		ctx, cancel := context.WithCancelCause(w.ctx)
 		defer context.AfterFunc(m.life, func() { cancel(context.Cause(m.life)) })()
-		page, err := m.openPage(ctx, w.site, w.wish, m.compiled(w.site))
+		page, err := m.openPage(ctx, w.site, w.options, m.compiled(w.site))
 		if err != nil && page != nil {
 			page.close()
 			page = nil

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -28,40 +29,45 @@ func (p *program) auditCommand() *cobra.Command {
 
 // auditReport is what audit verify --format json prints.
 type auditReport struct {
-	OK          bool       `json:"ok"`
-	Records     int64      `json:"records"`
-	Checkpoints int        `json:"checkpoints"`
-	PublicKey   string     `json:"publicKey"`
-	Bad         *badRecord `json:"bad,omitempty"`
-	Open        []openCall `json:"open"`
-	OpenCount   int        `json:"openCount"`
-	Lost        int64      `json:"lost"`
-	Waiting     int        `json:"waiting"`
-	Damaged     []damaged  `json:"damaged"`
-	Torn        int        `json:"torn"`
+	OK          bool          `json:"ok"`
+	Records     int64         `json:"records"`
+	Checkpoints int           `json:"checkpoints"`
+	PublicKey   string        `json:"publicKey"`
+	Bad         []badRecord   `json:"bad,omitempty"`
+	Unsigned    int64         `json:"unsigned"`
+	Removed     []removedFile `json:"removed"`
+	Open        []openCall    `json:"open"`
+	OpenCount   int           `json:"openCount"`
+	Lost        int64         `json:"lost"`
+	Torn        int           `json:"torn"`
+	Others      []string      `json:"others"`
 }
 
+// badRecord is the list of checkpoints when it has no chain.
 type badRecord struct {
+	Chain   string `json:"chain,omitempty"`
 	Record  int64  `json:"record"`
 	Problem string `json:"problem"`
 	Detail  string `json:"detail"`
 }
 
+// removedFile is a file that is gone, and the newest record in it.
+type removedFile struct {
+	Chain  string `json:"chain"`
+	File   int    `json:"file"`
+	Record int64  `json:"record"`
+	Time   string `json:"time"`
+}
+
 // openCall is a call whose outcome is not recorded.
 type openCall struct {
+	Chain  string `json:"chain"`
 	Record int64  `json:"record"`
 	Time   string `json:"time"`
 	Call   string `json:"call"`
 	Caller string `json:"caller"`
 	Site   string `json:"site"`
 	Tool   string `json:"tool"`
-}
-
-// damaged is a record which says that others were lost in a journal.
-type damaged struct {
-	Record int64  `json:"record"`
-	Time   string `json:"time"`
-	Detail string `json:"detail"`
 }
 
 func (p *program) verifyAudit(ctx context.Context) error {
@@ -81,45 +87,66 @@ func (p *program) verifyAudit(ctx context.Context) error {
 	} else {
 		p.printReport(found)
 	}
-	if bad := found.Bad; bad != nil {
-		return &exitError{exitFindings, fmt.Errorf("record %d of the audit is %s: %s", bad.Seq, bad.Problem, bad.Detail)}
+	if len(found.Bad) > 0 {
+		return &exitError{exitFindings, errors.New(badLine(found.Bad[0]))}
 	}
 	return nil
 }
 
 func reported(r store.Report) auditReport {
-	out := auditReport{OK: r.Bad == nil, Records: r.Records, Checkpoints: r.Checkpoints, PublicKey: r.PublicKey, Open: []openCall{},
-		OpenCount: r.OpenCount, Lost: r.Lost, Waiting: r.Waiting, Damaged: []damaged{}, Torn: r.Torn}
-	if r.Bad != nil {
-		out.Bad = &badRecord{r.Bad.Seq, string(r.Bad.Problem), r.Bad.Detail}
+	out := auditReport{
+		OK: len(r.Bad) == 0, Records: r.Records, Checkpoints: r.Checkpoints, PublicKey: r.PublicKey,
+		Unsigned: r.Unsigned, Removed: []removedFile{}, Open: []openCall{}, OpenCount: r.OpenCount,
+		Lost: r.Lost, Torn: r.Torn, Others: []string{},
+	}
+	for _, b := range r.Bad {
+		out.Bad = append(out.Bad, badRecord{b.Chain, b.Seq, string(b.Problem), b.Detail})
+	}
+	for _, f := range r.Removed {
+		out.Removed = append(out.Removed, removedFile{f.Chain, f.File, f.Seq, f.Time})
 	}
 	for _, o := range r.Open {
-		out.Open = append(out.Open, openCall{o.Seq, o.Time, o.Call, o.Caller, o.Site, o.Tool})
+		out.Open = append(out.Open, openCall{o.Chain, o.Seq, o.Time, o.Call, o.Caller, o.Site, o.Tool})
 	}
-	for _, d := range r.Damaged {
-		out.Damaged = append(out.Damaged, damaged{d.Seq, d.Time, d.Detail})
-	}
+	out.Others = append(out.Others, r.Others...)
 	return out
 }
 
+// badLine says what is wrong with one record.
+func badLine(b store.BadRecord) string {
+	if b.Chain == "" {
+		return b.Detail
+	}
+	return fmt.Sprintf("record %d of the audit is %s: %s (in %s)", b.Seq, b.Problem, b.Detail, b.Chain)
+}
+
 func (p *program) printReport(r store.Report) {
-	fmt.Fprintf(p.stdout, "%d records are as they were written; %d checkpoints agree.\nPublic key of the checkpoints: %s\n", r.Records, r.Checkpoints, r.PublicKey)
+	say := func(format string, args ...any) { fmt.Fprintf(p.stdout, format+"\n", args...) }
+	say("%d records are as they were written; %d checkpoints agree.", r.Records, r.Checkpoints)
+	say("Public key of the checkpoints: %s", r.PublicKey)
+	for _, b := range r.Bad {
+		say("  %s", badLine(b))
+	}
 	if r.OpenCount > 0 {
-		fmt.Fprintf(p.stdout, "%d calls have no outcome: they run now, or their process was killed.\n", r.OpenCount)
+		say("%d calls have no outcome: they run now, or their process was killed.", r.OpenCount)
 		for _, o := range r.Open {
-			fmt.Fprintf(p.stdout, "  %d  %s  %s  %s on %s for %s\n", o.Seq, o.Time, terminal.Plain(o.Call), terminal.Plain(o.Tool), terminal.Plain(o.Site), terminal.Plain(o.Caller))
+			say("  %s/%d  %s  %s  %s on %s for %s",
+				o.Chain, o.Seq, o.Time, terminal.Plain(o.Call), terminal.Plain(o.Tool), terminal.Plain(o.Site), terminal.Plain(o.Caller))
 		}
 	}
+	if r.Unsigned > 0 {
+		say("%d records are newer than the last checkpoint of their process. Removing the last of them leaves no trace.", r.Unsigned)
+	}
+	if n := len(r.Removed); n > 0 {
+		say("%d old files were removed. The newest record in them is of %s.", n, r.Removed[n-1].Time)
+	}
 	if r.Lost > 0 {
-		fmt.Fprintf(p.stdout, "%d records could not be kept while nothing could be written.\n", r.Lost)
-	}
-	if r.Waiting > 0 {
-		fmt.Fprintf(p.stdout, "%d records wait in the journal of a process that was killed: the next start adds them.\n", r.Waiting)
-	}
-	for _, d := range r.Damaged {
-		fmt.Fprintf(p.stdout, "  %d  %s  the journal of a process that was killed is damaged: %s\n", d.Seq, d.Time, terminal.Plain(d.Detail))
+		say("%d records could not be kept while nothing could be written.", r.Lost)
 	}
 	if r.Torn > 0 {
-		fmt.Fprintf(p.stdout, "%d lines of the checkpoints cannot be read.\n", r.Torn)
+		say("%d lines are cut off, as a full disk or a killed process leaves them.", r.Torn)
+	}
+	for _, name := range r.Others {
+		say("%s is not part of the audit in this form, and was not verified.", terminal.Plain(name))
 	}
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
 	"github.com/pagetools/pagetools/e2e/app"
-	"github.com/pagetools/pagetools/session/cdp"
+	"github.com/pagetools/pagetools/session/cdp/chrome"
 )
 
 func doctorCommand(p *program) *cobra.Command {
@@ -110,7 +110,7 @@ func (d *doctor) browser() error {
 		d.ok("browser", "remote: %s", s.BrowserURL+s.WSEndpoint)
 		return nil
 	}
-	path, err := cdp.Find(s.ExecutablePath)
+	path, err := chrome.Find(s.ExecutablePath)
 	if err != nil {
 		return d.fail(exitUnreachable, "browser", "Install Chromium (Debian: apt-get install chromium), or give --executable-path.", err)
 	}

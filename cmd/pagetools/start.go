@@ -15,6 +15,7 @@ import (
 	"github.com/pagetools/pagetools/e2e/app"
 	"github.com/pagetools/pagetools/session"
 	"github.com/pagetools/pagetools/session/cdp"
+	"github.com/pagetools/pagetools/session/cdp/chrome"
 )
 
 // plan is what a command wants beyond the settings.
@@ -53,9 +54,9 @@ func (p *program) start(ctx context.Context, pl plan) (*app.App, error) {
 	switch {
 	case err == nil:
 		return a, nil
-	case errors.Is(err, cdp.ErrNoBrowser):
+	case errors.Is(err, chrome.ErrNoBrowser):
 		return nil, unreachable("%w. Install one (Debian: apt-get install chromium), or name it with --executable-path.", err)
-	case cdp.ErrNeedsNoSandbox(err):
+	case errors.Is(err, chrome.ErrRoot):
 		return nil, unreachable("%w. Run as another user, or give --no-sandbox or PAGETOOLS_NO_SANDBOX=1.", err)
 	}
 	return nil, usage("%w", err)
@@ -85,9 +86,11 @@ func (p *program) options(pl plan) (app.Options, error) {
 		Engine: kindOf(p.conf, pl, nil), Log: p.log, Limits: c.Limits.Bridge(),
 		Remote: cdp.RemoteOptions{URL: c.BrowserURL + c.WSEndpoint, Header: header},
 		Local: cdp.LocalOptions{
-			Path: c.ExecutablePath, NoSandbox: c.NoSandbox, Headful: !c.Headless, AcceptInsecureCerts: c.AcceptInsecureCerts,
-			ProxyServer: c.ProxyServer, Width: c.Viewport.Width, Height: c.Viewport.Height,
-			UserDataDir: dir, Args: c.ChromeArgs, RecycleAfter: c.Limits.RecycleAfter,
+			Options: chrome.Options{
+				Path: c.ExecutablePath, NoSandbox: c.NoSandbox, Headful: !c.Headless, AcceptInsecureCerts: c.AcceptInsecureCerts,
+				ProxyServer: c.ProxyServer, Width: c.Viewport.Width, Height: c.Viewport.Height, UserDataDir: dir, Args: c.ChromeArgs,
+			},
+			RecycleAfter: c.Limits.RecycleAfter,
 		},
 		Manager: session.Options{
 			MaxSessions: c.MaxSessions, Queue: c.Limits.Queue,

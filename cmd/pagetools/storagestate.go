@@ -17,6 +17,7 @@ import (
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
 	"github.com/pagetools/pagetools/e2e/app"
 	"github.com/pagetools/pagetools/session"
+	"github.com/pagetools/pagetools/session/pageconfig"
 )
 
 // maxStateFile is the longest file with a login, in bytes: more than a browser
@@ -48,10 +49,10 @@ func readState(path string) (state json.RawMessage, info fs.FileInfo, err error)
 
 // loginOf reads the file with a stored login of a target. What is wrong with it is
 // an error of the configuration, which where names.
-func (p *program) loginOf(t *target, where, path string) (json.RawMessage, error) {
+func (p *program) loginOf(t *target, where, path string) (login *pageconfig.Stored, err error) {
 	state, info, err := readState(path)
 	if err == nil {
-		if err = session.CheckStorageState(state, t.Origin); err != nil {
+		if login, err = pageconfig.ParseStored(state, t.Origin); err != nil {
 			err = fmt.Errorf("%s: %w", path, err)
 		}
 	}
@@ -61,13 +62,13 @@ func (p *program) loginOf(t *target, where, path string) (json.RawMessage, error
 	if info.Mode().Perm()&0o077 != 0 {
 		fmt.Fprintf(p.stderr, "pagetools: warning: %s holds a login, and others can read it. chmod 600 it.\n", terminal.Plain(path))
 	}
-	return state, nil
+	return login, nil
 }
 
 // logins gives a site the stored logins that it is to have.
 func (p *program) logins(pl plan, t *target, o *session.SiteOptions) (err error) {
 	if p.conf.StorageState != "" && t.named {
-		o.StorageState, err = p.loginOf(t, "--storage-state", p.conf.StorageState)
+		o.Login, err = p.loginOf(t, "--storage-state", p.conf.StorageState)
 		if err != nil {
 			return err
 		}
@@ -78,7 +79,7 @@ func (p *program) logins(pl plan, t *target, o *session.SiteOptions) (err error)
 	}
 	o.Profiles = map[string]session.Profile{}
 	for _, x := range c.Profiles {
-		isDefault := x.Name == c.DefaultProfile && len(o.StorageState) == 0
+		isDefault := x.Name == c.DefaultProfile && o.Login == nil
 		if pl.single && !isDefault { // nobody can name it
 			continue
 		}
@@ -86,16 +87,16 @@ func (p *program) logins(pl plan, t *target, o *session.SiteOptions) (err error)
 			return usage("%s:%d: profiles: callers of %q is empty, so that nobody may use it: without names it is for %q, and there is a token",
 				p.conf.File, x.Line, x.Name, bridge.Local().Name)
 		}
-		state, err := p.loginOf(t, fmt.Sprintf("%s:%d: profiles", p.conf.File, x.Line), x.StorageState)
+		login, err := p.loginOf(t, fmt.Sprintf("%s:%d: profiles", p.conf.File, x.Line), x.StorageState)
 		if err != nil {
 			return err
 		}
 		if isDefault {
-			o.StorageState = state
+			o.Login = login
 		}
-		o.Profiles[x.Name] = session.Profile{StorageState: state, Callers: x.Callers}
+		o.Profiles[x.Name] = session.Profile{Login: login, Callers: x.Callers}
 	}
-	if p.conf.UserDataDir != "" && len(o.StorageState)+len(o.Profiles) > 0 {
+	if p.conf.UserDataDir != "" && (o.Login != nil || len(o.Profiles) > 0) {
 		return usage("--user-data-dir is a login of its own: stored logins cannot be put into it (%s)", t.Name)
 	}
 	return nil
@@ -131,7 +132,7 @@ func (s stateTarget) check() error {
 	if err != nil {
 		return usage("--save-storage-state: %w", err)
 	}
-	if len(bytes.TrimSpace(state)) > 0 && !session.IsStorageState(state) {
+	if len(bytes.TrimSpace(state)) > 0 && !pageconfig.IsStored(state) {
 		return usage("--save-storage-state: %s is there and holds something else than a login; it stays as it is", path)
 	}
 	return nil

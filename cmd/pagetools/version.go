@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
-	"github.com/pagetools/pagetools/session/cdp"
+	"github.com/pagetools/pagetools/session/cdp/chrome"
 	"github.com/pagetools/pagetools/shim"
 )
 
@@ -40,7 +40,7 @@ func version(p *program) error {
 			}
 		}
 	}
-	if path, err := cdp.Find(p.conf.ExecutablePath); err == nil {
+	if path, err := chrome.Find(p.conf.ExecutablePath); err == nil {
 		v.Browser = path
 	}
 	if p.conf.Format != "text" {

@@ -16,6 +16,7 @@ import (
 	"github.com/pagetools/pagetools/bridge/store"
 	"github.com/pagetools/pagetools/session"
 	"github.com/pagetools/pagetools/session/cdp"
+	"github.com/pagetools/pagetools/session/cdp/chrome"
 	"github.com/pagetools/pagetools/transport"
 )
 
@@ -75,8 +76,8 @@ type App struct {
 }
 
 // Start opens the sites. The caller must close the app. An error is about the options,
-// or there is no browser that could be started; then cdp.ErrNoBrowser or
-// cdp.ErrNeedsNoSandbox tells it. Targets that are folders know their address
+// or there is no browser that could be started; then chrome.ErrNoBrowser or
+// chrome.ErrRoot tells it. Targets that are folders know their address
 // afterwards.
 func Start(ctx context.Context, o Options) (*App, error) {
 	if o.Log == nil {
@@ -149,7 +150,7 @@ func (a *App) newEngine(native bool) (*cdp.Engine, error) {
 		remote.Native, remote.Log = native, a.o.Log
 		return cdp.NewRemote(remote)
 	}
-	if err := cdp.Clean(""); err != nil {
+	if err := chrome.Clean(""); err != nil {
 		a.o.Log.Warn("cleaning up after a predecessor", "error", err)
 	}
 	local := a.o.Local

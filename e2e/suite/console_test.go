@@ -20,12 +20,15 @@ import (
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/session"
 	"github.com/pagetools/pagetools/session/cdp"
+	"github.com/pagetools/pagetools/session/cdp/chrome"
 )
 
 // operatorsBrowser is the browser in which tests open the operators' page.
 func operatorsBrowser(t *testing.T) *cdp.Engine {
 	t.Helper()
-	e, err := cdp.NewLocal(cdp.LocalOptions{Path: os.Getenv("PAGETOOLS_EXECUTABLE_PATH"), NoSandbox: os.Getenv("PAGETOOLS_NO_SANDBOX") == "1"})
+	e, err := cdp.NewLocal(cdp.LocalOptions{Options: chrome.Options{
+		Path: os.Getenv("PAGETOOLS_EXECUTABLE_PATH"), NoSandbox: os.Getenv("PAGETOOLS_NO_SANDBOX") == "1",
+	}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -43,7 +43,6 @@ var [numberValueOf] = members("Number", "valueOf");
 var [booleanValueOf] = members("Boolean", "valueOf");
 var [bigintValueOf] = members("BigInt", "valueOf");
 var NativeString = String;
-var NativeRegExp = RegExp;
 var { random } = Math;
 var [sort] = members("Array", "sort");
 var NativeUint8Array = Uint8Array;
@@ -55,7 +54,6 @@ var [typedArrayName, typedArrayLength] = members(
 );
 var [bufferLength] = members("ArrayBuffer", "byteLength");
 var NativeTypeError = TypeError;
-var NativeError = Error;
 var NativeDOMException = DOMException;
 var NativeEventTarget = EventTarget;
 var NativeEvent = Event;
@@ -391,11 +389,11 @@ function toBlob(tag, value) {
 			return new NativePromise((resolve) => resolve(value));
 	}
 }
-function draw(put4, image, width, height) {
+function draw(put3, image, width, height) {
 	if (width * height > maxPixels) throw tooLarge2;
 	if (width * height === 0) throw typeError("an image without a size");
 	const canvas = new NativeCanvas(width, height);
-	put4(getContext(canvas, "2d"), image, 0, 0);
+	put3(getContext(canvas, "2d"), image, 0, 0);
 	return convertToBlob(canvas);
 }
 
@@ -444,7 +442,7 @@ function replyText(reply, state2) {
 function stateText(rev, eachTool, refusals) {
 	const { url, title, origin, lang } = documentInfo();
 	const doc = slice(member("url", url) + member("title", title) + member("origin", origin) + member("lang", lang), 1);
-	let tools2 = "";
+	let tools = "";
 	let refused2 = "";
 	let count = 0;
 	let refusedCount = 0;
@@ -454,14 +452,14 @@ function stateText(rev, eachTool, refusals) {
 	};
 	eachTool((tool) => {
 		if (tool.refusal !== null) return refuse(tool.refusal);
-		if (count >= limits.tools || tools2.length + tool.text.length > limits.state) {
+		if (count >= limits.tools || tools.length + tool.text.length > limits.state) {
 			dropped++;
 			return;
 		}
-		tools2 += `${count++ === 0 ? "" : ","}{"id":${tool.id},${tool.text}}`;
+		tools += `${count++ === 0 ? "" : ","}{"id":${tool.id},${tool.text}}`;
 	});
 	for (let refusal2 = refusals; refusal2 !== null; refusal2 = refusal2.next) refuse(refusal2);
-	return `{"rev":${rev},"doc":{${doc}},"tools":[${tools2}],"refused":[${refused2}],"dropped":${dropped}}`;
+	return `{"rev":${rev},"doc":{${doc}},"tools":[${tools}],"refused":[${refused2}],"dropped":${dropped}}`;
 }
 function toolText(tool) {
 	const { name, via, description, title, inputSchema, outputSchema, annotations } = tool;
@@ -554,27 +552,19 @@ function remove(name, only) {
 	mapDelete(state.script, name);
 	changed();
 }
-function replaceScript(tools2) {
-	if (mapSize(tools2) === 0 && mapSize(state.script) === 0) return;
+function replaceScript(tools) {
+	if (mapSize(tools) === 0 && mapSize(state.script) === 0) return;
 	renew();
-	mapForEach(tools2, number);
-	state.script = tools2;
+	mapForEach(tools, number);
+	state.script = tools;
 	changed();
 }
-function replaceForms(tools2) {
-	renew();
-	mapForEach(tools2, (tool) => {
-		if (tool.id === 0) number(tool);
-	});
-	state.forms = tools2;
-	changed();
-}
-function replaceManifest(tools2, refused2) {
+function replaceManifest(tools, refused2) {
 	renew();
 	const before = mapSize(state.manifest);
-	if (mapSize(tools2) === 0 && before === 0 && refused2 === null && state.refused === null) return;
-	mapForEach(tools2, number);
-	state.manifest = tools2;
+	if (mapSize(tools) === 0 && before === 0 && refused2 === null && state.refused === null) return;
+	mapForEach(tools, number);
+	state.manifest = tools;
 	state.refused = refused2;
 	changed();
 }
@@ -614,6 +604,52 @@ function currentState() {
 	return stateText(state.rev, eachVisible, state.refused);
 }
 
+// src/shim/replies.js
+function stopCall(call, what) {
+	if (call.done || call.reject !== null) return false;
+	mapSet(asked, call.id, call);
+	say(call, "asking", what);
+	return true;
+}
+function awaitCall(callID, knownRev) {
+	return own(new NativePromise((resolve) => {
+		const call = mapGet(asked, callID);
+		if (call === void 0) {
+			const message = "there is no such call";
+			const reply = { __proto__: null, kind: "gone", rev: revision(), ran: false, name: "", message, payload: "", bytes: 0 };
+			return resolve(replyText(reply, ""));
+		}
+		call.knownRev = knownRev;
+		call.resolve = resolve;
+		const { kept } = call;
+		call.kept = null;
+		if (kept !== null) say(call, kept.kind, kept.name, kept.message, kept.payload, kept.bytes);
+	}));
+}
+function remindCall(callID) {
+	const call = mapGet(asked, callID);
+	return `${call !== void 0 && call.interact !== null && stopCall(call, "interaction")}`;
+}
+function answerCall(callID, ok, valueText) {
+	const interact2 = mapGet(asked, callID)?.interact ?? null;
+	if (interact2 === null) return "false";
+	if (ok) interact2.accept(valueText === "" ? void 0 : jsonParse(valueText));
+	else interact2.reject(domError("AbortError", "The user declined."));
+	return "true";
+}
+function say(call, kind, name, message = "", payload = "", bytes = 0) {
+	const { resolve } = call;
+	if (resolve === null) {
+		call.kept = { __proto__: null, kind, name, message, payload, bytes };
+		return;
+	}
+	call.resolve = null;
+	if (kind !== "asking") mapDelete(asked, call.id);
+	const rev = revision();
+	const state2 = rev > call.knownRev ? currentState() : "";
+	resolve(replyText({ __proto__: null, kind, rev, ran: call.ran, name, message, payload, bytes }, state2));
+}
+
 // src/shim/context.js
 var maxInteractions = 5;
 var timeout = setTimeout;
@@ -650,15 +686,6 @@ function begin(call, resolve, reject) {
 	const open = { __proto__: null, accept: then(resolve), reject: then(reject) };
 	call.interact = open;
 	return open;
-}
-function askToSubmit(signal, accept, reject) {
-	let stopped = false;
-	mapForEach(inFlight, (call) => {
-		if (call.signal !== signal || call.reject !== null) return;
-		begin(call, accept, reject);
-		stopped = stopCall(call, "form");
-	});
-	return stopped;
 }
 
 // src/shim/formdom.js
@@ -709,19 +736,12 @@ function setter(type, name) {
 }
 function perElement(name) {
 	const [input] = members("HTMLInputElement", name);
-	const [select2] = members("HTMLSelectElement", name);
+	const [select] = members("HTMLSelectElement", name);
 	const [textarea] = members("HTMLTextAreaElement", name);
-	return { __proto__: null, input, select: select2, textarea };
+	return { __proto__: null, input, select, textarea };
 }
-var controlLabels = (control) => (
-	labelsOf[localName(control)](control)
-);
-var validationMessage = (control) => (
-	messageOf[localName(control)]?.(control) ?? ""
-);
 
 // src/shim/formschema.js
-var texts = { __proto__: null, text: 1, search: 1, tel: 1, url: 1, email: 1, password: 1 };
 var clock = "([01][0-9]|2[0-3]):[0-5][0-9]";
 var month = "[0-9]{4}-(0[1-9]|1[0-2])";
 var formats = {
@@ -733,307 +753,13 @@ var formats = {
 	week: "^[0-9]{4}-W(0[1-9]|[1-4][0-9]|5[0-3])$",
 	color: "^#[0-9a-zA-Z]{6}$"
 };
-var ignored = { __proto__: null, submit: 1, reset: 1, button: 1, image: 1, file: 1 };
-var labelable = "button,input:not([type=hidden i]),meter,output,progress,select,textarea";
-var dates = "Dates MUST be provided in 'YYYY-MM-DD' format.";
-function readForm(form) {
-	const params = new NativeMap();
-	const list = formElements(form);
-	for (let i = 0; i < collectionLength(list); i++) {
-		const name = strip(getAttribute2(list[i], "name") ?? "");
-		const type = matches(list[i], ":disabled") ? "" : typeOf(list[i]);
-		if (type === "") continue;
-		const control = { __proto__: null, element: list[i], next: null };
-		const param = mapGet(params, name);
-		if (param === void 0) mapSet(params, name, { __proto__: null, form, name, type, first: control, last: control });
-		else {
-			if (param.type !== type || type !== "checkbox" && type !== "radio") param.type = "none";
-			param.last = param.last.next = control;
-		}
-	}
-	return params;
-}
-function typeOf(element) {
-	const name = localName(element);
-	switch (name) {
-		case "select":
-			return hasAttribute(element, "multiple") ? "multiple" : name;
-		case "textarea":
-			return hasAttribute(element, "readonly") ? "" : name;
-		case "object":
-			return "";
-		case "input":
-			break;
-		default:
-			return "none";
-	}
-	const type = inputType(element);
-	if (type in ignored || type === "hidden" && !getAttribute2(element, "toolparamdescription")) return "none";
-	const fixed = type in texts || type in formats && type !== "color" || type === "number";
-	return fixed && hasAttribute(element, "readonly") ? "" : type;
-}
-var isGroup = (param) => param.type === "radio" || param.type === "checkbox" && param.first.next !== null;
-function schemaOf(params) {
-	let properties = "";
-	let required2 = "";
-	mapForEach(params, (param) => {
-		if (param.type === "none") return;
-		const name = jsonStringify(param.name);
-		properties += `${properties === "" ? "" : ","}${name}:{${property(param)}}`;
-		for (let c = (
-			param.first
-		); c !== null; c = c.next) {
-			if (!hasAttribute(c.element, "required")) continue;
-			required2 += (required2 === "" ? "" : ",") + name;
-			break;
-		}
-	});
-	return `{"type":"object","properties":{${properties}},"required":[${required2}]}`;
-}
-var several = (items) => `"type":"array","items":{${items}},"uniqueItems":true`;
-function property(param) {
-	const { type } = param;
-	const control = param.first.element;
-	let description = isGroup(param) && param.first.next !== null ? groupDescription(param) : describe2(control);
-	if (type === "date") description = description === "" ? dates : `${description} (${dates})`;
-	const ending = description === "" ? "" : `,"description":${jsonStringify(description)}`;
-	switch (type) {
-		case "number":
-		case "range":
-			return `"type":"number"${numbers(control, type)}${ending}`;
-		case "select":
-			return choices(options(control)) + ending;
-		case "multiple":
-			return several(choices(options(control))) + ending;
-		case "radio":
-			return choices(buttons(param)) + ending;
-		case "checkbox":
-			return (isGroup(param) ? several(choices(buttons(param))) : '"type":"boolean"') + ending;
-		default:
-			return `"type":"string"${type in formats ? format(control, type) : pattern(control)}${ending}`;
-	}
-}
-function describe2(control) {
-	return getAttribute2(control, "toolparamdescription") || labelText(control) || (getAttribute2(control, "aria-description") ?? "");
-}
-function groupDescription(param) {
-	let fieldset = closest(param.first.element, "fieldset");
-	while (fieldset !== null && !holdsAll(fieldset, param.first)) {
-		const above = parentElement(fieldset);
-		fieldset = above === null ? null : closest(above, "fieldset");
-	}
-	return fieldset === null || !contains(param.form, fieldset) ? "" : getAttribute2(fieldset, "toolparamdescription") ?? "";
-}
-function holdsAll(fieldset, control) {
-	for (let c = control; c !== null; c = c.next) {
-		if (!contains(fieldset, c.element)) return false;
-	}
-	return true;
-}
-function strip(text) {
-	let start2 = 0;
-	let end2 = text.length;
-	const blank = (at) => {
-		const c = charCodeAt(text, at);
-		return c === 32 || c > 8 && c < 14 || c >= 8192 && c <= 8202 || c === 5760 || c === 8232 || c === 8287 || c === 12288;
-	};
-	while (blank(end2 - 1)) end2--;
-	while (start2 < end2 && blank(start2)) start2++;
-	return slice(text, start2, end2);
-}
-function labelText(control) {
-	const labels = localName(control) === "input" && inputType(control) === "hidden" ? null : controlLabels(control);
-	let text = "";
-	for (let i = 0; labels !== null && i < nodesLength(labels); i++) {
-		const one = strip(ownText(labels[i], 0));
-		if (one !== "") text += text === "" ? one : `; ${one}`;
-	}
-	return text;
-}
-function ownText(node, depth) {
-	let text = "";
-	for (let child = firstChild(node); child !== null; child = nextSibling(child)) {
-		const type = nodeType(child);
-		if (type === 3) text += nodeValue(child);
-		else if (type === 1 && depth < 100 && !matches(child, labelable)) text += ownText(child, depth + 1);
-	}
-	return text;
-}
-var choices = ({ any, all: all3 }) => `"type":"string"${all3 === "" ? "" : `,"anyOf":[${any}],"enum":[${all3}]`}`;
-function choose(list, value, title) {
-	const comma = list.all === "" ? "" : ",";
-	const text = jsonStringify(value);
-	list.any += `${comma}{"type":"string","const":${text}${title === null ? "" : `,"title":${jsonStringify(title)}`}}`;
-	list.all += comma + text;
-}
-function options(select2) {
-	const list = { __proto__: null, any: "", all: "" };
-	const all3 = selectOptions(select2);
-	for (let i = 0; i < collectionLength(all3); i++) choose(list, optionValue(all3[i]), textContent(all3[i]));
-	return list;
-}
-function buttons(param) {
-	const list = { __proto__: null, any: "", all: "" };
-	for (let c = (
-		param.first
-	); c !== null; c = c.next) {
-		choose(list, inputValue(c.element), labelText(c.element) || null);
-	}
-	return list;
-}
-function sample(type, value) {
-	const input = createElement(document, "input");
-	setInputType(input, type);
-	setInputValue(input, value);
-	return input;
-}
-var number2 = (control, name) => inputNumber(sample("number", getAttribute2(control, name) ?? ""));
-function numbers(control, type) {
-	let min = number2(control, "min");
-	let max = number2(control, "max");
-	const base = min === min ? min : number2(control, "value");
-	if (type === "range") {
-		min = min === min ? min : 0;
-		max = max === max ? max : 100;
-		if (max < min) max = min;
-	}
-	let text = (min === min ? `,"minimum":${min}` : "") + (max === max ? `,"maximum":${max}` : "");
-	const step = stepOf(control, type === "range" ? 1 : 0, 1);
-	if (step > 0 && (base !== base || isMultiple(base, step))) text += `,"multipleOf":${step}`;
-	return text;
-}
-function stepOf(control, any, usual) {
-	if (matches(control, "[step=any i]")) return any;
-	const step = number2(control, "step");
-	return step > 0 ? step : usual;
-}
-function isMultiple(value, step) {
-	const quotient = value / step;
-	const whole = quotient - quotient % 1;
-	const slack = value < 0 ? value * -1e-15 : value * 1e-15;
-	const near = (at) => value - at * step <= slack && at * step - value <= slack;
-	return near(whole) || near(whole + 1) || near(whole - 1);
-}
-function format(control, type) {
-	let text = (
-		formats[type]
-	);
-	if (type === "time" || type === "datetime-local") {
-		const step = stepOf(control, 60, 60);
-		text += step >= 60 ? "$" : step >= 1 ? "(:[0-5][0-9])?$" : "(:[0-5][0-9](\\.[0-9]{1,3})?)?$";
-	}
-	return `,"format":${jsonStringify(text)}`;
-}
-function pattern(control) {
-	const text = localName(control) === "input" && inputType(control) !== "hidden" ? getAttribute2(control, "pattern") : null;
-	if (text === null) return "";
-	try {
-		return new NativeRegExp(text, "v") && new NativeRegExp(text, "u") && `,"pattern":${jsonStringify(text)}`;
-	} catch {
-		return "";
-	}
-}
 
-// src/shim/formfill.js
-function fill2(params, input) {
-	const names = objectKeys(input);
-	for (let i = 0; i < names.length; i++) {
-		if ((mapGet(params, names[i])?.type ?? "none") === "none") {
-			throw new NativeError(`Input contains a parameter "${names[i]}" but there is no such parameter for the tool`);
-		}
-	}
-	for (let i = 0; i < names.length; i++) fillOne(mapGet(params, names[i]), input[names[i]]);
-}
-function fillOne(param, value) {
-	const { type } = param;
-	const control = param.first.element;
-	const list = type === "multiple" || type === "checkbox" && isGroup(param);
-	if (list ? !isArray(value) : !isScalar(value)) throw invalid(param, value);
-	const text = list ? "" : `${value}`;
-	switch (type) {
-		case "multiple":
-			return select(param, value, value);
-		case "select":
-			return select(param, [text], value);
-		case "radio":
-			return check(param, [text], value);
-		case "checkbox":
-			if (list) return check(param, value, value);
-			if (text !== "true" && text !== "false" && text !== "1" && text !== "0") throw invalid(param, value);
-			return tick(control, text === "true" || text === "1");
-		case "textarea":
-			return put3(control, text, areaValue, setAreaValue, false);
-		case "hidden":
-			return setInputValue(control, text);
-		default:
-	}
-	if (inputValue(sample(type, text)) === "" && (text === "" ? type === "number" : type in strict)) throw invalid(param, value);
-	put3(control, text, inputValue, setInputValue, type === "range" || type === "color");
-}
-var isScalar = (value) => typeof value === "string" || typeof value === "number" || typeof value === "boolean";
-function invalid(param, value) {
-	return new NativeError(`Invalid value ${isScalar(value) ? `"${value}" ` : ""}for parameter ${param.name}`);
-}
-var strict = { __proto__: null, number: 1, date: 1, time: 1, "datetime-local": 1, month: 1, week: 1 };
-function put3(control, text, get, set, quiet) {
-	const before = get(control);
-	set(control, text);
-	const same = get(control) === before;
-	tell(control, !same || !quiet, !same);
-}
-function tell(control, input, change) {
-	if (input) dispatchEvent(control, new NativeEvent("input", { __proto__: null, bubbles: true, composed: true }));
-	if (change) dispatchEvent(control, new NativeEvent("change", { __proto__: null, bubbles: true }));
-}
-function tick(box, on) {
-	if (inputChecked(box) === on) return tell(box, false, true);
-	click(box);
-	if (inputChecked(box) === on) return;
-	setInputChecked(box, on);
-	tell(box, true, true);
-}
-function check(param, values, given) {
-	const left = all(param, values);
-	const chosen = new NativeMap();
-	for (let c = (
-		param.first
-	); c !== null; c = c.next) {
-		if (mapDelete(left, inputValue(c.element))) mapSet(chosen, c.element, true);
-	}
-	if (mapSize(left) > 0) throw invalid(param, given);
-	for (let c = (
-		param.first
-	); c !== null; c = c.next) {
-		const on = mapHas(chosen, c.element);
-		if (on || param.type === "checkbox") tick(c.element, on);
-	}
-}
-function select(param, values, given) {
-	const control = param.first.element;
-	const left = all(param, values);
-	const chosen = new NativeMap();
-	const options2 = selectOptions(control);
-	for (let i = 0; i < collectionLength(options2); i++) {
-		if (mapDelete(left, optionValue(options2[i]))) mapSet(chosen, options2[i], true);
-	}
-	if (mapSize(left) > 0) throw invalid(param, given);
-	let changed2 = false;
-	for (let i = 0; i < collectionLength(options2); i++) {
-		const on = mapHas(chosen, options2[i]);
-		if (optionSelected(options2[i]) === on) continue;
-		changed2 = true;
-		setOptionSelected(options2[i], on);
-	}
-	tell(control, changed2, changed2);
-}
-function all(param, values) {
-	const set = new NativeMap();
-	for (let i = 0; i < values.length; i++) {
-		if (!isScalar(values[i]) || mapHas(set, `${values[i]}`)) throw invalid(param, values);
-		mapSet(set, `${values[i]}`, true);
-	}
-	return set;
-}
+// src/shim/formrun.js
+var [eventSubmitter] = members("SubmitEvent", "submitter");
+var calls = new NativeWeakMap();
+var ends = new NativeWeakMap();
+var formEnd = (value) => weakGet(ends, value) ?? null;
+var isWaiting = (signal) => weakGet(calls, signal)?.waiting ?? false;
 
 // src/shim/declaration.js
 var hints = [
@@ -1170,255 +896,6 @@ function toText(value, where) {
 	return `${value}`;
 }
 
-// src/shim/forms.js
-var controls = "form,input,select,textarea,fieldset,button";
-var many = 32;
-var [observe, takeRecords] = members("MutationObserver", "observe", "takeRecords");
-var [recordType, recordTarget, addedNodes, removedNodes] = members("MutationRecord", "type", "target", "addedNodes", "removedNodes");
-var observer = new MutationObserver(look);
-var few = changesOf(["toolname", "tooldescription"], false);
-var all2 = changesOf([
-	"toolname",
-	"tooldescription",
-	"tooltitle",
-	"toolautosubmit",
-	"toolparamdescription",
-	"name",
-	"type",
-	"form",
-	"disabled",
-	"readonly",
-	"required",
-	"multiple",
-	"pattern",
-	"min",
-	"max",
-	"step",
-	"value",
-	"id",
-	"for",
-	"aria-description"
-], true);
-var observed = null;
-var read = null;
-var tools = new NativeMap();
-function changesOf(list, characterData) {
-	const values = () => {
-		let i = 0;
-		return { __proto__: null, next: () => ({ __proto__: null, done: i >= list.length, value: list[i++] }) };
-	};
-	defineProperty(list, iterator, { __proto__: null, value: values });
-	return { __proto__: null, subtree: true, childList: true, characterData, attributeFilter: list };
-}
-function readChanges() {
-	if (observed === document) look(takeRecords(observer));
-	else scan(false);
-}
-function look(records) {
-	const some = mapSize(tools) > 0;
-	let weight = !some && records.length > many ? 2 : 0;
-	for (let i = 0; i < records.length && weight < 2; i++) {
-		const own2 = weigh(records[i], some);
-		if (own2 > weight) weight = own2;
-	}
-	if (weight > 0) scan(weight > 1);
-}
-function weigh(record, some) {
-	const target = recordTarget(record);
-	const wanted = some ? controls : "form";
-	const type = recordType(record);
-	if (type === "attributes") return matches(target, wanted) ? 2 : some && matches(target, "label,option") ? 1 : 0;
-	if (type === "childList") {
-		if (holds(addedNodes(record), wanted) || some && holds(removedNodes(record), wanted)) return 2;
-		if (some && (holds(addedNodes(record), "label,option") || holds(removedNodes(record), "label,option"))) return 1;
-	}
-	const element = nodeType(target) === 1 ? target : parentElement(target);
-	return some && element !== null && closest(element, "label,option") !== null ? 1 : 0;
-}
-function holds(nodes, wanted) {
-	for (let i = 0; i < nodesLength(nodes); i++) {
-		if (nodeType(nodes[i]) === 1 && (matches(nodes[i], wanted) || find2(nodes[i], wanted) !== null)) return true;
-	}
-	return false;
-}
-function scan(cancel) {
-	renew();
-	if (read !== document) tools = new NativeMap();
-	read = document;
-	const list = findAll(document, "form[toolname][tooldescription]");
-	const next = new NativeMap();
-	let same = true;
-	for (let i = 0; i < nodesLength(list); i++) {
-		const tool = toolOf(list[i]);
-		if (tool === null || mapHas(next, tool.name)) continue;
-		const old = mapGet(tools, tool.name);
-		if (old !== void 0 && old.form !== tool.form && isNamed(old.form, tool.name)) continue;
-		const kept = old !== void 0 && old.form === tool.form && old.text === tool.text && old.inputSchema === tool.inputSchema;
-		same = same && kept;
-		mapSet(next, tool.name, kept ? old : tool);
-	}
-	if (same && mapSize(next) === mapSize(tools)) return;
-	if (mapSize(tools) === 0) observe(observer, document, all2);
-	const before = tools;
-	tools = next;
-	replaceForms(next);
-	mapForEach(before, (tool, name) => {
-		if (cancel && mapGet(next, name) !== tool) cancelForm(tool.form, "Tool execution cancelled, since tool definition was updated");
-	});
-}
-function isNamed(form, name) {
-	return isConnected(form) && getAttribute2(form, "toolname") === name && hasAttribute(form, "tooldescription");
-}
-function toolOf(form) {
-	const name = getAttribute2(form, "toolname");
-	const description = getAttribute2(form, "tooldescription");
-	if (!isName(name)) return null;
-	const tool = makeTool({
-		__proto__: null,
-		name,
-		description,
-		title: getAttribute2(form, "tooltitle") || void 0,
-		inputSchema: schemaOf(readForm(form)),
-		outputSchema: void 0,
-		annotations: hasAttribute(form, "toolautosubmit") ? '"autosubmit":true' : "",
-		via: "form",
-		prefix: "",
-		execute: (input, context) => runForm(tool, input, context.signal)
-	});
-	tool.form = form;
-	return tool;
-}
-
-// src/shim/formrun.js
-var timeout2 = setTimeout;
-var [eventSubmitter] = members("SubmitEvent", "submitter");
-var updated = "Tool execution cancelled, since tool definition was updated";
-var calls = new NativeWeakMap();
-var ends = new NativeWeakMap();
-var attended = false;
-var formEnd = (value) => weakGet(ends, value) ?? null;
-var isWaiting = (signal) => weakGet(calls, signal)?.waiting ?? false;
-function listen() {
-	addEventListener(global, "submit", onSubmit, true);
-	addEventListener(global, "reset", onReset, true);
-}
-function runForm(tool, input, signal) {
-	return own(new NativePromise((resolve, reject) => {
-		const form = (
-			tool.form
-		);
-		cancelForm(form, "Tool execution cancelled by another call of the tool");
-		listen();
-		fill2(readForm(form), input);
-		readChanges();
-		if (!isConnected(form)) throw domError("AbortError", updated);
-		const button = submitButton(form);
-		const call = { __proto__: null, form, button, waiting: false, done: false, event: null, response: null, resolve, reject };
-		const alone = hasAttribute(form, "toolautosubmit");
-		if (!alone && button === null) {
-			throw new NativeError("No submit button was found, but for a form without `toolautosubmit`, there must be a submit button");
-		}
-		begin2(call, signal);
-		if (alone) return submit(call);
-		focus(button);
-		call.waiting = attended || askToSubmit(signal, () => submitFor(call), (reason) => finish(call, reason));
-		if (!call.waiting) finishAs(call, "awaiting", "");
-	}));
-}
-function submitButton(form) {
-	const list = formElements(form);
-	for (let i = 0; i < collectionLength(list); i++) {
-		if (matches(list[i], "button:not([type=button i],[type=reset i]):enabled,input[type=submit i]:enabled")) return list[i];
-	}
-	return find2(form, "input[type=image i]:enabled");
-}
-function begin2(call, signal) {
-	weakSet(calls, call.form, call);
-	weakSet(calls, signal, call);
-	mark(call, tokensAdd);
-	addEventListener(signal, "abort", () => finish(call), { __proto__: null, once: true });
-}
-function mark(call, change) {
-	change(classList(call.form), "tool-form-active");
-	if (call.button !== null) change(classList(call.button), "tool-submit-active");
-}
-function finish(call, error, value) {
-	if (call.done) return;
-	call.done = true;
-	call.waiting = false;
-	if (weakGet(calls, call.form) === call) weakSet(calls, call.form, void 0);
-	mark(call, tokensRemove);
-	if (error !== void 0) call.reject(error);
-	else call.resolve(value);
-}
-function finishAs(call, kind, message) {
-	const value = { __proto__: null, kind, message };
-	weakSet(ends, value, value);
-	finish(call, void 0, value);
-}
-function cancelForm(form, reason) {
-	const call = weakGet(calls, form);
-	if (call !== void 0) finish(call, domError("AbortError", reason));
-}
-function onReset(event) {
-	const call = weakGet(calls, eventTarget(event));
-	if (call === void 0) return;
-	microtask(() => {
-		if (!defaultPrevented(event)) finish(call, domError("AbortError", "Tool execution cancelled by a form reset"));
-	});
-}
-function submit(call) {
-	requestSubmit(call.form, call.button);
-	if (call.event === null) finish(call, new NativeError(`Form validation failed: ${faults(call.form)}`));
-	else if (!defaultPrevented(call.event)) answer(call, call.event);
-}
-function submitFor(call) {
-	if (call.done) return;
-	call.waiting = false;
-	try {
-		submit(call);
-	} catch (error) {
-		finish(call, error);
-	}
-}
-function faults(form) {
-	const list = formElements(form);
-	let text = "";
-	for (let i = 0; i < collectionLength(list); i++) {
-		if (!matches(list[i], ":invalid:not(fieldset)")) continue;
-		text += `${getAttribute2(list[i], "name") ?? ""}: ${validationMessage(list[i])}. `;
-	}
-	return text;
-}
-function onSubmit(event) {
-	const call = event.isTrusted ? weakGet(calls, eventTarget(event)) : void 0;
-	if (call === void 0 || call.event !== null) return;
-	call.event = event;
-	weakSet(calls, event, call);
-	const known = () => answer(call, event);
-	timeout2(known);
-	addEventListener(global, "beforeunload", known, { __proto__: null, once: true, capture: true });
-}
-function answer(call, event) {
-	call.waiting = false;
-	if (call.response !== null) {
-		const response = own(new NativePromise((resolve) => resolve(call.response?.value)));
-		const done = () => finish(call, void 0, response);
-		promiseThen(response, done, done);
-	} else if (defaultPrevented(event)) {
-		finish(call, new NativeError("The site has a programming error: it called preventDefault() on the 'submit' event, without also calling respondWith() with the tool result"));
-	} else if (attribute(call, event, "method") === "dialog") {
-		finish(call);
-	} else {
-		const target = attribute(call, event, "target") ?? getAttribute2(querySelector(document, "base[target]") ?? call.form, "target");
-		finishAs(call, "submitted", target ?? "");
-	}
-}
-function attribute(call, event, name) {
-	const button = eventSubmitter(event);
-	return (button === null ? null : getAttribute2(button, `form${name}`)) ?? getAttribute2(call.form, name);
-}
-
 // src/shim/dialects/events.js
 var targets = { context: null, agent: null, native: false };
 var toolNames = new NativeWeakMap();
@@ -1453,15 +930,15 @@ function announce(type, name = "", Class = NativeEvent) {
 	dispatchEvent(targets.agent, event);
 	dispatchEvent(global, event);
 }
-function defineHandlers(holder, check2) {
+function defineHandlers(holder, check) {
 	for (const type of ["toolchange", "toolactivated", "toolcancel"]) {
 		const name = `on${type}`;
 		const accessors = {
 			get [name]() {
-				return handler(check2(this), type).callback;
+				return handler(check(this), type).callback;
 			},
 			set [name](callback) {
-				setHandler(check2(this), type, callback);
+				setHandler(check(this), type, callback);
 			}
 		};
 		defineProperty(
@@ -1472,14 +949,14 @@ function defineHandlers(holder, check2) {
 	}
 }
 function handler(target, type) {
-	let all3 = weakGet(handlers, target);
-	if (all3 === void 0) weakSet(handlers, target, all3 = new NativeMap());
-	let found = mapGet(all3, type);
+	let all = weakGet(handlers, target);
+	if (all === void 0) weakSet(handlers, target, all = new NativeMap());
+	let found = mapGet(all, type);
 	if (found === void 0) {
 		found = { callback: null, listener: (event) => {
 			if (typeof found.callback === "function") apply(found.callback, target, [event]);
 		} };
-		mapSet(all3, type, found);
+		mapSet(all, type, found);
 	}
 	return found;
 }
@@ -1535,8 +1012,8 @@ function isLoopbackIPv4(host) {
 // src/shim/dialects/query.js
 var notArguments = "Failed to parse input arguments";
 var [isClosed] = members(window, "closed");
-function listTools(options2, prefix) {
-	const { origins: origins2 } = convertOptions(options2, prefix, "ModelContextGetToolOptions", "fromOrigins");
+function listTools(options, prefix) {
+	const { origins: origins2 } = convertOptions(options, prefix, "ModelContextGetToolOptions", "fromOrigins");
 	checkUse();
 	checkSecure(origins2, "fromOrigins");
 	const list = [];
@@ -1562,7 +1039,7 @@ function registered(tool, peer) {
 		window: peer.window
 	};
 }
-function executeTool(tool, input, options2, prefix) {
+function executeTool(tool, input, options, prefix) {
 	const { name } = convertTool(tool, prefix, "provideContext", "RegisteredTool");
 	const where = reader(tool, "RegisteredTool", prefix);
 	const origin = required(tool.origin, where("origin"));
@@ -1570,7 +1047,7 @@ function executeTool(tool, input, options2, prefix) {
 	if (view === void 0) required(view, where("window"));
 	if (!is(isClosed, view)) throw typeError(`${where("window")}Failed to convert value to 'Window'.`);
 	const text = inputText(input, `${prefix}invalid input object: `);
-	const { signal } = convertOptions(options2, prefix, "ExecuteToolOptions", "");
+	const { signal } = convertOptions(options, prefix, "ExecuteToolOptions", "");
 	checkUse();
 	const target = originOf(origin);
 	if (target === "") throw domError("NotSupportedError", "The provided origin is invalid.");
@@ -1617,20 +1094,20 @@ var ModelContext = class extends NativeEventTarget {
 		super();
 		throw typeError("Failed to construct 'ModelContext': Illegal constructor");
 	}
-	registerTool(tool, options2 = void 0) {
-		return answer2(this, "registerTool", arguments.length, 1, (prefix) => {
+	registerTool(tool, options = void 0) {
+		return answer(this, "registerTool", arguments.length, 1, (prefix) => {
 			const draft = convertTool(tool, prefix, "registerTool");
-			return register(draft, convertOptions(options2, prefix, "ModelContextRegisterToolOptions", "exposedTo"));
+			return register(draft, convertOptions(options, prefix, "ModelContextRegisterToolOptions", "exposedTo"));
 		});
 	}
-	getTools(options2 = void 0) {
-		return answer2(this, "getTools", 0, 0, (prefix) => new NativePromise((resolve) => resolve(listTools(options2, prefix))));
+	getTools(options = void 0) {
+		return answer(this, "getTools", 0, 0, (prefix) => new NativePromise((resolve) => resolve(listTools(options, prefix))));
 	}
-	executeTool(tool, inputObject = void 0, options2 = void 0) {
-		return answer2(this, "executeTool", arguments.length, 1, (prefix) => executeTool(tool, inputObject, options2, prefix));
+	executeTool(tool, inputObject = void 0, options = void 0) {
+		return answer(this, "executeTool", arguments.length, 1, (prefix) => executeTool(tool, inputObject, options, prefix));
 	}
 };
-function answer2(self, method, given, needed, run2, type = "ModelContext") {
+function answer(self, method, given, needed, run2, type = "ModelContext") {
 	try {
 		return run2(checkCall(self, method, given, needed, type));
 	} catch (error) {
@@ -1720,7 +1197,7 @@ function askListeners(call, name) {
 		respond: null,
 		input: () => input === void 0 ? input = jsonParse(call.inputText) : input
 	};
-	const answer3 = own(new NativePromise((resolve) => {
+	const answer2 = own(new NativePromise((resolve) => {
 		toolCall.respond = resolve;
 	}));
 	const event = construct(NativeEvent, ["toolcall", { __proto__: null, cancelable: true }], ToolCallEvent);
@@ -1728,7 +1205,7 @@ function askListeners(call, name) {
 	dispatchEvent(targets.agent, event);
 	if (toolCall.respond !== null) dispatchEvent(targets.context, event);
 	toolCall.dispatching = false;
-	if (toolCall.respond === null || defaultPrevented(event)) return answer3;
+	if (toolCall.respond === null || defaultPrevented(event)) return answer2;
 	toolCall.respond = null;
 	toolCall.fault = "respondWith() came after the event was dispatched and preventDefault() was not called.";
 	return null;
@@ -1799,45 +1276,17 @@ function abortAll(reason) {
 	});
 	return count;
 }
-function stopCall(call, what) {
-	if (call.done || call.reject !== null) return false;
-	mapSet(asked, call.id, call);
-	say(call, "asking", what);
-	return true;
-}
-function awaitCall(callID, knownRev) {
-	return own(new NativePromise((resolve) => {
-		const call = mapGet(asked, callID);
-		if (call === void 0) return resolve(replyText({ __proto__: null, kind: "gone", rev: revision(), ran: false, name: "", message: "there is no such call", payload: "", bytes: 0 }, ""));
-		call.knownRev = knownRev;
-		call.resolve = resolve;
-		const { kept } = call;
-		call.kept = null;
-		if (kept !== null) say(call, kept.kind, kept.name, kept.message, kept.payload, kept.bytes);
-	}));
-}
-function remindCall(callID) {
-	const call = mapGet(asked, callID);
-	return `${call !== void 0 && call.interact !== null && stopCall(call, "interaction")}`;
-}
-function answerCall(callID, ok, valueText) {
-	const interact2 = mapGet(asked, callID)?.interact ?? null;
-	if (interact2 === null) return "false";
-	if (ok) interact2.accept(valueText === "" ? void 0 : jsonParse(valueText));
-	else interact2.reject(domError("AbortError", "The user declined."));
-	return "true";
-}
 async function run(call, tool, input) {
 	try {
 		call.ran = true;
 		announce("toolactivated", tool.name, ToolActivatedEvent);
 		if (call.done) return;
-		const answer3 = askListeners(call, tool.name);
-		if (answer3 === null && tool.execute === void 0) {
+		const answer2 = askListeners(call, tool.name);
+		if (answer2 === null && tool.execute === void 0) {
 			return end(call, "unhandled", "", "no toolcall listener answered, and the tool has no execute function");
 		}
 		let value;
-		if (answer3 !== null) value = await answer3;
+		if (answer2 !== null) value = await answer2;
 		else if (!call.done) value = await apply(
 			tool.execute,
 			tool.self,
@@ -1848,12 +1297,12 @@ async function run(call, tool, input) {
 		if (form !== null) return end(call, form.kind, "", form.message);
 		if (call.reject !== null) return end(call, "ok", "", "", resultString(value));
 		const encoded = encode(value, { max: call.maxBytes, lenient: false, root: "result" });
-		finish2(call, encoded.parts === null ? encoded : await own(fill(encoded, call.maxBytes)));
+		finish(call, encoded.parts === null ? encoded : await own(fill(encoded, call.maxBytes)));
 	} catch (error) {
 		endWithError(call, error, "");
 	}
 }
-function finish2(call, { kind, text, bytes, message, error }) {
+function finish(call, { kind, text, bytes, message, error }) {
 	switch (kind) {
 		case "ok":
 			return end(call, "ok", "", "", text, bytes);
@@ -1885,18 +1334,6 @@ function end(call, kind, name, message = "", payload = "", bytes = 0) {
 	}
 	say(call, kind, name, message, payload, bytes);
 }
-function say(call, kind, name, message = "", payload = "", bytes = 0) {
-	const { resolve } = call;
-	if (resolve === null) {
-		call.kept = { __proto__: null, kind, name, message, payload, bytes };
-		return;
-	}
-	call.resolve = null;
-	if (kind !== "asking") mapDelete(asked, call.id);
-	const rev = revision();
-	const state2 = rev > call.knownRev ? currentState() : "";
-	resolve(replyText({ __proto__: null, kind, rev, ran: call.ran, name, message, payload, bytes }, state2));
-}
 
 // src/shim/dialects/agent.js
 var ModelContextAgent = class extends NativeEventTarget {
@@ -1920,8 +1357,8 @@ async function load() {
 	try {
 		const link = querySelector(document, 'link[rel~="manifest" i][href]');
 		if (link === null) return;
-		const options2 = { __proto__: null, mode: "same-origin", credentials: "same-origin" };
-		const response = await own(nativeFetch(global, linkHref(link), options2));
+		const options = { __proto__: null, mode: "same-origin", credentials: "same-origin" };
+		const response = await own(nativeFetch(global, linkHref(link), options));
 		const text = await own(responseText(response));
 		if (responseOK(response) && text.length <= maxManifest) declare(bare(jsonParse(text)).tools);
 	} catch {
@@ -1931,7 +1368,7 @@ function bare(object) {
 	return { ...object, __proto__: null };
 }
 function declare(list) {
-	const tools2 = new NativeMap();
+	const tools = new NativeMap();
 	let refused2 = null;
 	for (let i = 0; isArray(list) && i < list.length && i < limits.tools + limits.refused; i++) {
 		const entry = bare(list[i]);
@@ -1939,14 +1376,14 @@ function declare(list) {
 			if (entry.annotations) entry.annotations = bare(entry.annotations);
 			entry.execute = void 0;
 			const draft = convertTool(entry, "", "manifest");
-			mapSet(tools2, draft.name, admit(draft, (name) => mapHas(tools2, name)));
+			mapSet(tools, draft.name, admit(draft, (name) => mapHas(tools, name)));
 		} catch (error) {
 			const { message } = describe(error);
 			const name = typeof entry.name === "string" ? cut(entry.name, limits.name) : "";
 			refused2 = { name, rule: "invalid-manifest-entry", message, next: refused2 };
 		}
 	}
-	replaceManifest(tools2, refused2);
+	replaceManifest(tools, refused2);
 }
 
 // src/shim/dialects/provide.js
@@ -1959,15 +1396,15 @@ var LegacyMethods = class {
 			throw typeError(`${prefix}The provided value is not of type 'ModelContextOptions'.`);
 		}
 		const list = context?.tools;
-		const tools2 = new NativeMap();
+		const tools = new NativeMap();
 		if (list !== void 0) {
 			const where = `${prefix}Failed to read the 'tools' property from 'ModelContextOptions': `;
 			const drafts = new NativeMap();
 			let count = 0;
 			eachOf(list, where, (entry) => mapSet(drafts, count++, convertTool(entry, prefix, "provideContext")));
-			admitAll(drafts, tools2);
+			admitAll(drafts, tools);
 		}
-		replaceScript(tools2);
+		replaceScript(tools);
 	}
 	clearContext() {
 		checkCall(this, "clearContext", 0, 0);
@@ -1978,9 +1415,9 @@ var LegacyMethods = class {
 		remove(toText(isObject(tool) ? tool.name : tool, prefix));
 	}
 };
-function admitAll(drafts, tools2) {
+function admitAll(drafts, tools) {
 	mapForEach(drafts, (draft) => {
-		mapSet(tools2, draft.name, admit(draft, (name) => mapHas(tools2, name)));
+		mapSet(tools, draft.name, admit(draft, (name) => mapHas(tools, name)));
 	});
 }
 
@@ -2037,8 +1474,8 @@ function install() {
 		if (registration === void 0) pending2.resolve();
 		else promiseThen(registration.done, pending2.resolve, pending2.reject);
 	};
-	queries.getTools = (options2) => getTools(meet(), options2);
-	queries.executeTool = (tool, input, options2) => executeTool2(meet(), tool, input, options2);
+	queries.getTools = (options) => getTools(meet(), options);
+	queries.executeTool = (tool, input, options) => executeTool2(meet(), tool, input, options);
 	readManifest();
 	function meet() {
 		const now = contextOf(document);
@@ -2049,11 +1486,11 @@ function install() {
 }
 var queries = { getTools: nothing, executeTool: nothing };
 var AgentQueries = class {
-	getTools(options2 = void 0) {
-		return queries.getTools(options2);
+	getTools(options = void 0) {
+		return queries.getTools(options);
 	}
-	executeTool(tool, inputObject = void 0, options2 = void 0) {
-		return queries.executeTool(tool, inputObject, options2);
+	executeTool(tool, inputObject = void 0, options = void 0) {
+		return queries.executeTool(tool, inputObject, options);
 	}
 };
 function define(holder, accessors) {
@@ -2069,9 +1506,9 @@ function watchAnswers() {
 	);
 	const native = uncurry(prototype.respondWith);
 	const methods = {
-		respondWith(answer3) {
+		respondWith(answer2) {
 			if (arguments.length === 0) return native(this);
-			const promise = own(new NativePromise((resolve) => resolve(answer3)));
+			const promise = own(new NativePromise((resolve) => resolve(answer2)));
 			promiseThen(promise, nothing, (error) => {
 				refused = describe(error).message;
 			});
@@ -2095,8 +1532,8 @@ function synchronise(meet, register2) {
 		if (heard !== context) addEventListener(context, "toolchange", () => announce("toolchange"));
 		heard = context;
 		const controller = new NativeAbortController();
-		const options2 = { __proto__: null, signal: controllerSignal(controller), exposedTo: origins(tool) };
-		const done = own(register2(context, declaration(tool), options2));
+		const options = { __proto__: null, signal: controllerSignal(controller), exposedTo: origins(tool) };
+		const done = own(register2(context, declaration(tool), options));
 		mapSet(registered2, tool, { controller, done });
 		promiseThen(done, nothing, () => {
 			if (mapDelete(registered2, tool)) remove(tool.name, tool);
@@ -2121,16 +1558,16 @@ function declaration(tool) {
 	};
 }
 function runner(tool) {
-	return (input, options2) => {
+	return (input, options) => {
 		const text = isObject(input) && hasOwn(input, secret) ? input[secret] : void 0;
 		if (typeof text !== "string") {
 			if (tool.execute === void 0) throw domError("NotSupportedError", "This tool is answered by the toolcall event.");
-			return apply(tool.execute, tool.self, [input, options2]);
+			return apply(tool.execute, tool.self, [input, options]);
 		}
 		const call = jsonParse(text);
-		addEventListener(options2.signal, "abort", () => abortCall(call[0], "The call was cancelled."), { __proto__: null, once: true });
+		addEventListener(options.signal, "abort", () => abortCall(call[0], "The call was cancelled."), { __proto__: null, once: true });
 		const reply = startCall(call[0], call[1], call[2], call[3], call[4]);
-		return own(promiseThen(reply, (answer3) => answerPrefix + answer3));
+		return own(promiseThen(reply, (answer2) => answerPrefix + answer2));
 	};
 }
 if (typeof Browser === "function") install();

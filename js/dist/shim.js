@@ -624,6 +624,52 @@ function currentState() {
 	return stateText(state.rev, eachVisible, state.refused);
 }
 
+// src/shim/replies.js
+function stopCall(call, what) {
+	if (call.done || call.reject !== null) return false;
+	mapSet(asked, call.id, call);
+	say(call, "asking", what);
+	return true;
+}
+function awaitCall(callID, knownRev) {
+	return own(new NativePromise((resolve) => {
+		const call = mapGet(asked, callID);
+		if (call === void 0) {
+			const message = "there is no such call";
+			const reply2 = { __proto__: null, kind: "gone", rev: revision(), ran: false, name: "", message, payload: "", bytes: 0 };
+			return resolve(replyText(reply2, ""));
+		}
+		call.knownRev = knownRev;
+		call.resolve = resolve;
+		const { kept } = call;
+		call.kept = null;
+		if (kept !== null) say(call, kept.kind, kept.name, kept.message, kept.payload, kept.bytes);
+	}));
+}
+function remindCall(callID) {
+	const call = mapGet(asked, callID);
+	return `${call !== void 0 && call.interact !== null && stopCall(call, "interaction")}`;
+}
+function answerCall(callID, ok, valueText) {
+	const interact2 = mapGet(asked, callID)?.interact ?? null;
+	if (interact2 === null) return "false";
+	if (ok) interact2.accept(valueText === "" ? void 0 : jsonParse(valueText));
+	else interact2.reject(domError("AbortError", "The user declined."));
+	return "true";
+}
+function say(call, kind, name, message = "", payload = "", bytes = 0) {
+	const { resolve } = call;
+	if (resolve === null) {
+		call.kept = { __proto__: null, kind, name, message, payload, bytes };
+		return;
+	}
+	call.resolve = null;
+	if (kind !== "asking") mapDelete(asked, call.id);
+	const rev = revision();
+	const state2 = rev > call.knownRev ? currentState() : "";
+	resolve(replyText({ __proto__: null, kind, rev, ran: call.ran, name, message, payload, bytes }, state2));
+}
+
 // src/shim/context.js
 var maxInteractions = 5;
 var timeout = setTimeout;
@@ -1045,6 +1091,163 @@ function all(param, values) {
 	return set;
 }
 
+// src/shim/formrun.js
+var timeout2 = setTimeout;
+var [eventSubmitter] = members("SubmitEvent", "submitter");
+var updated = "Tool execution cancelled, since tool definition was updated";
+var calls = new NativeWeakMap();
+var ends = new NativeWeakMap();
+var attended = false;
+function attend() {
+	attended = true;
+}
+var formEnd = (value) => weakGet(ends, value) ?? null;
+var isWaiting = (signal) => weakGet(calls, signal)?.waiting ?? false;
+function watchSubmits() {
+	const extra = {
+		get agentInvoked() {
+			eventSubmitter(this);
+			return weakGet(calls, this) !== void 0;
+		},
+		respondWith(response) {
+			const prefix = "Failed to execute 'respondWith' on 'SubmitEvent': ";
+			eventSubmitter(this);
+			if (arguments.length < 1) throw typeError(`${prefix}1 argument required, but only 0 present.`);
+			const call = weakGet(calls, this);
+			const fault = call === void 0 ? "You can only call respondWith on an submit event that has agentInvoked == true." : defaultPrevented(this) ? "" : "To call respondWith, you must first call preventDefault.";
+			if (fault !== "") throw domError("InvalidStateError", prefix + fault);
+			call.response = { __proto__: null, value: response };
+		}
+	};
+	for (const name of ["agentInvoked", "respondWith"]) {
+		const descriptor = (
+			getOwnPropertyDescriptor(extra, name)
+		);
+		if (global.SubmitEvent) defineProperty(SubmitEvent.prototype, name, { __proto__: null, ...descriptor, enumerable: true });
+	}
+	listen();
+}
+function listen() {
+	addEventListener(global, "submit", onSubmit, true);
+	addEventListener(global, "reset", onReset, true);
+}
+function runForm(tool, input, signal, readChanges2) {
+	return own(new NativePromise((resolve, reject) => {
+		const form = (
+			tool.form
+		);
+		cancelForm(form, "Tool execution cancelled by another call of the tool");
+		listen();
+		fill2(readForm(form), input);
+		readChanges2();
+		if (!isConnected(form)) throw domError("AbortError", updated);
+		const button = submitButton(form);
+		const call = { __proto__: null, form, button, waiting: false, done: false, event: null, response: null, resolve, reject };
+		const alone = hasAttribute(form, "toolautosubmit");
+		if (!alone && button === null) {
+			throw new NativeError("No submit button was found, but for a form without `toolautosubmit`, there must be a submit button");
+		}
+		begin2(call, signal);
+		if (alone) return submit(call);
+		focus(button);
+		call.waiting = attended || askToSubmit(signal, () => submitFor(call), (reason) => finish(call, reason));
+		if (!call.waiting) finishAs(call, "awaiting", "");
+	}));
+}
+function submitButton(form) {
+	const list = formElements(form);
+	for (let i = 0; i < collectionLength(list); i++) {
+		if (matches(list[i], "button:not([type=button i],[type=reset i]):enabled,input[type=submit i]:enabled")) return list[i];
+	}
+	return find2(form, "input[type=image i]:enabled");
+}
+function begin2(call, signal) {
+	weakSet(calls, call.form, call);
+	weakSet(calls, signal, call);
+	mark(call, tokensAdd);
+	addEventListener(signal, "abort", () => finish(call), { __proto__: null, once: true });
+}
+function mark(call, change) {
+	change(classList(call.form), "tool-form-active");
+	if (call.button !== null) change(classList(call.button), "tool-submit-active");
+}
+function finish(call, error, value) {
+	if (call.done) return;
+	call.done = true;
+	call.waiting = false;
+	if (weakGet(calls, call.form) === call) weakSet(calls, call.form, void 0);
+	mark(call, tokensRemove);
+	if (error !== void 0) call.reject(error);
+	else call.resolve(value);
+}
+function finishAs(call, kind, message) {
+	const value = { __proto__: null, kind, message };
+	weakSet(ends, value, value);
+	finish(call, void 0, value);
+}
+function cancelForm(form, reason) {
+	const call = weakGet(calls, form);
+	if (call !== void 0) finish(call, domError("AbortError", reason));
+}
+function onReset(event) {
+	const call = weakGet(calls, eventTarget(event));
+	if (call === void 0) return;
+	microtask(() => {
+		if (!defaultPrevented(event)) finish(call, domError("AbortError", "Tool execution cancelled by a form reset"));
+	});
+}
+function submit(call) {
+	requestSubmit(call.form, call.button);
+	if (call.event === null) finish(call, new NativeError(`Form validation failed: ${faults(call.form)}`));
+	else if (!defaultPrevented(call.event)) answer(call, call.event);
+}
+function submitFor(call) {
+	if (call.done) return;
+	call.waiting = false;
+	try {
+		submit(call);
+	} catch (error) {
+		finish(call, error);
+	}
+}
+function faults(form) {
+	const list = formElements(form);
+	let text = "";
+	for (let i = 0; i < collectionLength(list); i++) {
+		if (!matches(list[i], ":invalid:not(fieldset)")) continue;
+		text += `${getAttribute2(list[i], "name") ?? ""}: ${validationMessage(list[i])}. `;
+	}
+	return text;
+}
+function onSubmit(event) {
+	const call = event.isTrusted ? weakGet(calls, eventTarget(event)) : void 0;
+	if (call === void 0 || call.event !== null) return;
+	call.event = event;
+	weakSet(calls, event, call);
+	const known = () => answer(call, event);
+	timeout2(known);
+	addEventListener(global, "beforeunload", known, { __proto__: null, once: true, capture: true });
+}
+function answer(call, event) {
+	call.waiting = false;
+	if (call.response !== null) {
+		const response = own(new NativePromise((resolve) => resolve(call.response?.value)));
+		const done = () => finish(call, void 0, response);
+		promiseThen(response, done, done);
+	} else if (defaultPrevented(event)) {
+		finish(call, new NativeError("The site has a programming error: it called preventDefault() on the 'submit' event, without also calling respondWith() with the tool result"));
+	} else if (attribute(call, event, "method") === "dialog") {
+		finish(call);
+	} else {
+		const target = attribute(call, event, "target") ?? getAttribute2(querySelector(document, "base[target]") ?? call.form, "target");
+		finishAs(call, "submitted", target ?? "");
+	}
+}
+function attribute(call, event, name) {
+	const button = eventSubmitter(event);
+	return (button === null ? null : getAttribute2(button, `form${name}`)) ?? getAttribute2(call.form, name);
+}
+
 // src/shim/declaration.js
 var hints = [
 	"consequentialHint",
@@ -1178,302 +1381,6 @@ function required(value, where) {
 function toText(value, where) {
 	if (typeof value === "symbol") throw typeError(`${where}Cannot convert a Symbol value to a string`);
 	return `${value}`;
-}
-
-// src/shim/forms.js
-var controls = "form,input,select,textarea,fieldset,button";
-var many = 32;
-var timeout2 = setTimeout;
-var [observe, takeRecords] = members("MutationObserver", "observe", "takeRecords");
-var [recordType, recordTarget, addedNodes, removedNodes] = members("MutationRecord", "type", "target", "addedNodes", "removedNodes");
-var observer = new MutationObserver(look);
-var pause = 200;
-var few = changesOf(["toolname", "tooldescription"], false);
-var all2 = changesOf([
-	"toolname",
-	"tooldescription",
-	"tooltitle",
-	"toolautosubmit",
-	"toolparamdescription",
-	"name",
-	"type",
-	"form",
-	"disabled",
-	"readonly",
-	"required",
-	"multiple",
-	"pattern",
-	"min",
-	"max",
-	"step",
-	"value",
-	"id",
-	"for",
-	"aria-description"
-], true);
-var observed = null;
-var read = null;
-var tools = new NativeMap();
-function watchForms() {
-	addEventListener(global, "DOMContentLoaded", start);
-	if (readyState(document) !== "loading") start();
-	else later();
-}
-function later() {
-	timeout2(() => {
-		if (readyState(document) !== "loading") return;
-		scan(true);
-		later();
-	}, pause);
-}
-function start() {
-	scan(true);
-	if (observed === document) return;
-	observed = document;
-	observe(observer, document, mapSize(tools) > 0 ? all2 : few);
-}
-function changesOf(list, characterData) {
-	const values = () => {
-		let i = 0;
-		return { __proto__: null, next: () => ({ __proto__: null, done: i >= list.length, value: list[i++] }) };
-	};
-	defineProperty(list, iterator, { __proto__: null, value: values });
-	return { __proto__: null, subtree: true, childList: true, characterData, attributeFilter: list };
-}
-function readChanges() {
-	if (observed === document) look(takeRecords(observer));
-	else scan(false);
-}
-function look(records) {
-	const some = mapSize(tools) > 0;
-	let weight = !some && records.length > many ? 2 : 0;
-	for (let i = 0; i < records.length && weight < 2; i++) {
-		const own2 = weigh(records[i], some);
-		if (own2 > weight) weight = own2;
-	}
-	if (weight > 0) scan(weight > 1);
-}
-function weigh(record, some) {
-	const target = recordTarget(record);
-	const wanted = some ? controls : "form";
-	const type = recordType(record);
-	if (type === "attributes") return matches(target, wanted) ? 2 : some && matches(target, "label,option") ? 1 : 0;
-	if (type === "childList") {
-		if (holds(addedNodes(record), wanted) || some && holds(removedNodes(record), wanted)) return 2;
-		if (some && (holds(addedNodes(record), "label,option") || holds(removedNodes(record), "label,option"))) return 1;
-	}
-	const element = nodeType(target) === 1 ? target : parentElement(target);
-	return some && element !== null && closest(element, "label,option") !== null ? 1 : 0;
-}
-function holds(nodes, wanted) {
-	for (let i = 0; i < nodesLength(nodes); i++) {
-		if (nodeType(nodes[i]) === 1 && (matches(nodes[i], wanted) || find2(nodes[i], wanted) !== null)) return true;
-	}
-	return false;
-}
-function scan(cancel) {
-	renew();
-	if (read !== document) tools = new NativeMap();
-	read = document;
-	const list = findAll(document, "form[toolname][tooldescription]");
-	const next = new NativeMap();
-	let same = true;
-	for (let i = 0; i < nodesLength(list); i++) {
-		const tool = toolOf(list[i]);
-		if (tool === null || mapHas(next, tool.name)) continue;
-		const old = mapGet(tools, tool.name);
-		if (old !== void 0 && old.form !== tool.form && isNamed(old.form, tool.name)) continue;
-		const kept = old !== void 0 && old.form === tool.form && old.text === tool.text && old.inputSchema === tool.inputSchema;
-		same = same && kept;
-		mapSet(next, tool.name, kept ? old : tool);
-	}
-	if (same && mapSize(next) === mapSize(tools)) return;
-	if (mapSize(tools) === 0) observe(observer, document, all2);
-	const before = tools;
-	tools = next;
-	replaceForms(next);
-	mapForEach(before, (tool, name) => {
-		if (cancel && mapGet(next, name) !== tool) cancelForm(tool.form, "Tool execution cancelled, since tool definition was updated");
-	});
-}
-function isNamed(form, name) {
-	return isConnected(form) && getAttribute2(form, "toolname") === name && hasAttribute(form, "tooldescription");
-}
-function toolOf(form) {
-	const name = getAttribute2(form, "toolname");
-	const description = getAttribute2(form, "tooldescription");
-	if (!isName(name)) return null;
-	const tool = makeTool({
-		__proto__: null,
-		name,
-		description,
-		title: getAttribute2(form, "tooltitle") || void 0,
-		inputSchema: schemaOf(readForm(form)),
-		outputSchema: void 0,
-		annotations: hasAttribute(form, "toolautosubmit") ? '"autosubmit":true' : "",
-		via: "form",
-		prefix: "",
-		execute: (input, context) => runForm(tool, input, context.signal)
-	});
-	tool.form = form;
-	return tool;
-}
-
-// src/shim/formrun.js
-var timeout3 = setTimeout;
-var [eventSubmitter] = members("SubmitEvent", "submitter");
-var updated = "Tool execution cancelled, since tool definition was updated";
-var calls = new NativeWeakMap();
-var ends = new NativeWeakMap();
-var attended = false;
-function attend() {
-	attended = true;
-}
-var formEnd = (value) => weakGet(ends, value) ?? null;
-var isWaiting = (signal) => weakGet(calls, signal)?.waiting ?? false;
-function watchSubmits() {
-	const extra = {
-		get agentInvoked() {
-			eventSubmitter(this);
-			return weakGet(calls, this) !== void 0;
-		},
-		respondWith(response) {
-			const prefix = "Failed to execute 'respondWith' on 'SubmitEvent': ";
-			eventSubmitter(this);
-			if (arguments.length < 1) throw typeError(`${prefix}1 argument required, but only 0 present.`);
-			const call = weakGet(calls, this);
-			const fault = call === void 0 ? "You can only call respondWith on an submit event that has agentInvoked == true." : defaultPrevented(this) ? "" : "To call respondWith, you must first call preventDefault.";
-			if (fault !== "") throw domError("InvalidStateError", prefix + fault);
-			call.response = { __proto__: null, value: response };
-		}
-	};
-	for (const name of ["agentInvoked", "respondWith"]) {
-		const descriptor = (
-			getOwnPropertyDescriptor(extra, name)
-		);
-		if (global.SubmitEvent) defineProperty(SubmitEvent.prototype, name, { __proto__: null, ...descriptor, enumerable: true });
-	}
-	listen();
-}
-function listen() {
-	addEventListener(global, "submit", onSubmit, true);
-	addEventListener(global, "reset", onReset, true);
-}
-function runForm(tool, input, signal) {
-	return own(new NativePromise((resolve, reject) => {
-		const form = (
-			tool.form
-		);
-		cancelForm(form, "Tool execution cancelled by another call of the tool");
-		listen();
-		fill2(readForm(form), input);
-		readChanges();
-		if (!isConnected(form)) throw domError("AbortError", updated);
-		const button = submitButton(form);
-		const call = { __proto__: null, form, button, waiting: false, done: false, event: null, response: null, resolve, reject };
-		const alone = hasAttribute(form, "toolautosubmit");
-		if (!alone && button === null) {
-			throw new NativeError("No submit button was found, but for a form without `toolautosubmit`, there must be a submit button");
-		}
-		begin2(call, signal);
-		if (alone) return submit(call);
-		focus(button);
-		call.waiting = attended || askToSubmit(signal, () => submitFor(call), (reason) => finish(call, reason));
-		if (!call.waiting) finishAs(call, "awaiting", "");
-	}));
-}
-function submitButton(form) {
-	const list = formElements(form);
-	for (let i = 0; i < collectionLength(list); i++) {
-		if (matches(list[i], "button:not([type=button i],[type=reset i]):enabled,input[type=submit i]:enabled")) return list[i];
-	}
-	return find2(form, "input[type=image i]:enabled");
-}
-function begin2(call, signal) {
-	weakSet(calls, call.form, call);
-	weakSet(calls, signal, call);
-	mark(call, tokensAdd);
-	addEventListener(signal, "abort", () => finish(call), { __proto__: null, once: true });
-}
-function mark(call, change) {
-	change(classList(call.form), "tool-form-active");
-	if (call.button !== null) change(classList(call.button), "tool-submit-active");
-}
-function finish(call, error, value) {
-	if (call.done) return;
-	call.done = true;
-	call.waiting = false;
-	if (weakGet(calls, call.form) === call) weakSet(calls, call.form, void 0);
-	mark(call, tokensRemove);
-	if (error !== void 0) call.reject(error);
-	else call.resolve(value);
-}
-function finishAs(call, kind, message) {
-	const value = { __proto__: null, kind, message };
-	weakSet(ends, value, value);
-	finish(call, void 0, value);
-}
-function cancelForm(form, reason) {
-	const call = weakGet(calls, form);
-	if (call !== void 0) finish(call, domError("AbortError", reason));
-}
-function onReset(event) {
-	const call = weakGet(calls, eventTarget(event));
-	if (call === void 0) return;
-	microtask(() => {
-		if (!defaultPrevented(event)) finish(call, domError("AbortError", "Tool execution cancelled by a form reset"));
-	});
-}
-function submit(call) {
-	requestSubmit(call.form, call.button);
-	if (call.event === null) finish(call, new NativeError(`Form validation failed: ${faults(call.form)}`));
-	else if (!defaultPrevented(call.event)) answer(call, call.event);
-}
-function submitFor(call) {
-	if (call.done) return;
-	call.waiting = false;
-	try {
-		submit(call);
-	} catch (error) {
-		finish(call, error);
-	}
-}
-function faults(form) {
-	const list = formElements(form);
-	let text = "";
-	for (let i = 0; i < collectionLength(list); i++) {
-		if (!matches(list[i], ":invalid:not(fieldset)")) continue;
-		text += `${getAttribute2(list[i], "name") ?? ""}: ${validationMessage(list[i])}. `;
-	}
-	return text;
-}
-function onSubmit(event) {
-	const call = event.isTrusted ? weakGet(calls, eventTarget(event)) : void 0;
-	if (call === void 0 || call.event !== null) return;
-	call.event = event;
-	weakSet(calls, event, call);
-	const known = () => answer(call, event);
-	timeout3(known);
-	addEventListener(global, "beforeunload", known, { __proto__: null, once: true, capture: true });
-}
-function answer(call, event) {
-	call.waiting = false;
-	if (call.response !== null) {
-		const response = own(new NativePromise((resolve) => resolve(call.response?.value)));
-		const done = () => finish(call, void 0, response);
-		promiseThen(response, done, done);
-	} else if (defaultPrevented(event)) {
-		finish(call, new NativeError("The site has a programming error: it called preventDefault() on the 'submit' event, without also calling respondWith() with the tool result"));
-	} else if (attribute(call, event, "method") === "dialog") {
-		finish(call);
-	} else {
-		const target = attribute(call, event, "target") ?? getAttribute2(querySelector(document, "base[target]") ?? call.form, "target");
-		finishAs(call, "submitted", target ?? "");
-	}
-}
-function attribute(call, event, name) {
-	const button = eventSubmitter(event);
-	return (button === null ? null : getAttribute2(button, `form${name}`)) ?? getAttribute2(call.form, name);
 }
 
 // src/shim/dialects/events.js
@@ -1798,12 +1705,12 @@ function startCall(callID, toolID, inputText2, maxBytes, knownRev) {
 		const tool = find(toolID);
 		if (tool === null) return end(call, "gone", "", "the tool is not registered any more");
 		if (mapHas(inFlight, callID)) return end(call, "error", "InvalidStateError", "the call id is in use");
-		start2(call, tool);
+		start(call, tool);
 	}));
 }
 function runForPage(tool, inputText2, resolve, reject) {
 	const call = makeCall("", inputText2, 0, 0, resolve, reject);
-	start2(call, tool);
+	start(call, tool);
 	return () => abort(call, "signal is aborted without reason");
 }
 addEventListener(global, "pagehide", () => mapForEach(inFlight, (call) => {
@@ -1828,7 +1735,7 @@ function makeCall(id, inputText2, maxBytes, knownRev, resolve, reject) {
 	};
 }
 var keyOf = (call) => call.reject === null ? call.id : call;
-function start2(call, tool) {
+function start(call, tool) {
 	try {
 		const input = jsonParse(call.inputText);
 		call.controller = new NativeAbortController();
@@ -1860,34 +1767,6 @@ function abortAll(reason) {
 		if (abort(call, reason)) count2++;
 	});
 	return count2;
-}
-function stopCall(call, what) {
-	if (call.done || call.reject !== null) return false;
-	mapSet(asked, call.id, call);
-	say(call, "asking", what);
-	return true;
-}
-function awaitCall(callID, knownRev) {
-	return own(new NativePromise((resolve) => {
-		const call = mapGet(asked, callID);
-		if (call === void 0) return resolve(replyText({ __proto__: null, kind: "gone", rev: revision(), ran: false, name: "", message: "there is no such call", payload: "", bytes: 0 }, ""));
-		call.knownRev = knownRev;
-		call.resolve = resolve;
-		const { kept } = call;
-		call.kept = null;
-		if (kept !== null) say(call, kept.kind, kept.name, kept.message, kept.payload, kept.bytes);
-	}));
-}
-function remindCall(callID) {
-	const call = mapGet(asked, callID);
-	return `${call !== void 0 && call.interact !== null && stopCall(call, "interaction")}`;
-}
-function answerCall(callID, ok, valueText) {
-	const interact2 = mapGet(asked, callID)?.interact ?? null;
-	if (interact2 === null) return "false";
-	if (ok) interact2.accept(valueText === "" ? void 0 : jsonParse(valueText));
-	else interact2.reject(domError("AbortError", "The user declined."));
-	return "true";
 }
 async function run(call, tool, input) {
 	try {
@@ -1946,18 +1825,6 @@ function end(call, kind, name, message = "", payload = "", bytes = 0) {
 		return;
 	}
 	say(call, kind, name, message, payload, bytes);
-}
-function say(call, kind, name, message = "", payload = "", bytes = 0) {
-	const { resolve } = call;
-	if (resolve === null) {
-		call.kept = { __proto__: null, kind, name, message, payload, bytes };
-		return;
-	}
-	call.resolve = null;
-	if (kind !== "asking") mapDelete(asked, call.id);
-	const rev = revision();
-	const state2 = rev > call.knownRev ? currentState() : "";
-	resolve(replyText({ __proto__: null, kind, rev, ran: call.ran, name, message, payload, bytes }, state2));
 }
 
 // src/shim/dialects/agent.js
@@ -2223,6 +2090,145 @@ function admitAll(drafts, tools2) {
 	mapForEach(drafts, (draft) => {
 		mapSet(tools2, draft.name, admit(draft, (name) => mapHas(tools2, name)));
 	});
+}
+
+// src/shim/forms.js
+var controls = "form,input,select,textarea,fieldset,button";
+var many = 32;
+var timeout3 = setTimeout;
+var [observe, takeRecords] = members("MutationObserver", "observe", "takeRecords");
+var [recordType, recordTarget, addedNodes, removedNodes] = members("MutationRecord", "type", "target", "addedNodes", "removedNodes");
+var observer = new MutationObserver(look);
+var pause = 200;
+var few = changesOf(["toolname", "tooldescription"], false);
+var all2 = changesOf([
+	"toolname",
+	"tooldescription",
+	"tooltitle",
+	"toolautosubmit",
+	"toolparamdescription",
+	"name",
+	"type",
+	"form",
+	"disabled",
+	"readonly",
+	"required",
+	"multiple",
+	"pattern",
+	"min",
+	"max",
+	"step",
+	"value",
+	"id",
+	"for",
+	"aria-description"
+], true);
+var observed = null;
+var read = null;
+var tools = new NativeMap();
+function watchForms() {
+	addEventListener(global, "DOMContentLoaded", start2);
+	if (readyState(document) !== "loading") start2();
+	else later();
+}
+function later() {
+	timeout3(() => {
+		if (readyState(document) !== "loading") return;
+		scan(true);
+		later();
+	}, pause);
+}
+function start2() {
+	scan(true);
+	if (observed === document) return;
+	observed = document;
+	observe(observer, document, mapSize(tools) > 0 ? all2 : few);
+}
+function changesOf(list, characterData) {
+	const values = () => {
+		let i = 0;
+		return { __proto__: null, next: () => ({ __proto__: null, done: i >= list.length, value: list[i++] }) };
+	};
+	defineProperty(list, iterator, { __proto__: null, value: values });
+	return { __proto__: null, subtree: true, childList: true, characterData, attributeFilter: list };
+}
+function readChanges() {
+	if (observed === document) look(takeRecords(observer));
+	else scan(false);
+}
+function look(records) {
+	const some = mapSize(tools) > 0;
+	let weight = !some && records.length > many ? 2 : 0;
+	for (let i = 0; i < records.length && weight < 2; i++) {
+		const own2 = weigh(records[i], some);
+		if (own2 > weight) weight = own2;
+	}
+	if (weight > 0) scan(weight > 1);
+}
+function weigh(record, some) {
+	const target = recordTarget(record);
+	const wanted = some ? controls : "form";
+	const type = recordType(record);
+	if (type === "attributes") return matches(target, wanted) ? 2 : some && matches(target, "label,option") ? 1 : 0;
+	if (type === "childList") {
+		if (holds(addedNodes(record), wanted) || some && holds(removedNodes(record), wanted)) return 2;
+		if (some && (holds(addedNodes(record), "label,option") || holds(removedNodes(record), "label,option"))) return 1;
+	}
+	const element = nodeType(target) === 1 ? target : parentElement(target);
+	return some && element !== null && closest(element, "label,option") !== null ? 1 : 0;
+}
+function holds(nodes, wanted) {
+	for (let i = 0; i < nodesLength(nodes); i++) {
+		if (nodeType(nodes[i]) === 1 && (matches(nodes[i], wanted) || find2(nodes[i], wanted) !== null)) return true;
+	}
+	return false;
+}
+function scan(cancel) {
+	renew();
+	if (read !== document) tools = new NativeMap();
+	read = document;
+	const list = findAll(document, "form[toolname][tooldescription]");
+	const next = new NativeMap();
+	let same = true;
+	for (let i = 0; i < nodesLength(list); i++) {
+		const tool = toolOf(list[i]);
+		if (tool === null || mapHas(next, tool.name)) continue;
+		const old = mapGet(tools, tool.name);
+		if (old !== void 0 && old.form !== tool.form && isNamed(old.form, tool.name)) continue;
+		const kept = old !== void 0 && old.form === tool.form && old.text === tool.text && old.inputSchema === tool.inputSchema;
+		same = same && kept;
+		mapSet(next, tool.name, kept ? old : tool);
+	}
+	if (same && mapSize(next) === mapSize(tools)) return;
+	if (mapSize(tools) === 0) observe(observer, document, all2);
+	const before = tools;
+	tools = next;
+	replaceForms(next);
+	mapForEach(before, (tool, name) => {
+		if (cancel && mapGet(next, name) !== tool) cancelForm(tool.form, "Tool execution cancelled, since tool definition was updated");
+	});
+}
+function isNamed(form, name) {
+	return isConnected(form) && getAttribute2(form, "toolname") === name && hasAttribute(form, "tooldescription");
+}
+function toolOf(form) {
+	const name = getAttribute2(form, "toolname");
+	const description = getAttribute2(form, "tooldescription");
+	if (!isName(name)) return null;
+	const tool = makeTool({
+		__proto__: null,
+		name,
+		description,
+		title: getAttribute2(form, "tooltitle") || void 0,
+		inputSchema: schemaOf(readForm(form)),
+		outputSchema: void 0,
+		annotations: hasAttribute(form, "toolautosubmit") ? '"autosubmit":true' : "",
+		via: "form",
+		prefix: "",
+		execute: (input, context) => runForm(tool, input, context.signal, readChanges)
+	});
+	tool.form = form;
+	return tool;
 }
 
 // src/shim/peer.js

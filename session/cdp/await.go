@@ -46,7 +46,7 @@ func (t *tab) findElement(ctx context.Context, d *document) {
 	select {
 	case t.found <- d:
 	case <-ctx.Done():
-	case <-t.target.gone:
+	case <-t.target.Gone():
 	}
 }
 

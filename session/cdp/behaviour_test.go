@@ -90,7 +90,7 @@ func TestSpinners(t *testing.T) {
 		if got := reasonOf(err); got != "INTERNAL_ERROR TIMEOUT unknown" || took > slowMachine {
 			t.Errorf("%s: %s after %s", name, got, took)
 		}
-		if p.target.reason() == nil { // a page that did not give in was closed
+		if p.target.Reason() == nil { // a page that did not give in was closed
 			_, err = p.call("fine", "{}")
 			if got := reasonOf(err); got != "ok" && got != "INTERNAL_ERROR PAGE_CRASHED not_run" {
 				t.Errorf("after %s: %s", name, got)

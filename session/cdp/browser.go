@@ -11,13 +11,16 @@ import (
 	"github.com/chromedp/cdproto/cdp"
 	cdptarget "github.com/chromedp/cdproto/target"
 	"github.com/chromedp/chromedp"
+
+	"github.com/pagetools/pagetools/session/cdp/chrome"
+	"github.com/pagetools/pagetools/session/cdp/wire"
 )
 
 // instance is one browser that we are connected to.
 type instance struct {
-	link    *link
+	conn    *wire.Conn
 	root    *chromedp.Browser
-	process *process // nil for a browser that we did not start
+	process *chrome.Process // nil for a browser that we did not start
 	version string
 	times   times
 	stop    context.CancelFunc
@@ -37,12 +40,12 @@ type instance struct {
 }
 
 // connect speaks to a browser over tr. proc is nil for a remote one.
-func connect(ctx context.Context, tr chromedp.Transport, proc *process, tm times, log *slog.Logger) (*instance, error) {
+func connect(ctx context.Context, tr chromedp.Transport, proc *chrome.Process, tm times, log *slog.Logger) (*instance, error) {
 	life, stop := context.WithCancel(context.Background())
 	debug := func(format string, args ...any) { log.Debug("chromedp: " + fmt.Sprintf(format, args...)) }
-	b := &instance{link: newLink(tr), process: proc, times: tm, stop: stop}
+	b := &instance{conn: wire.New(tr, wanted), process: proc, times: tm, stop: stop}
 	var err error
-	b.root, err = chromedp.NewBrowserTransport(life, b.link, chromedp.WithBrowserLogf(debug), chromedp.WithBrowserErrorf(debug))
+	b.root, err = chromedp.NewBrowserTransport(life, b.conn, chromedp.WithBrowserLogf(debug), chromedp.WithBrowserErrorf(debug))
 	if err != nil {
 		b.kill()
 		return nil, fmt.Errorf("speaking to the browser: %w", err)
@@ -63,10 +66,10 @@ func (b *instance) startError(err error) error {
 		return fmt.Errorf("the browser does not answer: %w", err)
 	}
 	select {
-	case <-b.process.done:
+	case <-b.process.Done():
 	case <-time.After(2 * time.Second):
 	}
-	if said := b.process.output.lines(5); said != "" {
+	if said := b.process.Output(5); said != "" {
 		return fmt.Errorf("the browser did not start: %w; it said: %s", err, said)
 	}
 	return fmt.Errorf("the browser did not start: %w", err)
@@ -82,7 +85,7 @@ func (b *instance) ping(ctx context.Context) {
 		case <-ticker.C:
 		case <-ctx.Done():
 			return
-		case <-b.link.lost:
+		case <-b.conn.Lost():
 			if ctx.Err() == nil {
 				b.kill()
 			}
@@ -101,7 +104,7 @@ func (b *instance) ping(ctx context.Context) {
 // alive reports whether the connection stands.
 func (b *instance) alive() bool {
 	select {
-	case <-b.link.lost:
+	case <-b.conn.Lost():
 		return false
 	default:
 		return true
@@ -111,30 +114,30 @@ func (b *instance) alive() bool {
 // kill ends the connection and the process, now.
 func (b *instance) kill() {
 	b.stop()
-	_ = b.link.Close()
+	_ = b.conn.Close()
 	if b.process != nil {
-		b.process.kill()
+		b.process.Kill()
 	}
 }
 
 // close ends a browser that we started in order; of another one it only leaves.
 func (b *instance) close(ctx context.Context) {
 	b.stop()
-	_ = b.link.Close()
+	_ = b.conn.Close()
 	if b.process == nil {
 		return
 	}
 	// The end of the pipe makes the browser exit in order, which takes a second.
 	// Only a profile that outlives us is worth waiting for.
 	if !b.keepsProfile {
-		b.process.kill()
+		b.process.Kill()
 	}
-	b.process.stop(ctx)
+	b.process.Stop(ctx)
 }
 
 // newTarget makes a page and attaches to it: in a browser context of its own,
 // or, when the operator gave a profile, in that profile.
-func (b *instance) newTarget(ctx context.Context, params cdptarget.CreateBrowserContextParams) (*target, cdp.BrowserContextID, cdptarget.ID, error) {
+func (b *instance) newTarget(ctx context.Context, params cdptarget.CreateBrowserContextParams) (*wire.Session, cdp.BrowserContextID, cdptarget.ID, error) {
 	yes := true
 	var id cdp.BrowserContextID
 	if !b.keepsProfile {
@@ -150,7 +153,7 @@ func (b *instance) newTarget(ctx context.Context, params cdptarget.CreateBrowser
 }
 
 // newPage makes a page in a browser context and attaches to it.
-func (b *instance) newPage(ctx context.Context, in cdp.BrowserContextID) (*target, cdptarget.ID, error) {
+func (b *instance) newPage(ctx context.Context, in cdp.BrowserContextID) (*wire.Session, cdptarget.ID, error) {
 	yes := true
 	page, err := cdp.Call(ctx, b.root, cdptarget.CreateTarget, cdptarget.CreateTargetParams{URL: "about:blank", BrowserContextID: in, NewWindow: &yes})
 	if err != nil {
@@ -160,7 +163,7 @@ func (b *instance) newPage(ctx context.Context, in cdp.BrowserContextID) (*targe
 	if err != nil {
 		return nil, page.TargetID, fmt.Errorf("attaching to a page: %w", err)
 	}
-	return b.link.open(attached.SessionID), page.TargetID, nil
+	return b.conn.Open(attached.SessionID), page.TargetID, nil
 }
 
 // dispose forgets a browser context, with its pages and everything they kept. A

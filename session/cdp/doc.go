@@ -1,21 +1,10 @@
 // Package cdp is the engine over the Chrome DevTools Protocol: a Chromium that
-// it starts itself and talks to over a pipe, or one that runs elsewhere and is
-// reached over a WebSocket. It is the only importer of chromedp and cdproto.
-//
-// # How it is built
-//
-// chromedp's Browser speaks to the browser itself: contexts, targets, versions.
-// Pages have sessions of our own ([target]), because chromedp drops messages of
-// sessions that it did not attach, mirrors the DOM of those that it did, and has
-// no answer to a page that crashes or floods. The [link] stands between: it is
-// the Transport that chromedp reads, and it keeps what belongs to our sessions.
+// it starts itself and talks to over a pipe (package chrome), or one that runs
+// elsewhere and is reached over a WebSocket. Package wire has the connection and
+// the CDP sessions. Nothing outside of this folder imports chromedp and cdproto.
 //
 // # Rules
 //
-//   - A waiter is registered before its command is sent. A crash, a detached
-//     target or a lost pipe fails every waiter at once.
-//   - Nobody's slowness stops the reader: events of a page go into a bounded
-//     queue, and a page that fills it is closed.
 //   - The page script is reached by a name that pages cannot learn; nothing is
 //     bound into the page. The tab's owner keeps one awaited evaluation
 //     outstanding, which the script resolves when its registry changes.

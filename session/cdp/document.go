@@ -11,6 +11,7 @@ import (
 	"github.com/chromedp/cdproto/runtime"
 
 	"github.com/pagetools/pagetools/session"
+	"github.com/pagetools/pagetools/session/cdp/wire"
 	"github.com/pagetools/pagetools/shim"
 )
 
@@ -20,7 +21,7 @@ type document struct {
 	id       string // the loader's id
 	url      string
 	frameID  cdp.FrameID
-	target   *target
+	target   *wire.Session
 	gone     chan struct{} // closed when the page shows it no more
 	revision atomic.Int64  // newest that the owner saw
 	ids      callIDs
@@ -107,9 +108,9 @@ func (d *document) evaluation(expression string) (method string, params any) {
 }
 
 // send dispatches an expression to the document.
-func (d *document) send(ctx context.Context, expression string) (<-chan reply, error) {
+func (d *document) send(ctx context.Context, expression string) (<-chan wire.Reply, error) {
 	method, params := d.evaluation(expression)
-	return d.target.send(ctx, method, params)
+	return d.target.Send(ctx, method, params)
 }
 
 // evaluate runs an expression of the page script in the document, and gives the
@@ -117,7 +118,7 @@ func (d *document) send(ctx context.Context, expression string) (<-chan reply, e
 func (d *document) evaluate(ctx context.Context, expression string) (text string, after int64, err error) {
 	var res evaluateResult
 	method, params := d.evaluation(expression)
-	after, err = d.target.call(ctx, method, params, &res)
+	after, err = d.target.CallAfter(ctx, method, params, &res)
 	if err != nil {
 		return "", after, err
 	}

@@ -5,42 +5,22 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
-	"os"
 	"sync"
 	"time"
 
 	cdptarget "github.com/chromedp/cdproto/target"
-	"github.com/chromedp/chromedp/remote"
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/session"
+	"github.com/pagetools/pagetools/session/cdp/chrome"
+	"github.com/pagetools/pagetools/session/cdp/wire"
 )
 
 // LocalOptions configures browsers that the engine starts. The zero value finds
 // a browser, runs it headless and sandboxed, with a profile of its own.
 type LocalOptions struct {
-	// Path is the browser's binary; empty means that Find looks for one.
-	Path string
-	// NoSandbox adds --no-sandbox. Nothing else ever does: as root a browser
-	// does not start without it.
-	NoSandbox bool
-	// Headful shows windows.
-	Headful bool
-	// AcceptInsecureCerts accepts any certificate.
-	AcceptInsecureCerts bool
-	// ProxyServer is the browser's proxy; empty means none.
-	ProxyServer string
-	// Width and Height are the window's size in pixels; zero means the
-	// browser's own.
-	Width, Height int
-	// UserDataDir is a profile that the operator keeps; empty means one of our
-	// own that never survives us.
-	UserDataDir string
-	// Args are further flags. They cannot open a port or move the profile.
-	Args []string
-	// ProfileDir is where our own profiles go; empty means os.TempDir(), or /tmp
-	// when the path of that is too long for a browser.
-	ProfileDir string
+	chrome.Options
+
 	// AdoptWindows makes pages able to bridge the windows that they open.
 	AdoptWindows bool
 	// RecycleAfter is how many tabs a browser opens before another takes over;
@@ -87,37 +67,24 @@ type Engine struct {
 
 var _ session.Engine = (*Engine)(nil)
 
-// errRoot is what a browser would fail with as root, said before it starts.
-var errRoot = errors.New("as root the browser needs --no-sandbox; give it only when every site is trusted")
-
-// ErrNeedsNoSandbox reports whether a local browser cannot start because this
-// process runs as root and nobody allowed --no-sandbox.
-func ErrNeedsNoSandbox(err error) bool { return errors.Is(err, errRoot) }
-
 // NewLocal makes an engine over browsers that it starts when they are needed. It
-// fails when the options cannot work: no browser, a forbidden flag, or root
-// without NoSandbox.
+// fails as chrome.NewLauncher does when the options cannot work.
 func NewLocal(o LocalOptions) (*Engine, error) {
-	path, err := Find(o.Path)
+	o.WebMCP = o.Native
+	launcher, err := chrome.NewLauncher(o.Options)
 	if err != nil {
 		return nil, err
 	}
-	if err := checkArgs(o.Args); err != nil {
-		return nil, err
-	}
-	if os.Geteuid() == 0 && !o.NoSandbox {
-		return nil, errRoot
-	}
 	e := newEngine(o.Log, o.RecycleAfter)
 	e.connect = func(ctx context.Context) (*instance, error) {
-		proc, tr, err := launch(o, path)
+		proc, err := launcher.Start()
 		if err != nil {
 			return nil, err
 		}
-		b, err := connect(ctx, tr, proc, e.times, e.log)
+		b, err := connect(ctx, wire.NewPipe(proc.Out, proc.In), proc, e.times, e.log)
 		if err != nil {
-			proc.kill()
-			<-proc.done
+			proc.Kill()
+			<-proc.Done()
 			return nil, err
 		}
 		b.keepsProfile, b.native = o.UserDataDir != "", o.Native
@@ -141,11 +108,7 @@ func NewRemote(o RemoteOptions) (*Engine, error) {
 	e := newEngine(o.Log, 0)
 	e.recycle = 0
 	e.connect = func(ctx context.Context) (*instance, error) {
-		ws, err := webSocketURL(ctx, o.URL)
-		if err != nil {
-			return nil, err
-		}
-		conn, err := remote.DialContext(ctx, ws, remote.WithConnHTTPHeader(o.Header))
+		conn, err := wire.Dial(ctx, o.URL, o.Header)
 		if err != nil {
 			return nil, err
 		}
@@ -336,7 +299,7 @@ func (e *Engine) dropDead() []*instance {
 	for _, b := range e.all {
 		if b.process != nil {
 			select {
-			case <-b.process.done:
+			case <-b.process.Done():
 				continue
 			default:
 			}

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -19,6 +20,7 @@ import (
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/session"
+	"github.com/pagetools/pagetools/session/cdp/chrome"
 )
 
 // TestRecycle: after some tabs another browser takes over, and the first one ends
@@ -43,7 +45,7 @@ func TestRecycle(t *testing.T) {
 		}
 	}
 	select {
-	case <-old.process.done:
+	case <-old.process.Done():
 	case <-time.After(10 * time.Second):
 		t.Fatal("the first browser runs on")
 	}
@@ -130,10 +132,10 @@ func TestCloseTwice(t *testing.T) {
 }
 
 // somebodysBrowser starts a browser with a debugging port, as a user would, and
-// gives the address of the port.
+// returns the address of the port.
 func somebodysBrowser(t *testing.T) string {
 	t.Helper()
-	path, err := Find(os.Getenv("PAGETOOLS_EXECUTABLE_PATH"))
+	path, err := chrome.Find(os.Getenv("PAGETOOLS_EXECUTABLE_PATH"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -144,7 +146,7 @@ func somebodysBrowser(t *testing.T) string {
 	}
 	cmd := exec.CommandContext(t.Context(), path, args...)
 	cmd.Env = append(os.Environ(), "HOME="+dir, "TMPDIR="+dir)
-	setProcess(cmd)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	said, err := cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -153,9 +155,9 @@ func somebodysBrowser(t *testing.T) string {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		killTree(cmd)
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
 		_ = cmd.Wait()
-		_ = removeAll(dir)
+		awaitProcesses(dir, 0, 3*time.Second)
 	})
 	lines := bufio.NewScanner(said)
 	for lines.Scan() {
@@ -271,9 +273,9 @@ func TestRemoteLost(t *testing.T) {
 	}
 	defer e.Close()
 	w := open(t, e)
-	_ = e.current.link.inner.Close()
+	_ = e.current.conn.Close()
 	select {
-	case <-w.target.gone:
+	case <-w.target.Gone():
 	case <-time.After(5 * time.Second):
 		t.Fatal("nobody noticed")
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/session"
+	"github.com/pagetools/pagetools/session/cdp/wire"
 )
 
 // gone says that a registration is not there any more, and that nothing ran.
@@ -17,17 +18,23 @@ func gone() *bridge.Error {
 	return bridge.Errorf(bridge.WebtoolNotFound, "", bridge.NotRun, "The page does not offer this tool any more.").With(session.ErrGone)
 }
 
+// Why we end a session ourselves.
+var (
+	errKilled = errors.New("the page did not give in to a deadline")
+	errOurs   = errors.New("closed by us")
+)
+
 // goneError gives the death of a target as the outcome of who used it.
 func goneError(reason error, o bridge.Outcome) *bridge.Error {
 	e := bridge.Errorf(bridge.InternalError, bridge.PageCrashed, o, "The page crashed.").With(reason)
 	switch {
-	case errors.Is(reason, errLost):
+	case errors.Is(reason, wire.ErrLost):
 		e.Reason, e.Message = bridge.BrowserLost, "The browser was lost."
 	case errors.Is(reason, errOurs):
 		e.Reason, e.Message = bridge.Draining, "pagetools closed the page."
-	case errors.Is(reason, errClosed):
+	case errors.Is(reason, wire.ErrClosed):
 		e.Message = "The page closed itself."
-	case errors.Is(reason, errFlood):
+	case errors.Is(reason, wire.ErrFlood):
 		e.Message = "The page floods its channel and was closed."
 	case errors.Is(reason, errKilled):
 		e.Message = "The page did not react any more and was closed."
@@ -57,7 +64,7 @@ func (t *tab) lostDocument(ctx context.Context, d *document, cause *cdproto.Erro
 	defer tick.Stop()
 	for t.document(d.id) == d {
 		select {
-		case <-d.target.gone:
+		case <-d.target.Gone():
 			return t.lost(d, bridge.Unknown)
 		case <-bounded.Done():
 			return navigatedError(cause)

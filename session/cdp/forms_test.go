@@ -18,13 +18,14 @@ import (
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/session"
+	"github.com/pagetools/pagetools/session/cdp/wire"
 )
 
 // native is a page without the page script, in a browser with WebMCP of its own:
 // what it says is what the page script is held to.
 type native struct {
 	t      *testing.T
-	target *target
+	target *wire.Session
 }
 
 func nativePage(t *testing.T, e *Engine, address string) *native {
@@ -38,7 +39,7 @@ func nativePage(t *testing.T, e *Engine, address string) *native {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		tgt.fail(errOurs)
+		tgt.Fail(errOurs)
 		bounded, cancel := farewell()
 		defer cancel()
 		if err := b.dispose(bounded, contextID, id); err != nil {

@@ -20,11 +20,12 @@ import (
 	"github.com/chromedp/cdproto/webmcp"
 
 	"github.com/pagetools/pagetools/session"
+	"github.com/pagetools/pagetools/session/cdp/wire"
 	"github.com/pagetools/pagetools/shim"
 )
 
-// heeded are the events that owners handle. The others are dropped by the reader.
-var heeded = map[cdproto.MethodType]bool{
+// wanted are the events that owners handle. The reader drops the others.
+var wanted = map[cdproto.MethodType]bool{
 	cdproto.EventPageFrameAttached:           true,
 	cdproto.EventPageFrameNavigated:          true,
 	cdproto.EventPageFrameDetached:           true,
@@ -56,8 +57,8 @@ type frame struct {
 	window   int    // counts the windows of the page; zero for everything else
 	children []*frame
 	name     string
-	target   *target // that shows it now
-	root     bool    // it is the top one of its target
+	target   *wire.Session // that shows it now
+	root     bool          // it is the top one of its target
 	doc      *document
 	stopped  int64 // events of the page until loading stopped
 
@@ -70,7 +71,7 @@ type frame struct {
 // reach says how the document of a frame is found, and by which policy.
 type reach struct {
 	needed        bool
-	via           *target // of the document that holds the frame
+	via           *wire.Session // of the document that holds the frame
 	frame         cdp.FrameID
 	root          bool
 	origin, about string // of the document, by the browser; about is its address when that has no origin
@@ -218,13 +219,13 @@ func (f *frame) where() session.Frame {
 var plainName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]{0,31}$`)
 
 // frameNavigated begins a new document in a frame.
-func (t *tab) frameNavigated(s *ownerState, tgt *target, ev *cdp.Frame) {
+func (t *tab) frameNavigated(s *ownerState, tgt *wire.Session, ev *cdp.Frame) {
 	f := s.place(ev.ID, ev.ParentID)
 	if f == nil {
 		return
 	}
 	t.leave(s, f)
-	f.target, f.root, f.name, f.retry = tgt, s.roots[tgt.session] == ev.ID, ev.Name, retryTime
+	f.target, f.root, f.name, f.retry = tgt, s.roots[tgt.ID()] == ev.ID, ev.Name, retryTime
 	f.doc = s.newDocument(f, tgt, ev)
 	f.doc.where = f.where()
 	if f.parent.doc != nil && f.parent.doc.policy == allowed {
@@ -252,7 +253,7 @@ func (t *tab) leave(s *ownerState, f *frame) {
 		t.publish(s)
 	}
 	if d.told && !s.forget(d.id) {
-		t.target.fail(errFlood)
+		t.target.Fail(wire.ErrFlood)
 	}
 }
 
@@ -271,7 +272,7 @@ func (t *tab) remove(s *ownerState, f *frame) {
 
 // frameDetached ends a frame, or hands it over to another target, which may have
 // said so already.
-func (t *tab) frameDetached(s *ownerState, tgt *target, ev *page.EventFrameDetached) {
+func (t *tab) frameDetached(s *ownerState, tgt *wire.Session, ev *page.EventFrameDetached) {
 	f := s.frames[ev.FrameID]
 	switch {
 	case f == nil:
@@ -284,7 +285,7 @@ func (t *tab) frameDetached(s *ownerState, tgt *target, ev *page.EventFrameDetac
 }
 
 // targetEvent handles what the browser tells of targets, and of its own WebMCP.
-func (t *tab) targetEvent(s *ownerState, from *target, msg *cdproto.Message) {
+func (t *tab) targetEvent(s *ownerState, from *wire.Session, msg *cdproto.Message) {
 	switch msg.Method {
 	case cdproto.EventTargetAttachedToTarget:
 		var ev cdptarget.EventAttachedToTarget
@@ -298,10 +299,10 @@ func (t *tab) targetEvent(s *ownerState, from *target, msg *cdproto.Message) {
 	case cdproto.EventTargetDetachedFromTarget:
 		var ev cdptarget.EventDetachedFromTarget
 		if decode(msg, &ev) {
-			t.targetGone(s, ev.SessionID, errClosed)
+			t.targetGone(s, ev.SessionID, wire.ErrClosed)
 		}
 	case cdproto.EventInspectorTargetCrashed:
-		t.targetGone(s, msg.SessionID, errCrashed)
+		t.targetGone(s, msg.SessionID, wire.ErrCrashed)
 	case cdproto.EventFetchRequestPaused:
 		t.requestPaused(s, from, msg)
 	default:
@@ -316,8 +317,8 @@ const frameType = "iframe"
 
 // frameTarget takes a frame that became a target of its own. It waits for us, so
 // that it runs nothing before the page script is in it.
-func (t *tab) frameTarget(s *ownerState, tgt *target, ev *cdptarget.EventAttachedToTarget) {
-	child := t.browser.link.openFrame(ev.SessionID, tgt)
+func (t *tab) frameTarget(s *ownerState, tgt *wire.Session, ev *cdptarget.EventAttachedToTarget) {
+	child := tgt.Child(ev.SessionID)
 	s.targets[ev.SessionID] = child
 	var commands []command
 	id := cdp.FrameID(ev.TargetInfo.TargetID)
@@ -330,13 +331,13 @@ func (t *tab) frameTarget(s *ownerState, tgt *target, ev *cdptarget.EventAttache
 	default:
 		commands = t.frameSettings() // its tools are too many, its settings are not
 	}
-	child.begin(commands)
+	begin(child, commands)
 }
 
 // begin prepares a target that waits for us, and lets it run.
-func (t *target) begin(commands []command) {
+func begin(t *wire.Session, commands []command) {
 	for _, c := range append(commands, command{runtime.CommandRunIfWaitingForDebugger, nil}) {
-		_, _ = t.send(context.Background(), c.method, c.params) // a target that is gone tells so itself
+		_, _ = t.Send(context.Background(), c.method, c.params) // a target that is gone tells so itself
 	}
 }
 
@@ -346,7 +347,7 @@ func (t *tab) targetGone(s *ownerState, id cdptarget.SessionID, reason error) {
 	if child == nil || child == t.target {
 		return
 	}
-	child.fail(reason)
+	child.Fail(reason)
 	delete(s.targets, id)
 	delete(s.roots, id)
 	for _, f := range s.frames {
@@ -389,7 +390,7 @@ var errNoWebMCP = errors.New("the browser has no WebMCP of its own: start it wit
 
 // hasWebMCP fails when the feature is off: the domain is there all the same. An
 // empty page has no WebMCP, and knows the policy of it.
-func (t *target) hasWebMCP(ctx context.Context) error {
+func hasWebMCP(ctx context.Context, t *wire.Session) error {
 	var res evaluateResult
 	err := t.Call(ctx, runtime.CommandEvaluate, evaluateParams{Expression: shim.HasNative, ReturnByValue: true, Silent: true}, &res)
 	if err != nil {

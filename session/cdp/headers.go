@@ -12,7 +12,8 @@ import (
 	"github.com/chromedp/cdproto/fetch"
 	"github.com/chromedp/cdproto/network"
 
-	"github.com/pagetools/pagetools/session"
+	"github.com/pagetools/pagetools/session/cdp/wire"
+	"github.com/pagetools/pagetools/session/pageconfig"
 )
 
 // headers are added to requests of the site's own documents to its origin.
@@ -22,8 +23,8 @@ type headers struct {
 	authorization string
 }
 
-// newHeaders gives nil when the settings add none.
-func newHeaders(s session.Settings) *headers {
+// newHeaders returns nil when the settings add none.
+func newHeaders(s *pageconfig.Config) *headers {
 	h := &headers{set: map[string]string{}}
 	for name, value := range s.Headers {
 		h.set[http.CanonicalHeaderKey(name)] = string(value)
@@ -65,7 +66,7 @@ func (h *headers) over(request network.Headers) (all []*fetch.HeaderEntry) {
 // requestPaused lets a request go on, with our headers when it is one of the
 // site's own. What we add ends with a redirect: the next request is asked about
 // again, when it goes to the site's origin.
-func (t *tab) requestPaused(s *ownerState, from *target, msg *cdproto.Message) {
+func (t *tab) requestPaused(s *ownerState, from *wire.Session, msg *cdproto.Message) {
 	var ev fetch.EventRequestPaused
 	if !decode(msg, &ev) || ev.Request == nil || t.settings == nil {
 		return
@@ -75,7 +76,7 @@ func (t *tab) requestPaused(s *ownerState, from *target, msg *cdproto.Message) {
 		params.Headers = t.settings.headers.over(ev.Request.Headers)
 	}
 	// The reply is not waited for: the owner goes on reading.
-	_, _ = from.send(context.Background(), fetch.CommandContinueRequest, params)
+	_, _ = from.Send(context.Background(), fetch.CommandContinueRequest, params)
 }
 
 // ofSite reports whether a request goes to the site's origin and comes from a

@@ -12,6 +12,7 @@ import (
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/session"
+	"github.com/pagetools/pagetools/session/pageconfig"
 )
 
 // heard keeps the headers of the requests that a test's servers got, by method,
@@ -134,7 +135,7 @@ func three(t *testing.T, h *heard) (base, near, far string) {
 	return base, near, far
 }
 
-var credentials = session.Settings{Headers: map[string]session.Secret{"x-env": "blue"}, Bearer: "abc.def"}
+var credentials = pageconfig.Settings{Headers: map[string]pageconfig.Secret{"x-env": "blue"}, Bearer: "abc.def"}
 
 // TestHeadersOfTheSite: requests of the site's documents and workers to its origin
 // have the headers; those to other origins, and those of documents of other
@@ -143,7 +144,7 @@ func TestHeadersOfTheSite(t *testing.T) {
 	t.Parallel()
 	var h heard
 	base, near, _ := three(t, &h)
-	s := showPageWith(t, shared, session.TabOptions{Origin: base, Settings: credentials}, base+"/page")
+	s := showPageWith(t, shared, with(t, base, credentials), base+"/page")
 	for _, tool := range []string{"own", "child", "out", "near", "far"} {
 		if got := s.must(tool, "{}"); got != `"done"` {
 			t.Fatalf("%s gives %s", tool, got)
@@ -195,7 +196,7 @@ func TestHeadersOfThePage(t *testing.T) {
 	t.Parallel()
 	var h heard
 	base, _, _ := three(t, &h)
-	s := showPageWith(t, shared, session.TabOptions{Origin: base, Settings: credentials}, base+"/page")
+	s := showPageWith(t, shared, with(t, base, credentials), base+"/page")
 	s.must("explicit", "{}")
 	if got := h.await(t, base+"/own-get"); got.Get("Authorization") != "Mine 1" || got.Get("X-Env") != "blue" {
 		t.Errorf("the request has %v", got)
@@ -211,7 +212,7 @@ func TestHeadersOfNavigations(t *testing.T) {
 	for _, who := range []string{"near", "far"} {
 		var h heard
 		base, _, _ := three(t, &h)
-		s := showPageWith(t, shared, session.TabOptions{Origin: base, Settings: credentials}, base+"/page")
+		s := showPageWith(t, shared, with(t, base, credentials), base+"/page")
 		_, _ = s.call(who+"Go", "{}") // it navigates away
 		if got := h.await(t, base+"/"+who+"-stolen"); got.Get("Authorization") != "" || got.Get("X-Env") != "" {
 			t.Errorf("the navigation of the %s frame has %v", who, got)
@@ -224,7 +225,7 @@ func TestHeadersOfNavigations(t *testing.T) {
 	}
 	var h heard
 	base, near, _ := three(t, &h)
-	showPageWith(t, shared, session.TabOptions{Origin: base, Settings: credentials}, base+"/away")
+	showPageWith(t, shared, with(t, base, credentials), base+"/away")
 	if got := h.await(t, base+"/home"); got.Get("Authorization") != "Bearer abc.def" {
 		t.Errorf("the navigation that came back has %v", got)
 	}
@@ -238,12 +239,12 @@ func TestHeadersOfNavigations(t *testing.T) {
 func TestHeadersFromTheStart(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex
-	with, without := map[string]int{}, map[string]int{}
+	having, without := map[string]int{}, map[string]int{}
 	check := func(then http.HandlerFunc) http.HandlerFunc {
 		return func(w http.ResponseWriter, r *http.Request) {
 			mu.Lock()
 			if r.Header.Get("Authorization") == "Basic Y2FybDpzM2NyZXQ=" {
-				with[r.URL.Path]++
+				having[r.URL.Path]++
 			} else {
 				without[r.URL.Path]++
 			}
@@ -262,7 +263,7 @@ func TestHeadersFromTheStart(t *testing.T) {
 		"/f1": check(html(early + `<iframe src=/f3></iframe>`)), "/f2": check(html(early)), "/f3": check(html(early)),
 		"/a.css": check(empty), "/a.js": check(empty), "/b.js": check(empty), "/a.png": check(empty),
 	})
-	w := openWith(t, shared, session.TabOptions{Origin: base, Settings: session.Settings{BasicAuth: &session.BasicAuth{User: "carl", Password: "s3cret"}}})
+	w := openWith(t, shared, with(t, base, pageconfig.Settings{BasicAuth: &pageconfig.BasicAuth{User: "carl", Password: "s3cret"}}))
 	loads := 5
 	for range loads {
 		if err := w.Load(t.Context(), base+"/"); err != nil {
@@ -279,7 +280,7 @@ func TestHeadersFromTheStart(t *testing.T) {
 	if len(without) > 0 {
 		t.Errorf("without: %v", without)
 	}
-	if with["/"] != loads || with["/f3"] != loads || with["/b.js"] < 4*loads {
-		t.Errorf("with: %v", with)
+	if having["/"] != loads || having["/f3"] != loads || having["/b.js"] < 4*loads {
+		t.Errorf("with: %v", having)
 	}
 }

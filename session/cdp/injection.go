@@ -10,6 +10,7 @@ import (
 	"github.com/chromedp/cdproto/runtime"
 	cdptarget "github.com/chromedp/cdproto/target"
 
+	"github.com/pagetools/pagetools/session/cdp/wire"
 	"github.com/pagetools/pagetools/shim"
 )
 
@@ -56,14 +57,14 @@ func Loads(ctx context.Context, e *Engine, address string, n int) (with, without
 
 // bare makes a page that nobody watches, and what closes it. The script, when
 // there is one, is put into its documents.
-func (b *instance) bare(ctx context.Context, script string) (tgt *target, end func(), err error) {
+func (b *instance) bare(ctx context.Context, script string) (tgt *wire.Session, end func(), err error) {
 	tgt, contextID, id, err := b.newTarget(ctx, cdptarget.CreateBrowserContextParams{})
 	end = func() {
 		bounded, cancel := farewell()
 		defer cancel()
 		_ = b.dispose(bounded, contextID, id)
 		if tgt != nil {
-			tgt.fail(errOurs)
+			tgt.Fail(errOurs)
 		}
 	}
 	if err == nil {
@@ -77,7 +78,7 @@ func (b *instance) bare(ctx context.Context, script string) (tgt *target, end fu
 }
 
 // load navigates and gives what the page says that it took.
-func load(ctx context.Context, tgt *target, address string) (time.Duration, error) {
+func load(ctx context.Context, tgt *wire.Session, address string) (time.Duration, error) {
 	var res page.NavigateResult
 	if err := tgt.Call(ctx, page.CommandNavigate, page.NavigateParams{URL: address}, &res); err != nil {
 		return 0, err

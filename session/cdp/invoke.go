@@ -15,6 +15,7 @@ import (
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/session"
+	"github.com/pagetools/pagetools/session/cdp/wire"
 	"github.com/pagetools/pagetools/shim"
 )
 
@@ -71,7 +72,7 @@ func (t *tab) Invoke(ctx context.Context, inv session.Invocation) bridge.Step {
 	}
 	if err != nil {
 		r.ended()
-		if d.target.reason() != nil {
+		if d.target.Reason() != nil {
 			return t.lost(d, bridge.NotRun).Step()
 		}
 		return stopped(ctx, bridge.NotRun).Step()
@@ -81,7 +82,7 @@ func (t *tab) Invoke(ctx context.Context, inv session.Invocation) bridge.Step {
 
 // absent says why a document is not there: the page is gone, or it shows another.
 func (t *tab) absent() *bridge.Error {
-	if reason := t.target.reason(); reason != nil {
+	if reason := t.target.Reason(); reason != nil {
 		return goneError(reason, bridge.NotRun)
 	}
 	return gone()
@@ -90,9 +91,9 @@ func (t *tab) absent() *bridge.Error {
 // lost gives the end of a document's target as the outcome of who used it. A
 // frame whose target closes has left the page.
 func (t *tab) lost(d *document, o bridge.Outcome) *bridge.Error {
-	reason := d.target.reason()
+	reason := d.target.Reason()
 	switch {
-	case d.target == t.target || !errors.Is(reason, errClosed):
+	case d.target == t.target || !errors.Is(reason, wire.ErrClosed):
 		return goneError(reason, o)
 	case o == bridge.NotRun:
 		return gone()
@@ -130,16 +131,16 @@ func (c *callIDs) put(id string) {
 
 // pulse asks a page that was silent, or that never had a call, whether it lives.
 func (t *tab) pulse(ctx context.Context, d *document) *bridge.Error {
-	if d.target.called.Swap(true) && d.target.silent() < t.times.silence {
+	if d.target.Lively(t.times.silence) {
 		return nil
 	}
 	bounded, cancel := context.WithTimeout(ctx, t.times.pulse)
 	defer cancel()
-	err := d.target.react(bounded)
+	err := react(bounded, d.target)
 	switch {
 	case err == nil:
 		return nil
-	case d.target.reason() != nil:
+	case d.target.Reason() != nil:
 		return t.lost(d, bridge.NotRun)
 	case ctx.Err() != nil && !errors.Is(ctx.Err(), context.DeadlineExceeded):
 		return stopped(ctx, bridge.NotRun)
@@ -153,19 +154,17 @@ func (t *tab) pulse(ctx context.Context, d *document) *bridge.Error {
 }
 
 // react waits until the page ran an empty expression.
-func (t *target) react(ctx context.Context) error {
-	return t.Call(ctx, runtime.CommandEvaluate, evaluateParams{Expression: `""`, ReturnByValue: true, Silent: true}, nil)
+func react(ctx context.Context, in *wire.Session) error {
+	return in.Call(ctx, runtime.CommandEvaluate, evaluateParams{Expression: `""`, ReturnByValue: true, Silent: true}, nil)
 }
 
 // replied reads the answer of a dispatched call.
-func (t *tab) replied(ctx context.Context, d *document, r reply, ok bool) answer {
+func (t *tab) replied(ctx context.Context, d *document, r wire.Reply, ok bool) answer {
 	switch {
 	case !ok:
 		return failed(t.lost(d, bridge.Unknown))
 	case r.Error != nil:
 		return failed(t.lostDocument(ctx, d, r.Error))
-	case r.text != nil:
-		return t.finished(ctx, d, *r.text, r.after)
 	}
 	var res evaluateResult
 	if err := jsonv2.Unmarshal(r.Result, &res, chromedp.DefaultUnmarshalOptions); err != nil {
@@ -180,7 +179,7 @@ func (t *tab) replied(ctx context.Context, d *document, r reply, ok bool) answer
 	if err != nil {
 		return failed(bridge.Errorf(bridge.InternalError, bridge.Internal, bridge.Unknown, "The call was interrupted.").With(err))
 	}
-	return t.finished(ctx, d, text, r.after)
+	return t.finished(ctx, d, text, r.After)
 }
 
 // finished reads what the page script answered.
@@ -192,7 +191,7 @@ func (t *tab) finished(ctx context.Context, d *document, text string, after int6
 	if r.State != nil {
 		select {
 		case t.states <- pushed{doc: d, state: r.State, after: after}:
-		case <-t.target.gone:
+		case <-t.target.Gone():
 		case <-ctx.Done():
 		}
 	}
@@ -276,16 +275,16 @@ func (t *tab) giveUp(ctx context.Context, call *running) bridge.Step {
 
 // revive interrupts what runs in a target, and closes the page when that does not
 // help.
-func (t *tab) revive(in *target) {
+func (t *tab) revive(in *wire.Session) {
 	bounded, cancel := context.WithTimeout(context.Background(), terminatePatience)
 	defer cancel()
 	if err := in.Call(bounded, runtime.CommandTerminateExecution, nil, nil); err == nil {
-		if err := in.react(bounded); err == nil {
+		if err := react(bounded, in); err == nil {
 			return
 		}
 	}
-	if in.reason() == nil {
-		t.target.fail(errKilled)
+	if in.Reason() == nil {
+		t.target.Fail(errKilled)
 	}
 }
 

@@ -164,13 +164,13 @@ func TestFrameFloods(t *testing.T) {
 			worst = max(worst, time.Since(began))
 		}
 		t.Logf("%s: the slowest of 100 calls beside it took %s", path, worst)
-		if flooding.target.reason() == nil {
+		if flooding.target.Reason() == nil {
 			name := "fine"
 			if path == "/nested" {
 				name = "fine0"
 			}
 			_, err := flooding.call(name, "{}")
-			if err != nil && flooding.target.reason() == nil {
+			if err != nil && flooding.target.Reason() == nil {
 				t.Errorf("%s: the page lives and its call fails: %v", path, err)
 			}
 		}

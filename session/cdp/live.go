@@ -13,6 +13,7 @@ import (
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/session"
+	"github.com/pagetools/pagetools/session/cdp/wire"
 )
 
 // The pictures of a view.
@@ -33,10 +34,10 @@ var _ session.Watchable = (*tab)(nil)
 // started in it ends with it, and nobody else's pictures come there.
 type view struct {
 	tab    *tab
-	target *target
+	target *wire.Session
 	frames chan bridge.Frame
-	acts   chan (<-chan reply) // in the order in which they were sent
-	turn   chan struct{}       // held by who sends one
+	acts   chan (<-chan wire.Reply) // in the order in which they were sent
+	turn   chan struct{}            // held by who sends one
 	done   chan struct{}
 	once   sync.Once
 	ended  sync.WaitGroup
@@ -48,8 +49,8 @@ func (t *tab) View(ctx context.Context) (bridge.View, error) {
 	switch {
 	case err == nil:
 		return v, nil
-	case t.target.reason() != nil:
-		return nil, goneError(t.target.reason(), bridge.NotRun)
+	case t.target.Reason() != nil:
+		return nil, goneError(t.target.Reason(), bridge.NotRun)
 	case ctx.Err() != nil:
 		return nil, late(ctx, "The page did not show itself in time.")
 	}
@@ -62,8 +63,8 @@ func (t *tab) openView(ctx context.Context) (*view, error) {
 	if err != nil {
 		return nil, err
 	}
-	v := &view{tab: t, target: t.browser.link.open(attached.SessionID), frames: make(chan bridge.Frame, 1),
-		acts: make(chan (<-chan reply), maxUnanswered), turn: make(chan struct{}, 1), done: make(chan struct{})}
+	v := &view{tab: t, target: t.browser.conn.Open(attached.SessionID), frames: make(chan bridge.Frame, 1),
+		acts: make(chan (<-chan wire.Reply), maxUnanswered), turn: make(chan struct{}, 1), done: make(chan struct{})}
 	v.ended.Go(v.show)
 	v.ended.Go(v.collect)
 	err = errors.Join(
@@ -88,7 +89,7 @@ func (v *view) show() {
 	defer pace.Stop()
 	for {
 		select {
-		case msg := <-v.target.events:
+		case msg := <-v.target.Events():
 			var ev page.EventScreencastFrame
 			if msg.Method != cdproto.EventPageScreencastFrame || !decode(msg, &ev) || ev.Metadata == nil {
 				continue
@@ -97,9 +98,9 @@ func (v *view) show() {
 			if !v.acknowledge(ev.SessionID, pace) {
 				return
 			}
-		case <-v.tab.target.gone:
+		case <-v.tab.target.Gone():
 			return
-		case <-v.target.gone:
+		case <-v.target.Gone():
 			return
 		case <-v.done:
 			return
@@ -127,7 +128,7 @@ func (v *view) acknowledge(number int64, pace *time.Timer) bool {
 	pace.Reset(viewPace)
 	bounded, cancel := farewell()
 	defer cancel()
-	ack, err := v.target.send(bounded, page.CommandScreencastFrameAck, page.ScreencastFrameAckParams{SessionID: number})
+	ack, err := v.target.Send(bounded, page.CommandScreencastFrameAck, page.ScreencastFrameAckParams{SessionID: number})
 	if err != nil {
 		return false
 	}
@@ -158,7 +159,7 @@ func (v *view) Act(ctx context.Context, in bridge.Input) error {
 	bounded, cancel := farewell()
 	defer cancel()
 	c := inputCommand(in)
-	taken, err := v.target.send(bounded, c.method, c.params)
+	taken, err := v.target.Send(bounded, c.method, c.params)
 	if err != nil {
 		return goneError(err, bridge.NotRun)
 	}
@@ -186,10 +187,10 @@ func (v *view) collect() {
 func (v *view) Close() {
 	v.once.Do(func() {
 		close(v.done)
-		v.target.fail(errOurs)
+		v.target.Fail(errOurs)
 		bounded, cancel := farewell()
 		defer cancel()
-		_, _ = cdp.Call(bounded, v.tab.browser.root, cdptarget.DetachFromTarget, cdptarget.DetachFromTargetParams{SessionID: v.target.session})
+		_, _ = cdp.Call(bounded, v.tab.browser.root, cdptarget.DetachFromTarget, cdptarget.DetachFromTargetParams{SessionID: v.target.ID()})
 	})
 	v.ended.Wait()
 }

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/pagetools/pagetools/session"
+	"github.com/pagetools/pagetools/session/cdp/chrome"
+	"github.com/pagetools/pagetools/session/pageconfig"
 	"github.com/pagetools/pagetools/session/sessiontest"
 )
 
@@ -39,7 +41,7 @@ func run(m *testing.M) int {
 	defer os.RemoveAll(base)
 	if shared, err = NewLocal(localOptions()); err != nil {
 		fmt.Fprintln(os.Stderr, "the tests need a browser:", err)
-		if ErrNeedsNoSandbox(err) {
+		if errors.Is(err, chrome.ErrRoot) {
 			fmt.Fprintln(os.Stderr, "their pages can be trusted: set PAGETOOLS_NO_SANDBOX=1, as make test does")
 		}
 		return 1
@@ -59,7 +61,9 @@ func closeNative() error {
 // localOptions are those of every browser of the tests. Like the binary, tests
 // take the sandbox away only when they are told to.
 func localOptions() LocalOptions {
-	return LocalOptions{Path: os.Getenv("PAGETOOLS_EXECUTABLE_PATH"), NoSandbox: os.Getenv("PAGETOOLS_NO_SANDBOX") == "1", ProfileDir: base}
+	return LocalOptions{Options: chrome.Options{
+		Path: os.Getenv("PAGETOOLS_EXECUTABLE_PATH"), NoSandbox: os.Getenv("PAGETOOLS_NO_SANDBOX") == "1", ProfileDir: base,
+	}}
 }
 
 // nothingLeft fails when profiles or browsers are left.
@@ -100,6 +104,16 @@ func engine(t *testing.T, change func(*LocalOptions)) *Engine {
 func open(t *testing.T, e *Engine) *tab {
 	t.Helper()
 	return openWith(t, e, session.TabOptions{})
+}
+
+// with are the options of a tab with settings for the site of an origin.
+func with(t *testing.T, origin string, s pageconfig.Settings) session.TabOptions {
+	t.Helper()
+	c, err := s.Check(origin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return session.TabOptions{Origin: origin, Config: c}
 }
 
 func openWith(t *testing.T, e *Engine, o session.TabOptions) *tab {
@@ -159,7 +173,7 @@ func browserOf(t *testing.T, e *Engine) int {
 	if e.current == nil {
 		t.Fatal("no browser runs")
 	}
-	return e.current.process.cmd.Process.Pid
+	return e.current.process.PID()
 }
 
 // renderersOf gives the renderers of the engine's browser: they are in its

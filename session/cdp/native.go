@@ -1,9 +1,11 @@
 package cdp
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -18,6 +20,7 @@ import (
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/session"
+	"github.com/pagetools/pagetools/session/cdp/wire"
 	"github.com/pagetools/pagetools/shim"
 )
 
@@ -43,7 +46,7 @@ const maxEarly = 64
 
 // invocation names a call as the browser does.
 type invocation struct {
-	target *target
+	target *wire.Session
 	id     string
 }
 
@@ -195,7 +198,7 @@ type invokeToolParams struct {
 
 // nativeCall is a call that went to the browser.
 type nativeCall struct {
-	in     *target
+	in     *wire.Session
 	answer chan nativeAnswer // buffered; one
 	id     atomic.Pointer[string]
 }
@@ -212,7 +215,7 @@ type nativeAnswer struct {
 // cancel asks the browser to end the call. The answer comes as usual.
 func (c *nativeCall) cancel(ctx context.Context) {
 	if id := c.id.Load(); id != nil {
-		_, _ = c.in.send(ctx, webmcp.CommandCancelInvocation, webmcp.CancelInvocationParams{InvocationID: *id}) // it may be over
+		_, _ = c.in.Send(ctx, webmcp.CommandCancelInvocation, webmcp.CancelInvocationParams{InvocationID: *id}) // it may be over
 	}
 }
 
@@ -223,7 +226,7 @@ func (t *tab) dispatchNative(ctx context.Context, d *document, x nativeTool, inp
 		params.ToolName = x.name
 	}
 	t.native.expect()
-	sent, err := d.target.send(ctx, webmcp.CommandInvokeTool, params)
+	sent, err := d.target.Send(ctx, webmcp.CommandInvokeTool, params)
 	if err != nil {
 		t.native.named(invocation{})
 		return nil, err
@@ -243,7 +246,7 @@ const nextPatience = 10 * time.Second
 
 // awaitNative waits for the reply that names the invocation, and for its end, which
 // may come patience after the document went away.
-func (t *tab) awaitNative(d *document, c *nativeCall, sent <-chan reply, patience time.Duration) nativeAnswer {
+func (t *tab) awaitNative(d *document, c *nativeCall, sent <-chan wire.Reply, patience time.Duration) nativeAnswer {
 	r, ok := <-sent
 	switch {
 	case !ok:
@@ -263,14 +266,14 @@ func (t *tab) awaitNative(d *document, c *nativeCall, sent <-chan reply, patienc
 	case response := <-ended:
 		return nativeAnswer{nativeResponse: response}
 	case <-d.gone:
-	case <-d.target.gone:
+	case <-d.target.Gone():
 	}
 	timer := time.NewTimer(patience)
 	defer timer.Stop()
 	select {
 	case response := <-ended:
 		return nativeAnswer{nativeResponse: response, left: patience > 0}
-	case <-d.target.gone:
+	case <-d.target.Gone():
 		select {
 		case response := <-ended: // it came first
 			return nativeAnswer{nativeResponse: response}
@@ -284,20 +287,20 @@ func (t *tab) awaitNative(d *document, c *nativeCall, sent <-chan reply, patienc
 
 // sendNative dispatches a call of a script's tool. The page script's text comes on
 // the channel, as it would for an evaluation.
-func (t *tab) sendNative(ctx context.Context, d *document, x nativeTool, callID string, inv session.Invocation) (<-chan reply, error) {
+func (t *tab) sendNative(ctx context.Context, d *document, x nativeTool, callID string, inv session.Invocation) (<-chan wire.Reply, error) {
 	c, err := t.dispatchNative(ctx, d, x, shim.NativeInput(t.name, callID, inv.Tool, inv.Input, inv.MaxBytes, d.revision.Load()))
 	if err != nil {
 		return nil, err
 	}
-	out := make(chan reply, 1)
+	out := make(chan wire.Reply, 1)
 	go func() { // ends with the call
 		switch a := <-c.answer; {
 		case a.lost:
 			close(out)
 		case a.refused != nil:
-			out <- reply{Message: &cdproto.Message{Error: &cdproto.Error{Message: "Cannot find the tool: " + a.refused.Message}}}
+			out <- wire.Reply{Message: &cdproto.Message{Error: &cdproto.Error{Message: "Cannot find the tool: " + a.refused.Message}}}
 		case a.left:
-			out <- reply{Message: &cdproto.Message{Error: &cdproto.Error{Message: "the document went away"}}}
+			out <- wire.Reply{Message: &cdproto.Message{Error: &cdproto.Error{Message: "the document went away"}}}
 		default:
 			out <- scriptAnswer(a.nativeResponse)
 		}
@@ -305,17 +308,18 @@ func (t *tab) sendNative(ctx context.Context, d *document, x nativeTool, callID 
 	return out, nil
 }
 
-// scriptAnswer reads what the page script answered through the browser. Anything
+// scriptAnswer makes what the page script answered through the browser the reply
+// of an evaluation. Anything
 // else means that the document went away or that the call was interrupted: the
 // browser then speaks of success, with what it found in the next document.
-func scriptAnswer(r nativeResponse) reply {
-	var text string
-	if r.Status == webmcp.InvocationStatusCompleted && jsonv2.Unmarshal(r.Output, &text) == nil {
-		if rest, ok := strings.CutPrefix(text, shim.NativePrefix); ok {
-			return reply{text: &rest, after: r.after, Message: &cdproto.Message{}}
-		}
+func scriptAnswer(r nativeResponse) wire.Reply {
+	text, ours := bytes.CutPrefix(r.Output, []byte(`"`+shim.NativePrefix))
+	if ours && r.Status == webmcp.InvocationStatusCompleted {
+		return wire.Reply{After: r.after, Message: &cdproto.Message{
+			Result: fmt.Appendf(nil, `{"result":{"type":"string","value":"%s}}`, text)}}
 	}
-	return reply{after: r.after, Message: &cdproto.Message{Error: &cdproto.Error{Message: "the browser ended the call: " + string(r.Status) + " " + r.ErrorText}}}
+	return wire.Reply{After: r.after, Message: &cdproto.Message{
+		Error: &cdproto.Error{Message: "the browser ended the call: " + string(r.Status) + " " + r.ErrorText}}}
 }
 
 // invokeForm calls a form, of which only the browser knows.
@@ -336,7 +340,7 @@ func (t *tab) invokeForm(ctx context.Context, d *document, x nativeTool, inv ses
 	c, err := t.dispatchNative(ctx, d, x, input)
 	if err != nil {
 		t.native.release(of)
-		if d.target.reason() != nil {
+		if d.target.Reason() != nil {
 			return t.lost(d, bridge.NotRun).Step()
 		}
 		return stopped(ctx, bridge.NotRun).Step()

@@ -14,6 +14,7 @@ import (
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/session"
+	"github.com/pagetools/pagetools/session/cdp/wire"
 	"github.com/pagetools/pagetools/shim"
 )
 
@@ -232,7 +233,7 @@ func TestNativeRemote(t *testing.T) {
 func TestNativeEarly(t *testing.T) {
 	t.Parallel()
 	n := newNative()
-	tgt := &target{}
+	tgt := &wire.Session{}
 	of := func(id string) nativeResponse {
 		return nativeResponse{of: invocation{tgt, id}, EventToolResponded: webmcp.EventToolResponded{InvocationID: id}}
 	}
@@ -282,8 +283,12 @@ func TestScriptAnswer(t *testing.T) {
 	t.Parallel()
 	for output, ok := range map[string]bool{`"` + shim.NativePrefix + `x"`: true, `[]`: false, `"x"`: false, ``: false, `[{"@type":"Thing"}]`: false} {
 		r := scriptAnswer(nativeResponse{EventToolResponded: webmcp.EventToolResponded{Status: webmcp.InvocationStatusCompleted, Output: []byte(output)}})
-		if (r.text != nil) != ok || (r.Error == nil) != ok {
-			t.Errorf("%s: %v, %v", output, r.text, r.Error)
+		var res evaluateResult
+		if ok != (r.Error == nil) || ok && !decodeReply(r, &res) {
+			t.Errorf("%s: %s, %v", output, r.Result, r.Error)
+		}
+		if text, err := res.text(); ok && (text != "x" || err != nil) {
+			t.Errorf("%s: %q, %v", output, text, err)
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/session"
+	"github.com/pagetools/pagetools/session/cdp/wire"
 	"github.com/pagetools/pagetools/shim"
 )
 
@@ -56,7 +57,7 @@ func (t *tab) describeForm(d *document, f nativeForm) {
 	}
 	select {
 	case t.native.titles <- found:
-	case <-t.target.gone:
+	case <-t.target.Gone():
 	}
 }
 
@@ -71,7 +72,7 @@ func (t *tab) formTitled(s *ownerState, found titled) {
 }
 
 // nativeEvent handles what the browser tells of tools and calls.
-func (t *tab) nativeEvent(s *ownerState, from *target, msg *cdproto.Message) {
+func (t *tab) nativeEvent(s *ownerState, from *wire.Session, msg *cdproto.Message) {
 	if t.native == nil {
 		return
 	}
@@ -102,7 +103,7 @@ func (t *tab) nativeEvent(s *ownerState, from *target, msg *cdproto.Message) {
 // nativeAdded takes a tool that the browser found. Those of scripts are told by
 // the page script; here their ids are kept. A document without a policy that
 // allows tools has none in the browser either.
-func (t *tab) nativeAdded(s *ownerState, from *target, x *webmcp.Tool) {
+func (t *tab) nativeAdded(s *ownerState, from *wire.Session, x *webmcp.Tool) {
 	f := s.frames[x.FrameID]
 	if f == nil || f.doc == nil || f.target != from {
 		return
@@ -125,7 +126,7 @@ func (t *tab) nativeAdded(s *ownerState, from *target, x *webmcp.Tool) {
 	go t.describeForm(f.doc, form)
 }
 
-func (t *tab) nativeRemoved(s *ownerState, from *target, x *webmcp.RemovedTool) {
+func (t *tab) nativeRemoved(s *ownerState, from *wire.Session, x *webmcp.RemovedTool) {
 	f := s.frames[x.FrameID]
 	if f == nil || f.doc == nil || f.target != from {
 		return

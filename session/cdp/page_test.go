@@ -112,7 +112,7 @@ func (s *shown) until(what string, ok func(all []session.ToolsChanged) bool) {
 		select {
 		case <-news:
 		case <-s.dead:
-			s.t.Fatalf("the page died before: %s: %v", what, s.target.reason())
+			s.t.Fatalf("the page died before: %s: %v", what, s.target.Reason())
 		case <-timer.C:
 			s.t.Fatalf("never: %s; there is %+v", what, all)
 		}

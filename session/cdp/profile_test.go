@@ -14,77 +14,8 @@ import (
 	"time"
 
 	"github.com/pagetools/pagetools/session"
+	"github.com/pagetools/pagetools/session/cdp/chrome"
 )
-
-func TestProfile(t *testing.T) {
-	for _, name := range []string{"HOME", "XDG_CONFIG_HOME", "XDG_RUNTIME_DIR", "PAGETOOLS_TOKEN", "DBUS_SESSION_BUS_ADDRESS", "KEPT"} {
-		t.Setenv(name, "outside")
-	}
-	p, err := newProfile(base)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, sub := range []string{"", "data", "home", "t"} {
-		info, err := os.Stat(filepath.Join(p.dir, sub))
-		if err != nil || info.Mode().Perm() != 0o700 {
-			t.Errorf("%q is %v, %v", sub, info.Mode(), err)
-		}
-	}
-	if info, err := os.Stat(filepath.Join(p.dir, lockName)); err != nil || info.Mode().Perm() != 0o600 {
-		t.Errorf("the lock is %v, %v", info.Mode(), err)
-	}
-	if name := filepath.Base(p.dir); !strings.HasPrefix(name, profilePrefix) {
-		t.Errorf("the folder is %s", name)
-	}
-	env := map[string]string{}
-	for _, kv := range p.env() {
-		name, value, _ := strings.Cut(kv, "=")
-		if _, twice := env[name]; twice {
-			t.Errorf("%s is given twice", name)
-		}
-		env[name] = value
-	}
-	for _, name := range []string{"HOME", "TMPDIR", "XDG_CONFIG_HOME", "XDG_CACHE_HOME"} {
-		if !strings.HasPrefix(env[name], p.dir+"/") {
-			t.Errorf("%s is %q", name, env[name])
-		}
-	}
-	for _, name := range []string{"XDG_RUNTIME_DIR", "PAGETOOLS_TOKEN", "DBUS_SESSION_BUS_ADDRESS"} {
-		if v, ok := env[name]; ok {
-			t.Errorf("the browser gets %s=%s", name, v)
-		}
-	}
-	if env["KEPT"] != "outside" {
-		t.Error("another variable is lost")
-	}
-	if abandoned(p.dir) {
-		t.Error("a folder that we hold counts as abandoned")
-	}
-	if err := p.remove(); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := os.Stat(p.dir); !os.IsNotExist(err) {
-		t.Errorf("after remove: %v", err)
-	}
-}
-
-func TestProfileBase(t *testing.T) {
-	long := "/tmp/" + strings.Repeat("x", maxBase)
-	t.Setenv("TMPDIR", long)
-	if got := profileBase(""); got != "/tmp" {
-		t.Errorf("with a long TMPDIR: %s", got)
-	}
-	if _, err := newProfile(long); err == nil || !strings.Contains(err.Error(), "longer than") {
-		t.Errorf("in a long folder: %v", err)
-	}
-	t.Setenv("TMPDIR", base)
-	if got := profileBase(""); got != base {
-		t.Errorf("with a short TMPDIR: %s", got)
-	}
-	if _, err := newProfile(filepath.Join(base, "x")); err == nil {
-		t.Error("in a folder that is not there: no error")
-	}
-}
 
 // helper starts this binary as a bridge-like process over a folder, and waits
 // until its browser runs.
@@ -126,98 +57,18 @@ func folders(t *testing.T) string {
 	return dir
 }
 
-// TestClean: only what a killed predecessor of ours left is removed.
-func TestClean(t *testing.T) {
-	t.Parallel()
-	dir := folders(t)
-	make := func(name string, files ...string) string {
-		path := filepath.Join(dir, name)
-		for _, f := range append(files, "data/x") {
-			if err := os.MkdirAll(filepath.Dir(filepath.Join(path, f)), 0o700); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(filepath.Join(path, f), nil, 0o600); err != nil {
-				t.Fatal(err)
-			}
-		}
-		return path
-	}
-	link := func(target, name string) string {
-		path := filepath.Join(dir, name)
-		if err := os.Symlink(target, path); err != nil {
-			t.Fatal(err)
-		}
-		return path
-	}
-	foreign := make("somebody", lockName)
-	gone := []string{make(profilePrefix+"1", lockName), make(newPrefix + "old")}
-	kept := []string{
-		foreign, make(profilePrefix + "2"), make(newPrefix + "young"), make("pagetools", lockName), make("x"+profilePrefix+"3", lockName),
-		link(foreign, profilePrefix+"link"), link(foreign, newPrefix+"link"),
-	}
-	tricked := make(profilePrefix + "4") // its lock is a symlink to somebody's file
-	if err := os.Symlink(filepath.Join(foreign, lockName), filepath.Join(tricked, lockName)); err != nil {
-		t.Fatal(err)
-	}
-	kept = append(kept, tricked)
-	file := filepath.Join(dir, profilePrefix+"file")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	kept = append(kept, file)
-	if os.Geteuid() == 0 { // somebody else's
-		other := make(profilePrefix+"5", lockName)
-		if err := os.Chown(other, 12345, 12345); err != nil {
-			t.Fatal(err)
-		}
-		kept = append(kept, other)
-	}
-	past := time.Now().Add(-2 * staleNew)
-	if err := os.Chtimes(gone[1], past, past); err != nil {
-		t.Fatal(err)
-	}
-	mine, err := newProfile(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	kept = append(kept, mine.dir)
-	// What is inside of a symlink in a folder of ours is not followed either.
-	if err := os.Symlink(foreign, filepath.Join(gone[0], "out")); err != nil {
-		t.Fatal(err)
-	}
-	for range 2 {
-		if err := Clean(dir); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for _, path := range gone {
-		if _, err := os.Lstat(path); !os.IsNotExist(err) {
-			t.Errorf("%s is still there", path)
-		}
-	}
-	for _, path := range append(kept, filepath.Join(foreign, "data/x")) {
-		if _, err := os.Lstat(path); err != nil {
-			t.Errorf("%s was removed", path)
-		}
-	}
-	if err := mine.remove(); err != nil {
-		t.Error(err)
-	}
-	if err := Clean(filepath.Join(dir, "none")); err == nil {
-		t.Error("a folder that is not there can be cleaned")
-	}
-}
-
 // TestKilledBridge: after SIGKILL of the process that started it, no browser is
 // left, and a successor removes the folder, but not one that is in use.
 func TestKilledBridge(t *testing.T) {
 	t.Parallel()
 	dir := folders(t)
-	victim, alive := helper(t, dir), helper(t, dir)
 	profiles := func() []string {
 		found, _ := filepath.Glob(filepath.Join(dir, "pagetools-*"))
 		return found
 	}
+	victim := helper(t, dir)
+	left := profiles()[0]
+	alive := helper(t, dir)
 	before := profiles()
 	if len(before) != 2 || len(processes(dir)) < 2 {
 		t.Fatalf("there are %v and %d processes", before, len(processes(dir)))
@@ -226,15 +77,11 @@ func TestKilledBridge(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = victim.Wait()
-	held := slices.DeleteFunc(profiles(), abandoned)
-	if len(held) != 1 {
-		t.Fatalf("%v are held", held)
-	}
-	left := slices.DeleteFunc(before, func(p string) bool { return p == held[0] })[0]
+	held := slices.DeleteFunc(before, func(p string) bool { return p == left })
 	if pids := awaitProcesses(left, 0, 3*time.Second); len(pids) > 0 {
 		t.Errorf("processes %v are left", pids)
 	}
-	if err := Clean(dir); err != nil {
+	if err := chrome.Clean(dir); err != nil {
 		t.Fatal(err)
 	}
 	if now := profiles(); !slices.Equal(now, held) {
@@ -247,40 +94,6 @@ func TestKilledBridge(t *testing.T) {
 	_ = alive.Wait()
 	if pids := awaitProcesses(dir, 0, 3*time.Second); len(pids) > 0 {
 		t.Errorf("processes %v are left", pids)
-	}
-}
-
-// TestCleanEndsBrowsers: a browser whose folder is abandoned, because it outlived
-// its controller, is ended by Clean.
-func TestCleanEndsBrowsers(t *testing.T) {
-	t.Parallel()
-	dir := folders(t)
-	p, err := newProfile(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	orphan := exec.CommandContext(t.Context(), "/bin/sh", "-c", "sleep 60 & wait", "sh", "--user-data-dir="+p.data())
-	if err := orphan.Start(); err != nil {
-		t.Fatal(err)
-	}
-	_ = p.lock.Close()
-	if err := Clean(dir); err != nil {
-		t.Fatal(err)
-	}
-	ended := make(chan struct{})
-	go func() {
-		_ = orphan.Wait()
-		close(ended)
-	}()
-	select {
-	case <-ended:
-	case <-time.After(3 * time.Second):
-		t.Error("it still runs")
-		_ = orphan.Process.Kill()
-		<-ended
-	}
-	if _, err := os.Stat(p.dir); !os.IsNotExist(err) {
-		t.Error("its folder is still there")
 	}
 }
 
@@ -387,7 +200,7 @@ func TestFrozenBrowser(t *testing.T) {
 	pid := browserOf(t, e)
 	signal(t, syscall.SIGSTOP, pid)
 	select {
-	case <-w.target.gone:
+	case <-w.target.Gone():
 	case <-time.After(10 * time.Second):
 		signal(t, syscall.SIGCONT, pid)
 		t.Fatal("nobody noticed")

@@ -12,6 +12,7 @@ import (
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/session"
+	"github.com/pagetools/pagetools/session/cdp/wire"
 	"github.com/pagetools/pagetools/shim"
 )
 
@@ -29,8 +30,8 @@ type running struct {
 	doc      *document
 	id       string
 	maxBytes int
-	ch       <-chan reply // what the page says next
-	dialogs  chan *dialog // that the page opened in the call
+	ch       <-chan wire.Reply // what the page says next
+	dialogs  chan *dialog      // that the page opened in the call
 	// interacts is true when the page waits for a person to act in it, as far as
 	// we know.
 	interacts bool
@@ -42,7 +43,7 @@ type running struct {
 
 // early is a message of the page that came while a question was open.
 type early struct {
-	reply reply
+	reply wire.Reply
 	ok    bool
 }
 
@@ -51,7 +52,7 @@ type dialog struct {
 	kind    bridge.Kind
 	message string
 	text    string // that a prompt begins with
-	target  *target
+	target  *wire.Session
 	closed  chan struct{}
 }
 
@@ -59,7 +60,7 @@ type dialog struct {
 func (d *dialog) answer(ok bool, text string) error {
 	bounded, cancel := farewell()
 	defer cancel()
-	_, err := d.target.send(bounded, page.CommandHandleJavaScriptDialog, page.HandleJavaScriptDialogParams{Accept: ok, PromptText: text})
+	_, err := d.target.Send(bounded, page.CommandHandleJavaScriptDialog, page.HandleJavaScriptDialogParams{Accept: ok, PromptText: text})
 	return err
 }
 
@@ -148,7 +149,7 @@ func (r *running) wait(ctx context.Context) bridge.Step {
 }
 
 // said takes what the page said.
-func (r *running) said(ctx context.Context, answer reply, ok bool) bridge.Step {
+func (r *running) said(ctx context.Context, answer wire.Reply, ok bool) bridge.Step {
 	a := r.tab.replied(ctx, r.doc, answer, ok)
 	if a.asks {
 		return r.asked(ctx, a.form)
@@ -238,7 +239,7 @@ func (r *running) ask(q bridge.Question, closed <-chan struct{}, tell func(conte
 		case d := <-r.dialogs:
 			r.next = d
 		case <-closed:
-		case <-r.doc.target.gone:
+		case <-r.doc.target.Gone():
 		case <-stop:
 			return
 		}
@@ -267,12 +268,12 @@ func (r *running) goOn(ctx context.Context) bridge.Step {
 
 // dialogOpens makes a dialog in a call a question, and answers every other one:
 // no script of the page runs while one is open.
-func (t *tab) dialogOpens(s *ownerState, from *target, ev *page.EventJavascriptDialogOpening) {
+func (t *tab) dialogOpens(s *ownerState, from *wire.Session, ev *page.EventJavascriptDialogOpening) {
 	if time.Since(s.calm) > dialogWindow {
 		s.dialogs, s.calm = 0, time.Now()
 	}
 	if s.dialogs++; s.dialogs > maxDialogs {
-		t.target.fail(errFlood)
+		t.target.Fail(wire.ErrFlood)
 		return
 	}
 	d := &dialog{message: shortened(ev.Message), text: shortened(ev.DefaultPrompt), target: from, closed: make(chan struct{})}
@@ -290,14 +291,14 @@ func (t *tab) dialogOpens(s *ownerState, from *target, ev *page.EventJavascriptD
 		return
 	}
 	// The reply is not waited for: the owner goes on reading.
-	if _, err := from.send(context.Background(), page.CommandHandleJavaScriptDialog, page.HandleJavaScriptDialogParams{Accept: accept}); err != nil {
+	if _, err := from.Send(context.Background(), page.CommandHandleJavaScriptDialog, page.HandleJavaScriptDialogParams{Accept: accept}); err != nil {
 		return
 	}
 	s.emit(session.DialogShown{Kind: string(ev.Type), Message: d.message, Accepted: accept})
 }
 
 // dialogCloses ends the question of a dialog of the target.
-func (s *ownerState) dialogCloses(from *target) {
+func (s *ownerState) dialogCloses(from *wire.Session) {
 	s.open = slices.DeleteFunc(s.open, func(d *dialog) bool {
 		if d.target != from {
 			return false

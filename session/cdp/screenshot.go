@@ -18,8 +18,8 @@ func (t *tab) Screenshot(ctx context.Context) ([]byte, error) {
 	switch {
 	case err == nil:
 		return shot.Data, nil
-	case t.target.reason() != nil:
-		return nil, goneError(t.target.reason(), bridge.NotRun)
+	case t.target.Reason() != nil:
+		return nil, goneError(t.target.Reason(), bridge.NotRun)
 	case ctx.Err() != nil:
 		return nil, late(ctx, "The page shows nothing now: a dialog may be open in it.")
 	}

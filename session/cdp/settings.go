@@ -15,36 +15,28 @@ import (
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/session"
+	"github.com/pagetools/pagetools/session/pageconfig"
 )
 
-// settings are the session.Settings of a tab, as commands want them. A nil one
-// changes nothing, and sends nothing.
+// settings are the page config of a tab, as commands want it. A nil one changes
+// nothing, and sends nothing.
 type settings struct {
-	session.Settings
-	origin  string // of the site, as the browser writes it
-	stored  session.Stored
+	*pageconfig.Config
+	origin  string   // of the site, as the browser writes it
 	headers *headers // nil without any
 }
 
-// newSettings checks the settings of a tab, and gives nil when there are none.
-// Errors are *bridge.Error.
+// newSettings returns the settings of a tab, nil when there are none. Errors are
+// *bridge.Error.
 func newSettings(b *instance, o session.TabOptions) (*settings, error) {
-	if o.Settings.IsZero() {
+	if o.Config == nil {
 		return nil, nil // which changes nothing
 	}
-	if err := o.Settings.Check(o.Origin); err != nil {
-		return nil, configError(err.Error())
+	if b.keepsProfile && o.Config.Storage() {
+		return nil, configError("config: the browser's profile is the operator's, so that no cookies, stored items or permissions " +
+			"can be put into it")
 	}
-	if b.keepsProfile && o.Settings.Storage() {
-		return nil, configError("config: the browser's profile is the operator's, so that no cookies, stored items or permissions can be put into it")
-	}
-	s := &settings{Settings: o.Settings, origin: originOf(o.Origin)}
-	var err error
-	if s.stored, err = s.Stored(o.Origin); err != nil {
-		return nil, configError(err.Error())
-	}
-	s.headers = newHeaders(o.Settings)
-	return s, nil
+	return &settings{Config: o.Config, origin: originOf(o.Origin), headers: newHeaders(o.Config)}, nil
 }
 
 func configError(message string) *bridge.Error {
@@ -164,10 +156,11 @@ func (s *settings) furnish(ctx context.Context, b *instance, in cdp.BrowserConte
 			return fmt.Errorf("granting geolocation: %w", err)
 		}
 	}
-	if err := b.setCookies(ctx, in, s.origin, s.stored.Cookies); err != nil {
+	stored := s.Stored()
+	if err := b.setCookies(ctx, in, s.origin, stored.Cookies); err != nil {
 		return err
 	}
-	return b.setItems(ctx, in, s.origin, s.stored.LocalStorage)
+	return b.setItems(ctx, in, s.origin, stored.LocalStorage)
 }
 
 // Parts of user agents of Chromium.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/pagetools/pagetools/session"
+	"github.com/pagetools/pagetools/session/pageconfig"
 )
 
 // look is a script with which a page and a worker tell what they see.
@@ -72,19 +73,19 @@ const windowsAgent = "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.
 // same; requests say it, too.
 func TestEmulation(t *testing.T) {
 	t.Parallel()
-	plain := openLookers(t, session.Settings{}, nil).look("page")
+	plain := openLookers(t, pageconfig.Settings{}, nil).look("page")
 	for _, x := range []struct {
 		name  string
-		set   session.Settings
+		set   pageconfig.Settings
 		want  seen
 		sends map[string]string
 	}{
-		{"locale", session.Settings{Locale: "de-CH", Timezone: "Europe/Zurich"},
+		{"locale", pageconfig.Settings{Locale: "de-CH", Timezone: "Europe/Zurich"},
 			seen{"de-CH", "de-CH,de", "de-CH", "Europe/Zurich", plain.Agent, plain.Hints}, map[string]string{"Accept-Language": "de-CH,de;q=0.9", "User-Agent": plain.Agent}},
-		{"agent", session.Settings{UserAgent: windowsAgent},
+		{"agent", pageconfig.Settings{UserAgent: windowsAgent},
 			seen{plain.Language, plain.Languages, plain.Intl, plain.Zone, windowsAgent, "Windows Chromium150,Google Chrome150,Not=A?Brand24"},
 			map[string]string{"User-Agent": windowsAgent}},
-		{"other agent", session.Settings{UserAgent: "plain/1", Timezone: "Asia/Tokyo"},
+		{"other agent", pageconfig.Settings{UserAgent: "plain/1", Timezone: "Asia/Tokyo"},
 			seen{plain.Language, plain.Languages, plain.Intl, "Asia/Tokyo", "plain/1", " "}, map[string]string{"User-Agent": "plain/1"}},
 	} {
 		t.Run(x.name, func(t *testing.T) {
@@ -117,29 +118,29 @@ func TestEmulation(t *testing.T) {
 }
 
 // openLookers shows the page of lookers.
-func openLookers(t *testing.T, set session.Settings, h *heard) *shown {
+func openLookers(t *testing.T, set pageconfig.Settings, h *heard) *shown {
 	t.Helper()
 	if h == nil {
 		h = new(heard)
 	}
 	base := lookers(t, h)
-	return showPageWith(t, shared, session.TabOptions{Origin: base, Settings: set}, base+"/")
+	return showPageWith(t, shared, with(t, base, set), base+"/")
 }
 
 func TestScreen(t *testing.T) {
 	t.Parallel()
-	plain := openLookers(t, session.Settings{}, nil)
+	plain := openLookers(t, pageconfig.Settings{}, nil)
 	if got := plain.must("screen", "{}"); !strings.HasSuffix(got, `1,false,false,true"`) {
 		t.Fatalf("without settings: %s", got)
 	}
-	phone := openLookers(t, session.Settings{Viewport: &session.Viewport{Width: 390, Height: 844, DeviceScaleFactor: 3, Mobile: true}, ColorScheme: session.Dark}, nil)
+	phone := openLookers(t, pageconfig.Settings{Viewport: &pageconfig.Viewport{Width: 390, Height: 844, DeviceScaleFactor: 3, Mobile: true}, ColorScheme: pageconfig.Dark}, nil)
 	if got := phone.must("screen", "{}"); got != `"390,844,3,true,true,false"` {
 		t.Errorf("the page sees %s", got)
 	}
 	if got := phone.must("farDark", "{}"); got != "true" {
 		t.Errorf("a frame of another site is dark: %s", got)
 	}
-	wide := openLookers(t, session.Settings{Viewport: &session.Viewport{Width: 1111, Height: 222}, ColorScheme: session.Light}, nil)
+	wide := openLookers(t, pageconfig.Settings{Viewport: &pageconfig.Viewport{Width: 1111, Height: 222}, ColorScheme: pageconfig.Light}, nil)
 	if got := wide.must("screen", "{}"); got != `"1111,222,1,false,false,true"` {
 		t.Errorf("the page sees %s", got)
 	}
@@ -149,19 +150,19 @@ func TestScreen(t *testing.T) {
 // that the page did not allow it to, nor a page of another origin.
 func TestGeolocation(t *testing.T) {
 	t.Parallel()
-	if got := openLookers(t, session.Settings{}, nil).must("place", "{}"); got != `"error 1"` {
+	if got := openLookers(t, pageconfig.Settings{}, nil).must("place", "{}"); got != `"error 1"` {
 		t.Errorf("without settings: %s", got)
 	}
-	set := session.Settings{Geolocation: &session.Geolocation{Longitude: 13.5, Accuracy: 20}}
+	set := pageconfig.Settings{Geolocation: &pageconfig.Geolocation{Longitude: 13.5, Accuracy: 20}}
 	base := lookers(t, new(heard))
-	s := showPageWith(t, shared, session.TabOptions{Origin: base, Settings: set}, base+"/")
+	s := showPageWith(t, shared, with(t, base, set), base+"/")
 	if got := s.must("place", "{}"); got != `"0,13.5,20"` {
 		t.Errorf("the page is at %s", got)
 	}
 	if got := s.must("farPlace", "{}"); got != `"error 1"` {
 		t.Errorf("a frame of another site: %s", got)
 	}
-	other := showPageWith(t, shared, session.TabOptions{Origin: base, Settings: set}, elsewhere(base)+"/")
+	other := showPageWith(t, shared, with(t, base, set), elsewhere(base)+"/")
 	if got := other.must("place", "{}"); got != `"error 1"` {
 		t.Errorf("a page of another origin: %s", got)
 	}
@@ -171,22 +172,17 @@ func TestGeolocation(t *testing.T) {
 // is, and nothing is left open.
 func TestRefusedSettings(t *testing.T) {
 	t.Parallel()
-	for _, set := range []session.Settings{{Timezone: "Mars/Olympus"}, {Headers: map[string]session.Secret{"Host": "h"}}, {Bearer: "to ken"}} {
-		_, err := shared.Open(t.Context(), session.TabOptions{Origin: "http://127.0.0.1", Settings: set})
-		if got := reasonOf(err); got != "CONFIG_ERROR  not_run" {
-			t.Errorf("%v: %s", set, got)
-		}
-	}
-	if _, err := shared.Open(t.Context(), session.TabOptions{Settings: credentials}); reasonOf(err) != "CONFIG_ERROR  not_run" {
-		t.Errorf("settings without an origin: %v", err)
+	_, err := shared.Open(t.Context(), with(t, "http://127.0.0.1", pageconfig.Settings{Timezone: "Mars/Olympus"}))
+	if got := reasonOf(err); got != "CONFIG_ERROR  not_run" {
+		t.Errorf("a time zone that is not there: %s", got)
 	}
 	kept := engine(t, func(o *LocalOptions) { o.UserDataDir = t.TempDir() })
-	for _, set := range []session.Settings{{Cookies: []session.Cookie{{Name: "a"}}}, {LocalStorage: map[string]session.Secret{"a": "b"}}} {
-		if _, err := kept.Open(t.Context(), session.TabOptions{Origin: "http://127.0.0.1", Settings: set}); reasonOf(err) != "CONFIG_ERROR  not_run" {
+	for _, set := range []pageconfig.Settings{{Cookies: []pageconfig.Cookie{{Name: "a"}}}, {LocalStorage: map[string]pageconfig.Secret{"a": "b"}}} {
+		if _, err := kept.Open(t.Context(), with(t, "http://127.0.0.1", set)); reasonOf(err) != "CONFIG_ERROR  not_run" {
 			t.Errorf("%v in the operator's profile: %v", set, err)
 		}
 	}
-	w := openWith(t, kept, session.TabOptions{Origin: "http://127.0.0.1", Settings: session.Settings{Locale: "de"}})
+	w := openWith(t, kept, with(t, "http://127.0.0.1", pageconfig.Settings{Locale: "de"}))
 	if err := w.Close(t.Context()); err != nil {
 		t.Error(err)
 	}
@@ -207,7 +203,7 @@ func TestNoSettings(t *testing.T) {
 	if err := set.furnish(t.Context(), nil, ""); err != nil {
 		t.Error(err)
 	}
-	full := &tab{settings: &settings{Settings: session.Settings{Locale: "de", Bearer: "x"}, headers: &headers{}}}
+	full := &tab{settings: &settings{Config: &pageconfig.Config{Settings: pageconfig.Settings{Locale: "de", Bearer: "x"}}, headers: &headers{}}}
 	if len(full.pageSettings()) < 3 || len(full.frameSettings()) < 2 || len(full.workerSettings()) < 3 {
 		t.Error("a tab with settings is not sent them")
 	}
@@ -226,8 +222,8 @@ func TestManyRequests(t *testing.T) {
 		const many = async (n) => { await Promise.all(Array.from({length: n}, (_, i) => fetch('/x?' + i))); return 'done' };
 		tool('busy', () => many(500)); tool('flood', () => many(4000).catch((e) => 'some failed'));
 		tool('alive', () => true)</script>`)})
-	s := showPageWith(t, shared, session.TabOptions{Origin: base, Settings: credentials}, base+"/")
-	other := showPageWith(t, shared, session.TabOptions{Origin: base, Settings: credentials}, base+"/")
+	s := showPageWith(t, shared, with(t, base, credentials), base+"/")
+	other := showPageWith(t, shared, with(t, base, credentials), base+"/")
 	if got := s.must("busy", "{}"); got != `"done"` {
 		t.Errorf("five hundred requests at once gave %s", got)
 	}

@@ -21,12 +21,14 @@ import (
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/session"
+	"github.com/pagetools/pagetools/session/cdp/wire"
+	"github.com/pagetools/pagetools/session/pageconfig"
 )
 
 var _ session.StorageExporter = (*tab)(nil)
 
 // setCookies puts cookies of a site into a browser context.
-func (b *instance) setCookies(ctx context.Context, in cdp.BrowserContextID, origin string, all []session.Cookie) error {
+func (b *instance) setCookies(ctx context.Context, in cdp.BrowserContextID, origin string, all []pageconfig.Cookie) error {
 	if len(all) == 0 {
 		return nil
 	}
@@ -56,11 +58,11 @@ func (b *instance) setCookies(ctx context.Context, in cdp.BrowserContextID, orig
 }
 
 // setItems puts items into the localStorage of an origin.
-func (b *instance) setItems(ctx context.Context, in cdp.BrowserContextID, origin string, items map[string]session.Secret) error {
+func (b *instance) setItems(ctx context.Context, in cdp.BrowserContextID, origin string, items map[string]pageconfig.Secret) error {
 	if len(items) == 0 {
 		return nil
 	}
-	return b.atOrigin(ctx, in, origin, func(tgt *target) error {
+	return b.atOrigin(ctx, in, origin, func(tgt *wire.Session) error {
 		for _, key := range slices.Sorted(maps.Keys(items)) {
 			err := tgt.Call(ctx, domstorage.CommandSetDOMStorageItem,
 				domstorage.SetDOMStorageItemParams{StorageID: localStorageOf(origin), Key: key, Value: string(items[key])}, nil)
@@ -91,11 +93,11 @@ var errTemporary = errors.New("the page for storage did not come")
 // atOrigin shows an empty document of the origin in a page of its own, for the
 // time that do takes. No request leaves the browser, and no script of the site
 // runs.
-func (b *instance) atOrigin(ctx context.Context, in cdp.BrowserContextID, origin string, do func(*target) error) error {
+func (b *instance) atOrigin(ctx context.Context, in cdp.BrowserContextID, origin string, do func(*wire.Session) error) error {
 	tgt, id, err := b.newPage(ctx, in)
 	defer func() {
 		if tgt != nil {
-			tgt.fail(errOurs)
+			tgt.Fail(errOurs)
 		}
 		if id != "" {
 			bounded, cancel := farewell()
@@ -106,7 +108,7 @@ func (b *instance) atOrigin(ctx context.Context, in cdp.BrowserContextID, origin
 	if err != nil {
 		return err
 	}
-	if err := tgt.showEmpty(ctx, origin); err != nil {
+	if err := showEmpty(ctx, tgt, origin); err != nil {
 		return fmt.Errorf("an empty page of %s: %w", origin, err)
 	}
 	return do(tgt)
@@ -118,45 +120,45 @@ var emptyHeaders = []*fetch.HeaderEntry{{Name: "Content-Type", Value: "text/html
 
 // showEmpty makes a new page show an empty document of the origin. Nothing else
 // reads the page's events.
-func (t *target) showEmpty(ctx context.Context, origin string) error {
+func showEmpty(ctx context.Context, t *wire.Session, origin string) error {
 	if err := t.Call(ctx, fetch.CommandEnable, fetch.EnableParams{}, nil); err != nil {
 		return err
 	}
-	navigated, err := t.send(ctx, page.CommandNavigate, page.NavigateParams{URL: origin + "/"})
+	navigated, err := t.Send(ctx, page.CommandNavigate, page.NavigateParams{URL: origin + "/"})
 	if err != nil {
 		return err
 	}
 	for {
 		select {
-		case msg := <-t.events:
+		case msg := <-t.Events():
 			var ev fetch.EventRequestPaused
 			if msg.Method != cdproto.EventFetchRequestPaused || !decode(msg, &ev) {
 				continue
 			}
 			answer := fetch.FulfillRequestParams{RequestID: ev.RequestID, ResponseCode: 200, ResponseHeaders: emptyHeaders}
-			if _, err := t.send(ctx, fetch.CommandFulfillRequest, answer); err != nil {
+			if _, err := t.Send(ctx, fetch.CommandFulfillRequest, answer); err != nil {
 				return err
 			}
 		case r, ok := <-navigated:
 			var res page.NavigateResult
 			switch {
 			case !ok:
-				return t.reason()
+				return t.Reason()
 			case r.Error != nil:
 				return r.Error
 			case !decodeReply(r, &res) || res.ErrorText != "":
 				return errTemporary
 			}
 			return nil
-		case <-t.gone:
-			return t.reason()
+		case <-t.Gone():
+			return t.Reason()
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
 	}
 }
 
-func decodeReply(r reply, v any) bool {
+func decodeReply(r wire.Reply, v any) bool {
 	return jsonv2.Unmarshal(r.Result, v, chromedp.DefaultUnmarshalOptions) == nil
 }
 
@@ -167,8 +169,8 @@ func (t *tab) StorageState(ctx context.Context) (json.RawMessage, error) {
 	switch {
 	case err == nil:
 		return text, nil
-	case t.target.reason() != nil:
-		return nil, goneError(t.target.reason(), bridge.NotRun)
+	case t.target.Reason() != nil:
+		return nil, goneError(t.target.Reason(), bridge.NotRun)
 	case ctx.Err() != nil:
 		return nil, late(ctx, "The login was not read in time.")
 	}
@@ -176,7 +178,7 @@ func (t *tab) StorageState(ctx context.Context) (json.RawMessage, error) {
 }
 
 func (t *tab) storageState(ctx context.Context) (json.RawMessage, error) {
-	if reason := t.target.reason(); reason != nil {
+	if reason := t.target.Reason(); reason != nil {
 		return nil, reason
 	}
 	if t.origin == "" {
@@ -186,20 +188,20 @@ func (t *tab) storageState(ctx context.Context) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	kept := session.Stored{LocalStorage: map[string]session.Secret{}}
+	kept := pageconfig.Stored{LocalStorage: map[string]pageconfig.Secret{}}
 	for _, c := range all.Cookies {
-		if c.PartitionKey != nil || c.PartitionKeyOpaque || !session.Gets(t.origin, c.Domain) {
+		if c.PartitionKey != nil || c.PartitionKeyOpaque || !pageconfig.Gets(t.origin, c.Domain) {
 			continue
 		}
-		kept.Cookies = append(kept.Cookies, session.Cookie{Name: c.Name, Value: session.Secret(c.Value), Domain: c.Domain, Path: c.Path, Secure: c.Secure,
+		kept.Cookies = append(kept.Cookies, pageconfig.Cookie{Name: c.Name, Value: pageconfig.Secret(c.Value), Domain: c.Domain, Path: c.Path, Secure: c.Secure,
 			HTTPOnly: c.HTTPOnly, SameSite: string(c.SameSite), Expires: c.Expires})
 	}
-	err = t.browser.atOrigin(ctx, t.context, t.origin, func(tgt *target) error {
+	err = t.browser.atOrigin(ctx, t.context, t.origin, func(tgt *wire.Session) error {
 		var items domstorage.GetDOMStorageItemsResult
 		err := tgt.Call(ctx, domstorage.CommandGetDOMStorageItems, domstorage.GetDOMStorageItemsParams{StorageID: localStorageOf(t.origin)}, &items)
 		for _, item := range items.Entries {
 			if len(item) == 2 {
-				kept.LocalStorage[item[0]] = session.Secret(item[1])
+				kept.LocalStorage[item[0]] = pageconfig.Secret(item[1])
 			}
 		}
 		return err

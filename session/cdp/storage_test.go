@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/pagetools/pagetools/session"
+	"github.com/pagetools/pagetools/session/pageconfig"
 )
 
 // keepers is a site that keeps a login: what its first request and its first
@@ -51,14 +52,14 @@ func TestStoredSettings(t *testing.T) {
 	t.Parallel()
 	var h heard
 	base := keepers(t, &h)
-	set := session.Settings{
-		Cookies: []session.Cookie{{Name: "seen", Value: "1"}, {Name: "hidden", Value: "2", HTTPOnly: true, SameSite: "Lax", Expires: 4e9},
+	set := pageconfig.Settings{
+		Cookies: []pageconfig.Cookie{{Name: "seen", Value: "1"}, {Name: "hidden", Value: "2", HTTPOnly: true, SameSite: "Lax", Expires: 4e9},
 			{Name: "deep", Value: "3", Path: "/deep", Domain: "127.0.0.1"}},
-		LocalStorage: map[string]session.Secret{"token": `{"a":"ü"}`, "__proto__x": "y"},
+		LocalStorage: map[string]pageconfig.Secret{"token": `{"a":"ü"}`, "__proto__x": "y"},
 	}
 	plain := showPage(t, shared, base+"/")
 	_, _, history := plain.first()
-	s := showPageWith(t, shared, session.TabOptions{Origin: base, Settings: set}, base+"/")
+	s := showPageWith(t, shared, with(t, base, set), base+"/")
 	cookies, items, length := s.first()
 	if cookies != "seen=1" || items["token"] != `{"a":"ü"}` || items["__proto__x"] != "y" || len(items) != 2 {
 		t.Errorf("the first script finds %q and %q", cookies, items)
@@ -75,7 +76,7 @@ func TestStoredSettings(t *testing.T) {
 	if got := h.await(t, base+"/deep/x").Get("Cookie"); !strings.Contains(got, "deep=3") {
 		t.Errorf("below its path the request has %q", got)
 	}
-	far := showPageWith(t, shared, session.TabOptions{Origin: base, Settings: set}, elsewhere(base)+"/")
+	far := showPageWith(t, shared, with(t, base, set), elsewhere(base)+"/")
 	if cookies, items, _ := far.first(); cookies != "" || len(items) > 0 {
 		t.Errorf("another site finds %q and %q", cookies, items)
 	}
@@ -91,8 +92,8 @@ func TestStorageState(t *testing.T) {
 	t.Parallel()
 	var h heard
 	base := keepers(t, &h)
-	a := showPageWith(t, shared, session.TabOptions{Origin: base, Settings: session.Settings{LocalStorage: map[string]session.Secret{"early": "e"},
-		Cookies: []session.Cookie{{Name: "hidden", Value: "2", HTTPOnly: true}}}}, base+"/")
+	a := showPageWith(t, shared, with(t, base, pageconfig.Settings{LocalStorage: map[string]pageconfig.Secret{"early": "e"},
+		Cookies: []pageconfig.Cookie{{Name: "hidden", Value: "2", HTTPOnly: true}}}), base+"/")
 	a.must("write", "{}")
 	if err := a.Load(t.Context(), elsewhere(base)+"/"); err != nil {
 		t.Fatal(err)
@@ -105,7 +106,12 @@ func TestStorageState(t *testing.T) {
 	if strings.Contains(string(state), "localhost") || !strings.Contains(string(state), `"value":"2"`) {
 		t.Errorf("the state is %s", state)
 	}
-	b := showPageWith(t, shared, session.TabOptions{Origin: base, Settings: session.Settings{StorageState: state, LocalStorage: map[string]session.Secret{"early": "new"}}}, base+"/")
+	login, err := pageconfig.ParseStored(state, base)
+	if err != nil {
+		t.Fatal(err)
+	}
+	set := pageconfig.Settings{Login: login, LocalStorage: map[string]pageconfig.Secret{"early": "new"}}
+	b := showPageWith(t, shared, with(t, base, set), base+"/")
 	cookies, items, _ := b.first()
 	if cookies != "late=w" || items["late"] != "w" || items["early"] != "new" || len(items) != 2 {
 		t.Errorf("with the state the page finds %q and %q", cookies, items)

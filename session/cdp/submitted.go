@@ -35,16 +35,16 @@ func (t *tab) follow(ctx context.Context, sub *submission, maxBytes int) bridge.
 		sub.found = make(chan arrival, 1)
 		select {
 		case t.submissions <- sub:
-		case <-t.target.gone:
-			return goneError(t.target.reason(), bridge.Unknown).Step()
+		case <-t.target.Gone():
+			return goneError(t.target.Reason(), bridge.Unknown).Step()
 		case <-ctx.Done():
 			return stopped(ctx, bridge.Unknown).Step()
 		}
 		var a arrival
 		select {
 		case a = <-sub.found:
-		case <-t.target.gone:
-			return goneError(t.target.reason(), bridge.Unknown).Step()
+		case <-t.target.Gone():
+			return goneError(t.target.Reason(), bridge.Unknown).Step()
 		case <-ctx.Done():
 			return stopped(ctx, bridge.Unknown).Step()
 		}
@@ -76,7 +76,7 @@ func (t *tab) unanswered(ctx context.Context, d *document, err error) *bridge.Er
 	switch {
 	case ctx.Err() != nil:
 		return stopped(ctx, bridge.Unknown)
-	case d.target.reason() != nil:
+	case d.target.Reason() != nil:
 		return t.lost(d, bridge.Unknown)
 	}
 	return noAnswer("The form was submitted, and the page that came cannot be read.", err)

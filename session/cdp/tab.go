@@ -21,6 +21,7 @@ import (
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/session"
+	"github.com/pagetools/pagetools/session/cdp/wire"
 	"github.com/pagetools/pagetools/shim"
 )
 
@@ -29,7 +30,7 @@ import (
 // goroutines.
 type tab struct {
 	browser  *instance
-	target   *target
+	target   *wire.Session
 	context  cdp.BrowserContextID
 	id       cdptarget.ID
 	name     string // of the page script
@@ -84,10 +85,10 @@ func openTab(ctx context.Context, b *instance, o session.TabOptions, onClose fun
 	}
 	t.doc.Store(&document{target: tgt, policy: allowed, gone: make(chan struct{})})
 	if b.adopts && t.policy == session.BridgeWindows {
-		b.link.adopt(id, tgt)
+		b.conn.Adopt(id, tgt)
 	}
 	if err := t.prepare(ctx); err != nil {
-		tgt.fail(errOurs)
+		tgt.Fail(errOurs)
 		bounded, cancel := farewell()
 		defer cancel()
 		_ = b.dispose(bounded, contextID, id)
@@ -108,9 +109,9 @@ func (t *tab) prepare(ctx context.Context) error {
 		command{page.CommandSetLifecycleEventsEnabled, page.SetLifecycleEventsEnabledParams{Enabled: t.await.Idle}},
 		command{emulation.CommandSetFocusEmulationEnabled, emulation.SetFocusEmulationEnabledParams{Enabled: true}})
 	commands = append(commands, t.pageSettings()...)
-	replies := make([]<-chan reply, len(commands))
+	replies := make([]<-chan wire.Reply, len(commands))
 	for i, c := range commands {
-		reply, err := t.target.send(ctx, c.method, c.params)
+		reply, err := t.target.Send(ctx, c.method, c.params)
 		if err != nil {
 			return err
 		}
@@ -122,7 +123,7 @@ func (t *tab) prepare(ctx context.Context) error {
 		return fmt.Errorf("denying downloads: %w", err)
 	}
 	if t.native != nil {
-		if err := t.target.hasWebMCP(ctx); err != nil {
+		if err := hasWebMCP(ctx, t.target); err != nil {
 			return err
 		}
 	}
@@ -133,7 +134,7 @@ func (t *tab) prepare(ctx context.Context) error {
 		select {
 		case msg, ok := <-ch:
 			if !ok {
-				return t.target.reason()
+				return t.target.Reason()
 			}
 			if msg.Error != nil {
 				return prepareError(commands[i].method, msg.Error)
@@ -157,12 +158,12 @@ func (t *tab) Load(ctx context.Context, address string) error {
 	var res page.NavigateResult
 	err := t.target.Call(ctx, page.CommandNavigate, page.NavigateParams{URL: address}, &res)
 	switch {
-	case t.target.reason() != nil:
-		return goneError(t.target.reason(), bridge.NotRun)
+	case t.target.Reason() != nil:
+		return goneError(t.target.Reason(), bridge.NotRun)
 	case err != nil && ctx.Err() != nil:
 		bounded, cancel := farewell()
 		defer cancel()
-		_, _ = t.target.send(bounded, page.CommandStopLoading, nil)
+		_, _ = t.target.Send(bounded, page.CommandStopLoading, nil)
 		return late(ctx, "The page did not arrive in time.")
 	case err != nil:
 		return bridge.Errorf(bridge.InternalError, bridge.Unreachable, bridge.NotRun, "The page cannot be opened.").With(err)
@@ -179,7 +180,7 @@ func (t *tab) abortAll(ctx context.Context) {
 	if t.native != nil {
 		t.native.cancelForms(bounded)
 	}
-	var answers []<-chan reply
+	var answers []<-chan wire.Reply
 	t.everyDocument(func(d *document) {
 		if ch, err := d.send(bounded, shim.Shutdown(t.name, "pagetools navigated the page.")); err == nil {
 			answers = append(answers, ch)
@@ -200,7 +201,7 @@ func (t *tab) Events() <-chan session.Event { return t.events }
 // Close ends the page and forgets its browser context.
 func (t *tab) Close(ctx context.Context) error {
 	t.closed.Do(func() {
-		t.target.fail(errOurs)
+		t.target.Fail(errOurs)
 		t.closeErr = t.browser.dispose(ctx, t.context, t.id)
 		t.onClose()
 	})
@@ -213,7 +214,7 @@ type ownerState struct {
 	handled   int64           // events of the page so far
 	top       *frame
 	frames    map[cdp.FrameID]*frame // all of them, by the browser's id
-	targets   map[cdptarget.SessionID]*target
+	targets   map[cdptarget.SessionID]*wire.Session
 	roots     map[cdptarget.SessionID]cdp.FrameID // the frames that are targets of their own
 	watched   chan watched                        // answers of the outstanding evaluations
 	awaited   awaited
@@ -230,7 +231,7 @@ type ownerState struct {
 }
 
 func (t *tab) newOwnerState() *ownerState {
-	s := &ownerState{watched: make(chan watched), targets: map[cdptarget.SessionID]*target{t.target.session: t.target},
+	s := &ownerState{watched: make(chan watched), targets: map[cdptarget.SessionID]*wire.Session{t.target.ID(): t.target},
 		frames: map[cdp.FrameID]*frame{}, roots: map[cdptarget.SessionID]cdp.FrameID{}, awaited: awaited{stop: func() {}},
 		known: map[cdptarget.ID]bool{}, hold: time.NewTimer(time.Hour)}
 	s.hold.Stop() // until the load event waits for somebody
@@ -253,7 +254,7 @@ func (t *tab) own() {
 		select {
 		case out <- first:
 			s.queue = s.queue[1:]
-		case msg := <-t.target.events:
+		case msg := <-t.target.Events():
 			t.handle(s, msg)
 		case p := <-t.states:
 			t.changed(s, p)
@@ -269,8 +270,8 @@ func (t *tab) own() {
 			t.formTitled(s, f)
 		case w := <-t.swept:
 			t.windowSwept(s, w)
-		case <-t.target.gone:
-			s.end(t.target.reason())
+		case <-t.target.Gone():
+			s.end(t.target.Reason())
 			t.last(s)
 			return
 		}
@@ -285,7 +286,7 @@ func (s *ownerState) end(reason error) {
 		f.stop()
 	}
 	for _, child := range s.targets {
-		child.fail(reason)
+		child.Fail(reason)
 	}
 }
 
@@ -293,7 +294,7 @@ func (s *ownerState) end(reason error) {
 func (t *tab) last(s *ownerState) {
 	bounded, cancel := farewell()
 	defer cancel()
-	s.queue = append(s.queue, session.Died{Err: goneError(t.target.reason(), bridge.Unknown)})
+	s.queue = append(s.queue, session.Died{Err: goneError(t.target.Reason(), bridge.Unknown)})
 	for _, ev := range s.queue {
 		select {
 		case t.events <- ev:
@@ -396,7 +397,7 @@ func decode(msg *cdproto.Message, v any) bool {
 }
 
 // newDocument is what a frame begins to show.
-func (s *ownerState) newDocument(in *frame, tgt *target, f *cdp.Frame) *document {
+func (s *ownerState) newDocument(in *frame, tgt *wire.Session, f *cdp.Frame) *document {
 	origin := strings.TrimSuffix(f.SecurityOrigin, "/")
 	if origin == "" || strings.HasPrefix(origin, ":") {
 		origin = "null"
@@ -418,7 +419,7 @@ func (t *tab) navigated(s *ownerState, f *cdp.Frame) {
 	s.loading, s.top.retry = false, retryTime
 	s.queue = slices.DeleteFunc(s.queue, ofOneDocument)
 	if len(s.queue) >= maxQueue {
-		t.target.fail(errFlood)
+		t.target.Fail(wire.ErrFlood)
 		return
 	}
 	s.emit(session.Navigated{Document: d.id, URL: d.url, Origin: d.origin})

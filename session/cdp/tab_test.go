@@ -1,29 +1,46 @@
 package cdp
 
 import (
-	"context"
+	"io"
 	"testing"
 	"testing/synctest"
 
 	"github.com/pagetools/pagetools/session"
+	"github.com/pagetools/pagetools/session/cdp/wire"
 	"github.com/pagetools/pagetools/shim"
 )
+
+// nobody takes what is written and keeps nothing.
+type nobody struct{ io.Writer }
+
+func (nobody) Close() error { return nil }
+
+// onConn runs a test with a session on a browser that the test plays: say sends
+// what the browser says, and nobody reads what it hears.
+func onConn(t *testing.T, f func(t *testing.T, say func(string), a *wire.Session)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		r, w := io.Pipe()
+		c := wire.New(wire.NewPipe(r, nobody{io.Discard}), wanted)
+		defer c.Close()
+		f(t, func(text string) { _, _ = io.WriteString(w, text+"\x00") }, c.Open("A"))
+	})
+}
 
 // TestStateOfTheNextDocument: a state that came after a navigation is not told as
 // one of the document before, though the navigation still waits in the queue.
 func TestStateOfTheNextDocument(t *testing.T) {
 	t.Parallel()
-	onLink(t, func(t *testing.T, w *wire, l *link) {
-		a := l.open("A")
+	onConn(t, func(t *testing.T, say func(string), a *wire.Session) {
 		p := &tab{target: a, id: "F", name: shim.NewName(), states: make(chan pushed), swept: make(chan swept), events: make(chan session.Event)}
 		before := &document{id: "one", target: a, origin: "https://trusted.test"}
 		p.doc.Store(before)
 		s := p.newOwnerState()
-		w.say(`{"method":"Page.frameNavigated","params":{"frame":{"id":"F","loaderId":"two","url":"https://other.test/","securityOrigin":"https://other.test"},"type":"Navigation"},"sessionId":"A"}`)
-		w.say(`{"method":"Page.loadEventFired","params":{"timestamp":1},"sessionId":"A"}`)
+		say(`{"method":"Page.frameNavigated","params":{"frame":{"id":"F","loaderId":"two","url":"https://other.test/","securityOrigin":"https://other.test"},"type":"Navigation"},"sessionId":"A"}`)
+		say(`{"method":"Page.loadEventFired","params":{"timestamp":1},"sessionId":"A"}`)
 		synctest.Wait()
 		state := &shim.State{Revision: 5, Tools: []shim.Tool{{ID: 1, Name: "pay"}}}
-		p.changed(s, pushed{doc: before, state: state, after: a.delivered})
+		p.changed(s, pushed{doc: before, state: state, after: 2})
 		for _, ev := range s.queue {
 			if c, ok := ev.(session.ToolsChanged); ok {
 				t.Errorf("told as of %s: %+v", c.Document, c.Tools)
@@ -45,8 +62,7 @@ func TestStateOfTheNextDocument(t *testing.T) {
 // TestQueueOfATab: what nobody reads does not grow without end.
 func TestQueueOfATab(t *testing.T) {
 	t.Parallel()
-	onLink(t, func(t *testing.T, w *wire, l *link) {
-		a := l.open("A")
+	onConn(t, func(t *testing.T, say func(string), a *wire.Session) {
 		p := &tab{target: a, id: "F", name: shim.NewName()}
 		p.doc.Store(&document{target: a})
 		s := p.newOwnerState()
@@ -63,28 +79,17 @@ func TestQueueOfATab(t *testing.T) {
 		if len(s.queue) > maxQueue {
 			t.Errorf("%d events wait", len(s.queue))
 		}
-		ctx, cancel := context.WithCancel(t.Context())
-		defer cancel()
-		go func() { // the browser reads
-			for {
-				select {
-				case <-w.out:
-				case <-ctx.Done():
-					return
-				}
-			}
-		}()
 		for range 1000 {
-			w.say(`{"method":"Page.frameNavigated","params":{"frame":{"id":"F","loaderId":"x","url":"https://other.test/"},"type":"Navigation"},"sessionId":"A"}`)
+			say(`{"method":"Page.frameNavigated","params":{"frame":{"id":"F","loaderId":"x","url":"https://other.test/"},"type":"Navigation"},"sessionId":"A"}`)
 			synctest.Wait()
 			select {
-			case msg := <-a.events:
+			case msg := <-a.Events():
 				p.handle(s, msg)
-			case <-a.gone:
+			case <-a.Gone():
 			}
 		}
-		if a.reason() == nil || len(s.queue) > maxQueue {
-			t.Errorf("after a thousand documents that nobody read %d events wait, and the page is %v", len(s.queue), a.reason())
+		if a.Reason() == nil || len(s.queue) > maxQueue {
+			t.Errorf("after a thousand documents that nobody read %d events wait, and the page is %v", len(s.queue), a.Reason())
 		}
 		s.end(errOurs)
 	})

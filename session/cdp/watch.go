@@ -56,7 +56,7 @@ func (t *tab) watchOnce(ctx context.Context, w watched, reach reach, expression 
 		case <-timer.C:
 		case <-ctx.Done():
 			return
-		case <-t.target.gone:
+		case <-t.target.Gone():
 			return
 		}
 	}
@@ -73,7 +73,7 @@ func (t *tab) watchOnce(ctx context.Context, w watched, reach reach, expression 
 	select {
 	case to <- w:
 	case <-ctx.Done():
-	case <-t.target.gone:
+	case <-t.target.Gone():
 	}
 }
 
@@ -171,9 +171,9 @@ func (t *tab) mayBeLoaded(s *ownerState) {
 func (t *tab) catchUp(s *ownerState, after int64) {
 	for s.handled < after {
 		select {
-		case msg := <-t.target.events:
+		case msg := <-t.target.Events():
 			t.handle(s, msg)
-		case <-t.target.gone:
+		case <-t.target.Gone():
 			return
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	cdptarget "github.com/chromedp/cdproto/target"
 
 	"github.com/pagetools/pagetools/session"
+	"github.com/pagetools/pagetools/session/cdp/wire"
 )
 
 // The browser tells that a window is about to open, not that it did. So it is
@@ -65,7 +66,7 @@ func (t *tab) sweep(known map[cdptarget.ID]bool) {
 	for _, pause := range sweepTimes {
 		select {
 		case <-time.After(pause):
-		case <-t.target.gone:
+		case <-t.target.Gone():
 			return
 		}
 		open := t.windows()
@@ -109,7 +110,7 @@ func (t *tab) tellSwept(w swept) bool {
 	select {
 	case t.swept <- w:
 		return true
-	case <-t.target.gone:
+	case <-t.target.Gone():
 		return false
 	}
 }
@@ -154,11 +155,11 @@ func (t *tab) windowTarget(s *ownerState, ev *cdptarget.EventAttachedToTarget) {
 			open++
 		}
 	}
-	child := t.browser.link.openFrame(ev.SessionID, t.target)
+	child := t.target.Child(ev.SessionID)
 	s.targets[ev.SessionID] = child
 	if open >= session.MaxWindows || len(s.frames) > maxFrames {
 		// Its opener waits until it runs, and it does not close before.
-		child.begin(nil)
+		begin(child, nil)
 		go t.closeWindow(ev.TargetInfo.TargetID)
 		s.emit(session.WindowClosed{URL: addressOf(ev.TargetInfo)})
 		return
@@ -167,12 +168,12 @@ func (t *tab) windowTarget(s *ownerState, ev *cdptarget.EventAttachedToTarget) {
 	s.roots[ev.SessionID] = id
 	s.opened++
 	s.frames[id] = &frame{id: id, window: s.opened, target: child, root: true, stop: func() {}, retry: retryTime}
-	child.begin(append(t.pageCommands(), t.pageSettings()...))
+	begin(child, append(t.pageCommands(), t.pageSettings()...))
 	s.emit(session.WindowOpened{URL: addressOf(ev.TargetInfo)})
 }
 
 // windowNavigated begins a new document in a window.
-func (t *tab) windowNavigated(s *ownerState, tgt *target, ev *cdp.Frame) {
+func (t *tab) windowNavigated(s *ownerState, tgt *wire.Session, ev *cdp.Frame) {
 	f := s.frames[ev.ID]
 	if f == nil || f.window == 0 {
 		return

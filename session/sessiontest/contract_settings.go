@@ -10,6 +10,7 @@ import (
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/session"
+	"github.com/pagetools/pagetools/session/pageconfig"
 )
 
 // settingsPages are a page that tells what it sees of settings.
@@ -45,10 +46,20 @@ func settingsPages() Pages {
 	}}
 }
 
-// showWith shows the page of a site in a tab with settings.
-func showWith(t *testing.T, e session.Engine, origin string, s session.Settings) *watched {
+// checked makes settings usable for the site of an origin.
+func checked(t *testing.T, origin string, s pageconfig.Settings) *pageconfig.Config {
 	t.Helper()
-	w := openTabWith(t, e, session.TabOptions{Origin: origin, Settings: s})
+	c, err := s.Check(origin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// showWith shows the page of a site in a tab with settings.
+func showWith(t *testing.T, e session.Engine, origin string, s pageconfig.Settings) *watched {
+	t.Helper()
+	w := openTabWith(t, e, session.TabOptions{Origin: origin, Config: checked(t, origin, s)})
 	w.load(origin + "/")
 	w.loaded()
 	return w
@@ -57,35 +68,21 @@ func showWith(t *testing.T, e session.Engine, origin string, s session.Settings)
 func testSettings(t *testing.T, h Harness) {
 	t.Run("refused", func(t *testing.T) {
 		t.Parallel()
-		const secret = "s3cret"
-		for key, s := range map[string]session.Settings{
-			"config.headers":      {Headers: map[string]session.Secret{"X-Key": secret + "\r\nHost: evil.example"}},
-			"config.bearer":       {Bearer: secret + " " + secret},
-			"config.basicAuth":    {BasicAuth: &session.BasicAuth{User: "a:b", Password: secret}},
-			"config.cookies":      {Cookies: []session.Cookie{{Name: "a", Value: secret, Domain: "evil.example"}}},
-			"config.viewport":     {Viewport: &session.Viewport{Width: 0, Height: 1}},
-			"config.locale":       {Locale: "not a locale"},
-			"config.timezone":     {Timezone: "Mars/Olympus"},
-			"config.geolocation":  {Geolocation: &session.Geolocation{Latitude: 91}},
-			"config.colorScheme":  {ColorScheme: "pink"},
-			"config.userAgent":    {UserAgent: "a\nb"},
-			"config.profile":      {StorageState: json.RawMessage(`{"cookies":[{"name":"a","value":"` + secret + `;","domain":"site.example"}]}`)},
-			"config.localStorage": {LocalStorage: map[string]session.Secret{"a": session.Secret(strings.Repeat(secret, 1<<20))}},
-		} {
-			_, err := h.Engine.Open(t.Context(), session.TabOptions{Origin: "http://site.example", Settings: s})
-			fails(t, err, bridge.ConfigError, "", bridge.NotRun)
-			if said := err.Error(); !strings.Contains(said, key) || strings.Contains(said, secret) {
-				t.Errorf("%s: it says %s", key, said)
-			}
+		const origin = "http://site.example"
+		config := checked(t, origin, pageconfig.Settings{Timezone: "Mars/Olympus"})
+		_, err := h.Engine.Open(t.Context(), session.TabOptions{Origin: origin, Config: config})
+		fails(t, err, bridge.ConfigError, "", bridge.NotRun)
+		if said := err.Error(); !strings.Contains(said, "config.timezone") {
+			t.Errorf("it says %s", said)
 		}
 	})
 	t.Run("seen", func(t *testing.T) {
 		t.Parallel()
 		origin := h.Serve(t, h.Engine, settingsPages(), false)
-		a := showWith(t, h.Engine, origin, session.Settings{Locale: "fr-FR", Timezone: "Europe/Paris", UserAgent: "a/1", Bearer: "t0ken",
-			Headers: map[string]session.Secret{"X-Env": "blue"}})
-		b := showWith(t, h.Engine, origin, session.Settings{Locale: "ja-JP", Timezone: "Asia/Tokyo", UserAgent: "b/2"})
-		plain := showWith(t, h.Engine, origin, session.Settings{})
+		a := showWith(t, h.Engine, origin, pageconfig.Settings{Locale: "fr-FR", Timezone: "Europe/Paris", UserAgent: "a/1", Bearer: "t0ken",
+			Headers: map[string]pageconfig.Secret{"X-Env": "blue"}})
+		b := showWith(t, h.Engine, origin, pageconfig.Settings{Locale: "ja-JP", Timezone: "Asia/Tokyo", UserAgent: "b/2"})
+		plain := showWith(t, h.Engine, origin, pageconfig.Settings{})
 		for _, x := range []struct {
 			of         *watched
 			tool, want string
@@ -104,8 +101,8 @@ func testSettings(t *testing.T, h Harness) {
 	t.Run("stored", func(t *testing.T) {
 		t.Parallel()
 		origin := h.Serve(t, h.Engine, settingsPages(), false)
-		a := showWith(t, h.Engine, origin, session.Settings{LocalStorage: map[string]session.Secret{"item": "given"},
-			Cookies: []session.Cookie{{Name: "b", Value: "2"}, {Name: "a", Value: "1"}, {Name: "h", Value: "3", HTTPOnly: true}}})
+		a := showWith(t, h.Engine, origin, pageconfig.Settings{LocalStorage: map[string]pageconfig.Secret{"item": "given"},
+			Cookies: []pageconfig.Cookie{{Name: "b", Value: "2"}, {Name: "a", Value: "1"}, {Name: "h", Value: "3", HTTPOnly: true}}})
 		sees := func(w *watched, want string) {
 			t.Helper()
 			if got := w.result("stored", "{}"); got != fmt.Sprintf("%q", want) {
@@ -124,9 +121,13 @@ func testSettings(t *testing.T, h Harness) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		sees(showWith(t, h.Engine, origin, session.Settings{StorageState: state}), "a=1; b=2|stored")
-		sees(showWith(t, h.Engine, origin, session.Settings{}), "|none")
-		if _, err := h.Engine.Open(ctx, session.TabOptions{Origin: "https://other.example", Settings: session.Settings{StorageState: state}}); err == nil {
+		login, err := pageconfig.ParseStored(state, origin)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sees(showWith(t, h.Engine, origin, pageconfig.Settings{Login: login}), "a=1; b=2|stored")
+		sees(showWith(t, h.Engine, origin, pageconfig.Settings{}), "|none")
+		if _, err := pageconfig.ParseStored(state, "https://other.example"); err == nil {
 			t.Error("another site starts with the state")
 		}
 	})

@@ -4,34 +4,26 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/session"
+	"github.com/pagetools/pagetools/session/pageconfig"
 )
 
 var _ session.StorageExporter = (*Tab)(nil)
 
-// furnish checks the settings of a tab as a browser does, and gives what its
-// context holds then.
-func furnish(o session.TabOptions) (session.Stored, error) {
-	if o.Settings.IsZero() {
-		return session.Stored{LocalStorage: map[string]session.Secret{}}, nil
+// furnish takes the config of a tab as a browser does, and returns what its context
+// holds then.
+func furnish(o session.TabOptions) (pageconfig.Stored, error) {
+	if o.Config != nil {
+		if _, err := time.LoadLocation(o.Config.Timezone); err != nil {
+			return pageconfig.Stored{}, errors.New("config.timezone: there is no such time zone")
+		}
 	}
-	if err := o.Settings.Check(o.Origin); err != nil {
-		return session.Stored{}, fmt.Errorf("checking the settings: %w", err)
-	}
-	if _, err := time.LoadLocation(o.Settings.Timezone); err != nil {
-		return session.Stored{}, errors.New("config.timezone: there is no such time zone")
-	}
-	stored, err := o.Settings.Stored(o.Origin)
-	if err != nil {
-		return session.Stored{}, fmt.Errorf("reading what is stored: %w", err)
-	}
-	return stored, nil
+	return o.Config.Stored(), nil
 }
 
 // Options are those that the tab was opened with.
@@ -57,7 +49,12 @@ func (t *Tab) StorageState(ctx context.Context) (json.RawMessage, error) {
 }
 
 // Settings are those of the tab.
-func (d *Document) Settings() session.Settings { return d.tab.options.Settings }
+func (d *Document) Settings() (s pageconfig.Settings) {
+	if c := d.tab.options.Config; c != nil {
+		s = c.Settings
+	}
+	return s
+}
 
 // Item gives an item of localStorage; a document of another origin than the
 // site's finds none.
@@ -78,7 +75,7 @@ func (d *Document) SetItem(key, value string) {
 	}
 	d.tab.mu.Lock()
 	defer d.tab.mu.Unlock()
-	d.tab.stored.LocalStorage[key] = session.Secret(value)
+	d.tab.stored.LocalStorage[key] = pageconfig.Secret(value)
 }
 
 // Cookies gives what document.cookie has, by name.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/session"
+	"github.com/pagetools/pagetools/session/pageconfig"
 )
 
 // Tab is a tab of the fake engine. Tests may crash it and reach its document.
@@ -31,7 +32,7 @@ type Tab struct {
 	calls  map[*Call]struct{}
 	hung   bool
 	died   *bridge.Error
-	stored session.Stored // cookies and localStorage of the site
+	stored pageconfig.Stored // cookies and localStorage of the site
 }
 
 // queued is an event that nobody read yet.

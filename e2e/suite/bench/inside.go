@@ -13,6 +13,7 @@ import (
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/session"
 	"github.com/pagetools/pagetools/session/cdp"
+	"github.com/pagetools/pagetools/session/cdp/chrome"
 	"github.com/pagetools/pagetools/transport"
 	"github.com/pagetools/pagetools/transport/webtool"
 )
@@ -65,7 +66,9 @@ type stackOptions struct {
 }
 
 func newStackWith(url string, o stackOptions) (*stack, error) {
-	e, err := cdp.NewLocal(cdp.LocalOptions{Path: os.Getenv("PAGETOOLS_EXECUTABLE_PATH"), NoSandbox: os.Getenv("PAGETOOLS_NO_SANDBOX") == "1"})
+	e, err := cdp.NewLocal(cdp.LocalOptions{Options: chrome.Options{
+		Path: os.Getenv("PAGETOOLS_EXECUTABLE_PATH"), NoSandbox: os.Getenv("PAGETOOLS_NO_SANDBOX") == "1",
+	}})
 	if err != nil {
 		return nil, err
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/pagetools/pagetools/session"
 	"github.com/pagetools/pagetools/session/cdp"
+	"github.com/pagetools/pagetools/session/cdp/chrome"
 )
 
 // loads is how often the empty page is loaded with the page script, and without.
@@ -42,7 +43,9 @@ func pageRows(ctx context.Context) ([]row, error) {
 	site.Listener = l
 	site.Start()
 	defer site.Close()
-	e, err := cdp.NewLocal(cdp.LocalOptions{Path: os.Getenv("PAGETOOLS_EXECUTABLE_PATH"), NoSandbox: os.Getenv("PAGETOOLS_NO_SANDBOX") == "1"})
+	e, err := cdp.NewLocal(cdp.LocalOptions{Options: chrome.Options{
+		Path: os.Getenv("PAGETOOLS_EXECUTABLE_PATH"), NoSandbox: os.Getenv("PAGETOOLS_NO_SANDBOX") == "1",
+	}})
 	if err != nil {
 		return nil, err
 	}

@@ -14,7 +14,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/pagetools/pagetools/session/cdp"
+	"github.com/pagetools/pagetools/session/cdp/chrome"
 )
 
 // outsideRows measures the binary itself: its start and its memory.
@@ -41,7 +41,7 @@ func outsideRows(ctx context.Context, url string) ([]row, error) {
 
 // startRow compares the first tool list with the browser alone.
 func startRow(ctx context.Context, bin, dir, url string) (row, error) {
-	browser, err := cdp.Find(os.Getenv("PAGETOOLS_EXECUTABLE_PATH"))
+	browser, err := chrome.Find(os.Getenv("PAGETOOLS_EXECUTABLE_PATH"))
 	if err != nil {
 		return row{}, err
 	}

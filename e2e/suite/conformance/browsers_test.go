@@ -17,6 +17,7 @@ import (
 
 	"github.com/pagetools/pagetools/session"
 	"github.com/pagetools/pagetools/session/cdp"
+	"github.com/pagetools/pagetools/session/cdp/chrome"
 )
 
 // A browser shows pages, each in a document of its own, and in a window of its own
@@ -50,7 +51,9 @@ type shimTab struct {
 func newWithShim(t *testing.T) *withShim {
 	t.Helper()
 	e, err := cdp.NewLocal(cdp.LocalOptions{
-		Path: executable(), NoSandbox: os.Getenv("PAGETOOLS_NO_SANDBOX") == "1", Args: []string{resolver},
+		Options: chrome.Options{
+			Path: executable(), NoSandbox: os.Getenv("PAGETOOLS_NO_SANDBOX") == "1", Args: []string{resolver},
+		},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -152,7 +155,7 @@ type plainReply struct {
 
 func newPlain(t *testing.T) *plain {
 	t.Helper()
-	path, err := cdp.Find(executable())
+	path, err := chrome.Find(executable())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,5 +1,6 @@
 // @ts-check
-// The life of a call: it starts here, ends here exactly once, and every end is a reply text, or for a page's own call a string.
+// The life of a call: it starts here, ends here exactly once, and every end is a reply (replies.js), or for a page's own call a
+// string.
 
 import { fill } from './blocks.js';
 import { makeContext } from './context.js';
@@ -11,10 +12,10 @@ import {
   NativeAbortController, NativePromise, addEventListener, apply, controllerAbort, controllerSignal, jsonParse, jsonStringify, mapDelete,
   mapForEach, mapGet, mapHas, mapSet, own,
 } from './natives.js';
-import { asked, currentState, find, inFlight, revision } from './registry.js';
+import { find, inFlight } from './registry.js';
+import { say } from './replies.js';
 import { ToolActivatedEvent, ToolCancelEvent, announce } from './dialects/events.js';
 import { askListeners } from './dialects/toolcall.js';
-import { replyText } from './wire.js';
 
 /**
  * startCall runs a tool. The promise is never rejected.
@@ -133,64 +134,7 @@ export function abortAll(reason) {
 }
 
 /**
- * stopCall says that the call waits for a person. It goes on with awaitCall, and perhaps answerCall. A page's own calls have
- * nobody to ask.
- * @param {Call} call
- * @param {string} what 'interaction' or 'form'
- * @returns {boolean} whether somebody is asked
- */
-export function stopCall(call, what) {
-  if (call.done || call.reject !== null) return false;
-  mapSet(asked, call.id, call);
-  say(call, 'asking', what);
-  return true;
-}
-
-/**
- * awaitCall waits for what a call that stopped says next. The promise is never rejected.
- * @param {string} callID
- * @param {number} knownRev
- * @returns {Promise<string>}
- */
-export function awaitCall(callID, knownRev) {
-  return own(new NativePromise((resolve) => {
-    const call = mapGet(asked, callID);
-    if (call === undefined) return resolve(replyText({ __proto__: null, kind: 'gone', rev: revision(), ran: false, name: '', message: 'there is no such call', payload: '', bytes: 0 }, ''));
-    call.knownRev = knownRev;
-    call.resolve = resolve;
-    const { kept } = call;
-    call.kept = null;
-    if (kept !== null) say(call, kept.kind, kept.name, kept.message, kept.payload, kept.bytes);
-  }));
-}
-
-/**
- * remindCall makes a call that still waits say so again: a dialog had taken the place of its question.
- * @param {string} callID
- * @returns {string} whether it waits
- */
-export function remindCall(callID) {
-  const call = mapGet(asked, callID);
-  return `${call !== undefined && call.interact !== null && stopCall(call, 'interaction')}`;
-}
-
-/**
- * answerCall gives a person's answer to a call that stopped.
- * @param {string} callID
- * @param {boolean} ok
- * @param {string} valueText JSON, '' for none
- * @returns {string} whether there was such a question
- */
-export function answerCall(callID, ok, valueText) {
-  const interact = mapGet(asked, callID)?.interact ?? null;
-  if (interact === null) return 'false';
-  if (ok) interact.accept(valueText === '' ? undefined : jsonParse(valueText));
-  else interact.reject(domError('AbortError', 'The user declined.'));
-  return 'true';
-}
-
-/**
- * run gives the listeners of toolcall the first word, then execute. It never rejects: all its ends are replies.
+ * run asks the listeners of toolcall first, then execute. It never rejects: all its ends are replies.
  * @param {Call} call
  * @param {Tool} tool
  * @param {any} input
@@ -269,26 +213,4 @@ function end(call, kind, name, message = '', payload = '', bytes = 0) {
     return;
   }
   say(call, kind, name, message, payload, bytes);
-}
-
-/**
- * say tells the other side, now or when it asks again.
- * @param {Call} call
- * @param {ReplyKind} kind
- * @param {string} name
- * @param {string} [message]
- * @param {string} [payload]
- * @param {number} [bytes]
- */
-function say(call, kind, name, message = '', payload = '', bytes = 0) {
-  const { resolve } = call;
-  if (resolve === null) {
-    call.kept = { __proto__: null, kind, name, message, payload, bytes };
-    return;
-  }
-  call.resolve = null;
-  if (kind !== 'asking') mapDelete(asked, call.id);
-  const rev = revision();
-  const state = rev > call.knownRev ? currentState() : '';
-  resolve(replyText({ __proto__: null, kind, rev, ran: call.ran, name, message, payload, bytes }, state));
 }

@@ -1,10 +1,10 @@
 // @ts-check
 // What execute gets as its second argument: the `agent` of the first generation and the options of the last, in one object.
 
-import { stopCall } from './calls.js';
 import { domError, typeError } from './errors.js';
 import { NativePromise, apply, mapForEach, own, promiseThen } from './natives.js';
 import { inFlight } from './registry.js';
+import { stopCall } from './replies.js';
 
 const maxInteractions = 5;
 const timeout = setTimeout;

@@ -10,7 +10,6 @@ import {
   requestSubmit, tokensAdd, tokensRemove, validationMessage,
 } from './formdom.js';
 import { fill } from './formfill.js';
-import { readChanges } from './forms.js';
 import { readForm } from './formschema.js';
 import {
   NativeError, NativePromise, NativeWeakMap, addEventListener, defaultPrevented, defineProperty, getOwnPropertyDescriptor, members,
@@ -85,9 +84,10 @@ function listen() {
  * @param {Tool} tool
  * @param {any} input
  * @param {AbortSignal} signal
+ * @param {() => void} readChanges reads what changed in the document until now
  * @returns {Promise<any>}
  */
-export function runForm(tool, input, signal) {
+export function runForm(tool, input, signal, readChanges) {
   return own(new NativePromise((resolve, reject) => {
     const form = /** @type {Element} */ (tool.form);
     cancelForm(form, 'Tool execution cancelled by another call of the tool');

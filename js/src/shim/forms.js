@@ -165,7 +165,7 @@ function toolOf(form) {
   const tool = makeTool({
     __proto__: null, name, description, title: getAttribute(form, 'tooltitle') || undefined, inputSchema: schemaOf(readForm(form)),
     outputSchema: undefined, annotations: hasAttribute(form, 'toolautosubmit') ? '"autosubmit":true' : '', via: 'form', prefix: '',
-    execute: (/** @type {any} */ input, /** @type {any} */ context) => runForm(tool, input, context.signal),
+    execute: (/** @type {any} */ input, /** @type {any} */ context) => runForm(tool, input, context.signal, readChanges),
   });
   tool.form = form;
   return tool;

@@ -2,7 +2,7 @@
 // The entry of the bundle. The build wraps it in one function of the tab's secret that returns `shim`; shim/doc.go says how it
 // gets into a page.
 
-import { abortAll, abortCall, answerCall, awaitCall, remindCall, startCall } from './calls.js';
+import { abortAll, abortCall, startCall } from './calls.js';
 import { ModelContextAgent } from './dialects/agent.js';
 import { ToolActivatedEvent, ToolCancelEvent, defineHandlers, targets } from './dialects/events.js';
 import { expose, watchDefinitions } from './dialects/foreign.js';
@@ -17,6 +17,7 @@ import { join } from './frames.js';
 import { NativeEventTarget, construct, defineProperty, freeze, members } from './natives.js';
 import { me } from './peer.js';
 import { watch } from './registry.js';
+import { answerCall, awaitCall, remindCall } from './replies.js';
 import { readStructured } from './structured.js';
 
 defineHandlers(ModelContext.prototype, checkThis);

@@ -5,7 +5,7 @@
 // input is exact, the result keeps its type, and a tool that took another's place is not run. See
 // docs/decisions/2026-11-21-native-engine.md.
 
-import { abortAll, abortCall, answerCall, awaitCall, remindCall, startCall } from './calls.js';
+import { abortAll, abortCall, startCall } from './calls.js';
 import { ModelContextAgent } from './dialects/agent.js';
 import { announce, defineHandlers, targets } from './dialects/events.js';
 import { readManifest } from './dialects/manifest.js';
@@ -20,6 +20,7 @@ import {
   members, own, promiseThen, setAdd, setHas, uncurry,
 } from './natives.js';
 import { browser, eachVisible, nothing, remove, replaceManifest, watch } from './registry.js';
+import { answerCall, awaitCall, remindCall } from './replies.js';
 
 /** What opens our answers, so that the browser does not take them for JSON. */
 const answerPrefix = 'pagetools ';

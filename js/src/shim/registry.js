@@ -21,10 +21,10 @@ function firstID() {
   return (random() * 2 ** 31 >>> 0) * 2 ** 20;
 }
 
-/** The calls in flight by call id; those of pages by themselves. calls.js is their only user. @type {Map<any, Call>} */
+/** The calls in flight by call id; those of pages by themselves. @type {Map<any, Call>} */
 export const inFlight = new NativeMap();
 
-/** The calls that stopped for a person at least once, by call id, until their end was said. calls.js is their only user. @type {Map<string, Call>} */
+/** The calls that stopped for a person at least once, by call id, until their end was said. @type {Map<string, Call>} */
 export const asked = new NativeMap();
 
 /** What else follows a change, and what settles a registration: native.js has the browser do both. */
@@ -121,7 +121,7 @@ export function put(tool) {
   changed();
 }
 
-/** nothing is what there is to do. */
+/** nothing does nothing. */
 export function nothing() {}
 
 /**

@@ -1,0 +1,109 @@
+package chrome
+
+import (
+	"fmt"
+	"strings"
+)
+
+// managedFlags are the flags of every browser that we start, beyond its profile
+// and its pipe. They take away what a bridge has no use for and what speaks to
+// the network by itself. Flags that other controllers copy and that take away a
+// protection against hostile pages (popup blocking, hang monitor, IPC flooding)
+// are left out on purpose.
+var managedFlags = []string{
+	"--remote-debugging-pipe",
+	"--no-first-run",
+	"--no-default-browser-check",
+	"--no-startup-window",
+	"--no-pings",
+	"--no-service-autorun",
+	"--disable-background-networking",
+	"--disable-component-update",
+	"--disable-component-extensions-with-background-pages",
+	"--disable-sync",
+	"--disable-default-apps",
+	"--disable-extensions",
+	"--disable-breakpad",
+	"--disable-crash-reporter",
+	"--disable-client-side-phishing-detection",
+	"--disable-field-trial-config",
+	"--disable-search-engine-choice-screen",
+	"--site-per-process", // the headless shell leaves it out
+	"--disable-back-forward-cache",
+	"--disable-background-timer-throttling",
+	"--disable-backgrounding-occluded-windows",
+	"--disable-renderer-backgrounding",
+	"--disable-prompt-on-repost",
+	"--deny-permission-prompts",
+	"--disable-features=Translate,MediaRouter,OptimizationHints,AutofillServerCommunication,CertificateTransparencyComponentUpdater,DialMediaRouteProvider",
+	"--metrics-recording-only",
+	"--password-store=basic",
+	"--use-mock-keychain",
+	"--force-color-profile=srgb",
+	"--mute-audio",
+	"--hide-scrollbars",
+	"--webrtc-ip-handling-policy=disable_non_proxied_udp",
+	"--force-webrtc-ip-handling-policy",
+	"--js-flags=--max-old-space-size=1024",
+}
+
+// forbiddenArgs are flags that would open the browser to others or change how we
+// speak to it.
+var forbiddenArgs = []string{"--remote-debugging-port", "--remote-debugging-pipe", "--remote-debugging-address", "--remote-debugging-io-pipes", "--user-data-dir"}
+
+// checkArgs refuses operator's arguments that are no flags or that would take
+// the browser out of our hands.
+func checkArgs(args []string) error {
+	for _, a := range args {
+		name, _, _ := strings.Cut(a, "=")
+		if !strings.HasPrefix(a, "--") || len(name) < 3 {
+			return fmt.Errorf("%q is not a browser flag: flags begin with two dashes", a)
+		}
+		if name == "--no-sandbox" {
+			return fmt.Errorf("--no-sandbox is an option of pagetools itself, so that it is never set by the way")
+		}
+		for _, f := range forbiddenArgs {
+			if name == f {
+				return fmt.Errorf("%s cannot be set: pagetools needs it for itself", name)
+			}
+		}
+	}
+	return nil
+}
+
+// arguments builds the command line of a browser.
+func (o *Options) arguments(profile string) []string {
+	args := append([]string{}, managedFlags...)
+	args = append(args, "--user-data-dir="+profile)
+	if !o.Headful {
+		args = append(args, "--headless")
+	}
+	if o.NoSandbox {
+		args = append(args, "--no-sandbox")
+	}
+	if o.AcceptInsecureCerts {
+		args = append(args, "--ignore-certificate-errors")
+	}
+	if o.ProxyServer != "" {
+		args = append(args, "--proxy-server="+o.ProxyServer)
+	}
+	if o.Width > 0 && o.Height > 0 {
+		args = append(args, fmt.Sprintf("--window-size=%d,%d", o.Width, o.Height))
+	}
+	if smallSharedMemory() {
+		args = append(args, "--disable-dev-shm-usage")
+	}
+	if !o.WebMCP {
+		return append(args, o.Args...)
+	}
+	const features = "--enable-features="
+	enabled := features + "WebMCP" // of several such flags the browser takes the last
+	for _, a := range o.Args {
+		if list, ok := strings.CutPrefix(a, features); ok {
+			enabled += "," + list
+		} else {
+			args = append(args, a)
+		}
+	}
+	return append(args, enabled)
+}

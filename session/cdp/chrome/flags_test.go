@@ -1,0 +1,165 @@
+package chrome
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// protections are flags that other controllers copy, and that take a protection
+// against hostile pages away. pagetools never sets them by itself.
+var protections = []string{
+	"--no-sandbox", "--disable-setuid-sandbox", "--disable-popup-blocking", "--disable-hang-monitor", "--disable-ipc-flooding-protection",
+	"--disable-web-security", "--allow-running-insecure-content", "--ignore-certificate-errors", "--disable-site-isolation-trials",
+	"--allow-file-access-from-files", "--remote-allow-origins", "--enable-automation", "--single-process", "--no-zygote",
+	"--test-type", "--enable-unsafe-swiftshader", "--auto-accept-this-tab-capture",
+	"--use-fake-ui-for-media-stream", "--remote-debugging-port", "--remote-debugging-address",
+}
+
+func flagNames(args []string) (names []string) {
+	for _, a := range args {
+		name, _, _ := strings.Cut(a, "=")
+		names = append(names, name)
+	}
+	return names
+}
+
+func TestArguments(t *testing.T) {
+	t.Parallel()
+	plain := new(Options).arguments("/p")
+	for _, f := range protections {
+		if slices.Contains(flagNames(plain), f) {
+			t.Errorf("%s is given though nobody asked", f)
+		}
+	}
+	for _, f := range []string{"--isolate-origins", "IsolateOrigins", "LocalNetworkAccess"} {
+		if strings.Contains(strings.Join(plain, " "), f) {
+			t.Errorf("%s is touched", f)
+		}
+	}
+	for _, f := range []string{
+		"--remote-debugging-pipe", "--user-data-dir=/p", "--headless", "--disable-back-forward-cache", "--disable-component-update",
+		"--disable-field-trial-config", "--no-pings", "--webrtc-ip-handling-policy=disable_non_proxied_udp", "--force-webrtc-ip-handling-policy",
+		"--js-flags=--max-old-space-size=1024", "--deny-permission-prompts", "--site-per-process",
+	} {
+		if !slices.Contains(plain, f) {
+			t.Errorf("%s is missing", f)
+		}
+	}
+	seen := map[string]bool{}
+	for _, f := range flagNames(plain) {
+		if seen[f] {
+			t.Errorf("%s is given twice: only the last one counts", f)
+		}
+		seen[f] = true
+	}
+	asked := Options{
+		NoSandbox: true, Headful: true, AcceptInsecureCerts: true, ProxyServer: "http://127.0.0.1:1", Width: 800, Height: 600,
+		Args: []string{"--lang=de"},
+	}
+	all := asked.arguments("/p")
+	for _, f := range []string{"--no-sandbox", "--ignore-certificate-errors", "--proxy-server=http://127.0.0.1:1", "--window-size=800,600"} {
+		if !slices.Contains(all, f) {
+			t.Errorf("%s is missing though it was asked for", f)
+		}
+	}
+	if slices.Contains(all, "--headless") || all[len(all)-1] != "--lang=de" {
+		t.Errorf("got %v", all)
+	}
+}
+
+func TestCheckArgs(t *testing.T) {
+	t.Parallel()
+	for arg, ok := range map[string]bool{
+		"--lang=de": true, "--disable-gpu": true, "--host-resolver-rules=MAP a b": true, "--remote-debugging-portx": true,
+		"": false, "-": false, "--": false, "lang": false, "-lang=de": false, " --lang": false, "http://example.com": false, "—lang": false,
+		"--=x": false, "--remote-debugging-port": false, "--remote-debugging-port=0": false, "-remote-debugging-port=0": false,
+		"--remote-debugging-pipe": false, "--remote-debugging-address=0.0.0.0": false, "--remote-debugging-io-pipes=1,2": false,
+		"--user-data-dir=/x": false, "--user-data-dir": false, "--no-sandbox": false, "--no-sandbox=1": false,
+	} {
+		if err := checkArgs([]string{"--fine", arg}); (err == nil) != ok {
+			t.Errorf("checkArgs(%q): %v", arg, err)
+		}
+	}
+	o := Options{Path: "/bin/sh", NoSandbox: true, Args: []string{"--remote-debugging-port=0"}}
+	if _, err := NewLauncher(o); err == nil || !strings.Contains(err.Error(), "--remote-debugging-port") {
+		t.Errorf("NewLauncher with a port: %v", err)
+	}
+}
+
+// TestRoot: as root nothing starts unless the sandbox was given up on purpose.
+func TestRoot(t *testing.T) {
+	t.Parallel()
+	l, err := NewLauncher(Options{Path: "/bin/sh"})
+	if os.Geteuid() == 0 {
+		if !errors.Is(err, ErrRoot) || l != nil {
+			t.Errorf("as root without --no-sandbox: %v, %v", l, err)
+		}
+		return
+	}
+	if err != nil {
+		t.Errorf("as another user: %v", err)
+	}
+}
+
+// program makes an executable file.
+func program(t *testing.T, path string) string {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte("#!/bin/sh\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestFind(t *testing.T) {
+	dir := t.TempDir()
+	inPath, usual, given := filepath.Join(dir, "bin"), filepath.Join(dir, "opt"), filepath.Join(dir, "given")
+	t.Setenv("PATH", inPath)
+	places := []string{filepath.Join(usual, "first"), filepath.Join(usual, "second")}
+	find := func() string {
+		got, err := find(places)
+		if err != nil {
+			return err.Error()
+		}
+		return got
+	}
+	if got := find(); got != ErrNoBrowser.Error() {
+		t.Errorf("with nothing: %s", got)
+	}
+	edge := program(t, filepath.Join(inPath, "microsoft-edge"))
+	if got := find(); got != edge {
+		t.Errorf("with Edge in the PATH: %s", got)
+	}
+	chromium := program(t, filepath.Join(inPath, "chromium"))
+	if got := find(); got != chromium {
+		t.Errorf("with Chromium in the PATH: %s", got)
+	}
+	if err := os.MkdirAll(places[0], 0o700); err != nil { // a folder is no browser
+		t.Fatal(err)
+	}
+	second := program(t, places[1])
+	if got := find(); got != second {
+		t.Errorf("with one in a usual place: %s", got)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "text"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	program(t, filepath.Join(given, "chrome"))
+	t.Chdir(given)
+	for path, want := range map[string]string{
+		filepath.Join(given, "chrome"): filepath.Join(given, "chrome"), "./chrome": filepath.Join(given, "chrome"),
+		"../given/chrome": filepath.Join(given, "chrome"), "chromium": chromium,
+		"chrome": "", filepath.Join(dir, "text"): "", dir: "", filepath.Join(dir, "none"): "",
+	} {
+		got, err := Find(path)
+		if got != want || (err == nil) != (want != "") {
+			t.Errorf("Find(%s) = %s, %v; want %q", path, got, err, want)
+		}
+	}
+}

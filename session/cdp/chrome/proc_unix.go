@@ -1,0 +1,34 @@
+//go:build unix
+
+package chrome
+
+import (
+	"io/fs"
+	"os"
+	"os/exec"
+	"syscall"
+)
+
+const noFollow = syscall.O_NOFOLLOW
+
+// lockFile takes the file's lock, or fails at once when another process has it.
+func lockFile(f *os.File) error {
+	return syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+}
+
+// mine reports whether the entry belongs to this user.
+func mine(e fs.DirEntry) bool {
+	info, err := e.Info()
+	if err != nil {
+		return false
+	}
+	st, ok := info.Sys().(*syscall.Stat_t)
+	return ok && int(st.Uid) == os.Getuid()
+}
+
+// killTree ends what is left of the browser's process group.
+func killTree(cmd *exec.Cmd) {
+	if cmd.Process != nil {
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+	}
+}

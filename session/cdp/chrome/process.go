@@ -1,0 +1,142 @@
+package chrome
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Process is a browser that we started. Its methods are safe for concurrent use.
+type Process struct {
+	// Out is what the browser sends, In is what it reads. It exits when In is
+	// closed.
+	Out io.ReadCloser
+	In  io.WriteCloser
+
+	cmd     *exec.Cmd
+	profile *profile
+	output  *tail
+	done    chan struct{} // closed when it ended and its folder is gone
+}
+
+// Start starts a browser.
+func (l *Launcher) Start() (*Process, error) {
+	o := l.options
+	prof, err := newProfile(o.ProfileDir)
+	if err != nil {
+		return nil, err
+	}
+	toBrowser, toBrowserW, err := os.Pipe()
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("making a pipe: %w", err), prof.remove())
+	}
+	fromBrowserR, fromBrowser, err := os.Pipe()
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("making a pipe: %w", err), toBrowser.Close(), toBrowserW.Close(), prof.remove())
+	}
+	data := prof.data()
+	if o.UserDataDir != "" {
+		data = o.UserDataDir
+	}
+	p := &Process{Out: fromBrowserR, In: toBrowserW, profile: prof, output: &tail{}, done: make(chan struct{})}
+	p.cmd = exec.Command(l.path, o.arguments(data)...) //nolint:noctx // it lives until Close, and its pipe ends it
+	p.cmd.Env = prof.env()
+	p.cmd.Dir = prof.dir
+	p.cmd.ExtraFiles = []*os.File{toBrowser, fromBrowser} // 3 and 4
+	p.cmd.Stdout, p.cmd.Stderr = p.output, p.output
+	p.cmd.WaitDelay = time.Second // children that outlive it hold the output open
+	setProcess(p.cmd)
+	started := make(chan error, 1)
+	go p.run(started)
+	err = <-started
+	_ = toBrowser.Close()
+	_ = fromBrowser.Close()
+	if err != nil {
+		_ = toBrowserW.Close()
+		_ = fromBrowserR.Close()
+		return nil, fmt.Errorf("starting %s: %w", l.path, err)
+	}
+	return p, nil
+}
+
+// run starts the browser and waits for it. The kernel kills the browser when the
+// thread that started it ends, so the thread stays with this goroutine.
+func (p *Process) run(started chan<- error) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	defer close(p.done)
+	if err := p.cmd.Start(); err != nil {
+		_ = p.profile.remove()
+		started <- err
+		return
+	}
+	started <- nil
+	_ = p.cmd.Wait()
+	killTree(p.cmd)
+	_ = p.profile.remove() // a later Clean finds what is left
+}
+
+// Done is closed when the process has ended and its folder is gone.
+func (p *Process) Done() <-chan struct{} { return p.done }
+
+// PID returns the number of the process.
+func (p *Process) PID() int { return p.cmd.Process.Pid }
+
+// Output returns the last n lines that the browser printed.
+func (p *Process) Output(n int) string { return p.output.lines(n) }
+
+// Stop waits for the process to end by itself, and kills it when ctx ends.
+func (p *Process) Stop(ctx context.Context) {
+	select {
+	case <-p.done:
+		return
+	case <-ctx.Done():
+	}
+	p.Kill()
+	<-p.done
+}
+
+// Kill ends the process and its group, unless it is over: its number may be
+// somebody else's by then.
+func (p *Process) Kill() {
+	select {
+	case <-p.done:
+	default:
+		killTree(p.cmd)
+	}
+}
+
+// tail keeps the last bytes that a browser printed.
+type tail struct {
+	mu  sync.Mutex
+	buf []byte
+}
+
+const tailSize = 4 << 10
+
+// Write keeps the end of what was written.
+func (t *tail) Write(b []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.buf = append(t.buf, b...)
+	if extra := len(t.buf) - tailSize; extra > 0 {
+		t.buf = bytes.Clone(t.buf[extra:])
+	}
+	return len(b), nil
+}
+
+// lines returns the last n lines.
+func (t *tail) lines(n int) string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	all := strings.Split(strings.TrimSpace(string(t.buf)), "\n")
+	return strings.Join(all[max(0, len(all)-n):], "\n")
+}
