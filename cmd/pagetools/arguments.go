@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
 	"io"
 	"os"
@@ -20,51 +19,30 @@ type parameter struct {
 	required    bool
 }
 
-// parameters lists the properties of a schema in its own order.
-func parameters(schema json.RawMessage) []parameter {
-	var s struct {
-		Properties json.RawMessage `json:"properties"`
-		Required   []string        `json:"required"`
-	}
-	if json.Unmarshal(schema, &s) != nil || len(s.Properties) == 0 {
-		return nil
-	}
-	var out []parameter
-	dec := json.NewDecoder(bytes.NewReader(s.Properties))
-	if _, err := dec.Token(); err != nil {
-		return nil
-	}
-	for dec.More() {
-		key, err := dec.Token()
-		if err != nil {
-			return out
+// parameters lists the properties of a schema in its own order. What has no type takes
+// any.
+func parameters(schema json.RawMessage) (out []parameter) {
+	s, _ := bridge.ReadValue("the schema", schema) // one that cannot be read has no members
+	required := textsOf(s.Get("required"))
+	for name, v := range s.Get("properties").Members() {
+		types := textsOf(v.Get("type"))
+		if len(types) == 0 {
+			types = []string{"any"}
 		}
-		var raw json.RawMessage
-		if dec.Decode(&raw) != nil {
-			return out
-		}
-		name, _ := key.(string)
-		p := parameter{name: name, required: slices.Contains(s.Required, name)}
-		p.types, p.description = typesOf(raw)
-		out = append(out, p)
+		out = append(out, parameter{name, types, v.Get("description").String(), slices.Contains(required, name)})
 	}
 	return out
 }
 
-// typesOf reads type and description of a property; what has no type takes any.
-func typesOf(raw json.RawMessage) (types []string, description string) {
-	var p struct {
-		Type        json.RawMessage `json:"type"`
-		Description string          `json:"description"`
+// textsOf returns a text, or those of a list.
+func textsOf(v bridge.Value) (all []string) {
+	if v.IsString() {
+		return []string{v.String()}
 	}
-	_ = json.Unmarshal(raw, &p) // a boolean schema says nothing
-	var one string
-	if json.Unmarshal(p.Type, &one) == nil && one != "" {
-		types = []string{one}
-	} else if json.Unmarshal(p.Type, &types) != nil || len(types) == 0 {
-		types = []string{"any"}
+	for x := range v.Elements() {
+		all = append(all, x.String())
 	}
-	return types, p.Description
+	return all
 }
 
 // readInput builds the arguments of a call from --input and key=value. A value

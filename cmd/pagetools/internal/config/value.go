@@ -35,6 +35,16 @@ func fieldsOf(v reflect.Value) (all []field) {
 	return all
 }
 
+// fieldsAlso lists those settings that a section of the file has, too.
+func fieldsAlso(c *Config, section string) (all []field) {
+	for _, f := range fieldsOf(reflect.ValueOf(c).Elem()) {
+		if f.tag.Get("also") == section {
+			all = append(all, f)
+		}
+	}
+	return all
+}
+
 // object is a JSON Schema, or a part of one.
 type object = map[string]any
 
@@ -101,14 +111,14 @@ func set(v reflect.Value, tag reflect.StructTag, text string) error {
 }
 
 func setInt(v reflect.Value, least, text string) error {
-	n, err := strconv.Atoi(text)
+	n, err := strconv.ParseInt(text, 0, 0)
 	if err != nil {
 		return errors.New(scalars[v.Type()].must)
 	}
-	if low, err := strconv.Atoi(least); err == nil && n < low {
+	if low, err := strconv.ParseInt(least, 10, 0); err == nil && n < low {
 		return fmt.Errorf("must be at least %d", low)
 	}
-	v.SetInt(int64(n))
+	v.SetInt(n)
 	return nil
 }
 
