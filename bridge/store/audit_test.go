@@ -118,7 +118,8 @@ func forge(t *testing.T, dir, id string) {
 	defer other.Close()
 	forger := must(openSigner(other, "forger"))(t)
 	edit(2, func(lines []string) []string {
-		m := must(decodeMark([]byte(strings.TrimSuffix(lines[0], "\n"))))(t)
+		var m mark
+		ok(t, decodeExactly([]byte(strings.TrimSuffix(lines[0], "\n")), &m))
 		m.Key, m.Signature = "", ""
 		lines[0] = string(must(forger.line(m))(t))
 		return lines
@@ -243,13 +244,14 @@ func TestTornLine(t *testing.T) {
 	var ends []int64
 	j := journalOf(t, s)
 	for range 3 {
-		must(s.Audit.Intent(t.Context(), bridge.AuditRecord{Call: "c"}))(t)
+		must(s.Audit.Intent(t.Context(), bridge.AuditRecord{Wait: true, Call: "c"}))(t)
 		ends = append(ends, j.part.size)
 	}
 	content := must(os.ReadFile(filepath.Join(dir, partName(j.id, 1))))(t)
 	const copied = "0123456789abcdef0123456789abcdef"
 	for cut := ends[0]; cut <= ends[2]; cut++ {
-		end := must(decodeMark(content[:bytes.IndexByte(content, '\n')]))(t)
+		var end mark
+		ok(t, decodeExactly(content[:bytes.IndexByte(content, '\n')], &end))
 		end.Chain, end.Key, end.Signature = copied, "", ""
 		whole := append(must(j.signer.line(end))(t), content[bytes.IndexByte(content, '\n')+1:cut]...)
 		ok(t, os.WriteFile(filepath.Join(dir, partName(copied, 1)), whole, 0o600))
@@ -502,7 +504,8 @@ func FuzzDecodeMark(f *testing.F) {
 	f.Add(own)
 	f.Add([]byte(`{"mark":"end","chain":"c","file":1,"seq":1,"hash":"00","time":"t","key":"k","signature":"s"}`))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		if m, err := decodeMark(b); err == nil && s.signed(m) && !bytes.Equal(b, own) {
+		var m mark
+		if err := decodeExactly(b, &m); err == nil && s.own(m) && !bytes.Equal(b, own) {
 			t.Errorf("nobody signed %s", b)
 		}
 	})

@@ -9,68 +9,72 @@ import (
 	"github.com/chromedp/cdproto/runtime"
 
 	"github.com/pagetools/pagetools/session"
+	"github.com/pagetools/pagetools/session/cdp/wire"
 	"github.com/pagetools/pagetools/shim"
 )
 
-// awaited is what holds of session.Await for the document at the top.
-type awaited struct {
+// awaiter reports when the document at the top fulfils the conditions of
+// session.Await. Only the owner uses it.
+type awaiter struct {
+	session.Await
+
+	page  *wire.Session
+	out   *outbox
+	tasks tasks
+
+	frame cdp.FrameID
+	doc   *document
 	stop  context.CancelFunc // ends the look for the element
 	found bool
 	idle  bool
 }
 
-// startAwait begins to look for the element in a new document.
-func (t *tab) startAwait(s *ownerState, d *document) {
-	s.awaited.stop()
+// start begins anew with another document.
+func (a *awaiter) start(d *document) {
+	a.stop()
 	ctx, cancel := context.WithCancel(context.Background())
-	s.awaited = awaited{stop: cancel, found: t.await.Selector == ""}
-	if t.await.Selector != "" {
-		go t.findElement(ctx, d)
+	a.doc, a.stop, a.found, a.idle = d, cancel, a.Selector == "", false
+	if a.Selector != "" {
+		go a.find(ctx, d)
 	}
 }
 
-// findElement waits for the element in a world of its own, where the page changes
-// nothing. It ends with ctx or with the page; a selector that is none never
-// matches.
-func (t *tab) findElement(ctx context.Context, d *document) {
-	world, err := cdp.Call(ctx, t.target, page.CreateIsolatedWorld, page.CreateIsolatedWorldParams{FrameID: cdp.FrameID(t.id)})
+// find waits for the element in a world of its own, where the page changes nothing. It
+// ends with ctx or with the page; a selector that is not one never matches.
+func (a *awaiter) find(ctx context.Context, d *document) {
+	params := page.CreateIsolatedWorldParams{FrameID: a.frame}
+	world, err := cdp.Call(ctx, a.page, page.CreateIsolatedWorld, params)
 	if err != nil {
 		return // the document went away
 	}
 	yes := true
-	found, err := cdp.Call(ctx, t.target, runtime.Evaluate, runtime.EvaluateParams{Expression: shim.WaitFor(t.await.Selector),
-		ContextID: world.ExecutionContextID, AwaitPromise: &yes, ReturnByValue: &yes, Silent: &yes})
+	found, err := cdp.Call(ctx, a.page, runtime.Evaluate, runtime.EvaluateParams{
+		Expression: shim.WaitFor(a.Selector), ContextID: world.ExecutionContextID,
+		AwaitPromise: &yes, ReturnByValue: &yes, Silent: &yes,
+	})
 	if err != nil || found.ExceptionDetails != nil {
 		return
 	}
-	select {
-	case t.found <- d:
-	case <-ctx.Done():
-	case <-t.target.Gone():
-	}
+	a.tasks.add(ctx, 0, func() {
+		if d == a.doc {
+			a.found = true
+			a.settle()
+		}
+	})
 }
 
-// elementFound notes that the element is there, if the document still is.
-func (t *tab) elementFound(s *ownerState, d *document) {
-	if d == t.doc.Load() {
-		s.awaited.found = true
-		t.mayBeReady(s, d)
-	}
-}
-
-// lifecycle hears that the network was idle.
-func (t *tab) lifecycle(s *ownerState, msg *cdproto.Message) {
+// lifecycle takes the event that the network is idle.
+func (a *awaiter) lifecycle(msg *cdproto.Message) {
 	var ev page.EventLifecycleEvent
-	d := t.doc.Load()
-	if decode(msg, &ev) && ev.Name == "networkIdle" && string(ev.LoaderID) == d.id {
-		s.awaited.idle = true
-		t.mayBeReady(s, d)
+	if decode(msg, &ev) && ev.Name == "networkIdle" && a.doc != nil && string(ev.LoaderID) == a.doc.id {
+		a.idle = true
+		a.settle()
 	}
 }
 
-// mayBeReady tells when all that is awaited of the document holds.
-func (t *tab) mayBeReady(s *ownerState, d *document) {
-	if s.awaited.found && (s.awaited.idle || !t.await.Idle) {
-		s.emit(session.Ready{Document: d.id})
+// settle reports when all that is awaited of the document holds.
+func (a *awaiter) settle() {
+	if a.found && (a.idle || !a.Idle) {
+		a.out.emit(session.Ready{Document: a.doc.id})
 	}
 }

@@ -114,7 +114,7 @@ func TestCrash(t *testing.T) {
 		_, err := came(p.Invoke(t.Context(), session.Invocation{Document: d.Document, Tool: d.ID}))
 		errs <- err
 	}()
-	for p.calls.Load() == 0 {
+	for p.calls.inFlight() == 0 {
 		<-time.After(time.Millisecond)
 	}
 	began := time.Now()
@@ -380,7 +380,7 @@ func TestBackForward(t *testing.T) {
 		}
 		p.must("back", "{}")
 		for {
-			if d := p.doc.Load(); d.url == base+"/" {
+			if d := p.shown.top.Load(); d.url == base+"/" {
 				break
 			}
 			<-time.After(5 * time.Millisecond)

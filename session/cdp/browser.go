@@ -166,6 +166,32 @@ func (b *instance) newPage(ctx context.Context, in cdp.BrowserContextID) (*wire.
 	return b.conn.Open(attached.SessionID), page.TargetID, nil
 }
 
+// adoptWindows makes the browser attach us to every page before its scripts run.
+func (b *instance) adoptWindows(ctx context.Context) error {
+	yes := true
+	_, err := cdp.Call(ctx, b.root, cdptarget.SetAutoAttach, cdptarget.SetAutoAttachParams{
+		AutoAttach: true, WaitForDebuggerOnStart: true, Flatten: &yes,
+		Filter: cdptarget.Filter{{Exclude: false, Type: "page"}},
+	})
+	if err != nil {
+		return fmt.Errorf("adopting windows: %w", err)
+	}
+	b.adopts = true
+	return nil
+}
+
+// closeTarget closes a page, if it is there.
+func (b *instance) closeTarget(id cdptarget.ID) {
+	bounded, cancel := farewell()
+	defer cancel()
+	_, _ = cdp.Call(bounded, b.root, cdptarget.CloseTarget, cdptarget.CloseTargetParams{TargetID: id})
+}
+
+// farewell bounds what is said at the end, apart from any call's context.
+func farewell() (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.Background(), 3*time.Second)
+}
+
 // dispose forgets a browser context, with its pages and everything they kept. A
 // page in the operator's profile is only closed.
 func (b *instance) dispose(ctx context.Context, id cdp.BrowserContextID, page cdptarget.ID) error {

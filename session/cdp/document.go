@@ -5,11 +5,14 @@ import (
 	"errors"
 	"strings"
 	"sync/atomic"
+	"time"
 
+	"github.com/chromedp/cdproto"
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/cdp/jsonv2"
 	"github.com/chromedp/cdproto/runtime"
 
+	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/session"
 	"github.com/pagetools/pagetools/session/cdp/wire"
 	"github.com/pagetools/pagetools/shim"
@@ -22,7 +25,7 @@ type document struct {
 	url      string
 	frameID  cdp.FrameID
 	target   *wire.Session
-	gone     chan struct{} // closed when the page shows it no more
+	gone     chan struct{} // closed when the page no longer shows it
 	revision atomic.Int64  // newest that the owner saw
 	ids      callIDs
 
@@ -32,28 +35,26 @@ type document struct {
 	object atomic.Pointer[runtime.RemoteObjectID]
 
 	// The rest is the owner's.
-	origin string
-	where  session.Frame
-	policy policy
-	told   bool // its tools were
-	frame  *frame
-	began  int64 // events of the page until then
-	failed bool  // it is the browser's own, in place of one that did not come
-	ready  bool  // the page script answered
-	native nativeState
+	origin   string
+	where    session.Frame
+	policy   policy
+	reported bool // its tools were
+	frame    *frame
+	began    int64       // events of the page until then
+	failed   bool        // it is the browser's own, in place of one that did not come
+	ready    bool        // the page script answered
+	state    *shim.State // the newest of the page script
+	native   nativeState
 
 	// With the browser's own WebMCP: the tools by id, and the newest revision that
-	// was told.
-	tools    atomic.Pointer[map[int64]nativeTool]
-	reported atomic.Int64
+	// was reported.
+	tools  atomic.Pointer[map[int64]nativeTool]
+	newest atomic.Int64
 }
 
-// leave says that the page shows the document no more.
-func (d *document) leave() {
-	if d.gone != nil { // tests make documents without
-		close(d.gone)
-	}
-}
+// revisions is how many changes that only the browser knows of fit between two
+// revisions of a page script.
+const revisions = 1 << 20
 
 // policy is whether a document may offer tools.
 type policy int
@@ -83,8 +84,8 @@ type callParams struct {
 	Silent              bool                   `json:"silent"`
 }
 
-// evaluateResult is the part of their results that we read. The page script only
-// ever gives strings.
+// evaluateResult is the part of their results that we read. The page script returns
+// only strings.
 type evaluateResult struct {
 	Result struct {
 		Type  string       `json:"type"`
@@ -95,6 +96,64 @@ type evaluateResult struct {
 			Description string `json:"description"`
 		} `json:"exception"`
 	} `json:"exceptionDetails"`
+}
+
+// newDocument is what a session shows. began is how many events of the page came
+// before it.
+func newDocument(target *wire.Session, f *cdp.Frame, began int64) *document {
+	origin := strings.TrimSuffix(f.SecurityOrigin, "/")
+	if origin == "" || strings.HasPrefix(origin, ":") {
+		origin = "null"
+	}
+	d := &document{
+		id: string(f.LoaderID), url: f.URL, frameID: f.ID, target: target, origin: origin,
+		gone: make(chan struct{}), began: began, failed: f.UnreachableURL != "",
+	}
+	d.revision.Store(-1)
+	return d
+}
+
+// lost returns the end of the document's target as the outcome of a call that used it.
+// A frame whose target closes has left the page.
+func (d *document) lost(o bridge.Outcome) *bridge.Error {
+	reason := d.target.Reason()
+	switch {
+	case d.target == d.target.Page() || !errors.Is(reason, wire.ErrClosed):
+		return goneError(reason, o)
+	case o == bridge.NotRun:
+		return gone()
+	}
+	return navigatedError(reason)
+}
+
+// commitPatience is how long a navigation or a crash may take to be reported
+// after it failed an evaluation.
+const commitPatience = 300 * time.Millisecond
+
+// leftBy explains an evaluation that the browser failed: its document went away, or
+// its renderer did. Chromium uses the same words for both, so the event that follows
+// decides.
+func (d *document) leftBy(ctx context.Context, cause *cdproto.Error) *bridge.Error {
+	if strings.Contains(cause.Message, "terminated") { // another call's deadline passed while the page was spinning
+		return bridge.Errorf(bridge.InternalError, bridge.Timeout, bridge.Unknown,
+			"The page did not react and was interrupted during the call.").With(cause)
+	}
+	if strings.Contains(cause.Message, "Cannot find") { // no context to run in: it was never dispatched
+		e := gone()
+		e.Err = errors.Join(e.Err, cause)
+		return e
+	}
+	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), commitPatience)
+	defer cancel()
+	select {
+	case <-d.gone:
+	case <-d.target.Gone():
+	case <-bounded.Done():
+	}
+	if d.target.Reason() != nil {
+		return d.lost(bridge.Unknown)
+	}
+	return navigatedError(cause)
 }
 
 // evaluation is the command that runs an expression of the page script in the
@@ -113,8 +172,8 @@ func (d *document) send(ctx context.Context, expression string) (<-chan wire.Rep
 	return d.target.Send(ctx, method, params)
 }
 
-// evaluate runs an expression of the page script in the document, and gives the
-// string that it resolves to, and how many events came before it.
+// evaluate runs an expression of the page script in the document. It returns the
+// string that it resolves to, and how many events came before that.
 func (d *document) evaluate(ctx context.Context, expression string) (text string, after int64, err error) {
 	var res evaluateResult
 	method, params := d.evaluation(expression)
@@ -137,7 +196,7 @@ func (e *scriptError) missing(name string) bool {
 	return strings.HasPrefix(e.description, "ReferenceError: "+name+" ")
 }
 
-// text gives the string that an evaluation resolved to.
+// text returns the string that an evaluation resolved to.
 func (r *evaluateResult) text() (string, error) {
 	if r.Exception != nil {
 		first, _, _ := strings.Cut(r.Exception.Exception.Description, "\n")
@@ -145,7 +204,7 @@ func (r *evaluateResult) text() (string, error) {
 	}
 	var s string
 	if r.Result.Type != "string" || jsonv2.Unmarshal(r.Result.Value, &s) != nil {
-		return "", &scriptError{description: "it gave a " + r.Result.Type}
+		return "", &scriptError{description: "it returned a " + r.Result.Type}
 	}
 	return s, nil
 }
@@ -158,28 +217,32 @@ func Evaluate(ctx context.Context, of session.Tab, expression string) (string, e
 	if !ok {
 		return "", errors.New("not a tab of this engine")
 	}
-	text, _, err := t.doc.Load().evaluate(ctx, expression)
+	text, _, err := t.shown.top.Load().evaluate(ctx, expression)
 	return text, err
 }
 
-// documents are the documents of a page that calls may be dispatched to, by id.
-type documents map[string]*document
+// documents are the documents that a page shows now and that may have tools. The owner
+// changes it; it is safe for concurrent use.
+type documents struct {
+	top    atomic.Pointer[document]
+	framed atomic.Pointer[map[string]*document] // in frames, by id
+}
 
-// document finds a document that the page shows now, or nil.
-func (t *tab) document(id string) *document {
-	if d := t.doc.Load(); d.id == id {
+// find returns a document that the page shows now, or nil.
+func (s *documents) find(id string) *document {
+	if d := s.top.Load(); d.id == id {
 		return d
 	}
-	if all := t.framed.Load(); all != nil {
+	if all := s.framed.Load(); all != nil {
 		return (*all)[id]
 	}
 	return nil
 }
 
-// everyDocument visits the top document and those of frames.
-func (t *tab) everyDocument(visit func(*document)) {
-	visit(t.doc.Load())
-	if all := t.framed.Load(); all != nil {
+// each visits the document at the top and those of frames.
+func (s *documents) each(visit func(*document)) {
+	visit(s.top.Load())
+	if all := s.framed.Load(); all != nil {
 		for _, d := range *all {
 			visit(d)
 		}

@@ -4,9 +4,6 @@ import (
 	"context"
 	"errors"
 	"strings"
-	"time"
-
-	"github.com/chromedp/cdproto"
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/session"
@@ -24,7 +21,7 @@ var (
 	errOurs   = errors.New("closed by us")
 )
 
-// goneError gives the death of a target as the outcome of who used it.
+// goneError turns why a session ended into the outcome of a call that used it.
 func goneError(reason error, o bridge.Outcome) *bridge.Error {
 	e := bridge.Errorf(bridge.InternalError, bridge.PageCrashed, o, "The page crashed.").With(reason)
 	switch {
@@ -40,38 +37,6 @@ func goneError(reason error, o bridge.Outcome) *bridge.Error {
 		e.Message = "The page did not react any more and was closed."
 	}
 	return e
-}
-
-// commitPatience is how long a navigation or a crash may take to be reported
-// after it failed an evaluation.
-const commitPatience = 300 * time.Millisecond
-
-// lostDocument explains an evaluation that the browser failed: its document
-// went away, or its renderer did. Chromium uses the same words for both, so the
-// event that follows decides.
-func (t *tab) lostDocument(ctx context.Context, d *document, cause *cdproto.Error) *bridge.Error {
-	if strings.Contains(cause.Message, "terminated") { // another call's deadline passed while the page was spinning
-		return bridge.Errorf(bridge.InternalError, bridge.Timeout, bridge.Unknown, "The page did not react and was interrupted during the call.").With(cause)
-	}
-	if strings.Contains(cause.Message, "Cannot find") { // no context to run in: it was never dispatched
-		e := gone()
-		e.Err = errors.Join(e.Err, cause)
-		return e
-	}
-	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), commitPatience)
-	defer cancel()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for t.document(d.id) == d {
-		select {
-		case <-d.target.Gone():
-			return t.lost(d, bridge.Unknown)
-		case <-bounded.Done():
-			return navigatedError(cause)
-		case <-tick.C:
-		}
-	}
-	return navigatedError(cause)
 }
 
 func navigatedError(cause error) *bridge.Error {
@@ -99,4 +64,26 @@ func loadError(text string) *bridge.Error {
 		say = "The site sent no page"
 	}
 	return bridge.Errorf(bridge.InternalError, reason, bridge.NotRun, "%s (%s).", say, name)
+}
+
+// stopped returns the outcome of a call whose context ended: the deadline's own
+// error, or CANCELLED.
+func stopped(ctx context.Context, o bridge.Outcome) *bridge.Error {
+	if e, ok := errors.AsType[*bridge.Error](context.Cause(ctx)); ok {
+		c := *e
+		c.Outcome = o
+		return &c
+	}
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return bridge.Errorf(bridge.InternalError, bridge.Timeout, o, "The tool did not answer in time.")
+	}
+	return bridge.Errorf(bridge.Cancelled, "", o, "The caller gave up.").With(context.Cause(ctx))
+}
+
+// late returns the outcome of work before a call whose context ended.
+func late(ctx context.Context, text string) *bridge.Error {
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return bridge.Errorf(bridge.InternalError, bridge.Timeout, bridge.NotRun, "%s", text).With(context.Cause(ctx))
+	}
+	return bridge.Errorf(bridge.Cancelled, "", bridge.NotRun, "The caller gave up.").With(context.Cause(ctx))
 }

@@ -21,14 +21,14 @@ import (
 	"github.com/pagetools/pagetools/session/cdp/wire"
 )
 
-// native is a page without the page script, in a browser with WebMCP of its own:
+// reference is a page without the page script, in a browser with WebMCP of its own:
 // what it says is what the page script is held to.
-type native struct {
+type reference struct {
 	t      *testing.T
 	target *wire.Session
 }
 
-func nativePage(t *testing.T, e *Engine, address string) *native {
+func nativePage(t *testing.T, e *Engine, address string) *reference {
 	t.Helper()
 	b, err := e.instance(t.Context(), false)
 	if err != nil {
@@ -46,7 +46,7 @@ func nativePage(t *testing.T, e *Engine, address string) *native {
 			t.Error(err)
 		}
 	})
-	n := &native{t: t, target: tgt}
+	n := &reference{t: t, target: tgt}
 	if _, err := cdp.Call(t.Context(), tgt, page.Navigate, page.NavigateParams{URL: address}); err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +55,7 @@ func nativePage(t *testing.T, e *Engine, address string) *native {
 }
 
 // eval gives the string that an expression resolves to.
-func (n *native) eval(expression string) string {
+func (n *reference) eval(expression string) string {
 	n.t.Helper()
 	d := &document{target: n.target}
 	text, _, err := d.evaluate(n.t.Context(), expression)
@@ -275,7 +275,7 @@ func TestFormsKeepUp(t *testing.T) {
 		if got != row.want {
 			t.Errorf("%s\n gives %s\n  want %s", row.script, got, row.want)
 		}
-		if changes := r.Revision - revision; i > 0 && changes > 1 {
+		if changes := (r.Revision - revision) / revisions; i > 0 && changes > 1 {
 			t.Errorf("%s is %d revisions", row.script, changes)
 		} else if i > 0 && (changes == 0) != (now == id) {
 			t.Errorf("%s: %d revisions, and registration %d after %d", row.script, changes, now, id)

@@ -1,56 +1,24 @@
 package cdp
 
 import (
-	"context"
-	"errors"
-	"fmt"
 	"regexp"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
-	"github.com/chromedp/cdproto"
 	"github.com/chromedp/cdproto/cdp"
-	"github.com/chromedp/cdproto/dom"
-	"github.com/chromedp/cdproto/inspector"
 	"github.com/chromedp/cdproto/page"
-	"github.com/chromedp/cdproto/runtime"
 	cdptarget "github.com/chromedp/cdproto/target"
-	"github.com/chromedp/cdproto/webmcp"
 
 	"github.com/pagetools/pagetools/session"
 	"github.com/pagetools/pagetools/session/cdp/wire"
-	"github.com/pagetools/pagetools/shim"
 )
-
-// wanted are the events that owners handle. The reader drops the others.
-var wanted = map[cdproto.MethodType]bool{
-	cdproto.EventPageFrameAttached:           true,
-	cdproto.EventPageFrameNavigated:          true,
-	cdproto.EventPageFrameDetached:           true,
-	cdproto.EventPageFrameStoppedLoading:     true,
-	cdproto.EventPageLoadEventFired:          true,
-	cdproto.EventPageLifecycleEvent:          true,
-	cdproto.EventPageJavascriptDialogOpening: true,
-	cdproto.EventPageJavascriptDialogClosed:  true,
-	cdproto.EventPageWindowOpen:              true,
-	cdproto.EventInspectorTargetCrashed:      true,
-	cdproto.EventTargetAttachedToTarget:      true,
-	cdproto.EventTargetDetachedFromTarget:    true,
-	cdproto.EventFetchRequestPaused:          true,
-	cdproto.EventPageScreencastFrame:         true,
-	cdproto.EventWebMCPToolsAdded:            true,
-	cdproto.EventWebMCPToolsRemoved:          true,
-	cdproto.EventWebMCPToolResponded:         true,
-}
 
 // maxFrames bounds the frames of a page whose tools are offered; those that come
 // later are not looked at.
 const maxFrames = 64
 
-// frame is a place for documents: the top of the page, or a frame in it. Only the
-// owner uses it.
+// frame is a place for documents: the top of the page, or a frame in it.
 type frame struct {
 	id       cdp.FrameID
 	parent   *frame // nil at the top, and for a window
@@ -68,126 +36,192 @@ type frame struct {
 	due   bool          // the load event waits for it
 }
 
-// reach says how the document of a frame is found, and by which policy.
-type reach struct {
-	needed        bool
-	via           *wire.Session // of the document that holds the frame
-	frame         cdp.FrameID
-	root          bool
-	origin, about string // of the document, by the browser; about is its address when that has no origin
-	parent        string // origin of the document that holds the frame
+// frames are the places of a page and its targets. Only the owner uses it.
+type frames struct {
+	page    *wire.Session
+	shown   *documents
+	out     *outbox
+	handled int64 // events of the page so far
+	top     *frame
+	all     map[cdp.FrameID]*frame
+	targets map[cdptarget.SessionID]*wire.Session
+	roots   map[cdptarget.SessionID]cdp.FrameID // the frames that are targets of their own
+	windows int                                 // that were opened so far
 }
 
-// owner is what was found out about a frame's document.
-type owner struct {
-	policy policy
-	origin string
+// newFrames begins with an empty document at the top.
+func newFrames(s *wire.Session, id cdptarget.ID, shown *documents, out *outbox) *frames {
+	fs := &frames{
+		page: s, shown: shown, out: out,
+		all:     map[cdp.FrameID]*frame{},
+		targets: map[cdptarget.SessionID]*wire.Session{s.ID(): s},
+		roots:   map[cdptarget.SessionID]cdp.FrameID{},
+	}
+	fs.top = fs.add(&frame{id: cdp.FrameID(id), target: s, root: true})
+	fs.top.doc = &document{target: s, policy: allowed, gone: make(chan struct{})}
+	shown.top.Store(fs.top.doc)
+	return fs
 }
 
-// reach says what has to be found out before the document can be watched.
-func (f *frame) reach() reach {
-	if f.parent == nil || f.doc.policy == allowed {
-		return reach{}
-	}
-	r := reach{needed: true, via: f.parent.doc.target, frame: f.id, root: f.root, origin: f.doc.origin, parent: f.parent.doc.origin}
-	if f.doc.origin == "null" {
-		r.about = f.doc.url
-	}
-	return r
+func (fs *frames) add(f *frame) *frame {
+	f.stop, f.retry = func() {}, retryTime
+	fs.all[f.id] = f
+	return f
 }
 
-// find asks the browser for the element that holds the frame, which has the
-// policy, and for a handle of its document. Chromium needs no enabled domain for
-// that.
-func (r reach) find(ctx context.Context, d *document) (*owner, error) {
-	held, err := cdp.Call(ctx, r.via, dom.GetFrameOwner, dom.GetFrameOwnerParams{FrameID: r.frame})
-	if err != nil {
-		return nil, err
+// place makes a frame below another one, or returns nil when there are too many.
+func (fs *frames) place(id, parent cdp.FrameID) *frame {
+	if f := fs.all[id]; f != nil {
+		return f
 	}
-	described, err := cdp.Call(ctx, r.via, dom.DescribeNode, dom.DescribeNodeParams{BackendNodeID: held.BackendNodeID})
-	if err != nil {
-		return nil, err
+	p := fs.all[parent]
+	if p == nil || len(fs.all) > maxFrames {
+		return nil
 	}
-	if described.Node == nil {
-		return nil, errNoFrame
-	}
-	attributes := attributesOf(described.Node)
-	found := &owner{policy: denied, origin: r.origin}
-	if sandbox, has := attributes["sandbox"]; has && !slices.Contains(strings.Fields(strings.ToLower(sandbox)), "allow-same-origin") {
-		found.origin = "null"
-		return found, nil
-	}
-	if r.about == "about:blank" || r.about == "about:srcdoc" {
-		found.origin = r.parent
-	}
-	if !toolsAllowed(attributes, found.origin, r.parent) {
-		return found, nil
-	}
-	found.policy = allowed
-	if r.root {
-		return found, nil
-	}
-	if described.Node.ContentDocument == nil {
-		return nil, errNoFrame
-	}
-	resolved, err := cdp.Call(ctx, r.via, dom.ResolveNode, dom.ResolveNodeParams{BackendNodeID: described.Node.ContentDocument.BackendNodeID})
-	if err != nil {
-		return nil, err
-	}
-	d.object.Store(&resolved.Object.ObjectID)
-	return found, nil
+	f := fs.add(&frame{id: id, parent: p})
+	p.children = append(p.children, f)
+	return f
 }
 
-// errNoFrame says that a frame went away, or to another target, meanwhile.
-var errNoFrame = errors.New("the frame has no document here")
-
-func attributesOf(n *cdp.Node) map[string]string {
-	all := map[string]string{}
-	for i := 0; i+1 < len(n.Attributes); i += 2 {
-		all[strings.ToLower(n.Attributes[i])] = n.Attributes[i+1]
-	}
-	return all
-}
-
-// decided takes what was found out about a frame's document. Frames in it are
-// looked at only now: without its parent none may have tools.
-func (t *tab) decided(s *ownerState, f *frame, found *owner) {
-	f.doc.policy, f.doc.origin = found.policy, found.origin
-	t.publish(s)
-	if found.policy == denied {
-		return
-	}
-	for _, c := range f.children {
-		if c.doc != nil && c.doc.policy == undecided {
-			t.startWatch(s, c)
+// openWindow makes a place for a window of the page, or returns nil when there are
+// too many.
+func (fs *frames) openWindow(id cdp.FrameID, target *wire.Session) *frame {
+	open := 0
+	for _, f := range fs.all {
+		if f.window > 0 {
+			open++
 		}
 	}
+	if open >= session.MaxWindows || len(fs.all) > maxFrames {
+		return nil
+	}
+	fs.windows++
+	fs.roots[target.ID()] = id
+	return fs.add(&frame{id: id, window: fs.windows, target: target, root: true})
+}
+
+// navigate begins a new document in the frame that it belongs to, and returns the
+// frame; nil when the frame is not looked at.
+func (fs *frames) navigate(target *wire.Session, ev *cdp.Frame) *frame {
+	f := fs.top
+	switch {
+	case ev.ParentID != "":
+		f = fs.place(ev.ID, ev.ParentID)
+	case target != fs.page:
+		f = fs.all[ev.ID]
+	}
+	if f == nil {
+		return nil
+	}
+	fs.leave(f)
+	f.doc, f.target, f.retry = newDocument(target, ev, fs.handled), target, retryTime
+	f.doc.frame = f
+	if f.parent != nil {
+		f.name, f.root = ev.Name, fs.roots[target.ID()] == ev.ID
+	}
+	f.doc.where = f.where()
+	if f.parent != nil {
+		return f
+	}
+	f.doc.policy = allowed
+	if f == fs.top {
+		fs.shown.top.Store(f.doc)
+	}
+	fs.publish()
+	return f
+}
+
+// decide takes what was found out about a frame's document.
+func (fs *frames) decide(f *frame, found *holder) {
+	f.doc.policy, f.doc.origin = found.policy, found.origin
+	fs.publish()
 }
 
 // publish makes the documents that may have tools known to calls.
-func (t *tab) publish(s *ownerState) {
-	all := documents{}
-	for _, f := range s.frames {
-		if f != s.top && f.doc != nil && f.doc.policy == allowed {
+func (fs *frames) publish() {
+	all := map[string]*document{}
+	for _, f := range fs.all {
+		if f != fs.top && f.doc != nil && f.doc.policy == allowed {
 			all[f.doc.id] = f.doc
 		}
 	}
-	t.framed.Store(&all)
+	fs.shown.framed.Store(&all)
 }
 
-// place makes a frame below another one, or gives nil when there are too many.
-func (s *ownerState) place(id, parent cdp.FrameID) *frame {
-	if f := s.frames[id]; f != nil {
-		return f
+// leave forgets what a frame shows, and the frames in it.
+func (fs *frames) leave(f *frame) {
+	for _, c := range f.children {
+		fs.leave(c)
+		delete(fs.all, c.id)
 	}
-	p := s.frames[parent]
-	if p == nil || len(s.frames) > maxFrames {
-		return nil
+	f.children = nil
+	f.stop()
+	f.turn++
+	f.due = false
+	d := f.doc
+	f.doc = nil
+	if d == nil {
+		return
 	}
-	f := &frame{id: id, parent: p, stop: func() {}, retry: retryTime}
-	s.frames[id] = f
-	p.children = append(p.children, f)
-	return f
+	close(d.gone)
+	if d.policy == allowed && f != fs.top {
+		fs.publish()
+	}
+	if d.reported && !fs.out.frameGone(d.id) {
+		fs.page.Fail(wire.ErrFlood)
+	}
+}
+
+// remove forgets a frame.
+func (fs *frames) remove(f *frame) {
+	if f == fs.top {
+		return
+	}
+	fs.leave(f)
+	delete(fs.all, f.id)
+	if f.parent != nil {
+		f.parent.children = slices.DeleteFunc(f.parent.children, func(c *frame) bool { return c == f })
+	}
+}
+
+// detached ends a frame, or hands it over to another target, which may have said so
+// already.
+func (fs *frames) detached(target *wire.Session, ev *page.EventFrameDetached) {
+	f := fs.all[ev.FrameID]
+	switch {
+	case f == nil:
+	case ev.Reason != page.FrameDetachedReasonSwap:
+		fs.remove(f)
+	case f.target == target:
+		fs.leave(f)
+	}
+}
+
+// targetGone forgets what a frame's target showed.
+func (fs *frames) targetGone(id cdptarget.SessionID, reason error) {
+	child := fs.targets[id]
+	if child == nil || child == fs.page {
+		return
+	}
+	child.Fail(reason)
+	delete(fs.targets, id)
+	delete(fs.roots, id)
+	for _, f := range fs.all {
+		if f.target == child {
+			fs.remove(f)
+		}
+	}
+}
+
+// end stops what runs for the page's documents, and ends the sessions on frames that
+// are targets of their own.
+func (fs *frames) end(reason error) {
+	for _, f := range fs.all {
+		f.stop()
+	}
+	for _, child := range fs.targets {
+		child.Fail(reason)
+	}
 }
 
 // where names the place of a frame, so that the same place in another load of the
@@ -217,198 +251,3 @@ func (f *frame) where() session.Frame {
 }
 
 var plainName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]{0,31}$`)
-
-// frameNavigated begins a new document in a frame.
-func (t *tab) frameNavigated(s *ownerState, tgt *wire.Session, ev *cdp.Frame) {
-	f := s.place(ev.ID, ev.ParentID)
-	if f == nil {
-		return
-	}
-	t.leave(s, f)
-	f.target, f.root, f.name, f.retry = tgt, s.roots[tgt.ID()] == ev.ID, ev.Name, retryTime
-	f.doc = s.newDocument(f, tgt, ev)
-	f.doc.where = f.where()
-	if f.parent.doc != nil && f.parent.doc.policy == allowed {
-		t.startWatch(s, f)
-	}
-}
-
-// leave forgets what a frame shows, and the frames in it.
-func (t *tab) leave(s *ownerState, f *frame) {
-	for _, c := range f.children {
-		t.leave(s, c)
-		delete(s.frames, c.id)
-	}
-	f.children = nil
-	f.stop()
-	f.turn++
-	f.due = false
-	d := f.doc
-	f.doc = nil
-	if d == nil {
-		return
-	}
-	d.leave()
-	if d.policy == allowed && f != s.top {
-		t.publish(s)
-	}
-	if d.told && !s.forget(d.id) {
-		t.target.Fail(wire.ErrFlood)
-	}
-}
-
-// remove forgets a frame.
-func (t *tab) remove(s *ownerState, f *frame) {
-	if f == s.top {
-		return
-	}
-	t.leave(s, f)
-	delete(s.frames, f.id)
-	if f.parent != nil {
-		f.parent.children = slices.DeleteFunc(f.parent.children, func(c *frame) bool { return c == f })
-	}
-	t.mayBeLoaded(s)
-}
-
-// frameDetached ends a frame, or hands it over to another target, which may have
-// said so already.
-func (t *tab) frameDetached(s *ownerState, tgt *wire.Session, ev *page.EventFrameDetached) {
-	f := s.frames[ev.FrameID]
-	switch {
-	case f == nil:
-	case ev.Reason != page.FrameDetachedReasonSwap:
-		t.remove(s, f)
-	case f.target == tgt:
-		t.leave(s, f)
-		t.mayBeLoaded(s)
-	}
-}
-
-// targetEvent handles what the browser tells of targets, and of its own WebMCP.
-func (t *tab) targetEvent(s *ownerState, from *wire.Session, msg *cdproto.Message) {
-	switch msg.Method {
-	case cdproto.EventTargetAttachedToTarget:
-		var ev cdptarget.EventAttachedToTarget
-		switch {
-		case !decode(msg, &ev) || ev.TargetInfo == nil:
-		case ev.TargetInfo.Type == "page":
-			t.windowTarget(s, &ev)
-		default:
-			t.frameTarget(s, from, &ev)
-		}
-	case cdproto.EventTargetDetachedFromTarget:
-		var ev cdptarget.EventDetachedFromTarget
-		if decode(msg, &ev) {
-			t.targetGone(s, ev.SessionID, wire.ErrClosed)
-		}
-	case cdproto.EventInspectorTargetCrashed:
-		t.targetGone(s, msg.SessionID, wire.ErrCrashed)
-	case cdproto.EventFetchRequestPaused:
-		t.requestPaused(s, from, msg)
-	default:
-		t.nativeEvent(s, from, msg)
-	}
-}
-
-// frameType is the type of a frame that is a target of its own. Workers are
-// attached to as well, only to let them run: Chromium makes them wait also when
-// the filter leaves them out.
-const frameType = "iframe"
-
-// frameTarget takes a frame that became a target of its own. It waits for us, so
-// that it runs nothing before the page script is in it.
-func (t *tab) frameTarget(s *ownerState, tgt *wire.Session, ev *cdptarget.EventAttachedToTarget) {
-	child := tgt.Child(ev.SessionID)
-	s.targets[ev.SessionID] = child
-	var commands []command
-	id := cdp.FrameID(ev.TargetInfo.TargetID)
-	switch {
-	case ev.TargetInfo.Type != frameType:
-		commands = t.workerSettings()
-	case s.place(id, ev.TargetInfo.ParentFrameID) != nil:
-		s.roots[ev.SessionID] = id
-		commands = append(t.pageCommands(), t.frameSettings()...)
-	default:
-		commands = t.frameSettings() // its tools are too many, its settings are not
-	}
-	begin(child, commands)
-}
-
-// begin prepares a target that waits for us, and lets it run.
-func begin(t *wire.Session, commands []command) {
-	for _, c := range append(commands, command{runtime.CommandRunIfWaitingForDebugger, nil}) {
-		_, _ = t.Send(context.Background(), c.method, c.params) // a target that is gone tells so itself
-	}
-}
-
-// targetGone forgets what a frame's target showed.
-func (t *tab) targetGone(s *ownerState, id cdptarget.SessionID, reason error) {
-	child := s.targets[id]
-	if child == nil || child == t.target {
-		return
-	}
-	child.Fail(reason)
-	delete(s.targets, id)
-	delete(s.roots, id)
-	for _, f := range s.frames {
-		if f.target == child {
-			t.remove(s, f)
-		}
-	}
-}
-
-// command is one command of ours.
-type command struct {
-	method string
-	params any
-}
-
-// pageCommands prepare a target before it shows anything.
-func (t *tab) pageCommands() []command {
-	yes, source := true, shim.Source(t.name)
-	switch {
-	case t.native != nil:
-		source = shim.NativeSource(t.name)
-	case t.browser.attended:
-		source = shim.SourceAttended(t.name)
-	}
-	commands := []command{
-		{page.CommandEnable, page.EnableParams{}},
-		{inspector.CommandEnable, nil},
-		{page.CommandAddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: source}},
-		{cdptarget.CommandSetAutoAttach, cdptarget.SetAutoAttachParams{AutoAttach: true, WaitForDebuggerOnStart: true, Flatten: &yes,
-			Filter: cdptarget.Filter{{Exclude: false, Type: frameType}, {Exclude: false, Type: "worker"}}}},
-	}
-	if t.native != nil {
-		commands = append(commands, command{webmcp.CommandEnable, nil})
-	}
-	return commands
-}
-
-// errNoWebMCP says that a browser has no WebMCP of its own.
-var errNoWebMCP = errors.New("the browser has no WebMCP of its own: start it with --enable-features=WebMCP, or use the engine shim")
-
-// hasWebMCP fails when the feature is off: the domain is there all the same. An
-// empty page has no WebMCP, and knows the policy of it.
-func hasWebMCP(ctx context.Context, t *wire.Session) error {
-	var res evaluateResult
-	err := t.Call(ctx, runtime.CommandEvaluate, evaluateParams{Expression: shim.HasNative, ReturnByValue: true, Silent: true}, &res)
-	if err != nil {
-		return err
-	}
-	if text, err := res.text(); err != nil || text != "true" {
-		return errNoWebMCP
-	}
-	return nil
-}
-
-// prepareError says which command a page did not take.
-func prepareError(method string, cause *cdproto.Error) error {
-	if method == webmcp.CommandEnable {
-		return fmt.Errorf("%w (%w)", errNoWebMCP, cause)
-	}
-	if err := settingsError(method, cause); err != nil {
-		return err
-	}
-	return fmt.Errorf("%s: %w", method, cause)
-}

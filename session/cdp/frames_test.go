@@ -145,12 +145,12 @@ func TestFramesComeAndGo(t *testing.T) {
 		p.untilOffers(append(top, "f hang")...)
 		for _, end := range []string{"go", "remove"} {
 			errs := make(chan error, 1)
-			before := p.calls.Load()
+			before := p.calls.inFlight()
 			go func() {
 				_, err := p.in(t.Context(), "f", "hang")
 				errs <- err
 			}()
-			for p.calls.Load() == before && len(errs) == 0 { // it may be over: the frame showed another document
+			for p.calls.inFlight() == before && len(errs) == 0 { // it may be over: the frame showed another document
 				runtime.Gosched()
 			}
 			p.must(end, `{"name":"f","src":"`+from+`/hang"}`)

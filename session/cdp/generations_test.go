@@ -10,8 +10,8 @@ import (
 	"github.com/pagetools/pagetools/bridge"
 )
 
-// frames is a page with a frame of each kind, whose tools are in each other's reach or not.
-func frames(t *testing.T) string {
+// generations is a page with a frame of each kind, whose tools are in each other's reach or not.
+func generations(t *testing.T) string {
 	t.Helper()
 	inner := `<script>tool(location.pathname === 'srcdoc' ? 'srcdoc' : location.pathname.slice(1), (input) => ({input, here: String(location)}))</script>`
 	other := site(t, map[string]http.HandlerFunc{"/other": html(inner)})
@@ -65,7 +65,7 @@ func frames(t *testing.T) string {
 
 func TestDocumentsOfATab(t *testing.T) {
 	t.Parallel()
-	p := showPage(t, shared, frames(t)+"/")
+	p := showPage(t, shared, generations(t)+"/")
 	p.await("list", `[["changes",true,true],["child",true,false],["grandchild",true,false],["list",true,true],["reused",true,true],["run",true,true],["srcdoc",true,false],["there",true,true],["zero",true,true]]`)
 	if got := p.must("run", `{"name":"grandchild","input":{"a":1}}`); !strings.Contains(got, `"{\"input\":{\"a\":1},\"here\":\"http`) || !strings.Contains(got, "/grandchild") {
 		t.Errorf("a tool of a frame in a frame: %s", got)

@@ -43,7 +43,7 @@ func newHeaders(s *pageconfig.Config) *headers {
 	return h
 }
 
-// over gives the headers of a request with ours.
+// over returns the headers of a request with ours.
 func (h *headers) over(request network.Headers) (all []*fetch.HeaderEntry) {
 	authorized := h.set["Authorization"] != ""
 	for _, name := range slices.Sorted(maps.Keys(request)) {
@@ -66,14 +66,14 @@ func (h *headers) over(request network.Headers) (all []*fetch.HeaderEntry) {
 // requestPaused lets a request go on, with our headers when it is one of the
 // site's own. What we add ends with a redirect: the next request is asked about
 // again, when it goes to the site's origin.
-func (t *tab) requestPaused(s *ownerState, from *wire.Session, msg *cdproto.Message) {
+func (s *settings) requestPaused(frames *frames, from *wire.Session, msg *cdproto.Message) {
 	var ev fetch.EventRequestPaused
-	if !decode(msg, &ev) || ev.Request == nil || t.settings == nil {
+	if !decode(msg, &ev) || ev.Request == nil || s == nil {
 		return
 	}
 	params := fetch.ContinueRequestParams{RequestID: ev.RequestID}
-	if t.settings.headers != nil && t.ofSite(s, &ev) {
-		params.Headers = t.settings.headers.over(ev.Request.Headers)
+	if s.headers != nil && ofSite(frames, s.origin, &ev) {
+		params.Headers = s.headers.over(ev.Request.Headers)
 	}
 	// The reply is not waited for: the owner goes on reading.
 	_, _ = from.Send(context.Background(), fetch.CommandContinueRequest, params)
@@ -82,8 +82,7 @@ func (t *tab) requestPaused(s *ownerState, from *wire.Session, msg *cdproto.Mess
 // ofSite reports whether a request goes to the site's origin and comes from a
 // document of it or a worker of that, or is a navigation of the page there. What
 // is not known is not the site's.
-func (t *tab) ofSite(s *ownerState, ev *fetch.EventRequestPaused) bool {
-	site := t.settings.origin
+func ofSite(frames *frames, site string, ev *fetch.EventRequestPaused) bool {
 	if originOf(ev.Request.URL) != site {
 		return false
 	}
@@ -92,12 +91,12 @@ func (t *tab) ofSite(s *ownerState, ev *fetch.EventRequestPaused) bool {
 		return false // a page cannot write this header
 	}
 	referer, hasReferer := header(ev.Request.Headers, "Referer")
-	if hasReferer && !sameOrigin(referer, site) && !t.ofTop(s, ev) {
+	if hasReferer && !sameOrigin(referer, site) && !ofTop(frames, ev) {
 		return false // nor this one
 	}
-	f := s.frames[ev.FrameID]
+	f := frames.all[ev.FrameID]
 	switch {
-	case t.ofTop(s, ev):
+	case ofTop(frames, ev):
 		return hasOrigin || ev.Request.Method == http.MethodGet || ev.Request.Method == http.MethodHead
 	case f == nil:
 		return false
@@ -109,8 +108,8 @@ func (t *tab) ofSite(s *ownerState, ev *fetch.EventRequestPaused) bool {
 }
 
 // ofTop reports whether a request is a navigation of the page, or of a window.
-func (t *tab) ofTop(s *ownerState, ev *fetch.EventRequestPaused) bool {
-	f := s.frames[ev.FrameID]
+func ofTop(frames *frames, ev *fetch.EventRequestPaused) bool {
+	f := frames.all[ev.FrameID]
 	return f != nil && f.parent == nil && ev.ResourceType == network.ResourceTypeDocument
 }
 

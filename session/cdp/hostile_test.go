@@ -114,16 +114,16 @@ func TestNameIsHidden(t *testing.T) {
 	})
 	p := showPage(t, shared, base+"/")
 	if got := p.must("search", "{}"); got != "[]" {
-		t.Errorf("the page found %s; the name is %s", got, p.name)
+		t.Errorf("the page found %s; the name is %s", got, p.calls.name)
 	}
-	if got := p.must("known", fmt.Sprintf(`{"name":%q}`, p.name)); got != `[false,"undefined",false,"undefined"]` {
+	if got := p.must("known", fmt.Sprintf(`{"name":%q}`, p.calls.name)); got != `[false,"undefined",false,"undefined"]` {
 		t.Errorf("a page that knows the name gets %s", got)
 	}
 	control := showPage(t, shared, base+"/planted")
 	if got := control.must("search", "{}"); !strings.Contains(got, "_00112233445566778899aabbccddeeff") {
 		t.Errorf("the search does not find what was planted: %s", got)
 	}
-	if p.name == control.name {
+	if p.calls.name == control.calls.name {
 		t.Error("two pages have one name")
 	}
 }

@@ -232,7 +232,7 @@ func TestNativeRemote(t *testing.T) {
 // is not lost, and those of calls that pages made are not kept.
 func TestNativeEarly(t *testing.T) {
 	t.Parallel()
-	n := newNative()
+	n := &newNative("", false, nil).responses
 	tgt := &wire.Session{}
 	of := func(id string) nativeResponse {
 		return nativeResponse{of: invocation{tgt, id}, EventToolResponded: webmcp.EventToolResponded{InvocationID: id}}
@@ -261,7 +261,7 @@ func TestNativeEarly(t *testing.T) {
 	late := n.named(invocation{tgt, "late"})
 	n.responded(of("late"))
 	if r := <-late; r.InvocationID != "late" || len(n.early)+len(n.waiting)+n.unnamed != 0 {
-		t.Errorf("left is %+v", n)
+		t.Errorf("%d early, %d waiting and %d unnamed are left", len(n.early), len(n.waiting), n.unnamed)
 	}
 }
 

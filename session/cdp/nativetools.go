@@ -1,6 +1,7 @@
 package cdp
 
 import (
+	"context"
 	"encoding/json"
 	"slices"
 
@@ -15,21 +16,16 @@ import (
 	"github.com/pagetools/pagetools/shim"
 )
 
-// firstForm is where the ids of forms begin: above those that a page script
-// gives, and within what JavaScript counts to.
+// firstForm is where the ids of forms begin: above those of a page script, and within
+// what JavaScript counts to.
 const firstForm = 1 << 52
-
-// revisions is how many changes that only the browser knows of fit between two
-// revisions of a page script.
-const revisions = 1 << 20
 
 // nativeState is what the owner knows of a document through the browser.
 type nativeState struct {
-	script *shim.State // the newest of the page script
-	forms  []nativeForm
-	ids    map[string]webmcp.ToolID // of scripts' tools, in newer browsers
-	count  int64                    // changes so far
-	last   int64                    // id of a form
+	forms []nativeForm
+	ids   map[string]webmcp.ToolID // of scripts' tools, in newer browsers
+	count int64                    // changes so far
+	last  int64                    // id of a form
 }
 
 type nativeForm struct {
@@ -39,129 +35,116 @@ type nativeForm struct {
 	known bool // the title is
 }
 
-// titled is the title of a form, which only its element has.
-type titled struct {
-	doc   *document
-	id    int64
-	title string
-}
-
-// describeForm reads the element's title. It ends with the page.
-func (t *tab) describeForm(d *document, f nativeForm) {
+// describe reads a form's title, which only its element has. It ends with the page.
+func (n *native) describe(d *document, f nativeForm) {
 	bounded, cancel := farewell()
 	defer cancel()
-	found := titled{doc: d, id: f.id}
+	title := ""
 	described, err := cdp.Call(bounded, d.target, dom.DescribeNode, dom.DescribeNodeParams{BackendNodeID: f.tool.BackendNodeID})
 	if err == nil && described.Node != nil {
-		found.title = attributesOf(described.Node)["tooltitle"]
+		title = attributesOf(described.Node)["tooltitle"]
 	}
-	select {
-	case t.native.titles <- found:
-	case <-t.target.Gone():
-	}
+	n.watcher.tasks.add(context.Background(), 0, func() { n.titled(d, f.id, title) })
 }
 
-// formTitled makes a form known.
-func (t *tab) formTitled(s *ownerState, found titled) {
-	for i := range found.doc.native.forms {
-		if f := &found.doc.native.forms[i]; f.id == found.id {
-			f.title, f.known = found.title, true
-			t.formsChanged(s, found.doc)
+// titled makes a form known.
+func (n *native) titled(d *document, id int64, title string) {
+	for i := range d.native.forms {
+		if f := &d.native.forms[i]; f.id == id {
+			f.title, f.known = title, true
+			n.formsChanged(d)
 		}
 	}
 }
 
-// nativeEvent handles what the browser tells of tools and calls.
-func (t *tab) nativeEvent(s *ownerState, from *wire.Session, msg *cdproto.Message) {
-	if t.native == nil {
-		return
-	}
+// event handles what the browser reports of tools and calls.
+func (n *native) event(from *wire.Session, msg *cdproto.Message) {
 	switch msg.Method {
 	case cdproto.EventWebMCPToolsAdded:
 		var ev webmcp.EventToolsAdded
 		if decode(msg, &ev) {
 			for _, x := range ev.Tools {
-				t.nativeAdded(s, from, x)
+				n.added(n.documentOf(from, x.FrameID), x)
 			}
 		}
 	case cdproto.EventWebMCPToolsRemoved:
 		var ev webmcp.EventToolsRemoved
 		if decode(msg, &ev) {
 			for _, x := range ev.Tools {
-				t.nativeRemoved(s, from, x)
+				n.removed(n.documentOf(from, x.FrameID), x)
 			}
 		}
 	case cdproto.EventWebMCPToolResponded:
-		r := nativeResponse{after: s.handled}
+		r := nativeResponse{after: n.watcher.frames.handled}
 		if decode(msg, &r.EventToolResponded) {
 			r.of = invocation{from, r.InvocationID}
-			t.native.responded(r)
+			n.responses.responded(r)
 		}
 	}
 }
 
-// nativeAdded takes a tool that the browser found. Those of scripts are told by
-// the page script; here their ids are kept. A document without a policy that
-// allows tools has none in the browser either.
-func (t *tab) nativeAdded(s *ownerState, from *wire.Session, x *webmcp.Tool) {
-	f := s.frames[x.FrameID]
-	if f == nil || f.doc == nil || f.target != from {
-		return
+// documentOf returns what a frame shows, nil when another target shows the frame.
+func (n *native) documentOf(from *wire.Session, id cdp.FrameID) *document {
+	f := n.watcher.frames.all[id]
+	if f == nil || f.target != from {
+		return nil
 	}
-	n := &f.doc.native
-	if x.BackendNodeID == 0 {
-		if x.ToolID != "" {
-			if n.ids == nil {
-				n.ids = map[string]webmcp.ToolID{}
-			}
-			n.ids[x.Name] = x.ToolID
-			t.knowNative(f.doc)
-		}
-		return
-	}
-	n.forms = slices.DeleteFunc(n.forms, func(old nativeForm) bool { return old.tool.Name == x.Name })
-	n.last++
-	form := nativeForm{id: firstForm + n.last, tool: x}
-	n.forms = append(n.forms, form)
-	go t.describeForm(f.doc, form)
+	return f.doc
 }
 
-func (t *tab) nativeRemoved(s *ownerState, from *wire.Session, x *webmcp.RemovedTool) {
-	f := s.frames[x.FrameID]
-	if f == nil || f.doc == nil || f.target != from {
+// added takes a tool that the browser found. Those of scripts are reported by the page
+// script; here their ids are kept. A document without a policy that allows tools has
+// none in the browser either.
+func (n *native) added(d *document, x *webmcp.Tool) {
+	switch {
+	case d == nil:
+	case x.BackendNodeID != 0:
+		known := &d.native
+		known.forms = slices.DeleteFunc(known.forms, func(old nativeForm) bool { return old.tool.Name == x.Name })
+		known.last++
+		form := nativeForm{id: firstForm + known.last, tool: x}
+		known.forms = append(known.forms, form)
+		go n.describe(d, form)
+	case x.ToolID != "":
+		if d.native.ids == nil {
+			d.native.ids = map[string]webmcp.ToolID{}
+		}
+		d.native.ids[x.Name] = x.ToolID
+		d.knowNative()
+	}
+}
+
+func (n *native) removed(d *document, x *webmcp.RemovedTool) {
+	if d == nil {
 		return
 	}
-	n := &f.doc.native
-	if id, ok := n.ids[x.Name]; ok && id == x.ToolID {
-		delete(n.ids, x.Name)
+	known := &d.native
+	if id, ok := known.ids[x.Name]; ok && id == x.ToolID {
+		delete(known.ids, x.Name)
 	}
-	before := len(n.forms)
-	n.forms = slices.DeleteFunc(n.forms, func(old nativeForm) bool {
+	before := len(known.forms)
+	known.forms = slices.DeleteFunc(known.forms, func(old nativeForm) bool {
 		return old.tool.Name == x.Name && old.tool.ToolID == x.ToolID
 	})
-	if len(n.forms) < before {
-		t.formsChanged(s, f.doc)
+	if len(known.forms) < before {
+		n.formsChanged(d)
 	}
 }
 
 // maxForms bounds the forms of a document.
 const maxForms = 256
 
-// formsChanged tells of forms that came or went, when the page script has told
-// of its tools: its first word tells of both.
-func (t *tab) formsChanged(s *ownerState, d *document) {
+// formsChanged reports forms that came or went, when the page script has reported its
+// tools: its first report has both.
+func (n *native) formsChanged(d *document) {
 	d.native.count++
-	if t.document(d.id) != d || d.native.script == nil {
-		return
+	if d.state != nil && n.watcher.frames.shown.find(d.id) == d {
+		n.watcher.report(d)
 	}
-	t.tell(s, d, d.native.script)
 }
 
-// withForms adds the forms of a document to what its page script tells.
-func (t *tab) withForms(d *document, set *session.ToolsChanged) {
-	if t.native == nil {
-		return
-	}
+// complete adds the forms of a document to what its page script reports.
+func (n *native) complete(d *document, set *session.ToolsChanged) {
 	for i, f := range d.native.forms {
 		if i >= maxForms {
 			break
@@ -170,16 +153,17 @@ func (t *tab) withForms(d *document, set *session.ToolsChanged) {
 			continue
 		}
 		set.Tools = append(set.Tools, bridge.Declaration{
-			ID: f.id, Document: d.id, Origin: d.origin, Frame: d.where.Path, Name: f.tool.Name, Title: f.title, Description: f.tool.Description,
+			ID: f.id, Document: d.id, Origin: d.origin, Frame: d.where.Path,
+			Name: f.tool.Name, Title: f.title, Description: f.tool.Description,
 			Input: json.RawMessage(f.tool.InputSchema), Annotations: nativeHints(f.tool.Annotations),
 		})
 	}
-	set.Revision = set.Revision*revisions + d.native.count%revisions
-	d.reported.Store(set.Revision)
-	t.knowNative(d)
+	set.Revision += d.native.count % revisions
+	d.newest.Store(set.Revision)
+	d.knowNative()
 }
 
-// nativeHints gives the claims that the browser passes on.
+// nativeHints returns the claims that the browser passes on.
 func nativeHints(a *webmcp.Annotation) json.RawMessage {
 	if a == nil {
 		return nil
@@ -188,7 +172,10 @@ func nativeHints(a *webmcp.Annotation) json.RawMessage {
 	for _, c := range []struct {
 		set bool
 		to  **bool
-	}{{a.ReadOnly, &claims.ReadOnlyHint}, {a.UntrustedContent, &claims.UntrustedHint}, {a.Consequential, &claims.ConsequentialHint}, {a.Debugging, &claims.Debugging}} {
+	}{
+		{a.ReadOnly, &claims.ReadOnlyHint}, {a.UntrustedContent, &claims.UntrustedHint},
+		{a.Consequential, &claims.ConsequentialHint}, {a.Debugging, &claims.Debugging},
+	} {
 		if c.set {
 			*c.to = &c.set
 		}
@@ -197,15 +184,16 @@ func nativeHints(a *webmcp.Annotation) json.RawMessage {
 }
 
 // knowNative makes the tools of a document known to calls.
-func (t *tab) knowNative(d *document) {
+func (d *document) knowNative() {
 	all := map[int64]nativeTool{}
-	if d.native.script != nil {
-		for _, x := range d.native.script.Tools {
+	if d.state != nil {
+		for _, x := range d.state.Tools {
 			all[x.ID] = nativeTool{name: x.Name, id: d.native.ids[x.Name]}
 		}
 	}
 	for _, f := range d.native.forms {
-		all[f.id] = nativeTool{name: f.tool.Name, id: f.tool.ToolID, form: true, alone: f.tool.Annotations != nil && f.tool.Annotations.Autosubmit}
+		alone := f.tool.Annotations != nil && f.tool.Annotations.Autosubmit
+		all[f.id] = nativeTool{name: f.tool.Name, id: f.tool.ToolID, form: true, alone: alone}
 	}
 	d.tools.Store(&all)
 }

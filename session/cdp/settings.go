@@ -76,10 +76,9 @@ func (s *settings) everywhere() (commands []command) {
 	return commands
 }
 
-// frameSettings are the commands for a frame of another site. It gets no headers,
-// and no place.
-func (t *tab) frameSettings() []command {
-	s := t.settings
+// frame are the commands for a frame of another site. It gets no headers, and no
+// place.
+func (s *settings) frame() []command {
 	if s == nil {
 		return nil
 	}
@@ -91,13 +90,12 @@ func (t *tab) frameSettings() []command {
 	return commands
 }
 
-// pageSettings are the commands for a page, or a window of it.
-func (t *tab) pageSettings() []command {
-	s := t.settings
+// page are the commands for a page, or a window of it.
+func (s *settings) page() []command {
 	if s == nil {
 		return nil
 	}
-	commands := t.frameSettings()
+	commands := s.frame()
 	if v := s.Viewport; v != nil {
 		scale := v.DeviceScaleFactor
 		if scale == 0 {
@@ -119,15 +117,15 @@ func (t *tab) pageSettings() []command {
 	return commands
 }
 
-// workerSettings are the commands for a worker, which gets those of workers that it
-// starts itself, too. Its requests are those of the frame that started it: they
-// wait for us there.
-func (t *tab) workerSettings() []command {
-	if t.settings == nil {
+// worker are the commands for a worker, which gets those of workers that it starts
+// itself, too. Its requests are those of the frame that started it: they wait for us
+// there.
+func (s *settings) worker() []command {
+	if s == nil {
 		return nil
 	}
 	yes := true
-	return append(t.settings.everywhere(), command{cdptarget.CommandSetAutoAttach, cdptarget.SetAutoAttachParams{AutoAttach: true,
+	return append(s.everywhere(), command{cdptarget.CommandSetAutoAttach, cdptarget.SetAutoAttachParams{AutoAttach: true,
 		WaitForDebuggerOnStart: true, Flatten: &yes, Filter: cdptarget.Filter{{Exclude: false, Type: "worker"}}}})
 }
 

@@ -196,18 +196,17 @@ func TestNoSettings(t *testing.T) {
 	if set != nil || err != nil {
 		t.Fatalf("the settings are %v, %v", set, err)
 	}
-	w := &tab{}
-	if n := len(w.pageSettings()) + len(w.frameSettings()) + len(w.workerSettings()); n > 0 {
+	if n := len(set.page()) + len(set.frame()) + len(set.worker()); n > 0 {
 		t.Errorf("it is sent %d commands", n)
 	}
 	if err := set.furnish(t.Context(), nil, ""); err != nil {
 		t.Error(err)
 	}
-	full := &tab{settings: &settings{Config: &pageconfig.Config{Settings: pageconfig.Settings{Locale: "de", Bearer: "x"}}, headers: &headers{}}}
-	if len(full.pageSettings()) < 3 || len(full.frameSettings()) < 2 || len(full.workerSettings()) < 3 {
+	full := &settings{Config: &pageconfig.Config{Settings: pageconfig.Settings{Locale: "de", Bearer: "x"}}, headers: &headers{}}
+	if len(full.page()) < 3 || len(full.frame()) < 2 || len(full.worker()) < 3 {
 		t.Error("a tab with settings is not sent them")
 	}
-	for _, c := range full.frameSettings() {
+	for _, c := range full.frame() {
 		if strings.HasPrefix(c.method, "Fetch") {
 			t.Error("requests of frames of other sites wait for us")
 		}

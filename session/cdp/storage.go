@@ -16,7 +16,6 @@ import (
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/storage"
-	cdptarget "github.com/chromedp/cdproto/target"
 	"github.com/chromedp/chromedp"
 
 	"github.com/pagetools/pagetools/bridge"
@@ -100,9 +99,7 @@ func (b *instance) atOrigin(ctx context.Context, in cdp.BrowserContextID, origin
 			tgt.Fail(errOurs)
 		}
 		if id != "" {
-			bounded, cancel := farewell()
-			defer cancel()
-			_, _ = cdp.Call(bounded, b.root, cdptarget.CloseTarget, cdptarget.CloseTargetParams{TargetID: id})
+			b.closeTarget(id)
 		}
 	}()
 	if err != nil {

@@ -74,7 +74,7 @@ func TestFormAnswers(t *testing.T) {
 // show navigates, and forgets the tools of before.
 func (s *shown) show(address string) {
 	s.t.Helper()
-	before := s.doc.Load().id
+	before := s.shown.top.Load().id
 	ctx, cancel := context.WithTimeout(s.t.Context(), 20*time.Second)
 	defer cancel()
 	if err := s.Load(ctx, address); err != nil {

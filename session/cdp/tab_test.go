@@ -27,35 +27,35 @@ func onConn(t *testing.T, f func(t *testing.T, say func(string), a *wire.Session
 	})
 }
 
-// TestStateOfTheNextDocument: a state that came after a navigation is not told as
+// TestStateOfTheNextDocument: a state that came after a navigation is not reported as
 // one of the document before, though the navigation still waits in the queue.
 func TestStateOfTheNextDocument(t *testing.T) {
 	t.Parallel()
 	onConn(t, func(t *testing.T, say func(string), a *wire.Session) {
-		p := &tab{target: a, id: "F", name: shim.NewName(), states: make(chan pushed), swept: make(chan swept), events: make(chan session.Event)}
-		before := &document{id: "one", target: a, origin: "https://trusted.test"}
-		p.doc.Store(before)
-		s := p.newOwnerState()
+		p := newTab(&instance{}, a, "", "F", session.TabOptions{}, nil)
+		s := p.owner
+		before := s.frames.top.doc
+		before.id, before.origin = "one", "https://trusted.test"
 		say(`{"method":"Page.frameNavigated","params":{"frame":{"id":"F","loaderId":"two","url":"https://other.test/","securityOrigin":"https://other.test"},"type":"Navigation"},"sessionId":"A"}`)
 		say(`{"method":"Page.loadEventFired","params":{"timestamp":1},"sessionId":"A"}`)
 		synctest.Wait()
 		state := &shim.State{Revision: 5, Tools: []shim.Tool{{ID: 1, Name: "pay"}}}
-		p.changed(s, pushed{doc: before, state: state, after: 2})
-		for _, ev := range s.queue {
+		s.perform(task{after: 2, do: func() { s.watcher.changed(before, state) }})
+		for _, ev := range s.out.queue {
 			if c, ok := ev.(session.ToolsChanged); ok {
 				t.Errorf("told as of %s: %+v", c.Document, c.Tools)
 			}
 		}
-		if d := p.doc.Load(); d.id != "two" || d.origin != "https://other.test" || !s.loading || s.handled != 2 {
-			t.Errorf("the document is %s of %s, %d events were handled", d.id, d.origin, s.handled)
+		if d := p.shown.top.Load(); d.id != "two" || d.origin != "https://other.test" || !s.watcher.loading || s.frames.handled != 2 {
+			t.Errorf("the document is %s of %s, %d events were handled", d.id, d.origin, s.frames.handled)
 		}
-		// Without the count of events the same state is told: the control.
-		p.doc.Store(before)
-		p.changed(s, pushed{doc: before, state: state})
-		if _, told := s.queue[len(s.queue)-1].(session.ToolsChanged); !told {
-			t.Error("the control tells nothing")
+		// Without the count of events the same state is reported: the control.
+		p.shown.top.Store(before)
+		s.perform(task{do: func() { s.watcher.changed(before, state) }})
+		if _, reported := s.out.queue[len(s.out.queue)-1].(session.ToolsChanged); !reported {
+			t.Error("the control reports nothing")
 		}
-		s.end(errOurs)
+		s.frames.end(errOurs)
 	})
 }
 
@@ -63,34 +63,32 @@ func TestStateOfTheNextDocument(t *testing.T) {
 func TestQueueOfATab(t *testing.T) {
 	t.Parallel()
 	onConn(t, func(t *testing.T, say func(string), a *wire.Session) {
-		p := &tab{target: a, id: "F", name: shim.NewName()}
-		p.doc.Store(&document{target: a})
-		s := p.newOwnerState()
+		s := newTab(&instance{}, a, "", "F", session.TabOptions{}, nil).owner
 		for i := range 1000 {
-			s.emit(session.ToolsChanged{Revision: int64(i)})
+			s.out.emit(session.ToolsChanged{Revision: int64(i)})
 		}
-		if len(s.queue) != 1 {
-			t.Errorf("%d changes of one document wait", len(s.queue))
+		if len(s.out.queue) != 1 {
+			t.Errorf("%d changes of one document wait", len(s.out.queue))
 		}
 		for range 1000 {
-			s.emit(session.DialogShown{})
-			s.emit(session.WindowClosed{})
+			s.out.emit(session.DialogShown{})
+			s.out.emit(session.WindowClosed{})
 		}
-		if len(s.queue) > maxQueue {
-			t.Errorf("%d events wait", len(s.queue))
+		if len(s.out.queue) > maxQueue {
+			t.Errorf("%d events wait", len(s.out.queue))
 		}
 		for range 1000 {
 			say(`{"method":"Page.frameNavigated","params":{"frame":{"id":"F","loaderId":"x","url":"https://other.test/"},"type":"Navigation"},"sessionId":"A"}`)
 			synctest.Wait()
 			select {
 			case msg := <-a.Events():
-				p.handle(s, msg)
+				s.handle(msg)
 			case <-a.Gone():
 			}
 		}
-		if a.Reason() == nil || len(s.queue) > maxQueue {
-			t.Errorf("after a thousand documents that nobody read %d events wait, and the page is %v", len(s.queue), a.Reason())
+		if a.Reason() == nil || len(s.out.queue) > maxQueue {
+			t.Errorf("after a thousand documents that nobody read %d events wait, and the page is %v", len(s.out.queue), a.Reason())
 		}
-		s.end(errOurs)
+		s.frames.end(errOurs)
 	})
 }

@@ -21,34 +21,52 @@ const (
 	retryTime = 50 * time.Millisecond
 )
 
-// watched is what the awaited evaluation brought. The text is "" when it failed,
-// which it does when the document goes away.
+// foreignPatience is how long the load event waits for frames of other sites: a
+// busy machine needs some time for another process, and one that hangs must not hold
+// up the page.
+const foreignPatience = time.Second
+
+// watcher keeps one awaited evaluation outstanding on every document that may have
+// tools, and reports what comes of them. Only the owner uses it.
+type watcher struct {
+	name    string // of the page script
+	frames  *frames
+	out     *outbox
+	tasks   tasks
+	invoker invoker
+	loading bool        // the load event came; Loaded follows the next answers
+	hold    *time.Timer // ends the wait for frames of other sites
+}
+
+// watched is what an awaited evaluation brought. The text is "" when it failed, which
+// it does when the document goes away.
 type watched struct {
 	frame *frame
 	doc   *document
 	turn  int // of the frame's watch
-	found *owner
+	found *holder
 	text  string
 	after int64
 }
 
-// startWatch keeps one awaited evaluation outstanding on what the frame shows.
-// One that belongs to an earlier document is given up.
-func (t *tab) startWatch(s *ownerState, f *frame) { t.watchFrom(s, f, f.doc.revision.Load(), 0) }
+// start watches what the frame shows now, and gives up an evaluation that belongs to
+// an earlier document.
+func (w *watcher) start(f *frame) { w.from(f, f.doc.revision.Load(), 0) }
 
-// watchFrom is startWatch with another known revision, of which -1 is answered at
-// once, and with a pause before.
-func (t *tab) watchFrom(s *ownerState, f *frame, revision int64, pause time.Duration) {
+// from is start with another known revision, of which -1 is answered at once, and with
+// a pause before.
+func (w *watcher) from(f *frame, revision int64, pause time.Duration) {
 	f.stop()
 	ctx, cancel := context.WithCancel(context.Background())
 	f.stop = cancel
 	f.turn++
-	go t.watchOnce(ctx, watched{frame: f, doc: f.doc, turn: f.turn}, f.reach(), shim.Watch(t.name, revision), pause, s.watched)
+	expression := shim.Watch(w.name, revision)
+	go w.once(ctx, watched{frame: f, doc: f.doc, turn: f.turn}, f.reach(), expression, pause)
 }
 
-// watchOnce reaches the document, runs the evaluation and hands its text to the
-// owner. It ends with ctx or with the page.
-func (t *tab) watchOnce(ctx context.Context, w watched, reach reach, expression string, pause time.Duration, to chan<- watched) {
+// once reaches the document, runs the evaluation and hands its text to the owner. It
+// ends with ctx or with the page.
+func (w *watcher) once(ctx context.Context, x watched, reach reach, expression string, pause time.Duration) {
 	if pause > 0 {
 		timer := time.NewTimer(pause)
 		defer timer.Stop()
@@ -56,151 +74,137 @@ func (t *tab) watchOnce(ctx context.Context, w watched, reach reach, expression 
 		case <-timer.C:
 		case <-ctx.Done():
 			return
-		case <-t.target.Gone():
+		case <-w.tasks.gone:
 			return
 		}
 	}
 	var err error
 	if reach.needed {
-		w.found, err = reach.find(ctx, w.doc)
+		x.found, err = reach.find(ctx, x.doc)
 	}
-	if err == nil && (w.found == nil || w.found.policy == allowed) {
-		w.text, w.after, err = w.doc.evaluate(ctx, expression)
+	if err == nil && (x.found == nil || x.found.policy == allowed) {
+		x.text, x.after, err = x.doc.evaluate(ctx, expression)
 	}
 	if err != nil {
-		w.text = ""
+		x.text = ""
 	}
-	select {
-	case to <- w:
-	case <-ctx.Done():
-	case <-t.target.Gone():
-	}
+	w.tasks.add(ctx, x.after, func() { w.ended(x) })
 }
 
-// watchEnded takes what the evaluation brought, and starts the next one.
-func (t *tab) watchEnded(s *ownerState, w watched) {
-	if w.frame.turn != w.turn {
+// ended takes what the evaluation brought, and starts the next one.
+func (w *watcher) ended(x watched) {
+	f := x.frame
+	if f.turn != x.turn {
 		return // another watch took its place
 	}
-	t.catchUp(s, w.after)
-	f := w.frame
-	if f.turn != w.turn {
-		return // the navigation started another
-	}
-	if w.found != nil {
-		t.decided(s, f, w.found)
+	if x.found != nil {
+		w.decide(f, x.found)
 	}
 	began := time.Now()
-	state, err := shim.DecodeState(w.text)
-	if err == nil && f.parent != nil && state.Doc.Origin != w.doc.origin {
-		t.decided(s, f, &owner{policy: denied, origin: state.Doc.Origin}) // a sandbox that no attribute tells of
+	state, err := shim.DecodeState(x.text)
+	if err == nil && f.parent != nil && state.Doc.Origin != x.doc.origin {
+		w.decide(f, &holder{policy: denied, origin: state.Doc.Origin}) // a sandbox that no attribute tells of
 	}
 	switch {
-	case w.doc.policy == denied:
+	case x.doc.policy == denied:
 	case err == nil:
-		w.doc.ready = true
-		t.changed(s, pushed{doc: w.doc, state: state})
+		x.doc.ready = true
+		w.changed(x.doc, state)
 		f.retry = retryTime
-		t.watchFrom(s, f, w.doc.revision.Load(), min(workShare*time.Since(began), maxPause))
+		w.from(f, x.doc.revision.Load(), min(workShare*time.Since(began), maxPause))
 	default:
 		// The document is going away, or its script is not there yet. The next
 		// navigation starts a new evaluation; this is for when there is none.
-		t.watchFrom(s, f, w.doc.revision.Load(), f.retry)
+		w.from(f, x.doc.revision.Load(), f.retry)
 		f.retry = min(2*f.retry, maxPause)
 	}
 	f.due = false
-	t.mayBeLoaded(s)
-	t.answerSubmissions(s)
 }
 
-// loadEvent tells of the load event when every document has said what it
-// registered until then: a page that counts as opened must not look empty because
-// it is busy. Documents with a process of their own are waited for not longer than
-// foreignPatience.
-func (t *tab) loadEvent(s *ownerState) {
-	s.loading = true
+// decide takes what was found out about a frame's document. Frames in it are looked
+// at only now: without its parent none may have tools.
+func (w *watcher) decide(f *frame, found *holder) {
+	w.frames.decide(f, found)
+	if found.policy == denied {
+		return
+	}
+	for _, c := range f.children {
+		if c.doc != nil && c.doc.policy == undecided {
+			w.start(c)
+		}
+	}
+}
+
+// load reports the load event when every document has said what it registered until
+// then: a page that counts as opened must not look empty because it is busy. Documents
+// with a process of their own are waited for not longer than foreignPatience.
+func (w *watcher) load() {
+	w.loading = true
 	foreign := false
-	for _, f := range s.frames {
+	for _, f := range w.frames.all {
 		if f.doc == nil || f.doc.policy == denied {
 			continue
 		}
-		if f.target != t.target {
+		if f.target != w.frames.page {
 			if f.parent == nil || f.parent.doc == nil || f.parent.doc.policy != allowed {
 				continue // a window, or a frame that cannot have tools
 			}
 			foreign = true
 		}
 		f.due = true
-		t.watchFrom(s, f, -1, 0)
+		w.from(f, -1, 0)
 	}
-	if s.hold.Stop(); foreign {
-		s.hold.Reset(foreignPatience)
+	w.hold.Stop()
+	if foreign {
+		w.hold.Reset(foreignPatience)
 	}
 }
 
-// foreignPatience is how long the load event waits for frames of other sites: a
-// busy machine needs some time for another process, and one that hangs must not hold
-// up the page.
-const foreignPatience = time.Second
-
-// heldLong lets the load event be told without the frames of other sites.
-func (t *tab) heldLong(s *ownerState) {
-	for _, f := range s.frames {
-		if f.target != t.target {
+// loadWithoutForeign reports the load event without the frames of other sites.
+func (w *watcher) loadWithoutForeign() {
+	for _, f := range w.frames.all {
+		if f.target != w.frames.page {
 			f.due = false
 		}
 	}
-	t.mayBeLoaded(s)
 }
 
-func (t *tab) mayBeLoaded(s *ownerState) {
-	if !s.loading {
+// settle reports the load event when nothing is due any more.
+func (w *watcher) settle() {
+	if !w.loading {
 		return
 	}
-	for _, f := range s.frames {
+	for _, f := range w.frames.all {
 		if f.due {
 			return
 		}
 	}
-	s.loading = false
-	s.emit(session.Loaded{Document: t.doc.Load().id})
+	w.loading = false
+	w.out.emit(session.Loaded{Document: w.frames.top.doc.id})
 }
 
-// catchUp handles the events that came before something else that was heard:
-// a reply of the next document must not be taken for one of this.
-func (t *tab) catchUp(s *ownerState, after int64) {
-	for s.handled < after {
-		select {
-		case msg := <-t.target.Events():
-			t.handle(s, msg)
-		case <-t.target.Gone():
-			return
-		}
-	}
-}
-
-// changed tells of a newer state of a document that the page shows.
-func (t *tab) changed(s *ownerState, p pushed) {
-	t.catchUp(s, p.after)
-	d := p.doc
-	if t.document(d.id) != d || p.state.Revision <= d.revision.Load() {
+// changed takes a state of a document, and reports it when it is newer.
+func (w *watcher) changed(d *document, state *shim.State) {
+	if w.frames.shown.find(d.id) != d || state.Revision <= d.revision.Load() {
 		return
 	}
-	d.revision.Store(p.state.Revision)
-	t.tell(s, d, p.state)
+	d.revision.Store(state.Revision)
+	d.state = state
+	w.report(d)
 }
 
-// tell tells of the tools of a document.
-func (t *tab) tell(s *ownerState, d *document, state *shim.State) {
-	d.native.script = state
-	if d.where != (session.Frame{}) && !d.told && len(state.Tools)+len(state.Refused)+len(d.native.forms) == 0 {
+// report reports the tools of a document.
+func (w *watcher) report(d *document) {
+	set := session.ToolsChanged{
+		Document: d.id, Frame: d.where, Revision: d.state.Revision * revisions, Title: d.state.Doc.Title,
+		Tools: declarations(d, d.state), Refused: refusals(d.state),
+	}
+	w.invoker.complete(d, &set)
+	if d.where != (session.Frame{}) && !d.reported && len(set.Tools)+len(set.Refused) == 0 {
 		return // most frames have no tools
 	}
-	d.told = true
-	set := session.ToolsChanged{Document: d.id, Frame: d.where, Revision: state.Revision, Title: state.Doc.Title,
-		Tools: declarations(d, state), Refused: refusals(state)}
-	t.withForms(d, &set)
-	s.emit(set)
+	d.reported = true
+	w.out.emit(set)
 }
 
 // declarations turns what the page script reported into what the bridge admits
@@ -216,7 +220,7 @@ func declarations(d *document, s *shim.State) []bridge.Declaration {
 	return out
 }
 
-// annotations gives the claims as a JSON object; nil when there is none.
+// annotations returns the claims as a JSON object; nil when there is none.
 func annotations(a shim.Annotations) json.RawMessage {
 	b, err := json.Marshal(a)
 	if err != nil || string(b) == "{}" {

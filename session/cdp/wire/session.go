@@ -89,6 +89,9 @@ func (c *Conn) register(id cdptarget.SessionID, s *Session) *Session {
 // ID is the session's id.
 func (s *Session) ID() cdptarget.SessionID { return s.id }
 
+// Page is the session on the page that the target belongs to; a page's is its own.
+func (s *Session) Page() *Session { return s.page }
+
 // Events are the events of the page, in order, for one reader: its owner.
 func (s *Session) Events() <-chan *cdproto.Message { return s.events }
 

@@ -3,16 +3,14 @@ package cdp
 import (
 	"context"
 	"errors"
-
-	"github.com/chromedp/cdproto"
-	"github.com/chromedp/cdproto/page"
+	"slices"
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/shim"
 )
 
 // submission is a form that a call submitted plainly: its result is the JSON-LD of
-// the document that comes. It travels as the error of an answer without a result.
+// the document that comes.
 type submission struct {
 	doc    *document // that had the form
 	origin string    // of doc
@@ -28,56 +26,45 @@ type arrival struct {
 	err *bridge.Error
 }
 
-// follow waits for the document that answers a submission, and gives its JSON-LD.
+// follow waits for the document that answers a submission, and returns its JSON-LD.
 // A document that leads to another one at once is not the answer.
-func (t *tab) follow(ctx context.Context, sub *submission, maxBytes int) bridge.Step {
+func (c *call) follow(ctx context.Context, sub *submission) bridge.Step {
 	for {
 		sub.found = make(chan arrival, 1)
-		select {
-		case t.submissions <- sub:
-		case <-t.target.Gone():
-			return goneError(t.target.Reason(), bridge.Unknown).Step()
-		case <-ctx.Done():
-			return stopped(ctx, bridge.Unknown).Step()
-		}
+		c.of.tasks.add(ctx, sub.after, func() { c.of.submissions.add(sub) })
 		var a arrival
 		select {
 		case a = <-sub.found:
-		case <-t.target.Gone():
-			return goneError(t.target.Reason(), bridge.Unknown).Step()
+		case <-c.of.tasks.gone:
+			return goneError(c.doc.target.Page().Reason(), bridge.Unknown).Step()
 		case <-ctx.Done():
 			return stopped(ctx, bridge.Unknown).Step()
 		}
 		if a.err != nil {
 			return a.err.Step()
 		}
-		text, after, err := a.doc.evaluate(ctx, shim.Structured(t.name, maxBytes))
+		text, after, err := a.doc.evaluate(ctx, shim.Structured(c.of.name, c.maxBytes))
 		if err == nil {
-			return t.structured(a.doc, text)
+			r, err := shim.DecodeReply(text)
+			if err != nil {
+				return unreadable("The page's answer cannot be read.", err).Step()
+			}
+			return outcome(a.doc, r)
 		}
 		if _, ours := errors.AsType[*scriptError](err); ours || after == 0 {
-			return t.unanswered(ctx, a.doc, err).Step()
+			return unanswered(ctx, a.doc, err).Step()
 		}
 		sub.doc, sub.target, sub.after = a.doc, "", after
 	}
 }
 
-// structured reads the answer of a document.
-func (t *tab) structured(d *document, text string) bridge.Step {
-	r, err := shim.DecodeReply(text)
-	if err != nil {
-		return bridge.Errorf(bridge.InternalError, bridge.Internal, bridge.Unknown, "The page's answer cannot be read.").With(err).Step()
-	}
-	return outcome(d, r)
-}
-
 // unanswered says why a document could not be asked.
-func (t *tab) unanswered(ctx context.Context, d *document, err error) *bridge.Error {
+func unanswered(ctx context.Context, d *document, err error) *bridge.Error {
 	switch {
 	case ctx.Err() != nil:
 		return stopped(ctx, bridge.Unknown)
 	case d.target.Reason() != nil:
-		return t.lost(d, bridge.Unknown)
+		return d.lost(bridge.Unknown)
 	}
 	return noAnswer("The form was submitted, and the page that came cannot be read.", err)
 }
@@ -87,15 +74,20 @@ func noAnswer(text string, cause error) *bridge.Error {
 	return bridge.Errorf(bridge.InternalError, bridge.PageNavigated, bridge.Unknown, "%s", text).With(cause)
 }
 
-// unread is what comes of a form whose target is no frame of the page, or none
-// any more.
+// unread is what comes of a form whose target is not a frame of the page, or not any
+// more.
 func unread() arrival {
 	return arrival{err: noAnswer("The form was submitted into another window or frame, whose page is not read.", nil)}
 }
 
-// submitted takes a submission. The document that answers it may be there already.
-func (t *tab) submitted(s *ownerState, sub *submission) {
-	t.catchUp(s, sub.after)
+// submissions are those that no document answered yet. Only the owner uses it.
+type submissions struct {
+	frames *frames
+	open   []*submission
+}
+
+// add takes a submission. The document that answers it may be there already.
+func (ss *submissions) add(sub *submission) {
 	from := sub.doc.frame
 	sub.frame = from
 	switch sub.target {
@@ -110,7 +102,7 @@ func (t *tab) submitted(s *ownerState, sub *submission) {
 		}
 	default:
 		sub.frame = nil
-		for _, f := range s.frames {
+		for _, f := range ss.frames.all {
 			if f.name == sub.target {
 				sub.frame = f
 			}
@@ -120,30 +112,27 @@ func (t *tab) submitted(s *ownerState, sub *submission) {
 		sub.found <- unread()
 		return
 	}
-	s.submitted = append(s.submitted, sub)
-	t.answerSubmissions(s)
+	ss.open = append(ss.open, sub)
 }
 
-// answerSubmissions ends the submissions that something came of.
-func (t *tab) answerSubmissions(s *ownerState) {
-	open := s.submitted[:0]
-	for _, sub := range s.submitted {
-		if a := s.answer(sub); a != (arrival{}) {
+// settle ends the submissions that something came of.
+func (ss *submissions) settle() {
+	ss.open = slices.DeleteFunc(ss.open, func(sub *submission) bool {
+		a := ss.answer(sub)
+		if a != (arrival{}) {
 			sub.found <- a
-		} else {
-			open = append(open, sub)
 		}
-	}
-	clear(s.submitted[len(open):])
-	s.submitted = open
+		return a != (arrival{})
+	})
 }
 
-// answer gives what came of a submission, nothing as long as that is open.
-func (s *ownerState) answer(sub *submission) arrival {
+// answer returns what came of a submission, nothing as long as that is open. One that
+// brought no document until its frame loads nothing any more brings none.
+func (ss *submissions) answer(sub *submission) arrival {
 	f := sub.frame
 	d := f.doc
 	switch {
-	case s.frames[f.id] != f:
+	case ss.frames.all[f.id] != f:
 		return unread()
 	case d == nil:
 	case d.began <= sub.after && f.stopped > sub.after:
@@ -159,22 +148,6 @@ func (s *ownerState) answer(sub *submission) arrival {
 		return arrival{doc: d}
 	}
 	return arrival{}
-}
-
-// mayAnswer heeds the events that can end a submission. One that brought no
-// document until its frame loads nothing any more brings none.
-func (t *tab) mayAnswer(s *ownerState, msg *cdproto.Message) {
-	switch msg.Method {
-	case cdproto.EventPageFrameStoppedLoading:
-		var ev page.EventFrameStoppedLoading
-		if decode(msg, &ev) && s.frames[ev.FrameID] != nil {
-			s.frames[ev.FrameID].stopped = s.handled
-		}
-	case cdproto.EventPageFrameNavigated, cdproto.EventPageFrameDetached, cdproto.EventTargetDetachedFromTarget:
-	default:
-		return
-	}
-	t.answerSubmissions(s)
 }
 
 // awaiting is the outcome of a form without toolautosubmit that nobody submitted.

@@ -1,0 +1,240 @@
+package cdp
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/chromedp/cdproto/cdp/jsonv2"
+	"github.com/chromedp/chromedp"
+
+	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/session/cdp/wire"
+	"github.com/pagetools/pagetools/shim"
+)
+
+// interactionPatience is how long an interaction may go on after a dialog in it
+// was answered, before a person is asked to act in it again.
+const interactionPatience = 100 * time.Millisecond
+
+// call is a call to a document that has not ended. The goroutine that waits for it
+// reads and writes it, one at a time.
+type call struct {
+	of       *calls
+	doc      *document
+	id       string
+	maxBytes int
+	ch       <-chan wire.Reply                     // what the page says next
+	dialogs  chan *dialog                          // that the page opened in the call
+	cancel   atomic.Pointer[func(context.Context)] // ends what the page script does not know
+	// interacts is true when the page waits for a person to act in it, as far as
+	// we know.
+	interacts bool
+
+	// What came while a question was open.
+	early *early
+	next  *dialog
+}
+
+// early is a message of the page that came while a question was open.
+type early struct {
+	reply wire.Reply
+	ok    bool
+}
+
+// answer is what the page said of a call: the step that it came to, or that it
+// stopped for a person, or that it submitted a form.
+type answer struct {
+	bridge.Step
+
+	asks, form bool
+	submitted  *submission
+}
+
+func failed(e *bridge.Error) answer { return answer{Step: e.Step()} }
+
+// dispatched waits for the first step of a call whose answer comes on the channel, and
+// that failed to be sent with an error.
+func (c *call) dispatched(ctx context.Context, ch <-chan wire.Reply, err error) bridge.Step {
+	if err != nil {
+		c.end()
+		return c.notSent(ctx).Step()
+	}
+	c.ch = ch
+	return c.wait(ctx)
+}
+
+// notSent says why a call was not sent.
+func (c *call) notSent(ctx context.Context) *bridge.Error {
+	if c.doc.target.Reason() != nil {
+		return c.doc.lost(bridge.NotRun)
+	}
+	return stopped(ctx, bridge.NotRun)
+}
+
+// end takes a call from the tab.
+func (c *call) end() {
+	c.quiet()
+	c.of.mu.Lock()
+	defer c.of.mu.Unlock()
+	c.of.count--
+}
+
+// quiet dismisses the dialogs of a call that nobody waits for any more.
+func (c *call) quiet() {
+	c.of.mu.Lock()
+	c.of.list = slices.DeleteFunc(c.of.list, func(x *call) bool { return x == c })
+	c.of.mu.Unlock()
+	select {
+	case d := <-c.dialogs:
+		_ = d.answer(false, "")
+	default:
+	}
+}
+
+// wait waits for what comes next: the call's end, a question, or ctx's end.
+func (c *call) wait(ctx context.Context) bridge.Step {
+	var remind <-chan time.Time
+	if c.interacts {
+		timer := time.NewTimer(interactionPatience)
+		defer timer.Stop()
+		remind = timer.C
+	}
+	for {
+		select {
+		case answer, ok := <-c.ch:
+			return c.said(ctx, answer, ok)
+		case d := <-c.dialogs:
+			return c.askDialog(d)
+		case <-remind:
+			remind, c.interacts = nil, false
+			_, _ = c.doc.send(ctx, shim.Remind(c.of.name, c.id))
+		case <-ctx.Done():
+			step := c.giveUp(ctx)
+			c.end()
+			return step
+		}
+	}
+}
+
+// said takes what the page said.
+func (c *call) said(ctx context.Context, r wire.Reply, ok bool) bridge.Step {
+	a := c.read(ctx, r, ok)
+	if a.asks {
+		return c.asked(ctx, a.form)
+	}
+	c.doc.ids.put(c.id)
+	c.end()
+	if a.submitted != nil {
+		return c.follow(ctx, a.submitted)
+	}
+	return a.Step
+}
+
+// read reads the answer of a dispatched call.
+func (c *call) read(ctx context.Context, r wire.Reply, ok bool) answer {
+	switch {
+	case !ok:
+		return failed(c.doc.lost(bridge.Unknown))
+	case r.Error != nil:
+		return failed(c.doc.leftBy(ctx, r.Error))
+	}
+	var res evaluateResult
+	if err := jsonv2.Unmarshal(r.Result, &res, chromedp.DefaultUnmarshalOptions); err != nil {
+		return failed(unreadable("The browser's answer cannot be read.", err))
+	}
+	text, err := res.text()
+	if e, ok := errors.AsType[*scriptError](err); ok && e.missing(c.of.name) { // nothing ran
+		none := gone()
+		none.Err = errors.Join(none.Err, err)
+		return failed(none)
+	}
+	if err != nil {
+		return failed(unreadable("The call was interrupted.", err))
+	}
+	said, err := shim.DecodeReply(text)
+	switch {
+	case err != nil:
+		return failed(unreadable("The page's answer cannot be read.", err))
+	case said.State != nil:
+		c.of.tasks.add(ctx, r.After, func() { c.of.watcher.changed(c.doc, said.State) })
+	}
+	switch said.Kind {
+	case shim.Asking:
+		return answer{asks: true, form: said.Name == "form"}
+	case shim.Submitted:
+		return answer{submitted: &submission{doc: c.doc, origin: c.doc.origin, target: said.Message, after: r.After}}
+	}
+	return answer{Step: outcome(c.doc, said)}
+}
+
+func unreadable(text string, cause error) *bridge.Error {
+	return bridge.Errorf(bridge.InternalError, bridge.Internal, bridge.Unknown, "%s", text).With(cause)
+}
+
+// outcome turns the page script's answer into a result or an error.
+func outcome(d *document, r *shim.Reply) bridge.Step {
+	s := bridge.Step{Document: d.id, Revision: r.Revision * revisions}
+	if r.Kind == shim.OK {
+		s.Data = r.Payload
+	} else {
+		s.Err = refused(r)
+	}
+	return s
+}
+
+// refused is why a call failed.
+func refused(r *shim.Reply) *bridge.Error {
+	switch r.Kind {
+	case shim.Gone:
+		return gone()
+	case shim.Invalid:
+		return bridge.Errorf(bridge.ToolError, bridge.ResultInvalid, bridge.Unknown, "The tool's result cannot be encoded: %s.", strings.TrimSuffix(r.Message, "."))
+	case shim.TooLarge:
+		return bridge.Errorf(bridge.ToolError, bridge.ResultTooLarge, bridge.Unknown, "The tool's result is too large.")
+	case shim.Unhandled:
+		return bridge.Errorf(bridge.ToolError, "", bridge.Failed, "No listener of the page answered the call.")
+	case shim.Aborted:
+		return bridge.Errorf(bridge.Cancelled, "", bridge.Unknown, "The call was aborted.")
+	case shim.Awaiting:
+		return awaiting()
+	case shim.OK, shim.Failed, shim.Submitted, shim.Asking:
+	}
+	message := r.Message
+	if message == "" {
+		message = "The tool failed without saying why."
+	}
+	return bridge.Errorf(bridge.ToolError, "", bridge.Failed, "%s", message).Detail("name", r.Name)
+}
+
+// giveUp ends a call whose time is over or whose caller left: the page is told,
+// interrupted, and at last closed. A reply that was on its way still counts when
+// the deadline passed, and not when the caller left.
+func (c *call) giveUp(ctx context.Context) bridge.Step {
+	c.quiet() // a dialog would keep the page from hearing it
+	left := stopped(ctx, bridge.Unknown)
+	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), abortPatience)
+	defer cancel()
+	if _, err := c.doc.send(bounded, shim.Abort(c.of.name, c.id, left.Message)); err != nil {
+		return left.Step()
+	}
+	select {
+	case r, ok := <-c.ch:
+		a := c.read(context.WithoutCancel(ctx), r, ok)
+		if a.asks || a.submitted != nil || left.Code == bridge.Cancelled ||
+			a.Err != nil && (a.Err.Code == bridge.Cancelled || c.interacts) {
+			return left.Step()
+		}
+		return a.Step
+	case <-bounded.Done():
+	}
+	revive(c.doc.target)
+	// What was interrupted may be the abort itself: the tool still has to hear it.
+	again, cancelAgain := farewell()
+	defer cancelAgain()
+	_, _ = c.doc.send(again, shim.Abort(c.of.name, c.id, left.Message))
+	return left.Step()
+}

@@ -1,0 +1,174 @@
+package cdp
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/chromedp/cdproto/runtime"
+
+	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/session/cdp/wire"
+)
+
+// times are how long things may take. Tests shorten them.
+type times struct {
+	// A page that said nothing for silence is asked whether it lives before a
+	// call is dispatched to it, so that a call to a hung page is known not to
+	// have run. It gets pulse to answer.
+	silence, pulse time.Duration
+	// A browser is asked every pingEvery, and taken for frozen when it does not
+	// answer within pingPatience.
+	pingEvery, pingPatience time.Duration
+}
+
+var usualTimes = times{silence: 2 * time.Second, pulse: 5 * time.Second, pingEvery: 5 * time.Second, pingPatience: 10 * time.Second}
+
+// Steps after a deadline, all within a second: the call is aborted; a page that
+// does not react is interrupted; one that still does not is closed.
+const (
+	abortPatience     = 300 * time.Millisecond
+	terminatePatience = 400 * time.Millisecond
+)
+
+// callIDs are the ids of a document's calls, each random. One is used again when
+// the page answered its call: then an equal call is the same text, which the
+// browser has compiled already. The id of a call that was given up is not, so
+// that a late abort meets nobody else's.
+type callIDs struct {
+	mu   sync.Mutex
+	free []string
+}
+
+func (c *callIDs) take() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if n := len(c.free); n > 0 {
+		id := c.free[n-1]
+		c.free = c.free[:n-1]
+		return id
+	}
+	var b [16]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return hex.EncodeToString(b[:])
+}
+
+func (c *callIDs) put(id string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.free = append(c.free, id)
+}
+
+// calls are those of a tab, in the order of their dispatch. It is safe for concurrent
+// use.
+type calls struct {
+	name        string // of the page script
+	times       times
+	tasks       tasks
+	watcher     *watcher     // the owner's
+	submissions *submissions // the owner's
+
+	mu    sync.Mutex
+	list  []*call
+	count int // those that have not ended, with those that are given up
+}
+
+// begin makes a call to a document.
+func (cs *calls) begin(d *document, maxBytes int) *call {
+	c := &call{of: cs, doc: d, id: d.ids.take(), maxBytes: maxBytes, dialogs: make(chan *dialog, 1)}
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	cs.count++
+	cs.list = append(cs.list, c)
+	return c
+}
+
+// inFlight counts the calls that have not ended.
+func (cs *calls) inFlight() int {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	return cs.count
+}
+
+// cancel ends the calls that the page script does not know.
+func (cs *calls) cancel(ctx context.Context) {
+	cs.mu.Lock()
+	all := slices.Clone(cs.list)
+	cs.mu.Unlock()
+	for _, c := range all {
+		if cancel := c.cancel.Load(); cancel != nil {
+			(*cancel)(ctx)
+		}
+	}
+}
+
+// hand passes a dialog to the call that it belongs to: the last one that was
+// dispatched to the documents of its target, or else to the page. It reports
+// whether there is one.
+func (cs *calls) hand(d *dialog) bool {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	var to *call
+	for _, c := range cs.list {
+		if to == nil || c.doc.target == d.target || to.doc.target != d.target {
+			to = c
+		}
+	}
+	if to == nil {
+		return false
+	}
+	select {
+	case to.dialogs <- d:
+		return true
+	default:
+		return false
+	}
+}
+
+// pulse asks a page that was silent, or that never had a call, whether it lives.
+func (cs *calls) pulse(ctx context.Context, d *document) *bridge.Error {
+	if d.target.Lively(cs.times.silence) {
+		return nil
+	}
+	bounded, cancel := context.WithTimeout(ctx, cs.times.pulse)
+	defer cancel()
+	err := react(bounded, d.target)
+	switch {
+	case err == nil:
+		return nil
+	case d.target.Reason() != nil:
+		return d.lost(bridge.NotRun)
+	case ctx.Err() != nil && !errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return stopped(ctx, bridge.NotRun)
+	case bounded.Err() != nil:
+		if ctx.Err() == nil && cs.inFlight() == 0 { // else another call may be at work, and has its own deadline
+			revive(d.target)
+		}
+		return bridge.Errorf(bridge.InternalError, bridge.PageHung, bridge.NotRun, "The page does not react. The call did not reach it.")
+	}
+	return nil // between documents: the dispatch will tell
+}
+
+// react waits until a target ran an empty expression.
+func react(ctx context.Context, in *wire.Session) error {
+	return in.Call(ctx, runtime.CommandEvaluate, evaluateParams{Expression: `""`, ReturnByValue: true, Silent: true}, nil)
+}
+
+// revive interrupts what runs in a target, and closes the page when that does not
+// help.
+func revive(in *wire.Session) {
+	bounded, cancel := context.WithTimeout(context.Background(), terminatePatience)
+	defer cancel()
+	if err := in.Call(bounded, runtime.CommandTerminateExecution, nil, nil); err == nil {
+		if err := react(bounded, in); err == nil {
+			return
+		}
+	}
+	if in.Reason() == nil {
+		in.Page().Fail(errKilled)
+	}
+}

@@ -1,0 +1,138 @@
+package cdp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+
+	"github.com/chromedp/cdproto/cdp/jsonv2"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/cdproto/webmcp"
+
+	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/session"
+	"github.com/pagetools/pagetools/shim"
+)
+
+// form calls a form, of which only the browser knows.
+func (n *native) form(ctx context.Context, c *call, x nativeTool, inv session.Invocation) bridge.Step {
+	if !x.alone && !n.attended {
+		// The browser would wait without a word.
+		return bridge.Errorf(bridge.ToolError, bridge.AwaitingSubmission, bridge.Failed,
+			"A person has to submit the form, because it has no toolautosubmit, and nobody can be at this page.").Step()
+	}
+	of := registration{c.doc, inv.Tool}
+	if _, busy := n.busy.LoadOrStore(of, true); busy {
+		// A second call would make the browser forget the first without a word.
+		return bridge.Errorf(bridge.Conflict, "", bridge.NotRun, "The form is being filled by another call.").Step()
+	}
+	input := inv.Input
+	if len(input) == 0 {
+		input = json.RawMessage("{}")
+	}
+	sent, err := n.dispatch(ctx, c.doc, x, input)
+	if err != nil {
+		n.busy.Delete(of)
+		return c.notSent(ctx).Step()
+	}
+	cancel := sent.cancel
+	c.cancel.Store(&cancel)
+	select {
+	case a := <-sent.answer:
+		n.busy.Delete(of)
+		if a.ErrorText == rejectedText {
+			a.ErrorText = n.rejection(ctx, c.doc)
+		}
+		return formAnswer(c.doc, inv, a)
+	case <-ctx.Done():
+	}
+	left := stopped(ctx, bridge.Unknown)
+	if !x.alone && left.Reason == bridge.Timeout {
+		left = awaiting()
+	}
+	bounded, done := farewell()
+	defer done()
+	cancel(bounded)
+	select {
+	case <-sent.answer:
+		n.busy.Delete(of)
+	case <-bounded.Done():
+		go func() { // ends with the call, the document or the page
+			<-sent.answer
+			n.busy.Delete(of)
+		}()
+	}
+	return left.Step()
+}
+
+// rejectedText is what the browser says when a page refused a form's call; the
+// page's own words are not passed on.
+const rejectedText = "respondWith promise was rejected"
+
+// rejection asks the page script for them.
+func (n *native) rejection(ctx context.Context, d *document) string {
+	bounded, cancel := context.WithTimeout(ctx, abortPatience)
+	defer cancel()
+	text, _, err := d.evaluate(bounded, shim.Rejection(n.name))
+	if err != nil || text == "" {
+		return rejectedText
+	}
+	return text
+}
+
+// formAnswer turns how a form's call went on into a result or an error.
+func formAnswer(d *document, inv session.Invocation, a nativeAnswer) bridge.Step {
+	step := bridge.Step{Document: d.id, Revision: d.newest.Load()}
+	switch {
+	case a.lost:
+		step.Err = d.lost(bridge.Unknown)
+	case a.left && a.Status != webmcp.InvocationStatusCompleted, strings.Contains(a.ErrorText, "cross-origin navigation"):
+		step.Err = navigatedError(errNoFrame)
+	case a.refused != nil:
+		step.Err = gone()
+		step.Err.Err = errors.Join(step.Err.Err, a.refused)
+	case a.Status != webmcp.InvocationStatusCompleted:
+		step.Err = formError(a)
+	case inv.MaxBytes > 0 && len(a.Output) > inv.MaxBytes:
+		step.Err = bridge.Errorf(bridge.ToolError, bridge.ResultTooLarge, bridge.Unknown, "The tool's result is too large.")
+	case len(a.Output) == 0:
+		step.Data = json.RawMessage("null")
+	default:
+		step.Data = json.RawMessage(a.Output)
+	}
+	return step
+}
+
+// formError is what a form failed with.
+func formError(a nativeAnswer) *bridge.Error {
+	name, message := "", a.ErrorText
+	if a.Exception != nil {
+		name, message = thrown(a.Exception)
+	}
+	if message == "" {
+		message = "The form did not answer."
+	}
+	return bridge.Errorf(bridge.ToolError, "", bridge.Failed, "%s", message).Detail("name", name)
+}
+
+// maxThrown bounds what is reported of an exception.
+const maxThrown = 16 << 10
+
+// thrown returns the name and the message of an exception, without the stack that
+// the browser writes below them.
+func thrown(x *runtime.RemoteObject) (name, message string) {
+	if x.Type == "string" {
+		_ = jsonv2.Unmarshal(x.Value, &message)
+	} else {
+		text, _, _ := strings.Cut(x.Description, "\n    at ")
+		name, message, _ = strings.Cut(text, ": ")
+		if message == "" {
+			name, message = "", text
+		}
+	}
+	if len(message) > maxThrown {
+		message = strings.ToValidUTF8(message[:maxThrown], "")
+	}
+	return name, message
+}

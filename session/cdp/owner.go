@@ -1,0 +1,234 @@
+package cdp
+
+import (
+	"github.com/chromedp/cdproto"
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/cdp/jsonv2"
+	"github.com/chromedp/cdproto/page"
+	cdptarget "github.com/chromedp/cdproto/target"
+	"github.com/chromedp/chromedp"
+
+	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/session"
+	"github.com/pagetools/pagetools/session/cdp/wire"
+)
+
+// wanted are the events that owners handle. The reader drops the others.
+var wanted = map[cdproto.MethodType]bool{
+	cdproto.EventPageFrameAttached:           true,
+	cdproto.EventPageFrameNavigated:          true,
+	cdproto.EventPageFrameDetached:           true,
+	cdproto.EventPageFrameStoppedLoading:     true,
+	cdproto.EventPageLoadEventFired:          true,
+	cdproto.EventPageLifecycleEvent:          true,
+	cdproto.EventPageJavascriptDialogOpening: true,
+	cdproto.EventPageJavascriptDialogClosed:  true,
+	cdproto.EventPageWindowOpen:              true,
+	cdproto.EventInspectorTargetCrashed:      true,
+	cdproto.EventTargetAttachedToTarget:      true,
+	cdproto.EventTargetDetachedFromTarget:    true,
+	cdproto.EventFetchRequestPaused:          true,
+	cdproto.EventPageScreencastFrame:         true,
+	cdproto.EventWebMCPToolsAdded:            true,
+	cdproto.EventWebMCPToolsRemoved:          true,
+	cdproto.EventWebMCPToolResponded:         true,
+}
+
+// owner reads the events of a page, and has what follows from them. Its parts are used
+// by its goroutine alone, which other goroutines reach through tasks.
+type owner struct {
+	target  *wire.Session
+	events  chan session.Event // what the tab reports; closed at the end
+	tasks   tasks
+	setup   *setup
+	invoker invoker
+
+	out         outbox
+	frames      *frames
+	watcher     *watcher
+	awaiter     *awaiter
+	windows     *windows
+	dialogs     *dialogs
+	submissions *submissions
+}
+
+// own is the owner's goroutine. It ends when the target is gone.
+func (o *owner) own() {
+	defer close(o.events)
+	defer o.end()
+	for {
+		var out chan session.Event
+		var first session.Event
+		if len(o.out.queue) > 0 {
+			out, first = o.events, o.out.queue[0]
+		}
+		select {
+		case out <- first:
+			o.out.queue = o.out.queue[1:]
+		case msg := <-o.target.Events():
+			o.handle(msg)
+		case task := <-o.tasks.queue:
+			o.perform(task)
+		case <-o.watcher.hold.C:
+			o.watcher.loadWithoutForeign()
+			o.settle()
+		case <-o.target.Gone():
+			return
+		}
+	}
+}
+
+// settle reports what has become true.
+func (o *owner) settle() {
+	o.watcher.settle()
+	o.submissions.settle()
+}
+
+// perform does a task in its place among the events of the page.
+func (o *owner) perform(t task) {
+	for o.frames.handled < t.after {
+		select {
+		case msg := <-o.target.Events():
+			o.handle(msg)
+		case <-o.target.Gone():
+			return
+		}
+	}
+	t.do()
+	o.settle()
+}
+
+// end stops what runs for the page. What is queued is delivered as far as somebody
+// reads.
+func (o *owner) end() {
+	reason := o.target.Reason()
+	o.awaiter.stop()
+	o.watcher.hold.Stop()
+	o.frames.end(reason)
+	bounded, cancel := farewell()
+	defer cancel()
+	o.out.queue = append(o.out.queue, session.Died{Err: goneError(reason, bridge.Unknown)})
+	for _, ev := range o.out.queue {
+		select {
+		case o.events <- ev:
+		case <-bounded.Done():
+			return
+		}
+	}
+}
+
+// handle handles an event.
+func (o *owner) handle(msg *cdproto.Message) {
+	o.frames.handled++
+	from := o.frames.targets[msg.SessionID]
+	if from == nil {
+		return // of a frame that is gone
+	}
+	switch msg.Method {
+	case cdproto.EventPageFrameAttached:
+		var ev page.EventFrameAttached
+		if decode(msg, &ev) {
+			o.frames.place(ev.FrameID, ev.ParentFrameID)
+		}
+	case cdproto.EventPageFrameNavigated:
+		var ev page.EventFrameNavigated
+		if decode(msg, &ev) && ev.Frame != nil {
+			o.navigated(from, ev.Frame)
+		}
+	case cdproto.EventPageFrameDetached:
+		var ev page.EventFrameDetached
+		if decode(msg, &ev) {
+			o.frames.detached(from, &ev)
+		}
+	case cdproto.EventPageFrameStoppedLoading:
+		var ev page.EventFrameStoppedLoading
+		if decode(msg, &ev) && o.frames.all[ev.FrameID] != nil {
+			o.frames.all[ev.FrameID].stopped = o.frames.handled
+		}
+	case cdproto.EventPageLifecycleEvent:
+		o.awaiter.lifecycle(msg)
+	case cdproto.EventPageLoadEventFired:
+		if from == o.target {
+			o.watcher.load()
+		}
+	case cdproto.EventPageJavascriptDialogOpening:
+		var ev page.EventJavascriptDialogOpening
+		if decode(msg, &ev) {
+			o.dialogs.opens(from, &ev)
+		}
+	case cdproto.EventPageJavascriptDialogClosed:
+		o.dialogs.closes(from)
+	case cdproto.EventPageWindowOpen:
+		o.windows.opens()
+	case cdproto.EventFetchRequestPaused:
+		o.setup.settings.requestPaused(o.frames, from, msg)
+	default:
+		o.targetEvent(from, msg)
+	}
+	o.settle()
+}
+
+// targetEvent handles events about targets, and those of the invoker.
+func (o *owner) targetEvent(from *wire.Session, msg *cdproto.Message) {
+	switch msg.Method {
+	case cdproto.EventTargetAttachedToTarget:
+		var ev cdptarget.EventAttachedToTarget
+		switch {
+		case !decode(msg, &ev) || ev.TargetInfo == nil:
+		case ev.TargetInfo.Type == "page":
+			o.windows.attached(&ev)
+		default:
+			o.attached(from, &ev)
+		}
+	case cdproto.EventTargetDetachedFromTarget:
+		var ev cdptarget.EventDetachedFromTarget
+		if decode(msg, &ev) {
+			o.frames.targetGone(ev.SessionID, wire.ErrClosed)
+		}
+	case cdproto.EventInspectorTargetCrashed:
+		o.frames.targetGone(msg.SessionID, wire.ErrCrashed)
+	default:
+		o.invoker.event(from, msg)
+	}
+}
+
+// navigated begins a new document.
+func (o *owner) navigated(from *wire.Session, ev *cdp.Frame) {
+	f := o.frames.navigate(from, ev)
+	if f == nil {
+		return
+	}
+	if f == o.frames.top {
+		o.watcher.loading = false
+		d := f.doc
+		if !o.out.navigated(session.Navigated{Document: d.id, URL: d.url, Origin: d.origin}) {
+			o.target.Fail(wire.ErrFlood)
+			return
+		}
+		o.awaiter.start(d)
+	}
+	if f.parent == nil || f.parent.doc != nil && f.parent.doc.policy == allowed {
+		o.watcher.start(f)
+	}
+}
+
+// attached takes a frame that became a target of its own, or a worker. It waits for us,
+// so that it runs nothing before the page script is in it.
+func (o *owner) attached(from *wire.Session, ev *cdptarget.EventAttachedToTarget) {
+	child := from.Child(ev.SessionID)
+	o.frames.targets[ev.SessionID] = child
+	id := cdp.FrameID(ev.TargetInfo.TargetID)
+	switch {
+	case ev.TargetInfo.Type != frameType:
+		begin(child, o.setup.settings.worker())
+	case o.frames.place(id, ev.TargetInfo.ParentFrameID) != nil:
+		o.frames.roots[ev.SessionID] = id
+		begin(child, o.setup.frame())
+	default:
+		begin(child, o.setup.settings.frame()) // its tools are too many, its settings are not
+	}
+}
+
+func decode(msg *cdproto.Message, v any) bool {
+	return jsonv2.Unmarshal(msg.Params, v, chromedp.DefaultUnmarshalOptions) == nil
+}
