@@ -95,7 +95,7 @@ func readBase(from string, stdin io.Reader) (json.RawMessage, error) {
 	return b, err
 }
 
-// argument gives text as the JSON value that the types call for.
+// argument returns text as the JSON value that the types call for.
 func argument(text string, types []string) (json.RawMessage, error) {
 	asText, err := json.Marshal(text)
 	if err != nil {
