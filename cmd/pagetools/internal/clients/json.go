@@ -53,13 +53,10 @@ func readJSON(text string, lenient bool) (hujson.Value, *hujson.Object, error) {
 		return root, nil, errors.New("is not JSON: it has comments or trailing commas")
 	}
 	top, ok := root.Value.(*hujson.Object)
-	switch {
-	case ok:
-		return root, top, nil
-	case root.Value.Kind() == 'n':
-		return root, nil, errors.New("is not a JSON object")
+	if !ok {
+		return root, nil, errors.New("is not JSON of a client: it is not a JSON object")
 	}
-	return root, nil, errors.New("is not JSON as this file needs it: not an object")
+	return root, top, nil
 }
 
 // edit puts the server into the tree, and reports whether that changed anything.
