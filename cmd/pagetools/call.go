@@ -52,11 +52,7 @@ func call(ctx context.Context, p *program, arg, tool string, pairs []string, inp
 	if known := catalog.Tool(tool); known != nil {
 		schema = known.InputSchema()
 	}
-	text, err := readInput(schema, input, pairs, p.stdin)
-	if err != nil {
-		return err
-	}
-	in, err := bridge.ReadValue("request", text)
+	in, err := readInput(schema, input, pairs, p.stdin)
 	if err != nil {
 		return err
 	}

@@ -141,14 +141,12 @@ func ownPath() (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("finding this program: %w", err)
 	}
-	found, err := exec.LookPath(filepath.Base(self))
-	if err != nil || !filepath.IsAbs(found) {
-		return self, nil
-	}
-	a, errA := os.Stat(found)
-	b, errB := os.Stat(self)
-	if errA == nil && errB == nil && os.SameFile(a, b) {
-		return found, nil
+	if found, err := exec.LookPath(filepath.Base(self)); err == nil && filepath.IsAbs(found) {
+		a, errA := os.Stat(found)
+		b, errB := os.Stat(self)
+		if errA == nil && errB == nil && os.SameFile(a, b) {
+			return found, nil
+		}
 	}
 	return self, nil
 }
@@ -169,7 +167,7 @@ func (t *target) argument(given []string) (string, error) {
 	return text, nil
 }
 
-// repeat gives the server a setting of this run. Secrets stay behind.
+// repeat adds a setting of this run to the server. Secrets stay behind.
 func (d *clientConfig) repeat(set config.Setting) {
 	isSecret := func(v string) bool { return secret(set.Key, v) }
 	env := set.From == "environment"

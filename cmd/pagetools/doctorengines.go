@@ -39,7 +39,7 @@ func (d *doctor) engines(ctx context.Context, kind string, t *target, catalog *b
 	return nil
 }
 
-// see opens the page with a kind of engine, and gives its tools. A folder is
+// see opens the page with a kind of engine, and returns its tools. A folder is
 // served already.
 func (d *doctor) see(ctx context.Context, kind string, t *target) (*bridge.Catalog, []bridge.Finding, error) {
 	served := *t.Target

@@ -53,13 +53,10 @@ func readJSON(text string, lenient bool) (hujson.Value, *hujson.Object, error) {
 		return root, nil, errors.New("is not JSON: it has comments or trailing commas")
 	}
 	top, ok := root.Value.(*hujson.Object)
-	switch {
-	case ok:
-		return root, top, nil
-	case root.Value.Kind() == 'n':
-		return root, nil, errors.New("is not a JSON object")
+	if !ok {
+		return root, nil, errors.New("is not JSON of a client: it is not a JSON object")
 	}
-	return root, nil, errors.New("is not JSON as this file needs it: not an object")
+	return root, top, nil
 }
 
 // edit puts the server into the tree, and reports whether that changed anything.
@@ -113,12 +110,13 @@ func replace(old *hujson.ObjectMember, e *hujson.Object, s Server, l layout) (bo
 	}
 	for _, m := range was.Members {
 		if !slices.Contains(entryKeys, nameOf(m)) {
-			kept := hujson.ObjectMember{Name: hujson.Value{Value: m.Name.Value}, Value: hujson.Value{Value: m.Value.Value}}
-			kept.Name.BeforeExtra, kept.Value.BeforeExtra = e.Members[0].Name.BeforeExtra, e.Members[0].Value.BeforeExtra
+			kept := e.Members[0] // spaced as the others are
+			kept.Name.Value, kept.Value.Value = m.Name.Value, m.Value.Value
 			e.Members = append(e.Members, kept)
 		}
 	}
-	same := fmt.Appendf(nil, `[{"op": "test", "path": "", "value": %s}]`, hujson.Value{Value: e}.Pack())
+	text := hujson.Value{Value: e}.Pack()
+	same := fmt.Appendf(nil, `[{"op": "test", "path": "", "value": %s}]`, text)
 	switch {
 	case plain.Patch(same) == nil:
 		return false, nil
@@ -204,7 +202,8 @@ func (l layout) space(o *hujson.Object) {
 	in := layout{l.newline, l.indent + l.unit, l.unit}
 	for i := range o.Members {
 		m := &o.Members[i]
-		m.Name.BeforeExtra, m.Value.BeforeExtra = hujson.Extra(l.newline+in.indent), hujson.Extra(" ")
+		m.Name.BeforeExtra = hujson.Extra(l.newline + in.indent)
+		m.Value.BeforeExtra = hujson.Extra(" ")
 		switch v := m.Value.Value.(type) {
 		case *hujson.Object:
 			in.space(v)
@@ -226,7 +225,8 @@ func (l layout) put(o *hujson.Object, name string, value *hujson.Object) *hujson
 		in.space(value)
 	}
 	parent := hujson.Value{Value: o}
-	patch := fmt.Appendf(nil, `[{"op": "add", "path": %q, "value": %s}]`, "/"+name, hujson.Value{Value: value}.Pack())
+	text := hujson.Value{Value: value}.Pack()
+	patch := fmt.Appendf(nil, `[{"op": "add", "path": %q, "value": %s}]`, "/"+name, text)
 	if err := parent.Patch(patch); err != nil { // a name has letters, digits, _ and -
 		panic(err)
 	}

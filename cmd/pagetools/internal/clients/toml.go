@@ -185,8 +185,8 @@ func (t *tomlEdit) lineEnd(at int) int {
 	return len(t.text)
 }
 
-// tomlTable writes the table of a server, whose keys need no quotes. go-toml would choose other quotes, and
-// leave characters that nobody sees.
+// tomlTable writes the table of a server, whose keys need no quotes. go-toml would
+// choose other quotes, and leave characters that nobody sees.
 func tomlTable(key, name string, e entry, newline string) string {
 	out := "[" + key + "." + name + "]" + newline
 	for _, m := range e.tree().Members {

@@ -59,7 +59,8 @@ func schemaOf(t reflect.Type, tag reflect.StructTag) object {
 		if t.Kind() == reflect.Struct {
 			return objectOf(v.Interface())
 		}
-		s["type"], s["items"] = "array", schemaOf(t.Elem(), reflect.StructTag(strings.ReplaceAll(string(tag), "help:", "-:")))
+		item := strings.ReplaceAll(string(tag), "help:", "-:") // that is the list's
+		s["type"], s["items"] = "array", schemaOf(t.Elem(), reflect.StructTag(item))
 	}
 	return described(s, t, tag)
 }

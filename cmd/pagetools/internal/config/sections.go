@@ -92,7 +92,8 @@ type Limits struct {
 // Bridge returns those limits that are the bridge's.
 func (l *Limits) Bridge() bridge.Limits {
 	return bridge.Limits{
-		Tools: l.Tools, Name: l.Name, Description: l.Description, Arguments: l.Arguments, Result: l.Result, Question: l.Question,
+		Tools: l.Tools, Name: l.Name, Description: l.Description,
+		Arguments: l.Arguments, Result: l.Result, Question: l.Question,
 		Schema: schema.Limits{
 			Bytes: l.SchemaBytes, Depth: l.SchemaDepth, Subschemas: l.SchemaSubschemas,
 			Expansions: l.SchemaExpansions, Pattern: l.SchemaPattern,
@@ -220,8 +221,8 @@ func (c *Config) checkProfiles() error {
 	for _, s := range c.Sites {
 		for _, p := range s.Profiles {
 			if len(c.Callers) > 0 && len(p.Callers) == 0 && p.Name != s.DefaultProfile {
-				return fmt.Errorf("%s:%d: profiles: callers of %q is empty, so that nobody may use it: without names it is for %q, and there are callers",
-					c.File, p.Line, p.Name, bridge.Local().Name)
+				return fmt.Errorf("%s:%d: profiles: callers of %q is empty, so that nobody may use it: "+
+					"without names it is for %q, and there are callers", c.File, p.Line, p.Name, bridge.Local().Name)
 			}
 		}
 	}

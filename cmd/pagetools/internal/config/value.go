@@ -73,7 +73,7 @@ var scalars = map[reflect.Type]scalar{
 
 func scalarSchema(of any) object { return scalars[reflect.TypeOf(of)].schema }
 
-// set gives a value what a text says. The error says what it must be.
+// set reads a text into a value. The error says what the text must be.
 func set(v reflect.Value, tag reflect.StructTag, text string) error {
 	if v.Kind() == reflect.Pointer {
 		v.Set(reflect.New(v.Type().Elem()))
@@ -122,7 +122,7 @@ func setInt(v reflect.Value, least, text string) error {
 	return nil
 }
 
-// setAll gives a field several texts when it is a list, and one when it is not.
+// setAll reads texts into a field: several into a list, one into anything else.
 func setAll(f field, list []string) error {
 	if f.value.Kind() != reflect.Slice {
 		text := strings.Join(list, " ")
