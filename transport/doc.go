@@ -11,7 +11,7 @@
 //		return err
 //	}
 //	server := transport.Server(transport.Guard(mux, o), log)
-//	return server.Serve(transport.Listener(listener))
+//	return server.Serve(listener)
 //
 // # Rules
 //

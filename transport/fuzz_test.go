@@ -1,8 +1,6 @@
 package transport
 
 import (
-	"bytes"
-	"encoding/json"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -50,24 +48,6 @@ func FuzzHost(f *testing.F) {
 		u, err := url.Parse("http://" + s + "/x")
 		if h.name == "" || strings.ContainsAny(s, "/@?#\\ \r\n\x00,%") || err == nil && u.Path != "/x" {
 			t.Fatalf("%q is %+v", s, h)
-		}
-	})
-}
-
-// FuzzJSONReply: what replaces a reply is one whole reply.
-func FuzzJSONReply(f *testing.F) {
-	f.Add([]byte("HTTP/1.1 400 Bad Request" + string(builtinHead) + "400 Bad Request"))
-	f.Add([]byte("HTTP/1.1 417 Expectation Failed\r\nConnection: close\r\n\r\n"))
-	f.Add([]byte("HTTP/1.1 200 OK\r\n\r\n"))
-	f.Add([]byte("HTTP/1.1 4xx" + string(builtinHead)))
-	f.Fuzz(func(t *testing.T, p []byte) {
-		reply := jsonReply(p)
-		if reply == nil {
-			return
-		}
-		head, body, ok := bytes.Cut(reply, []byte("\r\n\r\n"))
-		if !ok || !json.Valid(body) || !bytes.Contains(head, []byte("Content-Type: application/json\r\n")) {
-			t.Fatalf("%q became %q", p, reply)
 		}
 	})
 }

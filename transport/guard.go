@@ -46,6 +46,7 @@ func Guard(next http.Handler, o Options) http.Handler {
 	}
 	g.credentials.Replace(o.Callers)
 	g.checks = []check{
+		{"head", g.checkHead},
 		{"host", g.checkHost},
 		{"origin", g.checkOrigin},
 		{"caller", g.checkCaller},
@@ -70,6 +71,23 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	g.next.ServeHTTP(rec, r)
+}
+
+// checkHead refuses a request whose address and header fields are too long.
+func (g *guard) checkHead(w http.ResponseWriter, r *http.Request, _ *info) (answered bool) {
+	size := len(r.RequestURI)
+	for name, values := range r.Header {
+		for _, v := range values {
+			size += len(name) + len(v) + len(": \r\n")
+		}
+	}
+	if size <= maxHeader {
+		return false
+	}
+	w.Header().Set("Connection", "close")
+	e := bridge.Errorf(bridge.SchemaError, "", bridge.NotRun, "The head of the request is longer than %d bytes.", maxHeader)
+	WriteErrorAs(w, r, e, http.StatusRequestHeaderFieldsTooLarge, envelope{"error", NewErrorBody(e)})
+	return true
 }
 
 // nosniff is shared by all replies and never changed.

@@ -47,7 +47,7 @@ func serve(t *testing.T, h http.Handler, o transport.Options, tune ...func(*http
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		_ = srv.Serve(transport.Listener(l))
+		_ = srv.Serve(l)
 	}()
 	t.Cleanup(func() {
 		_ = srv.Close()

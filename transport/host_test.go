@@ -21,14 +21,14 @@ func TestHost(t *testing.T) {
 		"127.0.0.1:1": 403, "localhost": 403, "127.0.0.1": 403, "0.0.0.0:PORT": 403, "[::]:PORT": 403, "localhost.:PORT": 403,
 		"127.1:PORT": 403, "2130706433:PORT": 403, "0x7f.1:PORT": 403, "[::ffff:127.0.0.1]:PORT": 403, "127.0.0.2:PORT": 403,
 		"": 400, ":PORT": 400, "127.0.0.1:": 400, "127.0.0.1:0": 400, "127.0.0.1:99999": 400, "127.0.0.1:PORT:PORT": 400, "[::1": 400, "::1": 400,
-		"a b": 400, "user@127.0.0.1:PORT": 400, "127.0.0.1:PORT/": 400, "127.0.0.1:PORT,evil.com": 400, "[::1%25lo]:PORT": 400,
+		"user@127.0.0.1:PORT": 400, "127.0.0.1:PORT/": 400, "127.0.0.1:PORT,evil.com": 400, "[::1%25lo]:PORT": 400,
 		strings.Repeat("a", 300): 400,
 	} {
 		got := loopback.raw(t, "GET / HTTP/1.1\r\nHost: "+host+"\r\nOrigin: http://"+host+"\r\n\r\n")
-		switch status {
-		case 403:
+		switch {
+		case status == 403:
 			got.wantError(t, 403, bridge.Forbidden)
-		case 400:
+		case status == 400 && !strings.HasPrefix(got.body, "400 "): // else net/http answered it
 			got.wantError(t, 400, bridge.SchemaError)
 		default:
 			got.wantStatus(t, status)
@@ -51,6 +51,10 @@ func TestTarget(t *testing.T) {
 	t.Parallel()
 	s := serve(t, http.HandlerFunc(whoami), transport.Options{})
 	const host = "Host: 127.0.0.1:PORT\r\n"
+	unread := map[string]bool{
+		"no Host": true, "Host twice": true, "two lengths": true, "a length with a sign": true,
+		"a space before a colon": true, "a bare word": true, "a bad escape": true,
+	}
 	for name, text := range map[string]string{
 		"no Host":                "GET / HTTP/1.1\r\n\r\n",
 		"no Host, HTTP/1.0":      "GET / HTTP/1.0\r\n\r\n",
@@ -72,6 +76,12 @@ func TestTarget(t *testing.T) {
 			got := s.raw(t, text)
 			if name == "a folded header" && got.StatusCode == http.StatusOK {
 				return // RFC 9112 lets a server unfold it; the length stays part of X-A
+			}
+			if unread[name] { // net/http answers it before any handler
+				if got.StatusCode != http.StatusBadRequest || !got.Close {
+					t.Errorf("%d, closed %v", got.StatusCode, got.Close)
+				}
+				return
 			}
 			got.wantError(t, 400, bridge.SchemaError)
 		})

@@ -110,7 +110,7 @@ func TestOrderOfChecks(t *testing.T) {
 	for _, c := range checks {
 		names = append(names, c.name)
 	}
-	if got := strings.Join(names, " "); got != "host origin caller body" {
+	if got := strings.Join(names, " "); got != "head host origin caller body" {
 		t.Errorf("order: %s", got)
 	}
 }

@@ -68,7 +68,7 @@ func (p *program) serveOperators(ctx context.Context, a *app.App, who *callers) 
 
 func (o *operators) serve(s *http.Server, l net.Listener) {
 	o.servers = append(o.servers, s)
-	go func() { _ = s.Serve(transport.Listener(l)) }() // ends with close
+	go func() { _ = s.Serve(l) }() // ends with close
 }
 
 // page is where a person can answer; empty without a listener. It has no credential.

@@ -110,7 +110,7 @@ func (p *program) serve(ctx context.Context, pl plan) error {
 	guards.Metrics, guards.JSONRPCUnder, guards.MaxBodyUnder = a.Metrics, []string{"/mcp"}, map[string]int64{"/mcp": 4 << 20}
 	srv := transport.Server(transport.Guard(a.Mux(face), guards), p.log)
 	failed := make(chan error, 1)
-	go func() { failed <- srv.Serve(transport.Listener(l)) }()
+	go func() { failed <- srv.Serve(l) }()
 	defer func() { _ = srv.Close() }()
 	p.progress("starting a browser")
 	if _, err := a.Engine.Start(ctx); err != nil {

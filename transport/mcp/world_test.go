@@ -78,7 +78,7 @@ func newWorld(t *testing.T, o Options) *world {
 	served := make(chan struct{})
 	go func() { // ends with Close
 		defer close(served)
-		_ = srv.Serve(transport.Listener(l))
+		_ = srv.Serve(l)
 	}()
 	t.Cleanup(func() {
 		http.DefaultClient.CloseIdleConnections()

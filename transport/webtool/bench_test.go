@@ -42,7 +42,7 @@ func BenchmarkMetadata(b *testing.B) {
 	})})
 	guarded := listen(b)
 	mux := transport.NewMux(webtool.New(br, webtool.Options{}).Routes()...)
-	start(b, transport.Listener(guarded), transport.Server(transport.Guard(mux, transport.Options{Listen: guarded.Addr().String()}), nil))
+	start(b, guarded, transport.Server(transport.Guard(mux, transport.Options{Listen: guarded.Addr().String()}), nil))
 
 	b.ResetTimer()
 	var of [2]time.Duration

@@ -55,7 +55,7 @@ func newWorld(t *testing.T, o bridge.Options, callers ...transport.Credential) *
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		_ = srv.Serve(transport.Listener(l))
+		_ = srv.Serve(l)
 	}()
 	w.client = &http.Client{Transport: &http.Transport{}, Timeout: 10 * time.Second,
 		CheckRedirect: func(*http.Request, []*http.Request) error { t.Error("redirected"); return http.ErrUseLastResponse }}

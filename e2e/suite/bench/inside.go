@@ -87,7 +87,7 @@ func newStackWith(url string, o stackOptions) (*stack, error) {
 	s.base = "http://" + l.Addr().String()
 	mux := transport.NewMux(webtool.New(b, webtool.Options{}).Routes()...)
 	s.server = transport.Server(transport.Guard(mux, transport.Options{Listen: l.Addr().String()}), nil)
-	go func() { _ = s.server.Serve(transport.Listener(l)) }()
+	go func() { _ = s.server.Serve(l) }()
 	return s, s.manager.WaitOpened(context.Background())
 }
 

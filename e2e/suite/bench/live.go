@@ -45,7 +45,7 @@ func liveRows(ctx context.Context, url string) (rows []row, err error) {
 	}
 	person := bridge.Caller{Name: "person", May: []bridge.Right{bridge.MayAnswer}}
 	server := transport.Server(transport.Trusted(transport.NewMux(console.New(b, console.Options{}).Routes()...), person, transport.Options{}), nil)
-	go func() { _ = server.Serve(transport.Listener(l)) }() // ends with Close
+	go func() { _ = server.Serve(l) }() // ends with Close
 	defer server.Close()
 	_, out := b.Serve(ctx, &bridge.Call{Site: "bench", Tool: "hand-over", Session: "bench", Caller: bridge.Local(), Input: bridgetest.JSON(`{}`)})
 	if out.Err == nil || out.Err.Code != bridge.InputRequired {

@@ -55,7 +55,7 @@ func (s *stack) mcp() (*overMCP, error) {
 		return nil, err
 	}
 	server := transport.Server(transport.Guard(transport.NewMux(face.Routes()...), transport.Options{Listen: l.Addr().String(), JSONRPCUnder: []string{"/mcp"}}), nil)
-	go func() { _ = server.Serve(transport.Listener(l)) }() // ends with end
+	go func() { _ = server.Serve(l) }() // ends with end
 	return &overMCP{face, "http://" + l.Addr().String(), func() { _ = server.Close(); b.Close() }}, nil
 }
 

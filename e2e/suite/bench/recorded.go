@@ -28,7 +28,7 @@ func (s *stack) face(o bridge.Options) (b *bridge.Bridge, base string, end func(
 	}
 	mux := transport.NewMux(webtool.New(b, webtool.Options{}).Routes()...)
 	server := transport.Server(transport.Guard(mux, transport.Options{Listen: l.Addr().String()}), nil)
-	go func() { _ = server.Serve(transport.Listener(l)) }() // ends with end
+	go func() { _ = server.Serve(l) }() // ends with end
 	return b, "http://" + l.Addr().String(), func() {
 		_ = server.Close()
 		b.Close()
