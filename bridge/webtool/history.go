@@ -263,8 +263,8 @@ func (h *History) Pin(ctx context.Context, version string, live Action, l schema
 	case then.Description != live.Description, then.Title != live.Title, !schema.Accepts(then.RequestSchema, live.RequestSchema):
 		return nil, PinOutdated, nil
 	}
-	// It was admitted once, under limits that may have been wider.
-	if pinned, err = schema.Compile(then.RequestSchema, l); err != nil {
+	pinned, refused := schema.Compile(then.RequestSchema, l)
+	if refused != nil { // it was admitted once, under limits that may have been wider
 		return nil, PinUncheckable, nil
 	}
 	return pinned, PinFits, nil

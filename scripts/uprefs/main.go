@@ -10,6 +10,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -37,7 +38,7 @@ func main() {
 	if len(patterns) == 0 {
 		patterns = []string{"./..."}
 	}
-	failed, err := report(os.Stdout, patterns, *limit, *verbose)
+	failed, err := report(context.Background(), os.Stdout, patterns, *limit, *verbose)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "uprefs:", err)
 		os.Exit(2)
@@ -54,8 +55,8 @@ type listed struct {
 	DepOnly                 bool
 }
 
-func report(w io.Writer, patterns []string, limit int, verbose bool) (failed bool, err error) {
-	packages, err := list(patterns)
+func report(ctx context.Context, w io.Writer, patterns []string, limit int, verbose bool) (failed bool, err error) {
+	packages, err := list(ctx, patterns)
 	if err != nil {
 		return false, err
 	}
@@ -89,8 +90,8 @@ func report(w io.Writer, patterns []string, limit int, verbose bool) (failed boo
 	return failed, nil
 }
 
-func list(patterns []string) ([]listed, error) {
-	cmd := exec.Command("go", append([]string{"list", "-deps", "-export", "-json=ImportPath,Dir,Export,GoFiles,DepOnly"}, patterns...)...)
+func list(ctx context.Context, patterns []string) ([]listed, error) {
+	cmd := exec.CommandContext(ctx, "go", append([]string{"list", "-deps", "-export", "-json=ImportPath,Dir,Export,GoFiles,DepOnly"}, patterns...)...)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
 	if err != nil {
@@ -183,9 +184,9 @@ func (g *graph) used(f int) (n int) {
 // improve moves one file to where it costs least, and reports whether that helped.
 func (g *graph) improve(order []int) bool {
 	for from := range order {
-		best, to, cost := 0, from, 0
+		best, to := 0, from
 		for _, step := range []int{-1, 1} {
-			cost = 0
+			cost := 0
 			for at := from + step; at >= 0 && at < len(order); at += step {
 				f, o := order[from], order[at]
 				cost += step * (g.uses[o][f] - g.uses[f][o]) * -1

@@ -25,7 +25,7 @@ func TestBest(t *testing.T) {
 func TestReport(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	if failed, err := report(&out, []string{"../../bridge/policy", "."}, 100, true); err != nil || failed {
+	if failed, err := report(t.Context(), &out, []string{"../../bridge/policy", "."}, 100, true); err != nil || failed {
 		t.Fatal(failed, err)
 	}
 	if text := out.String(); !strings.Contains(text, "bridge/policy") || !strings.Contains(text, "rates.go") || strings.Contains(text, "scripts/uprefs") {
