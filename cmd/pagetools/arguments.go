@@ -29,7 +29,8 @@ func parameters(schema json.RawMessage) (out []parameter) {
 		if len(types) == 0 {
 			types = []string{"any"}
 		}
-		out = append(out, parameter{name, types, v.Get("description").String(), slices.Contains(required, name)})
+		out = append(out, parameter{name, types, v.Get("description").String(),
+			slices.Contains(required, name)})
 	}
 	return out
 }
@@ -72,7 +73,8 @@ func readInput(schema json.RawMessage, from string, pairs []string, stdin io.Rea
 			types = known[i].types
 		}
 		if in[key], err = argument(text, types); err != nil {
-			return bridge.Value{}, usage("%s: %q is not a JSON %s", terminal.Plain(key), terminal.Plain(text), terminal.Plain(strings.Join(types, " or ")))
+			return bridge.Value{}, usage("%s: %q is not a JSON %s", terminal.Plain(key),
+				terminal.Plain(text), terminal.Plain(strings.Join(types, " or ")))
 		}
 	}
 	text, err := json.Marshal(in)

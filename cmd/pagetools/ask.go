@@ -83,8 +83,10 @@ func (a *terminalAsker) Ask(ctx context.Context, q bridge.Question) (bridge.Answ
 	case <-ctx.Done():
 		return bridge.Answer{}, context.Cause(ctx)
 	}
-	fmt.Fprintf(a.out, "\n%s%s [y/N] ", strings.TrimPrefix(described(q), "  "), map[bridge.Kind]string{
-		bridge.Approve: "Allow?", bridge.Confirm: "Confirm?", bridge.Prompt: "Answer it?", bridge.Interact: "Say that it is done?"}[q.Kind])
+	fmt.Fprintf(a.out, "\n%s%s [y/N] ", strings.TrimPrefix(described(q), "  "),
+		map[bridge.Kind]string{
+			bridge.Approve: "Allow?", bridge.Confirm: "Confirm?", bridge.Prompt: "Answer it?",
+			bridge.Interact: "Say that it is done?"}[q.Kind])
 	said, err := a.line(ctx)
 	if err != nil {
 		return bridge.Answer{}, err

@@ -62,7 +62,8 @@ func call(ctx context.Context, p *program, arg, tool string, pairs []string, inp
 	}
 	asker, done := p.asker(input == "-")
 	defer done()
-	res, err := a.Bridge.Do(ctx, &bridge.Call{Site: t.Name, Tool: tool, Caller: caller, Input: in, Asker: asker})
+	res, err := a.Bridge.Do(ctx, &bridge.Call{Site: t.Name, Tool: tool, Caller: caller, Input: in,
+		Asker: asker})
 	if err != nil {
 		return withNames(err)
 	}

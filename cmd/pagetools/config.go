@@ -17,9 +17,11 @@ func configCommand(p *program) *cobra.Command {
 	var o clientOptions
 	names := strings.Join(clients.Names(), "|")
 	c := &cobra.Command{
-		Use:   "config [print|schema|" + names + "] [TARGET...]",
-		Short: "Print the effective configuration, the schema of its file, or what an MCP client needs",
-		Long: "Without a word, or with print: the effective configuration, with where each value came from.\n" +
+		Use: "config [print|schema|" + names + "] [TARGET...]",
+		Short: "Print the effective configuration, the schema of its file, or " +
+			"what an MCP client needs",
+		Long: "Without a word, or with print: the effective configuration, with where " +
+			"each value came from.\n" +
 			"With schema: the JSON Schema of the configuration file.\n" +
 			"With the name of an MCP client: what its own configuration needs so that it starts `pagetools mcp TARGET...`.",
 		Args:      func(_ *cobra.Command, args []string) error { return o.check(args) },
@@ -34,8 +36,10 @@ func configCommand(p *program) *cobra.Command {
 			return configClient(p, args[0], args[1:], o)
 		},
 	}
-	c.Flags().StringVar(&o.http, "http", "", "for clients: use the MCP server that runs at this URL, such as http://127.0.0.1:7300/mcp, and start none")
-	c.Flags().BoolVar(&o.install, "install", false, "for clients: write it into the client's own file for this user, with a backup")
+	c.Flags().StringVar(&o.http, "http", "", "for clients: use the MCP server that runs at this "+
+		"URL, such as http://127.0.0.1:7300/mcp, and start none")
+	c.Flags().BoolVar(&o.install, "install", false,
+		"for clients: write it into the client's own file for this user, with a backup")
 	return c
 }
 
@@ -58,10 +62,12 @@ func printConfig(w io.Writer, c *config.Config) error {
 		all = append(all, v)
 	}
 	for _, s := range c.Sites {
-		all = append(all, configValue{"site", s.Name + " " + s.Target, fmt.Sprintf("%s:%d", c.File, s.Line)})
+		all = append(all, configValue{"site", s.Name + " " + s.Target,
+			fmt.Sprintf("%s:%d", c.File, s.Line)})
 	}
 	for _, caller := range c.Callers {
-		all = append(all, configValue{"caller", caller.Name, fmt.Sprintf("%s:%d", c.File, caller.Line)})
+		all = append(all, configValue{"caller", caller.Name,
+			fmt.Sprintf("%s:%d", c.File, caller.Line)})
 	}
 	switch c.Format {
 	case "json":

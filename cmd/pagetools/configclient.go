@@ -30,13 +30,16 @@ func (o clientOptions) check(args []string) error {
 	isClient := slices.Contains(clients.Names(), word)
 	switch {
 	case !isClient && word != "print" && word != "schema":
-		return usage("config takes print, schema, or a client: %s", strings.Join(clients.Names(), ", "))
+		return usage("config takes print, schema, or a client: %s",
+			strings.Join(clients.Names(), ", "))
 	case !isClient && len(args) > 1:
 		return usage("config %s takes no argument", word)
 	case !isClient && (o.http != "" || o.install):
-		return usage("--http and --install are for clients: %s", strings.Join(clients.Names(), ", "))
+		return usage("--http and --install are for clients: %s",
+			strings.Join(clients.Names(), ", "))
 	case o.http != "" && len(args) > 1:
-		return usage("a TARGET is for the server that the client starts, and --http names one that runs already")
+		return usage("a TARGET is for the server that the client starts, and --http names " +
+			"one that runs already")
 	}
 	return nil
 }
@@ -60,7 +63,8 @@ func configClient(p *program, name string, targets []string, o clientOptions) er
 		fmt.Fprintf(p.stderr, "# %s\n", command)
 	}
 	if d.s.Token {
-		p.say("the token is not in it: put it into the environment in which %s runs, as %s", d.c.Title, clients.TokenVariable)
+		p.say("the token is not in it: put it into the environment in which %s runs, as %s",
+			d.c.Title, clients.TokenVariable)
 	}
 	if o.install {
 		return d.install()
@@ -83,7 +87,8 @@ func (d *clientConfig) remote(address string) error {
 		return usage("--http is the URL of an MCP server, such as http://127.0.0.1:7300/mcp")
 	}
 	if u.User != nil {
-		return usage("--http: a password in the URL would be in the client's file; the server takes a token")
+		return usage("--http: a password in the URL would be in the client's file; the " +
+			"server takes a token")
 	}
 	d.s = clients.Server{Name: "pagetools", URL: u.String()}
 	site, ok := strings.CutPrefix(strings.TrimSuffix(u.Path, "/"), "/mcp/")
@@ -103,7 +108,8 @@ func (d *clientConfig) local(targets []string) error {
 		return err
 	}
 	if len(all) == 0 {
-		return usage("config %s needs a TARGET, or --http URL, or a configuration file with sites", d.c.Name)
+		return usage("config %s needs a TARGET, or --http URL, or a configuration file with sites",
+			d.c.Name)
 	}
 	d.s = clients.Server{Name: "pagetools", Env: map[string]string{}, Args: []string{"mcp"}}
 	if len(all) == 1 {
@@ -158,7 +164,8 @@ func (t *target) argument(given []string) (string, error) {
 	case t.Folder != "":
 		text = absolute(t.Folder)
 	case password.MatchString(t.Text):
-		return "", usage("%s: the password would be in the client's file; put the site into a configuration file, and name that with --config",
+		return "", usage("%s: the password would be in the client's file; put the site into a "+
+			"configuration file, and name that with --config",
 			terminal.Plain(password.ReplaceAllString(t.Text, "://")))
 	}
 	if slices.Contains(given, t.Name+"="+t.Text) {
@@ -182,7 +189,8 @@ func (d *clientConfig) repeat(set config.Setting) {
 		d.p.say("--token is left out: what a client starts itself asks for none")
 		return
 	case set.Is("secret") || slices.ContainsFunc(set.Values, isSecret):
-		d.p.say("--%s is not in it, because it is a secret: put it into the environment in which %s runs, as %s, or into a file that only you can read, named with --config",
+		d.p.say("--%s is not in it, because it is a secret: put it into the environment in which "+
+			"%s runs, as %s, or into a file that only you can read, named with --config",
 			set.Key, d.c.Title, config.EnvName(set.Key))
 		return
 	}
@@ -233,7 +241,8 @@ var password = regexp.MustCompile(`://[^/?#]*@`)
 // with browsers to rent put their keys into the query.
 func secret(key, v string) bool {
 	browser := key == "browser-url" || key == "ws-endpoint"
-	return password.MatchString(v) || browser && strings.Contains(v, "?") || key == "proxy-server" && strings.Contains(v, "@")
+	return password.MatchString(v) || browser && strings.Contains(v, "?") ||
+		key == "proxy-server" && strings.Contains(v, "@")
 }
 
 // install writes the server into the client's file. A file that it cannot write

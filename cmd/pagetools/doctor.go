@@ -112,21 +112,24 @@ func (d *doctor) browser() error {
 	}
 	path, err := chrome.Find(s.ExecutablePath)
 	if err != nil {
-		return d.fail(exitUnreachable, "browser", "Install Chromium (Debian: apt-get install chromium), or give --executable-path.", err)
+		return d.fail(exitUnreachable, "browser",
+			"Install Chromium (Debian: apt-get install chromium), or give --executable-path.", err)
 	}
 	d.ok("browser", "%s", path)
 	switch {
 	case s.NoSandbox:
 		d.ok("sandbox", "off, as asked: open trusted sites only")
 	case os.Geteuid() == 0:
-		return d.fail(exitUnreachable, "sandbox", "Run as another user; for trusted sites only, give --no-sandbox or PAGETOOLS_NO_SANDBOX=1.",
+		return d.fail(exitUnreachable, "sandbox", "Run as another user; for trusted sites only, "+
+			"give --no-sandbox or PAGETOOLS_NO_SANDBOX=1.",
 			errors.New("as root the browser does not start with its sandbox"))
 	default:
 		d.ok("sandbox", "on")
 	}
 	dir, err := os.MkdirTemp("", "pagetools-doctor-")
 	if err != nil {
-		return d.fail(exitUnreachable, "profile", "Make the temporary folder writable, or set TMPDIR.", err)
+		return d.fail(exitUnreachable, "profile",
+			"Make the temporary folder writable, or set TMPDIR.", err)
 	}
 	_ = os.Remove(dir)
 	d.ok("profile", "%s can be written", os.TempDir())
@@ -146,7 +149,8 @@ func (d *doctor) network(ctx context.Context, t *target) error {
 	defer cancel()
 	addresses, err := net.DefaultResolver.LookupHost(bounded, u.Hostname())
 	if err != nil {
-		return d.fail(exitUnreachable, "DNS", "Check the spelling of the host, and the name server.", err)
+		return d.fail(exitUnreachable, "DNS",
+			"Check the spelling of the host, and the name server.", err)
 	}
 	d.ok("DNS", "%s is %v", u.Hostname(), addresses)
 	port := u.Port()
@@ -156,16 +160,19 @@ func (d *doctor) network(ctx context.Context, t *target) error {
 	dialer := &net.Dialer{}
 	conn, err := dialer.DialContext(bounded, "tcp", net.JoinHostPort(u.Hostname(), port))
 	if err != nil {
-		return d.fail(exitUnreachable, "TCP", "Is the server running, and is a firewall in between?", err)
+		return d.fail(exitUnreachable, "TCP",
+			"Is the server running, and is a firewall in between?", err)
 	}
 	defer func() { _ = conn.Close() }()
 	d.ok("TCP", "port %s answers", port)
 	if u.Scheme == "https" {
-		client := tls.Client(conn, &tls.Config{ServerName: u.Hostname(), MinVersion: tls.VersionTLS12})
+		client := tls.Client(conn, &tls.Config{ServerName: u.Hostname(),
+			MinVersion: tls.VersionTLS12})
 		if err := client.HandshakeContext(bounded); err != nil && !d.p.conf.AcceptInsecureCerts {
 			fix := "The server does not speak TLS as browsers do."
 			if certificateError(err) {
-				fix = "Give the server a certificate that browsers accept; --accept-insecure-certs accepts any, for sites of your own."
+				fix = "Give the server a certificate that browsers accept; " +
+					"--accept-insecure-certs accepts any, for sites of your own."
 			}
 			return d.fail(exitUnreachable, "TLS", fix, err)
 		}
@@ -190,11 +197,13 @@ func (d *doctor) http(ctx context.Context, t *target) error {
 	}}
 	resp, err := client.Do(req)
 	if err != nil {
-		return d.fail(exitUnreachable, "HTTP", "The server takes connections and does not answer as a web server.", err)
+		return d.fail(exitUnreachable, "HTTP",
+			"The server takes connections and does not answer as a web server.", err)
 	}
 	_ = resp.Body.Close()
 	if resp.StatusCode >= http.StatusBadRequest {
-		return d.fail(exitUnreachable, "HTTP", "Open the address in a browser: does it need a login, or another path?", errors.New(resp.Status))
+		return d.fail(exitUnreachable, "HTTP", "Open the address in a browser: does it need a "+
+			"login, or another path?", errors.New(resp.Status))
 	}
 	d.ok("HTTP", "%s, %s", resp.Status, resp.Header.Get("Content-Type"))
 	return nil
@@ -213,7 +222,8 @@ func (d *doctor) page(ctx context.Context, t *target) error {
 	defer d.p.end(a)
 	version, err := a.Engine.Start(ctx)
 	if err != nil {
-		return d.fail(exitUnreachable, "start", "Start the browser by hand with --headless to see what it says.", cause(err))
+		return d.fail(exitUnreachable, "start",
+			"Start the browser by hand with --headless to see what it says.", cause(err))
 	}
 	d.ok("start", "%s speaks over its pipe", version)
 	if t == nil {
@@ -223,7 +233,8 @@ func (d *doctor) page(ctx context.Context, t *target) error {
 	catalog, err := a.Manager.Await(ctx, ref)
 	if err != nil {
 		e := bridge.AsError(err)
-		return d.fail(exitCode(e), "open", hintFor(failureBody{Reason: e.Reason}), errors.New(e.Message))
+		return d.fail(exitCode(e), "open", hintFor(failureBody{Reason: e.Reason}),
+			errors.New(e.Message))
 	}
 	address, title := a.Manager.Page(t.Name)
 	d.ok("open", "%s %q", address, title)
@@ -246,12 +257,15 @@ func cause(err error) error {
 func (d *doctor) declarations(a *app.App, t *target, catalog *bridge.Catalog) error {
 	findings := a.Manager.Findings(t.Name)
 	for _, f := range findings {
-		d.add(doctorStep{Step: "declaration", Detail: f.Tool + ": " + f.Message, Fix: "Rule " + f.Rule + "."})
+		d.add(doctorStep{Step: "declaration", Detail: f.Tool + ": " + f.Message,
+			Fix: "Rule " + f.Rule + "."})
 	}
 	if n := len(catalog.Tools()); n > 0 {
 		d.ok("tools", "%d found", n)
 	} else {
-		return d.fail(exitFindings, "tools", "Does the page call document.modelContext.registerTool or navigator.modelContext.provideContext at load?", errors.New("the page declares none"))
+		return d.fail(exitFindings, "tools",
+			"Does the page call document.modelContext.registerTool or "+
+				"navigator.modelContext.provideContext at load?", errors.New("the page declares none"))
 	}
 	if len(findings) > 0 {
 		return &shownError{exitFindings}

@@ -25,12 +25,15 @@ func (d *doctor) engines(ctx context.Context, kind string, t *target, catalog *b
 			return context.Cause(ctx)
 		}
 		if err != nil {
-			d.ok("engines", "%s: %s; %s is not available here: %s", kind, count(len(catalog.Tools()), "tool"), other, cause(err))
+			d.ok("engines", "%s: %s; %s is not available here: %s", kind,
+				count(len(catalog.Tools()), "tool"), other, cause(err))
 			continue
 		}
-		d.ok("engines", "%s: %s, %s: %s", kind, count(len(catalog.Tools()), "tool"), other, count(len(seen.Tools()), "tool"))
+		d.ok("engines", "%s: %s, %s: %s", kind, count(len(catalog.Tools()), "tool"), other,
+			count(len(seen.Tools()), "tool"))
 		for _, f := range findings {
-			d.ok("difference", "%s says: %s", other, strings.TrimPrefix(f.Tool+": "+f.Message, ": "))
+			d.ok("difference", "%s says: %s", other,
+				strings.TrimPrefix(f.Tool+": "+f.Message, ": "))
 		}
 		for _, line := range differences(kind, catalog, other, seen) {
 			d.ok("difference", "%s", line)

@@ -47,12 +47,14 @@ func unreachable(format string, args ...any) error {
 var exitCodes = map[bridge.Code]int{
 	bridge.SchemaError: exitUsage, bridge.ConfigError: exitUsage, bridge.WebtoolNotFound: exitUsage,
 	bridge.Unauthorized: exitAuth, bridge.Forbidden: exitAuth,
-	bridge.ApprovalRequired: exitConsent, bridge.ApprovalDenied: exitConsent, bridge.InputRequired: exitConsent,
+	bridge.ApprovalRequired: exitConsent, bridge.ApprovalDenied: exitConsent,
+	bridge.InputRequired: exitConsent,
 }
 
 // unreachableReasons are those of the site, the browser and the engine.
 var unreachableReasons = []bridge.Reason{
-	bridge.Unreachable, bridge.Certificate, bridge.OriginBlocked, bridge.BrowserLost, bridge.Draining, bridge.Overload,
+	bridge.Unreachable, bridge.Certificate, bridge.OriginBlocked, bridge.BrowserLost,
+	bridge.Draining, bridge.Overload,
 }
 
 // exitCode returns the exit code of an error of the bridge.
@@ -121,9 +123,11 @@ func (p *program) describe(err error) (failureBody, int) {
 		if e.Err != nil {
 			p.log.Debug("the cause", "error", e.Err)
 		}
-		return failureBody{Code: e.Code, Reason: e.Reason, Message: e.Message, Outcome: e.Outcome}, exitCode(e)
+		return failureBody{Code: e.Code, Reason: e.Reason, Message: e.Message, Outcome: e.Outcome},
+			exitCode(e)
 	}
-	body := failureBody{Code: bridge.InternalError, Reason: bridge.Internal, Message: err.Error(), Outcome: bridge.NotRun}
+	body := failureBody{Code: bridge.InternalError, Reason: bridge.Internal, Message: err.Error(),
+		Outcome: bridge.NotRun}
 	ours, ok := errors.AsType[*exitError](err)
 	switch {
 	case !ok:

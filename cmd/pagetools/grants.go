@@ -38,7 +38,8 @@ func listGrants(ctx context.Context, p *program) error {
 	if p.conf.Format != "text" {
 		out := grantList{Grants: make([]grantItem, len(all))}
 		for i, g := range all {
-			out.Grants[i] = grantItem{g.ID, g.Caller, g.Site, g.Tool, g.Digest, g.GivenBy, g.GivenAt.Format(time.RFC3339)}
+			out.Grants[i] = grantItem{g.ID, g.Caller, g.Site, g.Tool, g.Digest, g.GivenBy,
+				g.GivenAt.Format(time.RFC3339)}
 		}
 		return terminal.Encode(p.stdout, out)
 	}
@@ -46,7 +47,9 @@ func listGrants(ctx context.Context, p *program) error {
 		p.say("nobody agreed to anything for good")
 	}
 	for _, g := range all {
-		fmt.Fprintf(p.stdout, "%s  %s may run %s on %s, says %s, since %s\n", g.ID, terminal.Plain(g.Caller), terminal.Plain(g.Tool), terminal.Plain(g.Site), terminal.Plain(g.GivenBy),
+		fmt.Fprintf(p.stdout, "%s  %s may run %s on %s, says %s, since %s\n", g.ID,
+			terminal.Plain(g.Caller), terminal.Plain(g.Tool), terminal.Plain(g.Site),
+			terminal.Plain(g.GivenBy),
 			g.GivenAt.Local().Format(time.DateTime))
 	}
 	return nil
@@ -64,7 +67,8 @@ func revokeGrant(ctx context.Context, p *program, id string) error {
 		return err
 	}
 	if !there {
-		return bridge.Errorf(bridge.WebtoolNotFound, "", bridge.NotRun, "There is no consent with this ID; see pagetools approve --list.")
+		return bridge.Errorf(bridge.WebtoolNotFound, "", bridge.NotRun,
+			"There is no consent with this ID; see pagetools approve --list.")
 	}
 	p.say("revoked")
 	return nil

@@ -19,8 +19,10 @@ func loginCommand(p *program) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "login TARGET --save-storage-state FILE",
 		Short: "Open a site in a visible browser, and keep the login that you make there",
-		Long: "Opens a site in a visible browser. Log in there, then press Enter here: what the browser holds\n" +
-			"for the site is written to FILE, for --storage-state and for profiles of the configuration file.",
+		Long: "Opens a site in a visible browser. Log in there, then press Enter here: " +
+			"what the browser holds\n" +
+			"for the site is written to FILE, for --storage-state and for profiles of " +
+			"the configuration file.",
 		Args: exactly(1, "TARGET"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if to == "" {
@@ -35,7 +37,8 @@ func loginCommand(p *program) *cobra.Command {
 
 // saveFlag is the flag of commands that can keep a login.
 func saveFlag(c *cobra.Command, to *string) {
-	c.Flags().StringVar(to, "save-storage-state", "", "write the login that the page holds at the end to this file, which --storage-state reads")
+	c.Flags().StringVar(to, "save-storage-state", "",
+		"write the login that the page holds at the end to this file, which --storage-state reads")
 }
 
 func login(ctx context.Context, p *program, arg string, to stateTarget) error {
@@ -69,7 +72,8 @@ func needsDisplay(c *config.Config) error {
 	if c.Headless || c.BrowserURL+c.WSEndpoint != "" || runtime.GOOS != "linux" || os.Getenv("DISPLAY")+os.Getenv("WAYLAND_DISPLAY") != "" {
 		return nil
 	}
-	return unreachable("login shows a browser, and there is no display: neither DISPLAY nor WAYLAND_DISPLAY is set. " +
+	return unreachable("login shows a browser, and there is no display: neither DISPLAY nor " +
+		"WAYLAND_DISPLAY is set. " +
 		"Run it on a desktop, or give --headless for a page that logs in by itself.")
 }
 
@@ -84,7 +88,8 @@ func enter(ctx context.Context, stdin io.Reader, page *session.Page) error {
 	case <-pressed:
 		return nil
 	case <-page.Gone():
-		return bridge.Errorf(bridge.InternalError, bridge.BrowserLost, bridge.NotRun, "The page was closed before its login was saved. Nothing was written.")
+		return bridge.Errorf(bridge.InternalError, bridge.BrowserLost, bridge.NotRun,
+			"The page was closed before its login was saved. Nothing was written.")
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}

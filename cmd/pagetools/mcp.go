@@ -83,7 +83,8 @@ func (p *program) mcpFace(a *app.App, operators string, done <-chan struct{}) (*
 		p.say("warning: questions that MCP clients carry do not outlive this process: %v", err)
 	}
 	info, _ := debug.ReadBuildInfo()
-	return mcp.New(a.Bridge, mcp.Options{Version: versionOf(info), Tools: p.conf.MCPTools, Operators: operators, Key: key, Done: done, Log: p.log})
+	return mcp.New(a.Bridge, mcp.Options{Version: versionOf(info), Tools: p.conf.MCPTools,
+		Operators: operators, Key: key, Done: done, Log: p.log})
 }
 
 // mcpKeyName is the file of the key that seals what MCP clients carry for us.

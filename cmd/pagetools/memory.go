@@ -26,7 +26,8 @@ func (p *program) openDataDir(ctx context.Context) (*store.Store, error) {
 		if ctx.Err() != nil {
 			return nil, err
 		}
-		return nil, usage("%w. Mend it, or name another folder with --data-dir; --data-dir off keeps nothing", err)
+		return nil, usage("%w. Mend it, or name another folder with --data-dir; "+
+			"--data-dir off keeps nothing", err)
 	}
 	return s, nil
 }

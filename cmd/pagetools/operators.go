@@ -41,11 +41,13 @@ type operators struct {
 // no console.
 func (p *program) serveOperators(ctx context.Context, a *app.App, who *callers) (*operators, error) {
 	o := &operators{done: make(chan struct{})}
-	mux := transport.NewMux(console.New(a.Bridge, console.Options{Done: o.done, Log: p.log}).Routes()...)
+	mux := transport.NewMux(console.New(a.Bridge,
+		console.Options{Done: o.done, Log: p.log}).Routes()...)
 	if l, err := socket(ctx, p.conf); err != nil {
 		p.say("warning: `pagetools approve` cannot reach this process: %v", err)
 	} else {
-		o.serve(transport.Server(transport.Trusted(mux, operatorAt("console.sock"), transport.Options{Log: p.log}), p.log), l)
+		o.serve(transport.Server(transport.Trusted(mux, operatorAt("console.sock"),
+			transport.Options{Log: p.log}), p.log), l)
 	}
 	if p.conf.ConsoleListen == "off" {
 		return o, nil
@@ -56,11 +58,14 @@ func (p *program) serveOperators(ctx context.Context, a *app.App, who *callers) 
 		if !p.conf.IsDefault("console-listen") {
 			return o, usage("--console-listen %s: %w", p.conf.ConsoleListen, err)
 		}
-		p.say("warning: no console: %s is taken; --console-listen chooses another address", p.conf.ConsoleListen)
+		p.say("warning: no console: %s is taken; --console-listen chooses another address",
+			p.conf.ConsoleListen)
 		return o, nil
 	}
 	o.token = who.operator
-	guards := transport.Options{Listen: l.Addr().String(), Hosts: p.conf.AllowHosts, Open: console.PagePaths, Log: p.log, Callers: who.ofConsole(p.conf), Credentials: &who.console}
+	guards := transport.Options{Listen: l.Addr().String(), Hosts: p.conf.AllowHosts,
+		Open: console.PagePaths, Log: p.log, Callers: who.ofConsole(p.conf),
+		Credentials: &who.console}
 	o.url = "http://" + l.Addr().String()
 	o.serve(transport.Server(transport.Guard(mux, guards), p.log), l)
 	return o, nil
@@ -99,7 +104,8 @@ func socket(ctx context.Context, c *config.Config) (net.Listener, error) {
 	var d net.Dialer
 	if other, err := d.DialContext(ctx, "unix", path); err == nil {
 		_ = other.Close()
-		return nil, errors.New("another pagetools serves " + path + "; --data-dir gives this one its own")
+		return nil, errors.New("another pagetools serves " + path + "; --data-dir " +
+			"gives this one its own")
 	}
 	if info, err := os.Lstat(path); err == nil && info.Mode()&os.ModeSocket != 0 {
 		_ = os.Remove(path) // nobody listens there

@@ -35,7 +35,8 @@ func (c *callers) ofFaces(f *config.Config) []transport.Credential {
 	var all []transport.Credential
 	if c.p.conf.Token != "" {
 		all = append(all, transport.Credential{
-			Caller: bridge.Caller{Name: tokenCaller, May: []bridge.Right{bridge.MayCall, bridge.MayElicit}}, Token: c.p.conf.Token})
+			Caller: bridge.Caller{Name: tokenCaller,
+				May: []bridge.Right{bridge.MayCall, bridge.MayElicit}}, Token: c.p.conf.Token})
 	}
 	for i := range f.Callers {
 		all = append(all, credential(&f.Callers[i]))
@@ -55,7 +56,8 @@ func (c *callers) ofConsole(f *config.Config) []transport.Credential {
 }
 
 func credential(c *config.Caller) transport.Credential {
-	return transport.Credential{Caller: bridge.Caller{Name: c.Name, May: c.May, Sites: c.Sites}, Token: c.Token}
+	return transport.Credential{Caller: bridge.Caller{Name: c.Name, May: c.May, Sites: c.Sites},
+		Token: c.Token}
 }
 
 // follow reads the callers again at each SIGHUP, until ctx ends or stop is called.
@@ -87,7 +89,8 @@ func (c *callers) reload(a *app.App) {
 		err = transport.ValidateCallers(c.ofFaces(next))
 	}
 	if err != nil {
-		fmt.Fprintf(p.stderr, "pagetools: warning: the callers stay as they were: %s\n", terminal.Plain(err.Error()))
+		fmt.Fprintf(p.stderr, "pagetools: warning: the callers stay as they were: %s\n",
+			terminal.Plain(err.Error()))
 		return
 	}
 	a.Bridge.SetRates(next.Rates()) // first: nobody new is without theirs
@@ -95,14 +98,16 @@ func (c *callers) reload(a *app.App) {
 	takenBack = append(takenBack, c.console.Replace(c.ofConsole(next))...)
 	a.Bridge.Revoke()
 	a.Manager.Revoke()
-	said := fmt.Sprintf("the callers were read again from %s: there are %d", p.conf.File, len(next.Callers))
+	said := fmt.Sprintf("the callers were read again from %s: there are %d", p.conf.File,
+		len(next.Callers))
 	if slices.Sort(takenBack); len(takenBack) > 0 {
 		said += "; taken back: " + strings.Join(slices.Compact(takenBack), ", ")
 	}
 	p.warnOfFile(next)
 	p.warnOfTokens(next)
 	if next.Rest != p.conf.Rest {
-		p.say("note: %s has changed in more than its callers; the rest counts after a restart", p.conf.File)
+		p.say("note: %s has changed in more than its callers; the rest counts after a restart",
+			p.conf.File)
 	}
 	p.say("%s", terminal.Plain(said))
 }
@@ -110,7 +115,8 @@ func (c *callers) reload(a *app.App) {
 // warnOfFile says what is unsafe about how tokens are kept.
 func (p *program) warnOfFile(f *config.Config) {
 	if f.OpenToOthers {
-		fmt.Fprintf(p.stderr, "pagetools: warning: %s holds tokens, and others can read it. chmod 600 it.\n", f.File)
+		fmt.Fprintf(p.stderr, "pagetools: warning: %s holds tokens, and others can "+
+			"read it. chmod 600 it.\n", f.File)
 	}
 }
 
@@ -118,7 +124,8 @@ func (p *program) warnOfFile(f *config.Config) {
 func (p *program) warnOfTokens(f *config.Config) {
 	for _, c := range f.Callers {
 		if len(c.Token) < shortToken {
-			p.say("warning: the token of %s is shorter than %d characters and can be guessed", terminal.Plain(c.Name), shortToken)
+			p.say("warning: the token of %s is shorter than %d characters and can be guessed",
+				terminal.Plain(c.Name), shortToken)
 		}
 	}
 }

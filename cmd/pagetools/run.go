@@ -29,7 +29,8 @@ type program struct {
 
 // run is the whole program. It returns the exit code.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	p := &program{args: args, stdin: stdin, stdout: stdout, stderr: stderr, log: slog.New(slog.DiscardHandler), hangups: hangups{came: make(chan struct{}, 1)}}
+	p := &program{args: args, stdin: stdin, stdout: stdout, stderr: stderr,
+		log: slog.New(slog.DiscardHandler), hangups: hangups{came: make(chan struct{}, 1)}}
 	ctx, stop := withSignals(ctx, &p.hangups)
 	defer stop()
 	root := p.command()
@@ -109,7 +110,9 @@ func (p *program) command() *cobra.Command {
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage("%w", err) })
 	p.flags = config.Register(root.PersistentFlags())
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return p.prepare(cmd) }
-	root.AddCommand(serveCommand(p), mcpCommand(p), toolsCommand(p), callCommand(p), loginCommand(p), demoCommand(p), approveCommand(p), p.auditCommand(), lockCommand(p), doctorCommand(p), configCommand(p), versionCommand(p))
+	root.AddCommand(serveCommand(p), mcpCommand(p), toolsCommand(p), callCommand(p),
+		loginCommand(p), demoCommand(p), approveCommand(p), p.auditCommand(), lockCommand(p),
+		doctorCommand(p), configCommand(p), versionCommand(p))
 	return root
 }
 

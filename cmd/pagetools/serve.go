@@ -54,8 +54,10 @@ func serveCommand(p *program) *cobra.Command {
 			return p.serve(cmd.Context(), pl)
 		},
 	}
-	c.Flags().BoolVar(&locked, "locked", false, "offer only tools that are as pagetools.lock has them")
-	c.Flags().StringVar(&ask, "ask", "none", "who answers questions here: none, or the person at this terminal (terminal)")
+	c.Flags().BoolVar(&locked, "locked", false,
+		"offer only tools that are as pagetools.lock has them")
+	c.Flags().StringVar(&ask, "ask", "none",
+		"who answers questions here: none, or the person at this terminal (terminal)")
 	return c
 }
 
@@ -68,8 +70,10 @@ func demoCommand(p *program) *cobra.Command {
 			if p.conf.IsDefault("approval") {
 				p.conf.Approval = "auto" // the page is our own, and holds nothing
 			}
-			t := &target{Target: &app.Target{Name: "stampdb", Text: "the built-in stamp collection", Folder: "stampdb"}}
-			return p.serve(cmd.Context(), plan{targets: []*target{t}, remember: true, files: map[string]fs.FS{"stampdb": examples.StampDB()}})
+			t := &target{Target: &app.Target{Name: "stampdb", Text: "the built-in stamp collection",
+				Folder: "stampdb"}}
+			return p.serve(cmd.Context(), plan{targets: []*target{t}, remember: true,
+				files: map[string]fs.FS{"stampdb": examples.StampDB()}})
 		},
 	}
 }
@@ -107,7 +111,8 @@ func (p *program) serve(ctx context.Context, pl plan) error {
 	if err != nil {
 		return err
 	}
-	guards.Metrics, guards.JSONRPCUnder, guards.MaxBodyUnder = a.Metrics, []string{"/mcp"}, map[string]int64{"/mcp": 4 << 20}
+	guards.Metrics, guards.JSONRPCUnder, guards.MaxBodyUnder = a.Metrics, []string{"/mcp"},
+		map[string]int64{"/mcp": 4 << 20}
 	srv := transport.Server(transport.Guard(a.Mux(face), guards), p.log)
 	failed := make(chan error, 1)
 	go func() { failed <- srv.Serve(l) }()
@@ -158,7 +163,8 @@ const tokenCaller = "token"
 
 // guards makes the rules in front of every face.
 func (p *program) guards(addr net.Addr, c *callers) (transport.Options, error) {
-	o := transport.Options{Listen: addr.String(), Hosts: p.conf.AllowHosts, Origins: p.conf.CORS, Log: p.log, Callers: c.ofFaces(p.conf), Credentials: &c.faces}
+	o := transport.Options{Listen: addr.String(), Hosts: p.conf.AllowHosts, Origins: p.conf.CORS,
+		Log: p.log, Callers: c.ofFaces(p.conf), Credentials: &c.faces}
 	if err := o.Validate(); err != nil {
 		return o, usage("%w", err)
 	}
@@ -207,7 +213,8 @@ func (p *program) welcome(ctx context.Context, a *app.App, pl plan, base string,
 			}
 		}
 		for _, f := range a.Manager.Findings(t.Name) {
-			p.say("warning: %s: %s: %s (%s)", t.Name, terminal.Plain(f.Tool), terminal.Plain(f.Message), f.Rule)
+			p.say("warning: %s: %s: %s (%s)", t.Name, terminal.Plain(f.Tool),
+				terminal.Plain(f.Message), f.Rule)
 		}
 		if pl.locked != nil {
 			warnOfLock(ctx, p, a, pl.locked, t)
@@ -230,7 +237,8 @@ func (p *program) warnings(targets []*target) {
 		p.say("warning: the token is shorter than %d characters and can be guessed", shortToken)
 	}
 	if p.conf.Approval == "auto" && !p.conf.IsDefault("approval") {
-		p.say("warning: --approval auto runs tools without asking, except those that declare consequences")
+		p.say("warning: --approval auto runs tools without asking, except those that " +
+			"declare consequences")
 	}
 	p.warnOfLogins(targets)
 	if p.conf.UserDataDir != "" {
@@ -239,7 +247,8 @@ func (p *program) warnings(targets []*target) {
 }
 
 func welcomeLines(a *app.App, targets []*target, out served) []string {
-	lines := []string{"pagetools serves " + out.Listening + "/webtools", "engine: " + a.Kind + " in " + a.Engine.Version()}
+	lines := []string{"pagetools serves " + out.Listening + "/webtools",
+		"engine: " + a.Kind + " in " + a.Engine.Version()}
 	for i, s := range out.Sites {
 		lines = append(lines, "", s.Name+"  ("+terminal.Plain(targets[i].Text)+")", "  "+s.URL)
 		switch {
@@ -248,7 +257,8 @@ func welcomeLines(a *app.App, targets []*target, out served) []string {
 		case len(s.Tools) == 0:
 			lines = append(lines, "  no tools")
 		default:
-			lines = append(lines, fmt.Sprintf("  %d tools: %s", len(s.Tools), strings.Join(s.Tools, ", ")))
+			lines = append(lines, fmt.Sprintf("  %d tools: %s", len(s.Tools),
+				strings.Join(s.Tools, ", ")))
 		}
 	}
 	lines = append(lines, "", "MCP: "+out.MCP)

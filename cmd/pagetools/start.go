@@ -89,8 +89,10 @@ func (p *program) options(pl plan) (app.Options, error) {
 		Remote: cdp.RemoteOptions{URL: c.BrowserURL + c.WSEndpoint, Header: header},
 		Local: cdp.LocalOptions{
 			Options: chrome.Options{
-				Path: c.ExecutablePath, NoSandbox: c.NoSandbox, Headful: !c.Headless, AcceptInsecureCerts: c.AcceptInsecureCerts,
-				ProxyServer: c.ProxyServer, Width: c.Viewport.Width, Height: c.Viewport.Height, UserDataDir: dir, Args: c.ChromeArgs,
+				Path: c.ExecutablePath, NoSandbox: c.NoSandbox, Headful: !c.Headless,
+				AcceptInsecureCerts: c.AcceptInsecureCerts,
+				ProxyServer:         c.ProxyServer, Width: c.Viewport.Width, Height: c.Viewport.Height,
+				UserDataDir: dir, Args: c.ChromeArgs,
 			},
 			RecycleAfter: c.Limits.RecycleAfter,
 		},

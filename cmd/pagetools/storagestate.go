@@ -60,7 +60,8 @@ func (p *program) loginOf(t *target, where, path string) (login *pageconfig.Stor
 		return nil, usage("%s: %w", where, err)
 	}
 	if info.Mode().Perm()&0o077 != 0 {
-		fmt.Fprintf(p.stderr, "pagetools: warning: %s holds a login, and others can read it. chmod 600 it.\n", terminal.Plain(path))
+		fmt.Fprintf(p.stderr, "pagetools: warning: %s holds a login, and others can "+
+			"read it. chmod 600 it.\n", terminal.Plain(path))
 	}
 	return login, nil
 }
@@ -84,10 +85,12 @@ func (p *program) logins(pl plan, t *target, o *session.SiteOptions) (err error)
 			continue
 		}
 		if len(x.Callers) == 0 && p.conf.Token != "" && !pl.single && !isDefault {
-			return usage("%s:%d: profiles: callers of %q is empty, so that nobody may use it: without names it is for %q, and there is a token",
+			return usage("%s:%d: profiles: callers of %q is empty, so that nobody may use it: "+
+				"without names it is for %q, and there is a token",
 				p.conf.File, x.Line, x.Name, bridge.Local().Name)
 		}
-		login, err := p.loginOf(t, fmt.Sprintf("%s:%d: profiles", p.conf.File, x.Line), x.StorageState)
+		login, err := p.loginOf(t, fmt.Sprintf("%s:%d: profiles", p.conf.File, x.Line),
+			x.StorageState)
 		if err != nil {
 			return err
 		}
@@ -97,7 +100,8 @@ func (p *program) logins(pl plan, t *target, o *session.SiteOptions) (err error)
 		o.Profiles[x.Name] = session.Profile{Login: login, Callers: x.Callers}
 	}
 	if p.conf.UserDataDir != "" && (o.Login != nil || len(o.Profiles) > 0) {
-		return usage("--user-data-dir is a login of its own: stored logins cannot be put into it (%s)", t.Name)
+		return usage("--user-data-dir is a login of its own: stored logins "+
+			"cannot be put into it (%s)", t.Name)
 	}
 	return nil
 }
@@ -133,7 +137,8 @@ func (s stateTarget) check() error {
 		return usage("--save-storage-state: %w", err)
 	}
 	if len(bytes.TrimSpace(state)) > 0 && !pageconfig.IsStored(state) {
-		return usage("--save-storage-state: %s is there and holds something else than a login; it stays as it is", path)
+		return usage("--save-storage-state: %s is there and holds something else than a "+
+			"login; it stays as it is", path)
 	}
 	return nil
 }
@@ -195,7 +200,8 @@ func (p *program) warnOfLogins(targets []*target) {
 		for _, x := range t.config.Profiles {
 			for _, name := range x.Callers {
 				if len(known) > 0 && !known[name] || len(known) == 0 && name != bridge.Local().Name {
-					p.say("warning: %s: the profile %s is for the caller %s, and there is none of that name", t.Name, x.Name, terminal.Plain(name))
+					p.say("warning: %s: the profile %s is for the caller %s, and there "+
+						"is none of that name", t.Name, x.Name, terminal.Plain(name))
 				}
 			}
 		}

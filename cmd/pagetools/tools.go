@@ -105,8 +105,10 @@ func tools(ctx context.Context, p *program, arg string, to stateTarget) error {
 	}
 	list := toolList{Site: t.Name, Origin: t.Origin, Version: doc.Version, Tools: []toolItem{}}
 	for _, x := range catalog.Tools() {
-		item := toolItem{Name: x.Name(), Title: x.Title(), Description: x.Description(), InputSchema: x.InputSchema(),
-			OutputSchema: x.OutputSchema(), Annotations: x.Annotations(), Digest: x.Digest(), Frame: x.Frame()}
+		item := toolItem{Name: x.Name(), Title: x.Title(), Description: x.Description(),
+			InputSchema:  x.InputSchema(),
+			OutputSchema: x.OutputSchema(), Annotations: x.Annotations(), Digest: x.Digest(),
+			Frame: x.Frame()}
 		if item.Frame != "" {
 			item.Origin = x.Origin()
 		}
@@ -151,7 +153,8 @@ func printTool(w io.Writer, t toolItem) {
 	}
 	fmt.Fprintf(w, "%s\n    %s\n", head, terminal.Plain(t.Description))
 	for _, prm := range parameters(t.InputSchema) {
-		line := "    " + terminal.Plain(prm.name) + ": " + terminal.Plain(strings.Join(prm.types, " or "))
+		line := "    " + terminal.Plain(prm.name) + ": " + terminal.Plain(strings.Join(prm.types,
+			" or "))
 		if prm.required {
 			line += ", required"
 		}

@@ -32,7 +32,8 @@ func versionCommand(p *program) *cobra.Command {
 
 func version(p *program) error {
 	info, ok := debug.ReadBuildInfo()
-	v := versionInfo{Version: versionOf(info), Shim: shim.Digest(), Go: runtime.Version(), Browser: "none"}
+	v := versionInfo{Version: versionOf(info), Shim: shim.Digest(), Go: runtime.Version(),
+		Browser: "none"}
 	if ok {
 		for _, d := range info.Deps {
 			if d.Path == "github.com/chromedp/chromedp" {
@@ -46,7 +47,8 @@ func version(p *program) error {
 	if p.conf.Format != "text" {
 		return terminal.Encode(p.stdout, v)
 	}
-	_, err := fmt.Fprintf(p.stdout, "pagetools %s\nshim      %s\ngo        %s\nchromedp  %s\nbrowser   %s\n", v.Version, v.Shim, v.Go, v.Chromedp, v.Browser)
+	_, err := fmt.Fprintf(p.stdout, "pagetools %s\nshim      %s\ngo        "+
+		"%s\nchromedp  %s\nbrowser   %s\n", v.Version, v.Shim, v.Go, v.Chromedp, v.Browser)
 	return err
 }
 

@@ -111,7 +111,8 @@ func (a *App) start(ctx context.Context) (err error) {
 			return err
 		}
 		page := s.Page
-		page.Site = bridge.Site{Name: s.Name, Target: s.Text, Origin: s.Origin, Local: s.Folder != ""}
+		page.Site = bridge.Site{Name: s.Name, Target: s.Text, Origin: s.Origin,
+			Local: s.Folder != ""}
 		page.URL = s.URL
 		kind := s.Engine
 		if kind == "" {

@@ -69,7 +69,8 @@ var All = []*Client{
 		page:  "https://modelcontextprotocol.io/docs/develop/connect-local-servers",
 		files: []string{"@/Claude/claude_desktop_config.json"},
 		key:   "mcpServers",
-		LocalOnly: "Claude Desktop's file takes only servers that it starts itself: leave --http out and name a TARGET. " +
+		LocalOnly: "Claude Desktop's file takes only servers that it starts itself: leave --http " +
+			"out and name a TARGET. " +
 			"A server with a public https address is added under Settings, Connectors.",
 	},
 	{
@@ -84,7 +85,8 @@ var All = []*Client{
 		// The default profile. VS Code looks at the variables in this order
 		// (src/vs/platform/environment/node/userDataPath.js of its source).
 		files: []string{
-			"$VSCODE_PORTABLE/user-data/User/mcp.json", "$VSCODE_APPDATA/Code/User/mcp.json", "@/Code/User/mcp.json",
+			"$VSCODE_PORTABLE/user-data/User/mcp.json", "$VSCODE_APPDATA/Code/User/mcp.json",
+			"@/Code/User/mcp.json",
 		},
 		key: "servers", lenient: true, local: "stdio", remote: "http",
 		bearer: "Bearer ${env:" + TokenVariable + "}", expands: braced,
@@ -159,7 +161,8 @@ func (c *Client) Fit(s *Server) error {
 		case !utf8.ValidString(v):
 			return fmt.Errorf("%q is not UTF-8, and the file of %s is", v, c.Title)
 		case c.expands != nil && c.expands.MatchString(v):
-			return fmt.Errorf("%s would put a variable's value into %s; name it in a configuration file, and that with --config",
+			return fmt.Errorf("%s would put a variable's value into %s; name it in a "+
+				"configuration file, and that with --config",
 				c.Title, terminal.Plain(v))
 		}
 	}

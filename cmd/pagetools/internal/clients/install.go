@@ -78,7 +78,8 @@ func (c *Client) write(path string, s Server, now func() time.Time) (Written, er
 		return Written{}, err
 	}
 	if newest, err := os.ReadFile(path); err != nil || !bytes.Equal(newest, old) { // the client writes it, too
-		return Written{}, errors.Join(errors.New("has changed meanwhile; try again when the client does not run"), err, os.Remove(backup))
+		return Written{}, errors.Join(errors.New("has changed meanwhile; try again when "+
+			"the client does not run"), err, os.Remove(backup))
 	}
 	return Written{Backup: backup}, files.Replace(path, []byte(text), info.Mode().Perm())
 }

@@ -52,7 +52,8 @@ func readTOML(text string) (doc map[string]any, err error) {
 	switch {
 	case errors.As(err, &at):
 		line, _ := at.Position()
-		return nil, fmt.Errorf("is not TOML: line %d: %s", line, strings.TrimPrefix(at.Error(), "toml: "))
+		return nil, fmt.Errorf("is not TOML: line %d: %s", line,
+			strings.TrimPrefix(at.Error(), "toml: "))
 	case err != nil:
 		return nil, fmt.Errorf("is not TOML: %w", err)
 	}

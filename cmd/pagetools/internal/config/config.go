@@ -123,7 +123,8 @@ func (s Setting) Is(what string) bool { return s.tag.Get(what) != "" }
 func (c *Config) Settings() (all []Setting) {
 	for _, f := range fieldsOf(reflect.ValueOf(c).Elem()) {
 		if f.tag.Get("only") != "file" {
-			all = append(all, Setting{f.key, c.From(f.key), texts(f.value), f.value.Kind() == reflect.Bool, f.tag})
+			all = append(all, Setting{f.key, c.From(f.key), texts(f.value),
+				f.value.Kind() == reflect.Bool, f.tag})
 		}
 	}
 	return all

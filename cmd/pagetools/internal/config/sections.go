@@ -189,7 +189,8 @@ func (i *Idle) decode(d *decoder, key string, n *yaml.Node) error {
 	}
 	quiet, err := time.ParseDuration(n.Value)
 	if err != nil || quiet <= 0 || quiet > maxQuiet {
-		return d.errorf(n, "%s: %q must be true or a time of up to %v, such as 500ms", key, n.Value, maxQuiet)
+		return d.errorf(n, "%s: %q must be true or a time of up to %v, such as 500ms", key, n.Value,
+			maxQuiet)
 	}
 	i.On, i.Quiet = true, quiet
 	return nil
@@ -211,7 +212,8 @@ func (w *WaitFor) check() error {
 func (s *Site) check() error {
 	is := func(p Profile) bool { return p.Name == s.DefaultProfile }
 	if s.DefaultProfile != "" && !slices.ContainsFunc(s.Profiles, is) {
-		return fmt.Errorf("sites: default-profile %q is not one of the site's profiles", s.DefaultProfile)
+		return fmt.Errorf("sites: default-profile %q is not one of the site's profiles",
+			s.DefaultProfile)
 	}
 	return nil
 }
@@ -222,7 +224,8 @@ func (c *Config) checkProfiles() error {
 		for _, p := range s.Profiles {
 			if len(c.Callers) > 0 && len(p.Callers) == 0 && p.Name != s.DefaultProfile {
 				return fmt.Errorf("%s:%d: profiles: callers of %q is empty, so that nobody may use it: "+
-					"without names it is for %q, and there are callers", c.File, p.Line, p.Name, bridge.Local().Name)
+					"without names it is for %q, and there are callers",
+					c.File, p.Line, p.Name, bridge.Local().Name)
 			}
 		}
 	}

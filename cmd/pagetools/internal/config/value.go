@@ -66,9 +66,12 @@ var scalars = map[reflect.Type]scalar{
 	reflect.TypeFor[policy.Level](): {"must be one of auto, ask-once, ask, never",
 		object{"enum": []string{"auto", "ask-once", "ask", "never"}}},
 	reflect.TypeFor[bridge.Right](): {"must be a right", object{"type": "string"}},
-	reflect.TypeFor[Viewport]():     {"must be width x height in pixels, such as 1280x720", object{"type": "string"}},
-	reflect.TypeFor[Origin]():       {"is not an origin, such as https://shop.example", object{"type": "string"}},
-	reflect.TypeFor[PageKey]():      {"must be one of " + strings.Join(bridge.PageKeys(), ", "), object{"enum": bridge.PageKeys()}},
+	reflect.TypeFor[Viewport](): {"must be width x height in pixels, such as 1280x720",
+		object{"type": "string"}},
+	reflect.TypeFor[Origin](): {"is not an origin, such as https://shop.example",
+		object{"type": "string"}},
+	reflect.TypeFor[PageKey](): {"must be one of " + strings.Join(bridge.PageKeys(), ", "),
+		object{"enum": bridge.PageKeys()}},
 }
 
 func scalarSchema(of any) object { return scalars[reflect.TypeOf(of)].schema }
