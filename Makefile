@@ -35,7 +35,7 @@ stress: ## run every test ten times
 .PHONY: bench
 bench: ## measure; see docs/performance.md
 	@$(SANDBOX)
-	@browser="$$(scripts/browser.sh)" && PAGETOOLS_EXECUTABLE_PATH="$$browser" $(GO) run ./e2e/bench
+	@browser="$$(scripts/browser.sh)" && PAGETOOLS_EXECUTABLE_PATH="$$browser" $(GO) run ./e2e/suite/bench
 
 .PHONY: clients clients-short
 clients: ## run MCP's conformance suite and its clients against pages

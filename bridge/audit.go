@@ -81,7 +81,7 @@ func (b *Bridge) record(ctx context.Context, r *Run, s Step) {
 			Time: r.started, Took: b.now().Sub(r.started), Call: r.call.ID, Trace: r.call.Trace,
 			Site: r.call.Site, Tool: r.toolName(), Caller: r.call.Caller.Name, Session: r.call.Session, Version: r.call.Version,
 			Decision: r.decided(), Outcome: outcome, Code: code, Reason: reason,
-			ArgumentBytes: int64(len(r.call.Input)), ResultBytes: size,
+			ArgumentBytes: int64(len(r.call.Input.Text())), ResultBytes: size,
 		})
 		if err != nil {
 			b.log.Warn("calls: a call is not in the record", slog.String("call", r.call.ID), slog.Any("error", err))
@@ -117,8 +117,8 @@ func (b *Bridge) record(ctx context.Context, r *Run, s Step) {
 
 // auditRecord describes a call whose tool is known.
 func auditRecord(r *Run) AuditRecord {
-	return AuditRecord{Call: r.call.ID, Trace: r.call.Trace, Caller: r.call.Caller.Name, Session: r.call.Session, Site: r.call.Site, Origin: r.tool.origin, Frame: r.tool.frame,
-		Tool: r.tool.name, Definition: r.tool.digest, Arguments: r.argumentsDigest(), ArgumentBytes: int64(len(r.input)),
+	return AuditRecord{Call: r.call.ID, Trace: r.call.Trace, Claim: r.claim, Caller: r.call.Caller.Name, Session: r.call.Session, Site: r.call.Site, Origin: r.tool.origin, Frame: r.tool.frame,
+		Tool: r.tool.name, Definition: r.tool.digest, Arguments: r.argumentsDigest(), ArgumentBytes: int64(len(r.input.Text())),
 		Decision: r.decided(), Rule: r.decision.Reason, Approval: r.approval, Approver: r.approver}
 }
 
@@ -128,7 +128,7 @@ func (r *Run) argumentsDigest() string {
 	if r.tool.secrets {
 		return ""
 	}
-	return digestOf(canonicalOrRaw(r.input))
+	return digestOf(r.input.Canonical())
 }
 
 func digestOf(text []byte) string {

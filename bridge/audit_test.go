@@ -2,7 +2,6 @@ package bridge_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"sync"
 	"testing"
@@ -62,7 +61,7 @@ func TestAudit(t *testing.T) {
 		return bridge.Step{Data: inv.Input}
 	})
 	for _, tool := range []string{"read", "write"} {
-		if _, e := run(t, b, &bridge.Call{Site: "shop", Tool: tool, Caller: bridge.Local(), Session: "s", Input: json.RawMessage(`{"a":1}`), ID: "c", Trace: "t"}); e != nil {
+		if _, e := run(t, b, &bridge.Call{Site: "shop", Tool: tool, Caller: bridge.Local(), Session: "s", Input: bridgetest.JSON(`{"a":1}`), ID: "c", Trace: "t"}); e != nil {
 			t.Fatal(e)
 		}
 		after := audit.take()

@@ -13,8 +13,8 @@ type Call struct {
 	// Session is the caller's name for its state; empty means none.
 	Session string
 	Caller  Caller
-	// Input is the JSON text of the arguments: an object.
-	Input json.RawMessage
+	// Input is the arguments: an object. See ReadValue.
+	Input Value
 	// Config is the per-request configuration, a JSON object, or nil.
 	Config json.RawMessage
 	// Version pins what may run: a version of the webtool that Single selects.
@@ -46,7 +46,7 @@ type Call struct {
 func (c *Call) Digest() string {
 	sum := sha256.New()
 	for _, part := range []string{
-		c.Site, c.Tool, c.Session, c.Version, string(canonicalOrRaw(c.Config)), string(canonicalOrRaw(c.Input)),
+		c.Site, c.Tool, c.Session, c.Version, string(canonicalOrRaw(c.Config)), string(c.Input.Canonical()),
 	} {
 		size := sha256.Sum256([]byte(part)) // of one length, so that parts cannot run into each other
 		sum.Write(size[:])

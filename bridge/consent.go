@@ -9,7 +9,7 @@ import (
 // an answer it begins again, so that everything is checked anew.
 func (b *Bridge) askConsent(ctx context.Context, r *Run) Step {
 	r.shownDigest, r.shownDocument = r.tool.digest, b.sessionDocumentID(ctx, r)
-	q := Invocation{Tool: r.tool, Input: r.input, Answer: b.limits.Question}.Complete(Question{
+	q := Invocation{Tool: r.tool, Input: r.input.Text(), Answer: b.limits.Question}.Complete(Question{
 		Kind: Approve, Title: fmt.Sprintf("Run %s on %s?", r.tool.name, r.call.Site), Detail: r.tool.description, always: b.mayAlways(r),
 	})
 	return Step{Pause: &Pause{Question: q, Continue: func(ctx context.Context, a *Answer) Step {

@@ -2,7 +2,6 @@ package bridge_test
 
 import (
 	"context"
-	"encoding/json"
 	"sync"
 	"testing"
 
@@ -33,7 +32,7 @@ func TestEnded(t *testing.T) {
 	}
 	defer b.Close()
 	for _, c := range []bridge.Call{{Site: "shop", Tool: "look"}, {Site: "shop", Tool: "none"}, {Site: "bank", Tool: "look"}, {Site: "shop", Tool: "buy"}} {
-		c.Caller, c.Input = bridge.Local(), json.RawMessage(`{}`)
+		c.Caller, c.Input = bridge.Local(), bridgetest.JSON(`{}`)
 		serve(t.Context(), b, &c)
 	}
 	mu.Lock()

@@ -10,9 +10,6 @@ import (
 	"github.com/pagetools/pagetools/bridge/policy"
 )
 
-// scopeTool is the scope of a grant for whatever arguments a tool is called with.
-const scopeTool = "tool"
-
 // mayAlways reports whether consent to this call may be kept for further ones: only
 // where the level is ask-once (security reference, C7).
 func (b *Bridge) mayAlways(r *Run) bool {
@@ -25,7 +22,7 @@ func (b *Bridge) granted(ctx context.Context, r *Run) bool {
 	if !b.mayAlways(r) {
 		return false
 	}
-	g, ok, err := b.memory.Grants.Find(ctx, GrantUse{Caller: r.call.Caller.Name, Site: r.call.Site, Tool: r.tool.name, Digest: r.tool.digest, Arguments: digestOf(canonicalOrRaw(r.input))})
+	g, ok, err := b.memory.Grants.Find(ctx, GrantUse{Caller: r.call.Caller.Name, Site: r.call.Site, Tool: r.tool.name, Digest: r.tool.digest})
 	if err != nil {
 		b.log.WarnContext(ctx, "grants: they cannot be read", slog.Any("error", err))
 		return false
@@ -46,7 +43,7 @@ func (b *Bridge) keepConsent(ctx context.Context, r *Run) *Error {
 			return e
 		}
 		g, err := b.memory.Grants.Put(ctx, Grant{Caller: r.call.Caller.Name, Site: r.call.Site, Tool: r.tool.name, Digest: r.tool.digest,
-			Scope: scopeTool, GivenBy: a.by, GivenAt: b.now()})
+			GivenBy: a.by, GivenAt: b.now()})
 		if err != nil {
 			return notKept("This consent cannot be kept now. Nothing ran.", err)
 		}
@@ -54,7 +51,7 @@ func (b *Bridge) keepConsent(ctx context.Context, r *Run) *Error {
 		r.approval = g.ID
 	}
 	if r.unseen {
-		if err := b.memory.KnownTools.SetKnown(ctx, r.call.Site, []KnownTool{known(r.tool, a.by, b.now())}); err != nil {
+		if err := b.memory.KnownTools.SetKnown(ctx, r.call.Site, []KnownTool{known(r.tool, b.now())}); err != nil {
 			return notKept("It cannot be kept now that this tool was seen. Nothing ran.", err)
 		}
 		r.site.seen.forget()
@@ -62,9 +59,7 @@ func (b *Bridge) keepConsent(ctx context.Context, r *Run) *Error {
 	return nil
 }
 
-func known(t *Tool, by string, at time.Time) KnownTool {
-	return KnownTool{Tool: t.name, Digest: t.digest, SeenBy: by, SeenAt: at}
-}
+func known(t *Tool, at time.Time) KnownTool { return KnownTool{Tool: t.name, SeenAt: at} }
 
 // knowAll notes all tools that the site has now, when the first consent is kept
 // there: later ones are new.
@@ -83,10 +78,10 @@ func (b *Bridge) knowAll(ctx context.Context, r *Run) *Error {
 	if err != nil {
 		return nothingRan(ctx, err)
 	}
-	all := []KnownTool{known(r.tool, r.consent.by, b.now())}
+	all := []KnownTool{known(r.tool, b.now())}
 	for _, t := range catalog.Tools() {
 		if t.name != r.tool.name {
-			all = append(all, known(t, r.consent.by, b.now()))
+			all = append(all, known(t, b.now()))
 		}
 	}
 	if err := b.memory.KnownTools.SetKnown(ctx, r.call.Site, all); err != nil {

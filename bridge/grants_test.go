@@ -10,7 +10,6 @@ import (
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/bridgetest"
 	"github.com/pagetools/pagetools/bridge/policy"
-	"github.com/pagetools/pagetools/bridge/store"
 )
 
 // once is an operator who lets consent be kept.
@@ -93,7 +92,7 @@ func TestAlwaysOnlyWhereAllowed(t *testing.T) {
 		"destructive": {destroys, once},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := store.Memory(store.Options{})
+			s := inMemory(t)
 			r := bridgetest.NewRouter().Add("shop", test.tool)
 			b := remembering(t, r, s.Memory, test.o)
 			call := write(`{}`)
@@ -117,7 +116,7 @@ func TestAlwaysOnlyWhereAllowed(t *testing.T) {
 // TestUnseenTools: on a site with standing consent, a tool that is new, or has a new
 // name, is asked about until a person has seen it.
 func TestUnseenTools(t *testing.T) {
-	s := store.Memory(store.Options{})
+	s := inMemory(t)
 	writes, reads, newcomer := bridgetest.Asking("write", ""), bridgetest.Tool("read", ""), bridgetest.Tool("newcomer", "")
 	r := bridgetest.NewRouter().Add("shop", writes, reads)
 	now := time.Now()
@@ -140,7 +139,7 @@ func TestUnseenTools(t *testing.T) {
 			t.Errorf("%s was seen: %v", tool, e)
 		}
 	}
-	call := bridge.Call{Site: "shop", Tool: "newcomer", Caller: bridge.Local(), Input: json.RawMessage(`{}`)}
+	call := bridge.Call{Site: "shop", Tool: "newcomer", Caller: bridge.Local(), Input: bridgetest.JSON(`{}`)}
 	if e := agree(t, b, call, bridge.Answer{}); e == nil {
 		t.Error("it ran though a person said no")
 	}
@@ -178,7 +177,7 @@ func (g *brokenGrants) All(ctx context.Context) ([]bridge.Grant, error) {
 // TestGrantsThatCannotBeRead: as long as nothing was read a person is asked; then
 // what was read last counts.
 func TestGrantsThatCannotBeRead(t *testing.T) {
-	m := store.Memory(store.Options{}).Memory
+	m := inMemory(t).Memory
 	broken := &brokenGrants{Grants: m.Grants, err: errors.New("no")}
 	m.Grants = broken
 	now := time.Now()
@@ -187,7 +186,7 @@ func TestGrantsThatCannotBeRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(b.Close)
-	call := bridge.Call{Site: "shop", Tool: "read", Caller: bridge.Local(), Input: json.RawMessage(`{}`)}
+	call := bridge.Call{Site: "shop", Tool: "read", Caller: bridge.Local(), Input: bridgetest.JSON(`{}`)}
 	parked(t, b, &call, bridge.ApprovalRequired)
 	broken.err = nil
 	now = now.Add(2 * time.Second)
@@ -220,7 +219,7 @@ func TestTaint(t *testing.T) {
 		t.Fatalf("the positive control: %v", e)
 	}
 	mail := func(tool string, c bridge.Caller) *bridge.Error {
-		_, e := run(t, b, &bridge.Call{Site: "mail", Tool: tool, Caller: c, Input: json.RawMessage(`{}`)})
+		_, e := run(t, b, &bridge.Call{Site: "mail", Tool: tool, Caller: c, Input: bridgetest.JSON(`{}`)})
 		return e
 	}
 	if e := mail("inbox", bridge.Local()); e != nil {

@@ -28,7 +28,11 @@ func open(t *testing.T, r *bridgetest.Router, o bridge.SiteOptions) *bridge.Brid
 // do runs a call of the local caller.
 func do(t *testing.T, b *bridge.Bridge, tool, input, config string) ([]byte, *bridge.Error) {
 	t.Helper()
-	c := &bridge.Call{Site: "shop", Tool: tool, Caller: bridge.Local(), Input: json.RawMessage(input)}
+	in, err := bridge.ReadValue("request", json.RawMessage(input))
+	if err != nil {
+		return nil, bridge.AsError(err)
+	}
+	c := &bridge.Call{Site: "shop", Tool: tool, Caller: bridge.Local(), Input: in}
 	if config != "" {
 		c.Config = json.RawMessage(config)
 	}

@@ -8,14 +8,17 @@ import (
 	"github.com/pagetools/pagetools/bridge"
 )
 
-func TestCheckJSON(t *testing.T) {
+func TestReadValue(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
 		`{"a":[1,"é"]}`: "", "\n[ 1 ]\n": "", strings.Repeat("[", 201) + strings.Repeat("]", 201): "",
 		``: "x: empty", `{"a":1,"a":2}`: "x: the same member name twice", `{}{}`: "x: something follows the value",
 		strings.Repeat("[", 202) + strings.Repeat("]", 202): "x: nested more than 201 levels deep",
 	} {
-		err := bridge.CheckJSON("x", json.RawMessage(text))
+		v, err := bridge.ReadValue("x", json.RawMessage(text))
+		if want == "" && string(v.Text()) != strings.TrimSpace(text) {
+			t.Errorf("%q became %q", text, v.Text())
+		}
 		if want == "" && err != nil {
 			t.Errorf("%s: %v", text, err)
 		}

@@ -48,8 +48,8 @@ type VersionRecord struct {
 	// Version is its number, and Digest the hex SHA-256 of its content.
 	Version, Digest string
 	// Document is the metadata as it is served. Its bytes are kept as they are.
-	Document            json.RawMessage
-	FirstSeen, LastSeen time.Time
+	Document json.RawMessage
+	LastSeen time.Time
 }
 
 // Grants keeps the consent that persons gave for more than one call.
@@ -57,7 +57,7 @@ type Grants interface {
 	// Put keeps a grant and gives it back with its ID, which must be empty
 	// before. It is on the disk when it returns.
 	Put(ctx context.Context, g Grant) (Grant, error)
-	// All lists the grants that have not expired, oldest first.
+	// All lists the grants, oldest first.
 	All(ctx context.Context) ([]Grant, error)
 	// Find gives the newest grant that covers the use, and false when none does.
 	// It sees what any process put or revoked before.
@@ -77,21 +77,14 @@ type Grant struct {
 	// Digest is that of the tool's definition: another definition was not
 	// consented to.
 	Digest string
-	// Arguments is the digest of the canonical arguments; empty means any.
-	Arguments string
-	// Scope is what the person was told, such as "tool" or "arguments".
-	Scope string
 	// GivenBy names the person.
 	GivenBy string
 	GivenAt time.Time
-	// ExpiresAt is when it ends; zero means when it is revoked.
-	ExpiresAt time.Time
 }
 
-// GrantUse is a call that looks for a grant. Arguments is the digest of its
-// canonical arguments.
+// GrantUse is a call that looks for a grant.
 type GrantUse struct {
-	Caller, Site, Tool, Digest, Arguments string
+	Caller, Site, Tool, Digest string
 }
 
 // KnownTools keeps which tools of a site a person has seen, so that new and
@@ -106,10 +99,7 @@ type KnownTools interface {
 
 // KnownTool is a tool that a person has seen.
 type KnownTool struct {
-	Tool string
-	// Digest is that of the definition that was seen.
-	Digest string
-	SeenBy string
+	Tool   string
 	SeenAt time.Time
 }
 
@@ -123,7 +113,7 @@ type Replies interface {
 	Begin(ctx context.Context, caller, key, bodyDigest string) (ReplyState, error)
 	// Finish ends a claim with the reply to repeat. ErrClaimLost means that it
 	// is not open.
-	Finish(ctx context.Context, claim string, r Reply) error
+	Finish(ctx context.Context, claim string, reply []byte) error
 	// Abandon ends a claim of a call of which nothing ran: the key is free
 	// again. ErrClaimLost as for Finish.
 	Abandon(ctx context.Context, claim string) error
@@ -147,7 +137,8 @@ const (
 	// ReplyFinished: the call is over, and Reply is what it answered.
 	ReplyFinished ReplyStatus = "finished"
 	// ReplyUnknown: the call began, and its reply is lost: its process was
-	// killed, or the reply was too large to keep. It must not run again.
+	// killed, or the reply was too large to keep. It must not run again. When the
+	// audit shows that a killed process had not begun the call, the key is free.
 	ReplyUnknown ReplyStatus = "unknown"
 	// ReplyOtherBody: the key was used with another body.
 	ReplyOtherBody ReplyStatus = "other_body"
@@ -160,25 +151,17 @@ type ReplyState struct {
 	// call otherwise.
 	Claim string
 	// Reply is set when ReplyFinished.
-	Reply Reply
-}
-
-// Reply is an HTTP reply, as far as it is repeated.
-type Reply struct {
-	Status int
-	// Header holds the header fields that are kept.
-	Header map[string][]string
-	Body   []byte
+	Reply []byte
 }
 
 // Audit keeps a record of every call that nobody can change unseen. The
-// records of all processes are one chain.
+// records of each process are a chain.
 type Audit interface {
 	// Intent notes that a call is about to be dispatched, or that it was
-	// refused before. With r.Wait it returns when the record cannot be lost by
-	// the death of this process; an error then means that it is not written, and
-	// the call must not run. Without, it returns at once, and the record follows
-	// within 10 ms; it waits only while too many records are unwritten.
+	// refused before. When it returns without an error, the death of this process
+	// cannot take the record; while records cannot be written, one without r.Wait
+	// is kept in memory instead, and written later. With r.Wait an error means
+	// that it is not written, and the call must not run.
 	// The ticket goes to Outcome. It counts in this process, from 1.
 	Intent(ctx context.Context, r AuditRecord) (ticket int64, err error)
 	// Outcome notes how the call ended. Wait as for Intent.
@@ -192,26 +175,42 @@ type Audit interface {
 // payloads: what a caller or a page wrote, besides names, is not in it. Text is
 // cut at 512 bytes.
 type AuditRecord struct {
-	// Wait asks for the record to be safe before the call goes on. It is not
-	// part of the record.
-	Wait bool
+	// Wait asks for the record to be written before the call goes on. It is on
+	// the disk some 5 ms later, which nobody waits for. Wait is not part of the
+	// record.
+	Wait bool `json:"-"`
 	// Call is the call's own id and Trace its trace id, both as in the log.
-	Call, Trace string
+	Call  string `json:"call,omitempty"`
+	Trace string `json:"trace,omitempty"`
+	// Claim is the claim of its idempotency key, if it has one: it tells whether
+	// the call of a process that was killed had begun.
+	Claim string `json:"claim,omitempty"`
 	// Caller, Session, Site and Tool are as in Call. Origin and Frame are those
 	// of the document that offers the tool.
-	Caller, Session, Site, Origin, Frame, Tool string
+	Caller  string `json:"caller,omitempty"`
+	Session string `json:"session,omitempty"`
+	Site    string `json:"site,omitempty"`
+	Origin  string `json:"origin,omitempty"`
+	Frame   string `json:"frame,omitempty"`
+	Tool    string `json:"tool,omitempty"`
 	// Definition and Arguments are digests; ArgumentBytes is a size.
-	Definition, Arguments string
-	ArgumentBytes         int64
+	Definition    string `json:"definition,omitempty"`
+	Arguments     string `json:"arguments,omitempty"`
+	ArgumentBytes int64  `json:"argumentBytes,omitempty"`
 	// Decision is what policy said, and Rule why.
-	Decision, Rule string
+	Decision string `json:"decision,omitempty"`
+	Rule     string `json:"rule,omitempty"`
 	// Approval is the grant or question that the call ran under, and Approver
 	// the person.
-	Approval, Approver string
+	Approval string `json:"approval,omitempty"`
+	Approver string `json:"approver,omitempty"`
 	// Outcome is "ok" or an Outcome, Code and Reason those of the error, Result
 	// the digest of the result. They are empty in an intent.
-	Outcome, Code, Reason, Result string
-	ResultBytes                   int64
+	Outcome     string `json:"outcome,omitempty"`
+	Code        string `json:"code,omitempty"`
+	Reason      string `json:"reason,omitempty"`
+	Result      string `json:"result,omitempty"`
+	ResultBytes int64  `json:"resultBytes,omitempty"`
 }
 
 // Calls keeps the log of calls that a console shows: the newest 100,000 of the

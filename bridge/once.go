@@ -109,18 +109,17 @@ type keptError struct {
 	Details map[string]any `json:"details,omitempty"`
 }
 
-func encodeReply(end Step) (Reply, error) {
+func encodeReply(end Step) ([]byte, error) {
 	k := keptReply{Data: end.Data}
 	if e := end.Err; e != nil {
 		k.Error = &keptError{e.Code, e.Reason, e.Outcome, e.Message, e.Details}
 	}
-	body, err := EncodeJSON(k)
-	return Reply{Body: body}, err
+	return EncodeJSON(k)
 }
 
-func decodeReply(r Reply) (Step, error) {
+func decodeReply(kept []byte) (Step, error) {
 	var k keptReply
-	if err := json.Unmarshal(r.Body, &k); err != nil {
+	if err := json.Unmarshal(kept, &k); err != nil {
 		return Step{}, fmt.Errorf("reading a kept reply: %w", err)
 	}
 	if e := k.Error; e != nil {

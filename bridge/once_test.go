@@ -26,19 +26,19 @@ func TestKeys(t *testing.T) {
 			}
 			return string(out.Data), nil
 		}
-		call := bridge.Call{Site: "shop", Tool: "read", Caller: bridge.Local(), Input: json.RawMessage(`{"a":1,"b":2}`), Key: "k"}
+		call := bridge.Call{Site: "shop", Tool: "read", Caller: bridge.Local(), Input: bridgetest.JSON(`{"a":1,"b":2}`), Key: "k"}
 		for range 3 {
 			if got, e := serve(call); e != nil || got != `{"a":1,"b":2}` {
 				t.Errorf("got %s, %v", got, e)
 			}
 		}
 		same := call
-		same.Input = json.RawMessage(` {"b":2, "a":1.0}`)
+		same.Input = bridgetest.JSON(` {"b":2, "a":1.0}`)
 		if _, e := serve(same); e != nil || len(r.Calls()) != 1 {
 			t.Errorf("it ran %d times, %v", len(r.Calls()), e)
 		}
 		for _, change := range []func(*bridge.Call){
-			func(c *bridge.Call) { c.Input = json.RawMessage(`{"a":2}`) }, func(c *bridge.Call) { c.Session = "s" },
+			func(c *bridge.Call) { c.Input = bridgetest.JSON(`{"a":2}`) }, func(c *bridge.Call) { c.Session = "s" },
 			func(c *bridge.Call) { c.Config = json.RawMessage(`{"output":"text"}`) }, func(c *bridge.Call) { c.Single = true },
 		} {
 			other := call
@@ -48,7 +48,7 @@ func TestKeys(t *testing.T) {
 		}
 		foreign := call
 		foreign.Caller = bridge.Caller{Name: "other", May: []bridge.Right{bridge.MayCall}}
-		foreign.Input = json.RawMessage(`{}`)
+		foreign.Input = bridgetest.JSON(`{}`)
 		if got, e := serve(foreign); e != nil || got != `{}` {
 			t.Errorf("another caller's key is another key: %s, %v", got, e)
 		}
@@ -86,7 +86,7 @@ func TestKeyOfARunningCall(t *testing.T) {
 	})
 	b := open(t, r, bridge.SiteOptions{})
 	defer b.Close()
-	call := bridge.Call{Site: "shop", Tool: "read", Caller: bridge.Local(), Input: json.RawMessage(`{}`), Key: "k"}
+	call := bridge.Call{Site: "shop", Tool: "read", Caller: bridge.Local(), Input: bridgetest.JSON(`{}`), Key: "k"}
 	first := make(chan served, 1)
 	go func() { c := call; first <- serve(t.Context(), b, &c) }()
 	<-started
@@ -110,7 +110,7 @@ func TestX4Keys(t *testing.T) {
 		defer b.Close()
 		serve := func(caller string, n int) *bridge.Error {
 			return serve(t.Context(), b, &bridge.Call{Site: "shop", Tool: "read", Caller: bridge.Caller{Name: caller, May: []bridge.Right{bridge.MayCall}},
-				Input: json.RawMessage(`{}`), Key: fmt.Sprint(n)}).Err
+				Input: bridgetest.JSON(`{}`), Key: fmt.Sprint(n)}).Err
 		}
 		const most = 10_000
 		for n := range most {

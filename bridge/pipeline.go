@@ -1,11 +1,8 @@
 package bridge
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"strings"
 	"time"
 
@@ -143,21 +140,21 @@ const maxInputDepth = 200
 
 // validate checks the arguments before the page is touched.
 func (b *Bridge) validate(ctx context.Context, r *Run, next handler) Step {
-	if len(r.call.Input) > b.limits.Arguments {
+	if len(r.call.Input.Text()) > b.limits.Arguments {
 		return Errorf(SchemaError, "", NotRun, "The request is longer than %d bytes.", b.limits.Arguments).With(ErrTooLarge).Step()
 	}
-	if err := schema.CheckJSON(r.call.Input, maxInputDepth); err != nil {
-		return Errorf(SchemaError, "", NotRun, "request: %s", syntaxText(err)).With(err).Step()
+	if !r.call.Input.IsObject() {
+		return Errorf(SchemaError, "", NotRun, "request must be an object.").Step()
 	}
 	var err error
 	if r.input, err = r.completeInput(); err != nil {
-		return AsError(err).Step()
+		return Errorf(SchemaError, "", NotRun, "request: %s", syntaxText(err)).With(err).Step()
 	}
 	for _, s := range []*schema.Schema{r.pinned, r.tool.input} {
 		if s == nil {
 			continue
 		}
-		if err := s.Validate(r.input); err != nil {
+		if err := s.Check(r.input); err != nil {
 			return violationError(SchemaError, "request", err).Step()
 		}
 	}
@@ -173,37 +170,19 @@ func syntaxText(err error) string {
 
 // completeInput fills parameter defaults, and drops an `action` that a client of
 // the published guide repeats inside the request.
-func (r *Run) completeInput() (json.RawMessage, error) {
-	text := bytes.TrimSpace(r.call.Input)
-	if len(r.settings.params) == 0 && text[0] == '{' && !bytes.Contains(text, []byte(`"action"`)) {
-		return r.call.Input, nil // the usual case: nothing to fill in and nothing to drop
-	}
-	var in map[string]json.RawMessage
-	if err := json.Unmarshal(r.call.Input, &in); err != nil || in == nil {
-		return nil, Errorf(SchemaError, "", NotRun, "request must be an object.").With(err)
-	}
-	shape, changed := r.tool.shape, false
-	for name, value := range r.settings.params {
-		if _, given := in[name]; !given && (shape.declared[name] || !shape.closed) {
-			in[name] = value
-			changed = true
+func (r *Run) completeInput() (Value, error) {
+	in, shape := r.call.Input, r.tool.shape
+	var add []schema.Member
+	for _, p := range r.settings.params {
+		if !in.Get(p.Name).Exists() && (shape.declared[p.Name] || !shape.closed) {
+			add = append(add, p)
 		}
 	}
-	if !shape.declared["action"] {
-		var repeated string
-		if json.Unmarshal(in["action"], &repeated) == nil && repeated == r.tool.name {
-			delete(in, "action")
-			changed = true
-		}
+	repeated := !shape.declared["action"] && in.Get("action").IsString() && in.Get("action").String() == r.tool.name
+	if len(add) == 0 && !repeated {
+		return in, nil // the usual case
 	}
-	if !changed {
-		return r.call.Input, nil
-	}
-	out, err := EncodeJSON(in)
-	if err != nil {
-		return nil, fmt.Errorf("encoding the request: %w", err)
-	}
-	return out, nil
+	return in.Edit(func(name string) bool { return repeated && name == "action" }, add...)
 }
 
 // tooMany says in words which rate refused a call.
@@ -279,7 +258,7 @@ func (b *Bridge) invoke(ctx context.Context, r *Run) Step {
 		r.outcome = Unknown
 		b.taints.read(r, b.now())
 		return source.Invoke(ctx, Invocation{
-			Tool: r.tool, Document: r.shownDocument, Input: r.input, MaxBytes: r.resultLimit(),
+			Tool: r.tool, Document: r.shownDocument, Input: r.input.Text(), MaxBytes: r.resultLimit(),
 			Patience: max(time.Millisecond, ref.Patience-time.Since(began)), Timeout: r.settings.timeout, Answer: b.limits.Question,
 		})
 	})
@@ -324,7 +303,7 @@ func (b *Bridge) inPage(r *Run, part func() Step) (s Step) {
 // the pipeline.
 func (b *Bridge) pausedInPage(r *Run, p *Pause) {
 	if p.Question.ID == "" {
-		p.Question = Invocation{Tool: r.tool, Input: r.input, Answer: b.limits.Question}.Complete(p.Question)
+		p.Question = Invocation{Tool: r.tool, Input: r.input.Text(), Answer: b.limits.Question}.Complete(p.Question)
 	}
 	inPage := p.Continue
 	p.Continue = func(ctx context.Context, a *Answer) Step {

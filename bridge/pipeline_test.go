@@ -3,7 +3,6 @@ package bridge_test
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"log/slog"
 	"strings"
@@ -66,7 +65,7 @@ func TestUnknownNames(t *testing.T) {
 	}
 	_, e = do(t, b, "", `{}`, "")
 	want(t, e, bridge.SchemaError, "", bridge.NotRun)
-	_, e = run(t, b, &bridge.Call{Site: "other", Tool: "a", Caller: bridge.Local(), Input: json.RawMessage(`{}`)})
+	_, e = run(t, b, &bridge.Call{Site: "other", Tool: "a", Caller: bridge.Local(), Input: bridgetest.JSON(`{}`)})
 	want(t, e, bridge.WebtoolNotFound, "", bridge.NotRun)
 }
 
@@ -82,7 +81,7 @@ func TestCallersSeeAndDoWhatIsWritten(t *testing.T) {
 	r := bridgetest.NewRouter().Add("shop", bridgetest.Tool("a", "")).Add("bank", bridgetest.Tool("a", ""))
 	b := open(t, r, bridge.SiteOptions{})
 	call := func(c bridge.Caller, site string) *bridge.Error {
-		_, e := run(t, b, &bridge.Call{Site: site, Tool: "a", Caller: c, Input: json.RawMessage(`{}`)})
+		_, e := run(t, b, &bridge.Call{Site: site, Tool: "a", Caller: c, Input: bridgetest.JSON(`{}`)})
 		return e
 	}
 	agent := bridge.Caller{Name: "agent", May: []bridge.Right{bridge.MayCall}, Sites: []string{"shop"}}
@@ -132,7 +131,7 @@ func TestAPersonDecides(t *testing.T) {
 	r := bridgetest.NewRouter().Add("shop", bridgetest.Asking("write", ""))
 	b := open(t, r, bridge.SiteOptions{})
 	ask := func(p *person) *bridge.Error {
-		_, e := run(t, b, &bridge.Call{Site: "shop", Tool: "write", Caller: bridge.Local(), Input: json.RawMessage(`{"a":1}`), Asker: p})
+		_, e := run(t, b, &bridge.Call{Site: "shop", Tool: "write", Caller: bridge.Local(), Input: bridgetest.JSON(`{"a":1}`), Asker: p})
 		return e
 	}
 	want(t, ask(&person{}), bridge.ApprovalDenied, "", bridge.NotRun)

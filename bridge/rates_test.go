@@ -23,7 +23,7 @@ func limited(t *testing.T, o bridge.Options) (*bridge.Bridge, *bridgetest.Router
 }
 
 func callOf(caller, tool string) *bridge.Call {
-	return &bridge.Call{Site: "shop", Tool: tool, Caller: bridge.Caller{Name: caller, May: []bridge.Right{bridge.MayCall}}, Input: json.RawMessage(`{}`)}
+	return &bridge.Call{Site: "shop", Tool: tool, Caller: bridge.Caller{Name: caller, May: []bridge.Right{bridge.MayCall}}, Input: bridgetest.JSON(`{}`)}
 }
 
 // limitedBy checks a refusal, and gives how long it says to wait.
@@ -82,7 +82,7 @@ func TestCountedOnce(t *testing.T) {
 		b, r := limited(t, bridge.Options{Rates: map[string]policy.Rate{"agent": {N: 2, Per: 12 * time.Hour}}})
 		defer b.Close()
 		for _, bad := range []func(*bridge.Call){
-			func(c *bridge.Call) { c.Tool = "nope" }, func(c *bridge.Call) { c.Input = json.RawMessage(`{"n":"x"}`) },
+			func(c *bridge.Call) { c.Tool = "nope" }, func(c *bridge.Call) { c.Input = bridgetest.JSON(`{"n":"x"}`) },
 			func(c *bridge.Call) { c.Config = json.RawMessage(`{"nope":1}`) }, func(c *bridge.Call) { c.Version = "9.9.9" },
 		} {
 			for range 3 {

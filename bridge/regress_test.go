@@ -55,7 +55,7 @@ func TestAPinnedCallIsCompletedBeforeItIsChecked(t *testing.T) {
 	}
 	r.Declare("shop", bridgetest.Tool("a", wide))
 	call := func(input string) ([]byte, *bridge.Error) {
-		return run(t, b, &bridge.Call{Site: "shop", Tool: "a", Version: "1.0.0", Caller: bridge.Local(), Input: json.RawMessage(input), Config: json.RawMessage(`{"units":"metric"}`)})
+		return run(t, b, &bridge.Call{Site: "shop", Tool: "a", Version: "1.0.0", Caller: bridge.Local(), Input: bridgetest.JSON(input), Config: json.RawMessage(`{"units":"metric"}`)})
 	}
 	if res, e := call(`{"action":"a"}`); e != nil || string(res) != `{"units":"metric"}` {
 		t.Errorf("got %v, %v", res, e)
@@ -77,7 +77,7 @@ func TestAnErrorBeforeTheDispatchRanNothing(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	r.Fail("shop", context.Canceled)
-	_, err := b.Do(ctx, &bridge.Call{Site: "shop", Tool: "a", Caller: bridge.Local(), Input: json.RawMessage(`{}`)})
+	_, err := b.Do(ctx, &bridge.Call{Site: "shop", Tool: "a", Caller: bridge.Local(), Input: bridgetest.JSON(`{}`)})
 	want(t, bridge.AsError(err), bridge.Cancelled, "", bridge.NotRun)
 }
 

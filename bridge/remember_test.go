@@ -3,7 +3,6 @@ package bridge_test
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -29,6 +28,18 @@ func kept(t *testing.T, dir string) (*store.Store, func()) {
 	})
 	t.Cleanup(shut)
 	return s, shut
+}
+
+// inMemory opens a store that ends with the test.
+func inMemory(t *testing.T) *store.Store {
+	t.Helper()
+	s := store.Memory(store.Options{})
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
 }
 
 // remembering makes a bridge over the sites of the router that remembers.
@@ -85,7 +96,7 @@ func TestVersionsOutliveTheProcess(t *testing.T) {
 	if d, e := webtool(t, b, "", ""); e != nil || d.Version != "1.2.0" {
 		t.Errorf("a new set: %v, %v", d, e)
 	}
-	call := bridge.Call{Site: "shop", Tool: "b", Caller: bridge.Local(), Input: json.RawMessage(`{}`), Version: "1.1.0"}
+	call := bridge.Call{Site: "shop", Tool: "b", Caller: bridge.Local(), Input: bridgetest.JSON(`{}`), Version: "1.1.0"}
 	_, e = run(t, b, &call)
 	want(t, e, bridge.WebtoolNotFound, "", bridge.NotRun) // it is gone
 	call.Tool = "a"
@@ -183,7 +194,7 @@ func (v *brokenVersions) Append(ctx context.Context, webtool string, r bridge.Ve
 // Calls without a pin need none.
 func TestVersionsThatCannotBeKept(t *testing.T) {
 	r := bridgetest.NewRouter().Add("shop", bridgetest.Tool("a", ""))
-	v := &brokenVersions{Versions: store.Memory(store.Options{}).Versions, load: errors.New("no")}
+	v := &brokenVersions{Versions: inMemory(t).Versions, load: errors.New("no")}
 	b := remembering(t, r, bridge.Memory{Versions: v}, bridge.SiteOptions{})
 	_, e := webtool(t, b, "", "")
 	want(t, e, bridge.InternalError, bridge.Internal, bridge.NotRun)
@@ -210,8 +221,8 @@ func TestKeysOutliveTheProcess(t *testing.T) {
 		return bridge.Step{Data: inv.Input}
 	})
 	calls := []bridge.Call{
-		{Site: "shop", Tool: "read", Caller: bridge.Local(), Input: json.RawMessage(`{"a":1}`), Key: "k1"},
-		{Site: "shop", Tool: "fail", Caller: bridge.Local(), Input: json.RawMessage(`{}`), Key: "k2"},
+		{Site: "shop", Tool: "read", Caller: bridge.Local(), Input: bridgetest.JSON(`{"a":1}`), Key: "k1"},
+		{Site: "shop", Tool: "fail", Caller: bridge.Local(), Input: bridgetest.JSON(`{}`), Key: "k2"},
 	}
 	for round := range 3 {
 		s, shut := kept(t, dir)
@@ -227,7 +238,7 @@ func TestKeysOutliveTheProcess(t *testing.T) {
 			}
 		}
 		other := calls[0]
-		other.Input = json.RawMessage(`{"a":2}`)
+		other.Input = bridgetest.JSON(`{"a":2}`)
 		_, e := run(t, b, &other)
 		want(t, e, bridge.Conflict, "", bridge.NotRun)
 		if !errors.Is(e, bridge.ErrOtherCall) {
@@ -238,6 +249,31 @@ func TestKeysOutliveTheProcess(t *testing.T) {
 	}
 	if n := len(r.Calls()); n != 2 {
 		t.Errorf("%d calls ran", n)
+	}
+}
+
+// TestIntentNamesTheClaim: the audit of a process that was killed says whether the
+// call of a key had begun.
+func TestIntentNamesTheClaim(t *testing.T) {
+	audit := &spyAudit{}
+	m := inMemory(t).Memory
+	m.Audit = audit
+	r := bridgetest.NewRouter().Add("shop", bridgetest.Tool("read", ""))
+	b := remembering(t, r, m, bridge.SiteOptions{})
+	call := bridge.Call{Site: "shop", Tool: "read", Caller: bridge.Local(), Input: bridgetest.JSON(`{}`)}
+	for _, key := range []string{"", "k"} {
+		call.Key = key
+		if _, e := run(t, b, &call); e != nil {
+			t.Fatal(e)
+		}
+		records := audit.take()
+		if len(records) != 2 || (len(records[0].Claim) == 32) != (key != "") {
+			t.Errorf("with the key %q the records are %+v", key, records)
+		}
+	}
+	state, err := m.Replies.Begin(t.Context(), "local", "k", "another body")
+	if err != nil || state.Status != bridge.ReplyOtherBody {
+		t.Errorf("the claim is %v, %v", state, err)
 	}
 }
 

@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"bytes"
 	"encoding/json"
 	"strings"
 	"unicode/utf8"
@@ -25,7 +26,7 @@ func (b *Bridge) present(r *Run, data json.RawMessage) Step {
 		return Errorf(ToolError, ResultInvalid, Unknown, "%q returned something that is not JSON.", r.tool.name).Step()
 	}
 	var m mcpResult
-	isMCP := len(data) > 0 && data[0] == '{' && json.Unmarshal(data, &m) == nil
+	isMCP := mayBeMCP(data) && json.Unmarshal(data, &m) == nil
 	if isMCP && m.IsError {
 		text := m.text()
 		if text == "" {
@@ -46,6 +47,13 @@ func (b *Bridge) present(r *Run, data json.RawMessage) Step {
 		return Errorf(ToolError, ResultTooLarge, Unknown, "The result of %q is longer than %d bytes.", r.tool.name, limit).Step()
 	}
 	return Step{Data: data}
+}
+
+// mayBeMCP is false for what has none of the members that mcpResult reads: most
+// results, which are not parsed for nothing.
+func mayBeMCP(data json.RawMessage) bool {
+	return len(data) > 0 && data[0] == '{' &&
+		(bytes.Contains(data, []byte(`ontent"`)) || bytes.Contains(data, []byte(`isError"`)) || bytes.Contains(data, []byte(`\u`)))
 }
 
 // fits checks a result against the page's own promise. As in MCP, the promise

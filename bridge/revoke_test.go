@@ -33,7 +33,7 @@ func TestRevokedCalls(t *testing.T) {
 		rotated, _ := credential("agent")
 		other, _ := credential("other")
 		call := func(c bridge.Caller, tool string) bridge.Call {
-			return bridge.Call{Site: "shop", Tool: tool, Caller: c, Input: json.RawMessage(`{"a":1}`)}
+			return bridge.Call{Site: "shop", Tool: tool, Caller: c, Input: bridgetest.JSON(`{"a":1}`)}
 		}
 		type waits struct {
 			call     bridge.Call
@@ -108,7 +108,7 @@ func TestRevokedWhileItRuns(t *testing.T) {
 			caller, takeBack := credential("agent")
 			out := make(chan served, 1)
 			go func() {
-				out <- serve(context.Background(), b, &bridge.Call{Site: "shop", Tool: "ask", Caller: caller, Input: json.RawMessage(`{}`)})
+				out <- serve(context.Background(), b, &bridge.Call{Site: "shop", Tool: "ask", Caller: caller, Input: bridgetest.JSON(`{}`)})
 			}()
 			synctest.Wait()
 			takeBack()
@@ -157,7 +157,7 @@ func TestRevokeRaces(t *testing.T) {
 		for range 4 {
 			wait.Go(func() {
 				for range 5 {
-					serve(context.Background(), b, &bridge.Call{Site: "shop", Tool: "write", Caller: caller, Input: json.RawMessage(`{}`)})
+					serve(context.Background(), b, &bridge.Call{Site: "shop", Tool: "write", Caller: caller, Input: bridgetest.JSON(`{}`)})
 				}
 			})
 		}
@@ -186,7 +186,7 @@ func TestSetRates(t *testing.T) {
 	allowed := func(name string, want bool) {
 		t.Helper()
 		caller, _ := credential(name)
-		_, e := run(t, b, &bridge.Call{Site: "shop", Tool: "read", Caller: caller, Input: json.RawMessage(`{}`)})
+		_, e := run(t, b, &bridge.Call{Site: "shop", Tool: "read", Caller: caller, Input: bridgetest.JSON(`{}`)})
 		if got := e == nil; got != want || e != nil && e.Code != bridge.RateLimit {
 			t.Errorf("%s: %v", name, e)
 		}

@@ -1,11 +1,9 @@
 package bridge
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"crypto/rand"
-	"encoding/json"
 	"sync"
 	"time"
 
@@ -33,7 +31,7 @@ type Run struct {
 	tool     *Tool
 	pinned   *schema.Schema // of a pinned version that differs from the tool's; nil: none
 	settings settings
-	input    json.RawMessage // after parameter defaults
+	input    Value // after parameter defaults
 	decision policy.Decision
 	unseen   bool    // nobody has seen the tool since consent was given on its site
 	counted  bool    // against the rates
@@ -176,10 +174,7 @@ func gaveUp() *Error { return Errorf(Cancelled, "", Unknown, "The caller gave up
 
 // Await is Next, and waits first at most d for the open question to be answered.
 func (r *Run) Await(ctx context.Context, d time.Duration) (*Question, Step) {
-	r.mu.Lock()
-	q, changed := r.asks(), r.change()
-	r.mu.Unlock()
-	if d > 0 && q != nil {
+	if changed := r.whileAsking(); d > 0 && changed != nil {
 		timer := time.NewTimer(d)
 		defer timer.Stop()
 		select {
@@ -190,6 +185,17 @@ func (r *Run) Await(ctx context.Context, d time.Duration) (*Question, Step) {
 		}
 	}
 	return r.Next(ctx)
+}
+
+// whileAsking is closed when the open question is not open any more; nil when there is
+// none.
+func (r *Run) whileAsking() <-chan struct{} {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.pause == nil {
+		return nil
+	}
+	return r.change()
 }
 
 // tell notes that the caller is told of a question.
@@ -430,10 +436,8 @@ func (r *Run) matches(in *Call) *Error {
 	r.mu.Lock()
 	name := r.named
 	r.mu.Unlock()
-	if in.Session == mine.Session && in.Single == mine.Single && (in.Tool == mine.Tool || in.Tool == name) && sameJSON(in.Input, mine.Input) {
+	if in.Session == mine.Session && in.Single == mine.Single && (in.Tool == mine.Tool || in.Tool == name) && in.Input.Equal(mine.Input) {
 		return nil
 	}
 	return Errorf(SchemaError, "", NotRun, "This token belongs to a call with a different action, sessionId or request.")
 }
-
-func sameJSON(a, b json.RawMessage) bool { return bytes.Equal(canonicalOrRaw(a), canonicalOrRaw(b)) }

@@ -45,7 +45,7 @@ func resume(t *testing.T, b *bridge.Bridge, c bridge.Call, config string) (strin
 func resuming(token string) string { return fmt.Sprintf(`{"resume":%q,"wait":60000}`, token) }
 
 func write(input string) bridge.Call {
-	return bridge.Call{Site: "shop", Tool: "write", Caller: bridge.Local(), Input: json.RawMessage(input)}
+	return bridge.Call{Site: "shop", Tool: "write", Caller: bridge.Local(), Input: bridgetest.JSON(input)}
 }
 
 // TestConsentOutlivesItsRequest: a call that needs consent goes on when a person
@@ -138,7 +138,7 @@ func TestTokens(t *testing.T) {
 			return token
 		}, bridge.ResumeNotFound},
 		"the question's id": {func(*bridge.Call) string { return q.ID }, bridge.ResumeNotFound},
-		"one byte":          {func(c *bridge.Call) string { c.Input = json.RawMessage(`{"a":1,"b":3}`); return token }, bridge.SchemaError},
+		"one byte":          {func(c *bridge.Call) string { c.Input = bridgetest.JSON(`{"a":1,"b":3}`); return token }, bridge.SchemaError},
 		"action":            {func(c *bridge.Call) string { c.Tool = "other"; return token }, bridge.SchemaError},
 		"session":           {func(c *bridge.Call) string { c.Session = "s"; return token }, bridge.SchemaError},
 		"single":            {func(c *bridge.Call) string { c.Single = true; return token }, bridge.SchemaError},
@@ -153,7 +153,7 @@ func TestTokens(t *testing.T) {
 	if err := b.Answer(operator, q.ID, bridge.Answer{OK: true}); err != nil {
 		t.Fatal(err)
 	}
-	call.Input = json.RawMessage(` { "b" : 2, "a" : 1.0 } `) // the same arguments
+	call.Input = bridgetest.JSON(` { "b" : 2, "a" : 1.0 } `) // the same arguments
 	if got, e := resume(t, b, call, resuming(token)); e != nil || got != `{"a":1,"b":2}` {
 		t.Errorf("got %s, %v", got, e)
 	}

@@ -22,8 +22,8 @@ type settings struct {
 	maxBytes int
 	resume   string
 	answer   *Answer
-	params   map[string]json.RawMessage
-	page     string // what it changes about the page, as JSON; empty: nothing
+	params   []schema.Member // by name
+	page     string          // what it changes about the page, as JSON; empty: nothing
 }
 
 // wireSettings is the JSON of config, after merging over the defaults.
@@ -147,10 +147,9 @@ func (s *siteState) decodeSettings(merged json.RawMessage, c Caller) (settings, 
 		if set.page, err = s.pageConfig(all); err != nil {
 			return settings{}, err
 		}
-		set.params = map[string]json.RawMessage{}
-		for name := range s.options.Params {
+		for _, name := range slices.Sorted(maps.Keys(s.options.Params)) {
 			if v, ok := all[name]; ok {
-				set.params[name] = v
+				set.params = append(set.params, schema.Member{Name: name, Value: v})
 			}
 		}
 	}

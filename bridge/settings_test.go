@@ -43,7 +43,7 @@ func TestResumeAndAnswer(t *testing.T) {
 		`{"resume":"token","answer":{"ok":true}}`: bridge.ResumeNotFound,
 		`{"resume":"token","answer":{}}`:          bridge.ConfigError,
 	} {
-		_, e := run(t, b, &bridge.Call{Site: "shop", Tool: "a", Caller: may, Input: json.RawMessage(`{}`), Config: json.RawMessage(config)})
+		_, e := run(t, b, &bridge.Call{Site: "shop", Tool: "a", Caller: may, Input: bridgetest.JSON(`{}`), Config: json.RawMessage(config)})
 		want(t, e, code, "", bridge.NotRun)
 	}
 }

@@ -61,7 +61,7 @@ func stopping(t *testing.T, p *pages) (*bridge.Bridge, *bridgetest.Router, bridg
 	t.Helper()
 	r := bridgetest.NewRouter().Add("shop", bridgetest.Tool("ask", ""))
 	r.Handle("shop", p.invoke)
-	return open(t, r, bridge.SiteOptions{}), r, bridge.Call{Site: "shop", Tool: "ask", Caller: bridge.Local(), Input: json.RawMessage(`{}`)}
+	return open(t, r, bridge.SiteOptions{}), r, bridge.Call{Site: "shop", Tool: "ask", Caller: bridge.Local(), Input: bridgetest.JSON(`{}`)}
 }
 
 // TestPageAsks: a call that a page stopped holds its page, goes on with each

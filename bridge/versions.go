@@ -159,7 +159,7 @@ func (h *history) mint(ctx context.Context, d *Document) (*Document, error) {
 			break
 		}
 		now := h.clock()
-		err = h.store.Append(ctx, h.webtool, VersionRecord{Version: version, Digest: d.Digest, Document: d.json, FirstSeen: now, LastSeen: now})
+		err = h.store.Append(ctx, h.webtool, VersionRecord{Version: version, Digest: d.Digest, Document: d.json, LastSeen: now})
 		if !errors.Is(err, ErrVersionConflict) {
 			break
 		}

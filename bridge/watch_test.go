@@ -2,7 +2,6 @@ package bridge_test
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"testing"
 	"testing/synctest"
@@ -18,7 +17,7 @@ func TestWatch(t *testing.T) {
 		r := bridgetest.NewRouter().Add("shop", bridgetest.Asking("write", "")).Add("bank", bridgetest.Asking("pay", ""))
 		b := open(t, r, bridge.SiteOptions{})
 		defer b.Close()
-		q, _ := parked(t, b, &bridge.Call{Site: "bank", Tool: "pay", Caller: bridge.Local(), Input: json.RawMessage(`{}`)}, bridge.ApprovalRequired)
+		q, _ := parked(t, b, &bridge.Call{Site: "bank", Tool: "pay", Caller: bridge.Local(), Input: bridgetest.JSON(`{}`)}, bridge.ApprovalRequired)
 		ctx, cancel := context.WithCancel(t.Context())
 		blind := bridge.Caller{Name: "blind", May: operator.May, Sites: []string{"shop"}}
 		all := b.Watch(ctx, bridge.Interest{Caller: operator, Tools: true, Runs: true})

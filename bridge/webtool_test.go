@@ -128,7 +128,7 @@ func TestPins(t *testing.T) {
 			}
 			before := len(r.Calls())
 			r.Declare("shop", c.now, bridgetest.Tool("b", ""))
-			_, e = run(t, b, &bridge.Call{Site: "shop", Tool: "a", Single: single, Version: first.Version, Caller: bridge.Local(), Input: json.RawMessage(c.input)})
+			_, e = run(t, b, &bridge.Call{Site: "shop", Tool: "a", Single: single, Version: first.Version, Caller: bridge.Local(), Input: bridgetest.JSON(c.input)})
 			switch {
 			case c.code == "" && e != nil:
 				t.Errorf("%s: %v", c.why, e)
@@ -141,10 +141,10 @@ func TestPins(t *testing.T) {
 		}
 	}
 	b := open(t, bridgetest.NewRouter().Add("shop", bridgetest.Tool("a", "")), bridge.SiteOptions{})
-	_, e := run(t, b, &bridge.Call{Site: "shop", Tool: "a", Version: "7.0.0", Caller: bridge.Local(), Input: json.RawMessage(`{}`)})
+	_, e := run(t, b, &bridge.Call{Site: "shop", Tool: "a", Version: "7.0.0", Caller: bridge.Local(), Input: bridgetest.JSON(`{}`)})
 	want(t, e, bridge.WebtoolNotFound, "", bridge.NotRun)
 	for _, v := range []string{"latest", "1.0.0"} { // known without any GET before
-		if _, e := run(t, b, &bridge.Call{Site: "shop", Tool: "a", Version: v, Caller: bridge.Local(), Input: json.RawMessage(`{}`)}); e != nil {
+		if _, e := run(t, b, &bridge.Call{Site: "shop", Tool: "a", Version: v, Caller: bridge.Local(), Input: bridgetest.JSON(`{}`)}); e != nil {
 			t.Errorf("%s: %v", v, e)
 		}
 	}

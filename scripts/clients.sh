@@ -8,4 +8,4 @@ cd "$(dirname "$0")/.."
 PAGETOOLS_EXECUTABLE_PATH=$(scripts/browser.sh)
 PAGETOOLS_HEADLESS_SHELL=$(scripts/headless-shell.sh)
 export PAGETOOLS_EXECUTABLE_PATH PAGETOOLS_HEADLESS_SHELL
-exec go test ./e2e -run '^TestClients$' -clients="$1" -v -count=1 -timeout 40m
+exec go test ./e2e/suite -run '^TestClients$' -clients="$1" -v -count=1 -timeout 40m

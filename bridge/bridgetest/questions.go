@@ -34,3 +34,12 @@ func Asks(q bridge.Question, next func(*bridge.Answer) bridge.Step) bridge.Step 
 func Then(data string) func(*bridge.Answer) bridge.Step {
 	return func(*bridge.Answer) bridge.Step { return bridge.Step{Data: json.RawMessage(data)} }
 }
+
+// JSON returns a value that a test writes down. It panics when that is not JSON.
+func JSON(text string) bridge.Value {
+	v, err := bridge.ReadValue("a test's JSON", json.RawMessage(text))
+	if err != nil {
+		panic(err)
+	}
+	return v
+}

@@ -135,13 +135,22 @@ const tooComplex = "the value is too large or too complicated to be checked agai
 // [CheckJSON] and has to be an object. A value whose check would take too long is refused, never let through; that
 // shows as Undecided.
 func (s *Schema) Validate(instance []byte) error {
-	v, err := parse(instance, defaultDepth)
+	v, err := Read(instance, defaultDepth)
 	if err != nil {
 		var syn *SyntaxError
 		errors.As(err, &syn)
 		return single(syn.Pointer, fmt.Sprintf("not acceptable as JSON: %s", syn.Message))
 	}
-	if !v.isObject() {
+	return s.Check(v)
+}
+
+// Check is Validate for a value that was read already.
+func (s *Schema) Check(value Value) error {
+	v := value.tree
+	switch {
+	case v == nil:
+		return single("", "the value must be an object, but there is none")
+	case !v.isObject():
 		return single("", "the value must be an object, but is "+article(v.typeSet()))
 	}
 	if ok, _ := s.graph.affordable(v); !ok {

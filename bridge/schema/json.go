@@ -7,6 +7,7 @@ import (
 	"io"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -39,6 +40,7 @@ func (e *SyntaxError) Error() string {
 // 400 digits or with an exponent beyond 400. The error is a [*SyntaxError].
 func CheckJSON(b []byte, maxDepth int) error {
 	r := newReader(b, maxDepth)
+	defer r.release()
 	for {
 		if _, err := r.next(); err != nil {
 			return err
@@ -49,76 +51,59 @@ func CheckJSON(b []byte, maxDepth int) error {
 	}
 }
 
-// Member is one member of a JSON object. Value is a part of the text that it was read from.
-type Member struct {
-	Name  string
-	Value []byte
-}
-
-// ReadObject is CheckJSON, and gives the members of the object that b is, in their order. ok is false when b is another
-// value.
-func ReadObject(b []byte, maxDepth int) (members []Member, ok bool, err error) {
-	r := newReader(b, maxDepth)
-	tok, err := r.next()
-	if err != nil {
-		return nil, false, err
-	}
-	if tok.Kind() != '{' {
-		return nil, false, CheckJSON(b, maxDepth)
-	}
-	for {
-		tok, err := r.next()
-		switch {
-		case err != nil:
-			return nil, false, err
-		case tok.Kind() == '}':
-			return members, true, r.end()
-		}
-		name := tok.String()
-		value, err := r.value(b)
-		if err != nil {
-			return nil, false, err
-		}
-		members = append(members, Member{name, value})
-	}
-}
-
-// value reads the next value whole: a part of b, which the reader reads.
-func (r *reader) value(b []byte) ([]byte, error) {
-	level, from := r.dec.StackDepth(), r.dec.InputOffset()
-	for {
-		if _, err := r.next(); err != nil {
-			return nil, err
-		}
-		if r.dec.StackDepth() == level {
-			break
-		}
-	}
-	// What comes first is the colon, and white space on both sides of it.
-	return bytes.TrimLeft(b[from:r.dec.InputOffset()], " \t\r\n:"), nil
-}
-
 // reader is a JSON decoder with the rules of CheckJSON.
 type reader struct {
-	dec   *jsontext.Decoder
+	text  []byte
+	buf   bytes.Buffer // of text, for dec
+	dec   jsontext.Decoder
 	depth int
+	from  int     // where the last token begins
+	slab  []value // for the nodes of a tree, a few at a time
 }
+
+// readers are kept, because what a decoder allocates is more than what most values need.
+var readers = sync.Pool{New: func() any { return new(reader) }}
+
+var strict = jsontext.AllowDuplicateNames(false)
 
 func newReader(b []byte, maxDepth int) *reader {
 	if maxDepth <= 0 {
 		maxDepth = defaultDepth
 	}
-	return &reader{
-		dec:   jsontext.NewDecoder(bytes.NewBuffer(b), jsontext.AllowDuplicateNames(false), jsontext.AllowInvalidUTF8(false)),
-		depth: maxDepth,
+	r := readers.Get().(*reader)
+	r.text, r.depth, r.buf = b, maxDepth, *bytes.NewBuffer(b)
+	r.dec.Reset(&r.buf, strict, jsontext.AllowInvalidUTF8(false))
+	return r
+}
+
+// release gives the reader back. No token is good any more.
+func (r *reader) release() {
+	r.text, r.slab, r.buf = nil, nil, bytes.Buffer{}
+	r.dec.Reset(&r.buf)
+	readers.Put(r)
+}
+
+// node is a new node of a tree.
+func (r *reader) node() *value {
+	if len(r.slab) == 0 {
+		r.slab = make([]value, 8)
 	}
+	v := &r.slab[0]
+	r.slab = r.slab[1:]
+	return v
 }
 
 // next reads one token. The token is good until the next call.
 func (r *reader) next() (jsontext.Token, error) {
+	before := r.dec.InputOffset()
 	tok, err := r.dec.ReadToken()
 	if err != nil {
 		return tok, r.fail(err)
+	}
+	// What comes first is white space, a comma or a colon.
+	r.from = int(before)
+	for r.from < len(r.text) && strings.IndexByte(" \t\r\n:,", r.text[r.from]) >= 0 {
+		r.from++
 	}
 	if r.dec.StackDepth() > r.depth {
 		return tok, r.tooDeep()

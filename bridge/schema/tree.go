@@ -17,6 +17,8 @@ type value struct {
 	keys  []string      // names of members, as long as vals; nil in an array
 	vals  []*value      // members or elements
 	size  int           // this value and everything in it, counted
+	from  int           // where its text begins and ends, in what it was read from
+	to    int
 	index map[string]int
 }
 
@@ -72,6 +74,7 @@ func (v *value) remove(drop func(key string) bool) {
 // parse reads exactly one value with the rules of [CheckJSON].
 func parse(b []byte, maxDepth int) (*value, error) {
 	r := newReader(b, maxDepth)
+	defer r.release()
 	tok, err := r.next()
 	if err != nil {
 		return nil, err
@@ -85,7 +88,8 @@ func parse(b []byte, maxDepth int) (*value, error) {
 
 // build reads the rest of the value that tok opened. Its recursion is bounded by the reader's depth cap.
 func (r *reader) build(tok jsontext.Token) (*value, error) {
-	v := &value{kind: tok.Kind(), size: 1}
+	v := r.node()
+	v.kind, v.size, v.from = tok.Kind(), 1, r.from
 	switch v.kind {
 	case '"', '0':
 		v.text = tok.String()
@@ -98,7 +102,13 @@ func (r *reader) build(tok jsontext.Token) (*value, error) {
 			if k := tok.Kind(); k == '}' || k == ']' {
 				break
 			}
+			if v.vals == nil {
+				v.vals = make([]*value, 0, 4)
+			}
 			if v.kind == '{' {
+				if v.keys == nil {
+					v.keys = make([]string, 0, 4)
+				}
 				v.keys = append(v.keys, tok.String())
 				if tok, err = r.next(); err != nil {
 					return nil, err
@@ -113,6 +123,7 @@ func (r *reader) build(tok jsontext.Token) (*value, error) {
 		}
 		v.buildIndex()
 	}
+	v.to = int(r.dec.InputOffset())
 	return v, nil
 }
 

@@ -2,284 +2,429 @@ package store
 
 import (
 	"bytes"
-	"context"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
-	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
-	"pgregory.net/rapid"
-
 	"github.com/pagetools/pagetools/bridge"
-	"github.com/pagetools/pagetools/bridge/schema"
 )
 
-// written makes a folder with 25 records and checkpoints at 10, 20 and 25.
-func written(t *testing.T) string {
+// written makes a folder with one chain of 25 records in three files, with marks
+// at 5, 10, 15, 20 and 25. It returns the chain's id.
+func written(t *testing.T) (dir, id string) {
 	t.Helper()
-	dir := folder(t)
-	s := open(t, Options{Dir: dir, CheckpointRecords: 10})
+	dir = folder(t)
+	return dir, writeMore(t, dir)
+}
+
+// writeMore adds a chain like that of written.
+func writeMore(t *testing.T, dir string) (id string) {
+	t.Helper()
+	s := open(t, Options{Dir: dir, CheckpointRecords: 5, maxPart: 2500})
 	for i := range 25 {
 		must(s.Audit.Intent(t.Context(), bridge.AuditRecord{Call: strconv.Itoa(i + 1), Site: "shop"}))(t)
 		ok(t, s.Flush(t.Context()))
 	}
+	id = journalOf(t, s).id
 	ok(t, s.Close())
-	return dir
+	return id
 }
 
-func run(statements ...string) func(*testing.T, string) {
-	return func(t *testing.T, dir string) {
-		t.Helper()
-		db := raw(t, dir)
-		for _, statement := range statements {
-			res := must(db.ExecContext(t.Context(), statement))(t)
-			if n, err := res.RowsAffected(); err != nil || n == 0 {
-				t.Fatalf("%s changed nothing: %v", statement, err)
-			}
-		}
-		ok(t, db.Close())
-	}
-}
-
-// rewrite changes record 12, and links everything after it anew, as somebody
-// who knows the format would.
-func rewrite(t *testing.T, dir string) {
+// verified opens the folder and verifies its audit.
+func verified(t *testing.T, dir string) Report {
 	t.Helper()
-	db := raw(t, dir)
-	end := chain{seq: 11}
-	var hash []byte
-	ok(t, db.QueryRowContext(t.Context(), "SELECT hash FROM audit WHERE seq = 11").Scan(&hash))
-	copy(end.hash[:], hash)
-	for seq := 12; seq <= 25; seq++ {
-		var record string
-		ok(t, db.QueryRowContext(t.Context(), "SELECT record FROM audit WHERE seq = ?", seq).Scan(&record))
-		if seq == 12 {
-			record = strings.Replace(record, "shop", "bank", 1)
-		}
-		end.hash = end.link([]byte(record))
-		must(db.ExecContext(t.Context(), "UPDATE audit SET record = ?, hash = ? WHERE seq = ?", record, end.hash[:], seq))(t)
-	}
-	ok(t, db.Close())
+	s := open(t, Options{Dir: dir})
+	report := must(s.Verify(t.Context()))(t)
+	ok(t, s.Close())
+	return report
 }
 
-// forge replaces a checkpoint of the table by one that another key signed.
-func forge(t *testing.T, dir string) {
+// edit changes the lines of a file of a chain.
+func edit(part int, change func(lines []string) []string) func(*testing.T, string, string) {
+	return func(t *testing.T, dir, id string) {
+		t.Helper()
+		path := filepath.Join(dir, partName(id, part))
+		lines := strings.SplitAfter(string(must(os.ReadFile(path))(t)), "\n")
+		ok(t, os.WriteFile(path, []byte(strings.Join(change(lines), "")), 0o600))
+	}
+}
+
+// lineOf returns where the record with this number is.
+func lineOf(lines []string, seq int) int {
+	return slices.IndexFunc(lines, func(l string) bool { return strings.HasPrefix(l, fmt.Sprintf(`{"seq":%d,`, seq)) })
+}
+
+func replace(part, seq int, from, to string) func(*testing.T, string, string) {
+	return edit(part, func(lines []string) []string {
+		i := lineOf(lines, seq)
+		lines[i] = strings.Replace(lines[i], from, to, 1)
+		return lines
+	})
+}
+
+func remove(names ...string) func(*testing.T, string, string) {
+	return func(t *testing.T, dir, id string) {
+		t.Helper()
+		for _, name := range names {
+			ok(t, os.Remove(filepath.Join(dir, strings.ReplaceAll(name, "ID", id))))
+		}
+	}
+}
+
+// rewrite changes a record, and links everything after it anew, as somebody who
+// knows the format and has no key would. With marks, it takes out the marks of
+// the file that do not agree.
+func rewrite(marks bool) func(*testing.T, string, string) {
+	return edit(3, func(lines []string) []string {
+		var end chain
+		var first mark
+		if json.Unmarshal([]byte(lines[0]), &first) != nil {
+			panic("no mark")
+		}
+		end.seq = first.Seq
+		_, _ = hex.Decode(end.hash[:], []byte(first.Hash))
+		out := lines[:1]
+		for _, line := range lines[1:] {
+			if !strings.HasPrefix(line, `{"seq"`) {
+				if marks {
+					continue
+				}
+				out = append(out, line)
+				continue
+			}
+			body, _, _ := unseal([]byte(strings.TrimSuffix(line, "\n")))
+			r, _ := decodeRecord(bytes.Replace(body, []byte("shop"), []byte("bank"), 1))
+			sealed, next, _ := end.seal(r)
+			end = next
+			out = append(out, string(sealed))
+		}
+		return out
+	})
+}
+
+// forge replaces the first mark of a file by one that another key signed.
+func forge(t *testing.T, dir, id string) {
 	t.Helper()
 	other := must(os.OpenRoot(t.TempDir()))(t)
 	defer other.Close()
 	forger := must(openSigner(other, "forger"))(t)
-	db := raw(t, dir)
-	var hash []byte
-	ok(t, db.QueryRowContext(t.Context(), "SELECT hash FROM audit WHERE seq = 20").Scan(&hash))
-	end := chain{seq: 20}
-	copy(end.hash[:], hash)
-	line := must(forger.sign(end, time.Now()))(t)
-	must(db.ExecContext(t.Context(), "UPDATE checkpoints SET line = ? WHERE seq = 20", line))(t)
-	ok(t, db.Close())
-}
-
-func editFile(name, from, to string) func(*testing.T, string) {
-	return func(t *testing.T, dir string) {
-		t.Helper()
-		path := filepath.Join(dir, name)
-		content := must(os.ReadFile(path))(t)
-		if !bytes.Contains(content, []byte(from)) {
-			t.Fatalf("%s has no %q", name, from)
-		}
-		ok(t, os.WriteFile(path, bytes.Replace(content, []byte(from), []byte(to), 1), 0o600))
-	}
+	edit(2, func(lines []string) []string {
+		m := must(decodeMark([]byte(strings.TrimSuffix(lines[0], "\n"))))(t)
+		m.Key, m.Signature = "", ""
+		lines[0] = string(must(forger.line(m))(t))
+		return lines
+	})(t, dir, id)
 }
 
 func TestTampering(t *testing.T) {
 	t.Parallel()
+	type change = func(*testing.T, string, string)
+	cut := func(part, seq int) change {
+		return edit(part, func(lines []string) []string { return lines[:lineOf(lines, seq)] })
+	}
 	tests := map[string]struct {
-		tamper  func(*testing.T, string)
+		tamper  change
 		seq     int64
 		problem Problem
 	}{
-		"nothing":                 {func(*testing.T, string) {}, 0, ""},
-		"record altered":          {run(`UPDATE audit SET record = replace(record, 'shop', 'bank') WHERE seq = 7`), 7, Altered},
-		"record garbled":          {run(`UPDATE audit SET record = 'x' WHERE seq = 7`), 7, Altered},
-		"hash altered":            {run(`UPDATE audit SET hash = zeroblob(32) WHERE seq = 8`), 8, Altered},
-		"hash shortened":          {run(`UPDATE audit SET hash = x'00' WHERE seq = 25`), 25, Altered},
-		"record deleted":          {run(`DELETE FROM audit WHERE seq = 9`), 9, Missing},
-		"first deleted":           {run(`DELETE FROM audit WHERE seq = 1`), 1, Missing},
-		"gap closed":              {run(`DELETE FROM audit WHERE seq = 9`, `UPDATE audit SET seq = seq - 1 WHERE seq > 9`), 9, Reordered},
-		"swapped":                 {run(`UPDATE audit SET seq = -1 WHERE seq = 5`, `UPDATE audit SET seq = 5 WHERE seq = 6`, `UPDATE audit SET seq = 6 WHERE seq = -1`), 5, Reordered},
-		"inserted":                {run(`INSERT INTO audit SELECT 26, replace(record, '"seq":25', '"seq":26'), hash FROM audit WHERE seq = 25`), 26, Altered},
-		"end cut":                 {run(`DELETE FROM audit WHERE seq > 22`), 23, Truncated},
-		"end and checkpoints cut": {run(`DELETE FROM audit WHERE seq > 12`, `DELETE FROM checkpoints WHERE seq > 12`), 13, Truncated},
-		"everything cut":          {run(`DELETE FROM audit`, `DELETE FROM checkpoints`), 1, Truncated},
-		"rewritten":               {rewrite, 20, Altered},
-		"checkpoint forged":       {forge, 20, Signature},
-		"signature altered":       {run(`UPDATE checkpoints SET line = replace(line, '"signature":"', '"signature":"AAAA') WHERE seq = 10`), 10, Signature},
-		"checkpoint renumbered":   {run(`UPDATE checkpoints SET seq = 11 WHERE seq = 10`), 11, Signature},
-		"line of the file":        {editFile(checkpointsFile, `"seq":10`, `"seq":11`), 11, Signature},
-		"line after the end":      {editFile(checkpointsFile, `"seq":25`, `"seq":90`), 90, Signature},
-		"key replaced": {func(t *testing.T, dir string) {
-			ok(t, os.Remove(filepath.Join(dir, keyFile)))
-		}, 10, Signature},
+		"nothing":           {func(*testing.T, string, string) {}, 0, ""},
+		"record altered":    {replace(1, 7, "shop", "bank"), 7, Altered},
+		"record garbled":    {replace(1, 7, "{", ""), 7, Altered},
+		"hash altered":      {replace(1, 7, `"hash":"`, `"hash":"0`), 7, Altered},
+		"line broken":       {replace(1, 7, `"call"`, "\n\"call\""), 7, Altered},
+		"line too long":     {replace(1, 7, "shop", strings.Repeat("x", maxLine)), 7, Altered},
+		"record deleted":    {edit(1, func(l []string) []string { i := lineOf(l, 7); return slices.Delete(l, i, i+1) }), 7, Missing},
+		"first deleted":     {edit(1, func(l []string) []string { i := lineOf(l, 1); return slices.Delete(l, i, i+1) }), 1, Missing},
+		"renumbered":        {edit(1, func(l []string) []string { i := lineOf(l, 7); return append(slices.Delete(l, i, i+1), l[i]) }), 7, Missing},
+		"swapped":           {edit(1, func(l []string) []string { i := lineOf(l, 6); l[i], l[i+1] = l[i+1], l[i]; return l }), 6, Missing},
+		"doubled":           {edit(1, func(l []string) []string { i := lineOf(l, 6); return slices.Insert(l, i, l[i]) }), 7, Missing},
+		"added at the end":  {edit(3, func(l []string) []string { return append(l[:len(l)-1], l[lineOf(l, 25)]) }), 26, Altered},
+		"end cut":           {cut(3, 23), 23, Truncated},
+		"all records cut":   {edit(3, func(l []string) []string { return l[:1] }), 0, Truncated},
+		"file emptied":      {edit(3, func([]string) []string { return nil }), 21, Missing},
+		"last file removed": {remove("audit/ID-3.jsonl"), 0, Missing},
+		"file removed":      {remove("audit/ID-2.jsonl"), 0, Missing},
+		"chain removed":     {remove("audit/ID-1.jsonl", "audit/ID-2.jsonl", "audit/ID-3.jsonl"), 0, Missing},
+		"rewritten":         {rewrite(false), 0, Altered},
+		"rewritten, marks":  {rewrite(true), 25, Altered},
+		"mark forged":       {forge, 0, Signature},
+		"first mark gone":   {edit(2, func(l []string) []string { return l[1:] }), 0, Altered},
+		"mark of another":   {edit(2, func(l []string) []string { l[0] = l[len(l)-2]; return l }), 0, Altered},
+		"file renamed": {func(t *testing.T, dir, id string) {
+			t.Helper()
+			ok(t, os.Rename(filepath.Join(dir, partName(id, 3)), filepath.Join(dir, partName(id, 4))))
+		}, 0, Missing},
+		"chain renamed": {func(t *testing.T, dir, id string) {
+			t.Helper()
+			for n := range 3 {
+				ok(t, os.Rename(filepath.Join(dir, partName(id, n+1)), filepath.Join(dir, partName("x"+id[1:], n+1))))
+			}
+		}, 0, Altered},
+		"list removed": {remove(listFile), 25, Truncated},
+		"list garbled": {func(t *testing.T, dir, _ string) {
+			t.Helper()
+			path := filepath.Join(dir, listFile)
+			ok(t, os.WriteFile(path, bytes.Replace(must(os.ReadFile(path))(t), []byte(`"file":2`), []byte(`"file":9`), 1), 0o600))
+		}, 0, Signature},
+		"key replaced": {remove(keyFile), 0, Signature},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			dir := written(t)
-			test.tamper(t, dir)
-			s := open(t, Options{Dir: dir})
-			report := must(s.Verify(t.Context()))(t)
+			dir, id := written(t)
+			test.tamper(t, dir, id)
+			report := verified(t, dir)
 			switch {
 			case test.problem == "":
-				if report.Bad != nil || report.Records != 25 || report.Checkpoints != 3 || report.OpenCount != 25 {
+				if report.Bad != nil || report.Records != 25 || report.Checkpoints < 5 || report.OpenCount != 25 || report.Unsigned != 0 {
 					t.Errorf("untouched, the report is %+v", report)
 				}
-			case report.Bad == nil || report.Bad.Seq != test.seq || report.Bad.Problem != test.problem:
+				if len(report.Others)+len(report.Removed)+report.Torn != 0 || report.Open[24].Seq != 25 {
+					t.Errorf("untouched, the report is %+v", report)
+				}
+			case len(report.Bad) == 0 || report.Bad[0].Problem != test.problem || test.seq > 0 && report.Bad[0].Seq != test.seq:
 				t.Errorf("found %+v, want %s at %d", report.Bad, test.problem, test.seq)
-			case report.Bad.Detail == "":
+			case report.Bad[0].Detail == "":
 				t.Error("it does not say what is wrong")
 			}
 		})
 	}
 }
 
-// The end of the file can be lost with the end of the database. A copy of a
-// line elsewhere shows it.
-func TestCopyOfACheckpointShowsTruncation(t *testing.T) {
+// Whichever byte of the audit changes, verify says so.
+func TestEveryByte(t *testing.T) {
 	t.Parallel()
-	dir := written(t)
-	path := filepath.Join(dir, checkpointsFile)
-	content := must(os.ReadFile(path))(t)
-	lines := strings.SplitAfter(string(content), "\n")
-	run(`DELETE FROM audit WHERE seq > 20`, `DELETE FROM checkpoints WHERE seq > 20`)(t, dir)
-	ok(t, os.WriteFile(path, []byte(strings.Join(lines[:3], "")), 0o600))
-	s := open(t, Options{Dir: dir})
-	if report := must(s.Verify(t.Context()))(t); report.Bad != nil {
-		t.Fatalf("without the copy nothing can be seen, but: %+v", report.Bad)
+	dir := folder(t)
+	s := open(t, Options{Dir: dir, CheckpointRecords: 2, maxPart: 1100})
+	for range 5 {
+		must(s.Audit.Intent(t.Context(), bridge.AuditRecord{Call: "c"}))(t)
+		ok(t, s.Flush(t.Context()))
 	}
+	id := journalOf(t, s).id
 	ok(t, s.Close())
-	ok(t, os.WriteFile(path, []byte(strings.Join(lines, "")), 0o600))
-	s = open(t, Options{Dir: dir})
-	if report := must(s.Verify(t.Context()))(t); report.Bad == nil || report.Bad.Problem != Truncated || report.Bad.Seq != 21 {
-		t.Errorf("with the copy: %+v", report.Bad)
+	root := must(os.OpenRoot(dir))(t)
+	defer root.Close()
+	me := must(newOwner(root))(t)
+	defer func() { ok(t, me.close(true)) }()
+	f := archive{root: root, signer: must(openSigner(root, me.id))(t)}
+	if report := must(verify(t.Context(), f, me))(t); report.Bad != nil || report.Records != 5 {
+		t.Fatalf("untouched, the report is %+v", report)
+	}
+	for _, name := range []string{partName(id, 1), partName(id, 2), listFile} {
+		path := filepath.Join(dir, name)
+		content := must(os.ReadFile(path))(t)
+		for at := range content {
+			changed := bytes.Clone(content)
+			changed[at] ^= 0x20
+			ok(t, os.WriteFile(path, changed, 0o600))
+			report := must(verify(t.Context(), f, me))(t)
+			if len(report.Bad) == 0 && report.Torn == 0 {
+				t.Fatalf("byte %d of %s changed: %+v", at, name, report)
+			}
+		}
+		ok(t, os.WriteFile(path, content, 0o600))
 	}
 }
 
-// A process that was killed between the database and the file leaves a
-// checkpoint to publish, and one that a full disk stopped leaves half a line.
-func TestCheckpointsAreCaughtUp(t *testing.T) {
+// Wherever the last write of a process was cut, what was written before is read.
+func TestTornLine(t *testing.T) {
 	t.Parallel()
-	dir := written(t)
-	path := filepath.Join(dir, checkpointsFile)
-	content := must(os.ReadFile(path))(t)
-	ok(t, os.WriteFile(path, content[:len(content)-100], 0o600))
+	dir := folder(t)
 	s := open(t, Options{Dir: dir})
-	report := must(s.Verify(t.Context()))(t)
-	if report.Bad != nil || report.Checkpoints != 3 || report.Torn != 1 {
+	var ends []int64
+	j := journalOf(t, s)
+	for range 3 {
+		must(s.Audit.Intent(t.Context(), bridge.AuditRecord{Call: "c"}))(t)
+		ends = append(ends, j.part.size)
+	}
+	content := must(os.ReadFile(filepath.Join(dir, partName(j.id, 1))))(t)
+	const copied = "0123456789abcdef0123456789abcdef"
+	for cut := ends[0]; cut <= ends[2]; cut++ {
+		end := must(decodeMark(content[:bytes.IndexByte(content, '\n')]))(t)
+		end.Chain, end.Key, end.Signature = copied, "", ""
+		whole := append(must(j.signer.line(end))(t), content[bytes.IndexByte(content, '\n')+1:cut]...)
+		ok(t, os.WriteFile(filepath.Join(dir, partName(copied, 1)), whole, 0o600))
+		s := &scan{signer: j.signer, id: copied}
+		ok(t, s.run(t.Context(), j.archive, []int{1}))
+		want := int64(0)
+		for _, e := range ends {
+			if e <= cut {
+				want++
+			}
+		}
+		if s.bad != nil || s.records != want || (s.torn == 0) != slices.Contains(ends, cut) {
+			t.Fatalf("of %d bytes %d records are read, %d torn: %+v", cut, s.records, s.torn, s.bad)
+		}
+	}
+}
+
+// Old files can go, the oldest first. What is gone is named.
+func TestOldFilesCanBeRemoved(t *testing.T) {
+	t.Parallel()
+	dir, first := written(t)
+	second := writeMore(t, dir)
+	ok(t, os.Remove(filepath.Join(dir, partName(first, 1))))
+	report := verified(t, dir)
+	if report.Bad != nil || len(report.Removed) != 1 || report.Removed[0].File != 1 || report.Removed[0].Chain != first || report.Records >= 50 {
+		t.Errorf("without the oldest file: %+v", report)
+	}
+	ok(t, os.Remove(filepath.Join(dir, partName(first, 2))))
+	ok(t, os.Remove(filepath.Join(dir, partName(first, 3))))
+	report = verified(t, dir)
+	if report.Bad != nil || len(report.Removed) != 3 || report.Records != 25 || report.Removed[2].Seq != 25 || report.Removed[2].Time == "" {
+		t.Errorf("without the oldest chain: %+v", report)
+	}
+	// A file that is newer than others is missed.
+	ok(t, os.Remove(filepath.Join(dir, partName(second, 2))))
+	if report = verified(t, dir); len(report.Bad) != 1 || report.Bad[0].Problem != Missing || report.Bad[0].Chain != second {
+		t.Errorf("without a newer file: %+v", report)
+	}
+	ok(t, os.Remove(filepath.Join(dir, partName(second, 1))))
+	ok(t, os.Remove(filepath.Join(dir, partName(second, 3))))
+	if report = verified(t, dir); len(report.Bad) == 0 || report.Bad[0].Problem != Missing {
+		t.Errorf("without any file: %+v", report)
+	}
+}
+
+// The list of yesterday does not hide what was removed with it.
+func TestAnOlderList(t *testing.T) {
+	t.Parallel()
+	dir, _ := written(t)
+	path := filepath.Join(dir, listFile)
+	before := must(os.ReadFile(path))(t)
+	second := writeMore(t, dir)
+	third := writeMore(t, dir)
+	ok(t, os.WriteFile(path, before, 0o600))
+	remove("audit/ID-1.jsonl", "audit/ID-2.jsonl", "audit/ID-3.jsonl")(t, dir, second)
+	report := verified(t, dir)
+	if len(report.Bad) != 1 || report.Bad[0].Chain != third || report.Bad[0].Problem != Truncated {
 		t.Errorf("the report is %+v", report)
 	}
-	if got := must(os.ReadFile(path))(t); !strings.Contains(string(got), "\n"+lastLine(string(content))) {
-		t.Errorf("the last checkpoint is not in the file:\n%s", got)
+	// Without the chains after it, only a copy of the list shows that something is
+	// gone. This is what verify cannot see.
+	remove("audit/ID-1.jsonl", "audit/ID-2.jsonl", "audit/ID-3.jsonl")(t, dir, third)
+	if report := verified(t, dir); report.Bad != nil {
+		t.Errorf("the report is %+v", report)
 	}
 }
 
-func lastLine(s string) string {
-	lines := strings.SplitAfter(s, "\n")
-	return lines[len(lines)-2]
+// Nothing is signed on top of a list that is not ours.
+func TestADamagedListStays(t *testing.T) {
+	t.Parallel()
+	dir, _ := written(t)
+	path := filepath.Join(dir, listFile)
+	ok(t, os.WriteFile(path, []byte("{}"), 0o600))
+	s := must(Open(t.Context(), Options{Dir: dir, CheckpointRecords: 1}))(t)
+	must(s.Audit.Intent(t.Context(), bridge.AuditRecord{Wait: true}))(t)
+	if err := s.Flush(t.Context()); !errors.Is(err, errList) || !errors.Is(s.Audit.Healthy(), errList) {
+		t.Errorf("flush: %v, health: %v", err, s.Audit.Healthy())
+	}
+	if err := s.Close(); !errors.Is(err, errList) {
+		t.Errorf("closing: %v", err)
+	}
+	if got := must(os.ReadFile(path))(t); string(got) != "{}" {
+		t.Errorf("it became %s", got)
+	}
 }
 
-// A file that cannot be written is an error that stays until it can.
-func TestCheckpointFileFails(t *testing.T) {
+// While the file cannot be written, records are held; they are written later, in
+// their order, and those that found no place are counted.
+func TestRecordsThatCannotBeWritten(t *testing.T) {
+	t.Parallel()
+	ctx, dir := t.Context(), folder(t)
+	s := open(t, Options{Dir: dir, maxPending: 3})
+	j := journalOf(t, s)
+	must(s.Audit.Intent(ctx, bridge.AuditRecord{Wait: true, Call: "1"}))(t)
+	ok(t, s.Flush(ctx))
+	full := must(os.OpenFile("/dev/full", os.O_RDWR, 0))(t)
+	defer full.Close()
+	swap := func() {
+		j.mu.Lock()
+		defer j.mu.Unlock()
+		j.part.f, full = full, j.part.f
+	}
+	swap()
+	if _, err := s.Audit.Intent(ctx, bridge.AuditRecord{Wait: true, Call: "2"}); !errors.Is(err, ErrFull) {
+		t.Errorf("an intent that waits: %v", err)
+	}
+	must(s.Audit.Intent(ctx, bridge.AuditRecord{Call: "3"}))(t)
+	ok(t, s.Audit.Outcome(ctx, 1, bridge.AuditRecord{}))
+	for range 2 {
+		if err := s.Audit.Outcome(ctx, 3, bridge.AuditRecord{}); !errors.Is(err, ErrFull) {
+			t.Errorf("an outcome without room: %v", err)
+		}
+	}
+	if err := s.Flush(ctx); !errors.Is(err, ErrFull) || !errors.Is(s.Audit.Healthy(), ErrFull) {
+		t.Errorf("flush: %v, health: %v", err, s.Audit.Healthy())
+	}
+	swap()
+	ok(t, s.Flush(ctx))
+	ok(t, s.Audit.Healthy())
+	report := must(s.Verify(ctx))(t)
+	if report.Bad != nil || report.Records != 5 || report.Lost != 2 || report.OpenCount != 2 || report.Open[0].Call != "2" || report.Open[0].Seq != 2 {
+		t.Errorf("the report is %+v", report)
+	}
+}
+
+// A list that cannot be written is an error that stays until it can.
+func TestListThatCannotBeWritten(t *testing.T) {
 	t.Parallel()
 	ctx, dir := t.Context(), folder(t)
 	s := open(t, Options{Dir: dir, CheckpointRecords: 2})
-	path := filepath.Join(dir, checkpointsFile)
-	ok(t, os.Rename(path, path+".away"))
-	ok(t, os.Mkdir(path, 0o700))
+	draft := filepath.Join(dir, listFile+".draft")
+	ok(t, os.Mkdir(draft, 0o700))
 	must(s.Audit.Intent(ctx, bridge.AuditRecord{Wait: true}))(t)
 	must(s.Audit.Intent(ctx, bridge.AuditRecord{Wait: true}))(t)
 	if err := s.Flush(ctx); err == nil || s.Audit.Healthy() == nil {
 		t.Errorf("flush: %v, health: %v", err, s.Audit.Healthy())
 	}
-	ok(t, os.Remove(path))
-	ok(t, os.Rename(path+".away", path))
+	must(s.Audit.Intent(ctx, bridge.AuditRecord{Wait: true}))(t) // it is in the file
+	ok(t, os.Remove(draft))
 	ok(t, s.Flush(ctx))
 	ok(t, s.Audit.Healthy())
-	if report := must(s.Verify(ctx))(t); report.Bad != nil || report.Records != 2 || report.Checkpoints != 1 {
+	if report := must(s.Verify(ctx))(t); report.Bad != nil || report.Records != 3 || report.Checkpoints != 1 || report.Unsigned != 1 {
 		t.Errorf("the report is %+v", report)
 	}
 }
 
-// Nobody waits, nothing is closed, and the record is written and signed.
-func TestRecordsFollowByThemselves(t *testing.T) {
+// Nobody flushes, nothing is closed, and the record is signed.
+func TestRecordsAreSignedByThemselves(t *testing.T) {
 	t.Parallel()
 	ctx, dir := t.Context(), folder(t)
 	s := open(t, Options{Dir: dir, CheckpointEvery: 10 * time.Millisecond})
 	must(s.Audit.Intent(ctx, bridge.AuditRecord{Call: "c"}))(t)
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
-	for {
-		report := must(s.Verify(ctx))(t)
-		if report.Records == 1 && report.Checkpoints == 1 {
-			return
-		}
-		select {
-		case <-tick.C:
-		case <-time.After(30 * time.Second):
-			t.Fatalf("the report is %+v", report)
-		}
-	}
-}
-
-func TestAWaiterGivesUp(t *testing.T) {
-	t.Parallel()
-	dir := folder(t)
-	s := open(t, Options{Dir: dir, Busy: time.Minute})
-	tx := must(raw(t, dir).BeginTx(t.Context(), nil))(t)
-	full(t, s)
-	ctx, cancel := context.WithCancelCause(t.Context())
-	reason := errors.New("the client left")
-	cancel(reason)
-	if _, err := s.Audit.Intent(ctx, bridge.AuditRecord{Wait: true}); !errors.Is(err, reason) {
-		t.Errorf("the waiter got %v", err)
-	}
-	ok(t, tx.Rollback())
-	ok(t, s.Flush(t.Context()))
-	if report := must(s.Verify(t.Context()))(t); report.Records != 1 {
-		t.Errorf("its record is lost: %+v", report)
-	}
-}
-
-// The log is pruned in the background, in the file as well.
-func TestCallsArePruned(t *testing.T) {
-	t.Parallel()
-	ctx, dir := t.Context(), folder(t)
-	s := open(t, Options{Dir: dir, MaxCalls: 100})
-	for range 2 * pruneEvery {
-		ok(t, s.Calls.Log(ctx, bridge.CallRecord{Time: time.Now()}))
-	}
-	ok(t, s.Close()) // what is left
-	s = open(t, Options{Dir: dir, MaxCalls: 100})
-	ok(t, s.Calls.Log(ctx, bridge.CallRecord{Time: time.Now()}))
-	db := raw(t, dir)
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
 	deadline := time.After(30 * time.Second)
 	for {
-		var n int
-		ok(t, db.QueryRowContext(ctx, "SELECT count(*) FROM calls").Scan(&n))
-		if n == 100 {
+		report := must(s.Verify(ctx))(t)
+		if report.Records == 1 && report.Checkpoints == 1 && report.Unsigned == 0 {
 			return
 		}
 		select {
 		case <-tick.C:
 		case <-deadline:
-			t.Fatalf("%d calls are kept", n)
+			t.Fatalf("the report is %+v", report)
 		}
+	}
+}
+
+// A process without a record leaves no file.
+func TestNothingIsLeftOfNothing(t *testing.T) {
+	t.Parallel()
+	dir := folder(t)
+	ok(t, open(t, Options{Dir: dir}).Close())
+	if left := must(fs.Glob(os.DirFS(dir), "*/*"))(t); len(left) != 0 {
+		t.Errorf("left are %v", left)
 	}
 }
 
@@ -287,55 +432,17 @@ func TestCallsArePruned(t *testing.T) {
 // audit that exists fail.
 func TestFormatOfRecords(t *testing.T) {
 	t.Parallel()
-	at := time.Date(2026, 11, 21, 12, 0, 0, 5, time.UTC)
-	var end chain
-	e := entry{kind: kindIntent, ticket: 3, at: at, record: bridge.AuditRecord{
+	at := time.Date(2026, 11, 22, 12, 0, 0, 5, time.UTC)
+	line, end, err := chain{}.seal(newRecord(kindIntent, 3, at, at.Add(-time.Second), bridge.AuditRecord{
 		Wait: true, Call: "c", Caller: "agent", Site: "shop", Tool: "buy<", Arguments: "ab", ArgumentBytes: 7,
-	}}
-	record := end.seal(e.row("o", at.Add(-time.Second)))
-	const want = `{"argumentBytes":7,"arguments":"ab","call":"c","caller":"agent","kind":"intent","mono":1000000000,"owner":"o","seq":1,"site":"shop","ticket":3,"time":"2026-11-21T12:00:00.000000005Z","tool":"buy<"}`
-	if string(record) != want {
-		t.Errorf("got  %s\nwant %s", record, want)
+	}))
+	ok(t, err)
+	const hash = "56001e9725e7a787acea8413a7115a1fc005a114e945a9f64808a8a09dae845a"
+	const want = `{"seq":1,"kind":"intent","ticket":3,"time":"2026-11-22T12:00:00.000000005Z","mono":1000000000,` +
+		`"call":"c","caller":"agent","site":"shop","tool":"buy\u003c","arguments":"ab","argumentBytes":7,"hash":"` + hash + `"}` + "\n"
+	if string(line) != want || hex.EncodeToString(end.hash[:]) != hash || end.seq != 1 {
+		t.Errorf("got  %s\nwant %s", line, want)
 	}
-	const hash = "c5f1d51c09bad141fa6447235a14e87ca479e74f81917ccc76c4c32e445c39f0"
-	if got := hex.EncodeToString(end.hash[:]); got != hash {
-		t.Errorf("the hash is %s, want %s", got, hash)
-	}
-}
-
-// TestRecordsAreCanonical holds the encoder to the general one, so that a member
-// that is added in the wrong place is found.
-func TestRecordsAreCanonical(t *testing.T) {
-	t.Parallel()
-	full := reflect.TypeFor[auditRow]()
-	rapid.Check(t, func(t *rapid.T) {
-		var r auditRow
-		for i := range full.NumField() {
-			field := reflect.ValueOf(&r).Elem().Field(i)
-			if !rapid.Bool().Draw(t, full.Field(i).Name) {
-				continue
-			}
-			switch field.Kind() {
-			case reflect.String:
-				field.SetString(clip(rapid.String().Draw(t, "text")))
-			case reflect.Int64:
-				field.SetInt(rapid.Int64().Draw(t, "number"))
-			default:
-				t.Fatalf("the encoder knows no %s", field.Kind())
-			}
-		}
-		plain, err := json.Marshal(r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		want, err := schema.Canonical(plain)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := r.appendTo(nil); string(got) != string(want) {
-			t.Errorf("got  %s\nwant %s", got, want)
-		}
-	})
 }
 
 func TestClip(t *testing.T) {
@@ -350,23 +457,34 @@ func TestClip(t *testing.T) {
 	}
 }
 
-func FuzzDecodeRow(f *testing.F) {
-	f.Add([]byte(`{"seq":1,"kind":"intent","owner":"o","ticket":1,"time":"t","mono":0}`))
+func FuzzDecodeRecord(f *testing.F) {
+	f.Add([]byte(`{"seq":1,"kind":"intent","ticket":1,"time":"t","mono":0,"hash":"00"}`))
+	line, _, err := chain{}.seal(&record{Kind: kindIntent})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(bytes.TrimSuffix(line, []byte("\n")))
 	f.Add([]byte(`{"seq":1,"seq":2}`))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		r, err := decodeRow(b)
+		body, _, err := unseal(b)
 		if err != nil {
 			return
 		}
-		again := must(decodeRow(r.appendTo(nil)))(t)
-		if *again != *r {
+		r, err := decodeRecord(body)
+		if err != nil {
+			return
+		}
+		line, _, err := (chain{seq: r.Seq - 1}).seal(r)
+		ok(t, err)
+		body, _, err = unseal(bytes.TrimSuffix(line, []byte("\n")))
+		ok(t, err)
+		if again := must(decodeRecord(body))(t); *again != *r {
 			t.Errorf("%+v became %+v", r, again)
 		}
 	})
 }
 
-func FuzzDecodeCheckpoint(f *testing.F) {
-	f.Add([]byte(`{"seq":1,"hash":"00","time":"t","key":"k","signature":"s"}`))
+func FuzzDecodeMark(f *testing.F) {
 	root, err := os.OpenRoot(f.TempDir())
 	if err != nil {
 		f.Fatal(err)
@@ -376,18 +494,15 @@ func FuzzDecodeCheckpoint(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	own, err := s.sign(chain{seq: 1}, time.Now())
+	own, err := s.line(newMark(markEnd, "id", 1, chain{seq: 1}, time.Now()))
 	if err != nil {
 		f.Fatal(err)
 	}
-	f.Add([]byte(own))
-	signed, err := decodeCheckpoint([]byte(own))
-	if err != nil {
-		f.Fatal(err)
-	}
+	own = bytes.TrimSuffix(own, []byte("\n"))
+	f.Add(own)
+	f.Add([]byte(`{"mark":"end","chain":"c","file":1,"seq":1,"hash":"00","time":"t","key":"k","signature":"s"}`))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		c, err := decodeCheckpoint(b)
-		if err == nil && s.signed(c) && (c.Seq != signed.Seq || c.Hash != signed.Hash || c.Time != signed.Time) {
+		if m, err := decodeMark(b); err == nil && s.signed(m) && !bytes.Equal(b, own) {
 			t.Errorf("nobody signed %s", b)
 		}
 	})

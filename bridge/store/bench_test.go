@@ -95,44 +95,83 @@ func BenchmarkCallsWaitTogether(b *testing.B) {
 
 // BenchmarkSeal encodes and links one record.
 func BenchmarkSeal(b *testing.B) {
-	e := entry{kind: kindIntent, ticket: 3, at: time.Now(), record: benchRecord(true)}
-	owner, began := newID(), time.Now()
+	began := time.Now()
 	var end chain
 	b.ReportAllocs()
 	for b.Loop() {
-		end.seal(e.row(owner, began))
-	}
-}
-
-// BenchmarkJournal is what an intent adds to a call: a record that is encoded and
-// in a file. Every tenth time the files turn, as between real calls.
-func BenchmarkJournal(b *testing.B) {
-	w, isWriter := benchStore(b).Audit.(*writer)
-	if !isWriter {
-		b.Fatal("no writer")
-	}
-	e := entry{kind: kindIntent, ticket: 3, at: time.Now(), record: benchRecord(true)}
-	b.ReportAllocs()
-	for i := 0; b.Loop(); i++ {
-		if err := w.journal.append(frame(1, e.row(w.owner, w.began))); err != nil {
+		_, next, err := end.seal(newRecord(kindIntent, 3, began, began, benchRecord(true)))
+		if err != nil {
 			b.Fatal(err)
 		}
-		if i%10 == 9 {
-			w.journal.settled()
-			w.journal.turn()
+		end = next
+	}
+}
+
+// BenchmarkIntent is what an intent adds to a call: a record in the file.
+func BenchmarkIntent(b *testing.B) {
+	s := benchStore(b)
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := s.Audit.Intent(b.Context(), benchRecord(true)); err != nil {
+			b.Fatal(err)
 		}
 	}
 }
 
-func BenchmarkFind(b *testing.B) {
-	s := benchStore(b)
+// BenchmarkLoad is what the document of a webtool reads.
+func BenchmarkLoad(b *testing.B) {
+	both(b, func(b *testing.B, s *Store) {
+		for i := range 10 {
+			if err := s.Versions.Append(b.Context(), "shop", version(strconv.Itoa(i), strconv.Itoa(i))); err != nil {
+				b.Fatal(err)
+			}
+		}
+		for b.Loop() {
+			if got, err := s.Versions.Load(b.Context(), "shop"); err != nil || len(got) != 10 {
+				b.Fatal(len(got), err)
+			}
+		}
+	})
+}
+
+// BenchmarkKnown is what the bridge reads of a site once a second.
+func BenchmarkKnown(b *testing.B) {
+	both(b, func(b *testing.B, s *Store) {
+		for i := range 20 {
+			if err := s.KnownTools.SetKnown(b.Context(), "shop", []bridge.KnownTool{{Tool: strconv.Itoa(i)}}); err != nil {
+				b.Fatal(err)
+			}
+		}
+		for b.Loop() {
+			if got, err := s.KnownTools.Known(b.Context(), "shop"); err != nil || len(got) != 20 {
+				b.Fatal(len(got), err)
+			}
+		}
+	})
+}
+
+// both runs a benchmark in a folder and in memory.
+func both(b *testing.B, run func(*testing.B, *Store)) {
+	b.Run("folder", func(b *testing.B) { run(b, benchStore(b)) })
+	b.Run("memory", func(b *testing.B) {
+		s := Memory(Options{})
+		b.Cleanup(func() { _ = s.Close() })
+		run(b, s)
+	})
+}
+
+// BenchmarkFind is what a call pays whose consent may be kept.
+func BenchmarkFind(b *testing.B) { both(b, benchFind) }
+
+func benchFind(b *testing.B, s *Store) {
+	b.Helper()
 	for i := range 1000 {
 		if _, err := s.Grants.Put(b.Context(), bridge.Grant{Caller: "agent", Site: "shop", Tool: strconv.Itoa(i), Digest: "d", GivenBy: "ann"}); err != nil {
 			b.Fatal(err)
 		}
 	}
 	for b.Loop() {
-		if _, found, err := s.Grants.Find(b.Context(), bridge.GrantUse{Caller: "agent", Site: "shop", Tool: "500", Digest: "d", Arguments: "a"}); err != nil || !found {
+		if _, found, err := s.Grants.Find(b.Context(), bridge.GrantUse{Caller: "agent", Site: "shop", Tool: "500", Digest: "d"}); err != nil || !found {
 			b.Fatal(found, err)
 		}
 	}

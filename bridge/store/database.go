@@ -33,7 +33,7 @@ func openDatabase(ctx context.Context, root *os.Root, o Options) (*database, err
 		return nil, fmt.Errorf("opening the database: %w", classify(err))
 	}
 	d.w.SetMaxOpenConns(1)
-	if err = migrate(ctx, d.w); err == nil {
+	if err = migrate(ctx, d.w, root); err == nil {
 		err = d.prepare(ctx, o)
 	}
 	if err != nil {
@@ -44,6 +44,20 @@ func openDatabase(ctx context.Context, root *os.Root, o Options) (*database, err
 	}
 	d.r.SetMaxOpenConns(readers)
 	d.r.SetMaxIdleConns(readers)
+	return d, nil
+}
+
+// openMemory makes a database that ends with its one connection, which reads, too.
+func openMemory(ctx context.Context, o Options) (*database, error) {
+	db, err := sql.Open("sqlite", dsn(":memory:", o.Busy, "_txlock", "immediate"))
+	if err != nil {
+		return nil, fmt.Errorf("opening the database: %w", classify(err))
+	}
+	db.SetMaxOpenConns(1)
+	d := &database{w: db, r: db, now: o.Now}
+	if err := migrate(ctx, db, nil); err != nil {
+		return nil, errors.Join(err, d.close())
+	}
 	return d, nil
 }
 
@@ -85,7 +99,7 @@ func (d *database) prepare(ctx context.Context, o Options) error {
 // database.
 func (d *database) close() error {
 	var errs []error
-	if d.r != nil {
+	if d.r != nil && d.r != d.w {
 		errs = append(errs, d.r.Close())
 	}
 	return errors.Join(append(errs, d.w.Close())...)

@@ -45,6 +45,9 @@ func TestFullDisk(t *testing.T) {
 	if !errors.Is(err, ErrFull) || !errors.Is(s.Audit.Healthy(), ErrFull) {
 		t.Errorf("after %d intents: %v, health: %v", safe, err, s.Audit.Healthy())
 	}
+	if got := must(s.Verify(ctx))(t); got.Bad != nil || got.Records != int64(safe) || got.Torn != 0 {
+		t.Errorf("%d are safe: %+v", safe, got)
+	}
 	ok(t, os.Remove(ballast))
 	must(s.Audit.Intent(ctx, bridge.AuditRecord{Wait: true}))(t)
 	ok(t, s.Flush(ctx))

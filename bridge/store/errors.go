@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
+	"sync/atomic"
 	"syscall"
 
 	"modernc.org/sqlite"
@@ -81,4 +83,30 @@ func fileKind(err error) error {
 		return ErrReadOnly
 	}
 	return nil
+}
+
+// failure is why something cannot be written, until it is written again. The log
+// hears of the first error and of the end.
+type failure struct {
+	what string
+	log  *slog.Logger
+	err  atomic.Pointer[error]
+}
+
+func (f *failure) get() error {
+	if err := f.err.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
+
+func (f *failure) set(err error) {
+	switch {
+	case err != nil:
+		if f.err.Swap(&err) == nil {
+			f.log.Error(f.what+" cannot be written", slog.Any("error", err))
+		}
+	case f.err.Load() != nil && f.err.Swap(nil) != nil:
+		f.log.Info(f.what + " is written again")
+	}
 }

@@ -11,10 +11,11 @@ import (
 
 // The files of a data folder.
 const (
-	databaseFile    = "pagetools.db"
-	keyFile         = "audit.key"
-	checkpointsFile = "audit.checkpoints"
-	ownersFolder    = "owners"
+	databaseFile = "pagetools.db"
+	keyFile      = "audit.key"
+	auditFolder  = "audit"
+	listFile     = "audit/checkpoints.json"
+	ownersFolder = "owners"
 )
 
 // openFolder makes the data folder, or checks the one that is there. Our files

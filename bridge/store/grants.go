@@ -13,20 +13,17 @@ type sqlGrants struct{ db *database }
 
 var _ bridge.Grants = (*sqlGrants)(nil)
 
-const grantColumns = "id, caller, site, tool, digest, arguments, scope, given_by, given_at, expires_at"
+const grantColumns = "id, caller, site, tool, digest, given_by, given_at"
 
-// Put implements bridge.Grants. Grants that expired go.
+// Put implements bridge.Grants.
 func (s *sqlGrants) Put(ctx context.Context, g bridge.Grant) (bridge.Grant, error) {
 	g, err := newGrant(g)
 	if err != nil {
 		return bridge.Grant{}, err
 	}
 	err = s.db.write(ctx, durable, func(ctx context.Context, tx *sql.Tx) error {
-		if _, err := tx.ExecContext(ctx, "DELETE FROM grants WHERE expires_at <> 0 AND expires_at <= ?", toNano(s.db.now())); err != nil {
-			return err
-		}
-		_, err := tx.ExecContext(ctx, "INSERT INTO grants ("+grantColumns+") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-			g.ID, g.Caller, g.Site, g.Tool, g.Digest, g.Arguments, g.Scope, g.GivenBy, toNano(g.GivenAt), toNano(g.ExpiresAt))
+		_, err := tx.ExecContext(ctx, "INSERT INTO grants ("+grantColumns+") VALUES (?, ?, ?, ?, ?, ?, ?)",
+			g.ID, g.Caller, g.Site, g.Tool, g.Digest, g.GivenBy, toNano(g.GivenAt))
 		return err
 	})
 	if err != nil {
@@ -45,7 +42,7 @@ func newGrant(g bridge.Grant) (bridge.Grant, error) {
 		return g, errors.New("a grant names the caller, the site, the tool, its digest and the person")
 	}
 	g.ID = newID()
-	g.GivenAt, g.ExpiresAt = fromNano(toNano(g.GivenAt)), fromNano(toNano(g.ExpiresAt))
+	g.GivenAt = fromNano(toNano(g.GivenAt))
 	return g, nil
 }
 
@@ -56,7 +53,7 @@ func (s *sqlGrants) All(ctx context.Context) ([]bridge.Grant, error) {
 		g, err := scanGrant(rows)
 		all = append(all, g)
 		return err
-	}, "SELECT "+grantColumns+" FROM grants WHERE expires_at = 0 OR expires_at > ? ORDER BY number", toNano(s.db.now()))
+	}, "SELECT "+grantColumns+" FROM grants ORDER BY number")
 	if err != nil {
 		return nil, fmt.Errorf("listing the grants: %w", err)
 	}
@@ -66,8 +63,8 @@ func (s *sqlGrants) All(ctx context.Context) ([]bridge.Grant, error) {
 // Find implements bridge.Grants.
 func (s *sqlGrants) Find(ctx context.Context, u bridge.GrantUse) (bridge.Grant, bool, error) {
 	row := s.db.r.QueryRowContext(ctx, "SELECT "+grantColumns+` FROM grants
-		WHERE caller = ? AND site = ? AND tool = ? AND digest = ? AND arguments IN ('', ?) AND (expires_at = 0 OR expires_at > ?)
-		ORDER BY number DESC LIMIT 1`, u.Caller, u.Site, u.Tool, u.Digest, u.Arguments, toNano(s.db.now()))
+		WHERE caller = ? AND site = ? AND tool = ? AND digest = ?
+		ORDER BY number DESC LIMIT 1`, u.Caller, u.Site, u.Tool, u.Digest)
 	g, err := scanGrant(row)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
@@ -97,9 +94,9 @@ func (s *sqlGrants) Revoke(ctx context.Context, id string) (bool, error) {
 
 func scanGrant(row interface{ Scan(...any) error }) (bridge.Grant, error) {
 	var g bridge.Grant
-	var given, expires int64
-	err := row.Scan(&g.ID, &g.Caller, &g.Site, &g.Tool, &g.Digest, &g.Arguments, &g.Scope, &g.GivenBy, &given, &expires)
-	g.GivenAt, g.ExpiresAt = fromNano(given), fromNano(expires)
+	var given int64
+	err := row.Scan(&g.ID, &g.Caller, &g.Site, &g.Tool, &g.Digest, &g.GivenBy, &given)
+	g.GivenAt = fromNano(given)
 	return g, err
 }
 
@@ -113,11 +110,11 @@ func (s *sqlKnown) Known(ctx context.Context, site string) ([]bridge.KnownTool, 
 	err := each(ctx, s.db.r, func(rows *sql.Rows) error {
 		var k bridge.KnownTool
 		var at int64
-		err := rows.Scan(&k.Tool, &k.Digest, &k.SeenBy, &at)
+		err := rows.Scan(&k.Tool, &at)
 		k.SeenAt = fromNano(at)
 		known = append(known, k)
 		return err
-	}, "SELECT tool, digest, seen_by, seen_at FROM known_tools WHERE site = ? ORDER BY tool", site)
+	}, "SELECT tool, seen_at FROM known_tools WHERE site = ? ORDER BY tool", site)
 	if err != nil {
 		return nil, fmt.Errorf("listing the known tools of %s: %w", site, err)
 	}
@@ -128,8 +125,8 @@ func (s *sqlKnown) Known(ctx context.Context, site string) ([]bridge.KnownTool, 
 func (s *sqlKnown) SetKnown(ctx context.Context, site string, tools []bridge.KnownTool) error {
 	err := s.db.write(ctx, durable, func(ctx context.Context, tx *sql.Tx) error {
 		for _, k := range tools {
-			if _, err := tx.ExecContext(ctx, "INSERT OR REPLACE INTO known_tools (site, tool, digest, seen_by, seen_at) VALUES (?, ?, ?, ?, ?)",
-				site, k.Tool, k.Digest, k.SeenBy, toNano(k.SeenAt)); err != nil {
+			if _, err := tx.ExecContext(ctx, "INSERT OR REPLACE INTO known_tools (site, tool, seen_at) VALUES (?, ?, ?)",
+				site, k.Tool, toNano(k.SeenAt)); err != nil {
 				return err
 			}
 		}

@@ -3,7 +3,6 @@ package store
 import (
 	"bufio"
 	"context"
-	"database/sql"
 	"fmt"
 	"os"
 	"os/exec"
@@ -33,15 +32,15 @@ func TestMain(m *testing.M) {
 // help is what the other process does.
 func help(mode, dir string) error {
 	ctx := context.Background()
-	s, err := Open(ctx, Options{Dir: dir, CheckpointRecords: 50, Busy: time.Minute})
+	s, err := Open(ctx, Options{Dir: dir, CheckpointRecords: 50, Busy: time.Minute, maxPart: 20_000})
 	if err != nil {
 		return err
 	}
 	switch mode {
 	case "until-killed":
 		return writeUntilKilled(ctx, s)
-	case "blocked":
-		return acknowledge(ctx, s, dir)
+	case "keys":
+		return beginCalls(ctx, s)
 	case "claim":
 		if err := claimMany(ctx, s); err != nil {
 			return err
@@ -56,13 +55,14 @@ func help(mode, dir string) error {
 func writeUntilKilled(ctx context.Context, s *Store) error {
 	for i := 1; ; i++ {
 		n := strconv.Itoa(i)
-		if _, err := s.Replies.Begin(ctx, "agent", "key "+n, "body"); err != nil {
+		state, err := s.Replies.Begin(ctx, "agent", "key "+n, "body")
+		if err != nil {
 			return err
 		}
 		if err := s.Versions.Append(ctx, "shop "+n, version("1.0.0", "d"+n)); err != nil {
 			return err
 		}
-		ticket, err := s.Audit.Intent(ctx, bridge.AuditRecord{Wait: true, Call: n})
+		ticket, err := s.Audit.Intent(ctx, bridge.AuditRecord{Wait: true, Call: n, Claim: state.Claim})
 		if err != nil {
 			return err
 		}
@@ -76,22 +76,40 @@ func writeUntilKilled(ctx context.Context, s *Store) error {
 	}
 }
 
-// acknowledge says each intent that is safe, while nothing can be committed.
-func acknowledge(ctx context.Context, s *Store, dir string) error {
-	db, err := sql.Open("sqlite", dsn(filepath.Join(dir, databaseFile), time.Minute, "_txlock", "immediate"))
-	if err != nil {
-		return err
-	}
-	if _, err := db.BeginTx(ctx, nil); err != nil {
-		return err
-	}
-	for i := range acknowledged {
-		if _, err := s.Audit.Intent(ctx, bridge.AuditRecord{Wait: true, Call: strconv.Itoa(i + 1)}); err != nil {
+// The keys of the process that is killed in the middle of calls.
+var interrupted = map[string]bridge.ReplyStatus{
+	"not begun": bridge.ReplyClaimed, "begun": bridge.ReplyUnknown, "over": bridge.ReplyUnknown,
+	"did not run": bridge.ReplyClaimed, "finished": bridge.ReplyFinished,
+}
+
+// beginCalls brings the call of each key as far as its name says, and waits.
+func beginCalls(ctx context.Context, s *Store) error {
+	for key := range interrupted {
+		state, err := s.Replies.Begin(ctx, "agent", key, "body")
+		if err != nil || key == "not begun" {
+			if err != nil {
+				return err
+			}
+			continue
+		}
+		ticket, err := s.Audit.Intent(ctx, bridge.AuditRecord{Wait: true, Call: key, Claim: state.Claim})
+		if err != nil {
 			return err
 		}
-		fmt.Println(i + 1)
+		outcome := map[string]string{"over": "ok", "did not run": string(bridge.NotRun), "finished": "ok"}[key]
+		if outcome != "" {
+			if err := s.Audit.Outcome(ctx, ticket, bridge.AuditRecord{Call: key, Outcome: outcome}); err != nil {
+				return err
+			}
+		}
+		if key == "finished" {
+			if err := s.Replies.Finish(ctx, state.Claim, []byte("{}")); err != nil {
+				return err
+			}
+		}
 	}
-	_, err = bufio.NewReader(os.Stdin).ReadString('\n')
+	fmt.Println(claimsDone)
+	_, err := bufio.NewReader(os.Stdin).ReadString('\n')
 	return err
 }
 
@@ -182,7 +200,7 @@ func folder(t *testing.T) string {
 
 func version(number, digest string) bridge.VersionRecord {
 	at := time.Date(2026, 11, 21, 12, 0, 0, 123456789, time.UTC)
-	return bridge.VersionRecord{Version: number, Digest: digest, Document: []byte(`{"name":"shop","version":"` + number + `"}`), FirstSeen: at, LastSeen: at}
+	return bridge.VersionRecord{Version: number, Digest: digest, Document: []byte(`{"name":"shop","version":"` + number + `"}`), LastSeen: at}
 }
 
 func must[T any](v T, err error) func(*testing.T) T {
@@ -202,21 +220,11 @@ func ok(t *testing.T, err error) {
 	}
 }
 
-// full makes the journal one that has no room, so that who waits does so for the
-// database.
-func full(t *testing.T, s *Store) {
+func journalOf(t *testing.T, s *Store) *journal {
 	t.Helper()
-	j := writerOf(t, s).journal
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.files[j.active].size = maxJournal
-}
-
-func writerOf(t *testing.T, s *Store) *writer {
-	t.Helper()
-	w, isWriter := s.Audit.(*writer)
-	if !isWriter {
-		t.Fatal("no writer")
+	j, isJournal := s.Audit.(*journal)
+	if !isJournal {
+		t.Fatal("no journal")
 	}
-	return w
+	return j
 }

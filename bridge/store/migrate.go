@@ -4,12 +4,20 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"os"
 )
+
+// migration is a step to a newer schema. before, if there is one, runs in its
+// transaction first.
+type migration struct {
+	before func(ctx context.Context, tx *sql.Tx, root *os.Root) error
+	sql    string
+}
 
 // migrations lead from an empty database to ours: number n is step n-1. A step
 // that was released is never changed. STRICT keeps a column of one type.
-var migrations = []string{
-	`
+var migrations = []migration{
+	{sql: `
 CREATE TABLE versions (
 	id INTEGER PRIMARY KEY AUTOINCREMENT,
 	webtool TEXT NOT NULL,
@@ -85,14 +93,36 @@ CREATE TABLE calls (
 	outcome TEXT NOT NULL,
 	record TEXT NOT NULL
 ) STRICT;
-`,
+`},
+	// The audit is in files now. A grant that covered less than a tool, or ended
+	// by itself, was never given: one that is there nevertheless must not cover
+	// more from now on.
+	{before: keepOlderAudit, sql: `
+DROP TABLE audit;
+DROP TABLE checkpoints;
+
+DELETE FROM grants WHERE arguments <> '' OR expires_at <> 0;
+DROP INDEX grants_by_use;
+ALTER TABLE grants DROP COLUMN arguments;
+ALTER TABLE grants DROP COLUMN scope;
+ALTER TABLE grants DROP COLUMN expires_at;
+CREATE INDEX grants_by_use ON grants (caller, site, tool, digest);
+
+ALTER TABLE known_tools DROP COLUMN digest;
+ALTER TABLE known_tools DROP COLUMN seen_by;
+
+ALTER TABLE replies DROP COLUMN status;
+ALTER TABLE replies DROP COLUMN header;
+
+ALTER TABLE versions DROP COLUMN first_seen;
+`},
 }
 
 // migrate brings the database to the newest schema, each step whole or not at
 // all. Another process may do the same at the same time.
-func migrate(ctx context.Context, db *sql.DB) error {
+func migrate(ctx context.Context, db *sql.DB, root *os.Root) error {
 	for {
-		done, err := migrateOnce(ctx, db)
+		done, err := migrateOnce(ctx, db, root)
 		if err != nil {
 			return fmt.Errorf("preparing the database: %w", classify(err))
 		}
@@ -102,7 +132,7 @@ func migrate(ctx context.Context, db *sql.DB) error {
 	}
 }
 
-func migrateOnce(ctx context.Context, db *sql.DB) (done bool, err error) {
+func migrateOnce(ctx context.Context, db *sql.DB, root *os.Root) (done bool, err error) {
 	// First without a transaction that writes: a database that is newer, or none,
 	// must not be touched.
 	version, err := schemaVersion(ctx, db)
@@ -117,7 +147,13 @@ func migrateOnce(ctx context.Context, db *sql.DB) (done bool, err error) {
 	if version, err = schemaVersion(ctx, tx); err != nil || version == len(migrations) {
 		return true, err
 	}
-	if _, err := tx.ExecContext(ctx, migrations[version]); err != nil {
+	step := migrations[version]
+	if step.before != nil {
+		if err := step.before(ctx, tx, root); err != nil {
+			return false, fmt.Errorf("migration %d: %w", version+1, err)
+		}
+	}
+	if _, err := tx.ExecContext(ctx, step.sql); err != nil {
 		return false, fmt.Errorf("migration %d: %w", version+1, err)
 	}
 	if _, err := tx.ExecContext(ctx, fmt.Sprintf("PRAGMA user_version = %d", version+1)); err != nil {

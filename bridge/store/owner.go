@@ -17,6 +17,7 @@ import (
 // can share the lock knows that the owner is dead.
 type owner struct {
 	id   string
+	boot string // the run of the kernel that it began in
 	file *os.File
 	root *os.Root
 }
@@ -28,42 +29,63 @@ func newID() string {
 	return hex.EncodeToString(b[:])
 }
 
-// newOwner takes the lock before the file gets its name, so that nobody sees a
-// living owner without a lock.
-func newOwner(root *os.Root) (*owner, error) {
-	if err := root.Mkdir(ownersFolder, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
-		return nil, fmt.Errorf("making the folder of owners: %w", classify(err))
+// bootFile names the run of the kernel. What was written in this run can be read
+// now, however its process ended; after a power failure it may be lost.
+const bootFile = "/proc/sys/kernel/random/boot_id"
+
+// thisBoot returns the run of the kernel, or what matches none.
+func thisBoot() string {
+	id, err := os.ReadFile(bootFile)
+	if err != nil {
+		return "unknown " + newID()
 	}
-	o := &owner{id: newID(), root: root}
+	return strings.TrimSpace(string(id))
+}
+
+// newOwner takes the lock, and says in which run of the kernel, before the file
+// gets its name, so that nobody sees a living owner without.
+func newOwner(root *os.Root) (*owner, error) {
+	for _, name := range []string{ownersFolder, auditFolder} {
+		if err := root.Mkdir(name, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+			return nil, fmt.Errorf("making the folder %s: %w", name, classify(err))
+		}
+		if info, err := root.Lstat(name); err != nil || !info.IsDir() {
+			return nil, errors.Join(fmt.Errorf("%s is not a folder: %w", name, ErrExposed), err)
+		}
+	}
+	o := &owner{id: newID(), boot: thisBoot(), root: root}
 	draft := o.id + ".draft"
 	f, err := openOwn(root, draft, os.O_RDWR)
 	if err != nil {
 		return nil, err
 	}
 	o.file = f
-	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		return nil, errors.Join(fmt.Errorf("locking %s: %w", draft, err), f.Close(), root.Remove(draft))
+	if err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err == nil {
+		_, err = f.WriteString(o.boot)
 	}
-	if err := root.Rename(draft, path.Join(ownersFolder, o.id)); err != nil {
-		return nil, errors.Join(fmt.Errorf("naming %s: %w", draft, classify(err)), f.Close(), root.Remove(draft))
+	if err == nil {
+		err = root.Rename(draft, path.Join(ownersFolder, o.id))
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("making %s: %w", draft, classify(err)), f.Close(), root.Remove(draft))
 	}
 	return o, nil
 }
 
-// close removes the owner. Its claims are of a dead owner from now on. One that
-// leaves records in its journal stays, as a dead one, for who opens the folder
-// next.
-func (o *owner) close(leaves bool) error {
-	if leaves {
+// close ends the owner. One whose claims are not settled stays, as a dead one,
+// for the process that opens the folder next.
+func (o *owner) close(settled bool) error {
+	if !settled {
 		return o.file.Close()
 	}
-	return errors.Join(o.root.Remove(path.Join(ownersFolder, o.id)), o.file.Close())
+	return errors.Join(o.bury(o.id), o.file.Close())
 }
 
 // dead reports whether the owner of that id has ended. What cannot be told
-// counts as living: a claim then says "in flight", and nothing runs twice.
+// counts as living: a claim then says "in flight", and nothing runs twice. The
+// owner nil is that of a memory, which has no others.
 func (o *owner) dead(id string) bool {
-	if id == o.id {
+	if o == nil || id == o.id {
 		return false
 	}
 	f, err := o.root.Open(path.Join(ownersFolder, path.Base(id)))
@@ -74,22 +96,33 @@ func (o *owner) dead(id string) bool {
 	return syscall.Flock(int(f.Fd()), syscall.LOCK_SH|syscall.LOCK_NB) == nil
 }
 
-// corpses lists the owners that died without closing.
-func (o *owner) corpses() ([]string, error) {
+// sameBoot reports whether the owner of that id ran since the kernel started. A
+// missing one counts as one that did not.
+func (o *owner) sameBoot(id string) bool {
+	content, err := readOwn(o.root, path.Join(ownersFolder, path.Base(id)))
+	return err == nil && string(content) == o.boot
+}
+
+// living lists the owners that have not ended, and corpses those that died
+// without closing.
+func (o *owner) living() ([]string, error)  { return o.list(false) }
+func (o *owner) corpses() ([]string, error) { return o.list(true) }
+
+func (o *owner) list(dead bool) ([]string, error) {
 	entries, err := fs.ReadDir(o.root.FS(), ownersFolder)
 	if err != nil {
 		return nil, fmt.Errorf("listing the owners: %w", classify(err))
 	}
-	var dead []string
+	var ids []string
 	for _, e := range entries {
-		if !strings.Contains(e.Name(), ".") && o.dead(e.Name()) { // else a journal
-			dead = append(dead, e.Name())
+		if o.dead(e.Name()) == dead {
+			ids = append(ids, e.Name())
 		}
 	}
-	return dead, nil
+	return ids, nil
 }
 
-// bury forgets a dead owner, after what it left is settled.
+// bury forgets an owner, after what it left is settled.
 func (o *owner) bury(id string) error {
 	if err := o.root.Remove(path.Join(ownersFolder, id)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("removing owner %s: %w", id, classify(err))

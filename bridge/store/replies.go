@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"database/sql"
-	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -12,8 +11,12 @@ import (
 
 type sqlReplies struct {
 	db *database
-	me *owner
 	o  Options
+	// id is that of this owner of claims. dead reports whether another one has
+	// ended, and bury settles what it left.
+	id   string
+	dead func(id string) bool
+	bury func(ctx context.Context, id string) error
 }
 
 var _ bridge.Replies = (*sqlReplies)(nil)
@@ -21,8 +24,26 @@ var _ bridge.Replies = (*sqlReplies)(nil)
 // expiredAtOnce bounds the work of one Begin on keys of yesterday.
 const expiredAtOnce = 64
 
+// deadOwner is the error that a claim is of an owner which has ended.
+type deadOwner struct{ id string }
+
+func (d *deadOwner) Error() string { return "the claim is of a process that has ended" }
+
 // Begin implements bridge.Replies.
 func (s *sqlReplies) Begin(ctx context.Context, caller, key, bodyDigest string) (bridge.ReplyState, error) {
+	state, err := s.begin(ctx, caller, key, bodyDigest)
+	if dead, ok := errors.AsType[*deadOwner](err); ok {
+		if err = s.bury(ctx, dead.id); err == nil {
+			state, err = s.begin(ctx, caller, key, bodyDigest)
+		}
+	}
+	if err != nil {
+		return bridge.ReplyState{}, fmt.Errorf("claiming an idempotency key: %w", err)
+	}
+	return state, nil
+}
+
+func (s *sqlReplies) begin(ctx context.Context, caller, key, bodyDigest string) (bridge.ReplyState, error) {
 	var state bridge.ReplyState
 	err := s.db.write(ctx, durable, func(ctx context.Context, tx *sql.Tx) error {
 		if _, err := tx.ExecContext(ctx, `DELETE FROM replies WHERE number IN
@@ -36,20 +57,16 @@ func (s *sqlReplies) Begin(ctx context.Context, caller, key, bodyDigest string) 
 		}
 		return err
 	})
-	if err != nil {
-		return bridge.ReplyState{}, fmt.Errorf("claiming an idempotency key: %w", err)
-	}
-	return state, nil
+	return state, err
 }
 
 // look reads what is known of the key. No rows means that it is free.
 func (s *sqlReplies) look(ctx context.Context, tx *sql.Tx, caller, key, bodyDigest string) (bridge.ReplyState, error) {
 	var state bridge.ReplyState
 	var owner, body string
-	var header []byte
 	var claimed int64
-	err := tx.QueryRowContext(ctx, "SELECT claim, owner, body_digest, state, claimed_at, status, header, body FROM replies WHERE caller = ? AND key = ?", caller, key).
-		Scan(&state.Claim, &owner, &body, &state.Status, &claimed, &state.Reply.Status, &header, &state.Reply.Body)
+	err := tx.QueryRowContext(ctx, "SELECT claim, owner, body_digest, state, claimed_at, body FROM replies WHERE caller = ? AND key = ?", caller, key).
+		Scan(&state.Claim, &owner, &body, &state.Status, &claimed, &state.Reply)
 	if err != nil {
 		return bridge.ReplyState{}, err
 	}
@@ -59,18 +76,11 @@ func (s *sqlReplies) look(ctx context.Context, tx *sql.Tx, caller, key, bodyDige
 		}
 		return bridge.ReplyState{}, sql.ErrNoRows
 	}
+	if state.Status == bridge.ReplyInFlight && s.dead(owner) {
+		return bridge.ReplyState{}, &deadOwner{owner}
+	}
 	if body != bodyDigest {
 		return bridge.ReplyState{Status: bridge.ReplyOtherBody, Claim: state.Claim}, nil
-	}
-	if state.Status == bridge.ReplyInFlight && s.me.dead(owner) {
-		state.Status = bridge.ReplyUnknown
-		_, err := tx.ExecContext(ctx, "UPDATE replies SET state = ? WHERE claim = ?", state.Status, state.Claim)
-		return state, err
-	}
-	if state.Status == bridge.ReplyFinished {
-		if err := json.Unmarshal(header, &state.Reply.Header); err != nil {
-			return bridge.ReplyState{}, fmt.Errorf("%w: the header of a reply: %w", ErrCorrupt, err)
-		}
 	}
 	return state, nil
 }
@@ -85,27 +95,19 @@ func (s *sqlReplies) claim(ctx context.Context, tx *sql.Tx, caller, key, bodyDig
 	}
 	state := bridge.ReplyState{Status: bridge.ReplyClaimed, Claim: newID()}
 	_, err := tx.ExecContext(ctx, "INSERT INTO replies (claim, caller, key, body_digest, owner, state, claimed_at) VALUES (?, ?, ?, ?, ?, ?, ?)",
-		state.Claim, caller, key, bodyDigest, s.me.id, bridge.ReplyInFlight, toNano(s.db.now()))
+		state.Claim, caller, key, bodyDigest, s.id, bridge.ReplyInFlight, toNano(s.db.now()))
 	return state, err
 }
 
 // Finish implements bridge.Replies. It does not wait for the disk: a reply that
-// the power takes leaves the claim, which then says ReplyUnknown.
-func (s *sqlReplies) Finish(ctx context.Context, claim string, r bridge.Reply) error {
-	header, err := json.Marshal(r.Header)
-	if err != nil {
-		return fmt.Errorf("encoding the header of a reply: %w", err)
-	}
-	size := replySize(r)
+// a power failure takes leaves the claim, which then says ReplyUnknown.
+func (s *sqlReplies) Finish(ctx context.Context, claim string, reply []byte) error {
+	size := int64(len(reply)) + 1 // an empty one counts, too
 	if size > s.o.MaxReplyBytes {
 		return s.end(ctx, claim, "UPDATE replies SET state = ?2 WHERE claim = ?1 AND state = 'in_flight'", bridge.ReplyUnknown)
 	}
-	body := r.Body
-	if body == nil {
-		body = []byte{}
-	}
-	return s.end(ctx, claim, "UPDATE replies SET state = ?2, status = ?3, header = ?4, body = ?5, size = ?6 WHERE claim = ?1 AND state = 'in_flight'",
-		bridge.ReplyFinished, r.Status, header, body, size)
+	return s.end(ctx, claim, "UPDATE replies SET state = ?2, body = ?3, size = ?4 WHERE claim = ?1 AND state = 'in_flight'",
+		bridge.ReplyFinished, reply, size)
 }
 
 // Abandon implements bridge.Replies.
@@ -138,20 +140,8 @@ func (s *sqlReplies) makeRoom(ctx context.Context, tx *sql.Tx) error {
 	if err := tx.QueryRowContext(ctx, "SELECT coalesce(sum(size), 0) FROM replies WHERE size > 0").Scan(&kept); err != nil || kept <= s.o.MaxReplyBytes {
 		return err
 	}
-	_, err := tx.ExecContext(ctx, `UPDATE replies SET state = ?1, header = NULL, body = NULL, size = 0 WHERE number IN (
+	_, err := tx.ExecContext(ctx, `UPDATE replies SET state = ?1, body = NULL, size = 0 WHERE number IN (
 		SELECT number FROM (SELECT number, sum(size) OVER (ORDER BY number DESC) AS newer FROM replies WHERE size > 0) WHERE newer > ?2)`,
 		bridge.ReplyUnknown, s.o.MaxReplyBytes)
 	return err
-}
-
-// replySize is what a reply counts; an empty one counts, too.
-func replySize(r bridge.Reply) int64 {
-	size := int64(len(r.Body)) + 1
-	for name, values := range r.Header {
-		size += int64(len(name))
-		for _, v := range values {
-			size += int64(len(v))
-		}
-	}
-	return size
 }

@@ -1,107 +1,167 @@
 package store
 
 import (
-	"cmp"
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
-	"log/slog"
+	"io/fs"
+	"os"
 	"slices"
-	"time"
 
 	"github.com/pagetools/pagetools/bridge"
 )
 
-// settle ends what dead owners left. Their calls in flight are unknown: nobody
-// can tell any more whether they ran. What their journals hold goes into the
-// chain. Both are on the disk before anything is removed, in one transaction for
-// each owner, so that it does not matter how many processes do this at once, nor
-// where one of them is killed.
-func settle(ctx context.Context, db *database, me *owner, o Options) error {
-	dead, err := me.corpses()
+// settler ends what owners left that died: claims of idempotency keys, and
+// records that no checkpoint covers.
+type settler struct {
+	archive
+	db *database
+	me *owner
+}
+
+// all settles every owner that died.
+func (s *settler) all(ctx context.Context) error {
+	dead, err := s.me.corpses()
 	if err != nil {
 		return err
 	}
 	for _, id := range dead {
-		if err := settleOne(ctx, db, me, id, o); err != nil {
-			return fmt.Errorf("settling what owner %s left: %w", id, err)
+		if err := s.bury(ctx, id); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-func settleOne(ctx context.Context, db *database, me *owner, id string, o Options) error {
-	left, err := readRemains(me.root, id)
+// bury settles an owner that died, and forgets it. It does not matter how many
+// processes do this at once, nor where one of them is killed.
+func (s *settler) bury(ctx context.Context, id string) error {
+	if err := s.settle(ctx, id, s.me.sameBoot(id)); err != nil {
+		return fmt.Errorf("settling what owner %s left: %w", id, err)
+	}
+	return s.me.bury(id)
+}
+
+// leave ends the claims that we have when we end ourselves.
+func (s *settler) leave(ctx context.Context) error {
+	claims, err := s.claims(ctx, s.me.id)
+	if err == nil && len(claims) > 0 {
+		err = s.settle(ctx, s.me.id, true)
+	}
+	if err != nil {
+		return fmt.Errorf("settling our claims: %w", err)
+	}
+	return nil
+}
+
+// settle ends the claims of an owner: a call with an intent may have run, one
+// without never began, because a call that may change something waits for its
+// intent. When the file may not hold all that was written, every call may have
+// run. It also signs where the chain ended, for whoever is no longer there to do
+// it.
+func (s *settler) settle(ctx context.Context, id string, complete bool) error {
+	claims, err := s.claims(ctx, id)
 	if err != nil {
 		return err
 	}
-	var added []*auditRow
-	err = db.write(ctx, durable, func(ctx context.Context, tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, "UPDATE replies SET state = ? WHERE state = ? AND owner = ?", bridge.ReplyUnknown, bridge.ReplyInFlight, id)
+	parts, _, err := s.contents()
+	if err != nil {
+		return err
+	}
+	calls := intents{map[int64]string{}, map[string]bool{}}
+	chain := &scan{signer: s.signer, id: id, each: calls.note}
+	if err := chain.run(ctx, s.archive, parts[id]); err != nil {
+		return err
+	}
+	complete = complete && chain.bad == nil && (chain.begun || id == s.me.id)
+	if len(claims) > 0 {
+		err = s.db.write(ctx, durable, func(ctx context.Context, tx *sql.Tx) error {
+			for _, claim := range claims {
+				if err := endClaim(ctx, tx, claim, !complete || calls.ran[claim]); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
 		if err != nil {
 			return err
 		}
-		if added, err = left.missing(ctx, tx, id, o.Now()); err != nil || len(added) == 0 {
-			return err
-		}
-		_, err = addRows(ctx, tx, slices.Values(added))
-		return err
-	})
-	if err != nil {
-		return err
 	}
-	for _, r := range added {
-		if r.Kind == kindDamaged {
-			o.Log.Error("the journal of a killed process is damaged", slog.String("what", r.Reason), slog.Int64("record", r.Seq))
-		}
-	}
-	if len(added) > 0 {
-		o.Log.Info("records of a killed process are in the audit now", slog.Int("records", len(added)))
-	}
-	if err := removeRemains(me.root, id); err != nil {
-		return err
-	}
-	return me.bury(id)
+	return s.sign(chain, parts[id])
 }
 
-// known says which record of an owner it is.
-type known struct {
-	kind   string
-	ticket int64
-	reason string
+// claims lists the claims of an owner whose calls did not end.
+func (s *settler) claims(ctx context.Context, id string) (claims []string, err error) {
+	err = each(ctx, s.db.r, func(rows *sql.Rows) error {
+		var claim string
+		err := rows.Scan(&claim)
+		claims = append(claims, claim)
+		return err
+	}, "SELECT claim FROM replies WHERE owner = ? AND state = 'in_flight'", id)
+	return claims, err
 }
 
-func (r *auditRow) known() known { return known{r.Kind, r.Ticket, r.Reason} }
+// endClaim ends one open claim: its call may have run, or the key is free again.
+func endClaim(ctx context.Context, tx *sql.Tx, claim string, ran bool) error {
+	query, args := "DELETE FROM replies WHERE claim = ? AND state = 'in_flight'", []any{claim}
+	if ran {
+		query = "UPDATE replies SET state = ? WHERE claim = ? AND state = 'in_flight'"
+		args = []any{bridge.ReplyUnknown, claim}
+	}
+	_, err := tx.ExecContext(ctx, query, args...)
+	return err
+}
 
-// missing gives what is not in the chain yet, in its order, and what is damaged
-// last.
-func (m *remains) missing(ctx context.Context, tx *sql.Tx, owner string, now time.Time) ([]*auditRow, error) {
-	if len(m.rows)+len(m.damage) == 0 {
-		return nil, nil
-	}
-	slices.SortFunc(m.rows, func(a, b *auditRow) int { return cmp.Compare(a.Ticket, b.Ticket) })
-	rows := m.rows
-	for _, what := range m.damage {
-		rows = append(rows, &auditRow{Kind: kindDamaged, Owner: owner, Time: now.UTC().Format(time.RFC3339Nano), Reason: clip(what)})
-	}
-	there := map[known]bool{}
-	err := each(ctx, tx, func(found *sql.Rows) error {
-		var record sql.RawBytes
-		if err := found.Scan(&record); err != nil {
-			return err
-		}
-		// One that cannot be read is found by Verify.
-		if r, err := decodeRow(record); err == nil && r.Owner == owner {
-			there[r.known()] = true
+// sign adds the end of a dead chain to the list, unless its last line is a mark.
+// A chain that is not as it was written is left to audit verify, and one without
+// records is removed.
+func (s *settler) sign(chain *scan, parts []int) error {
+	switch {
+	case chain.bad != nil || len(parts) == 0:
+		return nil
+	case chain.end.seq == 0:
+		for _, number := range parts {
+			if err := s.root.Remove(partName(chain.id, number)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return fmt.Errorf("removing an empty audit: %w", classify(err))
+			}
 		}
 		return nil
-	}, "SELECT record FROM audit WHERE seq > ? AND instr(record, ?) > 0", m.after, owner)
-	if err != nil {
-		return nil, err
 	}
-	return slices.DeleteFunc(rows, func(r *auditRow) bool {
-		is := there[r.known()]
-		there[r.known()] = true
-		return is
-	}), nil
+	marks, err := s.list()
+	if errors.Is(err, errList) {
+		return nil // nothing is signed on top of it
+	}
+	if err != nil {
+		return err
+	}
+	known := func(m mark) bool { return m.Chain == chain.id && m.Seq >= chain.end.seq && m.File == chain.last.File }
+	if slices.ContainsFunc(marks, known) {
+		return nil
+	}
+	f, err := openOwn(s.root, partName(chain.id, chain.last.File), os.O_RDWR)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err := (&part{f: f}).sync(); err != nil {
+		return err
+	}
+	return s.enlist(newMark(markCheckpoint, chain.id, chain.last.File, chain.end, s.db.now()))
+}
+
+// intents are what a chain says of calls with a claim.
+type intents struct {
+	claims map[int64]string // by ticket
+	ran    map[string]bool  // what the claim's call may have done
+}
+
+// note reads a record of the chain.
+func (i *intents) note(r *record) {
+	switch {
+	case r.Kind == kindIntent && r.Claim != "":
+		i.claims[r.Ticket], i.ran[r.Claim] = r.Claim, true
+	case r.Kind == kindOutcome && r.Outcome == string(bridge.NotRun):
+		delete(i.ran, i.claims[r.Ticket])
+	}
 }

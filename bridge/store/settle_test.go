@@ -2,15 +2,8 @@ package store
 
 import (
 	"bufio"
-	"bytes"
-	"errors"
-	"log/slog"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
-	"strconv"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -18,121 +11,136 @@ import (
 	"github.com/pagetools/pagetools/bridge"
 )
 
-const acknowledged = 3 // intents of the process that cannot commit
-
-// killedBeforeCommit gives a folder whose process was killed when its intents
-// were acknowledged and not committed, and what lies in owners.
-func killedBeforeCommit(t *testing.T) (dir string, left map[string][]byte) {
+// killedInCalls returns a folder whose process was killed in the middle of the
+// calls of helper mode "keys".
+func killedInCalls(t *testing.T) (dir string) {
 	t.Helper()
 	dir = folder(t)
-	cmd := helper(t, "blocked", dir)
+	kill, _ := startCalls(t, dir)
+	kill()
+	return dir
+}
+
+// startCalls starts a process in the middle of calls, and returns what kills it,
+// and its id.
+func startCalls(t *testing.T, dir string) (kill func(), id string) {
+	t.Helper()
+	cmd := helper(t, "keys", dir)
 	in, out := must(cmd.StdinPipe())(t), must(cmd.StdoutPipe())(t)
-	defer in.Close() // until then it waits
 	ok(t, cmd.Start())
-	lines := bufio.NewScanner(out)
-	for range acknowledged {
-		if !lines.Scan() {
-			t.Fatal("it ended by itself")
+	if !bufio.NewScanner(out).Scan() {
+		t.Fatal("it ended by itself")
+	}
+	for _, e := range must(os.ReadDir(filepath.Join(dir, ownersFolder)))(t) {
+		id = e.Name() // the only one, where it matters
+	}
+	return func() {
+		t.Helper()
+		ok(t, cmd.Process.Kill())
+		if err := cmd.Wait(); err == nil || err.Error() != "signal: killed" {
+			t.Fatalf("it was not killed: %v", err)
+		}
+		in.Close()
+	}, id
+}
+
+// keysAre checks what the keys of a killed process are now.
+func keysAre(t *testing.T, s *Store, want map[string]bridge.ReplyStatus) {
+	t.Helper()
+	for key, status := range want {
+		got := must(s.Replies.Begin(t.Context(), "agent", key, "body"))(t)
+		if got.Status != status {
+			t.Errorf("the key %q is %s, want %s", key, got.Status, status)
 		}
 	}
-	ok(t, cmd.Process.Kill())
-	if err := cmd.Wait(); err == nil || err.Error() != "signal: killed" {
-		t.Fatalf("it was not killed: %v", err)
-	}
-	var committed int
-	ok(t, raw(t, dir).QueryRowContext(t.Context(), "SELECT count(*) FROM audit").Scan(&committed))
-	if committed != 0 {
-		t.Fatalf("%d records were committed: the test proves nothing", committed)
-	}
-	left = map[string][]byte{}
-	for _, e := range must(os.ReadDir(filepath.Join(dir, ownersFolder)))(t) {
-		left[e.Name()] = must(os.ReadFile(filepath.Join(dir, ownersFolder, e.Name())))(t)
-	}
-	if len(left) != 3 {
-		t.Fatalf("left are %v", slices.Collect(maps.Keys(left)))
-	}
-	return dir, left
 }
 
-// putBack makes the files again that a dead process left.
-func putBack(t *testing.T, dir string, left map[string][]byte) {
-	t.Helper()
-	for name, content := range left {
-		ok(t, os.WriteFile(filepath.Join(dir, ownersFolder, name), content, 0o600))
+// allUnknown is what the keys are when nobody can tell what ran.
+func allUnknown() map[string]bridge.ReplyStatus {
+	want := map[string]bridge.ReplyStatus{}
+	for key, status := range interrupted {
+		if want[key] = bridge.ReplyUnknown; status == bridge.ReplyFinished {
+			want[key] = status
+		}
 	}
+	return want
 }
 
-// isTaken says that the intents of the dead are in the chain once, in their
-// order, and that nothing else is left of their process.
-func isTaken(t *testing.T, s *Store, dir string, more int64) {
-	t.Helper()
+// The file of a killed process says which of its calls began.
+func TestKilledInCalls(t *testing.T) {
+	t.Parallel()
+	dir := killedInCalls(t)
+	s := open(t, Options{Dir: dir})
+	keysAre(t, s, interrupted)
 	report := must(s.Verify(t.Context()))(t)
-	var calls []string
-	for _, o := range report.Open {
-		calls = append(calls, o.Call)
-	}
-	if report.Bad != nil || report.Records != acknowledged+more || !slices.Equal(calls, []string{"1", "2", "3"}) || report.Waiting != 0 {
+	if report.Bad != nil || report.Records != 7 || report.OpenCount != 1 || report.Open[0].Call != "begun" || report.Unsigned != 0 {
 		t.Errorf("the report is %+v", report)
 	}
-	me := writerOf(t, s).owner
-	for _, e := range must(os.ReadDir(filepath.Join(dir, ownersFolder)))(t) {
-		if !strings.HasPrefix(e.Name(), me) {
-			t.Errorf("%s is left", e.Name())
-		}
+	if owners := must(os.ReadDir(filepath.Join(dir, ownersFolder)))(t); len(owners) != 1 {
+		t.Errorf("more than one owner is left: %v", owners)
+	}
+	if left := report.Others; len(left) != 0 {
+		t.Errorf("left are %v", left)
 	}
 }
 
-func TestKillBeforeTheCommit(t *testing.T) {
+// A process that dies while we run is settled by the first who asks for its key.
+func TestAnOwnerThatDiesMeanwhile(t *testing.T) {
 	t.Parallel()
-	dir, _ := killedBeforeCommit(t)
+	dir := folder(t)
 	s := open(t, Options{Dir: dir})
-	isTaken(t, s, dir, 0)
-	// What the living add comes after it, and is signed with it.
-	ok(t, s.Audit.Outcome(t.Context(), 9, bridge.AuditRecord{}))
-	ok(t, s.Close())
-	s = open(t, Options{Dir: dir})
-	isTaken(t, s, dir, 1)
-	if report := must(s.Verify(t.Context()))(t); report.Checkpoints != 1 {
-		t.Errorf("the report is %+v", report)
+	kill, _ := startCalls(t, dir)
+	if state := must(s.Replies.Begin(t.Context(), "agent", "begun", "body"))(t); state.Status != bridge.ReplyInFlight {
+		t.Errorf("while it lives the claim is %s", state.Status)
 	}
+	kill()
+	if state := must(s.Replies.Begin(t.Context(), "agent", "begun", "other"))(t); state.Status != bridge.ReplyOtherBody {
+		t.Errorf("another body gets %s", state.Status)
+	}
+	keysAre(t, s, interrupted)
 }
 
-// While nobody opens the folder anew, verifying says that records wait.
-func TestVerifyWhileAJournalWaits(t *testing.T) {
+// When the file may not hold all that was written, every call may have run.
+func TestNobodyKnowsWhatRan(t *testing.T) {
 	t.Parallel()
-	dir, left := killedBeforeCommit(t)
-	s := open(t, Options{Dir: dir})
-	putBack(t, dir, left)
-	if report := must(s.Verify(t.Context()))(t); report.Bad != nil || report.Waiting != 0 || report.Records != acknowledged {
-		t.Errorf("records that are in the chain wait: %+v", report)
-	}
-	run("DELETE FROM audit")(t, dir)
-	if report := must(s.Verify(t.Context()))(t); report.Bad != nil || report.Waiting != acknowledged || report.Records != 0 {
-		t.Errorf("the report is %+v", report)
-	}
-}
-
-// Wherever the process that takes records over is killed, the next one goes on.
-func TestJournalsAreTakenOnce(t *testing.T) {
-	t.Parallel()
-	for name, lost := range map[string]string{
-		"before anything is removed": "none", "after the first": ".journal.0", "after the second": ".journal.1", "after both": ".journal.",
+	for name, spoil := range map[string]func(t *testing.T, dir, id string){
+		"the machine started anew": func(t *testing.T, dir, id string) {
+			t.Helper()
+			ok(t, os.WriteFile(filepath.Join(dir, ownersFolder, id), []byte("another boot"), 0o600))
+		},
+		"the owner is of an older pagetools": func(t *testing.T, dir, id string) {
+			t.Helper()
+			ok(t, os.Truncate(filepath.Join(dir, ownersFolder, id), 0))
+		},
+		"the owner is gone": func(t *testing.T, dir, id string) {
+			t.Helper()
+			ok(t, os.Remove(filepath.Join(dir, ownersFolder, id)))
+		},
+		"its file is gone": remove("audit/ID-1.jsonl"),
+		"its file is damaged": edit(1, func(lines []string) []string {
+			return append(lines[:2], lines[3:]...)
+		}),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			dir, left := killedBeforeCommit(t)
-			ok(t, open(t, Options{Dir: dir}).Close())
-			maps.DeleteFunc(left, func(file string, _ []byte) bool { return strings.Contains(file, lost) })
-			putBack(t, dir, left)
-			s := open(t, Options{Dir: dir})
-			isTaken(t, s, dir, 0)
+			dir := folder(t)
+			kill, id := startCalls(t, dir)
+			kill()
+			spoil(t, dir, id)
+			keysAre(t, open(t, Options{Dir: dir}), allUnknown())
 		})
 	}
 }
 
+// Many processes settle a dead one at the same time, and one does it again after
+// it was killed in the middle.
 func TestOpenersAtTheSameMoment(t *testing.T) {
 	t.Parallel()
-	dir, _ := killedBeforeCommit(t)
+	dir := folder(t)
+	kill, id := startCalls(t, dir)
+	owner := filepath.Join(dir, ownersFolder, id)
+	before := must(os.ReadFile(owner))(t)
+	kill()
 	const openers = 6
 	stores := make([]*Store, openers)
 	begin := make(chan struct{})
@@ -161,64 +169,54 @@ func TestOpenersAtTheSameMoment(t *testing.T) {
 			ok(t, s.Close())
 		}
 	}
-	isTaken(t, open(t, Options{Dir: dir}), dir, 2*openers)
+	ok(t, os.WriteFile(owner, before, 0o600)) // it was killed before it removed that
+	s := open(t, Options{Dir: dir})
+	keysAre(t, s, interrupted)
+	report := must(s.Verify(t.Context()))(t)
+	if report.Bad != nil || report.Records != 7+2*openers || report.OpenCount != 1 || report.Unsigned != 0 {
+		t.Errorf("the report is %+v", report)
+	}
 }
 
-// A process that cannot write when it ends leaves what it acknowledged.
-func TestCloseLeavesWhatCannotBeWritten(t *testing.T) {
+// Verify takes nothing that is just happening for damage.
+func TestVerifyWhileOthersWrite(t *testing.T) {
 	t.Parallel()
 	ctx, dir := t.Context(), folder(t)
-	s := must(Open(ctx, Options{Dir: dir, Busy: time.Millisecond}))(t)
-	tx := must(raw(t, dir).BeginTx(ctx, nil))(t)
-	for i := range acknowledged {
-		must(s.Audit.Intent(ctx, bridge.AuditRecord{Wait: true, Call: strconv.Itoa(i + 1)}))(t)
+	reader := open(t, Options{Dir: dir})
+	done := make(chan struct{})
+	var all sync.WaitGroup
+	for range 2 {
+		all.Go(func() {
+			for i := range 12 {
+				s, err := Open(ctx, Options{Dir: dir, Busy: time.Minute, CheckpointRecords: 3, maxPart: 2000})
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				for range 10 * (i % 4) {
+					if _, err := s.Audit.Intent(ctx, bridge.AuditRecord{Wait: true, Call: "c"}); err != nil {
+						t.Error(err)
+					}
+				}
+				if err := s.Close(); err != nil {
+					t.Error(err)
+				}
+			}
+		})
 	}
-	if err := s.Close(); !errors.Is(err, ErrLocked) {
-		t.Errorf("closing: %v", err)
-	}
-	ok(t, tx.Rollback())
-	isTaken(t, open(t, Options{Dir: dir}), dir, 0)
-}
-
-// A damaged record is said in the log and in the chain, once, and the others are
-// taken.
-func TestDamageIsNamed(t *testing.T) {
-	t.Parallel()
-	dir, left := killedBeforeCommit(t)
-	for name, content := range left {
-		if i := bytes.Index(content, []byte(`"call":"2"`)); i >= 0 {
-			content[i+8] = '9'
-			left[name] = content
+	go func() { // ends with the writers
+		all.Wait()
+		close(done)
+	}()
+	for checks, over := 0, false; !over; checks++ {
+		select {
+		case <-done:
+			over = true
+		default:
 		}
-	}
-	var log bytes.Buffer
-	putBack(t, dir, left)
-	ok(t, open(t, Options{Dir: dir, Log: slog.New(slog.NewTextHandler(&log, nil))}).Close())
-	if !strings.Contains(log.String(), "the journal of a killed process is damaged") {
-		t.Errorf("the log is %s", log.String())
-	}
-	putBack(t, dir, left)
-	s := open(t, Options{Dir: dir})
-	report := must(s.Verify(t.Context()))(t)
-	if report.Bad != nil || report.Records != acknowledged || report.OpenCount != acknowledged-1 || len(report.Damaged) != 1 {
-		t.Fatalf("the report is %+v", report)
-	}
-	if d := report.Damaged[0]; d.Seq != 3 || !strings.Contains(d.Detail, ".journal.") || d.Time == "" {
-		t.Errorf("the damage is %+v", d)
-	}
-}
-
-func TestALinkIsNoJournal(t *testing.T) {
-	t.Parallel()
-	dir, left := killedBeforeCommit(t)
-	for name := range left {
-		if strings.HasSuffix(name, ".1") {
-			path := filepath.Join(dir, ownersFolder, name)
-			ok(t, os.Remove(path))
-			ok(t, os.Symlink(filepath.Join(dir, keyFile), path))
+		report := must(reader.Verify(ctx))(t)
+		if report.Bad != nil || over && (report.Records != 2*3*(10+20+30) || report.Unsigned != 0 || report.Torn != 0) {
+			t.Fatalf("check %d: %+v, %d records", checks, report.Bad, report.Records)
 		}
-	}
-	if _, err := Open(t.Context(), Options{Dir: dir}); !errors.Is(err, ErrExposed) {
-		t.Errorf("opening: %v", err)
 	}
 }

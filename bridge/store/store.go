@@ -46,6 +46,8 @@ type Options struct {
 	maxPages int
 	// maxPending bounds the records that are not written yet. Zero means 8,192.
 	maxPending int
+	// maxPart is how many bytes of audit end a file. Zero means 16 MiB.
+	maxPart int64
 }
 
 func (o Options) withDefaults() Options {
@@ -64,6 +66,7 @@ func (o Options) withDefaults() Options {
 	orElse(&o.CheckpointRecords, 1000)
 	orElse(&o.CheckpointEvery, time.Minute)
 	orElse(&o.maxPending, 8192)
+	orElse(&o.maxPart, 16<<20)
 	return o
 }
 
@@ -81,8 +84,8 @@ const (
 	defaultPage = 100
 )
 
-// Store is one opening of what is kept. Its fields are set by Open and Memory,
-// and safe for concurrent use until Close.
+// Store is one opening of what is kept. It is safe for concurrent use until
+// Close.
 type Store struct {
 	bridge.Memory
 
@@ -122,42 +125,67 @@ func openIn(ctx context.Context, root *os.Root, o Options) (*Store, error) {
 	}
 	db, err := openDatabase(ctx, root, o)
 	if err != nil {
-		return nil, errors.Join(err, me.close(false))
+		return nil, errors.Join(err, me.close(true))
 	}
-	replies := &sqlReplies{db: db, me: me, o: o}
-	signer, err := openSigner(root, me.id)
-	if err == nil {
-		err = settle(ctx, db, me, o)
+	audit := archive{root: root}
+	if audit.signer, err = openSigner(root, me.id); err != nil {
+		return nil, errors.Join(err, db.close(), me.close(true))
 	}
-	var w *writer
-	if err == nil {
-		w, err = startWriter(ctx, db, signer, me, o)
+	dead := &settler{archive: audit, db: db, me: me}
+	if err := dead.all(ctx); err != nil {
+		return nil, errors.Join(err, db.close(), me.close(true))
 	}
+	s, calls := newStore(db, o, sqlReplies{id: me.id, dead: me.dead, bury: dead.bury})
+	j, err := openJournal(audit, me.id, &calls.writing, o)
 	if err != nil {
-		return nil, errors.Join(err, db.close(), me.close(false))
+		return nil, errors.Join(err, calls.close(), db.close(), me.close(true))
 	}
-	return &Store{
-		Memory: bridge.Memory{
-			Versions:   &sqlVersions{db: db},
-			Grants:     &sqlGrants{db: db},
-			KnownTools: &sqlKnown{db: db},
-			Replies:    replies,
-			Audit:      w,
-			Calls:      &sqlCalls{db: db, w: w, o: o},
-		},
-		verify: func(ctx context.Context) (Report, error) {
-			return verify(ctx, db, signer, me)
-		},
-		flush: w.flush,
-		close: func() error {
-			leaves, err := w.close()
-			return errors.Join(err, db.close(), me.close(leaves), root.Close())
-		},
-	}, nil
+	s.Audit = j
+	s.verify = func(ctx context.Context) (Report, error) { return verify(ctx, audit, me) }
+	s.flush = func(ctx context.Context) error { return errors.Join(j.flush(ctx), calls.flush(ctx)) }
+	s.close = func() error {
+		err := errors.Join(calls.close(), j.close())
+		settled := dead.leave(context.Background())
+		return errors.Join(err, settled, db.close(), me.close(settled == nil), root.Close())
+	}
+	return s, nil
 }
 
-// Verify walks the whole audit, and names the first record that is not as it
-// was written. The error is about reading; what was found is in the report.
+// Memory returns a store that ends with the process: a database in memory, and an
+// audit that keeps nothing.
+func Memory(o Options) *Store {
+	o = o.withDefaults()
+	db, err := openMemory(context.Background(), o)
+	if err != nil {
+		panic(fmt.Sprintf("opening a database in memory: %v", err)) // no file and no folder can be the cause
+	}
+	s, calls := newStore(db, o, sqlReplies{id: newID(), dead: func(string) bool { return false }})
+	audit := &unkept{calls: &calls.writing}
+	s.Audit = audit
+	s.verify = func(context.Context) (Report, error) { return Report{}, nil }
+	s.flush = calls.flush
+	s.close = func() error {
+		audit.closed.Store(true)
+		return errors.Join(calls.close(), db.close())
+	}
+	return s
+}
+
+// newStore returns what both kinds of store have.
+func newStore(db *database, o Options, replies sqlReplies) (*Store, *sqlCalls) {
+	calls := openCalls(db, o)
+	replies.db, replies.o = db, o
+	return &Store{Memory: bridge.Memory{
+		Versions:   &sqlVersions{db: db},
+		Grants:     &sqlGrants{db: db},
+		KnownTools: &sqlKnown{db: db},
+		Replies:    &replies,
+		Calls:      calls,
+	}}, calls
+}
+
+// Verify reads the whole audit, and names what is not as it was written. The
+// error is about reading; what was found is in the report.
 func (s *Store) Verify(ctx context.Context) (Report, error) {
 	r, err := s.verify(ctx)
 	if err != nil {

@@ -1,13 +1,13 @@
 package store
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"database/sql"
-	"encoding/hex"
+	"errors"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 )
 
 // Problem is what is wrong with a record of the audit.
@@ -17,263 +17,174 @@ type Problem string
 const (
 	// Altered: the record is not what its hash, or a signed checkpoint, says.
 	Altered Problem = "altered"
-	// Missing: the record is not there, and later ones are.
+	// Missing: another record is in its place, or its file is gone.
 	Missing Problem = "missing"
-	// Reordered: another record is in its place.
-	Reordered Problem = "reordered"
-	// Signature: the checkpoint of the record is not signed with the key of this
-	// folder.
+	// Signature: its checkpoint is not signed with the key of this folder.
 	Signature Problem = "signature"
 	// Truncated: a checkpoint was made of a later end than the one that is there.
 	Truncated Problem = "truncated"
 )
 
-// Report is what Verify found.
+// Report is what Verify found. Without a data folder it is the zero Report.
 type Report struct {
-	// Records is how many records are good, from the first one on.
-	Records int64
-	// Checkpoints is how many checkpoints were held against them.
+	// Records is how many records are good, and Checkpoints how many checkpoints
+	// agree with them, in the chains of all processes.
+	Records     int64
 	Checkpoints int
 	// PublicKey verifies checkpoints, in base64. Compare it with a copy that is
 	// kept elsewhere.
 	PublicKey string
-	// Bad is the first record that is not as it was written; nil means none.
-	Bad *BadRecord
+	// Bad has the first record of each chain that is not as it was written, and
+	// the list of checkpoints when it is not.
+	Bad []BadRecord
+	// Unsigned is how many records no checkpoint covers yet: when the last of them
+	// are removed, nothing shows it.
+	Unsigned int64
+	// Removed are files that are gone, and older than all files that are there.
+	Removed []RemovedFile
 	// Open are intents without an outcome, the oldest 1,000: calls that run now,
 	// or whose process was killed. OpenCount is how many there are.
 	Open      []OpenIntent
 	OpenCount int
 	// Lost is how many records could not be kept while writing failed.
 	Lost int64
-	// Waiting is how many records of dead processes are in their journals and not
-	// in the chain. The next Open puts them there.
-	Waiting int
-	// Damaged are the stretches of such journals that could not be read when they
-	// were put into the chain, the newest 1,000.
-	Damaged []DamagedJournal
-	// Torn is how many lines of audit.checkpoints are unreadable, as a full disk
-	// leaves them.
+	// Torn is how many lines are cut off: a full disk, or the end of a process in
+	// the middle of a write, leaves them.
 	Torn int
+	// Others are files that belong to no chain, such as the audit of an older
+	// pagetools. They are not verified.
+	Others []string
 }
 
-// BadRecord names a record and what is wrong with it.
+// BadRecord names a record and what is wrong with it. Without a Chain it is the
+// list of checkpoints.
 type BadRecord struct {
+	Chain   string
 	Seq     int64
 	Problem Problem
 	Detail  string
 }
 
-// DamagedJournal is a record of the chain which says that others could not be
-// read.
-type DamagedJournal struct {
-	Seq          int64
-	Time, Detail string // RFC 3339; file, offset and length
+// RemovedFile is a file of a chain that is gone. Its records ended with Seq, at
+// Time (RFC 3339).
+type RemovedFile struct {
+	Chain string
+	File  int
+	Seq   int64
+	Time  string
 }
 
 // OpenIntent is an intent without an outcome.
 type OpenIntent struct {
+	Chain                    string
 	Seq                      int64
 	Time                     string // RFC 3339
 	Call, Caller, Site, Tool string
 }
 
-// walker holds records against the chain, in their order.
-type walker struct {
-	report Report
-	end    chain
-	points map[int64][]checkpoint
-	signer *signer
-	open   map[call]OpenIntent
-	// waiting are the intents in journals of dead owners, until one is seen in
-	// the chain.
-	waiting map[call]bool
-}
-
-// call names one call in all processes.
-type call struct {
-	owner  string
-	ticket int64
-}
-
-func newWalker(s *signer) *walker {
-	return &walker{points: map[int64][]checkpoint{}, signer: s, open: map[call]OpenIntent{}, waiting: map[call]bool{}}
-}
-
-func (w *walker) bad(seq int64, p Problem, format string, args ...any) {
-	w.report.Bad = &BadRecord{Seq: seq, Problem: p, Detail: fmt.Sprintf(format, args...)}
-}
-
-// row checks the next record. False means that it is bad.
-func (w *walker) row(seq int64, record, hash []byte) bool {
-	want := w.end.seq + 1
-	if seq != want {
-		w.bad(want, Missing, "the next record that is there is %d", seq)
-		return false
+// verify reads all chains. Processes may write at the same time: what they do
+// is always in its file before it is in the list, so the list is read first.
+func verify(ctx context.Context, f archive, me *owner) (Report, error) {
+	living, err := me.living()
+	if err != nil {
+		return Report{}, err
 	}
-	r, err := decodeRow(record)
+	r := Report{PublicKey: f.signer.publicText()}
+	marks, err := f.list()
 	switch {
+	case errors.Is(err, errList):
+		r.Bad = append(r.Bad, BadRecord{Problem: Signature, Detail: err.Error()})
 	case err != nil:
-		w.bad(seq, Altered, "it cannot be read")
-		return false
-	case r.Seq != seq:
-		w.bad(seq, Reordered, "record %d is in its place", r.Seq)
-		return false
+		return Report{}, err
 	}
-	link := w.end.link(record)
-	if !bytes.Equal(link[:], hash) {
-		w.bad(seq, Altered, "its hash is another")
-		return false
+	parts, others, err := f.contents()
+	if err != nil {
+		return Report{}, err
 	}
-	w.end = chain{seq: seq, hash: link}
-	for _, c := range w.points[seq] {
-		switch {
-		case !w.signer.signed(c):
-			w.bad(seq, Signature, "its checkpoint is not signed by the key of this folder")
-			return false
-		case c.Hash != hex.EncodeToString(link[:]):
-			w.bad(seq, Altered, "a checkpoint of %s signed another one: it, or one since the checkpoint before, was rewritten", c.Time)
-			return false
+	begun, err := me.living() // also who began since
+	if err != nil {
+		return Report{}, err
+	}
+	r.Others, living = others, append(living, begun...)
+	for _, id := range slices.Sorted(maps.Keys(parts)) {
+		open := map[int64]OpenIntent{}
+		s := &scan{signer: f.signer, id: id, each: func(rec *record) { r.note(open, id, rec) }}
+		for _, m := range marks {
+			if m.Chain == id {
+				s.listed = append(s.listed, m)
+			}
 		}
-		w.report.Checkpoints++
+		if err := s.run(ctx, f, parts[id]); err != nil {
+			return Report{}, err
+		}
+		if !slices.Contains(living, id) && len(r.Bad) == 0 {
+			s.mustBeListed()
+		}
+		r.add(s, open)
 	}
-	w.report.Records++
-	w.note(r)
-	return true
+	r.missing(marks, parts)
+	slices.SortFunc(r.Open, func(a, b OpenIntent) int {
+		return cmp.Or(strings.Compare(a.Time, b.Time), cmp.Compare(a.Seq, b.Seq))
+	})
+	r.OpenCount = len(r.Open)
+	r.Open = r.Open[:min(len(r.Open), maxListed)]
+	return r, nil
+}
+
+// mustBeListed checks that the list has the newest mark of a process that ended:
+// it was added to the list before the process was gone.
+func (s *scan) mustBeListed() {
+	has := func(m mark) bool { return m.File == s.last.File && m.Seq >= s.last.Seq }
+	if s.bad == nil && s.last.Mark != markBegin && s.begun && !slices.ContainsFunc(s.listed, has) {
+		s.fail(s.last.Seq, Truncated, "the list of checkpoints lacks its checkpoint: the list is older than the audit")
+	}
 }
 
 // note joins outcomes to intents.
-func (w *walker) note(r *auditRow) {
-	id := call{r.Owner, r.Ticket}
-	switch r.Kind {
+func (r *Report) note(open map[int64]OpenIntent, id string, rec *record) {
+	switch rec.Kind {
 	case kindIntent:
-		delete(w.waiting, id)
-		w.open[id] = OpenIntent{Seq: r.Seq, Time: r.Time, Call: r.Call, Caller: r.Caller, Site: r.Site, Tool: r.Tool}
+		open[rec.Ticket] = OpenIntent{
+			Chain: id, Seq: rec.Seq, Time: rec.Time,
+			Call: rec.Call, Caller: rec.Caller, Site: rec.Site, Tool: rec.Tool,
+		}
 	case kindOutcome:
-		delete(w.open, id)
+		delete(open, rec.Ticket)
 	case kindLost:
-		w.report.Lost += r.Ticket
-	case kindDamaged:
-		w.report.Damaged = append(w.report.Damaged, DamagedJournal{Seq: r.Seq, Time: r.Time, Detail: r.Reason})
-		w.report.Damaged = w.report.Damaged[max(0, len(w.report.Damaged)-maxListed):]
+		r.Lost += rec.Ticket
 	}
 }
 
-// finish looks for checkpoints after the end, and gives the report.
-func (w *walker) finish() Report {
-	if w.report.Bad == nil {
-		w.beyond()
+// add counts what was found in a chain.
+func (r *Report) add(s *scan, open map[int64]OpenIntent) {
+	r.Records += s.records
+	r.Checkpoints += s.checkpoints
+	r.Torn += s.torn
+	if s.bad != nil {
+		r.Bad = append(r.Bad, *s.bad)
+	} else {
+		r.Unsigned += s.end.seq - s.signed
 	}
-	w.report.OpenCount, w.report.Waiting = len(w.open), len(w.waiting)
-	for _, o := range w.open {
-		w.report.Open = append(w.report.Open, o)
-	}
-	slices.SortFunc(w.report.Open, func(a, b OpenIntent) int { return cmp.Compare(a.Seq, b.Seq) })
-	w.report.Open = w.report.Open[:min(len(w.report.Open), maxListed)]
-	return w.report
+	r.Open = slices.AppendSeq(r.Open, maps.Values(open))
 }
 
-// beyond names what a checkpoint after the end says: that the end is not the
-// end, when it is signed.
-func (w *walker) beyond() {
-	forged := int64(0)
-	for seq, points := range w.points {
-		if seq <= w.end.seq {
-			continue
-		}
-		for _, c := range points {
-			if w.signer.signed(c) {
-				w.bad(w.end.seq+1, Truncated, "a checkpoint says that there were at least %d records", seq)
-				return
-			}
-			forged = seq
-		}
-	}
-	if forged > 0 {
-		w.bad(forged, Signature, "its checkpoint is not signed by the key of this folder, and there is no such record")
-	}
-}
-
-// verify walks the database as it is at one moment.
-func verify(ctx context.Context, db *database, s *signer, me *owner) (Report, error) {
-	w := newWalker(s)
-	w.report.PublicKey = s.public
-	// The journals first: what leaves them is in the database already.
-	if err := w.expect(me); err != nil {
-		return Report{}, err
-	}
-	// And the file: what it says is in the database already.
-	lines, torn, err := s.read()
-	if err != nil {
-		return Report{}, err
-	}
-	w.report.Torn = torn
-	for _, c := range lines {
-		if c.Signature != "" || c.Seq != 0 {
-			w.points[c.Seq] = append(w.points[c.Seq], c)
+// missing names the files that the list has and that are gone. Those that are
+// older than all others can have been removed to save room: a file is as old as
+// its newest mark.
+func (r *Report) missing(marks []mark, parts map[string][]int) {
+	older := true
+	for i, m := range marks {
+		switch {
+		case slices.Contains(parts[m.Chain], m.File):
+			older = false
+		case older && slices.ContainsFunc(marks[i:], func(m mark) bool { return slices.Contains(parts[m.Chain], m.File) }):
+			r.Removed = append(r.Removed, RemovedFile{Chain: m.Chain, File: m.File, Seq: m.Seq, Time: m.Time})
+		case !slices.ContainsFunc(r.Bad, func(b BadRecord) bool { return b.Chain == m.Chain }):
+			r.Bad = append(r.Bad, BadRecord{
+				Chain: m.Chain, Seq: m.Seq, Problem: Missing,
+				Detail: fmt.Sprintf("file %d is gone, and older files are there, or none is", m.File),
+			})
 		}
 	}
-	tx, err := db.r.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
-	if err != nil {
-		return Report{}, classify(closed(err))
-	}
-	defer func() { _ = tx.Rollback() }() // it only reads
-	err = each(ctx, tx, func(rows *sql.Rows) error {
-		var seq int64
-		var line []byte
-		if err := rows.Scan(&seq, &line); err != nil {
-			return err
-		}
-		c, err := decodeCheckpoint(line)
-		if err != nil || c.Seq != seq {
-			c = checkpoint{Seq: seq} // which nobody signed
-		}
-		if !slices.Contains(w.points[seq], c) {
-			w.points[seq] = append(w.points[seq], c)
-		}
-		return nil
-	}, "SELECT seq, line FROM checkpoints ORDER BY seq")
-	if err != nil {
-		return Report{}, err
-	}
-	if err := walk(ctx, tx, w); err != nil {
-		return Report{}, err
-	}
-	return w.finish(), nil
-}
-
-// expect notes what the journals of dead owners hold.
-func (w *walker) expect(me *owner) error {
-	dead, err := me.corpses()
-	if err != nil {
-		return err
-	}
-	for _, id := range dead {
-		left, err := readRemains(me.root, id)
-		if err != nil {
-			return err
-		}
-		for _, r := range left.rows {
-			w.waiting[call{id, r.Ticket}] = true
-		}
-	}
-	return nil
-}
-
-func walk(ctx context.Context, tx *sql.Tx, w *walker) error {
-	rows, err := tx.QueryContext(ctx, "SELECT seq, record, hash FROM audit ORDER BY seq")
-	if err != nil {
-		return classify(err)
-	}
-	defer func() { _ = rows.Close() }() // what it could say, Err says
-	var seq int64
-	var record, hash sql.RawBytes
-	for rows.Next() {
-		if err := rows.Scan(&seq, &record, &hash); err != nil {
-			return classify(err)
-		}
-		if !w.row(seq, record, hash) {
-			return nil
-		}
-	}
-	return classify(rows.Err())
+	r.Removed = r.Removed[max(0, len(r.Removed)-maxListed):]
 }

@@ -22,14 +22,14 @@ func (v *sqlVersions) Load(ctx context.Context, webtool string) ([]bridge.Versio
 	err := each(ctx, v.db.r, func(rows *sql.Rows) error {
 		var r bridge.VersionRecord
 		var document []byte
-		var first, last int64
-		if err := rows.Scan(&r.Version, &r.Digest, &document, &first, &last); err != nil {
+		var last int64
+		if err := rows.Scan(&r.Version, &r.Digest, &document, &last); err != nil {
 			return err
 		}
-		r.Document, r.FirstSeen, r.LastSeen = document, fromNano(first), fromNano(last)
+		r.Document, r.LastSeen = document, fromNano(last)
 		history = append(history, r)
 		return nil
-	}, "SELECT version, digest, document, first_seen, last_seen FROM versions WHERE webtool = ? ORDER BY id", webtool)
+	}, "SELECT version, digest, document, last_seen FROM versions WHERE webtool = ? ORDER BY id", webtool)
 	if err != nil {
 		return nil, fmt.Errorf("reading the history of %s: %w", webtool, err)
 	}
@@ -55,8 +55,8 @@ func (v *sqlVersions) Append(ctx context.Context, webtool string, r bridge.Versi
 		case !errors.Is(err, sql.ErrNoRows):
 			return err
 		}
-		if _, err := tx.ExecContext(ctx, `INSERT INTO versions (webtool, version, digest, document, first_seen, last_seen)
-			VALUES (?, ?, ?, ?, ?, ?)`, webtool, r.Version, r.Digest, []byte(r.Document), toNano(r.FirstSeen), toNano(r.LastSeen)); err != nil {
+		if _, err := tx.ExecContext(ctx, `INSERT INTO versions (webtool, version, digest, document, last_seen)
+			VALUES (?, ?, ?, ?, ?)`, webtool, r.Version, r.Digest, []byte(r.Document), toNano(r.LastSeen)); err != nil {
 			return err
 		}
 		_, err = tx.ExecContext(ctx, `DELETE FROM versions WHERE webtool = ?1 AND id <=

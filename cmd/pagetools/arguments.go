@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
 )
 
 // parameter is one property of a tool's input, as far as its schema says.
@@ -82,7 +83,7 @@ func readInput(schema json.RawMessage, from string, pairs []string, stdin io.Rea
 	for _, pair := range pairs {
 		key, text, ok := strings.Cut(pair, "=")
 		if !ok || key == "" {
-			return nil, usage("%q is not key=value", plain(pair))
+			return nil, usage("%q is not key=value", terminal.Plain(pair))
 		}
 		i := slices.IndexFunc(known, func(p parameter) bool { return p.name == key })
 		types := []string{"any"}
@@ -90,7 +91,7 @@ func readInput(schema json.RawMessage, from string, pairs []string, stdin io.Rea
 			types = known[i].types
 		}
 		if in[key], err = argument(text, types); err != nil {
-			return nil, usage("%s: %q is not a JSON %s", plain(key), plain(text), plain(strings.Join(types, " or ")))
+			return nil, usage("%s: %q is not a JSON %s", terminal.Plain(key), terminal.Plain(text), terminal.Plain(strings.Join(types, " or ")))
 		}
 	}
 	return json.Marshal(in)
@@ -112,7 +113,8 @@ func readBase(from string, stdin io.Reader) (json.RawMessage, error) {
 	if err != nil {
 		return nil, usage("--input: %w", err)
 	}
-	return b, bridge.CheckJSON("--input", b)
+	_, err = bridge.ReadValue("--input", b)
+	return b, err
 }
 
 // argument gives text as the JSON value that the types call for.

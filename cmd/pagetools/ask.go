@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
 )
 
 // terminalAsker asks the person at the terminal.
@@ -29,10 +30,10 @@ var _ bridge.Asker = (*terminalAsker)(nil)
 // standard input carries the arguments, the terminal itself is opened.
 func (p *program) asker(inputTaken bool) (bridge.Asker, func()) {
 	none := func() {}
-	if !terminal(p.stderr) {
+	if !terminal.Is(p.stderr) {
 		return nil, none
 	}
-	if !inputTaken && terminal(p.stdin) {
+	if !inputTaken && terminal.Is(p.stdin) {
 		return newTerminalAsker(p.stdin, p.stderr), none
 	}
 	tty, err := os.Open("/dev/tty")
@@ -97,7 +98,7 @@ func (a *terminalAsker) Ask(ctx context.Context, q bridge.Question) (bridge.Answ
 		Default string `json:"default"`
 	}
 	_ = json.Unmarshal(q.Schema, &shape)
-	fmt.Fprintf(a.out, "Text [%s]: ", plain(shape.Default))
+	fmt.Fprintf(a.out, "Text [%s]: ", terminal.Plain(shape.Default))
 	text, err := a.line(ctx)
 	if err != nil {
 		return bridge.Answer{}, err

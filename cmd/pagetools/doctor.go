@@ -15,10 +15,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
+	"github.com/pagetools/pagetools/e2e/app"
 	"github.com/pagetools/pagetools/session/cdp/chrome"
 )
 
-func (p *program) doctorCommand() *cobra.Command {
+func doctorCommand(p *program) *cobra.Command {
 	return &cobra.Command{
 		Use:   "doctor [TARGET]",
 		Short: "Check, step by step, what pagetools needs",
@@ -36,7 +38,7 @@ func (p *program) doctorCommand() *cobra.Command {
 				if t, err = parseTarget(args[0]); err != nil {
 					return err
 				}
-				if err := nameAll([]*target{t}); err != nil {
+				if err := nameAll(t); err != nil {
 					return err
 				}
 			}
@@ -70,30 +72,30 @@ func (d *doctor) fail(code int, step, fix string, cause error) error {
 
 func (d *doctor) add(s doctorStep) {
 	d.steps = append(d.steps, s)
-	if d.p.set.format != "text" {
-		_ = d.p.encode(s)
+	if d.p.conf.Format != "text" {
+		_ = terminal.Encode(d.p.stdout, s)
 		return
 	}
 	mark := "ok  "
 	if !s.OK {
 		mark = "FAIL"
 	}
-	fmt.Fprintf(d.p.stdout, "%s  %-12s %s\n", mark, s.Step, plain(s.Detail))
+	fmt.Fprintf(d.p.stdout, "%s  %-12s %s\n", mark, s.Step, terminal.Plain(s.Detail))
 	if s.Fix != "" {
 		fmt.Fprintf(d.p.stdout, "      %s\n", s.Fix)
 	}
 }
 
 func (d *doctor) run(ctx context.Context, t *target) error {
-	if d.p.file.path != "" {
-		d.ok("config", "%s", d.p.file.path)
+	if d.p.conf.File != "" {
+		d.ok("config", "%s", d.p.conf.File)
 	} else {
 		d.ok("config", "no configuration file: defaults, environment and flags")
 	}
 	if err := d.browser(); err != nil {
 		return err
 	}
-	if t != nil && t.folder == "" {
+	if t != nil && t.Folder == "" {
 		if err := d.network(ctx, t); err != nil {
 			return err
 		}
@@ -103,18 +105,18 @@ func (d *doctor) run(ctx context.Context, t *target) error {
 
 // browser finds the browser and what it needs of the machine.
 func (d *doctor) browser() error {
-	s := &d.p.set
-	if s.browserURL+s.wsEndpoint != "" {
-		d.ok("browser", "remote: %s", s.browserURL+s.wsEndpoint)
+	s := d.p.conf
+	if s.BrowserURL+s.WSEndpoint != "" {
+		d.ok("browser", "remote: %s", s.BrowserURL+s.WSEndpoint)
 		return nil
 	}
-	path, err := chrome.Find(s.executablePath)
+	path, err := chrome.Find(s.ExecutablePath)
 	if err != nil {
 		return d.fail(exitUnreachable, "browser", "Install Chromium (Debian: apt-get install chromium), or give --executable-path.", err)
 	}
 	d.ok("browser", "%s", path)
 	switch {
-	case s.noSandbox:
+	case s.NoSandbox:
 		d.ok("sandbox", "off, as asked: open trusted sites only")
 	case os.Geteuid() == 0:
 		return d.fail(exitUnreachable, "sandbox", "Run as another user; for trusted sites only, give --no-sandbox or PAGETOOLS_NO_SANDBOX=1.",
@@ -136,7 +138,7 @@ const stepTime = 10 * time.Second
 
 // network looks at the site from outside of the browser.
 func (d *doctor) network(ctx context.Context, t *target) error {
-	u, err := url.Parse(t.url)
+	u, err := url.Parse(t.URL)
 	if err != nil {
 		return usage("%w", err)
 	}
@@ -160,7 +162,7 @@ func (d *doctor) network(ctx context.Context, t *target) error {
 	d.ok("TCP", "port %s answers", port)
 	if u.Scheme == "https" {
 		client := tls.Client(conn, &tls.Config{ServerName: u.Hostname(), MinVersion: tls.VersionTLS12})
-		if err := client.HandshakeContext(bounded); err != nil && !d.p.set.acceptInsecureCerts {
+		if err := client.HandshakeContext(bounded); err != nil && !d.p.conf.AcceptInsecureCerts {
 			fix := "The server does not speak TLS as browsers do."
 			if certificateError(err) {
 				fix = "Give the server a certificate that browsers accept; --accept-insecure-certs accepts any, for sites of your own."
@@ -179,12 +181,12 @@ func certificateError(err error) bool {
 }
 
 func (d *doctor) http(ctx context.Context, t *target) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, t.url, http.NoBody)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, t.URL, http.NoBody)
 	if err != nil {
 		return usage("%w", err)
 	}
 	client := &http.Client{Transport: &http.Transport{
-		TLSClientConfig: &tls.Config{InsecureSkipVerify: d.p.set.acceptInsecureCerts}, //nolint:gosec // the operator asked for it
+		TLSClientConfig: &tls.Config{InsecureSkipVerify: d.p.conf.AcceptInsecureCerts}, //nolint:gosec // the operator asked for it
 	}}
 	resp, err := client.Do(req)
 	if err != nil {
@@ -208,8 +210,8 @@ func (d *doctor) page(ctx context.Context, t *target) error {
 	if err != nil {
 		return err
 	}
-	defer a.close()
-	version, err := a.engine.Start(ctx)
+	defer d.p.end(a)
+	version, err := a.Engine.Start(ctx)
 	if err != nil {
 		return d.fail(exitUnreachable, "start", "Start the browser by hand with --headless to see what it says.", cause(err))
 	}
@@ -217,16 +219,16 @@ func (d *doctor) page(ctx context.Context, t *target) error {
 	if t == nil {
 		return nil
 	}
-	ref := bridge.Ref{Site: t.name, Caller: bridge.Local()}
-	catalog, err := a.manager.Await(ctx, ref)
+	ref := bridge.Ref{Site: t.Name, Caller: bridge.Local()}
+	catalog, err := a.Manager.Await(ctx, ref)
 	if err != nil {
 		e := bridge.AsError(err)
 		return d.fail(exitCode(e), "open", hintFor(failureBody{Reason: e.Reason}), errors.New(e.Message))
 	}
-	address, title := a.manager.Page(t.name)
+	address, title := a.Manager.Page(t.Name)
 	d.ok("open", "%s %q", address, title)
 	err = d.declarations(a, t, catalog)
-	if code := d.engines(ctx, a.kind, t, catalog); code != nil {
+	if code := d.engines(ctx, a.Kind, t, catalog); code != nil {
 		return code
 	}
 	return err
@@ -241,8 +243,8 @@ func cause(err error) error {
 	return e.Err
 }
 
-func (d *doctor) declarations(a *app, t *target, catalog *bridge.Catalog) error {
-	findings := a.manager.Findings(t.name)
+func (d *doctor) declarations(a *app.App, t *target, catalog *bridge.Catalog) error {
+	findings := a.Manager.Findings(t.Name)
 	for _, f := range findings {
 		d.add(doctorStep{Step: "declaration", Detail: f.Tool + ": " + f.Message, Fix: "Rule " + f.Rule + "."})
 	}

@@ -11,13 +11,14 @@ import (
 	"strings"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/e2e/app"
 )
 
 // engines opens the page with the other kind of engine too, and says what each
 // sees and where they differ. A difference is no failure: it tells what another
 // --engine would change.
 func (d *doctor) engines(ctx context.Context, kind string, t *target, catalog *bridge.Catalog) error {
-	for _, other := range engineKinds {
+	for _, other := range app.EngineKinds() {
 		if other == kind {
 			continue
 		}
@@ -43,18 +44,20 @@ func (d *doctor) engines(ctx context.Context, kind string, t *target, catalog *b
 // see opens the page with a kind of engine, and gives its tools. A folder is
 // served already.
 func (d *doctor) see(ctx context.Context, kind string, t *target) (*bridge.Catalog, []bridge.Finding, error) {
+	served := *t.Target
+	served.Folder = ""
 	again := *t
-	again.folder = ""
+	again.Target = &served
 	a, err := d.p.start(ctx, plan{targets: []*target{&again}, single: true, engine: kind})
 	if err != nil {
 		return nil, nil, err
 	}
-	defer a.close()
-	catalog, err := a.manager.Await(ctx, bridge.Ref{Site: t.name, Caller: bridge.Local()})
+	defer d.p.end(a)
+	catalog, err := a.Manager.Await(ctx, bridge.Ref{Site: t.Name, Caller: bridge.Local()})
 	if err != nil {
 		return nil, nil, err
 	}
-	return catalog, a.manager.Findings(t.name), nil
+	return catalog, a.Manager.Findings(t.Name), nil
 }
 
 func count(n int, what string) string {

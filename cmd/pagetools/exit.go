@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/cmd/pagetools/internal/config"
+	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
 )
 
 // Exit codes of the contract.
@@ -97,13 +99,13 @@ func (p *program) finish(ctx context.Context, err error) int {
 	}
 	if p.json() {
 		if line, err := json.Marshal(failure{body}); err == nil {
-			fmt.Fprintln(p.stderr, escapeForTerminal(string(line)))
+			fmt.Fprintln(p.stderr, terminal.Escape(string(line)))
 			return code
 		}
 	}
-	text := "pagetools: " + plain(body.Message)
+	text := "pagetools: " + terminal.Plain(body.Message)
 	if e, ok := errors.AsType[*bridge.Error](err); ok && e.Reason == bridge.BrowserLost && e.Err != nil {
-		text += " " + plain(e.Err.Error()) + "." // the browser is this person's own
+		text += " " + terminal.Plain(e.Err.Error()) + "." // the browser is this person's own
 	}
 	if hint := hintFor(body); hint != "" {
 		text += " " + hint
@@ -137,9 +139,11 @@ func (p *program) describe(err error) (failureBody, int) {
 // json reports whether a failure is told as JSON. An error may come before the
 // settings are known: then flags and environment are looked at as they are.
 func (p *program) json() bool {
-	format := p.set.format
-	if !p.known {
-		if v := os.Getenv(envName("format")); v != "" {
+	format := ""
+	if p.conf != nil {
+		format = p.conf.Format
+	} else {
+		if v := os.Getenv(config.EnvName("format")); v != "" {
 			format = v
 		}
 		for i, a := range p.args {

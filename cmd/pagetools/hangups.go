@@ -1,6 +1,10 @@
 package main
 
-import "sync/atomic"
+import (
+	"sync/atomic"
+
+	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
+)
 
 // hangups says what SIGHUP means. It ends the program, as the end of its terminal
 // does, unless somebody follows it: then it asks to read the callers again.
@@ -13,7 +17,7 @@ type hangups struct {
 // follow makes SIGHUP come over the channel from now on. It is called once.
 func (h *hangups) follow(streams ...any) <-chan struct{} {
 	for _, s := range streams {
-		if terminal(s) {
+		if terminal.Is(s) {
 			h.terminals = append(h.terminals, s)
 		}
 	}
@@ -28,7 +32,7 @@ func (h *hangups) take() bool {
 		return false
 	}
 	for _, s := range h.terminals {
-		if !terminal(s) {
+		if !terminal.Is(s) {
 			return false
 		}
 	}

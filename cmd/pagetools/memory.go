@@ -2,28 +2,22 @@ package main
 
 import (
 	"context"
-	"errors"
 
-	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/store"
+	"github.com/pagetools/pagetools/cmd/pagetools/internal/config"
 )
-
-// dataDirOff is the data folder of a run that leaves nothing behind.
-const dataDirOff = "off"
-
-var errNoDataDir = errors.New("--data-dir is off, so nothing is kept")
 
 // openMemory opens what outlives the process: in the data folder, or in memory
 // when there is none.
 func (p *program) openMemory(ctx context.Context) (*store.Store, error) {
-	if p.set.dataDir == dataDirOff {
+	if p.conf.DataDir == config.Off {
 		return store.Memory(store.Options{Log: p.log}), nil
 	}
 	return p.openDataDir(ctx)
 }
 
 func (p *program) openDataDir(ctx context.Context) (*store.Store, error) {
-	dir, err := p.dataDir()
+	dir, err := p.conf.DataFolder()
 	if err != nil {
 		return nil, usage("%w", err)
 	}
@@ -42,12 +36,4 @@ func (p *program) closeMemory(s *store.Store) {
 	if err := s.Close(); err != nil {
 		p.say("warning: not everything could be recorded: %v", err)
 	}
-}
-
-// remembered gives the parts of a store; none has no parts.
-func remembered(s *store.Store) bridge.Memory {
-	if s == nil {
-		return bridge.Memory{}
-	}
-	return s.Memory
 }

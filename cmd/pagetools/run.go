@@ -10,7 +10,9 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
+
+	"github.com/pagetools/pagetools/cmd/pagetools/internal/config"
+	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
 )
 
 // program is one run of the command line.
@@ -18,13 +20,10 @@ type program struct {
 	args           []string
 	stdin          io.Reader
 	stdout, stderr io.Writer
-	set            settings
-	file           *file
-	from           map[string]string // where each setting came from
-	known          bool              // the settings are
+	flags          *config.Flags
+	conf           *config.Config // nil until the flags were read
 	log            *slog.Logger
 	logFile        *os.File
-	flags          *pflag.FlagSet // those that the file may have, too
 	hangups        hangups
 }
 
@@ -95,7 +94,7 @@ func (p *program) command() *cobra.Command {
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return usage("unknown command %q; see pagetools --help", plain(args[0]))
+				return usage("unknown command %q; see pagetools --help", terminal.Plain(args[0]))
 			}
 			return nil
 		},
@@ -108,9 +107,9 @@ func (p *program) command() *cobra.Command {
 	root.SetOut(p.stdout)
 	root.SetErr(p.stderr)
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage("%w", err) })
-	p.set.flags(root.PersistentFlags())
+	p.flags = config.Register(root.PersistentFlags())
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return p.prepare(cmd) }
-	root.AddCommand(p.serveCommand(), p.mcpCommand(), p.toolsCommand(), p.callCommand(), p.loginCommand(), p.demoCommand(), p.approveCommand(), p.auditCommand(), p.lockCommand(), p.doctorCommand(), p.configCommand(), p.versionCommand())
+	root.AddCommand(serveCommand(p), mcpCommand(p), toolsCommand(p), callCommand(p), loginCommand(p), demoCommand(p), approveCommand(p), p.auditCommand(), lockCommand(p), doctorCommand(p), configCommand(p), versionCommand(p))
 	return root
 }
 
@@ -119,9 +118,12 @@ var errUsageShown = errors.New("usage")
 
 // prepare reads the settings from their four places, and opens the log.
 func (p *program) prepare(cmd *cobra.Command) error {
-	if err := p.resolve(cmd.Root().PersistentFlags()); err != nil {
-		return err
+	var err error
+	if p.conf, err = p.flags.Load(); err != nil {
+		p.conf = nil
+		return usage("%w", err)
 	}
+	p.warnOfFile(p.conf)
 	return p.openLog(cmd.Name() == "serve" || cmd.Name() == "demo" || cmd.Name() == "mcp")
 }
 
@@ -130,16 +132,16 @@ func (p *program) prepare(cmd *cobra.Command) error {
 func (p *program) openLog(serves bool) error {
 	level := slog.LevelWarn
 	switch {
-	case p.set.verbose:
+	case p.conf.Verbose:
 		level = slog.LevelDebug
-	case !serves && p.set.logFile == "":
+	case !serves && p.conf.LogFile == "":
 		return nil
-	case p.set.quiet:
+	case p.conf.Quiet:
 		level = slog.LevelError
 	}
 	out := p.stderr
-	if p.set.logFile != "" {
-		f, err := os.OpenFile(p.set.logFile, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if p.conf.LogFile != "" {
+		f, err := os.OpenFile(p.conf.LogFile, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 		if err != nil {
 			return usage("--log-file: %w", err)
 		}
@@ -147,7 +149,7 @@ func (p *program) openLog(serves bool) error {
 		level = min(level, slog.LevelInfo)
 	}
 	o := &slog.HandlerOptions{Level: level}
-	if p.set.logFormat == "json" {
+	if p.conf.LogFormat == "json" {
 		p.log = slog.New(slog.NewJSONHandler(out, o))
 		return nil
 	}

@@ -16,15 +16,16 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
+	"github.com/pagetools/pagetools/e2e/app"
 	"github.com/pagetools/pagetools/examples"
 	"github.com/pagetools/pagetools/transport"
-	"github.com/pagetools/pagetools/transport/webtool"
 )
 
 // drainTime is how long calls in flight may still take after SIGTERM.
 const drainTime = 25 * time.Second
 
-func (p *program) serveCommand() *cobra.Command {
+func serveCommand(p *program) *cobra.Command {
 	var ask string
 	var locked bool
 	c := &cobra.Command{
@@ -58,16 +59,16 @@ func (p *program) serveCommand() *cobra.Command {
 	return c
 }
 
-func (p *program) demoCommand() *cobra.Command {
+func demoCommand(p *program) *cobra.Command {
 	return &cobra.Command{
 		Use:   "demo",
 		Short: "Serve the built-in stamp collection",
 		Args:  exactly(0, "no argument"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if p.from["approval"] == fromDefault {
-				p.set.approval = "auto" // the page is our own, and holds nothing
+			if p.conf.IsDefault("approval") {
+				p.conf.Approval = "auto" // the page is our own, and holds nothing
 			}
-			t := &target{name: "stampdb", text: "the built-in stamp collection", folder: "stampdb"}
+			t := &target{Target: &app.Target{Name: "stampdb", Text: "the built-in stamp collection", Folder: "stampdb"}}
 			return p.serve(cmd.Context(), plan{targets: []*target{t}, remember: true, files: map[string]fs.FS{"stampdb": examples.StampDB()}})
 		},
 	}
@@ -76,9 +77,9 @@ func (p *program) demoCommand() *cobra.Command {
 // serve opens the sites, serves them until ctx ends, and drains.
 func (p *program) serve(ctx context.Context, pl plan) error {
 	var lc net.ListenConfig
-	l, err := lc.Listen(ctx, "tcp", p.set.listen)
+	l, err := lc.Listen(ctx, "tcp", p.conf.Listen)
 	if err != nil {
-		return usage("--listen %s: %w", p.set.listen, err)
+		return usage("--listen %s: %w", p.conf.Listen, err)
 	}
 	defer func() { _ = l.Close() }()
 	who := p.newCallers()
@@ -90,7 +91,7 @@ func (p *program) serve(ctx context.Context, pl plan) error {
 	if err != nil {
 		return err
 	}
-	defer a.close()
+	defer p.end(a)
 	if os.Getenv("GOGC") == "" {
 		// The heap is a few megabytes, and a call makes only garbage: collecting a
 		// third as often costs little memory.
@@ -102,23 +103,23 @@ func (p *program) serve(ctx context.Context, pl plan) error {
 		return err
 	}
 	streams := make(chan struct{}) // closed when those of MCP shall end
-	mux, err := p.faces(a, console.page(), streams)
+	face, err := p.mcpFace(a, console.page(), streams)
 	if err != nil {
 		return err
 	}
-	guards.Metrics, guards.JSONRPCUnder, guards.MaxBodyUnder = a.metrics, []string{"/mcp"}, map[string]int64{"/mcp": 4 << 20}
-	srv := transport.Server(transport.Guard(mux, guards), p.log)
+	guards.Metrics, guards.JSONRPCUnder, guards.MaxBodyUnder = a.Metrics, []string{"/mcp"}, map[string]int64{"/mcp": 4 << 20}
+	srv := transport.Server(transport.Guard(a.Mux(face), guards), p.log)
 	failed := make(chan error, 1)
 	go func() { failed <- srv.Serve(transport.Listener(l)) }()
 	defer func() { _ = srv.Close() }()
 	p.progress("starting a browser")
-	if _, err := a.engine.Start(ctx); err != nil {
+	if _, err := a.Engine.Start(ctx); err != nil {
 		return err
 	}
-	if p.file.path != "" {
+	if p.conf.File != "" {
 		defer who.follow(ctx, a)()
 	}
-	if err := a.manager.WaitOpened(ctx); err == nil {
+	if err := a.Manager.WaitOpened(ctx); err == nil {
 		p.welcome(ctx, a, pl, "http://"+l.Addr().String(), console)
 	}
 	if pl.ask {
@@ -127,7 +128,7 @@ func (p *program) serve(ctx context.Context, pl plan) error {
 		if asker == nil {
 			return usage("--ask terminal needs a terminal")
 		}
-		go p.answerAtTerminal(ctx, a.bridge, asker)
+		go p.answerAtTerminal(ctx, a.Bridge, asker)
 	}
 	select {
 	case err := <-failed:
@@ -139,25 +140,11 @@ func (p *program) serve(ctx context.Context, pl plan) error {
 	return drain(a, srv)
 }
 
-// faces are all that the listener serves. streams ends those of MCP.
-func (p *program) faces(a *app, operators string, streams <-chan struct{}) (*transport.Mux, error) {
-	mux := transport.NewMux(transport.Health(a.readiness)...)
-	mux.Add(a.metrics.Routes(p.log)...)
-	mux.Add(webtool.New(a.bridge, webtool.Options{Log: p.log}).Routes()...)
-	face, err := p.mcpFace(a, operators, streams)
-	if err != nil {
-		return nil, err
-	}
-	mux.Add(face.Routes()...)
-	return mux, nil
-}
-
 // drain lets calls in flight finish, within drainTime.
-func drain(a *app, srv *http.Server) error {
+func drain(a *app.App, srv *http.Server) error {
 	bounded, cancel := context.WithTimeout(context.Background(), drainTime)
 	defer cancel()
-	a.bridge.StopAsking()
-	a.manager.Drain(bounded)
+	a.Drain(bounded)
 	brief, stop := context.WithTimeout(context.Background(), time.Second)
 	defer stop()
 	if err := srv.Shutdown(brief); err != nil && !errors.Is(err, context.DeadlineExceeded) {
@@ -171,30 +158,11 @@ const tokenCaller = "token"
 
 // guards makes the rules in front of every face.
 func (p *program) guards(addr net.Addr, c *callers) (transport.Options, error) {
-	o := transport.Options{Listen: addr.String(), Hosts: p.set.allowHosts, Origins: p.set.cors, Log: p.log, Callers: c.ofFaces(p.file), Credentials: &c.faces}
+	o := transport.Options{Listen: addr.String(), Hosts: p.conf.AllowHosts, Origins: p.conf.CORS, Log: p.log, Callers: c.ofFaces(p.conf), Credentials: &c.faces}
 	if err := o.Validate(); err != nil {
 		return o, usage("%w", err)
 	}
 	return o, nil
-}
-
-// load says how busy the process is.
-func (a *app) load() transport.Load {
-	l := transport.Load{Questions: a.bridge.OpenQuestions()}
-	l.Pages, l.Spares, l.Queued = a.manager.Pages()
-	return l
-}
-
-// readiness says what /readyz tells.
-func (a *app) readiness() transport.Readiness {
-	r := transport.Readiness{Ready: a.manager.Tried() && a.engine.Version() != "", Sites: map[string]string{}}
-	for _, s := range a.manager.Sites() {
-		r.Sites[s.Name] = a.manager.Status(s.Name)
-	}
-	if a.memory != nil && a.memory.Audit.Healthy() != nil {
-		r.Audit = "calls cannot be recorded: those that may change something are refused"
-	}
-	return r
 }
 
 // served is what serve prints with --format json when it is ready.
@@ -220,36 +188,36 @@ type servedSite struct {
 }
 
 // welcome prints the box: what is served, and where.
-func (p *program) welcome(ctx context.Context, a *app, pl plan, base string, console *operators) {
+func (p *program) welcome(ctx context.Context, a *app.App, pl plan, base string, console *operators) {
 	targets := pl.targets
 	out := served{Listening: base, MCP: base + "/mcp"}
 	if console.url != "" {
 		out.Console = &servedConsole{console.url, console.token}
 	}
 	for _, t := range targets {
-		s := servedSite{Name: t.name, URL: base + "/webtools/" + t.name, Tools: []string{}}
+		s := servedSite{Name: t.Name, URL: base + "/webtools/" + t.Name, Tools: []string{}}
 		// A site that failed is not asked again: it may take its time once more.
-		if status := a.manager.Status(t.name); status != "open" {
+		if status := a.Manager.Status(t.Name); status != "open" {
 			s.Error = status
-		} else if d, err := a.bridge.Webtool(ctx, bridge.Ref{Site: t.name, Caller: bridge.Local()}, "", ""); err != nil {
+		} else if d, err := a.Bridge.Webtool(ctx, bridge.Ref{Site: t.Name, Caller: bridge.Local()}, "", ""); err != nil {
 			s.Error = bridge.AsError(err).Message
 		} else {
 			for _, x := range d.Actions {
 				s.Tools = append(s.Tools, x.Name)
 			}
 		}
-		for _, f := range a.manager.Findings(t.name) {
-			p.say("warning: %s: %s: %s (%s)", t.name, plain(f.Tool), plain(f.Message), f.Rule)
+		for _, f := range a.Manager.Findings(t.Name) {
+			p.say("warning: %s: %s: %s (%s)", t.Name, terminal.Plain(f.Tool), terminal.Plain(f.Message), f.Rule)
 		}
 		if pl.locked != nil {
-			p.warnOfLock(ctx, a, pl.locked, t)
+			warnOfLock(ctx, p, a, pl.locked, t)
 		}
 		out.Sites = append(out.Sites, s)
 	}
-	if p.set.format != "text" {
-		_ = p.encode(out)
+	if p.conf.Format != "text" {
+		_ = terminal.Encode(p.stdout, out)
 	} else {
-		fmt.Fprint(p.stdout, box(p.welcomeLines(a, targets, out)))
+		fmt.Fprint(p.stdout, box(welcomeLines(a, targets, out)))
 	}
 	p.warnings(targets)
 }
@@ -257,23 +225,23 @@ func (p *program) welcome(ctx context.Context, a *app, pl plan, base string, con
 // warnings says what an operator should know of how the sites are served.
 func (p *program) warnings(targets []*target) {
 	p.say("note: pages may reach any network address in this version")
-	p.warnOfTokens(p.file)
-	if n := len(p.set.token); n > 0 && n < shortToken {
+	p.warnOfTokens(p.conf)
+	if n := len(p.conf.Token); n > 0 && n < shortToken {
 		p.say("warning: the token is shorter than %d characters and can be guessed", shortToken)
 	}
-	if p.set.approval == "auto" && p.from["approval"] != fromDefault {
+	if p.conf.Approval == "auto" && !p.conf.IsDefault("approval") {
 		p.say("warning: --approval auto runs tools without asking, except those that declare consequences")
 	}
 	p.warnOfLogins(targets)
-	if p.set.userDataDir != "" {
+	if p.conf.UserDataDir != "" {
 		p.say("warning: with --user-data-dir every session shares that profile's logins")
 	}
 }
 
-func (p *program) welcomeLines(a *app, targets []*target, out served) []string {
-	lines := []string{"pagetools serves " + out.Listening + "/webtools", "engine: " + a.kind + " in " + a.engine.Version()}
+func welcomeLines(a *app.App, targets []*target, out served) []string {
+	lines := []string{"pagetools serves " + out.Listening + "/webtools", "engine: " + a.Kind + " in " + a.Engine.Version()}
 	for i, s := range out.Sites {
-		lines = append(lines, "", s.Name+"  ("+plain(targets[i].text)+")", "  "+s.URL)
+		lines = append(lines, "", s.Name+"  ("+terminal.Plain(targets[i].Text)+")", "  "+s.URL)
 		switch {
 		case s.Error != "":
 			lines = append(lines, "  not opened: "+s.Error)

@@ -13,6 +13,9 @@ import (
 	"time"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/cmd/pagetools/internal/files"
+	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
+	"github.com/pagetools/pagetools/e2e/app"
 	"github.com/pagetools/pagetools/session"
 	"github.com/pagetools/pagetools/session/pageconfig"
 )
@@ -49,7 +52,7 @@ func readState(path string) (state json.RawMessage, info fs.FileInfo, err error)
 func (p *program) loginOf(t *target, where, path string) (login *pageconfig.Stored, err error) {
 	state, info, err := readState(path)
 	if err == nil {
-		if login, err = pageconfig.ParseStored(state, t.origin); err != nil {
+		if login, err = pageconfig.ParseStored(state, t.Origin); err != nil {
 			err = fmt.Errorf("%s: %w", path, err)
 		}
 	}
@@ -57,44 +60,44 @@ func (p *program) loginOf(t *target, where, path string) (login *pageconfig.Stor
 		return nil, usage("%s: %w", where, err)
 	}
 	if info.Mode().Perm()&0o077 != 0 {
-		fmt.Fprintf(p.stderr, "pagetools: warning: %s holds a login, and others can read it. chmod 600 it.\n", plain(path))
+		fmt.Fprintf(p.stderr, "pagetools: warning: %s holds a login, and others can read it. chmod 600 it.\n", terminal.Plain(path))
 	}
 	return login, nil
 }
 
 // logins gives a site the stored logins that it is to have.
 func (p *program) logins(pl plan, t *target, o *session.SiteOptions) (err error) {
-	if p.set.storageState != "" && t.named {
-		o.Login, err = p.loginOf(t, "--storage-state", p.set.storageState)
+	if p.conf.StorageState != "" && t.named {
+		o.Login, err = p.loginOf(t, "--storage-state", p.conf.StorageState)
 		if err != nil {
 			return err
 		}
 	}
 	c := t.config
 	if pl.login { // one is about to be made
-		c.profiles = nil
+		c.Profiles = nil
 	}
 	o.Profiles = map[string]session.Profile{}
-	for _, x := range c.profiles {
-		isDefault := x.name == c.defaultProfile && o.Login == nil
+	for _, x := range c.Profiles {
+		isDefault := x.Name == c.DefaultProfile && o.Login == nil
 		if pl.single && !isDefault { // nobody can name it
 			continue
 		}
-		if len(x.callers) == 0 && p.set.token != "" && !pl.single && !isDefault {
+		if len(x.Callers) == 0 && p.conf.Token != "" && !pl.single && !isDefault {
 			return usage("%s:%d: profiles: callers of %q is empty, so that nobody may use it: without names it is for %q, and there is a token",
-				p.file.path, x.line, x.name, bridge.Local().Name)
+				p.conf.File, x.Line, x.Name, bridge.Local().Name)
 		}
-		login, err := p.loginOf(t, fmt.Sprintf("%s:%d: profiles", p.file.path, x.line), x.storageState)
+		login, err := p.loginOf(t, fmt.Sprintf("%s:%d: profiles", p.conf.File, x.Line), x.StorageState)
 		if err != nil {
 			return err
 		}
 		if isDefault {
 			o.Login = login
 		}
-		o.Profiles[x.name] = session.Profile{Login: login, Callers: x.callers}
+		o.Profiles[x.Name] = session.Profile{Login: login, Callers: x.Callers}
 	}
-	if p.set.userDataDir != "" && (o.Login != nil || len(o.Profiles) > 0) {
-		return usage("--user-data-dir is a login of its own: stored logins cannot be put into it (%s)", t.name)
+	if p.conf.UserDataDir != "" && (o.Login != nil || len(o.Profiles) > 0) {
+		return usage("--user-data-dir is a login of its own: stored logins cannot be put into it (%s)", t.Name)
 	}
 	return nil
 }
@@ -137,11 +140,11 @@ func (s stateTarget) check() error {
 
 // page gives the page whose login is going to be saved: not the one that takes its
 // place when it dies. It is nil when none is.
-func (s stateTarget) page(ctx context.Context, a *app, t *target) (*session.Page, error) {
+func (s stateTarget) page(ctx context.Context, a *app.App, t *target) (*session.Page, error) {
 	if s == "" {
 		return nil, nil //nolint:nilnil // nothing is saved
 	}
-	return a.manager.CataloguePage(ctx, t.name)
+	return a.Manager.CataloguePage(ctx, t.Name)
 }
 
 // save writes the login of the page: a file that only this user can read, which is
@@ -160,10 +163,10 @@ func (s stateTarget) save(ctx context.Context, p *program, page *session.Page) e
 		return err
 	}
 	path := string(s)
-	if err := replaceFile(path, append(state, '\n'), 0o600); err != nil {
+	if err := files.Replace(path, append(state, '\n'), 0o600); err != nil {
 		return usage("--save-storage-state: %w", err)
 	}
-	p.say("the login is in %s", plain(path))
+	p.say("the login is in %s", terminal.Plain(path))
 	if string(state) == emptyState {
 		p.say("warning: it is empty: the page holds neither cookies nor stored items")
 	}
@@ -176,40 +179,23 @@ const saveTime = 30 * time.Second
 // emptyState is the login of a page that has none.
 const emptyState = `{"cookies":[],"origins":[]}`
 
-// replaceFile writes a file as a whole.
-func replaceFile(path string, text []byte, mode fs.FileMode) error {
-	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*") // mode 0600, and never through a link
-	if err != nil {
-		return fmt.Errorf("writing %s: %w", path, err)
-	}
-	_, err = f.Write(text)
-	err = errors.Join(err, f.Chmod(mode), f.Sync(), f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		return fmt.Errorf("writing %s: %w", path, errors.Join(err, os.Remove(f.Name())))
-	}
-	return nil
-}
-
 // warnOfLogins says what stored logins mean for callers, when there are some.
 func (p *program) warnOfLogins(targets []*target) {
 	known := map[string]bool{}
-	if p.set.token != "" {
+	if p.conf.Token != "" {
 		known[tokenCaller] = true
 	}
-	for _, c := range p.file.callers {
-		known[c.name] = true
+	for _, c := range p.conf.Callers {
+		known[c.Name] = true
 	}
 	for _, t := range targets {
-		if len(known) > 0 && (t.config.defaultProfile != "" || t.named && p.set.storageState != "") {
-			p.say("warning: every caller uses %s with the same stored login", t.name)
+		if len(known) > 0 && (t.config.DefaultProfile != "" || t.named && p.conf.StorageState != "") {
+			p.say("warning: every caller uses %s with the same stored login", t.Name)
 		}
-		for _, x := range t.config.profiles {
-			for _, name := range x.callers {
+		for _, x := range t.config.Profiles {
+			for _, name := range x.Callers {
 				if len(known) > 0 && !known[name] || len(known) == 0 && name != bridge.Local().Name {
-					p.say("warning: %s: the profile %s is for the caller %s, and there is none of that name", t.name, x.name, plain(name))
+					p.say("warning: %s: the profile %s is for the caller %s, and there is none of that name", t.Name, x.Name, terminal.Plain(name))
 				}
 			}
 		}

@@ -10,16 +10,18 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
+	"github.com/pagetools/pagetools/e2e/app"
 )
 
-func (p *program) toolsCommand() *cobra.Command {
+func toolsCommand(p *program) *cobra.Command {
 	var to string
 	c := &cobra.Command{
 		Use:   "tools TARGET",
 		Short: "List the tools of a page",
 		Args:  exactly(1, "TARGET"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return p.tools(cmd.Context(), args[0], stateTarget(to))
+			return tools(cmd.Context(), p, args[0], stateTarget(to))
 		},
 	}
 	saveFlag(c, &to)
@@ -57,26 +59,26 @@ type toolItem struct {
 }
 
 // one opens a single target of the command line, without those of the file.
-func (p *program) one(ctx context.Context, arg string, pl plan) (*app, *target, error) {
+func (p *program) one(ctx context.Context, arg string, pl plan) (*app.App, *target, error) {
 	t, err := parseTarget(arg)
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := nameAll([]*target{t}); err != nil {
+	if err := nameAll(t); err != nil {
 		return nil, nil, err
 	}
-	for _, c := range p.file.sites { // the file may say more about the same site
-		if c.target == t.text || (c.name != "" && c.name == t.name) {
+	for _, c := range p.conf.Sites { // the file may say more about the same site
+		if c.Target == t.Text || (c.Name != "" && c.Name == t.Name) {
 			t.config = c
 		}
 	}
-	p.progress("opening %s", plain(t.text))
+	p.progress("opening %s", terminal.Plain(t.Text))
 	pl.targets, pl.single = []*target{t}, true
 	a, err := p.start(ctx, pl)
 	return a, t, err
 }
 
-func (p *program) tools(ctx context.Context, arg string, to stateTarget) error {
+func tools(ctx context.Context, p *program, arg string, to stateTarget) error {
 	if err := to.check(); err != nil {
 		return err
 	}
@@ -84,24 +86,24 @@ func (p *program) tools(ctx context.Context, arg string, to stateTarget) error {
 	if err != nil {
 		return err
 	}
-	defer a.close()
+	defer p.end(a)
 	page, err := to.page(ctx, a, t)
 	if err != nil {
 		return err
 	}
-	ref := bridge.Ref{Site: t.name, Caller: bridge.Local()}
-	catalog, err := a.manager.Await(ctx, ref)
+	ref := bridge.Ref{Site: t.Name, Caller: bridge.Local()}
+	catalog, err := a.Manager.Await(ctx, ref)
 	if err != nil {
 		return err
 	}
-	doc, err := a.bridge.Webtool(ctx, ref, "", "")
+	doc, err := a.Bridge.Webtool(ctx, ref, "", "")
 	if err != nil {
 		return err
 	}
-	for _, f := range a.manager.Findings(t.name) {
-		p.say("warning: %s: %s (%s)", plain(f.Tool), plain(f.Message), f.Rule)
+	for _, f := range a.Manager.Findings(t.Name) {
+		p.say("warning: %s: %s (%s)", terminal.Plain(f.Tool), terminal.Plain(f.Message), f.Rule)
 	}
-	list := toolList{Site: t.name, Origin: t.origin, Version: doc.Version, Tools: []toolItem{}}
+	list := toolList{Site: t.Name, Origin: t.Origin, Version: doc.Version, Tools: []toolItem{}}
 	for _, x := range catalog.Tools() {
 		item := toolItem{Name: x.Name(), Title: x.Title(), Description: x.Description(), InputSchema: x.InputSchema(),
 			OutputSchema: x.OutputSchema(), Annotations: x.Annotations(), Digest: x.Digest(), Frame: x.Frame()}
@@ -110,19 +112,19 @@ func (p *program) tools(ctx context.Context, arg string, to stateTarget) error {
 		}
 		list.Tools = append(list.Tools, item)
 	}
-	if err := p.printTools(list); err != nil {
+	if err := printTools(p, list); err != nil {
 		return err
 	}
 	return to.save(ctx, p, page)
 }
 
-func (p *program) printTools(list toolList) error {
-	switch p.set.format {
+func printTools(p *program, list toolList) error {
+	switch p.conf.Format {
 	case "json":
-		return p.encode(list)
+		return terminal.Encode(p.stdout, list)
 	case "ndjson":
 		for _, t := range list.Tools {
-			if err := p.encode(t); err != nil {
+			if err := terminal.Encode(p.stdout, t); err != nil {
 				return err
 			}
 		}
@@ -142,19 +144,19 @@ func (p *program) printTools(list toolList) error {
 func printTool(w io.Writer, t toolItem) {
 	head := t.Name
 	if t.Title != "" {
-		head += "  (" + plain(t.Title) + ")"
+		head += "  (" + terminal.Plain(t.Title) + ")"
 	}
 	if t.Frame != "" {
-		head += "  [in the frame \"" + plain(t.Frame) + "\", " + plain(t.Origin) + "]"
+		head += "  [in the frame \"" + terminal.Plain(t.Frame) + "\", " + terminal.Plain(t.Origin) + "]"
 	}
-	fmt.Fprintf(w, "%s\n    %s\n", head, plain(t.Description))
+	fmt.Fprintf(w, "%s\n    %s\n", head, terminal.Plain(t.Description))
 	for _, prm := range parameters(t.InputSchema) {
-		line := "    " + plain(prm.name) + ": " + plain(strings.Join(prm.types, " or "))
+		line := "    " + terminal.Plain(prm.name) + ": " + terminal.Plain(strings.Join(prm.types, " or "))
 		if prm.required {
 			line += ", required"
 		}
 		if prm.description != "" {
-			line += ". " + plain(prm.description)
+			line += ". " + terminal.Plain(prm.description)
 		}
 		fmt.Fprintln(w, line)
 	}

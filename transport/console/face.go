@@ -1,6 +1,7 @@
 package console
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -124,27 +125,27 @@ func readAnswer(r *http.Request) (bridge.Answer, error) {
 	if err != nil {
 		return bridge.Answer{}, err
 	}
-	members, err := bridge.ReadObject("The body", body)
+	answer, err := bridge.ReadValue("The body", body)
 	if err != nil {
 		return bridge.Answer{}, err
 	}
 	var a bridge.Answer
 	said := false
-	for _, m := range members {
+	for name, value := range answer.Members() {
 		var into any
-		switch m.Name {
+		switch name {
 		case "ok":
 			into, said = &a.OK, true
 		case "always":
 			into = &a.Always
 		case "value":
-			a.Value = m.Value
+			a.Value = value.Text()
 			continue
 		default:
 			return a, malformed("An answer has ok, and perhaps value and always.")
 		}
-		if json.Unmarshal(m.Value, into) != nil || string(m.Value) == "null" {
-			return a, malformed(m.Name + " must be true or false.")
+		if value.IsNull() || json.Unmarshal(value.Text(), into) != nil {
+			return a, malformed(name + " must be true or false.")
 		}
 	}
 	if !said {
@@ -176,6 +177,7 @@ func (f *Face) events(w http.ResponseWriter, r *http.Request) {
 	beat := time.NewTicker(heartbeat)
 	defer beat.Stop()
 	var inbox bridge.Inbox
+	var last []byte
 	events := f.b.Watch(r.Context(), bridge.Interest{Caller: c, Runs: true})
 	for ok := !c.IsRevoked(); ok; {
 		select {
@@ -185,7 +187,12 @@ func (f *Face) events(w http.ResponseWriter, r *http.Request) {
 			}
 			inbox.Take(ev)
 			text, err := json.Marshal(Questions{inbox.Questions()})
-			ok = err == nil && write("event: questions\ndata: %s\n\n", text)
+			if err != nil {
+				return
+			}
+			if !bytes.Equal(text, last) { // else something else of a call changed
+				ok, last = write("event: questions\ndata: %s\n\n", text), text
+			}
 		case <-beat.C:
 			ok = write(": still here\n\n")
 		case <-c.Revoked:

@@ -60,7 +60,7 @@ func (w *world) asks(t *testing.T) (id, token string) {
 }
 
 func (w *world) call(config string) *bridge.Call {
-	return &bridge.Call{Site: "shop", Tool: "buy", Caller: bridge.Local(), Input: json.RawMessage(`{"a":"<b>"}`), Config: json.RawMessage(config)}
+	return &bridge.Call{Site: "shop", Tool: "buy", Caller: bridge.Local(), Input: bridgetest.JSON(`{"a":"<b>"}`), Config: json.RawMessage(config)}
 }
 
 func (w *world) do(t *testing.T, method, path, body string) (int, string) {

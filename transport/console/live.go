@@ -146,11 +146,11 @@ func asError(err error) *bridge.Error {
 // readOrder reads {"pen":bool} or {"input":{…}} and nothing else.
 func readOrder(kind int, text []byte) (order, *bridge.Error) {
 	var o order
-	members, err := bridge.ReadObject("The message", text)
+	message, err := bridge.ReadValue("The message", text)
 	if err != nil {
 		return o, bridge.AsError(err)
 	}
-	if kind == websocket.TextMessage && len(members) == 1 {
+	if kind == websocket.TextMessage && message.Len() == 1 {
 		d := json.NewDecoder(bytes.NewReader(text))
 		d.DisallowUnknownFields()
 		if err = d.Decode(&o); err == nil && (o.Pen != nil || o.Input != nil) {

@@ -16,24 +16,24 @@ import (
 type block struct {
 	kind    string // its "type"
 	raw     json.RawMessage
-	members bridge.Object
+	members bridge.Value
 }
 
 // readBlock reads an object that has a type.
 func readBlock(raw json.RawMessage) (block, bool) {
-	members, err := bridge.ReadObject("a block", raw)
+	members, err := bridge.ReadValue("a block", raw)
 	if err != nil {
 		return block{}, false
 	}
 	b := block{raw: raw, members: members}
-	kind, ok := texts(members.Get("type"))
+	kind, ok := texts(members.Get("type").Text())
 	b.kind = kind
 	return b, ok
 }
 
 // text is the text of a text block.
 func (b block) text() string {
-	s, _ := texts(b.members.Get("text"))
+	s, _ := texts(b.members.Get("text").Text())
 	return s
 }
 
@@ -55,7 +55,7 @@ func (b block) content(e era) mcpgo.Content {
 	if kind.check == nil || !e.since(kind.since) || !kind.check(b.members) {
 		return mcpgo.NewTextContent(string(b.raw))
 	}
-	if b.kind == "text" && len(b.members) == 2 {
+	if b.kind == "text" && b.members.Len() == 2 {
 		return mcpgo.NewTextContent(b.text())
 	}
 	return verbatim{raw: b.sound()}
@@ -64,12 +64,12 @@ func (b block) content(e era) mcpgo.Content {
 // sound is the block without the optional members that no client could read.
 func (b block) sound() json.RawMessage {
 	out, dropped := &node{kind: '{'}, false
-	for _, m := range b.members {
-		if check := optional[m.Name]; check != nil && !check(m.Value) {
+	for name, value := range b.members.Members() {
+		if check := optional[name]; check != nil && !check(value.Text()) {
 			dropped = true
 			continue
 		}
-		out.keys, out.vals = append(out.keys, m.Name), append(out.vals, &node{raw: jsontext.Value(m.Value)})
+		out.keys, out.vals = append(out.keys, name), append(out.vals, &node{raw: jsontext.Value(value.Text())})
 	}
 	if !dropped {
 		return b.raw
@@ -80,15 +80,15 @@ func (b block) sound() json.RawMessage {
 // blockType says since when MCP has a type of block, and what such a block needs.
 type blockType struct {
 	since string
-	check func(bridge.Object) bool
+	check func(bridge.Value) bool
 }
 
 var blockTypes = map[string]blockType{
-	"text":          {mcpgo.ProtocolVersion20241105, func(o bridge.Object) bool { return isText(o.Get("text")) }},
+	"text":          {mcpgo.ProtocolVersion20241105, func(o bridge.Value) bool { return isText(o.Get("text").Text()) }},
 	"image":         {mcpgo.ProtocolVersion20241105, isMedia},
 	"audio":         {mcpgo.ProtocolVersion20250326, isMedia},
 	"resource":      {mcpgo.ProtocolVersion20241105, isResource},
-	"resource_link": {mcpgo.ProtocolVersion20250618, func(o bridge.Object) bool { return isURI(o.Get("uri")) && isText(o.Get("name")) }},
+	"resource_link": {mcpgo.ProtocolVersion20250618, func(o bridge.Value) bool { return isURI(o.Get("uri").Text()) && isText(o.Get("name").Text()) }},
 }
 
 // optional are the members that blocks may have, and what they must be then.
@@ -132,36 +132,36 @@ func isBase64(raw json.RawMessage) bool {
 	return err == nil
 }
 
-func isMedia(o bridge.Object) bool {
-	kind, ok := texts(o.Get("mimeType"))
-	return ok && kind != "" && isBase64(o.Get("data"))
+func isMedia(o bridge.Value) bool {
+	kind, ok := texts(o.Get("mimeType").Text())
+	return ok && kind != "" && isBase64(o.Get("data").Text())
 }
 
 // isResource wants an address and exactly one of text and bytes.
-func isResource(o bridge.Object) bool {
-	inner, err := bridge.ReadObject("a resource", o.Get("resource"))
-	if err != nil || !isURI(inner.Get("uri")) {
+func isResource(o bridge.Value) bool {
+	inner, err := bridge.ReadValue("a resource", o.Get("resource").Text())
+	if err != nil || !isURI(inner.Get("uri").Text()) {
 		return false
 	}
 	for _, name := range []string{"mimeType", "title"} {
-		if v := inner.Get(name); v != nil && !isText(v) {
+		if v := inner.Get(name).Text(); v != nil && !isText(v) {
 			return false
 		}
 	}
-	if v := inner.Get("_meta"); v != nil && !isObject(v) {
+	if v := inner.Get("_meta").Text(); v != nil && !isObject(v) {
 		return false
 	}
-	text, blob := inner.Get("text"), inner.Get("blob")
+	text, blob := inner.Get("text").Text(), inner.Get("blob").Text()
 	return text == nil && isBase64(blob) || blob == nil && isText(text)
 }
 
 // isAnnotations checks who a block is for, how much it matters, and its date.
 func isAnnotations(raw json.RawMessage) bool {
-	o, err := bridge.ReadObject("annotations", raw)
-	if err != nil || o == nil {
+	o, err := bridge.ReadValue("annotations", raw)
+	if err != nil || !o.IsObject() {
 		return false
 	}
-	if v := o.Get("audience"); v != nil {
+	if v := o.Get("audience").Text(); v != nil {
 		var audience []string
 		if string(v) == "null" || json.Unmarshal(v, &audience) != nil {
 			return false
@@ -172,13 +172,13 @@ func isAnnotations(raw json.RawMessage) bool {
 			}
 		}
 	}
-	if v := o.Get("priority"); v != nil {
+	if v := o.Get("priority").Text(); v != nil {
 		var p float64
 		if string(v) == "null" || json.Unmarshal(v, &p) != nil || p < 0 || p > 1 {
 			return false
 		}
 	}
-	v := o.Get("lastModified")
+	v := o.Get("lastModified").Text()
 	return v == nil || isText(v)
 }
 
@@ -189,8 +189,8 @@ func isIcons(raw json.RawMessage) bool {
 		return false
 	}
 	for _, icon := range list {
-		o, err := bridge.ReadObject("an icon", icon)
-		if err != nil || !isText(o.Get("src")) {
+		o, err := bridge.ReadValue("an icon", icon)
+		if err != nil || !isText(o.Get("src").Text()) {
 			return false
 		}
 	}

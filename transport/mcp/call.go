@@ -2,7 +2,6 @@ package mcp
 
 import (
 	"context"
-	"encoding/json"
 	"sync"
 	"time"
 
@@ -13,7 +12,7 @@ import (
 
 // call runs a tool of a page, or one of ours.
 func (x *exchange) call(ctx context.Context, to target, r mcpgo.CallToolRequest) (*mcpgo.CallToolResult, error) {
-	arguments := r.Params.RawArguments
+	arguments := orEmpty(x.message.arguments)
 	if to.static == "" {
 		return x.run(ctx, to, arguments, r.Params.MultiRoundTripParams)
 	}
@@ -29,7 +28,7 @@ func (x *exchange) call(ctx context.Context, to target, r mcpgo.CallToolRequest)
 }
 
 // run runs a tool of a page until it ends or asks a person.
-func (x *exchange) run(ctx context.Context, to target, arguments json.RawMessage, trip mcpgo.MultiRoundTripParams) (*mcpgo.CallToolResult, error) {
+func (x *exchange) run(ctx context.Context, to target, arguments bridge.Value, trip mcpgo.MultiRoundTripParams) (*mcpgo.CallToolResult, error) {
 	c := x.asCall(to, arguments)
 	defer x.progress(ctx)()
 	run, left, err := x.begin(ctx, c, trip)

@@ -270,10 +270,7 @@ func (x *exchange) box(e *rpcError) error {
 var errNoClient = errors.New("the client cannot be asked")
 
 // asCall is the call of the bridge.
-func (x *exchange) asCall(to target, arguments json.RawMessage) *bridge.Call {
-	if len(arguments) == 0 || string(arguments) == "null" {
-		arguments = json.RawMessage("{}")
-	}
+func (x *exchange) asCall(to target, arguments bridge.Value) *bridge.Call {
 	return &bridge.Call{
 		Site: to.site, Tool: to.tool.Name(), Session: x.scope.session, Caller: x.scope.caller, Input: arguments,
 		Again: true, Beside: true, ID: x.id, Trace: x.message.meta.trace,

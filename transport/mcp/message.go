@@ -16,9 +16,11 @@ type message struct {
 	id     json.RawMessage // as it was written; nil for a notification. null is an id, because clients send it
 	method string          // empty in a reply
 	params json.RawMessage // an object, or nil
-	result json.RawMessage // of a reply to a request of ours
-	failed json.RawMessage // the error of such a reply
-	meta   requestMeta
+	// arguments are those of the params; no value where there are none.
+	arguments bridge.Value
+	result    json.RawMessage // of a reply to a request of ours
+	failed    json.RawMessage // the error of such a reply
+	meta      requestMeta
 }
 
 // requestMeta is what params._meta says that we read.
@@ -54,7 +56,7 @@ func readMessage(text []byte) (m *message, e *rpcError) {
 	if trimmed := bytes.TrimLeft(text, " \t\r\n"); len(trimmed) > 0 && trimmed[0] == '[' {
 		return m, rpcErrorf(mcpgo.INVALID_REQUEST, "Batches are not supported: send one message at a time.")
 	}
-	members, err := bridge.ReadObject("The message", text)
+	members, err := bridge.ReadValue("The message", text)
 	if err != nil {
 		if utf8.Valid(text) && json.Valid(text) {
 			return m, rpcErrorf(mcpgo.INVALID_REQUEST, "%s", bridge.AsError(err).Message)
@@ -64,21 +66,21 @@ func readMessage(text []byte) (m *message, e *rpcError) {
 	var version string
 	var methodErr, versionErr error
 	hasMethod := false
-	for _, x := range members {
-		switch x.Name {
+	for name, x := range members.Members() {
+		switch text := x.Text(); name {
 		case "jsonrpc":
-			versionErr = json.Unmarshal(x.Value, &version)
+			versionErr = json.Unmarshal(text, &version)
 		case "id":
-			m.id = x.Value
+			m.id = text
 		case "method":
 			hasMethod = true
-			methodErr = json.Unmarshal(x.Value, &m.method)
+			methodErr = json.Unmarshal(text, &m.method)
 		case "params":
-			m.params = x.Value
+			m.params, m.arguments = text, x.Get("arguments")
 		case "result":
-			m.result = x.Value
+			m.result = text
 		case "error":
-			m.failed = x.Value
+			m.failed = text
 		}
 	}
 	switch {

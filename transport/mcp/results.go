@@ -80,13 +80,13 @@ type pageResult struct {
 // none, nothing else may be in the object: documents of editors look like that. The
 // page's own _meta is dropped, since it would talk to the client in our name.
 func readPageResult(data json.RawMessage) (pageResult, bool) {
-	members, err := bridge.ReadObject("the result", data)
+	members, err := bridge.ReadValue("the result", data)
 	if err != nil {
 		return pageResult{}, false
 	}
 	var p pageResult
 	var list []json.RawMessage
-	if content := members.Get("content"); len(content) == 0 || content[0] != '[' || json.Unmarshal(content, &list) != nil {
+	if content := members.Get("content"); !content.IsArray() || json.Unmarshal(content.Text(), &list) != nil {
 		return pageResult{}, false
 	}
 	known := false
@@ -99,15 +99,15 @@ func readPageResult(data json.RawMessage) (pageResult, bool) {
 		p.blocks = append(p.blocks, b)
 	}
 	others := &node{kind: '{'}
-	for _, m := range members {
-		switch m.Name {
+	for name, value := range members.Members() {
+		switch name {
 		case "content", "isError", "_meta":
 		case "structuredContent":
-			if string(m.Value) != "null" {
-				p.structured = m.Value
+			if !value.IsNull() {
+				p.structured = value.Text()
 			}
 		default:
-			others.keys, others.vals = append(others.keys, m.Name), append(others.vals, &node{raw: jsontext.Value(m.Value)})
+			others.keys, others.vals = append(others.keys, name), append(others.vals, &node{raw: jsontext.Value(value.Text())})
 		}
 	}
 	if len(others.keys) > 0 {

@@ -59,7 +59,7 @@ func ownTools() []exposed {
 
 // answer runs pagetools_search or pagetools_describe. Arguments that do not fit are
 // a failed result, as for any tool.
-func (x *exposure) answer(e era, static string, arguments json.RawMessage) *mcpgo.CallToolResult {
+func (x *exposure) answer(e era, static string, arguments bridge.Value) *mcpgo.CallToolResult {
 	if static == toolSearch {
 		query, limit, err := searchArguments(arguments)
 		if err != nil {
@@ -93,24 +93,20 @@ func (x *exposure) described(name string) (exposed, bool) {
 
 // callArguments reads what pagetools_call is asked to run: a tool of a page, and its
 // arguments, which are checked like those of any call.
-func (x *exposure) callArguments(arguments json.RawMessage) (target, json.RawMessage, *bridge.Error) {
+func (x *exposure) callArguments(arguments bridge.Value) (target, bridge.Value, *bridge.Error) {
 	members, err := readArguments(arguments, "name", "arguments")
 	if err != nil {
-		return target{}, nil, err
+		return target{}, bridge.Value{}, err
 	}
 	name, err := textArgument(members, "name")
 	if err != nil {
-		return target{}, nil, err
-	}
-	input := members.Get("arguments")
-	if input == nil {
-		input = json.RawMessage("{}")
+		return target{}, bridge.Value{}, err
 	}
 	t, ok := x.find(name)
 	if !ok || t.static != "" {
-		return target{}, nil, x.unknown(name)
+		return target{}, bridge.Value{}, x.unknown(name)
 	}
-	return t, input, nil
+	return t, orEmpty(members.Get("arguments")), nil
 }
 
 // unknown says that a page has no such tool, and which ones sound like it.
@@ -127,7 +123,7 @@ func (x *exposure) unknown(name string) *bridge.Error {
 	return e.Detail("tools", names)
 }
 
-func searchArguments(arguments json.RawMessage) (query string, limit int, err *bridge.Error) {
+func searchArguments(arguments bridge.Value) (query string, limit int, err *bridge.Error) {
 	members, err := readArguments(arguments, "query", "limit")
 	if err != nil {
 		return "", 0, err
@@ -136,8 +132,8 @@ func searchArguments(arguments json.RawMessage) (query string, limit int, err *b
 		return "", 0, err
 	}
 	limit = defaultMatches
-	if raw := members.Get("limit"); raw != nil {
-		if json.Unmarshal(raw, &limit) != nil || string(raw) == "null" || limit < 1 || limit > maxMatches {
+	if given := members.Get("limit"); given.Exists() {
+		if given.IsNull() || json.Unmarshal(given.Text(), &limit) != nil || limit < 1 || limit > maxMatches {
 			return "", 0, bridge.Errorf(bridge.SchemaError, "", bridge.NotRun, "\"limit\" is a whole number from 1 to %d.", maxMatches)
 		}
 	}
@@ -146,36 +142,42 @@ func searchArguments(arguments json.RawMessage) (query string, limit int, err *b
 
 // readArguments reads an object with no other members than the known ones. No
 // arguments are an empty object.
-func readArguments(raw json.RawMessage, known ...string) (bridge.Object, *bridge.Error) {
-	if len(raw) == 0 || string(raw) == "null" {
-		raw = json.RawMessage("{}")
+func readArguments(arguments bridge.Value, known ...string) (bridge.Value, *bridge.Error) {
+	arguments = orEmpty(arguments)
+	if !arguments.IsObject() {
+		return bridge.Value{}, bridge.Errorf(bridge.SchemaError, "", bridge.NotRun, "The arguments have to be an object.")
 	}
-	members, err := bridge.ReadObject("the arguments", raw)
-	if err != nil {
-		return nil, bridge.AsError(err)
-	}
-	if members == nil {
-		return nil, bridge.Errorf(bridge.SchemaError, "", bridge.NotRun, "The arguments have to be an object.")
-	}
-	for _, m := range members {
-		if !slices.Contains(known, m.Name) {
-			name, _ := bridge.Visible(clipName(m.Name))
-			return nil, bridge.Errorf(bridge.SchemaError, "", bridge.NotRun, "There is no argument %q; there are: %s.", name, strings.Join(known, ", "))
+	for name := range arguments.Members() {
+		if !slices.Contains(known, name) {
+			name, _ := bridge.Visible(clipName(name))
+			return bridge.Value{}, bridge.Errorf(bridge.SchemaError, "", bridge.NotRun,
+				"There is no argument %q; there are: %s.", name, strings.Join(known, ", "))
 		}
 	}
-	return members, nil
+	return arguments, nil
 }
 
-func textArgument(members bridge.Object, name string) (string, *bridge.Error) {
-	raw := members.Get(name)
-	if len(raw) == 0 || raw[0] != '"' {
+// orEmpty is an empty object where there are no arguments.
+func orEmpty(arguments bridge.Value) bridge.Value {
+	if !arguments.Exists() || arguments.IsNull() {
+		return emptyObject
+	}
+	return arguments
+}
+
+var emptyObject = func() bridge.Value {
+	v, err := bridge.ReadValue("the arguments", json.RawMessage("{}"))
+	if err != nil {
+		panic(err)
+	}
+	return v
+}()
+
+func textArgument(members bridge.Value, name string) (string, *bridge.Error) {
+	if !members.Get(name).IsString() {
 		return "", bridge.Errorf(bridge.SchemaError, "", bridge.NotRun, "%q is required, and is a text.", name)
 	}
-	var s string
-	if err := json.Unmarshal(raw, &s); err != nil { // it was read strictly
-		return "", bridge.Errorf(bridge.SchemaError, "", bridge.NotRun, "%q is not a text.", name).With(err)
-	}
-	return s, nil
+	return members.Get(name).String(), nil
 }
 
 const (

@@ -24,7 +24,7 @@ type message struct {
 	version     string // "" means latest
 	action      string // "" means the only one
 	config      json.RawMessage
-	request     json.RawMessage
+	request     bridge.Value
 }
 
 // keys that either dialect knows. Others are ignored, but not those that a
@@ -34,32 +34,32 @@ var keys = []string{"sessionId", "session_id", "version", "action", "config", "r
 // decode reads the body of a POST. When the error is not nil, message says only
 // in which dialect to tell it.
 func decode(body []byte) (message, *bridge.Error) {
-	raw, err := bridge.ReadObject("The body", body)
+	raw, err := bridge.ReadValue("The body", body)
 	if err != nil {
 		return message{}, bridge.AsError(err)
 	}
-	if raw == nil {
+	if !raw.IsObject() {
 		return message{}, malformed("The body must be a JSON object.")
 	}
-	payload, request := raw.Get("payload"), raw.Get("request")
-	if payload != nil && request != nil {
+	payload := raw.Get("payload").Exists()
+	if payload && raw.Get("request").Exists() {
 		return message{}, malformed("The body has both request and payload. The current dialect has request, the older one payload.")
 	}
-	m := message{older: payload != nil || raw.Get("session_id") != nil}
+	m := message{older: payload || raw.Get("session_id").Exists()}
 	if e := m.read(raw); e != nil {
 		return message{older: m.older}, e
 	}
 	return m, nil
 }
 
-func (m *message) read(raw bridge.Object) *bridge.Error {
+func (m *message) read(raw bridge.Value) *bridge.Error {
 	sessionKey, dataKey, session := "sessionId", "request", &m.session
 	if m.older {
 		sessionKey, dataKey, session = "session_id", "payload", &m.correlation
 	}
-	for _, member := range raw {
+	for name, value := range raw.Members() {
 		var into *string
-		switch member.Name {
+		switch name {
 		case sessionKey:
 			into = session
 		case "action":
@@ -67,24 +67,28 @@ func (m *message) read(raw bridge.Object) *bridge.Error {
 		case "version":
 			into = &m.version
 		case "config":
-			m.config = member.Value
+			m.config = value.Text()
 		case dataKey:
-			m.request = member.Value
+			m.request = value
 		default:
-			if lookalike(member.Name) {
+			if lookalike(name) {
 				return malformed("The body has a key that differs from a known one only in case or in invisible characters.")
 			}
 		}
-		if into != nil && (member.Value[0] != '"' || json.Unmarshal(member.Value, into) != nil) {
-			return malformed(member.Name + " must be a string.")
+		if into == nil {
+			continue
 		}
+		if !value.IsString() {
+			return malformed(name + " must be a string.")
+		}
+		*into = value.String()
 	}
 	switch {
-	case raw.Get("sessionId") != nil && !m.older && !validSession(m.session):
+	case raw.Get("sessionId").Exists() && !m.older && !validSession(m.session):
 		return badSession()
-	case raw.Get("version") != nil && m.version == "":
+	case raw.Get("version").Exists() && m.version == "":
 		return bridge.Errorf(bridge.WebtoolNotFound, "", bridge.NotRun, "An empty version names no version. Leave it out to get the latest one.")
-	case m.request == nil:
+	case !m.request.Exists():
 		return malformed(dataKey + " is missing: the arguments, as a JSON object.")
 	}
 	return nil

@@ -1,0 +1,144 @@
+package schema
+
+import (
+	"bytes"
+	"encoding/json"
+	"iter"
+)
+
+// Value is a JSON value that was read and bounded once, with the text that it was read from. Checking, digesting and
+// taking it apart read nothing again. It is immutable, and safe for concurrent use; its text must not be changed. The
+// zero Value is no value: it has no text, no members, and is of no kind.
+type Value struct {
+	tree *value
+	text []byte
+}
+
+// Read reads exactly one JSON value with the rules of [CheckJSON]. The error is a [*SyntaxError].
+func Read(b []byte, maxDepth int) (Value, error) {
+	v, err := parse(b, maxDepth)
+	if err != nil {
+		return Value{}, err
+	}
+	return Value{tree: v, text: b[v.from:v.to]}, nil
+}
+
+// Text returns the value as it was written, without the white space around it; nil when there is none.
+func (v Value) Text() json.RawMessage { return v.text }
+
+// Exists reports whether there is a value; null is one.
+func (v Value) Exists() bool { return v.tree != nil }
+
+// IsObject, IsArray, IsString and IsNull tell what the value is.
+func (v Value) IsObject() bool { return v.tree.isObject() }
+
+// IsArray tells whether it is an array.
+func (v Value) IsArray() bool { return v.tree.isArray() }
+
+// IsString tells whether it is a string.
+func (v Value) IsString() bool { return v.tree.isString() }
+
+// IsNull tells whether it is null.
+func (v Value) IsNull() bool { return v.tree != nil && v.tree.kind == 'n' }
+
+// String returns the text of a string, and "" for any other value.
+func (v Value) String() string {
+	if !v.IsString() {
+		return ""
+	}
+	return v.tree.text
+}
+
+// Get returns the member of that name, or no value.
+func (v Value) Get(name string) Value {
+	if !v.IsObject() {
+		return Value{}
+	}
+	return v.child(v.tree.get(name))
+}
+
+// Members yields the members of an object, in their order.
+func (v Value) Members() iter.Seq2[string, Value] {
+	return func(yield func(string, Value) bool) {
+		if !v.IsObject() {
+			return
+		}
+		for i, name := range v.tree.keys {
+			if !yield(name, v.child(v.tree.vals[i])) {
+				return
+			}
+		}
+	}
+}
+
+// Elements yields the elements of an array.
+func (v Value) Elements() iter.Seq[Value] {
+	return func(yield func(Value) bool) {
+		if !v.IsArray() {
+			return
+		}
+		for _, item := range v.tree.vals {
+			if !yield(v.child(item)) {
+				return
+			}
+		}
+	}
+}
+
+// Len is how many members or elements there are.
+func (v Value) Len() int {
+	if v.tree == nil {
+		return 0
+	}
+	return len(v.tree.vals)
+}
+
+// child is a part of v with its own part of the text.
+func (v Value) child(c *value) Value {
+	if c == nil {
+		return Value{}
+	}
+	// Offsets count from the beginning of what was read; v may be a part of that itself.
+	from, to := c.from-v.tree.from, c.to-v.tree.from
+	return Value{tree: c, text: v.text[from:to:to]}
+}
+
+// Canonical returns the bytes to digest or compare, as [Canonical] does.
+func (v Value) Canonical() []byte {
+	if v.tree == nil {
+		return nil
+	}
+	return v.tree.appendCanonical(make([]byte, 0, len(v.text)))
+}
+
+// Equal tells whether both are the same value, however they are written.
+func (v Value) Equal(o Value) bool { return bytes.Equal(v.Canonical(), o.Canonical()) }
+
+// Member is a member to add to an object: its name, and the text of its value.
+type Member struct {
+	Name  string
+	Value json.RawMessage
+}
+
+// Edit returns an object with members added, in that order, and others dropped. Anything else is returned as it is.
+func (v Value) Edit(drop func(name string) bool, add ...Member) (Value, error) {
+	if !v.IsObject() {
+		return v, nil
+	}
+	out := []byte{'{'}
+	put := func(name string, text []byte) {
+		if len(out) > 1 {
+			out = append(out, ',')
+		}
+		out = append(append(AppendString(out, name), ':'), text...)
+	}
+	for name, x := range v.Members() {
+		if !drop(name) {
+			put(name, x.text)
+		}
+	}
+	for _, m := range add {
+		put(m.Name, m.Value)
+	}
+	return Read(append(out, '}'), defaultDepth)
+}

@@ -1,0 +1,162 @@
+package store
+
+import (
+	"bytes"
+	"crypto/ed25519"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// archive is where the audit lies: the files of all chains, and the list of their
+// newest checkpoints.
+type archive struct {
+	root   *os.Root
+	signer *signer
+}
+
+// partName returns the name of a file of a chain.
+func partName(id string, number int) string {
+	return fmt.Sprintf("%s/%s-%d.jsonl", auditFolder, id, number)
+}
+
+// contents lists the files of all chains in their order, and the names of the
+// files that belong to no chain.
+func (f archive) contents() (parts map[string][]int, others []string, err error) {
+	entries, err := fs.ReadDir(f.root.FS(), auditFolder)
+	if err != nil {
+		return nil, nil, fmt.Errorf("listing the audit: %w", classify(err))
+	}
+	parts = map[string][]int{}
+	for _, e := range entries {
+		name := auditFolder + "/" + e.Name()
+		id, rest, _ := strings.Cut(e.Name(), "-")
+		number, err := strconv.Atoi(strings.TrimSuffix(rest, ".jsonl"))
+		switch {
+		case err == nil && name == partName(id, number):
+			parts[id] = append(parts[id], number)
+		case name != listFile:
+			others = append(others, e.Name())
+		}
+	}
+	for _, numbers := range parts {
+		slices.Sort(numbers)
+	}
+	return parts, others, nil
+}
+
+// syncNames brings the names of the files to the disk.
+func (f archive) syncNames() error {
+	dir, err := f.root.Open(auditFolder)
+	if err != nil {
+		return fmt.Errorf("opening the audit: %w", classify(err))
+	}
+	defer dir.Close()
+	if err := dir.Sync(); err != nil {
+		return fmt.Errorf("bringing the audit to the disk: %w", classify(err))
+	}
+	return nil
+}
+
+// list has the newest mark of every file, in the order in which they were made.
+// It is signed as a whole, so that no file can be taken out of it.
+type list struct {
+	Files     []mark `json:"files"`
+	Signature string `json:"signature"`
+}
+
+// errList means that the list is not as it was written. Nothing is signed on top
+// of such a list.
+var errList = errors.New("the list of checkpoints (" + listFile + ") is damaged, or not signed with the key of this folder")
+
+// listDomain keeps the signature of the list from being one of anything else.
+const listDomain = "pagetools audit list 1\n"
+
+// message is what is signed.
+func (l *list) message() ([]byte, error) {
+	b, err := json.Marshal(l.Files)
+	return append([]byte(listDomain), b...), err
+}
+
+// list reads the list. A missing one has no files.
+func (f archive) list() ([]mark, error) {
+	content, err := readOwn(f.root, listFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var l list
+	if err := json.Unmarshal(content, &l); err != nil {
+		return nil, errList
+	}
+	again, err := json.Marshal(l)
+	if err != nil || !bytes.Equal(again, content) {
+		return nil, errList
+	}
+	message, err := l.message()
+	signature, errSignature := base64.StdEncoding.DecodeString(l.Signature)
+	if err != nil || errSignature != nil || !ed25519.Verify(f.signer.public(), message, signature) {
+		return nil, errList
+	}
+	return l.Files, nil
+}
+
+// enlist adds marks to the list, in the place of earlier ones of their files. The
+// files must be on the disk; the list is when this returns.
+func (f archive) enlist(marks ...mark) error {
+	dir, err := f.root.Open(auditFolder)
+	if err != nil {
+		return fmt.Errorf("opening the audit: %w", classify(err))
+	}
+	defer dir.Close() // releases the lock
+	if err := syscall.Flock(int(dir.Fd()), syscall.LOCK_EX); err != nil {
+		return fmt.Errorf("locking the audit: %w", err)
+	}
+	var l list
+	if l.Files, err = f.list(); err != nil {
+		return err
+	}
+	for _, m := range marks {
+		l.Files = slices.DeleteFunc(l.Files, func(o mark) bool { return o.Chain == m.Chain && o.File == m.File })
+		l.Files = append(l.Files, m)
+	}
+	message, err := l.message()
+	if err != nil {
+		return err
+	}
+	l.Signature = base64.StdEncoding.EncodeToString(ed25519.Sign(f.signer.key, message))
+	content, err := json.Marshal(l)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(f.replace(listFile, content), dir.Sync()); err != nil {
+		return fmt.Errorf("writing the list of checkpoints: %w", classify(err))
+	}
+	return nil
+}
+
+// replace writes a file that is there whole, or as it was before.
+func (f archive) replace(name string, content []byte) error {
+	draft := name + ".draft"
+	file, err := openOwn(f.root, draft, os.O_WRONLY|os.O_TRUNC)
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(content)
+	if err == nil {
+		err = file.Sync()
+	}
+	if err = errors.Join(err, file.Close()); err != nil {
+		return errors.Join(err, f.root.Remove(draft))
+	}
+	return f.root.Rename(draft, name)
+}

@@ -1,0 +1,61 @@
+package main
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestReadInput(t *testing.T) {
+	t.Parallel()
+	schema := json.RawMessage(`{"properties":{"s":{"type":"string"},"i":{"type":"integer"},"b":{"type":"boolean"},"o":{"type":"object"},"a":{"type":"array"},` +
+		`"n":{"type":["string","null"]},"m":{"type":["integer","string"]},"x":{},"t":true}}`)
+	tests := []struct {
+		pair, want string
+	}{
+		{"s=1918", `{"s":"1918"}`}, {"s=", `{"s":""}`}, {"s=a=b", `{"s":"a=b"}`}, {`s="q"`, `{"s":"\"q\""}`}, {"s=null", `{"s":"null"}`},
+		{"i=7", `{"i":7}`}, {"i=1e2", `{"i":1e2}`}, {"i=seven", ""}, {"i=", ""}, {`i="7"`, ""},
+		{"b=true", `{"b":true}`}, {"b=yes", ""}, {`o={"k":1}`, `{"o":{"k":1}}`}, {"o=k", ""}, {"a=[1,2]", `{"a":[1,2]}`}, {"a=1,2", ""},
+		{"n=null", `{"n":null}`}, {"n=text", `{"n":"text"}`}, {"m=7", `{"m":7}`}, {"m=seven", `{"m":"seven"}`},
+		{"x=1918", `{"x":"1918"}`}, {"x=[1]", `{"x":[1]}`}, {"x=", `{"x":""}`}, {"t=z", `{"t":"z"}`}, {"unknown=1", `{"unknown":"1"}`},
+		{"nothing", ""}, {"=x", ""},
+	}
+	for _, test := range tests {
+		got, err := readInput(schema, "", []string{test.pair}, strings.NewReader(""))
+		if (err != nil) != (test.want == "") || string(got) != test.want {
+			t.Errorf("%s gives %s (%v), want %s", test.pair, got, err, test.want)
+		}
+	}
+	got, err := readInput(schema, `{"i":1,"s":"a"}`, []string{"s=b", "s=c"}, nil)
+	if err != nil || string(got) != `{"i":1,"s":"c"}` {
+		t.Errorf("pairs over --input give %s (%v)", got, err)
+	}
+	got, err = readInput(schema, "-", nil, strings.NewReader(`{"i":2}`))
+	if err != nil || string(got) != `{"i":2}` {
+		t.Errorf("standard input gives %s (%v)", got, err)
+	}
+	for _, bad := range []string{"{", `{"a":1}{}`, `{"a":1,"a":2}`, "@/nowhere/x.json"} {
+		if _, err := readInput(schema, bad, nil, nil); err == nil {
+			t.Errorf("--input %s is taken", bad)
+		}
+	}
+	if _, err := readInput(schema, "[]", []string{"s=b"}, nil); err == nil {
+		t.Error("pairs are added to an array")
+	}
+}
+
+func TestParameters(t *testing.T) {
+	t.Parallel()
+	got := parameters(json.RawMessage(`{"properties":{"z":{"type":"string","description":"d"},"a":{"type":["integer","null"]},"m":true},"required":["a"]}`))
+	names := make([]string, 0, len(got))
+	for _, p := range got {
+		names = append(names, p.name)
+	}
+	if !slices.Equal(names, []string{"z", "a", "m"}) || got[0].description != "d" || !got[1].required || got[2].types[0] != "any" {
+		t.Errorf("parameters gives %+v", got)
+	}
+	for _, odd := range []string{``, `null`, `[]`, `{"properties":7}`, `{"properties":[]}`, `{"properties":{"a":7}}`} {
+		parameters(json.RawMessage(odd)) // must not panic
+	}
+}

@@ -1,0 +1,152 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pagetools/pagetools/bridge/store"
+	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
+)
+
+func (p *program) auditCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "audit",
+		Short: "What the record of calls says",
+		Args:  exactly(0, "verify"),
+		RunE:  func(*cobra.Command, []string) error { return usage("audit needs verify; see pagetools audit --help") },
+	}
+	c.AddCommand(&cobra.Command{
+		Use:   "verify",
+		Short: "Check that nobody changed the audit in the data folder",
+		Args:  exactly(0, "no argument"),
+		RunE:  func(cmd *cobra.Command, _ []string) error { return p.verifyAudit(cmd.Context()) },
+	})
+	return c
+}
+
+// auditReport is what audit verify --format json prints.
+type auditReport struct {
+	OK          bool          `json:"ok"`
+	Records     int64         `json:"records"`
+	Checkpoints int           `json:"checkpoints"`
+	PublicKey   string        `json:"publicKey"`
+	Bad         []badRecord   `json:"bad,omitempty"`
+	Unsigned    int64         `json:"unsigned"`
+	Removed     []removedFile `json:"removed"`
+	Open        []openCall    `json:"open"`
+	OpenCount   int           `json:"openCount"`
+	Lost        int64         `json:"lost"`
+	Torn        int           `json:"torn"`
+	Others      []string      `json:"others"`
+}
+
+// badRecord is the list of checkpoints when it has no chain.
+type badRecord struct {
+	Chain   string `json:"chain,omitempty"`
+	Record  int64  `json:"record"`
+	Problem string `json:"problem"`
+	Detail  string `json:"detail"`
+}
+
+// removedFile is a file that is gone, and the newest record in it.
+type removedFile struct {
+	Chain  string `json:"chain"`
+	File   int    `json:"file"`
+	Record int64  `json:"record"`
+	Time   string `json:"time"`
+}
+
+// openCall is a call whose outcome is not recorded.
+type openCall struct {
+	Chain  string `json:"chain"`
+	Record int64  `json:"record"`
+	Time   string `json:"time"`
+	Call   string `json:"call"`
+	Caller string `json:"caller"`
+	Site   string `json:"site"`
+	Tool   string `json:"tool"`
+}
+
+func (p *program) verifyAudit(ctx context.Context) error {
+	s, err := p.openDataDir(ctx)
+	if err != nil {
+		return err
+	}
+	defer p.closeMemory(s)
+	found, err := s.Verify(ctx)
+	if err != nil {
+		return err
+	}
+	if p.conf.Format != "text" {
+		if err := terminal.Encode(p.stdout, reported(found)); err != nil {
+			return err
+		}
+	} else {
+		p.printReport(found)
+	}
+	if len(found.Bad) > 0 {
+		return &exitError{exitFindings, errors.New(badLine(found.Bad[0]))}
+	}
+	return nil
+}
+
+func reported(r store.Report) auditReport {
+	out := auditReport{
+		OK: len(r.Bad) == 0, Records: r.Records, Checkpoints: r.Checkpoints, PublicKey: r.PublicKey,
+		Unsigned: r.Unsigned, Removed: []removedFile{}, Open: []openCall{}, OpenCount: r.OpenCount,
+		Lost: r.Lost, Torn: r.Torn, Others: []string{},
+	}
+	for _, b := range r.Bad {
+		out.Bad = append(out.Bad, badRecord{b.Chain, b.Seq, string(b.Problem), b.Detail})
+	}
+	for _, f := range r.Removed {
+		out.Removed = append(out.Removed, removedFile{f.Chain, f.File, f.Seq, f.Time})
+	}
+	for _, o := range r.Open {
+		out.Open = append(out.Open, openCall{o.Chain, o.Seq, o.Time, o.Call, o.Caller, o.Site, o.Tool})
+	}
+	out.Others = append(out.Others, r.Others...)
+	return out
+}
+
+// badLine says what is wrong with one record.
+func badLine(b store.BadRecord) string {
+	if b.Chain == "" {
+		return b.Detail
+	}
+	return fmt.Sprintf("record %d of the audit is %s: %s (in %s)", b.Seq, b.Problem, b.Detail, b.Chain)
+}
+
+func (p *program) printReport(r store.Report) {
+	say := func(format string, args ...any) { fmt.Fprintf(p.stdout, format+"\n", args...) }
+	say("%d records are as they were written; %d checkpoints agree.", r.Records, r.Checkpoints)
+	say("Public key of the checkpoints: %s", r.PublicKey)
+	for _, b := range r.Bad {
+		say("  %s", badLine(b))
+	}
+	if r.OpenCount > 0 {
+		say("%d calls have no outcome: they run now, or their process was killed.", r.OpenCount)
+		for _, o := range r.Open {
+			say("  %s/%d  %s  %s  %s on %s for %s",
+				o.Chain, o.Seq, o.Time, terminal.Plain(o.Call), terminal.Plain(o.Tool), terminal.Plain(o.Site), terminal.Plain(o.Caller))
+		}
+	}
+	if r.Unsigned > 0 {
+		say("%d records are newer than the last checkpoint of their process. Removing the last of them leaves no trace.", r.Unsigned)
+	}
+	if n := len(r.Removed); n > 0 {
+		say("%d old files were removed. The newest record in them is of %s.", n, r.Removed[n-1].Time)
+	}
+	if r.Lost > 0 {
+		say("%d records could not be kept while nothing could be written.", r.Lost)
+	}
+	if r.Torn > 0 {
+		say("%d lines are cut off, as a full disk or a killed process leaves them.", r.Torn)
+	}
+	for _, name := range r.Others {
+		say("%s is not part of the audit in this form, and was not verified.", terminal.Plain(name))
+	}
+}

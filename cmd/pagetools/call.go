@@ -1,0 +1,141 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
+)
+
+func callCommand(p *program) *cobra.Command {
+	var input, to string
+	c := &cobra.Command{
+		Use:   "call TARGET TOOL [key=value...]",
+		Short: "Run one tool of a page and print its result",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) < 2 {
+				return usage("call needs TARGET and TOOL; see pagetools call --help")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return call(cmd.Context(), p, args[0], args[1], args[2:], input, stateTarget(to))
+		},
+	}
+	c.Flags().StringVar(&input, "input", "", "the arguments: JSON, @file, or - for standard input")
+	saveFlag(c, &to)
+	return c
+}
+
+func call(ctx context.Context, p *program, arg, tool string, pairs []string, input string, to stateTarget) error {
+	if err := to.check(); err != nil {
+		return err
+	}
+	a, t, err := p.one(ctx, arg, plan{remember: true})
+	if err != nil {
+		return err
+	}
+	defer p.end(a)
+	caller := bridge.Local()
+	catalog, err := a.Manager.Await(ctx, bridge.Ref{Site: t.Name, Caller: caller})
+	if err != nil {
+		return err
+	}
+	var schema json.RawMessage
+	if known := catalog.Tool(tool); known != nil {
+		schema = known.InputSchema()
+	}
+	text, err := readInput(schema, input, pairs, p.stdin)
+	if err != nil {
+		return err
+	}
+	in, err := bridge.ReadValue("request", text)
+	if err != nil {
+		return err
+	}
+	page, err := to.page(ctx, a, t)
+	if err != nil {
+		return err
+	}
+	asker, done := p.asker(input == "-")
+	defer done()
+	res, err := a.Bridge.Do(ctx, &bridge.Call{Site: t.Name, Tool: tool, Caller: caller, Input: in, Asker: asker})
+	if err != nil {
+		return withNames(err)
+	}
+	if err := printResult(p.stdout, p.conf.Format, res); err != nil {
+		return err
+	}
+	return to.save(ctx, p, page)
+}
+
+// withNames adds what there is to a complaint about a tool that is not there,
+// and every violation to one about arguments.
+func withNames(err error) error {
+	e := bridge.AsError(err)
+	c := *e
+	if names, ok := e.Details["actions"].([]string); ok && len(names) > 0 {
+		c.Message += " There is: " + strings.Join(names, ", ") + "."
+	}
+	if list, ok := e.Details["errors"].([]map[string]string); ok && len(list) > 1 {
+		parts := make([]string, len(list))
+		for i, v := range list {
+			parts[i] = v["pointer"] + ": " + v["message"]
+		}
+		c.Message = "the arguments do not fit: " + strings.Join(parts, "; ")
+	}
+	return &c
+}
+
+// printResult prints text blocks as text, and anything else as JSON.
+func printResult(w io.Writer, format string, data json.RawMessage) error {
+	if format != "text" {
+		_, err := fmt.Fprintf(w, "{\"data\":%s}\n", terminal.Escape(string(data)))
+		return err
+	}
+	if text, ok := onlyText(data); ok {
+		_, err := fmt.Fprintln(w, terminal.PlainLines(text))
+		return err
+	}
+	var pretty bytes.Buffer
+	if json.Indent(&pretty, data, "", "  ") != nil {
+		pretty.Reset()
+		pretty.Write(data)
+	}
+	_, err := fmt.Fprintln(w, terminal.Escape(pretty.String()))
+	return err
+}
+
+// onlyText gives the text of a string, or of a result that has text blocks and
+// nothing else.
+func onlyText(data json.RawMessage) (string, bool) {
+	var s string
+	if bytes.HasPrefix(data, []byte{'"'}) && json.Unmarshal(data, &s) == nil {
+		return s, true
+	}
+	var r struct {
+		Content []struct {
+			Type string  `json:"type"`
+			Text *string `json:"text"`
+		} `json:"content"`
+	}
+	var outer map[string]json.RawMessage
+	if json.Unmarshal(data, &outer) != nil || len(outer) != 1 || json.Unmarshal(data, &r) != nil || len(r.Content) == 0 {
+		return "", false
+	}
+	var parts []string
+	for _, b := range r.Content {
+		if b.Type != "text" || b.Text == nil {
+			return "", false
+		}
+		parts = append(parts, *b.Text)
+	}
+	return strings.Join(parts, "\n"), true
+}

@@ -1,0 +1,91 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pagetools/pagetools/cmd/pagetools/internal/clients"
+	"github.com/pagetools/pagetools/cmd/pagetools/internal/config"
+	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
+)
+
+func configCommand(p *program) *cobra.Command {
+	var o clientOptions
+	names := strings.Join(clients.Names(), "|")
+	c := &cobra.Command{
+		Use:   "config [print|schema|" + names + "] [TARGET...]",
+		Short: "Print the effective configuration, the schema of its file, or what an MCP client needs",
+		Long: "Without a word, or with print: the effective configuration, with where each value came from.\n" +
+			"With schema: the JSON Schema of the configuration file.\n" +
+			"With the name of an MCP client: what its own configuration needs so that it starts `pagetools mcp TARGET...`.",
+		Args:      func(_ *cobra.Command, args []string) error { return o.check(args) },
+		ValidArgs: append([]string{"print", "schema"}, clients.Names()...),
+		RunE: func(_ *cobra.Command, args []string) error {
+			switch {
+			case len(args) == 0 || args[0] == "print":
+				return printConfig(p.stdout, p.conf)
+			case args[0] == "schema":
+				return printSchema(p.stdout)
+			}
+			return configClient(p, args[0], args[1:], o)
+		},
+	}
+	c.Flags().StringVar(&o.http, "http", "", "for clients: use the MCP server that runs at this URL, such as http://127.0.0.1:7300/mcp, and start none")
+	c.Flags().BoolVar(&o.install, "install", false, "for clients: write it into the client's own file for this user, with a backup")
+	return c
+}
+
+// configValue is one effective setting.
+type configValue struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+	From  string `json:"from"`
+}
+
+// printConfig prints every setting with where it came from. Secrets are not
+// printed.
+func printConfig(w io.Writer, c *config.Config) error {
+	var all []configValue
+	for _, s := range c.Settings() {
+		v := configValue{Name: s.Key, Value: strings.Join(s.Values, " "), From: s.From}
+		if s.Secret && v.Value != "" {
+			v.Value = "(set)"
+		}
+		all = append(all, v)
+	}
+	for _, s := range c.Sites {
+		all = append(all, configValue{"site", s.Name + " " + s.Target, fmt.Sprintf("%s:%d", c.File, s.Line)})
+	}
+	for _, caller := range c.Callers {
+		all = append(all, configValue{"caller", caller.Name, fmt.Sprintf("%s:%d", c.File, caller.Line)})
+	}
+	switch c.Format {
+	case "json":
+		return terminal.Encode(w, all)
+	case "ndjson":
+		for _, v := range all {
+			if err := terminal.Encode(w, v); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	for _, v := range all {
+		if _, err := fmt.Fprintf(w, "%-22s %-28s %s\n", v.Name, terminal.Plain(v.Value), v.From); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// printSchema prints the JSON Schema of the configuration file.
+func printSchema(w io.Writer) error {
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", "  ")
+	enc.SetEscapeHTML(false)
+	return enc.Encode(config.Schema())
+}

@@ -1,0 +1,260 @@
+package main
+
+import (
+	"fmt"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/pagetools/pagetools/cmd/pagetools/internal/clients"
+	"github.com/pagetools/pagetools/cmd/pagetools/internal/config"
+	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
+	"github.com/pagetools/pagetools/e2e/app"
+)
+
+// clientOptions are the flags of `config CLIENT`.
+type clientOptions struct {
+	http    string // not empty: the URL of a server that runs already
+	install bool
+}
+
+func (o clientOptions) check(args []string) error {
+	word := "print"
+	if len(args) > 0 {
+		word = args[0]
+	}
+	isClient := slices.Contains(clients.Names(), word)
+	switch {
+	case !isClient && word != "print" && word != "schema":
+		return usage("config takes print, schema, or a client: %s", strings.Join(clients.Names(), ", "))
+	case !isClient && len(args) > 1:
+		return usage("config %s takes no argument", word)
+	case !isClient && (o.http != "" || o.install):
+		return usage("--http and --install are for clients: %s", strings.Join(clients.Names(), ", "))
+	case o.http != "" && len(args) > 1:
+		return usage("a TARGET is for the server that the client starts, and --http names one that runs already")
+	}
+	return nil
+}
+
+// configClient prints what a client needs, or writes it into its file.
+func configClient(p *program, name string, targets []string, o clientOptions) error {
+	d := &clientConfig{p: p, c: clients.Named(name)}
+	var err error
+	if o.http != "" {
+		err = d.remote(o.http)
+	} else {
+		err = d.local(targets)
+	}
+	if err != nil {
+		return err
+	}
+	if err := d.c.Fit(&d.s); err != nil {
+		return usage("%w", err)
+	}
+	if command := d.c.Command(d.s); command != "" && !p.conf.Quiet {
+		fmt.Fprintf(p.stderr, "# %s\n", command)
+	}
+	if d.s.Token {
+		p.say("the token is not in it: put it into the environment in which %s runs, as %s", d.c.Title, clients.TokenVariable)
+	}
+	if o.install {
+		return d.install()
+	}
+	_, err = fmt.Fprint(p.stdout, d.c.Snippet(d.s))
+	return err
+}
+
+// clientConfig describes a server for a client.
+type clientConfig struct {
+	p *program
+	c *clients.Client
+	s clients.Server
+}
+
+// remote describes a server that runs already.
+func (d *clientConfig) remote(address string) error {
+	u, err := url.Parse(address)
+	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
+		return usage("--http is the URL of an MCP server, such as http://127.0.0.1:7300/mcp")
+	}
+	if u.User != nil {
+		return usage("--http: a password in the URL would be in the client's file; the server takes a token")
+	}
+	d.s = clients.Server{Name: "pagetools", URL: u.String()}
+	site, ok := strings.CutPrefix(strings.TrimSuffix(u.Path, "/"), "/mcp/")
+	if ok && app.SiteName.MatchString(site) {
+		d.s.Name = site
+	}
+	// A listener elsewhere does not start without a token.
+	d.s.Token = d.p.conf.Token != "" || len(d.p.conf.Callers) > 0 || !clients.IsLoopback(u.Hostname())
+	return nil
+}
+
+// local describes the program that a client starts: this one, with the flags and the
+// variables of this run, wherever the client starts it.
+func (d *clientConfig) local(targets []string) error {
+	all, err := d.p.targets(targets)
+	if err != nil {
+		return err
+	}
+	if len(all) == 0 {
+		return usage("config %s needs a TARGET, or --http URL, or a configuration file with sites", d.c.Name)
+	}
+	d.s = clients.Server{Name: "pagetools", Env: map[string]string{}, Args: []string{"mcp"}}
+	if len(all) == 1 {
+		d.s.Name = all[0].Name
+	}
+	if d.s.Command, err = ownPath(); err != nil {
+		return err
+	}
+	if strings.Contains(d.s.Command, "go-build") {
+		d.p.say("warning: %s is what `go run` made, and will not stay; build it first", terminal.Plain(d.s.Command))
+	}
+	for _, t := range all {
+		if !t.named {
+			continue // the file has it
+		}
+		arg, err := t.argument(targets)
+		if err != nil {
+			return err
+		}
+		d.s.Args = append(d.s.Args, arg)
+	}
+	for _, set := range d.p.conf.Settings() {
+		d.repeat(set)
+	}
+	if dir := os.Getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) && d.p.conf.DataDir == "" {
+		d.s.Env["XDG_STATE_HOME"] = dir // there is the memory, and the socket of `pagetools approve`
+	}
+	return nil
+}
+
+// ownPath is where this program is. The name in PATH is better than what it links
+// to, which an update may move.
+func ownPath() (string, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return "", fmt.Errorf("finding this program: %w", err)
+	}
+	found, err := exec.LookPath(filepath.Base(self))
+	if err != nil || !filepath.IsAbs(found) {
+		return self, nil
+	}
+	a, errA := os.Stat(found)
+	b, errB := os.Stat(self)
+	if errA == nil && errB == nil && os.SameFile(a, b) {
+		return found, nil
+	}
+	return self, nil
+}
+
+// argument is a target as another process can be given it.
+func (t *target) argument(given []string) (string, error) {
+	text := t.Text
+	switch {
+	case t.Folder != "":
+		text = absolute(t.Folder)
+	case password.MatchString(t.Text):
+		return "", usage("%s: the password would be in the client's file; put the site into a configuration file, and name that with --config",
+			terminal.Plain(password.ReplaceAllString(t.Text, "://")))
+	}
+	if slices.Contains(given, t.Name+"="+t.Text) {
+		return t.Name + "=" + text, nil
+	}
+	return text, nil
+}
+
+// repeat gives the server a setting of this run. Secrets stay behind.
+func (d *clientConfig) repeat(set config.Setting) {
+	isSecret := func(v string) bool { return secret(set.Key, v) }
+	switch {
+	case set.Key == "config" && d.p.conf.File != "": // the one in force, named or not
+		set.Values, set.Path = []string{d.p.conf.File}, true
+	case set.OfRun || !d.p.conf.Insisted(set.Key):
+		return
+	case set.Key == "token" && set.Env:
+		return // over stdio there is nobody to show it
+	case set.Key == "token":
+		d.p.say("--token is left out: what a client starts itself asks for none")
+		return
+	case set.Secret || slices.ContainsFunc(set.Values, isSecret):
+		d.p.say("--%s is not in it, because it is a secret: put it into the environment in which %s runs, as %s, or into a file that only you can read, named with --config",
+			set.Key, d.c.Title, config.EnvName(set.Key))
+		return
+	}
+	if set.Path {
+		set.Values[0] = absoluteOf(set.Key, set.Values[0])
+	}
+	switch name := config.EnvName(set.Key); {
+	case set.Env && set.Path:
+		d.s.Env[name] = set.Values[0]
+		return
+	case set.Env:
+		d.s.Env[name] = os.Getenv(name) // as it was read
+		return
+	}
+	for _, v := range set.Values {
+		arg := "--" + set.Key + "=" + v
+		if set.Bool && v == "true" {
+			arg = "--" + set.Key
+		}
+		d.s.Args = append(d.s.Args, arg)
+	}
+}
+
+// absoluteOf makes the path of a setting hold in any folder.
+func absoluteOf(key, v string) string {
+	if key == "data-dir" && v == config.Off {
+		return v
+	}
+	if key == "executable-path" && filepath.Base(v) == v {
+		if found, err := exec.LookPath(v); err == nil {
+			v = found
+		}
+	}
+	return absolute(v)
+}
+
+func absolute(path string) string {
+	if abs, err := filepath.Abs(path); err == nil {
+		return abs
+	}
+	return path
+}
+
+// password is a URL's user with what follows.
+var password = regexp.MustCompile(`://[^/?#]*@`)
+
+// secret recognises addresses that open something to whoever knows them: services
+// with browsers to rent put their keys into the query.
+func secret(key, v string) bool {
+	browser := key == "browser-url" || key == "ws-endpoint"
+	return password.MatchString(v) || browser && strings.Contains(v, "?") || key == "proxy-server" && strings.Contains(v, "@")
+}
+
+// install writes the server into the client's file. A file that it cannot write
+// without loss stays, and the person is given what to paste.
+func (d *clientConfig) install() error {
+	done, err := d.c.Install(d.s)
+	path := terminal.Plain(done.Path)
+	switch {
+	case err != nil && path == "":
+		return usage("%w", err)
+	case err != nil:
+		fmt.Fprint(d.p.stdout, d.c.Snippet(d.s))
+		return usage("%s %w. It stays as it is; what to paste into it is above", path, err)
+	case done.Same:
+		d.p.say("%s has %s already", path, d.s.Name)
+	case done.Backup == "":
+		d.p.say("%s is new, with %s; %s reads it when it starts", path, d.s.Name, d.c.Title)
+	default:
+		d.p.say("%s has %s now; what it was is in %s. %s reads it when it starts",
+			path, d.s.Name, terminal.Plain(done.Backup), d.c.Title)
+	}
+	return nil
+}

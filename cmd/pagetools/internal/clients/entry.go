@@ -1,0 +1,112 @@
+package clients
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"maps"
+	"net"
+	"net/url"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/tailscale/hujson"
+
+	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
+)
+
+// entry is what a file says of one server, in its order.
+type entry struct {
+	Name    string            `json:"name,omitempty"` // only of a command
+	Type    string            `json:"type,omitempty"`
+	Command string            `json:"command,omitempty"`
+	Args    []string          `json:"args,omitempty"`
+	Env     map[string]string `json:"env,omitempty"`
+	URL     string            `json:"url,omitempty"`
+	Headers map[string]string `json:"headers,omitempty"`
+	Bearer  string            `json:"bearer_token_env_var,omitempty"`
+}
+
+// entryKeys are all keys that say what a server is, today's and older ones. What
+// else is in an entry is the user's.
+var entryKeys = []string{
+	"type", "command", "args", "env", "url", "httpUrl", "headers",
+	"bearer_token_env_var", "http_headers", "env_http_headers",
+}
+
+func (c *Client) entry(s Server) entry {
+	if s.URL == "" {
+		return entry{Type: c.local, Command: s.Command, Args: s.Args, Env: s.Env}
+	}
+	e := entry{Type: c.remote, URL: s.URL}
+	switch {
+	case s.Token && c.bearer == "":
+		e.Bearer = TokenVariable
+	case s.Token:
+		e.Headers = map[string]string{"Authorization": c.bearer}
+	}
+	return e
+}
+
+// json returns the entry on one line, with invisible characters as escapes.
+func (e entry) json() string {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(e); err != nil { // texts can always be encoded
+		panic(err)
+	}
+	return terminal.Escape(strings.TrimSuffix(b.String(), "\n"))
+}
+
+// tree returns the entry as a syntax tree, on one line.
+func (e entry) tree() *hujson.Object {
+	v, err := hujson.Parse([]byte(e.json()))
+	o, ok := v.Value.(*hujson.Object)
+	if err != nil || !ok { // it is JSON that we made
+		panic(err)
+	}
+	return o
+}
+
+// Snippet returns the whole of a file that has only this server.
+func (c *Client) Snippet(s Server) string {
+	if c.toml {
+		return tomlTable(c.key, s.Name, c.entry(s), "\n")
+	}
+	text, err := editJSON("{}", c, s)
+	if err != nil { // an empty object takes any server
+		panic(err)
+	}
+	return text + "\n"
+}
+
+var (
+	errComments = errors.New("has comments in that entry, which would be lost")
+	errForeign  = errors.New("has another server of that name; give yours one with NAME=TARGET")
+)
+
+// isOurs reports whether an entry that a client has under our name is one of this
+// program's, so that it may be replaced.
+func (s Server) isOurs(command, address string) bool {
+	if command != "" {
+		name := path.Base(strings.ReplaceAll(command, `\`, "/"))
+		return name == "pagetools" || name == "pagetools.exe" || name == filepath.Base(s.Command)
+	}
+	u, err := url.Parse(address)
+	if err != nil || (u.Path != "/mcp" && !strings.HasPrefix(u.Path, "/mcp/")) {
+		return false
+	}
+	ours, err := url.Parse(s.URL)
+	return IsLoopback(u.Hostname()) || (err == nil && ours.Host == u.Host)
+}
+
+// IsLoopback reports whether a host is this machine.
+func IsLoopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || (ip != nil && ip.IsLoopback())
+}
+
+func sortedKeys(m map[string]string) []string { return slices.Sorted(maps.Keys(m)) }

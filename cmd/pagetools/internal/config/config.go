@@ -1,0 +1,204 @@
+// Package config reads the configuration. Flags, environment and file fill one
+// struct, whose tags are all that is said of a setting: its name in all three, its
+// default, what it takes, and its line in the JSON Schema of the file.
+package config
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/textproto"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"time"
+
+	"github.com/pagetools/pagetools/bridge/policy"
+)
+
+// Config is the configuration in force. The tags of a field:
+//
+//	key      its name: --key, PAGETOOLS_KEY, and the key of the file
+//	short    its letter on the command line
+//	default  its value when nobody says another
+//	enum     the values that it takes
+//	min      the smallest number that it takes
+//	pattern  what its text must match; must says it in words
+//	many     a list; in the environment it has words or lines
+//	secret   nobody prints it
+//	only     where it can be said, when not everywhere: file, or command
+//	path     it names a file or a folder
+//	run      it says how this run prints, and is nobody else's
+//	required it must be there; unique: no two may be the same
+//	help     what it is
+type Config struct {
+	BrowserURL          string        `key:"browser-url" short:"u" help:"use the browser at this debugging address, such as http://127.0.0.1:9222"`
+	WSEndpoint          string        `key:"ws-endpoint" short:"w" help:"use the browser at this WebSocket address"`
+	WSHeaders           []string      `key:"ws-header" many:"lines" secret:"true" help:"a header for --ws-endpoint, as 'Name: value' (repeatable)"`
+	Headless            bool          `key:"headless" default:"true" help:"run the browser without windows"`
+	ExecutablePath      string        `key:"executable-path" short:"e" path:"true" help:"the browser's binary"`
+	UserDataDir         string        `key:"user-data-dir" path:"true" help:"a browser profile of your own; every session shares it"`
+	StorageState        string        `key:"storage-state" path:"true" help:"a file with a stored login, with which the sites of the command line open"`
+	Viewport            Viewport      `key:"viewport" help:"the window's size, as 1280x720"`
+	ProxyServer         string        `key:"proxy-server" help:"the browser's proxy"`
+	AcceptInsecureCerts bool          `key:"accept-insecure-certs" help:"accept any certificate"`
+	ChromeArgs          []string      `key:"chrome-arg" many:"words" help:"a further browser flag (repeatable)"`
+	NoSandbox           bool          `key:"no-sandbox" help:"run the browser without its sandbox; root needs it"`
+	LogFile             string        `key:"log-file" path:"true" help:"write the log there instead of stderr"`
+	Listen              string        `key:"listen" default:"127.0.0.1:7300" help:"where to serve"`
+	ConsoleListen       string        `key:"console-listen" default:"127.0.0.1:7301" help:"where to serve the API of operators, who answer questions; off for nowhere"`
+	File                string        `key:"config" only:"command" run:"true" help:"the configuration file (default pagetools.yaml, when it exists)"`
+	DataDir             string        `key:"data-dir" path:"true" help:"where versions, consent and the audit are kept, and the socket of 'pagetools approve'; off keeps nothing (default in XDG_STATE_HOME)"`
+	Engine              string        `key:"engine" default:"shim" enum:"shim,native" help:"how pages get WebMCP: shim (our script), native (the browser's own)"`
+	State               string        `key:"state" default:"isolated" enum:"isolated,shared" help:"calls without a session get a page of their own, or all the same: isolated, shared"`
+	Warm                int           `key:"warm" default:"2" min:"0" help:"spare pages that wait for calls, per site"`
+	MCPTools            string        `key:"mcp-tools" default:"auto" enum:"auto,direct,hybrid,meta" help:"what MCP clients see: direct (the tools of pages), hybrid (and three to find and call them), meta (these three), auto (hybrid above 30 tools)"`
+	Approval            string        `key:"approval" default:"ask" enum:"ask,strict,auto,deny" help:"consent: ask, strict, auto, deny"`
+	Rate                policy.Rate   `key:"rate" help:"calls that a site takes of all callers together, as in 600/1m"`
+	AllowOrigins        []Origin      `key:"allow-origin" many:"words" help:"another origin whose pages count as the site's own (repeatable)"`
+	AllowPrivate        []string      `key:"allow-private" many:"words" help:"a private network that pages may reach (repeatable); this version does not confine pages"`
+	AllowHosts          []string      `key:"allow-host" many:"words" help:"a further Host name that the listener answers to (repeatable)"`
+	CORS                []string      `key:"cors" many:"words" help:"an origin whose pages may call (repeatable); * only with a token"`
+	Token               string        `key:"token" secret:"true" help:"the credential that callers must send; better in PAGETOOLS_TOKEN"`
+	MaxSessions         int           `key:"max-sessions" min:"0" help:"pages that calls may hold at once (default by memory and cores)"`
+	CallTimeout         time.Duration `key:"call-timeout" default:"30s" help:"how long a tool may run, at most 300s"`
+	Format              string        `key:"format" default:"text" enum:"text,json,ndjson" run:"true" help:"output: text, json, ndjson"`
+	Quiet               bool          `key:"quiet" run:"true" help:"print errors only"`
+	Verbose             bool          `key:"verbose" run:"true" help:"log what happens"`
+	LogFormat           string        `key:"log-format" default:"text" enum:"text,json" help:"log: text, json"`
+
+	Sites   []Site   `key:"sites" only:"file"`
+	Callers []Caller `key:"callers" only:"file"`
+	Limits  Limits   `key:"limits" only:"file"`
+
+	from map[string]Source
+	// OpenToOthers is true when the file holds tokens, and others can read it.
+	OpenToOthers bool
+	// Rest tells files apart by all but their callers.
+	Rest [sha256.Size]byte
+}
+
+// Source is where a setting came from.
+type Source struct {
+	Kind string // default, flag, environment or file
+	Line int    // in the file
+}
+
+// Where a setting came from.
+const (
+	fromDefault = "default"
+	fromFlag    = "flag"
+	fromEnv     = "environment"
+	fromFile    = "file"
+)
+
+// From returns where the setting of a key came from, for people.
+func (c *Config) From(key string) string {
+	if s := c.from[key]; s.Kind == fromFile {
+		return fmt.Sprintf("%s:%d", c.File, s.Line)
+	}
+	return c.from[key].Kind
+}
+
+// IsDefault reports whether nobody said anything of a key.
+func (c *Config) IsDefault(key string) bool { return c.from[key].Kind == fromDefault }
+
+// Insisted reports whether the command line or the environment says something of a
+// key, so that a site of the file cannot say otherwise.
+func (c *Config) Insisted(key string) bool {
+	kind := c.from[key].Kind
+	return kind == fromFlag || kind == fromEnv
+}
+
+// EnvName returns the environment variable of a key.
+func EnvName(key string) string {
+	return "PAGETOOLS_" + strings.ToUpper(strings.ReplaceAll(key, "-", "_"))
+}
+
+// Setting is one value with where it came from, as another process can be told it.
+type Setting struct {
+	Key, From           string
+	Values              []string
+	Env                 bool // it came from the environment
+	Secret, Path, OfRun bool
+	Bool                bool
+}
+
+// Settings lists the settings of the command line, in their order.
+func (c *Config) Settings() (all []Setting) {
+	for _, f := range fieldsOf(reflect.ValueOf(c).Elem()) {
+		if f.tag.Get("only") == "file" {
+			continue
+		}
+		all = append(all, Setting{
+			Key: f.key, From: c.From(f.key), Values: texts(f.value), Env: c.from[f.key].Kind == fromEnv,
+			Secret: f.tag.Get("secret") != "", Path: f.tag.Get("path") != "", OfRun: f.tag.Get("run") != "",
+			Bool: f.value.Kind() == reflect.Bool,
+		})
+	}
+	return all
+}
+
+// check refuses values that make no sense together, with what would.
+func (c *Config) check() error {
+	for _, f := range fieldsOf(reflect.ValueOf(c).Elem()) {
+		if enum := f.tag.Get("enum"); enum != "" && !oneOf(enum, f.value.String()) {
+			return fmt.Errorf("--%s is one of %s, not %q", f.key, listed(enum), f.value.String())
+		}
+	}
+	switch {
+	case c.CallTimeout > 300*time.Second:
+		return errors.New("--call-timeout must be at most 300s")
+	case c.BrowserURL != "" && c.WSEndpoint != "":
+		return errors.New("--browser-url and --ws-endpoint exclude each other")
+	case len(c.WSHeaders) > 0 && c.WSEndpoint == "":
+		return errors.New("--ws-header needs --ws-endpoint")
+	}
+	if _, err := c.Headers(); err != nil {
+		return err
+	}
+	if _, _, err := net.SplitHostPort(c.Listen); err != nil {
+		return errors.New("--listen is host:port, such as 127.0.0.1:7300")
+	}
+	return nil
+}
+
+// Headers reads --ws-header.
+func (c *Config) Headers() (http.Header, error) {
+	h := http.Header{}
+	for _, line := range c.WSHeaders {
+		name, value, ok := strings.Cut(line, ":")
+		if !ok || textproto.TrimString(name) == "" {
+			return nil, errors.New("--ws-header is like 'Authorization: Bearer …'")
+		}
+		h.Add(textproto.TrimString(name), textproto.TrimString(value))
+	}
+	return h, nil
+}
+
+// Off is the data folder of a run that leaves nothing behind.
+const Off = "off"
+
+// ErrNoDataDir says that there is no data folder.
+var ErrNoDataDir = errors.New("--data-dir is off, so nothing is kept")
+
+// DataFolder returns where state is kept. It may not be there yet.
+func (c *Config) DataFolder() (string, error) {
+	if c.DataDir == Off {
+		return "", ErrNoDataDir
+	}
+	if c.DataDir != "" {
+		return c.DataDir, nil
+	}
+	if dir := os.Getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) {
+		return filepath.Join(dir, "pagetools"), nil
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return "", fmt.Errorf("finding the data directory: %w", err)
+	}
+	return filepath.Join(home, ".local", "state", "pagetools"), nil
+}

@@ -1,0 +1,263 @@
+package config
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"reflect"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// defaultFile is read when it exists and no other is named.
+const defaultFile = "pagetools.yaml"
+
+// readFile fills the configuration from its file, and returns the lines of its keys.
+// Without a name the default one is read when it exists; without a file c.File is
+// empty afterwards.
+func (c *Config) readFile() (map[string]int, error) {
+	named := c.File != ""
+	if !named {
+		c.File = defaultFile
+	}
+	data, err := os.ReadFile(c.File)
+	if errors.Is(err, fs.ErrNotExist) && !named {
+		c.File = ""
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading the configuration: %w", err)
+	}
+	root, err := parse(data)
+	if err != nil || root == nil {
+		if err != nil {
+			err = fmt.Errorf("%s: %w", c.File, err)
+		}
+		return nil, err
+	}
+	d := &decoder{path: c.File, lines: map[string]int{}}
+	if err := d.fields(root, "the configuration", c); err != nil {
+		return nil, err
+	}
+	if err := c.takeLimits(d.lines); err != nil {
+		return nil, err
+	}
+	if err := c.checkProfiles(); err != nil {
+		return nil, err
+	}
+	if c.Rest, err = restOf(root); err != nil {
+		return nil, d.errorf(root, "%v", err)
+	}
+	secret := c.Token != "" || len(c.WSHeaders) > 0 || len(c.Callers) > 0
+	if info, err := os.Stat(c.File); err == nil && secret {
+		c.OpenToOthers = info.Mode().Perm()&0o077 != 0
+	}
+	return d.lines, nil
+}
+
+// parse returns the one document of a file; nil when it is empty.
+func parse(data []byte) (*yaml.Node, error) {
+	var doc, more yaml.Node
+	dec := yaml.NewDecoder(bytes.NewReader(data))
+	if err := dec.Decode(&doc); err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	if err := dec.Decode(&more); !errors.Is(err, io.EOF) {
+		return nil, errors.New("a configuration is one document of YAML")
+	}
+	if len(doc.Content) == 0 || doc.Content[0].Tag == "!!null" {
+		return nil, nil //nolint:nilnil // an empty file says nothing
+	}
+	return doc.Content[0], nil
+}
+
+// takeLimits takes over the limits that are flags, too.
+func (c *Config) takeLimits(lines map[string]int) error {
+	for _, key := range []string{"call-timeout", "max-sessions"} {
+		inner, ok := lines["limits."+key]
+		outer, twice := lines[key]
+		if ok && twice {
+			return fmt.Errorf("%s:%d: %s is there twice: line %d has it too", c.File, max(inner, outer), key, min(inner, outer))
+		}
+		if ok {
+			lines[key] = inner
+		}
+	}
+	if c.Limits.CallTimeout != nil {
+		c.CallTimeout = *c.Limits.CallTimeout
+	}
+	if c.Limits.MaxSessions != nil {
+		c.MaxSessions = *c.Limits.MaxSessions
+	}
+	return nil
+}
+
+// restOf is the digest of everything but the callers, however it is written.
+func restOf(n *yaml.Node) (sum [sha256.Size]byte, err error) {
+	var all map[string]any
+	if err := n.Decode(&all); err != nil {
+		return sum, err
+	}
+	delete(all, "callers")
+	text, err := yaml.Marshal(all) // sorted by key
+	return sha256.Sum256(text), err
+}
+
+// decoder fills structs from the nodes of one file, strictly. yaml's own strictness
+// names Go's types, and no key.
+type decoder struct {
+	path  string
+	lines map[string]int // of keys at the top, and of those in limits
+}
+
+// The types that are not read by their fields, and those that must hold together.
+type (
+	custom interface {
+		decode(d *decoder, key string, n *yaml.Node) error
+		schema() object
+	}
+	checked interface{ check() error }
+)
+
+// errorf names file, line and key.
+func (d *decoder) errorf(n *yaml.Node, format string, args ...any) error {
+	return fmt.Errorf("%s:%d: %s", d.path, n.Line, fmt.Sprintf(format, args...))
+}
+
+// pairs walks a mapping, in which no key may be there twice.
+func (d *decoder) pairs(n *yaml.Node, what string, each func(k, v *yaml.Node) error) error {
+	if n.Kind != yaml.MappingNode {
+		return d.errorf(n, "%s must be a mapping", what)
+	}
+	seen := map[string]bool{}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		k, v := n.Content[i], n.Content[i+1]
+		if seen[k.Value] {
+			return d.errorf(k, "%s: the key %q is there twice", what, k.Value)
+		}
+		seen[k.Value] = true
+		if err := each(k, v); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fields fills the struct that into points to.
+func (d *decoder) fields(n *yaml.Node, what string, into any) error {
+	v := reflect.ValueOf(into).Elem()
+	fields := fieldsOf(v)
+	err := d.pairs(n, what, func(k, node *yaml.Node) error {
+		for _, f := range fields {
+			if f.key == k.Value && f.tag.Get("only") != "command" {
+				switch into.(type) {
+				case *Config:
+					d.lines[f.key] = node.Line
+				case *Limits:
+					d.lines["limits."+f.key] = node.Line
+				}
+				return d.decode(node, f)
+			}
+		}
+		return d.errorf(k, "%s: unknown key %q", what, k.Value)
+	})
+	if err != nil {
+		return err
+	}
+	for _, f := range fields {
+		if list := f.tag.Get("default"); f.value.Kind() == reflect.Slice && f.value.IsNil() && list != "" {
+			_ = setAll(f, strings.Fields(list)) // it is ours
+		}
+		if f.tag.Get("required") != "" && f.value.IsZero() {
+			return d.errorf(n, "%s: %s is missing", what, f.key)
+		}
+	}
+	if line := v.FieldByName("Line"); line.IsValid() {
+		line.SetInt(int64(n.Line))
+	}
+	if c, ok := into.(checked); ok && v.Type() != reflect.TypeFor[Config]() {
+		if err := c.check(); err != nil {
+			return d.errorf(n, "%v", err)
+		}
+	}
+	return nil
+}
+
+// value fills what into points to.
+func (d *decoder) value(n *yaml.Node, key string, into any) error {
+	return d.decode(n, field{key: key, value: reflect.ValueOf(into).Elem()})
+}
+
+func (d *decoder) decode(n *yaml.Node, f field) error {
+	if n.Kind == yaml.AliasNode {
+		n = n.Alias
+	}
+	into := f.value.Addr().Interface()
+	if c, ok := into.(custom); ok {
+		return c.decode(d, f.key, n)
+	}
+	_, scalar := scalars[f.value.Type()]
+	switch kind := f.value.Kind(); {
+	case scalar || kind == reflect.Pointer:
+		return d.scalar(n, f)
+	case kind == reflect.Struct:
+		return d.fields(n, f.key, into)
+	case n.Kind == yaml.ScalarNode && f.tag.Get("many") != "":
+		return d.scalar(n, f)
+	case n.Tag == "!!null":
+		return nil
+	case n.Kind != yaml.SequenceNode:
+		return d.errorf(n, "%s must be a list", f.key)
+	}
+	f.value.Set(reflect.MakeSlice(f.value.Type(), len(n.Content), len(n.Content)))
+	for i, item := range n.Content {
+		if err := d.decode(item, field{f.key, f.tag, f.value.Index(i)}); err != nil {
+			return err
+		}
+		if err := d.unique(item, f, i); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (d *decoder) scalar(n *yaml.Node, f field) error {
+	switch {
+	case n.Kind != yaml.ScalarNode || n.Tag == "!!null":
+		return d.errorf(n, "%s: a value is needed", f.key)
+	case f.tag.Get("enum") != "" && f.value.Kind() == reflect.String && !oneOf(f.tag.Get("enum"), n.Value):
+		return d.errorf(n, "%s: %q is not one of %s", f.key, n.Value, listed(f.tag.Get("enum")))
+	}
+	if err := setAll(f, []string{n.Value}); err != nil {
+		return d.errorf(n, "%s: %v", f.key, err)
+	}
+	return nil
+}
+
+// unique refuses an item of a list that shares with one before it what it must not.
+func (d *decoder) unique(n *yaml.Node, list field, at int) error {
+	item := list.value.Index(at)
+	if item.Kind() != reflect.Struct {
+		return nil
+	}
+	for i, f := range fieldsOf(item) {
+		if f.tag.Get("unique") == "" || f.value.IsZero() {
+			continue
+		}
+		for before := range at {
+			if fieldsOf(list.value.Index(before))[i].value.String() != f.value.String() {
+				continue
+			}
+			if f.tag.Get("secret") != "" {
+				return d.errorf(n, "%s: the %s is another one's, too", list.key, f.key)
+			}
+			return d.errorf(n, "%s: the %s %q is there twice", list.key, f.key, f.value.String())
+		}
+	}
+	return nil
+}

@@ -1,0 +1,256 @@
+package config
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spf13/pflag"
+	"go.yaml.in/yaml/v3"
+
+	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/policy"
+	"github.com/pagetools/pagetools/bridge/schema"
+)
+
+// load reads a file of this text.
+func load(t *testing.T, text string) (*Config, error) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "x.yaml")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return loadFrom(t, path)
+}
+
+func loadFrom(t *testing.T, path string) (*Config, error) {
+	t.Helper()
+	set := pflag.NewFlagSet("pagetools", pflag.ContinueOnError)
+	f := Register(set)
+	if err := set.Set("config", path); err != nil {
+		t.Fatal(err)
+	}
+	return f.Load()
+}
+
+// exampleFile is the example of the documented file.
+const exampleFile = `listen: 127.0.0.1:7300
+console-listen: 127.0.0.1:7301
+data-dir: /var/lib/pagetools
+sites:
+  - name: shop
+    target: https://shop.example/
+    state: isolated            # or shared
+    warm: 2
+    engine: shim
+    approval: {default: ask, tools: {"list-*": auto, "delete-*": never}}
+    rate: 600/1m
+    rates: {search: 10/1s, "delete-*": 5/1m}
+    allow-config: [locale, viewport]
+    config-params: {units: {enum: [metric, imperial]}}
+    profiles: [{name: work, storage-state: work.json, callers: [agent]}, {name: home, storage-state: home.json}]
+    default-profile: home
+    wait-for: {tool: search, selector: "#app > *", idle: 1s}
+    allow-private: []
+callers:
+  - {name: agent, token: "agent-secret", may: [call, elicit], sites: [shop], rate: 60/1m}
+  - {name: person, token: "person-secret", may: [call, answer]}
+limits: {call-timeout: 30s, max-sessions: 16}
+`
+
+// TestExampleFile reads the example, and holds its schema to it.
+func TestExampleFile(t *testing.T) {
+	t.Parallel()
+	got, err := load(t, exampleFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	two, minute := 2, time.Minute
+	want := Site{
+		Name: "shop", Target: "https://shop.example/", State: "isolated", Engine: "shim", Warm: &two, Line: 5,
+		Approval: Approval{Mode: "ask", Tools: Rules{{Pattern: "list-*", Level: policy.Auto}, {Pattern: "delete-*", Level: policy.Never}}},
+		Rate:     policy.Rate{N: 600, Per: minute},
+		Rates: Rates{
+			{Pattern: "search", Rate: policy.Rate{N: 10, Per: time.Second}}, {Pattern: "delete-*", Rate: policy.Rate{N: 5, Per: minute}},
+		},
+		AllowConfig: []PageKey{"locale", "viewport"}, AllowPrivate: []string{},
+		Params: Params{"units": json.RawMessage(`{"enum":["metric","imperial"]}`)},
+		Profiles: []Profile{
+			{Name: "work", StorageState: "work.json", Callers: []string{"agent"}, Line: 15}, {Name: "home", StorageState: "home.json", Line: 15},
+		},
+		DefaultProfile: "home", WaitFor: WaitFor{Tool: "search", Selector: "#app > *", Idle: Idle{On: true, Quiet: time.Second}},
+	}
+	if len(got.Sites) != 1 || !reflect.DeepEqual(got.Sites[0], want) {
+		t.Errorf("the site is read as %+v, want %+v", got.Sites, want)
+	}
+	agent := Caller{
+		Name: "agent", Token: "agent-secret", May: []bridge.Right{bridge.MayCall, bridge.MayElicit},
+		Sites: []string{"shop"}, Rate: policy.Rate{N: 60, Per: minute}, Line: 20,
+	}
+	if len(got.Callers) != 2 || !reflect.DeepEqual(got.Callers[0], agent) {
+		t.Errorf("the callers are read as %+v, want %+v first", got.Callers, agent)
+	}
+	if got.OpenToOthers || got.CallTimeout != 30*time.Second || got.MaxSessions != 16 || got.From("max-sessions") != got.File+":22" {
+		t.Errorf("the rest is read as %+v", got)
+	}
+	text, err := json.Marshal(Schema())
+	if err != nil {
+		t.Fatal(err)
+	}
+	compiled, err := schema.Compile(text, schema.Limits{})
+	if err != nil {
+		t.Fatalf("the schema of the file: %v", err)
+	}
+	if err := compiled.Validate(asJSON(t, exampleFile)); err != nil {
+		t.Errorf("the example does not fit its schema: %v", err)
+	}
+	for _, wrong := range []string{"lisen: x", "sites: [{name: a}]", "callers: [{name: a, token: ''}]", "limits: {queue: 0}", "warm: lots", "rate: 5", "sites: [{target: a, rate: 5}]",
+		"sites: [{target: a, rates: {x: often}}]", "sites: [{target: a, rates: 60/1m}]"} {
+		if compiled.Validate(asJSON(t, wrong)) == nil {
+			t.Errorf("the schema takes %q", wrong)
+		}
+	}
+}
+
+func asJSON(t *testing.T, text string) []byte {
+	t.Helper()
+	var v any
+	if err := yaml.Unmarshal([]byte(text), &v); err != nil {
+		t.Fatal(err)
+	}
+	b, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// TestFileErrors holds that errors name line and key.
+func TestFileErrors(t *testing.T) {
+	t.Parallel()
+	tests := []struct{ text, line, key string }{
+		{"a: 1", "1", `"a"`},
+		{"sites:\n  - {target: x, name: Up}", "2", `"Up"`},
+		{"sites:\n  - {name: a}", "2", "target"},
+		{"sites: {}", "1", "sites"},
+		{"sites:\n- target: x\n  state: new", "3", "state"},
+		{"sites:\n- target: x\n  approval: maybe", "3", "approval"},
+		{"sites:\n- target: x\n  approval: {tools: {a: maybe}}", "3", "maybe"},
+		{"sites:\n- target: x\n  engine: other", "3", "engine"},
+		{"sites:\n- target: x\n  warm: -1", "3", "warm"},
+		{"sites:\n- target: x\n  rate: 5", "3", "rate"},
+		{"sites:\n- target: x\n  rate: [60/1m]", "3", "rate"},
+		{"sites:\n- target: x\n  rates: 60/1m", "3", "rates"},
+		{"sites:\n- target: x\n  rates:\n    find: 60/1m\n    drop: 0/1m", "5", "drop"},
+		{"sites:\n- target: x\n  rates: {find: 60/1m,\n    find: 60/1m}", "4", "find"},
+		{"sites:\n- target: x\n  config-params: []", "3", "config-params"},
+		{"sites:\n- target: x\n  allow-config: locale", "3", "allow-config"},
+		{"sites:\n- target: x\n  allow-config: [locale, proxy]", "3", "proxy"},
+		{"sites:\n- target: x\n  allow-origin: [shop]", "3", "allow-origin"},
+		{"sites:\n- target: x\n  wait-for: {idle: soon}", "3", "idle"},
+		{"sites:\n- target: x\n  windows: maybe", "3", "windows"},
+		{"sites:\n- target: x\n  profiles: work", "3", "profiles"},
+		{"sites:\n- target: x\n  profiles: [{name: work}]", "3", "storage-state"},
+		{"sites:\n- target: x\n  profiles: [{name: 'a b', storage-state: x}]", "3", `"a b"`},
+		{"sites:\n- target: x\n  profiles: [{name: a, storage-state: x}, {name: a, storage-state: y}]", "3", `"a"`},
+		{"sites:\n- target: x\n  profiles: [{name: a, file: x}]", "3", `"file"`},
+		{"sites:\n- target: x\n  default-profile: work", "2", `"work"`},
+		{"callers: [{name: a, token: longenough}]\nsites:\n- target: x\n  profiles: [{name: a, storage-state: x}]", "4", `"a"`},
+		{"sites:\n- target: x\n  wait-for: {idle: 1h}", "3", "idle"},
+		{"sites:\n- target: x\n  wait-for: {}", "3", "wait-for"},
+		{"sites:\n- target: x\n  wait-for: {idle: false}", "3", "wait-for"},
+		{"sites:\n- target: x\n  wait-for: {text: a}", "3", "text"},
+		{"callers:\n- {name: a, token: ''}", "2", "token"},
+		{"callers:\n- {token: longenough}", "2", "name"},
+		{"callers:\n- {name: a, token: longenough}\n- {name: a, token: longenough2}", "3", `"a"`},
+		{"callers:\n- {name: a, token: longenough}\n- {name: b, token: longenough}", "3", "token"},
+		{"callers:\n- {name: a, token: longenough, may: [everything]}", "2", "everything"},
+		{"callers:\n- {name: a, token: longenough, may: call}", "2", "may"},
+		{"callers:\n- {name: a, token: longenough, rate: often}", "2", "rate"},
+		{"limits: {queue: 0}", "1", "queue"},
+		{"limits: {idle: -1s}", "1", "idle"},
+		{"limits:\n  idle: soon", "2", "idle"},
+		{"warm: 1\nwarm: 1", "2", `"warm"`},
+		{"warm: 1\nlimits: {call-timeout: 1s}\ncall-timeout: 2s", "3", "call-timeout"},
+		{"warm: {}", "1", "warm"},
+		{"[]", "1", "mapping"},
+	}
+	for _, test := range tests {
+		_, err := load(t, test.text)
+		if err == nil || !strings.Contains(err.Error(), "x.yaml:"+test.line+":") || !strings.Contains(err.Error(), test.key) {
+			t.Errorf("%q: %v, want a complaint about line %s and %s", test.text, err, test.line, test.key)
+		}
+	}
+	for _, empty := range []string{"", "# nothing\n", "---\n"} {
+		if _, err := load(t, empty); err != nil {
+			t.Errorf("%q: %v", empty, err)
+		}
+	}
+}
+
+// TestReload reads a file again that nobody named. Without it there would be no
+// callers, and so no credential: that is an error.
+func TestReload(t *testing.T) {
+	t.Chdir(t.TempDir())
+	write := func(text string) {
+		if err := os.WriteFile(defaultFile, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("callers: [{name: a, token: longenough}]")
+	f := Register(pflag.NewFlagSet("pagetools", pflag.ContinueOnError))
+	first, err := f.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	write("callers: [{name: b, token: longenough}]")
+	if second, err := f.Reload(first); err != nil || second.Callers[0].Name != "b" || second.Rest != first.Rest {
+		t.Errorf("the file is read again as %+v (%v)", second, err)
+	}
+	write("warm: 3")
+	if third, err := f.Reload(first); err != nil || third.Rest == first.Rest {
+		t.Errorf("another file is the same: %+v (%v)", third, err)
+	}
+	if err := os.Remove(defaultFile); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.Reload(first); err == nil {
+		t.Error("a file that is gone is read again")
+	}
+}
+
+// TestSecretsAreNotInErrors: two callers cannot share a token, and the error does not
+// show it.
+func TestSecretsAreNotInErrors(t *testing.T) {
+	t.Parallel()
+	_, err := load(t, "callers: [{name: a, token: very-secret}, {name: b, token: very-secret}]")
+	if err == nil || strings.Contains(err.Error(), "very-secret") {
+		t.Errorf("two callers with one token: %v", err)
+	}
+}
+
+// FuzzFile holds that no file makes the reader panic, and that every error is one
+// line that names the file.
+func FuzzFile(f *testing.F) {
+	f.Add([]byte(exampleFile))
+	f.Add([]byte("a: &a [*a]"))
+	f.Add([]byte("sites: [{target: &x [1], config-params: {a: {<<: *x}}}]"))
+	f.Add([]byte("warm: !!binary x\nlimits: ~\ncallers: [~]\nsites: [[]]"))
+	f.Add([]byte("? {a: b}\n: c"))
+	dir := f.TempDir()
+	lines := regexp.MustCompile(`x\.yaml`)
+	f.Fuzz(func(t *testing.T, data []byte) {
+		path := filepath.Join(dir, "x.yaml")
+		if err := os.WriteFile(path, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := loadFrom(t, path); err != nil && !lines.MatchString(err.Error()) && !strings.HasPrefix(err.Error(), "--") {
+			t.Errorf("the error does not name the file: %v", err)
+		}
+	})
+}

@@ -1,0 +1,278 @@
+package config
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/policy"
+	"github.com/pagetools/pagetools/bridge/schema"
+	"github.com/pagetools/pagetools/e2e/app"
+)
+
+// Site is one entry of sites. What it leaves out is as the command has it.
+type Site struct {
+	Name           string      `key:"name" unique:"true" pattern:"^[a-z][a-z0-9_]{0,31}$" must:"must be a lower-case letter, then up to 31 of a-z, 0-9 and _"`
+	Target         string      `key:"target" required:"true"`
+	State          string      `key:"state" enum:"isolated,shared"`
+	Engine         string      `key:"engine" enum:"shim,native"`
+	Warm           *int        `key:"warm" min:"0"`
+	Approval       Approval    `key:"approval"`
+	Rate           policy.Rate `key:"rate"`
+	Rates          Rates       `key:"rates"`
+	AllowConfig    []PageKey   `key:"allow-config"`
+	AllowPrivate   []string    `key:"allow-private"`
+	AllowOrigins   []Origin    `key:"allow-origin"`
+	Params         Params      `key:"config-params"`
+	Profiles       []Profile   `key:"profiles"`
+	DefaultProfile string      `key:"default-profile"` // with which every page opens
+	Windows        string      `key:"windows" enum:"close,report,bridge"`
+	WaitFor        WaitFor     `key:"wait-for"`
+	Line           int
+}
+
+// Approval is a mode, or a mode with rules for single tools.
+type Approval struct {
+	Mode  string `key:"default" enum:"ask,strict,auto,deny"`
+	Tools Rules  `key:"tools"`
+}
+
+// Profile is a stored login of a site, with who may use it.
+type Profile struct {
+	Name         string   `key:"name" unique:"true" required:"true" pattern:"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$" must:"must have up to 64 of A-Z, a-z, 0-9, ., _ and -, and begin with a letter or a digit"`
+	StorageState string   `key:"storage-state" required:"true"`
+	Callers      []string `key:"callers"`
+	Line         int
+}
+
+// WaitFor is what must hold before a page counts as opened: a tool, an element, an
+// idle network, together.
+type WaitFor struct {
+	Tool     string `key:"tool"`
+	Selector string `key:"selector"`
+	Idle     Idle   `key:"idle"`
+}
+
+// Caller is one entry of callers.
+type Caller struct {
+	Name  string         `key:"name" unique:"true" required:"true"`
+	Token string         `key:"token" unique:"true" required:"true" secret:"true"`
+	May   []bridge.Right `key:"may" default:"call elicit" enum:"call,elicit,answer"`
+	Sites []string       `key:"sites"`
+	Rate  policy.Rate    `key:"rate"`
+	Line  int
+}
+
+// Limits is the section limits. Its first two are flags, too.
+type Limits struct {
+	CallTimeout      *time.Duration `key:"call-timeout"`
+	MaxSessions      *int           `key:"max-sessions" min:"0"`
+	Queue            int            `key:"queue" min:"1"`
+	RecycleAfter     int            `key:"recycle-after" min:"1"`
+	FirstIdle        time.Duration  `key:"first-idle"`
+	Idle             time.Duration  `key:"idle"`
+	MaxAge           time.Duration  `key:"max-age"`
+	Question         time.Duration  `key:"question"`
+	Tools            int            `key:"tools" min:"1"`
+	Name             int            `key:"name" min:"1"`
+	Description      int            `key:"description" min:"1"`
+	SchemaBytes      int            `key:"schema-bytes" min:"1"`
+	SchemaDepth      int            `key:"schema-depth" min:"1"`
+	SchemaSubschemas int            `key:"schema-subschemas" min:"1"`
+	SchemaExpansions int            `key:"schema-expansions" min:"1"`
+	SchemaPattern    int            `key:"schema-pattern" min:"1"`
+	Arguments        int            `key:"arguments" min:"1"`
+	Result           int            `key:"result" min:"1"`
+}
+
+// Bridge returns those limits that are the bridge's.
+func (l *Limits) Bridge() bridge.Limits {
+	return bridge.Limits{
+		Tools: l.Tools, Name: l.Name, Description: l.Description, Arguments: l.Arguments, Result: l.Result, Question: l.Question,
+		Schema: schema.Limits{
+			Bytes: l.SchemaBytes, Depth: l.SchemaDepth, Subschemas: l.SchemaSubschemas,
+			Expansions: l.SchemaExpansions, Pattern: l.SchemaPattern,
+		},
+	}
+}
+
+// Rates returns the rates of the callers that have one.
+func (c *Config) Rates() map[string]policy.Rate {
+	rates := map[string]policy.Rate{}
+	for _, caller := range c.Callers {
+		rates[caller.Name] = caller.Rate
+	}
+	return rates
+}
+
+// The types that follow have forms of their own in the file.
+
+// decode reads a mode, or {default: mode, tools: {pattern: level}}.
+func (a *Approval) decode(d *decoder, key string, n *yaml.Node) error {
+	if n.Kind != yaml.ScalarNode {
+		return d.fields(n, key, a)
+	}
+	mode := fieldsOf(reflect.ValueOf(a).Elem())[0]
+	mode.key = key
+	return d.scalar(n, mode)
+}
+
+func (a *Approval) schema() object {
+	o := objectOf(a)
+	properties, _ := o["properties"].(object)
+	return object{"anyOf": []any{properties["default"], o}}
+}
+
+// Rules are the levels of single tools, by patterns of their names, in their order.
+type Rules []policy.Rule
+
+func (r *Rules) decode(d *decoder, key string, n *yaml.Node) error {
+	return d.pairs(n, key, func(k, v *yaml.Node) error {
+		rule := policy.Rule{Pattern: k.Value}
+		*r = append(*r, rule)
+		return d.value(v, key, &(*r)[len(*r)-1].Level)
+	})
+}
+
+func (*Rules) schema() object { return mapOf(scalarSchema(policy.Auto)) }
+
+// Rates are the rates of single tools, by patterns of their names, in their order.
+type Rates []policy.RateRule
+
+func (r *Rates) decode(d *decoder, key string, n *yaml.Node) error {
+	return d.pairs(n, key, func(k, v *yaml.Node) error {
+		*r = append(*r, policy.RateRule{Pattern: k.Value})
+		return d.value(v, key+": "+k.Value, &(*r)[len(*r)-1].Rate)
+	})
+}
+
+func (*Rates) schema() object { return mapOf(scalarSchema(policy.Rate{})) }
+
+// Params are property schemas by name, as JSON.
+type Params map[string]json.RawMessage
+
+func (p *Params) decode(d *decoder, key string, n *yaml.Node) error {
+	var raw map[string]any
+	if err := n.Decode(&raw); err != nil {
+		return d.errorf(n, "%s must be a mapping of names to schemas", key)
+	}
+	*p = Params{}
+	for name, v := range raw {
+		b, err := json.Marshal(v)
+		if err != nil {
+			return d.errorf(n, "%s: %q is not a schema", key, name)
+		}
+		(*p)[name] = b
+	}
+	return nil
+}
+
+func (*Params) schema() object { return mapOf(object{"type": []string{"object", "boolean"}}) }
+
+// Idle is true, or how long no tool may change once the network is idle.
+type Idle struct {
+	On    bool
+	Quiet time.Duration
+}
+
+// maxQuiet is how long a page may take to count as opened.
+const maxQuiet = 10 * time.Second
+
+func (i *Idle) decode(d *decoder, key string, n *yaml.Node) error {
+	if n.Decode(&i.On) == nil {
+		return nil
+	}
+	quiet, err := time.ParseDuration(n.Value)
+	if err != nil || quiet <= 0 || quiet > maxQuiet {
+		return d.errorf(n, "%s: %q must be true or a time of up to %v, such as 500ms", key, n.Value, maxQuiet)
+	}
+	i.On, i.Quiet = true, quiet
+	return nil
+}
+
+func (*Idle) schema() object {
+	return object{"anyOf": []any{object{"type": "boolean"}, scalarSchema(maxQuiet)}}
+}
+
+// What an entry must be as a whole.
+
+func (w *WaitFor) check() error {
+	if *w == (WaitFor{}) {
+		return errors.New("wait-for: one of tool, selector and idle is needed")
+	}
+	return nil
+}
+
+func (s *Site) check() error {
+	is := func(p Profile) bool { return p.Name == s.DefaultProfile }
+	if s.DefaultProfile != "" && !slices.ContainsFunc(s.Profiles, is) {
+		return fmt.Errorf("sites: default-profile %q is not one of the site's profiles", s.DefaultProfile)
+	}
+	return nil
+}
+
+// checkProfiles looks at what sites and callers say of each other.
+func (c *Config) checkProfiles() error {
+	for _, s := range c.Sites {
+		for _, p := range s.Profiles {
+			if len(c.Callers) > 0 && len(p.Callers) == 0 && p.Name != s.DefaultProfile {
+				return fmt.Errorf("%s:%d: profiles: callers of %q is empty, so that nobody may use it: without names it is for %q, and there are callers",
+					c.File, p.Line, p.Name, bridge.Local().Name)
+			}
+		}
+	}
+	return nil
+}
+
+// Origin is an origin as browsers write it.
+type Origin string
+
+// UnmarshalText reads an origin as a person writes it.
+func (o *Origin) UnmarshalText(text []byte) error {
+	origin, ok := app.ParseOrigin(string(text))
+	if !ok {
+		return errMust
+	}
+	*o = Origin(origin)
+	return nil
+}
+
+// PageKey names something that a call may change about its page.
+type PageKey string
+
+// UnmarshalText reads the key.
+func (k *PageKey) UnmarshalText(text []byte) error {
+	if !slices.Contains(bridge.PageKeys(), string(text)) {
+		return errMust
+	}
+	*k = PageKey(text)
+	return nil
+}
+
+// Viewport is the size of a window, in pixels.
+type Viewport struct{ Width, Height int }
+
+// UnmarshalText reads 1280x720.
+func (v *Viewport) UnmarshalText(text []byte) error {
+	n, err := fmt.Sscanf(string(text), "%dx%d", &v.Width, &v.Height)
+	if err != nil || n != 2 || v.Width <= 0 || v.Height <= 0 {
+		return errMust
+	}
+	return nil
+}
+
+// MarshalText writes it as it is read; no size is no text.
+func (v Viewport) MarshalText() ([]byte, error) {
+	if v == (Viewport{}) {
+		return nil, nil
+	}
+	return fmt.Appendf(nil, "%dx%d", v.Width, v.Height), nil
+}
+
+var errMust = errors.New("a value that its type does not take")

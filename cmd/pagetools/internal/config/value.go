@@ -1,0 +1,151 @@
+package config
+
+import (
+	"encoding"
+	"errors"
+	"fmt"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/policy"
+)
+
+// This file reads single values, for flags, environment and file alike.
+
+// field is one field of a struct that has a key.
+type field struct {
+	key   string
+	tag   reflect.StructTag
+	value reflect.Value
+}
+
+// fieldsOf lists the fields of a struct that have keys, in their order.
+func fieldsOf(v reflect.Value) (all []field) {
+	for i := range v.NumField() {
+		tag := v.Type().Field(i).Tag
+		if key := tag.Get("key"); key != "" {
+			all = append(all, field{key, tag, v.Field(i)})
+		}
+	}
+	return all
+}
+
+// object is a JSON Schema, or a part of one.
+type object = map[string]any
+
+// scalar says what the values of a type are like.
+type scalar struct {
+	must   string
+	schema object
+}
+
+// scalars are the types that are written as one value.
+var scalars = map[reflect.Type]scalar{
+	reflect.TypeFor[bool]():   {"must be true or false", object{"type": "boolean"}},
+	reflect.TypeFor[int]():    {"must be a number", object{"type": "integer"}},
+	reflect.TypeFor[string](): {"must be a text", object{"type": "string"}},
+	reflect.TypeFor[time.Duration](): {"must be a duration above 0, such as 60s",
+		object{"type": "string", "examples": []string{"60s", "15m"}}},
+	reflect.TypeFor[policy.Rate](): {"must be a count and a duration, such as 60/1m",
+		object{"type": "string", "pattern": "^[0-9]+/.+$", "examples": []string{"60/1m"}}},
+	reflect.TypeFor[policy.Level](): {"must be one of auto, ask-once, ask, never",
+		object{"enum": []string{"auto", "ask-once", "ask", "never"}}},
+	reflect.TypeFor[bridge.Right](): {"must be a right", object{"type": "string"}},
+	reflect.TypeFor[Viewport]():     {"must be width x height in pixels, such as 1280x720", object{"type": "string"}},
+	reflect.TypeFor[Origin]():       {"is not an origin, such as https://shop.example", object{"type": "string"}},
+	reflect.TypeFor[PageKey]():      {"must be one of " + strings.Join(bridge.PageKeys(), ", "), object{"enum": bridge.PageKeys()}},
+}
+
+func scalarSchema(of any) object { return scalars[reflect.TypeOf(of)].schema }
+
+// set gives a value what a text says. The error says what it must be.
+func set(v reflect.Value, tag reflect.StructTag, text string) error {
+	if v.Kind() == reflect.Pointer {
+		v.Set(reflect.New(v.Type().Elem()))
+		v = v.Elem()
+	}
+	must := errors.New(scalars[v.Type()].must)
+	if own, ok := v.Addr().Interface().(encoding.TextUnmarshaler); ok {
+		if own.UnmarshalText([]byte(text)) != nil {
+			return must
+		}
+		return nil
+	}
+	switch v.Kind() {
+	case reflect.Bool:
+		b, err := strconv.ParseBool(text)
+		if err != nil {
+			return must
+		}
+		v.SetBool(b)
+	case reflect.String:
+		if pattern := tag.Get("pattern"); pattern != "" && !regexp.MustCompile(pattern).MatchString(text) {
+			return errors.New(tag.Get("must"))
+		}
+		v.SetString(text)
+	case reflect.Int64:
+		d, err := time.ParseDuration(text)
+		if err != nil || d <= 0 {
+			return must
+		}
+		v.SetInt(int64(d))
+	default:
+		return setInt(v, tag.Get("min"), text)
+	}
+	return nil
+}
+
+func setInt(v reflect.Value, least, text string) error {
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		return errors.New(scalars[v.Type()].must)
+	}
+	if low, err := strconv.Atoi(least); err == nil && n < low {
+		return fmt.Errorf("must be at least %d", low)
+	}
+	v.SetInt(int64(n))
+	return nil
+}
+
+// setAll gives a field several texts when it is a list, and one when it is not.
+func setAll(f field, list []string) error {
+	if f.value.Kind() != reflect.Slice {
+		text := strings.Join(list, " ")
+		if err := set(f.value, f.tag, text); err != nil {
+			return fmt.Errorf("%q %w", text, err)
+		}
+		return nil
+	}
+	f.value.Set(reflect.MakeSlice(f.value.Type(), len(list), len(list)))
+	for i, text := range list {
+		if err := set(f.value.Index(i), f.tag, text); err != nil {
+			return fmt.Errorf("%q %w", text, err)
+		}
+	}
+	return nil
+}
+
+// texts returns a value as it can be written again.
+func texts(v reflect.Value) []string {
+	if v.Kind() != reflect.Slice {
+		if own, ok := v.Interface().(encoding.TextMarshaler); ok {
+			text, _ := own.MarshalText() // ours never fail
+			return []string{string(text)}
+		}
+		return []string{fmt.Sprint(v.Interface())}
+	}
+	var all []string
+	for i := range v.Len() {
+		all = append(all, fmt.Sprint(v.Index(i).Interface()))
+	}
+	return all
+}
+
+func oneOf(enum, text string) bool { return slices.Contains(strings.Split(enum, ","), text) }
+
+func listed(enum string) string { return strings.ReplaceAll(enum, ",", ", ") }

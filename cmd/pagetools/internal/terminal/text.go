@@ -1,0 +1,86 @@
+// Package terminal makes the text of strangers safe for a person's terminal.
+package terminal
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"unicode"
+
+	"golang.org/x/term"
+)
+
+// Plain makes text of strangers safe for a terminal: one line, without control,
+// bidirectional or other invisible characters.
+func Plain(s string) string {
+	s = strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n' || r == '\r' || r == '\t':
+			return ' '
+		case invisible(r):
+			return -1
+		}
+		return r
+	}, s)
+	return strings.TrimSpace(s)
+}
+
+// invisible tells characters that a terminal obeys or that nobody sees.
+func invisible(r rune) bool {
+	return unicode.IsControl(r) || unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp)
+}
+
+// Encode prints v as one line of JSON. Invisible characters are escaped: that
+// changes no value, and a terminal does not obey them.
+func Encode(w io.Writer, v any) error {
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return fmt.Errorf("encoding the output: %w", err)
+	}
+	_, err := io.WriteString(w, Escape(buf.String()))
+	return err
+}
+
+// Escape writes invisible characters of JSON text as escapes: the
+// value stays what it is.
+func Escape(s string) string {
+	var b strings.Builder
+	for _, r := range s {
+		switch {
+		case r == '\n' || !invisible(r):
+			b.WriteRune(r)
+		case r > 0xFFFF:
+			r -= 0x10000
+			fmt.Fprintf(&b, `\u%04x\u%04x`, 0xD800+(r>>10), 0xDC00+(r&0x3FF))
+		default:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		}
+	}
+	return b.String()
+}
+
+// PlainLines is Plain that keeps line ends.
+func PlainLines(s string) string {
+	lines := strings.Split(strings.ReplaceAll(s, "\r\n", "\n"), "\n")
+	for i, l := range lines {
+		lines[i] = strings.TrimRight(plainKeepIndent(l), " ")
+	}
+	return strings.Join(lines, "\n")
+}
+
+func plainKeepIndent(l string) string {
+	body := strings.TrimLeft(l, " \t")
+	indent := strings.ReplaceAll(l[:len(l)-len(body)], "\t", "    ")
+	return indent + Plain(body)
+}
+
+// Is reports whether the stream is a terminal.
+func Is(stream any) bool {
+	f, ok := stream.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}

@@ -1,0 +1,116 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/cmd/pagetools/internal/config"
+	"github.com/pagetools/pagetools/cmd/pagetools/internal/files"
+	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
+	"github.com/pagetools/pagetools/e2e/app"
+	"github.com/pagetools/pagetools/transport/mcp"
+)
+
+// mcpDrainTime is how long calls in flight may still take after stdin closed.
+const mcpDrainTime = time.Second
+
+func mcpCommand(p *program) *cobra.Command {
+	return &cobra.Command{
+		Use:   "mcp [NAME=]TARGET...",
+		Short: "Serve the tools of web applications over MCP, on stdin and stdout",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			targets, err := p.targets(args)
+			if err != nil {
+				return err
+			}
+			if len(targets) == 0 {
+				return usage("mcp needs a TARGET, or sites in the configuration file")
+			}
+			return serveMCP(cmd.Context(), p, plan{targets: targets, remember: true})
+		},
+	}
+}
+
+// serveMCP serves the one client at stdin, until stdin closes.
+func serveMCP(ctx context.Context, p *program, pl plan) error {
+	a, err := p.start(ctx, pl)
+	if err != nil {
+		return err
+	}
+	defer p.end(a)
+	operators, err := p.serveOperators(ctx, a, p.newCallers())
+	defer operators.close()
+	if err != nil {
+		return err
+	}
+	face, err := p.mcpFace(a, operators.page(), nil)
+	if err != nil {
+		return err
+	}
+	go func() { // ends with the start, or with the engine
+		if _, err := a.Engine.Start(ctx); err != nil && ctx.Err() == nil {
+			p.say("%s", terminal.Plain(err.Error()))
+		}
+	}()
+	site := ""
+	if len(pl.targets) == 1 {
+		site = pl.targets[0].Name
+	}
+	err = face.ServeStdio(ctx, p.stdin, p.stdout, bridge.Local(), site)
+	bounded, cancel := context.WithTimeout(context.Background(), mcpDrainTime)
+	defer cancel()
+	a.Drain(bounded)
+	if err != nil && ctx.Err() == nil {
+		return fmt.Errorf("speaking MCP: %w", err)
+	}
+	return context.Cause(ctx)
+}
+
+// mcpFace makes the face of MCP. done ends its streams; nil means never.
+func (p *program) mcpFace(a *app.App, operators string, done <-chan struct{}) (*mcp.Face, error) {
+	key, err := mcpKey(p.conf)
+	if err != nil {
+		p.say("warning: questions that MCP clients carry do not outlive this process: %v", err)
+	}
+	info, _ := debug.ReadBuildInfo()
+	return mcp.New(a.Bridge, mcp.Options{Version: versionOf(info), Tools: p.conf.MCPTools, Operators: operators, Key: key, Done: done, Log: p.log})
+}
+
+// mcpKeyName is the file of the key that seals what MCP clients carry for us.
+const mcpKeyName = "mcp.key"
+
+// mcpKey reads the key of the data directory, or makes it. It is nil where nothing
+// is kept.
+func mcpKey(c *config.Config) ([]byte, error) {
+	dir, err := c.DataFolder()
+	if errors.Is(err, config.ErrNoDataDir) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	path := filepath.Join(dir, mcpKeyName)
+	key, err := os.ReadFile(path)
+	if err == nil && len(key) == mcp.KeySize {
+		return key, nil
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("reading the key of MCP: %w", err)
+	}
+	key = make([]byte, mcp.KeySize)
+	_, _ = rand.Read(key) // it never fails: it ends the program instead
+	if err := files.Replace(path, key, 0o600); err != nil {
+		return nil, fmt.Errorf("keeping the key of MCP: %w", err)
+	}
+	return key, nil
+}

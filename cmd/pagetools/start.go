@@ -1,0 +1,197 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+
+	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/policy"
+	"github.com/pagetools/pagetools/cmd/pagetools/internal/config"
+	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
+	"github.com/pagetools/pagetools/e2e/app"
+	"github.com/pagetools/pagetools/session"
+	"github.com/pagetools/pagetools/session/cdp"
+	"github.com/pagetools/pagetools/session/cdp/chrome"
+)
+
+// plan is what a command wants beyond the settings.
+type plan struct {
+	targets []*target
+	// single is true for commands that end after one answer: no spare pages, and
+	// the catalogue page serves the call.
+	single bool
+	// ask is true when the person at the terminal answers questions.
+	ask bool
+	// login is true when a person is going to log in: the site opens without the
+	// profile of the file, and windows that it opens stay.
+	login bool
+	// engine is the kind of engine for all of them; "" leaves it to the settings.
+	engine string
+	// remember is true for commands that run tools: what they do is recorded.
+	remember bool
+	// locked is what tools must be like; nil means whatever they are.
+	locked *lockFile
+	// files serve a target that is embedded, by name.
+	files map[string]fs.FS
+}
+
+// start opens the sites of a plan. The caller must close the app.
+func (p *program) start(ctx context.Context, pl plan) (*app.App, error) {
+	o, err := p.options(pl)
+	if err != nil {
+		return nil, err
+	}
+	if pl.remember {
+		if o.Memory, err = p.openMemory(ctx); err != nil {
+			return nil, err
+		}
+	}
+	a, err := app.Start(ctx, o)
+	switch {
+	case err == nil:
+		return a, nil
+	case errors.Is(err, chrome.ErrNoBrowser):
+		return nil, unreachable("%w. Install one (Debian: apt-get install chromium), or name it with --executable-path.", err)
+	case errors.Is(err, chrome.ErrRoot):
+		return nil, unreachable("%w. Run as another user, or give --no-sandbox or PAGETOOLS_NO_SANDBOX=1.", err)
+	}
+	return nil, usage("%w", err)
+}
+
+// end closes an app. Records that are lost are said.
+func (p *program) end(a *app.App) {
+	if err := a.Close(); err != nil {
+		p.say("warning: not everything could be recorded: %v", err)
+	}
+}
+
+// options describes a plan for the app.
+func (p *program) options(pl plan) (app.Options, error) {
+	c := p.conf
+	header, err := c.Headers()
+	if err != nil {
+		return app.Options{}, usage("%w", err)
+	}
+	dir := c.UserDataDir
+	if dir != "" {
+		if dir, err = filepath.Abs(dir); err != nil {
+			return app.Options{}, usage("--user-data-dir: %w", err)
+		}
+	}
+	o := app.Options{
+		Engine: kindOf(p.conf, pl, nil), Log: p.log, Limits: c.Limits.Bridge(),
+		Remote: cdp.RemoteOptions{URL: c.BrowserURL + c.WSEndpoint, Header: header},
+		Local: cdp.LocalOptions{
+			Options: chrome.Options{
+				Path: c.ExecutablePath, NoSandbox: c.NoSandbox, Headful: !c.Headless, AcceptInsecureCerts: c.AcceptInsecureCerts,
+				ProxyServer: c.ProxyServer, Width: c.Viewport.Width, Height: c.Viewport.Height,
+				UserDataDir: dir, Args: c.ChromeArgs,
+			},
+			RecycleAfter: c.Limits.RecycleAfter,
+		},
+		Manager: session.Options{
+			MaxSessions: c.MaxSessions, Queue: c.Limits.Queue,
+			FirstIdle: c.Limits.FirstIdle, Idle: c.Limits.Idle, MaxAge: c.Limits.MaxAge,
+		},
+		Bridge: bridge.Options{Rates: c.Rates()},
+	}
+	o.Limits.CallTimeout = c.CallTimeout
+	if c.StorageState != "" && len(pl.targets) > 0 && !slices.ContainsFunc(pl.targets, func(t *target) bool { return t.named }) {
+		return o, usage("--storage-state is for sites of the command line, and there is none; a site of the file has default-profile")
+	}
+	for _, t := range pl.targets {
+		s := app.Site{Target: t.Target, Engine: kindOf(p.conf, pl, t), Files: pl.files[t.Name], Page: pageOptions(c, pl, t), Tools: toolOptions(c, t)}
+		if err := p.logins(pl, t, &s.Page); err != nil {
+			return o, err
+		}
+		if pl.locked != nil {
+			s.Tools.Locked = pl.locked.actions(t.Name)
+		}
+		o.Sites = append(o.Sites, s)
+	}
+	return o, nil
+}
+
+// windowPolicies are what may become of windows that pages open.
+var windowPolicies = map[string]session.Windows{
+	"": session.CloseWindows, "close": session.CloseWindows, "report": session.ReportWindows, "bridge": session.BridgeWindows,
+}
+
+// pageOptions says how the pages of a target are opened.
+func pageOptions(c *config.Config, pl plan, t *target) session.SiteOptions {
+	s := t.config
+	o := session.SiteOptions{
+		Shared: c.State == "shared", Warm: c.Warm, Tab: session.TabOptions{Windows: windowPolicies[s.Windows]},
+		WaitFor: session.WaitFor{
+			Tool: s.WaitFor.Tool, Quiet: s.WaitFor.Idle.Quiet,
+			Await: session.Await{Selector: s.WaitFor.Selector, Idle: s.WaitFor.Idle.On},
+		},
+	}
+	for _, origin := range slices.Concat(c.AllowOrigins, s.AllowOrigins) {
+		o.Origins = append(o.Origins, string(origin))
+	}
+	if s.State != "" {
+		o.Shared = s.State == "shared"
+	}
+	if s.Warm != nil {
+		o.Warm = *s.Warm
+	}
+	if pl.single {
+		o.Shared, o.Warm = true, 0
+	}
+	if pl.login && o.Tab.Windows == session.CloseWindows {
+		o.Tab.Windows = session.ReportWindows
+	}
+	return o
+}
+
+// toolOptions combines the settings and the file: an approval or a rate that the
+// file gives the site counts unless the flag or the environment says otherwise.
+func toolOptions(c *config.Config, t *target) bridge.SiteOptions {
+	s := t.config
+	o := bridge.SiteOptions{
+		Approval: policy.Operator{Mode: c.Approval, Tools: s.Approval.Tools}, Params: s.Params,
+		Rate: c.Rate, Rates: s.Rates, CallTimeout: c.CallTimeout,
+	}
+	for _, key := range s.AllowConfig {
+		o.AllowConfig = append(o.AllowConfig, string(key))
+	}
+	if s.Rate != (policy.Rate{}) && !c.Insisted("rate") {
+		o.Rate = s.Rate
+	}
+	if s.Approval.Mode != "" && !c.Insisted("approval") {
+		o.Approval.Mode = s.Approval.Mode
+	}
+	return o
+}
+
+// kindOf is the kind of engine of a target: what the file says of it, unless the
+// command, the flag or the environment says otherwise. Without a target it is what
+// sites get of which nothing is said.
+func kindOf(c *config.Config, pl plan, t *target) string {
+	switch {
+	case pl.engine != "":
+		return pl.engine
+	case t != nil && t.config.Engine != "" && !c.Insisted("engine"):
+		return t.config.Engine
+	}
+	return c.Engine
+}
+
+// say prints one line for a person on stderr, unless they want quiet.
+func (p *program) say(format string, args ...any) {
+	if !p.conf.Quiet {
+		fmt.Fprintf(p.stderr, "pagetools: "+format+"\n", args...)
+	}
+}
+
+// progress tells a person at the terminal what takes so long.
+func (p *program) progress(format string, args ...any) {
+	if terminal.Is(p.stderr) {
+		p.say(format, args...)
+	}
+}

@@ -1,0 +1,207 @@
+// Package app wires what opens web applications and runs their tools: targets and
+// options in, engines, a manager of pages and a bridge out. The command and the test
+// kit both stand on it, so that a tool does in a test what it does when it is served.
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"strings"
+
+	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/store"
+	"github.com/pagetools/pagetools/session"
+	"github.com/pagetools/pagetools/session/cdp"
+	"github.com/pagetools/pagetools/session/cdp/chrome"
+	"github.com/pagetools/pagetools/transport"
+)
+
+// The kinds of engines: how pages get WebMCP.
+const (
+	Shim   = "shim"   // our script
+	Native = "native" // the browser's own
+)
+
+// EngineKinds are all of them.
+func EngineKinds() []string { return []string{Shim, Native} }
+
+// Options say what to open, and how. What they hold for the manager and the bridge is
+// completed: engines, sites, limits, the memory and the log are filled in.
+type Options struct {
+	Sites []Site
+	// Engine is the kind of engine of sites that name none; "" means Shim.
+	Engine string
+	// Local is the browser to start. With a Remote.URL, that one is used instead.
+	Local  cdp.LocalOptions
+	Remote cdp.RemoteOptions
+	// Manager holds the limits of sessions, and Bridge the rates of callers.
+	Manager session.Options
+	Bridge  bridge.Options
+	// Limits are those of both.
+	Limits bridge.Limits
+	// Memory is what outlives the app, which closes it; nil remembers nothing.
+	Memory *store.Store
+	Log    *slog.Logger // nil is silent
+}
+
+// Site is one target with what is said of it.
+type Site struct {
+	*Target
+	// Engine is the kind of engine; "" means that of the options.
+	Engine string
+	// Files are served in the place of a folder.
+	Files fs.FS
+	// Page is how its pages are opened; the site, its URL and its engine are filled in.
+	Page session.SiteOptions
+	// Tools is what the operator decided about its tools.
+	Tools bridge.SiteOptions
+}
+
+// App is everything that runs, wired.
+type App struct {
+	Manager *session.Manager
+	Bridge  *bridge.Bridge
+	Metrics *transport.Metrics
+	// Engine is that of the first site, and Kind what kind it is.
+	Engine *cdp.Engine
+	Kind   string
+
+	o       Options
+	engines map[string]*cdp.Engine // by kind, as the sites need them
+	stops   []func() error         // in the order in which they are called
+}
+
+// Start opens the sites. The caller must close the app. An error is about the options,
+// or there is no browser that could be started; then chrome.ErrNoBrowser or
+// chrome.ErrRoot tells it. Targets that are folders know their address
+// afterwards.
+func Start(ctx context.Context, o Options) (*App, error) {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Engine == "" {
+		o.Engine = Shim
+	}
+	a := &App{o: o, Kind: o.Engine, engines: map[string]*cdp.Engine{}}
+	if len(o.Sites) > 0 && o.Sites[0].Engine != "" {
+		a.Kind = o.Sites[0].Engine
+	}
+	if err := a.start(ctx); err != nil {
+		return nil, errors.Join(err, a.Close())
+	}
+	return a, nil
+}
+
+func (a *App) start(ctx context.Context) (err error) {
+	if a.Engine, err = a.engine(a.Kind); err != nil {
+		return err
+	}
+	m, b := a.o.Manager, a.o.Bridge
+	m.Engine, m.Sites, m.Limits, m.Log = a.Engine, nil, a.o.Limits, a.o.Log
+	b.Limits, b.Log, b.Sites = a.o.Limits, a.o.Log, map[string]bridge.SiteOptions{}
+	if a.o.Memory != nil {
+		b.Memory = a.o.Memory.Memory
+	}
+	for _, s := range a.o.Sites {
+		if err := a.serve(ctx, s); err != nil {
+			return err
+		}
+		page := s.Page
+		page.Site = bridge.Site{Name: s.Name, Target: s.Text, Origin: s.Origin, Local: s.Folder != ""}
+		page.URL = s.URL
+		kind := s.Engine
+		if kind == "" {
+			kind = a.o.Engine
+		}
+		if page.Engine, err = a.engine(kind); err != nil {
+			return err
+		}
+		m.Sites = append(m.Sites, page)
+		b.Sites[s.Name] = s.Tools
+	}
+	a.Manager = session.New(m)
+	a.Metrics = transport.NewMetrics(a.Manager.Sites(), a.load)
+	b.Memory.Calls = a.Metrics.Counting(b.Memory.Calls)
+	a.Bridge, err = bridge.New(a.Manager, b)
+	return err
+}
+
+// engine returns the engine of a kind, and makes it when it is the first of that.
+func (a *App) engine(kind string) (*cdp.Engine, error) {
+	if e := a.engines[kind]; e != nil {
+		return e, nil
+	}
+	if len(a.engines) > 0 && a.o.Local.UserDataDir != "" {
+		return nil, errors.New("--user-data-dir is one browser's, and the sites need two: one engine for all of them, or no --user-data-dir")
+	}
+	e, err := a.newEngine(kind == Native)
+	if err == nil {
+		a.engines[kind] = e
+	}
+	return e, err
+}
+
+func (a *App) newEngine(native bool) (*cdp.Engine, error) {
+	if remote := a.o.Remote; remote.URL != "" {
+		remote.Native, remote.Log = native, a.o.Log
+		return cdp.NewRemote(remote)
+	}
+	if err := chrome.Clean(""); err != nil {
+		a.o.Log.Warn("cleaning up after a predecessor", "error", err)
+	}
+	local := a.o.Local
+	local.Native, local.Log = native, a.o.Log
+	for _, s := range a.o.Sites {
+		local.AdoptWindows = local.AdoptWindows || s.Page.Tab.Windows == session.BridgeWindows
+	}
+	return cdp.NewLocal(local)
+}
+
+// serve serves the files of a site that has some.
+func (a *App) serve(ctx context.Context, s Site) error {
+	files := s.Files
+	if files == nil && s.Folder != "" {
+		root, err := os.OpenRoot(s.Folder) // links cannot lead out of it
+		if err != nil {
+			return fmt.Errorf("opening %s: %w", s.Text, err)
+		}
+		files = root.FS()
+		a.stops = append(a.stops, root.Close)
+	}
+	if files == nil {
+		return nil
+	}
+	address, stop, err := serveFolder(ctx, files)
+	if err != nil {
+		return err
+	}
+	a.stops = append(a.stops, stop)
+	s.URL, s.Origin = address, strings.TrimSuffix(address, "/")
+	return nil
+}
+
+// Close ends everything that Start began. The error is that of the memory: not
+// everything could be recorded.
+func (a *App) Close() error {
+	if a.Bridge != nil {
+		a.Bridge.Close()
+	}
+	if a.Manager != nil {
+		_ = a.Manager.Close() // and with it the engines
+	} else {
+		for _, e := range a.engines {
+			_ = e.Close()
+		}
+	}
+	for _, stop := range a.stops {
+		_ = stop() // what it served has no more readers
+	}
+	if a.o.Memory == nil {
+		return nil
+	}
+	return a.o.Memory.Close() // last: what ends above is recorded
+}

@@ -1,0 +1,44 @@
+package app
+
+import (
+	"context"
+
+	"github.com/pagetools/pagetools/transport"
+	"github.com/pagetools/pagetools/transport/mcp"
+	"github.com/pagetools/pagetools/transport/webtool"
+)
+
+// Mux returns what one listener serves: health, metrics, webtools and MCP.
+func (a *App) Mux(face *mcp.Face) *transport.Mux {
+	mux := transport.NewMux(transport.Health(a.readiness)...)
+	mux.Add(a.Metrics.Routes(a.o.Log)...)
+	mux.Add(webtool.New(a.Bridge, webtool.Options{Log: a.o.Log}).Routes()...)
+	mux.Add(face.Routes()...)
+	return mux
+}
+
+// Drain lets calls in flight finish, until ctx ends. Nothing is asked any more.
+func (a *App) Drain(ctx context.Context) {
+	a.Bridge.StopAsking()
+	a.Manager.Drain(ctx)
+}
+
+// load says how busy the process is.
+func (a *App) load() transport.Load {
+	l := transport.Load{Questions: a.Bridge.OpenQuestions()}
+	l.Pages, l.Spares, l.Queued = a.Manager.Pages()
+	return l
+}
+
+// readiness says what /readyz tells.
+func (a *App) readiness() transport.Readiness {
+	ready := a.Manager.Tried() && a.Engine.Version() != ""
+	r := transport.Readiness{Ready: ready, Sites: map[string]string{}}
+	for _, s := range a.Manager.Sites() {
+		r.Sites[s.Name] = a.Manager.Status(s.Name)
+	}
+	if a.o.Memory != nil && a.o.Memory.Audit.Healthy() != nil {
+		r.Audit = "calls cannot be recorded: those that may change something are refused"
+	}
+	return r
+}

@@ -1,0 +1,142 @@
+package app
+
+import (
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"golang.org/x/net/idna"
+)
+
+// SiteName is what a site's name looks like.
+var SiteName = regexp.MustCompile(`^[a-z][a-z0-9_]{0,31}$`)
+
+// Target is a web application that we were pointed at: a URL, or a folder.
+type Target struct {
+	Name   string // unique
+	Text   string // as named
+	URL    string // what pages open; empty for a folder until it is served
+	Origin string
+	Folder string // not empty: a folder that we serve
+}
+
+// ParseTarget reads [NAME=]TARGET. What stands before = is a name only when it
+// is a legal one; otherwise the whole argument is the target.
+func ParseTarget(arg string) (*Target, error) {
+	t := &Target{Text: arg}
+	if name, rest, ok := strings.Cut(arg, "="); ok && SiteName.MatchString(name) && rest != "" {
+		t.Name, t.Text = name, rest
+	}
+	err := t.Read()
+	return t, err
+}
+
+// Read tells a URL from a folder.
+func (t *Target) Read() error {
+	if u, err := url.Parse(t.Text); err == nil && u.Scheme != "" && strings.Contains(t.Text, "://") {
+		if u.Scheme != "http" && u.Scheme != "https" {
+			return fmt.Errorf("%s: only http and https pages can be opened", t.Text)
+		}
+		if u.Host == "" || u.Opaque != "" {
+			return fmt.Errorf("%s: the URL has no host", t.Text)
+		}
+		t.URL, t.Origin = u.String(), originOf(u)
+		return nil
+	}
+	info, err := os.Stat(t.Text)
+	switch {
+	case err != nil:
+		return fmt.Errorf("%s is neither an http(s) URL nor a folder", t.Text)
+	case !info.IsDir():
+		return fmt.Errorf("%s is not a folder; give the folder of its index.html", t.Text)
+	}
+	if _, err := os.Stat(filepath.Join(t.Text, "index.html")); err != nil {
+		return fmt.Errorf("%s has no index.html", t.Text)
+	}
+	t.Folder = t.Text
+	return nil
+}
+
+// originOf gives the origin of a URL as browsers write it.
+func originOf(u *url.URL) string {
+	host := strings.ToLower(u.Hostname())
+	if ascii, err := idna.Lookup.ToASCII(host); err == nil {
+		host = ascii
+	}
+	if strings.Contains(host, ":") {
+		host = "[" + host + "]"
+	}
+	port := u.Port()
+	if port == "" || (u.Scheme == "http" && port == "80") || (u.Scheme == "https" && port == "443") {
+		return u.Scheme + "://" + host
+	}
+	return u.Scheme + "://" + host + ":" + port
+}
+
+// ParseOrigin reads an origin as a person writes it.
+func ParseOrigin(s string) (string, bool) {
+	u, err := url.Parse(s)
+	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Hostname() == "" || (u.Path != "" && u.Path != "/") ||
+		u.RawQuery != "" || u.Fragment != "" || u.User != nil {
+		return "", false
+	}
+	return originOf(u), true
+}
+
+// defaultName makes a name from the host or the folder.
+func (t *Target) defaultName() string {
+	base := ""
+	if t.Folder != "" {
+		if abs, err := filepath.Abs(t.Folder); err == nil {
+			base = filepath.Base(abs)
+		}
+	} else if u, err := url.Parse(t.URL); err == nil {
+		base = strings.TrimPrefix(u.Hostname(), "www.")
+	}
+	name := strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= '0' && r <= '9', r == '_':
+			return r
+		case r >= 'A' && r <= 'Z':
+			return r + 'a' - 'A'
+		}
+		return '_'
+	}, base)
+	name = strings.TrimLeft(name, "_")
+	if name == "" || name[0] < 'a' || name[0] > 'z' {
+		name = "site_" + name
+	}
+	return strings.TrimRight(name[:min(len(name), 32)], "_")
+}
+
+// NameAll gives every target a unique name. Names that somebody chose are kept,
+// and must not collide.
+func NameAll(targets []*Target) error {
+	taken := map[string]bool{}
+	for _, t := range targets {
+		if t.Name == "" {
+			continue
+		}
+		if taken[t.Name] {
+			return fmt.Errorf("two sites have the name %q", t.Name)
+		}
+		taken[t.Name] = true
+	}
+	for _, t := range targets {
+		if t.Name != "" {
+			continue
+		}
+		base := t.defaultName()
+		name := base
+		for i := 2; taken[name]; i++ {
+			suffix := fmt.Sprintf("_%d", i)
+			name = base[:min(len(base), 32-len(suffix))] + suffix
+		}
+		t.Name = name
+		taken[name] = true
+	}
+	return nil
+}

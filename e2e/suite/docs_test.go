@@ -1,0 +1,309 @@
+package suite_test
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// documents returns every Markdown file of the repository by its path.
+func documents(t *testing.T) map[string]string {
+	t.Helper()
+	docs := map[string]string{}
+	walk(t, func(path string, data []byte) {
+		if strings.HasSuffix(path, ".md") {
+			docs[path] = string(data)
+		}
+	})
+	if docs["README.md"] == "" {
+		t.Fatal("there is no README.md")
+	}
+	return docs
+}
+
+// TestLinks finds links to files and headings that do not exist.
+func TestLinks(t *testing.T) {
+	t.Parallel()
+	docs := documents(t)
+	exists := func(path string) bool {
+		_, err := os.Stat(filepath.Join(root(t), filepath.FromSlash(path)))
+		return err == nil
+	}
+	for _, problem := range deadLinks(docs, exists) {
+		t.Error(problem)
+	}
+}
+
+var (
+	inlineLink = regexp.MustCompile(`\]\(([^)\s]+)(?: "[^"]*")?\)`)
+	definition = regexp.MustCompile(`(?m)^\[[^\]]+\]:\s+(\S+)`)
+	elsewhere  = regexp.MustCompile(`^[a-z][a-z0-9+.-]*:`)
+)
+
+func deadLinks(docs map[string]string, exists func(string) bool) []string {
+	var problems []string
+	for _, from := range slices.Sorted(maps.Keys(docs)) {
+		text := withoutCode(docs[from])
+		for _, match := range slices.Concat(inlineLink.FindAllStringSubmatch(text, -1), definition.FindAllStringSubmatch(text, -1)) {
+			link := match[1]
+			if elsewhere.MatchString(link) {
+				continue
+			}
+			file, heading, _ := strings.Cut(link, "#")
+			target := from
+			if file != "" {
+				target = path.Join(path.Dir(from), file)
+			}
+			switch {
+			case strings.HasPrefix(file, "/") || strings.HasPrefix(target, "../"):
+				problems = append(problems, fmt.Sprintf("%s: the link %s leaves the repository", from, link))
+			case !exists(target):
+				problems = append(problems, fmt.Sprintf("%s: the link %s leads nowhere", from, link))
+			case heading != "" && !slices.Contains(anchors(docs[target]), heading):
+				problems = append(problems, fmt.Sprintf("%s: the link %s names no heading", from, link))
+			}
+		}
+	}
+	return problems
+}
+
+var (
+	fence      = regexp.MustCompile("(?ms)^[ \t]*```.*?\n[ \t]*```[ \t]*$")
+	inlineCode = regexp.MustCompile("`[^`\n]*`")
+	heading    = regexp.MustCompile(`(?m)^#+ +(.+?)\s*$`)
+	notAnchor  = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
+)
+
+func withoutCode(text string) string {
+	return inlineCode.ReplaceAllString(fence.ReplaceAllString(text, ""), "")
+}
+
+// anchors are the names that a code host gives to the headings of a file.
+func anchors(text string) []string {
+	headings := heading.FindAllStringSubmatch(fence.ReplaceAllString(text, ""), -1)
+	names := make([]string, 0, len(headings))
+	for _, match := range headings {
+		name := notAnchor.ReplaceAllString(strings.ToLower(match[1]), "")
+		names = append(names, strings.ReplaceAll(name, " ", "-"))
+	}
+	return names
+}
+
+// TestDecisionsIndexed finds decisions that docs/decisions/README.md does not
+// list, and names that break the form.
+func TestDecisionsIndexed(t *testing.T) {
+	t.Parallel()
+	for _, problem := range unindexed(documents(t)) {
+		t.Error(problem)
+	}
+}
+
+var decisionName = regexp.MustCompile(`^\d{4}-\d{2}-\d{2}-[a-z0-9-]+\.md$`)
+
+func unindexed(docs map[string]string) []string {
+	const folder = "docs/decisions/"
+	index := docs[folder+"README.md"]
+	if index == "" {
+		return []string{"there is no " + folder + "README.md"}
+	}
+	var problems []string
+	for _, name := range slices.Sorted(maps.Keys(docs)) {
+		file, ok := strings.CutPrefix(name, folder)
+		if !ok || file == "README.md" {
+			continue
+		}
+		if !decisionName.MatchString(file) {
+			problems = append(problems, name+": a decision is named YYYY-MM-DD-slug.md")
+		}
+		if n := strings.Count(index, "]("+file+")"); n != 1 {
+			problems = append(problems, fmt.Sprintf("%s: docs/decisions/README.md lists it %d times, not once", name, n))
+		}
+	}
+	return problems
+}
+
+// TestMakeTargets finds documented make commands that the Makefile does not have.
+func TestMakeTargets(t *testing.T) {
+	t.Parallel()
+	makefile, err := os.ReadFile(filepath.Join(root(t), "Makefile"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	targets := makeTargets(string(makefile))
+	named := 0
+	for name, text := range documents(t) {
+		for _, target := range makeCommands(text) {
+			named++
+			if !slices.Contains(targets, target) {
+				t.Errorf("%s: the Makefile has no target %s", name, target)
+			}
+		}
+	}
+	if named == 0 {
+		t.Error("no document names a make command")
+	}
+}
+
+var (
+	targetLine  = regexp.MustCompile(`(?m)^([a-z][a-z-]*):`)
+	makeCommand = regexp.MustCompile("(?m)(?:^|[`&;] *)make ([a-z][a-z-]*)")
+)
+
+func makeTargets(makefile string) []string {
+	lines := targetLine.FindAllStringSubmatch(makefile, -1)
+	names := make([]string, 0, len(lines))
+	for _, match := range lines {
+		names = append(names, match[1])
+	}
+	return names
+}
+
+// makeCommands returns the targets that code of a document names, in a block
+// or in the line.
+func makeCommands(text string) []string {
+	var names []string
+	for _, code := range slices.Concat(fence.FindAllString(text, -1), inlineCode.FindAllString(fence.ReplaceAllString(text, ""), -1)) {
+		for _, match := range makeCommand.FindAllStringSubmatch(code, -1) {
+			names = append(names, match[1])
+		}
+	}
+	return names
+}
+
+// TestCommands asks the binary for every verb and flag that a
+// document tells people to type.
+func TestCommands(t *testing.T) {
+	t.Parallel()
+	binary := pagetools(t)
+	help := map[string]string{}
+	for name, text := range documents(t) {
+		for _, command := range pagetoolsCommands(text) {
+			if _, known := help[command.verb]; !known {
+				help[command.verb] = helpOf(t, binary, command.verb)
+			}
+			for _, problem := range unknownFlags(command, help[command.verb]) {
+				t.Errorf("%s: %s", name, problem)
+			}
+		}
+	}
+	if len(help) == 0 {
+		t.Error("no document names a pagetools command")
+	}
+}
+
+// helpOf returns what a verb says about itself, or "" when there is none.
+func helpOf(t *testing.T, binary, verb string) string {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), binary, verb, "--help").CombinedOutput()
+	if err != nil {
+		t.Errorf("pagetools %s --help: %v\n%s", verb, err, out)
+		return ""
+	}
+	return string(out)
+}
+
+// command is one pagetools command line in a document.
+type command struct {
+	verb  string
+	flags []string
+}
+
+var (
+	continued  = regexp.MustCompile(`\\\n\s*`)
+	invocation = regexp.MustCompile(`(?m)(?:^|[\s|])(?:bin/|\./)?pagetools ([a-z]+)\b([^\n|&;]*)`)
+	quoted     = regexp.MustCompile(`'[^']*'|"[^"]*"`)
+	flagName   = regexp.MustCompile(`(?:^|\s)(--[a-z][a-z-]*|-[a-z])\b`)
+)
+
+// pagetoolsCommands returns the command lines in the code blocks of a document.
+func pagetoolsCommands(text string) []command {
+	var commands []command
+	for _, block := range fence.FindAllString(text, -1) {
+		block = continued.ReplaceAllString(block, " ")
+		for _, match := range invocation.FindAllStringSubmatch(block, -1) {
+			c := command{verb: match[1]}
+			for _, flag := range flagName.FindAllStringSubmatch(quoted.ReplaceAllString(match[2], `""`), -1) {
+				c.flags = append(c.flags, flag[1])
+			}
+			commands = append(commands, c)
+		}
+	}
+	return commands
+}
+
+// unknownFlags returns the flags of a command that its help does not mention as
+// a whole word.
+func unknownFlags(c command, help string) []string {
+	var problems []string
+	for _, flag := range c.flags {
+		word := regexp.MustCompile(`(?m)(?:^|[^a-z-])` + regexp.QuoteMeta(flag) + `(?:[^a-z-]|$)`)
+		if !word.MatchString(help) {
+			problems = append(problems, fmt.Sprintf("the help of pagetools %s does not mention %s", c.verb, flag))
+		}
+	}
+	return problems
+}
+
+var testName = regexp.MustCompile("`(Test[A-Za-z]+)`")
+
+// TestTablesHaveTests finds attacks and requirements whose test does not exist, and
+// rows that are not in their table.
+func TestTablesHaveTests(t *testing.T) {
+	t.Parallel()
+	var code strings.Builder
+	walk(t, func(path string, data []byte) {
+		if strings.HasSuffix(path, "_test.go") {
+			code.Write(data)
+		}
+	})
+	tables := documents(t)
+	for _, path := range []string{"docs/attacks.md", "docs/webtools.md", "docs/mcp.md"} {
+		if problems := missingTests(tables[path], code.String()); len(problems) > 0 {
+			t.Errorf("%s names tests that are not there: %s", path, problems)
+		}
+	}
+	if strings.Count(tables["docs/attacks.md"], "\n| P") < 20 {
+		t.Error("docs/attacks.md has not all pages")
+	}
+	for letter, last := range map[string]int{"W": 49, "L": 13, "A": 19} {
+		if rows := missingRows(tables["docs/webtools.md"], letter, last); len(rows) > 0 {
+			t.Errorf("docs/webtools.md does not have %s", rows)
+		}
+	}
+	if rows := missingRows(tables["docs/mcp.md"], "D", 18); len(rows) > 0 {
+		t.Errorf("docs/mcp.md does not have %s", rows)
+	}
+	if problems := missingTests("| X | `TestThatIsNowhere` |", code.String()); len(problems) != 1 {
+		t.Error("a test that is nowhere is not missed")
+	}
+	if rows := missingRows("| W1, W10 |", "W", 2); len(rows) != 1 || rows[0] != "W2" {
+		t.Errorf("a row that is nowhere is not missed: %s", rows)
+	}
+}
+
+func missingTests(table, code string) (missing []string) {
+	for _, match := range testName.FindAllStringSubmatch(table, -1) {
+		if !strings.Contains(code, "func "+match[1]+"(t *testing.T)") {
+			missing = append(missing, match[1])
+		}
+	}
+	return missing
+}
+
+// missingRows lists the rows from 1 to last that no line of the table begins with.
+func missingRows(table, letter string, last int) (missing []string) {
+	for n := 1; n <= last; n++ {
+		id := fmt.Sprint(letter, n)
+		if !regexp.MustCompile(`(?m)^\| [^|]*\b` + id + `\b`).MatchString(table) {
+			missing = append(missing, id)
+		}
+	}
+	return missing
+}

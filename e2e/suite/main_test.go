@@ -1,0 +1,137 @@
+package suite_test
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// scratch is where everything of this run is written: TMPDIR of the tests and of
+// every process that they start.
+var scratch string
+
+// TestMain runs the tests in a folder of their own, and fails when a process, a
+// browser's profile or anything else is left in it.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if err := flag.Set("test.parallel", "2"); err != nil { // a browser and a test keep two cores busy
+		fmt.Fprintln(os.Stderr, "e2e:", err)
+		os.Exit(1)
+	}
+	os.Exit(runIn(m))
+}
+
+func runIn(m *testing.M) int {
+	var err error
+	if scratch, err = os.MkdirTemp("", "pt"); err != nil { // a short name: browsers make sockets below it
+		fmt.Fprintln(os.Stderr, "e2e:", err)
+		return 1
+	}
+	settings := map[string]string{"TMPDIR": scratch, "PAGETOOLS_CONSOLE_LISTEN": "off"} // one port would be everybody's
+	if os.Geteuid() == 0 {                                                              // as make test does: every page here is our own
+		settings["PAGETOOLS_NO_SANDBOX"] = "1"
+	}
+	if shell := os.Getenv("PAGETOOLS_HEADLESS_SHELL"); shell != "" {
+		settings["PAGETOOLS_EXECUTABLE_PATH"] = shell
+	}
+	for name, value := range settings {
+		if err := os.Setenv(name, value); err != nil {
+			fmt.Fprintln(os.Stderr, "e2e:", err)
+			return 1
+		}
+	}
+	if everything() {
+		go func() { _, _ = badSites() }() // a test waits for it, and tells how it ended
+	}
+	code := m.Run()
+	if err := stopShared(); err != nil {
+		fmt.Fprintln(os.Stderr, "e2e: stopping what tests share:", err)
+		code = 1
+	}
+	if err := leaks(); err != nil {
+		fmt.Fprintln(os.Stderr, "e2e: left behind:", err)
+		code = 1
+	}
+	if err := os.RemoveAll(scratch); err != nil {
+		fmt.Fprintln(os.Stderr, "e2e:", err)
+		code = 1
+	}
+	return code
+}
+
+// everything reports whether all tests run: then what takes long starts early.
+func everything() bool {
+	for _, name := range []string{"test.run", "test.skip", "test.list", "test.fuzz"} {
+		if f := flag.Lookup(name); f != nil && f.Value.String() != "" {
+			return false
+		}
+	}
+	return true
+}
+
+// leaks looks for processes that name our folder, and for folders of browsers.
+func leaks() error {
+	var all error
+	left := func() []process { return processes(func(p process) bool { return strings.Contains(p.line, scratch) }) }
+	if !within(lastProcesses, func() bool { return len(left()) == 0 }) {
+		for _, p := range left() {
+			all = errors.Join(all, fmt.Errorf("process %d: %s", p.pid, p.line))
+		}
+	}
+	err := filepath.WalkDir(scratch, func(path string, _ fs.DirEntry, err error) error {
+		if strings.HasPrefix(filepath.Base(path), "pagetools-") {
+			all = errors.Join(all, errors.New(path))
+		}
+		return err
+	})
+	return errors.Join(all, err)
+}
+
+// binary builds pagetools once for all tests.
+var binary = sync.OnceValues(func() (string, error) {
+	path := filepath.Join(scratch, "bin", "pagetools")
+	build := exec.Command("go", "build", "-o", path, "./cmd/pagetools")
+	build.Dir = "../.."
+	if out, err := build.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("building pagetools: %w\n%s", err, out)
+	}
+	return path, nil
+})
+
+func pagetools(t *testing.T) string {
+	t.Helper()
+	path, err := binary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// shared are the servers that several tests use, to be stopped at the end.
+var shared struct {
+	sync.Mutex
+	stops []func() error
+}
+
+func atEnd(stop func() error) {
+	shared.Lock()
+	defer shared.Unlock()
+	shared.stops = append(shared.stops, stop)
+}
+
+func stopShared() error {
+	shared.Lock()
+	defer shared.Unlock()
+	var all error
+	for i := len(shared.stops) - 1; i >= 0; i-- {
+		all = errors.Join(all, shared.stops[i]())
+	}
+	return all
+}

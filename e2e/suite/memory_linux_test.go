@@ -1,0 +1,160 @@
+package suite_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// verified runs audit verify, and gives what it found.
+func verified(t *testing.T, dir string) (report struct {
+	OK        bool
+	Records   int
+	OpenCount int
+}) {
+	t.Helper()
+	out, err := exec.Command(pagetools(t), "audit", "verify", "--format", "json", "--data-dir", dir).Output()
+	if err != nil {
+		t.Fatalf("audit verify: %v: %s", err, out)
+	}
+	if err := json.Unmarshal(out, &report); err != nil {
+		t.Fatalf("audit verify: %v: %s", err, out)
+	}
+	return report
+}
+
+// grep lists the files below a folder that have the text.
+func grep(t *testing.T, dir, text string) (found []string) {
+	t.Helper()
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		content, err := os.ReadFile(path)
+		if bytes.Contains(content, []byte(text)) {
+			found = append(found, path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+// TestKillKeepsMemory kills the bridge in the middle of a call: versions, kept
+// consent, replies of keys and the audit are there afterwards.
+func TestKillKeepsMemory(t *testing.T) {
+	t.Parallel()
+	site := pages(t)
+	tmp := tempDir(t)
+	data := filepath.Join(t.TempDir(), "data")
+	args := []string{"serve", "good=" + site.page("good.html"), "--approval", "auto", "--data-dir", data, "--warm", "0"}
+	s, err := start(pagetools(t), "", tmp, args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	document := s.ask("/webtools/good", "")
+	var was struct{ Version string }
+	if err := json.Unmarshal(document.body, &was); err != nil || was.Version == "" {
+		t.Fatalf("%v: %s", err, document.body)
+	}
+	keyed := func(s *server) reply {
+		ctx, cancel := context.WithTimeout(t.Context(), replyWithin)
+		defer cancel()
+		return s.in(ctx, "", http.MethodPost, s.url+"/webtools/good", `{"action":"change","request":{"what":"x"}}`, "Idempotency-Key", "once")
+	}
+	first := keyed(s)
+	first.data(t)
+	call := s.later("/webtools/good", held)
+	site.awaitHeld(t)
+	eventually(t, replyWithin, "the call is in the audit", func() bool { return verified(t, data).OpenCount == 1 })
+	if err := s.cmd.Process.Signal(syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	<-call
+	<-s.ended
+	r := verified(t, data)
+	if !r.OK || r.Records < 3 || r.OpenCount != 1 {
+		t.Errorf("after the kill the audit is %+v", r)
+	}
+	s, err = start(pagetools(t), "", tmp, args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := s.stop(); err != nil {
+			t.Error(err)
+		}
+	}()
+	if again := s.ask("/webtools/good/"+was.Version, ""); again.status != http.StatusOK || string(again.body) != string(document.body) {
+		t.Errorf("version %s is %d %s", was.Version, again.status, shorten(again.body))
+	}
+	if again := keyed(s); string(again.body) != string(first.body) {
+		t.Errorf("the key gives %s, and gave %s", again.body, first.body)
+	}
+	if n := verified(t, data).Records; n != r.Records {
+		t.Errorf("%d records, and there were %d: the call with the key ran again", n, r.Records)
+	}
+}
+
+// TestSecretsStayHere (D3): a credential, the value of a config key and a secret
+// argument are in no file of the data folder, in no log and in no command line.
+func TestSecretsStayHere(t *testing.T) {
+	t.Parallel()
+	const secret = "hunter2-of-the-tests"
+	site := pages(t)
+	data := filepath.Join(t.TempDir(), "data")
+	s := serve(t, "good="+site.page("good.html"), "--approval", "auto", "--data-dir", data, "--verbose")
+	call := s.later("/webtools/good", fmt.Sprintf(`{"action":"change","request":{"what":"x","secret":%q}}`, secret))
+	lines := processes(func(p process) bool { return strings.Contains(p.line, secret) })
+	(<-call).data(t)
+	if len(lines) > 0 {
+		t.Errorf("a command line has it: %+v", lines)
+	}
+	if got := s.stderr.String(); strings.Contains(got, secret) || !strings.Contains(got, "change") {
+		t.Errorf("the log is %s", got)
+	}
+	if found := grep(t, data, secret); len(found) > 0 {
+		t.Errorf("it is in %v", found)
+	}
+	if found := grep(t, data, "change"); len(found) == 0 { // the positive control
+		t.Error("the call is in no file")
+	}
+}
+
+// TestLockedStart: what a lock holds back is said at start, and not listed.
+func TestLockedStart(t *testing.T) {
+	t.Parallel()
+	dir, tmp := t.TempDir(), tempDir(t)
+	lock := `{"lockfileVersion":1,"sites":{"good":{"target":"x","tools":{"echo":"other","gone":"x"}}}}`
+	if err := os.WriteFile(filepath.Join(dir, "pagetools.lock"), []byte(lock), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s, err := start(pagetools(t), dir, tmp, "serve", "--locked", "good="+pageServer().page("good.html"), "--warm", "0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := s.stop(); err != nil {
+			t.Error(err)
+		}
+	}()
+	if len(s.ready.Sites) != 1 || len(s.ready.Sites[0].Tools) > 0 {
+		t.Errorf("the ready line has %+v", s.ready.Sites)
+	}
+	for _, said := range []string{"good: echo is not as pagetools.lock has it", "good: say is not in pagetools.lock", "good: gone is in pagetools.lock, and the page does not offer it"} {
+		if !within(replyWithin, func() bool { return strings.Contains(s.stderr.String(), said) }) {
+			t.Errorf("it does not say %q: %s", said, s.stderr)
+		}
+	}
+}

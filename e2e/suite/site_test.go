@@ -1,0 +1,116 @@
+package suite_test
+
+import (
+	"crypto/tls"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"testing"
+	"time"
+)
+
+// site is a web server with the pages of testdata/pages, and with addresses that
+// answer late, never, or badly.
+type site struct {
+	*httptest.Server
+	held    chan struct{} // one for each request that /hold keeps
+	release chan struct{} // closed: /hold answers
+	once    sync.Once
+}
+
+func newSite() *site {
+	s := &site{held: make(chan struct{}, 1000), release: make(chan struct{})}
+	mux := http.NewServeMux()
+	mux.Handle("/", http.FileServer(http.Dir("testdata/pages")))
+	mux.HandleFunc("/hold", s.hold)
+	mux.HandleFunc("/session", s.session)
+	mux.HandleFunc("/never", func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
+	mux.HandleFunc("/loop", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/loop", http.StatusFound) })
+	s.Server = httptest.NewUnstartedServer(mux)
+	s.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
+	s.Start()
+	return s
+}
+
+// hold answers when the test lets it, or never.
+func (s *site) hold(w http.ResponseWriter, r *http.Request) {
+	s.held <- struct{}{}
+	select {
+	case <-s.release:
+		_, _ = io.WriteString(w, "released") // a page that is gone needs no answer
+	case <-r.Context().Done():
+	}
+}
+
+// session logs a page in with POST, by a cookie that no script sees, and says who is
+// logged in.
+func (s *site) session(w http.ResponseWriter, r *http.Request) {
+	if r.Method == http.MethodPost {
+		user, _ := io.ReadAll(io.LimitReader(r.Body, 100)) // of a page of ours
+		http.SetCookie(w, &http.Cookie{Name: "sid", Value: string(user), Path: "/", HttpOnly: true, MaxAge: 1e6})
+		return
+	}
+	user := "nobody"
+	if c, err := r.Cookie("sid"); err == nil {
+		user = c.Value
+	}
+	_, _ = io.WriteString(w, user) // a page that is gone needs no answer
+}
+
+func (s *site) let() { s.once.Do(func() { close(s.release) }) }
+
+// awaitHeld waits until a page asked /hold.
+func (s *site) awaitHeld(t *testing.T) {
+	t.Helper()
+	select {
+	case <-s.held:
+	case <-time.After(replyWithin):
+		t.Fatal("no page asked for /hold")
+	}
+}
+
+func (s *site) close() {
+	s.let()
+	s.CloseClientConnections()
+	s.Close()
+}
+
+// page is the address of a file of testdata/pages.
+func (s *site) page(name string) string { return s.URL + "/" + name }
+
+// pages makes a site for one test.
+func pages(t *testing.T) *site {
+	t.Helper()
+	s := newSite()
+	t.Cleanup(s.close)
+	return s
+}
+
+// pageServer is the site that shared servers open.
+var pageServer = sync.OnceValue(func() *site {
+	s := newSite()
+	atEnd(func() error { s.close(); return nil })
+	return s
+})
+
+// selfSigned is a server whose certificate nobody vouches for.
+func selfSigned() string {
+	s := httptest.NewUnstartedServer(http.FileServer(http.Dir("testdata/pages")))
+	s.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
+	s.TLS = &tls.Config{MinVersion: tls.VersionTLS12}
+	s.StartTLS()
+	atEnd(func() error { s.Close(); return nil })
+	return s.URL
+}
+
+// closedPort is an address where nobody listens.
+func closedPort() (string, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	return l.Addr().String(), l.Close()
+}

@@ -1,0 +1,241 @@
+package suite_test
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// openTerminal makes a pseudo-terminal: what a person would sit at, and what the
+// program gets.
+func openTerminal(t *testing.T) (person, program *os.File) {
+	t.Helper()
+	person, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
+	if err != nil {
+		t.Fatalf("opening a terminal: %v", err)
+	}
+	t.Cleanup(func() { _ = person.Close() })
+	var n int
+	raw, err := person.SyscallConn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var failed error
+	err = raw.Control(func(fd uintptr) {
+		if failed = unix.IoctlSetPointerInt(int(fd), unix.TIOCSPTLCK, 0); failed == nil {
+			n, failed = unix.IoctlGetInt(int(fd), unix.TIOCGPTN)
+		}
+	})
+	if err != nil || failed != nil {
+		t.Fatalf("opening a terminal: %v, %v", err, failed)
+	}
+	program, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|syscall.O_NOCTTY, 0)
+	if err != nil {
+		t.Fatalf("opening a terminal: %v", err)
+	}
+	t.Cleanup(func() { _ = program.Close() })
+	return person, program
+}
+
+// conversation is a call at a terminal.
+type conversation struct {
+	cmd    *exec.Cmd
+	person *os.File
+	shown  *lockedBuffer
+	stdout bytes.Buffer
+	ended  chan struct{}
+}
+
+// converse runs pagetools at a terminal. Its standard output is not the terminal,
+// so that data and talk can be told apart.
+func converse(t *testing.T, args ...string) *conversation {
+	t.Helper()
+	person, program := openTerminal(t)
+	c := &conversation{cmd: exec.Command(pagetools(t), args...), person: person, shown: &lockedBuffer{}, ended: make(chan struct{})}
+	tmp := tempDir(t)
+	c.cmd.Env = append(os.Environ(), "TMPDIR="+tmp)
+	c.cmd.Stdin, c.cmd.Stderr, c.cmd.Stdout = program, program, &c.stdout
+	c.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	if err := c.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	_ = program.Close() // the program has its own
+	go func() {         // ends with the terminal
+		var buf [4096]byte
+		for {
+			n, err := person.Read(buf[:])
+			if n > 0 {
+				_, _ = c.shown.Write(buf[:n])
+			}
+			if err != nil {
+				return
+			}
+		}
+	}()
+	go func() { // ends with the program
+		_ = c.cmd.Wait()
+		close(c.ended)
+	}()
+	t.Cleanup(func() {
+		select {
+		case <-c.ended:
+		case <-time.After(stopWithin):
+			t.Errorf("it did not end:\n%s", c.shown)
+			_ = c.cmd.Process.Kill()
+			<-c.ended
+		}
+		if entries, err := os.ReadDir(tmp); err != nil || len(entries) > 0 {
+			t.Errorf("it left %v (%v)", entries, err)
+		}
+	})
+	return c
+}
+
+// see waits until the terminal shows text.
+func (c *conversation) see(t *testing.T, text string) {
+	t.Helper()
+	if !within(replyWithin, func() bool { return strings.Contains(c.shown.String(), text) }) {
+		t.Fatalf("the terminal does not show %q:\n%s", text, c.shown)
+	}
+}
+
+func (c *conversation) enter(t *testing.T, keys string) {
+	t.Helper()
+	if _, err := c.person.WriteString(keys); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (c *conversation) code(t *testing.T) int {
+	t.Helper()
+	select {
+	case <-c.ended:
+	case <-time.After(replyWithin):
+		t.Fatalf("it did not end:\n%s", c.shown)
+	}
+	return c.cmd.ProcessState.ExitCode()
+}
+
+// TestConsent answers the question of a call at a terminal.
+func TestConsent(t *testing.T) {
+	t.Parallel()
+	site := pageServer()
+	long := strings.Repeat("all of it, ", 300) + "to the end"
+	tests := []struct {
+		name, keys string
+		code       int
+		stdout     string
+		shown      string
+	}{
+		{"yes", "y\n", 0, "changed x\n", ""},
+		{"in full", "Yes\n", 0, "changed x\n", ""},
+		{"no", "n\n", 6, "", "refused"},
+		{"nothing", "\n", 6, "", "refused"},
+		{"something else", "yep\n", 6, "", "refused"},
+		{"end of the input", "\x04", 6, "", "consent"},
+		{"control-C", "\x03", 130, "", ""},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			c := converse(t, "call", site.page("good.html"), "change", "what=x", "secret="+long, "extra=\x1b[2Jevil")
+			c.see(t, "Allow? [y/N]")
+			question := strings.ReplaceAll(c.shown.String(), "\r", "")
+			for _, part := range []string{"Run change", "Origin: " + site.URL, `"what": "x"`, long, `"extra": "\u001b[2Jevil"`, `"Changes something."`} {
+				if !strings.Contains(question, part) {
+					t.Errorf("the question does not show %q:\n%s", part, question)
+				}
+			}
+			if regexp.MustCompile(`[\x00-\x09\x0b-\x1f\x7f]`).MatchString(question) {
+				t.Errorf("the question has control characters: %q", question)
+			}
+			c.enter(t, test.keys)
+			if code := c.code(t); code != test.code {
+				t.Errorf("exit code %d, want %d:\n%s", code, test.code, c.shown)
+			}
+			if got := c.stdout.String(); got != test.stdout {
+				t.Errorf("stdout is %q, want %q", got, test.stdout)
+			}
+			c.see(t, test.shown)
+		})
+	}
+}
+
+// TestInterrupt ends a call that takes long, by the signal.
+func TestInterrupt(t *testing.T) {
+	t.Parallel()
+	for _, format := range []string{"text", "json"} {
+		t.Run(format, func(t *testing.T) {
+			t.Parallel()
+			site := pages(t)
+			tmp := tempDir(t)
+			s, err := launch(pagetools(t), "", tmp, "call", site.page("good.html"), "hold", "--format", format)
+			if err != nil {
+				t.Fatal(err)
+			}
+			site.awaitHeld(t)
+			if err := s.cmd.Process.Signal(os.Interrupt); err != nil {
+				t.Fatal(err)
+			}
+			select {
+			case <-s.ended:
+			case <-time.After(stopWithin):
+				_ = s.cmd.Process.Kill()
+				t.Fatal("it did not end")
+			}
+			if code := s.cmd.ProcessState.ExitCode(); code != 130 {
+				t.Errorf("exit code %d, want 130", code)
+			}
+			said := s.stderr.String()
+			if format == "json" && (strings.Count(said, "\n") != 1 || !strings.HasPrefix(said, `{"error":{"code":"CANCELLED"`)) {
+				t.Errorf("it said %q", said)
+			}
+			if format == "text" && said != "" {
+				t.Errorf("it said %q", said)
+			}
+			if err := s.leftovers(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// TestAskTerminal answers the questions of callers at the terminal of serve.
+func TestAskTerminal(t *testing.T) {
+	t.Parallel()
+	listen, err := closedPort()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := converse(t, "serve", "shop="+filepath.Join(root(t), "examples", "buyproduct"), "--listen", listen, "--ask", "terminal", "--data-dir", t.TempDir())
+	s := &server{url: "http://" + listen}
+	eventually(t, readyWithin, "the server is ready", func() bool { return s.ask("/readyz", "").status == http.StatusOK })
+	bought := s.later("/webtools/shop", buys("t", `{"wait":60000}`))
+	c.see(t, "Allow? [y/N]")
+	c.enter(t, "y\n")
+	_, token := (<-bought).waiting(t, http.StatusConflict, "INPUT_REQUIRED") // the wait was for the consent
+	c.see(t, "Confirm? [y/N]")
+	if shown := c.shown.String(); !strings.Contains(shown, "Buy Sencha") {
+		t.Errorf("the terminal shows %s", shown)
+	}
+	c.enter(t, "y\n")
+	if got := string(s.ask("/webtools/shop", buys("t", fmt.Sprintf(`{"resume":%q,"wait":60000}`, token))).data(t)); got != `"Product sencha purchased."` {
+		t.Errorf("got %s", got)
+	}
+	if err := c.cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	if code := c.code(t); code != 0 && code != 130 {
+		t.Errorf("exit code %d", code)
+	}
+}
