@@ -210,8 +210,8 @@ func refused(r *shim.Reply) *bridge.Error {
 	return bridge.Errorf(bridge.ToolError, "", bridge.Failed, "%s", message).Detail("name", r.Name)
 }
 
-// giveUp ends a call whose time is over or whose caller left: the page is told,
-// interrupted, and at last closed. A reply that was on its way still counts when
+// giveUp ends a call whose time is over or whose caller left: the page gets
+// an abort, is interrupted, and at last closed. A reply that was on its way still counts when
 // the deadline passed, and not when the caller left.
 func (c *call) giveUp(ctx context.Context) bridge.Step {
 	c.quiet() // a dialog would keep the page from hearing it

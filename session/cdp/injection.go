@@ -8,7 +8,6 @@ import (
 
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/runtime"
-	cdptarget "github.com/chromedp/cdproto/target"
 
 	"github.com/pagetools/pagetools/session/cdp/wire"
 	"github.com/pagetools/pagetools/shim"
@@ -23,7 +22,7 @@ const loadTime = `new Promise((resolve) => {
 })`
 
 // Loads loads an address n times in a page with the page script and n times in
-// one without, in turns, and gives how long each took by the page's own clock.
+// one without, in turns, and returns how long each took by the page's own clock.
 // It is for the benchmarks.
 func Loads(ctx context.Context, e *Engine, address string, n int) (with, without []time.Duration, err error) {
 	b, err := e.instance(ctx, true)
@@ -58,7 +57,7 @@ func Loads(ctx context.Context, e *Engine, address string, n int) (with, without
 // bare makes a page that nobody watches, and what closes it. The script, when
 // there is one, is put into its documents.
 func (b *instance) bare(ctx context.Context, script string) (tgt *wire.Session, end func(), err error) {
-	tgt, contextID, id, err := b.newTarget(ctx, cdptarget.CreateBrowserContextParams{})
+	tgt, contextID, id, err := b.newTarget(ctx)
 	end = func() {
 		bounded, cancel := farewell()
 		defer cancel()
@@ -77,7 +76,7 @@ func (b *instance) bare(ctx context.Context, script string) (tgt *wire.Session, 
 	return tgt, end, err
 }
 
-// load navigates and gives what the page says that it took.
+// load navigates and returns what the page says that it took.
 func load(ctx context.Context, tgt *wire.Session, address string) (time.Duration, error) {
 	var res page.NavigateResult
 	if err := tgt.Call(ctx, page.CommandNavigate, page.NavigateParams{URL: address}, &res); err != nil {
