@@ -5,12 +5,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
-	"maps"
 	"sync"
 	"time"
 
 	"github.com/pagetools/pagetools/bridge/policy"
 	"github.com/pagetools/pagetools/bridge/schema"
+	"github.com/pagetools/pagetools/bridge/webtool"
 )
 
 // Options configures a Bridge. The zero value is safe: it asks for consent and
@@ -81,13 +81,13 @@ type siteState struct {
 	defaultConfig    json.RawMessage
 	defaults         settings
 	schemaLimits     schema.Limits
-	versions         Versions // nil: nothing outlives the process
+	versions         webtool.Store // nil: nothing outlives the process
 	clock            func() time.Time
 
 	seen seen
 
 	mu        sync.Mutex
-	histories map[string]*history // by action; "" is the site's own webtool
+	histories map[string]*webtool.History // by action; "" is the site's own webtool
 }
 
 // New makes a Bridge over the sites of the router. It fails when an operator's
@@ -125,7 +125,7 @@ func (b *Bridge) newSiteState(site Site, o SiteOptions) (*siteState, error) {
 		o.CallTimeout = l.CallTimeout
 	}
 	o.CallTimeout = min(o.CallTimeout, l.MaxTimeout)
-	s := &siteState{site: site, options: o, histories: map[string]*history{}, versions: b.memory.Versions, clock: b.now, schemaLimits: l.Schema}
+	s := &siteState{site: site, options: o, histories: map[string]*webtool.History{}, versions: b.memory.Versions, clock: b.now, schemaLimits: l.Schema}
 	var err error
 	if s.configSchemaJSON, s.defaultConfig, err = configDocs(o, l); err != nil {
 		return nil, err
@@ -138,66 +138,6 @@ func (b *Bridge) newSiteState(site Site, o SiteOptions) (*siteState, error) {
 	}
 	s.defaults, err = s.decodeSettings(s.defaultConfig, Caller{})
 	return s, err
-}
-
-// history gives the history of a webtool: of the site's own (action ""), or of one
-// of its tools. One that was not observed yet is made anew each time.
-func (s *siteState) history(action string) *history {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if h := s.histories[action]; h != nil {
-		return h
-	}
-	return s.newHistory(action)
-}
-
-func (s *siteState) newHistory(action string) *history {
-	webtool := s.site.Name
-	if action != "" {
-		webtool += "/" + action // a site's name has no slash
-	}
-	return &history{webtool: webtool, store: s.versions, clock: s.clock}
-}
-
-// maxHistories bounds the webtools that a page can make us remember by inventing
-// names. Beyond it only those of its present tools are kept.
-const maxHistories = 2048
-
-// observe makes the catalog current: for the site's own webtool, and for the
-// webtool of every tool in it and of every tool that was in one before. It gives
-// the document of one of them, nil when that does not exist in this catalog.
-func (s *siteState) observe(ctx context.Context, c *Catalog, wanted string) (*Document, error) {
-	if now := s.history(wanted).now.Load(); now != nil && now.catalog == c {
-		return now.document, nil
-	}
-	s.mu.Lock()
-	for _, name := range append(c.names(), "") {
-		if s.histories[name] == nil {
-			s.histories[name] = s.newHistory(name)
-		}
-	}
-	if len(s.histories) > maxHistories {
-		maps.DeleteFunc(s.histories, func(name string, _ *history) bool { return name != "" && c.byName[name] == nil })
-	}
-	all := maps.Clone(s.histories)
-	s.mu.Unlock()
-	var found *Document
-	for action, h := range all {
-		d, err := h.observe(ctx, c, func() *Document {
-			name, description, tools := s.describe(c, action)
-			if tools == nil {
-				return nil
-			}
-			return draft(name, description, tools, s)
-		})
-		if err != nil {
-			return nil, err
-		}
-		if action == wanted {
-			found = d
-		}
-	}
-	return found, nil
 }
 
 func (c *Catalog) names() []string {

@@ -1,20 +1,9 @@
-// Package bridge is the domain of pagetools: it takes tools that strangers
-// declare, decides which of them are admitted, and runs calls to them through
-// one readable pipeline. It knows nothing of HTTP, of browsers or of MCP.
+// Package bridge is the domain of pagetools: it takes tools that strangers declare,
+// decides which of them are admitted, and runs calls to them through one readable
+// pipeline. It knows nothing of HTTP, of browsers or of MCP.
 //
-// The smallest complete program gives a Bridge something that routes to
-// sources, and runs a call:
-//
-//	b, err := bridge.New(router, bridge.Options{})
-//	if err != nil {
-//		return err
-//	}
-//	res, err := b.Do(ctx, &bridge.Call{
-//		Site:   "shop",
-//		Tool:   "list-items",
-//		Input:  json.RawMessage(`{"limit":5}`),
-//		Caller: bridge.Caller{Name: "local"},
-//	})
+// A [Router] says which sites there are and finds the [Source] for a call; everything
+// else is here. The example of [Bridge] is a whole site in 25 lines.
 //
 // # Words
 //
@@ -28,13 +17,25 @@
 //   - Caller: who a transport says is calling, after it authenticated.
 //   - Session: one caller's state on one site: one page in its own browser
 //     context.
-//   - Call: one request to run a tool.
+//   - Call: one request to run a tool. Run: a call from its first moment until its
+//     outcome is forgotten; it can stop at questions, and go on in another request.
 //   - Question: a call that stopped and waits for a person.
 //   - Operator: a person who may answer.
 //   - Finding: something to tell the author of a declaration.
 //   - Engine: what opens tabs.
 //   - Webtool: a site, or one tool of it, as the webtools documents describe
 //     it: a name, a version, actions, a configuration.
+//
+// # The shapes of a call and of a question
+//
+// A call passes six types from the transport to the engine: [Call] is what a transport
+// asks for; [Run] is that call in the registry; [Invocation] is what its source needs,
+// and session.Invocation what is sent to a tab; a call in flight there is the engine's
+// own (cdp.running); each answers with a [Step].
+//
+// A question has five: [Question] and [Answer]; [Pause] is a step that waits for an
+// answer; [OpenQuestion] is how operators see it; a dialog in a page is the engine's own
+// (cdp.dialog).
 //
 // # Rules
 //

@@ -20,8 +20,6 @@ func (b *Bridge) ToolDigests(ctx context.Context, ref Ref) (map[string]string, e
 	return digests, nil
 }
 
-func lockDigest(t *Tool) string { return canonicalDigest(newAction(t)) }
-
 // offers reports whether the operator's lock lets the tool through.
 func (s *siteState) offers(t *Tool) bool {
 	locked := s.options.Locked

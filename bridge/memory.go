@@ -2,9 +2,10 @@ package bridge
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"time"
+
+	"github.com/pagetools/pagetools/bridge/webtool"
 )
 
 // This file says what the bridge wants remembered: record types, and the
@@ -15,41 +16,12 @@ import (
 // Memory is what a Bridge remembers with. A part that is nil is not remembered:
 // versions, keys and consent then end with the process, and nothing is audited.
 type Memory struct {
-	Versions   Versions
+	Versions   webtool.Store
 	Grants     Grants
 	KnownTools KnownTools
 	Replies    Replies
 	Audit      Audit
 	Calls      Calls
-}
-
-// Versions keeps the history of webtools (webtools reference, A1), at most 256
-// versions each: the oldest go first.
-type Versions interface {
-	// Load gives the history, oldest first; nil without an error when there is
-	// none.
-	Load(ctx context.Context, webtool string) ([]VersionRecord, error)
-	// Append adds a version. It is on the disk when it returns, also after a
-	// power failure. What is there already, with the same content, is only seen
-	// again. A number or a digest that is there with other content gives
-	// ErrVersionConflict: another process was first, so load and mint again.
-	Append(ctx context.Context, webtool string, v VersionRecord) error
-	// Seen moves the version's LastSeen forward. An unknown version is no error:
-	// it may have been pruned.
-	Seen(ctx context.Context, webtool, version string, at time.Time) error
-}
-
-// ErrVersionConflict is what Versions.Append says of a number or digest that
-// exists with other content.
-var ErrVersionConflict = errors.New("the version exists with other content")
-
-// VersionRecord is one version of a webtool.
-type VersionRecord struct {
-	// Version is its number, and Digest the hex SHA-256 of its content.
-	Version, Digest string
-	// Document is the metadata as it is served. Its bytes are kept as they are.
-	Document json.RawMessage
-	LastSeen time.Time
 }
 
 // Grants keeps the consent that persons gave for more than one call.
@@ -158,10 +130,10 @@ type ReplyState struct {
 // records of each process are a chain.
 type Audit interface {
 	// Intent notes that a call is about to be dispatched, or that it was
-	// refused before. When it returns without an error, the death of this process
-	// cannot take the record; while records cannot be written, one without r.Wait
-	// is kept in memory instead, and written later. With r.Wait an error means
-	// that it is not written, and the call must not run.
+	// refused before. With r.Wait it returns when the record cannot be lost by
+	// the death of this process; an error then means that it is not written, and
+	// the call must not run. Without, it returns at once, and the record follows
+	// within 10 ms, or when it can be written.
 	// The ticket goes to Outcome. It counts in this process, from 1.
 	Intent(ctx context.Context, r AuditRecord) (ticket int64, err error)
 	// Outcome notes how the call ended. Wait as for Intent.
@@ -175,8 +147,8 @@ type Audit interface {
 // payloads: what a caller or a page wrote, besides names, is not in it. Text is
 // cut at 512 bytes.
 type AuditRecord struct {
-	// Wait asks for the record to be written before the call goes on. It is on
-	// the disk some 5 ms later, which nobody waits for. Wait is not part of the
+	// Wait asks for the record to be safe before the call goes on. It is on the
+	// disk some 5 ms later, which nobody waits for. Wait is not part of the
 	// record.
 	Wait bool `json:"-"`
 	// Call is the call's own id and Trace its trace id, both as in the log.

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"log/slog"
 	"time"
+
+	"github.com/pagetools/pagetools/bridge/schema"
 )
 
 // claimPatience bounds how long an outcome waits to be kept.
@@ -114,7 +116,7 @@ func encodeReply(end Step) ([]byte, error) {
 	if e := end.Err; e != nil {
 		k.Error = &keptError{e.Code, e.Reason, e.Outcome, e.Message, e.Details}
 	}
-	return EncodeJSON(k)
+	return schema.Encode(k)
 }
 
 func decodeReply(kept []byte) (Step, error) {

@@ -50,7 +50,7 @@ func TestAPinnedCallIsCompletedBeforeItIsChecked(t *testing.T) {
 	wide := `{"type":"object","properties":{"units":{"enum":["metric","imperial"]}},"required":["units"],"additionalProperties":false}`
 	r := bridgetest.NewRouter().Add("shop", bridgetest.Tool("a", narrow))
 	b := open(t, r, bridge.SiteOptions{Params: map[string]json.RawMessage{"units": json.RawMessage(`{"type":"string"}`)}})
-	if _, e := webtool(t, b, "", ""); e != nil {
+	if _, e := described(t, b, "", ""); e != nil {
 		t.Fatal(e)
 	}
 	r.Declare("shop", bridgetest.Tool("a", wide))

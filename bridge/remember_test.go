@@ -12,6 +12,7 @@ import (
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/bridgetest"
 	"github.com/pagetools/pagetools/bridge/store"
+	"github.com/pagetools/pagetools/bridge/webtool"
 )
 
 // kept opens a store in a folder, and closes it with the test unless that did.
@@ -61,15 +62,15 @@ func TestVersionsOutliveTheProcess(t *testing.T) {
 	r := bridgetest.NewRouter().Add("shop", a)
 	s, shut := kept(t, dir)
 	b := remembering(t, r, s.Memory, bridge.SiteOptions{})
-	first, e := webtool(t, b, "", "")
+	first, e := described(t, b, "", "")
 	if e != nil || first.Version != "1.0.0" {
 		t.Fatalf("%v, %v", first, e)
 	}
-	if d, e := webtool(t, b, "a", ""); e != nil || d.Version != "1.0.0" {
+	if d, e := described(t, b, "a", ""); e != nil || d.Version != "1.0.0" {
 		t.Fatalf("%v, %v", d, e)
 	}
 	r.Declare("shop", a, b2)
-	second, e := webtool(t, b, "", "")
+	second, e := described(t, b, "", "")
 	if e != nil || second.Version != "1.1.0" {
 		t.Fatalf("%v, %v", second, e)
 	}
@@ -79,21 +80,21 @@ func TestVersionsOutliveTheProcess(t *testing.T) {
 	s, _ = kept(t, dir)
 	b = remembering(t, r, s.Memory, bridge.SiteOptions{})
 	r.Fail("shop", errors.New("down"))
-	for _, was := range []*bridge.Document{first, second} {
-		if d, e := webtool(t, b, "", was.Version); e != nil || string(d.JSON()) != string(was.JSON()) {
+	for _, was := range []*webtool.Document{first, second} {
+		if d, e := described(t, b, "", was.Version); e != nil || string(d.JSON()) != string(was.JSON()) {
 			t.Errorf("version %s after a restart: %v, %v", was.Version, d, e)
 		}
 	}
-	if d, e := webtool(t, b, "a", "1.0.0"); e != nil || d.Version != "1.0.0" {
+	if d, e := described(t, b, "a", "1.0.0"); e != nil || d.Version != "1.0.0" {
 		t.Errorf("the webtool of one tool: %v, %v", d, e)
 	}
 	r.Fail("shop", nil)
 	r.Declare("shop", a)
-	if d, e := webtool(t, b, "", ""); e != nil || d.Version != "1.0.0" {
+	if d, e := described(t, b, "", ""); e != nil || d.Version != "1.0.0" {
 		t.Errorf("a set seen before: %v, %v", d, e)
 	}
 	r.Declare("shop", a, bridgetest.Tool("c", ""))
-	if d, e := webtool(t, b, "", ""); e != nil || d.Version != "1.2.0" {
+	if d, e := described(t, b, "", ""); e != nil || d.Version != "1.2.0" {
 		t.Errorf("a new set: %v, %v", d, e)
 	}
 	call := bridge.Call{Site: "shop", Tool: "b", Caller: bridge.Local(), Input: bridgetest.JSON(`{}`), Version: "1.1.0"}
@@ -124,7 +125,7 @@ func TestVersionsOfTwoProcesses(t *testing.T) {
 		} else {
 			routers[which].Declare("shop", base)
 		}
-		d, e := webtool(t, bridges[which], "", "")
+		d, e := described(t, bridges[which], "", "")
 		if e != nil {
 			t.Fatal(e)
 		}
@@ -146,10 +147,10 @@ func TestStaleDocument(t *testing.T) {
 	r.Fail("shop", down)
 	s, shut := kept(t, dir)
 	b := remembering(t, r, s.Memory, bridge.SiteOptions{})
-	_, e := webtool(t, b, "", "")
+	_, e := described(t, b, "", "")
 	want(t, e, bridge.InternalError, bridge.Unreachable, bridge.NotRun) // it never was up
 	r.Fail("shop", nil)
-	fresh, e := webtool(t, b, "", "")
+	fresh, e := described(t, b, "", "")
 	if e != nil || fresh.Stale || bytes.Contains(fresh.JSON(), []byte("stale")) {
 		t.Fatalf("%v, %v", fresh, e)
 	}
@@ -158,54 +159,54 @@ func TestStaleDocument(t *testing.T) {
 	s, _ = kept(t, dir)
 	b = remembering(t, r, s.Memory, bridge.SiteOptions{})
 	r.Fail("shop", down)
-	old, e := webtool(t, b, "", "")
+	old, e := described(t, b, "", "")
 	if e != nil || !old.Stale || old.Version != fresh.Version || !bytes.Contains(old.JSON(), []byte(`"stale":true`)) {
 		t.Errorf("%v, %v", old, e)
 	}
 	_, e = do(t, b, "a", `{}`, "")
 	want(t, e, bridge.InternalError, bridge.Unreachable, bridge.NotRun)
 	r.Fail("shop", nil)
-	if d, e := webtool(t, b, "", ""); e != nil || string(d.JSON()) != string(fresh.JSON()) {
+	if d, e := described(t, b, "", ""); e != nil || string(d.JSON()) != string(fresh.JSON()) {
 		t.Errorf("when it is up again: %v, %v", d, e)
 	}
 }
 
 // brokenVersions cannot be read, or not be written.
 type brokenVersions struct {
-	bridge.Versions
+	webtool.Store
 	load, add error
 }
 
-func (v *brokenVersions) Load(ctx context.Context, webtool string) ([]bridge.VersionRecord, error) {
+func (v *brokenVersions) Load(ctx context.Context, name string) ([]webtool.Record, error) {
 	if v.load != nil {
 		return nil, v.load
 	}
-	return v.Versions.Load(ctx, webtool)
+	return v.Store.Load(ctx, name)
 }
 
-func (v *brokenVersions) Append(ctx context.Context, webtool string, r bridge.VersionRecord) error {
+func (v *brokenVersions) Append(ctx context.Context, name string, r webtool.Record) error {
 	if v.add != nil {
 		return v.add
 	}
-	return v.Versions.Append(ctx, webtool, r)
+	return v.Store.Append(ctx, name, r)
 }
 
 // TestVersionsThatCannotBeKept: a number that might be given twice is not given.
 // Calls without a pin need none.
 func TestVersionsThatCannotBeKept(t *testing.T) {
 	r := bridgetest.NewRouter().Add("shop", bridgetest.Tool("a", ""))
-	v := &brokenVersions{Versions: inMemory(t).Versions, load: errors.New("no")}
+	v := &brokenVersions{Store: inMemory(t).Versions, load: errors.New("no")}
 	b := remembering(t, r, bridge.Memory{Versions: v}, bridge.SiteOptions{})
-	_, e := webtool(t, b, "", "")
+	_, e := described(t, b, "", "")
 	want(t, e, bridge.InternalError, bridge.Internal, bridge.NotRun)
 	v.load, v.add = nil, errors.New("no")
-	_, e = webtool(t, b, "", "")
+	_, e = described(t, b, "", "")
 	want(t, e, bridge.InternalError, bridge.Internal, bridge.NotRun)
 	if _, e := do(t, b, "a", `{}`, ""); e != nil {
 		t.Error(e)
 	}
 	v.add = nil
-	if d, e := webtool(t, b, "", ""); e != nil || d.Version != "1.0.0" {
+	if d, e := described(t, b, "", ""); e != nil || d.Version != "1.0.0" {
 		t.Errorf("when it can be kept again: %v, %v", d, e)
 	}
 }
@@ -306,10 +307,10 @@ func TestLocked(t *testing.T) {
 	if _, e := do(t, b, "", `{}`, ""); e != nil || r.Calls()[len(r.Calls())-1].Tool != "same" {
 		t.Errorf("the only one that is offered: %v, %v", r.Calls(), e)
 	}
-	d, e := webtool(t, b, "", "")
+	d, e := described(t, b, "", "")
 	if e != nil || len(d.Actions) != 1 || d.Actions[0].Name != "same" {
 		t.Errorf("the document has %+v, %v", d, e)
 	}
-	_, e = webtool(t, b, "a", "")
+	_, e = described(t, b, "a", "")
 	want(t, e, bridge.WebtoolNotFound, "", bridge.NotRun)
 }

@@ -89,7 +89,7 @@ func asText(data json.RawMessage, r mcpResult, isMCP bool) json.RawMessage {
 	case len(data) > 0 && data[0] == '"':
 		return data
 	}
-	b, err := EncodeJSON(text)
+	b, err := schema.Encode(text)
 	if err != nil {
 		return data
 	}

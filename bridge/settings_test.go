@@ -145,7 +145,7 @@ func TestPageConfig(t *testing.T) {
 		_, e := do(t, b, "read", `{}`, config)
 		want(t, e, bridge.ConfigError, "", bridge.NotRun)
 	}
-	d, e := webtool(t, b, "", "")
+	d, e := described(t, b, "", "")
 	if e != nil || !strings.Contains(string(d.ConfigSchema), `"writeOnly":true`) || strings.Contains(string(d.ConfigSchema), "bearer") {
 		t.Errorf("%s, %v", d.ConfigSchema, e)
 	}

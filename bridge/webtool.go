@@ -1,150 +1,30 @@
 package bridge
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
-	"slices"
+	"maps"
+
+	"github.com/pagetools/pagetools/bridge/schema"
+	"github.com/pagetools/pagetools/bridge/webtool"
 )
 
-// Action is one tool as the webtools documents describe it.
-type Action struct {
-	Name           string          `json:"name"`
-	Title          string          `json:"title,omitempty"`
-	Description    string          `json:"description"`
-	RequestSchema  json.RawMessage `json:"requestSchema"`
-	ResponseSchema json.RawMessage `json:"responseSchema"`
-	// Schema repeats RequestSchema for clients of the older dialect.
-	Schema json.RawMessage `json:"schema"`
-	// Annotations are the page's claims. They are not trusted.
-	Annotations json.RawMessage `json:"annotations,omitempty"`
-	// Origin and Frame say which document offers the action, when it is in a
-	// frame of the page.
-	Origin string `json:"origin,omitempty"`
-	Frame  string `json:"frame,omitempty"`
-}
-
-// Document is the metadata of a webtool at one version. It is immutable.
-type Document struct {
-	Name          string          `json:"name"`
-	Description   string          `json:"description"`
-	Version       string          `json:"version"`
-	Actions       []Action        `json:"actions"`
-	ConfigSchema  json.RawMessage `json:"configSchema"`
-	DefaultConfig json.RawMessage `json:"defaultConfig"`
-	// Digest is the hex SHA-256 of the canonical document without version and
-	// digest (webtools reference, A1).
-	Digest string `json:"digest"`
-	// Stale is true when the site cannot be reached, and this is what it offered
-	// last (webtools reference, A17).
-	Stale bool `json:"stale,omitempty"`
-
-	json []byte
-}
-
-// JSON is the document as it is served. The bytes must not be changed.
-func (d *Document) JSON() []byte { return d.json }
-
-// Action finds an action by name, or nil.
-func (d *Document) Action(name string) *Action {
-	i := slices.IndexFunc(d.Actions, func(a Action) bool { return a.Name == name })
-	if i < 0 {
-		return nil
-	}
-	return &d.Actions[i]
-}
-
-// anyResult is the responseSchema of a tool that declares no outputSchema: the
-// WebMCP of the seed has none. It has words only, so that a promise which the
-// page makes later is seen as one.
-var anyResult = json.RawMessage(`{"description":"Whatever the page returns: often {\"content\": [...]} as in MCP, a string, or any other JSON value.","examples":[{"content":[{"type":"text","text":"Done."}]}]}`)
-
-func newAction(t *Tool) Action {
-	request := normalRequest(t.InputSchema())
-	a := Action{Name: t.Name(), Title: t.Title(), Description: t.Description(), RequestSchema: request, Schema: request,
-		ResponseSchema: anyResult, Annotations: t.Annotations(), Frame: t.Frame()}
+// asAction is a tool as the webtools documents describe it.
+func asAction(t *Tool) webtool.Action {
+	a := webtool.Action{Name: t.name, Title: t.title, Description: t.description, Annotations: t.Annotations(), Frame: t.frame}
 	if a.Frame != "" {
-		a.Origin = t.Origin()
+		a.Origin = t.origin
 	}
-	if out := t.OutputSchema(); out != nil {
-		a.ResponseSchema = out
-	}
-	return a
+	return webtool.NewAction(a, t.InputSchema(), t.OutputSchema())
 }
 
-// normalRequest adds `type` and `properties` where they are missing, because
-// clients of the older dialect read both.
-func normalRequest(raw json.RawMessage) json.RawMessage {
-	var m map[string]json.RawMessage
-	if json.Unmarshal(raw, &m) != nil {
-		return raw
-	}
-	var add []byte
-	if _, ok := m["type"]; !ok {
-		add = append(add, `"type":"object",`...)
-	}
-	if _, ok := m["properties"]; !ok {
-		add = append(add, `"properties":{},`...)
-	}
-	if add == nil {
-		return raw
-	}
-	if len(m) == 0 {
-		add = bytes.TrimSuffix(add, []byte(","))
-	}
-	out := append([]byte{'{'}, add...)
-	return append(out, bytes.TrimSpace(raw)[1:]...)
-}
+func lockDigest(t *Tool) string { return asAction(t).Digest() }
 
-// draft makes the document of a webtool, without a version.
-func draft(name, description string, tools []*Tool, s *siteState) *Document {
-	d := &Document{Name: name, Description: description, Actions: make([]Action, 0, len(tools)),
-		ConfigSchema: s.configSchemaJSON, DefaultConfig: s.defaultConfig}
-	for _, t := range tools {
-		d.Actions = append(d.Actions, newAction(t))
-	}
-	d.Digest = canonicalDigest(d)
-	return d
-}
-
-// finish gives the draft its version and its bytes.
-func (d *Document) finish(version string) *Document {
-	d.Version = version
-	b, err := EncodeJSON(d)
-	if err != nil { // every raw member was checked when it was admitted
-		panic("encoding a webtool: " + err.Error())
-	}
-	d.json = b
-	return d
-}
-
-func canonicalDigest(v any) string {
-	b, err := EncodeJSON(v)
-	if err != nil {
-		panic("encoding a webtool: " + err.Error())
-	}
-	return digestOf(canonicalOrRaw(b))
-}
-
-// EncodeJSON writes JSON on one line and leaves '<', '>' and '&' as they are: models
-// and people read it, and no browser takes application/json for a page. Errors are
-// those of encoding/json.
-func EncodeJSON(v any) ([]byte, error) {
-	var buf bytes.Buffer
-	enc := json.NewEncoder(&buf)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(buf.Bytes(), []byte("\n")), nil
-}
-
-// Webtool gives the document of a site (action "") or of one of its tools, at a
+// Webtool returns the document of a site (action "") or of one of its tools, at a
 // version ("" and "latest" mean what is current). With ref.Session it describes
 // what that session's page offers now, which mints no version. A site that cannot
 // be reached is described as it was last, if it ever was. Errors are *Error.
-func (b *Bridge) Webtool(ctx context.Context, ref Ref, action, version string) (*Document, error) {
+func (b *Bridge) Webtool(ctx context.Context, ref Ref, action, version string) (*webtool.Document, error) {
 	s, err := b.siteFor(ref.Site, ref.Caller)
 	if err != nil {
 		return nil, err
@@ -152,13 +32,15 @@ func (b *Bridge) Webtool(ctx context.Context, ref Ref, action, version string) (
 	pinned := version != "" && version != "latest"
 	if pinned {
 		// A version that was current once is served also when the site is down.
-		if d, err := s.history(action).version(ctx, version); d != nil || err != nil {
-			return d, err
+		if d, err := s.history(action).Version(ctx, version); err != nil {
+			return nil, noHistory(err)
+		} else if d != nil {
+			return d, nil
 		}
 	}
 	catalog, err := b.router.Await(ctx, ref)
 	if err != nil {
-		if d := s.history(action).stale(ctx); d != nil && ref.Session == "" {
+		if d := s.history(action).Stale(ctx); d != nil && ref.Session == "" {
 			return d, nil
 		}
 		return nil, nothingRan(ctx, err)
@@ -191,15 +73,15 @@ func (b *Bridge) current(ctx context.Context, ref Ref, s *siteState) string {
 			return d.Version
 		}
 	}
-	return firstVersion
+	return webtool.FirstVersion
 }
 
-func (s *siteState) sessionDocument(c *Catalog, action, version string) (*Document, error) {
+func (s *siteState) sessionDocument(c *Catalog, action, version string) (*webtool.Document, error) {
 	name, description, tools := s.describe(c, action)
 	if tools == nil {
 		return nil, s.unknownAction(action, c)
 	}
-	return draft(name, description, tools, s).finish(version), nil
+	return s.draft(name, description, tools).Finish(version), nil
 }
 
 // describe gives name, description and tools of a webtool; no tools when the
@@ -234,4 +116,110 @@ func (s *siteState) unknownAction(action string, c *Catalog) *Error {
 	}
 	return Errorf(WebtoolNotFound, "", NotRun, "There is no action %q here.", printable(action)).
 		Detail("reason", "action").Detail("actions", names)
+}
+
+// draft makes the document of a webtool, without a version.
+func (s *siteState) draft(name, description string, tools []*Tool) *webtool.Document {
+	actions := make([]webtool.Action, len(tools))
+	for i, t := range tools {
+		actions[i] = asAction(t)
+	}
+	return webtool.Draft(name, description, actions, webtool.Config{Schema: s.configSchemaJSON, Default: s.defaultConfig})
+}
+
+// history returns the history of a webtool: of the site's own (action ""), or of one
+// of its tools. One that was not observed yet is made anew each time.
+func (s *siteState) history(action string) *webtool.History {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if h := s.histories[action]; h != nil {
+		return h
+	}
+	return s.newHistory(action)
+}
+
+func (s *siteState) newHistory(action string) *webtool.History {
+	name := s.site.Name
+	if action != "" {
+		name += "/" + action // a site's name has no slash
+	}
+	return webtool.NewHistory(name, s.versions, s.clock)
+}
+
+// maxHistories bounds the webtools that a page can make us remember by inventing
+// names. Beyond it only those of its present tools are kept.
+const maxHistories = 2048
+
+// observe makes the catalog current: for the site's own webtool, and for the
+// webtool of every tool in it and of every tool that was in one before. It returns
+// the document of one of them, nil when that does not exist in this catalog.
+func (s *siteState) observe(ctx context.Context, c *Catalog, wanted string) (*webtool.Document, error) {
+	if d, ok := s.history(wanted).Known(c); ok {
+		return d, nil
+	}
+	s.mu.Lock()
+	for _, name := range append(c.names(), "") {
+		if s.histories[name] == nil {
+			s.histories[name] = s.newHistory(name)
+		}
+	}
+	if len(s.histories) > maxHistories {
+		maps.DeleteFunc(s.histories, func(name string, _ *webtool.History) bool { return name != "" && c.byName[name] == nil })
+	}
+	all := maps.Clone(s.histories)
+	s.mu.Unlock()
+	var found *webtool.Document
+	for action, h := range all {
+		d, err := h.Observe(ctx, c, func() *webtool.Document {
+			name, description, tools := s.describe(c, action)
+			if tools == nil {
+				return nil
+			}
+			return s.draft(name, description, tools)
+		})
+		if err != nil {
+			return nil, noHistory(err)
+		}
+		if action == wanted {
+			found = d
+		}
+	}
+	return found, nil
+}
+
+// noHistory is the error of a history that cannot be read or kept: a number that might
+// be given twice is not given at all.
+func noHistory(err error) *Error {
+	return notKept("The history of this webtool is not available now.", err)
+}
+
+// notKept is the error of what cannot be remembered.
+func notKept(message string, err error) *Error {
+	return Errorf(InternalError, Internal, NotRun, "%s", message).With(err)
+}
+
+// checkPin holds the version that a call pinned against what would run. It returns the
+// schema to validate with besides the tool's own, or nil.
+func (s *siteState) checkPin(ctx context.Context, r *Run) (*schema.Schema, error) {
+	action, version := "", printable(r.call.Version)
+	if r.call.Single {
+		action = r.tool.name
+	}
+	pinned, problem, err := s.history(action).Pin(ctx, r.call.Version, asAction(r.tool), s.schemaLimits)
+	if err != nil {
+		return nil, noHistory(err)
+	}
+	switch problem {
+	case webtool.PinFits:
+		return pinned, nil
+	case webtool.PinUnknown:
+		return nil, Errorf(WebtoolNotFound, "", NotRun, "There is no version %s of this webtool.", version).Detail("version", version)
+	case webtool.PinWithout:
+		return nil, Errorf(WebtoolNotFound, "", NotRun, "Version %s has no action %q.", version, r.tool.name).Detail("reason", "action")
+	case webtool.PinOutdated:
+		return nil, Errorf(VersionMismatch, "", NotRun,
+			"Version %s of %q is no longer what would run. Read the current version, and pin that.", version, r.tool.name)
+	case webtool.PinUncheckable:
+	}
+	return nil, Errorf(VersionMismatch, "", NotRun, "Version %s can no longer be checked.", version)
 }

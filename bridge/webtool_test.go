@@ -9,9 +9,10 @@ import (
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/bridgetest"
+	"github.com/pagetools/pagetools/bridge/webtool"
 )
 
-func webtool(t *testing.T, b *bridge.Bridge, action, version string) (*bridge.Document, *bridge.Error) {
+func described(t *testing.T, b *bridge.Bridge, action, version string) (*webtool.Document, *bridge.Error) {
 	t.Helper()
 	d, err := b.Webtool(context.Background(), bridge.Ref{Site: "shop", Caller: bridge.Local()}, action, version)
 	if err != nil {
@@ -50,49 +51,49 @@ func TestVersionsFollowTheDifference(t *testing.T) {
 		{"nothing", nil, "5.0.0"},
 	} {
 		r.Declare("shop", step.decls...)
-		d, e := webtool(t, b, "", "")
+		d, e := described(t, b, "", "")
 		if e != nil {
 			t.Fatalf("step %d, %s: %v", i, step.why, e)
 		}
 		if d.Version != step.version {
 			t.Fatalf("step %d, %s: got %s, want %s", i, step.why, d.Version, step.version)
 		}
-		latest, e := webtool(t, b, "", "latest")
+		latest, e := described(t, b, "", "latest")
 		if e != nil || latest != d {
 			t.Errorf("latest differs: %v", e)
 		}
-		pinned, e := webtool(t, b, "", step.version)
+		pinned, e := described(t, b, "", step.version)
 		if e != nil || !bytes.Equal(pinned.JSON(), d.JSON()) {
 			t.Errorf("%s as a version differs from what was current: %v", step.version, e)
 		}
 	}
-	if _, e := webtool(t, b, "", "1.0.1"); e != nil {
+	if _, e := described(t, b, "", "1.0.1"); e != nil {
 		t.Errorf("an old version: %v", e)
 	}
-	_, e := webtool(t, b, "", "9.9.9")
+	_, e := described(t, b, "", "9.9.9")
 	want(t, e, bridge.WebtoolNotFound, "", bridge.NotRun)
 }
 
 func TestEveryToolIsAWebtoolWithItsOwnHistory(t *testing.T) {
 	r := bridgetest.NewRouter().Add("shop", bridgetest.Tool("a", ""), bridgetest.Tool("b", ""))
 	b := open(t, r, bridge.SiteOptions{})
-	d, e := webtool(t, b, "a", "")
+	d, e := described(t, b, "a", "")
 	if e != nil || d.Name != "shop_a" || d.Version != "1.0.0" || len(d.Actions) != 1 || d.Description != "The tool a." {
 		t.Fatalf("got %+v, %v", d, e)
 	}
 	changed := bridgetest.Tool("b", "")
 	changed.Description = "New."
 	r.Declare("shop", bridgetest.Tool("a", ""), changed)
-	if d, _ := webtool(t, b, "a", ""); d.Version != "1.0.0" {
+	if d, _ := described(t, b, "a", ""); d.Version != "1.0.0" {
 		t.Errorf("a is %s: what changed is b", d.Version)
 	}
-	if d, _ := webtool(t, b, "b", ""); d.Version != "1.0.1" {
+	if d, _ := described(t, b, "b", ""); d.Version != "1.0.1" {
 		t.Errorf("b is %s", d.Version)
 	}
 	r.Declare("shop", changed)
-	_, e = webtool(t, b, "a", "")
+	_, e = described(t, b, "a", "")
 	want(t, e, bridge.WebtoolNotFound, "", bridge.NotRun)
-	if d, e := webtool(t, b, "a", "1.0.0"); e != nil || d.Name != "shop_a" {
+	if d, e := described(t, b, "a", "1.0.0"); e != nil || d.Name != "shop_a" {
 		t.Errorf("its history is lost: %v", e)
 	}
 }
@@ -122,7 +123,7 @@ func TestPins(t *testing.T) {
 		for _, single := range []bool{false, true} {
 			action := map[bool]string{true: "a"}[single]
 			r.Declare("shop", say(narrow, "Same."), bridgetest.Tool("b", ""))
-			first, e := webtool(t, b, action, "")
+			first, e := described(t, b, action, "")
 			if e != nil {
 				t.Fatal(e)
 			}
@@ -158,7 +159,7 @@ func TestSessionsMintNoVersions(t *testing.T) {
 	if err != nil || len(d.Actions) != 2 || d.Version != "1.0.0" {
 		t.Errorf("got %+v, %v", d, err)
 	}
-	if d, e := webtool(t, b, "", ""); e != nil || len(d.Actions) != 1 || d.Version != "1.0.0" {
+	if d, e := described(t, b, "", ""); e != nil || len(d.Actions) != 1 || d.Version != "1.0.0" {
 		t.Errorf("got %+v, %v", d, e)
 	}
 }
@@ -170,14 +171,14 @@ func TestHistoryIsBounded(t *testing.T) {
 		d := bridgetest.Tool("a", "")
 		d.Description = fmt.Sprint("words ", i)
 		r.Declare("shop", d)
-		if _, e := webtool(t, b, "", ""); e != nil {
+		if _, e := described(t, b, "", ""); e != nil {
 			t.Fatal(e)
 		}
 	}
-	if _, e := webtool(t, b, "", "1.0.0"); e == nil {
+	if _, e := described(t, b, "", "1.0.0"); e == nil {
 		t.Error("the oldest of 300 versions is still there")
 	}
-	if _, e := webtool(t, b, "", "1.0.299"); e != nil {
+	if _, e := described(t, b, "", "1.0.299"); e != nil {
 		t.Errorf("the newest: %v", e)
 	}
 }
@@ -185,7 +186,7 @@ func TestHistoryIsBounded(t *testing.T) {
 func TestDocumentForBothDialects(t *testing.T) {
 	r := bridgetest.NewRouter().Add("shop", bridgetest.Tool("bare", ""), bridgetest.Tool("empty", `{}`), bridgetest.Tool("ref", `{"$defs":{"a":{"type":"object"}},"$ref":"#/$defs/a"}`))
 	b := open(t, r, bridge.SiteOptions{})
-	d, e := webtool(t, b, "", "")
+	d, e := described(t, b, "", "")
 	if e != nil {
 		t.Fatal(e)
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/schema"
 )
 
 // statuses is the table of the contract by code. Reasons of INTERNAL_ERROR have
@@ -122,7 +123,7 @@ func rpcCode(e *bridge.Error) int {
 // WriteError writes e in the envelope {"status":"error","error":{…}}.
 func WriteError(w http.ResponseWriter, r *http.Request, e *bridge.Error) {
 	body := NewErrorBody(e)
-	if _, err := bridge.EncodeJSON(body.Details); err != nil {
+	if _, err := schema.Encode(body.Details); err != nil {
 		body.Details = nil
 	}
 	WriteErrorAs(w, r, e, Status(e), envelope{"error", body})
@@ -148,7 +149,7 @@ func WriteErrorAs(w http.ResponseWriter, r *http.Request, e *bridge.Error, statu
 
 // WriteJSON writes v as JSON. A value that cannot be encoded is our own bug.
 func WriteJSON(w http.ResponseWriter, r *http.Request, status int, v any) {
-	b, err := bridge.EncodeJSON(v)
+	b, err := schema.Encode(v)
 	if err != nil {
 		panic(fmt.Sprintf("encoding a reply: %v", err))
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/schema"
 )
 
 // The limits of a connection. A whole request has none: calls are long.
@@ -108,7 +109,7 @@ func jsonReply(p []byte) []byte {
 	case status >= http.StatusInternalServerError: // a protocol or a coding that we do not speak
 		e.Code, e.Reason = bridge.InternalError, bridge.Internal
 	}
-	body, err := bridge.EncodeJSON(envelope{"error", NewErrorBody(e)})
+	body, err := schema.Encode(envelope{"error", NewErrorBody(e)})
 	if err != nil {
 		return nil
 	}

@@ -3,6 +3,8 @@ package policy
 import (
 	"sync"
 	"time"
+
+	"golang.org/x/time/rate"
 )
 
 // RateRule is a rate for the tools that a pattern names, all of them together. Patterns are those of Rule.
@@ -37,9 +39,9 @@ const (
 )
 
 // Rates hold calls to the rates of callers, sites and tools. N calls may come at once, and N come back per period. The
-// rates of sites and tools are fair: callers share them equally, and what one does not need others may have. They are
-// of one process, and start full. Safe for concurrent use; the memory is bounded by the number of rates and 10,000
-// callers each.
+// rates of sites and tools are divided equally among the callers of late, so that a caller that floods refuses nobody
+// else. They are of one process, and start full. Safe for concurrent use; the memory is bounded by the number of rates
+// and 10,000 callers each.
 type Rates struct {
 	sites map[string]*siteBuckets
 
@@ -51,13 +53,13 @@ type Rates struct {
 type rated struct {
 	Rate
 
-	bucket *bucket
+	bucket *rate.Limiter
 }
 
 type siteBuckets struct {
-	all   *bucket // nil: no limit
+	all   *shared // nil: no limit
 	rules []RateRule
-	tools []*bucket // of rules
+	tools []*shared // of rules
 }
 
 // NewRates makes the rates.
@@ -65,9 +67,9 @@ func NewRates(o RatesOptions) *Rates {
 	r := &Rates{sites: map[string]*siteBuckets{}}
 	r.SetCallers(o.Callers)
 	for name, site := range o.Sites {
-		s := &siteBuckets{all: newBucket(site.Rate)}
+		s := &siteBuckets{all: newShared(site.Rate)}
 		for _, rule := range site.Tools {
-			if b := newBucket(rule.Rate); b != nil {
+			if b := newShared(rule.Rate); b != nil {
 				s.rules, s.tools = append(s.rules, rule), append(s.tools, b)
 			}
 		}
@@ -78,62 +80,59 @@ func NewRates(o RatesOptions) *Rates {
 	return r
 }
 
-// SetCallers holds callers to these rates, in place of those until now. Who keeps
-// their rate keeps what they used of it.
+// SetCallers holds callers to these rates, in place of those until now. A caller whose
+// rate is unchanged keeps its usage.
 func (r *Rates) SetCallers(callers map[string]Rate) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	next := make(map[string]rated, len(callers))
-	for name, rate := range callers {
+	for name, of := range callers {
 		was := r.callers[name]
-		if was.bucket == nil || was.Rate != rate {
-			was = rated{rate, newBucket(rate)}
+		if was.bucket == nil || was.Rate != of {
+			was = rated{of, newBucket(of, 1)}
 		}
-		if was.bucket != nil {
+		if of.limits() {
 			next[name] = was
 		}
 	}
 	r.callers = next
 }
 
+// rounding is a wait that means none: the library counts in fractions of a call.
+const rounding = time.Microsecond
+
 // Take takes one call from each rate that is the call's, at the time now. When one of them has none left it takes
-// nothing, and gives the limit that has to be waited for longest and how long, which is more than 0: after that time
+// nothing, and returns the limit that has to be waited for longest and how long, which is more than 0: after that time
 // the call is let through if nobody else calls meanwhile. The empty Limit means that the call may run.
 func (r *Rates) Take(caller, site, tool string, now time.Time) (refused Limit, wait time.Duration) {
-	asked := [...]struct {
-		limit   Limit
-		bucket  *bucket
-		account int
-	}{{limit: LimitCaller}, {limit: LimitSite}, {limit: LimitTool}}
-	if s := r.sites[site]; s != nil {
-		asked[1].bucket, asked[2].bucket = s.all, s.match(tool)
-	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	asked[0].bucket = r.callers[caller].bucket
-	for i := range asked {
-		a := &asked[i]
-		if a.bucket == nil {
+	buckets := [...]*rate.Limiter{r.callers[caller].bucket, nil, nil}
+	if s := r.sites[site]; s != nil {
+		buckets[1], buckets[2] = s.all.of(caller, now), s.match(tool).of(caller, now)
+	}
+	var taken [len(buckets)]*rate.Reservation
+	for i, b := range buckets {
+		if b == nil {
 			continue
 		}
-		var w time.Duration
-		if w, a.account = a.bucket.ask(caller, now); w > wait {
-			refused, wait = a.limit, w
+		taken[i] = b.ReserveN(now, 1)
+		if d := taken[i].DelayFrom(now); d > max(wait, rounding) {
+			refused, wait = [...]Limit{LimitCaller, LimitSite, LimitTool}[i], d
 		}
 	}
 	if wait > 0 {
-		return refused, wait
-	}
-	for _, a := range asked {
-		if a.bucket != nil {
-			a.bucket.take(a.account)
+		for _, t := range taken {
+			if t != nil {
+				t.CancelAt(now)
+			}
 		}
 	}
-	return "", 0
+	return refused, wait
 }
 
 // match finds the bucket of a tool, or nil.
-func (s *siteBuckets) match(tool string) *bucket {
+func (s *siteBuckets) match(tool string) *shared {
 	best := -1
 	for i, rule := range s.rules {
 		if !glob(rule.Pattern, tool) {

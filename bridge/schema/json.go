@@ -2,6 +2,7 @@ package schema
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -192,4 +193,17 @@ func splitExponent(lit string) (mantissa string, exp int) {
 		return mantissa, maxExponent + 1
 	}
 	return mantissa, exp
+}
+
+// Encode writes JSON on one line and leaves '<', '>' and '&' as they are: models
+// and people read it, and no browser takes application/json for a page. Errors are
+// those of encoding/json.
+func Encode(v any) ([]byte, error) {
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(buf.Bytes(), []byte("\n")), nil
 }

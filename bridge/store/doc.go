@@ -1,40 +1,48 @@
 // Package store keeps what must survive a restart: the history of webtools, the
 // consent that persons gave, replies to repeat, the log of calls and the audit.
-// It implements the interfaces of bridge/memory.go twice: [Open] in a data
-// folder, with SQLite, and [Memory] without one.
+// It implements the interfaces of bridge/memory.go: [Open] with a database and
+// the files of the audit in a data folder, [Memory] with a database in memory and
+// without an audit.
+//
+//	s, err := store.Open(ctx, store.Options{Dir: "/var/lib/pagetools"})
+//	if err != nil {
+//		return err
+//	}
+//	defer s.Close()
+//	b, err := bridge.New(router, bridge.Options{Memory: s.Memory})
 //
 // # What can be lost
 //
 // What Versions, Grants and KnownTools took, and every claim of Replies, is on
-// the disk when the method returns: it survives the power failing.
+// the disk when the method returns: it survives a power failure.
 //
-// Audit records and the log of calls are written in groups by one goroutine,
-// into SQLite's write-ahead log, which the system writes to the disk when it
-// likes. A record with Wait survives kill -9 of the process: an intent is in the
-// journal of its process until it is committed, and who opens the folder next
-// puts it into the chain; where the journal does not take it, and for an outcome,
-// the caller waits for the commit. The others follow within 10 ms and are lost
-// when the process is killed before. When the power
-// fails, the newest records may be lost, with Wait or without: those after the
-// newest checkpoint, which is made every 1,000 records or 60 seconds and is on
-// the disk before it is published. The database itself is never damaged by
-// either, and the chain stays whole: its end is missing.
+// An audit record with Wait is in the file of its process when the method
+// returns: it survives kill -9, and is on the disk some 5 ms later, which nobody
+// waits for. The others, and the log of calls, follow within 10 ms and are lost
+// when the process is killed before. When the power fails, the newest records may
+// be lost: intents of the last 5 ms, and others after the newest checkpoint, which
+// is made every 1,000 records or 60 seconds.
 //
-// # The audit chain
+// # The audit
 //
-// Each record is canonical JSON (RFC 8785) with its number in it, and has a
-// hash: SHA-256 of "pagetools audit record 1\n", the hash before, and the
-// record. A checkpoint is the number and hash of one record, signed with
-// Ed25519 under "pagetools audit checkpoint 1\n"; it is kept in the database
-// and as a line of audit.checkpoints. [Store.Verify] walks all of it. Whoever
-// has the key file can rewrite everything: copy the lines of audit.checkpoints
-// to another machine to see that, too.
+// Each process writes one chain, into audit/ID-1.jsonl, audit/ID-2.jsonl and so
+// on. A line is a record as JSON with its hash as the last member: SHA-256 of
+// "pagetools audit record 1\n", the hash before, and the record without its hash.
+// Between records lie marks, signed with Ed25519: where the chain stands at the
+// beginning of the file, at checkpoints, and at its end. audit/checkpoints.json
+// is a signed list of the newest mark of every file. [Store.Verify] reads all of
+// it. The oldest files can be removed; Verify names them, and a file that is
+// missing among the others is a problem. Whoever has the key file can rewrite
+// everything: copy audit/checkpoints.json to another machine to see that, too.
+//
+// The process that opens a folder settles what killed ones left: it signs the end
+// of their chains, and ends their claims of idempotency keys. A call with an
+// intent may have run, and one without did not.
 //
 // # Files
 //
-// pagetools.db (and its -wal and -shm), audit.key, audit.checkpoints and, for
-// each process that has the folder open, one file in owners/ and two journals
-// beside it. Files have mode
-// 0600, folders 0700. Several processes may share a folder; the folder must be
-// on a local disk, because shared memory and locks of files are.
+// pagetools.db (and its -wal and -shm), audit.key, audit/ and, for each process
+// that has the folder open, one file in owners/. Files have mode 0600, folders
+// 0700. Several processes may share a folder; the folder must be on a local disk,
+// because shared memory and locks of files are.
 package store

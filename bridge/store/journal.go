@@ -7,15 +7,14 @@ import (
 	"fmt"
 	"os"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/pagetools/pagetools/bridge"
 )
 
 // journal is the audit of this process: one chain, in one file after another.
-// Whoever has a record writes it; a goroutine, keep, brings the file to the disk,
-// signs the chain and begins new files.
+// Whoever waits for a record writes it; a goroutine, keep, writes the others within
+// 10 ms, brings the file to the disk, signs the chain and begins new files.
 type journal struct {
 	archive
 	id    string
@@ -36,7 +35,7 @@ type journal struct {
 	mu       sync.Mutex
 	part     *part
 	end      chain
-	held     []*record // that could not be written
+	held     []*record // that are not written yet
 	lost     int64     // records that found no place among these
 	tickets  int64
 	unsigned int  // records since the newest mark
@@ -90,31 +89,6 @@ func (p *part) write(line []byte) error {
 	return nil
 }
 
-// unkept is the audit of a memory: it counts.
-type unkept struct {
-	tickets atomic.Int64
-	closed  atomic.Bool
-	calls   *failure
-}
-
-var _ bridge.Audit = (*unkept)(nil)
-
-// Intent implements bridge.Audit.
-func (u *unkept) Intent(ctx context.Context, _ bridge.AuditRecord) (int64, error) {
-	return u.tickets.Add(1), u.Outcome(ctx, 0, bridge.AuditRecord{})
-}
-
-// Outcome implements bridge.Audit.
-func (u *unkept) Outcome(context.Context, int64, bridge.AuditRecord) error {
-	if u.closed.Load() {
-		return ErrClosed
-	}
-	return nil
-}
-
-// Healthy implements bridge.Audit.
-func (u *unkept) Healthy() error { return u.calls.get() }
-
 // sync brings the file to the disk.
 func (p *part) sync() error {
 	if err := p.f.Sync(); err != nil {
@@ -155,9 +129,10 @@ func (j *journal) Healthy() error {
 	return cmp.Or(j.writing.get(), j.signing.get(), j.calls.get())
 }
 
-// add writes a record, after those that wait for that. One that cannot be written
-// is held, for a while that nobody waits for. Who waits is told, and a record that
-// is not even held is an error for anybody.
+// add writes a record that somebody waits for, and the ones before it; others it
+// leaves to keep, which is not on the way of a call. A record that cannot be
+// written is held. One that finds no place is counted, and is an error for
+// anybody.
 func (j *journal) add(kind string, ticket int64, in bridge.AuditRecord) (int64, error) {
 	r := newRecord(kind, ticket, j.o.Now(), j.began, in)
 	j.mu.Lock()
@@ -169,28 +144,26 @@ func (j *journal) add(kind string, ticket int64, in bridge.AuditRecord) (int64, 
 		j.tickets++
 		r.Ticket = j.tickets
 	}
-	failed := j.drain()
-	if failed == nil {
-		failed = j.append(r)
+	var err error
+	now := in.Wait || len(j.held) >= j.o.maxPending
+	if now {
+		if err = j.drain(); err == nil {
+			err = j.append(r)
+		}
 	}
-	j.unsynced = j.unsynced || in.Wait
-	err := failed
 	switch {
-	case failed == nil:
+	case now && err == nil:
 	case len(j.held) >= j.o.maxPending:
 		j.lost++
 	default:
 		j.held = append(j.held, r)
-		if !in.Wait {
-			err = nil
-		}
 	}
-	busy := failed != nil || in.Wait || j.unsigned == 1 || j.unsigned >= j.o.CheckpointRecords || j.part.size >= j.o.maxPart
+	j.unsynced = j.unsynced || in.Wait
 	j.mu.Unlock()
-	j.writing.set(failed)
-	if busy {
-		notify(j.wake)
+	if now {
+		j.writing.set(err)
 	}
+	notify(j.wake)
 	return r.Ticket, err
 }
 
@@ -208,22 +181,33 @@ func (j *journal) append(r *record) error {
 	return nil
 }
 
-// drain writes what is held. It is called with mu held.
+// drain writes all that is held. It is called with mu held.
 func (j *journal) drain() error {
-	for len(j.held) > 0 {
-		if err := j.append(j.held[0]); err != nil {
+	for len(j.held) > 0 || j.lost > 0 {
+		if err := j.first(); err != nil {
 			return err
 		}
-		j.held = j.held[1:]
-	}
-	if j.lost > 0 {
-		now := j.o.Now()
-		if err := j.append(newRecord(kindLost, j.lost, now, j.began, bridge.AuditRecord{})); err != nil {
-			return err
-		}
-		j.lost = 0
 	}
 	return nil
+}
+
+// first writes one of those that are held, and how many found no place after the
+// last one. It is called with mu held.
+func (j *journal) first() error {
+	if len(j.held) == 0 {
+		now := j.o.Now()
+		err := j.append(newRecord(kindLost, j.lost, now, j.began, bridge.AuditRecord{}))
+		if err == nil {
+			j.lost = 0
+		}
+		return err
+	}
+	err := j.append(j.held[0])
+	if err == nil {
+		j.held[0] = nil
+		j.held = j.held[1:]
+	}
+	return err
 }
 
 // flush returns when everything that was added before is written, or with the

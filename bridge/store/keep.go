@@ -1,16 +1,8 @@
 package store
 
 import (
-	"context"
 	"errors"
 	"time"
-)
-
-const (
-	// linger is how long what comes is collected before it goes to the disk.
-	linger = 5 * time.Millisecond
-	// retryEvery is how often what failed is tried again.
-	retryEvery = 500 * time.Millisecond
 )
 
 // keeper is what keep owns.
@@ -55,8 +47,8 @@ func (j *journal) keep() {
 // round writes what is held, brings the file to the disk, and signs when it is
 // time.
 func (k *keeper) round(stopping bool) error {
+	failed := k.write()
 	k.mu.Lock()
-	failed := k.drain()
 	p, unsynced := k.part, k.unsynced
 	k.unsynced = false
 	kind := k.due(stopping)
@@ -86,6 +78,22 @@ func (k *keeper) round(stopping bool) error {
 		err = errors.Join(err, k.part.f.Close())
 	}
 	return errors.Join(failed, err)
+}
+
+// write writes what is held. It lets callers in after each record.
+func (k *keeper) write() error {
+	for {
+		k.mu.Lock()
+		done := len(k.held) == 0 && k.lost == 0
+		var err error
+		if !done {
+			err = k.first()
+		}
+		k.mu.Unlock()
+		if done || err != nil {
+			return err
+		}
+	}
 }
 
 // due returns the kind of the mark that it is time for, if it is. It is called
@@ -159,49 +167,4 @@ func (k *keeper) publish() error {
 	}
 	k.unlisted = nil
 	return nil
-}
-
-// await returns when there is something to do: somebody flushes, it is the last
-// time, the timer says so, or wake said so a moment ago.
-func await(stop <-chan struct{}, flushes <-chan chan error, wake <-chan struct{}, timer *time.Timer) (chan<- error, bool) {
-	for range 2 {
-		select {
-		case <-stop:
-			return nil, true
-		case done := <-flushes:
-			return done, false
-		case <-timer.C:
-			return nil, false
-		case <-wake:
-			wake = nil
-			timer.Reset(linger)
-		}
-	}
-	return nil, false // not reached: wake is there once
-}
-
-// flush asks the goroutine behind flushes to write now, and waits for it.
-func flush(ctx context.Context, flushes chan<- chan error, stop <-chan struct{}) error {
-	done := make(chan error, 1)
-	select {
-	case flushes <- done:
-	case <-stop:
-		return ErrClosed
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-	select {
-	case err := <-done:
-		return err
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}
-
-// notify sets a flag that a channel of one holds.
-func notify(flag chan struct{}) {
-	select {
-	case flag <- struct{}{}:
-	default:
-	}
 }

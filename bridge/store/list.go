@@ -1,9 +1,6 @@
 package store
 
 import (
-	"bytes"
-	"crypto/ed25519"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -76,15 +73,6 @@ type list struct {
 // of such a list.
 var errList = errors.New("the list of checkpoints (" + listFile + ") is damaged, or not signed with the key of this folder")
 
-// listDomain keeps the signature of the list from being one of anything else.
-const listDomain = "pagetools audit list 1\n"
-
-// message is what is signed.
-func (l *list) message() ([]byte, error) {
-	b, err := json.Marshal(l.Files)
-	return append([]byte(listDomain), b...), err
-}
-
 // list reads the list. A missing one has no files.
 func (f archive) list() ([]mark, error) {
 	content, err := readOwn(f.root, listFile)
@@ -95,16 +83,7 @@ func (f archive) list() ([]mark, error) {
 		return nil, err
 	}
 	var l list
-	if err := json.Unmarshal(content, &l); err != nil {
-		return nil, errList
-	}
-	again, err := json.Marshal(l)
-	if err != nil || !bytes.Equal(again, content) {
-		return nil, errList
-	}
-	message, err := l.message()
-	signature, errSignature := base64.StdEncoding.DecodeString(l.Signature)
-	if err != nil || errSignature != nil || !ed25519.Verify(f.signer.public(), message, signature) {
+	if err := decodeExactly(content, &l); err != nil || !f.signer.signed(listDomain, l.Files, l.Signature) {
 		return nil, errList
 	}
 	return l.Files, nil
@@ -129,11 +108,9 @@ func (f archive) enlist(marks ...mark) error {
 		l.Files = slices.DeleteFunc(l.Files, func(o mark) bool { return o.Chain == m.Chain && o.File == m.File })
 		l.Files = append(l.Files, m)
 	}
-	message, err := l.message()
-	if err != nil {
+	if l.Signature, err = f.signer.sign(listDomain, l.Files); err != nil {
 		return err
 	}
-	l.Signature = base64.StdEncoding.EncodeToString(ed25519.Sign(f.signer.key, message))
 	content, err := json.Marshal(l)
 	if err != nil {
 		return err

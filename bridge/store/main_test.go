@@ -13,6 +13,7 @@ import (
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/bridgetest"
+	"github.com/pagetools/pagetools/bridge/webtool"
 )
 
 // helperMode makes the test binary another process on a data folder.
@@ -108,6 +109,9 @@ func beginCalls(ctx context.Context, s *Store) error {
 			}
 		}
 	}
+	if err := s.Flush(ctx); err != nil {
+		return err
+	}
 	fmt.Println(claimsDone)
 	_, err := bufio.NewReader(os.Stdin).ReadString('\n')
 	return err
@@ -198,9 +202,9 @@ func folder(t *testing.T) string {
 	return filepath.Join(t.TempDir(), "data")
 }
 
-func version(number, digest string) bridge.VersionRecord {
+func version(number, digest string) webtool.Record {
 	at := time.Date(2026, 11, 21, 12, 0, 0, 123456789, time.UTC)
-	return bridge.VersionRecord{Version: number, Digest: digest, Document: []byte(`{"name":"shop","version":"` + number + `"}`), LastSeen: at}
+	return webtool.Record{Version: number, Digest: digest, Document: []byte(`{"name":"shop","version":"` + number + `"}`), LastSeen: at}
 }
 
 func must[T any](v T, err error) func(*testing.T) T {

@@ -16,8 +16,11 @@ import (
 	"time"
 )
 
-// markDomain keeps the signature of a mark from being one of anything else.
-const markDomain = "pagetools audit mark 1\n"
+// The domains of signatures.
+const (
+	markDomain = "pagetools audit mark 1\n"
+	listDomain = "pagetools audit list 1\n"
+)
 
 // The kinds of marks.
 const (
@@ -52,17 +55,16 @@ func newMark(kind, id string, file int, end chain, at time.Time) mark {
 	}
 }
 
-// decodeMark reads a line that signer.line wrote, and nothing else that means
-// the same. The signature is not checked.
-func decodeMark(line []byte) (mark, error) {
-	var m mark
-	if err := json.Unmarshal(line, &m); err != nil {
-		return mark{}, fmt.Errorf("decoding a checkpoint: %w", err)
+// decodeExactly reads JSON as Marshal wrote it, and nothing else that means the
+// same.
+func decodeExactly(text []byte, v any) error {
+	if err := json.Unmarshal(text, v); err != nil {
+		return fmt.Errorf("decoding a checkpoint: %w", err)
 	}
-	if again, err := json.Marshal(m); err != nil || !bytes.Equal(again, line) {
-		return mark{}, errors.New("decoding a checkpoint: it is not as it was written")
+	if again, err := json.Marshal(v); err != nil || !bytes.Equal(again, text) {
+		return errors.New("decoding a checkpoint: it is not as it was written")
 	}
-	return m, nil
+	return nil
 }
 
 // signer holds the key of the data folder.
@@ -109,37 +111,38 @@ func makeKey(root *os.Root, draft string) ([]byte, error) {
 	return createOnce(root, keyFile, draft, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}))
 }
 
-// line signs the mark and returns its line.
-func (s *signer) line(m mark) ([]byte, error) {
-	m.Key = s.publicText()
-	message, err := m.message()
+// sign returns a signature of v under a domain, which keeps it from being one of
+// anything else.
+func (s *signer) sign(domain string, v any) (string, error) {
+	b, err := json.Marshal(v)
 	if err != nil {
+		return "", fmt.Errorf("encoding a checkpoint: %w", err)
+	}
+	return base64.StdEncoding.EncodeToString(ed25519.Sign(s.key, append([]byte(domain), b...))), nil
+}
+
+// signed reports whether sign returned the signature for v.
+func (s *signer) signed(domain string, v any, signature string) bool {
+	b, err := json.Marshal(v)
+	raw, notBase64 := base64.StdEncoding.DecodeString(signature)
+	return err == nil && notBase64 == nil && ed25519.Verify(s.public(), append([]byte(domain), b...), raw)
+}
+
+// line signs the mark and returns its line.
+func (s *signer) line(m mark) (line []byte, err error) {
+	m.Key = s.publicText()
+	if m.Signature, err = s.sign(markDomain, m); err != nil {
 		return nil, err
 	}
-	m.Signature = base64.StdEncoding.EncodeToString(ed25519.Sign(s.key, message))
-	line, err := json.Marshal(m)
-	if err != nil {
+	if line, err = json.Marshal(m); err != nil {
 		return nil, fmt.Errorf("encoding a checkpoint: %w", err)
 	}
 	return append(line, '\n'), nil
 }
 
-// signed reports whether our key signed the mark.
-func (s *signer) signed(m mark) bool {
-	signature, err := base64.StdEncoding.DecodeString(m.Signature)
-	if err != nil || m.Key != s.publicText() {
-		return false
-	}
-	message, err := m.message()
-	return err == nil && ed25519.Verify(s.public(), message, signature)
-}
-
-// message is what is signed.
-func (m mark) message() ([]byte, error) {
+// own reports whether our key signed the mark.
+func (s *signer) own(m mark) bool {
+	signature := m.Signature
 	m.Signature = ""
-	b, err := json.Marshal(m)
-	if err != nil {
-		return nil, fmt.Errorf("encoding a checkpoint: %w", err)
-	}
-	return append([]byte(markDomain), b...), nil
+	return m.Key == s.publicText() && s.signed(markDomain, m, signature)
 }

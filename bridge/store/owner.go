@@ -72,7 +72,7 @@ func newOwner(root *os.Root) (*owner, error) {
 	return o, nil
 }
 
-// close ends the owner. One whose claims are not settled stays, as a dead one,
+// close ends the owner. One that leaves something unsettled stays, as a dead one,
 // for the process that opens the folder next.
 func (o *owner) close(settled bool) error {
 	if !settled {
@@ -82,10 +82,9 @@ func (o *owner) close(settled bool) error {
 }
 
 // dead reports whether the owner of that id has ended. What cannot be told
-// counts as living: a claim then says "in flight", and nothing runs twice. The
-// owner nil is that of a memory, which has no others.
+// counts as living: a claim then says "in flight", and nothing runs twice.
 func (o *owner) dead(id string) bool {
-	if o == nil || id == o.id {
+	if id == o.id {
 		return false
 	}
 	f, err := o.root.Open(path.Join(ownersFolder, path.Base(id)))

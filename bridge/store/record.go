@@ -104,8 +104,8 @@ func (c chain) seal(r *record) ([]byte, chain, error) {
 }
 
 func withHash(body, hash []byte) []byte {
-	line := append(body[:len(body)-1], hashOpens...)
-	return append(hex.AppendEncode(line, hash), hashCloses...)
+	body = append(body[:len(body)-1], hashOpens...)
+	return append(hex.AppendEncode(body, hash), hashCloses...)
 }
 
 // unseal splits a line into its record and its hash, which is not checked.

@@ -115,12 +115,12 @@ func (s *scan) line(line []byte, number int, first bool) {
 // mark checks a mark against where the chain stands. The first one may stand
 // anywhere: the files before it can be gone.
 func (s *scan) mark(line []byte, number int, first bool) {
-	m, err := decodeMark(line)
-	if err != nil {
+	var m mark
+	if err := decodeExactly(line, &m); err != nil {
 		s.fail(s.end.seq+1, Altered, "a checkpoint before it cannot be read")
 		return
 	}
-	if !s.signer.signed(m) {
+	if !s.signer.own(m) {
 		s.fail(m.Seq, Signature, "its checkpoint is not signed with the key of this folder")
 		return
 	}

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/webtool"
 )
 
 // raw opens the database as somebody else would.
@@ -47,7 +48,7 @@ func TestReopenKeepsEverything(t *testing.T) {
 	ok(t, s.Close())
 
 	s = open(t, Options{Dir: dir})
-	if got := must(s.Versions.Load(ctx, "shop"))(t); !reflect.DeepEqual(got, []bridge.VersionRecord{v}) {
+	if got := must(s.Versions.Load(ctx, "shop"))(t); !reflect.DeepEqual(got, []webtool.Record{v}) {
 		t.Errorf("versions: %v", got)
 	}
 	if got := must(s.Grants.All(ctx))(t); !slices.Equal(got, []bridge.Grant{g}) {

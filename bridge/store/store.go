@@ -144,15 +144,14 @@ func openIn(ctx context.Context, root *os.Root, o Options) (*Store, error) {
 	s.verify = func(ctx context.Context) (Report, error) { return verify(ctx, audit, me) }
 	s.flush = func(ctx context.Context) error { return errors.Join(j.flush(ctx), calls.flush(ctx)) }
 	s.close = func() error {
-		err := errors.Join(calls.close(), j.close())
-		settled := dead.leave(context.Background())
-		return errors.Join(err, settled, db.close(), me.close(settled == nil), root.Close())
+		err := errors.Join(calls.close(), j.close(), dead.leave(context.Background()))
+		return errors.Join(err, db.close(), me.close(err == nil), root.Close())
 	}
 	return s, nil
 }
 
-// Memory returns a store that ends with the process: a database in memory, and an
-// audit that keeps nothing.
+// Memory returns a store that ends with the process: a database in memory, and no
+// audit.
 func Memory(o Options) *Store {
 	o = o.withDefaults()
 	db, err := openMemory(context.Background(), o)
@@ -160,14 +159,9 @@ func Memory(o Options) *Store {
 		panic(fmt.Sprintf("opening a database in memory: %v", err)) // no file and no folder can be the cause
 	}
 	s, calls := newStore(db, o, sqlReplies{id: newID(), dead: func(string) bool { return false }})
-	audit := &unkept{calls: &calls.writing}
-	s.Audit = audit
 	s.verify = func(context.Context) (Report, error) { return Report{}, nil }
 	s.flush = calls.flush
-	s.close = func() error {
-		audit.closed.Store(true)
-		return errors.Join(calls.close(), db.close())
-	}
+	s.close = func() error { return errors.Join(calls.close(), db.close()) }
 	return s
 }
 

@@ -8,19 +8,19 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/schema"
+	"github.com/pagetools/pagetools/bridge/webtool"
 )
 
 type sqlVersions struct{ db *database }
 
-var _ bridge.Versions = (*sqlVersions)(nil)
+var _ webtool.Store = (*sqlVersions)(nil)
 
-// Load implements bridge.Versions.
-func (v *sqlVersions) Load(ctx context.Context, webtool string) ([]bridge.VersionRecord, error) {
-	var history []bridge.VersionRecord
+// Load implements webtool.Store.
+func (v *sqlVersions) Load(ctx context.Context, name string) ([]webtool.Record, error) {
+	var history []webtool.Record
 	err := each(ctx, v.db.r, func(rows *sql.Rows) error {
-		var r bridge.VersionRecord
+		var r webtool.Record
 		var document []byte
 		var last int64
 		if err := rows.Scan(&r.Version, &r.Digest, &document, &last); err != nil {
@@ -29,62 +29,62 @@ func (v *sqlVersions) Load(ctx context.Context, webtool string) ([]bridge.Versio
 		r.Document, r.LastSeen = document, fromNano(last)
 		history = append(history, r)
 		return nil
-	}, "SELECT version, digest, document, last_seen FROM versions WHERE webtool = ? ORDER BY id", webtool)
+	}, "SELECT version, digest, document, last_seen FROM versions WHERE webtool = ? ORDER BY id", name)
 	if err != nil {
-		return nil, fmt.Errorf("reading the history of %s: %w", webtool, err)
+		return nil, fmt.Errorf("reading the history of %s: %w", name, err)
 	}
 	return history, nil
 }
 
-// Append implements bridge.Versions.
-func (v *sqlVersions) Append(ctx context.Context, webtool string, r bridge.VersionRecord) error {
-	if err := checkVersion(webtool, r); err != nil {
+// Append implements webtool.Store.
+func (v *sqlVersions) Append(ctx context.Context, name string, r webtool.Record) error {
+	if err := checkVersion(name, r); err != nil {
 		return err
 	}
 	err := v.db.write(ctx, durable, func(ctx context.Context, tx *sql.Tx) error {
-		var there bridge.VersionRecord
+		var there webtool.Record
 		var document []byte
 		err := tx.QueryRowContext(ctx, `SELECT version, digest, document FROM versions
-			WHERE webtool = ?1 AND (version = ?2 OR digest = ?3) LIMIT 1`, webtool, r.Version, r.Digest).Scan(&there.Version, &there.Digest, &document)
+			WHERE webtool = ?1 AND (version = ?2 OR digest = ?3) LIMIT 1`, name, r.Version, r.Digest).Scan(&there.Version, &there.Digest, &document)
 		there.Document = document
 		switch {
 		case err == nil && !sameVersion(there, r):
-			return bridge.ErrVersionConflict
+			return webtool.ErrConflict
 		case err == nil:
-			return see(ctx, tx, webtool, r.Version, r.LastSeen)
+			return see(ctx, tx, name, r.Version, r.LastSeen)
 		case !errors.Is(err, sql.ErrNoRows):
 			return err
 		}
 		if _, err := tx.ExecContext(ctx, `INSERT INTO versions (webtool, version, digest, document, last_seen)
-			VALUES (?, ?, ?, ?, ?)`, webtool, r.Version, r.Digest, []byte(r.Document), toNano(r.LastSeen)); err != nil {
+			VALUES (?, ?, ?, ?, ?)`, name, r.Version, r.Digest, []byte(r.Document), toNano(r.LastSeen)); err != nil {
 			return err
 		}
 		_, err = tx.ExecContext(ctx, `DELETE FROM versions WHERE webtool = ?1 AND id <=
-			(SELECT id FROM versions WHERE webtool = ?1 ORDER BY id DESC LIMIT 1 OFFSET ?2)`, webtool, maxVersions)
+			(SELECT id FROM versions WHERE webtool = ?1 ORDER BY id DESC LIMIT 1 OFFSET ?2)`, name, maxVersions)
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("keeping version %s of %s: %w", r.Version, webtool, err)
+		return fmt.Errorf("keeping version %s of %s: %w", r.Version, name, err)
 	}
 	return nil
 }
 
-// Seen implements bridge.Versions.
-func (v *sqlVersions) Seen(ctx context.Context, webtool, version string, at time.Time) error {
-	err := v.db.write(ctx, relaxed, func(ctx context.Context, tx *sql.Tx) error { return see(ctx, tx, webtool, version, at) })
+// Seen implements webtool.Store.
+func (v *sqlVersions) Seen(ctx context.Context, name, version string, at time.Time) error {
+	err := v.db.write(ctx, relaxed, func(ctx context.Context, tx *sql.Tx) error { return see(ctx, tx, name, version, at) })
 	if err != nil {
-		return fmt.Errorf("noting that version %s of %s was seen: %w", version, webtool, err)
+		return fmt.Errorf("noting that version %s of %s was seen: %w", version, name, err)
 	}
 	return nil
 }
 
-func see(ctx context.Context, tx *sql.Tx, webtool, version string, at time.Time) error {
-	_, err := tx.ExecContext(ctx, "UPDATE versions SET last_seen = max(last_seen, ?) WHERE webtool = ? AND version = ?", toNano(at), webtool, version)
+func see(ctx context.Context, tx *sql.Tx, name, version string, at time.Time) error {
+	_, err := tx.ExecContext(ctx, "UPDATE versions SET last_seen = max(last_seen, ?) WHERE webtool = ? AND version = ?", toNano(at), name, version)
 	return err
 }
 
-func checkVersion(webtool string, r bridge.VersionRecord) error {
-	if webtool == "" || r.Version == "" || r.Digest == "" || len(r.Document) == 0 {
+func checkVersion(name string, r webtool.Record) error {
+	if name == "" || r.Version == "" || r.Digest == "" || len(r.Document) == 0 {
 		return errors.New("a version has a webtool, a number, a digest and a document")
 	}
 	return nil
@@ -92,7 +92,7 @@ func checkVersion(webtool string, r bridge.VersionRecord) error {
 
 // sameVersion compares what a version is, not when it was seen. Another release
 // of ours may write the members of a document in another order.
-func sameVersion(a, b bridge.VersionRecord) bool {
+func sameVersion(a, b webtool.Record) bool {
 	if a.Version != b.Version || a.Digest != b.Digest {
 		return false
 	}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
 	"io"
 	"os"
@@ -20,70 +19,52 @@ type parameter struct {
 	required    bool
 }
 
-// parameters lists the properties of a schema in its own order.
-func parameters(schema json.RawMessage) []parameter {
-	var s struct {
-		Properties json.RawMessage `json:"properties"`
-		Required   []string        `json:"required"`
-	}
-	if json.Unmarshal(schema, &s) != nil || len(s.Properties) == 0 {
-		return nil
-	}
-	var out []parameter
-	dec := json.NewDecoder(bytes.NewReader(s.Properties))
-	if _, err := dec.Token(); err != nil {
-		return nil
-	}
-	for dec.More() {
-		key, err := dec.Token()
-		if err != nil {
-			return out
+// parameters lists the properties of a schema in its own order. What has no type takes
+// any.
+func parameters(schema json.RawMessage) (out []parameter) {
+	s, _ := bridge.ReadValue("the schema", schema) // one that cannot be read has no members
+	required := textsOf(s.Get("required"))
+	for name, v := range s.Get("properties").Members() {
+		types := textsOf(v.Get("type"))
+		if len(types) == 0 {
+			types = []string{"any"}
 		}
-		var raw json.RawMessage
-		if dec.Decode(&raw) != nil {
-			return out
-		}
-		name, _ := key.(string)
-		p := parameter{name: name, required: slices.Contains(s.Required, name)}
-		p.types, p.description = typesOf(raw)
-		out = append(out, p)
+		out = append(out, parameter{name, types, v.Get("description").String(), slices.Contains(required, name)})
 	}
 	return out
 }
 
-// typesOf reads type and description of a property; what has no type takes any.
-func typesOf(raw json.RawMessage) (types []string, description string) {
-	var p struct {
-		Type        json.RawMessage `json:"type"`
-		Description string          `json:"description"`
+// textsOf returns a text, or those of a list.
+func textsOf(v bridge.Value) (all []string) {
+	if v.IsString() {
+		return []string{v.String()}
 	}
-	_ = json.Unmarshal(raw, &p) // a boolean schema says nothing
-	var one string
-	if json.Unmarshal(p.Type, &one) == nil && one != "" {
-		types = []string{one}
-	} else if json.Unmarshal(p.Type, &types) != nil || len(types) == 0 {
-		types = []string{"any"}
+	for x := range v.Elements() {
+		all = append(all, x.String())
 	}
-	return types, p.Description
+	return all
 }
 
 // readInput builds the arguments of a call from --input and key=value. A value
 // is JSON where the schema wants a number, a boolean, an array or an object,
 // and text otherwise.
-func readInput(schema json.RawMessage, from string, pairs []string, stdin io.Reader) (json.RawMessage, error) {
+func readInput(schema json.RawMessage, from string, pairs []string, stdin io.Reader) (bridge.Value, error) {
 	base, err := readBase(from, stdin)
 	if err != nil || len(pairs) == 0 {
 		return base, err
 	}
-	var in map[string]json.RawMessage
-	if json.Unmarshal(base, &in) != nil || in == nil {
-		return nil, usage("--input must be a JSON object when key=value follow")
+	if !base.IsObject() {
+		return bridge.Value{}, usage("--input must be a JSON object when key=value follow")
+	}
+	in := map[string]json.RawMessage{}
+	for name, v := range base.Members() {
+		in[name] = v.Text()
 	}
 	known := parameters(schema)
 	for _, pair := range pairs {
 		key, text, ok := strings.Cut(pair, "=")
 		if !ok || key == "" {
-			return nil, usage("%q is not key=value", terminal.Plain(pair))
+			return bridge.Value{}, usage("%q is not key=value", terminal.Plain(pair))
 		}
 		i := slices.IndexFunc(known, func(p parameter) bool { return p.name == key })
 		types := []string{"any"}
@@ -91,18 +72,21 @@ func readInput(schema json.RawMessage, from string, pairs []string, stdin io.Rea
 			types = known[i].types
 		}
 		if in[key], err = argument(text, types); err != nil {
-			return nil, usage("%s: %q is not a JSON %s", terminal.Plain(key), terminal.Plain(text), terminal.Plain(strings.Join(types, " or ")))
+			return bridge.Value{}, usage("%s: %q is not a JSON %s", terminal.Plain(key), terminal.Plain(text), terminal.Plain(strings.Join(types, " or ")))
 		}
 	}
-	return json.Marshal(in)
+	text, err := json.Marshal(in)
+	if err != nil {
+		return bridge.Value{}, err
+	}
+	return bridge.ReadValue("the arguments", text)
 }
 
-func readBase(from string, stdin io.Reader) (json.RawMessage, error) {
-	var b []byte
+func readBase(from string, stdin io.Reader) (bridge.Value, error) {
+	b := []byte("{}")
 	var err error
 	switch {
 	case from == "":
-		return json.RawMessage(`{}`), nil
 	case from == "-":
 		b, err = io.ReadAll(stdin)
 	case strings.HasPrefix(from, "@"):
@@ -111,13 +95,12 @@ func readBase(from string, stdin io.Reader) (json.RawMessage, error) {
 		b = []byte(from)
 	}
 	if err != nil {
-		return nil, usage("--input: %w", err)
+		return bridge.Value{}, usage("--input: %w", err)
 	}
-	_, err = bridge.ReadValue("--input", b)
-	return b, err
+	return bridge.ReadValue("--input", b)
 }
 
-// argument gives text as the JSON value that the types call for.
+// argument returns text as the JSON value that the types call for.
 func argument(text string, types []string) (json.RawMessage, error) {
 	asText, err := json.Marshal(text)
 	if err != nil {

@@ -23,17 +23,17 @@ func TestReadInput(t *testing.T) {
 	}
 	for _, test := range tests {
 		got, err := readInput(schema, "", []string{test.pair}, strings.NewReader(""))
-		if (err != nil) != (test.want == "") || string(got) != test.want {
-			t.Errorf("%s gives %s (%v), want %s", test.pair, got, err, test.want)
+		if (err != nil) != (test.want == "") || string(got.Text()) != test.want {
+			t.Errorf("%s gives %s (%v), want %s", test.pair, got.Text(), err, test.want)
 		}
 	}
 	got, err := readInput(schema, `{"i":1,"s":"a"}`, []string{"s=b", "s=c"}, nil)
-	if err != nil || string(got) != `{"i":1,"s":"c"}` {
-		t.Errorf("pairs over --input give %s (%v)", got, err)
+	if err != nil || string(got.Text()) != `{"i":1,"s":"c"}` {
+		t.Errorf("pairs over --input give %s (%v)", got.Text(), err)
 	}
 	got, err = readInput(schema, "-", nil, strings.NewReader(`{"i":2}`))
-	if err != nil || string(got) != `{"i":2}` {
-		t.Errorf("standard input gives %s (%v)", got, err)
+	if err != nil || string(got.Text()) != `{"i":2}` {
+		t.Errorf("standard input gives %s (%v)", got.Text(), err)
 	}
 	for _, bad := range []string{"{", `{"a":1}{}`, `{"a":1,"a":2}`, "@/nowhere/x.json"} {
 		if _, err := readInput(schema, bad, nil, nil); err == nil {

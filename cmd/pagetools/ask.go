@@ -26,7 +26,7 @@ type terminalAsker struct {
 
 var _ bridge.Asker = (*terminalAsker)(nil)
 
-// asker gives who can be asked: the person at the terminal, or nobody. When
+// asker returns who can be asked: the person at the terminal, or nobody. When
 // standard input carries the arguments, the terminal itself is opened.
 func (p *program) asker(inputTaken bool) (bridge.Asker, func()) {
 	none := func() {}
@@ -110,7 +110,7 @@ func (a *terminalAsker) Ask(ctx context.Context, q bridge.Question) (bridge.Answ
 	return answer, err
 }
 
-// indented gives the arguments whole: nothing that a person consents to is left
+// indented returns the arguments whole: nothing that a person consents to is left
 // out.
 func indented(input json.RawMessage) string {
 	b, err := json.MarshalIndent(input, "  ", "  ")

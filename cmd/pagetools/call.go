@@ -52,11 +52,7 @@ func call(ctx context.Context, p *program, arg, tool string, pairs []string, inp
 	if known := catalog.Tool(tool); known != nil {
 		schema = known.InputSchema()
 	}
-	text, err := readInput(schema, input, pairs, p.stdin)
-	if err != nil {
-		return err
-	}
-	in, err := bridge.ReadValue("request", text)
+	in, err := readInput(schema, input, pairs, p.stdin)
 	if err != nil {
 		return err
 	}
@@ -113,29 +109,19 @@ func printResult(w io.Writer, format string, data json.RawMessage) error {
 	return err
 }
 
-// onlyText gives the text of a string, or of a result that has text blocks and
+// onlyText returns the text of a string, or of a result that has text blocks and
 // nothing else.
 func onlyText(data json.RawMessage) (string, bool) {
-	var s string
-	if bytes.HasPrefix(data, []byte{'"'}) && json.Unmarshal(data, &s) == nil {
-		return s, true
-	}
-	var r struct {
-		Content []struct {
-			Type string  `json:"type"`
-			Text *string `json:"text"`
-		} `json:"content"`
-	}
-	var outer map[string]json.RawMessage
-	if json.Unmarshal(data, &outer) != nil || len(outer) != 1 || json.Unmarshal(data, &r) != nil || len(r.Content) == 0 {
-		return "", false
+	v, err := bridge.ReadValue("the result", data)
+	if err != nil || v.IsString() {
+		return v.String(), err == nil
 	}
 	var parts []string
-	for _, b := range r.Content {
-		if b.Type != "text" || b.Text == nil {
-			return "", false
+	for block := range v.Get("content").Elements() {
+		if text := block.Get("text"); block.Get("type").String() == "text" && text.IsString() {
+			parts = append(parts, text.String())
 		}
-		parts = append(parts, *b.Text)
 	}
-	return strings.Join(parts, "\n"), true
+	only := v.Len() == 1 && len(parts) > 0 && len(parts) == v.Get("content").Len()
+	return strings.Join(parts, "\n"), only
 }

@@ -52,7 +52,7 @@ func printConfig(w io.Writer, c *config.Config) error {
 	var all []configValue
 	for _, s := range c.Settings() {
 		v := configValue{Name: s.Key, Value: strings.Join(s.Values, " "), From: s.From}
-		if s.Secret && v.Value != "" {
+		if s.Is("secret") && v.Value != "" {
 			v.Value = "(set)"
 		}
 		all = append(all, v)

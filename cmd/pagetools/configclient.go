@@ -141,14 +141,12 @@ func ownPath() (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("finding this program: %w", err)
 	}
-	found, err := exec.LookPath(filepath.Base(self))
-	if err != nil || !filepath.IsAbs(found) {
-		return self, nil
-	}
-	a, errA := os.Stat(found)
-	b, errB := os.Stat(self)
-	if errA == nil && errB == nil && os.SameFile(a, b) {
-		return found, nil
+	if found, err := exec.LookPath(filepath.Base(self)); err == nil && filepath.IsAbs(found) {
+		a, errA := os.Stat(found)
+		b, errB := os.Stat(self)
+		if errA == nil && errB == nil && os.SameFile(a, b) {
+			return found, nil
+		}
 	}
 	return self, nil
 }
@@ -169,32 +167,33 @@ func (t *target) argument(given []string) (string, error) {
 	return text, nil
 }
 
-// repeat gives the server a setting of this run. Secrets stay behind.
+// repeat adds a setting of this run to the server. Secrets stay behind.
 func (d *clientConfig) repeat(set config.Setting) {
 	isSecret := func(v string) bool { return secret(set.Key, v) }
+	env := set.From == "environment"
 	switch {
 	case set.Key == "config" && d.p.conf.File != "": // the one in force, named or not
-		set.Values, set.Path = []string{d.p.conf.File}, true
-	case set.OfRun || !d.p.conf.Insisted(set.Key):
+		set.Values = []string{d.p.conf.File}
+	case set.Is("run") || !d.p.conf.Insisted(set.Key):
 		return
-	case set.Key == "token" && set.Env:
+	case set.Key == "token" && env:
 		return // over stdio there is nobody to show it
 	case set.Key == "token":
 		d.p.say("--token is left out: what a client starts itself asks for none")
 		return
-	case set.Secret || slices.ContainsFunc(set.Values, isSecret):
+	case set.Is("secret") || slices.ContainsFunc(set.Values, isSecret):
 		d.p.say("--%s is not in it, because it is a secret: put it into the environment in which %s runs, as %s, or into a file that only you can read, named with --config",
 			set.Key, d.c.Title, config.EnvName(set.Key))
 		return
 	}
-	if set.Path {
+	if set.Is("path") {
 		set.Values[0] = absoluteOf(set.Key, set.Values[0])
 	}
 	switch name := config.EnvName(set.Key); {
-	case set.Env && set.Path:
+	case env && set.Is("path"):
 		d.s.Env[name] = set.Values[0]
 		return
-	case set.Env:
+	case env:
 		d.s.Env[name] = os.Getenv(name) // as it was read
 		return
 	}

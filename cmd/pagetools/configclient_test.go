@@ -43,7 +43,7 @@ func TestClientStartsTheSame(t *testing.T) {
 	}
 	p := &program{stderr: &bytes.Buffer{}}
 	root := p.command()
-	if err := root.ParseFlags([]string{"--no-sandbox", "--headless=false", "--chrome-arg=--a=b", "--chrome-arg=-c", "--user-data-dir=data", "--config=here.yaml", "--rate=600/1m", "--call-timeout=20s"}); err != nil {
+	if err := root.ParseFlags([]string{"--no-sandbox", "--headless=false", "--chrome-arg=--a=b", "--chrome-arg=-c", "--proxy-server=true", "--user-data-dir=data", "--config=here.yaml", "--rate=600/1m", "--call-timeout=20s"}); err != nil {
 		t.Fatal(err)
 	}
 	if err := load(p); err != nil {

@@ -64,7 +64,7 @@ func (d *doctor) ok(step, format string, args ...any) {
 	d.add(doctorStep{Step: step, OK: true, Detail: fmt.Sprintf(format, args...)})
 }
 
-// fail notes the step that fails and what to do, and gives the exit code.
+// fail notes the step that fails and what to do, and returns the exit code.
 func (d *doctor) fail(code int, step, fix string, cause error) error {
 	d.add(doctorStep{Step: step, Detail: cause.Error(), Fix: fix})
 	return &shownError{code}
@@ -234,7 +234,7 @@ func (d *doctor) page(ctx context.Context, t *target) error {
 	return err
 }
 
-// cause gives what the log would say of an error.
+// cause returns what the log would say of an error.
 func cause(err error) error {
 	e := bridge.AsError(err)
 	if e.Err == nil {

@@ -1,12 +1,10 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
-	"reflect"
 	"slices"
 	"strings"
 
@@ -41,7 +39,7 @@ func (d *doctor) engines(ctx context.Context, kind string, t *target, catalog *b
 	return nil
 }
 
-// see opens the page with a kind of engine, and gives its tools. A folder is
+// see opens the page with a kind of engine, and returns its tools. A folder is
 // served already.
 func (d *doctor) see(ctx context.Context, kind string, t *target) (*bridge.Catalog, []bridge.Finding, error) {
 	served := *t.Target
@@ -123,9 +121,7 @@ func unlike(x, y *bridge.Tool) (parts []string) {
 
 // sameJSON compares texts as JSON; the order of members does not count.
 func sameJSON(a, b json.RawMessage) bool {
-	if bytes.Equal(a, b) {
-		return true
-	}
-	var x, y any
-	return json.Unmarshal(a, &x) == nil && json.Unmarshal(b, &y) == nil && reflect.DeepEqual(x, y)
+	x, _ := bridge.ReadValue("", a) // they were admitted, or are not there
+	y, _ := bridge.ReadValue("", b)
+	return x.Equal(y)
 }

@@ -55,7 +55,7 @@ var unreachableReasons = []bridge.Reason{
 	bridge.Unreachable, bridge.Certificate, bridge.OriginBlocked, bridge.BrowserLost, bridge.Draining, bridge.Overload,
 }
 
-// exitCode gives the code of an error of the bridge.
+// exitCode returns the exit code of an error of the bridge.
 func exitCode(e *bridge.Error) int {
 	if code, ok := exitCodes[e.Code]; ok {
 		return code
@@ -78,7 +78,7 @@ type failureBody struct {
 	Outcome bridge.Outcome `json:"outcome"`
 }
 
-// finish prints what went wrong and gives the exit code.
+// finish prints what went wrong and returns the exit code.
 func (p *program) finish(ctx context.Context, err error) int {
 	interrupted, ok := errors.AsType[errInterrupted](context.Cause(ctx))
 	stopped := ok && (interrupted.signal == os.Interrupt || err != nil)
@@ -114,7 +114,7 @@ func (p *program) finish(ctx context.Context, err error) int {
 	return code
 }
 
-// describe gives an error its public form and its exit code.
+// describe returns the public form of an error, and its exit code.
 func (p *program) describe(err error) (failureBody, int) {
 	var e *bridge.Error
 	if errors.As(err, &e) {

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -72,14 +71,19 @@ func lock(ctx context.Context, p *program, targets []*target) error {
 		if err != nil {
 			return err
 		}
-		printLocked(p.stdout, t.Name, before.Sites[t.Name].Tools, now)
+		for _, c := range changes(before.Sites[t.Name].Tools, now) {
+			fmt.Fprintf(p.stdout, "%-7s  %s  %s\n", c.word, t.Name, terminal.Plain(c.tool))
+		}
 		before.Sites[t.Name] = lockedSite{Target: t.Text, Tools: now}
 	}
 	return before.write()
 }
 
-// printLocked says what is not as it was.
-func printLocked(w io.Writer, site string, before, now map[string]string) {
+// change says what became of a tool: new, changed, same or gone.
+type change struct{ tool, word string }
+
+// changes compares digests of tools, by name.
+func changes(before, now map[string]string) (all []change) {
 	for _, name := range slices.Sorted(maps.Keys(now)) {
 		word := "same"
 		switch was, there := before[name]; {
@@ -88,13 +92,14 @@ func printLocked(w io.Writer, site string, before, now map[string]string) {
 		case was != now[name]:
 			word = "changed"
 		}
-		fmt.Fprintf(w, "%-7s  %s  %s\n", word, site, terminal.Plain(name))
+		all = append(all, change{name, word})
 	}
 	for _, name := range slices.Sorted(maps.Keys(before)) {
 		if _, there := now[name]; !there {
-			fmt.Fprintf(w, "%-7s  %s  %s\n", "gone", site, terminal.Plain(name))
+			all = append(all, change{name, "gone"})
 		}
 	}
+	return all
 }
 
 func readLock() (*lockFile, error) {
@@ -156,18 +161,14 @@ func warnOfLock(ctx context.Context, p *program, a *app.App, l *lockFile, t *tar
 	if err != nil {
 		return // that the site is not open is said elsewhere
 	}
-	locked := l.Sites[t.Name].Tools
-	for _, name := range slices.Sorted(maps.Keys(now)) {
-		switch was, there := locked[name]; {
-		case !there:
-			p.say("warning: %s: %s is not in %s, and not offered", t.Name, terminal.Plain(name), lockName)
-		case was != now[name]:
-			p.say("warning: %s: %s is not as %s has it, and not offered", t.Name, terminal.Plain(name), lockName)
-		}
+	said := map[string]string{
+		"new":     "is not in " + lockName + ", and not offered",
+		"changed": "is not as " + lockName + " has it, and not offered",
+		"gone":    "is in " + lockName + ", and the page does not offer it",
 	}
-	for _, name := range slices.Sorted(maps.Keys(locked)) {
-		if _, there := now[name]; !there {
-			p.say("warning: %s: %s is in %s, and the page does not offer it", t.Name, terminal.Plain(name), lockName)
+	for _, c := range changes(l.Sites[t.Name].Tools, now) {
+		if c.word != "same" {
+			p.say("warning: %s: %s %s", t.Name, terminal.Plain(c.tool), said[c.word])
 		}
 	}
 }

@@ -1,4 +1,4 @@
-// Command pagetools gives the tools that web pages declare through WebMCP to any
+// Command pagetools offers the tools that web pages declare through WebMCP to any
 // agent. See the README, or `pagetools --help`.
 package main
 

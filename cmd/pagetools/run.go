@@ -27,7 +27,7 @@ type program struct {
 	hangups        hangups
 }
 
-// run is the whole program: it gives the exit code.
+// run is the whole program. It returns the exit code.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	p := &program{args: args, stdin: stdin, stdout: stdout, stderr: stderr, log: slog.New(slog.DiscardHandler), hangups: hangups{came: make(chan struct{}, 1)}}
 	ctx, stop := withSignals(ctx, &p.hangups)

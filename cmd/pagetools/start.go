@@ -55,9 +55,11 @@ func (p *program) start(ctx context.Context, pl plan) (*app.App, error) {
 	case err == nil:
 		return a, nil
 	case errors.Is(err, chrome.ErrNoBrowser):
-		return nil, unreachable("%w. Install one (Debian: apt-get install chromium), or name it with --executable-path.", err)
+		return nil, unreachable("%w. Install one (Debian: apt-get install chromium), "+
+			"or name it with --executable-path.", err)
 	case errors.Is(err, chrome.ErrRoot):
-		return nil, unreachable("%w. Run as another user, or give --no-sandbox or PAGETOOLS_NO_SANDBOX=1.", err)
+		return nil, unreachable("%w. Run as another user, "+
+			"or give --no-sandbox or PAGETOOLS_NO_SANDBOX=1.", err)
 	}
 	return nil, usage("%w", err)
 }
@@ -88,8 +90,7 @@ func (p *program) options(pl plan) (app.Options, error) {
 		Local: cdp.LocalOptions{
 			Options: chrome.Options{
 				Path: c.ExecutablePath, NoSandbox: c.NoSandbox, Headful: !c.Headless, AcceptInsecureCerts: c.AcceptInsecureCerts,
-				ProxyServer: c.ProxyServer, Width: c.Viewport.Width, Height: c.Viewport.Height,
-				UserDataDir: dir, Args: c.ChromeArgs,
+				ProxyServer: c.ProxyServer, Width: c.Viewport.Width, Height: c.Viewport.Height, UserDataDir: dir, Args: c.ChromeArgs,
 			},
 			RecycleAfter: c.Limits.RecycleAfter,
 		},
@@ -100,11 +101,16 @@ func (p *program) options(pl plan) (app.Options, error) {
 		Bridge: bridge.Options{Rates: c.Rates()},
 	}
 	o.Limits.CallTimeout = c.CallTimeout
-	if c.StorageState != "" && len(pl.targets) > 0 && !slices.ContainsFunc(pl.targets, func(t *target) bool { return t.named }) {
-		return o, usage("--storage-state is for sites of the command line, and there is none; a site of the file has default-profile")
+	named := func(t *target) bool { return t.named }
+	if c.StorageState != "" && len(pl.targets) > 0 && !slices.ContainsFunc(pl.targets, named) {
+		return o, usage("--storage-state is for sites of the command line, and there is none; " +
+			"a site of the file has default-profile")
 	}
 	for _, t := range pl.targets {
-		s := app.Site{Target: t.Target, Engine: kindOf(p.conf, pl, t), Files: pl.files[t.Name], Page: pageOptions(c, pl, t), Tools: toolOptions(c, t)}
+		s := app.Site{
+			Target: t.Target, Engine: kindOf(c, pl, t), Files: pl.files[t.Name],
+			Page: pageOptions(c, pl, t), Tools: toolOptions(c, t),
+		}
 		if err := p.logins(pl, t, &s.Page); err != nil {
 			return o, err
 		}
@@ -118,14 +124,16 @@ func (p *program) options(pl plan) (app.Options, error) {
 
 // windowPolicies are what may become of windows that pages open.
 var windowPolicies = map[string]session.Windows{
-	"": session.CloseWindows, "close": session.CloseWindows, "report": session.ReportWindows, "bridge": session.BridgeWindows,
+	"": session.CloseWindows, "close": session.CloseWindows,
+	"report": session.ReportWindows, "bridge": session.BridgeWindows,
 }
 
 // pageOptions says how the pages of a target are opened.
 func pageOptions(c *config.Config, pl plan, t *target) session.SiteOptions {
 	s := t.config
 	o := session.SiteOptions{
-		Shared: c.State == "shared", Warm: c.Warm, Tab: session.TabOptions{Windows: windowPolicies[s.Windows]},
+		Shared: c.State == "shared", Warm: c.Warm,
+		Tab: session.TabOptions{Windows: windowPolicies[s.Windows]},
 		WaitFor: session.WaitFor{
 			Tool: s.WaitFor.Tool, Quiet: s.WaitFor.Idle.Quiet,
 			Await: session.Await{Selector: s.WaitFor.Selector, Idle: s.WaitFor.Idle.On},
@@ -150,7 +158,7 @@ func pageOptions(c *config.Config, pl plan, t *target) session.SiteOptions {
 }
 
 // toolOptions combines the settings and the file: an approval or a rate that the
-// file gives the site counts unless the flag or the environment says otherwise.
+// file has for the site counts unless the flag or the environment says otherwise.
 func toolOptions(c *config.Config, t *target) bridge.SiteOptions {
 	s := t.config
 	o := bridge.SiteOptions{

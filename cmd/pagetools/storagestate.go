@@ -65,7 +65,7 @@ func (p *program) loginOf(t *target, where, path string) (login *pageconfig.Stor
 	return login, nil
 }
 
-// logins gives a site the stored logins that it is to have.
+// logins reads the stored logins of a site into its options.
 func (p *program) logins(pl plan, t *target, o *session.SiteOptions) (err error) {
 	if p.conf.StorageState != "" && t.named {
 		o.Login, err = p.loginOf(t, "--storage-state", p.conf.StorageState)
@@ -138,7 +138,7 @@ func (s stateTarget) check() error {
 	return nil
 }
 
-// page gives the page whose login is going to be saved: not the one that takes its
+// page returns the page whose login is going to be saved: not the one that takes its
 // place when it dies. It is nil when none is.
 func (s stateTarget) page(ctx context.Context, a *app.App, t *target) (*session.Page, error) {
 	if s == "" {

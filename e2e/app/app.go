@@ -136,7 +136,8 @@ func (a *App) engine(kind string) (*cdp.Engine, error) {
 		return e, nil
 	}
 	if len(a.engines) > 0 && a.o.Local.UserDataDir != "" {
-		return nil, errors.New("--user-data-dir is one browser's, and the sites need two: one engine for all of them, or no --user-data-dir")
+		return nil, errors.New("--user-data-dir is one browser's, and the sites need two: " +
+			"one engine for all of them, or no --user-data-dir")
 	}
 	e, err := a.newEngine(kind == Native)
 	if err == nil {

@@ -37,7 +37,7 @@ func (a *App) readiness() transport.Readiness {
 	for _, s := range a.Manager.Sites() {
 		r.Sites[s.Name] = a.Manager.Status(s.Name)
 	}
-	if a.o.Memory != nil && a.o.Memory.Audit.Healthy() != nil {
+	if a.o.Memory != nil && a.o.Memory.Audit != nil && a.o.Memory.Audit.Healthy() != nil {
 		r.Audit = "calls cannot be recorded: those that may change something are refused"
 	}
 	return r

@@ -60,7 +60,7 @@ func (t *Target) Read() error {
 	return nil
 }
 
-// originOf gives the origin of a URL as browsers write it.
+// originOf returns the origin of a URL as browsers write it.
 func originOf(u *url.URL) string {
 	host := strings.ToLower(u.Hostname())
 	if ascii, err := idna.Lookup.ToASCII(host); err == nil {

@@ -80,6 +80,7 @@ var owners = []owner{
 	{"github.com/gorilla/websocket/...", []string{"session/relay", "transport/console"}, "two packages speak WebSocket"},
 	{"github.com/evanw/esbuild/...", []string{"js/build"}, "the bundler is a tool of go generate, not part of the binary"},
 	{"github.com/prometheus/...", []string{"transport"}, "counts leave the process in one place"},
+	{"golang.org/x/time/rate/...", []string{"bridge/policy"}, "rates are policy, the same for every transport"},
 	{"modernc.org/...", []string{"bridge/store"}, "SQL only in the store"},
 	{"github.com/tailscale/hujson/...", []string{"cmd/pagetools/internal/clients"}, "only files of MCP clients are JSON with comments"},
 	{"github.com/pelletier/go-toml/...", []string{"cmd/pagetools/internal/clients"}, "only a file of an MCP client is TOML"},

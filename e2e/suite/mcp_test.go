@@ -247,7 +247,7 @@ func TestAgentMCP(t *testing.T) {
 	t.Parallel()
 	agent := filepath.Join(scratch, "agent-mcp")
 	build := exec.Command("go", "build", "-o", agent, "./examples/agent-mcp")
-	build.Dir = ".."
+	build.Dir = root(t)
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("building the agent: %v\n%s", err, out)
 	}

@@ -9,6 +9,7 @@ import (
 	mcpgo "github.com/mark3labs/mcp-go/mcp"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/schema"
 )
 
 // message is one JSON-RPC message as it came.
@@ -148,7 +149,7 @@ func (m *message) forLibrary() (json.RawMessage, error) {
 
 // encode writes a value of ours as JSON, which cannot fail.
 func encode(v any) json.RawMessage {
-	text, err := bridge.EncodeJSON(v)
+	text, err := schema.Encode(v)
 	if err != nil { // what pages gave was checked before, and schemas were written by us
 		panic("encoding a message: " + err.Error())
 	}

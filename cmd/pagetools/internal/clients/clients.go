@@ -58,8 +58,8 @@ var All = []*Client{
 	{
 		Name: "claude-code", Title: "Claude Code", page: "https://code.claude.com/docs/en/mcp",
 		files: []string{"$CLAUDE_CONFIG_DIR/.claude.json", "~/.claude.json"},
-		key:   "mcpServers", local: "stdio", remote: "http", bearer: "Bearer ${" + TokenVariable + "}",
-		expands: braced, reserved: []string{"workspace"},
+		key:   "mcpServers", local: "stdio", remote: "http",
+		bearer: "Bearer ${" + TokenVariable + "}", expands: braced, reserved: []string{"workspace"},
 		// Another option must stand between --env and the name: --env takes all words that follow.
 		add:    "claude mcp add {--env} --scope user --transport stdio {name} -- {command}",
 		addURL: "claude mcp add {--header} --scope user --transport http {name} {url}",
@@ -75,15 +75,18 @@ var All = []*Client{
 	{
 		Name: "cursor", Title: "Cursor", page: "https://cursor.com/docs/mcp",
 		files: []string{"~/.cursor/mcp.json"},
-		key:   "mcpServers", lenient: true, local: "stdio", bearer: "Bearer ${env:" + TokenVariable + "}", expands: braced,
+		key:   "mcpServers", lenient: true, local: "stdio",
+		bearer: "Bearer ${env:" + TokenVariable + "}", expands: braced,
 	},
 	{
 		Name: "vscode", Title: "VS Code",
 		page: "https://code.visualstudio.com/docs/agents/reference/mcp-configuration",
 		// The default profile. VS Code looks at the variables in this order
 		// (src/vs/platform/environment/node/userDataPath.js of its source).
-		files: []string{"$VSCODE_PORTABLE/user-data/User/mcp.json", "$VSCODE_APPDATA/Code/User/mcp.json", "@/Code/User/mcp.json"},
-		key:   "servers", lenient: true, local: "stdio", remote: "http",
+		files: []string{
+			"$VSCODE_PORTABLE/user-data/User/mcp.json", "$VSCODE_APPDATA/Code/User/mcp.json", "@/Code/User/mcp.json",
+		},
+		key: "servers", lenient: true, local: "stdio", remote: "http",
 		bearer: "Bearer ${env:" + TokenVariable + "}", expands: braced,
 		add: "code --add-mcp {json}", addURL: "code --add-mcp {json}",
 	},
@@ -135,7 +138,7 @@ type Server struct {
 	Token   bool // the server at the URL asks for one
 }
 
-// Fit gives the server a name that the client takes. It refuses values that the
+// Fit changes the name of the server to one that the client takes. It refuses values that the
 // client would not read as they are written.
 func (c *Client) Fit(s *Server) error {
 	if s.URL != "" && c.LocalOnly != "" {

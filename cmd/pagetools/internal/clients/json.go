@@ -53,13 +53,10 @@ func readJSON(text string, lenient bool) (hujson.Value, *hujson.Object, error) {
 		return root, nil, errors.New("is not JSON: it has comments or trailing commas")
 	}
 	top, ok := root.Value.(*hujson.Object)
-	switch {
-	case ok:
-		return root, top, nil
-	case root.Value.Kind() == 'n':
-		return root, nil, errors.New("is not a JSON object")
+	if !ok {
+		return root, nil, errors.New("is not JSON of a client: it is not a JSON object")
 	}
-	return root, nil, errors.New("is not JSON as this file needs it: not an object")
+	return root, top, nil
 }
 
 // edit puts the server into the tree, and reports whether that changed anything.
@@ -69,10 +66,7 @@ func edit(top *hujson.Object, l layout, c *Client, s Server) (bool, error) {
 		return false, err
 	}
 	if servers == nil {
-		list := &hujson.Object{Members: []hujson.ObjectMember{
-			{Name: hujson.Value{Value: hujson.String(s.Name)}, Value: hujson.Value{Value: c.entry(s).tree()}},
-		}}
-		return true, l.put(top, c.key, list)
+		servers = l.put(top, c.key, &hujson.Object{})
 	}
 	list, ok := servers.Value.Value.(*hujson.Object)
 	if !ok {
@@ -84,7 +78,8 @@ func edit(top *hujson.Object, l layout, c *Client, s Server) (bool, error) {
 	}
 	l = l.at(servers)
 	if old == nil {
-		return true, l.put(list, s.Name, c.entry(s).tree())
+		l.put(list, s.Name, c.entry(s).tree())
+		return true, nil
 	}
 	return replace(old, c.entry(s).tree(), s, l.at(old))
 }
@@ -98,10 +93,12 @@ func replace(old *hujson.ObjectMember, e *hujson.Object, s Server, l layout) (bo
 	if _, err := member(was, ""); err != nil {
 		return false, err
 	}
-	plain := old.Value.Clone()
-	plain.Standardize()
+	before := hujson.Value{Value: was}.Pack()
+	plain := hujson.Value{Value: was}.Clone()
+	plain.Standardize() // a blank for every character of a comment
 	var of struct{ Command, URL, HTTPURL any }
-	_ = json.Unmarshal(plain.Pack(), &of) // an object; its names match in any case
+	bare := plain.Pack()
+	_ = json.Unmarshal(bare, &of) // an object; its names match in any case
 	command, _ := of.Command.(string)
 	address, _ := of.URL.(string)
 	older, _ := of.HTTPURL.(string)
@@ -113,37 +110,31 @@ func replace(old *hujson.ObjectMember, e *hujson.Object, s Server, l layout) (bo
 	}
 	for _, m := range was.Members {
 		if !slices.Contains(entryKeys, nameOf(m)) {
-			kept := hujson.ObjectMember{Name: hujson.Value{Value: m.Name.Value}, Value: hujson.Value{Value: m.Value.Value}}
-			kept.Name.BeforeExtra, kept.Value.BeforeExtra = e.Members[0].Name.BeforeExtra, e.Members[0].Value.BeforeExtra
+			kept := e.Members[0] // spaced as the others are
+			kept.Name.Value, kept.Value.Value = m.Name.Value, m.Value.Value
 			e.Members = append(e.Members, kept)
 		}
 	}
-	same := fmt.Appendf(nil, `[{"op": "test", "path": "", "value": %s}]`, hujson.Value{Value: e}.Pack())
+	text := hujson.Value{Value: e}.Pack()
+	same := fmt.Appendf(nil, `[{"op": "test", "path": "", "value": %s}]`, text)
 	switch {
 	case plain.Patch(same) == nil:
 		return false, nil
-	case hasComments(was):
+	case slices.ContainsFunc(blanked(before, bare), func(b byte) bool { return b != ',' }):
 		return false, errComments
 	}
 	old.Value.Value = e
 	return true, nil
 }
 
-func hasComments(o *hujson.Object) bool {
-	root := hujson.Value{Value: o}
-	for v := range root.All() {
-		extra := [][]byte{v.BeforeExtra, v.AfterExtra}
-		switch x := v.Value.(type) {
-		case *hujson.Object:
-			extra = append(extra, x.AfterExtra)
-		case *hujson.Array:
-			extra = append(extra, x.AfterExtra)
-		}
-		if slices.ContainsFunc(extra, func(b []byte) bool { return !hujson.Extra(b).IsStandard() }) {
-			return true
+// blanked returns the characters that have become blanks.
+func blanked(before, after []byte) (gone []byte) {
+	for i, b := range before {
+		if b != after[i] {
+			gone = append(gone, b)
 		}
 	}
-	return false
+	return gone
 }
 
 // member returns the member of a name, or nil. No name may be there twice: clients
@@ -211,7 +202,8 @@ func (l layout) space(o *hujson.Object) {
 	in := layout{l.newline, l.indent + l.unit, l.unit}
 	for i := range o.Members {
 		m := &o.Members[i]
-		m.Name.BeforeExtra, m.Value.BeforeExtra = hujson.Extra(l.newline+in.indent), hujson.Extra(" ")
+		m.Name.BeforeExtra = hujson.Extra(l.newline + in.indent)
+		m.Value.BeforeExtra = hujson.Extra(" ")
 		switch v := m.Value.Value.(type) {
 		case *hujson.Object:
 			in.space(v)
@@ -225,7 +217,7 @@ func (l layout) space(o *hujson.Object) {
 }
 
 // put adds a member at the end of an object, behind comments on the last line.
-func (l layout) put(o *hujson.Object, name string, value *hujson.Object) error {
+func (l layout) put(o *hujson.Object, name string, value *hujson.Object) *hujson.ObjectMember {
 	comma := len(o.Members) > 0 && o.Members[len(o.Members)-1].Value.AfterExtra != nil
 	l = l.of(o)
 	in := layout{l.newline, l.indent + l.unit, l.unit}
@@ -233,16 +225,17 @@ func (l layout) put(o *hujson.Object, name string, value *hujson.Object) error {
 		in.space(value)
 	}
 	parent := hujson.Value{Value: o}
-	path := "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
-	if err := parent.Patch(fmt.Appendf(nil, `[{"op": "add", "path": %s, "value": %s}]`, []byte(hujson.String(path)), hujson.Value{Value: value}.Pack())); err != nil {
-		return fmt.Errorf("cannot be edited: %w", err)
+	text := hujson.Value{Value: value}.Pack()
+	patch := fmt.Appendf(nil, `[{"op": "add", "path": %q, "value": %s}]`, "/"+name, text)
+	if err := parent.Patch(patch); err != nil { // a name has letters, digits, _ and -
+		panic(err)
 	}
 	m := &o.Members[len(o.Members)-1]
 	if comma {
 		m.Value.AfterExtra = hujson.Extra{} // hujson's sign of a trailing comma
 	}
 	if l.newline == "" {
-		return nil
+		return m
 	}
 	before, after := string(m.Name.BeforeExtra), string(o.AfterExtra)
 	if !strings.HasSuffix(before, "\n") {
@@ -256,5 +249,5 @@ func (l layout) put(o *hujson.Object, name string, value *hujson.Object) error {
 		after = l.newline + l.indent
 	}
 	o.AfterExtra = hujson.Extra(after)
-	return nil
+	return m
 }

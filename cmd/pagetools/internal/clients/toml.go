@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -186,12 +185,12 @@ func (t *tomlEdit) lineEnd(at int) int {
 	return len(t.text)
 }
 
-// tomlTable writes the table of a server. go-toml would choose other quotes, and
-// leave characters that nobody sees.
+// tomlTable writes the table of a server, whose keys need no quotes. go-toml would
+// choose other quotes, and leave characters that nobody sees.
 func tomlTable(key, name string, e entry, newline string) string {
-	out := "[" + tomlKey(key) + "." + tomlKey(name) + "]" + newline
+	out := "[" + key + "." + name + "]" + newline
 	for _, m := range e.tree().Members {
-		out += tomlKey(nameOf(m)) + " = " + tomlValue(m.Value.Value) + newline
+		out += nameOf(m) + " = " + tomlValue(m.Value.Value) + newline
 	}
 	return out
 }
@@ -206,22 +205,13 @@ func tomlValue(v hujson.ValueTrimmed) string {
 		return "[" + strings.Join(items, ", ") + "]"
 	case *hujson.Object:
 		for _, m := range x.Members {
-			items = append(items, tomlKey(nameOf(m))+" = "+tomlValue(m.Value.Value))
+			items = append(items, nameOf(m)+" = "+tomlValue(m.Value.Value))
 		}
 		return "{ " + strings.Join(items, ", ") + " }"
 	case hujson.Literal:
 		return quoteTOML(x.String())
 	}
 	return ""
-}
-
-var bareKey = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
-
-func tomlKey(s string) string {
-	if bareKey.MatchString(s) {
-		return s
-	}
-	return quoteTOML(s)
 }
 
 // quoteTOML writes a string on one line.

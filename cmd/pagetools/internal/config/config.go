@@ -30,6 +30,7 @@ import (
 //	many     a list; in the environment it has words or lines
 //	secret   nobody prints it
 //	only     where it can be said, when not everywhere: file, or command
+//	also     a section of the file that has it, too
 //	path     it names a file or a folder
 //	run      it says how this run prints, and is nobody else's
 //	required it must be there; unique: no two may be the same
@@ -50,7 +51,7 @@ type Config struct {
 	LogFile             string        `key:"log-file" path:"true" help:"write the log there instead of stderr"`
 	Listen              string        `key:"listen" default:"127.0.0.1:7300" help:"where to serve"`
 	ConsoleListen       string        `key:"console-listen" default:"127.0.0.1:7301" help:"where to serve the API of operators, who answer questions; off for nowhere"`
-	File                string        `key:"config" only:"command" run:"true" help:"the configuration file (default pagetools.yaml, when it exists)"`
+	File                string        `key:"config" only:"command" path:"true" run:"true" help:"the configuration file (default pagetools.yaml, when it exists)"`
 	DataDir             string        `key:"data-dir" path:"true" help:"where versions, consent and the audit are kept, and the socket of 'pagetools approve'; off keeps nothing (default in XDG_STATE_HOME)"`
 	Engine              string        `key:"engine" default:"shim" enum:"shim,native" help:"how pages get WebMCP: shim (our script), native (the browser's own)"`
 	State               string        `key:"state" default:"isolated" enum:"isolated,shared" help:"calls without a session get a page of their own, or all the same: isolated, shared"`
@@ -63,8 +64,8 @@ type Config struct {
 	AllowHosts          []string      `key:"allow-host" many:"words" help:"a further Host name that the listener answers to (repeatable)"`
 	CORS                []string      `key:"cors" many:"words" help:"an origin whose pages may call (repeatable); * only with a token"`
 	Token               string        `key:"token" secret:"true" help:"the credential that callers must send; better in PAGETOOLS_TOKEN"`
-	MaxSessions         int           `key:"max-sessions" min:"0" help:"pages that calls may hold at once (default by memory and cores)"`
-	CallTimeout         time.Duration `key:"call-timeout" default:"30s" help:"how long a tool may run, at most 300s"`
+	MaxSessions         int           `key:"max-sessions" also:"limits" min:"0" help:"pages that calls may hold at once (default by memory and cores)"`
+	CallTimeout         time.Duration `key:"call-timeout" also:"limits" default:"30s" help:"how long a tool may run, at most 300s"`
 	Format              string        `key:"format" default:"text" enum:"text,json,ndjson" run:"true" help:"output: text, json, ndjson"`
 	Quiet               bool          `key:"quiet" run:"true" help:"print errors only"`
 	Verbose             bool          `key:"verbose" run:"true" help:"log what happens"`
@@ -74,43 +75,31 @@ type Config struct {
 	Callers []Caller `key:"callers" only:"file"`
 	Limits  Limits   `key:"limits" only:"file"`
 
-	from map[string]Source
+	from map[string]string
 	// OpenToOthers is true when the file holds tokens, and others can read it.
 	OpenToOthers bool
 	// Rest tells files apart by all but their callers.
 	Rest [sha256.Size]byte
 }
 
-// Source is where a setting came from.
-type Source struct {
-	Kind string // default, flag, environment or file
-	Line int    // in the file
-}
-
-// Where a setting came from.
+// Where a setting came from, when not from a line of the file.
 const (
 	fromDefault = "default"
 	fromFlag    = "flag"
 	fromEnv     = "environment"
-	fromFile    = "file"
 )
 
-// From returns where the setting of a key came from, for people.
-func (c *Config) From(key string) string {
-	if s := c.from[key]; s.Kind == fromFile {
-		return fmt.Sprintf("%s:%d", c.File, s.Line)
-	}
-	return c.from[key].Kind
-}
+// From returns where the setting of a key came from: flag, environment, FILE:LINE or
+// default.
+func (c *Config) From(key string) string { return c.from[key] }
 
 // IsDefault reports whether nobody said anything of a key.
-func (c *Config) IsDefault(key string) bool { return c.from[key].Kind == fromDefault }
+func (c *Config) IsDefault(key string) bool { return c.from[key] == fromDefault }
 
 // Insisted reports whether the command line or the environment says something of a
 // key, so that a site of the file cannot say otherwise.
 func (c *Config) Insisted(key string) bool {
-	kind := c.from[key].Kind
-	return kind == fromFlag || kind == fromEnv
+	return c.from[key] == fromFlag || c.from[key] == fromEnv
 }
 
 // EnvName returns the environment variable of a key.
@@ -120,24 +109,22 @@ func EnvName(key string) string {
 
 // Setting is one value with where it came from, as another process can be told it.
 type Setting struct {
-	Key, From           string
-	Values              []string
-	Env                 bool // it came from the environment
-	Secret, Path, OfRun bool
-	Bool                bool
+	Key, From string
+	Values    []string
+	Bool      bool
+	tag       reflect.StructTag
 }
+
+// Is reports whether the tag of the setting says that it is secret, a path, or of this
+// run; see [Config].
+func (s Setting) Is(what string) bool { return s.tag.Get(what) != "" }
 
 // Settings lists the settings of the command line, in their order.
 func (c *Config) Settings() (all []Setting) {
 	for _, f := range fieldsOf(reflect.ValueOf(c).Elem()) {
-		if f.tag.Get("only") == "file" {
-			continue
+		if f.tag.Get("only") != "file" {
+			all = append(all, Setting{f.key, c.From(f.key), texts(f.value), f.value.Kind() == reflect.Bool, f.tag})
 		}
-		all = append(all, Setting{
-			Key: f.key, From: c.From(f.key), Values: texts(f.value), Env: c.from[f.key].Kind == fromEnv,
-			Secret: f.tag.Get("secret") != "", Path: f.tag.Get("path") != "", OfRun: f.tag.Get("run") != "",
-			Bool: f.value.Kind() == reflect.Bool,
-		})
 	}
 	return all
 }

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"reflect"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -40,11 +41,8 @@ func (c *Config) readFile() (map[string]int, error) {
 		}
 		return nil, err
 	}
-	d := &decoder{path: c.File, lines: map[string]int{}}
+	d := &decoder{path: c.File, root: c, lines: map[string]int{}}
 	if err := d.fields(root, "the configuration", c); err != nil {
-		return nil, err
-	}
-	if err := c.takeLimits(d.lines); err != nil {
 		return nil, err
 	}
 	if err := c.checkProfiles(); err != nil {
@@ -76,27 +74,6 @@ func parse(data []byte) (*yaml.Node, error) {
 	return doc.Content[0], nil
 }
 
-// takeLimits takes over the limits that are flags, too.
-func (c *Config) takeLimits(lines map[string]int) error {
-	for _, key := range []string{"call-timeout", "max-sessions"} {
-		inner, ok := lines["limits."+key]
-		outer, twice := lines[key]
-		if ok && twice {
-			return fmt.Errorf("%s:%d: %s is there twice: line %d has it too", c.File, max(inner, outer), key, min(inner, outer))
-		}
-		if ok {
-			lines[key] = inner
-		}
-	}
-	if c.Limits.CallTimeout != nil {
-		c.CallTimeout = *c.Limits.CallTimeout
-	}
-	if c.Limits.MaxSessions != nil {
-		c.MaxSessions = *c.Limits.MaxSessions
-	}
-	return nil
-}
-
 // restOf is the digest of everything but the callers, however it is written.
 func restOf(n *yaml.Node) (sum [sha256.Size]byte, err error) {
 	var all map[string]any
@@ -112,7 +89,8 @@ func restOf(n *yaml.Node) (sum [sha256.Size]byte, err error) {
 // names Go's types, and no key.
 type decoder struct {
 	path  string
-	lines map[string]int // of keys at the top, and of those in limits
+	root  *Config
+	lines map[string]int // of the settings that are flags, too
 }
 
 // The types that are not read by their fields, and those that must hold together.
@@ -153,16 +131,18 @@ func (d *decoder) fields(n *yaml.Node, what string, into any) error {
 	v := reflect.ValueOf(into).Elem()
 	fields := fieldsOf(v)
 	err := d.pairs(n, what, func(k, node *yaml.Node) error {
-		for _, f := range fields {
-			if f.key == k.Value && f.tag.Get("only") != "command" {
-				switch into.(type) {
-				case *Config:
-					d.lines[f.key] = node.Line
-				case *Limits:
-					d.lines["limits."+f.key] = node.Line
-				}
+		for _, f := range slices.Concat(fields, fieldsAlso(d.root, what)) {
+			if f.key != k.Value || f.tag.Get("only") == "command" {
+				continue
+			}
+			if f.tag.Get("help") == "" {
 				return d.decode(node, f)
 			}
+			if line, twice := d.lines[f.key]; twice {
+				return d.errorf(node, "%s is there twice: line %d has it, too", f.key, line)
+			}
+			d.lines[f.key] = node.Line
+			return d.decode(node, f)
 		}
 		return d.errorf(k, "%s: unknown key %q", what, k.Value)
 	})
@@ -227,13 +207,18 @@ func (d *decoder) decode(n *yaml.Node, f field) error {
 }
 
 func (d *decoder) scalar(n *yaml.Node, f field) error {
-	switch {
-	case n.Kind != yaml.ScalarNode || n.Tag == "!!null":
-		return d.errorf(n, "%s: a value is needed", f.key)
-	case f.tag.Get("enum") != "" && f.value.Kind() == reflect.String && !oneOf(f.tag.Get("enum"), n.Value):
-		return d.errorf(n, "%s: %q is not one of %s", f.key, n.Value, listed(f.tag.Get("enum")))
+	text, enum := n.Value, f.tag.Get("enum")
+	nothing := n.Tag == "!!null"
+	if nothing {
+		text = ""
 	}
-	if err := setAll(f, []string{n.Value}); err != nil {
+	switch isText := f.value.Kind() == reflect.String; {
+	case n.Kind != yaml.ScalarNode || nothing && !isText:
+		return d.errorf(n, "%s: a value is needed", f.key)
+	case enum != "" && isText && !oneOf(enum, text):
+		return d.errorf(n, "%s: %q is not one of %s", f.key, text, listed(enum))
+	}
+	if err := setAll(f, []string{text}); err != nil {
 		return d.errorf(n, "%s: %v", f.key, err)
 	}
 	return nil

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -189,6 +190,44 @@ func TestFileErrors(t *testing.T) {
 	for _, empty := range []string{"", "# nothing\n", "---\n"} {
 		if _, err := load(t, empty); err != nil {
 			t.Errorf("%q: %v", empty, err)
+		}
+	}
+}
+
+// TestOrder gives one setting in every place: the command line wins, then the
+// environment, then the file. A site of the file yields to the first two.
+func TestOrder(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x.yaml")
+	if err := os.WriteFile(path, []byte("warm: 0x10\nallow-origin: https://A.example:443\nlog-file:\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		flag, env string
+		warm      int
+		from      string
+		insisted  bool
+	}{
+		{"", "", 16, path + ":1", false},
+		{"", "4", 4, "environment", true},
+		{"5", "4", 5, "flag", true},
+		{"0", "", 0, "flag", true},
+	} {
+		t.Setenv("PAGETOOLS_WARM", test.env)
+		set := pflag.NewFlagSet("pagetools", pflag.ContinueOnError)
+		f := Register(set)
+		args := []string{"--config=" + path}
+		if test.flag != "" {
+			args = append(args, "--warm="+test.flag)
+		}
+		if err := set.Parse(args); err != nil {
+			t.Fatal(err)
+		}
+		c, err := f.Load()
+		if err != nil || c.Warm != test.warm || c.From("warm") != test.from || c.Insisted("warm") != test.insisted || c.IsDefault("warm") {
+			t.Errorf("%+v gives %d from %q (%v)", test, c.Warm, c.From("warm"), err)
+		}
+		if !slices.Equal(c.AllowOrigins, []Origin{"https://a.example"}) || !c.IsDefault("listen") || c.LogFile != "" {
+			t.Errorf("the rest is %+v", c)
 		}
 	}
 }

@@ -56,7 +56,7 @@ func (f *Flags) Reload(c *Config) (*Config, error) { return f.load(c.File) }
 
 func (f *Flags) load(file string) (*Config, error) {
 	c := defaults()
-	c.from, c.File = map[string]Source{}, file
+	c.from, c.File = map[string]string{}, file
 	lines, err := c.readFile()
 	if err != nil {
 		return nil, err
@@ -68,17 +68,17 @@ func (f *Flags) load(file string) (*Config, error) {
 		switch {
 		case x.tag.Get("only") == "file":
 		case f.set.Changed(x.key):
-			c.from[x.key] = Source{Kind: fromFlag}
+			c.from[x.key] = fromFlag
 			x.value.Set(given[i].value)
 		case v != "":
-			c.from[x.key] = Source{Kind: fromEnv}
+			c.from[x.key] = fromEnv
 			if err := setAll(x, split(x, v)); err != nil {
 				return nil, fmt.Errorf("%s: %w", EnvName(x.key), err)
 			}
 		case inFile:
-			c.from[x.key] = Source{Kind: fromFile, Line: line}
+			c.from[x.key] = fmt.Sprintf("%s:%d", c.File, line)
 		default:
-			c.from[x.key] = Source{Kind: fromDefault}
+			c.from[x.key] = fromDefault
 		}
 	}
 	return &c, c.check()

@@ -2,6 +2,7 @@ package config
 
 import (
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -16,7 +17,11 @@ func Schema() map[string]any {
 // objectOf describes the struct that v points to.
 func objectOf(v any) object {
 	properties, required := object{}, []string{}
-	for _, f := range fieldsOf(reflect.ValueOf(v).Elem()) {
+	fields := fieldsOf(reflect.ValueOf(v).Elem())
+	if _, ok := v.(*Limits); ok {
+		fields = slices.Concat(fields, fieldsAlso(&Config{}, "limits"))
+	}
+	for _, f := range fields {
 		if f.tag.Get("only") == "command" {
 			continue
 		}
@@ -54,7 +59,8 @@ func schemaOf(t reflect.Type, tag reflect.StructTag) object {
 		if t.Kind() == reflect.Struct {
 			return objectOf(v.Interface())
 		}
-		s["type"], s["items"] = "array", schemaOf(t.Elem(), reflect.StructTag(strings.ReplaceAll(string(tag), "help:", "-:")))
+		item := strings.ReplaceAll(string(tag), "help:", "-:") // that is the list's
+		s["type"], s["items"] = "array", schemaOf(t.Elem(), reflect.StructTag(item))
 	}
 	return described(s, t, tag)
 }

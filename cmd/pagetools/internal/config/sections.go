@@ -69,32 +69,31 @@ type Caller struct {
 	Line  int
 }
 
-// Limits is the section limits. Its first two are flags, too.
+// Limits is the section limits, without what is a flag, too.
 type Limits struct {
-	CallTimeout      *time.Duration `key:"call-timeout"`
-	MaxSessions      *int           `key:"max-sessions" min:"0"`
-	Queue            int            `key:"queue" min:"1"`
-	RecycleAfter     int            `key:"recycle-after" min:"1"`
-	FirstIdle        time.Duration  `key:"first-idle"`
-	Idle             time.Duration  `key:"idle"`
-	MaxAge           time.Duration  `key:"max-age"`
-	Question         time.Duration  `key:"question"`
-	Tools            int            `key:"tools" min:"1"`
-	Name             int            `key:"name" min:"1"`
-	Description      int            `key:"description" min:"1"`
-	SchemaBytes      int            `key:"schema-bytes" min:"1"`
-	SchemaDepth      int            `key:"schema-depth" min:"1"`
-	SchemaSubschemas int            `key:"schema-subschemas" min:"1"`
-	SchemaExpansions int            `key:"schema-expansions" min:"1"`
-	SchemaPattern    int            `key:"schema-pattern" min:"1"`
-	Arguments        int            `key:"arguments" min:"1"`
-	Result           int            `key:"result" min:"1"`
+	Queue            int           `key:"queue" min:"1"`
+	RecycleAfter     int           `key:"recycle-after" min:"1"`
+	FirstIdle        time.Duration `key:"first-idle"`
+	Idle             time.Duration `key:"idle"`
+	MaxAge           time.Duration `key:"max-age"`
+	Question         time.Duration `key:"question"`
+	Tools            int           `key:"tools" min:"1"`
+	Name             int           `key:"name" min:"1"`
+	Description      int           `key:"description" min:"1"`
+	SchemaBytes      int           `key:"schema-bytes" min:"1"`
+	SchemaDepth      int           `key:"schema-depth" min:"1"`
+	SchemaSubschemas int           `key:"schema-subschemas" min:"1"`
+	SchemaExpansions int           `key:"schema-expansions" min:"1"`
+	SchemaPattern    int           `key:"schema-pattern" min:"1"`
+	Arguments        int           `key:"arguments" min:"1"`
+	Result           int           `key:"result" min:"1"`
 }
 
 // Bridge returns those limits that are the bridge's.
 func (l *Limits) Bridge() bridge.Limits {
 	return bridge.Limits{
-		Tools: l.Tools, Name: l.Name, Description: l.Description, Arguments: l.Arguments, Result: l.Result, Question: l.Question,
+		Tools: l.Tools, Name: l.Name, Description: l.Description,
+		Arguments: l.Arguments, Result: l.Result, Question: l.Question,
 		Schema: schema.Limits{
 			Bytes: l.SchemaBytes, Depth: l.SchemaDepth, Subschemas: l.SchemaSubschemas,
 			Expansions: l.SchemaExpansions, Pattern: l.SchemaPattern,
@@ -222,8 +221,8 @@ func (c *Config) checkProfiles() error {
 	for _, s := range c.Sites {
 		for _, p := range s.Profiles {
 			if len(c.Callers) > 0 && len(p.Callers) == 0 && p.Name != s.DefaultProfile {
-				return fmt.Errorf("%s:%d: profiles: callers of %q is empty, so that nobody may use it: without names it is for %q, and there are callers",
-					c.File, p.Line, p.Name, bridge.Local().Name)
+				return fmt.Errorf("%s:%d: profiles: callers of %q is empty, so that nobody may use it: "+
+					"without names it is for %q, and there are callers", c.File, p.Line, p.Name, bridge.Local().Name)
 			}
 		}
 	}

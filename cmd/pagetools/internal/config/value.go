@@ -35,6 +35,16 @@ func fieldsOf(v reflect.Value) (all []field) {
 	return all
 }
 
+// fieldsAlso lists those settings that a section of the file has, too.
+func fieldsAlso(c *Config, section string) (all []field) {
+	for _, f := range fieldsOf(reflect.ValueOf(c).Elem()) {
+		if f.tag.Get("also") == section {
+			all = append(all, f)
+		}
+	}
+	return all
+}
+
 // object is a JSON Schema, or a part of one.
 type object = map[string]any
 
@@ -63,7 +73,7 @@ var scalars = map[reflect.Type]scalar{
 
 func scalarSchema(of any) object { return scalars[reflect.TypeOf(of)].schema }
 
-// set gives a value what a text says. The error says what it must be.
+// set reads a text into a value. The error says what the text must be.
 func set(v reflect.Value, tag reflect.StructTag, text string) error {
 	if v.Kind() == reflect.Pointer {
 		v.Set(reflect.New(v.Type().Elem()))
@@ -101,18 +111,18 @@ func set(v reflect.Value, tag reflect.StructTag, text string) error {
 }
 
 func setInt(v reflect.Value, least, text string) error {
-	n, err := strconv.Atoi(text)
+	n, err := strconv.ParseInt(text, 0, 0)
 	if err != nil {
 		return errors.New(scalars[v.Type()].must)
 	}
-	if low, err := strconv.Atoi(least); err == nil && n < low {
+	if low, err := strconv.ParseInt(least, 10, 0); err == nil && n < low {
 		return fmt.Errorf("must be at least %d", low)
 	}
-	v.SetInt(int64(n))
+	v.SetInt(n)
 	return nil
 }
 
-// setAll gives a field several texts when it is a list, and one when it is not.
+// setAll reads texts into a field: several into a list, one into anything else.
 func setAll(f field, list []string) error {
 	if f.value.Kind() != reflect.Slice {
 		text := strings.Join(list, " ")

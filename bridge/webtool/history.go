@@ -1,4 +1,4 @@
-package bridge
+package webtool
 
 import (
 	"context"
@@ -12,17 +12,18 @@ import (
 	"github.com/pagetools/pagetools/bridge/schema"
 )
 
-const firstVersion = "1.0.0"
+// FirstVersion is that of a webtool that was never seen before.
+const FirstVersion = "1.0.0"
 
 // maxVersions bounds what a page that never stops changing can make us keep of
 // one webtool; the oldest go first.
 const maxVersions = 256
 
-// history is what one webtool was: content-addressed semantic versions
-// (webtools reference, A1).
-type history struct {
+// History is what one webtool was: content-addressed semantic versions (webtools
+// reference, A1). It is safe for concurrent use.
+type History struct {
 	webtool string
-	store   Versions // nil: nothing outlives the process
+	store   Store // nil: nothing outlives the process
 	clock   func() time.Time
 
 	mu        sync.Mutex
@@ -33,16 +34,23 @@ type history struct {
 	last      *Document   // what was current when last looked at
 
 	// now is the newest observation, for readers that must not wait.
-	now atomic.Pointer[snapshot]
+	now atomic.Pointer[observation]
 }
 
-type snapshot struct {
-	catalog  *Catalog
+// observation is a webtool in one catalog.
+type observation struct {
+	catalog  any
 	document *Document // nil: the webtool does not exist in this catalog
 }
 
-// version finds a document by its version, or nil.
-func (h *history) version(ctx context.Context, v string) (*Document, error) {
+// NewHistory makes the history of a webtool. Without a store nothing outlives the
+// process.
+func NewHistory(webtool string, store Store, clock func() time.Time) *History {
+	return &History{webtool: webtool, store: store, clock: clock}
+}
+
+// Version returns the document of a version, or nil.
+func (h *History) Version(ctx context.Context, v string) (*Document, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if err := h.load(ctx); err != nil {
@@ -51,12 +59,21 @@ func (h *history) version(ctx context.Context, v string) (*Document, error) {
 	return h.byVersion[v], nil
 }
 
-// observe gives the document of the webtool in this catalog, and notes it when
-// it is new. build makes the draft; nil means that the webtool does not exist
-// there.
-func (h *history) observe(ctx context.Context, c *Catalog, build func() *Document) (*Document, error) {
-	if s := h.now.Load(); s != nil && s.catalog == c {
-		return s.document, nil
+// Known returns the document of the webtool in a catalog that was observed last, nil
+// when it does not exist there; ok is false for another catalog. It waits for nothing.
+func (h *History) Known(catalog any) (d *Document, ok bool) {
+	if now := h.now.Load(); now != nil && now.catalog == catalog {
+		return now.document, true
+	}
+	return nil, false
+}
+
+// Observe returns the document of the webtool in this catalog, and notes it when it is
+// new. The catalog is any value that is equal to itself only. build makes the draft;
+// nil means that the webtool does not exist there.
+func (h *History) Observe(ctx context.Context, catalog any, build func() *Document) (*Document, error) {
+	if d, ok := h.Known(catalog); ok {
+		return d, nil
 	}
 	d := build()
 	h.mu.Lock()
@@ -67,12 +84,12 @@ func (h *history) observe(ctx context.Context, c *Catalog, build func() *Documen
 			return nil, err
 		}
 	}
-	h.now.Store(&snapshot{catalog: c, document: d})
+	h.now.Store(&observation{catalog, d})
 	return d, nil
 }
 
-// stale gives what was current last, marked as such, or nil.
-func (h *history) stale(ctx context.Context) *Document {
+// Stale returns what was current last, marked as such, or nil.
+func (h *History) Stale(ctx context.Context) *Document {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if err := h.load(ctx); err != nil || h.last == nil {
@@ -80,19 +97,19 @@ func (h *history) stale(ctx context.Context) *Document {
 	}
 	d := *h.last
 	d.Stale = true
-	return d.finish(d.Version)
+	return d.Finish(d.Version)
 }
 
 // load reads what the webtool was before. Called with h.mu held.
-func (h *history) load(ctx context.Context) error {
+func (h *History) load(ctx context.Context) error {
 	if h.loaded {
 		return nil
 	}
-	var records []VersionRecord
+	var records []Record
 	if h.store != nil {
 		var err error
 		if records, err = h.store.Load(ctx, h.webtool); err != nil {
-			return notKept("The history of this webtool cannot be read now.", err)
+			return fmt.Errorf("reading the history of %s: %w", h.webtool, err)
 		}
 	}
 	h.byVersion, h.byDigest, h.order, h.last = map[string]*Document{}, map[string]*Document{}, nil, nil
@@ -100,7 +117,7 @@ func (h *history) load(ctx context.Context) error {
 	for _, r := range records {
 		d := &Document{}
 		if err := json.Unmarshal(r.Document, d); err != nil {
-			return notKept("The history of this webtool cannot be read now.", fmt.Errorf("version %s: %w", r.Version, err))
+			return fmt.Errorf("reading version %s of %s: %w", r.Version, h.webtool, err)
 		}
 		d.Version, d.Digest, d.json = r.Version, r.Digest, r.Document
 		h.keep(d)
@@ -112,13 +129,7 @@ func (h *history) load(ctx context.Context) error {
 	return nil
 }
 
-// notKept is the error of what cannot be remembered: a number that might be given
-// twice is not given at all.
-func notKept(message string, err error) *Error {
-	return Errorf(InternalError, Internal, NotRun, "%s", message).With(err)
-}
-
-func (h *history) keep(d *Document) {
+func (h *History) keep(d *Document) {
 	h.byVersion[d.Version], h.byDigest[d.Digest] = d, d
 	h.order = append(h.order, d)
 	if len(h.order) > maxVersions {
@@ -135,7 +146,7 @@ const attempts = 5
 // mint gives a draft its number: the old one when the digest was seen before,
 // else the next one that the difference calls for. It is kept before anybody
 // sees it. Called with h.mu held.
-func (h *history) mint(ctx context.Context, d *Document) (*Document, error) {
+func (h *History) mint(ctx context.Context, d *Document) (*Document, error) {
 	var err error
 	for range attempts {
 		if err := h.load(ctx); err != nil {
@@ -144,29 +155,29 @@ func (h *history) mint(ctx context.Context, d *Document) (*Document, error) {
 		if known := h.byDigest[d.Digest]; known != nil {
 			if h.store != nil && h.last != known {
 				if err := h.store.Seen(ctx, h.webtool, known.Version, h.clock()); err != nil {
-					return nil, notKept("This version cannot be noted now.", err)
+					return nil, fmt.Errorf("noting version %s of %s: %w", known.Version, h.webtool, err)
 				}
 			}
 			h.last = known
 			return known, nil
 		}
-		version := firstVersion
+		version := FirstVersion
 		if h.last != nil {
 			version = h.free(h.last.Version, compareDocuments(h.last, d))
 		}
-		d.finish(version)
+		d.Finish(version)
 		if h.store == nil {
 			break
 		}
 		now := h.clock()
-		err = h.store.Append(ctx, h.webtool, VersionRecord{Version: version, Digest: d.Digest, Document: d.json, LastSeen: now})
-		if !errors.Is(err, ErrVersionConflict) {
+		err = h.store.Append(ctx, h.webtool, Record{Version: version, Digest: d.Digest, Document: d.json, LastSeen: now})
+		if !errors.Is(err, ErrConflict) {
 			break
 		}
 		h.loaded = false // another process was first
 	}
 	if err != nil {
-		return nil, notKept("This version cannot be kept now.", err)
+		return nil, fmt.Errorf("keeping a version of %s: %w", h.webtool, err)
 	}
 	h.keep(d)
 	h.last = d
@@ -174,7 +185,7 @@ func (h *history) mint(ctx context.Context, d *Document) (*Document, error) {
 }
 
 // free bumps a version until the number was never used.
-func (h *history) free(from string, change schema.Change) string {
+func (h *History) free(from string, change schema.Change) string {
 	var major, minor, patch int
 	if _, err := fmt.Sscanf(from, "%d.%d.%d", &major, &minor, &patch); err != nil {
 		panic("our own version cannot be read: " + from)
@@ -214,43 +225,47 @@ func compareDocuments(old, now *Document) schema.Change {
 		}
 	}
 	change = max(change, schema.Compare(old.ConfigSchema, now.ConfigSchema, schema.Request))
-	if canonicalDigest(old.DefaultConfig) != canonicalDigest(now.DefaultConfig) {
+	if digest(old.DefaultConfig) != digest(now.DefaultConfig) {
 		change = schema.Major
 	}
 	return change
 }
 
-// checkPin decides whether a call that pinned a version may run the tool
-// (webtools reference, A3). It gives the schema to validate with instead of the
-// tool's own, or nil.
-func (s *siteState) checkPin(ctx context.Context, r *Run) (pinned *schema.Schema, err error) {
-	action := ""
-	if r.call.Single {
-		action = r.tool.Name()
-	}
-	d, err := s.history(action).version(ctx, r.call.Version)
+// PinProblem says why a pinned version does not let an action run.
+type PinProblem int
+
+// The problems of pins.
+const (
+	PinFits        PinProblem = iota
+	PinUnknown                // there is no such version
+	PinWithout                // it has no such action
+	PinOutdated               // what would run is not what was pinned
+	PinUncheckable            // its schema is not one that is taken today
+)
+
+// Pin decides whether a call that pinned a version may run an action as it is now
+// (webtools reference, A3). pinned is the schema to validate with besides the action's
+// own, or nil where both are the same. The error is one of the store.
+func (h *History) Pin(ctx context.Context, version string, live Action, l schema.Limits) (pinned *schema.Schema, p PinProblem, err error) {
+	d, err := h.Version(ctx, version)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	if d == nil {
-		return nil, Errorf(WebtoolNotFound, "", NotRun, "There is no version %s of this webtool.", printable(r.call.Version)).Detail("version", printable(r.call.Version))
+		return nil, PinUnknown, nil
 	}
-	then := d.Action(r.tool.Name())
-	if then == nil {
-		return nil, Errorf(WebtoolNotFound, "", NotRun, "Version %s has no action %q.", d.Version, r.tool.Name()).Detail("reason", "action")
-	}
-	live := newAction(r.tool)
-	if canonicalDigest(then) == canonicalDigest(live) {
-		return nil, nil
-	}
-	if then.Description != live.Description || then.Title != live.Title || !schema.Accepts(then.RequestSchema, live.RequestSchema) {
-		return nil, Errorf(VersionMismatch, "", NotRun,
-			"Version %s of %q is no longer what would run. Read the current version, and pin that.", d.Version, r.tool.Name())
+	then := d.Action(live.Name)
+	switch {
+	case then == nil:
+		return nil, PinWithout, nil
+	case then.Digest() == live.Digest():
+		return nil, PinFits, nil
+	case then.Description != live.Description, then.Title != live.Title, !schema.Accepts(then.RequestSchema, live.RequestSchema):
+		return nil, PinOutdated, nil
 	}
 	// It was admitted once, under limits that may have been wider.
-	pinned, err = schema.Compile(then.RequestSchema, s.schemaLimits)
-	if err != nil {
-		return nil, Errorf(VersionMismatch, "", NotRun, "Version %s can no longer be checked.", d.Version).With(err)
+	if pinned, err = schema.Compile(then.RequestSchema, l); err != nil {
+		return nil, PinUncheckable, nil
 	}
-	return pinned, nil
+	return pinned, PinFits, nil
 }

@@ -1,0 +1,37 @@
+package webtool
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+)
+
+// Store keeps the history of webtools (webtools reference, A1), at most 256
+// versions each: the oldest go first.
+type Store interface {
+	// Load returns the history, oldest first; nil without an error when there is
+	// none.
+	Load(ctx context.Context, webtool string) ([]Record, error)
+	// Append adds a version. It is on the disk when it returns, also after a
+	// power failure. What is there already, with the same content, is only seen
+	// again. A number or a digest that is there with other content gives
+	// ErrConflict: another process was first, so load and mint again.
+	Append(ctx context.Context, webtool string, v Record) error
+	// Seen moves the version's LastSeen forward. An unknown version is no error:
+	// it may have been pruned.
+	Seen(ctx context.Context, webtool, version string, at time.Time) error
+}
+
+// ErrConflict is what Store.Append says of a number or digest that
+// exists with other content.
+var ErrConflict = errors.New("the version exists with other content")
+
+// Record is one version of a webtool.
+type Record struct {
+	// Version is its number, and Digest the hex SHA-256 of its content.
+	Version, Digest string
+	// Document is the metadata as it is served. Its bytes are kept as they are.
+	Document json.RawMessage
+	LastSeen time.Time
+}

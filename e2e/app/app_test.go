@@ -1,0 +1,92 @@
+package app
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/policy"
+	"github.com/pagetools/pagetools/session/cdp"
+	"github.com/pagetools/pagetools/session/cdp/chrome"
+)
+
+// page declares one tool.
+const page = `<!doctype html><title>greeter</title><script>
+navigator.modelContext.provideContext({tools: [{name: "greet", description: "Greets.",
+	inputSchema: {type: "object", properties: {who: {type: "string"}}},
+	execute: async ({who}) => "Hello " + who}]});
+</script>`
+
+// folder returns a target that is a folder with the page.
+func folder(t *testing.T) *Target {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "greeter")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "index.html"), []byte(page), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	target, err := ParseTarget(dir)
+	if err == nil {
+		err = NameAll([]*Target{target})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return target
+}
+
+// browser says which browser tests start.
+func browser() cdp.LocalOptions {
+	path := os.Getenv("PAGETOOLS_HEADLESS_SHELL")
+	if path == "" {
+		path = os.Getenv("PAGETOOLS_EXECUTABLE_PATH")
+	}
+	return cdp.LocalOptions{Options: chrome.Options{Path: path, NoSandbox: os.Getenv("PAGETOOLS_NO_SANDBOX") == "1"}}
+}
+
+// TestStart serves a folder, opens it and calls its tool, as the command and the test
+// kit do.
+func TestStart(t *testing.T) {
+	t.Parallel()
+	target := folder(t)
+	allowed := bridge.SiteOptions{Approval: policy.Operator{Mode: policy.ModeAuto}}
+	a, err := Start(t.Context(), Options{Sites: []Site{{Target: target, Tools: allowed}}, Local: browser()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if target.Name != "greeter" || !strings.HasPrefix(target.Origin, "http://127.0.0.1:") {
+		t.Errorf("the folder is served as %+v", target)
+	}
+	input, err := bridge.ReadValue("the arguments", []byte(`{"who": "you"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := a.Bridge.Do(t.Context(), &bridge.Call{Site: target.Name, Tool: "greet", Caller: bridge.Local(), Input: input})
+	if err != nil || string(res) != `"Hello you"` {
+		t.Errorf("the tool returns %s (%v)", res, err)
+	}
+	if r := a.readiness(); !r.Ready || r.Sites[target.Name] != "open" {
+		t.Errorf("it is ready: %+v", r)
+	}
+	a.Drain(t.Context())
+	if err := a.Close(); err != nil {
+		t.Errorf("closing: %v", err)
+	}
+}
+
+// TestStartRefuses: two kinds of engines cannot have one profile.
+func TestStartRefuses(t *testing.T) {
+	t.Parallel()
+	local := browser()
+	local.UserDataDir = t.TempDir()
+	sites := []Site{{Target: folder(t)}, {Target: folder(t), Engine: Native}}
+	sites[1].Name = "other"
+	a, err := Start(t.Context(), Options{Sites: sites, Local: local})
+	if err == nil || a != nil || !strings.Contains(err.Error(), "one engine for all of them") {
+		t.Errorf("two engines with one profile: %v", err)
+	}
+}
