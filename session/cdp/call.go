@@ -162,11 +162,12 @@ func (c *call) read(ctx context.Context, r wire.Reply, ok bool) answer {
 	case said.State != nil:
 		c.of.tasks.add(ctx, r.After, func() { c.of.watcher.changed(c.doc, said.State) })
 	}
-	switch said.Kind {
-	case shim.Asking:
+	if said.Kind == shim.Asking {
 		return answer{asks: true, form: said.Name == "form"}
-	case shim.Submitted:
-		return answer{submitted: &submission{doc: c.doc, origin: c.doc.origin, target: said.Message, after: r.After}}
+	}
+	if said.Kind == shim.Submitted {
+		form := &submission{doc: c.doc, origin: c.doc.origin, target: said.Message, after: r.After}
+		return answer{submitted: form}
 	}
 	return answer{Step: outcome(c.doc, said)}
 }
