@@ -7,7 +7,7 @@ import (
 	"github.com/pagetools/pagetools/bridge"
 )
 
-// Acquire gives a page for one call. The error is an *bridge.Error.
+// Acquire returns a page for one call. The error is an *bridge.Error.
 func (m *Manager) Acquire(ctx context.Context, ref bridge.Ref) (bridge.Source, error) {
 	s, err := m.site(ref.Site)
 	if err != nil {
@@ -100,7 +100,7 @@ func (st *state) leaseIdle(w *waiter) bool {
 }
 
 // forget takes back what w, who left, was given at the same moment, and its
-// place in the queue. It gives what dequeue gives.
+// place in the queue. It returns what dequeue returns.
 func (st *state) forget(w *waiter) (retry time.Duration) {
 	select {
 	case g := <-w.grant:
@@ -151,7 +151,7 @@ type lease struct {
 	ses     *session // nil for a page that is no session's
 	release func(told bool)
 	told    bool
-	// another gives a fresh page in the place of one that was dead on arrival;
+	// another returns a fresh page in the place of one that was dead on arrival;
 	// nil where a page has state.
 	another  func(context.Context) (*lease, error)
 	watchers watchers

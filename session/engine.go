@@ -19,12 +19,7 @@ type Engine interface {
 
 // TabOptions configures a tab. The zero value is a plain tab.
 type TabOptions struct {
-	// Proxy is the proxy server of the tab's browser context, such as
-	// "http://127.0.0.1:8080". Empty means the browser's own setting.
-	Proxy string
-	// ProxyBypass lists hosts that go around Proxy, in the browser's syntax.
-	ProxyBypass string
-	// Await is what Ready tells of.
+	// Await is what Ready reports.
 	Await Await
 	// Windows says what becomes of windows that the page opens.
 	Windows Windows
@@ -42,7 +37,7 @@ type Windows int
 const (
 	// CloseWindows closes them.
 	CloseWindows Windows = iota
-	// ReportWindows leaves them open and tells of them.
+	// ReportWindows leaves them open and reports them.
 	ReportWindows
 	// BridgeWindows offers their tools too, as those of frames. An engine that
 	// cannot reach a window before its scripts run reports it.
@@ -74,7 +69,7 @@ type Tab interface {
 	// does not exist any more and nothing ran. The step names the state of the page's
 	// registry that it has seen: a ToolsChanged at least that new is delivered.
 	Invoke(ctx context.Context, inv Invocation) bridge.Step
-	// Events gives what happens, in order, to one reader. A reader that is slow
+	// Events returns what happens, in order, to one reader. A reader that is slow
 	// makes the tab coalesce tool changes to the newest. The channel is closed
 	// after Died.
 	Events() <-chan Event
@@ -84,7 +79,7 @@ type Tab interface {
 
 // Photographer is a Tab that can show what a person would see in it.
 type Photographer interface {
-	// Screenshot gives the viewport as a PNG. While a dialog is open there is
+	// Screenshot returns the viewport as a PNG. While a dialog is open there is
 	// nothing to show: it fails within the deadline of ctx. Errors are
 	// *bridge.Error.
 	Screenshot(ctx context.Context) ([]byte, error)
@@ -140,7 +135,7 @@ type Frame struct {
 }
 
 // Ready reports that the document fulfils the conditions of TabOptions.Await. It
-// is not told when there are none.
+// is not reported when there are none.
 type Ready struct{ Document string }
 
 // ToolsChanged reports the whole set that a document registers now: the one at
@@ -156,7 +151,7 @@ type ToolsChanged struct {
 }
 
 // FrameGone reports that a document in a frame is not shown any more. That of
-// frames of an earlier document at the top is not told.
+// frames of an earlier document at the top is not reported.
 type FrameGone struct{ Document string }
 
 // DialogShown reports a JavaScript dialog that was answered at once.

@@ -203,7 +203,7 @@ func (m *Manager) sessionPage(ref bridge.Ref) (page *Page) {
 	return page
 }
 
-// Findings gives what the site's author should know of its declarations now.
+// Findings returns what the site's author should know of its declarations now.
 func (m *Manager) Findings(name string) []bridge.Finding {
 	if s := m.byName[name]; s != nil {
 		if p := s.page.Load(); p != nil {

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// freeMemory gives the bytes that the kernel says are available, or zero when
+// freeMemory returns the bytes that the kernel says are available, or zero when
 // it does not say.
 func freeMemory() uint64 {
 	f, err := os.Open("/proc/meminfo")

@@ -2,5 +2,5 @@
 
 package session
 
-// freeMemory gives zero: this system is not asked.
+// freeMemory returns zero: this system is not asked.
 func freeMemory() uint64 { return 0 }

@@ -231,7 +231,7 @@ func (p *Page) toolsChanged(s *pageState, ev ToolsChanged) {
 	}
 }
 
-// find gives the position of a document in s.shown, or -1.
+// find returns the position of a document in s.shown, or -1.
 func (s *pageState) find(document string) int {
 	return slices.IndexFunc(s.shown, func(c ToolsChanged) bool { return c.Document == document })
 }
@@ -352,7 +352,7 @@ func (p *Page) blamed(e *bridge.Error) *bridge.Error {
 	return &why
 }
 
-// findWithin gives the page's own registration of the tool, at once when it is
+// findWithin returns the page's own registration of the tool, at once when it is
 // there.
 func (p *Page) findWithin(ctx context.Context, inv bridge.Invocation) (*bridge.Tool, error) {
 	t := p.view.Load().catalog.Tool(inv.Tool.Name())
@@ -371,7 +371,7 @@ func (p *Page) findWithin(ctx context.Context, inv bridge.Invocation) (*bridge.T
 	return t, nil
 }
 
-// find gives the page's own registration of the tool. A fresh page may still
+// find returns the page's own registration of the tool. A fresh page may still
 // register it; another definition under its name is refused.
 func (p *Page) find(ctx context.Context, want *bridge.Tool) (*bridge.Tool, error) {
 	var found *bridge.Tool
@@ -450,7 +450,7 @@ func closeTab(t Tab) {
 	_ = t.Close(ctx)
 }
 
-// notRun gives a page's death as the outcome of a call that never reached it.
+// notRun returns a page's death as the outcome of a call that never reached it.
 func notRun(e *bridge.Error) *bridge.Error {
 	c := *e
 	c.Outcome = bridge.NotRun
@@ -461,7 +461,7 @@ func overload() *bridge.Error {
 	return bridge.Errorf(bridge.InternalError, bridge.Overload, bridge.NotRun, "The call waited past its deadline and did not run.")
 }
 
-// waitEnded gives the outcome of a call whose time ended before it was
+// waitEnded returns the outcome of a call whose time ended before it was
 // dispatched.
 func waitEnded(ctx context.Context) *bridge.Error {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {

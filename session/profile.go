@@ -9,7 +9,7 @@ import (
 	"github.com/pagetools/pagetools/session/pageconfig"
 )
 
-// Profile is a stored login of a site, under a name that the operator gave it.
+// Profile is a stored login of a site, under a name that the operator chose.
 type Profile struct {
 	// Login is for the origin of the site.
 	Login *pageconfig.Stored

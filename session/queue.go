@@ -62,7 +62,7 @@ func (q *queue) serve(w *waiter) {
 	q.pace.turn(time.Now())
 }
 
-// displace gives the call that has to go for w when the queue is full: the newest
+// displace returns the call that has to go for w when the queue is full: the newest
 // of the caller who has most, where that makes the lines more equal, or w itself.
 func (q *queue) displace(w *waiter) *waiter {
 	most, mine := 0, 1
@@ -227,7 +227,7 @@ func (st *state) room(caller string) bool {
 	if victim == nil {
 		return false
 	}
-	st.bury(victim, true)
+	st.remove(victim, true)
 	return true
 }
 

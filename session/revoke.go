@@ -28,7 +28,7 @@ func (st *state) revoke() {
 		if ses.holders > 0 {
 			st.evict(ses)
 		} else {
-			st.bury(ses, true)
+			st.remove(ses, true)
 		}
 	}
 	st.next()
@@ -60,6 +60,6 @@ func (st *state) evict(ses *session) {
 	ses.evicted = true
 	delete(st.sessions, ses.key)
 	st.manager.changed(ses.key.site)
-	st.entomb(ses.key)
+	st.leaveTombstone(ses.key)
 	st.close(ses.page)
 }

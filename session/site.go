@@ -119,7 +119,7 @@ func (m *Manager) pause(s *site, d time.Duration) bool {
 	return true
 }
 
-// catalogue gives the catalogue page's list, waiting for the page to be opened.
+// catalogue returns the catalogue page's list, waiting for the page to be opened.
 // A site that failed is tried once more for whoever asks.
 func (m *Manager) catalogue(ctx context.Context, s *site, patience time.Duration) (*bridge.Catalog, error) {
 	if page := s.page.Load(); page != nil && !page.isDead() {

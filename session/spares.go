@@ -15,7 +15,7 @@ func (m *Manager) compiled(s *site) *bridge.Catalog {
 	return nil
 }
 
-// takeSpare gives a warm page, or nil.
+// takeSpare returns a warm page, or nil.
 func (st *state) takeSpare(s *site) *Page {
 	sp := st.spares[s]
 	for sp != nil && len(sp.ready) > 0 {

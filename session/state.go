@@ -253,7 +253,7 @@ func (m *Manager) watchSession(ses *session) {
 	<-ses.page.dead
 	m.with(func(st *state) {
 		if st.sessions[ses.key] == ses && ses.holders == 0 {
-			st.bury(ses, true)
+			st.remove(ses, true)
 			st.next()
 		}
 	})
@@ -267,22 +267,23 @@ func (st *state) move(further []*waiter) {
 	}
 }
 
-// bury ends a session for which nobody waits. With tomb its caller is told once.
-func (st *state) bury(ses *session, tomb bool) {
+// remove closes a session that no call holds. With a tombstone, the caller's next call
+// reports SESSION_EXPIRED, once.
+func (st *state) remove(ses *session, tombstone bool) {
 	if ses.expiry != nil {
 		ses.expiry.Stop()
 	}
 	delete(st.sessions, ses.key)
 	st.manager.changed(ses.key.site)
 	st.hold(ses.key.caller, -1)
-	if tomb {
-		st.entomb(ses.key)
+	if tombstone {
+		st.leaveTombstone(ses.key)
 	}
 	st.close(ses.page)
 }
 
-// entomb notes that a session died, so that its caller is told.
-func (st *state) entomb(k key) {
+// leaveTombstone notes that a session died, so that its caller hears of it, once.
+func (st *state) leaveTombstone(k key) {
 	if len(st.tombs) >= maxTombs {
 		st.forgetTombs()
 	}
@@ -324,7 +325,7 @@ func (st *state) release(g grant, told bool) {
 		st.hold(ses.key.caller, -1)
 	case over:
 		further = drain(&ses.waiting)
-		st.bury(ses, !ses.lost && (!st.closed || ses.page.isDead()))
+		st.remove(ses, !ses.lost && (!st.closed || ses.page.isDead()))
 	default:
 		st.handOver(ses)
 	}
@@ -369,7 +370,7 @@ func (st *state) handOver(ses *session) {
 	ses.expiry = time.AfterFunc(idle, func() {
 		m.with(func(st *state) {
 			if st.sessions[ses.key] == ses && ses.holders == 0 && time.Since(ses.last) >= idle {
-				st.bury(ses, true)
+				st.remove(ses, true)
 				st.next()
 			}
 		})
@@ -420,7 +421,7 @@ func (st *state) closeAll() {
 	st.closed = true
 	for _, ses := range st.sessions {
 		if ses.holders == 0 {
-			st.bury(ses, false)
+			st.remove(ses, false)
 		}
 	}
 	for _, s := range st.manager.sites {

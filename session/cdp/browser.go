@@ -137,11 +137,11 @@ func (b *instance) close(ctx context.Context) {
 
 // newTarget makes a page and attaches to it: in a browser context of its own,
 // or, when the operator gave a profile, in that profile.
-func (b *instance) newTarget(ctx context.Context, params cdptarget.CreateBrowserContextParams) (*wire.Session, cdp.BrowserContextID, cdptarget.ID, error) {
+func (b *instance) newTarget(ctx context.Context) (*wire.Session, cdp.BrowserContextID, cdptarget.ID, error) {
 	yes := true
 	var id cdp.BrowserContextID
 	if !b.keepsProfile {
-		params.DisposeOnDetach = &yes
+		params := cdptarget.CreateBrowserContextParams{DisposeOnDetach: &yes}
 		created, err := cdp.Call(ctx, b.root, cdptarget.CreateBrowserContext, params)
 		if err != nil {
 			return nil, "", "", fmt.Errorf("making a browser context: %w", err)

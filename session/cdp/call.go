@@ -162,11 +162,12 @@ func (c *call) read(ctx context.Context, r wire.Reply, ok bool) answer {
 	case said.State != nil:
 		c.of.tasks.add(ctx, r.After, func() { c.of.watcher.changed(c.doc, said.State) })
 	}
-	switch said.Kind {
-	case shim.Asking:
+	if said.Kind == shim.Asking {
 		return answer{asks: true, form: said.Name == "form"}
-	case shim.Submitted:
-		return answer{submitted: &submission{doc: c.doc, origin: c.doc.origin, target: said.Message, after: r.After}}
+	}
+	if said.Kind == shim.Submitted {
+		form := &submission{doc: c.doc, origin: c.doc.origin, target: said.Message, after: r.After}
+		return answer{submitted: form}
 	}
 	return answer{Step: outcome(c.doc, said)}
 }
@@ -210,8 +211,8 @@ func refused(r *shim.Reply) *bridge.Error {
 	return bridge.Errorf(bridge.ToolError, "", bridge.Failed, "%s", message).Detail("name", r.Name)
 }
 
-// giveUp ends a call whose time is over or whose caller left: the page is told,
-// interrupted, and at last closed. A reply that was on its way still counts when
+// giveUp ends a call whose time is over or whose caller left: the page gets
+// an abort, is interrupted, and at last closed. A reply that was on its way still counts when
 // the deadline passed, and not when the caller left.
 func (c *call) giveUp(ctx context.Context) bridge.Step {
 	c.quiet() // a dialog would keep the page from hearing it

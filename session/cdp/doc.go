@@ -3,6 +3,14 @@
 // elsewhere and is reached over a WebSocket. Package wire has the connection and
 // the CDP sessions. Nothing outside of this folder imports chromedp and cdproto.
 //
+// # How it is built
+//
+// A tab has an owner: one goroutine that reads the page's events. Each part of it has a
+// piece of the state: frames, watcher (tools), awaiter, windows, dialogs, submissions.
+// Other goroutines hand it tasks. Calls run in their callers' goroutines and reach the
+// page through one of two invokers: script evaluates the page script, native goes
+// through the browser's own WebMCP.
+//
 // # Rules
 //
 //   - The page script is reached by a name that pages cannot learn; nothing is

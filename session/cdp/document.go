@@ -210,7 +210,7 @@ func (r *evaluateResult) text() (string, error) {
 }
 
 // Evaluate runs an expression in the top-level document of a tab of this engine,
-// awaits it, and gives the string that it resolves to. It is the floor of the
+// awaits it, and returns the string that it resolves to. It is the floor of the
 // benchmarks: a round trip to the page and nothing else.
 func Evaluate(ctx context.Context, of session.Tab, expression string) (string, error) {
 	t, ok := of.(*tab)

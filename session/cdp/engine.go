@@ -8,8 +8,6 @@ import (
 	"sync"
 	"time"
 
-	cdptarget "github.com/chromedp/cdproto/target"
-
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/session"
 	"github.com/pagetools/pagetools/session/cdp/chrome"
@@ -26,7 +24,7 @@ type LocalOptions struct {
 	// RecycleAfter is how many tabs a browser opens before another takes over;
 	// zero means 200.
 	RecycleAfter int
-	// Native gives pages the browser's own WebMCP in place of ours.
+	// Native offers pages the browser's own WebMCP in place of ours.
 	Native bool
 	// Log is for what the browser layer says; nil is silent.
 	Log *slog.Logger
@@ -39,7 +37,7 @@ type RemoteOptions struct {
 	URL string
 	// Header is sent with the WebSocket handshake.
 	Header http.Header
-	// Native gives pages the browser's own WebMCP in place of ours. The browser
+	// Native offers pages the browser's own WebMCP in place of ours. The browser
 	// must have been started with --enable-features=WebMCP.
 	Native bool
 	Log    *slog.Logger
@@ -133,7 +131,7 @@ func newEngine(log *slog.Logger, recycle int) *Engine {
 	return e
 }
 
-// Start starts the browser now and gives its version, such as "Chrome/156.0".
+// Start starts the browser now and returns its version, such as "Chrome/156.0".
 func (e *Engine) Start(ctx context.Context) (string, error) {
 	b, err := e.instance(ctx, false)
 	if err != nil {
@@ -225,7 +223,7 @@ const (
 	lastPause  = 5 * time.Second
 )
 
-// instance gives the browser for new tabs, starting one when none runs. Only one
+// instance returns the browser for new tabs, starting one when none runs. Only one
 // starts at a time. With forTab a tab is reserved in it.
 func (e *Engine) instance(ctx context.Context, forTab bool) (*instance, error) {
 	for {
@@ -333,7 +331,7 @@ func (e *Engine) Close() error {
 	return nil
 }
 
-// Version gives the product of the browser that runs, or "".
+// Version returns the product of the browser that runs, or "".
 func (e *Engine) Version() string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -355,8 +353,4 @@ func openError(ctx context.Context, err error) *bridge.Error {
 		return bridge.Errorf(bridge.InternalError, bridge.BrowserLost, bridge.NotRun, "The browser has no WebMCP of its own.").With(err)
 	}
 	return bridge.Errorf(bridge.InternalError, bridge.BrowserLost, bridge.NotRun, "The browser is not available.").With(err)
-}
-
-func contextParams(o session.TabOptions) cdptarget.CreateBrowserContextParams {
-	return cdptarget.CreateBrowserContextParams{ProxyServer: o.Proxy, ProxyBypassList: o.ProxyBypass}
 }

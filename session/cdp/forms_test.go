@@ -14,7 +14,6 @@ import (
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/page"
-	cdptarget "github.com/chromedp/cdproto/target"
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/session"
@@ -34,7 +33,7 @@ func nativePage(t *testing.T, e *Engine, address string) *reference {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tgt, contextID, id, err := b.newTarget(t.Context(), cdptarget.CreateBrowserContextParams{})
+	tgt, contextID, id, err := b.newTarget(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -39,7 +39,7 @@ func toolsAllowed(attributes map[string]string, origin, parent string) bool {
 	return false
 }
 
-// toolsDirective gives the allow list of "tools" in an attribute allow. Without a
+// toolsDirective returns the allow list of "tools" in an attribute allow. Without a
 // list it is the origin of the frame's attribute src.
 func toolsDirective(allow string) (list []string, declared bool) {
 	for directive := range strings.SplitSeq(allow, ";") {

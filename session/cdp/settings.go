@@ -169,7 +169,7 @@ var (
 	edgeVersion    = regexp.MustCompile(`\bEdg/(\d{1,5})((?:\.\d{1,6}){0,3})`)
 )
 
-// metadataOf gives the client hints that go with a user agent (UA-CH, 3.2): a
+// metadataOf returns the client hints that go with a user agent (UA-CH, 3.2): a
 // browser that is not built on Chromium has none, and nil makes it send none.
 func metadataOf(userAgent string) *emulation.UserAgentMetadata {
 	chrome := chromeVersion.FindStringSubmatch(userAgent)

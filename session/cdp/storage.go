@@ -86,7 +86,7 @@ func localStorageOf(origin string) *domstorage.StorageID {
 	return &domstorage.StorageID{StorageKey: domstorage.SerializedStorageKey(origin + "/"), IsLocalStorage: true}
 }
 
-// errTemporary says that a page of ours, for storage, did not show what we gave.
+// errTemporary says that a page of ours, for storage, did not show our document.
 var errTemporary = errors.New("the page for storage did not come")
 
 // atOrigin shows an empty document of the origin in a page of its own, for the
@@ -159,7 +159,7 @@ func decodeReply(r wire.Reply, v any) bool {
 	return jsonv2.Unmarshal(r.Result, v, chromedp.DefaultUnmarshalOptions) == nil
 }
 
-// StorageState gives the login that the tab's browser context holds for the
+// StorageState returns the login that the tab's browser context holds for the
 // site. It looks from a page of its own, and does not disturb the tab.
 func (t *tab) StorageState(ctx context.Context) (json.RawMessage, error) {
 	text, err := t.storageState(ctx)

@@ -46,7 +46,7 @@ func openTab(ctx context.Context, b *instance, o session.TabOptions, onClose fun
 	if err != nil {
 		return nil, err
 	}
-	target, in, id, err := b.newTarget(ctx, contextParams(o))
+	target, in, id, err := b.newTarget(ctx)
 	if err != nil {
 		bounded, cancel := farewell()
 		defer cancel()

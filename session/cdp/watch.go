@@ -103,7 +103,7 @@ func (w *watcher) ended(x watched) {
 	began := time.Now()
 	state, err := shim.DecodeState(x.text)
 	if err == nil && f.parent != nil && state.Doc.Origin != x.doc.origin {
-		w.decide(f, &holder{policy: denied, origin: state.Doc.Origin}) // a sandbox that no attribute tells of
+		w.decide(f, &holder{policy: denied, origin: state.Doc.Origin}) // a sandbox that no attribute names
 	}
 	switch {
 	case x.doc.policy == denied:

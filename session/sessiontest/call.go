@@ -154,7 +154,7 @@ func (c *Call) Leave(path string, said json.RawMessage, hidden error) (json.RawM
 	return nil, nil
 }
 
-// finish gives the call its outcome; the first counts.
+// finish sets the call's outcome; the first counts.
 func (c *Call) finish(result json.RawMessage, err *bridge.Error) {
 	c.once.Do(func() {
 		c.result, c.err = result, err

@@ -17,7 +17,7 @@ import (
 	"github.com/pagetools/pagetools/session"
 )
 
-// Page is one address of a site, told twice: for browsers and for the fake.
+// Page is one address of a site, described twice: for browsers and for the fake.
 type Page struct {
 	// HTML is what browsers get. The function tool(name, execute, more) is there.
 	HTML string
@@ -39,7 +39,7 @@ type Harness struct {
 	Engine session.Engine
 	// Fresh makes an engine for a test that breaks it, and closes it at its end.
 	Fresh func(t *testing.T) session.Engine
-	// Serve makes the pages reachable for the engine, and gives their origin.
+	// Serve makes the pages reachable for the engine, and returns their origin.
 	// With tls the certificate is one that nobody signed.
 	Serve func(t *testing.T, e session.Engine, pages Pages, tls bool) string
 	// KillBrowser and KillRenderers end the processes of the engine by a signal;
@@ -104,7 +104,7 @@ func TestEngine(t *testing.T, h Harness) {
 // patience is how long anything may take that has no bound of its own.
 const patience = 30 * time.Second
 
-// watched is a tab with all that it told.
+// watched is a tab with all that it reported.
 type watched struct {
 	session.Tab
 	t      *testing.T
@@ -171,7 +171,7 @@ func (w *watched) watch() {
 	}
 }
 
-// told gives the events so far.
+// told returns the events so far.
 func (w *watched) told() ([]session.Event, <-chan struct{}) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -207,7 +207,7 @@ func names(all []session.Event) string {
 	return s
 }
 
-// load navigates, and waits until that is told.
+// load navigates, and waits until that is reported.
 func (w *watched) load(address string) {
 	w.t.Helper()
 	before, _ := w.told()
@@ -238,7 +238,7 @@ func (w *watched) loaded() {
 	})
 }
 
-// tools gives the newest set of the newest document, with what frames add.
+// tools returns the newest set of the newest document, with what frames add.
 func tools(all []session.Event) (set session.ToolsChanged) {
 	frames := map[string]session.ToolsChanged{}
 	for _, ev := range all {
@@ -330,7 +330,7 @@ func (w *watched) result(name, input string) string {
 	return string(r.Data)
 }
 
-// awaitResult repeats a tool until it gives the result.
+// awaitResult repeats a tool until it returns the result.
 func (w *watched) awaitResult(within time.Duration, name, want string) {
 	w.t.Helper()
 	deadline := time.Now().Add(within)

@@ -13,7 +13,7 @@ import (
 	"github.com/pagetools/pagetools/session"
 )
 
-// echo gives back what it gets.
+// echo returns its input.
 var echo = Tool{Name: "echo", Run: func(c *Call) (json.RawMessage, error) { return c.Input, nil }}
 
 var echoPage = Page{HTML: `<title>Echo</title><script>tool('echo', (input) => input)</script>`, Fake: func(d *Document) {
@@ -120,7 +120,7 @@ func count[E session.Event](all []session.Event) (n int) {
 }
 
 // testOrder holds a page that is busy after its load event: what it registered
-// before is told before.
+// before is reported before.
 func testOrder(t *testing.T, h Harness) {
 	w := one(t, h, Page{
 		HTML: `<script>tool('early', () => 1); addEventListener('load', () => {
@@ -179,7 +179,7 @@ func testChanges(t *testing.T, h Harness) {
 	})
 	w.result("add", "{}")
 	late := w.tool("late")
-	// Read your writes: the state that the reply has seen is told.
+	// Read your writes: the state that the reply has seen is reported.
 	reply, err := w.invoke("remove", "{}")
 	if err != nil {
 		t.Fatal(err)

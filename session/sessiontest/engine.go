@@ -144,7 +144,7 @@ func (e *Engine) ran(tool string) {
 	e.runs[tool]++
 }
 
-// id gives names that are never used twice.
+// id returns names that are never used twice.
 func (e *Engine) id() int {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -166,7 +166,7 @@ func asLost(ctx context.Context, err error) error {
 	return lost(bridge.NotRun).With(err)
 }
 
-// stopped gives the outcome of work whose context ended.
+// stopped returns the outcome of work whose context ended.
 func stopped(ctx context.Context, o bridge.Outcome) *bridge.Error {
 	if e, ok := errors.AsType[*bridge.Error](context.Cause(ctx)); ok {
 		c := *e

@@ -11,7 +11,7 @@ import (
 )
 
 // Run runs the tests for TestMain, then stop, and fails when goroutines of ours
-// or of the engine are left. It gives the exit code.
+// or of the engine are left. It returns the exit code.
 func Run(m *testing.M, stderr io.Writer, stop func() error) int {
 	code := m.Run()
 	if stop != nil {
@@ -27,7 +27,7 @@ func Run(m *testing.M, stderr io.Writer, stop func() error) int {
 	return code
 }
 
-// waitForGoroutines gives the stacks of what still runs a while after the last
+// waitForGoroutines returns the stacks of what still runs a while after the last
 // test, or "".
 func waitForGoroutines() string {
 	deadline := time.Now().Add(8 * time.Second)

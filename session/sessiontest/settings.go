@@ -26,10 +26,7 @@ func furnish(o session.TabOptions) (pageconfig.Stored, error) {
 	return o.Config.Stored(), nil
 }
 
-// Options are those that the tab was opened with.
-func (t *Tab) Options() session.TabOptions { return t.options }
-
-// StorageState gives what the tab's context holds for the site.
+// StorageState returns what the tab's context holds for the site.
 func (t *Tab) StorageState(ctx context.Context) (json.RawMessage, error) {
 	switch {
 	case t.Dead():
@@ -56,7 +53,7 @@ func (d *Document) Settings() (s pageconfig.Settings) {
 	return s
 }
 
-// Item gives an item of localStorage; a document of another origin than the
+// Item returns an item of localStorage; a document of another origin than the
 // site's finds none.
 func (d *Document) Item(key string) (value string, ok bool) {
 	if d.origin != d.tab.options.Origin {
@@ -78,7 +75,7 @@ func (d *Document) SetItem(key, value string) {
 	d.tab.stored.LocalStorage[key] = pageconfig.Secret(value)
 }
 
-// Cookies gives what document.cookie has, by name.
+// Cookies returns what document.cookie has, by name.
 func (d *Document) Cookies() string {
 	if d.origin != d.tab.options.Origin {
 		return ""

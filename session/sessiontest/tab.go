@@ -95,7 +95,7 @@ func (t *Tab) emit(ev session.Event) {
 	}
 }
 
-// Events gives what happens.
+// Events returns what happens.
 func (t *Tab) Events() <-chan session.Event { return t.events }
 
 // Load shows the document at the address.
@@ -261,7 +261,7 @@ type Document struct {
 	revision   int64
 	lastID     int64
 	tools      map[string]*registration
-	depth      int // the script runs: changes are told when it ends
+	depth      int // the script runs: changes are reported when it ends
 	dirty      bool
 	loaded     bool
 	unfinished bool
@@ -326,11 +326,11 @@ func (d *Document) flush() {
 	d.tab.mu.Lock()
 	defer d.tab.mu.Unlock()
 	d.depth--
-	d.dirty = true // also when there is nothing: that is told once
+	d.dirty = true // also when there is nothing: that is reported once
 	d.push()
 }
 
-// push tells of the whole set; tab.mu is held.
+// push reports the whole set; tab.mu is held.
 func (d *Document) push() {
 	if !d.dirty || d.tab.doc != d && d.tab.frames[d.id] != d || d.tab.died != nil {
 		return
@@ -431,7 +431,7 @@ func (d *Document) Navigate(address string) {
 // Reload shows the same address again.
 func (d *Document) Reload() { d.Navigate(d.url) }
 
-// Dialog shows a JavaScript dialog and gives how it was answered.
+// Dialog shows a JavaScript dialog and returns how it was answered.
 func (d *Document) Dialog(kind, message string) bool {
 	d.tab.mu.Lock()
 	defer d.tab.mu.Unlock()

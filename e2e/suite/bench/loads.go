@@ -12,6 +12,7 @@ import (
 
 	"github.com/pagetools/pagetools/session"
 	"github.com/pagetools/pagetools/session/cdp"
+	"github.com/pagetools/pagetools/session/cdp/cdptest"
 	"github.com/pagetools/pagetools/session/cdp/chrome"
 )
 
@@ -43,13 +44,12 @@ func pageRows(ctx context.Context) ([]row, error) {
 	site.Listener = l
 	site.Start()
 	defer site.Close()
-	e, err := cdp.NewLocal(cdp.LocalOptions{Options: chrome.Options{
-		Path: os.Getenv("PAGETOOLS_EXECUTABLE_PATH"), NoSandbox: os.Getenv("PAGETOOLS_NO_SANDBOX") == "1",
-	}})
+	o := chrome.Options{Path: os.Getenv("PAGETOOLS_EXECUTABLE_PATH"), NoSandbox: os.Getenv("PAGETOOLS_NO_SANDBOX") == "1"}
+	e, err := cdp.NewLocal(cdp.LocalOptions{Options: o})
 	if err != nil {
 		return nil, err
 	}
-	rows, err := measurePages(ctx, e, site.URL)
+	rows, err := measurePages(ctx, o, e, site.URL)
 	if err == nil {
 		var spread []row
 		spread, err = spreadRows(ctx, e, site.URL)
@@ -58,11 +58,8 @@ func pageRows(ctx context.Context) ([]row, error) {
 	return rows, errors.Join(err, e.Close())
 }
 
-func measurePages(ctx context.Context, e *cdp.Engine, url string) ([]row, error) {
-	if _, _, err := cdp.Loads(ctx, e, url+"/", loads/5); err != nil { // warms up
-		return nil, err
-	}
-	with, without, err := cdp.Loads(ctx, e, url+"/", loads)
+func measurePages(ctx context.Context, o chrome.Options, e *cdp.Engine, url string) ([]row, error) {
+	with, without, err := cdptest.Loads(ctx, o, url+"/", loads)
 	if err != nil {
 		return nil, err
 	}
