@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/mark3labs/mcp-go/server"
+	mcpgo "github.com/mark3labs/mcp-go/mcp"
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/transport"
@@ -41,13 +41,13 @@ type Face struct {
 	b        *bridge.Bridge
 	o        Options
 	log      *slog.Logger
+	info     mcpgo.Implementation
 	mode     toolMode
 	seal     *seal
 	sessions *sessions
 
-	mu      sync.Mutex
-	servers map[string]*server.MCPServer // by scope
-	lists   map[listKey]*list
+	mu    sync.Mutex
+	lists map[listKey]*list
 }
 
 // modes are the words of --mcp-tools.
@@ -69,8 +69,8 @@ func New(b *bridge.Bridge, o Options) (*Face, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Face{b: b, o: o, log: o.Log, mode: modes[o.Tools], seal: s, sessions: newSessions(o.SessionIdle),
-		servers: map[string]*server.MCPServer{}, lists: map[listKey]*list{}}, nil
+	return &Face{b: b, o: o, log: o.Log, info: mcpgo.Implementation{Name: "pagetools", Version: cmp.Or(o.Version, "dev")}, mode: modes[o.Tools],
+		seal: s, sessions: newSessions(o.SessionIdle), lists: map[listKey]*list{}}, nil
 }
 
 // Routes are the endpoints: one for all sites, and one for each.
@@ -100,20 +100,6 @@ func (f *Face) sites(sc scope) []bridge.Site {
 		return nil
 	}
 	return all[i : i+1]
-}
-
-// server is the library's part of a scope.
-func (f *Face) server(sc scope, sites []bridge.Site) *server.MCPServer {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	key := sc.caller.Name + "\n" + sc.site
-	s := f.servers[key]
-	if s == nil {
-		s = server.NewMCPServer("pagetools", cmp.Or(f.o.Version, "dev"), server.WithToolCapabilities(true),
-			server.WithInstructions(instructions(f.mode, sites, sc.site == "" && len(sites) > 1)))
-		f.servers[key] = s
-	}
-	return s
 }
 
 // listKey names what may be offered differently.

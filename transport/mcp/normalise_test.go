@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	mcpgo "github.com/mark3labs/mcp-go/mcp"
-	"github.com/mark3labs/mcp-go/server"
 
 	"github.com/pagetools/pagetools/bridge/bridgetest"
 )
@@ -109,8 +108,8 @@ func TestOutputSchemas(t *testing.T) {
 	}
 }
 
-// headers are schemas that make the library panic: also in letters, and in places,
-// where only its decoder sees them.
+// headers are schemas that tell a client to send arguments in headers, also in
+// letters, and in places, where only a decoder that ignores case sees them.
 var headers = []string{
 	`{"type":"object","properties":{"a":{"type":"object","x-mcp-header":"A"}}}`,
 	`{"type":"object","properties":{"a":{"type":"string","X-MCP-HEADER":"not a token"}}}`,
@@ -119,25 +118,23 @@ var headers = []string{
 	`{"type":"object","properties":{"a":{"type":"string","x-mcp-header":"A"},"b":{"type":"string","x-mcp-header":"a"}}}`,
 }
 
-// TestHeadersNeverReachTheLibrary reproduces the panic of mcp-go v1.2.1 (defect 11 of
-// the reference), and shows that no admitted tool causes it.
-func TestHeadersNeverReachTheLibrary(t *testing.T) {
-	add := func(tool mcpgo.Tool) (panicked bool) {
-		defer func() { panicked = recover() != nil }()
-		server.NewMCPServer("test", "1").AddTool(tool, nil)
-		return false
-	}
+// TestHeadersNeverReachClients: a page has no say in how a client sends arguments, and
+// a bad word of it makes clients drop the tool.
+func TestHeadersNeverReachClients(t *testing.T) {
 	for i, raw := range headers {
-		if !add(mcpgo.NewToolWithRawSchema("bad", "x", json.RawMessage(raw))) {
-			t.Errorf("%d: the library takes it now, so that the work-around can go: %s", i, raw)
+		bad := mcpgo.NewToolWithRawSchema("bad", "x", json.RawMessage(raw))
+		if mcpgo.ValidateParamHeaderAnnotations(&bad) == nil && mcpgo.ExtractParamHeaderBindings(&bad) == nil {
+			t.Errorf("%d asks for no header: %s", i, raw)
 		}
 		x := expose([]source{siteOf("shop", bridgetest.Tool("bad", raw), bridgetest.Tool("good", ""))}, exposeOptions{})
 		for _, e := range []era{mcpgo.ProtocolVersion20251125, mcpgo.ProtocolVersion20260728} {
-			if len(x.tools(e)) != 2 {
-				t.Errorf("%d: the list is %v", i, x.tools(e))
+			list := whole(t, x, e)
+			if len(list) != 2 {
+				t.Errorf("%d: the list is %v", i, list)
 			}
-			for _, tool := range x.tools(e) {
-				if add(tool) || mcpgo.ExtractParamHeaderBindings(&tool) != nil {
+			for _, shown := range list {
+				tool := mcpgo.NewToolWithRawSchema("x", "x", encode(shown["inputSchema"]))
+				if mcpgo.ValidateParamHeaderAnnotations(&tool) != nil || mcpgo.ExtractParamHeaderBindings(&tool) != nil {
 					t.Errorf("%d: the schema still has headers: %s", i, tool.RawInputSchema)
 				}
 			}
