@@ -9,6 +9,7 @@ import (
 	mcpgo "github.com/mark3labs/mcp-go/mcp"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/transport/mcp/toolset"
 )
 
 // call is tools/call: it runs a tool of a page, or one of ours.
@@ -18,30 +19,34 @@ func (x *exchange) call(ctx context.Context) (json.RawMessage, *rpcError) {
 		return nil, e
 	}
 	list := x.face.list(ctx, x.scope)
-	to, ok := list.find(name)
+	to, ok := list.Find(name)
 	if !ok {
 		return nil, rpcErrorf(mcpgo.INVALID_PARAMS, "tool '%s' not found: tool not found", name)
 	}
-	arguments := orEmpty(x.message.params.Get("arguments"))
-	var r *mcpgo.CallToolResult
-	switch to.static {
-	case "":
-		r, e = x.run(ctx, to, arguments)
-	case toolCall:
-		found, inner, err := list.callArguments(arguments)
+	arguments := toolset.Arguments(x.message.params.Get("arguments"))
+	if to.Own == toolset.Search || to.Own == toolset.Describe {
+		data, err := list.Answer(x.era, to.Own, arguments)
 		if err != nil {
-			r = failure(err)
-			break
+			return x.end(failure(err)), nil
 		}
-		r, e = x.run(ctx, found, inner)
-	default:
-		r = list.answer(x.era, to.static, arguments)
+		return x.end(rawResult(data)), nil
 	}
+	if to.Own == toolset.Call {
+		var err *bridge.Error
+		if to, arguments, err = list.Called(arguments); err != nil {
+			return x.end(failure(err)), nil
+		}
+	}
+	r, e := x.run(ctx, to, arguments)
 	if e != nil {
 		return nil, e
 	}
+	return x.end(r), nil
+}
+
+func (x *exchange) end(r *mcpgo.CallToolResult) json.RawMessage {
 	x.complete(&r.Result)
-	return encode(r), nil
+	return encode(r)
 }
 
 // maxAsked bounds how often the person at a client of an older era is asked in one
@@ -50,9 +55,9 @@ const maxAsked = 10
 
 // run runs a tool of a page until it ends or asks a person whom the client has to ask
 // with the next request.
-func (x *exchange) run(ctx context.Context, to target, arguments bridge.Value) (*mcpgo.CallToolResult, *rpcError) {
+func (x *exchange) run(ctx context.Context, to toolset.Target, arguments bridge.Value) (*mcpgo.CallToolResult, *rpcError) {
 	c := &bridge.Call{
-		Site: to.site, Tool: to.tool.Name(), Session: x.scope.session, Caller: x.scope.caller, Input: arguments,
+		Site: to.Site, Tool: to.Tool.Name(), Session: x.scope.session, Caller: x.scope.caller, Input: arguments,
 		Again: true, Beside: true, ID: x.id, Trace: x.message.meta.trace,
 	}
 	defer x.progress(ctx)()
@@ -73,7 +78,7 @@ func (x *exchange) run(ctx context.Context, to target, arguments bridge.Value) (
 		switch {
 		case !ok || asked == maxAsked:
 			return failure(x.stillAsks(q)), nil
-		case x.era.modern():
+		case x.era.Modern():
 			state := carried{Token: run.Token(), Question: q.ID, Caller: c.Caller.Name, Call: c.Digest(), URL: url, Until: q.ExpiresAt.Add(keptFor)}
 			return inputRequired(params, x.face.seal.close(state)), nil
 		}

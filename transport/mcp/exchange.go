@@ -10,6 +10,7 @@ import (
 	mcpgo "github.com/mark3labs/mcp-go/mcp"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/transport/mcp/toolset"
 )
 
 // stream is where what we say before the reply to a request goes.
@@ -69,7 +70,7 @@ var absent = map[string]string{
 // dispatch runs the method of the request. A request of 2026-07-28 says who asks by
 // itself; before, that was said in the handshake.
 func (x *exchange) dispatch(ctx context.Context) (json.RawMessage, *rpcError) {
-	modern, method := x.era.modern(), x.message.method
+	modern, method := x.era.Modern(), x.message.method
 	if modern {
 		var ok bool
 		switch x.can, ok = readElicits(x.message.meta.capabilities); {
@@ -150,12 +151,12 @@ func capabilities() (c mcpgo.ServerCapabilities) {
 
 func (x *exchange) instructions() string {
 	sites := x.face.sites(x.scope)
-	return instructions(x.face.mode, sites, x.scope.site == "" && len(sites) > 1)
+	return toolset.Instructions(x.face.mode, sites, x.scope.prefixed(len(sites)))
 }
 
 // complete adds to a result what 2026-07-28 has in each.
 func (x *exchange) complete(r *mcpgo.Result) {
-	if !x.era.modern() {
+	if !x.era.Modern() {
 		return
 	}
 	if r.ResultType == "" {
@@ -182,14 +183,14 @@ func (x *exchange) listTools(ctx context.Context) (json.RawMessage, *rpcError) {
 		return nil, e
 	}
 	list := x.face.list(ctx, x.scope)
-	if x.peer != nil && !x.era.modern() {
-		x.peer.gotList(list.digest(x.era))
+	if x.peer != nil && !x.era.Modern() {
+		x.peer.gotList(list.Digest(x.era))
 	}
-	page, next, ok := list.page(x.era, cursor)
+	page, next, ok := list.Page(x.era, cursor)
 	if !ok {
 		return nil, rpcErrorf(mcpgo.INVALID_PARAMS, "This cursor is not known.")
 	}
-	if !x.era.modern() {
+	if !x.era.Modern() {
 		return encode(listResult{NextCursor: next, Tools: page}), nil
 	}
 	var r mcpgo.CacheableResult

@@ -13,6 +13,7 @@ import (
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/transport"
+	"github.com/pagetools/pagetools/transport/mcp/toolset"
 )
 
 // Options configures a Face. The zero value serves with the contract's defaults.
@@ -42,7 +43,7 @@ type Face struct {
 	o        Options
 	log      *slog.Logger
 	info     mcpgo.Implementation
-	mode     toolMode
+	mode     toolset.Mode
 	seal     *seal
 	sessions *sessions
 
@@ -50,12 +51,9 @@ type Face struct {
 	lists map[listKey]*list
 }
 
-// modes are the words of --mcp-tools.
-var modes = map[string]toolMode{"": modeAuto, "auto": modeAuto, "direct": modeDirect, "hybrid": modeHybrid, "meta": modeMeta}
-
 // ValidTools reports whether a word is one of --mcp-tools.
 func ValidTools(word string) bool {
-	_, ok := modes[word]
+	_, ok := toolset.ParseMode(word)
 	return ok
 }
 
@@ -69,7 +67,8 @@ func New(b *bridge.Bridge, o Options) (*Face, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Face{b: b, o: o, log: o.Log, info: mcpgo.Implementation{Name: "pagetools", Version: cmp.Or(o.Version, "dev")}, mode: modes[o.Tools],
+	mode, _ := toolset.ParseMode(o.Tools)
+	return &Face{b: b, o: o, log: o.Log, info: mcpgo.Implementation{Name: "pagetools", Version: cmp.Or(o.Version, "dev")}, mode: mode,
 		seal: s, sessions: newSessions(o.SessionIdle), lists: map[listKey]*list{}}, nil
 }
 
@@ -85,6 +84,9 @@ type scope struct {
 	site    string // empty: all
 	session string // the caller's name for its state
 }
+
+// prefixed tells whether names begin with that of their site.
+func (sc scope) prefixed(sites int) bool { return sc.site == "" && sites > 1 }
 
 // defaultSession is the state of a caller that names none.
 const defaultSession = "mcp"
@@ -108,15 +110,15 @@ type listKey struct{ caller, site, session string }
 // list is what a scope offers, and what that was made of.
 type list struct {
 	from []bridge.Listing
-	*exposure
+	*toolset.List
 }
 
 // patience is how long a list waits for a site that is being opened.
 const patience = 15 * time.Second
 
-// list gives what the scope offers now. A site that cannot be reached keeps its last
+// list returns what the scope offers now. A site that cannot be reached keeps its last
 // list: its calls say what is wrong.
-func (f *Face) list(ctx context.Context, sc scope) *exposure {
+func (f *Face) list(ctx context.Context, sc scope) *toolset.List {
 	key := listKey{sc.caller.Name, sc.site, sc.session}
 	sites := f.sites(sc)
 	f.mu.Lock()
@@ -136,20 +138,25 @@ func (f *Face) list(ctx context.Context, sc scope) *exposure {
 		from[i] = now
 	}
 	if last != nil && slices.EqualFunc(from, last.from, sameListing) {
-		return last.exposure
+		return last.List
 	}
-	sources := make([]source, len(from))
+	sources := make([]toolset.Source, len(from))
 	for i, l := range from {
-		sources[i] = source{site: l.Site, version: l.Version, tools: l.Tools}
+		sources[i] = toolset.Source{Site: l.Site, Version: l.Version, Tools: l.Tools}
 	}
-	made := &list{from: from, exposure: expose(sources, exposeOptions{prefixed: sc.site == "" && len(sites) > 1, mode: f.mode})}
+	made := &list{from: from, List: toolset.New(sources, toolset.Options{Prefixed: sc.prefixed(len(sites)), Mode: f.mode})}
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if last == nil || !slices.Equal(last.Findings(), made.Findings()) {
+		for _, found := range made.Findings() {
+			f.log.InfoContext(ctx, "mcp: a tool is shown otherwise", "tool", found.Tool, "rule", found.Rule, "message", found.Message)
+		}
+	}
 	if len(f.lists) >= maxLists {
 		clear(f.lists)
 	}
 	f.lists[key] = made
-	return made.exposure
+	return made.List
 }
 
 // maxLists bounds the lists that are kept ready.

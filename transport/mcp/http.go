@@ -153,7 +153,7 @@ func (f *Face) answer(w http.ResponseWriter, r *http.Request, x *exchange) {
 	reply, failed := x.serve(ctx)
 	x.pause(ctx)
 	status := http.StatusOK
-	if failed != nil && x.era.modern() {
+	if failed != nil && x.era.Modern() {
 		status = statusOf(failed.Code)
 	}
 	if out.reply(r, status, reply) == nil {

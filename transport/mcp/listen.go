@@ -33,7 +33,7 @@ type watch struct {
 func (f *Face) watch(ctx context.Context, sc scope, e era) *watch {
 	w := &watch{face: f, scope: sc, era: e, events: f.b.Watch(ctx, bridge.Interest{Caller: sc.caller, Tools: true})}
 	<-w.events // the snapshot
-	w.last = f.list(ctx, sc).digest(e)
+	w.last = f.list(ctx, sc).Digest(e)
 	return w
 }
 
@@ -56,7 +56,7 @@ func (w *watch) run(ctx context.Context, tell, beat func() error) {
 			return
 		}
 		w.stale = false
-		if now := w.face.list(ctx, w.scope).digest(w.era); now != w.last {
+		if now := w.face.list(ctx, w.scope).Digest(w.era); now != w.last {
 			if tell() != nil {
 				return
 			}

@@ -178,7 +178,7 @@ func (s *stdio) work(r request) {
 // serve answers a request. One that the client cancelled is not answered.
 func (s *stdio) serve(ctx context.Context, m *message) {
 	x := &exchange{face: s.face, scope: s.scope, message: m, era: s.peer.version(), peer: s.peer, out: s.out, id: newID()}
-	if v := era(m.meta.version); v.modern() {
+	if v := era(m.meta.version); v.Modern() {
 		x.era = v
 	}
 	reply, _ := x.serve(ctx)
