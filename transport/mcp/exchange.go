@@ -84,16 +84,16 @@ func (x *exchange) dispatch(ctx context.Context) (json.RawMessage, *rpcError) {
 	} else if x.peer != nil {
 		x.can = x.peer.capabilities()
 	}
-	switch mcpgo.MCPMethod(method) {
-	case mcpgo.MethodInitialize:
+	switch method {
+	case string(mcpgo.MethodInitialize):
 		return x.initialize()
-	case mcpgo.MethodPing:
+	case string(mcpgo.MethodPing):
 		return json.RawMessage("{}"), nil
-	case mcpgo.MethodToolsList:
+	case string(mcpgo.MethodToolsList):
 		return x.listTools(ctx)
-	case mcpgo.MethodToolsCall:
+	case string(mcpgo.MethodToolsCall):
 		return x.call(ctx)
-	case mcpgo.MethodServerDiscover, mcpgo.MethodSubscriptionsListen:
+	case string(mcpgo.MethodServerDiscover), string(mcpgo.MethodSubscriptionsListen):
 		switch {
 		case !modern:
 			return nil, rpcErrorf(mcpgo.METHOD_NOT_FOUND, "%q requires protocol version %s or later", method, mcpgo.ProtocolVersion20260728)

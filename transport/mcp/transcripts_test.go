@@ -100,7 +100,7 @@ func newTranscript(t *testing.T, out *strings.Builder, over, version string) *tr
 	w.router.Declare("shop", shopTools()...)
 	w.router.Handle("shop", shopCalls)
 	tr := &transcript{client: w.as(agent), out: out, close: func() {}}
-	if tr.client.version = version; version == "2026-07-28" {
+	if tr.version = version; version == "2026-07-28" {
 		tr.since2026(forms)
 	}
 	if over == "stdio" {
@@ -176,10 +176,10 @@ func (tr *transcript) do(name, arguments string) {
 
 func (tr *transcript) begin(capabilities string) {
 	if tr.pipe == nil {
-		tr.legacy(tr.client.version, capabilities)
+		tr.legacy(tr.version, capabilities)
 		return
 	}
-	tr.pipe.send(rpc(1, "initialize", fmt.Sprintf(`{"protocolVersion":%q,"capabilities":%s,"clientInfo":{"name":"t","version":"1"}}`, tr.client.version, capabilities)))
+	tr.pipe.send(rpc(1, "initialize", fmt.Sprintf(`{"protocolVersion":%q,"capabilities":%s,"clientInfo":{"name":"t","version":"1"}}`, tr.version, capabilities)))
 	tr.pipe.next()
 	tr.pipe.send(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
 }
