@@ -77,7 +77,7 @@ var scripts = []script{
 func (s script) name() string { return s.file + "-" + s.era + "-" + s.transport }
 
 // TestClients runs MCP's conformance suite, its Inspector, and the clients that
-// people use, against pages. docs/decisions/2026-11-21-clients-of-mcp.md.
+// people use, against pages. docs/decisions/2026-11-22-checks-with-npm.md.
 func TestClients(t *testing.T) {
 	if *clientsForm == "" {
 		t.Skip("make clients runs this")

@@ -1,7 +1,8 @@
 // Command demo is what "make demo" runs: it starts "pagetools demo", talks to
 // it over HTTP as an agent would, and stops it again. Usage: demo BINARY.
 //
-// Every step has a bound. It exits 0 only when every step went well.
+// Every step has a bound. It exits 0 only when every step went well. It is a Go
+// program because curl and jq are not on every machine that has Go, git and make.
 package main
 
 import (
