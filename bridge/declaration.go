@@ -10,7 +10,7 @@ import (
 // [NewCatalog] is the only way to turn it into a Tool.
 type Declaration struct {
 	// ID is the registration, unique in its document. A page that replaces a
-	// tool gives the new one another ID.
+	// tool makes a registration with another ID.
 	ID int64
 	// Document identifies the document that registered it.
 	Document string

@@ -144,7 +144,7 @@ func (l *Live) Mine() bool {
 // Take takes the pen, and reports whether nobody else holds it.
 func (l *Live) Take() bool { return l.pass(nil, l) }
 
-// Drop gives the pen away, if this Live holds it.
+// Drop lays the pen down, if this Live holds it.
 func (l *Live) Drop() { l.pass(l, nil) }
 
 // pass passes the pen on from one to another, nil being nobody, and reports whether

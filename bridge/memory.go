@@ -31,7 +31,7 @@ type Grants interface {
 	Put(ctx context.Context, g Grant) (Grant, error)
 	// All lists the grants, oldest first.
 	All(ctx context.Context) ([]Grant, error)
-	// Find gives the newest grant that covers the use, and false when none does.
+	// Find returns the newest grant that covers the use, and false when none does.
 	// It sees what any process put or revoked before.
 	Find(ctx context.Context, u GrantUse) (Grant, bool, error)
 	// Revoke takes a grant away; false means that there was none. It is on the
@@ -214,7 +214,7 @@ type CallRecord struct {
 // CallFilter selects calls. Empty fields select all.
 type CallFilter struct {
 	Site, Tool, Caller, Outcome string
-	// Before gives only calls with a lower ID, for the next page. Zero means the
+	// Before selects calls with a lower ID, for the next page. Zero means the
 	// newest.
 	Before int64
 	// Limit is how many at most. Zero means 100; the most is 1,000.

@@ -94,7 +94,7 @@ func mayNotAnswer() *Error {
 
 func mayNotCall() *Error { return Errorf(Forbidden, "", NotRun, "This credential may not call tools.") }
 
-// nothingRan gives an error from before the dispatch of a call. One that is no
+// nothingRan returns an error from before the dispatch of a call. One that is no
 // *Error is a context that ended, or a bug.
 func nothingRan(ctx context.Context, err error) *Error {
 	if e, ok := errors.AsType[*Error](err); ok {

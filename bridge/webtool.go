@@ -84,7 +84,7 @@ func (s *siteState) sessionDocument(c *Catalog, action, version string) (*webtoo
 	return s.draft(name, description, tools).Finish(version), nil
 }
 
-// describe gives name, description and tools of a webtool; no tools when the
+// describe returns name, description and tools of a webtool; no tools when the
 // action does not exist.
 func (s *siteState) describe(c *Catalog, action string) (name, description string, tools []*Tool) {
 	if action == "" {

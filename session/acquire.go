@@ -203,7 +203,7 @@ func deadOnArrival(e *bridge.Error) bool {
 	return e.Outcome == bridge.NotRun && (e.Reason == bridge.PageCrashed || e.Reason == bridge.BrowserLost)
 }
 
-// Release gives the page back. Nobody sees it for this call any more.
+// Release returns the page. Nobody sees it for this call any more.
 func (l *lease) Release() {
 	l.watchers.end()
 	l.release(l.told)

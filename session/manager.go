@@ -81,7 +81,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Manager gives out pages for calls. Its state changes only in functions that
+// Manager finds pages for calls. Its state changes only in functions that
 // run under one lock and wait for nothing.
 type Manager struct {
 	o      Options

@@ -78,7 +78,7 @@ func (q *queue) displace(w *waiter) *waiter {
 	return newest
 }
 
-// clear gives everybody who waits, and is empty then.
+// clear empties the queue and returns all calls that waited in it.
 func (q *queue) clear() []*waiter {
 	var all []*waiter
 	for e := q.lines.Front(); e != nil; e = e.Next() {

@@ -35,7 +35,7 @@ func (st *state) revoke() {
 	st.move(further)
 }
 
-// revoked gives those who wait whose credential was taken back.
+// revoked returns the calls that wait and whose credential was revoked.
 func (q *queue) revoked() []*waiter {
 	var all []*waiter
 	for e := q.lines.Front(); e != nil; e = e.Next() {

@@ -121,7 +121,7 @@ func expired() *bridge.Error {
 	return bridge.Errorf(bridge.SessionExpired, "", bridge.NotRun, "The session is gone, with its state. The next call with its id starts a new one.")
 }
 
-// join gives a session's page to w when its turn comes.
+// join queues w for a session's page, which it gets when its turn comes.
 func (st *state) join(ses *session, w *waiter) {
 	if !w.options.fits(ses.options) {
 		w.grant <- grant{err: otherPage()}
@@ -339,7 +339,7 @@ func (st *state) isOver(ses *session) bool {
 	return ses.lost || st.closed || ses.page.isDead() || ses.last.Sub(ses.created) >= st.manager.o.MaxAge || st.owed(ses)
 }
 
-// admit gives a session's page to those who wait for it and whose turn it is.
+// admit hands a session's page to the calls that wait for it and whose turn it is.
 func (st *state) admit(ses *session) {
 	for e := ses.waiting.Front(); e != nil; e = ses.waiting.Front() {
 		w := e.Value.(*waiter)
@@ -355,7 +355,7 @@ func (st *state) admit(ses *session) {
 	}
 }
 
-// handOver gives the session to who waits for it, or starts its idle time.
+// handOver hands the session to a call that waits for it, or starts its idle time.
 func (st *state) handOver(ses *session) {
 	st.admit(ses)
 	if ses.holders > 0 {

@@ -43,7 +43,7 @@ func (g *guard) checkCaller(w http.ResponseWriter, r *http.Request, in *info) (a
 // 4648, 5, without padding): a page cannot give a WebSocket other headers.
 const TokenProtocol = "pagetools.bearer."
 
-// bearer gives the one bearer token of the request.
+// bearer returns the one bearer token of the request.
 func bearer(r *http.Request) (token string, ok bool) {
 	values := r.Header.Values("Authorization")
 	if len(values) == 0 && strings.EqualFold(r.Header.Get("Upgrade"), "websocket") {
@@ -57,7 +57,7 @@ func bearer(r *http.Request) (token string, ok bool) {
 	return token, strings.EqualFold(scheme, "Bearer") && token != ""
 }
 
-// offered gives the token among the subprotocols that a WebSocket offers.
+// offered returns the token among the subprotocols that a WebSocket offers.
 func offered(r *http.Request) (token string, ok bool) {
 	for _, line := range r.Header.Values("Sec-WebSocket-Protocol") {
 		for name := range strings.SplitSeq(line, ",") {

@@ -32,7 +32,7 @@ func infoOf(ctx context.Context) *info {
 // nobody may do nothing and sees nothing; the zero Caller sees every site.
 func nobody() bridge.Caller { return bridge.Caller{Sites: []string{}} }
 
-// CallerOf gives the caller that the guards found. Without guards, and on the
+// CallerOf returns the caller that the guards found. Without guards, and on the
 // paths that are open to everybody, it is one that may do nothing.
 func CallerOf(ctx context.Context) bridge.Caller {
 	if in := infoOf(ctx); in != nil {
@@ -41,7 +41,7 @@ func CallerOf(ctx context.Context) bridge.Caller {
 	return nobody()
 }
 
-// RequestID gives the id of the request, or "".
+// RequestID returns the id of the request, or "".
 func RequestID(ctx context.Context) string {
 	if in := infoOf(ctx); in != nil {
 		return in.id

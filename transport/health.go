@@ -15,7 +15,7 @@ type Readiness struct {
 	Audit string
 }
 
-// Health gives the routes /healthz, which always answers, and /readyz. ready is
+// Health returns the routes /healthz, which always answers, and /readyz. ready is
 // called for each request, and must not block.
 func Health(ready func() Readiness) []Route {
 	return []Route{

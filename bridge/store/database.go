@@ -61,7 +61,7 @@ func openMemory(ctx context.Context, o Options) (*database, error) {
 	return d, nil
 }
 
-// dsn gives every connection its settings. synchronous=NORMAL writes commits to
+// dsn holds the settings of every connection. synchronous=NORMAL writes commits to
 // the log and does not wait for the disk; durable writes raise it for their own
 // transaction.
 func dsn(path string, busy time.Duration, key, value string) string {

@@ -22,7 +22,7 @@ type owner struct {
 	root *os.Root
 }
 
-// newID gives 128 random bits in hex.
+// newID returns 128 random bits in hex.
 func newID() string {
 	var b [16]byte
 	_, _ = rand.Read(b[:]) // it never fails: it ends the program instead

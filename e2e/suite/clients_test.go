@@ -145,7 +145,7 @@ type endpoint struct {
 	Env     map[string]string `json:"env,omitempty"`
 }
 
-// at gives the endpoint of a site. session names the state of who calls; tmp is the
+// at returns the endpoint of a site. session names the state of who calls; tmp is the
 // TMPDIR of a process.
 func (c *clients) at(site, session, transport, tmp string) endpoint {
 	if transport == "http" {

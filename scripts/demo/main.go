@@ -85,7 +85,7 @@ func stopServer(server *exec.Cmd, cancel context.CancelFunc, out io.Writer) erro
 	fmt.Fprintf(out, "stopping process %d\n", server.Process.Pid)
 	cancel()
 	err := server.Wait()
-	// Wait gives the context's error even when the server ended well.
+	// Wait returns the context's error even when the server ended well.
 	if state := server.ProcessState; state == nil || !state.Exited() || state.ExitCode() != 0 {
 		return fmt.Errorf("stopping the server: %w (%v)", err, state)
 	}
