@@ -30,7 +30,7 @@ type Declaration struct {
 }
 
 // hintsOf reads the boolean claims of the annotations that matter to policy.
-// Anything that is not a boolean is no claim.
+// Anything that is not a boolean does not count as a claim.
 func hintsOf(annotations json.RawMessage) policy.Hints {
 	var raw map[string]any
 	if len(annotations) == 0 || json.Unmarshal(annotations, &raw) != nil {

@@ -219,7 +219,7 @@ func (w *recorder) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	if err == nil {
 		w.status = http.StatusSwitchingProtocols
 	}
-	return c, buffered, err //nolint:wrapcheck // who takes the connection knows what they asked for
+	return c, buffered, err //nolint:wrapcheck // the caller of Hijack knows what it asked for
 }
 
 var (

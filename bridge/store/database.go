@@ -14,7 +14,7 @@ import (
 
 // database is the file, by two pools: one connection that writes, which is also
 // the queue of writers in this process, and some that read without waiting for
-// it (that is what the write-ahead log gives).
+// it, which the write-ahead log makes possible.
 type database struct {
 	w, r *sql.DB
 	now  func() time.Time
@@ -150,7 +150,7 @@ func closed(err error) error {
 	return err
 }
 
-// each runs a query and gives every row to scan.
+// each runs a query and passes every row to scan.
 func each(ctx context.Context, q interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 }, scan func(*sql.Rows) error, query string, args ...any) error {
