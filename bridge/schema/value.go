@@ -8,7 +8,7 @@ import (
 
 // Value is a JSON value that was read and bounded once, with the text that it was read from. Checking, digesting and
 // taking it apart read nothing again. It is immutable, and safe for concurrent use; its text must not be changed. The
-// zero Value is no value: it has no text, no members, and is of no kind.
+// zero Value is not a value: it has no text, no members and no kind.
 type Value struct {
 	tree *value
 	text []byte

@@ -141,7 +141,7 @@ func (p *program) describe(err error) (failureBody, int) {
 	return body, ours.code
 }
 
-// json reports whether a failure is told as JSON. An error may come before the
+// json reports whether a failure is printed as JSON. An error may come before the
 // settings are known: then flags and environment are looked at as they are.
 func (p *program) json() bool {
 	format := ""

@@ -158,7 +158,7 @@ func drain(a *app.App, srv *http.Server) error {
 	return srv.Close()
 }
 
-// tokenCaller is the name of who has --token.
+// tokenCaller is the name of the caller with --token.
 const tokenCaller = "token"
 
 // guards makes the rules in front of every face.

@@ -115,7 +115,7 @@ func (t *Target) defaultName() string {
 	return strings.TrimRight(name[:min(len(name), 32)], "_")
 }
 
-// NameAll gives every target a unique name. Names that somebody chose are kept,
+// NameAll names every target, each differently. Names that somebody chose are kept,
 // and must not collide.
 func NameAll(targets []*Target) error {
 	taken := map[string]bool{}
