@@ -409,12 +409,12 @@ func (r *Run) end(s Step) {
 	r.show()
 	token := r.token
 	r.mu.Unlock()
-	if r.call.Key != "" {
-		r.bridge.keyEnded(r)
-	}
 	r.bridge.runs.ended(r, token)
 	if token != "" {
 		r.bridge.watched(r)
+	}
+	if r.call.Key != "" { // last, because a store may take its time
+		r.bridge.keyEnded(r)
 	}
 }
 
