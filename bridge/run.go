@@ -78,7 +78,8 @@ func (b *Bridge) newRun(in *Call) *Run {
 	return r
 }
 
-// refused is a run that ended before it began.
+// refused is a run that has nothing but an error: of a call that ended before it began,
+// or of a request whose call goes on without it.
 func (b *Bridge) refused(in *Call, e *Error) *Run {
 	return &Run{bridge: b, call: *in, done: true, result: e.Step()}
 }

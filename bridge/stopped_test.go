@@ -316,3 +316,24 @@ func TestClosing(t *testing.T) {
 		t.Error("a page is still held")
 	}
 }
+
+// TestSpendOfAQuestion: the reply that told a caller of a question does not spend the
+// token, even when the call ended before that reply was written.
+func TestSpendOfAQuestion(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, _, call := stopping(t, &pages{steps: []bridge.Kind{bridge.Confirm}})
+		defer b.Close()
+		out := serve(t.Context(), b, &call)
+		q, token := out.Err.Details["question"].(*bridge.Question), out.Err.Details["resume"].(string)
+		if err := b.Answer(operator, q.ID, bridge.Answer{OK: true}); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait() // the call ends
+		out.run.Spend() // the question's reply was written
+		if got, e := resume(t, b, call, resuming(token)); e != nil || got != `["{\"ok\":true}"]` {
+			t.Errorf("got %s, %v", got, e)
+		}
+		_, e := resume(t, b, call, resuming(token))
+		want(t, e, bridge.ResumeNotFound, "", bridge.NotRun)
+	})
+}
