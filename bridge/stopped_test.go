@@ -12,6 +12,7 @@ import (
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/bridgetest"
+	"github.com/pagetools/pagetools/bridge/policy"
 )
 
 // pages scripts tools that stop for a person. A call takes the steps one after
@@ -335,5 +336,30 @@ func TestSpendOfAQuestion(t *testing.T) {
 		}
 		_, e := resume(t, b, call, resuming(token))
 		want(t, e, bridge.ResumeNotFound, "", bridge.NotRun)
+	})
+}
+
+// TestARefusalStays: a call that was refused does not run, also when nobody would be
+// asked any more by then.
+func TestARefusalStays(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		news := bridgetest.Tool("news", "")
+		news.Origin = "https://news.example"
+		news.Annotations = []byte(`{"readOnlyHint":true,"untrustedContentHint":true}`)
+		r := bridgetest.NewRouter().Add("shop", bridgetest.Asking("write", ""), news)
+		b := open(t, r, bridge.SiteOptions{Approval: policy.Operator{Mode: policy.ModeAuto}})
+		defer b.Close()
+		if _, e := do(t, b, "news", `{}`, ""); e != nil {
+			t.Fatal(e)
+		}
+		<-time.After(14 * time.Minute)
+		call := bridge.Call{Site: "shop", Tool: "write", Caller: bridge.Local(), Input: bridgetest.JSON(`{}`)}
+		_, token := parked(t, b, &call, bridge.ApprovalRequired)
+		<-time.After(6 * time.Minute) // nobody answers, and what was read counts no more
+		_, e := resume(t, b, call, resuming(token))
+		want(t, e, bridge.ApprovalDenied, "", bridge.NotRun)
+		if n := len(r.Calls()); n != 1 {
+			t.Errorf("%d calls reached the page", n)
+		}
 	})
 }
