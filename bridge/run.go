@@ -48,11 +48,10 @@ type Run struct {
 	outcome                    Outcome
 
 	// Behind the lock of the registry.
-	names    []handle    // under which it is found
-	over     bool        // it ended
-	until    time.Time   // its token names it that long at most
-	keyUntil time.Time   // as its key does, after it ended
-	forget   *time.Timer // its token, after it ended
+	names  []handle    // under which it is found
+	over   bool        // it ended
+	until  time.Time   // its token names it that long at most
+	forget *time.Timer // its token, after it ended
 
 	mu      sync.Mutex
 	changed chan struct{} // closed when one of the next three changes; made for who waits
