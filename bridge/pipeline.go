@@ -259,6 +259,7 @@ func (b *Bridge) invoke(ctx context.Context, r *Run) Step {
 		return source.Invoke(ctx, Invocation{
 			Tool: r.tool, Document: r.shownDocument, Input: r.input.Text(), MaxBytes: r.resultLimit(),
 			Patience: max(time.Millisecond, ref.Patience-time.Since(began)), Timeout: r.settings.timeout, Answer: b.limits.Question,
+			Questions: maxQuestions - r.asked,
 		})
 	})
 }
