@@ -216,13 +216,12 @@ func (b *Bridge) approve(ctx context.Context, r *Run, next handler) Step {
 		Tainted: b.taints.of(r.call.Caller.Name, r.tool.origin, b.now()), Unseen: r.unseen,
 	})
 	switch {
-	case r.decision.Level == policy.Auto:
-		return next(ctx, r)
 	case r.decision.Level == policy.Never:
 		return Errorf(ApprovalDenied, "", NotRun, "The operator does not allow %q.", r.tool.name).Detail("layer", r.decision.Layer).Step()
-	case !r.agreed && b.granted(ctx, r):
+	case r.agreed: // what they said counts, also where nobody would be asked any more
+	case r.decision.Level == policy.Auto || b.granted(ctx, r):
 		return next(ctx, r)
-	case !r.agreed:
+	default:
 		return b.askConsent(ctx, r)
 	}
 	if e := r.checkConsent(); e != nil {
@@ -260,6 +259,7 @@ func (b *Bridge) invoke(ctx context.Context, r *Run) Step {
 		return source.Invoke(ctx, Invocation{
 			Tool: r.tool, Document: r.shownDocument, Input: r.input.Text(), MaxBytes: r.resultLimit(),
 			Patience: max(time.Millisecond, ref.Patience-time.Since(began)), Timeout: r.settings.timeout, Answer: b.limits.Question,
+			Questions: maxQuestions - r.asked,
 		})
 	})
 }

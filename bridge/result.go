@@ -49,12 +49,33 @@ func (b *Bridge) present(r *Run, data json.RawMessage) Step {
 	return Step{Data: data}
 }
 
-// mayBeMCP is false for what has none of the members that mcpResult reads: most
-// results, which are not parsed for nothing.
+// mcpNames are the members that mcpResult reads.
+var mcpNames = [][]byte{[]byte("content"), []byte("structuredContent"), []byte("isError")}
+
+// mayBeMCP is false for what has none of these members, in whichever case, because
+// encoding/json takes any: most results, which are not parsed for nothing.
 func mayBeMCP(data json.RawMessage) bool {
-	return len(data) > 0 && data[0] == '{' &&
-		(bytes.Contains(data, []byte(`ontent"`)) || bytes.Contains(data, []byte(`isError"`)) || bytes.Contains(data, []byte(`\u`)))
+	if len(data) == 0 || data[0] != '{' {
+		return false
+	}
+	if bytes.Contains(data, []byte(`\u`)) { // a name may be written so
+		return true
+	}
+	for rest := []byte(data); ; { // a name stands between two quotes
+		name, after, more := bytes.Cut(rest, quote)
+		if !more {
+			return false
+		}
+		for _, known := range mcpNames {
+			if bytes.EqualFold(name, known) {
+				return true
+			}
+		}
+		rest = after
+	}
 }
+
+var quote = []byte{'"'}
 
 // fits checks a result against the page's own promise. As in MCP, the promise
 // is about structuredContent when the page returns one.

@@ -48,11 +48,10 @@ type Run struct {
 	outcome                    Outcome
 
 	// Behind the lock of the registry.
-	names    []handle    // under which it is found
-	over     bool        // it ended
-	until    time.Time   // its token names it that long at most
-	keyUntil time.Time   // as its key does, after it ended
-	forget   *time.Timer // its token, after it ended
+	names  []handle    // under which it is found
+	over   bool        // it ended
+	until  time.Time   // its token names it that long at most
+	forget *time.Timer // its token, after it ended
 
 	mu      sync.Mutex
 	changed chan struct{} // closed when one of the next three changes; nil while no caller waits
@@ -78,7 +77,8 @@ func (b *Bridge) newRun(in *Call) *Run {
 	return r
 }
 
-// refused is a run that ended before it began.
+// refused is a run that has nothing but an error: of a call that ended before it began,
+// or of a request whose call goes on without it.
 func (b *Bridge) refused(in *Call, e *Error) *Run {
 	return &Run{bridge: b, call: *in, done: true, result: e.Step()}
 }
@@ -409,12 +409,12 @@ func (r *Run) end(s Step) {
 	r.show()
 	token := r.token
 	r.mu.Unlock()
-	if r.call.Key != "" {
-		r.bridge.keyEnded(r)
-	}
 	r.bridge.runs.ended(r, token)
 	if token != "" {
 		r.bridge.watched(r)
+	}
+	if r.call.Key != "" { // last, because a store may take its time
+		r.bridge.keyEnded(r)
 	}
 }
 

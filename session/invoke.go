@@ -32,7 +32,7 @@ func (p *Page) Invoke(ctx context.Context, inv bridge.Invocation) bridge.Step {
 			continue
 		}
 		p.used.Store(&document)
-		return p.replied(ctx, inv, clock{left: inv.Timeout, whole: inv.Timeout}.after(began), step)
+		return p.replied(ctx, inv, clock{left: inv.Timeout, whole: inv.Timeout}.after(began), 0, step)
 	}
 }
 
@@ -47,8 +47,9 @@ func (c clock) after(began time.Time) clock {
 	return c
 }
 
-// replied handles the step that the tab ended with.
-func (p *Page) replied(ctx context.Context, inv bridge.Invocation, c clock, step bridge.Step) bridge.Step {
+// replied handles the step that the tab ended with, after the call asked so many questions.
+func (p *Page) replied(ctx context.Context, inv bridge.Invocation, c clock, asked int,
+	step bridge.Step) bridge.Step {
 	switch {
 	case step.Err != nil:
 		step.Err = p.blamed(step.Err)
@@ -61,9 +62,11 @@ func (p *Page) replied(ctx context.Context, inv bridge.Invocation, c clock, step
 			began := time.Now()
 			running, cancel := bound(ctx, c.left, bridge.TimedOut(c.whole))
 			defer cancel()
-			return p.replied(ctx, inv, c.after(began), goOn(running, a))
+			return p.replied(ctx, inv, c.after(began), asked+1, goOn(running, a))
 		}
-		p.pauses.add(step.Pause)
+		if inv.Questions == 0 || asked < inv.Questions { // else nobody is asked
+			p.pauses.add(step.Pause)
+		}
 	}
 	return step
 }

@@ -73,9 +73,13 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	g.next.ServeHTTP(rec, r)
 }
 
-// checkHead refuses a request whose address and header fields are too long.
+// checkHead refuses a request whose first line and header fields are too long. What
+// net/http takes out of the fields counts, too.
 func (g *guard) checkHead(w http.ResponseWriter, r *http.Request, _ *info) (answered bool) {
-	size := len(r.RequestURI)
+	size := len(r.Method) + len(r.RequestURI) + len(r.Host)
+	for name := range r.Trailer {
+		size += len(name) + len(", ")
+	}
 	for name, values := range r.Header {
 		for _, v := range values {
 			size += len(name) + len(v) + len(": \r\n")

@@ -117,8 +117,8 @@ func notFound(w http.ResponseWriter, r *http.Request) {
 
 // plain refuses paths that other programs may read in another way, and that
 // http.ServeMux would redirect: dot segments, empty segments, control characters, and
-// what is not UTF-8. An encoded slash stays in its segment. One trailing slash does not
-// count.
+// what is not UTF-8. An encoded slash stays in its segment; alone there, http.ServeMux
+// would take it for the end of the path. One trailing slash does not count.
 func plain(escaped string) bool {
 	path, ok := strings.CutPrefix(escaped, "/")
 	if !ok {
@@ -134,7 +134,7 @@ func plain(escaped string) bool {
 				return false
 			}
 		}
-		if s == "" || s == "." || s == ".." || !utf8.ValidString(s) || strings.ContainsFunc(s, isControl) {
+		if s == "" || s == "/" || s == "." || s == ".." || !utf8.ValidString(s) || strings.ContainsFunc(s, isControl) {
 			return false
 		}
 	}

@@ -20,7 +20,7 @@ func Read(b []byte, maxDepth int) (Value, error) {
 	if err != nil {
 		return Value{}, err
 	}
-	return Value{tree: v, text: b[v.from:v.to]}, nil
+	return Value{tree: v, text: b[v.from:v.to:v.to]}, nil
 }
 
 // Text returns the value as it was written, without the white space around it; nil when there is none.
