@@ -58,7 +58,7 @@ func shapeOf(input json.RawMessage) shape {
 	return out
 }
 
-// Name is the name as the page gave it; for a tool of a frame whose name was
+// Name is the name that the page chose; for a tool of a frame whose name was
 // taken, that with a suffix.
 func (t *Tool) Name() string { return t.name }
 
@@ -95,7 +95,7 @@ func (t *Tool) Registration() int64 { return t.id }
 func (t *Tool) Document() string { return t.document }
 
 // Digest is the hex SHA-256 of the definition: origin, frame, name, title,
-// description, schemas and annotations as the page gave them.
+// description, schemas and annotations as the page wrote them.
 func (t *Tool) Digest() string { return t.digest }
 
 // Catalog is the tools of one source at one moment. It is immutable.

@@ -1,4 +1,4 @@
-// Package session owns pages and says whom they belong to. A [Page] is one tab
+// Package session owns pages, and decides whose they are. A [Page] is one tab
 // with one owner goroutine that turns what the engine reports into immutable
 // catalogs. A [Manager] keeps a catalogue page per site, warm spares, and the
 // sessions of callers, and finds pages for calls; it is the bridge's Router.

@@ -213,7 +213,7 @@ func (m *Manager) Findings(name string) []bridge.Finding {
 	return nil
 }
 
-// Page tells what the site's catalogue page shows: URL and title, or "".
+// Page returns what the site's catalogue page shows: URL and title, or "".
 func (m *Manager) Page(name string) (url, title string) {
 	if s := m.byName[name]; s != nil {
 		if p := s.page.Load(); p != nil {

@@ -101,7 +101,7 @@ func verify(ctx context.Context, f archive, me *owner) (Report, error) {
 	if err != nil {
 		return Report{}, err
 	}
-	begun, err := me.living() // also who began since
+	begun, err := me.living() // also those that began since
 	if err != nil {
 		return Report{}, err
 	}

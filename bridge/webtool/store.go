@@ -15,8 +15,8 @@ type Store interface {
 	Load(ctx context.Context, webtool string) ([]Record, error)
 	// Append adds a version. It is on the disk when it returns, also after a
 	// power failure. What is there already, with the same content, is only seen
-	// again. A number or a digest that is there with other content gives
-	// ErrConflict: another process was first, so load and mint again.
+	// again. A number or a digest that is there with other content is
+	// refused with ErrConflict: another process was first, so load and mint again.
 	Append(ctx context.Context, webtool string, v Record) error
 	// Seen moves the version's LastSeen forward. An unknown version is not an error:
 	// it may have been pruned.

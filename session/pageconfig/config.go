@@ -72,7 +72,7 @@ func (s Settings) Check(origin string) (*Config, error) {
 }
 
 // Stored returns what the browser context holds when the page opens: the login, and
-// what the call gave in place of that.
+// what the call set instead.
 func (c *Config) Stored() Stored {
 	all := Stored{LocalStorage: map[string]Secret{}}
 	if c == nil {
