@@ -79,6 +79,9 @@ func (t *Tool) OutputSchema() json.RawMessage {
 	return t.output.JSON()
 }
 
+// Schemas are the schemas of the arguments and of the result, which is nil without one.
+func (t *Tool) Schemas() (input, output *schema.Schema) { return t.input, t.output }
+
 // Annotations are the page's claims as a JSON object, or nil.
 func (t *Tool) Annotations() json.RawMessage { return t.annotations }
 

@@ -13,7 +13,7 @@ import (
 // without brackets. The port is empty when none was given.
 type host struct{ name, port string }
 
-var hostForm = regexp.MustCompile(`^(?:\[([0-9A-Fa-f:.]+)\]|([A-Za-z0-9._-]+))(?::([0-9]{1,5}))?$`)
+var hostForm = regexp.MustCompile(`^(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::[0-9]{1,5})?$`)
 
 // parseHost refuses everything that is not plainly name, name:port or the same
 // with an IPv6 address in brackets.
@@ -21,11 +21,16 @@ func parseHost(s string) (host, bool) {
 	if len(s) > 255 {
 		return host{}, false
 	}
-	m := hostForm.FindStringSubmatch(s)
-	if len(m) != 4 || m[3] != "" && !validPort(m[3]) {
+	if !hostForm.MatchString(s) {
 		return host{}, false
 	}
-	return host{name: strings.ToLower(m[1] + m[2]), port: m[3]}, true
+	name, port, err := net.SplitHostPort(s)
+	if err != nil { // there is no port
+		name = strings.Trim(s, "[]")
+	} else if !validPort(port) {
+		return host{}, false
+	}
+	return host{name: strings.ToLower(name), port: port}, true
 }
 
 // or80 fills the port that a client of plain HTTP leaves out.

@@ -29,7 +29,7 @@ func (v Value) Text() json.RawMessage { return v.text }
 // Exists reports whether there is a value; null is one.
 func (v Value) Exists() bool { return v.tree != nil }
 
-// IsObject reports whether it is an object.
+// IsObject reports whether the value is an object.
 func (v Value) IsObject() bool { return v.tree.isObject() }
 
 // IsArray reports whether it is an array.

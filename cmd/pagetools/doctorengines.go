@@ -44,7 +44,8 @@ func (d *doctor) engines(ctx context.Context, kind string, t *target, catalog *b
 
 // see opens the page with a kind of engine, and returns its tools. A folder is
 // served already.
-func (d *doctor) see(ctx context.Context, kind string, t *target) (*bridge.Catalog, []bridge.Finding, error) {
+func (d *doctor) see(ctx context.Context, kind string,
+	t *target) (*bridge.Catalog, []bridge.Finding, error) {
 	served := *t.Target
 	served.Folder = ""
 	again := *t

@@ -106,7 +106,8 @@ func (p *program) finish(ctx context.Context, err error) int {
 		}
 	}
 	text := "pagetools: " + terminal.Plain(body.Message)
-	if e, ok := errors.AsType[*bridge.Error](err); ok && e.Reason == bridge.BrowserLost && e.Err != nil {
+	if e, ok := errors.AsType[*bridge.Error](err); ok && e.Reason == bridge.BrowserLost &&
+		e.Err != nil {
 		text += " " + terminal.Plain(e.Err.Error()) + "." // the browser is this person's own
 	}
 	if hint := hintFor(body); hint != "" {

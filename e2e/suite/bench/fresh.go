@@ -22,12 +22,12 @@ func freshRows(url string) ([]row, error) {
 		return nil, err
 	}
 	defer s.close()
-	call, hangUp, err := s.agent(http.MethodPost, []byte(`{"sessionId":"bench","action":"noop","request":{}}`))()
+	call, hangUp, err := s.agent(http.MethodPost, []byte(`{"sessionId":"bench","action":"noop","request":{"s":"ARG"}}`))()
 	if err != nil {
 		return nil, err
 	}
 	defer hangUp()
-	fresh, hangUpFresh, err := s.agent(http.MethodPost, []byte(`{"action":"noop","request":{}}`))()
+	fresh, hangUpFresh, err := s.agent(http.MethodPost, []byte(`{"action":"noop","request":{"s":"ARG"}}`))()
 	if err != nil {
 		return nil, err
 	}

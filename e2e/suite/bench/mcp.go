@@ -15,19 +15,18 @@ import (
 	"time"
 
 	"github.com/pagetools/pagetools/bridge"
-	"github.com/pagetools/pagetools/session/cdp"
 	"github.com/pagetools/pagetools/transport"
 	"github.com/pagetools/pagetools/transport/mcp"
 )
 
 // mcpTargets are the most that a call may take, in floors.
-var mcpTargets = map[string]float64{"stdio": 1.8, "HTTP of 2025-11-25": 2.1, "HTTP of 2026-07-28": 2.4}
+var mcpTargets = map[string]float64{"stdio": 1.6, "HTTP of 2025-11-25": 2.1, "HTTP of 2026-07-28": 2.4}
 
 const (
 	mcpBegin = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"elicitation":{}},"clientInfo":{"name":"bench","version":"1"}}}`
-	mcpCall  = `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"noop","arguments":{}}}`
+	mcpCall  = `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"noop","arguments":{"s":"ARG"}}}`
 	mcpMeta  = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"elicitation":{}}},`
-	mcpNewer = `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{` + mcpMeta + `"name":"noop","arguments":{}}}`
+	mcpNewer = `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{` + mcpMeta + `"name":"noop","arguments":{"s":"ARG"}}}`
 	// mcpAsks is a call that needs consent. It takes an id, the meta of an era, and a number.
 	mcpAsks = `{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{%s"name":"edit","arguments":{"n":%d}}}`
 )
@@ -67,7 +66,7 @@ func (o *overMCP) agent(body string, header http.Header) func() (func() error, f
 			return nil, nil, err
 		}
 		return func() error {
-			said, err := c.doWith(http.MethodPost, "/mcp", []byte(body), header)
+			said, err := c.doWith(http.MethodPost, "/mcp", argued([]byte(body)), header)
 			if err == nil && (!bytes.Contains(said, []byte(`"result"`)) || bytes.Contains(said, []byte(`"isError":true`))) {
 				err = fmt.Errorf("it says %s", said)
 			}
@@ -99,7 +98,7 @@ func (o *overMCP) stdio(waiting int) (func() error, func(), error) {
 	for i := range waiting {
 		err = errors.Join(err, ask(fmt.Sprintf(mcpAsks, 1000+i, "", i), "elicitation/create"))
 	}
-	return func() error { return ask(mcpCall, `"result"`) }, func() { _ = toServer.Close() }, err
+	return func() error { return ask(string(argued([]byte(mcpCall))), `"result"`) }, func() { _ = toServer.Close() }, err
 }
 
 // park makes calls that wait for consent, whose clients have gone for now.
@@ -194,7 +193,7 @@ func mcpRows(ctx context.Context, url string, calls int) ([]row, error) {
 		return nil, err
 	}
 	tab := s.engine.newest()
-	floor := plain(func() error { _, err := cdp.Evaluate(ctx, tab, floorExpression); return err })
+	floor := plain(evaluate(ctx, tab))
 	var rows []row
 	for _, name := range []string{"stdio", "HTTP of 2025-11-25", "HTTP of 2026-07-28"} {
 		ours, raw, err := bothSides(calls, agents[name], floor)

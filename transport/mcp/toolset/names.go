@@ -1,4 +1,4 @@
-package mcp
+package toolset
 
 import (
 	"crypto/sha256"

@@ -1,8 +1,7 @@
-package mcp
+package toolset
 
 import (
 	"cmp"
-	"encoding/json"
 	"maps"
 	"math"
 	"slices"
@@ -31,11 +30,10 @@ type matches struct {
 }
 
 const (
-	maxIndexed  = 4 << 10 // bytes that are looked at of each of a tool's texts
-	maxQuery    = 32      // words of a query that count
-	maxSummary  = 240     // bytes of a description in a match
-	maxParams   = 64      // parameter names in a match
-	maxSchemaAt = 16      // levels of a schema that are looked at
+	maxIndexed = 4 << 10 // bytes that are looked at of each of a tool's texts
+	maxQuery   = 32      // words of a query that count
+	maxSummary = 240     // bytes of a description in a match
+	maxParams  = 64      // parameter names in a match
 )
 
 // The weights of the places where a word can be, and the constants of BM25.
@@ -69,8 +67,8 @@ type document struct {
 // search ranks the tools of pages by the words of the query, as BM25 does with
 // weighted fields. Equal ranks keep the order of the list. A query without words
 // gives all, in that order. At most limit tools are listed.
-func search(x *exposure, query string, limit int) matches {
-	x.indexed.Do(x.read)
+func (l *List) search(query string, limit int) matches {
+	l.indexed.Do(l.read)
 	terms := words(query)
 	terms = terms[:min(len(terms), maxQuery)]
 	type ranked struct {
@@ -79,22 +77,22 @@ func search(x *exposure, query string, limit int) matches {
 	}
 	begun := make([][]string, len(terms))
 	for i, t := range terms {
-		begun[i] = x.terms.begun(t)
+		begun[i] = l.terms.begun(t)
 	}
 	var found []ranked
-	for _, d := range x.terms.docs {
+	for _, d := range l.terms.docs {
 		score := 0.0
 		for i, t := range terms {
-			score += x.terms.score(d, t, begun[i])
+			score += l.terms.score(d, t, begun[i])
 		}
 		if score > 0 || len(terms) == 0 {
 			found = append(found, ranked{d.entry, score})
 		}
 	}
 	slices.SortStableFunc(found, func(a, b ranked) int { return cmp.Compare(b.score, a.score) })
-	out := matches{Tools: []match{}, Matched: len(found), Total: len(x.terms.docs)}
+	out := matches{Tools: []match{}, Matched: len(found), Total: len(l.terms.docs)}
 	for _, f := range found[:min(len(found), limit)] {
-		out.Tools = append(out.Tools, x.entries[f.entry].match())
+		out.Tools = append(out.Tools, l.entries[f.entry].match())
 	}
 	return out
 }
@@ -133,21 +131,22 @@ func (ix *index) score(d document, term string, begun []string) float64 {
 }
 
 // read makes the index. It runs once, when something is looked for.
-func (x *exposure) read() {
+func (l *List) read() {
 	ix := &index{in: map[string]int{}}
 	total := 0.0
-	for i, e := range x.entries[x.statics:] {
-		d := document{entry: x.statics + i, words: map[string]float64{}}
+	for i, e := range l.entries[l.own:] {
+		d := document{entry: l.own + i, words: map[string]float64{}}
 		add := func(text string, weight float64) {
 			for _, w := range words(text[:min(len(text), maxIndexed)]) {
 				d.words[w] += weight
 				d.length++
 			}
 		}
-		add(e.name+" "+e.tool.Name(), weightName)
-		add(e.shown[1].Title, weightTitle)
-		add(e.tool.Description(), weightDescription)
-		names, texts := parameters(e.shown[1].RawInputSchema)
+		add(e.Name+" "+e.Tool.Name(), weightName)
+		add(e.shown.Title, weightTitle)
+		add(e.Tool.Description(), weightDescription)
+		input, _ := e.Tool.Schemas()
+		names, texts := input.Words()
 		add(strings.Join(names, " "), weightParameter)
 		add(strings.Join(texts, " "), weightInner)
 		for w := range d.words {
@@ -158,66 +157,19 @@ func (x *exposure) read() {
 	}
 	ix.words = slices.Sorted(maps.Keys(ix.in))
 	ix.average = max(1, total/float64(max(1, len(ix.docs))))
-	x.terms = ix
+	l.terms = ix
 }
 
 // match is what a search says of a tool.
-func (e exposed) match() match {
-	m := match{Name: e.name, Site: e.site, Title: e.shown[1].Title, Description: bridge.Clip(e.shown[1].Description, maxSummary), Parameters: []string{}}
-	var s struct {
-		Properties map[string]json.RawMessage `json:"properties"`
-	}
-	if json.Unmarshal(e.shown[1].RawInputSchema, &s) == nil {
-		for name := range s.Properties {
-			m.Parameters = append(m.Parameters, name)
-		}
+func (e entry) match() match {
+	m := match{Name: e.Name, Site: e.Site, Title: e.shown.Title, Description: bridge.Clip(e.shown.Description, maxSummary), Parameters: []string{}}
+	input, _ := bridge.ReadValue("the schema", e.shown.InputSchema) // it was written by us
+	for name := range input.Get("properties").Members() {
+		m.Parameters = append(m.Parameters, name)
 	}
 	slices.Sort(m.Parameters)
 	m.Parameters = m.Parameters[:min(len(m.Parameters), maxParams)]
 	return m
-}
-
-// parameters lists the names of parameters at every level of a schema, and the texts
-// that describe them.
-func parameters(schema json.RawMessage) (names, texts []string) {
-	var root any
-	if json.Unmarshal(schema, &root) != nil {
-		return nil, nil
-	}
-	var walk func(v any, level int)
-	walk = func(v any, level int) {
-		m, ok := v.(map[string]any)
-		if !ok || level > maxSchemaAt {
-			return
-		}
-		for _, key := range []string{"title", "description"} {
-			if s, ok := m[key].(string); ok {
-				texts = append(texts, s)
-			}
-		}
-		for key, held := range m {
-			switch list, isList := held.([]any); {
-			case holders[key] == heldByName:
-				inner, _ := held.(map[string]any)
-				for name, s := range inner {
-					if key == "properties" {
-						names = append(names, name)
-					}
-					walk(s, level+1)
-				}
-			case isList && holders[key] != 0:
-				for _, s := range list {
-					walk(s, level+1)
-				}
-			case holders[key] != 0:
-				walk(held, level+1)
-			}
-		}
-	}
-	walk(root, 0)
-	slices.Sort(names) // what is cut off must not depend on the order of a map
-	slices.Sort(texts)
-	return names, texts
 }
 
 // words splits a text into words of small letters: at everything that is neither a

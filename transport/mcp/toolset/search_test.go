@@ -1,4 +1,4 @@
-package mcp
+package toolset
 
 import (
 	"encoding/json"
@@ -7,26 +7,25 @@ import (
 	"strings"
 	"testing"
 
-	mcpgo "github.com/mark3labs/mcp-go/mcp"
 	"pgregory.net/rapid"
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/bridgetest"
 )
 
-func searchable() *exposure {
+func searchable() *List {
 	tool := func(name, title, description, schema string) bridge.Declaration {
 		d := bridgetest.Tool(name, schema)
 		d.Title, d.Description = title, description
 		return d
 	}
-	return expose([]source{siteOf("shop",
+	return New([]Source{siteOf("shop",
 		tool("addToCart", "", "Puts an article into the basket.", `{"properties":{"articleId":{"type":"string","description":"What to buy."}}}`),
 		tool("list_orders", "Orders", "Shows what was bought before.", `{"properties":{"since":{"type":"string"},"page":{"properties":{"size":{"description":"How many at once"}}}}}`),
 		tool("weather", "", "Tells the weather in a city; not for carts.", `{"properties":{"city":{"type":"string"}}}`),
 		tool("wetter", "", "天気を調べる。", ""),
 		tool("cancel", "", "Cancels one order. "+strings.Repeat("Read the conditions of the contract first. ", 40), ""),
-	)}, exposeOptions{mode: modeMeta})
+	)}, Options{Mode: Meta})
 }
 
 func TestSearch(t *testing.T) {
@@ -48,7 +47,7 @@ func TestSearch(t *testing.T) {
 		{"", "addToCart cancel list_orders weather wetter"},
 		{"!?", "addToCart cancel list_orders weather wetter"},
 	} {
-		got := search(x, c.query, 50)
+		got := x.search(c.query, 50)
 		var names []string
 		for _, m := range got.Tools {
 			names = append(names, m.Name)
@@ -60,14 +59,14 @@ func TestSearch(t *testing.T) {
 			t.Errorf("%q finds %q of %+v, want %s", c.query, names, got.Matched, c.want)
 		}
 	}
-	if got := search(x, "", 2); len(got.Tools) != 2 || got.Matched != 5 {
+	if got := x.search("", 2); len(got.Tools) != 2 || got.Matched != 5 {
 		t.Errorf("at most two: %+v", got)
 	}
-	m := search(x, "cancel", 1).Tools[0]
+	m := x.search("cancel", 1).Tools[0]
 	if len(m.Description) > maxSummary+len("…") || !strings.HasSuffix(m.Description, "…") || m.Site != "shop" {
 		t.Errorf("got %+v", m)
 	}
-	if got := search(expose(nil, exposeOptions{mode: modeMeta}), "x", 5); got.Tools == nil || got.Total != 0 {
+	if got := New(nil, Options{Mode: Meta}).search("x", 5); got.Tools == nil || got.Total != 0 {
 		t.Errorf("without tools: %+v", got)
 	}
 }
@@ -76,19 +75,19 @@ func TestSearch(t *testing.T) {
 // makes trouble.
 func TestSearchHolds(t *testing.T) {
 	x := searchable()
-	for _, e := range x.entries[x.statics:] {
-		if got := search(x, e.name, 1); len(got.Tools) != 1 || got.Tools[0].Name != e.name {
-			t.Errorf("%q finds %+v", e.name, got.Tools)
+	for _, e := range x.entries[x.own:] {
+		if got := x.search(e.Name, 1); len(got.Tools) != 1 || got.Tools[0].Name != e.Name {
+			t.Errorf("%q finds %+v", e.Name, got.Tools)
 		}
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		limit := rapid.IntRange(1, maxMatches).Draw(t, "limit")
 		query := rapid.OneOf(rapid.String(), rapid.StringMatching(`(add|car|ord|con|the|buy)[a-z]? ?(art|wea|how)`)).Draw(t, "query")
-		got := search(x, query, limit)
+		got := x.search(query, limit)
 		if len(got.Tools) > limit || got.Matched > got.Total {
 			t.Fatalf("%+v", got)
 		}
-		if again := search(searchable(), query, limit); asJSON(t, again) != asJSON(t, got) {
+		if again := searchable().search(query, limit); asJSON(t, again) != asJSON(t, got) {
 			t.Fatalf("%+v, then %+v", got, again)
 		}
 	})
@@ -107,24 +106,24 @@ func TestWords(t *testing.T) {
 func TestOwnTools(t *testing.T) {
 	x := searchable()
 	var found matches
-	r := x.answer(legacy, toolSearch, read(t, `{"query":"cart","limit":1}`))
-	if err := json.Unmarshal([]byte(r.Content[0].(mcpgo.TextContent).Text), &found); err != nil || len(found.Tools) != 1 || found.Matched != 2 ||
-		exact(t, r.StructuredContent) != exact(t, found) || !slices.Equal(found.Tools[0].Parameters, []string{"articleId"}) {
-		t.Errorf("%v: %s", err, exact(t, r))
+	data, e := x.Answer(legacy, Search, read(t, `{"query":"cart","limit":1}`))
+	if err := json.Unmarshal(data, &found); e != nil || err != nil || len(found.Tools) != 1 || found.Matched != 2 ||
+		!slices.Equal(found.Tools[0].Parameters, []string{"articleId"}) {
+		t.Errorf("%v, %v: %s", e, err, data)
 	}
-	r = x.answer(modern, toolDescribe, read(t, `{"name":"addToCart"}`))
-	if got := exact(t, r.StructuredContent); got != exact(t, x.entries[x.byName["addToCart"]].shown[1]) || r.IsError {
-		t.Errorf("described as %s", got)
+	data, e = x.Answer(modern, Describe, read(t, `{"name":"addToCart"}`))
+	if e != nil || string(data) != string(x.entries[x.byName["addToCart"]].json[1]) {
+		t.Errorf("described as %s, %v", data, e)
 	}
-	target, input, err := x.callArguments(read(t, `{"name":"addToCart","arguments":{"articleId":12345678901234567890}}`))
-	if err != nil || target.tool.Name() != "addToCart" || string(input.Text()) != `{"articleId":12345678901234567890}` {
+	target, input, err := x.Called(read(t, `{"name":"addToCart","arguments":{"articleId":12345678901234567890}}`))
+	if err != nil || target.Tool.Name() != "addToCart" || string(input.Text()) != `{"articleId":12345678901234567890}` {
 		t.Errorf("%+v, %s, %v", target, input, err)
 	}
-	if _, input, err := x.callArguments(read(t, `{"name":"weather"}`)); err != nil || string(input.Text()) != "{}" {
+	if _, input, err := x.Called(read(t, `{"name":"weather"}`)); err != nil || string(input.Text()) != "{}" {
 		t.Errorf("without arguments: %s, %v", input, err)
 	}
 	// What is in arguments is checked like any call's, so it passes as it is.
-	if _, input, err := x.callArguments(read(t, `{"name":"weather","arguments":[]}`)); err != nil || string(input.Text()) != "[]" {
+	if _, input, err := x.Called(read(t, `{"name":"weather","arguments":[]}`)); err != nil || string(input.Text()) != "[]" {
 		t.Errorf("arguments that are a list: %s, %v", input, err)
 	}
 	for _, c := range []struct {
@@ -132,36 +131,31 @@ func TestOwnTools(t *testing.T) {
 		code            bridge.Code
 		told            string
 	}{
-		{toolSearch, ``, bridge.SchemaError, `"query" is required`},
-		{toolSearch, `null`, bridge.SchemaError, `"query" is required`},
-		{toolSearch, `[]`, bridge.SchemaError, "have to be an object"},
-		{toolSearch, `{"query":7}`, bridge.SchemaError, `"query" is required`},
-		{toolSearch, `{"query":"x","limit":0}`, bridge.SchemaError, "from 1 to 50"},
-		{toolSearch, `{"query":"x","limit":51}`, bridge.SchemaError, "from 1 to 50"},
-		{toolSearch, `{"query":"x","limit":null}`, bridge.SchemaError, "from 1 to 50"},
-		{toolSearch, `{"query":"x","limit":1.5}`, bridge.SchemaError, "from 1 to 50"},
-		{toolSearch, `{"query":"x","all":1}`, bridge.SchemaError, `no argument "all"`},
-		{toolDescribe, `{"name":"cart"}`, bridge.WebtoolNotFound, "Similar ones are: addToCart"},
-		{toolDescribe, `{"name":"zzz"}`, bridge.WebtoolNotFound, `There is no tool "zzz" here.`},
-		{toolDescribe, `{"name":"pagetools_search"}`, bridge.WebtoolNotFound, ""},
-		{toolDescribe, `{"name":"x","arguments":{}}`, bridge.SchemaError, `no argument "arguments"`},
-		{toolCall, `{"name":"pagetools_call"}`, bridge.WebtoolNotFound, ""},
-		{toolCall, `{"name":"zzz","arguments":{}}`, bridge.WebtoolNotFound, ""},
-		{toolCall, `{"arguments":{}}`, bridge.SchemaError, `"name" is required`},
+		{Search, ``, bridge.SchemaError, `"query" is required`},
+		{Search, `null`, bridge.SchemaError, `"query" is required`},
+		{Search, `[]`, bridge.SchemaError, "have to be an object"},
+		{Search, `{"query":7}`, bridge.SchemaError, `"query" is required`},
+		{Search, `{"query":"x","limit":0}`, bridge.SchemaError, "from 1 to 50"},
+		{Search, `{"query":"x","limit":51}`, bridge.SchemaError, "from 1 to 50"},
+		{Search, `{"query":"x","limit":null}`, bridge.SchemaError, "from 1 to 50"},
+		{Search, `{"query":"x","limit":1.5}`, bridge.SchemaError, "from 1 to 50"},
+		{Search, `{"query":"x","all":1}`, bridge.SchemaError, `no argument "all"`},
+		{Describe, `{"name":"cart"}`, bridge.WebtoolNotFound, "Similar ones are: addToCart"},
+		{Describe, `{"name":"zzz"}`, bridge.WebtoolNotFound, `There is no tool "zzz" here.`},
+		{Describe, `{"name":"pagetools_search"}`, bridge.WebtoolNotFound, ""},
+		{Describe, `{"name":"x","arguments":{}}`, bridge.SchemaError, `no argument "arguments"`},
+		{Call, `{"name":"pagetools_call"}`, bridge.WebtoolNotFound, ""},
+		{Call, `{"name":"zzz","arguments":{}}`, bridge.WebtoolNotFound, ""},
+		{Call, `{"arguments":{}}`, bridge.SchemaError, `"name" is required`},
 	} {
-		var r *mcpgo.CallToolResult
-		if c.tool == toolCall {
-			_, _, err := x.callArguments(read(t, c.arguments))
-			if err == nil {
-				t.Errorf("%s %s was taken", c.tool, c.arguments)
-				continue
-			}
-			r = failure(err)
+		var err *bridge.Error
+		if c.tool == Call {
+			_, _, err = x.Called(read(t, c.arguments))
 		} else {
-			r = x.answer(legacy, c.tool, read(t, c.arguments))
+			_, err = x.Answer(legacy, c.tool, read(t, c.arguments))
 		}
-		if got := exact(t, r); !r.IsError || !strings.Contains(got, `"code":"`+string(c.code)+`"`) || !strings.Contains(r.Content[0].(mcpgo.TextContent).Text, c.told) {
-			t.Errorf("%s %s: %s", c.tool, c.arguments, got)
+		if err == nil || err.Code != c.code || !strings.Contains(err.Message, c.told) {
+			t.Errorf("%s %s: %v", c.tool, c.arguments, err)
 		}
 	}
 }
@@ -174,15 +168,15 @@ func TestInstructions(t *testing.T) {
 		many = append(many, bridge.Site{Name: fmt.Sprintf("site%d", i), Origin: "https://" + strings.Repeat("x", 300)})
 	}
 	two := []bridge.Site{{Name: "shop", Origin: "https://shop.example"}, {Name: "demo", Origin: "http://127.0.0.1:9", Local: true}}
-	for _, mode := range []toolMode{modeAuto, modeDirect, modeHybrid, modeMeta} {
-		got := instructions(mode, two, true)
-		for word, want := range map[string]bool{"shop (https://shop.example), demo (a local folder)": true, toolSearch: mode != modeDirect, toolCall: mode != modeDirect,
-			"begins with the name of its site": true, "not as orders": true, "not in the list": mode == modeMeta} {
+	for _, mode := range []Mode{Auto, Direct, Hybrid, Meta} {
+		got := Instructions(mode, two, true)
+		for word, want := range map[string]bool{"shop (https://shop.example), demo (a local folder)": true, Search: mode != Direct, Call: mode != Direct,
+			"begins with the name of its site": true, "not as orders": true, "not in the list": mode == Meta} {
 			if strings.Contains(got, word) != want {
 				t.Errorf("mode %d: %q is in it: %v\n%s", mode, word, !want, got)
 			}
 		}
-		if got := instructions(mode, many, false); len(got) > 2048 || !strings.Contains(got, "and 30 more") || strings.Contains(got, "begins with") {
+		if got := Instructions(mode, many, false); len(got) > 2048 || !strings.Contains(got, "and 30 more") || strings.Contains(got, "begins with") {
 			t.Errorf("mode %d: %d bytes: %s", mode, len(got), got)
 		}
 	}
