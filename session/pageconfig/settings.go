@@ -17,8 +17,8 @@ import (
 )
 
 // Settings are what a call's config changes about its page. The zero value
-// changes nothing, and costs nothing. Whoever made one does not change it any
-// more. The members of the JSON are the keys of config.
+// changes nothing, and costs nothing. Settings must not be changed once they are in use.
+// The members of the JSON are the keys of config.
 //
 // They last as long as the tab's browser context. A tab with settings belongs to
 // the caller that set them: it is never a spare, and never becomes one.

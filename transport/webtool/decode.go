@@ -172,7 +172,7 @@ func (m *message) addResume(h http.Header) *bridge.Error {
 	return nil
 }
 
-// asObject reads an object; what is missing is an empty one.
+// asObject reads an object; missing text is an empty object.
 func asObject(raw json.RawMessage) (map[string]json.RawMessage, bool) {
 	o := map[string]json.RawMessage{}
 	if raw == nil {
