@@ -58,8 +58,8 @@ func shapeOf(input json.RawMessage) shape {
 	return out
 }
 
-// Name is the name as the page gave it; for a tool of a frame whose name was
-// taken, that with a suffix.
+// Name is the name that the page chose. A tool of a frame whose name was in use has a
+// suffix.
 func (t *Tool) Name() string { return t.name }
 
 // Title is the page's title for people, or "".
@@ -98,7 +98,7 @@ func (t *Tool) Registration() int64 { return t.id }
 func (t *Tool) Document() string { return t.document }
 
 // Digest is the hex SHA-256 of the definition: origin, frame, name, title,
-// description, schemas and annotations as the page gave them.
+// description, schemas and annotations as the page wrote them.
 func (t *Tool) Digest() string { return t.digest }
 
 // Catalog is the tools of one source at one moment. It is immutable.
@@ -140,10 +140,10 @@ type Finding struct {
 var legalName = regexp.MustCompile(`^[A-Za-z0-9_.-]+$`)
 
 // NewCatalog is the admission gate, and the only way to make a Tool. It refuses
-// single tools, never the set, and says so as findings. What is unchanged since
-// prev (which may be nil) is taken over without compiling it again. Who comes
-// first keeps the name: a tool of a frame is offered under another one, so that
-// no frame shadows the page or another frame.
+// single tools, never the set, and says so as findings. A tool that is unchanged since
+// prev (which may be nil) is reused without compiling it again. The first tool keeps its
+// name; a later one of the same name, in a frame, gets another name, so that no frame
+// shadows the page or another frame.
 func NewCatalog(prev *Catalog, decls []Declaration, l Limits) (*Catalog, []Finding) {
 	l = l.withDefaults()
 	c := &Catalog{byName: map[string]*Tool{}, byDecl: map[string]admission{}}
@@ -193,8 +193,8 @@ func NewCatalog(prev *Catalog, decls []Declaration, l Limits) (*Catalog, []Findi
 	return c, findings
 }
 
-// maxDocuments times the tools of one document is what a page with frames may
-// offer in all.
+// maxDocuments bounds a page with frames: it offers at most so many times the tools that
+// one document may.
 const maxDocuments = 4
 
 // rename names a tool of a frame anew when its name is in use: with a suffix
@@ -228,8 +228,8 @@ func (d *Declaration) digest() string {
 	return digestOf(b)
 }
 
-// canonicalOrRaw makes the digest independent of the order of keys. What is not
-// JSON is refused later; its digest only has to be stable.
+// canonicalOrRaw makes the digest independent of the order of keys. Text that is not JSON
+// is refused later; until then its digest only has to be stable.
 func canonicalOrRaw(b json.RawMessage) []byte {
 	if len(b) == 0 {
 		return nil
@@ -326,8 +326,8 @@ func safeText(err error) string {
 	return "it cannot be checked."
 }
 
-// Visible takes control, bidirectional and other invisible characters out of a
-// page's text, and counts them. Tabs and line ends stay.
+// Visible removes control, bidirectional and other invisible characters from a page's
+// text, and counts them. Tabs and line ends stay.
 func Visible(s string) (string, int) {
 	n := 0
 	out := strings.Map(func(r rune) rune {
@@ -355,7 +355,7 @@ func invisible(r rune) bool {
 	return false
 }
 
-// printable shortens a name that may be anything for a message.
+// printable shortens a name for a message, and removes what cannot be seen.
 func printable(s string) string {
 	s, _ = Visible(s)
 	s = strings.Join(strings.Fields(s), " ")

@@ -50,7 +50,7 @@ func (b *Bridge) sessionDocumentID(ctx context.Context, r *Run) string {
 		return r.tool.document
 	}
 	if t := base.Tool(r.tool.name); t != nil && t.document == r.tool.document {
-		return "" // the catalogue's: the session has no page yet
+		return "" // the catalog's: the session has no page yet
 	}
 	return r.tool.document
 }

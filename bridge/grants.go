@@ -110,8 +110,8 @@ func (s *seen) forget() {
 	s.until = time.Time{}
 }
 
-// unseen reports whether the tool came, or got its name, after somebody gave
-// standing consent on its site, and nobody has seen it since. While that cannot be
+// unseen reports whether the tool came, or got its name, after a person gave standing
+// consent on its site, and no person has seen it since. While that cannot be
 // read, what was read last counts; before anything was, all tools are unseen.
 func (b *Bridge) unseen(ctx context.Context, r *Run) bool {
 	if b.memory.Grants == nil || b.memory.KnownTools == nil {

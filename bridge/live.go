@@ -99,8 +99,8 @@ type View interface {
 }
 
 // Live is an operator's view of the page of one call, from a question of it until
-// the call ends. Of all who watch a call one holds the pen: only what they do
-// reaches the page, and only while the page waits for a person to act in it. It is
+// the call ends. Of all persons who watch a call one holds the pen: only what that person
+// does reaches the page, and only while the page waits for a person to act in it. It is
 // safe for concurrent use.
 type Live struct {
 	run  *Run
@@ -128,8 +128,8 @@ func (b *Bridge) Live(ctx context.Context, by Caller, id string) (*Live, error) 
 // Frames is View.Frames.
 func (l *Live) Frames() <-chan Frame { return l.view.Frames() }
 
-// Watch tells how the call is: of its question, of the pen, and of its end. Mine says
-// whether the pen is this Live's.
+// Watch reports how the call is: its question, who holds the pen, and its end. Mine
+// reports whether this Live holds it.
 func (l *Live) Watch(ctx context.Context) <-chan Event {
 	return l.run.bridge.Watch(ctx, Interest{run: l.run})
 }

@@ -18,10 +18,10 @@ const claimPatience = 10 * time.Second
 // that a transport can tell it from a call that still runs.
 var ErrOtherCall = errors.New("the key names another call")
 
-// startOnce is start for a call with a key: one whose key names a call that was there
-// before is that one, with its outcome or the question that it waits with. One that
-// still runs, and a key that names another call, are a CONFLICT (webtools reference,
-// A19).
+// startOnce is start for a call with a key. When an equal call had the key before,
+// startOnce returns that call, with its outcome or its open question. While that call
+// still runs, and when the key belongs to a different call, the error is a CONFLICT
+// (webtools reference, A19).
 func (b *Bridge) startOnce(ctx context.Context, in *Call) *Run {
 	r := b.newRun(in)
 	r.digest = in.Digest()
@@ -81,8 +81,8 @@ func (b *Bridge) claim(ctx context.Context, r *Run) (end Step, fresh bool) {
 	return Errorf(InternalError, Internal, Unknown, "A call with this key began, and its outcome is lost. It does not run again.").Step(), false
 }
 
-// tooManyKeys is for calls that still run, and for a store: when a key is free again
-// is not known.
+// tooManyKeys is the error where it is not known when a key is free again: because calls
+// still run, or because the store does not say.
 func tooManyKeys() *Error {
 	e := Errorf(RateLimit, "", NotRun, "Too many keys are in use. Try again later, or without one.")
 	e.Retry = time.Minute
@@ -97,7 +97,7 @@ func stillRuns() *Error {
 	return Errorf(Conflict, "", NotRun, "The call with this key still runs.")
 }
 
-// keptReply is an outcome as it is kept.
+// keptReply is an outcome in the form in which a store keeps it.
 type keptReply struct {
 	Data  json.RawMessage `json:"data,omitempty"`
 	Error *keptError      `json:"error,omitempty"`

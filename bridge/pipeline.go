@@ -39,8 +39,8 @@ func chain(stages []stage, last handler) handler {
 	return h
 }
 
-// resolve finds the site, the tool and the settings, and holds a pinned version
-// against what would run.
+// resolve finds the site, the tool and the settings, and compares a pinned version with
+// the tool that would run.
 func (b *Bridge) resolve(ctx context.Context, r *Run, next handler) Step {
 	if err := b.find(ctx, r); err != nil {
 		return AsError(err).Step()
@@ -83,7 +83,7 @@ func (b *Bridge) find(ctx context.Context, r *Run) error {
 	return err
 }
 
-// ref is whose page of which site the call means.
+// ref names the page of the call.
 func (r *Run) ref() Ref {
 	return Ref{Site: r.call.Site, Session: r.call.Session, Caller: r.call.Caller}
 }
@@ -94,8 +94,8 @@ func mayNotAnswer() *Error {
 
 func mayNotCall() *Error { return Errorf(Forbidden, "", NotRun, "This credential may not call tools.") }
 
-// nothingRan returns an error from before the dispatch of a call. One that is no
-// *Error is a context that ended, or a bug.
+// nothingRan returns the *Error for a failure before the dispatch of a call. An err of
+// another type means that a context ended, or that there is a bug.
 func nothingRan(ctx context.Context, err error) *Error {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e
@@ -185,15 +185,15 @@ func (r *Run) completeInput() (Value, error) {
 	return in.Edit(func(name string) bool { return repeated && name == "action" }, add...)
 }
 
-// tooMany says in words which rate refused a call.
+// tooMany has a sentence for each rate that can refuse a call.
 var tooMany = map[policy.Limit]string{
 	policy.LimitCaller: "You make too many calls.",
 	policy.LimitSite:   "This webtool gets too many calls.",
 	policy.LimitTool:   "This tool gets too many calls.",
 }
 
-// limit holds the call to the rates of its caller, its site and its tool. It is
-// counted once, however often a person stops it.
+// limit holds the call to the rates of its caller, its site and its tool. A call counts
+// once, however often it stops for a person.
 func (b *Bridge) limit(ctx context.Context, r *Run, next handler) Step {
 	if !r.counted {
 		limit, wait := b.rates.Take(r.call.Caller.Name, r.call.Site, r.tool.name, b.now())

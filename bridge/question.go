@@ -85,8 +85,8 @@ type Pause struct {
 	taken atomic.Bool
 }
 
-// Take closes the question, and reports whether it was open. Only one of those who
-// answer a question closes it; whoever does calls Continue.
+// Take closes the question, and reports whether it was open. Of several answers, one
+// closes it; its giver then calls Continue.
 func (p *Pause) Take() bool { return p.taken.CompareAndSwap(false, true) }
 
 // Open reports whether the question waits for an answer.

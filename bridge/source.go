@@ -118,7 +118,7 @@ type Router interface {
 	// Sites lists the sites in the operator's order. No I/O.
 	Sites() []Site
 	// Catalog returns the list of the session when ref names one that has a page,
-	// and of the site's catalogue page otherwise, as it is known now: it does no I/O
+	// and of the site's catalog page otherwise, as it is known now: it does no I/O
 	// and waits for nothing. It fails when no page was opened yet, and when the last
 	// attempt failed.
 	Catalog(ref Ref) (*Catalog, error)

@@ -14,7 +14,7 @@ type Listing struct {
 }
 
 // Tools lists what the caller may call: what its session's page offers, when
-// ref.Session names one that has a page, and what the site's catalogue page offers
+// ref.Session names one that has a page, and what the site's catalog page offers
 // otherwise. It waits until the site is opened, within ctx and ref.Patience. Errors
 // are *Error.
 func (b *Bridge) Tools(ctx context.Context, ref Ref) (Listing, error) {

@@ -48,13 +48,13 @@ type RunState struct {
 	Run int64
 	// Question is what the call waits for; nil while it runs.
 	Question *OpenQuestion
-	// Pen names who holds the pen (see Live); empty is nobody.
+	// Pen is the name of the person who holds the pen (see Live); empty is nobody.
 	Pen string
 	// Over is true when the call has ended.
 	Over bool
 }
 
-// Watch tells of changes until ctx ends; then the channel is closed. A Snapshot comes
+// Watch reports changes until ctx ends; then the channel is closed. A Snapshot comes
 // first. Several changes of one call while its reader is slow become one event, with the
 // newest state; a reader that is slower than that gets another Snapshot.
 func (b *Bridge) Watch(ctx context.Context, what Interest) <-chan Event {
@@ -157,7 +157,7 @@ func (w *watcher) kick() {
 	}
 }
 
-// tell tells the reader, until ctx ends.
+// tell sends the events to the reader, until ctx ends.
 func (w *watcher) tell(ctx context.Context) {
 	defer close(w.out)
 	defer w.bridge.watchers.remove(w)
@@ -227,8 +227,8 @@ func (r *Run) state() RunState {
 	return s
 }
 
-// Inbox is the open questions of a watch, as events tell of them. The zero value is
-// empty. It is not safe for concurrent use.
+// Inbox collects the open questions from the events of a watch. The zero value is empty.
+// It is not safe for concurrent use.
 type Inbox struct{ byRun map[int64]OpenQuestion }
 
 // Take takes an event, and reports whether the questions may have changed.

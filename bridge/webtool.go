@@ -64,7 +64,7 @@ func (b *Bridge) Webtool(ctx context.Context, ref Ref, action, version string) (
 	return nil, s.unknownAction(action, catalog)
 }
 
-// current is the version of the catalogue page's webtool, for documents of
+// current is the version of the catalog page's webtool, for documents of
 // sessions.
 func (b *Bridge) current(ctx context.Context, ref Ref, s *siteState) string {
 	ref.Session = ""

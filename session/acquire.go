@@ -25,7 +25,7 @@ func (m *Manager) Acquire(ctx context.Context, ref bridge.Ref) (bridge.Source, e
 		if page == nil || page.isDead() {
 			waiting, cancel := bound(ctx, ref.Patience, nil)
 			defer cancel()
-			if page, err = m.cataloguePage(waiting, s); err != nil {
+			if page, err = m.catalogPage(waiting, s); err != nil {
 				return nil, err
 			}
 		}

@@ -1,6 +1,6 @@
-// Package session owns pages and says whom they belong to. A [Page] is one tab
+// Package session owns pages, and decides whose they are. A [Page] is one tab
 // with one owner goroutine that turns what the engine reports into immutable
-// catalogs. A [Manager] keeps a catalogue page per site, warm spares, and the
+// catalogs. A [Manager] keeps a catalog page per site, warm spares, and the
 // sessions of callers, and finds pages for calls; it is the bridge's Router.
 //
 // Engines implement [Engine] and [Tab]; this package imports none of them.

@@ -201,7 +201,7 @@ func TestCancelsRace(t *testing.T) {
 			t.Errorf("there are %+v", c)
 		}
 		if n := len(w.engine.Tabs()); n != 1+c.Spares+sessions {
-			t.Errorf("%d tabs are open, for %+v and the catalogue page", n, c)
+			t.Errorf("%d tabs are open, for %+v and the catalog page", n, c)
 		}
 	})
 }

@@ -18,7 +18,7 @@ type SiteOptions struct {
 	bridge.Site
 	// URL is what pages open. Required.
 	URL string
-	// Shared makes calls without a session run on the catalogue page.
+	// Shared makes calls without a session run on the catalog page.
 	Shared bool
 	// Warm is how many spare pages are kept for calls without a session. Zero
 	// means none.
@@ -31,7 +31,7 @@ type SiteOptions struct {
 	Engine Engine
 	// Tab configures the site's tabs.
 	Tab TabOptions
-	// Login is what every page of the site opens with, whoever calls, the catalogue
+	// Login is what every page of the site opens with, whoever calls, the catalog
 	// page too; nil means none.
 	Login *pageconfig.Stored
 	// Profiles are logins that callers may name in config, by name.
@@ -116,7 +116,7 @@ func New(o Options) *Manager {
 		m.byName[so.Name] = s
 	}
 	for _, s := range m.sites {
-		m.background.Go(func() { m.keepCatalogue(s) })
+		m.background.Go(func() { m.keepCatalog(s) })
 	}
 	return m
 }
@@ -153,7 +153,7 @@ func (m *Manager) with(f func(*state)) {
 }
 
 // Catalog returns the list of the caller's session when it has a page, and of the
-// catalogue page otherwise, as it is known now.
+// catalog page otherwise, as it is known now.
 func (m *Manager) Catalog(ref bridge.Ref) (*bridge.Catalog, error) {
 	s, err := m.site(ref.Site)
 	if err != nil {
@@ -187,7 +187,7 @@ func (m *Manager) Await(ctx context.Context, ref bridge.Ref) (*bridge.Catalog, e
 			return v.catalog, nil
 		}
 	}
-	return m.catalogue(ctx, s, ref.Patience)
+	return m.awaitCatalog(ctx, s, ref.Patience)
 }
 
 // sessionPage is the page that the caller's session has, or nil.
@@ -213,7 +213,7 @@ func (m *Manager) Findings(name string) []bridge.Finding {
 	return nil
 }
 
-// Page tells what the site's catalogue page shows: URL and title, or "".
+// Page returns what the site's catalog page shows: URL and title, or "".
 func (m *Manager) Page(name string) (url, title string) {
 	if s := m.byName[name]; s != nil {
 		if p := s.page.Load(); p != nil {

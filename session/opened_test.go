@@ -135,7 +135,7 @@ func TestPageWithoutToolsHasATitle(t *testing.T) {
 	})
 }
 
-// TestLateTool: a fresh page may register a tool of the catalogue up to five
+// TestLateTool: a fresh page may register a tool of the catalog up to five
 // seconds late.
 func TestLateTool(t *testing.T) {
 	for _, delay := range []time.Duration{0, 3 * time.Second, 4990 * time.Millisecond, 5010 * time.Millisecond} {
@@ -373,7 +373,7 @@ func TestReadYourWrites(t *testing.T) {
 			}
 		}
 		if c, _ := w.Await(t.Context(), ref("")); len(c.Tools()) != 1 {
-			t.Error("the session's tools are in the catalogue page's list")
+			t.Error("the session's tools are in the catalog page's list")
 		}
 	})
 }
@@ -401,7 +401,7 @@ func reloads(t *testing.T, every time.Duration) {
 			t.Errorf("%d tabs are open", n)
 		}
 	})
-	t.Run("the catalogue page", func(t *testing.T) {
+	t.Run("the catalog page", func(t *testing.T) {
 		inWorld(t, loop, nil, func(t *testing.T, w *world) {
 			_, err := w.Await(t.Context(), ref(""))
 			fails(t, err, bridge.InternalError, bridge.PageNavigated, bridge.NotRun)

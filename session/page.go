@@ -16,7 +16,7 @@ import (
 // exist any more. Nothing ran.
 var ErrGone = errors.New("the registration is gone")
 
-// Times of the contract's section "Sites, catalogue, sessions".
+// Times of the contract's section on sites, catalogs and sessions.
 const (
 	quietTime  = 100 * time.Millisecond // after the load event, without a registration
 	settleTime = 10 * time.Second       // at most, until a page counts as opened

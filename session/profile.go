@@ -36,14 +36,14 @@ func (s *site) login(profile string, c bridge.Caller) (*pageconfig.Stored, error
 	return p.Login, nil
 }
 
-// CataloguePage waits for the site's catalogue page, within ctx. Where calls share
+// CatalogPage waits for the site's catalog page, within ctx. Where calls share
 // one page, it is that. Errors are *bridge.Error.
-func (m *Manager) CataloguePage(ctx context.Context, name string) (*Page, error) {
+func (m *Manager) CatalogPage(ctx context.Context, name string) (*Page, error) {
 	s, err := m.site(name)
 	if err != nil {
 		return nil, err
 	}
-	return m.cataloguePage(ctx, s)
+	return m.catalogPage(ctx, s)
 }
 
 // Gone is closed when the page is gone for good, with what it held.

@@ -73,7 +73,7 @@ func TestProfiles(t *testing.T) {
 			}
 		}
 		if n := rec.logins(); n != 3 {
-			t.Errorf("%d tabs got a login, want those of three calls: not the catalogue, not a spare", n)
+			t.Errorf("%d tabs got a login, want those of three calls: not the catalog, not a spare", n)
 		}
 	})
 }
@@ -98,12 +98,12 @@ func TestSiteLogin(t *testing.T) {
 		o.Sites[0].Login = login("of-all")
 		o.Sites[0].Profiles = map[string]session.Profile{"home": {Login: login("of-home")}}
 	}, func(t *testing.T, w *world) {
-		page, err := w.CataloguePage(t.Context(), "shop")
+		page, err := w.CatalogPage(t.Context(), "shop")
 		if err != nil {
 			t.Fatal(err)
 		}
 		if state, err := page.StorageState(t.Context()); err != nil || !strings.Contains(string(state), "of-all") {
-			t.Errorf("the catalogue page has %s, %v", state, err)
+			t.Errorf("the catalog page has %s, %v", state, err)
 		}
 		for _, x := range []struct {
 			r    bridge.Ref
@@ -123,7 +123,7 @@ func TestSiteLogin(t *testing.T) {
 // place.
 func TestLoginOfAPage(t *testing.T) {
 	inWorld(t, shop, func(o *session.Options, _ *sessiontest.Engine) { o.Sites[0].Shared = true }, func(t *testing.T, w *world) {
-		page, err := w.CataloguePage(t.Context(), "shop")
+		page, err := w.CatalogPage(t.Context(), "shop")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -136,11 +136,11 @@ func TestLoginOfAPage(t *testing.T) {
 		if state, err := page.StorageState(t.Context()); err == nil {
 			t.Errorf("the page is gone and has %s", state)
 		}
-		again, err := w.CataloguePage(t.Context(), "shop")
+		again, err := w.CatalogPage(t.Context(), "shop")
 		if err != nil || again == page {
 			t.Fatalf("the next page: %v", err)
 		}
-		_, err = w.CataloguePage(t.Context(), "none")
+		_, err = w.CatalogPage(t.Context(), "none")
 		fails(t, err, bridge.WebtoolNotFound, "", bridge.NotRun)
 	})
 }

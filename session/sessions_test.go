@@ -384,7 +384,7 @@ func TestSiteNeverAnswers(t *testing.T) {
 	})
 }
 
-func TestCataloguePageDies(t *testing.T) {
+func TestCatalogPageDies(t *testing.T) {
 	inWorld(t, shop, nil, func(t *testing.T, w *world) {
 		before, err := w.Await(t.Context(), ref(""))
 		succeeds(t, err)

@@ -10,10 +10,10 @@ import (
 	"github.com/pagetools/pagetools/session/pageconfig"
 )
 
-// site is one site and its catalogue page.
+// site is one site and its catalog page.
 type site struct {
 	SiteOptions
-	// page is the catalogue page; nil while there is none.
+	// page is the catalog page; nil while there is none.
 	page atomic.Pointer[Page]
 	// failure is why there is none.
 	failure atomic.Pointer[bridge.Error]
@@ -39,15 +39,15 @@ func (s *site) set(p *Page, err *bridge.Error) {
 	close(*s.changed.Swap(&next))
 }
 
-// Times between attempts to open a catalogue page that failed.
+// Times between attempts to open a catalog page that failed.
 const (
 	firstRetry = 200 * time.Millisecond
 	lastRetry  = 30 * time.Second
 )
 
-// keepCatalogue opens the site's catalogue page, and opens it again when it
+// keepCatalog opens the site's catalog page, and opens it again when it
 // dies, until the manager closes.
-func (m *Manager) keepCatalogue(s *site) {
+func (m *Manager) keepCatalog(s *site) {
 	pause := firstRetry
 	var prev *bridge.Catalog
 	first := true
@@ -74,7 +74,7 @@ func (m *Manager) keepCatalogue(s *site) {
 			first = false
 		}
 		if err == nil {
-			if !m.watchCatalogue(s, page) {
+			if !m.watchCatalog(s, page) {
 				return
 			}
 			prev = page.view.Load().catalog
@@ -86,9 +86,9 @@ func (m *Manager) keepCatalogue(s *site) {
 	}
 }
 
-// watchCatalogue waits until the page dies. It reports whether the manager
+// watchCatalog waits until the page dies. It reports whether the manager
 // still runs.
-func (m *Manager) watchCatalogue(s *site, page *Page) bool {
+func (m *Manager) watchCatalog(s *site, page *Page) bool {
 	select {
 	case <-page.dead:
 		m.o.Log.Warn("site: its page died", "site", s.Name, "error", page.died)
@@ -119,9 +119,9 @@ func (m *Manager) pause(s *site, d time.Duration) bool {
 	return true
 }
 
-// catalogue returns the catalogue page's list, waiting for the page to be opened.
+// awaitCatalog returns the catalog page's list, waiting for the page to be opened.
 // A site that failed is tried once more for this caller.
-func (m *Manager) catalogue(ctx context.Context, s *site, patience time.Duration) (*bridge.Catalog, error) {
+func (m *Manager) awaitCatalog(ctx context.Context, s *site, patience time.Duration) (*bridge.Catalog, error) {
 	if page := s.page.Load(); page != nil && !page.isDead() {
 		if v := page.view.Load(); v.settled {
 			return v.catalog, nil
@@ -129,7 +129,7 @@ func (m *Manager) catalogue(ctx context.Context, s *site, patience time.Duration
 	}
 	ctx, cancel := bound(ctx, patience, nil)
 	defer cancel()
-	page, err := m.cataloguePage(ctx, s)
+	page, err := m.catalogPage(ctx, s)
 	if err != nil {
 		return nil, err
 	}
@@ -143,7 +143,7 @@ func (m *Manager) catalogue(ctx context.Context, s *site, patience time.Duration
 	return nil, waitEnded(ctx)
 }
 
-func (m *Manager) cataloguePage(ctx context.Context, s *site) (*Page, error) {
+func (m *Manager) catalogPage(ctx context.Context, s *site) (*Page, error) {
 	kicked := false
 	for {
 		changed := *s.changed.Load()

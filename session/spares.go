@@ -7,7 +7,7 @@ import (
 	"github.com/pagetools/pagetools/bridge"
 )
 
-// compiled returns the catalogue page's catalog, whose compiled schemas new pages reuse.
+// compiled returns the catalog page's catalog, whose compiled schemas new pages reuse.
 func (m *Manager) compiled(s *site) *bridge.Catalog {
 	if p := s.page.Load(); p != nil {
 		return p.view.Load().catalog

@@ -49,7 +49,7 @@ type session struct {
 	page    *Page         // nil while it opens
 	caller  bridge.Caller // that it was opened for, with their credential
 	options *pageOptions  // that the page was opened with
-	holders int           // calls that hold the page, or for whom it is being opened
+	holders int           // calls that hold the page, or wait while it opens
 	beside  bool          // they only read: others that do may join them
 	lost    bool          // the error of one of them reported that the page is gone
 	evicted bool          // its page was closed under the calls that hold it
@@ -93,7 +93,7 @@ func (st *state) acquire(w *waiter) {
 		w.grant <- grant{err: draining()}
 		return
 	}
-	if w.caller.IsRevoked() { // after Revoke there is nobody else who looks
+	if w.caller.IsRevoked() { // after Revoke nothing else looks
 		w.grant <- grant{err: bridge.TakenBack()}
 		return
 	}

@@ -158,7 +158,7 @@ func shop(d *sessiontest.Document) {
 	}})
 }
 
-// first runs one script for the first document, the catalogue page's, and
+// first runs one script for the first document, the catalog page's, and
 // another for the rest.
 func first(one, rest sessiontest.Script) sessiontest.Script {
 	var mu sync.Mutex

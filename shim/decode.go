@@ -74,7 +74,7 @@ type Tool struct {
 	Via          string          `json:"via"` // registerTool, provideContext, form or manifest
 }
 
-// Annotations are the hints that a page gave; nil is a hint that it did not give.
+// Annotations are the hints of a page; nil is a hint that the page did not set.
 type Annotations struct {
 	Title             string `json:"title,omitempty"`
 	ReadOnlyHint      *bool  `json:"readOnlyHint,omitempty"`

@@ -35,10 +35,11 @@ func NativeSource(name string) string {
 	return "const " + name + " = " + strings.TrimRight(js.Native, "\n") + "(\"" + secret(name) + "\");\n"
 }
 
-// HasNative is an expression that gives "true" in a document, an empty one included, of a browser whose own WebMCP is on.
+// HasNative is an expression that is "true" in a document, an empty one included, of a browser whose own WebMCP is on.
 const HasNative = "String(document.featurePolicy.features().includes('tools'))"
 
-// Rejection returns the expression that gives, of NativeSource's script, what the page last refused a form's call with, or "".
+// Rejection returns the expression for the reason with which the page last rejected a form's call, or "". It needs
+// NativeSource's script.
 func Rejection(name string) string { return expression(name, "rejection", 0).end() }
 
 // NativePrefix opens every answer of NativeSource's script, so that the browser does not take it for JSON.
@@ -87,7 +88,7 @@ func Wait(name, callID string, knownRev int64) string {
 	return expression(name, "wait", 0).text([]byte(callID)).number(knownRev).end()
 }
 
-// Answer returns the expression that gives a person's answer to a call that stopped. value is JSON text, or empty.
+// Answer returns the expression that passes a person's answer to a call that stopped. value is JSON text, or empty.
 func Answer(name, callID string, ok bool, value []byte) string {
 	return expression(name, "answer", len(value)).text([]byte(callID)).boolean(ok).text(value).end()
 }
@@ -107,7 +108,7 @@ func Shutdown(name, reason string) string {
 	return expression(name, "shutdown", 0).text([]byte(reason)).end()
 }
 
-// Structured returns the expression that gives what a document says to whoever submitted the form that led to it.
+// Structured returns the expression for the answer of a document to the form that led to it.
 func Structured(name string, maxBytes int) string {
 	return expression(name, "structured", 0).number(int64(maxBytes)).end()
 }
@@ -117,7 +118,7 @@ func WaitFor(selector string) string {
 	return string(append(appendLiteral([]byte("("+js.Wait+")("), []byte(selector)), ')'))
 }
 
-// Function returns the declaration of a function that gives what an expression of this package does, for
+// Function returns the declaration of a function that returns what an expression of this package does, for
 // Runtime.callFunctionOn, which reaches documents that Runtime.evaluate does not.
 func Function(expression string) string {
 	return "function(){" + strictly + "return " + strings.TrimPrefix(expression, strictly) + "}"

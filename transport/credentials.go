@@ -14,7 +14,7 @@ import (
 )
 
 // Credentials hold the callers of a guarded listener, so that they can be replaced
-// while it serves. The zero value is ready; Options.Credentials gives it to Guard. It
+// while it serves. The zero value is ready; Options.Credentials passes it to Guard. It
 // is safe for concurrent use: a request reads one immutable table, without a lock.
 type Credentials struct {
 	replacing sync.Mutex

@@ -133,7 +133,7 @@ func (r *Router) Waiting() int {
 	return n
 }
 
-// Notify makes changed hear of what Declare changes.
+// Notify makes changed the function that is called after Declare.
 func (r *Router) Notify(changed func(site string)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

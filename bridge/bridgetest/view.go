@@ -8,7 +8,7 @@ import (
 	"github.com/pagetools/pagetools/bridge"
 )
 
-// View is the view of a page that a Router's lease gives.
+// View is the view of a page that a Router's lease returns.
 type View struct {
 	mu     sync.Mutex
 	frames chan bridge.Frame

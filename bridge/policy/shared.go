@@ -35,7 +35,7 @@ func newShared(r Rate) *shared {
 	return &shared{rate: r, most: maxSharing, members: map[string]*member{}}
 }
 
-// newBucket makes the bucket of one of n who share a rate. At least one call may always come at once.
+// newBucket makes the bucket of one of n callers that share a rate. At least one call may always come at once.
 func newBucket(r Rate, n int) *rate.Limiter {
 	return rate.NewLimiter(r.part(n))
 }

@@ -15,7 +15,7 @@ const canonicalDepth = 1000
 // numbers as ECMAScript prints them, no white space), with one difference. RFC 8785 sends every number through a
 // double, so that 9007199254740993 and 9007199254740992 become one; here a number keeps its exact decimal value and
 // only its layout is ECMAScript's. Where the literal is what a double prints as, as with everything that a page's
-// JSON.stringify wrote, both rules give the same bytes. -0 is 0, as in the RFC. The error is a [*SyntaxError].
+// JSON.stringify wrote, both rules write the same bytes. -0 is 0, as in the RFC. The error is a [*SyntaxError].
 func Canonical(b []byte) ([]byte, error) {
 	v, err := parse(b, canonicalDepth)
 	if err != nil {
@@ -150,5 +150,5 @@ func (d decimal) sign() int {
 	}
 }
 
-// integer tells whether the number has no fraction.
+// integer reports whether the number has no fraction.
 func (d decimal) integer() bool { return d.point >= len(d.digits) }

@@ -35,7 +35,7 @@ func (c Change) String() string {
 	}
 }
 
-// Compare tells what it means to replace old by new, for the number of a version. It never calls a change smaller than
+// Compare returns what it means to replace old by new, for the number of a version. It never calls a change smaller than
 // it is: below Major, a value that old documents is accepted by new (Request), or the other way round (Response). It
 // reads both the way [Compile] does and expects that both compile; what does not parse is Major. A rewrite that means
 // the same (a property moved behind a "$ref") is Major too, because it is not followed.
@@ -69,11 +69,11 @@ func compare(old, new []byte, d Direction, documented bool) Change {
 	}
 }
 
-// Accepts tells whether a caller who goes by the pinned request schema can be served by the live one: everything that
+// Accepts reports whether a caller that uses the pinned request schema can be served by the live one: everything that
 // pinned accepts, live accepts. False also when that cannot be decided.
 func Accepts(pinned, live []byte) bool { return compare(pinned, live, Request, false) < Major }
 
-// relate tells whether b accepts more than a somewhere, less somewhere, and whether all differences were understood.
+// relate reports whether b accepts more than a somewhere, less somewhere, and whether all differences were understood.
 func relate(a, b *value, documented bool) (wider, narrower, ok bool) {
 	draftA, errA := rootDraft(a)
 	draftB, errB := rootDraft(b)
@@ -83,7 +83,7 @@ func relate(a, b *value, documented bool) (wider, narrower, ok bool) {
 	c := &comparison{draft: draftA, documented: documented, seen: map[pair]bool{}}
 	c.a.open(a)
 	c.b.open(b)
-	// What is unevaluated depends on every other keyword, and what a dynamic reference means on who refers to it.
+	// What is unevaluated depends on every other keyword, and a dynamic reference on the schema that refers to it.
 	c.strict = c.a.tangled || c.b.tangled
 	c.schemas(a, b, c.strict, 0)
 	return c.wider, c.narrower, !c.unknown
@@ -194,7 +194,7 @@ func (c *comparison) schemas(a, b *value, strict bool, nesting int) {
 	}
 }
 
-// trivial tells whether a schema accepts everything on its face: true, or nothing but words.
+// trivial reports whether a schema accepts everything on its face: true, or nothing but words.
 func trivial(v *value) bool {
 	if v.kind == 't' {
 		return true
@@ -246,7 +246,7 @@ func equal(a, b *value) bool {
 	return true
 }
 
-// contains tells whether a list has a value.
+// contains reports whether a list has a value.
 func contains(list []*value, v *value) bool {
 	for _, item := range list {
 		if equal(item, v) {

@@ -426,7 +426,7 @@ func (c *comparison) branches(a, b *value, strict bool, nesting int) {
 }
 
 // conjuncts are keywords that can be added and removed, but not compared unless they are equal. "format" decides
-// nothing here; it does for those who generate values from a schema.
+// nothing here; it does for programs that generate values from a schema.
 var conjuncts = []string{
 	"pattern", "format", "multipleOf", "uniqueItems", "contentEncoding", "contentMediaType", "contentSchema",
 	"dependentRequired", "oneOf", "not", "dependentSchemas", "dependencies",

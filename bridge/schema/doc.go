@@ -18,6 +18,6 @@
 //     that is more than a fragment would change what "#" means there, so it is refused.
 //   - Numbers are exact: 9007199254740993 is not 9007199254740992, and 1.0 is an integer.
 //
-// [Compare] and [Accepts] tell what changed between two schemas that were both admitted; [Canonical] gives bytes to
+// [Compare] and [Accepts] report what changed between two schemas that were both admitted; [Canonical] gives bytes to
 // digest. The package imports no other package of this module.
 package schema

@@ -171,7 +171,7 @@ type meter struct {
 	left  int
 }
 
-// affordable tells whether checking v stays within the budget, and what it costs at most (up to the budget).
+// affordable reports whether checking v stays within the budget, and what it costs at most (up to the budget).
 func (g *graph) affordable(v *value) (ok bool, cost int) {
 	m := meter{graph: g, left: costBudget}
 	m.apply(g.root, v, 0, 0)

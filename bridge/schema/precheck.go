@@ -52,7 +52,7 @@ func rootDraft(doc *value) (int, error) {
 	return draft, nil
 }
 
-// usesLists tells whether a schema has "items" with a list, and whether it has keywords that only 2020-12 knows.
+// usesLists reports whether a schema has "items" with a list, and whether it has keywords that only 2020-12 knows.
 func usesLists(v *value) (list, modern bool) {
 	if !v.isObject() {
 		return false, false

@@ -70,7 +70,7 @@ type pattern struct {
 
 func (p *pattern) String() string { return p.text }
 
-// MatchString implements the library's interface. It panics with spent where it cannot tell.
+// MatchString implements the library's interface. It panics with spent when its budget is used up.
 func (p *pattern) MatchString(s string) bool {
 	if p.engine.left <= 0 {
 		panic(spent{})

@@ -45,7 +45,7 @@ func (v *value) isArray() bool  { return v != nil && v.kind == '[' }
 func (v *value) isString() bool { return v != nil && v.kind == '"' }
 func (v *value) isBool() bool   { return v != nil && (v.kind == 't' || v.kind == 'f') }
 
-// isSchema tells whether a value may stand where a schema is expected.
+// isSchema reports whether a value may stand where a schema is expected.
 func (v *value) isSchema() bool { return v.isObject() || v.isBool() }
 
 func (v *value) buildIndex() {

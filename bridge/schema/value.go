@@ -29,16 +29,16 @@ func (v Value) Text() json.RawMessage { return v.text }
 // Exists reports whether there is a value; null is one.
 func (v Value) Exists() bool { return v.tree != nil }
 
-// IsObject tells whether the value is an object.
+// IsObject reports whether the value is an object.
 func (v Value) IsObject() bool { return v.tree.isObject() }
 
-// IsArray tells whether it is an array.
+// IsArray reports whether it is an array.
 func (v Value) IsArray() bool { return v.tree.isArray() }
 
-// IsString tells whether it is a string.
+// IsString reports whether it is a string.
 func (v Value) IsString() bool { return v.tree.isString() }
 
-// IsNull tells whether it is null.
+// IsNull reports whether it is null.
 func (v Value) IsNull() bool { return v.tree != nil && v.tree.kind == 'n' }
 
 // String returns the text of a string, and "" for any other value.
@@ -111,7 +111,7 @@ func (v Value) Canonical() []byte {
 	return v.tree.appendCanonical(make([]byte, 0, len(v.text)))
 }
 
-// Equal tells whether both are the same value, however they are written.
+// Equal reports whether both are the same value, however they are written.
 func (v Value) Equal(o Value) bool { return bytes.Equal(v.Canonical(), o.Canonical()) }
 
 // Member is a member to add to an object: its name, and the text of its value.

@@ -86,7 +86,7 @@ func fileKind(err error) error {
 }
 
 // failure is why something cannot be written, until it is written again. The log
-// hears of the first error and of the end.
+// gets the first error, and a line when writing works again.
 type failure struct {
 	what string
 	log  *slog.Logger

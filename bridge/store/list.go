@@ -12,7 +12,7 @@ import (
 	"syscall"
 )
 
-// archive is where the audit lies: the files of all chains, and the list of their
+// archive is the folder of the audit: the files of all chains, and the list of their
 // newest checkpoints.
 type archive struct {
 	root   *os.Root
@@ -49,7 +49,7 @@ func (f archive) contents() (parts map[string][]int, others []string, err error)
 	return parts, others, nil
 }
 
-// syncNames brings the names of the files to the disk.
+// syncNames syncs the folder, so that the names of its files are on the disk.
 func (f archive) syncNames() error {
 	dir, err := f.root.Open(auditFolder)
 	if err != nil {
@@ -69,8 +69,7 @@ type list struct {
 	Signature string `json:"signature"`
 }
 
-// errList means that the list is not as it was written. Nothing is signed on top
-// of such a list.
+// errList means that somebody changed the list. Nothing is signed on top of such a list.
 var errList = errors.New("the list of checkpoints (" + listFile + ") is damaged, or not signed with the key of this folder")
 
 // list reads the list. A missing one has no files.

@@ -30,7 +30,7 @@ const (
 	markEnd        = "end"        // the last line of a chain whose process closed it
 )
 
-// markOpens is how the line of a mark begins, and no record's.
+// markOpens is how the line of a mark begins. No record's line begins so.
 const markOpens = `{"mark":`
 
 // mark is a signed line: it says where a chain stands. Marks are not links of the
@@ -111,8 +111,8 @@ func makeKey(root *os.Root, draft string) ([]byte, error) {
 	return createOnce(root, keyFile, draft, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}))
 }
 
-// sign returns a signature of v under a domain, which keeps it from being one of
-// anything else.
+// sign returns a signature of v under a domain, so that it cannot be used as a signature
+// of something else.
 func (s *signer) sign(domain string, v any) (string, error) {
 	b, err := json.Marshal(v)
 	if err != nil {

@@ -33,7 +33,7 @@ func newID() string {
 // now, however its process ended; after a power failure it may be lost.
 const bootFile = "/proc/sys/kernel/random/boot_id"
 
-// thisBoot returns the run of the kernel, or what matches none.
+// thisBoot returns the run of the kernel, or a text that matches no run.
 func thisBoot() string {
 	id, err := os.ReadFile(bootFile)
 	if err != nil {
@@ -42,8 +42,8 @@ func thisBoot() string {
 	return strings.TrimSpace(string(id))
 }
 
-// newOwner takes the lock, and says in which run of the kernel, before the file
-// gets its name, so that nobody sees a living owner without.
+// newOwner takes the lock and writes the run of the kernel into the file before the file
+// gets its name, so that no process sees a living owner without them.
 func newOwner(root *os.Root) (*owner, error) {
 	for _, name := range []string{ownersFolder, auditFolder} {
 		if err := root.Mkdir(name, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {

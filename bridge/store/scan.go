@@ -11,7 +11,7 @@ import (
 	"io/fs"
 )
 
-// maxLine is more than any line of a chain takes.
+// maxLine is longer than any line of a chain.
 const maxLine = 1 << 18
 
 // scan reads the files of one chain, and checks every line as it does.

@@ -12,8 +12,8 @@ import (
 	"github.com/pagetools/pagetools/bridge"
 )
 
-// settler ends what owners left that died: claims of idempotency keys, and
-// records that no checkpoint covers.
+// settler settles what dead owners left: claims of idempotency keys, and records that no
+// checkpoint covers.
 type settler struct {
 	archive
 	db *database
@@ -43,7 +43,7 @@ func (s *settler) settleDead(ctx context.Context, id string) error {
 	return s.me.remove(id)
 }
 
-// leave ends the claims that we have when we end ourselves.
+// leave ends the claims of this process when it ends.
 func (s *settler) leave(ctx context.Context) error {
 	claims, err := s.claims(ctx, s.me.id)
 	if err == nil && len(claims) > 0 {
@@ -113,8 +113,8 @@ func endClaim(ctx context.Context, tx *sql.Tx, claim string, ran bool) error {
 }
 
 // sign adds the end of a dead chain to the list, unless its last line is a mark.
-// A chain that is not as it was written is left to audit verify, and one without
-// records is removed.
+// A chain that somebody changed is left to audit verify, and one without records is
+// removed.
 func (s *settler) sign(chain *scan, parts []int) error {
 	switch {
 	case chain.bad != nil || len(parts) == 0:
@@ -149,7 +149,7 @@ func (s *settler) sign(chain *scan, parts []int) error {
 	return s.enlist(newMark(markCheckpoint, chain.id, chain.last.File, chain.end, s.db.now()))
 }
 
-// intents are what a chain says of calls with a claim.
+// intents are the intents of a chain for calls with a claim.
 type intents struct {
 	claims map[int64]string // by ticket
 	ran    map[string]bool  // what the claim's call may have done

@@ -16,7 +16,7 @@ import (
 type Options struct {
 	// Dir is the data folder. Open makes it when it is missing.
 	Dir string
-	// Log gets what no caller sees. Nil is silent.
+	// Log gets the errors that no caller sees. Nil is silent.
 	Log *slog.Logger
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
@@ -84,8 +84,8 @@ const (
 	defaultPage = 100
 )
 
-// Store is one opening of what is kept. It is safe for concurrent use until
-// Close.
+// Store is an open data folder, or an open store in memory. It is safe for concurrent use
+// until Close.
 type Store struct {
 	bridge.Memory
 

@@ -21,7 +21,7 @@ const (
 	Missing Problem = "missing"
 	// Signature: its checkpoint is not signed with the key of this folder.
 	Signature Problem = "signature"
-	// Truncated: a checkpoint was made of a later end than the one that is there.
+	// Truncated: a checkpoint covers records after the last one that is there.
 	Truncated Problem = "truncated"
 )
 
@@ -82,8 +82,8 @@ type OpenIntent struct {
 	Call, Caller, Site, Tool string
 }
 
-// verify reads all chains. Processes may write at the same time: what they do
-// is always in its file before it is in the list, so the list is read first.
+// verify reads all chains. Processes may write at the same time: a mark is always in its
+// file before it is in the list, so the list is read first.
 func verify(ctx context.Context, f archive, me *owner) (Report, error) {
 	living, err := me.living()
 	if err != nil {
@@ -101,7 +101,7 @@ func verify(ctx context.Context, f archive, me *owner) (Report, error) {
 	if err != nil {
 		return Report{}, err
 	}
-	begun, err := me.living() // also who began since
+	begun, err := me.living() // also those that began since
 	if err != nil {
 		return Report{}, err
 	}

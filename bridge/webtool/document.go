@@ -38,8 +38,8 @@ func NewAction(a Action, request, response json.RawMessage) Action {
 	return a
 }
 
-// Digest tells actions apart: what a lock holds a tool to. It does not depend on where
-// a folder is served.
+// Digest identifies the action, as a lock file does. It does not depend on where a folder
+// is served.
 func (a Action) Digest() string { return digest(a) }
 
 // anyResult is the responseSchema of a tool that declares no outputSchema: the

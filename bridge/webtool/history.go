@@ -12,7 +12,7 @@ import (
 	"github.com/pagetools/pagetools/bridge/schema"
 )
 
-// FirstVersion is that of a webtool that was never seen before.
+// FirstVersion is the version of a webtool that was never seen before.
 const FirstVersion = "1.0.0"
 
 // maxVersions bounds what a page that never stops changing can make us keep of
@@ -140,7 +140,7 @@ func (h *History) keep(d *Document) {
 	}
 }
 
-// attempts bounds how often a number is lost to another process.
+// attempts bounds the tries for a number when other processes take it first.
 const attempts = 5
 
 // mint sets the number of a draft: the old one when the digest was seen before,

@@ -13,18 +13,18 @@ type Store interface {
 	// Load returns the history, oldest first; nil without an error when there is
 	// none.
 	Load(ctx context.Context, webtool string) ([]Record, error)
-	// Append adds a version. It is on the disk when it returns, also after a
-	// power failure. What is there already, with the same content, is only seen
-	// again. A number or a digest that is there with other content gives
-	// ErrConflict: another process was first, so load and mint again.
+	// Append adds a version. It is on the disk when Append returns, also after a power
+	// failure. A version that is there already, with the same content, is only marked
+	// as seen again. A number or a digest that is there with different content is
+	// refused with ErrConflict: another process was first, so load and mint again.
 	Append(ctx context.Context, webtool string, v Record) error
 	// Seen moves the version's LastSeen forward. An unknown version is not an error:
 	// it may have been pruned.
 	Seen(ctx context.Context, webtool, version string, at time.Time) error
 }
 
-// ErrConflict is what Store.Append says of a number or digest that
-// exists with other content.
+// ErrConflict is the error of Store.Append for a number or a digest that exists with
+// different content.
 var ErrConflict = errors.New("the version exists with other content")
 
 // Record is one version of a webtool.

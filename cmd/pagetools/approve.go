@@ -80,11 +80,11 @@ func approveCommand(p *program) *cobra.Command {
 	return c
 }
 
-// approver talks to the processes whose calls wait.
+// approver sends requests to the processes whose calls wait.
 type approver struct{ p *program }
 
-// console talks to the process that serves the socket, and reads its answer: bytes
-// as they are, anything else as JSON.
+// console sends a request to the process that serves the socket, and reads its reply:
+// bytes as they are, anything else as JSON.
 func (a *approver) console(ctx context.Context, method, path string, body any, into any) error {
 	socket, err := socketPath(a.p.conf)
 	if err != nil {
@@ -139,7 +139,7 @@ func (a *approver) console(ctx context.Context, method, path string, body any, i
 // maxPicture bounds what is read of a picture, in bytes.
 const maxPicture = 64 << 20
 
-// savePicture writes what the page shows that asks.
+// savePicture writes a picture of the page that asks.
 func (a *approver) savePicture(ctx context.Context, id, path string) error {
 	var png []byte
 	if err := a.console(ctx, http.MethodGet, "/api/questions/"+url.PathEscape(id)+"/picture", nil,
@@ -179,8 +179,8 @@ func (a *approver) listQuestions(ctx context.Context) error {
 	return nil
 }
 
-// described is a question for a person, whole: nothing that they agree to is left
-// out.
+// described returns a question for a person, whole: nothing that the person agrees to is
+// left out.
 func described(q bridge.Question) string {
 	text := "  " + terminal.Plain(q.Title) + "\n"
 	if q.Detail != "" {
@@ -212,7 +212,7 @@ func (a *approver) answerQuestion(ctx context.Context, id string, g given) error
 	return nil
 }
 
-// askFor asks the person at this terminal what the answer is.
+// askFor asks the person at this terminal for the answer.
 func (a *approver) askFor(ctx context.Context, id string) (bridge.Answer, error) {
 	list, err := a.questions(ctx)
 	if err != nil {

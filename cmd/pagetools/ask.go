@@ -26,7 +26,7 @@ type terminalAsker struct {
 
 var _ bridge.Asker = (*terminalAsker)(nil)
 
-// asker returns who can be asked: the person at the terminal, or nobody. When
+// asker returns the person who can be asked: the person at the terminal, or nobody. When
 // standard input carries the arguments, the terminal itself is opened.
 func (p *program) asker(inputTaken bool) (bridge.Asker, func()) {
 	none := func() {}

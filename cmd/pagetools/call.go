@@ -74,8 +74,8 @@ func call(ctx context.Context, p *program, arg, tool string, pairs []string, inp
 	return to.save(ctx, p, page)
 }
 
-// withNames adds what there is to a complaint about a tool that is not there,
-// and every violation to one about arguments.
+// withNames adds the names of the tools to the error about an unknown tool, and every
+// violation to the error about arguments.
 func withNames(err error) error {
 	e := bridge.AsError(err)
 	c := *e

@@ -239,8 +239,8 @@ func absolute(path string) string {
 // password is a URL's user with what follows.
 var password = regexp.MustCompile(`://[^/?#]*@`)
 
-// secret recognises addresses that open something to whoever knows them: services
-// with browsers to rent put their keys into the query.
+// secret reports whether knowing the address is enough to use it: services that rent
+// browsers put their keys into the query.
 func secret(key, v string) bool {
 	browser := key == "browser-url" || key == "ws-endpoint"
 	return password.MatchString(v) || browser && strings.Contains(v, "?") ||
@@ -248,7 +248,7 @@ func secret(key, v string) bool {
 }
 
 // install writes the server into the client's file. A file that it cannot write
-// without loss stays, and the person is given what to paste.
+// without loss stays as it is, and the person gets the snippet to paste.
 func (d *clientConfig) install() error {
 	done, err := d.c.Install(d.s)
 	path := terminal.Plain(done.Path)

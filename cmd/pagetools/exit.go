@@ -87,7 +87,7 @@ func (p *program) finish(ctx context.Context, err error) int {
 	var shown *shownError
 	switch {
 	case stopped && (err == nil || !p.json()):
-		return exitInterrupted // who stopped it knows
+		return exitInterrupted // the person who stopped it knows
 	case err == nil:
 		return exitOK
 	case errors.Is(err, errUsageShown):

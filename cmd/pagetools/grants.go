@@ -55,7 +55,7 @@ func listGrants(ctx context.Context, p *program) error {
 	return nil
 }
 
-// revokeGrant takes one of them back.
+// revokeGrant revokes one of them.
 func revokeGrant(ctx context.Context, p *program, id string) error {
 	s, err := p.openDataDir(ctx)
 	if err != nil {

@@ -6,8 +6,8 @@ import (
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
 )
 
-// hangups says what SIGHUP means. It ends the program, as the end of its terminal
-// does, unless somebody follows it: then it asks to read the callers again.
+// hangups decides what a SIGHUP means. It ends the program, as the end of its terminal
+// does, unless serve follows it: then serve reads the callers again.
 type hangups struct {
 	followed  atomic.Bool
 	came      chan struct{} // one for all that were not looked at yet
@@ -25,7 +25,7 @@ func (h *hangups) follow(streams ...any) <-chan struct{} {
 	return h.came
 }
 
-// take takes one SIGHUP, and reports whether it ends nothing. The end of a terminal
+// take takes one SIGHUP, and reports whether the program goes on. The end of a terminal
 // sends one too.
 func (h *hangups) take() bool {
 	if !h.followed.Load() {

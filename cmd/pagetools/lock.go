@@ -19,7 +19,7 @@ import (
 	"github.com/pagetools/pagetools/e2e/app"
 )
 
-// lockName is the file that says what tools were like when somebody looked.
+// lockName is the file with the digests of tools at the time of pagetools lock.
 const lockName = "pagetools.lock"
 
 // lockFile is its content.
@@ -79,7 +79,7 @@ func lock(ctx context.Context, p *program, targets []*target) error {
 	return before.write()
 }
 
-// change says what became of a tool: new, changed, same or gone.
+// change is how a tool differs from the lock: new, changed, same or gone.
 type change struct{ tool, word string }
 
 // changes compares digests of tools, by name.
@@ -137,7 +137,7 @@ func (l *lockFile) write() error {
 	return nil
 }
 
-// forTargets checks that the file speaks of all sites.
+// forTargets checks that the file has all sites.
 func (l *lockFile) forTargets(targets []*target) error {
 	for _, t := range targets {
 		if _, there := l.Sites[t.Name]; !there {
@@ -155,7 +155,7 @@ func (l *lockFile) actions(site string) map[string]string {
 	return out
 }
 
-// warnOfLock says which tools are not offered because they are not as they were.
+// warnOfLock prints which tools are not offered because they differ from the lock.
 func warnOfLock(ctx context.Context, p *program, a *app.App, l *lockFile, t *target) {
 	now, err := a.Bridge.ToolDigests(ctx, bridge.Ref{Site: t.Name, Caller: bridge.Local()})
 	if err != nil {

@@ -67,7 +67,7 @@ func login(ctx context.Context, p *program, arg string, to stateTarget) error {
 	return to.save(ctx, p, page)
 }
 
-// needsDisplay refuses to start a visible browser where it has nothing to be seen on.
+// needsDisplay refuses to start a visible browser where there is no display.
 func needsDisplay(c *config.Config) error {
 	if c.Headless || c.BrowserURL+c.WSEndpoint != "" || runtime.GOOS != "linux" ||
 		os.Getenv("DISPLAY")+os.Getenv("WAYLAND_DISPLAY") != "" {

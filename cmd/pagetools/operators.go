@@ -24,7 +24,8 @@ const socketName = "console.sock"
 // maxSocketPath is the longest path of a socket that every system takes.
 const maxSocketPath = 100
 
-// operatorAt is a person who reaches us in a way that only they can.
+// operatorAt returns the caller of a face that only operators reach: the socket, the
+// terminal of serve, the console.
 func operatorAt(where string) bridge.Caller {
 	return bridge.Caller{Name: where, May: []bridge.Right{bridge.MayAnswer}}
 }
@@ -92,8 +93,7 @@ func (o *operators) close() {
 	}
 }
 
-// socket listens on the operator's socket. One that a killed process left is
-// taken over.
+// socket listens on the operator's socket. It replaces one that a killed process left.
 func socket(ctx context.Context, c *config.Config) (net.Listener, error) {
 	path, err := socketPath(c)
 	if err != nil {

@@ -22,7 +22,7 @@ import (
 type plan struct {
 	targets []*target
 	// single is true for commands that end after one answer: no spare pages, and
-	// the catalogue page serves the call.
+	// the catalog page serves the call.
 	single bool
 	// ask is true when the person at the terminal answers questions.
 	ask bool

@@ -149,7 +149,7 @@ func (s stateTarget) page(ctx context.Context, a *app.App, t *target) (*session.
 	if s == "" {
 		return nil, nil //nolint:nilnil // nothing is saved
 	}
-	return a.Manager.CataloguePage(ctx, t.Name)
+	return a.Manager.CatalogPage(ctx, t.Name)
 }
 
 // save writes the login of the page: a file that only this user can read, which is

@@ -29,7 +29,7 @@ const (
 // EngineKinds are all of them.
 func EngineKinds() []string { return []string{Shim, Native} }
 
-// Options say what to open, and how. What they hold for the manager and the bridge is
+// Options say what to open, and how. The options of the manager and the bridge are
 // completed: engines, sites, limits, the memory and the log are filled in.
 type Options struct {
 	Sites []Site
@@ -48,7 +48,7 @@ type Options struct {
 	Log    *slog.Logger // nil is silent
 }
 
-// Site is one target with what is said of it.
+// Site is one target with its options.
 type Site struct {
 	*Target
 	// Engine is the kind of engine; "" means that of the options.
@@ -76,9 +76,8 @@ type App struct {
 }
 
 // Start opens the sites. The caller must close the app. An error is about the options,
-// or there is no browser that could be started; then chrome.ErrNoBrowser or
-// chrome.ErrRoot tells it. Targets that are folders know their address
-// afterwards.
+// or no browser could be started: then it matches chrome.ErrNoBrowser or chrome.ErrRoot.
+// Targets that are folders have their address afterwards.
 func Start(ctx context.Context, o Options) (*App, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)

@@ -30,7 +30,7 @@ func (a *App) load() transport.Load {
 	return l
 }
 
-// readiness says what /readyz tells.
+// readiness returns what /readyz reports.
 func (a *App) readiness() transport.Readiness {
 	ready := a.Manager.Tried() && a.Engine.Version() != ""
 	r := transport.Readiness{Ready: ready, Sites: map[string]string{}}

@@ -19,8 +19,8 @@ const (
 	maxLocalStorage = 5 << 20 // what browsers keep per origin
 )
 
-// check says which key of config cannot be, and why, in words for a person. No
-// error has a value that may be secret.
+// check returns an error that names the key of config that is wrong, and why. No error has
+// a value that may be secret.
 func (s Settings) check(site *url.URL) error {
 	for _, c := range []struct {
 		key   string

@@ -47,8 +47,8 @@ func (r Request) Address(site string) (string, error) {
 	return there.String(), nil
 }
 
-// Config is settings that can be used for one site: Check makes it, and nothing
-// checks it again. Nobody changes it.
+// Config is settings that can be used for one site. Check makes it; nothing checks it
+// again, and nothing changes it.
 type Config struct{ Settings }
 
 // Check makes the settings usable for the site of an origin, such as
@@ -72,7 +72,7 @@ func (s Settings) Check(origin string) (*Config, error) {
 }
 
 // Stored returns what the browser context holds when the page opens: the login, and
-// what the call gave in place of that.
+// what the call set instead.
 func (c *Config) Stored() Stored {
 	all := Stored{LocalStorage: map[string]Secret{}}
 	if c == nil {

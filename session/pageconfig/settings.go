@@ -17,11 +17,11 @@ import (
 )
 
 // Settings are what a call's config changes about its page. The zero value
-// changes nothing, and costs nothing. Whoever made one does not change it any
-// more. The members of the JSON are the keys of config.
+// changes nothing, and costs nothing. Settings must not be changed once they are in use.
+// The members of the JSON are the keys of config.
 //
 // They last as long as the tab's browser context. A tab with settings belongs to
-// the caller that gave them: it is never a spare, and never becomes one.
+// the caller that set them: it is never a spare, and never becomes one.
 //
 // Credentials and headers go with requests that a document of the site's own
 // origin makes to that origin, and with navigations to it; never with a request

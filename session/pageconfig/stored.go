@@ -24,7 +24,7 @@ type storageState struct {
 	Origins []storageOrigin `json:"origins"`
 }
 
-// none reports whether the text had neither list: it is something else.
+// none reports whether the text had neither list, so that it is not a storage state.
 func (s storageState) none() bool { return s.Cookies == nil && s.Origins == nil }
 
 // storedCookie is Cookie with its value.

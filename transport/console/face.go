@@ -21,7 +21,7 @@ const heartbeat = 15 * time.Second
 type Options struct {
 	// Done ends streams when it is closed; nil means never.
 	Done <-chan struct{}
-	// Log gets who answered what; nil is silent.
+	// Log gets a line for each answer, with the name of its giver; nil is silent.
 	Log *slog.Logger
 }
 

@@ -52,7 +52,7 @@ type told struct {
 // state is what a viewer of a call must know.
 type state struct {
 	Question *bridge.Question `json:"question"` // null while the call runs
-	Pen      string           `json:"pen"`      // who holds it; empty is nobody
+	Pen      string           `json:"pen"`      // name of its holder; empty is nobody
 	Mine     bool             `json:"mine"`
 	Over     bool             `json:"over"`
 }

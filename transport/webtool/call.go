@@ -77,8 +77,8 @@ func (f *Face) wrongAction(c *bridge.Call, m *message) *bridge.Error {
 		Detail("reason", "action").Detail("actions", []string{c.Tool})
 }
 
-// isUnknownAction tells an action that a webtool does not have from a webtool
-// that does not exist: both have one code.
+// isUnknownAction reports whether the webtool exists and its action does not: both errors
+// have one code.
 func isUnknownAction(e *bridge.Error) bool {
 	return e.Code == bridge.WebtoolNotFound && e.Details["reason"] == "action"
 }

@@ -10,7 +10,7 @@ import (
 // codec is how a dialect replies.
 type codec struct {
 	succeed func(w http.ResponseWriter, r *http.Request, data []byte)
-	// fail tells an error; action is true when the webtool exists and the
+	// fail writes an error; action is true when the webtool exists and the
 	// action does not.
 	fail func(w http.ResponseWriter, r *http.Request, e *bridge.Error, action bool)
 }

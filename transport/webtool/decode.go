@@ -32,7 +32,7 @@ type message struct {
 var keys = []string{"sessionId", "session_id", "version", "action", "config", "request", "payload"}
 
 // decode reads the body of a POST. When the error is not nil, message says only
-// in which dialect to tell it.
+// the dialect to write it in.
 func decode(body []byte) (message, *bridge.Error) {
 	raw, err := bridge.ReadValue("The body", body)
 	if err != nil {
@@ -172,7 +172,7 @@ func (m *message) addResume(h http.Header) *bridge.Error {
 	return nil
 }
 
-// asObject reads an object; what is missing is an empty one.
+// asObject reads an object; missing text is an empty object.
 func asObject(raw json.RawMessage) (map[string]json.RawMessage, bool) {
 	o := map[string]json.RawMessage{}
 	if raw == nil {

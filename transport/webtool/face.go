@@ -13,7 +13,7 @@ import (
 
 // Options configures a Face.
 type Options struct {
-	// Log gets what belongs to no call; nil is silent.
+	// Log gets the lines that belong to no call; nil is silent.
 	Log *slog.Logger
 }
 

@@ -28,7 +28,7 @@ type entryError struct {
 }
 
 // index lists the sites that the caller may know of. Sites that are still
-// opening are waited for at the same time, each as long as itself.
+// opening are waited for at the same time.
 func (f *Face) index(w http.ResponseWriter, r *http.Request) {
 	caller := transport.CallerOf(r.Context())
 	sites := f.b.Sites(caller)

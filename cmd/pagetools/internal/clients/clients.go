@@ -190,7 +190,7 @@ func (c *Client) Command(s Server) string {
 	if line := strings.Join(words, " "); line == terminal.Plain(line) {
 		return line
 	}
-	return "" // who pastes must see what it is
+	return "" // a person who pastes it must see what it is
 }
 
 // expand returns the words that a word of a template stands for.

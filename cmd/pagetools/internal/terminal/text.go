@@ -28,7 +28,7 @@ func Plain(s string) string {
 	return strings.TrimSpace(s)
 }
 
-// invisible tells characters that a terminal obeys or that nobody sees.
+// invisible reports whether a terminal obeys the character, or a person cannot see it.
 func invisible(r rune) bool {
 	return unicode.IsControl(r) || unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp)
 }
