@@ -81,8 +81,6 @@ func (x *exchange) dispatch(ctx context.Context) (json.RawMessage, *rpcError) {
 		case removed[method]:
 			return nil, rpcErrorf(mcpgo.METHOD_NOT_FOUND, "%q was removed in protocol version %s", method, mcpgo.ProtocolVersion20260728)
 		}
-	} else if x.peer != nil {
-		x.can = x.peer.capabilities()
 	}
 	switch method {
 	case string(mcpgo.MethodInitialize):

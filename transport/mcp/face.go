@@ -3,6 +3,7 @@ package mcp
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"slices"
@@ -28,9 +29,6 @@ type Options struct {
 	// Key seals what clients carry for us. It has 32 bytes; nil makes one that is
 	// gone with the process.
 	Key []byte
-	// SessionIdle is how long a session of an older era is kept that nobody uses;
-	// zero means 30 minutes.
-	SessionIdle time.Duration
 	// Done ends streams when it is closed; nil means never.
 	Done <-chan struct{}
 	// Log gets what clients do wrong; nil is silent.
@@ -51,25 +49,21 @@ type Face struct {
 	lists map[listKey]*list
 }
 
-// ValidTools reports whether a word is one of --mcp-tools.
-func ValidTools(word string) bool {
-	_, ok := toolset.ParseMode(word)
-	return ok
-}
-
 // New makes the face of a bridge.
 func New(b *bridge.Bridge, o Options) (*Face, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	o.SessionIdle = cmp.Or(o.SessionIdle, 30*time.Minute)
 	s, err := newSeal(o.Key)
 	if err != nil {
 		return nil, err
 	}
-	mode, _ := toolset.ParseMode(o.Tools)
+	mode, ok := toolset.ParseMode(o.Tools)
+	if !ok {
+		return nil, fmt.Errorf("invalid value %q for the tools of MCP: must be auto, direct, hybrid or meta", o.Tools)
+	}
 	return &Face{b: b, o: o, log: o.Log, info: mcpgo.Implementation{Name: "pagetools", Version: cmp.Or(o.Version, "dev")}, mode: mode,
-		seal: s, sessions: newSessions(o.SessionIdle), lists: map[listKey]*list{}}, nil
+		seal: s, sessions: &sessions{byID: map[string]*httpSession{}}, lists: map[listKey]*list{}}, nil
 }
 
 // Routes are the endpoints: one for all sites, and one for each.

@@ -86,7 +86,8 @@ func (f *Face) post(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if session != nil {
-		x.peer, x.era = session.peer, session.version()
+		x.peer = session.peer
+		x.era, x.can = session.client()
 	}
 	f.answer(w, r, x)
 }
@@ -220,7 +221,8 @@ func (f *Face) get(w http.ResponseWriter, r *http.Request) {
 		}
 	}()
 	out := &httpStream{w: w, control: http.NewResponseController(w), streams: true, lost: cancel}
-	lists := f.watch(ctx, sc, session.version()).knows(session.list())
+	era, _ := session.client()
+	lists := f.watch(ctx, sc, era).knows(session.list())
 	if out.beat() != nil { // the head, so that the client knows that it listens
 		return
 	}

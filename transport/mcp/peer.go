@@ -42,16 +42,11 @@ func (p *peer) met(e era, can elicits) {
 	p.era, p.can = e, can
 }
 
-func (p *peer) version() era {
+// client is what the handshake came to.
+func (p *peer) client() (era, elicits) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.era
-}
-
-func (p *peer) capabilities() elicits {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.can
+	return p.era, p.can
 }
 
 // list returns the digest of the list that the client got last, or "".

@@ -60,14 +60,8 @@ func newEntry(to Target, d definition, modernOutput json.RawMessage) entry {
 	return e
 }
 
-// encode writes a value of ours as JSON, which cannot fail.
-func encode(v any) json.RawMessage {
-	text, err := schema.Encode(v)
-	if err != nil { // what pages gave was checked before, and schemas were written by us
-		panic("encoding a tool: " + err.Error())
-	}
-	return text
-}
+// encode writes a value of ours: what pages gave was checked before.
+var encode = schema.MustEncode
 
 // show makes the entry of a page's tool, and says as findings what was changed.
 func (l *List) show(s Source, t *bridge.Tool, name string) entry {
