@@ -197,7 +197,8 @@ func (x *exchange) listTools(ctx context.Context) (json.RawMessage, *rpcError) {
 	return encode(listResult{r.Meta, r.CacheScope, next, r.ResultType, page, r.TTLMs}), nil
 }
 
-// notify tells the client of the request something. Who is gone is not told.
+// notify sends the client of the request a notification. A client that is gone gets
+// none.
 func (x *exchange) notify(method string, params any) {
 	x.noted = time.Now()
 	_ = x.out.event(callText(nil, method, params))

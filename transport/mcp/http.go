@@ -30,7 +30,7 @@ func noSuchSession() *rpcError {
 // maxSessionName bounds what ?session= may be.
 const maxSessionName = 128
 
-// scopeOf gives what the endpoint offers to the caller. It is false after it has
+// scopeOf returns what the endpoint offers to the caller. It is false after it has
 // answered.
 func (f *Face) scopeOf(w http.ResponseWriter, r *http.Request) (scope, bool) {
 	sc := scope{caller: transport.CallerOf(r.Context()), site: r.PathValue("site"), session: defaultSession}

@@ -106,7 +106,8 @@ func (p *peer) ask(ctx context.Context, out stream, method mcpgo.MCPMethod, para
 	}
 }
 
-// replied gives a reply to who waits for it. One that nobody waits for is dropped.
+// replied hands a reply to the request that waits for it. A reply that no request waits
+// for is dropped.
 func (p *peer) replied(m *message) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

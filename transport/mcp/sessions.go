@@ -71,7 +71,7 @@ func (s *sessions) drop(x *httpSession) {
 	x.end()
 }
 
-// find gives the session of that id when it is the caller's, on that endpoint.
+// find returns the session of that id when it is the caller's, on that endpoint.
 func (s *sessions) find(id string, sc scope) *httpSession {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -101,7 +101,7 @@ func (s *sessions) expire(x *httpSession) {
 	s.drop(x)
 }
 
-// close ends a session at its client's wish.
+// close ends a session that its client ended.
 func (s *sessions) close(x *httpSession) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
