@@ -62,8 +62,11 @@ func New(b *bridge.Bridge, o Options) (*Face, error) {
 	if !ok {
 		return nil, fmt.Errorf("invalid value %q for the tools of MCP: must be auto, direct, hybrid or meta", o.Tools)
 	}
-	return &Face{b: b, o: o, log: o.Log, info: mcpgo.Implementation{Name: "pagetools", Version: cmp.Or(o.Version, "dev")}, mode: mode,
-		seal: s, sessions: &sessions{byID: map[string]*httpSession{}}, lists: map[listKey]*list{}}, nil
+	return &Face{
+		b: b, o: o, log: o.Log, mode: mode, seal: s,
+		info:     mcpgo.Implementation{Name: "pagetools", Version: cmp.Or(o.Version, "dev")},
+		sessions: &sessions{byID: map[string]*httpSession{}}, lists: map[listKey]*list{},
+	}, nil
 }
 
 // Routes are the endpoints: one for all sites, and one for each.
@@ -138,12 +141,14 @@ func (f *Face) list(ctx context.Context, sc scope) *toolset.List {
 	for i, l := range from {
 		sources[i] = toolset.Source{Site: l.Site, Version: l.Version, Tools: l.Tools}
 	}
-	made := &list{from: from, List: toolset.New(sources, toolset.Options{Prefixed: sc.prefixed(len(sites)), Mode: f.mode})}
+	o := toolset.Options{Prefixed: sc.prefixed(len(sites)), Mode: f.mode}
+	made := &list{from: from, List: toolset.New(sources, o)}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if last == nil || !slices.Equal(last.Findings(), made.Findings()) {
 		for _, found := range made.Findings() {
-			f.log.InfoContext(ctx, "mcp: a tool is shown otherwise", "tool", found.Tool, "rule", found.Rule, "message", found.Message)
+			f.log.InfoContext(ctx, "mcp: a tool is shown otherwise",
+				"tool", found.Tool, "rule", found.Rule, "message", found.Message)
 		}
 	}
 	if len(f.lists) >= maxLists {

@@ -101,7 +101,9 @@ func (p *peer) ask(ctx context.Context, out stream, method mcpgo.MCPMethod, para
 	case <-p.gone:
 		return bridge.Value{}, errNoClient
 	case <-ctx.Done():
-		_ = out.event(callText(nil, string(mcpgo.MethodNotificationCancelled), map[string]any{"requestId": id, "reason": "Nobody waits for the answer any more."}))
+		_ = out.event(callText(nil, string(mcpgo.MethodNotificationCancelled), map[string]any{
+			"requestId": id, "reason": "Nobody waits for the answer any more.",
+		}))
 		return bridge.Value{}, context.Cause(ctx)
 	}
 }

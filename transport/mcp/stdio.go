@@ -84,7 +84,7 @@ func (s *stdio) read(ctx context.Context, in io.Reader) error {
 		line, tooLong, err := readLine(r)
 		switch {
 		case tooLong:
-			_ = s.out.event(errorText(nil, rpcErrorf(mcpgo.INVALID_REQUEST, "The message is longer than %d bytes.", maxLine)))
+			_ = s.out.event(errorText(nil, badRequest("The message is longer than %d bytes.", maxLine)))
 		case len(line) > 0:
 			s.take(ctx, line)
 		}
