@@ -62,7 +62,7 @@ func Compile(raw []byte, l Limits) (*Schema, error) {
 	return s, nil
 }
 
-// JSON returns the schema as it was admitted: what [Clean] left of it, compact, its members in their order. The caller
+// JSON returns the schema as it was admitted: without "x-mcp-" members, compact, its members in their order. The caller
 // must not change it.
 func (s *Schema) JSON() json.RawMessage { return s.raw }
 

@@ -207,3 +207,12 @@ func Encode(v any) ([]byte, error) {
 	}
 	return bytes.TrimSuffix(buf.Bytes(), []byte("\n")), nil
 }
+
+// MustEncode is Encode for values that can be written. It panics on others.
+func MustEncode(v any) json.RawMessage {
+	text, err := Encode(v)
+	if err != nil {
+		panic("schema: writing JSON: " + err.Error())
+	}
+	return text
+}

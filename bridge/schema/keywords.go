@@ -120,18 +120,8 @@ func appendList(out []child, key string, r role, list *value) []child {
 // vendorPrefix marks members that tell an MCP client how to send an argument. A page has no say in that.
 const vendorPrefix = "x-mcp-"
 
-// Clean returns the schema without the members whose name starts with "x-mcp-" at schema positions, compact and
-// otherwise as it was; data (enum, const, default, examples) is left alone. What is not strict JSON is returned as it
-// is: [Compile] refuses it.
-func Clean(raw []byte) []byte {
-	v, err := parse(raw, defaultDepth)
-	if err != nil {
-		return raw
-	}
-	clean(v)
-	return v.appendJSON(nil)
-}
-
+// clean takes out the members whose name starts with "x-mcp-" at schema positions. Data (enum, const, default,
+// examples) is left alone.
 func clean(v *value) {
 	if !v.isObject() {
 		return

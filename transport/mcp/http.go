@@ -30,7 +30,7 @@ func noSuchSession() *rpcError {
 // maxSessionName bounds what ?session= may be.
 const maxSessionName = 128
 
-// scopeOf gives what the endpoint offers to the caller. It is false after it has
+// scopeOf returns what the endpoint offers to the caller. It is false after it has
 // answered.
 func (f *Face) scopeOf(w http.ResponseWriter, r *http.Request) (scope, bool) {
 	sc := scope{caller: transport.CallerOf(r.Context()), site: r.PathValue("site"), session: defaultSession}
@@ -82,11 +82,12 @@ func (f *Face) post(w http.ResponseWriter, r *http.Request) {
 		f.refuse(w, r, http.StatusNotFound, m.id, noSuchSession())
 		return
 	case version != "" && !mcpgo.IsValidProtocolVersion(version):
-		f.refuse(w, r, http.StatusBadRequest, m.id, rpcErrorf(mcpgo.INVALID_REQUEST, "This protocol version is not supported. Supported are %s.", strings.Join(mcpgo.ValidProtocolVersions, ", ")))
+		f.refuse(w, r, http.StatusBadRequest, m.id, badRequest("This protocol version is not supported. Supported are %s.", strings.Join(mcpgo.ValidProtocolVersions, ", ")))
 		return
 	}
 	if session != nil {
-		x.peer, x.era = session.peer, session.version()
+		x.peer = session.peer
+		x.era, x.can = session.client()
 	}
 	f.answer(w, r, x)
 }
@@ -101,9 +102,9 @@ func versionHeader(r *http.Request) string {
 func checkModern(r *http.Request, m *message, version string) *rpcError {
 	switch {
 	case m.isReply():
-		return rpcErrorf(mcpgo.INVALID_REQUEST, "This is no request: nothing was asked.")
+		return badRequest("This is no request: nothing was asked.")
 	case m.meta.version == "":
-		return rpcErrorf(mcpgo.INVALID_PARAMS, "_meta has no %s.", mcpgo.MetaKeyProtocolVersion)
+		return badParams("_meta has no %s.", mcpgo.MetaKeyProtocolVersion)
 	case version != m.meta.version:
 		return rpcErrorf(mcpgo.HEADER_MISMATCH, "The header %s is not what the body says.", mcpgo.HeaderProtocolVersion)
 	case !mcpgo.IsValidProtocolVersion(m.meta.version):
@@ -207,7 +208,7 @@ func (f *Face) get(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if !accepts(r, "text/event-stream") {
-		f.refuse(w, r, http.StatusNotAcceptable, nil, rpcErrorf(mcpgo.INVALID_REQUEST, "This is a stream: accept text/event-stream."))
+		f.refuse(w, r, http.StatusNotAcceptable, nil, badRequest("This is a stream: accept text/event-stream."))
 		return
 	}
 	ctx, cancel := context.WithCancelCause(r.Context())
@@ -220,7 +221,8 @@ func (f *Face) get(w http.ResponseWriter, r *http.Request) {
 		}
 	}()
 	out := &httpStream{w: w, control: http.NewResponseController(w), streams: true, lost: cancel}
-	lists := f.watch(ctx, sc, session.version()).knows(session.list())
+	era, _ := session.client()
+	lists := f.watch(ctx, sc, era).knows(session.list())
 	if out.beat() != nil { // the head, so that the client knows that it listens
 		return
 	}
@@ -253,7 +255,7 @@ func (f *Face) sessionOf(w http.ResponseWriter, r *http.Request, sc scope) *http
 	case session != nil:
 	case id == "":
 		w.Header().Set("Allow", http.MethodPost)
-		f.refuse(w, r, http.StatusMethodNotAllowed, nil, rpcErrorf(mcpgo.INVALID_REQUEST, "Without a session there is only POST."))
+		f.refuse(w, r, http.StatusMethodNotAllowed, nil, badRequest("Without a session there is only POST."))
 	default:
 		f.refuse(w, r, http.StatusNotFound, nil, noSuchSession())
 	}

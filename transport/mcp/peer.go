@@ -42,16 +42,11 @@ func (p *peer) met(e era, can elicits) {
 	p.era, p.can = e, can
 }
 
-func (p *peer) version() era {
+// client is what the handshake came to.
+func (p *peer) client() (era, elicits) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.era
-}
-
-func (p *peer) capabilities() elicits {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.can
+	return p.era, p.can
 }
 
 // list returns the digest of the list that the client got last, or "".
@@ -106,12 +101,15 @@ func (p *peer) ask(ctx context.Context, out stream, method mcpgo.MCPMethod, para
 	case <-p.gone:
 		return bridge.Value{}, errNoClient
 	case <-ctx.Done():
-		_ = out.event(callText(nil, string(mcpgo.MethodNotificationCancelled), map[string]any{"requestId": id, "reason": "Nobody waits for the answer any more."}))
+		_ = out.event(callText(nil, string(mcpgo.MethodNotificationCancelled), map[string]any{
+			"requestId": id, "reason": "Nobody waits for the answer any more.",
+		}))
 		return bridge.Value{}, context.Cause(ctx)
 	}
 }
 
-// replied gives a reply to who waits for it. One that nobody waits for is dropped.
+// replied hands a reply to the request that waits for it. A reply that no request waits
+// for is dropped.
 func (p *peer) replied(m *message) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

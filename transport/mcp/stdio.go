@@ -84,7 +84,7 @@ func (s *stdio) read(ctx context.Context, in io.Reader) error {
 		line, tooLong, err := readLine(r)
 		switch {
 		case tooLong:
-			_ = s.out.event(errorText(nil, rpcErrorf(mcpgo.INVALID_REQUEST, "The message is longer than %d bytes.", maxLine)))
+			_ = s.out.event(errorText(nil, badRequest("The message is longer than %d bytes.", maxLine)))
 		case len(line) > 0:
 			s.take(ctx, line)
 		}
@@ -177,7 +177,8 @@ func (s *stdio) work(r request) {
 
 // serve answers a request. One that the client cancelled is not answered.
 func (s *stdio) serve(ctx context.Context, m *message) {
-	x := &exchange{face: s.face, scope: s.scope, message: m, era: s.peer.version(), peer: s.peer, out: s.out, id: newID()}
+	x := &exchange{face: s.face, scope: s.scope, message: m, peer: s.peer, out: s.out, id: newID()}
+	x.era, x.can = s.peer.client()
 	if v := era(m.meta.version); v.Modern() {
 		x.era = v
 	}
@@ -196,7 +197,8 @@ func (s *stdio) watch(ctx context.Context) {
 	tell := func() error {
 		return s.out.event(callText(nil, mcpgo.MethodNotificationToolsListChanged, map[string]any{}))
 	}
-	s.face.watch(ctx, s.scope, s.peer.version()).knows(s.peer.list()).run(ctx, tell, func() error { return nil })
+	era, _ := s.peer.client()
+	s.face.watch(ctx, s.scope, era).knows(s.peer.list()).run(ctx, tell, func() error { return nil })
 }
 
 // lines writes one message in each line.

@@ -35,7 +35,7 @@ func (f *Face) post(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if m.correlation != "" {
-		f.log.DebugContext(r.Context(), "webtool: correlation", slog.String("request", call.ID), slog.String("session_id", shortened(m.correlation)))
+		f.log.DebugContext(r.Context(), "webtool: correlation", slog.String("request", call.ID), slog.String("session_id", bridge.Clip(m.correlation, maxSession)))
 	}
 	run, end := f.b.Serve(r.Context(), call)
 	switch {
@@ -81,11 +81,4 @@ func (f *Face) wrongAction(c *bridge.Call, m *message) *bridge.Error {
 // have one code.
 func isUnknownAction(e *bridge.Error) bool {
 	return e.Code == bridge.WebtoolNotFound && e.Details["reason"] == "action"
-}
-
-func shortened(s string) string {
-	if r := []rune(s); len(r) > maxSession {
-		return string(r[:maxSession]) + "…"
-	}
-	return s
 }

@@ -66,7 +66,7 @@ type document struct {
 
 // search ranks the tools of pages by the words of the query, as BM25 does with
 // weighted fields. Equal ranks keep the order of the list. A query without words
-// gives all, in that order. At most limit tools are listed.
+// finds all, in that order. At most limit tools are listed.
 func (l *List) search(query string, limit int) matches {
 	l.indexed.Do(l.read)
 	terms := words(query)
