@@ -233,7 +233,8 @@ func (g *registry) full(now time.Time, counts func(*Run) bool) *Error {
 			first = r.until
 		}
 	}
-	e := Errorf(RateLimit, "", NotRun, "Too many calls wait for a person. Answer them or fetch their outcomes, or try again later.")
+	e := Errorf(RateLimit, "", NotRun,
+		"Too many calls wait for a person. Answer them or fetch their outcomes, or try again later.")
 	e.Retry = max(time.Second, first.Sub(now))
 	return e
 }

@@ -23,7 +23,8 @@ type mcpResult struct {
 // present turns what the page returned into the result of the call.
 func (b *Bridge) present(r *Run, data json.RawMessage) Step {
 	if !json.Valid(data) {
-		return Errorf(ToolError, ResultInvalid, Unknown, "%q returned something that is not JSON.", r.tool.name).Step()
+		return Errorf(ToolError, ResultInvalid, Unknown,
+			"%q returned something that is not JSON.", r.tool.name).Step()
 	}
 	var m mcpResult
 	isMCP := mayBeMCP(data) && json.Unmarshal(data, &m) == nil
@@ -35,7 +36,8 @@ func (b *Bridge) present(r *Run, data json.RawMessage) Step {
 		return b.presentError(r, Errorf(ToolError, "", Failed, "%s", text)).Step()
 	}
 	if out := r.tool.output; out != nil && !fits(out, data, m) {
-		return Errorf(ToolError, ResultInvalid, Unknown, "%q returned something that does not fit its own outputSchema.", r.tool.name).Step()
+		return Errorf(ToolError, ResultInvalid, Unknown,
+			"%q returned something that does not fit its own outputSchema.", r.tool.name).Step()
 	}
 	switch r.settings.output {
 	case "text":
@@ -44,7 +46,8 @@ func (b *Bridge) present(r *Run, data json.RawMessage) Step {
 		data = asStructured(data, m, isMCP)
 	}
 	if limit := r.resultLimit(); len(data) > limit {
-		return Errorf(ToolError, ResultTooLarge, Unknown, "The result of %q is longer than %d bytes.", r.tool.name, limit).Step()
+		return Errorf(ToolError, ResultTooLarge, Unknown,
+			"The result of %q is longer than %d bytes.", r.tool.name, limit).Step()
 	}
 	return Step{Data: data}
 }

@@ -274,7 +274,8 @@ func (r *Run) ask(p *Pause, token string) {
 	r.mu.Lock()
 	r.pause, r.token, r.actor = p, token, nobody
 	r.page, _ = r.source.(Page)
-	r.expiry = time.AfterFunc(r.bridge.limits.Question, func() { _ = r.answer(id, &Answer{}, nobody) })
+	r.expiry = time.AfterFunc(r.bridge.limits.Question,
+		func() { _ = r.answer(id, &Answer{}, nobody) })
 	r.show()
 	answered := r.change()
 	r.mu.Unlock()
@@ -436,8 +437,10 @@ func (r *Run) matches(in *Call) *Error {
 	r.mu.Lock()
 	name := r.named
 	r.mu.Unlock()
-	if in.Session == mine.Session && in.Single == mine.Single && (in.Tool == mine.Tool || in.Tool == name) && in.Input.Equal(mine.Input) {
+	if in.Session == mine.Session && in.Single == mine.Single &&
+		(in.Tool == mine.Tool || in.Tool == name) && in.Input.Equal(mine.Input) {
 		return nil
 	}
-	return Errorf(SchemaError, "", NotRun, "This token belongs to a call with a different action, sessionId or request.")
+	return Errorf(SchemaError, "", NotRun,
+		"This token belongs to a call with a different action, sessionId or request.")
 }

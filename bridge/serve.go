@@ -145,9 +145,11 @@ func (r *Run) askWith(ctx context.Context, asker Asker, q *Question) (Answer, er
 func stoppedError(q *Question, token string) *Error {
 	var e *Error
 	if q.Kind == Approve {
-		e = Errorf(ApprovalRequired, "", NotRun, "%q needs a person's consent. The call goes on when it is resumed.", q.Tool)
+		e = Errorf(ApprovalRequired, "", NotRun,
+			"%q needs a person's consent. The call goes on when it is resumed.", q.Tool)
 	} else {
-		e = Errorf(InputRequired, "", Unknown, "%q waits for a person. The call goes on when it is resumed.", q.Tool)
+		e = Errorf(InputRequired, "", Unknown,
+			"%q waits for a person. The call goes on when it is resumed.", q.Tool)
 	}
 	return e.Detail("question", q).Detail("resume", token)
 }

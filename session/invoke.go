@@ -21,7 +21,8 @@ func (p *Page) Invoke(ctx context.Context, inv bridge.Invocation) bridge.Step {
 		document := p.view.Load().document
 		began := time.Now()
 		running, cancel := bound(ctx, inv.Timeout, bridge.TimedOut(inv.Timeout))
-		step := p.tab.Invoke(running, Invocation{Document: t.Document(), Tool: t.Registration(), Input: inv.Input, MaxBytes: inv.MaxBytes})
+		step := p.tab.Invoke(running, Invocation{Document: t.Document(), Tool: t.Registration(),
+			Input: inv.Input, MaxBytes: inv.MaxBytes})
 		cancel()
 		if step.Err != nil && errors.Is(step.Err, ErrGone) {
 			// Nothing ran: the page replaced the registration. An equal one may
@@ -32,7 +33,8 @@ func (p *Page) Invoke(ctx context.Context, inv bridge.Invocation) bridge.Step {
 			continue
 		}
 		p.used.Store(&document)
-		return p.replied(ctx, inv, clock{left: inv.Timeout, whole: inv.Timeout}.after(began), 0, step)
+		return p.replied(ctx, inv, clock{left: inv.Timeout, whole: inv.Timeout}.after(began), 0,
+			step)
 	}
 }
 
@@ -111,7 +113,8 @@ func (p *Page) busyAsking() *bridge.Error {
 	if q == nil {
 		return nil
 	}
-	return bridge.Errorf(bridge.Conflict, "", bridge.NotRun, "The page waits for a person to answer another call.").Detail("question", q)
+	return bridge.Errorf(bridge.Conflict, "", bridge.NotRun,
+		"The page waits for a person to answer another call.").Detail("question", q)
 }
 
 // awaitRevision makes a caller read its own writes: the list that the call left
@@ -124,7 +127,8 @@ func (p *Page) awaitRevision(ctx context.Context, r bridge.Step) {
 	defer cancel()
 	_, err := p.await(bounded, func(v *view) bool { return v.hasSeen(r) })
 	if err != nil && ctx.Err() == nil {
-		p.log.Warn("page: the list behind a reply did not arrive", "revision", r.Revision, "error", err)
+		p.log.Warn("page: the list behind a reply did not arrive", "revision", r.Revision, "error",
+			err)
 	}
 }
 

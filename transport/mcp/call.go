@@ -97,7 +97,8 @@ func (x *exchange) run(
 
 // begin starts a call, or finds the one that the request goes on with. left is true
 // when the person closed the question, so that it stays open.
-func (x *exchange) begin(ctx context.Context, c *bridge.Call) (run *bridge.Run, left bool, e *rpcError) {
+func (x *exchange) begin(ctx context.Context,
+	c *bridge.Call) (run *bridge.Run, left bool, e *rpcError) {
 	f, answers := x.face, x.message.params.Get("inputResponses")
 	if answers.Exists() && !answers.IsObject() {
 		return nil, false, badParams("inputResponses must be an object.")

@@ -75,11 +75,13 @@ func (x *exchange) dispatch(ctx context.Context) (json.RawMessage, *rpcError) {
 		var ok bool
 		switch x.can, ok = readElicits(x.message.meta.capabilities); {
 		case !ok:
-			return nil, badParams("missing or invalid _meta field %s", mcpgo.MetaKeyClientCapabilities)
+			return nil, badParams("missing or invalid _meta field %s",
+				mcpgo.MetaKeyClientCapabilities)
 		case !mcpgo.IsValidProtocolVersion(string(x.era)):
 			return nil, unsupported(x.message.meta.version)
 		case removed[method]:
-			return nil, noMethod("%q was removed in protocol version %s", method, mcpgo.ProtocolVersion20260728)
+			return nil, noMethod("%q was removed in protocol version %s", method,
+				mcpgo.ProtocolVersion20260728)
 		}
 	}
 	switch method {
@@ -94,7 +96,8 @@ func (x *exchange) dispatch(ctx context.Context) (json.RawMessage, *rpcError) {
 	case string(mcpgo.MethodServerDiscover), string(mcpgo.MethodSubscriptionsListen):
 		switch {
 		case !modern:
-			return nil, noMethod("%q requires protocol version %s or later", method, mcpgo.ProtocolVersion20260728)
+			return nil, noMethod("%q requires protocol version %s or later", method,
+				mcpgo.ProtocolVersion20260728)
 		case method == string(mcpgo.MethodServerDiscover):
 			return x.discover(), nil
 		}

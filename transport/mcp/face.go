@@ -71,8 +71,10 @@ func New(b *bridge.Bridge, o Options) (*Face, error) {
 
 // Routes are the endpoints: one for all sites, and one for each.
 func (f *Face) Routes() []transport.Route {
-	methods := map[string]http.HandlerFunc{http.MethodPost: f.post, http.MethodGet: f.get, http.MethodDelete: f.delete}
-	return []transport.Route{{Pattern: "/mcp", Methods: methods}, {Pattern: "/mcp/{site}", Methods: methods}}
+	methods := map[string]http.HandlerFunc{http.MethodPost: f.post, http.MethodGet: f.get,
+		http.MethodDelete: f.delete}
+	return []transport.Route{{Pattern: "/mcp", Methods: methods},
+		{Pattern: "/mcp/{site}", Methods: methods}}
 }
 
 // scope is what one endpoint offers to one caller: all sites that it sees, or one.
@@ -123,11 +125,13 @@ func (f *Face) list(ctx context.Context, sc scope) *toolset.List {
 	f.mu.Unlock()
 	from := make([]bridge.Listing, len(sites))
 	for i, s := range sites {
-		now, err := f.b.Tools(ctx, bridge.Ref{Site: s.Name, Session: sc.session, Caller: sc.caller, Patience: patience})
+		now, err := f.b.Tools(ctx,
+			bridge.Ref{Site: s.Name, Session: sc.session, Caller: sc.caller, Patience: patience})
 		if err != nil {
 			now = bridge.Listing{Site: s}
 			if last != nil {
-				if j := slices.IndexFunc(last.from, func(l bridge.Listing) bool { return l.Site.Name == s.Name }); j >= 0 {
+				if j := slices.IndexFunc(last.from,
+					func(l bridge.Listing) bool { return l.Site.Name == s.Name }); j >= 0 {
 					now = last.from[j]
 				}
 			}

@@ -31,7 +31,8 @@ type watch struct {
 // watch begins with the list as it is now: whoever is told after that that somebody
 // watches misses nothing. It ends with ctx.
 func (f *Face) watch(ctx context.Context, sc scope, e era) *watch {
-	w := &watch{face: f, scope: sc, era: e, events: f.b.Watch(ctx, bridge.Interest{Caller: sc.caller, Tools: true})}
+	w := &watch{face: f, scope: sc, era: e,
+		events: f.b.Watch(ctx, bridge.Interest{Caller: sc.caller, Tools: true})}
 	<-w.events // the snapshot
 	w.last = f.list(ctx, sc).Digest(e)
 	return w
@@ -124,7 +125,8 @@ func (x *exchange) listen(ctx context.Context) (json.RawMessage, *rpcError) {
 	if allowed.ToolsListChanged {
 		lists = x.face.watch(ctx, x.scope, x.era)
 	}
-	err := tell(mcpgo.MethodNotificationSubscriptionsAcknowledged, map[string]any{"notifications": allowed})
+	err := tell(mcpgo.MethodNotificationSubscriptionsAcknowledged,
+		map[string]any{"notifications": allowed})
 	if err != nil {
 		return nil, rpcErrorf(mcpgo.INTERNAL_ERROR, "The client reads no stream.")
 	}

@@ -32,7 +32,8 @@ var (
 )
 
 func newPeer() *peer {
-	return &peer{pending: map[string]chan *message{}, running: map[string]context.CancelCauseFunc{}, gone: make(chan struct{})}
+	return &peer{pending: map[string]chan *message{}, running: map[string]context.CancelCauseFunc{},
+		gone: make(chan struct{})}
 }
 
 // met notes what the handshake came to.
@@ -77,7 +78,8 @@ func (p *peer) end() {
 
 // ask sends a request of ours and waits for the reply. When ctx ends before, the
 // client is told that nobody waits any more.
-func (p *peer) ask(ctx context.Context, out stream, method mcpgo.MCPMethod, params any) (bridge.Value, error) {
+func (p *peer) ask(ctx context.Context, out stream, method mcpgo.MCPMethod,
+	params any) (bridge.Value, error) {
 	reply := make(chan *message, 1)
 	p.mu.Lock()
 	p.asked++
@@ -121,7 +123,8 @@ func (p *peer) replied(m *message) {
 
 // begin notes a request of the client, so that it can cancel it. An id that is in
 // use is not noted again: cancelling would be of both.
-func (p *peer) begin(ctx context.Context, id json.RawMessage) (running context.Context, end func()) {
+func (p *peer) begin(ctx context.Context,
+	id json.RawMessage) (running context.Context, end func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	key := string(id)
 	p.mu.Lock()

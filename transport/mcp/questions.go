@@ -64,7 +64,8 @@ const keptFor = 15 * time.Minute
 func (x *exchange) stillAsks(q *bridge.Question) *bridge.Error {
 	code, outcome := bridge.InputRequired, bridge.Unknown
 	if q == nil {
-		return bridge.Errorf(code, "", outcome, "The call goes on. Call the tool again with the same arguments for its outcome.")
+		return bridge.Errorf(code, "", outcome,
+			"The call goes on. Call the tool again with the same arguments for its outcome.")
 	}
 	what := "waits for a person: " + q.Title
 	if q.Kind == bridge.Approve {

@@ -31,7 +31,8 @@ const maxDepth = 100
 func result(data json.RawMessage, tool *bridge.Tool, e era) *mcpgo.CallToolResult {
 	data = wellFormed(data)
 	if data == nil {
-		return failure(bridge.Errorf(bridge.ToolError, bridge.ResultInvalid, bridge.Unknown, "The tool returned something that is not JSON."))
+		return failure(bridge.Errorf(bridge.ToolError, bridge.ResultInvalid, bridge.Unknown,
+			"The tool returned something that is not JSON."))
 	}
 	if deep(data) {
 		return textResult(string(data))
@@ -94,7 +95,8 @@ func readPageResult(data json.RawMessage) (pageResult, bool) {
 		p.structured = v
 	}
 	others, err := members.Edit(func(name string) bool {
-		return name == "content" || name == "isError" || name == "_meta" || name == "structuredContent"
+		return name == "content" || name == "isError" || name == "_meta" ||
+			name == "structuredContent"
 	})
 	if err != nil || others.Len() > 0 && !known {
 		return pageResult{}, false
@@ -164,11 +166,13 @@ func wellFormed(data json.RawMessage) json.RawMessage {
 		return nil
 	}
 	data = bytes.TrimSpace(data)
-	if utf8.Valid(data) && !bytes.Contains(data, []byte(`\ud`)) && !bytes.Contains(data, []byte(`\uD`)) {
+	if utf8.Valid(data) && !bytes.Contains(data, []byte(`\ud`)) &&
+		!bytes.Contains(data, []byte(`\uD`)) {
 		return data
 	}
 	v := jsontext.Value(bytes.Clone(data))
-	if v.Compact(jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true), jsontext.PreserveRawStrings(false)) != nil {
+	if v.Compact(jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true),
+		jsontext.PreserveRawStrings(false)) != nil {
 		return nil
 	}
 	return json.RawMessage(v)
@@ -250,13 +254,15 @@ func advice(e *bridge.Error, body transport.ErrorBody) string {
 		lines = append(lines, text)
 	}
 	switch {
-	case body.Outcome == bridge.Unknown && e.Code != bridge.InputRequired && e.Code != bridge.ResumeNotFound:
+	case body.Outcome == bridge.Unknown && e.Code != bridge.InputRequired &&
+		e.Code != bridge.ResumeNotFound:
 		lines = append(lines, "It may have run: find out before you repeat it.")
 	case body.Outcome == bridge.NotRun && e.Code == bridge.InternalError:
 		lines = append(lines, "Nothing ran, so it can be called again.")
 	}
 	if e.Retry > 0 {
-		lines = append(lines, fmt.Sprintf("Wait %d seconds before you try again.", max(1, int64((e.Retry+time.Second-1)/time.Second))))
+		lines = append(lines, fmt.Sprintf("Wait %d seconds before you try again.",
+			max(1, int64((e.Retry+time.Second-1)/time.Second))))
 	}
 	return strings.Join(lines, "\n")
 }

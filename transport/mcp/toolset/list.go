@@ -38,7 +38,8 @@ const (
 	Meta
 )
 
-var modes = map[string]Mode{"": Auto, "auto": Auto, "direct": Direct, "hybrid": Hybrid, "meta": Meta}
+var modes = map[string]Mode{"": Auto, "auto": Auto, "direct": Direct, "hybrid": Hybrid,
+	"meta": Meta}
 
 // ParseMode reads a word of --mcp-tools; empty is auto.
 func ParseMode(word string) (m Mode, ok bool) {
@@ -182,7 +183,8 @@ func (l *List) visible() []entry {
 
 func (l *List) find(tool, rule string, refused bool, format string, args ...any) {
 	message := fmt.Sprintf(format, args...)
-	l.found = append(l.found, bridge.Finding{Rule: rule, Tool: tool, Refused: refused, Message: message})
+	l.found = append(l.found,
+		bridge.Finding{Rule: rule, Tool: tool, Refused: refused, Message: message})
 }
 
 // checkName says as findings why a tool has another name. It is false when there is
@@ -191,7 +193,8 @@ func (l *List) checkName(id identity, name string) bool {
 	base := id.base(l.options.Prefixed)
 	switch {
 	case name == "":
-		l.find(id.raw, "mcp-name-taken", true, "No name could be found for it that no other tool has.")
+		l.find(id.raw, "mcp-name-taken", true,
+			"No name could be found for it that no other tool has.")
 		return false
 	case reserved(base):
 		l.find(id.raw, "mcp-name-reserved", false,

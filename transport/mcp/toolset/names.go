@@ -27,7 +27,8 @@ var (
 // reserved tells whether a name is kept for our own tools. Letters of both cases
 // count: a reader does not tell them apart.
 func reserved(name string) bool {
-	return len(name) >= len(reservedPrefix) && strings.EqualFold(name[:len(reservedPrefix)], reservedPrefix)
+	return len(name) >= len(reservedPrefix) &&
+		strings.EqualFold(name[:len(reservedPrefix)], reservedPrefix)
 }
 
 // identity is what the name of a tool is made of.

@@ -162,7 +162,8 @@ func (l *List) read() {
 
 // match is what a search says of a tool.
 func (e entry) match() match {
-	m := match{Name: e.Name, Site: e.Site, Title: e.shown.Title, Description: bridge.Clip(e.shown.Description, maxSummary), Parameters: []string{}}
+	m := match{Name: e.Name, Site: e.Site, Title: e.shown.Title,
+		Description: bridge.Clip(e.shown.Description, maxSummary), Parameters: []string{}}
 	input, _ := bridge.ReadValue("the schema", e.shown.InputSchema) // it was written by us
 	for name := range input.Get("properties").Members() {
 		m.Parameters = append(m.Parameters, name)
