@@ -136,7 +136,7 @@ func digestOf(text []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// decided is the level of the call; empty when it did not come to a decision.
+// decided is the level of the call; empty when there was no decision.
 func (r *Run) decided() string {
 	if r.decision.Layer == "" {
 		return ""

@@ -49,7 +49,7 @@ type SiteOptions struct {
 	// page; see PageKeys.
 	AllowConfig []string
 	// Locked, when it is not nil, names the only tools that are offered, with
-	// the digests that ToolDigests gave for them.
+	// the digests that ToolDigests returned for them.
 	Locked map[string]string
 }
 

@@ -26,12 +26,12 @@ type Call struct {
 	// Key is the caller's own name for this call: a call with the same key is the
 	// same call, and does not run again. Empty means none.
 	Key string
-	// Again says that a caller who makes an equal call while this one waits for a
-	// person, or before its outcome was fetched, means this one.
+	// Again makes an equal call of the same caller, while this one waits for a person
+	// or before its outcome was fetched, return this one instead of running.
 	Again bool
-	// Beside lets the call run beside others of its session that have it, where all
-	// of them are of tools that their page claims to only read. The claim counts for
-	// that page only, and for nothing else.
+	// Beside lets the call run at the same time as others of its session that have it,
+	// where the page claims of all their tools that they only read. That claim decides
+	// about the page's own calls, and about nothing else.
 	Beside bool
 	// Asker reaches a person during the call; nil means that nobody can be
 	// asked.

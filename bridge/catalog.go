@@ -79,6 +79,9 @@ func (t *Tool) OutputSchema() json.RawMessage {
 	return t.output.JSON()
 }
 
+// Schemas are the schemas of the arguments and of the result, which is nil without one.
+func (t *Tool) Schemas() (input, output *schema.Schema) { return t.input, t.output }
+
 // Annotations are the page's claims as a JSON object, or nil.
 func (t *Tool) Annotations() json.RawMessage { return t.annotations }
 
@@ -194,7 +197,7 @@ func NewCatalog(prev *Catalog, decls []Declaration, l Limits) (*Catalog, []Findi
 // offer in all.
 const maxDocuments = 4
 
-// rename gives a tool of a frame whose name is taken another one: with a suffix
+// rename names a tool of a frame anew when its name is in use: with a suffix
 // that is the same whenever the same frame declares it.
 func (c *Catalog) rename(t *Tool, l Limits) Finding {
 	taken := Finding{Rule: "duplicate-name", Tool: printable(t.name), Refused: true,

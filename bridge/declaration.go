@@ -10,7 +10,7 @@ import (
 // [NewCatalog] is the only way to turn it into a Tool.
 type Declaration struct {
 	// ID is the registration, unique in its document. A page that replaces a
-	// tool gives the new one another ID.
+	// tool makes a registration with another ID.
 	ID int64
 	// Document identifies the document that registered it.
 	Document string
@@ -30,7 +30,7 @@ type Declaration struct {
 }
 
 // hintsOf reads the boolean claims of the annotations that matter to policy.
-// Anything that is not a boolean is no claim.
+// Anything that is not a boolean does not count as a claim.
 func hintsOf(annotations json.RawMessage) policy.Hints {
 	var raw map[string]any
 	if len(annotations) == 0 || json.Unmarshal(annotations, &raw) != nil {

@@ -105,7 +105,7 @@ type Error struct {
 	Err error
 }
 
-// Error gives the code, the message and the cause. It is for logs.
+// Error returns the code, the message and the cause. It is for logs.
 func (e *Error) Error() string {
 	s := string(e.Code)
 	if e.Reason != "" {
@@ -118,7 +118,7 @@ func (e *Error) Error() string {
 	return s
 }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
 // Errorf makes an Error with a formatted message.
@@ -141,7 +141,7 @@ func (e *Error) Detail(key string, value any) *Error {
 	return e
 }
 
-// AsError gives err as an Error. Any other error becomes an INTERNAL_ERROR
+// AsError returns err as an Error. Any other error becomes an INTERNAL_ERROR
 // with an unknown outcome and a sentence that says nothing of its cause.
 func AsError(err error) *Error {
 	if err == nil {

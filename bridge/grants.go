@@ -35,7 +35,7 @@ func (b *Bridge) granted(ctx context.Context, r *Run) bool {
 
 // keepConsent keeps what a person agreed to beyond this call: a grant, when they
 // said "always", and that they have seen the tool. A call whose grant cannot be
-// kept does not run: they were told that it would be.
+// kept does not run: the person believes that it was kept.
 func (b *Bridge) keepConsent(ctx context.Context, r *Run) *Error {
 	a := r.consent
 	if a.Always && b.mayAlways(r) && !r.kept {

@@ -88,7 +88,7 @@ func badInput(what string) *Error { return Errorf(SchemaError, "", NotRun, "inpu
 // View is a page that one person sees.
 type View interface {
 	// Frames returns the newest picture; a slow reader misses those before it. A
-	// page that does not change gives none. It is closed when the page is gone,
+	// page that does not change sends none. It is closed when the page is gone,
 	// when its lease is released, and by Close.
 	Frames() <-chan Frame
 	// Act does something in the page, in the order of the calls, and does not
@@ -144,7 +144,7 @@ func (l *Live) Mine() bool {
 // Take takes the pen, and reports whether nobody else holds it.
 func (l *Live) Take() bool { return l.pass(nil, l) }
 
-// Drop gives the pen away, if this Live holds it.
+// Drop lays the pen down, if this Live holds it.
 func (l *Live) Drop() { l.pass(l, nil) }
 
 // pass passes the pen on from one to another, nil being nobody, and reports whether
@@ -176,7 +176,7 @@ func (l *Live) Act(ctx context.Context, in Input) error {
 	return l.view.Act(ctx, in)
 }
 
-// mayAct refuses who may not act now, and notes who acts.
+// mayAct refuses a person who may not act now, and notes who acts.
 func (l *Live) mayAct() *Error {
 	r := l.run
 	r.mu.Lock()

@@ -2,7 +2,7 @@ package bridge
 
 import "context"
 
-// ToolDigests gives the digests of the tools that the site has now, by name: what
+// ToolDigests returns the digests of the tools that the site has now, by name: what
 // SiteOptions.Locked holds them to. They are of what a webtool says of a tool, so
 // that they do not depend on where a folder is served. Errors are *Error.
 func (b *Bridge) ToolDigests(ctx context.Context, ref Ref) (map[string]string, error) {

@@ -26,16 +26,16 @@ type Memory struct {
 
 // Grants keeps the consent that persons gave for more than one call.
 type Grants interface {
-	// Put keeps a grant and gives it back with its ID, which must be empty
-	// before. It is on the disk when it returns.
+	// Put keeps a grant and returns it with its ID, which must be empty before. The
+	// grant is on the disk when Put returns.
 	Put(ctx context.Context, g Grant) (Grant, error)
 	// All lists the grants, oldest first.
 	All(ctx context.Context) ([]Grant, error)
-	// Find gives the newest grant that covers the use, and false when none does.
+	// Find returns the newest grant that covers the use, and false when none does.
 	// It sees what any process put or revoked before.
 	Find(ctx context.Context, u GrantUse) (Grant, bool, error)
-	// Revoke takes a grant away; false means that there was none. It is on the
-	// disk when it returns.
+	// Revoke removes a grant; false means that there was none. The removal is on the
+	// disk when Revoke returns.
 	Revoke(ctx context.Context, id string) (bool, error)
 }
 
@@ -44,7 +44,7 @@ type Grants interface {
 type Grant struct {
 	// ID is 128 random bits in hex.
 	ID string
-	// Caller, Site and Tool say who may run what.
+	// Caller, Site and Tool name the caller and what it may run.
 	Caller, Site, Tool string
 	// Digest is that of the tool's definition: another definition was not
 	// consented to.
@@ -112,7 +112,7 @@ const (
 	// killed, or the reply was too large to keep. It must not run again. When the
 	// audit shows that a killed process had not begun the call, the key is free.
 	ReplyUnknown ReplyStatus = "unknown"
-	// ReplyOtherBody: the key was used with another body.
+	// ReplyOtherBody: the key was used with a different body.
 	ReplyOtherBody ReplyStatus = "other_body"
 )
 
@@ -214,7 +214,7 @@ type CallRecord struct {
 // CallFilter selects calls. Empty fields select all.
 type CallFilter struct {
 	Site, Tool, Caller, Outcome string
-	// Before gives only calls with a lower ID, for the next page. Zero means the
+	// Before selects calls with a lower ID, for the next page. Zero means the
 	// newest.
 	Before int64
 	// Limit is how many at most. Zero means 100; the most is 1,000.

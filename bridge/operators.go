@@ -34,8 +34,8 @@ func (r *Run) openQuestion() *OpenQuestion {
 // OpenQuestions is how many calls wait for a person now.
 func (b *Bridge) OpenQuestions() int { return b.runs.questions() }
 
-// Answer takes an operator's answer to a question. The first one wins; who comes
-// later is told who was first. Errors are *Error: WEBTOOL_NOT_FOUND for a question
+// Answer takes an operator's answer to a question. The first one wins; the error for a
+// later one names who was first. Errors are *Error: WEBTOOL_NOT_FOUND for a question
 // that never was, CONFLICT for one that is not open any more, FORBIDDEN for a
 // credential without the right.
 func (b *Bridge) Answer(by Caller, id string, a Answer) error {

@@ -78,7 +78,7 @@ func pageProperties(allowed []string) (map[string]any, error) {
 	return props, nil
 }
 
-// pageConfig gives what config changes about the page as JSON text; empty when it
+// pageConfig returns what config changes about the page as JSON text; empty when it
 // changes nothing.
 func (s *siteState) pageConfig(config map[string]json.RawMessage) (string, error) {
 	given := map[string]json.RawMessage{}

@@ -94,7 +94,7 @@ func mayNotAnswer() *Error {
 
 func mayNotCall() *Error { return Errorf(Forbidden, "", NotRun, "This credential may not call tools.") }
 
-// nothingRan gives an error from before the dispatch of a call. One that is no
+// nothingRan returns an error from before the dispatch of a call. One that is no
 // *Error is a context that ended, or a bug.
 func nothingRan(ctx context.Context, err error) *Error {
 	if e, ok := errors.AsType[*Error](err); ok {
@@ -273,8 +273,8 @@ func (r *Run) resultLimit() int {
 	return most
 }
 
-// inPage takes what a part of the call in its page comes to. The page is returned,
-// unless it waits for a person.
+// inPage handles the step that a part of the call in its page ended with. It releases
+// the page, unless the page waits for a person.
 func (b *Bridge) inPage(r *Run, part func() Step) (s Step) {
 	defer func() { // also on panic
 		if s.Pause == nil {
@@ -289,7 +289,7 @@ func (b *Bridge) inPage(r *Run, part func() Step) (s Step) {
 		b.pausedInPage(r, s.Pause)
 	case r.call.Caller.IsRevoked():
 		e := TakenBack()
-		e.Outcome = Unknown // it may have run, and nobody is told
+		e.Outcome = Unknown // it may have run, and nobody gets its result
 		return e.With(asPlain(s.Err)).Step()
 	case s.Err != nil:
 		return b.presentError(r, s.Err).Step()

@@ -9,7 +9,7 @@ import (
 
 const (
 	// maxRuns bounds the calls that wait for a person or whose outcome is kept,
-	// and maxOfCaller those of one caller: who asks without end tires people.
+	// and maxOfCaller those of one caller: a caller that asks without end tires people.
 	maxRuns, maxOfCaller = 10_000, 2000
 	// keepFor is how long the outcome of a run is kept for its token, and how
 	// long it is known who answered.
@@ -238,7 +238,7 @@ func (g *registry) full(now time.Time, counts func(*Run) bool) *Error {
 	return e
 }
 
-// ended notes that a call is over. One that stopped is kept for who comes back.
+// ended notes that a call is over. One that stopped is kept until its outcome is fetched.
 func (g *registry) ended(r *Run, token string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -2,7 +2,7 @@ package bridge
 
 import "github.com/pagetools/pagetools/bridge/policy"
 
-// IsRevoked reports whether the credential that the caller came with was taken back.
+// IsRevoked reports whether the credential that the caller came with was revoked.
 func (c Caller) IsRevoked() bool {
 	select {
 	case <-c.Revoked: // a nil one is never closed
@@ -12,11 +12,11 @@ func (c Caller) IsRevoked() bool {
 	}
 }
 
-// TakenBack is what a caller is told whose credential was taken back.
+// TakenBack is the error for a caller whose credential was revoked.
 func TakenBack() *Error {
 	return Errorf(Forbidden, "", NotRun, "This credential was taken back.")
 }
 
-// SetRates bounds callers, by name, in place of the rates until now. Who keeps their
-// rate keeps what they used of it.
+// SetRates bounds callers, by name, in place of the rates until now. A caller whose rate
+// is unchanged keeps its usage.
 func (b *Bridge) SetRates(callers map[string]policy.Rate) { b.rates.SetCallers(callers) }

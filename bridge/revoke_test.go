@@ -89,8 +89,8 @@ func TestRevokedCalls(t *testing.T) {
 	})
 }
 
-// TestRevokedWhileItRuns: a call that was in its page when the credential was taken
-// back gives its caller nothing, and does not stop at a question.
+// TestRevokedWhileItRuns: a call that was in its page when the credential was revoked
+// returns nothing to its caller, and does not stop at a question.
 func TestRevokedWhileItRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, asks := range []bool{false, true} {

@@ -14,11 +14,11 @@ import (
 // maxQuestions bounds the questions of one call. Further ones are declined.
 const maxQuestions = 5
 
-// nobody is who answers a question that expires, or that its page takes back.
+// nobody is the name of the answerer when a question expires, or when its page ends it.
 const nobody = ""
 
 // Run is a call that can stop at questions, and be resumed later from another
-// request. It runs once, whoever waits for it. It is safe for concurrent use.
+// request. It runs once, however many callers wait for it. It is safe for concurrent use.
 type Run struct {
 	bridge  *Bridge
 	call    Call
@@ -54,14 +54,14 @@ type Run struct {
 	forget *time.Timer // its token, after it ended
 
 	mu      sync.Mutex
-	changed chan struct{} // closed when one of the next three changes; made for who waits
-	pause   *Pause        // the question that waits; its Question is what is told of it
+	changed chan struct{} // closed when one of the next three changes; nil while no caller waits
+	pause   *Pause        // the question that waits
 	result  Step          // when it is done
 	done    bool
 	token   string // "" until it stopped once
 	claim   string // on its key; "" without one
 	named   string // the tool that it runs, known with the first question
-	told    string // the question that the caller was told of last
+	told    string // the question that its caller got last
 	asked   int
 	page    Page // that asks; nil when nothing can be seen
 	expiry  *time.Timer
@@ -158,7 +158,7 @@ func (r *Run) look() (q *Question, end Step, changed <-chan struct{}) {
 	return nil, Step{}, r.change()
 }
 
-// leave is one caller less that waits while the run runs.
+// leave notes that one caller no longer waits. The last one to leave aborts the run.
 func (r *Run) leave() {
 	r.mu.Lock()
 	r.waiting--
@@ -198,14 +198,14 @@ func (r *Run) whileAsking() <-chan struct{} {
 	return r.change()
 }
 
-// tell notes that the caller is told of a question.
+// tell notes that the caller gets a question.
 func (r *Run) tell(q *Question) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.told = q.ID
 }
 
-// hasNews reports whether the run shows something that its caller was not told of.
+// hasNews reports whether the run waits with a question that its caller has not got yet.
 func (r *Run) hasNews() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -230,7 +230,7 @@ func (r *Run) Spend() {
 	}
 }
 
-// settle takes what a part of the call came to.
+// settle handles the step that a part of the call ended with: an end, or a question.
 func (r *Run) settle(s Step) {
 	if s.Pause == nil {
 		r.end(s)
@@ -267,7 +267,7 @@ func (r *Run) decline(p *Pause) {
 	r.goOn(p, &Answer{})
 }
 
-// ask opens a question. Operators can answer it before anybody is told of it.
+// ask opens a question. Operators can answer it before its caller has got it.
 func (r *Run) ask(p *Pause, token string) {
 	id := p.Question.ID
 	r.bridge.runs.name(r, handle{by: byQuestion, name: id})
@@ -296,14 +296,14 @@ func (r *Run) watchOver(over <-chan struct{}, id string, answered <-chan struct{
 	}
 }
 
-// whoActed returns who acted in the page last while it asks.
+// whoActed returns the name of the person who acted last in the page that asks.
 func (r *Run) whoActed() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.actor
 }
 
-// show wakes who waits. Called with r.mu held.
+// show wakes the callers that wait. Called with r.mu held.
 func (r *Run) show() {
 	if r.changed != nil {
 		close(r.changed)
@@ -330,8 +330,8 @@ func (r *Run) answer(id string, a *Answer, by string) *Error {
 	return nil
 }
 
-// close takes the open question from everybody who was told of it. Only one of
-// those who answer gets it.
+// close closes the open question. Of several answers at once, only one gets the pause;
+// the others get a CONFLICT.
 func (r *Run) close(id string, a *Answer, by string) (*Pause, *Error) {
 	r.mu.Lock()
 	p := r.pause
@@ -378,8 +378,8 @@ func (r *Run) abort(cause *Error) {
 	}
 }
 
-// halt cancels what runs, or takes the open question from everybody. Then there is
-// more to do, which may wait for the page.
+// halt cancels what runs, or closes the open question. Then rest ends the call, which
+// may wait for the page.
 func (r *Run) halt(cause *Error) (rest func()) {
 	r.mu.Lock()
 	cancel, q := r.cancel, r.asks()
@@ -395,14 +395,14 @@ func (r *Run) halt(cause *Error) (rest func()) {
 	return nil
 }
 
-// drop ends what waits: nobody answers it any more.
+// drop ends a call whose question was closed without an answer.
 func (r *Run) drop(p *Pause, cause *Error) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	cancel(cause)
 	r.settle(p.Continue(ctx, nil))
 }
 
-// end keeps the outcome for who waits, for who comes back, and for the key.
+// end keeps the outcome for callers that wait or come back, and for the key.
 func (r *Run) end(s Step) {
 	r.mu.Lock()
 	r.done, r.result = true, s
@@ -430,7 +430,7 @@ func (r *Run) Elicited(id string, a Answer, by Caller) error {
 }
 
 // matches refuses a request to resume that is not the call's own. A token is no
-// licence to run something else.
+// license to run something else.
 func (r *Run) matches(in *Call) *Error {
 	mine := &r.call
 	r.mu.Lock()

@@ -24,7 +24,7 @@ func (b *Bridge) Start(ctx context.Context, in *Call) *Run {
 }
 
 // Resume finds the call that waits, or whose outcome is kept, under a token. in is
-// the same call again: a token is no licence for another. Errors are *Error:
+// the same call again: a token is not a license for another. Errors are *Error:
 // RESUME_NOT_FOUND, or SCHEMA_ERROR for another action, session or input.
 func (b *Bridge) Resume(in *Call, token string) (*Run, error) {
 	r := b.runs.find(handle{by: byToken, name: token})
@@ -141,7 +141,7 @@ func (r *Run) askWith(ctx context.Context, asker Asker, q *Question) (Answer, er
 	return answer, err
 }
 
-// stoppedError is what a caller is told who does not wait.
+// stoppedError is the error for a caller that does not wait for the person.
 func stoppedError(q *Question, token string) *Error {
 	var e *Error
 	if q.Kind == Approve {
@@ -160,7 +160,7 @@ func (b *Bridge) StopAsking() {
 	}
 }
 
-// Close ends what goes on without its callers, and waits for that.
+// Close ends the calls that go on without their callers, and waits for them.
 func (b *Bridge) Close() {
 	b.runs.close()
 	all := b.runs.under(byToken)
@@ -174,10 +174,9 @@ func (b *Bridge) Close() {
 	}
 }
 
-// Revoke ends what callers left whose credential was taken back: their calls that
-// wait for a person end, the questions of these are void, and their tokens name
-// nothing. It does not wait for pages. Calls that run go on to their end, which their
-// callers are not told.
+// Revoke ends what a caller left when its credential was revoked: its calls that wait
+// for a person end, their questions are void, and their tokens name nothing. It does not
+// wait for pages. Calls that run go on to their end, but nobody gets their results.
 func (b *Bridge) Revoke() {
 	for _, r := range b.runs.under(byToken) {
 		if !r.call.Caller.IsRevoked() {

@@ -83,18 +83,18 @@ type Page interface {
 	View(ctx context.Context) (View, error)
 }
 
-// Ref names whose page of which site is meant.
+// Ref names a page: whose it is, and of which site.
 type Ref struct {
 	Site string
 	// Session is the caller's own name for its state; empty means none.
 	Session string
 	Caller  Caller
 	// Patience is how long to wait for a site or a page to be opened, and Turn how
-	// long for other calls. Zero means as long as the context. They are no
-	// deadlines of the context, because usually nothing is waited for at all.
+	// long for other calls. Zero means as long as the context. They are not deadlines
+	// of the context, because usually there is nothing to wait for.
 	Patience, Turn time.Duration
-	// Beside says, for Acquire, that the call may have the session's page beside
-	// others of which this is said, too. Others have it alone, and in order.
+	// Beside lets the call, for Acquire, share the session's page with other calls
+	// that have Beside set. A call without it has the page alone, and in order.
 	Beside bool
 	// Page is what the call's config changes about its page, for Acquire: a JSON
 	// object with the keys of PageKeys, or empty. It may hold secrets.
@@ -130,11 +130,11 @@ type Router interface {
 	Acquire(ctx context.Context, ref Ref) (Source, error)
 }
 
-// Notifier is a Router that tells when lists change. It is optional: without it,
-// nobody who watches a Bridge hears of changes.
+// Notifier is a Router that reports when lists change. It is optional: without it,
+// Bridge.Watch has no events of tool lists.
 type Notifier interface {
-	// Notify makes changed the function that hears of each site whose list, or the
-	// list of a session there, may have become another. It must not block.
+	// Notify makes changed the function that is called with each site whose list, or
+	// a session's list there, may have changed. changed must not block.
 	Notify(changed func(site string))
 }
 
@@ -157,16 +157,15 @@ type Caller struct {
 	May []Right
 	// Sites are the names that the caller may see; nil means all.
 	Sites []string
-	// Revoked is closed when the credential that the caller came with is taken
-	// back; nil means never. Bridge.Revoke follows.
+	// Revoked is closed when the credential that the caller came with is revoked; nil
+	// means never. Bridge.Revoke follows.
 	Revoked <-chan struct{}
 }
 
 // Can reports whether the caller has the right.
 func (c Caller) Can(r Right) bool { return slices.Contains(c.May, r) }
 
-// Sees reports whether the caller may know of the site. Nobody, the zero Caller,
-// knows of none.
+// Sees reports whether the caller may know of the site. The zero Caller sees no site.
 func (c Caller) Sees(site string) bool {
 	return c.Name != "" && (c.Sites == nil || slices.Contains(c.Sites, site))
 }

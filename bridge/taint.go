@@ -8,15 +8,15 @@ import (
 )
 
 const (
-	// taintFor is how long a caller counts as one that has read what strangers
-	// wrote. It is the idle time of a session.
+	// taintFor is how long a caller counts as one that has read untrusted content.
+	// It is the idle time of a session.
 	taintFor = 15 * time.Minute
-	// maxTaints bounds the origins that are told apart for one caller. Beyond it
+	// maxTaints bounds the origins that are kept apart for one caller. Beyond it
 	// the caller is tainted everywhere.
 	maxTaints = 64
 )
 
-// anyOrigin stands for more origins than are told apart.
+// anyOrigin stands for more origins than are kept apart.
 const anyOrigin = ""
 
 // taints holds what callers have read: results that a page calls untrusted, and
@@ -48,8 +48,7 @@ func (t *taints) read(r *Run, now time.Time) {
 	origins[origin] = now.Add(taintFor)
 }
 
-// of reports whether the caller has read what another origin than this one may have
-// written.
+// of reports whether the caller has read content of an origin other than this one.
 func (t *taints) of(caller, origin string, now time.Time) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -10,7 +10,7 @@ import (
 
 // Interest says what to watch.
 type Interest struct {
-	// Caller bounds what is told to the sites that it may know of.
+	// Caller bounds the events to the sites that it may know of.
 	Caller Caller
 	// Tools asks for changes of tool lists, Runs for what calls that ask, or that
 	// asked, come to.
@@ -24,8 +24,8 @@ type EventKind string
 
 // The kinds of events.
 const (
-	// Snapshot comes first, and again where the reader was too slow: what was told
-	// before it counts no more.
+	// Snapshot comes first, and again where the reader was too slow. It replaces all
+	// events before it.
 	Snapshot EventKind = "snapshot"
 	// ToolsChanged says that a tool list of Site, or of a session there, may have
 	// become another.
@@ -42,7 +42,7 @@ type Event struct {
 	Runs []RunState
 }
 
-// RunState is a call as who watches it sees it.
+// RunState is a call as a watcher sees it.
 type RunState struct {
 	// Run numbers the call in this process.
 	Run int64
@@ -55,8 +55,8 @@ type RunState struct {
 }
 
 // Watch tells of changes until ctx ends; then the channel is closed. A Snapshot comes
-// first. What happens to one call while its reader is slow is told once, as it is
-// then; a reader that is slower than that gets another Snapshot.
+// first. Several changes of one call while its reader is slow become one event, with the
+// newest state; a reader that is slower than that gets another Snapshot.
 func (b *Bridge) Watch(ctx context.Context, what Interest) <-chan Event {
 	w := &watcher{bridge: b, what: what, out: make(chan Event), wake: make(chan struct{}, 1), behind: true}
 	b.watchers.add(w)
@@ -65,7 +65,7 @@ func (b *Bridge) Watch(ctx context.Context, what Interest) <-chan Event {
 	return w.out
 }
 
-// watched tells who watches that something about a call may have changed.
+// watched tells the watchers that something about a call may have changed.
 func (b *Bridge) watched(r *Run) {
 	b.watchers.each(func(w *watcher) {
 		if w.what.run == r || w.what.run == nil && w.what.Runs && w.what.Caller.Sees(r.call.Site) {
@@ -74,7 +74,7 @@ func (b *Bridge) watched(r *Run) {
 	})
 }
 
-// toolsChanged tells who watches that a list of the site may have become another.
+// toolsChanged tells the watchers that a list of the site may have changed.
 func (b *Bridge) toolsChanged(site string) {
 	b.watchers.each(func(w *watcher) {
 		if w.what.Tools && w.what.Caller.Sees(site) {
@@ -83,7 +83,7 @@ func (b *Bridge) toolsChanged(site string) {
 	})
 }
 
-// watchers are all who watch.
+// watchers are all readers of events.
 type watchers struct {
 	count atomic.Int32
 	mu    sync.Mutex
@@ -121,7 +121,7 @@ func (ws *watchers) each(f func(*watcher)) {
 // maxNoted bounds what a reader is behind with.
 const maxNoted = 64
 
-// watcher is one who watches.
+// watcher is one reader of events.
 type watcher struct {
 	bridge *Bridge
 	what   Interest
@@ -134,7 +134,7 @@ type watcher struct {
 	sites  []string
 }
 
-// note keeps that a call or a site changed, until the reader is told.
+// note remembers that a call or a site changed, until the reader takes the event.
 func (w *watcher) note(r *Run, site string) {
 	w.mu.Lock()
 	switch {
@@ -177,7 +177,7 @@ func (w *watcher) tell(ctx context.Context) {
 	}
 }
 
-// news is what the reader was not told yet, as it is now.
+// news returns the events that the reader has not got yet, with the state of now.
 func (w *watcher) news() []Event {
 	w.mu.Lock()
 	behind, runs, sites := w.behind, w.runs, w.sites
@@ -216,7 +216,7 @@ func (w *watcher) asking() []RunState {
 	return all
 }
 
-// state is the call as who watches it sees it.
+// state returns the call as a watcher sees it.
 func (r *Run) state() RunState {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -84,7 +84,7 @@ func (s *siteState) sessionDocument(c *Catalog, action, version string) (*webtoo
 	return s.draft(name, description, tools).Finish(version), nil
 }
 
-// describe gives name, description and tools of a webtool; no tools when the
+// describe returns name, description and tools of a webtool; no tools when the
 // action does not exist.
 func (s *siteState) describe(c *Catalog, action string) (name, description string, tools []*Tool) {
 	if action == "" {
@@ -188,7 +188,7 @@ func (s *siteState) observe(ctx context.Context, c *Catalog, wanted string) (*we
 }
 
 // noHistory is the error of a history that cannot be read or kept: a number that might
-// be given twice is not given at all.
+// be used twice is not used at all.
 func noHistory(err error) *Error {
 	return notKept("The history of this webtool is not available now.", err)
 }

@@ -85,11 +85,11 @@ func (m *Manager) acquire(ctx context.Context, s *site, ref bridge.Ref, options 
 }
 
 func (m *Manager) leaseOf(g grant) *lease {
-	return &lease{Page: g.page, manager: m, ses: g.ses, release: func(told bool) { m.with(func(st *state) { st.release(g, told) }) }}
+	return &lease{Page: g.page, manager: m, ses: g.ses, release: func(reported bool) { m.with(func(st *state) { st.release(g, reported) }) }}
 }
 
-// leaseIdle hands out a session that waits for its next call: the usual case, in
-// which nothing is waited for.
+// leaseIdle leases a session that is idle: the usual case, in which the call does not
+// wait.
 func (st *state) leaseIdle(w *waiter) bool {
 	ses := st.sessions[w.key]
 	if w.key.id == "" || ses == nil || ses.holders > 0 || st.draining || w.caller.IsRevoked() || !w.options.fits(ses.options) {
@@ -99,8 +99,8 @@ func (st *state) leaseIdle(w *waiter) bool {
 	return true
 }
 
-// forget takes back what w, who left, was given at the same moment, and its
-// place in the queue. It returns what dequeue returns.
+// forget removes w, which gave up, from its queue, and releases a page that it got at
+// the same moment. It returns what dequeue returns.
 func (st *state) forget(w *waiter) (retry time.Duration) {
 	select {
 	case g := <-w.grant:
@@ -147,19 +147,19 @@ func (st *state) share() bool {
 // lease is a page that one call holds.
 type lease struct {
 	*Page
-	manager *Manager
-	ses     *session // nil for a page that is no session's
-	release func(told bool)
-	told    bool
+	manager  *Manager
+	ses      *session // nil for a page without a session
+	release  func(reported bool)
+	reported bool // the call's own error said that the page is lost
 	// another returns a fresh page in the place of one that was dead on arrival;
 	// nil where a page has state.
 	another  func(context.Context) (*lease, error)
 	watchers watchers
 }
 
-// Invoke runs the tool, and notes when its error told the caller of the page's
-// death. A spare page may have died unseen before anything was dispatched to it;
-// then another one takes its place, once.
+// Invoke runs the tool, and notes when its error reported the page's death. A spare page
+// may have died unseen before anything was dispatched to it; then another one takes its
+// place, once.
 func (l *lease) Invoke(ctx context.Context, inv bridge.Invocation) bridge.Step {
 	step := l.Page.Invoke(ctx, inv)
 	if step.Err != nil && l.another != nil && deadOnArrival(step.Err) {
@@ -175,8 +175,8 @@ func (l *lease) Invoke(ctx context.Context, inv bridge.Invocation) bridge.Step {
 	return l.noted(step)
 }
 
-// noted notes what a call came to, also after a question. While a page asks, calls
-// that wait for its session are refused.
+// noted notes how a call ended, also after a question. While a page asks, calls that
+// wait for its session are refused.
 func (l *lease) noted(step bridge.Step) bridge.Step {
 	switch {
 	case step.Pause != nil:
@@ -188,9 +188,9 @@ func (l *lease) noted(step bridge.Step) bridge.Step {
 	case step.Err != nil:
 		switch step.Err.Reason {
 		case bridge.PageCrashed, bridge.BrowserLost:
-			l.told = true
+			l.reported = true
 		case bridge.PageNavigated: // without end, so that the page was closed
-			l.told = l.isDead()
+			l.reported = l.isDead()
 		default: // the page lives
 		}
 	}
@@ -203,8 +203,8 @@ func deadOnArrival(e *bridge.Error) bool {
 	return e.Outcome == bridge.NotRun && (e.Reason == bridge.PageCrashed || e.Reason == bridge.BrowserLost)
 }
 
-// Release gives the page back. Nobody sees it for this call any more.
+// Release returns the page. Nobody sees it for this call any more.
 func (l *lease) Release() {
 	l.watchers.end()
-	l.release(l.told)
+	l.release(l.reported)
 }

@@ -39,7 +39,7 @@ func (p *Page) Invoke(ctx context.Context, inv bridge.Invocation) bridge.Step {
 // clock is the time of a call. It stands still while a question is open.
 type clock struct{ left, whole time.Duration }
 
-// after takes off what passed since began.
+// after subtracts the time since began.
 func (c clock) after(began time.Time) clock {
 	if c.whole > 0 {
 		c.left = max(time.Millisecond, c.left-time.Since(began))
@@ -47,8 +47,10 @@ func (c clock) after(began time.Time) clock {
 	return c
 }
 
-// replied takes what the tab came to, after the call asked so many questions.
-func (p *Page) replied(ctx context.Context, inv bridge.Invocation, c clock, asked int, step bridge.Step) bridge.Step {
+// replied handles the step that the tab ended with, after so many questions of the call.
+func (p *Page) replied(
+	ctx context.Context, inv bridge.Invocation, c clock, asked int, step bridge.Step,
+) bridge.Step {
 	switch {
 	case step.Err != nil:
 		step.Err = p.blamed(step.Err)
@@ -128,7 +130,7 @@ func (p *Page) awaitRevision(ctx context.Context, r bridge.Step) {
 }
 
 // hasSeen reports whether the view is at least as new as a reply, or its document
-// is gone. A document in a frame may not have been told yet: it had no tools.
+// is gone. A document in a frame may not have been reported yet: it had no tools.
 func (v *view) hasSeen(r bridge.Step) bool {
 	revision, shown := v.revisions[r.Document]
 	if !shown {

@@ -81,7 +81,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Manager gives out pages for calls. Its state changes only in functions that
+// Manager finds pages for calls. Its state changes only in functions that
 // run under one lock and wait for nothing.
 type Manager struct {
 	o      Options
@@ -90,9 +90,9 @@ type Manager struct {
 
 	mu     sync.Mutex
 	state  *state
-	notify atomic.Pointer[func(site string)] // hears of lists that changed
+	notify atomic.Pointer[func(site string)] // called with the site of a list that changed
 
-	life       context.Context //nolint:containedctx // of background work, which outlives who caused it; ends in Close
+	life       context.Context //nolint:containedctx // of background work, which outlives the call that caused it; ends in Close
 	stop       context.CancelCauseFunc
 	background sync.WaitGroup
 	done       chan struct{} // closed when Close began and no page is left
@@ -121,8 +121,8 @@ func New(o Options) *Manager {
 	return m
 }
 
-// Notify makes changed hear of each site whose tools, or those of a session there, may
-// have become others. It must not block.
+// Notify makes changed the function that is called with each site whose tools, or a
+// session's tools there, may have changed. changed must not block.
 func (m *Manager) Notify(changed func(site string)) { m.notify.Store(&changed) }
 
 func (m *Manager) changed(site string) {
@@ -140,8 +140,8 @@ func (m *Manager) Sites() []bridge.Site {
 	return out
 }
 
-// with runs f on the state. f waits for nothing and calls nobody out of this
-// package: pages are opened and closed, and callers are answered, elsewhere.
+// with runs f on the state, under its lock. f waits for nothing and calls nothing outside
+// of this package: pages are opened and closed, and callers are answered, elsewhere.
 func (m *Manager) with(f func(*state)) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -292,8 +292,8 @@ func (m *Manager) Drain(ctx context.Context) {
 	}
 }
 
-// Close ends every page and the engine. Calls that still run fail; it waits
-// until they gave their pages back.
+// Close ends every page and the engine. Calls that still run fail; Close waits until
+// they have released their pages.
 func (m *Manager) Close() error {
 	m.stop(draining())
 	m.with(func(st *state) { st.draining = true; st.refuseQueued(draining()); st.closeAll() })

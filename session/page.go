@@ -41,7 +41,7 @@ type Page struct {
 	origins []string // whose documents count as the site's own
 	wait    WaitFor
 	limits  bridge.Limits
-	changed func() // hears of every other catalog
+	changed func() // called when the catalog has changed
 	log     *slog.Logger
 
 	view   atomic.Pointer[view]
@@ -79,7 +79,7 @@ type view struct {
 }
 
 // newPage makes the page of a tab; own must run from now on. The origins decide
-// which documents are the site's own. changed hears of every other catalog, and
+// which documents are the site's own. changed is called when the catalog has changed, and
 // must not block.
 func newPage(tab Tab, origins []string, wait WaitFor, l bridge.Limits, changed func(), log *slog.Logger) *Page {
 	p := &Page{tab: tab, origins: origins, wait: wait, limits: l, changed: changed, log: log, dead: make(chan struct{})}
@@ -287,7 +287,7 @@ func (p *Page) settle(s *pageState) {
 	p.publish(s)
 }
 
-// publish makes a copy of the owner's view visible and wakes who waits.
+// publish makes a copy of the owner's view visible and wakes the calls that wait.
 func (p *Page) publish(s *pageState) {
 	v := s.now
 	v.superseded = make(chan struct{})
@@ -298,7 +298,7 @@ func (p *Page) publish(s *pageState) {
 	}
 }
 
-// await waits until ok says yes of a view. It fails when the page dies or ctx
+// await waits until ok is true for a view. It fails when the page dies or ctx
 // ends; the error is then the page's own, or ctx's cause.
 func (p *Page) await(ctx context.Context, ok func(*view) bool) (*view, error) {
 	for {
@@ -443,7 +443,7 @@ func (p *Page) isDead() bool {
 	}
 }
 
-// closeTab says goodbye within a bound of its own.
+// closeTab closes a tab within a bound of its own.
 func closeTab(t Tab) {
 	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
 	defer cancel()

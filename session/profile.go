@@ -13,7 +13,8 @@ import (
 type Profile struct {
 	// Login is for the origin of the site.
 	Login *pageconfig.Stored
-	// Callers name who may use it; empty means only the caller bridge.Local.
+	// Callers are the names of the callers that may use it; empty means only
+	// bridge.Local.
 	Callers []string
 }
 

@@ -63,7 +63,7 @@ func (q *queue) serve(w *waiter) {
 }
 
 // displace returns the call that has to go for w when the queue is full: the newest
-// of the caller who has most, where that makes the lines more equal, or w itself.
+// of the caller with the longest line, where that makes the lines more equal, or w itself.
 func (q *queue) displace(w *waiter) *waiter {
 	most, mine := 0, 1
 	if l := q.of[w.key.caller]; l != nil {
@@ -78,7 +78,7 @@ func (q *queue) displace(w *waiter) *waiter {
 	return newest
 }
 
-// clear gives everybody who waits, and is empty then.
+// clear empties the queue and returns all calls that waited in it.
 func (q *queue) clear() []*waiter {
 	var all []*waiter
 	for e := q.lines.Front(); e != nil; e = e.Next() {
@@ -110,17 +110,17 @@ func drop(l *list.List, w *waiter) bool {
 	return false
 }
 
-// Bounds of what a refused call is told to wait.
+// Bounds of the wait that a refused call is advised.
 const (
 	minRetry = time.Second
 	maxRetry = time.Minute
 )
 
-// firstPace is how long a page is taken to serve a call as long as nobody knows.
+// firstPace is how long serving a call is assumed to take before it was observed.
 const firstPace = time.Second
 
-// pace is how fast a queue moves: the time from one turn to the next, of late.
-// Only turns of calls that waited count.
+// pace is how fast a queue moves: the time from one turn to the next, recently. Only turns
+// of calls that waited count.
 type pace struct {
 	pages int // that serve the queue
 	last  time.Time
@@ -129,10 +129,10 @@ type pace struct {
 
 func newPace(pages int) pace { return pace{pages: pages, every: firstPace / time.Duration(pages)} }
 
-// begin notes that somebody waits from now on.
+// begin notes that a call waits from now on.
 func (p *pace) begin(now time.Time) { p.last = now }
 
-// turn notes that one who waited was served.
+// turn notes that a call that waited was served.
 func (p *pace) turn(now time.Time) {
 	p.every += (now.Sub(p.last) - p.every) / 8
 	p.last = now
@@ -145,15 +145,15 @@ func (p *pace) wait(n int) time.Duration {
 	return min(max(time.Duration(n)*every, minRetry), maxRetry)
 }
 
-// refused says that too many wait, and when a repetition makes sense: when those
-// who wait now have been served.
+// refused is the error that too many calls wait. It says when to repeat: when the calls
+// that wait now have been served.
 func (p *pace) refused(n int, text string) *bridge.Error {
 	e := bridge.Errorf(bridge.RateLimit, "", bridge.NotRun, "%s Try again later.", text)
 	e.Retry = p.wait(n)
 	return e
 }
 
-// enqueue puts w into the queue. When that is full, somebody is refused.
+// enqueue puts w into the queue. When that is full, w or a call of another is refused.
 func (st *state) enqueue(w *waiter) {
 	if st.queue.n >= st.manager.o.Queue {
 		out := st.queue.displace(w)
@@ -178,8 +178,8 @@ func (st *state) next() {
 	}
 }
 
-// serve lets the first call go on whose turn it is and for whom there is room. It
-// reports whether the queue got shorter.
+// serve serves the first call whose turn it is and for which there is room. It reports
+// whether the queue got shorter.
 func (st *state) serve() bool {
 	for e := st.queue.lines.Front(); e != nil; e = e.Next() {
 		w := e.Value.(*line).first()
@@ -209,8 +209,8 @@ func (st *state) hold(caller string, n int) {
 	}
 }
 
-// room reports whether one more page of the caller may live, after an idle one was
-// given up.
+// room reports whether one more page of the caller may live, and closes an idle one for
+// it where it must.
 func (st *state) room(caller string) bool {
 	if st.live < st.manager.o.MaxSessions {
 		return true
@@ -231,9 +231,10 @@ func (st *state) room(caller string) bool {
 	return true
 }
 
-// yields reports whether an idle session may be given up for a call of the caller:
-// its own; any, for who holds no page; and those of who holds so many more that it
-// makes both more equal. So nobody loses a page to who has as many.
+// yields reports whether an idle session may be closed for a call of the caller: when it
+// is the caller's own, when the caller holds no page, or when the session's caller holds so
+// many more pages that closing one makes both more equal. So no caller loses a page to one
+// that holds as many.
 func (st *state) yields(s *session, caller string) bool {
 	mine := st.held[caller]
 	return s.key.caller == caller || mine == 0 || st.held[s.key.caller] > mine+1
@@ -253,10 +254,10 @@ func (st *state) evictBefore(a, b *session) bool {
 	return a.last.Before(b.last)
 }
 
-// owed reports whether a session that has been given back, and for which further
-// calls wait, is to be given up: its caller holds most pages, and another one waits
-// that holds none. That one's turn is next then. Otherwise who keeps every session
-// busy would keep every page for ever.
+// owed reports whether a session that became free, and for which further calls wait, must
+// be closed: its caller holds most pages, and another caller waits that holds none, whose
+// turn is next. Otherwise a caller that keeps every session busy would keep every page for
+// ever.
 func (st *state) owed(ses *session) bool {
 	if st.queue.n == 0 || ses.waiting.Len() == 0 {
 		return false

@@ -6,8 +6,8 @@ import (
 	"github.com/pagetools/pagetools/bridge"
 )
 
-// Revoke ends what callers left here whose credential was taken back: their sessions,
-// with the calls that run in them, and the calls that wait. It waits for no page.
+// Revoke ends what callers left here whose credential was revoked: their sessions, with
+// the calls that run in them, and their calls that wait. It does not wait for pages.
 func (m *Manager) Revoke() { m.with((*state).revoke) }
 
 func (st *state) revoke() {
@@ -35,7 +35,7 @@ func (st *state) revoke() {
 	st.move(further)
 }
 
-// revoked gives those who wait whose credential was taken back.
+// revoked returns the calls that wait and whose credential was revoked.
 func (q *queue) revoked() []*waiter {
 	var all []*waiter
 	for e := q.lines.Front(); e != nil; e = e.Next() {
@@ -54,8 +54,8 @@ func revokedIn(waiting *list.List) []*waiter {
 	return all
 }
 
-// evict closes the page of a session, for which nobody waits, under the calls that
-// hold it. Its place among the live pages is free when they gave it back.
+// evict closes the page of a session although calls hold it; no call may wait for it. Its
+// place among the live pages is free when those calls have released it.
 func (st *state) evict(ses *session) {
 	ses.evicted = true
 	delete(st.sessions, ses.key)

@@ -11,7 +11,7 @@ import (
 	"github.com/pagetools/pagetools/session/sessiontest"
 )
 
-// with gives a reference the caller of a credential, and what takes it back.
+// with returns a reference of the caller of a credential, and a function that revokes it.
 func with(name string, r bridge.Ref) (bridge.Ref, func()) {
 	revoked := make(chan struct{})
 	r.Caller = bridge.Caller{Name: name, May: []bridge.Right{bridge.MayCall}, Revoked: revoked}

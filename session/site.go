@@ -120,7 +120,7 @@ func (m *Manager) pause(s *site, d time.Duration) bool {
 }
 
 // catalogue returns the catalogue page's list, waiting for the page to be opened.
-// A site that failed is tried once more for whoever asks.
+// A site that failed is tried once more for this caller.
 func (m *Manager) catalogue(ctx context.Context, s *site, patience time.Duration) (*bridge.Catalog, error) {
 	if page := s.page.Load(); page != nil && !page.isDead() {
 		if v := page.view.Load(); v.settled {

@@ -7,7 +7,7 @@ import (
 	"github.com/pagetools/pagetools/bridge"
 )
 
-// compiled lends the schemas of the catalogue page to new pages.
+// compiled returns the catalogue page's catalog, whose compiled schemas new pages reuse.
 func (m *Manager) compiled(s *site) *bridge.Catalog {
 	if p := s.page.Load(); p != nil {
 		return p.view.Load().catalog
@@ -38,7 +38,7 @@ func (st *state) spareCount() int {
 	return n
 }
 
-// makeRoomFor gives up a spare of another site when the page that is about to
+// makeRoomFor closes a spare of another site when the page that is about to
 // open would go over the bound: spares never refuse a call.
 func (st *state) makeRoomFor(s *site) {
 	if st.live+st.spareCount() <= st.manager.o.MaxSessions {

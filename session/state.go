@@ -27,7 +27,7 @@ const maxSessionQueue, maxBeside = 128, 32
 type state struct {
 	manager  *Manager
 	live     int            // pages that calls and sessions hold, or are being opened for them
-	held     map[string]int // of these, those of each caller who has any
+	held     map[string]int // of these, those of each caller that has any
 	opening  int            // of these, the ones that are being opened
 	active   time.Time      // when a call last began or ended
 	closing  int            // pages that are being closed
@@ -51,7 +51,7 @@ type session struct {
 	options *pageOptions  // that the page was opened with
 	holders int           // calls that hold the page, or for whom it is being opened
 	beside  bool          // they only read: others that do may join them
-	lost    bool          // one of them was told that the page is gone
+	lost    bool          // the error of one of them reported that the page is gone
 	evicted bool          // its page was closed under the calls that hold it
 	uses    int
 	created time.Time
@@ -83,7 +83,7 @@ type waiter struct {
 type grant struct {
 	page   *Page
 	ses    *session
-	caller string // of a page that is no session's
+	caller string // of a page without a session
 	err    error
 }
 
@@ -121,7 +121,7 @@ func expired() *bridge.Error {
 	return bridge.Errorf(bridge.SessionExpired, "", bridge.NotRun, "The session is gone, with its state. The next call with its id starts a new one.")
 }
 
-// join gives a session's page to w when its turn comes.
+// join queues w for a session's page, which it gets when its turn comes.
 func (st *state) join(ses *session, w *waiter) {
 	if !w.options.fits(ses.options) {
 		w.grant <- grant{err: otherPage()}
@@ -147,20 +147,20 @@ func (st *state) join(ses *session, w *waiter) {
 	ses.waiting.PushBack(w)
 }
 
-// refuseWaiting answers everybody who waits for a session.
+// refuseWaiting refuses all calls that wait for a session.
 func (st *state) refuseWaiting(ses *session, err *bridge.Error) {
 	for _, w := range drain(&ses.waiting) {
 		w.grant <- grant{err: err}
 	}
 }
 
-// admits reports whether w may have the page now, when nobody waits for it: nobody
-// has it, or those who do only read, and so does w.
+// admits reports whether w may have the page now, when no call waits for it: no call holds
+// it, or all calls that hold it only read, and so does w.
 func (ses *session) admits(w *waiter) bool {
 	return ses.holders == 0 || ses.page != nil && ses.beside && w.beside && ses.holders < maxBeside
 }
 
-// lease hands a session's page out.
+// lease leases a session's page to a call.
 func (st *state) lease(ses *session, w *waiter) {
 	if ses.holders == 0 {
 		ses.beside = w.beside
@@ -175,7 +175,7 @@ func (st *state) lease(ses *session, w *waiter) {
 	w.grant <- grant{page: ses.page, ses: ses}
 }
 
-// open takes a spare or opens a page for w, who has room.
+// open takes a spare or opens a page for w, for which there is room.
 func (st *state) open(w *waiter) {
 	st.hold(w.key.caller, 1)
 	var ses *session
@@ -207,7 +207,7 @@ func (st *state) open(w *waiter) {
 	})
 }
 
-// opened ends open: the page goes to w, or nobody gets one.
+// opened ends open: w gets the page, or an error.
 func (st *state) opened(w *waiter, ses *session, page *Page, err error) {
 	st.opening--
 	switch {
@@ -248,7 +248,7 @@ func (st *state) opened(w *waiter, ses *session, page *Page, err error) {
 	}
 }
 
-// watchSession buries a session when its page dies.
+// watchSession removes a session when its page dies.
 func (m *Manager) watchSession(ses *session) {
 	<-ses.page.dead
 	m.with(func(st *state) {
@@ -282,7 +282,7 @@ func (st *state) remove(ses *session, tombstone bool) {
 	st.close(ses.page)
 }
 
-// leaveTombstone notes that a session died, so that its caller hears of it, once.
+// leaveTombstone notes that a session died, so that its caller's next call reports it, once.
 func (st *state) leaveTombstone(k key) {
 	if len(st.tombs) >= maxTombs {
 		st.forgetTombs()
@@ -299,9 +299,9 @@ func (st *state) forgetTombs() {
 	}
 }
 
-// release takes a page back. told is true when the call's own error said that
-// the page is lost; the page itself may not have heard of it yet.
-func (st *state) release(g grant, told bool) {
+// release ends a lease. reported is true when the call's own error said that the page is
+// lost; the page itself may not know it yet.
+func (st *state) release(g grant, reported bool) {
 	st.leased--
 	st.active = time.Now()
 	if g.ses == nil {
@@ -314,7 +314,7 @@ func (st *state) release(g grant, told bool) {
 	ses := g.ses
 	ses.holders--
 	ses.last = time.Now()
-	ses.lost = ses.lost || told
+	ses.lost = ses.lost || reported
 	var further []*waiter
 	switch over := ses.evicted || st.isOver(ses); {
 	case ses.holders > 0 && over:
@@ -334,12 +334,12 @@ func (st *state) release(g grant, told bool) {
 	st.checkIdle()
 }
 
-// isOver reports whether a session that was given back is to end.
+// isOver reports whether a session that became free must end.
 func (st *state) isOver(ses *session) bool {
 	return ses.lost || st.closed || ses.page.isDead() || ses.last.Sub(ses.created) >= st.manager.o.MaxAge || st.owed(ses)
 }
 
-// admit gives a session's page to those who wait for it and whose turn it is.
+// admit hands a session's page to the calls that wait for it and whose turn it is.
 func (st *state) admit(ses *session) {
 	for e := ses.waiting.Front(); e != nil; e = ses.waiting.Front() {
 		w := e.Value.(*waiter)
@@ -355,7 +355,7 @@ func (st *state) admit(ses *session) {
 	}
 }
 
-// handOver gives the session to who waits for it, or starts its idle time.
+// handOver hands the session to a call that waits for it, or starts its idle time.
 func (st *state) handOver(ses *session) {
 	st.admit(ses)
 	if ses.holders > 0 {
@@ -416,7 +416,7 @@ func (st *state) checkIdle() {
 	st.idle = nil
 }
 
-// closeAll ends what nobody uses; what is leased ends when it is released.
+// closeAll closes pages that no call holds; a leased page is closed when it is released.
 func (st *state) closeAll() {
 	st.closed = true
 	for _, ses := range st.sessions {

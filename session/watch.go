@@ -7,7 +7,7 @@ import (
 	"github.com/pagetools/pagetools/bridge"
 )
 
-// maxWatchers bounds who watches one call's page.
+// maxWatchers bounds the views of one call's page.
 const maxWatchers = 8
 
 var _ bridge.Page = (*lease)(nil)
@@ -21,7 +21,7 @@ func (l *lease) Screenshot(ctx context.Context) ([]byte, error) {
 	return shows.Screenshot(ctx)
 }
 
-// View shows the page to a person, until the call gives it back.
+// View shows the page to a person, until the call releases it.
 func (l *lease) View(ctx context.Context) (bridge.View, error) {
 	shows, ok := l.tab.(Watchable)
 	if !ok {

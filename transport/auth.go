@@ -9,7 +9,7 @@ import (
 	"github.com/pagetools/pagetools/bridge"
 )
 
-// open paths need no credential: a supervisor has none.
+// open are the paths that need no credential: a supervisor has none.
 var open = map[string]bool{"/healthz": true, "/readyz": true}
 
 // checkCaller finds out who calls. A credential in the URL does not count: URLs
@@ -40,10 +40,10 @@ func (g *guard) checkCaller(w http.ResponseWriter, r *http.Request, in *info) (a
 }
 
 // TokenProtocol begins the subprotocol that carries a token in base64url (RFC
-// 4648, 5, without padding): a page cannot give a WebSocket other headers.
+// 4648, 5, without padding): a page cannot send an Authorization header with a WebSocket.
 const TokenProtocol = "pagetools.bearer."
 
-// bearer gives the one bearer token of the request.
+// bearer returns the one bearer token of the request.
 func bearer(r *http.Request) (token string, ok bool) {
 	values := r.Header.Values("Authorization")
 	if len(values) == 0 && strings.EqualFold(r.Header.Get("Upgrade"), "websocket") {
@@ -57,7 +57,7 @@ func bearer(r *http.Request) (token string, ok bool) {
 	return token, strings.EqualFold(scheme, "Bearer") && token != ""
 }
 
-// offered gives the token among the subprotocols that a WebSocket offers.
+// offered returns the token among the subprotocols that a WebSocket offers.
 func offered(r *http.Request) (token string, ok bool) {
 	for _, line := range r.Header.Values("Sec-WebSocket-Protocol") {
 		for name := range strings.SplitSeq(line, ",") {

@@ -15,8 +15,7 @@ import (
 	"github.com/pagetools/pagetools/bridge"
 )
 
-// errMediaType is the cause of an Error about a body that is not JSON by its
-// own word.
+// errMediaType is the cause of an Error about a body whose Content-Type is not JSON.
 var errMediaType = errors.New("media type")
 
 // hasBody reports whether a body follows the head, as far as the head says.
@@ -53,7 +52,7 @@ func (g *guard) guardBody(w *recorder, r *http.Request) {
 	_ = control.SetWriteDeadline(time.Time{})
 	w.body = &guardedBody{ReadCloser: r.Body, clear: func() { _ = control.SetReadDeadline(time.Time{}) }}
 	// Content-Length beside chunks is how requests are smuggled past a proxy.
-	// The server has taken the length away before we could see it, so no second
+	// The server has removed the length before we could see it, so no second
 	// request is read from a connection that sent chunks.
 	w.closes = len(r.TransferEncoding) > 0
 	r.Body = w.body

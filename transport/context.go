@@ -29,11 +29,11 @@ func infoOf(ctx context.Context) *info {
 	return in
 }
 
-// nobody may do nothing and sees nothing; the zero Caller sees every site.
+// nobody returns a caller without rights, who sees no site.
 func nobody() bridge.Caller { return bridge.Caller{Sites: []string{}} }
 
-// CallerOf gives the caller that the guards found. Without guards, and on the
-// paths that are open to everybody, it is one that may do nothing.
+// CallerOf returns the caller that the guards found. Without guards, and on the
+// paths that are open to everybody, it is a caller without rights.
 func CallerOf(ctx context.Context) bridge.Caller {
 	if in := infoOf(ctx); in != nil {
 		return in.caller
@@ -41,7 +41,7 @@ func CallerOf(ctx context.Context) bridge.Caller {
 	return nobody()
 }
 
-// RequestID gives the id of the request, or "".
+// RequestID returns the id of the request, or "".
 func RequestID(ctx context.Context) string {
 	if in := infoOf(ctx); in != nil {
 		return in.id

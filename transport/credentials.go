@@ -21,7 +21,7 @@ type Credentials struct {
 	now       atomic.Pointer[table]
 }
 
-// table is who may call. It is immutable.
+// table holds the callers. It is immutable.
 type table struct {
 	secrets []secret
 	// required is true when there are callers, or were: a listener that asked for
@@ -41,11 +41,12 @@ type secret struct {
 	revoked chan struct{} // the caller's
 }
 
-// Replace makes these the callers, in place of those until now, and gives the names
-// of those whose credential was taken back by that, in alphabetical order: who is not
-// there any more, or has another token, or less rights or sites than before. Their
-// Caller.Revoked is closed. Where there was no caller, that is bridge.Local as soon as
-// there is one. Without any callers nobody may call, unless there never were some.
+// Replace makes these the callers, in place of those until now. It returns the names of
+// the callers whose credential was revoked by that, in alphabetical order: they are gone,
+// or have another token, or fewer rights or sites than before. Their Caller.Revoked is
+// closed. A listener without callers serves bridge.Local until there is one; then
+// bridge.Local is revoked. Once there were callers, an empty list means that nobody may
+// call.
 func (c *Credentials) Replace(callers []Credential) (takenBack []string) {
 	c.replacing.Lock()
 	defer c.replacing.Unlock()
@@ -70,7 +71,7 @@ func (c *Credentials) Replace(callers []Credential) (takenBack []string) {
 		s.caller.Revoked = s.revoked
 		next.secrets = append(next.secrets, s)
 	}
-	c.now.Store(next) // before the old ones are taken back: from here on nobody gets one
+	c.now.Store(next) // before the old ones are revoked: from here on no request gets one
 	for i := range old.secrets {
 		if s := &old.secrets[i]; !kept[s.revoked] {
 			close(s.revoked)

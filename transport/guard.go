@@ -216,14 +216,14 @@ func (w *recorder) Flush() {
 	_ = http.NewResponseController(w.ResponseWriter).Flush()
 }
 
-// Hijack gives the connection to who speaks another protocol on it, such as
+// Hijack hands the connection to a handler that speaks another protocol on it, such as
 // WebSocket. The bounds of requests are off from then on.
 func (w *recorder) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	c, buffered, err := http.NewResponseController(w.ResponseWriter).Hijack()
 	if err == nil {
 		w.status = http.StatusSwitchingProtocols
 	}
-	return c, buffered, err //nolint:wrapcheck // who takes the connection knows what they asked for
+	return c, buffered, err //nolint:wrapcheck // the caller of Hijack knows what it asked for
 }
 
 var (

@@ -2,20 +2,20 @@ package transport
 
 import "net/http"
 
-// Readiness is what /readyz tells.
+// Readiness is what /readyz reports.
 type Readiness struct {
 	// Ready is true when we listen, the browser runs, and every site was opened
 	// or failed once.
 	Ready bool
-	// Sites says how each site is, by name. Callers see only their own; who
-	// shows no credential to a listener that has some, sees none.
+	// Sites says how each site is, by name. Callers see only their own. A request
+	// without a credential sees none where the listener has callers.
 	Sites map[string]string
 	// Audit says why calls cannot be recorded now, so that those that may change
 	// something are refused; empty when they can.
 	Audit string
 }
 
-// Health gives the routes /healthz, which always answers, and /readyz. ready is
+// Health returns the routes /healthz, which always answers, and /readyz. ready is
 // called for each request, and must not block.
 func Health(ready func() Readiness) []Route {
 	return []Route{

@@ -100,7 +100,7 @@ func (m *Metrics) count(r bridge.CallRecord) {
 // request counts a request.
 func (m *Metrics) request(status int) { m.requests.WithLabelValues(strconv.Itoa(status)).Inc() }
 
-// Routes gives /metrics. A caller that may not know of all sites gets 403.
+// Routes returns the route /metrics. A caller that may not know of all sites gets 403.
 func (m *Metrics) Routes(log *slog.Logger) []Route {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)

@@ -19,8 +19,8 @@ type Route struct {
 	// Methods are the handlers. GET answers HEAD too; OPTIONS is answered by
 	// the Mux.
 	Methods map[string]http.HandlerFunc
-	// When narrows what named segments are; a name that is missing is anything. What
-	// does not fit is nothing.
+	// When narrows what named segments may be; a name that is missing takes anything.
+	// A path that does not fit is not found.
 	When map[string]func(segment string) bool
 }
 

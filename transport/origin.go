@@ -51,8 +51,8 @@ func validOrigin(s string) bool {
 	return ok
 }
 
-// sameOrigin reports whether the origin is the host that the request came to. A
-// proxy may have taken TLS off, so https counts too.
+// sameOrigin reports whether the origin is the host that the request came to. A proxy
+// may have ended TLS, so https counts too.
 func sameOrigin(origin string, r *http.Request) bool {
 	u, err := url.Parse(origin)
 	if err != nil || !validOrigin(origin) {

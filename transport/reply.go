@@ -80,7 +80,7 @@ type ErrorBody struct {
 	Details map[string]any `json:"details,omitempty"`
 }
 
-// NewErrorBody gives the public form of e. The message is never empty.
+// NewErrorBody returns the public form of e. The message is never empty.
 func NewErrorBody(e *bridge.Error) ErrorBody {
 	b := ErrorBody{Code: e.Code, Message: e.Message, Reason: e.Reason, Outcome: e.Outcome, Details: e.Details}
 	if b.Message == "" {

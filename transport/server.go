@@ -14,8 +14,8 @@ const (
 )
 
 // Server serves h with the limits of the contract. The guards bound how long a
-// body and a reply may take. log gets what the server has to say about
-// connections; nil is silent. What is not HTTP, or has a head of several times the
+// body and a reply may take. log gets what the server reports about connections; nil is
+// silent. What is not HTTP, or has a head of several times the
 // limit, gets the text of net/http, which answers it before any handler.
 func Server(h http.Handler, log *slog.Logger) *http.Server {
 	if log == nil {

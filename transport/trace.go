@@ -8,7 +8,7 @@ import (
 
 var traceParent = regexp.MustCompile(`^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}`)
 
-// TraceID gives the trace that a request belongs to (W3C Trace Context, 3.2):
+// TraceID returns the trace that a request belongs to (W3C Trace Context, 3.2):
 // 32 hexadecimal digits, or "" without one that is well-formed.
 func TraceID(h http.Header) string {
 	values := h.Values("Traceparent")

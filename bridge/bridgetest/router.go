@@ -161,7 +161,7 @@ func (r *Router) Sites() []bridge.Site {
 	return slices.Clone(r.order)
 }
 
-// find gives a copy of the site's script.
+// find returns a copy of the site's script.
 func (r *Router) find(name string) (site, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -202,7 +202,7 @@ func (r *Router) Catalog(ref bridge.Ref) (*bridge.Catalog, error) {
 	return s.catalog, nil
 }
 
-// Acquire gives a page of the site.
+// Acquire returns a page of the site.
 func (r *Router) Acquire(_ context.Context, ref bridge.Ref) (bridge.Source, error) {
 	s, ok := r.find(ref.Site)
 	if !ok {
@@ -265,7 +265,7 @@ func (l *lease) Screenshot(context.Context) ([]byte, error) {
 	return []byte("picture of " + l.ref.Site), nil
 }
 
-// View gives a view that shows one picture, and records what is done in it.
+// View returns a view that shows one picture, and records what is done in it.
 func (l *lease) View(context.Context) (bridge.View, error) {
 	v := &View{frames: make(chan bridge.Frame, 1)}
 	v.Show(bridge.Frame{JPEG: []byte("view of " + l.ref.Site), Width: 800, Height: 600})
@@ -276,7 +276,7 @@ func (l *lease) View(context.Context) (bridge.View, error) {
 	return v, nil
 }
 
-// Release gives the page back. A second time is a bug of the caller.
+// Release returns the page. A second time is a bug of the caller.
 func (l *lease) Release() {
 	first := false
 	l.once.Do(func() { first = true })

@@ -24,7 +24,7 @@ func Asking(name, inputSchema string) bridge.Declaration {
 	return d
 }
 
-// Returning gives the declaration an outputSchema.
+// Returning adds an outputSchema to the declaration.
 func Returning(d bridge.Declaration, outputSchema string) bridge.Declaration {
 	d.Output = json.RawMessage(outputSchema)
 	return d

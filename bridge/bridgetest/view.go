@@ -32,7 +32,7 @@ func (v *View) Show(f bridge.Frame) {
 	v.frames <- f
 }
 
-// Frames gives the newest frame.
+// Frames returns the newest frame.
 func (v *View) Frames() <-chan bridge.Frame { return v.frames }
 
 // Act records the input.

@@ -29,13 +29,13 @@ type Hints struct {
 	ReadOnly      Claim // counts only from the site's own top-level origin, and only where the operator's mode trusts it
 	Destructive   Claim // Yes raises to Ask
 	Consequential Claim // Yes raises to Ask
-	Untrusted     Claim // about the content of results: what reads them is tainted, see Input.Tainted
+	Untrusted     Claim // about the content of results: a caller that reads them is tainted, see Input.Tainted
 }
 
 // OnlyReads reports whether the page claims that the tool changes nothing.
 func (h Hints) OnlyReads() bool { return h.ReadOnly == Yes && h.Destructive != Yes }
 
-// MayChange reports whether a tool may change something: every tool may whose claim to only read is not the site's own.
+// MayChange reports whether a tool may change something: it may, unless the site's own page claims that it only reads.
 func (h Hints) MayChange(topLevel bool) bool { return !topLevel || !h.OnlyReads() }
 
 // Rule is what the operator wants for the tools that a pattern names.
@@ -44,7 +44,7 @@ type Rule struct {
 	Level   Level
 }
 
-// Operator is the operator's word for one site.
+// Operator is what the operator decided for one site.
 type Operator struct {
 	Mode  string // one of the modes; "" is ask; anything else refuses every call
 	Tools []Rule // see Match
@@ -58,7 +58,7 @@ type Input struct {
 	TopLevel bool  // declared by the named site's own top-level origin, not by a frame or after a redirect
 	Site     Level // the site's published terms
 	Request  Level // what the call asked for itself
-	Tainted  bool  // the caller has read what another origin, or a stranger, wrote: one level up for what may change something
+	Tainted  bool  // the caller has read untrusted content: one level up for tools that may change something
 	Unseen   bool  // on a site with standing consent, nobody has seen this tool yet: a person is asked
 }
 

@@ -19,7 +19,7 @@ var levelNames = [...]string{Auto: "auto", Once: "ask-once", Ask: "ask", Never: 
 // String returns the name that configuration uses.
 func (l Level) String() string { return levelNames[l.known()] }
 
-// known maps what is no level to the strictest one.
+// known maps an unknown level to the strictest one.
 func (l Level) known() Level { return min(l, Never) }
 
 // ParseLevel reads the names that String writes: "auto", "ask-once", "ask", "never".

@@ -22,7 +22,7 @@ type SiteRates struct {
 	Tools []RateRule
 }
 
-// RatesOptions are what Rates hold callers to, by name. Who is missing has no limit.
+// RatesOptions are what Rates hold callers to, by name. A caller that is missing has no limit.
 type RatesOptions struct {
 	Callers map[string]Rate
 	Sites   map[string]SiteRates

@@ -8,7 +8,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// documentURL names the schema inside the library. It is no address: the loader refuses every one.
+// documentURL names the schema inside the library. It is not an address: the loader refuses every one.
 const documentURL = "urn:pagetools:schema"
 
 // spareMachines is how many compiled copies a schema with patterns keeps for concurrent validations.

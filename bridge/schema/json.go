@@ -77,7 +77,7 @@ func newReader(b []byte, maxDepth int) *reader {
 	return r
 }
 
-// release gives the reader back. No token is good any more.
+// release puts the reader back into its pool. Its tokens must not be used afterwards.
 func (r *reader) release() {
 	r.text, r.slab, r.buf = nil, nil, bytes.Buffer{}
 	r.dec.Reset(&r.buf)

@@ -8,7 +8,7 @@ import (
 
 // Value is a JSON value that was read and bounded once, with the text that it was read from. Checking, digesting and
 // taking it apart read nothing again. It is immutable, and safe for concurrent use; its text must not be changed. The
-// zero Value is no value: it has no text, no members, and is of no kind.
+// zero Value is not a value: it has no text, no members and no kind.
 type Value struct {
 	tree *value
 	text []byte
@@ -29,7 +29,7 @@ func (v Value) Text() json.RawMessage { return v.text }
 // Exists reports whether there is a value; null is one.
 func (v Value) Exists() bool { return v.tree != nil }
 
-// IsObject tells whether it is an object.
+// IsObject tells whether the value is an object.
 func (v Value) IsObject() bool { return v.tree.isObject() }
 
 // IsArray tells whether it is an array.

@@ -13,7 +13,7 @@ import (
 
 const (
 	maxViolations = 20
-	maxCollected  = 2000 // of them the first in order are told
+	maxCollected  = 2000 // of these, the first in order are reported
 	maxListed     = 12   // values or names in one message
 	maxShown      = 60   // characters of one value
 )

@@ -123,11 +123,11 @@ func (s *sqlCalls) write(records []*bridge.CallRecord) error {
 	return nil
 }
 
-// pruneAtOnce is how many rows one transaction takes away at most: it must not
-// keep calls waiting.
+// pruneAtOnce is how many rows one transaction removes at most: it must not keep
+// calls waiting.
 const pruneAtOnce = 1000
 
-// prune takes away calls that are too many or too old.
+// prune removes calls that are too many or too old.
 func (s *sqlCalls) prune(ctx context.Context, tx *sql.Tx) error {
 	// Numbers grow with time, so the first young call ends the old ones.
 	_, err := tx.ExecContext(ctx, `DELETE FROM calls WHERE id IN (SELECT id FROM calls WHERE

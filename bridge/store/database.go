@@ -14,7 +14,7 @@ import (
 
 // database is the file, by two pools: one connection that writes, which is also
 // the queue of writers in this process, and some that read without waiting for
-// it (that is what the write-ahead log gives).
+// it, which the write-ahead log makes possible.
 type database struct {
 	w, r *sql.DB
 	now  func() time.Time
@@ -61,7 +61,7 @@ func openMemory(ctx context.Context, o Options) (*database, error) {
 	return d, nil
 }
 
-// dsn gives every connection its settings. synchronous=NORMAL writes commits to
+// dsn holds the settings of every connection. synchronous=NORMAL writes commits to
 // the log and does not wait for the disk; durable writes raise it for their own
 // transaction.
 func dsn(path string, busy time.Duration, key, value string) string {
@@ -150,7 +150,7 @@ func closed(err error) error {
 	return err
 }
 
-// each runs a query and gives every row to scan.
+// each runs a query and passes every row to scan.
 func each(ctx context.Context, q interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 }, scan func(*sql.Rows) error, query string, args ...any) error {

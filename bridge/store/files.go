@@ -44,8 +44,8 @@ func openFolder(dir string, log *slog.Logger) (*os.Root, error) {
 	return root, nil
 }
 
-// tighten takes the folder away from others when it is ours alone: somebody may
-// have named a home or a root as data folder.
+// tighten closes the folder to other users when it is empty or already a data folder.
+// Otherwise it leaves it as it is: somebody may have named a home or a root.
 func tighten(root *os.Root, dir string, log *slog.Logger) {
 	_, err := root.Lstat(databaseFile)
 	if entries, readErr := os.ReadDir(dir); err != nil && (readErr != nil || len(entries) > 0) {
@@ -58,7 +58,7 @@ func tighten(root *os.Root, dir string, log *slog.Logger) {
 }
 
 // openOwn opens a file that only we may read, and makes it when it is missing.
-// A link, or anything else that is no file, is refused.
+// A link, or anything else that is not a file, is refused.
 func openOwn(root *os.Root, name string, flags int) (*os.File, error) {
 	if info, err := root.Lstat(name); err == nil && !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("%s is not a file: %w", filepath.Join(root.Name(), name), ErrExposed)

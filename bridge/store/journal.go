@@ -13,7 +13,7 @@ import (
 )
 
 // journal is the audit of this process: one chain, in one file after another.
-// Whoever waits for a record writes it; a goroutine, keep, writes the others within
+// A call that waits for its record writes it; a goroutine, keep, writes the others within
 // 10 ms, brings the file to the disk, signs the chain and begins new files.
 type journal struct {
 	archive

@@ -44,8 +44,7 @@ func (j *journal) keep() {
 	}
 }
 
-// round writes what is held, brings the file to the disk, and signs when it is
-// time.
+// round writes the records that are held, syncs the file, and signs when it is time.
 func (k *keeper) round(stopping bool) error {
 	failed := k.write()
 	k.mu.Lock()

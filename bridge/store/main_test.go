@@ -196,7 +196,7 @@ func closeLater(t *testing.T, s *Store) {
 	})
 }
 
-// folder gives a data folder that does not exist yet.
+// folder returns a data folder that does not exist yet.
 func folder(t *testing.T) string {
 	t.Helper()
 	return filepath.Join(t.TempDir(), "data")

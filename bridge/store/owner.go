@@ -13,7 +13,7 @@ import (
 )
 
 // owner is this opening of the data folder. It holds the exclusive lock of a
-// file of its own, which the kernel gives back however the process ends: whoever
+// file of its own, which the kernel releases however the process ends: a process that
 // can share the lock knows that the owner is dead.
 type owner struct {
 	id   string
@@ -22,7 +22,7 @@ type owner struct {
 	root *os.Root
 }
 
-// newID gives 128 random bits in hex.
+// newID returns 128 random bits in hex.
 func newID() string {
 	var b [16]byte
 	_, _ = rand.Read(b[:]) // it never fails: it ends the program instead
@@ -78,10 +78,10 @@ func (o *owner) close(settled bool) error {
 	if !settled {
 		return o.file.Close()
 	}
-	return errors.Join(o.bury(o.id), o.file.Close())
+	return errors.Join(o.remove(o.id), o.file.Close())
 }
 
-// dead reports whether the owner of that id has ended. What cannot be told
+// dead reports whether the owner of that id has ended. One that cannot be checked
 // counts as living: a claim then says "in flight", and nothing runs twice.
 func (o *owner) dead(id string) bool {
 	if id == o.id {
@@ -102,10 +102,10 @@ func (o *owner) sameBoot(id string) bool {
 	return err == nil && string(content) == o.boot
 }
 
-// living lists the owners that have not ended, and corpses those that died
-// without closing.
-func (o *owner) living() ([]string, error)  { return o.list(false) }
-func (o *owner) corpses() ([]string, error) { return o.list(true) }
+// living lists the owners that have not ended, and ended those that died without
+// closing.
+func (o *owner) living() ([]string, error) { return o.list(false) }
+func (o *owner) ended() ([]string, error)  { return o.list(true) }
 
 func (o *owner) list(dead bool) ([]string, error) {
 	entries, err := fs.ReadDir(o.root.FS(), ownersFolder)
@@ -121,8 +121,8 @@ func (o *owner) list(dead bool) ([]string, error) {
 	return ids, nil
 }
 
-// bury forgets an owner, after what it left is settled.
-func (o *owner) bury(id string) error {
+// remove removes an owner, after what it left is settled.
+func (o *owner) remove(id string) error {
 	if err := o.root.Remove(path.Join(ownersFolder, id)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("removing owner %s: %w", id, classify(err))
 	}

@@ -91,7 +91,7 @@ const (
 	hashTail   = len(hashOpens) + 2*sha256.Size + len(hashCloses)
 )
 
-// seal gives the record the next number. It returns its line, and the end of the
+// seal numbers the record. It returns its line, and the end of the
 // chain once the line is written.
 func (c chain) seal(r *record) ([]byte, chain, error) {
 	r.Seq = c.seq + 1

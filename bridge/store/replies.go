@@ -13,10 +13,10 @@ type sqlReplies struct {
 	db *database
 	o  Options
 	// id is that of this owner of claims. dead reports whether another one has
-	// ended, and bury settles what it left.
-	id   string
-	dead func(id string) bool
-	bury func(ctx context.Context, id string) error
+	// ended, and settle settles what it left.
+	id     string
+	dead   func(id string) bool
+	settle func(ctx context.Context, id string) error
 }
 
 var _ bridge.Replies = (*sqlReplies)(nil)
@@ -33,7 +33,7 @@ func (d *deadOwner) Error() string { return "the claim is of a process that has 
 func (s *sqlReplies) Begin(ctx context.Context, caller, key, bodyDigest string) (bridge.ReplyState, error) {
 	state, err := s.begin(ctx, caller, key, bodyDigest)
 	if dead, ok := errors.AsType[*deadOwner](err); ok {
-		if err = s.bury(ctx, dead.id); err == nil {
+		if err = s.settle(ctx, dead.id); err == nil {
 			state, err = s.begin(ctx, caller, key, bodyDigest)
 		}
 	}
@@ -70,7 +70,7 @@ func (s *sqlReplies) look(ctx context.Context, tx *sql.Tx, caller, key, bodyDige
 	if err != nil {
 		return bridge.ReplyState{}, err
 	}
-	if claimed <= toNano(s.db.now().Add(-s.o.ReplyAge)) { // more of them expired than one Begin takes away
+	if claimed <= toNano(s.db.now().Add(-s.o.ReplyAge)) { // more of them expired than one Begin removes
 		if _, err := tx.ExecContext(ctx, "DELETE FROM replies WHERE claim = ?", state.Claim); err != nil {
 			return bridge.ReplyState{}, err
 		}

@@ -22,25 +22,25 @@ type settler struct {
 
 // all settles every owner that died.
 func (s *settler) all(ctx context.Context) error {
-	dead, err := s.me.corpses()
+	dead, err := s.me.ended()
 	if err != nil {
 		return err
 	}
 	for _, id := range dead {
-		if err := s.bury(ctx, id); err != nil {
+		if err := s.settleDead(ctx, id); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// bury settles an owner that died, and forgets it. It does not matter how many
+// settleDead settles an owner that died, and removes it. It does not matter how many
 // processes do this at once, nor where one of them is killed.
-func (s *settler) bury(ctx context.Context, id string) error {
+func (s *settler) settleDead(ctx context.Context, id string) error {
 	if err := s.settle(ctx, id, s.me.sameBoot(id)); err != nil {
 		return fmt.Errorf("settling what owner %s left: %w", id, err)
 	}
-	return s.me.bury(id)
+	return s.me.remove(id)
 }
 
 // leave ends the claims that we have when we end ourselves.
@@ -58,8 +58,7 @@ func (s *settler) leave(ctx context.Context) error {
 // settle ends the claims of an owner: a call with an intent may have run, one
 // without never began, because a call that may change something waits for its
 // intent. When the file may not hold all that was written, every call may have
-// run. It also signs where the chain ended, for whoever is no longer there to do
-// it.
+// run. It also signs where the chain ended, because the owner cannot do it any more.
 func (s *settler) settle(ctx context.Context, id string, complete bool) error {
 	claims, err := s.claims(ctx, id)
 	if err != nil {

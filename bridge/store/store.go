@@ -135,7 +135,7 @@ func openIn(ctx context.Context, root *os.Root, o Options) (*Store, error) {
 	if err := dead.all(ctx); err != nil {
 		return nil, errors.Join(err, db.close(), me.close(true))
 	}
-	s, calls := newStore(db, o, sqlReplies{id: me.id, dead: me.dead, bury: dead.bury})
+	s, calls := newStore(db, o, sqlReplies{id: me.id, dead: me.dead, settle: dead.settleDead})
 	j, err := openJournal(audit, me.id, &calls.writing, o)
 	if err != nil {
 		return nil, errors.Join(err, calls.close(), db.close(), me.close(true))

@@ -113,7 +113,7 @@ func Draft(name, description string, actions []Action, c Config) *Document {
 	return d
 }
 
-// Finish gives a draft its version and its bytes, and returns it.
+// Finish sets the version and the bytes of a draft, and returns it.
 func (d *Document) Finish(version string) *Document {
 	d.Version = version
 	b, err := schema.Encode(d)

@@ -143,7 +143,7 @@ func (h *History) keep(d *Document) {
 // attempts bounds how often a number is lost to another process.
 const attempts = 5
 
-// mint gives a draft its number: the old one when the digest was seen before,
+// mint sets the number of a draft: the old one when the digest was seen before,
 // else the next one that the difference calls for. It is kept before anybody
 // sees it. Called with h.mu held.
 func (h *History) mint(ctx context.Context, d *Document) (*Document, error) {

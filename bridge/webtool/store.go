@@ -18,7 +18,7 @@ type Store interface {
 	// again. A number or a digest that is there with other content gives
 	// ErrConflict: another process was first, so load and mint again.
 	Append(ctx context.Context, webtool string, v Record) error
-	// Seen moves the version's LastSeen forward. An unknown version is no error:
+	// Seen moves the version's LastSeen forward. An unknown version is not an error:
 	// it may have been pruned.
 	Seen(ctx context.Context, webtool, version string, at time.Time) error
 }

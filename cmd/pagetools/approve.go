@@ -40,7 +40,8 @@ func approveCommand(p *program) *cobra.Command {
 			switch {
 			case len(args) > 1:
 				return usage("approve takes one ID at most")
-			case g.list && (len(args) > 0 || g != given{list: true}), g.revoke != "" && (len(args) > 0 || g != given{revoke: g.revoke}):
+			case g.list && (len(args) > 0 || g != given{list: true}), g.revoke != "" &&
+				(len(args) > 0 || g != given{revoke: g.revoke}):
 				return usage("--list and --revoke stand alone")
 			case g.picture != "" && (len(args) == 0 || g != given{picture: g.picture}):
 				return usage("--picture goes with the ID of a question, and with nothing else")
@@ -68,9 +69,12 @@ func approveCommand(p *program) *cobra.Command {
 	}
 	c.Flags().BoolVar(&g.yes, "yes", false, "agree")
 	c.Flags().BoolVar(&g.no, "no", false, "decline")
-	c.Flags().StringVar(&g.value, "value", "", "agree, with this JSON value: the text of a prompt, or what an interaction resolves to")
-	c.Flags().BoolVar(&g.always, "always", false, "agree, and keep the consent where that is allowed")
-	c.Flags().StringVar(&g.picture, "picture", "", "write a picture of the page that asks to this file, as a PNG")
+	c.Flags().StringVar(&g.value, "value", "",
+		"agree, with this JSON value: the text of a prompt, or what an interaction resolves to")
+	c.Flags().BoolVar(&g.always, "always", false,
+		"agree, and keep the consent where that is allowed")
+	c.Flags().StringVar(&g.picture, "picture", "",
+		"write a picture of the page that asks to this file, as a PNG")
 	c.Flags().BoolVar(&g.list, "list", false, "list the consent that was kept")
 	c.Flags().StringVar(&g.revoke, "revoke", "", "take back the kept consent with this ID")
 	return c
@@ -86,11 +90,12 @@ func (a *approver) console(ctx context.Context, method, path string, body any, i
 	if err != nil {
 		return &exitError{exitUnreachable, err}
 	}
-	client := http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{DisableKeepAlives: true,
-		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			var d net.Dialer
-			return d.DialContext(ctx, "unix", socket)
-		}}}
+	client := http.Client{Timeout: 10 * time.Second,
+		Transport: &http.Transport{DisableKeepAlives: true,
+			DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+				var d net.Dialer
+				return d.DialContext(ctx, "unix", socket)
+			}}}
 	var sent io.Reader
 	if body != nil {
 		b, err := json.Marshal(body)
@@ -108,7 +113,8 @@ func (a *approver) console(ctx context.Context, method, path string, body any, i
 	}
 	resp, err := client.Do(r)
 	if err != nil {
-		return &exitError{exitUnreachable, errors.New("no pagetools serves " + socket + ": start `pagetools serve`, with the same --data-dir")}
+		return &exitError{exitUnreachable,
+			errors.New("no pagetools serves " + socket + ": start `pagetools serve`, with the same --data-dir")}
 	}
 	defer func() { _ = resp.Body.Close() }()
 	if resp.StatusCode != http.StatusOK {
@@ -116,7 +122,8 @@ func (a *approver) console(ctx context.Context, method, path string, body any, i
 		if err := json.NewDecoder(resp.Body).Decode(&e); err != nil {
 			return fmt.Errorf("reading the console's answer: %w", err)
 		}
-		return &bridge.Error{Code: e.Error.Code, Reason: e.Error.Reason, Outcome: e.Error.Outcome, Message: e.Error.Message}
+		return &bridge.Error{Code: e.Error.Code, Reason: e.Error.Reason, Outcome: e.Error.Outcome,
+			Message: e.Error.Message}
 	}
 	if raw, ok := into.(*[]byte); ok {
 		*raw, err = io.ReadAll(io.LimitReader(resp.Body, maxPicture))
@@ -135,7 +142,8 @@ const maxPicture = 64 << 20
 // savePicture writes what the page shows that asks.
 func (a *approver) savePicture(ctx context.Context, id, path string) error {
 	var png []byte
-	if err := a.console(ctx, http.MethodGet, "/api/questions/"+url.PathEscape(id)+"/picture", nil, &png); err != nil {
+	if err := a.console(ctx, http.MethodGet, "/api/questions/"+url.PathEscape(id)+"/picture", nil,
+		&png); err != nil {
 		return err
 	}
 	if err := os.WriteFile(path, png, 0o600); err != nil {
@@ -164,7 +172,8 @@ func (a *approver) listQuestions(ctx context.Context) error {
 		return nil
 	}
 	for _, q := range list {
-		fmt.Fprintf(a.p.stdout, "%s  %s  %s  asked by %s for %s, until %s\n%s", q.ID, q.Kind, terminal.Plain(q.Site), terminal.Plain(q.Caller),
+		fmt.Fprintf(a.p.stdout, "%s  %s  %s  asked by %s for %s, until %s\n%s", q.ID, q.Kind,
+			terminal.Plain(q.Site), terminal.Plain(q.Caller),
 			terminal.Plain(q.Tool), q.ExpiresAt.Local().Format(time.TimeOnly), described(q.Question))
 	}
 	return nil
@@ -195,7 +204,8 @@ func (a *approver) answerQuestion(ctx context.Context, id string, g given) error
 		}
 	}
 	var ok struct{}
-	if err := a.console(ctx, http.MethodPost, "/api/questions/"+url.PathEscape(id), answer, &ok); err != nil {
+	if err := a.console(ctx, http.MethodPost, "/api/questions/"+url.PathEscape(id), answer,
+		&ok); err != nil {
 		return err
 	}
 	a.p.say("answered")
@@ -210,7 +220,8 @@ func (a *approver) askFor(ctx context.Context, id string) (bridge.Answer, error)
 	}
 	i := slices.IndexFunc(list, func(q bridge.OpenQuestion) bool { return q.ID == id })
 	if i < 0 {
-		return bridge.Answer{}, bridge.Errorf(bridge.WebtoolNotFound, "", bridge.NotRun, "There is no such question.")
+		return bridge.Answer{}, bridge.Errorf(bridge.WebtoolNotFound, "", bridge.NotRun,
+			"There is no such question.")
 	}
 	asker, done := a.p.asker(false)
 	defer done()

@@ -49,7 +49,8 @@ func textsOf(v bridge.Value) (all []string) {
 // readInput builds the arguments of a call from --input and key=value. A value
 // is JSON where the schema wants a number, a boolean, an array or an object,
 // and text otherwise.
-func readInput(schema json.RawMessage, from string, pairs []string, stdin io.Reader) (bridge.Value, error) {
+func readInput(schema json.RawMessage, from string, pairs []string,
+	stdin io.Reader) (bridge.Value, error) {
 	base, err := readBase(from, stdin)
 	if err != nil || len(pairs) == 0 {
 		return base, err

@@ -17,7 +17,7 @@ import (
 
 // terminalAsker asks the person at the terminal.
 type terminalAsker struct {
-	turn  chan struct{} // held by who asks: one question at a time
+	turn  chan struct{} // held while a question is asked: one at a time
 	in    io.Reader
 	out   io.Writer
 	begin sync.Once

@@ -16,7 +16,10 @@ func (p *program) auditCommand() *cobra.Command {
 		Use:   "audit",
 		Short: "What the record of calls says",
 		Args:  exactly(0, "verify"),
-		RunE:  func(*cobra.Command, []string) error { return usage("audit needs verify; see pagetools audit --help") },
+		RunE: func(*cobra.Command,
+			[]string) error {
+			return usage("audit needs verify; see pagetools audit --help")
+		},
 	}
 	c.AddCommand(&cobra.Command{
 		Use:   "verify",
@@ -106,7 +109,8 @@ func reported(r store.Report) auditReport {
 		out.Removed = append(out.Removed, removedFile{f.Chain, f.File, f.Seq, f.Time})
 	}
 	for _, o := range r.Open {
-		out.Open = append(out.Open, openCall{o.Chain, o.Seq, o.Time, o.Call, o.Caller, o.Site, o.Tool})
+		out.Open = append(out.Open,
+			openCall{o.Chain, o.Seq, o.Time, o.Call, o.Caller, o.Site, o.Tool})
 	}
 	out.Others = append(out.Others, r.Others...)
 	return out
@@ -117,7 +121,8 @@ func badLine(b store.BadRecord) string {
 	if b.Chain == "" {
 		return b.Detail
 	}
-	return fmt.Sprintf("record %d of the audit is %s: %s (in %s)", b.Seq, b.Problem, b.Detail, b.Chain)
+	return fmt.Sprintf("record %d of the audit is %s: %s (in %s)", b.Seq, b.Problem, b.Detail,
+		b.Chain)
 }
 
 func (p *program) printReport(r store.Report) {
@@ -138,7 +143,8 @@ func (p *program) printReport(r store.Report) {
 		say("%d records are newer than the last checkpoint of their process. Removing the last of them leaves no trace.", r.Unsigned)
 	}
 	if n := len(r.Removed); n > 0 {
-		say("%d old files were removed. The newest record in them is of %s.", n, r.Removed[n-1].Time)
+		say("%d old files were removed. The newest record in them is of %s.", n,
+			r.Removed[n-1].Time)
 	}
 	if r.Lost > 0 {
 		say("%d records could not be kept while nothing could be written.", r.Lost)

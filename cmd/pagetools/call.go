@@ -34,7 +34,8 @@ func callCommand(p *program) *cobra.Command {
 	return c
 }
 
-func call(ctx context.Context, p *program, arg, tool string, pairs []string, input string, to stateTarget) error {
+func call(ctx context.Context, p *program, arg, tool string, pairs []string, input string,
+	to stateTarget) error {
 	if err := to.check(); err != nil {
 		return err
 	}

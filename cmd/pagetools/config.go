@@ -81,7 +81,8 @@ func printConfig(w io.Writer, c *config.Config) error {
 		return nil
 	}
 	for _, v := range all {
-		if _, err := fmt.Fprintf(w, "%-22s %-28s %s\n", v.Name, terminal.Plain(v.Value), v.From); err != nil {
+		if _, err := fmt.Fprintf(w, "%-22s %-28s %s\n", v.Name, terminal.Plain(v.Value),
+			v.From); err != nil {
 			return err
 		}
 	}

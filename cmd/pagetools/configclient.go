@@ -96,7 +96,8 @@ func (d *clientConfig) remote(address string) error {
 		d.s.Name = site
 	}
 	// A listener elsewhere does not start without a token.
-	d.s.Token = d.p.conf.Token != "" || len(d.p.conf.Callers) > 0 || !clients.IsLoopback(u.Hostname())
+	d.s.Token = d.p.conf.Token != "" || len(d.p.conf.Callers) > 0 ||
+		!clients.IsLoopback(u.Hostname())
 	return nil
 }
 
@@ -119,7 +120,8 @@ func (d *clientConfig) local(targets []string) error {
 		return err
 	}
 	if strings.Contains(d.s.Command, "go-build") {
-		d.p.say("warning: %s is what `go run` made, and will not stay; build it first", terminal.Plain(d.s.Command))
+		d.p.say("warning: %s is what `go run` made, and will not stay; build it first",
+			terminal.Plain(d.s.Command))
 	}
 	for _, t := range all {
 		if !t.named {

@@ -26,7 +26,7 @@ func load(p *program) (err error) {
 	return err
 }
 
-// TestClientStartsTheSame gives the arguments of a snippet to another process's
+// TestClientStartsTheSame passes the arguments of a snippet to another process's
 // worth of flags, in another folder, and compares the settings.
 func TestClientStartsTheSame(t *testing.T) {
 	home := t.TempDir()
@@ -87,7 +87,7 @@ func TestClientStartsTheSame(t *testing.T) {
 	}
 }
 
-// TestSecretsStayBehind gives secrets in every way that there is, and looks for
+// TestSecretsStayBehind passes secrets in every way that there is, and looks for
 // them in what is printed.
 func TestSecretsStayBehind(t *testing.T) {
 	const secret = "s3cr3t-value"

@@ -18,6 +18,7 @@ import (
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
 	"github.com/pagetools/pagetools/e2e/app"
 	"github.com/pagetools/pagetools/session/cdp/chrome"
+	"github.com/pagetools/pagetools/transport/mcp/toolset"
 )
 
 func doctorCommand(p *program) *cobra.Command {
@@ -266,6 +267,10 @@ func (d *doctor) declarations(a *app.App, t *target, catalog *bridge.Catalog) er
 		return d.fail(exitFindings, "tools",
 			"Does the page call document.modelContext.registerTool or "+
 				"navigator.modelContext.provideContext at load?", errors.New("the page declares none"))
+	}
+	seen := toolset.New([]toolset.Source{{Site: bridge.Site{Name: t.Name}, Tools: catalog.Tools()}}, toolset.Options{})
+	for _, f := range seen.Findings() { // worth knowing, and nothing wrong
+		d.ok("mcp", "%s: %s", f.Tool, f.Message)
 	}
 	if len(findings) > 0 {
 		return &shownError{exitFindings}

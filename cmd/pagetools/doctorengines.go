@@ -13,8 +13,8 @@ import (
 )
 
 // engines opens the page with the other kind of engine too, and says what each
-// sees and where they differ. A difference is no failure: it tells what another
-// --engine would change.
+// sees and where they differ. A difference is not a failure: it shows what another --engine
+// would change.
 func (d *doctor) engines(ctx context.Context, kind string, t *target, catalog *bridge.Catalog) error {
 	for _, other := range app.EngineKinds() {
 		if other == kind {
@@ -44,7 +44,8 @@ func (d *doctor) engines(ctx context.Context, kind string, t *target, catalog *b
 
 // see opens the page with a kind of engine, and returns its tools. A folder is
 // served already.
-func (d *doctor) see(ctx context.Context, kind string, t *target) (*bridge.Catalog, []bridge.Finding, error) {
+func (d *doctor) see(ctx context.Context, kind string,
+	t *target) (*bridge.Catalog, []bridge.Finding, error) {
 	served := *t.Target
 	served.Folder = ""
 	again := *t

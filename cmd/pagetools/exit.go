@@ -106,7 +106,8 @@ func (p *program) finish(ctx context.Context, err error) int {
 		}
 	}
 	text := "pagetools: " + terminal.Plain(body.Message)
-	if e, ok := errors.AsType[*bridge.Error](err); ok && e.Reason == bridge.BrowserLost && e.Err != nil {
+	if e, ok := errors.AsType[*bridge.Error](err); ok && e.Reason == bridge.BrowserLost &&
+		e.Err != nil {
 		text += " " + terminal.Plain(e.Err.Error()) + "." // the browser is this person's own
 	}
 	if hint := hintFor(body); hint != "" {
@@ -140,7 +141,7 @@ func (p *program) describe(err error) (failureBody, int) {
 	return body, ours.code
 }
 
-// json reports whether a failure is told as JSON. An error may come before the
+// json reports whether a failure is printed as JSON. An error may come before the
 // settings are known: then flags and environment are looked at as they are.
 func (p *program) json() bool {
 	format := ""

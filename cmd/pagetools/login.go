@@ -69,7 +69,8 @@ func login(ctx context.Context, p *program, arg string, to stateTarget) error {
 
 // needsDisplay refuses to start a visible browser where it has nothing to be seen on.
 func needsDisplay(c *config.Config) error {
-	if c.Headless || c.BrowserURL+c.WSEndpoint != "" || runtime.GOOS != "linux" || os.Getenv("DISPLAY")+os.Getenv("WAYLAND_DISPLAY") != "" {
+	if c.Headless || c.BrowserURL+c.WSEndpoint != "" || runtime.GOOS != "linux" ||
+		os.Getenv("DISPLAY")+os.Getenv("WAYLAND_DISPLAY") != "" {
 		return nil
 	}
 	return unreachable("login shows a browser, and there is no display: neither DISPLAY nor " +

@@ -39,7 +39,8 @@ type operators struct {
 
 // serveOperators begins to serve. What cannot be served is a warning: calls need
 // no console.
-func (p *program) serveOperators(ctx context.Context, a *app.App, who *callers) (*operators, error) {
+func (p *program) serveOperators(ctx context.Context, a *app.App,
+	who *callers) (*operators, error) {
 	o := &operators{done: make(chan struct{})}
 	mux := transport.NewMux(console.New(a.Bridge,
 		console.Options{Done: o.done, Log: p.log}).Routes()...)
@@ -172,11 +173,13 @@ func (p *program) answerAtTerminal(ctx context.Context, b *bridge.Bridge, asker 
 
 // asks reports whether a question is open.
 func asks(inbox *bridge.Inbox, id string) bool {
-	return slices.ContainsFunc(inbox.Questions(), func(q bridge.OpenQuestion) bool { return q.ID == id })
+	return slices.ContainsFunc(inbox.Questions(),
+		func(q bridge.OpenQuestion) bool { return q.ID == id })
 }
 
 // askWhileOpen asks until there is an answer, or the question is over.
-func askWhileOpen(ctx context.Context, asker bridge.Asker, q bridge.OpenQuestion, events <-chan bridge.Event, inbox *bridge.Inbox) (answer bridge.Answer, over bool, err error) {
+func askWhileOpen(ctx context.Context, asker bridge.Asker, q bridge.OpenQuestion,
+	events <-chan bridge.Event, inbox *bridge.Inbox) (answer bridge.Answer, over bool, err error) {
 	asking, cancel := context.WithCancel(ctx)
 	defer cancel()
 	asked := make(chan struct{})

@@ -30,7 +30,7 @@ type callers struct {
 
 func (p *program) newCallers() *callers { return &callers{p: p, operator: rand.Text()} }
 
-// ofFaces lists who may call, by a file.
+// ofFaces lists the callers of a file that may call.
 func (c *callers) ofFaces(f *config.Config) []transport.Credential {
 	var all []transport.Credential
 	if c.p.conf.Token != "" {
@@ -44,7 +44,7 @@ func (c *callers) ofFaces(f *config.Config) []transport.Credential {
 	return all
 }
 
-// ofConsole lists who may answer at the console, by a file.
+// ofConsole lists the callers of a file that may answer at the console.
 func (c *callers) ofConsole(f *config.Config) []transport.Credential {
 	all := []transport.Credential{{Caller: operatorAt("console"), Token: c.operator}}
 	for i := range f.Callers {

@@ -158,7 +158,7 @@ func drain(a *app.App, srv *http.Server) error {
 	return srv.Close()
 }
 
-// tokenCaller is the name of who has --token.
+// tokenCaller is the name of the caller with --token.
 const tokenCaller = "token"
 
 // guards makes the rules in front of every face.
@@ -194,7 +194,8 @@ type servedSite struct {
 }
 
 // welcome prints the box: what is served, and where.
-func (p *program) welcome(ctx context.Context, a *app.App, pl plan, base string, console *operators) {
+func (p *program) welcome(ctx context.Context, a *app.App, pl plan, base string,
+	console *operators) {
 	targets := pl.targets
 	out := served{Listening: base, MCP: base + "/mcp"}
 	if console.url != "" {
@@ -205,7 +206,8 @@ func (p *program) welcome(ctx context.Context, a *app.App, pl plan, base string,
 		// A site that failed is not asked again: it may take its time once more.
 		if status := a.Manager.Status(t.Name); status != "open" {
 			s.Error = status
-		} else if d, err := a.Bridge.Webtool(ctx, bridge.Ref{Site: t.Name, Caller: bridge.Local()}, "", ""); err != nil {
+		} else if d, err := a.Bridge.Webtool(ctx, bridge.Ref{Site: t.Name,
+			Caller: bridge.Local()}, "", ""); err != nil {
 			s.Error = bridge.AsError(err).Message
 		} else {
 			for _, x := range d.Actions {

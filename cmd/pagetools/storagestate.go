@@ -194,12 +194,14 @@ func (p *program) warnOfLogins(targets []*target) {
 		known[c.Name] = true
 	}
 	for _, t := range targets {
-		if len(known) > 0 && (t.config.DefaultProfile != "" || t.named && p.conf.StorageState != "") {
+		if len(known) > 0 && (t.config.DefaultProfile != "" || t.named &&
+			p.conf.StorageState != "") {
 			p.say("warning: every caller uses %s with the same stored login", t.Name)
 		}
 		for _, x := range t.config.Profiles {
 			for _, name := range x.Callers {
-				if len(known) > 0 && !known[name] || len(known) == 0 && name != bridge.Local().Name {
+				if len(known) > 0 && !known[name] || len(known) == 0 &&
+					name != bridge.Local().Name {
 					p.say("warning: %s: the profile %s is for the caller %s, and there "+
 						"is none of that name", t.Name, x.Name, terminal.Plain(name))
 				}

@@ -41,7 +41,7 @@ func parseTarget(arg string) (*target, error) {
 	return &target{Target: t, named: true}, nil
 }
 
-// nameAll gives every target a unique name.
+// nameAll names every target, each differently.
 func nameAll(targets ...*target) error {
 	all := make([]*app.Target, len(targets))
 	for i, t := range targets {

@@ -36,7 +36,8 @@ func ParseTarget(arg string) (*Target, error) {
 
 // Read tells a URL from a folder.
 func (t *Target) Read() error {
-	if u, err := url.Parse(t.Text); err == nil && u.Scheme != "" && strings.Contains(t.Text, "://") {
+	if u, err := url.Parse(t.Text); err == nil && u.Scheme != "" &&
+		strings.Contains(t.Text, "://") {
 		if u.Scheme != "http" && u.Scheme != "https" {
 			return fmt.Errorf("%s: only http and https pages can be opened", t.Text)
 		}
@@ -70,7 +71,8 @@ func originOf(u *url.URL) string {
 		host = "[" + host + "]"
 	}
 	port := u.Port()
-	if port == "" || (u.Scheme == "http" && port == "80") || (u.Scheme == "https" && port == "443") {
+	if port == "" || (u.Scheme == "http" && port == "80") ||
+		(u.Scheme == "https" && port == "443") {
 		return u.Scheme + "://" + host
 	}
 	return u.Scheme + "://" + host + ":" + port
@@ -79,7 +81,8 @@ func originOf(u *url.URL) string {
 // ParseOrigin reads an origin as a person writes it.
 func ParseOrigin(s string) (string, bool) {
 	u, err := url.Parse(s)
-	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Hostname() == "" || (u.Path != "" && u.Path != "/") ||
+	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Hostname() == "" ||
+		(u.Path != "" && u.Path != "/") ||
 		u.RawQuery != "" || u.Fragment != "" || u.User != nil {
 		return "", false
 	}
@@ -112,7 +115,7 @@ func (t *Target) defaultName() string {
 	return strings.TrimRight(name[:min(len(name), 32)], "_")
 }
 
-// NameAll gives every target a unique name. Names that somebody chose are kept,
+// NameAll names every target, each differently. Names that somebody chose are kept,
 // and must not collide.
 func NameAll(targets []*Target) error {
 	taken := map[string]bool{}

@@ -77,7 +77,7 @@ var scripts = []script{
 func (s script) name() string { return s.file + "-" + s.era + "-" + s.transport }
 
 // TestClients runs MCP's conformance suite, its Inspector, and the clients that
-// people use, against pages. docs/decisions/2026-11-21-clients-of-mcp.md.
+// people use, against pages. docs/decisions/2026-11-22-checks-with-npm.md.
 func TestClients(t *testing.T) {
 	if *clientsForm == "" {
 		t.Skip("make clients runs this")
@@ -145,7 +145,7 @@ type endpoint struct {
 	Env     map[string]string `json:"env,omitempty"`
 }
 
-// at gives the endpoint of a site. session names the state of who calls; tmp is the
+// at returns the endpoint of a site. session names the state of who calls; tmp is the
 // TMPDIR of a process.
 func (c *clients) at(site, session, transport, tmp string) endpoint {
 	if transport == "http" {

@@ -52,6 +52,31 @@ func TestUnindexedCatch(t *testing.T) {
 	}
 }
 
+func TestMisshapenCatch(t *testing.T) {
+	t.Parallel()
+	const head, decision, why, last = "# Title\n\nStatus: accepted\n\n", "## Decision\n\n", "## Why\n\n", "## Not chosen\n"
+	for name, test := range map[string]struct{ text, want string }{
+		"whole":         {head + decision + why + last, ""},
+		"without why":   {head + decision + last, ""},
+		"replaced":      {"# Title\n\nStatus: replaced\n\n" + decision + last, "follows the title"},
+		"more":          {"# Title\n\nStatus: accepted, 2026-01-01\n\n" + decision + last, "follows the title"},
+		"two":           {head + decision + "\nStatus: accepted\n" + last, "one status"},
+		"order":         {head + why + decision + last, "the sections are"},
+		"another":       {head + decision + "## What is left\n" + last, "the sections are"},
+		"nothing else":  {head + decision, "the sections are"},
+		"why after all": {head + decision + last + why, "the sections are"},
+		"long":          {head + decision + strings.Repeat("x\n", mostDecisionLines) + last, "has at most"},
+	} {
+		problems := misshapen(map[string]string{"docs/decisions/x.md": test.text, "docs/decisions/README.md": "", "README.md": ""})
+		switch {
+		case test.want == "" && len(problems) > 0:
+			t.Errorf("%s: found %q", name, problems)
+		case test.want != "" && (len(problems) != 1 || !strings.Contains(problems[0], test.want)):
+			t.Errorf("%s: found %q, want one problem with %q", name, problems, test.want)
+		}
+	}
+}
+
 func TestMakeCommandsCatch(t *testing.T) {
 	t.Parallel()
 	text := "Run `make demo`, or\n```\nmake test && make lint\ncd x; make bench\n```\nand make sure of it.\n"

@@ -129,6 +129,68 @@ func unindexed(docs map[string]string) []string {
 	return problems
 }
 
+// TestDecisionsForm holds every decision to one form, so that each can be read in a
+// minute and none says that another one replaced it.
+func TestDecisionsForm(t *testing.T) {
+	t.Parallel()
+	for _, problem := range misshapen(documents(t)) {
+		t.Error(problem)
+	}
+}
+
+const mostDecisionLines = 60
+
+var section = regexp.MustCompile(`(?m)^#+ .*$`)
+
+// misshapen lists what differs from the form that docs/decisions/README.md describes.
+func misshapen(docs map[string]string) []string {
+	var problems []string
+	for _, name := range slices.Sorted(maps.Keys(docs)) {
+		if !strings.HasPrefix(name, "docs/decisions/") || strings.HasSuffix(name, "/README.md") {
+			continue
+		}
+		text := docs[name]
+		if !strings.HasPrefix(text, "# ") || strings.Count(text, "\nStatus:") != 1 {
+			problems = append(problems, name+": a decision has a title and one status")
+		}
+		if _, rest, _ := strings.Cut(text, "\n"); !strings.HasPrefix(rest, "\nStatus: accepted\n\n") {
+			problems = append(problems, name+": \"Status: accepted\" follows the title")
+		}
+		sections := section.FindAllString(text, -1)
+		without := slices.DeleteFunc(slices.Clone(sections), func(s string) bool { return s == "## Why" })
+		if len(without) != 3 || without[1] != "## Decision" || without[2] != "## Not chosen" ||
+			len(sections) > len(without) && sections[2] != "## Why" {
+			problems = append(problems, fmt.Sprintf("%s: the sections are Decision, Why (if there is more to say) and Not chosen, not %q", name, sections))
+		}
+		if n := strings.Count(text, "\n"); n > mostDecisionLines {
+			problems = append(problems, fmt.Sprintf("%s has %d lines; a decision has at most %d", name, n, mostDecisionLines))
+		}
+	}
+	return problems
+}
+
+// TestNamedDecisionsExist finds comments and data that name a decision which is not there.
+func TestNamedDecisionsExist(t *testing.T) {
+	t.Parallel()
+	docs, named := documents(t), 0
+	walk(t, func(path string, data []byte) {
+		if path == "e2e/suite/docs_check_test.go" || !isSource(path) && filepath.Ext(path) != ".json" {
+			return
+		}
+		for _, match := range decisionMention.FindAllString(string(data), -1) {
+			named++
+			if docs["docs/decisions/"+match] == "" {
+				t.Errorf("%s names %s, which is not in docs/decisions", path, match)
+			}
+		}
+	})
+	if named == 0 {
+		t.Error("no file names a decision")
+	}
+}
+
+var decisionMention = regexp.MustCompile(`\b\d{4}-\d{2}-\d{2}-[a-z0-9-]+\.md\b`)
+
 // TestMakeTargets finds documented make commands that the Makefile does not have.
 func TestMakeTargets(t *testing.T) {
 	t.Parallel()

@@ -153,7 +153,7 @@ func (o *desk) do(ctx context.Context, method, path, body string, into any) erro
 	return json.NewDecoder(resp.Body).Decode(into)
 }
 
-// question gives the id of the open question of a purchase, or "".
+// question returns the id of the open question of a purchase, or "".
 func (o *desk) question(ctx context.Context, purchase string) (string, error) {
 	var open struct {
 		Questions []struct{ ID, Detail string }

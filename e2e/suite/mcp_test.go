@@ -73,7 +73,7 @@ func (c *overStdio) send(line string) {
 	}
 }
 
-// next gives the next message that is no notification.
+// next returns the next message that is no notification.
 func (c *overStdio) next() string {
 	c.t.Helper()
 	hang := time.After(replyWithin)

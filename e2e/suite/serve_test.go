@@ -166,7 +166,7 @@ func serve(t *testing.T, args ...string) *server {
 	return s
 }
 
-// once gives a server that several tests share, started when the first one
+// once returns a server that several tests share, started when the first one
 // needs it.
 func once(args func() []string) func(t *testing.T) *server {
 	start := starter(args)

@@ -14,7 +14,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// The checkers, by version: see docs/decisions/2026-11-21-mcp-bundles.md.
+// The checkers, by version: see docs/decisions/2026-11-22-checks-with-npm.md.
 const (
 	mcpbPackage    = "@anthropic-ai/mcpb@2.1.2"
 	registryModule = "github.com/modelcontextprotocol/registry@v1.8.7"

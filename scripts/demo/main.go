@@ -1,7 +1,8 @@
 // Command demo is what "make demo" runs: it starts "pagetools demo", talks to
 // it over HTTP as an agent would, and stops it again. Usage: demo BINARY.
 //
-// Every step has a bound. It exits 0 only when every step went well.
+// Every step has a bound. It exits 0 only when every step went well. It is a Go
+// program because curl and jq are not on every machine that has Go, git and make.
 package main
 
 import (
@@ -84,7 +85,7 @@ func stopServer(server *exec.Cmd, cancel context.CancelFunc, out io.Writer) erro
 	fmt.Fprintf(out, "stopping process %d\n", server.Process.Pid)
 	cancel()
 	err := server.Wait()
-	// Wait gives the context's error even when the server ended well.
+	// Wait returns the context's error even when the server ended well.
 	if state := server.ProcessState; state == nil || !state.Exited() || state.ExitCode() != 0 {
 		return fmt.Errorf("stopping the server: %w (%v)", err, state)
 	}

@@ -40,12 +40,14 @@ type instance struct {
 }
 
 // connect speaks to a browser over tr. proc is nil for a remote one.
-func connect(ctx context.Context, tr chromedp.Transport, proc *chrome.Process, tm times, log *slog.Logger) (*instance, error) {
+func connect(ctx context.Context, tr chromedp.Transport, proc *chrome.Process, tm times,
+	log *slog.Logger) (*instance, error) {
 	life, stop := context.WithCancel(context.Background())
 	debug := func(format string, args ...any) { log.Debug("chromedp: " + fmt.Sprintf(format, args...)) }
 	b := &instance{conn: wire.New(tr, wanted), process: proc, times: tm, stop: stop}
 	var err error
-	b.root, err = chromedp.NewBrowserTransport(life, b.conn, chromedp.WithBrowserLogf(debug), chromedp.WithBrowserErrorf(debug))
+	b.root, err = chromedp.NewBrowserTransport(life, b.conn, chromedp.WithBrowserLogf(debug),
+		chromedp.WithBrowserErrorf(debug))
 	if err != nil {
 		b.kill()
 		return nil, fmt.Errorf("speaking to the browser: %w", err)
@@ -153,13 +155,16 @@ func (b *instance) newTarget(ctx context.Context) (*wire.Session, cdp.BrowserCon
 }
 
 // newPage makes a page in a browser context and attaches to it.
-func (b *instance) newPage(ctx context.Context, in cdp.BrowserContextID) (*wire.Session, cdptarget.ID, error) {
+func (b *instance) newPage(ctx context.Context,
+	in cdp.BrowserContextID) (*wire.Session, cdptarget.ID, error) {
 	yes := true
-	page, err := cdp.Call(ctx, b.root, cdptarget.CreateTarget, cdptarget.CreateTargetParams{URL: "about:blank", BrowserContextID: in, NewWindow: &yes})
+	page, err := cdp.Call(ctx, b.root, cdptarget.CreateTarget,
+		cdptarget.CreateTargetParams{URL: "about:blank", BrowserContextID: in, NewWindow: &yes})
 	if err != nil {
 		return nil, "", fmt.Errorf("making a page: %w", err)
 	}
-	attached, err := cdp.Call(ctx, b.root, cdptarget.AttachToTarget, cdptarget.AttachToTargetParams{TargetID: page.TargetID, Flatten: &yes})
+	attached, err := cdp.Call(ctx, b.root, cdptarget.AttachToTarget,
+		cdptarget.AttachToTargetParams{TargetID: page.TargetID, Flatten: &yes})
 	if err != nil {
 		return nil, page.TargetID, fmt.Errorf("attaching to a page: %w", err)
 	}
@@ -184,7 +189,8 @@ func (b *instance) adoptWindows(ctx context.Context) error {
 func (b *instance) closeTarget(id cdptarget.ID) {
 	bounded, cancel := farewell()
 	defer cancel()
-	_, _ = cdp.Call(bounded, b.root, cdptarget.CloseTarget, cdptarget.CloseTargetParams{TargetID: id})
+	_, _ = cdp.Call(bounded, b.root, cdptarget.CloseTarget,
+		cdptarget.CloseTargetParams{TargetID: id})
 }
 
 // farewell bounds what is said at the end, apart from any call's context.
@@ -201,9 +207,11 @@ func (b *instance) dispose(ctx context.Context, id cdp.BrowserContextID, page cd
 	var err error
 	switch {
 	case id != "":
-		_, err = cdp.Call(ctx, b.root, cdptarget.DisposeBrowserContext, cdptarget.DisposeBrowserContextParams{BrowserContextID: id})
+		_, err = cdp.Call(ctx, b.root, cdptarget.DisposeBrowserContext,
+			cdptarget.DisposeBrowserContextParams{BrowserContextID: id})
 	case page != "":
-		_, err = cdp.Call(ctx, b.root, cdptarget.CloseTarget, cdptarget.CloseTargetParams{TargetID: page})
+		_, err = cdp.Call(ctx, b.root, cdptarget.CloseTarget,
+			cdptarget.CloseTargetParams{TargetID: page})
 	}
 	if err != nil && b.alive() {
 		return fmt.Errorf("closing a page: %w", err)

@@ -173,7 +173,8 @@ func (c *call) read(ctx context.Context, r wire.Reply, ok bool) answer {
 }
 
 func unreadable(text string, cause error) *bridge.Error {
-	return bridge.Errorf(bridge.InternalError, bridge.Internal, bridge.Unknown, "%s", text).With(cause)
+	return bridge.Errorf(bridge.InternalError, bridge.Internal, bridge.Unknown,
+		"%s", text).With(cause)
 }
 
 // outcome turns the page script's answer into a result or an error.
@@ -193,11 +194,14 @@ func refused(r *shim.Reply) *bridge.Error {
 	case shim.Gone:
 		return gone()
 	case shim.Invalid:
-		return bridge.Errorf(bridge.ToolError, bridge.ResultInvalid, bridge.Unknown, "The tool's result cannot be encoded: %s.", strings.TrimSuffix(r.Message, "."))
+		return bridge.Errorf(bridge.ToolError, bridge.ResultInvalid, bridge.Unknown,
+			"The tool's result cannot be encoded: %s.", strings.TrimSuffix(r.Message, "."))
 	case shim.TooLarge:
-		return bridge.Errorf(bridge.ToolError, bridge.ResultTooLarge, bridge.Unknown, "The tool's result is too large.")
+		return bridge.Errorf(bridge.ToolError, bridge.ResultTooLarge, bridge.Unknown,
+			"The tool's result is too large.")
 	case shim.Unhandled:
-		return bridge.Errorf(bridge.ToolError, "", bridge.Failed, "No listener of the page answered the call.")
+		return bridge.Errorf(bridge.ToolError, "", bridge.Failed,
+			"No listener of the page answered the call.")
 	case shim.Aborted:
 		return bridge.Errorf(bridge.Cancelled, "", bridge.Unknown, "The call was aborted.")
 	case shim.Awaiting:

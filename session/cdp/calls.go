@@ -26,7 +26,8 @@ type times struct {
 	pingEvery, pingPatience time.Duration
 }
 
-var usualTimes = times{silence: 2 * time.Second, pulse: 5 * time.Second, pingEvery: 5 * time.Second, pingPatience: 10 * time.Second}
+var usualTimes = times{silence: 2 * time.Second, pulse: 5 * time.Second, pingEvery: 5 * time.Second,
+	pingPatience: 10 * time.Second}
 
 // Steps after a deadline, all within a second: the call is aborted; a page that
 // does not react is interrupted; one that still does not is closed.
@@ -148,14 +149,16 @@ func (cs *calls) pulse(ctx context.Context, d *document) *bridge.Error {
 		if ctx.Err() == nil && cs.inFlight() == 0 { // else another call may be at work, and has its own deadline
 			revive(d.target)
 		}
-		return bridge.Errorf(bridge.InternalError, bridge.PageHung, bridge.NotRun, "The page does not react. The call did not reach it.")
+		return bridge.Errorf(bridge.InternalError, bridge.PageHung, bridge.NotRun,
+			"The page does not react. The call did not reach it.")
 	}
 	return nil // between documents: the dispatch will tell
 }
 
 // react waits until a target ran an empty expression.
 func react(ctx context.Context, in *wire.Session) error {
-	return in.Call(ctx, runtime.CommandEvaluate, evaluateParams{Expression: `""`, ReturnByValue: true, Silent: true}, nil)
+	return in.Call(ctx, runtime.CommandEvaluate,
+		evaluateParams{Expression: `""`, ReturnByValue: true, Silent: true}, nil)
 }
 
 // revive interrupts what runs in a target, and closes the page when that does not

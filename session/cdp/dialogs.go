@@ -36,7 +36,8 @@ type dialog struct {
 func (d *dialog) answer(ok bool, text string) error {
 	bounded, cancel := farewell()
 	defer cancel()
-	_, err := d.target.Send(bounded, page.CommandHandleJavaScriptDialog, page.HandleJavaScriptDialogParams{Accept: ok, PromptText: text})
+	_, err := d.target.Send(bounded, page.CommandHandleJavaScriptDialog,
+		page.HandleJavaScriptDialogParams{Accept: ok, PromptText: text})
 	return err
 }
 
@@ -60,7 +61,8 @@ func (ds *dialogs) opens(from *wire.Session, ev *page.EventJavascriptDialogOpeni
 		ds.page.Fail(wire.ErrFlood)
 		return
 	}
-	d := &dialog{message: shortened(ev.Message), text: shortened(ev.DefaultPrompt), target: from, closed: make(chan struct{})}
+	d := &dialog{message: shortened(ev.Message), text: shortened(ev.DefaultPrompt), target: from,
+		closed: make(chan struct{})}
 	accept := false
 	switch ev.Type {
 	case page.DialogTypeConfirm:
@@ -76,7 +78,8 @@ func (ds *dialogs) opens(from *wire.Session, ev *page.EventJavascriptDialogOpeni
 	}
 	// The reply is not waited for: the owner goes on reading.
 	params := page.HandleJavaScriptDialogParams{Accept: accept}
-	if _, err := from.Send(context.Background(), page.CommandHandleJavaScriptDialog, params); err != nil {
+	if _, err := from.Send(context.Background(), page.CommandHandleJavaScriptDialog,
+		params); err != nil {
 		return
 	}
 	ds.out.emit(session.DialogShown{Kind: string(ev.Type), Message: d.message, Accepted: accept})

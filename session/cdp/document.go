@@ -163,7 +163,8 @@ func (d *document) evaluation(expression string) (method string, params any) {
 		return runtime.CommandCallFunctionOn, callParams{FunctionDeclaration: shim.Function(expression), ObjectID: *object,
 			AwaitPromise: true, ReturnByValue: true, Silent: true}
 	}
-	return runtime.CommandEvaluate, evaluateParams{Expression: expression, AwaitPromise: true, ReturnByValue: true, Silent: true, DisableBreaks: true}
+	return runtime.CommandEvaluate, evaluateParams{Expression: expression, AwaitPromise: true,
+		ReturnByValue: true, Silent: true, DisableBreaks: true}
 }
 
 // send dispatches an expression to the document.
@@ -174,7 +175,8 @@ func (d *document) send(ctx context.Context, expression string) (<-chan wire.Rep
 
 // evaluate runs an expression of the page script in the document. It returns the
 // string that it resolves to, and how many events came before that.
-func (d *document) evaluate(ctx context.Context, expression string) (text string, after int64, err error) {
+func (d *document) evaluate(ctx context.Context,
+	expression string) (text string, after int64, err error) {
 	var res evaluateResult
 	method, params := d.evaluation(expression)
 	after, err = d.target.CallAfter(ctx, method, params, &res)

@@ -350,7 +350,9 @@ func openError(ctx context.Context, err error) *bridge.Error {
 		return refused
 	}
 	if errors.Is(err, errNoWebMCP) {
-		return bridge.Errorf(bridge.InternalError, bridge.BrowserLost, bridge.NotRun, "The browser has no WebMCP of its own.").With(err)
+		return bridge.Errorf(bridge.InternalError, bridge.BrowserLost, bridge.NotRun,
+			"The browser has no WebMCP of its own.").With(err)
 	}
-	return bridge.Errorf(bridge.InternalError, bridge.BrowserLost, bridge.NotRun, "The browser is not available.").With(err)
+	return bridge.Errorf(bridge.InternalError, bridge.BrowserLost, bridge.NotRun,
+		"The browser is not available.").With(err)
 }

@@ -12,7 +12,8 @@ import (
 
 // gone says that a registration is not there any more, and that nothing ran.
 func gone() *bridge.Error {
-	return bridge.Errorf(bridge.WebtoolNotFound, "", bridge.NotRun, "The page does not offer this tool any more.").With(session.ErrGone)
+	return bridge.Errorf(bridge.WebtoolNotFound, "", bridge.NotRun,
+		"The page does not offer this tool any more.").With(session.ErrGone)
 }
 
 // Why we end a session ourselves.
@@ -23,7 +24,8 @@ var (
 
 // goneError turns why a session ended into the outcome of a call that used it.
 func goneError(reason error, o bridge.Outcome) *bridge.Error {
-	e := bridge.Errorf(bridge.InternalError, bridge.PageCrashed, o, "The page crashed.").With(reason)
+	e := bridge.Errorf(bridge.InternalError, bridge.PageCrashed, o,
+		"The page crashed.").With(reason)
 	switch {
 	case errors.Is(reason, wire.ErrLost):
 		e.Reason, e.Message = bridge.BrowserLost, "The browser was lost."
@@ -40,7 +42,8 @@ func goneError(reason error, o bridge.Outcome) *bridge.Error {
 }
 
 func navigatedError(cause error) *bridge.Error {
-	return bridge.Errorf(bridge.InternalError, bridge.PageNavigated, bridge.Unknown, "The page navigated away during the call.").With(cause)
+	return bridge.Errorf(bridge.InternalError, bridge.PageNavigated, bridge.Unknown,
+		"The page navigated away during the call.").With(cause)
 }
 
 // loadError turns Chromium's error of a navigation into a code.
@@ -48,11 +51,13 @@ func loadError(text string) *bridge.Error {
 	name := strings.TrimPrefix(text, "net::")
 	reason, say := bridge.Unreachable, "The site cannot be reached"
 	switch {
-	case strings.HasPrefix(name, "ERR_CERT_"), strings.HasPrefix(name, "ERR_SSL_"), name == "ERR_BAD_SSL_CLIENT_AUTH_CERT":
+	case strings.HasPrefix(name, "ERR_CERT_"), strings.HasPrefix(name, "ERR_SSL_"),
+		name == "ERR_BAD_SSL_CLIENT_AUTH_CERT":
 		reason, say = bridge.Certificate, "The site's certificate is not accepted"
 	case name == "ERR_TOO_MANY_REDIRECTS":
 		say = "The site redirects without end"
-	case strings.HasPrefix(name, "ERR_BLOCKED_BY_"), name == "ERR_ACCESS_DENIED", name == "ERR_UNSAFE_PORT", name == "ERR_TUNNEL_CONNECTION_FAILED":
+	case strings.HasPrefix(name, "ERR_BLOCKED_BY_"), name == "ERR_ACCESS_DENIED",
+		name == "ERR_UNSAFE_PORT", name == "ERR_TUNNEL_CONNECTION_FAILED":
 		reason, say = bridge.OriginBlocked, "The address is blocked"
 	case name == "ERR_NAME_NOT_RESOLVED":
 		say = "The site's name cannot be resolved"
@@ -75,7 +80,8 @@ func stopped(ctx context.Context, o bridge.Outcome) *bridge.Error {
 		return &c
 	}
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		return bridge.Errorf(bridge.InternalError, bridge.Timeout, o, "The tool did not answer in time.")
+		return bridge.Errorf(bridge.InternalError, bridge.Timeout, o,
+			"The tool did not answer in time.")
 	}
 	return bridge.Errorf(bridge.Cancelled, "", o, "The caller gave up.").With(context.Cause(ctx))
 }
@@ -83,7 +89,9 @@ func stopped(ctx context.Context, o bridge.Outcome) *bridge.Error {
 // late returns the outcome of work before a call whose context ended.
 func late(ctx context.Context, text string) *bridge.Error {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		return bridge.Errorf(bridge.InternalError, bridge.Timeout, bridge.NotRun, "%s", text).With(context.Cause(ctx))
+		return bridge.Errorf(bridge.InternalError, bridge.Timeout, bridge.NotRun,
+			"%s", text).With(context.Cause(ctx))
 	}
-	return bridge.Errorf(bridge.Cancelled, "", bridge.NotRun, "The caller gave up.").With(context.Cause(ctx))
+	return bridge.Errorf(bridge.Cancelled, "", bridge.NotRun,
+		"The caller gave up.").With(context.Cause(ctx))
 }

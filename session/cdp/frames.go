@@ -180,7 +180,8 @@ func (fs *frames) remove(f *frame) {
 	fs.leave(f)
 	delete(fs.all, f.id)
 	if f.parent != nil {
-		f.parent.children = slices.DeleteFunc(f.parent.children, func(c *frame) bool { return c == f })
+		f.parent.children = slices.DeleteFunc(f.parent.children,
+			func(c *frame) bool { return c == f })
 	}
 }
 

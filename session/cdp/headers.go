@@ -97,12 +97,14 @@ func ofSite(frames *frames, site string, ev *fetch.EventRequestPaused) bool {
 	f := frames.all[ev.FrameID]
 	switch {
 	case ofTop(frames, ev):
-		return hasOrigin || ev.Request.Method == http.MethodGet || ev.Request.Method == http.MethodHead
+		return hasOrigin || ev.Request.Method == http.MethodGet ||
+			ev.Request.Method == http.MethodHead
 	case f == nil:
 		return false
 	case ev.ResourceType == network.ResourceTypeDocument:
 		// Without a referrer it is the parent's, or that of what the frame shows.
-		return f.parent.within(site) && (hasReferer || f.doc == nil || f.doc.origin == "null" || sameOrigin(f.doc.origin, site))
+		return f.parent.within(site) &&
+			(hasReferer || f.doc == nil || f.doc.origin == "null" || sameOrigin(f.doc.origin, site))
 	}
 	return f.within(site)
 }

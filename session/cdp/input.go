@@ -26,7 +26,8 @@ func inputCommand(in bridge.Input) command {
 		return command{input.CommandDispatchKeyEvent, keyEvent(in)}
 	case bridge.MouseMove, bridge.MouseDown, bridge.MouseUp, bridge.Wheel:
 	}
-	ev := input.DispatchMouseEventParams{Type: mouseTypes[in.Type], X: in.X, Y: in.Y, Modifiers: int64(in.Modifiers), Button: input.MouseButton(in.Button),
+	ev := input.DispatchMouseEventParams{Type: mouseTypes[in.Type], X: in.X, Y: in.Y,
+		Modifiers: int64(in.Modifiers), Button: input.MouseButton(in.Button),
 		ClickCount: int64(in.Clicks)}
 	if in.Button == "" {
 		ev.Button = input.MouseButtonNone
@@ -58,7 +59,8 @@ var virtualKeys = map[string]int64{
 }
 
 func keyEvent(in bridge.Input) input.DispatchKeyEventParams {
-	ev := input.DispatchKeyEventParams{Type: input.DispatchKeyEventTypeKeyUp, Modifiers: int64(in.Modifiers), Key: in.Key, Code: in.Code,
+	ev := input.DispatchKeyEventParams{Type: input.DispatchKeyEventTypeKeyUp,
+		Modifiers: int64(in.Modifiers), Key: in.Key, Code: in.Code,
 		WindowsVirtualKeyCode: virtualKeys[in.Key]}
 	if len(in.Key) == 1 && ev.WindowsVirtualKeyCode == 0 {
 		switch c := in.Key[0]; {

@@ -49,7 +49,8 @@ func (x *script) commands() []command {
 
 // addScript puts a script into every document before its own ones.
 func addScript(source string) command {
-	return command{page.CommandAddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: source}}
+	return command{page.CommandAddScriptToEvaluateOnNewDocument,
+		page.AddScriptToEvaluateOnNewDocumentParams{Source: source}}
 }
 
 func (*script) ready(context.Context, *wire.Session) error { return nil }

@@ -54,23 +54,28 @@ func (t *tab) View(ctx context.Context) (bridge.View, error) {
 	case ctx.Err() != nil:
 		return nil, late(ctx, "The page did not show itself in time.")
 	}
-	return nil, bridge.Errorf(bridge.InternalError, bridge.Internal, bridge.NotRun, "This page cannot be watched.").With(err)
+	return nil, bridge.Errorf(bridge.InternalError, bridge.Internal, bridge.NotRun,
+		"This page cannot be watched.").With(err)
 }
 
 func (t *tab) openView(ctx context.Context) (*view, error) {
 	yes, quality := true, int64(viewQuality)
-	attached, err := cdp.Call(ctx, t.browser.root, cdptarget.AttachToTarget, cdptarget.AttachToTargetParams{TargetID: t.id, Flatten: &yes})
+	attached, err := cdp.Call(ctx, t.browser.root, cdptarget.AttachToTarget,
+		cdptarget.AttachToTargetParams{TargetID: t.id, Flatten: &yes})
 	if err != nil {
 		return nil, err
 	}
-	v := &view{tab: t, target: t.browser.conn.Open(attached.SessionID), frames: make(chan bridge.Frame, 1),
-		acts: make(chan (<-chan wire.Reply), maxUnanswered), turn: make(chan struct{}, 1), done: make(chan struct{})}
+	v := &view{tab: t, target: t.browser.conn.Open(attached.SessionID),
+		frames: make(chan bridge.Frame, 1),
+		acts:   make(chan (<-chan wire.Reply), maxUnanswered), turn: make(chan struct{},
+			1), done: make(chan struct{})}
 	v.ended.Go(v.show)
 	v.ended.Go(v.collect)
 	err = errors.Join(
 		v.target.Call(ctx, page.CommandEnable, nil, nil),
-		v.target.Call(ctx, page.CommandStartScreencast, page.StartScreencastParams{Format: page.StartScreencastFormatJpeg, Quality: &quality,
-			MaxWidth: viewSide, MaxHeight: viewSide, EveryNthFrame: 1, MaxFramesInFlight: 1, SendLastFrame: &yes}, nil))
+		v.target.Call(ctx, page.CommandStartScreencast,
+			page.StartScreencastParams{Format: page.StartScreencastFormatJpeg, Quality: &quality,
+				MaxWidth: viewSide, MaxHeight: viewSide, EveryNthFrame: 1, MaxFramesInFlight: 1, SendLastFrame: &yes}, nil))
 	if err != nil {
 		v.Close()
 		return nil, err
@@ -91,10 +96,12 @@ func (v *view) show() {
 		select {
 		case msg := <-v.target.Events():
 			var ev page.EventScreencastFrame
-			if msg.Method != cdproto.EventPageScreencastFrame || !decode(msg, &ev) || ev.Metadata == nil {
+			if msg.Method != cdproto.EventPageScreencastFrame || !decode(msg, &ev) ||
+				ev.Metadata == nil {
 				continue
 			}
-			v.put(bridge.Frame{JPEG: ev.Data, Width: ev.Metadata.DeviceWidth, Height: ev.Metadata.DeviceHeight})
+			v.put(bridge.Frame{JPEG: ev.Data, Width: ev.Metadata.DeviceWidth,
+				Height: ev.Metadata.DeviceHeight})
 			if !v.acknowledge(ev.SessionID, pace) {
 				return
 			}
@@ -128,7 +135,8 @@ func (v *view) acknowledge(number int64, pace *time.Timer) bool {
 	pace.Reset(viewPace)
 	bounded, cancel := farewell()
 	defer cancel()
-	ack, err := v.target.Send(bounded, page.CommandScreencastFrameAck, page.ScreencastFrameAckParams{SessionID: number})
+	ack, err := v.target.Send(bounded, page.CommandScreencastFrameAck,
+		page.ScreencastFrameAckParams{SessionID: number})
 	if err != nil {
 		return false
 	}
@@ -150,7 +158,8 @@ func (v *view) Act(ctx context.Context, in bridge.Input) error {
 	}
 	select {
 	case <-v.done:
-		return bridge.Errorf(bridge.Conflict, "", bridge.NotRun, "The page is not watched any more.")
+		return bridge.Errorf(bridge.Conflict, "", bridge.NotRun,
+			"The page is not watched any more.")
 	default:
 	}
 	if len(v.acts) == cap(v.acts) { // only who has the turn adds to it
@@ -190,7 +199,8 @@ func (v *view) Close() {
 		v.target.Fail(errOurs)
 		bounded, cancel := farewell()
 		defer cancel()
-		_, _ = cdp.Call(bounded, v.tab.browser.root, cdptarget.DetachFromTarget, cdptarget.DetachFromTargetParams{SessionID: v.target.ID()})
+		_, _ = cdp.Call(bounded, v.tab.browser.root, cdptarget.DetachFromTarget,
+			cdptarget.DetachFromTargetParams{SessionID: v.target.ID()})
 	})
 	v.ended.Wait()
 }

@@ -130,7 +130,8 @@ func (c *nativeCall) cancel(ctx context.Context) {
 }
 
 // dispatch sends a call to the browser's WebMCP.
-func (n *native) dispatch(ctx context.Context, d *document, x nativeTool, input json.RawMessage) (*nativeCall, error) {
+func (n *native) dispatch(ctx context.Context, d *document, x nativeTool,
+	input json.RawMessage) (*nativeCall, error) {
 	params := invokeToolParams{FrameID: d.frameID, ToolID: x.id, Input: input}
 	if x.id == "" {
 		params.ToolName = x.name
@@ -156,7 +157,8 @@ const nextPatience = 10 * time.Second
 
 // await waits for the reply that names the invocation, and for its end, which
 // may come patience after the document went away.
-func (n *native) await(d *document, c *nativeCall, sent <-chan wire.Reply, patience time.Duration) nativeAnswer {
+func (n *native) await(d *document, c *nativeCall, sent <-chan wire.Reply,
+	patience time.Duration) nativeAnswer {
 	r, ok := <-sent
 	switch {
 	case !ok:
@@ -197,8 +199,10 @@ func (n *native) await(d *document, c *nativeCall, sent <-chan wire.Reply, patie
 
 // send dispatches a call of a script's tool. What the page script says comes on the
 // channel, as it would for an evaluation.
-func (n *native) send(ctx context.Context, c *call, x nativeTool, inv session.Invocation) (<-chan wire.Reply, error) {
-	input := shim.NativeInput(n.name, c.id, inv.Tool, inv.Input, inv.MaxBytes, c.doc.revision.Load())
+func (n *native) send(ctx context.Context, c *call, x nativeTool,
+	inv session.Invocation) (<-chan wire.Reply, error) {
+	input := shim.NativeInput(n.name, c.id, inv.Tool, inv.Input, inv.MaxBytes,
+		c.doc.revision.Load())
 	sent, err := n.dispatch(ctx, c.doc, x, input)
 	if err != nil {
 		return nil, err

@@ -16,7 +16,8 @@ import (
 )
 
 // form calls a form, of which only the browser knows.
-func (n *native) form(ctx context.Context, c *call, x nativeTool, inv session.Invocation) bridge.Step {
+func (n *native) form(ctx context.Context, c *call, x nativeTool,
+	inv session.Invocation) bridge.Step {
 	if !x.alone && !n.attended {
 		// The browser would wait without a word.
 		return bridge.Errorf(bridge.ToolError, bridge.AwaitingSubmission, bridge.Failed,
@@ -25,7 +26,8 @@ func (n *native) form(ctx context.Context, c *call, x nativeTool, inv session.In
 	of := registration{c.doc, inv.Tool}
 	if _, busy := n.busy.LoadOrStore(of, true); busy {
 		// A second call would make the browser forget the first without a word.
-		return bridge.Errorf(bridge.Conflict, "", bridge.NotRun, "The form is being filled by another call.").Step()
+		return bridge.Errorf(bridge.Conflict, "", bridge.NotRun,
+			"The form is being filled by another call.").Step()
 	}
 	input := inv.Input
 	if len(input) == 0 {
@@ -87,7 +89,8 @@ func formAnswer(d *document, inv session.Invocation, a nativeAnswer) bridge.Step
 	switch {
 	case a.lost:
 		step.Err = d.lost(bridge.Unknown)
-	case a.left && a.Status != webmcp.InvocationStatusCompleted, strings.Contains(a.ErrorText, "cross-origin navigation"):
+	case a.left && a.Status != webmcp.InvocationStatusCompleted,
+		strings.Contains(a.ErrorText, "cross-origin navigation"):
 		step.Err = navigatedError(errNoFrame)
 	case a.refused != nil:
 		step.Err = gone()
@@ -95,7 +98,8 @@ func formAnswer(d *document, inv session.Invocation, a nativeAnswer) bridge.Step
 	case a.Status != webmcp.InvocationStatusCompleted:
 		step.Err = formError(a)
 	case inv.MaxBytes > 0 && len(a.Output) > inv.MaxBytes:
-		step.Err = bridge.Errorf(bridge.ToolError, bridge.ResultTooLarge, bridge.Unknown, "The tool's result is too large.")
+		step.Err = bridge.Errorf(bridge.ToolError, bridge.ResultTooLarge, bridge.Unknown,
+			"The tool's result is too large.")
 	case len(a.Output) == 0:
 		step.Data = json.RawMessage("null")
 	default:

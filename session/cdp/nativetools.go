@@ -40,7 +40,8 @@ func (n *native) describe(d *document, f nativeForm) {
 	bounded, cancel := farewell()
 	defer cancel()
 	title := ""
-	described, err := cdp.Call(bounded, d.target, dom.DescribeNode, dom.DescribeNodeParams{BackendNodeID: f.tool.BackendNodeID})
+	described, err := cdp.Call(bounded, d.target, dom.DescribeNode,
+		dom.DescribeNodeParams{BackendNodeID: f.tool.BackendNodeID})
 	if err == nil && described.Node != nil {
 		title = attributesOf(described.Node)["tooltitle"]
 	}
@@ -100,7 +101,8 @@ func (n *native) added(d *document, x *webmcp.Tool) {
 	case d == nil:
 	case x.BackendNodeID != 0:
 		known := &d.native
-		known.forms = slices.DeleteFunc(known.forms, func(old nativeForm) bool { return old.tool.Name == x.Name })
+		known.forms = slices.DeleteFunc(known.forms,
+			func(old nativeForm) bool { return old.tool.Name == x.Name })
 		known.last++
 		form := nativeForm{id: firstForm + known.last, tool: x}
 		known.forms = append(known.forms, form)

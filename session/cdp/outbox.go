@@ -19,7 +19,8 @@ type outbox struct{ queue []session.Event }
 func (b *outbox) emit(ev session.Event) {
 	switch ev := ev.(type) {
 	case session.ToolsChanged:
-		i := slices.IndexFunc(b.queue, func(old session.Event) bool { return isChangeOf(old, ev.Document) })
+		i := slices.IndexFunc(b.queue,
+			func(old session.Event) bool { return isChangeOf(old, ev.Document) })
 		if i >= 0 {
 			b.queue[i] = ev
 			return
@@ -42,7 +43,8 @@ func (b *outbox) navigated(ev session.Navigated) bool {
 // frameGone queues that a document of a frame is gone. It reports whether there was
 // room.
 func (b *outbox) frameGone(document string) bool {
-	b.queue = slices.DeleteFunc(b.queue, func(old session.Event) bool { return isChangeOf(old, document) })
+	b.queue = slices.DeleteFunc(b.queue,
+		func(old session.Event) bool { return isChangeOf(old, document) })
 	return b.add(session.FrameGone{Document: document})
 }
 

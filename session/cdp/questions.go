@@ -18,7 +18,8 @@ func (c *call) asked(ctx context.Context, form bool) bridge.Step {
 		return c.doc.lost(bridge.Unknown).Step()
 	}
 	c.ch, c.interacts = ch, true
-	q := bridge.Question{Kind: bridge.Interact, Title: "The page waits for a person to act in it.", Origin: c.doc.origin}
+	q := bridge.Question{Kind: bridge.Interact, Title: "The page waits for a person to act in it.",
+		Origin: c.doc.origin}
 	if form {
 		q.Title = "A form is filled in. Shall it be submitted?"
 	}
@@ -41,7 +42,8 @@ func promptSchema(text string) json.RawMessage {
 
 // askDialog asks what to answer to a dialog.
 func (c *call) askDialog(d *dialog) bridge.Step {
-	q := bridge.Question{Kind: d.kind, Title: "The page asks for a confirmation.", Detail: d.message, Origin: c.doc.origin}
+	q := bridge.Question{Kind: d.kind, Title: "The page asks for a confirmation.",
+		Detail: d.message, Origin: c.doc.origin}
 	if d.kind == bridge.Prompt {
 		q.Title, q.Schema = "The page asks for a text.", promptSchema(d.text)
 	}
@@ -64,7 +66,8 @@ func (c *call) askDialog(d *dialog) bridge.Step {
 }
 
 // ask makes the question. tell passes the answer to the page.
-func (c *call) ask(q bridge.Question, closed <-chan struct{}, tell func(context.Context, *bridge.Answer)) bridge.Step {
+func (c *call) ask(q bridge.Question, closed <-chan struct{},
+	tell func(context.Context, *bridge.Answer)) bridge.Step {
 	over, stop, watched := make(chan struct{}), make(chan struct{}), make(chan struct{})
 	go func() { // ends with the question
 		defer close(watched)

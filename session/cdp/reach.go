@@ -33,7 +33,8 @@ func (f *frame) reach() reach {
 	if f.parent == nil || f.doc.policy == allowed {
 		return reach{}
 	}
-	r := reach{needed: true, via: f.parent.doc.target, frame: f.id, root: f.root, origin: f.doc.origin, parent: f.parent.doc.origin}
+	r := reach{needed: true, via: f.parent.doc.target, frame: f.id, root: f.root,
+		origin: f.doc.origin, parent: f.parent.doc.origin}
 	if f.doc.origin == "null" {
 		r.about = f.doc.url
 	}
@@ -48,7 +49,8 @@ func (r reach) find(ctx context.Context, d *document) (*holder, error) {
 	if err != nil {
 		return nil, err
 	}
-	described, err := cdp.Call(ctx, r.via, dom.DescribeNode, dom.DescribeNodeParams{BackendNodeID: held.BackendNodeID})
+	described, err := cdp.Call(ctx, r.via, dom.DescribeNode,
+		dom.DescribeNodeParams{BackendNodeID: held.BackendNodeID})
 	if err != nil {
 		return nil, err
 	}
@@ -57,7 +59,8 @@ func (r reach) find(ctx context.Context, d *document) (*holder, error) {
 	}
 	attributes := attributesOf(described.Node)
 	found := &holder{policy: denied, origin: r.origin}
-	if sandbox, has := attributes["sandbox"]; has && !slices.Contains(strings.Fields(strings.ToLower(sandbox)), "allow-same-origin") {
+	if sandbox, has := attributes["sandbox"]; has &&
+		!slices.Contains(strings.Fields(strings.ToLower(sandbox)), "allow-same-origin") {
 		found.origin = "null"
 		return found, nil
 	}
@@ -74,7 +77,8 @@ func (r reach) find(ctx context.Context, d *document) (*holder, error) {
 	if described.Node.ContentDocument == nil {
 		return nil, errNoFrame
 	}
-	resolved, err := cdp.Call(ctx, r.via, dom.ResolveNode, dom.ResolveNodeParams{BackendNodeID: described.Node.ContentDocument.BackendNodeID})
+	resolved, err := cdp.Call(ctx, r.via, dom.ResolveNode,
+		dom.ResolveNodeParams{BackendNodeID: described.Node.ContentDocument.BackendNodeID})
 	if err != nil {
 		return nil, err
 	}

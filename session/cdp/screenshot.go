@@ -23,5 +23,6 @@ func (t *tab) Screenshot(ctx context.Context) ([]byte, error) {
 	case ctx.Err() != nil:
 		return nil, late(ctx, "The page shows nothing now: a dialog may be open in it.")
 	}
-	return nil, bridge.Errorf(bridge.InternalError, bridge.Internal, bridge.NotRun, "There is no picture of this page.").With(err)
+	return nil, bridge.Errorf(bridge.InternalError, bridge.Internal, bridge.NotRun,
+		"There is no picture of this page.").With(err)
 }

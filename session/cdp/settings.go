@@ -36,7 +36,8 @@ func newSettings(b *instance, o session.TabOptions) (*settings, error) {
 		return nil, configError("config: the browser's profile is the operator's, so that no cookies, stored items or permissions " +
 			"can be put into it")
 	}
-	return &settings{Config: o.Config, origin: originOf(o.Origin), headers: newHeaders(o.Config)}, nil
+	return &settings{Config: o.Config, origin: originOf(o.Origin),
+		headers: newHeaders(o.Config)}, nil
 }
 
 func configError(message string) *bridge.Error {
@@ -64,14 +65,17 @@ func settingsError(method string, cause *cdproto.Error) error {
 func (s *settings) everywhere() (commands []command) {
 	if s.UserAgent != "" || s.Locale != "" {
 		// Without a user agent the browser keeps its own, with its client hints.
-		commands = append(commands, command{emulation.CommandSetUserAgentOverride, emulation.SetUserAgentOverrideParams{
-			UserAgent: s.UserAgent, AcceptLanguage: languages(s.Locale), UserAgentMetadata: metadataOf(s.UserAgent)}})
+		commands = append(commands,
+			command{emulation.CommandSetUserAgentOverride, emulation.SetUserAgentOverrideParams{
+				UserAgent: s.UserAgent, AcceptLanguage: languages(s.Locale), UserAgentMetadata: metadataOf(s.UserAgent)}})
 	}
 	if s.Locale != "" {
-		commands = append(commands, command{emulation.CommandSetLocaleOverride, emulation.SetLocaleOverrideParams{Locale: s.Locale}})
+		commands = append(commands, command{emulation.CommandSetLocaleOverride,
+			emulation.SetLocaleOverrideParams{Locale: s.Locale}})
 	}
 	if s.Timezone != "" {
-		commands = append(commands, command{emulation.CommandSetTimezoneOverride, emulation.SetTimezoneOverrideParams{TimezoneID: s.Timezone}})
+		commands = append(commands, command{emulation.CommandSetTimezoneOverride,
+			emulation.SetTimezoneOverrideParams{TimezoneID: s.Timezone}})
 	}
 	return commands
 }
@@ -84,8 +88,10 @@ func (s *settings) frame() []command {
 	}
 	commands := s.everywhere()
 	if s.ColorScheme != "" {
-		commands = append(commands, command{emulation.CommandSetEmulatedMedia, emulation.SetEmulatedMediaParams{
-			Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: string(s.ColorScheme)}}}})
+		commands = append(commands,
+			command{emulation.CommandSetEmulatedMedia, emulation.SetEmulatedMediaParams{
+				Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme",
+					Value: string(s.ColorScheme)}}}})
 	}
 	return commands
 }
@@ -101,15 +107,18 @@ func (s *settings) page() []command {
 		if scale == 0 {
 			scale = 1
 		}
-		commands = append(commands, command{emulation.CommandSetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{
-			Width: int64(v.Width), Height: int64(v.Height), DeviceScaleFactor: scale, Mobile: v.Mobile}})
+		commands = append(commands, command{emulation.CommandSetDeviceMetricsOverride,
+			emulation.SetDeviceMetricsOverrideParams{
+				Width: int64(v.Width), Height: int64(v.Height), DeviceScaleFactor: scale, Mobile: v.Mobile}})
 		if v.Mobile {
-			commands = append(commands, command{emulation.CommandSetTouchEmulationEnabled, emulation.SetTouchEmulationEnabledParams{Enabled: true}})
+			commands = append(commands, command{emulation.CommandSetTouchEmulationEnabled,
+				emulation.SetTouchEmulationEnabledParams{Enabled: true}})
 		}
 	}
 	if g := s.Geolocation; g != nil {
-		commands = append(commands, command{emulation.CommandSetGeolocationOverride, emulation.SetGeolocationOverrideParams{
-			Latitude: &g.Latitude, Longitude: &g.Longitude, Accuracy: &g.Accuracy}})
+		commands = append(commands,
+			command{emulation.CommandSetGeolocationOverride, emulation.SetGeolocationOverrideParams{
+				Latitude: &g.Latitude, Longitude: &g.Longitude, Accuracy: &g.Accuracy}})
 	}
 	if s.headers != nil {
 		commands = append(commands, s.intercept())
@@ -125,13 +134,16 @@ func (s *settings) worker() []command {
 		return nil
 	}
 	yes := true
-	return append(s.everywhere(), command{cdptarget.CommandSetAutoAttach, cdptarget.SetAutoAttachParams{AutoAttach: true,
-		WaitForDebuggerOnStart: true, Flatten: &yes, Filter: cdptarget.Filter{{Exclude: false, Type: "worker"}}}})
+	return append(s.everywhere(),
+		command{cdptarget.CommandSetAutoAttach, cdptarget.SetAutoAttachParams{AutoAttach: true,
+			WaitForDebuggerOnStart: true, Flatten: &yes, Filter: cdptarget.Filter{{Exclude: false,
+				Type: "worker"}}}})
 }
 
 // intercept makes requests to the site's origin wait for us. Others go their way.
 func (s *settings) intercept() command {
-	return command{fetch.CommandEnable, fetch.EnableParams{Patterns: []*fetch.RequestPattern{{URLPattern: s.origin + "/*"}}}}
+	return command{fetch.CommandEnable,
+		fetch.EnableParams{Patterns: []*fetch.RequestPattern{{URLPattern: s.origin + "/*"}}}}
 }
 
 // languages is the list that goes with a locale: "de-CH,de".
@@ -148,8 +160,9 @@ func (s *settings) furnish(ctx context.Context, b *instance, in cdp.BrowserConte
 		return nil
 	}
 	if s.Geolocation != nil {
-		_, err := cdp.Call(ctx, b.root, browser.SetPermission, browser.SetPermissionParams{Permission: &browser.PermissionDescriptor{Name: "geolocation"},
-			Setting: browser.PermissionSettingGranted, Origin: s.origin, BrowserContextID: in})
+		_, err := cdp.Call(ctx, b.root, browser.SetPermission,
+			browser.SetPermissionParams{Permission: &browser.PermissionDescriptor{Name: "geolocation"},
+				Setting: browser.PermissionSettingGranted, Origin: s.origin, BrowserContextID: in})
 		if err != nil {
 			return fmt.Errorf("granting geolocation: %w", err)
 		}
@@ -187,11 +200,13 @@ func metadataOf(userAgent string) *emulation.UserAgentMetadata {
 			}
 			return v[1] + (v[2] + ".0.0.0")[:max(len(v[2]), len(rest))]
 		}
-		return []*emulation.UserAgentBrandVersion{{Brand: "Chromium", Version: full(chrome)}, {Brand: brand, Version: full(version)},
+		return []*emulation.UserAgentBrandVersion{{Brand: "Chromium", Version: full(chrome)},
+			{Brand: brand, Version: full(version)},
 			{Brand: "Not=A?Brand", Version: "24" + rest}}
 	}
-	m := &emulation.UserAgentMetadata{Brands: list("", chrome, version), FullVersionList: list(".0.0.0", chrome, version),
-		Mobile: strings.Contains(userAgent, "Mobile")}
+	m := &emulation.UserAgentMetadata{Brands: list("", chrome, version),
+		FullVersionList: list(".0.0.0", chrome, version),
+		Mobile:          strings.Contains(userAgent, "Mobile")}
 	switch android, mac := androidVersion.FindStringSubmatch(userAgent), macVersion.FindStringSubmatch(userAgent); {
 	case android != nil:
 		m.Platform, m.PlatformVersion, m.Model = "Android", android[1], strings.TrimSpace(android[2])

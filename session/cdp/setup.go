@@ -47,7 +47,8 @@ func (s *setup) scripted() []command {
 		{inspector.CommandEnable, nil},
 		{cdptarget.CommandSetAutoAttach, cdptarget.SetAutoAttachParams{
 			AutoAttach: true, WaitForDebuggerOnStart: true, Flatten: &yes,
-			Filter: cdptarget.Filter{{Exclude: false, Type: frameType}, {Exclude: false, Type: "worker"}},
+			Filter: cdptarget.Filter{{Exclude: false, Type: frameType},
+				{Exclude: false, Type: "worker"}},
 		}},
 	}, s.invoker...)
 }

@@ -27,13 +27,15 @@ import (
 var _ session.StorageExporter = (*tab)(nil)
 
 // setCookies puts cookies of a site into a browser context.
-func (b *instance) setCookies(ctx context.Context, in cdp.BrowserContextID, origin string, all []pageconfig.Cookie) error {
+func (b *instance) setCookies(ctx context.Context, in cdp.BrowserContextID, origin string,
+	all []pageconfig.Cookie) error {
 	if len(all) == 0 {
 		return nil
 	}
 	params := storage.SetCookiesParams{BrowserContextID: in}
 	for _, c := range all {
-		p := &network.CookieParam{Name: c.Name, Value: string(c.Value), URL: origin + "/", Path: c.Path, Secure: c.Secure, HTTPOnly: c.HTTPOnly,
+		p := &network.CookieParam{Name: c.Name, Value: string(c.Value), URL: origin + "/",
+			Path: c.Path, Secure: c.Secure, HTTPOnly: c.HTTPOnly,
 			SameSite: network.CookieSameSite(c.SameSite)}
 		if p.Path == "" {
 			p.Path = "/"
@@ -57,14 +59,16 @@ func (b *instance) setCookies(ctx context.Context, in cdp.BrowserContextID, orig
 }
 
 // setItems puts items into the localStorage of an origin.
-func (b *instance) setItems(ctx context.Context, in cdp.BrowserContextID, origin string, items map[string]pageconfig.Secret) error {
+func (b *instance) setItems(ctx context.Context, in cdp.BrowserContextID, origin string,
+	items map[string]pageconfig.Secret) error {
 	if len(items) == 0 {
 		return nil
 	}
 	return b.atOrigin(ctx, in, origin, func(tgt *wire.Session) error {
 		for _, key := range slices.Sorted(maps.Keys(items)) {
 			err := tgt.Call(ctx, domstorage.CommandSetDOMStorageItem,
-				domstorage.SetDOMStorageItemParams{StorageID: localStorageOf(origin), Key: key, Value: string(items[key])}, nil)
+				domstorage.SetDOMStorageItemParams{StorageID: localStorageOf(origin), Key: key,
+					Value: string(items[key])}, nil)
 			if isProtocol(err) {
 				return configError("config.localStorage: the browser refuses an item")
 			}
@@ -83,7 +87,8 @@ func isProtocol(err error) bool {
 }
 
 func localStorageOf(origin string) *domstorage.StorageID {
-	return &domstorage.StorageID{StorageKey: domstorage.SerializedStorageKey(origin + "/"), IsLocalStorage: true}
+	return &domstorage.StorageID{StorageKey: domstorage.SerializedStorageKey(origin + "/"),
+		IsLocalStorage: true}
 }
 
 // errTemporary says that a page of ours, for storage, did not show our document.
@@ -92,7 +97,8 @@ var errTemporary = errors.New("the page for storage did not come")
 // atOrigin shows an empty document of the origin in a page of its own, for the
 // time that do takes. No request leaves the browser, and no script of the site
 // runs.
-func (b *instance) atOrigin(ctx context.Context, in cdp.BrowserContextID, origin string, do func(*wire.Session) error) error {
+func (b *instance) atOrigin(ctx context.Context, in cdp.BrowserContextID, origin string,
+	do func(*wire.Session) error) error {
 	tgt, id, err := b.newPage(ctx, in)
 	defer func() {
 		if tgt != nil {
@@ -112,7 +118,8 @@ func (b *instance) atOrigin(ctx context.Context, in cdp.BrowserContextID, origin
 }
 
 // emptyHeaders are those of the empty document.
-var emptyHeaders = []*fetch.HeaderEntry{{Name: "Content-Type", Value: "text/html"}, {Name: "Cache-Control", Value: "no-store"},
+var emptyHeaders = []*fetch.HeaderEntry{{Name: "Content-Type", Value: "text/html"},
+	{Name: "Cache-Control", Value: "no-store"},
 	{Name: "Content-Security-Policy", Value: "default-src 'none'"}}
 
 // showEmpty makes a new page show an empty document of the origin. Nothing else
@@ -132,7 +139,8 @@ func showEmpty(ctx context.Context, t *wire.Session, origin string) error {
 			if msg.Method != cdproto.EventFetchRequestPaused || !decode(msg, &ev) {
 				continue
 			}
-			answer := fetch.FulfillRequestParams{RequestID: ev.RequestID, ResponseCode: 200, ResponseHeaders: emptyHeaders}
+			answer := fetch.FulfillRequestParams{RequestID: ev.RequestID, ResponseCode: 200,
+				ResponseHeaders: emptyHeaders}
 			if _, err := t.Send(ctx, fetch.CommandFulfillRequest, answer); err != nil {
 				return err
 			}
@@ -171,7 +179,8 @@ func (t *tab) StorageState(ctx context.Context) (json.RawMessage, error) {
 	case ctx.Err() != nil:
 		return nil, late(ctx, "The login was not read in time.")
 	}
-	return nil, bridge.Errorf(bridge.InternalError, bridge.Internal, bridge.NotRun, "The login cannot be read.").With(err)
+	return nil, bridge.Errorf(bridge.InternalError, bridge.Internal, bridge.NotRun,
+		"The login cannot be read.").With(err)
 }
 
 func (t *tab) storageState(ctx context.Context) (json.RawMessage, error) {
@@ -181,7 +190,8 @@ func (t *tab) storageState(ctx context.Context) (json.RawMessage, error) {
 	if t.origin == "" {
 		return nil, errNoOrigin
 	}
-	all, err := cdp.Call(ctx, t.browser.root, storage.GetCookies, storage.GetCookiesParams{BrowserContextID: t.context})
+	all, err := cdp.Call(ctx, t.browser.root, storage.GetCookies,
+		storage.GetCookiesParams{BrowserContextID: t.context})
 	if err != nil {
 		return nil, err
 	}
@@ -190,12 +200,14 @@ func (t *tab) storageState(ctx context.Context) (json.RawMessage, error) {
 		if c.PartitionKey != nil || c.PartitionKeyOpaque || !pageconfig.Gets(t.origin, c.Domain) {
 			continue
 		}
-		kept.Cookies = append(kept.Cookies, pageconfig.Cookie{Name: c.Name, Value: pageconfig.Secret(c.Value), Domain: c.Domain, Path: c.Path, Secure: c.Secure,
+		kept.Cookies = append(kept.Cookies, pageconfig.Cookie{Name: c.Name,
+			Value: pageconfig.Secret(c.Value), Domain: c.Domain, Path: c.Path, Secure: c.Secure,
 			HTTPOnly: c.HTTPOnly, SameSite: string(c.SameSite), Expires: c.Expires})
 	}
 	err = t.browser.atOrigin(ctx, t.context, t.origin, func(tgt *wire.Session) error {
 		var items domstorage.GetDOMStorageItemsResult
-		err := tgt.Call(ctx, domstorage.CommandGetDOMStorageItems, domstorage.GetDOMStorageItemsParams{StorageID: localStorageOf(t.origin)}, &items)
+		err := tgt.Call(ctx, domstorage.CommandGetDOMStorageItems,
+			domstorage.GetDOMStorageItemsParams{StorageID: localStorageOf(t.origin)}, &items)
 		for _, item := range items.Entries {
 			if len(item) == 2 {
 				kept.LocalStorage[item[0]] = pageconfig.Secret(item[1])

@@ -71,7 +71,8 @@ func unanswered(ctx context.Context, d *document, err error) *bridge.Error {
 
 // noAnswer ends a call whose form was submitted: nobody knows what came of it.
 func noAnswer(text string, cause error) *bridge.Error {
-	return bridge.Errorf(bridge.InternalError, bridge.PageNavigated, bridge.Unknown, "%s", text).With(cause)
+	return bridge.Errorf(bridge.InternalError, bridge.PageNavigated, bridge.Unknown,
+		"%s", text).With(cause)
 }
 
 // unread is what comes of a form whose target is not a frame of the page, or not any
@@ -139,9 +140,11 @@ func (ss *submissions) answer(sub *submission) arrival {
 		return arrival{err: noAnswer("The form was submitted, and no page came in answer.", nil)}
 	case d.began <= sub.after:
 	case d.failed:
-		return arrival{err: noAnswer("The form was submitted, and its address cannot be reached.", nil)}
+		return arrival{err: noAnswer("The form was submitted, and its address cannot be reached.",
+			nil)}
 	case d.origin != sub.origin:
-		return arrival{err: noAnswer("Cannot return tool results after a cross-origin navigation.", nil)}
+		return arrival{err: noAnswer("Cannot return tool results after a cross-origin navigation.",
+			nil)}
 	case d.policy == denied:
 		return arrival{err: noAnswer("The form was submitted, and the page that came may not offer tools.", nil)}
 	case d.ready && f.stopped > d.began: // else it may still lead on

@@ -70,10 +70,12 @@ func openTab(ctx context.Context, b *instance, o session.TabOptions, onClose fun
 }
 
 // newTab makes a tab and its owner, which does not run yet.
-func newTab(b *instance, target *wire.Session, in cdp.BrowserContextID, id cdptarget.ID, o session.TabOptions, set *settings) *tab {
+func newTab(b *instance, target *wire.Session, in cdp.BrowserContextID, id cdptarget.ID,
+	o session.TabOptions, set *settings) *tab {
 	name := shim.NewName()
 	work := tasks{queue: make(chan task), gone: target.Gone()}
-	t := &tab{browser: b, target: target, context: in, id: id, origin: originOf(o.Origin), shown: &documents{}}
+	t := &tab{browser: b, target: target, context: in, id: id, origin: originOf(o.Origin),
+		shown: &documents{}}
 	own := &owner{target: target, events: make(chan session.Event), tasks: work}
 	out := &own.out
 	own.frames = newFrames(target, id, t.shown, out)
@@ -85,7 +87,8 @@ func newTab(b *instance, target *wire.Session, in cdp.BrowserContextID, id cdpta
 		Await: o.Await, page: target, frame: cdp.FrameID(id), out: out, tasks: work,
 		stop: func() {}, doc: own.frames.top.doc,
 	}
-	t.calls = &calls{name: name, times: b.times, tasks: work, watcher: own.watcher, submissions: own.submissions}
+	t.calls = &calls{name: name, times: b.times, tasks: work, watcher: own.watcher,
+		submissions: own.submissions}
 	own.dialogs = &dialogs{page: target, calls: t.calls, out: out}
 	if b.native {
 		t.invoker = newNative(name, b.attended, own.watcher)
@@ -105,12 +108,15 @@ func newTab(b *instance, target *wire.Session, in cdp.BrowserContextID, id cdpta
 // prepare sends what every page needs before it shows anything, in one go.
 func (t *tab) prepare(ctx context.Context, idle bool) error {
 	commands := append(t.owner.setup.page(),
-		command{page.CommandSetLifecycleEventsEnabled, page.SetLifecycleEventsEnabledParams{Enabled: idle}},
-		command{emulation.CommandSetFocusEmulationEnabled, emulation.SetFocusEmulationEnabledParams{Enabled: true}})
+		command{page.CommandSetLifecycleEventsEnabled,
+			page.SetLifecycleEventsEnabledParams{Enabled: idle}},
+		command{emulation.CommandSetFocusEmulationEnabled,
+			emulation.SetFocusEmulationEnabledParams{Enabled: true}})
 	return apply(ctx, t.target, commands, func() error {
-		_, err := cdp.Call(ctx, t.browser.root, browser.SetDownloadBehavior, browser.SetDownloadBehaviorParams{
-			Behavior: browser.SetDownloadBehaviorBehaviorDeny, BrowserContextID: t.context,
-		})
+		_, err := cdp.Call(ctx, t.browser.root, browser.SetDownloadBehavior,
+			browser.SetDownloadBehaviorParams{
+				Behavior: browser.SetDownloadBehaviorBehaviorDeny, BrowserContextID: t.context,
+			})
 		if err != nil {
 			return fmt.Errorf("denying downloads: %w", err)
 		}
@@ -125,7 +131,8 @@ func (t *tab) prepare(ctx context.Context, idle bool) error {
 // are aborted first.
 func (t *tab) Load(ctx context.Context, address string) error {
 	if u, err := url.Parse(address); err != nil || u.Scheme != "http" && u.Scheme != "https" {
-		return bridge.Errorf(bridge.InternalError, bridge.OriginBlocked, bridge.NotRun, "Only http and https addresses are opened.")
+		return bridge.Errorf(bridge.InternalError, bridge.OriginBlocked, bridge.NotRun,
+			"Only http and https addresses are opened.")
 	}
 	if t.calls.inFlight() > 0 {
 		t.abortAll(ctx)
@@ -141,7 +148,8 @@ func (t *tab) Load(ctx context.Context, address string) error {
 		_, _ = t.target.Send(bounded, page.CommandStopLoading, nil)
 		return late(ctx, "The page did not arrive in time.")
 	case err != nil:
-		return bridge.Errorf(bridge.InternalError, bridge.Unreachable, bridge.NotRun, "The page cannot be opened.").With(err)
+		return bridge.Errorf(bridge.InternalError, bridge.Unreachable, bridge.NotRun,
+			"The page cannot be opened.").With(err)
 	case res.ErrorText != "":
 		return loadError(res.ErrorText)
 	}
@@ -155,7 +163,8 @@ func (t *tab) abortAll(ctx context.Context) {
 	t.calls.cancel(bounded)
 	var answers []<-chan wire.Reply
 	t.shown.each(func(d *document) {
-		if ch, err := d.send(bounded, shim.Shutdown(t.calls.name, "pagetools navigated the page.")); err == nil {
+		if ch, err := d.send(bounded,
+			shim.Shutdown(t.calls.name, "pagetools navigated the page.")); err == nil {
 			answers = append(answers, ch)
 		}
 	})

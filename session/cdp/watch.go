@@ -66,7 +66,8 @@ func (w *watcher) from(f *frame, revision int64, pause time.Duration) {
 
 // once reaches the document, runs the evaluation and hands its text to the owner. It
 // ends with ctx or with the page.
-func (w *watcher) once(ctx context.Context, x watched, reach reach, expression string, pause time.Duration) {
+func (w *watcher) once(ctx context.Context, x watched, reach reach, expression string,
+	pause time.Duration) {
 	if pause > 0 {
 		timer := time.NewTimer(pause)
 		defer timer.Stop()
@@ -232,7 +233,8 @@ func annotations(a shim.Annotations) json.RawMessage {
 func refusals(s *shim.State) []bridge.Finding {
 	var out []bridge.Finding
 	for _, r := range s.Refused {
-		out = append(out, bridge.Finding{Rule: r.Rule, Tool: r.Name, Message: r.Message, Refused: true})
+		out = append(out, bridge.Finding{Rule: r.Rule, Tool: r.Name, Message: r.Message,
+			Refused: true})
 	}
 	if s.Dropped > 0 {
 		out = append(out, bridge.Finding{Rule: "too-many-tools", Refused: true,

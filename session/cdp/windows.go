@@ -69,7 +69,8 @@ func (w *windows) sweep() {
 		}
 		open := w.list()
 		maps.DeleteFunc(w.known, func(id cdptarget.ID, _ bool) bool {
-			return !slices.ContainsFunc(open, func(x *cdptarget.Info) bool { return x.TargetID == id })
+			return !slices.ContainsFunc(open,
+				func(x *cdptarget.Info) bool { return x.TargetID == id })
 		})
 		for _, x := range open {
 			if w.known[x.TargetID] || closed[x.TargetID] {

@@ -14,7 +14,7 @@ func TestMain(m *testing.M) { os.Exit(sessiontest.Run(m, os.Stderr, nil)) }
 
 var sites atomic.Int64
 
-// serve gives the fake engine the pages at an origin of their own.
+// serve registers the pages with the fake engine, at an origin of their own.
 func serve(_ *testing.T, e session.Engine, pages sessiontest.Pages, tls bool) string {
 	scheme := "http"
 	if tls {

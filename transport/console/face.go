@@ -56,7 +56,7 @@ type Questions struct {
 	Questions []bridge.OpenQuestion `json:"questions"`
 }
 
-// operator gives who asks, when they may see and answer questions.
+// operator returns the caller, when it may see and answer questions.
 func (f *Face) operator(w http.ResponseWriter, r *http.Request) (bridge.Caller, bool) {
 	c := transport.CallerOf(r.Context())
 	if c.Can(bridge.MayAnswer) {

@@ -128,7 +128,7 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// TestPicture gives the bytes of a picture, and nothing that a browser would run.
+// TestPicture returns the bytes of a picture, and nothing that a browser would run.
 func TestPicture(t *testing.T) {
 	w := open(t, person)
 	id, _ := w.asks(t)

@@ -23,14 +23,14 @@ const (
 	writeTime   = 10 * time.Second
 	pingEvery   = 15 * time.Second
 	pongTime    = 2 * pingEvery
-	maxRefusals = 16 // that wait to be told
+	maxRefusals = 16 // that wait to be sent
 )
 
 // upgrader leaves origins to the guards in front of it.
 var upgrader = websocket.Upgrader{Subprotocols: []string{LiveProtocol}, HandshakeTimeout: writeTime,
 	CheckOrigin: func(*http.Request) bool { return true }, Error: refuseUpgrade}
 
-// refuseUpgrade answers a request that is no handshake.
+// refuseUpgrade answers a request that is not a handshake.
 func refuseUpgrade(w http.ResponseWriter, r *http.Request, _ int, reason error) {
 	transport.WriteError(w, r, bridge.Errorf(bridge.SchemaError, "", bridge.NotRun, "A live view is a WebSocket with the subprotocol %s.", LiveProtocol).With(reason))
 }
@@ -49,7 +49,7 @@ type told struct {
 	Error *transport.ErrorBody `json:"error,omitempty"`
 }
 
-// state is what who watches a call should know.
+// state is what a viewer of a call must know.
 type state struct {
 	Question *bridge.Question `json:"question"` // null while the call runs
 	Pen      string           `json:"pen"`      // who holds it; empty is nobody
@@ -97,13 +97,13 @@ type viewer struct {
 	face     *Face
 	conn     *websocket.Conn
 	view     *bridge.Live
-	revoked  <-chan struct{}    // closed when the viewer's credential is taken back
+	revoked  <-chan struct{}    // closed when the viewer's credential is revoked
 	refusals chan *bridge.Error // for the viewer to know; one that is slow misses some
 	cancel   context.CancelFunc
 	shown    size
 }
 
-// read does what the viewer says, until the connection ends.
+// read carries out the orders of the viewer, until the connection ends.
 func (v *viewer) read(ctx context.Context) {
 	defer v.cancel()
 	v.conn.SetReadLimit(maxMessage)
@@ -160,8 +160,7 @@ func readOrder(kind int, text []byte) (order, *bridge.Error) {
 	return o, bridge.Errorf(bridge.SchemaError, "", bridge.NotRun, `A message is {"pen":true|false} or {"input":{…}}.`).With(err)
 }
 
-// write tells the viewer what there is to see, until the call or the connection
-// ends.
+// write sends frames and states to the viewer, until the call or the connection ends.
 func (v *viewer) write(ctx context.Context) {
 	ping := time.NewTicker(pingEvery)
 	defer ping.Stop()
@@ -197,7 +196,7 @@ func (v *viewer) write(ctx context.Context) {
 	}
 }
 
-// tellState tells the viewer how the call is, and reports whether it is over.
+// tellState sends the state of the call to the viewer, and reports whether it is over.
 func (v *viewer) tellState(ev bridge.Event) (over, ok bool) {
 	if len(ev.Runs) == 0 {
 		return false, false // the connection ended
@@ -211,7 +210,7 @@ func (v *viewer) tellState(ev bridge.Event) (over, ok bool) {
 }
 
 // end waits for the call, whose page shows nothing any more, to say that it is
-// over, and says goodbye.
+// over, and closes the connection.
 func (v *viewer) end(ctx context.Context, events <-chan bridge.Event) {
 	bounded, cancel := context.WithTimeout(ctx, writeTime)
 	defer cancel()

@@ -4,38 +4,21 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"net/url"
+	"strconv"
 	"strings"
 
-	"github.com/go-json-experiment/json/jsontext"
 	mcpgo "github.com/mark3labs/mcp-go/mcp"
 
 	"github.com/pagetools/pagetools/bridge"
 )
 
-// block is one element of a page's content.
-type block struct {
-	kind    string // its "type"
-	raw     json.RawMessage
-	members bridge.Value
-}
+// block is one element of a page's content: an object that has a type.
+type block struct{ bridge.Value }
 
-// readBlock reads an object that has a type.
-func readBlock(raw json.RawMessage) (block, bool) {
-	members, err := bridge.ReadValue("a block", raw)
-	if err != nil {
-		return block{}, false
-	}
-	b := block{raw: raw, members: members}
-	kind, ok := texts(members.Get("type").Text())
-	b.kind = kind
-	return b, ok
-}
+func (b block) kind() string { return b.Get("type").String() }
 
 // text is the text of a text block.
-func (b block) text() string {
-	s, _ := texts(b.members.Get("text").Text())
-	return s
-}
+func (b block) text() string { return b.Get("text").String() }
 
 // verbatim is a block that goes out as the page wrote it. It is one of the library's
 // blocks by what it embeds, which is never written.
@@ -51,30 +34,27 @@ func (v verbatim) MarshalJSON() ([]byte, error) { return v.raw, nil }
 // or that lacks what it must have, would make clients refuse the whole result: it
 // becomes a text of its JSON.
 func (b block) content(e era) mcpgo.Content {
-	kind := blockTypes[b.kind]
-	if kind.check == nil || !e.since(kind.since) || !kind.check(b.members) {
-		return mcpgo.NewTextContent(string(b.raw))
+	kind := blockTypes[b.kind()]
+	if kind.check == nil || !e.Since(kind.since) || !kind.check(b.Value) {
+		return mcpgo.NewTextContent(string(b.Text()))
 	}
-	if b.kind == "text" && b.members.Len() == 2 {
+	if b.kind() == "text" && b.Len() == 2 {
 		return mcpgo.NewTextContent(b.text())
 	}
-	return verbatim{raw: b.sound()}
-}
-
-// sound is the block without the optional members that no client could read.
-func (b block) sound() json.RawMessage {
-	out, dropped := &node{kind: '{'}, false
-	for name, value := range b.members.Members() {
-		if check := optional[name]; check != nil && !check(value.Text()) {
-			dropped = true
-			continue
+	unreadable := func(name string) bool { // an optional member that no client could read
+		check := optional[name]
+		return check != nil && !check(b.Get(name))
+	}
+	for name := range b.Members() {
+		if unreadable(name) {
+			sound, err := b.Edit(unreadable)
+			if err != nil {
+				return mcpgo.NewTextContent(string(b.Text()))
+			}
+			return verbatim{raw: sound.Text()}
 		}
-		out.keys, out.vals = append(out.keys, name), append(out.vals, &node{raw: jsontext.Value(value.Text())})
 	}
-	if !dropped {
-		return b.raw
-	}
-	return out.appendTo(nil)
+	return verbatim{raw: b.Text()}
 }
 
 // blockType says since when MCP has a type of block, and what such a block needs.
@@ -84,48 +64,34 @@ type blockType struct {
 }
 
 var blockTypes = map[string]blockType{
-	"text":          {mcpgo.ProtocolVersion20241105, func(o bridge.Value) bool { return isText(o.Get("text").Text()) }},
-	"image":         {mcpgo.ProtocolVersion20241105, isMedia},
-	"audio":         {mcpgo.ProtocolVersion20250326, isMedia},
-	"resource":      {mcpgo.ProtocolVersion20241105, isResource},
-	"resource_link": {mcpgo.ProtocolVersion20250618, func(o bridge.Value) bool { return isURI(o.Get("uri").Text()) && isText(o.Get("name").Text()) }},
+	"text":     {mcpgo.ProtocolVersion20241105, func(o bridge.Value) bool { return o.Get("text").IsString() }},
+	"image":    {mcpgo.ProtocolVersion20241105, isMedia},
+	"audio":    {mcpgo.ProtocolVersion20250326, isMedia},
+	"resource": {mcpgo.ProtocolVersion20241105, isResource},
+	"resource_link": {mcpgo.ProtocolVersion20250618, func(o bridge.Value) bool {
+		return isURI(o.Get("uri")) && o.Get("name").IsString()
+	}},
 }
 
 // optional are the members that blocks may have, and what they must be then.
-var optional = map[string]func(json.RawMessage) bool{
-	"annotations": isAnnotations, "_meta": isObject, "title": isText, "description": isText, "mimeType": isText, "size": isSize, "icons": isIcons,
+var optional = map[string]func(bridge.Value) bool{
+	"annotations": isAnnotations, "_meta": bridge.Value.IsObject, "title": bridge.Value.IsString, "description": bridge.Value.IsString,
+	"mimeType": bridge.Value.IsString, "size": isSize, "icons": isIcons,
 }
 
-// texts gives a JSON string.
-func texts(raw json.RawMessage) (string, bool) {
-	var s string
-	if len(raw) == 0 || raw[0] != '"' || json.Unmarshal(raw, &s) != nil {
-		return "", false
-	}
-	return s, true
+func isSize(v bridge.Value) bool {
+	n, err := strconv.ParseUint(string(v.Text()), 10, 64)
+	return err == nil && n < 1<<53
 }
 
-func isText(raw json.RawMessage) bool { _, ok := texts(raw); return ok }
-
-func isObject(raw json.RawMessage) bool { return len(raw) > 0 && raw[0] == '{' }
-
-func isSize(raw json.RawMessage) bool {
-	var n uint64
-	return string(raw) != "null" && json.Unmarshal(raw, &n) == nil && n < 1<<53
+func isURI(v bridge.Value) bool {
+	u, err := url.Parse(v.String())
+	return v.IsString() && err == nil && u.Scheme != ""
 }
 
-func isURI(raw json.RawMessage) bool {
-	s, ok := texts(raw)
-	if !ok {
-		return false
-	}
-	u, err := url.Parse(s)
-	return err == nil && u.Scheme != ""
-}
-
-func isBase64(raw json.RawMessage) bool {
-	s, ok := texts(raw)
-	if !ok || strings.ContainsAny(s, "\r\n") { // which the decoder skips
+func isBase64(v bridge.Value) bool {
+	s := v.String()
+	if !v.IsString() || strings.ContainsAny(s, "\r\n") { // which the decoder skips
 		return false
 	}
 	_, err := base64.StdEncoding.DecodeString(s)
@@ -133,66 +99,58 @@ func isBase64(raw json.RawMessage) bool {
 }
 
 func isMedia(o bridge.Value) bool {
-	kind, ok := texts(o.Get("mimeType").Text())
-	return ok && kind != "" && isBase64(o.Get("data").Text())
+	return o.Get("mimeType").String() != "" && isBase64(o.Get("data"))
 }
 
 // isResource wants an address and exactly one of text and bytes.
 func isResource(o bridge.Value) bool {
-	inner, err := bridge.ReadValue("a resource", o.Get("resource").Text())
-	if err != nil || !isURI(inner.Get("uri").Text()) {
+	inner := o.Get("resource")
+	if !isURI(inner.Get("uri")) {
 		return false
 	}
 	for _, name := range []string{"mimeType", "title"} {
-		if v := inner.Get(name).Text(); v != nil && !isText(v) {
+		if v := inner.Get(name); v.Exists() && !v.IsString() {
 			return false
 		}
 	}
-	if v := inner.Get("_meta").Text(); v != nil && !isObject(v) {
+	if v := inner.Get("_meta"); v.Exists() && !v.IsObject() {
 		return false
 	}
-	text, blob := inner.Get("text").Text(), inner.Get("blob").Text()
-	return text == nil && isBase64(blob) || blob == nil && isText(text)
+	text, blob := inner.Get("text"), inner.Get("blob")
+	return !text.Exists() && isBase64(blob) || !blob.Exists() && text.IsString()
 }
 
 // isAnnotations checks who a block is for, how much it matters, and its date.
-func isAnnotations(raw json.RawMessage) bool {
-	o, err := bridge.ReadValue("annotations", raw)
-	if err != nil || !o.IsObject() {
+func isAnnotations(o bridge.Value) bool {
+	if !o.IsObject() {
 		return false
 	}
-	if v := o.Get("audience").Text(); v != nil {
-		var audience []string
-		if string(v) == "null" || json.Unmarshal(v, &audience) != nil {
+	if v := o.Get("audience"); v.Exists() {
+		if !v.IsArray() {
 			return false
 		}
-		for _, who := range audience {
-			if who != "user" && who != "assistant" {
+		for who := range v.Elements() {
+			if who.String() != "user" && who.String() != "assistant" {
 				return false
 			}
 		}
 	}
-	if v := o.Get("priority").Text(); v != nil {
-		var p float64
-		if string(v) == "null" || json.Unmarshal(v, &p) != nil || p < 0 || p > 1 {
+	if v := o.Get("priority"); v.Exists() {
+		p, err := strconv.ParseFloat(string(v.Text()), 64)
+		if err != nil || p < 0 || p > 1 {
 			return false
 		}
 	}
-	v := o.Get("lastModified").Text()
-	return v == nil || isText(v)
+	v := o.Get("lastModified")
+	return !v.Exists() || v.IsString()
 }
 
 // isIcons wants a list of objects that have an address.
-func isIcons(raw json.RawMessage) bool {
-	var list []json.RawMessage
-	if len(raw) == 0 || raw[0] != '[' || json.Unmarshal(raw, &list) != nil {
-		return false
-	}
-	for _, icon := range list {
-		o, err := bridge.ReadValue("an icon", icon)
-		if err != nil || !isText(o.Get("src").Text()) {
+func isIcons(list bridge.Value) bool {
+	for icon := range list.Elements() {
+		if !icon.Get("src").IsString() {
 			return false
 		}
 	}
-	return true
+	return list.IsArray()
 }

@@ -2,89 +2,124 @@ package mcp
 
 import (
 	"context"
+	"encoding/json"
 	"sync"
 	"time"
 
 	mcpgo "github.com/mark3labs/mcp-go/mcp"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/transport/mcp/toolset"
 )
 
-// call runs a tool of a page, or one of ours.
-func (x *exchange) call(ctx context.Context, to target, r mcpgo.CallToolRequest) (*mcpgo.CallToolResult, error) {
-	arguments := orEmpty(x.message.arguments)
-	if to.static == "" {
-		return x.run(ctx, to, arguments, r.Params.MultiRoundTripParams)
+// call is tools/call: it runs a tool of a page, or one of ours.
+func (x *exchange) call(ctx context.Context) (json.RawMessage, *rpcError) {
+	name, e := x.message.text("name")
+	if e != nil {
+		return nil, e
 	}
 	list := x.face.list(ctx, x.scope)
-	if to.static != toolCall {
-		return list.answer(x.version(), to.static, arguments), nil
+	to, ok := list.Find(name)
+	if !ok {
+		return nil, rpcErrorf(mcpgo.INVALID_PARAMS, "tool '%s' not found: tool not found", name)
 	}
-	found, inner, e := list.callArguments(arguments)
+	arguments := toolset.Arguments(x.message.params.Get("arguments"))
+	if to.Own == toolset.Search || to.Own == toolset.Describe {
+		data, err := list.Answer(x.era, to.Own, arguments)
+		if err != nil {
+			return x.end(failure(err)), nil
+		}
+		return x.end(rawResult(data)), nil
+	}
+	if to.Own == toolset.Call {
+		var err *bridge.Error
+		if to, arguments, err = list.Called(arguments); err != nil {
+			return x.end(failure(err)), nil
+		}
+	}
+	r, e := x.run(ctx, to, arguments)
 	if e != nil {
-		return failure(e), nil
+		return nil, e
 	}
-	return x.run(ctx, found, inner, r.Params.MultiRoundTripParams)
+	return x.end(r), nil
 }
 
-// run runs a tool of a page until it ends or asks a person.
-func (x *exchange) run(ctx context.Context, to target, arguments bridge.Value, trip mcpgo.MultiRoundTripParams) (*mcpgo.CallToolResult, error) {
-	c := x.asCall(to, arguments)
+func (x *exchange) end(r *mcpgo.CallToolResult) json.RawMessage {
+	x.complete(&r.Result)
+	return encode(r)
+}
+
+// maxAsked bounds how often the person at a client of an older era is asked in one
+// call: a client that answers by itself must not go on for ever.
+const maxAsked = 10
+
+// run runs a tool of a page until it ends or asks a person whom the client has to ask
+// with the next request.
+func (x *exchange) run(ctx context.Context, to toolset.Target, arguments bridge.Value) (*mcpgo.CallToolResult, *rpcError) {
+	c := &bridge.Call{
+		Site: to.Site, Tool: to.Tool.Name(), Session: x.scope.session, Caller: x.scope.caller, Input: arguments,
+		Again: true, Beside: true, ID: x.id, Trace: x.message.meta.trace,
+	}
 	defer x.progress(ctx)()
-	run, left, err := x.begin(ctx, c, trip)
-	if err != nil {
-		return nil, err
+	run, left, e := x.begin(ctx, c)
+	if e != nil {
+		return nil, e
 	}
-	if left {
-		return failure(x.stillAsks(run.Asks())), nil
+	for asked := 0; !left; asked++ {
+		q, end := run.Next(ctx)
+		if q == nil {
+			x.spent = run
+			if end.Err != nil {
+				return failure(end.Err), nil
+			}
+			return result(end.Data, run.Tool(), x.era), nil
+		}
+		params, url, ok := x.elicitation(q)
+		switch {
+		case !ok || asked == maxAsked:
+			return failure(x.stillAsks(q)), nil
+		case x.era.Modern():
+			state := carried{Token: run.Token(), Question: q.ID, Caller: c.Caller.Name, Call: c.Digest(), URL: url, Until: q.ExpiresAt.Add(keptFor)}
+			return inputRequired(params, x.face.seal.close(state)), nil
+		}
+		said, err := x.peer.ask(ctx, x.out, mcpgo.MethodElicitationCreate, params)
+		if ctx.Err() != nil {
+			return nil, rpcErrorf(mcpgo.INTERNAL_ERROR, "%s", context.Cause(ctx))
+		}
+		// A client that cannot answer is as one that was closed: others may.
+		left = err != nil || x.answered(ctx, run, q.ID, url, said)
 	}
-	q, end := run.Next(ctx)
-	if q != nil {
-		return x.ask(c, run, q), nil
-	}
-	x.over(run)
-	if end.Err != nil {
-		return failure(end.Err), nil
-	}
-	return result(end.Data, run.Tool(), x.version()), nil
+	return failure(x.stillAsks(run.Asks())), nil
 }
 
 // begin starts a call, or finds the one that the request goes on with. left is true
 // when the person closed the question, so that it stays open.
-func (x *exchange) begin(ctx context.Context, c *bridge.Call, trip mcpgo.MultiRoundTripParams) (run *bridge.Run, left bool, err error) {
-	f := x.face
-	if !x.message.answersAreObject() {
-		return nil, false, x.box(rpcErrorf(mcpgo.INVALID_PARAMS, "inputResponses must be an object."))
+func (x *exchange) begin(ctx context.Context, c *bridge.Call) (run *bridge.Run, left bool, e *rpcError) {
+	f, answers := x.face, x.message.params.Get("inputResponses")
+	if answers.Exists() && !answers.IsObject() {
+		return nil, false, rpcErrorf(mcpgo.INVALID_PARAMS, "inputResponses must be an object.")
 	}
-	if trip.RequestState == "" {
-		return f.b.Start(ctx, c), false, nil
+	sealed, e := x.message.text("requestState")
+	if e != nil || sealed == "" {
+		return f.b.Start(ctx, c), false, e
 	}
-	state, err := f.seal.open(trip.RequestState)
+	state, err := f.seal.open(sealed)
 	if err != nil || state.Caller != c.Caller.Name || state.Call != c.Digest() || time.Now().After(state.Until) {
-		return nil, false, x.box(rpcErrorf(mcpgo.INVALID_PARAMS, "This requestState does not belong to this call, or it is over."))
+		return nil, false, rpcErrorf(mcpgo.INVALID_PARAMS, "This requestState does not belong to this call, or it is over.")
 	}
 	if run, err = f.b.Resume(c, state.Token); err != nil {
-		return nil, false, x.box(rpcErrorf(mcpgo.INVALID_PARAMS, "The call of this requestState has ended, and its outcome was told."))
+		return nil, false, rpcErrorf(mcpgo.INVALID_PARAMS, "The call of this requestState has ended, and its outcome was told.")
 	}
-	return run, x.answered(ctx, run, state, trip), nil
+	said := answers.Get(inputKey)
+	return run, said.IsObject() && x.answered(ctx, run, state.Question, state.URL, said), nil
 }
 
-// over notes a call whose outcome is told now.
-func (x *exchange) over(run *bridge.Run) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.spent = append(x.spent, run)
-}
-
-// written says that the reply has reached the client: the tokens of calls that ended
-// name nothing any more.
+// written says that the reply has reached the client: the token of a call that ended
+// names nothing any more.
 func (x *exchange) written() {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	for _, run := range x.spent {
-		run.Spend()
+	if x.spent != nil {
+		x.spent.Spend()
 	}
-	x.spent = nil
 }
 
 // progressEvery is how often a client that asked for it hears that a call still
@@ -125,18 +160,7 @@ const breath = 50 * time.Millisecond
 
 // pause waits until the reply may follow what was told last.
 func (x *exchange) pause(ctx context.Context) {
-	x.mu.Lock()
-	noted := x.noted
-	x.mu.Unlock()
-	if noted.IsZero() {
-		return
-	}
-	if wait := breath - time.Since(noted); wait > 0 {
-		timer := time.NewTimer(wait)
-		defer timer.Stop()
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-		}
+	if !x.noted.IsZero() {
+		rest(ctx, breath-time.Since(x.noted))
 	}
 }

@@ -3,16 +3,14 @@ package mcp
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"log/slog"
 	"runtime/debug"
-	"sync"
 	"time"
 
 	mcpgo "github.com/mark3labs/mcp-go/mcp"
-	"github.com/mark3labs/mcp-go/server"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/transport/mcp/toolset"
 )
 
 // stream is where what we say before the reply to a request goes.
@@ -27,252 +25,182 @@ type exchange struct {
 	face    *Face
 	scope   scope
 	message *message
-	modern  bool
+	era     era
 	peer    *peer // who asks: the client of a session, or of stdio; nil for one without
 	out     stream
 	id      string // of the request, in logs
 
-	mu    sync.Mutex
-	caps  mcpgo.ClientCapabilities
-	era   era
-	boxed *rpcError     // what the handler wants to be the error
-	noted time.Time     // when progress was told last
-	spent []*bridge.Run // calls whose outcome is in the reply
+	can   elicits     // what the client declared
+	noted time.Time   // when progress was told last
+	spent *bridge.Run // a call whose outcome is in the reply
 }
 
-// serve runs a request and gives its reply, and the error in it for who has to map
+// serve runs a request and returns its reply, and the error in it for who has to map
 // it to a status. It never panics.
 func (x *exchange) serve(ctx context.Context) (reply []byte, failed *rpcError) {
 	defer func() {
 		if p := recover(); p != nil {
 			x.face.log.ErrorContext(ctx, "mcp: panic", slog.Any("panic", p), slog.String("stack", string(debug.Stack())))
-			failed = internalError()
+			failed = rpcErrorf(mcpgo.INTERNAL_ERROR, "Something went wrong inside pagetools.")
 			reply = errorText(x.message.id, failed)
 		}
 	}()
-	text, err := x.message.forLibrary()
-	if err != nil {
-		failed = internalError()
+	result, failed := x.dispatch(ctx)
+	if failed != nil {
 		return errorText(x.message.id, failed), failed
 	}
+	return replyText(x.message.id, result), nil
+}
+
+// removed are the methods that 2026-07-28 has no more.
+var removed = map[string]bool{
+	"initialize": true, "ping": true, "logging/setLevel": true, "resources/subscribe": true,
+	"resources/unsubscribe": true, "tasks/list": true, "tasks/result": true,
+}
+
+// absent are the methods of what a server may have and this one has not.
+var absent = map[string]string{
+	"logging/setLevel": "logging", "completion/complete": "completions",
+	"resources/list": "resources", "resources/templates/list": "resources", "resources/read": "resources",
+	"resources/subscribe": "resources", "resources/unsubscribe": "resources",
+	"prompts/list": "prompts", "prompts/get": "prompts",
+	"tasks/get": "tasks", "tasks/list": "tasks", "tasks/result": "tasks", "tasks/cancel": "tasks",
+}
+
+// dispatch runs the method of the request. A request of 2026-07-28 says who asks by
+// itself; before, that was said in the handshake.
+func (x *exchange) dispatch(ctx context.Context) (json.RawMessage, *rpcError) {
+	modern, method := x.era.Modern(), x.message.method
+	if modern {
+		var ok bool
+		switch x.can, ok = readElicits(x.message.meta.capabilities); {
+		case !ok:
+			return nil, rpcErrorf(mcpgo.INVALID_PARAMS, "missing or invalid _meta field %s", mcpgo.MetaKeyClientCapabilities)
+		case !mcpgo.IsValidProtocolVersion(string(x.era)):
+			return nil, unsupported(x.message.meta.version)
+		case removed[method]:
+			return nil, rpcErrorf(mcpgo.METHOD_NOT_FOUND, "%q was removed in protocol version %s", method, mcpgo.ProtocolVersion20260728)
+		}
+	} else if x.peer != nil {
+		x.can = x.peer.capabilities()
+	}
+	switch method {
+	case string(mcpgo.MethodInitialize):
+		return x.initialize()
+	case string(mcpgo.MethodPing):
+		return json.RawMessage("{}"), nil
+	case string(mcpgo.MethodToolsList):
+		return x.listTools(ctx)
+	case string(mcpgo.MethodToolsCall):
+		return x.call(ctx)
+	case string(mcpgo.MethodServerDiscover), string(mcpgo.MethodSubscriptionsListen):
+		switch {
+		case !modern:
+			return nil, rpcErrorf(mcpgo.METHOD_NOT_FOUND, "%q requires protocol version %s or later", method, mcpgo.ProtocolVersion20260728)
+		case method == string(mcpgo.MethodServerDiscover):
+			return x.discover(), nil
+		}
+		return x.listen(ctx)
+	}
+	if what := absent[method]; what != "" {
+		return nil, rpcErrorf(mcpgo.METHOD_NOT_FOUND, "%s not supported", what)
+	}
+	return nil, rpcErrorf(mcpgo.METHOD_NOT_FOUND, "Method %s not found", method)
+}
+
+func unsupported(version string) *rpcError {
+	e := rpcErrorf(mcpgo.UNSUPPORTED_PROTOCOL_VERSION, "This protocol version is not supported.")
+	e.Data = mcpgo.UnsupportedProtocolVersionData{Supported: mcpgo.ValidProtocolVersions, Requested: version}
+	return e
+}
+
+// initialize is the handshake of older versions.
+func (x *exchange) initialize() (json.RawMessage, *rpcError) {
+	asked, e := x.message.text("protocolVersion")
+	if e != nil {
+		return nil, e
+	}
+	declared := x.message.params.Get("capabilities")
+	can, ok := readElicits(declared)
+	if !ok && declared.Exists() && !declared.IsNull() {
+		return nil, rpcErrorf(mcpgo.INVALID_REQUEST, "capabilities must be an object, and so must what is said of elicitation.")
+	}
+	version := mcpgo.NegotiateLegacyVersion(asked)
+	if x.peer != nil {
+		x.peer.met(era(version), can)
+	}
+	return encode(mcpgo.InitializeResult{ProtocolVersion: version, Capabilities: capabilities(),
+		ServerInfo: x.face.info, Instructions: x.instructions()}), nil
+}
+
+// discover is what 2026-07-28 has in the place of a handshake.
+func (x *exchange) discover() json.RawMessage {
+	r := mcpgo.DiscoverResult{SupportedVersions: mcpgo.ValidProtocolVersions, Capabilities: capabilities(), Instructions: x.instructions()}
+	x.complete(&r.Result)
+	r.SetCacheHints(0, mcpgo.CacheScopePrivate)
+	return encode(r)
+}
+
+// capabilities are those of the server. Lists always change: pages make them.
+func capabilities() (c mcpgo.ServerCapabilities) {
+	c.Tools = &struct {
+		ListChanged bool `json:"listChanged,omitempty"`
+	}{true}
+	return c
+}
+
+func (x *exchange) instructions() string {
 	sites := x.face.sites(x.scope)
-	lib := x.face.server(x.scope, sites)
-	session := newRequestSession(ctx, x)
-	if x.message.method == string(mcpgo.MethodSubscriptionsListen) {
-		return x.listen(ctx, lib, session, text)
-	}
-	switch said := lib.HandleMessage(lib.WithContext(ctx, session), text).(type) {
-	case mcpgo.JSONRPCResponse:
-		result, e := x.result(ctx, said.Result)
-		if e != nil {
-			return errorText(x.message.id, e), e
-		}
-		return replyText(x.message.id, result), nil
-	case mcpgo.JSONRPCError:
-		failed = &rpcError{said.Error.Code, said.Error.Message, said.Error.Data}
-		if x.boxed != nil {
-			failed = x.boxed
-		}
-		return errorText(x.message.id, failed), failed
-	default:
-		failed = rpcErrorf(mcpgo.INTERNAL_ERROR, "There is no reply to this.")
-		return errorText(x.message.id, failed), failed
-	}
+	return toolset.Instructions(x.face.mode, sites, x.scope.prefixed(len(sites)))
 }
 
-func internalError() *rpcError {
-	return rpcErrorf(mcpgo.INTERNAL_ERROR, "Something went wrong inside pagetools.")
+// complete adds to a result what 2026-07-28 has in each.
+func (x *exchange) complete(r *mcpgo.Result) {
+	if !x.era.Modern() {
+		return
+	}
+	if r.ResultType == "" {
+		r.ResultType = mcpgo.ResultTypeComplete
+	}
+	r.EnsureResultMeta().SetServerInfo(x.face.info)
 }
 
-// result encodes a result. A list of tools was encoded before, once for all.
-func (x *exchange) result(ctx context.Context, v any) (json.RawMessage, *rpcError) {
-	listed, ok := v.(mcpgo.ListToolsResult)
-	if !ok {
-		return encode(v), nil
+// listResult is a page of the list, whose tools were encoded when the list was made.
+// Its members are in the order of their names.
+type listResult struct {
+	Meta       *mcpgo.Meta      `json:"_meta,omitempty"`
+	CacheScope mcpgo.CacheScope `json:"cacheScope,omitempty"`
+	NextCursor string           `json:"nextCursor,omitempty"`
+	ResultType mcpgo.ResultType `json:"resultType,omitempty"`
+	Tools      json.RawMessage  `json:"tools"`
+	TTL        *int64           `json:"ttlMs,omitempty"`
+}
+
+// listTools is tools/list.
+func (x *exchange) listTools(ctx context.Context) (json.RawMessage, *rpcError) {
+	cursor, e := x.message.text("cursor")
+	if e != nil {
+		return nil, e
 	}
-	var p struct {
-		Cursor string `json:"cursor"`
-	}
-	_ = json.Unmarshal(x.message.params, &p) // the library has read it
 	list := x.face.list(ctx, x.scope)
-	if x.peer != nil && !x.modern {
-		x.peer.gotList(list.digest(x.version()))
+	if x.peer != nil && !x.era.Modern() {
+		x.peer.gotList(list.Digest(x.era))
 	}
-	page, next, ok := list.page(x.version(), p.Cursor)
+	page, next, ok := list.Page(x.era, cursor)
 	if !ok {
 		return nil, rpcErrorf(mcpgo.INVALID_PARAMS, "This cursor is not known.")
 	}
-	listed.Tools, listed.NextCursor = []mcpgo.Tool{}, mcpgo.Cursor(next)
-	var members map[string]json.RawMessage
-	if json.Unmarshal(encode(listed), &members) != nil {
-		return nil, internalError()
+	if !x.era.Modern() {
+		return encode(listResult{NextCursor: next, Tools: page}), nil
 	}
-	members["tools"] = page
-	return encode(members), nil
-}
-
-// version is the protocol version in effect.
-func (x *exchange) version() era {
-	if x.modern {
-		return era(x.message.meta.version)
-	}
-	if x.peer != nil {
-		return x.peer.version()
-	}
-	return x.era
-}
-
-// capabilities are those that the client declared: for this request, or at the
-// beginning of its session.
-func (x *exchange) capabilities() mcpgo.ClientCapabilities {
-	if !x.modern && x.peer != nil {
-		return x.peer.capabilities()
-	}
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	return x.caps
+	var r mcpgo.CacheableResult
+	x.complete(&r.Result)
+	r.SetCacheHints(0, mcpgo.CacheScopePrivate)
+	return encode(listResult{r.Meta, r.CacheScope, next, r.ResultType, page, r.TTLMs}), nil
 }
 
 // notify tells the client of the request something. Who is gone is not told.
 func (x *exchange) notify(method string, params any) {
-	x.mu.Lock()
 	x.noted = time.Now()
-	x.mu.Unlock()
 	_ = x.out.event(callText(nil, method, params))
-}
-
-// requestSession is how the library sees the request: a session of its own, so that
-// nothing of it meets another one's.
-type requestSession struct {
-	x      *exchange
-	ctx    context.Context //nolint:containedctx // of the one request that the session is for
-	id     string
-	notes  chan mcpgo.JSONRPCNotification
-	mu     sync.Mutex
-	client mcpgo.Implementation
-	filter *mcpgo.SubscriptionFilter
-}
-
-var (
-	_ server.SessionWithTools              = (*requestSession)(nil)
-	_ server.SessionWithClientInfo         = (*requestSession)(nil)
-	_ server.SessionWithElicitation        = (*requestSession)(nil)
-	_ server.SessionWithSubscriptionFilter = (*requestSession)(nil)
-	_ server.SessionWithProtocolVersion    = (*requestSession)(nil)
-)
-
-func newRequestSession(ctx context.Context, x *exchange) *requestSession {
-	return &requestSession{x: x, ctx: ctx, id: newID(), notes: make(chan mcpgo.JSONRPCNotification, 8)}
-}
-
-func (*requestSession) Initialize()         {}
-func (*requestSession) Initialized() bool   { return true }
-func (s *requestSession) SessionID() string { return s.id }
-
-func (s *requestSession) NotificationChannel() chan<- mcpgo.JSONRPCNotification { return s.notes }
-
-// GetSessionTools gives the one tool that is called; lists are made elsewhere.
-func (s *requestSession) GetSessionTools() map[string]server.ServerTool {
-	if s.x.message.method != string(mcpgo.MethodToolsCall) {
-		return nil
-	}
-	var p struct {
-		Name string `json:"name"`
-	}
-	if json.Unmarshal(s.x.message.params, &p) != nil {
-		return nil
-	}
-	found, ok := s.x.face.list(s.ctx, s.x.scope).find(p.Name)
-	if !ok {
-		return nil
-	}
-	// The library looks at nothing of it but the name: what the client sees is in
-	// the list.
-	tool := mcpgo.NewToolWithRawSchema(p.Name, "", json.RawMessage(`{"type":"object"}`))
-	return map[string]server.ServerTool{p.Name: {Tool: tool, Handler: func(ctx context.Context, r mcpgo.CallToolRequest) (*mcpgo.CallToolResult, error) {
-		return s.x.call(ctx, found, r)
-	}}}
-}
-
-func (*requestSession) SetSessionTools(map[string]server.ServerTool) {}
-
-func (s *requestSession) GetClientInfo() mcpgo.Implementation {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.client
-}
-
-func (s *requestSession) SetClientInfo(i mcpgo.Implementation) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.client = i
-}
-
-func (s *requestSession) GetClientCapabilities() mcpgo.ClientCapabilities { return s.x.capabilities() }
-
-func (s *requestSession) SetClientCapabilities(c mcpgo.ClientCapabilities) {
-	s.x.mu.Lock()
-	s.x.caps = c
-	s.x.mu.Unlock()
-	if !s.x.modern && s.x.peer != nil {
-		s.x.peer.setCapabilities(c)
-	}
-}
-
-func (s *requestSession) ProtocolVersion() string { return string(s.x.version()) }
-
-// SetProtocolVersion notes what the handshake came to.
-func (s *requestSession) SetProtocolVersion(v string) {
-	if s.x.peer != nil {
-		s.x.peer.setVersion(v)
-	}
-}
-
-func (s *requestSession) SetSubscriptionFilter(f mcpgo.SubscriptionFilter) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.filter = &f
-}
-
-func (s *requestSession) SubscriptionFilter() (mcpgo.SubscriptionFilter, bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.filter == nil {
-		return mcpgo.SubscriptionFilter{}, false
-	}
-	return *s.filter, true
-}
-
-// RequestElicitation asks the person at a client of an older era, on the stream of
-// the call. A client that cannot answer is as one that was closed.
-func (s *requestSession) RequestElicitation(ctx context.Context, r mcpgo.ElicitationRequest) (*mcpgo.ElicitationResult, error) {
-	closed := &mcpgo.ElicitationResult{ElicitationResponse: mcpgo.ElicitationResponse{Action: mcpgo.ElicitationResponseActionCancel}}
-	if s.x.peer == nil {
-		return closed, nil
-	}
-	said, err := s.x.peer.ask(ctx, s.x.out, mcpgo.MethodElicitationCreate, r.Params)
-	if ctx.Err() != nil {
-		return nil, context.Cause(ctx)
-	}
-	var result mcpgo.ElicitationResult
-	if err != nil || json.Unmarshal(said, &result) != nil {
-		return closed, nil //nolint:nilerr // the question stays open for others
-	}
-	return &result, nil
-}
-
-// box makes an error that replaces the library's.
-func (x *exchange) box(e *rpcError) error {
-	x.boxed = e
-	return e
-}
-
-var errNoClient = errors.New("the client cannot be asked")
-
-// asCall is the call of the bridge.
-func (x *exchange) asCall(to target, arguments bridge.Value) *bridge.Call {
-	return &bridge.Call{
-		Site: to.site, Tool: to.tool.Name(), Session: x.scope.session, Caller: x.scope.caller, Input: arguments,
-		Again: true, Beside: true, ID: x.id, Trace: x.message.meta.trace,
-	}
 }

@@ -9,10 +9,11 @@ import (
 	"sync"
 	"time"
 
-	"github.com/mark3labs/mcp-go/server"
+	mcpgo "github.com/mark3labs/mcp-go/mcp"
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/transport"
+	"github.com/pagetools/pagetools/transport/mcp/toolset"
 )
 
 // Options configures a Face. The zero value serves with the contract's defaults.
@@ -41,21 +42,18 @@ type Face struct {
 	b        *bridge.Bridge
 	o        Options
 	log      *slog.Logger
-	mode     toolMode
+	info     mcpgo.Implementation
+	mode     toolset.Mode
 	seal     *seal
 	sessions *sessions
 
-	mu      sync.Mutex
-	servers map[string]*server.MCPServer // by scope
-	lists   map[listKey]*list
+	mu    sync.Mutex
+	lists map[listKey]*list
 }
-
-// modes are the words of --mcp-tools.
-var modes = map[string]toolMode{"": modeAuto, "auto": modeAuto, "direct": modeDirect, "hybrid": modeHybrid, "meta": modeMeta}
 
 // ValidTools reports whether a word is one of --mcp-tools.
 func ValidTools(word string) bool {
-	_, ok := modes[word]
+	_, ok := toolset.ParseMode(word)
 	return ok
 }
 
@@ -69,8 +67,9 @@ func New(b *bridge.Bridge, o Options) (*Face, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Face{b: b, o: o, log: o.Log, mode: modes[o.Tools], seal: s, sessions: newSessions(o.SessionIdle),
-		servers: map[string]*server.MCPServer{}, lists: map[listKey]*list{}}, nil
+	mode, _ := toolset.ParseMode(o.Tools)
+	return &Face{b: b, o: o, log: o.Log, info: mcpgo.Implementation{Name: "pagetools", Version: cmp.Or(o.Version, "dev")}, mode: mode,
+		seal: s, sessions: newSessions(o.SessionIdle), lists: map[listKey]*list{}}, nil
 }
 
 // Routes are the endpoints: one for all sites, and one for each.
@@ -85,6 +84,9 @@ type scope struct {
 	site    string // empty: all
 	session string // the caller's name for its state
 }
+
+// prefixed tells whether names begin with that of their site.
+func (sc scope) prefixed(sites int) bool { return sc.site == "" && sites > 1 }
 
 // defaultSession is the state of a caller that names none.
 const defaultSession = "mcp"
@@ -102,35 +104,21 @@ func (f *Face) sites(sc scope) []bridge.Site {
 	return all[i : i+1]
 }
 
-// server is the library's part of a scope.
-func (f *Face) server(sc scope, sites []bridge.Site) *server.MCPServer {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	key := sc.caller.Name + "\n" + sc.site
-	s := f.servers[key]
-	if s == nil {
-		s = server.NewMCPServer("pagetools", cmp.Or(f.o.Version, "dev"), server.WithToolCapabilities(true),
-			server.WithInstructions(instructions(f.mode, sites, sc.site == "" && len(sites) > 1)))
-		f.servers[key] = s
-	}
-	return s
-}
-
 // listKey names what may be offered differently.
 type listKey struct{ caller, site, session string }
 
 // list is what a scope offers, and what that was made of.
 type list struct {
 	from []bridge.Listing
-	*exposure
+	*toolset.List
 }
 
 // patience is how long a list waits for a site that is being opened.
 const patience = 15 * time.Second
 
-// list gives what the scope offers now. A site that cannot be reached keeps its last
+// list returns what the scope offers now. A site that cannot be reached keeps its last
 // list: its calls say what is wrong.
-func (f *Face) list(ctx context.Context, sc scope) *exposure {
+func (f *Face) list(ctx context.Context, sc scope) *toolset.List {
 	key := listKey{sc.caller.Name, sc.site, sc.session}
 	sites := f.sites(sc)
 	f.mu.Lock()
@@ -150,20 +138,25 @@ func (f *Face) list(ctx context.Context, sc scope) *exposure {
 		from[i] = now
 	}
 	if last != nil && slices.EqualFunc(from, last.from, sameListing) {
-		return last.exposure
+		return last.List
 	}
-	sources := make([]source, len(from))
+	sources := make([]toolset.Source, len(from))
 	for i, l := range from {
-		sources[i] = source{site: l.Site, version: l.Version, tools: l.Tools}
+		sources[i] = toolset.Source{Site: l.Site, Version: l.Version, Tools: l.Tools}
 	}
-	made := &list{from: from, exposure: expose(sources, exposeOptions{prefixed: sc.site == "" && len(sites) > 1, mode: f.mode})}
+	made := &list{from: from, List: toolset.New(sources, toolset.Options{Prefixed: sc.prefixed(len(sites)), Mode: f.mode})}
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if last == nil || !slices.Equal(last.Findings(), made.Findings()) {
+		for _, found := range made.Findings() {
+			f.log.InfoContext(ctx, "mcp: a tool is shown otherwise", "tool", found.Tool, "rule", found.Rule, "message", found.Message)
+		}
+	}
 	if len(f.lists) >= maxLists {
 		clear(f.lists)
 	}
 	f.lists[key] = made
-	return made.exposure
+	return made.List
 }
 
 // maxLists bounds the lists that are kept ready.

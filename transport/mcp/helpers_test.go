@@ -9,15 +9,10 @@ import (
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/bridgetest"
+	"github.com/pagetools/pagetools/transport/mcp/toolset"
 )
 
 func TestMain(m *testing.M) { os.Exit(bridgetest.Main(m, os.Stderr)) }
-
-// siteOf is a site with these tools, by the way through admission.
-func siteOf(name string, decls ...bridge.Declaration) source {
-	c, _ := bridge.NewCatalog(nil, decls, bridge.Limits{})
-	return source{site: bridge.Site{Name: name, Origin: "https://" + name + ".example"}, version: "1.0.0", tools: c.Tools()}
-}
 
 // named declares tools that take anything.
 func named(names ...string) []bridge.Declaration {
@@ -35,12 +30,12 @@ type fataler interface {
 }
 
 // whole reads all pages of a list.
-func whole(t fataler, x *exposure, e era) []map[string]any {
+func whole(t fataler, x *toolset.List, e era) []map[string]any {
 	t.Helper()
 	var all []map[string]any
 	cursor := ""
 	for {
-		list, next, ok := x.page(e, cursor)
+		list, next, ok := x.Page(e, cursor)
 		var some []map[string]any
 		if !ok || json.Unmarshal(list, &some) != nil {
 			t.Fatalf("the page behind %q cannot be read: %s", cursor, list)
@@ -59,14 +54,6 @@ func namesOf(list []map[string]any) string {
 		names = append(names, fmt.Sprint(t["name"]))
 	}
 	return strings.Join(names, " ")
-}
-
-func rulesOf(findings []bridge.Finding) string {
-	var rules []string
-	for _, f := range findings {
-		rules = append(rules, f.Rule)
-	}
-	return strings.Join(rules, " ")
 }
 
 // asJSON is v as JSON with its keys in order, for comparisons.

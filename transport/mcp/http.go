@@ -70,11 +70,11 @@ func (f *Face) post(w http.ResponseWriter, r *http.Request) {
 	x := &exchange{face: f, scope: sc, message: m, id: transport.RequestID(r.Context()), era: era(version)}
 	switch {
 	case mcpgo.IsModernProtocol(m.meta.version), mcpgo.IsModernProtocol(version) && session == nil && m.method != string(mcpgo.MethodInitialize) && !m.isReply():
-		x.modern = true
 		if e := checkModern(r, m, version); e != nil {
 			f.refuse(w, r, http.StatusBadRequest, m.id, e)
 			return
 		}
+		session = nil
 	case m.method == string(mcpgo.MethodInitialize):
 		session = f.sessions.open(sc)
 		w.Header().Set(headerSession, session.id)
@@ -85,8 +85,8 @@ func (f *Face) post(w http.ResponseWriter, r *http.Request) {
 		f.refuse(w, r, http.StatusBadRequest, m.id, rpcErrorf(mcpgo.INVALID_REQUEST, "This protocol version is not supported. Supported are %s.", strings.Join(mcpgo.ValidProtocolVersions, ", ")))
 		return
 	}
-	if session != nil && !x.modern {
-		x.peer = session.peer
+	if session != nil {
+		x.peer, x.era = session.peer, session.version()
 	}
 	f.answer(w, r, x)
 }
@@ -107,11 +107,18 @@ func checkModern(r *http.Request, m *message, version string) *rpcError {
 	case version != m.meta.version:
 		return rpcErrorf(mcpgo.HEADER_MISMATCH, "The header %s is not what the body says.", mcpgo.HeaderProtocolVersion)
 	case !mcpgo.IsValidProtocolVersion(m.meta.version):
-		return &rpcError{mcpgo.UNSUPPORTED_PROTOCOL_VERSION, "This protocol version is not supported.", map[string]any{"supported": mcpgo.ValidProtocolVersions, "requested": m.meta.version}}
+		return unsupported(m.meta.version)
 	case m.id == nil:
 		return nil // a notification has none of the other headers
 	}
-	if err := mcpgo.ValidateStandardHeaders(r.Header.Get, m.meta.version, mcpgo.MCPMethod(m.method), m.params); err != nil {
+	// The library looks for nothing else in the params.
+	named := map[string]json.RawMessage{}
+	for _, key := range []string{"name", "uri"} {
+		if v := m.params.Get(key); v.Exists() {
+			named[key] = v.Text()
+		}
+	}
+	if err := mcpgo.ValidateStandardHeaders(r.Header.Get, m.meta.version, mcpgo.MCPMethod(m.method), encode(named)); err != nil {
 		return rpcErrorf(mcpgo.HEADER_MISMATCH, "%s", err.Error())
 	}
 	return nil
@@ -129,7 +136,7 @@ func (f *Face) answer(w http.ResponseWriter, r *http.Request, x *exchange) {
 		return
 	case m.id == nil:
 		if m.method == string(mcpgo.MethodNotificationCancelled) && x.peer != nil {
-			x.peer.cancelled(m.params)
+			x.peer.cancelled(m)
 		}
 		w.WriteHeader(http.StatusAccepted)
 		return
@@ -144,12 +151,9 @@ func (f *Face) answer(w http.ResponseWriter, r *http.Request, x *exchange) {
 		defer end()
 	}
 	reply, failed := x.serve(ctx)
-	if r.Context().Err() != nil && reply == nil {
-		return
-	}
 	x.pause(ctx)
 	status := http.StatusOK
-	if failed != nil && x.modern {
+	if failed != nil && x.era.Modern() {
 		status = statusOf(failed.Code)
 	}
 	if out.reply(r, status, reply) == nil {

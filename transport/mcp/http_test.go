@@ -1,9 +1,11 @@
 package mcp
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -395,5 +397,27 @@ func TestNeverReads(t *testing.T) {
 		if got := c.names(); got != fmt.Sprintf("t%d", i) {
 			t.Errorf("the list is %q", got)
 		}
+	}
+}
+
+// TestFindingsAreLogged: what MCP clients see otherwise than the page says is logged
+// once for each list, until it changes.
+func TestFindingsAreLogged(t *testing.T) {
+	var said bytes.Buffer
+	w := newFace(t, Options{Log: slog.New(slog.NewTextHandler(&said, nil))})
+	w.router.Declare("shop", named("cart.add")...)
+	sc := scope{caller: agent, session: defaultSession}
+	for range 3 {
+		w.list(t.Context(), sc)
+	}
+	if n := strings.Count(said.String(), "rule=mcp-name-changed"); n != 1 {
+		t.Errorf("it is logged %d times: %s", n, said.String())
+	}
+	w.router.Declare("shop", named("cart.add", "look")...)
+	w.list(t.Context(), sc)
+	w.router.Declare("shop", named("cart.put")...)
+	w.list(t.Context(), sc)
+	if n := strings.Count(said.String(), "rule=mcp-name-changed"); n != 2 {
+		t.Errorf("after changes it was logged %d times: %s", n, said.String())
 	}
 }

@@ -3,6 +3,7 @@ package mcp
 import (
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -10,6 +11,13 @@ import (
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/bridgetest"
+	"github.com/pagetools/pagetools/bridge/schema"
+	"github.com/pagetools/pagetools/transport/mcp/toolset"
+)
+
+const (
+	legacy era = mcpgo.ProtocolVersion20251125
+	modern era = mcpgo.ProtocolVersion20260728
 )
 
 func asMap(raw json.RawMessage) map[string]any {
@@ -153,8 +161,8 @@ func TestBadTools(t *testing.T) {
 				t.Errorf("as it came, a strict client says %q", raw)
 			}
 			catalog, refused := bridge.NewCatalog(nil, append(named("aaa", "zzz"), c.tool), bridge.Limits{})
-			shop := source{site: bridge.Site{Name: "shop", Origin: "https://shop.example"}, version: "1.0.0", tools: catalog.Tools()}
-			x := expose([]source{shop}, exposeOptions{mode: modeHybrid})
+			shop := toolset.Source{Site: bridge.Site{Name: "shop", Origin: "https://shop.example"}, Version: "1.0.0", Tools: catalog.Tools()}
+			x := toolset.New([]toolset.Source{shop}, toolset.Options{Mode: toolset.Hybrid})
 			for _, e := range []era{mcpgo.ProtocolVersion20241105, mcpgo.ProtocolVersion20251125, mcpgo.ProtocolVersion20260728} {
 				checkList(t, x, e)
 			}
@@ -163,13 +171,13 @@ func TestBadTools(t *testing.T) {
 			if !strings.Contains(names, " aaa ") || !strings.Contains(names, " zzz ") {
 				t.Errorf("good tools are missing in%s", names)
 			}
-			fate, findings := "refused", append(refused, x.findings()...)
-			if target, ok := x.find(c.tool.Name); ok && target.tool != nil {
+			fate, findings := "refused", append(refused, x.Findings()...)
+			if target, ok := x.Find(c.tool.Name); ok && target.Tool != nil {
 				fate = "kept"
-				if target.name != c.tool.Name {
+				if target.Name != c.tool.Name {
 					fate = "renamed"
 				}
-			} else if own := findExposed(x, c.tool.Name); own != "" {
+			} else if own := shownAs(list, c.tool.Name); own != "" {
 				fate = "renamed"
 			}
 			if fate != c.fate || fate != "kept" && len(findings) == 0 {
@@ -182,11 +190,12 @@ func TestBadTools(t *testing.T) {
 	}
 }
 
-// findExposed gives the name of the list for a page's own name.
-func findExposed(x *exposure, raw string) string {
-	for _, e := range x.entries[x.statics:] {
-		if e.tool.Name() == raw {
-			return e.name
+// shownAs returns the name in the list of the tool that a page calls raw.
+func shownAs(list []map[string]any, raw string) string {
+	for _, tool := range list {
+		meta, _ := tool["_meta"].(map[string]any)
+		if about, _ := meta["pagetools/tool"].(map[string]any); about["name"] == raw {
+			return fmt.Sprint(tool["name"])
 		}
 	}
 	return ""
@@ -199,23 +208,129 @@ func orObject(raw json.RawMessage) json.RawMessage {
 	return raw
 }
 
+// everyName is a name that every client takes.
+var everyName = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
+
 // checkList reads a list as the strictest clients do.
-func checkList(t *testing.T, x *exposure, e era) {
+func checkList(t *testing.T, x *toolset.List, e era) {
 	t.Helper()
 	for _, tool := range whole(t, x, e) {
 		name := fmt.Sprint(tool["name"])
 		input, _ := tool["inputSchema"].(map[string]any)
 		output, _ := tool["outputSchema"].(map[string]any)
-		if e.modern() {
+		if e.Modern() {
 			output = nil // any schema is allowed
 		}
-		if why := strictReader(input, output); why != "" || !legalName.MatchString(name) || tool["description"] == "" {
+		if why := strictReader(input, output); why != "" || !everyName.MatchString(name) || tool["description"] == "" {
 			t.Errorf("%s, %q: %s", e, name, why)
 		}
 	}
-	list, _, _ := x.page(e, "")
+	list, _, _ := x.Page(e, "")
 	var decoded mcpgo.ListToolsResult
 	if err := json.Unmarshal([]byte(`{"tools":`+string(list)+`}`), &decoded); err != nil {
 		t.Errorf("%s: the library's client: %v", e, err)
 	}
+}
+
+// headers are schemas that tell a client to send arguments in headers, also in
+// letters, and in places, where only a decoder that ignores case sees them.
+var headers = []string{
+	`{"type":"object","properties":{"a":{"type":"object","x-mcp-header":"A"}}}`,
+	`{"type":"object","properties":{"a":{"type":"string","X-MCP-HEADER":"not a token"}}}`,
+	`{"type":"object","Properties":{"a":{"type":"string","x-mcp-header":""}}}`,
+	`{"type":"object","properties":{"a":{"properties":{"b":{"x-mcp-header":7}}}}}`,
+	`{"type":"object","properties":{"a":{"type":"string","x-mcp-header":"A"},"b":{"type":"string","x-mcp-header":"a"}}}`,
+}
+
+// TestHeadersNeverReachClients: a page has no say in how a client sends arguments, and
+// a bad word of it makes clients drop the tool.
+func TestHeadersNeverReachClients(t *testing.T) {
+	for i, raw := range headers {
+		bad := mcpgo.NewToolWithRawSchema("bad", "x", json.RawMessage(raw))
+		if mcpgo.ValidateParamHeaderAnnotations(&bad) == nil && mcpgo.ExtractParamHeaderBindings(&bad) == nil {
+			t.Errorf("%d asks for no header: %s", i, raw)
+		}
+		x := listOf(bridgetest.Tool("bad", raw), bridgetest.Tool("good", ""))
+		for _, e := range []era{mcpgo.ProtocolVersion20251125, mcpgo.ProtocolVersion20260728} {
+			list := whole(t, x, e)
+			if len(list) != 5 { // with the three of our own
+				t.Errorf("%d: the list is %v", i, list)
+			}
+			for _, shown := range list {
+				tool := mcpgo.NewToolWithRawSchema("x", "x", encode(shown["inputSchema"]))
+				if mcpgo.ValidateParamHeaderAnnotations(&tool) != nil || mcpgo.ExtractParamHeaderBindings(&tool) != nil {
+					t.Errorf("%d: the schema still has headers: %s", i, tool.RawInputSchema)
+				}
+			}
+		}
+	}
+}
+
+func FuzzForClients(f *testing.F) {
+	for _, raw := range headers {
+		f.Add(raw)
+	}
+	f.Add(`{"properties":{"a":true},"required":[1],"$defs":[],"items":[{},false]}`)
+	f.Add(`{"type":["object"],"dependencies":{"a":["b"]},"é":"\ud83d\ude00"}`)
+	f.Fuzz(func(t *testing.T, raw string) {
+		admitted, err := schema.Compile([]byte(raw), schema.Limits{})
+		if err != nil {
+			return
+		}
+		got, _ := admitted.ForClients()
+		tool := mcpgo.NewToolWithRawSchema("x", "x", got)
+		if mcpgo.ValidateParamHeaderAnnotations(&tool) != nil || mcpgo.ExtractParamHeaderBindings(&tool) != nil {
+			t.Errorf("headers are left: %s", got)
+		}
+		if why := strictReader(asMap(got), nil); why != "" {
+			t.Errorf("%s: %s", why, got)
+		}
+		for _, modern := range []bool{false, true} {
+			out, _ := admitted.OutputForClients(modern)
+			if out == nil {
+				continue
+			}
+			var decoded mcpgo.Tool
+			if err := json.Unmarshal([]byte(`{"name":"x","inputSchema":{"type":"object"},"outputSchema":`+string(out)+`}`), &decoded); err != nil {
+				t.Errorf("the library's client: %v: %s", err, out)
+			}
+			if why := strictReader(map[string]any{"type": "object"}, asMap(out)); why != "" && !modern {
+				t.Errorf("%s: %s", why, out)
+			}
+		}
+	})
+}
+
+// TestRendering: what is written is what the library reads, and would write.
+func TestRendering(t *testing.T) {
+	x := listOf(append(named("a<b", "x.y"), bridgetest.Returning(bridgetest.Tool("r", ""), `{"type":"object","properties":{"a":true}}`))...)
+	for _, e := range []era{mcpgo.ProtocolVersion20251125, mcpgo.ProtocolVersion20260728} {
+		list, _, _ := x.Page(e, "")
+		var read []mcpgo.Tool
+		if err := json.Unmarshal(list, &read); err != nil || len(read) != 5 {
+			t.Fatalf("%s: %v: %s", e, err, list)
+		}
+		for i := range read { // the library's own form for what comes from elsewhere
+			read[i].RawInputSchema, read[i].InputSchema = asRaw(list, i, "inputSchema"), mcpgo.ToolInputSchema{}
+			read[i].RawOutputSchema, read[i].OutputSchema = asRaw(list, i, "outputSchema"), mcpgo.ToolOutputSchema{}
+		}
+		theirs, err := json.Marshal(read)
+		if err != nil || asJSON(t, list) != asJSON(t, json.RawMessage(theirs)) {
+			t.Errorf("%s: %v\nours   %s\ntheirs %s", e, err, list, theirs)
+		}
+	}
+}
+
+// asRaw is a member of the i-th tool of a list.
+func asRaw(list json.RawMessage, i int, member string) json.RawMessage {
+	var tools []map[string]json.RawMessage
+	_ = json.Unmarshal(list, &tools) // the caller has read it
+	return tools[i][member]
+}
+
+// listOf is the list of a site that declares these tools.
+func listOf(decls ...bridge.Declaration) *toolset.List {
+	c, _ := bridge.NewCatalog(nil, decls, bridge.Limits{})
+	shop := toolset.Source{Site: bridge.Site{Name: "shop", Origin: "https://shop.example"}, Version: "1.0.0", Tools: c.Tools()}
+	return toolset.New([]toolset.Source{shop}, toolset.Options{Mode: toolset.Hybrid})
 }

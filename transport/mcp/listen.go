@@ -6,7 +6,6 @@ import (
 	"time"
 
 	mcpgo "github.com/mark3labs/mcp-go/mcp"
-	"github.com/mark3labs/mcp-go/server"
 
 	"github.com/pagetools/pagetools/bridge"
 )
@@ -34,7 +33,7 @@ type watch struct {
 func (f *Face) watch(ctx context.Context, sc scope, e era) *watch {
 	w := &watch{face: f, scope: sc, era: e, events: f.b.Watch(ctx, bridge.Interest{Caller: sc.caller, Tools: true})}
 	<-w.events // the snapshot
-	w.last = f.list(ctx, sc).digest(e)
+	w.last = f.list(ctx, sc).Digest(e)
 	return w
 }
 
@@ -57,7 +56,7 @@ func (w *watch) run(ctx context.Context, tell, beat func() error) {
 			return
 		}
 		w.stale = false
-		if now := w.face.list(ctx, w.scope).digest(w.era); now != w.last {
+		if now := w.face.list(ctx, w.scope).Digest(w.era); now != w.last {
 			if tell() != nil {
 				return
 			}
@@ -101,29 +100,20 @@ func rest(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// listen serves subscriptions/listen: the library checks the request and says what
-// it would subscribe to; the changes come from our own lists. Everything is tagged
-// with the id of the request, as the client wrote it.
-func (x *exchange) listen(ctx context.Context, lib *server.MCPServer, session *requestSession, text json.RawMessage) ([]byte, *rpcError) {
-	asking, stop := context.WithCancel(ctx)
-	defer stop()
-	replies := make(chan mcpgo.JSONRPCMessage, 1)
-	go func() { replies <- lib.HandleMessage(lib.WithContext(asking, session), text) }() // ends with asking
+// listen is subscriptions/listen. Everything is tagged with the id of the request, as
+// the client wrote it.
+func (x *exchange) listen(ctx context.Context) (json.RawMessage, *rpcError) {
+	want := x.message.params.Get("notifications")
+	if want.Exists() && !want.IsNull() && !want.IsObject() {
+		return nil, rpcErrorf(mcpgo.INVALID_REQUEST, "notifications must be an object.")
+	}
 	var allowed mcpgo.SubscriptionFilter
-	select {
-	case <-session.notes: // the acknowledgement, with the id that the library knows
-		allowed, _ = session.SubscriptionFilter()
-	case said := <-replies:
-		if failed, ok := said.(mcpgo.JSONRPCError); ok {
-			e := &rpcError{failed.Error.Code, failed.Error.Message, failed.Error.Data}
-			return errorText(x.message.id, e), e
-		}
-		select {
-		case <-session.notes: // it came before the reply, and nothing is subscribed to
-		default:
-		}
-	case <-ctx.Done():
-		return nil, rpcErrorf(mcpgo.INTERNAL_ERROR, "The request was cancelled.")
+	switch v := want.Get("toolsListChanged"); string(v.Text()) {
+	case "true":
+		allowed.ToolsListChanged = true
+	case "", "false", "null":
+	default:
+		return nil, rpcErrorf(mcpgo.INVALID_REQUEST, "toolsListChanged must be a boolean.")
 	}
 	tag := map[string]any{mcpgo.MetaKeySubscriptionID: x.message.id}
 	tell := func(method string, params map[string]any) error {
@@ -132,7 +122,7 @@ func (x *exchange) listen(ctx context.Context, lib *server.MCPServer, session *r
 	}
 	var lists *watch
 	if allowed.ToolsListChanged {
-		lists = x.face.watch(asking, x.scope, x.version())
+		lists = x.face.watch(ctx, x.scope, x.era)
 	}
 	if err := tell(mcpgo.MethodNotificationSubscriptionsAcknowledged, map[string]any{"notifications": allowed}); err != nil {
 		return nil, rpcErrorf(mcpgo.INTERNAL_ERROR, "The client reads no stream.")
@@ -140,8 +130,7 @@ func (x *exchange) listen(ctx context.Context, lib *server.MCPServer, session *r
 	if lists != nil {
 		lists.run(ctx, func() error { return tell(mcpgo.MethodNotificationToolsListChanged, map[string]any{}) }, x.beat)
 	}
-	result := map[string]any{"resultType": mcpgo.ResultTypeComplete, "_meta": tag}
-	return replyText(x.message.id, encode(result)), nil
+	return encode(map[string]any{"resultType": mcpgo.ResultTypeComplete, "_meta": tag}), nil
 }
 
 // beat shows that the stream lives, where that can be shown.

@@ -16,33 +16,25 @@ import (
 type message struct {
 	id     json.RawMessage // as it was written; nil for a notification. null is an id, because clients send it
 	method string          // empty in a reply
-	params json.RawMessage // an object, or nil
-	// arguments are those of the params; no value where there are none.
-	arguments bridge.Value
-	result    json.RawMessage // of a reply to a request of ours
-	failed    json.RawMessage // the error of such a reply
-	meta      requestMeta
+	params bridge.Value    // an object, or no value
+	result bridge.Value    // of a reply to a request of ours; no value when it failed
+	meta   requestMeta
 }
 
-// requestMeta is what params._meta says that we read.
+// requestMeta is what params._meta says that we read. What has another type is as if
+// it were not there.
 type requestMeta struct {
-	version  string          // the protocol version of a modern request
-	progress json.RawMessage // the token for progress; nil: nobody asked for it
-	trace    string          // traceparent
+	version      string          // the protocol version of a modern request
+	capabilities bridge.Value    // of the client of a modern request
+	progress     json.RawMessage // the token for progress; nil: nobody asked for it
+	trace        string          // traceparent
 }
 
 // isReply reports whether the message answers a request of ours.
 func (m *message) isReply() bool { return m.method == "" }
 
 // rpcError is an error of the protocol.
-type rpcError struct {
-	Code    int    `json:"code"`
-	Message string `json:"message"`
-	Data    any    `json:"data,omitempty"`
-}
-
-// Error makes it travel.
-func (e *rpcError) Error() string { return e.Message }
+type rpcError = mcpgo.JSONRPCErrorDetails
 
 func rpcErrorf(code int, format string, args ...any) *rpcError {
 	return &rpcError{Code: code, Message: fmt.Sprintf(format, args...)}
@@ -64,87 +56,63 @@ func readMessage(text []byte) (m *message, e *rpcError) {
 		}
 		return m, rpcErrorf(mcpgo.PARSE_ERROR, "%s", bridge.AsError(err).Message)
 	}
-	var version string
-	var methodErr, versionErr error
-	hasMethod := false
-	for name, x := range members.Members() {
-		switch text := x.Text(); name {
-		case "jsonrpc":
-			versionErr = json.Unmarshal(text, &version)
-		case "id":
-			m.id = text
-		case "method":
-			hasMethod = true
-			methodErr = json.Unmarshal(text, &m.method)
-		case "params":
-			m.params, m.arguments = text, x.Get("arguments")
-		case "result":
-			m.result = text
-		case "error":
-			m.failed = text
-		}
-	}
+	method, result, failed := members.Get("method"), members.Get("result"), members.Get("error")
+	m.id, m.method, m.params, m.result = members.Get("id").Text(), method.String(), members.Get("params"), result
 	switch {
-	case m.id != nil && m.id[0] != '"' && m.id[0] != '-' && (m.id[0] < '0' || m.id[0] > '9') && !bytes.Equal(m.id, nullID):
+	case m.id != nil && !isScalar(m.id) && !members.Get("id").IsNull():
 		m.id = nil
 		return m, rpcErrorf(mcpgo.INVALID_REQUEST, "id must be a string or a number.")
-	case versionErr != nil || version != mcpgo.JSONRPC_VERSION:
+	case members.Get("jsonrpc").String() != mcpgo.JSONRPC_VERSION:
 		return m, rpcErrorf(mcpgo.INVALID_REQUEST, "jsonrpc must be %q.", mcpgo.JSONRPC_VERSION)
-	case methodErr != nil || hasMethod && m.method == "":
+	case method.Exists() && m.method == "":
 		return m, rpcErrorf(mcpgo.INVALID_REQUEST, "method must be a string.")
-	case !hasMethod && (m.id == nil || (m.result == nil) == (m.failed == nil)):
+	case !method.Exists() && (m.id == nil || result.Exists() == failed.Exists()):
 		return m, rpcErrorf(mcpgo.INVALID_REQUEST, "This is neither a request nor a reply.")
-	case bytes.Equal(m.params, nullID):
-		m.params = nil
-	case m.params != nil && m.params[0] != '{':
+	case m.params.IsNull():
+		m.params = bridge.Value{}
+	case m.params.Exists() && !m.params.IsObject():
 		return m, rpcErrorf(mcpgo.INVALID_PARAMS, "params must be an object.")
 	}
-	m.meta = readMeta(m.params)
+	meta := m.params.Get("_meta")
+	m.meta = requestMeta{version: meta.Get(mcpgo.MetaKeyProtocolVersion).String(), capabilities: meta.Get(mcpgo.MetaKeyClientCapabilities),
+		trace: meta.Get("traceparent").String()}
+	if token := meta.Get("progressToken").Text(); isScalar(token) {
+		m.meta.progress = token
+	}
 	return m, nil
 }
 
-// readMeta reads params._meta. What has another type is as if it were not there:
-// the library says what is wrong with it.
-func readMeta(params json.RawMessage) requestMeta {
-	var p struct {
-		Meta map[string]json.RawMessage `json:"_meta"`
-	}
-	var out requestMeta
-	if json.Unmarshal(params, &p) != nil {
-		return out
-	}
-	_ = json.Unmarshal(p.Meta[mcpgo.MetaKeyProtocolVersion], &out.version)
-	_ = json.Unmarshal(p.Meta["traceparent"], &out.trace)
-	if token := p.Meta["progressToken"]; len(token) > 0 && (token[0] == '"' || token[0] == '-' || token[0] >= '0' && token[0] <= '9') {
-		out.progress = token
-	}
-	return out
+// isScalar tells whether a JSON value is a string or a number.
+func isScalar(v json.RawMessage) bool {
+	return len(v) > 0 && (v[0] == '"' || v[0] == '-' || v[0] >= '0' && v[0] <= '9')
 }
 
-// answersAreObject reports whether the answers that a retry brings are an object, or
-// none.
-func (m *message) answersAreObject() bool {
-	var p struct {
-		Answers json.RawMessage `json:"inputResponses"`
+// text is a member of the params that must be a string where it is there; null is as
+// if it were not.
+func (m *message) text(name string) (string, *rpcError) {
+	v := m.params.Get(name)
+	if v.Exists() && !v.IsNull() && !v.IsString() {
+		return "", rpcErrorf(mcpgo.INVALID_REQUEST, "%s must be a string.", name)
 	}
-	return json.Unmarshal(m.params, &p) != nil || p.Answers == nil || p.Answers[0] == '{'
+	return v.String(), nil
 }
 
-// internalID is the id under which the library sees a request: it would change
-// numbers beyond 2^53, and take null for none.
-const internalID = `{"jsonrpc":"2.0","id":1,"method":`
+// elicits is how a client can ask its person.
+type elicits struct{ form, url bool }
 
-// forLibrary is the request with an id of ours.
-func (m *message) forLibrary() (json.RawMessage, error) {
-	method, err := json.Marshal(m.method)
-	if err != nil {
-		return nil, err
+// readElicits reads that from the capabilities of a client. It is not ok when they
+// are not what the protocol says.
+func readElicits(capabilities bridge.Value) (can elicits, ok bool) {
+	e := capabilities.Get("elicitation")
+	form, url := e.Get("form"), e.Get("url")
+	for _, v := range []bridge.Value{e, form, url} {
+		if v.Exists() && !v.IsNull() && !v.IsObject() {
+			return can, false
+		}
 	}
-	text := append([]byte(internalID), method...)
-	if m.params != nil {
-		text = append(append(text, `,"params":`...), m.params...)
-	}
-	return append(text, '}'), nil
+	can.url = url.IsObject()
+	can.form = form.IsObject() || e.IsObject() && !can.url // an empty capability means forms
+	return can, capabilities.IsObject()
 }
 
 // encode writes a value of ours as JSON, which cannot fail.
@@ -158,7 +126,8 @@ func encode(v any) json.RawMessage {
 
 // replyText is a reply with a result.
 func replyText(id, result json.RawMessage) []byte {
-	text := append([]byte(`{"jsonrpc":"2.0","id":`), id...)
+	text := make([]byte, 0, len(id)+len(result)+40)
+	text = append(append(text, `{"jsonrpc":"2.0","id":`...), id...)
 	text = append(append(text, `,"result":`...), result...)
 	return append(text, '}')
 }

@@ -3,43 +3,58 @@ package mcp
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"sync"
 
 	mcpgo "github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/pagetools/pagetools/bridge"
 )
 
 // peer is a client that we know from one request to the next: of a session of an
 // older era, or on the other end of stdio.
 type peer struct {
-	mu       sync.Mutex
-	declared mcpgo.ClientCapabilities
-	listed   string // the digest of the list that it got last
-	spoken   era
-	asked    int
-	pending  map[string]chan *message // our requests that wait for a reply
-	running  map[string]context.CancelCauseFunc
-	gone     chan struct{} // closed when there is no client any more
-	once     sync.Once
+	mu      sync.Mutex
+	era     era     // of the handshake
+	can     elicits // as declared there
+	listed  string  // the digest of the list that it got last
+	asked   int
+	pending map[string]chan *message // our requests that wait for a reply
+	running map[string]context.CancelCauseFunc
+	gone    chan struct{} // closed when there is no client any more
+	once    sync.Once
 }
+
+var (
+	errNoClient  = errors.New("the client cannot be asked")
+	errCancelled = errors.New("the client cancelled the request")
+)
 
 func newPeer() *peer {
 	return &peer{pending: map[string]chan *message{}, running: map[string]context.CancelCauseFunc{}, gone: make(chan struct{})}
 }
 
+// met notes what the handshake came to.
+func (p *peer) met(e era, can elicits) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.era, p.can = e, can
+}
+
 func (p *peer) version() era {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.spoken
+	return p.era
 }
 
-func (p *peer) setVersion(v string) {
+func (p *peer) capabilities() elicits {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.spoken = era(v)
+	return p.can
 }
 
-// list gives the digest of the list that the client got last, or "".
+// list returns the digest of the list that the client got last, or "".
 func (p *peer) list() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -50,18 +65,6 @@ func (p *peer) gotList(digest string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.listed = digest
-}
-
-func (p *peer) capabilities() mcpgo.ClientCapabilities {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.declared
-}
-
-func (p *peer) setCapabilities(c mcpgo.ClientCapabilities) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.declared = c
 }
 
 // leave says that the client sends nothing any more: it answers no request of ours.
@@ -79,7 +82,7 @@ func (p *peer) end() {
 
 // ask sends a request of ours and waits for the reply. When ctx ends before, the
 // client is told that nobody waits any more.
-func (p *peer) ask(ctx context.Context, out stream, method mcpgo.MCPMethod, params any) (json.RawMessage, error) {
+func (p *peer) ask(ctx context.Context, out stream, method mcpgo.MCPMethod, params any) (bridge.Value, error) {
 	reply := make(chan *message, 1)
 	p.mu.Lock()
 	p.asked++
@@ -92,19 +95,19 @@ func (p *peer) ask(ctx context.Context, out stream, method mcpgo.MCPMethod, para
 		delete(p.pending, string(id))
 	}()
 	if err := out.event(callText(id, string(method), params)); err != nil {
-		return nil, err
+		return bridge.Value{}, err
 	}
 	select {
 	case m := <-reply:
-		if m.failed != nil {
-			return nil, errNoClient
+		if !m.result.Exists() {
+			return bridge.Value{}, errNoClient
 		}
 		return m.result, nil
 	case <-p.gone:
-		return nil, errNoClient
+		return bridge.Value{}, errNoClient
 	case <-ctx.Done():
 		_ = out.event(callText(nil, string(mcpgo.MethodNotificationCancelled), map[string]any{"requestId": id, "reason": "Nobody waits for the answer any more."}))
-		return nil, context.Cause(ctx)
+		return bridge.Value{}, context.Cause(ctx)
 	}
 }
 
@@ -141,19 +144,11 @@ func (p *peer) begin(ctx context.Context, id json.RawMessage) (running context.C
 }
 
 // cancelled ends the request that a notification names.
-func (p *peer) cancelled(params json.RawMessage) {
-	var n struct {
-		ID json.RawMessage `json:"requestId"`
-	}
-	if json.Unmarshal(params, &n) != nil {
-		return
-	}
+func (p *peer) cancelled(m *message) {
 	p.mu.Lock()
-	cancel := p.running[string(n.ID)]
+	cancel := p.running[string(m.params.Get("requestId").Text())]
 	p.mu.Unlock()
 	if cancel != nil {
 		cancel(errCancelled)
 	}
 }
-
-var errCancelled = rpcErrorf(mcpgo.INTERNAL_ERROR, "The request was cancelled.")

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	mcpgo "github.com/mark3labs/mcp-go/mcp"
-	"github.com/mark3labs/mcp-go/server"
 
 	"github.com/pagetools/pagetools/bridge"
 )
@@ -19,22 +18,24 @@ const inputKey = "question"
 // it asks again: clients give up after a minute.
 const urlPatience = 45 * time.Second
 
-// answered gives what the client brings back to the question that it was asked. It
+// answered takes what the client brings back to the question that it was asked. It
 // is true when the person closed it: then nobody has answered.
-func (x *exchange) answered(ctx context.Context, run *bridge.Run, state carried, trip mcpgo.MultiRoundTripParams) (left bool) {
-	said := server.ElicitationResponse(trip.InputResponses, inputKey)
+func (x *exchange) answered(ctx context.Context, run *bridge.Run, question string, url bool, said bridge.Value) (left bool) {
 	q := run.Asks()
-	if said == nil || q == nil || q.ID != state.Question {
-		return false // it is asked again; or somebody else was first
+	if q == nil || q.ID != question {
+		return false // somebody else was first
 	}
 	var a bridge.Answer
-	switch said.Action {
+	switch mcpgo.ElicitationResponseAction(said.Get("action").String()) {
 	case mcpgo.ElicitationResponseActionAccept:
-		if state.URL {
+		if url {
 			_, _ = run.Await(ctx, urlPatience) // the answer is given there
 			return false
 		}
-		a = bridge.Answer{OK: true, Value: valueOf(q, said.Content)}
+		a.OK = true
+		if q.Kind == bridge.Prompt {
+			a.Value = said.Get("content").Get("value").Text()
+		}
 	case mcpgo.ElicitationResponseActionDecline:
 	default:
 		return true
@@ -44,27 +45,13 @@ func (x *exchange) answered(ctx context.Context, run *bridge.Run, state carried,
 	return false
 }
 
-// valueOf is the value of an answer in a form; nil when there is none to be given.
-func valueOf(q *bridge.Question, content any) json.RawMessage {
-	fields, ok := content.(map[string]any)
-	if !ok || q.Kind != bridge.Prompt {
-		return nil
-	}
-	value, ok := fields["value"]
-	if !ok {
-		return nil
-	}
-	return encode(value)
-}
-
-// ask asks the person at the client, or says where a person can answer.
-func (x *exchange) ask(c *bridge.Call, run *bridge.Run, q *bridge.Question) *mcpgo.CallToolResult {
-	params, url, ok := x.elicitation(q)
-	if !ok {
-		return failure(x.stillAsks(q))
-	}
-	state := x.face.seal.close(carried{Token: run.Token(), Question: q.ID, Caller: c.Caller.Name, Call: c.Digest(), URL: url, Until: q.ExpiresAt.Add(keptFor)})
-	return server.NewInputRequestBuilder(state).Elicit(inputKey, params).ToolResult()
+// inputRequired is the result that asks the client of 2026-07-28 for an answer.
+func inputRequired(params mcpgo.ElicitationParams, state string) *mcpgo.CallToolResult {
+	r := &mcpgo.CallToolResult{}
+	r.ResultType = mcpgo.ResultTypeInputRequired
+	r.InputRequests = mcpgo.InputRequests{inputKey: mcpgo.NewElicitationInputRequest(params)}
+	r.RequestState = state
+	return r
 }
 
 // keptFor is how long the outcome of a call is kept after its question.
@@ -96,31 +83,29 @@ func ended(text string) string { return strings.TrimRight(text, ". ") + "." }
 // done in the page, behind an address. It is not ok when the client declared neither,
 // or may not answer.
 func (x *exchange) elicitation(q *bridge.Question) (params mcpgo.ElicitationParams, url, ok bool) {
-	can := x.capabilities().Elicitation
-	if can == nil || !x.scope.caller.Can(bridge.MayElicit) || !x.canAsk() {
+	if !x.scope.caller.Can(bridge.MayElicit) || !x.canAsk() {
 		return params, false, false
 	}
-	form := can.Form != nil || can.URL == nil // an empty capability means forms
 	params = mcpgo.ElicitationParams{Message: wording(q)}
-	if q.Kind == bridge.Interact && can.URL != nil && x.face.o.Operators != "" {
+	if q.Kind == bridge.Interact && x.can.url && x.face.o.Operators != "" {
 		params.Mode, params.URL = mcpgo.ElicitationModeURL, x.face.o.Operators
-		if !x.modern { // the newer version has no ids
+		if !x.era.Modern() { // the newer version has no ids
 			params.ElicitationID = q.ID
 		}
 		return params, true, true
 	}
 	params.Mode = mcpgo.ElicitationModeForm
-	if !x.version().since(mcpgo.ProtocolVersion20251125) {
+	if !x.era.Since(mcpgo.ProtocolVersion20251125) {
 		params.Mode = "" // it has no modes yet
 	}
 	params.RequestedSchema = formOf(q)
-	return params, false, form
+	return params, false, x.can.form
 }
 
 // canAsk reports whether the client can be asked on the stream of this request, where
 // that is how it is asked.
 func (x *exchange) canAsk() bool {
-	return x.modern || x.peer != nil && x.version().since(mcpgo.ProtocolVersion20250618)
+	return x.era.Modern() || x.peer != nil && x.era.Since(mcpgo.ProtocolVersion20250618)
 }
 
 // formOf is the form of a question: nothing to fill in but the text of a prompt.

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"reflect"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -50,15 +50,6 @@ func rawResult(data json.RawMessage) *mcpgo.CallToolResult {
 	return r
 }
 
-// valueResult is rawResult of a value of our own.
-func valueResult(v any) *mcpgo.CallToolResult {
-	data, err := json.Marshal(v)
-	if err != nil {
-		panic("encoding a result: " + err.Error())
-	}
-	return rawResult(data)
-}
-
 func textResult(text string) *mcpgo.CallToolResult {
 	return &mcpgo.CallToolResult{Content: []mcpgo.Content{mcpgo.NewTextContent(text)}}
 }
@@ -85,36 +76,30 @@ func readPageResult(data json.RawMessage) (pageResult, bool) {
 		return pageResult{}, false
 	}
 	var p pageResult
-	var list []json.RawMessage
-	if content := members.Get("content"); !content.IsArray() || json.Unmarshal(content.Text(), &list) != nil {
+	content := members.Get("content")
+	if !content.IsArray() {
 		return pageResult{}, false
 	}
 	known := false
-	for _, raw := range list {
-		b, ok := readBlock(raw)
-		if !ok {
+	for v := range content.Elements() {
+		if !v.Get("type").IsString() {
 			return pageResult{}, false
 		}
-		known = known || blockTypes[b.kind].check != nil
+		b := block{v}
+		known = known || blockTypes[b.kind()].check != nil
 		p.blocks = append(p.blocks, b)
 	}
-	others := &node{kind: '{'}
-	for name, value := range members.Members() {
-		switch name {
-		case "content", "isError", "_meta":
-		case "structuredContent":
-			if !value.IsNull() {
-				p.structured = value.Text()
-			}
-		default:
-			others.keys, others.vals = append(others.keys, name), append(others.vals, &node{raw: jsontext.Value(value.Text())})
-		}
+	if v := members.Get("structuredContent"); !v.IsNull() {
+		p.structured = v.Text()
 	}
-	if len(others.keys) > 0 {
-		if !known {
-			return pageResult{}, false
-		}
-		p.others = others.appendTo(nil)
+	others, err := members.Edit(func(name string) bool {
+		return name == "content" || name == "isError" || name == "_meta" || name == "structuredContent"
+	})
+	if err != nil || others.Len() > 0 && !known {
+		return pageResult{}, false
+	}
+	if others.Len() > 0 {
+		p.others = others.Text()
 	}
 	return p, true
 }
@@ -126,7 +111,7 @@ func (p pageResult) result(t *bridge.Tool, data json.RawMessage, e era) *mcpgo.C
 	onlyText := true
 	for _, b := range p.blocks {
 		r.Content = append(r.Content, b.content(e))
-		onlyText = onlyText && b.kind == "text"
+		onlyText = onlyText && b.kind() == "text"
 	}
 	if p.structured != nil && !p.tells(p.structured) {
 		r.Content = append(r.Content, mcpgo.NewTextContent(string(p.structured)))
@@ -139,7 +124,7 @@ func (p pageResult) result(t *bridge.Tool, data json.RawMessage, e era) *mcpgo.C
 		if promised := p.promised(t, data); promised != nil {
 			structure(r, promised)
 		}
-	case p.structured != nil && onlyText && (p.structured[0] == '{' || e.modern()):
+	case p.structured != nil && onlyText && (p.structured[0] == '{' || e.Modern()):
 		structure(r, p.structured)
 	}
 	return r
@@ -150,7 +135,7 @@ func (p pageResult) result(t *bridge.Tool, data json.RawMessage, e era) *mcpgo.C
 // the result, as the bridge checked it.
 func (p pageResult) promised(t *bridge.Tool, data json.RawMessage) json.RawMessage {
 	candidates := []json.RawMessage{p.structured}
-	if len(p.blocks) == 1 && p.blocks[0].kind == "text" {
+	if len(p.blocks) == 1 && p.blocks[0].kind() == "text" {
 		candidates = append(candidates, json.RawMessage(strings.TrimSpace(p.blocks[0].text())))
 	}
 	for _, c := range append(candidates, data) {
@@ -163,30 +148,14 @@ func (p pageResult) promised(t *bridge.Tool, data json.RawMessage) json.RawMessa
 
 // tells reports whether one of the page's texts is the same JSON value.
 func (p pageResult) tells(value json.RawMessage) bool {
-	want, ok := decode(value)
-	if !ok {
+	want, err := bridge.ReadValue("the result", value)
+	if err != nil {
 		return false
 	}
-	for _, b := range p.blocks {
-		if b.kind != "text" {
-			continue
-		}
-		if got, ok := decode([]byte(b.text())); ok && reflect.DeepEqual(got, want) {
-			return true
-		}
-	}
-	return false
-}
-
-// decode reads one JSON value, with numbers as they are written.
-func decode(b []byte) (any, bool) {
-	dec := json.NewDecoder(bytes.NewReader(b))
-	dec.UseNumber()
-	var v any
-	if dec.Decode(&v) != nil {
-		return nil, false
-	}
-	return v, len(bytes.TrimSpace(b[dec.InputOffset():])) == 0
+	return slices.ContainsFunc(p.blocks, func(b block) bool {
+		got, err := bridge.ReadValue("a text", json.RawMessage(b.text()))
+		return b.kind() == "text" && err == nil && got.Equal(want)
+	})
 }
 
 // wellFormed is the value with half surrogates and broken UTF-8 replaced: a page

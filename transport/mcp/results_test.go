@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -21,7 +22,8 @@ func toolWith(output string) *bridge.Tool {
 	if output != "" {
 		d = bridgetest.Returning(d, output)
 	}
-	return siteOf("s", d).tools[0]
+	c, _ := bridge.NewCatalog(nil, []bridge.Declaration{d}, bridge.Limits{})
+	return c.Tools()[0]
 }
 
 const (
@@ -31,7 +33,7 @@ const (
 
 // text is a text block with this text, as JSON.
 func text(s string) string {
-	return `{"type":"text","text":` + string(appendText(nil, s)) + `}`
+	return `{"type":"text","text":` + string(encode(s)) + `}`
 }
 
 func TestResults(t *testing.T) {
@@ -109,8 +111,10 @@ func exact(t *testing.T, v any) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x, ok := decode(b)
-	if !ok {
+	dec := json.NewDecoder(bytes.NewReader(b))
+	dec.UseNumber()
+	var x any
+	if err := dec.Decode(&x); err != nil {
 		t.Fatalf("not JSON: %s", b)
 	}
 	b, err = json.Marshal(x)

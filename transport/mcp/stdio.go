@@ -126,7 +126,7 @@ func (s *stdio) take(ctx context.Context, line []byte) {
 		return
 	case m.id == nil:
 		if m.method == string(mcpgo.MethodNotificationCancelled) {
-			s.peer.cancelled(m.params)
+			s.peer.cancelled(m)
 		}
 		if m.method == "notifications/initialized" {
 			s.watched.Do(func() { s.watching.Go(func() { s.watch(ctx) }) })
@@ -177,9 +177,12 @@ func (s *stdio) work(r request) {
 
 // serve answers a request. One that the client cancelled is not answered.
 func (s *stdio) serve(ctx context.Context, m *message) {
-	x := &exchange{face: s.face, scope: s.scope, message: m, modern: mcpgo.IsModernProtocol(m.meta.version), peer: s.peer, out: s.out, id: newID()}
+	x := &exchange{face: s.face, scope: s.scope, message: m, era: s.peer.version(), peer: s.peer, out: s.out, id: newID()}
+	if v := era(m.meta.version); v.Modern() {
+		x.era = v
+	}
 	reply, _ := x.serve(ctx)
-	if reply == nil || errors.Is(context.Cause(ctx), errCancelled) {
+	if errors.Is(context.Cause(ctx), errCancelled) {
 		return
 	}
 	x.pause(ctx)

@@ -127,7 +127,7 @@ const resumeHeader = "Pagetools-Resume"
 // keyHeader names a call, so that its repetition does not run again.
 const keyHeader = "Idempotency-Key"
 
-// readKey gives the call's key, or "".
+// readKey returns the call's key, or "".
 func readKey(h http.Header) (string, *bridge.Error) {
 	given := h.Values(keyHeader)
 	if len(given) == 0 {

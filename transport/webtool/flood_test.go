@@ -33,7 +33,7 @@ type meeting struct {
 	all  chan struct{}
 }
 
-// meet gives the inputs of the round, and which of them is the call's.
+// meet returns the inputs of the round, and which of them is the call's.
 func (m *meeting) meet(ctx context.Context, input json.RawMessage) (all []json.RawMessage, own int, err error) {
 	m.mu.Lock()
 	if m.all == nil {
@@ -193,7 +193,7 @@ func (f *flooded) call(i int) *httptest.ResponseRecorder {
 	return f.ask(http.MethodPost, "/webtools/shop", fmt.Sprintf(`{"sessionId":"s%d","action":%q,"request":{"a":"%0100d"}}`, i, tool, i), fmt.Sprint("key-", i))
 }
 
-// grows gives by how many bytes the heap grows with what f leaves behind.
+// grows returns by how many bytes the heap grows with what f leaves behind.
 func grows(f func()) int64 {
 	heap := func() int64 {
 		var m runtime.MemStats

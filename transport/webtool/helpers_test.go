@@ -27,6 +27,7 @@ const weatherSchema = `{"type":"object","properties":{"location":{"type":"string
 // world is a bridge over scripted sites, behind the guards and a real listener.
 type world struct {
 	*bridgetest.Router
+	bridge    *bridge.Bridge
 	url, host string
 	log       *buffer
 	client    *http.Client
@@ -48,7 +49,7 @@ func newWorld(t *testing.T, o bridge.Options, callers ...transport.Credential) *
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{Router: r, url: "http://" + l.Addr().String(), host: l.Addr().String(), log: &buffer{}}
+	w := &world{Router: r, bridge: b, url: "http://" + l.Addr().String(), host: l.Addr().String(), log: &buffer{}}
 	log := slog.New(slog.NewJSONHandler(w.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	mux := transport.NewMux(webtool.New(b, webtool.Options{Log: log}).Routes()...)
 	srv := transport.Server(transport.Guard(mux, transport.Options{Listen: l.Addr().String(), Callers: callers, Log: log}), log)

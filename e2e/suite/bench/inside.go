@@ -47,7 +47,7 @@ func (r *recorder) Open(ctx context.Context, o session.TabOptions) (session.Tab,
 	return t, err
 }
 
-// newest gives the tab that was opened last.
+// newest returns the tab that was opened last.
 func (r *recorder) newest() session.Tab {
 	r.mu.Lock()
 	defer r.mu.Unlock()

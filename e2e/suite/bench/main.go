@@ -111,7 +111,7 @@ func groups(url string, calls int) []group {
 	}
 }
 
-// quantile gives the value below which the share q of the samples lies.
+// quantile returns the value below which the share q of the samples lies.
 func quantile(samples []time.Duration, q float64) time.Duration {
 	s := slices.Sorted(slices.Values(samples))
 	return s[min(len(s)-1, int(q*float64(len(s))))]

@@ -144,7 +144,7 @@ func memoryRows(ctx context.Context, bin, url string) ([]row, error) {
 	}, nil
 }
 
-// pss gives a process's proportional set size in MB.
+// pss returns a process's proportional set size in MB.
 func pss(pid int) (float64, error) {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", pid))
 	if err != nil {

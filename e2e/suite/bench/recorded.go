@@ -82,7 +82,7 @@ func recordedRows(ctx context.Context, url string, calls int) (rows []row, err e
 // enough that what else runs on the machine slows both.
 const turn = 50
 
-// bothSides gives the p50 of two sides that alternate.
+// bothSides returns the p50 of two sides that alternate.
 func bothSides(calls int, ours, floor func() (func() error, func(), error)) (a, b time.Duration, err error) {
 	f, endF, err := ours()
 	if err != nil {
@@ -166,7 +166,7 @@ func parkedRows(ctx context.Context, s *stack, calls int) ([]row, error) {
 	return []row{r, {"memory of a call that waits for consent", fmt.Sprintf("%.1f kB", each), "", "", "under 50 kB", each < 50}}, nil
 }
 
-// heap gives what is in use, in bytes.
+// heap returns what is in use, in bytes.
 func heap() int64 {
 	var m runtime.MemStats
 	runtime.GC()

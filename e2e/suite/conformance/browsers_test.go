@@ -71,7 +71,7 @@ func newWithShim(t *testing.T) *withShim {
 	return b
 }
 
-// tab gives one that is free, or opens one.
+// tab returns one that is free, or opens one.
 func (b *withShim) tab(ctx context.Context, free <-chan *shimTab) (*shimTab, error) {
 	select {
 	case tab := <-free:
@@ -318,7 +318,7 @@ func (b *plain) show(ctx context.Context, address string, alone bool) (<-chan st
 	return w.gone, leave, nil
 }
 
-// window gives one that is free, or opens one.
+// window returns one that is free, or opens one.
 func (b *plain) window(ctx context.Context, free <-chan plainWindow) (plainWindow, error) {
 	select {
 	case w := <-free:

@@ -54,7 +54,7 @@ func TestConformance(t *testing.T) {
 	}
 }
 
-// runAll gives the outcomes of a table by browser.
+// runAll returns the outcomes of a table by browser.
 func runAll(t *testing.T, s *server, browsers map[string]browser, file string, table []testCase) map[string][]json.RawMessage {
 	t.Helper()
 	got := map[string][]json.RawMessage{}

@@ -131,7 +131,7 @@ type testCase struct {
 	} `json:"page"`
 }
 
-// files gives the names of the files of cases.
+// files returns the names of the files of cases.
 func files(t *testing.T) (names []string) {
 	t.Helper()
 	found, err := filepath.Glob(filepath.Join(cases, "*.js"))

@@ -1,7 +1,7 @@
 // @ts-check
 // From the input of a call to the values of a form's controls, with the events and errors that Chromium gives. Events are not
 // trusted, and a box is clicked, because some frameworks listen to nothing else:
-// docs/decisions/2026-11-21-calls-of-forms.md.
+// docs/decisions/2026-11-22-forms-and-toolcall-events.md.
 
 import {
   areaValue, click, collectionLength, inputChecked, inputValue, optionSelected, optionValue, selectOptions, setAreaValue,

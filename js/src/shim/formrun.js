@@ -1,6 +1,6 @@
 // @ts-check
 // A call of a form: its fields are filled, then it submits itself (toolautosubmit) or waits for somebody to. What ends it, and
-// with which words, is as in Chromium; docs/decisions/2026-11-21-calls-of-forms.md has what is not.
+// with which words, is as in Chromium; docs/decisions/2026-11-22-forms-and-toolcall-events.md has what is not.
 
 import { askToSubmit } from './context.js';
 import { global, querySelector } from './dom.js';

@@ -1,7 +1,7 @@
 // @ts-check
 // The documents of one origin in a tab. Their shims meet by an event whose type is the tab's secret, on an object of the other
 // window that no page can replace and that document.open leaves its listeners. No page code runs while it is dispatched, so that
-// `window.event` never shows it. See docs/decisions/2026-11-21-documents-of-a-tab.md.
+// `window.event` never shows it. See docs/decisions/2026-11-22-frames-windows-documents.md.
 
 import { NativeEvent, addEventListener, defineProperty, dispatchEvent, getOwnPropertyDescriptor, members } from './natives.js';
 import { global } from './dom.js';

@@ -3,7 +3,7 @@
 // shim; every tool of the registry is registered with the browser too, which shows it to pages and to the DevTools protocol and
 // runs it. A call of ours comes through the browser with one member, the tab's secret, and goes the shim's way from there: so the
 // input is exact, the result keeps its type, and a tool that took another's place is not run. See
-// docs/decisions/2026-11-21-native-engine.md.
+// docs/decisions/2026-11-22-native-engine.md.
 
 import { abortAll, abortCall, startCall } from './calls.js';
 import { ModelContextAgent } from './dialects/agent.js';

@@ -30,7 +30,8 @@ const loadTime = `new Promise((resolve) => {
 // Loads loads an address n times in a page with the page script and n times in one
 // without, in turns, in a browser of its own that is warm. It returns how long each
 // took by the page's own clock.
-func Loads(ctx context.Context, o chrome.Options, address string, n int) (with, without []time.Duration, err error) {
+func Loads(ctx context.Context, o chrome.Options, address string,
+	n int) (with, without []time.Duration, err error) {
 	launcher, err := chrome.NewLauncher(o)
 	if err != nil {
 		return nil, nil, err
@@ -74,13 +75,16 @@ func Loads(ctx context.Context, o chrome.Options, address string, n int) (with, 
 
 // open makes a page that nobody watches. The script, when there is one, is put into
 // its documents.
-func open(ctx context.Context, conn *wire.Conn, root *chromedp.Browser, script string) (*wire.Session, error) {
+func open(ctx context.Context, conn *wire.Conn, root *chromedp.Browser,
+	script string) (*wire.Session, error) {
 	yes := true
-	made, err := cdp.Call(ctx, root, cdptarget.CreateTarget, cdptarget.CreateTargetParams{URL: "about:blank", NewWindow: &yes})
+	made, err := cdp.Call(ctx, root, cdptarget.CreateTarget,
+		cdptarget.CreateTargetParams{URL: "about:blank", NewWindow: &yes})
 	if err != nil {
 		return nil, fmt.Errorf("making a page: %w", err)
 	}
-	attached, err := cdp.Call(ctx, root, cdptarget.AttachToTarget, cdptarget.AttachToTargetParams{TargetID: made.TargetID, Flatten: &yes})
+	attached, err := cdp.Call(ctx, root, cdptarget.AttachToTarget,
+		cdptarget.AttachToTargetParams{TargetID: made.TargetID, Flatten: &yes})
 	if err != nil {
 		return nil, fmt.Errorf("attaching to a page: %w", err)
 	}
@@ -103,7 +107,8 @@ func load(ctx context.Context, s *wire.Session, address string) (time.Duration, 
 		return 0, errors.New("loading " + address + ": " + res.ErrorText)
 	}
 	yes := true
-	took, err := cdp.Call(ctx, s, runtime.Evaluate, runtime.EvaluateParams{Expression: loadTime, AwaitPromise: &yes, ReturnByValue: &yes})
+	took, err := cdp.Call(ctx, s, runtime.Evaluate,
+		runtime.EvaluateParams{Expression: loadTime, AwaitPromise: &yes, ReturnByValue: &yes})
 	if err != nil {
 		return 0, fmt.Errorf("the time of a load: %w", err)
 	}

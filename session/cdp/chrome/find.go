@@ -78,7 +78,8 @@ func realBinary(found string) string {
 	if err != nil {
 		return found
 	}
-	if strings.HasPrefix(resolved, "/usr/bin/chromium") && executable("/usr/lib/chromium/chromium") {
+	if strings.HasPrefix(resolved, "/usr/bin/chromium") &&
+		executable("/usr/lib/chromium/chromium") {
 		return "/usr/lib/chromium/chromium"
 	}
 	return found

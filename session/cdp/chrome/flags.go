@@ -49,7 +49,8 @@ var managedFlags = []string{
 
 // forbiddenArgs are flags that would open the browser to others or change how we
 // speak to it.
-var forbiddenArgs = []string{"--remote-debugging-port", "--remote-debugging-pipe", "--remote-debugging-address", "--remote-debugging-io-pipes", "--user-data-dir"}
+var forbiddenArgs = []string{"--remote-debugging-port", "--remote-debugging-pipe",
+	"--remote-debugging-address", "--remote-debugging-io-pipes", "--user-data-dir"}
 
 // checkArgs refuses operator's arguments that are no flags or that would take
 // the browser out of our hands.

@@ -40,13 +40,15 @@ func (l *Launcher) Start() (*Process, error) {
 	}
 	fromBrowserR, fromBrowser, err := os.Pipe()
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("making a pipe: %w", err), toBrowser.Close(), toBrowserW.Close(), prof.remove())
+		return nil, errors.Join(fmt.Errorf("making a pipe: %w", err), toBrowser.Close(),
+			toBrowserW.Close(), prof.remove())
 	}
 	data := prof.data()
 	if o.UserDataDir != "" {
 		data = o.UserDataDir
 	}
-	p := &Process{Out: fromBrowserR, In: toBrowserW, profile: prof, output: &tail{}, done: make(chan struct{})}
+	p := &Process{Out: fromBrowserR, In: toBrowserW, profile: prof, output: &tail{},
+		done: make(chan struct{})}
 	p.cmd = exec.Command(l.path, o.arguments(data)...) //nolint:noctx // it lives until Close, and its pipe ends it
 	p.cmd.Env = prof.env()
 	p.cmd.Dir = prof.dir

@@ -71,7 +71,8 @@ func newProfile(base string) (*profile, error) {
 
 func (p *profile) own(base string) error {
 	var err error
-	if p.lock, err = os.OpenFile(filepath.Join(p.dir, lockName), os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600); err != nil {
+	if p.lock, err = os.OpenFile(filepath.Join(p.dir, lockName), os.O_CREATE|os.O_EXCL|os.O_RDWR,
+		0o600); err != nil {
 		return fmt.Errorf("locking a profile folder: %w", err)
 	}
 	if err := lockFile(p.lock); err != nil {
@@ -99,13 +100,15 @@ func (p *profile) env() []string {
 	for _, kv := range os.Environ() {
 		name, _, _ := strings.Cut(kv, "=")
 		switch {
-		case name == "HOME", name == "TMPDIR", strings.HasPrefix(name, "XDG_"), strings.HasPrefix(name, "PAGETOOLS_"), name == "DBUS_SESSION_BUS_ADDRESS":
+		case name == "HOME", name == "TMPDIR", strings.HasPrefix(name, "XDG_"),
+			strings.HasPrefix(name, "PAGETOOLS_"), name == "DBUS_SESSION_BUS_ADDRESS":
 		default:
 			env = append(env, kv)
 		}
 	}
 	home := filepath.Join(p.dir, "home")
-	return append(env, "HOME="+home, "TMPDIR="+filepath.Join(p.dir, tmpName), "XDG_CONFIG_HOME="+home, "XDG_CACHE_HOME="+home)
+	return append(env, "HOME="+home, "TMPDIR="+filepath.Join(p.dir, tmpName),
+		"XDG_CONFIG_HOME="+home, "XDG_CACHE_HOME="+home)
 }
 
 // remove deletes the folder. Processes of a browser that just died may still

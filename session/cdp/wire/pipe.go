@@ -47,7 +47,10 @@ var _ chromedp.Transport = (*pipe)(nil)
 
 // NewPipe makes the Transport over the pipes of a browser: r is what it sends, w
 // what it reads.
-func NewPipe(r io.ReadCloser, w io.WriteCloser) chromedp.Transport { return newPipe(r, w, maxMessage) }
+func NewPipe(r io.ReadCloser,
+	w io.WriteCloser) chromedp.Transport {
+	return newPipe(r, w, maxMessage)
+}
 
 func newPipe(r io.ReadCloser, w io.WriteCloser, limit int) *pipe {
 	return &pipe{r: r, w: w, in: bufio.NewReaderSize(r, 64<<10), limit: limit}

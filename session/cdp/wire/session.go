@@ -70,7 +70,8 @@ func (c *Conn) Open(id cdptarget.SessionID) *Session {
 // Child registers a session on a target that belongs to the page. Its events wait
 // with those of the page.
 func (s *Session) Child(id cdptarget.SessionID) *Session {
-	return s.conn.register(id, &Session{conn: s.conn, id: id, inbox: s.inbox, page: s.page, gone: make(chan struct{})})
+	return s.conn.register(id,
+		&Session{conn: s.conn, id: id, inbox: s.inbox, page: s.page, gone: make(chan struct{})})
 }
 
 func (c *Conn) register(id cdptarget.SessionID, s *Session) *Session {
@@ -171,7 +172,8 @@ func (s *Session) Send(ctx context.Context, method string, params any) (<-chan R
 	return ch, err
 }
 
-func (s *Session) dispatch(ctx context.Context, method string, params any) (int64, <-chan Reply, error) {
+func (s *Session) dispatch(ctx context.Context, method string,
+	params any) (int64, <-chan Reply, error) {
 	if ctx.Err() != nil {
 		return 0, nil, context.Cause(ctx)
 	}
@@ -193,7 +195,8 @@ func (s *Session) dispatch(ctx context.Context, method string, params any) (int6
 	}
 	c.waiters[id] = w
 	c.mu.Unlock()
-	msg := &cdproto.Message{ID: id, SessionID: s.id, Method: cdproto.MethodType(method), Params: raw}
+	msg := &cdproto.Message{ID: id, SessionID: s.id, Method: cdproto.MethodType(method),
+		Params: raw}
 	if err := c.write(ctx, msg); err != nil {
 		c.forget(id)
 		if reason := s.Reason(); reason != nil {
@@ -212,7 +215,8 @@ func (s *Session) Call(ctx context.Context, method string, params, res any) erro
 }
 
 // CallAfter is Call, and returns how many events of the page came before the reply.
-func (s *Session) CallAfter(ctx context.Context, method string, params, res any) (after int64, err error) {
+func (s *Session) CallAfter(ctx context.Context, method string, params,
+	res any) (after int64, err error) {
 	id, ch, err := s.dispatch(ctx, method, params)
 	if err != nil {
 		return 0, err

@@ -37,11 +37,13 @@ func webSocketURL(ctx context.Context, raw string) (string, error) {
 		return raw, nil
 	case "http", "https":
 	default:
-		return "", fmt.Errorf("invalid browser address %q: must begin with http, https, ws or wss", raw)
+		return "", fmt.Errorf("invalid browser address %q: must begin with http, https, ws or wss",
+			raw)
 	}
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(u.String(), "/")+"/json/version", nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet,
+		strings.TrimSuffix(u.String(), "/")+"/json/version", nil)
 	if err != nil {
 		return "", fmt.Errorf("asking the browser: %w", err)
 	}
@@ -53,7 +55,8 @@ func webSocketURL(ctx context.Context, raw string) (string, error) {
 	var v struct {
 		WebSocket string `json:"webSocketDebuggerUrl"`
 	}
-	if err := json.NewDecoder(io.LimitReader(resp.Body, 1<<20)).Decode(&v); err != nil || v.WebSocket == "" {
+	if err := json.NewDecoder(io.LimitReader(resp.Body, 1<<20)).Decode(&v); err != nil ||
+		v.WebSocket == "" {
 		return "", fmt.Errorf("%s is not a browser's debugging address", raw)
 	}
 	ws, err := url.Parse(v.WebSocket)

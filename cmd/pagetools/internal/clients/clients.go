@@ -129,7 +129,7 @@ func Named(name string) *Client {
 	return All[i]
 }
 
-// Server is an MCP server as a client is told of it: a program that the client
+// Server is an MCP server as a client's file names it: a program that the client
 // starts, or a URL.
 type Server struct {
 	Name    string // a site's, or pagetools

@@ -107,7 +107,7 @@ func EnvName(key string) string {
 	return "PAGETOOLS_" + strings.ToUpper(strings.ReplaceAll(key, "-", "_"))
 }
 
-// Setting is one value with where it came from, as another process can be told it.
+// Setting is one value with where it came from, in a form that another process can take.
 type Setting struct {
 	Key, From string
 	Values    []string

@@ -150,7 +150,8 @@ func (d *decoder) fields(n *yaml.Node, what string, into any) error {
 		return err
 	}
 	for _, f := range fields {
-		if list := f.tag.Get("default"); f.value.Kind() == reflect.Slice && f.value.IsNil() && list != "" {
+		if list := f.tag.Get("default"); f.value.Kind() == reflect.Slice && f.value.IsNil() &&
+			list != "" {
 			_ = setAll(f, strings.Fields(list)) // it is ours
 		}
 		if f.tag.Get("required") != "" && f.value.IsZero() {

@@ -194,7 +194,7 @@ func TestFileErrors(t *testing.T) {
 	}
 }
 
-// TestOrder gives one setting in every place: the command line wins, then the
+// TestOrder puts one setting in every place: the command line wins, then the
 // environment, then the file. A site of the file yields to the first two.
 func TestOrder(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.yaml")

@@ -43,7 +43,7 @@ type Approval struct {
 	Tools Rules  `key:"tools"`
 }
 
-// Profile is a stored login of a site, with who may use it.
+// Profile is a stored login of a site, and the callers that may use it.
 type Profile struct {
 	Name         string   `key:"name" unique:"true" required:"true" pattern:"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$" must:"must have up to 64 of A-Z, a-z, 0-9, ., _ and -, and begin with a letter or a digit"`
 	StorageState string   `key:"storage-state" required:"true"`
@@ -269,7 +269,7 @@ func (v *Viewport) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// MarshalText writes it as it is read; no size is no text.
+// MarshalText writes the size as it is read; the zero size is empty text.
 func (v Viewport) MarshalText() ([]byte, error) {
 	if v == (Viewport{}) {
 		return nil, nil

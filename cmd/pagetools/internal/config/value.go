@@ -97,7 +97,8 @@ func set(v reflect.Value, tag reflect.StructTag, text string) error {
 		}
 		v.SetBool(b)
 	case reflect.String:
-		if pattern := tag.Get("pattern"); pattern != "" && !regexp.MustCompile(pattern).MatchString(text) {
+		if pattern := tag.Get("pattern"); pattern != "" &&
+			!regexp.MustCompile(pattern).MatchString(text) {
 			return errors.New(tag.Get("must"))
 		}
 		v.SetString(text)

@@ -11,3 +11,4 @@ typed('tainted', () => ({ at: [() => 1] }));
 const price = { type: 'object', properties: { price: { type: 'number' } }, required: ['price'] };
 typed('kept', () => ({ price: 1.5 }), price);
 typed('broken', () => ({ price: 'much' }), price);
+typed('with.dot', () => 1);

@@ -1,7 +1,7 @@
 // @ts-check
 // Objects that a page puts in the place of ours: polyfills and wrappers of libraries. They are what the page sees from then on;
 // what is registered on them is mirrored into the registry, unless they pass it on to us themselves. The rules:
-// docs/decisions/2026-11-21-foreign-model-contexts.md.
+// docs/decisions/2026-11-22-generations-of-the-page-api.md.
 
 import { admit, convertTool, eachOf, toText } from '../declaration.js';
 import { isObject } from '../encode.js';

@@ -1,5 +1,5 @@
 // @ts-check
-// The toolcall event of the first generation. The rules, and why: docs/decisions/2026-11-21-toolcall-event-rules.md.
+// The toolcall event of the first generation. The rules, and why: docs/decisions/2026-11-22-forms-and-toolcall-events.md.
 
 import { domError, typeError } from '../errors.js';
 import {

@@ -1,0 +1,194 @@
+package schema
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Clients of MCP take fewer schemas than JSON Schema has, and some of them throw a whole list away
+// over one. What is rewritten here only takes words away, or says what holds anyway: arguments and
+// results are checked against the schema itself.
+
+// ForClients returns the schema of arguments such that no known client stumbles over it, and what
+// was changed, in words for its author.
+func (s *Schema) ForClients() (json.RawMessage, []string) {
+	root, notes := s.rewrite()
+	sayObject(root)
+	if root.get("properties") == nil { // some model APIs demand it, and it says nothing
+		root.keys = append(root.keys, "properties")
+		root.vals = append(root.vals, &value{kind: '{'})
+	}
+	return root.appendJSON(nil), notes
+}
+
+// OutputForClients is ForClients for the schema of results. Clients before 2026-07-28 compile it
+// when they read the list, most with a validator of draft 07: they get it when it is made of words
+// that all validators take alike, and else nil, with a note that says why. Later ones get the
+// page's own.
+func (s *Schema) OutputForClients(modern bool) (json.RawMessage, []string) {
+	root, notes := s.rewrite()
+	if modern {
+		return root.appendJSON(nil), notes
+	}
+	sayObject(root)
+	if why := unportable(root, true); why != "" {
+		return nil, []string{"not every validator reads " + why + " alike; clients before 2026-07-28 do not get it"}
+	}
+	// A validator of another draft refuses these.
+	root.remove(func(key string) bool { return key == "$schema" || key == "$id" })
+	return root.appendJSON(nil), notes
+}
+
+// rewrite returns a copy of the schema that clients can read.
+func (s *Schema) rewrite() (root *value, notes []string) {
+	root, err := parse(s.raw, defaultDepth)
+	if err != nil { // it was written by us
+		panic("schema: reading an admitted schema: " + err.Error())
+	}
+	note := func(format string, args ...any) {
+		if text := fmt.Sprintf(format, args...); !slices.Contains(notes, text) {
+			notes = append(notes, text)
+		}
+	}
+	rewrite(root, note)
+	// An admitted list of types has "object". Clients in Go read one text only.
+	if t := root.get("type"); t.isArray() {
+		note("the type of the root became \"object\"")
+		*t = value{kind: '"', text: "object"}
+	}
+	return root, notes
+}
+
+func rewrite(v *value, note func(format string, args ...any)) {
+	v.remove(func(key string) bool {
+		if forClients(key) {
+			note("%s was taken out", quote(key))
+			return true
+		}
+		return false
+	})
+	for _, c := range children(v) {
+		switch {
+		case c.val.isObject():
+			rewrite(c.val, note)
+		case c.mayBeFlag():
+		case c.val.kind == 't': // half of the clients know schemas as objects only
+			*c.val = value{kind: '{'}
+		case c.val.kind == 'f':
+			*c.val = value{kind: '{', keys: []string{"not"}, vals: []*value{{kind: '{'}}}
+		}
+	}
+}
+
+// mayBeFlag tells whether the subschema is a boolean as often as not.
+func (c child) mayBeFlag() bool {
+	return strings.HasPrefix(c.keyword, "additional") || strings.HasPrefix(c.keyword, "unevaluated")
+}
+
+// sayObject makes a root without a type say that it describes an object, as it does anyway.
+func sayObject(root *value) {
+	if root.get("type") == nil {
+		root.keys = slices.Insert(root.keys, 0, "type")
+		root.vals = slices.Insert(root.vals, 0, &value{kind: '"', text: "object"})
+		root.buildIndex()
+	}
+}
+
+// forClients tells whether a keyword would tell a client how to send arguments, or pass for one
+// that a decoder reads: some ignore case, so that "X-MCP-Header" is "x-mcp-header" to them, and
+// what is in "Properties" are properties. A page has no say in that.
+func forClients(key string) bool {
+	for _, known := range []string{"properties", "type"} {
+		if key != known && strings.EqualFold(key, known) {
+			return true
+		}
+	}
+	n := len(vendorPrefix)
+	return len(key) >= n && strings.EqualFold(key[:n], vendorPrefix)
+}
+
+// portableWords are keywords that mean the same from draft 06 to 2020-12, and to Ajv without strict
+// mode.
+var portableWords = wordSet(`$schema $comment title description default examples deprecated readOnly
+	writeOnly contentEncoding contentMediaType format type enum const properties required
+	additionalProperties items minItems maxItems uniqueItems minProperties maxProperties minLength
+	maxLength minimum maximum exclusiveMinimum exclusiveMaximum allOf anyOf oneOf not if then else
+	$ref $defs definitions`)
+
+// besideRef are the keywords that may stand beside "$ref", where old drafts ignore what new ones
+// check.
+var besideRef = wordSet(`$ref $schema $id $comment title description default examples deprecated
+	readOnly writeOnly $defs definitions`)
+
+func wordSet(text string) map[string]bool {
+	set := map[string]bool{}
+	for _, word := range strings.Fields(text) {
+		set[word] = true
+	}
+	return set
+}
+
+// unportable names what is not portable in a schema that was rewritten, or returns "".
+func unportable(v *value, root bool) string {
+	ref := v.get("$ref") != nil
+	for i, key := range v.keys {
+		if why := unportableWord(key, v.vals[i], root); why != "" {
+			return why
+		}
+		if ref && !besideRef[key] && (!root || key != "type") { // the type of the root holds anyway
+			return "keywords beside $ref"
+		}
+	}
+	for _, c := range children(v) {
+		if why := unportable(c.val, false); why != "" {
+			return why
+		}
+	}
+	return ""
+}
+
+func unportableWord(key string, v *value, root bool) string {
+	switch {
+	case key == "$schema" && root && draftOf(v) == 4:
+		return "this $schema"
+	case key == "$id" && root:
+		return ""
+	case !portableWords[key] && !strings.HasPrefix(key, "x-"):
+		return quote(key)
+	case key == "items" && v.isArray(),
+		key == "$schema" && !root,
+		key == "enum" && len(v.vals) == 0,
+		key == "$ref" && v.text != "#" && !strings.HasPrefix(v.text, "#/"):
+		return fmt.Sprintf("this form of %q", key)
+	}
+	return ""
+}
+
+// maxWordsAt is how many levels of a schema Words looks at.
+const maxWordsAt = 16
+
+// Words returns the names of properties at every level of the schema, and the texts that describe
+// them, in the order of the schema.
+func (s *Schema) Words() (names, texts []string) {
+	var walk func(v *value, level int)
+	walk = func(v *value, level int) {
+		if level > maxWordsAt || !v.isObject() {
+			return
+		}
+		for _, key := range []string{"title", "description"} {
+			if t := v.get(key); t.isString() {
+				texts = append(texts, t.text)
+			}
+		}
+		for _, c := range children(v) {
+			if c.keyword == "properties" {
+				names = append(names, c.name)
+			}
+			walk(c.val, level+1)
+		}
+	}
+	walk(s.graph.doc, 0)
+	return names, texts
+}

@@ -1,0 +1,146 @@
+package toolset
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+
+	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/schema"
+)
+
+// entry is one tool of a list, and how the list shows it in both eras.
+type entry struct {
+	Target
+	shown definition
+	json  [2]json.RawMessage // legacy, modern
+}
+
+// definition is a tool as a list has it, with its members in the order in which people
+// read them.
+type definition struct {
+	Name         string          `json:"name"`
+	Title        string          `json:"title,omitempty"`
+	Description  string          `json:"description,omitempty"`
+	InputSchema  json.RawMessage `json:"inputSchema"`
+	OutputSchema json.RawMessage `json:"outputSchema,omitempty"`
+	Annotations  annotations     `json:"annotations"`
+	Meta         *meta           `json:"_meta,omitempty"`
+}
+
+type annotations struct {
+	Title           string `json:"title,omitempty"`
+	ReadOnlyHint    *bool  `json:"readOnlyHint,omitempty"`
+	DestructiveHint *bool  `json:"destructiveHint,omitempty"`
+	IdempotentHint  *bool  `json:"idempotentHint,omitempty"`
+	OpenWorldHint   *bool  `json:"openWorldHint,omitempty"`
+}
+
+// meta is what we say about a tool.
+type meta struct {
+	Tool struct {
+		Digest  string `json:"digest"`
+		Name    string `json:"name"`
+		Origin  string `json:"origin"`
+		Site    string `json:"site"`
+		Version string `json:"version"`
+	} `json:"pagetools/tool"`
+}
+
+// newEntry encodes a tool for both eras, once. They differ in nothing else than the
+// schema of results.
+func newEntry(to Target, d definition, modernOutput json.RawMessage) entry {
+	e := entry{Target: to, shown: d}
+	e.json[0] = encode(d)
+	e.json[1] = e.json[0]
+	if !bytes.Equal(d.OutputSchema, modernOutput) {
+		d.OutputSchema = modernOutput
+		e.json[1] = encode(d)
+	}
+	return e
+}
+
+// encode writes a value of ours as JSON, which cannot fail.
+func encode(v any) json.RawMessage {
+	text, err := schema.Encode(v)
+	if err != nil { // what pages gave was checked before, and schemas were written by us
+		panic("encoding a tool: " + err.Error())
+	}
+	return text
+}
+
+// show makes the entry of a page's tool, and says as findings what was changed.
+func (l *List) show(s Source, t *bridge.Tool, name string) entry {
+	input, output := t.Schemas()
+	d := definition{Name: name, Title: titleOf(t, name), Description: describe(s.Site, t), Annotations: claims(t.Annotations()), Meta: &meta{}}
+	about := &d.Meta.Tool
+	about.Digest, about.Name, about.Origin, about.Site, about.Version = t.Digest(), t.Name(), t.Origin(), s.Site.Name, s.Version
+	var notes []string
+	d.InputSchema, notes = input.ForClients()
+	for _, note := range notes {
+		l.find(t.Name(), "mcp-schema", false, "inputSchema: %s.", note)
+	}
+	var modern json.RawMessage
+	if output != nil {
+		modern, _ = output.OutputForClients(true) // it changes no more than the other
+		d.OutputSchema, notes = output.OutputForClients(false)
+		for _, note := range notes {
+			l.find(t.Name(), "mcp-output-schema", false, "outputSchema: %s.", note)
+		}
+	}
+	return newEntry(Target{Site: s.Site.Name, Tool: t, Name: name}, d, modern)
+}
+
+// titleOf is the page's title, or the raw name where the list shows another.
+func titleOf(t *bridge.Tool, name string) string {
+	if title := strings.TrimSpace(t.Title()); title != "" {
+		return title
+	}
+	if title := annotationTitle(readClaims(t.Annotations())); title != "" {
+		return title
+	}
+	if name != t.Name() {
+		return t.Name()
+	}
+	return ""
+}
+
+// describe is the page's description; that of a frame says whose it is.
+func describe(site bridge.Site, t *bridge.Tool) string {
+	if t.Frame() == "" || t.Origin() == site.Origin {
+		return t.Description()
+	}
+	return t.Description() + "\n\n(Offered by a frame of the page, from " + t.Origin() + ".)"
+}
+
+func readClaims(annotations json.RawMessage) bridge.Value {
+	v, _ := bridge.ReadValue("annotations", annotations) // they were admitted; none are no value
+	return v
+}
+
+// annotationTitle is the title among the annotations, or "".
+func annotationTitle(given bridge.Value) string {
+	title, _ := bridge.Visible(given.Get("title").String())
+	return strings.TrimSpace(title)
+}
+
+// claims are the page's annotations that MCP knows, where they are booleans. What
+// the page does not say about the world outside is taken to be so.
+func claims(text json.RawMessage) annotations {
+	given := readClaims(text)
+	claim := func(key string) *bool {
+		switch string(given.Get(key).Text()) {
+		case "true":
+			return new(true)
+		case "false":
+			return new(false)
+		}
+		return nil
+	}
+	a := annotations{Title: annotationTitle(given), ReadOnlyHint: claim("readOnlyHint"), DestructiveHint: claim("destructiveHint"),
+		IdempotentHint: claim("idempotentHint"), OpenWorldHint: claim("openWorldHint")}
+	if a.OpenWorldHint == nil {
+		a.OpenWorldHint = new(true)
+	}
+	return a
+}

@@ -1,0 +1,97 @@
+package toolset
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/bridgetest"
+)
+
+func TestMain(m *testing.M) { os.Exit(bridgetest.Main(m, os.Stderr)) }
+
+// siteOf is a site with these tools, by the way through admission.
+func siteOf(name string, decls ...bridge.Declaration) Source {
+	c, _ := bridge.NewCatalog(nil, decls, bridge.Limits{})
+	return Source{Site: bridge.Site{Name: name, Origin: "https://" + name + ".example"}, Version: "1.0.0", Tools: c.Tools()}
+}
+
+// named declares tools that take anything.
+func named(names ...string) []bridge.Declaration {
+	decls := make([]bridge.Declaration, len(names))
+	for i, n := range names {
+		decls[i] = bridgetest.Tool(n, "")
+	}
+	return decls
+}
+
+// fataler is a test of the standard library or of rapid.
+type fataler interface {
+	Helper()
+	Fatalf(format string, args ...any)
+}
+
+// whole reads all pages of a list.
+func whole(t fataler, x *List, e Era) []map[string]any {
+	t.Helper()
+	var all []map[string]any
+	cursor := ""
+	for {
+		list, next, ok := x.Page(e, cursor)
+		var some []map[string]any
+		if !ok || json.Unmarshal(list, &some) != nil {
+			t.Fatalf("the page behind %q cannot be read: %s", cursor, list)
+		}
+		all = append(all, some...)
+		if next == "" {
+			return all
+		}
+		cursor = next
+	}
+}
+
+func namesOf(list []map[string]any) string {
+	var names []string
+	for _, t := range list {
+		names = append(names, fmt.Sprint(t["name"]))
+	}
+	return strings.Join(names, " ")
+}
+
+func rulesOf(findings []bridge.Finding) string {
+	var rules []string
+	for _, f := range findings {
+		rules = append(rules, f.Rule)
+	}
+	return strings.Join(rules, " ")
+}
+
+// asJSON is v as JSON with its keys in order, for comparisons.
+func asJSON(t fataler, v any) string {
+	t.Helper()
+	b, err := json.Marshal(v)
+	var value any
+	if err == nil {
+		err = json.Unmarshal(b, &value)
+	}
+	if err == nil {
+		b, err = json.Marshal(value)
+	}
+	if err != nil {
+		t.Fatalf("%v: %#v", err, v)
+	}
+	return string(b)
+}
+
+// findExposed returns the name in the list of the tool that a page calls raw.
+func findExposed(x *List, raw string) string {
+	for _, e := range x.entries[x.own:] {
+		if e.Tool.Name() == raw {
+			return e.Name
+		}
+	}
+	return ""
+}

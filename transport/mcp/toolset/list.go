@@ -1,0 +1,263 @@
+package toolset
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/pagetools/pagetools/bridge"
+)
+
+// hybridAbove is the number of tools of pages above which the automatic mode adds
+// our own.
+const hybridAbove = 30
+
+const (
+	// pageTools and pageBytes bound one page of a list; one tool always fits.
+	pageTools = 300
+	pageBytes = 2 << 20
+)
+
+// Mode says which tools a list has.
+type Mode uint8
+
+const (
+	// Auto is Hybrid above 30 tools of pages, else Direct.
+	Auto Mode = iota
+	// Direct lists the tools of pages.
+	Direct
+	// Hybrid lists them and our own.
+	Hybrid
+	// Meta lists our own only.
+	Meta
+)
+
+var modes = map[string]Mode{"": Auto, "auto": Auto, "direct": Direct, "hybrid": Hybrid, "meta": Meta}
+
+// ParseMode reads a word of --mcp-tools; empty is auto.
+func ParseMode(word string) (m Mode, ok bool) {
+	m, ok = modes[word]
+	return m, ok
+}
+
+// Era is the protocol version that a request is served in. Versions are dates, and
+// compare as text. The empty era is the newest one with a handshake.
+type Era string
+
+// Modern tells whether the version is 2026-07-28 or later: results of any shape, no
+// handshake.
+func (e Era) Modern() bool { return e >= "2026-07-28" }
+
+// Since tells whether the version is v or later.
+func (e Era) Since(v string) bool { return e == "" || string(e) >= v }
+
+// index is where a List keeps what differs between eras.
+func (e Era) index() int {
+	if e.Modern() {
+		return 1
+	}
+	return 0
+}
+
+// Source is what one site offers to a caller now.
+type Source struct {
+	Site    bridge.Site
+	Version string         // of the site's webtool
+	Tools   []*bridge.Tool // none while the site cannot be reached
+}
+
+// Options says how a list is made.
+type Options struct {
+	// Prefixed puts the site's name before that of the tool: several sites are
+	// served.
+	Prefixed bool
+	Mode     Mode
+}
+
+// Target is what a name stands for: one of the fields Tool and Own is set.
+type Target struct {
+	Site string
+	Tool *bridge.Tool
+	Name string // as in the list
+	Own  string // the name of one of our own tools
+}
+
+// List is the tools of one caller. It is immutable and safe for concurrent use.
+type List struct {
+	options Options
+	mode    Mode // as it came out: never automatic
+	entries []entry
+	own     int // our own come first
+	byName  map[string]int
+	aliases map[string]int // raw names; -1 when several tools have it
+	digests [2]string
+	found   []bridge.Finding
+
+	indexed sync.Once
+	terms   *index
+}
+
+// New makes the list of a caller. Sources are all sites of the endpoint, also those
+// without tools now: their names decide who owns which names. The list does not
+// depend on the order of sources and tools.
+func New(sources []Source, o Options) *List {
+	l := &List{options: o, byName: map[string]int{}, aliases: map[string]int{}}
+	var sites []string
+	var ids []identity
+	var from []Source // of each tool
+	var tools []*bridge.Tool
+	for _, s := range sources {
+		sites = append(sites, s.Site.Name)
+		for _, t := range s.Tools {
+			ids = append(ids, identity{s.Site.Name, t.Origin(), t.Name()})
+			from, tools = append(from, s), append(tools, t)
+		}
+	}
+	var pages []entry
+	for i, name := range assign(sites, ids, o.Prefixed) {
+		if l.checkName(ids[i], name) {
+			pages = append(pages, l.show(from[i], tools[i], name))
+		}
+	}
+	slices.SortFunc(pages, func(a, b entry) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(l.found, func(a, b bridge.Finding) int {
+		return strings.Compare(a.Tool+"\n"+a.Rule+"\n"+a.Message, b.Tool+"\n"+b.Rule+"\n"+b.Message)
+	})
+	if l.mode = o.Mode; l.mode == Auto {
+		l.mode = Direct
+		if len(pages) > hybridAbove {
+			l.mode = Hybrid
+		}
+	}
+	if l.mode != Direct {
+		l.entries = ownTools()
+		l.own = len(l.entries)
+	}
+	l.entries = append(l.entries, pages...)
+	l.index()
+	return l
+}
+
+// index makes what finds tools, and the digests.
+func (l *List) index() {
+	for i, e := range l.entries {
+		l.byName[e.Name] = i
+	}
+	for i, e := range l.entries[l.own:] {
+		names := []string{e.Tool.Name()}
+		if l.options.Prefixed {
+			names = append(names, identity{site: e.Site, raw: e.Tool.Name()}.base(true))
+		}
+		for _, name := range names {
+			if j, taken := l.aliases[name]; taken && j != l.own+i {
+				l.aliases[name] = -1
+			} else if !reserved(name) {
+				l.aliases[name] = l.own + i
+			}
+		}
+	}
+	for era := range l.digests {
+		h := sha256.New()
+		for _, e := range l.visible() {
+			fmt.Fprintf(h, "%d\n", len(e.json[era]))
+			h.Write(e.json[era])
+		}
+		l.digests[era] = hex.EncodeToString(h.Sum(nil))
+	}
+}
+
+// visible are the entries that the list shows.
+func (l *List) visible() []entry {
+	if l.mode == Meta {
+		return l.entries[:l.own]
+	}
+	return l.entries
+}
+
+func (l *List) find(tool, rule string, refused bool, format string, args ...any) {
+	l.found = append(l.found, bridge.Finding{Rule: rule, Tool: tool, Refused: refused, Message: fmt.Sprintf(format, args...)})
+}
+
+// checkName says as findings why a tool has another name. It is false when there is
+// none.
+func (l *List) checkName(id identity, name string) bool {
+	base := id.base(l.options.Prefixed)
+	switch {
+	case name == "":
+		l.find(id.raw, "mcp-name-taken", true, "No name could be found for it that no other tool has.")
+		return false
+	case reserved(base):
+		l.find(id.raw, "mcp-name-reserved", false, "Names that begin with %q are kept for our own tools; MCP clients see it as %q.", reservedPrefix, name)
+	case !legalName.MatchString(base):
+		l.find(id.raw, "mcp-name-changed", false, "MCP clients take at most %d letters, digits, '_' and '-'; they see it as %q.", maxName, name)
+	case name != base:
+		l.find(id.raw, "mcp-name-shared", false, "Another tool could have this name; MCP clients see it as %q.", name)
+	}
+	return true
+}
+
+// Page returns one page of the list as a JSON array, and the cursor of the next one,
+// "" for the last. It encodes nothing. An unknown cursor is not ok. A cursor holds a
+// name, so that a list which changed goes on behind it.
+func (l *List) Page(e Era, cursor string) (list json.RawMessage, next string, ok bool) {
+	entries := l.visible()
+	if cursor != "" {
+		after, err := base64.RawURLEncoding.DecodeString(cursor)
+		if err != nil || !legalName.Match(after) {
+			return nil, "", false
+		}
+		entries = behind(entries, l.own, string(after))
+	}
+	var tools [][]byte
+	size := 2
+	for _, entry := range entries {
+		text := entry.json[e.index()]
+		size += len(text) + 1
+		if len(tools) == pageTools || len(tools) > 0 && size > pageBytes {
+			next = base64.RawURLEncoding.EncodeToString([]byte(entries[len(tools)-1].Name))
+			break
+		}
+		tools = append(tools, text)
+	}
+	list = make(json.RawMessage, 0, size)
+	list = append(append(append(list, '['), bytes.Join(tools, []byte(","))...), ']')
+	return list, next, true
+}
+
+// behind are the entries after a name. Our own come first.
+func behind(entries []entry, own int, name string) []entry {
+	for i, e := range entries[:own] {
+		if e.Name == name {
+			return entries[i+1:]
+		}
+	}
+	i, _ := slices.BinarySearchFunc(entries[own:], name+"\x00", func(e entry, name string) int { return strings.Compare(e.Name, name) })
+	return entries[own+i:]
+}
+
+// Find returns what a name stands for: a name of the list, or the page's own name
+// (with the site's before it, too) when only one tool has it. It finds tools of pages
+// also when the list has none of them.
+func (l *List) Find(name string) (Target, bool) {
+	i, ok := l.byName[name]
+	if !ok {
+		i, ok = l.aliases[name]
+	}
+	if !ok || i < 0 {
+		return Target{}, false
+	}
+	return l.entries[i].Target, true
+}
+
+// Findings say what was renamed, changed and left out, in words for the site's
+// author. The slice must not be changed.
+func (l *List) Findings() []bridge.Finding { return l.found }
+
+// Digest changes exactly when clients of the era would see another list.
+func (l *List) Digest(e Era) string { return l.digests[e.index()] }

@@ -1,0 +1,160 @@
+package toolset
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+const (
+	// maxName is the longest name that every client takes.
+	maxName = 64
+	// reservedPrefix begins the names of our own tools.
+	reservedPrefix = "pagetools_"
+	// suffixLength is "_" and six hexadecimal digits.
+	suffixLength = 7
+	// nameRounds bounds how often names that collide are made again.
+	nameRounds = 16
+)
+
+var (
+	legalName  = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
+	likeHashed = regexp.MustCompile(`_[0-9a-f]{6}$`)
+)
+
+// reserved tells whether a name is kept for our own tools. Letters of both cases
+// count: a reader does not tell them apart.
+func reserved(name string) bool {
+	return len(name) >= len(reservedPrefix) && strings.EqualFold(name[:len(reservedPrefix)], reservedPrefix)
+}
+
+// identity is what the name of a tool is made of.
+type identity struct{ site, origin, raw string }
+
+// base is the name before anything has to be changed.
+func (id identity) base(prefixed bool) string {
+	if prefixed {
+		return id.site + "_" + id.raw
+	}
+	return id.raw
+}
+
+// hashed is the name of a tool that cannot keep its own: the legal part, at most 57
+// characters of it, and a hash of origin and raw name. Rounds after the first, when
+// somebody else has that name too, hash the site and the round as well.
+func (id identity) hashed(prefixed bool, round int) string {
+	clean := strings.Map(func(r rune) rune {
+		if r < 0x80 && legalName.MatchString(string(r)) {
+			return r
+		}
+		return '_'
+	}, id.base(prefixed))
+	if clean == "" {
+		clean = "tool"
+	}
+	if reserved(clean) {
+		clean = "page_" + clean
+	}
+	seed := id.origin + "\n" + id.raw
+	if round > 0 {
+		seed += "\n" + id.site + "\n" + strconv.Itoa(round)
+	}
+	sum := sha256.Sum256([]byte(seed))
+	return clean[:min(len(clean), maxName-suffixLength)] + "_" + hex.EncodeToString(sum[:3])
+}
+
+// assign gives each tool a name: legal, unique, and the same whatever the order of
+// tools. A name stays as it is when it is legal and cannot be another's; "" means
+// that none was found. Sites are all that the endpoint serves, also those without
+// tools now.
+//
+// With prefixes, the name <site>_<tool> belongs to the longest site name that fits,
+// whether or not that site has such a tool, and what looks like a name with a hash
+// gets a hash: so no tool can ever take over a name that another site's tool had.
+func assign(sites []string, tools []identity, prefixed bool) []string {
+	names := make([]string, len(tools))
+	var plain, changed []int
+	for i, id := range tools {
+		if base := id.base(prefixed); keeps(sites, id, base, prefixed) {
+			names[i] = base
+			plain = append(plain, i)
+		} else {
+			changed = append(changed, i)
+		}
+	}
+	changed = append(changed, settle(tools, names, plain, changed, prefixed)...)
+	for _, i := range changed {
+		names[i] = ""
+	}
+	taken := map[string]bool{}
+	for _, name := range names {
+		taken[name] = true
+	}
+	for round := 0; round < nameRounds && len(changed) > 0; round++ {
+		var again []int
+		wanted := map[string]int{}
+		for _, i := range changed {
+			wanted[tools[i].hashed(prefixed, round)]++
+		}
+		for _, i := range changed {
+			name := tools[i].hashed(prefixed, round)
+			if wanted[name] > 1 || taken[name] {
+				again = append(again, i)
+				continue
+			}
+			names[i] = name
+		}
+		for name := range wanted {
+			taken[name] = true
+		}
+		changed = again
+	}
+	return names
+}
+
+// keeps tells whether a tool may keep its base as its name, other tools aside.
+func keeps(sites []string, id identity, base string, prefixed bool) bool {
+	switch {
+	case !legalName.MatchString(base), reserved(base):
+		return false
+	case !prefixed:
+		return true
+	case likeHashed.MatchString(base):
+		return false
+	}
+	for _, site := range sites {
+		if len(site) > len(id.site) && strings.HasPrefix(base, site+"_") {
+			return false
+		}
+	}
+	return true
+}
+
+// settle lists the tools of plain that cannot keep their names after all: several
+// want the same, or it is the hashed name of another tool. To meet one by chance is
+// most unlikely, so whoever declares it wants to be taken for the other.
+func settle(tools []identity, names []string, plain, changed []int, prefixed bool) []int {
+	owners, hashes := map[string]int{}, map[string]bool{}
+	for _, i := range plain {
+		owners[names[i]]++
+	}
+	for _, i := range changed {
+		hashes[tools[i].hashed(prefixed, 0)] = true
+	}
+	var lost []int
+	gone := map[int]bool{}
+	for more := true; more; {
+		more = false
+		for _, i := range plain {
+			if gone[i] || owners[names[i]] == 1 && !hashes[names[i]] {
+				continue
+			}
+			gone[i], more = true, true
+			lost = append(lost, i)
+			hashes[tools[i].hashed(prefixed, 0)] = true
+		}
+	}
+	return lost
+}
