@@ -71,6 +71,9 @@ func TestSlowWatcher(t *testing.T) {
 		for i := range calls {
 			call := write(fmt.Sprintf(`{"n":%d}`, i))
 			parked(t, b, &call, bridge.ApprovalRequired)
+			if i == 0 {
+				synctest.Wait() // the watch waits for its reader
+			}
 		}
 		snapshots := 0
 		for len(inbox.Questions()) < calls {
