@@ -268,9 +268,9 @@ func (h *History) Pin(ctx context.Context, version string, live Action,
 		!schema.Accepts(then.RequestSchema, live.RequestSchema):
 		return nil, PinOutdated, nil
 	}
-	pinned, refused := schema.Compile(then.RequestSchema, l)
-	if refused != nil { // it was admitted once, under limits that may have been wider
-		return nil, PinUncheckable, nil
+	if pinned, err = schema.Compile(then.RequestSchema, l); err != nil {
+		// It was admitted once, under limits that may have been wider.
+		return nil, PinUncheckable, nil //nolint:nilerr // a schema that is refused is no error of the store
 	}
 	return pinned, PinFits, nil
 }
