@@ -265,7 +265,7 @@ func (h *History) Pin(ctx context.Context, version string, live Action, l schema
 	}
 	pinned, refused := schema.Compile(then.RequestSchema, l)
 	if refused != nil { // it was admitted once, under limits that may have been wider
-		return nil, PinUncheckable, nil
+		return nil, PinUncheckable, nil //nolint:nilerr // the caller gets the problem of its pin
 	}
 	return pinned, PinFits, nil
 }
