@@ -16,7 +16,8 @@ func (b *Bridge) audit(ctx context.Context, r *Run, next handler) (s Step) {
 	b.logCall(ctx, slog.LevelDebug, "call: intent", r)
 	defer func() {
 		if p := recover(); p != nil {
-			e := Errorf(InternalError, Internal, r.outcome, "Something went wrong inside pagetools.")
+			e := Errorf(InternalError, Internal, r.outcome,
+				"Something went wrong inside pagetools.")
 			s = e.With(fmt.Errorf("panic: %v\n%s", p, debug.Stack())).Step()
 		}
 		if s.Pause != nil {
@@ -27,19 +28,23 @@ func (b *Bridge) audit(ctx context.Context, r *Run, next handler) (s Step) {
 		if e := s.Err; e == nil {
 			b.logCall(ctx, slog.LevelInfo, "call: ok", r, took)
 		} else {
-			b.logCall(ctx, slog.LevelWarn, "call: failed", r, took, slog.String("code", string(e.Code)),
-				slog.String("reason", string(e.Reason)), slog.String("outcome", string(e.Outcome)), slog.Any("error", e.Err))
+			b.logCall(ctx, slog.LevelWarn, "call: failed", r, took,
+				slog.String("code", string(e.Code)),
+				slog.String("reason", string(e.Reason)), slog.String("outcome",
+					string(e.Outcome)), slog.Any("error", e.Err))
 		}
 		b.record(context.WithoutCancel(ctx), r, s)
 	}()
 	return next(ctx, r)
 }
 
-func (b *Bridge) logCall(ctx context.Context, level slog.Level, event string, r *Run, more ...slog.Attr) {
+func (b *Bridge) logCall(ctx context.Context, level slog.Level, event string, r *Run,
+	more ...slog.Attr) {
 	if !b.log.Enabled(ctx, level) {
 		return
 	}
-	who := []slog.Attr{slog.String("call", r.call.ID), slog.String("site", r.call.Site), slog.String("tool", r.call.Tool), slog.String("caller", r.call.Caller.Name)}
+	who := []slog.Attr{slog.String("call", r.call.ID), slog.String("site", r.call.Site),
+		slog.String("tool", r.call.Tool), slog.String("caller", r.call.Caller.Name)}
 	if r.call.Trace != "" {
 		who = append(who, slog.String("trace", r.call.Trace))
 	}
@@ -64,7 +69,8 @@ func (b *Bridge) intend(ctx context.Context, r *Run) *Error {
 	case intent.Wait:
 		return notKept("This call may change something, and no record of it can be kept now. Nothing ran.", err)
 	default:
-		b.log.WarnContext(ctx, "audit: a call that only reads is not recorded", slog.String("call", r.call.ID), slog.Any("error", err))
+		b.log.WarnContext(ctx, "audit: a call that only reads is not recorded",
+			slog.String("call", r.call.ID), slog.Any("error", err))
 	}
 	return nil
 }
@@ -84,7 +90,8 @@ func (b *Bridge) record(ctx context.Context, r *Run, s Step) {
 			ArgumentBytes: int64(len(r.call.Input.Text())), ResultBytes: size,
 		})
 		if err != nil {
-			b.log.Warn("calls: a call is not in the record", slog.String("call", r.call.ID), slog.Any("error", err))
+			b.log.Warn("calls: a call is not in the record", slog.String("call", r.call.ID),
+				slog.Any("error", err))
 		}
 	}
 	if b.memory.Audit == nil {
@@ -93,12 +100,14 @@ func (b *Bridge) record(ctx context.Context, r *Run, s Step) {
 	var end AuditRecord
 	switch {
 	case r.ticket != 0:
-		end = AuditRecord{Call: r.call.ID, Caller: r.call.Caller.Name, Site: r.call.Site, Tool: r.tool.name}
+		end = AuditRecord{Call: r.call.ID, Caller: r.call.Caller.Name, Site: r.call.Site,
+			Tool: r.tool.name}
 	case code == string(ApprovalDenied):
 		end = auditRecord(r)
 		ticket, err := b.memory.Audit.Intent(ctx, end)
 		if err != nil {
-			b.log.Warn("audit: a refusal is not recorded", slog.String("call", r.call.ID), slog.Any("error", err))
+			b.log.Warn("audit: a refusal is not recorded", slog.String("call", r.call.ID),
+				slog.Any("error", err))
 			return
 		}
 		r.ticket = ticket
@@ -111,13 +120,16 @@ func (b *Bridge) record(ctx context.Context, r *Run, s Step) {
 		end.Result = digestOf(s.Data)
 	}
 	if err := b.memory.Audit.Outcome(ctx, r.ticket, end); err != nil {
-		b.log.Warn("audit: an outcome is not recorded", slog.String("call", r.call.ID), slog.Any("error", err))
+		b.log.Warn("audit: an outcome is not recorded", slog.String("call", r.call.ID),
+			slog.Any("error", err))
 	}
 }
 
 // auditRecord describes a call whose tool is known.
 func auditRecord(r *Run) AuditRecord {
-	return AuditRecord{Call: r.call.ID, Trace: r.call.Trace, Claim: r.claim, Caller: r.call.Caller.Name, Session: r.call.Session, Site: r.call.Site, Origin: r.tool.origin, Frame: r.tool.frame,
+	return AuditRecord{Call: r.call.ID, Trace: r.call.Trace, Claim: r.claim,
+		Caller: r.call.Caller.Name, Session: r.call.Session, Site: r.call.Site,
+		Origin: r.tool.origin, Frame: r.tool.frame,
 		Tool: r.tool.name, Definition: r.tool.digest, Arguments: r.argumentsDigest(), ArgumentBytes: int64(len(r.input.Text())),
 		Decision: r.decided(), Rule: r.decision.Reason, Approval: r.approval, Approver: r.approver}
 }

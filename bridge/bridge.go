@@ -93,7 +93,8 @@ type siteState struct {
 // New makes a Bridge over the sites of the router. It fails when an operator's
 // parameter default is not a schema.
 func New(r Router, o Options) (*Bridge, error) {
-	b := &Bridge{router: r, limits: o.Limits.withDefaults(), memory: o.Memory, log: o.Log, now: o.Now, sites: map[string]*siteState{}}
+	b := &Bridge{router: r, limits: o.Limits.withDefaults(), memory: o.Memory, log: o.Log,
+		now: o.Now, sites: map[string]*siteState{}}
 	b.runs = newRegistry()
 	b.life, b.endLife = context.WithCancelCause(context.Background())
 	if b.log == nil {
@@ -125,7 +126,8 @@ func (b *Bridge) newSiteState(site Site, o SiteOptions) (*siteState, error) {
 		o.CallTimeout = l.CallTimeout
 	}
 	o.CallTimeout = min(o.CallTimeout, l.MaxTimeout)
-	s := &siteState{site: site, options: o, histories: map[string]*webtool.History{}, versions: b.memory.Versions, clock: b.now, schemaLimits: l.Schema}
+	s := &siteState{site: site, options: o, histories: map[string]*webtool.History{},
+		versions: b.memory.Versions, clock: b.now, schemaLimits: l.Schema}
 	var err error
 	if s.configSchemaJSON, s.defaultConfig, err = configDocs(o, l); err != nil {
 		return nil, err
@@ -152,7 +154,8 @@ func (c *Catalog) names() []string {
 func (b *Bridge) siteFor(name string, c Caller) (*siteState, error) {
 	s := b.sites[name]
 	if s == nil || !c.Sees(name) {
-		return nil, Errorf(WebtoolNotFound, "", NotRun, "There is no webtool %q here.", printable(name))
+		return nil, Errorf(WebtoolNotFound, "", NotRun,
+			"There is no webtool %q here.", printable(name))
 	}
 	return s, nil
 }

@@ -51,7 +51,8 @@ func shapeOf(input json.RawMessage) shape {
 	if json.Unmarshal(input, &s) != nil {
 		return shape{}
 	}
-	out := shape{declared: map[string]bool{}, closed: string(s.AdditionalProperties) == "false" && len(s.PatternProperties) == 0}
+	out := shape{declared: map[string]bool{}, closed: string(s.AdditionalProperties) == "false" &&
+		len(s.PatternProperties) == 0}
 	for name := range s.Properties {
 		out.declared[name] = true
 	}
@@ -246,7 +247,8 @@ func admit(d Declaration, l Limits) admission {
 	var a admission
 	refuse := func(rule, format string, args ...any) admission {
 		a.tool = nil
-		a.findings = append(a.findings, Finding{Rule: rule, Tool: printable(d.Name), Refused: true, Message: fmt.Sprintf(format, args...)})
+		a.findings = append(a.findings, Finding{Rule: rule, Tool: printable(d.Name), Refused: true,
+			Message: fmt.Sprintf(format, args...)})
 		return a
 	}
 	switch {
@@ -259,7 +261,8 @@ func admit(d Declaration, l Limits) admission {
 	case strings.TrimSpace(d.Description) == "":
 		return refuse("description-missing", "A tool needs a description.")
 	case len(d.Description) > l.Description:
-		return refuse("description-too-long", "The description is longer than %d bytes.", l.Description)
+		return refuse("description-too-long", "The description is longer than %d bytes.",
+			l.Description)
 	case len(d.Title) > l.Description:
 		return refuse("title-too-long", "The title is longer than %d bytes.", l.Description)
 	}
@@ -270,7 +273,8 @@ func admit(d Declaration, l Limits) admission {
 	t.description = desc
 	if hidden += more; hidden > 0 {
 		a.findings = append(a.findings, Finding{Rule: "hidden-characters", Tool: d.Name,
-			Message: fmt.Sprintf("%d invisible or control characters were taken out of its texts.", hidden)})
+			Message: fmt.Sprintf("%d invisible or control characters were taken out of its texts.",
+				hidden)})
 	}
 	if strings.TrimSpace(t.description) == "" {
 		return refuse("description-missing", "The description has no visible character.")
@@ -309,7 +313,8 @@ func compileInput(raw json.RawMessage, l schema.Limits) (*schema.Schema, error) 
 // the format "password". In canonical JSON both have one form.
 func hasSecrets(input json.RawMessage) bool {
 	text := canonicalOrRaw(input)
-	return bytes.Contains(text, []byte(`"writeOnly":true`)) || bytes.Contains(text, []byte(`"format":"password"`))
+	return bytes.Contains(text, []byte(`"writeOnly":true`)) ||
+		bytes.Contains(text, []byte(`"format":"password"`))
 }
 
 func ruleOf(err error) string {

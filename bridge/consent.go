@@ -9,8 +9,10 @@ import (
 // an answer it begins again, so that everything is checked anew.
 func (b *Bridge) askConsent(ctx context.Context, r *Run) Step {
 	r.shownDigest, r.shownDocument = r.tool.digest, b.sessionDocumentID(ctx, r)
-	q := Invocation{Tool: r.tool, Input: r.input.Text(), Answer: b.limits.Question}.Complete(Question{
-		Kind: Approve, Title: fmt.Sprintf("Run %s on %s?", r.tool.name, r.call.Site), Detail: r.tool.description, always: b.mayAlways(r),
+	q := Invocation{Tool: r.tool, Input: r.input.Text(),
+		Answer: b.limits.Question}.Complete(Question{
+		Kind: Approve, Title: fmt.Sprintf("Run %s on %s?", r.tool.name,
+			r.call.Site), Detail: r.tool.description, always: b.mayAlways(r),
 	})
 	return Step{Pause: &Pause{Question: q, Continue: func(ctx context.Context, a *Answer) Step {
 		if ctx.Err() != nil { // it was ended while it waited
@@ -30,11 +32,15 @@ func (b *Bridge) askConsent(ctx context.Context, r *Run) Step {
 func (r *Run) checkConsent() *Error {
 	switch {
 	case r.consent == nil || !r.consent.OK:
-		return Errorf(ApprovalDenied, "", NotRun, "%q was refused: a person said no, or nobody answered in time.", r.tool.name)
+		return Errorf(ApprovalDenied, "", NotRun,
+			"%q was refused: a person said no, or nobody answered in time.", r.tool.name)
 	case r.shownDigest != r.tool.digest:
-		return Errorf(VersionMismatch, ToolChanged, NotRun, "The page changed %q after a person agreed to it. Nothing ran.", r.tool.name)
+		return Errorf(VersionMismatch, ToolChanged, NotRun,
+			"The page changed %q after a person agreed to it. Nothing ran.", r.tool.name)
 	case r.shownDocument != "" && r.shownDocument != r.tool.document:
-		return Errorf(VersionMismatch, ToolChanged, NotRun, "The session's page navigated after a person agreed to run %q. Nothing ran.", r.tool.name)
+		return Errorf(VersionMismatch, ToolChanged, NotRun,
+			"The session's page navigated after a person agreed to run %q. Nothing ran.",
+			r.tool.name)
 	}
 	return nil
 }

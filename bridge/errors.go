@@ -150,5 +150,6 @@ func AsError(err error) *Error {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e
 	}
-	return Errorf(InternalError, Internal, Unknown, "Something went wrong inside pagetools.").With(err)
+	return Errorf(InternalError, Internal, Unknown,
+		"Something went wrong inside pagetools.").With(err)
 }

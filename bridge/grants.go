@@ -22,7 +22,8 @@ func (b *Bridge) granted(ctx context.Context, r *Run) bool {
 	if !b.mayAlways(r) {
 		return false
 	}
-	g, ok, err := b.memory.Grants.Find(ctx, GrantUse{Caller: r.call.Caller.Name, Site: r.call.Site, Tool: r.tool.name, Digest: r.tool.digest})
+	g, ok, err := b.memory.Grants.Find(ctx, GrantUse{Caller: r.call.Caller.Name, Site: r.call.Site,
+		Tool: r.tool.name, Digest: r.tool.digest})
 	if err != nil {
 		b.log.WarnContext(ctx, "grants: they cannot be read", slog.Any("error", err))
 		return false
@@ -42,7 +43,8 @@ func (b *Bridge) keepConsent(ctx context.Context, r *Run) *Error {
 		if e := b.knowAll(ctx, r); e != nil {
 			return e
 		}
-		g, err := b.memory.Grants.Put(ctx, Grant{Caller: r.call.Caller.Name, Site: r.call.Site, Tool: r.tool.name, Digest: r.tool.digest,
+		g, err := b.memory.Grants.Put(ctx, Grant{Caller: r.call.Caller.Name, Site: r.call.Site,
+			Tool: r.tool.name, Digest: r.tool.digest,
 			GivenBy: a.by, GivenAt: b.now()})
 		if err != nil {
 			return notKept("This consent cannot be kept now. Nothing ran.", err)
@@ -51,7 +53,8 @@ func (b *Bridge) keepConsent(ctx context.Context, r *Run) *Error {
 		r.approval = g.ID
 	}
 	if r.unseen {
-		if err := b.memory.KnownTools.SetKnown(ctx, r.call.Site, []KnownTool{known(r.tool, b.now())}); err != nil {
+		if err := b.memory.KnownTools.SetKnown(ctx, r.call.Site,
+			[]KnownTool{known(r.tool, b.now())}); err != nil {
 			return notKept("It cannot be kept now that this tool was seen. Nothing ran.", err)
 		}
 		r.site.seen.forget()

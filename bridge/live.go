@@ -60,7 +60,8 @@ const (
 )
 
 // ofMouse says which types there are, and which are of the mouse.
-var ofMouse = map[InputType]bool{MouseMove: true, MouseDown: true, MouseUp: true, Wheel: true, KeyDown: false, KeyUp: false, Text: false}
+var ofMouse = map[InputType]bool{MouseMove: true, MouseDown: true, MouseUp: true, Wheel: true,
+	KeyDown: false, KeyUp: false, Text: false}
 
 // check refuses what no mouse and no keyboard does.
 func (in Input) check() *Error {

@@ -48,5 +48,6 @@ func (s *siteState) checkLock(c *Catalog, t *Tool) *Error {
 	if s.options.Locked[t.name] == "" {
 		return s.unknownAction(t.name, c)
 	}
-	return Errorf(VersionMismatch, ToolChanged, NotRun, "%q is not as the operator locked it. Nothing ran.", t.name)
+	return Errorf(VersionMismatch, ToolChanged, NotRun,
+		"%q is not as the operator locked it. Nothing ran.", t.name)
 }

@@ -78,7 +78,8 @@ func (b *Bridge) claim(ctx context.Context, r *Run) (end Step, fresh bool) {
 		b.log.Warn("keys: a reply cannot be read", slog.Any("error", err))
 	case ReplyUnknown:
 	}
-	return Errorf(InternalError, Internal, Unknown, "A call with this key began, and its outcome is lost. It does not run again.").Step(), false
+	return Errorf(InternalError, Internal, Unknown,
+		"A call with this key began, and its outcome is lost. It does not run again.").Step(), false
 }
 
 // tooManyKeys is the error where it is not known when a key is free again: because calls
@@ -125,7 +126,8 @@ func decodeReply(kept []byte) (Step, error) {
 		return Step{}, fmt.Errorf("reading a kept reply: %w", err)
 	}
 	if e := k.Error; e != nil {
-		return (&Error{Code: e.Code, Reason: e.Reason, Outcome: e.Outcome, Message: e.Message, Details: e.Details}).Step(), nil
+		return (&Error{Code: e.Code, Reason: e.Reason, Outcome: e.Outcome, Message: e.Message,
+			Details: e.Details}).Step(), nil
 	}
 	return Step{Data: k.Data}, nil
 }
@@ -136,7 +138,8 @@ func (b *Bridge) keyEnded(r *Run) {
 	notRun := r.result.Err != nil && r.result.Err.Outcome == NotRun
 	if r.claim != "" {
 		if err := b.endClaim(r, notRun); err != nil {
-			b.log.Warn("keys: an outcome is not kept", slog.String("call", r.call.ID), slog.Any("error", err))
+			b.log.Warn("keys: an outcome is not kept", slog.String("call", r.call.ID),
+				slog.Any("error", err))
 		}
 	}
 	if notRun {

@@ -137,3 +137,27 @@ func TestX4Keys(t *testing.T) {
 		want(t, serve("heavy", most+1), bridge.RateLimit, "", bridge.NotRun)
 	})
 }
+
+// BenchmarkRefusedKey: a caller that used up its keys holds nobody up, however many
+// keys there are.
+func BenchmarkRefusedKey(b *testing.B) {
+	r := bridgetest.NewRouter().Add("shop", bridgetest.Tool("read", ""))
+	shop, err := bridge.New(r, bridge.Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	call := func(caller string, key int) {
+		shop.Serve(b.Context(), &bridge.Call{
+			Site: "shop", Tool: "read", Input: bridgetest.JSON(`{}`), Key: fmt.Sprint(key),
+			Caller: bridge.Caller{Name: caller, May: []bridge.Right{bridge.MayCall}},
+		})
+	}
+	for caller := range 5 {
+		for key := range 10_000 {
+			call(fmt.Sprint(caller), key)
+		}
+	}
+	for b.Loop() {
+		call("0", 10_000)
+	}
+}

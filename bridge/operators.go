@@ -52,7 +52,8 @@ func (b *Bridge) Answer(by Caller, id string, a Answer) error {
 	case !known:
 		return Errorf(WebtoolNotFound, "", NotRun, "There is no such question.")
 	}
-	e := Errorf(Conflict, "", NotRun, "The question is not open any more: it expired, or its page took it back.")
+	e := Errorf(Conflict, "", NotRun,
+		"The question is not open any more: it expired, or its page took it back.")
 	if who != nobody {
 		e.Message = "The question was answered already, by " + printable(who) + "."
 	}
@@ -85,7 +86,8 @@ func (b *Bridge) pageThatAsks(by Caller, id string) (*Run, Page, *Error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if q := r.asks(); r.page == nil || q == nil || q.ID != id {
-		return nil, nil, Errorf(WebtoolNotFound, "", NotRun, "There is no picture of this question.")
+		return nil, nil, Errorf(WebtoolNotFound, "", NotRun,
+			"There is no picture of this question.")
 	}
 	return r, r.page, nil
 }

@@ -141,7 +141,8 @@ const maxInputDepth = 200
 // validate checks the arguments before the page is touched.
 func (b *Bridge) validate(ctx context.Context, r *Run, next handler) Step {
 	if len(r.call.Input.Text()) > b.limits.Arguments {
-		return Errorf(SchemaError, "", NotRun, "The request is longer than %d bytes.", b.limits.Arguments).With(ErrTooLarge).Step()
+		return Errorf(SchemaError, "", NotRun,
+			"The request is longer than %d bytes.", b.limits.Arguments).With(ErrTooLarge).Step()
 	}
 	if !r.call.Input.IsObject() {
 		return Errorf(SchemaError, "", NotRun, "request must be an object.").Step()
@@ -178,7 +179,8 @@ func (r *Run) completeInput() (Value, error) {
 			add = append(add, p)
 		}
 	}
-	repeated := !shape.declared["action"] && in.Get("action").IsString() && in.Get("action").String() == r.tool.name
+	repeated := !shape.declared["action"] && in.Get("action").IsString() &&
+		in.Get("action").String() == r.tool.name
 	if len(add) == 0 && !repeated {
 		return in, nil // the usual case
 	}
@@ -198,7 +200,8 @@ func (b *Bridge) limit(ctx context.Context, r *Run, next handler) Step {
 	if !r.counted {
 		limit, wait := b.rates.Take(r.call.Caller.Name, r.call.Site, r.tool.name, b.now())
 		if limit != "" {
-			e := Errorf(RateLimit, "", NotRun, "%s Try again later.", tooMany[limit]).Detail("limit", string(limit))
+			e := Errorf(RateLimit, "", NotRun,
+				"%s Try again later.", tooMany[limit]).Detail("limit", string(limit))
 			e.Retry = wait
 			return e.Step()
 		}
@@ -216,13 +219,13 @@ func (b *Bridge) approve(ctx context.Context, r *Run, next handler) Step {
 		Tainted: b.taints.of(r.call.Caller.Name, r.tool.origin, b.now()), Unseen: r.unseen,
 	})
 	switch {
-	case r.decision.Level == policy.Auto:
-		return next(ctx, r)
 	case r.decision.Level == policy.Never:
-		return Errorf(ApprovalDenied, "", NotRun, "The operator does not allow %q.", r.tool.name).Detail("layer", r.decision.Layer).Step()
-	case !r.agreed && b.granted(ctx, r):
+		return Errorf(ApprovalDenied, "", NotRun,
+			"The operator does not allow %q.", r.tool.name).Detail("layer", r.decision.Layer).Step()
+	case r.agreed: // what they said counts, also where nobody would be asked any more
+	case r.decision.Level == policy.Auto || b.granted(ctx, r):
 		return next(ctx, r)
-	case !r.agreed:
+	default:
 		return b.askConsent(ctx, r)
 	}
 	if e := r.checkConsent(); e != nil {
@@ -247,7 +250,8 @@ func (b *Bridge) invoke(ctx context.Context, r *Run) Step {
 	}
 	began := time.Now()
 	ref := r.ref()
-	ref.Patience, ref.Turn, ref.Page = max(r.settings.timeout, minPatience), r.settings.timeout, r.settings.page
+	ref.Patience, ref.Turn, ref.Page = max(r.settings.timeout,
+		minPatience), r.settings.timeout, r.settings.page
 	ref.Beside = r.call.Beside && !r.tool.hints.MayChange(r.tool.topLevel)
 	source, err := b.router.Acquire(ctx, ref)
 	if err != nil {
@@ -259,7 +263,9 @@ func (b *Bridge) invoke(ctx context.Context, r *Run) Step {
 		b.taints.read(r, b.now())
 		return source.Invoke(ctx, Invocation{
 			Tool: r.tool, Document: r.shownDocument, Input: r.input.Text(), MaxBytes: r.resultLimit(),
-			Patience: max(time.Millisecond, ref.Patience-time.Since(began)), Timeout: r.settings.timeout, Answer: b.limits.Question,
+			Patience: max(time.Millisecond,
+				ref.Patience-time.Since(began)), Timeout: r.settings.timeout, Answer: b.limits.Question,
+			Questions: maxQuestions - r.asked,
 		})
 	})
 }
@@ -303,7 +309,8 @@ func (b *Bridge) inPage(r *Run, part func() Step) (s Step) {
 // the pipeline.
 func (b *Bridge) pausedInPage(r *Run, p *Pause) {
 	if p.Question.ID == "" {
-		p.Question = Invocation{Tool: r.tool, Input: r.input.Text(), Answer: b.limits.Question}.Complete(p.Question)
+		p.Question = Invocation{Tool: r.tool, Input: r.input.Text(),
+			Answer: b.limits.Question}.Complete(p.Question)
 	}
 	inPage := p.Continue
 	p.Continue = func(ctx context.Context, a *Answer) Step {

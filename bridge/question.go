@@ -58,7 +58,8 @@ type Answer struct {
 func (q *Question) check(a Answer) *Error {
 	switch {
 	case a.Always && (!a.OK || !q.always):
-		return Errorf(SchemaError, "", NotRun, "This answer cannot be kept: \"always\" is for consent to tools whose level is ask-once.")
+		return Errorf(SchemaError, "", NotRun,
+			"This answer cannot be kept: \"always\" is for consent to tools whose level is ask-once.")
 	case len(a.Value) == 0:
 		return nil
 	case !a.OK || q.Kind == Approve || q.Kind == Confirm:

@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -42,18 +43,25 @@ const (
 type registry struct {
 	mu       sync.Mutex
 	all      map[*Run]struct{}
-	found    map[handle]*Run
-	stopped  map[string]int    // calls with a token, by caller
-	keys     map[string]int    // keys in use, by caller
-	tokens   int               // calls with a token
+	found    [byDigest + 1]map[handle]*Run // by kind
+	stopped  map[string]int                // calls with a token, by caller
+	keys     map[string]*callerKeys
 	answered map[string]string // who answered a question
-	open     int               // questions that wait
 	numbers  int64
 	closed   bool
 }
 
+// callerKeys are the keys that one caller has in use.
+type callerKeys struct {
+	n     int
+	until []time.Time // when those go whose calls ended, the first one first
+}
+
 func newRegistry() registry {
-	return registry{all: map[*Run]struct{}{}, found: map[handle]*Run{}, stopped: map[string]int{}, keys: map[string]int{}, answered: map[string]string{}}
+	return registry{
+		all: map[*Run]struct{}{}, found: [byDigest + 1]map[handle]*Run{{}, {}, {}, {}},
+		stopped: map[string]int{}, keys: map[string]*callerKeys{}, answered: map[string]string{},
+	}
 }
 
 func (g *registry) add(r *Run) {
@@ -68,7 +76,7 @@ func (g *registry) add(r *Run) {
 func (g *registry) find(h handle) *Run {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.found[h]
+	return g.found[h.by][h]
 }
 
 // name makes a call known under a name. Another one under that name loses it.
@@ -79,12 +87,12 @@ func (g *registry) name(r *Run, h handle) {
 }
 
 func (g *registry) nameIt(r *Run, h handle) {
-	if before := g.found[h]; before == r {
+	if before := g.found[h.by][h]; before == r {
 		return
 	} else if before != nil {
 		g.dropIt(h, before)
 	}
-	g.found[h] = r
+	g.found[h.by][h] = r
 	r.names = append(r.names, h)
 	g.count(h, r, 1)
 }
@@ -97,10 +105,10 @@ func (g *registry) drop(h handle, r *Run) {
 }
 
 func (g *registry) dropIt(h handle, r *Run) {
-	if g.found[h] != r {
+	if g.found[h.by][h] != r {
 		return
 	}
-	delete(g.found, h)
+	delete(g.found[h.by], h)
 	r.names = slices.DeleteFunc(r.names, func(n handle) bool { return n == h })
 	g.count(h, r, -1)
 	if h.by == byToken {
@@ -116,20 +124,20 @@ func (g *registry) dropIt(h handle, r *Run) {
 
 // count keeps the counters of what is bounded.
 func (g *registry) count(h handle, r *Run, n int) {
-	of, caller := (map[string]int)(nil), r.call.Caller.Name
+	caller := r.call.Caller.Name
 	switch h.by {
 	case byToken:
-		of, g.tokens = g.stopped, g.tokens+n
+		if g.stopped[caller] += n; g.stopped[caller] == 0 {
+			delete(g.stopped, caller)
+		}
 	case byKey:
-		of = g.keys
-	case byQuestion:
-		g.open += n
-		return
-	case byDigest:
-		return
-	}
-	if of[caller] += n; of[caller] == 0 {
-		delete(of, caller)
+		if g.keys[caller] == nil {
+			g.keys[caller] = &callerKeys{}
+		}
+		if g.keys[caller].n += n; g.keys[caller].n == 0 {
+			delete(g.keys, caller)
+		}
+	case byQuestion, byDigest:
 	}
 }
 
@@ -142,13 +150,14 @@ func (g *registry) claim(r *Run) (known *Run, e *Error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	h := keyHandle(r)
-	known = g.found[h]
+	known = g.found[byKey][h]
+	mine := g.keys[h.caller]
 	switch {
 	case known != nil:
-	case g.keys[h.caller] >= maxKeys:
+	case mine != nil && mine.n >= maxKeys:
 		e = tooManyKeys()
-		if first := g.soonest(func(of handle, _ *Run) bool { return of.by == byKey && of.caller == h.caller }); !first.IsZero() {
-			e.Retry = max(time.Second, first.Sub(r.bridge.now()))
+		if len(mine.until) > 0 {
+			e.Retry = max(time.Second, mine.until[0].Sub(r.bridge.now()))
 		}
 	default:
 		g.nameIt(r, h)
@@ -162,24 +171,15 @@ func (g *registry) claim(r *Run) (known *Run, e *Error) {
 func (g *registry) keepKey(r *Run) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	r.keyUntil = r.bridge.now().Add(keyAge)
 	h := keyHandle(r)
-	time.AfterFunc(keyAge, func() { g.drop(h, r) })
-}
-
-// soonest returns when the first of the calls that count goes by itself; zero when
-// none of them is known to.
-func (g *registry) soonest(counts func(handle, *Run) bool) (first time.Time) {
-	for h, r := range g.found {
-		until := r.until
-		if h.by == byKey {
-			until = r.keyUntil
-		}
-		if !until.IsZero() && (first.IsZero() || until.Before(first)) && counts(h, r) {
-			first = until
-		}
-	}
-	return first
+	mine := g.keys[h.caller]
+	mine.until = append(mine.until, r.bridge.now().Add(keyAge))
+	time.AfterFunc(keyAge, func() {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		mine.until = mine.until[1:]
+		g.dropIt(h, r)
+	})
 }
 
 // remove forgets a call under all of its names.
@@ -200,7 +200,7 @@ func (g *registry) keep(r *Run, token string, expires time.Time) *Error {
 	defer g.mu.Unlock()
 	caller, h := r.call.Caller.Name, handle{by: byToken, name: token}
 	switch {
-	case g.found[h] == r:
+	case g.found[byToken][h] == r:
 	case r.call.Caller.IsRevoked():
 		return TakenBack()
 	case g.closed:
@@ -209,7 +209,7 @@ func (g *registry) keep(r *Run, token string, expires time.Time) *Error {
 		return e
 	case g.stopped[caller] >= maxOfCaller:
 		return g.full(r.bridge.now(), func(o *Run) bool { return o.call.Caller.Name == caller })
-	case g.tokens >= maxRuns:
+	case len(g.found[byToken]) >= maxRuns:
 		return g.full(r.bridge.now(), func(*Run) bool { return true })
 	}
 	r.until = expires.Add(keepFor)
@@ -227,8 +227,14 @@ func againHandle(c *Call) handle {
 // full refuses one more call that stops. It says when the first of those that count
 // goes by itself: nobody answers, and nobody fetches the outcome.
 func (g *registry) full(now time.Time, counts func(*Run) bool) *Error {
-	first := g.soonest(func(h handle, r *Run) bool { return h.by == byToken && counts(r) })
-	e := Errorf(RateLimit, "", NotRun, "Too many calls wait for a person. Answer them or fetch their outcomes, or try again later.")
+	var first time.Time
+	for _, r := range g.found[byToken] {
+		if counts(r) && (first.IsZero() || r.until.Before(first)) {
+			first = r.until
+		}
+	}
+	e := Errorf(RateLimit, "", NotRun,
+		"Too many calls wait for a person. Answer them or fetch their outcomes, or try again later.")
 	e.Retry = max(time.Second, first.Sub(now))
 	return e
 }
@@ -242,7 +248,7 @@ func (g *registry) ended(r *Run, token string) {
 	switch {
 	case len(r.names) == 0:
 		delete(g.all, r)
-	case g.found[h] == r:
+	case g.found[byToken][h] == r:
 		r.until = r.bridge.now().Add(keepFor)
 		r.forget = time.AfterFunc(keepFor, func() { g.drop(h, r) })
 	}
@@ -251,7 +257,7 @@ func (g *registry) ended(r *Run, token string) {
 // again returns the call that an equal one of its caller means, or nil.
 func (g *registry) again(c *Call) *Run {
 	g.mu.Lock()
-	none := g.tokens == 0
+	none := len(g.found[byDigest]) == 0
 	g.mu.Unlock()
 	if none { // the usual case
 		return nil
@@ -306,20 +312,14 @@ func (g *registry) asking(id string) (r *Run, by string, known bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	by, known = g.answered[id]
-	return g.found[handle{by: byQuestion, name: id}], by, known
+	return g.found[byQuestion][handle{by: byQuestion, name: id}], by, known
 }
 
 // under returns the calls that have a name of a kind.
 func (g *registry) under(kind handleKind) []*Run {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	var all []*Run
-	for h, r := range g.found {
-		if h.by == kind {
-			all = append(all, r)
-		}
-	}
-	return all
+	return slices.Collect(maps.Values(g.found[kind]))
 }
 
 // close takes no more questions.
@@ -333,7 +333,7 @@ func (g *registry) close() {
 func (g *registry) questions() int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.open
+	return len(g.found[byQuestion])
 }
 
 func draining() *Error {

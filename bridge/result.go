@@ -23,7 +23,8 @@ type mcpResult struct {
 // present turns what the page returned into the result of the call.
 func (b *Bridge) present(r *Run, data json.RawMessage) Step {
 	if !json.Valid(data) {
-		return Errorf(ToolError, ResultInvalid, Unknown, "%q returned something that is not JSON.", r.tool.name).Step()
+		return Errorf(ToolError, ResultInvalid, Unknown,
+			"%q returned something that is not JSON.", r.tool.name).Step()
 	}
 	var m mcpResult
 	isMCP := mayBeMCP(data) && json.Unmarshal(data, &m) == nil
@@ -35,7 +36,8 @@ func (b *Bridge) present(r *Run, data json.RawMessage) Step {
 		return b.presentError(r, Errorf(ToolError, "", Failed, "%s", text)).Step()
 	}
 	if out := r.tool.output; out != nil && !fits(out, data, m) {
-		return Errorf(ToolError, ResultInvalid, Unknown, "%q returned something that does not fit its own outputSchema.", r.tool.name).Step()
+		return Errorf(ToolError, ResultInvalid, Unknown,
+			"%q returned something that does not fit its own outputSchema.", r.tool.name).Step()
 	}
 	switch r.settings.output {
 	case "text":
@@ -44,17 +46,39 @@ func (b *Bridge) present(r *Run, data json.RawMessage) Step {
 		data = asStructured(data, m, isMCP)
 	}
 	if limit := r.resultLimit(); len(data) > limit {
-		return Errorf(ToolError, ResultTooLarge, Unknown, "The result of %q is longer than %d bytes.", r.tool.name, limit).Step()
+		return Errorf(ToolError, ResultTooLarge, Unknown,
+			"The result of %q is longer than %d bytes.", r.tool.name, limit).Step()
 	}
 	return Step{Data: data}
 }
 
-// mayBeMCP is false for what has none of the members that mcpResult reads: most
-// results, which are not parsed for nothing.
+// mcpNames are the members that mcpResult reads.
+var mcpNames = [][]byte{[]byte("content"), []byte("structuredContent"), []byte("isError")}
+
+// mayBeMCP is false for what has none of these members, in whichever case, because
+// encoding/json takes any: most results, which are not parsed for nothing.
 func mayBeMCP(data json.RawMessage) bool {
-	return len(data) > 0 && data[0] == '{' &&
-		(bytes.Contains(data, []byte(`ontent"`)) || bytes.Contains(data, []byte(`isError"`)) || bytes.Contains(data, []byte(`\u`)))
+	if len(data) == 0 || data[0] != '{' {
+		return false
+	}
+	if bytes.Contains(data, []byte(`\u`)) { // a name may be written so
+		return true
+	}
+	for rest := []byte(data); ; { // a name stands between two quotes
+		name, after, more := bytes.Cut(rest, quote)
+		if !more {
+			return false
+		}
+		for _, known := range mcpNames {
+			if bytes.EqualFold(name, known) {
+				return true
+			}
+		}
+		rest = after
+	}
 }
+
+var quote = []byte{'"'}
 
 // fits checks a result against the page's own promise. As in MCP, the promise
 // is about structuredContent when the page returns one.

@@ -83,3 +83,20 @@ func TestFits(t *testing.T) {
 		}
 	}
 }
+
+// TestAResultThatSaysItIsAnErrorInAnyLetters: names are read as encoding/json does.
+func TestAResultThatSaysItIsAnErrorInAnyLetters(t *testing.T) {
+	r := bridgetest.NewRouter().Add("shop", bridgetest.Tool("a", ""))
+	b := open(t, r, bridge.SiteOptions{})
+	for _, result := range []string{`{"IsError":true}`, `{"ISERROR":true}`, `{"iſError":true}`, `{"i\u0073Error":true}`, `{"isError":true}`} {
+		r.Answer("shop", result, nil)
+		_, e := do(t, b, "a", `{}`, "")
+		if e == nil || e.Code != bridge.ToolError || e.Outcome != bridge.Failed {
+			t.Errorf("%s: %v", result, e)
+		}
+	}
+	r.Answer("shop", `{"CONTENT":[{"type":"text","text":"x"}]}`, nil)
+	if got, e := do(t, b, "a", `{}`, `{"output":"text"}`); e != nil || string(got) != `"x"` {
+		t.Errorf("got %s, %v", got, e)
+	}
+}

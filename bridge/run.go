@@ -48,11 +48,10 @@ type Run struct {
 	outcome                    Outcome
 
 	// Behind the lock of the registry.
-	names    []handle    // under which it is found
-	over     bool        // it ended
-	until    time.Time   // its token names it that long at most
-	keyUntil time.Time   // as its key does, after it ended
-	forget   *time.Timer // its token, after it ended
+	names  []handle    // under which it is found
+	over   bool        // it ended
+	until  time.Time   // its token names it that long at most
+	forget *time.Timer // its token, after it ended
 
 	mu      sync.Mutex
 	changed chan struct{} // closed when one of the next three changes; nil while no caller waits
@@ -78,7 +77,8 @@ func (b *Bridge) newRun(in *Call) *Run {
 	return r
 }
 
-// refused is a run that ended before it began.
+// refused is a run that has nothing but an error: of a call that ended before it began,
+// or of a request whose call goes on without it.
 func (b *Bridge) refused(in *Call, e *Error) *Run {
 	return &Run{bridge: b, call: *in, done: true, result: e.Step()}
 }
@@ -274,7 +274,8 @@ func (r *Run) ask(p *Pause, token string) {
 	r.mu.Lock()
 	r.pause, r.token, r.actor = p, token, nobody
 	r.page, _ = r.source.(Page)
-	r.expiry = time.AfterFunc(r.bridge.limits.Question, func() { _ = r.answer(id, &Answer{}, nobody) })
+	r.expiry = time.AfterFunc(r.bridge.limits.Question,
+		func() { _ = r.answer(id, &Answer{}, nobody) })
 	r.show()
 	answered := r.change()
 	r.mu.Unlock()
@@ -409,12 +410,12 @@ func (r *Run) end(s Step) {
 	r.show()
 	token := r.token
 	r.mu.Unlock()
-	if r.call.Key != "" {
-		r.bridge.keyEnded(r)
-	}
 	r.bridge.runs.ended(r, token)
 	if token != "" {
 		r.bridge.watched(r)
+	}
+	if r.call.Key != "" { // last, because a store may take its time
+		r.bridge.keyEnded(r)
 	}
 }
 
@@ -436,8 +437,10 @@ func (r *Run) matches(in *Call) *Error {
 	r.mu.Lock()
 	name := r.named
 	r.mu.Unlock()
-	if in.Session == mine.Session && in.Single == mine.Single && (in.Tool == mine.Tool || in.Tool == name) && in.Input.Equal(mine.Input) {
+	if in.Session == mine.Session && in.Single == mine.Single &&
+		(in.Tool == mine.Tool || in.Tool == name) && in.Input.Equal(mine.Input) {
 		return nil
 	}
-	return Errorf(SchemaError, "", NotRun, "This token belongs to a call with a different action, sessionId or request.")
+	return Errorf(SchemaError, "", NotRun,
+		"This token belongs to a call with a different action, sessionId or request.")
 }

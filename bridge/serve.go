@@ -40,15 +40,17 @@ func (b *Bridge) Resume(in *Call, token string) (*Run, error) {
 // Serve runs a call, or resumes the one that config.resume names, for callers that
 // come back: it waits at most config.wait for a person, and a call that stopped goes
 // on without them. The step then has an error with details.question and
-// details.resume. Spend the run when the reply was written.
+// details.resume, and the run has nothing to spend: the call's own token is good until
+// its outcome was told. Spend the run when the reply was written.
 func (b *Bridge) Serve(ctx context.Context, in *Call) (*Run, Step) {
 	r, wait := b.startOrResume(ctx, in)
 	q, end := r.Await(ctx, wait)
-	if q != nil {
-		r.tell(q)
-		end = stoppedError(q, r.Token()).Step()
+	if q == nil {
+		return r, end
 	}
-	return r, end
+	r.tell(q)
+	e := stoppedError(q, r.Token())
+	return b.refused(in, e), e.Step()
 }
 
 // startOrResume reads what config says of a call that waits.
@@ -143,9 +145,11 @@ func (r *Run) askWith(ctx context.Context, asker Asker, q *Question) (Answer, er
 func stoppedError(q *Question, token string) *Error {
 	var e *Error
 	if q.Kind == Approve {
-		e = Errorf(ApprovalRequired, "", NotRun, "%q needs a person's consent. The call goes on when it is resumed.", q.Tool)
+		e = Errorf(ApprovalRequired, "", NotRun,
+			"%q needs a person's consent. The call goes on when it is resumed.", q.Tool)
 	} else {
-		e = Errorf(InputRequired, "", Unknown, "%q waits for a person. The call goes on when it is resumed.", q.Tool)
+		e = Errorf(InputRequired, "", Unknown,
+			"%q waits for a person. The call goes on when it is resumed.", q.Tool)
 	}
 	return e.Detail("question", q).Detail("resume", token)
 }

@@ -45,11 +45,14 @@ func configDocs(o SiteOptions, l Limits) (schemaJSON, defaults json.RawMessage, 
 		return nil, nil, err
 	}
 	props := map[string]any{
-		"timeout": map[string]any{"type": "integer", "minimum": 1, "maximum": l.MaxTimeout.Milliseconds(),
+		"timeout": map[string]any{"type": "integer", "minimum": 1,
+			"maximum":     l.MaxTimeout.Milliseconds(),
 			"description": "Milliseconds that the tool may run.", "examples": []int{10000}},
-		"wait": map[string]any{"type": "integer", "minimum": 0, "maximum": (5 * time.Minute).Milliseconds(),
+		"wait": map[string]any{"type": "integer", "minimum": 0,
+			"maximum":     (5 * time.Minute).Milliseconds(),
 			"description": "Milliseconds to wait for a person before the call answers that it needs one.", "examples": []int{0}},
-		"approval": map[string]any{"type": "string", "enum": []string{"auto", "ask-once", "ask", "never"},
+		"approval": map[string]any{"type": "string",
+			"enum":        []string{"auto", "ask-once", "ask", "never"},
 			"description": "Asks for more consent than the operator does. It can never ask for less."},
 		"output": map[string]any{"type": "string", "enum": []string{"raw", "text", "structured"},
 			"description": "raw: what the page returned. text: its text blocks as one string. structured: its structured content."},
@@ -57,9 +60,11 @@ func configDocs(o SiteOptions, l Limits) (schemaJSON, defaults json.RawMessage, 
 			"description": "Refuses a longer result, in bytes of JSON."},
 		"resume": map[string]any{"type": "string", "minLength": 1, "maxLength": 256,
 			"description": "The token of a call that stopped for a person."},
-		"answer": map[string]any{"type": "object", "required": []string{"ok"}, "additionalProperties": false,
-			"description": "Answers the question of the call named by resume. Needs a credential that may answer.",
-			"properties":  map[string]any{"ok": map[string]any{"type": "boolean"}, "value": true, "always": map[string]any{"type": "boolean"}}},
+		"answer": map[string]any{"type": "object", "required": []string{"ok"},
+			"additionalProperties": false,
+			"description":          "Answers the question of the call named by resume. Needs a credential that may answer.",
+			"properties": map[string]any{"ok": map[string]any{"type": "boolean"}, "value": true,
+				"always": map[string]any{"type": "boolean"}}},
 	}
 	maps.Copy(props, allowed)
 	def := map[string]any{"timeout": o.CallTimeout.Milliseconds(), "output": "raw"}
@@ -98,7 +103,8 @@ func (s *siteState) readSettings(config json.RawMessage, c Caller) (settings, er
 	}
 	merged, err := mergePatch(s.defaultConfig, config)
 	if err != nil {
-		return settings{}, Errorf(ConfigError, "", NotRun, "config must be a JSON object.").With(err)
+		return settings{}, Errorf(ConfigError, "", NotRun,
+			"config must be a JSON object.").With(err)
 	}
 	if err := s.configSchema.Validate(merged); err != nil {
 		return settings{}, s.configError(err, config)
@@ -111,12 +117,14 @@ func (s *siteState) decodeSettings(merged json.RawMessage, c Caller) (settings, 
 	if err := json.Unmarshal(merged, &w); err != nil {
 		return settings{}, Errorf(ConfigError, "", NotRun, "config cannot be read.").With(err)
 	}
-	set := settings{timeout: time.Duration(w.Timeout) * time.Millisecond, output: w.Output, maxBytes: w.MaxOutputBytes,
-		resume: w.Resume, wait: time.Duration(w.Wait) * time.Millisecond}
+	set := settings{timeout: time.Duration(w.Timeout) * time.Millisecond, output: w.Output,
+		maxBytes: w.MaxOutputBytes,
+		resume:   w.Resume, wait: time.Duration(w.Wait) * time.Millisecond}
 	if len(w.Answer) > 0 {
 		set.answer = &Answer{}
 		if err := json.Unmarshal(w.Answer, set.answer); err != nil {
-			return settings{}, Errorf(ConfigError, "", NotRun, "config.answer cannot be read.").With(err)
+			return settings{}, Errorf(ConfigError, "", NotRun,
+				"config.answer cannot be read.").With(err)
 		}
 	}
 	if set.timeout == 0 {
@@ -128,7 +136,8 @@ func (s *siteState) decodeSettings(merged json.RawMessage, c Caller) (settings, 
 	if w.Approval != "" {
 		level, err := policy.ParseLevel(w.Approval)
 		if err != nil {
-			return settings{}, Errorf(ConfigError, "", NotRun, "config.approval is not a level.").With(err)
+			return settings{}, Errorf(ConfigError, "", NotRun,
+				"config.approval is not a level.").With(err)
 		}
 		set.approval = level
 	}
@@ -136,7 +145,8 @@ func (s *siteState) decodeSettings(merged json.RawMessage, c Caller) (settings, 
 		return settings{}, mayNotAnswer()
 	}
 	if set.answer != nil && set.resume == "" {
-		return settings{}, Errorf(ConfigError, "", NotRun, "config.answer needs config.resume: the call that it answers.")
+		return settings{}, Errorf(ConfigError, "", NotRun,
+			"config.answer needs config.resume: the call that it answers.")
 	}
 	if len(s.options.Params)+len(s.options.AllowConfig) > 0 {
 		var all map[string]json.RawMessage

@@ -50,6 +50,9 @@ type Invocation struct {
 	// Patience is how long the tool may take to be there, and Timeout how long it
 	// may run from its dispatch. Zero means as long as the context.
 	Patience, Timeout time.Duration
+	// Questions is how many questions of the call a person is asked; further ones are
+	// declined at once. Zero means all.
+	Questions int
 	// Answer is how long a question of the call waits for a person.
 	Answer time.Duration
 }

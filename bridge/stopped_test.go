@@ -12,6 +12,7 @@ import (
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/bridgetest"
+	"github.com/pagetools/pagetools/bridge/policy"
 )
 
 // pages scripts tools that stop for a person. A call takes the steps one after
@@ -315,4 +316,50 @@ func TestClosing(t *testing.T) {
 	if r.Leases() != 0 {
 		t.Error("a page is still held")
 	}
+}
+
+// TestSpendOfAQuestion: the reply that told a caller of a question does not spend the
+// token, even when the call ended before that reply was written.
+func TestSpendOfAQuestion(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, _, call := stopping(t, &pages{steps: []bridge.Kind{bridge.Confirm}})
+		defer b.Close()
+		out := serve(t.Context(), b, &call)
+		q, token := out.Err.Details["question"].(*bridge.Question), out.Err.Details["resume"].(string)
+		if err := b.Answer(operator, q.ID, bridge.Answer{OK: true}); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait() // the call ends
+		out.run.Spend() // the question's reply was written
+		if got, e := resume(t, b, call, resuming(token)); e != nil || got != `["{\"ok\":true}"]` {
+			t.Errorf("got %s, %v", got, e)
+		}
+		_, e := resume(t, b, call, resuming(token))
+		want(t, e, bridge.ResumeNotFound, "", bridge.NotRun)
+	})
+}
+
+// TestARefusalStays: a call that was refused does not run, also when nobody would be
+// asked any more by then.
+func TestARefusalStays(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		news := bridgetest.Tool("news", "")
+		news.Origin = "https://news.example"
+		news.Annotations = []byte(`{"readOnlyHint":true,"untrustedContentHint":true}`)
+		r := bridgetest.NewRouter().Add("shop", bridgetest.Asking("write", ""), news)
+		b := open(t, r, bridge.SiteOptions{Approval: policy.Operator{Mode: policy.ModeAuto}})
+		defer b.Close()
+		if _, e := do(t, b, "news", `{}`, ""); e != nil {
+			t.Fatal(e)
+		}
+		<-time.After(14 * time.Minute)
+		call := bridge.Call{Site: "shop", Tool: "write", Caller: bridge.Local(), Input: bridgetest.JSON(`{}`)}
+		_, token := parked(t, b, &call, bridge.ApprovalRequired)
+		<-time.After(6 * time.Minute) // nobody answers, and what was read counts no more
+		_, e := resume(t, b, call, resuming(token))
+		want(t, e, bridge.ApprovalDenied, "", bridge.NotRun)
+		if n := len(r.Calls()); n != 1 {
+			t.Errorf("%d calls reached the page", n)
+		}
+	})
 }

@@ -26,5 +26,6 @@ func (b *Bridge) Tools(ctx context.Context, ref Ref) (Listing, error) {
 	if err != nil {
 		return Listing{}, nothingRan(ctx, err)
 	}
-	return Listing{Site: s.site, Version: b.current(ctx, ref, s), Tools: s.offered(catalog), Catalog: catalog}, nil
+	return Listing{Site: s.site, Version: b.current(ctx, ref, s), Tools: s.offered(catalog),
+		Catalog: catalog}, nil
 }

@@ -58,7 +58,8 @@ type RunState struct {
 // first. Several changes of one call while its reader is slow become one event, with the
 // newest state; a reader that is slower than that gets another Snapshot.
 func (b *Bridge) Watch(ctx context.Context, what Interest) <-chan Event {
-	w := &watcher{bridge: b, what: what, out: make(chan Event), wake: make(chan struct{}, 1), behind: true}
+	w := &watcher{bridge: b, what: what, out: make(chan Event), wake: make(chan struct{}, 1),
+		behind: true}
 	b.watchers.add(w)
 	w.kick()
 	go w.tell(ctx)
@@ -191,7 +192,8 @@ func (w *watcher) news() []Event {
 		events = append(events, Event{Kind: ToolsChanged, Site: site})
 	}
 	for _, r := range runs {
-		events = append(events, Event{Kind: RunChanged, Site: r.call.Site, Runs: []RunState{r.state()}})
+		events = append(events, Event{Kind: RunChanged, Site: r.call.Site,
+			Runs: []RunState{r.state()}})
 	}
 	return events
 }
@@ -252,6 +254,9 @@ func (in *Inbox) Questions() []OpenQuestion {
 	for _, q := range in.byRun {
 		list = append(list, q)
 	}
-	slices.SortFunc(list, func(x, y OpenQuestion) int { return cmp.Or(x.Since.Compare(y.Since), cmp.Compare(x.ID, y.ID)) })
+	slices.SortFunc(list, func(x,
+		y OpenQuestion) int {
+		return cmp.Or(x.Since.Compare(y.Since), cmp.Compare(x.ID, y.ID))
+	})
 	return list
 }

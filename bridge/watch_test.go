@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/bridgetest"
@@ -70,6 +71,9 @@ func TestSlowWatcher(t *testing.T) {
 		for i := range calls {
 			call := write(fmt.Sprintf(`{"n":%d}`, i))
 			parked(t, b, &call, bridge.ApprovalRequired)
+			if i == 0 {
+				synctest.Wait() // the watch waits for its reader
+			}
 		}
 		snapshots := 0
 		for len(inbox.Questions()) < calls {
@@ -83,4 +87,45 @@ func TestSlowWatcher(t *testing.T) {
 			t.Errorf("there were %d snapshots, want one", snapshots)
 		}
 	})
+}
+
+// slowReplies takes its time to keep an outcome.
+type slowReplies struct {
+	bridge.Replies
+	hold chan struct{}
+}
+
+func (s slowReplies) Finish(ctx context.Context, claim string, reply []byte) error {
+	<-s.hold
+	return s.Replies.Finish(ctx, claim, reply)
+}
+
+// TestTheEndIsTold: who watches hears of the end of a call before it is kept for its
+// key.
+func TestTheEndIsTold(t *testing.T) {
+	r := bridgetest.NewRouter().Add("shop", bridgetest.Tool("ask", ""))
+	page := &pages{steps: []bridge.Kind{bridge.Confirm}, hold: make(chan struct{})}
+	r.Handle("shop", page.invoke)
+	memory := inMemory(t).Memory
+	hold := make(chan struct{})
+	memory.Replies = slowReplies{memory.Replies, hold}
+	b := remembering(t, r, memory, bridge.SiteOptions{})
+	call := bridge.Call{Site: "shop", Tool: "ask", Caller: bridge.Local(), Input: bridgetest.JSON(`{}`), Key: "k"}
+	q, _ := parked(t, b, &call, bridge.InputRequired)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	defer cancel()
+	defer close(hold)
+	events := b.Watch(ctx, bridge.Interest{Caller: operator, Runs: true})
+	<-events // the snapshot
+	if err := b.Answer(operator, q.ID, bridge.Answer{OK: true}); err != nil {
+		t.Fatal(err)
+	}
+	<-events // the question is closed
+	close(page.hold)
+	for ev := range events {
+		if len(ev.Runs) == 1 && ev.Runs[0].Over {
+			return
+		}
+	}
+	t.Error("nobody was told of the end")
 }

@@ -11,7 +11,8 @@ import (
 
 // asAction is a tool as the webtools documents describe it.
 func asAction(t *Tool) webtool.Action {
-	a := webtool.Action{Name: t.name, Title: t.title, Description: t.description, Annotations: t.Annotations(), Frame: t.frame}
+	a := webtool.Action{Name: t.name, Title: t.title, Description: t.description,
+		Annotations: t.Annotations(), Frame: t.frame}
 	if a.Frame != "" {
 		a.Origin = t.origin
 	}
@@ -24,7 +25,8 @@ func lockDigest(t *Tool) string { return asAction(t).Digest() }
 // version ("" and "latest" mean what is current). With ref.Session it describes
 // what that session's page offers now, which mints no version. A site that cannot
 // be reached is described as it was last, if it ever was. Errors are *Error.
-func (b *Bridge) Webtool(ctx context.Context, ref Ref, action, version string) (*webtool.Document, error) {
+func (b *Bridge) Webtool(ctx context.Context, ref Ref, action,
+	version string) (*webtool.Document, error) {
 	s, err := b.siteFor(ref.Site, ref.Caller)
 	if err != nil {
 		return nil, err
@@ -56,7 +58,8 @@ func (b *Bridge) Webtool(ctx context.Context, ref Ref, action, version string) (
 		if current != nil && current.Version == version {
 			return current, nil
 		}
-		return nil, Errorf(WebtoolNotFound, "", NotRun, "There is no version %s of this webtool.", printable(version)).Detail("version", printable(version))
+		return nil, Errorf(WebtoolNotFound, "", NotRun, "There is no version %s of this webtool.",
+			printable(version)).Detail("version", printable(version))
 	}
 	if current != nil {
 		return current, nil
@@ -103,9 +106,11 @@ func (s *siteState) describe(c *Catalog, action string) (name, description strin
 
 func (s *siteState) description() string {
 	if s.site.Local {
-		return fmt.Sprintf("Tools that the web application %s declares through WebMCP.", s.site.Name)
+		return fmt.Sprintf("Tools that the web application %s declares through WebMCP.",
+			s.site.Name)
 	}
-	return fmt.Sprintf("Tools that the web application %s (%s) declares through WebMCP.", s.site.Name, s.site.Origin)
+	return fmt.Sprintf("Tools that the web application %s (%s) declares through WebMCP.",
+		s.site.Name, s.site.Origin)
 }
 
 func (s *siteState) unknownAction(action string, c *Catalog) *Error {
@@ -124,7 +129,8 @@ func (s *siteState) draft(name, description string, tools []*Tool) *webtool.Docu
 	for i, t := range tools {
 		actions[i] = asAction(t)
 	}
-	return webtool.Draft(name, description, actions, webtool.Config{Schema: s.configSchemaJSON, Default: s.defaultConfig})
+	return webtool.Draft(name, description, actions,
+		webtool.Config{Schema: s.configSchemaJSON, Default: s.defaultConfig})
 }
 
 // history returns the history of a webtool: of the site's own (action ""), or of one
@@ -153,7 +159,8 @@ const maxHistories = 2048
 // observe makes the catalog current: for the site's own webtool, and for the
 // webtool of every tool in it and of every tool that was in one before. It returns
 // the document of one of them, nil when that does not exist in this catalog.
-func (s *siteState) observe(ctx context.Context, c *Catalog, wanted string) (*webtool.Document, error) {
+func (s *siteState) observe(ctx context.Context, c *Catalog,
+	wanted string) (*webtool.Document, error) {
 	if d, ok := s.history(wanted).Known(c); ok {
 		return d, nil
 	}
@@ -164,7 +171,10 @@ func (s *siteState) observe(ctx context.Context, c *Catalog, wanted string) (*we
 		}
 	}
 	if len(s.histories) > maxHistories {
-		maps.DeleteFunc(s.histories, func(name string, _ *webtool.History) bool { return name != "" && c.byName[name] == nil })
+		maps.DeleteFunc(s.histories, func(name string,
+			_ *webtool.History) bool {
+			return name != "" && c.byName[name] == nil
+		})
 	}
 	all := maps.Clone(s.histories)
 	s.mu.Unlock()
@@ -205,7 +215,8 @@ func (s *siteState) checkPin(ctx context.Context, r *Run) (*schema.Schema, error
 	if r.call.Single {
 		action = r.tool.name
 	}
-	pinned, problem, err := s.history(action).Pin(ctx, r.call.Version, asAction(r.tool), s.schemaLimits)
+	pinned, problem, err := s.history(action).Pin(ctx, r.call.Version, asAction(r.tool),
+		s.schemaLimits)
 	if err != nil {
 		return nil, noHistory(err)
 	}
@@ -213,9 +224,11 @@ func (s *siteState) checkPin(ctx context.Context, r *Run) (*schema.Schema, error
 	case webtool.PinFits:
 		return pinned, nil
 	case webtool.PinUnknown:
-		return nil, Errorf(WebtoolNotFound, "", NotRun, "There is no version %s of this webtool.", version).Detail("version", version)
+		return nil, Errorf(WebtoolNotFound, "", NotRun,
+			"There is no version %s of this webtool.", version).Detail("version", version)
 	case webtool.PinWithout:
-		return nil, Errorf(WebtoolNotFound, "", NotRun, "Version %s has no action %q.", version, r.tool.name).Detail("reason", "action")
+		return nil, Errorf(WebtoolNotFound, "", NotRun,
+			"Version %s has no action %q.", version, r.tool.name).Detail("reason", "action")
 	case webtool.PinOutdated:
 		return nil, Errorf(VersionMismatch, "", NotRun,
 			"Version %s of %q is no longer what would run. Read the current version, and pin that.", version, r.tool.name)

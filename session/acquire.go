@@ -19,7 +19,8 @@ func (m *Manager) Acquire(ctx context.Context, ref bridge.Ref) (bridge.Source, e
 	}
 	if s.Shared && ref.Session == "" {
 		if options != nil {
-			return nil, bridge.Errorf(bridge.ConfigError, "", bridge.NotRun, "This site's calls share one page. Config that changes a page needs a sessionId.")
+			return nil, bridge.Errorf(bridge.ConfigError, "", bridge.NotRun,
+				"This site's calls share one page. Config that changes a page needs a sessionId.")
 		}
 		page := s.page.Load()
 		if page == nil || page.isDead() {
@@ -36,7 +37,8 @@ func (m *Manager) Acquire(ctx context.Context, ref bridge.Ref) (bridge.Source, e
 		if m.with(func(st *state) { shared = st.share() }); !shared {
 			return nil, draining()
 		}
-		return &lease{Page: page, manager: m, release: func(bool) { m.with(func(st *state) { st.leased--; st.checkIdle() }) }}, nil
+		return &lease{Page: page, manager: m,
+			release: func(bool) { m.with(func(st *state) { st.leased--; st.checkIdle() }) }}, nil
 	}
 	l, err := m.acquire(ctx, s, ref, options)
 	if err != nil {
@@ -49,8 +51,10 @@ func (m *Manager) Acquire(ctx context.Context, ref bridge.Ref) (bridge.Source, e
 }
 
 // acquire waits for a page of the caller's own.
-func (m *Manager) acquire(ctx context.Context, s *site, ref bridge.Ref, options *pageOptions) (*lease, error) {
-	w := &waiter{ctx: ctx, site: s, key: keyOf(ref), caller: ref.Caller, options: options, beside: ref.Beside, grant: make(chan grant, 1)}
+func (m *Manager) acquire(ctx context.Context, s *site, ref bridge.Ref,
+	options *pageOptions) (*lease, error) {
+	w := &waiter{ctx: ctx, site: s, key: keyOf(ref), caller: ref.Caller, options: options,
+		beside: ref.Beside, grant: make(chan grant, 1)}
 	var idle bool
 	m.with(func(st *state) { idle = st.leaseIdle(w) })
 	if idle {
@@ -85,14 +89,16 @@ func (m *Manager) acquire(ctx context.Context, s *site, ref bridge.Ref, options 
 }
 
 func (m *Manager) leaseOf(g grant) *lease {
-	return &lease{Page: g.page, manager: m, ses: g.ses, release: func(reported bool) { m.with(func(st *state) { st.release(g, reported) }) }}
+	return &lease{Page: g.page, manager: m, ses: g.ses,
+		release: func(reported bool) { m.with(func(st *state) { st.release(g, reported) }) }}
 }
 
 // leaseIdle leases a session that is idle: the usual case, in which the call does not
 // wait.
 func (st *state) leaseIdle(w *waiter) bool {
 	ses := st.sessions[w.key]
-	if w.key.id == "" || ses == nil || ses.holders > 0 || st.draining || w.caller.IsRevoked() || !w.options.fits(ses.options) {
+	if w.key.id == "" || ses == nil || ses.holders > 0 || st.draining || w.caller.IsRevoked() ||
+		!w.options.fits(ses.options) {
 		return false
 	}
 	st.lease(ses, w)
@@ -200,7 +206,8 @@ func (l *lease) noted(step bridge.Step) bridge.Step {
 // deadOnArrival reports whether nothing was dispatched because the page or its
 // browser died.
 func deadOnArrival(e *bridge.Error) bool {
-	return e.Outcome == bridge.NotRun && (e.Reason == bridge.PageCrashed || e.Reason == bridge.BrowserLost)
+	return e.Outcome == bridge.NotRun &&
+		(e.Reason == bridge.PageCrashed || e.Reason == bridge.BrowserLost)
 }
 
 // Release returns the page. Nobody sees it for this call any more.

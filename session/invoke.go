@@ -21,7 +21,8 @@ func (p *Page) Invoke(ctx context.Context, inv bridge.Invocation) bridge.Step {
 		document := p.view.Load().document
 		began := time.Now()
 		running, cancel := bound(ctx, inv.Timeout, bridge.TimedOut(inv.Timeout))
-		step := p.tab.Invoke(running, Invocation{Document: t.Document(), Tool: t.Registration(), Input: inv.Input, MaxBytes: inv.MaxBytes})
+		step := p.tab.Invoke(running, Invocation{Document: t.Document(), Tool: t.Registration(),
+			Input: inv.Input, MaxBytes: inv.MaxBytes})
 		cancel()
 		if step.Err != nil && errors.Is(step.Err, ErrGone) {
 			// Nothing ran: the page replaced the registration. An equal one may
@@ -32,7 +33,8 @@ func (p *Page) Invoke(ctx context.Context, inv bridge.Invocation) bridge.Step {
 			continue
 		}
 		p.used.Store(&document)
-		return p.replied(ctx, inv, clock{left: inv.Timeout, whole: inv.Timeout}.after(began), step)
+		return p.replied(ctx, inv, clock{left: inv.Timeout, whole: inv.Timeout}.after(began), 0,
+			step)
 	}
 }
 
@@ -47,8 +49,9 @@ func (c clock) after(began time.Time) clock {
 	return c
 }
 
-// replied handles the step that the tab ended with.
-func (p *Page) replied(ctx context.Context, inv bridge.Invocation, c clock, step bridge.Step) bridge.Step {
+// replied handles the step that the tab ended with, after the call asked so many questions.
+func (p *Page) replied(ctx context.Context, inv bridge.Invocation, c clock, asked int,
+	step bridge.Step) bridge.Step {
 	switch {
 	case step.Err != nil:
 		step.Err = p.blamed(step.Err)
@@ -61,9 +64,11 @@ func (p *Page) replied(ctx context.Context, inv bridge.Invocation, c clock, step
 			began := time.Now()
 			running, cancel := bound(ctx, c.left, bridge.TimedOut(c.whole))
 			defer cancel()
-			return p.replied(ctx, inv, c.after(began), goOn(running, a))
+			return p.replied(ctx, inv, c.after(began), asked+1, goOn(running, a))
 		}
-		p.pauses.add(step.Pause)
+		if inv.Questions == 0 || asked < inv.Questions { // else nobody is asked
+			p.pauses.add(step.Pause)
+		}
 	}
 	return step
 }
@@ -108,7 +113,8 @@ func (p *Page) busyAsking() *bridge.Error {
 	if q == nil {
 		return nil
 	}
-	return bridge.Errorf(bridge.Conflict, "", bridge.NotRun, "The page waits for a person to answer another call.").Detail("question", q)
+	return bridge.Errorf(bridge.Conflict, "", bridge.NotRun,
+		"The page waits for a person to answer another call.").Detail("question", q)
 }
 
 // awaitRevision makes a caller read its own writes: the list that the call left
@@ -121,7 +127,8 @@ func (p *Page) awaitRevision(ctx context.Context, r bridge.Step) {
 	defer cancel()
 	_, err := p.await(bounded, func(v *view) bool { return v.hasSeen(r) })
 	if err != nil && ctx.Err() == nil {
-		p.log.Warn("page: the list behind a reply did not arrive", "revision", r.Revision, "error", err)
+		p.log.Warn("page: the list behind a reply did not arrive", "revision", r.Revision, "error",
+			err)
 	}
 }
 

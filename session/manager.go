@@ -107,8 +107,9 @@ var (
 func New(o Options) *Manager {
 	o = o.withDefaults()
 	m := &Manager{o: o, byName: map[string]*site{}, done: make(chan struct{})}
-	m.state = &state{manager: m, sessions: map[key]*session{}, tombs: map[key]time.Time{}, spares: map[*site]*spares{},
-		held: map[string]int{}, queue: queue{of: map[string]*line{}, pace: newPace(o.MaxSessions)}}
+	m.state = &state{manager: m, sessions: map[key]*session{}, tombs: map[key]time.Time{},
+		spares: map[*site]*spares{},
+		held:   map[string]int{}, queue: queue{of: map[string]*line{}, pace: newPace(o.MaxSessions)}}
 	m.life, m.stop = context.WithCancelCause(context.Background())
 	for _, so := range o.Sites {
 		s := newSite(so)
@@ -168,7 +169,8 @@ func (m *Manager) Catalog(ref bridge.Ref) (*bridge.Catalog, error) {
 	if failure := s.failure.Load(); failure != nil {
 		return nil, failure
 	}
-	return nil, bridge.Errorf(bridge.InternalError, bridge.Unreachable, bridge.NotRun, "The site was not opened yet.")
+	return nil, bridge.Errorf(bridge.InternalError, bridge.Unreachable, bridge.NotRun,
+		"The site was not opened yet.")
 }
 
 // Await returns the same list once its page is opened, within ctx.
@@ -274,7 +276,8 @@ func (m *Manager) site(name string) (*site, error) {
 	if s := m.byName[name]; s != nil {
 		return s, nil
 	}
-	return nil, bridge.Errorf(bridge.WebtoolNotFound, "", bridge.NotRun, "There is no such site here.")
+	return nil, bridge.Errorf(bridge.WebtoolNotFound, "", bridge.NotRun,
+		"There is no such site here.")
 }
 
 // Drain refuses new calls, and waits until none runs or ctx ends.
@@ -323,5 +326,6 @@ func (m *Manager) closeEngines() error {
 }
 
 func draining() *bridge.Error {
-	return bridge.Errorf(bridge.InternalError, bridge.Draining, bridge.NotRun, "pagetools is shutting down.")
+	return bridge.Errorf(bridge.InternalError, bridge.Draining, bridge.NotRun,
+		"pagetools is shutting down.")
 }

@@ -81,8 +81,10 @@ type view struct {
 // newPage makes the page of a tab; own must run from now on. The origins decide
 // which documents are the site's own. changed is called when the catalog has changed, and
 // must not block.
-func newPage(tab Tab, origins []string, wait WaitFor, l bridge.Limits, changed func(), log *slog.Logger) *Page {
-	p := &Page{tab: tab, origins: origins, wait: wait, limits: l, changed: changed, log: log, dead: make(chan struct{})}
+func newPage(tab Tab, origins []string, wait WaitFor, l bridge.Limits, changed func(),
+	log *slog.Logger) *Page {
+	p := &Page{tab: tab, origins: origins, wait: wait, limits: l, changed: changed, log: log,
+		dead: make(chan struct{})}
 	empty, _ := bridge.NewCatalog(nil, nil, l)
 	p.view.Store(&view{catalog: empty, since: time.Now(), superseded: make(chan struct{})})
 	return p
@@ -105,7 +107,8 @@ type pageState struct {
 // own is the owner goroutine. It ends when the tab's events end. prev lends its
 // compiled schemas; it may be nil.
 func (p *Page) own(prev *bridge.Catalog) {
-	s := &pageState{now: *p.view.Load(), prev: prev, quiet: time.NewTimer(time.Hour), limit: time.NewTimer(time.Hour)}
+	s := &pageState{now: *p.view.Load(), prev: prev, quiet: time.NewTimer(time.Hour),
+		limit: time.NewTimer(time.Hour)}
 	s.quiet.Stop()
 	s.limit.Stop() // until a document arrives: what shows nothing cannot be opened
 	defer s.quiet.Stop()
@@ -133,7 +136,8 @@ func (p *Page) own(prev *bridge.Catalog) {
 
 func (p *Page) finish(err *bridge.Error) {
 	if err == nil {
-		err = bridge.Errorf(bridge.InternalError, bridge.PageCrashed, bridge.Unknown, "The page was closed.")
+		err = bridge.Errorf(bridge.InternalError, bridge.PageCrashed, bridge.Unknown,
+			"The page was closed.")
 	}
 	p.died = err
 	close(p.dead)
@@ -196,7 +200,8 @@ func (p *Page) navigated(s *pageState, ev Navigated) {
 // endless closes a page that navigates without end.
 func (p *Page) endless(s *pageState) {
 	if s.blame == nil {
-		s.blame = bridge.Errorf(bridge.InternalError, bridge.PageNavigated, bridge.Unknown, "The page navigates without end and was closed.")
+		s.blame = bridge.Errorf(bridge.InternalError, bridge.PageNavigated, bridge.Unknown,
+			"The page navigates without end and was closed.")
 		go closeTab(p.tab)
 	}
 }
@@ -210,7 +215,8 @@ func (p *Page) toolsChanged(s *pageState, ev ToolsChanged) {
 	case i < 0:
 		s.shown = append(s.shown, ev)
 		slices.SortStableFunc(s.shown, func(a, b ToolsChanged) int {
-			return cmp.Or(cmp.Compare(a.Frame.Depth, b.Frame.Depth), cmp.Compare(a.Frame.Path, b.Frame.Path))
+			return cmp.Or(cmp.Compare(a.Frame.Depth, b.Frame.Depth),
+				cmp.Compare(a.Frame.Path, b.Frame.Path))
 		})
 	case ev.Revision <= s.shown[i].Revision:
 		return
@@ -252,7 +258,8 @@ func (p *Page) list(s *pageState) {
 		s.prev = s.now.catalog
 	}
 	for _, f := range s.now.findings {
-		p.log.Warn("page: finding", "rule", f.Rule, "tool", f.Tool, "message", f.Message, "refused", f.Refused)
+		p.log.Warn("page: finding", "rule", f.Rule, "tool", f.Tool, "message", f.Message, "refused",
+			f.Refused)
 	}
 	p.publish(s)
 }
@@ -268,7 +275,8 @@ func (p *Page) mayBeQuiet(s *pageState) {
 		if s.now.loaded {
 			s.quiet.Reset(quietTime)
 		}
-	case p.wait.Tool != "" && s.now.catalog.Tool(p.wait.Tool) == nil, p.wait.Await != (Await{}) && !s.ready:
+	case p.wait.Tool != "" && s.now.catalog.Tool(p.wait.Tool) == nil, p.wait.Await != (Await{}) &&
+		!s.ready:
 		s.quiet.Stop()
 	case p.wait.Quiet > 0:
 		s.quiet.Reset(p.wait.Quiet)
@@ -322,7 +330,8 @@ func (p *Page) opened(ctx context.Context) (*view, error) {
 }
 
 // bound is a context that ends after d with the cause; zero means no bound.
-func bound(ctx context.Context, d time.Duration, cause error) (context.Context, context.CancelFunc) {
+func bound(ctx context.Context, d time.Duration,
+	cause error) (context.Context, context.CancelFunc) {
 	if d <= 0 {
 		return context.WithCancel(ctx)
 	}
@@ -406,7 +415,8 @@ func (p *Page) find(ctx context.Context, want *bridge.Tool) (*bridge.Tool, error
 	for _, t := range v.catalog.Tools() {
 		names = append(names, t.Name())
 	}
-	return nil, bridge.Errorf(bridge.WebtoolNotFound, "", bridge.NotRun, "The page does not offer %q now.", want.Name()).
+	return nil, bridge.Errorf(bridge.WebtoolNotFound, "", bridge.NotRun,
+		"The page does not offer %q now.", want.Name()).
 		Detail("reason", "action").Detail("actions", names)
 }
 
@@ -416,7 +426,8 @@ func (p *Page) awaitChange(ctx context.Context, t *bridge.Tool) error {
 	defer cancel()
 	_, err := p.await(bounded, func(v *view) bool {
 		now := v.catalog.Tool(t.Name())
-		return now == nil || now.Registration() != t.Registration() || now.Document() != t.Document()
+		return now == nil || now.Registration() != t.Registration() ||
+			now.Document() != t.Document()
 	})
 	if p.isDead() {
 		return notRun(p.died)
@@ -425,7 +436,8 @@ func (p *Page) awaitChange(ctx context.Context, t *bridge.Tool) error {
 		return waitEnded(ctx)
 	}
 	if err != nil {
-		return bridge.Errorf(bridge.InternalError, bridge.PageHung, bridge.NotRun, "The page does not say what became of %q.", t.Name()).With(err)
+		return bridge.Errorf(bridge.InternalError, bridge.PageHung, bridge.NotRun,
+			"The page does not say what became of %q.", t.Name()).With(err)
 	}
 	return nil
 }
@@ -458,7 +470,8 @@ func notRun(e *bridge.Error) *bridge.Error {
 }
 
 func overload() *bridge.Error {
-	return bridge.Errorf(bridge.InternalError, bridge.Overload, bridge.NotRun, "The call waited past its deadline and did not run.")
+	return bridge.Errorf(bridge.InternalError, bridge.Overload, bridge.NotRun,
+		"The call waited past its deadline and did not run.")
 }
 
 // waitEnded returns the outcome of a call whose time ended before it was
@@ -467,5 +480,6 @@ func waitEnded(ctx context.Context) *bridge.Error {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return overload().With(context.Cause(ctx))
 	}
-	return bridge.Errorf(bridge.Cancelled, "", bridge.NotRun, "The caller gave up.").With(context.Cause(ctx))
+	return bridge.Errorf(bridge.Cancelled, "", bridge.NotRun,
+		"The caller gave up.").With(context.Cause(ctx))
 }

@@ -19,7 +19,8 @@ func readPageOptions(s *site, ref bridge.Ref) (*pageOptions, error) {
 	}
 	in, err := pageconfig.Parse(ref.Page)
 	if err != nil {
-		return nil, bridge.Errorf(bridge.ConfigError, "", bridge.NotRun, "config cannot be read.").With(err)
+		return nil, bridge.Errorf(bridge.ConfigError, "", bridge.NotRun,
+			"config cannot be read.").With(err)
 	}
 	in.Login = s.Login
 	if in.Profile != nil {
@@ -32,7 +33,8 @@ func readPageOptions(s *site, ref bridge.Ref) (*pageOptions, error) {
 		o.config, err = in.Check(s.Origin)
 	}
 	if err != nil {
-		return nil, bridge.Errorf(bridge.ConfigError, "", bridge.NotRun, "%s.", err.Error()).With(err)
+		return nil, bridge.Errorf(bridge.ConfigError, "", bridge.NotRun,
+			"%s.", err.Error()).With(err)
 	}
 	o.digest = in.Digest() + " " + o.url
 	return o, nil

@@ -31,7 +31,8 @@ func (p Profile) isFor(c bridge.Caller) bool {
 func (s *site) login(profile string, c bridge.Caller) (*pageconfig.Stored, error) {
 	p, there := s.Profiles[profile]
 	if !there || !p.isFor(c) {
-		return nil, bridge.Errorf(bridge.ConfigError, "", bridge.NotRun, "config.profile is not one that you may use here.")
+		return nil, bridge.Errorf(bridge.ConfigError, "", bridge.NotRun,
+			"config.profile is not one that you may use here.")
 	}
 	return p.Login, nil
 }
@@ -55,5 +56,6 @@ func (p *Page) StorageState(ctx context.Context) (json.RawMessage, error) {
 	if e, ok := p.tab.(StorageExporter); ok {
 		return e.StorageState(ctx)
 	}
-	return nil, bridge.Errorf(bridge.InternalError, bridge.Internal, bridge.NotRun, "The login of this page cannot be read.")
+	return nil, bridge.Errorf(bridge.InternalError, bridge.Internal, bridge.NotRun,
+		"The login of this page cannot be read.")
 }

@@ -157,7 +157,8 @@ func (p *pace) refused(n int, text string) *bridge.Error {
 func (st *state) enqueue(w *waiter) {
 	if st.queue.n >= st.manager.o.Queue {
 		out := st.queue.displace(w)
-		out.grant <- grant{err: st.queue.pace.refused(st.queue.n, "Too many calls wait for a page.")}
+		out.grant <- grant{err: st.queue.pace.refused(st.queue.n,
+			"Too many calls wait for a page.")}
 		if out == w {
 			return
 		}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/policy"
 	"github.com/pagetools/pagetools/session"
 	"github.com/pagetools/pagetools/session/sessiontest"
 )
@@ -394,5 +395,42 @@ func TestCatalogPageDies(t *testing.T) {
 		if after.Digest() != before.Digest() || w.engine.Opened() != 2 {
 			t.Errorf("%d tabs were opened", w.engine.Opened())
 		}
+	})
+}
+
+// TestQuestionsBeyondTheLimit: a question that nobody is asked refuses nobody who waits
+// for the session.
+func TestQuestionsBeyondTheLimit(t *testing.T) {
+	page := func(d *sessiontest.Document) {
+		shop(d)
+		d.Register(sessiontest.Tool{Name: "ask", Run: func(c *sessiontest.Call) (json.RawMessage, error) {
+			for range 6 {
+				_ = sessiontest.Wait(c.Context(), time.Second)
+				c.Ask(bridge.Confirm, "Sure?", nil)
+			}
+			return json.RawMessage("1"), nil
+		}})
+	}
+	inWorld(t, page, nil, func(t *testing.T, w *world) {
+		w.warm("s", "where")
+		auto := bridge.SiteOptions{Approval: policy.Operator{Mode: policy.ModeAuto}}
+		b, err := bridge.New(w.Manager, bridge.Options{Sites: map[string]bridge.SiteOptions{"shop": auto}})
+		succeeds(t, err)
+		defer b.Close()
+		in, err := bridge.ReadValue("request", json.RawMessage(`{}`))
+		succeeds(t, err)
+		call := bridge.Call{Site: "shop", Session: "s", Tool: "ask", Caller: bridge.Local(), Input: in}
+		run := b.Start(t.Context(), &call)
+		for range 5 {
+			q, end := run.Next(t.Context())
+			if q == nil {
+				t.Fatal(end.Err)
+			}
+			succeeds(t, run.Elicited(q.ID, bridge.Answer{OK: true}, bridge.Local()))
+		}
+		waits := call
+		waits.Tool = "where"
+		_, err = b.Do(t.Context(), &waits)
+		succeeds(t, err)
 	})
 }

@@ -121,7 +121,8 @@ func (m *Manager) pause(s *site, d time.Duration) bool {
 
 // awaitCatalog returns the catalog page's list, waiting for the page to be opened.
 // A site that failed is tried once more for this caller.
-func (m *Manager) awaitCatalog(ctx context.Context, s *site, patience time.Duration) (*bridge.Catalog, error) {
+func (m *Manager) awaitCatalog(ctx context.Context, s *site,
+	patience time.Duration) (*bridge.Catalog, error) {
 	if page := s.page.Load(); page != nil && !page.isDead() {
 		if v := page.view.Load(); v.settled {
 			return v.catalog, nil
@@ -169,7 +170,8 @@ func (m *Manager) catalogPage(ctx context.Context, s *site) (*Page, error) {
 		case <-changed:
 		case <-ctx.Done():
 			if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-				return nil, bridge.Errorf(bridge.InternalError, bridge.Unreachable, bridge.NotRun, "The site did not answer in time.").With(context.Cause(ctx))
+				return nil, bridge.Errorf(bridge.InternalError, bridge.Unreachable, bridge.NotRun,
+					"The site did not answer in time.").With(context.Cause(ctx))
 			}
 			return nil, waitEnded(ctx)
 		case <-m.life.Done():
@@ -180,7 +182,8 @@ func (m *Manager) catalogPage(ctx context.Context, s *site) (*Page, error) {
 
 // openPage opens a tab on the site, as the options say. The page is returned also with an error,
 // when there is one to close.
-func (m *Manager) openPage(ctx context.Context, s *site, o *pageOptions, prev *bridge.Catalog) (*Page, error) {
+func (m *Manager) openPage(ctx context.Context, s *site, o *pageOptions,
+	prev *bridge.Catalog) (*Page, error) {
 	options, address := s.Tab, s.URL
 	options.Await, options.Origin = s.WaitFor.Await, s.Origin
 	switch {
@@ -197,7 +200,8 @@ func (m *Manager) openPage(ctx context.Context, s *site, o *pageOptions, prev *b
 	if err != nil {
 		return nil, err
 	}
-	page := newPage(tab, append([]string{s.Origin}, s.Origins...), s.WaitFor, m.o.Limits, func() { m.changed(s.Name) }, m.o.Log.With("site", s.Name))
+	page := newPage(tab, append([]string{s.Origin}, s.Origins...), s.WaitFor, m.o.Limits,
+		func() { m.changed(s.Name) }, m.o.Log.With("site", s.Name))
 	m.background.Go(func() { page.own(prev) })
 	bounded, cancel := context.WithTimeout(ctx, m.o.Navigation)
 	defer cancel()
@@ -208,7 +212,8 @@ func (m *Manager) openPage(ctx context.Context, s *site, o *pageOptions, prev *b
 	if err != nil {
 		e := bridge.AsError(err)
 		if errors.Is(bounded.Err(), context.DeadlineExceeded) && ctx.Err() == nil {
-			e = bridge.Errorf(bridge.InternalError, bridge.Unreachable, bridge.NotRun, "The site did not send a page within %s.", m.o.Navigation).With(err)
+			e = bridge.Errorf(bridge.InternalError, bridge.Unreachable, bridge.NotRun,
+				"The site did not send a page within %s.", m.o.Navigation).With(err)
 		}
 		return page, notRun(e)
 	}

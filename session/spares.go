@@ -100,7 +100,8 @@ func (st *state) refill(s *site) {
 		}
 		return false
 	})
-	if sp.opening > 0 || len(sp.ready) >= s.Warm || st.live+st.spareCount() >= st.manager.o.MaxSessions {
+	if sp.opening > 0 || len(sp.ready) >= s.Warm ||
+		st.live+st.spareCount() >= st.manager.o.MaxSessions {
 		sp.wanted = time.Time{}
 		return
 	}

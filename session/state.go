@@ -118,7 +118,8 @@ func (st *state) acquire(w *waiter) {
 }
 
 func expired() *bridge.Error {
-	return bridge.Errorf(bridge.SessionExpired, "", bridge.NotRun, "The session is gone, with its state. The next call with its id starts a new one.")
+	return bridge.Errorf(bridge.SessionExpired, "", bridge.NotRun,
+		"The session is gone, with its state. The next call with its id starts a new one.")
 }
 
 // join queues w for a session's page, which it gets when its turn comes.
@@ -181,7 +182,8 @@ func (st *state) open(w *waiter) {
 	var ses *session
 	if w.key.id != "" {
 		now := time.Now()
-		ses = &session{key: w.key, site: w.site, caller: w.caller, options: w.options, created: now, last: now, holders: 1, beside: w.beside, pace: newPace(1)}
+		ses = &session{key: w.key, site: w.site, caller: w.caller, options: w.options, created: now,
+			last: now, holders: 1, beside: w.beside, pace: newPace(1)}
 		st.sessions[w.key] = ses
 	}
 	st.opening++
@@ -336,7 +338,8 @@ func (st *state) release(g grant, reported bool) {
 
 // isOver reports whether a session that became free must end.
 func (st *state) isOver(ses *session) bool {
-	return ses.lost || st.closed || ses.page.isDead() || ses.last.Sub(ses.created) >= st.manager.o.MaxAge || st.owed(ses)
+	return ses.lost || st.closed || ses.page.isDead() ||
+		ses.last.Sub(ses.created) >= st.manager.o.MaxAge || st.owed(ses)
 }
 
 // admit hands a session's page to the calls that wait for it and whose turn it is.

@@ -62,7 +62,8 @@ type Doc struct {
 	Lang   string `json:"lang"`
 }
 
-// A Tool is one registration. Nothing in it is trusted; the schemas are valid JSON, or nil when there are none.
+// A Tool is one registration. Nothing in it is trusted; the schemas are valid JSON, or nil when
+// there are none.
 type Tool struct {
 	ID           int64           `json:"id"`
 	Name         string          `json:"name"`
@@ -128,7 +129,8 @@ func schema(text *string) (json.RawMessage, error) {
 	return raw, nil
 }
 
-// DecodeState reads a state text. Unknown members are ignored. The "" that ends a superseded Watch is an error here.
+// DecodeState reads a state text. Unknown members are ignored. The "" that ends a superseded Watch
+// is an error here.
 func DecodeState(text string) (*State, error) {
 	if len(text) > maxState {
 		return nil, fmt.Errorf("the state text: %d bytes, more than %d", len(text), maxState)
@@ -151,7 +153,8 @@ func (s *State) check() error {
 		return errors.New("a number is out of range")
 	}
 	if len(s.Tools) > maxTools || len(s.Refused) > maxRefused {
-		return fmt.Errorf("%d tools and %d refused ones, more than %d and %d", len(s.Tools), len(s.Refused), maxTools, maxRefused)
+		return fmt.Errorf("%d tools and %d refused ones, more than %d and %d", len(s.Tools),
+			len(s.Refused), maxTools, maxRefused)
 	}
 	ids := make(map[int64]bool, len(s.Tools))
 	for _, t := range s.Tools {
@@ -186,8 +189,10 @@ func DecodeReply(text string) (*Reply, error) {
 	if err := json.Unmarshal([]byte(line), &h); err != nil {
 		return nil, fmt.Errorf("the reply's header: %w", err)
 	}
-	if !isCount(h.Rev) || !isCount(h.Len) || !isCount(h.State) || h.Len+h.State != int64(len(rest)) {
-		return nil, fmt.Errorf("the reply's header: %d and %d bytes announced, %d there", h.Len, h.State, len(rest))
+	if !isCount(h.Rev) || !isCount(h.Len) || !isCount(h.State) ||
+		h.Len+h.State != int64(len(rest)) {
+		return nil, fmt.Errorf("the reply's header: %d and %d bytes announced, %d there", h.Len,
+			h.State, len(rest))
 	}
 	r := &Reply{Kind: h.Kind, Revision: h.Rev, Ran: h.Ran, Name: h.Name, Message: h.Message}
 	if err := r.payload(rest[:h.Len]); err != nil {
@@ -201,7 +206,8 @@ func DecodeReply(text string) (*Reply, error) {
 		return nil, err
 	}
 	if state.Revision != h.Rev {
-		return nil, fmt.Errorf("the reply is of revision %d, its state of %d", h.Rev, state.Revision)
+		return nil, fmt.Errorf("the reply is of revision %d, its state of %d", h.Rev,
+			state.Revision)
 	}
 	r.State = state
 	return r, nil

@@ -1,13 +1,14 @@
-// Package shim is the Go half of the conversation with js/src/shim: the script that is put into pages, the expressions that
-// reach it, and the decoders of what it says.
+// Package shim is the Go half of the conversation with js/src/shim: the script that is put into
+// pages, the expressions that reach it, and the decoders of what it says.
 //
 // # The way in
 //
-// Source(name) is evaluated in the main world of every document before any script of the page. It declares one constant in the
-// global lexical scope, named by NewName: Runtime.evaluate reaches it, page reflection does not, and no function that a page
-// can get contains the name. Every other function here that takes a name returns an expression for Runtime.evaluate with
-// awaitPromise and returnByValue. All of them are strict code, so that no stack frame shows its function (and the name) to a
-// page's Error.prepareStackTrace.
+// Source(name) is evaluated in the main world of every document before any script of the page. It
+// declares one constant in the global lexical scope, named by NewName: Runtime.evaluate reaches it,
+// page reflection does not, and no function that a page can get contains the name. Every other
+// function here that takes a name returns an expression for Runtime.evaluate with awaitPromise and
+// returnByValue. All of them are strict code, so that no stack frame shows its function (and the
+// name) to a page's Error.prepareStackTrace.
 //
 //	Watch       a state text, as soon as the registry's revision is above rev; "" when a later Watch took its place.
 //	            Watch(name, -1) answers at once.
@@ -25,14 +26,16 @@
 //
 //	{"rev":N,"doc":{"url","title","origin","lang"},"tools":[TOOL...],"refused":[{"name","rule","message"}...],"dropped":N}
 //
-// TOOL is {"id":N,"name","via","description","title"?,"inputSchema"?,"outputSchema"?,"annotations"?:{...}}. Schemas are strings
-// that hold JSON text. Ids are positive, unique in a document and new for every registration; tools come in the order of
-// registration, script tools before forms, forms before those of the manifest. "via" is registerTool, provideContext, form or
-// manifest. Annotations hold only the known hints, as booleans, and "title"; a form that submits itself has "autosubmit".
+// TOOL is
+// {"id":N,"name","via","description","title"?,"inputSchema"?,"outputSchema"?,"annotations"?:{...}}.
+// Schemas are strings that hold JSON text. Ids are positive, unique in a document and new for every
+// registration; tools come in the order of registration, script tools before forms, forms before
+// those of the manifest. "via" is registerTool, provideContext, form or manifest. Annotations hold
+// only the known hints, as booleans, and "title"; a form that submits itself has "autosubmit".
 //
-// The page sends at most 256 tools and 8 MiB of them and counts the rest in "dropped". What is too large to be sent is in
-// "refused" (at most 64), by rule: title-too-long, description-too-long, schema-too-large; so is what a manifest declared badly,
-// by rule invalid-manifest-entry.
+// The page sends at most 256 tools and 8 MiB of them and counts the rest in "dropped". What is too
+// large to be sent is in "refused" (at most 64), by rule: title-too-long, description-too-long,
+// schema-too-large; so is what a manifest declared badly, by rule invalid-manifest-entry.
 //
 // # Reply text
 //
@@ -42,9 +45,10 @@
 //
 //	{"k":KIND,"rev":N,"ran":BOOL,"len":N,"state":N,"name"?:TEXT,"message"?:TEXT}
 //
-// "len" and "state" are the lengths of PAYLOAD and STATE in bytes of UTF-8; nothing follows them. "rev" is the registry's
-// revision at that moment. STATE is a state text when that is above the revision that the caller knew, else it is empty.
-// "ran" is whether code of the page may have run because of the call. KIND:
+// "len" and "state" are the lengths of PAYLOAD and STATE in bytes of UTF-8; nothing follows them.
+// "rev" is the registry's revision at that moment. STATE is a state text when that is above the
+// revision that the caller knew, else it is empty. "ran" is whether code of the page may have run
+// because of the call. KIND:
 //
 //	ok         PAYLOAD is the result as JSON; it is empty for every other kind
 //	error      the tool threw: name and message of what it threw, at most 128 and 16384 characters, never a stack trace
@@ -60,15 +64,19 @@
 //
 // # Results
 //
-// undefined, NaN and infinities are null; a bigint is a decimal string; a Map is a list of entries, a Set a list of values, an
-// Error {name, message}, a typed array or ArrayBuffer a list of numbers; what JSON.rawJSON made is verbatim; toJSON counts unless
-// it is inherited from Object.prototype or Array.prototype; members that are undefined are left out. Functions, symbols, cycles and
-// more than 200 levels are invalid.
+// undefined, NaN and infinities are null; a bigint is a decimal string; a Map is a list of entries,
+// a Set a list of values, an Error {name, message}, a typed array or ArrayBuffer a list of numbers;
+// what JSON.rawJSON made is verbatim; toJSON counts unless it is inherited from Object.prototype or
+// Array.prototype; members that are undefined are left out. Functions, symbols, cycles and more
+// than 200 levels are invalid.
 //
-// A Blob, File, canvas, img, ImageBitmap or ImageData is an MCP content block in its place: {"type":"image"|"audio","mimeType",
-// "data"}, or {"type":"resource","resource":{"uri","mimeType","blob"}} for other types. A result that is one of them, or a list of
-// nothing else, is {"content":[...]}. Pictures become PNG. One that the browser does not let the page read is invalid.
+// A Blob, File, canvas, img, ImageBitmap or ImageData is an MCP content block in its place:
+// {"type":"image"|"audio","mimeType", "data"}, or
+// {"type":"resource","resource":{"uri","mimeType","blob"}} for other types. A result that is one of
+// them, or a list of nothing else, is {"content":[...]}. Pictures become PNG. One that the browser
+// does not let the page read is invalid.
 //
-// testdata/wire has examples that the tests of both halves read: replies.json is written by the JavaScript tests
-// (UPDATE=1 node --test js/test), expressions.json by the Go tests (go test ./shim -update).
+// testdata/wire has examples that the tests of both halves read: replies.json is written by the
+// JavaScript tests (UPDATE=1 node --test js/test), expressions.json by the Go tests (go test ./shim
+// -update).
 package shim

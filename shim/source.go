@@ -22,32 +22,39 @@ func NewName() string {
 // Source returns the script to evaluate in every new document of a tab.
 func Source(name string) string {
 	checkName(name)
-	return "const " + name + " = " + strings.TrimRight(js.Shim, "\n") + "(\"" + secret(name) + "\");\n"
+	return "const " + name + " = " + strings.TrimRight(js.Shim,
+		"\n") + "(\"" + secret(name) + "\");\n"
 }
 
-// SourceAttended is Source for a page that somebody can be at: forms without toolautosubmit wait for their submit.
+// SourceAttended is Source for a page that somebody can be at: forms without toolautosubmit wait
+// for their submit.
 func SourceAttended(name string) string { return Source(name) + name + ".attend();\n" }
 
-// NativeSource returns the script for tabs that use the browser's own WebMCP. It adds the older generations to that, and keeps
-// what the browser drops of declarations and of results.
+// NativeSource returns the script for tabs that use the browser's own WebMCP. It adds the older
+// generations to that, and keeps what the browser drops of declarations and of results.
 func NativeSource(name string) string {
 	checkName(name)
-	return "const " + name + " = " + strings.TrimRight(js.Native, "\n") + "(\"" + secret(name) + "\");\n"
+	return "const " + name + " = " + strings.TrimRight(js.Native,
+		"\n") + "(\"" + secret(name) + "\");\n"
 }
 
-// HasNative is an expression that is "true" in a document, an empty one included, of a browser whose own WebMCP is on.
+// HasNative is an expression that is "true" in a document, an empty one included, of a browser
+// whose own WebMCP is on.
 const HasNative = "String(document.featurePolicy.features().includes('tools'))"
 
-// Rejection returns the expression for the reason with which the page last rejected a form's call, or "". It needs
-// NativeSource's script.
+// Rejection returns the expression for the reason with which the page last rejected a form's call,
+// or "". It needs NativeSource's script.
 func Rejection(name string) string { return expression(name, "rejection", 0).end() }
 
-// NativePrefix opens every answer of NativeSource's script, so that the browser does not take it for JSON.
+// NativePrefix opens every answer of NativeSource's script, so that the browser does not take it
+// for JSON.
 const NativePrefix = "pagetools "
 
-// NativeInput returns the input for a call through the browser's own WebMCP. To a tool that NativeSource's script registered it
-// means what Call says; the result is NativePrefix and a reply text.
-func NativeInput(name, callID string, toolID int64, input []byte, maxBytes int, knownRev int64) json.RawMessage {
+// NativeInput returns the input for a call through the browser's own WebMCP. To a tool that
+// NativeSource's script registered it means what Call says; the result is NativePrefix and a reply
+// text.
+func NativeInput(name, callID string, toolID int64, input []byte, maxBytes int,
+	knownRev int64) json.RawMessage {
 	if len(input) == 0 {
 		input = []byte("{}")
 	}
@@ -56,7 +63,8 @@ func NativeInput(name, callID string, toolID int64, input []byte, maxBytes int, 
 	return b
 }
 
-// secret is what the documents of one tab know of each other, and no page does. It does not lead back to the name.
+// secret is what the documents of one tab know of each other, and no page does. It does not lead
+// back to the name.
 func secret(name string) string {
 	sum := sha256.Sum256([]byte("frames of " + name))
 	return "_" + hex.EncodeToString(sum[:16])
@@ -73,8 +81,9 @@ func Watch(name string, rev int64) string {
 	return expression(name, "watch", 0).number(rev).end()
 }
 
-// Call returns the expression that runs a tool. input is JSON text, "{}" when it is empty; it crosses as a string that the
-// page parses. maxBytes bounds the result's JSON; knownRev is the revision that the caller has seen.
+// Call returns the expression that runs a tool. input is JSON text, "{}" when it is empty; it
+// crosses as a string that the page parses. maxBytes bounds the result's JSON; knownRev is the
+// revision that the caller has seen.
 func Call(name, callID string, toolID int64, input []byte, maxBytes int, knownRev int64) string {
 	if len(input) == 0 {
 		input = []byte("{}")
@@ -88,7 +97,8 @@ func Wait(name, callID string, knownRev int64) string {
 	return expression(name, "wait", 0).text([]byte(callID)).number(knownRev).end()
 }
 
-// Answer returns the expression that passes a person's answer to a call that stopped. value is JSON text, or empty.
+// Answer returns the expression that passes a person's answer to a call that stopped. value is JSON
+// text, or empty.
 func Answer(name, callID string, ok bool, value []byte) string {
 	return expression(name, "answer", len(value)).text([]byte(callID)).boolean(ok).text(value).end()
 }
@@ -103,7 +113,8 @@ func Abort(name, callID, reason string) string {
 	return expression(name, "abort", 0).text([]byte(callID)).text([]byte(reason)).end()
 }
 
-// Shutdown returns the expression that ends all calls, to be evaluated before the tab is navigated or closed.
+// Shutdown returns the expression that ends all calls, to be evaluated before the tab is navigated
+// or closed.
 func Shutdown(name, reason string) string {
 	return expression(name, "shutdown", 0).text([]byte(reason)).end()
 }
@@ -113,13 +124,14 @@ func Structured(name string, maxBytes int) string {
 	return expression(name, "structured", 0).number(int64(maxBytes)).end()
 }
 
-// WaitFor returns the expression that waits for an element. It needs no page script, and is meant for a world of its own.
+// WaitFor returns the expression that waits for an element. It needs no page script, and is meant
+// for a world of its own.
 func WaitFor(selector string) string {
 	return string(append(appendLiteral([]byte("("+js.Wait+")("), []byte(selector)), ')'))
 }
 
-// Function returns the declaration of a function that returns what an expression of this package does, for
-// Runtime.callFunctionOn, which reaches documents that Runtime.evaluate does not.
+// Function returns the declaration of a function that returns what an expression of this package
+// does, for Runtime.callFunctionOn, which reaches documents that Runtime.evaluate does not.
 func Function(expression string) string {
 	return "function(){" + strictly + "return " + strings.TrimPrefix(expression, strictly) + "}"
 }
@@ -171,8 +183,9 @@ func (b *builder) text(s []byte) *builder {
 
 func (b *builder) end() string { return string(append(b.b, ')')) }
 
-// appendLiteral appends s as a JavaScript string literal. The quotes are single ones, because what is written here is mostly
-// JSON, and the whole expression will be quoted once more as JSON. Bytes that are not UTF-8 become U+FFFD.
+// appendLiteral appends s as a JavaScript string literal. The quotes are single ones, because what
+// is written here is mostly JSON, and the whole expression will be quoted once more as JSON. Bytes
+// that are not UTF-8 become U+FFFD.
 func appendLiteral(b, s []byte) []byte {
 	const hexDigits = "0123456789abcdef"
 	b = append(b, '\'')

@@ -27,15 +27,18 @@ func (g *guard) checkCaller(w http.ResponseWriter, r *http.Request, in *info) (a
 		in.caller = caller
 		return false
 	}
-	if path := strings.TrimSuffix(r.URL.EscapedPath(), "/"); open[path] || slices.Contains(g.o.Open, path) {
+	if path := strings.TrimSuffix(r.URL.EscapedPath(), "/"); open[path] ||
+		slices.Contains(g.o.Open, path) {
 		return false
 	}
 	if !given {
 		w.Header().Set("WWW-Authenticate", "Bearer")
-		g.deny(w, r, "credential", bridge.Errorf(bridge.Unauthorized, "", bridge.NotRun, "A credential is needed: Authorization: Bearer TOKEN."))
+		g.deny(w, r, "credential", bridge.Errorf(bridge.Unauthorized, "", bridge.NotRun,
+			"A credential is needed: Authorization: Bearer TOKEN."))
 		return true
 	}
-	g.deny(w, r, "credential", bridge.Errorf(bridge.Forbidden, "", bridge.NotRun, "This credential is not known here."))
+	g.deny(w, r, "credential", bridge.Errorf(bridge.Forbidden, "", bridge.NotRun,
+		"This credential is not known here."))
 	return true
 }
 

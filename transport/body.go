@@ -50,7 +50,8 @@ func (g *guard) guardBody(w *recorder, r *http.Request) {
 	// deadline of an earlier reply would keep "100 Continue" from being sent.
 	_ = control.SetReadDeadline(time.Now().Add(g.o.BodyTimeout))
 	_ = control.SetWriteDeadline(time.Time{})
-	w.body = &guardedBody{ReadCloser: r.Body, clear: func() { _ = control.SetReadDeadline(time.Time{}) }}
+	w.body = &guardedBody{ReadCloser: r.Body,
+		clear: func() { _ = control.SetReadDeadline(time.Time{}) }}
 	// Content-Length beside chunks is how requests are smuggled past a proxy.
 	// The server has removed the length before we could see it, so no second
 	// request is read from a connection that sent chunks.
@@ -65,7 +66,8 @@ func (g *guard) checkBody(w http.ResponseWriter, r *http.Request, _ *info) (answ
 		return false
 	}
 	if !isJSON(r.Header) {
-		WriteError(w, r, bridge.Errorf(bridge.SchemaError, "", bridge.NotRun, "The body must be application/json.").With(errMediaType))
+		WriteError(w, r, bridge.Errorf(bridge.SchemaError, "", bridge.NotRun,
+			"The body must be application/json.").With(errMediaType))
 		return true
 	}
 	limit := g.o.bodyLimit(r.URL.Path)
@@ -84,7 +86,8 @@ func (g *guard) checkBody(w http.ResponseWriter, r *http.Request, _ *info) (answ
 // isJSON accepts application/json, with charset=utf-8 or without, and no coding.
 func isJSON(h http.Header) bool {
 	types, codings := h.Values("Content-Type"), h.Values("Content-Encoding")
-	if len(types) != 1 || len(codings) > 1 || len(codings) == 1 && !strings.EqualFold(codings[0], "identity") {
+	if len(types) != 1 || len(codings) > 1 || len(codings) == 1 &&
+		!strings.EqualFold(codings[0], "identity") {
 		return false
 	}
 	if types[0] == "application/json" {
@@ -103,7 +106,8 @@ func isJSON(h http.Header) bool {
 }
 
 func tooLarge(limit int64) *bridge.Error {
-	return bridge.Errorf(bridge.SchemaError, "", bridge.NotRun, "The body is longer than %d bytes.", limit).With(bridge.ErrTooLarge)
+	return bridge.Errorf(bridge.SchemaError, "", bridge.NotRun,
+		"The body is longer than %d bytes.", limit).With(bridge.ErrTooLarge)
 }
 
 // ReadBody reads the whole body. A face reads it before it starts a call: only
@@ -120,7 +124,8 @@ func ReadBody(r *http.Request) ([]byte, error) {
 	if big, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		return nil, tooLarge(big.Limit)
 	}
-	e := bridge.Errorf(bridge.SchemaError, "", bridge.NotRun, "The body could not be read to its end.")
+	e := bridge.Errorf(bridge.SchemaError, "", bridge.NotRun,
+		"The body could not be read to its end.")
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		e.Message = "The body did not arrive in time."
 	}

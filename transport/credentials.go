@@ -63,7 +63,8 @@ func (c *Credentials) Replace(callers []Credential) (takenBack []string) {
 		if x.Token == "" {
 			continue
 		}
-		s := secret{caller: x.Caller, sum: sha256.Sum256([]byte(x.Token)), revoked: make(chan struct{})}
+		s := secret{caller: x.Caller, sum: sha256.Sum256([]byte(x.Token)),
+			revoked: make(chan struct{})}
 		if was := old.same(&s); was != nil {
 			s.revoked = was.revoked
 			kept[was.revoked] = true
@@ -92,7 +93,8 @@ func (c *Credentials) Replace(callers []Credential) (takenBack []string) {
 // token, and with no more than the new one may do.
 func (t *table) same(s *secret) *secret {
 	for i := range t.secrets {
-		if was := &t.secrets[i]; was.caller.Name == s.caller.Name && was.sum == s.sum && covers(&s.caller, &was.caller) {
+		if was := &t.secrets[i]; was.caller.Name == s.caller.Name && was.sum == s.sum &&
+			covers(&s.caller, &was.caller) {
 			return was
 		}
 	}
@@ -109,7 +111,8 @@ func covers(now, was *bridge.Caller) bool {
 	if now.Sites == nil {
 		return true
 	}
-	return was.Sites != nil && !slices.ContainsFunc(was.Sites, func(s string) bool { return !slices.Contains(now.Sites, s) })
+	return was.Sites != nil && !slices.ContainsFunc(was.Sites,
+		func(s string) bool { return !slices.Contains(now.Sites, s) })
 }
 
 // find compares with every caller, so that the time tells neither which one
@@ -118,7 +121,8 @@ func (t *table) find(token string) (bridge.Caller, bool) {
 	sum := sha256.Sum256([]byte(token))
 	match := -1
 	for i := range t.secrets {
-		match = subtle.ConstantTimeSelect(subtle.ConstantTimeCompare(sum[:], t.secrets[i].sum[:]), i, match)
+		match = subtle.ConstantTimeSelect(subtle.ConstantTimeCompare(sum[:], t.secrets[i].sum[:]),
+			i, match)
 	}
 	if match < 0 {
 		return bridge.Caller{}, false

@@ -57,7 +57,8 @@ func Guard(next http.Handler, o Options) http.Handler {
 
 // ServeHTTP guards one request.
 func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	in := &info{id: requestID(r), caller: nobody(), started: time.Now(), jsonRPC: g.o.speaksRPC(r.URL.Path)}
+	in := &info{id: requestID(r), caller: nobody(), started: time.Now(),
+		jsonRPC: g.o.speaksRPC(r.URL.Path)}
 	rec := &recorder{ResponseWriter: w, timeout: g.o.WriteTimeout}
 	r = r.WithContext(context.WithValue(r.Context(), infoKey{}, in))
 	h := w.Header()
@@ -73,9 +74,13 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	g.next.ServeHTTP(rec, r)
 }
 
-// checkHead refuses a request whose address and header fields are too long.
+// checkHead refuses a request whose first line and header fields are too long. What
+// net/http takes out of the fields counts, too.
 func (g *guard) checkHead(w http.ResponseWriter, r *http.Request, _ *info) (answered bool) {
-	size := len(r.RequestURI)
+	size := len(r.Method) + len(r.RequestURI) + len(r.Host)
+	for name := range r.Trailer {
+		size += len(name) + len(", ")
+	}
 	for name, values := range r.Header {
 		for _, v := range values {
 			size += len(name) + len(v) + len(": \r\n")
@@ -85,8 +90,10 @@ func (g *guard) checkHead(w http.ResponseWriter, r *http.Request, _ *info) (answ
 		return false
 	}
 	w.Header().Set("Connection", "close")
-	e := bridge.Errorf(bridge.SchemaError, "", bridge.NotRun, "The head of the request is longer than %d bytes.", maxHeader)
-	WriteErrorAs(w, r, e, http.StatusRequestHeaderFieldsTooLarge, envelope{"error", NewErrorBody(e)})
+	e := bridge.Errorf(bridge.SchemaError, "", bridge.NotRun,
+		"The head of the request is longer than %d bytes.", maxHeader)
+	WriteErrorAs(w, r, e, http.StatusRequestHeaderFieldsTooLarge,
+		envelope{"error", NewErrorBody(e)})
 	return true
 }
 
@@ -95,8 +102,10 @@ var nosniff = []string{"nosniff"}
 
 // deny refuses a request that may be an attack, and says so in the log.
 func (g *guard) deny(w http.ResponseWriter, r *http.Request, what string, e *bridge.Error) {
-	g.log.WarnContext(r.Context(), "ingress: denied", slog.String("check", what), slog.String("request", RequestID(r.Context())),
-		slog.String("remote", r.RemoteAddr), slog.String("host", clip(r.Host)), slog.String("origin", clip(r.Header.Get("Origin"))))
+	g.log.WarnContext(r.Context(), "ingress: denied", slog.String("check", what),
+		slog.String("request", RequestID(r.Context())),
+		slog.String("remote", r.RemoteAddr), slog.String("host",
+			clip(r.Host)), slog.String("origin", clip(r.Header.Get("Origin"))))
 	WriteError(w, r, e)
 }
 
@@ -136,14 +145,17 @@ func (g *guard) logRequest(w *recorder, r *http.Request, in *info) {
 		return // the usual case
 	}
 	attrs := make([]slog.Attr, 0, 10)
-	attrs = append(attrs, slog.String("request", in.id), slog.String("method", clip(r.Method)), slog.String("path", clip(r.URL.Path)),
-		slog.Int("status", status), slog.String("caller", in.caller.Name), slog.Duration("took", time.Since(in.started)))
+	attrs = append(attrs, slog.String("request", in.id), slog.String("method", clip(r.Method)),
+		slog.String("path", clip(r.URL.Path)),
+		slog.Int("status", status), slog.String("caller", in.caller.Name), slog.Duration("took",
+			time.Since(in.started)))
 	if e := in.err; e != nil {
 		level = slog.LevelInfo
 		if status >= http.StatusInternalServerError {
 			level = slog.LevelWarn
 		}
-		attrs = append(attrs, slog.String("code", string(e.Code)), slog.String("reason", string(e.Reason)),
+		attrs = append(attrs, slog.String("code", string(e.Code)),
+			slog.String("reason", string(e.Reason)),
 			slog.String("outcome", string(e.Outcome)), slog.Any("error", e.Err))
 	}
 	g.log.LogAttrs(r.Context(), level, "request", attrs...)

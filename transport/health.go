@@ -20,9 +20,11 @@ type Readiness struct {
 func Health(ready func() Readiness) []Route {
 	return []Route{
 		{Pattern: "/healthz", Methods: map[string]http.HandlerFunc{http.MethodGet: healthz}},
-		{Pattern: "/readyz", Methods: map[string]http.HandlerFunc{http.MethodGet: func(w http.ResponseWriter, r *http.Request) {
-			readyz(w, r, ready())
-		}}},
+		{Pattern: "/readyz",
+			Methods: map[string]http.HandlerFunc{http.MethodGet: func(w http.ResponseWriter,
+				r *http.Request) {
+				readyz(w, r, ready())
+			}}},
 	}
 }
 

@@ -84,11 +84,13 @@ func (rule hostRule) allows(h host) bool {
 func (g *guard) checkHost(w http.ResponseWriter, r *http.Request, _ *info) (answered bool) {
 	h, ok := parseHost(r.Host)
 	if !ok || !strings.HasPrefix(r.RequestURI, "/") {
-		g.deny(w, r, "host", bridge.Errorf(bridge.SchemaError, "", bridge.NotRun, "The request has no usable Host, or a target that is not a path."))
+		g.deny(w, r, "host", bridge.Errorf(bridge.SchemaError, "", bridge.NotRun,
+			"The request has no usable Host, or a target that is not a path."))
 		return true
 	}
 	if !g.hosts.allows(h) {
-		g.deny(w, r, "host", bridge.Errorf(bridge.Forbidden, "", bridge.NotRun, "This Host is not served here."))
+		g.deny(w, r, "host", bridge.Errorf(bridge.Forbidden, "", bridge.NotRun,
+			"This Host is not served here."))
 		return true
 	}
 	return false

@@ -35,7 +35,8 @@ type Metrics struct {
 
 // callBuckets are seconds: from a call that does nothing to the longest there may
 // be.
-var callBuckets = []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300}
+var callBuckets = []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60,
+	300}
 
 // NewMetrics makes the metrics of these sites. load is called for each scrape, and
 // must not block.
@@ -52,13 +53,19 @@ func NewMetrics(sites []bridge.Site, load func() Load) *Metrics {
 		m.sites[s.Name] = true
 	}
 	gauge := func(name, help string, value func(Load) int) prometheus.Collector {
-		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, func() float64 { return float64(value(load())) })
+		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help},
+			func() float64 { return float64(value(load())) })
 	}
-	m.registry.MustRegister(m.calls, m.took, m.requests, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-		gauge("pagetools_questions_open", "Calls that wait for a person.", func(l Load) int { return l.Questions }),
-		gauge("pagetools_pages_held", "Pages that calls and sessions hold.", func(l Load) int { return l.Pages }),
-		gauge("pagetools_pages_spare", "Pages that stand by for calls.", func(l Load) int { return l.Spares }),
-		gauge("pagetools_calls_queued", "Calls that wait for a page.", func(l Load) int { return l.Queued }))
+	m.registry.MustRegister(m.calls, m.took, m.requests, collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+		gauge("pagetools_questions_open", "Calls that wait for a person.",
+			func(l Load) int { return l.Questions }),
+		gauge("pagetools_pages_held", "Pages that calls and sessions hold.",
+			func(l Load) int { return l.Pages }),
+		gauge("pagetools_pages_spare", "Pages that stand by for calls.",
+			func(l Load) int { return l.Spares }),
+		gauge("pagetools_calls_queued", "Calls that wait for a page.",
+			func(l Load) int { return l.Queued }))
 	return m
 }
 
@@ -105,13 +112,18 @@ func (m *Metrics) Routes(log *slog.Logger) []Route {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	scrape := promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn), DisableCompression: true})
-	return []Route{{Pattern: "/metrics", Methods: map[string]http.HandlerFunc{http.MethodGet: func(w http.ResponseWriter, r *http.Request) {
-		if c := CallerOf(r.Context()); c.Name == "" || c.Sites != nil {
-			WriteError(w, r, bridge.Errorf(bridge.Forbidden, "", bridge.NotRun, "Metrics are of all sites, and this credential is for some."))
-			return
-		}
-		w.Header().Set("Cache-Control", "no-store")
-		scrape.ServeHTTP(w, r)
-	}}}}
+	scrape := promhttp.HandlerFor(m.registry,
+		promhttp.HandlerOpts{ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn),
+			DisableCompression: true})
+	return []Route{{Pattern: "/metrics",
+		Methods: map[string]http.HandlerFunc{http.MethodGet: func(w http.ResponseWriter,
+			r *http.Request) {
+			if c := CallerOf(r.Context()); c.Name == "" || c.Sites != nil {
+				WriteError(w, r, bridge.Errorf(bridge.Forbidden, "", bridge.NotRun,
+					"Metrics are of all sites, and this credential is for some."))
+				return
+			}
+			w.Header().Set("Cache-Control", "no-store")
+			scrape.ServeHTTP(w, r)
+		}}}}
 }

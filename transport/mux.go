@@ -79,7 +79,8 @@ func (m *Mux) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	if strings.HasSuffix(path, "/") && path != "/" {
 		again, address := *r, *r.URL
-		address.Path, address.RawPath = strings.TrimSuffix(address.Path, "/"), strings.TrimSuffix(address.RawPath, "/")
+		address.Path, address.RawPath = strings.TrimSuffix(address.Path,
+			"/"), strings.TrimSuffix(address.RawPath, "/")
 		again.URL = &address
 		r = &again
 	}
@@ -107,18 +108,20 @@ func (rt *route) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusNoContent)
 	default:
 		w.Header().Set("Allow", rt.allow)
-		WriteError(w, r, bridge.Errorf(bridge.MethodNotAllowed, "", bridge.NotRun, "This path answers only %s.", rt.allow))
+		WriteError(w, r, bridge.Errorf(bridge.MethodNotAllowed, "", bridge.NotRun,
+			"This path answers only %s.", rt.allow))
 	}
 }
 
 func notFound(w http.ResponseWriter, r *http.Request) {
-	WriteError(w, r, bridge.Errorf(bridge.WebtoolNotFound, "", bridge.NotRun, "There is nothing at this path."))
+	WriteError(w, r, bridge.Errorf(bridge.WebtoolNotFound, "", bridge.NotRun,
+		"There is nothing at this path."))
 }
 
 // plain refuses paths that other programs may read in another way, and that
 // http.ServeMux would redirect: dot segments, empty segments, control characters, and
-// what is not UTF-8. An encoded slash stays in its segment. One trailing slash does not
-// count.
+// what is not UTF-8. An encoded slash stays in its segment; alone there, http.ServeMux
+// would take it for the end of the path. One trailing slash does not count.
 func plain(escaped string) bool {
 	path, ok := strings.CutPrefix(escaped, "/")
 	if !ok {
@@ -134,7 +137,8 @@ func plain(escaped string) bool {
 				return false
 			}
 		}
-		if s == "" || s == "." || s == ".." || !utf8.ValidString(s) || strings.ContainsFunc(s, isControl) {
+		if s == "" || s == "/" || s == "." || s == ".." || !utf8.ValidString(s) ||
+			strings.ContainsFunc(s, isControl) {
 			return false
 		}
 	}

@@ -121,3 +121,15 @@ func TestHealth(t *testing.T) {
 	}
 	s.post(t, "/healthz", "{}").wantError(t, 405, bridge.MethodNotAllowed)
 }
+
+// TestMuxRoot: a segment that is an encoded slash is not the root.
+func TestMuxRoot(t *testing.T) {
+	t.Parallel()
+	s := serve(t, transport.NewMux(transport.Route{Pattern: "/", Methods: map[string]http.HandlerFunc{
+		http.MethodGet: func(w http.ResponseWriter, r *http.Request) { transport.WriteJSON(w, r, 200, "root") },
+	}}), transport.Options{})
+	s.get(t, "/").wantStatus(t, 200)
+	for _, path := range []string{"/%2F", "/%2f", "/%2F/"} {
+		s.get(t, path).wantError(t, 404, bridge.WebtoolNotFound)
+	}
+}

@@ -44,7 +44,8 @@ func (rule originRule) allows(origin string) bool {
 // validOrigin accepts scheme://host[:port] and nothing else; not "null".
 func validOrigin(s string) bool {
 	u, err := url.Parse(s)
-	if err != nil || u.Scheme == "" || u.Host == "" || u.User != nil || !strings.EqualFold(u.Scheme+"://"+u.Host, s) {
+	if err != nil || u.Scheme == "" || u.Host == "" || u.User != nil ||
+		!strings.EqualFold(u.Scheme+"://"+u.Host, s) {
 		return false
 	}
 	_, ok := parseHost(u.Host)
@@ -85,7 +86,8 @@ func (g *guard) checkOrigin(w http.ResponseWriter, r *http.Request, _ *info) (an
 	origin := given[0]
 	listed := len(given) == 1 && g.origins.allows(origin)
 	if !listed && (len(given) > 1 || !sameOrigin(origin, r)) {
-		g.deny(w, r, "origin", bridge.Errorf(bridge.Forbidden, "", bridge.NotRun, "Pages of this origin may not call pagetools."))
+		g.deny(w, r, "origin", bridge.Errorf(bridge.Forbidden, "", bridge.NotRun,
+			"Pages of this origin may not call pagetools."))
 		return true
 	}
 	if !listed {

@@ -82,7 +82,8 @@ type ErrorBody struct {
 
 // NewErrorBody returns the public form of e. The message is never empty.
 func NewErrorBody(e *bridge.Error) ErrorBody {
-	b := ErrorBody{Code: e.Code, Message: e.Message, Reason: e.Reason, Outcome: e.Outcome, Details: e.Details}
+	b := ErrorBody{Code: e.Code, Message: e.Message, Reason: e.Reason, Outcome: e.Outcome,
+		Details: e.Details}
 	if b.Message == "" {
 		b.Message = "The call failed, and nothing more is known."
 	}
@@ -114,7 +115,8 @@ type rpcError struct {
 // rpcCode is the code of JSON-RPC: an invalid request, or one of our own, outside
 // of what the specifications have for themselves.
 func rpcCode(e *bridge.Error) int {
-	if e.Code == bridge.SchemaError || e.Code == bridge.MethodNotAllowed || e.Code == bridge.WebtoolNotFound {
+	if e.Code == bridge.SchemaError || e.Code == bridge.MethodNotAllowed ||
+		e.Code == bridge.WebtoolNotFound {
 		return -32600
 	}
 	return -31000 - Status(e)
@@ -142,7 +144,8 @@ func WriteErrorAs(w http.ResponseWriter, r *http.Request, e *bridge.Error, statu
 	h.Set("Cache-Control", "no-store")
 	h.Del("ETag")
 	if e.Retry > 0 || status == http.StatusTooManyRequests {
-		h.Set("Retry-After", strconv.FormatInt(max(1, int64((e.Retry+time.Second-1)/time.Second)), 10))
+		h.Set("Retry-After", strconv.FormatInt(max(1, int64((e.Retry+time.Second-1)/time.Second)),
+			10))
 	}
 	WriteJSON(w, r, status, v)
 }

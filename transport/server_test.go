@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -114,4 +115,25 @@ func TestIdleKeepAliveThenNonsense(t *testing.T) {
 	<-time.After(2 * deadline) // the deadline of the first reply is over
 	s.send(t, c, "nonsense\r\n\r\n")
 	read(t, r, false).wantStatus(t, 400)
+}
+
+// TestWholeHead: what net/http takes out of the header fields counts, too.
+func TestWholeHead(t *testing.T) {
+	t.Parallel()
+	s := serve(t, transport.NewMux(), transport.Options{})
+	names := ""
+	for i := range 2000 {
+		names += "X-" + strconv.Itoa(i) + "-a-name,"
+	}
+	long := strings.Repeat("A", 20<<10)
+	for name, text := range map[string]string{
+		"method":  long + " / HTTP/1.1\r\nHost: 127.0.0.1:PORT\r\n\r\n",
+		"host":    "GET / HTTP/1.1\r\nHost: " + long + "\r\n\r\n",
+		"trailer": "POST / HTTP/1.1\r\nHost: 127.0.0.1:PORT\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\nTrailer: " + names + "B\r\n\r\n2\r\n{}\r\n0\r\n\r\n",
+	} {
+		got := s.raw(t, text)
+		if got.StatusCode != http.StatusRequestHeaderFieldsTooLarge {
+			t.Errorf("%s: %d", name, got.StatusCode)
+		}
+	}
 }

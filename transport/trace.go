@@ -17,7 +17,8 @@ func TraceID(h http.Header) string {
 	}
 	text := strings.TrimSpace(values[0])
 	m := traceParent.FindStringSubmatch(text)
-	if len(m) == 0 || m[1] == "ff" || m[1] == "00" && len(text) != len(m[0]) || strings.Trim(m[2], "0") == "" || strings.Trim(m[3], "0") == "" {
+	if len(m) == 0 || m[1] == "ff" || m[1] == "00" && len(text) != len(m[0]) ||
+		strings.Trim(m[2], "0") == "" || strings.Trim(m[3], "0") == "" {
 		return ""
 	}
 	if rest := text[len(m[0]):]; rest != "" && rest[0] != '-' {

@@ -35,7 +35,8 @@ type Hints struct {
 // OnlyReads reports whether the page claims that the tool changes nothing.
 func (h Hints) OnlyReads() bool { return h.ReadOnly == Yes && h.Destructive != Yes }
 
-// MayChange reports whether a tool may change something: it may, unless the site's own page claims that it only reads.
+// MayChange reports whether a tool may change something: it may, unless the site's own page claims
+// that it only reads.
 func (h Hints) MayChange(topLevel bool) bool { return !topLevel || !h.OnlyReads() }
 
 // Rule is what the operator wants for the tools that a pattern names.
@@ -79,10 +80,11 @@ const (
 	LayerUnseen   = "unseen"
 )
 
-// Decide computes the level of one call: the operator's, raised by what site, hints, request, taint and novelty say. No
-// value of Site, Request, Destructive, Consequential, Tainted or Unseen can lower it, and ReadOnly lowers it only with
-// TopLevel: from Ask to Auto in the modes ask and deny where no rule matches, and by the level that Tainted adds. Hints
-// raise over an operator's auto as well.
+// Decide computes the level of one call: the operator's, raised by what site, hints, request, taint
+// and novelty say. No value of Site, Request, Destructive, Consequential, Tainted or Unseen can
+// lower it, and ReadOnly lowers it only with TopLevel: from Ask to Auto in the modes ask and deny
+// where no rule matches, and by the level that Tainted adds. Hints raise over an operator's auto as
+// well.
 func Decide(in Input) Decision {
 	d := operator(in)
 	d.raise(in.Site.known(), LayerSite, "the site's published terms ask for it")
@@ -94,13 +96,15 @@ func Decide(in Input) Decision {
 	}
 	d.raise(in.Request.known(), LayerRequest, "the request asks for it")
 	if in.Tainted && in.Hints.MayChange(in.TopLevel) {
-		d.raise(min(d.Level+1, Ask), LayerTaint, "the caller has read what strangers wrote, and may act for them")
+		d.raise(min(d.Level+1, Ask), LayerTaint,
+			"the caller has read what strangers wrote, and may act for them")
 	}
 	if in.Unseen {
 		d.raise(Ask, LayerUnseen, "the tool is new since consent was given on this site")
 	}
 	if in.Operator.Mode == ModeDeny && d.Level > Auto && d.Level < Never {
-		return Decision{Level: Never, Layer: LayerOperator, Reason: "mode deny refuses what would be asked about: " + d.Reason}
+		return Decision{Level: Never, Layer: LayerOperator,
+			Reason: "mode deny refuses what would be asked about: " + d.Reason}
 	}
 	return d
 }
@@ -121,7 +125,8 @@ func operator(in Input) Decision {
 	case ModeStrict:
 		d.Level, d.Reason = Ask, "mode strict asks for everything"
 		if matched {
-			d.raise(rule.Level.known(), LayerOperator, fmt.Sprintf("the operator's rule %q", rule.Pattern))
+			d.raise(rule.Level.known(), LayerOperator,
+				fmt.Sprintf("the operator's rule %q", rule.Pattern))
 		}
 		return d
 	default:
@@ -141,9 +146,10 @@ func operator(in Input) Decision {
 	return d
 }
 
-// Match returns the rule for a tool: the most specific pattern that matches. A pattern without "*" is the most
-// specific; then the one with more other characters, then the one with fewer "*". Where that is even, the stricter
-// level wins, and after that the earlier rule: so the order of rules never loosens anything.
+// Match returns the rule for a tool: the most specific pattern that matches. A pattern without "*"
+// is the most specific; then the one with more other characters, then the one with fewer "*". Where
+// that is even, the stricter level wins, and after that the earlier rule: so the order of rules
+// never loosens anything.
 func (o Operator) Match(tool string) (Rule, bool) {
 	best := -1
 	for i, r := range o.Tools {
@@ -151,7 +157,8 @@ func (o Operator) Match(tool string) (Rule, bool) {
 			continue
 		}
 		if best >= 0 {
-			if d := bySpecific(r.Pattern, o.Tools[best].Pattern); d < 0 || d == 0 && r.Level.known() <= o.Tools[best].Level.known() {
+			if d := bySpecific(r.Pattern, o.Tools[best].Pattern); d < 0 || d == 0 &&
+				r.Level.known() <= o.Tools[best].Level.known() {
 				continue
 			}
 		}
@@ -163,8 +170,8 @@ func (o Operator) Match(tool string) (Rule, bool) {
 	return o.Tools[best], true
 }
 
-// bySpecific is more than 0 when pattern a says more of the names that it matches than b, and less than 0 when it says
-// less.
+// bySpecific is more than 0 when pattern a says more of the names that it matches than b, and less
+// than 0 when it says less.
 func bySpecific(a, b string) int {
 	starsA, starsB := strings.Count(a, "*"), strings.Count(b, "*")
 	lettersA, lettersB := utf8.RuneCountInString(a)-starsA, utf8.RuneCountInString(b)-starsB
@@ -179,8 +186,8 @@ func bySpecific(a, b string) int {
 	return starsB - starsA
 }
 
-// glob matches greedily from both ends and then part by part, in time linear in the name for each part: neither a
-// pattern nor a name can make it backtrack.
+// glob matches greedily from both ends and then part by part, in time linear in the name for each
+// part: neither a pattern nor a name can make it backtrack.
 func glob(pattern, name string) bool {
 	parts := strings.Split(pattern, "*")
 	if len(parts) == 1 {

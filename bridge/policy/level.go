@@ -2,8 +2,8 @@ package policy
 
 import "fmt"
 
-// Level says what has to happen before a call runs. A higher level is stricter; the zero value is Auto, which raises
-// nothing.
+// Level says what has to happen before a call runs. A higher level is stricter; the zero value is
+// Auto, which raises nothing.
 type Level uint8
 
 // The levels, in order.

@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// Rate is so many calls in so much time, all of which may come at once. The zero value limits nothing.
+// Rate is so many calls in so much time, all of which may come at once. The zero value limits
+// nothing.
 type Rate struct {
 	N   int
 	Per time.Duration
@@ -18,7 +19,8 @@ const (
 	maxRatePer = 24 * time.Hour
 )
 
-// ParseRate reads "60/1m": a count from 1 to 1,000,000 and a duration from 1ms to 24h, as time.ParseDuration has it.
+// ParseRate reads "60/1m": a count from 1 to 1,000,000 and a duration from 1ms to 24h, as
+// time.ParseDuration has it.
 func ParseRate(s string) (Rate, error) {
 	count, period, ok := strings.Cut(s, "/")
 	n, errN := strconv.Atoi(count)

@@ -7,7 +7,8 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// RateRule is a rate for the tools that a pattern names, all of them together. Patterns are those of Rule.
+// RateRule is a rate for the tools that a pattern names, all of them together. Patterns are those
+// of Rule.
 type RateRule struct {
 	Pattern string
 	Rate    Rate
@@ -17,8 +18,9 @@ type RateRule struct {
 type SiteRates struct {
 	// Rate is of all its tools; the zero value limits nothing.
 	Rate Rate
-	// Tools are of single tools, besides. A tool is held to one of them: the most specific pattern that matches it, as
-	// Operator.Match has it; where that is even, the rate that lets less through, and after that the earlier rule.
+	// Tools are of single tools, besides. A tool is held to one of them: the most specific pattern
+	// that matches it, as Operator.Match has it; where that is even, the rate that lets less
+	// through, and after that the earlier rule.
 	Tools []RateRule
 }
 
@@ -38,10 +40,10 @@ const (
 	LimitTool   Limit = "tool"
 )
 
-// Rates hold calls to the rates of callers, sites and tools. N calls may come at once, and N come back per period. The
-// rates of sites and tools are divided equally among the callers of late, so that a caller that floods refuses nobody
-// else. They are of one process, and start full. Safe for concurrent use; the memory is bounded by the number of rates
-// and 10,000 callers each.
+// Rates hold calls to the rates of callers, sites and tools. N calls may come at once, and N come
+// back per period. The rates of sites and tools are divided equally among the callers of late, so
+// that a caller that floods refuses nobody else. They are of one process, and start full. Safe for
+// concurrent use; the memory is bounded by the number of rates and 10,000 callers each.
 type Rates struct {
 	sites map[string]*siteBuckets
 
@@ -101,9 +103,10 @@ func (r *Rates) SetCallers(callers map[string]Rate) {
 // rounding is a wait that means none: the library counts in fractions of a call.
 const rounding = time.Microsecond
 
-// Take takes one call from each rate that is the call's, at the time now. When one of them has none left it takes
-// nothing, and returns the limit that has to be waited for longest and how long, which is more than 0: after that time
-// the call is let through if nobody else calls meanwhile. The empty Limit means that the call may run.
+// Take takes one call from each rate that is the call's, at the time now. When one of them has none
+// left it takes nothing, and returns the limit that has to be waited for longest and how long,
+// which is more than 0: after that time the call is let through if nobody else calls meanwhile. The
+// empty Limit means that the call may run.
 func (r *Rates) Take(caller, site, tool string, now time.Time) (refused Limit, wait time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -139,7 +142,8 @@ func (s *siteBuckets) match(tool string) *shared {
 			continue
 		}
 		if best >= 0 {
-			if d := bySpecific(rule.Pattern, s.rules[best].Pattern); d < 0 || d == 0 && !stricter(rule.Rate, s.rules[best].Rate) {
+			if d := bySpecific(rule.Pattern, s.rules[best].Pattern); d < 0 || d == 0 &&
+				!stricter(rule.Rate, s.rules[best].Rate) {
 				continue
 			}
 		}

@@ -7,14 +7,15 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// maxSharing bounds the callers that have a bucket of their own in one rate. Further ones share one.
+// maxSharing bounds the callers that have a bucket of their own in one rate. Further ones share
+// one.
 const maxSharing = 10_000
 
 // crowd is the bucket of the callers beyond maxSharing. No caller has the empty name.
 const crowd = ""
 
-// shared is a rate that callers share equally: each has a bucket with its part. A caller counts until it has not called
-// for one period, when its bucket would be full again.
+// shared is a rate that callers share equally: each has a bucket with its part. A caller counts
+// until it has not called for one period, when its bucket would be full again.
 type shared struct {
 	rate    Rate
 	most    int
@@ -35,7 +36,8 @@ func newShared(r Rate) *shared {
 	return &shared{rate: r, most: maxSharing, members: map[string]*member{}}
 }
 
-// newBucket makes the bucket of one of n callers that share a rate. At least one call may always come at once.
+// newBucket makes the bucket of one of n callers that share a rate. At least one call may always
+// come at once.
 func newBucket(r Rate, n int) *rate.Limiter {
 	return rate.NewLimiter(r.part(n))
 }

@@ -7,15 +7,16 @@ import (
 	"unicode/utf16"
 )
 
-// canonicalDepth is higher than the cap for values that come in: Canonical also runs on documents that we put together
-// around them.
+// canonicalDepth is higher than the cap for values that come in: Canonical also runs on documents
+// that we put together around them.
 const canonicalDepth = 1000
 
-// Canonical returns the bytes to digest or compare: RFC 8785 (members sorted by UTF-16 code units, shortest escapes,
-// numbers as ECMAScript prints them, no white space), with one difference. RFC 8785 sends every number through a
-// double, so that 9007199254740993 and 9007199254740992 become one; here a number keeps its exact decimal value and
-// only its layout is ECMAScript's. Where the literal is what a double prints as, as with everything that a page's
-// JSON.stringify wrote, both rules write the same bytes. -0 is 0, as in the RFC. The error is a [*SyntaxError].
+// Canonical returns the bytes to digest or compare: RFC 8785 (members sorted by UTF-16 code units,
+// shortest escapes, numbers as ECMAScript prints them, no white space), with one difference. RFC
+// 8785 sends every number through a double, so that 9007199254740993 and 9007199254740992 become
+// one; here a number keeps its exact decimal value and only its layout is ECMAScript's. Where the
+// literal is what a double prints as, as with everything that a page's JSON.stringify wrote, both
+// rules write the same bytes. -0 is 0, as in the RFC. The error is a [*SyntaxError].
 func Canonical(b []byte) ([]byte, error) {
 	v, err := parse(b, canonicalDepth)
 	if err != nil {
@@ -57,8 +58,8 @@ func (v *value) appendCanonical(dst []byte) []byte {
 	}
 }
 
-// compareUTF16 orders strings as RFC 8785 section 3.2.3 wants it. UTF-8 order differs only where a character beyond
-// the basic plane meets one from U+E000 up.
+// compareUTF16 orders strings as RFC 8785 section 3.2.3 wants it. UTF-8 order differs only where a
+// character beyond the basic plane meets one from U+E000 up.
 func compareUTF16(a, b string) int {
 	if isASCII(a) && isASCII(b) {
 		return strings.Compare(a, b)
@@ -75,8 +76,8 @@ func isASCII(s string) bool {
 	return true
 }
 
-// decimal is a number exactly: 0.digits times ten to the power of point. digits has no zero at either end; zero has
-// no digits.
+// decimal is a number exactly: 0.digits times ten to the power of point. digits has no zero at
+// either end; zero has no digits.
 type decimal struct {
 	negative bool
 	digits   string

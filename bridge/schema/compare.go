@@ -1,7 +1,7 @@
 package schema
 
-// Direction says which way the values of a schema travel. A request may accept more than before, a response may promise
-// more than before; the other way round is a break.
+// Direction says which way the values of a schema travel. A request may accept more than before, a
+// response may promise more than before; the other way round is a break.
 type Direction int
 
 // The two directions.
@@ -10,7 +10,8 @@ const (
 	Response
 )
 
-// Change is what a new schema means for somebody who relied on the old one, in the words of semantic versioning.
+// Change is what a new schema means for somebody who relied on the old one, in the words of
+// semantic versioning.
 type Change int
 
 // The changes, in order.
@@ -35,13 +36,15 @@ func (c Change) String() string {
 	}
 }
 
-// Compare returns what it means to replace old by new, for the number of a version. It never calls a change smaller than
-// it is: below Major, a value that old documents is accepted by new (Request), or the other way round (Response). It
-// reads both the way [Compile] does and expects that both compile; what does not parse is Major. A rewrite that means
-// the same (a property moved behind a "$ref") is Major too, because it is not followed.
+// Compare returns what it means to replace old by new, for the number of a version. It never calls
+// a change smaller than it is: below Major, a value that old documents is accepted by new
+// (Request), or the other way round (Response). It reads both the way [Compile] does and expects
+// that both compile; what does not parse is Major. A rewrite that means the same (a property moved
+// behind a "$ref") is Major too, because it is not followed.
 //
-// One thing is left to [Accepts]: an optional property that is added to a request whose schema leaves other names open
-// is Minor, as authors mean it, although any value was accepted under that name before.
+// One thing is left to [Accepts]: an optional property that is added to a request whose schema
+// leaves other names open is Minor, as authors mean it, although any value was accepted under that
+// name before.
 func Compare(old, new []byte, d Direction) Change { return compare(old, new, d, d == Request) }
 
 func compare(old, new []byte, d Direction, documented bool) Change {
@@ -69,11 +72,12 @@ func compare(old, new []byte, d Direction, documented bool) Change {
 	}
 }
 
-// Accepts reports whether a caller that uses the pinned request schema can be served by the live one: everything that
-// pinned accepts, live accepts. False also when that cannot be decided.
+// Accepts reports whether a caller that uses the pinned request schema can be served by the live
+// one: everything that pinned accepts, live accepts. False also when that cannot be decided.
 func Accepts(pinned, live []byte) bool { return compare(pinned, live, Request, false) < Major }
 
-// relate reports whether b accepts more than a somewhere, less somewhere, and whether all differences were understood.
+// relate reports whether b accepts more than a somewhere, less somewhere, and whether all
+// differences were understood.
 func relate(a, b *value, documented bool) (wider, narrower, ok bool) {
 	draftA, errA := rootDraft(a)
 	draftB, errB := rootDraft(b)
@@ -83,7 +87,8 @@ func relate(a, b *value, documented bool) (wider, narrower, ok bool) {
 	c := &comparison{draft: draftA, documented: documented, seen: map[pair]bool{}}
 	c.a.open(a)
 	c.b.open(b)
-	// What is unevaluated depends on every other keyword, and a dynamic reference on the schema that refers to it.
+	// What is unevaluated depends on every other keyword, and a dynamic reference on the schema
+	// that refers to it.
 	c.strict = c.a.tangled || c.b.tangled
 	c.schemas(a, b, c.strict, 0)
 	return c.wider, c.narrower, !c.unknown
@@ -105,7 +110,8 @@ func (s *side) visit(v *value) {
 	if !v.isObject() {
 		return
 	}
-	for _, key := range []string{"unevaluatedProperties", "unevaluatedItems", "$dynamicRef", "$recursiveRef"} {
+	for _, key := range []string{"unevaluatedProperties", "unevaluatedItems", "$dynamicRef",
+		"$recursiveRef"} {
 		if v.get(key) != nil {
 			s.tangled = true
 		}
@@ -137,11 +143,12 @@ const (
 	maxProduct = 1_000_000 // of the lengths of two lists
 )
 
-// comparison adds up differences. In strict mode every difference that is more than words is unknown: below "not",
-// "oneOf" and the like wider and narrower trade places or lose their meaning.
+// comparison adds up differences. In strict mode every difference that is more than words is
+// unknown: below "not", "oneOf" and the like wider and narrower trade places or lose their meaning.
 //
-// Each pair is looked at once per mode; what it contributes is in the sum already when it is met again. That also ends
-// recursion: a schema that contains itself differs where its parts differ, and nowhere else.
+// Each pair is looked at once per mode; what it contributes is in the sum already when it is met
+// again. That also ends recursion: a schema that contains itself differs where its parts differ,
+// and nowhere else.
 type comparison struct {
 	a, b   side
 	draft  int
@@ -210,7 +217,8 @@ func trivial(v *value) bool {
 	return true
 }
 
-// annotations say something about a value and decide nothing. Definitions decide only where they are referred to.
+// annotations say something about a value and decide nothing. Definitions decide only where they
+// are referred to.
 var annotations = map[string]bool{
 	"title": true, "description": true, "examples": true, "example": true, "$comment": true, "default": true,
 	"deprecated": true, "readOnly": true, "writeOnly": true, "$schema": true, "$id": true, "$anchor": true,

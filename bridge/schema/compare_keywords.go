@@ -6,8 +6,9 @@ import (
 	"strings"
 )
 
-// objects compares two schemas keyword by keyword. A schema is the conjunction of its keywords (groups of them, where
-// one changes the meaning of another), so the whole is wider when every part is.
+// objects compares two schemas keyword by keyword. A schema is the conjunction of its keywords
+// (groups of them, where one changes the meaning of another), so the whole is wider when every part
+// is.
 func (c *comparison) objects(a, b *value, strict bool, nesting int) {
 	if c.draft < 2019 && (a.get("$ref") != nil || b.get("$ref") != nil) {
 		// What stands beside a reference is ignored in these drafts.
@@ -193,7 +194,8 @@ func (c *comparison) choices(a, b *value, strict bool) {
 	}
 }
 
-// choice lists what a schema leaves to choose from; nil is everything. Not ok: both keywords, or malformed.
+// choice lists what a schema leaves to choose from; nil is everything. Not ok: both keywords, or
+// malformed.
 func choice(v *value) (list []*value, ok bool) {
 	enum, con := v.get("enum"), v.get("const")
 	switch {
@@ -280,7 +282,8 @@ func (c *comparison) names(a, b *value, strict bool) {
 	}
 }
 
-// members compares what an object may hold. A name that only one side lists meets "additionalProperties" on the other.
+// members compares what an object may hold. A name that only one side lists meets
+// "additionalProperties" on the other.
 func (c *comparison) members(a, b *value, strict bool, nesting int) {
 	pa, pb := a.get("properties"), b.get("properties")
 	qa, qb := a.get("patternProperties"), b.get("patternProperties")
@@ -397,8 +400,8 @@ func (c *comparison) layout(v *value) (first []*value, rest *value, ok bool) {
 	return nil, items, true
 }
 
-// branches compares "allOf" and "anyOf" branch by branch: neither has a branch that can make the whole narrower by
-// getting wider itself.
+// branches compares "allOf" and "anyOf" branch by branch: neither has a branch that can make the
+// whole narrower by getting wider itself.
 func (c *comparison) branches(a, b *value, strict bool, nesting int) {
 	for _, key := range []string{"allOf", "anyOf"} {
 		va, vb := a.get(key), b.get(key)
@@ -425,8 +428,8 @@ func (c *comparison) branches(a, b *value, strict bool, nesting int) {
 	}
 }
 
-// conjuncts are keywords that can be added and removed, but not compared unless they are equal. "format" decides
-// nothing here; it does for programs that generate values from a schema.
+// conjuncts are keywords that can be added and removed, but not compared unless they are equal.
+// "format" decides nothing here; it does for programs that generate values from a schema.
 var conjuncts = []string{
 	"pattern", "format", "multipleOf", "uniqueItems", "contentEncoding", "contentMediaType", "contentSchema",
 	"dependentRequired", "oneOf", "not", "dependentSchemas", "dependencies",
@@ -435,8 +438,8 @@ var conjuncts = []string{
 // groups are keywords that mean something only together with the first.
 var groups = [][]string{{"contains", "minContains", "maxContains"}, {"if", "then", "else"}}
 
-// wholes compares keywords that are taken as they are. Schemas inside them are still compared as schemas, strictly, so
-// that a description below "oneOf" stays a description.
+// wholes compares keywords that are taken as they are. Schemas inside them are still compared as
+// schemas, strictly, so that a description below "oneOf" stays a description.
 func (c *comparison) wholes(a, b *value, strict bool, nesting int) {
 	for _, key := range conjuncts {
 		if c.presence(a.get(key), b.get(key), strict) {

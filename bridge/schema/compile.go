@@ -8,10 +8,12 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// documentURL names the schema inside the library. It is not an address: the loader refuses every one.
+// documentURL names the schema inside the library. It is not an address: the loader refuses every
+// one.
 const documentURL = "urn:pagetools:schema"
 
-// spareMachines is how many compiled copies a schema with patterns keeps for concurrent validations.
+// spareMachines is how many compiled copies a schema with patterns keeps for concurrent
+// validations.
 const spareMachines = 4
 
 // Schema is an admitted schema. It is immutable and safe for concurrent use.
@@ -21,14 +23,15 @@ type Schema struct {
 	machines chan *machine
 }
 
-// machine is the library's compiled form together with the meter of its patterns, and serves one validation at a time.
+// machine is the library's compiled form together with the meter of its patterns, and serves one
+// validation at a time.
 type machine struct {
 	schema *jsonschema.Schema
 	engine *engine
 }
 
-// Compile admits a schema or says why not: the error is a [*CompileError]. It reads no file and no network, and its own
-// time is bounded by the limits.
+// Compile admits a schema or says why not: the error is a [*CompileError]. It reads no file and no
+// network, and its own time is bounded by the limits.
 func Compile(raw []byte, l Limits) (*Schema, error) {
 	l = l.withDefaults()
 	if len(raw) > l.Bytes {
@@ -62,8 +65,8 @@ func Compile(raw []byte, l Limits) (*Schema, error) {
 	return s, nil
 }
 
-// JSON returns the schema as it was admitted: what [Clean] left of it, compact, its members in their order. The caller
-// must not change it.
+// JSON returns the schema as it was admitted: without "x-mcp-" members, compact, its members in
+// their order. The caller must not change it.
 func (s *Schema) JSON() json.RawMessage { return s.raw }
 
 // noLoader refuses whatever the library would like to read.
@@ -71,7 +74,8 @@ type noLoader struct{}
 
 func (noLoader) Load(string) (any, error) { return nil, errors.New("nothing is loaded") }
 
-// newMachine runs the library's compiler. Its panics become errors: what it was given is a stranger's.
+// newMachine runs the library's compiler. Its panics become errors: what it was given is a
+// stranger's.
 func (s *Schema) newMachine() (m *machine, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -93,8 +97,8 @@ func (s *Schema) newMachine() (m *machine, err error) {
 	return &machine{schema: compiled, engine: e}, nil
 }
 
-// forLibrary leaves out what is settled already: the draft, the name of the root, and formats, which the library
-// asserts for older drafts.
+// forLibrary leaves out what is settled already: the draft, the name of the root, and formats,
+// which the library asserts for older drafts.
 func (g *graph) forLibrary(obj *value, key string) bool {
 	if !g.positions[obj] {
 		return true
@@ -131,9 +135,9 @@ func (s *Schema) release(m *machine) {
 // tooComplex is what is said of a value that was not checked to the end.
 const tooComplex = "the value is too large or too complicated to be checked against this schema"
 
-// Validate checks a JSON value against the schema: nil, or a [*Violations]. The value is held to the rules of
-// [CheckJSON] and has to be an object. A value whose check would take too long is refused, never let through; that
-// shows as Undecided.
+// Validate checks a JSON value against the schema: nil, or a [*Violations]. The value is held to
+// the rules of [CheckJSON] and has to be an object. A value whose check would take too long is
+// refused, never let through; that shows as Undecided.
 func (s *Schema) Validate(instance []byte) error {
 	v, err := Read(instance, defaultDepth)
 	if err != nil {
@@ -166,7 +170,8 @@ func (s *Schema) Check(value Value) error {
 
 func (m *machine) validate(v *value) (err error) {
 	defer func() {
-		// Either a pattern's time is up, or the library met something it cannot do. Both mean: not checked.
+		// Either a pattern's time is up, or the library met something it cannot do. Both mean: not
+		// checked.
 		if p := recover(); p != nil {
 			err = undecided()
 		}

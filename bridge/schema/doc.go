@@ -1,8 +1,10 @@
-// Package schema compiles and checks JSON Schemas that strangers wrote, and the values that have to fit them.
+// Package schema compiles and checks JSON Schemas that strangers wrote, and the values that have to
+// fit them.
 //
-// A schema comes from a page that nobody vetted, so it is an input to be attacked with: references to files, documents
-// whose evaluation doubles at every step, patterns that backtrack for ever. The package therefore works in three steps,
-// and each one only ever sees what the one before it let through:
+// A schema comes from a page that nobody vetted, so it is an input to be attacked with: references
+// to files, documents whose evaluation doubles at every step, patterns that backtrack for ever. The
+// package therefore works in three steps, and each one only ever sees what the one before it let
+// through:
 //
 //  1. Strict JSON ([CheckJSON]): UTF-8, no duplicate names, a depth cap, no number that takes a megabyte to write out.
 //  2. A static check of the schema ([Compile]): size, depth, count, local references only, no reference cycle that
@@ -18,6 +20,6 @@
 //     that is more than a fragment would change what "#" means there, so it is refused.
 //   - Numbers are exact: 9007199254740993 is not 9007199254740992, and 1.0 is an integer.
 //
-// [Compare] and [Accepts] report what changed between two schemas that were both admitted; [Canonical] gives bytes to
-// digest. The package imports no other package of this module.
+// [Compare] and [Accepts] report what changed between two schemas that were both admitted;
+// [Canonical] gives bytes to digest. The package imports no other package of this module.
 package schema

@@ -5,8 +5,9 @@ import (
 	"strings"
 )
 
-// node is one subschema in the graph that the static check builds. The graph, not the library, is what the cost of a
-// validation is computed from, so its edges may be more than the library follows, never fewer.
+// node is one subschema in the graph that the static check builds. The graph, not the library, is
+// what the cost of a validation is computed from, so its edges may be more than the library
+// follows, never fewer.
 type node struct {
 	ptr     string
 	tokens  []string
@@ -43,13 +44,15 @@ type graph struct {
 	patterns    bool
 }
 
-// maxNames bounds the bytes of the pointers to all subschemas. The library finds a subschema by comparing its pointer
-// with that of every other one: 1,900 of them below a name of 30 KB took five seconds.
+// maxNames bounds the bytes of the pointers to all subschemas. The library finds a subschema by
+// comparing its pointer with that of every other one: 1,900 of them below a name of 30 KB took five
+// seconds.
 const maxNames = 1 << 20
 
 // buildGraph walks every schema position of doc and resolves every reference.
 func buildGraph(doc *value, l Limits) (*graph, error) {
-	g := &graph{limits: l, doc: doc, nodes: map[string]*node{}, positions: map[*value]bool{}, anchors: map[string]*node{}}
+	g := &graph{limits: l, doc: doc, nodes: map[string]*node{}, positions: map[*value]bool{},
+		anchors: map[string]*node{}}
 	var err error
 	if g.draft, err = rootDraft(doc); err != nil {
 		return nil, err
@@ -79,7 +82,8 @@ func (g *graph) add(v *value, tokens []string, depth int) (*node, error) {
 		return n, nil
 	}
 	if depth > g.limits.Depth {
-		return nil, refusef(RuleTooDeep, ptr, "schemas are nested more than %d deep", g.limits.Depth)
+		return nil, refusef(RuleTooDeep, ptr, "schemas are nested more than %d deep",
+			g.limits.Depth)
 	}
 	if len(g.order) >= g.limits.Subschemas {
 		return nil, refusef(RuleTooMany, ptr, "more than %d subschemas", g.limits.Subschemas)
@@ -130,8 +134,8 @@ func (n *node) connect(c child, to *node) {
 
 var refKeywords = []string{"$ref", "$dynamicRef", "$recursiveRef"}
 
-// resolveAll turns the references of a schema into edges. There is one document and one base, so a dynamic reference
-// cannot lead anywhere that a plain one does not.
+// resolveAll turns the references of a schema into edges. There is one document and one base, so a
+// dynamic reference cannot lead anywhere that a plain one does not.
 func (g *graph) resolveAll(n *node) error {
 	for _, key := range refKeywords {
 		ref := n.val.get(key)
@@ -153,7 +157,8 @@ func (g *graph) resolveAll(n *node) error {
 func (g *graph) resolve(at, ref string) (*node, error) {
 	fragment, local := strings.CutPrefix(ref, "#")
 	if !local {
-		return nil, refusef(RuleRemoteRef, at, "only references inside the schema itself (starting with #) are followed")
+		return nil, refusef(RuleRemoteRef, at,
+			"only references inside the schema itself (starting with #) are followed")
 	}
 	fragment, err := url.PathUnescape(fragment)
 	if err != nil {
@@ -185,8 +190,9 @@ func (g *graph) resolve(at, ref string) (*node, error) {
 	return g.add(target, tokens, 1)
 }
 
-// maxChain bounds schemas applied inside one another to one value. Each is a few frames of the library's recursion,
-// for every level of the value: 200 levels of 128 stay far away from the end of a stack, which nothing can recover.
+// maxChain bounds schemas applied inside one another to one value. Each is a few frames of the
+// library's recursion, for every level of the value: 200 levels of 128 stay far away from the end
+// of a stack, which nothing can recover.
 const maxChain = 128
 
 // measureAll counts expansions and finds reference cycles that no value ever gets smaller in.
@@ -198,10 +204,12 @@ func (g *graph) measureAll() error {
 	}
 	for _, n := range g.order {
 		if n.expands > g.limits.Expansions {
-			return refusef(RuleExpands, n.ptr, "one value would be checked against more than %d subschemas", g.limits.Expansions)
+			return refusef(RuleExpands, n.ptr,
+				"one value would be checked against more than %d subschemas", g.limits.Expansions)
 		}
 		if n.longest > maxChain {
-			return refusef(RuleTooDeep, n.ptr, "references and combinations are chained more than %d deep", maxChain)
+			return refusef(RuleTooDeep, n.ptr,
+				"references and combinations are chained more than %d deep", maxChain)
 		}
 	}
 	return nil
@@ -212,7 +220,8 @@ const saturated = 1 << 40
 func (g *graph) measure(n *node) error {
 	switch n.visited {
 	case 1:
-		return refusef(RuleRefCycle, n.ptr, "the schema refers to itself for the same value, without end")
+		return refusef(RuleRefCycle, n.ptr,
+			"the schema refers to itself for the same value, without end")
 	case 2:
 		return nil
 	}

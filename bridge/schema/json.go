@@ -14,11 +14,13 @@ import (
 )
 
 const (
-	// defaultDepth is the nesting that a value may have where the caller names none: far deeper than tools go, and
-	// shallow enough that no recursion over a value comes near the end of a stack.
+	// defaultDepth is the nesting that a value may have where the caller names none: far deeper
+	// than tools go, and shallow enough that no recursion over a value comes near the end of a
+	// stack.
 	defaultDepth = 200
-	// maxDigits and maxExponent bound what exact arithmetic has to spend on one number: 1e999999 is eight characters
-	// and a 400 KB integer. A double ends at 309 digits, so nothing that a page can compute is refused.
+	// maxDigits and maxExponent bound what exact arithmetic has to spend on one number: 1e999999 is
+	// eight characters and a 400 KB integer. A double ends at 309 digits, so nothing that a page
+	// can compute is refused.
 	maxDigits   = 400
 	maxExponent = 400
 )
@@ -36,9 +38,10 @@ func (e *SyntaxError) Error() string {
 	return fmt.Sprintf("invalid JSON at byte %d: %s", e.Offset, e.Message)
 }
 
-// CheckJSON checks that b is exactly one JSON value, strictly: UTF-8 without lone surrogates, no duplicate member
-// names, nothing behind the value, at most maxDepth containers inside each other (0 means 200), no number of more than
-// 400 digits or with an exponent beyond 400. The error is a [*SyntaxError].
+// CheckJSON checks that b is exactly one JSON value, strictly: UTF-8 without lone surrogates, no
+// duplicate member names, nothing behind the value, at most maxDepth containers inside each other
+// (0 means 200), no number of more than 400 digits or with an exponent beyond 400. The error is a
+// [*SyntaxError].
 func CheckJSON(b []byte, maxDepth int) error {
 	r := newReader(b, maxDepth)
 	defer r.release()
@@ -131,7 +134,8 @@ func (r *reader) end() error {
 }
 
 func (r *reader) refuse(msg string) *SyntaxError {
-	return &SyntaxError{Offset: r.dec.InputOffset(), Pointer: shortPointer(string(r.dec.StackPointer())), Message: msg}
+	return &SyntaxError{Offset: r.dec.InputOffset(),
+		Pointer: shortPointer(string(r.dec.StackPointer())), Message: msg}
 }
 
 func (r *reader) tooDeep() *SyntaxError {
@@ -140,7 +144,8 @@ func (r *reader) tooDeep() *SyntaxError {
 	return e
 }
 
-// fail words an error of the decoder: its own text names the library and repeats parts of the input.
+// fail words an error of the decoder: its own text names the library and repeats parts of the
+// input.
 func (r *reader) fail(err error) error {
 	e := r.refuse("not valid JSON")
 	var syn *jsontext.SyntacticError
@@ -182,7 +187,8 @@ func absurdNumber(lit string) string {
 	return ""
 }
 
-// splitExponent cuts a JSON number at its exponent. An exponent too long to read counts as out of range.
+// splitExponent cuts a JSON number at its exponent. An exponent too long to read counts as out of
+// range.
 func splitExponent(lit string) (mantissa string, exp int) {
 	mantissa, tail, ok := strings.Cut(strings.ToLower(lit), "e")
 	if !ok {
@@ -206,4 +212,13 @@ func Encode(v any) ([]byte, error) {
 		return nil, err
 	}
 	return bytes.TrimSuffix(buf.Bytes(), []byte("\n")), nil
+}
+
+// MustEncode is Encode for values that can be written. It panics on others.
+func MustEncode(v any) json.RawMessage {
+	text, err := Encode(v)
+	if err != nil {
+		panic("schema: writing JSON: " + err.Error())
+	}
+	return text
 }

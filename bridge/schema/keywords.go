@@ -36,8 +36,9 @@ type keyword struct {
 	shape shape
 }
 
-// subschemaKeywords has every keyword of drafts 4 to 2020-12 that holds schemas. All of them are followed whatever the
-// draft says: what the library ignores there costs nothing, what it follows has to be known.
+// subschemaKeywords has every keyword of drafts 4 to 2020-12 that holds schemas. All of them are
+// followed whatever the draft says: what the library ignores there costs nothing, what it follows
+// has to be known.
 var subschemaKeywords = map[string]keyword{
 	"$defs":                 {roleNone, shapeMap},
 	"definitions":           {roleNone, shapeMap},
@@ -79,8 +80,9 @@ func (c child) tokens() []string {
 	return []string{c.keyword, c.name}
 }
 
-// children lists what stands at schema positions of one schema, in its order; values that are no schemas too, for the
-// caller to refuse. Arrays under "dependencies" are lists of names and left out.
+// children lists what stands at schema positions of one schema, in its order; values that are no
+// schemas too, for the caller to refuse. Arrays under "dependencies" are lists of names and left
+// out.
 func children(v *value) []child {
 	var out []child
 	for i, key := range v.keys {
@@ -117,21 +119,12 @@ func appendList(out []child, key string, r role, list *value) []child {
 	return out
 }
 
-// vendorPrefix marks members that tell an MCP client how to send an argument. A page has no say in that.
+// vendorPrefix marks members that tell an MCP client how to send an argument. A page has no say in
+// that.
 const vendorPrefix = "x-mcp-"
 
-// Clean returns the schema without the members whose name starts with "x-mcp-" at schema positions, compact and
-// otherwise as it was; data (enum, const, default, examples) is left alone. What is not strict JSON is returned as it
-// is: [Compile] refuses it.
-func Clean(raw []byte) []byte {
-	v, err := parse(raw, defaultDepth)
-	if err != nil {
-		return raw
-	}
-	clean(v)
-	return v.appendJSON(nil)
-}
-
+// clean takes out the members whose name starts with "x-mcp-" at schema positions. Data (enum,
+// const, default, examples) is left alone.
 func clean(v *value) {
 	if !v.isObject() {
 		return

@@ -59,5 +59,6 @@ func (e *CompileError) Error() string {
 }
 
 func refusef(rule, ptr, format string, args ...any) *CompileError {
-	return &CompileError{Rule: rule, Pointer: shortPointer(ptr), Message: fmt.Sprintf(format, args...)}
+	return &CompileError{Rule: rule, Pointer: shortPointer(ptr),
+		Message: fmt.Sprintf(format, args...)}
 }

@@ -5,10 +5,11 @@ import (
 	"slices"
 )
 
-// The library takes no context and no budget: once it runs it runs to the end. So the cost of a validation is computed
-// beforehand, by walking value and graph together the way the library does, never stopping early where it might. The
-// sum is an upper bound in estimated nanoseconds, and the same for the same input on every machine. The walk ends as
-// soon as the budget is spent, so it is itself bounded, at about a tenth of what it estimates.
+// The library takes no context and no budget: once it runs it runs to the end. So the cost of a
+// validation is computed beforehand, by walking value and graph together the way the library does,
+// never stopping early where it might. The sum is an upper bound in estimated nanoseconds, and the
+// same for the same input on every machine. The walk ends as soon as the budget is spent, so it is
+// itself bounded, at about a tenth of what it estimates.
 //
 // The constants were fitted to measurements (see TestValidateWorstCases), on the high side.
 const (
@@ -95,7 +96,8 @@ func readCosts(v *value) costs {
 	if k := v.get("const"); k != nil {
 		c.option(k)
 	}
-	for _, key := range []string{"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "type"} {
+	for _, key := range []string{"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum",
+		"multipleOf", "type"} {
 		if k := v.get(key); k != nil {
 			c.numbers++
 			c.digits = max(c.digits, magnitude(k))
@@ -124,7 +126,8 @@ func (c *costs) option(v *value) {
 	}
 }
 
-// magnitude is the number of digits that exact arithmetic has to carry for a number; 0 for anything else.
+// magnitude is the number of digits that exact arithmetic has to carry for a number; 0 for anything
+// else.
 func magnitude(v *value) int {
 	if v.kind != '0' {
 		return 0
@@ -151,7 +154,8 @@ func (c *costs) of(v *value) int {
 	case '[', '{':
 		cost := 0
 		if c.enumNodes > 0 {
-			// A comparison visits at most the smaller of both; the sum over all options is bounded by either.
+			// A comparison visits at most the smaller of both; the sum over all options is bounded
+			// by either.
 			cost = c.enumNodes * costNode
 		}
 		if c.unique && v.kind == '[' {
@@ -171,15 +175,16 @@ type meter struct {
 	left  int
 }
 
-// affordable reports whether checking v stays within the budget, and what it costs at most (up to the budget).
+// affordable reports whether checking v stays within the budget, and what it costs at most (up to
+// the budget).
 func (g *graph) affordable(v *value) (ok bool, cost int) {
 	m := meter{graph: g, left: costBudget}
 	m.apply(g.root, v, 0, 0)
 	return m.left > 0, costBudget - m.left
 }
 
-// apply charges for checking v against n. level counts containers around v, chain schemas applied to v before n.
-// Its recursion is bounded by the depth of values times maxChain.
+// apply charges for checking v against n. level counts containers around v, chain schemas applied
+// to v before n. Its recursion is bounded by the depth of values times maxChain.
 func (m *meter) apply(n *node, v *value, level, chain int) {
 	if m.left <= 0 {
 		return
@@ -251,9 +256,10 @@ func (m *meter) members(n *node, v *value, level int) {
 	}
 }
 
-// uniqueCost bounds the search for equal elements. The library sorts elements into buckets by a hash over their parts
-// that does not see where an array ends, so that for one all nestings of n brackets are alike, and compares within a
-// bucket pair by pair. The same hash tells here how many pairs there are.
+// uniqueCost bounds the search for equal elements. The library sorts elements into buckets by a
+// hash over their parts that does not see where an array ends, so that for one all nestings of n
+// brackets are alike, and compares within a bucket pair by pair. The same hash tells here how many
+// pairs there are.
 func uniqueCost(list *value) int {
 	cost := list.size * costHash
 	buckets := map[uint64]int{}

@@ -34,13 +34,15 @@ func draftOf(v *value) int {
 	return drafts[bare]
 }
 
-// rootDraft is the draft that a document is read by: 2020-12 unless "$schema" says otherwise. A document of 2020-12
-// that still writes lists of schemas under "items" is read as 2019-09, which differs in nothing else that it could use.
+// rootDraft is the draft that a document is read by: 2020-12 unless "$schema" says otherwise. A
+// document of 2020-12 that still writes lists of schemas under "items" is read as 2019-09, which
+// differs in nothing else that it could use.
 func rootDraft(doc *value) (int, error) {
 	draft := 2020
 	if s := doc.get("$schema"); s != nil {
 		if draft = draftOf(s); draft == 0 {
-			return 0, refusef(RuleDraft, "/$schema", "the drafts 04, 06, 07, 2019-09 and 2020-12 are known")
+			return 0, refusef(RuleDraft, "/$schema",
+				"the drafts 04, 06, 07, 2019-09 and 2020-12 are known")
 		}
 	}
 	if draft == 2020 {
@@ -52,13 +54,15 @@ func rootDraft(doc *value) (int, error) {
 	return draft, nil
 }
 
-// usesLists reports whether a schema has "items" with a list, and whether it has keywords that only 2020-12 knows.
+// usesLists reports whether a schema has "items" with a list, and whether it has keywords that only
+// 2020-12 knows.
 func usesLists(v *value) (list, modern bool) {
 	if !v.isObject() {
 		return false, false
 	}
 	list = v.get("items").isArray()
-	modern = v.get("prefixItems") != nil || v.get("$dynamicRef") != nil || v.get("$dynamicAnchor") != nil
+	modern = v.get("prefixItems") != nil || v.get("$dynamicRef") != nil ||
+		v.get("$dynamicAnchor") != nil
 	for _, c := range children(v) {
 		l, m := usesLists(c.val)
 		list, modern = list || l, modern || m
@@ -66,7 +70,8 @@ func usesLists(v *value) (list, modern bool) {
 	return list, modern
 }
 
-// counts are the keywords whose value is a number of things. The library reads them into an int and silently wraps.
+// counts are the keywords whose value is a number of things. The library reads them into an int and
+// silently wraps.
 var counts = []string{
 	"minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties", "minContains", "maxContains",
 }
@@ -85,7 +90,8 @@ func (g *graph) checkKeywords(n *node) error {
 				return refusef(RuleInvalid, n.ptr+"/"+key, "%q is a whole number", key)
 			}
 			if d := readDecimal(c.text); d.negative || !d.integer() || d.compare(maxCount) > 0 {
-				return refusef(RuleInvalid, n.ptr+"/"+key, "%q is a whole number from 0 to 2^53-1", key)
+				return refusef(RuleInvalid, n.ptr+"/"+key, "%q is a whole number from 0 to 2^53-1",
+					key)
 			}
 		}
 	}
@@ -96,7 +102,8 @@ func (g *graph) checkKeywords(n *node) error {
 		g.unevaluated = true
 	}
 	n.costs = readCosts(v)
-	// The metaschemas of drafts 04 and 06 want the values of an enum to differ, which can be made as slow as uniqueItems.
+	// The metaschemas of drafts 04 and 06 want the values of an enum to differ, which can be made
+	// as slow as uniqueItems.
 	if e := v.get("enum"); e.isArray() && uniqueCost(e) > compileUniqueBudget {
 		return refusef(RuleExpands, n.ptr+"/enum", "too costly to tell its values apart")
 	}
@@ -115,10 +122,11 @@ func (g *graph) checkNaming(n *node) error {
 			return refusef(RuleInvalid, n.ptr+"/"+idKey, "%q is a string", idKey)
 		}
 		base, fragment, _ := strings.Cut(id.text, "#")
-		// The root's name is dropped: nothing can refer to it, there is only this document. A name further down would
-		// change what "#" means below it.
+		// The root's name is dropped: nothing can refer to it, there is only this document. A name
+		// further down would change what "#" means below it.
 		if base != "" && len(n.tokens) > 0 {
-			return refusef(RuleID, n.ptr+"/"+idKey, "only the root may have %q, elsewhere it is at most a fragment", idKey)
+			return refusef(RuleID, n.ptr+"/"+idKey,
+				"only the root may have %q, elsewhere it is at most a fragment", idKey)
 		}
 		if fragment != "" && g.draft < 2019 {
 			if err := g.anchor(n, idKey, fragment); err != nil {
@@ -127,7 +135,8 @@ func (g *graph) checkNaming(n *node) error {
 		}
 	}
 	if s := v.get("$schema"); s != nil && len(n.tokens) > 0 && draftOf(s) != g.draft {
-		return refusef(RuleDraft, n.ptr+"/$schema", "a schema inside another follows the same draft")
+		return refusef(RuleDraft, n.ptr+"/$schema",
+			"a schema inside another follows the same draft")
 	}
 	for _, key := range []string{"$anchor", "$dynamicAnchor"} {
 		a := v.get(key)
@@ -166,7 +175,8 @@ func (g *graph) checkPatterns(n *node) error {
 	for _, key := range pp.keys {
 		g.patterns = true
 		if err := checkPattern(key, g.limits.Pattern); err != "" {
-			return refusef(RulePattern, n.ptr+pointer([]string{"patternProperties", key}), "%s", err)
+			return refusef(RulePattern, n.ptr+pointer([]string{"patternProperties", key}), "%s",
+				err)
 		}
 	}
 	return nil
@@ -175,11 +185,13 @@ func (g *graph) checkPatterns(n *node) error {
 // checkRoot refuses a root that no object can satisfy on its face.
 func checkRoot(doc *value) error {
 	if !doc.isObject() {
-		return refusef(RuleRootNotObject, "", "the root of a schema is an object that describes an object")
+		return refusef(RuleRootNotObject, "",
+			"the root of a schema is an object that describes an object")
 	}
 	switch t := doc.get("type"); {
 	case t.isString() && t.text != "object":
-		return refusef(RuleRootNotObject, "/type", "the root describes an object, not %q", shorten(t.text))
+		return refusef(RuleRootNotObject, "/type", "the root describes an object, not %q",
+			shorten(t.text))
 	case t.isArray():
 		for _, item := range t.vals {
 			if item.isString() && item.text == "object" {

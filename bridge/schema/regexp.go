@@ -9,13 +9,15 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// Patterns are ECMA-262 (look-around, back-references), which no linear-time engine reads, so matching can backtrack
-// without end. One match and all matches of one validation have a time budget; when it is spent the validation is given
-// up, because "did not match" would turn a pattern under "not" into a yes.
+// Patterns are ECMA-262 (look-around, back-references), which no linear-time engine reads, so
+// matching can backtrack without end. One match and all matches of one validation have a time
+// budget; when it is spent the validation is given up, because "did not match" would turn a pattern
+// under "not" into a yes.
 //
-// Time on a clock also passes while a busy machine runs something else. So a match that times out has a second chance,
-// and one that ends counts for at most matchCharge: a value is refused for what its patterns do, not for the machine.
-// What compiling costs is estimated from the text, and the same everywhere.
+// Time on a clock also passes while a busy machine runs something else. So a match that times out
+// has a second chance, and one that ends counts for at most matchCharge: a value is refused for
+// what its patterns do, not for the machine. What compiling costs is estimated from the text, and
+// the same everywhere.
 const (
 	matchTimeout   = 50 * time.Millisecond  // the engine's clock adds up to 100 ms
 	matchCharge    = 10 * time.Millisecond  // at most, of one match that ended
@@ -26,10 +28,12 @@ const (
 	backtrackSlots = 100_000                // integers, per match
 )
 
-// spent is what a pattern panics with when its validation must not go on. Nothing else is recovered as it.
+// spent is what a pattern panics with when its validation must not go on. Nothing else is recovered
+// as it.
 type spent struct{}
 
-// engine compiles the patterns of one compiled schema and meters their matches. It is not safe for concurrent use.
+// engine compiles the patterns of one compiled schema and meters their matches. It is not safe for
+// concurrent use.
 type engine struct {
 	cache    map[string]*pattern
 	left     time.Duration // of the current validation
@@ -39,7 +43,8 @@ type engine struct {
 // begin starts a validation.
 func (e *engine) begin() { e.left = matchBudget }
 
-// compile has the shape that the library asks for. It is called twice for each pattern, hence the cache.
+// compile has the shape that the library asks for. It is called twice for each pattern, hence the
+// cache.
 func (e *engine) compile(text string) (jsonschema.Regexp, error) {
 	if p, ok := e.cache[text]; ok {
 		return p, nil
@@ -87,7 +92,8 @@ func (p *pattern) MatchString(s string) bool {
 	return ok
 }
 
-// compileCost estimates what compiling a pattern takes: it grows with its length and with the depth of its groups.
+// compileCost estimates what compiling a pattern takes: it grows with its length and with the depth
+// of its groups.
 func compileCost(text string) int {
 	depth, deepest := 0, 0
 	for _, c := range []byte(text) {
@@ -102,8 +108,9 @@ func compileCost(text string) int {
 	return len(text) * (1 + deepest)
 }
 
-// checkPattern says what is wrong with a pattern before any engine sees it, or "". The engine also reads constructs of
-// other dialects after "(?"; only those of ECMA-262 pass, so that a pattern means here what it means in the page.
+// checkPattern says what is wrong with a pattern before any engine sees it, or "". The engine also
+// reads constructs of other dialects after "(?"; only those of ECMA-262 pass, so that a pattern
+// means here what it means in the page.
 func checkPattern(p string, limit int) string {
 	if len(p) > limit {
 		return fmt.Sprintf("the pattern is longer than %d bytes", limit)
@@ -133,8 +140,9 @@ func checkPattern(p string, limit int) string {
 	return ""
 }
 
-// ecmaGroup looks at what follows "(?". Flags inside a pattern, new in ECMA-262 of 2025, are left out: the engine takes
-// 50 ms to fold the cases of each "(?i:.)", and five hundred bytes hold eighty of them.
+// ecmaGroup looks at what follows "(?". Flags inside a pattern, new in ECMA-262 of 2025, are left
+// out: the engine takes 50 ms to fold the cases of each "(?i:.)", and five hundred bytes hold
+// eighty of them.
 func ecmaGroup(tail string) bool {
 	for _, prefix := range []string{":", "=", "!", "<=", "<!"} {
 		if strings.HasPrefix(tail, prefix) {

@@ -9,8 +9,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// value is a JSON value that keeps the order of its members and the letters of its numbers: a schema goes out again as
-// it came in, and a number must not pass through a float64.
+// value is a JSON value that keeps the order of its members and the letters of its numbers: a
+// schema goes out again as it came in, and a number must not pass through a float64.
 type value struct {
 	kind  jsontext.Kind // 'n', 't', 'f', '"', '0', '{' or '['
 	text  string        // a string, unescaped; or the literal of a number
@@ -86,7 +86,8 @@ func parse(b []byte, maxDepth int) (*value, error) {
 	return v, r.end()
 }
 
-// build reads the rest of the value that tok opened. Its recursion is bounded by the reader's depth cap.
+// build reads the rest of the value that tok opened. Its recursion is bounded by the reader's depth
+// cap.
 func (r *reader) build(tok jsontext.Token) (*value, error) {
 	v := r.node()
 	v.kind, v.size, v.from = tok.Kind(), 1, r.from
@@ -127,7 +128,8 @@ func (r *reader) build(tok jsontext.Token) (*value, error) {
 	return v, nil
 }
 
-// appendJSON writes v without white space, in the order and with the number literals that it was read with.
+// appendJSON writes v without white space, in the order and with the number literals that it was
+// read with.
 func (v *value) appendJSON(dst []byte) []byte {
 	switch v.kind {
 	case 'n':
@@ -162,8 +164,8 @@ func (v *value) appendJSON(dst []byte) []byte {
 	}
 }
 
-// AppendString adds text as a JSON string with as few escapes as RFC 8785 asks for. The text must be valid UTF-8, as
-// what a strict decoder read is: it panics when it is not.
+// AppendString adds text as a JSON string with as few escapes as RFC 8785 asks for. The text must
+// be valid UTF-8, as what a strict decoder read is: it panics when it is not.
 func AppendString(dst []byte, s string) []byte {
 	out, err := jsontext.AppendQuote(dst, s)
 	if err != nil {
@@ -172,7 +174,8 @@ func AppendString(dst []byte, s string) []byte {
 	return out
 }
 
-// plain turns a value into what the library works on. keep says which members of an object go along.
+// plain turns a value into what the library works on. keep says which members of an object go
+// along.
 func (v *value) plain(keep func(obj *value, key string) bool) any {
 	switch v.kind {
 	case 'n':
@@ -239,7 +242,8 @@ func pointer(tokens []string) string {
 // maxPointer bounds pointers in errors, in bytes: names are as long as a stranger likes.
 const maxPointer = 1024
 
-// shortPointer cuts a pointer that is too long to repeat; what is left points at something around the place.
+// shortPointer cuts a pointer that is too long to repeat; what is left points at something around
+// the place.
 func shortPointer(p string) string {
 	if len(p) <= maxPointer {
 		return p

@@ -6,9 +6,10 @@ import (
 	"iter"
 )
 
-// Value is a JSON value that was read and bounded once, with the text that it was read from. Checking, digesting and
-// taking it apart read nothing again. It is immutable, and safe for concurrent use; its text must not be changed. The
-// zero Value is not a value: it has no text, no members and no kind.
+// Value is a JSON value that was read and bounded once, with the text that it was read from.
+// Checking, digesting and taking it apart read nothing again. It is immutable, and safe for
+// concurrent use; its text must not be changed. The zero Value is not a value: it has no text, no
+// members and no kind.
 type Value struct {
 	tree *value
 	text []byte
@@ -20,10 +21,11 @@ func Read(b []byte, maxDepth int) (Value, error) {
 	if err != nil {
 		return Value{}, err
 	}
-	return Value{tree: v, text: b[v.from:v.to]}, nil
+	return Value{tree: v, text: b[v.from:v.to:v.to]}, nil
 }
 
-// Text returns the value as it was written, without the white space around it; nil when there is none.
+// Text returns the value as it was written, without the white space around it; nil when there is
+// none.
 func (v Value) Text() json.RawMessage { return v.text }
 
 // Exists reports whether there is a value; null is one.
@@ -120,7 +122,8 @@ type Member struct {
 	Value json.RawMessage
 }
 
-// Edit returns an object with members added, in that order, and others dropped. Anything else is returned as it is.
+// Edit returns an object with members added, in that order, and others dropped. Anything else is
+// returned as it is.
 func (v Value) Edit(drop func(name string) bool, add ...Member) (Value, error) {
 	if !v.IsObject() {
 		return v, nil

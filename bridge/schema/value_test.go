@@ -58,3 +58,21 @@ func TestReadReuses(t *testing.T) {
 		}
 	}
 }
+
+// TestValueText: who appends to the text of a value does not change what it was read
+// from.
+func TestValueText(t *testing.T) {
+	t.Parallel()
+	from := []byte(`[1, 2] `)
+	v, err := Read(from, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = append(v.Text(), 'x')
+	for item := range v.Elements() {
+		_ = append(item.Text(), 'x')
+	}
+	if string(from) != `[1, 2] ` {
+		t.Errorf("it is %s", from)
+	}
+}

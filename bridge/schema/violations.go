@@ -24,7 +24,8 @@ type Violation struct {
 	Message string `json:"message"` // names the field and what was expected; never repeats the value
 }
 
-// Violations is the error of [Schema.Validate]: at least one violation, at most 20, in the order of their pointers.
+// Violations is the error of [Schema.Validate]: at least one violation, at most 20, in the order of
+// their pointers.
 type Violations struct {
 	List      []Violation
 	Truncated bool // there are more
@@ -156,7 +157,8 @@ func (c *collector) say(at []string, what string) {
 	c.list = append(c.list, Violation{Pointer: pointer(at), Message: field(at) + " " + what})
 }
 
-// bounded cuts a path where its pointer would get too long to repeat; what is left points at something around the place.
+// bounded cuts a path where its pointer would get too long to repeat; what is left points at
+// something around the place.
 func bounded(at []string) []string {
 	length := 0
 	for i, tok := range at {
@@ -188,8 +190,8 @@ func field(at []string) string {
 	return quote(strings.Join(at[max(0, len(at)-3):], "."))
 }
 
-// reason words one failed keyword. It says what was expected and at most the type of what came: the value may be
-// secret, and the caller has it.
+// reason words one failed keyword. It says what was expected and at most the type of what came: the
+// value may be secret, and the caller has it.
 func reason(k jsonschema.ErrorKind) string {
 	switch k := k.(type) {
 	case *kind.Type:
@@ -235,15 +237,18 @@ func reasonForMany(k jsonschema.ErrorKind) string {
 	case *kind.MaxProperties:
 		return fmt.Sprintf("must have at most %d fields, but has %d", k.Want, k.Got)
 	case *kind.UniqueItems:
-		return fmt.Sprintf("must have no equal elements, but %d and %d are", k.Duplicates[0], k.Duplicates[1])
+		return fmt.Sprintf("must have no equal elements, but %d and %d are", k.Duplicates[0],
+			k.Duplicates[1])
 	case *kind.AdditionalItems:
 		return fmt.Sprintf("has %d elements too many", k.Count)
 	case *kind.Contains:
 		return "must have an element of the required form"
 	case *kind.MinContains:
-		return fmt.Sprintf("must have at least %d elements of the required form, but has %d", k.Want, len(k.Got))
+		return fmt.Sprintf("must have at least %d elements of the required form, but has %d",
+			k.Want, len(k.Got))
 	case *kind.MaxContains:
-		return fmt.Sprintf("must have at most %d elements of the required form, but has %d", k.Want, len(k.Got))
+		return fmt.Sprintf("must have at most %d elements of the required form, but has %d", k.Want,
+			len(k.Got))
 	default:
 		return "does not fit its schema"
 	}

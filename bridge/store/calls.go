@@ -101,7 +101,8 @@ func (s *sqlCalls) write(records []*bridge.CallRecord) error {
 		return nil
 	}
 	err := s.db.write(context.Background(), relaxed, func(ctx context.Context, tx *sql.Tx) error {
-		insert, err := tx.PrepareContext(ctx, "INSERT INTO calls (at, site, tool, caller, outcome, record) VALUES (?, ?, ?, ?, ?, ?)")
+		insert, err := tx.PrepareContext(ctx,
+			"INSERT INTO calls (at, site, tool, caller, outcome, record) VALUES (?, ?, ?, ?, ?, ?)")
 		if err != nil {
 			return err
 		}
@@ -111,7 +112,8 @@ func (s *sqlCalls) write(records []*bridge.CallRecord) error {
 			if err != nil {
 				return fmt.Errorf("encoding a call: %w", err)
 			}
-			if _, err := insert.ExecContext(ctx, toNano(c.Time), c.Site, c.Tool, c.Caller, c.Outcome, string(record)); err != nil {
+			if _, err := insert.ExecContext(ctx, toNano(c.Time), c.Site, c.Tool, c.Caller,
+				c.Outcome, string(record)); err != nil {
 				return err
 			}
 		}
@@ -152,7 +154,8 @@ func (s *sqlCalls) close() error {
 func (s *sqlCalls) Calls(ctx context.Context, f bridge.CallFilter) ([]bridge.CallRecord, error) {
 	where := []string{"id > (SELECT coalesce(max(id), 0) FROM calls) - ?", "at >= ?"}
 	args := []any{s.o.MaxCalls, toNano(s.o.Now().Add(-s.o.CallAge))}
-	for _, c := range []struct{ column, value string }{{"site", f.Site}, {"tool", f.Tool}, {"caller", f.Caller}, {"outcome", f.Outcome}} {
+	for _, c := range []struct{ column, value string }{{"site", f.Site}, {"tool", f.Tool},
+		{"caller", f.Caller}, {"outcome", f.Outcome}} {
 		if c.value != "" {
 			where, args = append(where, c.column+" = ?"), append(args, c.value)
 		}
@@ -191,7 +194,8 @@ func pageSize(f bridge.CallFilter) int {
 // cleanCall bounds the text of a record.
 func cleanCall(r bridge.CallRecord) bridge.CallRecord {
 	r.ID, r.Time = 0, r.Time.UTC().Round(0)
-	for _, s := range []*string{&r.Call, &r.Trace, &r.Site, &r.Tool, &r.Caller, &r.Session, &r.Version, &r.Decision, &r.Outcome, &r.Code, &r.Reason} {
+	for _, s := range []*string{&r.Call, &r.Trace, &r.Site, &r.Tool, &r.Caller, &r.Session,
+		&r.Version, &r.Decision, &r.Outcome, &r.Code, &r.Reason} {
 		*s = clip(*s)
 	}
 	return r

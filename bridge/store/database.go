@@ -88,7 +88,8 @@ func (d *database) prepare(ctx context.Context, o Options) error {
 		return fmt.Errorf("limiting the write-ahead log: %w", classify(err))
 	}
 	if o.maxPages > 0 {
-		if _, err := d.w.ExecContext(ctx, fmt.Sprintf("PRAGMA max_page_count = %d", o.maxPages)); err != nil {
+		if _, err := d.w.ExecContext(ctx,
+			fmt.Sprintf("PRAGMA max_page_count = %d", o.maxPages)); err != nil {
 			return fmt.Errorf("limiting the database: %w", classify(err))
 		}
 	}
@@ -116,7 +117,8 @@ const (
 // write runs f in a transaction that excludes every other writer, in this
 // process and others. ctx ends only the wait for our own writers: once begun, a
 // transaction is committed or rolled back, within Options.Busy.
-func (d *database) write(ctx context.Context, how durability, f func(context.Context, *sql.Tx) error) error {
+func (d *database) write(ctx context.Context, how durability,
+	f func(context.Context, *sql.Tx) error) error {
 	conn, err := d.w.Conn(ctx)
 	if err != nil {
 		return classify(closed(err))

@@ -22,7 +22,8 @@ func (s *sqlGrants) Put(ctx context.Context, g bridge.Grant) (bridge.Grant, erro
 		return bridge.Grant{}, err
 	}
 	err = s.db.write(ctx, durable, func(ctx context.Context, tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, "INSERT INTO grants ("+grantColumns+") VALUES (?, ?, ?, ?, ?, ?, ?)",
+		_, err := tx.ExecContext(ctx,
+			"INSERT INTO grants ("+grantColumns+") VALUES (?, ?, ?, ?, ?, ?, ?)",
 			g.ID, g.Caller, g.Site, g.Tool, g.Digest, g.GivenBy, toNano(g.GivenAt))
 		return err
 	})
@@ -125,7 +126,8 @@ func (s *sqlKnown) Known(ctx context.Context, site string) ([]bridge.KnownTool, 
 func (s *sqlKnown) SetKnown(ctx context.Context, site string, tools []bridge.KnownTool) error {
 	err := s.db.write(ctx, durable, func(ctx context.Context, tx *sql.Tx) error {
 		for _, k := range tools {
-			if _, err := tx.ExecContext(ctx, "INSERT OR REPLACE INTO known_tools (site, tool, seen_at) VALUES (?, ?, ?)",
+			if _, err := tx.ExecContext(ctx,
+				"INSERT OR REPLACE INTO known_tools (site, tool, seen_at) VALUES (?, ?, ?)",
 				site, k.Tool, toNano(k.SeenAt)); err != nil {
 				return err
 			}

@@ -16,7 +16,8 @@ const (
 
 // await returns when there is something to do: somebody flushes, it is the last
 // time, the timer says so, or wake said so a moment ago.
-func await(stop <-chan struct{}, flushes <-chan chan error, wake <-chan struct{}, timer *time.Timer) (chan<- error, bool) {
+func await(stop <-chan struct{}, flushes <-chan chan error, wake <-chan struct{},
+	timer *time.Timer) (chan<- error, bool) {
 	for range 2 {
 		select {
 		case <-stop:

@@ -101,7 +101,8 @@ func (p *part) sync() error {
 func openJournal(f archive, id string, calls *failure, o Options) (*journal, error) {
 	j := &journal{
 		archive: f, id: id, o: o, began: o.Now(), calls: calls,
-		writing: failure{what: "the audit", log: o.Log}, signing: failure{what: "the checkpoints of the audit", log: o.Log},
+		writing: failure{what: "the audit",
+			log: o.Log}, signing: failure{what: "the checkpoints of the audit", log: o.Log},
 		wake: make(chan struct{}, 1), flushes: make(chan chan error),
 		stop: make(chan struct{}), stopped: make(chan error, 1),
 	}

@@ -82,7 +82,8 @@ func (f archive) list() ([]mark, error) {
 		return nil, err
 	}
 	var l list
-	if err := decodeExactly(content, &l); err != nil || !f.signer.signed(listDomain, l.Files, l.Signature) {
+	if err := decodeExactly(content, &l); err != nil ||
+		!f.signer.signed(listDomain, l.Files, l.Signature) {
 		return nil, errList
 	}
 	return l.Files, nil
@@ -104,7 +105,8 @@ func (f archive) enlist(marks ...mark) error {
 		return err
 	}
 	for _, m := range marks {
-		l.Files = slices.DeleteFunc(l.Files, func(o mark) bool { return o.Chain == m.Chain && o.File == m.File })
+		l.Files = slices.DeleteFunc(l.Files,
+			func(o mark) bool { return o.Chain == m.Chain && o.File == m.File })
 		l.Files = append(l.Files, m)
 	}
 	if l.Signature, err = f.signer.sign(listDomain, l.Files); err != nil {

@@ -108,7 +108,8 @@ func makeKey(root *os.Root, draft string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making the audit key: %w", err)
 	}
-	return createOnce(root, keyFile, draft, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}))
+	return createOnce(root, keyFile, draft,
+		pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}))
 }
 
 // sign returns a signature of v under a domain, so that it cannot be used as a signature
@@ -125,7 +126,8 @@ func (s *signer) sign(domain string, v any) (string, error) {
 func (s *signer) signed(domain string, v any, signature string) bool {
 	b, err := json.Marshal(v)
 	raw, notBase64 := base64.StdEncoding.DecodeString(signature)
-	return err == nil && notBase64 == nil && ed25519.Verify(s.public(), append([]byte(domain), b...), raw)
+	return err == nil && notBase64 == nil &&
+		ed25519.Verify(s.public(), append([]byte(domain), b...), raw)
 }
 
 // line signs the mark and returns its line.

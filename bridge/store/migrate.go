@@ -156,7 +156,8 @@ func migrateOnce(ctx context.Context, db *sql.DB, root *os.Root) (done bool, err
 	if _, err := tx.ExecContext(ctx, step.sql); err != nil {
 		return false, fmt.Errorf("migration %d: %w", version+1, err)
 	}
-	if _, err := tx.ExecContext(ctx, fmt.Sprintf("PRAGMA user_version = %d", version+1)); err != nil {
+	if _, err := tx.ExecContext(ctx,
+		fmt.Sprintf("PRAGMA user_version = %d", version+1)); err != nil {
 		return false, fmt.Errorf("migration %d: %w", version+1, err)
 	}
 	return false, tx.Commit()
@@ -172,7 +173,8 @@ func schemaVersion(ctx context.Context, q querier) (int, error) {
 		return 0, err
 	}
 	if version > len(migrations) || version < 0 {
-		return 0, fmt.Errorf("%w: its schema is %d, and this one knows %d", ErrNewer, version, len(migrations))
+		return 0, fmt.Errorf("%w: its schema is %d, and this one knows %d", ErrNewer, version,
+			len(migrations))
 	}
 	return version, nil
 }

@@ -29,7 +29,8 @@ func keepOlderAudit(ctx context.Context, tx *sql.Tx, root *os.Root) error {
 		return err
 	}
 	var records int
-	if err := tx.QueryRowContext(ctx, "SELECT count(*) FROM audit").Scan(&records); err != nil || records == 0 {
+	if err := tx.QueryRowContext(ctx, "SELECT count(*) FROM audit").Scan(&records); err != nil ||
+		records == 0 {
 		return err
 	}
 	const draft = olderAudit + ".draft"
@@ -88,7 +89,8 @@ func settleOlder(root *os.Root) error {
 			continue
 		}
 		if livingOlder(root, name) {
-			return fmt.Errorf("%w: an older pagetools runs in this folder, and must end first", ErrLocked)
+			return fmt.Errorf("%w: an older pagetools runs in this folder, and must end first",
+				ErrLocked)
 		}
 	}
 	return nil
@@ -103,5 +105,6 @@ func livingOlder(root *os.Root, name string) bool {
 	}
 	defer f.Close()
 	info, err := f.Stat()
-	return err == nil && info.Size() == 0 && syscall.Flock(int(f.Fd()), syscall.LOCK_SH|syscall.LOCK_NB) != nil
+	return err == nil && info.Size() == 0 &&
+		syscall.Flock(int(f.Fd()), syscall.LOCK_SH|syscall.LOCK_NB) != nil
 }

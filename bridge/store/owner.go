@@ -67,7 +67,8 @@ func newOwner(root *os.Root) (*owner, error) {
 		err = root.Rename(draft, path.Join(ownersFolder, o.id))
 	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("making %s: %w", draft, classify(err)), f.Close(), root.Remove(draft))
+		return nil, errors.Join(fmt.Errorf("making %s: %w", draft, classify(err)), f.Close(),
+			root.Remove(draft))
 	}
 	return o, nil
 }
@@ -123,7 +124,8 @@ func (o *owner) list(dead bool) ([]string, error) {
 
 // remove removes an owner, after what it left is settled.
 func (o *owner) remove(id string) error {
-	if err := o.root.Remove(path.Join(ownersFolder, id)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := o.root.Remove(path.Join(ownersFolder, id)); err != nil &&
+		!errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("removing owner %s: %w", id, classify(err))
 	}
 	return nil

@@ -111,7 +111,8 @@ func withHash(body, hash []byte) []byte {
 // unseal splits a line into its record and its hash, which is not checked.
 func unseal(line []byte) (body []byte, hash string, err error) {
 	n := len(line) - hashTail
-	if n < 1 || !bytes.HasPrefix(line[n:], []byte(hashOpens)) || !bytes.HasSuffix(line, []byte(hashCloses)) {
+	if n < 1 || !bytes.HasPrefix(line[n:], []byte(hashOpens)) ||
+		!bytes.HasSuffix(line, []byte(hashCloses)) {
 		return nil, "", errors.New("it is not a record with a hash")
 	}
 	hash = string(line[n+len(hashOpens) : len(line)-len(hashCloses)])

@@ -30,7 +30,8 @@ type deadOwner struct{ id string }
 func (d *deadOwner) Error() string { return "the claim is of a process that has ended" }
 
 // Begin implements bridge.Replies.
-func (s *sqlReplies) Begin(ctx context.Context, caller, key, bodyDigest string) (bridge.ReplyState, error) {
+func (s *sqlReplies) Begin(ctx context.Context, caller, key,
+	bodyDigest string) (bridge.ReplyState, error) {
 	state, err := s.begin(ctx, caller, key, bodyDigest)
 	if dead, ok := errors.AsType[*deadOwner](err); ok {
 		if err = s.settle(ctx, dead.id); err == nil {
@@ -43,7 +44,8 @@ func (s *sqlReplies) Begin(ctx context.Context, caller, key, bodyDigest string) 
 	return state, nil
 }
 
-func (s *sqlReplies) begin(ctx context.Context, caller, key, bodyDigest string) (bridge.ReplyState, error) {
+func (s *sqlReplies) begin(ctx context.Context, caller, key,
+	bodyDigest string) (bridge.ReplyState, error) {
 	var state bridge.ReplyState
 	err := s.db.write(ctx, durable, func(ctx context.Context, tx *sql.Tx) error {
 		if _, err := tx.ExecContext(ctx, `DELETE FROM replies WHERE number IN
@@ -61,17 +63,20 @@ func (s *sqlReplies) begin(ctx context.Context, caller, key, bodyDigest string) 
 }
 
 // look reads what is known of the key. No rows means that it is free.
-func (s *sqlReplies) look(ctx context.Context, tx *sql.Tx, caller, key, bodyDigest string) (bridge.ReplyState, error) {
+func (s *sqlReplies) look(ctx context.Context, tx *sql.Tx, caller, key,
+	bodyDigest string) (bridge.ReplyState, error) {
 	var state bridge.ReplyState
 	var owner, body string
 	var claimed int64
-	err := tx.QueryRowContext(ctx, "SELECT claim, owner, body_digest, state, claimed_at, body FROM replies WHERE caller = ? AND key = ?", caller, key).
+	err := tx.QueryRowContext(ctx,
+		"SELECT claim, owner, body_digest, state, claimed_at, body FROM replies WHERE caller = ? AND key = ?", caller, key).
 		Scan(&state.Claim, &owner, &body, &state.Status, &claimed, &state.Reply)
 	if err != nil {
 		return bridge.ReplyState{}, err
 	}
 	if claimed <= toNano(s.db.now().Add(-s.o.ReplyAge)) { // more of them expired than one Begin removes
-		if _, err := tx.ExecContext(ctx, "DELETE FROM replies WHERE claim = ?", state.Claim); err != nil {
+		if _, err := tx.ExecContext(ctx, "DELETE FROM replies WHERE claim = ?",
+			state.Claim); err != nil {
 			return bridge.ReplyState{}, err
 		}
 		return bridge.ReplyState{}, sql.ErrNoRows
@@ -85,16 +90,20 @@ func (s *sqlReplies) look(ctx context.Context, tx *sql.Tx, caller, key, bodyDige
 	return state, nil
 }
 
-func (s *sqlReplies) claim(ctx context.Context, tx *sql.Tx, caller, key, bodyDigest string) (bridge.ReplyState, error) {
+func (s *sqlReplies) claim(ctx context.Context, tx *sql.Tx, caller, key,
+	bodyDigest string) (bridge.ReplyState, error) {
 	var used int
-	if err := tx.QueryRowContext(ctx, "SELECT count(*) FROM (SELECT 1 FROM replies WHERE caller = ? LIMIT ?)", caller, s.o.MaxKeys).Scan(&used); err != nil {
+	if err := tx.QueryRowContext(ctx,
+		"SELECT count(*) FROM (SELECT 1 FROM replies WHERE caller = ? LIMIT ?)", caller,
+		s.o.MaxKeys).Scan(&used); err != nil {
 		return bridge.ReplyState{}, err
 	}
 	if used >= s.o.MaxKeys {
 		return bridge.ReplyState{}, bridge.ErrTooManyKeys
 	}
 	state := bridge.ReplyState{Status: bridge.ReplyClaimed, Claim: newID()}
-	_, err := tx.ExecContext(ctx, "INSERT INTO replies (claim, caller, key, body_digest, owner, state, claimed_at) VALUES (?, ?, ?, ?, ?, ?, ?)",
+	_, err := tx.ExecContext(ctx,
+		"INSERT INTO replies (claim, caller, key, body_digest, owner, state, claimed_at) VALUES (?, ?, ?, ?, ?, ?, ?)",
 		state.Claim, caller, key, bodyDigest, s.id, bridge.ReplyInFlight, toNano(s.db.now()))
 	return state, err
 }
@@ -104,9 +113,12 @@ func (s *sqlReplies) claim(ctx context.Context, tx *sql.Tx, caller, key, bodyDig
 func (s *sqlReplies) Finish(ctx context.Context, claim string, reply []byte) error {
 	size := int64(len(reply)) + 1 // an empty one counts, too
 	if size > s.o.MaxReplyBytes {
-		return s.end(ctx, claim, "UPDATE replies SET state = ?2 WHERE claim = ?1 AND state = 'in_flight'", bridge.ReplyUnknown)
+		return s.end(ctx, claim,
+			"UPDATE replies SET state = ?2 WHERE claim = ?1 AND state = 'in_flight'",
+			bridge.ReplyUnknown)
 	}
-	return s.end(ctx, claim, "UPDATE replies SET state = ?2, body = ?3, size = ?4 WHERE claim = ?1 AND state = 'in_flight'",
+	return s.end(ctx, claim,
+		"UPDATE replies SET state = ?2, body = ?3, size = ?4 WHERE claim = ?1 AND state = 'in_flight'",
 		bridge.ReplyFinished, reply, size)
 }
 
@@ -137,7 +149,9 @@ func (s *sqlReplies) end(ctx context.Context, claim, query string, args ...any) 
 // stay, so that nothing runs twice.
 func (s *sqlReplies) makeRoom(ctx context.Context, tx *sql.Tx) error {
 	var kept int64
-	if err := tx.QueryRowContext(ctx, "SELECT coalesce(sum(size), 0) FROM replies WHERE size > 0").Scan(&kept); err != nil || kept <= s.o.MaxReplyBytes {
+	if err := tx.QueryRowContext(ctx,
+		"SELECT coalesce(sum(size), 0) FROM replies WHERE size > 0").Scan(&kept); err != nil ||
+		kept <= s.o.MaxReplyBytes {
 		return err
 	}
 	_, err := tx.ExecContext(ctx, `UPDATE replies SET state = ?1, body = NULL, size = 0 WHERE number IN (

@@ -36,7 +36,8 @@ type scan struct {
 func (s *scan) run(ctx context.Context, f archive, numbers []int) error {
 	for _, number := range numbers {
 		if s.bad == nil && s.begun && number != s.last.File+1 {
-			s.fail(s.end.seq+1, Missing, "file %d is missing, and file %d is there", s.last.File+1, number)
+			s.fail(s.end.seq+1, Missing, "file %d is missing, and file %d is there", s.last.File+1,
+				number)
 		}
 		if s.bad != nil {
 			return nil
@@ -56,7 +57,8 @@ func (s *scan) run(ctx context.Context, f archive, numbers []int) error {
 	}
 	for _, m := range s.listed {
 		if s.bad == nil && m.Seq > s.end.seq {
-			s.fail(s.end.seq+1, Truncated, "the list of checkpoints says that there were at least %d records", m.Seq)
+			s.fail(s.end.seq+1, Truncated,
+				"the list of checkpoints says that there were at least %d records", m.Seq)
 		}
 	}
 	return nil
@@ -137,7 +139,8 @@ func (s *scan) mark(line []byte, number int, first bool) {
 		s.fail(s.end.seq+1, Missing, "the next checkpoint is of record %d", m.Seq)
 		return
 	case at != s.end:
-		s.fail(m.Seq, Altered, "a checkpoint of %s signed another record: it, or one before it, was rewritten", m.Time)
+		s.fail(m.Seq, Altered,
+			"a checkpoint of %s signed another record: it, or one before it, was rewritten", m.Time)
 		return
 	}
 	if m.Mark != markBegin {
@@ -171,7 +174,8 @@ func (s *scan) record(line []byte) {
 		switch {
 		case m.Seq != want:
 		case m.Hash != hash:
-			s.fail(want, Altered, "the list of checkpoints signed another one: it, or one before it, was rewritten")
+			s.fail(want, Altered,
+				"the list of checkpoints signed another one: it, or one before it, was rewritten")
 			return
 		default:
 			s.signed = want

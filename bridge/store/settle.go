@@ -121,7 +121,8 @@ func (s *settler) sign(chain *scan, parts []int) error {
 		return nil
 	case chain.end.seq == 0:
 		for _, number := range parts {
-			if err := s.root.Remove(partName(chain.id, number)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			if err := s.root.Remove(partName(chain.id, number)); err != nil &&
+				!errors.Is(err, fs.ErrNotExist) {
 				return fmt.Errorf("removing an empty audit: %w", classify(err))
 			}
 		}

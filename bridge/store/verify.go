@@ -136,7 +136,8 @@ func verify(ctx context.Context, f archive, me *owner) (Report, error) {
 func (s *scan) mustBeListed() {
 	has := func(m mark) bool { return m.File == s.last.File && m.Seq >= s.last.Seq }
 	if s.bad == nil && s.last.Mark != markBegin && s.begun && !slices.ContainsFunc(s.listed, has) {
-		s.fail(s.last.Seq, Truncated, "the list of checkpoints lacks its checkpoint: the list is older than the audit")
+		s.fail(s.last.Seq, Truncated,
+			"the list of checkpoints lacks its checkpoint: the list is older than the audit")
 	}
 }
 
@@ -177,12 +178,15 @@ func (r *Report) missing(marks []mark, parts map[string][]int) {
 		switch {
 		case slices.Contains(parts[m.Chain], m.File):
 			older = false
-		case older && slices.ContainsFunc(marks[i:], func(m mark) bool { return slices.Contains(parts[m.Chain], m.File) }):
-			r.Removed = append(r.Removed, RemovedFile{Chain: m.Chain, File: m.File, Seq: m.Seq, Time: m.Time})
+		case older && slices.ContainsFunc(marks[i:],
+			func(m mark) bool { return slices.Contains(parts[m.Chain], m.File) }):
+			r.Removed = append(r.Removed,
+				RemovedFile{Chain: m.Chain, File: m.File, Seq: m.Seq, Time: m.Time})
 		case !slices.ContainsFunc(r.Bad, func(b BadRecord) bool { return b.Chain == m.Chain }):
 			r.Bad = append(r.Bad, BadRecord{
 				Chain: m.Chain, Seq: m.Seq, Problem: Missing,
-				Detail: fmt.Sprintf("file %d is gone, and older files are there, or none is", m.File),
+				Detail: fmt.Sprintf("file %d is gone, and older files are there, or none is",
+					m.File),
 			})
 		}
 	}

@@ -71,7 +71,8 @@ func (v *sqlVersions) Append(ctx context.Context, name string, r webtool.Record)
 
 // Seen implements webtool.Store.
 func (v *sqlVersions) Seen(ctx context.Context, name, version string, at time.Time) error {
-	err := v.db.write(ctx, relaxed, func(ctx context.Context, tx *sql.Tx) error { return see(ctx, tx, name, version, at) })
+	err := v.db.write(ctx, relaxed,
+		func(ctx context.Context, tx *sql.Tx) error { return see(ctx, tx, name, version, at) })
 	if err != nil {
 		return fmt.Errorf("noting that version %s of %s was seen: %w", version, name, err)
 	}
@@ -79,7 +80,9 @@ func (v *sqlVersions) Seen(ctx context.Context, name, version string, at time.Ti
 }
 
 func see(ctx context.Context, tx *sql.Tx, name, version string, at time.Time) error {
-	_, err := tx.ExecContext(ctx, "UPDATE versions SET last_seen = max(last_seen, ?) WHERE webtool = ? AND version = ?", toNano(at), name, version)
+	_, err := tx.ExecContext(ctx,
+		"UPDATE versions SET last_seen = max(last_seen, ?) WHERE webtool = ? AND version = ?",
+		toNano(at), name, version)
 	return err
 }
 

@@ -108,7 +108,8 @@ type Config struct {
 
 // Draft makes the document of a webtool, without a version.
 func Draft(name, description string, actions []Action, c Config) *Document {
-	d := &Document{Name: name, Description: description, Actions: actions, ConfigSchema: c.Schema, DefaultConfig: c.Default}
+	d := &Document{Name: name, Description: description, Actions: actions, ConfigSchema: c.Schema,
+		DefaultConfig: c.Default}
 	d.Digest = digest(d)
 	return d
 }

@@ -71,7 +71,8 @@ func (h *History) Known(catalog any) (d *Document, ok bool) {
 // Observe returns the document of the webtool in this catalog, and notes it when it is
 // new. The catalog is any value that is equal to itself only. build makes the draft;
 // nil means that the webtool does not exist there.
-func (h *History) Observe(ctx context.Context, catalog any, build func() *Document) (*Document, error) {
+func (h *History) Observe(ctx context.Context, catalog any,
+	build func() *Document) (*Document, error) {
 	if d, ok := h.Known(catalog); ok {
 		return d, nil
 	}
@@ -155,7 +156,8 @@ func (h *History) mint(ctx context.Context, d *Document) (*Document, error) {
 		if known := h.byDigest[d.Digest]; known != nil {
 			if h.store != nil && h.last != known {
 				if err := h.store.Seen(ctx, h.webtool, known.Version, h.clock()); err != nil {
-					return nil, fmt.Errorf("noting version %s of %s: %w", known.Version, h.webtool, err)
+					return nil, fmt.Errorf("noting version %s of %s: %w", known.Version, h.webtool,
+						err)
 				}
 			}
 			h.last = known
@@ -170,7 +172,8 @@ func (h *History) mint(ctx context.Context, d *Document) (*Document, error) {
 			break
 		}
 		now := h.clock()
-		err = h.store.Append(ctx, h.webtool, Record{Version: version, Digest: d.Digest, Document: d.json, LastSeen: now})
+		err = h.store.Append(ctx, h.webtool,
+			Record{Version: version, Digest: d.Digest, Document: d.json, LastSeen: now})
 		if !errors.Is(err, ErrConflict) {
 			break
 		}
@@ -246,7 +249,8 @@ const (
 // Pin decides whether a call that pinned a version may run an action as it is now
 // (webtools reference, A3). pinned is the schema to validate with besides the action's
 // own, or nil where both are the same. The error is one of the store.
-func (h *History) Pin(ctx context.Context, version string, live Action, l schema.Limits) (pinned *schema.Schema, p PinProblem, err error) {
+func (h *History) Pin(ctx context.Context, version string, live Action,
+	l schema.Limits) (pinned *schema.Schema, p PinProblem, err error) {
 	d, err := h.Version(ctx, version)
 	if err != nil {
 		return nil, 0, err
@@ -260,7 +264,8 @@ func (h *History) Pin(ctx context.Context, version string, live Action, l schema
 		return nil, PinWithout, nil
 	case then.Digest() == live.Digest():
 		return nil, PinFits, nil
-	case then.Description != live.Description, then.Title != live.Title, !schema.Accepts(then.RequestSchema, live.RequestSchema):
+	case then.Description != live.Description, then.Title != live.Title,
+		!schema.Accepts(then.RequestSchema, live.RequestSchema):
 		return nil, PinOutdated, nil
 	}
 	pinned, refused := schema.Compile(then.RequestSchema, l)

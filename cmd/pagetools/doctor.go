@@ -268,7 +268,8 @@ func (d *doctor) declarations(a *app.App, t *target, catalog *bridge.Catalog) er
 			"Does the page call document.modelContext.registerTool or "+
 				"navigator.modelContext.provideContext at load?", errors.New("the page declares none"))
 	}
-	seen := toolset.New([]toolset.Source{{Site: bridge.Site{Name: t.Name}, Tools: catalog.Tools()}}, toolset.Options{})
+	seen := toolset.New([]toolset.Source{{Site: bridge.Site{Name: t.Name}, Tools: catalog.Tools()}},
+		toolset.Options{})
 	for _, f := range seen.Findings() { // worth knowing, and nothing wrong
 		d.ok("mcp", "%s: %s", f.Tool, f.Message)
 	}

@@ -15,7 +15,8 @@ import (
 // engines opens the page with the other kind of engine too, and says what each
 // sees and where they differ. A difference is not a failure: it shows what another --engine
 // would change.
-func (d *doctor) engines(ctx context.Context, kind string, t *target, catalog *bridge.Catalog) error {
+func (d *doctor) engines(ctx context.Context, kind string, t *target,
+	catalog *bridge.Catalog) error {
 	for _, other := range app.EngineKinds() {
 		if other == kind {
 			continue

@@ -131,7 +131,8 @@ const (
 
 // IsZero reports whether the settings change nothing.
 func (s Settings) IsZero() bool {
-	return !s.Storage() && len(s.Headers) == 0 && s.BasicAuth == nil && s.Bearer == "" && s.Viewport == nil &&
+	return !s.Storage() && len(s.Headers) == 0 && s.BasicAuth == nil && s.Bearer == "" &&
+		s.Viewport == nil &&
 		s.Locale == "" && s.Timezone == "" && s.ColorScheme == "" && s.UserAgent == ""
 }
 

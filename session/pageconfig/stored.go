@@ -103,7 +103,8 @@ func ParseStored(text json.RawMessage, origin string) (*Stored, error) {
 	}
 	for _, o := range state.Origins {
 		u, err := siteURL(o.Origin)
-		if err != nil || !strings.EqualFold(u.Scheme, site.Scheme) || !strings.EqualFold(u.Host, site.Host) {
+		if err != nil || !strings.EqualFold(u.Scheme, site.Scheme) ||
+			!strings.EqualFold(u.Host, site.Host) {
 			continue
 		}
 		for _, item := range o.LocalStorage {
@@ -113,7 +114,8 @@ func ParseStored(text json.RawMessage, origin string) (*Stored, error) {
 	switch {
 	case len(all.Cookies) > maxCookies:
 		return nil, fmt.Errorf("what is stored has more than %d cookies", maxCookies)
-	case len(all.Cookies) == 0 && len(all.LocalStorage) == 0 && len(state.Cookies)+len(state.Origins) > 0:
+	case len(all.Cookies) == 0 && len(all.LocalStorage) == 0 &&
+		len(state.Cookies)+len(state.Origins) > 0:
 		return nil, fmt.Errorf("what is stored holds nothing for %s", site.Host)
 	}
 	return all, checkItems(all.LocalStorage)

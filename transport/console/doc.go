@@ -15,9 +15,10 @@
 //	{"type":"size","width":800,"height":600}   what the pictures show from now on, in CSS pixels
 //	{"type":"error","error":{"code","message",…}}   what was refused
 //
-// and the viewer {"pen":true} to take the pen, {"pen":false} to drop it, or {"input":{…}}: a bridge.Input. A page
-// that does not change sends nothing; a viewer that is slow misses pictures. The connection ends with the call. A browser
-// that cannot send an Authorization header offers its token as a further subprotocol, transport.TokenProtocol.
+// and the viewer {"pen":true} to take the pen, {"pen":false} to drop it, or {"input":{…}}: a
+// bridge.Input. A page that does not change sends nothing; a viewer that is slow misses pictures.
+// The connection ends with the call. A browser that cannot send an Authorization header offers its
+// token as a further subprotocol, transport.TokenProtocol.
 //
 // GET / is a page for all of this.
 //

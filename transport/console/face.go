@@ -44,9 +44,12 @@ func New(b *bridge.Bridge, o Options) *Face {
 func (f *Face) Routes() []transport.Route {
 	return append(pageRoutes(), []transport.Route{
 		{Pattern: "/api/questions", Methods: map[string]http.HandlerFunc{http.MethodGet: f.list}},
-		{Pattern: "/api/questions/{id}", Methods: map[string]http.HandlerFunc{http.MethodPost: f.answer}},
-		{Pattern: "/api/questions/{id}/picture", Methods: map[string]http.HandlerFunc{http.MethodGet: f.picture}},
-		{Pattern: "/api/questions/{id}/live", Methods: map[string]http.HandlerFunc{http.MethodGet: f.live}},
+		{Pattern: "/api/questions/{id}",
+			Methods: map[string]http.HandlerFunc{http.MethodPost: f.answer}},
+		{Pattern: "/api/questions/{id}/picture",
+			Methods: map[string]http.HandlerFunc{http.MethodGet: f.picture}},
+		{Pattern: "/api/questions/{id}/live",
+			Methods: map[string]http.HandlerFunc{http.MethodGet: f.live}},
 		{Pattern: "/api/events", Methods: map[string]http.HandlerFunc{http.MethodGet: f.events}},
 	}...)
 }
@@ -62,7 +65,8 @@ func (f *Face) operator(w http.ResponseWriter, r *http.Request) (bridge.Caller, 
 	if c.Can(bridge.MayAnswer) {
 		return c, true
 	}
-	transport.WriteError(w, r, bridge.Errorf(bridge.Forbidden, "", bridge.NotRun, "This credential may not answer questions."))
+	transport.WriteError(w, r, bridge.Errorf(bridge.Forbidden, "", bridge.NotRun,
+		"This credential may not answer questions."))
 	return c, false
 }
 
@@ -92,7 +96,8 @@ func (f *Face) answer(w http.ResponseWriter, r *http.Request) {
 		transport.WriteError(w, r, bridge.AsError(err))
 		return
 	}
-	f.log.InfoContext(r.Context(), "question: answered", "question", r.PathValue("id"), "by", c.Name, "ok", a.OK)
+	f.log.InfoContext(r.Context(), "question: answered", "question", r.PathValue("id"), "by",
+		c.Name, "ok", a.OK)
 	transport.WriteJSON(w, r, http.StatusOK, map[string]string{"status": "ok"})
 }
 

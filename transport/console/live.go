@@ -32,7 +32,8 @@ var upgrader = websocket.Upgrader{Subprotocols: []string{LiveProtocol}, Handshak
 
 // refuseUpgrade answers a request that is not a handshake.
 func refuseUpgrade(w http.ResponseWriter, r *http.Request, _ int, reason error) {
-	transport.WriteError(w, r, bridge.Errorf(bridge.SchemaError, "", bridge.NotRun, "A live view is a WebSocket with the subprotocol %s.", LiveProtocol).With(reason))
+	transport.WriteError(w, r, bridge.Errorf(bridge.SchemaError, "", bridge.NotRun,
+		"A live view is a WebSocket with the subprotocol %s.", LiveProtocol).With(reason))
 }
 
 // order is a message of the viewer: one of its members.
@@ -83,7 +84,8 @@ func (f *Face) live(w http.ResponseWriter, r *http.Request) {
 	f.log.InfoContext(r.Context(), "live: begins", "question", id, "by", c.Name)
 	defer f.log.InfoContext(r.Context(), "live: ends", "question", id, "by", c.Name)
 	ctx, cancel := context.WithCancel(context.WithoutCancel(r.Context())) // the server does not watch a connection that was taken over
-	v := &viewer{face: f, conn: conn, view: view, revoked: c.Revoked, refusals: make(chan *bridge.Error, maxRefusals), cancel: cancel}
+	v := &viewer{face: f, conn: conn, view: view, revoked: c.Revoked,
+		refusals: make(chan *bridge.Error, maxRefusals), cancel: cancel}
 	var reader sync.WaitGroup
 	reader.Go(func() { v.read(ctx) })
 	v.write(ctx)
@@ -157,7 +159,8 @@ func readOrder(kind int, text []byte) (order, *bridge.Error) {
 			return o, nil
 		}
 	}
-	return o, bridge.Errorf(bridge.SchemaError, "", bridge.NotRun, `A message is {"pen":true|false} or {"input":{…}}.`).With(err)
+	return o, bridge.Errorf(bridge.SchemaError, "", bridge.NotRun,
+		`A message is {"pen":true|false} or {"input":{…}}.`).With(err)
 }
 
 // write sends frames and states to the viewer, until the call or the connection ends.
@@ -237,7 +240,8 @@ func (v *viewer) end(ctx context.Context, events <-chan bridge.Event) {
 }
 
 func (v *viewer) goodbye(code int, why string) {
-	_ = v.conn.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(code, why), time.Now().Add(writeTime))
+	_ = v.conn.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(code, why),
+		time.Now().Add(writeTime))
 }
 
 // show sends a frame, after its size when that is new.
@@ -257,5 +261,6 @@ func (v *viewer) tell(what told) bool {
 }
 
 func (v *viewer) send(kind int, data []byte) bool {
-	return v.conn.SetWriteDeadline(time.Now().Add(writeTime)) == nil && v.conn.WriteMessage(kind, data) == nil
+	return v.conn.SetWriteDeadline(time.Now().Add(writeTime)) == nil &&
+		v.conn.WriteMessage(kind, data) == nil
 }

@@ -42,5 +42,6 @@ func static(path, contentType, text string) transport.Route {
 			_, _ = io.WriteString(w, text) // a client that is gone
 		}
 	}
-	return transport.Route{Pattern: path, Methods: map[string]http.HandlerFunc{http.MethodGet: serve}}
+	return transport.Route{Pattern: path,
+		Methods: map[string]http.HandlerFunc{http.MethodGet: serve}}
 }

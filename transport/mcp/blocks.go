@@ -64,7 +64,8 @@ type blockType struct {
 }
 
 var blockTypes = map[string]blockType{
-	"text":     {mcpgo.ProtocolVersion20241105, func(o bridge.Value) bool { return o.Get("text").IsString() }},
+	"text": {mcpgo.ProtocolVersion20241105,
+		func(o bridge.Value) bool { return o.Get("text").IsString() }},
 	"image":    {mcpgo.ProtocolVersion20241105, isMedia},
 	"audio":    {mcpgo.ProtocolVersion20250326, isMedia},
 	"resource": {mcpgo.ProtocolVersion20241105, isResource},

@@ -21,7 +21,7 @@ func (x *exchange) call(ctx context.Context) (json.RawMessage, *rpcError) {
 	list := x.face.list(ctx, x.scope)
 	to, ok := list.Find(name)
 	if !ok {
-		return nil, rpcErrorf(mcpgo.INVALID_PARAMS, "tool '%s' not found: tool not found", name)
+		return nil, badParams("tool '%s' not found: tool not found", name)
 	}
 	arguments := toolset.Arguments(x.message.params.Get("arguments"))
 	if to.Own == toolset.Search || to.Own == toolset.Describe {
@@ -55,10 +55,12 @@ const maxAsked = 10
 
 // run runs a tool of a page until it ends or asks a person whom the client has to ask
 // with the next request.
-func (x *exchange) run(ctx context.Context, to toolset.Target, arguments bridge.Value) (*mcpgo.CallToolResult, *rpcError) {
+func (x *exchange) run(
+	ctx context.Context, to toolset.Target, arguments bridge.Value,
+) (*mcpgo.CallToolResult, *rpcError) {
 	c := &bridge.Call{
-		Site: to.Site, Tool: to.Tool.Name(), Session: x.scope.session, Caller: x.scope.caller, Input: arguments,
-		Again: true, Beside: true, ID: x.id, Trace: x.message.meta.trace,
+		Site: to.Site, Tool: to.Tool.Name(), Session: x.scope.session, Caller: x.scope.caller,
+		Input: arguments, Again: true, Beside: true, ID: x.id, Trace: x.message.meta.trace,
 	}
 	defer x.progress(ctx)()
 	run, left, e := x.begin(ctx, c)
@@ -79,7 +81,8 @@ func (x *exchange) run(ctx context.Context, to toolset.Target, arguments bridge.
 		case !ok || asked == maxAsked:
 			return failure(x.stillAsks(q)), nil
 		case x.era.Modern():
-			state := carried{Token: run.Token(), Question: q.ID, Caller: c.Caller.Name, Call: c.Digest(), URL: url, Until: q.ExpiresAt.Add(keptFor)}
+			state := carried{Token: run.Token(), Question: q.ID, Caller: c.Caller.Name,
+				Call: c.Digest(), URL: url, Until: q.ExpiresAt.Add(keptFor)}
 			return inputRequired(params, x.face.seal.close(state)), nil
 		}
 		said, err := x.peer.ask(ctx, x.out, mcpgo.MethodElicitationCreate, params)
@@ -94,21 +97,23 @@ func (x *exchange) run(ctx context.Context, to toolset.Target, arguments bridge.
 
 // begin starts a call, or finds the one that the request goes on with. left is true
 // when the person closed the question, so that it stays open.
-func (x *exchange) begin(ctx context.Context, c *bridge.Call) (run *bridge.Run, left bool, e *rpcError) {
+func (x *exchange) begin(ctx context.Context,
+	c *bridge.Call) (run *bridge.Run, left bool, e *rpcError) {
 	f, answers := x.face, x.message.params.Get("inputResponses")
 	if answers.Exists() && !answers.IsObject() {
-		return nil, false, rpcErrorf(mcpgo.INVALID_PARAMS, "inputResponses must be an object.")
+		return nil, false, badParams("inputResponses must be an object.")
 	}
 	sealed, e := x.message.text("requestState")
 	if e != nil || sealed == "" {
 		return f.b.Start(ctx, c), false, e
 	}
 	state, err := f.seal.open(sealed)
-	if err != nil || state.Caller != c.Caller.Name || state.Call != c.Digest() || time.Now().After(state.Until) {
-		return nil, false, rpcErrorf(mcpgo.INVALID_PARAMS, "This requestState does not belong to this call, or it is over.")
+	if err != nil || state.Caller != c.Caller.Name || state.Call != c.Digest() ||
+		time.Now().After(state.Until) {
+		return nil, false, badParams("This requestState does not belong to this call, or it is over.")
 	}
 	if run, err = f.b.Resume(c, state.Token); err != nil {
-		return nil, false, rpcErrorf(mcpgo.INVALID_PARAMS, "The call of this requestState has ended, and its outcome was told.")
+		return nil, false, badParams("The call of this requestState has ended, and its outcome was told.")
 	}
 	said := answers.Get(inputKey)
 	return run, said.IsObject() && x.answered(ctx, run, state.Question, state.URL, said), nil
@@ -140,7 +145,9 @@ func (x *exchange) progress(ctx context.Context) (end func()) {
 		for n := 1; ; n++ {
 			select {
 			case <-ticker.C:
-				x.notify(string(mcpgo.MethodNotificationProgress), map[string]any{"progressToken": x.message.meta.progress, "progress": n, "message": "The tool still runs."})
+				x.notify(string(mcpgo.MethodNotificationProgress), map[string]any{
+					"progressToken": x.message.meta.progress, "progress": n, "message": "The tool still runs.",
+				})
 			case <-done:
 				return
 			case <-ctx.Done():

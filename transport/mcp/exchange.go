@@ -3,7 +3,6 @@ package mcp
 import (
 	"context"
 	"encoding/json"
-	"log/slog"
 	"runtime/debug"
 	"time"
 
@@ -40,7 +39,7 @@ type exchange struct {
 func (x *exchange) serve(ctx context.Context) (reply []byte, failed *rpcError) {
 	defer func() {
 		if p := recover(); p != nil {
-			x.face.log.ErrorContext(ctx, "mcp: panic", slog.Any("panic", p), slog.String("stack", string(debug.Stack())))
+			x.face.log.ErrorContext(ctx, "mcp: panic", "panic", p, "stack", string(debug.Stack()))
 			failed = rpcErrorf(mcpgo.INTERNAL_ERROR, "Something went wrong inside pagetools.")
 			reply = errorText(x.message.id, failed)
 		}
@@ -61,7 +60,8 @@ var removed = map[string]bool{
 // absent are the methods of what a server may have and this one has not.
 var absent = map[string]string{
 	"logging/setLevel": "logging", "completion/complete": "completions",
-	"resources/list": "resources", "resources/templates/list": "resources", "resources/read": "resources",
+	"resources/list": "resources", "resources/templates/list": "resources",
+	"resources/read":      "resources",
 	"resources/subscribe": "resources", "resources/unsubscribe": "resources",
 	"prompts/list": "prompts", "prompts/get": "prompts",
 	"tasks/get": "tasks", "tasks/list": "tasks", "tasks/result": "tasks", "tasks/cancel": "tasks",
@@ -75,14 +75,14 @@ func (x *exchange) dispatch(ctx context.Context) (json.RawMessage, *rpcError) {
 		var ok bool
 		switch x.can, ok = readElicits(x.message.meta.capabilities); {
 		case !ok:
-			return nil, rpcErrorf(mcpgo.INVALID_PARAMS, "missing or invalid _meta field %s", mcpgo.MetaKeyClientCapabilities)
+			return nil, badParams("missing or invalid _meta field %s",
+				mcpgo.MetaKeyClientCapabilities)
 		case !mcpgo.IsValidProtocolVersion(string(x.era)):
 			return nil, unsupported(x.message.meta.version)
 		case removed[method]:
-			return nil, rpcErrorf(mcpgo.METHOD_NOT_FOUND, "%q was removed in protocol version %s", method, mcpgo.ProtocolVersion20260728)
+			return nil, noMethod("%q was removed in protocol version %s", method,
+				mcpgo.ProtocolVersion20260728)
 		}
-	} else if x.peer != nil {
-		x.can = x.peer.capabilities()
 	}
 	switch method {
 	case string(mcpgo.MethodInitialize):
@@ -96,21 +96,24 @@ func (x *exchange) dispatch(ctx context.Context) (json.RawMessage, *rpcError) {
 	case string(mcpgo.MethodServerDiscover), string(mcpgo.MethodSubscriptionsListen):
 		switch {
 		case !modern:
-			return nil, rpcErrorf(mcpgo.METHOD_NOT_FOUND, "%q requires protocol version %s or later", method, mcpgo.ProtocolVersion20260728)
+			return nil, noMethod("%q requires protocol version %s or later", method,
+				mcpgo.ProtocolVersion20260728)
 		case method == string(mcpgo.MethodServerDiscover):
 			return x.discover(), nil
 		}
 		return x.listen(ctx)
 	}
 	if what := absent[method]; what != "" {
-		return nil, rpcErrorf(mcpgo.METHOD_NOT_FOUND, "%s not supported", what)
+		return nil, noMethod("%s not supported", what)
 	}
-	return nil, rpcErrorf(mcpgo.METHOD_NOT_FOUND, "Method %s not found", method)
+	return nil, noMethod("Method %s not found", method)
 }
 
 func unsupported(version string) *rpcError {
 	e := rpcErrorf(mcpgo.UNSUPPORTED_PROTOCOL_VERSION, "This protocol version is not supported.")
-	e.Data = mcpgo.UnsupportedProtocolVersionData{Supported: mcpgo.ValidProtocolVersions, Requested: version}
+	e.Data = mcpgo.UnsupportedProtocolVersionData{
+		Supported: mcpgo.ValidProtocolVersions, Requested: version,
+	}
 	return e
 }
 
@@ -123,7 +126,7 @@ func (x *exchange) initialize() (json.RawMessage, *rpcError) {
 	declared := x.message.params.Get("capabilities")
 	can, ok := readElicits(declared)
 	if !ok && declared.Exists() && !declared.IsNull() {
-		return nil, rpcErrorf(mcpgo.INVALID_REQUEST, "capabilities must be an object, and so must what is said of elicitation.")
+		return nil, badRequest("capabilities must be an object, and so must what is said of elicitation.")
 	}
 	version := mcpgo.NegotiateLegacyVersion(asked)
 	if x.peer != nil {
@@ -135,7 +138,8 @@ func (x *exchange) initialize() (json.RawMessage, *rpcError) {
 
 // discover is what 2026-07-28 has in the place of a handshake.
 func (x *exchange) discover() json.RawMessage {
-	r := mcpgo.DiscoverResult{SupportedVersions: mcpgo.ValidProtocolVersions, Capabilities: capabilities(), Instructions: x.instructions()}
+	r := mcpgo.DiscoverResult{SupportedVersions: mcpgo.ValidProtocolVersions,
+		Capabilities: capabilities(), Instructions: x.instructions()}
 	x.complete(&r.Result)
 	r.SetCacheHints(0, mcpgo.CacheScopePrivate)
 	return encode(r)
@@ -188,7 +192,7 @@ func (x *exchange) listTools(ctx context.Context) (json.RawMessage, *rpcError) {
 	}
 	page, next, ok := list.Page(x.era, cursor)
 	if !ok {
-		return nil, rpcErrorf(mcpgo.INVALID_PARAMS, "This cursor is not known.")
+		return nil, badParams("This cursor is not known.")
 	}
 	if !x.era.Modern() {
 		return encode(listResult{NextCursor: next, Tools: page}), nil
@@ -199,7 +203,8 @@ func (x *exchange) listTools(ctx context.Context) (json.RawMessage, *rpcError) {
 	return encode(listResult{r.Meta, r.CacheScope, next, r.ResultType, page, r.TTLMs}), nil
 }
 
-// notify tells the client of the request something. Who is gone is not told.
+// notify sends the client of the request a notification. A client that is gone gets
+// none.
 func (x *exchange) notify(method string, params any) {
 	x.noted = time.Now()
 	_ = x.out.event(callText(nil, method, params))

@@ -3,6 +3,7 @@ package mcp
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"slices"
@@ -28,9 +29,6 @@ type Options struct {
 	// Key seals what clients carry for us. It has 32 bytes; nil makes one that is
 	// gone with the process.
 	Key []byte
-	// SessionIdle is how long a session of an older era is kept that nobody uses;
-	// zero means 30 minutes.
-	SessionIdle time.Duration
 	// Done ends streams when it is closed; nil means never.
 	Done <-chan struct{}
 	// Log gets what clients do wrong; nil is silent.
@@ -51,31 +49,32 @@ type Face struct {
 	lists map[listKey]*list
 }
 
-// ValidTools reports whether a word is one of --mcp-tools.
-func ValidTools(word string) bool {
-	_, ok := toolset.ParseMode(word)
-	return ok
-}
-
 // New makes the face of a bridge.
 func New(b *bridge.Bridge, o Options) (*Face, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	o.SessionIdle = cmp.Or(o.SessionIdle, 30*time.Minute)
 	s, err := newSeal(o.Key)
 	if err != nil {
 		return nil, err
 	}
-	mode, _ := toolset.ParseMode(o.Tools)
-	return &Face{b: b, o: o, log: o.Log, info: mcpgo.Implementation{Name: "pagetools", Version: cmp.Or(o.Version, "dev")}, mode: mode,
-		seal: s, sessions: newSessions(o.SessionIdle), lists: map[listKey]*list{}}, nil
+	mode, ok := toolset.ParseMode(o.Tools)
+	if !ok {
+		return nil, fmt.Errorf("invalid value %q for the tools of MCP: must be auto, direct, hybrid or meta", o.Tools)
+	}
+	return &Face{
+		b: b, o: o, log: o.Log, mode: mode, seal: s,
+		info:     mcpgo.Implementation{Name: "pagetools", Version: cmp.Or(o.Version, "dev")},
+		sessions: &sessions{byID: map[string]*httpSession{}}, lists: map[listKey]*list{},
+	}, nil
 }
 
 // Routes are the endpoints: one for all sites, and one for each.
 func (f *Face) Routes() []transport.Route {
-	methods := map[string]http.HandlerFunc{http.MethodPost: f.post, http.MethodGet: f.get, http.MethodDelete: f.delete}
-	return []transport.Route{{Pattern: "/mcp", Methods: methods}, {Pattern: "/mcp/{site}", Methods: methods}}
+	methods := map[string]http.HandlerFunc{http.MethodPost: f.post, http.MethodGet: f.get,
+		http.MethodDelete: f.delete}
+	return []transport.Route{{Pattern: "/mcp", Methods: methods},
+		{Pattern: "/mcp/{site}", Methods: methods}}
 }
 
 // scope is what one endpoint offers to one caller: all sites that it sees, or one.
@@ -126,11 +125,13 @@ func (f *Face) list(ctx context.Context, sc scope) *toolset.List {
 	f.mu.Unlock()
 	from := make([]bridge.Listing, len(sites))
 	for i, s := range sites {
-		now, err := f.b.Tools(ctx, bridge.Ref{Site: s.Name, Session: sc.session, Caller: sc.caller, Patience: patience})
+		now, err := f.b.Tools(ctx,
+			bridge.Ref{Site: s.Name, Session: sc.session, Caller: sc.caller, Patience: patience})
 		if err != nil {
 			now = bridge.Listing{Site: s}
 			if last != nil {
-				if j := slices.IndexFunc(last.from, func(l bridge.Listing) bool { return l.Site.Name == s.Name }); j >= 0 {
+				if j := slices.IndexFunc(last.from,
+					func(l bridge.Listing) bool { return l.Site.Name == s.Name }); j >= 0 {
 					now = last.from[j]
 				}
 			}
@@ -144,12 +145,14 @@ func (f *Face) list(ctx context.Context, sc scope) *toolset.List {
 	for i, l := range from {
 		sources[i] = toolset.Source{Site: l.Site, Version: l.Version, Tools: l.Tools}
 	}
-	made := &list{from: from, List: toolset.New(sources, toolset.Options{Prefixed: sc.prefixed(len(sites)), Mode: f.mode})}
+	o := toolset.Options{Prefixed: sc.prefixed(len(sites)), Mode: f.mode}
+	made := &list{from: from, List: toolset.New(sources, o)}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if last == nil || !slices.Equal(last.Findings(), made.Findings()) {
 		for _, found := range made.Findings() {
-			f.log.InfoContext(ctx, "mcp: a tool is shown otherwise", "tool", found.Tool, "rule", found.Rule, "message", found.Message)
+			f.log.InfoContext(ctx, "mcp: a tool is shown otherwise",
+				"tool", found.Tool, "rule", found.Rule, "message", found.Message)
 		}
 	}
 	if len(f.lists) >= maxLists {

@@ -30,19 +30,22 @@ func noSuchSession() *rpcError {
 // maxSessionName bounds what ?session= may be.
 const maxSessionName = 128
 
-// scopeOf gives what the endpoint offers to the caller. It is false after it has
+// scopeOf returns what the endpoint offers to the caller. It is false after it has
 // answered.
 func (f *Face) scopeOf(w http.ResponseWriter, r *http.Request) (scope, bool) {
-	sc := scope{caller: transport.CallerOf(r.Context()), site: r.PathValue("site"), session: defaultSession}
+	sc := scope{caller: transport.CallerOf(r.Context()), site: r.PathValue("site"),
+		session: defaultSession}
 	if given := r.URL.Query()["session"]; len(given) > 0 {
 		if len(given) > 1 || given[0] == "" || len(given[0]) > maxSessionName {
-			transport.WriteError(w, r, bridge.Errorf(bridge.SchemaError, "", bridge.NotRun, "session is a name of at most %d bytes.", maxSessionName))
+			transport.WriteError(w, r, bridge.Errorf(bridge.SchemaError, "", bridge.NotRun,
+				"session is a name of at most %d bytes.", maxSessionName))
 			return sc, false
 		}
 		sc.session = given[0]
 	}
 	if sc.site != "" && len(f.sites(sc)) == 0 {
-		transport.WriteError(w, r, bridge.Errorf(bridge.WebtoolNotFound, "", bridge.NotRun, "There is no such site here."))
+		transport.WriteError(w, r, bridge.Errorf(bridge.WebtoolNotFound, "", bridge.NotRun,
+			"There is no such site here."))
 		return sc, false
 	}
 	return sc, true
@@ -67,9 +70,11 @@ func (f *Face) post(w http.ResponseWriter, r *http.Request) {
 	version := versionHeader(r)
 	id := r.Header.Get(headerSession)
 	session := f.sessions.find(id, sc)
-	x := &exchange{face: f, scope: sc, message: m, id: transport.RequestID(r.Context()), era: era(version)}
+	x := &exchange{face: f, scope: sc, message: m, id: transport.RequestID(r.Context()),
+		era: era(version)}
 	switch {
-	case mcpgo.IsModernProtocol(m.meta.version), mcpgo.IsModernProtocol(version) && session == nil && m.method != string(mcpgo.MethodInitialize) && !m.isReply():
+	case mcpgo.IsModernProtocol(m.meta.version), mcpgo.IsModernProtocol(version) &&
+		session == nil && m.method != string(mcpgo.MethodInitialize) && !m.isReply():
 		if e := checkModern(r, m, version); e != nil {
 			f.refuse(w, r, http.StatusBadRequest, m.id, e)
 			return
@@ -82,11 +87,14 @@ func (f *Face) post(w http.ResponseWriter, r *http.Request) {
 		f.refuse(w, r, http.StatusNotFound, m.id, noSuchSession())
 		return
 	case version != "" && !mcpgo.IsValidProtocolVersion(version):
-		f.refuse(w, r, http.StatusBadRequest, m.id, rpcErrorf(mcpgo.INVALID_REQUEST, "This protocol version is not supported. Supported are %s.", strings.Join(mcpgo.ValidProtocolVersions, ", ")))
+		f.refuse(w, r, http.StatusBadRequest, m.id,
+			badRequest("This protocol version is not supported. Supported are %s.",
+				strings.Join(mcpgo.ValidProtocolVersions, ", ")))
 		return
 	}
 	if session != nil {
-		x.peer, x.era = session.peer, session.version()
+		x.peer = session.peer
+		x.era, x.can = session.client()
 	}
 	f.answer(w, r, x)
 }
@@ -101,11 +109,12 @@ func versionHeader(r *http.Request) string {
 func checkModern(r *http.Request, m *message, version string) *rpcError {
 	switch {
 	case m.isReply():
-		return rpcErrorf(mcpgo.INVALID_REQUEST, "This is no request: nothing was asked.")
+		return badRequest("This is no request: nothing was asked.")
 	case m.meta.version == "":
-		return rpcErrorf(mcpgo.INVALID_PARAMS, "_meta has no %s.", mcpgo.MetaKeyProtocolVersion)
+		return badParams("_meta has no %s.", mcpgo.MetaKeyProtocolVersion)
 	case version != m.meta.version:
-		return rpcErrorf(mcpgo.HEADER_MISMATCH, "The header %s is not what the body says.", mcpgo.HeaderProtocolVersion)
+		return rpcErrorf(mcpgo.HEADER_MISMATCH,
+			"The header %s is not what the body says.", mcpgo.HeaderProtocolVersion)
 	case !mcpgo.IsValidProtocolVersion(m.meta.version):
 		return unsupported(m.meta.version)
 	case m.id == nil:
@@ -118,7 +127,8 @@ func checkModern(r *http.Request, m *message, version string) *rpcError {
 			named[key] = v.Text()
 		}
 	}
-	if err := mcpgo.ValidateStandardHeaders(r.Header.Get, m.meta.version, mcpgo.MCPMethod(m.method), encode(named)); err != nil {
+	if err := mcpgo.ValidateStandardHeaders(r.Header.Get, m.meta.version, mcpgo.MCPMethod(m.method),
+		encode(named)); err != nil {
 		return rpcErrorf(mcpgo.HEADER_MISMATCH, "%s", err.Error())
 	}
 	return nil
@@ -143,7 +153,8 @@ func (f *Face) answer(w http.ResponseWriter, r *http.Request, x *exchange) {
 	}
 	ctx, cancel := context.WithCancelCause(r.Context())
 	defer cancel(nil)
-	out := &httpStream{w: w, control: http.NewResponseController(w), streams: accepts(r, "text/event-stream"), lost: cancel}
+	out := &httpStream{w: w, control: http.NewResponseController(w),
+		streams: accepts(r, "text/event-stream"), lost: cancel}
 	x.out = out
 	if x.peer != nil {
 		var end func()
@@ -166,14 +177,17 @@ func statusOf(code int) int {
 	switch code {
 	case mcpgo.METHOD_NOT_FOUND:
 		return http.StatusNotFound
-	case mcpgo.HEADER_MISMATCH, mcpgo.MISSING_REQUIRED_CLIENT_CAPABILITY, mcpgo.UNSUPPORTED_PROTOCOL_VERSION, mcpgo.INVALID_REQUEST, mcpgo.INVALID_PARAMS, mcpgo.PARSE_ERROR:
+	case mcpgo.HEADER_MISMATCH, mcpgo.MISSING_REQUIRED_CLIENT_CAPABILITY,
+		mcpgo.UNSUPPORTED_PROTOCOL_VERSION, mcpgo.INVALID_REQUEST, mcpgo.INVALID_PARAMS,
+		mcpgo.PARSE_ERROR:
 		return http.StatusBadRequest
 	}
 	return http.StatusOK
 }
 
 // refuse answers with an error of the protocol.
-func (f *Face) refuse(w http.ResponseWriter, r *http.Request, status int, id json.RawMessage, e *rpcError) {
+func (f *Face) refuse(w http.ResponseWriter, r *http.Request, status int, id json.RawMessage,
+	e *rpcError) {
 	f.log.DebugContext(r.Context(), "mcp: refused", "code", e.Code, "message", e.Message)
 	w.Header().Set("Cache-Control", "no-store")
 	transport.WriteBytes(w, r, status, errorText(id, e))
@@ -189,7 +203,8 @@ func accepts(r *http.Request, mediaType string) bool {
 	family, _, _ := strings.Cut(mediaType, "/")
 	for _, part := range strings.Split(strings.Join(values, ","), ",") {
 		name, _, _ := strings.Cut(part, ";")
-		if slices.Contains([]string{mediaType, family + "/*", "*/*"}, strings.ToLower(strings.TrimSpace(name))) {
+		if slices.Contains([]string{mediaType, family + "/*", "*/*"},
+			strings.ToLower(strings.TrimSpace(name))) {
 			return true
 		}
 	}
@@ -207,7 +222,8 @@ func (f *Face) get(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if !accepts(r, "text/event-stream") {
-		f.refuse(w, r, http.StatusNotAcceptable, nil, rpcErrorf(mcpgo.INVALID_REQUEST, "This is a stream: accept text/event-stream."))
+		f.refuse(w, r, http.StatusNotAcceptable, nil,
+			badRequest("This is a stream: accept text/event-stream."))
 		return
 	}
 	ctx, cancel := context.WithCancelCause(r.Context())
@@ -220,7 +236,8 @@ func (f *Face) get(w http.ResponseWriter, r *http.Request) {
 		}
 	}()
 	out := &httpStream{w: w, control: http.NewResponseController(w), streams: true, lost: cancel}
-	lists := f.watch(ctx, sc, session.version()).knows(session.list())
+	era, _ := session.client()
+	lists := f.watch(ctx, sc, era).knows(session.list())
 	if out.beat() != nil { // the head, so that the client knows that it listens
 		return
 	}
@@ -253,7 +270,8 @@ func (f *Face) sessionOf(w http.ResponseWriter, r *http.Request, sc scope) *http
 	case session != nil:
 	case id == "":
 		w.Header().Set("Allow", http.MethodPost)
-		f.refuse(w, r, http.StatusMethodNotAllowed, nil, rpcErrorf(mcpgo.INVALID_REQUEST, "Without a session there is only POST."))
+		f.refuse(w, r, http.StatusMethodNotAllowed, nil,
+			badRequest("Without a session there is only POST."))
 	default:
 		f.refuse(w, r, http.StatusNotFound, nil, noSuchSession())
 	}

@@ -421,3 +421,10 @@ func TestFindingsAreLogged(t *testing.T) {
 		t.Errorf("after changes it was logged %d times: %s", n, said.String())
 	}
 }
+
+// TestUnknownMode: a word that is none of --mcp-tools is refused, and said.
+func TestUnknownMode(t *testing.T) {
+	if _, err := New(newFace(t, Options{}).bridge, Options{Tools: "some"}); err == nil || !strings.Contains(err.Error(), `"some"`) {
+		t.Errorf("it is taken: %v", err)
+	}
+}

@@ -31,7 +31,8 @@ type watch struct {
 // watch begins with the list as it is now: whoever is told after that that somebody
 // watches misses nothing. It ends with ctx.
 func (f *Face) watch(ctx context.Context, sc scope, e era) *watch {
-	w := &watch{face: f, scope: sc, era: e, events: f.b.Watch(ctx, bridge.Interest{Caller: sc.caller, Tools: true})}
+	w := &watch{face: f, scope: sc, era: e,
+		events: f.b.Watch(ctx, bridge.Interest{Caller: sc.caller, Tools: true})}
 	<-w.events // the snapshot
 	w.last = f.list(ctx, sc).Digest(e)
 	return w
@@ -105,7 +106,7 @@ func rest(ctx context.Context, d time.Duration) bool {
 func (x *exchange) listen(ctx context.Context) (json.RawMessage, *rpcError) {
 	want := x.message.params.Get("notifications")
 	if want.Exists() && !want.IsNull() && !want.IsObject() {
-		return nil, rpcErrorf(mcpgo.INVALID_REQUEST, "notifications must be an object.")
+		return nil, badRequest("notifications must be an object.")
 	}
 	var allowed mcpgo.SubscriptionFilter
 	switch v := want.Get("toolsListChanged"); string(v.Text()) {
@@ -113,7 +114,7 @@ func (x *exchange) listen(ctx context.Context) (json.RawMessage, *rpcError) {
 		allowed.ToolsListChanged = true
 	case "", "false", "null":
 	default:
-		return nil, rpcErrorf(mcpgo.INVALID_REQUEST, "toolsListChanged must be a boolean.")
+		return nil, badRequest("toolsListChanged must be a boolean.")
 	}
 	tag := map[string]any{mcpgo.MetaKeySubscriptionID: x.message.id}
 	tell := func(method string, params map[string]any) error {
@@ -124,11 +125,14 @@ func (x *exchange) listen(ctx context.Context) (json.RawMessage, *rpcError) {
 	if allowed.ToolsListChanged {
 		lists = x.face.watch(ctx, x.scope, x.era)
 	}
-	if err := tell(mcpgo.MethodNotificationSubscriptionsAcknowledged, map[string]any{"notifications": allowed}); err != nil {
+	err := tell(mcpgo.MethodNotificationSubscriptionsAcknowledged,
+		map[string]any{"notifications": allowed})
+	if err != nil {
 		return nil, rpcErrorf(mcpgo.INTERNAL_ERROR, "The client reads no stream.")
 	}
 	if lists != nil {
-		lists.run(ctx, func() error { return tell(mcpgo.MethodNotificationToolsListChanged, map[string]any{}) }, x.beat)
+		changed := func() error { return tell(mcpgo.MethodNotificationToolsListChanged, map[string]any{}) }
+		lists.run(ctx, changed, x.beat)
 	}
 	return encode(map[string]any{"resultType": mcpgo.ResultTypeComplete, "_meta": tag}), nil
 }

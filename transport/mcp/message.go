@@ -14,7 +14,7 @@ import (
 
 // message is one JSON-RPC message as it came.
 type message struct {
-	id     json.RawMessage // as it was written; nil for a notification. null is an id, because clients send it
+	id     json.RawMessage // as written; nil for a notification. null is one, because clients send it
 	method string          // empty in a reply
 	params bridge.Value    // an object, or no value
 	result bridge.Value    // of a reply to a request of ours; no value when it failed
@@ -40,6 +40,18 @@ func rpcErrorf(code int, format string, args ...any) *rpcError {
 	return &rpcError{Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
+func badParams(format string, args ...any) *rpcError {
+	return rpcErrorf(mcpgo.INVALID_PARAMS, format, args...)
+}
+
+func badRequest(format string, args ...any) *rpcError {
+	return rpcErrorf(mcpgo.INVALID_REQUEST, format, args...)
+}
+
+func noMethod(format string, args ...any) *rpcError {
+	return rpcErrorf(mcpgo.METHOD_NOT_FOUND, format, args...)
+}
+
 // nullID is the id of a reply to a message whose id is not known.
 var nullID = json.RawMessage("null")
 
@@ -47,35 +59,39 @@ var nullID = json.RawMessage("null")
 func readMessage(text []byte) (m *message, e *rpcError) {
 	m = &message{}
 	if trimmed := bytes.TrimLeft(text, " \t\r\n"); len(trimmed) > 0 && trimmed[0] == '[' {
-		return m, rpcErrorf(mcpgo.INVALID_REQUEST, "Batches are not supported: send one message at a time.")
+		return m, badRequest("Batches are not supported: send one message at a time.")
 	}
 	members, err := bridge.ReadValue("The message", text)
 	if err != nil {
 		if utf8.Valid(text) && json.Valid(text) {
-			return m, rpcErrorf(mcpgo.INVALID_REQUEST, "%s", bridge.AsError(err).Message)
+			return m, badRequest("%s", bridge.AsError(err).Message)
 		}
 		return m, rpcErrorf(mcpgo.PARSE_ERROR, "%s", bridge.AsError(err).Message)
 	}
 	method, result, failed := members.Get("method"), members.Get("result"), members.Get("error")
-	m.id, m.method, m.params, m.result = members.Get("id").Text(), method.String(), members.Get("params"), result
+	m.id, m.method = members.Get("id").Text(), method.String()
+	m.params, m.result = members.Get("params"), result
 	switch {
 	case m.id != nil && !isScalar(m.id) && !members.Get("id").IsNull():
 		m.id = nil
-		return m, rpcErrorf(mcpgo.INVALID_REQUEST, "id must be a string or a number.")
+		return m, badRequest("id must be a string or a number.")
 	case members.Get("jsonrpc").String() != mcpgo.JSONRPC_VERSION:
-		return m, rpcErrorf(mcpgo.INVALID_REQUEST, "jsonrpc must be %q.", mcpgo.JSONRPC_VERSION)
+		return m, badRequest("jsonrpc must be %q.", mcpgo.JSONRPC_VERSION)
 	case method.Exists() && m.method == "":
-		return m, rpcErrorf(mcpgo.INVALID_REQUEST, "method must be a string.")
+		return m, badRequest("method must be a string.")
 	case !method.Exists() && (m.id == nil || result.Exists() == failed.Exists()):
-		return m, rpcErrorf(mcpgo.INVALID_REQUEST, "This is neither a request nor a reply.")
+		return m, badRequest("This is neither a request nor a reply.")
 	case m.params.IsNull():
 		m.params = bridge.Value{}
 	case m.params.Exists() && !m.params.IsObject():
-		return m, rpcErrorf(mcpgo.INVALID_PARAMS, "params must be an object.")
+		return m, badParams("params must be an object.")
 	}
 	meta := m.params.Get("_meta")
-	m.meta = requestMeta{version: meta.Get(mcpgo.MetaKeyProtocolVersion).String(), capabilities: meta.Get(mcpgo.MetaKeyClientCapabilities),
-		trace: meta.Get("traceparent").String()}
+	m.meta = requestMeta{
+		version:      meta.Get(mcpgo.MetaKeyProtocolVersion).String(),
+		capabilities: meta.Get(mcpgo.MetaKeyClientCapabilities),
+		trace:        meta.Get("traceparent").String(),
+	}
 	if token := meta.Get("progressToken").Text(); isScalar(token) {
 		m.meta.progress = token
 	}
@@ -92,7 +108,7 @@ func isScalar(v json.RawMessage) bool {
 func (m *message) text(name string) (string, *rpcError) {
 	v := m.params.Get(name)
 	if v.Exists() && !v.IsNull() && !v.IsString() {
-		return "", rpcErrorf(mcpgo.INVALID_REQUEST, "%s must be a string.", name)
+		return "", badRequest("%s must be a string.", name)
 	}
 	return v.String(), nil
 }
@@ -115,14 +131,8 @@ func readElicits(capabilities bridge.Value) (can elicits, ok bool) {
 	return can, capabilities.IsObject()
 }
 
-// encode writes a value of ours as JSON, which cannot fail.
-func encode(v any) json.RawMessage {
-	text, err := schema.Encode(v)
-	if err != nil { // what pages gave was checked before, and schemas were written by us
-		panic("encoding a message: " + err.Error())
-	}
-	return text
-}
+// encode writes a value of ours: what pages gave was checked before.
+var encode = schema.MustEncode
 
 // replyText is a reply with a result.
 func replyText(id, result json.RawMessage) []byte {

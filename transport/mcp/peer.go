@@ -32,7 +32,8 @@ var (
 )
 
 func newPeer() *peer {
-	return &peer{pending: map[string]chan *message{}, running: map[string]context.CancelCauseFunc{}, gone: make(chan struct{})}
+	return &peer{pending: map[string]chan *message{}, running: map[string]context.CancelCauseFunc{},
+		gone: make(chan struct{})}
 }
 
 // met notes what the handshake came to.
@@ -42,16 +43,11 @@ func (p *peer) met(e era, can elicits) {
 	p.era, p.can = e, can
 }
 
-func (p *peer) version() era {
+// client is what the handshake came to.
+func (p *peer) client() (era, elicits) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.era
-}
-
-func (p *peer) capabilities() elicits {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.can
+	return p.era, p.can
 }
 
 // list returns the digest of the list that the client got last, or "".
@@ -82,7 +78,8 @@ func (p *peer) end() {
 
 // ask sends a request of ours and waits for the reply. When ctx ends before, the
 // client is told that nobody waits any more.
-func (p *peer) ask(ctx context.Context, out stream, method mcpgo.MCPMethod, params any) (bridge.Value, error) {
+func (p *peer) ask(ctx context.Context, out stream, method mcpgo.MCPMethod,
+	params any) (bridge.Value, error) {
 	reply := make(chan *message, 1)
 	p.mu.Lock()
 	p.asked++
@@ -106,12 +103,15 @@ func (p *peer) ask(ctx context.Context, out stream, method mcpgo.MCPMethod, para
 	case <-p.gone:
 		return bridge.Value{}, errNoClient
 	case <-ctx.Done():
-		_ = out.event(callText(nil, string(mcpgo.MethodNotificationCancelled), map[string]any{"requestId": id, "reason": "Nobody waits for the answer any more."}))
+		_ = out.event(callText(nil, string(mcpgo.MethodNotificationCancelled), map[string]any{
+			"requestId": id, "reason": "Nobody waits for the answer any more.",
+		}))
 		return bridge.Value{}, context.Cause(ctx)
 	}
 }
 
-// replied gives a reply to who waits for it. One that nobody waits for is dropped.
+// replied hands a reply to the request that waits for it. A reply that no request waits
+// for is dropped.
 func (p *peer) replied(m *message) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -123,7 +123,8 @@ func (p *peer) replied(m *message) {
 
 // begin notes a request of the client, so that it can cancel it. An id that is in
 // use is not noted again: cancelling would be of both.
-func (p *peer) begin(ctx context.Context, id json.RawMessage) (running context.Context, end func()) {
+func (p *peer) begin(ctx context.Context,
+	id json.RawMessage) (running context.Context, end func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	key := string(id)
 	p.mu.Lock()

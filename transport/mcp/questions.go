@@ -20,7 +20,9 @@ const urlPatience = 45 * time.Second
 
 // answered takes what the client brings back to the question that it was asked. It
 // is true when the person closed it: then nobody has answered.
-func (x *exchange) answered(ctx context.Context, run *bridge.Run, question string, url bool, said bridge.Value) (left bool) {
+func (x *exchange) answered(
+	ctx context.Context, run *bridge.Run, question string, url bool, said bridge.Value,
+) (left bool) {
 	q := run.Asks()
 	if q == nil || q.ID != question {
 		return false // somebody else was first
@@ -62,7 +64,8 @@ const keptFor = 15 * time.Minute
 func (x *exchange) stillAsks(q *bridge.Question) *bridge.Error {
 	code, outcome := bridge.InputRequired, bridge.Unknown
 	if q == nil {
-		return bridge.Errorf(code, "", outcome, "The call goes on. Call the tool again with the same arguments for its outcome.")
+		return bridge.Errorf(code, "", outcome,
+			"The call goes on. Call the tool again with the same arguments for its outcome.")
 	}
 	what := "waits for a person: " + q.Title
 	if q.Kind == bridge.Approve {
@@ -72,7 +75,8 @@ func (x *exchange) stillAsks(q *bridge.Question) *bridge.Error {
 	if x.face.o.Operators != "" {
 		where = "at " + x.face.o.Operators + ", or " + where
 	}
-	return bridge.Errorf(code, "", outcome, "%q %s A person can answer %s. After that, call the tool again with the same arguments: the call goes on, and does not run twice.",
+	return bridge.Errorf(code, "", outcome, "%q %s A person can answer %s. "+
+		"After that, call the tool again with the same arguments: the call goes on, and does not run twice.",
 		q.Tool, ended(what), where).Detail("question", q)
 }
 

@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -30,7 +31,8 @@ const maxDepth = 100
 func result(data json.RawMessage, tool *bridge.Tool, e era) *mcpgo.CallToolResult {
 	data = wellFormed(data)
 	if data == nil {
-		return failure(bridge.Errorf(bridge.ToolError, bridge.ResultInvalid, bridge.Unknown, "The tool returned something that is not JSON."))
+		return failure(bridge.Errorf(bridge.ToolError, bridge.ResultInvalid, bridge.Unknown,
+			"The tool returned something that is not JSON."))
 	}
 	if deep(data) {
 		return textResult(string(data))
@@ -62,7 +64,7 @@ func structure(r *mcpgo.CallToolResult, data json.RawMessage) {
 // pageResult is a result that a page wrote in the words of MCP.
 type pageResult struct {
 	blocks     []block
-	structured json.RawMessage // nil: none
+	structured bridge.Value
 	others     json.RawMessage // an object of the members that MCP does not know; nil: none
 }
 
@@ -90,10 +92,11 @@ func readPageResult(data json.RawMessage) (pageResult, bool) {
 		p.blocks = append(p.blocks, b)
 	}
 	if v := members.Get("structuredContent"); !v.IsNull() {
-		p.structured = v.Text()
+		p.structured = v
 	}
 	others, err := members.Edit(func(name string) bool {
-		return name == "content" || name == "isError" || name == "_meta" || name == "structuredContent"
+		return name == "content" || name == "isError" || name == "_meta" ||
+			name == "structuredContent"
 	})
 	if err != nil || others.Len() > 0 && !known {
 		return pageResult{}, false
@@ -113,8 +116,8 @@ func (p pageResult) result(t *bridge.Tool, data json.RawMessage, e era) *mcpgo.C
 		r.Content = append(r.Content, b.content(e))
 		onlyText = onlyText && b.kind() == "text"
 	}
-	if p.structured != nil && !p.tells(p.structured) {
-		r.Content = append(r.Content, mcpgo.NewTextContent(string(p.structured)))
+	if p.structured.Exists() && !p.tells() {
+		r.Content = append(r.Content, mcpgo.NewTextContent(string(p.structured.Text())))
 	}
 	if p.others != nil {
 		r.Content = append(r.Content, mcpgo.NewTextContent(string(p.others)))
@@ -124,8 +127,8 @@ func (p pageResult) result(t *bridge.Tool, data json.RawMessage, e era) *mcpgo.C
 		if promised := p.promised(t, data); promised != nil {
 			structure(r, promised)
 		}
-	case p.structured != nil && onlyText && (p.structured[0] == '{' || e.Modern()):
-		structure(r, p.structured)
+	case p.structured.Exists() && onlyText && (p.structured.IsObject() || e.Modern()):
+		structure(r, p.structured.Text())
 	}
 	return r
 }
@@ -134,7 +137,7 @@ func (p pageResult) result(t *bridge.Tool, data json.RawMessage, e era) *mcpgo.C
 // clients insist on: what the page says it is, the JSON in its only text, or all of
 // the result, as the bridge checked it.
 func (p pageResult) promised(t *bridge.Tool, data json.RawMessage) json.RawMessage {
-	candidates := []json.RawMessage{p.structured}
+	candidates := []json.RawMessage{p.structured.Text()}
 	if len(p.blocks) == 1 && p.blocks[0].kind() == "text" {
 		candidates = append(candidates, json.RawMessage(strings.TrimSpace(p.blocks[0].text())))
 	}
@@ -146,15 +149,12 @@ func (p pageResult) promised(t *bridge.Tool, data json.RawMessage) json.RawMessa
 	return nil
 }
 
-// tells reports whether one of the page's texts is the same JSON value.
-func (p pageResult) tells(value json.RawMessage) bool {
-	want, err := bridge.ReadValue("the result", value)
-	if err != nil {
-		return false
-	}
+// tells reports whether one of the page's texts is the same JSON value as what is
+// structured.
+func (p pageResult) tells() bool {
 	return slices.ContainsFunc(p.blocks, func(b block) bool {
 		got, err := bridge.ReadValue("a text", json.RawMessage(b.text()))
-		return b.kind() == "text" && err == nil && got.Equal(want)
+		return b.kind() == "text" && err == nil && got.Equal(p.structured)
 	})
 }
 
@@ -166,11 +166,13 @@ func wellFormed(data json.RawMessage) json.RawMessage {
 		return nil
 	}
 	data = bytes.TrimSpace(data)
-	if utf8.Valid(data) && !bytes.Contains(data, []byte(`\ud`)) && !bytes.Contains(data, []byte(`\uD`)) {
+	if utf8.Valid(data) && !bytes.Contains(data, []byte(`\ud`)) &&
+		!bytes.Contains(data, []byte(`\uD`)) {
 		return data
 	}
 	v := jsontext.Value(bytes.Clone(data))
-	if v.Compact(jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true), jsontext.PreserveRawStrings(false)) != nil {
+	if v.Compact(jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true),
+		jsontext.PreserveRawStrings(false)) != nil {
 		return nil
 	}
 	return json.RawMessage(v)
@@ -248,21 +250,19 @@ func advice(e *bridge.Error, body transport.ErrorBody) string {
 	if e.Code == bridge.SchemaError {
 		lines = violations(body.Details["errors"])
 	}
-	text := byReason[e.Reason]
-	if text == "" {
-		text = byCode[e.Code]
-	}
-	if text != "" {
+	if text := cmp.Or(byReason[e.Reason], byCode[e.Code]); text != "" {
 		lines = append(lines, text)
 	}
 	switch {
-	case body.Outcome == bridge.Unknown && e.Code != bridge.InputRequired && e.Code != bridge.ResumeNotFound:
+	case body.Outcome == bridge.Unknown && e.Code != bridge.InputRequired &&
+		e.Code != bridge.ResumeNotFound:
 		lines = append(lines, "It may have run: find out before you repeat it.")
 	case body.Outcome == bridge.NotRun && e.Code == bridge.InternalError:
 		lines = append(lines, "Nothing ran, so it can be called again.")
 	}
 	if e.Retry > 0 {
-		lines = append(lines, fmt.Sprintf("Wait %d seconds before you try again.", max(1, int64((e.Retry+time.Second-1)/time.Second))))
+		lines = append(lines, fmt.Sprintf("Wait %d seconds before you try again.",
+			max(1, int64((e.Retry+time.Second-1)/time.Second))))
 	}
 	return strings.Join(lines, "\n")
 }
@@ -270,21 +270,10 @@ func advice(e *bridge.Error, body transport.ErrorBody) string {
 // violations are the lines of details.errors: where the arguments do not fit, and
 // why.
 func violations(details any) []string {
-	raw, err := json.Marshal(details)
-	var list []struct{ Pointer, Message string }
-	if err != nil || json.Unmarshal(raw, &list) != nil {
-		return nil
-	}
+	list, _ := details.([]map[string]string)
 	var lines []string
 	for _, v := range list {
-		if v.Message == "" {
-			continue
-		}
-		where := v.Pointer
-		if where == "" {
-			where = "the arguments"
-		}
-		lines = append(lines, "- "+where+": "+v.Message)
+		lines = append(lines, "- "+cmp.Or(v["pointer"], "the arguments")+": "+v["message"])
 	}
 	return lines
 }

@@ -9,6 +9,8 @@ const (
 	// maxSessions bounds the sessions of older eras that are kept, maxOfCaller
 	// those of one caller: the one that was used least recently goes.
 	maxSessions, maxOfCaller = 10_000, 1000
+	// sessionIdle is how long a session is kept that nobody uses.
+	sessionIdle = 30 * time.Minute
 )
 
 // httpSession is a client of an older era: it began with a handshake.
@@ -23,14 +25,8 @@ type httpSession struct {
 
 // sessions are those that are open.
 type sessions struct {
-	idle time.Duration
-
 	mu   sync.Mutex
 	byID map[string]*httpSession
-}
-
-func newSessions(idle time.Duration) *sessions {
-	return &sessions{idle: idle, byID: map[string]*httpSession{}}
 }
 
 // open makes a session.
@@ -40,7 +36,7 @@ func (s *sessions) open(sc scope) *httpSession {
 	defer s.mu.Unlock()
 	s.makeRoom(sc.caller.Name)
 	s.byID[made.id] = made
-	made.expiry = time.AfterFunc(s.idle, func() { s.expire(made) })
+	made.expiry = time.AfterFunc(sessionIdle, func() { s.expire(made) })
 	return made
 }
 
@@ -75,7 +71,7 @@ func (s *sessions) drop(x *httpSession) {
 	x.end()
 }
 
-// find gives the session of that id when it is the caller's, on that endpoint.
+// find returns the session of that id when it is the caller's, on that endpoint.
 func (s *sessions) find(id string, sc scope) *httpSession {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -98,25 +94,18 @@ func (s *sessions) expire(x *httpSession) {
 	if s.byID[x.id] != x {
 		return
 	}
-	if left := s.idle - time.Since(x.used); left > 0 {
+	if left := sessionIdle - time.Since(x.used); left > 0 {
 		x.expiry.Reset(left)
 		return
 	}
 	s.drop(x)
 }
 
-// close ends a session at its client's wish.
+// close ends a session that its client ended.
 func (s *sessions) close(x *httpSession) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.byID[x.id] == x {
 		s.drop(x)
 	}
-}
-
-// count is how many there are.
-func (s *sessions) count() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return len(s.byID)
 }

@@ -29,11 +29,14 @@ const (
 // ServeStdio serves one caller on a pair of streams, such as stdin and stdout: one
 // message in each line, of any era, until in ends or ctx does. The caller's sites
 // are all on one list; site limits it to one.
-func (f *Face) ServeStdio(ctx context.Context, in io.Reader, out io.Writer, caller bridge.Caller, site string) error {
+func (f *Face) ServeStdio(ctx context.Context, in io.Reader, out io.Writer, caller bridge.Caller,
+	site string) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	s := &stdio{face: f, scope: scope{caller: caller, site: site, session: defaultSession}, peer: newPeer(), out: &lines{w: bufio.NewWriter(out)},
-		room: make(chan struct{}, maxAtOnce), kept: make(chan struct{}, maxKept), next: make(chan request)}
+	s := &stdio{face: f, scope: scope{caller: caller, site: site, session: defaultSession},
+		peer: newPeer(), out: &lines{w: bufio.NewWriter(out)},
+		room: make(chan struct{}, maxAtOnce), kept: make(chan struct{},
+			maxKept), next: make(chan request)}
 	ended := make(chan error, 1)
 	go func() { ended <- s.read(ctx, in) }() // ends with in, or with the process
 	var err error
@@ -84,7 +87,8 @@ func (s *stdio) read(ctx context.Context, in io.Reader) error {
 		line, tooLong, err := readLine(r)
 		switch {
 		case tooLong:
-			_ = s.out.event(errorText(nil, rpcErrorf(mcpgo.INVALID_REQUEST, "The message is longer than %d bytes.", maxLine)))
+			_ = s.out.event(errorText(nil,
+				badRequest("The message is longer than %d bytes.", maxLine)))
 		case len(line) > 0:
 			s.take(ctx, line)
 		}
@@ -177,7 +181,8 @@ func (s *stdio) work(r request) {
 
 // serve answers a request. One that the client cancelled is not answered.
 func (s *stdio) serve(ctx context.Context, m *message) {
-	x := &exchange{face: s.face, scope: s.scope, message: m, era: s.peer.version(), peer: s.peer, out: s.out, id: newID()}
+	x := &exchange{face: s.face, scope: s.scope, message: m, peer: s.peer, out: s.out, id: newID()}
+	x.era, x.can = s.peer.client()
 	if v := era(m.meta.version); v.Modern() {
 		x.era = v
 	}
@@ -194,9 +199,11 @@ func (s *stdio) serve(ctx context.Context, m *message) {
 // watch tells a client of an older era of changes.
 func (s *stdio) watch(ctx context.Context) {
 	tell := func() error {
-		return s.out.event(callText(nil, mcpgo.MethodNotificationToolsListChanged, map[string]any{}))
+		return s.out.event(callText(nil, mcpgo.MethodNotificationToolsListChanged,
+			map[string]any{}))
 	}
-	s.face.watch(ctx, s.scope, s.peer.version()).knows(s.peer.list()).run(ctx, tell, func() error { return nil })
+	era, _ := s.peer.client()
+	s.face.watch(ctx, s.scope, era).knows(s.peer.list()).run(ctx, tell, func() error { return nil })
 }
 
 // lines writes one message in each line.

@@ -402,3 +402,10 @@ func (p *pipe) next() string {
 		return ""
 	}
 }
+
+// count is how many there are.
+func (s *sessions) count() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.byID)
+}

@@ -35,7 +35,8 @@ func (f *Face) post(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if m.correlation != "" {
-		f.log.DebugContext(r.Context(), "webtool: correlation", slog.String("request", call.ID), slog.String("session_id", shortened(m.correlation)))
+		f.log.DebugContext(r.Context(), "webtool: correlation", slog.String("request", call.ID),
+			slog.String("session_id", bridge.Clip(m.correlation, maxSession)))
 	}
 	run, end := f.b.Serve(r.Context(), call)
 	switch {
@@ -70,10 +71,12 @@ func (f *Face) wrongAction(c *bridge.Call, m *message) *bridge.Error {
 	if !c.Single || m.action == "" || m.action == c.Tool || !c.Caller.Can(bridge.MayCall) {
 		return nil
 	}
-	if !slices.ContainsFunc(f.b.Sites(c.Caller), func(s bridge.Site) bool { return s.Name == c.Site }) {
+	if !slices.ContainsFunc(f.b.Sites(c.Caller),
+		func(s bridge.Site) bool { return s.Name == c.Site }) {
 		return nil
 	}
-	return bridge.Errorf(bridge.WebtoolNotFound, "", bridge.NotRun, "The action of the body is not the one of this webtool.").
+	return bridge.Errorf(bridge.WebtoolNotFound, "", bridge.NotRun,
+		"The action of the body is not the one of this webtool.").
 		Detail("reason", "action").Detail("actions", []string{c.Tool})
 }
 
@@ -81,11 +84,4 @@ func (f *Face) wrongAction(c *bridge.Call, m *message) *bridge.Error {
 // have one code.
 func isUnknownAction(e *bridge.Error) bool {
 	return e.Code == bridge.WebtoolNotFound && e.Details["reason"] == "action"
-}
-
-func shortened(s string) string {
-	if r := []rune(s); len(r) > maxSession {
-		return string(r[:maxSession]) + "…"
-	}
-	return s
 }

@@ -87,7 +87,8 @@ func (m *message) read(raw bridge.Value) *bridge.Error {
 	case raw.Get("sessionId").Exists() && !m.older && !validSession(m.session):
 		return badSession()
 	case raw.Get("version").Exists() && m.version == "":
-		return bridge.Errorf(bridge.WebtoolNotFound, "", bridge.NotRun, "An empty version names no version. Leave it out to get the latest one.")
+		return bridge.Errorf(bridge.WebtoolNotFound, "", bridge.NotRun,
+			"An empty version names no version. Leave it out to get the latest one.")
 	case !m.request.Exists():
 		return malformed(dataKey + " is missing: the arguments, as a JSON object.")
 	}
@@ -97,7 +98,8 @@ func (m *message) read(raw bridge.Value) *bridge.Error {
 // lookalike reports a key that a careless reader could take for one that either
 // dialect knows.
 func lookalike(key string) bool {
-	return !slices.Contains(keys, key) && slices.ContainsFunc(keys, func(k string) bool { return folded(k) == folded(key) })
+	return !slices.Contains(keys, key) &&
+		slices.ContainsFunc(keys, func(k string) bool { return folded(k) == folded(key) })
 }
 
 // folded is what a reader that ignores case and invisible characters sees.
@@ -134,7 +136,8 @@ func readKey(h http.Header) (string, *bridge.Error) {
 		return "", nil
 	}
 	key := given[0]
-	if len(given) > 1 || key == "" || len(key) > 255 || strings.ContainsFunc(key, func(r rune) bool { return r < ' ' || r > '~' }) {
+	if len(given) > 1 || key == "" || len(key) > 255 ||
+		strings.ContainsFunc(key, func(r rune) bool { return r < ' ' || r > '~' }) {
 		return "", malformed("The header " + keyHeader + " must hold one key of 1 to 255 visible characters.")
 	}
 	return key, nil
@@ -147,7 +150,8 @@ func (m *message) addResume(h http.Header) *bridge.Error {
 		return nil
 	}
 	token := given[0]
-	if len(given) > 1 || token == "" || strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) {
+	if len(given) > 1 || token == "" ||
+		strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) {
 		return malformed("The header " + resumeHeader + " must hold one token.")
 	}
 	config, ok := asObject(m.config)

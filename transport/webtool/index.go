@@ -40,12 +40,14 @@ func (f *Face) index(w http.ResponseWriter, r *http.Request) {
 	ctx := r.Context()
 	var wait sync.WaitGroup
 	for i, s := range sites {
-		entries[i] = entry{Name: s.Name, URL: base + "/webtools/" + url.PathEscape(s.Name), Tools: []string{}}
+		entries[i] = entry{Name: s.Name, URL: base + "/webtools/" + url.PathEscape(s.Name),
+			Tools: []string{}}
 		wait.Go(func() { f.fill(ctx, &entries[i], caller) })
 	}
 	wait.Wait()
 	if err := ctx.Err(); err != nil {
-		transport.Abandon(r, bridge.Errorf(bridge.Cancelled, "", bridge.NotRun, "The caller gave up.").With(err))
+		transport.Abandon(r, bridge.Errorf(bridge.Cancelled, "", bridge.NotRun,
+			"The caller gave up.").With(err))
 	}
 	w.Header().Set("Cache-Control", "no-cache")
 	transport.WriteJSON(w, r, http.StatusOK, struct {

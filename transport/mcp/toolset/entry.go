@@ -36,15 +36,17 @@ type annotations struct {
 	OpenWorldHint   *bool  `json:"openWorldHint,omitempty"`
 }
 
-// meta is what we say about a tool.
+// meta has what we say about a tool.
 type meta struct {
-	Tool struct {
-		Digest  string `json:"digest"`
-		Name    string `json:"name"`
-		Origin  string `json:"origin"`
-		Site    string `json:"site"`
-		Version string `json:"version"`
-	} `json:"pagetools/tool"`
+	Tool about `json:"pagetools/tool"`
+}
+
+type about struct {
+	Digest  string `json:"digest"`
+	Name    string `json:"name"`
+	Origin  string `json:"origin"`
+	Site    string `json:"site"`
+	Version string `json:"version"`
 }
 
 // newEntry encodes a tool for both eras, once. They differ in nothing else than the
@@ -60,21 +62,15 @@ func newEntry(to Target, d definition, modernOutput json.RawMessage) entry {
 	return e
 }
 
-// encode writes a value of ours as JSON, which cannot fail.
-func encode(v any) json.RawMessage {
-	text, err := schema.Encode(v)
-	if err != nil { // what pages gave was checked before, and schemas were written by us
-		panic("encoding a tool: " + err.Error())
-	}
-	return text
-}
+// encode writes a value of ours: what pages gave was checked before.
+var encode = schema.MustEncode
 
 // show makes the entry of a page's tool, and says as findings what was changed.
 func (l *List) show(s Source, t *bridge.Tool, name string) entry {
 	input, output := t.Schemas()
-	d := definition{Name: name, Title: titleOf(t, name), Description: describe(s.Site, t), Annotations: claims(t.Annotations()), Meta: &meta{}}
-	about := &d.Meta.Tool
-	about.Digest, about.Name, about.Origin, about.Site, about.Version = t.Digest(), t.Name(), t.Origin(), s.Site.Name, s.Version
+	d := definition{Name: name, Title: titleOf(t, name), Description: describe(s.Site, t),
+		Annotations: claims(t.Annotations()), Meta: &meta{}}
+	d.Meta.Tool = about{t.Digest(), t.Name(), t.Origin(), s.Site.Name, s.Version}
 	var notes []string
 	d.InputSchema, notes = input.ForClients()
 	for _, note := range notes {
@@ -137,8 +133,10 @@ func claims(text json.RawMessage) annotations {
 		}
 		return nil
 	}
-	a := annotations{Title: annotationTitle(given), ReadOnlyHint: claim("readOnlyHint"), DestructiveHint: claim("destructiveHint"),
-		IdempotentHint: claim("idempotentHint"), OpenWorldHint: claim("openWorldHint")}
+	a := annotations{
+		Title: annotationTitle(given), ReadOnlyHint: claim("readOnlyHint"), OpenWorldHint: claim("openWorldHint"),
+		DestructiveHint: claim("destructiveHint"), IdempotentHint: claim("idempotentHint"),
+	}
 	if a.OpenWorldHint == nil {
 		a.OpenWorldHint = new(true)
 	}

@@ -38,7 +38,8 @@ const (
 	Meta
 )
 
-var modes = map[string]Mode{"": Auto, "auto": Auto, "direct": Direct, "hybrid": Hybrid, "meta": Meta}
+var modes = map[string]Mode{"": Auto, "auto": Auto, "direct": Direct, "hybrid": Hybrid,
+	"meta": Meta}
 
 // ParseMode reads a word of --mcp-tools; empty is auto.
 func ParseMode(word string) (m Mode, ok bool) {
@@ -181,7 +182,9 @@ func (l *List) visible() []entry {
 }
 
 func (l *List) find(tool, rule string, refused bool, format string, args ...any) {
-	l.found = append(l.found, bridge.Finding{Rule: rule, Tool: tool, Refused: refused, Message: fmt.Sprintf(format, args...)})
+	message := fmt.Sprintf(format, args...)
+	l.found = append(l.found,
+		bridge.Finding{Rule: rule, Tool: tool, Refused: refused, Message: message})
 }
 
 // checkName says as findings why a tool has another name. It is false when there is
@@ -190,14 +193,18 @@ func (l *List) checkName(id identity, name string) bool {
 	base := id.base(l.options.Prefixed)
 	switch {
 	case name == "":
-		l.find(id.raw, "mcp-name-taken", true, "No name could be found for it that no other tool has.")
+		l.find(id.raw, "mcp-name-taken", true,
+			"No name could be found for it that no other tool has.")
 		return false
 	case reserved(base):
-		l.find(id.raw, "mcp-name-reserved", false, "Names that begin with %q are kept for our own tools; MCP clients see it as %q.", reservedPrefix, name)
+		l.find(id.raw, "mcp-name-reserved", false,
+			"Names that begin with %q are kept for our own tools; MCP clients see it as %q.", reservedPrefix, name)
 	case !legalName.MatchString(base):
-		l.find(id.raw, "mcp-name-changed", false, "MCP clients take at most %d letters, digits, '_' and '-'; they see it as %q.", maxName, name)
+		l.find(id.raw, "mcp-name-changed", false,
+			"MCP clients take at most %d letters, digits, '_' and '-'; they see it as %q.", maxName, name)
 	case name != base:
-		l.find(id.raw, "mcp-name-shared", false, "Another tool could have this name; MCP clients see it as %q.", name)
+		l.find(id.raw, "mcp-name-shared", false,
+			"Another tool could have this name; MCP clients see it as %q.", name)
 	}
 	return true
 }
@@ -237,7 +244,9 @@ func behind(entries []entry, own int, name string) []entry {
 			return entries[i+1:]
 		}
 	}
-	i, _ := slices.BinarySearchFunc(entries[own:], name+"\x00", func(e entry, name string) int { return strings.Compare(e.Name, name) })
+	i, _ := slices.BinarySearchFunc(entries[own:], name+"\x00", func(e entry, name string) int {
+		return strings.Compare(e.Name, name)
+	})
 	return entries[own+i:]
 }
 

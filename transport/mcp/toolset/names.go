@@ -27,7 +27,8 @@ var (
 // reserved tells whether a name is kept for our own tools. Letters of both cases
 // count: a reader does not tell them apart.
 func reserved(name string) bool {
-	return len(name) >= len(reservedPrefix) && strings.EqualFold(name[:len(reservedPrefix)], reservedPrefix)
+	return len(name) >= len(reservedPrefix) &&
+		strings.EqualFold(name[:len(reservedPrefix)], reservedPrefix)
 }
 
 // identity is what the name of a tool is made of.
@@ -65,7 +66,7 @@ func (id identity) hashed(prefixed bool, round int) string {
 	return clean[:min(len(clean), maxName-suffixLength)] + "_" + hex.EncodeToString(sum[:3])
 }
 
-// assign gives each tool a name: legal, unique, and the same whatever the order of
+// assign returns a name for each tool: legal, unique, and the same whatever the order of
 // tools. A name stays as it is when it is legal and cannot be another's; "" means
 // that none was found. Sites are all that the endpoint serves, also those without
 // tools now.

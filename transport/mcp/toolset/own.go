@@ -24,8 +24,10 @@ const (
 
 // ownTools are the entries of our own tools, in the order in which they are used.
 func ownTools() []entry {
-	reads := annotations{ReadOnlyHint: new(true), DestructiveHint: new(false), IdempotentHint: new(true), OpenWorldHint: new(false)}
-	calls := annotations{ReadOnlyHint: new(false), DestructiveHint: new(true), IdempotentHint: new(false), OpenWorldHint: new(true)}
+	reads := annotations{ReadOnlyHint: new(true), DestructiveHint: new(false),
+		IdempotentHint: new(true), OpenWorldHint: new(false)}
+	calls := annotations{ReadOnlyHint: new(false), DestructiveHint: new(true),
+		IdempotentHint: new(false), OpenWorldHint: new(true)}
 	tools := []definition{{
 		Name: Search, Title: "Search for tools of web pages", Annotations: reads,
 		Description: "Finds tools that web applications offer, by words in their names, titles, descriptions and parameters. " +
@@ -124,8 +126,10 @@ func searchArguments(arguments bridge.Value) (query string, limit int, err *brid
 	}
 	limit = defaultMatches
 	if given := members.Get("limit"); given.Exists() {
-		if given.IsNull() || json.Unmarshal(given.Text(), &limit) != nil || limit < 1 || limit > maxMatches {
-			return "", 0, bridge.Errorf(bridge.SchemaError, "", bridge.NotRun, "\"limit\" is a whole number from 1 to %d.", maxMatches)
+		if given.IsNull() || json.Unmarshal(given.Text(), &limit) != nil || limit < 1 ||
+			limit > maxMatches {
+			return "", 0, bridge.Errorf(bridge.SchemaError, "", bridge.NotRun,
+				"\"limit\" is a whole number from 1 to %d.", maxMatches)
 		}
 	}
 	return query, limit, nil
@@ -136,7 +140,8 @@ func searchArguments(arguments bridge.Value) (query string, limit int, err *brid
 func readArguments(arguments bridge.Value, known ...string) (bridge.Value, *bridge.Error) {
 	arguments = Arguments(arguments)
 	if !arguments.IsObject() {
-		return bridge.Value{}, bridge.Errorf(bridge.SchemaError, "", bridge.NotRun, "The arguments have to be an object.")
+		return bridge.Value{}, bridge.Errorf(bridge.SchemaError, "", bridge.NotRun,
+			"The arguments have to be an object.")
 	}
 	for name := range arguments.Members() {
 		if !slices.Contains(known, name) {
@@ -166,7 +171,8 @@ var emptyObject = func() bridge.Value {
 
 func textArgument(members bridge.Value, name string) (string, *bridge.Error) {
 	if !members.Get(name).IsString() {
-		return "", bridge.Errorf(bridge.SchemaError, "", bridge.NotRun, "%q is required, and is a text.", name)
+		return "", bridge.Errorf(bridge.SchemaError, "", bridge.NotRun,
+			"%q is required, and is a text.", name)
 	}
 	return members.Get(name).String(), nil
 }

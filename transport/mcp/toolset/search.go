@@ -66,7 +66,7 @@ type document struct {
 
 // search ranks the tools of pages by the words of the query, as BM25 does with
 // weighted fields. Equal ranks keep the order of the list. A query without words
-// gives all, in that order. At most limit tools are listed.
+// finds all, in that order. At most limit tools are listed.
 func (l *List) search(query string, limit int) matches {
 	l.indexed.Do(l.read)
 	terms := words(query)
@@ -162,7 +162,8 @@ func (l *List) read() {
 
 // match is what a search says of a tool.
 func (e entry) match() match {
-	m := match{Name: e.Name, Site: e.Site, Title: e.shown.Title, Description: bridge.Clip(e.shown.Description, maxSummary), Parameters: []string{}}
+	m := match{Name: e.Name, Site: e.Site, Title: e.shown.Title,
+		Description: bridge.Clip(e.shown.Description, maxSummary), Parameters: []string{}}
 	input, _ := bridge.ReadValue("the schema", e.shown.InputSchema) // it was written by us
 	for name := range input.Get("properties").Members() {
 		m.Parameters = append(m.Parameters, name)

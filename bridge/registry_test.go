@@ -1,0 +1,132 @@
+package bridge_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/bridgetest"
+)
+
+// TestNothingIsKept: whatever becomes of calls, a day later nothing of them is held,
+// and every page was given back.
+func TestNothingIsKept(t *testing.T) {
+	for seed := range uint64(30) {
+		synctest.Test(t, func(t *testing.T) { nothingIsKept(t, rand.New(rand.NewPCG(seed, 1))) })
+	}
+}
+
+func nothingIsKept(t *testing.T, dice *rand.Rand) {
+	var mu sync.Mutex
+	roll := func(n int) int {
+		mu.Lock()
+		defer mu.Unlock()
+		return dice.IntN(n)
+	}
+	r := bridgetest.NewRouter().Add("shop", bridgetest.Asking("write", ""), bridgetest.Tool("ask", ""))
+	r.Handle("shop", func(ctx context.Context, _ bridge.Invocation) bridge.Step { return anything(ctx, roll) })
+	b := open(t, r, bridge.SiteOptions{})
+	watching, stop := context.WithCancel(t.Context())
+	unread := b.Watch(watching, bridge.Interest{Caller: operator, Runs: true, Tools: true})
+	slow, reader := bridge.Inbox{}, sync.WaitGroup{}
+	reader.Go(func() {
+		for ev := range b.Watch(watching, bridge.Interest{Caller: operator, Runs: true}) {
+			slow.Take(ev)
+			<-time.After(time.Duration(roll(2000)) * time.Millisecond)
+		}
+	})
+	taken := make(chan struct{})
+	var all sync.WaitGroup
+	for i := range 60 {
+		c := bridge.Call{Site: "shop", Tool: []string{"write", "ask"}[roll(2)], Caller: bridge.Local()}
+		c.Input = bridgetest.JSON(fmt.Sprintf(`{"n":%d}`, roll(5)))
+		switch roll(4) {
+		case 0:
+			c.Key = fmt.Sprint(roll(10))
+		case 1:
+			c.Again = true
+		case 2:
+			c.Caller = bridge.Caller{Name: fmt.Sprint("agent", i%3), May: []bridge.Right{bridge.MayCall}, Revoked: taken}
+		}
+		all.Go(func() { oneCall(t.Context(), b, c, roll) })
+	}
+	all.Go(func() {
+		for range 50 {
+			<-time.After(time.Duration(roll(200)) * time.Millisecond)
+			for _, q := range bridgetest.Questions(b, operator) {
+				if roll(2) == 0 {
+					_ = b.Answer(operator, q.ID, bridge.Answer{OK: roll(3) > 0})
+				}
+			}
+		}
+		close(taken)
+		b.Revoke()
+	})
+	if roll(2) == 0 { // while calls run and wait
+		<-time.After(time.Duration(roll(3000)) * time.Millisecond)
+		b.StopAsking()
+		b.Close()
+	}
+	all.Wait()
+	<-time.After(25 * time.Hour)
+	stop()
+	reader.Wait()
+	synctest.Wait()
+	if _, more := <-unread; more {
+		t.Error("a watch outlives its context")
+	}
+	if left := slow.Questions(); len(left) > 0 {
+		t.Errorf("who reads slowly takes these for open: %v", left)
+	}
+	if held := b.Held(); slices.Max(held) > 0 || r.Leases() > 0 || r.Waiting() > 0 {
+		t.Errorf("it holds %v, %d pages, %d questions", held, r.Leases(), r.Waiting())
+	}
+	b.Close()
+}
+
+// anything is what a tool may come to.
+func anything(ctx context.Context, roll func(int) int) bridge.Step {
+	select {
+	case <-time.After(time.Duration(roll(300)) * time.Millisecond):
+	case <-ctx.Done():
+		return bridge.AsError(context.Cause(ctx)).Step()
+	}
+	switch roll(6) {
+	case 0:
+		return bridge.Errorf(bridge.ToolError, "", bridge.Failed, "no").Step()
+	case 1:
+		panic("a page that breaks us")
+	case 2, 3:
+		over := make(chan struct{})
+		if roll(3) == 0 {
+			time.AfterFunc(time.Duration(roll(1000))*time.Millisecond, func() { close(over) })
+		}
+		return bridge.Step{Pause: &bridge.Pause{Question: bridge.Question{Kind: bridge.Confirm}, Over: over,
+			Continue: func(ctx context.Context, _ *bridge.Answer) bridge.Step { return anything(ctx, roll) }}}
+	}
+	return bridge.Step{Data: json.RawMessage("1")}
+}
+
+// oneCall is a caller that may leave, come back, and spend what it was told.
+func oneCall(ctx context.Context, b *bridge.Bridge, c bridge.Call, roll func(int) int) {
+	<-time.After(time.Duration(roll(2000)) * time.Millisecond)
+	for range 4 {
+		bounded, cancel := context.WithTimeout(ctx, time.Duration(roll(1000))*time.Millisecond)
+		run, end := b.Serve(bounded, &c)
+		cancel()
+		if roll(2) == 0 {
+			run.Spend()
+		}
+		if end.Err == nil || end.Err.Details["resume"] == nil {
+			return
+		}
+		c.Config = json.RawMessage(fmt.Sprintf(`{"resume":%q,"wait":%d}`, end.Err.Details["resume"], roll(500)))
+	}
+}
