@@ -196,6 +196,10 @@ func (g *registry) remove(r *Run) {
 // keep makes a call that stopped known under its token, unless its caller or all of
 // them have too many such calls: then it says when there is room.
 func (g *registry) keep(r *Run, token string, expires time.Time) *Error {
+	var again handle // made outside of the lock: arguments can be long
+	if r.call.Again {
+		again = againHandle(&r.call)
+	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	caller, h := r.call.Caller.Name, handle{by: byToken, name: token}
@@ -215,7 +219,7 @@ func (g *registry) keep(r *Run, token string, expires time.Time) *Error {
 	r.until = expires.Add(keepFor)
 	g.nameIt(r, h)
 	if r.call.Again {
-		g.nameIt(r, againHandle(&r.call))
+		g.nameIt(r, again)
 	}
 	return nil
 }
