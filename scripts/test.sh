@@ -38,7 +38,8 @@ if [ "$(go env CGO_ENABLED)" != 1 ] || ! command -v "$(go env CC)" >/dev/null 2>
 	race=
 	echo "Race detector: off, it needs a C compiler."
 fi
-# Two packages at a time: a browser and a test keep two cores busy. The timeout is
-# for what hangs; a slow machine needs twice the usual time.
+# Two packages at a time: a browser and a test keep two cores busy. The two that take
+# longest come first, so that neither is left over. The timeout is for what hangs; a
+# slow machine needs twice the usual time.
 # shellcheck disable=SC2086
-exec go test $race -timeout 20m -p 2 "$@" ./...
+exec go test $race -timeout 20m -p 2 "$@" ./session/cdp ./e2e/suite ./...
