@@ -13,7 +13,7 @@ import (
 // log, in the record of calls and, for what was dispatched or refused by a person
 // or by policy, in the audit. Inputs and results are in none of them.
 func (b *Bridge) audit(ctx context.Context, r *Run, next handler) (s Step) {
-	b.logCall(ctx, slog.LevelDebug, "call: intent", r)
+	logCall(ctx, slog.LevelDebug, "call: intent", r)
 	defer func() {
 		if p := recover(); p != nil {
 			e := Errorf(InternalError, Internal, r.outcome,
@@ -21,25 +21,26 @@ func (b *Bridge) audit(ctx context.Context, r *Run, next handler) (s Step) {
 			s = e.With(fmt.Errorf("panic: %v\n%s", p, debug.Stack())).Step()
 		}
 		if s.Pause != nil {
-			b.logCall(ctx, slog.LevelInfo, "call: waits for a person", r)
+			logCall(ctx, slog.LevelInfo, "call: waits for a person", r)
 			return
 		}
 		took := slog.Duration("took", b.now().Sub(r.started))
 		if e := s.Err; e == nil {
-			b.logCall(ctx, slog.LevelInfo, "call: ok", r, took)
+			logCall(ctx, slog.LevelInfo, "call: ok", r, took)
 		} else {
-			b.logCall(ctx, slog.LevelWarn, "call: failed", r, took,
+			logCall(ctx, slog.LevelWarn, "call: failed", r, took,
 				slog.String("code", string(e.Code)),
 				slog.String("reason", string(e.Reason)), slog.String("outcome",
 					string(e.Outcome)), slog.Any("error", e.Err))
 		}
-		b.record(context.WithoutCancel(ctx), r, s)
+		record(context.WithoutCancel(ctx), r, s)
 	}()
 	return next(ctx, r)
 }
 
-func (b *Bridge) logCall(ctx context.Context, level slog.Level, event string, r *Run,
+func logCall(ctx context.Context, level slog.Level, event string, r *Run,
 	more ...slog.Attr) {
+	b := r.bridge
 	if !b.log.Enabled(ctx, level) {
 		return
 	}
@@ -76,7 +77,8 @@ func (b *Bridge) intend(ctx context.Context, r *Run) *Error {
 }
 
 // record notes how a call ended.
-func (b *Bridge) record(ctx context.Context, r *Run, s Step) {
+func record(ctx context.Context, r *Run, s Step) {
+	b := r.bridge
 	outcome, code, reason := "ok", "", ""
 	if e := s.Err; e != nil {
 		outcome, code, reason = string(e.Outcome), string(e.Code), string(e.Reason)

@@ -8,11 +8,11 @@ import (
 // askConsent stops a call before anything runs and before it holds a page. With
 // an answer it begins again, so that everything is checked anew.
 func (b *Bridge) askConsent(ctx context.Context, r *Run) Step {
-	r.shownDigest, r.shownDocument = r.tool.digest, b.sessionDocumentID(ctx, r)
+	r.shownDigest, r.shownDocument = r.tool.digest, sessionDocumentID(ctx, r)
 	q := Invocation{Tool: r.tool, Input: r.input.Text(),
 		Answer: b.limits.Question}.Complete(Question{
 		Kind: Approve, Title: fmt.Sprintf("Run %s on %s?", r.tool.name,
-			r.call.Site), Detail: r.tool.description, always: b.mayAlways(r),
+			r.call.Site), Detail: r.tool.description, always: mayAlways(r),
 	})
 	return Step{Pause: &Pause{Question: q, Continue: func(ctx context.Context, a *Answer) Step {
 		if ctx.Err() != nil { // it was ended while it waited
@@ -47,7 +47,8 @@ func (r *Run) checkConsent() *Error {
 
 // sessionDocumentID is the document that the call's session shows, if it has a
 // page of its own.
-func (b *Bridge) sessionDocumentID(ctx context.Context, r *Run) string {
+func sessionDocumentID(ctx context.Context, r *Run) string {
+	b := r.bridge
 	if r.call.Session == "" {
 		return ""
 	}

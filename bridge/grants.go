@@ -12,14 +12,15 @@ import (
 
 // mayAlways reports whether consent to this call may be kept for further ones: only
 // where the level is ask-once (security reference, C7).
-func (b *Bridge) mayAlways(r *Run) bool {
+func mayAlways(r *Run) bool {
+	b := r.bridge
 	return b.memory.Grants != nil && r.decision.Level == policy.Once
 }
 
 // granted reports whether a person has agreed to such calls for good. What cannot
 // be looked up is asked again.
 func (b *Bridge) granted(ctx context.Context, r *Run) bool {
-	if !b.mayAlways(r) {
+	if !mayAlways(r) {
 		return false
 	}
 	g, ok, err := b.memory.Grants.Find(ctx, GrantUse{Caller: r.call.Caller.Name, Site: r.call.Site,
@@ -39,8 +40,8 @@ func (b *Bridge) granted(ctx context.Context, r *Run) bool {
 // kept does not run: the person believes that it was kept.
 func (b *Bridge) keepConsent(ctx context.Context, r *Run) *Error {
 	a := r.consent
-	if a.Always && b.mayAlways(r) && !r.kept {
-		if e := b.knowAll(ctx, r); e != nil {
+	if a.Always && mayAlways(r) && !r.kept {
+		if e := knowAll(ctx, r); e != nil {
 			return e
 		}
 		g, err := b.memory.Grants.Put(ctx, Grant{Caller: r.call.Caller.Name, Site: r.call.Site,
@@ -66,7 +67,8 @@ func known(t *Tool, at time.Time) KnownTool { return KnownTool{Tool: t.name, See
 
 // knowAll notes all tools that the site has now, when the first consent is kept
 // there: later ones are new.
-func (b *Bridge) knowAll(ctx context.Context, r *Run) *Error {
+func knowAll(ctx context.Context, r *Run) *Error {
+	b := r.bridge
 	if b.memory.KnownTools == nil {
 		return nil
 	}

@@ -37,7 +37,7 @@ func (b *Bridge) startOnce(ctx context.Context, in *Call) *Run {
 	default:
 		return known
 	}
-	end, fresh := b.claim(ctx, r)
+	end, fresh := claim(ctx, r)
 	if fresh {
 		r.begin(ctx)
 		return r
@@ -52,7 +52,8 @@ func (b *Bridge) startOnce(ctx context.Context, in *Call) *Run {
 
 // claim makes the run the only one of its key, in all processes and over restarts.
 // Where it is not, claim returns the outcome of the call that ran before.
-func (b *Bridge) claim(ctx context.Context, r *Run) (end Step, fresh bool) {
+func claim(ctx context.Context, r *Run) (end Step, fresh bool) {
+	b := r.bridge
 	if b.memory.Replies == nil {
 		return end, true
 	}
@@ -134,10 +135,11 @@ func decodeReply(kept []byte) (Step, error) {
 
 // keyEnded keeps the outcome of a call for its key. One that did not run may be
 // tried again.
-func (b *Bridge) keyEnded(r *Run) {
+func keyEnded(r *Run) {
+	b := r.bridge
 	notRun := r.result.Err != nil && r.result.Err.Outcome == NotRun
 	if r.claim != "" {
-		if err := b.endClaim(r, notRun); err != nil {
+		if err := endClaim(r, notRun); err != nil {
 			b.log.Warn("keys: an outcome is not kept", slog.String("call", r.call.ID),
 				slog.Any("error", err))
 		}
@@ -151,7 +153,8 @@ func (b *Bridge) keyEnded(r *Run) {
 
 // endClaim keeps the outcome for further processes, or frees the key of a call that
 // did not run.
-func (b *Bridge) endClaim(r *Run, notRun bool) error {
+func endClaim(r *Run, notRun bool) error {
+	b := r.bridge
 	ctx, cancel := context.WithTimeout(context.Background(), claimPatience)
 	defer cancel()
 	if notRun {

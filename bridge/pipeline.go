@@ -292,22 +292,23 @@ func (b *Bridge) inPage(r *Run, part func() Step) (s Step) {
 	s = part()
 	switch {
 	case s.Pause != nil:
-		b.pausedInPage(r, s.Pause)
+		pausedInPage(r, s.Pause)
 	case r.call.Caller.IsRevoked():
 		e := TakenBack()
 		e.Outcome = Unknown // it may have run, and nobody gets its result
 		return e.With(asPlain(s.Err)).Step()
 	case s.Err != nil:
-		return b.presentError(r, s.Err).Step()
+		return presentError(r, s.Err).Step()
 	default:
-		return b.present(r, s.Data)
+		return present(r, s.Data)
 	}
 	return s
 }
 
 // pausedInPage completes the question of a page, and lets its answer go on through
 // the pipeline.
-func (b *Bridge) pausedInPage(r *Run, p *Pause) {
+func pausedInPage(r *Run, p *Pause) {
+	b := r.bridge
 	if p.Question.ID == "" {
 		p.Question = Invocation{Tool: r.tool, Input: r.input.Text(),
 			Answer: b.limits.Question}.Complete(p.Question)

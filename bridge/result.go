@@ -21,7 +21,7 @@ type mcpResult struct {
 }
 
 // present turns what the page returned into the result of the call.
-func (b *Bridge) present(r *Run, data json.RawMessage) Step {
+func present(r *Run, data json.RawMessage) Step {
 	if !json.Valid(data) {
 		return Errorf(ToolError, ResultInvalid, Unknown,
 			"%q returned something that is not JSON.", r.tool.name).Step()
@@ -33,7 +33,7 @@ func (b *Bridge) present(r *Run, data json.RawMessage) Step {
 		if text == "" {
 			text = "The tool says that it failed."
 		}
-		return b.presentError(r, Errorf(ToolError, "", Failed, "%s", text)).Step()
+		return presentError(r, Errorf(ToolError, "", Failed, "%s", text)).Step()
 	}
 	if out := r.tool.output; out != nil && !fits(out, data, m) {
 		return Errorf(ToolError, ResultInvalid, Unknown,
@@ -134,7 +134,8 @@ func asStructured(data json.RawMessage, r mcpResult, isMCP bool) json.RawMessage
 }
 
 // presentError bounds a page's own error text and says whose words it is.
-func (b *Bridge) presentError(r *Run, e *Error) *Error {
+func presentError(r *Run, e *Error) *Error {
+	b := r.bridge
 	if e.Code != ToolError || e.Outcome != Failed {
 		return e
 	}

@@ -415,7 +415,7 @@ func (r *Run) end(s Step) {
 		r.bridge.watched(r)
 	}
 	if r.call.Key != "" { // last, because a store may take its time
-		r.bridge.keyEnded(r)
+		keyEnded(r)
 	}
 }
 

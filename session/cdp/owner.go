@@ -1,6 +1,8 @@
 package cdp
 
 import (
+	"context"
+
 	"github.com/chromedp/cdproto"
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/cdp/jsonv2"
@@ -231,4 +233,28 @@ func (o *owner) attached(from *wire.Session, ev *cdptarget.EventAttachedToTarget
 
 func decode(msg *cdproto.Message, v any) bool {
 	return jsonv2.Unmarshal(msg.Params, v, chromedp.DefaultUnmarshalOptions) == nil
+}
+
+// tasks are how other goroutines hand work to the owner of a page.
+type tasks struct {
+	queue chan task
+	gone  <-chan struct{} // the page is
+}
+
+// task is work for the owner. It is done when the owner has handled so many events of
+// the page: a reply of the next document must not be taken for one of this.
+type task struct {
+	after int64
+	do    func()
+}
+
+// add hands over a task, and reports false when ctx ended or the page was gone first.
+func (t tasks) add(ctx context.Context, after int64, do func()) bool {
+	select {
+	case t.queue <- task{after, do}:
+		return true
+	case <-t.gone:
+	case <-ctx.Done():
+	}
+	return false
 }
