@@ -5,12 +5,9 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
-	"flag"
 	"fmt"
 	"io"
 	"net/http"
-	"os"
-	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -20,40 +17,13 @@ import (
 	"github.com/pagetools/pagetools/bridge/bridgetest"
 )
 
-var update = flag.Bool("update", false, "write what the wire says now into testdata")
-
 // TestTranscripts holds the wire to what clients have seen: each file in testdata is
 // a conversation. A line with ">" is sent, one with "<" is what comes back, and one
 // with "!" is a step of the test (see transcript.do). Everything else is for readers.
 // Each "-- section --" begins with a new process and a new client. With -update the
 // answers are written anew.
 func TestTranscripts(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.txtar")
-	if err != nil || len(files) == 0 {
-		t.Fatal("there are no transcripts", err)
-	}
-	for _, name := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(name), ".txtar"), func(t *testing.T) {
-			before, err := os.ReadFile(name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			now := replay(t, string(before))
-			if *update {
-				if err := os.WriteFile(name, []byte(now), 0o600); err != nil {
-					t.Fatal(err)
-				}
-				return
-			}
-			was, is := strings.Split(string(before), "\n"), strings.Split(now, "\n")
-			for i := range max(len(was), len(is)) {
-				if i >= len(was) || i >= len(is) || was[i] != is[i] {
-					t.Fatalf("line %d:\n%s\nand not\n%s", i+1, strings.Join(is[min(i, len(is)):min(i+1, len(is))], ""),
-						strings.Join(was[min(i, len(was)):min(i+1, len(was))], ""))
-				}
-			}
-		})
-	}
+	bridgetest.Transcripts(t, replay)
 }
 
 // replay speaks as a file says, and returns the file with what came back.

@@ -1,9 +1,6 @@
 package webtool_test
 
 import (
-	"flag"
-	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -12,38 +9,12 @@ import (
 	"github.com/pagetools/pagetools/bridge/bridgetest"
 )
 
-var update = flag.Bool("update", false, "write what the wire says now into testdata")
-
 // TestTranscripts holds the wire to what clients have seen: each file in testdata is
 // a conversation. "> METHOD PATH BODY" is sent, "<" is the status and body that come
 // back, and "!" is a step of the test. Each "-- section --" begins with new sites.
 // With -update the answers are written anew.
 func TestTranscripts(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.txtar")
-	if err != nil || len(files) == 0 {
-		t.Fatal("there are no transcripts", err)
-	}
-	for _, name := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(name), ".txtar"), func(t *testing.T) {
-			before, err := os.ReadFile(name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			now := replay(t, string(before))
-			if *update {
-				if err := os.WriteFile(name, []byte(now), 0o600); err != nil {
-					t.Fatal(err)
-				}
-				return
-			}
-			was := strings.Split(string(before), "\n")
-			for i, line := range strings.Split(now, "\n") {
-				if i >= len(was) || was[i] != line {
-					t.Fatalf("line %d is now\n%s\nand was\n%s", i+1, line, strings.Join(was[min(i, len(was)):min(i+1, len(was))], ""))
-				}
-			}
-		})
-	}
+	bridgetest.Transcripts(t, replay)
 }
 
 var (
