@@ -51,6 +51,11 @@ func pageRows(ctx context.Context) ([]row, error) {
 	}
 	rows, err := measurePages(ctx, o, e, site.URL)
 	if err == nil {
+		var opened row
+		opened, err = openRow(ctx, o, site.URL)
+		rows = append(rows, opened)
+	}
+	if err == nil {
 		var spread []row
 		spread, err = spreadRows(ctx, e, site.URL)
 		rows = append(rows, spread...)
@@ -72,6 +77,53 @@ func measurePages(ctx context.Context, o chrome.Options, e *cdp.Engine, url stri
 		{"load of an empty page, p50 of 50", ms(median(with)), ms(median(without)), fmt.Sprintf("%+.2f ms", float64(added)/float64(time.Millisecond)), "under +5 ms", added < 5*time.Millisecond},
 		{"messages for 256 tools registered in one go", fmt.Sprint(n), "", "", "1", n == 1},
 	}, nil
+}
+
+// kept is how many pages are opened and stay open, each in a context of its own.
+const kept = 10
+
+// openRow compares our browser with one that opens renderers beside those of pages.
+func openRow(ctx context.Context, o chrome.Options, url string) (row, error) {
+	var ours, floor []time.Duration
+	for range rounds {
+		for _, side := range []struct {
+			args  []string
+			times *[]time.Duration
+		}{{nil, &ours}, {[]string{"--disable-features=Translate"}, &floor}} {
+			o.Args = side.args
+			took, err := openPages(ctx, o, url)
+			if err != nil {
+				return row{}, err
+			}
+			*side.times = append(*side.times, took)
+		}
+	}
+	return latency("10 pages opened and kept, against a browser with all its features",
+		median(ours), median(floor), 1), nil
+}
+
+// openPages returns how long a browser that runs takes to open its pages.
+func openPages(ctx context.Context, o chrome.Options, url string) (took time.Duration, err error) {
+	e, err := cdp.NewLocal(cdp.LocalOptions{Options: o})
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, e.Close()) }()
+	if _, err := e.Start(ctx); err != nil {
+		return 0, err
+	}
+	began := time.Now()
+	for range kept {
+		tab, err := e.Open(ctx, session.TabOptions{})
+		if err != nil {
+			return 0, err
+		}
+		go drain(tab) // ends with the browser
+		if err := tab.Load(ctx, url); err != nil {
+			return 0, err
+		}
+	}
+	return time.Since(began), nil
 }
 
 func ms(d time.Duration) string { return fmt.Sprintf("%.2f ms", float64(d)/float64(time.Millisecond)) }

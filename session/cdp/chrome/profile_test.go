@@ -182,8 +182,19 @@ func TestCleanEndsBrowsers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	orphan := exec.CommandContext(t.Context(), "/bin/sh", "-c", "sleep 60 & wait", "sh", "--user-data-dir="+p.data())
+	orphan := exec.CommandContext(t.Context(), "/bin/sh", "-c", "echo; read -r line", "sh", "--user-data-dir="+p.data())
+	if _, err := orphan.StdinPipe(); err != nil { // read waits for it
+		t.Fatal(err)
+	}
+	out, err := orphan.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
 	if err := orphan.Start(); err != nil {
+		t.Fatal(err)
+	}
+	// Start returns before the kernel shows the command line: what it printed comes later.
+	if _, err := out.Read(make([]byte, 1)); err != nil {
 		t.Fatal(err)
 	}
 	_ = p.lock.Close()
