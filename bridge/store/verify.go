@@ -105,6 +105,10 @@ func verify(ctx context.Context, f archive, me *owner) (Report, error) {
 	if err != nil {
 		return Report{}, err
 	}
+	ended, err := f.list() // has what those listed that are gone by now
+	if err != nil && !errors.Is(err, errList) {
+		return Report{}, err
+	}
 	r.Others, living = others, append(living, begun...)
 	for _, id := range slices.Sorted(maps.Keys(parts)) {
 		open := map[int64]OpenIntent{}
@@ -118,7 +122,7 @@ func verify(ctx context.Context, f archive, me *owner) (Report, error) {
 			return Report{}, err
 		}
 		if !slices.Contains(living, id) && len(r.Bad) == 0 {
-			s.mustBeListed()
+			s.mustBeListed(ended)
 		}
 		r.add(s, open)
 	}
@@ -133,9 +137,11 @@ func verify(ctx context.Context, f archive, me *owner) (Report, error) {
 
 // mustBeListed checks that the list has the newest mark of a process that ended:
 // it was added to the list before the process was gone.
-func (s *scan) mustBeListed() {
-	has := func(m mark) bool { return m.File == s.last.File && m.Seq >= s.last.Seq }
-	if s.bad == nil && s.last.Mark != markBegin && s.begun && !slices.ContainsFunc(s.listed, has) {
+func (s *scan) mustBeListed(marks []mark) {
+	has := func(m mark) bool {
+		return m.Chain == s.id && m.File == s.last.File && m.Seq >= s.last.Seq
+	}
+	if s.bad == nil && s.last.Mark != markBegin && s.begun && !slices.ContainsFunc(marks, has) {
 		s.fail(s.last.Seq, Truncated,
 			"the list of checkpoints lacks its checkpoint: the list is older than the audit")
 	}
