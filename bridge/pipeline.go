@@ -54,7 +54,7 @@ func (b *Bridge) find(ctx context.Context, r *Run) error {
 		return mayNotCall()
 	}
 	if r.call.Caller.IsRevoked() { // after the guards let it in
-		return TakenBack()
+		return Revoked()
 	}
 	if r.site, err = b.siteFor(r.call.Site, r.call.Caller); err != nil {
 		return err
@@ -294,7 +294,7 @@ func (b *Bridge) inPage(r *Run, part func() Step) (s Step) {
 	case s.Pause != nil:
 		pausedInPage(r, s.Pause)
 	case r.call.Caller.IsRevoked():
-		e := TakenBack()
+		e := Revoked()
 		e.Outcome = Unknown // it may have run, and nobody gets its result
 		return e.With(asPlain(s.Err)).Step()
 	case s.Err != nil:

@@ -206,7 +206,7 @@ func (g *registry) keep(r *Run, token string, expires time.Time) *Error {
 	switch {
 	case g.found[byToken][h] == r:
 	case r.call.Caller.IsRevoked():
-		return TakenBack()
+		return Revoked()
 	case g.closed:
 		e := draining()
 		e.Outcome = NotRun
@@ -293,7 +293,7 @@ func (g *registry) mayAsk(r *Run) *Error {
 	case g.closed:
 		return draining()
 	case r.call.Caller.IsRevoked(): // Revoke was there a moment before
-		return TakenBack()
+		return Revoked()
 	}
 	return nil
 }

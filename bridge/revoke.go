@@ -12,9 +12,9 @@ func (c Caller) IsRevoked() bool {
 	}
 }
 
-// TakenBack is the error for a caller whose credential was revoked.
-func TakenBack() *Error {
-	return Errorf(Forbidden, "", NotRun, "This credential was taken back.")
+// Revoked is the error for a caller whose credential was revoked.
+func Revoked() *Error {
+	return Errorf(Forbidden, "", NotRun, "This credential was revoked.")
 }
 
 // SetRates bounds callers, by name, in place of the rates until now. A caller whose rate

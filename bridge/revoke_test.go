@@ -126,7 +126,7 @@ func TestRevokedWhileItRuns(t *testing.T) {
 	})
 }
 
-// TestAnswerAfterTheCredential: an answer that comes when the credential was taken back
+// TestAnswerAfterTheCredential: an answer that comes when the credential was revoked
 // a moment before does not let the call go on, in its page neither.
 func TestAnswerAfterTheCredential(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -145,7 +145,7 @@ func TestAnswerAfterTheCredential(t *testing.T) {
 	})
 }
 
-// TestRevokeRaces takes credentials back while calls stop for a person: none of them
+// TestRevokeRaces revokes credentials while calls stop for a person: none of them
 // waits afterwards.
 func TestRevokeRaces(t *testing.T) {
 	r := bridgetest.NewRouter().Add("shop", bridgetest.Asking("write", ""))
@@ -164,7 +164,7 @@ func TestRevokeRaces(t *testing.T) {
 		wait.Go(func() { takeBack(); b.Revoke() })
 	}
 	wait.Wait()
-	// What was about to ask is taken back in the background.
+	// What was about to ask is withdrawn in the background.
 	bridgetest.Await(b, operator, func(open []bridge.OpenQuestion) bool { return len(open) == 0 })
 	if len(r.Calls()) > 0 {
 		t.Errorf("%d calls ran", len(r.Calls()))

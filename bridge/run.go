@@ -250,7 +250,7 @@ func (r *Run) settle(s Step) {
 		switch {
 		case r.call.Caller.IsRevoked():
 			s.Pause.Take()
-			r.drop(s.Pause, TakenBack())
+			r.drop(s.Pause, Revoked())
 		case s.Pause.Question.Kind == Approve:
 			r.end(e.Step())
 		default:
@@ -363,7 +363,7 @@ func (r *Run) goOn(p *Pause, a *Answer) {
 	r.cancel = cancel
 	r.mu.Unlock()
 	if r.call.Caller.IsRevoked() { // no answer counts any more
-		cancel(TakenBack())
+		cancel(Revoked())
 		a = nil
 	}
 	r.bridge.background.Go(func() { // ends with the call's own deadline

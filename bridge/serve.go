@@ -184,7 +184,7 @@ func (b *Bridge) Revoke() {
 		if !r.call.Caller.IsRevoked() {
 			continue
 		}
-		if rest := r.halt(TakenBack()); rest != nil {
+		if rest := r.halt(Revoked()); rest != nil {
 			b.background.Go(rest) // ends when the page lets go
 		}
 		b.runs.drop(handle{by: byToken, name: r.Token()}, r)

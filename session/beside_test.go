@@ -147,8 +147,8 @@ func TestReadsLoseTheirPage(t *testing.T) {
 	})
 }
 
-// TestReadsWhoseCallerIsTakenBack: the page ends under all of them, once.
-func TestReadsWhoseCallerIsTakenBack(t *testing.T) {
+// TestReadsWhoseCallerIsRevoked: the page ends under all of them, once.
+func TestReadsWhoseCallerIsRevoked(t *testing.T) {
 	inWorld(t, shop, nil, func(t *testing.T, w *world) {
 		w.warm("s", "where")
 		r := reading("t")
@@ -163,7 +163,7 @@ func TestReadsWhoseCallerIsTakenBack(t *testing.T) {
 			return err
 		}) {
 			if err == nil {
-				t.Error("a call of a caller that was taken back went on")
+				t.Error("a call of a caller that was revoked went on")
 			}
 		}
 		synctest.Wait()

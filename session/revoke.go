@@ -13,13 +13,13 @@ func (m *Manager) Revoke() { m.with((*state).revoke) }
 func (st *state) revoke() {
 	for _, w := range st.queue.revoked() {
 		st.queue.drop(w)
-		w.grant <- grant{err: bridge.TakenBack()}
+		w.grant <- grant{err: bridge.Revoked()}
 	}
 	var further []*waiter
 	for _, ses := range st.sessions {
 		for _, w := range revokedIn(&ses.waiting) {
 			drop(&ses.waiting, w)
-			w.grant <- grant{err: bridge.TakenBack()}
+			w.grant <- grant{err: bridge.Revoked()}
 		}
 		if !ses.caller.IsRevoked() || ses.page == nil { // what still opens ends in opened
 			continue

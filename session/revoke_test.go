@@ -71,7 +71,7 @@ func TestRevokedSessions(t *testing.T) {
 	})
 }
 
-// TestRevokedWhileItOpens: a page that opens for a credential that is taken back is
+// TestRevokedWhileItOpens: a page that opens for a credential that is revoked is
 // closed, and who waits for it with another one gets their own.
 func TestRevokedWhileItOpens(t *testing.T) {
 	inWorld(t, shop, func(o *session.Options, e *sessiontest.Engine) { o.MaxSessions = 1 }, func(t *testing.T, w *world) {
@@ -103,7 +103,7 @@ func TestRevokedWhileItOpens(t *testing.T) {
 }
 
 // TestRevokedSessionIsReplaced: while a call still holds the page of a session that was
-// taken back, the session's name is free, and its end ends nothing else.
+// revoked, the session's name is free, and its end ends nothing else.
 func TestRevokedSessionIsReplaced(t *testing.T) {
 	inWorld(t, shop, nil, func(t *testing.T, w *world) {
 		_ = w.WaitOpened(t.Context())

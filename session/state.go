@@ -94,7 +94,7 @@ func (st *state) acquire(w *waiter) {
 		return
 	}
 	if w.caller.IsRevoked() { // after Revoke nothing else looks
-		w.grant <- grant{err: bridge.TakenBack()}
+		w.grant <- grant{err: bridge.Revoked()}
 		return
 	}
 	if w.key.id != "" {
@@ -216,7 +216,7 @@ func (st *state) opened(w *waiter, ses *session, page *Page, err error) {
 	case st.closed:
 		err = draining()
 	case w.caller.IsRevoked():
-		err = bridge.TakenBack()
+		err = bridge.Revoked()
 	case w.ctx.Err() != nil:
 		err = waitEnded(w.ctx)
 	}

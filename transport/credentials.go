@@ -47,7 +47,7 @@ type secret struct {
 // closed. A listener without callers serves bridge.Local until there is one; then
 // bridge.Local is revoked. Once there were callers, an empty list means that nobody may
 // call.
-func (c *Credentials) Replace(callers []Credential) (takenBack []string) {
+func (c *Credentials) Replace(callers []Credential) (revoked []string) {
 	c.replacing.Lock()
 	defer c.replacing.Unlock()
 	old := c.now.Load()
@@ -76,17 +76,17 @@ func (c *Credentials) Replace(callers []Credential) (takenBack []string) {
 	for i := range old.secrets {
 		if s := &old.secrets[i]; !kept[s.revoked] {
 			close(s.revoked)
-			takenBack = append(takenBack, s.caller.Name)
+			revoked = append(revoked, s.caller.Name)
 		}
 	}
 	if next.required && !old.required {
 		close(old.open)
 		if !first {
-			takenBack = append(takenBack, old.local.Name)
+			revoked = append(revoked, old.local.Name)
 		}
 	}
-	slices.Sort(takenBack)
-	return slices.Compact(takenBack)
+	slices.Sort(revoked)
+	return slices.Compact(revoked)
 }
 
 // same finds the credential that a new one goes on with: of that name, with that

@@ -18,17 +18,17 @@ func named(name, token string, may []bridge.Right, sites ...string) transport.Cr
 }
 
 // TestReplacedCallers (X5): what counts is the table of now, at once. A credential is
-// taken back when it is gone, has another token, or may do less.
+// revoked when it is gone, has another token, or may do less.
 func TestReplacedCallers(t *testing.T) {
 	t.Parallel()
 	call, both := []bridge.Right{bridge.MayCall}, []bridge.Right{bridge.MayCall, bridge.MayAnswer}
 	before := []transport.Credential{named("a", "token-a", both, "shop", "blog"), named("b", "token-b", call)}
 	b := before[1]
 	for _, x := range []struct {
-		what      string
-		a         []transport.Credential // what becomes of a
-		takenBack bool
-		token     string // that a has then; "" is none
+		what    string
+		a       []transport.Credential // what becomes of a
+		revoked bool
+		token   string // that a has then; "" is none
 	}{
 		{"the same", []transport.Credential{named("a", "token-a", both, "shop", "blog")}, false, "token-a"},
 		{"in another order", []transport.Credential{named("a", "token-a", []bridge.Right{bridge.MayAnswer, bridge.MayCall}, "blog", "shop")}, false, "token-a"},
@@ -60,14 +60,14 @@ func TestReplacedCallers(t *testing.T) {
 			oldA, _ := ask("token-a")
 			oldB, _ := ask("token-b")
 			var want []string
-			if x.takenBack {
+			if x.revoked {
 				want = []string{"a"}
 			}
 			if got := live.Replace(append(x.a, b)); !slices.Equal(got, want) {
-				t.Errorf("taken back are %q", got)
+				t.Errorf("revoked are %q", got)
 			}
-			if oldA.IsRevoked() != x.takenBack || oldB.IsRevoked() {
-				t.Errorf("a is taken back: %v, b: %v", oldA.IsRevoked(), oldB.IsRevoked())
+			if oldA.IsRevoked() != x.revoked || oldB.IsRevoked() {
+				t.Errorf("a is revoked: %v, b: %v", oldA.IsRevoked(), oldB.IsRevoked())
 			}
 			if _, status := ask("token-a"); (status == http.StatusOK) != (x.token == "token-a") {
 				t.Errorf("the old token gives %d", status)
@@ -97,18 +97,18 @@ func TestNeverOpenAgain(t *testing.T) {
 		whoami(w, r)
 	}), transport.Options{Credentials: live})
 	if got := live.Replace(nil); len(got) > 0 {
-		t.Errorf("taken back are %q", got)
+		t.Errorf("revoked are %q", got)
 	}
 	if got := s.get(t, "/"); !strings.Contains(got.body, `"caller":"local"`) || local.IsRevoked() {
 		t.Fatalf("an open listener answers %s", got.body)
 	}
 	if got := live.Replace([]transport.Credential{named("a", "token-a", nil)}); !slices.Equal(got, []string{"local"}) || !local.IsRevoked() {
-		t.Errorf("taken back are %q", got)
+		t.Errorf("revoked are %q", got)
 	}
 	s.get(t, "/").wantStatus(t, 401)
 	s.get(t, "/", "Authorization: Bearer token-a").wantStatus(t, 200)
 	if got := live.Replace(nil); !slices.Equal(got, []string{"a"}) {
-		t.Errorf("taken back are %q", got)
+		t.Errorf("revoked are %q", got)
 	}
 	s.get(t, "/").wantStatus(t, 401)
 	s.get(t, "/", "Authorization: Bearer token-a").wantStatus(t, 403)

@@ -85,13 +85,13 @@ func (o Options) Validate() error {
 	var errs []error
 	fail := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
 	if _, port, err := net.SplitHostPort(o.Listen); err != nil || port == "0" {
-		fail("listen: %q is no address with a port", o.Listen)
+		fail("listen: %q is not an address with a port", o.Listen)
 	} else if !isLoopback(o.Listen) && len(o.Callers) == 0 {
 		fail("listen: %s can be reached from other machines, so it needs a token", o.Listen)
 	}
 	for _, h := range o.Hosts {
 		if _, ok := parseHost(h); !ok {
-			fail("allow-host: %q is no host name", h)
+			fail("allow-host: %q is not a host name", h)
 		}
 	}
 	for _, origin := range o.Origins {
@@ -99,7 +99,7 @@ func (o Options) Validate() error {
 		case origin == "*" && len(o.Callers) == 0:
 			fail("cors: * needs a token")
 		case origin != "*" && !validOrigin(origin):
-			fail("cors: %q is no origin, such as https://app.example", origin)
+			fail("cors: %q is not an origin, such as https://app.example", origin)
 		}
 	}
 	if err := ValidateCallers(o.Callers); err != nil {

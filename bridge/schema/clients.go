@@ -82,7 +82,7 @@ func rewrite(v *value, note func(format string, args ...any)) {
 	}
 }
 
-// mayBeFlag tells whether the subschema is a boolean as often as not.
+// mayBeFlag reports whether the subschema is a boolean as often as not.
 func (c child) mayBeFlag() bool {
 	return strings.HasPrefix(c.keyword, "additional") || strings.HasPrefix(c.keyword, "unevaluated")
 }
@@ -96,7 +96,7 @@ func sayObject(root *value) {
 	}
 }
 
-// forClients tells whether a keyword would tell a client how to send arguments, or pass for one
+// forClients reports whether a keyword would tell a client how to send arguments, or pass for one
 // that a decoder reads: some ignore case, so that "X-MCP-Header" is "x-mcp-header" to them, and
 // what is in "Properties" are properties. A page has no say in that.
 func forClients(key string) bool {

@@ -59,7 +59,7 @@ var understood = func() map[string]bool {
 	return m
 }()
 
-// presence handles a keyword that one side lacks, and tells whether both have it.
+// presence handles a keyword that one side lacks, and reports whether both have it.
 func (c *comparison) presence(a, b *value, strict bool) bool {
 	switch {
 	case a == nil && b == nil:

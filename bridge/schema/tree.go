@@ -251,7 +251,7 @@ func shortPointer(p string) string {
 	return p[:strings.LastIndexByte(p[:maxPointer+1], '/')]
 }
 
-// splitPointer is the inverse of pointer; it tells whether p is one.
+// splitPointer is the inverse of pointer; it reports whether p is one.
 func splitPointer(p string) ([]string, bool) {
 	if p == "" {
 		return nil, true

@@ -78,7 +78,7 @@ func explainCompile(err error) *CompileError {
 	}
 	var re *jsonschema.InvalidRegexError
 	if errors.As(err, &re) {
-		return refusef(RulePattern, "", "%s is no regular expression of ECMA-262", quote(re.Regex))
+		return refusef(RulePattern, "", "%s is not a regular expression of ECMA-262", quote(re.Regex))
 	}
 	return refusef(RuleInvalid, "", "the schema cannot be compiled")
 }

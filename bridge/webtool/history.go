@@ -270,7 +270,7 @@ func (h *History) Pin(ctx context.Context, version string, live Action,
 	}
 	if pinned, err = schema.Compile(then.RequestSchema, l); err != nil {
 		// It was admitted once, under limits that may have been wider.
-		return nil, PinUncheckable, nil //nolint:nilerr // a schema that is refused is no error of the store
+		return nil, PinUncheckable, nil //nolint:nilerr // a schema that is refused is not an error of the store
 	}
 	return pinned, PinFits, nil
 }

@@ -94,14 +94,14 @@ func (c *callers) reload(a *app.App) {
 		return
 	}
 	a.Bridge.SetRates(next.Rates()) // first: nobody new is without theirs
-	takenBack := c.faces.Replace(c.ofFaces(next))
-	takenBack = append(takenBack, c.console.Replace(c.ofConsole(next))...)
+	revoked := c.faces.Replace(c.ofFaces(next))
+	revoked = append(revoked, c.console.Replace(c.ofConsole(next))...)
 	a.Bridge.Revoke()
 	a.Manager.Revoke()
 	said := fmt.Sprintf("the callers were read again from %s: there are %d", p.conf.File,
 		len(next.Callers))
-	if slices.Sort(takenBack); len(takenBack) > 0 {
-		said += "; taken back: " + strings.Join(slices.Compact(takenBack), ", ")
+	if slices.Sort(revoked); len(revoked) > 0 {
+		said += "; revoked: " + strings.Join(slices.Compact(revoked), ", ")
 	}
 	p.warnOfFile(next)
 	p.warnOfTokens(next)

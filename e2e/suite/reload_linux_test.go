@@ -125,10 +125,10 @@ func (s *stream) hasEnded() bool {
 	}
 }
 
-// TestTakenBack (X5): SIGHUP takes credentials back: requests are refused, streams end,
+// TestRevokedCredentials (X5): SIGHUP revokes credentials: requests are refused, streams end,
 // calls that wait are void and sessions are gone. Those of others, and a file that is
 // the same or cannot be read, change nothing.
-func TestTakenBack(t *testing.T) {
+func TestRevokedCredentials(t *testing.T) {
 	t.Parallel()
 	const file = `
 callers:
@@ -158,7 +158,7 @@ callers:
 		t.Error("a stream ended for nothing")
 	}
 
-	r.reload(fmt.Sprintf(file, newToken, "[shop, counts, more]"), "taken back: agent, watcher")
+	r.reload(fmt.Sprintf(file, newToken, "[shop, counts, more]"), "revoked: agent, watcher")
 	<-ends.ended
 	if got := console("watcher-token-of-the-tests"); got != http.StatusForbidden {
 		t.Errorf("who is gone gets %d", got)
@@ -182,12 +182,12 @@ callers:
 	if got := string(agent.looksAt().data(t)); !strings.Contains(got, `"looks":1`) {
 		t.Errorf("its new session has %s", got)
 	}
-	other.lives("after others were taken back, and with a site more")
+	other.lives("after others were revoked, and with a site more")
 	if stays.hasEnded() || console(personToken) != http.StatusOK {
 		t.Error("a stream of somebody else ended")
 	}
 
-	r.reload(fmt.Sprintf(file, newToken, "[counts]"), "taken back: other")
+	r.reload(fmt.Sprintf(file, newToken, "[counts]"), "revoked: other")
 	if f := other.resumed(otherToken).failed(t); f.Code != "WEBTOOL_NOT_FOUND" {
 		t.Errorf("a site that was taken away is %+v", f)
 	}
@@ -198,7 +198,7 @@ callers:
 		t.Error("a stream of somebody else ended")
 	}
 
-	r.reload("callers: []\n", "taken back: agent, other, person")
+	r.reload("callers: []\n", "revoked: agent, other, person")
 	<-stays.ended
 	if got := r.ask("/webtools", "").status; got != http.StatusUnauthorized {
 		t.Errorf("without any callers the listener answers %d", got)
@@ -226,7 +226,7 @@ func TestFirstCaller(t *testing.T) {
 			t.Errorf("without callers: %s", got)
 		}
 	}
-	r.reload("callers: [{name: agent, token: agent-token-of-the-tests, rate: 1/1h}]\n", "there are 1; taken back: local")
+	r.reload("callers: [{name: agent, token: agent-token-of-the-tests, rate: 1/1h}]\n", "there are 1; revoked: local")
 	if got := looks("").status; got != http.StatusUnauthorized {
 		t.Errorf("who has no credential gets %d", got)
 	}
@@ -234,7 +234,7 @@ func TestFirstCaller(t *testing.T) {
 	if f := looks(agentToken).failed(t); f.Code != "RATE_LIMIT" {
 		t.Errorf("over its rate a new caller gets %+v", f)
 	}
-	r.reload("", "taken back: agent")
+	r.reload("", "revoked: agent")
 	if got := looks("").status; got != http.StatusUnauthorized {
 		t.Errorf("after the last caller it answers %d", got)
 	}

@@ -111,7 +111,7 @@ const phaseTools = {
 /** Ends with the phase; a new one starts with the next. */
 let phase = new AbortController();
 
-/** Registers tools until the signal aborts. An abort before the end of the registration is no error. */
+/** Registers tools until the signal aborts. An abort before the end of the registration is not an error. */
 async function register(tools, signal) {
   const settled = await Promise.allSettled(tools.map((tool) => document.modelContext.registerTool(tool, { signal })));
   for (const { reason } of settled) if (reason && !signal?.aborted) console.error(reason);

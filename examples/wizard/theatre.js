@@ -16,7 +16,7 @@ function findPlay(id) {
   return play;
 }
 
-/** Opens the wizard for a play, and gives the booking, or null when the person cancelled or the signal aborted it. */
+/** Opens the wizard for a play, and returns the booking, or null when the person cancelled or the signal aborted it. */
 function book(id, signal) {
   const play = findPlay(id);
   const dialog = byId('wizard');

@@ -231,7 +231,7 @@ func TestStreamOfRevoked(t *testing.T) {
 	taken := person
 	taken.Revoked = revoked
 	streams := map[string]*bufio.Reader{}
-	for name, caller := range map[string]bridge.Caller{"taken back": taken, "kept": person} {
+	for name, caller := range map[string]bridge.Caller{"revoked": taken, "kept": person} {
 		w := open(t, caller)
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, w.url+"/api/events", http.NoBody)
 		if err != nil {
@@ -259,7 +259,7 @@ func TestStreamOfRevoked(t *testing.T) {
 		}
 	}
 	close(revoked)
-	if rest, err := io.ReadAll(streams["taken back"]); err != nil || strings.Contains(string(rest), "event") {
+	if rest, err := io.ReadAll(streams["revoked"]); err != nil || strings.Contains(string(rest), "event") {
 		t.Errorf("it goes on with %q, %v", rest, err)
 	}
 }

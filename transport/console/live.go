@@ -188,7 +188,7 @@ func (v *viewer) write(ctx context.Context) {
 			v.goodbye(websocket.CloseGoingAway, "pagetools is shutting down")
 			return
 		case <-v.revoked:
-			v.goodbye(websocket.ClosePolicyViolation, "this credential was taken back")
+			v.goodbye(websocket.ClosePolicyViolation, "this credential was revoked")
 			return
 		case <-ctx.Done():
 			return

@@ -21,7 +21,7 @@ func BenchmarkCall(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	for e, meta := range map[era]string{legacy: "", modern: modernMeta + ","} {
+	for e, meta := range map[protocol]string{legacy: "", modern: modernMeta + ","} {
 		text := []byte(rpc(1, "tools/call", `{`+meta+`"name":"look","arguments":{"n":"`+strings.Repeat("x", 200)+`"}}`))
 		b.Run(string(e), func(b *testing.B) {
 			b.ReportAllocs()
@@ -30,7 +30,7 @@ func BenchmarkCall(b *testing.B) {
 				if failed != nil {
 					b.Fatal(failed.Message)
 				}
-				x := &exchange{face: f, scope: scope{caller: agent, session: defaultSession}, message: m, era: e, id: "x"}
+				x := &exchange{face: f, scope: scope{caller: agent, session: defaultSession}, message: m, protocol: e, id: "x"}
 				if _, failed = x.serve(b.Context()); failed != nil {
 					b.Fatal(failed.Message)
 				}

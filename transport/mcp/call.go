@@ -25,7 +25,7 @@ func (x *exchange) call(ctx context.Context) (json.RawMessage, *rpcError) {
 	}
 	arguments := toolset.Arguments(x.message.params.Get("arguments"))
 	if to.Own == toolset.Search || to.Own == toolset.Describe {
-		data, err := list.Answer(x.era, to.Own, arguments)
+		data, err := list.Answer(x.protocol, to.Own, arguments)
 		if err != nil {
 			return x.end(failure(err)), nil
 		}
@@ -49,7 +49,7 @@ func (x *exchange) end(r *mcpgo.CallToolResult) json.RawMessage {
 	return encode(r)
 }
 
-// maxAsked bounds how often the person at a client of an older era is asked in one
+// maxAsked bounds how often the person at a client of an older protocol version is asked in one
 // call: a client that answers by itself must not go on for ever.
 const maxAsked = 10
 
@@ -74,13 +74,13 @@ func (x *exchange) run(
 			if end.Err != nil {
 				return failure(end.Err), nil
 			}
-			return result(end.Data, run.Tool(), x.era), nil
+			return result(end.Data, run.Tool(), x.protocol), nil
 		}
 		params, url, ok := x.elicitation(q)
 		switch {
 		case !ok || asked == maxAsked:
 			return failure(x.stillAsks(q)), nil
-		case x.era.Modern():
+		case x.protocol.Modern():
 			state := carried{Token: run.Token(), Question: q.ID, Caller: c.Caller.Name,
 				Call: c.Digest(), URL: url, Until: q.ExpiresAt.Add(keptFor)}
 			return inputRequired(params, x.face.seal.close(state)), nil

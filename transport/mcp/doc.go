@@ -11,5 +11,5 @@ package mcp
 
 import "github.com/pagetools/pagetools/transport/mcp/toolset"
 
-// era is the protocol version that a request is served in.
-type era = toolset.Era
+// protocol is the protocol version that a request is served in.
+type protocol = toolset.Protocol

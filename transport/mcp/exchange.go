@@ -19,15 +19,15 @@ type stream interface {
 	event(text []byte) error
 }
 
-// exchange is one request on its way: its caller, its era, and its client.
+// exchange is one request on its way: its caller, its protocol version, and its client.
 type exchange struct {
-	face    *Face
-	scope   scope
-	message *message
-	era     era
-	peer    *peer // who asks: the client of a session, or of stdio; nil for one without
-	out     stream
-	id      string // of the request, in logs
+	face     *Face
+	scope    scope
+	message  *message
+	protocol protocol
+	peer     *peer // who asks: the client of a session, or of stdio; nil for one without
+	out      stream
+	id       string // of the request, in logs
 
 	can   elicits     // what the client declared
 	noted time.Time   // when progress was told last
@@ -70,14 +70,14 @@ var absent = map[string]string{
 // dispatch runs the method of the request. A request of 2026-07-28 says who asks by
 // itself; before, that was said in the handshake.
 func (x *exchange) dispatch(ctx context.Context) (json.RawMessage, *rpcError) {
-	modern, method := x.era.Modern(), x.message.method
+	modern, method := x.protocol.Modern(), x.message.method
 	if modern {
 		var ok bool
 		switch x.can, ok = readElicits(x.message.meta.capabilities); {
 		case !ok:
 			return nil, badParams("missing or invalid _meta field %s",
 				mcpgo.MetaKeyClientCapabilities)
-		case !mcpgo.IsValidProtocolVersion(string(x.era)):
+		case !mcpgo.IsValidProtocolVersion(string(x.protocol)):
 			return nil, unsupported(x.message.meta.version)
 		case removed[method]:
 			return nil, noMethod("%q was removed in protocol version %s", method,
@@ -130,7 +130,7 @@ func (x *exchange) initialize() (json.RawMessage, *rpcError) {
 	}
 	version := mcpgo.NegotiateLegacyVersion(asked)
 	if x.peer != nil {
-		x.peer.met(era(version), can)
+		x.peer.met(protocol(version), can)
 	}
 	return encode(mcpgo.InitializeResult{ProtocolVersion: version, Capabilities: capabilities(),
 		ServerInfo: x.face.info, Instructions: x.instructions()}), nil
@@ -160,7 +160,7 @@ func (x *exchange) instructions() string {
 
 // complete adds to a result what 2026-07-28 has in each.
 func (x *exchange) complete(r *mcpgo.Result) {
-	if !x.era.Modern() {
+	if !x.protocol.Modern() {
 		return
 	}
 	if r.ResultType == "" {
@@ -187,14 +187,14 @@ func (x *exchange) listTools(ctx context.Context) (json.RawMessage, *rpcError) {
 		return nil, e
 	}
 	list := x.face.list(ctx, x.scope)
-	if x.peer != nil && !x.era.Modern() {
-		x.peer.gotList(list.Digest(x.era))
+	if x.peer != nil && !x.protocol.Modern() {
+		x.peer.gotList(list.Digest(x.protocol))
 	}
-	page, next, ok := list.Page(x.era, cursor)
+	page, next, ok := list.Page(x.protocol, cursor)
 	if !ok {
 		return nil, badParams("This cursor is not known.")
 	}
-	if !x.era.Modern() {
+	if !x.protocol.Modern() {
 		return encode(listResult{NextCursor: next, Tools: page}), nil
 	}
 	var r mcpgo.CacheableResult

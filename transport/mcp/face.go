@@ -84,7 +84,7 @@ type scope struct {
 	session string // the caller's name for its state
 }
 
-// prefixed tells whether names begin with that of their site.
+// prefixed reports whether names begin with that of their site.
 func (sc scope) prefixed(sites int) bool { return sc.site == "" && sites > 1 }
 
 // defaultSession is the state of a caller that names none.

@@ -30,7 +30,7 @@ type fataler interface {
 }
 
 // whole reads all pages of a list.
-func whole(t fataler, x *toolset.List, e era) []map[string]any {
+func whole(t fataler, x *toolset.List, e protocol) []map[string]any {
 	t.Helper()
 	var all []map[string]any
 	cursor := ""

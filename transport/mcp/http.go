@@ -16,7 +16,7 @@ import (
 	"github.com/pagetools/pagetools/transport"
 )
 
-// headerSession is the header of sessions of older eras.
+// headerSession is the header of sessions of older protocol versions.
 const headerSession = "Mcp-Session-Id"
 
 // sessionNotFound is the code of a session that is not there (the older
@@ -71,7 +71,7 @@ func (f *Face) post(w http.ResponseWriter, r *http.Request) {
 	id := r.Header.Get(headerSession)
 	session := f.sessions.find(id, sc)
 	x := &exchange{face: f, scope: sc, message: m, id: transport.RequestID(r.Context()),
-		era: era(version)}
+		protocol: protocol(version)}
 	switch {
 	case mcpgo.IsModernProtocol(m.meta.version), mcpgo.IsModernProtocol(version) &&
 		session == nil && m.method != string(mcpgo.MethodInitialize) && !m.isReply():
@@ -94,7 +94,7 @@ func (f *Face) post(w http.ResponseWriter, r *http.Request) {
 	}
 	if session != nil {
 		x.peer = session.peer
-		x.era, x.can = session.client()
+		x.protocol, x.can = session.client()
 	}
 	f.answer(w, r, x)
 }
@@ -109,7 +109,7 @@ func versionHeader(r *http.Request) string {
 func checkModern(r *http.Request, m *message, version string) *rpcError {
 	switch {
 	case m.isReply():
-		return badRequest("This is no request: nothing was asked.")
+		return badRequest("This is not a request: nothing was asked.")
 	case m.meta.version == "":
 		return badParams("_meta has no %s.", mcpgo.MetaKeyProtocolVersion)
 	case version != m.meta.version:
@@ -164,7 +164,7 @@ func (f *Face) answer(w http.ResponseWriter, r *http.Request, x *exchange) {
 	reply, failed := x.serve(ctx)
 	x.pause(ctx)
 	status := http.StatusOK
-	if failed != nil && x.era.Modern() {
+	if failed != nil && x.protocol.Modern() {
 		status = statusOf(failed.Code)
 	}
 	if out.reply(r, status, reply) == nil {
@@ -211,7 +211,7 @@ func accepts(r *http.Request, mediaType string) bool {
 	return false
 }
 
-// get streams what a client of an older era should know besides its requests.
+// get streams what a client of an older protocol version should know besides its requests.
 func (f *Face) get(w http.ResponseWriter, r *http.Request) {
 	sc, ok := f.scopeOf(w, r)
 	if !ok {
@@ -236,8 +236,8 @@ func (f *Face) get(w http.ResponseWriter, r *http.Request) {
 		}
 	}()
 	out := &httpStream{w: w, control: http.NewResponseController(w), streams: true, lost: cancel}
-	era, _ := session.client()
-	lists := f.watch(ctx, sc, era).knows(session.list())
+	protocol, _ := session.client()
+	lists := f.watch(ctx, sc, protocol).knows(session.list())
 	if out.beat() != nil { // the head, so that the client knows that it listens
 		return
 	}
@@ -250,7 +250,7 @@ func (f *Face) get(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// delete ends a session of an older era.
+// delete ends a session of an older protocol version.
 func (f *Face) delete(w http.ResponseWriter, r *http.Request) {
 	sc, ok := f.scopeOf(w, r)
 	if !ok {

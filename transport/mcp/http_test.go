@@ -17,8 +17,8 @@ import (
 	"github.com/pagetools/pagetools/bridge/bridgetest"
 )
 
-// TestEras: the same list and the same call in every era, on one address.
-func TestEras(t *testing.T) {
+// TestProtocolVersions: the same list and the same call in every protocol version, on one address.
+func TestProtocolVersions(t *testing.T) {
 	every(t, `{}`, func(t *testing.T, w *world, c *client) {
 		if got := c.names(); got != "buy look" {
 			t.Errorf("the list is %q", got)
@@ -86,7 +86,7 @@ func TestMalformed(t *testing.T) {
 }
 
 // TestHeaders: headers and body of a request of 2026-07-28 have to agree; what real
-// clients of older eras send is taken.
+// clients of older protocol versions send is taken.
 func TestHeaders(t *testing.T) {
 	w := newWorld(t, Options{})
 	modern := w.as(agent).since2026(`{}`)
@@ -137,7 +137,7 @@ func TestHeaders(t *testing.T) {
 }
 
 // TestGuards (defect 7): pages of other origins, names that lead here, bodies without
-// end and what is no JSON are refused, in every era.
+// end and what is no JSON are refused, in every protocol version.
 func TestGuards(t *testing.T) {
 	every(t, `{}`, func(t *testing.T, w *world, c *client) {
 		call := rpc(1, "tools/call", c.params(`{"name":"look","arguments":{}}`))

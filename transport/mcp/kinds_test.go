@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	legacy era = mcpgo.ProtocolVersion20251125
-	modern era = mcpgo.ProtocolVersion20260728
+	legacy protocol = mcpgo.ProtocolVersion20251125
+	modern protocol = mcpgo.ProtocolVersion20260728
 )
 
 func asMap(raw json.RawMessage) map[string]any {
@@ -163,7 +163,7 @@ func TestBadTools(t *testing.T) {
 			catalog, refused := bridge.NewCatalog(nil, append(named("aaa", "zzz"), c.tool), bridge.Limits{})
 			shop := toolset.Source{Site: bridge.Site{Name: "shop", Origin: "https://shop.example"}, Version: "1.0.0", Tools: catalog.Tools()}
 			x := toolset.New([]toolset.Source{shop}, toolset.Options{Mode: toolset.Hybrid})
-			for _, e := range []era{mcpgo.ProtocolVersion20241105, mcpgo.ProtocolVersion20251125, mcpgo.ProtocolVersion20260728} {
+			for _, e := range []protocol{mcpgo.ProtocolVersion20241105, mcpgo.ProtocolVersion20251125, mcpgo.ProtocolVersion20260728} {
 				checkList(t, x, e)
 			}
 			list := whole(t, x, mcpgo.ProtocolVersion20251125)
@@ -212,7 +212,7 @@ func orObject(raw json.RawMessage) json.RawMessage {
 var everyName = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
 
 // checkList reads a list as the strictest clients do.
-func checkList(t *testing.T, x *toolset.List, e era) {
+func checkList(t *testing.T, x *toolset.List, e protocol) {
 	t.Helper()
 	for _, tool := range whole(t, x, e) {
 		name := fmt.Sprint(tool["name"])
@@ -251,7 +251,7 @@ func TestHeadersNeverReachClients(t *testing.T) {
 			t.Errorf("%d asks for no header: %s", i, raw)
 		}
 		x := listOf(bridgetest.Tool("bad", raw), bridgetest.Tool("good", ""))
-		for _, e := range []era{mcpgo.ProtocolVersion20251125, mcpgo.ProtocolVersion20260728} {
+		for _, e := range []protocol{mcpgo.ProtocolVersion20251125, mcpgo.ProtocolVersion20260728} {
 			list := whole(t, x, e)
 			if len(list) != 5 { // with the three of our own
 				t.Errorf("%d: the list is %v", i, list)
@@ -304,7 +304,7 @@ func FuzzForClients(f *testing.F) {
 // TestRendering: what is written is what the library reads, and would write.
 func TestRendering(t *testing.T) {
 	x := listOf(append(named("a<b", "x.y"), bridgetest.Returning(bridgetest.Tool("r", ""), `{"type":"object","properties":{"a":true}}`))...)
-	for _, e := range []era{mcpgo.ProtocolVersion20251125, mcpgo.ProtocolVersion20260728} {
+	for _, e := range []protocol{mcpgo.ProtocolVersion20251125, mcpgo.ProtocolVersion20260728} {
 		list, _, _ := x.Page(e, "")
 		var read []mcpgo.Tool
 		if err := json.Unmarshal(list, &read); err != nil || len(read) != 5 {

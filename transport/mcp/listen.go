@@ -18,20 +18,20 @@ const (
 	beatEvery = 15 * time.Second
 )
 
-// watch follows the list of a scope, as an era sees it.
+// watch follows the list of a scope, as clients of a protocol version see it.
 type watch struct {
-	face   *Face
-	scope  scope
-	era    era
-	events <-chan bridge.Event
-	last   string // the digest of the list that the client knows
-	stale  bool   // that is not the one of the beginning
+	face     *Face
+	scope    scope
+	protocol protocol
+	events   <-chan bridge.Event
+	last     string // the digest of the list that the client knows
+	stale    bool   // that is not the one of the beginning
 }
 
 // watch begins with the list as it is now: whoever is told after that that somebody
 // watches misses nothing. It ends with ctx.
-func (f *Face) watch(ctx context.Context, sc scope, e era) *watch {
-	w := &watch{face: f, scope: sc, era: e,
+func (f *Face) watch(ctx context.Context, sc scope, e protocol) *watch {
+	w := &watch{face: f, scope: sc, protocol: e,
 		events: f.b.Watch(ctx, bridge.Interest{Caller: sc.caller, Tools: true})}
 	<-w.events // the snapshot
 	w.last = f.list(ctx, sc).Digest(e)
@@ -57,7 +57,7 @@ func (w *watch) run(ctx context.Context, tell, beat func() error) {
 			return
 		}
 		w.stale = false
-		if now := w.face.list(ctx, w.scope).Digest(w.era); now != w.last {
+		if now := w.face.list(ctx, w.scope).Digest(w.protocol); now != w.last {
 			if tell() != nil {
 				return
 			}
@@ -123,7 +123,7 @@ func (x *exchange) listen(ctx context.Context) (json.RawMessage, *rpcError) {
 	}
 	var lists *watch
 	if allowed.ToolsListChanged {
-		lists = x.face.watch(ctx, x.scope, x.era)
+		lists = x.face.watch(ctx, x.scope, x.protocol)
 	}
 	err := tell(mcpgo.MethodNotificationSubscriptionsAcknowledged,
 		map[string]any{"notifications": allowed})

@@ -98,7 +98,7 @@ func readMessage(text []byte) (m *message, e *rpcError) {
 	return m, nil
 }
 
-// isScalar tells whether a JSON value is a string or a number.
+// isScalar reports whether a JSON value is a string or a number.
 func isScalar(v json.RawMessage) bool {
 	return len(v) > 0 && (v[0] == '"' || v[0] == '-' || v[0] >= '0' && v[0] <= '9')
 }

@@ -13,17 +13,17 @@ import (
 )
 
 // peer is a client that we know from one request to the next: of a session of an
-// older era, or on the other end of stdio.
+// older protocol version, or on the other end of stdio.
 type peer struct {
-	mu      sync.Mutex
-	era     era     // of the handshake
-	can     elicits // as declared there
-	listed  string  // the digest of the list that it got last
-	asked   int
-	pending map[string]chan *message // our requests that wait for a reply
-	running map[string]context.CancelCauseFunc
-	gone    chan struct{} // closed when there is no client any more
-	once    sync.Once
+	mu       sync.Mutex
+	protocol protocol // of the handshake
+	can      elicits  // as declared there
+	listed   string   // the digest of the list that it got last
+	asked    int
+	pending  map[string]chan *message // our requests that wait for a reply
+	running  map[string]context.CancelCauseFunc
+	gone     chan struct{} // closed when there is no client any more
+	once     sync.Once
 }
 
 var (
@@ -37,17 +37,17 @@ func newPeer() *peer {
 }
 
 // met notes what the handshake came to.
-func (p *peer) met(e era, can elicits) {
+func (p *peer) met(e protocol, can elicits) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.era, p.can = e, can
+	p.protocol, p.can = e, can
 }
 
 // client is what the handshake came to.
-func (p *peer) client() (era, elicits) {
+func (p *peer) client() (protocol, elicits) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.era, p.can
+	return p.protocol, p.can
 }
 
 // list returns the digest of the list that the client got last, or "".

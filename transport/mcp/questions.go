@@ -93,13 +93,13 @@ func (x *exchange) elicitation(q *bridge.Question) (params mcpgo.ElicitationPara
 	params = mcpgo.ElicitationParams{Message: wording(q)}
 	if q.Kind == bridge.Interact && x.can.url && x.face.o.Operators != "" {
 		params.Mode, params.URL = mcpgo.ElicitationModeURL, x.face.o.Operators
-		if !x.era.Modern() { // the newer version has no ids
+		if !x.protocol.Modern() { // the newer version has no ids
 			params.ElicitationID = q.ID
 		}
 		return params, true, true
 	}
 	params.Mode = mcpgo.ElicitationModeForm
-	if !x.era.Since(mcpgo.ProtocolVersion20251125) {
+	if !x.protocol.Since(mcpgo.ProtocolVersion20251125) {
 		params.Mode = "" // it has no modes yet
 	}
 	params.RequestedSchema = formOf(q)
@@ -109,7 +109,7 @@ func (x *exchange) elicitation(q *bridge.Question) (params mcpgo.ElicitationPara
 // canAsk reports whether the client can be asked on the stream of this request, where
 // that is how it is asked.
 func (x *exchange) canAsk() bool {
-	return x.era.Modern() || x.peer != nil && x.era.Since(mcpgo.ProtocolVersion20250618)
+	return x.protocol.Modern() || x.peer != nil && x.protocol.Since(mcpgo.ProtocolVersion20250618)
 }
 
 // formOf is the form of a question: nothing to fill in but the text of a prompt.

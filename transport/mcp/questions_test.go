@@ -205,12 +205,12 @@ func TestLostState(t *testing.T) {
 // learn where a person can answer; calling again goes on, and runs once.
 func TestNobodyToAsk(t *testing.T) {
 	for name, c := range map[string]func(*world) *client{
-		"no capability":   func(w *world) *client { return w.as(agent).since2026(nothing) },
-		"no right":        func(w *world) *client { return w.as(quiet).since2026(forms) },
-		"only addresses":  func(w *world) *client { return w.as(agent).since2026(`{"elicitation":{"url":{}}}`) },
-		"an older era":    func(w *world) *client { return w.as(agent).legacy("2025-11-25", nothing) },
-		"before it was":   func(w *world) *client { return w.as(agent).legacy("2025-03-26", forms) },
-		"without session": func(w *world) *client { c := w.as(agent); c.version = "2025-11-25"; return c },
+		"no capability":     func(w *world) *client { return w.as(agent).since2026(nothing) },
+		"no right":          func(w *world) *client { return w.as(quiet).since2026(forms) },
+		"only addresses":    func(w *world) *client { return w.as(agent).since2026(`{"elicitation":{"url":{}}}`) },
+		"an older protocol": func(w *world) *client { return w.as(agent).legacy("2025-11-25", nothing) },
+		"before it was":     func(w *world) *client { return w.as(agent).legacy("2025-03-26", forms) },
+		"without session":   func(w *world) *client { c := w.as(agent); c.version = "2025-11-25"; return c },
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, Options{Operators: "http://127.0.0.1:7301/"})
@@ -239,7 +239,7 @@ func TestNobodyToAsk(t *testing.T) {
 	}
 }
 
-// TestOlderElicitation: a client of an older era is asked on the stream of its call.
+// TestOlderElicitation: a client of an older protocol version is asked on the stream of its call.
 func TestOlderElicitation(t *testing.T) {
 	for _, version := range []string{"2025-06-18", "2025-11-25"} {
 		for action, want := range map[string]string{"accept": `{"ok":true}`, "decline": `{"ok":false}`, "cancel": "INPUT_REQUIRED", "error": "INPUT_REQUIRED"} {

@@ -23,12 +23,12 @@ const metaError = "pagetools/error"
 // maxDepth is the nesting that all clients read. What is deeper is told as text.
 const maxDepth = 100
 
-// result turns what a call gave into the result of tools/call, by the contract:
+// result turns what a call returned into the result of tools/call, by the contract:
 // content blocks of the page pass as they are; any other value is one text of JSON,
 // and structuredContent when it is an object. Text and structuredContent hold the
 // same data, because some clients show a model only one of them; so beside pictures
 // there is no structuredContent, unless the tool's outputSchema demands it.
-func result(data json.RawMessage, tool *bridge.Tool, e era) *mcpgo.CallToolResult {
+func result(data json.RawMessage, tool *bridge.Tool, e protocol) *mcpgo.CallToolResult {
 	data = wellFormed(data)
 	if data == nil {
 		return failure(bridge.Errorf(bridge.ToolError, bridge.ResultInvalid, bridge.Unknown,
@@ -68,7 +68,7 @@ type pageResult struct {
 	others     json.RawMessage // an object of the members that MCP does not know; nil: none
 }
 
-// readPageResult tells whether a value is a result in the words of MCP: an object
+// readPageResult reports whether a value is a result in the words of MCP: an object
 // whose content is a list of typed objects, of which MCP knows one. When it knows
 // none, nothing else may be in the object: documents of editors look like that. The
 // page's own _meta is dropped, since it would talk to the client in our name.
@@ -109,7 +109,7 @@ func readPageResult(data json.RawMessage) (pageResult, bool) {
 
 // result is the page's result for a client. A text of JSON follows the page's own
 // blocks for everything that would be nowhere else in the content.
-func (p pageResult) result(t *bridge.Tool, data json.RawMessage, e era) *mcpgo.CallToolResult {
+func (p pageResult) result(t *bridge.Tool, data json.RawMessage, e protocol) *mcpgo.CallToolResult {
 	r := &mcpgo.CallToolResult{Content: make([]mcpgo.Content, 0, len(p.blocks)+2)}
 	onlyText := true
 	for _, b := range p.blocks {

@@ -43,7 +43,7 @@ func TestResults(t *testing.T) {
 	const doc = `{"content":[{"type":"paragraph","n":1}],"type":"doc"}`
 	for _, c := range []struct {
 		why, output, data string
-		era               era
+		protocol          protocol
 		content           []string
 		structured        string // "" means none
 	}{
@@ -87,7 +87,7 @@ func TestResults(t *testing.T) {
 		{"too deep", "", strings.Repeat(`{"a":`, maxDepth+1) + "1" + strings.Repeat("}", maxDepth+1), legacy, []string{text(strings.Repeat(`{"a":`, maxDepth+1) + "1" + strings.Repeat("}", maxDepth+1))}, ""},
 		{"just not too deep", "", strings.Repeat(`{"a":`, maxDepth) + `"]]\"{"` + strings.Repeat("}", maxDepth), legacy, []string{text(strings.Repeat(`{"a":`, maxDepth) + `"]]\"{"` + strings.Repeat("}", maxDepth))}, strings.Repeat(`{"a":`, maxDepth) + `"]]\"{"` + strings.Repeat("}", maxDepth)},
 	} {
-		got := result(json.RawMessage(c.data), toolWith(c.output), c.era)
+		got := result(json.RawMessage(c.data), toolWith(c.output), c.protocol)
 		want := `{"content":[` + strings.Join(c.content, ",") + `]`
 		if c.structured != "" {
 			want += `,"structuredContent":` + c.structured
@@ -227,7 +227,7 @@ func FuzzResult(f *testing.F) {
 		if promises {
 			tool = tools[1]
 		}
-		for _, e := range []era{mcpgo.ProtocolVersion20241105, legacy, modern} {
+		for _, e := range []protocol{mcpgo.ProtocolVersion20241105, legacy, modern} {
 			r := result(json.RawMessage(data), tool, e)
 			b, err := json.Marshal(r)
 			if err != nil || unreadable(b) && !unreadable(json.RawMessage(data)) {

@@ -6,14 +6,14 @@ import (
 )
 
 const (
-	// maxSessions bounds the sessions of older eras that are kept, maxOfCaller
+	// maxSessions bounds the sessions of older protocol versions that are kept, maxOfCaller
 	// those of one caller: the one that was used least recently goes.
 	maxSessions, maxOfCaller = 10_000, 1000
 	// sessionIdle is how long a session is kept that nobody uses.
 	sessionIdle = 30 * time.Minute
 )
 
-// httpSession is a client of an older era: it began with a handshake.
+// httpSession is a client of an older protocol version: it began with a handshake.
 type httpSession struct {
 	*peer
 

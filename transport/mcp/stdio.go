@@ -27,7 +27,7 @@ const (
 )
 
 // ServeStdio serves one caller on a pair of streams, such as stdin and stdout: one
-// message in each line, of any era, until in ends or ctx does. The caller's sites
+// message in each line, of any protocol version, until in ends or ctx does. The caller's sites
 // are all on one list; site limits it to one.
 func (f *Face) ServeStdio(ctx context.Context, in io.Reader, out io.Writer, caller bridge.Caller,
 	site string) error {
@@ -182,9 +182,9 @@ func (s *stdio) work(r request) {
 // serve answers a request. One that the client cancelled is not answered.
 func (s *stdio) serve(ctx context.Context, m *message) {
 	x := &exchange{face: s.face, scope: s.scope, message: m, peer: s.peer, out: s.out, id: newID()}
-	x.era, x.can = s.peer.client()
-	if v := era(m.meta.version); v.Modern() {
-		x.era = v
+	x.protocol, x.can = s.peer.client()
+	if v := protocol(m.meta.version); v.Modern() {
+		x.protocol = v
 	}
 	reply, _ := x.serve(ctx)
 	if errors.Is(context.Cause(ctx), errCancelled) {
@@ -196,14 +196,14 @@ func (s *stdio) serve(ctx context.Context, m *message) {
 	}
 }
 
-// watch tells a client of an older era of changes.
+// watch tells a client of an older protocol version of changes.
 func (s *stdio) watch(ctx context.Context) {
 	tell := func() error {
 		return s.out.event(callText(nil, mcpgo.MethodNotificationToolsListChanged,
 			map[string]any{}))
 	}
-	era, _ := s.peer.client()
-	s.face.watch(ctx, s.scope, era).knows(s.peer.list()).run(ctx, tell, func() error { return nil })
+	protocol, _ := s.peer.client()
+	s.face.watch(ctx, s.scope, protocol).knows(s.peer.list()).run(ctx, tell, func() error { return nil })
 }
 
 // lines writes one message in each line.

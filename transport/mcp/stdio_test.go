@@ -12,7 +12,7 @@ import (
 	"github.com/pagetools/pagetools/bridge/bridgetest"
 )
 
-// TestStdio: both eras in one process, decided for each message; replies are lines.
+// TestStdio: both protocol versions in one process, decided for each message; replies are lines.
 func TestStdio(t *testing.T) {
 	w := newWorld(t, Options{})
 	p := w.stdio(bridge.Local())
@@ -79,7 +79,7 @@ func TestStdioManyWait(t *testing.T) {
 	}
 }
 
-// TestStdioListChanges (defect 9): a client of an older era hears of changes, one
+// TestStdioListChanges (defect 9): a client of an older protocol version hears of changes, one
 // of 2026-07-28 only what it asked for.
 func TestStdioListChanges(t *testing.T) {
 	w := newWorld(t, Options{})
@@ -130,7 +130,7 @@ func TestStdinCloses(t *testing.T) {
 	}
 }
 
-// TestStdioElicitation: a client of an older era is asked with a request, and a
+// TestStdioElicitation: a client of an older protocol version is asked with a request, and a
 // confirmation is answered with its reply.
 func TestStdioElicitation(t *testing.T) {
 	w := newWorld(t, Options{})

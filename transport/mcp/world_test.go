@@ -325,7 +325,7 @@ func (c *client) names() string {
 	return strings.Join(names, " ")
 }
 
-// every runs a test in each era over HTTP. capabilities are what the client
+// every runs a test in each protocol version over HTTP. capabilities are what the client
 // declares.
 func every(t *testing.T, capabilities string, test func(t *testing.T, w *world, c *client)) {
 	t.Helper()

@@ -206,7 +206,7 @@ func latency(what string, ours, floor time.Duration, target float64) row {
 // callers is how many call at once.
 const callers = 64
 
-// throughput runs n calls from many goroutines, and gives calls a second.
+// throughput runs n calls from many goroutines, and returns calls a second.
 func throughput(n int, agent func() (func() error, func(), error)) (float64, error) {
 	var left atomic.Int64
 	left.Store(int64(n))

@@ -27,7 +27,7 @@ const (
 	mcpCall  = `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"noop","arguments":{"s":"ARG"}}}`
 	mcpMeta  = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"elicitation":{}}},`
 	mcpNewer = `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{` + mcpMeta + `"name":"noop","arguments":{"s":"ARG"}}}`
-	// mcpAsks is a call that needs consent. It takes an id, the meta of an era, and a number.
+	// mcpAsks is a call that needs consent. It takes an id, the meta of a protocol version, and a number.
 	mcpAsks = `{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{%s"name":"edit","arguments":{"n":%d}}}`
 )
 
@@ -58,7 +58,7 @@ func (s *stack) mcp() (*overMCP, error) {
 	return &overMCP{face, "http://" + l.Addr().String(), func() { _ = server.Close(); b.Close() }}, nil
 }
 
-// agent makes clients of an era over HTTP, which share the page of their caller.
+// agent makes clients of a protocol version over HTTP, which share the page of their caller.
 func (o *overMCP) agent(body string, header http.Header) func() (func() error, func(), error) {
 	return func() (func() error, func(), error) {
 		c, err := dial(o.base)

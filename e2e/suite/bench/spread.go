@@ -78,7 +78,7 @@ func spreadRows(ctx context.Context, e *cdp.Engine, url string) (rows []row, err
 	return rows, nil
 }
 
-// declared loads a page, waits until it has so many tools, and gives the tool t0
+// declared loads a page, waits until it has so many tools, and returns the tool t0
 // of the frame. The rest of the tab's events are read and forgotten.
 func declared(ctx context.Context, tab session.Tab, url, frame string, tools int) (found bridge.Declaration, err error) {
 	bounded, cancel := context.WithTimeout(ctx, 30*time.Second)

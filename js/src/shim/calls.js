@@ -176,7 +176,7 @@ function finish(call, { kind, text, bytes, message, error }) {
 }
 
 /**
- * resultString is what executeTool of a page resolves to. Of a symbol there is no string, and that throws.
+ * resultString is what executeTool of a page resolves to. A symbol has no string: that throws.
  * @param {any} value
  */
 function resultString(value) {

@@ -12,7 +12,7 @@ const [blobSize] = members('Blob', 'size');
 
 /**
  * What tells a built-in from an object that only carries its tag: the method throws for anything else. For boxed primitives it
- * also gives the primitive.
+ * also returns the primitive.
  * @type {{[tag: string]: (self: any) => any}}
  */
 const brands = {

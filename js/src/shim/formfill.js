@@ -1,5 +1,5 @@
 // @ts-check
-// From the input of a call to the values of a form's controls, with the events and errors that Chromium gives. Events are not
+// From the input of a call to the values of a form's controls, with the events and errors of Chromium. Events are not
 // trusted, and a box is clicked, because some frameworks listen to nothing else:
 // docs/decisions/2026-11-22-forms-and-toolcall-events.md.
 
@@ -148,7 +148,7 @@ function select(param, values, given) {
 }
 
 /**
- * all gives the values of a list as a set; each may be given once.
+ * all returns the values of a list as a set; each may be given once.
  * @param {Param} param
  * @param {any[]} values
  * @returns {Map<string, boolean>}

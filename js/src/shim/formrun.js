@@ -47,11 +47,11 @@ export const formEnd = (value) => weakGet(ends, value) ?? null;
  */
 export const isWaiting = (signal) => weakGet(calls, signal)?.waiting ?? false;
 
-/** watchSubmits gives the submit events of calls what they have more than others. */
+/** watchSubmits adds to the submit events of calls what others do not have. */
 export function watchSubmits() {
   const extra = {
     get agentInvoked() {
-      eventSubmitter(this); // throws for what is no submit event
+      eventSubmitter(this); // throws for what is not a submit event
       return weakGet(calls, this) !== undefined;
     },
     /** @param {any} response */
@@ -93,7 +93,7 @@ export function runForm(tool, input, signal, readChanges) {
     cancelForm(form, 'Tool execution cancelled by another call of the tool');
     listen();
     fill(readForm(form), input);
-    readChanges(); // what filling changed is no reason to cancel
+    readChanges(); // what filling changed is not a reason to cancel
     if (!isConnected(form)) throw domError('AbortError', updated);
     const button = submitButton(form);
     /** @type {FormCall} */

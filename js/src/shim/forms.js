@@ -86,7 +86,7 @@ function look(records) {
 
 /**
  * weigh tells whether a change can matter: 2 when it makes another tool of a form, 1 when only texts and choices are other
- * ones, which is no reason to cancel a call. Without a tool, only forms matter.
+ * ones, which is not a reason to cancel a call. Without a tool, only forms matter.
  * @param {MutationRecord} record
  * @param {boolean} some
  */

@@ -22,7 +22,7 @@ const labelable = 'button,input:not([type=hidden i]),meter,output,progress,selec
 const dates = "Dates MUST be provided in 'YYYY-MM-DD' format.";
 
 /**
- * readForm gives the parameters of a form by name, in the order of the first control of each.
+ * readForm returns the parameters of a form by name, in the order of the first control of each.
  * @param {Element} form
  * @returns {Map<string, Param>}
  */
@@ -46,7 +46,7 @@ export function readForm(form) {
 }
 
 /**
- * typeOf is the type of an input, or select, multiple, textarea; none for what takes a name and is no parameter; '' for what
+ * typeOf is the type of an input, or select, multiple, textarea; none for what takes a name and is not a parameter; '' for what
  * does not count.
  * @param {Element} element
  */
@@ -112,7 +112,7 @@ function property(param) {
 }
 
 /**
- * describe gives what an author says of a control.
+ * describe returns what an author says of a control.
  * @param {Element} control
  */
 function describe(control) {

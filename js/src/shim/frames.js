@@ -20,7 +20,7 @@ export function join(me) {
 }
 
 /**
- * peerOf gives the document that a window shows, null when it is of another origin or has no shim.
+ * peerOf returns the document that a window shows, null when it is of another origin or has no shim.
  * @param {any} other
  * @returns {Peer | null}
  */

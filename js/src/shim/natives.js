@@ -82,7 +82,7 @@ export const [promiseThen] = members('Promise', 'then');
 const plainThen = Promise.prototype.then;
 
 /**
- * own gives a native promise of ours its own `constructor` and `then`, so that neither `then`, `await` nor the browser's
+ * own sets on a native promise of ours its own `constructor` and `then`, so that neither `then`, `await` nor the browser's
  * awaitPromise looks at what the page may have changed. No constructor means the built-in one, without asking for its species.
  * @template T
  * @param {Promise<T>} promise

@@ -19,7 +19,7 @@ export function checkSecure(origins, list) {
 }
 
 /**
- * originOf gives the origin of an address, '' when it is none; an opaque one is 'null'.
+ * originOf returns the origin of an address, '' when it is none; an opaque one is 'null'.
  * @param {string} text
  * @returns {string}
  */

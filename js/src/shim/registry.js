@@ -47,7 +47,7 @@ export function renew() {
 }
 
 /**
- * hasScriptTool tells whether a script has the name. What is only mirrored from a foreign object gives way.
+ * hasScriptTool reports whether a script has the name. What is only mirrored from a foreign object gives way.
  * @param {string} name
  */
 export function hasScriptTool(name) {

@@ -11,7 +11,7 @@ import { replyText } from './wire.js';
 const timeout = setTimeout;
 
 /**
- * readStructured gives, once the document was loaded, a reply with the list of its JSON-LD blocks, each as it was written.
+ * readStructured returns, once the document was loaded, a reply with the list of its JSON-LD blocks, each as it was written.
  * @param {number} maxBytes
  * @returns {Promise<string>}
  */

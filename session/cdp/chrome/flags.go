@@ -61,7 +61,7 @@ var disabledFeatures = []string{
 var forbiddenArgs = []string{"--remote-debugging-port", "--remote-debugging-pipe",
 	"--remote-debugging-address", "--remote-debugging-io-pipes", "--user-data-dir"}
 
-// checkArgs refuses operator's arguments that are no flags or that would take
+// checkArgs refuses operator's arguments that are not flags or that would take
 // the browser out of our hands.
 func checkArgs(args []string) error {
 	for _, a := range args {

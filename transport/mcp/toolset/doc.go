@@ -5,7 +5,7 @@
 // The model: [New] makes a [List] from what the sites of an endpoint offer to a
 // caller. Each tool gets a name that every client takes (names.go) and schemas that
 // no client stumbles over (bridge/schema). A list is encoded once and read in pages;
-// [List.Find] tells what a name stands for, also a page's own name, and
+// [List.Find] returns what a name stands for, also a page's own name, and
 // [List.Findings] what was changed, for the author of the page. search.go and own.go
 // are pagetools_search, pagetools_describe and pagetools_call.
 //

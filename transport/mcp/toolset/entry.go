@@ -9,7 +9,7 @@ import (
 	"github.com/pagetools/pagetools/bridge/schema"
 )
 
-// entry is one tool of a list, and how the list shows it in both eras.
+// entry is one tool of a list, and how the list shows it in both kinds of protocol version.
 type entry struct {
 	Target
 	shown definition
@@ -49,7 +49,7 @@ type about struct {
 	Version string `json:"version"`
 }
 
-// newEntry encodes a tool for both eras, once. They differ in nothing else than the
+// newEntry encodes a tool for both kinds of protocol version, once. They differ in nothing else than the
 // schema of results.
 func newEntry(to Target, d definition, modernOutput json.RawMessage) entry {
 	e := entry{Target: to, shown: d}
@@ -110,7 +110,7 @@ func describe(site bridge.Site, t *bridge.Tool) string {
 }
 
 func readClaims(annotations json.RawMessage) bridge.Value {
-	v, _ := bridge.ReadValue("annotations", annotations) // they were admitted; none are no value
+	v, _ := bridge.ReadValue("annotations", annotations) // they were admitted; none are a value that does not exist
 	return v
 }
 

@@ -35,7 +35,7 @@ type fataler interface {
 }
 
 // whole reads all pages of a list.
-func whole(t fataler, x *List, e Era) []map[string]any {
+func whole(t fataler, x *List, e Protocol) []map[string]any {
 	t.Helper()
 	var all []map[string]any
 	cursor := ""

@@ -47,19 +47,19 @@ func ParseMode(word string) (m Mode, ok bool) {
 	return m, ok
 }
 
-// Era is the protocol version that a request is served in. Versions are dates, and
-// compare as text. The empty era is the newest one with a handshake.
-type Era string
+// Protocol is the protocol version that a request is served in. Versions are dates, and
+// compare as text. The empty one is the newest one with a handshake.
+type Protocol string
 
-// Modern tells whether the version is 2026-07-28 or later: results of any shape, no
+// Modern reports whether the version is 2026-07-28 or later: results of any shape, no
 // handshake.
-func (e Era) Modern() bool { return e >= "2026-07-28" }
+func (p Protocol) Modern() bool { return p >= "2026-07-28" }
 
-// Since tells whether the version is v or later.
-func (e Era) Since(v string) bool { return e == "" || string(e) >= v }
+// Since reports whether the version is v or later.
+func (p Protocol) Since(v string) bool { return p == "" || string(p) >= v }
 
-// index is where a List keeps what differs between eras.
-func (e Era) index() int {
+// index is where a List keeps what differs between protocol versions.
+func (e Protocol) index() int {
 	if e.Modern() {
 		return 1
 	}
@@ -163,13 +163,13 @@ func (l *List) index() {
 			}
 		}
 	}
-	for era := range l.digests {
+	for protocol := range l.digests {
 		h := sha256.New()
 		for _, e := range l.visible() {
-			fmt.Fprintf(h, "%d\n", len(e.json[era]))
-			h.Write(e.json[era])
+			fmt.Fprintf(h, "%d\n", len(e.json[protocol]))
+			h.Write(e.json[protocol])
 		}
-		l.digests[era] = hex.EncodeToString(h.Sum(nil))
+		l.digests[protocol] = hex.EncodeToString(h.Sum(nil))
 	}
 }
 
@@ -212,7 +212,7 @@ func (l *List) checkName(id identity, name string) bool {
 // Page returns one page of the list as a JSON array, and the cursor of the next one,
 // "" for the last. It encodes nothing. An unknown cursor is not ok. A cursor holds a
 // name, so that a list which changed goes on behind it.
-func (l *List) Page(e Era, cursor string) (list json.RawMessage, next string, ok bool) {
+func (l *List) Page(e Protocol, cursor string) (list json.RawMessage, next string, ok bool) {
 	entries := l.visible()
 	if cursor != "" {
 		after, err := base64.RawURLEncoding.DecodeString(cursor)
@@ -268,5 +268,5 @@ func (l *List) Find(name string) (Target, bool) {
 // author. The slice must not be changed.
 func (l *List) Findings() []bridge.Finding { return l.found }
 
-// Digest changes exactly when clients of the era would see another list.
-func (l *List) Digest(e Era) string { return l.digests[e.index()] }
+// Digest changes exactly when clients of the protocol version would see another list.
+func (l *List) Digest(e Protocol) string { return l.digests[e.index()] }

@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	legacy Era = "2025-11-25"
-	modern Era = "2026-07-28"
+	legacy Protocol = "2025-11-25"
+	modern Protocol = "2026-07-28"
 )
 
 func TestWhatAListSaysOfATool(t *testing.T) {
@@ -236,7 +236,7 @@ func TestExposureHolds(t *testing.T) {
 		}
 		mixed := New(sources, o)
 		_, other := draw("two")
-		for _, e := range []Era{legacy, modern} {
+		for _, e := range []Protocol{legacy, modern} {
 			mine := asJSON(t, whole(t, x, e))
 			if asJSON(t, whole(t, mixed, e)) != mine || mixed.Digest(e) != x.Digest(e) {
 				t.Fatalf("the order changes the list")

@@ -24,7 +24,7 @@ var (
 	likeHashed = regexp.MustCompile(`_[0-9a-f]{6}$`)
 )
 
-// reserved tells whether a name is kept for our own tools. Letters of both cases
+// reserved reports whether a name is kept for our own tools. Letters of both cases
 // count: a reader does not tell them apart.
 func reserved(name string) bool {
 	return len(name) >= len(reservedPrefix) &&
@@ -115,7 +115,7 @@ func assign(sites []string, tools []identity, prefixed bool) []string {
 	return names
 }
 
-// keeps tells whether a tool may keep its base as its name, other tools aside.
+// keeps reports whether a tool may keep its base as its name, other tools aside.
 func keeps(sites []string, id identity, base string, prefixed bool) bool {
 	switch {
 	case !legalName.MatchString(base), reserved(base):

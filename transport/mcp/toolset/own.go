@@ -59,7 +59,7 @@ func ownTools() []entry {
 
 // Answer runs Search or Describe. Arguments that do not fit are an error, as for any
 // tool.
-func (l *List) Answer(e Era, own string, arguments bridge.Value) (json.RawMessage, *bridge.Error) {
+func (l *List) Answer(e Protocol, own string, arguments bridge.Value) (json.RawMessage, *bridge.Error) {
 	if own == Search {
 		query, limit, err := searchArguments(arguments)
 		if err != nil {

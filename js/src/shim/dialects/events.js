@@ -62,7 +62,7 @@ export function announce(type, name = '', Class = NativeEvent) {
 }
 
 /**
- * defineHandlers gives an object ontoolchange, ontoolactivated and ontoolcancel.
+ * defineHandlers defines on an object ontoolchange, ontoolactivated and ontoolcancel.
  * @param {object} holder
  * @param {(self: any) => object} check returns the target, or throws
  */

@@ -158,7 +158,7 @@ function caller(owner, name) {
 }
 
 /**
- * retire watches for the ways in which a registration is taken back: a function, a method unregister, a promise that fails.
+ * retire watches for the ways in which a registration is withdrawn: a function, a method unregister, a promise that fails.
  * @param {any} result
  * @param {() => void} drop
  */

@@ -34,7 +34,7 @@ export class LegacyMethods {
   }
 
   /**
-   * Unregisters by name, or by the object that was registered. A name that is not registered is no error.
+   * Unregisters by name, or by the object that was registered. A name that is not registered is not an error.
    * @param {any} tool
    */
   unregisterTool(tool) {

@@ -3,7 +3,7 @@
 'use strict';
 
 const object = (more) => ({ type: 'object', properties: {}, ...more });
-/** A schema that is no object: registerTool asks for one, and what counts is what it says as JSON. */
+/** A schema that is not an object: registerTool asks for one, and what counts is what it says as JSON. */
 const json = (value) => ({ toJSON: () => value });
 const refusals = {};
 
