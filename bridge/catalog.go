@@ -10,7 +10,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/pagetools/pagetools/bridge/policy"
@@ -329,43 +328,4 @@ func safeText(err error) string {
 		return e.Message
 	}
 	return "it cannot be checked."
-}
-
-// Visible removes control, bidirectional and other invisible characters from a page's
-// text, and counts them. Tabs and line ends stay.
-func Visible(s string) (string, int) {
-	n := 0
-	out := strings.Map(func(r rune) rune {
-		if invisible(r) {
-			n++
-			return -1
-		}
-		return r
-	}, s)
-	return out, n
-}
-
-// invisible covers C0 and C1 controls, format characters (zero width,
-// bidirectional overrides and isolates, Unicode tags), and the variation
-// selectors that can carry hidden bytes.
-func invisible(r rune) bool {
-	switch {
-	case r == '\n' || r == '\r' || r == '\t':
-		return false
-	case unicode.IsControl(r), unicode.Is(unicode.Cf, r), r == utf8.RuneError:
-		return true
-	case r >= 0xE0100 && r <= 0xE01EF, r == 0x115F, r == 0x1160, r == 0x3164, r == 0xFFA0:
-		return true
-	}
-	return false
-}
-
-// printable shortens a name for a message, and removes what cannot be seen.
-func printable(s string) string {
-	s, _ = Visible(s)
-	s = strings.Join(strings.Fields(s), " ")
-	if r := []rune(s); len(r) > 64 {
-		s = string(r[:64]) + "…"
-	}
-	return s
 }

@@ -17,6 +17,7 @@ func (g greeter) Catalog(bridge.Ref) (*bridge.Catalog, error) { return g.catalog
 
 func (g greeter) Await(context.Context, bridge.Ref) (*bridge.Catalog, error) { return g.catalog, nil }
 
+func (g greeter) Shows(bridge.Ref) bool                                      { return false }
 func (g greeter) Acquire(context.Context, bridge.Ref) (bridge.Source, error) { return g, nil }
 
 func (g greeter) Invoke(_ context.Context, inv bridge.Invocation) bridge.Step {

@@ -226,7 +226,7 @@ func (b *Bridge) approve(ctx context.Context, r *Run, next handler) Step {
 	case r.decision.Level == policy.Auto || b.granted(ctx, r):
 		return next(ctx, r)
 	default:
-		return b.askConsent(ctx, r)
+		return b.askConsent(r)
 	}
 	if e := r.checkConsent(); e != nil {
 		return e.Step()

@@ -37,8 +37,8 @@ type Run struct {
 	counted  bool    // against the rates
 	agreed   bool    // or refused: somebody was asked
 	consent  *Answer // what they said; nil: nothing
-	// What they were shown: the digest of the tool's definition, and the document of
-	// the session's page, which is empty when it had none.
+	// What they were shown: the digest of the tool's definition, and the document that
+	// would run it, or NewPage.
 	shownDigest, shownDocument string
 	kept                       bool   // the consent, as a grant
 	approval                   string // the grant or the question that it runs under, and
@@ -203,6 +203,13 @@ func (r *Run) tell(q *Question) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.told = q.ID
+}
+
+// wasTold reports whether the question is the last one that the caller got.
+func (r *Run) wasTold(question string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return question == r.told
 }
 
 // hasNews reports whether the run waits with a question that its caller has not got yet.

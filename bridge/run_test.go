@@ -1,8 +1,10 @@
 package bridge_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -227,6 +229,37 @@ func TestConsentIsForWhatWasShown(t *testing.T) {
 			t.Error(e)
 		}
 		b.Close()
+	}
+}
+
+// TestConsentNamesThePage (A1, A2): the source is told which document a person agreed to,
+// or that there was none; where nobody was asked, it is told nothing.
+func TestConsentNamesThePage(t *testing.T) {
+	asking, reading := bridgetest.Asking("write", ""), bridgetest.Tool("read", "")
+	r := bridgetest.NewRouter().Add("shop", asking, reading)
+	var told []string
+	r.Handle("shop", func(ctx context.Context, inv bridge.Invocation) bridge.Step {
+		told = append(told, inv.Document)
+		return bridgetest.Echo(ctx, inv)
+	})
+	b := open(t, r, bridge.SiteOptions{})
+	defer b.Close()
+	r.DeclareIn("shop", "s", asking, reading)
+	for _, c := range []struct{ session, tool string }{{"s", "write"}, {"new", "write"}, {"", "write"}, {"s", "read"}} {
+		call := bridge.Call{Site: "shop", Session: c.session, Tool: c.tool, Caller: bridge.Local(), Input: bridgetest.JSON(`{}`)}
+		if c.tool == "write" {
+			q, token := parked(t, b, &call, bridge.ApprovalRequired)
+			if err := b.Answer(operator, q.ID, bridge.Answer{OK: true}); err != nil {
+				t.Fatal(err)
+			}
+			call.Config = json.RawMessage(resuming(token))
+		}
+		if out := serve(t.Context(), b, &call); out.Err != nil {
+			t.Fatalf("%+v: %v", c, out.Err)
+		}
+	}
+	if want := []string{"d1", bridge.NewPage, bridge.NewPage, ""}; !slices.Equal(told, want) {
+		t.Errorf("the source was told %q, want %q", told, want)
 	}
 }
 

@@ -76,8 +76,12 @@ func (b *Bridge) startOrResume(ctx context.Context, in *Call) (*Run, time.Durati
 	if err != nil {
 		return b.refused(in, AsError(err)), 0
 	}
-	if q := r.Asks(); q != nil && set.answer != nil { // else somebody else was first
-		if e := r.answer(q.ID, set.answer, in.Caller.Name); e != nil && e.Code != Conflict {
+	if a := set.answer; a != nil {
+		if !r.wasTold(a.question) {
+			return r, 0 // the open question is told, not answered
+		}
+		e := r.answer(a.question, a, in.Caller.Name)
+		if e != nil && e.Code != Conflict { // else somebody else was first
 			return b.refused(in, e), 0
 		}
 	}

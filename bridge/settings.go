@@ -60,10 +60,12 @@ func configDocs(o SiteOptions, l Limits) (schemaJSON, defaults json.RawMessage, 
 			"description": "Refuses a longer result, in bytes of JSON."},
 		"resume": map[string]any{"type": "string", "minLength": 1, "maxLength": 256,
 			"description": "The token of a call that stopped for a person."},
-		"answer": map[string]any{"type": "object", "required": []string{"ok"},
+		"answer": map[string]any{"type": "object", "required": []string{"question", "ok"},
 			"additionalProperties": false,
-			"description":          "Answers the question of the call named by resume. Needs a credential that may answer.",
-			"properties": map[string]any{"ok": map[string]any{"type": "boolean"}, "value": true,
+			"description":          "Answers a question of the call named by resume. Needs a credential that may answer.",
+			"properties": map[string]any{"question": map[string]any{"type": "string",
+				"description": "The id of the question, as the call was told it."},
+				"ok": map[string]any{"type": "boolean"}, "value": true,
 				"always": map[string]any{"type": "boolean"}}},
 	}
 	maps.Copy(props, allowed)
@@ -121,11 +123,16 @@ func (s *siteState) decodeSettings(merged json.RawMessage, c Caller) (settings, 
 		maxBytes: w.MaxOutputBytes,
 		resume:   w.Resume, wait: time.Duration(w.Wait) * time.Millisecond}
 	if len(w.Answer) > 0 {
-		set.answer = &Answer{}
-		if err := json.Unmarshal(w.Answer, set.answer); err != nil {
+		var given struct {
+			Question string `json:"question"`
+			Answer
+		}
+		if err := json.Unmarshal(w.Answer, &given); err != nil {
 			return settings{}, Errorf(ConfigError, "", NotRun,
 				"config.answer cannot be read.").With(err)
 		}
+		set.answer = &given.Answer
+		set.answer.question = given.Question
 	}
 	if set.timeout == 0 {
 		set.timeout = s.options.CallTimeout

@@ -35,13 +35,13 @@ func TestResumeAndAnswer(t *testing.T) {
 	b := open(t, bridgetest.NewRouter().Add("shop", bridgetest.Tool("a", "")), bridge.SiteOptions{})
 	_, e := do(t, b, "a", `{}`, `{"resume":"token"}`)
 	want(t, e, bridge.ResumeNotFound, "", bridge.NotRun)
-	_, e = do(t, b, "a", `{}`, `{"resume":"token","answer":{"ok":true}}`)
+	_, e = do(t, b, "a", `{}`, `{"resume":"token","answer":{"question":"q","ok":true}}`)
 	want(t, e, bridge.Forbidden, "", bridge.NotRun)
 	may := bridge.Caller{Name: "person", May: []bridge.Right{bridge.MayCall, bridge.MayAnswer}}
 	for config, code := range map[string]bridge.Code{
-		`{"answer":{"ok":true}}`:                  bridge.ConfigError,
-		`{"resume":"token","answer":{"ok":true}}`: bridge.ResumeNotFound,
-		`{"resume":"token","answer":{}}`:          bridge.ConfigError,
+		`{"answer":{"question":"q","ok":true}}`:                  bridge.ConfigError,
+		`{"resume":"token","answer":{"question":"q","ok":true}}`: bridge.ResumeNotFound,
+		`{"resume":"token","answer":{"ok":true}}`:                bridge.ConfigError,
 	} {
 		_, e := run(t, b, &bridge.Call{Site: "shop", Tool: "a", Caller: may, Input: bridgetest.JSON(`{}`), Config: json.RawMessage(config)})
 		want(t, e, code, "", bridge.NotRun)

@@ -34,13 +34,17 @@ type Step struct {
 // Step returns the step of a call that failed so.
 func (e *Error) Step() Step { return Step{Err: e} }
 
+// NewPage is the document of a call that had no page when a person agreed to it: only a
+// page that was opened for this call will do.
+const NewPage = "new page"
+
 // Invocation is what a Source needs to run a tool.
 type Invocation struct {
 	// Tool is what was validated and approved. A source that now holds another
 	// definition under its name refuses with VersionMismatch (TOOL_CHANGED).
 	Tool *Tool
-	// Document is the one that a person was shown when they agreed; a source that now
-	// shows another refuses in the same way. Empty means whichever there is.
+	// Document is the one that a person agreed to, or [NewPage]; a source that shows
+	// another one refuses in the same way. Empty means that nobody was asked.
 	Document string
 	// Input is a JSON object that fits the tool's schema.
 	Input json.RawMessage
@@ -125,6 +129,9 @@ type Router interface {
 	// Await returns the same after the page was opened, within ctx and ref.Patience.
 	// It never makes a page for the caller.
 	Await(ctx context.Context, ref Ref) (*Catalog, error)
+	// Shows reports whether a call of ref would run in a page that is open now, because it
+	// is the session's own or the one that all calls share. It does no I/O.
+	Shows(ref Ref) bool
 	// Acquire returns a page for one call: the session's own, in order, but for
 	// Ref.Beside; a fresh one; or the shared one.
 	Acquire(ctx context.Context, ref Ref) (Source, error)

@@ -279,7 +279,7 @@ func TestWhoMayAnswer(t *testing.T) {
 	b, _, call := stopping(t, p)
 	defer b.Close()
 	q, token := parked(t, b, &call, bridge.InputRequired)
-	answer := fmt.Sprintf(`{"resume":%q,"answer":{"ok":true},"wait":60000}`, token)
+	answer := answering(token, q.ID)
 	_, e := resume(t, b, call, answer)
 	want(t, e, bridge.Forbidden, "", bridge.NotRun)
 	want(t, bridge.AsError(b.Answer(bridge.Local(), q.ID, bridge.Answer{OK: true})), bridge.Forbidden, "", bridge.NotRun)
@@ -296,9 +296,43 @@ func TestWhoMayAnswer(t *testing.T) {
 
 	own := call
 	own.Caller = both
-	_, token = parked(t, b, &own, bridge.InputRequired)
-	if got, e := resume(t, b, own, fmt.Sprintf(`{"resume":%q,"answer":{"ok":true},"wait":60000}`, token)); e != nil || got != `["{\"ok\":true}"]` {
+	q, token = parked(t, b, &own, bridge.InputRequired)
+	if got, e := resume(t, b, own, answering(token, q.ID)); e != nil || got != `["{\"ok\":true}"]` {
 		t.Errorf("got %s, %v", got, e)
+	}
+}
+
+// answering is the config of a call that answers its own question.
+func answering(token, question string) string {
+	return fmt.Sprintf(`{"resume":%q,"answer":{"question":%q,"ok":true},"wait":60000}`, token, question)
+}
+
+// TestAnswerNamesItsQuestion (A3): an answer is for the question that its caller was
+// told of. When another one is open by then, that one is told, and nobody answered it.
+func TestAnswerNamesItsQuestion(t *testing.T) {
+	p := &pages{steps: []bridge.Kind{bridge.Confirm, bridge.Confirm}}
+	b, _, call := stopping(t, p)
+	defer b.Close()
+	call.Caller = bridge.Caller{Name: "both", May: []bridge.Right{bridge.MayCall, bridge.MayAnswer}}
+	first, token := parked(t, b, &call, bridge.InputRequired)
+	if err := b.Answer(operator, first.ID, bridge.Answer{OK: true}); err != nil {
+		t.Fatal(err)
+	}
+	again := call
+	var second *bridge.Question
+	for _, id := range []string{first.ID, "guessed"} {
+		_, e := resume(t, b, again, answering(token, id))
+		want(t, e, bridge.InputRequired, "", bridge.Unknown)
+		second = e.Details["question"].(*bridge.Question)
+		if second.ID == first.ID {
+			t.Fatalf("the answered question is told again")
+		}
+	}
+	if list := bridgetest.Questions(b, operator); len(list) != 1 || list[0].ID != second.ID {
+		t.Fatalf("the operator sees %+v", list)
+	}
+	if _, e := resume(t, b, again, answering(token, second.ID)); e != nil { // the positive control
+		t.Errorf("the answer to its own question: %v", e)
 	}
 }
 

@@ -89,7 +89,7 @@ func (m *Manager) acquire(ctx context.Context, s *site, ref bridge.Ref,
 }
 
 func (m *Manager) leaseOf(g grant) *lease {
-	return &lease{Page: g.page, manager: m, ses: g.ses,
+	return &lease{Page: g.page, opened: g.opened, manager: m, ses: g.ses,
 		release: func(reported bool) { m.with(func(st *state) { st.release(g, reported) }) }}
 }
 
@@ -153,6 +153,7 @@ func (st *state) share() bool {
 // lease is a page that one call holds.
 type lease struct {
 	*Page
+	opened   bool // for this call
 	manager  *Manager
 	ses      *session // nil for a page without a session
 	release  func(reported bool)
@@ -167,6 +168,9 @@ type lease struct {
 // may have died unseen before anything was dispatched to it; then another one takes its
 // place, once.
 func (l *lease) Invoke(ctx context.Context, inv bridge.Invocation) bridge.Step {
+	if inv.Document == bridge.NewPage && !l.opened {
+		return otherDocument(inv.Tool).Step()
+	}
 	step := l.Page.Invoke(ctx, inv)
 	if step.Err != nil && l.another != nil && deadOnArrival(step.Err) {
 		l.release(false)

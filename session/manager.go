@@ -173,6 +173,13 @@ func (m *Manager) Catalog(ref bridge.Ref) (*bridge.Catalog, error) {
 		"The site was not opened yet.")
 }
 
+// Shows reports whether a call of ref runs in the session's page that is there, or in
+// the one that calls share.
+func (m *Manager) Shows(ref bridge.Ref) bool {
+	s, err := m.site(ref.Site)
+	return err == nil && (s.Shared && ref.Session == "" || m.sessionPage(ref) != nil)
+}
+
 // Await returns the same list once its page is opened, within ctx.
 func (m *Manager) Await(ctx context.Context, ref bridge.Ref) (*bridge.Catalog, error) {
 	s, err := m.site(ref.Site)

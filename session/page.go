@@ -373,11 +373,16 @@ func (p *Page) findWithin(ctx context.Context, inv bridge.Invocation) (*bridge.T
 			return nil, err
 		}
 	}
-	if inv.Document != "" && inv.Document != t.Document() {
-		return nil, bridge.Errorf(bridge.VersionMismatch, bridge.ToolChanged, bridge.NotRun,
-			"The page navigated after a person agreed to run %q. Nothing ran.", t.Name())
+	if inv.Document != "" && inv.Document != bridge.NewPage && inv.Document != t.Document() {
+		return nil, otherDocument(t)
 	}
 	return t, nil
+}
+
+// otherDocument refuses a call whose page is not the one that a person agreed to.
+func otherDocument(t *bridge.Tool) *bridge.Error {
+	return bridge.Errorf(bridge.VersionMismatch, bridge.ToolChanged, bridge.NotRun,
+		"The page navigated, or was opened, after a person agreed to run %q. Nothing ran.", t.Name())
 }
 
 // find returns the page's own registration of the tool. A fresh page may still

@@ -82,6 +82,7 @@ type waiter struct {
 
 type grant struct {
 	page   *Page
+	opened bool // for this call
 	ses    *session
 	caller string // of a page without a session
 	err    error
@@ -244,7 +245,7 @@ func (st *state) opened(w *waiter, ses *session, page *Page, err error) {
 		m.changed(ses.key.site) // its caller sees its list from now on
 		m.background.Go(func() { m.watchSession(ses) })
 	}
-	w.grant <- grant{page: page, ses: ses, caller: w.key.caller}
+	w.grant <- grant{page: page, opened: true, ses: ses, caller: w.key.caller}
 	if ses != nil {
 		st.admit(ses)
 	}

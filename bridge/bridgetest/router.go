@@ -202,6 +202,14 @@ func (r *Router) Catalog(ref bridge.Ref) (*bridge.Catalog, error) {
 	return s.catalog, nil
 }
 
+// Shows reports whether the session has a page.
+func (r *Router) Shows(ref bridge.Ref) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s := r.sites[ref.Site]
+	return s != nil && s.sessions[ref.Session] != nil
+}
+
 // Acquire returns a page of the site.
 func (r *Router) Acquire(_ context.Context, ref bridge.Ref) (bridge.Source, error) {
 	s, ok := r.find(ref.Site)

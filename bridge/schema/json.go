@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"unicode"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -221,4 +222,22 @@ func MustEncode(v any) json.RawMessage {
 		panic("schema: writing JSON: " + err.Error())
 	}
 	return text
+}
+
+// Escape writes the characters of JSON text that are invisible, or that a terminal obeys,
+// as escapes: the value stays what it is. Line ends stay.
+func Escape(s string) string {
+	var b strings.Builder
+	for _, r := range s {
+		switch {
+		case r == '\n' || !unicode.IsControl(r) && !unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp):
+			b.WriteRune(r)
+		case r > 0xFFFF:
+			r -= 0x10000
+			fmt.Fprintf(&b, `\u%04x\u%04x`, 0xD800+(r>>10), 0xDC00+(r&0x3FF))
+		default:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		}
+	}
+	return b.String()
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/schema"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
 	"github.com/pagetools/pagetools/transport"
 	"github.com/pagetools/pagetools/transport/console"
@@ -186,7 +187,7 @@ func described(q bridge.Question) string {
 	if q.Detail != "" {
 		text += fmt.Sprintf("  The page says: %q\n", terminal.Plain(q.Detail))
 	}
-	return text + "  Origin: " + terminal.Plain(q.Origin) + "\n  Arguments: " + terminal.Escape(indented(q.Input)) + "\n"
+	return text + "  Origin: " + terminal.Plain(q.Origin) + "\n  Arguments: " + schema.Escape(indented(q.Input)) + "\n"
 }
 
 func (a *approver) answerQuestion(ctx context.Context, id string, g given) error {

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/schema"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
 )
 
@@ -95,7 +96,7 @@ func withNames(err error) error {
 // printResult prints text blocks as text, and anything else as JSON.
 func printResult(w io.Writer, format string, data json.RawMessage) error {
 	if format != "text" {
-		_, err := fmt.Fprintf(w, "{\"data\":%s}\n", terminal.Escape(string(data)))
+		_, err := fmt.Fprintf(w, "{\"data\":%s}\n", schema.Escape(string(data)))
 		return err
 	}
 	if text, ok := onlyText(data); ok {
@@ -107,7 +108,7 @@ func printResult(w io.Writer, format string, data json.RawMessage) error {
 		pretty.Reset()
 		pretty.Write(data)
 	}
-	_, err := fmt.Fprintln(w, terminal.Escape(pretty.String()))
+	_, err := fmt.Fprintln(w, schema.Escape(pretty.String()))
 	return err
 }
 

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/schema"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/config"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
 )
@@ -101,7 +102,7 @@ func (p *program) finish(ctx context.Context, err error) int {
 	}
 	if p.json() {
 		if line, err := json.Marshal(failure{body}); err == nil {
-			fmt.Fprintln(p.stderr, terminal.Escape(string(line)))
+			fmt.Fprintln(p.stderr, schema.Escape(string(line)))
 			return code
 		}
 	}

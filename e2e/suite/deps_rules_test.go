@@ -43,9 +43,9 @@ var layers = []layer{
 	{"transport/mcp", []string{"transport", "transport/mcp/toolset", "bridge", "bridge/webtool", "bridge/policy", "bridge/schema"}, "adapters do not know each other: MCP has its toolset besides"},
 	{"transport/...", []string{"transport", "bridge", "bridge/webtool", "bridge/policy", "bridge/schema"}, "adapters do not know each other: a transport imports neither session nor shim nor another transport"},
 
-	{"cmd/pagetools/internal/terminal", nil, "text for a terminal is a leaf"},
+	{"cmd/pagetools/internal/terminal", []string{"bridge/schema"}, "text for a terminal is a leaf: JSON is escaped as everywhere"},
 	{"cmd/pagetools/internal/files", nil, "writing a file as a whole is a leaf"},
-	{"cmd/pagetools/internal/clients", []string{"cmd/pagetools/internal/files", "cmd/pagetools/internal/terminal"}, "the files of MCP clients need nothing of what we serve"},
+	{"cmd/pagetools/internal/clients", []string{"cmd/pagetools/internal/files", "cmd/pagetools/internal/terminal", "bridge/schema"}, "the files of MCP clients need nothing of what we serve"},
 	{"cmd/pagetools/internal/config", []string{"bridge", "bridge/policy", "bridge/schema", "e2e/app"}, "the configuration speaks of the domain's limits and rules, and of targets"},
 	{"cmd/pagetools", []string{
 		"cmd/pagetools/internal/...", "bridge/...", "examples", "js", "shim", "session", "session/pageconfig", "session/cdp", "session/cdp/chrome", "session/relay", "session/egress",

@@ -99,7 +99,7 @@ func TestPurchases(t *testing.T) {
 		resume := fmt.Sprintf(`{"resume":%q,"wait":20000}`, token)
 		switch i % 6 {
 		case 0: // the caller's own answer
-			resume = fmt.Sprintf(`{"resume":%q,"wait":20000,"answer":{"ok":true}}`, token)
+			resume = fmt.Sprintf(`{"resume":%q,"wait":20000,"answer":{"question":%q,"ok":true}}`, token, q["id"])
 		case 1, 2: // an operator's, while the client may wait already
 			later := make(chan reply, 1)
 			go func() { later <- post(personToken, buys("p", resume)) }()
@@ -170,7 +170,7 @@ func TestApprove(t *testing.T) {
 	post := func(body string) reply { return s.as(t, agentToken, http.MethodPost, s.url+"/webtools/strict", body) }
 	q, token := post(buys("a", "")).waiting(t, http.StatusForbidden, "APPROVAL_REQUIRED")
 	id := q["id"].(string)
-	if f := post(buys("a", fmt.Sprintf(`{"resume":%q,"answer":{"ok":true}}`, token))).failed(t); f.Code != "FORBIDDEN" {
+	if f := post(buys("a", fmt.Sprintf(`{"resume":%q,"answer":{"question":%q,"ok":true}}`, token, id))).failed(t); f.Code != "FORBIDDEN" {
 		t.Errorf("the agent answered itself: %+v", f)
 	}
 	if r := s.as(t, agentToken, http.MethodGet, s.ready.Console.URL+"/api/questions", ""); r.failed(t).Code != "FORBIDDEN" {

@@ -110,6 +110,8 @@ func checkModern(r *http.Request, m *message, version string) *rpcError {
 	switch {
 	case m.isReply():
 		return badRequest("This is not a request: nothing was asked.")
+	case m.meta.version == "" && m.id == nil:
+		return nil // a notification needs no _meta
 	case m.meta.version == "":
 		return badParams("_meta has no %s.", mcpgo.MetaKeyProtocolVersion)
 	case version != m.meta.version:

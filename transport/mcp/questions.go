@@ -9,6 +9,7 @@ import (
 	mcpgo "github.com/mark3labs/mcp-go/mcp"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/schema"
 )
 
 // inputKey names the one question of an input_required result.
@@ -135,10 +136,10 @@ func wording(q *bridge.Question) string {
 	var b strings.Builder
 	b.WriteString(q.Title)
 	if q.Detail != "" {
-		b.WriteString("\n\n" + q.Origin + " says:\n> " + strings.ReplaceAll(q.Detail, "\n", "\n> "))
+		b.WriteString("\n\n" + q.Origin + " says:\n" + bridge.Quoted(q.Detail))
 	}
 	if q.Kind == bridge.Approve {
-		b.WriteString("\n\nTool: " + q.Tool + "\nArguments: " + string(q.Input))
+		b.WriteString("\n\nTool: " + q.Tool + "\nArguments: " + schema.Escape(strings.ReplaceAll(string(q.Input), "\n", " ")))
 	}
 	if q.Kind == bridge.Interact {
 		b.WriteString("\n\nAct in the page, and accept when you are done.")

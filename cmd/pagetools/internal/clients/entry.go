@@ -14,7 +14,7 @@ import (
 
 	"github.com/tailscale/hujson"
 
-	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
+	"github.com/pagetools/pagetools/bridge/schema"
 )
 
 // entry is what a file says of one server, in its order.
@@ -58,7 +58,7 @@ func (e entry) json() string {
 	if err := enc.Encode(e); err != nil { // texts can always be encoded
 		panic(err)
 	}
-	return terminal.Escape(strings.TrimSuffix(b.String(), "\n"))
+	return schema.Escape(strings.TrimSuffix(b.String(), "\n"))
 }
 
 // tree returns the entry as a syntax tree, on one line.

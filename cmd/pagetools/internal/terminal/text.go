@@ -11,6 +11,8 @@ import (
 	"unicode"
 
 	"golang.org/x/term"
+
+	"github.com/pagetools/pagetools/bridge/schema"
 )
 
 // Plain makes text of strangers safe for a terminal: one line, without control,
@@ -42,26 +44,8 @@ func Encode(w io.Writer, v any) error {
 	if err := enc.Encode(v); err != nil {
 		return fmt.Errorf("encoding the output: %w", err)
 	}
-	_, err := io.WriteString(w, Escape(buf.String()))
+	_, err := io.WriteString(w, schema.Escape(buf.String()))
 	return err
-}
-
-// Escape writes invisible characters of JSON text as escapes: the
-// value stays what it is.
-func Escape(s string) string {
-	var b strings.Builder
-	for _, r := range s {
-		switch {
-		case r == '\n' || !invisible(r):
-			b.WriteRune(r)
-		case r > 0xFFFF:
-			r -= 0x10000
-			fmt.Fprintf(&b, `\u%04x\u%04x`, 0xD800+(r>>10), 0xDC00+(r&0x3FF))
-		default:
-			fmt.Fprintf(&b, `\u%04x`, r)
-		}
-	}
-	return b.String()
 }
 
 // PlainLines is Plain that keeps line ends.

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/pagetools/pagetools/bridge/schema"
 )
 
 // steering are the characters that a terminal obeys or that turn its text.
@@ -37,7 +39,7 @@ func FuzzTexts(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := Escape(string(text))
+		got := schema.Escape(string(text))
 		var back, want string
 		if steering.MatchString(got) || json.Unmarshal([]byte(got), &back) != nil || json.Unmarshal(text, &want) != nil || back != want {
 			t.Errorf("Escape makes %q of %q", got, text)

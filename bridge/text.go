@@ -1,0 +1,64 @@
+package bridge
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// This file makes the text of strangers safe for people: nothing in it is invisible, or
+// obeyed by what shows it.
+
+// Visible removes control, bidirectional and other invisible characters from a page's
+// text, and counts them. Tabs and line ends stay.
+func Visible(s string) (string, int) {
+	n := 0
+	out := strings.Map(func(r rune) rune {
+		if invisible(r) {
+			n++
+			return -1
+		}
+		return r
+	}, s)
+	return out, n
+}
+
+// invisible covers C0 and C1 controls, format characters (zero width,
+// bidirectional overrides and isolates, Unicode tags), and the variation
+// selectors that can carry hidden bytes.
+func invisible(r rune) bool {
+	switch {
+	case r == '\n' || r == '\r' || r == '\t':
+		return false
+	case unicode.IsControl(r), unicode.Is(unicode.Cf, r), r == utf8.RuneError:
+		return true
+	case r >= 0xE0100 && r <= 0xE01EF, r == 0x115F, r == 0x1160, r == 0x3164, r == 0xFFA0:
+		return true
+	}
+	return false
+}
+
+// Quoted returns a page's text with a mark before each line, so that none of them can
+// look like ours.
+func Quoted(s string) string {
+	s = strings.ReplaceAll(s, "\r\n", "\n")
+	s = strings.Map(func(r rune) rune {
+		switch {
+		case r == '\r', r == '\v', r == '\f', r == 0x85, unicode.In(r, unicode.Zl, unicode.Zp):
+			return '\n'
+		}
+		return r
+	}, s)
+	s, _ = Visible(s)
+	return "> " + strings.ReplaceAll(s, "\n", "\n> ")
+}
+
+// printable shortens a name for a message, and removes what cannot be seen.
+func printable(s string) string {
+	s, _ = Visible(s)
+	s = strings.Join(strings.Fields(s), " ")
+	if r := []rune(s); len(r) > 64 {
+		s = string(r[:64]) + "…"
+	}
+	return s
+}
