@@ -26,7 +26,7 @@ import (
 //	default  its value when nobody says another
 //	enum     the values that it takes
 //	min      the smallest number that it takes
-//	pattern  what its text must match; must says it in words
+//	pattern  what its text must match, and not: what it must not be; must says it in words
 //	many     a list; in the environment it has words or lines
 //	secret   nobody prints it
 //	only     where it can be said, when not everywhere: file, or command

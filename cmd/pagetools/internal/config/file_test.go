@@ -168,6 +168,9 @@ func TestFileErrors(t *testing.T) {
 		{"sites:\n- target: x\n  wait-for: {text: a}", "3", "text"},
 		{"callers:\n- {name: a, token: ''}", "2", "token"},
 		{"callers:\n- {token: longenough}", "2", "name"},
+		{"callers:\n- {name: local, token: longenough}", "2", `"local"`}, // A13: these names are ours
+		{"callers:\n- {name: token, token: longenough}", "2", `"token"`},
+		{"callers:\n- {name: console.sock, token: longenough}", "2", "console.sock"},
 		{"callers:\n- {name: a, token: longenough}\n- {name: a, token: longenough2}", "3", `"a"`},
 		{"callers:\n- {name: a, token: longenough}\n- {name: b, token: longenough}", "3", "token"},
 		{"callers:\n- {name: a, token: longenough, may: [everything]}", "2", "everything"},

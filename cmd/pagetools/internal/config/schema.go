@@ -81,6 +81,9 @@ func described(s object, t reflect.Type, tag reflect.StructTag) object {
 	} else if tag.Get("required") != "" {
 		s["minLength"] = 1
 	}
+	if not := tag.Get("not"); not != "" {
+		s["not"] = object{"enum": strings.Split(not, ",")}
+	}
 	if least, err := strconv.Atoi(tag.Get("min")); err == nil {
 		s["minimum"] = least
 	}

@@ -101,6 +101,9 @@ func set(v reflect.Value, tag reflect.StructTag, text string) error {
 			!regexp.MustCompile(pattern).MatchString(text) {
 			return errors.New(tag.Get("must"))
 		}
+		if slices.Contains(strings.Split(tag.Get("not"), ","), text) && text != "" {
+			return errors.New(tag.Get("must"))
+		}
 		v.SetString(text)
 	case reflect.Int64:
 		d, err := time.ParseDuration(text)
