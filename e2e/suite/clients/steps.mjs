@@ -266,7 +266,7 @@ async function badTools(open) {
     for (const good of ['good-first', 'good-last']) {
       assert.ok(tools.some(({ name }) => name === good), `no tool ${good}: ${tools.map(({ name }) => name)}`);
     }
-    for (const { name } of tools) assert.match(name, /^[a-zA-Z0-9_-]{1,64}$/);
+    for (const { name } of tools) assert.match(name, /^[a-zA-Z_][a-zA-Z0-9_-]{0,63}$/);
   });
   if (!bad) return;
   for (const name of ['good-first', 'good-last']) {

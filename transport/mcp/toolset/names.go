@@ -20,16 +20,16 @@ const (
 )
 
 var (
-	legalName  = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
+	legalName  = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_-]{0,63}$`)
 	likeHashed = regexp.MustCompile(`_[0-9a-f]{6}$`)
 )
 
-// reserved reports whether a name is kept for our own tools. Letters of both cases
-// count: a reader does not tell them apart.
-func reserved(name string) bool {
-	return len(name) >= len(reservedPrefix) &&
-		strings.EqualFold(name[:len(reservedPrefix)], reservedPrefix)
-}
+// fold returns what is left of a legal name where a client takes two names for one: some
+// ignore case, some make an underscore of a hyphen.
+func fold(name string) string { return strings.ToLower(strings.ReplaceAll(name, "-", "_")) }
+
+// reserved reports whether a name is kept for our own tools.
+func reserved(name string) bool { return strings.HasPrefix(fold(name), reservedPrefix) }
 
 // identity is what the name of a tool is made of.
 type identity struct{ site, origin, raw string }
@@ -47,13 +47,16 @@ func (id identity) base(prefixed bool) string {
 // somebody else has that name too, hash the site and the round as well.
 func (id identity) hashed(prefixed bool, round int) string {
 	clean := strings.Map(func(r rune) rune {
-		if r < 0x80 && legalName.MatchString(string(r)) {
+		if r < 0x80 && legalName.MatchString("_"+string(r)) {
 			return r
 		}
 		return '_'
 	}, id.base(prefixed))
-	if clean == "" {
+	switch {
+	case clean == "":
 		clean = "tool"
+	case !legalName.MatchString(clean[:1]): // some clients want a letter first
+		clean = "_" + clean
 	}
 	if reserved(clean) {
 		clean = "page_" + clean
@@ -66,8 +69,8 @@ func (id identity) hashed(prefixed bool, round int) string {
 	return clean[:min(len(clean), maxName-suffixLength)] + "_" + hex.EncodeToString(sum[:3])
 }
 
-// assign returns a name for each tool: legal, unique, and the same whatever the order of
-// tools. A name stays as it is when it is legal and cannot be another's; "" means
+// assign returns a name for each tool: legal, unique after folding, and the same whatever
+// the order of tools. A name stays as it is when it is legal and cannot be another's; "" means
 // that none was found. Sites are all that the endpoint serves, also those without
 // tools now.
 //
@@ -91,17 +94,17 @@ func assign(sites []string, tools []identity, prefixed bool) []string {
 	}
 	taken := map[string]bool{}
 	for _, name := range names {
-		taken[name] = true
+		taken[fold(name)] = true
 	}
 	for round := 0; round < nameRounds && len(changed) > 0; round++ {
 		var again []int
 		wanted := map[string]int{}
 		for _, i := range changed {
-			wanted[tools[i].hashed(prefixed, round)]++
+			wanted[fold(tools[i].hashed(prefixed, round))]++
 		}
 		for _, i := range changed {
 			name := tools[i].hashed(prefixed, round)
-			if wanted[name] > 1 || taken[name] {
+			if wanted[fold(name)] > 1 || taken[fold(name)] {
 				again = append(again, i)
 				continue
 			}
@@ -122,11 +125,11 @@ func keeps(sites []string, id identity, base string, prefixed bool) bool {
 		return false
 	case !prefixed:
 		return true
-	case likeHashed.MatchString(base):
+	case likeHashed.MatchString(fold(base)):
 		return false
 	}
 	for _, site := range sites {
-		if len(site) > len(id.site) && strings.HasPrefix(base, site+"_") {
+		if len(site) > len(id.site) && strings.HasPrefix(fold(base), site+"_") {
 			return false
 		}
 	}
@@ -139,22 +142,23 @@ func keeps(sites []string, id identity, base string, prefixed bool) bool {
 func settle(tools []identity, names []string, plain, changed []int, prefixed bool) []int {
 	owners, hashes := map[string]int{}, map[string]bool{}
 	for _, i := range plain {
-		owners[names[i]]++
+		owners[fold(names[i])]++
 	}
 	for _, i := range changed {
-		hashes[tools[i].hashed(prefixed, 0)] = true
+		hashes[fold(tools[i].hashed(prefixed, 0))] = true
 	}
 	var lost []int
 	gone := map[int]bool{}
 	for more := true; more; {
 		more = false
 		for _, i := range plain {
-			if gone[i] || owners[names[i]] == 1 && !hashes[names[i]] {
+			name := fold(names[i])
+			if gone[i] || owners[name] == 1 && !hashes[name] {
 				continue
 			}
 			gone[i], more = true, true
 			lost = append(lost, i)
-			hashes[tools[i].hashed(prefixed, 0)] = true
+			hashes[fold(tools[i].hashed(prefixed, 0))] = true
 		}
 	}
 	return lost

@@ -28,7 +28,11 @@ func TestNames(t *testing.T) {
 		{"ours", "shop", false, identity{"shop", "o", "pagetools_search"}, "page_pagetools_search_*"},
 		{"ours in other letters", "shop", false, identity{"shop", "o", "PageTools_call"}, "page_PageTools_call_*"},
 		{"ours when it is made legal", "shop", false, identity{"shop", "o", "pagetools.call"}, "page_pagetools_call_*"},
-		{"nearly ours", "shop", false, identity{"shop", "o", "pagetools-call"}, "pagetools-call"},
+		{"ours after folding", "shop", false, identity{"shop", "o", "pagetools-call"}, "page_pagetools-call_*"},
+		{"nearly ours", "shop", false, identity{"shop", "o", "pagetoolscall"}, "pagetoolscall"},
+		{"a digit first", "shop", false, identity{"shop", "o", "2-buy"}, "_2-buy_*"},
+		{"a hyphen first", "shop", false, identity{"shop", "o", "-buy"}, "_-buy_*"},
+		{"could be of a site with a longer name, after folding", "a a_b", true, identity{"a", "o", "B-c"}, "a_B-c_*"},
 		{"prefixed", "shop mail", true, identity{"shop", "o", "add"}, "shop_add"},
 		{"prefixed, 64 characters", "shop mail", true, identity{"shop", "o", long[:59]}, "shop_" + long[:59]},
 		{"prefixed, 65 characters", "shop mail", true, identity{"shop", "o", long[:60]}, "shop_" + long[:52] + "_*"},
@@ -91,6 +95,21 @@ func TestEqualNamesAllChange(t *testing.T) {
 	}
 }
 
+// TestNamesThatFoldAllChange (E3): where a client takes two names for one, neither is
+// kept; with only one of them there, it is.
+func TestNamesThatFoldAllChange(t *testing.T) {
+	for _, raws := range [][2]string{{"find-stamps", "find_stamps"}, {"findStamps", "findstamps"}, {"Find-Stamps", "find_stamps"}} {
+		a, b := identity{"a", "https://a.example", raws[0]}, identity{"a", "https://a.example", raws[1]}
+		got := assign([]string{"a"}, []identity{a, b}, false)
+		if got[0] == raws[0] || got[1] == raws[1] || fold(got[0]) == fold(got[1]) {
+			t.Errorf("names of %q are %q", raws, got)
+		}
+		if alone := assign([]string{"a"}, []identity{a}, false); alone[0] != raws[0] {
+			t.Errorf("alone, %q is %q", raws[0], alone[0])
+		}
+	}
+}
+
 // TestEqualHashesAreMadeAgain: the same origin and tool under two names of a site
 // have the same hash at first.
 func TestEqualHashesAreMadeAgain(t *testing.T) {
@@ -107,6 +126,7 @@ func TestEqualHashesAreMadeAgain(t *testing.T) {
 
 var rawNames = rapid.OneOf(
 	rapid.StringMatching(`[a-c_.]{1,6}`),
+	rapid.StringMatching(`[aA_-]{1,3}[0-9]?`),
 	rapid.StringMatching(`(pagetools_)?(search|call|a_[0-9a-f]{6})`),
 	rapid.StringMatching(`[a-b]{55,70}`),
 	rapid.StringN(0, 12, -1),
@@ -126,10 +146,10 @@ func TestNamesHold(t *testing.T) {
 		of := map[identity]string{}
 		seen := map[string]bool{}
 		for i, name := range names {
-			if !legalName.MatchString(name) || reserved(name) || seen[name] {
+			if !legalName.MatchString(name) || reserved(name) || seen[fold(name)] {
 				t.Fatalf("%q for %+v among %q", name, ids[i], names)
 			}
-			seen[name], of[ids[i]] = true, name
+			seen[fold(name)], of[ids[i]] = true, name
 		}
 		mixed := rapid.Permutation(ids).Draw(t, "mixed")
 		for i, name := range assign(rapid.Permutation(sites).Draw(t, "mixed sites"), mixed, prefixed) {
@@ -166,8 +186,8 @@ func FuzzNames(f *testing.F) {
 				t.Errorf("%q", name)
 			}
 		}
-		if got[0] == got[1] {
-			t.Errorf("both are %q", got[0])
+		if fold(got[0]) == fold(got[1]) {
+			t.Errorf("they are %q", got)
 		}
 	})
 }
