@@ -24,8 +24,8 @@ const metaError = "pagetools/error"
 const maxDepth = 100
 
 // result turns what a call returned into the result of tools/call, by the contract:
-// content blocks of the page pass as they are; any other value is one text of JSON,
-// and structuredContent when it is an object. Text and structuredContent hold the
+// content blocks of the page pass as they are; a string is one text; any other value is
+// one text of JSON, and structuredContent when it is an object. Text and structuredContent hold the
 // same data, because some clients show a model only one of them; so beside pictures
 // there is no structuredContent, unless the tool's outputSchema demands it.
 func result(data json.RawMessage, tool *bridge.Tool, e protocol) *mcpgo.CallToolResult {
@@ -43,8 +43,13 @@ func result(data json.RawMessage, tool *bridge.Tool, e protocol) *mcpgo.CallTool
 	return rawResult(data)
 }
 
-// rawResult is a JSON value as text, and as structuredContent when it is an object.
+// rawResult is a string as it is, and any other JSON value as text of JSON, which is
+// structuredContent, too, when it is an object.
 func rawResult(data json.RawMessage) *mcpgo.CallToolResult {
+	var bare string
+	if data[0] == '"' && json.Unmarshal(data, &bare) == nil {
+		return textResult(bare)
+	}
 	r := textResult(string(data))
 	if data[0] == '{' {
 		structure(r, data)

@@ -47,7 +47,9 @@ func TestResults(t *testing.T) {
 		content           []string
 		structured        string // "" means none
 	}{
-		{"a text", "", `"hel\"lo"`, legacy, []string{text(`"hel\"lo"`)}, ""},
+		{"a text (E12)", "", `"hel\"lo é\n"`, legacy, []string{text("hel\"lo é\n")}, ""},
+		{"a text that looks like JSON", "", `"{\"a\":1}"`, modern, []string{text(`{"a":1}`)}, ""},
+		{"an empty text", "", `""`, legacy, []string{text(``)}, ""},
 		{"a number", "", `12345678901234567890`, legacy, []string{text(`12345678901234567890`)}, ""},
 		{"null", "", `null`, legacy, []string{text(`null`)}, ""},
 		{"a list", "", `[1,{"a":2}]`, modern, []string{text(`[1,{"a":2}]`)}, ""},

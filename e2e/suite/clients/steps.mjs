@@ -19,7 +19,10 @@ export const options = JSON.parse(process.argv[2]);
 const words = (result) => result.content.filter((block) => block.type === 'text').map((block) => block.text).join('\n');
 
 /** What a tool returned that returns no content blocks: it comes as JSON. */
-const value = (result) => JSON.parse(words(result));
+const value = (result) => {
+  const text = words(result);
+  try { return JSON.parse(text); } catch { return text; } // a string of the page is its text
+};
 
 /** @param {string | undefined} reason */
 const need = (reason) => {
