@@ -59,8 +59,8 @@ func (p Protocol) Modern() bool { return p >= "2026-07-28" }
 func (p Protocol) Since(v string) bool { return p == "" || string(p) >= v }
 
 // index is where a List keeps what differs between protocol versions.
-func (e Protocol) index() int {
-	if e.Modern() {
+func (p Protocol) index() int {
+	if p.Modern() {
 		return 1
 	}
 	return 0
