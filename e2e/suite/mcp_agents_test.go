@@ -107,6 +107,10 @@ func (a *mcpAgent) run(ctx context.Context, tool string, arguments any, progress
 	if got.IsError {
 		return toolRefused(said.String())
 	}
+	if text, ok := into.(*string); ok { // a string of the page is its text
+		*text = said.String()
+		return nil
+	}
 	return json.Unmarshal([]byte(said.String()), into)
 }
 
