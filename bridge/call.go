@@ -4,6 +4,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+
+	"github.com/pagetools/pagetools/bridge/schema"
 )
 
 // Call is one request to run a tool.
@@ -55,4 +57,19 @@ func (c *Call) Digest() string {
 		sum.Write([]byte{1})
 	}
 	return hex.EncodeToString(sum.Sum(nil))
+}
+
+// Value is a JSON value that was read once, at the edge, with its text.
+type Value = schema.Value
+
+// ReadValue reads exactly one JSON value by the strict rules that hold for arguments:
+// UTF-8 without half surrogates, no member name twice, nothing behind the value, at
+// most maxInputDepth+1 levels (arguments and what they are wrapped in), no absurd
+// numbers. what names the value in the message. The error is an *Error.
+func ReadValue(what string, b json.RawMessage) (Value, error) {
+	v, err := schema.Read(b, maxInputDepth+1)
+	if err != nil {
+		return v, Errorf(SchemaError, "", NotRun, "%s: %s", what, syntaxText(err)).With(err)
+	}
+	return v, nil
 }

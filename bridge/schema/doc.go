@@ -21,5 +21,5 @@
 //   - Numbers are exact: 9007199254740993 is not 9007199254740992, and 1.0 is an integer.
 //
 // [Compare] and [Accepts] report what changed between two schemas that were both admitted;
-// [Canonical] gives bytes to digest. The package imports no other package of this module.
+// [Canonical] returns the bytes to digest. The package imports no other package of this module.
 package schema

@@ -33,7 +33,7 @@ func (s *sqlGrants) Put(ctx context.Context, g bridge.Grant) (bridge.Grant, erro
 	return g, nil
 }
 
-// newGrant checks a grant and gives it an ID. One without a digest would cover
+// newGrant checks a grant and sets its ID. One without a digest would cover
 // whatever the page makes of the tool later.
 func newGrant(g bridge.Grant) (bridge.Grant, error) {
 	if g.ID != "" {
