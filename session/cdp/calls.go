@@ -155,10 +155,12 @@ func (cs *calls) pulse(ctx context.Context, d *document) *bridge.Error {
 	return nil // between documents: the dispatch will tell
 }
 
+// nothing is an expression that a page answers as soon as it can.
+var nothing = evaluateParams{Expression: `""`, ReturnByValue: true, Silent: true}
+
 // react waits until a target ran an empty expression.
 func react(ctx context.Context, in *wire.Session) error {
-	return in.Call(ctx, runtime.CommandEvaluate,
-		evaluateParams{Expression: `""`, ReturnByValue: true, Silent: true}, nil)
+	return in.Call(ctx, runtime.CommandEvaluate, nothing, nil)
 }
 
 // revive interrupts what runs in a target, and closes the page when that does not

@@ -7,10 +7,12 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/chromedp/cdproto"
 	"github.com/chromedp/cdproto/fetch"
 	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/runtime"
 
 	"github.com/pagetools/pagetools/session/cdp/wire"
 	"github.com/pagetools/pagetools/session/pageconfig"
@@ -66,47 +68,80 @@ func (h *headers) over(request network.Headers) (all []*fetch.HeaderEntry) {
 // requestPaused lets a request go on, with our headers when it is one of the
 // site's own. What we add ends with a redirect: the next request is asked about
 // again, when it goes to the site's origin.
-func (s *settings) requestPaused(frames *frames, from *wire.Session, msg *cdproto.Message) {
+func (s *settings) requestPaused(o *owner, from *wire.Session, msg *cdproto.Message) {
 	var ev fetch.EventRequestPaused
 	if !decode(msg, &ev) || ev.Request == nil || s == nil {
 		return
 	}
+	ours := false
+	if s.headers != nil && originOf(ev.Request.URL) == s.origin {
+		var sure bool
+		if ours, sure = ofSite(o.frames, s.origin, &ev); !sure {
+			go s.goOnLater(o, from, &ev)
+			return
+		}
+	}
+	s.goOn(from, &ev, ours)
+}
+
+func (s *settings) goOn(from *wire.Session, ev *fetch.EventRequestPaused, ours bool) {
 	params := fetch.ContinueRequestParams{RequestID: ev.RequestID}
-	if s.headers != nil && ofSite(frames, s.origin, &ev) {
+	if ours {
 		params.Headers = s.headers.over(ev.Request.Headers)
 	}
 	// The reply is not waited for: the owner goes on reading.
 	_, _ = from.Send(context.Background(), fetch.CommandContinueRequest, params)
 }
 
-// ofSite reports whether a request goes to the site's origin and comes from a
-// document of it or a worker of that, or is a navigation of the page there. What
-// is not known is not the site's.
-func ofSite(frames *frames, site string, ev *fetch.EventRequestPaused) bool {
-	if originOf(ev.Request.URL) != site {
-		return false
+// tellPatience is how long a request waits for the renderer to tell what its frame
+// shows. One that waits for the request itself cannot.
+const tellPatience = time.Second
+
+// goOnLater lets a request go on when the renderer has told what its frame shows: the
+// network may be faster.
+func (s *settings) goOnLater(o *owner, from *wire.Session, ev *fetch.EventRequestPaused) {
+	bounded, cancel := context.WithTimeout(context.Background(), tellPatience)
+	defer cancel()
+	var told wire.Reply
+	if ch, err := from.Send(bounded, runtime.CommandEvaluate, nothing); err == nil {
+		select {
+		case told = <-ch:
+		case <-bounded.Done():
+		}
 	}
+	o.tasks.add(context.Background(), told.After, func() { // or the request ends with the page
+		ours, _ := ofSite(o.frames, s.origin, ev)
+		s.goOn(from, ev, ours)
+	})
+}
+
+// ofSite reports whether a request to the site's origin comes from a
+// document of it or a worker of that, or is a navigation of the page there. What
+// is not known is not the site's. It is sure unless only what the frame shows, as far
+// as we were told, speaks against it.
+func ofSite(frames *frames, site string, ev *fetch.EventRequestPaused) (yes, sure bool) {
 	origin, hasOrigin := header(ev.Request.Headers, "Origin")
 	if hasOrigin && !sameOrigin(origin, site) {
-		return false // a page cannot write this header
+		return false, true // a page cannot write this header
 	}
 	referer, hasReferer := header(ev.Request.Headers, "Referer")
 	if hasReferer && !sameOrigin(referer, site) && !ofTop(frames, ev) {
-		return false // nor this one
+		return false, true // nor this one
 	}
 	f := frames.all[ev.FrameID]
 	switch {
 	case ofTop(frames, ev):
 		return hasOrigin || ev.Request.Method == http.MethodGet ||
-			ev.Request.Method == http.MethodHead
+			ev.Request.Method == http.MethodHead, true
 	case f == nil:
-		return false
 	case ev.ResourceType == network.ResourceTypeDocument:
 		// Without a referrer it is the parent's, or that of what the frame shows.
-		return f.parent.within(site) &&
+		yes = f.parent.within(site) &&
 			(hasReferer || f.doc == nil || f.doc.origin == "null" || sameOrigin(f.doc.origin, site))
+	default:
+		yes = f.within(site)
 	}
-	return f.within(site)
+	return yes, yes || hasOrigin || hasReferer
 }
 
 // ofTop reports whether a request is a navigation of the page, or of a window.

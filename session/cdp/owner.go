@@ -163,7 +163,7 @@ func (o *owner) handle(msg *cdproto.Message) {
 	case cdproto.EventPageWindowOpen:
 		o.windows.opens()
 	case cdproto.EventFetchRequestPaused:
-		o.setup.settings.requestPaused(o.frames, from, msg)
+		o.setup.settings.requestPaused(o, from, msg)
 	default:
 		o.targetEvent(from, msg)
 	}
