@@ -7,6 +7,9 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
+	"time"
+
+	"github.com/pagetools/pagetools/bridge/policy"
 )
 
 // audit says what was asked and how it ended, also on panic and refusal: in the
@@ -103,8 +106,8 @@ func record(ctx context.Context, r *Run, s Step) {
 	switch {
 	case r.ticket != 0:
 		end = AuditRecord{Call: r.call.ID, Caller: r.call.Caller.Name, Site: r.call.Site,
-			Tool: r.tool.name}
-	case code == string(ApprovalDenied):
+			Tool: r.toolName()}
+	case code == string(ApprovalDenied), s.Err != nil && r.refusedByUs(s.Err):
 		end = auditRecord(r)
 		ticket, err := b.memory.Audit.Intent(ctx, end)
 		if err != nil {
@@ -127,13 +130,41 @@ func record(ctx context.Context, r *Run, s Step) {
 	}
 }
 
-// auditRecord describes a call whose tool is known.
+// refusals are how many calls of one caller that were refused are in the audit: who is
+// refused can repeat it.
+var refusals = policy.Rate{N: 60, Per: time.Minute}
+
+// refusedByUs reports whether what ended the call belongs into the audit though nothing
+// was dispatched: it was not the caller's to make, or not any more.
+func (r *Run) refusedByUs(e *Error) bool {
+	switch e.Code {
+	case Forbidden, RateLimit:
+	case VersionMismatch:
+		if e.Reason != ToolChanged {
+			return false
+		}
+	default:
+		return false
+	}
+	limit, _ := r.bridge.refusals.Take(r.call.Caller.Name, "", "", r.bridge.now())
+	return limit == ""
+}
+
+// auditRecord describes a call. Its tool may not be known.
 func auditRecord(r *Run) AuditRecord {
-	return AuditRecord{Call: r.call.ID, Trace: r.call.Trace, Claim: r.claim,
-		Caller: r.call.Caller.Name, Session: r.call.Session, Site: r.call.Site,
-		Origin: r.tool.origin, Frame: r.tool.frame,
-		Tool: r.tool.name, Definition: r.tool.digest, Arguments: r.argumentsDigest(), ArgumentBytes: int64(len(r.input.Text())),
-		Decision: r.decided(), Rule: r.decision.Reason, Approval: r.approval, Approver: r.approver}
+	a := AuditRecord{Call: r.call.ID, Trace: r.call.Trace, Claim: r.claim,
+		Caller: r.call.Caller.Name, Credential: r.call.Caller.Credential, Session: r.call.Session,
+		Site: r.call.Site, Tool: r.toolName(), Decision: r.decided(), Rule: r.decision.Reason,
+		Approval: r.approval, Approver: r.approver}
+	if r.tool == nil {
+		return a
+	}
+	a.Origin, a.Frame, a.Definition = r.tool.origin, r.tool.frame, r.tool.digest
+	a.Arguments, a.ArgumentBytes = r.argumentsDigest(), int64(len(r.input.Text()))
+	if page := describeConfig(r.pageConfig()); page != nil {
+		a.Page, a.PageDigest = string(page), digestOf(page)
+	}
+	return a
 }
 
 // argumentsDigest is that of the canonical arguments. A secret among them could be

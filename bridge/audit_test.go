@@ -2,6 +2,7 @@ package bridge_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"sync"
 	"testing"
@@ -162,5 +163,53 @@ func TestSecretsHaveNoDigest(t *testing.T) {
 		if got := audit.take(); len(got) != 2 || got[0].Arguments != "" {
 			t.Errorf("%s: %+v", mark, got)
 		}
+	}
+}
+
+// TestAuditOfPages (A14): what config changed about the page, without its secrets, and the
+// credential of the caller.
+func TestAuditOfPages(t *testing.T) {
+	audit := &spyAudit{}
+	r := bridgetest.NewRouter().Add("shop", bridgetest.Tool("read", ""))
+	b := remembering(t, r, bridge.Memory{Audit: audit}, bridge.SiteOptions{AllowConfig: []string{"path", "profile", "bearer"}})
+	call := bridge.Call{Site: "shop", Tool: "read", Caller: bridge.Local(), Input: bridgetest.JSON(`{}`)}
+	call.Caller.Credential = "c1"
+	digests := map[string]bool{}
+	for config, page := range map[string]string{
+		`{}`: "", `{"path":"/a","profile":"work"}`: `{"path":"/a","profile":"work"}`, `{"bearer":"s3cret"}`: `{"bearer":true}`,
+	} {
+		call.Config = json.RawMessage(config)
+		if _, e := run(t, b, &call); e != nil {
+			t.Fatal(e)
+		}
+		in := audit.take()[0]
+		if in.Page != page || in.Credential != "c1" || (in.PageDigest == "") != (page == "") || digests[in.PageDigest] {
+			t.Errorf("with %s the record is %+v", config, in)
+		}
+		digests[in.PageDigest] = true
+	}
+}
+
+// TestAuditOfRefusals (A14): who was refused is recorded, and a flood of it is not.
+func TestAuditOfRefusals(t *testing.T) {
+	audit := &spyAudit{}
+	r := bridgetest.NewRouter().Add("shop", bridgetest.Tool("read", ""))
+	b := remembering(t, r, bridge.Memory{Audit: audit}, bridge.SiteOptions{})
+	call := bridge.Call{Site: "shop", Tool: "read", Caller: bridge.Caller{Name: "watcher", May: []bridge.Right{bridge.MayAnswer}}, Input: bridgetest.JSON(`{}`)}
+	for range 1000 {
+		if _, e := run(t, b, &call); e == nil || e.Code != bridge.Forbidden {
+			t.Fatal(e)
+		}
+	}
+	got := audit.take()
+	if len(got) != 2*60 {
+		t.Fatalf("%d records of 1,000 refusals", len(got))
+	}
+	if in, out := got[0], got[1]; in.Caller != "watcher" || in.Site != "shop" || in.Tool != "read" || out.Code != "FORBIDDEN" || out.Outcome != "not_run" {
+		t.Errorf("a refusal is %+v and %+v", in, out)
+	}
+	call.Caller.Name = "another"
+	if _, e := run(t, b, &call); e == nil || len(audit.take()) != 2 {
+		t.Error("the flood of one caller hides the refusal of another")
 	}
 }

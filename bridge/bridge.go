@@ -61,8 +61,10 @@ type Bridge struct {
 	log    *slog.Logger
 	now    func() time.Time
 	rates  *policy.Rates
-	sites  map[string]*siteState
-	run    handler
+	// refusals bounds those that are in the audit.
+	refusals *policy.Rates
+	sites    map[string]*siteState
+	run      handler
 
 	taints     taints
 	runs       registry
@@ -113,6 +115,7 @@ func New(r Router, o Options) (*Bridge, error) {
 		rates.Sites[site.Name] = policy.SiteRates{Rate: s.options.Rate, Tools: s.options.Rates}
 	}
 	b.rates = policy.NewRates(rates)
+	b.refusals = policy.NewRates(policy.RatesOptions{Sites: map[string]policy.SiteRates{"": {Rate: refusals}}})
 	b.run = chain(b.stages(), b.invoke)
 	if n, ok := r.(Notifier); ok {
 		n.Notify(b.toolsChanged)

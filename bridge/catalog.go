@@ -21,7 +21,8 @@ type Tool struct {
 	id          int64
 	document    string
 	origin      string
-	topLevel    bool
+	own         bool
+	topLevel    bool // and not in a frame
 	frame       string
 	name        string // as offered; another than the declared one where that was taken
 	title       string
@@ -173,7 +174,8 @@ func NewCatalog(prev *Catalog, decls []Declaration, l Limits) (*Catalog, []Findi
 			continue
 		}
 		t := *a.tool
-		t.id, t.document, t.frame, t.topLevel = d.ID, d.Document, d.Frame, d.TopLevel
+		t.id, t.document, t.frame = d.ID, d.Document, d.Frame
+		t.own, t.topLevel = d.Own, d.Own && d.Frame == ""
 		if c.byName[t.name] != nil {
 			f := c.rename(&t, l)
 			findings = append(findings, f)

@@ -5,17 +5,27 @@ import (
 	"fmt"
 )
 
+// where returns the page that the call would run in, and what a person who agrees to
+// the call now agrees to of it.
+func (r *Run) where() (*Agreed, *Shown) {
+	shown := r.bridge.router.Shows(r.ref())
+	if shown == nil {
+		return &Agreed{NewPage, r.settings.page}, &Shown{Config: r.settings.page}
+	}
+	return &Agreed{r.tool.document, shown.Config}, shown
+}
+
 // askConsent stops a call before anything runs and before it holds a page. With
 // an answer it begins again, so that everything is checked anew.
 func (b *Bridge) askConsent(r *Run) Step {
-	r.shownDigest, r.shownDocument = r.tool.digest, NewPage
-	if b.router.Shows(r.ref()) {
-		r.shownDocument = r.tool.document
-	}
+	var shown *Shown
+	r.shownDigest = r.tool.digest
+	r.shown, shown = r.where()
 	q := Invocation{Tool: r.tool, Input: r.input.Text(),
 		Answer: b.limits.Question}.Complete(Question{
 		Kind: Approve, Title: fmt.Sprintf("Run %s on %s?", r.tool.name,
 			r.call.Site), Detail: r.tool.description, always: mayAlways(r),
+		Session: r.call.Session, Page: describePage(shown),
 	})
 	return Step{Pause: &Pause{Question: q, Continue: func(ctx context.Context, a *Answer) Step {
 		if ctx.Err() != nil { // it was ended while it waited
@@ -33,14 +43,14 @@ func (b *Bridge) askConsent(r *Run) Step {
 
 // checkConsent refuses what a person refused, and what is not what they were shown.
 func (r *Run) checkConsent() *Error {
-	switch {
+	switch now, _ := r.where(); {
 	case r.consent == nil || !r.consent.OK:
 		return Errorf(ApprovalDenied, "", NotRun,
 			"%q was refused: a person said no, or nobody answered in time.", r.tool.name)
 	case r.shownDigest != r.tool.digest:
 		return Errorf(VersionMismatch, ToolChanged, NotRun,
 			"The page changed %q after a person agreed to it. Nothing ran.", r.tool.name)
-	case r.shownDocument != NewPage && r.shownDocument != r.tool.document:
+	case r.shown.Document != NewPage && *r.shown != *now:
 		return Errorf(VersionMismatch, ToolChanged, NotRun,
 			"The page navigated after a person agreed to run %q. Nothing ran.", r.tool.name)
 	}

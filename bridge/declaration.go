@@ -18,9 +18,10 @@ type Declaration struct {
 	Origin string
 	// Frame names the frame that shows the document; empty at the top.
 	Frame string
-	// TopLevel is true when the document is the site's own top-level page at
-	// the site's own origin. Only its readOnlyHint may count.
-	TopLevel bool
+	// Own is true when that is an origin of the site itself. Only for its tools does
+	// the operator's level lower what is asked, and, of them, only the readOnlyHint of
+	// the top-level page may count.
+	Own bool
 
 	Name, Title, Description string
 	// Input and Output are JSON Schemas as JSON text; nil means none.

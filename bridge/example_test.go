@@ -17,7 +17,7 @@ func (g greeter) Catalog(bridge.Ref) (*bridge.Catalog, error) { return g.catalog
 
 func (g greeter) Await(context.Context, bridge.Ref) (*bridge.Catalog, error) { return g.catalog, nil }
 
-func (g greeter) Shows(bridge.Ref) bool                                      { return false }
+func (g greeter) Shows(bridge.Ref) *bridge.Shown                             { return nil }
 func (g greeter) Acquire(context.Context, bridge.Ref) (bridge.Source, error) { return g, nil }
 
 func (g greeter) Invoke(_ context.Context, inv bridge.Invocation) bridge.Step {
@@ -33,7 +33,7 @@ func (g greeter) Release() {}
 // The smallest complete site: a tool is declared, admitted, listed and called.
 func ExampleBridge() {
 	catalog, findings := bridge.NewCatalog(nil, []bridge.Declaration{{
-		ID: 1, Name: "greet", Description: "Greets somebody.", TopLevel: true,
+		ID: 1, Name: "greet", Description: "Greets somebody.", Own: true,
 		Input:       json.RawMessage(`{"type":"object","properties":{"name":{"type":"string"}},"required":["name"]}`),
 		Annotations: json.RawMessage(`{"readOnlyHint":true}`),
 	}}, bridge.Limits{})

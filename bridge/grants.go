@@ -23,16 +23,27 @@ func (b *Bridge) granted(ctx context.Context, r *Run) bool {
 	if !mayAlways(r) {
 		return false
 	}
-	g, ok, err := b.memory.Grants.Find(ctx, GrantUse{Caller: r.call.Caller.Name, Site: r.call.Site,
-		Tool: r.tool.name, Digest: r.tool.digest})
+	now, _ := r.where()
+	g, ok, err := b.memory.Grants.Find(ctx, r.grantUse(now))
 	if err != nil {
 		b.log.WarnContext(ctx, "grants: they cannot be read", slog.Any("error", err))
 		return false
 	}
 	if ok {
 		r.approval, r.approver = g.ID, g.GivenBy
+		r.shown = &Agreed{Config: now.Config}
 	}
 	return ok
+}
+
+// grantUse is what standing consent to the call covers, where it runs in such a page.
+func (r *Run) grantUse(page *Agreed) GrantUse {
+	u := GrantUse{Caller: r.call.Caller.Name, Credential: r.call.Caller.Credential, Site: r.call.Site,
+		Tool: r.tool.name, Digest: r.tool.digest}
+	if page.Config != "" {
+		u.Config = digestOf([]byte(page.Config))
+	}
+	return u
 }
 
 // keepConsent keeps what a person agreed to beyond this call: a grant, when they
@@ -44,9 +55,7 @@ func (b *Bridge) keepConsent(ctx context.Context, r *Run) *Error {
 		if e := knowAll(ctx, r); e != nil {
 			return e
 		}
-		g, err := b.memory.Grants.Put(ctx, Grant{Caller: r.call.Caller.Name, Site: r.call.Site,
-			Tool: r.tool.name, Digest: r.tool.digest,
-			GivenBy: a.by, GivenAt: b.now()})
+		g, err := b.memory.Grants.Put(ctx, Grant{GrantUse: r.grantUse(r.shown), GivenBy: a.by, GivenAt: b.now()})
 		if err != nil {
 			return notKept("This consent cannot be kept now. Nothing ran.", err)
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -241,5 +242,81 @@ func TestTaint(t *testing.T) {
 	now = now.Add(16 * time.Minute)
 	if _, e := do(t, b, "write", `{}`, ""); e != nil {
 		t.Errorf("a while later: %v", e)
+	}
+}
+
+// TestAlwaysBinds (A6, A13): consent that stands covers the page as it was configured, and
+// the credential that it was given to.
+func TestAlwaysBinds(t *testing.T) {
+	s := inMemory(t)
+	r := bridgetest.NewRouter().Add("shop", bridgetest.Asking("write", ""))
+	o := once
+	o.AllowConfig = []string{"path", "headers", "cookies", "profile"}
+	b := remembering(t, r, s.Memory, o)
+	with := func(config, credential string) bridge.Call {
+		c := write(`{}`)
+		c.Config, c.Caller.Credential = json.RawMessage(config), credential
+		return c
+	}
+	agreed := with(`{"path":"/a","headers":{"X-Env":"one"}}`, "first")
+	q, token := parked(t, b, &agreed, bridge.ApprovalRequired)
+	if want := `{"headers":["X-Env"],"path":"/a"}`; q.Page == nil || string(q.Page.Config) != want {
+		t.Errorf("the person was shown %+v, want %s", q.Page, want)
+	}
+	if err := b.Answer(operator, q.ID, bridge.Answer{OK: true, Always: true}); err != nil {
+		t.Fatal(err)
+	}
+	agreed.Config = nil
+	again := agreed
+	again.Config = json.RawMessage(`{"path":"/a","headers":{"X-Env":"one"},"resume":"` + token + `"}`)
+	if _, e := run(t, b, &again); e != nil {
+		t.Fatal(e)
+	}
+	for config, credential := range map[string]string{
+		`{"path":"/a","headers":{"X-Env":"one"}}`:                "first",
+		`{"headers":{"X-Env":"one"},"path":"/a","timeout":1000}`: "first",
+	} {
+		c := with(config, credential)
+		if _, e := run(t, b, &c); e != nil {
+			t.Errorf("%s: %v", config, e)
+		}
+	}
+	for _, c := range []bridge.Call{
+		with(`{}`, "first"), with(`{"path":"/b","headers":{"X-Env":"one"}}`, "first"), with(`{"path":"/a","headers":{"X-Env":"two"}}`, "first"),
+		with(`{"path":"/a","headers":{"X-Env":"one"},"cookies":[{"name":"sid","value":"v"}]}`, "first"),
+		with(`{"path":"/a","headers":{"X-Env":"one"},"profile":"p"}`, "first"),
+		with(`{"path":"/a","headers":{"X-Env":"one"}}`, "second"), with(`{"path":"/a","headers":{"X-Env":"one"}}`, ""),
+	} {
+		parked(t, b, &c, bridge.ApprovalRequired)
+	}
+}
+
+// TestShown (A6, A14): what a person is shown of a call that needs consent, and no secret.
+func TestShown(t *testing.T) {
+	tool := bridgetest.Asking("write", "")
+	tool.Annotations = json.RawMessage(`{"destructiveHint":true,"readOnlyHint":true,"title":"\u202e"}`)
+	framed := bridgetest.Asking("framed", "")
+	framed.Document, framed.Frame, framed.Origin, framed.Own = "d2", "ads", "https://ads.example", false
+	r := bridgetest.NewRouter().Add("shop", tool, framed)
+	b := open(t, r, bridge.SiteOptions{AllowConfig: bridge.PageKeys()})
+	defer b.Close()
+	call := write(`{}`)
+	call.Config = json.RawMessage(`{"path":"/a?b=1","headers":{"X-B":"s3cret","X-A":"s3cret"},"cookies":[{"name":"sid","value":"s3cret"}],"localStorage":{"k":"s3cret"},
+		"basicAuth":{"user":"carl","password":"s3cret"},"bearer":"s3cret","locale":"de-DE","profile":"work"}`)
+	q, _ := parked(t, b, &call, bridge.ApprovalRequired)
+	const config = `{"basicAuth":{"user":"carl"},"bearer":true,"cookies":["sid"],"headers":["X-A","X-B"],"localStorage":["k"],"locale":"de-DE","path":"/a?b=1","profile":"work"}`
+	if q.Page == nil || string(q.Page.Config) != config || q.Page.URL != "" || strings.Join(q.Hints, " ") != "destructiveHint readOnlyHint" || q.Frame != "" || q.Session != "" {
+		t.Errorf("the question is %+v with %+v", q, q.Page)
+	}
+	r.DeclareIn("shop", "s", tool, framed)
+	call = write(`{}`)
+	call.Tool, call.Session = "framed", "s"
+	q, _ = parked(t, b, &call, bridge.ApprovalRequired)
+	if q.Page == nil || q.Page.URL != "https://shop.example/s" || q.Page.Title != "A page" || q.Frame != "ads" || q.Session != "s" || q.Origin != "https://ads.example" {
+		t.Errorf("the question is %+v with %+v", q, q.Page)
+	}
+	call = write(`{}`)
+	if q, _ = parked(t, b, &call, bridge.ApprovalRequired); q.Page != nil {
+		t.Errorf("of a new page as the site has it there is something to say: %+v", q.Page)
 	}
 }

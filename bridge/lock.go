@@ -6,7 +6,8 @@ import "context"
 // SiteOptions.Locked holds them to. They are of what a webtool says of a tool, so
 // that they do not depend on where a folder is served. Errors are *Error.
 func (b *Bridge) ToolDigests(ctx context.Context, ref Ref) (map[string]string, error) {
-	if _, err := b.siteFor(ref.Site, ref.Caller); err != nil {
+	s, err := b.siteFor(ref.Site, ref.Caller)
+	if err != nil {
 		return nil, err
 	}
 	c, err := b.router.Await(ctx, ref)
@@ -15,7 +16,7 @@ func (b *Bridge) ToolDigests(ctx context.Context, ref Ref) (map[string]string, e
 	}
 	digests := make(map[string]string, len(c.tools))
 	for _, t := range c.tools {
-		digests[t.name] = lockDigest(t)
+		digests[t.name] = s.lockDigest(t)
 	}
 	return digests, nil
 }
@@ -23,7 +24,7 @@ func (b *Bridge) ToolDigests(ctx context.Context, ref Ref) (map[string]string, e
 // offers reports whether the operator's lock lets the tool through.
 func (s *siteState) offers(t *Tool) bool {
 	locked := s.options.Locked
-	return locked == nil || locked[t.name] != "" && locked[t.name] == lockDigest(t)
+	return locked == nil || locked[t.name] != "" && locked[t.name] == s.lockDigest(t)
 }
 
 // offered are the tools of a catalog that the lock lets through.

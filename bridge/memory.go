@@ -39,24 +39,30 @@ type Grants interface {
 	Revoke(ctx context.Context, id string) (bool, error)
 }
 
-// Grant is consent of a person that stands. Every part is compared byte for
-// byte.
+// Grant is consent of a person that stands.
 type Grant struct {
 	// ID is 128 random bits in hex.
 	ID string
-	// Caller, Site and Tool name the caller and what it may run.
-	Caller, Site, Tool string
-	// Digest is that of the tool's definition: another definition was not
-	// consented to.
-	Digest string
+	GrantUse
 	// GivenBy names the person.
 	GivenBy string
 	GivenAt time.Time
 }
 
-// GrantUse is a call that looks for a grant.
+// GrantUse is what a grant covers, and what a call looks for. Every part is compared
+// byte for byte.
 type GrantUse struct {
-	Caller, Site, Tool, Digest string
+	// Caller, Site and Tool name the caller and what it may run.
+	Caller, Site, Tool string
+	// Credential is the caller's: a new one gets new consent. Empty where the caller
+	// has none.
+	Credential string
+	// Digest is that of the tool's definition, with its origin: another definition
+	// was not consented to.
+	Digest string
+	// Config is the digest of what config changes about the page; empty when it
+	// changes nothing.
+	Config string
 }
 
 // KnownTools keeps which tools of a site a person has seen, so that new and
@@ -165,6 +171,12 @@ type AuditRecord struct {
 	Origin  string `json:"origin,omitempty"`
 	Frame   string `json:"frame,omitempty"`
 	Tool    string `json:"tool,omitempty"`
+	// Credential is the caller's, as in Caller.
+	Credential string `json:"credential,omitempty"`
+	// Page says what config changed about the page, without the secrets in it, and
+	// PageDigest is the digest of that description.
+	Page       string `json:"page,omitempty"`
+	PageDigest string `json:"pageDigest,omitempty"`
 	// Definition and Arguments are digests; ArgumentBytes is a size.
 	Definition    string `json:"definition,omitempty"`
 	Arguments     string `json:"arguments,omitempty"`

@@ -3,7 +3,11 @@ package bridge
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
+
+	"github.com/pagetools/pagetools/bridge/schema"
 )
 
 // pageKeys are the keys of config that change the page of a call. Operators allow
@@ -95,8 +99,8 @@ func pageProperties(allowed []string) (map[string]any, error) {
 	return props, nil
 }
 
-// pageConfig returns what config changes about the page as JSON text; empty when it
-// changes nothing.
+// pageConfig returns what config changes about the page as canonical JSON; empty when
+// it changes nothing.
 func (s *siteState) pageConfig(config map[string]json.RawMessage) (string, error) {
 	given := map[string]json.RawMessage{}
 	for _, k := range s.options.AllowConfig {
@@ -107,9 +111,88 @@ func (s *siteState) pageConfig(config map[string]json.RawMessage) (string, error
 	if len(given) == 0 {
 		return "", nil
 	}
-	text, err := json.Marshal(given) // sorted by key
+	text, err := json.Marshal(given)
+	if err == nil {
+		text, err = schema.Canonical(text)
+	}
 	if err != nil {
 		return "", fmt.Errorf("encoding the page's config: %w", err)
 	}
 	return string(text), nil
+}
+
+// pageConfig is what config changed about the page that the call runs in.
+func (r *Run) pageConfig() string {
+	if r.shown != nil {
+		return r.shown.Config
+	}
+	_, shown := r.where()
+	return shown.Config
+}
+
+// ConfiguredPage says for a person which page a call would run in.
+type ConfiguredPage struct {
+	// URL and Title are those of the page, when it is open. They are the page's words.
+	URL   string `json:"url,omitempty"`
+	Title string `json:"title,omitempty"`
+	// Config is what config changes about the page. Of headers, cookies and stored items
+	// it has the names, and of credentials only that they are there.
+	Config json.RawMessage `json:"config,omitempty"`
+}
+
+// describePage returns nil when there is nothing to say: a new page as the site has it.
+func describePage(s *Shown) *ConfiguredPage {
+	if *s == (Shown{}) {
+		return nil
+	}
+	p := &ConfiguredPage{Config: describeConfig(s.Config)}
+	p.URL, _ = Visible(shortened(s.URL))
+	p.Title, _ = Visible(shortened(s.Title))
+	return p
+}
+
+// shortened bounds a page's words on a question.
+func shortened(s string) string {
+	const most = 2048
+	if len(s) <= most {
+		return s
+	}
+	return strings.ToValidUTF8(s[:most], "") + "…"
+}
+
+// describeConfig says what config changes about a page without telling secrets; nil when
+// it changes nothing.
+func describeConfig(config string) json.RawMessage {
+	var given map[string]any
+	if config == "" || json.Unmarshal([]byte(config), &given) != nil {
+		return nil
+	}
+	for key, value := range given {
+		if pageKeys[key]["writeOnly"] != true {
+			continue
+		}
+		switch value := value.(type) {
+		case map[string]any:
+			if key == "basicAuth" {
+				given[key] = map[string]any{"user": value["user"]}
+			} else {
+				given[key] = slices.Sorted(maps.Keys(value))
+			}
+		case []any:
+			names := []any{}
+			for _, item := range value {
+				if cookie, ok := item.(map[string]any); ok {
+					names = append(names, cookie["name"])
+				}
+			}
+			given[key] = names
+		default:
+			given[key] = true
+		}
+	}
+	text, err := json.Marshal(given)
+	if err != nil { // it was read from JSON: cannot happen
+		panic("describing a page: " + err.Error())
+	}
+	return text
 }

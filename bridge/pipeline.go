@@ -215,7 +215,7 @@ func (b *Bridge) approve(ctx context.Context, r *Run, next handler) Step {
 	r.unseen = b.unseen(ctx, r)
 	r.decision = policy.Decide(policy.Input{
 		Operator: r.site.options.Approval, Tool: r.tool.name, Hints: r.tool.hints,
-		TopLevel: r.tool.topLevel, Request: r.settings.approval,
+		Origin: r.tool.origin, Own: r.tool.own, TopLevel: r.tool.topLevel, Request: r.settings.approval,
 		Tainted: b.taints.of(r.call.Caller.Name, r.tool.origin, b.now()), Unseen: r.unseen,
 	})
 	switch {
@@ -262,7 +262,7 @@ func (b *Bridge) invoke(ctx context.Context, r *Run) Step {
 		r.outcome = Unknown
 		b.taints.read(r, b.now())
 		return source.Invoke(ctx, Invocation{
-			Tool: r.tool, Document: r.shownDocument, Input: r.input.Text(), MaxBytes: r.resultLimit(),
+			Tool: r.tool, Caller: r.call.Caller.Name, Agreed: r.shown, Input: r.input.Text(), MaxBytes: r.resultLimit(),
 			Patience: max(time.Millisecond,
 				ref.Patience-time.Since(began)), Timeout: r.settings.timeout, Answer: b.limits.Question,
 			Questions: maxQuestions - r.asked,
@@ -313,6 +313,7 @@ func pausedInPage(r *Run, p *Pause) {
 		p.Question = Invocation{Tool: r.tool, Input: r.input.Text(),
 			Answer: b.limits.Question}.Complete(p.Question)
 	}
+	p.Question.Session = r.call.Session
 	inPage := p.Continue
 	p.Continue = func(ctx context.Context, a *Answer) Step {
 		return b.audit(ctx, r, func(ctx context.Context, r *Run) Step {

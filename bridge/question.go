@@ -3,6 +3,7 @@ package bridge
 import (
 	"context"
 	"encoding/json"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -27,7 +28,7 @@ const (
 // Question is a call that stopped and waits for a person. Title is ours; detail
 // is the page's own text, and not to be trusted.
 type Question struct {
-	ID     string `json:"id"`
+	ID     string `json:"id,omitempty"` // empty where models read it
 	Kind   Kind   `json:"kind"`
 	Title  string `json:"title"`
 	Detail string `json:"detail"`
@@ -36,10 +37,69 @@ type Question struct {
 	Tool   string          `json:"tool"`
 	Input  json.RawMessage `json:"input"`
 	Origin string          `json:"origin"`
+	// Hints are the names of what the page claims of its tool, Frame that of the frame
+	// that offers it, Session the caller's name for its state.
+	Hints   []string `json:"hints,omitempty"`
+	Frame   string   `json:"frame,omitempty"`
+	Session string   `json:"session,omitempty"`
+	// Page is the page that a call would run in, for consent; nil where a new one is
+	// opened as the site has it.
+	Page *ConfiguredPage `json:"page,omitempty"`
+	// Among is how many calls it may be of, when that is not certain: the page opened a
+	// dialog while several were at work in it. Each of them then asks, and an answer to
+	// one is an answer to all. Foreign is true when they are not all of one caller: then
+	// only operators are shown what it says, and only they can answer.
+	Among   int  `json:"among,omitempty"`
+	Foreign bool `json:"-"`
 	// ExpiresAt is when the question counts as declined.
 	ExpiresAt time.Time `json:"expiresAt"`
 
 	always bool // the answer may be kept
+}
+
+// Fact is something that a person should know before answering.
+type Fact struct{ Name, Text string }
+
+// claims are what hints say, in words.
+var claims = map[string]string{
+	"destructiveHint":      "that it destroys something",
+	"consequentialHint":    "that it has consequences",
+	"untrustedContentHint": "that its results are the words of strangers",
+	"readOnlyHint":         "that it only reads",
+}
+
+// Facts are what to know of the call besides title, detail and arguments, the gravest
+// first. Names are ours; texts hold what the page and the caller chose, and each is one
+// line.
+func (q *Question) Facts() []Fact {
+	var facts []Fact
+	add := func(name, text string) {
+		if text, _ = Visible(text); text != "" {
+			facts = append(facts, Fact{name, strings.Join(strings.Fields(text), " ")})
+		}
+	}
+	for _, hint := range q.Hints {
+		add("The page says", claims[hint])
+	}
+	add("Origin", q.Origin)
+	add("Frame", q.Frame)
+	add("Session", q.Session)
+	if p := q.Page; p != nil {
+		add("Page", strings.TrimSpace(p.URL+" "+p.Title))
+		add("Opened with", string(p.Config))
+	}
+	return facts
+}
+
+// forCaller is the question as the caller of its call gets it.
+func (q *Question) forCaller() *Question {
+	if !q.Foreign {
+		return q
+	}
+	own := *q
+	own.Title = "The page asks something while calls of several callers are at work in it. Only an operator can answer."
+	own.Detail, own.Schema = "", nil
+	return &own
 }
 
 // Answer is what a person said.

@@ -37,15 +37,15 @@ type Run struct {
 	counted  bool    // against the rates
 	agreed   bool    // or refused: somebody was asked
 	consent  *Answer // what they said; nil: nothing
-	// What they were shown: the digest of the tool's definition, and the document that
-	// would run it, or NewPage.
-	shownDigest, shownDocument string
-	kept                       bool   // the consent, as a grant
-	approval                   string // the grant or the question that it runs under, and
-	approver                   string // the person
-	ticket                     int64  // of its intent in the audit; 0: none
-	source                     Source // the page that runs it
-	outcome                    Outcome
+	// What they were shown: the digest of the tool's definition, and the page.
+	shownDigest string
+	shown       *Agreed
+	kept        bool   // the consent, as a grant
+	approval    string // the grant or the question that it runs under, and
+	approver    string // the person
+	ticket      int64  // of its intent in the audit; 0: none
+	source      Source // the page that runs it
+	outcome     Outcome
 
 	// Behind the lock of the registry.
 	names  []handle    // under which it is found
@@ -96,11 +96,14 @@ func (r *Run) Token() string {
 // Tool is what ran. It is known when Next returned a result.
 func (r *Run) Tool() *Tool { return r.tool }
 
-// Asks returns the question that the call waits for now, or nil.
+// Asks returns the question that the call waits for now, as its caller gets it, or nil.
 func (r *Run) Asks() *Question {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.asks()
+	if q := r.asks(); q != nil {
+		return q.forCaller()
+	}
+	return nil
 }
 
 // asks is Asks with r.mu held.
@@ -152,7 +155,7 @@ func (r *Run) look() (q *Question, end Step, changed <-chan struct{}) {
 		}
 		return nil, r.result, nil
 	case r.pause != nil:
-		return r.asks(), Step{}, nil
+		return r.asks().forCaller(), Step{}, nil
 	}
 	r.waiting++
 	return nil, Step{}, r.change()
@@ -271,6 +274,10 @@ func (r *Run) settle(s Step) {
 // decline goes on without asking anybody.
 func (r *Run) decline(p *Pause) {
 	p.Take()
+	if p.Question.Among > 0 { // another call is asked
+		r.goOn(p, nil)
+		return
+	}
 	r.goOn(p, &Answer{})
 }
 
@@ -431,7 +438,8 @@ func (r *Run) end(s Step) {
 // elicit, CONFLICT when the question is not open any more, SCHEMA_ERROR for an
 // answer that does not fit.
 func (r *Run) Elicited(id string, a Answer, by Caller) error {
-	if !by.Can(MayElicit) || by.IsRevoked() || by.Name != r.call.Caller.Name {
+	q := r.Asks()
+	if !by.Can(MayElicit) || by.IsRevoked() || by.Name != r.call.Caller.Name || q != nil && q.Foreign {
 		return mayNotAnswer()
 	}
 	return asPlain(r.answer(id, &a, by.Name))

@@ -239,7 +239,10 @@ func TestConsentNamesThePage(t *testing.T) {
 	r := bridgetest.NewRouter().Add("shop", asking, reading)
 	var told []string
 	r.Handle("shop", func(ctx context.Context, inv bridge.Invocation) bridge.Step {
-		told = append(told, inv.Document)
+		if inv.Agreed == nil {
+			inv.Agreed = &bridge.Agreed{}
+		}
+		told = append(told, inv.Agreed.Document)
 		return bridgetest.Echo(ctx, inv)
 	})
 	b := open(t, r, bridge.SiteOptions{})

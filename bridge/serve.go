@@ -80,6 +80,9 @@ func (b *Bridge) startOrResume(ctx context.Context, in *Call) (*Run, time.Durati
 		if !r.wasTold(a.question) {
 			return r, 0 // the open question is told, not answered
 		}
+		if q := r.Asks(); q != nil && q.Foreign {
+			return b.refused(in, mayNotAnswer()), 0
+		}
 		e := r.answer(a.question, a, in.Caller.Name)
 		if e != nil && e.Code != Conflict { // else somebody else was first
 			return b.refused(in, e), 0
@@ -124,9 +127,9 @@ func (r *Run) askWith(ctx context.Context, asker Asker, q *Question) (Answer, er
 	asking, cancel := context.WithCancel(ctx)
 	defer cancel()
 	r.mu.Lock()
-	over, changed := r.asks() != q, r.change()
+	open, changed := r.asks(), r.change()
 	r.mu.Unlock()
-	if over {
+	if open == nil || open.ID != q.ID {
 		return Answer{}, nil
 	}
 	stopAsking := make(chan struct{})

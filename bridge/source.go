@@ -34,6 +34,15 @@ type Step struct {
 // Step returns the step of a call that failed so.
 func (e *Error) Step() Step { return Step{Err: e} }
 
+// Agreed is the page that a person's consent is about.
+type Agreed struct {
+	// Document is the one that was shown, or [NewPage]. Empty means any: consent that
+	// stands is not about one document.
+	Document string
+	// Config is what config changed about the page, as in Ref.Page.
+	Config string
+}
+
 // NewPage is the document of a call that had no page when a person agreed to it: only a
 // page that was opened for this call will do.
 const NewPage = "new page"
@@ -43,9 +52,12 @@ type Invocation struct {
 	// Tool is what was validated and approved. A source that now holds another
 	// definition under its name refuses with VersionMismatch (TOOL_CHANGED).
 	Tool *Tool
-	// Document is the one that a person agreed to, or [NewPage]; a source that shows
-	// another one refuses in the same way. Empty means that nobody was asked.
-	Document string
+	// Agreed is what a person agreed to besides; nil means that nobody was asked. A
+	// source that shows something else refuses in the same way.
+	Agreed *Agreed
+	// Caller is the name of whose call it is: what the source says of a question of one
+	// caller's call is for nobody else.
+	Caller string
 	// Input is a JSON object that fits the tool's schema.
 	Input json.RawMessage
 	// MaxBytes caps the JSON text of the result. Zero means the source's own
@@ -65,6 +77,7 @@ type Invocation struct {
 // and the origin of the tool where the source named none. It returns the question.
 func (inv Invocation) Complete(q Question) Question {
 	q.ID, q.Tool, q.Input = rand.Text(), inv.Tool.Name(), inv.Input
+	q.Hints, q.Frame = inv.Tool.hints.Claimed(), inv.Tool.frame
 	q.ExpiresAt = time.Now().Add(inv.Answer)
 	if q.Origin == "" {
 		q.Origin = inv.Tool.Origin()
@@ -100,8 +113,8 @@ type Ref struct {
 	// Beside lets the call, for Acquire, share the session's page with other calls
 	// that have Beside set. A call without it has the page alone, and in order.
 	Beside bool
-	// Page is what the call's config changes about its page, for Acquire: a JSON
-	// object with the keys of PageKeys, or empty. It may hold secrets.
+	// Page is what the call's config changes about its page, for Acquire: a canonical
+	// JSON object with the keys of PageKeys, or empty. It may hold secrets.
 	Page string
 }
 
@@ -129,12 +142,21 @@ type Router interface {
 	// Await returns the same after the page was opened, within ctx and ref.Patience.
 	// It never makes a page for the caller.
 	Await(ctx context.Context, ref Ref) (*Catalog, error)
-	// Shows reports whether a call of ref would run in a page that is open now, because it
-	// is the session's own or the one that all calls share. It does no I/O.
-	Shows(ref Ref) bool
+	// Shows returns the page that a call of ref would run in when it is open now, because
+	// it is the session's own or the one that all calls share; nil otherwise. It does no
+	// I/O.
+	Shows(ref Ref) *Shown
 	// Acquire returns a page for one call: the session's own, in order, but for
 	// Ref.Beside; a fresh one; or the shared one.
 	Acquire(ctx context.Context, ref Ref) (Source, error)
+}
+
+// Shown is a page that is open.
+type Shown struct {
+	// URL and Title are those of the document that it shows, as the page chose them.
+	URL, Title string
+	// Config is what config changed about the page when it was opened, as in Ref.Page.
+	Config string
 }
 
 // Notifier is a Router that reports when lists change. It is optional: without it,
@@ -160,6 +182,9 @@ type Caller struct {
 	// Name identifies the caller in logs, limits and sessions. "local" is the
 	// one caller of a listener without credentials.
 	Name string
+	// Credential identifies the credential that the caller came with, without telling
+	// it; "" means that there was none. Consent that stands ends with it.
+	Credential string
 	// May lists the rights.
 	May []Right
 	// Sites are the names that the caller may see; nil means all.

@@ -9,17 +9,18 @@ import (
 	"github.com/pagetools/pagetools/bridge/webtool"
 )
 
-// asAction is a tool as the webtools documents describe it.
-func asAction(t *Tool) webtool.Action {
+// asAction is a tool as the webtools documents describe it. The site's own origin is
+// not in it: a folder is served at another one each time.
+func (s *siteState) asAction(t *Tool) webtool.Action {
 	a := webtool.Action{Name: t.name, Title: t.title, Description: t.description,
 		Annotations: t.Annotations(), Frame: t.frame}
-	if a.Frame != "" {
+	if a.Frame != "" || t.origin != s.site.Origin {
 		a.Origin = t.origin
 	}
 	return webtool.NewAction(a, t.InputSchema(), t.OutputSchema())
 }
 
-func lockDigest(t *Tool) string { return asAction(t).Digest() }
+func (s *siteState) lockDigest(t *Tool) string { return s.asAction(t).Digest() }
 
 // Webtool returns the document of a site (action "") or of one of its tools, at a
 // version ("" and "latest" mean what is current). With ref.Session it describes
@@ -127,7 +128,7 @@ func (s *siteState) unknownAction(action string, c *Catalog) *Error {
 func (s *siteState) draft(name, description string, tools []*Tool) *webtool.Document {
 	actions := make([]webtool.Action, len(tools))
 	for i, t := range tools {
-		actions[i] = asAction(t)
+		actions[i] = s.asAction(t)
 	}
 	return webtool.Draft(name, description, actions,
 		webtool.Config{Schema: s.configSchemaJSON, Default: s.defaultConfig})
@@ -215,7 +216,7 @@ func (s *siteState) checkPin(ctx context.Context, r *Run) (*schema.Schema, error
 	if r.call.Single {
 		action = r.tool.name
 	}
-	pinned, problem, err := s.history(action).Pin(ctx, r.call.Version, asAction(r.tool),
+	pinned, problem, err := s.history(action).Pin(ctx, r.call.Version, s.asAction(r.tool),
 		s.schemaLimits)
 	if err != nil {
 		return nil, noHistory(err)

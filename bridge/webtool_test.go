@@ -9,6 +9,7 @@ import (
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/bridgetest"
+	"github.com/pagetools/pagetools/bridge/policy"
 	"github.com/pagetools/pagetools/bridge/webtool"
 )
 
@@ -205,5 +206,45 @@ func TestDocumentForBothDialects(t *testing.T) {
 	var back map[string]any
 	if err := json.Unmarshal(d.JSON(), &back); err != nil || back["version"] != d.Version || back["digest"] != d.Digest {
 		t.Errorf("JSON: %v", err)
+	}
+}
+
+// TestOriginIsLockedAndPinned (A8): after a redirect, an equal declaration of another
+// origin is neither what was locked nor what was pinned, though the operator named that
+// origin, too.
+func TestOriginIsLockedAndPinned(t *testing.T) {
+	tool := bridgetest.Tool("read", "")
+	moved := tool
+	moved.Origin = "https://moved.example"
+	r := bridgetest.NewRouter().Add("shop", tool)
+	local := bridge.Ref{Site: "shop", Caller: bridge.Local()}
+	first := open(t, r, bridge.SiteOptions{})
+	defer first.Close()
+	locked, err := first.ToolDigests(t.Context(), local)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := first.Webtool(t.Context(), local, "", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := open(t, r, bridge.SiteOptions{Locked: locked, Approval: policy.Operator{Mode: policy.ModeAuto}})
+	defer b.Close()
+	pinned := func(b *bridge.Bridge) *bridge.Error {
+		_, e := run(t, b, &bridge.Call{Site: "shop", Tool: "read", Caller: bridge.Local(), Input: bridgetest.JSON(`{}`), Version: d.Version})
+		return e
+	}
+	if _, e := do(t, b, "read", `{}`, ""); e != nil {
+		t.Fatal(e) // the positive control
+	}
+	if e := pinned(first); e != nil {
+		t.Fatal(e)
+	}
+	r.Declare("shop", moved)
+	_, e := do(t, b, "read", `{}`, "")
+	want(t, e, bridge.VersionMismatch, bridge.ToolChanged, bridge.NotRun)
+	want(t, pinned(first), bridge.VersionMismatch, "", bridge.NotRun)
+	if _, e := do(t, first, "read", `{}`, ""); e != nil {
+		t.Error(e) // it is not locked there
 	}
 }

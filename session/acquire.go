@@ -30,7 +30,7 @@ func (m *Manager) Acquire(ctx context.Context, ref bridge.Ref) (bridge.Source, e
 				return nil, err
 			}
 		}
-		if e := page.busyAsking(); e != nil {
+		if e := page.busyAsking(ref.Caller.Name); e != nil {
 			return nil, e
 		}
 		var shared bool
@@ -58,7 +58,7 @@ func (m *Manager) acquire(ctx context.Context, s *site, ref bridge.Ref,
 	var idle bool
 	m.with(func(st *state) { idle = st.leaseIdle(w) })
 	if idle {
-		return m.leaseOf(<-w.grant), nil
+		return m.leaseOf(<-w.grant, options), nil
 	}
 	ctx, cancel := bound(ctx, ref.Patience, nil)
 	defer cancel()
@@ -74,7 +74,7 @@ func (m *Manager) acquire(ctx context.Context, s *site, ref bridge.Ref,
 		case g.err != nil:
 			return nil, g.err
 		case ctx.Err() == nil:
-			return m.leaseOf(g), nil
+			return m.leaseOf(g, options), nil
 		}
 		w.grant <- g // it came in the moment in which w gave up
 	case <-ctx.Done():
@@ -88,8 +88,11 @@ func (m *Manager) acquire(ctx context.Context, s *site, ref bridge.Ref,
 	return nil, ended
 }
 
-func (m *Manager) leaseOf(g grant) *lease {
-	return &lease{Page: g.page, opened: g.opened, manager: m, ses: g.ses,
+func (m *Manager) leaseOf(g grant, options *pageOptions) *lease {
+	if g.ses != nil {
+		options = g.ses.options
+	}
+	return &lease{Page: g.page, opened: g.opened, config: options.given(), manager: m, ses: g.ses,
 		release: func(reported bool) { m.with(func(st *state) { st.release(g, reported) }) }}
 }
 
@@ -153,7 +156,8 @@ func (st *state) share() bool {
 // lease is a page that one call holds.
 type lease struct {
 	*Page
-	opened   bool // for this call
+	opened   bool   // for this call
+	config   string // with which it was
 	manager  *Manager
 	ses      *session // nil for a page without a session
 	release  func(reported bool)
@@ -168,7 +172,7 @@ type lease struct {
 // may have died unseen before anything was dispatched to it; then another one takes its
 // place, once.
 func (l *lease) Invoke(ctx context.Context, inv bridge.Invocation) bridge.Step {
-	if inv.Document == bridge.NewPage && !l.opened {
+	if a := inv.Agreed; a != nil && (a.Document == bridge.NewPage && !l.opened || a.Config != l.config) {
 		return otherDocument(inv.Tool).Step()
 	}
 	step := l.Page.Invoke(ctx, inv)
@@ -192,7 +196,10 @@ func (l *lease) noted(step bridge.Step) bridge.Step {
 	case step.Pause != nil:
 		goOn := step.Pause.Continue
 		step.Pause.Continue = func(ctx context.Context, a *bridge.Answer) bridge.Step { return l.noted(goOn(ctx, a)) }
-		if e := l.busyAsking(); e != nil && l.ses != nil {
+		if l.ses == nil {
+			break
+		}
+		if e := l.busyAsking(l.ses.key.caller); e != nil {
 			l.manager.with(func(st *state) { st.refuseWaiting(l.ses, e) })
 		}
 	case step.Err != nil:

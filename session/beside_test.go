@@ -197,7 +197,7 @@ func TestReadsThatAsk(t *testing.T) {
 		}
 		var pauses [2]*bridge.Pause
 		for i, l := range leases {
-			s := l.Invoke(t.Context(), bridge.Invocation{Tool: catalog.Tool("ask"), Input: json.RawMessage(fmt.Sprintf(`{"n":%d}`, i)), Answer: time.Minute})
+			s := l.Invoke(t.Context(), bridge.Invocation{Tool: catalog.Tool("ask"), Caller: "local", Input: json.RawMessage(fmt.Sprintf(`{"n":%d}`, i)), Answer: time.Minute})
 			if pauses[i] = s.Pause; s.Pause == nil {
 				t.Fatal(s.Err)
 			}

@@ -107,6 +107,9 @@ type Invocation struct {
 	// Document and Tool name the registration.
 	Document string
 	Tool     int64
+	// Caller is whose call it is. What the page asks may be of any of the calls that are at
+	// work in it.
+	Caller string
 	// Input is a JSON object.
 	Input json.RawMessage
 	// MaxBytes caps the JSON text of the result before it leaves the page.
@@ -145,7 +148,7 @@ type ToolsChanged struct {
 	Frame    Frame
 	Revision int64
 	Title    string
-	Tools    []bridge.Declaration // TopLevel is not set by engines
+	Tools    []bridge.Declaration // Own is not set by engines
 	// Refused are declarations that never left the page.
 	Refused []bridge.Finding
 }

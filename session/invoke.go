@@ -22,7 +22,7 @@ func (p *Page) Invoke(ctx context.Context, inv bridge.Invocation) bridge.Step {
 		began := time.Now()
 		running, cancel := bound(ctx, inv.Timeout, bridge.TimedOut(inv.Timeout))
 		step := p.tab.Invoke(running, Invocation{Document: t.Document(), Tool: t.Registration(),
-			Input: inv.Input, MaxBytes: inv.MaxBytes})
+			Caller: inv.Caller, Input: inv.Input, MaxBytes: inv.MaxBytes})
 		cancel()
 		if step.Err != nil && errors.Is(step.Err, ErrGone) {
 			// Nothing ran: the page replaced the registration. An equal one may
@@ -67,7 +67,7 @@ func (p *Page) replied(ctx context.Context, inv bridge.Invocation, c clock, aske
 			return p.replied(ctx, inv, c.after(began), asked+1, goOn(running, a))
 		}
 		if inv.Questions == 0 || asked < inv.Questions { // else nobody is asked
-			p.pauses.add(step.Pause)
+			p.pauses.add(inv.Caller, step.Pause)
 		}
 	}
 	return step
@@ -79,18 +79,24 @@ type pauses struct {
 	any atomic.Bool // something is in list
 
 	mu   sync.Mutex
-	list []*bridge.Pause
+	list []paused
 }
 
-func (ps *pauses) add(p *bridge.Pause) {
+type paused struct {
+	*bridge.Pause
+
+	caller string // whose call it is
+}
+
+func (ps *pauses) add(caller string, p *bridge.Pause) {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
-	ps.list = append(slices.DeleteFunc(ps.list, answered), p)
+	ps.list = append(slices.DeleteFunc(ps.list, answered), paused{p, caller})
 	ps.any.Store(true)
 }
 
 // open returns the newest question that waits for an answer, or nil.
-func (ps *pauses) open() *bridge.Question {
+func (ps *pauses) open() *paused {
 	if !ps.any.Load() { // the usual case
 		return nil
 	}
@@ -99,22 +105,27 @@ func (ps *pauses) open() *bridge.Question {
 	ps.list = slices.DeleteFunc(ps.list, answered)
 	ps.any.Store(len(ps.list) > 0)
 	if n := len(ps.list); n > 0 {
-		return &ps.list[n-1].Question
+		newest := ps.list[n-1]
+		return &newest
 	}
 	return nil
 }
 
-func answered(p *bridge.Pause) bool { return !p.Open() }
+func answered(p paused) bool { return !p.Open() }
 
 // busyAsking refuses a call to a page that waits for a person; nil lets it
-// through.
-func (p *Page) busyAsking() *bridge.Error {
-	q := p.pauses.open()
-	if q == nil {
+// through. Only the caller whose call asks is told what.
+func (p *Page) busyAsking(caller string) *bridge.Error {
+	asks := p.pauses.open()
+	if asks == nil {
 		return nil
 	}
-	return bridge.Errorf(bridge.Conflict, "", bridge.NotRun,
-		"The page waits for a person to answer another call.").Detail("question", q)
+	e := bridge.Errorf(bridge.Conflict, "", bridge.NotRun,
+		"The page waits for a person to answer another call.")
+	if asks.caller != caller || asks.Question.Foreign {
+		return e
+	}
+	return e.Detail("question", &asks.Question)
 }
 
 // awaitRevision makes a caller read its own writes: the list that the call left

@@ -160,7 +160,7 @@ func (m *Manager) Catalog(ref bridge.Ref) (*bridge.Catalog, error) {
 	if err != nil {
 		return nil, err
 	}
-	if page := m.sessionPage(ref); page != nil && !page.isDead() {
+	if page, _ := m.sessionPage(ref); page != nil && !page.isDead() {
 		return page.view.Load().catalog, nil
 	}
 	if page := s.page.Load(); page != nil && !page.isDead() {
@@ -173,11 +173,24 @@ func (m *Manager) Catalog(ref bridge.Ref) (*bridge.Catalog, error) {
 		"The site was not opened yet.")
 }
 
-// Shows reports whether a call of ref runs in the session's page that is there, or in
-// the one that calls share.
-func (m *Manager) Shows(ref bridge.Ref) bool {
+// Shows returns the session's page that is there, or the one that calls share.
+func (m *Manager) Shows(ref bridge.Ref) *bridge.Shown {
 	s, err := m.site(ref.Site)
-	return err == nil && (s.Shared && ref.Session == "" || m.sessionPage(ref) != nil)
+	if err != nil {
+		return nil
+	}
+	page, options := m.sessionPage(ref)
+	if s.Shared && ref.Session == "" {
+		page = s.page.Load()
+		if page == nil { // it is opened for whoever comes first
+			return &bridge.Shown{}
+		}
+	}
+	if page == nil {
+		return nil
+	}
+	v := page.view.Load()
+	return &bridge.Shown{URL: v.url, Title: v.title, Config: options.given()}
 }
 
 // Await returns the same list once its page is opened, within ctx.
@@ -186,7 +199,7 @@ func (m *Manager) Await(ctx context.Context, ref bridge.Ref) (*bridge.Catalog, e
 	if err != nil {
 		return nil, err
 	}
-	if page := m.sessionPage(ref); page != nil {
+	if page, _ := m.sessionPage(ref); page != nil {
 		if v := page.view.Load(); v.settled && !page.isDead() {
 			return v.catalog, nil
 		}
@@ -199,17 +212,17 @@ func (m *Manager) Await(ctx context.Context, ref bridge.Ref) (*bridge.Catalog, e
 	return m.awaitCatalog(ctx, s, ref.Patience)
 }
 
-// sessionPage is the page that the caller's session has, or nil.
-func (m *Manager) sessionPage(ref bridge.Ref) (page *Page) {
+// sessionPage is the page that the caller's session has, and how it was opened, or nil.
+func (m *Manager) sessionPage(ref bridge.Ref) (page *Page, options *pageOptions) {
 	if ref.Session == "" {
-		return nil
+		return nil, nil
 	}
 	m.with(func(st *state) {
 		if ses := st.sessions[keyOf(ref)]; ses != nil {
-			page = ses.page
+			page, options = ses.page, ses.options
 		}
 	})
-	return page
+	return page, options
 }
 
 // Findings returns what the site's author should know of its declarations now.

@@ -226,7 +226,7 @@ func (p *Page) toolsChanged(s *pageState, ev ToolsChanged) {
 	for i := range ev.Tools {
 		d := &ev.Tools[i]
 		d.Document, d.Frame = ev.Document, ev.Frame.Path
-		d.TopLevel = top && slices.Contains(p.origins, d.Origin)
+		d.Own = slices.Contains(p.origins, d.Origin)
 	}
 	if top {
 		s.now.title = ev.Title
@@ -373,7 +373,7 @@ func (p *Page) findWithin(ctx context.Context, inv bridge.Invocation) (*bridge.T
 			return nil, err
 		}
 	}
-	if inv.Document != "" && inv.Document != bridge.NewPage && inv.Document != t.Document() {
+	if a := inv.Agreed; a != nil && a.Document != "" && a.Document != bridge.NewPage && a.Document != t.Document() {
 		return nil, otherDocument(t)
 	}
 	return t, nil

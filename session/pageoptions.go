@@ -7,6 +7,7 @@ import (
 
 // pageOptions are how a call asks its page to be. Nil means: as the site's pages are.
 type pageOptions struct {
+	text   string // as the call gave them
 	config *pageconfig.Config
 	url    string
 	digest string
@@ -28,7 +29,7 @@ func readPageOptions(s *site, ref bridge.Ref) (*pageOptions, error) {
 			return nil, err
 		}
 	}
-	o := &pageOptions{}
+	o := &pageOptions{text: ref.Page}
 	if o.url, err = in.Address(s.URL); err == nil {
 		o.config, err = in.Check(s.Origin)
 	}
@@ -44,6 +45,14 @@ func readPageOptions(s *site, ref bridge.Ref) (*pageOptions, error) {
 // others: a call without any takes what its session has.
 func (o *pageOptions) fits(there *pageOptions) bool {
 	return o == nil || there != nil && o.digest == there.digest
+}
+
+// given is what the call gave, as in bridge.Ref.Page.
+func (o *pageOptions) given() string {
+	if o == nil {
+		return ""
+	}
+	return o.text
 }
 
 // otherPage refuses a call whose session's page was opened with other options.

@@ -130,7 +130,7 @@ func (st *state) join(ses *session, w *waiter) {
 		return
 	}
 	if ses.page != nil && ses.holders > 0 {
-		if e := ses.page.busyAsking(); e != nil {
+		if e := ses.page.busyAsking(w.key.caller); e != nil {
 			w.grant <- grant{err: e}
 			return
 		}

@@ -3,6 +3,7 @@ package transport
 import (
 	"crypto/sha256"
 	"crypto/subtle"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"slices"
@@ -69,7 +70,7 @@ func (c *Credentials) Replace(callers []Credential) (revoked []string) {
 			s.revoked = was.revoked
 			kept[was.revoked] = true
 		}
-		s.caller.Revoked = s.revoked
+		s.caller.Revoked, s.caller.Credential = s.revoked, hex.EncodeToString(s.sum[:16])
 		next.secrets = append(next.secrets, s)
 	}
 	c.now.Store(next) // before the old ones are revoked: from here on no request gets one

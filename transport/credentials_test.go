@@ -74,6 +74,10 @@ func TestReplacedCallers(t *testing.T) {
 			}
 			if x.token != "" {
 				now, _ := ask(x.token)
+				// A13: what stands for the old credential does not stand for a new one.
+				if now.Credential == "" || (now.Credential == oldA.Credential) != (x.token == "token-a") || strings.Contains(now.Credential, "token") {
+					t.Errorf("the credential is known as %q, and was as %q", now.Credential, oldA.Credential)
+				}
 				if now.IsRevoked() || len(now.May) != len(x.a[0].May) || len(now.Sites) != len(x.a[0].Sites) {
 					t.Errorf("it is now %+v", now)
 				}

@@ -46,12 +46,12 @@ var _ bridge.Router = (*Router)(nil)
 // NewRouter makes a router without sites.
 func NewRouter() *Router { return &Router{sites: map[string]*site{}} }
 
-// Add adds a site whose tools answer with their own input.
+// Add adds a site whose tools answer with their own input. Its origin is that of Tool.
 func (r *Router) Add(name string, decls ...bridge.Declaration) *Router {
 	c, _ := bridge.NewCatalog(nil, decls, bridge.Limits{})
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.order = append(r.order, bridge.Site{Name: name, Target: "https://" + name + ".example/", Origin: "https://" + name + ".example"})
+	r.order = append(r.order, bridge.Site{Name: name, Target: "https://" + name + ".example/", Origin: origin})
 	r.sites[name] = &site{catalog: c, sessions: map[string]*bridge.Catalog{}, handler: Echo}
 	return r
 }
@@ -202,12 +202,14 @@ func (r *Router) Catalog(ref bridge.Ref) (*bridge.Catalog, error) {
 	return s.catalog, nil
 }
 
-// Shows reports whether the session has a page.
-func (r *Router) Shows(ref bridge.Ref) bool {
+// Shows returns a page when the session has one.
+func (r *Router) Shows(ref bridge.Ref) *bridge.Shown {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	s := r.sites[ref.Site]
-	return s != nil && s.sessions[ref.Session] != nil
+	if s := r.sites[ref.Site]; s == nil || s.sessions[ref.Session] == nil {
+		return nil
+	}
+	return &bridge.Shown{URL: "https://" + ref.Site + ".example/" + ref.Session, Title: "A page", Config: ref.Page}
 }
 
 // Acquire returns a page of the site.

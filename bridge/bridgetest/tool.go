@@ -6,10 +6,12 @@ import (
 	"github.com/pagetools/pagetools/bridge"
 )
 
+const origin = "https://site.example"
+
 // Tool declares a read-only tool of the site's own top page, which runs without
 // asking. An empty schema takes any object.
 func Tool(name, inputSchema string) bridge.Declaration {
-	d := bridge.Declaration{ID: 1, Document: "d1", Origin: "https://site.example", TopLevel: true, Name: name,
+	d := bridge.Declaration{ID: 1, Document: "d1", Origin: origin, Own: true, Name: name,
 		Description: "The tool " + name + ".", Annotations: json.RawMessage(`{"readOnlyHint":true}`)}
 	if inputSchema != "" {
 		d.Input = json.RawMessage(inputSchema)

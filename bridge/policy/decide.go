@@ -32,6 +32,19 @@ type Hints struct {
 	Untrusted     Claim // about the content of results: a caller that reads them is tainted, see Input.Tainted
 }
 
+// Claimed lists what the page claims, by the names of the hints, the gravest first.
+func (h Hints) Claimed() (names []string) {
+	for _, c := range []struct {
+		claim Claim
+		name  string
+	}{{h.Destructive, "destructiveHint"}, {h.Consequential, "consequentialHint"}, {h.Untrusted, "untrustedContentHint"}, {h.ReadOnly, "readOnlyHint"}} {
+		if c.claim == Yes {
+			names = append(names, c.name)
+		}
+	}
+	return names
+}
+
 // OnlyReads reports whether the page claims that the tool changes nothing.
 func (h Hints) OnlyReads() bool { return h.ReadOnly == Yes && h.Destructive != Yes }
 
@@ -43,7 +56,13 @@ func (h Hints) MayChange(topLevel bool) bool { return !topLevel || !h.OnlyReads(
 type Rule struct {
 	Pattern string // the name of a tool; "*" stands for any characters, none included
 	Level   Level
+	// Origin limits the rule to tools that this origin declares; "" means those of any.
+	// A rule without one only raises where a tool is not the site's own.
+	Origin string
 }
+
+// String returns the rule's pattern as the operator wrote it.
+func (r Rule) String() string { return strings.TrimPrefix(r.Origin+" "+r.Pattern, " ") }
 
 // Operator is what the operator decided for one site.
 type Operator struct {
@@ -56,11 +75,13 @@ type Input struct {
 	Operator Operator
 	Tool     string // as the page named it
 	Hints    Hints
-	TopLevel bool  // declared by the named site's own top-level origin, not by a frame or after a redirect
-	Site     Level // the site's published terms
-	Request  Level // what the call asked for itself
-	Tainted  bool  // the caller has read untrusted content: one level up for tools that may change something
-	Unseen   bool  // on a site with standing consent, nobody has seen this tool yet: a person is asked
+	Origin   string // of the document that declares the tool
+	Own      bool   // that is an origin of the named site: rules and modes may lower
+	TopLevel bool   // besides, the document is the page itself, not a frame: its readOnlyHint may count
+	Site     Level  // the site's published terms
+	Request  Level  // what the call asked for itself
+	Tainted  bool   // the caller has read untrusted content: one level up for tools that may change something
+	Unseen   bool   // on a site with standing consent, nobody has seen this tool yet: a person is asked
 }
 
 // Decision is the level, who caused it and why, in words for a person.
@@ -84,7 +105,8 @@ const (
 // and novelty say. No value of Site, Request, Destructive, Consequential, Tainted or Unseen can
 // lower it, and ReadOnly lowers it only with TopLevel: from Ask to Auto in the modes ask and deny
 // where no rule matches, and by the level that Tainted adds. Hints raise over an operator's auto as
-// well.
+// well. Without Own, a mode lowers nothing, and a rule only where it names the Origin: a page
+// chooses whom it frames, and a frame how its tools are called.
 func Decide(in Input) Decision {
 	d := operator(in)
 	d.raise(in.Site.known(), LayerSite, "the site's published terms ask for it")
@@ -118,24 +140,25 @@ func (d *Decision) raise(to Level, layer, reason string) {
 // operator is the level before anybody raises it.
 func operator(in Input) Decision {
 	d := Decision{Layer: LayerOperator}
-	rule, matched := in.Operator.Match(in.Tool)
+	rule, matched := in.Operator.Match(in.Origin, in.Tool)
+	byRule := fmt.Sprintf("the operator's rule %q", rule)
 	mode := in.Operator.Mode
 	switch mode {
 	case "", ModeAsk, ModeDeny, ModeAuto:
 	case ModeStrict:
 		d.Level, d.Reason = Ask, "mode strict asks for everything"
-		if matched {
-			d.raise(rule.Level.known(), LayerOperator,
-				fmt.Sprintf("the operator's rule %q", rule.Pattern))
-		}
+		d.raise(rule.Level.known(), LayerOperator, byRule)
 		return d
 	default:
 		d.Level, d.Reason = Never, fmt.Sprintf("unknown approval mode %q", mode)
 		return d
 	}
 	switch {
-	case matched:
-		d.Level, d.Reason = rule.Level.known(), fmt.Sprintf("the operator's rule %q", rule.Pattern)
+	case matched && (in.Own || rule.Origin != ""):
+		d.Level, d.Reason = rule.Level.known(), byRule
+	case !in.Own:
+		d.Level, d.Reason = Ask, "the tool is not of the site's own origin, and no rule names its origin"
+		d.raise(rule.Level.known(), LayerOperator, byRule)
 	case mode == ModeAuto:
 		d.Level, d.Reason = Auto, "mode auto runs everything that nothing raises"
 	case in.Hints.ReadOnly == Yes && in.TopLevel:
@@ -146,18 +169,23 @@ func operator(in Input) Decision {
 	return d
 }
 
-// Match returns the rule for a tool: the most specific pattern that matches. A pattern without "*"
-// is the most specific; then the one with more other characters, then the one with fewer "*". Where
-// that is even, the stricter level wins, and after that the earlier rule: so the order of rules
-// never loosens anything.
-func (o Operator) Match(tool string) (Rule, bool) {
+// Match returns the rule for a tool of an origin: the most specific one that matches. One that names
+// the origin is more specific than any that does not. A pattern without "*" is the most specific;
+// then the one with more other characters, then the one with fewer "*". Where that is even, the
+// stricter level wins, and after that the earlier rule: so the order of rules never loosens
+// anything.
+func (o Operator) Match(origin, tool string) (Rule, bool) {
 	best := -1
 	for i, r := range o.Tools {
-		if !glob(r.Pattern, tool) {
+		if r.Origin != "" && r.Origin != origin || !glob(r.Pattern, tool) {
 			continue
 		}
 		if best >= 0 {
-			if d := bySpecific(r.Pattern, o.Tools[best].Pattern); d < 0 || d == 0 &&
+			d := len(r.Origin) - len(o.Tools[best].Origin) // both match one origin
+			if d == 0 {
+				d = bySpecific(r.Pattern, o.Tools[best].Pattern)
+			}
+			if d < 0 || d == 0 &&
 				r.Level.known() <= o.Tools[best].Level.known() {
 				continue
 			}

@@ -11,9 +11,9 @@ import (
 func ExampleDecide() {
 	readOnly := policy.Hints{ReadOnly: policy.Yes}
 	for _, in := range []policy.Input{
-		{Tool: "list", Hints: readOnly, TopLevel: true},
-		{Tool: "list", Hints: readOnly}, // of a frame: its claim does not count
-		{Tool: "buy", TopLevel: true},
+		{Tool: "list", Hints: readOnly, Own: true, TopLevel: true},
+		{Tool: "list", Hints: readOnly, Own: true}, // of a frame: its claim does not count
+		{Tool: "buy", Own: true, TopLevel: true},
 	} {
 		fmt.Println(policy.Decide(in).Level)
 	}

@@ -30,7 +30,8 @@ func TestLevels(t *testing.T) {
 }
 
 func TestDecide(t *testing.T) {
-	rules := []Rule{{"list-*", Auto}, {"delete-*", Never}, {"delete-draft", Once}}
+	rules := []Rule{{Pattern: "list-*"}, {Pattern: "delete-*", Level: Never}, {Pattern: "delete-draft", Level: Once}}
+	named := []Rule{{Pattern: "list-*", Origin: "https://maps.example"}}
 	reads := Hints{ReadOnly: Yes}
 	for _, c := range []struct {
 		name  string
@@ -38,42 +39,53 @@ func TestDecide(t *testing.T) {
 		level Level
 		layer string
 	}{
-		{"nothing said", Input{}, Ask, LayerOperator},
-		{"mode ask", Input{Operator: Operator{Mode: ModeAsk}}, Ask, LayerOperator},
-		{"reads, from the site", Input{Hints: reads, TopLevel: true}, Auto, LayerOperator},
-		{"reads, from a frame", Input{Hints: reads}, Ask, LayerOperator},
-		{"says that it does not only read", Input{Hints: Hints{ReadOnly: No}, TopLevel: true}, Ask, LayerOperator},
-		{"strict", Input{Operator: Operator{Mode: ModeStrict}, Hints: reads, TopLevel: true}, Ask, LayerOperator},
-		{"strict with an auto rule", Input{Operator: Operator{Mode: ModeStrict, Tools: rules}, Tool: "list-a"}, Ask, LayerOperator},
-		{"strict with a never rule", Input{Operator: Operator{Mode: ModeStrict, Tools: rules}, Tool: "delete-a"}, Never, LayerOperator},
-		{"auto", Input{Operator: Operator{Mode: ModeAuto}}, Auto, LayerOperator},
-		{"auto, destructive", Input{Operator: Operator{Mode: ModeAuto}, Hints: Hints{Destructive: Yes}}, Ask, LayerHints},
-		{"auto, consequential", Input{Operator: Operator{Mode: ModeAuto}, Hints: Hints{Consequential: Yes}}, Ask, LayerHints},
-		{"auto, denied claims", Input{Operator: Operator{Mode: ModeAuto}, Hints: Hints{Destructive: No, Consequential: No, Untrusted: Yes}}, Auto, LayerOperator},
-		{"auto, site", Input{Operator: Operator{Mode: ModeAuto}, Site: Once}, Once, LayerSite},
-		{"auto, request", Input{Operator: Operator{Mode: ModeAuto}, Request: Ask}, Ask, LayerRequest},
-		{"auto, a rule", Input{Operator: Operator{Mode: ModeAuto, Tools: rules}, Tool: "delete-a"}, Never, LayerOperator},
-		{"deny, reads", Input{Operator: Operator{Mode: ModeDeny}, Hints: reads, TopLevel: true}, Auto, LayerOperator},
-		{"deny", Input{Operator: Operator{Mode: ModeDeny}}, Never, LayerOperator},
-		{"deny, auto rule", Input{Operator: Operator{Mode: ModeDeny, Tools: rules}, Tool: "list-a"}, Auto, LayerOperator},
-		{"deny, once rule", Input{Operator: Operator{Mode: ModeDeny, Tools: rules}, Tool: "delete-draft"}, Never, LayerOperator},
-		{"deny, raised by a hint", Input{Operator: Operator{Mode: ModeDeny, Tools: rules}, Tool: "list-a", Hints: Hints{Destructive: Yes}}, Never, LayerOperator},
-		{"rule auto", Input{Operator: Operator{Tools: rules}, Tool: "list-a"}, Auto, LayerOperator},
-		{"rule auto, destructive", Input{Operator: Operator{Tools: rules}, Tool: "list-a", Hints: Hints{Destructive: Yes}}, Ask, LayerHints},
-		{"rule once over a claim to read", Input{Operator: Operator{Tools: rules}, Tool: "delete-draft", Hints: reads, TopLevel: true}, Once, LayerOperator},
-		{"reads and destroys", Input{Hints: Hints{ReadOnly: Yes, Destructive: Yes}, TopLevel: true}, Ask, LayerHints},
-		{"auto, tainted", Input{Operator: Operator{Mode: ModeAuto}, Tainted: true}, Once, LayerTaint},
-		{"auto, tainted, reads", Input{Operator: Operator{Mode: ModeAuto}, Hints: reads, TopLevel: true, Tainted: true}, Auto, LayerOperator},
-		{"auto, tainted, reads, from a frame", Input{Operator: Operator{Mode: ModeAuto}, Hints: reads, Tainted: true}, Once, LayerTaint},
-		{"once, tainted", Input{Operator: Operator{Tools: rules}, Tool: "delete-draft", Tainted: true}, Ask, LayerTaint},
-		{"ask, tainted", Input{Tainted: true}, Ask, LayerOperator},
-		{"never, tainted", Input{Operator: Operator{Tools: rules}, Tool: "delete-a", Tainted: true}, Never, LayerOperator},
-		{"deny, tainted", Input{Operator: Operator{Mode: ModeDeny, Tools: rules}, Tool: "list-a", Tainted: true}, Never, LayerOperator},
-		{"reads, unseen", Input{Hints: reads, TopLevel: true, Unseen: true}, Ask, LayerUnseen},
-		{"never, unseen", Input{Operator: Operator{Tools: rules}, Tool: "delete-a", Unseen: true}, Never, LayerOperator},
-		{"never wins", Input{Site: Never, Request: Ask}, Never, LayerSite},
-		{"unknown mode", Input{Operator: Operator{Mode: "Auto"}}, Never, LayerOperator},
-		{"no level at all", Input{Operator: Operator{Mode: ModeAuto}, Request: 200}, Never, LayerRequest},
+		{"nothing said", Input{Own: true}, Ask, LayerOperator},
+		{"mode ask", Input{Own: true, Operator: Operator{Mode: ModeAsk}}, Ask, LayerOperator},
+		{"reads, from the site", Input{Hints: reads, TopLevel: true, Own: true}, Auto, LayerOperator},
+		{"reads, from a frame", Input{Own: true, Hints: reads}, Ask, LayerOperator},
+		{"says that it does not only read", Input{Hints: Hints{ReadOnly: No}, TopLevel: true, Own: true}, Ask, LayerOperator},
+		{"strict", Input{Operator: Operator{Mode: ModeStrict}, Hints: reads, TopLevel: true, Own: true}, Ask, LayerOperator},
+		{"strict with an auto rule", Input{Own: true, Operator: Operator{Mode: ModeStrict, Tools: rules}, Tool: "list-a"}, Ask, LayerOperator},
+		{"strict with a never rule", Input{Own: true, Operator: Operator{Mode: ModeStrict, Tools: rules}, Tool: "delete-a"}, Never, LayerOperator},
+		{"auto", Input{Own: true, Operator: Operator{Mode: ModeAuto}}, Auto, LayerOperator},
+		{"auto, destructive", Input{Own: true, Operator: Operator{Mode: ModeAuto}, Hints: Hints{Destructive: Yes}}, Ask, LayerHints},
+		{"auto, consequential", Input{Own: true, Operator: Operator{Mode: ModeAuto}, Hints: Hints{Consequential: Yes}}, Ask, LayerHints},
+		{"auto, denied claims", Input{Own: true, Operator: Operator{Mode: ModeAuto}, Hints: Hints{Destructive: No, Consequential: No, Untrusted: Yes}}, Auto, LayerOperator},
+		{"auto, site", Input{Own: true, Operator: Operator{Mode: ModeAuto}, Site: Once}, Once, LayerSite},
+		{"auto, request", Input{Own: true, Operator: Operator{Mode: ModeAuto}, Request: Ask}, Ask, LayerRequest},
+		{"auto, a rule", Input{Own: true, Operator: Operator{Mode: ModeAuto, Tools: rules}, Tool: "delete-a"}, Never, LayerOperator},
+		{"deny, reads", Input{Operator: Operator{Mode: ModeDeny}, Hints: reads, TopLevel: true, Own: true}, Auto, LayerOperator},
+		{"deny", Input{Own: true, Operator: Operator{Mode: ModeDeny}}, Never, LayerOperator},
+		{"deny, auto rule", Input{Own: true, Operator: Operator{Mode: ModeDeny, Tools: rules}, Tool: "list-a"}, Auto, LayerOperator},
+		{"deny, once rule", Input{Own: true, Operator: Operator{Mode: ModeDeny, Tools: rules}, Tool: "delete-draft"}, Never, LayerOperator},
+		{"deny, raised by a hint", Input{Own: true, Operator: Operator{Mode: ModeDeny, Tools: rules}, Tool: "list-a", Hints: Hints{Destructive: Yes}}, Never, LayerOperator},
+		{"rule auto", Input{Own: true, Operator: Operator{Tools: rules}, Tool: "list-a"}, Auto, LayerOperator},
+		{"rule auto, destructive", Input{Own: true, Operator: Operator{Tools: rules}, Tool: "list-a", Hints: Hints{Destructive: Yes}}, Ask, LayerHints},
+		{"rule once over a claim to read", Input{Operator: Operator{Tools: rules}, Tool: "delete-draft", Hints: reads, TopLevel: true, Own: true}, Once, LayerOperator},
+		{"reads and destroys", Input{Hints: Hints{ReadOnly: Yes, Destructive: Yes}, TopLevel: true, Own: true}, Ask, LayerHints},
+		{"auto, tainted", Input{Own: true, Operator: Operator{Mode: ModeAuto}, Tainted: true}, Once, LayerTaint},
+		{"auto, tainted, reads", Input{Operator: Operator{Mode: ModeAuto}, Hints: reads, TopLevel: true, Own: true, Tainted: true}, Auto, LayerOperator},
+		{"auto, tainted, reads, from a frame", Input{Own: true, Operator: Operator{Mode: ModeAuto}, Hints: reads, Tainted: true}, Once, LayerTaint},
+		{"once, tainted", Input{Own: true, Operator: Operator{Tools: rules}, Tool: "delete-draft", Tainted: true}, Ask, LayerTaint},
+		{"ask, tainted", Input{Own: true, Tainted: true}, Ask, LayerOperator},
+		{"never, tainted", Input{Own: true, Operator: Operator{Tools: rules}, Tool: "delete-a", Tainted: true}, Never, LayerOperator},
+		{"deny, tainted", Input{Own: true, Operator: Operator{Mode: ModeDeny, Tools: rules}, Tool: "list-a", Tainted: true}, Never, LayerOperator},
+		{"reads, unseen", Input{Hints: reads, TopLevel: true, Own: true, Unseen: true}, Ask, LayerUnseen},
+		{"never, unseen", Input{Own: true, Operator: Operator{Tools: rules}, Tool: "delete-a", Unseen: true}, Never, LayerOperator},
+		{"never wins", Input{Own: true, Site: Never, Request: Ask}, Never, LayerSite},
+		{"foreign, auto", Input{Operator: Operator{Mode: ModeAuto}}, Ask, LayerOperator},
+		{"foreign, auto, tainted", Input{Operator: Operator{Mode: ModeAuto}, Tainted: true}, Ask, LayerOperator},
+		{"foreign, a rule for all", Input{Operator: Operator{Tools: rules}, Tool: "list-a"}, Ask, LayerOperator},
+		{"foreign, auto and a rule for all", Input{Operator: Operator{Mode: ModeAuto, Tools: rules}, Tool: "delete-draft"}, Ask, LayerOperator},
+		{"foreign, a never rule", Input{Operator: Operator{Mode: ModeAuto, Tools: rules}, Tool: "delete-a"}, Never, LayerOperator},
+		{"foreign, deny", Input{Operator: Operator{Mode: ModeDeny, Tools: rules}, Tool: "list-a"}, Never, LayerOperator},
+		{"foreign and named", Input{Operator: Operator{Tools: named}, Tool: "list-a", Origin: "https://maps.example"}, Auto, LayerOperator},
+		{"foreign and named, destructive", Input{Operator: Operator{Tools: named}, Tool: "list-a", Origin: "https://maps.example", Hints: Hints{Destructive: Yes}}, Ask, LayerHints},
+		{"foreign, another is named", Input{Operator: Operator{Tools: named}, Tool: "list-a", Origin: "https://ads.example"}, Ask, LayerOperator},
+		{"own, another is named", Input{Operator: Operator{Tools: named}, Tool: "list-a", Origin: "https://site.example", Own: true}, Ask, LayerOperator},
+		{"strict and named", Input{Operator: Operator{Mode: ModeStrict, Tools: named}, Tool: "list-a", Origin: "https://maps.example"}, Ask, LayerOperator},
+		{"unknown mode", Input{Own: true, Operator: Operator{Mode: "Auto"}}, Never, LayerOperator},
+		{"no level at all", Input{Own: true, Operator: Operator{Mode: ModeAuto}, Request: 200}, Never, LayerRequest},
 	} {
 		if d := Decide(c.in); d.Level != c.level || d.Layer != c.layer || d.Reason == "" {
 			t.Errorf("%s: %+v, want %v by %s", c.name, d, c.level, c.layer)
@@ -84,18 +96,18 @@ func TestDecide(t *testing.T) {
 // every calls f with all combinations of what there is to combine.
 func every(f func(Input)) {
 	modes := []string{"", ModeAsk, ModeStrict, ModeAuto, ModeDeny, "nonsense"}
-	rules := [][]Rule{nil, {{"t", Auto}}, {{"t", Once}}, {{"t", Ask}}, {{"t", Never}}, {{"other", Auto}}}
+	rules := [][]Rule{nil, {{Pattern: "t"}}, {{Pattern: "t", Level: Once}}, {{Pattern: "t", Level: Ask}}, {{Pattern: "t", Level: Never}}, {{Pattern: "other"}}, {{Pattern: "t", Origin: "o"}}}
 	claims := []Claim{Unsaid, No, Yes}
 	for _, mode := range modes {
 		for _, tools := range rules {
-			for _, top := range []bool{false, true} {
+			for _, place := range [][2]bool{{}, {true, false}, {true, true}} {
 				for _, ro := range claims {
 					for _, destroys := range claims {
 						for _, matters := range claims {
 							for site := Auto; site <= Never; site++ {
 								for request := Auto; request <= Never; request++ {
 									for _, more := range [][2]bool{{}, {true, false}, {false, true}, {true, true}} {
-										f(Input{Operator: Operator{Mode: mode, Tools: tools}, Tool: "t", TopLevel: top, Site: site, Request: request,
+										f(Input{Operator: Operator{Mode: mode, Tools: tools}, Tool: "t", Origin: "o", Own: place[0], TopLevel: place[1], Site: site, Request: request,
 											Tainted: more[0], Unseen: more[1], Hints: Hints{ReadOnly: ro, Destructive: destroys, Consequential: matters}})
 									}
 								}
@@ -146,6 +158,9 @@ func TestNothingLoosens(t *testing.T) {
 		if in.Operator.Mode == ModeDeny && got != Auto && got != Never {
 			t.Fatalf("%+v asks", in)
 		}
+		if !in.Own && got < Ask && (len(in.Operator.Tools) == 0 || in.Operator.Tools[0].Origin != in.Origin) {
+			t.Fatalf("%+v: a tool of another origin is not asked about", in)
+		}
 		if in.Operator.Mode == ModeStrict && got < Ask {
 			t.Fatalf("%+v does not ask", in)
 		}
@@ -155,9 +170,11 @@ func TestNothingLoosens(t *testing.T) {
 	}
 }
 
+var origins = []string{"", "https://a.example", "https://b.example"}
+
 func drawRules(t *rapid.T) []Rule {
 	return rapid.SliceOfN(rapid.Custom(func(t *rapid.T) Rule {
-		return Rule{rapid.StringMatching(`[ab*]{0,4}`).Draw(t, "pattern"), Level(rapid.IntRange(0, 3).Draw(t, "level"))}
+		return Rule{rapid.StringMatching(`[ab*]{0,4}`).Draw(t, "pattern"), Level(rapid.IntRange(0, 3).Draw(t, "level")), rapid.SampledFrom(origins).Draw(t, "of")}
 	}), 0, 5).Draw(t, "rules")
 }
 
@@ -167,6 +184,8 @@ func TestRaisingNeverLowers(t *testing.T) {
 		in := Input{
 			Operator: Operator{Mode: rapid.SampledFrom([]string{"", ModeAsk, ModeStrict, ModeAuto, ModeDeny}).Draw(t, "mode"), Tools: drawRules(t)},
 			Tool:     rapid.StringMatching(`[ab]{0,5}`).Draw(t, "tool"),
+			Origin:   rapid.SampledFrom(origins).Draw(t, "origin"),
+			Own:      rapid.Bool().Draw(t, "own"),
 			TopLevel: rapid.Bool().Draw(t, "top"),
 			Hints:    Hints{ReadOnly: Claim(rapid.IntRange(0, 2).Draw(t, "ro"))},
 			Site:     Level(rapid.IntRange(0, 255).Draw(t, "site")),
@@ -203,6 +222,9 @@ func TestMatch(t *testing.T) {
 		{"A", "a:auto", ""},
 		{"", "*:auto", "*:auto"},
 		{"x", "", ""},
+		{"ab", "ab:never o|*:auto", "o *:auto"},
+		{"ab", "o|a*:ask o|ab:auto", "o ab:auto"},
+		{"ab", "other|ab:auto *:ask", "*:ask"},
 	} {
 		var o Operator
 		for _, f := range strings.Fields(c.rules) {
@@ -211,11 +233,15 @@ func TestMatch(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			o.Tools = append(o.Tools, Rule{pattern, l})
+			r := Rule{Pattern: pattern, Level: l}
+			if origin, pattern, named := strings.Cut(pattern, "|"); named {
+				r.Origin, r.Pattern = origin, pattern
+			}
+			o.Tools = append(o.Tools, r)
 		}
 		got := ""
-		if r, ok := o.Match(c.tool); ok {
-			got = r.Pattern + ":" + r.Level.String()
+		if r, ok := o.Match("o", c.tool); ok {
+			got = r.String() + ":" + r.Level.String()
 		}
 		if got != c.want {
 			t.Errorf("%q among %q: %q, want %q", c.tool, c.rules, got, c.want)
@@ -227,8 +253,9 @@ func TestMatch(t *testing.T) {
 func TestOrderOfRulesDecidesNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rules, tool := drawRules(t), rapid.StringMatching(`[ab]{0,4}`).Draw(t, "tool")
-		a, okA := Operator{Tools: rules}.Match(tool)
-		b, okB := Operator{Tools: rapid.Permutation(rules).Draw(t, "order")}.Match(tool)
+		origin := rapid.SampledFrom(origins).Draw(t, "origin")
+		a, okA := Operator{Tools: rules}.Match(origin, tool)
+		b, okB := Operator{Tools: rapid.Permutation(rules).Draw(t, "order")}.Match(origin, tool)
 		if okA != okB || a.Level != b.Level {
 			t.Fatalf("%v, then %v", a, b)
 		}

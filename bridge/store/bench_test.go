@@ -166,7 +166,7 @@ func BenchmarkFind(b *testing.B) { both(b, benchFind) }
 func benchFind(b *testing.B, s *Store) {
 	b.Helper()
 	for i := range 1000 {
-		if _, err := s.Grants.Put(b.Context(), bridge.Grant{Caller: "agent", Site: "shop", Tool: strconv.Itoa(i), Digest: "d", GivenBy: "ann"}); err != nil {
+		if _, err := s.Grants.Put(b.Context(), bridge.Grant{GrantUse: bridge.GrantUse{Caller: "agent", Site: "shop", Tool: strconv.Itoa(i), Digest: "d"}, GivenBy: "ann"}); err != nil {
 			b.Fatal(err)
 		}
 	}

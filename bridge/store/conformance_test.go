@@ -144,13 +144,13 @@ func grantsConform(t *testing.T, make func(Options) *Store) {
 	g := make(Options{Now: now.now}).Grants
 	put := func(by string) bridge.Grant {
 		t.Helper()
-		return must(g.Put(ctx, bridge.Grant{Caller: "agent", Site: "shop", Tool: "buy", Digest: "d1", GivenBy: by, GivenAt: now.now()}))(t)
+		return must(g.Put(ctx, bridge.Grant{GrantUse: bridge.GrantUse{Caller: "agent", Site: "shop", Tool: "buy", Digest: "d1", Credential: "c1", Config: "p1"}, GivenBy: by, GivenAt: now.now()}))(t)
 	}
 	exact := put("ann")
 	if len(exact.ID) != 32 {
 		t.Errorf("the ID is %q", exact.ID)
 	}
-	use := bridge.GrantUse{Caller: "agent", Site: "shop", Tool: "buy", Digest: "d1"}
+	use := bridge.GrantUse{Caller: "agent", Site: "shop", Tool: "buy", Digest: "d1", Credential: "c1", Config: "p1"}
 	if got, found, err := g.Find(ctx, use); err != nil || !found || got != exact {
 		t.Errorf("found %v %v %v, want %v", got, found, err, exact)
 	}
@@ -158,6 +158,8 @@ func grantsConform(t *testing.T, make func(Options) *Store) {
 		"caller": func(u *bridge.GrantUse) { u.Caller = "other" }, "site": func(u *bridge.GrantUse) { u.Site = "other" },
 		"tool": func(u *bridge.GrantUse) { u.Tool = "Buy" }, "digest": func(u *bridge.GrantUse) { u.Digest = "d2" },
 		"space": func(u *bridge.GrantUse) { u.Digest = "d1 " }, "nothing": func(u *bridge.GrantUse) { *u = bridge.GrantUse{} },
+		"credential": func(u *bridge.GrantUse) { u.Credential = "c2" }, "no credential": func(u *bridge.GrantUse) { u.Credential = "" },
+		"config": func(u *bridge.GrantUse) { u.Config = "p2" }, "no config": func(u *bridge.GrantUse) { u.Config = "" },
 	} {
 		other := use
 		change(&other)
@@ -184,7 +186,7 @@ func grantsConform(t *testing.T, make func(Options) *Store) {
 	if _, found, _ := g.Find(ctx, use); found {
 		t.Error("a revoked grant is found")
 	}
-	for _, bad := range []bridge.Grant{exact, {}, {Caller: "a", Site: "s", Tool: "t", GivenBy: "p"}} {
+	for _, bad := range []bridge.Grant{exact, {}, {GrantUse: bridge.GrantUse{Caller: "a", Site: "s", Tool: "t"}, GivenBy: "p"}} {
 		if _, err := g.Put(ctx, bad); err == nil {
 			t.Errorf("%v was kept", bad)
 		}

@@ -13,7 +13,7 @@ type sqlGrants struct{ db *database }
 
 var _ bridge.Grants = (*sqlGrants)(nil)
 
-const grantColumns = "id, caller, site, tool, digest, given_by, given_at"
+const grantColumns = "id, caller, credential, site, tool, digest, config, given_by, given_at"
 
 // Put implements bridge.Grants.
 func (s *sqlGrants) Put(ctx context.Context, g bridge.Grant) (bridge.Grant, error) {
@@ -23,8 +23,8 @@ func (s *sqlGrants) Put(ctx context.Context, g bridge.Grant) (bridge.Grant, erro
 	}
 	err = s.db.write(ctx, durable, func(ctx context.Context, tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx,
-			"INSERT INTO grants ("+grantColumns+") VALUES (?, ?, ?, ?, ?, ?, ?)",
-			g.ID, g.Caller, g.Site, g.Tool, g.Digest, g.GivenBy, toNano(g.GivenAt))
+			"INSERT INTO grants ("+grantColumns+") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+			g.ID, g.Caller, g.Credential, g.Site, g.Tool, g.Digest, g.Config, g.GivenBy, toNano(g.GivenAt))
 		return err
 	})
 	if err != nil {
@@ -64,8 +64,8 @@ func (s *sqlGrants) All(ctx context.Context) ([]bridge.Grant, error) {
 // Find implements bridge.Grants.
 func (s *sqlGrants) Find(ctx context.Context, u bridge.GrantUse) (bridge.Grant, bool, error) {
 	row := s.db.r.QueryRowContext(ctx, "SELECT "+grantColumns+` FROM grants
-		WHERE caller = ? AND site = ? AND tool = ? AND digest = ?
-		ORDER BY number DESC LIMIT 1`, u.Caller, u.Site, u.Tool, u.Digest)
+		WHERE caller = ? AND credential = ? AND site = ? AND tool = ? AND digest = ? AND config = ?
+		ORDER BY number DESC LIMIT 1`, u.Caller, u.Credential, u.Site, u.Tool, u.Digest, u.Config)
 	g, err := scanGrant(row)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
@@ -96,7 +96,8 @@ func (s *sqlGrants) Revoke(ctx context.Context, id string) (bool, error) {
 func scanGrant(row interface{ Scan(...any) error }) (bridge.Grant, error) {
 	var g bridge.Grant
 	var given int64
-	err := row.Scan(&g.ID, &g.Caller, &g.Site, &g.Tool, &g.Digest, &g.GivenBy, &given)
+	err := row.Scan(&g.ID, &g.Caller, &g.Credential, &g.Site, &g.Tool, &g.Digest, &g.Config, &g.GivenBy,
+		&given)
 	g.GivenAt = fromNano(given)
 	return g, err
 }

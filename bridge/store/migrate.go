@@ -116,6 +116,14 @@ ALTER TABLE replies DROP COLUMN header;
 
 ALTER TABLE versions DROP COLUMN first_seen;
 `},
+	// Consent ends with the credential that it was given to. Until now none was noted: a
+	// grant of a caller that has one covers nothing any more.
+	{sql: `
+ALTER TABLE grants ADD COLUMN credential TEXT NOT NULL DEFAULT '';
+ALTER TABLE grants ADD COLUMN config TEXT NOT NULL DEFAULT '';
+DROP INDEX grants_by_use;
+CREATE INDEX grants_by_use ON grants (caller, site, tool, digest, credential, config);
+`},
 }
 
 // migrate brings the database to the newest schema, each step whole or not at

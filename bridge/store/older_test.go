@@ -56,6 +56,9 @@ func TestOlderFolder(t *testing.T) {
 	if got := must(s.Versions.Load(ctx, "shop"))(t); len(got) != 1 || got[0].Digest != "d" || got[0].LastSeen.UnixNano() != 2 {
 		t.Errorf("versions: %v", got)
 	}
+	if _, found, err := s.Grants.Find(ctx, bridge.GrantUse{Caller: "agent", Credential: "c", Site: "shop", Tool: "buy", Digest: "d"}); found || err != nil {
+		t.Errorf("a grant of before credentials were noted covers one: %v", err)
+	}
 	// A grant that covered less than a tool does not cover more now.
 	if got := must(s.Grants.All(ctx))(t); len(got) != 1 || got[0].ID != "tool" || got[0].GivenBy != "ann" {
 		t.Errorf("grants: %v", got)

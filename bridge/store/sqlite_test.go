@@ -36,7 +36,7 @@ func TestReopenKeepsEverything(t *testing.T) {
 	s := open(t, Options{Dir: dir})
 	v := version("1.0.0", "a")
 	ok(t, s.Versions.Append(ctx, "shop", v))
-	g := must(s.Grants.Put(ctx, bridge.Grant{Caller: "agent", Site: "shop", Tool: "buy", Digest: "d", GivenBy: "ann", GivenAt: v.LastSeen}))(t)
+	g := must(s.Grants.Put(ctx, bridge.Grant{GrantUse: bridge.GrantUse{Caller: "agent", Site: "shop", Tool: "buy", Digest: "d"}, GivenBy: "ann", GivenAt: v.LastSeen}))(t)
 	ok(t, s.KnownTools.SetKnown(ctx, "shop", []bridge.KnownTool{{Tool: "buy"}}))
 	done := must(s.Replies.Begin(ctx, "agent", "done", "b"))(t)
 	ok(t, s.Replies.Finish(ctx, done.Claim, []byte("{}")))
@@ -401,7 +401,7 @@ func TestBrokenMigration(t *testing.T) {
 	migrations = append(migrations, migration{sql: "CREATE TABLE half (x); INSERT INTO half VALUES (1); CREATE TABLE versions (x);"})
 	_, err := Open(ctx, Options{Dir: dir})
 	migrations = migrations[:len(migrations)-1]
-	if err == nil || !strings.Contains(err.Error(), "migration 3") {
+	if err == nil || !strings.Contains(err.Error(), "migration 4") {
 		t.Errorf("a migration that fails: %v", err)
 	}
 	s = open(t, Options{Dir: dir})

@@ -22,7 +22,7 @@ type Action struct {
 	// Annotations are the page's claims. They are not trusted.
 	Annotations json.RawMessage `json:"annotations,omitempty"`
 	// Origin and Frame say which document offers the action, when it is in a
-	// frame of the page.
+	// frame of the page, or the page is not at the site's own origin.
 	Origin string `json:"origin,omitempty"`
 	Frame  string `json:"frame,omitempty"`
 }

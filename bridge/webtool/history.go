@@ -215,7 +215,7 @@ func compareDocuments(old, now *Document) schema.Change {
 	for i := range old.Actions {
 		a := &old.Actions[i]
 		b := now.Action(a.Name)
-		if b == nil {
+		if b == nil || a.Origin != b.Origin {
 			return schema.Major
 		}
 		change = max(change,
@@ -264,7 +264,7 @@ func (h *History) Pin(ctx context.Context, version string, live Action,
 		return nil, PinWithout, nil
 	case then.Digest() == live.Digest():
 		return nil, PinFits, nil
-	case then.Description != live.Description, then.Title != live.Title,
+	case then.Origin != live.Origin, then.Description != live.Description, then.Title != live.Title,
 		!schema.Accepts(then.RequestSchema, live.RequestSchema):
 		return nil, PinOutdated, nil
 	}

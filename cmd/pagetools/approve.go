@@ -187,7 +187,10 @@ func described(q bridge.Question) string {
 	if q.Detail != "" {
 		text += fmt.Sprintf("  The page says: %q\n", terminal.Plain(q.Detail))
 	}
-	return text + "  Origin: " + terminal.Plain(q.Origin) + "\n  Arguments: " + schema.Escape(indented(q.Input)) + "\n"
+	for _, fact := range q.Facts() {
+		text += "  " + fact.Name + ": " + terminal.Plain(fact.Text) + "\n"
+	}
+	return text + "  Arguments: " + schema.Escape(indented(q.Input)) + "\n"
 }
 
 func (a *approver) answerQuestion(ctx context.Context, id string, g given) error {

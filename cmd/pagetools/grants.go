@@ -15,11 +15,16 @@ type grantList struct {
 }
 
 type grantItem struct {
-	ID      string `json:"id"`
-	Caller  string `json:"caller"`
-	Site    string `json:"site"`
-	Tool    string `json:"tool"`
-	Digest  string `json:"digest"`
+	ID     string `json:"id"`
+	Caller string `json:"caller"`
+	// Credential identifies the one that the caller had; empty: none, or from before it
+	// was noted.
+	Credential string `json:"credential,omitempty"`
+	Site       string `json:"site"`
+	Tool       string `json:"tool"`
+	Digest     string `json:"digest"`
+	// Config is the digest of what config changed about the page.
+	Config  string `json:"config,omitempty"`
 	GivenBy string `json:"givenBy"`
 	GivenAt string `json:"givenAt"`
 }
@@ -38,8 +43,8 @@ func listGrants(ctx context.Context, p *program) error {
 	if p.conf.Format != "text" {
 		out := grantList{Grants: make([]grantItem, len(all))}
 		for i, g := range all {
-			out.Grants[i] = grantItem{g.ID, g.Caller, g.Site, g.Tool, g.Digest, g.GivenBy,
-				g.GivenAt.Format(time.RFC3339)}
+			out.Grants[i] = grantItem{g.ID, g.Caller, g.Credential, g.Site, g.Tool, g.Digest,
+				g.Config, g.GivenBy, g.GivenAt.Format(time.RFC3339)}
 		}
 		return terminal.Encode(p.stdout, out)
 	}

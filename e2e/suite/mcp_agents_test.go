@@ -122,12 +122,12 @@ func (e toolRefused) Error() string { return "the tool says: " + string(e) }
 // waitsForAPerson reports whether the call goes on when it is made again.
 func waitsForAPerson(err error) bool {
 	var refused toolRefused
-	return errors.As(err, &refused) && strings.Contains(string(refused), "pagetools approve")
+	return errors.As(err, &refused) && strings.Contains(string(refused), "The user can answer")
 }
 
 // TestMCPAgents holds that the agents of these tests see a refusal as one.
 func TestMCPAgents(t *testing.T) {
-	if err := fmt.Errorf("calling: %w", toolRefused("answer with `pagetools approve`")); !waitsForAPerson(err) || waitsForAPerson(errors.New("pagetools approve")) {
+	if err := fmt.Errorf("calling: %w", toolRefused("The user can answer in pagetools.")); !waitsForAPerson(err) || waitsForAPerson(errors.New("The user can answer")) {
 		t.Error("a call that waits is not told from one that failed")
 	}
 }

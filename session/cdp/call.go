@@ -26,6 +26,7 @@ type call struct {
 	of       *calls
 	doc      *document
 	id       string
+	caller   string // whose call it is
 	maxBytes int
 	ch       <-chan wire.Reply                     // what the page says next
 	dialogs  chan *dialog                          // that the page opened in the call
@@ -33,6 +34,9 @@ type call struct {
 	// interacts is true when the page waits for a person to act in it, as far as
 	// we know.
 	interacts bool
+
+	// left is a dialog that the call has given up, and that is another's to answer.
+	left *dialog
 
 	// What came while a question was open.
 	early *early
@@ -90,8 +94,16 @@ func (c *call) quiet() {
 	c.of.mu.Unlock()
 	select {
 	case d := <-c.dialogs:
-		_ = d.answer(false, "")
+		c.leave(d)
 	default:
+	}
+}
+
+// leave gives up a dialog.
+func (c *call) leave(d *dialog) {
+	d.leave()
+	if d.among > 0 {
+		c.left = d
 	}
 }
 
@@ -224,6 +236,9 @@ func (c *call) giveUp(ctx context.Context) bridge.Step {
 	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), abortPatience)
 	defer cancel()
 	if _, err := c.doc.send(bounded, shim.Abort(c.of.name, c.id, left.Message)); err != nil {
+		return left.Step()
+	}
+	if c.left != nil && c.left.isOpen() { // the page hears of it when that is answered
 		return left.Step()
 	}
 	select {

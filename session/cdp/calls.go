@@ -12,6 +12,7 @@ import (
 	"github.com/chromedp/cdproto/runtime"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/session"
 	"github.com/pagetools/pagetools/session/cdp/wire"
 )
 
@@ -79,8 +80,9 @@ type calls struct {
 }
 
 // begin makes a call to a document.
-func (cs *calls) begin(d *document, maxBytes int) *call {
-	c := &call{of: cs, doc: d, id: d.ids.take(), maxBytes: maxBytes, dialogs: make(chan *dialog, 1)}
+func (cs *calls) begin(d *document, inv *session.Invocation) *call {
+	c := &call{of: cs, doc: d, id: d.ids.take(), caller: inv.Caller, maxBytes: inv.MaxBytes,
+		dialogs: make(chan *dialog, 1)}
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
 	cs.count++
@@ -107,27 +109,29 @@ func (cs *calls) cancel(ctx context.Context) {
 	}
 }
 
-// hand passes a dialog to the call that it belongs to: the last one that was
-// dispatched to the documents of its target, or else to the page. It reports
-// whether there is one.
+// hand passes a dialog to the calls that it may be of: those that were dispatched to the
+// documents of its target, or else all of the page. The browser does not say which of
+// them opened it, and none of them goes on while it is open. It reports whether there
+// is one.
 func (cs *calls) hand(d *dialog) bool {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
-	var to *call
-	for _, c := range cs.list {
-		if to == nil || c.doc.target == d.target || to.doc.target != d.target {
-			to = c
-		}
+	to := slices.DeleteFunc(slices.Clone(cs.list), func(c *call) bool { return c.doc.target != d.target })
+	if len(to) == 0 {
+		to = slices.Clone(cs.list)
 	}
-	if to == nil {
-		return false
+	to = slices.DeleteFunc(to, func(c *call) bool { return len(c.dialogs) > 0 }) // only we send there
+	if len(to) > 1 {
+		d.among = len(to)
 	}
-	select {
-	case to.dialogs <- d:
-		return true
-	default:
-		return false
+	d.waiting.Store(int32(len(to))) //nolint:gosec // at most maxBeside
+	for _, c := range to {
+		d.foreign = d.foreign || c.caller != to[0].caller
 	}
+	for _, c := range to {
+		c.dialogs <- d
+	}
+	return len(to) > 0
 }
 
 // pulse asks a page that was silent, or that never had a call, whether it lives.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/chromedp/cdproto/page"
@@ -30,6 +31,29 @@ type dialog struct {
 	text    string // that a prompt begins with
 	target  *wire.Session
 	closed  chan struct{}
+	// among counts the calls that it may be of, when there are several, and foreign is
+	// true when not all of them are of one caller.
+	among   int
+	foreign bool
+	waiting atomic.Int32 // of these, the ones that have not given it up
+}
+
+// isOpen reports whether nobody has answered the dialog, as far as we were told.
+func (d *dialog) isOpen() bool {
+	select {
+	case <-d.closed:
+		return false
+	default:
+		return true
+	}
+}
+
+// leave gives the dialog up for one of the calls that it may be of. The last one
+// dismisses it.
+func (d *dialog) leave() {
+	if d.isOpen() && d.waiting.Add(-1) <= 0 {
+		_ = d.answer(false, "")
+	}
 }
 
 // answer closes the dialog.

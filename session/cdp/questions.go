@@ -3,6 +3,8 @@ package cdp
 import (
 	"context"
 	"encoding/json"
+	"fmt"
+	"strings"
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/shim"
@@ -47,14 +49,16 @@ func (c *call) askDialog(d *dialog) bridge.Step {
 	if d.kind == bridge.Prompt {
 		q.Title, q.Schema = "The page asks for a text.", promptSchema(d.text)
 	}
+	q.Among, q.Foreign = d.among, d.foreign
+	if d.among > 0 {
+		q.Title = strings.TrimSuffix(q.Title, ".") + fmt.Sprintf(", and %d calls are at work in it. It may be of any of them.", d.among)
+	}
 	return c.ask(q, d.closed, func(_ context.Context, a *bridge.Answer) {
-		select {
-		case <-d.closed:
+		switch {
+		case !d.isOpen():
 			return
-		default:
-		}
-		if a == nil {
-			_ = d.answer(false, "")
+		case a == nil:
+			c.leave(d)
 			return
 		}
 		text := d.text

@@ -186,7 +186,7 @@ func (t *tab) Invoke(ctx context.Context, inv session.Invocation) bridge.Step {
 	if err := t.calls.pulse(ctx, d); err != nil {
 		return err.Step()
 	}
-	c := t.calls.begin(d, inv.MaxBytes)
+	c := t.calls.begin(d, &inv)
 	if t.shown.find(inv.Document) != d {
 		c.end()
 		return t.absent().Step()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"sync"
 
 	"github.com/pagetools/pagetools/bridge"
@@ -16,11 +17,12 @@ type Call struct {
 	// Input is the arguments as they crossed.
 	Input json.RawMessage
 
-	tool string
-	ctx  context.Context // it is the page's AbortSignal
-	once sync.Once
-	done chan struct{}
-	asks chan asks
+	tool   string
+	caller string
+	ctx    context.Context // it is the page's AbortSignal
+	once   sync.Once
+	done   chan struct{}
+	asks   chan asks
 
 	result json.RawMessage
 	err    *bridge.Error
@@ -45,23 +47,66 @@ type asks struct {
 }
 
 // Ask stops the call for a person. The answer is nil when there is none: the
-// page's question was over, or the call was aborted. over may be nil.
+// page's question was over, or the call was aborted. over may be nil. A dialog stops all
+// calls that are at work in the tab.
 func (c *Call) Ask(kind bridge.Kind, detail string, over <-chan struct{}) *bridge.Answer {
-	q := asks{bridge.Question{Kind: kind, Title: "The page asks.", Detail: detail, Origin: c.Document.origin}, over, make(chan *bridge.Answer, 1)}
+	q := bridge.Question{Kind: kind, Title: "The page asks.", Detail: detail, Origin: c.Document.origin}
 	if kind == bridge.Prompt {
-		q.question.Schema = json.RawMessage(`{"type":"string"}`)
+		q.Schema = json.RawMessage(`{"type":"string"}`)
 	}
-	select {
-	case c.asks <- q:
-	case <-c.done:
-		return nil
+	stops := []*Call{c}
+	if kind != bridge.Interact {
+		stops = c.beside()
 	}
-	select {
-	case a := <-q.answer:
-		return a
-	case <-c.done:
-		return nil
+	if len(stops) > 1 {
+		q.Among = len(stops)
+		q.Foreign = slices.ContainsFunc(stops, func(x *Call) bool { return x.caller != c.caller })
 	}
+	closed, answers := make(chan struct{}), make(chan *bridge.Answer, len(stops))
+	defer close(closed)
+	ended := closed // of the dialog, for those whose it is not
+	for _, x := range stops {
+		go func() {
+			said := asks{q, over, make(chan *bridge.Answer, 1)}
+			if over == nil && len(stops) > 1 {
+				said.over = ended
+			}
+			select {
+			case x.asks <- said:
+			case <-x.done:
+			case <-ended:
+				return
+			}
+			select {
+			case a := <-said.answer:
+				answers <- a
+			case <-x.done:
+				answers <- nil
+			case <-ended:
+			}
+		}()
+	}
+	for range stops {
+		select {
+		case a := <-answers:
+			if a != nil {
+				return a
+			}
+		case <-c.done:
+			return nil
+		}
+	}
+	return nil
+}
+
+// beside are the calls of the tab that have not ended, this one too.
+func (c *Call) beside() (all []*Call) {
+	c.Document.tab.mu.Lock()
+	defer c.Document.tab.mu.Unlock()
+	for x := range c.Document.tab.calls {
+		all = append(all, x)
+	}
+	return all
 }
 
 // wait waits for what comes next of the call.

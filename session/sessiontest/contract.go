@@ -90,7 +90,7 @@ func TestEngine(t *testing.T, h Harness) {
 		run  func(*testing.T, Harness)
 	}{
 		{"Life", testLife}, {"Tools", testTools}, {"Calls", testCalls}, {"Forms", testForms}, {"Deadlines", testDeadlines}, {"Navigation", testNavigation},
-		{"Frames", testFrames}, {"Dialogs", testDialogs}, {"Questions", testQuestions}, {"Load", testLoad}, {"Faults", testFaults},
+		{"Frames", testFrames}, {"Dialogs", testDialogs}, {"Questions", testQuestions}, {"DialogsAmongCalls", testDialogsAmongCalls}, {"Load", testLoad}, {"Faults", testFaults},
 		{"Settings", testSettings},
 	}
 	for _, g := range groups {
@@ -278,16 +278,23 @@ func (w *watched) tool(name string) bridge.Declaration {
 	return *named(tools(all), name)
 }
 
+// invocation waits for a tool, and runs it without arguments.
+func (w *watched) invocation(name string) session.Invocation {
+	d := w.tool(name)
+	return session.Invocation{Document: d.Document, Tool: d.ID, Input: json.RawMessage("{}"), MaxBytes: 1 << 20}
+}
+
 // begin runs a tool in the background.
 func (w *watched) begin(ctx context.Context, name, input string) func() (bridge.Step, error) {
-	d := w.tool(name)
+	inv := w.invocation(name)
+	inv.Input = json.RawMessage(input)
 	type outcome struct {
 		reply bridge.Step
 		err   error
 	}
 	done := make(chan outcome, 1)
 	go func() {
-		r, err := came(w.Invoke(ctx, session.Invocation{Document: d.Document, Tool: d.ID, Input: json.RawMessage(input), MaxBytes: 1 << 20}))
+		r, err := came(w.Invoke(ctx, inv))
 		done <- outcome{r, err}
 	}()
 	return func() (bridge.Step, error) {

@@ -15,10 +15,24 @@ var questionsPage = Page{
 		tool('confirm', () => confirm('c')); tool('prompt', () => prompt('p', 'd'));
 		tool('act', (i, c) => c.requestUserInteraction(() => new Promise((r) => { done = r })));
 		tool('acted', () => done(5) ?? 1); tool('last', () => 1);
+		let free; tool('waits', () => { tool('at_work', () => 1); return new Promise((r) => { free = r }) }); tool('frees', () => { const said = confirm('c'); free(2); return said });
 	</script>`,
 	Fake: func(d *Document) {
-		acted := make(chan struct{})
+		acted, free := make(chan struct{}), make(chan struct{})
 		d.Register(
+			Tool{Name: "waits", Run: func(c *Call) (json.RawMessage, error) {
+				c.Document.Register(Tool{Name: "at_work"})
+				select {
+				case <-free:
+				case <-c.Over():
+				}
+				return json.RawMessage("2"), nil
+			}},
+			Tool{Name: "frees", Run: func(c *Call) (json.RawMessage, error) {
+				a := c.Ask(bridge.Confirm, "c", nil)
+				close(free)
+				return json.Marshal(a != nil && a.OK)
+			}},
 			Tool{Name: "confirm", Run: func(c *Call) (json.RawMessage, error) {
 				a := c.Ask(bridge.Confirm, "c", nil)
 				return json.Marshal(a != nil && a.OK)
@@ -118,5 +132,75 @@ func testQuestions(t *testing.T, h Harness) {
 		if e := bridge.AsError(err); e == nil || e.Outcome != bridge.Unknown {
 			t.Errorf("got %v", err)
 		}
+	})
+}
+
+// testDialogsAmongCalls: nobody knows which of several calls opened a dialog. All of them
+// stop; an answer to one is an answer to all; a call that is given up answers nothing.
+func testDialogsAmongCalls(t *testing.T, h Harness) {
+	two := func(t *testing.T, callers ...string) (first, second *bridge.Pause) {
+		t.Helper()
+		w := one(t, h, questionsPage)
+		as := func(caller, name string) func() bridge.Step {
+			inv := w.invocation(name)
+			inv.Caller = caller
+			done := make(chan bridge.Step, 1)
+			go func() { done <- w.Invoke(t.Context(), inv) }()
+			return func() bridge.Step { return <-done }
+		}
+		waiting := as(callers[0], "waits")
+		w.tool("at_work")
+		step := as(callers[1], "frees")()
+		other := waiting()
+		if step.Pause == nil || other.Pause == nil {
+			t.Fatalf("they came to %+v and %+v", other, step)
+		}
+		for _, p := range []*bridge.Pause{other.Pause, step.Pause} {
+			if q := p.Question; q.Kind != bridge.Confirm || q.Detail != "c" || q.Among != 2 || q.Foreign != (callers[0] != callers[1]) {
+				t.Errorf("it asks %+v", q)
+			}
+		}
+		return other.Pause, step.Pause
+	}
+	ends := func(t *testing.T, s bridge.Step, want string) {
+		t.Helper()
+		if s.Err != nil || string(s.Data) != want {
+			t.Errorf("it came to %s, %v; want %s", s.Data, s.Err, want)
+		}
+	}
+	t.Run("answered to one", func(t *testing.T) {
+		t.Parallel()
+		waits, frees := two(t, "ann", "bob")
+		done := make(chan bridge.Step, 1)
+		go func() {
+			<-waits.Over
+			done <- waits.Continue(t.Context(), nil)
+		}()
+		ends(t, frees.Continue(t.Context(), &bridge.Answer{OK: true}), "true")
+		ends(t, <-done, "2")
+	})
+	t.Run("answered to the other", func(t *testing.T) {
+		t.Parallel()
+		waits, frees := two(t, "ann", "ann")
+		done := make(chan bridge.Step, 1)
+		go func() { done <- waits.Continue(t.Context(), &bridge.Answer{OK: true}) }()
+		<-frees.Over
+		ends(t, frees.Continue(t.Context(), nil), "true")
+		ends(t, <-done, "2")
+	})
+	t.Run("given up", func(t *testing.T) {
+		t.Parallel()
+		waits, frees := two(t, "ann", "bob")
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if s := waits.Continue(ctx, nil); s.Err == nil || s.Err.Outcome != bridge.Unknown {
+			t.Errorf("a call that is given up came to %s, %v", s.Data, s.Err)
+		}
+		select {
+		case <-frees.Over:
+			t.Error("it answered the dialog, which may be another's")
+		default:
+		}
+		ends(t, frees.Continue(t.Context(), &bridge.Answer{OK: true}), "true")
 	})
 }

@@ -199,7 +199,7 @@ func (t *Tab) Invoke(ctx context.Context, inv session.Invocation) bridge.Step {
 		return bridge.Errorf(bridge.WebtoolNotFound, "", bridge.NotRun, "The page does not offer this tool any more.").With(session.ErrGone).Step()
 	}
 	life, abort := context.WithCancelCause(context.WithoutCancel(ctx))
-	c := &Call{Document: d, Input: inv.Input, tool: reg.tool.Name, ctx: life, done: make(chan struct{}), asks: make(chan asks)}
+	c := &Call{Document: d, Input: inv.Input, tool: reg.tool.Name, caller: inv.Caller, ctx: life, done: make(chan struct{}), asks: make(chan asks)}
 	if t.calls == nil {
 		t.calls = map[*Call]struct{}{}
 	}

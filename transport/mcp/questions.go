@@ -61,7 +61,7 @@ func inputRequired(params mcpgo.ElicitationParams, state string) *mcpgo.CallTool
 const keptFor = 15 * time.Minute
 
 // stillAsks is the error of a call that waits for a person whom the client does not
-// ask.
+// ask. What it says is read by a model: it holds nothing to answer with.
 func (x *exchange) stillAsks(q *bridge.Question) *bridge.Error {
 	code, outcome := bridge.InputRequired, bridge.Unknown
 	if q == nil {
@@ -72,13 +72,15 @@ func (x *exchange) stillAsks(q *bridge.Question) *bridge.Error {
 	if q.Kind == bridge.Approve {
 		code, outcome, what = bridge.ApprovalRequired, bridge.NotRun, "needs a person's consent"
 	}
-	where := "with `pagetools approve`"
+	where := "The user can answer in pagetools"
 	if x.face.o.Operators != "" {
-		where = "at " + x.face.o.Operators + ", or " + where
+		where += ", at " + x.face.o.Operators
 	}
-	return bridge.Errorf(code, "", outcome, "%q %s A person can answer %s. "+
+	shown := *q
+	shown.ID = ""
+	return bridge.Errorf(code, "", outcome, "%q %s %s, and only the user. "+
 		"After that, call the tool again with the same arguments: the call goes on, and does not run twice.",
-		q.Tool, ended(what), where).Detail("question", q)
+		q.Tool, ended(what), where).Detail("question", &shown)
 }
 
 // ended makes a sentence of a text.
@@ -88,7 +90,7 @@ func ended(text string) string { return strings.TrimRight(text, ". ") + "." }
 // done in the page, behind an address. It is not ok when the client declared neither,
 // or may not answer.
 func (x *exchange) elicitation(q *bridge.Question) (params mcpgo.ElicitationParams, url, ok bool) {
-	if !x.scope.caller.Can(bridge.MayElicit) || !x.canAsk() {
+	if q.Foreign || !x.scope.caller.Can(bridge.MayElicit) || !x.canAsk() {
 		return params, false, false
 	}
 	params = mcpgo.ElicitationParams{Message: wording(q)}
@@ -139,7 +141,11 @@ func wording(q *bridge.Question) string {
 		b.WriteString("\n\n" + q.Origin + " says:\n" + bridge.Quoted(q.Detail))
 	}
 	if q.Kind == bridge.Approve {
-		b.WriteString("\n\nTool: " + q.Tool + "\nArguments: " + schema.Escape(strings.ReplaceAll(string(q.Input), "\n", " ")))
+		b.WriteString("\n\nTool: " + q.Tool)
+		for _, fact := range q.Facts() {
+			b.WriteString("\n" + fact.Name + ": " + schema.Escape(fact.Text))
+		}
+		b.WriteString("\nArguments: " + schema.Escape(strings.ReplaceAll(string(q.Input), "\n", " ")))
 	}
 	if q.Kind == bridge.Interact {
 		b.WriteString("\n\nAct in the page, and accept when you are done.")

@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"bytes"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -67,11 +68,14 @@ func TestConsentByForm(t *testing.T) {
 		t.Errorf("declined: %s", r.text())
 	}
 	closed := ask()
-	if r := c.retry("buy", `{"n":1}`, closed, "cancel", ""); r.code() != "APPROVAL_REQUIRED" || !strings.Contains(r.text(), "pagetools approve") {
+	r := c.retry("buy", `{"n":1}`, closed, "cancel", "")
+	if r.code() != "APPROVAL_REQUIRED" || !strings.Contains(r.text(), "The user can answer in pagetools") {
 		t.Errorf("closed: %s", r.text())
 	}
 	if list := bridgetest.Questions(w.bridge, operator); len(list) != 1 {
 		t.Errorf("after it was closed %d questions are open", len(list))
+	} else if read, _ := json.Marshal(r); bytes.Contains(read, []byte(list[0].ID)) || bytes.Contains(read, []byte("approve ")) {
+		t.Errorf("a model reads what to answer with: %s", read) // A10
 	} else if err := w.bridge.Answer(operator, list[0].ID, bridge.Answer{OK: true}); err != nil {
 		t.Error(err)
 	}
@@ -294,7 +298,7 @@ func TestPageCannotLeaveItsQuotation(t *testing.T) {
 	got := wording(&bridge.Question{Kind: bridge.Approve, Title: "Run buy on shop?", Detail: evil, Origin: "https://shop.example",
 		Tool: "buy", Input: json.RawMessage("{\n\"a\":\"" + "x\u2028y\u202ez" + "\"}")})
 	for i, line := range strings.FieldsFunc(got, func(r rune) bool { return strings.ContainsRune("\n\r\v\f\u0085\u2028\u2029", r) }) {
-		ours := i < 2 || line == "Tool: buy" || strings.HasPrefix(line, "Arguments: ")
+		ours := i < 2 || line == "Tool: buy" || line == "Origin: https://shop.example" || strings.HasPrefix(line, "Arguments: ")
 		if !ours && !strings.HasPrefix(line, "> ") {
 			t.Errorf("line %d is %q", i, line)
 		}

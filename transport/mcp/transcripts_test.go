@@ -85,7 +85,7 @@ func shopTools() []bridge.Declaration {
 		`"required":["a"],"Properties":{}}`), `{"type":"object","properties":{"n":{"type":"number"}},"required":["n"]}`)
 	odd.Title, odd.Annotations = "Blue & green", json.RawMessage(`{"readOnlyHint":true,"idempotentHint":"yes"}`)
 	frame := bridgetest.Returning(bridgetest.Tool("pagetools_search", ""), `{"type":"array","prefixItems":[{"type":"string"}]}`)
-	frame.TopLevel, frame.Frame, frame.Origin = false, "f1", "https://ads.example"
+	frame.Own, frame.Frame, frame.Origin = false, "f1", "https://ads.example"
 	return []bridge.Declaration{bridgetest.Tool("look", `{"properties":{"n":{"type":"integer"}},"additionalProperties":false}`),
 		bridgetest.Asking("buy", ""), bridgetest.Tool("fail", ""), bridgetest.Tool("blocks", ""), bridgetest.Tool("ask", ""), odd, frame}
 }

@@ -65,11 +65,28 @@ export function card(q) {
   return { element, close: () => page?.close() };
 }
 
+/** @type {Record<string, string>} */
+const claims = {
+  destructiveHint: 'that it destroys something',
+  consequentialHint: 'that it has consequences',
+  untrustedContentHint: 'that its results are the words of strangers',
+  readOnlyHint: 'that it only reads',
+};
+
 /** @param {OpenQuestion} q */
 function facts(q) {
   const list = make('dl');
-  /** @type {[string, string][]} */
-  const rows = [['Tool', q.tool], ['Site', `${q.site} (${q.origin})`], ['Caller', q.caller], ['Open until', new Date(q.expiresAt).toLocaleTimeString()]];
-  for (const [name, value] of rows) list.append(make('dt', {}, name), make('dd', {}, visible(value)));
+  for (const hint of q.hints ?? []) {
+    const grave = hint === 'destructiveHint' || hint === 'consequentialHint';
+    list.append(make('dt', {}, 'The page says'), make('dd', { className: grave ? 'grave' : '' }, claims[hint] ?? visible(hint)));
+  }
+  const shown = q.page ?? {};
+  /** @type {[string, string | undefined][]} */
+  const rows = [
+    ['Tool', q.tool], ['Site', `${q.site} (${q.origin})`], ['Frame', q.frame], ['Caller', q.caller], ['Session', q.session],
+    ['Page', [shown.url, shown.title].filter(Boolean).join(' ')], ['Opened with', shown.config && JSON.stringify(shown.config, null, 1)],
+    ['Open until', new Date(q.expiresAt).toLocaleTimeString()],
+  ];
+  for (const [name, value] of rows) if (value) list.append(make('dt', {}, name), make('dd', {}, visible(value)));
   return list;
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 	"time"
 
 	"go.yaml.in/yaml/v3"
@@ -128,12 +129,20 @@ func (a *Approval) schema() object {
 	return object{"anyOf": []any{properties["default"], o}}
 }
 
-// Rules are the levels of single tools, by patterns of their names, in their order.
+// Rules are the levels of single tools, by patterns of their names, in their order. A
+// pattern may have an origin and a space in front.
 type Rules []policy.Rule
 
 func (r *Rules) decode(d *decoder, key string, n *yaml.Node) error {
 	return d.pairs(n, key, func(k, v *yaml.Node) error {
 		rule := policy.Rule{Pattern: k.Value}
+		if origin, pattern, both := strings.Cut(k.Value, " "); both {
+			parsed, ok := app.ParseOrigin(origin)
+			if !ok {
+				return d.errorf(k, "%s: %q is neither a pattern of names, nor an origin, a space and such a pattern", key, k.Value)
+			}
+			rule = policy.Rule{Origin: parsed, Pattern: pattern}
+		}
 		*r = append(*r, rule)
 		return d.value(v, key, &(*r)[len(*r)-1].Level)
 	})
