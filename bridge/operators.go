@@ -60,6 +60,12 @@ func (b *Bridge) Answer(by Caller, id string, a Answer) error {
 	return e.Detail("answeredBy", who)
 }
 
+// Asked reports whether a question is open here, or was of late.
+func (b *Bridge) Asked(id string) bool {
+	r, _, known := b.runs.asking(id)
+	return r != nil || known
+}
+
 // pictureTime is how long a picture may take.
 const pictureTime = 5 * time.Second
 

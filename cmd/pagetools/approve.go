@@ -3,15 +3,16 @@ package main
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
+	"crypto/subtle"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"os"
-	"slices"
+	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -37,6 +38,9 @@ func approveCommand(p *program) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "approve [ID]",
 		Short: "List the calls that wait for a person, or answer one of them",
+		Long: "Lists the calls of all pagetools of this user that wait for a person, or asks at the terminal\n" +
+			"for the answer to one of them. --yes, --no, --always and --value answer without asking, for those\n" +
+			"who have the operators' credential in PAGETOOLS_CONSOLE_TOKEN.",
 		Args: func(_ *cobra.Command, args []string) error {
 			switch {
 			case len(args) > 1:
@@ -54,7 +58,7 @@ func approveCommand(p *program) *cobra.Command {
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			a := &approver{p}
+			a := &approver{p: p}
 			switch {
 			case g.list:
 				return listGrants(cmd.Context(), p)
@@ -82,21 +86,43 @@ func approveCommand(p *program) *cobra.Command {
 }
 
 // approver sends requests to the processes whose calls wait.
-type approver struct{ p *program }
+type approver struct {
+	p     *program
+	inbox inbox
+}
 
-// console sends a request to the process that serves the socket, and reads its reply:
-// bytes as they are, anything else as JSON.
-func (a *approver) console(ctx context.Context, method, path string, body any, into any) error {
-	socket, err := socketPath(a.p.conf)
-	if err != nil {
-		return &exitError{exitUnreachable, err}
+// live are the sockets of the processes that share the data directory.
+func (a *approver) live() (map[string]http.RoundTripper, error) {
+	var err error
+	if a.inbox, err = openInbox(a.p.conf); err != nil {
+		return nil, &exitError{exitUnreachable, err}
 	}
-	client := http.Client{Timeout: 10 * time.Second,
-		Transport: &http.Transport{DisableKeepAlives: true,
-			DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-				var d net.Dialer
-				return d.DialContext(ctx, "unix", socket)
-			}}}
+	live := console.Live(context.Background(), a.inbox.peers())
+	if len(live) == 0 {
+		return nil, &exitError{exitUnreachable, errors.New("no pagetools runs with the data directory " +
+			filepath.Dir(a.inbox.folder) + ": start one, or name its directory with --data-dir")}
+	}
+	return live, nil
+}
+
+// holder is the process that asks a question.
+func (a *approver) holder(ctx context.Context, id string) (http.RoundTripper, error) {
+	live, err := a.live()
+	if err != nil {
+		return nil, err
+	}
+	holder := console.Holder(ctx, live, id)
+	if holder == nil {
+		return nil, bridge.Errorf(bridge.WebtoolNotFound, "", bridge.NotRun,
+			"There is no such question. `pagetools approve` lists those that wait.")
+	}
+	return holder, nil
+}
+
+// request sends a request to a process, and reads its reply: bytes as they are, anything
+// else as JSON.
+func (a *approver) request(ctx context.Context, to http.RoundTripper, method, path string, body, into any) error {
+	client := http.Client{Timeout: 10 * time.Second, Transport: to}
 	var sent io.Reader
 	if body != nil {
 		b, err := json.Marshal(body)
@@ -107,15 +133,15 @@ func (a *approver) console(ctx context.Context, method, path string, body any, i
 	}
 	r, err := http.NewRequestWithContext(ctx, method, "http://console"+path, sent)
 	if err != nil {
-		return fmt.Errorf("asking %s: %w", socket, err)
+		return fmt.Errorf("asking the process: %w", err)
 	}
+	r.Header.Set(console.OperatorHeader, "terminal")
 	if body != nil {
 		r.Header.Set("Content-Type", "application/json")
 	}
 	resp, err := client.Do(r)
 	if err != nil {
-		return &exitError{exitUnreachable,
-			errors.New("no pagetools serves " + socket + ": start `pagetools serve`, with the same --data-dir")}
+		return &exitError{exitUnreachable, errors.New("the process that asks does not answer any more")}
 	}
 	defer func() { _ = resp.Body.Close() }()
 	if resp.StatusCode != http.StatusOK {
@@ -142,8 +168,12 @@ const maxPicture = 64 << 20
 
 // savePicture writes a picture of the page that asks.
 func (a *approver) savePicture(ctx context.Context, id, path string) error {
+	holder, err := a.holder(ctx, id)
+	if err != nil {
+		return err
+	}
 	var png []byte
-	if err := a.console(ctx, http.MethodGet, "/api/questions/"+url.PathEscape(id)+"/picture", nil,
+	if err := a.request(ctx, holder, http.MethodGet, "/api/questions/"+url.PathEscape(id)+"/picture", nil,
 		&png); err != nil {
 		return err
 	}
@@ -154,17 +184,12 @@ func (a *approver) savePicture(ctx context.Context, id, path string) error {
 	return nil
 }
 
-func (a *approver) questions(ctx context.Context) ([]bridge.OpenQuestion, error) {
-	var all console.Questions
-	err := a.console(ctx, http.MethodGet, "/api/questions", nil, &all)
-	return all.Questions, err
-}
-
 func (a *approver) listQuestions(ctx context.Context) error {
-	list, err := a.questions(ctx)
+	live, err := a.live()
 	if err != nil {
 		return err
 	}
+	list := console.Ask(ctx, live)
 	if a.p.conf.Format != "text" {
 		return terminal.Encode(a.p.stdout, console.Questions{Questions: list})
 	}
@@ -177,6 +202,7 @@ func (a *approver) listQuestions(ctx context.Context) error {
 			terminal.Plain(q.Site), terminal.Plain(q.Caller),
 			terminal.Plain(q.Tool), q.ExpiresAt.Local().Format(time.TimeOnly), described(q.Question))
 	}
+	a.p.say("answer one with `pagetools approve ID` at a terminal, or at the operators' page, which `pagetools console` opens")
 	return nil
 }
 
@@ -193,6 +219,29 @@ func described(q bridge.Question) string {
 	return text + "  Arguments: " + schema.Escape(indented(q.Input)) + "\n"
 }
 
+// consoleToken is the variable that holds the operators' credential.
+const consoleToken = "PAGETOOLS_CONSOLE_TOKEN"
+
+// isOperator reports whether the caller of the program has shown the operators' credential.
+func (a *approver) isOperator() (bool, error) {
+	given := os.Getenv(consoleToken)
+	if given == "" {
+		return false, nil
+	}
+	want, err := kept(a.p.conf, consoleTokenName, func() []byte { return []byte(rand.Text()) })
+	if err != nil {
+		return false, err
+	}
+	if subtle.ConstantTimeCompare([]byte(given), bytes.TrimSpace(want)) != 1 {
+		return false, bridge.Errorf(bridge.Forbidden, "", bridge.NotRun,
+			"%s does not hold the operators' credential.", consoleToken)
+	}
+	return true, nil
+}
+
+// answerQuestion answers a question: as the person at the terminal says, or as the flags
+// say, with the operators' credential. Without it flags answer nothing: whoever runs
+// programs for a model would answer for the person.
 func (a *approver) answerQuestion(ctx context.Context, id string, g given) error {
 	answer := bridge.Answer{OK: !g.no, Always: g.always}
 	if g.value != "" {
@@ -201,36 +250,48 @@ func (a *approver) answerQuestion(ctx context.Context, id string, g given) error
 			return usage("--value must be JSON: a text is written in double quotes")
 		}
 	}
+	operator, err := a.isOperator()
+	switch {
+	case err != nil:
+		return err
+	case g != (given{}) && !operator:
+		return bridge.Errorf(bridge.Forbidden, "", bridge.NotRun,
+			"An answer on the command line needs the operators' credential in %s. A person answers with `pagetools approve ID` at a terminal, or at the operators' page.", consoleToken)
+	}
+	holder, err := a.holder(ctx, id)
+	if err != nil {
+		return err
+	}
+	path := "/api/questions/" + url.PathEscape(id)
 	if g == (given{}) {
-		var err error
-		if answer, err = a.askFor(ctx, id); err != nil {
+		var q bridge.OpenQuestion
+		if err := a.request(ctx, holder, http.MethodGet, path, nil, &q); err != nil {
+			return err
+		}
+		if q.ID == "" {
+			return bridge.Errorf(bridge.Conflict, "", bridge.NotRun, "The question is not open any more.")
+		}
+		if answer, err = a.askFor(ctx, q); err != nil {
 			return err
 		}
 	}
 	var ok struct{}
-	if err := a.console(ctx, http.MethodPost, "/api/questions/"+url.PathEscape(id), answer,
-		&ok); err != nil {
+	if err := a.request(ctx, holder, http.MethodPost, path, answer, &ok); err != nil {
 		return err
 	}
 	a.p.say("answered")
 	return nil
 }
 
-// askFor asks the person at this terminal for the answer.
-func (a *approver) askFor(ctx context.Context, id string) (bridge.Answer, error) {
-	list, err := a.questions(ctx)
+// askFor asks the person at the controlling terminal, whatever the standard streams are.
+func (a *approver) askFor(ctx context.Context, q bridge.OpenQuestion) (bridge.Answer, error) {
+	tty, err := os.OpenFile("/dev/tty", os.O_RDWR, 0)
 	if err != nil {
-		return bridge.Answer{}, err
+		return bridge.Answer{}, bridge.Errorf(bridge.Forbidden, "", bridge.NotRun,
+			"There is no terminal to ask a person at. `pagetools console` opens the operators' page.")
 	}
-	i := slices.IndexFunc(list, func(q bridge.OpenQuestion) bool { return q.ID == id })
-	if i < 0 {
-		return bridge.Answer{}, bridge.Errorf(bridge.WebtoolNotFound, "", bridge.NotRun,
-			"There is no such question.")
-	}
-	asker, done := a.p.asker(false)
-	defer done()
-	if asker == nil {
-		return bridge.Answer{}, usage("there is no terminal to ask at: give --yes, --no or --value")
-	}
-	return asker.Ask(ctx, list[i].Question)
+	defer func() { _ = tty.Close() }()
+	asker := newTerminalAsker(tty, tty)
+	asker.always = q.Always
+	return asker.Ask(ctx, q.Question)
 }

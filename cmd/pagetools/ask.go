@@ -17,11 +17,18 @@ import (
 
 // terminalAsker asks the person at the terminal.
 type terminalAsker struct {
-	turn  chan struct{} // held while a question is asked: one at a time
-	in    io.Reader
-	out   io.Writer
-	begin sync.Once
-	lines chan string // closed when the terminal is
+	turn   chan struct{} // held while a question is asked: one at a time
+	in     io.Reader
+	out    io.Writer
+	always bool // consent may be kept
+	begin  sync.Once
+	lines  chan typed // closed when the terminal is
+}
+
+// typed is a line that the person typed, or the end of the input (Ctrl-D).
+type typed struct {
+	text string
+	end  bool
 }
 
 var _ bridge.Asker = (*terminalAsker)(nil)
@@ -44,38 +51,48 @@ func (p *program) asker(inputTaken bool) (bridge.Asker, func()) {
 }
 
 func newTerminalAsker(in io.Reader, out io.Writer) *terminalAsker {
-	return &terminalAsker{turn: make(chan struct{}, 1), in: in, out: out, lines: make(chan string)}
+	return &terminalAsker{turn: make(chan struct{}, 1), in: in, out: out, lines: make(chan typed)}
 }
 
 // read hands lines over. It ends with the terminal, or with the program.
 func (a *terminalAsker) read() {
 	defer close(a.lines)
-	lines := bufio.NewScanner(a.in)
-	for lines.Scan() {
-		a.lines <- lines.Text()
+	lines := bufio.NewReader(a.in)
+	for {
+		text, err := lines.ReadString('\n')
+		switch {
+		case err == nil:
+			a.lines <- typed{text: strings.TrimSpace(text)}
+		case errors.Is(err, io.EOF):
+			a.lines <- typed{end: true} // a terminal goes on after it
+		default:
+			return
+		}
 	}
 }
 
 var errNoAnswer = errors.New("the terminal gave no answer")
 
 // line waits for what the person types.
-func (a *terminalAsker) line(ctx context.Context) (string, error) {
+func (a *terminalAsker) line(ctx context.Context) (typed, error) {
 	a.begin.Do(func() { go a.read() })
 	select {
-	case text, ok := <-a.lines:
-		if !ok {
+	case said, ok := <-a.lines:
+		if !ok || said.end {
 			fmt.Fprintln(a.out)
-			return "", errNoAnswer
 		}
-		return strings.TrimSpace(text), nil
+		if !ok {
+			return said, errNoAnswer
+		}
+		return said, nil
 	case <-ctx.Done():
 		fmt.Fprintln(a.out)
-		return "", context.Cause(ctx)
+		return typed{}, context.Cause(ctx)
 	}
 }
 
-// Ask shows the whole question and reads yes or no, and the text of a prompt.
-// Everything else is no.
+// Ask shows the whole question and reads the answer: the text of a prompt, or yes or no,
+// where everything else is no.
 func (a *terminalAsker) Ask(ctx context.Context, q bridge.Question) (bridge.Answer, error) {
 	select {
 	case a.turn <- struct{}{}:
@@ -83,32 +100,45 @@ func (a *terminalAsker) Ask(ctx context.Context, q bridge.Question) (bridge.Answ
 	case <-ctx.Done():
 		return bridge.Answer{}, context.Cause(ctx)
 	}
-	fmt.Fprintf(a.out, "\n%s%s [y/N] ", strings.TrimPrefix(described(q), "  "),
-		map[bridge.Kind]string{
-			bridge.Approve: "Allow?", bridge.Confirm: "Confirm?", bridge.Prompt: "Answer it?",
-			bridge.Interact: "Say that it is done?"}[q.Kind])
+	fmt.Fprintf(a.out, "\n%s", strings.TrimPrefix(described(q), "  "))
+	if q.Kind == bridge.Prompt {
+		return a.askText(ctx, q)
+	}
+	choices := "[y/N]"
+	if a.always {
+		choices = "[y/N, always: for all further calls of this tool]"
+	}
+	fmt.Fprintf(a.out, "%s %s ", map[bridge.Kind]string{bridge.Approve: "Allow?",
+		bridge.Confirm: "Confirm?", bridge.Interact: "Say that it is done?"}[q.Kind], choices)
 	said, err := a.line(ctx)
-	if err != nil {
+	switch {
+	case err != nil:
 		return bridge.Answer{}, err
+	case said.end:
+		return bridge.Answer{}, errNoAnswer
 	}
-	said = strings.ToLower(said)
-	answer := bridge.Answer{OK: said == "y" || said == "yes"}
-	if !answer.OK || q.Kind != bridge.Prompt {
-		return answer, nil
+	switch strings.ToLower(said.text) {
+	case "y", "yes":
+		return bridge.Answer{OK: true}, nil
+	case "always":
+		return bridge.Answer{OK: a.always, Always: a.always}, nil
 	}
+	return bridge.Answer{}, nil
+}
+
+// askText reads the text of a prompt. Nothing is the page's own default.
+func (a *terminalAsker) askText(ctx context.Context, q bridge.Question) (bridge.Answer, error) {
 	var shape struct {
 		Default string `json:"default"`
 	}
 	_ = json.Unmarshal(q.Schema, &shape)
-	fmt.Fprintf(a.out, "Text [%s]: ", terminal.Plain(shape.Default))
-	text, err := a.line(ctx)
-	if err != nil {
-		return bridge.Answer{}, err
+	fmt.Fprintf(a.out, "Your answer (Enter alone is %q, Ctrl-D cancels): ", terminal.Plain(shape.Default))
+	said, err := a.line(ctx)
+	answer := bridge.Answer{OK: err == nil && !said.end}
+	if !answer.OK || said.text == "" {
+		return answer, err
 	}
-	if text == "" {
-		return answer, nil
-	}
-	answer.Value, err = json.Marshal(text)
+	answer.Value, err = json.Marshal(said.text)
 	return answer, err
 }
 

@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime/debug"
@@ -53,9 +52,12 @@ func serveMCP(ctx context.Context, p *program, pl plan) error {
 	if err != nil {
 		return err
 	}
-	face, err := p.mcpFace(a, operators.page(), nil)
+	face, err := p.mcpFace(a, operators.page, nil)
 	if err != nil {
 		return err
+	}
+	if page := operators.page(); page != "" {
+		p.say("note: questions are answered at %s, which `pagetools console` opens, and with `pagetools approve`", page)
 	}
 	go func() { // ends with the start, or with the engine
 		if _, err := a.Engine.Start(ctx); err != nil && ctx.Err() == nil {
@@ -77,7 +79,7 @@ func serveMCP(ctx context.Context, p *program, pl plan) error {
 }
 
 // mcpFace makes the face of MCP. done ends its streams; nil means never.
-func (p *program) mcpFace(a *app.App, operators string, done <-chan struct{}) (*mcp.Face, error) {
+func (p *program) mcpFace(a *app.App, operators func() string, done <-chan struct{}) (*mcp.Face, error) {
 	key, err := mcpKey(p.conf)
 	if err != nil {
 		p.say("warning: questions that MCP clients carry do not outlive this process: %v", err)
@@ -93,6 +95,20 @@ const mcpKeyName = "mcp.key"
 // mcpKey reads the key of the data directory, or makes it. It is nil where nothing
 // is kept.
 func mcpKey(c *config.Config) ([]byte, error) {
+	key, err := kept(c, mcpKeyName, func() []byte {
+		key := make([]byte, mcp.KeySize)
+		_, _ = rand.Read(key) // it never fails: it ends the program instead
+		return key
+	})
+	if err == nil && key != nil && len(key) != mcp.KeySize {
+		return nil, fmt.Errorf("%s is not a key of %d bytes; remove it", mcpKeyName, mcp.KeySize)
+	}
+	return key, err
+}
+
+// kept reads a secret of the data directory, or makes it: all processes have the same. It
+// is nil where nothing is kept.
+func kept(c *config.Config, name string, make func() []byte) ([]byte, error) {
 	dir, err := c.DataFolder()
 	if errors.Is(err, config.ErrNoDataDir) {
 		return nil, nil
@@ -100,18 +116,8 @@ func mcpKey(c *config.Config) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	path := filepath.Join(dir, mcpKeyName)
-	key, err := os.ReadFile(path)
-	if err == nil && len(key) == mcp.KeySize {
-		return key, nil
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("making the data directory: %w", err)
 	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("reading the key of MCP: %w", err)
-	}
-	key = make([]byte, mcp.KeySize)
-	_, _ = rand.Read(key) // it never fails: it ends the program instead
-	if err := files.Replace(path, key, 0o600); err != nil {
-		return nil, fmt.Errorf("keeping the key of MCP: %w", err)
-	}
-	return key, nil
+	return files.Secret(filepath.Join(dir, name), make)
 }

@@ -2,27 +2,22 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
-	"fmt"
 	"net"
 	"net/http"
-	"os"
-	"path/filepath"
 	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
 
 	"github.com/pagetools/pagetools/bridge"
-	"github.com/pagetools/pagetools/cmd/pagetools/internal/config"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
 	"github.com/pagetools/pagetools/e2e/app"
 	"github.com/pagetools/pagetools/transport"
 	"github.com/pagetools/pagetools/transport/console"
 )
-
-// socketName is the operator's socket in the data directory.
-const socketName = "console.sock"
-
-// maxSocketPath is the longest path of a socket that every system takes.
-const maxSocketPath = 100
 
 // operatorAt returns the caller of a face that only operators reach: the socket, the
 // terminal of serve, the console.
@@ -30,108 +25,119 @@ func operatorAt(where string) bridge.Caller {
 	return bridge.Caller{Name: where, May: []bridge.Right{bridge.MayAnswer}}
 }
 
-// operators serves the operator's API: on the socket, and on --console-listen.
+// operators serves the operators' API: on the socket, and, with its page, on
+// --console-listen.
 type operators struct {
-	servers []*http.Server
-	done    chan struct{}
-	url     string // of the listener; empty without one
+	p       *program
+	inbox   inbox
+	links   console.Links
 	token   string
+	done    chan struct{}
+	closing sync.WaitGroup
+
+	mu      sync.Mutex
+	servers []*http.Server
 }
+
+// retryConsole is how often an address that was taken is tried again.
+const retryConsole = 2 * time.Second
 
 // serveOperators begins to serve. What cannot be served is a warning: calls need
 // no console.
 func (p *program) serveOperators(ctx context.Context, a *app.App,
 	who *callers) (*operators, error) {
-	o := &operators{done: make(chan struct{})}
-	mux := transport.NewMux(console.New(a.Bridge,
-		console.Options{Done: o.done, Log: p.log}).Routes()...)
-	if l, err := socket(ctx, p.conf); err != nil {
+	o := &operators{p: p, done: make(chan struct{}), token: who.operator}
+	var err error
+	var l net.Listener
+	if o.inbox, err = openInbox(p.conf); err == nil {
+		l, err = o.inbox.listen(ctx, strings.ToLower(rand.Text()[:8]))
+	}
+	if err != nil {
 		p.say("warning: `pagetools approve` cannot reach this process: %v", err)
 	} else {
-		o.serve(transport.Server(transport.Trusted(mux, operatorAt("console.sock"),
-			transport.Options{Log: p.log}), p.log), l)
+		own := console.New(a.Bridge, console.Options{Done: o.done, Log: p.log, Named: true, Links: &o.links})
+		o.serve(transport.Server(transport.Trusted(transport.NewMux(own.Routes()...),
+			operatorAt("socket"), transport.Options{Log: p.log}), p.log), l)
 	}
 	if p.conf.ConsoleListen == "off" {
 		return o, nil
 	}
-	var lc net.ListenConfig
-	l, err := lc.Listen(ctx, "tcp", p.conf.ConsoleListen)
-	if err != nil {
-		if !p.conf.IsDefault("console-listen") {
-			return o, usage("--console-listen %s: %w", p.conf.ConsoleListen, err)
+	all := transport.NewMux(console.New(a.Bridge, console.Options{Done: o.done, Log: p.log,
+		Peers: o.inbox.peers, Links: &o.links}).Routes()...)
+	l, err = o.listen(ctx)
+	switch {
+	case err == nil:
+		o.servePage(l, all, who)
+	case !p.conf.IsDefault("console-listen") || !errors.Is(err, syscall.EADDRINUSE):
+		return o, usage("--console-listen %s: %w", p.conf.ConsoleListen, err)
+	default:
+		if page := o.page(); page != "" {
+			p.say("note: another pagetools serves the operators' page, %s: it shows the questions of this one, too", page)
+		} else {
+			p.say("warning: no operators' page: %s is taken by another program; --console-listen chooses another address",
+				p.conf.ConsoleListen)
 		}
-		p.say("warning: no console: %s is taken; --console-listen chooses another address",
-			p.conf.ConsoleListen)
-		return o, nil
+		o.closing.Go(func() { o.takeOver(ctx, all, who) })
 	}
-	o.token = who.operator
-	guards := transport.Options{Listen: l.Addr().String(), Hosts: p.conf.AllowHosts,
-		Open: console.PagePaths, Log: p.log, Callers: who.ofConsole(p.conf),
-		Credentials: &who.console}
-	o.url = "http://" + l.Addr().String()
-	o.serve(transport.Server(transport.Guard(mux, guards), p.log), l)
 	return o, nil
 }
 
+func (o *operators) listen(ctx context.Context) (net.Listener, error) {
+	var lc net.ListenConfig
+	return lc.Listen(ctx, "tcp", o.p.conf.ConsoleListen)
+}
+
+// servePage serves the page for the questions of all processes.
+func (o *operators) servePage(l net.Listener, mux http.Handler, who *callers) {
+	guards := transport.Options{Listen: l.Addr().String(), Hosts: o.p.conf.AllowHosts,
+		Open: console.PagePaths, Log: o.p.log, Callers: who.ofConsole(o.p.conf),
+		Credentials: &who.console}
+	o.links.Serve("http://"+l.Addr().String()+"/", o.token)
+	o.serve(transport.Server(transport.Guard(mux, guards), o.p.log), l)
+}
+
+// takeOver serves the page when the process that did so has ended.
+func (o *operators) takeOver(ctx context.Context, mux http.Handler, who *callers) {
+	again := time.NewTicker(retryConsole)
+	defer again.Stop()
+	for {
+		select {
+		case <-again.C:
+		case <-o.done:
+			return
+		}
+		if l, err := o.listen(ctx); err == nil {
+			o.servePage(l, mux, who)
+			return
+		}
+	}
+}
+
 func (o *operators) serve(s *http.Server, l net.Listener) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
 	o.servers = append(o.servers, s)
 	go func() { _ = s.Serve(l) }() // ends with close
 }
 
-// page is where a person can answer; empty without a listener. It has no credential.
+// page is where a person can answer, here or in another process; empty without one. It has
+// no credential.
 func (o *operators) page() string {
-	if o.url == "" {
-		return ""
+	if own := o.links.Page(); own != "" {
+		return own
 	}
-	return o.url + "/"
+	address, _ := console.Page(context.Background(), o.inbox.peers())
+	return address
 }
 
 func (o *operators) close() {
 	close(o.done)
+	o.closing.Wait()
+	o.mu.Lock()
+	defer o.mu.Unlock()
 	for _, s := range o.servers {
 		_ = s.Close()
 	}
-}
-
-// socket listens on the operator's socket. It replaces one that a killed process left.
-func socket(ctx context.Context, c *config.Config) (net.Listener, error) {
-	path, err := socketPath(c)
-	if err != nil {
-		return nil, err
-	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return nil, fmt.Errorf("making the data directory: %w", err)
-	}
-	var d net.Dialer
-	if other, err := d.DialContext(ctx, "unix", path); err == nil {
-		_ = other.Close()
-		return nil, errors.New("another pagetools serves " + path + "; --data-dir " +
-			"gives this one its own")
-	}
-	if info, err := os.Lstat(path); err == nil && info.Mode()&os.ModeSocket != 0 {
-		_ = os.Remove(path) // nobody listens there
-	}
-	var lc net.ListenConfig
-	l, err := lc.Listen(ctx, "unix", path)
-	if err != nil {
-		return nil, fmt.Errorf("listening on the socket: %w", err)
-	}
-	if err := os.Chmod(path, 0o600); err != nil {
-		return nil, errors.Join(fmt.Errorf("closing the socket to others: %w", err), l.Close())
-	}
-	return l, nil
-}
-
-func socketPath(c *config.Config) (string, error) {
-	dir, err := c.DataFolder()
-	if err != nil {
-		return "", err
-	}
-	path := filepath.Join(dir, socketName)
-	if len(path) > maxSocketPath {
-		return "", fmt.Errorf("the path %s is too long for a socket; --data-dir gives a shorter one", path)
-	}
-	return path, nil
 }
 
 // answerAtTerminal asks the person at the terminal of serve, one question after

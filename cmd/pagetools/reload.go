@@ -24,11 +24,24 @@ type callers struct {
 	p *program
 	// faces and console are the credentials of the two listeners.
 	faces, console transport.Credentials
-	// operator is the credential that was made for the console of this run.
+	// operator is the credential of the console. It is the same for all processes of a
+	// data directory, and for the next ones.
 	operator string
 }
 
-func (p *program) newCallers() *callers { return &callers{p: p, operator: rand.Text()} }
+// consoleTokenName is the file of the console's credential.
+const consoleTokenName = "console.token"
+
+func (p *program) newCallers() *callers {
+	token, err := kept(p.conf, consoleTokenName, func() []byte { return []byte(rand.Text()) })
+	if err != nil {
+		p.say("warning: the console's credential does not outlive this process: %v", err)
+	}
+	if token == nil {
+		token = []byte(rand.Text())
+	}
+	return &callers{p: p, operator: strings.TrimSpace(string(token))}
+}
 
 // ofFaces lists the callers of a file that may call.
 func (c *callers) ofFaces(f *config.Config) []transport.Credential {

@@ -107,7 +107,7 @@ func (p *program) serve(ctx context.Context, pl plan) error {
 		return err
 	}
 	streams := make(chan struct{}) // closed when those of MCP shall end
-	face, err := p.mcpFace(a, console.page(), streams)
+	face, err := p.mcpFace(a, console.page, streams)
 	if err != nil {
 		return err
 	}
@@ -179,8 +179,7 @@ type served struct {
 	Console   *servedConsole `json:"console,omitempty"`
 }
 
-// servedConsole is where operators answer questions, and the credential that was
-// made for this run.
+// servedConsole is where operators answer questions, and their credential.
 type servedConsole struct {
 	URL   string `json:"url"`
 	Token string `json:"token"`
@@ -198,8 +197,8 @@ func (p *program) welcome(ctx context.Context, a *app.App, pl plan, base string,
 	console *operators) {
 	targets := pl.targets
 	out := served{Listening: base, MCP: base + "/mcp"}
-	if console.url != "" {
-		out.Console = &servedConsole{console.url, console.token}
+	if page := console.links.Page(); page != "" {
+		out.Console = &servedConsole{strings.TrimSuffix(page, "/"), console.token}
 	}
 	for _, t := range targets {
 		s := servedSite{Name: t.Name, URL: base + "/webtools/" + t.Name, Tools: []string{}}

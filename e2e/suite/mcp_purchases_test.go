@@ -131,7 +131,11 @@ type desk struct{ http.Client }
 
 func deskOf(data string) *desk {
 	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return (&net.Dialer{}).DialContext(ctx, "unix", filepath.Join(data, "console.sock"))
+		sockets, err := filepath.Glob(filepath.Join(data, "run", "*.sock"))
+		if err != nil || len(sockets) != 1 {
+			return nil, fmt.Errorf("there are the sockets %q: %w", sockets, err)
+		}
+		return (&net.Dialer{}).DialContext(ctx, "unix", sockets[0])
 	}
 	return &desk{http.Client{Transport: &http.Transport{DialContext: dial, DisableKeepAlives: true}}}
 }

@@ -139,13 +139,15 @@ func TestPurchases(t *testing.T) {
 	}
 }
 
-// approver runs approve over the socket of a data folder. It gives what was printed,
-// when it ended with the code.
+// approver runs approve over the sockets of a data folder, with its operators' credential
+// where there is one. It gives what was printed, when it ended with the code.
 func approver(t *testing.T, data string) func(code int, args ...string) string {
 	t.Helper()
 	return func(code int, args ...string) string {
 		t.Helper()
 		cmd := exec.Command(pagetools(t), append([]string{"approve", "--data-dir", data}, args...)...)
+		token, _ := os.ReadFile(filepath.Join(data, "console.token"))
+		cmd.Env = append(os.Environ(), "PAGETOOLS_CONSOLE_TOKEN="+string(token))
 		out, _ := cmd.CombinedOutput() // the code says how it ended
 		if got := cmd.ProcessState.ExitCode(); got != code {
 			t.Fatalf("approve %v ended with %d: %s", args, got, out)
@@ -160,8 +162,14 @@ func TestApprove(t *testing.T) {
 	t.Parallel()
 	s := shop(t, "1m", "--console-listen", "127.0.0.1:0")
 	data := s.tmp + "-data"
-	if info, err := os.Stat(filepath.Join(data, "console.sock")); err != nil || info.Mode().Perm() != 0o600 {
-		t.Fatalf("the socket: %v, %v", info, err)
+	for _, secret := range []string{"run/*.sock", "console.token"} {
+		found, _ := filepath.Glob(filepath.Join(data, secret))
+		if len(found) != 1 {
+			t.Fatalf("of %s there are %q", secret, found)
+		}
+		if info, err := os.Stat(found[0]); err != nil || info.Mode().Perm() != 0o600 {
+			t.Fatalf("%s: %v, %v", secret, info, err)
+		}
 	}
 	approve := approver(t, data)
 	if got := approve(0); !strings.Contains(got, "no call waits") {
@@ -179,7 +187,7 @@ func TestApprove(t *testing.T) {
 	if list := approve(0); !strings.Contains(list, id) || !strings.Contains(list, "approve") || !strings.Contains(list, "sencha") || !strings.Contains(list, "agent") {
 		t.Errorf("the list is %s", list)
 	}
-	approve(2, id) // there is no terminal
+	approve(3, id) // there is no terminal
 	approve(2, id, "--yes", "--no")
 	approve(2, "NOSUCHQUESTION", "--yes")
 	approve(0, id, "--yes")

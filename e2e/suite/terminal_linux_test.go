@@ -171,6 +171,23 @@ func TestConsent(t *testing.T) {
 	}
 }
 
+// TestTextAtTerminal (D8): what the person types is the text; nothing is the page's default,
+// and Ctrl-D cancels.
+func TestTextAtTerminal(t *testing.T) {
+	t.Parallel()
+	for keys, want := range map[string]string{"Ada\n": "Ada\n", "y\n": "y\n", "\n": "\n", "\x04": "null\n"} {
+		t.Run(fmt.Sprintf("%q", keys), func(t *testing.T) {
+			t.Parallel()
+			c := converse(t, "call", pageServer().page("bad.html"), "prompt")
+			c.see(t, "Your answer (Enter alone is \"\", Ctrl-D cancels): ")
+			c.enter(t, keys)
+			if code := c.code(t); code != 0 || c.stdout.String() != want {
+				t.Errorf("it ended with %d and %q, want %q:\n%s", code, c.stdout.String(), want, c.shown)
+			}
+		})
+	}
+}
+
 // TestInterrupt ends a call that takes long, by the signal.
 func TestInterrupt(t *testing.T) {
 	t.Parallel()

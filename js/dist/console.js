@@ -38,7 +38,8 @@ function keep(text) {
 	sessionStorage.setItem(place, text);
 }
 async function ask(path, how = {}) {
-	const reply = await fetch(path, { ...how, cache: "no-store", headers: { ...how.headers, Authorization: `Bearer ${credential()}` } });
+	const token = credential();
+	const reply = await fetch(path, { ...how, cache: "no-store", headers: { ...how.headers, ...token === "" ? {} : { Authorization: `Bearer ${token}` } } });
 	if (!reply.ok) {
 		const body = await reply.json().catch(() => ({}));
 		throw new ApiError(reply.status, String(body?.error?.message ?? `The server answers ${reply.status}.`));
@@ -48,7 +49,7 @@ async function ask(path, how = {}) {
 async function answer(id, answer2) {
 	await ask(`/api/questions/${encodeURIComponent(id)}`, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(answer2) });
 }
-async function watch(show3) {
+async function watch(to) {
 	const reply = await ask("/api/events");
 	const reader = (
 		reply.body.pipeThrough(new TextDecoderStream()).getReader()
@@ -61,10 +62,30 @@ async function watch(show3) {
 		rest = /** @type {string} */
 		events.pop();
 		for (const event of events) {
-			const line = event.split("\n").find((l) => l.startsWith("data: "));
-			if (line !== void 0) show3(parseExactly(line.slice("data: ".length)).questions);
+			const lines = event.split("\n");
+			const field = (name) => lines.find((l) => l.startsWith(name))?.slice(name.length);
+			const data = parseExactly(field("data: ") ?? "{}");
+			switch (field("event: ")) {
+				case "opened":
+					to.opened(data);
+					break;
+				case "closed":
+					to.closed(data.id);
+					break;
+				case "ready":
+					to.ready();
+					break;
+				default:
+			}
 		}
 	}
+}
+async function login() {
+	const code = /^#once=(.+)$/.exec(location.hash)?.[1];
+	if (code === void 0) return;
+	history.replaceState(null, "", location.pathname);
+	const reply = await ask("/api/login", { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ code }) });
+	keep((await reply.json()).token);
 }
 function live(id) {
 	const token = btoa(String.fromCharCode(...new TextEncoder().encode(credential()))).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
@@ -299,32 +320,54 @@ function facts(q) {
 // src/console/main.js
 var cards = /* @__PURE__ */ new Map();
 var questions = byId("questions");
-function show2(list) {
-	const open = new Set(list.map((q) => q.id));
-	for (const [id, shown] of cards) {
-		if (open.has(id)) continue;
-		shown.close();
-		shown.element.remove();
-		cards.delete(id);
-	}
-	for (const q of list) {
-		if (cards.has(q.id)) continue;
+function count() {
+	const n = cards.size;
+	byId("none").hidden = n > 0;
+	byId("status").textContent = n === 0 ? "Nothing waits." : n === 1 ? "One call waits." : `${n} calls wait.`;
+	document.title = n === 0 ? "pagetools: questions" : `(${n}) pagetools: questions`;
+}
+function close(id) {
+	const shown = cards.get(id);
+	shown?.close();
+	shown?.element.remove();
+	cards.delete(id);
+}
+var fresh = /* @__PURE__ */ new Set();
+var inbox = {
+	opened(q) {
+		fresh.add(q.id);
+		if (cards.has(q.id)) return;
 		const shown = card(q);
+		const since = Date.parse(q.since);
+		shown.element.dataset.since = String(since);
 		cards.set(q.id, shown);
-		questions.append(shown.element);
-	}
-	byId("none").hidden = list.length > 0;
-	byId("status").textContent = list.length === 0 ? "Nothing waits." : list.length === 1 ? "One call waits." : `${list.length} calls wait.`;
-	document.title = list.length === 0 ? "pagetools: questions" : `(${list.length}) pagetools: questions`;
+		const later = [...questions.children].find((e) => Number(
+			e.dataset.since
+		) > since);
+		questions.insertBefore(shown.element, later ?? null);
+		count();
+	},
+	closed(id) {
+		close(id);
+		count();
+	},
+	ready: count
+};
+function forget() {
+	for (const id of cards.keys()) if (!fresh.has(id)) close(id);
+	count();
 }
 var again = 2e3;
 async function run() {
-	if (credential() === "") {
-		askCredential("Give the credential.");
-		return;
-	}
 	try {
-		await watch(show2);
+		await login();
+		if (credential() === "") {
+			askCredential('Run "pagetools console" for a link, or give the credential.');
+			return;
+		}
+		fresh = /* @__PURE__ */ new Set();
+		setTimeout(forget, again);
+		await watch(inbox);
 		byId("status").textContent = "The connection ended. Trying again\u2026";
 	} catch (e) {
 		if (e instanceof ApiError && (e.status === 401 || e.status === 403)) {
@@ -336,7 +379,7 @@ async function run() {
 	setTimeout(run, again);
 }
 function askCredential(why) {
-	show2([]);
+	for (const id of cards.keys()) close(id);
 	byId("none").hidden = true;
 	byId("status").textContent = why;
 	byId("login").hidden = false;

@@ -3,10 +3,19 @@
 // its own credential, and on a socket that only the user can open.
 //
 //	GET  /api/questions       {"questions":[{…,"site","caller","since","always","picture"}]}, the oldest first
-//	GET  /api/events          the same as a stream of server-sent events: one now, one for each change
+//	GET  /api/questions/{id}  one of them; {} when it is not open any more
+//	GET  /api/events          a stream of server-sent events: opened with a question, closed with {"id"}, and ready
+//	                          when the questions that were open came
 //	GET  /api/questions/{id}/picture  the page that asks, as a PNG
 //	GET  /api/questions/{id}/live     the page that asks, as it changes, and a person's hand in it: a WebSocket
 //	POST /api/questions/{id}  {"ok":true|false,"value"?,"always"?} answers; the first answer wins
+//	GET  /api/console         {"url"}: where this process serves the page; "" is nowhere
+//	POST /api/links           {"url"}: an address of the page that logs in once, within a minute
+//	POST /api/login           {"code"} of such an address gives {"token"}
+//
+// All processes of a user are one inbox: the questions of the others are here, too, and
+// what is done with one of them is passed on to the socket of its process. An operator whose
+// credential is for some sites only sees those of this process.
 //
 // The live view speaks the subprotocol pagetools.live.v1. The server sends text messages,
 // and each picture (JPEG) as a binary one:

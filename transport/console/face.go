@@ -1,12 +1,12 @@
 package console
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
@@ -21,15 +21,27 @@ const heartbeat = 15 * time.Second
 type Options struct {
 	// Done ends streams when it is closed; nil means never.
 	Done <-chan struct{}
+	// Peers finds the operators' sockets of the user's other processes, by a name that
+	// each keeps; nil means that there are none. Their questions are listed, and answered, as
+	// our own.
+	Peers func() map[string]http.RoundTripper
+	// Named takes the name of the operator from OperatorHeader: where only processes of
+	// the user get through.
+	Named bool
+	// Links make addresses of the page that log in once; nil makes none.
+	Links *Links
 	// Log gets a line for each answer, with the name of its giver; nil is silent.
 	Log *slog.Logger
 }
 
 // Face serves the operator's API of a bridge. It holds no state.
 type Face struct {
-	b    *bridge.Bridge
-	done <-chan struct{}
-	log  *slog.Logger
+	b     *bridge.Bridge
+	done  <-chan struct{}
+	peers func() map[string]http.RoundTripper
+	named bool
+	links *Links
+	log   *slog.Logger
 }
 
 // New makes the face of a bridge.
@@ -37,20 +49,26 @@ func New(b *bridge.Bridge, o Options) *Face {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Face{b: b, done: o.Done, log: o.Log}
+	if o.Links == nil {
+		o.Links = &Links{}
+	}
+	return &Face{b: b, done: o.Done, peers: o.Peers, named: o.Named, links: o.Links, log: o.Log}
 }
 
 // Routes are the paths of the API and of its page.
 func (f *Face) Routes() []transport.Route {
 	return append(pageRoutes(), []transport.Route{
 		{Pattern: "/api/questions", Methods: map[string]http.HandlerFunc{http.MethodGet: f.list}},
-		{Pattern: "/api/questions/{id}",
-			Methods: map[string]http.HandlerFunc{http.MethodPost: f.answer}},
+		{Pattern: "/api/questions/{id}", Methods: map[string]http.HandlerFunc{
+			http.MethodGet: f.elsewhere(f.question), http.MethodPost: f.elsewhere(f.answer)}},
 		{Pattern: "/api/questions/{id}/picture",
-			Methods: map[string]http.HandlerFunc{http.MethodGet: f.picture}},
+			Methods: map[string]http.HandlerFunc{http.MethodGet: f.elsewhere(f.picture)}},
 		{Pattern: "/api/questions/{id}/live",
-			Methods: map[string]http.HandlerFunc{http.MethodGet: f.live}},
+			Methods: map[string]http.HandlerFunc{http.MethodGet: f.elsewhere(f.live)}},
 		{Pattern: "/api/events", Methods: map[string]http.HandlerFunc{http.MethodGet: f.events}},
+		{Pattern: "/api/console", Methods: map[string]http.HandlerFunc{http.MethodGet: f.page}},
+		{Pattern: "/api/links", Methods: map[string]http.HandlerFunc{http.MethodPost: f.link}},
+		{Pattern: "/api/login", Methods: map[string]http.HandlerFunc{http.MethodPost: f.login}},
 	}...)
 }
 
@@ -63,7 +81,7 @@ type Questions struct {
 func (f *Face) operator(w http.ResponseWriter, r *http.Request) (bridge.Caller, bool) {
 	c := transport.CallerOf(r.Context())
 	if c.Can(bridge.MayAnswer) {
-		return c, true
+		return f.operatorName(r, c), true
 	}
 	transport.WriteError(w, r, bridge.Errorf(bridge.Forbidden, "", bridge.NotRun,
 		"This credential may not answer questions."))
@@ -75,12 +93,22 @@ func (f *Face) list(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	ctx, cancel := context.WithCancel(r.Context())
+	list := f.open(r.Context(), c)
+	if f.mayLookElsewhere(c) {
+		list = append(list, Ask(r.Context(), f.peers())...)
+		slices.SortFunc(list, func(a, b bridge.OpenQuestion) int { return a.Since.Compare(b.Since) })
+	}
+	w.Header().Set("Cache-Control", "no-store")
+	transport.WriteJSON(w, r, http.StatusOK, Questions{list})
+}
+
+// open lists what this process asks.
+func (f *Face) open(ctx context.Context, c bridge.Caller) []bridge.OpenQuestion {
+	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var inbox bridge.Inbox
 	inbox.Take(<-f.b.Watch(ctx, bridge.Interest{Caller: c, Runs: true})) // the snapshot
-	w.Header().Set("Cache-Control", "no-store")
-	transport.WriteJSON(w, r, http.StatusOK, Questions{inbox.Questions()})
+	return inbox.Questions()
 }
 
 func (f *Face) answer(w http.ResponseWriter, r *http.Request) {
@@ -163,8 +191,8 @@ func malformed(message string) error {
 	return bridge.Errorf(bridge.SchemaError, "", bridge.NotRun, "%s", message)
 }
 
-// events streams the list. A slow reader misses lists that were current for a
-// short time, and gets the newest.
+// events streams what opens and closes. A slow reader misses questions that were open for
+// a short time.
 func (f *Face) events(w http.ResponseWriter, r *http.Request) {
 	c, ok := f.operator(w, r)
 	if !ok {
@@ -179,25 +207,22 @@ func (f *Face) events(w http.ResponseWriter, r *http.Request) {
 		_, err := fmt.Fprintf(w, format, args...)
 		return err == nil && control.Flush() == nil
 	}
+	ctx, cancel := context.WithCancel(r.Context())
+	changes := f.follow(ctx, c)
+	defer func() { // also of what is on its way
+		cancel()
+		for range changes {
+		}
+	}()
 	beat := time.NewTicker(heartbeat)
 	defer beat.Stop()
-	var inbox bridge.Inbox
-	var last []byte
-	events := f.b.Watch(r.Context(), bridge.Interest{Caller: c, Runs: true})
 	for ok := !c.IsRevoked(); ok; {
 		select {
-		case ev, more := <-events:
+		case ch, more := <-changes:
 			if !more {
 				return // the request ended
 			}
-			inbox.Take(ev)
-			text, err := json.Marshal(Questions{inbox.Questions()})
-			if err != nil {
-				return
-			}
-			if !bytes.Equal(text, last) { // else something else of a call changed
-				ok, last = write("event: questions\ndata: %s\n\n", text), text
-			}
+			ok = write("event: %s\ndata: %s\n\n", ch.event, ch.data)
 		case <-beat.C:
 			ok = write(": still here\n\n")
 		case <-c.Revoked:

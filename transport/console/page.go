@@ -10,8 +10,8 @@ import (
 )
 
 // PagePaths are the paths that a browser gets without a credential: the page asks
-// for one, and shows nothing before.
-var PagePaths = []string{"", "/console.js", "/console.css"}
+// for one, and shows nothing before. A link that logs in once brings its own.
+var PagePaths = []string{"", "/console.js", "/console.css", "/api/login"}
 
 // pagePolicy lets the page load what is ours, and nothing else; no markup can be
 // made of a text in it (CSP, Trusted Types).

@@ -23,9 +23,9 @@ type Options struct {
 	Version string
 	// Tools is auto, direct, hybrid or meta; empty is auto.
 	Tools string
-	// Operators is where a person answers questions, for clients that can open an
-	// address; empty when there is no such page.
-	Operators string
+	// Operators returns where a person answers questions now, for clients that can open
+	// an address; "", and a nil function, when there is no such page.
+	Operators func() string
 	// Key seals what clients carry for us. It has 32 bytes; nil makes one that is
 	// gone with the process.
 	Key []byte

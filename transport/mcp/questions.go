@@ -73,14 +73,22 @@ func (x *exchange) stillAsks(q *bridge.Question) *bridge.Error {
 		code, outcome, what = bridge.ApprovalRequired, bridge.NotRun, "needs a person's consent"
 	}
 	where := "The user can answer in pagetools"
-	if x.face.o.Operators != "" {
-		where += ", at " + x.face.o.Operators
+	if page := x.operators(); page != "" {
+		where += ", at " + page
 	}
 	shown := *q
 	shown.ID = ""
 	return bridge.Errorf(code, "", outcome, "%q %s %s, and only the user. "+
 		"After that, call the tool again with the same arguments: the call goes on, and does not run twice.",
 		q.Tool, ended(what), where).Detail("question", &shown)
+}
+
+// operators is where a person answers; "" when there is no such page.
+func (x *exchange) operators() string {
+	if x.face.o.Operators == nil {
+		return ""
+	}
+	return x.face.o.Operators()
 }
 
 // ended makes a sentence of a text.
@@ -94,8 +102,12 @@ func (x *exchange) elicitation(q *bridge.Question) (params mcpgo.ElicitationPara
 		return params, false, false
 	}
 	params = mcpgo.ElicitationParams{Message: wording(q)}
-	if q.Kind == bridge.Interact && x.can.url && x.face.o.Operators != "" {
-		params.Mode, params.URL = mcpgo.ElicitationModeURL, x.face.o.Operators
+	page := ""
+	if q.Kind == bridge.Interact && x.can.url {
+		page = x.operators()
+	}
+	if page != "" {
+		params.Mode, params.URL = mcpgo.ElicitationModeURL, page
 		if !x.protocol.Modern() { // the newer version has no ids
 			params.ElicitationID = q.ID
 		}

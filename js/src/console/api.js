@@ -35,7 +35,8 @@ export function keep(text) {
 
 /** @param {string} path @param {RequestInit} [how] */
 async function ask(path, how = {}) {
-  const reply = await fetch(path, { ...how, cache: 'no-store', headers: { ...how.headers, Authorization: `Bearer ${credential()}` } });
+  const token = credential();
+  const reply = await fetch(path, { ...how, cache: 'no-store', headers: { ...how.headers, ...(token === '' ? {} : { Authorization: `Bearer ${token}` }) } });
   if (!reply.ok) {
     const body = await reply.json().catch(() => ({}));
     throw new ApiError(reply.status, String(body?.error?.message ?? `The server answers ${reply.status}.`));
@@ -52,10 +53,10 @@ export async function answer(id, answer) {
 }
 
 /**
- * Gives each list of open questions to show, until the stream ends.
- * @param {(list: OpenQuestion[]) => void} show
+ * Gives each question that opens to one function, and the id of each that closes to another, until the stream ends.
+ * @param {{opened: (q: OpenQuestion) => void, closed: (id: string) => void, ready: () => void}} to
  */
-export async function watch(show) {
+export async function watch(to) {
   const reply = await ask('/api/events');
   const reader = /** @type {ReadableStream<Uint8Array>} */ (reply.body).pipeThrough(new TextDecoderStream()).getReader();
   let rest = '';
@@ -65,10 +66,27 @@ export async function watch(show) {
     const events = (rest + value).split('\n\n');
     rest = /** @type {string} */ (events.pop());
     for (const event of events) {
-      const line = event.split('\n').find((l) => l.startsWith('data: '));
-      if (line !== undefined) show(parseExactly(line.slice('data: '.length)).questions);
+      const lines = event.split('\n');
+      /** @param {string} name */
+      const field = (name) => lines.find((l) => l.startsWith(name))?.slice(name.length);
+      const data = parseExactly(field('data: ') ?? '{}');
+      switch (field('event: ')) {
+        case 'opened': to.opened(data); break;
+        case 'closed': to.closed(data.id); break;
+        case 'ready': to.ready(); break;
+        default:
+      }
     }
   }
+}
+
+/** Takes the credential that a link gives once; the link is in the address, and leaves no trace there. */
+export async function login() {
+  const code = /^#once=(.+)$/.exec(location.hash)?.[1];
+  if (code === undefined) return;
+  history.replaceState(null, '', location.pathname);
+  const reply = await ask('/api/login', { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify({ code }) });
+  keep((await reply.json()).token);
 }
 
 /**

@@ -1,7 +1,7 @@
 // @ts-check
 // The operator's page: it lists the calls that wait for a person, as they come and go.
 
-import { ApiError, credential, keep, watch } from './api.js';
+import { ApiError, credential, keep, login, watch } from './api.js';
 import { card } from './card.js';
 import { byId } from './dom.js';
 
@@ -9,35 +9,63 @@ import { byId } from './dom.js';
 const cards = new Map();
 const questions = byId('questions');
 
-/** @param {import('./api.js').OpenQuestion[]} list */
-function show(list) {
-  const open = new Set(list.map((q) => q.id));
-  for (const [id, shown] of cards) {
-    if (open.has(id)) continue;
-    shown.close();
-    shown.element.remove();
-    cards.delete(id);
-  }
-  for (const q of list) {
-    if (cards.has(q.id)) continue;
+function count() {
+  const n = cards.size;
+  byId('none').hidden = n > 0;
+  byId('status').textContent = n === 0 ? 'Nothing waits.' : n === 1 ? 'One call waits.' : `${n} calls wait.`;
+  document.title = n === 0 ? 'pagetools: questions' : `(${n}) pagetools: questions`;
+}
+
+/** @param {string} id */
+function close(id) {
+  const shown = cards.get(id);
+  shown?.close();
+  shown?.element.remove();
+  cards.delete(id);
+}
+
+/** @type {Set<string>} what came since the stream began */
+let fresh = new Set();
+
+const inbox = {
+  /** @param {import('./api.js').OpenQuestion} q */
+  opened(q) {
+    fresh.add(q.id);
+    if (cards.has(q.id)) return;
     const shown = card(q);
+    const since = Date.parse(q.since);
+    shown.element.dataset.since = String(since);
     cards.set(q.id, shown);
-    questions.append(shown.element);
-  }
-  byId('none').hidden = list.length > 0;
-  byId('status').textContent = list.length === 0 ? 'Nothing waits.' : list.length === 1 ? 'One call waits.' : `${list.length} calls wait.`;
-  document.title = list.length === 0 ? 'pagetools: questions' : `(${list.length}) pagetools: questions`;
+    const later = [...questions.children].find((e) => Number(/** @type {HTMLElement} */ (e).dataset.since) > since);
+    questions.insertBefore(shown.element, later ?? null);
+    count();
+  },
+  /** @param {string} id */
+  closed(id) {
+    close(id);
+    count();
+  },
+  ready: count,
+};
+
+/** Forgets what was open before the stream began, and is not any more. */
+function forget() {
+  for (const id of cards.keys()) if (!fresh.has(id)) close(id);
+  count();
 }
 
 const again = 2000; // milliseconds before the next attempt
 
 async function run() {
-  if (credential() === '') {
-    askCredential('Give the credential.');
-    return;
-  }
   try {
-    await watch(show);
+    await login();
+    if (credential() === '') {
+      askCredential('Run "pagetools console" for a link, or give the credential.');
+      return;
+    }
+    fresh = new Set();
+    setTimeout(forget, again); // those of other processes come a moment later
+    await watch(inbox);
     byId('status').textContent = 'The connection ended. Trying again…';
   } catch (e) {
     if (e instanceof ApiError && (e.status === 401 || e.status === 403)) {
@@ -51,7 +79,7 @@ async function run() {
 
 /** @param {string} why */
 function askCredential(why) {
-  show([]);
+  for (const id of cards.keys()) close(id);
   byId('none').hidden = true;
   byId('status').textContent = why;
   byId('login').hidden = false;

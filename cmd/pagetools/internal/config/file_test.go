@@ -170,7 +170,7 @@ func TestFileErrors(t *testing.T) {
 		{"callers:\n- {token: longenough}", "2", "name"},
 		{"callers:\n- {name: local, token: longenough}", "2", `"local"`}, // A13: these names are ours
 		{"callers:\n- {name: token, token: longenough}", "2", `"token"`},
-		{"callers:\n- {name: console.sock, token: longenough}", "2", "console.sock"},
+		{"callers:\n- {name: socket, token: longenough}", "2", "socket"},
 		{"callers:\n- {name: a, token: longenough}\n- {name: a, token: longenough2}", "3", `"a"`},
 		{"callers:\n- {name: a, token: longenough}\n- {name: b, token: longenough}", "3", "token"},
 		{"callers:\n- {name: a, token: longenough, may: [everything]}", "2", "everything"},

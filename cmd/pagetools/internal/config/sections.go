@@ -62,7 +62,7 @@ type WaitFor struct {
 
 // Caller is one entry of callers.
 type Caller struct {
-	Name  string         `key:"name" unique:"true" required:"true" not:"local,token,console,console.sock,terminal" must:"must not be local, token, console, console.sock or terminal: these are callers of pagetools itself"`
+	Name  string         `key:"name" unique:"true" required:"true" not:"local,token,console,socket,terminal" must:"must not be local, token, console, socket or terminal: these are callers of pagetools itself"`
 	Token string         `key:"token" unique:"true" required:"true" secret:"true"`
 	May   []bridge.Right `key:"may" default:"call elicit" enum:"call,elicit,answer"`
 	Sites []string       `key:"sites"`

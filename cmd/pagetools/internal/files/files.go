@@ -25,3 +25,35 @@ func Replace(path string, text []byte, mode fs.FileMode) error {
 	}
 	return nil
 }
+
+// Secret reads a file that only its user can read, or makes it of what make returns. Of
+// several processes that make it at once, one does, and all get what that wrote.
+func Secret(path string, make func() []byte) ([]byte, error) {
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return nil, fmt.Errorf("reading %s: %w", path, err)
+	case info.Mode().Perm()&0o077 != 0:
+		return nil, fmt.Errorf("others can read %s: chmod 600 it, or remove it", path)
+	default:
+		return os.ReadFile(path)
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*") // mode 0600
+	if err != nil {
+		return nil, fmt.Errorf("writing %s: %w", path, err)
+	}
+	defer func() { _ = os.Remove(f.Name()) }()
+	text := make()
+	_, err = f.Write(text)
+	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
+		err = os.Link(f.Name(), path)
+	}
+	switch {
+	case errors.Is(err, fs.ErrExist):
+		return os.ReadFile(path) // another one was first
+	case err != nil:
+		return nil, fmt.Errorf("writing %s: %w", path, err)
+	}
+	return text, nil
+}

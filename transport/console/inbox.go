@@ -1,0 +1,178 @@
+package console
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/pagetools/pagetools/bridge"
+)
+
+// change is an event of the stream: a question that opened, or one that closed.
+type change struct {
+	event string // opened, closed or ready
+	data  []byte
+}
+
+// The events of the stream.
+const (
+	opened = "opened"
+	closed = "closed"
+	ready  = "ready"
+)
+
+// closedID is the data of closed.
+type closedID struct {
+	ID string `json:"id"`
+}
+
+// follow returns the changes that the caller may see, here and in other processes, until
+// ctx ends.
+func (f *Face) follow(ctx context.Context, c bridge.Caller) <-chan change {
+	out := make(chan change)
+	var all sync.WaitGroup
+	all.Go(func() { f.followOwn(ctx, c, out) })
+	if f.mayLookElsewhere(c) {
+		all.Go(func() { f.followPeers(ctx, out) })
+	}
+	go func() { // ends with ctx
+		all.Wait()
+		close(out)
+	}()
+	return out
+}
+
+// send reports false when ctx ended first.
+func send(ctx context.Context, out chan<- change, event string, v any) bool {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return true // strings and JSON: cannot happen
+	}
+	select {
+	case out <- change{event, data}:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// followOwn sends what this process asks. One event comes for each change, not the list:
+// questions are as long as strangers make them.
+func (f *Face) followOwn(ctx context.Context, c bridge.Caller, out chan<- change) {
+	open := map[int64]string{} // the question of each call
+	begun := false
+	for ev := range f.b.Watch(ctx, bridge.Interest{Caller: c, Runs: true}) {
+		now := map[int64]*bridge.OpenQuestion{}
+		for _, s := range ev.Runs {
+			now[s.Run] = s.Question
+		}
+		if ev.Kind == bridge.Snapshot {
+			for run := range open { // what it does not name is not open
+				if _, named := now[run]; !named {
+					now[run] = nil
+				}
+			}
+		}
+		for run, q := range now {
+			was := open[run]
+			if was != "" && (q == nil || q.ID != was) {
+				delete(open, run)
+				if !send(ctx, out, closed, closedID{was}) {
+					return
+				}
+			}
+			if q != nil && q.ID != was {
+				open[run] = q.ID
+				if !send(ctx, out, opened, q) {
+					return
+				}
+			}
+		}
+		if !begun {
+			begun = send(ctx, out, ready, struct{}{})
+		}
+	}
+}
+
+// lookEvery is how often it is seen whether another process has begun.
+const lookEvery = time.Second
+
+// followPeers sends what other processes ask.
+func (f *Face) followPeers(ctx context.Context, out chan<- change) {
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	var mu sync.Mutex
+	followed := map[string]bool{}
+	var all sync.WaitGroup
+	defer all.Wait()
+	for {
+		for id, peer := range f.peers() {
+			mu.Lock()
+			if !followed[id] {
+				followed[id] = true
+				all.Go(func() {
+					followPeer(ctx, peer, out)
+					mu.Lock()
+					defer mu.Unlock()
+					delete(followed, id)
+				})
+			}
+			mu.Unlock()
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// maxEvent bounds an event of another process, in bytes.
+const maxEvent = 4 << 20
+
+// followPeer passes the changes of another process on, until it ends: then its questions
+// are not open any more.
+func followPeer(ctx context.Context, peer http.RoundTripper, out chan<- change) {
+	resp, err := fromPeer(ctx, peer, "/api/events")
+	if err != nil {
+		return // dead, or not ours
+	}
+	defer func() { _ = resp.Body.Close() }()
+	open := map[string]bool{}
+	defer func() {
+		for id := range open {
+			if !send(ctx, out, closed, closedID{id}) {
+				return
+			}
+		}
+	}()
+	lines := bufio.NewScanner(resp.Body)
+	lines.Buffer(nil, maxEvent)
+	event := ""
+	for lines.Scan() {
+		name, value, _ := strings.Cut(lines.Text(), ": ")
+		switch {
+		case name == "event":
+			event = value
+		case name != "data" || event != opened && event != closed:
+		default:
+			var q closedID
+			if json.Unmarshal([]byte(value), &q) != nil || q.ID == "" {
+				return
+			}
+			if event == opened {
+				open[q.ID] = true
+			} else {
+				delete(open, q.ID)
+			}
+			if !send(ctx, out, event, json.RawMessage(bytes.Clone([]byte(value)))) {
+				return
+			}
+		}
+	}
+}

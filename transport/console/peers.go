@@ -1,0 +1,167 @@
+package console
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/transport"
+)
+
+// peerTime is how long another process may take for a short answer.
+const peerTime = 2 * time.Second
+
+// OperatorHeader names the operator in a request that a process passes on to another one
+// of its user.
+const OperatorHeader = "Pagetools-Operator"
+
+// mayLookElsewhere reports whether the caller sees the questions of other processes: names
+// of sites mean something in one process only.
+func (f *Face) mayLookElsewhere(c bridge.Caller) bool { return f.peers != nil && c.Sites == nil }
+
+// fromPeer makes a request to another process. The status of the reply is 200.
+func fromPeer(ctx context.Context, peer http.RoundTripper, path string) (*http.Response, error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://console"+path, http.NoBody)
+	if err != nil {
+		return nil, fmt.Errorf("asking another process: %w", err)
+	}
+	resp, err := peer.RoundTrip(r)
+	if err != nil {
+		return nil, fmt.Errorf("asking another process: %w", err)
+	}
+	if resp.StatusCode != http.StatusOK {
+		_ = resp.Body.Close()
+		return nil, fmt.Errorf("another process answers %d", resp.StatusCode)
+	}
+	return resp, nil
+}
+
+// eachPeer asks all these processes at once, and hands over what they say, one at a time.
+// Those that say nothing in time are left out.
+func eachPeer(ctx context.Context, peers map[string]http.RoundTripper, path string,
+	take func(name string, resp *http.Response)) {
+	ctx, cancel := context.WithTimeout(ctx, peerTime)
+	defer cancel()
+	var mu sync.Mutex
+	var all sync.WaitGroup
+	for name, peer := range peers {
+		all.Go(func() {
+			resp, err := fromPeer(ctx, peer, path)
+			if err != nil {
+				return
+			}
+			defer func() { _ = resp.Body.Close() }()
+			mu.Lock()
+			defer mu.Unlock()
+			take(name, resp)
+		})
+	}
+	all.Wait()
+}
+
+// Live are those of the processes that answer.
+func Live(ctx context.Context, peers map[string]http.RoundTripper) map[string]http.RoundTripper {
+	live := map[string]http.RoundTripper{}
+	eachPeer(ctx, peers, "/api/console", func(name string, _ *http.Response) { live[name] = peers[name] })
+	return live
+}
+
+// Ask lists the questions of all these processes, the oldest first.
+func Ask(ctx context.Context, peers map[string]http.RoundTripper) []bridge.OpenQuestion {
+	list := []bridge.OpenQuestion{}
+	eachPeer(ctx, peers, "/api/questions", func(_ string, resp *http.Response) {
+		var theirs Questions
+		if json.NewDecoder(resp.Body).Decode(&theirs) == nil {
+			list = append(list, theirs.Questions...)
+		}
+	})
+	slices.SortFunc(list, func(a, b bridge.OpenQuestion) int { return a.Since.Compare(b.Since) })
+	return list
+}
+
+// Holder returns the process that asks the question, or that asked it; nil when none did.
+func Holder(ctx context.Context, peers map[string]http.RoundTripper, id string) (holder http.RoundTripper) {
+	eachPeer(ctx, peers, "/api/questions/"+url.PathEscape(id),
+		func(name string, _ *http.Response) { holder = peers[name] })
+	return holder
+}
+
+// Page returns the address of a page for operators that one of these processes serves, or
+// "", and that process.
+func Page(ctx context.Context, peers map[string]http.RoundTripper) (address string, by http.RoundTripper) {
+	eachPeer(ctx, peers, "/api/console", func(name string, resp *http.Response) {
+		var theirs pageAddress
+		if json.NewDecoder(resp.Body).Decode(&theirs) == nil && theirs.URL != "" {
+			address, by = theirs.URL, peers[name]
+		}
+	})
+	return address, by
+}
+
+// elsewhere passes a request about a question of another process on to that process.
+func (f *Face) elsewhere(here http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		c, id := transport.CallerOf(r.Context()), r.PathValue("id")
+		if !c.Can(bridge.MayAnswer) || !f.mayLookElsewhere(c) || f.b.Asked(id) {
+			here(w, r)
+			return
+		}
+		holder := Holder(r.Context(), f.peers(), id)
+		if holder == nil {
+			here(w, r) // which says that there is no such question
+			return
+		}
+		to := &httputil.ReverseProxy{Transport: holder,
+			Rewrite: func(p *httputil.ProxyRequest) {
+				p.Out.URL.Scheme, p.Out.URL.Host, p.Out.Host = "http", "console", "console"
+				p.Out.Header.Del("Authorization")
+				p.Out.Header.Del("Origin")
+				if offered := p.Out.Header.Get("Sec-WebSocket-Protocol"); offered != "" { // with a credential
+					p.Out.Header.Set("Sec-WebSocket-Protocol", LiveProtocol)
+				}
+				p.Out.Header.Set(OperatorHeader, c.Name)
+			},
+			ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
+				transport.WriteError(w, r, bridge.Errorf(bridge.Conflict, "", bridge.NotRun,
+					"The process that asks does not answer any more.").With(err))
+			}}
+		to.ServeHTTP(w, r)
+	}
+}
+
+// question is one question that is open, or {} for one that was.
+func (f *Face) question(w http.ResponseWriter, r *http.Request) {
+	c, ok := f.operator(w, r)
+	if !ok {
+		return
+	}
+	if !f.b.Asked(r.PathValue("id")) {
+		transport.WriteError(w, r, bridge.Errorf(bridge.WebtoolNotFound, "", bridge.NotRun,
+			"There is no such question."))
+		return
+	}
+	w.Header().Set("Cache-Control", "no-store")
+	for _, q := range f.open(r.Context(), c) {
+		if q.ID == r.PathValue("id") {
+			transport.WriteJSON(w, r, http.StatusOK, q)
+			return
+		}
+	}
+	transport.WriteJSON(w, r, http.StatusOK, struct{}{})
+}
+
+// operatorName is who answers: on a socket, whom the process at its other end names.
+func (f *Face) operatorName(r *http.Request, c bridge.Caller) bridge.Caller {
+	if name := strings.TrimSpace(r.Header.Get(OperatorHeader)); f.named && name != "" {
+		c.Name = name
+	}
+	return c
+}
