@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"os"
@@ -125,6 +126,9 @@ func (p *program) prepare(cmd *cobra.Command) error {
 	if p.conf, err = p.flags.Load(); err != nil {
 		p.conf = nil
 		return usage("%w", err)
+	}
+	if p.conf.File != "" { // always: it says what is opened, and how
+		fmt.Fprintf(p.stderr, "pagetools: settings read from %s\n", terminal.Plain(p.conf.File))
 	}
 	p.warnOfFile(p.conf)
 	return p.openLog(cmd.Name() == "serve" || cmd.Name() == "demo" || cmd.Name() == "mcp")

@@ -34,6 +34,9 @@ import (
 //	path     it names a file or a folder
 //	run      it says how this run prints, and is nobody else's
 //	required it must be there; unique: no two may be the same
+//	unnamed  what a file that nobody named may say of it: yes (anything), target (a public
+//	         URL, or a folder below its own), stricter, or most (and the largest value);
+//	         without the tag such a file must not have the key
 //	help     what it is
 type Config struct {
 	BrowserURL          string        `key:"browser-url" short:"u" help:"use the browser at this debugging address, such as http://127.0.0.1:9222"`
@@ -57,25 +60,28 @@ type Config struct {
 	State               string        `key:"state" default:"isolated" enum:"isolated,shared" help:"calls without a session get a page of their own, or all the same: isolated, shared"`
 	Warm                int           `key:"warm" default:"2" min:"0" help:"spare pages that wait for calls, per site"`
 	MCPTools            string        `key:"mcp-tools" default:"auto" enum:"auto,direct,hybrid,meta" help:"what MCP clients see: direct (the tools of pages), hybrid (and three to find and call them), meta (these three), auto (hybrid above 30 tools)"`
-	Approval            string        `key:"approval" default:"ask" enum:"ask,strict,auto,deny" help:"consent: ask, strict, auto, deny"`
+	Approval            string        `key:"approval" unnamed:"stricter" default:"ask" enum:"ask,strict,auto,deny" help:"consent: ask, strict, auto, deny"`
 	Rate                policy.Rate   `key:"rate" help:"calls that a site takes of all callers together, as in 600/1m"`
 	AllowOrigins        []Origin      `key:"allow-origin" many:"words" help:"another origin whose pages count as the site's own (repeatable)"`
 	AllowPrivate        []string      `key:"allow-private" many:"words" help:"a private network that pages may reach (repeatable); this version does not confine pages"`
 	AllowHosts          []string      `key:"allow-host" many:"words" help:"a further Host name that the listener answers to (repeatable)"`
 	CORS                []string      `key:"cors" many:"words" help:"an origin whose pages may call (repeatable); * only with a token"`
 	Token               string        `key:"token" secret:"true" help:"the credential that callers must send; better in PAGETOOLS_TOKEN"`
-	MaxSessions         int           `key:"max-sessions" also:"limits" min:"0" help:"pages that calls may hold at once (default by memory and cores)"`
-	CallTimeout         time.Duration `key:"call-timeout" also:"limits" default:"30s" help:"how long a tool may run, at most 300s"`
+	MaxSessions         int           `key:"max-sessions" also:"limits" unnamed:"most 4" min:"0" help:"pages that calls may hold at once (default by memory and cores)"`
+	CallTimeout         time.Duration `key:"call-timeout" also:"limits" unnamed:"most 30s" default:"30s" help:"how long a tool may run, at most 300s"`
 	Format              string        `key:"format" default:"text" enum:"text,json,ndjson" run:"true" help:"output: text, json, ndjson"`
 	Quiet               bool          `key:"quiet" run:"true" help:"print errors only"`
 	Verbose             bool          `key:"verbose" run:"true" help:"log what happens"`
 	LogFormat           string        `key:"log-format" default:"text" enum:"text,json" help:"log: text, json"`
 
-	Sites   []Site   `key:"sites" only:"file"`
+	Sites   []Site   `key:"sites" only:"file" unnamed:"yes"`
 	Callers []Caller `key:"callers" only:"file"`
-	Limits  Limits   `key:"limits" only:"file"`
+	Limits  Limits   `key:"limits" only:"file" unnamed:"yes"`
 
 	from map[string]string
+	// Unnamed is true when the file was only found in the current folder: neither a flag
+	// nor the environment names it.
+	Unnamed bool
 	// OpenToOthers is true when the file holds tokens, and others can read it.
 	OpenToOthers bool
 	// Rest tells files apart by all but their callers.

@@ -22,13 +22,12 @@ const defaultFile = "pagetools.yaml"
 // Without a name the default one is read when it exists; without a file c.File is
 // empty afterwards.
 func (c *Config) readFile() (map[string]int, error) {
-	named := c.File != ""
-	if !named {
+	if c.Unnamed = c.File == ""; c.Unnamed {
 		c.File = defaultFile
 	}
 	data, err := os.ReadFile(c.File)
-	if errors.Is(err, fs.ErrNotExist) && !named {
-		c.File = ""
+	if errors.Is(err, fs.ErrNotExist) && c.Unnamed {
+		c.File, c.Unnamed = "", false
 		return nil, nil
 	}
 	if err != nil {
@@ -136,13 +135,13 @@ func (d *decoder) fields(n *yaml.Node, what string, into any) error {
 				continue
 			}
 			if f.tag.Get("help") == "" {
-				return d.decode(node, f)
+				return d.take(node, f)
 			}
 			if line, twice := d.lines[f.key]; twice {
 				return d.errorf(node, "%s is there twice: line %d has it, too", f.key, line)
 			}
 			d.lines[f.key] = node.Line
-			return d.decode(node, f)
+			return d.take(node, f)
 		}
 		return d.errorf(k, "%s: unknown key %q", what, k.Value)
 	})
@@ -167,6 +166,17 @@ func (d *decoder) fields(n *yaml.Node, what string, into any) error {
 		}
 	}
 	return nil
+}
+
+// take fills a field of a struct with what its file may say of it.
+func (d *decoder) take(n *yaml.Node, f field) error {
+	if d.root.Unnamed && f.tag.Get("unnamed") == "" {
+		return d.unnamed(n, f) // whatever the value is
+	}
+	if err := d.decode(n, f); err != nil || !d.root.Unnamed {
+		return err
+	}
+	return d.unnamed(n, f)
 }
 
 // value fills what into points to.

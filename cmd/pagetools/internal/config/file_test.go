@@ -2,6 +2,7 @@ package config
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -235,10 +236,11 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// TestReload reads a file again that nobody named. Without it there would be no
-// callers, and so no credential: that is an error.
+// TestReload reads a file again. Without it there would be no callers, and so no
+// credential: that is an error. A file that nobody named gets no rights by being read again.
 func TestReload(t *testing.T) {
 	t.Chdir(t.TempDir())
+	t.Setenv(EnvName("config"), defaultFile)
 	write := func(text string) {
 		if err := os.WriteFile(defaultFile, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -263,6 +265,110 @@ func TestReload(t *testing.T) {
 	}
 	if _, err := f.Reload(first); err == nil {
 		t.Error("a file that is gone is read again")
+	}
+	t.Setenv(EnvName("config"), "")
+	write("sites: [{target: https://shop.example/}]")
+	found, err := f.Load()
+	if err != nil || !found.Unnamed {
+		t.Fatalf("a file that is found: %+v (%v)", found, err)
+	}
+	write("callers: [{name: b, token: longenough}]")
+	if next, err := f.Reload(found); err == nil {
+		t.Errorf("a file that nobody named brings callers: %+v", next.Callers)
+	}
+	if err := os.Remove(defaultFile); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.Reload(found); err == nil {
+		t.Error("a file that is gone is read again")
+	}
+}
+
+// unnamedFiles are contents of a pagetools.yaml, and the key that one that nobody named
+// must not say so; "" for one that is taken.
+var unnamedFiles = []struct{ text, refused string }{
+	{"executable-path: ./run.sh", "executable-path"},
+	{"chrome-arg: [--renderer-cmd-prefix=./run.sh]", "chrome-arg"},
+	{"no-sandbox: true", "no-sandbox"},
+	{"browser-url: http://127.0.0.1:9222", "browser-url"},
+	{"user-data-dir: /home/me/.config/chromium", "user-data-dir"},
+	{"data-dir: .", "data-dir"},
+	{"log-file: /home/me/.bashrc", "log-file"},
+	{"listen: 0.0.0.0:1", "listen"},
+	{"token: longenoughtoken1", "token"},
+	{"callers: [{name: a, token: longenoughtoken1}]", "callers"},
+	{"proxy-server: http://proxy.example", "proxy-server"},
+	{"approval: auto", "approval"},
+	{"approval: strict", ""},
+	{"call-timeout: 31s", "call-timeout"},
+	{"call-timeout: 30s", ""},
+	{"limits: {call-timeout: 31s}", "call-timeout"},
+	{"limits: {call-timeout: 5s, queue: 32, result: 1048576, question: 5m, max-sessions: 4, tools: 256, idle: 15m}", ""},
+	{"limits: {queue: 33}", "queue"},
+	{"limits: {result: 1048577}", "result"},
+	{"limits: {max-sessions: 5}", "max-sessions"},
+	{"limits: {question: 5m1s}", "question"},
+	{"sites: [{name: shop, target: https://shop.example/, state: shared, approval: {default: deny, tools: {x: ask, 'y*': never}}, wait-for: {tool: x, selector: '#a', idle: 1s}}]", ""},
+	{"sites: [{target: https://shop.example/, approval: auto}]", "approval"},
+	{"sites: [{target: https://shop.example/, approval: {tools: {x: auto}}}]", "approval"},
+	{"sites: [{target: https://shop.example/, approval: {tools: {x: ask-once}}}]", "approval"},
+	{"sites: [{target: https://shop.example/, allow-private: [10.0.0.0/8]}]", "allow-private"},
+	{"sites: [{target: https://shop.example/, allow-origin: [https://a.example]}]", "allow-origin"},
+	{"sites: [{target: https://shop.example/, allow-config: [headers]}]", "allow-config"},
+	{"sites: [{target: https://shop.example/, profiles: [{name: a, storage-state: /home/me/work.json}]}]", "profiles"},
+	{"sites: [{target: https://shop.example/, warm: 1}]", "warm"},
+	{"sites: [{target: https://8.8.8.8/}, {target: 'https://[2606:4700::1111]:8443/'}, {target: https://bücher.example/}]", ""},
+	{"sites: [{target: http://localhost:8080/}]", "target"},
+	{"sites: [{target: http://LOCALHOST./}]", "target"},
+	{"sites: [{target: http://app.localhost/}]", "target"},
+	{"sites: [{target: http://router/}]", "target"},
+	{"sites: [{target: http://nas.local/}]", "target"},
+	{"sites: [{target: http://127.0.0.1:9222/}]", "target"},
+	{"sites: [{target: http://2130706433/}]", "target"},
+	{"sites: [{target: http://0x7f.1/}]", "target"},
+	{"sites: [{target: http://127.0.0.0x1/}]", "target"},
+	{"sites: [{target: http://１２７.0.0.1/}]", "target"},
+	{"sites: [{target: http://192.168.1.1/}]", "target"},
+	{"sites: [{target: http://169.254.169.254/}]", "target"},
+	{"sites: [{target: http://100.64.0.1/}]", "target"},
+	{"sites: [{target: 'http://[::1]/'}]", "target"},
+	{"sites: [{target: 'http://[::ffff:127.0.0.1]/'}]", "target"},
+	{"sites: [{target: 'http://[64:ff9b::7f00:1]/'}]", "target"},
+	{"sites: [{target: 'http://[fe80::1]/'}]", "target"},
+	{"sites: [{target: site}]", ""},
+	{"sites: [{target: ./site/}]", ""},
+	{"sites: [{target: .}]", "target"},
+	{"sites: [{target: site/..}]", "target"},
+	{"sites: [{target: ..}]", "target"},
+	{"sites: [{target: /etc}]", "target"},
+	{"sites: [{target: out}]", "target"}, // a link to a folder elsewhere
+	{"sites: [&a {target: https://shop.example/, warm: 1}]", "warm"},
+}
+
+// TestUnnamedFile holds what a file of the current folder may say (C1): the same file is
+// taken whole where it is named.
+func TestUnnamedFile(t *testing.T) {
+	t.Chdir(t.TempDir())
+	elsewhere := t.TempDir()
+	if err := errors.Join(os.Mkdir("site", 0o700), os.WriteFile("site/index.html", nil, 0o600),
+		os.WriteFile(filepath.Join(elsewhere, "index.html"), nil, 0o600), os.Symlink(elsewhere, "out")); err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range unnamedFiles {
+		if err := os.WriteFile(defaultFile, []byte(test.text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		c, err := Register(pflag.NewFlagSet("pagetools", pflag.ContinueOnError)).Load()
+		switch {
+		case test.refused == "" && (err != nil || !c.Unnamed || c.File != defaultFile):
+			t.Errorf("%s: %v", test.text, err)
+		case test.refused != "" && (err == nil || !strings.Contains(err.Error(), test.refused) ||
+			!strings.Contains(err.Error(), "--config pagetools.yaml") || !strings.HasPrefix(err.Error(), "pagetools.yaml:1: ")):
+			t.Errorf("%s: %v, want a refusal of %s with what to do", test.text, err, test.refused)
+		}
+		if named, err := loadFrom(t, defaultFile); err != nil || named.Unnamed {
+			t.Errorf("%s: refused where it is named: %v", test.text, err)
+		}
 	}
 }
 

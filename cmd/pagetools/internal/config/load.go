@@ -51,8 +51,17 @@ func (f *Flags) Load() (*Config, error) {
 }
 
 // Reload returns the configuration anew, for a file that has changed. One that is gone
-// is an error, even when nobody named it.
-func (f *Flags) Reload(c *Config) (*Config, error) { return f.load(c.File) }
+// is an error, even when nobody named it; who named it does not change.
+func (f *Flags) Reload(c *Config) (*Config, error) {
+	if !c.Unnamed {
+		return f.load(c.File)
+	}
+	next, err := f.load("")
+	if err == nil && next.File == "" {
+		err = fmt.Errorf("reading the configuration: %s is gone", c.File)
+	}
+	return next, err
+}
 
 func (f *Flags) load(file string) (*Config, error) {
 	c := defaults()

@@ -19,12 +19,12 @@ import (
 
 // Site is one entry of sites. What it leaves out is as the command has it.
 type Site struct {
-	Name           string      `key:"name" unique:"true" pattern:"^[a-z][a-z0-9_]{0,31}$" must:"must be a lower-case letter, then up to 31 of a-z, 0-9 and _"`
-	Target         string      `key:"target" required:"true"`
-	State          string      `key:"state" enum:"isolated,shared"`
+	Name           string      `key:"name" unnamed:"yes" unique:"true" pattern:"^[a-z][a-z0-9_]{0,31}$" must:"must be a lower-case letter, then up to 31 of a-z, 0-9 and _"`
+	Target         string      `key:"target" unnamed:"target" required:"true"`
+	State          string      `key:"state" unnamed:"yes" enum:"isolated,shared"`
 	Engine         string      `key:"engine" enum:"shim,native"`
 	Warm           *int        `key:"warm" min:"0"`
-	Approval       Approval    `key:"approval"`
+	Approval       Approval    `key:"approval" unnamed:"stricter"`
 	Rate           policy.Rate `key:"rate"`
 	Rates          Rates       `key:"rates"`
 	AllowConfig    []PageKey   `key:"allow-config"`
@@ -34,14 +34,14 @@ type Site struct {
 	Profiles       []Profile   `key:"profiles"`
 	DefaultProfile string      `key:"default-profile"` // with which every page opens
 	Windows        string      `key:"windows" enum:"close,report,bridge"`
-	WaitFor        WaitFor     `key:"wait-for"`
+	WaitFor        WaitFor     `key:"wait-for" unnamed:"yes"`
 	Line           int
 }
 
 // Approval is a mode, or a mode with rules for single tools.
 type Approval struct {
-	Mode  string `key:"default" enum:"ask,strict,auto,deny"`
-	Tools Rules  `key:"tools"`
+	Mode  string `key:"default" unnamed:"yes" enum:"ask,strict,auto,deny"`
+	Tools Rules  `key:"tools" unnamed:"yes"`
 }
 
 // Profile is a stored login of a site, and the callers that may use it.
@@ -55,9 +55,9 @@ type Profile struct {
 // WaitFor is what must hold before a page counts as opened: a tool, an element, an
 // idle network, together.
 type WaitFor struct {
-	Tool     string `key:"tool"`
-	Selector string `key:"selector"`
-	Idle     Idle   `key:"idle"`
+	Tool     string `key:"tool" unnamed:"yes"`
+	Selector string `key:"selector" unnamed:"yes"`
+	Idle     Idle   `key:"idle" unnamed:"yes"`
 }
 
 // Caller is one entry of callers.
@@ -70,24 +70,25 @@ type Caller struct {
 	Line  int
 }
 
-// Limits is the section limits, without what is a flag, too.
+// Limits is the section limits, without what is a flag, too. A file that nobody named may
+// lower the defaults.
 type Limits struct {
-	Queue            int           `key:"queue" min:"1"`
-	RecycleAfter     int           `key:"recycle-after" min:"1"`
-	FirstIdle        time.Duration `key:"first-idle"`
-	Idle             time.Duration `key:"idle"`
-	MaxAge           time.Duration `key:"max-age"`
-	Question         time.Duration `key:"question"`
-	Tools            int           `key:"tools" min:"1"`
-	Name             int           `key:"name" min:"1"`
-	Description      int           `key:"description" min:"1"`
-	SchemaBytes      int           `key:"schema-bytes" min:"1"`
-	SchemaDepth      int           `key:"schema-depth" min:"1"`
-	SchemaSubschemas int           `key:"schema-subschemas" min:"1"`
-	SchemaExpansions int           `key:"schema-expansions" min:"1"`
-	SchemaPattern    int           `key:"schema-pattern" min:"1"`
-	Arguments        int           `key:"arguments" min:"1"`
-	Result           int           `key:"result" min:"1"`
+	Queue            int           `key:"queue" unnamed:"most 32" min:"1"`
+	RecycleAfter     int           `key:"recycle-after" unnamed:"most 200" min:"1"`
+	FirstIdle        time.Duration `key:"first-idle" unnamed:"most 60s"`
+	Idle             time.Duration `key:"idle" unnamed:"most 15m"`
+	MaxAge           time.Duration `key:"max-age" unnamed:"most 8h"`
+	Question         time.Duration `key:"question" unnamed:"most 5m"`
+	Tools            int           `key:"tools" unnamed:"most 256" min:"1"`
+	Name             int           `key:"name" unnamed:"most 128" min:"1"`
+	Description      int           `key:"description" unnamed:"most 16384" min:"1"`
+	SchemaBytes      int           `key:"schema-bytes" unnamed:"most 65536" min:"1"`
+	SchemaDepth      int           `key:"schema-depth" unnamed:"most 32" min:"1"`
+	SchemaSubschemas int           `key:"schema-subschemas" unnamed:"most 2000" min:"1"`
+	SchemaExpansions int           `key:"schema-expansions" unnamed:"most 10000" min:"1"`
+	SchemaPattern    int           `key:"schema-pattern" unnamed:"most 512" min:"1"`
+	Arguments        int           `key:"arguments" unnamed:"most 262144" min:"1"`
+	Result           int           `key:"result" unnamed:"most 1048576" min:"1"`
 }
 
 // Bridge returns those limits that are the bridge's.
