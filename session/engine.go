@@ -28,6 +28,9 @@ type TabOptions struct {
 	// Config is what a call changes about the page, checked for Origin; nil means
 	// nothing. Open fails with CONFIG_ERROR when the browser does not take it.
 	Config *pageconfig.Config
+	// Pass is a cookie of the origin that the site's own server asks for; nil means none. It
+	// is part of no login: StorageState leaves it out.
+	Pass *pageconfig.Cookie
 }
 
 // Windows is what becomes of windows that a page opens. A page has at most

@@ -112,7 +112,7 @@ func (a *App) start(ctx context.Context) (err error) {
 		page := s.Page
 		page.Site = bridge.Site{Name: s.Name, Target: s.Text, Origin: s.Origin,
 			Local: s.Folder != ""}
-		page.URL = s.URL
+		page.URL, page.Tab.Pass = s.URL, s.pass
 		kind := s.Engine
 		if kind == "" {
 			kind = a.o.Engine
@@ -176,12 +176,12 @@ func (a *App) serve(ctx context.Context, s Site) error {
 	if files == nil {
 		return nil
 	}
-	address, stop, err := serveFolder(ctx, files)
+	address, pass, stop, err := serveFolder(ctx, files)
 	if err != nil {
 		return err
 	}
 	a.stops = append(a.stops, stop)
-	s.URL, s.Origin = address, strings.TrimSuffix(address, "/")
+	s.URL, s.Origin, s.pass = address, strings.TrimSuffix(address, "/"), pass
 	return nil
 }
 

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"golang.org/x/net/idna"
+
+	"github.com/pagetools/pagetools/session/pageconfig"
 )
 
 // SiteName is what a site's name looks like.
@@ -21,6 +23,7 @@ type Target struct {
 	URL    string // what pages open; empty for a folder until it is served
 	Origin string
 	Folder string // not empty: a folder that we serve
+	pass   *pageconfig.Cookie // with which our own server lets browsers in
 }
 
 // ParseTarget reads [NAME=]TARGET. What stands before = is a name only when it

@@ -197,7 +197,7 @@ func (t *tab) storageState(ctx context.Context) (json.RawMessage, error) {
 	}
 	kept := pageconfig.Stored{LocalStorage: map[string]pageconfig.Secret{}}
 	for _, c := range all.Cookies {
-		if c.PartitionKey != nil || c.PartitionKeyOpaque || !pageconfig.Gets(t.origin, c.Domain) {
+		if t.pass != nil && c.Name == t.pass.Name || c.PartitionKey != nil || c.PartitionKeyOpaque || !pageconfig.Gets(t.origin, c.Domain) {
 			continue
 		}
 		kept.Cookies = append(kept.Cookies, pageconfig.Cookie{Name: c.Name,

@@ -16,6 +16,7 @@ import (
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/session"
 	"github.com/pagetools/pagetools/session/cdp/wire"
+	"github.com/pagetools/pagetools/session/pageconfig"
 	"github.com/pagetools/pagetools/shim"
 )
 
@@ -27,6 +28,7 @@ type tab struct {
 	context cdp.BrowserContextID
 	id      cdptarget.ID
 	origin  string // of the site, where that is known
+	pass    *pageconfig.Cookie
 	shown   *documents
 	calls   *calls
 	invoker invoker
@@ -75,7 +77,7 @@ func newTab(b *instance, target *wire.Session, in cdp.BrowserContextID, id cdpta
 	name := shim.NewName()
 	work := tasks{queue: make(chan task), gone: target.Gone()}
 	t := &tab{browser: b, target: target, context: in, id: id, origin: originOf(o.Origin),
-		shown: &documents{}}
+		pass: o.Pass, shown: &documents{}}
 	own := &owner{target: target, events: make(chan session.Event), tasks: work}
 	out := &own.out
 	own.frames = newFrames(target, id, t.shown, out)
@@ -122,6 +124,12 @@ func (t *tab) prepare(ctx context.Context, idle bool) error {
 		}
 		if err := t.invoker.ready(ctx, t.target); err != nil {
 			return err
+		}
+		if t.pass != nil {
+			err := t.browser.setCookies(ctx, t.context, t.origin, []pageconfig.Cookie{*t.pass})
+			if err != nil {
+				return err
+			}
 		}
 		return t.owner.setup.settings.furnish(ctx, t.browser, t.context)
 	})
