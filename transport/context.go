@@ -2,7 +2,6 @@ package transport
 
 import (
 	"context"
-	"crypto/rand"
 	"net/http"
 	"regexp"
 	"time"
@@ -13,7 +12,8 @@ import (
 // info is what the guards found out about a request. It belongs to the
 // goroutine that serves the request.
 type info struct {
-	id          string
+	id          string // ours, and of the call
+	given       string // the client's own id, which only correlates; "" without one
 	caller      bridge.Caller
 	credentials bool // the listener has callers
 	started     time.Time
@@ -41,7 +41,8 @@ func CallerOf(ctx context.Context) bridge.Caller {
 	return nobody()
 }
 
-// RequestID returns the id of the request, or "".
+// RequestID returns the id of the request, or "". It is ours: a client cannot choose it, nor
+// make two requests have the same.
 func RequestID(ctx context.Context) string {
 	if in := infoOf(ctx); in != nil {
 		return in.id
@@ -58,12 +59,12 @@ func HasCredentials(ctx context.Context) bool {
 
 var saneID = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
 
-// requestID takes over the client's id when it can do no harm in a log.
-func requestID(r *http.Request) string {
+// givenID returns the client's own id of a request when it can do no harm in a log.
+func givenID(r *http.Request) string {
 	if given := r.Header["X-Request-Id"]; len(given) == 1 && saneID.MatchString(given[0]) {
 		return given[0]
 	}
-	return rand.Text()
+	return ""
 }
 
 // Abandon ends a request whose client is gone: nothing is written, and the log

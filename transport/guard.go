@@ -2,7 +2,9 @@ package transport
 
 import (
 	"bufio"
+	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -57,12 +59,13 @@ func Guard(next http.Handler, o Options) http.Handler {
 
 // ServeHTTP guards one request.
 func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	in := &info{id: requestID(r), caller: nobody(), started: time.Now(),
+	in := &info{id: rand.Text(), given: givenID(r), caller: nobody(), started: time.Now(),
 		jsonRPC: g.o.speaksRPC(r.URL.Path)}
 	rec := &recorder{ResponseWriter: w, timeout: g.o.WriteTimeout}
 	r = r.WithContext(context.WithValue(r.Context(), infoKey{}, in))
 	h := w.Header()
-	h["X-Request-Id"] = []string{in.id}
+	h["Pagetools-Request-Id"] = []string{in.id}
+	h["X-Request-Id"] = []string{cmp.Or(in.given, in.id)}
 	h["X-Content-Type-Options"] = nosniff
 	defer g.finish(rec, r, in)
 	g.guardBody(rec, r)
@@ -144,11 +147,14 @@ func (g *guard) logRequest(w *recorder, r *http.Request, in *info) {
 	if in.err == nil && !g.log.Enabled(r.Context(), level) {
 		return // the usual case
 	}
-	attrs := make([]slog.Attr, 0, 10)
+	attrs := make([]slog.Attr, 0, 11)
 	attrs = append(attrs, slog.String("request", in.id), slog.String("method", clip(r.Method)),
 		slog.String("path", clip(r.URL.Path)),
 		slog.Int("status", status), slog.String("caller", in.caller.Name), slog.Duration("took",
 			time.Since(in.started)))
+	if in.given != "" {
+		attrs = append(attrs, slog.String("given", in.given))
+	}
 	if e := in.err; e != nil {
 		level = slog.LevelInfo
 		if status >= http.StatusInternalServerError {

@@ -24,8 +24,9 @@ func TestRequestID(t *testing.T) {
 		if (id == given) != kept || id == "" {
 			t.Errorf("given %q: returned %q", given, id)
 		}
-		if !strings.Contains(got.body, `"id":"`+id+`"`) {
-			t.Errorf("the handler saw another id: %s", got.body)
+		ours := got.Header.Get("Pagetools-Request-Id")
+		if ours == "" || ours == given || !kept && id != ours || !strings.Contains(got.body, `"id":"`+ours+`"`) {
+			t.Errorf("given %q: ours is %q, and the handler has %s", given, ours, got.body)
 		}
 	}
 	if a, b := s.get(t, "/").Header.Get("X-Request-Id"), s.get(t, "/").Header.Get("X-Request-Id"); a == b {
@@ -63,7 +64,8 @@ func TestPanic(t *testing.T) {
 		t.Error("the reply to a panic has no id to look up")
 	}
 	s.log.waitFor(t, "secret in /usr/lib/x.go:12")
-	s.log.waitFor(t, `"request":"the-id"`)
+	s.log.waitFor(t, `"request":"`+got.Header.Get("Pagetools-Request-Id")+`"`)
+	s.log.waitFor(t, `"given":"the-id"`)
 
 	for _, path := range []string{"/after", "/abandon"} {
 		c := s.dial(t)

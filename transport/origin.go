@@ -12,7 +12,7 @@ import (
 const (
 	corsMethods = "GET, HEAD, POST, DELETE, OPTIONS"
 	corsHeaders = "Authorization, Content-Type, Pagetools-Resume, Idempotency-Key, If-None-Match, X-Request-Id"
-	corsExposed = "Pagetools-Resume, ETag, Retry-After, X-Request-Id"
+	corsExposed = "Pagetools-Resume, ETag, Retry-After, X-Request-Id, Pagetools-Request-Id"
 	corsMaxAge  = "600"
 )
 

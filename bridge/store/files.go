@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"syscall"
 )
 
 // The files of a data folder.
@@ -27,12 +28,9 @@ func openFolder(dir string, log *slog.Logger) (*os.Root, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("making the data folder: %w", classify(err))
 	}
-	info, err := os.Stat(dir)
+	info, err := checkFolder(dir)
 	if err != nil {
-		return nil, fmt.Errorf("reading the data folder: %w", classify(err))
-	}
-	if info.Mode().Perm()&0o022 != 0 {
-		return nil, fmt.Errorf("%w: %s has mode %04o", ErrExposed, dir, info.Mode().Perm())
+		return nil, err
 	}
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -43,6 +41,44 @@ func openFolder(dir string, log *slog.Logger) (*os.Root, error) {
 	}
 	return root, nil
 }
+
+// Check reports what is wrong with a data folder that is there, as Open does: ErrExposed
+// where another user can write to it. One that is not there is nobody else's.
+func Check(dir string) error {
+	_, err := checkFolder(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+func checkFolder(dir string) (fs.FileInfo, error) {
+	info, err := os.Stat(dir)
+	if err != nil {
+		return nil, fmt.Errorf("reading the data folder: %w", classify(err))
+	}
+	if info.Mode().Perm()&0o022 != 0 {
+		return nil, fmt.Errorf("%w: %s has mode %04o", ErrExposed, dir, info.Mode().Perm())
+	}
+	if uid, known := ownerOf(info); known && isForeign(uid, os.Geteuid()) {
+		return nil, fmt.Errorf("%w: %s belongs to the user with the number %d, and this one has %d",
+			ErrExposed, dir, uid, os.Geteuid())
+	}
+	return info, nil
+}
+
+// ownerOf returns the number of the user to whom a file belongs, where the system has such.
+func ownerOf(info fs.FileInfo) (uid int, known bool) {
+	s, known := info.Sys().(*syscall.Stat_t)
+	if !known {
+		return 0, false
+	}
+	return int(s.Uid), true
+}
+
+// isForeign reports whether a folder of owner is somebody else's for me: its owner can
+// change what is in it, whatever its mode is. The system's own user can do so anywhere.
+func isForeign(owner, me int) bool { return owner != me && owner != 0 }
 
 // tighten closes the folder to other users when it is empty or already a data folder.
 // Otherwise it leaves it as it is: somebody may have named a home or a root.

@@ -34,7 +34,7 @@ type inbox struct {
 }
 
 func openInbox(c *config.Config) (inbox, error) {
-	dir, err := c.DataFolder()
+	dir, err := dataFolder(c)
 	if err != nil {
 		return inbox{}, err
 	}

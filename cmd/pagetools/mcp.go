@@ -109,7 +109,7 @@ func mcpKey(c *config.Config) ([]byte, error) {
 // kept reads a secret of the data directory, or makes it: all processes have the same. It
 // is nil where nothing is kept.
 func kept(c *config.Config, name string, make func() []byte) ([]byte, error) {
-	dir, err := c.DataFolder()
+	dir, err := dataFolder(c)
 	if errors.Is(err, config.ErrNoDataDir) {
 		return nil, nil
 	}

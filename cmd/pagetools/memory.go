@@ -16,6 +16,16 @@ func (p *program) openMemory(ctx context.Context) (*store.Store, error) {
 	return p.openDataDir(ctx)
 }
 
+// dataFolder returns the data folder, which may not be there yet. One that another user can
+// write to is an error: neither secrets nor sockets in it prove anything.
+func dataFolder(c *config.Config) (string, error) {
+	dir, err := c.DataFolder()
+	if err != nil {
+		return "", err
+	}
+	return dir, store.Check(dir)
+}
+
 func (p *program) openDataDir(ctx context.Context) (*store.Store, error) {
 	dir, err := p.conf.DataFolder()
 	if err != nil {

@@ -79,6 +79,7 @@ func mixUps(t *testing.T, rounds int, answer func(all []json.RawMessage, own int
 		}
 		return bridge.Step{Data: answer(all, own)}
 	})
+	var ids sync.Map // ours, of every reply
 	call := func(client, n int) (string, error) {
 		body := fmt.Sprintf(`{"sessionId":"same","action":"add","request":{"client":%d,"n":%d}}`, client, n)
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, w.url+"/webtools/shop", strings.NewReader(body))
@@ -102,6 +103,9 @@ func mixUps(t *testing.T, rounds int, answer func(all []json.RawMessage, own int
 		got, err := io.ReadAll(res.Body)
 		if id := res.Header.Get("X-Request-Id"); id != "same-id" {
 			t.Errorf("the reply has the id %q", id)
+		}
+		if _, again := ids.LoadOrStore(res.Header.Get("Pagetools-Request-Id"), true); again {
+			t.Error("two requests have one id of ours")
 		}
 		return string(got), err
 	}
