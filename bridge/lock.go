@@ -4,21 +4,22 @@ import "context"
 
 // ToolDigests returns the digests of the tools that the site has now, by name: what
 // SiteOptions.Locked holds them to. They are of what a webtool says of a tool, so
-// that they do not depend on where a folder is served. Errors are *Error.
-func (b *Bridge) ToolDigests(ctx context.Context, ref Ref) (map[string]string, error) {
+// that they do not depend on where a folder is served. The catalog is the one that they are
+// of. Errors are *Error.
+func (b *Bridge) ToolDigests(ctx context.Context, ref Ref) (map[string]string, *Catalog, error) {
 	s, err := b.siteFor(ref.Site, ref.Caller)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	c, err := b.router.Await(ctx, ref)
 	if err != nil {
-		return nil, nothingRan(ctx, err)
+		return nil, nil, nothingRan(ctx, err)
 	}
 	digests := make(map[string]string, len(c.tools))
 	for _, t := range c.tools {
 		digests[t.name] = s.lockDigest(t)
 	}
-	return digests, nil
+	return digests, c, nil
 }
 
 // offers reports whether the operator's lock lets the tool through.

@@ -282,7 +282,7 @@ func TestIntentNamesTheClaim(t *testing.T) {
 func TestLocked(t *testing.T) {
 	a, same := bridgetest.Tool("a", ""), bridgetest.Tool("same", "")
 	r := bridgetest.NewRouter().Add("shop", a, same)
-	digests, err := open(t, r, bridge.SiteOptions{}).ToolDigests(t.Context(), bridge.Ref{Site: "shop", Caller: bridge.Local()})
+	digests, _, err := open(t, r, bridge.SiteOptions{}).ToolDigests(t.Context(), bridge.Ref{Site: "shop", Caller: bridge.Local()})
 	if err != nil || len(digests) != 2 {
 		t.Fatalf("%v, %v", digests, err)
 	}

@@ -220,7 +220,7 @@ func TestOriginIsLockedAndPinned(t *testing.T) {
 	local := bridge.Ref{Site: "shop", Caller: bridge.Local()}
 	first := open(t, r, bridge.SiteOptions{})
 	defer first.Close()
-	locked, err := first.ToolDigests(t.Context(), local)
+	locked, _, err := first.ToolDigests(t.Context(), local)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,44 +1,41 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
-	"os"
 	"slices"
 
 	"github.com/spf13/cobra"
 
 	"github.com/pagetools/pagetools/bridge"
-	"github.com/pagetools/pagetools/cmd/pagetools/internal/files"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
 	"github.com/pagetools/pagetools/e2e/app"
 )
 
-// lockName is the file with the digests of tools at the time of pagetools lock.
-const lockName = "pagetools.lock"
-
-// lockFile is its content.
-type lockFile struct {
-	LockfileVersion int                   `json:"lockfileVersion"`
-	Sites           map[string]lockedSite `json:"sites"`
-}
-
-type lockedSite struct {
-	Target string `json:"target"`
-	// Tools are the digests of the tools' definitions, by name.
-	Tools map[string]string `json:"tools"`
-}
-
 func lockCommand(p *program) *cobra.Command {
-	return &cobra.Command{
+	var o lockOptions
+	c := &cobra.Command{
 		Use:   "lock [NAME=]TARGET...",
 		Short: "Write down what the tools are like, for serve --locked",
+		Long: "Writes names, descriptions and schemas of the tools to " + lockName + ". With --check " +
+			"it writes nothing,\nprints what differs from the file, and ends with 1 if something does; " +
+			"without a TARGET it checks\nall targets of the file.",
 		RunE: func(cmd *cobra.Command, args []string) error {
+			l, err := readLock()
+			switch {
+			case o.check && err != nil:
+				return err
+			case errors.Is(err, fs.ErrNotExist):
+				l = newLock()
+			case err != nil:
+				return err
+			}
+			if o.check && len(args) == 0 && len(p.conf.Sites) == 0 {
+				args = slices.Sorted(maps.Keys(l.Targets))
+			}
 			targets, err := p.targets(args)
 			if err != nil {
 				return err
@@ -46,118 +43,102 @@ func lockCommand(p *program) *cobra.Command {
 			if len(targets) == 0 {
 				return usage("lock needs a TARGET, or sites in the configuration file")
 			}
-			return lock(cmd.Context(), p, targets)
+			return lock(cmd.Context(), p, l, targets, o)
 		},
 	}
+	c.Flags().BoolVar(&o.check, "check", false,
+		"write nothing, print what differs, and end with 1 if something does")
+	c.Flags().BoolVar(&o.force, "force", false, "lock also a page that declares no tools")
+	return c
 }
 
-// lock opens the sites and writes the file. Sites that are in it and were not named
-// stay as they are.
-func lock(ctx context.Context, p *program, targets []*target) error {
-	before, err := readLock()
-	if errors.Is(err, fs.ErrNotExist) {
-		before, err = &lockFile{LockfileVersion: 1, Sites: map[string]lockedSite{}}, nil
-	}
-	if err != nil {
-		return err
-	}
+type lockOptions struct{ check, force bool }
+
+// lock opens the sites, and writes the file or compares it with them. Targets that are in it
+// and were not named stay as they are.
+func lock(ctx context.Context, p *program, l *lockFile, targets []*target, o lockOptions) error {
 	a, err := p.start(ctx, plan{targets: targets, single: true})
 	if err != nil {
 		return err
 	}
 	defer p.end(a)
+	var all []change
 	for _, t := range targets {
-		now, err := a.Bridge.ToolDigests(ctx, bridge.Ref{Site: t.Name, Caller: bridge.Local()})
+		now, err := lockedTools(ctx, a, t)
 		if err != nil {
 			return err
 		}
-		for _, c := range changes(before.Sites[t.Name].Tools, now) {
-			fmt.Fprintf(p.stdout, "%-7s  %s  %s\n", c.word, t.Name, terminal.Plain(c.tool))
+		was, there := l.entry(t)
+		if o.check && !there {
+			return usage("%s does not have %s: run pagetools lock for it first", lockName, t.Text)
 		}
-		before.Sites[t.Name] = lockedSite{Target: t.Text, Tools: now}
+		if !o.check && !o.force && len(now) == 0 {
+			return &exitError{exitFindings, fmt.Errorf("%s declares no tools, so %s stays as it is; "+
+				"--force locks it without any", t.Text, lockName)}
+		}
+		all = append(all, changes(t, was, now)...)
+		l.set(t, now)
 	}
-	return before.write()
+	if o.check {
+		all = slices.DeleteFunc(all, func(c change) bool { return c.Change == "same" })
+	} else if err := l.write(); err != nil {
+		return err
+	}
+	if err := p.printChanges(all); err != nil {
+		return err
+	}
+	if o.check && len(all) > 0 {
+		return &exitError{exitFindings, fmt.Errorf("%s, seen against %s; `pagetools lock` "+
+			"accepts what there is now", count(len(all), "difference"), lockName)}
+	}
+	return nil
 }
 
-// change is how a tool differs from the lock: new, changed, same or gone.
-type change struct{ tool, word string }
-
-// changes compares digests of tools, by name.
-func changes(before, now map[string]string) (all []change) {
-	for _, name := range slices.Sorted(maps.Keys(now)) {
-		word := "same"
-		switch was, there := before[name]; {
-		case !there:
-			word = "new"
-		case was != now[name]:
-			word = "changed"
+// printChanges prints what differs, for a person or as lines of JSON.
+func (p *program) printChanges(all []change) error {
+	for _, c := range all {
+		if p.conf.Format != "text" {
+			if err := terminal.Encode(p.stdout, c); err != nil {
+				return err
+			}
+			continue
 		}
-		all = append(all, change{name, word})
-	}
-	for _, name := range slices.Sorted(maps.Keys(before)) {
-		if _, there := now[name]; !there {
-			all = append(all, change{name, "gone"})
+		if _, err := fmt.Fprintf(p.stdout, "%-7s  %s  %s\n", c.Change, c.Site,
+			terminal.Plain(c.Tool)); err != nil {
+			return err
+		}
+		for _, d := range c.Details {
+			if _, err := fmt.Fprintf(p.stdout, "         %s\n", terminal.Plain(d.String())); err != nil {
+				return err
+			}
 		}
 	}
-	return all
+	return nil
 }
 
-func readLock() (*lockFile, error) {
-	b, err := os.ReadFile(lockName)
+// lockedTools are the tools of a site as they are written down.
+func lockedTools(ctx context.Context, a *app.App, t *target) (map[string]lockedTool, error) {
+	digests, catalog, err := a.Bridge.ToolDigests(ctx,
+		bridge.Ref{Site: t.Name, Caller: bridge.Local()})
 	if err != nil {
-		return nil, usage("reading %s: %w", lockName, err)
+		return nil, err
 	}
-	dec := json.NewDecoder(bytes.NewReader(b))
-	dec.DisallowUnknownFields()
-	l := &lockFile{}
-	if err := dec.Decode(l); err != nil {
-		return nil, usage("%s cannot be read: %w", lockName, err)
-	}
-	if l.LockfileVersion != 1 {
-		return nil, usage("%s has version %d; this pagetools knows 1", lockName, l.LockfileVersion)
-	}
-	if l.Sites == nil {
-		l.Sites = map[string]lockedSite{}
-	}
-	return l, nil
-}
-
-// write replaces the file as a whole.
-func (l *lockFile) write() error {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "  ")
-	if err := enc.Encode(l); err != nil {
-		return fmt.Errorf("encoding %s: %w", lockName, err)
-	}
-	if err := files.Replace(lockName, b.Bytes(), 0o644); err != nil {
-		return usage("%w", err)
-	}
-	return nil
-}
-
-// forTargets checks that the file has all sites.
-func (l *lockFile) forTargets(targets []*target) error {
-	for _, t := range targets {
-		if _, there := l.Sites[t.Name]; !there {
-			return usage("%s has no site %s: run pagetools lock for it first", lockName, t.Name)
+	all := map[string]lockedTool{}
+	for _, x := range catalog.Tools() {
+		tool := lockedTool{Digest: digests[x.Name()], Title: x.Title(),
+			Description: x.Description(), Frame: x.Frame(), InputSchema: x.InputSchema(),
+			OutputSchema: x.OutputSchema(), Annotations: x.Annotations()}
+		if t.Folder == "" || tool.Frame != "" { // a folder has another port each time
+			tool.Origin = x.Origin()
 		}
+		all[x.Name()] = tool
 	}
-	return nil
-}
-
-// actions are the digests of a site's tools; never nil, so that a site without
-// tools is locked, too.
-func (l *lockFile) actions(site string) map[string]string {
-	out := map[string]string{}
-	maps.Copy(out, l.Sites[site].Tools)
-	return out
+	return all, nil
 }
 
 // warnOfLock prints which tools are not offered because they differ from the lock.
 func warnOfLock(ctx context.Context, p *program, a *app.App, l *lockFile, t *target) {
-	now, err := a.Bridge.ToolDigests(ctx, bridge.Ref{Site: t.Name, Caller: bridge.Local()})
+	now, err := lockedTools(ctx, a, t)
 	if err != nil {
 		return // that the site is not open is said elsewhere
 	}
@@ -166,9 +147,10 @@ func warnOfLock(ctx context.Context, p *program, a *app.App, l *lockFile, t *tar
 		"changed": "is not as " + lockName + " has it, and not offered",
 		"gone":    "is in " + lockName + ", and the page does not offer it",
 	}
-	for _, c := range changes(l.Sites[t.Name].Tools, now) {
-		if c.word != "same" {
-			p.say("warning: %s: %s %s", t.Name, terminal.Plain(c.tool), said[c.word])
+	was, _ := l.entry(t)
+	for _, c := range changes(t, was, now) {
+		if c.Change != "same" {
+			p.say("warning: %s: %s %s", t.Name, terminal.Plain(c.Tool), said[c.Change])
 		}
 	}
 }

@@ -117,7 +117,7 @@ func (p *program) options(pl plan) (app.Options, error) {
 			return o, err
 		}
 		if pl.locked != nil {
-			s.Tools.Locked = pl.locked.actions(t.Name)
+			s.Tools.Locked = pl.locked.digests(t)
 		}
 		o.Sites = append(o.Sites, s)
 	}

@@ -172,6 +172,9 @@ func (a *App) serve(ctx context.Context, s Site) error {
 		}
 		files = root.FS()
 		a.stops = append(a.stops, root.Close)
+		if _, err := root.Stat("index.html"); err != nil {
+			return fmt.Errorf("the index.html of %s is not a file in that folder", s.Text)
+		}
 	}
 	if files == nil {
 		return nil

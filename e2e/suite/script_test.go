@@ -25,11 +25,16 @@ type serverKey struct{}
 //	start VERB [ARG...]            starts a verb that serves; $URL is its address
 //	get PATH                       asks that server; status and body are stdout
 //	post PATH JSON                 the same with a body
-//	stop                           ends that server in order
+//	halt                           ends that server in order
 //	fill FILE WORD VALUE           puts VALUE for WORD into a file
 func TestScripts(t *testing.T) {
 	t.Parallel()
 	path := pagetools(t)
+	walk(t, func(name string, data []byte) { // testscript's own stop ends a script early, as passed
+		if strings.HasSuffix(name, ".txtar") && regexp.MustCompile(`(?m)^stop\b`).Match(data) {
+			t.Errorf("%s: stop ends the script, halt the server", name)
+		}
+	})
 	site := pageServer()
 	refused, err := closedPort()
 	if err != nil {
@@ -66,7 +71,7 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": exits, "oneline": oneLine, "plain": plainText, "start": startServer, "get": get, "post": post, "stop": stopServer, "fill": fill,
+			"exits": exits, "oneline": oneLine, "plain": plainText, "start": startServer, "get": get, "post": post, "halt": stopServer, "fill": fill,
 		},
 	})
 }
@@ -119,7 +124,7 @@ func running(ts *testscript.TestScript) **server { return ts.Value(serverKey{}).
 func startServer(ts *testscript.TestScript, neg bool, args []string) {
 	s := running(ts)
 	if neg || *s != nil || len(args) == 0 {
-		ts.Fatalf("usage: start VERB [ARG...], once until stop")
+		ts.Fatalf("usage: start VERB [ARG...], once until halt")
 	}
 	var err error
 	args = append([]string{args[0], "--config", ts.Getenv("PAGETOOLS_CONFIG")}, args[1:]...)
