@@ -25,6 +25,7 @@ func (b *Bridge) audit(ctx context.Context, r *Run, next handler) (s Step) {
 		}
 		if s.Pause != nil {
 			logCall(ctx, slog.LevelInfo, "call: waits for a person", r)
+			b.measure(ctx, s.Pause)
 			return
 		}
 		took := slog.Duration("took", b.now().Sub(r.started))
@@ -39,6 +40,22 @@ func (b *Bridge) audit(ctx context.Context, r *Run, next handler) (s Step) {
 		record(context.WithoutCancel(ctx), r, s)
 	}()
 	return next(ctx, r)
+}
+
+type waitedKey struct{}
+
+// waited is how long a call waited for persons, up to the part of it that ctx is of.
+func waited(ctx context.Context) time.Duration {
+	d, _ := ctx.Value(waitedKey{}).(time.Duration)
+	return d
+}
+
+// measure adds the time until a question is over to what the call waited for persons.
+func (b *Bridge) measure(ctx context.Context, p *Pause) {
+	began, before, next := b.now(), waited(ctx), p.Continue
+	p.Continue = func(ctx context.Context, a *Answer) Step {
+		return next(context.WithValue(ctx, waitedKey{}, before+b.now().Sub(began)), a)
+	}
 }
 
 func logCall(ctx context.Context, level slog.Level, event string, r *Run,
@@ -89,7 +106,7 @@ func record(ctx context.Context, r *Run, s Step) {
 	size := int64(len(s.Data))
 	if b.memory.Calls != nil {
 		err := b.memory.Calls.Log(ctx, CallRecord{
-			Time: r.started, Took: b.now().Sub(r.started), Call: r.call.ID, Trace: r.call.Trace,
+			Time: r.started, Took: b.now().Sub(r.started), Waited: waited(ctx), Call: r.call.ID, Trace: r.call.Trace,
 			Site: r.call.Site, Tool: r.toolName(), Caller: r.call.Caller.Name, Session: r.call.Session, Version: r.call.Version,
 			Decision: r.decided(), Outcome: outcome, Code: code, Reason: reason,
 			ArgumentBytes: int64(len(r.call.Input.Text())), ResultBytes: size,

@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/bridgetest"
@@ -40,4 +42,35 @@ func TestEnded(t *testing.T) {
 	if len(told) != 3 || told[0].Outcome != "ok" || told[0].Site != "shop" || told[1].Code != "WEBTOOL_NOT_FOUND" || told[1].Outcome != "not_run" || told[2].Site != "bank" {
 		t.Errorf("told %+v", told)
 	}
+}
+
+// slow is a person who takes a time for each answer.
+type slow struct{ time.Duration }
+
+func (s slow) Ask(context.Context, bridge.Question) (bridge.Answer, error) {
+	<-time.After(s.Duration)
+	return bridge.Answer{OK: true}, nil
+}
+
+// TestWaitedIsNotTook (D14): the minutes of persons are told apart from the time of a call.
+func TestWaitedIsNotTook(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		told := make(chan bridge.CallRecord, 1)
+		r := bridgetest.NewRouter().Add("shop", bridgetest.Asking("buy", ""))
+		r.Handle("shop", func(context.Context, bridge.Invocation) bridge.Step {
+			<-time.After(2 * time.Second)
+			return bridgetest.Asks(bridge.Question{Kind: bridge.Confirm, Title: "Sure?"}, bridgetest.Then(`"done"`))
+		})
+		b, err := bridge.New(r, bridge.Options{Memory: bridge.Memory{Calls: logged(func(c bridge.CallRecord) { told <- c })}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer b.Close()
+		if _, err := b.Do(t.Context(), &bridge.Call{Site: "shop", Tool: "buy", Caller: bridge.Local(), Input: bridgetest.JSON(`{}`), Asker: slow{time.Minute}}); err != nil {
+			t.Fatal(err)
+		}
+		if c := <-told; c.Waited != 2*time.Minute || c.Took != 2*time.Minute+2*time.Second { // consent, and the page's own question
+			t.Errorf("it took %v, and waited %v", c.Took, c.Waited)
+		}
+	})
 }

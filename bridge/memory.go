@@ -214,6 +214,8 @@ type CallRecord struct {
 	Time time.Time
 	// Took is how long the call took, the waiting for a person included.
 	Took time.Duration
+	// Waited is how much of it the call waited for persons.
+	Waited time.Duration
 	// Call is the call's own id and Trace its trace id.
 	Call, Trace                 string
 	Site, Tool, Caller, Session string

@@ -30,6 +30,7 @@ type Metrics struct {
 	sites    map[string]bool
 	calls    *prometheus.CounterVec
 	took     *prometheus.HistogramVec
+	waited   *prometheus.HistogramVec
 	requests *prometheus.CounterVec
 }
 
@@ -37,6 +38,9 @@ type Metrics struct {
 // be.
 var callBuckets = []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60,
 	300}
+
+// waitBuckets are seconds: from an answer at once to five questions of five minutes.
+var waitBuckets = []float64{1, 2.5, 5, 10, 30, 60, 150, 300, 600, 1500}
 
 // NewMetrics makes the metrics of these sites. load is called for each scrape, and
 // must not block.
@@ -46,7 +50,9 @@ func NewMetrics(sites []bridge.Site, load func() Load) *Metrics {
 			Help: "Calls of tools that ended, by site, outcome (ok, failed, not_run, unknown) and code of the error. A site that is not served here is empty."},
 			[]string{"site", "outcome", "code"}),
 		took: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "pagetools_call_duration_seconds", Buckets: callBuckets,
-			Help: "How long calls took, the waiting for a person included."}, []string{"site"}),
+			Help: "How long calls took, without the waiting for persons."}, []string{"site"}),
+		waited: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "pagetools_call_waited_seconds", Buckets: waitBuckets,
+			Help: "How long calls waited for persons, of those that did."}, []string{"site"}),
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "pagetools_http_requests_total",
 			Help: "HTTP requests that were answered, by status. 499 is a client that gave up."}, []string{"status"})}
 	for _, s := range sites {
@@ -56,7 +62,7 @@ func NewMetrics(sites []bridge.Site, load func() Load) *Metrics {
 		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help},
 			func() float64 { return float64(value(load())) })
 	}
-	m.registry.MustRegister(m.calls, m.took, m.requests, collectors.NewGoCollector(),
+	m.registry.MustRegister(m.calls, m.took, m.waited, m.requests, collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		gauge("pagetools_questions_open", "Calls that wait for a person.",
 			func(l Load) int { return l.Questions }),
@@ -101,7 +107,10 @@ func (m *Metrics) count(r bridge.CallRecord) {
 		site = "" // what a stranger asked for
 	}
 	m.calls.WithLabelValues(site, r.Outcome, r.Code).Inc()
-	m.took.WithLabelValues(site).Observe(r.Took.Seconds())
+	m.took.WithLabelValues(site).Observe((r.Took - r.Waited).Seconds())
+	if r.Waited > 0 {
+		m.waited.WithLabelValues(site).Observe(r.Waited.Seconds())
+	}
 }
 
 // request counts a request.

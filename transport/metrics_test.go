@@ -35,12 +35,13 @@ func (s running) scrape(t *testing.T) string {
 func TestMetrics(t *testing.T) {
 	m, s := measured(t)
 	log(m, bridge.CallRecord{Site: "shop", Tool: "buy", Outcome: "ok", Took: 3 * time.Millisecond})
-	log(m, bridge.CallRecord{Site: "shop", Tool: "buy", Outcome: "failed", Code: "TOOL_ERROR", Took: time.Second})
+	log(m, bridge.CallRecord{Site: "shop", Tool: "buy", Outcome: "failed", Code: "TOOL_ERROR", Took: 301 * time.Second, Waited: 300 * time.Second})
 	s.get(t, "/nowhere", "Authorization: Bearer all-sites")
 	text := s.scrape(t)
 	for _, want := range []string{
 		`pagetools_calls_total{code="",outcome="ok",site="shop"} 1`, `pagetools_calls_total{code="TOOL_ERROR",outcome="failed",site="shop"} 1`,
-		`pagetools_call_duration_seconds_bucket{site="shop",le="0.005"} 1`, `pagetools_call_duration_seconds_count{site="shop"} 2`,
+		`pagetools_call_duration_seconds_bucket{site="shop",le="0.005"} 1`, `pagetools_call_duration_seconds_count{site="shop"} 2`, `pagetools_call_duration_seconds_sum{site="shop"} 1.003`,
+		`pagetools_call_waited_seconds_count{site="shop"} 1`, `pagetools_call_waited_seconds_sum{site="shop"} 300`,
 		`pagetools_http_requests_total{status="404"} 1`, "pagetools_questions_open 3", "pagetools_pages_held 2", "pagetools_pages_spare 1", "pagetools_calls_queued 4",
 		"go_goroutines ",
 	} {

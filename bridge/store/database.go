@@ -24,7 +24,7 @@ const readers = 4
 
 // openDatabase opens and migrates the file, which exists and may be empty.
 func openDatabase(ctx context.Context, root *os.Root, o Options) (*database, error) {
-	path, err := filepath.Abs(filepath.Join(root.Name(), databaseFile))
+	path, err := filepath.Abs(filepath.Join(root.Name(), DatabaseFile))
 	if err != nil {
 		return nil, fmt.Errorf("naming the database: %w", err)
 	}

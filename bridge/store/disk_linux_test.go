@@ -73,7 +73,7 @@ func TestReadOnlyFolder(t *testing.T) {
 	ok(t, s.Versions.Append(ctx, "shop", version("1.0.0", "a")))
 	ok(t, s.Close())
 	if os.Geteuid() != 0 {
-		ok(t, os.Chmod(filepath.Join(data, databaseFile), 0o400))
+		ok(t, os.Chmod(filepath.Join(data, DatabaseFile), 0o400))
 	}
 	ok(t, freeze("mode=0500"))
 	for _, path := range []string{data, filepath.Join(dir, "new")} {

@@ -12,7 +12,9 @@ import (
 
 // The files of a data folder.
 const (
-	databaseFile = "pagetools.db"
+	// DatabaseFile is there in every data folder that was used.
+	DatabaseFile = "pagetools.db"
+
 	keyFile      = "audit.key"
 	auditFolder  = "audit"
 	listFile     = "audit/checkpoints.json"
@@ -83,7 +85,7 @@ func isForeign(owner, me int) bool { return owner != me && owner != 0 }
 // tighten closes the folder to other users when it is empty or already a data folder.
 // Otherwise it leaves it as it is: somebody may have named a home or a root.
 func tighten(root *os.Root, dir string, log *slog.Logger) {
-	_, err := root.Lstat(databaseFile)
+	_, err := root.Lstat(DatabaseFile)
 	if entries, readErr := os.ReadDir(dir); err != nil && (readErr != nil || len(entries) > 0) {
 		log.Warn("others can list the data folder", slog.String("dir", dir))
 		return

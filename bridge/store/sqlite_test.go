@@ -22,7 +22,7 @@ import (
 // raw opens the database as somebody else would.
 func raw(t *testing.T, dir string) *sql.DB {
 	t.Helper()
-	db, err := sql.Open("sqlite", dsn(filepath.Join(dir, databaseFile), time.Second, "_txlock", "immediate"))
+	db, err := sql.Open("sqlite", dsn(filepath.Join(dir, DatabaseFile), time.Second, "_txlock", "immediate"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -193,7 +193,7 @@ func TestFilesAreOurs(t *testing.T) {
 		seen[e.Name()] = true
 		return nil
 	}))
-	for _, name := range []string{databaseFile, databaseFile + "-wal", databaseFile + "-shm", keyFile, filepath.Base(listFile), auditFolder, ownersFolder} {
+	for _, name := range []string{DatabaseFile, DatabaseFile + "-wal", DatabaseFile + "-shm", keyFile, filepath.Base(listFile), auditFolder, ownersFolder} {
 		if !seen[name] {
 			t.Errorf("%s is missing", name)
 		}
@@ -222,7 +222,7 @@ func TestFoldersAndFilesOfOthers(t *testing.T) {
 	if _, err := Open(ctx, Options{Dir: shared}); !errors.Is(err, ErrExposed) {
 		t.Errorf("a folder that others write to: %v", err)
 	}
-	for _, name := range []string{databaseFile, keyFile, auditFolder, ownersFolder} {
+	for _, name := range []string{DatabaseFile, keyFile, auditFolder, ownersFolder} {
 		dir, target := folder(t), filepath.Join(t.TempDir(), "target")
 		ok(t, os.Mkdir(dir, 0o700))
 		ok(t, os.Symlink(target, filepath.Join(dir, name)))
@@ -360,7 +360,7 @@ func TestDamagedFile(t *testing.T) {
 	ctx := t.Context()
 	dir := folder(t)
 	ok(t, os.Mkdir(dir, 0o700))
-	path := filepath.Join(dir, databaseFile)
+	path := filepath.Join(dir, DatabaseFile)
 	garbage := bytes.Repeat([]byte("this is no database "), 500)
 	ok(t, os.WriteFile(path, garbage, 0o600))
 	if _, err := Open(ctx, Options{Dir: dir}); !errors.Is(err, ErrCorrupt) {
@@ -371,7 +371,7 @@ func TestDamagedFile(t *testing.T) {
 	}
 
 	dir = folder(t)
-	path = filepath.Join(dir, databaseFile)
+	path = filepath.Join(dir, DatabaseFile)
 	s := open(t, Options{Dir: dir})
 	for i := range 500 {
 		ok(t, s.Versions.Append(ctx, "shop", version(strconv.Itoa(i), "d"+strconv.Itoa(i))))
@@ -397,11 +397,11 @@ func TestNewerDatabase(t *testing.T) {
 	db := raw(t, dir)
 	must(db.ExecContext(ctx, "PRAGMA user_version = 99"))(t)
 	ok(t, db.Close())
-	before := must(os.ReadFile(filepath.Join(dir, databaseFile)))(t)
+	before := must(os.ReadFile(filepath.Join(dir, DatabaseFile)))(t)
 	if _, err := Open(ctx, Options{Dir: dir}); !errors.Is(err, ErrNewer) || !strings.Contains(err.Error(), "99") {
 		t.Errorf("opening: %v", err)
 	}
-	if after := must(os.ReadFile(filepath.Join(dir, databaseFile)))(t); !bytes.Equal(before, after) {
+	if after := must(os.ReadFile(filepath.Join(dir, DatabaseFile)))(t); !bytes.Equal(before, after) {
 		t.Error("it was changed")
 	}
 }

@@ -89,9 +89,10 @@ const (
 type Store struct {
 	bridge.Memory
 
-	verify func(context.Context) (Report, error)
-	flush  func(context.Context) error
-	close  func() error
+	verify  func(context.Context) (Report, error)
+	records func(context.Context, bridge.CallFilter) ([]Entry, error)
+	flush   func(context.Context) error
+	close   func() error
 }
 
 // Open opens the data folder, and makes what is missing in it. Errors match
@@ -114,7 +115,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 // openIn opens everything in its order, and closes it again when a later part
 // fails.
 func openIn(ctx context.Context, root *os.Root, o Options) (*Store, error) {
-	f, err := openOwn(root, databaseFile, os.O_RDWR)
+	f, err := openOwn(root, DatabaseFile, os.O_RDWR)
 	if err != nil {
 		return nil, err
 	}
@@ -142,6 +143,9 @@ func openIn(ctx context.Context, root *os.Root, o Options) (*Store, error) {
 	}
 	s.Audit = j
 	s.verify = func(ctx context.Context) (Report, error) { return verify(ctx, audit, me) }
+	s.records = func(ctx context.Context, f bridge.CallFilter) ([]Entry, error) {
+		return records(ctx, audit, f)
+	}
 	s.flush = func(ctx context.Context) error { return errors.Join(j.flush(ctx), calls.flush(ctx)) }
 	s.close = func() error {
 		err := errors.Join(calls.close(), j.close(), dead.leave(context.Background()))
@@ -160,6 +164,7 @@ func Memory(o Options) *Store {
 	}
 	s, calls := newStore(db, o, sqlReplies{id: newID(), dead: func(string) bool { return false }})
 	s.verify = func(context.Context) (Report, error) { return Report{}, nil }
+	s.records = func(context.Context, bridge.CallFilter) ([]Entry, error) { return nil, nil }
 	s.flush = calls.flush
 	s.close = func() error { return errors.Join(calls.close(), db.close()) }
 	return s

@@ -1,12 +1,15 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/store"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
 )
@@ -14,13 +17,20 @@ import (
 func (p *program) auditCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "audit",
-		Short: "What the record of calls says",
-		Args:  exactly(0, "verify"),
-		RunE: func(*cobra.Command,
-			[]string) error {
-			return usage("audit needs verify; see pagetools audit --help")
+		Short: "Read and check the signed record of calls",
+		RunE: func(_ *cobra.Command, args []string) error {
+			return usage("audit needs list or verify%s; see pagetools audit --help", not(args))
 		},
 	}
+	var f bridge.CallFilter
+	list := &cobra.Command{
+		Use:   "list",
+		Short: "List records of the audit of all processes, the newest first",
+		Args:  exactly(0, "no argument"),
+		RunE:  func(cmd *cobra.Command, _ []string) error { return p.listAudit(cmd.Context(), f) },
+	}
+	filterFlags(list, &f)
+	c.AddCommand(list)
 	c.AddCommand(&cobra.Command{
 		Use:   "verify",
 		Short: "Check that nobody changed the audit in the data folder",
@@ -73,8 +83,37 @@ type openCall struct {
 	Tool   string `json:"tool"`
 }
 
+// listAudit prints records, one a line, also as JSON.
+func (p *program) listAudit(ctx context.Context, f bridge.CallFilter) error {
+	s, err := p.openRecords(ctx)
+	if err != nil {
+		return err
+	}
+	defer p.closeMemory(s)
+	all, err := s.Records(ctx, f)
+	if err != nil {
+		return err
+	}
+	if len(all) == 0 {
+		p.say("no record matches")
+	}
+	for _, e := range all {
+		if p.conf.Format != "text" {
+			err = terminal.Encode(p.stdout, e)
+		} else {
+			_, err = fmt.Fprintf(p.stdout, "%s  %s/%d  %-7s  %-7s  %s on %s for %s  %s\n", e.Time, e.Chain[:min(8, len(e.Chain))],
+				e.Seq, e.Kind, cmp.Or(e.Outcome, e.Decision), terminal.Plain(e.Tool), terminal.Plain(e.Site),
+				terminal.Plain(e.Caller), terminal.Plain(strings.TrimSpace(e.Call+"  "+e.Code+" "+e.Reason)))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func (p *program) verifyAudit(ctx context.Context) error {
-	s, err := p.openDataDir(ctx)
+	s, err := p.openRecords(ctx)
 	if err != nil {
 		return err
 	}

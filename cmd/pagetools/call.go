@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -64,7 +65,7 @@ func call(ctx context.Context, p *program, arg, tool string, pairs []string, inp
 	}
 	asker, done := p.asker(input == "-")
 	defer done()
-	res, err := a.Bridge.Do(ctx, &bridge.Call{Site: t.Name, Tool: tool, Caller: caller, Input: in,
+	res, err := a.Bridge.Do(ctx, &bridge.Call{ID: rand.Text(), Site: t.Name, Tool: tool, Caller: caller, Input: in,
 		Asker: asker})
 	if err != nil {
 		return withNames(err)

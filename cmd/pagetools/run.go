@@ -112,7 +112,7 @@ func (p *program) command() *cobra.Command {
 	p.flags = config.Register(root.PersistentFlags())
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return p.prepare(cmd) }
 	root.AddCommand(serveCommand(p), mcpCommand(p), toolsCommand(p), callCommand(p),
-		loginCommand(p), demoCommand(p), approveCommand(p), consoleCommand(p), p.auditCommand(), lockCommand(p),
+		loginCommand(p), demoCommand(p), approveCommand(p), consoleCommand(p), p.auditCommand(), logCommand(p), lockCommand(p),
 		doctorCommand(p), configCommand(p), versionCommand(p))
 	return root
 }

@@ -22,7 +22,7 @@ type Target struct {
 	Text   string // as named
 	URL    string // what pages open; empty for a folder until it is served
 	Origin string
-	Folder string // not empty: a folder that we serve
+	Folder string             // not empty: a folder that we serve
 	pass   *pageconfig.Cookie // with which our own server lets browsers in
 }
 

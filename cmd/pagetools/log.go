@@ -1,0 +1,189 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/store"
+	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
+)
+
+// followEvery is how often log --follow looks for new calls.
+const followEvery = 250 * time.Millisecond
+
+func logCommand(p *program) *cobra.Command {
+	var f bridge.CallFilter
+	var follow bool
+	c := &cobra.Command{
+		Use:   "log",
+		Short: "List the calls of all pagetools of the data directory",
+		Long: "Lists the newest calls, the newest last: when, how it ended, how long it took without the\n" +
+			"waiting for persons, the tool, who called, and the id of the call.",
+		Args: exactly(0, "no argument"),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return p.listCalls(cmd.Context(), f, follow)
+		},
+	}
+	filterFlags(c, &f)
+	c.Flags().BoolVarP(&follow, "follow", "f", false, "go on with calls as they end")
+	return c
+}
+
+// filterFlags adds the flags that select calls or records.
+func filterFlags(c *cobra.Command, f *bridge.CallFilter) {
+	c.Flags().StringVar(&f.Site, "site", "", "only of this `site`")
+	c.Flags().StringVar(&f.Tool, "tool", "", "only of this `tool`")
+	c.Flags().StringVar(&f.Caller, "caller", "", "only of this `caller`")
+	c.Flags().Var(&choice{&f.Outcome, []string{"ok", "failed", "not_run", "unknown"}}, "outcome",
+		"only with this outcome: ok, failed, not_run, unknown")
+	c.Flags().Var(&atMost{&f.Limit, 1000}, "limit", "how many at most, up to 1000 (default 100)")
+}
+
+// openRecords opens a data folder that is there.
+func (p *program) openRecords(ctx context.Context) (*store.Store, error) {
+	dir, err := p.conf.DataFolder()
+	if err != nil {
+		return nil, usage("%w", err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, store.DatabaseFile)); errors.Is(err, fs.ErrNotExist) {
+		return nil, usage("%s is not a data directory: no pagetools has kept records there; "+
+			"--data-dir names another", dir)
+	}
+	return p.openDataDir(ctx)
+}
+
+// listCalls prints calls, the oldest of them first.
+func (p *program) listCalls(ctx context.Context, f bridge.CallFilter, follow bool) error {
+	s, err := p.openRecords(ctx)
+	if err != nil {
+		return err
+	}
+	defer p.closeMemory(s)
+	calls, err := s.Calls.Calls(ctx, f)
+	if err != nil {
+		return err
+	}
+	if len(calls) == 0 && !follow {
+		p.say("no call matches")
+	}
+	last := int64(0)
+	if len(calls) > 0 {
+		last = calls[0].ID
+	}
+	if err := p.printCalls(calls); err != nil || !follow {
+		return err
+	}
+	again := time.NewTicker(followEvery)
+	defer again.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-again.C:
+		}
+		if calls, err = newCalls(ctx, s, f, last); err != nil {
+			return err
+		}
+		if len(calls) > 0 {
+			last = calls[0].ID
+		}
+		if err := p.printCalls(calls); err != nil {
+			return err
+		}
+	}
+}
+
+// newCalls are the calls after one, newest first.
+func newCalls(ctx context.Context, s *store.Store, f bridge.CallFilter,
+	last int64) (all []bridge.CallRecord, err error) {
+	f.Limit = 0
+	for {
+		page, err := s.Calls.Calls(ctx, f)
+		if err != nil {
+			return nil, err
+		}
+		for _, c := range page {
+			if c.ID <= last {
+				return all, nil
+			}
+			all = append(all, c)
+		}
+		if len(page) == 0 {
+			return all, nil
+		}
+		f.Before = page[len(page)-1].ID
+	}
+}
+
+// loggedCall is a call as log --format json prints it. Times are in seconds.
+type loggedCall struct {
+	Time          time.Time `json:"time"`
+	Call          string    `json:"call"`
+	Trace         string    `json:"trace,omitempty"`
+	Caller        string    `json:"caller"`
+	Site          string    `json:"site"`
+	Tool          string    `json:"tool"`
+	Session       string    `json:"session,omitempty"`
+	Decision      string    `json:"decision,omitempty"`
+	Outcome       string    `json:"outcome"`
+	Code          string    `json:"code,omitempty"`
+	Reason        string    `json:"reason,omitempty"`
+	Took          float64   `json:"took"`
+	Waited        float64   `json:"waited"`
+	ArgumentBytes int64     `json:"argumentBytes"`
+	ResultBytes   int64     `json:"resultBytes"`
+}
+
+// printCalls prints calls that are newest first, in the order in which they came: one a
+// line, also as JSON.
+func (p *program) printCalls(calls []bridge.CallRecord) error {
+	for _, c := range slices.Backward(calls) {
+		if p.conf.Format != "text" {
+			if err := terminal.Encode(p.stdout, loggedCall{c.Time, c.Call, c.Trace, c.Caller, c.Site, c.Tool, c.Session,
+				c.Decision, c.Outcome, c.Code, c.Reason, (c.Took - c.Waited).Seconds(), c.Waited.Seconds(),
+				c.ArgumentBytes, c.ResultBytes}); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := printCall(p.stdout, c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func printCall(w io.Writer, c bridge.CallRecord) error {
+	line := fmt.Sprintf("%s  %-7s  %8s  %s on %s for %s  %s",
+		c.Time.Local().Format(time.DateTime), c.Outcome, inWords(c.Took-c.Waited),
+		terminal.Plain(c.Tool), terminal.Plain(c.Site), terminal.Plain(c.Caller), c.Call)
+	if c.Code != "" {
+		line += "  " + strings.TrimSuffix(c.Code+" "+c.Reason, " ")
+	}
+	if c.Waited > 0 {
+		line += "  (waited " + inWords(c.Waited) + " for a person)"
+	}
+	_, err := fmt.Fprintln(w, line)
+	return err
+}
+
+// inWords is a time as short as it can be read.
+func inWords(d time.Duration) string {
+	switch {
+	case d < 10*time.Second:
+		return d.Round(time.Millisecond).String()
+	default:
+		return d.Round(time.Second).String()
+	}
+}
