@@ -3,6 +3,7 @@ package bridge
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"unicode/utf8"
 
@@ -46,8 +47,7 @@ func present(r *Run, data json.RawMessage) Step {
 		data = asStructured(data, m, isMCP)
 	}
 	if limit := r.resultLimit(); len(data) > limit {
-		return Errorf(ToolError, ResultTooLarge, Unknown,
-			"The result of %q is longer than %d bytes.", r.tool.name, limit).Step()
+		return presentError(r, &Error{Code: ToolError, Reason: ResultTooLarge, Outcome: Unknown}).Step()
 	}
 	return Step{Data: data}
 }
@@ -136,6 +136,10 @@ func asStructured(data json.RawMessage, r mcpResult, isMCP bool) json.RawMessage
 // presentError bounds a page's own error text and says whose words it is.
 func presentError(r *Run, e *Error) *Error {
 	b := r.bridge
+	if e.Reason == ResultTooLarge {
+		e.Message = fmt.Sprintf("The result of %q is longer than %d bytes, which is the limit.",
+			r.tool.name, r.resultLimit())
+	}
 	if e.Code != ToolError || e.Outcome != Failed {
 		return e
 	}

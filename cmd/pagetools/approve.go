@@ -291,7 +291,7 @@ func (a *approver) askFor(ctx context.Context, q bridge.OpenQuestion) (bridge.An
 			"There is no terminal to ask a person at. `pagetools console` opens the operators' page.")
 	}
 	defer func() { _ = tty.Close() }()
-	asker := newTerminalAsker(tty, tty)
+	asker := newTerminalAsker(tty, terminal.NewStream(tty))
 	asker.always = q.Always
 	return asker.Ask(ctx, q.Question)
 }

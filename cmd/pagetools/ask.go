@@ -19,7 +19,7 @@ import (
 type terminalAsker struct {
 	turn   chan struct{} // held while a question is asked: one at a time
 	in     io.Reader
-	out    io.Writer
+	out    *terminal.Stream
 	always bool // consent may be kept
 	begin  sync.Once
 	lines  chan typed // closed when the terminal is
@@ -50,7 +50,7 @@ func (p *program) asker(inputTaken bool) (bridge.Asker, func()) {
 	return newTerminalAsker(tty, p.stderr), func() { _ = tty.Close() }
 }
 
-func newTerminalAsker(in io.Reader, out io.Writer) *terminalAsker {
+func newTerminalAsker(in io.Reader, out *terminal.Stream) *terminalAsker {
 	return &terminalAsker{turn: make(chan struct{}, 1), in: in, out: out, lines: make(chan typed)}
 }
 
@@ -100,6 +100,7 @@ func (a *terminalAsker) Ask(ctx context.Context, q bridge.Question) (bridge.Answ
 	case <-ctx.Done():
 		return bridge.Answer{}, context.Cause(ctx)
 	}
+	defer a.out.Hold()()
 	fmt.Fprintf(a.out, "\n%s", strings.TrimPrefix(described(q), "  "))
 	if q.Kind == bridge.Prompt {
 		return a.askText(ctx, q)

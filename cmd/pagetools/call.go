@@ -47,7 +47,7 @@ func call(ctx context.Context, p *program, arg, tool string, pairs []string, inp
 	}
 	defer p.end(a)
 	caller := bridge.Local()
-	catalog, err := a.Manager.Await(ctx, bridge.Ref{Site: t.Name, Caller: caller})
+	catalog, err := p.await(ctx, a, t, bridge.Ref{Site: t.Name, Caller: caller})
 	if err != nil {
 		return err
 	}
@@ -65,8 +65,11 @@ func call(ctx context.Context, p *program, arg, tool string, pairs []string, inp
 	}
 	asker, done := p.asker(input == "-")
 	defer done()
+	ran := p.waiting("running %s", terminal.Plain(tool))
+	defer ran()
 	res, err := a.Bridge.Do(ctx, &bridge.Call{ID: rand.Text(), Site: t.Name, Tool: tool, Caller: caller, Input: in,
 		Asker: asker})
+	ran()
 	if err != nil {
 		return withNames(err)
 	}

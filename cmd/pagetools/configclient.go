@@ -181,7 +181,11 @@ func (d *clientConfig) repeat(set config.Setting) {
 	isSecret := func(v string) bool { return secret(set.Key, v) }
 	env := set.From == "environment"
 	switch {
-	case set.Key == "config" && d.p.conf.File != "": // the one in force, named or not
+	case set.Key == "config" && d.p.conf.Unnamed: // naming it would trust it for good
+		d.p.say("%s is not in it, because nobody named it: --config %s does", d.p.conf.File,
+			d.p.conf.File)
+		return
+	case set.Key == "config" && d.p.conf.File != "":
 		set.Values = []string{d.p.conf.File}
 	case set.Is("run") || !d.p.conf.Insisted(set.Key):
 		return

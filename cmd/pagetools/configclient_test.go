@@ -10,6 +10,7 @@ import (
 
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/clients"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/config"
+	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
 )
 
 // runConfig runs config in this process.
@@ -41,7 +42,7 @@ func TestClientStartsTheSame(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	p := &program{stderr: &bytes.Buffer{}}
+	p := &program{stderr: terminal.NewStream(&bytes.Buffer{})}
 	root := p.command()
 	if err := root.ParseFlags([]string{"--no-sandbox", "--headless=false", "--chrome-arg=--a=b", "--chrome-arg=-c", "--proxy-server=true", "--user-data-dir=data", "--config=here.yaml", "--rate=600/1m", "--call-timeout=20s"}); err != nil {
 		t.Fatal(err)
@@ -61,7 +62,7 @@ func TestClientStartsTheSame(t *testing.T) {
 	for k, v := range s.Env {
 		t.Setenv(k, v)
 	}
-	q := &program{stderr: &bytes.Buffer{}}
+	q := &program{stderr: terminal.NewStream(&bytes.Buffer{})}
 	other := q.command()
 	if err := other.ParseFlags(s.Args[1:]); err != nil {
 		t.Fatal(err)

@@ -179,6 +179,8 @@ func hintFor(b failureBody) string {
 		return "--accept-insecure-certs accepts it; only for sites of your own."
 	case b.Reason == bridge.Unreachable:
 		return "`pagetools doctor TARGET` names the step that fails."
+	case b.Reason == bridge.ResultTooLarge:
+		return "`limits: {result: BYTES}` in a file that --config names raises the limit."
 	case b.Reason == bridge.Timeout:
 		return "--call-timeout gives it longer."
 	}

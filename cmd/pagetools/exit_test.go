@@ -13,6 +13,7 @@ import (
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/config"
+	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
 )
 
 // TestExitCodes is the contract's list, complete over codes and reasons.
@@ -91,7 +92,7 @@ func TestFinish(t *testing.T) {
 	for _, test := range tests {
 		for format, want := range map[string]string{"text": test.text, "json": test.json, "ndjson": test.json} {
 			var out, said bytes.Buffer
-			p := &program{stdout: &out, stderr: &said, conf: &config.Config{Format: format}, log: slog.New(slog.DiscardHandler)}
+			p := &program{stdout: terminal.NewStream(&out), stderr: terminal.NewStream(&said), conf: &config.Config{Format: format}, log: slog.New(slog.DiscardHandler)}
 			if code := p.finish(test.ctx, test.err); code != test.code {
 				t.Errorf("%s, %s: exit code %d, want %d", test.name, format, code, test.code)
 			}

@@ -69,7 +69,7 @@ func (p *program) serveOperators(ctx context.Context, a *app.App,
 	case err == nil:
 		o.servePage(l, all, who)
 	case !p.conf.IsDefault("console-listen") || !errors.Is(err, syscall.EADDRINUSE):
-		return o, usage("--console-listen %s: %w", p.conf.ConsoleListen, err)
+		return o, p.cannotListen("--console-listen", p.conf.ConsoleListen, err)
 	default:
 		if page := o.page(); page != "" {
 			p.say("note: another pagetools serves the operators' page, %s: it shows the questions of this one, too", page)

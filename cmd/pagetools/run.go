@@ -20,7 +20,7 @@ import (
 type program struct {
 	args           []string
 	stdin          io.Reader
-	stdout, stderr io.Writer
+	stdout, stderr *terminal.Stream
 	flags          *config.Flags
 	conf           *config.Config // nil until the flags were read
 	log            *slog.Logger
@@ -30,8 +30,9 @@ type program struct {
 
 // run is the whole program. It returns the exit code.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	p := &program{args: args, stdin: stdin, stdout: stdout, stderr: stderr,
-		log: slog.New(slog.DiscardHandler), hangups: hangups{came: make(chan struct{}, 1)}}
+	p := &program{args: args, stdin: stdin, stdout: terminal.NewStream(stdout),
+		stderr: terminal.NewStream(stderr),
+		log:    slog.New(slog.DiscardHandler), hangups: hangups{came: make(chan struct{}, 1)}}
 	ctx, stop := withSignals(ctx, &p.hangups)
 	defer stop()
 	root := p.command()
@@ -39,6 +40,9 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	err := root.ExecuteContext(ctx)
 	if p.logFile != nil {
 		defer func() { _ = p.logFile.Close() }()
+	}
+	if lost := p.stdout.Err(); lost != nil && (err == nil || errors.Is(err, lost)) {
+		err = fmt.Errorf("writing the output: %w", lost)
 	}
 	return p.finish(ctx, err)
 }
@@ -146,7 +150,7 @@ func (p *program) openLog(serves bool) error {
 	case p.conf.Quiet:
 		level = slog.LevelError
 	}
-	out := p.stderr
+	out := io.Writer(p.stderr)
 	if p.conf.LogFile != "" {
 		f, err := os.OpenFile(p.conf.LogFile, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 		if err != nil {
@@ -154,6 +158,10 @@ func (p *program) openLog(serves bool) error {
 		}
 		p.logFile, out = f, f
 		level = min(level, slog.LevelInfo)
+	}
+	if p.conf.LogFile == "" && p.conf.LogFormat == "text" && terminal.Is(p.stderr) {
+		p.log = slog.New(newPersonLog(p.stderr, level))
+		return nil
 	}
 	o := &slog.HandlerOptions{Level: level}
 	if p.conf.LogFormat == "json" {

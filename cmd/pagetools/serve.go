@@ -10,6 +10,7 @@ import (
 	"os"
 	"runtime/debug"
 	"strings"
+	"syscall"
 	"time"
 	"unicode/utf8"
 
@@ -83,7 +84,7 @@ func (p *program) serve(ctx context.Context, pl plan) error {
 	var lc net.ListenConfig
 	l, err := lc.Listen(ctx, "tcp", p.conf.Listen)
 	if err != nil {
-		return usage("--listen %s: %w", p.conf.Listen, err)
+		return p.cannotListen("--listen", p.conf.Listen, err)
 	}
 	defer func() { _ = l.Close() }()
 	who := p.newCallers()
@@ -117,14 +118,19 @@ func (p *program) serve(ctx context.Context, pl plan) error {
 	failed := make(chan error, 1)
 	go func() { failed <- srv.Serve(l) }()
 	defer func() { _ = srv.Close() }()
-	p.progress("starting a browser")
-	if _, err := a.Engine.Start(ctx); err != nil {
+	started := p.waiting("starting a browser")
+	_, err = a.Engine.Start(ctx)
+	started()
+	if err != nil {
 		return err
 	}
 	if p.conf.File != "" {
 		defer who.follow(ctx, a)()
 	}
-	if err := a.Manager.WaitOpened(ctx); err == nil {
+	opened := p.waiting("opening the sites, until their tools are there")
+	err = a.Manager.WaitOpened(ctx)
+	opened()
+	if err == nil {
 		p.welcome(ctx, a, pl, "http://"+l.Addr().String(), console)
 	}
 	if pl.ask {
@@ -225,7 +231,7 @@ func (p *program) welcome(ctx context.Context, a *app.App, pl plan, base string,
 	if p.conf.Format != "text" {
 		_ = terminal.Encode(p.stdout, out)
 	} else {
-		fmt.Fprint(p.stdout, box(welcomeLines(a, targets, out)))
+		fmt.Fprint(p.stdout, box(welcomeLines(a, targets, out), terminal.Width(p.stdout)))
 	}
 	p.warnings(targets)
 }
@@ -269,9 +275,28 @@ func welcomeLines(a *app.App, targets []*target, out served) []string {
 	return append(lines, "", "Try: curl "+out.Sites[0].URL)
 }
 
-// box draws a frame around the lines.
-func box(lines []string) string {
+// cannotListen says what to do about an address that cannot be served.
+func (p *program) cannotListen(flag, address string, err error) error {
+	if errors.Is(err, syscall.EADDRINUSE) {
+		host, _, _ := net.SplitHostPort(address)
+		return usage("%s %s is in use by another program, maybe another pagetools: stop it, or "+
+			"choose another address, such as %s %s", flag, address, flag, net.JoinHostPort(host, "0"))
+	}
+	return usage("%s %s: %w", flag, address, err)
+}
+
+// box draws a frame around the lines, at most as wide as the terminal. Addresses are not
+// broken: a person copies them.
+func box(text []string, width int) string {
 	longest := 0
+	var lines []string
+	for _, l := range text {
+		if strings.Contains(l, "://") {
+			lines = append(lines, l)
+			continue
+		}
+		lines = append(lines, terminal.Wrap(l, width-4, "    ")...)
+	}
 	for _, l := range lines {
 		longest = max(longest, utf8.RuneCountInString(l))
 	}

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/policy"
@@ -195,13 +196,18 @@ func kindOf(c *config.Config, pl plan, t *target) string {
 // say prints one line for a person on stderr, unless they want quiet.
 func (p *program) say(format string, args ...any) {
 	if !p.conf.Quiet {
-		fmt.Fprintf(p.stderr, "pagetools: "+format+"\n", args...)
+		line := fmt.Sprintf(format, args...)
+		if rest, warns := strings.CutPrefix(line, "warning: "); warns {
+			line = terminal.ColorsOf(p.stderr).Warn("warning:") + " " + rest
+		}
+		fmt.Fprintf(p.stderr, "pagetools: %s\n", line)
 	}
 }
 
-// progress tells a person at the terminal what takes so long.
-func (p *program) progress(format string, args ...any) {
-	if terminal.Is(p.stderr) {
-		p.say(format, args...)
+// waiting tells a person at the terminal what takes so long, until done is called.
+func (p *program) waiting(format string, args ...any) (done func()) {
+	if p.conf.Quiet {
+		return func() {}
 	}
+	return p.stderr.Wait("pagetools: " + fmt.Sprintf(format, args...))
 }

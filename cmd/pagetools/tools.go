@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -72,10 +71,16 @@ func (p *program) one(ctx context.Context, arg string, pl plan) (*app.App, *targ
 			t.config = c
 		}
 	}
-	p.progress("opening %s", terminal.Plain(t.Text))
 	pl.targets, pl.single = []*target{t}, true
 	a, err := p.start(ctx, pl)
 	return a, t, err
+}
+
+// await waits until the page of a target is opened, and says so.
+func (p *program) await(ctx context.Context, a *app.App, t *target,
+	ref bridge.Ref) (*bridge.Catalog, error) {
+	defer p.waiting("opening %s, until its tools are there", terminal.Plain(t.Text))()
+	return a.Manager.Await(ctx, ref)
 }
 
 func tools(ctx context.Context, p *program, arg string, to stateTarget) error {
@@ -92,7 +97,7 @@ func tools(ctx context.Context, p *program, arg string, to stateTarget) error {
 		return err
 	}
 	ref := bridge.Ref{Site: t.Name, Caller: bridge.Local()}
-	catalog, err := a.Manager.Await(ctx, ref)
+	catalog, err := p.await(ctx, a, t, ref)
 	if err != nil {
 		return err
 	}
@@ -139,19 +144,20 @@ func printTools(p *program, list toolList) error {
 	for _, t := range list.Tools {
 		printTool(p.stdout, t)
 	}
-	return nil
+	return p.stdout.Err()
 }
 
 // printTool prints a tool for a person: its name, what it does, its parameters.
-func printTool(w io.Writer, t toolItem) {
-	head := t.Name
+func printTool(w *terminal.Stream, t toolItem) {
+	head := terminal.ColorsOf(w).Strong(t.Name)
 	if t.Title != "" {
 		head += "  (" + terminal.Plain(t.Title) + ")"
 	}
 	if t.Frame != "" {
 		head += "  [in the frame \"" + terminal.Plain(t.Frame) + "\", " + terminal.Plain(t.Origin) + "]"
 	}
-	fmt.Fprintf(w, "%s\n    %s\n", head, terminal.Plain(t.Description))
+	fmt.Fprintln(w, head)
+	printWrapped(w, terminal.Plain(t.Description))
 	for _, prm := range parameters(t.InputSchema) {
 		line := "    " + terminal.Plain(prm.name) + ": " + terminal.Plain(strings.Join(prm.types,
 			" or "))
@@ -161,6 +167,17 @@ func printTool(w io.Writer, t toolItem) {
 		if prm.description != "" {
 			line += ". " + terminal.Plain(prm.description)
 		}
-		fmt.Fprintln(w, line)
+		printWrapped(w, line[4:])
 	}
+}
+
+// printWrapped prints an indented paragraph: as wide as a terminal, or in one line where
+// there is none.
+func printWrapped(w *terminal.Stream, text string) {
+	const indent = "    "
+	lines := []string{indent + text}
+	if terminal.Is(w) {
+		lines = terminal.Wrap(indent+text, terminal.Width(w), indent+"  ")
+	}
+	fmt.Fprintln(w, strings.Join(lines, "\n"))
 }

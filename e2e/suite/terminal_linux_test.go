@@ -3,7 +3,9 @@ package suite_test
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -254,5 +256,28 @@ func TestAskTerminal(t *testing.T) {
 	}
 	if code := c.code(t); code != 0 && code != 130 {
 		t.Errorf("exit code %d", code)
+	}
+}
+
+// TestWaitIsShown: on a terminal a slow page is waited for with words and seconds, in a line
+// that is gone afterwards; NO_COLOR takes the colours, and not the words (D13).
+func TestWaitIsShown(t *testing.T) {
+	t.Parallel()
+	release := make(chan struct{})
+	slow := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		select {
+		case <-release:
+		case <-r.Context().Done():
+		}
+		w.Header().Set("Content-Type", "text/html")
+		_, _ = io.WriteString(w, "<!doctype html>")
+	}))
+	defer slow.Close()
+	c := converse(t, "tools", slow.URL+"/")
+	c.see(t, "opening "+slow.URL+"/, until its tools are there … 2 s")
+	close(release)
+	<-c.ended
+	if shown := c.shown.String(); !strings.HasSuffix(shown[:strings.LastIndex(shown, "pagetools:")], "\r\x1b[K") {
+		t.Errorf("the line stays: %q", shown)
 	}
 }

@@ -6,11 +6,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"unicode"
-
-	"golang.org/x/term"
 
 	"github.com/pagetools/pagetools/bridge/schema"
 )
@@ -61,10 +58,4 @@ func plainKeepIndent(l string) string {
 	body := strings.TrimLeft(l, " \t")
 	indent := strings.ReplaceAll(l[:len(l)-len(body)], "\t", "    ")
 	return indent + Plain(body)
-}
-
-// Is reports whether the stream is a terminal.
-func Is(stream any) bool {
-	f, ok := stream.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd()))
 }
