@@ -87,7 +87,8 @@ func (o Options) Validate() error {
 	if _, port, err := net.SplitHostPort(o.Listen); err != nil || port == "0" {
 		fail("listen: %q is not an address with a port", o.Listen)
 	} else if !isLoopback(o.Listen) && len(o.Callers) == 0 {
-		fail("listen: %s can be reached from other machines, so it needs a token", o.Listen)
+		fail("listen: %s can be reached from other machines, so it needs a token, "+
+			"such as in PAGETOOLS_TOKEN, or callers in the configuration file", o.Listen)
 	}
 	for _, h := range o.Hosts {
 		if _, ok := parseHost(h); !ok {

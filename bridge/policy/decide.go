@@ -8,10 +8,12 @@ import (
 
 // Modes of an operator: what holds for tools that no rule names.
 const (
-	ModeAsk    = "ask"    // asks, except for a trusted read-only claim
-	ModeStrict = "strict" // asks for everything; rules can only make it stricter
-	ModeAuto   = "auto"   // runs
-	ModeDeny   = "deny"   // as ask, but what would be asked about is refused
+	ModeAsk     = "ask"      // asks, except for a trusted read-only claim
+	ModeAskOnce = "ask-once" // as ask, and the answer may be kept
+	ModeStrict  = "strict"   // asks for everything; rules can only make it stricter
+	ModeAuto    = "auto"     // runs
+	ModeNever   = "never"    // refuses
+	ModeDeny    = "deny"     // as ask, but what would be asked about is refused
 )
 
 // Claim is what a page says about its tool in one hint. The zero value is that it says nothing.
@@ -144,7 +146,7 @@ func operator(in Input) Decision {
 	byRule := fmt.Sprintf("the operator's rule %q", rule)
 	mode := in.Operator.Mode
 	switch mode {
-	case "", ModeAsk, ModeDeny, ModeAuto:
+	case "", ModeAsk, ModeAskOnce, ModeDeny, ModeAuto, ModeNever:
 	case ModeStrict:
 		d.Level, d.Reason = Ask, "mode strict asks for everything"
 		d.raise(rule.Level.known(), LayerOperator, byRule)
@@ -156,6 +158,8 @@ func operator(in Input) Decision {
 	switch {
 	case matched && (in.Own || rule.Origin != ""):
 		d.Level, d.Reason = rule.Level.known(), byRule
+	case mode == ModeNever:
+		d.Level, d.Reason = Never, "mode never runs nothing that no rule names"
 	case !in.Own:
 		d.Level, d.Reason = Ask, "the tool is not of the site's own origin, and no rule names its origin"
 		d.raise(rule.Level.known(), LayerOperator, byRule)
@@ -163,6 +167,8 @@ func operator(in Input) Decision {
 		d.Level, d.Reason = Auto, "mode auto runs everything that nothing raises"
 	case in.Hints.ReadOnly == Yes && in.TopLevel:
 		d.Level, d.Reason = Auto, "the site says that the tool only reads"
+	case mode == ModeAskOnce:
+		d.Level, d.Reason = Once, "nothing says that this tool may run unasked"
 	default:
 		d.Level, d.Reason = Ask, "nothing says that this tool may run unasked"
 	}

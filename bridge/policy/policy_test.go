@@ -54,6 +54,13 @@ func TestDecide(t *testing.T) {
 		{"auto, site", Input{Own: true, Operator: Operator{Mode: ModeAuto}, Site: Once}, Once, LayerSite},
 		{"auto, request", Input{Own: true, Operator: Operator{Mode: ModeAuto}, Request: Ask}, Ask, LayerRequest},
 		{"auto, a rule", Input{Own: true, Operator: Operator{Mode: ModeAuto, Tools: rules}, Tool: "delete-a"}, Never, LayerOperator},
+		{"ask-once", Input{Own: true, Operator: Operator{Mode: ModeAskOnce}}, Once, LayerOperator},
+		{"ask-once, reads", Input{Operator: Operator{Mode: ModeAskOnce}, Hints: reads, TopLevel: true, Own: true}, Auto, LayerOperator},
+		{"ask-once, foreign", Input{Operator: Operator{Mode: ModeAskOnce}}, Ask, LayerOperator},
+		{"ask-once, destructive", Input{Own: true, Operator: Operator{Mode: ModeAskOnce}, Hints: Hints{Destructive: Yes}}, Ask, LayerHints},
+		{"never, reads", Input{Operator: Operator{Mode: ModeNever}, Hints: reads, TopLevel: true, Own: true}, Never, LayerOperator},
+		{"never, foreign", Input{Operator: Operator{Mode: ModeNever}}, Never, LayerOperator},
+		{"never, auto rule", Input{Own: true, Operator: Operator{Mode: ModeNever, Tools: rules}, Tool: "list-a"}, Auto, LayerOperator},
 		{"deny, reads", Input{Operator: Operator{Mode: ModeDeny}, Hints: reads, TopLevel: true, Own: true}, Auto, LayerOperator},
 		{"deny", Input{Own: true, Operator: Operator{Mode: ModeDeny}}, Never, LayerOperator},
 		{"deny, auto rule", Input{Own: true, Operator: Operator{Mode: ModeDeny, Tools: rules}, Tool: "list-a"}, Auto, LayerOperator},
@@ -95,7 +102,7 @@ func TestDecide(t *testing.T) {
 
 // every calls f with all combinations of what there is to combine.
 func every(f func(Input)) {
-	modes := []string{"", ModeAsk, ModeStrict, ModeAuto, ModeDeny, "nonsense"}
+	modes := []string{"", ModeAsk, ModeAskOnce, ModeStrict, ModeAuto, ModeNever, ModeDeny, "nonsense"}
 	rules := [][]Rule{nil, {{Pattern: "t"}}, {{Pattern: "t", Level: Once}}, {{Pattern: "t", Level: Ask}}, {{Pattern: "t", Level: Never}}, {{Pattern: "other"}}, {{Pattern: "t", Origin: "o"}}}
 	claims := []Claim{Unsaid, No, Yes}
 	for _, mode := range modes {
@@ -150,7 +157,7 @@ func TestNothingLoosens(t *testing.T) {
 		unsaid := in
 		unsaid.Hints.ReadOnly = Unsaid
 		trusted := in.TopLevel && in.Hints.ReadOnly == Yes && (len(in.Operator.Tools) == 0 || in.Operator.Tools[0].Pattern != "t") &&
-			(in.Operator.Mode == "" || in.Operator.Mode == ModeAsk || in.Operator.Mode == ModeDeny)
+			(in.Operator.Mode == "" || in.Operator.Mode == ModeAsk || in.Operator.Mode == ModeAskOnce || in.Operator.Mode == ModeDeny)
 		reads := in.Tainted && in.TopLevel && in.Hints.OnlyReads() // taint is about what may change something
 		if got < Decide(unsaid).Level && !trusted && !reads {
 			t.Fatalf("%+v: readOnlyHint counts where it must not", in)
@@ -182,7 +189,7 @@ func drawRules(t *rapid.T) []Rule {
 func TestRaisingNeverLowers(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		in := Input{
-			Operator: Operator{Mode: rapid.SampledFrom([]string{"", ModeAsk, ModeStrict, ModeAuto, ModeDeny}).Draw(t, "mode"), Tools: drawRules(t)},
+			Operator: Operator{Mode: rapid.SampledFrom([]string{"", ModeAsk, ModeAskOnce, ModeStrict, ModeAuto, ModeNever, ModeDeny}).Draw(t, "mode"), Tools: drawRules(t)},
 			Tool:     rapid.StringMatching(`[ab]{0,5}`).Draw(t, "tool"),
 			Origin:   rapid.SampledFrom(origins).Draw(t, "origin"),
 			Own:      rapid.Bool().Draw(t, "own"),

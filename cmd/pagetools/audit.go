@@ -18,9 +18,13 @@ func (p *program) auditCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "audit",
 		Short: "Read and check the signed record of calls",
-		RunE: func(_ *cobra.Command, args []string) error {
-			return usage("audit needs list or verify%s; see pagetools audit --help", not(args))
+		RunE: func(c *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return unknownCommand(c, args[0])
+			}
+			return usage("audit needs list or verify; see pagetools audit --help")
 		},
+		SuggestionsMinimumDistance: 2,
 	}
 	var f bridge.CallFilter
 	list := &cobra.Command{

@@ -71,7 +71,7 @@ func call(ctx context.Context, p *program, arg, tool string, pairs []string, inp
 		Asker: asker})
 	ran()
 	if err != nil {
-		return withNames(err)
+		return withNames(tool, err)
 	}
 	if err := printResult(p.stdout, p.conf.Format, res); err != nil {
 		return err
@@ -79,13 +79,24 @@ func call(ctx context.Context, p *program, arg, tool string, pairs []string, inp
 	return to.save(ctx, p, page)
 }
 
+// maxNamed is how many tools fit into an error.
+const maxNamed = 12
+
 // withNames adds the names of the tools to the error about an unknown tool, and every
 // violation to the error about arguments.
-func withNames(err error) error {
+func withNames(tool string, err error) error {
 	e := bridge.AsError(err)
 	c := *e
 	if names, ok := e.Details["actions"].([]string); ok && len(names) > 0 {
-		c.Message += " There is: " + strings.Join(names, ", ") + "."
+		c.Message = strings.Replace(c.Message, "no action", "no tool", 1)
+		if near := nearest(tool, names); near != "" {
+			c.Message += fmt.Sprintf(" Did you mean %s?", near)
+		}
+		if len(names) > maxNamed {
+			c.Message += fmt.Sprintf(" `pagetools tools TARGET` lists all %d.", len(names))
+		} else {
+			c.Message += " There is: " + strings.Join(names, ", ") + "."
+		}
 	}
 	if list, ok := e.Details["errors"].([]map[string]string); ok && len(list) > 1 {
 		parts := make([]string, len(list))

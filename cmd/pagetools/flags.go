@@ -1,13 +1,17 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/pagetools/pagetools/cmd/pagetools/internal/config"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
 )
 
@@ -63,10 +67,69 @@ func (a *atMost) String() string { return "" }
 // Type implements pflag.Value.
 func (a *atMost) Type() string { return "number" }
 
-// not names the first of the words that were typed where others were expected.
-func not(args []string) string {
-	if len(args) == 0 {
-		return ""
+// unknownCommand names the command that was probably meant.
+func unknownCommand(c *cobra.Command, word string) error {
+	hint := "see " + c.CommandPath() + " --help"
+	if near := c.SuggestionsFor(word); len(near) > 0 {
+		hint = "did you mean " + near[0] + "?"
 	}
-	return fmt.Sprintf(", not %q", terminal.Plain(args[0]))
+	return usage("unknown command %q; %s", terminal.Plain(word), hint)
+}
+
+// flagError says in one form what is wrong with a flag, without the words of libraries.
+func flagError(c *cobra.Command, err error) error {
+	var invalid *pflag.InvalidValueError
+	var unknown *pflag.NotExistError
+	switch {
+	case errors.As(err, &invalid):
+		must := strings.TrimPrefix(errors.Unwrap(invalid).Error(),
+			strconv.Quote(invalid.GetValue())+" ")
+		if kind, known := mustBe[invalid.GetFlag().Value.Type()]; known && strings.HasPrefix(must, "strconv.") {
+			must = kind
+		}
+		return usage("invalid value %q for --%s: %s", terminal.Plain(invalid.GetValue()),
+			invalid.GetFlag().Name, must)
+	case errors.As(err, &unknown) && len(unknown.GetSpecifiedName()) > 1:
+		var names []string
+		c.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+		if near := nearest(unknown.GetSpecifiedName(), names); near != "" {
+			return usage("unknown flag: --%s; did you mean --%s?",
+				terminal.Plain(unknown.GetSpecifiedName()), near)
+		}
+	}
+	return usage("%s; see %s --help", terminal.Plain(err.Error()), c.CommandPath())
+}
+
+// mustBe says what flags of the library's own types take.
+var mustBe = map[string]string{"bool": "must be true or false", "int": "must be a number"}
+
+// nearest returns the name that was probably meant, or "".
+func nearest(word string, of []string) string {
+	c := &cobra.Command{SuggestionsMinimumDistance: 2}
+	for _, name := range of {
+		c.AddCommand(&cobra.Command{Use: name, Run: func(*cobra.Command, []string) {}})
+	}
+	if near := c.SuggestionsFor(word); len(near) > 0 {
+		return near[0]
+	}
+	return ""
+}
+
+// sayUnknownVariables names variables that are probably misspelled: what they say does not
+// count.
+func (p *program) sayUnknownVariables() {
+	known := []string{"PAGETOOLS_CONSOLE_TOKEN"}
+	for _, key := range config.Keys() {
+		known = append(known, config.EnvName(key))
+	}
+	for _, entry := range os.Environ() {
+		name, _, _ := strings.Cut(entry, "=")
+		if !strings.HasPrefix(name, "PAGETOOLS_") || slices.Contains(known, name) {
+			continue
+		}
+		if near := nearest(name, known); near != "" {
+			fmt.Fprintf(p.stderr, "pagetools: warning: %s is not a setting and does not count; "+
+				"did you mean %s?\n", terminal.Plain(name), near)
+		}
+	}
 }

@@ -42,12 +42,17 @@ func mcpCommand(p *program) *cobra.Command {
 
 // serveMCP serves the one client at stdin, until stdin closes.
 func serveMCP(ctx context.Context, p *program, pl plan) error {
+	page, err := p.listenConsole(ctx)
+	if err != nil {
+		return err
+	}
+	defer page.close()
 	a, err := p.start(ctx, pl)
 	if err != nil {
 		return err
 	}
 	defer p.end(a)
-	operators, err := p.serveOperators(ctx, a, p.newCallers())
+	operators, err := p.serveOperators(ctx, a, p.newCallers(), page)
 	defer operators.close()
 	if err != nil {
 		return err

@@ -45,7 +45,7 @@ const retryConsole = 2 * time.Second
 // serveOperators begins to serve. What cannot be served is a warning: calls need
 // no console.
 func (p *program) serveOperators(ctx context.Context, a *app.App,
-	who *callers) (*operators, error) {
+	who *callers, page consoleListener) (*operators, error) {
 	o := &operators{p: p, done: make(chan struct{}), token: who.operator}
 	var err error
 	var l net.Listener
@@ -64,13 +64,9 @@ func (p *program) serveOperators(ctx context.Context, a *app.App,
 	}
 	all := transport.NewMux(console.New(a.Bridge, console.Options{Done: o.done, Log: p.log,
 		Peers: o.inbox.peers, Links: &o.links}).Routes()...)
-	l, err = o.listen(ctx)
-	switch {
-	case err == nil:
-		o.servePage(l, all, who)
-	case !p.conf.IsDefault("console-listen") || !errors.Is(err, syscall.EADDRINUSE):
-		return o, p.cannotListen("--console-listen", p.conf.ConsoleListen, err)
-	default:
+	if page.Listener != nil {
+		o.servePage(page, all, who)
+	} else {
 		if page := o.page(); page != "" {
 			p.say("note: another pagetools serves the operators' page, %s: it shows the questions of this one, too", page)
 		} else {
@@ -80,6 +76,29 @@ func (p *program) serveOperators(ctx context.Context, a *app.App,
 		o.closing.Go(func() { o.takeOver(ctx, all, who) })
 	}
 	return o, nil
+}
+
+// consoleListener is that of the operators' page. It has none where the page is off, or where
+// the address that nobody chose is taken.
+type consoleListener struct{ net.Listener }
+
+func (l consoleListener) close() {
+	if l.Listener != nil {
+		_ = l.Close()
+	}
+}
+
+// listenConsole listens where the operators' page is served.
+func (p *program) listenConsole(ctx context.Context) (consoleListener, error) {
+	if p.conf.ConsoleListen == "off" {
+		return consoleListener{}, nil
+	}
+	var lc net.ListenConfig
+	l, err := lc.Listen(ctx, "tcp", p.conf.ConsoleListen)
+	if err == nil || p.conf.IsDefault("console-listen") && errors.Is(err, syscall.EADDRINUSE) {
+		return consoleListener{l}, nil
+	}
+	return consoleListener{}, p.cannotListen("--console-listen", p.conf.ConsoleListen, err)
 }
 
 func (o *operators) listen(ctx context.Context) (net.Listener, error) {

@@ -133,6 +133,27 @@ func (p *program) warnOfFile(f *config.Config) {
 	}
 }
 
+// warnOfCallers names sites of callers that are not served: they are probably misspelled.
+func (p *program) warnOfCallers(targets []*target) {
+	var names []string
+	for _, t := range targets {
+		names = append(names, t.Name)
+	}
+	for _, c := range p.conf.Callers {
+		for _, site := range c.Sites {
+			if slices.Contains(names, site) {
+				continue
+			}
+			hint := ""
+			if near := nearest(site, names); near != "" {
+				hint = "; did you mean " + near + "?"
+			}
+			p.say("warning: %s:%d: the caller %s names the site %q, which is not served here%s",
+				p.conf.File, c.Line, terminal.Plain(c.Name), terminal.Plain(site), hint)
+		}
+	}
+}
+
 // warnOfTokens says which tokens can be guessed.
 func (p *program) warnOfTokens(f *config.Config) {
 	for _, c := range f.Callers {

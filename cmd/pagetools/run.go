@@ -97,10 +97,10 @@ func (p *program) command() *cobra.Command {
 		Use:           "pagetools",
 		Short:         "Tools that web pages declare through WebMCP, for any agent",
 		SilenceErrors: true, SilenceUsage: true,
-		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
-		Args: func(_ *cobra.Command, args []string) error {
+		Version: ownVersion(), SuggestionsMinimumDistance: 2,
+		Args: func(c *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return usage("unknown command %q; see pagetools --help", terminal.Plain(args[0]))
+				return unknownCommand(c, args[0])
 			}
 			return nil
 		},
@@ -112,12 +112,13 @@ func (p *program) command() *cobra.Command {
 	root.SetIn(p.stdin)
 	root.SetOut(p.stdout)
 	root.SetErr(p.stderr)
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage("%w", err) })
+	root.SetFlagErrorFunc(flagError)
 	p.flags = config.Register(root.PersistentFlags())
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return p.prepare(cmd) }
 	root.AddCommand(serveCommand(p), mcpCommand(p), toolsCommand(p), callCommand(p),
 		loginCommand(p), demoCommand(p), approveCommand(p), consoleCommand(p), p.auditCommand(), logCommand(p), lockCommand(p),
-		doctorCommand(p), configCommand(p), versionCommand(p))
+		doctorCommand(p), configCommand(p), versionCommand(p), manCommand(p))
+	withHelp(root)
 	return root
 }
 
@@ -126,6 +127,10 @@ var errUsageShown = errors.New("usage")
 
 // prepare reads the settings from their four places, and opens the log.
 func (p *program) prepare(cmd *cobra.Command) error {
+	if needsNoSettings(cmd) {
+		return nil
+	}
+	p.sayUnknownVariables()
 	var err error
 	if p.conf, err = p.flags.Load(); err != nil {
 		p.conf = nil

@@ -43,6 +43,7 @@ func serveCommand(p *program) *cobra.Command {
 			if ask != "none" && ask != "terminal" {
 				return usage("--ask is none or terminal, not %q", ask)
 			}
+			p.warnOfCallers(targets)
 			pl := plan{targets: targets, ask: ask == "terminal", remember: true}
 			if locked {
 				if pl.locked, err = readLock(); err != nil {
@@ -92,6 +93,11 @@ func (p *program) serve(ctx context.Context, pl plan) error {
 	if err != nil {
 		return err
 	}
+	page, err := p.listenConsole(ctx) // before there is something to end
+	if err != nil {
+		return err
+	}
+	defer page.close()
 	a, err := p.start(ctx, pl)
 	if err != nil {
 		return err
@@ -102,7 +108,7 @@ func (p *program) serve(ctx context.Context, pl plan) error {
 		// third as often costs little memory.
 		debug.SetGCPercent(300)
 	}
-	console, err := p.serveOperators(ctx, a, who)
+	console, err := p.serveOperators(ctx, a, who, page)
 	defer console.close()
 	if err != nil {
 		return err

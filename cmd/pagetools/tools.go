@@ -31,7 +31,11 @@ func toolsCommand(p *program) *cobra.Command {
 func exactly(n int, what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) != n {
-			return usage("%s needs %s; see pagetools %s --help", cmd.Name(), what, cmd.Name())
+			more := ""
+			if n > 0 && len(args) > n {
+				more = fmt.Sprintf(", and %q is too much", terminal.Plain(args[n]))
+			}
+			return usage("%s needs %s%s; see %s --help", cmd.Name(), what, more, cmd.CommandPath())
 		}
 		return nil
 	}

@@ -54,6 +54,11 @@ func version(p *program) error {
 
 // versionOf is the version of the program; "devel" for one that was built from a
 // working tree. info may be nil.
+func ownVersion() string {
+	info, _ := debug.ReadBuildInfo()
+	return versionOf(info)
+}
+
 func versionOf(info *debug.BuildInfo) string {
 	if info == nil || info.Main.Version == "" || info.Main.Version == "(devel)" {
 		return "devel"

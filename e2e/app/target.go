@@ -53,7 +53,7 @@ func (t *Target) Read() error {
 	info, err := os.Stat(t.Text)
 	switch {
 	case err != nil:
-		return fmt.Errorf("%s is neither an http(s) URL nor a folder", t.Text)
+		return fmt.Errorf("%s is neither an http(s) URL nor a folder%s", t.Text, meant(t.Text))
 	case !info.IsDir():
 		return fmt.Errorf("%s is not a folder; give the folder of its index.html", t.Text)
 	}
@@ -62,6 +62,20 @@ func (t *Target) Read() error {
 	}
 	t.Folder = t.Text
 	return nil
+}
+
+// hostLike are texts that are probably addresses without their scheme.
+var hostLike = regexp.MustCompile(`^(?i)(localhost|[a-z0-9-]+(\.[a-z0-9-]+)+)(:[0-9]+)?(/.*)?$`)
+
+// meant guesses the URL that a text was meant to be.
+func meant(text string) string {
+	switch {
+	case !hostLike.MatchString(text):
+		return ""
+	case strings.HasPrefix(text, "localhost") || strings.HasPrefix(text, "127."):
+		return "; did you mean http://" + text + "?"
+	}
+	return "; did you mean https://" + text + "?"
 }
 
 // originOf returns the origin of a URL as browsers write it.

@@ -87,7 +87,7 @@ var owners = []owner{
 	{"github.com/pelletier/go-toml/...", []string{"cmd/pagetools/internal/clients"}, "only a file of an MCP client is TOML"},
 	{"go.yaml.in/yaml/...", []string{"cmd/pagetools/internal/config"}, "only the configuration file is YAML"},
 	{"github.com/spf13/cobra/...", []string{"cmd/pagetools"}, "only the command line has commands"},
-	{"github.com/spf13/pflag/...", []string{"cmd/pagetools/internal/config"}, "only the command line has flags"},
+	{"github.com/spf13/pflag/...", []string{"cmd/pagetools", "cmd/pagetools/internal/config"}, "only the command line has flags"},
 	{"golang.org/x/term/...", []string{"cmd/pagetools/internal/terminal"}, "only the command line meets a terminal"},
 	{"golang.org/x/sys/...", []string{"e2e/suite/..."}, "tests make the terminal that the command line asks on"},
 	{"golang.org/x/net/websocket/...", []string{"e2e/suite/..."}, "tests are viewers of live views"},

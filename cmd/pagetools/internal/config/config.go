@@ -37,42 +37,43 @@ import (
 //	unnamed  what a file that nobody named may say of it: yes (anything), target (a public
 //	         URL, or a folder below its own), stricter, or most (and the largest value);
 //	         without the tag such a file must not have the key
+//	group    under which help shows it
 //	help     what it is
 type Config struct {
-	BrowserURL          string        `key:"browser-url" short:"u" help:"use the browser at this debugging address, such as http://127.0.0.1:9222"`
-	WSEndpoint          string        `key:"ws-endpoint" short:"w" help:"use the browser at this WebSocket address"`
-	WSHeaders           []string      `key:"ws-header" many:"lines" secret:"true" help:"a header for --ws-endpoint, as 'Name: value' (repeatable)"`
-	Headless            bool          `key:"headless" default:"true" help:"run the browser without windows"`
-	ExecutablePath      string        `key:"executable-path" short:"e" path:"true" help:"the browser's binary"`
-	UserDataDir         string        `key:"user-data-dir" path:"true" help:"a browser profile of your own; every session shares it"`
-	StorageState        string        `key:"storage-state" path:"true" help:"a file with a stored login, with which the sites of the command line open"`
-	Viewport            Viewport      `key:"viewport" help:"the window's size, as 1280x720"`
-	ProxyServer         string        `key:"proxy-server" help:"the browser's proxy"`
-	AcceptInsecureCerts bool          `key:"accept-insecure-certs" help:"accept any certificate"`
-	ChromeArgs          []string      `key:"chrome-arg" many:"words" help:"a further browser flag (repeatable)"`
-	NoSandbox           bool          `key:"no-sandbox" help:"run the browser without its sandbox; root needs it"`
-	LogFile             string        `key:"log-file" path:"true" help:"write the log there instead of stderr"`
-	Listen              string        `key:"listen" default:"127.0.0.1:7300" help:"where to serve"`
-	ConsoleListen       string        `key:"console-listen" default:"127.0.0.1:7301" help:"where to serve the API of operators, who answer questions; off for nowhere"`
-	File                string        `key:"config" only:"command" path:"true" run:"true" help:"the configuration file (default pagetools.yaml, when it exists)"`
-	DataDir             string        `key:"data-dir" path:"true" help:"where versions, consent and the audit are kept, and the socket of 'pagetools approve'; off keeps nothing (default in XDG_STATE_HOME)"`
-	Engine              string        `key:"engine" default:"shim" enum:"shim,native" help:"how pages get WebMCP: shim (our script), native (the browser's own)"`
-	State               string        `key:"state" default:"isolated" enum:"isolated,shared" help:"calls without a session get a page of their own, or all the same: isolated, shared"`
-	Warm                int           `key:"warm" default:"2" min:"0" help:"spare pages that wait for calls, per site"`
-	MCPTools            string        `key:"mcp-tools" default:"auto" enum:"auto,direct,hybrid,meta" help:"what MCP clients see: direct (the tools of pages), hybrid (and three to find and call them), meta (these three), auto (hybrid above 30 tools)"`
-	Approval            string        `key:"approval" unnamed:"stricter" default:"ask" enum:"ask,strict,auto,deny" help:"consent: ask, strict, auto, deny"`
-	Rate                policy.Rate   `key:"rate" help:"calls that a site takes of all callers together, as in 600/1m"`
-	AllowOrigins        []Origin      `key:"allow-origin" many:"words" help:"another origin whose pages count as the site's own (repeatable)"`
-	AllowPrivate        []string      `key:"allow-private" many:"words" help:"a private network that pages may reach (repeatable); this version does not confine pages"`
-	AllowHosts          []string      `key:"allow-host" many:"words" help:"a further Host name that the listener answers to (repeatable)"`
-	CORS                []string      `key:"cors" many:"words" help:"an origin whose pages may call (repeatable); * only with a token"`
-	Token               string        `key:"token" secret:"true" help:"the credential that callers must send; better in PAGETOOLS_TOKEN"`
-	MaxSessions         int           `key:"max-sessions" also:"limits" unnamed:"most 4" min:"0" help:"pages that calls may hold at once (default by memory and cores)"`
-	CallTimeout         time.Duration `key:"call-timeout" also:"limits" unnamed:"most 30s" default:"30s" help:"how long a tool may run, at most 300s"`
-	Format              string        `key:"format" default:"text" enum:"text,json,ndjson" run:"true" help:"output: text, json, ndjson"`
-	Quiet               bool          `key:"quiet" run:"true" help:"print errors only"`
-	Verbose             bool          `key:"verbose" run:"true" help:"log what happens"`
-	LogFormat           string        `key:"log-format" default:"text" enum:"text,json" help:"log: text, json"`
+	BrowserURL          string        `key:"browser-url" group:"browser" short:"u" help:"use the browser at this debugging address, such as http://127.0.0.1:9222"`
+	WSEndpoint          string        `key:"ws-endpoint" group:"browser" short:"w" help:"use the browser at this WebSocket address"`
+	WSHeaders           []string      `key:"ws-header" group:"browser" many:"lines" secret:"true" help:"a header for --ws-endpoint, as 'Name: value' (repeatable)"`
+	Headless            bool          `key:"headless" group:"browser" default:"true" help:"run the browser without windows"`
+	ExecutablePath      string        `key:"executable-path" group:"browser" short:"e" path:"true" help:"the browser's binary"`
+	UserDataDir         string        `key:"user-data-dir" group:"browser" path:"true" help:"a browser profile of your own; every session shares it"`
+	StorageState        string        `key:"storage-state" group:"pages" path:"true" help:"a file with a stored login, with which the sites of the command line open"`
+	Viewport            Viewport      `key:"viewport" group:"browser" help:"the window's size, as 1280x720"`
+	ProxyServer         string        `key:"proxy-server" group:"browser" help:"the browser's proxy"`
+	AcceptInsecureCerts bool          `key:"accept-insecure-certs" group:"browser" help:"accept any certificate"`
+	ChromeArgs          []string      `key:"chrome-arg" group:"browser" many:"words" help:"a further browser flag (repeatable)"`
+	NoSandbox           bool          `key:"no-sandbox" group:"browser" help:"run the browser without its sandbox; root needs it"`
+	LogFile             string        `key:"log-file" group:"output" path:"true" help:"write the log there instead of stderr"`
+	Listen              string        `key:"listen" group:"serving" default:"127.0.0.1:7300" help:"where to serve"`
+	ConsoleListen       string        `key:"console-listen" group:"consent" default:"127.0.0.1:7301" help:"where to serve the operators' page, on which people answer questions; off for nowhere"`
+	File                string        `key:"config" group:"output" only:"command" path:"true" run:"true" help:"the configuration file; a pagetools.yaml that nobody names may say little"`
+	DataDir             string        `key:"data-dir" group:"records" path:"true" help:"where versions, consent and the audit are kept, and the sockets of 'approve'; off keeps nothing (default in XDG_STATE_HOME)"`
+	Engine              string        `key:"engine" group:"browser" default:"shim" enum:"shim,native" help:"how pages get WebMCP: shim (our script), native (the browser's own)"`
+	State               string        `key:"state" group:"pages" default:"isolated" enum:"isolated,shared" help:"calls without a session get a page of their own, or all the same: isolated, shared"`
+	Warm                int           `key:"warm" group:"pages" default:"2" min:"0" help:"spare pages that wait for calls, per site"`
+	MCPTools            string        `key:"mcp-tools" group:"serving" default:"auto" enum:"auto,direct,hybrid,meta" help:"what MCP clients see: direct (the tools of pages), hybrid (and three to find and call them), meta (these three), auto (hybrid above 30 tools)"`
+	Approval            string        `key:"approval" group:"consent" unnamed:"stricter" default:"ask" enum:"auto,ask-once,ask,never,strict,deny" help:"who decides on calls: auto, ask-once, ask or never, as for single tools; strict (ask about every tool), deny (refuse what ask would ask about)"`
+	Rate                policy.Rate   `key:"rate" group:"consent" help:"calls that a site takes of all callers together, as in 600/1m"`
+	AllowOrigins        []Origin      `key:"allow-origin" group:"pages" many:"words" help:"another origin whose pages count as the site's own (repeatable)"`
+	AllowPrivate        []string      `key:"allow-private" group:"pages" many:"words" help:"a private network that pages may reach (repeatable); this version does not confine pages"`
+	AllowHosts          []string      `key:"allow-host" group:"serving" many:"words" help:"a further Host name that the listener answers to (repeatable)"`
+	CORS                []string      `key:"cors" group:"serving" many:"words" help:"an origin whose pages may call (repeatable); * only with a token"`
+	Token               string        `key:"token" group:"serving" secret:"true" help:"the credential that callers must send; better in PAGETOOLS_TOKEN"`
+	MaxSessions         int           `key:"max-sessions" group:"pages" also:"limits" unnamed:"most 4" min:"0" help:"pages that calls may hold at once (default by memory and cores)"`
+	CallTimeout         time.Duration `key:"call-timeout" group:"pages" also:"limits" unnamed:"most 30s" default:"30s" help:"how long a tool may run, at most 300s"`
+	Format              string        `key:"format" group:"output" default:"text" enum:"text,json,ndjson" run:"true" help:"output: text, json, ndjson"`
+	Quiet               bool          `key:"quiet" group:"output" run:"true" help:"print errors only"`
+	Verbose             bool          `key:"verbose" group:"output" run:"true" help:"log what happens"`
+	LogFormat           string        `key:"log-format" group:"output" default:"text" enum:"text,json" help:"log: text, json"`
 
 	Sites   []Site   `key:"sites" only:"file" unnamed:"yes"`
 	Callers []Caller `key:"callers" only:"file"`
@@ -140,12 +141,12 @@ func (c *Config) Settings() (all []Setting) {
 func (c *Config) check() error {
 	for _, f := range fieldsOf(reflect.ValueOf(c).Elem()) {
 		if enum := f.tag.Get("enum"); enum != "" && !oneOf(enum, f.value.String()) {
-			return fmt.Errorf("--%s is one of %s, not %q", f.key, listed(enum), f.value.String())
+			return fmt.Errorf("%s is one of %s, not %q", c.said(f.key), listed(enum), f.value.String())
 		}
 	}
 	switch {
 	case c.CallTimeout > 300*time.Second:
-		return errors.New("--call-timeout must be at most 300s")
+		return fmt.Errorf("%s must be at most 300s, not %v", c.said("call-timeout"), c.CallTimeout)
 	case c.BrowserURL != "" && c.WSEndpoint != "":
 		return errors.New("--browser-url and --ws-endpoint exclude each other")
 	case len(c.WSHeaders) > 0 && c.WSEndpoint == "":
@@ -155,9 +156,31 @@ func (c *Config) check() error {
 		return err
 	}
 	if _, _, err := net.SplitHostPort(c.Listen); err != nil {
-		return errors.New("--listen is host:port, such as 127.0.0.1:7300")
+		return fmt.Errorf("%s is host:port, such as 127.0.0.1:7300, not %q", c.said("listen"), c.Listen)
 	}
 	return nil
+}
+
+// said names a setting as the person did who set it.
+func (c *Config) said(key string) string {
+	switch from := c.from[key]; from {
+	case fromFlag, fromDefault, "":
+		return "--" + key
+	case fromEnv:
+		return EnvName(key)
+	default: // a line of the file
+		return from + ": " + key
+	}
+}
+
+// Keys lists the settings that are flags and variables.
+func Keys() (all []string) {
+	for _, f := range fieldsOf(reflect.ValueOf(&Config{}).Elem()) {
+		if f.tag.Get("only") != "file" {
+			all = append(all, f.key)
+		}
+	}
+	return all
 }
 
 // Headers reads --ws-header.

@@ -299,6 +299,7 @@ var unnamedFiles = []struct{ text, refused string }{
 	{"callers: [{name: a, token: longenoughtoken1}]", "callers"},
 	{"proxy-server: http://proxy.example", "proxy-server"},
 	{"approval: auto", "approval"},
+	{"approval: ask-once", "approval"},
 	{"approval: strict", ""},
 	{"call-timeout: 31s", "call-timeout"},
 	{"call-timeout: 30s", ""},

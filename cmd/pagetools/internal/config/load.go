@@ -15,6 +15,9 @@ type Flags struct {
 	given Config
 }
 
+// Group is the annotation of a flag that says under which heading help shows it.
+const Group = "group"
+
 // Register adds a flag for every setting.
 func Register(set *pflag.FlagSet) *Flags {
 	f := &Flags{set: set, given: defaults()}
@@ -23,6 +26,7 @@ func Register(set *pflag.FlagSet) *Flags {
 			continue
 		}
 		flag := set.VarPF(&flagValue{field: x}, x.key, x.tag.Get("short"), x.tag.Get("help"))
+		flag.Annotations = map[string][]string{Group: {x.tag.Get("group")}}
 		if x.value.Kind() == reflect.Bool {
 			flag.NoOptDefVal = "true"
 		}

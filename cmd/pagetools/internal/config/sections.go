@@ -40,7 +40,7 @@ type Site struct {
 
 // Approval is a mode, or a mode with rules for single tools.
 type Approval struct {
-	Mode  string `key:"default" unnamed:"yes" enum:"ask,strict,auto,deny"`
+	Mode  string `key:"default" unnamed:"yes" enum:"auto,ask-once,ask,never,strict,deny"`
 	Tools Rules  `key:"tools" unnamed:"yes"`
 }
 

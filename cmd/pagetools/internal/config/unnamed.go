@@ -29,7 +29,7 @@ func (d *decoder) unnamed(n *yaml.Node, f field) error {
 	case rule == "target":
 		reason = notOfFolder(f.value.String())
 	case rule == "stricter" && loosens(f.value.Interface()):
-		reason = "may only be ask, strict or deny, with rules that are ask or never"
+		reason = "may only be ask, never, strict or deny, with rules that are ask or never"
 	case strings.HasPrefix(rule, "most "):
 		most := reflect.New(f.value.Type()).Elem()
 		if err := set(most, "", strings.TrimPrefix(rule, "most ")); err != nil {
@@ -52,7 +52,7 @@ func loosens(v any) bool {
 	if !both {
 		a.Mode, _ = v.(string)
 	}
-	return a.Mode == policy.ModeAuto || slices.ContainsFunc(a.Tools,
+	return a.Mode == policy.ModeAuto || a.Mode == policy.ModeAskOnce || slices.ContainsFunc(a.Tools,
 		func(r policy.Rule) bool { return r.Level < policy.Ask })
 }
 

@@ -1,0 +1,167 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/pagetools/pagetools/cmd/pagetools/internal/config"
+)
+
+// verbHelp is what the help of a command has besides what cobra knows.
+type verbHelp struct {
+	groups  string // of the common flags, in their order
+	example string
+}
+
+// groupNames are the headings of common flags.
+var groupNames = map[string]string{"browser": "Browser", "pages": "Pages", "consent": "Consent and questions",
+	"serving": "Serving", "records": "Records", "output": "Settings and output"}
+
+// Sets of groups.
+const (
+	ofAll  = "serving pages consent browser records output"
+	ofPage = "pages consent browser records output"
+	ofKept = "records output"
+)
+
+// help has every command by its path below pagetools.
+var help = map[string]verbHelp{
+	"": {ofAll, `pagetools demo
+pagetools tools https://shop.example/
+pagetools serve shop=https://shop.example/`},
+	"serve": {ofAll, `pagetools serve https://shop.example/
+pagetools serve shop=https://shop.example/ docs=./site --approval strict
+pagetools serve --config pagetools.yaml --locked`},
+	"mcp": {ofPage + " serving", `pagetools mcp https://shop.example/
+pagetools config claude-code https://shop.example/ --install`},
+	"tools": {ofPage, `pagetools tools https://shop.example/
+pagetools tools ./site --format json`},
+	"call": {ofPage, `pagetools call https://shop.example/ search query=rye
+pagetools call https://shop.example/ order --input '{"items":[{"id":1}]}'
+pagetools call ./site add-stamp --input @stamp.json --approval auto`},
+	"login": {"browser pages output", `pagetools login https://shop.example/ --save-storage-state work.json`},
+	"demo":  {ofAll, `pagetools demo`},
+	"approve": {ofKept, `pagetools approve
+pagetools approve ID
+pagetools approve --list`},
+	"console": {ofKept, `pagetools console`},
+	"audit":   {ofKept, `pagetools audit verify`},
+	"audit list": {ofKept, `pagetools audit list --site shop --limit 20
+pagetools audit list --outcome unknown --format json`},
+	"audit verify": {ofKept, `pagetools audit verify --format json`},
+	"log": {ofKept, `pagetools log --follow
+pagetools log --site shop --outcome failed`},
+	"lock": {"browser pages output", `pagetools lock https://shop.example/
+pagetools lock --check`},
+	"doctor": {ofPage, `pagetools doctor
+pagetools doctor https://shop.example/`},
+	"config": {ofAll, `pagetools config print
+pagetools config schema
+pagetools config cursor https://shop.example/ --install`},
+	"version":               {"output", `pagetools version --format json`},
+	"man":                   {"output", `pagetools man /usr/local/share/man/man1`},
+	"completion":            {"", `pagetools completion bash`},
+	"completion bash":       {"", `source <(pagetools completion bash)`},
+	"completion zsh":        {"", `pagetools completion zsh > "${fpath[1]}/_pagetools"`},
+	"completion fish":       {"", `pagetools completion fish > ~/.config/fish/completions/pagetools.fish`},
+	"completion powershell": {"", `pagetools completion powershell | Out-String | Invoke-Expression`},
+}
+
+// needsNoSettings reports whether a command is about the command line itself: it works
+// whatever the settings are.
+func needsNoSettings(c *cobra.Command) bool {
+	for ; c.HasParent(); c = c.Parent() {
+		if slices.Contains([]string{"completion", "help", "man", cobra.ShellCompRequestCmd,
+			cobra.ShellCompNoDescRequestCmd}, c.Name()) {
+			return true
+		}
+	}
+	return false
+}
+
+// withHelp completes the help of a command and those below it.
+func withHelp(root *cobra.Command) {
+	root.InitDefaultCompletionCmd(root.Name())
+	for _, c := range root.Commands() {
+		if c.Name() == "completion" {
+			c.SuggestionsMinimumDistance = 2
+			c.Args, c.RunE = cobra.ArbitraryArgs, func(c *cobra.Command, args []string) error {
+				if len(args) > 0 {
+					return unknownCommand(c, args[0])
+				}
+				return c.Help()
+			}
+		}
+	}
+	root.SetHelpCommand(&cobra.Command{Use: "help [COMMAND]", Short: "Help about a command",
+		RunE: func(c *cobra.Command, args []string) error {
+			about, rest, err := c.Root().Find(args)
+			if err != nil || len(rest) > 0 {
+				return unknownCommand(c.Root(), strings.Join(args, " "))
+			}
+			return about.Help()
+		}})
+	root.SetUsageFunc(func(c *cobra.Command) error {
+		_, err := fmt.Fprint(c.OutOrStderr(), usageOf(c))
+		return err
+	})
+	var complete func(c *cobra.Command)
+	complete = func(c *cobra.Command) {
+		c.Example = "  " + strings.ReplaceAll(help[pathOf(c)].example, "\n", "\n  ")
+		for _, below := range c.Commands() {
+			complete(below)
+		}
+	}
+	complete(root)
+}
+
+func pathOf(c *cobra.Command) string {
+	_, path, _ := strings.Cut(c.CommandPath(), " ")
+	return path
+}
+
+// usageOf returns the second half of a help: everything after what the command is.
+func usageOf(c *cobra.Command) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "Usage:\n  %s\n", c.UseLine())
+	if c.HasAvailableSubCommands() {
+		fmt.Fprint(&b, "\nAvailable Commands:\n")
+		for _, below := range c.Commands() {
+			if below.IsAvailableCommand() {
+				fmt.Fprintf(&b, "  %-*s %s\n", below.NamePadding(), below.Name(), below.Short)
+			}
+		}
+	}
+	if c.HasExample() {
+		fmt.Fprintf(&b, "\nExamples:\n%s\n", c.Example)
+	}
+	c.InheritedFlags() // which adds them to those of the command
+	sets := map[string]*pflag.FlagSet{}
+	c.Flags().VisitAll(func(f *pflag.Flag) {
+		group := ""
+		if of := f.Annotations[config.Group]; len(of) > 0 {
+			group = of[0]
+		}
+		if sets[group] == nil {
+			sets[group] = pflag.NewFlagSet(group, pflag.ContinueOnError)
+			sets[group].SortFlags = false
+		}
+		sets[group].AddFlag(f)
+	})
+	title := "Flags"
+	for _, group := range append([]string{""}, strings.Fields(help[pathOf(c)].groups)...) {
+		if set := sets[group]; set != nil {
+			fmt.Fprintf(&b, "\n%s:\n%s", title+groupNames[group], set.FlagUsagesWrapped(100))
+		}
+		title = ""
+	}
+	if c.HasParent() && len(sets) > 1 {
+		fmt.Fprint(&b, "\nEvery flag is also a variable PAGETOOLS_NAME and a key of a configuration "+
+			"file.\npagetools --help lists those of all commands.\n")
+	}
+	return b.String()
+}
