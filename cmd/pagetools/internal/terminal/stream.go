@@ -30,16 +30,21 @@ func NewStream(w io.Writer) *Stream { return &Stream{w: w} }
 // Unwrap returns what the stream writes to.
 func (s *Stream) Unwrap() io.Writer { return s.w }
 
-// wipe clears the line of the cursor.
-const wipe = "\r\x1b[K"
+// wipe returns what clears a status line: spaces, which every terminal knows.
+func wipe(line string) string {
+	if line == "" {
+		return ""
+	}
+	return "\r" + strings.Repeat(" ", utf8.RuneCountInString(line)) + "\r"
+}
 
 // Write implements io.Writer. The status line makes room, and comes back with the next step.
 func (s *Stream) Write(b []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.status != "" {
+		_, _ = io.WriteString(s.w, wipe(s.status))
 		s.status = ""
-		_, _ = io.WriteString(s.w, wipe)
 	}
 	n, err := s.w.Write(b)
 	if err != nil && s.err == nil {
@@ -66,8 +71,8 @@ func (s *Stream) show(line string) {
 	if s.held > 0 || line == s.status {
 		return
 	}
+	_, _ = io.WriteString(s.w, wipe(s.status)+line) // it is only a courtesy
 	s.status = line
-	_, _ = io.WriteString(s.w, wipe+line) // it is only a courtesy
 }
 
 // Hold keeps status lines away until release, while a person is asked.
@@ -86,7 +91,7 @@ func (s *Stream) Hold() (release func()) {
 // Wait shows what is waited for, with the seconds, from the first second until done is
 // called. It shows nothing where the stream is not a terminal.
 func (s *Stream) Wait(what string) (done func()) {
-	if !Is(s) || os.Getenv("TERM") == "dumb" || os.Getenv("CI") != "" {
+	if !Is(s) || os.Getenv("CI") != "" {
 		return func() {}
 	}
 	began, over, ended := time.Now(), make(chan struct{}), make(chan struct{})

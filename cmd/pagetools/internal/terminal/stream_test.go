@@ -67,14 +67,15 @@ func TestStatusMakesRoom(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	s := NewStream(&out)
-	s.show("waiting … 1 s")
+	s.show("wait 1 s")
 	_, _ = s.Write([]byte("text\n"))
 	release := s.Hold()
-	s.show("waiting … 2 s")
+	s.show("wait 2 s")
 	release()
-	s.show("waiting … 3 s")
+	s.show("wait … 3 s")
+	s.show("wait … 4 s")
 	s.show("")
-	if want := "\r\x1b[Kwaiting … 1 s\r\x1b[Ktext\n\r\x1b[Kwaiting … 3 s\r\x1b[K"; out.String() != want {
+	if want := "wait 1 s\r        \rtext\nwait … 3 s\r          \rwait … 4 s\r          \r"; out.String() != want {
 		t.Errorf("it is %q, want %q", out.String(), want)
 	}
 }
