@@ -95,7 +95,7 @@ type siteState struct {
 // New makes a Bridge over the sites of the router. It fails when an operator's
 // parameter default is not a schema.
 func New(r Router, o Options) (*Bridge, error) {
-	b := &Bridge{router: r, limits: o.Limits.withDefaults(), memory: o.Memory, log: o.Log,
+	b := &Bridge{router: r, limits: o.Limits.WithDefaults(), memory: o.Memory, log: o.Log,
 		now: o.Now, sites: map[string]*siteState{}}
 	b.runs = newRegistry()
 	b.life, b.endLife = context.WithCancelCause(context.Background())

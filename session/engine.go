@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/policy"
 	"github.com/pagetools/pagetools/session/pageconfig"
 )
 
@@ -28,6 +29,9 @@ type TabOptions struct {
 	// Config is what a call changes about the page, checked for Origin; nil means
 	// nothing. Open fails with CONFIG_ERROR when the browser does not take it.
 	Config *pageconfig.Config
+	// Bytes counts what the tab's documents declare, until the tab is gone; see Declared.
+	// Nil counts nothing.
+	Bytes *policy.Account
 }
 
 // Windows is what becomes of windows that a page opens. A page has at most

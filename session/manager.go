@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/policy"
 	"github.com/pagetools/pagetools/session/pageconfig"
 )
 
@@ -53,7 +54,9 @@ type Options struct {
 	// Navigation bounds how long a document may take to arrive; zero means 30 s.
 	Navigation time.Duration
 	Limits     bridge.Limits
-	Log        *slog.Logger // nil is silent
+	// Bytes counts what pages declare; nil means an account of Limits.TotalBytes.
+	Bytes *policy.Account
+	Log   *slog.Logger // nil is silent
 }
 
 func (o Options) withDefaults() Options {
@@ -68,6 +71,10 @@ func (o Options) withDefaults() Options {
 	def(&o.Navigation, 30*time.Second)
 	if o.Queue == 0 {
 		o.Queue = 32
+	}
+	o.Limits = o.Limits.WithDefaults()
+	if o.Bytes == nil {
+		o.Bytes = policy.NewAccount(o.Limits.TotalBytes, nil)
 	}
 	if o.MaxSessions == 0 {
 		o.MaxSessions = 4 * runtime.NumCPU()

@@ -227,6 +227,7 @@ func (p *Page) toolsChanged(s *pageState, ev ToolsChanged) {
 		d := &ev.Tools[i]
 		d.Document, d.Frame = ev.Document, ev.Frame.Path
 		d.Own = slices.Contains(p.origins, d.Origin)
+		d.Seal()
 	}
 	if top {
 		s.now.title = ev.Title

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/policy"
 	"github.com/pagetools/pagetools/session/pageconfig"
 )
 
@@ -186,6 +187,7 @@ func (m *Manager) openPage(ctx context.Context, s *site, o *pageOptions,
 	prev *bridge.Catalog) (*Page, error) {
 	options, address := s.Tab, s.URL
 	options.Await, options.Origin = s.WaitFor.Await, s.Origin
+	options.Bytes = policy.NewAccount(m.o.Limits.PageBytes, m.o.Bytes)
 	switch {
 	case o != nil:
 		options.Config, address = o.config, o.url
@@ -202,7 +204,10 @@ func (m *Manager) openPage(ctx context.Context, s *site, o *pageOptions,
 	}
 	page := newPage(tab, append([]string{s.Origin}, s.Origins...), s.WaitFor, m.o.Limits,
 		func() { m.changed(s.Name) }, m.o.Log.With("site", s.Name))
-	m.background.Go(func() { page.own(prev) })
+	m.background.Go(func() {
+		defer options.Bytes.Close()
+		page.own(prev)
+	})
 	bounded, cancel := context.WithTimeout(ctx, m.o.Navigation)
 	defer cancel()
 	err = tab.Load(bounded, address)

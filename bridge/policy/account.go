@@ -33,5 +33,12 @@ func (a *Account) Give(n int64) {
 	}
 }
 
+// Close gives everything back.
+func (a *Account) Close() {
+	if a != nil {
+		a.above.Give(a.used.Swap(0))
+	}
+}
+
 // Used is how many bytes are taken.
 func (a *Account) Used() int64 { return a.used.Load() }

@@ -18,6 +18,7 @@ const documentURL = "urn:pagetools:schema"
 type Schema struct {
 	raw    json.RawMessage
 	limits Limits
+	nodes  int
 
 	mu   sync.Mutex
 	last weak.Pointer[form]
@@ -50,7 +51,7 @@ func Compile(raw []byte, l Limits) (*Schema, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.last = weak.Make(f)
+	s.nodes, s.last = len(f.graph.order), weak.Make(f)
 	forms.use(f)
 	return s, nil
 }
@@ -58,6 +59,9 @@ func Compile(raw []byte, l Limits) (*Schema, error) {
 // JSON returns the schema as it was admitted: without "x-mcp-" members, compact, its members in
 // their order. The caller must not change it.
 func (s *Schema) JSON() json.RawMessage { return s.raw }
+
+// Subschemas is how many there are, the schema itself included: what it costs to compile.
+func (s *Schema) Subschemas() int { return s.nodes }
 
 // noLoader refuses whatever the library would like to read.
 type noLoader struct{}
