@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/time/rate"
+
 	"github.com/pagetools/pagetools/bridge"
 )
 
@@ -102,13 +104,14 @@ type pageState struct {
 	// unsettled counts the documents since one counted as opened.
 	unsettled int
 	blame     *bridge.Error // why we closed the tab ourselves
+	lines     *rate.Limiter // of the log
 }
 
 // own is the owner goroutine. It ends when the tab's events end. prev lends its
 // compiled schemas; it may be nil.
 func (p *Page) own(prev *bridge.Catalog) {
 	s := &pageState{now: *p.view.Load(), prev: prev, quiet: time.NewTimer(time.Hour),
-		limit: time.NewTimer(time.Hour)}
+		limit: time.NewTimer(time.Hour), lines: rate.NewLimiter(1, logBurst)}
 	s.quiet.Stop()
 	s.limit.Stop() // until a document arrives: what shows nothing cannot be opened
 	defer s.quiet.Stop()
@@ -165,6 +168,19 @@ func (p *Page) handle(s *pageState, ev Event) {
 			s.shown = slices.Delete(s.shown, i, i+1)
 			p.list(s)
 		}
+	default:
+		if s.lines.Allow() {
+			p.note(ev)
+		}
+	}
+}
+
+// A page writes at most so many lines into the log at once, and then one in a second.
+const logBurst = 64
+
+// note logs what happened to a page and changes nothing.
+func (p *Page) note(ev Event) {
+	switch ev := ev.(type) {
 	case DialogShown:
 		p.log.Info("page: dialog", "kind", ev.Kind, "accepted", ev.Accepted)
 	case WindowOpened:
@@ -253,14 +269,17 @@ func (p *Page) list(s *pageState) {
 		revisions[c.Document] = c.Revision
 	}
 	var found []bridge.Finding
+	before := s.now.findings
 	s.now.catalog, found = bridge.NewCatalog(s.prev, all, p.limits)
 	s.now.revisions, s.now.findings = revisions, slices.Concat(found, refused)
 	if len(s.now.catalog.Tools()) > 0 {
 		s.prev = s.now.catalog
 	}
 	for _, f := range s.now.findings {
-		p.log.Warn("page: finding", "rule", f.Rule, "tool", f.Tool, "message", f.Message, "refused",
-			f.Refused)
+		if !slices.Contains(before, f) && s.lines.Allow() {
+			p.log.Warn("page: finding", "rule", f.Rule, "tool", f.Tool, "message", f.Message,
+				"refused", f.Refused)
+		}
 	}
 	p.publish(s)
 }
@@ -360,92 +379,6 @@ func (p *Page) blamed(e *bridge.Error) *bridge.Error {
 	why := *p.died
 	why.Outcome = e.Outcome
 	return &why
-}
-
-// findWithin returns the page's own registration of the tool, at once when it is
-// there.
-func (p *Page) findWithin(ctx context.Context, inv bridge.Invocation) (*bridge.Tool, error) {
-	t := p.view.Load().catalog.Tool(inv.Tool.Name())
-	if t == nil || t.Digest() != inv.Tool.Digest() || p.isDead() {
-		waiting, cancel := bound(ctx, inv.Patience, nil)
-		defer cancel()
-		var err error
-		if t, err = p.find(waiting, inv.Tool); err != nil {
-			return nil, err
-		}
-	}
-	if a := inv.Agreed; a != nil && a.Document != "" && a.Document != bridge.NewPage && a.Document != t.Document() {
-		return nil, otherDocument(t)
-	}
-	return t, nil
-}
-
-// otherDocument refuses a call whose page is not the one that a person agreed to.
-func otherDocument(t *bridge.Tool) *bridge.Error {
-	return bridge.Errorf(bridge.VersionMismatch, bridge.ToolChanged, bridge.NotRun,
-		"The page navigated, or was opened, after a person agreed to run %q. Nothing ran.", t.Name())
-}
-
-// find returns the page's own registration of the tool. A fresh page may still
-// register it; another definition under its name is refused.
-func (p *Page) find(ctx context.Context, want *bridge.Tool) (*bridge.Tool, error) {
-	var found *bridge.Tool
-	patience, cancel := context.WithCancel(ctx)
-	defer cancel()
-	if used := p.used.Load(); used != nil && *used == p.view.Load().document {
-		cancel()
-	}
-	var late *time.Timer
-	v, err := p.await(patience, func(v *view) bool {
-		if late == nil && v.loaded {
-			late = time.AfterFunc(max(quietTime, lateTool-time.Since(v.since)), cancel)
-		}
-		found = v.catalog.Tool(want.Name())
-		return found != nil && (v.settled || found.Digest() == want.Digest())
-	})
-	if late != nil {
-		late.Stop()
-	}
-	switch {
-	case err == nil && found.Digest() == want.Digest():
-		return found, nil
-	case v == nil: // the page died: nothing was sent
-		return nil, notRun(p.died)
-	case ctx.Err() != nil:
-		return nil, waitEnded(ctx)
-	case found != nil:
-		return nil, bridge.Errorf(bridge.VersionMismatch, bridge.ToolChanged, bridge.NotRun,
-			"The page changed %q between the check of this call and its run. Read the list again.", want.Name())
-	}
-	names := []string{}
-	for _, t := range v.catalog.Tools() {
-		names = append(names, t.Name())
-	}
-	return nil, bridge.Errorf(bridge.WebtoolNotFound, "", bridge.NotRun,
-		"The page does not offer %q now.", want.Name()).
-		Detail("reason", "action").Detail("actions", names)
-}
-
-// awaitChange waits until the registration t is not what the page shows.
-func (p *Page) awaitChange(ctx context.Context, t *bridge.Tool) error {
-	bounded, cancel := context.WithTimeout(ctx, time.Second)
-	defer cancel()
-	_, err := p.await(bounded, func(v *view) bool {
-		now := v.catalog.Tool(t.Name())
-		return now == nil || now.Registration() != t.Registration() ||
-			now.Document() != t.Document()
-	})
-	if p.isDead() {
-		return notRun(p.died)
-	}
-	if ctx.Err() != nil {
-		return waitEnded(ctx)
-	}
-	if err != nil {
-		return bridge.Errorf(bridge.InternalError, bridge.PageHung, bridge.NotRun,
-			"The page does not say what became of %q.", t.Name()).With(err)
-	}
-	return nil
 }
 
 // close ends the tab.

@@ -57,6 +57,7 @@ func TestConformance(t *testing.T) {
 		"audit together":    auditTogetherConforms,
 		"calls":             callsConform,
 		"call bounds":       callBoundsConform,
+		"version bytes":     versionBytesConform,
 		"closed":            closedConforms,
 		"giving up":         givingUpConforms,
 	}
@@ -79,7 +80,7 @@ func versionsConform(t *testing.T, make func(Options) *Store) {
 	ok(t, v.Append(ctx, "shop", first))
 	ok(t, v.Append(ctx, "shop", second))
 	ok(t, v.Append(ctx, "other", version("1.0.0", "b")))
-	if got, want := must(v.Load(ctx, "shop"))(t), []webtool.Record{first, second}; !reflect.DeepEqual(got, want) {
+	if got, want := history(t, v, "shop"), []webtool.Record{first, second}; !reflect.DeepEqual(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 	at := first.LastSeen.Add(time.Hour)
@@ -90,9 +91,12 @@ func versionsConform(t *testing.T, make func(Options) *Store) {
 	if !got[0].LastSeen.Equal(at) || !got[1].LastSeen.Equal(second.LastSeen) {
 		t.Errorf("seen at %v: %v", at, got)
 	}
-	got[0].Document[2] = 'X'
-	if again := must(v.Load(ctx, "shop"))(t); string(again[0].Document) != string(first.Document) {
-		t.Errorf("a caller changed what is kept: %s", again[0].Document)
+	must(v.Document(ctx, "shop", "1.0.0"))(t)[2] = 'X'
+	if again := must(v.Document(ctx, "shop", "1.0.0"))(t); string(again) != string(first.Document) {
+		t.Errorf("a caller changed what is kept: %s", again)
+	}
+	if d := must(v.Document(ctx, "shop", "9.0.0"))(t); d != nil || got[0].Document != nil {
+		t.Errorf("a version that there is not is %s, and the history has documents", d)
 	}
 	for _, r := range []webtool.Record{{}, {Version: "1.0.0", Digest: "x"}, {Version: "1.0.0", Document: []byte("{}")}} {
 		if err := v.Append(ctx, "empty", r); err == nil {
@@ -118,7 +122,7 @@ func versionConflictsConform(t *testing.T, make func(Options) *Store) {
 			t.Errorf("another %s: %v", name, err)
 		}
 	}
-	got := must(v.Load(ctx, "shop"))(t)
+	got := history(t, v, "shop")
 	if len(got) != 1 || string(got[0].Document) != string(kept.Document) || !got[0].LastSeen.Equal(again.LastSeen) {
 		t.Errorf("kept %v", got)
 	}
@@ -136,6 +140,40 @@ func versionBoundConforms(t *testing.T, make func(Options) *Store) {
 	got := must(v.Load(ctx, "shop"))(t)
 	if len(got) != maxVersions || got[0].Version != "1.0.0" || got[maxVersions-1].Version != "new" {
 		t.Errorf("one past the limit %d are kept, from %s to %s", len(got), got[0].Version, got[len(got)-1].Version)
+	}
+}
+
+// versionBytesConform (B1): a site's documents are bounded in bytes, at the limit and one
+// past it; numbers of webtools that are still seen are not given again.
+func versionBytesConform(t *testing.T, make func(Options) *Store) {
+	ctx := t.Context()
+	sized := func(number, digest string, bytes int) webtool.Record {
+		r := version(number, digest)
+		r.Document = []byte(`"` + strings.Repeat("x", bytes-2) + `"`)
+		return r
+	}
+	v := make(Options{MaxVersionBytes: 1000}).Versions
+	ok(t, v.Append(ctx, "shop", sized("1.0.0", "a", 400)))
+	ok(t, v.Append(ctx, "shop", sized("1.0.1", "b", 100)))
+	ok(t, v.Append(ctx, "shop/buy", sized("1.0.0", "a", 500)))
+	ok(t, v.Append(ctx, "shopping", sized("1.0.0", "a", 900))) // another site
+	if n := len(history(t, v, "shop")) + len(history(t, v, "shop/buy")); n != 3 {
+		t.Errorf("at the limit %d are kept", n)
+	}
+	ok(t, v.Append(ctx, "shop/sell", sized("1.0.0", "a", 2)))
+	if got := history(t, v, "shop"); len(got) != 1 || got[0].Version != "1.0.1" {
+		t.Errorf("one past it, %v are kept", got)
+	}
+	if len(history(t, v, "shop/buy")) != 1 || len(history(t, v, "shopping")) != 1 {
+		t.Error("the newest of a webtool, or another site's, went before an old one")
+	}
+	for i := range 2000 { // names without end
+		r := sized("1.0.0", "a", 100)
+		r.LastSeen = r.LastSeen.Add(time.Duration(i) * time.Second)
+		ok(t, v.Append(ctx, "shop/t"+strconv.Itoa(i), r))
+	}
+	if len(history(t, v, "shop/t0"))+len(history(t, v, "shop/t1")) != 0 || len(history(t, v, "shop/t1999")) != 1 {
+		t.Error("of names without end, the oldest are kept, or the newest is not")
 	}
 }
 
