@@ -109,7 +109,7 @@ func New(r Router, o Options) (*Bridge, error) {
 	if b.bytes = o.Bytes; b.bytes == nil {
 		b.bytes = policy.NewAccount(b.limits.TotalBytes, nil)
 	}
-	b.runs = newRegistry()
+	b.runs = newRegistry(b.limits.CallerBytes, b.bytes)
 	b.life, b.endLife = context.WithCancelCause(context.Background())
 	if b.log == nil {
 		b.log = slog.New(slog.DiscardHandler)

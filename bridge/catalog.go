@@ -102,6 +102,12 @@ func (t *Tool) Document() string { return t.document }
 // description, schemas and annotations as the page wrote them.
 func (t *Tool) Digest() string { return t.digest }
 
+// bytes is what the tool takes in memory, about: its schemas are there once more as the
+// page wrote them.
+func (t *Tool) bytes() int64 {
+	return 2*int64(len(t.input.JSON())+len(t.OutputSchema())) + int64(len(t.description)+len(t.title)+len(t.annotations)) + 1<<10
+}
+
 // subschemas is what the tool's schemas cost to compile.
 func (t *Tool) subschemas() int {
 	n := t.input.Subschemas()
