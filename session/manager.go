@@ -46,7 +46,11 @@ type Options struct {
 	// MaxSessions bounds the pages that calls and sessions hold at once; zero
 	// means min(free memory / 128 MB, 4 x cores).
 	MaxSessions int
-	// Queue bounds the calls that wait for a page; zero means 32.
+	// Several says that there are several callers: a quarter of the pages is left to the
+	// others, so that one whose calls take long, or wait for persons, does not hold all.
+	Several bool
+	// Queue bounds the calls that wait for a page, and those that wait for one site to be
+	// opened or for its shared page; zero means 32.
 	Queue int
 	// FirstIdle is how long a session used once is kept (60 s), Idle one used
 	// twice or more (15 min), MaxAge any (8 h).
@@ -57,6 +61,14 @@ type Options struct {
 	// Bytes counts what pages declare; nil means an account of Limits.TotalBytes.
 	Bytes *policy.Account
 	Log   *slog.Logger // nil is silent
+}
+
+// maxHeld is how many pages one caller has at most.
+func (o *Options) maxHeld() int {
+	if !o.Several {
+		return o.MaxSessions
+	}
+	return max(1, o.MaxSessions-max(1, o.MaxSessions/4))
 }
 
 func (o Options) withDefaults() Options {

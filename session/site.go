@@ -24,7 +24,26 @@ type site struct {
 	changed atomic.Pointer[chan struct{}]
 	// kick asks for a new attempt now.
 	kick chan struct{}
+	// opening are the calls that wait for the site to be opened, and shared those that run
+	// on the page that all share.
+	opening, shared places
 }
+
+// places bounds how many do something at once.
+type places struct{ taken atomic.Int64 }
+
+// enter takes a place, or refuses because so many are taken.
+func (p *places) enter(most int, text string) *bridge.Error {
+	if p.taken.Add(1) <= int64(most) {
+		return nil
+	}
+	p.leave()
+	e := bridge.Errorf(bridge.RateLimit, "", bridge.NotRun, "%s Try again later.", text)
+	e.Retry = minRetry
+	return e
+}
+
+func (p *places) leave() { p.taken.Add(-1) }
 
 func newSite(o SiteOptions) *site {
 	s := &site{SiteOptions: o, tried: make(chan struct{}), kick: make(chan struct{}, 1)}
@@ -146,6 +165,13 @@ func (m *Manager) awaitCatalog(ctx context.Context, s *site,
 }
 
 func (m *Manager) catalogPage(ctx context.Context, s *site) (*Page, error) {
+	if page := s.page.Load(); page != nil && !page.isDead() {
+		return page, nil
+	}
+	if e := s.opening.enter(m.o.Queue, "Too many calls wait for the site to be opened."); e != nil {
+		return nil, e
+	}
+	defer s.opening.leave()
 	kicked := false
 	for {
 		changed := *s.changed.Load()
