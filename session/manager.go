@@ -185,8 +185,8 @@ func (m *Manager) Catalog(ref bridge.Ref) (*bridge.Catalog, error) {
 	if page := s.page.Load(); page != nil && !page.isDead() {
 		return page.view.Load().catalog, nil
 	}
-	if failure := s.failure.Load(); failure != nil {
-		return nil, failure
+	if e := s.down(); e != nil {
+		return nil, e
 	}
 	return nil, bridge.Errorf(bridge.InternalError, bridge.Unreachable, bridge.NotRun,
 		"The site was not opened yet.")

@@ -22,8 +22,8 @@ type site struct {
 	tried chan struct{}
 	// changed is closed and replaced when page or failure change.
 	changed atomic.Pointer[chan struct{}]
-	// kick asks for a new attempt now.
-	kick chan struct{}
+	// again is when the next attempt begins, after one that failed.
+	again atomic.Pointer[time.Time]
 	// opening are the calls that wait for the site to be opened, and shared those that run
 	// on the page that all share.
 	opening, shared places
@@ -46,7 +46,7 @@ func (p *places) enter(most int, text string) *bridge.Error {
 func (p *places) leave() { p.taken.Add(-1) }
 
 func newSite(o SiteOptions) *site {
-	s := &site{SiteOptions: o, tried: make(chan struct{}), kick: make(chan struct{}, 1)}
+	s := &site{SiteOptions: o, tried: make(chan struct{})}
 	ch := make(chan struct{})
 	s.changed.Store(&ch)
 	return s
@@ -62,7 +62,7 @@ func (s *site) set(p *Page, err *bridge.Error) {
 // Times between attempts to open a catalog page that failed.
 const (
 	firstRetry = 200 * time.Millisecond
-	lastRetry  = 30 * time.Second
+	lastRetry  = 15 * time.Second
 )
 
 // keepCatalog opens the site's catalog page, and opens it again when it
@@ -81,6 +81,8 @@ func (m *Manager) keepCatalog(s *site) {
 			if page != nil {
 				page.close()
 			}
+			again := time.Now().Add(pause)
+			s.again.Store(&again)
 			s.set(nil, notRun(bridge.AsError(err)))
 			m.changed(s.Name)
 		} else {
@@ -99,7 +101,7 @@ func (m *Manager) keepCatalog(s *site) {
 			}
 			prev = page.view.Load().catalog
 		}
-		if !m.pause(s, pause) {
+		if !m.pause(pause) {
 			return
 		}
 		pause = min(2*pause, lastRetry)
@@ -115,10 +117,6 @@ func (m *Manager) watchCatalog(s *site, page *Page) bool {
 		s.set(nil, nil)
 		m.changed(s.Name)
 		page.close() // a crashed page still has a browser context
-		select {     // an old request for an attempt is not a new one
-		case <-s.kick:
-		default:
-		}
 		return true
 	case <-m.life.Done():
 		page.close()
@@ -126,21 +124,33 @@ func (m *Manager) watchCatalog(s *site, page *Page) bool {
 	}
 }
 
-// pause waits before the next attempt, or until somebody needs the site.
-func (m *Manager) pause(s *site, d time.Duration) bool {
+// pause waits before the next attempt. It reports whether the manager still runs.
+func (m *Manager) pause(d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-	case <-s.kick:
 	case <-m.life.Done():
 		return false
 	}
 	return true
 }
 
+// down is why the site cannot be reached, and when it is tried again: for all who ask, so
+// that no caller makes us try more often. Nil while it is being opened.
+func (s *site) down() *bridge.Error {
+	failure := s.failure.Load()
+	if failure == nil {
+		return nil
+	}
+	e := *failure
+	if again := s.again.Load(); again != nil {
+		e.Retry = max(minRetry, time.Until(*again))
+	}
+	return &e
+}
+
 // awaitCatalog returns the catalog page's list, waiting for the page to be opened.
-// A site that failed is tried once more for this caller.
 func (m *Manager) awaitCatalog(ctx context.Context, s *site,
 	patience time.Duration) (*bridge.Catalog, error) {
 	if page := s.page.Load(); page != nil && !page.isDead() {
@@ -168,30 +178,20 @@ func (m *Manager) catalogPage(ctx context.Context, s *site) (*Page, error) {
 	if page := s.page.Load(); page != nil && !page.isDead() {
 		return page, nil
 	}
+	if e := s.down(); e != nil {
+		return nil, e
+	}
 	if e := s.opening.enter(m.o.Queue, "Too many calls wait for the site to be opened."); e != nil {
 		return nil, e
 	}
 	defer s.opening.leave()
-	kicked := false
 	for {
 		changed := *s.changed.Load()
 		if page := s.page.Load(); page != nil && !page.isDead() {
 			return page, nil
 		}
-		if failure := s.failure.Load(); failure != nil && kicked {
-			return nil, failure
-		}
-		select {
-		case <-s.tried:
-			if !kicked {
-				kicked = true
-				select {
-				case s.kick <- struct{}{}:
-				default:
-				}
-			}
-		default:
-			kicked = true // the first attempt still runs: its end is the answer
+		if e := s.down(); e != nil {
+			return nil, e
 		}
 		select {
 		case <-changed:
