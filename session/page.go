@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"slices"
 	"sync/atomic"
@@ -21,6 +22,7 @@ var ErrGone = errors.New("the registration is gone")
 // Times of the contract's section on sites, catalogs and sessions.
 const (
 	quietTime  = 100 * time.Millisecond // after the load event, without a registration
+	emptyTime  = 5 * time.Second        // after it, at most, while there is no tool and the page is not idle
 	settleTime = 10 * time.Second       // at most, until a page counts as opened
 	lateTool   = 5 * time.Second        // that a call waits for a tool of a fresh page, once it has loaded
 )
@@ -54,7 +56,8 @@ type Page struct {
 }
 
 // WaitFor overrides when a page counts as opened: when all that it names holds.
-// The zero value means the load event and 100 ms without a registration.
+// The zero value means the load event and 100 ms without a registration; without a tool,
+// that the page is idle, for 5 s at most.
 type WaitFor struct {
 	// Tool is the name of a tool that must be registered.
 	Tool string
@@ -94,13 +97,16 @@ func newPage(tab Tab, origins []string, wait WaitFor, l bridge.Limits, changed f
 
 // pageState is what the owner goroutine holds.
 type pageState struct {
-	now     view
-	shown   []ToolsChanged  // by document, the top first, then frames by depth
-	prev    *bridge.Catalog // the last catalog that had tools: compiled schemas
-	ready   bool            // what the tab awaits holds
-	quiet   *time.Timer
-	limit   *time.Timer
-	visited []time.Time
+	now   view
+	shown []ToolsChanged   // by document, the top first, then frames by depth
+	prev  *bridge.Catalog  // the last catalog that had tools: compiled schemas
+	ready bool             // what the tab awaits holds
+	more  []bridge.Finding // of the document, besides those of its tools
+	// loadedAt is when the document's load event came.
+	loadedAt time.Time
+	quiet    *time.Timer
+	limit    *time.Timer
+	visited  []time.Time
 	// unsettled counts the documents since one counted as opened.
 	unsettled int
 	blame     *bridge.Error // why we closed the tab ourselves
@@ -152,7 +158,7 @@ func (p *Page) handle(s *pageState, ev Event) {
 		p.navigated(s, ev)
 	case Loaded:
 		if ev.Document == s.now.document {
-			s.now.loaded = true
+			s.now.loaded, s.loadedAt = true, time.Now()
 			p.publish(s)
 			p.mayBeQuiet(s)
 		}
@@ -208,7 +214,7 @@ func (p *Page) navigated(s *pageState, ev Navigated) {
 	}
 	empty, _ := bridge.NewCatalog(nil, nil, p.limits)
 	s.now = view{document: ev.Document, url: ev.URL, catalog: empty, since: now}
-	s.ready, s.shown = false, nil
+	s.ready, s.shown, s.more = false, nil, nil
 	s.quiet.Stop()
 	p.publish(s)
 }
@@ -271,7 +277,7 @@ func (p *Page) list(s *pageState) {
 	var found []bridge.Finding
 	before := s.now.findings
 	s.now.catalog, found = bridge.NewCatalog(s.prev, all, p.limits)
-	s.now.revisions, s.now.findings = revisions, slices.Concat(found, refused)
+	s.now.revisions, s.now.findings = revisions, slices.Concat(found, refused, s.more)
 	if len(s.now.catalog.Tools()) > 0 {
 		s.prev = s.now.catalog
 	}
@@ -292,8 +298,14 @@ func (p *Page) mayBeQuiet(s *pageState) {
 	}
 	switch {
 	case p.wait == (WaitFor{}):
-		if s.now.loaded {
+		switch {
+		case !s.now.loaded:
+		case len(s.now.catalog.Tools()) > 0:
 			s.quiet.Reset(quietTime)
+		case s.ready: // idle, as pages are that wait for a framework before they register
+			p.settle(s)
+		default:
+			s.quiet.Reset(max(quietTime, emptyTime-time.Since(s.loadedAt)))
 		}
 	case p.wait.Tool != "" && s.now.catalog.Tool(p.wait.Tool) == nil, p.wait.Await != (Await{}) &&
 		!s.ready:
@@ -312,7 +324,25 @@ func (p *Page) settle(s *pageState) {
 	s.quiet.Stop()
 	s.limit.Stop()
 	s.now.settled = true
+	if unmet := p.unmet(s); unmet != "" {
+		s.more = append(s.more, bridge.Finding{Rule: "wait-for-unmet",
+			Message: "The page did not fulfil wait-for in time: " + unmet + "."})
+		s.now.findings = slices.Concat(s.now.findings, s.more)
+	}
 	p.publish(s)
+}
+
+// unmet says what the page was to wait for and did not come; "" when all came.
+func (p *Page) unmet(s *pageState) string {
+	switch {
+	case p.wait.Tool != "" && s.now.catalog.Tool(p.wait.Tool) == nil:
+		return fmt.Sprintf("the tool %q", p.wait.Tool)
+	case p.wait.Selector != "" && !s.ready:
+		return fmt.Sprintf("an element that matches %q", p.wait.Selector)
+	case p.wait.Idle && !s.ready:
+		return "a network that is idle"
+	}
+	return ""
 }
 
 // publish makes a copy of the owner's view visible and wakes the calls that wait.

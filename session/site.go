@@ -213,6 +213,9 @@ func (m *Manager) openPage(ctx context.Context, s *site, o *pageOptions,
 	prev *bridge.Catalog) (*Page, error) {
 	options, address := s.Tab, s.URL
 	options.Await, options.Origin = s.WaitFor.Await, s.Origin
+	if s.WaitFor == (WaitFor{}) {
+		options.Await.Idle = true
+	}
 	options.Bytes = policy.NewAccount(m.o.Limits.PageBytes, m.o.Bytes)
 	switch {
 	case o != nil:
