@@ -32,6 +32,17 @@ stress: ## run every test ten times
 	@$(SANDBOX)
 	@for run in 1 2 3 4 5 6 7 8 9 10; do echo "== run $$run of 10"; scripts/test.sh -count=1 || exit 1; done
 
+.PHONY: consent
+consent: ## play 10,000 random interleavings of consent, and 200 in a browser
+	@$(SANDBOX)
+	@browser="$$(scripts/browser.sh)" && PAGETOOLS_EXECUTABLE_PATH="$$browser" $(GO) test ./e2e/suite -count=1 -timeout 60m \
+		-run TestNothingRunsUnagreed -interleavings 10000 -browser-interleavings 200
+
+.PHONY: mutations
+mutations: ## undo each finding's fix in a copy, and see its test fail
+	@$(SANDBOX)
+	@browser="$$(scripts/browser.sh)" && PAGETOOLS_EXECUTABLE_PATH="$$browser" $(GO) run ./scripts/mutate docs/internal/*.md
+
 .PHONY: bench
 bench: ## measure; see docs/performance.md
 	@$(SANDBOX)

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/time/rate"
+
 	"github.com/pagetools/pagetools/bridge/policy"
 	"github.com/pagetools/pagetools/bridge/schema"
 	"github.com/pagetools/pagetools/bridge/webtool"
@@ -24,6 +26,9 @@ type Options struct {
 	Rates map[string]policy.Rate
 	// Limits bounds what strangers can do; zero fields mean the contract's.
 	Limits Limits
+	// Bytes counts what strangers make us hold; nil means an account of
+	// Limits.TotalBytes.
+	Bytes *policy.Account
 	// Memory is what outlives the process.
 	Memory Memory
 	// Log gets an intent and an outcome of every call; nil is silent.
@@ -61,6 +66,7 @@ type Bridge struct {
 	log    *slog.Logger
 	now    func() time.Time
 	rates  *policy.Rates
+	bytes  *policy.Account
 	// refusals bounds those that are in the audit.
 	refusals *policy.Rates
 	sites    map[string]*siteState
@@ -85,6 +91,9 @@ type siteState struct {
 	schemaLimits     schema.Limits
 	versions         webtool.Store // nil: nothing outlives the process
 	clock            func() time.Time
+	historyBytes     int64 // that one webtool's history may hold
+	minting          *rate.Limiter
+	bytes            *policy.Account
 
 	seen seen
 
@@ -95,9 +104,12 @@ type siteState struct {
 // New makes a Bridge over the sites of the router. It fails when an operator's
 // parameter default is not a schema.
 func New(r Router, o Options) (*Bridge, error) {
-	b := &Bridge{router: r, limits: o.Limits.withDefaults(), memory: o.Memory, log: o.Log,
+	b := &Bridge{router: r, limits: o.Limits.WithDefaults(), memory: o.Memory, log: o.Log,
 		now: o.Now, sites: map[string]*siteState{}}
-	b.runs = newRegistry()
+	if b.bytes = o.Bytes; b.bytes == nil {
+		b.bytes = policy.NewAccount(b.limits.TotalBytes, nil)
+	}
+	b.runs = newRegistry(b.limits.CallerBytes, b.bytes)
 	b.life, b.endLife = context.WithCancelCause(context.Background())
 	if b.log == nil {
 		b.log = slog.New(slog.DiscardHandler)
@@ -130,7 +142,8 @@ func (b *Bridge) newSiteState(site Site, o SiteOptions) (*siteState, error) {
 	}
 	o.CallTimeout = min(o.CallTimeout, l.MaxTimeout)
 	s := &siteState{site: site, options: o, histories: map[string]*webtool.History{},
-		versions: b.memory.Versions, clock: b.now, schemaLimits: l.Schema}
+		versions: b.memory.Versions, clock: b.now, schemaLimits: l.Schema,
+		historyBytes: l.HistoryBytes, minting: webtool.NewMinting(), bytes: b.bytes}
 	var err error
 	if s.configSchemaJSON, s.defaultConfig, err = configDocs(o, l); err != nil {
 		return nil, err

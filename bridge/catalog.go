@@ -102,6 +102,21 @@ func (t *Tool) Document() string { return t.document }
 // description, schemas and annotations as the page wrote them.
 func (t *Tool) Digest() string { return t.digest }
 
+// bytes is what the tool takes in memory, about: its schemas are there once more as the
+// page wrote them.
+func (t *Tool) bytes() int64 {
+	return 2*int64(len(t.input.JSON())+len(t.OutputSchema())) + int64(len(t.description)+len(t.title)+len(t.annotations)) + 1<<10
+}
+
+// subschemas is what the tool's schemas cost to compile.
+func (t *Tool) subschemas() int {
+	n := t.input.Subschemas()
+	if t.output != nil {
+		n += t.output.Subschemas()
+	}
+	return n
+}
+
 // Catalog is the tools of one source at one moment. It is immutable.
 type Catalog struct {
 	tools  []*Tool // by name
@@ -146,10 +161,11 @@ var legalName = regexp.MustCompile(`^[A-Za-z0-9_.-]+$`)
 // name; a later one of the same name, in a frame, gets another name, so that no frame
 // shadows the page or another frame.
 func NewCatalog(prev *Catalog, decls []Declaration, l Limits) (*Catalog, []Finding) {
-	l = l.withDefaults()
+	l = l.WithDefaults()
 	c := &Catalog{byName: map[string]*Tool{}, byDecl: map[string]admission{}}
 	var findings []Finding
 	seen, looked := map[string]int{}, 0 // declarations by document, and in all
+	subschemas, tooComplex := 0, false
 	for _, d := range decls {
 		seen[d.Document]++
 		if seen[d.Document] > l.Tools || looked >= maxDocuments*l.Tools {
@@ -160,13 +176,30 @@ func NewCatalog(prev *Catalog, decls []Declaration, l Limits) (*Catalog, []Findi
 			continue
 		}
 		looked++
-		key := d.digest()
+		if d.key == "" {
+			d.Seal()
+		}
+		key := d.key
 		a, known := c.byDecl[key]
 		if !known && prev != nil {
 			a, known = prev.byDecl[key]
 		}
+		if tooComplex {
+			continue // without spending time on it
+		}
 		if !known {
 			a = admit(d, l)
+		}
+		if a.tool != nil {
+			subschemas += a.tool.subschemas()
+		}
+		if subschemas > l.Subschemas {
+			if !tooComplex {
+				findings = append(findings, Finding{Rule: "schemas-too-complex", Tool: printable(d.Name), Refused: true,
+					Message: fmt.Sprintf("The schemas of the page have more than %d subschemas; its last tools are not offered.", l.Subschemas)})
+			}
+			tooComplex = true
+			continue
 		}
 		c.byDecl[key] = a
 		findings = append(findings, a.findings...)
@@ -267,7 +300,7 @@ func admit(d Declaration, l Limits) admission {
 	case len(d.Title) > l.Description:
 		return refuse("title-too-long", "The title is longer than %d bytes.", l.Description)
 	}
-	t := &Tool{origin: d.Origin, name: d.Name, digest: d.digest(), hints: hintsOf(d.Annotations)}
+	t := &Tool{origin: d.Origin, name: d.Name, digest: d.key, hints: hintsOf(d.Annotations)}
 	var hidden int
 	t.title, hidden = Visible(d.Title)
 	desc, more := Visible(d.Description)

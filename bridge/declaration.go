@@ -28,6 +28,17 @@ type Declaration struct {
 	Input, Output json.RawMessage
 	// Annotations are the page's claims, as a JSON object; nil means none.
 	Annotations json.RawMessage
+
+	key string // digest, once it is known
+}
+
+// Seal computes what the declaration is known by, for who admits it more than once. It
+// must not change afterwards.
+func (d *Declaration) Seal() { d.key = d.digest() }
+
+// Bytes is how long it is.
+func (d *Declaration) Bytes() int64 {
+	return int64(len(d.Name) + len(d.Title) + len(d.Description) + len(d.Input) + len(d.Output) + len(d.Annotations))
 }
 
 // hintsOf reads the boolean claims of the annotations that matter to policy.

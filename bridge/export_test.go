@@ -1,12 +1,13 @@
 package bridge
 
 // Held is how many calls, handles, callers and questions that were answered the
-// registry holds, and how many watch.
+// registry holds, how many watch, and how many bytes are counted for callers.
 func (b *Bridge) Held() []int {
 	g := &b.runs
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	held := []int{len(g.all), len(g.stopped), len(g.keys), len(g.answered), int(b.watchers.count.Load())}
+	held := []int{len(g.all), len(g.stopped), len(g.keys), len(g.answered), int(b.watchers.count.Load()),
+		len(g.order), int(b.bytes.Used())}
 	for _, of := range g.found {
 		held = append(held, len(of))
 	}

@@ -19,9 +19,18 @@ type Limits struct {
 	MaxTimeout   time.Duration // 300 s
 	ErrorMessage int           // 4 KiB of a page's own error text
 	Question     time.Duration // 5 min, until a question counts as declined
+
+	// What strangers make us hold, in bytes, counted when it is taken.
+	PageBytes    int64 // 8 MiB of declarations a page
+	HistoryBytes int64 // 16 MiB of a webtool's versions, where they are nowhere else
+	CallerBytes  int64 // 32 MiB of a caller's waiting calls and kept replies
+	TotalBytes   int64 // 256 MiB of all of these
+	// Subschemas of all schemas of a page: compiling one takes some 30 µs. 50,000.
+	Subschemas int
 }
 
-func (l Limits) withDefaults() Limits {
+// WithDefaults has the defaults in the place of zeros.
+func (l Limits) WithDefaults() Limits {
 	def := func(p *int, v int) {
 		if *p == 0 {
 			*p = v
@@ -33,6 +42,16 @@ func (l Limits) withDefaults() Limits {
 	def(&l.Arguments, 256<<10)
 	def(&l.Result, 1<<20)
 	def(&l.ErrorMessage, 4<<10)
+	def(&l.Subschemas, 50_000)
+	bytes := func(p *int64, v int64) {
+		if *p == 0 {
+			*p = v << 20
+		}
+	}
+	bytes(&l.PageBytes, 8)
+	bytes(&l.HistoryBytes, 16)
+	bytes(&l.CallerBytes, 32)
+	bytes(&l.TotalBytes, 256)
 	if l.CallTimeout == 0 {
 		l.CallTimeout = 30 * time.Second
 	}

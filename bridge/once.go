@@ -133,22 +133,29 @@ func decodeReply(kept []byte) (Step, error) {
 	return Step{Data: k.Data}, nil
 }
 
-// keyEnded keeps the outcome of a call for its key. One that did not run may be
-// tried again.
+// keyEnded keeps the outcome of a call for its key: in the store, where there is one. One
+// that did not run may be tried again.
 func keyEnded(r *Run) {
 	b := r.bridge
 	notRun := r.result.Err != nil && r.result.Err.Outcome == NotRun
+	stored := false
 	if r.claim != "" {
-		if err := endClaim(r, notRun); err != nil {
+		err := endClaim(r, notRun)
+		if stored = err == nil; !stored {
 			b.log.Warn("keys: an outcome is not kept", slog.String("call", r.call.ID),
 				slog.Any("error", err))
 		}
 	}
-	if notRun {
+	if notRun || stored {
 		b.runs.drop(keyHandle(r), r)
-	} else {
-		b.runs.keepKey(r)
+		return
 	}
+	if !b.runs.hold(r, int64(len(r.result.Data))+r.bytes()) {
+		r.mu.Lock()
+		r.result = tooMuchToKeep().Step()
+		r.mu.Unlock()
+	}
+	b.runs.keepKey(r)
 }
 
 // endClaim keeps the outcome for further processes, or frees the key of a call that

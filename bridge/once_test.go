@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -159,5 +160,97 @@ func BenchmarkRefusedKey(b *testing.B) {
 	}
 	for b.Loop() {
 		call("0", 10_000)
+	}
+}
+
+// TestBytesOfCallers (B3): what waits for a caller, and what is kept for it, is bounded in
+// bytes, at the limit and past it; one caller's bytes are not another's, and they come back.
+func TestBytesOfCallers(t *testing.T) {
+	r := bridgetest.NewRouter().Add("shop", bridgetest.Asking("write", ""), bridgetest.Tool("read", ""))
+	large := `"` + strings.Repeat("x", 100<<10) + `"`
+	b, err := bridge.New(r, bridge.Options{Limits: bridge.Limits{CallerBytes: 1 << 20, TotalBytes: 1500 << 10}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	parks := func(caller string) (*bridge.Error, bridge.Call) {
+		c := bridge.Call{Site: "shop", Tool: "write", Caller: bridge.Caller{Name: caller, May: []bridge.Right{bridge.MayCall}}, Input: bridgetest.JSON(`{"a":` + large + `}`)}
+		return serve(t.Context(), b, &c).Err, c
+	}
+	n := 0
+	var last bridge.Call
+	var token string
+	for ; ; n++ {
+		e, c := parks("heavy")
+		if e.Code == bridge.RateLimit {
+			if e.Outcome != bridge.NotRun || e.Retry < time.Second {
+				t.Errorf("it is refused with %+v", e)
+			}
+			break
+		}
+		want(t, e, bridge.ApprovalRequired, "", bridge.NotRun)
+		last, token = c, e.Details["resume"].(string)
+	}
+	if n < 8 || n > 10 {
+		t.Errorf("%d calls of 100 KiB wait in 1 MiB", n)
+	}
+	others := 0
+	for e, _ := parks("other"); e.Code == bridge.ApprovalRequired; e, _ = parks("other") {
+		others++
+	}
+	if others < 3 || others > 5 {
+		t.Errorf("%d calls of another caller wait in what is left of all", others)
+	}
+	for _, q := range bridgetest.Questions(b, operator) { // declined, and fetched: there is room again
+		if err := b.Answer(operator, q.ID, bridge.Answer{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, e := resume(t, b, last, resuming(token))
+	want(t, e, bridge.ApprovalDenied, "", bridge.NotRun)
+	if e, _ := parks("heavy"); e.Code != bridge.ApprovalRequired {
+		t.Errorf("after one was fetched: %v", e)
+	}
+}
+
+// TestLargeResultThatNobodyFetches (B3): a result that has no room is dropped, and its
+// caller is told that the call ended; one that somebody waits for arrives.
+func TestLargeResultThatNobodyFetches(t *testing.T) {
+	for _, waits := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			r := bridgetest.NewRouter().Add("shop", bridgetest.Asking("write", ""))
+			r.Answer("shop", `"`+strings.Repeat("x", 100<<10)+`"`, nil)
+			b, err := bridge.New(r, bridge.Options{Limits: bridge.Limits{CallerBytes: 50 << 10}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer b.Close()
+			call := write(`{}`)
+			q, token := parked(t, b, &call, bridge.ApprovalRequired)
+			run, err := b.Resume(&call, token)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ended := make(chan bridge.Step, 1)
+			if waits {
+				go func() {
+					_, s := run.Await(t.Context(), time.Minute)
+					ended <- s
+				}()
+				synctest.Wait()
+			}
+			if err := b.Answer(operator, q.ID, bridge.Answer{OK: true}); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+			if !waits {
+				_, s := run.Next(t.Context())
+				want(t, s.Err, bridge.ToolError, bridge.ResultTooLarge, bridge.Unknown)
+				return
+			}
+			if s := <-ended; s.Err != nil || len(s.Data) < 100<<10 {
+				t.Errorf("who waits gets %d bytes, %v", len(s.Data), s.Err)
+			}
+		})
 	}
 }

@@ -42,10 +42,17 @@ func chain(stages []stage, last handler) handler {
 // resolve finds the site, the tool and the settings, and compares a pinned version with
 // the tool that would run.
 func (b *Bridge) resolve(ctx context.Context, r *Run, next handler) Step {
-	if err := b.find(ctx, r); err != nil {
-		return AsError(err).Step()
+	err := b.find(ctx, r)
+	if err == nil {
+		return next(ctx, r)
 	}
-	return next(ctx, r)
+	e := AsError(err)
+	if e.Code == WebtoolNotFound || e.Code == ConfigError { // nonsense counts, too
+		if limited := b.count(r); limited != nil {
+			e = limited
+		}
+	}
+	return e.Step()
 }
 
 func (b *Bridge) find(ctx context.Context, r *Run) error {
@@ -140,29 +147,40 @@ const maxInputDepth = 200
 
 // validate checks the arguments before the page is touched.
 func (b *Bridge) validate(ctx context.Context, r *Run, next handler) Step {
+	e := b.checkInput(r)
+	if e == nil {
+		return next(ctx, r)
+	}
+	if limited := b.count(r); limited != nil { // nonsense counts, too
+		e = limited
+	}
+	return e.Step()
+}
+
+func (b *Bridge) checkInput(r *Run) *Error {
 	if len(r.call.Input.Text()) > b.limits.Arguments {
 		return Errorf(SchemaError, "", NotRun,
-			"The request is longer than %d bytes.", b.limits.Arguments).With(ErrTooLarge).Step()
+			"The request is longer than %d bytes.", b.limits.Arguments).With(ErrTooLarge)
 	}
 	if !r.call.Input.IsObject() {
-		return Errorf(SchemaError, "", NotRun, "request must be an object.").Step()
+		return Errorf(SchemaError, "", NotRun, "request must be an object.")
 	}
 	var err error
 	if r.input, err = r.completeInput(); err == nil {
 		r.input, err = r.input.Doubles()
 	}
 	if err != nil {
-		return unfit(err).Step()
+		return unfit(err)
 	}
 	for _, s := range []*schema.Schema{r.pinned, r.tool.input} {
 		if s == nil {
 			continue
 		}
 		if err := s.Check(r.input); err != nil {
-			return violationError(SchemaError, "request", err).Step()
+			return violationError(SchemaError, "request", err)
 		}
 	}
-	return next(ctx, r)
+	return nil
 }
 
 // unfit is the error of arguments that are not JSON as a page reads it.
@@ -210,17 +228,30 @@ var tooMany = map[policy.Limit]string{
 // limit holds the call to the rates of its caller, its site and its tool. A call counts
 // once, however often it stops for a person.
 func (b *Bridge) limit(ctx context.Context, r *Run, next handler) Step {
-	if !r.counted {
-		limit, wait := b.rates.Take(r.call.Caller.Name, r.call.Site, r.tool.name, b.now())
-		if limit != "" {
-			e := Errorf(RateLimit, "", NotRun,
-				"%s Try again later.", tooMany[limit]).Detail("limit", string(limit))
-			e.Retry = wait
-			return e.Step()
-		}
-		r.counted = true
+	if e := b.count(r); e != nil {
+		return e.Step()
 	}
 	return next(ctx, r)
+}
+
+// count counts the call, and refuses it when there are too many. Its tool may not be known.
+func (b *Bridge) count(r *Run) *Error {
+	if r.counted {
+		return nil
+	}
+	tool := ""
+	if r.tool != nil {
+		tool = r.tool.name
+	}
+	limit, wait := b.rates.Take(r.call.Caller.Name, r.call.Site, tool, b.now())
+	if limit != "" {
+		e := Errorf(RateLimit, "", NotRun,
+			"%s Try again later.", tooMany[limit]).Detail("limit", string(limit))
+		e.Retry = wait
+		return e
+	}
+	r.counted = true
+	return nil
 }
 
 // approve decides whether the call may run, and asks when a person must say so.

@@ -75,24 +75,32 @@ func TestRate(t *testing.T) {
 	}
 }
 
+// TestNonsenseCounts (B10): calls that cannot run count as others do.
+func TestNonsenseCounts(t *testing.T) {
+	for what, bad := range map[string]func(*bridge.Call){
+		"tool": func(c *bridge.Call) { c.Tool = "nope" }, "input": func(c *bridge.Call) { c.Input = bridgetest.JSON(`{"n":"x"}`) },
+		"config": func(c *bridge.Call) { c.Config = json.RawMessage(`{"nope":1}`) }, "version": func(c *bridge.Call) { c.Version = "9.9.9" },
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			b, _ := limited(t, bridge.Options{Rates: map[string]policy.Rate{"agent": {N: 2, Per: time.Hour}}})
+			defer b.Close()
+			for n := range 4 {
+				c := callOf("agent", "read")
+				bad(c)
+				if _, e := run(t, b, c); e == nil || (e.Code == bridge.RateLimit) != (n >= 2) {
+					t.Errorf("%s: the bad call %d gets %v", what, n, e)
+				}
+			}
+		})
+	}
+}
+
 // TestCountedOnce: a call that a person stopped, or that is sent again with its
-// key, is one call. What is refused before the limits is none.
+// key, is one call.
 func TestCountedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, r := limited(t, bridge.Options{Rates: map[string]policy.Rate{"agent": {N: 2, Per: 12 * time.Hour}}})
 		defer b.Close()
-		for _, bad := range []func(*bridge.Call){
-			func(c *bridge.Call) { c.Tool = "nope" }, func(c *bridge.Call) { c.Input = bridgetest.JSON(`{"n":"x"}`) },
-			func(c *bridge.Call) { c.Config = json.RawMessage(`{"nope":1}`) }, func(c *bridge.Call) { c.Version = "9.9.9" },
-		} {
-			for range 3 {
-				c := callOf("agent", "read")
-				bad(c)
-				if _, e := run(t, b, c); e == nil || e.Code == bridge.RateLimit {
-					t.Fatalf("a bad call gets %v", e)
-				}
-			}
-		}
 		call := *callOf("agent", "write")
 		q, token := parked(t, b, &call, bridge.ApprovalRequired)
 		if err := b.Answer(operator, q.ID, bridge.Answer{OK: true}); err != nil {

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/pagetools/pagetools/bridge/policy"
 )
 
 const (
@@ -19,6 +21,8 @@ const (
 	// maxKeys bounds the keys that one caller has in use. A key is never forgotten
 	// early: its call would run again.
 	maxKeys = 10_000
+	// maxAnswered bounds the questions of which it is known who answered.
+	maxAnswered = 10_000
 )
 
 // handle is a way to find a call again.
@@ -47,6 +51,11 @@ type registry struct {
 	stopped  map[string]int                // calls with a token, by caller
 	keys     map[string]*callerKeys
 	answered map[string]string // who answered a question
+	order    []string          // of those, the oldest first
+	// accounts count what callers make us hold: calls that wait and outcomes that are kept.
+	accounts map[string]*policy.Account
+	above    *policy.Account
+	most     int64 // bytes of one caller
 	numbers  int64
 	closed   bool
 }
@@ -57,8 +66,9 @@ type callerKeys struct {
 	until []time.Time // when those go whose calls ended, the first one first
 }
 
-func newRegistry() registry {
+func newRegistry(most int64, above *policy.Account) registry {
 	return registry{
+		most: most, above: above, accounts: map[string]*policy.Account{},
 		all: map[*Run]struct{}{}, found: [byDigest + 1]map[handle]*Run{{}, {}, {}, {}},
 		stopped: map[string]int{}, keys: map[string]*callerKeys{}, answered: map[string]string{},
 	}
@@ -118,8 +128,41 @@ func (g *registry) dropIt(h handle, r *Run) {
 		}
 	}
 	if len(r.names) == 0 && r.over {
-		delete(g.all, r)
+		g.forgetRun(r)
 	}
+}
+
+// forgetRun forgets a call that has no name any more.
+func (g *registry) forgetRun(r *Run) {
+	delete(g.all, r)
+	if r.held > 0 {
+		g.account(r).Give(r.held)
+		r.held = 0
+	}
+}
+
+// account is that of the call's caller.
+func (g *registry) account(r *Run) *policy.Account {
+	name := r.call.Caller.Name
+	if g.accounts[name] == nil {
+		g.accounts[name] = policy.NewAccount(g.most, g.above)
+	}
+	return g.accounts[name]
+}
+
+// hold counts bytes that are kept for a call, and reports false when they are too many.
+func (g *registry) hold(r *Run, n int64) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.holdIt(r, n)
+}
+
+func (g *registry) holdIt(r *Run, n int64) bool {
+	if !g.account(r).Take(n) {
+		return false
+	}
+	r.held += n
+	return true
 }
 
 // count keeps the counters of what is bounded.
@@ -163,7 +206,7 @@ func (g *registry) claim(r *Run) (known *Run, e *Error) {
 		g.nameIt(r, h)
 		return nil, nil
 	}
-	delete(g.all, r)
+	g.forgetRun(r)
 	return known, e
 }
 
@@ -190,7 +233,7 @@ func (g *registry) remove(r *Run) {
 	for _, h := range slices.Clone(r.names) {
 		g.dropIt(h, r)
 	}
-	delete(g.all, r)
+	g.forgetRun(r)
 }
 
 // keep makes a call that stopped known under its token, unless its caller or all of
@@ -215,6 +258,8 @@ func (g *registry) keep(r *Run, token string, expires time.Time) *Error {
 		return g.full(r.bridge.now(), func(o *Run) bool { return o.call.Caller.Name == caller })
 	case len(g.found[byToken]) >= maxRuns:
 		return g.full(r.bridge.now(), func(*Run) bool { return true })
+	case !g.holdIt(r, r.bytes()):
+		return g.full(r.bridge.now(), func(o *Run) bool { return o.call.Caller.Name == caller })
 	}
 	r.until = expires.Add(keepFor)
 	g.nameIt(r, h)
@@ -251,7 +296,7 @@ func (g *registry) ended(r *Run, token string) {
 	h := handle{by: byToken, name: token}
 	switch {
 	case len(r.names) == 0:
-		delete(g.all, r)
+		g.forgetRun(r)
 	case g.found[byToken][h] == r:
 		r.until = r.bridge.now().Add(keepFor)
 		r.forget = time.AfterFunc(keepFor, func() { g.drop(h, r) })
@@ -304,11 +349,27 @@ func (g *registry) answeredBy(id, by string, r *Run) {
 	defer g.mu.Unlock()
 	g.dropIt(handle{by: byQuestion, name: id}, r)
 	g.answered[id] = by
+	g.order = append(g.order, id)
+	if len(g.order) > maxAnswered {
+		g.forgetAnswer()
+	}
 	time.AfterFunc(keepFor, func() {
 		g.mu.Lock()
 		defer g.mu.Unlock()
 		delete(g.answered, id)
+		for len(g.order) > 0 {
+			if _, there := g.answered[g.order[0]]; there {
+				break
+			}
+			g.order = g.order[1:]
+		}
 	})
+}
+
+// forgetAnswer forgets who answered the question that was answered first.
+func (g *registry) forgetAnswer() {
+	delete(g.answered, g.order[0])
+	g.order = g.order[1:]
 }
 
 // asking returns the call that asks a question, or who answered it.

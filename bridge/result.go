@@ -136,7 +136,7 @@ func asStructured(data json.RawMessage, r mcpResult, isMCP bool) json.RawMessage
 // presentError bounds a page's own error text and says whose words it is.
 func presentError(r *Run, e *Error) *Error {
 	b := r.bridge
-	if e.Reason == ResultTooLarge {
+	if e.Reason == ResultTooLarge && (e.Message == "" || e.Message == tooLarge) {
 		e.Message = fmt.Sprintf("The result of %q is longer than %d bytes, which is the limit.",
 			r.tool.name, r.resultLimit())
 	}
@@ -149,6 +149,12 @@ func presentError(r *Run, e *Error) *Error {
 	}
 	return e.Detail("untrusted", true).Detail("origin", r.tool.origin)
 }
+
+// tooLarge is what an engine says, which knows no limit in words for people.
+const tooLarge = "The tool's result is too large."
+
+// TooLarge is the error of an engine for a result over the limit. The bridge says which limit.
+func TooLarge() *Error { return Errorf(ToolError, ResultTooLarge, Unknown, tooLarge) }
 
 // Clip shortens text to at most n bytes and "…", without cutting a character.
 func Clip(s string, n int) string {

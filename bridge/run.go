@@ -52,6 +52,7 @@ type Run struct {
 	over   bool        // it ended
 	until  time.Time   // its token names it that long at most
 	forget *time.Timer // its token, after it ended
+	held   int64       // bytes in the account of its caller
 
 	mu      sync.Mutex
 	changed chan struct{} // closed when one of the next three changes; nil while no caller waits
@@ -67,8 +68,10 @@ type Run struct {
 	expiry  *time.Timer
 	cancel  context.CancelCauseFunc // of what runs in the background
 	waiting int                     // callers that wait in Next while it runs
-	pen     *Live                   // whose input reaches the page; nil: nobody's
-	actor   string                  // who acted in the page last, since the question is open
+	// fetching are those in Await: an outcome is theirs.
+	fetching int
+	pen      *Live  // whose input reaches the page; nil: nobody's
+	actor    string // who acted in the page last, since the question is open
 }
 
 func (b *Bridge) newRun(in *Call) *Run {
@@ -177,6 +180,14 @@ func gaveUp() *Error { return Errorf(Cancelled, "", Unknown, "The caller gave up
 
 // Await is Next, and waits first at most d for the open question to be answered.
 func (r *Run) Await(ctx context.Context, d time.Duration) (*Question, Step) {
+	r.mu.Lock()
+	r.fetching++
+	r.mu.Unlock()
+	defer func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.fetching--
+	}()
 	if changed := r.whileAsking(); d > 0 && changed != nil {
 		timer := time.NewTimer(d)
 		defer timer.Stop()
@@ -420,9 +431,12 @@ func (r *Run) drop(p *Pause, cause *Error) {
 // end keeps the outcome for callers that wait or come back, and for the key.
 func (r *Run) end(s Step) {
 	r.mu.Lock()
+	token := r.token
+	if token != "" && r.waiting+r.fetching == 0 && !r.bridge.runs.hold(r, int64(len(s.Data))) {
+		s = tooMuchToKeep().Step() // else it goes to who waits
+	}
 	r.done, r.result = true, s
 	r.show()
-	token := r.token
 	r.mu.Unlock()
 	r.bridge.runs.ended(r, token)
 	if token != "" {
@@ -431,6 +445,22 @@ func (r *Run) end(s Step) {
 	if r.call.Key != "" { // last, because a store may take its time
 		keyEnded(r)
 	}
+}
+
+// tooMuchToKeep takes the place of a result that nobody waits for, when its caller has left
+// as much as is kept for one.
+func tooMuchToKeep() *Error {
+	return Errorf(ToolError, ResultTooLarge, Unknown,
+		"The call ended, and its result was not kept: too much waits for you to fetch it.")
+}
+
+// bytes is what the call holds while it waits, about.
+func (r *Run) bytes() int64 {
+	n := r.call.Input.Bytes() + int64(len(r.call.Config)) + 1<<10
+	if r.tool != nil {
+		n += r.tool.bytes()
+	}
+	return n
 }
 
 // Elicited takes the answer that the caller's own client got from its person to the

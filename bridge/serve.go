@@ -67,7 +67,11 @@ func (b *Bridge) startOrResume(ctx context.Context, in *Call) (*Run, time.Durati
 	}
 	set, err := site.readSettings(in.Config, in.Caller)
 	if err != nil {
-		return b.refused(in, AsError(err)), 0
+		r := b.refused(in, AsError(err))
+		if limited := b.count(r); limited != nil { // nonsense counts, too
+			return b.refused(in, limited), 0
+		}
+		return r, 0
 	}
 	if set.resume == "" {
 		return b.Start(ctx, in), set.wait

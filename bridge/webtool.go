@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 
+	"github.com/pagetools/pagetools/bridge/policy"
 	"github.com/pagetools/pagetools/bridge/schema"
 	"github.com/pagetools/pagetools/bridge/webtool"
 )
@@ -150,7 +151,8 @@ func (s *siteState) newHistory(action string) *webtool.History {
 	if action != "" {
 		name += "/" + action // a site's name has no slash
 	}
-	return webtool.NewHistory(name, s.versions, s.clock)
+	return webtool.NewHistory(name, webtool.Options{Store: s.versions, Clock: s.clock,
+		Account: policy.NewAccount(s.historyBytes, s.bytes), Minting: s.minting})
 }
 
 // maxHistories bounds the webtools that a page can make us remember by inventing
@@ -171,10 +173,13 @@ func (s *siteState) observe(ctx context.Context, c *Catalog,
 			s.histories[name] = s.newHistory(name)
 		}
 	}
-	if len(s.histories) > maxHistories {
-		maps.DeleteFunc(s.histories, func(name string,
-			_ *webtool.History) bool {
-			return name != "" && c.byName[name] == nil
+	if s.versions != nil || len(s.histories) > maxHistories { // what is gone is in the store
+		maps.DeleteFunc(s.histories, func(name string, h *webtool.History) bool {
+			gone := name != "" && c.byName[name] == nil
+			if gone {
+				h.Close()
+			}
+			return gone
 		})
 	}
 	all := maps.Clone(s.histories)
@@ -196,6 +201,23 @@ func (s *siteState) observe(ctx context.Context, c *Catalog,
 		}
 	}
 	return found, nil
+}
+
+// Findings are what the author of a site's tools should know besides what its page has.
+func (b *Bridge) Findings(site string) []Finding {
+	s := b.sites[site]
+	if s == nil {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, h := range s.histories {
+		if h.Wild() {
+			return []Finding{{Rule: "changes-too-often", Message: "The tools change so often that not each of their versions is kept. " +
+				"What is there now can be called as latest."}}
+		}
+	}
+	return nil
 }
 
 // noHistory is the error of a history that cannot be read or kept: a number that might

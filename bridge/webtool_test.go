@@ -5,7 +5,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/bridgetest"
@@ -165,22 +167,63 @@ func TestSessionsMintNoVersions(t *testing.T) {
 	}
 }
 
+// TestHistoryIsBounded (B1): a page that changes its tools without end gets a version for
+// each change for a while, and then one in a while; what is there now can be called, and a
+// finding says so. What is kept is bounded in bytes where it is only in memory.
 func TestHistoryIsBounded(t *testing.T) {
-	r := bridgetest.NewRouter().Add("shop")
-	b := open(t, r, bridge.SiteOptions{})
-	for i := range 300 {
+	now := time.Now()
+	r := bridgetest.NewRouter().Add("shop", bridgetest.Tool("a", ""), bridgetest.Tool("b", ""))
+	bytes := policy.NewAccount(1<<20, nil)
+	b, err := bridge.New(r, bridge.Options{Now: func() time.Time { return now }, Bytes: bytes})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	last := ""
+	change := func(i int) string {
 		d := bridgetest.Tool("a", "")
-		d.Description = fmt.Sprint("words ", i)
-		r.Declare("shop", d)
-		if _, e := described(t, b, "", ""); e != nil {
+		d.Description = fmt.Sprint("words ", i, strings.Repeat(" and more", 1000))
+		r.Declare("shop", d, bridgetest.Tool("b", ""))
+		doc, e := described(t, b, "", "")
+		if e != nil {
 			t.Fatal(e)
 		}
+		return doc.Version
+	}
+	if found := b.Findings("shop"); len(found) != 0 {
+		t.Errorf("before anything changed there is %v", found)
+	}
+	for i := range 300 {
+		if v := change(i); v != webtool.Latest {
+			last = v
+		}
+		if bytes.Used() > 1<<20 {
+			t.Fatalf("%d bytes are held", bytes.Used())
+		}
+	}
+	if last != "1.0.63" {
+		t.Errorf("the newest version is %s", last)
 	}
 	if _, e := described(t, b, "", "1.0.0"); e == nil {
-		t.Error("the oldest of 300 versions is still there")
+		t.Error("the oldest version is still there")
 	}
-	if _, e := described(t, b, "", "1.0.299"); e != nil {
-		t.Errorf("the newest: %v", e)
+	for _, version := range []string{"1.0.62", "latest"} {
+		if _, e := described(t, b, "", version); e != nil {
+			t.Errorf("%s: %v", version, e)
+		}
+	}
+	if d, e := described(t, b, "b", ""); e != nil || d.Version != "1.0.0" {
+		t.Errorf("a tool that never changed is %+v, %v", d, e)
+	}
+	if found := b.Findings("shop"); len(found) != 1 || found[0].Rule != "changes-too-often" {
+		t.Errorf("there is %v", found)
+	}
+	if _, e := do(t, b, "a", `{}`, ""); e != nil {
+		t.Error(e)
+	}
+	now = now.Add(2 * time.Minute)
+	if v := change(1000); v != "1.0.64" || len(b.Findings("shop")) != 0 {
+		t.Errorf("after a while it is %s, with %v", v, b.Findings("shop"))
 	}
 }
 

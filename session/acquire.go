@@ -18,27 +18,7 @@ func (m *Manager) Acquire(ctx context.Context, ref bridge.Ref) (bridge.Source, e
 		return nil, err
 	}
 	if s.Shared && ref.Session == "" {
-		if options != nil {
-			return nil, bridge.Errorf(bridge.ConfigError, "", bridge.NotRun,
-				"This site's calls share one page. Config that changes a page needs a sessionId.")
-		}
-		page := s.page.Load()
-		if page == nil || page.isDead() {
-			waiting, cancel := bound(ctx, ref.Patience, nil)
-			defer cancel()
-			if page, err = m.catalogPage(waiting, s); err != nil {
-				return nil, err
-			}
-		}
-		if e := page.busyAsking(ref.Caller.Name); e != nil {
-			return nil, e
-		}
-		var shared bool
-		if m.with(func(st *state) { shared = st.share() }); !shared {
-			return nil, draining()
-		}
-		return &lease{Page: page, manager: m,
-			release: func(bool) { m.with(func(st *state) { st.leased--; st.checkIdle() }) }}, nil
+		return m.acquireShared(ctx, s, ref, options)
 	}
 	l, err := m.acquire(ctx, s, ref, options)
 	if err != nil {
@@ -48,6 +28,42 @@ func (m *Manager) Acquire(ctx context.Context, ref bridge.Ref) (bridge.Source, e
 		l.another = func(ctx context.Context) (*lease, error) { return m.acquire(ctx, s, ref, options) }
 	}
 	return l, nil
+}
+
+// maxShared bounds the calls that run on a shared page at once.
+const maxShared = 64
+
+// acquireShared returns the page that all calls share.
+func (m *Manager) acquireShared(ctx context.Context, s *site, ref bridge.Ref,
+	options *pageOptions) (bridge.Source, error) {
+	if options != nil {
+		return nil, bridge.Errorf(bridge.ConfigError, "", bridge.NotRun,
+			"This site's calls share one page. Config that changes a page needs a sessionId.")
+	}
+	page := s.page.Load()
+	if page == nil || page.isDead() {
+		waiting, cancel := bound(ctx, ref.Patience, nil)
+		defer cancel()
+		var err error
+		if page, err = m.catalogPage(waiting, s); err != nil {
+			return nil, err
+		}
+	}
+	if e := page.busyAsking(ref.Caller.Name); e != nil {
+		return nil, e
+	}
+	if e := s.shared.enter(maxShared, "Too many calls run on the page that all share."); e != nil {
+		return nil, e
+	}
+	var shared bool
+	if m.with(func(st *state) { shared = st.share() }); !shared {
+		s.shared.leave()
+		return nil, draining()
+	}
+	return &lease{Page: page, manager: m, release: func(bool) {
+		s.shared.leave()
+		m.with(func(st *state) { st.leased--; st.checkIdle() })
+	}}, nil
 }
 
 // acquire waits for a page of the caller's own.

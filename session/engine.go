@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/policy"
 	"github.com/pagetools/pagetools/session/pageconfig"
 )
 
@@ -31,6 +32,9 @@ type TabOptions struct {
 	// Pass is a cookie of the origin that the site's own server asks for; nil means none. It
 	// is part of no login: StorageState leaves it out.
 	Pass *pageconfig.Cookie
+	// Bytes counts what the tab's documents declare, until the tab is gone; see Declared.
+	// Nil counts nothing.
+	Bytes *policy.Account
 }
 
 // Windows is what becomes of windows that a page opens. A page has at most

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/policy"
 	"github.com/pagetools/pagetools/session/pageconfig"
 )
 
@@ -45,7 +46,11 @@ type Options struct {
 	// MaxSessions bounds the pages that calls and sessions hold at once; zero
 	// means min(free memory / 128 MB, 4 x cores).
 	MaxSessions int
-	// Queue bounds the calls that wait for a page; zero means 32.
+	// Several says that there are several callers: a quarter of the pages is left to the
+	// others, so that one whose calls take long, or wait for persons, does not hold all.
+	Several bool
+	// Queue bounds the calls that wait for a page, and those that wait for one site to be
+	// opened or for its shared page; zero means 32.
 	Queue int
 	// FirstIdle is how long a session used once is kept (60 s), Idle one used
 	// twice or more (15 min), MaxAge any (8 h).
@@ -53,7 +58,17 @@ type Options struct {
 	// Navigation bounds how long a document may take to arrive; zero means 30 s.
 	Navigation time.Duration
 	Limits     bridge.Limits
-	Log        *slog.Logger // nil is silent
+	// Bytes counts what pages declare; nil means an account of Limits.TotalBytes.
+	Bytes *policy.Account
+	Log   *slog.Logger // nil is silent
+}
+
+// maxHeld is how many pages one caller has at most.
+func (o *Options) maxHeld() int {
+	if !o.Several {
+		return o.MaxSessions
+	}
+	return max(1, o.MaxSessions-max(1, o.MaxSessions/4))
 }
 
 func (o Options) withDefaults() Options {
@@ -68,6 +83,10 @@ func (o Options) withDefaults() Options {
 	def(&o.Navigation, 30*time.Second)
 	if o.Queue == 0 {
 		o.Queue = 32
+	}
+	o.Limits = o.Limits.WithDefaults()
+	if o.Bytes == nil {
+		o.Bytes = policy.NewAccount(o.Limits.TotalBytes, nil)
 	}
 	if o.MaxSessions == 0 {
 		o.MaxSessions = 4 * runtime.NumCPU()
@@ -166,8 +185,8 @@ func (m *Manager) Catalog(ref bridge.Ref) (*bridge.Catalog, error) {
 	if page := s.page.Load(); page != nil && !page.isDead() {
 		return page.view.Load().catalog, nil
 	}
-	if failure := s.failure.Load(); failure != nil {
-		return nil, failure
+	if e := s.down(); e != nil {
+		return nil, e
 	}
 	return nil, bridge.Errorf(bridge.InternalError, bridge.Unreachable, bridge.NotRun,
 		"The site was not opened yet.")

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -24,7 +25,17 @@ func TestOpened(t *testing.T) {
 		tools  int
 	}{
 		{"the load event and a quiet time", shop, nil, 100 * ms, 3},
-		{"no tools", func(*sessiontest.Document) {}, nil, 100 * ms, 0},
+		{"no tools, and never idle", func(*sessiontest.Document) {}, nil, 5 * time.Second, 0},
+		{"no tools, and idle", func(d *sessiontest.Document) { later(600*ms, d.Ready) }, nil, 600 * ms, 0},
+		{"idle before the load event", func(d *sessiontest.Document) {
+			d.Unfinished()
+			later(50*ms, d.Ready)
+			later(200*ms, d.Loaded)
+		}, nil, 200 * ms, 0},
+		{"a framework that registers after the load event", func(d *sessiontest.Document) {
+			later(240*ms, func() { d.Register(named("a")) })
+			later(600*ms, d.Ready)
+		}, nil, 340 * ms, 1},
 		{"each registration starts the time again", func(d *sessiontest.Document) {
 			d.Register(named("a"))
 			later(60*ms, func() { d.Register(named("b")) })
@@ -457,4 +468,20 @@ func TestFramesOfAPage(t *testing.T) {
 		_, err = came(lease.Invoke(t.Context(), bridge.Invocation{Tool: old.Tool("look"), Input: json.RawMessage("{}"), MaxBytes: 100}))
 		fails(t, err, bridge.WebtoolNotFound, "", bridge.NotRun)
 	})
+}
+
+// TestWaitForUnmet (D3): what the page was to wait for, and did not come, is a finding.
+func TestWaitForUnmet(t *testing.T) {
+	for unmet, wait := range map[string]session.WaitFor{
+		`the tool "wanted"`: {Tool: "wanted"}, `matches "#app"`: {Await: session.Await{Selector: "#app"}}, "idle": {Await: session.Await{Idle: true}},
+		"": {Tool: "where"}, // the control
+	} {
+		inWorld(t, shop, await(wait), func(t *testing.T, w *world) {
+			succeeds(t, w.WaitOpened(t.Context()))
+			found := w.Findings("shop")
+			if (len(found) == 1) != (unmet != "") || len(found) > 0 && (found[0].Rule != "wait-for-unmet" || !strings.Contains(found[0].Message, unmet)) {
+				t.Errorf("%q: %v", unmet, found)
+			}
+		})
+	}
 }

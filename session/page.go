@@ -4,10 +4,13 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"slices"
 	"sync/atomic"
 	"time"
+
+	"golang.org/x/time/rate"
 
 	"github.com/pagetools/pagetools/bridge"
 )
@@ -19,6 +22,7 @@ var ErrGone = errors.New("the registration is gone")
 // Times of the contract's section on sites, catalogs and sessions.
 const (
 	quietTime  = 100 * time.Millisecond // after the load event, without a registration
+	emptyTime  = 5 * time.Second        // after it, at most, while there is no tool and the page is not idle
 	settleTime = 10 * time.Second       // at most, until a page counts as opened
 	lateTool   = 5 * time.Second        // that a call waits for a tool of a fresh page, once it has loaded
 )
@@ -52,7 +56,8 @@ type Page struct {
 }
 
 // WaitFor overrides when a page counts as opened: when all that it names holds.
-// The zero value means the load event and 100 ms without a registration.
+// The zero value means the load event and 100 ms without a registration; without a tool,
+// that the page is idle, for 5 s at most.
 type WaitFor struct {
 	// Tool is the name of a tool that must be registered.
 	Tool string
@@ -92,23 +97,27 @@ func newPage(tab Tab, origins []string, wait WaitFor, l bridge.Limits, changed f
 
 // pageState is what the owner goroutine holds.
 type pageState struct {
-	now     view
-	shown   []ToolsChanged  // by document, the top first, then frames by depth
-	prev    *bridge.Catalog // the last catalog that had tools: compiled schemas
-	ready   bool            // what the tab awaits holds
-	quiet   *time.Timer
-	limit   *time.Timer
-	visited []time.Time
+	now   view
+	shown []ToolsChanged   // by document, the top first, then frames by depth
+	prev  *bridge.Catalog  // the last catalog that had tools: compiled schemas
+	ready bool             // what the tab awaits holds
+	more  []bridge.Finding // of the document, besides those of its tools
+	// loadedAt is when the document's load event came.
+	loadedAt time.Time
+	quiet    *time.Timer
+	limit    *time.Timer
+	visited  []time.Time
 	// unsettled counts the documents since one counted as opened.
 	unsettled int
 	blame     *bridge.Error // why we closed the tab ourselves
+	lines     *rate.Limiter // of the log
 }
 
 // own is the owner goroutine. It ends when the tab's events end. prev lends its
 // compiled schemas; it may be nil.
 func (p *Page) own(prev *bridge.Catalog) {
 	s := &pageState{now: *p.view.Load(), prev: prev, quiet: time.NewTimer(time.Hour),
-		limit: time.NewTimer(time.Hour)}
+		limit: time.NewTimer(time.Hour), lines: rate.NewLimiter(1, logBurst)}
 	s.quiet.Stop()
 	s.limit.Stop() // until a document arrives: what shows nothing cannot be opened
 	defer s.quiet.Stop()
@@ -149,7 +158,7 @@ func (p *Page) handle(s *pageState, ev Event) {
 		p.navigated(s, ev)
 	case Loaded:
 		if ev.Document == s.now.document {
-			s.now.loaded = true
+			s.now.loaded, s.loadedAt = true, time.Now()
 			p.publish(s)
 			p.mayBeQuiet(s)
 		}
@@ -165,6 +174,19 @@ func (p *Page) handle(s *pageState, ev Event) {
 			s.shown = slices.Delete(s.shown, i, i+1)
 			p.list(s)
 		}
+	default:
+		if s.lines.Allow() {
+			p.note(ev)
+		}
+	}
+}
+
+// A page writes at most so many lines into the log at once, and then one in a second.
+const logBurst = 64
+
+// note logs what happened to a page and changes nothing.
+func (p *Page) note(ev Event) {
+	switch ev := ev.(type) {
 	case DialogShown:
 		p.log.Info("page: dialog", "kind", ev.Kind, "accepted", ev.Accepted)
 	case WindowOpened:
@@ -192,7 +214,7 @@ func (p *Page) navigated(s *pageState, ev Navigated) {
 	}
 	empty, _ := bridge.NewCatalog(nil, nil, p.limits)
 	s.now = view{document: ev.Document, url: ev.URL, catalog: empty, since: now}
-	s.ready, s.shown = false, nil
+	s.ready, s.shown, s.more = false, nil, nil
 	s.quiet.Stop()
 	p.publish(s)
 }
@@ -227,6 +249,7 @@ func (p *Page) toolsChanged(s *pageState, ev ToolsChanged) {
 		d := &ev.Tools[i]
 		d.Document, d.Frame = ev.Document, ev.Frame.Path
 		d.Own = slices.Contains(p.origins, d.Origin)
+		d.Seal()
 	}
 	if top {
 		s.now.title = ev.Title
@@ -252,14 +275,17 @@ func (p *Page) list(s *pageState) {
 		revisions[c.Document] = c.Revision
 	}
 	var found []bridge.Finding
+	before := s.now.findings
 	s.now.catalog, found = bridge.NewCatalog(s.prev, all, p.limits)
-	s.now.revisions, s.now.findings = revisions, slices.Concat(found, refused)
+	s.now.revisions, s.now.findings = revisions, slices.Concat(found, refused, s.more)
 	if len(s.now.catalog.Tools()) > 0 {
 		s.prev = s.now.catalog
 	}
 	for _, f := range s.now.findings {
-		p.log.Warn("page: finding", "rule", f.Rule, "tool", f.Tool, "message", f.Message, "refused",
-			f.Refused)
+		if !slices.Contains(before, f) && s.lines.Allow() {
+			p.log.Warn("page: finding", "rule", f.Rule, "tool", f.Tool, "message", f.Message,
+				"refused", f.Refused)
+		}
 	}
 	p.publish(s)
 }
@@ -272,8 +298,14 @@ func (p *Page) mayBeQuiet(s *pageState) {
 	}
 	switch {
 	case p.wait == (WaitFor{}):
-		if s.now.loaded {
+		switch {
+		case !s.now.loaded:
+		case len(s.now.catalog.Tools()) > 0:
 			s.quiet.Reset(quietTime)
+		case s.ready: // idle, as pages are that wait for a framework before they register
+			p.settle(s)
+		default:
+			s.quiet.Reset(max(quietTime, emptyTime-time.Since(s.loadedAt)))
 		}
 	case p.wait.Tool != "" && s.now.catalog.Tool(p.wait.Tool) == nil, p.wait.Await != (Await{}) &&
 		!s.ready:
@@ -292,7 +324,25 @@ func (p *Page) settle(s *pageState) {
 	s.quiet.Stop()
 	s.limit.Stop()
 	s.now.settled = true
+	if unmet := p.unmet(s); unmet != "" {
+		s.more = append(s.more, bridge.Finding{Rule: "wait-for-unmet",
+			Message: "The page did not fulfil wait-for in time: " + unmet + "."})
+		s.now.findings = slices.Concat(s.now.findings, s.more)
+	}
 	p.publish(s)
+}
+
+// unmet says what the page was to wait for and did not come; "" when all came.
+func (p *Page) unmet(s *pageState) string {
+	switch {
+	case p.wait.Tool != "" && s.now.catalog.Tool(p.wait.Tool) == nil:
+		return fmt.Sprintf("the tool %q", p.wait.Tool)
+	case p.wait.Selector != "" && !s.ready:
+		return fmt.Sprintf("an element that matches %q", p.wait.Selector)
+	case p.wait.Idle && !s.ready:
+		return "a network that is idle"
+	}
+	return ""
 }
 
 // publish makes a copy of the owner's view visible and wakes the calls that wait.
@@ -359,92 +409,6 @@ func (p *Page) blamed(e *bridge.Error) *bridge.Error {
 	why := *p.died
 	why.Outcome = e.Outcome
 	return &why
-}
-
-// findWithin returns the page's own registration of the tool, at once when it is
-// there.
-func (p *Page) findWithin(ctx context.Context, inv bridge.Invocation) (*bridge.Tool, error) {
-	t := p.view.Load().catalog.Tool(inv.Tool.Name())
-	if t == nil || t.Digest() != inv.Tool.Digest() || p.isDead() {
-		waiting, cancel := bound(ctx, inv.Patience, nil)
-		defer cancel()
-		var err error
-		if t, err = p.find(waiting, inv.Tool); err != nil {
-			return nil, err
-		}
-	}
-	if a := inv.Agreed; a != nil && a.Document != "" && a.Document != bridge.NewPage && a.Document != t.Document() {
-		return nil, otherDocument(t)
-	}
-	return t, nil
-}
-
-// otherDocument refuses a call whose page is not the one that a person agreed to.
-func otherDocument(t *bridge.Tool) *bridge.Error {
-	return bridge.Errorf(bridge.VersionMismatch, bridge.ToolChanged, bridge.NotRun,
-		"The page navigated, or was opened, after a person agreed to run %q. Nothing ran.", t.Name())
-}
-
-// find returns the page's own registration of the tool. A fresh page may still
-// register it; another definition under its name is refused.
-func (p *Page) find(ctx context.Context, want *bridge.Tool) (*bridge.Tool, error) {
-	var found *bridge.Tool
-	patience, cancel := context.WithCancel(ctx)
-	defer cancel()
-	if used := p.used.Load(); used != nil && *used == p.view.Load().document {
-		cancel()
-	}
-	var late *time.Timer
-	v, err := p.await(patience, func(v *view) bool {
-		if late == nil && v.loaded {
-			late = time.AfterFunc(max(quietTime, lateTool-time.Since(v.since)), cancel)
-		}
-		found = v.catalog.Tool(want.Name())
-		return found != nil && (v.settled || found.Digest() == want.Digest())
-	})
-	if late != nil {
-		late.Stop()
-	}
-	switch {
-	case err == nil && found.Digest() == want.Digest():
-		return found, nil
-	case v == nil: // the page died: nothing was sent
-		return nil, notRun(p.died)
-	case ctx.Err() != nil:
-		return nil, waitEnded(ctx)
-	case found != nil:
-		return nil, bridge.Errorf(bridge.VersionMismatch, bridge.ToolChanged, bridge.NotRun,
-			"The page changed %q between the check of this call and its run. Read the list again.", want.Name())
-	}
-	names := []string{}
-	for _, t := range v.catalog.Tools() {
-		names = append(names, t.Name())
-	}
-	return nil, bridge.Errorf(bridge.WebtoolNotFound, "", bridge.NotRun,
-		"The page does not offer %q now.", want.Name()).
-		Detail("reason", "action").Detail("actions", names)
-}
-
-// awaitChange waits until the registration t is not what the page shows.
-func (p *Page) awaitChange(ctx context.Context, t *bridge.Tool) error {
-	bounded, cancel := context.WithTimeout(ctx, time.Second)
-	defer cancel()
-	_, err := p.await(bounded, func(v *view) bool {
-		now := v.catalog.Tool(t.Name())
-		return now == nil || now.Registration() != t.Registration() ||
-			now.Document() != t.Document()
-	})
-	if p.isDead() {
-		return notRun(p.died)
-	}
-	if ctx.Err() != nil {
-		return waitEnded(ctx)
-	}
-	if err != nil {
-		return bridge.Errorf(bridge.InternalError, bridge.PageHung, bridge.NotRun,
-			"The page does not say what became of %q.", t.Name()).With(err)
-	}
-	return nil
 }
 
 // close ends the tab.

@@ -213,12 +213,13 @@ func (st *state) hold(caller string, n int) {
 // room reports whether one more page of the caller may live, and closes an idle one for
 // it where it must.
 func (st *state) room(caller string) bool {
-	if st.live < st.manager.o.MaxSessions {
+	full := st.held[caller] >= st.manager.o.maxHeld()
+	if st.live < st.manager.o.MaxSessions && !full {
 		return true
 	}
 	var victim *session
 	for _, s := range st.sessions {
-		if s.holders > 0 || s.page == nil || !st.yields(s, caller) {
+		if s.holders > 0 || s.page == nil || !st.yields(s, caller) || full && s.key.caller != caller {
 			continue
 		}
 		if victim == nil || st.evictBefore(s, victim) {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/policy"
 	"github.com/pagetools/pagetools/session/pageconfig"
 )
 
@@ -21,12 +22,31 @@ type site struct {
 	tried chan struct{}
 	// changed is closed and replaced when page or failure change.
 	changed atomic.Pointer[chan struct{}]
-	// kick asks for a new attempt now.
-	kick chan struct{}
+	// again is when the next attempt begins, after one that failed.
+	again atomic.Pointer[time.Time]
+	// opening are the calls that wait for the site to be opened, and shared those that run
+	// on the page that all share.
+	opening, shared places
 }
 
+// places bounds how many do something at once.
+type places struct{ taken atomic.Int64 }
+
+// enter takes a place, or refuses because so many are taken.
+func (p *places) enter(most int, text string) *bridge.Error {
+	if p.taken.Add(1) <= int64(most) {
+		return nil
+	}
+	p.leave()
+	e := bridge.Errorf(bridge.RateLimit, "", bridge.NotRun, "%s Try again later.", text)
+	e.Retry = minRetry
+	return e
+}
+
+func (p *places) leave() { p.taken.Add(-1) }
+
 func newSite(o SiteOptions) *site {
-	s := &site{SiteOptions: o, tried: make(chan struct{}), kick: make(chan struct{}, 1)}
+	s := &site{SiteOptions: o, tried: make(chan struct{})}
 	ch := make(chan struct{})
 	s.changed.Store(&ch)
 	return s
@@ -42,7 +62,7 @@ func (s *site) set(p *Page, err *bridge.Error) {
 // Times between attempts to open a catalog page that failed.
 const (
 	firstRetry = 200 * time.Millisecond
-	lastRetry  = 30 * time.Second
+	lastRetry  = 15 * time.Second
 )
 
 // keepCatalog opens the site's catalog page, and opens it again when it
@@ -61,6 +81,8 @@ func (m *Manager) keepCatalog(s *site) {
 			if page != nil {
 				page.close()
 			}
+			again := time.Now().Add(pause)
+			s.again.Store(&again)
 			s.set(nil, notRun(bridge.AsError(err)))
 			m.changed(s.Name)
 		} else {
@@ -79,7 +101,7 @@ func (m *Manager) keepCatalog(s *site) {
 			}
 			prev = page.view.Load().catalog
 		}
-		if !m.pause(s, pause) {
+		if !m.pause(pause) {
 			return
 		}
 		pause = min(2*pause, lastRetry)
@@ -95,10 +117,6 @@ func (m *Manager) watchCatalog(s *site, page *Page) bool {
 		s.set(nil, nil)
 		m.changed(s.Name)
 		page.close() // a crashed page still has a browser context
-		select {     // an old request for an attempt is not a new one
-		case <-s.kick:
-		default:
-		}
 		return true
 	case <-m.life.Done():
 		page.close()
@@ -106,21 +124,33 @@ func (m *Manager) watchCatalog(s *site, page *Page) bool {
 	}
 }
 
-// pause waits before the next attempt, or until somebody needs the site.
-func (m *Manager) pause(s *site, d time.Duration) bool {
+// pause waits before the next attempt. It reports whether the manager still runs.
+func (m *Manager) pause(d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-	case <-s.kick:
 	case <-m.life.Done():
 		return false
 	}
 	return true
 }
 
+// down is why the site cannot be reached, and when it is tried again: for all who ask, so
+// that no caller makes us try more often. Nil while it is being opened.
+func (s *site) down() *bridge.Error {
+	failure := s.failure.Load()
+	if failure == nil {
+		return nil
+	}
+	e := *failure
+	if again := s.again.Load(); again != nil {
+		e.Retry = max(minRetry, time.Until(*again))
+	}
+	return &e
+}
+
 // awaitCatalog returns the catalog page's list, waiting for the page to be opened.
-// A site that failed is tried once more for this caller.
 func (m *Manager) awaitCatalog(ctx context.Context, s *site,
 	patience time.Duration) (*bridge.Catalog, error) {
 	if page := s.page.Load(); page != nil && !page.isDead() {
@@ -145,26 +175,23 @@ func (m *Manager) awaitCatalog(ctx context.Context, s *site,
 }
 
 func (m *Manager) catalogPage(ctx context.Context, s *site) (*Page, error) {
-	kicked := false
+	if page := s.page.Load(); page != nil && !page.isDead() {
+		return page, nil
+	}
+	if e := s.down(); e != nil {
+		return nil, e
+	}
+	if e := s.opening.enter(m.o.Queue, "Too many calls wait for the site to be opened."); e != nil {
+		return nil, e
+	}
+	defer s.opening.leave()
 	for {
 		changed := *s.changed.Load()
 		if page := s.page.Load(); page != nil && !page.isDead() {
 			return page, nil
 		}
-		if failure := s.failure.Load(); failure != nil && kicked {
-			return nil, failure
-		}
-		select {
-		case <-s.tried:
-			if !kicked {
-				kicked = true
-				select {
-				case s.kick <- struct{}{}:
-				default:
-				}
-			}
-		default:
-			kicked = true // the first attempt still runs: its end is the answer
+		if e := s.down(); e != nil {
+			return nil, e
 		}
 		select {
 		case <-changed:
@@ -186,6 +213,10 @@ func (m *Manager) openPage(ctx context.Context, s *site, o *pageOptions,
 	prev *bridge.Catalog) (*Page, error) {
 	options, address := s.Tab, s.URL
 	options.Await, options.Origin = s.WaitFor.Await, s.Origin
+	if s.WaitFor == (WaitFor{}) {
+		options.Await.Idle = true
+	}
+	options.Bytes = policy.NewAccount(m.o.Limits.PageBytes, m.o.Bytes)
 	switch {
 	case o != nil:
 		options.Config, address = o.config, o.url
@@ -202,7 +233,10 @@ func (m *Manager) openPage(ctx context.Context, s *site, o *pageOptions,
 	}
 	page := newPage(tab, append([]string{s.Origin}, s.Origins...), s.WaitFor, m.o.Limits,
 		func() { m.changed(s.Name) }, m.o.Log.With("site", s.Name))
-	m.background.Go(func() { page.own(prev) })
+	m.background.Go(func() {
+		defer options.Bytes.Close()
+		page.own(prev)
+	})
 	bounded, cancel := context.WithTimeout(ctx, m.o.Navigation)
 	defer cancel()
 	err = tab.Load(bounded, address)

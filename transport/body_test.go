@@ -200,7 +200,7 @@ func TestStream(t *testing.T) {
 	const deadline = 500 * time.Millisecond
 	s := serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")
-		w.(http.Flusher).Flush()
+		_ = http.NewResponseController(w).Flush()
 		<-time.After(2 * deadline)
 		_, _ = io.WriteString(w, "data: 1\n\n")
 	}), transport.Options{WriteTimeout: deadline})

@@ -222,12 +222,13 @@ func (w *recorder) Write(p []byte) (int, error) {
 	return w.ResponseWriter.Write(p)
 }
 
-// Flush sends what was written, for streams.
-func (w *recorder) Flush() {
+// FlushError sends what was written, for http.ResponseController. The error says that the
+// connection is gone.
+func (w *recorder) FlushError() error {
 	if w.status == 0 {
 		w.WriteHeader(http.StatusOK)
 	}
-	_ = http.NewResponseController(w.ResponseWriter).Flush()
+	return http.NewResponseController(w.ResponseWriter).Flush() //nolint:wrapcheck // as Hijack
 }
 
 // Hijack hands the connection to a handler that speaks another protocol on it, such as
@@ -242,6 +243,5 @@ func (w *recorder) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 
 var (
 	_ http.Handler  = (*guard)(nil)
-	_ http.Flusher  = (*recorder)(nil)
 	_ http.Hijacker = (*recorder)(nil)
 )

@@ -189,6 +189,6 @@ func (s *Schema) Words() (names, texts []string) {
 			walk(c.val, level+1)
 		}
 	}
-	walk(s.graph.doc, 0)
+	walk(s.form().graph.doc, 0)
 	return names, texts
 }

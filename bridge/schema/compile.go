@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"sync"
+	"weak"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
@@ -12,22 +14,14 @@ import (
 // one.
 const documentURL = "urn:pagetools:schema"
 
-// spareMachines is how many compiled copies a schema with patterns keeps for concurrent
-// validations.
-const spareMachines = 4
-
 // Schema is an admitted schema. It is immutable and safe for concurrent use.
 type Schema struct {
-	raw      json.RawMessage
-	graph    *graph
-	machines chan *machine
-}
+	raw    json.RawMessage
+	limits Limits
+	nodes  int
 
-// machine is the library's compiled form together with the meter of its patterns, and serves one
-// validation at a time.
-type machine struct {
-	schema *jsonschema.Schema
-	engine *engine
+	mu   sync.Mutex
+	last weak.Pointer[form]
 }
 
 // Compile admits a schema or says why not: the error is a [*CompileError]. It reads no file and no
@@ -52,22 +46,22 @@ func Compile(raw []byte, l Limits) (*Schema, error) {
 	if err := checkRoot(doc); err != nil {
 		return nil, err
 	}
-	g, err := buildGraph(doc, l)
+	s := &Schema{raw: doc.appendJSON(nil), limits: l}
+	f, err := newForm(doc, l)
 	if err != nil {
 		return nil, err
 	}
-	s := &Schema{raw: doc.appendJSON(nil), graph: g, machines: make(chan *machine, spareMachines)}
-	m, err := s.newMachine()
-	if err != nil {
-		return nil, err
-	}
-	s.machines <- m
+	s.nodes, s.last = len(f.graph.order), weak.Make(f)
+	forms.use(f)
 	return s, nil
 }
 
 // JSON returns the schema as it was admitted: without "x-mcp-" members, compact, its members in
 // their order. The caller must not change it.
 func (s *Schema) JSON() json.RawMessage { return s.raw }
+
+// Subschemas is how many there are, the schema itself included: what it costs to compile.
+func (s *Schema) Subschemas() int { return s.nodes }
 
 // noLoader refuses whatever the library would like to read.
 type noLoader struct{}
@@ -76,7 +70,7 @@ func (noLoader) Load(string) (any, error) { return nil, errors.New("nothing is l
 
 // newMachine runs the library's compiler. Its panics become errors: what it was given is a
 // stranger's.
-func (s *Schema) newMachine() (m *machine, err error) {
+func (f *form) newMachine() (m *machine, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			m, err = nil, refusef(RuleInvalid, "", "the schema cannot be compiled")
@@ -84,10 +78,10 @@ func (s *Schema) newMachine() (m *machine, err error) {
 	}()
 	e := &engine{cache: map[string]*pattern{}}
 	c := jsonschema.NewCompiler()
-	c.DefaultDraft(draftByNumber[s.graph.draft])
+	c.DefaultDraft(draftByNumber[f.graph.draft])
 	c.UseLoader(noLoader{})
 	c.UseRegexpEngine(e.compile)
-	if err := c.AddResource(documentURL, s.graph.doc.plain(s.graph.forLibrary)); err != nil {
+	if err := c.AddResource(documentURL, f.graph.doc.plain(f.graph.forLibrary)); err != nil {
 		return nil, refusef(RuleInvalid, "", "the schema cannot be compiled")
 	}
 	compiled, err := c.Compile(documentURL)
@@ -112,24 +106,6 @@ func (g *graph) forLibrary(obj *value, key string) bool {
 		return obj != g.doc || g.draft != 4
 	}
 	return true
-}
-
-// acquire takes a machine that nobody uses, or makes one.
-func (s *Schema) acquire() (*machine, error) {
-	select {
-	case m := <-s.machines:
-		return m, nil
-	default:
-		return s.newMachine()
-	}
-}
-
-// release keeps a machine for the next validation, or lets it go.
-func (s *Schema) release(m *machine) {
-	select {
-	case s.machines <- m:
-	default:
-	}
 }
 
 // tooComplex is what is said of a value that was not checked to the end.
@@ -157,14 +133,15 @@ func (s *Schema) Check(value Value) error {
 	case !v.isObject():
 		return single("", "the value must be an object, but is "+article(v.typeSet()))
 	}
-	if ok, _ := s.graph.affordable(v); !ok {
+	f := s.form()
+	if ok, _ := f.graph.affordable(v); !ok {
 		return undecided()
 	}
-	m, err := s.acquire()
+	m, err := f.acquire()
 	if err != nil {
 		return undecided()
 	}
-	defer s.release(m)
+	defer f.release(m)
 	return m.validate(v)
 }
 

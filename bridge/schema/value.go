@@ -87,6 +87,17 @@ func (v Value) Elements() iter.Seq[Value] {
 	}
 }
 
+// bytesOfTree is what a value takes in memory besides its text, about.
+const bytesOfTree = 120
+
+// Bytes is what the value takes in memory, about.
+func (v Value) Bytes() int64 {
+	if v.tree == nil {
+		return 0
+	}
+	return int64(len(v.text)) + int64(v.tree.size)*bytesOfTree
+}
+
 // Len is how many members or elements there are.
 func (v Value) Len() int {
 	if v.tree == nil {

@@ -135,7 +135,7 @@ func TestValidateWorstCases(t *testing.T) {
 				t.Fatal(err)
 			}
 			var cost int
-			metered := within(t, "meter", func() { _, cost = s.graph.affordable(v) })
+			metered := within(t, "meter", func() { _, cost = s.form().graph.affordable(v) })
 			took := within(t, "Validate", func() { err = s.Validate([]byte(c.value)) })
 			verdict := "ok"
 			if v, bad := errors.AsType[*Violations](err); bad {
@@ -178,7 +178,7 @@ func TestStackStaysSmall(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			m, err := schema.acquire()
+			m, err := schema.form().acquire()
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -186,7 +186,7 @@ func TestStackStaysSmall(t *testing.T) {
 			if undecided, ok := errors.AsType[*Violations](err); ok && undecided.Undecided {
 				t.Errorf("%s: not decided", name)
 			}
-			schema.release(m)
+			schema.form().release(m)
 		}
 	}
 	deep := []byte(nested("[", "", "]", canonicalDepth))

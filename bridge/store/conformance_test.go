@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/pagetools/pagetools/bridge"
-	"github.com/pagetools/pagetools/bridge/webtool"
 )
 
 // clock is a time that a test moves.
@@ -57,6 +56,7 @@ func TestConformance(t *testing.T) {
 		"audit together":    auditTogetherConforms,
 		"calls":             callsConform,
 		"call bounds":       callBoundsConform,
+		"version bytes":     versionBytesConform,
 		"closed":            closedConforms,
 		"giving up":         givingUpConforms,
 	}
@@ -67,75 +67,6 @@ func TestConformance(t *testing.T) {
 				check(t, func(o Options) *Store { return make(t, o) })
 			})
 		}
-	}
-}
-
-func versionsConform(t *testing.T, make func(Options) *Store) {
-	ctx, v := t.Context(), make(Options{}).Versions
-	if got := must(v.Load(ctx, "shop"))(t); got != nil {
-		t.Errorf("a new webtool has the history %v", got)
-	}
-	first, second := version("1.0.0", "a"), version("2.0.0", "b")
-	ok(t, v.Append(ctx, "shop", first))
-	ok(t, v.Append(ctx, "shop", second))
-	ok(t, v.Append(ctx, "other", version("1.0.0", "b")))
-	if got, want := must(v.Load(ctx, "shop"))(t), []webtool.Record{first, second}; !reflect.DeepEqual(got, want) {
-		t.Errorf("got %v, want %v", got, want)
-	}
-	at := first.LastSeen.Add(time.Hour)
-	ok(t, v.Seen(ctx, "shop", "1.0.0", at))
-	ok(t, v.Seen(ctx, "shop", "1.0.0", at.Add(-time.Minute))) // never backwards
-	ok(t, v.Seen(ctx, "shop", "9.0.0", at))
-	got := must(v.Load(ctx, "shop"))(t)
-	if !got[0].LastSeen.Equal(at) || !got[1].LastSeen.Equal(second.LastSeen) {
-		t.Errorf("seen at %v: %v", at, got)
-	}
-	got[0].Document[2] = 'X'
-	if again := must(v.Load(ctx, "shop"))(t); string(again[0].Document) != string(first.Document) {
-		t.Errorf("a caller changed what is kept: %s", again[0].Document)
-	}
-	for _, r := range []webtool.Record{{}, {Version: "1.0.0", Digest: "x"}, {Version: "1.0.0", Document: []byte("{}")}} {
-		if err := v.Append(ctx, "empty", r); err == nil {
-			t.Errorf("%v was kept", r)
-		}
-	}
-}
-
-func versionConflictsConform(t *testing.T, make func(Options) *Store) {
-	ctx, v := t.Context(), make(Options{}).Versions
-	kept := version("1.0.0", "a")
-	ok(t, v.Append(ctx, "shop", kept))
-	again := kept
-	again.Document = []byte(`{ "version": "1.0.0", "name": "shop" }`) // the same, written otherwise
-	again.LastSeen = kept.LastSeen.Add(time.Hour)
-	ok(t, v.Append(ctx, "shop", again))
-	otherDocument := kept
-	otherDocument.Document = []byte(`{"name":"shop","version":"1.0.0","more":1}`)
-	for name, r := range map[string]webtool.Record{
-		"number": version("1.0.0", "b"), "digest": version("1.0.1", "a"), "document": otherDocument,
-	} {
-		if err := v.Append(ctx, "shop", r); !errors.Is(err, webtool.ErrConflict) {
-			t.Errorf("another %s: %v", name, err)
-		}
-	}
-	got := must(v.Load(ctx, "shop"))(t)
-	if len(got) != 1 || string(got[0].Document) != string(kept.Document) || !got[0].LastSeen.Equal(again.LastSeen) {
-		t.Errorf("kept %v", got)
-	}
-}
-
-func versionBoundConforms(t *testing.T, make func(Options) *Store) {
-	ctx, v := t.Context(), make(Options{}).Versions
-	for i := range maxVersions {
-		ok(t, v.Append(ctx, "shop", version(strconv.Itoa(i)+".0.0", "d"+strconv.Itoa(i))))
-	}
-	if got := must(v.Load(ctx, "shop"))(t); len(got) != maxVersions || got[0].Version != "0.0.0" {
-		t.Fatalf("at the limit %d are kept, from %s", len(got), got[0].Version)
-	}
-	ok(t, v.Append(ctx, "shop", version("new", "new")))
-	got := must(v.Load(ctx, "shop"))(t)
-	if len(got) != maxVersions || got[0].Version != "1.0.0" || got[maxVersions-1].Version != "new" {
-		t.Errorf("one past the limit %d are kept, from %s to %s", len(got), got[0].Version, got[len(got)-1].Version)
 	}
 }
 

@@ -76,9 +76,9 @@ func dsn(path string, busy time.Duration, key, value string) string {
 
 // prepare turns the write-ahead log on. The mode stays with the file.
 func (d *database) prepare(ctx context.Context, o Options) error {
-	var mode string
-	if err := d.w.QueryRowContext(ctx, "PRAGMA journal_mode = WAL").Scan(&mode); err != nil {
-		return fmt.Errorf("turning the write-ahead log on: %w", classify(err))
+	mode, err := d.useLog(ctx, o.Busy)
+	if err != nil {
+		return fmt.Errorf("turning the write-ahead log on: %w", err)
 	}
 	if mode != "wal" {
 		return fmt.Errorf("the database keeps the journal mode %q: %w", mode, ErrReadOnly)
@@ -94,6 +94,26 @@ func (d *database) prepare(ctx context.Context, o Options) error {
 		}
 	}
 	return nil
+}
+
+// useLog waits for other processes that open a new file at the same moment: for this
+// pragma SQLite does not.
+func (d *database) useLog(ctx context.Context, patience time.Duration) (mode string, err error) {
+	bounded, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	again := time.NewTicker(10 * time.Millisecond)
+	defer again.Stop()
+	for {
+		err = classify(d.w.QueryRowContext(ctx, "PRAGMA journal_mode = WAL").Scan(&mode))
+		if !errors.Is(err, ErrLocked) {
+			return mode, err
+		}
+		select {
+		case <-again.C:
+		case <-bounded.Done():
+			return mode, err
+		}
+	}
 }
 
 // close closes both pools; the last process to close folds the log into the

@@ -232,3 +232,13 @@ func journalOf(t *testing.T, s *Store) *journal {
 	}
 	return j
 }
+
+// history loads a webtool's history, with its documents.
+func history(t *testing.T, v webtool.Store, name string) []webtool.Record {
+	t.Helper()
+	all := must(v.Load(t.Context(), name))(t)
+	for i := range all {
+		all[i].Document = must(v.Document(t.Context(), name, all[i].Version))(t)
+	}
+	return all
+}

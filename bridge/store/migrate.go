@@ -123,6 +123,17 @@ ALTER TABLE grants ADD COLUMN credential TEXT NOT NULL DEFAULT '';
 ALTER TABLE grants ADD COLUMN config TEXT NOT NULL DEFAULT '';
 DROP INDEX grants_by_use;
 CREATE INDEX grants_by_use ON grants (caller, site, tool, digest, credential, config);
+
+CREATE TABLE version_bytes (site TEXT PRIMARY KEY, bytes INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+INSERT INTO version_bytes SELECT substr(webtool, 1, instr(webtool || '/', '/') - 1), sum(length(document)) FROM versions GROUP BY 1;
+CREATE TRIGGER versions_added AFTER INSERT ON versions BEGIN
+	INSERT INTO version_bytes VALUES (substr(new.webtool, 1, instr(new.webtool || '/', '/') - 1), length(new.document))
+		ON CONFLICT (site) DO UPDATE SET bytes = bytes + excluded.bytes;
+END;
+CREATE TRIGGER versions_removed AFTER DELETE ON versions BEGIN
+	UPDATE version_bytes SET bytes = bytes - length(old.document)
+		WHERE site = substr(old.webtool, 1, instr(old.webtool || '/', '/') - 1);
+END;
 `},
 }
 

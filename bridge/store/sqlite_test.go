@@ -48,7 +48,7 @@ func TestReopenKeepsEverything(t *testing.T) {
 	ok(t, s.Close())
 
 	s = open(t, Options{Dir: dir})
-	if got := must(s.Versions.Load(ctx, "shop"))(t); !reflect.DeepEqual(got, []webtool.Record{v}) {
+	if got := history(t, s.Versions, "shop"); !reflect.DeepEqual(got, []webtool.Record{v}) {
 		t.Errorf("versions: %v", got)
 	}
 	if got := must(s.Grants.All(ctx))(t); !slices.Equal(got, []bridge.Grant{g}) {

@@ -36,6 +36,8 @@ type Options struct {
 	// The oldest are lost first: their keys then say ReplyUnknown. Zero means 64
 	// MiB.
 	MaxReplyBytes int64
+	// MaxVersionBytes bounds the documents of all webtools of one site. Zero means 64 MiB.
+	MaxVersionBytes int64
 	// CheckpointRecords and CheckpointEvery say when the audit is signed: after
 	// so many records, or so long after the first unsigned one. Zero means 1,000
 	// and 60 s.
@@ -63,6 +65,7 @@ func (o Options) withDefaults() Options {
 	orElse(&o.ReplyAge, 24*time.Hour)
 	orElse(&o.MaxKeys, 10_000)
 	orElse(&o.MaxReplyBytes, 64<<20)
+	orElse(&o.MaxVersionBytes, 64<<20)
 	orElse(&o.CheckpointRecords, 1000)
 	orElse(&o.CheckpointEvery, time.Minute)
 	orElse(&o.maxPending, 8192)
@@ -175,7 +178,7 @@ func newStore(db *database, o Options, replies sqlReplies) (*Store, *sqlCalls) {
 	calls := openCalls(db, o)
 	replies.db, replies.o = db, o
 	return &Store{Memory: bridge.Memory{
-		Versions:   &sqlVersions{db: db},
+		Versions:   &sqlVersions{db: db, o: o},
 		Grants:     &sqlGrants{db: db},
 		KnownTools: &sqlKnown{db: db},
 		Replies:    &replies,

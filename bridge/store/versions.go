@@ -4,15 +4,20 @@ import (
 	"bytes"
 	"context"
 	"database/sql"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/pagetools/pagetools/bridge/schema"
 	"github.com/pagetools/pagetools/bridge/webtool"
 )
 
-type sqlVersions struct{ db *database }
+type sqlVersions struct {
+	db *database
+	o  Options
+}
 
 var _ webtool.Store = (*sqlVersions)(nil)
 
@@ -21,19 +26,32 @@ func (v *sqlVersions) Load(ctx context.Context, name string) ([]webtool.Record, 
 	var history []webtool.Record
 	err := each(ctx, v.db.r, func(rows *sql.Rows) error {
 		var r webtool.Record
-		var document []byte
 		var last int64
-		if err := rows.Scan(&r.Version, &r.Digest, &document, &last); err != nil {
+		if err := rows.Scan(&r.Version, &r.Digest, &last); err != nil {
 			return err
 		}
-		r.Document, r.LastSeen = document, fromNano(last)
+		r.LastSeen = fromNano(last)
 		history = append(history, r)
 		return nil
-	}, "SELECT version, digest, document, last_seen FROM versions WHERE webtool = ? ORDER BY id", name)
+	}, "SELECT version, digest, last_seen FROM versions WHERE webtool = ? ORDER BY id", name)
 	if err != nil {
 		return nil, fmt.Errorf("reading the history of %s: %w", name, err)
 	}
 	return history, nil
+}
+
+// Document implements webtool.Store.
+func (v *sqlVersions) Document(ctx context.Context, name, version string) (json.RawMessage, error) {
+	var document []byte
+	err := v.db.r.QueryRowContext(ctx, "SELECT document FROM versions WHERE webtool = ? AND version = ?",
+		name, version).Scan(&document)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("reading version %s of %s: %w", version, name, classify(closed(err)))
+	}
+	return document, nil
 }
 
 // Append implements webtool.Store.
@@ -61,12 +79,33 @@ func (v *sqlVersions) Append(ctx context.Context, name string, r webtool.Record)
 		}
 		_, err = tx.ExecContext(ctx, `DELETE FROM versions WHERE webtool = ?1 AND id <=
 			(SELECT id FROM versions WHERE webtool = ?1 ORDER BY id DESC LIMIT 1 OFFSET ?2)`, name, maxVersions)
-		return err
+		if err != nil {
+			return err
+		}
+		site, _, _ := strings.Cut(name, "/")
+		return v.makeRoom(ctx, tx, site)
 	})
 	if err != nil {
 		return fmt.Errorf("keeping version %s of %s: %w", r.Version, name, err)
 	}
 	return nil
+}
+
+// makeRoom drops the oldest versions of a site when they are too many bytes, and a few more,
+// so that it is not done each time: first those that are not the newest of a webtool, so that
+// no number is given again, then webtools that were not seen for longest.
+func (v *sqlVersions) makeRoom(ctx context.Context, tx *sql.Tx, site string) error {
+	var bytes int64
+	if err := tx.QueryRowContext(ctx, "SELECT bytes FROM version_bytes WHERE site = ?", site).
+		Scan(&bytes); err != nil || bytes <= v.o.MaxVersionBytes {
+		return err
+	}
+	_, err := tx.ExecContext(ctx, `DELETE FROM versions WHERE id IN (SELECT id FROM (
+		SELECT id, sum(length(document)) OVER (ORDER BY newest, last_seen, id) - length(document) AS before FROM (
+			SELECT *, id = (SELECT max(id) FROM versions AS w WHERE w.webtool = v.webtool) AS newest FROM versions AS v
+			WHERE webtool = ?1 OR webtool > ?1 || '/' AND webtool < ?1 || '0')) WHERE before < ?2)`,
+		site, bytes-v.o.MaxVersionBytes*15/16)
+	return err
 }
 
 // Seen implements webtool.Store.

@@ -3,7 +3,7 @@
 // version still describes the tools that there are. It is built from [Action] values and knows
 // nothing of calls.
 //
-//	h := webtool.NewHistory("shop", nil, time.Now)
+//	h := webtool.NewHistory("shop", webtool.Options{})
 //	d, err := h.Observe(ctx, catalog, func() *webtool.Document { return webtool.Draft("shop", "…", actions, config) })
 //	fmt.Println(d.Version) // 1.0.0; later changes bump it
 //

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"time"
 
 	"github.com/pagetools/pagetools/bridge/webtool"
 )
@@ -12,7 +11,7 @@ import (
 // A webtool gets a number for each set of actions, and the old one back for a set that
 // was there before.
 func ExampleHistory() {
-	h := webtool.NewHistory("shop", nil, time.Now)
+	h := webtool.NewHistory("shop", webtool.Options{})
 	object := json.RawMessage(`{"type":"object"}`)
 	search := webtool.NewAction(webtool.Action{Name: "search", Description: "Finds things."}, object, nil)
 	buy := webtool.NewAction(webtool.Action{Name: "buy", Description: "Buys one."}, object, nil)

@@ -9,32 +9,60 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/time/rate"
+
+	"github.com/pagetools/pagetools/bridge/policy"
 	"github.com/pagetools/pagetools/bridge/schema"
 )
 
 // FirstVersion is the version of a webtool that was never seen before.
 const FirstVersion = "1.0.0"
 
-// maxVersions bounds what a page that never stops changing can make us keep of
+// maxVersions bounds what a page that never stops changing can make us know of
 // one webtool; the oldest go first.
 const maxVersions = 256
 
+// A webtool gets at most burst new versions at once, and then one in each interval, and all
+// webtools of a site together siteBurst, and one in each siteInterval: each is written to a
+// disk, and a page can invent as many names as it likes. Until the next is due, what is new
+// is described as Latest.
+const (
+	burst, interval         = 64, time.Minute
+	siteBurst, siteInterval = 2048, time.Second
+)
+
+// NewMinting is the rate of all webtools of one site.
+func NewMinting() *rate.Limiter { return rate.NewLimiter(rate.Every(siteInterval), siteBurst) }
+
+// Latest is the version of a document that is not kept.
+const Latest = "latest"
+
 // History is what one webtool was: content-addressed semantic versions (webtools
-// reference, A1). It is safe for concurrent use.
+// reference, A1). Of documents it holds the newest; others are in the store, or, without
+// one, as many as its account has room for. It is safe for concurrent use.
 type History struct {
 	webtool string
-	store   Store // nil: nothing outlives the process
-	clock   func() time.Time
+	Options
 
 	mu        sync.Mutex
+	minted    *rate.Limiter
 	loaded    bool
-	byVersion map[string]*Document
-	byDigest  map[string]*Document
-	order     []*Document // as minted, oldest first
-	last      *Document   // what was current when last looked at
+	byVersion map[string]*entry
+	byDigest  map[string]*entry
+	order     []*entry // as minted, oldest first
+	last      *entry   // what was current when last looked at
 
 	// now is the newest observation, for readers that must not wait.
 	now atomic.Pointer[observation]
+	// wild is true while versions are asked for that are not due.
+	wild atomic.Bool
+}
+
+// entry is a version. Its document is nil where it is only in the store.
+type entry struct {
+	version, digest string
+	document        *Document
+	bytes           int64 // of the document, in the account
 }
 
 // observation is a webtool in one catalog.
@@ -43,11 +71,32 @@ type observation struct {
 	document *Document // nil: the webtool does not exist in this catalog
 }
 
-// NewHistory makes the history of a webtool. Without a store nothing outlives the
-// process.
-func NewHistory(webtool string, store Store, clock func() time.Time) *History {
-	return &History{webtool: webtool, store: store, clock: clock}
+// Options are what a history needs. The zero value remembers in this process, without a
+// bound in bytes.
+type Options struct {
+	// Store keeps it; nil means that nothing outlives the process.
+	Store Store
+	// Clock is the time; nil means time.Now.
+	Clock func() time.Time
+	// Account counts the documents that are held where there is no store.
+	Account *policy.Account
+	// Minting is the rate of all webtools of the site; see NewMinting. Nil bounds nothing.
+	Minting *rate.Limiter
 }
+
+// NewHistory makes the history of a webtool.
+func NewHistory(webtool string, o Options) *History {
+	if o.Clock == nil {
+		o.Clock = time.Now
+	}
+	if o.Minting == nil {
+		o.Minting = rate.NewLimiter(rate.Inf, 1)
+	}
+	return &History{webtool: webtool, Options: o, minted: rate.NewLimiter(rate.Every(interval), burst)}
+}
+
+// Wild reports whether the webtool changes so often that not every change is a version.
+func (h *History) Wild() bool { return h.wild.Load() }
 
 // Version returns the document of a version, or nil.
 func (h *History) Version(ctx context.Context, v string) (*Document, error) {
@@ -56,7 +105,28 @@ func (h *History) Version(ctx context.Context, v string) (*Document, error) {
 	if err := h.load(ctx); err != nil {
 		return nil, err
 	}
-	return h.byVersion[v], nil
+	return h.document(ctx, h.byVersion[v])
+}
+
+// document returns the document of an entry, which may be nil or pruned. Called with h.mu
+// held.
+func (h *History) document(ctx context.Context, e *entry) (*Document, error) {
+	if e == nil || e.document != nil || h.Store == nil {
+		if e == nil {
+			return nil, nil
+		}
+		return e.document, nil
+	}
+	text, err := h.Store.Document(ctx, h.webtool, e.version)
+	if err != nil || text == nil {
+		return nil, err
+	}
+	d := &Document{}
+	if err := json.Unmarshal(text, d); err != nil {
+		return nil, fmt.Errorf("reading version %s of %s: %w", e.version, h.webtool, err)
+	}
+	d.Version, d.Digest, d.json = e.version, e.digest, text
+	return d, nil
 }
 
 // Known returns the document of the webtool in a catalog that was observed last, nil
@@ -80,8 +150,7 @@ func (h *History) Observe(ctx context.Context, catalog any,
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if d != nil {
-		var err error
-		if d, err = h.mint(ctx, d); err != nil {
+		if err := h.mint(ctx, d); err != nil {
 			return nil, err
 		}
 	}
@@ -93,98 +162,147 @@ func (h *History) Observe(ctx context.Context, catalog any,
 func (h *History) Stale(ctx context.Context) *Document {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if err := h.load(ctx); err != nil || h.last == nil {
+	if err := h.load(ctx); err != nil {
 		return nil
 	}
-	d := *h.last
+	last, err := h.document(ctx, h.last)
+	if err != nil || last == nil {
+		return nil
+	}
+	d := *last
 	d.Stale = true
 	return d.Finish(d.Version)
 }
 
-// load reads what the webtool was before. Called with h.mu held.
+// load reads which versions there were before. Called with h.mu held.
 func (h *History) load(ctx context.Context) error {
 	if h.loaded {
 		return nil
 	}
 	var records []Record
-	if h.store != nil {
+	if h.Store != nil {
 		var err error
-		if records, err = h.store.Load(ctx, h.webtool); err != nil {
+		if records, err = h.Store.Load(ctx, h.webtool); err != nil {
 			return fmt.Errorf("reading the history of %s: %w", h.webtool, err)
 		}
 	}
-	h.byVersion, h.byDigest, h.order, h.last = map[string]*Document{}, map[string]*Document{}, nil, nil
+	h.byVersion, h.byDigest, h.order, h.last = map[string]*entry{}, map[string]*entry{}, nil, nil
 	var seen time.Time
 	for _, r := range records {
-		d := &Document{}
-		if err := json.Unmarshal(r.Document, d); err != nil {
-			return fmt.Errorf("reading version %s of %s: %w", r.Version, h.webtool, err)
-		}
-		d.Version, d.Digest, d.json = r.Version, r.Digest, r.Document
-		h.keep(d)
+		e := &entry{version: r.Version, digest: r.Digest}
+		h.keep(e)
 		if h.last == nil || !r.LastSeen.Before(seen) {
-			h.last, seen = d, r.LastSeen
+			h.last, seen = e, r.LastSeen
 		}
 	}
 	h.loaded = true
 	return nil
 }
 
-func (h *History) keep(d *Document) {
-	h.byVersion[d.Version], h.byDigest[d.Digest] = d, d
-	h.order = append(h.order, d)
-	if len(h.order) > maxVersions {
-		gone := h.order[0]
-		h.order = h.order[1:]
-		delete(h.byVersion, gone.Version)
-		delete(h.byDigest, gone.Digest)
+// keep notes a version. Without a store, the oldest are given up for it.
+func (h *History) keep(e *entry) {
+	h.byVersion[e.version], h.byDigest[e.digest] = e, e
+	h.order = append(h.order, e)
+	for h.Store == nil && e.document != nil && e.bytes == 0 && len(h.order) > 1 {
+		if n := int64(len(e.document.json)); h.Account.Take(n) {
+			e.bytes = n
+			break
+		}
+		h.forget()
 	}
+	if len(h.order) > maxVersions {
+		h.forget()
+	}
+}
+
+// forget gives up the oldest version.
+func (h *History) forget() {
+	gone := h.order[0]
+	h.order = h.order[1:]
+	h.Account.Give(gone.bytes)
+	if h.byVersion[gone.version] == gone {
+		delete(h.byVersion, gone.version)
+	}
+	if h.byDigest[gone.digest] == gone {
+		delete(h.byDigest, gone.digest)
+	}
+}
+
+// Close gives back what the history holds.
+func (h *History) Close() { h.Account.Close() }
+
+// setLast makes a version the current one. With a store, only its document is held.
+func (h *History) setLast(e *entry, d *Document) {
+	if h.Store != nil && h.last != nil {
+		h.last.document = nil
+	}
+	h.last, e.document = e, d
 }
 
 // attempts bounds the tries for a number when other processes take it first.
 const attempts = 5
 
 // mint sets the number of a draft: the old one when the digest was seen before,
-// else the next one that the difference calls for. It is kept before anybody
-// sees it. Called with h.mu held.
-func (h *History) mint(ctx context.Context, d *Document) (*Document, error) {
+// else the next one that the difference calls for, or Latest when none is due. It is kept
+// before anybody sees it. Called with h.mu held.
+func (h *History) mint(ctx context.Context, d *Document) error {
 	var err error
+	asked := false // for a new number
 	for range attempts {
 		if err := h.load(ctx); err != nil {
-			return nil, err
+			return err
 		}
 		if known := h.byDigest[d.Digest]; known != nil {
-			if h.store != nil && h.last != known {
-				if err := h.store.Seen(ctx, h.webtool, known.Version, h.clock()); err != nil {
-					return nil, fmt.Errorf("noting version %s of %s: %w", known.Version, h.webtool,
-						err)
+			if h.Store != nil && h.last != known {
+				if err := h.Store.Seen(ctx, h.webtool, known.version, h.Clock()); err != nil {
+					return fmt.Errorf("noting version %s of %s: %w", known.version, h.webtool, err)
 				}
 			}
-			h.last = known
-			return known, nil
+			h.setLast(known, d.Finish(known.version))
+			return nil
+		}
+		if now := h.Clock(); !asked && (!h.minted.AllowN(now, 1) || !h.Minting.AllowN(now, 1)) {
+			h.wild.Store(true)
+			d.Finish(Latest)
+			return nil
+		}
+		asked = true
+		last, err := h.document(ctx, h.last)
+		if err != nil {
+			return err
 		}
 		version := FirstVersion
-		if h.last != nil {
-			version = h.free(h.last.Version, compareDocuments(h.last, d))
+		switch {
+		case last != nil:
+			version = h.free(h.last.version, compareDocuments(last, d))
+		case h.last != nil: // it was pruned
+			version = h.free(h.last.version, schema.Major)
 		}
 		d.Finish(version)
-		if h.store == nil {
+		if h.Store == nil {
 			break
 		}
-		now := h.clock()
-		err = h.store.Append(ctx, h.webtool,
-			Record{Version: version, Digest: d.Digest, Document: d.json, LastSeen: now})
-		if !errors.Is(err, ErrConflict) {
+		err = h.Store.Append(ctx, h.webtool,
+			Record{Version: version, Digest: d.Digest, Document: d.json, LastSeen: h.Clock()})
+		if err == nil {
 			break
+		}
+		if !errors.Is(err, ErrConflict) {
+			return fmt.Errorf("keeping a version of %s: %w", h.webtool, err)
 		}
 		h.loaded = false // another process was first
+		if d.Version = ""; h.last != nil {
+			h.last = nil
+		}
 	}
-	if err != nil {
-		return nil, fmt.Errorf("keeping a version of %s: %w", h.webtool, err)
+	if err != nil || !h.loaded {
+		return fmt.Errorf("keeping a version of %s: %w", h.webtool, errors.Join(err, ErrConflict))
 	}
-	h.keep(d)
-	h.last = d
-	return d, nil
+	h.wild.Store(false)
+	e := &entry{version: d.Version, digest: d.Digest, document: d}
+	h.keep(e)
+	h.setLast(e, d)
+	return nil
 }
 
 // free bumps a version until the number was never used.

@@ -8,11 +8,14 @@ import (
 )
 
 // Store keeps the history of webtools (webtools reference, A1), at most 256
-// versions each: the oldest go first.
+// versions each, and of each site so many bytes: the oldest go first. Webtools of one site
+// are "site" and "site/tool".
 type Store interface {
-	// Load returns the history, oldest first; nil without an error when there is
-	// none.
+	// Load returns the history without its documents, oldest first; nil without an error
+	// when there is none.
 	Load(ctx context.Context, webtool string) ([]Record, error)
+	// Document returns that of a version; nil without an error when there is none.
+	Document(ctx context.Context, webtool, version string) (json.RawMessage, error)
 	// Append adds a version. It is on the disk when Append returns, also after a power
 	// failure. A version that is there already, with the same content, is only marked
 	// as seen again. A number or a digest that is there with different content is

@@ -256,7 +256,7 @@ func cause(err error) error {
 }
 
 func (d *doctor) declarations(a *app.App, t *target, catalog *bridge.Catalog) error {
-	findings := a.Manager.Findings(t.Name)
+	findings := a.Findings(t.Name)
 	for _, f := range findings {
 		d.add(doctorStep{Step: "declaration", Detail: f.Tool + ": " + f.Message,
 			Fix: "Rule " + f.Rule + "."})

@@ -60,7 +60,7 @@ func (d *doctor) see(ctx context.Context, kind string,
 	if err != nil {
 		return nil, nil, err
 	}
-	return catalog, a.Manager.Findings(t.Name), nil
+	return catalog, a.Findings(t.Name), nil
 }
 
 func count(n int, what string) string {

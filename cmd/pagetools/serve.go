@@ -225,7 +225,7 @@ func (p *program) welcome(ctx context.Context, a *app.App, pl plan, base string,
 				s.Tools = append(s.Tools, x.Name)
 			}
 		}
-		for _, f := range a.Manager.Findings(t.Name) {
+		for _, f := range a.Findings(t.Name) {
 			p.say("warning: %s: %s: %s (%s)", t.Name, terminal.Plain(f.Tool),
 				terminal.Plain(f.Message), f.Rule)
 		}

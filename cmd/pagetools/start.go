@@ -98,7 +98,7 @@ func (p *program) options(pl plan) (app.Options, error) {
 			RecycleAfter: c.Limits.RecycleAfter,
 		},
 		Manager: session.Options{
-			MaxSessions: c.MaxSessions, Queue: c.Limits.Queue,
+			MaxSessions: c.MaxSessions, Queue: c.Limits.Queue, Several: len(c.Callers) > 1,
 			FirstIdle: c.Limits.FirstIdle, Idle: c.Limits.Idle, MaxAge: c.Limits.MaxAge,
 		},
 		Bridge: bridge.Options{Rates: c.Rates()},

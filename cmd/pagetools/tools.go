@@ -109,7 +109,7 @@ func tools(ctx context.Context, p *program, arg string, to stateTarget) error {
 	if err != nil {
 		return err
 	}
-	for _, f := range a.Manager.Findings(t.Name) {
+	for _, f := range a.Findings(t.Name) {
 		p.say("warning: %s: %s (%s)", terminal.Plain(f.Tool), terminal.Plain(f.Message), f.Rule)
 	}
 	list := toolList{Site: t.Name, Origin: t.Origin, Version: doc.Version, Tools: []toolItem{}}

@@ -10,9 +10,11 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/policy"
 	"github.com/pagetools/pagetools/bridge/store"
 	"github.com/pagetools/pagetools/session"
 	"github.com/pagetools/pagetools/session/cdp"
@@ -102,6 +104,8 @@ func (a *App) start(ctx context.Context) (err error) {
 	m, b := a.o.Manager, a.o.Bridge
 	m.Engine, m.Sites, m.Limits, m.Log = a.Engine, nil, a.o.Limits, a.o.Log
 	b.Limits, b.Log, b.Sites = a.o.Limits, a.o.Log, map[string]bridge.SiteOptions{}
+	m.Bytes = policy.NewAccount(a.o.Limits.WithDefaults().TotalBytes, nil)
+	b.Bytes = m.Bytes
 	if a.o.Memory != nil {
 		b.Memory = a.o.Memory.Memory
 	}
@@ -128,6 +132,11 @@ func (a *App) start(ctx context.Context) (err error) {
 	b.Memory.Calls = a.Metrics.Counting(b.Memory.Calls)
 	a.Bridge, err = bridge.New(a.Manager, b)
 	return err
+}
+
+// Findings are what a site's author should know of its declarations now.
+func (a *App) Findings(site string) []bridge.Finding {
+	return slices.Concat(a.Manager.Findings(site), a.Bridge.Findings(site))
 }
 
 // engine returns the engine of a kind, and makes it when it is the first of that.

@@ -88,3 +88,18 @@ func eventually(t *testing.T, bound time.Duration, what string, ok func() bool) 
 		t.Fatalf("%s: not within %v", what, bound)
 	}
 }
+
+// TestFramework (D3, F4): tools that a page registers some time after its load event are
+// there for a command that ends after one answer, each time.
+func TestFramework(t *testing.T) {
+	t.Parallel()
+	page := pageServer().page("framework.html")
+	for range 3 {
+		if out := pagetoolsRun(t, 0, "tools", page); !strings.Contains(out, "late") {
+			t.Errorf("tools prints %s", out)
+		}
+		if out := pagetoolsRun(t, 0, "call", page, "late"); out != "true\n" {
+			t.Errorf("call prints %q", out)
+		}
+	}
+}

@@ -209,8 +209,7 @@ func refused(r *shim.Reply) *bridge.Error {
 		return bridge.Errorf(bridge.ToolError, bridge.ResultInvalid, bridge.Unknown,
 			"The tool's result cannot be encoded: %s.", strings.TrimSuffix(r.Message, "."))
 	case shim.TooLarge:
-		return bridge.Errorf(bridge.ToolError, bridge.ResultTooLarge, bridge.Unknown,
-			"The tool's result is too large.")
+		return bridge.TooLarge()
 	case shim.Unhandled:
 		return bridge.Errorf(bridge.ToolError, "", bridge.Failed,
 			"No listener of the page answered the call.")

@@ -47,12 +47,15 @@ type frames struct {
 	targets map[cdptarget.SessionID]*wire.Session
 	roots   map[cdptarget.SessionID]cdp.FrameID // the frames that are targets of their own
 	windows int                                 // that were opened so far
+	// declared counts what their documents declare.
+	declared *session.Declared
 }
 
 // newFrames begins with an empty document at the top.
-func newFrames(s *wire.Session, id cdptarget.ID, shown *documents, out *outbox) *frames {
+func newFrames(s *wire.Session, id cdptarget.ID, shown *documents, out *outbox,
+	declared *session.Declared) *frames {
 	fs := &frames{
-		page: s, shown: shown, out: out,
+		page: s, shown: shown, out: out, declared: declared,
 		all:     map[cdp.FrameID]*frame{},
 		targets: map[cdptarget.SessionID]*wire.Session{s.ID(): s},
 		roots:   map[cdptarget.SessionID]cdp.FrameID{},
@@ -164,6 +167,7 @@ func (fs *frames) leave(f *frame) {
 		return
 	}
 	close(d.gone)
+	fs.declared.Gone(d.id)
 	if d.policy == allowed && f != fs.top {
 		fs.publish()
 	}

@@ -98,8 +98,7 @@ func formAnswer(d *document, inv session.Invocation, a nativeAnswer) bridge.Step
 	case a.Status != webmcp.InvocationStatusCompleted:
 		step.Err = formError(a)
 	case inv.MaxBytes > 0 && len(a.Output) > inv.MaxBytes:
-		step.Err = bridge.Errorf(bridge.ToolError, bridge.ResultTooLarge, bridge.Unknown,
-			"The tool's result is too large.")
+		step.Err = bridge.TooLarge()
 	case len(a.Output) == 0:
 		step.Data = json.RawMessage("null")
 	default:

@@ -80,7 +80,7 @@ func newTab(b *instance, target *wire.Session, in cdp.BrowserContextID, id cdpta
 		pass: o.Pass, shown: &documents{}}
 	own := &owner{target: target, events: make(chan session.Event), tasks: work}
 	out := &own.out
-	own.frames = newFrames(target, id, t.shown, out)
+	own.frames = newFrames(target, id, t.shown, out, session.NewDeclared(o))
 	hold := time.NewTimer(time.Hour)
 	hold.Stop() // until the load event waits for somebody
 	own.watcher = &watcher{name: name, frames: own.frames, out: out, tasks: work, hold: hold}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/pagetools/pagetools/bridge"
@@ -201,6 +202,10 @@ func (w *watcher) report(d *document) {
 		Tools: declarations(d, d.state), Refused: refusals(d.state),
 	}
 	w.invoker.complete(d, &set)
+	before := len(set.Tools)
+	if w.frames.declared.Fit(&set); len(set.Tools) < before { // nor are they kept here
+		d.state.Tools = slices.Clone(d.state.Tools[:min(len(set.Tools), len(d.state.Tools))])
+	}
 	if d.where != (session.Frame{}) && !d.reported && len(set.Tools)+len(set.Refused) == 0 {
 		return // most frames have no tools
 	}

@@ -181,7 +181,7 @@ func (c *Call) run(x Tool, maxBytes int) {
 	case err != nil:
 		c.finish(nil, bridge.Errorf(bridge.ToolError, "", bridge.Failed, "%s", err.Error()))
 	case maxBytes > 0 && len(result) > maxBytes:
-		c.finish(nil, bridge.Errorf(bridge.ToolError, bridge.ResultTooLarge, bridge.Unknown, "The tool's result is too large."))
+		c.finish(nil, bridge.TooLarge())
 	default:
 		c.finish(result, nil)
 	}

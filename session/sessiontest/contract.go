@@ -90,7 +90,7 @@ func TestEngine(t *testing.T, h Harness) {
 		run  func(*testing.T, Harness)
 	}{
 		{"Life", testLife}, {"Tools", testTools}, {"Calls", testCalls}, {"Forms", testForms}, {"Deadlines", testDeadlines}, {"Navigation", testNavigation},
-		{"Frames", testFrames}, {"Dialogs", testDialogs}, {"Questions", testQuestions}, {"DialogsAmongCalls", testDialogsAmongCalls}, {"Load", testLoad}, {"Faults", testFaults},
+		{"Frames", testFrames}, {"Declared", testDeclared}, {"Dialogs", testDialogs}, {"Questions", testQuestions}, {"DialogsAmongCalls", testDialogsAmongCalls}, {"Load", testLoad}, {"Faults", testFaults},
 		{"Settings", testSettings},
 	}
 	for _, g := range groups {

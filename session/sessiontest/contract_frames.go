@@ -4,10 +4,12 @@ import (
 	"encoding/json"
 	"slices"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"testing"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/policy"
 	"github.com/pagetools/pagetools/session"
 )
 
@@ -104,5 +106,59 @@ func testFrames(t *testing.T, h Harness) {
 				t.Error("that the frame's document went was not told")
 			}
 		})
+	}
+}
+
+// testDeclared: what all documents of a tab declare is counted when it is taken; the last
+// tools of a document that are too much are dropped, and what goes away makes room.
+func testDeclared(t *testing.T, h Harness) {
+	long := strings.Repeat("x", 10<<10)
+	three := func(d *Document) {
+		for _, name := range []string{"a", "b", "c"} {
+			d.Register(Tool{Name: name, Description: long})
+		}
+	}
+	html := `for (const name of ['a', 'b', 'c']) tool(name, () => 1, {description: 'x'.repeat(10240)});`
+	address := h.Serve(t, h.Engine, Pages{
+		"/": {HTML: `<script>tool('remove', () => { document.querySelector('iframe').remove() });` + html + `</script><iframe name=f src="/frame"></iframe>`,
+			Fake: func(d *Document) {
+				var f *Document
+				d.Register(answer("remove", func() string { f.Remove(); return "null" }))
+				three(d)
+				f = d.Frame("f", "", three)
+			}},
+		"/frame": {HTML: "<script>" + html + "</script>"},
+	}, false) + "/"
+	account := policy.NewAccount(45<<10, nil)
+	w := openTabWith(t, h.Engine, session.TabOptions{Bytes: account})
+	w.load(address)
+	w.loaded()
+	all := w.await("the finding", func(all []session.Event) bool {
+		return slices.ContainsFunc(all, func(ev session.Event) bool {
+			set, is := ev.(session.ToolsChanged)
+			return is && slices.ContainsFunc(set.Refused, func(f bridge.Finding) bool { return f.Rule == "declarations-too-large" })
+		})
+	})
+	offered := int64(0)
+	newest := map[string]session.ToolsChanged{}
+	for _, ev := range all {
+		if set, is := ev.(session.ToolsChanged); is {
+			newest[set.Document] = set
+		}
+	}
+	for _, set := range newest {
+		for i := range set.Tools {
+			offered += set.Tools[i].Bytes()
+		}
+	}
+	if offered > 45<<10 || offered < 30<<10 || account.Used() != offered {
+		t.Errorf("%d bytes are offered, and %d counted", offered, account.Used())
+	}
+	w.result("remove", "{}")
+	w.await("the frame's end", func(all []session.Event) bool {
+		return slices.ContainsFunc(all, func(ev session.Event) bool { _, is := ev.(session.FrameGone); return is })
+	})
+	if used := account.Used(); used > 35<<10 {
+		t.Errorf("after the frame is gone, %d bytes are counted", used)
 	}
 }

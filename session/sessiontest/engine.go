@@ -110,7 +110,7 @@ func (e *Engine) Open(ctx context.Context, o session.TabOptions) (session.Tab, e
 	if e.closed {
 		return nil, lost(bridge.NotRun)
 	}
-	t := &Tab{engine: e, options: o, stored: stored, events: make(chan session.Event), wake: make(chan struct{}, 1), gone: make(chan struct{})}
+	t := &Tab{engine: e, options: o, declared: session.NewDeclared(o), stored: stored, events: make(chan session.Event), wake: make(chan struct{}, 1), gone: make(chan struct{})}
 	e.tabs = append(e.tabs, t)
 	e.opened++
 	go t.tell()

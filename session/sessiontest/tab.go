@@ -20,9 +20,11 @@ import (
 type Tab struct {
 	engine  *Engine
 	options session.TabOptions
-	events  chan session.Event
-	wake    chan struct{}
-	gone    chan struct{}
+	// declared is guarded by mu.
+	declared *session.Declared
+	events   chan session.Event
+	wake     chan struct{}
+	gone     chan struct{}
 
 	mu     sync.Mutex
 	queue  []queued
@@ -135,6 +137,12 @@ func (t *Tab) show(address string, script Script) {
 	if t.died != nil {
 		t.mu.Unlock()
 		return
+	}
+	for id := range t.frames {
+		t.declared.Gone(id)
+	}
+	if t.doc != nil {
+		t.declared.Gone(t.doc.id)
 	}
 	t.doc, t.frames, t.hung = d, nil, false
 	t.endCalls(func(*Document) bool { return true })
@@ -343,6 +351,7 @@ func (d *Document) push() {
 		ev.Tools = append(ev.Tools, bridge.Declaration{ID: r.id, Document: d.id, Origin: d.origin, Frame: d.frame.Path, Name: x.Name, Title: x.Title,
 			Description: x.Description, Input: x.Input, Output: x.Output, Annotations: x.Annotations})
 	}
+	d.tab.declared.Fit(&ev)
 	d.tab.emit(ev)
 }
 
@@ -387,6 +396,7 @@ func (d *Document) Remove() {
 		return
 	}
 	delete(d.tab.frames, d.id)
+	d.tab.declared.Gone(d.id)
 	d.tab.endCalls(func(of *Document) bool { return of == d })
 	d.tab.queue = slices.DeleteFunc(d.tab.queue, func(q queued) bool {
 		c, ok := q.ev.(session.ToolsChanged)

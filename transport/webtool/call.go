@@ -47,8 +47,8 @@ func (f *Face) post(w http.ResponseWriter, r *http.Request) {
 	default:
 		reply.succeed(w, r, end.Data)
 	}
-	if r.Context().Err() == nil { // else the client may come back for it
-		run.Spend()
+	if run.Token() != "" && http.NewResponseController(w).Flush() == nil && r.Context().Err() == nil {
+		run.Spend() // else the client may come back for it
 	}
 }
 

@@ -89,13 +89,19 @@ type Limits struct {
 	SchemaPattern    int           `key:"schema-pattern" unnamed:"most 512" min:"1"`
 	Arguments        int           `key:"arguments" unnamed:"most 262144" min:"1"`
 	Result           int           `key:"result" unnamed:"most 1048576" min:"1"`
+	PageSubschemas   int           `key:"page-subschemas" unnamed:"most 50000" min:"1"`
+	PageBytes        int           `key:"page-bytes" unnamed:"most 8388608" min:"1"`
+	HistoryBytes     int           `key:"history-bytes" unnamed:"most 16777216" min:"1"`
+	CallerBytes      int           `key:"caller-bytes" unnamed:"most 33554432" min:"1"`
+	TotalBytes       int           `key:"total-bytes" unnamed:"most 268435456" min:"1"`
 }
 
 // Bridge returns those limits that are the bridge's.
 func (l *Limits) Bridge() bridge.Limits {
 	return bridge.Limits{
 		Tools: l.Tools, Name: l.Name, Description: l.Description,
-		Arguments: l.Arguments, Result: l.Result, Question: l.Question,
+		Arguments: l.Arguments, Result: l.Result, Question: l.Question, Subschemas: l.PageSubschemas,
+		PageBytes: int64(l.PageBytes), HistoryBytes: int64(l.HistoryBytes), CallerBytes: int64(l.CallerBytes), TotalBytes: int64(l.TotalBytes),
 		Schema: schema.Limits{
 			Bytes: l.SchemaBytes, Depth: l.SchemaDepth, Subschemas: l.SchemaSubschemas,
 			Expansions: l.SchemaExpansions, Pattern: l.SchemaPattern,

@@ -1,0 +1,44 @@
+package policy
+
+import "sync/atomic"
+
+// Account counts bytes that strangers make us hold, at the moment when they are taken. What an
+// account takes, the accounts above it take, too: of a page, a webtool or a caller, and of all of
+// them. Safe for concurrent use.
+type Account struct {
+	above *Account
+	most  int64
+	used  atomic.Int64
+}
+
+// NewAccount makes an account that holds at most so many bytes. above may be nil.
+func NewAccount(most int64, above *Account) *Account { return &Account{above: above, most: most} }
+
+// Take takes n bytes, or none: false means that they are too many, and must not be kept.
+func (a *Account) Take(n int64) bool {
+	if a == nil {
+		return true
+	}
+	if a.used.Add(n) > a.most || !a.above.Take(n) {
+		a.used.Add(-n)
+		return false
+	}
+	return true
+}
+
+// Give gives n bytes back that were taken.
+func (a *Account) Give(n int64) {
+	for ; a != nil; a = a.above {
+		a.used.Add(-n)
+	}
+}
+
+// Close gives everything back.
+func (a *Account) Close() {
+	if a != nil {
+		a.above.Give(a.used.Swap(0))
+	}
+}
+
+// Used is how many bytes are taken.
+func (a *Account) Used() int64 { return a.used.Load() }

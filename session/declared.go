@@ -1,0 +1,43 @@
+package session
+
+import (
+	"fmt"
+
+	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/policy"
+)
+
+// Declared counts the bytes of what the documents of a tab declare, for engines: what is
+// too much is dropped before anything is kept of it. One goroutine uses it.
+type Declared struct {
+	account *policy.Account
+	of      map[string]int64 // by document
+}
+
+// NewDeclared counts in TabOptions.Bytes.
+func NewDeclared(o TabOptions) *Declared {
+	return &Declared{account: o.Bytes, of: map[string]int64{}}
+}
+
+// Fit drops the tools of the set that there is no room for, the last ones first, and says
+// so in its findings.
+func (d *Declared) Fit(set *ToolsChanged) {
+	d.Gone(set.Document)
+	for i := range set.Tools {
+		n := set.Tools[i].Bytes()
+		if d.account.Take(n) {
+			d.of[set.Document] += n
+			continue
+		}
+		set.Refused = append(set.Refused, bridge.Finding{Rule: "declarations-too-large", Refused: true,
+			Message: fmt.Sprintf("What the page declares is too large: %d tools of a document are not offered.", len(set.Tools)-i)})
+		set.Tools = set.Tools[:i:i]
+		return
+	}
+}
+
+// Gone forgets a document.
+func (d *Declared) Gone(document string) {
+	d.account.Give(d.of[document])
+	delete(d.of, document)
+}

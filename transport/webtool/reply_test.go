@@ -1,0 +1,54 @@
+package webtool_test
+
+import (
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/bridgetest"
+	"github.com/pagetools/pagetools/transport"
+	"github.com/pagetools/pagetools/transport/webtool"
+)
+
+// broken is a connection that is gone, which nobody knows before something is written.
+type broken struct{ *httptest.ResponseRecorder }
+
+func (*broken) FlushError() error { return errors.New("the connection is gone") }
+
+// TestReplyThatIsNotWritten (B10): a final reply that could not be written spends no token:
+// its caller comes back for it, once.
+func TestReplyThatIsNotWritten(t *testing.T) {
+	w := newWorld(t, bridge.Options{})
+	mux := transport.NewMux(webtool.New(w.bridge, webtool.Options{}).Routes()...)
+	trusted := transport.Trusted(mux, bridge.Local(), transport.Options{})
+	post := func(config string, gone bool) *httptest.ResponseRecorder {
+		r := httptest.NewRequest(http.MethodPost, "/webtools/shop", strings.NewReader(`{"action":"buy","request":{},"config":`+config+`}`))
+		r.Header.Set("Content-Type", "application/json")
+		rec := httptest.NewRecorder()
+		if gone {
+			trusted.ServeHTTP(&broken{rec}, r)
+		} else {
+			trusted.ServeHTTP(rec, r)
+		}
+		return rec
+	}
+	token := post(`{}`, false).Header().Get("Pagetools-Resume")
+	person := bridge.Caller{Name: "person", May: []bridge.Right{bridge.MayAnswer}}
+	for _, q := range bridgetest.Questions(w.bridge, person) {
+		if err := w.bridge.Answer(person, q.ID, bridge.Answer{OK: true}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	config := `{"resume":"` + token + `","wait":10000}`
+	for _, c := range []struct {
+		gone   bool
+		status int
+	}{{true, 200}, {false, 200}, {false, 404}} {
+		if got := post(config, c.gone); got.Code != c.status {
+			t.Errorf("gone %v: %d %s, want %d", c.gone, got.Code, got.Body, c.status)
+		}
+	}
+}
