@@ -40,7 +40,11 @@ func result(data json.RawMessage, tool *bridge.Tool, e protocol) *mcpgo.CallTool
 	if p, ok := readPageResult(data); ok {
 		return p.result(tool, data, e)
 	}
-	return rawResult(data)
+	r := rawResult(data)
+	if promised := promise(tool, e, data); promised != nil {
+		structure(r, promised)
+	}
+	return r
 }
 
 // rawResult is a string as it is, and any other JSON value as text of JSON, which is
@@ -129,7 +133,7 @@ func (p pageResult) result(t *bridge.Tool, data json.RawMessage, e protocol) *mc
 	}
 	switch {
 	case t != nil && t.OutputSchema() != nil:
-		if promised := p.promised(t, data); promised != nil {
+		if promised := promise(t, e, p.candidates(data)...); promised != nil {
 			structure(r, promised)
 		}
 	case p.structured.Exists() && onlyText && (p.structured.IsObject() || e.Modern()):
@@ -138,20 +142,28 @@ func (p pageResult) result(t *bridge.Tool, data json.RawMessage, e protocol) *mc
 	return r
 }
 
-// promised is the object that keeps the promise of the tool's outputSchema, which
-// clients insist on: what the page says it is, the JSON in its only text, or all of
-// the result, as the bridge checked it.
-func (p pageResult) promised(t *bridge.Tool, data json.RawMessage) json.RawMessage {
-	candidates := []json.RawMessage{p.structured.Text()}
-	if len(p.blocks) == 1 && p.blocks[0].kind() == "text" {
-		candidates = append(candidates, json.RawMessage(strings.TrimSpace(p.blocks[0].text())))
+// promise returns the first value that keeps the promise of the tool's outputSchema, which
+// clients insist on, or nil. Clients before 2026-07-28 know objects only.
+func promise(t *bridge.Tool, e protocol, candidates ...json.RawMessage) json.RawMessage {
+	if t == nil || t.OutputSchema() == nil {
+		return nil
 	}
-	for _, c := range append(candidates, data) {
-		if len(c) > 0 && c[0] == '{' && t.Fits(c) {
+	for _, c := range candidates {
+		if len(c) > 0 && (c[0] == '{' || e.Modern()) && t.Fits(c) {
 			return c
 		}
 	}
 	return nil
+}
+
+// candidates are what the tool's outputSchema can mean, as the bridge checked it: what the
+// page says it is, the JSON in its only text, or all of the result.
+func (p pageResult) candidates(data json.RawMessage) []json.RawMessage {
+	list := []json.RawMessage{p.structured.Text()}
+	if len(p.blocks) == 1 && p.blocks[0].kind() == "text" {
+		list = append(list, json.RawMessage(strings.TrimSpace(p.blocks[0].text())))
+	}
+	return append(list, data)
 }
 
 // tells reports whether one of the page's texts is the same JSON value as what is
