@@ -1049,14 +1049,14 @@ function tick(box, on) {
 	tell(box, true, true);
 }
 function check(param, values, given) {
-	const left = all(param, values);
+	const left2 = all(param, values);
 	const chosen = new NativeMap();
 	for (let c = (
 		param.first
 	); c !== null; c = c.next) {
-		if (mapDelete(left, inputValue(c.element))) mapSet(chosen, c.element, true);
+		if (mapDelete(left2, inputValue(c.element))) mapSet(chosen, c.element, true);
 	}
-	if (mapSize(left) > 0) throw invalid(param, given);
+	if (mapSize(left2) > 0) throw invalid(param, given);
 	for (let c = (
 		param.first
 	); c !== null; c = c.next) {
@@ -1066,13 +1066,13 @@ function check(param, values, given) {
 }
 function select(param, values, given) {
 	const control = param.first.element;
-	const left = all(param, values);
+	const left2 = all(param, values);
 	const chosen = new NativeMap();
 	const options2 = selectOptions(control);
 	for (let i = 0; i < collectionLength(options2); i++) {
-		if (mapDelete(left, optionValue(options2[i]))) mapSet(chosen, options2[i], true);
+		if (mapDelete(left2, optionValue(options2[i]))) mapSet(chosen, options2[i], true);
 	}
-	if (mapSize(left) > 0) throw invalid(param, given);
+	if (mapSize(left2) > 0) throw invalid(param, given);
 	let changed2 = false;
 	for (let i = 0; i < collectionLength(options2); i++) {
 		const on = mapHas(chosen, options2[i]);
@@ -1125,7 +1125,24 @@ function watchSubmits() {
 		);
 		if (global.SubmitEvent) defineProperty(SubmitEvent.prototype, name, { __proto__: null, ...descriptor, enumerable: true });
 	}
+	watchPlainSubmits();
 	listen();
+}
+function watchPlainSubmits() {
+	const prototype = (
+		global.HTMLFormElement?.prototype
+	);
+	const descriptor = prototype && getOwnPropertyDescriptor(prototype, "submit");
+	if (!descriptor) return;
+	const value = new NativeProxy(descriptor.value, {
+		__proto__: null,
+		apply(native, form, args) {
+			apply(native, form, args);
+			const call = weakGet(calls, form);
+			if (call !== void 0 && isConnected(form)) left(call, null);
+		}
+	});
+	defineProperty(prototype, "submit", { __proto__: null, ...descriptor, value });
 }
 function listen() {
 	addEventListener(global, "submit", onSubmit, true);
@@ -1187,19 +1204,24 @@ function finishAs(call, kind, message) {
 }
 function cancelForm(form, reason) {
 	const call = weakGet(calls, form);
-	if (call !== void 0) finish(call, domError("AbortError", reason));
+	if (call === void 0) return;
+	if (call.event === null) finish(call, domError("AbortError", reason));
+	else finishAs(call, "unsure", reason);
+}
+function formChanged(form) {
+	if (weakGet(calls, form)?.event === null) cancelForm(form, updated);
 }
 function onReset(event) {
 	const call = weakGet(calls, eventTarget(event));
 	if (call === void 0) return;
 	microtask(() => {
-		if (!defaultPrevented(event)) finish(call, domError("AbortError", "Tool execution cancelled by a form reset"));
+		if (!defaultPrevented(event) && call.event === null) finish(call, domError("AbortError", "Tool execution cancelled by a form reset"));
 	});
 }
 function submit(call) {
 	requestSubmit(call.form, call.button);
 	if (call.event === null) finish(call, new NativeError(`Form validation failed: ${faults(call.form)}`));
-	else if (!defaultPrevented(call.event)) answer(call, call.event);
+	else if (!defaultPrevented(call.event)) isConnected(call.form) ? answer(call, call.event) : finishAs(call, "unsure", updated);
 }
 function submitFor(call) {
 	if (call.done) return;
@@ -1235,16 +1257,17 @@ function answer(call, event) {
 		const done = () => finish(call, void 0, response);
 		promiseThen(response, done, done);
 	} else if (defaultPrevented(event)) {
-		finish(call, new NativeError("The site has a programming error: it called preventDefault() on the 'submit' event, without also calling respondWith() with the tool result"));
-	} else if (attribute(call, event, "method") === "dialog") {
-		finish(call);
+		finishAs(call, "unsure", "The site has a programming error: it called preventDefault() on the 'submit' event, without also calling respondWith() with the tool result");
 	} else {
-		const target = attribute(call, event, "target") ?? getAttribute2(querySelector(document, "base[target]") ?? call.form, "target");
-		finishAs(call, "submitted", target ?? "");
+		left(call, eventSubmitter(event));
 	}
 }
-function attribute(call, event, name) {
-	const button = eventSubmitter(event);
+function left(call, button) {
+	if (attribute(call, button, "method") === "dialog") return finish(call);
+	const target = attribute(call, button, "target") ?? getAttribute2(querySelector(document, "base[target]") ?? call.form, "target");
+	finishAs(call, "submitted", target ?? "");
+}
+function attribute(call, button, name) {
 	return (button === null ? null : getAttribute2(button, `form${name}`)) ?? getAttribute2(call.form, name);
 }
 
@@ -2205,7 +2228,7 @@ function scan(cancel) {
 	tools = next;
 	replaceForms(next);
 	mapForEach(before, (tool, name) => {
-		if (cancel && mapGet(next, name) !== tool) cancelForm(tool.form, "Tool execution cancelled, since tool definition was updated");
+		if (cancel && mapGet(next, name) !== tool) formChanged(tool.form);
 	});
 }
 function isNamed(form, name) {

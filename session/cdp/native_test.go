@@ -200,6 +200,25 @@ func TestNativeForms(t *testing.T) {
 	p.untilOffers(" waits", " filled", " send", " drop")
 }
 
+// TestNativeFormsAreUnsure: what the browser cancels, or what took its submit event and said
+// nothing, may have been sent.
+func TestNativeFormsAreUnsure(t *testing.T) {
+	t.Parallel()
+	for name, x := range map[string]struct{ script, want string }{
+		"only prevented": {`f.onsubmit = (e) => e.preventDefault()`, "TOOL_ERROR  unknown"},
+		"reset":          {`f.onsubmit = (e) => { e.preventDefault(); e.respondWith(new Promise(() => {})); setTimeout(() => f.reset()) }`, "TOOL_ERROR  unknown"},
+		"refused":        {`f.onsubmit = (e) => { e.preventDefault(); e.respondWith(Promise.reject(new Error('sold out'))) }`, "TOOL_ERROR  failed"},
+		"invalid":        {`f.q.required = true`, "TOOL_ERROR  failed"},
+		"sent":           {`f.onsubmit = (e) => { e.preventDefault(); f.submit() }`, "ok"},
+	} {
+		p := showPage(t, native1(t), site(t, map[string]http.HandlerFunc{"/next": plain(linked(`{"next":1}`)), "/": html(`<form id=f toolname=t tooldescription=d toolautosubmit action=/next><input name=q><button>go</button></form><script>` + x.script + `</script>`)})+"/")
+		got, err := p.call("t", "{}")
+		if reasonOf(err) != x.want && (err != nil || got != `[{"next":1}]`) {
+			t.Errorf("%s: %s, %v", name, got, err)
+		}
+	}
+}
+
 // TestNativeInsecure: where the browser gives a document no WebMCP, the finding
 // says so; the shim's engine offers the tool.
 func TestNativeInsecure(t *testing.T) {
