@@ -64,12 +64,16 @@ func call(ctx context.Context, p *program, arg, tool string, pairs []string, inp
 	}
 	asker, done := p.asker(input == "-")
 	defer done()
-	res, err := a.Bridge.Do(ctx, &bridge.Call{Site: t.Name, Tool: tool, Caller: caller, Input: in,
+	end := a.Bridge.Complete(ctx, &bridge.Call{Site: t.Name, Tool: tool, Caller: caller, Input: in,
 		Asker: asker})
-	if err != nil {
-		return withNames(err)
+	if end.Err != nil {
+		return withNames(end.Err)
 	}
-	if err := printResult(p.stdout, p.conf.Format, res); err != nil {
+	if v := end.Violation; v != nil {
+		p.say("warning: %s (result%s: %s)", terminal.Plain(v.Message),
+			terminal.Plain(v.Errors[0].Pointer), terminal.Plain(v.Errors[0].Message))
+	}
+	if err := printResult(p.stdout, p.conf.Format, end.Data); err != nil {
 		return err
 	}
 	return to.save(ctx, p, page)

@@ -20,6 +20,9 @@ import (
 // metaError is the key of the webtool error object in the _meta of a failed result.
 const metaError = "pagetools/error"
 
+// metaViolation is the key of what a result has against the outputSchema of its own tool.
+const metaViolation = "pagetools/schemaViolation"
+
 // maxDepth is the nesting that all clients read. What is deeper is told as text.
 const maxDepth = 100
 
@@ -27,8 +30,18 @@ const maxDepth = 100
 // content blocks of the page pass as they are; a string is one text; any other value is
 // one text of JSON, and structuredContent when it is an object. Text and structuredContent hold the
 // same data, because some clients show a model only one of them; so beside pictures
-// there is no structuredContent, unless the tool's outputSchema demands it.
-func result(data json.RawMessage, tool *bridge.Tool, e protocol) *mcpgo.CallToolResult {
+// there is no structuredContent, unless the tool's outputSchema demands it. A result that
+// does not fit that schema has none: clients would refuse it.
+func result(end bridge.Step, tool *bridge.Tool, e protocol) *mcpgo.CallToolResult {
+	r := delivered(end.Data, tool, e)
+	if end.Violation != nil && !r.IsError {
+		r.StructuredContent, r.RawStructuredContent = nil, nil
+		r.Meta = mcpgo.NewMetaFromMap(map[string]any{metaViolation: end.Violation})
+	}
+	return r
+}
+
+func delivered(data json.RawMessage, tool *bridge.Tool, e protocol) *mcpgo.CallToolResult {
 	data = wellFormed(data)
 	if data == nil {
 		return failure(bridge.Errorf(bridge.ToolError, bridge.ResultInvalid, bridge.Unknown,
