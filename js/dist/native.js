@@ -1062,14 +1062,21 @@ function executeTool(tool, input, options, prefix) {
 var unknown = (message) => domError("UnknownError", message);
 function runTool(peer, tool, text, signal) {
 	return new NativePromise((resolve, reject) => {
-		const cancel = peer.run(tool, text, resolve, () => {
-			reject(unknown("Tool was executed but the invocation failed. For example, the script function threw an error"));
+		const leave = () => cancel();
+		const end2 = (settle) => (value) => {
+			removeEventListener(global, "pagehide", leave);
+			settle(value);
+		};
+		addEventListener(global, "pagehide", leave);
+		if (signal !== void 0) {
+			addEventListener(signal, "abort", () => {
+				reject(signalReason(signal));
+				microtask(leave);
+			}, { __proto__: null, once: true });
+		}
+		const cancel = peer.run(tool, text, end2(resolve), () => {
+			end2(reject)(unknown("Tool was executed but the invocation failed. For example, the script function threw an error"));
 		});
-		if (signal === void 0) return;
-		addEventListener(signal, "abort", () => {
-			reject(signalReason(signal));
-			microtask(cancel);
-		}, { __proto__: null, once: true });
 	});
 }
 function inputText(input, prefix) {
