@@ -259,7 +259,9 @@ func TestNativeFormsKeepUp(t *testing.T) {
 			t.Fatal(err)
 		}
 		called := func() (string, string) {
-			r, err := came(p.Invoke(t.Context(), session.Invocation{Document: d.Document, Tool: d.ID, Input: json.RawMessage("{}"), MaxBytes: 1 << 20}))
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second) // a form that waits says nothing
+			defer cancel()
+			r, err := came(p.Invoke(ctx, session.Invocation{Document: d.Document, Tool: d.ID, Input: json.RawMessage("{}"), MaxBytes: 1 << 20}))
 			return string(r.Data), reasonOf(err)
 		}
 		got, why := called()
@@ -276,7 +278,7 @@ func TestNativeFormsKeepUp(t *testing.T) {
 			got, why = called()
 		}
 		if alone := i%2 == 0; alone && got != `"sent"` || !alone && why != "TOOL_ERROR AWAITING_SUBMISSION failed" {
-			t.Errorf("form %d: %s, %s", i, got, why)
+			t.Fatalf("form %d: %s, %s", i, got, why)
 		}
 	}
 }
