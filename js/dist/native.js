@@ -290,6 +290,8 @@ var global = window;
 var [documentURL, documentTitle, documentElement, documentView, readyState, querySelector] = members("Document", "URL", "title", "documentElement", "defaultView", "readyState", "querySelector");
 var [getAttribute] = members("Element", "getAttribute");
 var [windowOrigin] = members(window, "origin");
+var [originAgentCluster, isSecureContext] = members(window, "originAgentCluster", "isSecureContext");
+var knowsKeys = "originAgentCluster" in window;
 function documentInfo() {
 	const root = documentElement(document);
 	const lang = root === null ? null : getAttribute(root, "lang");
@@ -298,6 +300,9 @@ function documentInfo() {
 }
 function isActive() {
 	return documentView(document) === global;
+}
+function isKeyed() {
+	return !knowsKeys || !isSecureContext(global) || originAgentCluster(global) || exec(/^file:/, documentURL(document)) !== null;
 }
 var isAllowed = policyCheck();
 function policyCheck() {
@@ -805,6 +810,9 @@ function admit(draft, taken) {
 }
 function checkUse() {
 	if (!isActive()) throw domError("InvalidStateError", "The document is not active.");
+	if (!isKeyed()) {
+		throw domError("SecurityError", "document.modelContext cannot be used when document.domain is enabled.");
+	}
 	if (!isAllowed()) {
 		throw domError("NotAllowedError", 'Access to the feature "tools" is disallowed by permissions policy.');
 	}
@@ -924,11 +932,14 @@ function toolEvent(name) {
 	}[name];
 }
 function announce(type, name = "", Class = NativeEvent) {
-	const event = construct(NativeEvent, [type], Class);
-	if (Class !== NativeEvent) weakSet(toolNames, event, name);
-	if (!targets.native) dispatchEvent(targets.context, event);
-	dispatchEvent(targets.agent, event);
-	dispatchEvent(global, event);
+	const dispatch = (target) => {
+		const event = construct(NativeEvent, [type], Class);
+		if (Class !== NativeEvent) weakSet(toolNames, event, name);
+		dispatchEvent(target, event);
+	};
+	if (!targets.native) dispatch(targets.context);
+	dispatch(targets.agent);
+	dispatch(global);
 }
 function defineHandlers(holder, check) {
 	for (const type of ["toolchange", "toolactivated", "toolcancel"]) {
