@@ -53,6 +53,9 @@ type SiteOptions struct {
 	// AllowConfig names the keys of config that callers may use to change their
 	// page; see PageKeys.
 	AllowConfig []string
+	// StrictOutput refuses a result that does not fit its tool's own outputSchema. Without
+	// it such a result is delivered, and the step says so.
+	StrictOutput bool
 	// Locked, when it is not nil, names the only tools that are offered, with
 	// the digests that ToolDigests returned for them.
 	Locked map[string]string

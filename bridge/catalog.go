@@ -326,7 +326,12 @@ func admit(d Declaration, l Limits) admission {
 	t.shape = shapeOf(t.input.JSON())
 	t.secrets = hasSecrets(d.Input)
 	if len(d.Output) > 0 && string(d.Output) != "null" {
-		if t.output, err = schema.Compile(d.Output, l.Schema); err != nil {
+		switch t.output, err = schema.CompileResult(d.Output, l.Schema); {
+		case err == nil:
+		case ruleOf(err) == schema.RuleRootNotObject: // it promises nothing
+			a.findings = append(a.findings, Finding{Rule: schema.RuleRootNotObject, Tool: d.Name,
+				Message: fmt.Sprintf("outputSchema: %s; it is left out.", safeText(err))})
+		default:
 			return refuse(ruleOf(err), "outputSchema: %s", safeText(err))
 		}
 	}

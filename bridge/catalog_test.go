@@ -71,6 +71,27 @@ func TestAdmission(t *testing.T) {
 	}
 }
 
+// TestAnOutputSchemaOfAnyKindKeepsTheTool: results are any JSON value, and so are their
+// schemas; what is none is left out. One that cannot be checked loses its tool still.
+func TestAnOutputSchemaOfAnyKindKeepsTheTool(t *testing.T) {
+	for output, kept := range map[string]string{
+		`{"type":"array"}`: `{"type":"array"}`, `{"type":"string"}`: `{"type":"string"}`, `{"type":["object","null"]}`: `{"type":["object","null"]}`,
+		`{"anyOf":[{"type":"array"},{}]}`: `{"anyOf":[{"type":"array"},{}]}`, `true`: `{}`, `[]`: ``, `"x"`: ``, `null`: ``,
+	} {
+		c, findings, names := admit(bridge.Limits{}, bridgetest.Returning(bridgetest.Tool("a", ""), output))
+		if names != "a" || string(c.Tool("a").OutputSchema()) != kept {
+			t.Errorf("%s: admitted %q with %s", output, names, c.Tool("a").OutputSchema())
+		}
+		told := output == `[]` || output == `"x"`
+		if (len(findings) == 1) != told || told && (findings[0].Refused || findings[0].Rule != schema.RuleRootNotObject) {
+			t.Errorf("%s: findings %+v", output, findings)
+		}
+	}
+	if _, _, names := admit(bridge.Limits{}, bridgetest.Returning(bridgetest.Tool("a", ""), `{"$ref":"#/nowhere"}`)); names != "" {
+		t.Error("a schema that cannot be checked was admitted")
+	}
+}
+
 func TestAdmissionCountsTools(t *testing.T) {
 	var decls []bridge.Declaration
 	for i := range 257 {

@@ -101,8 +101,9 @@ func stillRuns() *Error {
 
 // keptReply is an outcome in the form in which a store keeps it.
 type keptReply struct {
-	Data  json.RawMessage `json:"data,omitempty"`
-	Error *keptError      `json:"error,omitempty"`
+	Data      json.RawMessage `json:"data,omitempty"`
+	Violation *Violation      `json:"violation,omitempty"`
+	Error     *keptError      `json:"error,omitempty"`
 }
 
 type keptError struct {
@@ -114,7 +115,7 @@ type keptError struct {
 }
 
 func encodeReply(end Step) ([]byte, error) {
-	k := keptReply{Data: end.Data}
+	k := keptReply{Data: end.Data, Violation: end.Violation}
 	if e := end.Err; e != nil {
 		k.Error = &keptError{e.Code, e.Reason, e.Outcome, e.Message, e.Details}
 	}
@@ -130,7 +131,7 @@ func decodeReply(kept []byte) (Step, error) {
 		return (&Error{Code: e.Code, Reason: e.Reason, Outcome: e.Outcome, Message: e.Message,
 			Details: e.Details}).Step(), nil
 	}
-	return Step{Data: k.Data}, nil
+	return Step{Data: k.Data, Violation: k.Violation}, nil
 }
 
 // keyEnded keeps the outcome of a call for its key: in the store, where there is one. One

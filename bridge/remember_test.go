@@ -214,7 +214,7 @@ func TestVersionsThatCannotBeKept(t *testing.T) {
 // TestKeysOutliveTheProcess (R38, A19): a key names its call after a restart, too.
 func TestKeysOutliveTheProcess(t *testing.T) {
 	dir := t.TempDir()
-	r := bridgetest.NewRouter().Add("shop", bridgetest.Tool("read", ""), bridgetest.Tool("fail", ""))
+	r := bridgetest.NewRouter().Add("shop", bridgetest.Returning(bridgetest.Tool("read", ""), `{"required":["b"]}`), bridgetest.Tool("fail", ""))
 	r.Handle("shop", func(_ context.Context, inv bridge.Invocation) bridge.Step {
 		if inv.Tool.Name() == "fail" {
 			return bridge.Errorf(bridge.ToolError, "", bridge.Failed, "No such tea.").Step()
@@ -231,6 +231,9 @@ func TestKeysOutliveTheProcess(t *testing.T) {
 		for range 2 {
 			if res, e := run(t, b, &calls[0]); e != nil || string(res) != `{"a":1}` {
 				t.Errorf("round %d: %v, %v", round, res, e)
+			}
+			if _, end := b.Start(t.Context(), &calls[0]).Next(t.Context()); end.Violation == nil || len(end.Violation.Errors) != 1 {
+				t.Errorf("round %d: what it has against the outputSchema is %+v", round, end.Violation)
 			}
 			_, e := run(t, b, &calls[1])
 			want(t, e, bridge.ToolError, "", bridge.Failed)

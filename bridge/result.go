@@ -3,7 +3,9 @@ package bridge
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"unicode/utf8"
 
@@ -36,9 +38,16 @@ func present(r *Run, data json.RawMessage) Step {
 		}
 		return presentError(r, Errorf(ToolError, "", Failed, "%s", text)).Step()
 	}
-	if out := r.tool.output; out != nil && !fits(out, data, m) {
-		return Errorf(ToolError, ResultInvalid, Unknown,
-			"%q returned something that does not fit its own outputSchema.", r.tool.name).Step()
+	broken := r.tool.violation(data, m)
+	if broken != nil {
+		r.bridge.log.Warn("call: a result does not fit the outputSchema of its tool",
+			slog.String("call", r.call.ID), slog.String("site", r.call.Site),
+			slog.String("tool", r.tool.name), slog.String("where", broken.Errors[0].Pointer),
+			slog.String("why", broken.Errors[0].Message))
+		if r.site.options.StrictOutput {
+			return Errorf(ToolError, ResultInvalid, Unknown, "%s", broken.Message).
+				Detail("schemaViolation", broken).Step()
+		}
 	}
 	switch r.settings.output {
 	case "text":
@@ -49,7 +58,7 @@ func present(r *Run, data json.RawMessage) Step {
 	if limit := r.resultLimit(); len(data) > limit {
 		return presentError(r, &Error{Code: ToolError, Reason: ResultTooLarge, Outcome: Unknown}).Step()
 	}
-	return Step{Data: data}
+	return Step{Data: data, Violation: broken}
 }
 
 // mcpNames are the members that mcpResult reads.
@@ -80,13 +89,35 @@ func mayBeMCP(data json.RawMessage) bool {
 
 var quote = []byte{'"'}
 
-// fits checks a result against the page's own promise. As in MCP, the promise
-// is about structuredContent when the page returns one.
-func fits(out *schema.Schema, data json.RawMessage, r mcpResult) bool {
-	if len(r.StructuredContent) > 0 && out.Validate(r.StructuredContent) == nil {
-		return true
+// violation checks a result against the page's own promise; nil means that it holds. As in
+// MCP, the promise is about structuredContent when the page returns one. A page that
+// returns one text may mean the JSON in it.
+func (t *Tool) violation(data json.RawMessage, m mcpResult) *Violation {
+	if t.output == nil {
+		return nil
 	}
-	return out.Validate(data) == nil
+	var candidates []json.RawMessage
+	if len(m.Content) == 1 && m.Content[0].Type == "text" {
+		candidates = append(candidates, json.RawMessage(m.Content[0].Text))
+	}
+	candidates = append(candidates, data)
+	if len(m.StructuredContent) > 0 {
+		candidates = append(candidates, m.StructuredContent)
+	}
+	var err error // of the last, which is what the promise is about
+	for _, c := range candidates {
+		if err = t.output.Validate(c); err == nil {
+			return nil
+		}
+	}
+	v := &Violation{
+		Message: fmt.Sprintf("%q returned something that does not fit its own outputSchema.", t.name),
+		Errors:  []schema.Violation{{Message: "the value could not be checked"}},
+	}
+	if list, ok := errors.AsType[*schema.Violations](err); ok && len(list.List) > 0 {
+		v.Errors = list.List
+	}
+	return v
 }
 
 // Fits reports whether a value keeps the promise of the tool's outputSchema. A tool

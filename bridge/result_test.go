@@ -52,20 +52,34 @@ func TestAPagesErrorTextIsBounded(t *testing.T) {
 	}
 }
 
+// TestAPromiseOfAPageIsChecked: a result that breaks it is delivered, with a word about it;
+// strict-output refuses it, as something that ran.
 func TestAPromiseOfAPageIsChecked(t *testing.T) {
-	r := bridgetest.NewRouter().Add("shop", bridgetest.Returning(bridgetest.Tool("a", ""), `{"type":"object","required":["n"],"properties":{"n":{"type":"integer"}}}`))
-	b := open(t, r, bridge.SiteOptions{})
-	for result, ok := range map[string]bool{
-		`{"n":1}`: true, `{"n":"1"}`: false, `{}`: false, `"n"`: false,
-		`{"content":[],"structuredContent":{"n":1}}`: true, `{"content":[],"structuredContent":{"n":"1"}}`: false,
+	declared := bridgetest.Returning(bridgetest.Tool("a", ""), `{"type":"object","required":["n"],"properties":{"n":{"type":"integer"}}}`)
+	const fits, root = "it fits", ""
+	for result, where := range map[string]string{
+		`{"n":1}`: fits, `{"n":"1"}`: "/n", `{}`: "/n", `"n"`: root,
+		`{"content":[],"structuredContent":{"n":1}}`: fits, `{"content":[],"structuredContent":{"n":"1"}}`: "/n",
+		`{"content":[{"type":"text","text":"{\"n\":1}"}]}`: fits, `{"content":[{"type":"text","text":"{\"n\":\"1\"}"}]}`: "/n",
+		`{"content":[{"type":"text","text":"no JSON"}]}`: "/n",
 	} {
-		r.Answer("shop", result, nil)
-		_, e := do(t, b, "a", `{}`, "")
-		if ok && e != nil {
-			t.Errorf("%s: %v", result, e)
-		}
-		if !ok {
-			want(t, e, bridge.ToolError, bridge.ResultInvalid, bridge.Unknown)
+		for _, strict := range []bool{false, true} {
+			r := bridgetest.NewRouter().Add("shop", declared)
+			r.Answer("shop", result, nil)
+			run := open(t, r, bridge.SiteOptions{StrictOutput: strict}).Start(t.Context(), &bridge.Call{Site: "shop", Tool: "a", Caller: bridge.Local(), Input: bridgetest.JSON(`{}`)})
+			_, end := run.Next(t.Context())
+			switch {
+			case where == fits || !strict:
+				if end.Err != nil || string(end.Data) != result || (end.Violation == nil) != (where == fits) {
+					t.Errorf("%s, strict %v: %s, %+v, %v", result, strict, end.Data, end.Violation, end.Err)
+				}
+			default:
+				want(t, end.Err, bridge.ToolError, bridge.ResultInvalid, bridge.Unknown)
+				end.Violation, _ = end.Err.Details["schemaViolation"].(*bridge.Violation)
+			}
+			if end.Violation != nil && (len(end.Violation.Errors) != 1 || end.Violation.Errors[0].Pointer != where || !strings.Contains(end.Violation.Message, "outputSchema")) {
+				t.Errorf("%s, strict %v: %+v", result, strict, end.Violation)
+			}
 		}
 	}
 }

@@ -102,15 +102,21 @@ func (b *Bridge) startOrResume(ctx context.Context, in *Call) (*Run, time.Durati
 // one, a call that stops is left to whoever may answer, and the error says so. The
 // error is always an *Error.
 func (b *Bridge) Do(ctx context.Context, in *Call) ([]byte, error) {
+	end := b.Complete(ctx, in)
+	return end.Data, asPlain(end.Err)
+}
+
+// Complete is Do for callers that want all that the call came to: never a Pause.
+func (b *Bridge) Complete(ctx context.Context, in *Call) Step {
 	r, _ := b.startOrResume(ctx, in)
 	for {
 		q, end := r.Next(ctx)
 		switch {
 		case q == nil:
 			r.Spend()
-			return end.Data, asPlain(end.Err)
+			return end
 		case in.Asker == nil:
-			return nil, stoppedError(q, r.Token())
+			return stoppedError(q, r.Token()).Step()
 		}
 		answer, err := r.askWith(ctx, in.Asker, q)
 		switch {
@@ -119,7 +125,7 @@ func (b *Bridge) Do(ctx context.Context, in *Call) ([]byte, error) {
 		case err != nil:
 			e := stoppedError(q, r.Token()).With(err)
 			r.abort(e)
-			return nil, e
+			return e.Step()
 		default: // somebody else may have been first
 			_ = r.answer(q.ID, &answer, in.Caller.Name)
 		}

@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"slices"
 	"time"
+
+	"github.com/pagetools/pagetools/bridge/schema"
 )
 
 // Source runs the tools of a site for one call, until Release.
@@ -21,6 +23,9 @@ type Source interface {
 type Step struct {
 	// Data is the result, as JSON text.
 	Data json.RawMessage
+	// Violation is set beside Data when the result does not fit the tool's own
+	// outputSchema. The bridge sets it.
+	Violation *Violation
 	// Pause is set when the call waits for a person.
 	Pause *Pause
 	// Err is set when the call failed.
@@ -29,6 +34,12 @@ type Step struct {
 	// had when it replied. A call reads its own writes.
 	Document string
 	Revision int64
+}
+
+// Violation says where a result does not fit the outputSchema of its own tool.
+type Violation struct {
+	Message string             `json:"message"`
+	Errors  []schema.Violation `json:"errors"`
 }
 
 // Step returns the step of a call that failed so.

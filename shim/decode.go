@@ -31,6 +31,7 @@ const (
 	Unhandled Kind = "unhandled"
 	Submitted Kind = "submitted"
 	Awaiting  Kind = "awaiting"
+	Unsure    Kind = "unsure"
 	Asking    Kind = "asking" // it goes on: Wait
 )
 
@@ -222,7 +223,7 @@ func (r *Reply) payload(text string) error {
 			return fmt.Errorf("the reply's payload: %w", errNotJSON)
 		}
 		r.Payload = raw
-	case Failed, Aborted, Gone, Invalid, TooLarge, Unhandled, Submitted, Awaiting, Asking:
+	case Failed, Aborted, Gone, Invalid, TooLarge, Unhandled, Submitted, Awaiting, Unsure, Asking:
 		if text != "" {
 			return fmt.Errorf("the reply's payload: %d bytes with kind %s", len(text), r.Kind)
 		}

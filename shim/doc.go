@@ -59,6 +59,7 @@
 //	unhandled  the tool has no execute function and no toolcall listener answered
 //	submitted  a form was submitted plainly, and what the page says is in the document that comes; message is the form's target
 //	awaiting   a form is filled in, and waits for a person to submit it
+//	unsure     a form was submitted, and the page does not say what came of it; message is why
 //	asking     the call waits for a person, and goes on: the only kind that is not an end. name is interaction
 //	           (requestUserInteraction, pending for 100 ms) or form (filled in; an answer submits it)
 //

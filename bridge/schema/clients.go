@@ -24,13 +24,16 @@ func (s *Schema) ForClients() (json.RawMessage, []string) {
 }
 
 // OutputForClients is ForClients for the schema of results. Clients before 2026-07-28 compile it
-// when they read the list, most with a validator of draft 07: they get it when it is made of words
-// that all validators take alike, and else nil, with a note that says why. Later ones get the
-// page's own.
+// when they read the list, most with a validator of draft 07, and know objects only: they get it
+// when it describes one and is made of words that all validators take alike, and else nil, with a
+// note that says why. Later ones get the page's own.
 func (s *Schema) OutputForClients(modern bool) (json.RawMessage, []string) {
 	root, notes := s.rewrite()
 	if modern {
 		return root.appendJSON(nil), notes
+	}
+	if !s.objects {
+		return nil, []string{"it describes other results than objects; clients before 2026-07-28 do not get it"}
 	}
 	sayObject(root)
 	if why := unportable(root, true); why != "" {
@@ -53,12 +56,28 @@ func (s *Schema) rewrite() (root *value, notes []string) {
 		}
 	}
 	rewrite(root, note)
-	// An admitted list of types has "object". Clients in Go read one text only.
-	if t := root.get("type"); t.isArray() {
+	// Clients in Go read one text only.
+	switch t := root.get("type"); {
+	case !t.isArray():
+	case s.objects: // an admitted list has "object"
 		note("the type of the root became \"object\"")
 		*t = value{kind: '"', text: "object"}
+	default:
+		root.narrow("type", t)
 	}
 	return root, notes
+}
+
+// narrow moves a keyword of a schema into its allOf, where it means the same.
+func (v *value) narrow(key string, held *value) {
+	v.remove(func(k string) bool { return k == key })
+	all := v.get("allOf")
+	if all == nil {
+		all = &value{kind: '['}
+		v.keys, v.vals = append(v.keys, "allOf"), append(v.vals, all)
+		v.buildIndex()
+	}
+	all.vals = append(all.vals, &value{kind: '{', keys: []string{key}, vals: []*value{held}})
 }
 
 func rewrite(v *value, note func(format string, args ...any)) {
@@ -74,12 +93,18 @@ func rewrite(v *value, note func(format string, args ...any)) {
 		case c.val.isObject():
 			rewrite(c.val, note)
 		case c.mayBeFlag():
-		case c.val.kind == 't': // half of the clients know schemas as objects only
-			*c.val = value{kind: '{'}
-		case c.val.kind == 'f':
-			*c.val = value{kind: '{', keys: []string{"not"}, vals: []*value{{kind: '{'}}}
+		case c.val.isBool(): // half of the clients know schemas as objects only
+			*c.val = *asObject(c.val)
 		}
 	}
+}
+
+// asObject writes a schema that is a boolean as an object.
+func asObject(v *value) *value {
+	if v.kind == 't' {
+		return &value{kind: '{'}
+	}
+	return &value{kind: '{', keys: []string{"not"}, vals: []*value{{kind: '{'}}}
 }
 
 // mayBeFlag reports whether the subschema is a boolean as often as not.

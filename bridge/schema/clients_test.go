@@ -73,13 +73,22 @@ func TestOutputSchemas(t *testing.T) {
 	for _, c := range []struct{ why, raw, legacy, modern string }{
 		{"good", `{"type":"object","properties":{"n":{"type":"integer","minimum":0}},"required":["n"],"additionalProperties":false}`, same, same},
 		{"no type", `{"required":["n"]}`, `{"type":"object","required":["n"]}`, same},
-		{"a list of types", `{"type":["object","null"]}`, `{"type":"object"}`, `{"type":"object"}`},
-		{"types without object", `{"type":["array","null"]}`, "", ""},
-		{"not an object", `{"type":"array"}`, "", ""},
-		{"true", `true`, "", ""},
+		{"a list of one type", `{"type":["object"]}`, `{"type":"object"}`, `{"type":"object"}`},
+		{"a list of types", `{"type":["object","null"]}`, "", `{"allOf":[{"type":["object","null"]}]}`},
+		{"types without object", `{"type":["array","null"],"allOf":[{"minItems":1}]}`, "", `{"allOf":[{"minItems":1},{"type":["array","null"]}]}`},
+		{"not an object", `{"type":"array","items":true}`, "", `{"type":"array","items":{}}`},
+		{"not an object, by a reference", `{"$ref":"#/$defs/a","$defs":{"a":{"type":"array"}}}`, "", same},
+		{"objects or not", `{"anyOf":[{"type":"object"},{"type":"array"}]}`, "", same},
+		{"one of two objects", `{"oneOf":[{"type":"object"},{"required":["a"]}]}`, `{"type":"object","oneOf":[{"type":"object"},{"required":["a"]}]}`, same},
+		{"an object, among others", `{"allOf":[{},{"type":"object"}]}`, `{"type":"object","allOf":[{},{"type":"object"}]}`, same},
+		{"anything", `{}`, "", same},
+		{"true", `true`, "", `{}`},
+		{"false", `false`, "", `{"not":{}}`},
+		{"null", `null`, "", ""},
+		{"a list", `[{}]`, "", ""},
 		{"not JSON", `{`, "", ""},
 		{"references", `{"type":"object","properties":{"a":{"$ref":"#/$defs/a","description":"x"}},"$defs":{"a":{}}}`, same, same},
-		{"the root refers", `{"$ref":"#/$defs/a","$defs":{"a":{}}}`, `{"type":"object","$ref":"#/$defs/a","$defs":{"a":{}}}`, same},
+		{"the root refers", `{"$ref":"#/$defs/a","$defs":{"a":{"type":"object"}}}`, `{"type":"object","$ref":"#/$defs/a","$defs":{"a":{"type":"object"}}}`, same},
 		{"a known draft, a name", `{"$schema":"http://json-schema.org/draft-07/schema#","$id":"https://x.example/s","type":"object"}`, `{"type":"object"}`, same},
 		{"draft 04", `{"$schema":"http://json-schema.org/draft-04/schema#","type":"object"}`, "", same},
 		{"a draft that nobody knows", `{"$schema":"https://x.example/mine","type":"object"}`, "", ""},
@@ -103,7 +112,7 @@ func TestOutputSchemas(t *testing.T) {
 			if want == same {
 				want = c.raw
 			}
-			admitted, err := schema.Compile([]byte(c.raw), schema.Limits{})
+			admitted, err := schema.CompileResult([]byte(c.raw), schema.Limits{})
 			if err != nil {
 				if c.legacy != "" || c.modern != "" {
 					t.Errorf("%s: %v", c.why, err)

@@ -16,17 +16,23 @@ const documentURL = "urn:pagetools:schema"
 
 // Schema is an admitted schema. It is immutable and safe for concurrent use.
 type Schema struct {
-	raw    json.RawMessage
-	limits Limits
-	nodes  int
+	raw     json.RawMessage
+	limits  Limits
+	nodes   int
+	objects bool // it describes objects, and nothing else is valid
 
 	mu   sync.Mutex
 	last weak.Pointer[form]
 }
 
-// Compile admits a schema or says why not: the error is a [*CompileError]. It reads no file and no
-// network, and its own time is bounded by the limits.
-func Compile(raw []byte, l Limits) (*Schema, error) {
+// Compile admits a schema of arguments or says why not: the error is a [*CompileError]. Arguments
+// are an object. It reads no file and no network, and its own time is bounded by the limits.
+func Compile(raw []byte, l Limits) (*Schema, error) { return compile(raw, l, true) }
+
+// CompileResult is Compile for the schema of results, which may be any JSON value.
+func CompileResult(raw []byte, l Limits) (*Schema, error) { return compile(raw, l, false) }
+
+func compile(raw []byte, l Limits, arguments bool) (*Schema, error) {
 	l = l.withDefaults()
 	if len(raw) > l.Bytes {
 		return nil, refusef(RuleTooLarge, "", "the schema is longer than %d bytes", l.Bytes)
@@ -43,7 +49,12 @@ func Compile(raw []byte, l Limits) (*Schema, error) {
 		return nil, refusef(RuleNotJSON, "", "not valid JSON")
 	}
 	clean(doc)
-	if err := checkRoot(doc); err != nil {
+	if arguments {
+		err = checkRoot(doc)
+	} else {
+		doc, err = resultRoot(doc)
+	}
+	if err != nil {
 		return nil, err
 	}
 	s := &Schema{raw: doc.appendJSON(nil), limits: l}
@@ -52,6 +63,7 @@ func Compile(raw []byte, l Limits) (*Schema, error) {
 		return nil, err
 	}
 	s.nodes, s.last = len(f.graph.order), weak.Make(f)
+	s.objects = arguments || f.graph.objectsOnly(f.graph.root)
 	forms.use(f)
 	return s, nil
 }
@@ -111,9 +123,12 @@ func (g *graph) forLibrary(obj *value, key string) bool {
 // tooComplex is what is said of a value that was not checked to the end.
 const tooComplex = "the value is too large or too complicated to be checked against this schema"
 
+// Objects reports whether only objects can be valid.
+func (s *Schema) Objects() bool { return s.objects }
+
 // Validate checks a JSON value against the schema: nil, or a [*Violations]. The value is held to
-// the rules of [CheckJSON] and has to be an object. A value whose check would take too long is
-// refused, never let through; that shows as Undecided.
+// the rules of [CheckJSON], and arguments have to be an object. A value whose check would take too
+// long is refused, never let through; that shows as Undecided.
 func (s *Schema) Validate(instance []byte) error {
 	v, err := Read(instance, defaultDepth)
 	if err != nil {
@@ -129,8 +144,8 @@ func (s *Schema) Check(value Value) error {
 	v := value.tree
 	switch {
 	case v == nil:
-		return single("", "the value must be an object, but there is none")
-	case !v.isObject():
+		return single("", "there is no value")
+	case s.objects && !v.isObject():
 		return single("", "the value must be an object, but is "+article(v.typeSet()))
 	}
 	f := s.form()

@@ -2,6 +2,8 @@ package schema
 
 import (
 	"net/url"
+	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -188,6 +190,38 @@ func (g *graph) resolve(at, ref string) (*node, error) {
 		}
 	}
 	return g.add(target, tokens, 1)
+}
+
+// objectsOnly reports whether a schema says that it describes objects. One that has words for
+// members and no type means objects, too.
+func (g *graph) objectsOnly(n *node) bool {
+	v := n.val
+	switch {
+	case n.costs.types != 0:
+		return n.costs.types == typeObject
+	case v.get("properties") != nil || v.get("required") != nil:
+		return true
+	}
+	if ref := v.get("$ref"); ref.isString() {
+		to, err := g.resolve(n.ptr, ref.text)
+		return err == nil && g.objectsOnly(to)
+	}
+	objects := func(key string) (all, some bool) {
+		list := v.get(key)
+		if !list.isArray() {
+			return false, false
+		}
+		all = len(list.vals) > 0
+		for i := range list.vals {
+			is := g.objectsOnly(g.nodes[pointer(append(slices.Clone(n.tokens), key, strconv.Itoa(i)))])
+			all, some = all && is, some || is
+		}
+		return all, some
+	}
+	anyOf, _ := objects("anyOf")
+	oneOf, _ := objects("oneOf")
+	_, allOf := objects("allOf")
+	return anyOf || oneOf || allOf
 }
 
 // maxChain bounds schemas applied inside one another to one value. Each is a few frames of the

@@ -182,6 +182,18 @@ func (g *graph) checkPatterns(n *node) error {
 	return nil
 }
 
+// resultRoot returns the root of a schema of results as an object, which true and false are short
+// for, and refuses what is no schema.
+func resultRoot(doc *value) (*value, error) {
+	switch {
+	case doc.isObject():
+		return doc, nil
+	case doc.isBool():
+		return asObject(doc), nil
+	}
+	return nil, refusef(RuleRootNotObject, "", "a schema is an object or a boolean")
+}
+
 // checkRoot refuses a root that no object can satisfy on its face.
 func checkRoot(doc *value) error {
 	if !doc.isObject() {

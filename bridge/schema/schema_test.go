@@ -363,3 +363,37 @@ func TestSaturationDoesNotWrap(t *testing.T) {
 		t.Error("the sum of two saturated counts overflows")
 	}
 }
+
+// TestResultsAreOfAnyKind: a schema of results may describe any value, and one of arguments
+// only an object.
+func TestResultsAreOfAnyKind(t *testing.T) {
+	for _, c := range []struct{ schema, fits, not string }{
+		{`{"type":"array","items":{"type":"string"}}`, `["a"]`, `[1]`},
+		{`{"type":"array"}`, `[]`, `{}`},
+		{`{"type":["string","null"]}`, `null`, `1`},
+		{`{"const":1}`, `1.0`, `2`},
+		{`{"anyOf":[{"type":"object"},{"type":"boolean"}]}`, `true`, `"a"`},
+		{`{"$ref":"#/$defs/a","$defs":{"a":{"type":"number"}}}`, `7`, `{}`},
+		{`{"properties":{"a":{}}}`, `{}`, `7`}, // it means objects
+		{`{"type":"object"}`, `{}`, `[]`},
+		{`false`, ``, `{}`},
+		{`true`, `"a"`, ``},
+	} {
+		s, err := CompileResult([]byte(c.schema), Limits{})
+		if err != nil {
+			t.Errorf("%s: %v", c.schema, err)
+			continue
+		}
+		if err := s.Validate([]byte(c.fits)); err != nil && c.fits != "" {
+			t.Errorf("%s refuses %s: %v", c.schema, c.fits, err)
+		}
+		if err := s.Validate([]byte(c.not)); err == nil {
+			t.Errorf("%s takes %s", c.schema, c.not)
+		}
+	}
+	for _, s := range []string{`null`, `"object"`, `[{}]`, `1`} {
+		if _, err := CompileResult([]byte(s), Limits{}); rule(err) != RuleRootNotObject {
+			t.Errorf("%s: %v", s, err)
+		}
+	}
+}

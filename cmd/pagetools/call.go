@@ -67,13 +67,17 @@ func call(ctx context.Context, p *program, arg, tool string, pairs []string, inp
 	defer done()
 	ran := p.waiting("running %s", terminal.Plain(tool))
 	defer ran()
-	res, err := a.Bridge.Do(ctx, &bridge.Call{ID: rand.Text(), Site: t.Name, Tool: tool, Caller: caller, Input: in,
+	end := a.Bridge.Complete(ctx, &bridge.Call{ID: rand.Text(), Site: t.Name, Tool: tool, Caller: caller, Input: in,
 		Asker: asker})
 	ran()
-	if err != nil {
-		return withNames(tool, err)
+	if end.Err != nil {
+		return withNames(tool, end.Err)
 	}
-	if err := printResult(p.stdout, p.conf.Format, res); err != nil {
+	if v := end.Violation; v != nil {
+		p.say("warning: %s (result%s: %s)", terminal.Plain(v.Message),
+			terminal.Plain(v.Errors[0].Pointer), terminal.Plain(v.Errors[0].Message))
+	}
+	if err := printResult(p.stdout, p.conf.Format, end.Data); err != nil {
 		return err
 	}
 	return to.save(ctx, p, page)

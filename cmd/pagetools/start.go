@@ -167,6 +167,7 @@ func toolOptions(c *config.Config, t *target) bridge.SiteOptions {
 	o := bridge.SiteOptions{
 		Approval: policy.Operator{Mode: c.Approval, Tools: s.Approval.Tools}, Params: s.Params,
 		Rate: c.Rate, Rates: s.Rates, CallTimeout: c.CallTimeout,
+		StrictOutput: s.StrictOutput,
 	}
 	for _, key := range s.AllowConfig {
 		o.AllowConfig = append(o.AllowConfig, string(key))

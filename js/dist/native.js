@@ -290,6 +290,8 @@ var global = window;
 var [documentURL, documentTitle, documentElement, documentView, readyState, querySelector] = members("Document", "URL", "title", "documentElement", "defaultView", "readyState", "querySelector");
 var [getAttribute] = members("Element", "getAttribute");
 var [windowOrigin] = members(window, "origin");
+var [originAgentCluster, isSecureContext] = members(window, "originAgentCluster", "isSecureContext");
+var knowsKeys = "originAgentCluster" in window;
 function documentInfo() {
 	const root = documentElement(document);
 	const lang = root === null ? null : getAttribute(root, "lang");
@@ -298,6 +300,9 @@ function documentInfo() {
 }
 function isActive() {
 	return documentView(document) === global;
+}
+function isKeyed() {
+	return !knowsKeys || !isSecureContext(global) || originAgentCluster(global) || exec(/^file:/, documentURL(document)) !== null;
 }
 var isAllowed = policyCheck();
 function policyCheck() {
@@ -805,6 +810,9 @@ function admit(draft, taken) {
 }
 function checkUse() {
 	if (!isActive()) throw domError("InvalidStateError", "The document is not active.");
+	if (!isKeyed()) {
+		throw domError("SecurityError", "document.modelContext cannot be used when document.domain is enabled.");
+	}
 	if (!isAllowed()) {
 		throw domError("NotAllowedError", 'Access to the feature "tools" is disallowed by permissions policy.');
 	}
@@ -924,11 +932,14 @@ function toolEvent(name) {
 	}[name];
 }
 function announce(type, name = "", Class = NativeEvent) {
-	const event = construct(NativeEvent, [type], Class);
-	if (Class !== NativeEvent) weakSet(toolNames, event, name);
-	if (!targets.native) dispatchEvent(targets.context, event);
-	dispatchEvent(targets.agent, event);
-	dispatchEvent(global, event);
+	const dispatch = (target) => {
+		const event = construct(NativeEvent, [type], Class);
+		if (Class !== NativeEvent) weakSet(toolNames, event, name);
+		dispatchEvent(target, event);
+	};
+	if (!targets.native) dispatch(targets.context);
+	dispatch(targets.agent);
+	dispatch(global);
 }
 function defineHandlers(holder, check) {
 	for (const type of ["toolchange", "toolactivated", "toolcancel"]) {
@@ -1062,14 +1073,21 @@ function executeTool(tool, input, options, prefix) {
 var unknown = (message) => domError("UnknownError", message);
 function runTool(peer, tool, text, signal) {
 	return new NativePromise((resolve, reject) => {
-		const cancel = peer.run(tool, text, resolve, () => {
-			reject(unknown("Tool was executed but the invocation failed. For example, the script function threw an error"));
+		const leave = () => cancel();
+		const end2 = (settle) => (value) => {
+			removeEventListener(global, "pagehide", leave);
+			settle(value);
+		};
+		addEventListener(global, "pagehide", leave);
+		if (signal !== void 0) {
+			addEventListener(signal, "abort", () => {
+				reject(signalReason(signal));
+				microtask(leave);
+			}, { __proto__: null, once: true });
+		}
+		const cancel = peer.run(tool, text, end2(resolve), () => {
+			end2(reject)(unknown("Tool was executed but the invocation failed. For example, the script function threw an error"));
 		});
-		if (signal === void 0) return;
-		addEventListener(signal, "abort", () => {
-			reject(signalReason(signal));
-			microtask(cancel);
-		}, { __proto__: null, once: true });
 	});
 }
 function inputText(input, prefix) {

@@ -292,6 +292,8 @@ var global = window;
 var [documentURL, documentTitle, documentElement, documentView, readyState, querySelector] = members("Document", "URL", "title", "documentElement", "defaultView", "readyState", "querySelector");
 var [getAttribute] = members("Element", "getAttribute");
 var [windowOrigin] = members(window, "origin");
+var [originAgentCluster, isSecureContext] = members(window, "originAgentCluster", "isSecureContext");
+var knowsKeys = "originAgentCluster" in window;
 function documentInfo() {
 	const root = documentElement(document);
 	const lang = root === null ? null : getAttribute(root, "lang");
@@ -300,6 +302,9 @@ function documentInfo() {
 }
 function isActive() {
 	return documentView(document) === global;
+}
+function isKeyed() {
+	return !knowsKeys || !isSecureContext(global) || originAgentCluster(global) || exec(/^file:/, documentURL(document)) !== null;
 }
 var isAllowed = policyCheck();
 function policyCheck() {
@@ -1049,14 +1054,14 @@ function tick(box, on) {
 	tell(box, true, true);
 }
 function check(param, values, given) {
-	const left = all(param, values);
+	const left2 = all(param, values);
 	const chosen = new NativeMap();
 	for (let c = (
 		param.first
 	); c !== null; c = c.next) {
-		if (mapDelete(left, inputValue(c.element))) mapSet(chosen, c.element, true);
+		if (mapDelete(left2, inputValue(c.element))) mapSet(chosen, c.element, true);
 	}
-	if (mapSize(left) > 0) throw invalid(param, given);
+	if (mapSize(left2) > 0) throw invalid(param, given);
 	for (let c = (
 		param.first
 	); c !== null; c = c.next) {
@@ -1066,13 +1071,13 @@ function check(param, values, given) {
 }
 function select(param, values, given) {
 	const control = param.first.element;
-	const left = all(param, values);
+	const left2 = all(param, values);
 	const chosen = new NativeMap();
 	const options2 = selectOptions(control);
 	for (let i = 0; i < collectionLength(options2); i++) {
-		if (mapDelete(left, optionValue(options2[i]))) mapSet(chosen, options2[i], true);
+		if (mapDelete(left2, optionValue(options2[i]))) mapSet(chosen, options2[i], true);
 	}
-	if (mapSize(left) > 0) throw invalid(param, given);
+	if (mapSize(left2) > 0) throw invalid(param, given);
 	let changed2 = false;
 	for (let i = 0; i < collectionLength(options2); i++) {
 		const on = mapHas(chosen, options2[i]);
@@ -1125,7 +1130,24 @@ function watchSubmits() {
 		);
 		if (global.SubmitEvent) defineProperty(SubmitEvent.prototype, name, { __proto__: null, ...descriptor, enumerable: true });
 	}
+	watchPlainSubmits();
 	listen();
+}
+function watchPlainSubmits() {
+	const prototype = (
+		global.HTMLFormElement?.prototype
+	);
+	const descriptor = prototype && getOwnPropertyDescriptor(prototype, "submit");
+	if (!descriptor) return;
+	const value = new NativeProxy(descriptor.value, {
+		__proto__: null,
+		apply(native, form, args) {
+			apply(native, form, args);
+			const call = weakGet(calls, form);
+			if (call !== void 0 && isConnected(form)) left(call, null);
+		}
+	});
+	defineProperty(prototype, "submit", { __proto__: null, ...descriptor, value });
 }
 function listen() {
 	addEventListener(global, "submit", onSubmit, true);
@@ -1187,19 +1209,24 @@ function finishAs(call, kind, message) {
 }
 function cancelForm(form, reason) {
 	const call = weakGet(calls, form);
-	if (call !== void 0) finish(call, domError("AbortError", reason));
+	if (call === void 0) return;
+	if (call.event === null) finish(call, domError("AbortError", reason));
+	else finishAs(call, "unsure", reason);
+}
+function formChanged(form) {
+	if (weakGet(calls, form)?.event === null) cancelForm(form, updated);
 }
 function onReset(event) {
 	const call = weakGet(calls, eventTarget(event));
 	if (call === void 0) return;
 	microtask(() => {
-		if (!defaultPrevented(event)) finish(call, domError("AbortError", "Tool execution cancelled by a form reset"));
+		if (!defaultPrevented(event) && call.event === null) finish(call, domError("AbortError", "Tool execution cancelled by a form reset"));
 	});
 }
 function submit(call) {
 	requestSubmit(call.form, call.button);
 	if (call.event === null) finish(call, new NativeError(`Form validation failed: ${faults(call.form)}`));
-	else if (!defaultPrevented(call.event)) answer(call, call.event);
+	else if (!defaultPrevented(call.event)) isConnected(call.form) ? answer(call, call.event) : finishAs(call, "unsure", updated);
 }
 function submitFor(call) {
 	if (call.done) return;
@@ -1235,16 +1262,17 @@ function answer(call, event) {
 		const done = () => finish(call, void 0, response);
 		promiseThen(response, done, done);
 	} else if (defaultPrevented(event)) {
-		finish(call, new NativeError("The site has a programming error: it called preventDefault() on the 'submit' event, without also calling respondWith() with the tool result"));
-	} else if (attribute(call, event, "method") === "dialog") {
-		finish(call);
+		finishAs(call, "unsure", "The site has a programming error: it called preventDefault() on the 'submit' event, without also calling respondWith() with the tool result");
 	} else {
-		const target = attribute(call, event, "target") ?? getAttribute2(querySelector(document, "base[target]") ?? call.form, "target");
-		finishAs(call, "submitted", target ?? "");
+		left(call, eventSubmitter(event));
 	}
 }
-function attribute(call, event, name) {
-	const button = eventSubmitter(event);
+function left(call, button) {
+	if (attribute(call, button, "method") === "dialog") return finish(call);
+	const target = attribute(call, button, "target") ?? getAttribute2(querySelector(document, "base[target]") ?? call.form, "target");
+	finishAs(call, "submitted", target ?? "");
+}
+function attribute(call, button, name) {
 	return (button === null ? null : getAttribute2(button, `form${name}`)) ?? getAttribute2(call.form, name);
 }
 
@@ -1292,6 +1320,9 @@ function admit(draft, taken) {
 }
 function checkUse() {
 	if (!isActive()) throw domError("InvalidStateError", "The document is not active.");
+	if (!isKeyed()) {
+		throw domError("SecurityError", "document.modelContext cannot be used when document.domain is enabled.");
+	}
 	if (!isAllowed()) {
 		throw domError("NotAllowedError", 'Access to the feature "tools" is disallowed by permissions policy.');
 	}
@@ -1411,11 +1442,14 @@ function toolEvent(name) {
 	}[name];
 }
 function announce(type, name = "", Class = NativeEvent) {
-	const event = construct(NativeEvent, [type], Class);
-	if (Class !== NativeEvent) weakSet(toolNames, event, name);
-	if (!targets.native) dispatchEvent(targets.context, event);
-	dispatchEvent(targets.agent, event);
-	dispatchEvent(global, event);
+	const dispatch = (target) => {
+		const event = construct(NativeEvent, [type], Class);
+		if (Class !== NativeEvent) weakSet(toolNames, event, name);
+		dispatchEvent(target, event);
+	};
+	if (!targets.native) dispatch(targets.context);
+	dispatch(targets.agent);
+	dispatch(global);
 }
 function defineHandlers(holder, check2) {
 	for (const type of ["toolchange", "toolactivated", "toolcancel"]) {
@@ -1549,14 +1583,21 @@ function executeTool(tool, input, options2, prefix) {
 var unknown = (message) => domError("UnknownError", message);
 function runTool(peer, tool, text, signal) {
 	return new NativePromise((resolve, reject) => {
-		const cancel = peer.run(tool, text, resolve, () => {
-			reject(unknown("Tool was executed but the invocation failed. For example, the script function threw an error"));
+		const leave = () => cancel();
+		const end2 = (settle) => (value) => {
+			removeEventListener(global, "pagehide", leave);
+			settle(value);
+		};
+		addEventListener(global, "pagehide", leave);
+		if (signal !== void 0) {
+			addEventListener(signal, "abort", () => {
+				reject(signalReason(signal));
+				microtask(leave);
+			}, { __proto__: null, once: true });
+		}
+		const cancel = peer.run(tool, text, end2(resolve), () => {
+			end2(reject)(unknown("Tool was executed but the invocation failed. For example, the script function threw an error"));
 		});
-		if (signal === void 0) return;
-		addEventListener(signal, "abort", () => {
-			reject(signalReason(signal));
-			microtask(cancel);
-		}, { __proto__: null, once: true });
 	});
 }
 function inputText(input, prefix) {
@@ -2205,7 +2246,7 @@ function scan(cancel) {
 	tools = next;
 	replaceForms(next);
 	mapForEach(before, (tool, name) => {
-		if (cancel && mapGet(next, name) !== tool) cancelForm(tool.form, "Tool execution cancelled, since tool definition was updated");
+		if (cancel && mapGet(next, name) !== tool) formChanged(tool.form);
 	});
 }
 function isNamed(form, name) {

@@ -16,7 +16,7 @@ interface Shim {
 }
 
 type Via = 'registerTool' | 'provideContext' | 'form' | 'manifest';
-type ReplyKind = 'ok' | 'error' | 'aborted' | 'gone' | 'invalid' | 'too_large' | 'unhandled' | 'submitted' | 'awaiting' | 'asking';
+type ReplyKind = 'ok' | 'error' | 'aborted' | 'gone' | 'invalid' | 'too_large' | 'unhandled' | 'submitted' | 'awaiting' | 'unsure' | 'asking';
 
 /** A descriptor of ours inherits nothing, so that the page cannot add members to it. */
 interface PropertyDescriptor {
@@ -248,8 +248,11 @@ interface FormCall extends NullRecord {
   reject: (reason: any) => void;
 }
 
-/** How a call of a form ended without a value: submitted, where message is the target, or waiting for a person. */
+/**
+ * How a call of a form ended without a value: submitted, where message is the target; waiting for a person; or submitted without
+ * anybody knowing what came of it, where message says why.
+ */
 interface FormEnd extends NullRecord {
-  kind: 'submitted' | 'awaiting';
+  kind: 'submitted' | 'awaiting' | 'unsure';
   message: string;
 }

@@ -217,6 +217,8 @@ func refused(r *shim.Reply) *bridge.Error {
 		return bridge.Errorf(bridge.Cancelled, "", bridge.Unknown, "The call was aborted.")
 	case shim.Awaiting:
 		return awaiting()
+	case shim.Unsure:
+		return bridge.Errorf(bridge.ToolError, "", bridge.Unknown, "%s", r.Message)
 	case shim.OK, shim.Failed, shim.Submitted, shim.Asking:
 	}
 	message := r.Message

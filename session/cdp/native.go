@@ -67,6 +67,9 @@ func (n *native) ready(ctx context.Context, s *wire.Session) error {
 }
 
 func (n *native) invoke(ctx context.Context, c *call, inv session.Invocation) bridge.Step {
+	if inv.Tool >= firstForm { // what it is now counts: a script may just have changed it
+		n.catchUp(ctx, c.doc)
+	}
 	x, ok := c.doc.nativeTool(inv.Tool)
 	switch {
 	case !ok:
@@ -74,17 +77,32 @@ func (n *native) invoke(ctx context.Context, c *call, inv session.Invocation) br
 		return gone().Step()
 	case x.form:
 		defer c.end()
-		return n.form(ctx, c, x, inv)
+		return n.upToDate(ctx, c.doc, n.form(ctx, c, x, inv))
 	}
 	ch, err := n.send(ctx, c, x, inv)
-	return c.dispatched(ctx, ch, err)
+	return n.upToDate(ctx, c.doc, c.dispatched(ctx, ch, err))
+}
+
+// upToDate has the end of a call name a list of tools that has what the call did to forms.
+func (n *native) upToDate(ctx context.Context, d *document, step bridge.Step) bridge.Step {
+	switch {
+	case step.Pause != nil:
+		goOn := step.Pause.Continue
+		step.Pause.Continue = func(ctx context.Context, a *bridge.Answer) bridge.Step {
+			return n.upToDate(ctx, d, goOn(ctx, a))
+		}
+	case step.Err == nil && step.Document == d.id:
+		n.catchUp(ctx, d)
+		step.Revision = max(step.Revision, d.newest.Load())
+	}
+	return step
 }
 
 // nativeTool is what a call needs to know of a declaration.
 type nativeTool struct {
 	name string
 	id   webmcp.ToolID // of newer browsers
-	form bool
+	form bool          // then its registration is at least firstForm
 	// alone is true for a form that submits itself.
 	alone bool
 }

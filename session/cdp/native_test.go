@@ -3,6 +3,7 @@ package cdp
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -198,6 +199,88 @@ func TestNativeForms(t *testing.T) {
 	}
 	p.must("drop", "{}")
 	p.untilOffers(" waits", " filled", " send", " drop")
+}
+
+// TestNativeFormsAreUnsure: what the browser cancels, or what took its submit event and said
+// nothing, may have been sent.
+func TestNativeFormsAreUnsure(t *testing.T) {
+	t.Parallel()
+	for name, x := range map[string]struct{ script, want string }{
+		"only prevented": {`f.onsubmit = (e) => e.preventDefault()`, "TOOL_ERROR  unknown"},
+		"reset":          {`f.onsubmit = (e) => { e.preventDefault(); e.respondWith(new Promise(() => {})); setTimeout(() => f.reset()) }`, "TOOL_ERROR  unknown"},
+		"refused":        {`f.onsubmit = (e) => { e.preventDefault(); e.respondWith(Promise.reject(new Error('sold out'))) }`, "TOOL_ERROR  failed"},
+		"invalid":        {`f.q.required = true`, "TOOL_ERROR  failed"},
+		"sent":           {`f.onsubmit = (e) => { e.preventDefault(); f.submit() }`, "ok"},
+	} {
+		p := showPage(t, native1(t), site(t, map[string]http.HandlerFunc{"/next": plain(linked(`{"next":1}`)), "/": html(`<form id=f toolname=t tooldescription=d toolautosubmit action=/next><input name=q><button>go</button></form><script>` + x.script + `</script>`)})+"/")
+		got, err := p.call("t", "{}")
+		if reasonOf(err) != x.want && (err != nil || got != `[{"next":1}]`) {
+			t.Errorf("%s: %s, %v", name, got, err)
+		}
+	}
+}
+
+// TestNativeFormsKeepUp: the list that a call names has the forms that the call made, and a form
+// that a script changed is called as what it is now.
+func TestNativeFormsKeepUp(t *testing.T) {
+	t.Parallel()
+	p := showPage(t, native1(t), site(t, map[string]http.HandlerFunc{"/": html(`<div id=d></div><form id=f toolname=t tooldescription=d><button>go</button></form><script>
+		f.onsubmit = (e) => { e.preventDefault(); e.respondWith('sent') };
+		tool('run', ({script}) => { (0, eval)(script) })</script>`)})+"/")
+	p.untilOffers(" run", " t")
+	run := func(script string) bridge.Step {
+		in, _ := json.Marshal(map[string]string{"script": script})
+		d := p.find("run")
+		r, err := came(p.Invoke(t.Context(), session.Invocation{Document: d.Document, Tool: d.ID, Input: in, MaxBytes: 1 << 20}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	for i := range 20 {
+		name := fmt.Sprintf("made%d", i)
+		r := run("d.innerHTML = '<form toolname=" + name + " tooldescription=d></form>'")
+		var names []string
+		p.until(fmt.Sprintf("revision %d", r.Revision), func(all []session.ToolsChanged) bool {
+			if len(all) != 1 || all[0].Revision < r.Revision {
+				return false
+			}
+			names = nil
+			for _, x := range all[0].Tools {
+				names = append(names, x.Name)
+			}
+			return true
+		})
+		if !slices.Contains(names, name) {
+			t.Errorf("after the call that made %s the list has %s", name, names)
+		}
+		d := p.find("t")
+		if _, _, err := p.shown.top.Load().evaluate(t.Context(), "f.toggleAttribute('toolautosubmit'), ''"); err != nil { // a script, in its own time
+			t.Fatal(err)
+		}
+		called := func() (string, string) {
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second) // a form that waits says nothing
+			defer cancel()
+			r, err := came(p.Invoke(ctx, session.Invocation{Document: d.Document, Tool: d.ID, Input: json.RawMessage("{}"), MaxBytes: 1 << 20}))
+			return string(r.Data), reasonOf(err)
+		}
+		got, why := called()
+		if strings.HasPrefix(why, "WEBTOOL_NOT_FOUND") { // the browser made another registration of it
+			old := d.ID
+			p.until("the new registration", func(all []session.ToolsChanged) bool {
+				i := slices.IndexFunc(all[0].Tools, func(x bridge.Declaration) bool { return x.Name == "t" })
+				if i < 0 {
+					return false
+				}
+				d = all[0].Tools[i]
+				return d.ID != old
+			})
+			got, why = called()
+		}
+		if alone := i%2 == 0; alone && got != `"sent"` || !alone && why != "TOOL_ERROR AWAITING_SUBMISSION failed" {
+			t.Fatalf("form %d: %s, %s", i, got, why)
+		}
+	}
 }
 
 // TestNativeInsecure: where the browser gives a document no WebMCP, the finding

@@ -107,8 +107,14 @@ func formAnswer(d *document, inv session.Invocation, a nativeAnswer) bridge.Step
 	return step
 }
 
-// formError is what a form failed with.
+// formError is what a form failed with. One that was cancelled, or that prevented its
+// submit without an answer, may have been sent.
 func formError(a nativeAnswer) *bridge.Error {
+	outcome := bridge.Failed
+	if a.Status == webmcp.InvocationStatusCanceled ||
+		strings.Contains(a.ErrorText, "preventDefault()") {
+		outcome = bridge.Unknown
+	}
 	name, message := "", a.ErrorText
 	if a.Exception != nil {
 		name, message = thrown(a.Exception)
@@ -116,7 +122,7 @@ func formError(a nativeAnswer) *bridge.Error {
 	if message == "" {
 		message = "The form did not answer."
 	}
-	return bridge.Errorf(bridge.ToolError, "", bridge.Failed, "%s", message).Detail("name", name)
+	return bridge.Errorf(bridge.ToolError, "", outcome, "%s", message).Detail("name", name)
 }
 
 // maxThrown bounds what is reported of an exception.

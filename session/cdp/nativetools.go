@@ -8,6 +8,7 @@ import (
 	"github.com/chromedp/cdproto"
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/dom"
+	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/cdproto/webmcp"
 
 	"github.com/pagetools/pagetools/bridge"
@@ -26,6 +27,7 @@ type nativeState struct {
 	ids   map[string]webmcp.ToolID // of scripts' tools, in newer browsers
 	count int64                    // changes so far
 	last  int64                    // id of a form
+	wait  []chan struct{}          // closed when all forms are known
 }
 
 type nativeForm struct {
@@ -55,6 +57,40 @@ func (n *native) titled(d *document, id int64, title string) {
 			f.title, f.known = title, true
 			n.formsChanged(d)
 		}
+	}
+	d.native.tell()
+}
+
+// tell ends the waits for forms that are known by now.
+func (s *nativeState) tell() {
+	if slices.ContainsFunc(s.forms, func(f nativeForm) bool { return !f.known }) {
+		return
+	}
+	for _, known := range s.wait {
+		close(known)
+	}
+	s.wait = nil
+}
+
+// catchUp waits until the forms that the document has now are known. The browser reports
+// a change in a task of its own: it comes before the answer to whatever it is asked next.
+// A page that does not answer soon is not waited for.
+func (n *native) catchUp(ctx context.Context, d *document) {
+	bounded, cancel := context.WithTimeout(ctx, abortPatience)
+	defer cancel()
+	after, err := d.target.CallAfter(bounded, runtime.CommandEvaluate, nothing, nil)
+	if err != nil {
+		return
+	}
+	known := make(chan struct{})
+	n.watcher.tasks.add(bounded, after, func() {
+		d.native.wait = append(d.native.wait, known)
+		d.native.tell()
+	})
+	select {
+	case <-known:
+	case <-d.gone:
+	case <-bounded.Done():
 	}
 }
 
@@ -130,6 +166,7 @@ func (n *native) removed(d *document, x *webmcp.RemovedTool) {
 	})
 	if len(known.forms) < before {
 		n.formsChanged(d)
+		known.tell()
 	}
 }
 

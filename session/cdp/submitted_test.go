@@ -29,7 +29,7 @@ func linked(text string) string { return `<script type="application/ld+json">` +
 // TestFormAnswers shows what ends the call of a form that submits itself and stays.
 func TestFormAnswers(t *testing.T) {
 	t.Parallel()
-	const fails = "TOOL_ERROR  failed: "
+	const fails, unsure = "TOOL_ERROR  failed: ", "TOOL_ERROR  unknown: "
 	const late = "The site has a programming error: it called preventDefault() on the 'submit' event, without also calling respondWith() with the tool result"
 	rows := []struct{ name, attributes, script, want string }{
 		{"a value", "", `f.onsubmit = (e) => { e.preventDefault(); e.respondWith({a: [f.q.value]}) }`, `{"a":["v"]}`},
@@ -38,25 +38,37 @@ func TestFormAnswers(t *testing.T) {
 		{"the last counts", "", `f.onsubmit = (e) => { e.preventDefault(); e.respondWith(1); e.respondWith(2) }`, `2`},
 		{"after a microtask", "", `f.onsubmit = async (e) => { e.preventDefault(); await null; e.respondWith(1) }`, `1`},
 		{"a rejection", "", `f.onsubmit = (e) => { e.preventDefault(); e.respondWith(Promise.reject(new RangeError('too far'))) }`, fails + "too far"},
-		{"only prevented", "", `f.onsubmit = (e) => e.preventDefault()`, fails + late},
-		{"answered too early", "", `f.onsubmit = (e) => { try { e.respondWith(1) } catch (x) { log.push(String(x)) } e.preventDefault() }`, fails + late},
+		{"only prevented", "", `f.onsubmit = (e) => e.preventDefault()`, unsure + late},
+		{"prevented, and read", "", `f.onsubmit = (e) => { e.preventDefault(); new FormData(f) }`, unsure + late},
+		{"another form is sent", "", `f.onsubmit = (e) => { e.preventDefault(); f.cloneNode(true).submit() }`, unsure + late},
+		{"answered too early", "", `f.onsubmit = (e) => { try { e.respondWith(1) } catch (x) { log.push(String(x)) } e.preventDefault() }`, unsure + late},
 		{"the page submits first", "", `f.q.oninput = () => f.requestSubmit(); f.onsubmit = (e) => { e.preventDefault(); log.push(e.agentInvoked); if (e.agentInvoked) e.respondWith(log) }`, `[false,true]`},
-		{"reset", "", `f.onsubmit = (e) => { e.preventDefault(); e.respondWith(forever); setTimeout(() => f.reset()) }`, fails + "Tool execution cancelled by a form reset"},
+		{"reset", "", `f.onsubmit = (e) => { e.preventDefault(); e.respondWith(after(() => f.reset())) }`, `"v"`},
 		{"reset that is prevented", "", `f.onreset = (e) => e.preventDefault(); f.onsubmit = (e) => { e.preventDefault(); f.reset(); e.respondWith(1) }`, `1`},
-		{"removed", "", `f.onsubmit = (e) => { e.preventDefault(); e.respondWith(forever); setTimeout(() => f.remove()) }`, fails + "Tool execution cancelled, since tool definition was updated"},
-		{"renamed", "", `f.onsubmit = (e) => { e.preventDefault(); e.respondWith(forever); setTimeout(() => f.setAttribute('toolname', 'u')) }`, fails + "Tool execution cancelled, since tool definition was updated"},
-		{"a control more", "", `f.onsubmit = (e) => { e.preventDefault(); e.respondWith(forever); setTimeout(() => f.append(Object.assign(document.createElement('input'), {name: 'z'}))) }`, fails + "Tool execution cancelled, since tool definition was updated"},
+		{"removed", "", `f.onsubmit = (e) => { e.preventDefault(); e.respondWith(after(() => f.remove())) }`, `"v"`},
+		{"removed, then answered", "", `f.onsubmit = (e) => { e.preventDefault(); f.remove(); e.respondWith('v') }`, `"v"`},
+		{"replaced", "", `f.onsubmit = (e) => { e.preventDefault(); e.respondWith(after(() => f.outerHTML = '<p>Thank you')) }`, `"v"`},
+		{"renamed", "", `f.onsubmit = (e) => { e.preventDefault(); e.respondWith(after(() => f.setAttribute('toolname', 'u'))) }`, `"v"`},
+		{"a control more", "", `f.onsubmit = (e) => { e.preventDefault(); e.respondWith(after(() => f.append(Object.assign(document.createElement('input'), {name: 'z'})))) }`, `"v"`},
+		{"removed, and refused", "", `f.onsubmit = (e) => { e.preventDefault(); e.respondWith(after(() => { f.remove(); throw new Error('sold out') })) }`, fails + "sold out"},
+		{"removed instead of an answer", "", `f.onsubmit = (e) => { e.preventDefault(); f.remove() }`, unsure + late},
+		{"removed instead of being sent", "", `f.onsubmit = (e) => f.remove()`, unsure + "Tool execution cancelled, since tool definition was updated"},
+		{"called again", "", `const open = e => document.modelContext.getTools().then((all) => document.modelContext.executeTool(all.find((x) => x.name === 't'), {}).catch(() => {}));
+			f.onsubmit = (e) => { e.preventDefault(); e.respondWith(forever); f.onsubmit = null; f.method = 'dialog'; open() }`, unsure + "Tool execution cancelled by another call of the tool"},
 		{"another label only", "", `f.onsubmit = (e) => { e.preventDefault(); e.respondWith(new Promise((r) => setTimeout(r, 50, 1))); setTimeout(() => l.textContent = 'new') }`, `1`},
 		{"a change while it is filled", "", `f.q.oninput = () => { f.w.disabled = true }; f.onsubmit = (e) => { e.preventDefault(); e.respondWith(1) }`, `1`},
 		{"removed while it is filled", "", `f.q.oninput = () => f.remove()`, fails + "Tool execution cancelled, since tool definition was updated"},
 		{"a dialog", "method=dialog", `f.onsubmit = null`, `null`},
+		{"a dialog, by its handler", "method=dialog", `f.onsubmit = (e) => { e.preventDefault(); f.submit() }`, `null`},
+		{"submit looks like the browser's", "", `const own = f.submit; f.onsubmit = (e) => { e.preventDefault(); let error; try { own.call({}) } catch (x) { error = x.message }
+			e.respondWith([own.name, own.length, error, Object.keys(Object.getOwnPropertyDescriptor(HTMLFormElement.prototype, 'submit'))]) }`, `["submit",0,"Illegal invocation",["value","writable","enumerable","configurable"]]`},
 		{"class names", "", `f.onsubmit = (e) => { e.preventDefault(); e.respondWith([f.className, b.className]) }`, `["tool-form-active","tool-submit-active"]`},
 		{"another event", "", `f.onsubmit = (e) => { e.preventDefault(); const s = new SubmitEvent('submit', {cancelable: true}); s.preventDefault(); let x = []; for (const o of [s, {}])
 			try { x.push(SubmitEvent.prototype.respondWith.call(o, 1)) } catch (error) { x.push(error.name) } e.respondWith([s.agentInvoked, ...x]) }`, `[false,"InvalidStateError","TypeError"]`},
 	}
 	pages := map[string]http.HandlerFunc{}
 	for i, row := range rows {
-		pages[fmt.Sprintf("/%d", i)] = form("toolautosubmit "+row.attributes, "<label id=l for=q>Label</label><input id=q name=q><input name=w>", "const forever = new Promise(() => {});"+row.script)
+		pages[fmt.Sprintf("/%d", i)] = form("toolautosubmit "+row.attributes, "<label id=l for=q>Label</label><input id=q name=q><input name=w>", "const forever = new Promise(() => {}), after = (change) => new Promise((done, failed) => setTimeout(() => { try { change(); setTimeout(done, 0, 'v') } catch (e) { failed(e) } }));"+row.script)
 	}
 	origin := site(t, pages)
 	s := showPage(t, shared, origin+"/0")
@@ -113,6 +125,9 @@ func TestFormNavigates(t *testing.T) {
 		},
 		"/huge": plain(linked(`"` + strings.Repeat("x", 2<<20) + `"`)),
 	}
+	handler := func(script string) string {
+		return `<script>f.onsubmit = (e) => { e.preventDefault(); ` + script + ` }</script>`
+	}
 	rows := []struct{ name, attributes, more, want string }{
 		{"get", `action=/echo`, ``, `["GET v"]`}, {"post", `action=/echo method=post`, ``, `["POST v"]`},
 		{"numbers as they are written", `action=/one`, ``, `[{"@type":"A","n":12345678901234567890}]`},
@@ -126,6 +141,14 @@ func TestFormNavigates(t *testing.T) {
 		{"frame", `action=/one target=inner`, `<iframe name=inner></iframe>`, `[{"@type":"A","n":12345678901234567890}]`},
 		{"top", `action=/one target=_top`, ``, `[{"@type":"A","n":12345678901234567890}]`},
 		{"too large", `action=/huge`, ``, "TOOL_ERROR RESULT_TOO_LARGE unknown: The tool's result is too large."},
+		{"sent by its handler", `action=/one`, handler(`f.submit()`), `[{"@type":"A","n":12345678901234567890}]`},
+		{"sent a microtask later", `action=/echo`, handler(`Promise.resolve().then(() => f.submit())`), `["GET v"]`},
+		{"sent by the prototype's", `action=/echo`, handler(`HTMLFormElement.prototype.submit.call(f)`), `["GET v"]`},
+		{"sent, and answered", `action=/echo method=post`, handler(`f.submit(); e.respondWith('x')`), `["POST v"]`},
+		{"answered, and sent", `action=/echo`, handler(`e.respondWith(new Promise(() => {})); setTimeout(() => f.submit())`), `["GET v"]`},
+		{"sent into a frame", `action=/one target=inner`, `<iframe name=inner></iframe>` + handler(`f.submit()`), `[{"@type":"A","n":12345678901234567890}]`},
+		{"sent without an answer", `action=/204`, handler(`f.submit()`), none + "The form was submitted, and no page came in answer."},
+		{"removed when it was sent", `action=/echo`, `<script>f.onsubmit = () => { Promise.resolve().then(() => f.remove()) }</script>`, `["GET v"]`},
 		{"removed frame", `action=/one target=inner`, `<iframe name=inner></iframe><script>f.onsubmit = () => setTimeout(() => document.querySelector('iframe').remove())</script>`,
 			none + "The form was submitted into another window or frame, whose page is not read."},
 	}
@@ -209,6 +232,10 @@ func TestFormWaits(t *testing.T) {
 	a.show(origin + "/plain")
 	if got := a.meanwhile("t", `{"q":"v"}`, "b.click()"); got != `[{"next":1}]` {
 		t.Errorf("a plain submit: %s", got)
+	}
+	a.show(origin + "/plain")
+	if got := a.meanwhile("t", `{"q":"v"}`, "f.submit()"); got != `[{"next":1}]` {
+		t.Errorf("one without an event: %s", got)
 	}
 }
 

@@ -74,7 +74,7 @@ func (x *exchange) run(
 			if end.Err != nil {
 				return failure(end.Err), nil
 			}
-			return result(end.Data, run.Tool(), x.protocol), nil
+			return result(end, run.Tool(), x.protocol), nil
 		}
 		params, url, ok := x.elicitation(q)
 		switch {

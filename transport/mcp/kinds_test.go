@@ -119,7 +119,9 @@ var badTools = []struct {
 	{"required a text", "refused", withInput(`{"type":"object","required":"x"}`), true},
 	{"a property that is true", "kept", withInput(`{"type":"object","properties":{"a":true}}`), true},
 	{"a property that is null", "refused", withInput(`{"type":"object","properties":{"a":null}}`), true},
-	{"outputSchema of type array", "refused", withOutput(`{"type":"array"}`), true},
+	{"outputSchema of type array", "kept", withOutput(`{"type":"array"}`), true},
+	{"outputSchema true", "kept", withOutput(`true`), false},
+	{"outputSchema a list", "kept", withOutput(`[]`), false},
 	{"outputSchema with a list of types", "kept", withOutput(`{"type":["object","null"]}`), true},
 	{"outputSchema with an unresolvable $ref", "refused", withOutput(`{"type":"object","properties":{"a":{"$ref":"#/$defs/none"}}}`), true},
 	{"outputSchema with an http $ref", "refused", withOutput(`{"type":"object","properties":{"a":{"$ref":"http://127.0.0.2/x"}}}`), true},
@@ -284,6 +286,10 @@ func FuzzForClients(f *testing.F) {
 		}
 		if why := strictReader(asMap(got), nil); why != "" {
 			t.Errorf("%s: %s", why, got)
+		}
+		admitted, err = schema.CompileResult([]byte(raw), schema.Limits{})
+		if err != nil {
+			t.Fatalf("arguments may be this, and results not: %v", err)
 		}
 		for _, modern := range []bool{false, true} {
 			out, _ := admitted.OutputForClients(modern)

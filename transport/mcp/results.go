@@ -20,6 +20,9 @@ import (
 // metaError is the key of the webtool error object in the _meta of a failed result.
 const metaError = "pagetools/error"
 
+// metaViolation is the key of what a result has against the outputSchema of its own tool.
+const metaViolation = "pagetools/schemaViolation"
+
 // maxDepth is the nesting that all clients read. What is deeper is told as text.
 const maxDepth = 100
 
@@ -27,8 +30,18 @@ const maxDepth = 100
 // content blocks of the page pass as they are; a string is one text; any other value is
 // one text of JSON, and structuredContent when it is an object. Text and structuredContent hold the
 // same data, because some clients show a model only one of them; so beside pictures
-// there is no structuredContent, unless the tool's outputSchema demands it.
-func result(data json.RawMessage, tool *bridge.Tool, e protocol) *mcpgo.CallToolResult {
+// there is no structuredContent, unless the tool's outputSchema demands it. A result that
+// does not fit that schema has none: clients would refuse it.
+func result(end bridge.Step, tool *bridge.Tool, e protocol) *mcpgo.CallToolResult {
+	r := delivered(end.Data, tool, e)
+	if end.Violation != nil && !r.IsError {
+		r.StructuredContent, r.RawStructuredContent = nil, nil
+		r.Meta = mcpgo.NewMetaFromMap(map[string]any{metaViolation: end.Violation})
+	}
+	return r
+}
+
+func delivered(data json.RawMessage, tool *bridge.Tool, e protocol) *mcpgo.CallToolResult {
 	data = wellFormed(data)
 	if data == nil {
 		return failure(bridge.Errorf(bridge.ToolError, bridge.ResultInvalid, bridge.Unknown,
@@ -40,7 +53,11 @@ func result(data json.RawMessage, tool *bridge.Tool, e protocol) *mcpgo.CallTool
 	if p, ok := readPageResult(data); ok {
 		return p.result(tool, data, e)
 	}
-	return rawResult(data)
+	r := rawResult(data)
+	if promised := promise(tool, e, data); promised != nil {
+		structure(r, promised)
+	}
+	return r
 }
 
 // rawResult is a string as it is, and any other JSON value as text of JSON, which is
@@ -129,7 +146,7 @@ func (p pageResult) result(t *bridge.Tool, data json.RawMessage, e protocol) *mc
 	}
 	switch {
 	case t != nil && t.OutputSchema() != nil:
-		if promised := p.promised(t, data); promised != nil {
+		if promised := promise(t, e, p.candidates(data)...); promised != nil {
 			structure(r, promised)
 		}
 	case p.structured.Exists() && onlyText && (p.structured.IsObject() || e.Modern()):
@@ -138,20 +155,28 @@ func (p pageResult) result(t *bridge.Tool, data json.RawMessage, e protocol) *mc
 	return r
 }
 
-// promised is the object that keeps the promise of the tool's outputSchema, which
-// clients insist on: what the page says it is, the JSON in its only text, or all of
-// the result, as the bridge checked it.
-func (p pageResult) promised(t *bridge.Tool, data json.RawMessage) json.RawMessage {
-	candidates := []json.RawMessage{p.structured.Text()}
-	if len(p.blocks) == 1 && p.blocks[0].kind() == "text" {
-		candidates = append(candidates, json.RawMessage(strings.TrimSpace(p.blocks[0].text())))
+// promise returns the first value that keeps the promise of the tool's outputSchema, which
+// clients insist on, or nil. Clients before 2026-07-28 know objects only.
+func promise(t *bridge.Tool, e protocol, candidates ...json.RawMessage) json.RawMessage {
+	if t == nil || t.OutputSchema() == nil {
+		return nil
 	}
-	for _, c := range append(candidates, data) {
-		if len(c) > 0 && c[0] == '{' && t.Fits(c) {
+	for _, c := range candidates {
+		if len(c) > 0 && (c[0] == '{' || e.Modern()) && t.Fits(c) {
 			return c
 		}
 	}
 	return nil
+}
+
+// candidates are what the tool's outputSchema can mean, as the bridge checked it: what the
+// page says it is, the JSON in its only text, or all of the result.
+func (p pageResult) candidates(data json.RawMessage) []json.RawMessage {
+	list := []json.RawMessage{p.structured.Text()}
+	if len(p.blocks) == 1 && p.blocks[0].kind() == "text" {
+		list = append(list, json.RawMessage(strings.TrimSpace(p.blocks[0].text())))
+	}
+	return append(list, data)
 }
 
 // tells reports whether one of the page's texts is the same JSON value as what is

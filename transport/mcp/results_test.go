@@ -13,6 +13,7 @@ import (
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/bridgetest"
+	"github.com/pagetools/pagetools/bridge/schema"
 	"github.com/pagetools/pagetools/transport"
 )
 
@@ -71,6 +72,11 @@ func TestResults(t *testing.T) {
 		{"promised in the only text", `{"type":"object","properties":{"content":{}},"minProperties":1}`, `{"content":[` + text(`{"a":1}`) + `]}`, legacy, []string{text(`{"a":1}`)}, `{"a":1}`},
 		{"promised as a whole", `{"type":"object","required":["content"]}`, `{"content":[` + hello + `],"structuredContent":{"a":1}}`, legacy, []string{hello, text(`{"a":1}`)}, `{"content":[` + hello + `],"structuredContent":{"a":1}}`},
 		{"promised and plain", `{"type":"object","required":["a"]}`, `{"a":1}`, legacy, []string{text(`{"a":1}`)}, `{"a":1}`},
+		{"a promised list, before lists", `{"type":"array"}`, `[1]`, legacy, []string{text(`[1]`)}, ""},
+		{"a promised list", `{"type":"array"}`, `[1]`, modern, []string{text(`[1]`)}, `[1]`},
+		{"a promised text", `{"type":"string"}`, `"a"`, modern, []string{text(`a`)}, `"a"`},
+		{"a promised list in the only text", `{"type":"array"}`, `{"content":[` + text(`[1]`) + `]}`, modern, []string{text(`[1]`)}, `[1]`},
+		{"a promised list, structured, before lists", `{"type":"array"}`, `{"content":[` + hello + `],"structuredContent":[1]}`, legacy, []string{hello, text(`[1]`)}, ""},
 		{"more than MCP has", "", `{"content":[` + image + `],"page":2,"_meta":{"x":1}}`, legacy, []string{image, text(`{"page":2}`)}, ""},
 		{"a document of an editor", "", doc, legacy, []string{text(doc)}, doc},
 		{"a list called content", "", `{"content":["a"]}`, legacy, []string{text(`{"content":["a"]}`)}, `{"content":["a"]}`},
@@ -89,7 +95,7 @@ func TestResults(t *testing.T) {
 		{"too deep", "", strings.Repeat(`{"a":`, maxDepth+1) + "1" + strings.Repeat("}", maxDepth+1), legacy, []string{text(strings.Repeat(`{"a":`, maxDepth+1) + "1" + strings.Repeat("}", maxDepth+1))}, ""},
 		{"just not too deep", "", strings.Repeat(`{"a":`, maxDepth) + `"]]\"{"` + strings.Repeat("}", maxDepth), legacy, []string{text(strings.Repeat(`{"a":`, maxDepth) + `"]]\"{"` + strings.Repeat("}", maxDepth))}, strings.Repeat(`{"a":`, maxDepth) + `"]]\"{"` + strings.Repeat("}", maxDepth)},
 	} {
-		got := result(json.RawMessage(c.data), toolWith(c.output), c.protocol)
+		got := result(bridge.Step{Data: json.RawMessage(c.data)}, toolWith(c.output), c.protocol)
 		want := `{"content":[` + strings.Join(c.content, ",") + `]`
 		if c.structured != "" {
 			want += `,"structuredContent":` + c.structured
@@ -101,8 +107,30 @@ func TestResults(t *testing.T) {
 			t.Errorf("%s: structured %v, error %v", c.why, got.StructuredContent, got.IsError)
 		}
 	}
-	if got := result(json.RawMessage(`{`), nil, legacy); !got.IsError {
+	if got := result(bridge.Step{Data: json.RawMessage(`{`)}, nil, legacy); !got.IsError {
 		t.Error("what is not JSON is no error")
+	}
+}
+
+// TestResultsThatBreakTheirPromise: all that the page returned is text, and there is no
+// structuredContent, which clients would refuse; _meta says what is wrong.
+func TestResultsThatBreakTheirPromise(t *testing.T) {
+	broken := &bridge.Violation{Message: "x", Errors: []schema.Violation{{Pointer: "/a", Message: "\"a\" is required"}}}
+	tool := toolWith(`{"type":"object","required":["a"]}`)
+	for data, content := range map[string][]string{
+		`{"b":1}`: {text(`{"b":1}`)}, `"b"`: {text(`b`)}, `[1]`: {text(`[1]`)},
+		`{"content":[` + hello + `],"structuredContent":{"b":1}}`: {hello, text(`{"b":1}`)},
+	} {
+		for _, e := range []protocol{legacy, modern} {
+			got := result(bridge.Step{Data: json.RawMessage(data), Violation: broken}, tool, e)
+			want := `{"content":[` + strings.Join(content, ",") + `],"_meta":{"pagetools/schemaViolation":{"message":"x","errors":[{"pointer":"/a","message":"\"a\" is required"}]}}}`
+			if g, w := exact(t, got), exact(t, json.RawMessage(want)); g != w {
+				t.Errorf("%s\ngot  %s\nwant %s", data, g, w)
+			}
+		}
+		if got := result(bridge.Step{Data: json.RawMessage(`{"a":1}`)}, tool, legacy); got.StructuredContent == nil || got.Meta != nil {
+			t.Errorf("one that fits: %s", exact(t, got))
+		}
 	}
 }
 
@@ -144,7 +172,7 @@ func TestBadBlocks(t *testing.T) {
 		{"a link without a name", `{"type":"resource_link","uri":"a:b"}`, `{"type":"resource_link","uri":"a:b","name":""}`},
 	} {
 		data := `{"content":[` + hello + `,` + c.bad + `,` + c.good + `]}`
-		got := result(json.RawMessage(data), toolWith(""), modern)
+		got := result(bridge.Step{Data: json.RawMessage(data)}, toolWith(""), modern)
 		if g, w := exact(t, got), exact(t, json.RawMessage(`{"content":[`+hello+`,`+text(c.bad)+`,`+c.good+`]}`)); g != w {
 			t.Errorf("%s\ngot  %s\nwant %s", c.why, g, w)
 		}
@@ -161,7 +189,7 @@ func TestBadBlocks(t *testing.T) {
 	} {
 		const head = `{"type":"resource_link","uri":"a:b","name":"x"`
 		data := `{"content":[` + head + `,` + c.bad + `},` + head + `,` + c.good + `}]}`
-		got := result(json.RawMessage(data), nil, modern)
+		got := result(bridge.Step{Data: json.RawMessage(data)}, nil, modern)
 		if g, w := exact(t, got), exact(t, json.RawMessage(`{"content":[`+head+`},`+head+`,`+c.good+`}]}`)); g != w {
 			t.Errorf("%s\ngot  %s\nwant %s", c.bad, g, w)
 		}
@@ -230,7 +258,7 @@ func FuzzResult(f *testing.F) {
 			tool = tools[1]
 		}
 		for _, e := range []protocol{mcpgo.ProtocolVersion20241105, legacy, modern} {
-			r := result(json.RawMessage(data), tool, e)
+			r := result(bridge.Step{Data: json.RawMessage(data)}, tool, e)
 			b, err := json.Marshal(r)
 			if err != nil || unreadable(b) && !unreadable(json.RawMessage(data)) {
 				t.Fatalf("%v: %s", err, b)

@@ -45,7 +45,7 @@ func (f *Face) post(w http.ResponseWriter, r *http.Request) {
 	case end.Err != nil:
 		reply.fail(w, r, end.Err, !call.Single && isUnknownAction(end.Err))
 	default:
-		reply.succeed(w, r, end.Data)
+		reply.succeed(w, r, end)
 	}
 	if run.Token() != "" && http.NewResponseController(w).Flush() == nil && r.Context().Err() == nil {
 		run.Spend() // else the client may come back for it

@@ -2,14 +2,16 @@ package webtool
 
 import (
 	"net/http"
+	"slices"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/schema"
 	"github.com/pagetools/pagetools/transport"
 )
 
 // codec is how a dialect replies.
 type codec struct {
-	succeed func(w http.ResponseWriter, r *http.Request, data []byte)
+	succeed func(w http.ResponseWriter, r *http.Request, end bridge.Step)
 	// fail writes an error; action is true when the webtool exists and the
 	// action does not.
 	fail func(w http.ResponseWriter, r *http.Request, e *bridge.Error, action bool)
@@ -21,11 +23,17 @@ var codecs = map[bool]codec{
 	true:  {succeed: succeedOlder, fail: failOlder},
 }
 
-// succeed replies {"status":"ok","data":…}; the data is not encoded again.
-func succeed(w http.ResponseWriter, r *http.Request, data []byte) {
-	const head, tail = `{"status":"ok","data":`, `}`
-	body := make([]byte, 0, len(head)+len(data)+len(tail))
-	body = append(append(append(body, head...), data...), tail...)
+// succeed replies {"status":"ok","data":…}, with "details" when the data does not fit its
+// own schema. The data is not encoded again.
+func succeed(w http.ResponseWriter, r *http.Request, end bridge.Step) {
+	const head = `{"status":"ok","data":`
+	tail := []byte("}")
+	if end.Violation != nil {
+		tail = slices.Concat([]byte(`,"details":{"schemaViolation":`),
+			schema.MustEncode(end.Violation), []byte("}}"))
+	}
+	body := make([]byte, 0, len(head)+len(end.Data)+len(tail))
+	body = append(append(append(body, head...), end.Data...), tail...)
 	w.Header().Set("Cache-Control", "no-store")
 	transport.WriteBytes(w, r, http.StatusOK, body)
 }
@@ -37,9 +45,9 @@ func fail(w http.ResponseWriter, r *http.Request, e *bridge.Error, _ bool) {
 }
 
 // succeedOlder replies with the bare result.
-func succeedOlder(w http.ResponseWriter, r *http.Request, data []byte) {
+func succeedOlder(w http.ResponseWriter, r *http.Request, end bridge.Step) {
 	w.Header().Set("Cache-Control", "no-store")
-	transport.WriteBytes(w, r, http.StatusOK, data)
+	transport.WriteBytes(w, r, http.StatusOK, end.Data)
 }
 
 // failOlder replies {"error":"message"}.

@@ -4,7 +4,7 @@
 
 import { cut, domError, typeError } from './errors.js';
 import { encode, is, isObject } from './encode.js';
-import { isActive, isAllowed } from './dom.js';
+import { isActive, isAllowed, isKeyed } from './dom.js';
 import { apply, exec, isArray, iterator, jsonStringify, signalAborted, signalReason, slice, toWellFormed } from './natives.js';
 import { limits, toolText } from './wire.js';
 
@@ -79,6 +79,9 @@ export function admit(draft, taken) {
 /** checkUse throws unless this document may have tools. */
 export function checkUse() {
   if (!isActive()) throw domError('InvalidStateError', 'The document is not active.');
+  if (!isKeyed()) {
+    throw domError('SecurityError', 'document.modelContext cannot be used when document.domain is enabled.');
+  }
   if (!isAllowed()) {
     throw domError('NotAllowedError', 'Access to the feature "tools" is disallowed by permissions policy.');
   }

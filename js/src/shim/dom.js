@@ -2,7 +2,7 @@
 // The document as it is, read through accessors that were captured before any script of the page ran. `document`, `location`
 // and `window` cannot be replaced by a page; what they inherit can.
 
-import { members, uncurry } from './natives.js';
+import { exec, members, uncurry } from './natives.js';
 import { cut } from './errors.js';
 
 
@@ -11,6 +11,8 @@ export const [documentURL, documentTitle, documentElement, documentView, readySt
   members('Document', 'URL', 'title', 'documentElement', 'defaultView', 'readyState', 'querySelector');
 const [getAttribute] = members('Element', 'getAttribute');
 export const [windowOrigin] = members(window, 'origin');
+const [originAgentCluster, isSecureContext] = members(window, 'originAgentCluster', 'isSecureContext');
+const knowsKeys = 'originAgentCluster' in window;
 
 /** @returns {{url: string, title: string, origin: string, lang: string}} */
 export function documentInfo() {
@@ -23,6 +25,14 @@ export function documentInfo() {
 /** A document whose frame was removed or that was left is not active. */
 export function isActive() {
   return documentView(document) === global;
+}
+
+/**
+ * isKeyed tells whether this document's agent cluster is keyed by origin. Where documents cannot be, on plain http and in files,
+ * nothing is refused here.
+ */
+export function isKeyed() {
+  return !knowsKeys || !isSecureContext(global) || originAgentCluster(global) || exec(/^file:/, documentURL(document)) !== null;
 }
 
 /**

@@ -12,8 +12,8 @@ import {
 import { fill } from './formfill.js';
 import { readForm } from './formschema.js';
 import {
-  NativeError, NativePromise, NativeWeakMap, addEventListener, defaultPrevented, defineProperty, getOwnPropertyDescriptor, members,
-  microtask, own, promiseThen, weakGet, weakSet,
+  NativeError, NativePromise, NativeProxy, NativeWeakMap, addEventListener, apply, defaultPrevented, defineProperty,
+  getOwnPropertyDescriptor, members, microtask, own, promiseThen, weakGet, weakSet,
 } from './natives.js';
 
 const timeout = setTimeout;
@@ -23,7 +23,7 @@ const updated = 'Tool execution cancelled, since tool definition was updated';
 /** The calls by form, event and signal. @type {WeakMap<object, FormCall>} */
 const calls = new NativeWeakMap();
 
-/** What a call of a form resolves to when the form was submitted plainly, or waits for a person. @type {WeakMap<object, FormEnd>} */
+/** What a call of a form resolves to when it ends without a value. @type {WeakMap<object, FormEnd>} */
 const ends = new NativeWeakMap();
 
 /** Whether somebody can be at the page, so that waiting for them makes sense. */
@@ -70,7 +70,24 @@ export function watchSubmits() {
     const descriptor = /** @type {PropertyDescriptor} */ (getOwnPropertyDescriptor(extra, name));
     if (global.SubmitEvent) defineProperty(SubmitEvent.prototype, name, { __proto__: null, ...descriptor, enumerable: true });
   }
+  watchPlainSubmits();
   listen();
+}
+
+/** watchPlainSubmits sees the calls of a form's submit(), which has no event: it looks the same to a page but for its text. */
+function watchPlainSubmits() {
+  const prototype = /** @type {any} */ (global).HTMLFormElement?.prototype;
+  const descriptor = prototype && getOwnPropertyDescriptor(prototype, 'submit');
+  if (!descriptor) return;
+  const value = new NativeProxy(descriptor.value, {
+    __proto__: null,
+    apply(native, form, args) {
+      apply(native, form, args);
+      const call = weakGet(calls, form);
+      if (call !== undefined && isConnected(form)) left(call, null); // one that is not goes nowhere
+    },
+  });
+  defineProperty(prototype, 'submit', { __proto__: null, ...descriptor, value });
 }
 
 /** listen is said again before each call: document.open takes the listeners of a window away. */
@@ -172,13 +189,23 @@ function finishAs(call, kind, message) {
 }
 
 /**
- * cancelForm ends the call of a form, if there is one.
+ * cancelForm ends the call of a form, if there is one. From its submit event on, nobody knows what it did.
  * @param {Element} form
  * @param {string} reason
  */
-export function cancelForm(form, reason) {
+function cancelForm(form, reason) {
   const call = weakGet(calls, form);
-  if (call !== undefined) finish(call, domError('AbortError', reason));
+  if (call === undefined) return;
+  if (call.event === null) finish(call, domError('AbortError', reason));
+  else finishAs(call, 'unsure', reason);
+}
+
+/**
+ * formChanged ends the call of a form that became another tool, unless the form was submitted: then what the page answers counts.
+ * @param {Element} form
+ */
+export function formChanged(form) {
+  if (weakGet(calls, form)?.event === null) cancelForm(form, updated);
 }
 
 /** @param {Event} event */
@@ -186,18 +213,19 @@ function onReset(event) {
   const call = weakGet(calls, eventTarget(event));
   if (call === undefined) return;
   microtask(() => {
-    if (!defaultPrevented(event)) finish(call, domError('AbortError', 'Tool execution cancelled by a form reset'));
+    if (!defaultPrevented(event) && call.event === null) finish(call, domError('AbortError', 'Tool execution cancelled by a form reset'));
   });
 }
 
 /**
- * submit submits a form; without a submit event it did not pass its own validation.
+ * submit submits a form; without a submit event it did not pass its own validation, and one that was removed meanwhile goes
+ * nowhere.
  * @param {FormCall} call
  */
 function submit(call) {
   requestSubmit(call.form, call.button);
   if (call.event === null) finish(call, new NativeError(`Form validation failed: ${faults(call.form)}`));
-  else if (!defaultPrevented(call.event)) answer(call, call.event);
+  else if (!defaultPrevented(call.event)) isConnected(call.form) ? answer(call, call.event) : finishAs(call, 'unsure', updated);
 }
 
 /**
@@ -251,24 +279,31 @@ function answer(call, event) {
     const done = () => finish(call, undefined, response);
     promiseThen(response, done, done);
   } else if (defaultPrevented(event)) {
-    finish(call, new NativeError("The site has a programming error: it called preventDefault() on the 'submit' event, without also " +
-      'calling respondWith() with the tool result'));
-  } else if (attribute(call, event, 'method') === 'dialog') {
-    finish(call);
+    finishAs(call, 'unsure', "The site has a programming error: it called preventDefault() on the 'submit' event, without also " +
+      'calling respondWith() with the tool result');
   } else {
-    const target = attribute(call, event, 'target') ?? getAttribute(querySelector(document, 'base[target]') ?? call.form, 'target');
-    finishAs(call, 'submitted', target ?? '');
+    left(call, eventSubmitter(event));
   }
+}
+
+/**
+ * left ends the call of a form that leads to another document.
+ * @param {FormCall} call
+ * @param {Element | null} button
+ */
+function left(call, button) {
+  if (attribute(call, button, 'method') === 'dialog') return finish(call);
+  const target = attribute(call, button, 'target') ?? getAttribute(querySelector(document, 'base[target]') ?? call.form, 'target');
+  finishAs(call, 'submitted', target ?? '');
 }
 
 /**
  * attribute reads what the button that submitted says, or else the form.
  * @param {FormCall} call
- * @param {Event} event
+ * @param {Element | null} button
  * @param {string} name
  * @returns {string | null}
  */
-function attribute(call, event, name) {
-  const button = eventSubmitter(event);
+function attribute(call, button, name) {
   return (button === null ? null : getAttribute(button, `form${name}`)) ?? getAttribute(call.form, name);
 }

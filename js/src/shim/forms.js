@@ -5,7 +5,7 @@
 import { isName, makeTool } from './declaration.js';
 import { global, readyState } from './dom.js';
 import { closest, find, findAll, getAttribute, hasAttribute, isConnected, matches, nodeType, nodesLength, parentElement } from './formdom.js';
-import { cancelForm, runForm } from './formrun.js';
+import { formChanged, runForm } from './formrun.js';
 import { readForm, schemaOf } from './formschema.js';
 import { NativeMap, addEventListener, defineProperty, iterator, mapForEach, mapGet, mapHas, mapSet, mapSize, members } from './natives.js';
 import { renew, replaceForms } from './registry.js';
@@ -140,7 +140,7 @@ function scan(cancel) {
   tools = next;
   replaceForms(next);
   mapForEach(before, (/** @type {Tool} */ tool, /** @type {string} */ name) => {
-    if (cancel && mapGet(next, name) !== tool) cancelForm(tool.form, 'Tool execution cancelled, since tool definition was updated');
+    if (cancel && mapGet(next, name) !== tool) formChanged(tool.form);
   });
 }
 

@@ -20,7 +20,7 @@ const (
 )
 
 func TestWhatAListSaysOfATool(t *testing.T) {
-	d := bridgetest.Returning(bridgetest.Tool("cart.add", `{"properties":{"id":{"type":"string"}}}`), `{"type":["object","null"],"minProperties":1,"dependentRequired":{}}`)
+	d := bridgetest.Returning(bridgetest.Tool("cart.add", `{"properties":{"id":{"type":"string"}}}`), `{"type":["object"],"minProperties":1,"dependentRequired":{}}`)
 	d.Annotations = json.RawMessage(`{"readOnlyHint":true,"destructiveHint":false,"idempotentHint":"yes","consequentialHint":true,"title":"Ad\u202ed"}`)
 	shop := siteOf("shop", d)
 	x := New([]Source{shop}, Options{})

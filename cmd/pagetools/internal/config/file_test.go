@@ -58,6 +58,7 @@ sites:
     profiles: [{name: work, storage-state: work.json, callers: [agent]}, {name: home, storage-state: home.json}]
     default-profile: home
     wait-for: {tool: search, selector: "#app > *", idle: 1s}
+    strict-output: true
     allow-private: []
 callers:
   - {name: agent, token: "agent-secret", may: [call, elicit], sites: [shop], rate: 60/1m}
@@ -86,18 +87,19 @@ func TestExampleFile(t *testing.T) {
 			{Name: "work", StorageState: "work.json", Callers: []string{"agent"}, Line: 15}, {Name: "home", StorageState: "home.json", Line: 15},
 		},
 		DefaultProfile: "home", WaitFor: WaitFor{Tool: "search", Selector: "#app > *", Idle: Idle{On: true, Quiet: time.Second}},
+		StrictOutput: true,
 	}
 	if len(got.Sites) != 1 || !reflect.DeepEqual(got.Sites[0], want) {
 		t.Errorf("the site is read as %+v, want %+v", got.Sites, want)
 	}
 	agent := Caller{
 		Name: "agent", Token: "agent-secret", May: []bridge.Right{bridge.MayCall, bridge.MayElicit},
-		Sites: []string{"shop"}, Rate: policy.Rate{N: 60, Per: minute}, Line: 20,
+		Sites: []string{"shop"}, Rate: policy.Rate{N: 60, Per: minute}, Line: 21,
 	}
 	if len(got.Callers) != 2 || !reflect.DeepEqual(got.Callers[0], agent) {
 		t.Errorf("the callers are read as %+v, want %+v first", got.Callers, agent)
 	}
-	if got.OpenToOthers || got.CallTimeout != 30*time.Second || got.MaxSessions != 16 || got.From("max-sessions") != got.File+":22" {
+	if got.OpenToOthers || got.CallTimeout != 30*time.Second || got.MaxSessions != 16 || got.From("max-sessions") != got.File+":23" {
 		t.Errorf("the rest is read as %+v", got)
 	}
 	text, err := json.Marshal(Schema())

@@ -35,6 +35,7 @@ type Site struct {
 	DefaultProfile string      `key:"default-profile"` // with which every page opens
 	Windows        string      `key:"windows" enum:"close,report,bridge"`
 	WaitFor        WaitFor     `key:"wait-for" unnamed:"yes"`
+	StrictOutput   bool        `key:"strict-output"` // refuses results that do not fit their outputSchema
 	Line           int
 }
 

@@ -7,6 +7,7 @@ const recorded = (types, target = mc()) => { const seen = []; for (const type of
 cases(
   ['toolchange', async () => { const came = new Promise((resolve) => mc().addEventListener('toolchange', (event) => resolve(shape(event)))); register(); return came; }, ['toolchange', 'Event', false, false, false, true, true, 'none']],
   ['toolchange is not synchronous', async () => { let came = false; mc().addEventListener('toolchange', () => { came = true; }); const done = register(); const before = came; await done; return [before, came]; }, [false, true]],
+  ['an event that is kept keeps its target', async () => { const came = wait(mc(), 'toolchange'); await register(); const event = await came; await settle(); return [event.target === mc(), event.currentTarget, event.eventPhase]; }, [true, null, 0]],
   ['toolchange for a removal', async () => { const controller = new AbortController(); await register({}, {signal: controller.signal}); await settle(); const came = wait(mc(), 'toolchange'); controller.abort(); return (await came).type; }, 'toolchange'],
   ['the tool is gone when its toolchange comes', async () => { const controller = new AbortController(); await register({}, {signal: controller.signal}); await settle(); const seen = new Promise((resolve) => mc().addEventListener('toolchange', () => resolve(listed()))); controller.abort(); return seen; }, []],
   ['no toolchange for a tool that was refused', async () => { const seen = recorded(['toolchange']); await name(() => register({name: ''})); await settle(); return seen; }, []],

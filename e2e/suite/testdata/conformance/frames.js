@@ -10,6 +10,15 @@ const shown = (from) => Promise.race([found('inner', {fromOrigins: [from]}), pau
 /** there waits until a tool is known here. The word of it may come later than everything else; a case that waits in vain says what it sees. */
 const there = (toolName) => Promise.race([found(toolName), pause(10000)]);
 const changes = () => { const seen = []; mc().addEventListener('toolchange', () => seen.push('change')); return seen; };
+/** listening has a tool that never answers. It tells when it runs, and when it hears of an abort. */
+const listening = () => {
+  const at = {};
+  at.heard = new Promise((resolve) => {
+    at.began = new Promise((runs) => register({execute: (input, {signal}) => { signal.addEventListener('abort', () => resolve('aborted')); runs(); return new Promise(() => {}); }}));
+  });
+  return at;
+};
+const calling = `found('t').then((tool) => { mc().executeTool(tool).catch(() => 0); return 'called'; })`;
 
 cases(
   ['a frame has an object of its own', async () => { const element = await frame(page()); return [element.contentDocument.modelContext === mc(), element.contentDocument.modelContext instanceof element.contentWindow.ModelContext, element.contentWindow.ModelContext === ModelContext]; }, [false, true, false]],
@@ -34,6 +43,8 @@ cases(
   ['a frame that navigates takes its tools along', async () => { const {element} = await framed(inner); const loaded = wait(element, 'load'); element.src = page(); await loaded; await settle(); return listed(); }, []],
   ['a frame that is removed during a call', async () => { const began = new Promise((r) => { window.began = r; }); const {element} = await framed(`register({name: 'inner', execute: () => { parent.began(); return new Promise(() => {}); }}).then(() => 0)`); const done = name(() => call('inner')); await began; element.remove(); return done; }, 'rejects DOMException UnknownError'],
   ['a frame that navigates during a call', async () => { const began = new Promise((r) => { window.began = r; }); const {element} = await framed(`register({name: 'inner', execute: () => { parent.began(); return new Promise(() => {}); }}).then(() => 0)`); const done = name(() => call('inner')); await began; element.src = page(); return done; }, 'rejects DOMException UnknownError'],
+  ['a caller that is removed', async () => { const {began, heard} = listening(); const {element} = await framed(calling); await began; element.remove(); return Promise.race([heard, pause(3000)]); }, 'aborted'],
+  ['a caller that navigates', async () => { const {began, heard} = listening(); const {element} = await framed(calling); await began; element.src = page(); return Promise.race([heard, pause(3000)]); }, 'aborted'],
   ['document.open keeps the object', async () => { const element = await frame(page()); const before = element.contentDocument.modelContext; element.contentDocument.open(); element.contentDocument.close(); return element.contentDocument.modelContext === before; }, true],
 
   ['another origin of the same site, without allow', async () => { const {said} = await framed(inner, {origin: otherPort}); return [said, await listed()]; }, [denied, []]],

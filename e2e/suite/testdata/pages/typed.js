@@ -11,4 +11,5 @@ typed('tainted', () => ({ at: [() => 1] }));
 const price = { type: 'object', properties: { price: { type: 'number' } }, required: ['price'] };
 typed('kept', () => ({ price: 1.5 }), price);
 typed('broken', () => ({ price: 'much' }), price);
+typed('listed', () => ['a'], { type: 'array', items: { type: 'string' } });
 typed('with.dot', () => 1);

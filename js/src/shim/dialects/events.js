@@ -48,17 +48,21 @@ function toolEvent(name) {
 }
 
 /**
- * announce dispatches an event of ours on every object that a generation has for it, one after another.
+ * announce dispatches events of ours on every object that a generation has for them, one after another. Each object has an event
+ * of its own: who keeps one finds its target unchanged.
  * @param {string} type
  * @param {string} [name] the tool's
  * @param {Function} [Class]
  */
 export function announce(type, name = '', Class = NativeEvent) {
-  const event = construct(NativeEvent, [type], Class);
-  if (Class !== NativeEvent) weakSet(toolNames, event, name);
-  if (!targets.native) dispatchEvent(targets.context, event);
-  dispatchEvent(targets.agent, event);
-  dispatchEvent(global, event);
+  const dispatch = (/** @type {any} */ target) => {
+    const event = construct(NativeEvent, [type], Class);
+    if (Class !== NativeEvent) weakSet(toolNames, event, name);
+    dispatchEvent(target, event);
+  };
+  if (!targets.native) dispatch(targets.context);
+  dispatch(targets.agent);
+  dispatch(global);
 }
 
 /**

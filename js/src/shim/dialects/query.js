@@ -2,11 +2,12 @@
 // How pages see and run tools: getTools and executeTool of the current generation, over the documents of this origin in the tab.
 
 import { checkUse, convertOptions, convertTool, reader, required, throwIfAborted } from '../declaration.js';
+import { global } from '../dom.js';
 import { is, isObject } from '../encode.js';
 import { domError, typeError } from '../errors.js';
 import { eachPeer, peerOf } from '../frames.js';
 import {
-  NativePromise, addEventListener, append, jsonParse, jsonStringify, members, microtask, signalReason, sort,
+  NativePromise, addEventListener, append, jsonParse, jsonStringify, members, microtask, removeEventListener, signalReason, sort,
 } from '../natives.js';
 import { checkSecure, originOf } from '../origins.js';
 
@@ -81,7 +82,8 @@ export function executeTool(tool, input, options, prefix) {
 export const unknown = (message) => domError('UnknownError', message);
 
 /**
- * runTool resolves to the string that a tool's result becomes.
+ * runTool resolves to the string that a tool's result becomes. The tool hears when the signal aborts, which it may do itself, and
+ * when this document goes away.
  * @param {Peer} peer
  * @param {Tool} tool
  * @param {string} text
@@ -89,14 +91,21 @@ export const unknown = (message) => domError('UnknownError', message);
  */
 export function runTool(peer, tool, text, signal) {
   return new NativePromise((resolve, reject) => {
-    const cancel = peer.run(tool, text, resolve, () => {
-      reject(unknown('Tool was executed but the invocation failed. For example, the script function threw an error'));
+    const leave = () => cancel();
+    const end = (/** @type {(value: any) => void} */ settle) => (/** @type {any} */ value) => {
+      removeEventListener(global, 'pagehide', leave);
+      settle(value);
+    };
+    addEventListener(global, 'pagehide', leave);
+    if (signal !== undefined) {
+      addEventListener(signal, 'abort', () => {
+        reject(signalReason(signal));
+        microtask(leave);
+      }, { __proto__: null, once: true });
+    }
+    const cancel = peer.run(tool, text, end(resolve), () => {
+      end(reject)(unknown('Tool was executed but the invocation failed. For example, the script function threw an error'));
     });
-    if (signal === undefined) return;
-    addEventListener(signal, 'abort', () => {
-      reject(signalReason(signal));
-      microtask(cancel);
-    }, { __proto__: null, once: true });
   });
 }
 
