@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"sync"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
@@ -21,6 +22,7 @@ type Schema struct {
 	raw      json.RawMessage
 	graph    *graph
 	machines chan *machine
+	adapted  func() *ClientForm // made when the first client asks
 }
 
 // machine is the library's compiled form together with the meter of its patterns, and serves one
@@ -62,6 +64,7 @@ func Compile(raw []byte, l Limits) (*Schema, error) {
 		return nil, err
 	}
 	s.machines <- m
+	s.adapted = sync.OnceValue(func() *ClientForm { return s.clientForm(false) })
 	return s, nil
 }
 

@@ -37,6 +37,10 @@ func (x *exchange) call(ctx context.Context) (json.RawMessage, *rpcError) {
 			return x.end(failure(err)), nil
 		}
 	}
+	arguments, err := to.Restore(arguments)
+	if err != nil {
+		return x.end(failure(err)), nil
+	}
 	r, e := x.run(ctx, to, arguments)
 	if e != nil {
 		return nil, e
@@ -72,7 +76,7 @@ func (x *exchange) run(
 		if q == nil {
 			x.spent = run
 			if end.Err != nil {
-				return failure(end.Err), nil
+				return failure(to.Told(end.Err)), nil
 			}
 			return result(end.Data, run.Tool(), x.protocol), nil
 		}

@@ -23,6 +23,8 @@ type Options struct {
 	Version string
 	// Tools is auto, direct, hybrid or meta; empty is auto.
 	Tools string
+	// Schemas is adapted or faithful; empty is adapted.
+	Schemas string
 	// Operators returns where a person answers questions now, for clients that can open
 	// an address; "", and a nil function, when there is no such page.
 	Operators func() string
@@ -61,6 +63,9 @@ func New(b *bridge.Bridge, o Options) (*Face, error) {
 	mode, ok := toolset.ParseMode(o.Tools)
 	if !ok {
 		return nil, fmt.Errorf("invalid value %q for the tools of MCP: must be auto, direct, hybrid or meta", o.Tools)
+	}
+	if !slices.Contains([]string{"", "adapted", "faithful"}, o.Schemas) {
+		return nil, fmt.Errorf("invalid value %q for the schemas of MCP: must be adapted or faithful", o.Schemas)
 	}
 	return &Face{
 		b: b, o: o, log: o.Log, mode: mode, seal: s,
@@ -145,7 +150,8 @@ func (f *Face) list(ctx context.Context, sc scope) *toolset.List {
 	for i, l := range from {
 		sources[i] = toolset.Source{Site: l.Site, Version: l.Version, Tools: l.Tools}
 	}
-	o := toolset.Options{Prefixed: sc.prefixed(len(sites)), Mode: f.mode}
+	o := toolset.Options{Prefixed: sc.prefixed(len(sites)), Mode: f.mode,
+		Faithful: f.o.Schemas == "faithful"}
 	made := &list{from: from, List: toolset.New(sources, o)}
 	f.mu.Lock()
 	defer f.mu.Unlock()

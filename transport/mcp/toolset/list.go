@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/schema"
 )
 
 // hybridAbove is the number of tools of pages above which the automatic mode adds
@@ -79,6 +80,9 @@ type Options struct {
 	// served.
 	Prefixed bool
 	Mode     Mode
+	// Faithful keeps the schemas of arguments as pages wrote them, also where APIs of
+	// models refuse them.
+	Faithful bool
 }
 
 // Target is what a name stands for: one of the fields Tool and Own is set.
@@ -87,6 +91,8 @@ type Target struct {
 	Tool *bridge.Tool
 	Name string // as in the list
 	Own  string // the name of one of our own tools
+
+	form *schema.ClientForm // of the arguments of Tool
 }
 
 // List is the tools of one caller. It is immutable and safe for concurrent use.

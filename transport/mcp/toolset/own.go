@@ -153,22 +153,6 @@ func readArguments(arguments bridge.Value, known ...string) (bridge.Value, *brid
 	return arguments, nil
 }
 
-// Arguments returns an empty object where there are no arguments.
-func Arguments(arguments bridge.Value) bridge.Value {
-	if !arguments.Exists() || arguments.IsNull() {
-		return emptyObject
-	}
-	return arguments
-}
-
-var emptyObject = func() bridge.Value {
-	v, err := bridge.ReadValue("the arguments", json.RawMessage("{}"))
-	if err != nil {
-		panic(err)
-	}
-	return v
-}()
-
 func textArgument(members bridge.Value, name string) (string, *bridge.Error) {
 	if !members.Get(name).IsString() {
 		return "", bridge.Errorf(bridge.SchemaError, "", bridge.NotRun,
