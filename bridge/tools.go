@@ -11,6 +11,8 @@ type Listing struct {
 	Tools []*Tool
 	// Catalog is where they come from: the same pointer is the same list.
 	Catalog *Catalog
+	// Shown is the page of the caller's session, when it has one.
+	Shown *Shown
 }
 
 // Tools lists what the caller may call: what its session's page offers, when
@@ -27,5 +29,5 @@ func (b *Bridge) Tools(ctx context.Context, ref Ref) (Listing, error) {
 		return Listing{}, nothingRan(ctx, err)
 	}
 	return Listing{Site: s.site, Version: b.current(ctx, ref, s), Tools: s.offered(catalog),
-		Catalog: catalog}, nil
+		Catalog: catalog, Shown: b.router.Shows(ref)}, nil
 }

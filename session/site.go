@@ -61,7 +61,9 @@ func (m *Manager) keepCatalog(s *site) {
 			if page != nil {
 				page.close()
 			}
-			s.set(nil, notRun(bridge.AsError(err)))
+			failed := notRun(bridge.AsError(err))
+			failed.Retry = pause
+			s.set(nil, failed)
 			m.changed(s.Name)
 		} else {
 			s.set(page, nil)

@@ -20,8 +20,11 @@ func (x *exchange) call(ctx context.Context) (json.RawMessage, *rpcError) {
 	}
 	list := x.face.list(ctx, x.scope)
 	to, ok := list.Find(name)
-	if !ok {
-		return nil, badParams("tool '%s' not found: tool not found", name)
+	switch {
+	case name == "":
+		return nil, badParams("name is missing.")
+	case !ok:
+		return x.end(failure(list.Missing(name))), nil
 	}
 	arguments := toolset.Arguments(x.message.params.Get("arguments"))
 	if to.Own == toolset.Search || to.Own == toolset.Describe {

@@ -113,7 +113,8 @@ type listKey struct{ caller, site, session string }
 
 // list is what a scope offers, and what that was made of.
 type list struct {
-	from []bridge.Listing
+	from []toolset.Source
+	of   []*bridge.Catalog // from each
 	*toolset.List
 }
 
@@ -128,31 +129,29 @@ func (f *Face) list(ctx context.Context, sc scope) *toolset.List {
 	f.mu.Lock()
 	last := f.lists[key]
 	f.mu.Unlock()
-	from := make([]bridge.Listing, len(sites))
+	made := &list{from: make([]toolset.Source, len(sites)), of: make([]*bridge.Catalog, len(sites))}
 	for i, s := range sites {
 		now, err := f.b.Tools(ctx,
 			bridge.Ref{Site: s.Name, Session: sc.session, Caller: sc.caller, Patience: patience})
-		if err != nil {
-			now = bridge.Listing{Site: s}
-			if last != nil {
-				if j := slices.IndexFunc(last.from,
-					func(l bridge.Listing) bool { return l.Site.Name == s.Name }); j >= 0 {
-					now = last.from[j]
-				}
-			}
+		made.from[i] = toolset.Source{Site: s, Version: now.Version, Tools: now.Tools}
+		made.of[i] = now.Catalog
+		if now.Shown != nil {
+			made.from[i].Page = now.Shown.URL
 		}
-		from[i] = now
+		if err != nil {
+			made.keep(i, last)
+			made.from[i].Down = bridge.AsError(err)
+		}
 	}
-	if last != nil && slices.EqualFunc(from, last.from, sameListing) {
+	if last != nil && made.same(last) {
 		return last.List
-	}
-	sources := make([]toolset.Source, len(from))
-	for i, l := range from {
-		sources[i] = toolset.Source{Site: l.Site, Version: l.Version, Tools: l.Tools}
 	}
 	o := toolset.Options{Prefixed: sc.prefixed(len(sites)), Mode: f.mode,
 		Faithful: f.o.Schemas == "faithful"}
-	made := &list{from: from, List: toolset.New(sources, o)}
+	if last != nil {
+		o.Before = last.List
+	}
+	made.List = toolset.New(made.from, o)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if last == nil || !slices.Equal(last.Findings(), made.Findings()) {
@@ -171,6 +170,25 @@ func (f *Face) list(ctx context.Context, sc scope) *toolset.List {
 // maxLists bounds the lists that are kept ready.
 const maxLists = 1000
 
-func sameListing(a, b bridge.Listing) bool {
-	return a.Site.Name == b.Site.Name && a.Catalog == b.Catalog && a.Version == b.Version
+// keep takes what was known of the site i last.
+func (l *list) keep(i int, last *list) {
+	if last == nil {
+		return
+	}
+	for j, s := range last.from {
+		if s.Site.Name == l.from[i].Site.Name {
+			l.from[i], l.of[i] = s, last.of[j]
+		}
+	}
+}
+
+// same reports whether another list is made of the same.
+func (l *list) same(o *list) bool {
+	return slices.EqualFunc(l.from, o.from, func(a, b toolset.Source) bool {
+		return a.Site.Name == b.Site.Name && a.Version == b.Version && sameError(a.Down, b.Down)
+	}) && slices.Equal(l.of, o.of)
+}
+
+func sameError(a, b *bridge.Error) bool {
+	return a == b || a != nil && b != nil && a.Message == b.Message && a.Retry == b.Retry
 }

@@ -30,7 +30,7 @@ func TestProtocolVersions(t *testing.T) {
 		if calls := w.router.Calls(); len(calls) != 1 || calls[0].Ref.Session != "mcp" || calls[0].Ref.Caller.Name != "agent" || !calls[0].Ref.Beside {
 			t.Errorf("the page got %+v", calls)
 		}
-		if r := c.tool("none", `{}`); r.Error == nil || r.Error.Code != -32602 {
+		if r := c.tool("none", `{}`); r.code() != "WEBTOOL_NOT_FOUND" {
 			t.Errorf("an unknown tool: %s", r.text())
 		}
 		if modern := r.Result.ResultType == "complete"; modern != c.modern {

@@ -71,7 +71,11 @@ func (p Protocol) index() int {
 type Source struct {
 	Site    bridge.Site
 	Version string         // of the site's webtool
-	Tools   []*bridge.Tool // none while the site cannot be reached
+	Tools   []*bridge.Tool // the last ones known, while the site cannot be reached
+	// Down is why the site cannot be reached now; nil when it can.
+	Down *bridge.Error
+	// Page is the address that the caller's page shows; "" when that is not known.
+	Page string
 }
 
 // Options says how a list is made.
@@ -83,6 +87,8 @@ type Options struct {
 	// Faithful keeps the schemas of arguments as pages wrote them, also where APIs of
 	// models refuse them.
 	Faithful bool
+	// Before is the list that the caller had, or nil.
+	Before *List
 }
 
 // Target is what a name stands for: one of the fields Tool and Own is set.
@@ -105,6 +111,9 @@ type List struct {
 	aliases map[string]int // raw names; -1 when several tools have it
 	digests [2]string
 	found   []bridge.Finding
+	sources []Source
+	pages   map[string]string // what the pages of sites show
+	gone    map[string]gone   // by name
 
 	indexed sync.Once
 	terms   *index
@@ -114,13 +123,16 @@ type List struct {
 // without tools now: their names decide who owns which names. The list does not
 // depend on the order of sources and tools.
 func New(sources []Source, o Options) *List {
-	l := &List{options: o, byName: map[string]int{}, aliases: map[string]int{}}
+	l := &List{options: o, byName: map[string]int{}, aliases: map[string]int{}, sources: sources,
+		pages: map[string]string{}}
+	l.options.Before = nil // it is kept no longer than needed
 	var sites []string
 	var ids []identity
 	var from []Source // of each tool
 	var tools []*bridge.Tool
 	for _, s := range sources {
 		sites = append(sites, s.Site.Name)
+		l.pages[s.Site.Name] = place(s.Page)
 		for _, t := range s.Tools {
 			ids = append(ids, identity{s.Site.Name, t.Origin(), t.Name()})
 			from, tools = append(from, s), append(tools, t)
@@ -148,6 +160,7 @@ func New(sources []Source, o Options) *List {
 	}
 	l.entries = append(l.entries, pages...)
 	l.index()
+	l.remember(o.Before)
 	return l
 }
 

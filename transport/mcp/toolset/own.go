@@ -97,23 +97,9 @@ func (l *List) named(members bridge.Value) (Target, *bridge.Error) {
 	}
 	t, ok := l.Find(name)
 	if !ok || t.Own != "" {
-		return Target{}, l.unknown(name)
+		return Target{}, l.Missing(name)
 	}
 	return t, nil
-}
-
-// unknown says that a page has no such tool, and which ones sound like it.
-func (l *List) unknown(name string) *bridge.Error {
-	name, _ = bridge.Visible(bridge.Clip(name, maxName))
-	e := bridge.Errorf(bridge.WebtoolNotFound, "", bridge.NotRun, "There is no tool %q here.", name)
-	names := []string{}
-	for _, m := range l.search(name, 3).Tools {
-		names = append(names, m.Name)
-	}
-	if len(names) > 0 {
-		e.Message += " Similar ones are: " + strings.Join(names, ", ") + "."
-	}
-	return e.Detail("tools", names)
 }
 
 func searchArguments(arguments bridge.Value) (query string, limit int, err *bridge.Error) {
