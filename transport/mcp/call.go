@@ -34,6 +34,9 @@ func (x *exchange) call(ctx context.Context) (json.RawMessage, *rpcError) {
 		}
 		return x.end(rawResult(data)), nil
 	}
+	if to.Own == toolset.Waiting {
+		return x.end(x.waiting(ctx, arguments)), nil
+	}
 	if to.Own == toolset.Call {
 		var err *bridge.Error
 		if to, arguments, err = list.Called(arguments); err != nil {
@@ -83,13 +86,13 @@ func (x *exchange) run(
 			}
 			return result(end.Data, run.Tool(), x.protocol), nil
 		}
-		params, url, ok := x.elicitation(q)
+		params, elsewhere, ok := x.elicitation(q)
 		switch {
 		case !ok || asked == maxAsked:
 			return failure(x.stillAsks(q)), nil
 		case x.protocol.Modern():
 			state := carried{Token: run.Token(), Question: q.ID, Caller: c.Caller.Name,
-				Call: c.Digest(), URL: url, Until: q.ExpiresAt.Add(keptFor)}
+				Call: c.Digest(), URL: elsewhere, Until: q.ExpiresAt.Add(keptFor)}
 			return inputRequired(params, x.face.seal.close(state)), nil
 		}
 		said, err := x.peer.ask(ctx, x.out, mcpgo.MethodElicitationCreate, params)
@@ -97,7 +100,7 @@ func (x *exchange) run(
 			return nil, rpcErrorf(mcpgo.INTERNAL_ERROR, "%s", context.Cause(ctx))
 		}
 		// A client that cannot answer is as one that was closed: others may.
-		left = err != nil || x.answered(ctx, run, q.ID, url, said)
+		left = err != nil || x.answered(ctx, run, q.ID, elsewhere, said)
 	}
 	return failure(x.stillAsks(run.Asks())), nil
 }

@@ -89,6 +89,11 @@ type scope struct {
 	session string // the caller's name for its state
 }
 
+// ref is the state of the caller, on the one site or on all.
+func (sc scope) ref() bridge.Ref {
+	return bridge.Ref{Site: sc.site, Session: sc.session, Caller: sc.caller}
+}
+
 // prefixed reports whether names begin with that of their site.
 func (sc scope) prefixed(sites int) bool { return sc.site == "" && sites > 1 }
 
@@ -115,6 +120,8 @@ type listKey struct{ caller, site, session string }
 type list struct {
 	from []toolset.Source
 	of   []*bridge.Catalog // from each
+	// waiting says that calls of the scope wait for a person.
+	waiting bool
 	*toolset.List
 }
 
@@ -129,7 +136,8 @@ func (f *Face) list(ctx context.Context, sc scope) *toolset.List {
 	f.mu.Lock()
 	last := f.lists[key]
 	f.mu.Unlock()
-	made := &list{from: make([]toolset.Source, len(sites)), of: make([]*bridge.Catalog, len(sites))}
+	made := &list{from: make([]toolset.Source, len(sites)), of: make([]*bridge.Catalog, len(sites)),
+		waiting: len(f.b.Waiting(sc.ref())) > 0}
 	for i, s := range sites {
 		now, err := f.b.Tools(ctx,
 			bridge.Ref{Site: s.Name, Session: sc.session, Caller: sc.caller, Patience: patience})
@@ -147,7 +155,7 @@ func (f *Face) list(ctx context.Context, sc scope) *toolset.List {
 		return last.List
 	}
 	o := toolset.Options{Prefixed: sc.prefixed(len(sites)), Mode: f.mode,
-		Faithful: f.o.Schemas == "faithful"}
+		Faithful: f.o.Schemas == "faithful", Waiting: made.waiting}
 	if last != nil {
 		o.Before = last.List
 	}
@@ -184,7 +192,7 @@ func (l *list) keep(i int, last *list) {
 
 // same reports whether another list is made of the same.
 func (l *list) same(o *list) bool {
-	return slices.EqualFunc(l.from, o.from, func(a, b toolset.Source) bool {
+	return l.waiting == o.waiting && slices.EqualFunc(l.from, o.from, func(a, b toolset.Source) bool {
 		return a.Site.Name == b.Site.Name && a.Version == b.Version && sameError(a.Down, b.Down)
 	}) && slices.Equal(l.of, o.of)
 }

@@ -32,7 +32,7 @@ type watch struct {
 // watches misses nothing. It ends with ctx.
 func (f *Face) watch(ctx context.Context, sc scope, e protocol) *watch {
 	w := &watch{face: f, scope: sc, protocol: e,
-		events: f.b.Watch(ctx, bridge.Interest{Caller: sc.caller, Tools: true})}
+		events: f.b.Watch(ctx, bridge.Interest{Caller: sc.caller, Tools: true, Runs: true})}
 	<-w.events // the snapshot
 	w.last = f.list(ctx, sc).Digest(e)
 	return w

@@ -235,6 +235,7 @@ var masks = []struct {
 	{regexp.MustCompile(`"id":"[A-Z2-7]{26}"`), `"id":"ID"`},
 	{regexp.MustCompile(`Mcp-Session-Id: \w+`), `Mcp-Session-Id: ID`},
 	{regexp.MustCompile(`"expiresAt":"[^"]*"`), `"expiresAt":"TIME"`},
+	{regexp.MustCompile(`until \d\d:\d\d:\d\d UTC`), `until TIME`},
 }
 
 var stateText = regexp.MustCompile(`"requestState":"([^"]*)"`)

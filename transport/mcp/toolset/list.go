@@ -87,6 +87,8 @@ type Options struct {
 	// Faithful keeps the schemas of arguments as pages wrote them, also where APIs of
 	// models refuse them.
 	Faithful bool
+	// Waiting says that calls of the client wait for a person.
+	Waiting bool
 	// Before is the list that the caller had, or nil.
 	Before *List
 }
@@ -154,10 +156,8 @@ func New(sources []Source, o Options) *List {
 			l.mode = Hybrid
 		}
 	}
-	if l.mode != Direct {
-		l.entries = ownTools()
-		l.own = len(l.entries)
-	}
+	l.entries = l.ownTools()
+	l.own = len(l.entries)
 	l.entries = append(l.entries, pages...)
 	l.index()
 	l.remember(o.Before)
@@ -277,7 +277,10 @@ func (l *List) Find(name string) (Target, bool) {
 	if !ok {
 		i, ok = l.aliases[name]
 	}
-	if !ok || i < 0 {
+	switch {
+	case name == Waiting: // also where it is not listed: texts name it
+		return Target{Name: name, Own: name}, true
+	case !ok || i < 0:
 		return Target{}, false
 	}
 	return l.entries[i].Target, true

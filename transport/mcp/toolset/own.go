@@ -9,12 +9,13 @@ import (
 	"github.com/pagetools/pagetools/bridge"
 )
 
-// The three tools of our own. Search and Describe are answered here; Call runs another
-// tool.
+// The tools of our own. Search and Describe are answered here; Call runs another tool.
+// Waiting is listed where a call of the client waits for a person.
 const (
 	Search   = reservedPrefix + "search"
 	Describe = reservedPrefix + "describe"
 	Call     = reservedPrefix + "call"
+	Waiting  = reservedPrefix + "waiting"
 )
 
 const (
@@ -22,8 +23,36 @@ const (
 	maxMatches     = 50
 )
 
-// ownTools are the entries of our own tools, in the order in which they are used.
-func ownTools() []entry {
+// ownTools are the entries of our own tools that the list shows, in the order in which
+// they are used.
+func (l *List) ownTools() (entries []entry) {
+	if l.mode != Direct {
+		entries = finders()
+	}
+	if l.mode == Meta || l.options.Waiting {
+		entries = append(entries, waitingTool())
+	}
+	return entries
+}
+
+// waitingTool is the entry of Waiting.
+func waitingTool() entry {
+	return ownEntry(definition{
+		Name: Waiting, Title: "Calls that wait for a person",
+		Annotations: annotations{ReadOnlyHint: new(false), DestructiveHint: new(false),
+			IdempotentHint: new(false), OpenWorldHint: new(false)},
+		Description: "Lists your calls that wait for a person: what is asked, where the user can answer, and until when. " +
+			"With \"end\" it declines the question of one of them, so that the page is free again. It cannot agree to anything: only the user can.",
+		InputSchema: json.RawMessage(`{"type":"object","properties":{` +
+			`"end":{"type":"integer","description":"The number of the call to decline, as the list has it."}},` +
+			`"additionalProperties":false}`),
+	})
+}
+
+func ownEntry(d definition) entry { return newEntry(Target{Name: d.Name, Own: d.Name}, d, nil) }
+
+// finders are the entries of the tools that find and call others.
+func finders() []entry {
 	reads := annotations{ReadOnlyHint: new(true), DestructiveHint: new(false),
 		IdempotentHint: new(true), OpenWorldHint: new(false)}
 	calls := annotations{ReadOnlyHint: new(false), DestructiveHint: new(true),
@@ -52,7 +81,7 @@ func ownTools() []entry {
 	}}
 	entries := make([]entry, len(tools))
 	for i, t := range tools {
-		entries[i] = newEntry(Target{Name: t.Name, Own: t.Name}, t, nil)
+		entries[i] = ownEntry(t)
 	}
 	return entries
 }
@@ -100,6 +129,19 @@ func (l *List) named(members bridge.Value) (Target, *bridge.Error) {
 		return Target{}, l.Missing(name)
 	}
 	return t, nil
+}
+
+// Ended reads which call Waiting is asked to end; none is 0.
+func Ended(arguments bridge.Value) (number int64, err *bridge.Error) {
+	members, err := readArguments(arguments, "end")
+	if err != nil || !members.Get("end").Exists() {
+		return 0, err
+	}
+	if json.Unmarshal(members.Get("end").Text(), &number) != nil || number < 1 {
+		return 0, bridge.Errorf(bridge.SchemaError, "", bridge.NotRun,
+			"\"end\" is the number of a call, as the list has it.")
+	}
+	return number, nil
 }
 
 func searchArguments(arguments bridge.Value) (query string, limit int, err *bridge.Error) {
