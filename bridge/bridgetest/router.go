@@ -13,7 +13,7 @@ import (
 // Handler runs the tools of a scripted site.
 type Handler func(ctx context.Context, inv bridge.Invocation) bridge.Step
 
-// Recorded is one invocation that reached a site.
+// Recorded is one invocation that reached a site, or, without a tool, one Open.
 type Recorded struct {
 	Ref   bridge.Ref
 	Tool  string
@@ -251,6 +251,7 @@ type lease struct {
 var (
 	_ bridge.Source = (*lease)(nil)
 	_ bridge.Page   = (*lease)(nil)
+	_ bridge.Opener = (*lease)(nil)
 )
 
 // Invoke records the call and asks the handler.
@@ -276,6 +277,15 @@ func (l *lease) noted(s bridge.Step) bridge.Step {
 		l.router.pauses = append(l.router.pauses, s.Pause)
 	}
 	return s
+}
+
+// Open makes the session's list that of its site again, and records itself as a call.
+func (l *lease) Open(_ context.Context, page string) error {
+	l.router.mu.Lock()
+	defer l.router.mu.Unlock()
+	delete(l.router.sites[l.ref.Site].sessions, l.ref.Session)
+	l.router.calls = append(l.router.calls, Recorded{l.ref, "", page})
+	return nil
 }
 
 // Screenshot returns a text in the place of a picture.

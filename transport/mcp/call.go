@@ -34,10 +34,12 @@ func (x *exchange) call(ctx context.Context) (json.RawMessage, *rpcError) {
 		}
 		return x.end(rawResult(data)), nil
 	}
-	if to.Own == toolset.Waiting {
+	switch to.Own {
+	case toolset.Waiting:
 		return x.end(x.waiting(ctx, arguments)), nil
-	}
-	if to.Own == toolset.Call {
+	case toolset.Open:
+		return x.end(x.open(ctx, list, arguments)), nil
+	case toolset.Call:
 		var err *bridge.Error
 		if to, arguments, err = list.Called(arguments); err != nil {
 			return x.end(failure(err)), nil
@@ -57,6 +59,22 @@ func (x *exchange) call(ctx context.Context) (json.RawMessage, *rpcError) {
 func (x *exchange) end(r *mcpgo.CallToolResult) json.RawMessage {
 	x.complete(&r.Result)
 	return encode(r)
+}
+
+// open is pagetools_open: it sends the caller's page to the start of its site.
+func (x *exchange) open(ctx context.Context, list *toolset.List,
+	arguments bridge.Value) *mcpgo.CallToolResult {
+	site, path, err := list.Opened(arguments)
+	if err != nil {
+		return failure(err)
+	}
+	defer x.progress(ctx)()
+	ref := x.scope.ref()
+	ref.Site = site
+	if _, err := x.face.b.Open(ctx, ref, path); err != nil {
+		return failure(bridge.AsError(err))
+	}
+	return textResult(x.face.list(ctx, x.scope).Shown(site))
 }
 
 // maxAsked bounds how often the person at a client of an older protocol version is asked in one

@@ -141,7 +141,8 @@ func (f *Face) list(ctx context.Context, sc scope) *toolset.List {
 	for i, s := range sites {
 		now, err := f.b.Tools(ctx,
 			bridge.Ref{Site: s.Name, Session: sc.session, Caller: sc.caller, Patience: patience})
-		made.from[i] = toolset.Source{Site: s, Version: now.Version, Tools: now.Tools}
+		made.from[i] = toolset.Source{Site: s, Version: now.Version, Tools: now.Tools,
+			Paths: now.Paths}
 		made.of[i] = now.Catalog
 		if now.Shown != nil {
 			made.from[i].Page = now.Shown.URL

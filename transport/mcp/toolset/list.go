@@ -74,6 +74,8 @@ type Source struct {
 	Tools   []*bridge.Tool // the last ones known, while the site cannot be reached
 	// Down is why the site cannot be reached now; nil when it can.
 	Down *bridge.Error
+	// Paths says that calls may choose the path of their page.
+	Paths bool
 	// Page is the address that the caller's page shows; "" when that is not known.
 	Page string
 }
@@ -125,8 +127,9 @@ type List struct {
 // without tools now: their names decide who owns which names. The list does not
 // depend on the order of sources and tools.
 func New(sources []Source, o Options) *List {
-	l := &List{options: o, byName: map[string]int{}, aliases: map[string]int{}, sources: sources,
-		pages: map[string]string{}}
+	l := &List{options: o, byName: map[string]int{}, aliases: map[string]int{}, pages: map[string]string{}}
+	l.sources = slices.SortedFunc(slices.Values(sources),
+		func(a, b Source) int { return strings.Compare(a.Site.Name, b.Site.Name) })
 	l.options.Before = nil // it is kept no longer than needed
 	var sites []string
 	var ids []identity
@@ -278,7 +281,7 @@ func (l *List) Find(name string) (Target, bool) {
 		i, ok = l.aliases[name]
 	}
 	switch {
-	case name == Waiting: // also where it is not listed: texts name it
+	case name == Waiting || name == Open: // also where it is not listed: texts name it
 		return Target{Name: name, Own: name}, true
 	case !ok || i < 0:
 		return Target{}, false

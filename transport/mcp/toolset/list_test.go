@@ -88,11 +88,11 @@ func TestModes(t *testing.T) {
 		want  string
 	}{
 		{Auto, 1, "t00"}, {Auto, hybridAbove, "t00"}, {Auto, hybridAbove + 1, own + " t00"},
-		{Direct, hybridAbove + 1, "t00"}, {Hybrid, 1, own + " t00"}, {Meta, 1, own}, {Meta, 0, own}, {Auto, 0, ""},
+		{Direct, hybridAbove + 1, "t00"}, {Hybrid, 1, own + " t00"}, {Meta, 1, own}, {Meta, 0, own}, {Auto, 0, Open},
 	} {
 		x := New([]Source{siteOf("shop", many[:c.tools]...)}, Options{Mode: c.mode})
 		got := namesOf(whole(t, x, legacy))
-		if !strings.HasPrefix(got, c.want) || c.mode == Meta && got != own+" "+Waiting {
+		if !strings.HasPrefix(got, c.want) || c.mode == Meta && got != own+" "+Open+" "+Waiting {
 			t.Errorf("mode %d with %d tools: %s", c.mode, c.tools, got)
 		}
 		if _, ok := x.Find("t00"); ok != (c.tools > 0) {

@@ -96,7 +96,7 @@ func (l *List) why(name string) (lines []string, retry time.Duration) {
 func (l *List) told() string {
 	pages := l.entries[l.own:]
 	if len(pages) == 0 {
-		return "There are no tools of pages now."
+		return "There are no tools of pages now. " + Open + " goes back to the start of the site."
 	}
 	var names []string
 	size := 0

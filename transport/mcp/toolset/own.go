@@ -10,12 +10,14 @@ import (
 )
 
 // The tools of our own. Search and Describe are answered here; Call runs another tool.
-// Waiting is listed where a call of the client waits for a person.
+// Waiting is listed where a call of the client waits for a person, Open where a page has
+// no tools.
 const (
 	Search   = reservedPrefix + "search"
 	Describe = reservedPrefix + "describe"
 	Call     = reservedPrefix + "call"
 	Waiting  = reservedPrefix + "waiting"
+	Open     = reservedPrefix + "open"
 )
 
 const (
@@ -28,6 +30,9 @@ const (
 func (l *List) ownTools() (entries []entry) {
 	if l.mode != Direct {
 		entries = finders()
+	}
+	if l.opens() {
+		entries = append(entries, l.openTool())
 	}
 	if l.mode == Meta || l.options.Waiting {
 		entries = append(entries, waitingTool())
