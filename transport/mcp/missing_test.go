@@ -32,10 +32,10 @@ func TestMissingTools(t *testing.T) {
 			t.Errorf("zzz is like %s", r.text())
 		}
 		w.router.DeclareIn("shop", "mcp", named("pay", "find_stamps")...)
-		says("map", `The page of "shop" had it and took it away since.`, "There are: find_stamps, pay.")
+		says("map", "which does not offer it", "There are: find_stamps, pay.")
 		w.router.DeclareIn("shop", "mcp")
 		says("find_stamps", `took it away since`, "There are no tools of pages now.")
-		says("map", "took it away since") // still known
+		says("map", "which does not offer it") // still known
 		w.router.DeclareIn("shop", "mcp", named("map")...)
 		if r := c.tool("map", `{}`); r.Result.IsError {
 			t.Errorf("it is back: %s", r.text())

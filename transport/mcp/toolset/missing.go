@@ -87,6 +87,8 @@ func (l *List) why(name string) (lines []string, retry time.Duration) {
 	switch now := l.pages[g.site]; {
 	case g.page != "" && now != "" && now != g.page:
 		return []string{fmt.Sprintf("It was a tool of %s; the page went to %s since.", g.page, now)}, 0
+	case g.page == "" && now != "": // the list was that of the site's own page
+		return []string{fmt.Sprintf("Your page of %q shows %s now, which does not offer it.", g.site, now)}, 0
 	default:
 		return []string{fmt.Sprintf("The page of %q had it and took it away since.", g.site)}, 0
 	}
