@@ -18,7 +18,7 @@ func (x *exchange) call(ctx context.Context) (json.RawMessage, *rpcError) {
 	if e != nil {
 		return nil, e
 	}
-	list := x.face.list(ctx, x.scope)
+	list := x.face.all(ctx, x.scope)
 	to, ok := list.Find(name)
 	switch {
 	case name == "":
@@ -28,10 +28,11 @@ func (x *exchange) call(ctx context.Context) (json.RawMessage, *rpcError) {
 	}
 	arguments := toolset.Arguments(x.message.params.Get("arguments"))
 	if to.Own == toolset.Search || to.Own == toolset.Describe {
-		data, err := list.Answer(x.protocol, to.Own, arguments)
+		data, found, err := list.Answer(x.protocol, to.Own, arguments)
 		if err != nil {
 			return x.end(failure(err)), nil
 		}
+		x.face.use(x.scope, list, found...)
 		return x.end(rawResult(data)), nil
 	}
 	switch to.Own {
@@ -45,6 +46,7 @@ func (x *exchange) call(ctx context.Context) (json.RawMessage, *rpcError) {
 			return x.end(failure(err)), nil
 		}
 	}
+	x.face.use(x.scope, list, to.Name)
 	arguments, err := to.Restore(arguments)
 	if err != nil {
 		return x.end(failure(err)), nil
@@ -74,7 +76,7 @@ func (x *exchange) open(ctx context.Context, list *toolset.List,
 	if _, err := x.face.b.Open(ctx, ref, path); err != nil {
 		return failure(bridge.AsError(err))
 	}
-	return textResult(x.face.list(ctx, x.scope).Shown(site))
+	return textResult(x.face.all(ctx, x.scope).Shown(site))
 }
 
 // maxAsked bounds how often the person at a client of an older protocol version is asked in one

@@ -49,6 +49,7 @@ type Face struct {
 
 	mu    sync.Mutex
 	lists map[listKey]*list
+	used  map[listKey]*used
 }
 
 // New makes the face of a bridge.
@@ -71,6 +72,7 @@ func New(b *bridge.Bridge, o Options) (*Face, error) {
 		b: b, o: o, log: o.Log, mode: mode, seal: s,
 		info:     mcpgo.Implementation{Name: "pagetools", Version: cmp.Or(o.Version, "dev")},
 		sessions: &sessions{byID: map[string]*httpSession{}}, lists: map[listKey]*list{},
+		used: map[listKey]*used{},
 	}, nil
 }
 
@@ -116,6 +118,8 @@ func (f *Face) sites(sc scope) []bridge.Site {
 // listKey names what may be offered differently.
 type listKey struct{ caller, site, session string }
 
+func (sc scope) key() listKey { return listKey{sc.caller.Name, sc.site, sc.session} }
+
 // list is what a scope offers, and what that was made of.
 type list struct {
 	from []toolset.Source
@@ -128,10 +132,68 @@ type list struct {
 // patience is how long a list waits for a site that is being opened.
 const patience = 15 * time.Second
 
+// maxUsed bounds the tools that a list has because they were found or called.
+const maxUsed = 30
+
+// used are the tools that a scope has found or called, the newest last.
+type used struct {
+	names   []string
+	changed chan struct{} // closed when there are others
+}
+
+// usedBy returns the tools that the scope has found or called, and what is closed when
+// there are others.
+func (f *Face) usedBy(sc scope) (names []string, changed <-chan struct{}) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	u := f.usedIn(sc.key())
+	return u.names, u.changed
+}
+
+// usedIn is the entry of a key. Called with mu held.
+func (f *Face) usedIn(key listKey) *used {
+	u := f.used[key]
+	if u == nil {
+		if len(f.used) >= maxLists {
+			for _, old := range f.used {
+				close(old.changed)
+			}
+			clear(f.used)
+		}
+		u = &used{changed: make(chan struct{})}
+		f.used[key] = u
+	}
+	return u
+}
+
+// use notes that the scope has found or called tools, where its list depends on that.
+func (f *Face) use(sc scope, l *toolset.List, names ...string) {
+	if !l.Partial() || len(names) == 0 {
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	u := f.usedIn(sc.key())
+	now := slices.DeleteFunc(slices.Clone(u.names), func(n string) bool { return slices.Contains(names, n) })
+	now = append(now, names...)
+	now = now[max(0, len(now)-maxUsed):]
+	if !slices.Equal(now, u.names) {
+		u.names = now
+		close(u.changed)
+		u.changed = make(chan struct{})
+	}
+}
+
 // list returns what the scope offers now. A site that cannot be reached keeps its last
 // list: its calls say what is wrong.
 func (f *Face) list(ctx context.Context, sc scope) *toolset.List {
-	key := listKey{sc.caller.Name, sc.site, sc.session}
+	names, _ := f.usedBy(sc)
+	return f.all(ctx, sc).Showing(names)
+}
+
+// all is the list before it is decided what of it is shown.
+func (f *Face) all(ctx context.Context, sc scope) *toolset.List {
+	key := sc.key()
 	sites := f.sites(sc)
 	f.mu.Lock()
 	last := f.lists[key]

@@ -161,8 +161,7 @@ func TestBadTools(t *testing.T) {
 				t.Errorf("as it came, a strict client says %q", raw)
 			}
 			catalog, refused := bridge.NewCatalog(nil, append(named("aaa", "zzz"), c.tool), bridge.Limits{})
-			shop := toolset.Source{Site: bridge.Site{Name: "shop", Origin: "https://shop.example"}, Version: "1.0.0", Tools: catalog.Tools()}
-			x := toolset.New([]toolset.Source{shop}, toolset.Options{Mode: toolset.Hybrid})
+			x := showAll(catalog)
 			for _, e := range []protocol{mcpgo.ProtocolVersion20241105, mcpgo.ProtocolVersion20251125, mcpgo.ProtocolVersion20260728} {
 				checkList(t, x, e)
 			}
@@ -335,8 +334,20 @@ func asRaw(list json.RawMessage, i int, member string) json.RawMessage {
 // listOf is the list of a site that declares these tools.
 func listOf(decls ...bridge.Declaration) *toolset.List {
 	c, _ := bridge.NewCatalog(nil, decls, bridge.Limits{})
-	shop := toolset.Source{Site: bridge.Site{Name: "shop", Origin: "https://shop.example"}, Version: "1.0.0", Tools: c.Tools()}
-	return toolset.New([]toolset.Source{shop}, toolset.Options{Mode: toolset.Hybrid})
+	return showAll(c)
+}
+
+// showAll is a hybrid list in which all tools were found.
+func showAll(c *bridge.Catalog) *toolset.List {
+	shop := []toolset.Source{{Site: bridge.Site{Name: "shop", Origin: "https://shop.example"}, Version: "1.0.0", Tools: c.Tools()}}
+	found, _, _ := toolset.New(shop, toolset.Options{Mode: toolset.Direct}).Page(mcpgo.ProtocolVersion20251125, "")
+	var tools []struct{ Name string }
+	_ = json.Unmarshal(found, &tools) // checked by who reads the list
+	var names []string
+	for _, t := range tools {
+		names = append(names, t.Name)
+	}
+	return toolset.New(shop, toolset.Options{Mode: toolset.Hybrid}).Showing(names)
 }
 
 // TestAdaptedSchemas: properties have names that APIs of models take, and the page gets

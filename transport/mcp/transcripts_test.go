@@ -15,6 +15,7 @@ import (
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/bridgetest"
+	"github.com/pagetools/pagetools/transport/mcp/toolset"
 )
 
 // TestTranscripts holds the wire to what clients have seen: each file in testdata is
@@ -115,6 +116,8 @@ func (tr *transcript) do(name, arguments string) {
 	case "declare": // the page changes its tools, and the client hears of it
 		tr.router.Declare("shop", named(strings.Fields(arguments)...)...)
 		tr.more()
+	case "mode": // as --mcp-tools
+		tr.mode, _ = toolset.ParseMode(arguments)
 	case "many": // the page has so many tools now, before anybody looks
 		n, _ := strconv.Atoi(arguments)
 		var decls []bridge.Declaration

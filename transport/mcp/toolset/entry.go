@@ -65,8 +65,8 @@ func newEntry(to Target, d definition, modernOutput json.RawMessage) entry {
 // encode writes a value of ours: what pages gave was checked before.
 var encode = schema.MustEncode
 
-// show makes the entry of a page's tool, and says as findings what was changed.
-func (l *List) show(s Source, t *bridge.Tool, name string) entry {
+// entryOf makes the entry of a page's tool, and says as findings what was changed.
+func (l *List) entryOf(s Source, t *bridge.Tool, name string) entry {
 	input, output := t.Schemas()
 	d := definition{Name: name, Title: titleOf(t, name), Description: describe(s.Site, t),
 		Annotations: claims(t.Annotations()), Meta: &meta{}}

@@ -33,7 +33,7 @@ const (
 	Auto Mode = iota
 	// Direct lists the tools of pages.
 	Direct
-	// Hybrid lists them and our own.
+	// Hybrid lists our own, and those of pages that were found or called.
 	Hybrid
 	// Meta lists our own only.
 	Meta
@@ -111,6 +111,7 @@ type List struct {
 	mode    Mode // as it came out: never automatic
 	entries []entry
 	own     int // our own come first
+	listed  []entry
 	byName  map[string]int
 	aliases map[string]int // raw names; -1 when several tools have it
 	digests [2]string
@@ -119,6 +120,11 @@ type List struct {
 	pages   map[string]string // what the pages of sites show
 	gone    map[string]gone   // by name
 
+	*finder
+}
+
+// finder is what search needs, made when something is looked for.
+type finder struct {
 	indexed sync.Once
 	terms   *index
 }
@@ -127,7 +133,8 @@ type List struct {
 // without tools now: their names decide who owns which names. The list does not
 // depend on the order of sources and tools.
 func New(sources []Source, o Options) *List {
-	l := &List{options: o, byName: map[string]int{}, aliases: map[string]int{}, pages: map[string]string{}}
+	l := &List{options: o, byName: map[string]int{}, aliases: map[string]int{}, pages: map[string]string{},
+		finder: &finder{}}
 	l.sources = slices.SortedFunc(slices.Values(sources),
 		func(a, b Source) int { return strings.Compare(a.Site.Name, b.Site.Name) })
 	l.options.Before = nil // it is kept no longer than needed
@@ -146,7 +153,7 @@ func New(sources []Source, o Options) *List {
 	var pages []entry
 	for i, name := range assign(sites, ids, o.Prefixed) {
 		if l.checkName(ids[i], name) {
-			pages = append(pages, l.show(from[i], tools[i], name))
+			pages = append(pages, l.entryOf(from[i], tools[i], name))
 		}
 	}
 	slices.SortFunc(pages, func(a, b entry) int { return strings.Compare(a.Name, b.Name) })
@@ -185,9 +192,38 @@ func (l *List) index() {
 			}
 		}
 	}
+	l.show(nil)
+}
+
+// Showing returns the list as it is after tools of these names were found or called. Only
+// a hybrid list becomes another one.
+func (l *List) Showing(names []string) *List {
+	if l.mode != Hybrid || len(names) == 0 {
+		return l
+	}
+	other := *l
+	other.show(names)
+	return &other
+}
+
+// show decides which entries the list shows.
+func (l *List) show(names []string) {
+	switch l.mode {
+	case Meta:
+		l.listed = l.entries[:l.own]
+	case Hybrid:
+		l.listed = slices.Clone(l.entries[:l.own])
+		for _, e := range l.entries[l.own:] {
+			if slices.Contains(names, e.Name) {
+				l.listed = append(l.listed, e)
+			}
+		}
+	default:
+		l.listed = l.entries
+	}
 	for protocol := range l.digests {
 		h := sha256.New()
-		for _, e := range l.visible() {
+		for _, e := range l.listed {
 			fmt.Fprintf(h, "%d\n", len(e.json[protocol]))
 			h.Write(e.json[protocol])
 		}
@@ -195,13 +231,8 @@ func (l *List) index() {
 	}
 }
 
-// visible are the entries that the list shows.
-func (l *List) visible() []entry {
-	if l.mode == Meta {
-		return l.entries[:l.own]
-	}
-	return l.entries
-}
+// Partial reports whether the list shows only some tools of pages.
+func (l *List) Partial() bool { return l.mode == Hybrid }
 
 func (l *List) find(tool, rule string, refused bool, format string, args ...any) {
 	message := fmt.Sprintf(format, args...)
@@ -235,7 +266,7 @@ func (l *List) checkName(id identity, name string) bool {
 // "" for the last. It encodes nothing. An unknown cursor is not ok. A cursor holds a
 // name, so that a list which changed goes on behind it.
 func (l *List) Page(e Protocol, cursor string) (list json.RawMessage, next string, ok bool) {
-	entries := l.visible()
+	entries := l.listed
 	if cursor != "" {
 		after, err := base64.RawURLEncoding.DecodeString(cursor)
 		if err != nil || !legalName.Match(after) {

@@ -96,20 +96,23 @@ func (l *List) why(name string) (lines []string, retry time.Duration) {
 
 // told says which tools there are.
 func (l *List) told() string {
-	pages := l.entries[l.own:]
-	if len(pages) == 0 {
+	if len(l.entries) == l.own {
 		return "There are no tools of pages now. " + Open + " goes back to the start of the site."
 	}
-	var names []string
+	return "There are: " + strings.Join(l.names(), ", ") + "."
+}
+
+// names lists the tools of pages, as many as a text has room for.
+func (l *List) names() (names []string) {
+	pages := l.entries[l.own:]
 	size := 0
 	for _, e := range pages {
 		if size += len(e.Name) + 2; len(names) == maxTold || size > maxToldBytes {
-			names = append(names, fmt.Sprintf("and %d more", len(pages)-len(names)))
-			break
+			return append(names, fmt.Sprintf("and %d more", len(pages)-len(names)))
 		}
 		names = append(names, e.Name)
 	}
-	return "There are: " + strings.Join(names, ", ") + "."
+	return names
 }
 
 // similar lists the names that are most like one, the best first: those that share most

@@ -56,7 +56,7 @@ type Config struct {
 	Engine              string        `key:"engine" default:"shim" enum:"shim,native" help:"how pages get WebMCP: shim (our script), native (the browser's own)"`
 	State               string        `key:"state" default:"isolated" enum:"isolated,shared" help:"calls without a session get a page of their own, or all the same: isolated, shared"`
 	Warm                int           `key:"warm" default:"2" min:"0" help:"spare pages that wait for calls, per site"`
-	MCPTools            string        `key:"mcp-tools" default:"auto" enum:"auto,direct,hybrid,meta" help:"what MCP clients see: direct (the tools of pages), hybrid (and three to find and call them), meta (these three), auto (hybrid above 30 tools)"`
+	MCPTools            string        `key:"mcp-tools" default:"auto" enum:"auto,direct,hybrid,meta" help:"what MCP clients see: direct (the tools of pages), hybrid (three to find and call them, and those found or called), meta (these three), auto (hybrid above 30 tools)"`
 	MCPSchemas          string        `key:"mcp-schemas" default:"adapted" enum:"adapted,faithful" help:"arguments as MCP clients see them: adapted (every model's API takes them), faithful (as the page wrote them)"`
 	Approval            string        `key:"approval" default:"ask" enum:"ask,strict,auto,deny" help:"consent: ask, strict, auto, deny"`
 	Rate                policy.Rate   `key:"rate" help:"calls that a site takes of all callers together, as in 600/1m"`
