@@ -3,6 +3,7 @@ package bridge
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"unicode/utf8"
 
@@ -36,8 +37,7 @@ func present(r *Run, data json.RawMessage) Step {
 		return presentError(r, Errorf(ToolError, "", Failed, "%s", text)).Step()
 	}
 	if out := r.tool.output; out != nil && !fits(out, data, m) {
-		return Errorf(ToolError, ResultInvalid, Unknown,
-			"%q returned something that does not fit its own outputSchema.", r.tool.name).Step()
+		return misfit(r, out, data, m).Step()
 	}
 	switch r.settings.output {
 	case "text":
@@ -87,6 +87,17 @@ func fits(out *schema.Schema, data json.RawMessage, r mcpResult) bool {
 		return true
 	}
 	return out.Validate(data) == nil
+}
+
+// misfit is the error of a result that breaks the page's own promise. It names the field.
+func misfit(r *Run, out *schema.Schema, data json.RawMessage, m mcpResult) *Error {
+	if len(m.StructuredContent) > 0 {
+		data = m.StructuredContent
+	}
+	e := violationError(ToolError, "result", out.Validate(data))
+	e.Reason, e.Outcome = ResultInvalid, Unknown
+	e.Message = fmt.Sprintf("%q returned something that does not fit its own outputSchema: %s.", r.tool.name, e.Message)
+	return e
 }
 
 // Fits reports whether a value keeps the promise of the tool's outputSchema. A tool

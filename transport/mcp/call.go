@@ -117,7 +117,7 @@ func (x *exchange) run(
 		}
 		said, err := x.peer.ask(ctx, x.out, mcpgo.MethodElicitationCreate, params)
 		if ctx.Err() != nil {
-			return nil, rpcErrorf(mcpgo.INTERNAL_ERROR, "%s", context.Cause(ctx))
+			return nil, rpcErrorf(mcpgo.INTERNAL_ERROR, "The request was given up.")
 		}
 		// A client that cannot answer is as one that was closed: others may.
 		left = err != nil || x.answered(ctx, run, q.ID, elsewhere, said)
@@ -157,27 +157,49 @@ func (x *exchange) written() {
 	}
 }
 
-// progressEvery is how often a client that asked for it hears that a call still
-// runs.
-const progressEvery = 5 * time.Second
+// A client that asked for it hears at once that a call runs, every second in the first
+// ten, and less often then. What ends within atOnce needs no progress.
+const (
+	atOnce        = 100 * time.Millisecond
+	progressOften = time.Second
+	progressEvery = 5 * time.Second
+	oftenUntil    = 10 * time.Second
+)
 
-// progress tells the client every few seconds that the call goes on, when it asked
-// for that, until end is called.
+// nextProgress is when progress follows on what was told after a time.
+func nextProgress(after time.Duration) time.Duration {
+	switch {
+	case after < atOnce:
+		return atOnce
+	case after < progressOften:
+		return progressOften
+	case after < oftenUntil:
+		return after + progressOften
+	}
+	return after + progressEvery
+}
+
+// progress tells the client that the call goes on, when it asked for that, until end is
+// called.
 func (x *exchange) progress(ctx context.Context) (end func()) {
 	if x.message.meta.progress == nil {
 		return func() {}
 	}
 	done := make(chan struct{})
+	began := time.Now()
 	var told sync.WaitGroup
 	told.Go(func() {
-		ticker := time.NewTicker(progressEvery)
-		defer ticker.Stop()
+		due := nextProgress(0)
+		timer := time.NewTimer(due)
+		defer timer.Stop()
 		for n := 1; ; n++ {
 			select {
-			case <-ticker.C:
+			case <-timer.C:
 				x.notify(string(mcpgo.MethodNotificationProgress), map[string]any{
 					"progressToken": x.message.meta.progress, "progress": n, "message": "The tool still runs.",
 				})
+				due = nextProgress(due)
+				timer.Reset(due - time.Since(began))
 			case <-done:
 				return
 			case <-ctx.Done():

@@ -235,7 +235,7 @@ func TestScopes(t *testing.T) {
 		}
 	}
 	c.path, c.token = "/mcp", "wrong"
-	if a := c.send("POST", rpc(1, "tools/list", c.params("{}"))); a.status != 403 || !strings.Contains(a.body, `"jsonrpc":"2.0"`) {
+	if a := c.send("POST", rpc(1, "tools/list", c.params("{}"))); a.status != 401 || a.header.Get("WWW-Authenticate") != `Bearer error="invalid_token"` || !strings.Contains(a.body, `"jsonrpc":"2.0"`) {
 		t.Errorf("a wrong token: %d %s", a.status, a.body)
 	}
 }

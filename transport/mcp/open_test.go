@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/bridgetest"
 )
 
 // TestBackToTheStart: where the caller's page has no tools there is a tool that goes back
@@ -93,5 +94,31 @@ func TestOpenAPath(t *testing.T) {
 	if r := c.tool("pagetools_open", `{"site":"shop","path":"/cart"}`); r.Result.IsError || len(w.router.Calls()) != 1 || w.router.Calls()[0].Input != `{"path":"/cart"}` {
 		text, _ := json.Marshal(w.router.Calls())
 		t.Errorf("%s, %s", r.text(), text)
+	}
+}
+
+// TestWordsOfErrors: a client is told what is wrong in our words and with the field, and a
+// stream that it cannot take is refused as such. E11.
+func TestWordsOfErrors(t *testing.T) {
+	w := newWorld(t, Options{Tools: "meta"})
+	w.router.Declare("shop", bridgetest.Returning(bridgetest.Tool("count", ""), `{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}`))
+	c := w.as(agent).since2026(nothing)
+	if r := c.tool("pagetools_call", `{"name":"count","arguments":"{\"a\":1}"}`); r.code() != "SCHEMA_ERROR" || !strings.Contains(r.text(), `They must be a JSON object: write {"a": 1}`) {
+		t.Errorf("arguments as a text: %s", r.text())
+	}
+	w.router.Answer("shop", `{"n":"seven"}`, nil)
+	if r := c.tool("count", `{}`); r.code() != "TOOL_ERROR" || !strings.Contains(r.text(), `result/n: "n" must be an integer`) {
+		t.Errorf("a result that does not fit: %s", r.text())
+	}
+	c.header.Set("Accept", "application/json")
+	if a := c.call(`"sub"`, "subscriptions/listen", `{"notifications":{"toolsListChanged":true}}`); a.status != 406 || !strings.Contains(a.body, `"id":"sub"`) {
+		t.Errorf("a stream for who takes none: %d %s", a.status, a.body)
+	}
+	if a := c.call(1, "tools/list", "{}"); a.status != 200 { // the control
+		t.Errorf("a list for the same: %d %s", a.status, a.body)
+	}
+	c.header.Set("Mcp-Name", "other")
+	if a := c.call(2, "tools/call", `{"name":"count"}`); a.status != 400 || !strings.Contains(a.body, "The header Mcp-Name is missing, or is not what the body says.") {
+		t.Errorf("another name: %d %s", a.status, a.body)
 	}
 }

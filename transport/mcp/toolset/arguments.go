@@ -28,6 +28,10 @@ var emptyObject = func() bridge.Value {
 
 // Restore returns a client's arguments with the names of properties that the page chose.
 func (t Target) Restore(arguments bridge.Value) (bridge.Value, *bridge.Error) {
+	if arguments.IsString() {
+		return bridge.Value{}, bridge.Errorf(bridge.SchemaError, "", bridge.NotRun,
+			`The arguments are a text. They must be a JSON object: write {"a": 1}, and not "{\"a\": 1}".`)
+	}
 	v, err := t.form.Restore(arguments)
 	if err != nil {
 		return bridge.Value{}, bridge.Errorf(bridge.SchemaError, "", bridge.NotRun,
