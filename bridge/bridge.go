@@ -8,8 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/time/rate"
-
 	"github.com/pagetools/pagetools/bridge/policy"
 	"github.com/pagetools/pagetools/bridge/schema"
 	"github.com/pagetools/pagetools/bridge/webtool"
@@ -94,8 +92,8 @@ type siteState struct {
 	schemaLimits     schema.Limits
 	versions         webtool.Store // nil: nothing outlives the process
 	clock            func() time.Time
-	historyBytes     int64 // that one webtool's history may hold
-	minting          *rate.Limiter
+	historyBytes     int64                    // that one webtool's history may hold
+	minting          func(now time.Time) bool // a version of any webtool
 	bytes            *policy.Account
 
 	seen seen
@@ -146,7 +144,7 @@ func (b *Bridge) newSiteState(site Site, o SiteOptions) (*siteState, error) {
 	o.CallTimeout = min(o.CallTimeout, l.MaxTimeout)
 	s := &siteState{site: site, options: o, histories: map[string]*webtool.History{},
 		versions: b.memory.Versions, clock: b.now, schemaLimits: l.Schema,
-		historyBytes: l.HistoryBytes, minting: webtool.NewMinting(), bytes: b.bytes}
+		historyBytes: l.HistoryBytes, minting: policy.Burst(siteVersionsAtOnce, siteVersionEvery), bytes: b.bytes}
 	var err error
 	if s.configSchemaJSON, s.defaultConfig, err = configDocs(o, l); err != nil {
 		return nil, err

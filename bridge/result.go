@@ -45,8 +45,8 @@ func present(r *Run, data json.RawMessage) Step {
 			slog.String("tool", r.tool.name), slog.String("where", broken.Errors[0].Pointer),
 			slog.String("why", broken.Errors[0].Message))
 		if r.site.options.StrictOutput {
-			return Errorf(ToolError, ResultInvalid, Unknown, "%s", broken.Message).
-				Detail("schemaViolation", broken).Step()
+			return Errorf(ToolError, ResultInvalid, Unknown, "%s It says: result%s: %s.", broken.Message,
+				broken.Errors[0].Pointer, broken.Errors[0].Message).Detail("schemaViolation", broken).Step()
 		}
 	}
 	switch r.settings.output {

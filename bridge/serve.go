@@ -1,7 +1,9 @@
 package bridge
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"time"
 )
 
@@ -35,6 +37,41 @@ func (b *Bridge) Resume(in *Call, token string) (*Run, error) {
 		return nil, e
 	}
 	return r, nil
+}
+
+// Waiting lists the calls of a session that wait for a person, the oldest first; without a
+// site, those on all sites.
+func (b *Bridge) Waiting(ref Ref) []*Run {
+	if b.runs.questions() == 0 { // the usual case
+		return nil
+	}
+	runs := slices.DeleteFunc(b.runs.under(byQuestion), func(r *Run) bool {
+		c := &r.call
+		return c.Caller.Name != ref.Caller.Name || c.Session != ref.Session ||
+			ref.Site != "" && c.Site != ref.Site || !ref.Caller.Sees(c.Site)
+	})
+	slices.SortFunc(runs, func(a, b *Run) int { return cmp.Compare(a.number, b.number) })
+	return runs
+}
+
+// Number names the call in this process. It opens nothing.
+func (r *Run) Number() int64 { return r.number }
+
+// Site is the name of the site that the call is for.
+func (r *Run) Site() string { return r.call.Site }
+
+// GiveUp declines the open question of the caller's own call. That needs no right to
+// answer: it never agrees. Errors are *Error: FORBIDDEN when the question may be another
+// caller's, CONFLICT when none is open any more.
+func (r *Run) GiveUp(by Caller) error {
+	q := r.Asks()
+	switch {
+	case by.Name != r.call.Caller.Name || by.IsRevoked() || q != nil && q.Foreign:
+		return mayNotAnswer()
+	case q == nil:
+		return Errorf(Conflict, "", NotRun, "The question is not open any more.")
+	}
+	return asPlain(r.answer(q.ID, &Answer{}, by.Name))
 }
 
 // Serve runs a call, or resumes the one that config.resume names, for callers that

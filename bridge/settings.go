@@ -215,7 +215,7 @@ func violationError(code Code, what string, err error) *Error {
 	}
 	first := v.List[0]
 	e := Errorf(code, "", NotRun, "%s%s: %s", what, first.Pointer, first.Message)
-	return e.Detail("errors", list)
+	return e.Detail("errors", list).With(v)
 }
 
 // mergePatch is RFC 7396. The target must be an object; a patch that is not an

@@ -1,6 +1,11 @@
 package bridge
 
-import "context"
+import (
+	"context"
+	"slices"
+
+	"github.com/pagetools/pagetools/bridge/schema"
+)
 
 // Listing is what a site offers to a caller at one moment. It is immutable.
 type Listing struct {
@@ -11,6 +16,10 @@ type Listing struct {
 	Tools []*Tool
 	// Catalog is where they come from: the same pointer is the same list.
 	Catalog *Catalog
+	// Shown is the page of the caller's session, when it has one.
+	Shown *Shown
+	// Paths is true when calls may choose the path of their page.
+	Paths bool
 }
 
 // Tools lists what the caller may call: what its session's page offers, when
@@ -27,5 +36,51 @@ func (b *Bridge) Tools(ctx context.Context, ref Ref) (Listing, error) {
 		return Listing{}, nothingRan(ctx, err)
 	}
 	return Listing{Site: s.site, Version: b.current(ctx, ref, s), Tools: s.offered(catalog),
-		Catalog: catalog}, nil
+		Catalog: catalog, Shown: b.router.Shows(ref), Paths: s.mayChoosePath()}, nil
+}
+
+func (s *siteState) mayChoosePath() bool { return slices.Contains(s.options.AllowConfig, "path") }
+
+// Opener is a Source whose page can be sent to another place. It is optional.
+type Opener interface {
+	// Open shows the start of the site, or the path in page, which is as Ref.Page. It
+	// returns when the page counts as opened. Errors are *Error.
+	Open(ctx context.Context, page string) error
+}
+
+// Open sends the page of the caller's session to the start of its site or, where the
+// operator lets config have it, to a path. It waits for calls that have the page, and
+// returns what the site offers then. Errors are *Error.
+func (b *Bridge) Open(ctx context.Context, ref Ref, path string) (Listing, error) {
+	if !ref.Caller.Can(MayCall) {
+		return Listing{}, mayNotCall()
+	}
+	s, err := b.siteFor(ref.Site, ref.Caller)
+	if err != nil {
+		return Listing{}, err
+	}
+	set := s.defaults
+	if path != "" {
+		if set, err = s.readSettings(schema.MustEncode(map[string]string{"path": path}), ref.Caller); err != nil {
+			return Listing{}, err
+		}
+	}
+	if limit, wait := b.rates.Take(ref.Caller.Name, ref.Site, "", b.now()); limit != "" {
+		e := Errorf(RateLimit, "", NotRun, "%s Try again later.", tooMany[limit])
+		e.Retry = wait
+		return Listing{}, e
+	}
+	ref.Patience, ref.Turn = max(set.timeout, minPatience), set.timeout
+	source, err := b.router.Acquire(ctx, ref)
+	if err != nil {
+		return Listing{}, nothingRan(ctx, err)
+	}
+	if o, ok := source.(Opener); ok {
+		err = o.Open(ctx, set.page)
+	}
+	source.Release()
+	if err != nil {
+		return Listing{}, nothingRan(ctx, err)
+	}
+	return b.Tools(ctx, ref)
 }

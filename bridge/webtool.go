@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"time"
 
 	"github.com/pagetools/pagetools/bridge/policy"
 	"github.com/pagetools/pagetools/bridge/schema"
@@ -151,9 +152,18 @@ func (s *siteState) newHistory(action string) *webtool.History {
 	if action != "" {
 		name += "/" + action // a site's name has no slash
 	}
+	own := policy.Burst(versionsAtOnce, versionEvery)
 	return webtool.NewHistory(name, webtool.Options{Store: s.versions, Clock: s.clock,
-		Account: policy.NewAccount(s.historyBytes, s.bytes), Minting: s.minting})
+		Account: policy.NewAccount(s.historyBytes, s.bytes),
+		Mint:    func(now time.Time) bool { return own(now) && s.minting(now) }})
 }
+
+// A webtool gets at most so many new versions at once, and then one in each interval; so do
+// all webtools of a site together, because a page can invent as many names as it likes.
+const (
+	versionsAtOnce, versionEvery         = 64, time.Minute
+	siteVersionsAtOnce, siteVersionEvery = 2048, time.Second
+)
 
 // maxHistories bounds the webtools that a page can make us remember by inventing
 // names. Beyond it only those of its present tools are kept.

@@ -10,9 +10,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/time/rate"
-
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/policy"
 )
 
 // ErrGone is the cause of an error of Tab.Invoke when the registration does not
@@ -109,15 +108,15 @@ type pageState struct {
 	visited  []time.Time
 	// unsettled counts the documents since one counted as opened.
 	unsettled int
-	blame     *bridge.Error // why we closed the tab ourselves
-	lines     *rate.Limiter // of the log
+	blame     *bridge.Error        // why we closed the tab ourselves
+	lines     func(time.Time) bool // whether the log may get one
 }
 
 // own is the owner goroutine. It ends when the tab's events end. prev lends its
 // compiled schemas; it may be nil.
 func (p *Page) own(prev *bridge.Catalog) {
 	s := &pageState{now: *p.view.Load(), prev: prev, quiet: time.NewTimer(time.Hour),
-		limit: time.NewTimer(time.Hour), lines: rate.NewLimiter(1, logBurst)}
+		limit: time.NewTimer(time.Hour), lines: policy.Burst(logBurst, time.Second)}
 	s.quiet.Stop()
 	s.limit.Stop() // until a document arrives: what shows nothing cannot be opened
 	defer s.quiet.Stop()
@@ -175,7 +174,7 @@ func (p *Page) handle(s *pageState, ev Event) {
 			p.list(s)
 		}
 	default:
-		if s.lines.Allow() {
+		if s.lines(time.Now()) {
 			p.note(ev)
 		}
 	}
@@ -282,7 +281,7 @@ func (p *Page) list(s *pageState) {
 		s.prev = s.now.catalog
 	}
 	for _, f := range s.now.findings {
-		if !slices.Contains(before, f) && s.lines.Allow() {
+		if !slices.Contains(before, f) && s.lines(time.Now()) {
 			p.log.Warn("page: finding", "rule", f.Rule, "tool", f.Tool, "message", f.Message,
 				"refused", f.Refused)
 		}

@@ -37,7 +37,12 @@ func (g *guard) checkCaller(w http.ResponseWriter, r *http.Request, in *info) (a
 			"A credential is needed: Authorization: Bearer TOKEN."))
 		return true
 	}
-	g.deny(w, r, "credential", bridge.Errorf(bridge.Forbidden, "", bridge.NotRun,
+	code := bridge.Forbidden
+	if g.o.speaksRPC(r.URL.Path) { // MCP's authorization has one status for both
+		code = bridge.Unauthorized
+		w.Header().Set("WWW-Authenticate", `Bearer error="invalid_token"`)
+	}
+	g.deny(w, r, "credential", bridge.Errorf(code, "", bridge.NotRun,
 		"This credential is not known here."))
 	return true
 }

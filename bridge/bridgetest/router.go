@@ -1,6 +1,7 @@
 package bridgetest
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"slices"
@@ -12,7 +13,7 @@ import (
 // Handler runs the tools of a scripted site.
 type Handler func(ctx context.Context, inv bridge.Invocation) bridge.Step
 
-// Recorded is one invocation that reached a site.
+// Recorded is one invocation that reached a site, or, without a tool, one Open.
 type Recorded struct {
 	Ref   bridge.Ref
 	Tool  string
@@ -35,6 +36,7 @@ type Router struct {
 type site struct {
 	catalog    *bridge.Catalog
 	sessions   map[string]*bridge.Catalog
+	shows      map[string]string // addresses, by session
 	handler    Handler
 	opened     chan struct{} // nil: opened
 	err        error         // of Catalog
@@ -52,7 +54,7 @@ func (r *Router) Add(name string, decls ...bridge.Declaration) *Router {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.order = append(r.order, bridge.Site{Name: name, Target: "https://" + name + ".example/", Origin: origin})
-	r.sites[name] = &site{catalog: c, sessions: map[string]*bridge.Catalog{}, handler: Echo}
+	r.sites[name] = &site{catalog: c, sessions: map[string]*bridge.Catalog{}, shows: map[string]string{}, handler: Echo}
 	return r
 }
 
@@ -67,6 +69,11 @@ func (r *Router) Declare(name string, decls ...bridge.Declaration) {
 // DeclareIn makes them the ones of a session's page.
 func (r *Router) DeclareIn(name, session string, decls ...bridge.Declaration) {
 	r.set(name, func(s *site) { s.sessions[session], _ = bridge.NewCatalog(s.catalog, decls, bridge.Limits{}) })
+}
+
+// Show makes a session's page show an address.
+func (r *Router) Show(name, session, url string) {
+	r.set(name, func(s *site) { s.shows[session] = url })
 }
 
 // Handle makes h answer the calls of the site.
@@ -209,7 +216,8 @@ func (r *Router) Shows(ref bridge.Ref) *bridge.Shown {
 	if s := r.sites[ref.Site]; s == nil || s.sessions[ref.Session] == nil {
 		return nil
 	}
-	return &bridge.Shown{URL: "https://" + ref.Site + ".example/" + ref.Session, Title: "A page", Config: ref.Page}
+	url := cmp.Or(r.sites[ref.Site].shows[ref.Session], "https://"+ref.Site+".example/"+ref.Session)
+	return &bridge.Shown{URL: url, Title: "A page", Config: ref.Page}
 }
 
 // Acquire returns a page of the site.
@@ -243,6 +251,7 @@ type lease struct {
 var (
 	_ bridge.Source = (*lease)(nil)
 	_ bridge.Page   = (*lease)(nil)
+	_ bridge.Opener = (*lease)(nil)
 )
 
 // Invoke records the call and asks the handler.
@@ -268,6 +277,15 @@ func (l *lease) noted(s bridge.Step) bridge.Step {
 		l.router.pauses = append(l.router.pauses, s.Pause)
 	}
 	return s
+}
+
+// Open makes the session's list that of its site again, and records itself as a call.
+func (l *lease) Open(_ context.Context, page string) error {
+	l.router.mu.Lock()
+	defer l.router.mu.Unlock()
+	delete(l.router.sites[l.ref.Site].sessions, l.ref.Session)
+	l.router.calls = append(l.router.calls, Recorded{l.ref, "", page})
+	return nil
 }
 
 // Screenshot returns a text in the place of a picture.

@@ -8,19 +8,40 @@ import (
 )
 
 // Clients of MCP take fewer schemas than JSON Schema has, and some of them throw a whole list away
-// over one. What is rewritten here only takes words away, or says what holds anyway: arguments and
-// results are checked against the schema itself.
+// over one. What is rewritten here only takes words away, or says what holds anyway, or names a
+// property otherwise (adapt.go): arguments and results are checked against the schema itself.
 
-// ForClients returns the schema of arguments such that no known client stumbles over it, and what
-// was changed, in words for its author.
-func (s *Schema) ForClients() (json.RawMessage, []string) {
+// ForClients returns the schema of arguments such that no known client stumbles over it. Unless it
+// is to be faithful, no API of a model does either: properties have names that all of them take, and
+// the root is one object, without alternatives.
+func (s *Schema) ForClients(faithful bool) *ClientForm {
+	if !faithful {
+		return s.adapted()
+	}
+	return s.clientForm(true)
+}
+
+func (s *Schema) clientForm(faithful bool) *ClientForm {
+	f := &ClientForm{}
 	root, notes := s.rewrite()
+	note := func(format string, args ...any) { notes = addNote(notes, format, args...) }
+	if !faithful {
+		f.rename(s, root, note)
+		f.Forms = unite(root, s.form().graph.limits, note)
+	}
 	sayObject(root)
 	if root.get("properties") == nil { // some model APIs demand it, and it says nothing
-		root.keys = append(root.keys, "properties")
-		root.vals = append(root.vals, &value{kind: '{'})
+		root.put("properties", &value{kind: '{'})
 	}
-	return root.appendJSON(nil), notes
+	f.JSON, f.Notes = root.appendJSON(nil), notes
+	return f
+}
+
+func addNote(notes []string, format string, args ...any) []string {
+	if text := fmt.Sprintf(format, args...); !slices.Contains(notes, text) {
+		notes = append(notes, text)
+	}
+	return notes
 }
 
 // OutputForClients is ForClients for the schema of results. Clients before 2026-07-28 compile it
@@ -50,11 +71,7 @@ func (s *Schema) rewrite() (root *value, notes []string) {
 	if err != nil { // it was written by us
 		panic("schema: reading an admitted schema: " + err.Error())
 	}
-	note := func(format string, args ...any) {
-		if text := fmt.Sprintf(format, args...); !slices.Contains(notes, text) {
-			notes = append(notes, text)
-		}
-	}
+	note := func(format string, args ...any) { notes = addNote(notes, format, args...) }
 	rewrite(root, note)
 	// Clients in Go read one text only.
 	switch t := root.get("type"); {

@@ -48,7 +48,8 @@ func TestInputSchemas(t *testing.T) {
 		if err != nil {
 			continue
 		}
-		got, notes := admitted.ForClients()
+		form := admitted.ForClients(true)
+		got, notes := form.JSON, form.Notes
 		if string(got) != c.want {
 			t.Errorf("%s: %s; want %s", c.why, got, c.want)
 		}
@@ -60,8 +61,8 @@ func TestInputSchemas(t *testing.T) {
 			t.Errorf("%s: what clients get is refused: %v", c.why, err)
 			continue
 		}
-		if twice, notes := again.ForClients(); string(twice) != string(got) || len(notes) > 0 {
-			t.Errorf("%s: once more it is %s, %q", c.why, twice, notes)
+		if twice := again.ForClients(true); string(twice.JSON) != string(got) || len(twice.Notes) > 0 {
+			t.Errorf("%s: once more it is %s, %q", c.why, twice.JSON, twice.Notes)
 		}
 	}
 }

@@ -19,7 +19,8 @@ type Schema struct {
 	raw     json.RawMessage
 	limits  Limits
 	nodes   int
-	objects bool // it describes objects, and nothing else is valid
+	objects bool               // it describes objects, and nothing else is valid
+	adapted func() *ClientForm // made when the first client asks
 
 	mu   sync.Mutex
 	last weak.Pointer[form]
@@ -64,6 +65,7 @@ func compile(raw []byte, l Limits, arguments bool) (*Schema, error) {
 	}
 	s.nodes, s.last = len(f.graph.order), weak.Make(f)
 	s.objects = arguments || f.graph.objectsOnly(f.graph.root)
+	s.adapted = sync.OnceValue(func() *ClientForm { return s.clientForm(false) })
 	forms.use(f)
 	return s, nil
 }

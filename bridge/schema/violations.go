@@ -22,6 +22,44 @@ const (
 type Violation struct {
 	Pointer string `json:"pointer"` // RFC 6901, into the value; of a missing member, where it would be
 	Message string `json:"message"` // names the field and what was expected; never repeats the value
+
+	at      []string // the way to the place
+	what    string   // the message without names
+	because string   // the member that makes this one required
+	forms   []Violation
+}
+
+// named returns the violation with other names for members.
+func (v Violation) named(name func(string) string) Violation {
+	if v.what == "" {
+		return v
+	}
+	at := make([]string, len(v.at))
+	for i, token := range v.at {
+		at[i] = name(token)
+	}
+	what := v.what
+	if v.because != "" {
+		what = fmt.Sprintf(what, quote(name(v.because)))
+	}
+	var forms []string
+	for _, f := range v.forms {
+		forms = append(forms, f.named(name).Message)
+	}
+	if len(forms) > 0 {
+		what += " (" + strings.Join(forms, "; or: ") + ")"
+	}
+	v.Pointer, v.Message = pointer(at), field(at)+" "+what
+	return v
+}
+
+// Named returns the violations with other names for members.
+func (v *Violations) Named(name func(string) string) []Violation {
+	list := make([]Violation, len(v.List))
+	for i, one := range v.List {
+		list[i] = one.named(name)
+	}
+	return list
 }
 
 // Violations is the error of [Schema.Validate]: at least one violation, at most 20, in the order of
@@ -56,7 +94,9 @@ func explain(err error) error {
 	slices.SortFunc(c.list, func(a, b Violation) int {
 		return strings.Compare(a.Pointer+"\x00"+a.Message, b.Pointer+"\x00"+b.Message)
 	})
-	c.list = slices.Compact(c.list)
+	c.list = slices.CompactFunc(c.list, func(a, b Violation) bool {
+		return a.Pointer == b.Pointer && a.Message == b.Message
+	})
 	out := &Violations{List: c.list}
 	if len(out.List) > maxViolations {
 		out.List, out.Truncated = slices.Clip(out.List[:maxViolations]), true
@@ -118,43 +158,43 @@ func (c *collector) add(e *jsonschema.ValidationError) {
 	case *kind.PropertyNames:
 		c.say(append(slices.Clone(at), k.Property), "has a name that is not allowed")
 	case *kind.AnyOf:
-		c.say(at, "must match at least one of the allowed forms"+c.forms(e.Causes))
+		c.put(Violation{at: at, what: "must match at least one of the allowed forms", forms: c.forms(e.Causes)})
 	case *kind.OneOf:
 		if len(k.Subschemas) > 0 {
 			c.say(at, "must match exactly one of the allowed forms, but matches several")
 			return
 		}
-		c.say(at, "must match exactly one of the allowed forms"+c.forms(e.Causes))
+		c.put(Violation{at: at, what: "must match exactly one of the allowed forms", forms: c.forms(e.Causes)})
 	default:
 		c.say(at, reason(e.ErrorKind))
 	}
 }
 
 // forms sums up why each alternative was not met.
-func (c *collector) forms(causes []*jsonschema.ValidationError) string {
+func (c *collector) forms(causes []*jsonschema.ValidationError) (parts []Violation) {
 	if c.brief {
-		return ""
+		return nil
 	}
-	var parts []string
 	for _, cause := range causes {
 		sub := collector{brief: true}
 		sub.add(cause)
-		if len(sub.list) > 0 && !slices.Contains(parts, sub.list[0].Message) {
-			parts = append(parts, sub.list[0].Message)
+		if len(sub.list) > 0 && !slices.ContainsFunc(parts,
+			func(v Violation) bool { return v.Message == sub.list[0].Message }) {
+			parts = append(parts, sub.list[0])
 		}
 		if len(parts) == 3 {
 			break
 		}
 	}
-	if len(parts) == 0 {
-		return ""
-	}
-	return " (" + strings.Join(parts, "; or: ") + ")"
+	return parts
 }
 
-func (c *collector) say(at []string, what string) {
-	at = bounded(at)
-	c.list = append(c.list, Violation{Pointer: pointer(at), Message: field(at) + " " + what})
+func (c *collector) say(at []string, what string) { c.put(Violation{at: at, what: what}) }
+
+// put words a violation.
+func (c *collector) put(v Violation) {
+	v.at = bounded(v.at)
+	c.list = append(c.list, v.named(func(name string) string { return name }))
 }
 
 // bounded cuts a path where its pointer would get too long to repeat; what is left points at
@@ -171,14 +211,14 @@ func bounded(at []string) []string {
 
 func (c *collector) missing(at, names []string, because string) {
 	for _, name := range names {
-		what := "is required"
-		if because != "" {
-			what = fmt.Sprintf("is required when %s is there", quote(because))
-		}
 		if c.full() {
 			return
 		}
-		c.say(append(slices.Clone(at), name), what)
+		v := Violation{at: append(slices.Clone(at), name), what: "is required", because: because}
+		if because != "" {
+			v.what = "is required when %s is there"
+		}
+		c.put(v)
 	}
 }
 
@@ -312,13 +352,15 @@ func number(r *big.Rat) string {
 func quote(s string) string { return fmt.Sprintf("%q", shorten(s)) }
 
 // shorten keeps messages small whatever a stranger named their fields.
-func shorten(s string) string {
-	if len(s) <= maxShown {
+func shorten(s string) string { return shortenTo(s, maxShown) }
+
+func shortenTo(s string, most int) string {
+	if len(s) <= most {
 		return s
 	}
-	runes := []rune(s[:min(len(s), 4*maxShown+4)])
-	if len(runes) <= maxShown {
+	runes := []rune(s[:min(len(s), 4*most+4)])
+	if len(runes) <= most {
 		return s
 	}
-	return string(runes[:maxShown]) + "..."
+	return string(runes[:most]) + "..."
 }

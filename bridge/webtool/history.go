@@ -9,9 +9,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/time/rate"
-
-	"github.com/pagetools/pagetools/bridge/policy"
 	"github.com/pagetools/pagetools/bridge/schema"
 )
 
@@ -21,18 +18,6 @@ const FirstVersion = "1.0.0"
 // maxVersions bounds what a page that never stops changing can make us know of
 // one webtool; the oldest go first.
 const maxVersions = 256
-
-// A webtool gets at most burst new versions at once, and then one in each interval, and all
-// webtools of a site together siteBurst, and one in each siteInterval: each is written to a
-// disk, and a page can invent as many names as it likes. Until the next is due, what is new
-// is described as Latest.
-const (
-	burst, interval         = 64, time.Minute
-	siteBurst, siteInterval = 2048, time.Second
-)
-
-// NewMinting is the rate of all webtools of one site.
-func NewMinting() *rate.Limiter { return rate.NewLimiter(rate.Every(siteInterval), siteBurst) }
 
 // Latest is the version of a document that is not kept.
 const Latest = "latest"
@@ -45,7 +30,6 @@ type History struct {
 	Options
 
 	mu        sync.Mutex
-	minted    *rate.Limiter
 	loaded    bool
 	byVersion map[string]*entry
 	byDigest  map[string]*entry
@@ -71,6 +55,13 @@ type observation struct {
 	document *Document // nil: the webtool does not exist in this catalog
 }
 
+// Account counts bytes that are held; see policy.Account.
+type Account interface {
+	Take(n int64) bool
+	Give(n int64)
+	Close()
+}
+
 // Options are what a history needs. The zero value remembers in this process, without a
 // bound in bytes.
 type Options struct {
@@ -78,21 +69,33 @@ type Options struct {
 	Store Store
 	// Clock is the time; nil means time.Now.
 	Clock func() time.Time
-	// Account counts the documents that are held where there is no store.
-	Account *policy.Account
-	// Minting is the rate of all webtools of the site; see NewMinting. Nil bounds nothing.
-	Minting *rate.Limiter
+	// Account counts the documents that are held where there is no store; nil bounds
+	// nothing.
+	Account Account
+	// Mint reports whether one more version may be made now: each is written to a disk.
+	// While none may, what is new is described as Latest. Nil means always.
+	Mint func(now time.Time) bool
 }
+
+// noAccount bounds nothing.
+type noAccount struct{}
+
+func (noAccount) Take(int64) bool { return true }
+func (noAccount) Give(int64)      {}
+func (noAccount) Close()          {}
 
 // NewHistory makes the history of a webtool.
 func NewHistory(webtool string, o Options) *History {
 	if o.Clock == nil {
 		o.Clock = time.Now
 	}
-	if o.Minting == nil {
-		o.Minting = rate.NewLimiter(rate.Inf, 1)
+	if o.Account == nil {
+		o.Account = noAccount{}
 	}
-	return &History{webtool: webtool, Options: o, minted: rate.NewLimiter(rate.Every(interval), burst)}
+	if o.Mint == nil {
+		o.Mint = func(time.Time) bool { return true }
+	}
+	return &History{webtool: webtool, Options: o}
 }
 
 // Wild reports whether the webtool changes so often that not every change is a version.
@@ -261,7 +264,7 @@ func (h *History) mint(ctx context.Context, d *Document) error {
 			h.setLast(known, d.Finish(known.version))
 			return nil
 		}
-		if now := h.Clock(); !asked && (!h.minted.AllowN(now, 1) || !h.Minting.AllowN(now, 1)) {
+		if !asked && !h.Mint(h.Clock()) {
 			h.wild.Store(true)
 			d.Finish(Latest)
 			return nil

@@ -91,7 +91,7 @@ func (p *program) mcpFace(a *app.App, operators func() string, done <-chan struc
 	}
 	info, _ := debug.ReadBuildInfo()
 	return mcp.New(a.Bridge, mcp.Options{Version: versionOf(info), Tools: p.conf.MCPTools,
-		Operators: operators, Key: key, Done: done, Log: p.log})
+		Schemas: p.conf.MCPSchemas, Operators: operators, Key: key, Done: done, Log: p.log})
 }
 
 // mcpKeyName is the file of the key that seals what MCP clients carry for us.

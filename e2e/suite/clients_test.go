@@ -131,7 +131,7 @@ func newClients(t *testing.T, short bool) *clients {
 	if err := os.Symlink(modules, filepath.Join(c.dir, "node_modules")); err != nil {
 		t.Fatal(err)
 	}
-	c.server = serve(t, "--approval", "auto", "--warm", "1", "--max-sessions", "64",
+	c.server = serve(t, "--approval", "auto", "--mcp-schemas", "faithful", "--warm", "1", "--max-sessions", "64",
 		"clients="+c.site.URL+"/clients/", "bad="+c.site.URL+"/badtools/", "conformance="+c.site.URL+"/conformance/",
 		"today="+filepath.Join(root(t), "examples", "today"))
 	return c

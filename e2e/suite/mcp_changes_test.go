@@ -134,10 +134,16 @@ func (f *follower) ended(want string) error {
 	return nil
 }
 
-// heardProgress holds that the client heard every 5 s of a call that took so long.
+// heardProgress holds that the client heard at once of a call that took so long, every
+// second in the first ten, and every five after that.
 func (f *follower) heardProgress(took time.Duration) error {
-	const every = 5 * time.Second
-	least, most := int(secondsOfChanges*float64(time.Second))/int(every), int(took/every)
+	reports := func(d time.Duration) int {
+		if d <= 10*time.Second {
+			return 1 + int(d/time.Second)
+		}
+		return 11 + int((d-10*time.Second)/(5*time.Second))
+	}
+	least, most := reports(time.Duration(secondsOfChanges*float64(time.Second))), reports(took)
 	heard := func() []int {
 		f.mu.Lock()
 		defer f.mu.Unlock()

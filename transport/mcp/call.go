@@ -18,24 +18,38 @@ func (x *exchange) call(ctx context.Context) (json.RawMessage, *rpcError) {
 	if e != nil {
 		return nil, e
 	}
-	list := x.face.list(ctx, x.scope)
+	list := x.face.all(ctx, x.scope)
 	to, ok := list.Find(name)
-	if !ok {
-		return nil, badParams("tool '%s' not found: tool not found", name)
+	switch {
+	case name == "":
+		return nil, badParams("name is missing.")
+	case !ok:
+		return x.end(failure(list.Missing(name))), nil
 	}
 	arguments := toolset.Arguments(x.message.params.Get("arguments"))
 	if to.Own == toolset.Search || to.Own == toolset.Describe {
-		data, err := list.Answer(x.protocol, to.Own, arguments)
+		data, found, err := list.Answer(x.protocol, to.Own, arguments)
 		if err != nil {
 			return x.end(failure(err)), nil
 		}
+		x.face.use(x.scope, list, found...)
 		return x.end(rawResult(data)), nil
 	}
-	if to.Own == toolset.Call {
+	switch to.Own {
+	case toolset.Waiting:
+		return x.end(x.waiting(ctx, arguments)), nil
+	case toolset.Open:
+		return x.end(x.open(ctx, list, arguments)), nil
+	case toolset.Call:
 		var err *bridge.Error
 		if to, arguments, err = list.Called(arguments); err != nil {
 			return x.end(failure(err)), nil
 		}
+	}
+	x.face.use(x.scope, list, to.Name)
+	arguments, err := to.Restore(arguments)
+	if err != nil {
+		return x.end(failure(err)), nil
 	}
 	r, e := x.run(ctx, to, arguments)
 	if e != nil {
@@ -47,6 +61,22 @@ func (x *exchange) call(ctx context.Context) (json.RawMessage, *rpcError) {
 func (x *exchange) end(r *mcpgo.CallToolResult) json.RawMessage {
 	x.complete(&r.Result)
 	return encode(r)
+}
+
+// open is pagetools_open: it sends the caller's page to the start of its site.
+func (x *exchange) open(ctx context.Context, list *toolset.List,
+	arguments bridge.Value) *mcpgo.CallToolResult {
+	site, path, err := list.Opened(arguments)
+	if err != nil {
+		return failure(err)
+	}
+	defer x.progress(ctx)()
+	ref := x.scope.ref()
+	ref.Site = site
+	if _, err := x.face.b.Open(ctx, ref, path); err != nil {
+		return failure(bridge.AsError(err))
+	}
+	return textResult(x.face.all(ctx, x.scope).Shown(site))
 }
 
 // maxAsked bounds how often the person at a client of an older protocol version is asked in one
@@ -72,25 +102,25 @@ func (x *exchange) run(
 		if q == nil {
 			x.spent = run
 			if end.Err != nil {
-				return failure(end.Err), nil
+				return failure(to.Told(end.Err)), nil
 			}
 			return result(end, run.Tool(), x.protocol), nil
 		}
-		params, url, ok := x.elicitation(q)
+		params, elsewhere, ok := x.elicitation(q)
 		switch {
 		case !ok || asked == maxAsked:
 			return failure(x.stillAsks(q)), nil
 		case x.protocol.Modern():
 			state := carried{Token: run.Token(), Question: q.ID, Caller: c.Caller.Name,
-				Call: c.Digest(), URL: url, Until: q.ExpiresAt.Add(keptFor)}
+				Call: c.Digest(), URL: elsewhere, Until: q.ExpiresAt.Add(keptFor)}
 			return inputRequired(params, x.face.seal.close(state)), nil
 		}
 		said, err := x.peer.ask(ctx, x.out, mcpgo.MethodElicitationCreate, params)
 		if ctx.Err() != nil {
-			return nil, rpcErrorf(mcpgo.INTERNAL_ERROR, "%s", context.Cause(ctx))
+			return nil, rpcErrorf(mcpgo.INTERNAL_ERROR, "The request was given up.")
 		}
 		// A client that cannot answer is as one that was closed: others may.
-		left = err != nil || x.answered(ctx, run, q.ID, url, said)
+		left = err != nil || x.answered(ctx, run, q.ID, elsewhere, said)
 	}
 	return failure(x.stillAsks(run.Asks())), nil
 }
@@ -127,27 +157,49 @@ func (x *exchange) written() {
 	}
 }
 
-// progressEvery is how often a client that asked for it hears that a call still
-// runs.
-const progressEvery = 5 * time.Second
+// A client that asked for it hears at once that a call runs, every second in the first
+// ten, and less often then. What ends within atOnce needs no progress.
+const (
+	atOnce        = 100 * time.Millisecond
+	progressOften = time.Second
+	progressEvery = 5 * time.Second
+	oftenUntil    = 10 * time.Second
+)
 
-// progress tells the client every few seconds that the call goes on, when it asked
-// for that, until end is called.
+// nextProgress is when progress follows on what was told after a time.
+func nextProgress(after time.Duration) time.Duration {
+	switch {
+	case after < atOnce:
+		return atOnce
+	case after < progressOften:
+		return progressOften
+	case after < oftenUntil:
+		return after + progressOften
+	}
+	return after + progressEvery
+}
+
+// progress tells the client that the call goes on, when it asked for that, until end is
+// called.
 func (x *exchange) progress(ctx context.Context) (end func()) {
 	if x.message.meta.progress == nil {
 		return func() {}
 	}
 	done := make(chan struct{})
+	began := time.Now()
 	var told sync.WaitGroup
 	told.Go(func() {
-		ticker := time.NewTicker(progressEvery)
-		defer ticker.Stop()
+		due := nextProgress(0)
+		timer := time.NewTimer(due)
+		defer timer.Stop()
 		for n := 1; ; n++ {
 			select {
-			case <-ticker.C:
+			case <-timer.C:
 				x.notify(string(mcpgo.MethodNotificationProgress), map[string]any{
 					"progressToken": x.message.meta.progress, "progress": n, "message": "The tool still runs.",
 				})
+				due = nextProgress(due)
+				timer.Reset(due - time.Since(began))
 			case <-done:
 				return
 			case <-ctx.Done():

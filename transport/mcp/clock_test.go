@@ -121,7 +121,7 @@ func checkProgress(t *testing.T, token string, began time.Time, took time.Durati
 		if err := json.Unmarshal([]byte(piece.text), &m); err != nil {
 			t.Fatalf("%s: %q: %v", token, piece.text, err)
 		}
-		last = began.Add(time.Duration(i+1) * progressEvery)
+		last = began.Add(dueProgress(i))
 		if m.Method != "notifications/progress" || m.Params.ProgressToken != token || m.Params.Progress != i+1 || !piece.at.Equal(last) {
 			t.Errorf("%s: after %v it hears %s", token, piece.at.Sub(began), piece.text)
 		}
@@ -130,9 +130,12 @@ func checkProgress(t *testing.T, token string, began time.Time, took time.Durati
 	if !strings.Contains(reply.text, `"result"`) || strings.Contains(reply.text, `"isError":true`) {
 		t.Errorf("%s: it ends with %s", token, reply.text)
 	}
-	most := int(took / progressEvery)
+	most := 0
+	for dueProgress(most) <= took {
+		most++
+	}
 	least := most
-	if took%progressEvery == 0 && most > 0 { // both at one moment
+	if most > 0 && dueProgress(most-1) == took { // both at one moment
 		least--
 	}
 	if n := len(heard) - 1; n < least || n > most {
@@ -144,6 +147,17 @@ func checkProgress(t *testing.T, token string, began time.Time, took time.Durati
 	if gap := reply.at.Sub(last); gap < breath {
 		t.Errorf("%s: the reply comes %v after the last progress", token, gap)
 	}
+}
+
+// dueProgress is when the progress i is due: 0.1 s, 1 s, 2 s and so on to 10 s, 15 s, 20 s.
+func dueProgress(i int) time.Duration {
+	switch {
+	case i == 0:
+		return 100 * time.Millisecond
+	case i <= 10:
+		return time.Duration(i) * time.Second
+	}
+	return 10*time.Second + time.Duration(i-10)*5*time.Second
 }
 
 // progressCalls are calls of the tool "look" of every length up to 25 seconds, among

@@ -23,6 +23,8 @@ type Options struct {
 	Version string
 	// Tools is auto, direct, hybrid or meta; empty is auto.
 	Tools string
+	// Schemas is adapted or faithful; empty is adapted.
+	Schemas string
 	// Operators returns where a person answers questions now, for clients that can open
 	// an address; "", and a nil function, when there is no such page.
 	Operators func() string
@@ -47,6 +49,7 @@ type Face struct {
 
 	mu    sync.Mutex
 	lists map[listKey]*list
+	used  map[listKey]*used
 }
 
 // New makes the face of a bridge.
@@ -62,10 +65,14 @@ func New(b *bridge.Bridge, o Options) (*Face, error) {
 	if !ok {
 		return nil, fmt.Errorf("invalid value %q for the tools of MCP: must be auto, direct, hybrid or meta", o.Tools)
 	}
+	if !slices.Contains([]string{"", "adapted", "faithful"}, o.Schemas) {
+		return nil, fmt.Errorf("invalid value %q for the schemas of MCP: must be adapted or faithful", o.Schemas)
+	}
 	return &Face{
 		b: b, o: o, log: o.Log, mode: mode, seal: s,
 		info:     mcpgo.Implementation{Name: "pagetools", Version: cmp.Or(o.Version, "dev")},
 		sessions: &sessions{byID: map[string]*httpSession{}}, lists: map[listKey]*list{},
+		used: map[listKey]*used{},
 	}, nil
 }
 
@@ -82,6 +89,11 @@ type scope struct {
 	caller  bridge.Caller
 	site    string // empty: all
 	session string // the caller's name for its state
+}
+
+// ref is the state of the caller, on the one site or on all.
+func (sc scope) ref() bridge.Ref {
+	return bridge.Ref{Site: sc.site, Session: sc.session, Caller: sc.caller}
 }
 
 // prefixed reports whether names begin with that of their site.
@@ -106,47 +118,111 @@ func (f *Face) sites(sc scope) []bridge.Site {
 // listKey names what may be offered differently.
 type listKey struct{ caller, site, session string }
 
+func (sc scope) key() listKey { return listKey{sc.caller.Name, sc.site, sc.session} }
+
 // list is what a scope offers, and what that was made of.
 type list struct {
-	from []bridge.Listing
+	from []toolset.Source
+	of   []*bridge.Catalog // from each
+	// waiting says that calls of the scope wait for a person.
+	waiting bool
 	*toolset.List
 }
 
 // patience is how long a list waits for a site that is being opened.
 const patience = 15 * time.Second
 
+// maxUsed bounds the tools that a list has because they were found or called.
+const maxUsed = 30
+
+// used are the tools that a scope has found or called, the newest last.
+type used struct {
+	names   []string
+	changed chan struct{} // closed when there are others
+}
+
+// usedBy returns the tools that the scope has found or called, and what is closed when
+// there are others.
+func (f *Face) usedBy(sc scope) (names []string, changed <-chan struct{}) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	u := f.usedIn(sc.key())
+	return u.names, u.changed
+}
+
+// usedIn is the entry of a key. Called with mu held.
+func (f *Face) usedIn(key listKey) *used {
+	u := f.used[key]
+	if u == nil {
+		if len(f.used) >= maxLists {
+			for _, old := range f.used {
+				close(old.changed)
+			}
+			clear(f.used)
+		}
+		u = &used{changed: make(chan struct{})}
+		f.used[key] = u
+	}
+	return u
+}
+
+// use notes that the scope has found or called tools, where its list depends on that.
+func (f *Face) use(sc scope, l *toolset.List, names ...string) {
+	if !l.Partial() || len(names) == 0 {
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	u := f.usedIn(sc.key())
+	now := slices.DeleteFunc(slices.Clone(u.names), func(n string) bool { return slices.Contains(names, n) })
+	now = append(now, names...)
+	now = now[max(0, len(now)-maxUsed):]
+	if !slices.Equal(now, u.names) {
+		u.names = now
+		close(u.changed)
+		u.changed = make(chan struct{})
+	}
+}
+
 // list returns what the scope offers now. A site that cannot be reached keeps its last
 // list: its calls say what is wrong.
 func (f *Face) list(ctx context.Context, sc scope) *toolset.List {
-	key := listKey{sc.caller.Name, sc.site, sc.session}
+	names, _ := f.usedBy(sc)
+	return f.all(ctx, sc).Showing(names)
+}
+
+// all is the list before it is decided what of it is shown.
+func (f *Face) all(ctx context.Context, sc scope) *toolset.List {
+	key := sc.key()
 	sites := f.sites(sc)
 	f.mu.Lock()
 	last := f.lists[key]
 	f.mu.Unlock()
-	from := make([]bridge.Listing, len(sites))
+	made := &list{from: make([]toolset.Source, len(sites)), of: make([]*bridge.Catalog, len(sites)),
+		waiting: len(f.b.Waiting(sc.ref())) > 0}
 	for i, s := range sites {
 		now, err := f.b.Tools(ctx,
 			bridge.Ref{Site: s.Name, Session: sc.session, Caller: sc.caller, Patience: patience})
-		if err != nil {
-			now = bridge.Listing{Site: s}
-			if last != nil {
-				if j := slices.IndexFunc(last.from,
-					func(l bridge.Listing) bool { return l.Site.Name == s.Name }); j >= 0 {
-					now = last.from[j]
-				}
-			}
+		made.from[i] = toolset.Source{Site: s, Version: now.Version, Tools: now.Tools,
+			Paths: now.Paths}
+		made.of[i] = now.Catalog
+		if now.Shown != nil {
+			made.from[i].Page = now.Shown.URL
 		}
-		from[i] = now
+		if err != nil {
+			made.keep(i, last)
+			made.from[i].Down = bridge.AsError(err)
+		}
 	}
-	if last != nil && slices.EqualFunc(from, last.from, sameListing) {
+	if last != nil && made.same(last) {
 		return last.List
 	}
-	sources := make([]toolset.Source, len(from))
-	for i, l := range from {
-		sources[i] = toolset.Source{Site: l.Site, Version: l.Version, Tools: l.Tools}
+	o := toolset.Options{Prefixed: sc.prefixed(len(sites)), Mode: f.mode,
+		Faithful: f.o.Schemas == "faithful", Waiting: made.waiting}
+	if last != nil {
+		o.Before = last.List
 	}
-	o := toolset.Options{Prefixed: sc.prefixed(len(sites)), Mode: f.mode}
-	made := &list{from: from, List: toolset.New(sources, o)}
+	made.List = toolset.New(made.from, o)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if last == nil || !slices.Equal(last.Findings(), made.Findings()) {
@@ -165,6 +241,25 @@ func (f *Face) list(ctx context.Context, sc scope) *toolset.List {
 // maxLists bounds the lists that are kept ready.
 const maxLists = 1000
 
-func sameListing(a, b bridge.Listing) bool {
-	return a.Site.Name == b.Site.Name && a.Catalog == b.Catalog && a.Version == b.Version
+// keep takes what was known of the site i last.
+func (l *list) keep(i int, last *list) {
+	if last == nil {
+		return
+	}
+	for j, s := range last.from {
+		if s.Site.Name == l.from[i].Site.Name {
+			l.from[i], l.of[i] = s, last.of[j]
+		}
+	}
+}
+
+// same reports whether another list is made of the same.
+func (l *list) same(o *list) bool {
+	return l.waiting == o.waiting && slices.EqualFunc(l.from, o.from, func(a, b toolset.Source) bool {
+		return a.Site.Name == b.Site.Name && a.Version == b.Version && sameError(a.Down, b.Down)
+	}) && slices.Equal(l.of, o.of)
+}
+
+func sameError(a, b *bridge.Error) bool {
+	return a == b || a != nil && b != nil && a.Message == b.Message && a.Retry == b.Retry
 }

@@ -131,9 +131,18 @@ func checkModern(r *http.Request, m *message, version string) *rpcError {
 	}
 	if err := mcpgo.ValidateStandardHeaders(r.Header.Get, m.meta.version, mcpgo.MCPMethod(m.method),
 		encode(named)); err != nil {
-		return rpcErrorf(mcpgo.HEADER_MISMATCH, "%s", err.Error())
+		return headerMismatch(err)
 	}
 	return nil
+}
+
+// headerMismatch says which header is missing, or is not what the body says.
+func headerMismatch(err error) *rpcError {
+	e, ok := errors.AsType[mcpgo.HeaderMismatchError](err)
+	if !ok {
+		return rpcErrorf(mcpgo.HEADER_MISMATCH, "The headers are not what the body says.")
+	}
+	return rpcErrorf(mcpgo.HEADER_MISMATCH, "The header %s is missing, or is not what the body says.", e.Header)
 }
 
 // answer serves the message of an exchange.
@@ -158,6 +167,11 @@ func (f *Face) answer(w http.ResponseWriter, r *http.Request, x *exchange) {
 	out := &httpStream{w: w, control: http.NewResponseController(w),
 		streams: accepts(r, "text/event-stream"), lost: cancel}
 	x.out = out
+	if m.method == string(mcpgo.MethodSubscriptionsListen) && x.protocol.Modern() && !out.streams {
+		f.refuse(w, r, http.StatusNotAcceptable, m.id,
+			badRequest("This is a stream: accept text/event-stream."))
+		return
+	}
 	if x.peer != nil {
 		var end func()
 		ctx, end = x.peer.begin(ctx, m.id)

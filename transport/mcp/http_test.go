@@ -30,7 +30,7 @@ func TestProtocolVersions(t *testing.T) {
 		if calls := w.router.Calls(); len(calls) != 1 || calls[0].Ref.Session != "mcp" || calls[0].Ref.Caller.Name != "agent" || !calls[0].Ref.Beside {
 			t.Errorf("the page got %+v", calls)
 		}
-		if r := c.tool("none", `{}`); r.Error == nil || r.Error.Code != -32602 {
+		if r := c.tool("none", `{}`); r.code() != "WEBTOOL_NOT_FOUND" {
 			t.Errorf("an unknown tool: %s", r.text())
 		}
 		if modern := r.Result.ResultType == "complete"; modern != c.modern {
@@ -235,7 +235,7 @@ func TestScopes(t *testing.T) {
 		}
 	}
 	c.path, c.token = "/mcp", "wrong"
-	if a := c.send("POST", rpc(1, "tools/list", c.params("{}"))); a.status != 403 || !strings.Contains(a.body, `"jsonrpc":"2.0"`) {
+	if a := c.send("POST", rpc(1, "tools/list", c.params("{}"))); a.status != 401 || a.header.Get("WWW-Authenticate") != `Bearer error="invalid_token"` || !strings.Contains(a.body, `"jsonrpc":"2.0"`) {
 		t.Errorf("a wrong token: %d %s", a.status, a.body)
 	}
 }

@@ -163,8 +163,7 @@ func TestBadTools(t *testing.T) {
 				t.Errorf("as it came, a strict client says %q", raw)
 			}
 			catalog, refused := bridge.NewCatalog(nil, append(named("aaa", "zzz"), c.tool), bridge.Limits{})
-			shop := toolset.Source{Site: bridge.Site{Name: "shop", Origin: "https://shop.example"}, Version: "1.0.0", Tools: catalog.Tools()}
-			x := toolset.New([]toolset.Source{shop}, toolset.Options{Mode: toolset.Hybrid})
+			x := showAll(catalog)
 			for _, e := range []protocol{mcpgo.ProtocolVersion20241105, mcpgo.ProtocolVersion20251125, mcpgo.ProtocolVersion20260728} {
 				checkList(t, x, e)
 			}
@@ -279,7 +278,11 @@ func FuzzForClients(f *testing.F) {
 		if err != nil {
 			return
 		}
-		got, _ := admitted.ForClients()
+		got := admitted.ForClients(false).JSON
+		if why := strictReader(asMap(got), nil); why != "" {
+			t.Errorf("adapted: %s: %s", why, got)
+		}
+		got = admitted.ForClients(true).JSON
 		tool := mcpgo.NewToolWithRawSchema("x", "x", got)
 		if mcpgo.ValidateParamHeaderAnnotations(&tool) != nil || mcpgo.ExtractParamHeaderBindings(&tool) != nil {
 			t.Errorf("headers are left: %s", got)
@@ -337,6 +340,72 @@ func asRaw(list json.RawMessage, i int, member string) json.RawMessage {
 // listOf is the list of a site that declares these tools.
 func listOf(decls ...bridge.Declaration) *toolset.List {
 	c, _ := bridge.NewCatalog(nil, decls, bridge.Limits{})
-	shop := toolset.Source{Site: bridge.Site{Name: "shop", Origin: "https://shop.example"}, Version: "1.0.0", Tools: c.Tools()}
-	return toolset.New([]toolset.Source{shop}, toolset.Options{Mode: toolset.Hybrid})
+	return showAll(c)
+}
+
+// showAll is a hybrid list in which all tools were found.
+func showAll(c *bridge.Catalog) *toolset.List {
+	shop := []toolset.Source{{Site: bridge.Site{Name: "shop", Origin: "https://shop.example"}, Version: "1.0.0", Tools: c.Tools()}}
+	found, _, _ := toolset.New(shop, toolset.Options{Mode: toolset.Direct}).Page(mcpgo.ProtocolVersion20251125, "")
+	var tools []struct{ Name string }
+	_ = json.Unmarshal(found, &tools) // checked by who reads the list
+	var names []string
+	for _, t := range tools {
+		names = append(names, t.Name)
+	}
+	return toolset.New(shop, toolset.Options{Mode: toolset.Hybrid}).Showing(names)
+}
+
+// TestAdaptedSchemas: properties have names that APIs of models take, and the page gets
+// its own; so with pagetools_call. What is wrong is said in the names that the client
+// knows. --mcp-schemas faithful keeps everything. E2.
+func TestAdaptedSchemas(t *testing.T) {
+	raw := `{"type":"object","properties":{"user[email]":{"type":"string"},"in":{"properties":{"größe":{"type":"integer"}}}},"required":["user[email]"],
+		"oneOf":[{"properties":{"kind":{"const":"a"}}},{"properties":{"kind":{"const":"b"},"x":{}},"required":["kind"]}]}`
+	every(t, nothing, func(t *testing.T, w *world, c *client) {
+		w.router.Declare("shop", bridgetest.Tool("send", raw))
+		list := c.call(1, "tools/list", "{}").body
+		if strings.Contains(list, `"oneOf"`) || strings.Contains(list, `"user[email]":`) || strings.Contains(list, `"größe":`) ||
+			!strings.Contains(list, "exactly one of these forms") {
+			t.Fatalf("the list: %s", list)
+		}
+		email, size := "user_email_5672de", "gr_e_d353a2"
+		r := c.tool("send", fmt.Sprintf(`{"%s":"a@b","in":{"%s":7},"kind":"a"}`, email, size))
+		if want := `{"user[email]":"a@b","in":{"größe":7},"kind":"a"}`; r.text() != want || w.router.Calls()[0].Input != want {
+			t.Errorf("the page gets %s", r.text())
+		}
+		if r := c.tool("send", `{"user[email]":"a@b","kind":"a"}`); r.Result.IsError {
+			t.Errorf("the page's own name: %s", r.text())
+		}
+		for arguments, want := range map[string]string{
+			fmt.Sprintf(`{"in":{"%s":"x"},"kind":"a"}`, size): "- /in/" + size + `: "in.` + size + `" must be an integer`,
+			`{"kind":"a"}`: "request/" + email + `: "` + email + `" is required`,
+			fmt.Sprintf(`{"%s":1,"user[email]":"x","kind":"a"}`, email):         "are the same property",
+			fmt.Sprintf(`{"%s":"x","kind":"c"}`, email):                         "exactly one of the allowed forms",
+			fmt.Sprintf(`{"%s":"x","kind":"a","in":{"%s":1e399}}`, email, size): "request/in/" + size,
+		} {
+			r := c.tool("send", arguments)
+			meta, _ := json.Marshal(r.Result.Meta)
+			if r.code() != "SCHEMA_ERROR" || !strings.Contains(r.text(), want) || strings.Contains(string(meta), `/größe`) {
+				t.Errorf("%s: %s %s", arguments, r.text(), meta)
+			}
+		}
+		if n := len(w.router.Calls()); n != 2 {
+			t.Errorf("the page was reached %d times", n)
+		}
+	})
+	w := newWorld(t, Options{Tools: "meta"})
+	w.router.Declare("shop", bridgetest.Tool("send", raw))
+	c := w.as(agent).since2026(nothing)
+	if r := c.tool("pagetools_call", `{"name":"send","arguments":{"user_email_5672de":"a@b","kind":"a"}}`); r.text() != `{"user[email]":"a@b","kind":"a"}` {
+		t.Errorf("by pagetools_call: %s", r.text())
+	}
+	faithful := newWorld(t, Options{Schemas: "faithful"})
+	faithful.router.Declare("shop", bridgetest.Tool("send", raw))
+	if list := faithful.as(agent).since2026(nothing).call(1, "tools/list", "{}").body; !strings.Contains(list, `"oneOf"`) || !strings.Contains(list, `"user[email]":`) || !strings.Contains(list, `"größe":`) {
+		t.Errorf("faithful: %s", list)
+	}
+	if _, err := New(w.bridge, Options{Schemas: "some"}); err == nil {
+		t.Error("another word is taken")
+	}
 }

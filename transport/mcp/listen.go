@@ -24,18 +24,25 @@ type watch struct {
 	scope    scope
 	protocol protocol
 	events   <-chan bridge.Event
-	last     string // the digest of the list that the client knows
-	stale    bool   // that is not the one of the beginning
+	used     <-chan struct{} // closed when the caller has found or called other tools
+	last     string          // the digest of the list that the client knows
+	stale    bool            // that is not the one of the beginning
 }
 
 // watch begins with the list as it is now: whoever is told after that that somebody
 // watches misses nothing. It ends with ctx.
 func (f *Face) watch(ctx context.Context, sc scope, e protocol) *watch {
 	w := &watch{face: f, scope: sc, protocol: e,
-		events: f.b.Watch(ctx, bridge.Interest{Caller: sc.caller, Tools: true})}
+		events: f.b.Watch(ctx, bridge.Interest{Caller: sc.caller, Tools: true, Runs: true})}
 	<-w.events // the snapshot
-	w.last = f.list(ctx, sc).Digest(e)
+	w.last = w.digest(ctx)
 	return w
+}
+
+// digest is that of the list now.
+func (w *watch) digest(ctx context.Context) string {
+	_, w.used = w.face.usedBy(w.scope)
+	return w.face.list(ctx, w.scope).Digest(w.protocol)
 }
 
 // knows says which list the client has seen, before the watch began; "" is none.
@@ -57,7 +64,7 @@ func (w *watch) run(ctx context.Context, tell, beat func() error) {
 			return
 		}
 		w.stale = false
-		if now := w.face.list(ctx, w.scope).Digest(w.protocol); now != w.last {
+		if now := w.digest(ctx); now != w.last {
 			if tell() != nil {
 				return
 			}
@@ -71,6 +78,8 @@ func (w *watch) run(ctx context.Context, tell, beat func() error) {
 func (w *watch) changed(ctx context.Context, beats <-chan time.Time, beat func() error) bool {
 	for {
 		select {
+		case <-w.used:
+			return true
 		case ev := <-w.events:
 			if w.scope.site == "" || ev.Site == "" || ev.Site == w.scope.site {
 				return true

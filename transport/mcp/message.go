@@ -62,7 +62,14 @@ func readMessage(text []byte) (m *message, e *rpcError) {
 		return m, badRequest("Batches are not supported: send one message at a time.")
 	}
 	members, err := bridge.ReadValue("The message", text)
+	if err != nil && utf8.Valid(text) && bytes.Contains(bytes.ToLower(text), []byte(`\ud`)) {
+		// Half a surrogate, as whoever cuts a text makes it: the tool gets U+FFFD.
+		if sound := wellFormed(text); sound != nil {
+			members, err = bridge.ReadValue("The message", sound)
+		}
+	}
 	if err != nil {
+		m.id = findID(text)
 		if utf8.Valid(text) && json.Valid(text) {
 			return m, badRequest("%s", bridge.AsError(err).Message)
 		}

@@ -10,19 +10,20 @@ import (
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/schema"
+	"github.com/pagetools/pagetools/transport/mcp/toolset"
 )
 
 // inputKey names the one question of an input_required result.
 const inputKey = "question"
 
-// urlPatience is how long a call waits for a person who opened an address, before
-// it asks again: clients give up after a minute.
+// urlPatience is how long a call waits for a person who acts in the page, before it asks
+// again: clients give up after a minute.
 const urlPatience = 45 * time.Second
 
 // answered takes what the client brings back to the question that it was asked. It
 // is true when the person closed it: then nobody has answered.
 func (x *exchange) answered(
-	ctx context.Context, run *bridge.Run, question string, url bool, said bridge.Value,
+	ctx context.Context, run *bridge.Run, question string, elsewhere bool, said bridge.Value,
 ) (left bool) {
 	q := run.Asks()
 	if q == nil || q.ID != question {
@@ -31,7 +32,7 @@ func (x *exchange) answered(
 	var a bridge.Answer
 	switch mcpgo.ElicitationResponseAction(said.Get("action").String()) {
 	case mcpgo.ElicitationResponseActionAccept:
-		if url {
+		if elsewhere {
 			_, _ = run.Await(ctx, urlPatience) // the answer is given there
 			return false
 		}
@@ -68,19 +69,13 @@ func (x *exchange) stillAsks(q *bridge.Question) *bridge.Error {
 		return bridge.Errorf(code, "", outcome,
 			"The call goes on. Call the tool again with the same arguments for its outcome.")
 	}
-	what := "waits for a person: " + q.Title
 	if q.Kind == bridge.Approve {
-		code, outcome, what = bridge.ApprovalRequired, bridge.NotRun, "needs a person's consent"
+		code, outcome = bridge.ApprovalRequired, bridge.NotRun
 	}
-	where := "The user can answer in pagetools"
-	if page := x.operators(); page != "" {
-		where += ", at " + page
-	}
-	shown := *q
-	shown.ID = ""
-	return bridge.Errorf(code, "", outcome, "%q %s %s, and only the user. "+
-		"After that, call the tool again with the same arguments: the call goes on, and does not run twice.",
-		q.Tool, ended(what), where).Detail("question", &shown)
+	return bridge.Errorf(code, "", outcome, "%s%s "+
+		"After that, call the tool again with the same arguments: the call goes on, and does not run twice. "+
+		"To decline instead, call %s.", waitsFor(q), x.where(q), toolset.Waiting).
+		Detail("question", forModels(q))
 }
 
 // operators is where a person answers; "" when there is no such page.
@@ -92,33 +87,43 @@ func (x *exchange) operators() string {
 }
 
 // ended makes a sentence of a text.
-func ended(text string) string { return strings.TrimRight(text, ". ") + "." }
+func ended(text string) string {
+	text = strings.TrimRight(text, ". ")
+	if strings.HasSuffix(text, "?") {
+		return text
+	}
+	return text + "."
+}
 
-// elicitation is a question as the client can show it: in a form, or, for what is
-// done in the page, behind an address. It is not ok when the client declared neither,
-// or may not answer.
-func (x *exchange) elicitation(q *bridge.Question) (params mcpgo.ElicitationParams, url, ok bool) {
+// elicitation is a question as the client can show it: in a form, or behind an address.
+// What is done in the page is done elsewhere, whatever the client says of it: elsewhere is
+// true then. It is not ok when the client declared neither, or may not answer.
+func (x *exchange) elicitation(q *bridge.Question) (params mcpgo.ElicitationParams, elsewhere, ok bool) {
 	if q.Foreign || !x.scope.caller.Can(bridge.MayElicit) || !x.canAsk() {
 		return params, false, false
 	}
 	params = mcpgo.ElicitationParams{Message: wording(q)}
-	page := ""
-	if q.Kind == bridge.Interact && x.can.url {
-		page = x.operators()
-	}
-	if page != "" {
-		params.Mode, params.URL = mcpgo.ElicitationModeURL, page
-		if !x.protocol.Modern() { // the newer version has no ids
-			params.ElicitationID = q.ID
+	if q.Kind == bridge.Interact {
+		page := x.operators()
+		if page == "" { // nobody could act
+			return params, false, false
 		}
-		return params, true, true
+		elsewhere = true
+		params.Message += "\n\nAct in the page, at " + page + ", and accept when you are done."
+		if x.can.url {
+			params.Mode, params.URL = mcpgo.ElicitationModeURL, page
+			if !x.protocol.Modern() { // the newer version has no ids
+				params.ElicitationID = q.ID
+			}
+			return params, true, true
+		}
 	}
 	params.Mode = mcpgo.ElicitationModeForm
 	if !x.protocol.Since(mcpgo.ProtocolVersion20251125) {
 		params.Mode = "" // it has no modes yet
 	}
 	params.RequestedSchema = formOf(q)
-	return params, false, x.can.form
+	return params, elsewhere, x.can.form
 }
 
 // canAsk reports whether the client can be asked on the stream of this request, where
@@ -158,9 +163,6 @@ func wording(q *bridge.Question) string {
 			b.WriteString("\n" + fact.Name + ": " + schema.Escape(fact.Text))
 		}
 		b.WriteString("\nArguments: " + schema.Escape(strings.ReplaceAll(string(q.Input), "\n", " ")))
-	}
-	if q.Kind == bridge.Interact {
-		b.WriteString("\n\nAct in the page, and accept when you are done.")
 	}
 	return b.String()
 }

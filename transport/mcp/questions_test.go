@@ -142,7 +142,7 @@ func TestPageQuestions(t *testing.T) {
 		"confirm, declined":   {bridge.Confirm, forms, "decline", "", "form", `{"ok":false}`},
 		"prompt, accepted":    {bridge.Prompt, forms, "accept", `{"value":"Bob"}`, "form", `{"ok":true,"value":"Bob"}`},
 		"prompt, declined":    {bridge.Prompt, forms, "decline", "", "form", `{"ok":false}`},
-		"interact, in a form": {bridge.Interact, forms, "accept", `{}`, "form", `{"ok":true}`},
+		"interact, in a form": {bridge.Interact, forms, "decline", "", "form", `{"ok":false}`},
 		"interact, declined":  {bridge.Interact, urls, "decline", "", "url", `{"ok":false}`},
 	} {
 		t.Run(name, func(t *testing.T) {

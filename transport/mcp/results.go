@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/transport"
+	"github.com/pagetools/pagetools/transport/mcp/toolset"
 )
 
 // metaError is the key of the webtool error object in the _meta of a failed result.
@@ -233,10 +235,17 @@ func deep(data []byte) bool {
 // as text, which is all that a model sees, and the webtool error object in _meta.
 func failure(e *bridge.Error) *mcpgo.CallToolResult {
 	body := transport.NewErrorBody(e)
+	if q, ok := body.Details["question"].(*bridge.Question); ok {
+		body.Details = maps.Clone(body.Details)
+		body.Details["question"] = forModels(q)
+		if e.Code == bridge.Conflict {
+			body.Message += " " + waitsFor(q)
+		}
+	}
 	if _, err := json.Marshal(body.Details); err != nil {
 		body.Details = nil
 	}
-	text := strings.ToValidUTF8(body.Message, "\uFFFD")
+	text := strings.TrimRight(strings.ToValidUTF8(body.Message, "\uFFFD"), "\n")
 	if more := advice(e, body); more != "" {
 		text += "\n" + more
 	}
@@ -265,7 +274,7 @@ var byCode = map[bridge.Code]string{
 	bridge.ApprovalRequired: "Tell the user what you want to do. When a person has agreed, the same call again goes on.",
 	bridge.ApprovalDenied:   "Do not call it again unless the user asks for it.",
 	bridge.InputRequired:    "Tell the user. When a person has answered, the same call again goes on where it stopped, and gives the result.",
-	bridge.Conflict:         "Another call of this page waits for a person, and has to end first.",
+	bridge.Conflict:         "Another call of this page waits for a person, and has to end first. " + toolset.Waiting + " lists your calls that wait, and can decline for one.",
 	bridge.ResumeNotFound:   "What waited is over. Find out what happened before you call the tool again.",
 	bridge.SessionExpired:   "What the page knew is lost. The next call starts in a new page.",
 	bridge.RateLimit:        "Call less often.",

@@ -86,8 +86,8 @@ func (s *stdio) read(ctx context.Context, in io.Reader) error {
 	for ctx.Err() == nil {
 		line, tooLong, err := readLine(r)
 		switch {
-		case tooLong:
-			_ = s.out.event(errorText(nil,
+		case tooLong != nil:
+			_ = s.out.event(errorText(tooLong.found(),
 				badRequest("The message is longer than %d bytes.", maxLine)))
 		case len(line) > 0:
 			s.take(ctx, line)
@@ -99,14 +99,20 @@ func (s *stdio) read(ctx context.Context, in io.Reader) error {
 	return context.Cause(ctx)
 }
 
-// readLine reads one line without its end. One that is too long is read and dropped.
-func readLine(r *bufio.Reader) (line []byte, tooLong bool, err error) {
+// readLine reads one line without its end. One that is too long is read and dropped, but
+// for its id.
+func readLine(r *bufio.Reader) (line []byte, tooLong *idFinder, err error) {
 	for {
 		part, err := r.ReadSlice('\n')
-		if len(line)+len(part) > maxLine {
-			tooLong, line = true, nil
-		}
-		if !tooLong {
+		switch {
+		case tooLong != nil:
+			_, _ = tooLong.Write(part)
+		case len(line)+len(part) > maxLine:
+			tooLong = &idFinder{}
+			_, _ = tooLong.Write(line)
+			_, _ = tooLong.Write(part)
+			line = nil
+		default:
 			line = append(line, part...)
 		}
 		if !errors.Is(err, bufio.ErrBufferFull) {

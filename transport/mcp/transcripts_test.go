@@ -15,6 +15,7 @@ import (
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/bridgetest"
+	"github.com/pagetools/pagetools/transport/mcp/toolset"
 )
 
 // TestTranscripts holds the wire to what clients have seen: each file in testdata is
@@ -115,6 +116,8 @@ func (tr *transcript) do(name, arguments string) {
 	case "declare": // the page changes its tools, and the client hears of it
 		tr.router.Declare("shop", named(strings.Fields(arguments)...)...)
 		tr.more()
+	case "mode": // as --mcp-tools
+		tr.mode, _ = toolset.ParseMode(arguments)
 	case "many": // the page has so many tools now, before anybody looks
 		n, _ := strconv.Atoi(arguments)
 		var decls []bridge.Declaration
@@ -235,6 +238,7 @@ var masks = []struct {
 	{regexp.MustCompile(`"id":"[A-Z2-7]{26}"`), `"id":"ID"`},
 	{regexp.MustCompile(`Mcp-Session-Id: \w+`), `Mcp-Session-Id: ID`},
 	{regexp.MustCompile(`"expiresAt":"[^"]*"`), `"expiresAt":"TIME"`},
+	{regexp.MustCompile(`until \d\d:\d\d:\d\d UTC`), `until TIME`},
 }
 
 var stateText = regexp.MustCompile(`"requestState":"([^"]*)"`)

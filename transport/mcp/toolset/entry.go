@@ -65,26 +65,30 @@ func newEntry(to Target, d definition, modernOutput json.RawMessage) entry {
 // encode writes a value of ours: what pages gave was checked before.
 var encode = schema.MustEncode
 
-// show makes the entry of a page's tool, and says as findings what was changed.
-func (l *List) show(s Source, t *bridge.Tool, name string) entry {
+// entryOf makes the entry of a page's tool, and says as findings what was changed.
+func (l *List) entryOf(s Source, t *bridge.Tool, name string) entry {
 	input, output := t.Schemas()
 	d := definition{Name: name, Title: titleOf(t, name), Description: describe(s.Site, t),
 		Annotations: claims(t.Annotations()), Meta: &meta{}}
 	d.Meta.Tool = about{t.Digest(), t.Name(), t.Origin(), s.Site.Name, s.Version}
-	var notes []string
-	d.InputSchema, notes = input.ForClients()
-	for _, note := range notes {
+	form := input.ForClients(l.options.Faithful)
+	d.InputSchema = form.JSON
+	if words, _ := bridge.Visible(form.Forms); words != "" {
+		d.Description += "\n\n" + words
+	}
+	for _, note := range form.Notes {
 		l.find(t.Name(), "mcp-schema", false, "inputSchema: %s.", note)
 	}
 	var modern json.RawMessage
 	if output != nil {
 		modern, _ = output.OutputForClients(true) // it changes no more than the other
+		var notes []string
 		d.OutputSchema, notes = output.OutputForClients(false)
 		for _, note := range notes {
 			l.find(t.Name(), "mcp-output-schema", false, "outputSchema: %s.", note)
 		}
 	}
-	return newEntry(Target{Site: s.Site.Name, Tool: t, Name: name}, d, modern)
+	return newEntry(Target{Site: s.Site.Name, Tool: t, Name: name, form: form}, d, modern)
 }
 
 // titleOf is the page's title, or the raw name where the list shows another.

@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/schema"
 )
 
 // hybridAbove is the number of tools of pages above which the automatic mode adds
@@ -32,7 +33,7 @@ const (
 	Auto Mode = iota
 	// Direct lists the tools of pages.
 	Direct
-	// Hybrid lists them and our own.
+	// Hybrid lists our own, and those of pages that were found or called.
 	Hybrid
 	// Meta lists our own only.
 	Meta
@@ -70,7 +71,13 @@ func (p Protocol) index() int {
 type Source struct {
 	Site    bridge.Site
 	Version string         // of the site's webtool
-	Tools   []*bridge.Tool // none while the site cannot be reached
+	Tools   []*bridge.Tool // the last ones known, while the site cannot be reached
+	// Down is why the site cannot be reached now; nil when it can.
+	Down *bridge.Error
+	// Paths says that calls may choose the path of their page.
+	Paths bool
+	// Page is the address that the caller's page shows; "" when that is not known.
+	Page string
 }
 
 // Options says how a list is made.
@@ -79,6 +86,13 @@ type Options struct {
 	// served.
 	Prefixed bool
 	Mode     Mode
+	// Faithful keeps the schemas of arguments as pages wrote them, also where APIs of
+	// models refuse them.
+	Faithful bool
+	// Waiting says that calls of the client wait for a person.
+	Waiting bool
+	// Before is the list that the caller had, or nil.
+	Before *List
 }
 
 // Target is what a name stands for: one of the fields Tool and Own is set.
@@ -87,6 +101,8 @@ type Target struct {
 	Tool *bridge.Tool
 	Name string // as in the list
 	Own  string // the name of one of our own tools
+
+	form *schema.ClientForm // of the arguments of Tool
 }
 
 // List is the tools of one caller. It is immutable and safe for concurrent use.
@@ -95,11 +111,20 @@ type List struct {
 	mode    Mode // as it came out: never automatic
 	entries []entry
 	own     int // our own come first
+	listed  []entry
 	byName  map[string]int
 	aliases map[string]int // raw names; -1 when several tools have it
 	digests [2]string
 	found   []bridge.Finding
+	sources []Source
+	pages   map[string]string // what the pages of sites show
+	gone    map[string]gone   // by name
 
+	*finder
+}
+
+// finder is what search needs, made when something is looked for.
+type finder struct {
 	indexed sync.Once
 	terms   *index
 }
@@ -108,13 +133,18 @@ type List struct {
 // without tools now: their names decide who owns which names. The list does not
 // depend on the order of sources and tools.
 func New(sources []Source, o Options) *List {
-	l := &List{options: o, byName: map[string]int{}, aliases: map[string]int{}}
+	l := &List{options: o, byName: map[string]int{}, aliases: map[string]int{}, pages: map[string]string{},
+		finder: &finder{}}
+	l.sources = slices.SortedFunc(slices.Values(sources),
+		func(a, b Source) int { return strings.Compare(a.Site.Name, b.Site.Name) })
+	l.options.Before = nil // it is kept no longer than needed
 	var sites []string
 	var ids []identity
 	var from []Source // of each tool
 	var tools []*bridge.Tool
 	for _, s := range sources {
 		sites = append(sites, s.Site.Name)
+		l.pages[s.Site.Name] = place(s.Page)
 		for _, t := range s.Tools {
 			ids = append(ids, identity{s.Site.Name, t.Origin(), t.Name()})
 			from, tools = append(from, s), append(tools, t)
@@ -123,7 +153,7 @@ func New(sources []Source, o Options) *List {
 	var pages []entry
 	for i, name := range assign(sites, ids, o.Prefixed) {
 		if l.checkName(ids[i], name) {
-			pages = append(pages, l.show(from[i], tools[i], name))
+			pages = append(pages, l.entryOf(from[i], tools[i], name))
 		}
 	}
 	slices.SortFunc(pages, func(a, b entry) int { return strings.Compare(a.Name, b.Name) })
@@ -136,12 +166,11 @@ func New(sources []Source, o Options) *List {
 			l.mode = Hybrid
 		}
 	}
-	if l.mode != Direct {
-		l.entries = ownTools()
-		l.own = len(l.entries)
-	}
+	l.entries = l.ownTools()
+	l.own = len(l.entries)
 	l.entries = append(l.entries, pages...)
 	l.index()
+	l.remember(o.Before)
 	return l
 }
 
@@ -163,9 +192,38 @@ func (l *List) index() {
 			}
 		}
 	}
+	l.show(nil)
+}
+
+// Showing returns the list as it is after tools of these names were found or called. Only
+// a hybrid list becomes another one.
+func (l *List) Showing(names []string) *List {
+	if l.mode != Hybrid || len(names) == 0 {
+		return l
+	}
+	other := *l
+	other.show(names)
+	return &other
+}
+
+// show decides which entries the list shows.
+func (l *List) show(names []string) {
+	switch l.mode {
+	case Meta:
+		l.listed = l.entries[:l.own]
+	case Hybrid:
+		l.listed = slices.Clone(l.entries[:l.own])
+		for _, e := range l.entries[l.own:] {
+			if slices.Contains(names, e.Name) {
+				l.listed = append(l.listed, e)
+			}
+		}
+	default:
+		l.listed = l.entries
+	}
 	for protocol := range l.digests {
 		h := sha256.New()
-		for _, e := range l.visible() {
+		for _, e := range l.listed {
 			fmt.Fprintf(h, "%d\n", len(e.json[protocol]))
 			h.Write(e.json[protocol])
 		}
@@ -173,13 +231,8 @@ func (l *List) index() {
 	}
 }
 
-// visible are the entries that the list shows.
-func (l *List) visible() []entry {
-	if l.mode == Meta {
-		return l.entries[:l.own]
-	}
-	return l.entries
-}
+// Partial reports whether the list shows only some tools of pages.
+func (l *List) Partial() bool { return l.mode == Hybrid }
 
 func (l *List) find(tool, rule string, refused bool, format string, args ...any) {
 	message := fmt.Sprintf(format, args...)
@@ -213,7 +266,7 @@ func (l *List) checkName(id identity, name string) bool {
 // "" for the last. It encodes nothing. An unknown cursor is not ok. A cursor holds a
 // name, so that a list which changed goes on behind it.
 func (l *List) Page(e Protocol, cursor string) (list json.RawMessage, next string, ok bool) {
-	entries := l.visible()
+	entries := l.listed
 	if cursor != "" {
 		after, err := base64.RawURLEncoding.DecodeString(cursor)
 		if err != nil || !legalName.Match(after) {
@@ -258,7 +311,10 @@ func (l *List) Find(name string) (Target, bool) {
 	if !ok {
 		i, ok = l.aliases[name]
 	}
-	if !ok || i < 0 {
+	switch {
+	case name == Waiting || name == Open: // also where it is not listed: texts name it
+		return Target{Name: name, Own: name}, true
+	case !ok || i < 0:
 		return Target{}, false
 	}
 	return l.entries[i].Target, true

@@ -9,6 +9,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/kljensen/snowball/english"
+
 	"github.com/pagetools/pagetools/bridge"
 )
 
@@ -22,11 +24,13 @@ type match struct {
 }
 
 // matches is what pagetools_search answers: the best first. Total counts all tools
-// of pages, Matched those that have one of the words.
+// of pages, Matched those that have one of the words. Where few match, Names has those of
+// all: the words of a question are often not those of the tool.
 type matches struct {
-	Tools   []match `json:"tools"`
-	Matched int     `json:"matched"`
-	Total   int     `json:"total"`
+	Tools   []match  `json:"tools"`
+	Matched int      `json:"matched"`
+	Total   int      `json:"total"`
+	Names   []string `json:"names,omitempty"`
 }
 
 const (
@@ -34,6 +38,7 @@ const (
 	maxQuery   = 32      // words of a query that count
 	maxSummary = 240     // bytes of a description in a match
 	maxParams  = 64      // parameter names in a match
+	fewMatches = 3       // fewer than these are followed by all names
 )
 
 // The weights of the places where a word can be, and the constants of BM25.
@@ -48,6 +53,7 @@ const (
 	prefixShare       = 0.5 // of a word that only begins like the one that is looked for
 	minPrefix         = 3   // characters
 	maxBegun          = 64  // words that begin like one of the query
+	sameName          = 1e6 // beyond what words can come to
 )
 
 // index has the words of all tools of pages, in the order of the list.
@@ -69,8 +75,7 @@ type document struct {
 // finds all, in that order. At most limit tools are listed.
 func (l *List) search(query string, limit int) matches {
 	l.indexed.Do(l.read)
-	terms := words(query)
-	terms = terms[:min(len(terms), maxQuery)]
+	terms := queryWords(query)
 	type ranked struct {
 		entry int
 		score float64
@@ -85,6 +90,9 @@ func (l *List) search(query string, limit int) matches {
 		for i, t := range terms {
 			score += l.terms.score(d, t, begun[i])
 		}
+		if squeeze(query) != "" && l.entries[d.entry].isCalled(query) {
+			score += sameName
+		}
 		if score > 0 || len(terms) == 0 {
 			found = append(found, ranked{d.entry, score})
 		}
@@ -94,7 +102,41 @@ func (l *List) search(query string, limit int) matches {
 	for _, f := range found[:min(len(found), limit)] {
 		out.Tools = append(out.Tools, l.entries[f.entry].match())
 	}
+	if len(found) < fewMatches {
+		out.Names = l.names()
+	}
 	return out
+}
+
+// isCalled reports whether a tool has that name or title, but for case and punctuation.
+func (e entry) isCalled(name string) bool {
+	name = squeeze(name)
+	return name == squeeze(e.Name) || name == squeeze(e.Tool.Name()) || name == squeeze(e.shown.Title)
+}
+
+// squeeze returns the letters and digits of a text, small.
+func squeeze(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsLetter(r) || unicode.IsDigit(r) {
+			return unicode.ToLower(r)
+		}
+		return -1
+	}, text)
+}
+
+// queryWords are the words of a query that count: those that do not say anything by
+// themselves are left out, unless there are no others.
+func queryWords(query string) []string {
+	var terms []string
+	for _, term := range split(query) {
+		if !english.IsStopWord(term) {
+			terms = append(terms, stem(term))
+		}
+	}
+	if len(terms) == 0 {
+		terms = words(query)
+	}
+	return terms[:min(len(terms), maxQuery)]
 }
 
 // begun lists the words that begin with the term, and are longer.
@@ -173,16 +215,33 @@ func (e entry) match() match {
 	return m
 }
 
-// words splits a text into words of small letters: at everything that is neither a
-// letter nor a digit, inside camelCase, and between the characters of scripts that
-// write words without spaces. Plurals in "s" become singular.
+// words are the stems of the words of a text.
 func words(text string) []string {
+	out := split(text)
+	for i, word := range out {
+		out[i] = stem(word)
+	}
+	return out
+}
+
+// maxStemmed bounds a word that is stemmed, in bytes: no word of English is longer.
+const maxStemmed = 40
+
+// stem is what the forms of an English word have in common.
+func stem(word string) string {
+	if len(word) > maxStemmed {
+		return word
+	}
+	return english.Stem(word, true)
+}
+
+// split splits a text into words of small letters: at everything that is neither a
+// letter nor a digit, inside camelCase, and between the characters of scripts that
+// write words without spaces.
+func split(text string) []string {
 	var out []string
 	var word []rune
 	flush := func() {
-		if n := len(word); n > 3 && word[n-1] == 's' && word[n-2] != 's' {
-			word = word[:n-1]
-		}
 		if len(word) > 0 {
 			out = append(out, string(word))
 		}

@@ -95,7 +95,7 @@ func TestSearchHolds(t *testing.T) {
 
 func TestWords(t *testing.T) {
 	for text, want := range map[string]string{
-		"addToCart": "add to cart", "list_orders-v2": "list order v2", "HTTPServer": "httpserver", "Été, glass boss is": "été glass boss is", "東京 tower": "東 京 tower", "": "",
+		"addToCart": "add to cart", "list_orders-v2": "list order v2", "HTTPServer": "httpserver", "Été, glass boss is": "été glass boss is", "purchases purchasing": "purchas purchas", "東京 tower": "東 京 tower", "": "",
 	} {
 		if got := strings.Join(words(text), " "); got != want {
 			t.Errorf("%q is %q, want %q", text, got, want)
@@ -106,13 +106,13 @@ func TestWords(t *testing.T) {
 func TestOwnTools(t *testing.T) {
 	x := searchable()
 	var found matches
-	data, e := x.Answer(legacy, Search, read(t, `{"query":"cart","limit":1}`))
+	data, names, e := x.Answer(legacy, Search, read(t, `{"query":"cart","limit":1}`))
 	if err := json.Unmarshal(data, &found); e != nil || err != nil || len(found.Tools) != 1 || found.Matched != 2 ||
-		!slices.Equal(found.Tools[0].Parameters, []string{"articleId"}) {
+		!slices.Equal(found.Tools[0].Parameters, []string{"articleId"}) || !slices.Equal(names, []string{"addToCart"}) {
 		t.Errorf("%v, %v: %s", e, err, data)
 	}
-	data, e = x.Answer(modern, Describe, read(t, `{"name":"addToCart"}`))
-	if e != nil || string(data) != string(x.entries[x.byName["addToCart"]].json[1]) {
+	data, names, e = x.Answer(modern, Describe, read(t, `{"name":"addToCart"}`))
+	if e != nil || !slices.Equal(names, []string{"addToCart"}) || string(data) != string(x.entries[x.byName["addToCart"]].json[1]) {
 		t.Errorf("described as %s, %v", data, e)
 	}
 	target, input, err := x.Called(read(t, `{"name":"addToCart","arguments":{"articleId":12345678901234567890}}`))
@@ -152,7 +152,7 @@ func TestOwnTools(t *testing.T) {
 		if c.tool == Call {
 			_, _, err = x.Called(read(t, c.arguments))
 		} else {
-			_, err = x.Answer(legacy, c.tool, read(t, c.arguments))
+			_, _, err = x.Answer(legacy, c.tool, read(t, c.arguments))
 		}
 		if err == nil || err.Code != c.code || !strings.Contains(err.Message, c.told) {
 			t.Errorf("%s %s: %v", c.tool, c.arguments, err)

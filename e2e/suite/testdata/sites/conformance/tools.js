@@ -25,7 +25,7 @@ const schema2020 = {
   additionalProperties: false,
 };
 
-/** Long enough for three reports of a call that lasts: the bridge makes one every five seconds. */
+/** Long enough for three reports of a call that lasts: the bridge makes one at once, and one every second. */
 const LONG = 17_000;
 const later = (milliseconds, signal) => new Promise((resolve, reject) => {
   const timer = setTimeout(resolve, milliseconds);

@@ -1,0 +1,239 @@
+package schema
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// ClientForm is a schema of arguments as clients of MCP get it. It is immutable, and safe for
+// concurrent use.
+type ClientForm struct {
+	// JSON is the schema. Its root is an object.
+	JSON json.RawMessage
+	// Notes say what was changed, in words for the schema's author.
+	Notes []string
+	// Forms says in words which alternatives the root has; "" where there are none, or where the
+	// schema shows them.
+	Forms string
+
+	given map[string]string // the schema's names of properties, by those in JSON that differ
+	shown map[string]string // the other way round
+}
+
+// The names of properties that the APIs of all models take.
+const maxProperty = 64
+
+var legalProperty = regexp.MustCompile(`^[a-zA-Z0-9_.-]{1,64}$`)
+
+// Restore returns arguments with the names of properties that the schema has, at every depth. The
+// schema's own names stay as they are. An error names a property that is there under both of its
+// names.
+func (f *ClientForm) Restore(v Value) (Value, error) {
+	if len(f.given) == 0 || v.tree == nil {
+		return v, nil
+	}
+	out, changed, err := f.restore(nil, v.tree)
+	if err != nil || !changed {
+		return v, err
+	}
+	return Read(out, defaultDepth)
+}
+
+func (f *ClientForm) restore(dst []byte, v *value) (out []byte, changed bool, err error) {
+	if len(v.vals) == 0 {
+		return v.appendJSON(dst), false, nil
+	}
+	open, end := byte('['), byte(']')
+	if v.isObject() {
+		open, end = '{', '}'
+	}
+	dst = append(dst, open)
+	for i, item := range v.vals {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		if v.isObject() {
+			name, renamed := f.given[v.keys[i]]
+			switch {
+			case !renamed:
+				name = v.keys[i]
+			case v.get(name) != nil:
+				return nil, false, fmt.Errorf("%s and %s are the same property",
+					quote(v.keys[i]), quote(name))
+			}
+			changed = changed || renamed
+			dst = append(AppendString(dst, name), ':')
+		}
+		var inside bool
+		if dst, inside, err = f.restore(dst, item); err != nil {
+			return nil, false, err
+		}
+		changed = changed || inside
+	}
+	return append(dst, end), changed, nil
+}
+
+// Name returns the name that clients know a property by.
+func (f *ClientForm) Name(property string) string {
+	if shown, ok := f.shown[property]; ok {
+		return shown
+	}
+	return property
+}
+
+// Pointer returns an RFC 6901 pointer into arguments in the names that clients know.
+func (f *ClientForm) Pointer(p string) string {
+	tokens, ok := splitPointer(p)
+	if !ok || len(f.shown) == 0 {
+		return p
+	}
+	for i, t := range tokens {
+		tokens[i] = f.Name(t)
+	}
+	return pointer(tokens)
+}
+
+// rename gives every property a name that all models' APIs take. The same name becomes the same
+// everywhere in the schema, so that arguments can be taken back without it; legal names stay.
+func (f *ClientForm) rename(s *Schema, root *value, note func(format string, args ...any)) {
+	all := map[string]bool{}
+	for _, n := range s.form().graph.order {
+		for name := range n.props {
+			all[name] = true
+		}
+	}
+	f.given, f.shown = map[string]string{}, map[string]string{}
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		if legalProperty.MatchString(name) {
+			continue
+		}
+		shown := hashedProperty(name, 0)
+		for round := 1; all[shown] || f.given[shown] != ""; round++ {
+			shown = hashedProperty(name, round)
+		}
+		f.given[shown], f.shown[name] = name, shown
+		note("the property %s is %q to clients", quote(name), shown)
+	}
+	if len(f.shown) == 0 {
+		return
+	}
+	places := make([]*value, 0, len(s.form().graph.order)) // found before names change
+	for _, n := range s.form().graph.order {
+		places = append(places, root.lookup(n.tokens))
+	}
+	for _, v := range places {
+		if v.isObject() {
+			f.renameIn(v, note)
+		}
+	}
+}
+
+// hashedProperty is the legal part of a name and a hash of all of it.
+func hashedProperty(name string, round int) string {
+	clean := strings.Join(strings.FieldsFunc(name, func(r rune) bool {
+		return r >= 0x80 || !legalProperty.MatchString(string(r))
+	}), "_")
+	seed := name
+	if round > 0 {
+		seed += "\n" + strconv.Itoa(round)
+	}
+	sum := sha256.Sum256([]byte(seed))
+	suffix := "_" + hex.EncodeToString(sum[:3])
+	return clean[:min(len(clean), maxProperty-len(suffix))] + suffix
+}
+
+// renameIn renames what one schema says of properties.
+func (f *ClientForm) renameIn(v *value, note func(format string, args ...any)) {
+	for _, key := range []string{"properties", "dependentSchemas", "dependentRequired", "dependencies"} {
+		held := v.get(key)
+		if !held.isObject() {
+			continue
+		}
+		for i, name := range held.keys {
+			held.keys[i] = f.Name(name)
+			if held.vals[i].isArray() {
+				f.renameAll(held.vals[i])
+			}
+			if key == "properties" && name != "" && held.keys[i] != name && held.vals[i].isObject() {
+				held.vals[i].setDefault("title", name)
+			}
+		}
+		held.buildIndex()
+	}
+	if list := v.get("required"); list.isArray() {
+		f.renameAll(list)
+	}
+	if v.get("propertyNames") != nil { // it is about the other names
+		note("%q was taken out", "propertyNames")
+		v.remove(func(key string) bool { return key == "propertyNames" })
+	}
+	if ref := v.get("$ref"); ref.isString() {
+		ref.text = f.renameRef(ref.text)
+	}
+}
+
+func (f *ClientForm) renameAll(names *value) {
+	for _, name := range names.vals {
+		if name.isString() {
+			name.text = f.Name(name.text)
+		}
+	}
+}
+
+// setDefault adds a text to an object that has no such member.
+func (v *value) setDefault(key, text string) {
+	if v.get(key) == nil {
+		v.put(key, &value{kind: '"', text: text})
+	}
+}
+
+// put sets a member of an object.
+func (v *value) put(key string, to *value) {
+	if i := slices.Index(v.keys, key); i >= 0 {
+		v.vals[i] = to
+		return
+	}
+	v.keys, v.vals = append(v.keys, key), append(v.vals, to)
+	v.buildIndex()
+}
+
+// renameRef renames the properties on the way of a reference.
+func (f *ClientForm) renameRef(ref string) string {
+	tokens, ok := refTokens(ref)
+	if !ok {
+		return ref
+	}
+	for i := 0; i < len(tokens); i++ {
+		kw, known := subschemaKeywords[tokens[i]]
+		if !known || kw.shape == shapeOne || i+1 == len(tokens) {
+			continue
+		}
+		if kw.shape == shapeAny {
+			if _, err := strconv.Atoi(tokens[i+1]); err != nil {
+				continue
+			}
+		}
+		i++ // what a keyword names is not a keyword
+		if kw.role == roleProps || kw.role == roleDependent {
+			tokens[i] = f.Name(tokens[i])
+		}
+	}
+	return (&url.URL{Fragment: pointer(tokens)}).String()
+}
+
+// refTokens takes a reference apart that is a JSON pointer into the same document.
+func refTokens(ref string) (tokens []string, ok bool) {
+	fragment, local := strings.CutPrefix(ref, "#")
+	if fragment, err := url.PathUnescape(fragment); local && err == nil {
+		return splitPointer(fragment)
+	}
+	return nil, false
+}

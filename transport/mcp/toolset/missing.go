@@ -1,0 +1,185 @@
+package toolset
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/pagetools/pagetools/bridge"
+)
+
+const (
+	// maxGone bounds the tools that a list remembers and does not have any more.
+	maxGone = 256
+	// maxTold and maxToldBytes bound the names in one text, some 300 tokens.
+	maxTold, maxToldBytes = 60, 1500
+	maxSimilar            = 3
+	// minSimilar is how alike names must be, of 1.
+	minSimilar = 0.5
+)
+
+// gone is a tool that an earlier list had.
+type gone struct {
+	site string
+	page string // what its page showed; "" when that is not known
+}
+
+// remember notes what an earlier list had and this one has not, under its names there.
+func (l *List) remember(before *List) {
+	l.gone = map[string]gone{}
+	if before == nil {
+		return
+	}
+	note := func(name string, g gone) {
+		if _, there := l.Find(name); !there && len(l.gone) < maxGone {
+			l.gone[name] = g
+		}
+	}
+	for _, e := range before.entries[before.own:] {
+		g := gone{e.Site, before.pages[e.Site]}
+		note(e.Name, g)
+		note(e.Tool.Name(), g)
+	}
+	for _, name := range slices.Sorted(maps.Keys(before.gone)) {
+		note(name, before.gone[name])
+	}
+}
+
+// Missing is the error of a call of a tool that the list does not have: why, what there
+// is, and what sounds like it.
+func (l *List) Missing(name string) *bridge.Error {
+	shown, _ := bridge.Visible(bridge.Clip(name, maxName))
+	e := bridge.Errorf(bridge.WebtoolNotFound, "", bridge.NotRun, "There is no tool %q here.", shown)
+	why, retry := l.why(name)
+	e.Retry = retry
+	lines := append([]string{e.Message}, why...)
+	similar := l.similar(name)
+	if len(similar) > 0 {
+		lines = append(lines, "Similar ones are: "+strings.Join(similar, ", ")+".")
+	}
+	lines = append(lines, l.told())
+	e.Message = strings.Join(lines, " ")
+	return e.Detail("tools", similar)
+}
+
+// why says why a tool is not there, where that is known, and when the site that may
+// have it is tried again.
+func (l *List) why(name string) (lines []string, retry time.Duration) {
+	g, known := l.gone[name]
+	for _, s := range l.sources {
+		if s.Down == nil || known && g.site != s.Site.Name {
+			continue
+		}
+		lines = append(lines, fmt.Sprintf("The site %q cannot be reached now: %s", s.Site.Name, s.Down.Message))
+		if len(s.Tools) > 0 {
+			lines = append(lines, "What is said of its tools is its last list.")
+		}
+		retry = max(retry, s.Down.Retry)
+	}
+	if len(lines) > 0 || !known {
+		return lines, retry
+	}
+	switch now := l.pages[g.site]; {
+	case g.page != "" && now != "" && now != g.page:
+		return []string{fmt.Sprintf("It was a tool of %s; the page went to %s since.", g.page, now)}, 0
+	case g.page == "" && now != "": // the list was that of the site's own page
+		return []string{fmt.Sprintf("Your page of %q shows %s now, which does not offer it.", g.site, now)}, 0
+	default:
+		return []string{fmt.Sprintf("The page of %q had it and took it away since.", g.site)}, 0
+	}
+}
+
+// told says which tools there are.
+func (l *List) told() string {
+	if len(l.entries) == l.own {
+		return "There are no tools of pages now. " + Open + " goes back to the start of the site."
+	}
+	return "There are: " + strings.Join(l.names(), ", ") + "."
+}
+
+// names lists the tools of pages, as many as a text has room for.
+func (l *List) names() (names []string) {
+	pages := l.entries[l.own:]
+	size := 0
+	for _, e := range pages {
+		if size += len(e.Name) + 2; len(names) == maxTold || size > maxToldBytes {
+			return append(names, fmt.Sprintf("and %d more", len(pages)-len(names)))
+		}
+		names = append(names, e.Name)
+	}
+	return names
+}
+
+// similar lists the names that are most like one, the best first: those that share most
+// of their letters in order.
+func (l *List) similar(name string) []string {
+	type scored struct {
+		name  string
+		alike float64
+	}
+	wanted := grams(name)
+	var found []scored
+	for _, e := range l.entries[l.own:] {
+		alike := max(wanted.alike(grams(e.Name)), wanted.alike(grams(e.Tool.Name())))
+		if alike >= minSimilar {
+			found = append(found, scored{e.Name, alike})
+		}
+	}
+	slices.SortStableFunc(found, func(a, b scored) int { return cmp.Compare(b.alike, a.alike) })
+	names := []string{}
+	for _, s := range found {
+		names = append(names, s.name)
+	}
+	for _, m := range l.search(name, maxSimilar).Tools {
+		if !slices.Contains(names, m.Name) {
+			names = append(names, m.Name)
+		}
+	}
+	return names[:min(len(names), maxSimilar)]
+}
+
+// pairs counts the pairs of letters that follow each other in a name.
+type pairs map[[2]rune]int
+
+func grams(name string) pairs {
+	p := pairs{}
+	before := ' '
+	for _, r := range strings.ToLower(bridge.Clip(name, maxName)) {
+		if unicode.IsLetter(r) || unicode.IsDigit(r) {
+			p[[2]rune{before, r}]++
+			before = r
+		}
+	}
+	return p
+}
+
+// alike is the Dice coefficient of two names: 1 for equal ones, 0 when nothing is shared.
+func (p pairs) alike(o pairs) float64 {
+	shared, all := 0, 0
+	for pair, n := range p {
+		shared += min(n, o[pair])
+		all += n
+	}
+	for _, n := range o {
+		all += n
+	}
+	return 2 * float64(shared) / float64(max(1, all))
+}
+
+// place is a page's address as models may read it: without what can be a secret.
+func place(address string) string {
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" {
+		return ""
+	}
+	text, _ := bridge.Visible(u.Scheme + "://" + u.Host + u.EscapedPath())
+	return bridge.Clip(text, maxPlace)
+}
+
+// maxPlace bounds an address in a text, in bytes.
+const maxPlace = 200

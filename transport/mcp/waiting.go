@@ -1,0 +1,107 @@
+package mcp
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	mcpgo "github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/transport/mcp/toolset"
+)
+
+// This file says what models read of questions. It holds nothing to answer with: no id, no
+// token, no command. A model can decline for its own call, and never agree.
+
+// maxQuoted bounds what a page says in a text, in bytes.
+const maxQuoted = 2 << 10
+
+// asks is what a question asks: our words, and the page's as a quotation. Other text may
+// follow.
+func asks(q *bridge.Question) string {
+	if q.Detail == "" {
+		return ended(q.Title) + " "
+	}
+	return ended(q.Title) + "\n" + q.Origin + " says:\n" +
+		bridge.Quoted(bridge.Clip(q.Detail, maxQuoted)) + "\n"
+}
+
+// where says where the user can answer, and until when.
+func (x *exchange) where(q *bridge.Question) string {
+	text := "The user can answer in pagetools"
+	if page := x.operators(); page != "" {
+		text += ", at " + page
+	}
+	if q.Foreign {
+		text = "Only an operator can answer"
+	}
+	return fmt.Sprintf("%s, until %s; then it counts as declined.", text,
+		q.ExpiresAt.UTC().Format(time.TimeOnly+" UTC"))
+}
+
+// waitsFor says that a call waits for a person.
+func waitsFor(q *bridge.Question) string {
+	if q.Kind == bridge.Approve {
+		return fmt.Sprintf("%q needs a person's consent, and only the user can agree. %s", q.Tool, asks(q))
+	}
+	return fmt.Sprintf("%q waits for a person, and only the user can answer. %s", q.Tool, asks(q))
+}
+
+// forModels is a question as models may read it.
+func forModels(q *bridge.Question) *bridge.Question {
+	shown := *q
+	shown.ID = ""
+	return &shown
+}
+
+// waiting is pagetools_waiting: it lists the calls of the client that wait, or ends one.
+func (x *exchange) waiting(ctx context.Context, arguments bridge.Value) *mcpgo.CallToolResult {
+	number, err := toolset.Ended(arguments)
+	if err != nil {
+		return failure(err)
+	}
+	runs := x.face.b.Waiting(x.scope.ref())
+	if number > 0 {
+		for _, run := range runs {
+			if run.Number() == number {
+				return x.giveUp(ctx, run)
+			}
+		}
+		return failure(bridge.Errorf(bridge.WebtoolNotFound, "", bridge.NotRun,
+			"No call of yours waits under the number %d.", number))
+	}
+	var lines []string
+	for _, run := range runs {
+		if q := run.Asks(); q != nil {
+			lines = append(lines,
+				fmt.Sprintf("Call %d, on %s: ", run.Number(), run.Site())+waitsFor(q)+x.where(q))
+		}
+	}
+	if len(lines) == 0 {
+		return textResult("None of your calls waits for a person.")
+	}
+	lines = append(lines, "Tell the user. To decline for one of them, call "+toolset.Waiting+` with {"end": NUMBER}.`)
+	return textResult(strings.Join(lines, "\n\n"))
+}
+
+// giveUp declines the question of a call, and says how the call ended.
+func (x *exchange) giveUp(ctx context.Context, run *bridge.Run) *mcpgo.CallToolResult {
+	if err := run.GiveUp(x.scope.caller); err != nil {
+		return failure(bridge.AsError(err))
+	}
+	q, end := run.Next(ctx)
+	switch {
+	case q != nil:
+		return failure(x.stillAsks(q))
+	case end.Err != nil:
+		x.spent = run
+		return textResult("It was declined, and the call ended: " + end.Err.Message)
+	}
+	x.spent = run
+	r := result(end, run.Tool(), x.protocol)
+	r.Content = append([]mcpgo.Content{mcpgo.NewTextContent("It was declined, and the call ended. It returned:")}, r.Content...)
+	r.StructuredContent, r.RawStructuredContent = nil, nil // it would hide the text
+	return r
+}
