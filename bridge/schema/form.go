@@ -91,7 +91,7 @@ func (f *form) release(m *machine) {
 }
 
 // mostForms bounds what forms take together, in bytes.
-const mostForms = 32 << 20
+const mostForms = 16 << 20
 
 // forms are those that were used last.
 var forms = recent{at: map[*form]*list.Element{}}

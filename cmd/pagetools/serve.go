@@ -7,8 +7,6 @@ import (
 	"io/fs"
 	"net"
 	"net/http"
-	"os"
-	"runtime/debug"
 	"strings"
 	"syscall"
 	"time"
@@ -103,11 +101,7 @@ func (p *program) serve(ctx context.Context, pl plan) error {
 		return err
 	}
 	defer p.end(a)
-	if os.Getenv("GOGC") == "" {
-		// The heap is a few megabytes, and a call makes only garbage: collecting a
-		// third as often costs little memory.
-		debug.SetGCPercent(300)
-	}
+	collectLess()
 	console, err := p.serveOperators(ctx, a, who, page)
 	defer console.close()
 	if err != nil {
