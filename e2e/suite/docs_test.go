@@ -369,3 +369,27 @@ func missingRows(table, letter string, last int) (missing []string) {
 	}
 	return missing
 }
+
+// TestFindingsAreHeld: each row of the review names its test and a mutation that the test
+// does not survive, or says why not. `make mutations` tries them.
+func TestFindingsAreHeld(t *testing.T) {
+	t.Parallel()
+	files := []string{filepath.Join("docs", "internal", "findings.md"), filepath.Join("docs", "internal", "consent.md")}
+	cmd := exec.Command("go", append([]string{"run", "./scripts/mutate", "-check"}, files...)...)
+	cmd.Dir = root(t)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%v: %s", err, out)
+	}
+	text, err := os.ReadFile(filepath.Join(root(t), files[0]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for section, rows := range map[string]int{"A": 14, "B": 10, "C": 3, "D": 16, "E": 13, "F": 8} {
+		for n := range rows {
+			id := fmt.Sprintf("%s%d", section, n+1)
+			if !regexp.MustCompile(`(?m)^## (\w+, )*` + id + `\b`).Match(text) {
+				t.Errorf("%s is not there", id)
+			}
+		}
+	}
+}
