@@ -27,11 +27,21 @@ type Listing struct {
 // otherwise. It waits until the site is opened, within ctx and ref.Patience. Errors
 // are *Error.
 func (b *Bridge) Tools(ctx context.Context, ref Ref) (Listing, error) {
+	return b.listing(ctx, ref, b.router.Await)
+}
+
+// ToolsNow is Tools of what is known now: it does not wait for the site.
+func (b *Bridge) ToolsNow(ctx context.Context, ref Ref) (Listing, error) {
+	return b.listing(ctx, ref, func(_ context.Context, ref Ref) (*Catalog, error) { return b.router.Catalog(ref) })
+}
+
+func (b *Bridge) listing(ctx context.Context, ref Ref,
+	look func(context.Context, Ref) (*Catalog, error)) (Listing, error) {
 	s, err := b.siteFor(ref.Site, ref.Caller)
 	if err != nil {
 		return Listing{}, err
 	}
-	catalog, err := b.router.Await(ctx, ref)
+	catalog, err := look(ctx, ref)
 	if err != nil {
 		return Listing{}, nothingRan(ctx, err)
 	}

@@ -74,7 +74,7 @@ func (b *Bridge) Webtool(ctx context.Context, ref Ref, action,
 // sessions.
 func (b *Bridge) current(ctx context.Context, ref Ref, s *siteState) string {
 	ref.Session = ""
-	if c, err := b.router.Await(ctx, ref); err == nil {
+	if c, err := b.router.Catalog(ref); err == nil {
 		if d, err := s.observe(ctx, c, ""); d != nil && err == nil {
 			return d.Version
 		}

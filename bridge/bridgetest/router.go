@@ -189,11 +189,22 @@ func (r *Router) Await(ctx context.Context, ref bridge.Ref) (*bridge.Catalog, er
 			return nil, context.Cause(ctx)
 		}
 	}
-	return r.Catalog(ref)
+	return r.known(ref)
 }
 
-// Catalog returns the session's catalog, or the site's.
+// Catalog returns the session's catalog, or the site's. A site that is not opened has none.
 func (r *Router) Catalog(ref bridge.Ref) (*bridge.Catalog, error) {
+	if s, ok := r.find(ref.Site); ok && s.opened != nil {
+		select {
+		case <-s.opened:
+		default:
+			return nil, bridge.Errorf(bridge.InternalError, bridge.Unreachable, bridge.NotRun, "The site was not opened yet.")
+		}
+	}
+	return r.known(ref)
+}
+
+func (r *Router) known(ref bridge.Ref) (*bridge.Catalog, error) {
 	s, ok := r.find(ref.Site)
 	if !ok {
 		return nil, noSite()

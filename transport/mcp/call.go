@@ -18,7 +18,7 @@ func (x *exchange) call(ctx context.Context) (json.RawMessage, *rpcError) {
 	if e != nil {
 		return nil, e
 	}
-	list := x.face.all(ctx, x.scope)
+	list := x.face.find(ctx, x.scope, name)
 	to, ok := list.Find(name)
 	switch {
 	case name == "":
@@ -76,7 +76,8 @@ func (x *exchange) open(ctx context.Context, list *toolset.List,
 	if _, err := x.face.b.Open(ctx, ref, path); err != nil {
 		return failure(bridge.AsError(err))
 	}
-	return textResult(x.face.all(ctx, x.scope).Shown(site))
+	list = x.face.all(ctx, x.scope, func(s bridge.Site) bool { return s.Name == site })
+	return textResult(list.Shown(site))
 }
 
 // maxAsked bounds how often the person at a client of an older protocol version is asked in one

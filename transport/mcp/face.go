@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -129,8 +130,10 @@ type list struct {
 	*toolset.List
 }
 
-// patience is how long a list waits for a site that is being opened.
-const patience = 15 * time.Second
+// patience is how long a list waits for a site that is being opened, where there is no
+// other, and patienceAmong where there are: their tools are not held up by a site that is
+// silent, and its own are told of when they come.
+const patience, patienceAmong = 15 * time.Second, 5 * time.Second
 
 // maxUsed bounds the tools that a list has because they were found or called.
 const maxUsed = 30
@@ -188,11 +191,22 @@ func (f *Face) use(sc scope, l *toolset.List, names ...string) {
 // list: its calls say what is wrong.
 func (f *Face) list(ctx context.Context, sc scope) *toolset.List {
 	names, _ := f.usedBy(sc)
-	return f.all(ctx, sc).Showing(names)
+	return f.all(ctx, sc, func(bridge.Site) bool { return true }).Showing(names)
 }
 
-// all is the list before it is decided what of it is shown.
-func (f *Face) all(ctx context.Context, sc scope) *toolset.List {
+// find is the list for a call of a tool. It waits only for a site that may have the tool.
+func (f *Face) find(ctx context.Context, sc scope, name string) *toolset.List {
+	l := f.all(ctx, sc, func(bridge.Site) bool { return false })
+	if _, ok := l.Find(name); ok {
+		return l
+	}
+	prefixed := sc.prefixed(len(f.sites(sc)))
+	return f.all(ctx, sc, func(s bridge.Site) bool { return !prefixed || strings.HasPrefix(name, s.Name+"_") })
+}
+
+// all is the list before it is decided what of it is shown. It waits for those of the sites
+// that are being opened.
+func (f *Face) all(ctx context.Context, sc scope, waits func(bridge.Site) bool) *toolset.List {
 	key := sc.key()
 	sites := f.sites(sc)
 	f.mu.Lock()
@@ -200,18 +214,18 @@ func (f *Face) all(ctx context.Context, sc scope) *toolset.List {
 	f.mu.Unlock()
 	made := &list{from: make([]toolset.Source, len(sites)), of: make([]*bridge.Catalog, len(sites)),
 		waiting: len(f.b.Waiting(sc.ref())) > 0}
+	found, errs := f.ask(ctx, sc, sites, waits)
 	for i, s := range sites {
-		now, err := f.b.Tools(ctx,
-			bridge.Ref{Site: s.Name, Session: sc.session, Caller: sc.caller, Patience: patience})
+		now := found[i]
 		made.from[i] = toolset.Source{Site: s, Version: now.Version, Tools: now.Tools,
 			Paths: now.Paths}
 		made.of[i] = now.Catalog
 		if now.Shown != nil {
 			made.from[i].Page = now.Shown.URL
 		}
-		if err != nil {
+		if errs[i] != nil {
 			made.keep(i, last)
-			made.from[i].Down = bridge.AsError(err)
+			made.from[i].Down = bridge.AsError(errs[i])
 		}
 	}
 	if last != nil && made.same(last) {
@@ -222,9 +236,16 @@ func (f *Face) all(ctx context.Context, sc scope) *toolset.List {
 	if last != nil {
 		o.Before = last.List
 	}
-	made.List = toolset.New(made.from, o)
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	for k, other := range f.lists { // whatever callers name their states: one list for one catalog
+		if last == nil && k.site == key.site && made.same(other) {
+			made.List = other.List
+		}
+	}
+	if made.List == nil {
+		made.List = toolset.New(made.from, o)
+	}
 	if last == nil || !slices.Equal(last.Findings(), made.Findings()) {
 		for _, found := range made.Findings() {
 			f.log.InfoContext(ctx, "mcp: a tool is shown otherwise",
@@ -236,6 +257,28 @@ func (f *Face) all(ctx context.Context, sc scope) *toolset.List {
 	}
 	f.lists[key] = made
 	return made.List
+}
+
+// ask asks all sites at once, and waits for those that waits names.
+func (f *Face) ask(ctx context.Context, sc scope, sites []bridge.Site,
+	waits func(bridge.Site) bool) ([]bridge.Listing, []error) {
+	found, errs := make([]bridge.Listing, len(sites)), make([]error, len(sites))
+	ref := sc.ref()
+	var all sync.WaitGroup
+	for i, s := range sites {
+		ref := ref
+		ref.Site, ref.Patience = s.Name, patience
+		if len(sites) > 1 {
+			ref.Patience = patienceAmong
+		}
+		if !waits(s) {
+			found[i], errs[i] = f.b.ToolsNow(ctx, ref)
+			continue
+		}
+		all.Go(func() { found[i], errs[i] = f.b.Tools(ctx, ref) })
+	}
+	all.Wait()
+	return found, errs
 }
 
 // maxLists bounds the lists that are kept ready.
@@ -261,5 +304,5 @@ func (l *list) same(o *list) bool {
 }
 
 func sameError(a, b *bridge.Error) bool {
-	return a == b || a != nil && b != nil && a.Message == b.Message && a.Retry == b.Retry
+	return a == b || a != nil && b != nil && a.Message == b.Message && a.Retry.Round(patienceAmong) == b.Retry.Round(patienceAmong)
 }
