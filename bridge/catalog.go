@@ -180,12 +180,12 @@ func NewCatalog(prev *Catalog, decls []Declaration, l Limits) (*Catalog, []Findi
 			d.Seal()
 		}
 		key := d.key
+		if tooComplex {
+			continue // without spending time on it
+		}
 		a, known := c.byDecl[key]
 		if !known && prev != nil {
 			a, known = prev.byDecl[key]
-		}
-		if tooComplex {
-			continue // without spending time on it
 		}
 		if !known {
 			a = admit(d, l)
@@ -193,12 +193,8 @@ func NewCatalog(prev *Catalog, decls []Declaration, l Limits) (*Catalog, []Findi
 		if a.tool != nil {
 			subschemas += a.tool.subschemas()
 		}
-		if subschemas > l.Subschemas {
-			if !tooComplex {
-				findings = append(findings, Finding{Rule: "schemas-too-complex", Tool: printable(d.Name), Refused: true,
-					Message: fmt.Sprintf("The schemas of the page have more than %d subschemas; its last tools are not offered.", l.Subschemas)})
-			}
-			tooComplex = true
+		if tooComplex = subschemas > l.Subschemas; tooComplex {
+			findings = append(findings, complexity(d.Name, l))
 			continue
 		}
 		c.byDecl[key] = a
@@ -226,6 +222,12 @@ func NewCatalog(prev *Catalog, decls []Declaration, l Limits) (*Catalog, []Findi
 	}
 	c.digest = hex.EncodeToString(h.Sum(nil))
 	return c, findings
+}
+
+// complexity is the finding that the schemas of a page are too much, from this tool on.
+func complexity(tool string, l Limits) Finding {
+	return Finding{Rule: "schemas-too-complex", Tool: printable(tool), Refused: true,
+		Message: fmt.Sprintf("The schemas of the page have more than %d subschemas; its last tools are not offered.", l.Subschemas)}
 }
 
 // maxDocuments bounds a page with frames: it offers at most so many times the tools that

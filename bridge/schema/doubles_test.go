@@ -2,6 +2,7 @@ package schema
 
 import (
 	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 )
@@ -38,7 +39,7 @@ func TestDoubles(t *testing.T) {
 			continue // of too many digits
 		}
 		_, err = v.Doubles()
-		e, ok := err.(*SyntaxError)
+		e, ok := errors.AsType[*SyntaxError](err)
 		if !ok || !strings.Contains(e.Pointer+": "+e.Message, want) || len(e.Message) > 200 {
 			t.Errorf("%s: %v, want %q", in, err, want)
 		}

@@ -249,7 +249,6 @@ const attempts = 5
 // else the next one that the difference calls for, or Latest when none is due. It is kept
 // before anybody sees it. Called with h.mu held.
 func (h *History) mint(ctx context.Context, d *Document) error {
-	var err error
 	asked := false // for a new number
 	for range attempts {
 		if err := h.load(ctx); err != nil {
@@ -298,8 +297,8 @@ func (h *History) mint(ctx context.Context, d *Document) error {
 			h.last = nil
 		}
 	}
-	if err != nil || !h.loaded {
-		return fmt.Errorf("keeping a version of %s: %w", h.webtool, errors.Join(err, ErrConflict))
+	if !h.loaded {
+		return fmt.Errorf("keeping a version of %s: %w", h.webtool, ErrConflict)
 	}
 	h.wild.Store(false)
 	e := &entry{version: d.Version, digest: d.Digest, document: d}

@@ -220,7 +220,7 @@ func described(q bridge.Question) string {
 }
 
 // consoleToken is the variable that holds the operators' credential.
-const consoleToken = "PAGETOOLS_CONSOLE_TOKEN"
+const consoleToken = "PAGETOOLS_CONSOLE_TOKEN" //nolint:gosec // the name of it
 
 // isOperator reports whether the caller of the program has shown the operators' credential.
 func (a *approver) isOperator() (bool, error) {

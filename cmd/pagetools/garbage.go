@@ -41,6 +41,6 @@ func gcPercent() int {
 	sample := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	metrics.Read(sample)
 	live := max(1, sample[0].Value.Uint64()/100)
-	percent := int(mostGarbage / live) //nolint:gosec // at most mostGarbage
+	percent := int(mostGarbage / live)
 	return max(leastGCPercent, min(usualGCPercent, percent/10*10))
 }

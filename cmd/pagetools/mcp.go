@@ -52,11 +52,8 @@ func serveMCP(ctx context.Context, p *program, pl plan) error {
 		return err
 	}
 	defer p.end(a)
-	operators, err := p.serveOperators(ctx, a, p.newCallers(), page)
+	operators := p.serveOperators(ctx, a, p.newCallers(), page)
 	defer operators.close()
-	if err != nil {
-		return err
-	}
 	face, err := p.mcpFace(a, operators.page, nil)
 	if err != nil {
 		return err

@@ -45,7 +45,7 @@ const retryConsole = 2 * time.Second
 // serveOperators begins to serve. What cannot be served is a warning: calls need
 // no console.
 func (p *program) serveOperators(ctx context.Context, a *app.App,
-	who *callers, page consoleListener) (*operators, error) {
+	who *callers, page consoleListener) *operators {
 	o := &operators{p: p, done: make(chan struct{}), token: who.operator}
 	var err error
 	var l net.Listener
@@ -60,7 +60,7 @@ func (p *program) serveOperators(ctx context.Context, a *app.App,
 			operatorAt("socket"), transport.Options{Log: p.log}), p.log), l)
 	}
 	if p.conf.ConsoleListen == "off" {
-		return o, nil
+		return o
 	}
 	all := transport.NewMux(console.New(a.Bridge, console.Options{Done: o.done, Log: p.log,
 		Peers: o.inbox.peers, Links: &o.links}).Routes()...)
@@ -75,7 +75,7 @@ func (p *program) serveOperators(ctx context.Context, a *app.App,
 		}
 		o.closing.Go(func() { o.takeOver(ctx, all, who) })
 	}
-	return o, nil
+	return o
 }
 
 // consoleListener is that of the operators' page. It has none where the page is off, or where

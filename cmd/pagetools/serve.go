@@ -102,11 +102,8 @@ func (p *program) serve(ctx context.Context, pl plan) error {
 	}
 	defer p.end(a)
 	collectLess()
-	console, err := p.serveOperators(ctx, a, who, page)
+	console := p.serveOperators(ctx, a, who, page)
 	defer console.close()
-	if err != nil {
-		return err
-	}
 	streams := make(chan struct{}) // closed when those of MCP shall end
 	face, err := p.mcpFace(a, console.page, streams)
 	if err != nil {
@@ -118,19 +115,13 @@ func (p *program) serve(ctx context.Context, pl plan) error {
 	failed := make(chan error, 1)
 	go func() { failed <- srv.Serve(l) }()
 	defer func() { _ = srv.Close() }()
-	started := p.waiting("starting a browser")
-	_, err = a.Engine.Start(ctx)
-	started()
-	if err != nil {
+	if err := p.startBrowser(ctx, a); err != nil {
 		return err
 	}
 	if p.conf.File != "" {
 		defer who.follow(ctx, a)()
 	}
-	opened := p.waiting("opening the sites, until their tools are there")
-	err = a.Manager.WaitOpened(ctx)
-	opened()
-	if err == nil {
+	if p.openSites(ctx, a) {
 		p.welcome(ctx, a, pl, "http://"+l.Addr().String(), console)
 	}
 	if pl.ask {
@@ -149,6 +140,19 @@ func (p *program) serve(ctx context.Context, pl plan) error {
 	p.say("stopping: calls in flight may finish")
 	close(streams)
 	return drain(a, srv)
+}
+
+func (p *program) startBrowser(ctx context.Context, a *app.App) error {
+	defer p.waiting("starting a browser")()
+	_, err := a.Engine.Start(ctx)
+	return err
+}
+
+// openSites waits until every site was opened, or failed once. It reports false when ctx
+// ended first.
+func (p *program) openSites(ctx context.Context, a *app.App) bool {
+	defer p.waiting("opening the sites, until their tools are there")()
+	return a.Manager.WaitOpened(ctx) == nil
 }
 
 // drain lets calls in flight finish, within drainTime.

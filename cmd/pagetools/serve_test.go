@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -23,7 +24,7 @@ func TestBoxFits(t *testing.T) {
 				t.Errorf("in %d columns there is a line of %d: %s", width, utf8.RuneCountInString(line), line)
 			}
 		}
-		for _, want := range append(names, url) {
+		for _, want := range slices.Concat(names, []string{url}) {
 			if !strings.Contains(drawn, want) {
 				t.Errorf("in %d columns %s is missing:\n%s", width, want, drawn)
 			}

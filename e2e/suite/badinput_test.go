@@ -32,7 +32,7 @@ var badInput = []struct {
 	{"help tols", 2, []string{`unknown command "tols"`, "did you mean tools?"}},
 	{"audit verfy", 2, []string{`unknown command "verfy"`, "did you mean verify?"}},
 	{"completion tcsh", 2, []string{`"tcsh"`}},
-	{"tools --aproval auto STAMPS", 2, []string{"unknown flag: --aproval", "did you mean --approval?"}},
+	{"tools --approvl auto STAMPS", 2, []string{"unknown flag: --approvl", "did you mean --approval?"}},
 	{"tools -x STAMPS", 2, []string{"-x", "pagetools tools --help"}},
 	{"tools STAMPS --listen", 2, []string{"--listen", "pagetools tools --help"}},
 	{"tools", 2, []string{"tools needs TARGET", "pagetools tools --help"}},
@@ -92,7 +92,7 @@ var gosOwn = regexp.MustCompile(`strconv|time: |parsing|invalid syntax|unmarshal
 func TestBadInput(t *testing.T) {
 	t.Parallel()
 	binary, dir := pagetools(t), t.TempDir()
-	busy, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it is closed below
+	busy, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -62,8 +62,7 @@ func (g *grantBook) Revoke(_ context.Context, id string) (bool, error) {
 
 // document is the page on the fake engine. start is the path that the tab was opened with.
 func (p *play) document(e *sessiontest.Engine, start string, held *sync.Map) sessiontest.Script {
-	var go_ func(d *sessiontest.Document, origin string)
-	go_ = func(d *sessiontest.Document, origin string) {
+	leave := func(d *sessiontest.Document, origin string) {
 		p.mu.Lock()
 		address := fmt.Sprintf("%s/next/%d%s", origin, p.tick(), start)
 		p.mu.Unlock()
@@ -74,8 +73,7 @@ func (p *play) document(e *sessiontest.Engine, start string, held *sync.Map) ses
 		title, version := p.loaded(), 0
 		d.Title(title)
 		reads := json.RawMessage(`{"readOnlyHint":true}`)
-		var buy func() sessiontest.Tool
-		buy = func() sessiontest.Tool {
+		buy := func() sessiontest.Tool {
 			said := described(version)
 			return sessiontest.Tool{Name: "buy", Description: said, Input: json.RawMessage(`{"type":"object","properties":{"call":{"type":"string"}},"required":["call"]}`),
 				Run: func(c *sessiontest.Call) (json.RawMessage, error) {
@@ -87,7 +85,7 @@ func (p *play) document(e *sessiontest.Engine, start string, held *sync.Map) ses
 		}
 		d.Register(buy(),
 			sessiontest.Tool{Name: "go", Annotations: reads, Run: func(c *sessiontest.Call) (json.RawMessage, error) {
-				go_(d, map[bool]string{true: alsoOrigin, false: shopOrigin}[strings.Contains(string(c.Input), "also")])
+				leave(d, map[bool]string{true: alsoOrigin, false: shopOrigin}[strings.Contains(string(c.Input), "also")])
 				return json.RawMessage("1"), nil
 			}},
 			sessiontest.Tool{Name: "change", Annotations: reads, Run: func(*sessiontest.Call) (json.RawMessage, error) {
@@ -108,7 +106,7 @@ func (p *play) document(e *sessiontest.Engine, start string, held *sync.Map) ses
 					return nil, nil
 				}
 				if in.Go {
-					go_(d, shopOrigin)
+					leave(d, shopOrigin)
 				}
 				return json.RawMessage("1"), nil
 			}})
@@ -121,7 +119,7 @@ func TestNothingRunsUnagreed(t *testing.T) {
 	t.Parallel()
 	seeds := make([]uint64, *interleavings)
 	for i := range seeds {
-		seeds[i] = uint64(i) //nolint:gosec // a count
+		seeds[i] = uint64(i)
 	}
 	if *interleaving > 0 {
 		seeds = []uint64{*interleaving}
@@ -239,7 +237,7 @@ func TestNothingRunsUnagreedInBrowser(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = engine.Close() })
 	runs := 0
-	for seed := range uint64(*browserPlays) { //nolint:gosec // a count
+	for seed := range uint64(*browserPlays) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			p := newPlay(t, seed+1_000_000)
 			site := &browserSite{p: p}

@@ -299,7 +299,7 @@ func (p *play) act() string {
 		if c.overMCP && c.session == "" {
 			c.session = "one"
 		}
-		if !c.overMCP && p.dice.IntN(4) == 0 && !(p.shared && c.session == "") {
+		if !c.overMCP && p.dice.IntN(4) == 0 && (!p.shared || c.session != "") {
 			c.path = "/a"
 		}
 		p.calls, p.byID[c.id] = append(p.calls, c), c

@@ -393,3 +393,24 @@ func TestFindingsAreHeld(t *testing.T) {
 		}
 	}
 }
+
+// TestBoundsAreHeld: the tests that the table of bounds names are there.
+func TestBoundsAreHeld(t *testing.T) {
+	t.Parallel()
+	tests := ""
+	walk(t, func(path string, data []byte) {
+		if strings.HasSuffix(path, "_test.go") {
+			tests += string(data)
+		}
+	})
+	text := documents(t)["docs/internal/bounds.md"]
+	names := regexp.MustCompile("`(Test[A-Za-z0-9]+)`").FindAllStringSubmatch(text, -1)
+	if len(names) < 30 {
+		t.Fatalf("the table names %d tests", len(names))
+	}
+	for _, name := range names {
+		if !strings.Contains(tests, "func "+name[1]+"(") {
+			t.Errorf("there is no %s", name[1])
+		}
+	}
+}

@@ -124,7 +124,7 @@ func (cs *calls) hand(d *dialog) bool {
 	if len(to) > 1 {
 		d.among = len(to)
 	}
-	d.waiting.Store(int32(len(to))) //nolint:gosec // at most maxBeside
+	d.waiting.Store(int32(len(to)))
 	for _, c := range to {
 		d.foreign = d.foreign || c.caller != to[0].caller
 	}

@@ -1,7 +1,6 @@
 package mcp
 
 import (
-	"encoding/json"
 	"strings"
 	"testing"
 
@@ -92,8 +91,7 @@ func TestOpenAPath(t *testing.T) {
 		t.Errorf("a site whose operator allows none: %s", r.text())
 	}
 	if r := c.tool("pagetools_open", `{"site":"shop","path":"/cart"}`); r.Result.IsError || len(w.router.Calls()) != 1 || w.router.Calls()[0].Input != `{"path":"/cart"}` {
-		text, _ := json.Marshal(w.router.Calls())
-		t.Errorf("%s, %s", r.text(), text)
+		t.Errorf("%s, %+v", r.text(), w.router.Calls())
 	}
 }
 
