@@ -24,16 +24,23 @@ func (b *Bridge) granted(ctx context.Context, r *Run) bool {
 		return false
 	}
 	now, _ := r.where()
-	g, ok, err := b.memory.Grants.Find(ctx, r.grantUse(now))
+	r.shown = &Agreed{Config: now.Config}
+	r.standing = b.stands(ctx, r)
+	return r.standing
+}
+
+// stands reports whether consent stands for the call, in such a page as it was shown: before
+// it waits for its page, and after.
+func (b *Bridge) stands(ctx context.Context, r *Run) bool {
+	g, ok, err := b.memory.Grants.Find(ctx, r.grantUse(r.shown))
 	if err != nil {
 		b.log.WarnContext(ctx, "grants: they cannot be read", slog.Any("error", err))
+	}
+	if err != nil || !ok {
 		return false
 	}
-	if ok {
-		r.approval, r.approver = g.ID, g.GivenBy
-		r.shown = &Agreed{Config: now.Config}
-	}
-	return ok
+	r.approval, r.approver = g.ID, g.GivenBy
+	return true
 }
 
 // grantUse is what standing consent to the call covers, where it runs in such a page.

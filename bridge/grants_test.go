@@ -80,6 +80,43 @@ func TestAlways(t *testing.T) {
 	parked(t, b, &call, bridge.ApprovalRequired)
 }
 
+// revoking is a router on which consent is revoked while a call waits for its page.
+type revoking struct {
+	*bridgetest.Router
+	grants bridge.Grants
+}
+
+func (r revoking) Acquire(ctx context.Context, ref bridge.Ref) (bridge.Source, error) {
+	all, err := r.grants.All(ctx)
+	for _, g := range all {
+		if _, e := r.grants.Revoke(ctx, g.ID); e != nil {
+			err = e
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return r.Router.Acquire(ctx, ref)
+}
+
+// TestRevokedWhileItWaits: consent that stood when a call came, and is revoked before it has
+// its page, does not let it run. A yes to that call does.
+func TestRevokedWhileItWaits(t *testing.T) {
+	s := inMemory(t)
+	inner := bridgetest.NewRouter().Add("shop", bridgetest.Asking("write", ""))
+	b := remembering(t, inner, s.Memory, once)
+	if e := agree(t, b, write(`{}`), bridge.Answer{OK: true, Always: true}); e != nil {
+		t.Fatal(e)
+	}
+	b = remembering(t, revoking{inner, s.Grants}, s.Memory, once)
+	if _, e := do(t, b, "write", `{}`, ""); e == nil || e.Code != bridge.ApprovalDenied || e.Outcome != bridge.NotRun {
+		t.Errorf("a call whose consent was revoked while it waited: %v", e)
+	}
+	if e := agree(t, b, write(`{}`), bridge.Answer{OK: true, Always: true}); e != nil {
+		t.Errorf("a call that a person agreed to: %v", e)
+	}
+}
+
 // TestAlwaysOnlyWhereAllowed (C7): elsewhere such an answer is refused, and the
 // question stays open.
 func TestAlwaysOnlyWhereAllowed(t *testing.T) {

@@ -301,6 +301,11 @@ func (b *Bridge) invoke(ctx context.Context, r *Run) Step {
 	if err != nil {
 		return nothingRan(ctx, err).Step()
 	}
+	if r.standing && !b.stands(ctx, r) {
+		source.Release()
+		return Errorf(ApprovalDenied, "", NotRun,
+			"The consent that stood for %q was revoked while the call waited for its page. Nothing ran.", r.tool.name).Step()
+	}
 	r.source = source
 	return b.inPage(r, func() Step {
 		r.outcome = Unknown

@@ -44,7 +44,7 @@ func inMemory(t *testing.T) *store.Store {
 }
 
 // remembering makes a bridge over the sites of the router that remembers.
-func remembering(t *testing.T, r *bridgetest.Router, m bridge.Memory, o bridge.SiteOptions) *bridge.Bridge {
+func remembering(t *testing.T, r bridge.Router, m bridge.Memory, o bridge.SiteOptions) *bridge.Bridge {
 	t.Helper()
 	b, err := bridge.New(r, bridge.Options{Sites: map[string]bridge.SiteOptions{"shop": o}, Memory: m})
 	if err != nil {

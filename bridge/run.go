@@ -41,6 +41,7 @@ type Run struct {
 	shownDigest string
 	shown       *Agreed
 	kept        bool   // the consent, as a grant
+	standing    bool   // a grant covers it
 	approval    string // the grant or the question that it runs under, and
 	approver    string // the person
 	ticket      int64  // of its intent in the audit; 0: none
