@@ -45,7 +45,7 @@ type row struct {
 
 func main() {
 	short := flag.Bool("short", false, "a tenth of the work: shows that it runs, not how fast")
-	only := flag.String("only", "", "measure one group: inside, recorded, fresh, live, mcp, pages or outside")
+	only := flag.String("only", "", "measure one group: inside, recorded, fresh, live, mcp, pages, outside or strangers")
 	flag.Parse()
 	debug.SetGCPercent(300) // as serve does
 	if err := run(context.Background(), *short, *only); err != nil {
@@ -108,6 +108,7 @@ func groups(url string, calls int) []group {
 		{"mcp", func(ctx context.Context) ([]row, error) { return mcpRows(ctx, url, calls) }},
 		{"pages", pageRows},
 		{"outside", func(ctx context.Context) ([]row, error) { return outsideRows(ctx, url) }},
+		{"strangers", func(ctx context.Context) ([]row, error) { return strangerRows(ctx, url, calls) }},
 	}
 }
 

@@ -19,16 +19,12 @@ import (
 
 // outsideRows measures the binary itself: its start and its memory.
 func outsideRows(ctx context.Context, url string) ([]row, error) {
-	dir, err := os.MkdirTemp("", "pagetools-bench-")
+	bin, remove, err := build(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer os.RemoveAll(dir)
-	bin := filepath.Join(dir, "pagetools")
-	if out, err := exec.CommandContext(ctx, "go", "build", "-o", bin, "./cmd/pagetools").CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("building: %w: %s", err, out)
-	}
-	start, err := startRow(ctx, bin, dir, url)
+	defer remove()
+	start, err := startRow(ctx, bin, filepath.Dir(bin), url)
 	if err != nil {
 		return nil, fmt.Errorf("start: %w", err)
 	}
@@ -37,6 +33,21 @@ func outsideRows(ctx context.Context, url string) ([]row, error) {
 		return nil, fmt.Errorf("memory: %w", err)
 	}
 	return append([]row{start}, memory...), nil
+}
+
+// build makes the binary, in a folder of its own.
+func build(ctx context.Context) (bin string, remove func(), err error) {
+	dir, err := os.MkdirTemp("", "pagetools-bench-")
+	if err != nil {
+		return "", nil, err
+	}
+	remove = func() { _ = os.RemoveAll(dir) }
+	bin = filepath.Join(dir, "pagetools")
+	if out, err := exec.CommandContext(ctx, "go", "build", "-o", bin, "./cmd/pagetools").CombinedOutput(); err != nil {
+		remove()
+		return "", nil, fmt.Errorf("building: %w: %s", err, out)
+	}
+	return bin, remove, nil
 }
 
 // startRow compares the first tool list with the browser alone.
@@ -76,35 +87,58 @@ func timed(c *exec.Cmd) (time.Duration, error) {
 	return time.Since(began), nil
 }
 
-// sessions is how many pages the memory of one session is taken from.
-const sessions = 6
+// server is the binary that serves.
+type server struct {
+	*exec.Cmd
+	base string
+}
 
-// memoryRows reads the proportional set size of the bridge itself.
-func memoryRows(ctx context.Context, bin, url string) ([]row, error) {
-	c := exec.CommandContext(ctx, bin, "serve", "bench="+url+"/", "--listen", "127.0.0.1:0", "--format", "json", "--warm", "0", "--max-sessions", "16",
-		"--console-listen", "off", "--data-dir", filepath.Join(filepath.Dir(bin), "data"))
-	stdout, err := c.StdoutPipe()
+// serve starts the binary with a data directory beside it.
+func serve(ctx context.Context, bin string, args ...string) (*server, error) {
+	data, err := os.MkdirTemp(filepath.Dir(bin), "data-")
 	if err != nil {
 		return nil, err
 	}
-	if err := c.Start(); err != nil {
+	s := &server{Cmd: exec.CommandContext(ctx, bin, append([]string{"serve", "--listen", "127.0.0.1:0", "--format", "json", "--console-listen", "off", "--data-dir", data}, args...)...)}
+	stdout, err := s.StdoutPipe()
+	if err != nil {
 		return nil, err
 	}
-	defer func() {
-		_ = c.Process.Signal(syscall.SIGTERM)
-		_ = c.Wait()
-	}()
+	if err := s.Start(); err != nil {
+		return nil, err
+	}
 	line, err := bufio.NewReader(stdout).ReadBytes('\n')
 	if err != nil {
+		s.stop()
 		return nil, err
 	}
 	var ready struct {
 		Listening string `json:"listening"`
 	}
 	if err := json.Unmarshal(line, &ready); err != nil {
+		s.stop()
 		return nil, err
 	}
-	agent, err := dial(ready.Listening)
+	s.base = ready.Listening
+	return s, nil
+}
+
+func (s *server) stop() {
+	_ = s.Process.Signal(syscall.SIGTERM)
+	_ = s.Wait()
+}
+
+// sessions is how many pages the memory of one session is taken from.
+const sessions = 6
+
+// memoryRows reads the proportional set size of the bridge itself.
+func memoryRows(ctx context.Context, bin, url string) ([]row, error) {
+	s, err := serve(ctx, bin, "bench="+url+"/", "--warm", "0", "--max-sessions", "16")
+	if err != nil {
+		return nil, err
+	}
+	defer s.stop()
+	agent, err := dial(s.base)
 	if err != nil {
 		return nil, err
 	}
@@ -117,14 +151,14 @@ func memoryRows(ctx context.Context, bin, url string) ([]row, error) {
 		}
 		return nil
 	}
-	one, err := pss(c.Process.Pid)
+	one, err := pss(s.Process.Pid)
 	if err != nil {
 		return nil, err
 	}
 	if err := open(0); err != nil {
 		return nil, err
 	}
-	before, err := pss(c.Process.Pid)
+	before, err := pss(s.Process.Pid)
 	if err != nil {
 		return nil, err
 	}
@@ -133,7 +167,7 @@ func memoryRows(ctx context.Context, bin, url string) ([]row, error) {
 			return nil, err
 		}
 	}
-	after, err := pss(c.Process.Pid)
+	after, err := pss(s.Process.Pid)
 	if err != nil {
 		return nil, err
 	}
