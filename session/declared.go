@@ -31,6 +31,7 @@ func (d *Declared) Fit(set *ToolsChanged) {
 		}
 		set.Refused = append(set.Refused, bridge.Finding{Rule: "declarations-too-large", Refused: true,
 			Message: fmt.Sprintf("What the page declares is too large: %d tools of a document are not offered.", len(set.Tools)-i)})
+		clear(set.Tools[i:]) // else what lies behind the rest keeps them
 		set.Tools = set.Tools[:i:i]
 		return
 	}
