@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -124,7 +125,8 @@ type Catalog struct {
 	digest string
 	// byDecl finds tools again by the digest of what was declared, so that an
 	// unchanged tool is not compiled again.
-	byDecl map[string]admission
+	byDecl   map[string]admission
+	findings []Finding
 }
 
 type admission struct {
@@ -141,17 +143,67 @@ func (c *Catalog) Tool(name string) *Tool { return c.byName[name] }
 // Digest identifies the set of definitions.
 func (c *Catalog) Digest() string { return c.digest }
 
-// Finding is something to tell the author of a declaration.
+// Findings are what there is to tell the page's author. The slice must not be changed.
+func (c *Catalog) Findings() []Finding { return c.findings }
+
+// With returns the same tools with what there is to tell the page's author.
+func (c *Catalog) With(findings []Finding) *Catalog {
+	with := *c
+	with.findings = findings
+	return &with
+}
+
+// Trouble is a sentence on why tools may be missing: what went wrong in the page, as far as
+// a message has room for it. It is "" when nothing did.
+func (c *Catalog) Trouble() string {
+	var said []string
+	for _, f := range c.findings {
+		if len(said) == maxTrouble {
+			said = append(said, fmt.Sprintf("and %d more", len(c.findings)-maxTrouble))
+			break
+		}
+		text := strconv.Quote(Clip(f.Message, maxTroubleText))
+		if f.Tool != "" {
+			text = strconv.Quote(f.Tool) + ": " + text
+		}
+		said = append(said, f.Rule+": "+text)
+	}
+	if len(said) == 0 {
+		return ""
+	}
+	return "What went wrong in the page: " + strings.Join(said, "; ") + "."
+}
+
+// maxTrouble and maxTroubleText bound what a message says of a page, in findings and bytes.
+const maxTrouble, maxTroubleText = 3, 200
+
+// RuleStatus is the rule of the finding that the document came with an HTTP status that is
+// an error.
+const RuleStatus = "http-status"
+
+// Finding is something to tell the author of a page: of a declaration, or of what went wrong.
 type Finding struct {
 	// Rule is a stable kebab-case id, such as "schema-expands".
 	Rule string `json:"rule"`
-	// Tool is the name as declared, shortened and without control characters.
+	// Tool is the name as declared, shortened and without control characters; empty when
+	// it is not about a tool.
 	Tool string `json:"tool,omitempty"`
 	// Message is one sentence for the author.
 	Message string `json:"message"`
 	// Refused is true when the tool is not available because of it.
 	Refused bool `json:"refused"`
 }
+
+// Cleaned returns the finding with text of one line that has nothing invisible in it.
+func (f Finding) Cleaned() Finding {
+	f.Tool = printable(f.Tool)
+	text, _ := Visible(f.Message)
+	f.Message = Clip(strings.Join(strings.Fields(text), " "), maxFinding)
+	return f
+}
+
+// maxFinding bounds the message of a finding, in bytes.
+const maxFinding = 1 << 10
 
 var legalName = regexp.MustCompile(`^[A-Za-z0-9_.-]+$`)
 

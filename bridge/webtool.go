@@ -122,7 +122,11 @@ func (s *siteState) unknownAction(action string, c *Catalog) *Error {
 	for _, t := range offered {
 		names = append(names, t.Name())
 	}
-	return Errorf(WebtoolNotFound, "", NotRun, "There is no action %q here.", printable(action)).
+	text := fmt.Sprintf("There is no action %q here.", printable(action))
+	if trouble := c.Trouble(); trouble != "" {
+		text += " " + trouble
+	}
+	return Errorf(WebtoolNotFound, "", NotRun, "%s", text).
 		Detail("reason", "action").Detail("actions", names)
 }
 

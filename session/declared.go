@@ -7,8 +7,8 @@ import (
 	"github.com/pagetools/pagetools/bridge/policy"
 )
 
-// Declared counts the bytes of what the documents of a tab declare, for engines: what is
-// too much is dropped before anything is kept of it. One goroutine uses it.
+// Declared counts the bytes of what the documents of a tab declare, and of their findings,
+// for engines: what is too much is dropped before anything is kept of it. One goroutine uses it.
 type Declared struct {
 	account *policy.Account
 	of      map[string]int64 // by document
@@ -23,13 +23,21 @@ func NewDeclared(o TabOptions) *Declared {
 // so in its findings.
 func (d *Declared) Fit(set *ToolsChanged) {
 	d.Gone(set.Document)
+	for i, f := range set.Findings {
+		n := int64(len(f.Tool) + len(f.Message))
+		if !d.account.Take(n) {
+			set.Findings = set.Findings[:i:i]
+			break
+		}
+		d.of[set.Document] += n
+	}
 	for i := range set.Tools {
 		n := set.Tools[i].Bytes()
 		if d.account.Take(n) {
 			d.of[set.Document] += n
 			continue
 		}
-		set.Refused = append(set.Refused, bridge.Finding{Rule: "declarations-too-large", Refused: true,
+		set.Findings = append(set.Findings, bridge.Finding{Rule: "declarations-too-large", Refused: true,
 			Message: fmt.Sprintf("What the page declares is too large: %d tools of a document are not offered.", len(set.Tools)-i)})
 		clear(set.Tools[i:]) // else what lies behind the rest keeps them
 		set.Tools = set.Tools[:i:i]

@@ -156,8 +156,8 @@ type ToolsChanged struct {
 	Revision int64
 	Title    string
 	Tools    []bridge.Declaration // Own is not set by engines
-	// Refused are declarations that never left the page.
-	Refused []bridge.Finding
+	// Findings are declarations that never left the page, and what else went wrong in it.
+	Findings []bridge.Finding
 }
 
 // FrameGone reports that a document in a frame is not shown any more. That of

@@ -244,11 +244,11 @@ func (m *Manager) sessionPage(ref bridge.Ref) (page *Page, options *pageOptions)
 	return page, options
 }
 
-// Findings returns what the site's author should know of its declarations now.
+// Findings returns what the site's author should know of its page and its declarations now.
 func (m *Manager) Findings(name string) []bridge.Finding {
 	if s := m.byName[name]; s != nil {
 		if p := s.page.Load(); p != nil {
-			return p.view.Load().findings
+			return p.view.Load().catalog.Findings()
 		}
 	}
 	return nil

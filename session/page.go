@@ -72,7 +72,6 @@ type view struct {
 	// top, and those in frames that have tools.
 	revisions map[string]int64
 	catalog   *bridge.Catalog
-	findings  []bridge.Finding
 	// loaded is true after the document's load event, settled when the page counts
 	// as opened.
 	loaded, settled bool
@@ -267,26 +266,41 @@ func (s *pageState) find(document string) int {
 // list makes the catalog of what all documents register now.
 func (p *Page) list(s *pageState) {
 	var all []bridge.Declaration
-	var refused []bridge.Finding
+	var reported []bridge.Finding
 	revisions := make(map[string]int64, len(s.shown))
 	for _, c := range s.shown {
-		all, refused = append(all, c.Tools...), append(refused, c.Refused...)
+		all, reported = append(all, c.Tools...), append(reported, c.Findings...)
 		revisions[c.Document] = c.Revision
 	}
-	var found []bridge.Finding
-	before := s.now.findings
-	s.now.catalog, found = bridge.NewCatalog(s.prev, all, p.limits)
-	s.now.revisions, s.now.findings = revisions, slices.Concat(found, refused, s.more)
+	before := s.now.catalog.Findings()
+	catalog, found := bridge.NewCatalog(s.prev, all, p.limits)
+	s.now.revisions, s.now.catalog = revisions, catalog.With(told(slices.Concat(reported, found, s.more)))
 	if len(s.now.catalog.Tools()) > 0 {
 		s.prev = s.now.catalog
 	}
-	for _, f := range s.now.findings {
+	for _, f := range s.now.catalog.Findings() {
 		if !slices.Contains(before, f) && s.lines(time.Now()) {
 			p.log.Warn("page: finding", "rule", f.Rule, "tool", f.Tool, "message", f.Message,
 				"refused", f.Refused)
 		}
 	}
 	p.publish(s)
+}
+
+// maxFindings bounds what is told of a page.
+const maxFindings = 200
+
+// told returns findings as they are told: cleaned, and not too many.
+func told(findings []bridge.Finding) []bridge.Finding {
+	all := make([]bridge.Finding, 0, min(len(findings), maxFindings))
+	for i, f := range findings {
+		if i == maxFindings-1 && len(findings) > maxFindings {
+			return append(all, bridge.Finding{Rule: "more-findings",
+				Message: fmt.Sprintf("There are %d findings more.", len(findings)-i)})
+		}
+		all = append(all, f.Cleaned())
+	}
+	return all
 }
 
 // mayBeQuiet starts, or starts again, the quiet time after which the page
@@ -326,7 +340,7 @@ func (p *Page) settle(s *pageState) {
 	if unmet := p.unmet(s); unmet != "" {
 		s.more = append(s.more, bridge.Finding{Rule: "wait-for-unmet",
 			Message: "The page did not fulfil wait-for in time: " + unmet + "."})
-		s.now.findings = slices.Concat(s.now.findings, s.more)
+		s.now.catalog = s.now.catalog.With(told(slices.Concat(s.more, s.now.catalog.Findings())))
 	}
 	p.publish(s)
 }

@@ -10,11 +10,12 @@ import (
 
 // What a decoder accepts at most, whatever the page's half promises.
 const (
-	maxTools   = 256
-	maxRefused = 64
-	maxHeader  = 256 << 10
-	maxState   = 64 << 20
-	maxSafe    = 1<<53 - 1 // the largest integer that JavaScript counts to
+	maxTools    = 256
+	maxRefused  = 64
+	maxProblems = 32
+	maxHeader   = 256 << 10
+	maxState    = 64 << 20
+	maxSafe     = 1<<53 - 1 // the largest integer that JavaScript counts to
 )
 
 // A Kind is how a call ended.
@@ -53,6 +54,8 @@ type State struct {
 	Tools    []Tool    `json:"tools"`
 	Refused  []Refusal `json:"refused"`
 	Dropped  int64     `json:"dropped"` // how many tools were left out because there were too many
+	Problems []Problem `json:"problems"`
+	More     bool      `json:"more"` // there were more problems
 }
 
 // A Doc is the document that the tools belong to.
@@ -61,6 +64,7 @@ type Doc struct {
 	Title  string `json:"title"`
 	Origin string `json:"origin"` // "null" for an opaque one
 	Lang   string `json:"lang"`
+	Status int    `json:"status"` // of HTTP; 0 when it is not known
 }
 
 // A Tool is one registration. Nothing in it is trusted; the schemas are valid JSON, or nil when
@@ -94,6 +98,14 @@ type Refusal struct {
 	Name    string `json:"name"`
 	Rule    string `json:"rule"`
 	Message string `json:"message"`
+}
+
+// A Problem is something that went wrong in a document.
+type Problem struct {
+	Kind    string `json:"kind"` // error, rejection, console or registration
+	Name    string `json:"name"` // of the tool; only of a registration
+	Message string `json:"message"`
+	At      string `json:"at"` // URL and line of a script; may be empty
 }
 
 // UnmarshalJSON reads the schemas, which come as strings.
@@ -156,6 +168,9 @@ func (s *State) check() error {
 	if len(s.Tools) > maxTools || len(s.Refused) > maxRefused {
 		return fmt.Errorf("%d tools and %d refused ones, more than %d and %d", len(s.Tools),
 			len(s.Refused), maxTools, maxRefused)
+	}
+	if len(s.Problems) > maxProblems {
+		return fmt.Errorf("%d problems, more than %d", len(s.Problems), maxProblems)
 	}
 	ids := make(map[int64]bool, len(s.Tools))
 	for _, t := range s.Tools {

@@ -24,7 +24,8 @@
 //
 // # State text
 //
-//	{"rev":N,"doc":{"url","title","origin","lang"},"tools":[TOOL...],"refused":[{"name","rule","message"}...],"dropped":N}
+//	{"rev":N,"doc":{"url","title","origin","lang","status"?},"tools":[TOOL...],"refused":[{"name","rule","message"}...],
+//	 "dropped":N,"problems"?:[{"kind","name"?,"message","at"?}...],"more"?:true}
 //
 // TOOL is
 // {"id":N,"name","via","description","title"?,"inputSchema"?,"outputSchema"?,"annotations"?:{...}}.
@@ -36,6 +37,10 @@
 // The page sends at most 256 tools and 8 MiB of them and counts the rest in "dropped". What is too
 // large to be sent is in "refused" (at most 64), by rule: title-too-long, description-too-long,
 // schema-too-large; so is what a manifest declared badly, by rule invalid-manifest-entry.
+//
+// "status" is that of HTTP. "problems" are what went wrong in the document, each once, in their order: of kind error (nobody
+// caught it), rejection (nobody handled it), console (console.error) or registration (a tool was refused). At most 32 of
+// 512 characters, 32 KiB in all; "more" says that there were others. They make revisions, too.
 //
 // # Reply text
 //

@@ -1,6 +1,10 @@
 package transport
 
-import "net/http"
+import (
+	"net/http"
+
+	"github.com/pagetools/pagetools/bridge"
+)
 
 // Readiness is what /readyz reports.
 type Readiness struct {
@@ -10,6 +14,9 @@ type Readiness struct {
 	// Sites says how each site is, by name. Callers see only their own. A request
 	// without a credential sees none where the listener has callers.
 	Sites map[string]string
+	// Findings are what went wrong in the pages of sites, by name, for the callers that see
+	// the site.
+	Findings map[string][]bridge.Finding
 	// Audit says why calls cannot be recorded now, so that those that may change
 	// something are refused; empty when they can.
 	Audit string
@@ -35,10 +42,14 @@ func healthz(w http.ResponseWriter, r *http.Request) {
 
 func readyz(w http.ResponseWriter, r *http.Request, now Readiness) {
 	caller := CallerOf(r.Context())
-	sites := map[string]string{}
+	sites, findings := map[string]string{}, map[string][]bridge.Finding{}
 	for name, state := range now.Sites {
-		if caller.Sees(name) {
-			sites[name] = state
+		if !caller.Sees(name) {
+			continue
+		}
+		sites[name] = state
+		if all := now.Findings[name]; len(all) > 0 {
+			findings[name] = all[:min(len(all), maxFindings)]
 		}
 	}
 	code, word := http.StatusOK, "ok"
@@ -50,8 +61,12 @@ func readyz(w http.ResponseWriter, r *http.Request, now Readiness) {
 	}
 	w.Header().Set("Cache-Control", "no-store")
 	WriteJSON(w, r, code, struct {
-		Status string            `json:"status"`
-		Sites  map[string]string `json:"sites"`
-		Audit  string            `json:"audit,omitempty"`
-	}{word, sites, now.Audit})
+		Status   string                      `json:"status"`
+		Sites    map[string]string           `json:"sites"`
+		Findings map[string][]bridge.Finding `json:"findings,omitempty"`
+		Audit    string                      `json:"audit,omitempty"`
+	}{word, sites, findings, now.Audit})
 }
+
+// maxFindings bounds those of a site that are told.
+const maxFindings = 10

@@ -91,8 +91,8 @@ const maxNamed = 12
 func withNames(tool string, err error) error {
 	e := bridge.AsError(err)
 	c := *e
+	c.Message = strings.Replace(c.Message, "There is no action", "There is no tool", 1)
 	if names, ok := e.Details["actions"].([]string); ok && len(names) > 0 {
-		c.Message = strings.Replace(c.Message, "no action", "no tool", 1)
 		if near := nearest(tool, names); near != "" {
 			c.Message += fmt.Sprintf(" Did you mean %s?", near)
 		}

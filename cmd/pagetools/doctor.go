@@ -258,8 +258,11 @@ func cause(err error) error {
 func (d *doctor) declarations(a *app.App, t *target, catalog *bridge.Catalog) error {
 	findings := a.Findings(t.Name)
 	for _, f := range findings {
-		d.add(doctorStep{Step: "declaration", Detail: f.Tool + ": " + f.Message,
-			Fix: "Rule " + f.Rule + "."})
+		step, detail := "page", f.Message
+		if f.Tool != "" {
+			step, detail = "declaration", f.Tool+": "+f.Message
+		}
+		d.add(doctorStep{Step: step, Detail: detail, Fix: "Rule " + f.Rule + "."})
 	}
 	if n := len(catalog.Tools()); n > 0 {
 		d.ok("tools", "%d found", n)

@@ -224,8 +224,7 @@ func (p *program) welcome(ctx context.Context, a *app.App, pl plan, base string,
 			}
 		}
 		for _, f := range a.Findings(t.Name) {
-			p.say("warning: %s: %s: %s (%s)", t.Name, terminal.Plain(f.Tool),
-				terminal.Plain(f.Message), f.Rule)
+			p.say("warning: %s: %s", t.Name, findingText(f))
 		}
 		if pl.locked != nil {
 			warnOfLock(ctx, p, a, pl.locked, t)

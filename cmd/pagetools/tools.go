@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -15,14 +16,18 @@ import (
 
 func toolsCommand(p *program) *cobra.Command {
 	var to string
+	var strict bool
 	c := &cobra.Command{
 		Use:   "tools TARGET",
 		Short: "List the tools of a page",
-		Args:  exactly(1, "TARGET"),
+		Long: "Lists the tools of a page, and says on stderr what went wrong in it. Ends with 4 when the " +
+			"site\nanswered with an error status, and, with --strict, with 1 when there is anything to say.",
+		Args: exactly(1, "TARGET"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return tools(cmd.Context(), p, args[0], stateTarget(to))
+			return tools(cmd.Context(), p, args[0], strict, stateTarget(to))
 		},
 	}
+	c.Flags().BoolVar(&strict, "strict", false, "end with 1 when the page or its declarations have findings")
 	saveFlag(c, &to)
 	return c
 }
@@ -47,6 +52,8 @@ type toolList struct {
 	Origin  string     `json:"origin"`
 	Version string     `json:"version"`
 	Tools   []toolItem `json:"tools"`
+	// Findings are what went wrong in the page and with its declarations.
+	Findings []bridge.Finding `json:"findings,omitempty"`
 }
 
 type toolItem struct {
@@ -87,7 +94,7 @@ func (p *program) await(ctx context.Context, a *app.App, t *target,
 	return a.Manager.Await(ctx, ref)
 }
 
-func tools(ctx context.Context, p *program, arg string, to stateTarget) error {
+func tools(ctx context.Context, p *program, arg string, strict bool, to stateTarget) error {
 	if err := to.check(); err != nil {
 		return err
 	}
@@ -109,10 +116,11 @@ func tools(ctx context.Context, p *program, arg string, to stateTarget) error {
 	if err != nil {
 		return err
 	}
-	for _, f := range a.Findings(t.Name) {
-		p.say("warning: %s: %s (%s)", terminal.Plain(f.Tool), terminal.Plain(f.Message), f.Rule)
+	list := toolList{Site: t.Name, Origin: t.Origin, Version: doc.Version, Tools: []toolItem{},
+		Findings: a.Findings(t.Name)}
+	for _, f := range list.Findings {
+		p.say("warning: %s", findingText(f))
 	}
-	list := toolList{Site: t.Name, Origin: t.Origin, Version: doc.Version, Tools: []toolItem{}}
 	for _, x := range catalog.Tools() {
 		item := toolItem{Name: x.Name(), Title: x.Title(), Description: x.Description(),
 			InputSchema:  x.InputSchema(),
@@ -126,7 +134,30 @@ func tools(ctx context.Context, p *program, arg string, to stateTarget) error {
 	if err := printTools(p, list); err != nil {
 		return err
 	}
-	return to.save(ctx, p, page)
+	if err := to.save(ctx, p, page); err != nil {
+		return err
+	}
+	return verdict(list.Findings, strict)
+}
+
+// findingText is a finding in one line for a person.
+func findingText(f bridge.Finding) string {
+	text := terminal.Plain(f.Message) + " (" + f.Rule + ")"
+	if f.Tool != "" {
+		text = terminal.Plain(f.Tool) + ": " + text
+	}
+	return text
+}
+
+// verdict is how the run ends after what was found and printed.
+func verdict(findings []bridge.Finding, strict bool) error {
+	if slices.ContainsFunc(findings, func(f bridge.Finding) bool { return f.Rule == bridge.RuleStatus }) {
+		return &shownError{exitUnreachable}
+	}
+	if strict && len(findings) > 0 {
+		return &exitError{exitFindings, fmt.Errorf("%s, and --strict accepts none", count(len(findings), "finding"))}
+	}
+	return nil
 }
 
 func printTools(p *program, list toolList) error {
@@ -142,7 +173,8 @@ func printTools(p *program, list toolList) error {
 		return nil
 	}
 	if len(list.Tools) == 0 {
-		p.say("the page declares no tools. `pagetools doctor TARGET` says what it does.")
+		p.say("the page declares no tools. `pagetools doctor TARGET` looks for the reason; " +
+			"--wait-for tool:NAME waits for one that comes late.")
 		return nil
 	}
 	for _, t := range list.Tools {

@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 
+	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/transport"
 	"github.com/pagetools/pagetools/transport/mcp"
 	"github.com/pagetools/pagetools/transport/webtool"
@@ -33,9 +34,9 @@ func (a *App) load() transport.Load {
 // readiness returns what /readyz reports.
 func (a *App) readiness() transport.Readiness {
 	ready := a.Manager.Tried() && a.Engine.Version() != ""
-	r := transport.Readiness{Ready: ready, Sites: map[string]string{}}
+	r := transport.Readiness{Ready: ready, Sites: map[string]string{}, Findings: map[string][]bridge.Finding{}}
 	for _, s := range a.Manager.Sites() {
-		r.Sites[s.Name] = a.Manager.Status(s.Name)
+		r.Sites[s.Name], r.Findings[s.Name] = a.Manager.Status(s.Name), a.Findings(s.Name)
 	}
 	if a.o.Memory != nil && a.o.Memory.Audit != nil && a.o.Memory.Audit.Healthy() != nil {
 		r.Audit = "calls cannot be recorded: those that may change something are refused"

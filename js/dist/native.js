@@ -13,18 +13,20 @@ var {
 	getPrototypeOf,
 	ownKeys
 } = Reflect;
-function members(type, ...names) {
+function members(type, ...names2) {
 	const holder = typeof type === "string" ? (
 		window[type]?.prototype
 	) : type;
-	return names.map((name) => {
+	return names2.map((name) => {
 		const member2 = holder && getOwnPropertyDescriptor(holder, name);
 		return uncurry(member2?.get ?? member2?.value);
 	});
 }
 var { create, freeze, hasOwn, keys: objectKeys } = Object;
+var NativeProxy = Proxy;
 var ObjectPrototype = Object.prototype;
 var ArrayPrototype = Array.prototype;
+var FunctionPrototype = Function.prototype;
 var { isArray } = Array;
 var { isView } = ArrayBuffer;
 var { parse: jsonParse, stringify: jsonStringify, isRawJSON } = (
@@ -54,6 +56,10 @@ var [typedArrayName, typedArrayLength] = members(
 );
 var [bufferLength] = members("ArrayBuffer", "byteLength");
 var NativeTypeError = TypeError;
+var NativeError = Error;
+var { isError } = (
+	Error
+);
 var NativeDOMException = DOMException;
 var NativeEventTarget = EventTarget;
 var NativeEvent = Event;
@@ -292,11 +298,21 @@ var [getAttribute] = members("Element", "getAttribute");
 var [windowOrigin] = members(window, "origin");
 var [originAgentCluster, isSecureContext] = members(window, "originAgentCluster", "isSecureContext");
 var knowsKeys = "originAgentCluster" in window;
+var [performanceOf] = members(window, "performance");
+var [entriesByType] = members("Performance", "getEntriesByType");
+var [responseStatus] = members("PerformanceResourceTiming", "responseStatus");
 function documentInfo() {
 	const root = documentElement(document);
 	const lang = root === null ? null : getAttribute(root, "lang");
 	const url = cut(documentURL(document), 8 * 1024);
-	return { url, title: cut(documentTitle(document), 512), origin: windowOrigin(global), lang: cut(lang ?? "", 64) };
+	return { url, title: cut(documentTitle(document), 512), origin: windowOrigin(global), lang: cut(lang ?? "", 64), status: httpStatus() };
+}
+function httpStatus() {
+	try {
+		return responseStatus(entriesByType(performanceOf(global), "navigation")[0]);
+	} catch {
+		return 0;
+	}
 }
 function isActive() {
 	return documentView(document) === global;
@@ -404,13 +420,13 @@ function draw(put3, image, width, height) {
 
 // src/shim/frames.js
 var { top } = window;
-var [performanceOf] = members(window, "performance");
+var [performanceOf2] = members(window, "performance");
 function peerOf(other) {
 	const found = { peer: null };
 	try {
 		const event = new NativeEvent(secret);
 		defineProperty(event, "found", { __proto__: null, value: found });
-		dispatchEvent(performanceOf(other), event);
+		dispatchEvent(performanceOf2(other), event);
 	} catch {
 	}
 	return found.peer;
@@ -437,34 +453,42 @@ var limits = {
 	title: 1024,
 	description: 16 * 1024,
 	schema: 64 * 1024,
-	state: 8 * 1024 * 1024
+	state: 8 * 1024 * 1024,
+	problems: 32,
+	problem: 512,
+	place: 256,
+	problemBytes: 32 * 1024
 };
 function replyText(reply, state2) {
 	const { kind, rev, ran, bytes, name, message, payload } = reply;
 	const header = `{"k":"${kind}","rev":${rev},"ran":${ran},"len":${bytes},"state":${utf8Length(state2)}` + member("name", name || void 0) + member("message", message || void 0);
 	return header + "}\n" + payload + state2;
 }
-function stateText(rev, eachTool, refusals) {
-	const { url, title, origin, lang } = documentInfo();
-	const doc = slice(member("url", url) + member("title", title) + member("origin", origin) + member("lang", lang), 1);
+function stateText(rev, eachTool, refusals, problems) {
+	const { url, title, origin, lang, status } = documentInfo();
+	const doc = slice(member("url", url) + member("title", title) + member("origin", origin) + member("lang", lang), 1) + member("status", status || void 0);
 	let tools = "";
 	let refused2 = "";
 	let count = 0;
 	let refusedCount = 0;
 	let dropped = 0;
-	const refuse = (refusal2) => {
+	const refuse2 = (refusal2) => {
 		if (refusedCount++ < limits.refused) refused2 += (refused2 === "" ? "" : ",") + refusalText(refusal2);
 	};
 	eachTool((tool) => {
-		if (tool.refusal !== null) return refuse(tool.refusal);
+		if (tool.refusal !== null) return refuse2(tool.refusal);
 		if (count >= limits.tools || tools.length + tool.text.length > limits.state) {
 			dropped++;
 			return;
 		}
 		tools += `${count++ === 0 ? "" : ","}{"id":${tool.id},${tool.text}}`;
 	});
-	for (let refusal2 = refusals; refusal2 !== null; refusal2 = refusal2.next) refuse(refusal2);
-	return `{"rev":${rev},"doc":{${doc}},"tools":[${tools}],"refused":[${refused2}],"dropped":${dropped}}`;
+	for (let refusal2 = refusals; refusal2 !== null; refusal2 = refusal2.next) refuse2(refusal2);
+	const wrong = problems.count === 0 ? "" : `,"problems":[${problems.text}]${problems.full ? ',"more":true' : ""}`;
+	return `{"rev":${rev},"doc":{${doc}},"tools":[${tools}],"refused":[${refused2}],"dropped":${dropped}${wrong}}`;
+}
+function problemText(kind, name, message, at) {
+	return `{"kind":"${kind}"${member("name", name || void 0)}${member("message", message)}${member("at", at || void 0)}}`;
 }
 function toolText(tool) {
 	const { name, via, description, title, inputSchema, outputSchema, annotations } = tool;
@@ -481,6 +505,7 @@ function member(name, value) {
 var state = {
 	__proto__: null,
 	rev: 0,
+	changes: 0,
 	lastID: firstID(),
 	script: new NativeMap(),
 	forms: new NativeMap(),
@@ -489,8 +514,12 @@ var state = {
 	waiter: null,
 	pending: new NativeMap(),
 	scheduled: false,
-	document
+	document,
+	problems: noProblems()
 };
+function noProblems() {
+	return { __proto__: null, text: "", count: 0, full: false, seen: new NativeSet(), scheduled: false };
+}
 function firstID() {
 	return (random() * 2 ** 31 >>> 0) * 2 ** 20;
 }
@@ -505,7 +534,25 @@ function renew() {
 	state.forms = new NativeMap();
 	state.manifest = new NativeMap();
 	state.refused = null;
+	state.problems = noProblems();
 	changed();
+}
+function note(text) {
+	renew();
+	const { problems } = state;
+	if (problems.full || setHas(problems.seen, text)) return;
+	problems.full = problems.count === limits.problems || problems.text.length + text.length > limits.problemBytes;
+	if (!problems.full) {
+		setAdd(problems.seen, text);
+		problems.text += (problems.count++ === 0 ? "" : ",") + text;
+	}
+	state.rev++;
+	if (problems.scheduled) return;
+	problems.scheduled = true;
+	microtask(() => {
+		problems.scheduled = false;
+		deliver();
+	});
 }
 function hasScriptTool(name) {
 	renew();
@@ -578,6 +625,7 @@ function number(tool) {
 }
 function changed() {
 	state.rev++;
+	state.changes++;
 	browser.changed();
 	if (state.scheduled) return;
 	microtask(flush);
@@ -606,7 +654,7 @@ function deliver() {
 	waiter.resolve(currentState());
 }
 function currentState() {
-	return stateText(state.rev, eachVisible, state.refused);
+	return stateText(state.rev, eachVisible, state.refused, state.problems);
 }
 
 // src/shim/replies.js
@@ -671,9 +719,9 @@ function interact(call, callback, resolve, reject) {
 	if (typeof callback !== "function") {
 		return reject(typeError("Failed to execute 'requestUserInteraction': parameter 1 is not a function."));
 	}
-	const refuse = (message) => reject(domError("InvalidStateError", message));
-	if (call.done) return refuse("The tool call is over.");
-	if (call.interact !== null) return refuse("Another user interaction is in progress.");
+	const refuse2 = (message) => reject(domError("InvalidStateError", message));
+	if (call.done) return refuse2("The tool call is over.");
+	if (call.interact !== null) return refuse2("Another user interaction is in progress.");
 	if (call.interactions++ >= maxInteractions) {
 		return reject(domError("NotAllowedError", `A tool call may ask at most ${maxInteractions} times.`));
 	}
@@ -1020,6 +1068,93 @@ function isLoopbackIPv4(host) {
 	return last >= "0" && last <= "9";
 }
 
+// src/shim/problems.js
+var [errorMessage, errorFile, errorLine] = members("ErrorEvent", "message", "filename", "lineno");
+var [rejectionReason] = members("PromiseRejectionEvent", "reason");
+var [domName, domMessage] = members("DOMException", "name", "message");
+var names = new NativeMap();
+for (const name of ["Error", "EvalError", "RangeError", "ReferenceError", "SyntaxError", "TypeError", "URIError"]) {
+	mapSet(
+		names,
+		window[name].prototype,
+		name
+	);
+}
+var stackGetter = getOwnPropertyDescriptor(new NativeError(), "stack")?.get;
+var told = new NativeWeakMap();
+function watchProblems() {
+	listen("error", (event) => {
+		const file = errorFile(event);
+		problem("error", "", errorMessage(event), file && `${file}:${errorLine(event)}`);
+	});
+	listen("unhandledrejection", (event) => {
+		const reason = rejectionReason(event);
+		if (!isObject(reason) || !weakGet(told, reason)) problem("rejection", "", textOf(reason), isError?.(reason) ? placeOf(reason) : "");
+	});
+	const { console } = (
+		global
+	);
+	const native = console?.error;
+	if (typeof native !== "function") return;
+	const value = new NativeProxy(native, {
+		__proto__: null,
+		apply(target, self, args) {
+			let text = "";
+			for (let i = 0; i < args.length && text.length < limits.problem; i++) text += (i > 0 ? " " : "") + textOf(args[i]);
+			problem("console", "", text, placeOf(new NativeError()));
+			return apply(target, self, args);
+		}
+	});
+	defineProperty(console, "error", { __proto__: null, value, writable: true, enumerable: true, configurable: true });
+}
+function listen(type, take) {
+	addEventListener(global, type, (event) => {
+		try {
+			take(event);
+		} catch {
+		}
+	});
+}
+function refusing(tool, run2) {
+	try {
+		return run2();
+	} catch (error) {
+		refuse(tool, error, placeOf(new NativeError()));
+		throw error;
+	}
+}
+function refuse(tool, error, at) {
+	const name = isObject(tool) ? getOwnPropertyDescriptor(tool, "name")?.value : "";
+	if (isObject(error)) weakSet(told, error, true);
+	problem("registration", typeof name === "string" ? name : "", textOf(error), at);
+}
+function problem(kind, name, message, at) {
+	note(problemText(kind, cut(name, limits.name), cut(message, limits.problem), cut(at, limits.place)));
+}
+function textOf(value) {
+	if (typeof value === "string") return value;
+	if (typeof value === "symbol") return "a symbol";
+	if (!isObject(value)) return NativeString(value);
+	if (!isError?.(value)) return `a${typeof value === "function" ? " function" : "n object"}`;
+	try {
+		return `${domName(value)}: ${domMessage(value)}`;
+	} catch {
+	}
+	const message = getOwnPropertyDescriptor(value, "message")?.value;
+	const name = mapGet(names, getPrototypeOf(value)) ?? "Error";
+	return typeof message === "string" && message !== "" ? `${name}: ${message}` : name;
+}
+function placeOf(error) {
+	const own2 = getOwnPropertyDescriptor(error, "stack");
+	if (own2 === void 0 || own2.get !== stackGetter || isHooked()) return "";
+	const stack = own2.get === void 0 ? own2.value : apply(own2.get, error, []);
+	return typeof stack === "string" && exec(/(?:https?|blob):[^\s()]+:\d+(?=:\d+\)?$)/m, stack)?.[0] || "";
+}
+function isHooked() {
+	const hook = "prepareStackTrace";
+	return getPrototypeOf(NativeError) !== FunctionPrototype || getPrototypeOf(FunctionPrototype) !== ObjectPrototype || hasOwn(NativeError, hook) || hasOwn(FunctionPrototype, hook) || hasOwn(ObjectPrototype, hook);
+}
+
 // src/shim/dialects/query.js
 var notArguments = "Failed to parse input arguments";
 var [isClosed] = members(window, "closed");
@@ -1114,8 +1249,8 @@ var ModelContext = class extends NativeEventTarget {
 	}
 	registerTool(tool, options = void 0) {
 		return answer(this, "registerTool", arguments.length, 1, (prefix) => {
-			const draft = convertTool(tool, prefix, "registerTool");
-			return register(draft, convertOptions(options, prefix, "ModelContextRegisterToolOptions", "exposedTo"));
+			const draft = refusing(tool, () => convertTool(tool, prefix, "registerTool"));
+			return register(draft, refusing(draft, () => convertOptions(options, prefix, "ModelContextRegisterToolOptions", "exposedTo")));
 		});
 	}
 	getTools(options = void 0) {
@@ -1145,9 +1280,9 @@ function checkThis(self, type = "ModelContext", prefix = "") {
 	return self;
 }
 function register(draft, { origins: origins2, signal }) {
-	const tool = admit(draft, isTaken);
+	const tool = refusing(draft, () => admit(draft, isTaken));
 	throwIfAborted(signal);
-	checkSecure(origins2, "exposedTo");
+	refusing(draft, () => checkSecure(origins2, "exposedTo"));
 	tool.exposedTo = origins2;
 	const { promise, pending: pending2 } = add(tool);
 	if (signal !== void 0) {
@@ -1419,7 +1554,7 @@ var LegacyMethods = class {
 			const where = `${prefix}Failed to read the 'tools' property from 'ModelContextOptions': `;
 			const drafts = new NativeMap();
 			let count = 0;
-			eachOf(list, where, (entry) => mapSet(drafts, count++, convertTool(entry, prefix, "provideContext")));
+			eachOf(list, where, (entry) => mapSet(drafts, count++, refusing(entry, () => convertTool(entry, prefix, "provideContext"))));
 			admitAll(drafts, tools);
 		}
 		replaceScript(tools);
@@ -1435,7 +1570,7 @@ var LegacyMethods = class {
 };
 function admitAll(drafts, tools) {
 	mapForEach(drafts, (draft) => {
-		mapSet(tools, draft.name, admit(draft, (name) => mapHas(tools, name)));
+		mapSet(tools, draft.name, refusing(draft, () => admit(draft, (name) => mapHas(tools, name))));
 	});
 }
 
@@ -1553,8 +1688,10 @@ function synchronise(meet, register2) {
 		const options = { __proto__: null, signal: controllerSignal(controller), exposedTo: origins(tool) };
 		const done = own(register2(context, declaration(tool), options));
 		mapSet(registered2, tool, { controller, done });
-		promiseThen(done, nothing, () => {
-			if (mapDelete(registered2, tool)) remove(tool.name, tool);
+		promiseThen(done, nothing, (error) => {
+			if (!mapDelete(registered2, tool)) return;
+			refuse(tool, error, "");
+			remove(tool.name, tool);
 		});
 	});
 }
@@ -1588,6 +1725,7 @@ function runner(tool) {
 		return own(promiseThen(reply, (answer2) => answerPrefix + answer2));
 	};
 }
+watchProblems();
 if (typeof Browser === "function") install();
 else replaceManifest(new NativeMap(), refusal());
 shim = freeze({

@@ -13,11 +13,11 @@ var {
 	getPrototypeOf,
 	ownKeys
 } = Reflect;
-function members(type, ...names) {
+function members(type, ...names2) {
 	const holder = typeof type === "string" ? (
 		window[type]?.prototype
 	) : type;
-	return names.map((name) => {
+	return names2.map((name) => {
 		const member2 = holder && getOwnPropertyDescriptor(holder, name);
 		return uncurry(member2?.get ?? member2?.value);
 	});
@@ -26,6 +26,7 @@ var { create, freeze, hasOwn, keys: objectKeys } = Object;
 var NativeProxy = Proxy;
 var ObjectPrototype = Object.prototype;
 var ArrayPrototype = Array.prototype;
+var FunctionPrototype = Function.prototype;
 var { isArray } = Array;
 var { isView } = ArrayBuffer;
 var { parse: jsonParse, stringify: jsonStringify, isRawJSON } = (
@@ -35,6 +36,7 @@ var [exec] = members("RegExp", "exec");
 var [objectToString] = members("Object", "toString");
 var NativeMap = Map;
 var [mapGet, mapSet, mapHas, mapDelete, mapForEach, mapSize] = members("Map", "get", "set", "has", "delete", "forEach", "size");
+var NativeSet = Set;
 var [setAdd, setHas, setDelete, setForEach, setSize] = members("Set", "add", "has", "delete", "forEach", "size");
 var NativeWeakMap = WeakMap;
 var [weakGet, weakSet] = members("WeakMap", "get", "set");
@@ -56,6 +58,9 @@ var [typedArrayName, typedArrayLength] = members(
 var [bufferLength] = members("ArrayBuffer", "byteLength");
 var NativeTypeError = TypeError;
 var NativeError = Error;
+var { isError } = (
+	Error
+);
 var NativeDOMException = DOMException;
 var NativeEventTarget = EventTarget;
 var NativeEvent = Event;
@@ -294,11 +299,21 @@ var [getAttribute] = members("Element", "getAttribute");
 var [windowOrigin] = members(window, "origin");
 var [originAgentCluster, isSecureContext] = members(window, "originAgentCluster", "isSecureContext");
 var knowsKeys = "originAgentCluster" in window;
+var [performanceOf] = members(window, "performance");
+var [entriesByType] = members("Performance", "getEntriesByType");
+var [responseStatus] = members("PerformanceResourceTiming", "responseStatus");
 function documentInfo() {
 	const root = documentElement(document);
 	const lang = root === null ? null : getAttribute(root, "lang");
 	const url = cut(documentURL(document), 8 * 1024);
-	return { url, title: cut(documentTitle(document), 512), origin: windowOrigin(global), lang: cut(lang ?? "", 64) };
+	return { url, title: cut(documentTitle(document), 512), origin: windowOrigin(global), lang: cut(lang ?? "", 64), status: httpStatus() };
+}
+function httpStatus() {
+	try {
+		return responseStatus(entriesByType(performanceOf(global), "navigation")[0]);
+	} catch {
+		return 0;
+	}
 }
 function isActive() {
 	return documentView(document) === global;
@@ -406,9 +421,9 @@ function draw(put4, image, width, height) {
 
 // src/shim/frames.js
 var { top } = window;
-var [performanceOf] = members(window, "performance");
+var [performanceOf2] = members(window, "performance");
 function join(me2) {
-	addEventListener(performanceOf(global), secret, (event) => {
+	addEventListener(performanceOf2(global), secret, (event) => {
 		event.found.peer = me2;
 	});
 }
@@ -417,7 +432,7 @@ function peerOf(other) {
 	try {
 		const event = new NativeEvent(secret);
 		defineProperty(event, "found", { __proto__: null, value: found });
-		dispatchEvent(performanceOf(other), event);
+		dispatchEvent(performanceOf2(other), event);
 	} catch {
 	}
 	return found.peer;
@@ -444,34 +459,42 @@ var limits = {
 	title: 1024,
 	description: 16 * 1024,
 	schema: 64 * 1024,
-	state: 8 * 1024 * 1024
+	state: 8 * 1024 * 1024,
+	problems: 32,
+	problem: 512,
+	place: 256,
+	problemBytes: 32 * 1024
 };
 function replyText(reply2, state2) {
 	const { kind, rev, ran, bytes, name, message, payload } = reply2;
 	const header = `{"k":"${kind}","rev":${rev},"ran":${ran},"len":${bytes},"state":${utf8Length(state2)}` + member("name", name || void 0) + member("message", message || void 0);
 	return header + "}\n" + payload + state2;
 }
-function stateText(rev, eachTool, refusals) {
-	const { url, title, origin, lang } = documentInfo();
-	const doc = slice(member("url", url) + member("title", title) + member("origin", origin) + member("lang", lang), 1);
+function stateText(rev, eachTool, refusals, problems) {
+	const { url, title, origin, lang, status } = documentInfo();
+	const doc = slice(member("url", url) + member("title", title) + member("origin", origin) + member("lang", lang), 1) + member("status", status || void 0);
 	let tools2 = "";
 	let refused = "";
 	let count2 = 0;
 	let refusedCount = 0;
 	let dropped = 0;
-	const refuse = (refusal) => {
+	const refuse2 = (refusal) => {
 		if (refusedCount++ < limits.refused) refused += (refused === "" ? "" : ",") + refusalText(refusal);
 	};
 	eachTool((tool) => {
-		if (tool.refusal !== null) return refuse(tool.refusal);
+		if (tool.refusal !== null) return refuse2(tool.refusal);
 		if (count2 >= limits.tools || tools2.length + tool.text.length > limits.state) {
 			dropped++;
 			return;
 		}
 		tools2 += `${count2++ === 0 ? "" : ","}{"id":${tool.id},${tool.text}}`;
 	});
-	for (let refusal = refusals; refusal !== null; refusal = refusal.next) refuse(refusal);
-	return `{"rev":${rev},"doc":{${doc}},"tools":[${tools2}],"refused":[${refused}],"dropped":${dropped}}`;
+	for (let refusal = refusals; refusal !== null; refusal = refusal.next) refuse2(refusal);
+	const wrong = problems.count === 0 ? "" : `,"problems":[${problems.text}]${problems.full ? ',"more":true' : ""}`;
+	return `{"rev":${rev},"doc":{${doc}},"tools":[${tools2}],"refused":[${refused}],"dropped":${dropped}${wrong}}`;
+}
+function problemText(kind, name, message, at) {
+	return `{"kind":"${kind}"${member("name", name || void 0)}${member("message", message)}${member("at", at || void 0)}}`;
 }
 function toolText(tool) {
 	const { name, via, description, title, inputSchema, outputSchema, annotations } = tool;
@@ -488,6 +511,7 @@ function member(name, value) {
 var state = {
 	__proto__: null,
 	rev: 0,
+	changes: 0,
 	lastID: firstID(),
 	script: new NativeMap(),
 	forms: new NativeMap(),
@@ -496,8 +520,12 @@ var state = {
 	waiter: null,
 	pending: new NativeMap(),
 	scheduled: false,
-	document
+	document,
+	problems: noProblems()
 };
+function noProblems() {
+	return { __proto__: null, text: "", count: 0, full: false, seen: new NativeSet(), scheduled: false };
+}
 function firstID() {
 	return (random() * 2 ** 31 >>> 0) * 2 ** 20;
 }
@@ -505,6 +533,7 @@ var inFlight = new NativeMap();
 var asked = new NativeMap();
 var browser = { changed: nothing, settle: (_, pending2) => pending2.resolve() };
 var revision = () => state.rev;
+var changes = () => state.changes;
 function renew() {
 	if (state.document === document) return;
 	state.document = document;
@@ -512,7 +541,25 @@ function renew() {
 	state.forms = new NativeMap();
 	state.manifest = new NativeMap();
 	state.refused = null;
+	state.problems = noProblems();
 	changed();
+}
+function note(text) {
+	renew();
+	const { problems } = state;
+	if (problems.full || setHas(problems.seen, text)) return;
+	problems.full = problems.count === limits.problems || problems.text.length + text.length > limits.problemBytes;
+	if (!problems.full) {
+		setAdd(problems.seen, text);
+		problems.text += (problems.count++ === 0 ? "" : ",") + text;
+	}
+	state.rev++;
+	if (problems.scheduled) return;
+	problems.scheduled = true;
+	microtask(() => {
+		problems.scheduled = false;
+		deliver();
+	});
 }
 function hasScriptTool(name) {
 	renew();
@@ -598,6 +645,7 @@ function number(tool) {
 }
 function changed() {
 	state.rev++;
+	state.changes++;
 	browser.changed();
 	if (state.scheduled) return;
 	microtask(flush);
@@ -626,7 +674,7 @@ function deliver() {
 	waiter.resolve(currentState());
 }
 function currentState() {
-	return stateText(state.rev, eachVisible, state.refused);
+	return stateText(state.rev, eachVisible, state.refused, state.problems);
 }
 
 // src/shim/replies.js
@@ -691,9 +739,9 @@ function interact(call, callback, resolve, reject) {
 	if (typeof callback !== "function") {
 		return reject(typeError("Failed to execute 'requestUserInteraction': parameter 1 is not a function."));
 	}
-	const refuse = (message) => reject(domError("InvalidStateError", message));
-	if (call.done) return refuse("The tool call is over.");
-	if (call.interact !== null) return refuse("Another user interaction is in progress.");
+	const refuse2 = (message) => reject(domError("InvalidStateError", message));
+	if (call.done) return refuse2("The tool call is over.");
+	if (call.interact !== null) return refuse2("Another user interaction is in progress.");
 	if (call.interactions++ >= maxInteractions) {
 		return reject(domError("NotAllowedError", `A tool call may ask at most ${maxInteractions} times.`));
 	}
@@ -997,13 +1045,13 @@ function pattern(control) {
 
 // src/shim/formfill.js
 function fill2(params, input) {
-	const names = objectKeys(input);
-	for (let i = 0; i < names.length; i++) {
-		if ((mapGet(params, names[i])?.type ?? "none") === "none") {
-			throw new NativeError(`Input contains a parameter "${names[i]}" but there is no such parameter for the tool`);
+	const names2 = objectKeys(input);
+	for (let i = 0; i < names2.length; i++) {
+		if ((mapGet(params, names2[i])?.type ?? "none") === "none") {
+			throw new NativeError(`Input contains a parameter "${names2[i]}" but there is no such parameter for the tool`);
 		}
 	}
-	for (let i = 0; i < names.length; i++) fillOne(mapGet(params, names[i]), input[names[i]]);
+	for (let i = 0; i < names2.length; i++) fillOne(mapGet(params, names2[i]), input[names2[i]]);
 }
 function fillOne(param, value) {
 	const { type } = param;
@@ -1530,6 +1578,93 @@ function isLoopbackIPv4(host) {
 	return last >= "0" && last <= "9";
 }
 
+// src/shim/problems.js
+var [errorMessage, errorFile, errorLine] = members("ErrorEvent", "message", "filename", "lineno");
+var [rejectionReason] = members("PromiseRejectionEvent", "reason");
+var [domName, domMessage] = members("DOMException", "name", "message");
+var names = new NativeMap();
+for (const name of ["Error", "EvalError", "RangeError", "ReferenceError", "SyntaxError", "TypeError", "URIError"]) {
+	mapSet(
+		names,
+		window[name].prototype,
+		name
+	);
+}
+var stackGetter = getOwnPropertyDescriptor(new NativeError(), "stack")?.get;
+var told = new NativeWeakMap();
+function watchProblems() {
+	listen2("error", (event) => {
+		const file = errorFile(event);
+		problem("error", "", errorMessage(event), file && `${file}:${errorLine(event)}`);
+	});
+	listen2("unhandledrejection", (event) => {
+		const reason = rejectionReason(event);
+		if (!isObject(reason) || !weakGet(told, reason)) problem("rejection", "", textOf(reason), isError?.(reason) ? placeOf(reason) : "");
+	});
+	const { console } = (
+		global
+	);
+	const native = console?.error;
+	if (typeof native !== "function") return;
+	const value = new NativeProxy(native, {
+		__proto__: null,
+		apply(target, self, args) {
+			let text = "";
+			for (let i = 0; i < args.length && text.length < limits.problem; i++) text += (i > 0 ? " " : "") + textOf(args[i]);
+			problem("console", "", text, placeOf(new NativeError()));
+			return apply(target, self, args);
+		}
+	});
+	defineProperty(console, "error", { __proto__: null, value, writable: true, enumerable: true, configurable: true });
+}
+function listen2(type, take) {
+	addEventListener(global, type, (event) => {
+		try {
+			take(event);
+		} catch {
+		}
+	});
+}
+function refusing(tool, run2) {
+	try {
+		return run2();
+	} catch (error) {
+		refuse(tool, error, placeOf(new NativeError()));
+		throw error;
+	}
+}
+function refuse(tool, error, at) {
+	const name = isObject(tool) ? getOwnPropertyDescriptor(tool, "name")?.value : "";
+	if (isObject(error)) weakSet(told, error, true);
+	problem("registration", typeof name === "string" ? name : "", textOf(error), at);
+}
+function problem(kind, name, message, at) {
+	note(problemText(kind, cut(name, limits.name), cut(message, limits.problem), cut(at, limits.place)));
+}
+function textOf(value) {
+	if (typeof value === "string") return value;
+	if (typeof value === "symbol") return "a symbol";
+	if (!isObject(value)) return NativeString(value);
+	if (!isError?.(value)) return `a${typeof value === "function" ? " function" : "n object"}`;
+	try {
+		return `${domName(value)}: ${domMessage(value)}`;
+	} catch {
+	}
+	const message = getOwnPropertyDescriptor(value, "message")?.value;
+	const name = mapGet(names, getPrototypeOf(value)) ?? "Error";
+	return typeof message === "string" && message !== "" ? `${name}: ${message}` : name;
+}
+function placeOf(error) {
+	const own2 = getOwnPropertyDescriptor(error, "stack");
+	if (own2 === void 0 || own2.get !== stackGetter || isHooked()) return "";
+	const stack = own2.get === void 0 ? own2.value : apply(own2.get, error, []);
+	return typeof stack === "string" && exec(/(?:https?|blob):[^\s()]+:\d+(?=:\d+\)?$)/m, stack)?.[0] || "";
+}
+function isHooked() {
+	const hook = "prepareStackTrace";
+	return getPrototypeOf(NativeError) !== FunctionPrototype || getPrototypeOf(FunctionPrototype) !== ObjectPrototype || hasOwn(NativeError, hook) || hasOwn(FunctionPrototype, hook) || hasOwn(ObjectPrototype, hook);
+}
+
 // src/shim/dialects/query.js
 var notArguments = "Failed to parse input arguments";
 var [isClosed] = members(window, "closed");
@@ -1624,8 +1759,8 @@ var ModelContext = class extends NativeEventTarget {
 	}
 	registerTool(tool, options2 = void 0) {
 		return answer2(this, "registerTool", arguments.length, 1, (prefix) => {
-			const draft = convertTool(tool, prefix, "registerTool");
-			return register(draft, convertOptions(options2, prefix, "ModelContextRegisterToolOptions", "exposedTo"));
+			const draft = refusing(tool, () => convertTool(tool, prefix, "registerTool"));
+			return register(draft, refusing(draft, () => convertOptions(options2, prefix, "ModelContextRegisterToolOptions", "exposedTo")));
 		});
 	}
 	getTools(options2 = void 0) {
@@ -1655,9 +1790,9 @@ function checkThis(self, type = "ModelContext", prefix = "") {
 	return self;
 }
 function register(draft, { origins, signal }) {
-	const tool = admit(draft, isTaken);
+	const tool = refusing(draft, () => admit(draft, isTaken));
 	throwIfAborted(signal);
-	checkSecure(origins, "exposedTo");
+	refusing(draft, () => checkSecure(origins, "exposedTo"));
 	tool.exposedTo = origins;
 	const { promise, pending: pending2 } = add(tool);
 	if (signal !== void 0) {
@@ -1938,9 +2073,9 @@ function adopt(object) {
 function watched(owner, method, name) {
 	return {
 		[name](...args) {
-			const before = revision() - mirrored;
+			const before = changes() - mirrored;
 			const result = apply(method, weakGet(faces, owner) === this ? owner : this, args);
-			if (revision() - mirrored !== before) return result;
+			if (changes() - mirrored !== before) return result;
 			try {
 				return count(() => after[name](owner, args, result));
 			} catch {
@@ -1950,11 +2085,11 @@ function watched(owner, method, name) {
 	}[name];
 }
 function count(change) {
-	const before = revision() - mirrored;
+	const before = changes() - mirrored;
 	try {
 		return change();
 	} finally {
-		mirrored = revision() - before;
+		mirrored = changes() - before;
 	}
 }
 function takeOver(owner) {
@@ -2113,7 +2248,7 @@ var LegacyMethods = class {
 			const where = `${prefix}Failed to read the 'tools' property from 'ModelContextOptions': `;
 			const drafts = new NativeMap();
 			let count2 = 0;
-			eachOf(list, where, (entry) => mapSet(drafts, count2++, convertTool(entry, prefix, "provideContext")));
+			eachOf(list, where, (entry) => mapSet(drafts, count2++, refusing(entry, () => convertTool(entry, prefix, "provideContext"))));
 			admitAll(drafts, tools2);
 		}
 		replaceScript(tools2);
@@ -2129,7 +2264,7 @@ var LegacyMethods = class {
 };
 function admitAll(drafts, tools2) {
 	mapForEach(drafts, (draft) => {
-		mapSet(tools2, draft.name, admit(draft, (name) => mapHas(tools2, name)));
+		mapSet(tools2, draft.name, refusing(draft, () => admit(draft, (name) => mapHas(tools2, name))));
 	});
 }
 
@@ -2391,6 +2526,7 @@ for (const shown of [ModelContext, ModelContextTesting, ToolActivatedEvent, Tool
 }
 defineProperty(global, "agent", { value: targets.agent, writable: true, enumerable: true, configurable: true });
 watchDefinitions();
+watchProblems();
 join(me);
 watchSubmits();
 watchForms();

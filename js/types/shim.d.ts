@@ -78,6 +78,16 @@ interface Refusal {
   next: Refusal | null;
 }
 
+/** What went wrong in the document: the entries of the state text, and how many. */
+interface Problems extends NullRecord {
+  text: string;
+  count: number;
+  /** Whether there was more than is kept. */
+  full: boolean;
+  seen: Set<string>;
+  scheduled: boolean;
+}
+
 interface Origins {
   url: string;
   next: Origins | null;
@@ -91,6 +101,7 @@ interface Pending extends NullRecord {
 
 interface Registry extends NullRecord {
   rev: number;
+  changes: number;
   lastID: number;
   script: Map<string, Tool>;
   forms: Map<string, Tool>;
@@ -101,6 +112,7 @@ interface Registry extends NullRecord {
   scheduled: boolean;
   /** The document that the tools belong to. */
   document: Document;
+  problems: Problems;
 }
 
 interface Call {

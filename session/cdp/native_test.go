@@ -290,7 +290,7 @@ func TestNativeInsecure(t *testing.T) {
 	address := strings.Replace(site(t, map[string]http.HandlerFunc{"/": html(`<script>navigator.modelContext?.registerTool({name: 'there', description: 'd', execute() {}})</script>`)}), "127.0.0.1", "plain.test", 1) + "/"
 	p := showPage(t, native1(t), address)
 	p.until("the finding", func(all []session.ToolsChanged) bool {
-		return len(all) == 1 && len(all[0].Tools) == 0 && len(all[0].Refused) == 1 && all[0].Refused[0].Rule == "no-native-webmcp"
+		return len(all) == 1 && len(all[0].Tools) == 0 && len(all[0].Findings) == 1 && all[0].Findings[0].Rule == "no-native-webmcp"
 	})
 	shown := showPage(t, engine(t, func(o *LocalOptions) { o.Args = []string{"--host-resolver-rules=MAP plain.test 127.0.0.1"} }), address)
 	shown.untilOffers(" there")

@@ -3,7 +3,6 @@ package cdp
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"slices"
 	"time"
 
@@ -199,15 +198,16 @@ func (w *watcher) changed(d *document, state *shim.State) {
 func (w *watcher) report(d *document) {
 	set := session.ToolsChanged{
 		Document: d.id, Frame: d.where, Revision: d.state.Revision * revisions, Title: d.state.Doc.Title,
-		Tools: declarations(d, d.state), Refused: refusals(d.state),
+		Tools: declarations(d, d.state), Findings: findings(d),
 	}
 	w.invoker.complete(d, &set)
+	silent := len(set.Tools)+len(d.state.Refused) == 0
 	before := len(set.Tools)
 	if w.frames.declared.Fit(&set); len(set.Tools) < before { // nor are they kept here
 		d.state.Tools = slices.Clone(d.state.Tools[:min(len(set.Tools), len(d.state.Tools))])
 	}
-	if d.where != (session.Frame{}) && !d.reported && len(set.Tools)+len(set.Refused) == 0 {
-		return // most frames have no tools
+	if d.where != (session.Frame{}) && !d.reported && silent {
+		return // most frames have no tools, and what goes wrong in them is not about tools
 	}
 	d.reported = true
 	w.out.emit(set)
@@ -233,17 +233,4 @@ func annotations(a shim.Annotations) json.RawMessage {
 		return nil
 	}
 	return b
-}
-
-func refusals(s *shim.State) []bridge.Finding {
-	var out []bridge.Finding
-	for _, r := range s.Refused {
-		out = append(out, bridge.Finding{Rule: r.Rule, Tool: r.Name, Message: r.Message,
-			Refused: true})
-	}
-	if s.Dropped > 0 {
-		out = append(out, bridge.Finding{Rule: "too-many-tools", Refused: true,
-			Message: fmt.Sprintf("The page declares %d tools more than are offered.", s.Dropped)})
-	}
-	return out
 }

@@ -136,7 +136,7 @@ func testDeclared(t *testing.T, h Harness) {
 	all := w.await("the finding", func(all []session.Event) bool {
 		return slices.ContainsFunc(all, func(ev session.Event) bool {
 			set, is := ev.(session.ToolsChanged)
-			return is && slices.ContainsFunc(set.Refused, func(f bridge.Finding) bool { return f.Rule == "declarations-too-large" })
+			return is && slices.ContainsFunc(set.Findings, func(f bridge.Finding) bool { return f.Rule == "declarations-too-large" })
 		})
 	})
 	offered := int64(0)

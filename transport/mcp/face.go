@@ -219,7 +219,9 @@ func (f *Face) all(ctx context.Context, sc scope, waits func(bridge.Site) bool) 
 		now := found[i]
 		made.from[i] = toolset.Source{Site: s, Version: now.Version, Tools: now.Tools,
 			Paths: now.Paths}
-		made.of[i] = now.Catalog
+		if made.of[i] = now.Catalog; now.Catalog != nil {
+			made.from[i].Trouble = now.Catalog.Trouble()
+		}
 		if now.Shown != nil {
 			made.from[i].Page = now.Shown.URL
 		}
@@ -279,6 +281,21 @@ func (f *Face) ask(ctx context.Context, sc scope, sites []bridge.Site,
 	}
 	all.Wait()
 	return found, errs
+}
+
+// troubles says what is known now to be wrong with sites, in sentences.
+func (f *Face) troubles(sc scope, sites []bridge.Site) (texts []string) {
+	ref := sc.ref()
+	for _, s := range sites {
+		ref.Site = s.Name
+		switch now, err := f.b.ToolsNow(context.Background(), ref); {
+		case err != nil && bridge.AsError(err).Retry > 0: // it was tried
+			texts = append(texts, fmt.Sprintf("The site %q cannot be reached now: %s", s.Name, bridge.AsError(err).Message))
+		case err == nil && now.Catalog != nil && now.Catalog.Trouble() != "":
+			texts = append(texts, fmt.Sprintf("The site %q: %s", s.Name, now.Catalog.Trouble()))
+		}
+	}
+	return texts
 }
 
 // maxLists bounds the lists that are kept ready.

@@ -14,12 +14,25 @@ export const [windowOrigin] = members(window, 'origin');
 const [originAgentCluster, isSecureContext] = members(window, 'originAgentCluster', 'isSecureContext');
 const knowsKeys = 'originAgentCluster' in window;
 
-/** @returns {{url: string, title: string, origin: string, lang: string}} */
+const [performanceOf] = members(window, 'performance');
+const [entriesByType] = members('Performance', 'getEntriesByType');
+const [responseStatus] = members('PerformanceResourceTiming', 'responseStatus');
+
+/** @returns {{url: string, title: string, origin: string, lang: string, status: number}} status: 0 when it is not known */
 export function documentInfo() {
   const root = documentElement(document);
   const lang = root === null ? null : getAttribute(root, 'lang');
   const url = cut(documentURL(document), 8 * 1024);
-  return { url, title: cut(documentTitle(document), 512), origin: windowOrigin(global), lang: cut(lang ?? '', 64) };
+  return { url, title: cut(documentTitle(document), 512), origin: windowOrigin(global), lang: cut(lang ?? '', 64), status: httpStatus() };
+}
+
+/** httpStatus is the status of the response that the document came with, as the browser has it. */
+function httpStatus() {
+  try {
+    return responseStatus(entriesByType(performanceOf(global), 'navigation')[0]);
+  } catch {
+    return 0; // an empty document, or an older browser
+  }
 }
 
 /** A document whose frame was removed or that was left is not active. */

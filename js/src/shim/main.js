@@ -16,6 +16,7 @@ import { watchForms } from './forms.js';
 import { join } from './frames.js';
 import { NativeEventTarget, construct, defineProperty, freeze, members } from './natives.js';
 import { me } from './peer.js';
+import { watchProblems } from './problems.js';
 import { watch } from './registry.js';
 import { answerCall, awaitCall, remindCall } from './replies.js';
 import { readStructured } from './structured.js';
@@ -43,6 +44,7 @@ for (const shown of [ModelContext, ModelContextTesting, ToolActivatedEvent, Tool
 }
 defineProperty(global, 'agent', { value: targets.agent, writable: true, enumerable: true, configurable: true });
 watchDefinitions();
+watchProblems();
 join(me);
 watchSubmits();
 watchForms();

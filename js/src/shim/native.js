@@ -19,6 +19,7 @@ import {
   controllerSignal, defineProperty, freeze, getOwnPropertyDescriptor, hasOwn, jsonParse, mapDelete, mapForEach, mapGet, mapHas, mapSet,
   members, own, promiseThen, setAdd, setHas, uncurry,
 } from './natives.js';
+import { refuse, watchProblems } from './problems.js';
 import { browser, eachVisible, nothing, remove, replaceManifest, watch } from './registry.js';
 import { answerCall, awaitCall, remindCall } from './replies.js';
 
@@ -160,8 +161,10 @@ function synchronise(meet, register) {
     const options = { __proto__: null, signal: controllerSignal(controller), exposedTo: origins(tool) };
     const done = own(register(context, declaration(tool), options));
     mapSet(registered, tool, { controller, done });
-    promiseThen(done, nothing, () => {
-      if (mapDelete(registered, tool)) remove(tool.name, tool);
+    promiseThen(done, nothing, (/** @type {any} */ error) => {
+      if (!mapDelete(registered, tool)) return;
+      refuse(tool, error, '');
+      remove(tool.name, tool);
     });
   });
 }
@@ -202,6 +205,7 @@ function runner(tool) {
   };
 }
 
+watchProblems();
 if (typeof Browser === 'function') install();
 else replaceManifest(new NativeMap(), refusal());
 

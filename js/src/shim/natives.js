@@ -35,6 +35,7 @@ export const { create, freeze, hasOwn, keys: objectKeys } = Object;
 export const NativeProxy = Proxy;
 export const ObjectPrototype = Object.prototype;
 export const ArrayPrototype = Array.prototype;
+export const FunctionPrototype = Function.prototype;
 export const { isArray } = Array;
 export const { isView } = ArrayBuffer;
 export const { parse: jsonParse, stringify: jsonStringify, isRawJSON } = /** @type {any} */ (JSON);
@@ -66,6 +67,8 @@ export const [bufferLength] = members('ArrayBuffer', 'byteLength');
 
 export const NativeTypeError = TypeError;
 export const NativeError = Error;
+/** Unlike instanceof, it asks no proxy; older browsers do not have it. */
+export const { isError } = /** @type {any} */ (Error);
 export const NativeDOMException = DOMException;
 export const NativeEventTarget = EventTarget;
 export const NativeEvent = Event;

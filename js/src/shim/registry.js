@@ -4,15 +4,20 @@
 
 import { eachPeer } from './frames.js';
 import {
-  NativeMap, NativePromise, mapDelete, mapForEach, mapGet, mapHas, mapSet, mapSize, microtask, own, random,
+  NativeMap, NativePromise, NativeSet, mapDelete, mapForEach, mapGet, mapHas, mapSet, mapSize, microtask, own, random, setAdd, setHas,
 } from './natives.js';
-import { stateText } from './wire.js';
+import { limits, stateText } from './wire.js';
 
 /** @type {Registry} */
 const state = {
-  __proto__: null, rev: 0, lastID: firstID(), script: new NativeMap(), forms: new NativeMap(), manifest: new NativeMap(), refused: null, waiter: null,
-  pending: new NativeMap(), scheduled: false, document,
+  __proto__: null, rev: 0, changes: 0, lastID: firstID(), script: new NativeMap(), forms: new NativeMap(), manifest: new NativeMap(), refused: null, waiter: null,
+  pending: new NativeMap(), scheduled: false, document, problems: noProblems(),
 };
+
+/** @returns {Problems} */
+function noProblems() {
+  return { __proto__: null, text: '', count: 0, full: false, seen: new NativeSet(), scheduled: false };
+}
 
 /**
  * firstID makes the ids of two documents differ, so that a call that was meant for one never finds a tool of the other.
@@ -30,7 +35,11 @@ export const asked = new NativeMap();
 /** What else follows a change, and what settles a registration: native.js has the browser do both. */
 export const browser = { changed: nothing, settle: (/** @type {Tool} */ _, /** @type {Pending} */ pending) => pending.resolve() };
 
+/** Changes of tools and of what went wrong. */
 export const revision = () => state.rev;
+
+/** Changes of tools alone. */
+export const changes = () => state.changes;
 
 /**
  * renew forgets the tools of a document that another one replaced in the same window, as happens to the empty one that every
@@ -43,7 +52,30 @@ export function renew() {
   state.forms = new NativeMap();
   state.manifest = new NativeMap();
   state.refused = null;
+  state.problems = noProblems();
   changed();
+}
+
+/**
+ * note keeps what went wrong in the document: so many entries that differ. The tools are the same, so nobody but the Go half hears.
+ * @param {string} text of wire.js
+ */
+export function note(text) {
+  renew();
+  const { problems } = state;
+  if (problems.full || setHas(problems.seen, text)) return;
+  problems.full = problems.count === limits.problems || problems.text.length + text.length > limits.problemBytes;
+  if (!problems.full) {
+    setAdd(problems.seen, text);
+    problems.text += (problems.count++ === 0 ? '' : ',') + text;
+  }
+  state.rev++;
+  if (problems.scheduled) return;
+  problems.scheduled = true;
+  microtask(() => {
+    problems.scheduled = false;
+    deliver();
+  });
 }
 
 /**
@@ -195,6 +227,7 @@ function number(tool) {
 /** All changes of one run of page code are one message and one event: both leave in the microtask. */
 function changed() {
   state.rev++;
+  state.changes++;
   browser.changed();
   if (state.scheduled) return;
   microtask(flush);
@@ -233,5 +266,5 @@ function deliver() {
 
 /** currentState is the state text as it is now. */
 export function currentState() {
-  return stateText(state.rev, eachVisible, state.refused);
+  return stateText(state.rev, eachVisible, state.refused, state.problems);
 }

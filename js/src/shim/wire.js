@@ -7,7 +7,7 @@ import { jsonStringify, slice } from './natives.js';
 
 export const limits = {
   __proto__: null, tools: 256, refused: 64, name: 128, title: 1024, description: 16 * 1024, schema: 64 * 1024,
-  state: 8 * 1024 * 1024,
+  state: 8 * 1024 * 1024, problems: 32, problem: 512, place: 256, problemBytes: 32 * 1024,
 };
 
 /**
@@ -27,10 +27,12 @@ export function replyText(reply, state) {
  * @param {number} rev
  * @param {(visit: (tool: Tool) => void) => void} eachTool
  * @param {Refusal | null} refusals
+ * @param {Problems} problems
  */
-export function stateText(rev, eachTool, refusals) {
-  const { url, title, origin, lang } = documentInfo();
-  const doc = slice(member('url', url) + member('title', title) + member('origin', origin) + member('lang', lang), 1);
+export function stateText(rev, eachTool, refusals, problems) {
+  const { url, title, origin, lang, status } = documentInfo();
+  const doc = slice(member('url', url) + member('title', title) + member('origin', origin) + member('lang', lang), 1) +
+    member('status', status || undefined);
   let tools = '';
   let refused = '';
   let count = 0;
@@ -48,7 +50,19 @@ export function stateText(rev, eachTool, refusals) {
     tools += `${count++ === 0 ? '' : ','}{"id":${tool.id},${tool.text}}`;
   });
   for (let refusal = refusals; refusal !== null; refusal = refusal.next) refuse(refusal);
-  return `{"rev":${rev},"doc":{${doc}},"tools":[${tools}],"refused":[${refused}],"dropped":${dropped}}`;
+  const wrong = problems.count === 0 ? '' : `,"problems":[${problems.text}]${problems.full ? ',"more":true' : ''}`;
+  return `{"rev":${rev},"doc":{${doc}},"tools":[${tools}],"refused":[${refused}],"dropped":${dropped}${wrong}}`;
+}
+
+/**
+ * problemText is an entry of what went wrong in the document.
+ * @param {string} kind
+ * @param {string} name of the tool
+ * @param {string} message
+ * @param {string} at where in a script
+ */
+export function problemText(kind, name, message, at) {
+  return `{"kind":"${kind}"${member('name', name || undefined)}${member('message', message)}${member('at', at || undefined)}}`;
 }
 
 /**

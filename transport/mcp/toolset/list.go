@@ -78,6 +78,8 @@ type Source struct {
 	Paths bool
 	// Page is the address that the caller's page shows; "" when that is not known.
 	Page string
+	// Trouble is a sentence on what went wrong in the page; "" when nothing did.
+	Trouble string
 }
 
 // Options says how a list is made.

@@ -81,18 +81,39 @@ func (l *List) why(name string) (lines []string, retry time.Duration) {
 		}
 		retry = max(retry, s.Down.Retry)
 	}
-	if len(lines) > 0 || !known {
+	if len(lines) > 0 {
 		return lines, retry
 	}
+	if known {
+		lines = []string{l.left(g)}
+	}
+	return append(lines, l.trouble(g.site)...), 0
+}
+
+// left says how a tool went that an earlier list had.
+func (l *List) left(g gone) string {
 	switch now := l.pages[g.site]; {
 	case g.page != "" && now != "" && now != g.page:
-		return []string{fmt.Sprintf("It was a tool of %s; the page went to %s since.", g.page, now)}, 0
+		return fmt.Sprintf("It was a tool of %s; the page went to %s since.", g.page, now)
 	case g.page == "" && now != "": // the list was that of the site's own page
-		return []string{fmt.Sprintf("Your page of %q shows %s now, which does not offer it.", g.site, now)}, 0
+		return fmt.Sprintf("Your page of %q shows %s now, which does not offer it.", g.site, now)
 	default:
-		return []string{fmt.Sprintf("The page of %q had it and took it away since.", g.site)}, 0
+		return fmt.Sprintf("The page of %q had it and took it away since.", g.site)
 	}
 }
+
+// trouble says what went wrong in the page of a site; "" is all of them.
+func (l *List) trouble(site string) (lines []string) {
+	for _, s := range l.sources {
+		if s.Trouble != "" && (site == "" || site == s.Site.Name) {
+			lines = append(lines, s.Trouble)
+		}
+	}
+	return lines[:min(len(lines), maxTrouble)]
+}
+
+// maxTrouble bounds the sites of which a text says what went wrong.
+const maxTrouble = 3
 
 // told says which tools there are.
 func (l *List) told() string {

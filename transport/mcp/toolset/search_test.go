@@ -179,6 +179,11 @@ func TestInstructions(t *testing.T) {
 		if got := Instructions(mode, many, false); len(got) > 2048 || !strings.Contains(got, "and 30 more") || strings.Contains(got, "begins with") {
 			t.Errorf("mode %d: %d bytes: %s", mode, len(got), got)
 		}
+		trouble := "The site \"shop\": What went wrong in the page: " + strings.Repeat("x", 300) + "."
+		if got := Instructions(mode, two, false, trouble, trouble, trouble, trouble, trouble, trouble); len(got) > 2048 ||
+			!strings.Contains(got, trouble) || !strings.HasSuffix(got, "not as orders.") {
+			t.Errorf("mode %d, with trouble: %d bytes: %s", mode, len(got), got)
+		}
 	}
 }
 

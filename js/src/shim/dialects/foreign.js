@@ -9,7 +9,7 @@ import {
   NativeProxy, NativeWeakMap, ObjectPrototype, addEventListener, apply, create, defineProperty, getOwnPropertyDescriptor, hasOwn, promiseThen, weakGet,
   weakSet,
 } from '../natives.js';
-import { hasScriptTool, nothing, put, remove, removeOwned, revision } from '../registry.js';
+import { changes, hasScriptTool, nothing, put, remove, removeOwned } from '../registry.js';
 import { targets } from './events.js';
 
 /** What the page sees of each foreign object. @type {WeakMap<object, object>} */
@@ -86,9 +86,9 @@ function watched(owner, method, name) {
   return {
     /** @param {any[]} args */
     [name](...args) {
-      const before = revision() - mirrored;
+      const before = changes() - mirrored;
       const result = apply(method, weakGet(faces, owner) === this ? owner : this, args);
-      if (revision() - mirrored !== before) return result;
+      if (changes() - mirrored !== before) return result;
       try {
         return count(() => after[name](owner, args, result));
       } catch {
@@ -103,11 +103,11 @@ function watched(owner, method, name) {
  * @param {() => any} change
  */
 function count(change) {
-  const before = revision() - mirrored;
+  const before = changes() - mirrored;
   try {
     return change();
   } finally {
-    mirrored = revision() - before;
+    mirrored = changes() - before;
   }
 }
 

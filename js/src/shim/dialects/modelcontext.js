@@ -8,6 +8,7 @@ import {
   signalReason, toStringTag, weakGet, weakSet,
 } from '../natives.js';
 import { checkSecure } from '../origins.js';
+import { refusing } from '../problems.js';
 import { add, isTaken, remove } from '../registry.js';
 import { executeTool, listTools } from './query.js';
 
@@ -23,8 +24,8 @@ export class ModelContext extends NativeEventTarget {
   /** @param {any} tool */
   registerTool(tool, options = undefined) {
     return answer(this, 'registerTool', arguments.length, 1, (prefix) => {
-      const draft = convertTool(tool, prefix, 'registerTool');
-      return register(draft, convertOptions(options, prefix, 'ModelContextRegisterToolOptions', 'exposedTo'));
+      const draft = refusing(tool, () => convertTool(tool, prefix, 'registerTool'));
+      return register(draft, refusing(draft, () => convertOptions(options, prefix, 'ModelContextRegisterToolOptions', 'exposedTo')));
     });
   }
 
@@ -89,9 +90,9 @@ export function checkThis(self, type = 'ModelContext', prefix = '') {
  * @param {{origins: Origins | null, signal: AbortSignal | undefined}} options
  */
 function register(draft, { origins, signal }) {
-  const tool = admit(draft, isTaken);
+  const tool = refusing(draft, () => admit(draft, isTaken));
   throwIfAborted(signal);
-  checkSecure(origins, 'exposedTo');
+  refusing(draft, () => checkSecure(origins, 'exposedTo'));
   tool.exposedTo = origins;
   const { promise, pending } = add(tool);
   if (signal !== undefined) {

@@ -6,6 +6,7 @@ import { admit, convertTool, eachOf, toText } from '../declaration.js';
 import { isObject } from '../encode.js';
 import { typeError } from '../errors.js';
 import { NativeMap, mapForEach, mapHas, mapSet } from '../natives.js';
+import { refusing } from '../problems.js';
 import { remove, replaceScript } from '../registry.js';
 import { checkCall } from './modelcontext.js';
 
@@ -22,7 +23,7 @@ export class LegacyMethods {
       const where = `${prefix}Failed to read the 'tools' property from 'ModelContextOptions': `;
       const drafts = new NativeMap();
       let count = 0;
-      eachOf(list, where, (entry) => mapSet(drafts, count++, convertTool(entry, prefix, 'provideContext')));
+      eachOf(list, where, (entry) => mapSet(drafts, count++, refusing(entry, () => convertTool(entry, prefix, 'provideContext'))));
       admitAll(drafts, tools);
     }
     replaceScript(tools);
@@ -49,6 +50,6 @@ export class LegacyMethods {
  */
 function admitAll(drafts, tools) {
   mapForEach(drafts, (/** @type {Draft} */ draft) => {
-    mapSet(tools, draft.name, admit(draft, (name) => mapHas(tools, name)));
+    mapSet(tools, draft.name, refusing(draft, () => admit(draft, (name) => mapHas(tools, name))));
   });
 }

@@ -1,0 +1,146 @@
+// @ts-check
+// What goes wrong in the document, for whoever looks for a tool that is not there: errors that nobody caught, rejections that
+// nobody handled, lines of console.error, registrations that were refused. Nothing here runs code of the page: no getter, no
+// toString, no trap of a proxy. How much is kept is bounded in registry.js. See docs/decisions/2026-11-22-page-errors.md.
+
+import { global } from './dom.js';
+import { isObject } from './encode.js';
+import { cut } from './errors.js';
+import {
+  FunctionPrototype, NativeError, NativeMap, NativeProxy, NativeString, NativeWeakMap, ObjectPrototype, addEventListener, apply,
+  defineProperty, exec, getOwnPropertyDescriptor, getPrototypeOf, hasOwn, isError, mapGet, mapSet, members, weakGet, weakSet,
+} from './natives.js';
+import { note } from './registry.js';
+import { limits, problemText } from './wire.js';
+
+const [errorMessage, errorFile, errorLine] = members('ErrorEvent', 'message', 'filename', 'lineno');
+const [rejectionReason] = members('PromiseRejectionEvent', 'reason');
+const [domName, domMessage] = members('DOMException', 'name', 'message');
+
+/** The names of the language's own errors, by prototype. @type {Map<object | null, string>} */
+const names = new NativeMap();
+for (const name of ['Error', 'EvalError', 'RangeError', 'ReferenceError', 'SyntaxError', 'TypeError', 'URIError']) {
+  mapSet(names, /** @type {any} */ (window)[name].prototype, name);
+}
+
+/** How the browser tells the stack of an error: a getter on each, or a plain member. */
+const stackGetter = getOwnPropertyDescriptor(new NativeError(), 'stack')?.get;
+
+/** The errors with which registrations were refused: their rejections are known. @type {WeakMap<object, boolean>} */
+const told = new NativeWeakMap();
+
+/** watchProblems begins to listen. */
+export function watchProblems() {
+  listen('error', (event) => {
+    const file = errorFile(event);
+    problem('error', '', errorMessage(event), file && `${file}:${errorLine(event)}`);
+  });
+  listen('unhandledrejection', (event) => {
+    const reason = rejectionReason(event);
+    if (!isObject(reason) || !weakGet(told, reason)) problem('rejection', '', textOf(reason), isError?.(reason) ? placeOf(reason) : '');
+  });
+  const { console } = /** @type {any} */ (global);
+  const native = console?.error;
+  if (typeof native !== 'function') return;
+  const value = new NativeProxy(native, {
+    __proto__: null,
+    apply(/** @type {any} */ target, /** @type {any} */ self, /** @type {any[]} */ args) {
+      let text = '';
+      for (let i = 0; i < args.length && text.length < limits.problem; i++) text += (i > 0 ? ' ' : '') + textOf(args[i]);
+      problem('console', '', text, placeOf(new NativeError()));
+      return apply(target, self, args);
+    },
+  });
+  defineProperty(console, 'error', { __proto__: null, value, writable: true, enumerable: true, configurable: true });
+}
+
+/**
+ * @param {string} type
+ * @param {(event: any) => void} take
+ */
+function listen(type, take) {
+  addEventListener(global, type, (/** @type {any} */ event) => {
+    try {
+      take(event);
+    } catch {
+      // an event that a page made itself, of another class
+    }
+  });
+}
+
+/**
+ * refusing returns what run returns. What run throws is why a tool is not registered.
+ * @template T
+ * @param {any} tool as the page gave it
+ * @param {() => T} run
+ * @returns {T}
+ */
+export function refusing(tool, run) {
+  try {
+    return run();
+  } catch (error) {
+    refuse(tool, error, placeOf(new NativeError()));
+    throw error;
+  }
+}
+
+/**
+ * refuse notes that a tool is not registered.
+ * @param {any} tool
+ * @param {any} error
+ * @param {string} at
+ */
+export function refuse(tool, error, at) {
+  const name = isObject(tool) ? getOwnPropertyDescriptor(tool, 'name')?.value : '';
+  if (isObject(error)) weakSet(told, error, true);
+  problem('registration', typeof name === 'string' ? name : '', textOf(error), at);
+}
+
+/**
+ * @param {string} kind
+ * @param {string} name
+ * @param {string} message
+ * @param {string} at
+ */
+function problem(kind, name, message, at) {
+  note(problemText(kind, cut(name, limits.name), cut(message, limits.problem), cut(at, limits.place)));
+}
+
+/**
+ * textOf says what a value is, as far as that can be known without running code of the page.
+ * @param {any} value
+ * @returns {string}
+ */
+function textOf(value) {
+  if (typeof value === 'string') return value;
+  if (typeof value === 'symbol') return 'a symbol';
+  if (!isObject(value)) return NativeString(value);
+  if (!isError?.(value)) return `a${typeof value === 'function' ? ' function' : 'n object'}`;
+  try {
+    return `${domName(value)}: ${domMessage(value)}`;
+  } catch {
+    // not a DOMException
+  }
+  const message = getOwnPropertyDescriptor(value, 'message')?.value;
+  const name = mapGet(names, getPrototypeOf(value)) ?? 'Error';
+  return typeof message === 'string' && message !== '' ? `${name}: ${message}` : name;
+}
+
+/**
+ * placeOf returns the first line of a script of the page in an error's stack, '' when the browser does not tell it.
+ * @param {any} error
+ * @returns {string}
+ */
+function placeOf(error) {
+  const own = getOwnPropertyDescriptor(error, 'stack');
+  if (own === undefined || own.get !== stackGetter || isHooked()) return '';
+  const stack = own.get === undefined ? own.value : apply(own.get, error, []);
+  return (typeof stack === 'string' && exec(/(?:https?|blob):[^\s()]+:\d+(?=:\d+\)?$)/m, stack)?.[0]) || '';
+}
+
+/** isHooked tells whether the page formats stacks itself: its code would run. */
+function isHooked() {
+  const hook = 'prepareStackTrace';
+  return getPrototypeOf(NativeError) !== FunctionPrototype || getPrototypeOf(FunctionPrototype) !== ObjectPrototype ||
+    hasOwn(NativeError, hook) || hasOwn(FunctionPrototype, hook) || hasOwn(ObjectPrototype, hook);
+}

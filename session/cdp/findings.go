@@ -1,0 +1,55 @@
+package cdp
+
+import (
+	"fmt"
+	"net/http"
+
+	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/session"
+	"github.com/pagetools/pagetools/shim"
+)
+
+// findings are what there is to tell of a document: how it came, what the page script did
+// not send, and what went wrong.
+func findings(d *document) []bridge.Finding {
+	var out []bridge.Finding
+	s := d.state
+	if code := s.Doc.Status; code >= http.StatusBadRequest && d.where == (session.Frame{}) {
+		out = append(out, bridge.Finding{Rule: bridge.RuleStatus,
+			Message: fmt.Sprintf("The site answered %d %s.", code, http.StatusText(code))})
+	}
+	for _, r := range s.Refused {
+		out = append(out, bridge.Finding{Rule: r.Rule, Tool: r.Name, Message: r.Message,
+			Refused: true})
+	}
+	if s.Dropped > 0 {
+		out = append(out, bridge.Finding{Rule: "too-many-tools", Refused: true,
+			Message: fmt.Sprintf("The page declares %d tools more than are offered.", s.Dropped)})
+	}
+	for _, p := range s.Problems {
+		out = append(out, problem(p))
+	}
+	if s.More {
+		out = append(out, bridge.Finding{Rule: "more-problems",
+			Message: "The page has more errors than are kept."})
+	}
+	return out
+}
+
+// problem turns what went wrong into a finding.
+func problem(p shim.Problem) bridge.Finding {
+	f := bridge.Finding{Rule: "console-error", Message: "console.error: " + p.Message}
+	switch p.Kind {
+	case "error":
+		f = bridge.Finding{Rule: "uncaught-error", Message: p.Message}
+	case "rejection":
+		f = bridge.Finding{Rule: "unhandled-rejection", Message: "Unhandled rejection: " + p.Message}
+	case "registration":
+		f = bridge.Finding{Rule: "registration-refused", Tool: p.Name, Refused: true,
+			Message: "The registration was refused: " + p.Message}
+	}
+	if p.At != "" {
+		f.Message += " (" + p.At + ")"
+	}
+	return f
+}

@@ -1,0 +1,132 @@
+package cdp
+
+import (
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/session"
+)
+
+// wrong is a page in which everything goes wrong that is told.
+const wrong = `<title>wrong</title><script>
+const add = (given) => navigator.modelContext.registerTool(given);
+add({name: 'a b', description: 'd', execute() {}}).catch(() => {});
+add({name: 'unheard', description: '', execute() {}});
+add({name: 'twice', description: 'd', execute() {}});
+add({name: 'twice', description: 'd', execute() {}}).catch(() => {});
+console.error('one', 2, new TypeError('three'), {}, Symbol('s'));
+for (let i = 0; i < 1000; i++) console.error('the same');
+Promise.reject(new RangeError('nobody\u202e\u001b[31m'));
+</script><script>
+nowhere.at.all();
+</script><script>
+addEventListener('load', () => setTimeout(() => add({name: 'last', description: 'd', execute() {}})));
+</script>`
+
+// TestFindings (D4): what goes wrong in a document is told once, with the line, and so is
+// the status that it came with.
+func TestFindings(t *testing.T) {
+	t.Parallel()
+	page := func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		w.WriteHeader(http.StatusNotFound)
+		_, _ = io.WriteString(w, "<!doctype html>"+wrong)
+	}
+	origin := site(t, map[string]http.HandlerFunc{"/": page})
+	for kind, e := range map[string]*Engine{"shim": shared, "native": native1(t)} {
+		p := showPage(t, e, origin+"/")
+		at := func(line string) string { return " (" + origin + "/:" + line + ")" }
+		want := []bridge.Finding{
+			{Rule: "http-status", Message: "The site answered 404 Not Found."},
+			{Rule: "registration-refused", Tool: "a b", Refused: true, Message: "The registration was refused: InvalidStateError: Invalid tool name" + at("2")},
+			{Rule: "registration-refused", Tool: "unheard", Refused: true, Message: "The registration was refused: InvalidStateError: Description is required" + at("2")},
+			{Rule: "registration-refused", Tool: "twice", Refused: true, Message: "The registration was refused: InvalidStateError: Duplicate tool name" + at("2")},
+			{Rule: "console-error", Message: "console.error: one 2 TypeError: three an object a symbol" + at("7")},
+			{Rule: "console-error", Message: "console.error: the same" + at("8")},
+			{Rule: "unhandled-rejection", Message: "Unhandled rejection: RangeError: nobody\u202e\x1b[31m" + at("9")},
+			{Rule: "uncaught-error", Message: "Uncaught ReferenceError: nowhere is not defined" + at("11")},
+		}
+		p.until(kind+": all findings", func(all []session.ToolsChanged) bool {
+			if len(all) != 1 || !slices.ContainsFunc(all[0].Tools, func(d bridge.Declaration) bool { return d.Name == "last" }) ||
+				len(all[0].Findings) < len(want) {
+				return false
+			}
+			got := slices.Clone(all[0].Findings)
+			less := func(a, b bridge.Finding) int { return strings.Compare(a.Rule+a.Message, b.Rule+b.Message) }
+			slices.SortFunc(got, less)
+			slices.SortFunc(want, less)
+			for i := range want {
+				if i >= len(got) || got[i] != want[i] {
+					t.Fatalf("%s: finding %d of %d is\n%+v, want\n%+v", kind, i, len(got), got[i], want[i])
+				}
+			}
+			return len(got) == len(want)
+		})
+		if f := (bridge.Finding{Tool: "a\u202e b", Message: "two\n\x1b[31mlines"}).Cleaned(); f.Tool != "a b" || f.Message != "two [31mlines" {
+			t.Errorf("cleaned to %+v", f)
+		}
+	}
+}
+
+// TestFindingsAreBounded (D4): a page that makes errors without end has as many findings as
+// one that makes a few, and its tools and calls work on.
+func TestFindingsAreBounded(t *testing.T) {
+	t.Parallel()
+	origin := site(t, map[string]http.HandlerFunc{"/": html(`<script>
+		for (let i = 0; i < 20000; i++) console.error(i + 'x'.repeat(10000));
+		for (let i = 0; i < 2000; i++) Promise.reject(new Error('y'.repeat(10000) + i));
+		for (let i = 0; i < 200; i++) tool(i + ' ' + 'z'.repeat(10000), () => 1).catch(() => {});
+		tool('there', () => 1);
+	</script>`)})
+	p := showPage(t, shared, origin+"/")
+	if got := p.must("there", "{}"); got != "1" {
+		t.Errorf("the call says %s", got)
+	}
+	p.until("the findings", func(all []session.ToolsChanged) bool {
+		bytes := 0
+		for _, f := range all[0].Findings {
+			bytes += len(f.Message) + len(f.Tool)
+		}
+		if n := len(all[0].Findings); n > 33 || bytes > 40<<10 {
+			t.Fatalf("%d findings with %d bytes", n, bytes)
+		}
+		return slices.ContainsFunc(all[0].Findings, func(f bridge.Finding) bool { return f.Rule == "more-problems" })
+	})
+}
+
+// TestFindingsRunNothing (D4): what a page throws, or hands to the console, is described
+// without running its code, and console.error looks and works as before. The page's own
+// look at the same things is the positive control.
+func TestFindingsRunNothing(t *testing.T) {
+	t.Parallel()
+	origin := site(t, map[string]http.HandlerFunc{"/": html(`<script>
+		let ran = 0;
+		const trap = new Proxy(class {}, {get(_, key) { if (key !== Symbol.toPrimitive) ran++; }, has() { ran++; return false; }, getPrototypeOf() { ran++; return null; },
+			getOwnPropertyDescriptor() { ran++; }, ownKeys() { ran++; return []; }});
+		const bait = () => {
+			const e = Object.defineProperties(new Error('bait'), {message: {get() { ran++; return ''; }}, stack: {get() { ran++; return ''; }},
+				name: {get() { ran++; return ''; }}, toString: {value: () => ''}, [Symbol.toStringTag]: {get() { ran++; return ''; }}});
+			return Object.setPrototypeOf(e, trap);
+		};
+		Error.prepareStackTrace = () => { ran++; return ''; };
+		for (const x of [trap, bait()]) { console.error(x, [x]); Promise.reject(x); } // browsers themselves ask for its text
+		tool('ran', async () => { await new Promise((r) => setTimeout(r, 50)); return ran; });
+		tool('look', () => { String(bait().stack); trap.x; return ran > 0; });
+		tool('console', () => [console.error.name, console.error.length, /\{ \[native code\] \}$/.test(Function.prototype.toString.call(console.error)),
+			JSON.stringify(Object.getOwnPropertyDescriptor(console, 'error')), 'prototype' in console.error, typeof window.event].join());
+	</script>`)})
+	p := showPage(t, shared, origin+"/")
+	if got := p.must("ran", "{}"); got != "0" {
+		t.Errorf("code of the page ran %s times", got)
+	}
+	if got := p.must("look", "{}"); got != "true" {
+		t.Errorf("the bait is never taken: %s", got)
+	}
+	if got, want := p.must("console", "{}"), `"error,0,true,{\"writable\":true,\"enumerable\":true,\"configurable\":true},false,undefined"`; got != want {
+		t.Errorf("console.error is %s, want %s", got, want)
+	}
+}
