@@ -76,6 +76,7 @@ type Bridge struct {
 	taints     taints
 	runs       registry
 	watchers   watchers
+	promises   promises
 	life       context.Context //nolint:containedctx // of calls that go on without their callers
 	endLife    context.CancelCauseFunc
 	background sync.WaitGroup
@@ -96,7 +97,8 @@ type siteState struct {
 	minting          func(now time.Time) bool // a version of any webtool
 	bytes            *policy.Account
 
-	seen seen
+	seen   seen
+	unkept unkept
 
 	mu        sync.Mutex
 	histories map[string]*webtool.History // by action; "" is the site's own webtool

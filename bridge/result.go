@@ -6,7 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"unicode/utf8"
 
 	"github.com/pagetools/pagetools/bridge/schema"
@@ -48,6 +51,7 @@ func present(r *Run, data json.RawMessage) Step {
 			return Errorf(ToolError, ResultInvalid, Unknown, "%s It says: result%s: %s.", broken.Message,
 				broken.Errors[0].Pointer, broken.Errors[0].Message).Detail("schemaViolation", broken).Step()
 		}
+		broken.Number = r.bridge.breaks(r.site, r.tool)
 	}
 	switch r.settings.output {
 	case "text":
@@ -119,6 +123,54 @@ func (t *Tool) violation(data json.RawMessage, m mcpResult) *Violation {
 	}
 	return v
 }
+
+// maxUnkept bounds the definitions of a site whose broken promises are remembered.
+const maxUnkept = 1024
+
+// promises counts the definitions of all sites that broke the promise of their outputSchema.
+type promises struct {
+	mu     sync.Mutex
+	broken atomic.Int64
+}
+
+// unkept are those of one site, by digest. The map is never changed.
+type unkept struct {
+	atomic.Pointer[map[string]int64]
+}
+
+func (u *unkept) all() map[string]int64 {
+	if now := u.Load(); now != nil {
+		return *now
+	}
+	return nil
+}
+
+// breaks remembers that a definition broke its promise, and returns the number of that.
+// Lists leave its outputSchema out from then on.
+func (b *Bridge) breaks(s *siteState, t *Tool) int64 {
+	b.promises.mu.Lock()
+	before := s.unkept.all()
+	n, known := before[t.digest]
+	if !known {
+		now := map[string]int64{}
+		if len(before) < maxUnkept {
+			maps.Copy(now, before)
+		}
+		n = b.promises.broken.Load() + 1
+		now[t.digest] = n
+		s.unkept.Store(&now) // first: a list that is made after the count knows of it
+		b.promises.broken.Store(n)
+	}
+	b.promises.mu.Unlock()
+	if !known {
+		b.toolsChanged(s.site.Name)
+	}
+	return n
+}
+
+// Unkept returns how many definitions of all sites broke the promise of their outputSchema.
+// Each Listing that is made later knows of all of them.
+func (b *Bridge) Unkept() int64 { return b.promises.broken.Load() }
 
 // Fits reports whether a value keeps the promise of the tool's outputSchema. A tool
 // without one promises nothing.

@@ -1,6 +1,7 @@
 package bridge_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -112,5 +113,26 @@ func TestAResultThatSaysItIsAnErrorInAnyLetters(t *testing.T) {
 	r.Answer("shop", `{"CONTENT":[{"type":"text","text":"x"}]}`, nil)
 	if got, e := do(t, b, "a", `{}`, `{"output":"text"}`); e != nil || string(got) != `"x"` {
 		t.Errorf("got %s, %v", got, e)
+	}
+}
+
+// TestUnkept: a listing names the definitions that broke their promise, once each, and no
+// more of them than are remembered.
+func TestUnkept(t *testing.T) {
+	r := bridgetest.NewRouter().Add("shop")
+	r.Answer("shop", `"no"`, nil)
+	b := open(t, r, bridge.SiteOptions{})
+	const kept = 1024
+	for n := range kept + 1 {
+		for range 2 { // one definition
+			r.Declare("shop", bridgetest.Returning(bridgetest.Tool("a", ""), fmt.Sprintf(`{"type":"object","title":"%d"}`, n)))
+			if _, e := do(t, b, "a", `{}`, ""); e != nil {
+				t.Fatal(e)
+			}
+		}
+		l, err := b.ToolsNow(t.Context(), bridge.Ref{Site: "shop", Caller: bridge.Local()})
+		if err != nil || len(l.Unkept) != n%kept+1 || l.Unkept[l.Tools[0].Digest()] != int64(n+1) || b.Unkept() != int64(n+1) {
+			t.Fatalf("%d: %d, %v, %d, %v", n, len(l.Unkept), l.Unkept[l.Tools[0].Digest()], b.Unkept(), err)
+		}
 	}
 }

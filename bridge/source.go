@@ -40,6 +40,8 @@ type Step struct {
 type Violation struct {
 	Message string             `json:"message"`
 	Errors  []schema.Violation `json:"errors"`
+	// Number is that of the broken promise, as in Listing.Unkept.
+	Number int64 `json:"-"`
 }
 
 // Step returns the step of a call that failed so.

@@ -16,6 +16,10 @@ type Listing struct {
 	Tools []*Tool
 	// Catalog is where they come from: the same pointer is the same list.
 	Catalog *Catalog
+	// Unkept are the digests of definitions that returned what does not fit their own
+	// outputSchema, with a number that grows with each (see Bridge.Unkept). It is nil when
+	// there are none, and must not be changed.
+	Unkept map[string]int64
 	// Shown is the page of the caller's session, when it has one.
 	Shown *Shown
 	// Paths is true when calls may choose the path of their page.
@@ -46,7 +50,7 @@ func (b *Bridge) listing(ctx context.Context, ref Ref,
 		return Listing{}, nothingRan(ctx, err)
 	}
 	return Listing{Site: s.site, Version: b.current(ctx, ref, s), Tools: s.offered(catalog),
-		Catalog: catalog, Shown: b.router.Shows(ref), Paths: s.mayChoosePath()}, nil
+		Catalog: catalog, Unkept: s.unkept.all(), Shown: b.router.Shows(ref), Paths: s.mayChoosePath()}, nil
 }
 
 func (s *siteState) mayChoosePath() bool { return slices.Contains(s.options.AllowConfig, "path") }

@@ -105,7 +105,7 @@ func (x *exchange) run(
 			if end.Err != nil {
 				return failure(to.Told(end.Err)), nil
 			}
-			return result(end, run.Tool(), x.protocol), nil
+			return x.excused(result(end, run.Tool(), x.protocol), end.Violation, to), nil
 		}
 		params, elsewhere, ok := x.elicitation(q)
 		switch {

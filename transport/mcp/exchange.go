@@ -186,13 +186,17 @@ func (x *exchange) listTools(ctx context.Context) (json.RawMessage, *rpcError) {
 	if e != nil {
 		return nil, e
 	}
+	unkept := x.face.b.Unkept() // before the list, which has all of them then
 	list := x.face.list(ctx, x.scope)
-	if x.peer != nil && !x.protocol.Modern() {
-		x.peer.gotList(list.Digest(x.protocol))
-	}
 	page, next, ok := list.Page(x.protocol, cursor)
-	if !ok {
+	switch {
+	case !ok:
 		return nil, badParams("This cursor is not known.")
+	case next != "" || x.peer == nil:
+	case x.protocol.Modern():
+		x.peer.gotList("", unkept)
+	default:
+		x.peer.gotList(list.Digest(x.protocol), unkept)
 	}
 	if !x.protocol.Modern() {
 		return encode(listResult{NextCursor: next, Tools: page}), nil

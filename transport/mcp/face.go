@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -218,7 +219,7 @@ func (f *Face) all(ctx context.Context, sc scope, waits func(bridge.Site) bool) 
 	for i, s := range sites {
 		now := found[i]
 		made.from[i] = toolset.Source{Site: s, Version: now.Version, Tools: now.Tools,
-			Paths: now.Paths}
+			Paths: now.Paths, Unkept: now.Unkept}
 		if made.of[i] = now.Catalog; now.Catalog != nil {
 			made.from[i].Trouble = now.Catalog.Trouble()
 		}
@@ -316,7 +317,8 @@ func (l *list) keep(i int, last *list) {
 // same reports whether another list is made of the same.
 func (l *list) same(o *list) bool {
 	return l.waiting == o.waiting && slices.EqualFunc(l.from, o.from, func(a, b toolset.Source) bool {
-		return a.Site.Name == b.Site.Name && a.Version == b.Version && sameError(a.Down, b.Down)
+		return a.Site.Name == b.Site.Name && a.Version == b.Version && sameError(a.Down, b.Down) &&
+			maps.Equal(a.Unkept, b.Unkept)
 	}) && slices.Equal(l.of, o.of)
 }
 

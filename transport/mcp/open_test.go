@@ -105,7 +105,7 @@ func TestWordsOfErrors(t *testing.T) {
 		t.Errorf("arguments as a text: %s", r.text())
 	}
 	w.router.Answer("shop", `{"n":"seven"}`, nil)
-	if r := c.tool("count", `{}`); r.Result.IsError || !strings.Contains(string(r.Result.Meta["pagetools/schemaViolation"]), `"pointer":"/n"`) {
+	if r := c.tool("pagetools_call", `{"name":"count"}`); r.Result.IsError || !strings.Contains(string(r.Result.Meta["pagetools/schemaViolation"]), `"pointer":"/n"`) {
 		t.Errorf("a result that does not fit: %s, %s", r.text(), r.Result.Meta)
 	}
 	c.header.Set("Accept", "application/json")

@@ -19,6 +19,7 @@ type peer struct {
 	protocol protocol // of the handshake
 	can      elicits  // as declared there
 	listed   string   // the digest of the list that it got last
+	unkept   int64    // the broken promises that its last list leaves out, as in Bridge.Unkept
 	asked    int
 	pending  map[string]chan *message // our requests that wait for a reply
 	running  map[string]context.CancelCauseFunc
@@ -57,10 +58,26 @@ func (p *peer) list() string {
 	return p.listed
 }
 
-func (p *peer) gotList(digest string) {
+// gotList notes a list that the client got whole. Only who began with a handshake is told
+// of changes by it, and has a digest.
+func (p *peer) gotList(digest string, unkept int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.listed = digest
+	p.unkept = unkept
+	if digest != "" {
+		p.listed = digest
+	}
+}
+
+// knows reports whether the client's last list leaves the outputSchema of a broken promise
+// out. Nobody knows what a client without a session or a pipe of its own has.
+func (p *peer) knows(broken *bridge.Violation) bool {
+	if p == nil {
+		return false
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return broken.Number <= p.unkept
 }
 
 // leave says that the client sends nothing any more: it answers no request of ours.

@@ -43,6 +43,25 @@ func result(end bridge.Step, tool *bridge.Tool, e protocol) *mcpgo.CallToolResul
 	return r
 }
 
+// unfit stands before a result that clients would refuse.
+const unfit = "The tool ran, and what it returned follows. This is marked as an error only because the result " +
+	"does not fit the outputSchema that the page declared for the tool: do not repeat the call for that."
+
+// excused marks a result without structuredContent as an error, where the client may know an
+// outputSchema of the tool. The official SDKs throw away what lacks structuredContent, unless
+// it is an error. docs/decisions/2026-11-22-broken-promises.md.
+func (x *exchange) excused(r *mcpgo.CallToolResult, broken *bridge.Violation,
+	to toolset.Target) *mcpgo.CallToolResult {
+	called, _ := x.message.text("name")
+	if r.IsError || r.StructuredContent != nil || called != to.Name || !to.Promises(x.protocol) ||
+		broken != nil && x.peer.knows(broken) {
+		return r
+	}
+	r.IsError = true
+	r.Content = slices.Insert(r.Content, 0, mcpgo.Content(mcpgo.NewTextContent(unfit)))
+	return r
+}
+
 func delivered(data json.RawMessage, tool *bridge.Tool, e protocol) *mcpgo.CallToolResult {
 	data = wellFormed(data)
 	if data == nil {

@@ -40,6 +40,17 @@ func (t Target) Restore(arguments bridge.Value) (bridge.Value, *bridge.Error) {
 	return v, nil
 }
 
+// Promises reports whether clients of the protocol version may know an outputSchema of the
+// tool: one that was listed, or is.
+func (t Target) Promises(e Protocol) bool {
+	_, output := t.Tool.Schemas()
+	if output == nil {
+		return false
+	}
+	listed, _ := output.OutputForClients(e.Modern())
+	return listed != nil
+}
+
 // Told returns an error of a call such that it names arguments as the client knows them.
 func (t Target) Told(e *bridge.Error) *bridge.Error {
 	list, ok := e.Details["errors"].([]map[string]string)

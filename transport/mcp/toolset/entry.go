@@ -80,7 +80,11 @@ func (l *List) entryOf(s Source, t *bridge.Tool, name string) entry {
 		l.find(t.Name(), "mcp-schema", false, "inputSchema: %s.", note)
 	}
 	var modern json.RawMessage
-	if output != nil {
+	switch {
+	case output == nil:
+	case s.Unkept[t.Digest()] != 0:
+		l.find(t.Name(), "mcp-output-schema", false, "It returned something that does not fit its outputSchema, which is not listed any more.")
+	default:
 		modern, _ = output.OutputForClients(true) // it changes no more than the other
 		var notes []string
 		d.OutputSchema, notes = output.OutputForClients(false)

@@ -72,6 +72,9 @@ type Source struct {
 	Site    bridge.Site
 	Version string         // of the site's webtool
 	Tools   []*bridge.Tool // the last ones known, while the site cannot be reached
+	// Unkept are the digests of the tools whose outputSchema is not listed, because they
+	// broke it.
+	Unkept map[string]int64
 	// Down is why the site cannot be reached now; nil when it can.
 	Down *bridge.Error
 	// Paths says that calls may choose the path of their page.
