@@ -76,9 +76,9 @@ type Config struct {
 	Verbose             bool          `key:"verbose" group:"output" run:"true" help:"log what happens"`
 	LogFormat           string        `key:"log-format" group:"output" default:"text" enum:"text,json" help:"log: text, json"`
 
-	Sites   []Site   `key:"sites" only:"file" unnamed:"yes"`
-	Callers []Caller `key:"callers" only:"file"`
-	Limits  Limits   `key:"limits" only:"file" unnamed:"yes"`
+	Sites   []Site   `key:"sites" only:"file" unnamed:"yes" help:"the sites, besides those of the command line"`
+	Callers []Caller `key:"callers" only:"file" help:"who may call, by their credentials; without any, everybody on this machine is the caller local"`
+	Limits  Limits   `key:"limits" only:"file" unnamed:"yes" help:"how much of everything"`
 
 	from map[string]string
 	// Unnamed is true when the file was only found in the current folder: neither a flag

@@ -134,7 +134,7 @@ func (d *decoder) fields(n *yaml.Node, what string, into any) error {
 			if f.key != k.Value || f.tag.Get("only") == "command" {
 				continue
 			}
-			if f.tag.Get("help") == "" {
+			if f.tag.Get("group") == "" { // it is in a section, and no flag
 				return d.take(node, f)
 			}
 			if line, twice := d.lines[f.key]; twice {

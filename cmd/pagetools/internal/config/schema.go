@@ -54,10 +54,10 @@ func schemaOf(t reflect.Type, tag reflect.StructTag) object {
 	default:
 		v := reflect.New(t)
 		if own, ok := v.Interface().(custom); ok {
-			return own.schema()
+			return withHelp(own.schema(), tag)
 		}
 		if t.Kind() == reflect.Struct {
-			return objectOf(v.Interface())
+			return withHelp(objectOf(v.Interface()), tag)
 		}
 		item := strings.ReplaceAll(string(tag), "help:", "-:") // that is the list's
 		s["type"], s["items"] = "array", schemaOf(t.Elem(), reflect.StructTag(item))
@@ -65,11 +65,16 @@ func schemaOf(t reflect.Type, tag reflect.StructTag) object {
 	return described(s, t, tag)
 }
 
-// described adds what the tag says.
-func described(s object, t reflect.Type, tag reflect.StructTag) object {
+func withHelp(s object, tag reflect.StructTag) object {
 	if help := tag.Get("help"); help != "" {
 		s["description"] = help
 	}
+	return s
+}
+
+// described adds what the tag says.
+func described(s object, t reflect.Type, tag reflect.StructTag) object {
+	withHelp(s, tag)
 	if t.Kind() == reflect.Slice {
 		return s
 	}

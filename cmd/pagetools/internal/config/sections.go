@@ -19,82 +19,82 @@ import (
 
 // Site is one entry of sites. What it leaves out is as the command has it.
 type Site struct {
-	Name           string      `key:"name" unnamed:"yes" unique:"true" pattern:"^[a-z][a-z0-9_]{0,31}$" must:"must be a lower-case letter, then up to 31 of a-z, 0-9 and _"`
-	Target         string      `key:"target" unnamed:"target" required:"true"`
-	State          string      `key:"state" unnamed:"yes" enum:"isolated,shared"`
-	Engine         string      `key:"engine" enum:"shim,native"`
-	Warm           *int        `key:"warm" min:"0"`
-	Approval       Approval    `key:"approval" unnamed:"stricter"`
-	Rate           policy.Rate `key:"rate"`
-	Rates          Rates       `key:"rates"`
-	AllowConfig    []PageKey   `key:"allow-config"`
-	AllowPrivate   []string    `key:"allow-private"`
-	AllowOrigins   []Origin    `key:"allow-origin"`
-	Params         Params      `key:"config-params"`
-	Profiles       []Profile   `key:"profiles"`
-	DefaultProfile string      `key:"default-profile"` // with which every page opens
-	Windows        string      `key:"windows" enum:"close,report,bridge"`
-	WaitFor        WaitFor     `key:"wait-for" unnamed:"yes"`
-	StrictOutput   bool        `key:"strict-output"` // refuses results that do not fit their outputSchema
+	Name           string      `key:"name" unnamed:"yes" unique:"true" pattern:"^[a-z][a-z0-9_]{0,31}$" must:"must be a lower-case letter, then up to 31 of a-z, 0-9 and _" help:"a short name, which is in URLs and in the names of MCP tools; made from the target where it is missing"`
+	Target         string      `key:"target" unnamed:"target" required:"true" help:"a URL, or a folder with an index.html"`
+	State          string      `key:"state" unnamed:"yes" enum:"isolated,shared" help:"as --state, for this site"`
+	Engine         string      `key:"engine" enum:"shim,native" help:"as --engine, for this site"`
+	Warm           *int        `key:"warm" min:"0" help:"as --warm, for this site"`
+	Approval       Approval    `key:"approval" unnamed:"stricter" help:"as --approval, for this site: a word, or a default with rules for single tools"`
+	Rate           policy.Rate `key:"rate" help:"calls that this site takes of all callers together, as in 600/1m"`
+	Rates          Rates       `key:"rates" help:"rates of single tools, by patterns of their names"`
+	AllowConfig    []PageKey   `key:"allow-config" help:"what a call may change about its page"`
+	AllowPrivate   []string    `key:"allow-private" help:"private networks that pages may reach; this version does not confine pages"`
+	AllowOrigins   []Origin    `key:"allow-origin" help:"other origins whose pages count as the site's own"`
+	Params         Params      `key:"config-params" help:"arguments that a call may also give in config, by name, each with its JSON Schema"`
+	Profiles       []Profile   `key:"profiles" help:"stored logins, and who may use them"`
+	DefaultProfile string      `key:"default-profile" help:"the profile with which every page of the site opens, for every caller"`
+	Windows        string      `key:"windows" enum:"close,report,bridge" help:"what happens to a window that the page opens: it is closed, reported as a finding, or its tools are offered, too"`
+	WaitFor        WaitFor     `key:"wait-for" unnamed:"yes" help:"what must be there before the page counts as opened; together, all of it"`
+	StrictOutput   bool        `key:"strict-output" help:"refuse results that do not fit their outputSchema"`
 	Line           int
 }
 
 // Approval is a mode, or a mode with rules for single tools.
 type Approval struct {
-	Mode  string `key:"default" unnamed:"yes" enum:"auto,ask-once,ask,never,strict,deny"`
-	Tools Rules  `key:"tools" unnamed:"yes"`
+	Mode  string `key:"default" unnamed:"yes" enum:"auto,ask-once,ask,never,strict,deny" help:"what holds for tools that no rule names"`
+	Tools Rules  `key:"tools" unnamed:"yes" help:"levels of single tools, by patterns of their names; an origin and a space in front name the tools of another origin"`
 }
 
 // Profile is a stored login of a site, and the callers that may use it.
 type Profile struct {
-	Name         string   `key:"name" unique:"true" required:"true" pattern:"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$" must:"must have up to 64 of A-Z, a-z, 0-9, ., _ and -, and begin with a letter or a digit"`
-	StorageState string   `key:"storage-state" required:"true"`
-	Callers      []string `key:"callers"`
+	Name         string   `key:"name" unique:"true" required:"true" pattern:"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$" must:"must have up to 64 of A-Z, a-z, 0-9, ., _ and -, and begin with a letter or a digit" help:"by which a call names it"`
+	StorageState string   `key:"storage-state" required:"true" help:"the file with the login, as 'login' writes it"`
+	Callers      []string `key:"callers" help:"who may use it; without callers in the file, everybody"`
 	Line         int
 }
 
 // WaitFor is what must hold before a page counts as opened: a tool, an element, an
 // idle network, together.
 type WaitFor struct {
-	Tool     string `key:"tool" unnamed:"yes"`
-	Selector string `key:"selector" unnamed:"yes"`
-	Idle     Idle   `key:"idle" unnamed:"yes"`
+	Tool     string `key:"tool" unnamed:"yes" help:"a tool with this name"`
+	Selector string `key:"selector" unnamed:"yes" help:"an element that this CSS selector finds"`
+	Idle     Idle   `key:"idle" unnamed:"yes" help:"true for an idle network, or for how long no tool may change after that"`
 }
 
 // Caller is one entry of callers.
 type Caller struct {
-	Name  string         `key:"name" unique:"true" required:"true" not:"local,token,console,socket,terminal" must:"must not be local, token, console, socket or terminal: these are callers of pagetools itself"`
-	Token string         `key:"token" unique:"true" required:"true" secret:"true"`
-	May   []bridge.Right `key:"may" default:"call elicit" enum:"call,elicit,answer"`
-	Sites []string       `key:"sites"`
-	Rate  policy.Rate    `key:"rate"`
+	Name  string         `key:"name" unique:"true" required:"true" not:"local,token,console,socket,terminal" must:"must not be local, token, console, socket or terminal: these are callers of pagetools itself" help:"who it is, in questions and records"`
+	Token string         `key:"token" unique:"true" required:"true" secret:"true" help:"the credential that it sends, as Authorization: Bearer TOKEN"`
+	May   []bridge.Right `key:"may" default:"call elicit" enum:"call,elicit,answer" help:"its rights: call; elicit, its own MCP client may answer its calls; answer, it answers as a person does"`
+	Sites []string       `key:"sites" help:"the sites that it sees; without names, all"`
+	Rate  policy.Rate    `key:"rate" help:"calls that it may make on all sites together"`
 	Line  int
 }
 
 // Limits is the section limits, without what is a flag, too. A file that nobody named may
 // lower the defaults.
 type Limits struct {
-	Queue            int           `key:"queue" unnamed:"most 32" min:"1"`
-	RecycleAfter     int           `key:"recycle-after" unnamed:"most 200" min:"1"`
-	FirstIdle        time.Duration `key:"first-idle" unnamed:"most 60s"`
-	Idle             time.Duration `key:"idle" unnamed:"most 15m"`
-	MaxAge           time.Duration `key:"max-age" unnamed:"most 8h"`
-	Question         time.Duration `key:"question" unnamed:"most 5m"`
-	Tools            int           `key:"tools" unnamed:"most 256" min:"1"`
-	Name             int           `key:"name" unnamed:"most 128" min:"1"`
-	Description      int           `key:"description" unnamed:"most 16384" min:"1"`
-	SchemaBytes      int           `key:"schema-bytes" unnamed:"most 65536" min:"1"`
-	SchemaDepth      int           `key:"schema-depth" unnamed:"most 32" min:"1"`
-	SchemaSubschemas int           `key:"schema-subschemas" unnamed:"most 2000" min:"1"`
-	SchemaExpansions int           `key:"schema-expansions" unnamed:"most 10000" min:"1"`
-	SchemaPattern    int           `key:"schema-pattern" unnamed:"most 512" min:"1"`
-	Arguments        int           `key:"arguments" unnamed:"most 262144" min:"1"`
-	Result           int           `key:"result" unnamed:"most 1048576" min:"1"`
-	PageSubschemas   int           `key:"page-subschemas" unnamed:"most 50000" min:"1"`
-	PageBytes        int           `key:"page-bytes" unnamed:"most 8388608" min:"1"`
-	HistoryBytes     int           `key:"history-bytes" unnamed:"most 16777216" min:"1"`
-	CallerBytes      int           `key:"caller-bytes" unnamed:"most 33554432" min:"1"`
-	TotalBytes       int           `key:"total-bytes" unnamed:"most 268435456" min:"1"`
+	Queue            int           `key:"queue" unnamed:"most 32" min:"1" help:"calls that may wait for a page"`
+	RecycleAfter     int           `key:"recycle-after" unnamed:"most 200" min:"1" help:"sessions after which a browser is replaced"`
+	FirstIdle        time.Duration `key:"first-idle" unnamed:"most 60s" help:"how long a session that was used once is kept"`
+	Idle             time.Duration `key:"idle" unnamed:"most 15m" help:"how long a session that was used more often is kept"`
+	MaxAge           time.Duration `key:"max-age" unnamed:"most 8h" help:"how long any session is kept"`
+	Question         time.Duration `key:"question" unnamed:"most 5m" help:"how long a question is open"`
+	Tools            int           `key:"tools" unnamed:"most 256" min:"1" help:"tools in one document"`
+	Name             int           `key:"name" unnamed:"most 128" min:"1" help:"characters of a name"`
+	Description      int           `key:"description" unnamed:"most 16384" min:"1" help:"bytes of a description"`
+	SchemaBytes      int           `key:"schema-bytes" unnamed:"most 65536" min:"1" help:"bytes of a schema"`
+	SchemaDepth      int           `key:"schema-depth" unnamed:"most 32" min:"1" help:"how deep a schema may nest"`
+	SchemaSubschemas int           `key:"schema-subschemas" unnamed:"most 2000" min:"1" help:"schemas in a schema"`
+	SchemaExpansions int           `key:"schema-expansions" unnamed:"most 10000" min:"1" help:"schemas in a schema when its references are followed"`
+	SchemaPattern    int           `key:"schema-pattern" unnamed:"most 512" min:"1" help:"characters of a pattern in a schema"`
+	Arguments        int           `key:"arguments" unnamed:"most 262144" min:"1" help:"bytes of the arguments of a call"`
+	Result           int           `key:"result" unnamed:"most 1048576" min:"1" help:"bytes of a result"`
+	PageSubschemas   int           `key:"page-subschemas" unnamed:"most 50000" min:"1" help:"schemas in all tools of a page"`
+	PageBytes        int           `key:"page-bytes" unnamed:"most 8388608" min:"1" help:"bytes of all tools of a page"`
+	HistoryBytes     int           `key:"history-bytes" unnamed:"most 16777216" min:"1" help:"bytes of the history of one webtool"`
+	CallerBytes      int           `key:"caller-bytes" unnamed:"most 33554432" min:"1" help:"bytes that waiting calls and kept replies of one caller may hold"`
+	TotalBytes       int           `key:"total-bytes" unnamed:"most 268435456" min:"1" help:"bytes that those of all callers may hold"`
 }
 
 // Bridge returns those limits that are the bridge's.

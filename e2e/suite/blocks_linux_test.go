@@ -1,0 +1,415 @@
+package suite_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/mark3labs/mcp-go/mcp"
+)
+
+// TestBlocks (D10, D11) does what the README, the pages for users and the examples tell
+// people to do, in the order of each document: shell blocks run at a terminal, where a
+// person says yes; the text that follows one is what it prints; a YAML block is a
+// configuration as it is pasted; JSON parses, and a client's entry starts a server with
+// tools. A block of any other kind fails.
+func TestBlocks(t *testing.T) {
+	t.Parallel()
+	docs := documents(t)
+	for _, doc := range userPages(t) {
+		blocks := blocksOf(docs[doc])
+		if len(blocks) == 0 {
+			continue
+		}
+		t.Run(strings.ReplaceAll(strings.TrimSuffix(doc, ".md"), "/", "."), func(t *testing.T) {
+			t.Parallel()
+			w := newReader(t)
+			defer w.end()
+			for _, b := range blocks {
+				if t.Failed() {
+					return // what follows stands on it
+				}
+				w.follow(b)
+			}
+		})
+	}
+}
+
+// reader is a person who does what one document says, in a folder like a clone.
+type reader struct {
+	t      *testing.T
+	folder string
+	tmp    string
+	listen string
+	env    []string
+	last   *step   // what ran last
+	going  []*step // what goes on beside
+	asked  string  // the question that was answered last
+	token  string  // with which the last call that waited goes on
+}
+
+// step is one block at a terminal.
+type step struct {
+	text   string
+	cmd    *exec.Cmd
+	stdout *lockedBuffer // for data
+	all    *lockedBuffer // what the person sees
+	ended  chan struct{}
+
+	mu       sync.Mutex
+	person   *os.File
+	answered int
+}
+
+// show shows something to the person, who says yes to each question.
+func (s *step) show(p []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, _ = s.all.Write(p)
+	for n := len(asks.FindAllString(s.all.String(), -1)); s.answered < n; s.answered++ {
+		_, _ = s.person.WriteString("y\n")
+	}
+}
+
+// data is the standard output of a step: the person sees that, too.
+type data struct{ *step }
+
+func (d data) Write(p []byte) (int, error) {
+	d.show(p)
+	return d.stdout.Write(p)
+}
+
+func newReader(t *testing.T) *reader {
+	t.Helper()
+	listen, err := closedPort()
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &reader{t: t, folder: tempDir(t), tmp: tempDir(t), listen: listen}
+	if err := os.Mkdir(filepath.Join(w.folder, "bin"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	links := map[string]string{"bin/pagetools": pagetools(t)}
+	for _, name := range []string{"examples", "go.mod", "go.sum"} {
+		links[name] = filepath.Join(root(t), name)
+	}
+	for name, to := range links {
+		if err := os.Symlink(to, filepath.Join(w.folder, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// A login, as `login` writes it.
+	if err := os.WriteFile(filepath.Join(w.folder, "work.json"), []byte(`{"cookies":[],"origins":[]}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w.env = append(os.Environ(), "TMPDIR="+w.tmp, "PAGETOOLS_DATA_DIR="+w.tmp+"-data", "PAGETOOLS_CONSOLE_LISTEN=127.0.0.1:0",
+		"PAGETOOLS_LISTEN="+listen, "PAGETOOLS_WARM=0", "XDG_CONFIG_HOME=", "HOME="+w.tmp+"-home", "CI=", "NO_COLOR=1",
+		"GOPATH="+goEnv(t, "GOPATH"), "GOCACHE="+goEnv(t, "GOCACHE"))
+	if err := os.Mkdir(w.tmp+"-home", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+var goEnvOnce sync.Map
+
+// goEnv is a setting of Go, which does not depend on the HOME of a reader.
+func goEnv(t *testing.T, name string) string {
+	t.Helper()
+	of, _ := goEnvOnce.LoadOrStore(name, sync.OnceValues(func() ([]byte, error) { return exec.Command("go", "env", name).Output() }))
+	out, err := of.(func() ([]byte, error))()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// follow does what a block says.
+func (w *reader) follow(b block) {
+	w.t.Helper()
+	switch b.lang {
+	case "sh":
+		code := 0
+		if _, err := fmt.Sscanf(b.info, "exit=%d", &code); b.info != "" && err != nil {
+			w.t.Fatalf("what is %q?", b.info)
+		}
+		w.run(b.text, code)
+	case "text":
+		w.compare(b.text)
+	case "yaml":
+		w.configure(b.text)
+	case "json":
+		w.read(b.text)
+	default:
+		w.t.Fatalf("nothing holds a block of %q:\n%s", b.lang, b.text)
+	}
+}
+
+// stays are commands that do not end by themselves, or not before a person answers, and
+// what they show when they are ready.
+var stays = map[*regexp.Regexp]string{
+	regexp.MustCompile(`pagetools (serve|demo)\b`): "Try: curl ",
+	regexp.MustCompile(`pagetools log --follow`):   "",
+	regexp.MustCompile(`agent-http .* buyProduct`): "A person must answer",
+	regexp.MustCompile(`agent\.py .* buyProduct`):  "A person must answer",
+	regexp.MustCompile(`"wait":300000`):            "",
+}
+
+// ours replaces what stands for something of the reader's own.
+func (w *reader) ours(text string) string {
+	text = strings.NewReplacer(
+		"go build -o bin/pagetools ./cmd/pagetools", "true", // as the binary of these tests is made
+		"127.0.0.1:7300", w.listen,
+		"https://shop.example/", pageServer().page("shop.html"),
+		"https://shop.example", pageServer().URL,
+	).Replace(text)
+	if strings.Contains(text, `"resume":"TOKEN"`) {
+		if w.token == "" {
+			w.t.Fatalf("no call said a token before this:\n%s", text)
+		}
+		text = strings.ReplaceAll(text, `"resume":"TOKEN"`, w.token)
+	}
+	if id := regexp.MustCompile(`\bID\b`); id.MatchString(text) {
+		text = id.ReplaceAllString(text, w.question())
+	}
+	return text
+}
+
+// question waits until `approve` lists a question that was not answered yet.
+func (w *reader) question() string {
+	w.t.Helper()
+	before, said := w.asked, []byte{}
+	if !within(replyWithin, func() bool {
+		list := exec.Command(pagetools(w.t), "approve", "--format", "json")
+		list.Env = w.env
+		var got struct{ Questions []struct{ ID string } }
+		var err error
+		if said, err = list.Output(); err != nil || json.Unmarshal(said, &got) != nil || len(got.Questions) == 0 {
+			return false
+		}
+		w.asked = got.Questions[0].ID
+		return w.asked != before
+	}) {
+		w.t.Fatalf("no question waits: %s", said)
+	}
+	return w.asked
+}
+
+// run runs a block, and waits for its end, or until it is ready.
+func (w *reader) run(text string, code int) {
+	w.t.Helper()
+	text, _ = runnable(text)
+	if strings.TrimSpace(text) == "" {
+		return
+	}
+	ready, stay := "", false
+	for command, marker := range stays {
+		if command.MatchString(text) {
+			ready, stay = marker, true
+		}
+	}
+	text = w.ours(text)
+	if stay && strings.Contains(text, "pagetools ") {
+		w.stop() // the servers before it have the address
+		text = "exec " + text
+	}
+	s := w.start(text)
+	if stay {
+		w.going = append(w.going, s)
+		if !within(readyWithin, func() bool { return s.hasEnded() || strings.Contains(s.all.String(), ready) }) || s.hasEnded() {
+			w.t.Fatalf("it does not go on:\n%s%s", text, s.all)
+		}
+		return
+	}
+	w.last = s
+	if !within(replyWithin, s.hasEnded) {
+		w.t.Errorf("it does not end:\n%s%s", text, s.all)
+		w.kill(s, syscall.SIGKILL)
+		return
+	}
+	if token := resumes.FindString(s.stdout.String()); token != "" {
+		w.token = token
+	}
+	if got := s.cmd.ProcessState.ExitCode(); got != code {
+		w.t.Errorf("it ended with %d, want %d:\n%s%s", got, code, text, s.all)
+	}
+}
+
+var (
+	asks    = regexp.MustCompile(`\[[yY]/[nN]`)
+	resumes = regexp.MustCompile(`"resume":"[^"]+"`)
+)
+
+// start runs commands at a terminal, where a person says yes to each question.
+func (w *reader) start(text string) *step {
+	w.t.Helper()
+	person, program := openTerminal(w.t)
+	s := &step{text: text, stdout: &lockedBuffer{}, all: &lockedBuffer{}, ended: make(chan struct{}), person: person}
+	s.cmd = exec.Command("sh", "-e", "-c", text)
+	s.cmd.Dir, s.cmd.Env = w.folder, w.env
+	s.cmd.Stdin, s.cmd.Stderr, s.cmd.Stdout = program, program, data{s}
+	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	if err := s.cmd.Start(); err != nil {
+		w.t.Fatal(err)
+	}
+	_ = program.Close() // the program has its own
+	seen := make(chan struct{})
+	go func() { // ends with the terminal
+		defer close(seen)
+		var buf [4096]byte
+		for {
+			n, err := person.Read(buf[:])
+			s.show(buf[:n])
+			if err != nil {
+				return
+			}
+		}
+	}()
+	go func() { // ends with the program
+		_ = s.cmd.Wait() // how it ended is in ProcessState
+		<-seen
+		close(s.ended)
+	}()
+	return s
+}
+
+func (s *step) hasEnded() bool {
+	select {
+	case <-s.ended:
+		return true
+	default:
+		return false
+	}
+}
+
+func (w *reader) kill(s *step, with syscall.Signal) {
+	_ = syscall.Kill(-s.cmd.Process.Pid, with) // its group: it leads one
+	<-s.ended
+}
+
+// stop ends the servers of the reader, as a person does.
+func (w *reader) stop() {
+	w.t.Helper()
+	for _, s := range w.going {
+		if !strings.HasPrefix(s.text, "exec ") {
+			if !within(replyWithin, s.hasEnded) {
+				w.kill(s, syscall.SIGKILL)
+				w.t.Errorf("it still waits:\n%s%s", s.text, s.all)
+			}
+			continue
+		}
+		_ = syscall.Kill(s.cmd.Process.Pid, syscall.SIGTERM)
+		if !within(stopWithin, s.hasEnded) {
+			w.kill(s, syscall.SIGKILL)
+			w.t.Errorf("it does not stop:\n%s%s", s.text, s.all)
+		}
+		if code := s.cmd.ProcessState.ExitCode(); code != 0 {
+			w.t.Errorf("it ended with %d:\n%s%s", code, s.text, s.all)
+		}
+		w.last = s
+	}
+	w.going = nil
+}
+
+// end ends what goes on, and looks at what is left.
+func (w *reader) end() {
+	w.t.Helper()
+	w.stop()
+	if entries, err := os.ReadDir(w.tmp); err != nil || len(entries) > 0 {
+		w.t.Errorf("it left %v (%v)", entries, err)
+	}
+}
+
+// compare finds each line of a text in what was printed last.
+func (w *reader) compare(text string) {
+	w.t.Helper()
+	if w.last == nil {
+		w.t.Fatalf("nothing printed this:\n%s", text)
+	}
+	for _, line := range expected(w.ours(text)) {
+		if said := w.last.all.String(); !line.MatchString(said) {
+			w.t.Errorf("it did not print %q:\n%s", line, said)
+		}
+	}
+}
+
+// configure checks a configuration as it is pasted, and keeps it under the name of its
+// first line.
+func (w *reader) configure(text string) {
+	w.t.Helper()
+	first, _, _ := strings.Cut(text, "\n")
+	name, ok := strings.CutPrefix(first, "# ")
+	if !ok || filepath.Ext(name) != ".yaml" {
+		w.t.Fatalf("the first line of a configuration is the name of its file, not %q", first)
+	}
+	file := filepath.Join(w.folder, name)
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		w.t.Fatal(err)
+	}
+	var said bytes.Buffer
+	cmd := exec.CommandContext(w.t.Context(), pagetools(w.t), "config", "print", "--config", name)
+	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = w.folder, w.env, &said, &said
+	if err := cmd.Run(); err != nil || strings.Contains(said.String(), "warning") {
+		w.t.Errorf("%s: %v\n%s", name, err, &said)
+	}
+	if err := os.WriteFile(file, []byte(w.ours(text)), 0o600); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// read parses JSON. The entry of an MCP client starts a server that has tools.
+func (w *reader) read(text string) {
+	w.t.Helper()
+	var got any
+	if err := json.Unmarshal([]byte(text), &got); err != nil {
+		w.t.Fatalf("%v:\n%s", err, text)
+	}
+	var file struct {
+		MCPServers, Servers map[string]struct {
+			Command string
+			Args    []string
+			URL     string
+		}
+	}
+	if err := json.Unmarshal([]byte(w.ours(text)), &file); err != nil {
+		return // an array, or something else that is no client's
+	}
+	for name, s := range file.MCPServers {
+		w.connect(name, s.Command, s.Args, s.URL)
+	}
+	for name, s := range file.Servers {
+		w.connect(name, s.Command, s.Args, s.URL)
+	}
+}
+
+func (w *reader) connect(name, command string, args []string, url string) {
+	w.t.Helper()
+	a := &mcpAgent{version: mcp.LATEST_PROTOCOL_VERSION}
+	ctx, cancel := context.WithTimeout(w.t.Context(), replyWithin)
+	defer cancel()
+	var err error
+	switch {
+	case url != "":
+		err = a.overHTTP(ctx, url, "")
+	case !strings.HasSuffix(command, "/bin/pagetools") || !filepath.IsAbs(command) || len(args) == 0 || args[0] != "mcp":
+		w.t.Fatalf("%s: the command is %s %q", name, command, args)
+	default:
+		err = a.overStdio(ctx, pagetools(w.t), tempDir(w.t), args[1:]...)
+	}
+	if err != nil {
+		w.t.Fatalf("%s: %v", name, err)
+	}
+	defer a.Close()
+	if tools, err := a.names(ctx); err != nil || tools == "" {
+		w.t.Errorf("%s has the tools %q (%v)", name, tools, err)
+	}
+}

@@ -1,0 +1,103 @@
+package suite_test
+
+import (
+	"maps"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// block is one fenced block of a document.
+type block struct {
+	lang, info string // the first word after the fence, and the rest
+	text       string
+}
+
+var fenced = regexp.MustCompile("(?ms)^([ \t]*)```([^\n]*)\n(.*?)^[ \t]*```[ \t]*$")
+
+// blocksOf returns the fenced blocks of a text, in their order.
+func blocksOf(text string) (all []block) {
+	for _, match := range fenced.FindAllStringSubmatch(text, -1) {
+		lang, info, _ := strings.Cut(strings.TrimSpace(match[2]), " ")
+		var lines strings.Builder
+		for line := range strings.Lines(match[3]) {
+			lines.WriteString(strings.TrimPrefix(line, match[1]))
+		}
+		all = append(all, block{lang, info, lines.String()})
+	}
+	return all
+}
+
+// forUsers reports whether people read a document to use pagetools: the README, the pages
+// of docs that are in no folder of it, and those of the examples.
+func forUsers(doc string) bool {
+	folder := path.Dir(doc)
+	return doc == "README.md" || folder == "docs" || doc == "examples/README.md" || path.Dir(folder) == "examples" && path.Base(doc) == "README.md"
+}
+
+// userPages are those documents, in their order.
+func userPages(t *testing.T) (pages []string) {
+	t.Helper()
+	for _, doc := range slices.Sorted(maps.Keys(documents(t))) {
+		if forUsers(doc) {
+			pages = append(pages, doc)
+		}
+	}
+	return pages
+}
+
+// expected is what a document says that its last command printed: an ellipsis stands for
+// anything.
+func expected(text string) (lines []*regexp.Regexp) {
+	for line := range strings.Lines(text) {
+		if line = strings.TrimSpace(line); line == "" || line == "…" {
+			continue
+		}
+		lines = append(lines, regexp.MustCompile(strings.ReplaceAll(regexp.QuoteMeta(line), "…", ".*")))
+	}
+	return lines
+}
+
+// notRunHere are command lines of documents that TestBlocks cannot run, with the reason.
+var notRunHere = map[string]string{
+	"make demo":   "CI runs it: .ci/run",
+	"make test":   "it is what runs this test",
+	"npm install": "npm's packages are not here; make clients runs these agents with them",
+	"node agent-sdk.mjs http://127.0.0.1:7300/mcp/today":                       "the same",
+	"node agent-aisdk.mjs http://127.0.0.1:7300/mcp/today?session=model":       "the same",
+	"bin/pagetools login https://shop.example/ --save-storage-state work.json": "it opens a window for a person",
+}
+
+// runnable returns the commands of a block that can be run here, and what it left out.
+func runnable(text string) (commands string, left []string) {
+	var kept strings.Builder
+	for line := range strings.Lines(text) {
+		command := strings.TrimSpace(line)
+		if _, out := notRunHere[command]; out {
+			left = append(left, command)
+			continue
+		}
+		kept.WriteString(line)
+	}
+	return kept.String(), left
+}
+
+// TestNotRunHere: each command that no test runs is one that a document has.
+func TestNotRunHere(t *testing.T) {
+	t.Parallel()
+	var seen []string
+	docs := documents(t)
+	for _, doc := range userPages(t) {
+		for _, b := range blocksOf(docs[doc]) {
+			_, left := runnable(b.text)
+			seen = append(seen, left...)
+		}
+	}
+	for command := range notRunHere {
+		if !slices.Contains(seen, command) {
+			t.Errorf("no document has %q", command)
+		}
+	}
+}
