@@ -102,6 +102,7 @@ type siteState struct {
 
 	mu        sync.Mutex
 	histories map[string]*webtool.History // by action; "" is the site's own webtool
+	forgets   bool                        // soon
 }
 
 // New makes a Bridge over the sites of the router. It fails when an operator's

@@ -77,6 +77,9 @@ func (b *Bridge) watched(r *Run) {
 
 // toolsChanged tells the watchers that a list of the site may have changed.
 func (b *Bridge) toolsChanged(site string) {
+	if s := b.sites[site]; s != nil {
+		s.forgetLater(b.router)
+	}
 	b.watchers.each(func(w *watcher) {
 		if w.what.Tools && w.what.Caller.Sees(site) {
 			w.note(nil, site)

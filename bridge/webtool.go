@@ -217,6 +217,32 @@ func (s *siteState) observe(ctx context.Context, c *Catalog,
 	return found, nil
 }
 
+// forgetAfter is how long documents are held that are not those of now any more, but for
+// who looks at the site again.
+const forgetAfter = 15 * time.Second
+
+// forgetLater lets the histories drop what the page declared before: it may be large, and
+// nobody may ever ask for it.
+func (s *siteState) forgetLater(r Router) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.forgets {
+		return
+	}
+	s.forgets = true
+	time.AfterFunc(forgetAfter, func() {
+		now, err := r.Catalog(Ref{Site: s.site.Name})
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.forgets = false
+		for _, h := range s.histories {
+			if err == nil {
+				h.Forget(now)
+			}
+		}
+	})
+}
+
 // Findings are what the author of a site's tools should know besides what its page has.
 func (b *Bridge) Findings(site string) []Finding {
 	s := b.sites[site]

@@ -7,6 +7,12 @@ import (
 	"github.com/pagetools/pagetools/bridge/policy"
 )
 
+// TooLarge is the finding of a document of which n tools are not offered because there is no room.
+func TooLarge(n int) bridge.Finding {
+	return bridge.Finding{Rule: "declarations-too-large", Refused: true,
+		Message: fmt.Sprintf("What the page declares is too large: %d tools of a document are not offered.", n)}
+}
+
 // Declared counts the bytes of what the documents of a tab declare, and of their findings,
 // for engines: what is too much is dropped before anything is kept of it. One goroutine uses it.
 type Declared struct {
@@ -37,13 +43,18 @@ func (d *Declared) Fit(set *ToolsChanged) {
 			d.of[set.Document] += n
 			continue
 		}
-		set.Findings = append(set.Findings, bridge.Finding{Rule: "declarations-too-large", Refused: true,
-			Message: fmt.Sprintf("What the page declares is too large: %d tools of a document are not offered.", len(set.Tools)-i)})
+		set.Findings = append(set.Findings, TooLarge(len(set.Tools)-i))
 		clear(set.Tools[i:]) // else what lies behind the rest keeps them
 		set.Tools = set.Tools[:i:i]
 		return
 	}
 }
+
+// Held is how many bytes are counted of a document.
+func (d *Declared) Held(document string) int64 { return d.of[document] }
+
+// Room is how many more there is room for. Safe for concurrent use.
+func (d *Declared) Room() int64 { return d.account.Room() }
 
 // Gone forgets a document.
 func (d *Declared) Gone(document string) {

@@ -54,6 +54,7 @@ type State struct {
 	Tools    []Tool    `json:"tools"`
 	Refused  []Refusal `json:"refused"`
 	Dropped  int64     `json:"dropped"` // how many tools were left out because there were too many
+	Short    int64     `json:"short"`   // how many of the rest there was no room for
 	Problems []Problem `json:"problems"`
 	More     bool      `json:"more"` // there were more problems
 }
@@ -162,7 +163,7 @@ func DecodeState(text string) (*State, error) {
 }
 
 func (s *State) check() error {
-	if !isCount(s.Revision) || !isCount(s.Dropped) {
+	if !isCount(s.Revision) || !isCount(s.Dropped) || !isCount(s.Short) {
 		return errors.New("a number is out of range")
 	}
 	if len(s.Tools) > maxTools || len(s.Refused) > maxRefused {

@@ -11,7 +11,7 @@
 // name) to a page's Error.prepareStackTrace.
 //
 //	Watch       a state text, as soon as the registry's revision is above rev; "" when a later Watch took its place.
-//	            Watch(name, -1) answers at once.
+//	            Watch(name, -1, room) answers at once.
 //	Call        a reply text. Its promise is never rejected; it can stay pending as long as the tool does.
 //	Wait        the next reply text of a call whose last one was of kind asking.
 //	Answer      "true" when the call waited for an answer.
@@ -25,7 +25,7 @@
 // # State text
 //
 //	{"rev":N,"doc":{"url","title","origin","lang","status"?},"tools":[TOOL...],"refused":[{"name","rule","message"}...],
-//	 "dropped":N,"problems"?:[{"kind","name"?,"message","at"?}...],"more"?:true}
+//	 "dropped":N,"short"?:N,"problems"?:[{"kind","name"?,"message","at"?}...],"more"?:true}
 //
 // TOOL is
 // {"id":N,"name","via","description","title"?,"inputSchema"?,"outputSchema"?,"annotations"?:{...}}.
@@ -34,7 +34,8 @@
 // those of the manifest. "via" is registerTool, provideContext, form or manifest. Annotations hold
 // only the known hints, as booleans, and "title"; a form that submits itself has "autosubmit".
 //
-// The page sends at most 256 tools and 8 MiB of them and counts the rest in "dropped". What is too
+// The page sends at most 256 tools and 8 MiB of them and counts the rest in "dropped". Of those it
+// sends what there is room for, in a reply 1 MiB, and counts the rest in "short". What is too
 // large to be sent is in "refused" (at most 64), by rule: title-too-long, description-too-long,
 // schema-too-large; so is what a manifest declared badly, by rule invalid-manifest-entry.
 //

@@ -72,8 +72,8 @@ func TestExpressions(t *testing.T) {
 		t.Fatal(err)
 	}
 	all := []expression{
-		{shim.Watch(name, -1), "watch", []any{-1}},
-		{shim.Watch(name, 1<<53-1), "watch", []any{1<<53 - 1}},
+		{shim.Watch(name, -1, 0), "watch", []any{-1, 0}},
+		{shim.Watch(name, 1<<53-1, 1<<20), "watch", []any{1<<53 - 1, 1 << 20}},
 		{shim.Call(name, "c1", 7, input, 1<<20, 3), "call", []any{"c1", 7, string(input), 1 << 20, 3}},
 		{shim.Call(name, nasty, 1, nil, 0, 0), "call", []any{nasty, 1, "{}", 0, 0}},
 		{shim.Call(name, "bad\xffutf8\xe2\x80", 1, []byte("\"\xed\xa0\x80\""), 0, 0), "call", []any{"bad\uFFFDutf8\uFFFD\uFFFD", 1, "\"\uFFFD\uFFFD\uFFFD\"", 0, 0}},

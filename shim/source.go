@@ -76,9 +76,10 @@ func Digest() string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Watch returns the expression that waits for a revision above rev.
-func Watch(name string, rev int64) string {
-	return expression(name, "watch", 0).number(rev).end()
+// Watch returns the expression that waits for a revision above rev. The tools in its answer are
+// not longer than room, in UTF-16 units.
+func Watch(name string, rev, room int64) string {
+	return expression(name, "watch", 0).number(rev).number(room).end()
 }
 
 // Call returns the expression that runs a tool. input is JSON text, "{}" when it is empty; it

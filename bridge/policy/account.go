@@ -1,6 +1,9 @@
 package policy
 
-import "sync/atomic"
+import (
+	"math"
+	"sync/atomic"
+)
 
 // Account counts bytes that strangers make us hold, at the moment when they are taken. What an
 // account takes, the accounts above it take, too: of a page, a webtool or a caller, and of all of
@@ -38,6 +41,15 @@ func (a *Account) Close() {
 	if a != nil {
 		a.above.Give(a.used.Swap(0))
 	}
+}
+
+// Room is how many bytes could be taken now; a nil account has room for anything.
+func (a *Account) Room() int64 {
+	room := int64(math.MaxInt64)
+	for ; a != nil; a = a.above {
+		room = min(room, max(0, a.most-a.used.Load()))
+	}
+	return room
 }
 
 // Used is how many bytes are taken.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"runtime"
 	"sync"
 	"weak"
 
@@ -23,7 +24,7 @@ type Schema struct {
 	adapted func() *ClientForm // made when the first client asks
 
 	mu   sync.Mutex
-	last weak.Pointer[form]
+	last *lastForm
 }
 
 // Compile admits a schema of arguments or says why not: the error is a [*CompileError]. Arguments
@@ -63,7 +64,8 @@ func compile(raw []byte, l Limits, arguments bool) (*Schema, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.nodes, s.last = len(f.graph.order), weak.Make(f)
+	s.nodes, s.last = len(f.graph.order), &lastForm{weak.Make(f)}
+	runtime.AddCleanup(s, forms.drop, s.last)
 	s.objects = arguments || f.graph.objectsOnly(f.graph.root)
 	s.adapted = sync.OnceValue(func() *ClientForm { return s.clientForm(false) })
 	forms.use(f)

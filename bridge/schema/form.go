@@ -57,7 +57,7 @@ func newForm(doc *value, l Limits) (*form, error) {
 func (s *Schema) form() *form {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	f := s.last.Value()
+	f := s.last.form.Value()
 	if f == nil {
 		doc, err := parse(s.raw, defaultDepth)
 		if err == nil {
@@ -66,7 +66,7 @@ func (s *Schema) form() *form {
 		if err != nil { // it was admitted
 			panic("schema: reading an admitted schema: " + err.Error())
 		}
-		s.last = weak.Make(f)
+		s.last.form = weak.Make(f)
 	}
 	forms.use(f)
 	return f
@@ -103,6 +103,21 @@ type recent struct {
 	all   list.List // of *form
 	at    map[*form]*list.Element
 	bytes int64
+}
+
+// lastForm is what a schema was checked with last.
+type lastForm struct{ form weak.Pointer[form] }
+
+// drop forgets the form of a schema that is gone.
+func (r *recent) drop(last *lastForm) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	f := last.form.Value()
+	if e := r.at[f]; e != nil {
+		r.all.Remove(e)
+		delete(r.at, f)
+		r.bytes -= f.bytes
+	}
 }
 
 func (r *recent) use(f *form) {

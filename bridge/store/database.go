@@ -22,6 +22,10 @@ type database struct {
 
 const readers = 4
 
+// idleTime is how long a connection stays that nobody uses: it keeps pages of the file, and as
+// much memory as the largest document took.
+const idleTime = 20 * time.Second
+
 // openDatabase opens and migrates the file, which exists and may be empty.
 func openDatabase(ctx context.Context, root *os.Root, o Options) (*database, error) {
 	path, err := filepath.Abs(filepath.Join(root.Name(), DatabaseFile))
@@ -33,6 +37,7 @@ func openDatabase(ctx context.Context, root *os.Root, o Options) (*database, err
 		return nil, fmt.Errorf("opening the database: %w", classify(err))
 	}
 	d.w.SetMaxOpenConns(1)
+	d.w.SetConnMaxIdleTime(idleTime)
 	if err = migrate(ctx, d.w, root); err == nil {
 		err = d.prepare(ctx, o)
 	}
@@ -44,6 +49,7 @@ func openDatabase(ctx context.Context, root *os.Root, o Options) (*database, err
 	}
 	d.r.SetMaxOpenConns(readers)
 	d.r.SetMaxIdleConns(readers)
+	d.r.SetConnMaxIdleTime(idleTime)
 	return d, nil
 }
 
@@ -70,6 +76,8 @@ func dsn(path string, busy time.Duration, key, value string) string {
 	q.Add("_pragma", "synchronous(NORMAL)")
 	q.Add("_pragma", "trusted_schema(0)")
 	q.Add("_pragma", "cell_size_check(1)")
+	q.Add("_pragma", "cache_size(-1000)") // KiB of each connection
+	q.Add("_pragma", "journal_size_limit(67108864)") // else the log keeps the size of the largest burst
 	q.Add(key, value)
 	return (&url.URL{Scheme: "file", OmitHost: true, Path: path, RawQuery: q.Encode()}).String()
 }
@@ -82,10 +90,6 @@ func (d *database) prepare(ctx context.Context, o Options) error {
 	}
 	if mode != "wal" {
 		return fmt.Errorf("the database keeps the journal mode %q: %w", mode, ErrReadOnly)
-	}
-	// Without a limit the log keeps the size of the largest burst.
-	if _, err := d.w.ExecContext(ctx, "PRAGMA journal_size_limit = 67108864"); err != nil {
-		return fmt.Errorf("limiting the write-ahead log: %w", classify(err))
 	}
 	if o.maxPages > 0 {
 		if _, err := d.w.ExecContext(ctx,

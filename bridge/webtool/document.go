@@ -86,11 +86,60 @@ type Document struct {
 	// last (webtools reference, A17).
 	Stale bool `json:"stale,omitempty"`
 
-	json []byte
+	json []byte       // as it was kept; nil for one that was made now
+	text *schema.Text // of one that was made now
 }
 
 // JSON is the document as it is served. The bytes must not be changed.
-func (d *Document) JSON() []byte { return d.json }
+func (d *Document) JSON() []byte {
+	if d.json != nil {
+		return d.json
+	}
+	return d.text.Get(func() json.RawMessage {
+		size := 0
+		for _, a := range d.Actions {
+			size += len(a.Description) + len(a.RequestSchema) + len(a.Schema) + len(a.ResponseSchema) + len(a.Annotations) + actionBytes
+		}
+		before, after := d.around(false)
+		text := append(make([]byte, 0, len(before)+size+len(after)), before...)
+		d.eachAction(func(part []byte) { text = append(text, part...) }, false)
+		return append(text, after...)
+	})
+}
+
+// actionBytes is about how long an action is beside its texts.
+const actionBytes = 512
+
+// around is the document's JSON before its actions and after them. Documents may be large: they
+// are never in memory more often than once, and their actions one at a time.
+func (d *Document) around(canonical bool) (before, after []byte) {
+	rest := *d
+	rest.Actions = nil
+	before, after, _ = bytes.Cut(encode(&rest, canonical), []byte(`"actions":null`)) // quotes in texts are escaped
+	return append(before, `"actions":[`...), append([]byte{']'}, after...)
+}
+
+// eachAction calls add with the parts of the list of actions in their order.
+func (d *Document) eachAction(add func(part []byte), canonical bool) {
+	for i, a := range d.Actions {
+		if i > 0 {
+			add([]byte{','})
+		}
+		add(encode(a, canonical))
+	}
+}
+
+// encode writes a value whose raw members were checked when they were admitted.
+func encode(v any, canonical bool) []byte {
+	b, err := schema.Encode(v)
+	if err == nil && canonical {
+		b, err = schema.Canonical(b)
+	}
+	if err != nil {
+		panic("encoding a webtool: " + err.Error())
+	}
+	return b
+}
 
 // Action finds an action by name, or nil.
 func (d *Document) Action(name string) *Action {
@@ -110,30 +159,23 @@ type Config struct {
 func Draft(name, description string, actions []Action, c Config) *Document {
 	d := &Document{Name: name, Description: description, Actions: actions, ConfigSchema: c.Schema,
 		DefaultConfig: c.Default}
-	d.Digest = digest(d)
+	h := sha256.New()
+	before, after := d.around(true)
+	_, _ = h.Write(before) // a hash takes everything
+	d.eachAction(func(part []byte) { _, _ = h.Write(part) }, true)
+	_, _ = h.Write(after)
+	d.Digest = hex.EncodeToString(h.Sum(nil))
 	return d
 }
 
-// Finish sets the version and the bytes of a draft, and returns it.
+// Finish sets the version of a draft, and returns it.
 func (d *Document) Finish(version string) *Document {
-	d.Version = version
-	b, err := schema.Encode(d)
-	if err != nil { // every raw member was checked when it was admitted
-		panic("encoding a webtool: " + err.Error())
-	}
-	d.json = b
+	d.Version, d.json, d.text = version, nil, &schema.Text{}
 	return d
 }
 
 // digest is the hex SHA-256 of the canonical JSON.
 func digest(v any) string {
-	b, err := schema.Encode(v)
-	if err == nil {
-		b, err = schema.Canonical(b)
-	}
-	if err != nil {
-		panic("encoding a webtool: " + err.Error())
-	}
-	sum := sha256.Sum256(b)
+	sum := sha256.Sum256(encode(v, true))
 	return hex.EncodeToString(sum[:])
 }

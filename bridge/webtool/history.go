@@ -207,7 +207,7 @@ func (h *History) keep(e *entry) {
 	h.byVersion[e.version], h.byDigest[e.digest] = e, e
 	h.order = append(h.order, e)
 	for h.Store == nil && e.document != nil && e.bytes == 0 && len(h.order) > 1 {
-		if n := int64(len(e.document.json)); h.Account.Take(n) {
+		if n := int64(len(e.document.JSON())); h.Account.Take(n) {
 			e.bytes = n
 			break
 		}
@@ -229,6 +229,19 @@ func (h *History) forget() {
 	if h.byDigest[gone.digest] == gone {
 		delete(h.byDigest, gone.digest)
 	}
+}
+
+// Forget drops what is held of another catalog than this one, when the store has it.
+func (h *History) Forget(catalog any) {
+	now := h.now.Load()
+	if h.Store == nil || now == nil || now.catalog == catalog || !h.mu.TryLock() {
+		return // who holds the lock looks at a catalog just now
+	}
+	defer h.mu.Unlock()
+	if h.last != nil {
+		h.last.document = nil
+	}
+	h.now.CompareAndSwap(now, nil)
 }
 
 // Close gives back what the history holds.
@@ -285,7 +298,7 @@ func (h *History) mint(ctx context.Context, d *Document) error {
 			break
 		}
 		err = h.Store.Append(ctx, h.webtool,
-			Record{Version: version, Digest: d.Digest, Document: d.json, LastSeen: h.Clock()})
+			Record{Version: version, Digest: d.Digest, Document: d.JSON(), LastSeen: h.Clock()})
 		if err == nil {
 			break
 		}

@@ -5,15 +5,23 @@ import (
 	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
+	"time"
 )
 
 // Collecting garbage a third as often as usual makes calls faster, and costs little memory
 // while the heap is small. Where strangers have filled it, it must not become four times as
 // large: garbage is then collected when there are about this many bytes of it.
 const (
-	mostGarbage    = 48 << 20
+	mostGarbage    = 32 << 20
 	usualGCPercent = 300
 	leastGCPercent = 25
+)
+
+// When strangers who filled the heap are gone, nobody makes garbage that would have it collected:
+// a heap of this size is looked at each idleTime.
+const (
+	largeHeap = 32 << 20
+	idleTime  = 15 * time.Second
 )
 
 // collectLess does so from now on, unless the environment says how often to collect.
@@ -21,8 +29,42 @@ func collectLess() {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(usualGCPercent)
 		afterCollection(usualGCPercent)
+		var last idleness
+		go func() { // ends with the process
+			for range time.Tick(idleTime) {
+				last.look()
+			}
+		}()
 	}
 }
+
+// idleness is what there was when it was looked last, and own says that it was just collected.
+type idleness struct {
+	collections, allocated uint64
+	own                    bool
+}
+
+// look collects garbage, and returns memory to the system, when the heap is large, and nothing
+// was collected since it looked last. What it collected itself must have grown.
+func (last *idleness) look() {
+	read := func() (now idleness, heap uint64) {
+		sample := []metrics.Sample{{Name: "/gc/cycles/total:gc-cycles"}, {Name: "/gc/heap/allocs:bytes"}, {Name: "/memory/classes/heap/objects:bytes"}}
+		metrics.Read(sample)
+		return idleness{collections: sample[0].Value.Uint64(), allocated: sample[1].Value.Uint64()}, sample[2].Value.Uint64()
+	}
+	now, heap := read()
+	if same := now.collections == last.collections; heap > largeHeap && same && (!last.own || now.allocated > last.allocated+idleAllocations) {
+		debug.FreeOSMemory()
+		now, _ = read()
+		now.own = true
+	} else if same {
+		now.own, now.allocated = last.own, last.allocated
+	}
+	*last = now
+}
+
+// idleAllocations are less than what it costs to close a page.
+const idleAllocations = 64 << 10
 
 // afterCollection looks at the heap after the next collection, and then again.
 func afterCollection(percent int) {

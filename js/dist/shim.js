@@ -460,6 +460,7 @@ var limits = {
 	description: 16 * 1024,
 	schema: 64 * 1024,
 	state: 8 * 1024 * 1024,
+	room: 1024 * 1024,
 	problems: 32,
 	problem: 512,
 	place: 256,
@@ -470,7 +471,7 @@ function replyText(reply2, state2) {
 	const header = `{"k":"${kind}","rev":${rev},"ran":${ran},"len":${bytes},"state":${utf8Length(state2)}` + member("name", name || void 0) + member("message", message || void 0);
 	return header + "}\n" + payload + state2;
 }
-function stateText(rev, eachTool, refusals, problems) {
+function stateText(rev, eachTool, refusals, problems, room) {
 	const { url, title, origin, lang, status } = documentInfo();
 	const doc = slice(member("url", url) + member("title", title) + member("origin", origin) + member("lang", lang), 1) + member("status", status || void 0);
 	let tools2 = "";
@@ -478,6 +479,7 @@ function stateText(rev, eachTool, refusals, problems) {
 	let count2 = 0;
 	let refusedCount = 0;
 	let dropped = 0;
+	let short = 0;
 	const refuse2 = (refusal) => {
 		if (refusedCount++ < limits.refused) refused += (refused === "" ? "" : ",") + refusalText(refusal);
 	};
@@ -487,11 +489,15 @@ function stateText(rev, eachTool, refusals, problems) {
 			dropped++;
 			return;
 		}
+		if (short > 0 || tools2.length + tool.text.length > room) {
+			short++;
+			return;
+		}
 		tools2 += `${count2++ === 0 ? "" : ","}{"id":${tool.id},${tool.text}}`;
 	});
 	for (let refusal = refusals; refusal !== null; refusal = refusal.next) refuse2(refusal);
 	const wrong = problems.count === 0 ? "" : `,"problems":[${problems.text}]${problems.full ? ',"more":true' : ""}`;
-	return `{"rev":${rev},"doc":{${doc}},"tools":[${tools2}],"refused":[${refused}],"dropped":${dropped}${wrong}}`;
+	return `{"rev":${rev},"doc":{${doc}},"tools":[${tools2}],"refused":[${refused}],"dropped":${dropped}${short > 0 ? `,"short":${short}` : ""}${wrong}}`;
 }
 function problemText(kind, name, message, at) {
 	return `{"kind":"${kind}"${member("name", name || void 0)}${member("message", message)}${member("at", at || void 0)}}`;
@@ -659,11 +665,11 @@ function flush() {
 	eachPeer((peer) => peer.changed());
 	mapForEach(pending2, (registration, tool) => browser.settle(tool, registration));
 }
-function watch(rev) {
+function watch(rev, room) {
 	renew();
 	if (state.waiter !== null) state.waiter.resolve("");
 	return own(new NativePromise((resolve) => {
-		state.waiter = { __proto__: null, rev, resolve };
+		state.waiter = { __proto__: null, rev, room, resolve };
 		deliver();
 	}));
 }
@@ -671,10 +677,10 @@ function deliver() {
 	const waiter = state.waiter;
 	if (waiter === null || state.rev <= waiter.rev) return;
 	state.waiter = null;
-	waiter.resolve(currentState());
+	waiter.resolve(currentState(waiter.room));
 }
-function currentState() {
-	return stateText(state.rev, eachVisible, state.refused, state.problems);
+function currentState(room = limits.room) {
+	return stateText(state.rev, eachVisible, state.refused, state.problems, room);
 }
 
 // src/shim/replies.js

@@ -59,10 +59,18 @@ test('the state of a page with huge schemas stays below its limit', async () => 
   const page = openPage();
   page.run(`for (let i = 0; i < 256; i++) document.modelContext.registerTool({ name: 't' + i, description: 'd', execute() {},
     inputSchema: { description: 'x'.repeat(65000) }, outputSchema: { description: 'x'.repeat(65000) } })`);
-  const text = await page.evaluate('watch', -1);
+  const text = await page.evaluate('watch', -1, 2 ** 30);
   assert.ok(text.length < 8 * 1024 * 1024 + 4096);
   const state = JSON.parse(text);
   assert.equal(state.tools.length + state.dropped, 256);
+  assert.equal(state.short, undefined);
+});
+
+test('a state has the first tools that there is room for, and counts the others', async () => {
+  const page = openPage();
+  page.run(`for (const [name, n] of [['a', 1000], ['b', 9000], ['c', 10]]) document.modelContext.registerTool({ name, description: 'x'.repeat(n), execute() {} })`);
+  const states = await Promise.all([0, 5000, 20000].map(async (room) => JSON.parse(await page.evaluate('watch', -1, room))));
+  assert.deepEqual(states.map((s) => [s.tools.map((t) => t.name).join(''), s.short ?? 0]), [['', 3], ['a', 2], ['abc', 0]]);
 });
 
 test('toolchange comes once for each run, on the object, on window.agent and on window, before the promises', async () => {

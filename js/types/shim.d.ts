@@ -7,7 +7,7 @@ declare let shim: Shim;
 declare const secret: string;
 
 interface Shim {
-  readonly watch: (rev: number) => Promise<string>;
+  readonly watch: (rev: number, room: number) => Promise<string>;
   readonly call: (callID: string, toolID: number, inputText: string, maxBytes: number, knownRev: number) => Promise<string>;
   readonly abort: (callID: string, reason: string) => boolean;
   readonly shutdown: (reason: string) => number;
@@ -107,7 +107,7 @@ interface Registry extends NullRecord {
   forms: Map<string, Tool>;
   manifest: Map<string, Tool>;
   refused: Refusal | null;
-  waiter: ({ rev: number; resolve: (text: string) => void } & NullRecord) | null;
+  waiter: ({ rev: number; room: number; resolve: (text: string) => void } & NullRecord) | null;
   pending: Map<Tool, Pending>;
   scheduled: boolean;
   /** The document that the tools belong to. */

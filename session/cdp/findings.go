@@ -26,6 +26,9 @@ func findings(d *document) []bridge.Finding {
 		out = append(out, bridge.Finding{Rule: "too-many-tools", Refused: true,
 			Message: fmt.Sprintf("The page declares %d tools more than are offered.", s.Dropped)})
 	}
+	if s.Short > 0 {
+		out = append(out, session.TooLarge(int(s.Short)))
+	}
 	for _, p := range s.Problems {
 		out = append(out, problem(p))
 	}

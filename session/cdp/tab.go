@@ -83,7 +83,7 @@ func newTab(b *instance, target *wire.Session, in cdp.BrowserContextID, id cdpta
 	own.frames = newFrames(target, id, t.shown, out, session.NewDeclared(o))
 	hold := time.NewTimer(time.Hour)
 	hold.Stop() // until the load event waits for somebody
-	own.watcher = &watcher{name: name, frames: own.frames, out: out, tasks: work, hold: hold}
+	own.watcher = &watcher{name: name, frames: own.frames, out: out, tasks: work, hold: hold, large: make(chan struct{}, 1)}
 	own.submissions = &submissions{frames: own.frames}
 	own.awaiter = &awaiter{
 		Await: o.Await, page: target, frame: cdp.FrameID(id), out: out, tasks: work,

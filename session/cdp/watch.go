@@ -26,6 +26,13 @@ const (
 // up the page.
 const foreignPatience = time.Second
 
+// anyRoom is what the tools of each document may take in answers that come at any time, and
+// mostRoom of one whose turn it is.
+const anyRoom, mostRoom = 256 << 10, 8 << 20
+
+// largePatience is how long a document that says much may keep the others from it.
+const largePatience = 10 * time.Second
+
 // watcher keeps one awaited evaluation outstanding on every document that may have
 // tools, and reports what comes of them. Only the owner uses it.
 type watcher struct {
@@ -36,6 +43,9 @@ type watcher struct {
 	invoker invoker
 	loading bool        // the load event came; Loaded follows the next answers
 	hold    *time.Timer // ends the wait for frames of other sites
+	// large is held by who takes more than anyRoom: one document of the page at a time,
+	// so that each knows what room those before it left.
+	large chan struct{}
 }
 
 // watched is what an awaited evaluation brought. The text is "" when it failed, which
@@ -44,6 +54,8 @@ type watched struct {
 	frame *frame
 	doc   *document
 	turn  int // of the frame's watch
+	large bool
+	held  int64 // bytes that are counted of the document
 	found *holder
 	text  string
 	after int64
@@ -56,17 +68,21 @@ func (w *watcher) start(f *frame) { w.from(f, f.doc.revision.Load(), 0) }
 // from is start with another known revision, of which -1 is answered at once, and with
 // a pause before.
 func (w *watcher) from(f *frame, revision int64, pause time.Duration) {
+	w.watch(f, revision, pause, false)
+}
+
+func (w *watcher) watch(f *frame, revision int64, pause time.Duration, large bool) {
 	f.stop()
 	ctx, cancel := context.WithCancel(context.Background())
 	f.stop = cancel
 	f.turn++
-	expression := shim.Watch(w.name, revision)
-	go w.once(ctx, watched{frame: f, doc: f.doc, turn: f.turn}, f.reach(), expression, pause)
+	x := watched{frame: f, doc: f.doc, turn: f.turn, large: large, held: w.frames.declared.Held(f.doc.id)}
+	go w.once(ctx, x, f.reach(), revision, pause)
 }
 
 // once reaches the document, runs the evaluation and hands its text to the owner. It
 // ends with ctx or with the page.
-func (w *watcher) once(ctx context.Context, x watched, reach reach, expression string,
+func (w *watcher) once(ctx context.Context, x watched, reach reach, revision int64,
 	pause time.Duration) {
 	if pause > 0 {
 		timer := time.NewTimer(pause)
@@ -80,11 +96,25 @@ func (w *watcher) once(ctx context.Context, x watched, reach reach, expression s
 		}
 	}
 	var err error
+	bounded := ctx
+	room := int64(anyRoom)
+	if x.large {
+		select {
+		case w.large <- struct{}{}:
+			context.AfterFunc(ctx, func() { <-w.large }) // the next watch ends ctx
+		case <-ctx.Done():
+			return
+		}
+		var cancel func()
+		bounded, cancel = context.WithTimeout(ctx, largePatience)
+		defer cancel()
+		room = min(w.frames.declared.Room(), mostRoom) + x.held
+	}
 	if reach.needed {
-		x.found, err = reach.find(ctx, x.doc)
+		x.found, err = reach.find(bounded, x.doc)
 	}
 	if err == nil && (x.found == nil || x.found.policy == allowed) {
-		x.text, x.after, err = x.doc.evaluate(ctx, expression)
+		x.text, x.after, err = x.doc.evaluate(bounded, shim.Watch(w.name, revision, room))
 	}
 	if err != nil {
 		x.text = ""
@@ -108,9 +138,12 @@ func (w *watcher) ended(x watched) {
 	}
 	switch {
 	case x.doc.policy == denied:
+	case err == nil && state.Short > 0 && !x.large:
+		w.watch(f, -1, 0, true)
+		return
 	case err == nil:
 		x.doc.ready = true
-		w.changed(x.doc, state)
+		w.take(x.doc, state)
 		f.retry = retryTime
 		w.from(f, x.doc.revision.Load(), min(workShare*time.Since(began), maxPause))
 	default:
@@ -184,8 +217,16 @@ func (w *watcher) settle() {
 	w.out.emit(session.Loaded{Document: w.frames.top.doc.id})
 }
 
-// changed takes a state of a document, and reports it when it is newer.
+// changed takes a state of a document that came with a reply. The document's watch brings
+// what there was no room for in it.
 func (w *watcher) changed(d *document, state *shim.State) {
+	if state.Short == 0 {
+		w.take(d, state)
+	}
+}
+
+// take takes a state of a document, and reports it when it is newer.
+func (w *watcher) take(d *document, state *shim.State) {
 	if w.frames.shown.find(d.id) != d || state.Revision <= d.revision.Load() {
 		return
 	}

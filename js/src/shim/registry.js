@@ -246,13 +246,14 @@ function flush() {
 /**
  * watch waits for a revision above rev. A new watch ends the one before it with ''.
  * @param {number} rev
+ * @param {number} room for the tools
  * @returns {Promise<string>}
  */
-export function watch(rev) {
+export function watch(rev, room) {
   renew();
   if (state.waiter !== null) state.waiter.resolve('');
   return own(new NativePromise((resolve) => {
-    state.waiter = { __proto__: null, rev, resolve };
+    state.waiter = { __proto__: null, rev, room, resolve };
     deliver();
   }));
 }
@@ -261,10 +262,13 @@ function deliver() {
   const waiter = state.waiter;
   if (waiter === null || state.rev <= waiter.rev) return;
   state.waiter = null;
-  waiter.resolve(currentState());
+  waiter.resolve(currentState(waiter.room));
 }
 
-/** currentState is the state text as it is now. */
-export function currentState() {
-  return stateText(state.rev, eachVisible, state.refused, state.problems);
+/**
+ * currentState is the state text as it is now.
+ * @param {number} [room]
+ */
+export function currentState(room = limits.room) {
+  return stateText(state.rev, eachVisible, state.refused, state.problems, room);
 }

@@ -7,7 +7,7 @@ import { jsonStringify, slice } from './natives.js';
 
 export const limits = {
   __proto__: null, tools: 256, refused: 64, name: 128, title: 1024, description: 16 * 1024, schema: 64 * 1024,
-  state: 8 * 1024 * 1024, problems: 32, problem: 512, place: 256, problemBytes: 32 * 1024,
+  state: 8 * 1024 * 1024, room: 1024 * 1024, problems: 32, problem: 512, place: 256, problemBytes: 32 * 1024,
 };
 
 /**
@@ -28,8 +28,9 @@ export function replyText(reply, state) {
  * @param {(visit: (tool: Tool) => void) => void} eachTool
  * @param {Refusal | null} refusals
  * @param {Problems} problems
+ * @param {number} room how long the tools may be; those from the first one on that is too much are counted
  */
-export function stateText(rev, eachTool, refusals, problems) {
+export function stateText(rev, eachTool, refusals, problems, room) {
   const { url, title, origin, lang, status } = documentInfo();
   const doc = slice(member('url', url) + member('title', title) + member('origin', origin) + member('lang', lang), 1) +
     member('status', status || undefined);
@@ -38,6 +39,7 @@ export function stateText(rev, eachTool, refusals, problems) {
   let count = 0;
   let refusedCount = 0;
   let dropped = 0;
+  let short = 0;
   const refuse = (/** @type {Refusal} */ refusal) => {
     if (refusedCount++ < limits.refused) refused += (refused === '' ? '' : ',') + refusalText(refusal);
   };
@@ -47,11 +49,16 @@ export function stateText(rev, eachTool, refusals, problems) {
       dropped++;
       return;
     }
+    if (short > 0 || tools.length + tool.text.length > room) {
+      short++;
+      return;
+    }
     tools += `${count++ === 0 ? '' : ','}{"id":${tool.id},${tool.text}}`;
   });
   for (let refusal = refusals; refusal !== null; refusal = refusal.next) refuse(refusal);
   const wrong = problems.count === 0 ? '' : `,"problems":[${problems.text}]${problems.full ? ',"more":true' : ''}`;
-  return `{"rev":${rev},"doc":{${doc}},"tools":[${tools}],"refused":[${refused}],"dropped":${dropped}${wrong}}`;
+  return `{"rev":${rev},"doc":{${doc}},"tools":[${tools}],"refused":[${refused}],"dropped":${dropped}` +
+    `${short > 0 ? `,"short":${short}` : ''}${wrong}}`;
 }
 
 /**

@@ -12,8 +12,9 @@ import (
 // entry is one tool of a list, and how the list shows it in both kinds of protocol version.
 type entry struct {
 	Target
-	shown definition
-	json  [2]json.RawMessage // legacy, modern
+	shown  definition
+	modern json.RawMessage // the outputSchema that later protocol versions get
+	texts  [2]*schema.Text // legacy, modern; the same one where the schema is
 }
 
 // definition is a tool as a list has it, with its members in the order in which people
@@ -49,17 +50,25 @@ type about struct {
 	Version string `json:"version"`
 }
 
-// newEntry encodes a tool for both kinds of protocol version, once. They differ in nothing else than the
+// newEntry makes the entry of a tool for both kinds of protocol version. They differ in nothing else than the
 // schema of results.
 func newEntry(to Target, d definition, modernOutput json.RawMessage) entry {
-	e := entry{Target: to, shown: d}
-	e.json[0] = encode(d)
-	e.json[1] = e.json[0]
-	if !bytes.Equal(d.OutputSchema, modernOutput) {
-		d.OutputSchema = modernOutput
-		e.json[1] = encode(d)
+	e := entry{Target: to, shown: d, modern: modernOutput, texts: [2]*schema.Text{{}}}
+	if e.texts[1] = e.texts[0]; !bytes.Equal(d.OutputSchema, modernOutput) {
+		e.texts[1] = &schema.Text{}
 	}
 	return e
+}
+
+// json is the tool as the list has it.
+func (e *entry) json(protocol int) json.RawMessage {
+	return e.texts[protocol].Get(func() json.RawMessage {
+		d := e.shown
+		if protocol == 1 {
+			d.OutputSchema = e.modern
+		}
+		return encode(d)
+	})
 }
 
 // encode writes a value of ours: what pages gave was checked before.

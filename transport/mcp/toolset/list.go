@@ -224,9 +224,10 @@ func (l *List) show(names []string) {
 	}
 	for protocol := range l.digests {
 		h := sha256.New()
-		for _, e := range l.listed {
-			fmt.Fprintf(h, "%d\n", len(e.json[protocol]))
-			h.Write(e.json[protocol])
+		for i := range l.listed {
+			text := l.listed[i].json(protocol)
+			fmt.Fprintf(h, "%d\n", len(text))
+			h.Write(text)
 		}
 		l.digests[protocol] = hex.EncodeToString(h.Sum(nil))
 	}
@@ -264,7 +265,7 @@ func (l *List) checkName(id identity, name string) bool {
 }
 
 // Page returns one page of the list as a JSON array, and the cursor of the next one,
-// "" for the last. It encodes nothing. An unknown cursor is not ok. A cursor holds a
+// "" for the last. An unknown cursor is not ok. A cursor holds a
 // name, so that a list which changed goes on behind it.
 func (l *List) Page(e Protocol, cursor string) (list json.RawMessage, next string, ok bool) {
 	entries := l.listed
@@ -277,8 +278,8 @@ func (l *List) Page(e Protocol, cursor string) (list json.RawMessage, next strin
 	}
 	var tools [][]byte
 	size := 2
-	for _, entry := range entries {
-		text := entry.json[e.index()]
+	for i := range entries {
+		text := entries[i].json(e.index())
 		size += len(text) + 1
 		if len(tools) == pageTools || len(tools) > 0 && size > pageBytes {
 			next = base64.RawURLEncoding.EncodeToString([]byte(entries[len(tools)-1].Name))

@@ -114,7 +114,7 @@ func (l *List) Answer(e Protocol, own string,
 	if err != nil {
 		return nil, nil, err
 	}
-	return l.entries[l.byName[t.Name]].json[e.index()], []string{t.Name}, nil
+	return l.entries[l.byName[t.Name]].json(e.index()), []string{t.Name}, nil
 }
 
 // Called reads what Call is asked to run: a tool of a page, and its arguments, which

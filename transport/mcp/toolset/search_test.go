@@ -112,7 +112,7 @@ func TestOwnTools(t *testing.T) {
 		t.Errorf("%v, %v: %s", e, err, data)
 	}
 	data, names, e = x.Answer(modern, Describe, read(t, `{"name":"addToCart"}`))
-	if e != nil || !slices.Equal(names, []string{"addToCart"}) || string(data) != string(x.entries[x.byName["addToCart"]].json[1]) {
+	if e != nil || !slices.Equal(names, []string{"addToCart"}) || string(data) != string(x.entries[x.byName["addToCart"]].json(1)) {
 		t.Errorf("described as %s, %v", data, e)
 	}
 	target, input, err := x.Called(read(t, `{"name":"addToCart","arguments":{"articleId":12345678901234567890}}`))
