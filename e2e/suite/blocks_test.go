@@ -2,7 +2,9 @@ package suite_test
 
 import (
 	"maps"
+	"os"
 	"path"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -70,6 +72,9 @@ var notRunHere = map[string]string{
 	"bin/pagetools login https://shop.example/ --save-storage-state work.json": "it opens a window for a person",
 }
 
+// notRunKinds are kinds of blocks that no program here reads, with the reason.
+var notRunKinds = map[string]string{"nginx": "there is no nginx here"}
+
 // runnable returns the commands of a block that can be run here, and what it left out.
 func runnable(text string) (commands string, left []string) {
 	var kept strings.Builder
@@ -98,6 +103,43 @@ func TestNotRunHere(t *testing.T) {
 	for command := range notRunHere {
 		if !slices.Contains(seen, command) {
 			t.Errorf("no document has %q", command)
+		}
+	}
+}
+
+// TestPagesAreListed (D10): every page for users is in the index of docs and in llms.txt, and
+// what llms.txt links to is there.
+func TestPagesAreListed(t *testing.T) {
+	t.Parallel()
+	docs := documents(t)
+	llms, err := os.ReadFile(filepath.Join(root(t), "llms.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, doc := range userPages(t) {
+		if path.Dir(doc) == "docs" && doc != "docs/README.md" && !strings.Contains(docs["docs/README.md"], "]("+path.Base(doc)+")") {
+			t.Errorf("docs/README.md does not list %s", doc)
+		}
+		if path.Dir(path.Dir(doc)) == "examples" {
+			if !strings.Contains(docs["examples/README.md"], "]("+strings.TrimPrefix(doc, "examples/")+")") {
+				t.Errorf("examples/README.md does not list %s", doc)
+			}
+			continue
+		}
+		if !strings.Contains(string(llms), "]("+doc+"): ") {
+			t.Errorf("llms.txt does not list %s", doc)
+		}
+	}
+	exists := func(path string) bool {
+		_, err := os.Stat(filepath.Join(root(t), filepath.FromSlash(path)))
+		return err == nil
+	}
+	for _, problem := range deadLinks(map[string]string{"llms.txt": string(llms)}, exists) {
+		t.Error(problem)
+	}
+	for i, form := range []string{`^# \S`, `^$`, `^> \S`} { // llmstxt.org
+		if line := strings.Split(string(llms), "\n")[i]; !regexp.MustCompile(form).MatchString(line) {
+			t.Errorf("line %d of llms.txt is %q", i+1, line)
 		}
 	}
 }
