@@ -170,11 +170,11 @@ func (w *reader) follow(b block) {
 // stays are commands that do not end by themselves, or not before a person answers, and
 // what they show when they are ready.
 var stays = map[*regexp.Regexp]string{
-	regexp.MustCompile(`pagetools (serve|demo)\b`): "Try: curl ",
-	regexp.MustCompile(`agent-http .* buyProduct`): "A person must answer",
-	regexp.MustCompile(`python3 -m http.server`):   "Serving HTTP",
-	regexp.MustCompile(`agent\.py .* buyProduct`):  "A person must answer",
-	regexp.MustCompile(`"wait":300000`):            "",
+	regexp.MustCompile(`pagetools (serve|demo)\b`):             "Try: curl ",
+	regexp.MustCompile(`agent-http .* buyProduct|book-seat '`): "A person must answer",
+	regexp.MustCompile(`python3 -m http.server`):               "Serving HTTP",
+	regexp.MustCompile(`agent\.py .* buyProduct`):              "A person must answer",
+	regexp.MustCompile(`"wait":300000`):                        "",
 }
 
 // ours replaces what stands for something of the reader's own.
