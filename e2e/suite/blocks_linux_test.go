@@ -3,8 +3,10 @@ package suite_test
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -184,6 +186,9 @@ func (w *reader) ours(text string) string {
 		"127.0.0.1:7300", w.listen,
 		"127.0.0.1:8001", w.other,
 		"http.server 8001", "http.server "+w.other[strings.Index(w.other, ":")+1:],
+		"/home/me/pagetools/examples", filepath.Join(root(w.t), "examples"),
+		"https://shop.example/broken", pageServer().page("troubled.html"),
+		"https://shop.example/late", pageServer().page("late.html"),
 		"https://shop.example/", pageServer().page("shop.html"),
 		"https://shop.example", pageServer().URL,
 	).Replace(text)
@@ -461,5 +466,34 @@ func (w *reader) connect(name, command string, args []string, url string) {
 	defer a.Close()
 	if tools, err := a.names(ctx); err != nil || tools == "" {
 		w.t.Errorf("%s has the tools %q (%v)", name, tools, err)
+	}
+}
+
+// TestInstallLinks (D11): the links of README.md that add a server to a client with one
+// click name the address at which `demo` serves MCP.
+func TestInstallLinks(t *testing.T) {
+	t.Parallel()
+	w := newReader(t)
+	defer w.end()
+	w.run("bin/pagetools demo\n", 0)
+	clients := 0
+	for _, match := range inlineLink.FindAllStringSubmatch(documents(t)["README.md"], -1) {
+		link, err := url.Parse(match[1])
+		if err != nil || !strings.Contains(link.Path, "install") {
+			continue
+		}
+		clients++
+		config := []byte(link.Query().Get("config"))
+		if decoded, err := base64.StdEncoding.DecodeString(string(config)); err == nil { // Cursor's
+			config = decoded
+		}
+		var entry struct{ URL string }
+		if err := json.Unmarshal(config, &entry); err != nil || link.Query().Get("name") == "" {
+			t.Fatalf("%s: %v", match[1], err)
+		}
+		w.connect(link.Host, "", nil, w.ours(entry.URL))
+	}
+	if clients != 2 {
+		t.Errorf("there are %d links", clients)
 	}
 }

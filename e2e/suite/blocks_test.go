@@ -64,8 +64,6 @@ func expected(text string) (lines []*regexp.Regexp) {
 
 // notRunHere are command lines of documents that TestBlocks cannot run, with the reason.
 var notRunHere = map[string]string{
-	"make demo":   "CI runs it: .ci/run",
-	"make test":   "it is what runs this test",
 	"npm install": "npm's packages are not here; make clients runs these agents with them",
 	"node agent-sdk.mjs http://127.0.0.1:7300/mcp/today":                       "the same",
 	"node agent-aisdk.mjs http://127.0.0.1:7300/mcp/today?session=model":       "the same",
@@ -143,3 +141,34 @@ func TestPagesAreListed(t *testing.T) {
 		}
 	}
 }
+
+// TestFindingsReference (D4, D10): each finding that pagetools has about a page is explained to its author.
+func TestFindingsReference(t *testing.T) {
+	t.Parallel()
+	_, table, _ := strings.Cut(documents(t)["docs/troubleshoot.md"], "\n## Findings\n")
+	rules := map[string]string{}
+	walk(t, func(path string, data []byte) {
+		if strings.HasSuffix(path, "_test.go") || !strings.HasPrefix(path, "bridge/") && !strings.HasPrefix(path, "session/") &&
+			!strings.HasPrefix(path, "transport/") && !strings.HasPrefix(path, "js/src/shim/") {
+			return
+		}
+		for _, match := range findingRule.FindAllStringSubmatch(string(data), -1) {
+			rules[match[1]] = path
+		}
+	})
+	if len(rules) < 30 {
+		t.Errorf("only %d findings are in the code", len(rules))
+	}
+	for _, rule := range slices.Sorted(maps.Keys(rules)) {
+		if !strings.Contains(table, "`"+rule+"`") {
+			t.Errorf("docs/troubleshoot.md does not explain %s, of %s", rule, rules[rule])
+		}
+	}
+	for _, match := range inlineCode.FindAllString(table, -1) {
+		if rule := strings.Trim(match, "`"); strings.Contains(rule, "-") && !strings.ContainsAny(rule, " ") && rules[rule] == "" && len(rule) > 1 && rule[0] != '-' {
+			t.Errorf("docs/troubleshoot.md explains %s, which is no finding", rule)
+		}
+	}
+}
+
+var findingRule = regexp.MustCompile(`(?:Rule: +"|\bRule\w* += "|refuse\("|\.find\([^"\n]*"|\brule: ')([a-z]+(?:-[a-z]+)+)["']`)
