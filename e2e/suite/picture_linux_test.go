@@ -46,7 +46,7 @@ func TestPicture(t *testing.T) {
 	}
 	now := s.svg()
 	if *newPicture {
-		if err := os.WriteFile(file, now, 0o644); err != nil { //nolint:gosec // it is public
+		if err := os.WriteFile(file, now, 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
