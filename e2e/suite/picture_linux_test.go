@@ -54,7 +54,12 @@ func TestPicture(t *testing.T) {
 		t.Errorf("%s has %d bytes", pictureFile, len(now))
 	}
 	if !*newPicture && !bytes.Equal(now, old) {
-		t.Errorf("%s shows another session than this: make picture", pictureFile)
+		for line := range strings.Lines(string(now)) {
+			if !bytes.Contains(old, []byte(line)) {
+				t.Errorf("%s does not show this (make picture): %.300s", pictureFile, line)
+			}
+		}
+		t.Errorf("%s shows another session than this", pictureFile)
 	}
 }
 
