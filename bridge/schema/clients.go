@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -33,7 +34,7 @@ func (s *Schema) clientForm(faithful bool) *ClientForm {
 	if root.get("properties") == nil { // some model APIs demand it, and it says nothing
 		root.put("properties", &value{kind: '{'})
 	}
-	f.JSON, f.Notes = root.appendJSON(nil), notes
+	f.JSON, f.Notes = s.shared(root), notes
 	return f
 }
 
@@ -51,7 +52,7 @@ func addNote(notes []string, format string, args ...any) []string {
 func (s *Schema) OutputForClients(modern bool) (json.RawMessage, []string) {
 	root, notes := s.rewrite()
 	if modern {
-		return root.appendJSON(nil), notes
+		return s.shared(root), notes
 	}
 	if !s.objects {
 		return nil, []string{"it describes other results than objects; clients before 2026-07-28 do not get it"}
@@ -62,7 +63,16 @@ func (s *Schema) OutputForClients(modern bool) (json.RawMessage, []string) {
 	}
 	// A validator of another draft refuses these.
 	root.remove(func(key string) bool { return key == "$schema" || key == "$id" })
-	return root.appendJSON(nil), notes
+	return s.shared(root), notes
+}
+
+// shared is the JSON of what was made of the schema: its own where it is the same.
+func (s *Schema) shared(root *value) json.RawMessage {
+	text := root.appendJSON(make([]byte, 0, len(s.raw)))
+	if bytes.Equal(text, s.raw) {
+		return s.raw
+	}
+	return text
 }
 
 // rewrite returns a copy of the schema that clients can read.

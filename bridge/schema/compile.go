@@ -58,7 +58,7 @@ func compile(raw []byte, l Limits, arguments bool) (*Schema, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Schema{raw: doc.appendJSON(nil), limits: l}
+	s := &Schema{raw: doc.appendJSON(make([]byte, 0, len(raw))), limits: l}
 	f, err := newForm(doc, l)
 	if err != nil {
 		return nil, err

@@ -212,7 +212,11 @@ func Encode(v any) ([]byte, error) {
 	if err := enc.Encode(v); err != nil {
 		return nil, err
 	}
-	return bytes.TrimSuffix(buf.Bytes(), []byte("\n")), nil
+	text := bytes.TrimSuffix(buf.Bytes(), []byte("\n"))
+	if cap(text) > len(text)+len(text)/4+64 { // what is kept for long must not be a half-empty buffer
+		text = bytes.Clone(text)
+	}
+	return text, nil
 }
 
 // MustEncode is Encode for values that can be written. It panics on others.

@@ -2,13 +2,10 @@ package mcp
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"log/slog"
-	"maps"
 	"net/http"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -49,9 +46,11 @@ type Face struct {
 	seal     *seal
 	sessions *sessions
 
-	mu    sync.Mutex
-	lists map[listKey]*list
-	used  map[listKey]*used
+	mu     sync.Mutex
+	lists  map[listKey]*list
+	fading *time.Timer // drops lists that are not those of now
+	soon   bool        // it will in a second
+	used   map[listKey]*used
 }
 
 // New makes the face of a bridge.
@@ -115,213 +114,4 @@ func (f *Face) sites(sc scope) []bridge.Site {
 		return nil
 	}
 	return all[i : i+1]
-}
-
-// listKey names what may be offered differently.
-type listKey struct{ caller, site, session string }
-
-func (sc scope) key() listKey { return listKey{sc.caller.Name, sc.site, sc.session} }
-
-// list is what a scope offers, and what that was made of.
-type list struct {
-	from []toolset.Source
-	of   []*bridge.Catalog // from each
-	// waiting says that calls of the scope wait for a person.
-	waiting bool
-	*toolset.List
-}
-
-// patience is how long a list waits for a site that is being opened, where there is no
-// other, and patienceAmong where there are: their tools are not held up by a site that is
-// silent, and its own are told of when they come.
-const patience, patienceAmong = 15 * time.Second, 5 * time.Second
-
-// maxUsed bounds the tools that a list has because they were found or called.
-const maxUsed = 30
-
-// used are the tools that a scope has found or called, the newest last.
-type used struct {
-	names   []string
-	changed chan struct{} // closed when there are others
-}
-
-// usedBy returns the tools that the scope has found or called, and what is closed when
-// there are others.
-func (f *Face) usedBy(sc scope) (names []string, changed <-chan struct{}) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	u := f.usedIn(sc.key())
-	return u.names, u.changed
-}
-
-// usedIn is the entry of a key. Called with mu held.
-func (f *Face) usedIn(key listKey) *used {
-	u := f.used[key]
-	if u == nil {
-		if len(f.used) >= maxLists {
-			for _, old := range f.used {
-				close(old.changed)
-			}
-			clear(f.used)
-		}
-		u = &used{changed: make(chan struct{})}
-		f.used[key] = u
-	}
-	return u
-}
-
-// use notes that the scope has found or called tools, where its list depends on that.
-func (f *Face) use(sc scope, l *toolset.List, names ...string) {
-	if !l.Partial() || len(names) == 0 {
-		return
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	u := f.usedIn(sc.key())
-	now := slices.DeleteFunc(slices.Clone(u.names), func(n string) bool { return slices.Contains(names, n) })
-	now = append(now, names...)
-	now = now[max(0, len(now)-maxUsed):]
-	if !slices.Equal(now, u.names) {
-		u.names = now
-		close(u.changed)
-		u.changed = make(chan struct{})
-	}
-}
-
-// list returns what the scope offers now. A site that cannot be reached keeps its last
-// list: its calls say what is wrong.
-func (f *Face) list(ctx context.Context, sc scope) *toolset.List {
-	names, _ := f.usedBy(sc)
-	return f.all(ctx, sc, func(bridge.Site) bool { return true }).Showing(names)
-}
-
-// find is the list for a call of a tool. It waits only for a site that may have the tool.
-func (f *Face) find(ctx context.Context, sc scope, name string) *toolset.List {
-	l := f.all(ctx, sc, func(bridge.Site) bool { return false })
-	if _, ok := l.Find(name); ok {
-		return l
-	}
-	prefixed := sc.prefixed(len(f.sites(sc)))
-	return f.all(ctx, sc, func(s bridge.Site) bool { return !prefixed || strings.HasPrefix(name, s.Name+"_") })
-}
-
-// all is the list before it is decided what of it is shown. It waits for those of the sites
-// that are being opened.
-func (f *Face) all(ctx context.Context, sc scope, waits func(bridge.Site) bool) *toolset.List {
-	key := sc.key()
-	sites := f.sites(sc)
-	f.mu.Lock()
-	last := f.lists[key]
-	f.mu.Unlock()
-	made := &list{from: make([]toolset.Source, len(sites)), of: make([]*bridge.Catalog, len(sites)),
-		waiting: len(f.b.Waiting(sc.ref())) > 0}
-	found, errs := f.ask(ctx, sc, sites, waits)
-	for i, s := range sites {
-		now := found[i]
-		made.from[i] = toolset.Source{Site: s, Version: now.Version, Tools: now.Tools,
-			Paths: now.Paths, Unkept: now.Unkept}
-		if made.of[i] = now.Catalog; now.Catalog != nil {
-			made.from[i].Trouble = now.Catalog.Trouble()
-		}
-		if now.Shown != nil {
-			made.from[i].Page = now.Shown.URL
-		}
-		if errs[i] != nil {
-			made.keep(i, last)
-			made.from[i].Down = bridge.AsError(errs[i])
-		}
-	}
-	if last != nil && made.same(last) {
-		return last.List
-	}
-	o := toolset.Options{Prefixed: sc.prefixed(len(sites)), Mode: f.mode,
-		Faithful: f.o.Schemas == "faithful", Waiting: made.waiting}
-	if last != nil {
-		o.Before = last.List
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for k, other := range f.lists { // whatever callers name their states: one list for one catalog
-		if last == nil && k.site == key.site && made.same(other) {
-			made.List = other.List
-		}
-	}
-	if made.List == nil {
-		made.List = toolset.New(made.from, o)
-	}
-	if last == nil || !slices.Equal(last.Findings(), made.Findings()) {
-		for _, found := range made.Findings() {
-			f.log.InfoContext(ctx, "mcp: a tool is shown otherwise",
-				"tool", found.Tool, "rule", found.Rule, "message", found.Message)
-		}
-	}
-	if len(f.lists) >= maxLists {
-		clear(f.lists)
-	}
-	f.lists[key] = made
-	return made.List
-}
-
-// ask asks all sites at once, and waits for those that waits names.
-func (f *Face) ask(ctx context.Context, sc scope, sites []bridge.Site,
-	waits func(bridge.Site) bool) ([]bridge.Listing, []error) {
-	found, errs := make([]bridge.Listing, len(sites)), make([]error, len(sites))
-	ref := sc.ref()
-	var all sync.WaitGroup
-	for i, s := range sites {
-		ref := ref
-		ref.Site, ref.Patience = s.Name, patience
-		if len(sites) > 1 {
-			ref.Patience = patienceAmong
-		}
-		if !waits(s) {
-			found[i], errs[i] = f.b.ToolsNow(ctx, ref)
-			continue
-		}
-		all.Go(func() { found[i], errs[i] = f.b.Tools(ctx, ref) })
-	}
-	all.Wait()
-	return found, errs
-}
-
-// troubles says what is known now to be wrong with sites, in sentences.
-func (f *Face) troubles(sc scope, sites []bridge.Site) (texts []string) {
-	ref := sc.ref()
-	for _, s := range sites {
-		ref.Site = s.Name
-		switch now, err := f.b.ToolsNow(context.Background(), ref); {
-		case err != nil && bridge.AsError(err).Retry > 0: // it was tried
-			texts = append(texts, fmt.Sprintf("The site %q cannot be reached now: %s", s.Name, bridge.AsError(err).Message))
-		case err == nil && now.Catalog != nil && now.Catalog.Trouble() != "":
-			texts = append(texts, fmt.Sprintf("The site %q: %s", s.Name, now.Catalog.Trouble()))
-		}
-	}
-	return texts
-}
-
-// maxLists bounds the lists that are kept ready.
-const maxLists = 1000
-
-// keep takes what was known of the site i last.
-func (l *list) keep(i int, last *list) {
-	if last == nil {
-		return
-	}
-	for j, s := range last.from {
-		if s.Site.Name == l.from[i].Site.Name {
-			l.from[i], l.of[i] = s, last.of[j]
-		}
-	}
-}
-
-// same reports whether another list is made of the same.
-func (l *list) same(o *list) bool {
-	return l.waiting == o.waiting && slices.EqualFunc(l.from, o.from, func(a, b toolset.Source) bool {
-		return a.Site.Name == b.Site.Name && a.Version == b.Version && sameError(a.Down, b.Down) &&
-			maps.Equal(a.Unkept, b.Unkept)
-	}) && slices.Equal(l.of, o.of)
-}
-
-func sameError(a, b *bridge.Error) bool {
-	return a == b || a != nil && b != nil && a.Message == b.Message && a.Retry.Round(patienceAmong) == b.Retry.Round(patienceAmong)
 }

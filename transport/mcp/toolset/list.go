@@ -96,8 +96,6 @@ type Options struct {
 	Faithful bool
 	// Waiting says that calls of the client wait for a person.
 	Waiting bool
-	// Before is the list that the caller had, or nil.
-	Before *List
 }
 
 // Target is what a name stands for: one of the fields Tool and Own is set.
@@ -123,7 +121,7 @@ type List struct {
 	found   []bridge.Finding
 	sources []Source
 	pages   map[string]string // what the pages of sites show
-	gone    map[string]gone   // by name
+	gone    Past
 
 	*finder
 }
@@ -142,7 +140,6 @@ func New(sources []Source, o Options) *List {
 		finder: &finder{}}
 	l.sources = slices.SortedFunc(slices.Values(sources),
 		func(a, b Source) int { return strings.Compare(a.Site.Name, b.Site.Name) })
-	l.options.Before = nil // it is kept no longer than needed
 	var sites []string
 	var ids []identity
 	var from []Source // of each tool
@@ -175,7 +172,6 @@ func New(sources []Source, o Options) *List {
 	l.own = len(l.entries)
 	l.entries = append(l.entries, pages...)
 	l.index()
-	l.remember(o.Before)
 	return l
 }
 

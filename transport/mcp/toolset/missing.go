@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	// maxGone bounds the tools that a list remembers and does not have any more.
-	maxGone = 256
+	// maxPast bounds the names that a Past has.
+	maxPast = 512
 	// maxTold and maxToldBytes bound the names in one text, some 300 tokens.
 	maxTold, maxToldBytes = 60, 1500
 	maxSimilar            = 3
@@ -23,31 +23,42 @@ const (
 	minSimilar = 0.5
 )
 
+// Past is where the tools of earlier lists were, by their names there. It does not change.
+type Past map[string]gone
+
 // gone is a tool that an earlier list had.
 type gone struct {
 	site string
 	page string // what its page showed; "" when that is not known
 }
 
-// remember notes what an earlier list had and this one has not, under its names there.
-func (l *List) remember(before *List) {
-	l.gone = map[string]gone{}
-	if before == nil {
-		return
-	}
+// Past returns what the list has, and what those before it had, as many as are remembered.
+func (l *List) Past() Past {
+	p := Past{}
 	note := func(name string, g gone) {
-		if _, there := l.Find(name); !there && len(l.gone) < maxGone {
-			l.gone[name] = g
+		if _, known := p[name]; !known && len(p) < maxPast {
+			p[name] = g
 		}
 	}
-	for _, e := range before.entries[before.own:] {
-		g := gone{e.Site, before.pages[e.Site]}
+	for _, e := range l.entries[l.own:] {
+		g := gone{e.Site, l.pages[e.Site]}
 		note(e.Name, g)
 		note(e.Tool.Name(), g)
 	}
-	for _, name := range slices.Sorted(maps.Keys(before.gone)) {
-		note(name, before.gone[name])
+	for _, name := range slices.Sorted(maps.Keys(l.gone)) {
+		note(name, l.gone[name])
 	}
+	return p
+}
+
+// After returns the list as it is for who had others before: it says where their tools are.
+func (l *List) After(p Past) *List {
+	if len(p)+len(l.gone) == 0 {
+		return l
+	}
+	other := *l
+	other.gone = p
+	return &other
 }
 
 // Missing is the error of a call of a tool that the list does not have: why, what there
