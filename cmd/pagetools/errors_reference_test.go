@@ -12,9 +12,9 @@ import (
 	"github.com/pagetools/pagetools/transport"
 )
 
-//go:generate go test . -count=1 -run TestErrorsReference -update
+//go:generate go test . -count=1 -run TestErrorsReference -reference
 
-var update = flag.Bool("update", false, "write docs/errors.md anew")
+var newReference = flag.Bool("reference", false, "write docs/errors.md anew")
 
 const (
 	errorsPage  = "../../docs/errors.md"
@@ -45,7 +45,7 @@ func TestErrorsReference(t *testing.T) {
 		}
 	}
 	now := byHand + errorsBegin + errorsReference()
-	if *update {
+	if *newReference {
 		if err := os.WriteFile(errorsPage, []byte(now), 0o600); err != nil {
 			t.Fatal(err)
 		}
