@@ -43,6 +43,11 @@ mutations: ## undo each finding's fix in a copy, and see its test fail
 	@$(SANDBOX)
 	@browser="$$(scripts/browser.sh)" && PAGETOOLS_EXECUTABLE_PATH="$$browser" $(GO) run ./scripts/mutate docs/internal/*.md
 
+.PHONY: picture
+picture: ## make the picture of the README anew, of a session as it is today
+	@$(SANDBOX)
+	@browser="$$(scripts/browser.sh)" && PAGETOOLS_EXECUTABLE_PATH="$$browser" $(GO) test ./e2e/suite -count=1 -run TestPicture -picture
+
 .PHONY: bench
 bench: ## measure; see docs/performance.md
 	@$(SANDBOX)

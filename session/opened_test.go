@@ -70,7 +70,7 @@ func TestOpened(t *testing.T) {
 			d.Unfinished()
 			d.Register(named("a"))
 			later(3*time.Second, func() { d.Register(named("wanted")) })
-		}, func(o *session.Options, _ *sessiontest.Engine) { o.Sites[0].WaitFor.Tool = "wanted" }, 3 * time.Second, 2},
+		}, func(o *session.Options, _ *sessiontest.Engine) { o.Sites[0].WaitFor.Tools = []string{"wanted"} }, 3 * time.Second, 2},
 		{"what the engine is to wait for", func(d *sessiontest.Document) {
 			d.Register(named("a"))
 			later(2*time.Second, d.Ready)
@@ -78,13 +78,13 @@ func TestOpened(t *testing.T) {
 		{"what the engine is to wait for, and a tool that comes later", func(d *sessiontest.Document) {
 			later(2*time.Second, d.Ready)
 			later(4*time.Second, func() { d.Register(named("wanted")) })
-		}, await(session.WaitFor{Tool: "wanted", Await: session.Await{Idle: true}}), 4 * time.Second, 1},
+		}, await(session.WaitFor{Tools: []string{"wanted"}, Await: session.Await{Idle: true}}), 4 * time.Second, 1},
 		{"no change for a while after that", func(d *sessiontest.Document) {
 			later(time.Second, d.Ready)
 			later(1500*ms, func() { d.Register(named("a")) })
 		}, await(session.WaitFor{Await: session.Await{Idle: true}, Quiet: time.Second}), 2500 * ms, 1},
 		{"what the engine is to wait for that never comes", shop, await(session.WaitFor{Await: session.Await{Idle: true}}), 10 * time.Second, 3},
-		{"a tool to wait for that never comes", shop, func(o *session.Options, _ *sessiontest.Engine) { o.Sites[0].WaitFor.Tool = "wanted" }, 10 * time.Second, 3},
+		{"a tool to wait for that never comes", shop, func(o *session.Options, _ *sessiontest.Engine) { o.Sites[0].WaitFor.Tools = []string{"wanted"} }, 10 * time.Second, 3},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -473,8 +473,8 @@ func TestFramesOfAPage(t *testing.T) {
 // TestWaitForUnmet (D3): what the page was to wait for, and did not come, is a finding.
 func TestWaitForUnmet(t *testing.T) {
 	for unmet, wait := range map[string]session.WaitFor{
-		`the tool "wanted"`: {Tool: "wanted"}, `matches "#app"`: {Await: session.Await{Selector: "#app"}}, "idle": {Await: session.Await{Idle: true}},
-		"": {Tool: "where"}, // the control
+		`the tool "wanted"`: {Tools: []string{"where", "wanted"}}, `matches "#app"`: {Await: session.Await{Selector: "#app"}}, "idle": {Await: session.Await{Idle: true}},
+		"": {Tools: []string{"where"}}, // the control
 	} {
 		inWorld(t, shop, await(wait), func(t *testing.T, w *world) {
 			succeeds(t, w.WaitOpened(t.Context()))

@@ -58,11 +58,24 @@ type Page struct {
 // The zero value means the load event and 100 ms without a registration; without a tool,
 // that the page is idle, for 5 s at most.
 type WaitFor struct {
-	// Tool is the name of a tool that must be registered.
-	Tool string
+	// Tools are the names of tools that must be registered.
+	Tools []string
 	Await
 	// Quiet is how long there must be no registration after all the rest.
 	Quiet time.Duration
+}
+
+// isNone reports whether nothing is to be waited for in particular.
+func (w WaitFor) isNone() bool { return len(w.Tools) == 0 && w.Await == (Await{}) && w.Quiet == 0 }
+
+// missing returns the first tool that is not there yet, or "".
+func (w WaitFor) missing(c *bridge.Catalog) string {
+	for _, name := range w.Tools {
+		if c.Tool(name) == nil {
+			return name
+		}
+	}
+	return ""
 }
 
 // view is what a page shows at one moment.
@@ -310,7 +323,7 @@ func (p *Page) mayBeQuiet(s *pageState) {
 		return
 	}
 	switch {
-	case p.wait == (WaitFor{}):
+	case p.wait.isNone():
 		switch {
 		case !s.now.loaded:
 		case len(s.now.catalog.Tools()) > 0:
@@ -320,11 +333,12 @@ func (p *Page) mayBeQuiet(s *pageState) {
 		default:
 			s.quiet.Reset(max(quietTime, emptyTime-time.Since(s.loadedAt)))
 		}
-	case p.wait.Tool != "" && s.now.catalog.Tool(p.wait.Tool) == nil, p.wait.Await != (Await{}) &&
-		!s.ready:
+	case p.wait.missing(s.now.catalog) != "", p.wait.Await != (Await{}) && !s.ready:
 		s.quiet.Stop()
 	case p.wait.Quiet > 0:
 		s.quiet.Reset(p.wait.Quiet)
+	case len(s.now.catalog.Tools()) == 0: // the script that made the element registers, too
+		s.quiet.Reset(quietTime)
 	default:
 		p.settle(s)
 	}
@@ -338,18 +352,21 @@ func (p *Page) settle(s *pageState) {
 	s.limit.Stop()
 	s.now.settled = true
 	if unmet := p.unmet(s); unmet != "" {
-		s.more = append(s.more, bridge.Finding{Rule: "wait-for-unmet",
+		s.more = append(s.more, bridge.Finding{Rule: RuleUnmet,
 			Message: "The page did not fulfil wait-for in time: " + unmet + "."})
 		s.now.catalog = s.now.catalog.With(told(slices.Concat(s.more, s.now.catalog.Findings())))
 	}
 	p.publish(s)
 }
 
+// RuleUnmet is the rule of the finding that wait-for was not fulfilled.
+const RuleUnmet = "wait-for-unmet"
+
 // unmet says what the page was to wait for and did not come; "" when all came.
 func (p *Page) unmet(s *pageState) string {
-	switch {
-	case p.wait.Tool != "" && s.now.catalog.Tool(p.wait.Tool) == nil:
-		return fmt.Sprintf("the tool %q", p.wait.Tool)
+	switch missing := p.wait.missing(s.now.catalog); {
+	case missing != "":
+		return fmt.Sprintf("the tool %q", missing)
 	case p.wait.Selector != "" && !s.ready:
 		return fmt.Sprintf("an element that matches %q", p.wait.Selector)
 	case p.wait.Idle && !s.ready:

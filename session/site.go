@@ -213,7 +213,7 @@ func (m *Manager) openPage(ctx context.Context, s *site, o *pageOptions,
 	prev *bridge.Catalog) (*Page, error) {
 	options, address := s.Tab, s.URL
 	options.Await, options.Origin = s.WaitFor.Await, s.Origin
-	if s.WaitFor == (WaitFor{}) {
+	if s.WaitFor.isNone() {
 		options.Await.Idle = true
 	}
 	options.Bytes = policy.NewAccount(m.o.Limits.PageBytes, m.o.Bytes)

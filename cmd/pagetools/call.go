@@ -8,12 +8,15 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/schema"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
+	"github.com/pagetools/pagetools/e2e/app"
+	"github.com/pagetools/pagetools/session"
 )
 
 func callCommand(p *program) *cobra.Command {
@@ -51,6 +54,12 @@ func call(ctx context.Context, p *program, arg, tool string, pairs []string, inp
 	if err != nil {
 		return err
 	}
+	if catalog.Tool(tool) == nil {
+		if catalog, err = p.awaitTool(ctx, a, t, tool); err != nil {
+			return err
+		}
+	}
+	p.sayUnmet(a, t)
 	var schema json.RawMessage
 	if known := catalog.Tool(tool); known != nil {
 		schema = known.InputSchema()
@@ -81,6 +90,36 @@ func call(ctx context.Context, p *program, arg, tool string, pairs []string, inp
 		return err
 	}
 	return to.save(ctx, p, page)
+}
+
+// lateTool is how long a call waits for a tool that the page does not have yet.
+const lateTool = 5 * time.Second
+
+// awaitTool waits until an open page has a tool, and returns what it has then, with the tool
+// or without.
+func (p *program) awaitTool(ctx context.Context, a *app.App, t *target, tool string) (*bridge.Catalog, error) {
+	defer p.waiting("waiting for the tool %s", terminal.Plain(tool))()
+	bounded, cancel := context.WithTimeout(ctx, lateTool)
+	defer cancel()
+	ref := bridge.Ref{Site: t.Name, Caller: bridge.Local()}
+	for range a.Bridge.Watch(bounded, bridge.Interest{Caller: ref.Caller, Tools: true}) {
+		if catalog, err := a.Manager.Catalog(ref); err != nil || catalog.Tool(tool) != nil {
+			return catalog, err
+		}
+	}
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	return a.Manager.Catalog(ref)
+}
+
+// sayUnmet says what a page was to wait for and did not come.
+func (p *program) sayUnmet(a *app.App, t *target) {
+	for _, f := range a.Findings(t.Name) {
+		if f.Rule == session.RuleUnmet {
+			p.say("warning: %s", findingText(f))
+		}
+	}
 }
 
 // maxNamed is how many tools fit into an error.

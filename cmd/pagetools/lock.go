@@ -68,6 +68,7 @@ func lock(ctx context.Context, p *program, l *lockFile, targets []*target, o loc
 		if err != nil {
 			return err
 		}
+		p.sayUnmet(a, t)
 		was, there := l.entry(t)
 		if o.check && !there {
 			return usage("%s does not have %s: run pagetools lock for it first", lockName, t.Text)

@@ -136,11 +136,8 @@ func pageOptions(c *config.Config, pl plan, t *target) session.SiteOptions {
 	s := t.config
 	o := session.SiteOptions{
 		Shared: c.State == "shared", Warm: c.Warm,
-		Tab: session.TabOptions{Windows: windowPolicies[s.Windows]},
-		WaitFor: session.WaitFor{
-			Tool: s.WaitFor.Tool, Quiet: s.WaitFor.Idle.Quiet,
-			Await: session.Await{Selector: s.WaitFor.Selector, Idle: s.WaitFor.Idle.On},
-		},
+		Tab:     session.TabOptions{Windows: windowPolicies[s.Windows]},
+		WaitFor: waitFor(c, s.WaitFor),
 	}
 	for _, origin := range slices.Concat(c.AllowOrigins, s.AllowOrigins) {
 		o.Origins = append(o.Origins, string(origin))
@@ -158,6 +155,19 @@ func pageOptions(c *config.Config, pl plan, t *target) session.SiteOptions {
 		o.Tab.Windows = session.ReportWindows
 	}
 	return o
+}
+
+// waitFor is what the file says of the site, and what is said of all sites otherwise.
+func waitFor(c *config.Config, of config.WaitFor) session.WaitFor {
+	if of != (config.WaitFor{}) {
+		w := session.WaitFor{Quiet: of.Idle.Quiet, Await: session.Await{Selector: of.Selector, Idle: of.Idle.On}}
+		if of.Tool != "" {
+			w.Tools = []string{of.Tool}
+		}
+		return w
+	}
+	tools, selectors, idle := c.Waits()
+	return session.WaitFor{Tools: tools, Await: session.Await{Selector: strings.Join(selectors, ""), Idle: idle}}
 }
 
 // toolOptions combines the settings and the file: an approval or a rate that the

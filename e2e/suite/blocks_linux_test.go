@@ -3,8 +3,10 @@ package suite_test
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -35,6 +37,9 @@ func TestBlocks(t *testing.T) {
 			w := newReader(t)
 			defer w.end()
 			for _, b := range blocks {
+				if _, err := exec.LookPath("python3"); err != nil && strings.HasPrefix(b.text, "python3 ") {
+					t.Skip("there is no python3")
+				}
 				if t.Failed() {
 					return // what follows stands on it
 				}
@@ -49,7 +54,8 @@ type reader struct {
 	t      *testing.T
 	folder string
 	tmp    string
-	listen string
+	listen string // the address of its server
+	other  string // of somebody else's server
 	env    []string
 	last   *step   // what ran last
 	going  []*step // what goes on beside
@@ -94,7 +100,11 @@ func newReader(t *testing.T) *reader {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &reader{t: t, folder: tempDir(t), tmp: tempDir(t), listen: listen}
+	other, err := closedPort()
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &reader{t: t, other: other, folder: tempDir(t), tmp: tempDir(t), listen: listen}
 	if err := os.Mkdir(filepath.Join(w.folder, "bin"), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -112,7 +122,7 @@ func newReader(t *testing.T) *reader {
 		t.Fatal(err)
 	}
 	w.env = append(os.Environ(), "TMPDIR="+w.tmp, "PAGETOOLS_DATA_DIR="+w.tmp+"-data", "PAGETOOLS_CONSOLE_LISTEN=127.0.0.1:0",
-		"PAGETOOLS_LISTEN="+listen, "PAGETOOLS_WARM=0", "XDG_CONFIG_HOME=", "HOME="+w.tmp+"-home", "CI=", "NO_COLOR=1",
+		"PAGETOOLS_LISTEN="+listen, "PAGETOOLS_WARM=0", "XDG_CONFIG_HOME=", "HOME="+w.tmp+"-home", "CI=", "NO_COLOR=1", "PYTHONUNBUFFERED=1", "PYTHONDONTWRITEBYTECODE=1",
 		"GOPATH="+goEnv(t, "GOPATH"), "GOCACHE="+goEnv(t, "GOCACHE"))
 	if err := os.Mkdir(w.tmp+"-home", 0o700); err != nil {
 		t.Fatal(err)
@@ -149,7 +159,12 @@ func (w *reader) follow(b block) {
 		w.configure(b.text)
 	case "json":
 		w.read(b.text)
+	case "ini":
+		w.verify(b.text)
 	default:
+		if notRunKinds[b.lang] != "" {
+			return
+		}
 		w.t.Fatalf("nothing holds a block of %q:\n%s", b.lang, b.text)
 	}
 }
@@ -157,11 +172,11 @@ func (w *reader) follow(b block) {
 // stays are commands that do not end by themselves, or not before a person answers, and
 // what they show when they are ready.
 var stays = map[*regexp.Regexp]string{
-	regexp.MustCompile(`pagetools (serve|demo)\b`): "Try: curl ",
-	regexp.MustCompile(`pagetools log --follow`):   "",
-	regexp.MustCompile(`agent-http .* buyProduct`): "A person must answer",
-	regexp.MustCompile(`agent\.py .* buyProduct`):  "A person must answer",
-	regexp.MustCompile(`"wait":300000`):            "",
+	regexp.MustCompile(`pagetools (serve|demo)\b`):             "Try: curl ",
+	regexp.MustCompile(`agent-http .* buyProduct|book-seat '`): "A person must answer",
+	regexp.MustCompile(`python3 -m http.server`):               "Serving HTTP",
+	regexp.MustCompile(`agent\.py .* buyProduct`):              "A person must answer",
+	regexp.MustCompile(`"wait":300000`):                        "",
 }
 
 // ours replaces what stands for something of the reader's own.
@@ -169,6 +184,11 @@ func (w *reader) ours(text string) string {
 	text = strings.NewReplacer(
 		"go build -o bin/pagetools ./cmd/pagetools", "true", // as the binary of these tests is made
 		"127.0.0.1:7300", w.listen,
+		"127.0.0.1:8001", w.other,
+		"http.server 8001", "http.server "+w.other[strings.Index(w.other, ":")+1:],
+		"/home/me/pagetools/examples", filepath.Join(root(w.t), "examples"),
+		"https://shop.example/broken", pageServer().page("troubled.html"),
+		"https://shop.example/late", pageServer().page("late.html"),
 		"https://shop.example/", pageServer().page("shop.html"),
 		"https://shop.example", pageServer().URL,
 	).Replace(text)
@@ -218,9 +238,9 @@ func (w *reader) run(text string, code int) {
 		}
 	}
 	text = w.ours(text)
-	if stay && strings.Contains(text, "pagetools ") {
-		w.stop() // the servers before it have the address
-		text = "exec " + text
+	if stay && serves.MatchString(text) {
+		w.stop(others) // ours before it has the address
+		text = serves.ReplaceAllString(text, "exec $0")
 	}
 	s := w.start(text)
 	if stay {
@@ -246,6 +266,8 @@ func (w *reader) run(text string, code int) {
 
 var (
 	asks    = regexp.MustCompile(`\[[yY]/[nN]`)
+	serves  = regexp.MustCompile(`(?m)^(bin/pagetools (serve|demo)\b|python3 -m http\.server)`)
+	others  = regexp.MustCompile(`exec python3 -m http\.server`)
 	resumes = regexp.MustCompile(`"resume":"[^"]+"`)
 )
 
@@ -296,34 +318,39 @@ func (w *reader) kill(s *step, with syscall.Signal) {
 	<-s.ended
 }
 
-// stop ends the servers of the reader, as a person does.
-func (w *reader) stop() {
+// stop ends what goes on, as a person does, but for what keep matches.
+func (w *reader) stop(keep *regexp.Regexp) {
 	w.t.Helper()
+	var kept []*step
 	for _, s := range w.going {
-		if !strings.HasPrefix(s.text, "exec ") {
+		if keep != nil && keep.MatchString(s.text) {
+			kept = append(kept, s)
+			continue
+		}
+		if !strings.Contains(s.text, "exec ") {
 			if !within(replyWithin, s.hasEnded) {
 				w.kill(s, syscall.SIGKILL)
 				w.t.Errorf("it still waits:\n%s%s", s.text, s.all)
 			}
 			continue
 		}
-		_ = syscall.Kill(s.cmd.Process.Pid, syscall.SIGTERM)
+		_ = syscall.Kill(s.cmd.Process.Pid, syscall.SIGINT) // Ctrl-C
 		if !within(stopWithin, s.hasEnded) {
 			w.kill(s, syscall.SIGKILL)
 			w.t.Errorf("it does not stop:\n%s%s", s.text, s.all)
 		}
-		if code := s.cmd.ProcessState.ExitCode(); code != 0 {
+		if code := s.cmd.ProcessState.ExitCode(); code != 0 && code != 130 {
 			w.t.Errorf("it ended with %d:\n%s%s", code, s.text, s.all)
 		}
 		w.last = s
 	}
-	w.going = nil
+	w.going = kept
 }
 
 // end ends what goes on, and looks at what is left.
 func (w *reader) end() {
 	w.t.Helper()
-	w.stop()
+	w.stop(nil)
 	if entries, err := os.ReadDir(w.tmp); err != nil || len(entries) > 0 {
 		w.t.Errorf("it left %v (%v)", entries, err)
 	}
@@ -363,6 +390,34 @@ func (w *reader) configure(text string) {
 	}
 	if err := os.WriteFile(file, []byte(w.ours(text)), 0o600); err != nil {
 		w.t.Fatal(err)
+	}
+}
+
+// verify lets systemd look at a unit whose first line is its path, with our binary in the
+// place that it names.
+func (w *reader) verify(text string) {
+	w.t.Helper()
+	first, _, _ := strings.Cut(text, "\n")
+	start := regexp.MustCompile(`(?m)^ExecStart=(\S+/pagetools) (.+)$`).FindStringSubmatch(text)
+	if filepath.Ext(first) != ".service" || start == nil {
+		w.t.Fatalf("this is no unit that starts pagetools:\n%s", text)
+	}
+	config := regexp.MustCompile(`--config \S+/(\S+)`).FindStringSubmatch(start[2])
+	if _, err := os.Stat(filepath.Join(w.folder, config[1])); err != nil {
+		w.t.Errorf("the unit names a file that the page does not have: %v", err)
+	}
+	analyze, err := exec.LookPath("systemd-analyze")
+	if err != nil {
+		return // the command line in it is held by TestCommands
+	}
+	file := filepath.Join(w.folder, filepath.Base(first))
+	text = strings.ReplaceAll(text, start[1], pagetools(w.t))
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		w.t.Fatal(err)
+	}
+	out, err := exec.CommandContext(w.t.Context(), analyze, "verify", "--man=no", file).CombinedOutput()
+	if err != nil || strings.Contains(string(out), filepath.Base(file)+":") {
+		w.t.Errorf("systemd says: %v\n%s", err, out)
 	}
 }
 
@@ -411,5 +466,34 @@ func (w *reader) connect(name, command string, args []string, url string) {
 	defer a.Close()
 	if tools, err := a.names(ctx); err != nil || tools == "" {
 		w.t.Errorf("%s has the tools %q (%v)", name, tools, err)
+	}
+}
+
+// TestInstallLinks (D11): the links of README.md that add a server to a client with one
+// click name the address at which `demo` serves MCP.
+func TestInstallLinks(t *testing.T) {
+	t.Parallel()
+	w := newReader(t)
+	defer w.end()
+	w.run("bin/pagetools demo\n", 0)
+	clients := 0
+	for _, match := range inlineLink.FindAllStringSubmatch(documents(t)["README.md"], -1) {
+		link, err := url.Parse(match[1])
+		if err != nil || !strings.Contains(link.Path, "install") {
+			continue
+		}
+		clients++
+		config := []byte(link.Query().Get("config"))
+		if decoded, err := base64.StdEncoding.DecodeString(string(config)); err == nil { // Cursor's
+			config = decoded
+		}
+		var entry struct{ URL string }
+		if err := json.Unmarshal(config, &entry); err != nil || link.Query().Get("name") == "" {
+			t.Fatalf("%s: %v", match[1], err)
+		}
+		w.connect(link.Host, "", nil, w.ours(entry.URL))
+	}
+	if clients != 2 {
+		t.Errorf("there are %d links", clients)
 	}
 }

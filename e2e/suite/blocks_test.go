@@ -2,7 +2,9 @@ package suite_test
 
 import (
 	"maps"
+	"os"
 	"path"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -62,13 +64,14 @@ func expected(text string) (lines []*regexp.Regexp) {
 
 // notRunHere are command lines of documents that TestBlocks cannot run, with the reason.
 var notRunHere = map[string]string{
-	"make demo":   "CI runs it: .ci/run",
-	"make test":   "it is what runs this test",
 	"npm install": "npm's packages are not here; make clients runs these agents with them",
 	"node agent-sdk.mjs http://127.0.0.1:7300/mcp/today":                       "the same",
 	"node agent-aisdk.mjs http://127.0.0.1:7300/mcp/today?session=model":       "the same",
 	"bin/pagetools login https://shop.example/ --save-storage-state work.json": "it opens a window for a person",
 }
+
+// notRunKinds are kinds of blocks that no program here reads, with the reason.
+var notRunKinds = map[string]string{"nginx": "there is no nginx here"}
 
 // runnable returns the commands of a block that can be run here, and what it left out.
 func runnable(text string) (commands string, left []string) {
@@ -101,3 +104,71 @@ func TestNotRunHere(t *testing.T) {
 		}
 	}
 }
+
+// TestPagesAreListed (D10): every page for users is in the index of docs and in llms.txt, and
+// what llms.txt links to is there.
+func TestPagesAreListed(t *testing.T) {
+	t.Parallel()
+	docs := documents(t)
+	llms, err := os.ReadFile(filepath.Join(root(t), "llms.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, doc := range userPages(t) {
+		if path.Dir(doc) == "docs" && doc != "docs/README.md" && !strings.Contains(docs["docs/README.md"], "]("+path.Base(doc)+")") {
+			t.Errorf("docs/README.md does not list %s", doc)
+		}
+		if path.Dir(path.Dir(doc)) == "examples" {
+			if !strings.Contains(docs["examples/README.md"], "]("+strings.TrimPrefix(doc, "examples/")+")") {
+				t.Errorf("examples/README.md does not list %s", doc)
+			}
+			continue
+		}
+		if !strings.Contains(string(llms), "]("+doc+"): ") {
+			t.Errorf("llms.txt does not list %s", doc)
+		}
+	}
+	exists := func(path string) bool {
+		_, err := os.Stat(filepath.Join(root(t), filepath.FromSlash(path)))
+		return err == nil
+	}
+	for _, problem := range deadLinks(map[string]string{"llms.txt": string(llms)}, exists) {
+		t.Error(problem)
+	}
+	for i, form := range []string{`^# \S`, `^$`, `^> \S`} { // llmstxt.org
+		if line := strings.Split(string(llms), "\n")[i]; !regexp.MustCompile(form).MatchString(line) {
+			t.Errorf("line %d of llms.txt is %q", i+1, line)
+		}
+	}
+}
+
+// TestFindingsReference (D4, D10): each finding that pagetools has about a page is explained to its author.
+func TestFindingsReference(t *testing.T) {
+	t.Parallel()
+	_, table, _ := strings.Cut(documents(t)["docs/troubleshoot.md"], "\n## Findings\n")
+	rules := map[string]string{}
+	walk(t, func(path string, data []byte) {
+		if strings.HasSuffix(path, "_test.go") || !strings.HasPrefix(path, "bridge/") && !strings.HasPrefix(path, "session/") &&
+			!strings.HasPrefix(path, "transport/") && !strings.HasPrefix(path, "js/src/shim/") {
+			return
+		}
+		for _, match := range findingRule.FindAllStringSubmatch(string(data), -1) {
+			rules[match[1]] = path
+		}
+	})
+	if len(rules) < 30 {
+		t.Errorf("only %d findings are in the code", len(rules))
+	}
+	for _, rule := range slices.Sorted(maps.Keys(rules)) {
+		if !strings.Contains(table, "`"+rule+"`") {
+			t.Errorf("docs/troubleshoot.md does not explain %s, of %s", rule, rules[rule])
+		}
+	}
+	for _, match := range inlineCode.FindAllString(table, -1) {
+		if rule := strings.Trim(match, "`"); strings.Contains(rule, "-") && !strings.ContainsAny(rule, " ") && rules[rule] == "" && len(rule) > 1 && rule[0] != '-' {
+			t.Errorf("docs/troubleshoot.md explains %s, which is no finding", rule)
+		}
+	}
+}
+
+var findingRule = regexp.MustCompile(`(?:Rule: +"|\bRule\w* += "|refuse\("|\.find\([^"\n]*"|\brule: ')([a-z]+(?:-[a-z]+)+)["']`)

@@ -26,8 +26,15 @@ import (
 // operatorsBrowser is the browser in which tests open the operators' page.
 func operatorsBrowser(t *testing.T) *cdp.Engine {
 	t.Helper()
+	return browserOf(t, 0, 0)
+}
+
+// browserOf is a browser with viewports of a size in CSS pixels; 0 is the usual one.
+func browserOf(t *testing.T, width, height int) *cdp.Engine {
+	t.Helper()
 	e, err := cdp.NewLocal(cdp.LocalOptions{Options: chrome.Options{
 		Path: os.Getenv("PAGETOOLS_EXECUTABLE_PATH"), NoSandbox: os.Getenv("PAGETOOLS_NO_SANDBOX") == "1",
+		Width: width, Height: height,
 	}})
 	if err != nil {
 		t.Fatal(err)
@@ -114,6 +121,31 @@ func (p *shownPage) press(t *testing.T, keys ...string) {
 	}
 }
 
+// take takes the pen of a live view. Its button has the focus when the page is shown,
+// whenever that is.
+func (p *shownPage) take(t *testing.T, watching *websocket.Conn) {
+	t.Helper()
+	stop, pressed := make(chan struct{}), make(chan struct{})
+	go func() { // ends when it is stopped, or with the page
+		defer close(pressed)
+		ticker := time.NewTicker(100 * time.Millisecond)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-ticker.C:
+				if p.Act(t.Context(), bridge.Input{Type: bridge.KeyDown, Key: "Enter", Code: "Enter"}) != nil {
+					return
+				}
+			case <-stop:
+				return
+			}
+		}
+	}()
+	hears(t, watching, "the pen in the operators' page", func(s liveState) bool { return s.Pen == "console" })
+	close(stop)
+	<-pressed
+}
+
 // operators serves a site with a console, and gives the address of its page.
 func operators(t *testing.T, target string, more ...string) (s *server, page string) {
 	t.Helper()
@@ -181,26 +213,7 @@ func TestWizard(t *testing.T) {
 	watching := s.viewer(t)
 	// The arguments, Done, Decline, Show the page.
 	page.press(t, "Tab", "Tab", "Tab", "Tab", "Enter")
-	stop := make(chan struct{})
-	pressed := make(chan struct{})
-	go func() { // the pen's button has the focus when the page is shown, whenever that is
-		defer close(pressed)
-		ticker := time.NewTicker(100 * time.Millisecond)
-		defer ticker.Stop()
-		for {
-			select {
-			case <-ticker.C:
-				if page.Act(t.Context(), bridge.Input{Type: bridge.KeyDown, Key: "Enter", Code: "Enter"}) != nil {
-					return
-				}
-			case <-stop:
-				return
-			}
-		}
-	}()
-	hears(t, watching, "the pen in the operators' page", func(s liveState) bool { return s.Pen == "console" })
-	close(stop)
-	<-pressed
+	page.take(t, watching)
 	// The first free seat has the focus; then the name, the rules, and Enter.
 	page.press(t, " ", "Enter", "A", "d", "a", "Tab", " ", "Enter")
 	r := <-booked

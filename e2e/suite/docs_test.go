@@ -326,21 +326,21 @@ func TestTablesHaveTests(t *testing.T) {
 		}
 	})
 	tables := documents(t)
-	for _, path := range []string{"docs/attacks.md", "docs/webtools.md", "docs/mcp.md"} {
+	for _, path := range []string{"docs/internal/attacks.md", "docs/internal/webtools.md", "docs/internal/mcp.md"} {
 		if problems := missingTests(tables[path], code.String()); len(problems) > 0 {
 			t.Errorf("%s names tests that are not there: %s", path, problems)
 		}
 	}
-	if strings.Count(tables["docs/attacks.md"], "\n| P") < 20 {
-		t.Error("docs/attacks.md has not all pages")
+	if strings.Count(tables["docs/internal/attacks.md"], "\n| P") < 20 {
+		t.Error("docs/internal/attacks.md has not all pages")
 	}
 	for letter, last := range map[string]int{"W": 49, "L": 13, "A": 19} {
-		if rows := missingRows(tables["docs/webtools.md"], letter, last); len(rows) > 0 {
-			t.Errorf("docs/webtools.md does not have %s", rows)
+		if rows := missingRows(tables["docs/internal/webtools.md"], letter, last); len(rows) > 0 {
+			t.Errorf("docs/internal/webtools.md does not have %s", rows)
 		}
 	}
-	if rows := missingRows(tables["docs/mcp.md"], "D", 18); len(rows) > 0 {
-		t.Errorf("docs/mcp.md does not have %s", rows)
+	if rows := missingRows(tables["docs/internal/mcp.md"], "D", 18); len(rows) > 0 {
+		t.Errorf("docs/internal/mcp.md does not have %s", rows)
 	}
 	if problems := missingTests("| X | `TestThatIsNowhere` |", code.String()); len(problems) != 1 {
 		t.Error("a test that is nowhere is not missed")

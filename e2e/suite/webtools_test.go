@@ -12,7 +12,7 @@ import (
 )
 
 // TestWebtools goes through the rows of the webtools reference that concern a
-// server. Each subtest names its rows; docs/webtools.md has them all.
+// server. Each subtest names its rows; docs/internal/webtools.md has them all.
 func TestWebtools(t *testing.T) {
 	t.Parallel()
 	w := newWebtools(t)

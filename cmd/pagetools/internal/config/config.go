@@ -27,7 +27,7 @@ import (
 //	enum     the values that it takes
 //	min      the smallest number that it takes
 //	pattern  what its text must match, and not: what it must not be; must says it in words
-//	many     a list; in the environment it has words or lines
+//	many     a list; in the environment it has words, lines, or terms with commas between
 //	secret   nobody prints it
 //	only     where it can be said, when not everywhere: file, or command
 //	also     a section of the file that has it, too
@@ -69,6 +69,7 @@ type Config struct {
 	AllowHosts          []string      `key:"allow-host" group:"serving" many:"words" help:"a further Host name that the listener answers to (repeatable)"`
 	CORS                []string      `key:"cors" group:"serving" many:"words" help:"an origin whose pages may call (repeatable); * only with a token"`
 	Token               string        `key:"token" group:"serving" secret:"true" help:"the credential that callers must send; better in PAGETOOLS_TOKEN"`
+	WaitFor             []Wait        `key:"wait-for" group:"pages" many:"terms" help:"what a page must have before it counts as opened: tool:NAME, selector:CSS or idle (repeatable, or with commas); 10s at most"`
 	MaxSessions         int           `key:"max-sessions" group:"pages" also:"limits" unnamed:"most 4" min:"0" help:"pages that calls may hold at once (default by memory and cores)"`
 	CallTimeout         time.Duration `key:"call-timeout" group:"pages" also:"limits" unnamed:"most 30s" default:"30s" help:"how long a tool may run, at most 300s"`
 	Format              string        `key:"format" group:"output" default:"text" enum:"text,json,ndjson" run:"true" help:"output: text, json, ndjson"`
@@ -152,6 +153,10 @@ func (c *Config) check() error {
 		return errors.New("--browser-url and --ws-endpoint exclude each other")
 	case len(c.WSHeaders) > 0 && c.WSEndpoint == "":
 		return errors.New("--ws-header needs --ws-endpoint")
+	}
+	if _, selectors, _ := c.Waits(); len(selectors) > 1 {
+		return fmt.Errorf("%s must have one selector, not %q and %q: body:has(A):has(B) matches when both are there",
+			c.said("wait-for"), selectors[0], selectors[1])
 	}
 	if _, err := c.Headers(); err != nil {
 		return err

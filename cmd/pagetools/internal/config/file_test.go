@@ -185,6 +185,8 @@ func TestFileErrors(t *testing.T) {
 		{"warm: 1\nwarm: 1", "2", `"warm"`},
 		{"warm: 1\nlimits: {call-timeout: 1s}\ncall-timeout: 2s", "3", "call-timeout"},
 		{"warm: {}", "1", "warm"},
+		{"wait-for: tool", "1", `wait-for: "tool" must be tool:NAME, selector:CSS or idle`},
+		{"wait-for: [idle,\n 'selector:']", "2", `"selector:" must be`},
 		{"[]", "1", "mapping"},
 	}
 	for _, test := range tests {
@@ -303,6 +305,7 @@ var unnamedFiles = []struct{ text, refused string }{
 	{"approval: auto", "approval"},
 	{"approval: ask-once", "approval"},
 	{"approval: strict", ""},
+	{"wait-for: idle", "wait-for"},
 	{"call-timeout: 31s", "call-timeout"},
 	{"call-timeout: 30s", ""},
 	{"limits: {call-timeout: 31s}", "call-timeout"},

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -59,6 +60,51 @@ type WaitFor struct {
 	Tool     string `key:"tool" unnamed:"yes" help:"a tool with this name"`
 	Selector string `key:"selector" unnamed:"yes" help:"an element that this CSS selector finds"`
 	Idle     Idle   `key:"idle" unnamed:"yes" help:"true for an idle network, or for how long no tool may change after that"`
+}
+
+// Wait is one thing that must hold before pages count as opened: tool:NAME, selector:CSS
+// or idle.
+type Wait string
+
+// UnmarshalText reads it as a person writes it.
+func (w *Wait) UnmarshalText(text []byte) error {
+	*w = Wait(strings.TrimSpace(string(text)))
+	kind, what, _ := strings.Cut(string(*w), ":")
+	switch {
+	case *w == "idle", kind == "selector" && what != "", kind == "tool" && legalTool.MatchString(what):
+		return nil
+	}
+	return errMust
+}
+
+var legalTool = regexp.MustCompile(`^[A-Za-z0-9_.-]+$`)
+
+// terms cuts a text at the commas that a term follows: selectors have commas, too.
+func terms(text string) (all []string) {
+	for _, part := range strings.Split(text, ",") {
+		start := strings.TrimSpace(part)
+		if len(all) == 0 || start == "idle" || strings.HasPrefix(start, "tool:") || strings.HasPrefix(start, "selector:") {
+			all = append(all, part)
+			continue
+		}
+		all[len(all)-1] += "," + part
+	}
+	return all
+}
+
+// Waits are the terms of wait-for, by kind.
+func (c *Config) Waits() (tools, selectors []string, idle bool) {
+	for _, w := range c.WaitFor {
+		switch kind, what, _ := strings.Cut(string(w), ":"); kind {
+		case "tool":
+			tools = append(tools, what)
+		case "selector":
+			selectors = append(selectors, what)
+		default:
+			idle = true
+		}
+	}
+	return tools, selectors, idle
 }
 
 // Caller is one entry of callers.

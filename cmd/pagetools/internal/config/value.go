@@ -70,6 +70,8 @@ var scalars = map[reflect.Type]scalar{
 		object{"type": "string"}},
 	reflect.TypeFor[Origin](): {"is not an origin, such as https://shop.example",
 		object{"type": "string"}},
+	reflect.TypeFor[Wait](): {"must be tool:NAME, selector:CSS or idle, such as tool:search",
+		object{"type": "string", "pattern": "^(tool:[A-Za-z0-9_.-]+|selector:.+|idle)$"}},
 	reflect.TypeFor[PageKey](): {"must be one of " + strings.Join(bridge.PageKeys(), ", "),
 		object{"enum": bridge.PageKeys()}},
 }
@@ -137,6 +139,13 @@ func setAll(f field, list []string) error {
 			return fmt.Errorf("%q %w", text, err)
 		}
 		return nil
+	}
+	if f.tag.Get("many") == "terms" {
+		var all []string
+		for _, text := range list {
+			all = append(all, terms(text)...)
+		}
+		list = all
 	}
 	f.value.Set(reflect.MakeSlice(f.value.Type(), len(list), len(list)))
 	for i, text := range list {
