@@ -257,20 +257,23 @@ func (b *Bridge) count(r *Run) *Error {
 // approve decides whether the call may run, and asks when a person must say so.
 func (b *Bridge) approve(ctx context.Context, r *Run, next handler) Step {
 	r.unseen = b.unseen(ctx, r)
-	r.decision = policy.Decide(policy.Input{
+	in := policy.Input{
 		Operator: r.site.options.Approval, Tool: r.tool.name, Hints: r.tool.hints,
 		Origin: r.tool.origin, Own: r.tool.own, TopLevel: r.tool.topLevel, Request: r.settings.approval,
 		Tainted: b.taints.of(r.call.Caller.Name, r.tool.origin, b.now()), Unseen: r.unseen,
-	})
+	}
+	r.decision = policy.Decide(in)
 	switch {
 	case r.decision.Level == policy.Never:
 		return Errorf(ApprovalDenied, "", NotRun,
-			"The operator does not allow %q.", r.tool.name).Detail("layer", r.decision.Layer).Step()
+			"The operator does not allow %q.", r.tool.name).Detail("layer", r.decision.Layer).
+			With(errors.New(r.decision.Reason)).Step()
 	case r.agreed: // what they said counts, also where nobody would be asked any more
 	case r.decision.Level == policy.Auto || b.granted(ctx, r):
 		return next(ctx, r)
 	default:
-		return b.askConsent(r)
+		in.Operator.Mode = policy.ModeAuto
+		return b.askConsent(r, policy.Decide(in))
 	}
 	if e := r.checkConsent(); e != nil {
 		return e.Step()

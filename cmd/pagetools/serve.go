@@ -234,7 +234,7 @@ func (p *program) welcome(ctx context.Context, a *app.App, pl plan, base string,
 	if p.conf.Format != "text" {
 		_ = terminal.Encode(p.stdout, out)
 	} else {
-		fmt.Fprint(p.stdout, box(welcomeLines(a, targets, out), terminal.Width(p.stdout)))
+		fmt.Fprint(p.stdout, box(p.welcomeLines(a, targets, out), terminal.Width(p.stdout)))
 	}
 	p.warnings(targets)
 }
@@ -247,8 +247,8 @@ func (p *program) warnings(targets []*target) {
 		p.say("warning: the token is shorter than %d characters and can be guessed", shortToken)
 	}
 	if p.conf.Approval == "auto" && !p.conf.IsDefault("approval") {
-		p.say("warning: --approval auto runs tools without asking, except those that " +
-			"declare consequences")
+		p.say("warning: --approval auto asks only about tools that say that they destroy something " +
+			"or have consequences, and about those of other origins")
 	}
 	p.warnOfLogins(targets)
 	if p.conf.UserDataDir != "" {
@@ -256,7 +256,7 @@ func (p *program) warnings(targets []*target) {
 	}
 }
 
-func welcomeLines(a *app.App, targets []*target, out served) []string {
+func (p *program) welcomeLines(a *app.App, targets []*target, out served) []string {
 	lines := []string{"pagetools serves " + out.Listening + "/webtools",
 		"engine: " + a.Kind + " in " + a.Engine.Version()}
 	for i, s := range out.Sites {
@@ -275,7 +275,7 @@ func welcomeLines(a *app.App, targets []*target, out served) []string {
 	if c := out.Console; c != nil {
 		lines = append(lines, "", "operators: "+c.URL+"/#"+c.Token)
 	}
-	return append(lines, "", "Try: curl "+out.Sites[0].URL)
+	return append(lines, "", p.tryIt(out.Sites[0].URL))
 }
 
 // cannotListen says what to do about an address that cannot be served.

@@ -173,8 +173,7 @@ func printTools(p *program, list toolList) error {
 		return nil
 	}
 	if len(list.Tools) == 0 {
-		p.say("the page declares no tools. `pagetools doctor TARGET` looks for the reason; " +
-			"--wait-for tool:NAME waits for one that comes late.")
+		p.say("%s", p.noTools(list.Findings))
 		return nil
 	}
 	for _, t := range list.Tools {

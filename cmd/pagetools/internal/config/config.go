@@ -139,6 +139,9 @@ func (c *Config) Settings() (all []Setting) {
 	return all
 }
 
+// MaxCallTimeout is the longest time of a tool.
+const MaxCallTimeout = 300 * time.Second
+
 // check refuses values that make no sense together, with what would.
 func (c *Config) check() error {
 	for _, f := range fieldsOf(reflect.ValueOf(c).Elem()) {
@@ -147,7 +150,7 @@ func (c *Config) check() error {
 		}
 	}
 	switch {
-	case c.CallTimeout > 300*time.Second:
+	case c.CallTimeout > MaxCallTimeout:
 		return fmt.Errorf("%s must be at most 300s, not %v", c.said("call-timeout"), c.CallTimeout)
 	case c.BrowserURL != "" && c.WSEndpoint != "":
 		return errors.New("--browser-url and --ws-endpoint exclude each other")
