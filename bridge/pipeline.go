@@ -96,10 +96,12 @@ func (r *Run) ref() Ref {
 }
 
 func mayNotAnswer() *Error {
-	return Errorf(Forbidden, "", NotRun, "This credential may not answer questions.")
+	return Errorf(Forbidden, "", NotRun, "This credential may not answer questions: its caller needs the right answer.")
 }
 
-func mayNotCall() *Error { return Errorf(Forbidden, "", NotRun, "This credential may not call tools.") }
+func mayNotCall() *Error {
+	return Errorf(Forbidden, "", NotRun, "This credential may not call tools: its caller needs the right call.")
+}
 
 // nothingRan returns the *Error for a failure before the dispatch of a call. An err of
 // another type means that a context ended, or that there is a bug.
@@ -163,7 +165,7 @@ func (b *Bridge) checkInput(r *Run) *Error {
 			"The request is longer than %d bytes.", b.limits.Arguments).With(ErrTooLarge)
 	}
 	if !r.call.Input.IsObject() {
-		return Errorf(SchemaError, "", NotRun, "request must be an object.")
+		return Errorf(SchemaError, "", NotRun, "request must be a JSON object, such as {}.")
 	}
 	var err error
 	if r.input, err = r.completeInput(); err == nil {

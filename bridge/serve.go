@@ -32,7 +32,7 @@ func (b *Bridge) Start(ctx context.Context, in *Call) *Run {
 func (b *Bridge) Resume(in *Call, token string) (*Run, error) {
 	r := b.runs.find(handle{by: byToken, name: token})
 	if r == nil || r.call.Caller.Name != in.Caller.Name || r.call.Site != in.Site {
-		return nil, Errorf(ResumeNotFound, "", NotRun, "No call of yours waits under this token.")
+		return nil, Errorf(ResumeNotFound, "", NotRun, "No call of yours waits under this token: its outcome was told, or it is too old. Leave out resume for a new call.")
 	}
 	if e := r.matches(in); e != nil {
 		return nil, e

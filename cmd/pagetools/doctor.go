@@ -27,7 +27,7 @@ func doctorCommand(p *program) *cobra.Command {
 		Short: "Check, step by step, what pagetools needs",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 {
-				return usage("doctor takes one TARGET at most")
+				return usage("doctor takes one TARGET at most, and %q is too much; see pagetools doctor --help", terminal.Plain(args[1]))
 			}
 			return nil
 		},

@@ -39,7 +39,7 @@ func serveCommand(p *program) *cobra.Command {
 				return usage("serve needs a TARGET, or sites in the configuration file")
 			}
 			if ask != "none" && ask != "terminal" {
-				return usage("--ask is none or terminal, not %q", ask)
+				return usage("--ask must be none or terminal, not %q", terminal.Plain(ask))
 			}
 			p.warnOfCallers(targets)
 			pl := plan{targets: targets, ask: ask == "terminal", remember: true}
@@ -176,7 +176,7 @@ func (p *program) guards(addr net.Addr, c *callers) (transport.Options, error) {
 	o := transport.Options{Listen: addr.String(), Hosts: p.conf.AllowHosts, Origins: p.conf.CORS,
 		Log: p.log, Callers: c.ofFaces(p.conf), Credentials: &c.faces}
 	if err := o.Validate(); err != nil {
-		return o, usage("%w", err)
+		return o, usage("%s", strings.ReplaceAll(err.Error(), o.Listen, p.conf.Listen)) // as they wrote it
 	}
 	return o, nil
 }
@@ -280,12 +280,16 @@ func (p *program) welcomeLines(a *app.App, targets []*target, out served) []stri
 
 // cannotListen says what to do about an address that cannot be served.
 func (p *program) cannotListen(flag, address string, err error) error {
+	cause := err
+	if e, ok := errors.AsType[*net.OpError](err); ok {
+		cause = e.Err
+	}
 	if errors.Is(err, syscall.EADDRINUSE) {
 		host, _, _ := net.SplitHostPort(address)
 		return usage("%s %s is in use by another program, maybe another pagetools: stop it, or "+
 			"choose another address, such as %s %s", flag, address, flag, net.JoinHostPort(host, "0"))
 	}
-	return usage("%s %s: %w", flag, address, err)
+	return usage("%s %s cannot be listened on (%w): choose an address of this machine, such as %s 127.0.0.1:0", flag, address, cause, flag)
 }
 
 // box draws a frame around the lines, at most as wide as the terminal. Addresses are not

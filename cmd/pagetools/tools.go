@@ -37,7 +37,7 @@ func exactly(n int, what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) != n {
 			more := ""
-			if n > 0 && len(args) > n {
+			if len(args) > n {
 				more = fmt.Sprintf(", and %q is too much", terminal.Plain(args[n]))
 			}
 			return usage("%s needs %s%s; see %s --help", cmd.Name(), what, more, cmd.CommandPath())
