@@ -96,11 +96,11 @@ func (r *Run) ref() Ref {
 }
 
 func mayNotAnswer() *Error {
-	return Errorf(Forbidden, "", NotRun, "This credential may not answer questions: its caller needs the right answer.")
+	return Errorf(Forbidden, "", NotRun, "This credential may not answer questions: its caller needs the right \"answer\".")
 }
 
 func mayNotCall() *Error {
-	return Errorf(Forbidden, "", NotRun, "This credential may not call tools: its caller needs the right call.")
+	return Errorf(Forbidden, "", NotRun, "This credential may not call tools: its caller needs the right \"call\".")
 }
 
 // nothingRan returns the *Error for a failure before the dispatch of a call. An err of
@@ -196,10 +196,14 @@ func unfit(err error) *Error {
 }
 
 func syntaxText(err error) string {
-	if e, ok := errors.AsType[*schema.SyntaxError](err); ok {
-		return e.Message
+	e, ok := errors.AsType[*schema.SyntaxError](err)
+	switch {
+	case !ok:
+		return "it is not JSON."
+	case e.Pointer != "":
+		return e.Message + ", at " + printable(e.Pointer)
 	}
-	return "it is not JSON."
+	return e.Message
 }
 
 // completeInput fills parameter defaults, and drops an `action` that a client of

@@ -217,7 +217,7 @@ func (d *decoder) decode(n *yaml.Node, f field) error {
 	case n.Tag == "!!null":
 		return nil
 	case n.Kind != yaml.SequenceNode:
-		return d.errorf(n, "%s must be a list, such as [a, b]", f.key)
+		return d.errorf(n, "%s must be a list: lines that begin with -", f.key)
 	}
 	f.value.Set(reflect.MakeSlice(f.value.Type(), len(n.Content), len(n.Content)))
 	for i, item := range n.Content {
