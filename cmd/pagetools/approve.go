@@ -49,7 +49,8 @@ func approveCommand(p *program) *cobra.Command {
 				(len(args) > 0 || g != given{revoke: g.revoke}):
 				return usage("--list and --revoke stand alone: leave out the rest")
 			case g.picture != "" && (len(args) == 0 || g != given{picture: g.picture}):
-				return usage("--picture needs the ID of a question and nothing else, such as pagetools approve ID --picture page.png")
+				return usage("--picture needs the ID of a question and nothing else, such as pagetools " +
+					"approve ID --picture page.png")
 			case len(args) == 0 && g != given{list: g.list, revoke: g.revoke}:
 				return usage("an answer needs the ID of a question, which pagetools approve lists")
 			case g.yes && g.no, g.no && (g.always || g.value != ""):

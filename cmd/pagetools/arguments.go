@@ -96,7 +96,8 @@ func readBase(from string, stdin io.Reader) (bridge.Value, error) {
 		b = []byte(from)
 	}
 	if err != nil {
-		return bridge.Value{}, usage("--input: %s %w; give JSON, @file, or - for standard input", terminal.Plain(strings.TrimPrefix(from, "@")), config.Problem(err))
+		return bridge.Value{}, usage("--input: %s %w; give JSON, @file, or - for standard input",
+			terminal.Plain(strings.TrimPrefix(from, "@")), config.Problem(err))
 	}
 	v, err := bridge.ReadValue("--input", b)
 	if err == nil && !v.IsObject() {

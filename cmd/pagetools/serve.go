@@ -289,7 +289,8 @@ func (p *program) cannotListen(flag, address string, err error) error {
 		return usage("%s %s is in use by another program, maybe another pagetools: stop it, or "+
 			"choose another address, such as %s %s", flag, address, flag, net.JoinHostPort(host, "0"))
 	}
-	return usage("%s %s cannot be listened on (%w): choose an address of this machine, such as %s 127.0.0.1:0", flag, address, cause, flag)
+	return usage("%s %s cannot be listened on (%w): choose an address of this machine, such as %s "+
+		"127.0.0.1:0", flag, address, cause, flag)
 }
 
 // box draws a frame around the lines, at most as wide as the terminal. Addresses are not

@@ -52,7 +52,8 @@ func readState(path string) (state json.RawMessage, info fs.FileInfo, err error)
 // an error of the configuration, which where names.
 func (p *program) loginOf(t *target, where, path string) (login *pageconfig.Stored, err error) {
 	if t.Folder != "" {
-		return nil, usage("%s: %s is a folder, which has another address each time, so that no login fits it: leave it out", where, t.Text)
+		return nil, usage("%s: %s is a folder, which has another address each time, so that no login fits it: "+
+			"leave it out", where, t.Text)
 	}
 	state, info, err := readState(path)
 	if err == nil {

@@ -141,10 +141,12 @@ func (x *exchange) begin(ctx context.Context,
 	state, err := f.seal.open(sealed)
 	if err != nil || state.Caller != c.Caller.Name || state.Call != c.Digest() ||
 		time.Now().After(state.Until) {
-		return nil, false, badParams("This requestState does not belong to this call, or it is over: call the tool again without it.")
+		return nil, false, badParams("This requestState does not belong to this call, or it is over: call the tool again " +
+			"without it.")
 	}
 	if run, err = f.b.Resume(c, state.Token); err != nil {
-		return nil, false, badParams("The call of this requestState has ended, and its outcome was told: leave it out to call the tool again.")
+		return nil, false, badParams("The call of this requestState has ended, and its outcome was told: leave it out to " +
+			"call the tool again.")
 	}
 	said := answers.Get(inputKey)
 	return run, said.IsObject() && x.answered(ctx, run, state.Question, state.URL, said), nil

@@ -44,7 +44,8 @@ func decode(body []byte) (message, *bridge.Error) {
 	}
 	payload := raw.Get("payload").Exists()
 	if payload && raw.Get("request").Exists() {
-		return message{}, malformed("The body has both request and payload. The current dialect has request, the older one payload: send one of them.")
+		return message{}, malformed("The body has both request and payload. The current dialect has request, the older " +
+			"one payload: send one of them.")
 	}
 	m := message{older: payload || raw.Get("session_id").Exists()}
 	if e := m.read(raw); e != nil {
@@ -73,7 +74,8 @@ func (m *message) read(raw bridge.Value) *bridge.Error {
 			m.request = value
 		default:
 			if lookalike(name) {
-				return malformed(fmt.Sprintf("The key %q differs from one that is known only in case or in invisible characters: send %s.", shown(name), meant(name)))
+				return malformed(fmt.Sprintf("The key %q differs from one that is known only in case or in invisible "+
+					"characters: send %s.", shown(name), meant(name)))
 			}
 		}
 		if into == nil {

@@ -67,10 +67,12 @@ func checkArgs(args []string) error {
 	for _, a := range args {
 		name, _, _ := strings.Cut(a, "=")
 		if !strings.HasPrefix(a, "--") || len(name) < 3 {
-			return fmt.Errorf("--chrome-arg %q is not a flag of a browser: it must begin with two dashes, such as --lang=de", a)
+			return fmt.Errorf("--chrome-arg %q is not a flag of a browser: it must begin with two dashes, such "+
+				"as --lang=de", a)
 		}
 		if name == "--no-sandbox" {
-			return fmt.Errorf("--chrome-arg: --no-sandbox is an option of pagetools itself, so that it is never set by the way: give it without --chrome-arg")
+			return fmt.Errorf("--chrome-arg: --no-sandbox is an option of pagetools itself, so that it is never " +
+				"set by the way: give it without --chrome-arg")
 		}
 		for _, f := range forbiddenArgs {
 			if name == f {

@@ -168,7 +168,8 @@ func (c *Config) check() error {
 		return fmt.Errorf("%s must be host:port, such as 127.0.0.1:7300, not %q", c.said("listen"), c.Listen)
 	}
 	if c.ConsoleListen != Off && !isAddress(c.ConsoleListen) {
-		return fmt.Errorf("%s must be host:port, such as 127.0.0.1:7301, or off, not %q", c.said("console-listen"), c.ConsoleListen)
+		return fmt.Errorf("%s must be host:port, such as 127.0.0.1:7301, or off, not %q",
+			c.said("console-listen"), c.ConsoleListen)
 	}
 	return c.checkRemote()
 }

@@ -76,7 +76,8 @@ func parse(data []byte) (*yaml.Node, error) {
 	var doc, more yaml.Node
 	dec := yaml.NewDecoder(bytes.NewReader(data))
 	if err := dec.Decode(&doc); err != nil && !errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("this must be YAML, such as listen: 127.0.0.1:7300, and is not: %s", strings.TrimPrefix(err.Error(), "yaml: "))
+		return nil, fmt.Errorf("this must be YAML, such as listen: 127.0.0.1:7300, and is not: %s",
+			strings.TrimPrefix(err.Error(), "yaml: "))
 	}
 	if err := dec.Decode(&more); !errors.Is(err, io.EOF) {
 		return nil, errors.New("a configuration must be one document of YAML: remove the line --- and what follows")
