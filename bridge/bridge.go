@@ -175,7 +175,7 @@ func (b *Bridge) siteFor(name string, c Caller) (*siteState, error) {
 	s := b.sites[name]
 	if s == nil || !c.Sees(name) {
 		return nil, Errorf(WebtoolNotFound, "", NotRun,
-			"There is no webtool %q here.", printable(name))
+			"There is no webtool %q here; GET /webtools lists those that there are.", printable(name))
 	}
 	return s, nil
 }

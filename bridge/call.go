@@ -69,7 +69,7 @@ type Value = schema.Value
 func ReadValue(what string, b json.RawMessage) (Value, error) {
 	v, err := schema.Read(b, maxInputDepth+1)
 	if err != nil {
-		return v, Errorf(SchemaError, "", NotRun, "%s: %s", what, syntaxText(err)).With(err)
+		return v, Errorf(SchemaError, "", NotRun, "%s must be JSON: %s", what, syntaxText(err)).With(err)
 	}
 	return v, nil
 }

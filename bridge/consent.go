@@ -3,6 +3,8 @@ package bridge
 import (
 	"context"
 	"fmt"
+
+	"github.com/pagetools/pagetools/bridge/policy"
 )
 
 // where returns the page that the call would run in, and what a person who agrees to
@@ -16,8 +18,9 @@ func (r *Run) where() (*Agreed, *Shown) {
 }
 
 // askConsent stops a call before anything runs and before it holds a page. With
-// an answer it begins again, so that everything is checked anew.
-func (b *Bridge) askConsent(r *Run) Step {
+// an answer it begins again, so that everything is checked anew. auto is what
+// the operator's mode auto would decide.
+func (b *Bridge) askConsent(r *Run, auto policy.Decision) Step {
 	var shown *Shown
 	r.shownDigest = r.tool.digest
 	r.shown, shown = r.where()
@@ -25,7 +28,7 @@ func (b *Bridge) askConsent(r *Run) Step {
 		Answer: b.limits.Question}.Complete(Question{
 		Kind: Approve, Title: fmt.Sprintf("Run %s on %s?", r.tool.name,
 			r.call.Site), Detail: r.tool.description, always: mayAlways(r),
-		Session: r.call.Session, Page: describePage(shown),
+		Session: r.call.Session, Page: describePage(shown), auto: auto,
 	})
 	return Step{Pause: &Pause{Question: q, Continue: func(ctx context.Context, a *Answer) Step {
 		if ctx.Err() != nil { // it was ended while it waited

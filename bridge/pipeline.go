@@ -96,10 +96,12 @@ func (r *Run) ref() Ref {
 }
 
 func mayNotAnswer() *Error {
-	return Errorf(Forbidden, "", NotRun, "This credential may not answer questions.")
+	return Errorf(Forbidden, "", NotRun, "This credential may not answer questions: its caller needs the right \"answer\".")
 }
 
-func mayNotCall() *Error { return Errorf(Forbidden, "", NotRun, "This credential may not call tools.") }
+func mayNotCall() *Error {
+	return Errorf(Forbidden, "", NotRun, "This credential may not call tools: its caller needs the right \"call\".")
+}
 
 // nothingRan returns the *Error for a failure before the dispatch of a call. An err of
 // another type means that a context ended, or that there is a bug.
@@ -163,7 +165,7 @@ func (b *Bridge) checkInput(r *Run) *Error {
 			"The request is longer than %d bytes.", b.limits.Arguments).With(ErrTooLarge)
 	}
 	if !r.call.Input.IsObject() {
-		return Errorf(SchemaError, "", NotRun, "request must be an object.")
+		return Errorf(SchemaError, "", NotRun, "request must be a JSON object, such as {}.")
 	}
 	var err error
 	if r.input, err = r.completeInput(); err == nil {
@@ -194,10 +196,14 @@ func unfit(err error) *Error {
 }
 
 func syntaxText(err error) string {
-	if e, ok := errors.AsType[*schema.SyntaxError](err); ok {
-		return e.Message
+	e, ok := errors.AsType[*schema.SyntaxError](err)
+	switch {
+	case !ok:
+		return "it is not JSON."
+	case e.Pointer != "":
+		return e.Message + ", at " + printable(e.Pointer)
 	}
-	return "it is not JSON."
+	return e.Message
 }
 
 // completeInput fills parameter defaults, and drops an `action` that a client of
@@ -257,20 +263,23 @@ func (b *Bridge) count(r *Run) *Error {
 // approve decides whether the call may run, and asks when a person must say so.
 func (b *Bridge) approve(ctx context.Context, r *Run, next handler) Step {
 	r.unseen = b.unseen(ctx, r)
-	r.decision = policy.Decide(policy.Input{
+	in := policy.Input{
 		Operator: r.site.options.Approval, Tool: r.tool.name, Hints: r.tool.hints,
 		Origin: r.tool.origin, Own: r.tool.own, TopLevel: r.tool.topLevel, Request: r.settings.approval,
 		Tainted: b.taints.of(r.call.Caller.Name, r.tool.origin, b.now()), Unseen: r.unseen,
-	})
+	}
+	r.decision = policy.Decide(in)
 	switch {
 	case r.decision.Level == policy.Never:
 		return Errorf(ApprovalDenied, "", NotRun,
-			"The operator does not allow %q.", r.tool.name).Detail("layer", r.decision.Layer).Step()
+			"The operator does not allow %q.", r.tool.name).Detail("layer", r.decision.Layer).
+			With(errors.New(r.decision.Reason)).Step()
 	case r.agreed: // what they said counts, also where nobody would be asked any more
 	case r.decision.Level == policy.Auto || b.granted(ctx, r):
 		return next(ctx, r)
 	default:
-		return b.askConsent(r)
+		in.Operator.Mode = policy.ModeAuto
+		return b.askConsent(r, policy.Decide(in))
 	}
 	if e := r.checkConsent(); e != nil {
 		return e.Step()

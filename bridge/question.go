@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/pagetools/pagetools/bridge/policy"
 	"github.com/pagetools/pagetools/bridge/schema"
 )
 
@@ -54,8 +55,13 @@ type Question struct {
 	// ExpiresAt is when the question counts as declined.
 	ExpiresAt time.Time `json:"expiresAt"`
 
-	always bool // the answer may be kept
+	always bool            // the answer may be kept
+	auto   policy.Decision // what the operator's mode auto would decide of consent
 }
+
+// AskedByMode reports whether consent is needed only because the operator's mode is not auto:
+// neither a rule, nor what the page claims, nor the request wants it.
+func (q *Question) AskedByMode() bool { return q.Kind == Approve && q.auto.Level == policy.Auto }
 
 // Fact is something that a person should know before answering.
 type Fact struct{ Name, Text string }

@@ -3,6 +3,7 @@ package bridge
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"time"
 )
@@ -31,7 +32,7 @@ func (b *Bridge) Start(ctx context.Context, in *Call) *Run {
 func (b *Bridge) Resume(in *Call, token string) (*Run, error) {
 	r := b.runs.find(handle{by: byToken, name: token})
 	if r == nil || r.call.Caller.Name != in.Caller.Name || r.call.Site != in.Site {
-		return nil, Errorf(ResumeNotFound, "", NotRun, "No call of yours waits under this token.")
+		return nil, Errorf(ResumeNotFound, "", NotRun, "No call of yours waits under this token: its outcome was told, or it is too old. Leave out resume for a new call.")
 	}
 	if e := r.matches(in); e != nil {
 		return nil, e
@@ -87,6 +88,7 @@ func (b *Bridge) Serve(ctx context.Context, in *Call) (*Run, Step) {
 	}
 	r.tell(q)
 	e := stoppedError(q, r.Token())
+	e.Message += " It goes on when there is an answer: resume it for its outcome."
 	return b.refused(in, e), e.Step()
 }
 
@@ -195,15 +197,16 @@ func (r *Run) askWith(ctx context.Context, asker Asker, q *Question) (Answer, er
 	return answer, err
 }
 
-// stoppedError is the error for a caller that does not wait for the person.
+// stoppedError is the error for a caller that does not wait for the person. Its cause, for
+// operators, is why even the mode auto asks, or why it does not.
 func stoppedError(q *Question, token string) *Error {
 	var e *Error
 	if q.Kind == Approve {
 		e = Errorf(ApprovalRequired, "", NotRun,
-			"%q needs a person's consent. The call goes on when it is resumed.", q.Tool)
+			"%q needs a person's consent.", q.Tool).With(errors.New(q.auto.Reason))
 	} else {
 		e = Errorf(InputRequired, "", Unknown,
-			"%q waits for a person. The call goes on when it is resumed.", q.Tool)
+			"The page asked a person, and %q waits for the answer.", q.Tool)
 	}
 	return e.Detail("question", q).Detail("resume", token)
 }

@@ -106,7 +106,7 @@ func (s *siteState) readSettings(config json.RawMessage, c Caller) (settings, er
 	merged, err := mergePatch(s.defaultConfig, config)
 	if err != nil {
 		return settings{}, Errorf(ConfigError, "", NotRun,
-			"config must be a JSON object.").With(err)
+			"config must be a JSON object, such as {}.").With(err)
 	}
 	if err := s.configSchema.Validate(merged); err != nil {
 		return settings{}, s.configError(err, config)
@@ -196,7 +196,8 @@ func (s *siteState) configError(err error, config json.RawMessage) *Error {
 		for i, k := range unknown {
 			shown[i] = printable(k)
 		}
-		e.Message = fmt.Sprintf("config has keys that are unknown or that the operator did not allow: %s.", strings.Join(shown, ", "))
+		e.Message = fmt.Sprintf("config has keys that are unknown or that the operator did not allow: %s. It may have: %s.",
+			strings.Join(shown, ", "), strings.Join(slices.Sorted(maps.Keys(allowed)), ", "))
 		return e.Detail("keys", shown)
 	}
 	return e

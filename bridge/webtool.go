@@ -61,7 +61,7 @@ func (b *Bridge) Webtool(ctx context.Context, ref Ref, action,
 		if current != nil && current.Version == version {
 			return current, nil
 		}
-		return nil, Errorf(WebtoolNotFound, "", NotRun, "There is no version %s of this webtool.",
+		return nil, Errorf(WebtoolNotFound, "", NotRun, "There is no version %s of this webtool; leave it out for the latest one.",
 			printable(version)).Detail("version", printable(version))
 	}
 	if current != nil {
@@ -288,7 +288,7 @@ func (s *siteState) checkPin(ctx context.Context, r *Run) (*schema.Schema, error
 		return pinned, nil
 	case webtool.PinUnknown:
 		return nil, Errorf(WebtoolNotFound, "", NotRun,
-			"There is no version %s of this webtool.", version).Detail("version", version)
+			"There is no version %s of this webtool; leave it out for the latest one.", version).Detail("version", version)
 	case webtool.PinWithout:
 		return nil, Errorf(WebtoolNotFound, "", NotRun,
 			"Version %s has no action %q.", version, r.tool.name).Detail("reason", "action")
@@ -297,5 +297,5 @@ func (s *siteState) checkPin(ctx context.Context, r *Run) (*schema.Schema, error
 			"Version %s of %q is no longer what would run. Read the current version, and pin that.", version, r.tool.name)
 	case webtool.PinUncheckable:
 	}
-	return nil, Errorf(VersionMismatch, "", NotRun, "Version %s can no longer be checked.", version)
+	return nil, Errorf(VersionMismatch, "", NotRun, "Version %s can no longer be checked; leave it out for the latest one.", version)
 }

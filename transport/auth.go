@@ -43,7 +43,7 @@ func (g *guard) checkCaller(w http.ResponseWriter, r *http.Request, in *info) (a
 		w.Header().Set("WWW-Authenticate", `Bearer error="invalid_token"`)
 	}
 	g.deny(w, r, "credential", bridge.Errorf(code, "", bridge.NotRun,
-		"This credential is not known here."))
+		"This credential is not known here: send one that the operator gave out."))
 	return true
 }
 

@@ -85,12 +85,12 @@ func (g *guard) checkHost(w http.ResponseWriter, r *http.Request, _ *info) (answ
 	h, ok := parseHost(r.Host)
 	if !ok || !strings.HasPrefix(r.RequestURI, "/") {
 		g.deny(w, r, "host", bridge.Errorf(bridge.SchemaError, "", bridge.NotRun,
-			"The request has no usable Host, or a target that is not a path."))
+			"The request needs one Host, such as 127.0.0.1:7300, and a path that begins with /."))
 		return true
 	}
 	if !g.hosts.allows(h) {
 		g.deny(w, r, "host", bridge.Errorf(bridge.Forbidden, "", bridge.NotRun,
-			"This Host is not served here."))
+			"The Host %q is not served here; --allow-host adds a name.", shown(r.Host)))
 		return true
 	}
 	return false

@@ -27,18 +27,22 @@ type Route struct {
 // Mux is http.ServeMux for paths that mean one thing to everybody: it never redirects,
 // answers unknown paths and methods in JSON, and takes one trailing slash for none.
 // Routes are added before it serves.
-type Mux struct{ mux *http.ServeMux }
+type Mux struct {
+	mux   *http.ServeMux
+	roots []string // the paths that are whole, for those who are lost
+}
 
 type route struct {
 	Route
 
+	mux   *Mux
 	allow string
 }
 
 // NewMux makes a Mux with these routes.
 func NewMux(routes ...Route) *Mux {
-	m := &Mux{http.NewServeMux()}
-	m.mux.HandleFunc("/", notFound)
+	m := &Mux{mux: http.NewServeMux()}
+	m.mux.HandleFunc("/", m.notFound)
 	m.Add(routes...)
 	return m
 }
@@ -53,7 +57,10 @@ func (m *Mux) Add(routes ...Route) {
 		if pattern == "/" {
 			pattern = "/{$}"
 		}
-		m.mux.Handle(pattern, &route{one, allowed(one.Methods)})
+		m.mux.Handle(pattern, &route{one, m, allowed(one.Methods)})
+		if !strings.Contains(one.Pattern, "{") && !slices.Contains(m.roots, one.Pattern) {
+			m.roots = append(m.roots, one.Pattern)
+		}
 	}
 }
 
@@ -74,7 +81,7 @@ func allowed(methods map[string]http.HandlerFunc) string {
 func (m *Mux) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	path := r.URL.EscapedPath()
 	if !plain(path) {
-		notFound(w, r)
+		m.notFound(w, r)
 		return
 	}
 	if strings.HasSuffix(path, "/") && path != "/" {
@@ -91,7 +98,7 @@ func (m *Mux) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (rt *route) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	for name, fits := range rt.When {
 		if !fits(r.PathValue(name)) {
-			notFound(w, r)
+			rt.mux.notFound(w, r)
 			return
 		}
 	}
@@ -109,13 +116,13 @@ func (rt *route) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	default:
 		w.Header().Set("Allow", rt.allow)
 		WriteError(w, r, bridge.Errorf(bridge.MethodNotAllowed, "", bridge.NotRun,
-			"This path answers only %s.", rt.allow))
+			"%s is not for this path: it answers only %s.", shown(r.Method), rt.allow))
 	}
 }
 
-func notFound(w http.ResponseWriter, r *http.Request) {
+func (m *Mux) notFound(w http.ResponseWriter, r *http.Request) {
 	WriteError(w, r, bridge.Errorf(bridge.WebtoolNotFound, "", bridge.NotRun,
-		"There is nothing at this path."))
+		"There is nothing at %q. There is: %s.", shown(r.URL.Path), strings.Join(m.roots, ", ")))
 }
 
 // plain refuses paths that other programs may read in another way, and that

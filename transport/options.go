@@ -85,22 +85,22 @@ func (o Options) Validate() error {
 	var errs []error
 	fail := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
 	if _, port, err := net.SplitHostPort(o.Listen); err != nil || port == "0" {
-		fail("listen: %q is not an address with a port", o.Listen)
+		fail("--listen %q must be an address with a port", o.Listen)
 	} else if !isLoopback(o.Listen) && len(o.Callers) == 0 {
-		fail("listen: %s can be reached from other machines, so it needs a token, "+
+		fail("--listen %s can be reached from other machines, so it needs a token, "+
 			"such as in PAGETOOLS_TOKEN, or callers in the configuration file", o.Listen)
 	}
 	for _, h := range o.Hosts {
 		if _, ok := parseHost(h); !ok {
-			fail("allow-host: %q is not a host name", h)
+			fail("--allow-host must be a host name, such as pagetools.example, not %q", h)
 		}
 	}
 	for _, origin := range o.Origins {
 		switch {
 		case origin == "*" && len(o.Callers) == 0:
-			fail("cors: * needs a token")
+			fail("--cors * needs a token, such as in PAGETOOLS_TOKEN")
 		case origin != "*" && !validOrigin(origin):
-			fail("cors: %q is not an origin, such as https://app.example", origin)
+			fail("--cors must be an origin, such as https://app.example, not %q", origin)
 		}
 	}
 	if err := ValidateCallers(o.Callers); err != nil {

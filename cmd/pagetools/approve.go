@@ -44,16 +44,17 @@ func approveCommand(p *program) *cobra.Command {
 		Args: func(_ *cobra.Command, args []string) error {
 			switch {
 			case len(args) > 1:
-				return usage("approve takes one ID at most")
+				return usage("approve takes one ID at most, and %q is too much; see pagetools approve --help", terminal.Plain(args[1]))
 			case g.list && (len(args) > 0 || g != given{list: true}), g.revoke != "" &&
 				(len(args) > 0 || g != given{revoke: g.revoke}):
-				return usage("--list and --revoke stand alone")
+				return usage("--list and --revoke stand alone: leave out the rest")
 			case g.picture != "" && (len(args) == 0 || g != given{picture: g.picture}):
-				return usage("--picture goes with the ID of a question, and with nothing else")
+				return usage("--picture needs the ID of a question and nothing else, such as pagetools " +
+					"approve ID --picture page.png")
 			case len(args) == 0 && g != given{list: g.list, revoke: g.revoke}:
-				return usage("an answer needs the ID of a question")
+				return usage("an answer needs the ID of a question, which pagetools approve lists")
 			case g.yes && g.no, g.no && (g.always || g.value != ""):
-				return usage("--no goes with no other answer")
+				return usage("--no goes with no other answer: leave out the rest, or --no")
 			}
 			return nil
 		},
@@ -114,7 +115,7 @@ func (a *approver) holder(ctx context.Context, id string) (http.RoundTripper, er
 	holder := console.Holder(ctx, live, id)
 	if holder == nil {
 		return nil, bridge.Errorf(bridge.WebtoolNotFound, "", bridge.NotRun,
-			"There is no such question. `pagetools approve` lists those that wait.")
+			"There is no question %q. `pagetools approve` lists those that wait.", id)
 	}
 	return holder, nil
 }

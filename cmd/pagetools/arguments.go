@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/cmd/pagetools/internal/config"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
 )
 
@@ -55,9 +56,6 @@ func readInput(schema json.RawMessage, from string, pairs []string,
 	if err != nil || len(pairs) == 0 {
 		return base, err
 	}
-	if !base.IsObject() {
-		return bridge.Value{}, usage("--input must be a JSON object when key=value follow")
-	}
 	in := map[string]json.RawMessage{}
 	for name, v := range base.Members() {
 		in[name] = v.Text()
@@ -66,7 +64,7 @@ func readInput(schema json.RawMessage, from string, pairs []string,
 	for _, pair := range pairs {
 		key, text, ok := strings.Cut(pair, "=")
 		if !ok || key == "" {
-			return bridge.Value{}, usage("%q is not key=value", terminal.Plain(pair))
+			return bridge.Value{}, usage("%q must be key=value, such as name=Ada", terminal.Plain(pair))
 		}
 		i := slices.IndexFunc(known, func(p parameter) bool { return p.name == key })
 		types := []string{"any"}
@@ -74,8 +72,8 @@ func readInput(schema json.RawMessage, from string, pairs []string,
 			types = known[i].types
 		}
 		if in[key], err = argument(text, types); err != nil {
-			return bridge.Value{}, usage("%s: %q is not a JSON %s", terminal.Plain(key),
-				terminal.Plain(text), terminal.Plain(strings.Join(types, " or ")))
+			return bridge.Value{}, usage("%s must be JSON of the type %s, not %q", terminal.Plain(key),
+				terminal.Plain(strings.Join(types, " or ")), terminal.Plain(text))
 		}
 	}
 	text, err := json.Marshal(in)
@@ -98,9 +96,14 @@ func readBase(from string, stdin io.Reader) (bridge.Value, error) {
 		b = []byte(from)
 	}
 	if err != nil {
-		return bridge.Value{}, usage("--input: %w", err)
+		return bridge.Value{}, usage("--input: %s %w; give JSON, @file, or - for standard input",
+			terminal.Plain(strings.TrimPrefix(from, "@")), config.Problem(err))
 	}
-	return bridge.ReadValue("--input", b)
+	v, err := bridge.ReadValue("--input", b)
+	if err == nil && !v.IsObject() {
+		err = usage("--input must be a JSON object, such as {\"name\": \"Ada\"}")
+	}
+	return v, err
 }
 
 // argument returns text as the JSON value that the types call for.

@@ -60,11 +60,7 @@ func call(ctx context.Context, p *program, arg, tool string, pairs []string, inp
 		}
 	}
 	p.sayUnmet(a, t)
-	var schema json.RawMessage
-	if known := catalog.Tool(tool); known != nil {
-		schema = known.InputSchema()
-	}
-	in, err := readInput(schema, input, pairs, p.stdin)
+	c, err := p.readCall(catalog, tool, pairs, input)
 	if err != nil {
 		return err
 	}
@@ -74,13 +70,10 @@ func call(ctx context.Context, p *program, arg, tool string, pairs []string, inp
 	}
 	asker, done := p.asker(input == "-")
 	defer done()
-	ran := p.waiting("running %s", terminal.Plain(tool))
-	defer ran()
-	end := a.Bridge.Complete(ctx, &bridge.Call{ID: rand.Text(), Site: t.Name, Tool: tool, Caller: caller, Input: in,
-		Asker: asker})
-	ran()
-	if end.Err != nil {
-		return withNames(tool, end.Err)
+	c.Site, c.Caller, c.Asker = t.Name, caller, asker
+	end, err := p.runCall(ctx, a.Bridge, c)
+	if err != nil {
+		return err
 	}
 	if v := end.Violation; v != nil {
 		p.say("warning: %s (result%s: %s)", terminal.Plain(v.Message),
@@ -90,6 +83,26 @@ func call(ctx context.Context, p *program, arg, tool string, pairs []string, inp
 		return err
 	}
 	return to.save(ctx, p, page)
+}
+
+// readCall makes a call of a tool of the catalog, or of one that is not there.
+func (p *program) readCall(catalog *bridge.Catalog, tool string, pairs []string, input string) (*bridge.Call, error) {
+	var schema json.RawMessage
+	if known := catalog.Tool(tool); known != nil {
+		schema = known.InputSchema()
+	}
+	in, err := readInput(schema, input, pairs, p.stdin)
+	return &bridge.Call{ID: rand.Text(), Tool: tool, Input: in}, err
+}
+
+// runCall runs a call, and says that it does. Its error is in words for a person.
+func (p *program) runCall(ctx context.Context, b *bridge.Bridge, c *bridge.Call) (bridge.Step, error) {
+	defer p.waiting("running %s", terminal.Plain(c.Tool))()
+	end := b.Complete(ctx, c)
+	if end.Err != nil {
+		return end, withNames(c.Tool, end.Err)
+	}
+	return end, nil
 }
 
 // lateTool is how long a call waits for a tool that the page does not have yet.
@@ -141,12 +154,12 @@ func withNames(tool string, err error) error {
 			c.Message += " There is: " + strings.Join(names, ", ") + "."
 		}
 	}
-	if list, ok := e.Details["errors"].([]map[string]string); ok && len(list) > 1 {
+	if list, ok := e.Details["errors"].([]map[string]string); ok && len(list) > 0 {
 		parts := make([]string, len(list))
 		for i, v := range list {
-			parts[i] = v["pointer"] + ": " + v["message"]
+			parts[i] = v["message"]
 		}
-		c.Message = "the arguments do not fit: " + strings.Join(parts, "; ")
+		c.Message = "the arguments do not fit: " + strings.Join(parts, "; ") + ". `pagetools tools TARGET` lists what the tool takes."
 	}
 	return &c
 }

@@ -30,16 +30,16 @@ func (o clientOptions) check(args []string) error {
 	isClient := slices.Contains(clients.Names(), word)
 	switch {
 	case !isClient && word != "print" && word != "schema":
-		return usage("config takes print, schema, or a client: %s",
+		return usage("config takes print, schema, or a client, not %q; clients are %s", terminal.Plain(word),
 			strings.Join(clients.Names(), ", "))
 	case !isClient && len(args) > 1:
-		return usage("config %s takes no argument", word)
+		return usage("config %s takes no argument, and %q is too much; see pagetools config --help", word, terminal.Plain(args[1]))
 	case !isClient && (o.http != "" || o.install):
 		return usage("--http and --install are for clients: %s",
 			strings.Join(clients.Names(), ", "))
 	case o.http != "" && len(args) > 1:
 		return usage("a TARGET is for the server that the client starts, and --http names " +
-			"one that runs already")
+			"one that runs already: leave out one of them")
 	}
 	return nil
 }
@@ -84,11 +84,12 @@ type clientConfig struct {
 func (d *clientConfig) remote(address string) error {
 	u, err := url.Parse(address)
 	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
-		return usage("--http is the URL of an MCP server, such as http://127.0.0.1:7300/mcp")
+		return usage("--http must be the URL of an MCP server, such as http://127.0.0.1:7300/mcp, not %q",
+			terminal.Plain(password.ReplaceAllString(address, "://")))
 	}
 	if u.User != nil {
-		return usage("--http: a password in the URL would be in the client's file; the " +
-			"server takes a token")
+		return usage("--http: the password in the URL would be in the client's file: leave it out; the " +
+			"server takes a token, in PAGETOOLS_TOKEN")
 	}
 	d.s = clients.Server{Name: "pagetools", URL: u.String()}
 	site, ok := strings.CutPrefix(strings.TrimSuffix(u.Path, "/"), "/mcp/")

@@ -27,7 +27,7 @@ func doctorCommand(p *program) *cobra.Command {
 		Short: "Check, step by step, what pagetools needs",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 {
-				return usage("doctor takes one TARGET at most")
+				return usage("doctor takes one TARGET at most, and %q is too much; see pagetools doctor --help", terminal.Plain(args[1]))
 			}
 			return nil
 		},
@@ -96,7 +96,11 @@ func (d *doctor) run(ctx context.Context, t *target) error {
 	if err := d.browser(); err != nil {
 		return err
 	}
-	if t != nil && t.Folder == "" {
+	switch {
+	case t == nil || t.Folder != "":
+	case d.p.isRemote() || d.p.conf.ProxyServer != "":
+		d.ok("network", "not checked: it is not this machine that opens connections to the site")
+	default:
 		if err := d.network(ctx, t); err != nil {
 			return err
 		}
@@ -170,16 +174,25 @@ func (d *doctor) network(ctx context.Context, t *target) error {
 		client := tls.Client(conn, &tls.Config{ServerName: u.Hostname(),
 			MinVersion: tls.VersionTLS12})
 		if err := client.HandshakeContext(bounded); err != nil && !d.p.conf.AcceptInsecureCerts {
-			fix := "The server does not speak TLS as browsers do."
-			if certificateError(err) {
-				fix = "Give the server a certificate that browsers accept; " +
-					"--accept-insecure-certs accepts any, for sites of your own."
-			}
-			return d.fail(exitUnreachable, "TLS", fix, err)
+			return d.fail(exitUnreachable, "TLS", tlsFix(u, err), err)
 		}
 		d.ok("TLS", "handshake done")
 	}
 	return d.http(bounded, t)
+}
+
+// tlsFix says what to do about a handshake that failed.
+func tlsFix(u *url.URL, err error) string {
+	if other, ok := errors.AsType[tls.RecordHeaderError](err); ok && string(other.RecordHeader[:]) == "HTTP/" {
+		plain := *u
+		plain.Scheme = "http"
+		return "The port speaks http: try " + plain.String()
+	}
+	if certificateError(err) {
+		return "Give the server a certificate that browsers accept; " +
+			"--accept-insecure-certs accepts any, for sites of your own."
+	}
+	return "The server does not speak TLS as browsers do."
 }
 
 func certificateError(err error) bool {
@@ -193,21 +206,59 @@ func (d *doctor) http(ctx context.Context, t *target) error {
 	if err != nil {
 		return usage("%w", err)
 	}
-	client := &http.Client{Transport: &http.Transport{
+	client := &http.Client{CheckRedirect: notForEver, Transport: &http.Transport{
 		TLSClientConfig: &tls.Config{InsecureSkipVerify: d.p.conf.AcceptInsecureCerts}, //nolint:gosec // the operator asked for it
 	}}
 	resp, err := client.Do(req)
 	if err != nil {
-		return d.fail(exitUnreachable, "HTTP",
-			"The server takes connections and does not answer as a web server.", err)
+		return d.fail(exitUnreachable, "HTTP", httpFix(err), err)
 	}
 	_ = resp.Body.Close()
 	if resp.StatusCode >= http.StatusBadRequest {
-		return d.fail(exitUnreachable, "HTTP", "Open the address in a browser: does it need a "+
-			"login, or another path?", errors.New(resp.Status))
+		fix := "Open the address in a browser: does it need a login, or another path?"
+		if secure := speaksTLS(ctx, req.URL); secure != "" {
+			fix = "The port speaks https: try " + secure
+		}
+		return d.fail(exitUnreachable, "HTTP", fix, errors.New(resp.Status))
 	}
 	d.ok("HTTP", "%s, %s", resp.Status, resp.Header.Get("Content-Type"))
 	return nil
+}
+
+// httpFix says what to do about a request without a reply.
+func httpFix(err error) string {
+	switch {
+	case errors.Is(err, errRedirects):
+		return "The site redirects without end: does it need a login, or a cookie?"
+	case errors.Is(err, context.DeadlineExceeded):
+		return "The server takes connections and does not answer: is it busy, or stopped in a debugger?"
+	}
+	return "The server takes connections and does not answer as a web server."
+}
+
+var errRedirects = errors.New("more than 10 redirects")
+
+func notForEver(_ *http.Request, via []*http.Request) error {
+	if len(via) > 10 {
+		return errRedirects
+	}
+	return nil
+}
+
+// speaksTLS returns the https address of an http one whose port speaks TLS, or "".
+func speaksTLS(ctx context.Context, u *url.URL) string {
+	if u.Scheme != "http" || u.Port() == "" {
+		return ""
+	}
+	d := tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}} //nolint:gosec // nothing is sent
+	conn, err := d.DialContext(ctx, "tcp", u.Host)
+	if err != nil {
+		return ""
+	}
+	_ = conn.Close()
+	secure := *u
+	secure.Scheme = "https"
+	return secure.String()
 }
 
 // page starts the browser, opens the page and looks at its tools.
@@ -223,10 +274,13 @@ func (d *doctor) page(ctx context.Context, t *target) error {
 	defer d.p.end(a)
 	version, err := a.Engine.Start(ctx)
 	if err != nil {
-		return d.fail(exitUnreachable, "start",
-			"Start the browser by hand with --headless to see what it says.", cause(err))
+		fix := "Start the browser by hand with --headless to see what it says."
+		if d.p.isRemote() {
+			fix = "Does a browser listen there? It is started with --remote-debugging-port."
+		}
+		return d.fail(exitUnreachable, "start", fix, cause(err))
 	}
-	d.ok("start", "%s speaks over its pipe", version)
+	d.ok("start", "%s answers", version)
 	if t == nil {
 		return nil
 	}
@@ -234,8 +288,7 @@ func (d *doctor) page(ctx context.Context, t *target) error {
 	catalog, err := a.Manager.Await(ctx, ref)
 	if err != nil {
 		e := bridge.AsError(err)
-		return d.fail(exitCode(e), "open", hintFor(failureBody{Reason: e.Reason}),
-			errors.New(e.Message))
+		return d.fail(exitCode(e), "open", d.openFix(e), errors.New(e.Message))
 	}
 	address, title := a.Manager.Page(t.Name)
 	d.ok("open", "%s %q", address, title)
@@ -244,6 +297,19 @@ func (d *doctor) page(ctx context.Context, t *target) error {
 		return code
 	}
 	return err
+}
+
+// openFix says what to do about a page that does not open, though the network is in order.
+func (d *doctor) openFix(e *bridge.Error) string {
+	switch {
+	case e.Reason == bridge.Unreachable && d.p.conf.ProxyServer != "":
+		return "Does the proxy of --proxy-server run, and does it reach the site?"
+	case e.Reason == bridge.Unreachable && d.p.isRemote():
+		return "Does the machine of that browser reach the site?"
+	case e.Reason == bridge.Unreachable:
+		return "Open the address in a browser of your own: what does it say?"
+	}
+	return d.p.advice(e)
 }
 
 // cause returns what the log would say of an error.
@@ -269,7 +335,7 @@ func (d *doctor) declarations(a *app.App, t *target, catalog *bridge.Catalog) er
 	} else {
 		return d.fail(exitFindings, "tools",
 			"Does the page call document.modelContext.registerTool or "+
-				"navigator.modelContext.provideContext at load?", errors.New("the page declares none"))
+				"navigator.modelContext.provideContext at load? --wait-for tool:NAME waits for one that comes late.", errors.New("the page declares none"))
 	}
 	seen := toolset.New([]toolset.Source{{Site: bridge.Site{Name: t.Name}, Tools: catalog.Tools()}},
 		toolset.Options{})

@@ -107,12 +107,13 @@ func (p *program) finish(ctx context.Context, err error) int {
 		}
 	}
 	text := "pagetools: " + terminal.Plain(body.Message)
-	if e, ok := errors.AsType[*bridge.Error](err); ok && e.Reason == bridge.BrowserLost &&
-		e.Err != nil {
-		text += " " + terminal.Plain(e.Err.Error()) + "." // the browser is this person's own
-	}
-	if hint := hintFor(body); hint != "" {
-		text += " " + hint
+	if e, ok := errors.AsType[*bridge.Error](err); ok {
+		if e.Reason == bridge.BrowserLost && e.Err != nil {
+			text += " " + terminal.Plain(e.Err.Error()) + "." // the browser is this person's own
+		}
+		if advice := p.advice(e); advice != "" {
+			text += " " + advice
+		}
 	}
 	fmt.Fprintln(p.stderr, text)
 	return code
@@ -167,22 +168,3 @@ func (p *program) json() bool {
 type shownError struct{ code int }
 
 func (e *shownError) Error() string { return fmt.Sprintf("exit code %d", e.code) }
-
-// hintFor says what to do about a failure.
-func hintFor(b failureBody) string {
-	switch {
-	case b.Code == bridge.ApprovalRequired:
-		return "Run it on a terminal to be asked, or give --approval auto."
-	case b.Code == bridge.InputRequired:
-		return "Run it on a terminal to be asked."
-	case b.Reason == bridge.Certificate:
-		return "--accept-insecure-certs accepts it; only for sites of your own."
-	case b.Reason == bridge.Unreachable:
-		return "`pagetools doctor TARGET` names the step that fails."
-	case b.Reason == bridge.ResultTooLarge:
-		return "`limits: {result: BYTES}` in a file that --config names raises the limit."
-	case b.Reason == bridge.Timeout:
-		return "--call-timeout gives it longer."
-	}
-	return ""
-}

@@ -79,7 +79,7 @@ func TestFinish(t *testing.T) {
 		{"usage", live, usage("bad\x1b[1m"), 2, "pagetools: bad[1m", `"code":"CONFIG_ERROR","reason":"","message":"bad\u001b[1m","outcome":"not_run"`},
 		{"no browser", live, unreachable("none"), 4, "none", `"code":"INTERNAL_ERROR","reason":"BROWSER_LOST"`},
 		{"tool", live, bridge.Errorf(bridge.ToolError, "", bridge.Failed, "no"), 5, "pagetools: no", `"code":"TOOL_ERROR","reason":"","message":"no","outcome":"failed"`},
-		{"consent", live, bridge.Errorf(bridge.ApprovalRequired, "", bridge.NotRun, "who?"), 6, "--approval auto", `"APPROVAL_REQUIRED"`},
+		{"consent", live, bridge.Errorf(bridge.ApprovalRequired, "", bridge.NotRun, "who?"), 6, "Run it on a terminal", `"APPROVAL_REQUIRED"`},
 		{"cause", live, bridge.Errorf(bridge.InternalError, bridge.BrowserLost, bridge.NotRun, "Lost.").With(errors.New("why")), 4, "Lost. why.", `"message":"Lost."`},
 		{"anything", live, errors.New("odd"), 5, "odd", `"code":"INTERNAL_ERROR","reason":"INTERNAL"`},
 		{"shown", live, &shownError{1}, 1, "", ""},

@@ -72,6 +72,8 @@ func unknownCommand(c *cobra.Command, word string) error {
 	hint := "see " + c.CommandPath() + " --help"
 	if near := c.SuggestionsFor(word); len(near) > 0 {
 		hint = "did you mean " + near[0] + "?"
+	} else if strings.Contains(word, "://") {
+		hint = "did you mean pagetools tools " + terminal.Plain(word) + "?"
 	}
 	return usage("unknown command %q; %s", terminal.Plain(word), hint)
 }

@@ -73,7 +73,7 @@ func revokeGrant(ctx context.Context, p *program, id string) error {
 	}
 	if !there {
 		return bridge.Errorf(bridge.WebtoolNotFound, "", bridge.NotRun,
-			"There is no consent with this ID; see pagetools approve --list.")
+			"There is no consent with the ID %q; see pagetools approve --list.", id)
 	}
 	p.say("revoked")
 	return nil

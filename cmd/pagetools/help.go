@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/config"
+	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
 )
 
 // verbHelp is what the help of a command has besides what cobra knows.
@@ -91,7 +92,7 @@ func withHelp(root *cobra.Command) {
 			c.SuggestionsMinimumDistance = 2
 			c.Args, c.RunE = cobra.ArbitraryArgs, func(c *cobra.Command, args []string) error {
 				if len(args) > 0 {
-					return unknownCommand(c, args[0])
+					return usage("completion takes bash, zsh, fish or powershell, not %q", terminal.Plain(args[0]))
 				}
 				return c.Help()
 			}

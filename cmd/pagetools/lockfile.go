@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/pagetools/pagetools/cmd/pagetools/internal/config"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/files"
 )
 
@@ -92,10 +93,19 @@ func (l *lockFile) set(t *target, tools map[string]lockedTool) {
 	l.Targets[lockKey(t.Text)] = lockedTarget{tools}
 }
 
+// noLock says that there is no file to compare with.
+type noLock struct{ error }
+
+func (e noLock) Error() string {
+	return fmt.Sprintf("%s %v: `pagetools lock TARGET` writes it", lockName, config.Problem(e.error))
+}
+
+func (e noLock) Unwrap() error { return e.error }
+
 func readLock() (*lockFile, error) {
 	b, err := os.ReadFile(lockName)
 	if err != nil {
-		return nil, usage("reading %s: %w", lockName, err)
+		return nil, &exitError{exitUsage, noLock{err}}
 	}
 	var head struct {
 		LockfileVersion int `json:"lockfileVersion"`

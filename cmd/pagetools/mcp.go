@@ -58,7 +58,7 @@ func serveMCP(ctx context.Context, p *program, pl plan) error {
 	if err != nil {
 		return err
 	}
-	if page := operators.page(); page != "" {
+	if page := operators.page(); page != "" && operators.inbox.own != "" {
 		p.say("note: questions are answered at %s, which `pagetools console` opens, and with `pagetools approve`", page)
 	}
 	go func() { // ends with the start, or with the engine

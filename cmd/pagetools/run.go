@@ -159,7 +159,8 @@ func (p *program) openLog(serves bool) error {
 	if p.conf.LogFile != "" {
 		f, err := os.OpenFile(p.conf.LogFile, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 		if err != nil {
-			return usage("--log-file: %w", err)
+			return usage("--log-file: %s %w; name a file in a folder that is there",
+				terminal.Plain(p.conf.LogFile), config.Problem(err))
 		}
 		p.logFile, out = f, f
 		level = min(level, slog.LevelInfo)

@@ -39,7 +39,7 @@ func serveCommand(p *program) *cobra.Command {
 				return usage("serve needs a TARGET, or sites in the configuration file")
 			}
 			if ask != "none" && ask != "terminal" {
-				return usage("--ask is none or terminal, not %q", ask)
+				return usage("--ask must be none or terminal, not %q", terminal.Plain(ask))
 			}
 			p.warnOfCallers(targets)
 			pl := plan{targets: targets, ask: ask == "terminal", remember: true}
@@ -176,7 +176,7 @@ func (p *program) guards(addr net.Addr, c *callers) (transport.Options, error) {
 	o := transport.Options{Listen: addr.String(), Hosts: p.conf.AllowHosts, Origins: p.conf.CORS,
 		Log: p.log, Callers: c.ofFaces(p.conf), Credentials: &c.faces}
 	if err := o.Validate(); err != nil {
-		return o, usage("%w", err)
+		return o, usage("%s", strings.ReplaceAll(err.Error(), o.Listen, p.conf.Listen)) // as they wrote it
 	}
 	return o, nil
 }
@@ -234,7 +234,7 @@ func (p *program) welcome(ctx context.Context, a *app.App, pl plan, base string,
 	if p.conf.Format != "text" {
 		_ = terminal.Encode(p.stdout, out)
 	} else {
-		fmt.Fprint(p.stdout, box(welcomeLines(a, targets, out), terminal.Width(p.stdout)))
+		fmt.Fprint(p.stdout, box(p.welcomeLines(a, targets, out), terminal.Width(p.stdout)))
 	}
 	p.warnings(targets)
 }
@@ -247,8 +247,8 @@ func (p *program) warnings(targets []*target) {
 		p.say("warning: the token is shorter than %d characters and can be guessed", shortToken)
 	}
 	if p.conf.Approval == "auto" && !p.conf.IsDefault("approval") {
-		p.say("warning: --approval auto runs tools without asking, except those that " +
-			"declare consequences")
+		p.say("warning: --approval auto asks only about tools that say that they destroy something " +
+			"or have consequences, and about those of other origins")
 	}
 	p.warnOfLogins(targets)
 	if p.conf.UserDataDir != "" {
@@ -256,7 +256,7 @@ func (p *program) warnings(targets []*target) {
 	}
 }
 
-func welcomeLines(a *app.App, targets []*target, out served) []string {
+func (p *program) welcomeLines(a *app.App, targets []*target, out served) []string {
 	lines := []string{"pagetools serves " + out.Listening + "/webtools",
 		"engine: " + a.Kind + " in " + a.Engine.Version()}
 	for i, s := range out.Sites {
@@ -275,17 +275,22 @@ func welcomeLines(a *app.App, targets []*target, out served) []string {
 	if c := out.Console; c != nil {
 		lines = append(lines, "", "operators: "+c.URL+"/#"+c.Token)
 	}
-	return append(lines, "", "Try: curl "+out.Sites[0].URL)
+	return append(lines, "", p.tryIt(out.Sites[0].URL))
 }
 
 // cannotListen says what to do about an address that cannot be served.
 func (p *program) cannotListen(flag, address string, err error) error {
+	cause := err
+	if e, ok := errors.AsType[*net.OpError](err); ok {
+		cause = e.Err
+	}
 	if errors.Is(err, syscall.EADDRINUSE) {
 		host, _, _ := net.SplitHostPort(address)
 		return usage("%s %s is in use by another program, maybe another pagetools: stop it, or "+
 			"choose another address, such as %s %s", flag, address, flag, net.JoinHostPort(host, "0"))
 	}
-	return usage("%s %s: %w", flag, address, err)
+	return usage("%s %s cannot be listened on (%w): choose an address of this machine, such as %s "+
+		"127.0.0.1:0", flag, address, cause, flag)
 }
 
 // box draws a frame around the lines, at most as wide as the terminal. Addresses are not

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/cmd/pagetools/internal/config"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/files"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
 	"github.com/pagetools/pagetools/e2e/app"
@@ -27,14 +28,14 @@ const maxStateFile = 8 << 20
 // readState reads a file with a stored login. No error shows what is in it.
 func readState(path string) (state json.RawMessage, info fs.FileInfo, err error) {
 	if info, err = os.Stat(path); err != nil { // before it is opened: a pipe would wait
-		return nil, nil, err
+		return nil, nil, fmt.Errorf("%s %w", path, config.Problem(err))
 	}
 	if !info.Mode().IsRegular() {
 		return nil, nil, fmt.Errorf("%s is not a file", path)
 	}
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, fmt.Errorf("%s %w", path, config.Problem(err))
 	}
 	defer func() { _ = f.Close() }() // it was only read
 	text, err := io.ReadAll(io.LimitReader(f, maxStateFile+1))
@@ -50,6 +51,10 @@ func readState(path string) (state json.RawMessage, info fs.FileInfo, err error)
 // loginOf reads the file with a stored login of a target. What is wrong with it is
 // an error of the configuration, which where names.
 func (p *program) loginOf(t *target, where, path string) (login *pageconfig.Stored, err error) {
+	if t.Folder != "" {
+		return nil, usage("%s: %s is a folder, which has another address each time, so that no login fits it: "+
+			"leave it out", where, t.Text)
+	}
 	state, info, err := readState(path)
 	if err == nil {
 		if login, err = pageconfig.ParseStored(state, t.Origin); err != nil {
@@ -57,7 +62,7 @@ func (p *program) loginOf(t *target, where, path string) (login *pageconfig.Stor
 		}
 	}
 	if err != nil {
-		return nil, usage("%s: %w", where, err)
+		return nil, usage("%s: %w; `pagetools login` makes such a file", where, err)
 	}
 	if info.Mode().Perm()&0o077 != 0 {
 		fmt.Fprintf(p.stderr, "pagetools: warning: %s holds a login, and others can "+
@@ -121,7 +126,7 @@ func (s stateTarget) check() error {
 		err = fmt.Errorf("%s is not a folder", filepath.Dir(path))
 	}
 	if err != nil {
-		return usage("--save-storage-state: %w", err)
+		return usage("--save-storage-state: the folder of %s %w; name a file in a folder that is there", path, config.Problem(err))
 	}
 	info, err := os.Lstat(path)
 	switch {
@@ -130,7 +135,7 @@ func (s stateTarget) check() error {
 	case err != nil:
 		return usage("--save-storage-state: %w", err)
 	case info.Mode()&fs.ModeSymlink != 0:
-		return usage("--save-storage-state: %s is a link, which is not followed", path)
+		return usage("--save-storage-state: %s is a link, which is not followed: name the file itself", path)
 	}
 	state, _, err := readState(path)
 	if err != nil {
@@ -138,7 +143,7 @@ func (s stateTarget) check() error {
 	}
 	if len(bytes.TrimSpace(state)) > 0 && !pageconfig.IsStored(state) {
 		return usage("--save-storage-state: %s is there and holds something else than a "+
-			"login; it stays as it is", path)
+			"login; it stays as it is: name another file", path)
 	}
 	return nil
 }

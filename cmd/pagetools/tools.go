@@ -37,7 +37,7 @@ func exactly(n int, what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) != n {
 			more := ""
-			if n > 0 && len(args) > n {
+			if len(args) > n {
 				more = fmt.Sprintf(", and %q is too much", terminal.Plain(args[n]))
 			}
 			return usage("%s needs %s%s; see %s --help", cmd.Name(), what, more, cmd.CommandPath())
@@ -173,8 +173,7 @@ func printTools(p *program, list toolList) error {
 		return nil
 	}
 	if len(list.Tools) == 0 {
-		p.say("the page declares no tools. `pagetools doctor TARGET` looks for the reason; " +
-			"--wait-for tool:NAME waits for one that comes late.")
+		p.say("%s", p.noTools(list.Findings))
 		return nil
 	}
 	for _, t := range list.Tools {

@@ -1,11 +1,13 @@
 package app
 
 import (
+	"errors"
 	"fmt"
 	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 
 	"golang.org/x/net/idna"
@@ -39,39 +41,61 @@ func ParseTarget(arg string) (*Target, error) {
 
 // Read tells a URL from a folder.
 func (t *Target) Read() error {
-	if u, err := url.Parse(t.Text); err == nil && u.Scheme != "" &&
-		strings.Contains(t.Text, "://") {
-		if u.Scheme != "http" && u.Scheme != "https" {
-			return fmt.Errorf("%s: only http and https pages can be opened", t.Text)
-		}
-		if u.Host == "" || u.Opaque != "" {
-			return fmt.Errorf("%s: the URL has no host", t.Text)
-		}
-		t.URL, t.Origin = u.String(), originOf(u)
-		return nil
+	if strings.Contains(t.Text, "://") {
+		return t.readURL()
 	}
 	info, err := os.Stat(t.Text)
 	switch {
+	case t.Text == "":
+		return errors.New("the TARGET is empty: give an http(s) URL, or the folder of an index.html")
 	case err != nil:
 		return fmt.Errorf("%s is neither an http(s) URL nor a folder%s", t.Text, meant(t.Text))
 	case !info.IsDir():
 		return fmt.Errorf("%s is not a folder; give the folder of its index.html", t.Text)
 	}
 	if _, err := os.Stat(filepath.Join(t.Text, "index.html")); err != nil {
-		return fmt.Errorf("%s has no index.html", t.Text)
+		return fmt.Errorf("%s has no index.html; give the folder of one", t.Text)
 	}
 	t.Folder = t.Text
+	return nil
+}
+
+// readURL reads an address.
+func (t *Target) readURL() error {
+	u, err := url.Parse(t.Text)
+	if e, ok := errors.AsType[*url.Error](err); ok {
+		err = e.Err
+	}
+	if err == nil && u.Port() != "" {
+		if _, e := strconv.ParseUint(u.Port(), 10, 16); e != nil {
+			err = fmt.Errorf("the port %s is more than 65535", u.Port())
+		}
+	}
+	switch {
+	case err != nil:
+		return fmt.Errorf("%s is not a URL, such as https://shop.example/: %w", t.Text, err)
+	case u.Scheme != "http" && u.Scheme != "https":
+		return fmt.Errorf("%s: only http and https pages can be opened, and folders by their path", t.Text)
+	case u.Hostname() == "" || u.Opaque != "":
+		return fmt.Errorf("%s: the URL has no host, such as in https://shop.example/", t.Text)
+	}
+	t.URL, t.Origin = u.String(), originOf(u)
 	return nil
 }
 
 // hostLike are texts that are probably addresses without their scheme.
 var hostLike = regexp.MustCompile(`^(?i)(localhost|[a-z0-9-]+(\.[a-z0-9-]+)+)(:[0-9]+)?(/.*)?$`)
 
+// named are texts that probably begin with the name of a site.
+var named = regexp.MustCompile(`^[A-Za-z0-9_.-]+=`)
+
 // meant guesses the URL that a text was meant to be.
 func meant(text string) string {
 	switch {
+	case named.MatchString(text):
+		return "; a NAME before = must be of a-z, 0-9 and _, such as shop"
 	case !hostLike.MatchString(text):
-		return ""
+		return "; give https://HOST/, or the path of a folder"
 	case strings.HasPrefix(text, "localhost") || strings.HasPrefix(text, "127."):
 		return "; did you mean http://" + text + "?"
 	}
@@ -141,7 +165,7 @@ func NameAll(targets []*Target) error {
 			continue
 		}
 		if taken[t.Name] {
-			return fmt.Errorf("two sites have the name %q", t.Name)
+			return fmt.Errorf("two sites have the name %q: give one of them another, as NAME=TARGET", t.Name)
 		}
 		taken[t.Name] = true
 	}

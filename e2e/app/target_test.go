@@ -40,7 +40,7 @@ func TestParseTarget(t *testing.T) {
 		{arg: "1shop=shop", problem: "neither"},
 		{arg: strings.Repeat("a", 33) + "=shop", problem: "neither"},
 		{arg: strings.Repeat("a", 32) + "=shop", name: strings.Repeat("a", 32), folder: "shop"},
-		{arg: "", problem: "neither"},
+		{arg: "", problem: "empty"},
 		{arg: "empty", problem: "no index.html"},
 		{arg: "shop/index.html", problem: "not a folder"},
 		{arg: "ftp://x.example/", problem: "only http and https"},
@@ -49,7 +49,8 @@ func TestParseTarget(t *testing.T) {
 		{arg: "javascript:alert(1)", problem: "neither"},
 		{arg: "https://", problem: "no host"},
 		{arg: "https:///x", problem: "no host"},
-		{arg: "https://%zz/", problem: "neither"},
+		{arg: "https://%zz/", problem: "is not a URL"},
+		{arg: "http://x.example:65536/", problem: "more than 65535"},
 		{arg: "--remote-debugging-port=1", problem: "neither"},
 	}
 	for _, test := range tests {

@@ -144,7 +144,7 @@ func TestLoginFiles(t *testing.T) {
 	for _, x := range []struct{ config, says string }{
 		{"callers: [{name: a, token: long-enough-token}]\nsites:\n- target: http://x.example/\n  profiles:\n  - {name: work, storage-state: x}", `:5: profiles: callers of "work" is empty`},
 		{"token: long-enough-token\nsites:\n- target: " + target + "\n  profiles:\n  - {name: work, storage-state: x}", `:5: profiles: callers of "work" is empty`},
-		{"sites:\n- target: " + target + "\n  profiles:\n  - {name: work, storage-state: nowhere.json}", `:4: profiles: stat nowhere.json`},
+		{"sites:\n- target: " + target + "\n  profiles:\n  - {name: work, storage-state: nowhere.json}", `:4: profiles: nowhere.json is not there`},
 		{"user-data-dir: own\nsites:\n- target: " + target + "\n  profiles:\n  - {name: work, storage-state: " + shown + "}", "user-data-dir is a login of its own"},
 	} {
 		if out := pagetoolsRun(t, 2, "serve", "--listen", "127.0.0.1:0", "--config", writeFile(t, "x.yaml", x.config)); !strings.Contains(out, x.says) {

@@ -59,6 +59,7 @@ func TestScripts(t *testing.T) {
 			env.Setenv("EXAMPLES", filepath.Join(root(t), "examples"))
 			env.Setenv("SITE", site.URL)
 			env.Setenv("REFUSED", "http://"+refused)
+			env.Setenv("SECURE", strings.Replace(site.URL, "http:", "https:", 1))
 			for _, name := range []string{"PAGETOOLS_NO_SANDBOX", "PAGETOOLS_EXECUTABLE_PATH"} {
 				env.Setenv(name, os.Getenv(name))
 			}

@@ -51,9 +51,14 @@ func loadError(text string) *bridge.Error {
 	name := strings.TrimPrefix(text, "net::")
 	reason, say := bridge.Unreachable, "The site cannot be reached"
 	switch {
-	case strings.HasPrefix(name, "ERR_CERT_"), strings.HasPrefix(name, "ERR_SSL_"),
-		name == "ERR_BAD_SSL_CLIENT_AUTH_CERT":
+	case strings.HasPrefix(name, "ERR_CERT_"):
 		reason, say = bridge.Certificate, "The site's certificate is not accepted"
+	case strings.Contains(name, "SSL_CLIENT_AUTH"):
+		say = "The site asks the browser for a certificate"
+	case name == "ERR_SSL_PROTOCOL_ERROR": // of all that is not TLS, too
+		say = "The site does not speak https on this port; maybe it speaks http"
+	case strings.HasPrefix(name, "ERR_SSL_"):
+		say = "The site and the browser agree on no way to speak https"
 	case name == "ERR_TOO_MANY_REDIRECTS":
 		say = "The site redirects without end"
 	case strings.HasPrefix(name, "ERR_BLOCKED_BY_"), name == "ERR_ACCESS_DENIED",

@@ -22,7 +22,7 @@ func (x *exchange) call(ctx context.Context) (json.RawMessage, *rpcError) {
 	to, ok := list.Find(name)
 	switch {
 	case name == "":
-		return nil, badParams("name is missing.")
+		return nil, badParams("name is missing: it must be the name of a tool, as tools/list has it.")
 	case !ok:
 		return x.end(failure(list.Missing(name))), nil
 	}
@@ -132,7 +132,7 @@ func (x *exchange) begin(ctx context.Context,
 	c *bridge.Call) (run *bridge.Run, left bool, e *rpcError) {
 	f, answers := x.face, x.message.params.Get("inputResponses")
 	if answers.Exists() && !answers.IsObject() {
-		return nil, false, badParams("inputResponses must be an object.")
+		return nil, false, badParams("inputResponses must be an object, such as {}.")
 	}
 	sealed, e := x.message.text("requestState")
 	if e != nil || sealed == "" {
@@ -141,10 +141,12 @@ func (x *exchange) begin(ctx context.Context,
 	state, err := f.seal.open(sealed)
 	if err != nil || state.Caller != c.Caller.Name || state.Call != c.Digest() ||
 		time.Now().After(state.Until) {
-		return nil, false, badParams("This requestState does not belong to this call, or it is over.")
+		return nil, false, badParams("This requestState does not belong to this call, or it is over: call the tool again " +
+			"without it.")
 	}
 	if run, err = f.b.Resume(c, state.Token); err != nil {
-		return nil, false, badParams("The call of this requestState has ended, and its outcome was told.")
+		return nil, false, badParams("The call of this requestState has ended, and its outcome was told: leave it out to " +
+			"call the tool again.")
 	}
 	said := answers.Get(inputKey)
 	return run, said.IsObject() && x.answered(ctx, run, state.Question, state.URL, said), nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"runtime/debug"
+	"strings"
 	"time"
 
 	mcpgo "github.com/mark3labs/mcp-go/mcp"
@@ -104,13 +105,13 @@ func (x *exchange) dispatch(ctx context.Context) (json.RawMessage, *rpcError) {
 		return x.listen(ctx)
 	}
 	if what := absent[method]; what != "" {
-		return nil, noMethod("%s not supported", what)
+		return nil, noMethod("%s not supported: this server has tools, and %s lists them", what, mcpgo.MethodToolsList)
 	}
-	return nil, noMethod("Method %s not found", method)
+	return nil, noMethod("Method %s not found: this server has tools, and %s lists them", shown(method), mcpgo.MethodToolsList)
 }
 
 func unsupported(version string) *rpcError {
-	e := rpcErrorf(mcpgo.UNSUPPORTED_PROTOCOL_VERSION, "This protocol version is not supported.")
+	e := rpcErrorf(mcpgo.UNSUPPORTED_PROTOCOL_VERSION, "Protocol version %q is not supported. Supported are %s.", shown(version), strings.Join(mcpgo.ValidProtocolVersions, ", "))
 	e.Data = mcpgo.UnsupportedProtocolVersionData{
 		Supported: mcpgo.ValidProtocolVersions, Requested: version,
 	}
@@ -191,7 +192,7 @@ func (x *exchange) listTools(ctx context.Context) (json.RawMessage, *rpcError) {
 	page, next, ok := list.Page(x.protocol, cursor)
 	switch {
 	case !ok:
-		return nil, badParams("This cursor is not known.")
+		return nil, badParams("The cursor %q is not known: begin again without one.", shown(cursor))
 	case next != "" || x.peer == nil:
 	case x.protocol.Modern():
 		x.peer.gotList("", unkept)

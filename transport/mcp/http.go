@@ -30,6 +30,12 @@ func noSuchSession() *rpcError {
 // maxSessionName bounds what ?session= may be.
 const maxSessionName = 128
 
+// shown is a short text of a client as a message can repeat it.
+func shown(text string) string {
+	text, _ = bridge.Visible(bridge.Clip(text, maxSessionName))
+	return text
+}
+
 // scopeOf returns what the endpoint offers to the caller. It is false after it has
 // answered.
 func (f *Face) scopeOf(w http.ResponseWriter, r *http.Request) (scope, bool) {
@@ -38,14 +44,14 @@ func (f *Face) scopeOf(w http.ResponseWriter, r *http.Request) (scope, bool) {
 	if given := r.URL.Query()["session"]; len(given) > 0 {
 		if len(given) > 1 || given[0] == "" || len(given[0]) > maxSessionName {
 			transport.WriteError(w, r, bridge.Errorf(bridge.SchemaError, "", bridge.NotRun,
-				"session is a name of at most %d bytes.", maxSessionName))
+				"session must be one name of 1 to %d bytes.", maxSessionName))
 			return sc, false
 		}
 		sc.session = given[0]
 	}
 	if sc.site != "" && len(f.sites(sc)) == 0 {
 		transport.WriteError(w, r, bridge.Errorf(bridge.WebtoolNotFound, "", bridge.NotRun,
-			"There is no such site here."))
+			"There is no site %q here; /mcp has the tools of all sites.", shown(sc.site)))
 		return sc, false
 	}
 	return sc, true
@@ -88,7 +94,7 @@ func (f *Face) post(w http.ResponseWriter, r *http.Request) {
 		return
 	case version != "" && !mcpgo.IsValidProtocolVersion(version):
 		f.refuse(w, r, http.StatusBadRequest, m.id,
-			badRequest("This protocol version is not supported. Supported are %s.",
+			badRequest("Protocol version %q is not supported. Supported are %s.", shown(version),
 				strings.Join(mcpgo.ValidProtocolVersions, ", ")))
 		return
 	}
@@ -113,10 +119,10 @@ func checkModern(r *http.Request, m *message, version string) *rpcError {
 	case m.meta.version == "" && m.id == nil:
 		return nil // a notification needs no _meta
 	case m.meta.version == "":
-		return badParams("_meta has no %s.", mcpgo.MetaKeyProtocolVersion)
+		return badParams("_meta needs %s.", mcpgo.MetaKeyProtocolVersion)
 	case version != m.meta.version:
 		return rpcErrorf(mcpgo.HEADER_MISMATCH,
-			"The header %s is not what the body says.", mcpgo.HeaderProtocolVersion)
+			"The header %s is not what the body says: send the same in both.", mcpgo.HeaderProtocolVersion)
 	case !mcpgo.IsValidProtocolVersion(m.meta.version):
 		return unsupported(m.meta.version)
 	case m.id == nil:
@@ -140,9 +146,9 @@ func checkModern(r *http.Request, m *message, version string) *rpcError {
 func headerMismatch(err error) *rpcError {
 	e, ok := errors.AsType[mcpgo.HeaderMismatchError](err)
 	if !ok {
-		return rpcErrorf(mcpgo.HEADER_MISMATCH, "The headers are not what the body says.")
+		return rpcErrorf(mcpgo.HEADER_MISMATCH, "The headers are not what the body says: send the same in both.")
 	}
-	return rpcErrorf(mcpgo.HEADER_MISMATCH, "The header %s is missing, or is not what the body says.", e.Header)
+	return rpcErrorf(mcpgo.HEADER_MISMATCH, "The header %s is missing, or is not what the body says: send the same in both.", e.Header)
 }
 
 // answer serves the message of an exchange.

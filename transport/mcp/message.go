@@ -87,7 +87,8 @@ func readMessage(text []byte) (m *message, e *rpcError) {
 	case method.Exists() && m.method == "":
 		return m, badRequest("method must be a string.")
 	case !method.Exists() && (m.id == nil || result.Exists() == failed.Exists()):
-		return m, badRequest("This is neither a request nor a reply.")
+		return m, badRequest("This is neither a request nor a reply: a request needs method, a reply id and one " +
+			"of result and error.")
 	case m.params.IsNull():
 		m.params = bridge.Value{}
 	case m.params.Exists() && !m.params.IsObject():

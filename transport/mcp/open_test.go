@@ -116,7 +116,7 @@ func TestWordsOfErrors(t *testing.T) {
 		t.Errorf("a list for the same: %d %s", a.status, a.body)
 	}
 	c.header.Set("Mcp-Name", "other")
-	if a := c.call(2, "tools/call", `{"name":"count"}`); a.status != 400 || !strings.Contains(a.body, "The header Mcp-Name is missing, or is not what the body says.") {
+	if a := c.call(2, "tools/call", `{"name":"count"}`); a.status != 400 || !strings.Contains(a.body, "The header Mcp-Name is missing, or is not what the body says: send the same in both.") {
 		t.Errorf("another name: %d %s", a.status, a.body)
 	}
 }

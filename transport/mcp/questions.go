@@ -72,10 +72,12 @@ func (x *exchange) stillAsks(q *bridge.Question) *bridge.Error {
 	if q.Kind == bridge.Approve {
 		code, outcome = bridge.ApprovalRequired, bridge.NotRun
 	}
-	return bridge.Errorf(code, "", outcome, "%s%s "+
-		"After that, call the tool again with the same arguments: the call goes on, and does not run twice. "+
-		"To decline instead, call %s.", waitsFor(q), x.where(q), toolset.Waiting).
-		Detail("question", forModels(q))
+	text := waitsFor(q) + x.where(q) +
+		" After that, call the tool again with the same arguments: the call goes on, and does not run twice."
+	if !q.Foreign { // else it is an operator's to decline
+		text += " To decline instead, call " + toolset.Waiting + "."
+	}
+	return bridge.Errorf(code, "", outcome, "%s", text).Detail("question", forModels(q))
 }
 
 // operators is where a person answers; "" when there is no such page.

@@ -258,7 +258,7 @@ func failure(e *bridge.Error) *mcpgo.CallToolResult {
 		body.Details = maps.Clone(body.Details)
 		body.Details["question"] = forModels(q)
 		if e.Code == bridge.Conflict {
-			body.Message += " " + waitsFor(q)
+			body.Message += " " + waitsFor(q) + toolset.Waiting + " lists your calls that wait, and can decline for one."
 		}
 	}
 	if _, err := json.Marshal(body.Details); err != nil {
@@ -282,7 +282,8 @@ var byReason = map[bridge.Reason]string{
 	bridge.AwaitingSubmission: "A person has to submit the form in the page.",
 	bridge.PageNavigated:      "The page went elsewhere, and its tools may be others now: list them again.",
 	bridge.PageCrashed:        "The next call opens a new page.",
-	bridge.OriginBlocked:      "The operator of pagetools decides what the site may reach.",
+	bridge.OriginBlocked:      "Nothing ran. The operator of pagetools decides what the site may reach.",
+	bridge.Certificate:        "Nothing ran. The operator of pagetools decides which certificates are accepted.",
 }
 
 var byCode = map[bridge.Code]string{
@@ -293,13 +294,16 @@ var byCode = map[bridge.Code]string{
 	bridge.ApprovalRequired: "Tell the user what you want to do. When a person has agreed, the same call again goes on.",
 	bridge.ApprovalDenied:   "Do not call it again unless the user asks for it.",
 	bridge.InputRequired:    "Tell the user. When a person has answered, the same call again goes on where it stopped, and gives the result.",
-	bridge.Conflict:         "Another call of this page waits for a person, and has to end first. " + toolset.Waiting + " lists your calls that wait, and can decline for one.",
+	bridge.Conflict:         "It has to end first.",
 	bridge.ResumeNotFound:   "What waited is over. Find out what happened before you call the tool again.",
 	bridge.SessionExpired:   "What the page knew is lost. The next call starts in a new page.",
-	bridge.RateLimit:        "Call less often.",
+	bridge.RateLimit:        "Let other calls end first, or call less often.",
 	bridge.Unauthorized:     "The client's configuration needs a valid token.",
 	bridge.Forbidden:        "The client's token does not allow this.",
 }
+
+// needsOperator are the reasons that stay until the operator does something.
+var needsOperator = map[bridge.Reason]bool{bridge.OriginBlocked: true, bridge.Certificate: true}
 
 // advice says in words what the code, the reason and the outcome mean for whoever
 // called. A tool's own refusal is left to its own words.
@@ -315,12 +319,15 @@ func advice(e *bridge.Error, body transport.ErrorBody) string {
 	case body.Outcome == bridge.Unknown && e.Code != bridge.InputRequired &&
 		e.Code != bridge.ResumeNotFound:
 		lines = append(lines, "It may have run: find out before you repeat it.")
-	case body.Outcome == bridge.NotRun && e.Code == bridge.InternalError:
+	case body.Outcome == bridge.NotRun && e.Code == bridge.InternalError && !needsOperator[e.Reason]:
 		lines = append(lines, "Nothing ran, so it can be called again.")
 	}
 	if e.Retry > 0 {
-		lines = append(lines, fmt.Sprintf("Wait %d seconds before you try again.",
-			max(1, int64((e.Retry+time.Second-1)/time.Second))))
+		unit, n := "seconds", max(1, int64((e.Retry+time.Second-1)/time.Second))
+		if n == 1 {
+			unit = "second"
+		}
+		lines = append(lines, fmt.Sprintf("Wait %d %s before you try again.", n, unit))
 	}
 	return strings.Join(lines, "\n")
 }

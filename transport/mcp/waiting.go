@@ -69,8 +69,7 @@ func (x *exchange) waiting(ctx context.Context, arguments bridge.Value) *mcpgo.C
 				return x.giveUp(ctx, run)
 			}
 		}
-		return failure(bridge.Errorf(bridge.WebtoolNotFound, "", bridge.NotRun,
-			"No call of yours waits under the number %d.", number))
+		return failure(notWaiting(number))
 	}
 	var lines []string
 	for _, run := range runs {
@@ -86,10 +85,18 @@ func (x *exchange) waiting(ctx context.Context, arguments bridge.Value) *mcpgo.C
 	return textResult(strings.Join(lines, "\n\n"))
 }
 
+func notWaiting(number int64) *bridge.Error {
+	return bridge.Errorf(bridge.SchemaError, "", bridge.NotRun,
+		"No call of yours waits under the number %d. Without arguments, %s lists those that wait.", number, toolset.Waiting)
+}
+
 // giveUp declines the question of a call, and says how the call ended.
 func (x *exchange) giveUp(ctx context.Context, run *bridge.Run) *mcpgo.CallToolResult {
-	if err := run.GiveUp(x.scope.caller); err != nil {
-		return failure(bridge.AsError(err))
+	if e := bridge.AsError(run.GiveUp(x.scope.caller)); e != nil {
+		if e.Code == bridge.Conflict { // it has just been answered
+			e = notWaiting(run.Number())
+		}
+		return failure(e)
 	}
 	q, end := run.Next(ctx)
 	switch {

@@ -79,7 +79,7 @@ func TestGivingUp(t *testing.T) {
 		return c.tool("pagetools_waiting", fmt.Sprintf(`{"end":%s}`, number))
 	}
 	for _, other := range []*client{stranger, elsewhere} {
-		if got := end(other, numbers[0][1]); got.code() != "WEBTOOL_NOT_FOUND" || len(bridgetest.Questions(w.bridge, operator)) != 2 {
+		if got := end(other, numbers[0][1]); got.code() != "SCHEMA_ERROR" || len(bridgetest.Questions(w.bridge, operator)) != 2 {
 			t.Errorf("somebody else's call: %s", got.text())
 		}
 	}

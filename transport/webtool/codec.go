@@ -1,8 +1,10 @@
 package webtool
 
 import (
+	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/schema"
@@ -41,7 +43,7 @@ func succeed(w http.ResponseWriter, r *http.Request, end bridge.Step) {
 // fail replies {"status":"error","error":{…}}.
 func fail(w http.ResponseWriter, r *http.Request, e *bridge.Error, _ bool) {
 	resumable(w, e)
-	transport.WriteError(w, r, e)
+	transport.WriteError(w, r, named(e))
 }
 
 // succeedOlder replies with the bare result.
@@ -55,7 +57,25 @@ func failOlder(w http.ResponseWriter, r *http.Request, e *bridge.Error, action b
 	resumable(w, e)
 	transport.WriteErrorAs(w, r, e, olderStatus(e, action), struct {
 		Error string `json:"error"`
-	}{transport.NewErrorBody(e).Message})
+	}{transport.NewErrorBody(named(e)).Message})
+}
+
+// maxNamed is how many actions fit into a message.
+const maxNamed = 12
+
+// named says which actions there are, where one is meant that there is not.
+func named(e *bridge.Error) *bridge.Error {
+	names, ok := e.Details["actions"].([]string)
+	if !ok || !isUnknownAction(e) || len(names) == 0 {
+		return e
+	}
+	told := *e
+	told.Message += " There is: " + strings.Join(names[:min(len(names), maxNamed)], ", ")
+	if more := len(names) - maxNamed; more > 0 {
+		told.Message += fmt.Sprintf(", and %d more", more)
+	}
+	told.Message += "."
+	return &told
 }
 
 // resumable repeats the token of a call that waits for a person in the header.

@@ -2,6 +2,7 @@ package webtool
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -43,7 +44,8 @@ func decode(body []byte) (message, *bridge.Error) {
 	}
 	payload := raw.Get("payload").Exists()
 	if payload && raw.Get("request").Exists() {
-		return message{}, malformed("The body has both request and payload. The current dialect has request, the older one payload.")
+		return message{}, malformed("The body has both request and payload. The current dialect has request, the older " +
+			"one payload: send one of them.")
 	}
 	m := message{older: payload || raw.Get("session_id").Exists()}
 	if e := m.read(raw); e != nil {
@@ -72,7 +74,8 @@ func (m *message) read(raw bridge.Value) *bridge.Error {
 			m.request = value
 		default:
 			if lookalike(name) {
-				return malformed("The body has a key that differs from a known one only in case or in invisible characters.")
+				return malformed(fmt.Sprintf("The key %q differs from one that is known only in case or in invisible "+
+					"characters: send %s.", shown(name), meant(name)))
 			}
 		}
 		if into == nil {
@@ -90,16 +93,27 @@ func (m *message) read(raw bridge.Value) *bridge.Error {
 		return bridge.Errorf(bridge.WebtoolNotFound, "", bridge.NotRun,
 			"An empty version names no version. Leave it out to get the latest one.")
 	case !m.request.Exists():
-		return malformed(dataKey + " is missing: the arguments, as a JSON object.")
+		return malformed(dataKey + " is missing: it must have the arguments, as a JSON object.")
 	}
 	return nil
 }
 
 // lookalike reports a key that a careless reader could take for one that either
 // dialect knows.
-func lookalike(key string) bool {
-	return !slices.Contains(keys, key) &&
-		slices.ContainsFunc(keys, func(k string) bool { return folded(k) == folded(key) })
+func lookalike(key string) bool { return !slices.Contains(keys, key) && meant(key) != "" }
+
+// meant is the known key that looks like one, or "".
+func meant(key string) string {
+	if i := slices.IndexFunc(keys, func(k string) bool { return folded(k) == folded(key) }); i >= 0 {
+		return keys[i]
+	}
+	return ""
+}
+
+// shown is a short text of a client as it can be read.
+func shown(text string) string {
+	text, _ = bridge.Visible(bridge.Clip(text, maxSession))
+	return text
 }
 
 // folded is what a reader that ignores case and invisible characters sees.
@@ -165,7 +179,7 @@ func (m *message) addResume(h http.Header) *bridge.Error {
 	if other, ok := config["resume"]; ok {
 		var inBody string
 		if json.Unmarshal(other, &inBody) != nil || inBody != token {
-			return malformed("config.resume and the header " + resumeHeader + " name different calls.")
+			return malformed("config.resume and the header " + resumeHeader + " name different calls: send one of them.")
 		}
 		return nil
 	}

@@ -68,7 +68,7 @@ func (f *Face) get(w http.ResponseWriter, r *http.Request) {
 		if r.Context().Err() != nil {
 			transport.Abandon(r, bridge.AsError(err))
 		}
-		transport.WriteError(w, r, bridge.AsError(err))
+		transport.WriteError(w, r, named(bridge.AsError(err)))
 		return
 	}
 	h := w.Header()
@@ -125,7 +125,7 @@ func matchesETag(given []string, etag string) bool {
 func sessionOf(u *url.URL) (string, *bridge.Error) {
 	query, err := url.ParseQuery(u.RawQuery)
 	if err != nil {
-		return "", malformed("The query cannot be read.")
+		return "", malformed("The query cannot be read: a % must begin an escape, such as %20.")
 	}
 	given, ok := query["sessionId"]
 	if !ok {

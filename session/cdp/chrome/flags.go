@@ -67,14 +67,16 @@ func checkArgs(args []string) error {
 	for _, a := range args {
 		name, _, _ := strings.Cut(a, "=")
 		if !strings.HasPrefix(a, "--") || len(name) < 3 {
-			return fmt.Errorf("%q is not a browser flag: flags begin with two dashes", a)
+			return fmt.Errorf("--chrome-arg %q is not a flag of a browser: it must begin with two dashes, such "+
+				"as --lang=de", a)
 		}
 		if name == "--no-sandbox" {
-			return fmt.Errorf("--no-sandbox is an option of pagetools itself, so that it is never set by the way")
+			return fmt.Errorf("--chrome-arg: --no-sandbox is an option of pagetools itself, so that it is never " +
+				"set by the way: give it without --chrome-arg")
 		}
 		for _, f := range forbiddenArgs {
 			if name == f {
-				return fmt.Errorf("%s cannot be set: pagetools needs it for itself", name)
+				return fmt.Errorf("--chrome-arg: %s cannot be set, because pagetools needs it for itself: leave it out", name)
 			}
 		}
 	}

@@ -149,7 +149,7 @@ func Ended(arguments bridge.Value) (number int64, err *bridge.Error) {
 	}
 	if json.Unmarshal(members.Get("end").Text(), &number) != nil || number < 1 {
 		return 0, bridge.Errorf(bridge.SchemaError, "", bridge.NotRun,
-			"\"end\" is the number of a call, as the list has it.")
+			"\"end\" must be the number of a call, as the list has it, and not %s.", bridge.Clip(string(members.Get("end").Text()), maxName))
 	}
 	return number, nil
 }
@@ -167,7 +167,7 @@ func searchArguments(arguments bridge.Value) (query string, limit int, err *brid
 		if given.IsNull() || json.Unmarshal(given.Text(), &limit) != nil || limit < 1 ||
 			limit > maxMatches {
 			return "", 0, bridge.Errorf(bridge.SchemaError, "", bridge.NotRun,
-				"\"limit\" is a whole number from 1 to %d.", maxMatches)
+				"\"limit\" must be a whole number from 1 to %d.", maxMatches)
 		}
 	}
 	return query, limit, nil
@@ -179,7 +179,7 @@ func readArguments(arguments bridge.Value, known ...string) (bridge.Value, *brid
 	arguments = Arguments(arguments)
 	if !arguments.IsObject() {
 		return bridge.Value{}, bridge.Errorf(bridge.SchemaError, "", bridge.NotRun,
-			"The arguments have to be an object.")
+			"The arguments must be an object, such as {}.")
 	}
 	for name := range arguments.Members() {
 		if !slices.Contains(known, name) {
@@ -194,7 +194,7 @@ func readArguments(arguments bridge.Value, known ...string) (bridge.Value, *brid
 func textArgument(members bridge.Value, name string) (string, *bridge.Error) {
 	if !members.Get(name).IsString() {
 		return "", bridge.Errorf(bridge.SchemaError, "", bridge.NotRun,
-			"%q is required, and is a text.", name)
+			"%q is required, and must be a text.", name)
 	}
 	return members.Get(name).String(), nil
 }

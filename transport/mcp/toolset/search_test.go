@@ -133,7 +133,7 @@ func TestOwnTools(t *testing.T) {
 	}{
 		{Search, ``, bridge.SchemaError, `"query" is required`},
 		{Search, `null`, bridge.SchemaError, `"query" is required`},
-		{Search, `[]`, bridge.SchemaError, "have to be an object"},
+		{Search, `[]`, bridge.SchemaError, "must be an object"},
 		{Search, `{"query":7}`, bridge.SchemaError, `"query" is required`},
 		{Search, `{"query":"x","limit":0}`, bridge.SchemaError, "from 1 to 50"},
 		{Search, `{"query":"x","limit":51}`, bridge.SchemaError, "from 1 to 50"},

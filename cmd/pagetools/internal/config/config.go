@@ -65,7 +65,7 @@ type Config struct {
 	Approval            string        `key:"approval" group:"consent" unnamed:"stricter" default:"ask" enum:"auto,ask-once,ask,never,strict,deny" help:"who decides on calls: auto, ask-once, ask or never, as for single tools; strict (ask about every tool), deny (refuse what ask would ask about)"`
 	Rate                policy.Rate   `key:"rate" group:"consent" help:"calls that a site takes of all callers together, as in 600/1m"`
 	AllowOrigins        []Origin      `key:"allow-origin" group:"pages" many:"words" help:"another origin whose pages count as the site's own (repeatable)"`
-	AllowPrivate        []string      `key:"allow-private" group:"pages" many:"words" help:"a private network that pages may reach (repeatable); this version does not confine pages"`
+	AllowPrivate        []string      `key:"allow-private" group:"pages" many:"words" pattern:"^[0-9a-fA-F.:]+/[0-9]{1,3}$" must:"must be a network, such as 10.0.0.0/8" help:"a private network that pages may reach (repeatable); this version does not confine pages"`
 	AllowHosts          []string      `key:"allow-host" group:"serving" many:"words" help:"a further Host name that the listener answers to (repeatable)"`
 	CORS                []string      `key:"cors" group:"serving" many:"words" help:"an origin whose pages may call (repeatable); * only with a token"`
 	Token               string        `key:"token" group:"serving" secret:"true" help:"the credential that callers must send; better in PAGETOOLS_TOKEN"`
@@ -139,18 +139,21 @@ func (c *Config) Settings() (all []Setting) {
 	return all
 }
 
+// MaxCallTimeout is the longest time of a tool.
+const MaxCallTimeout = 300 * time.Second
+
 // check refuses values that make no sense together, with what would.
 func (c *Config) check() error {
 	for _, f := range fieldsOf(reflect.ValueOf(c).Elem()) {
 		if enum := f.tag.Get("enum"); enum != "" && !oneOf(enum, f.value.String()) {
-			return fmt.Errorf("%s is one of %s, not %q", c.said(f.key), listed(enum), f.value.String())
+			return fmt.Errorf("%s must be one of %s, not %q", c.said(f.key), listed(enum), f.value.String())
 		}
 	}
 	switch {
-	case c.CallTimeout > 300*time.Second:
-		return fmt.Errorf("%s must be at most 300s, not %v", c.said("call-timeout"), c.CallTimeout)
+	case c.CallTimeout > MaxCallTimeout:
+		return fmt.Errorf("%s must be at most 300s, not %vs", c.said("call-timeout"), c.CallTimeout.Seconds())
 	case c.BrowserURL != "" && c.WSEndpoint != "":
-		return errors.New("--browser-url and --ws-endpoint exclude each other")
+		return errors.New("--browser-url and --ws-endpoint are two ways to one browser: give one of them")
 	case len(c.WSHeaders) > 0 && c.WSEndpoint == "":
 		return errors.New("--ws-header needs --ws-endpoint")
 	}
@@ -161,8 +164,33 @@ func (c *Config) check() error {
 	if _, err := c.Headers(); err != nil {
 		return err
 	}
-	if _, _, err := net.SplitHostPort(c.Listen); err != nil {
-		return fmt.Errorf("%s is host:port, such as 127.0.0.1:7300, not %q", c.said("listen"), c.Listen)
+	if !isAddress(c.Listen) {
+		return fmt.Errorf("%s must be host:port, such as 127.0.0.1:7300, not %q", c.said("listen"), c.Listen)
+	}
+	if c.ConsoleListen != Off && !isAddress(c.ConsoleListen) {
+		return fmt.Errorf("%s must be host:port, such as 127.0.0.1:7301, or off, not %q",
+			c.said("console-listen"), c.ConsoleListen)
+	}
+	return c.checkRemote()
+}
+
+// isAddress reports whether a text is host:port.
+func isAddress(text string) bool {
+	_, port, err := net.SplitHostPort(text)
+	if err == nil {
+		_, err = net.LookupPort("tcp", port)
+	}
+	return err == nil
+}
+
+// checkRemote looks at the addresses of a browser that runs elsewhere. They may hold a key, so
+// only their schemes are shown.
+func (c *Config) checkRemote() error {
+	for key, address := range map[string]string{"browser-url": c.BrowserURL, "ws-endpoint": c.WSEndpoint} {
+		scheme, _, ok := strings.Cut(address, "://")
+		if address != "" && (!ok || !oneOf("http,https,ws,wss", strings.ToLower(scheme))) {
+			return fmt.Errorf("%s must begin with http://, https://, ws:// or wss://, not %q", c.said(key), scheme)
+		}
 	}
 	return nil
 }
@@ -195,7 +223,7 @@ func (c *Config) Headers() (http.Header, error) {
 	for _, line := range c.WSHeaders {
 		name, value, ok := strings.Cut(line, ":")
 		if !ok || textproto.TrimString(name) == "" {
-			return nil, errors.New("--ws-header is like 'Authorization: Bearer …'")
+			return nil, errors.New("--ws-header must be like 'Authorization: Bearer …'")
 		}
 		h.Add(textproto.TrimString(name), textproto.TrimString(value))
 	}
@@ -206,7 +234,7 @@ func (c *Config) Headers() (http.Header, error) {
 const Off = "off"
 
 // ErrNoDataDir says that there is no data folder.
-var ErrNoDataDir = errors.New("--data-dir is off, so nothing is kept")
+var ErrNoDataDir = errors.New("--data-dir is off, so nothing is kept: give a folder")
 
 // DataFolder returns where state is kept. It may not be there yet.
 func (c *Config) DataFolder() (string, error) {

@@ -11,6 +11,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"syscall"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -31,7 +32,7 @@ func (c *Config) readFile() (map[string]int, error) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("reading the configuration: %w", err)
+		return nil, fmt.Errorf("%s %w; name a file of YAML with --config", c.File, Problem(err))
 	}
 	root, err := parse(data)
 	if err != nil || root == nil {
@@ -57,15 +58,29 @@ func (c *Config) readFile() (map[string]int, error) {
 	return d.lines, nil
 }
 
+// Problem says in words why a file cannot be read or written. Follow it with what to do.
+func Problem(err error) error {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return errors.New("is not there")
+	case errors.Is(err, fs.ErrPermission):
+		return errors.New("is closed to this user")
+	case errors.Is(err, syscall.EISDIR):
+		return errors.New("is a folder")
+	}
+	return fmt.Errorf("cannot be used (%w)", err)
+}
+
 // parse returns the one document of a file; nil when it is empty.
 func parse(data []byte) (*yaml.Node, error) {
 	var doc, more yaml.Node
 	dec := yaml.NewDecoder(bytes.NewReader(data))
 	if err := dec.Decode(&doc); err != nil && !errors.Is(err, io.EOF) {
-		return nil, err
+		return nil, fmt.Errorf("this must be YAML, such as listen: 127.0.0.1:7300, and is not: %s",
+			strings.TrimPrefix(err.Error(), "yaml: "))
 	}
 	if err := dec.Decode(&more); !errors.Is(err, io.EOF) {
-		return nil, errors.New("a configuration is one document of YAML")
+		return nil, errors.New("a configuration must be one document of YAML: remove the line --- and what follows")
 	}
 	if len(doc.Content) == 0 || doc.Content[0].Tag == "!!null" {
 		return nil, nil //nolint:nilnil // an empty file says nothing
@@ -109,13 +124,13 @@ func (d *decoder) errorf(n *yaml.Node, format string, args ...any) error {
 // pairs walks a mapping, in which no key may be there twice.
 func (d *decoder) pairs(n *yaml.Node, what string, each func(k, v *yaml.Node) error) error {
 	if n.Kind != yaml.MappingNode {
-		return d.errorf(n, "%s must be a mapping", what)
+		return d.errorf(n, "%s must be a mapping: lines of key: value", what)
 	}
 	seen := map[string]bool{}
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		k, v := n.Content[i], n.Content[i+1]
 		if seen[k.Value] {
-			return d.errorf(k, "%s: the key %q is there twice", what, k.Value)
+			return d.errorf(k, "%s: the key %q is there twice: remove one of them", what, k.Value)
 		}
 		seen[k.Value] = true
 		if err := each(k, v); err != nil {
@@ -138,12 +153,12 @@ func (d *decoder) fields(n *yaml.Node, what string, into any) error {
 				return d.take(node, f)
 			}
 			if line, twice := d.lines[f.key]; twice {
-				return d.errorf(node, "%s is there twice: line %d has it, too", f.key, line)
+				return d.errorf(node, "%s is there twice, and line %d has it, too: remove one of them", f.key, line)
 			}
 			d.lines[f.key] = node.Line
 			return d.take(node, f)
 		}
-		return d.errorf(k, "%s: unknown key %q", what, k.Value)
+		return d.errorf(k, "%s: unknown key %q; `pagetools config schema` has those that there are", what, k.Value)
 	})
 	if err != nil {
 		return err
@@ -154,7 +169,7 @@ func (d *decoder) fields(n *yaml.Node, what string, into any) error {
 			_ = setAll(f, strings.Fields(list)) // it is ours
 		}
 		if f.tag.Get("required") != "" && f.value.IsZero() {
-			return d.errorf(n, "%s: %s is missing", what, f.key)
+			return d.errorf(n, "%s: %s is missing, and is needed", what, f.key)
 		}
 	}
 	if line := v.FieldByName("Line"); line.IsValid() {
@@ -203,7 +218,7 @@ func (d *decoder) decode(n *yaml.Node, f field) error {
 	case n.Tag == "!!null":
 		return nil
 	case n.Kind != yaml.SequenceNode:
-		return d.errorf(n, "%s must be a list", f.key)
+		return d.errorf(n, "%s must be a list: lines that begin with -", f.key)
 	}
 	f.value.Set(reflect.MakeSlice(f.value.Type(), len(n.Content), len(n.Content)))
 	for i, item := range n.Content {
@@ -225,9 +240,9 @@ func (d *decoder) scalar(n *yaml.Node, f field) error {
 	}
 	switch isText := f.value.Kind() == reflect.String; {
 	case n.Kind != yaml.ScalarNode || nothing && !isText:
-		return d.errorf(n, "%s: a value is needed", f.key)
+		return d.errorf(n, "%s: one value is needed, and not a list or a mapping", f.key)
 	case enum != "" && isText && !oneOf(enum, text):
-		return d.errorf(n, "%s: %q is not one of %s", f.key, text, listed(enum))
+		return d.errorf(n, "%s: %q must be one of %s", f.key, text, listed(enum))
 	}
 	if err := setAll(f, []string{text}); err != nil {
 		return d.errorf(n, "%s: %v", f.key, err)
@@ -250,9 +265,9 @@ func (d *decoder) unique(n *yaml.Node, list field, at int) error {
 				continue
 			}
 			if f.tag.Get("secret") != "" {
-				return d.errorf(n, "%s: the %s is another one's, too", list.key, f.key)
+				return d.errorf(n, "%s: the %s is another one's, too: each must have its own", list.key, f.key)
 			}
-			return d.errorf(n, "%s: the %s %q is there twice", list.key, f.key, f.value.String())
+			return d.errorf(n, "%s: the %s %q is there twice: each must have its own", list.key, f.key, f.value.String())
 		}
 	}
 	return nil

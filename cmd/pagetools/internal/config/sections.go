@@ -29,7 +29,7 @@ type Site struct {
 	Rate           policy.Rate `key:"rate" help:"calls that this site takes of all callers together, as in 600/1m"`
 	Rates          Rates       `key:"rates" help:"rates of single tools, by patterns of their names"`
 	AllowConfig    []PageKey   `key:"allow-config" help:"what a call may change about its page"`
-	AllowPrivate   []string    `key:"allow-private" help:"private networks that pages may reach; this version does not confine pages"`
+	AllowPrivate   []string    `key:"allow-private" pattern:"^[0-9a-fA-F.:]+/[0-9]{1,3}$" must:"must be a network, such as 10.0.0.0/8" help:"private networks that pages may reach; this version does not confine pages"`
 	AllowOrigins   []Origin    `key:"allow-origin" help:"other origins whose pages count as the site's own"`
 	Params         Params      `key:"config-params" help:"arguments that a call may also give in config, by name, each with its JSON Schema"`
 	Profiles       []Profile   `key:"profiles" help:"stored logins, and who may use them"`
@@ -222,7 +222,7 @@ type Params map[string]json.RawMessage
 func (p *Params) decode(d *decoder, key string, n *yaml.Node) error {
 	var raw map[string]any
 	if err := n.Decode(&raw); err != nil {
-		return d.errorf(n, "%s must be a mapping of names to schemas", key)
+		return d.errorf(n, "%s must be a mapping of names to schemas, such as {units: {enum: [metric, imperial]}}", key)
 	}
 	*p = Params{}
 	for name, v := range raw {
@@ -267,7 +267,7 @@ func (*Idle) schema() object {
 
 func (w *WaitFor) check() error {
 	if *w == (WaitFor{}) {
-		return errors.New("wait-for: one of tool, selector and idle is needed")
+		return errors.New("wait-for: one of tool, selector and idle is needed, such as {tool: search}")
 	}
 	return nil
 }
@@ -275,7 +275,7 @@ func (w *WaitFor) check() error {
 func (s *Site) check() error {
 	is := func(p Profile) bool { return p.Name == s.DefaultProfile }
 	if s.DefaultProfile != "" && !slices.ContainsFunc(s.Profiles, is) {
-		return fmt.Errorf("sites: default-profile %q is not one of the site's profiles",
+		return fmt.Errorf("sites: default-profile %q must be one of the names under profiles",
 			s.DefaultProfile)
 	}
 	return nil

@@ -68,7 +68,7 @@ var scalars = map[reflect.Type]scalar{
 	reflect.TypeFor[bridge.Right](): {"must be a right", object{"type": "string"}},
 	reflect.TypeFor[Viewport](): {"must be width x height in pixels, such as 1280x720",
 		object{"type": "string"}},
-	reflect.TypeFor[Origin](): {"is not an origin, such as https://shop.example",
+	reflect.TypeFor[Origin](): {"must be an origin, such as https://shop.example",
 		object{"type": "string"}},
 	reflect.TypeFor[Wait](): {"must be tool:NAME, selector:CSS or idle, such as tool:search",
 		object{"type": "string", "pattern": "^(tool:[A-Za-z0-9_.-]+|selector:.+|idle)$"}},
