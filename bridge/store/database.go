@@ -76,7 +76,7 @@ func dsn(path string, busy time.Duration, key, value string) string {
 	q.Add("_pragma", "synchronous(NORMAL)")
 	q.Add("_pragma", "trusted_schema(0)")
 	q.Add("_pragma", "cell_size_check(1)")
-	q.Add("_pragma", "cache_size(-1000)") // KiB of each connection
+	q.Add("_pragma", "cache_size(-1000)")            // KiB of each connection
 	q.Add("_pragma", "journal_size_limit(67108864)") // else the log keeps the size of the largest burst
 	q.Add(key, value)
 	return (&url.URL{Scheme: "file", OmitHost: true, Path: path, RawQuery: q.Encode()}).String()
