@@ -62,6 +62,10 @@ func (f *Face) post(w http.ResponseWriter, r *http.Request) {
 		transport.WriteError(w, r, bridge.AsError(err))
 		return
 	}
+	if isBatch(body) {
+		f.postBatch(w, r, sc, body)
+		return
+	}
 	m, failed := readMessage(body)
 	if failed != nil {
 		f.refuse(w, r, http.StatusBadRequest, m.id, failed)
@@ -70,8 +74,8 @@ func (f *Face) post(w http.ResponseWriter, r *http.Request) {
 	version := versionHeader(r)
 	id := r.Header.Get(headerSession)
 	session := f.sessions.find(id, sc)
-	x := &exchange{face: f, scope: sc, message: m, id: transport.RequestID(r.Context()),
-		protocol: protocol(version)}
+	x := f.exchange(r, sc, m, nil, nil)
+	x.protocol = protocol(version)
 	switch {
 	case mcpgo.IsModernProtocol(m.meta.version), mcpgo.IsModernProtocol(version) &&
 		session == nil && m.method != string(mcpgo.MethodInitialize) && !m.isReply():
@@ -97,6 +101,15 @@ func (f *Face) post(w http.ResponseWriter, r *http.Request) {
 		x.protocol, x.can = session.client()
 	}
 	f.answer(w, r, x)
+}
+
+// exchange is a request of the client of a session, or of none.
+func (f *Face) exchange(r *http.Request, sc scope, m *message, p *peer, out stream) *exchange {
+	x := &exchange{face: f, scope: sc, message: m, peer: p, out: out, id: transport.RequestID(r.Context())}
+	if p != nil {
+		x.protocol, x.can = p.client()
+	}
+	return x
 }
 
 // versionHeader is the protocol version of the header. Some clients send it twice.
@@ -156,16 +169,14 @@ func (f *Face) answer(w http.ResponseWriter, r *http.Request, x *exchange) {
 		w.WriteHeader(http.StatusAccepted)
 		return
 	case m.id == nil:
-		if m.method == string(mcpgo.MethodNotificationCancelled) && x.peer != nil {
-			x.peer.cancelled(m)
+		if x.peer != nil {
+			x.peer.notified(m)
 		}
 		w.WriteHeader(http.StatusAccepted)
 		return
 	}
-	ctx, cancel := context.WithCancelCause(r.Context())
-	defer cancel(nil)
-	out := &httpStream{w: w, control: http.NewResponseController(w),
-		streams: accepts(r, "text/event-stream"), lost: cancel}
+	ctx, out, done := streamOf(w, r)
+	defer done()
 	x.out = out
 	if m.method == string(mcpgo.MethodSubscriptionsListen) && x.protocol.Modern() && !out.streams {
 		f.refuse(w, r, http.StatusNotAcceptable, m.id,
@@ -178,6 +189,10 @@ func (f *Face) answer(w http.ResponseWriter, r *http.Request, x *exchange) {
 		defer end()
 	}
 	reply, failed := x.serve(ctx)
+	if errors.Is(context.Cause(ctx), errCancelled) {
+		out.nothing()
+		return
+	}
 	x.pause(ctx)
 	status := http.StatusOK
 	if failed != nil && x.protocol.Modern() {
@@ -364,6 +379,28 @@ func (s *httpStream) send(text []byte) error {
 		s.lost(err)
 	}
 	return err
+}
+
+// streamOf is the response to a request. Its context ends with the client, and with end.
+func streamOf(w http.ResponseWriter, r *http.Request) (ctx context.Context, out *httpStream, end func()) {
+	ctx, cancel := context.WithCancelCause(r.Context())
+	out = &httpStream{w: w, control: http.NewResponseController(w),
+		streams: accepts(r, "text/event-stream"), lost: cancel}
+	return ctx, out, func() { cancel(nil) }
+}
+
+// nothing ends the response to what has no reply: a request that was cancelled. For a
+// client that takes events it is a stream without one.
+func (s *httpStream) nothing() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.failed != nil, s.started:
+	case s.streams:
+		s.begin(http.StatusOK)
+	default:
+		s.w.WriteHeader(http.StatusAccepted)
+	}
 }
 
 // reply ends the response.
