@@ -88,7 +88,11 @@ func (p *program) mcpFace(a *app.App, operators func() string, done <-chan struc
 	}
 	info, _ := debug.ReadBuildInfo()
 	return mcp.New(a.Bridge, mcp.Options{Version: versionOf(info), Tools: p.conf.MCPTools,
-		Schemas: p.conf.MCPSchemas, Operators: operators, Key: key, Done: done, Log: p.log})
+		Schemas: p.conf.MCPSchemas, Operators: operators, Key: key, Done: done, Log: p.log,
+		Title: func(site string) string {
+			_, title := a.Manager.Page(site)
+			return title
+		}})
 }
 
 // mcpKeyName is the file of the key that seals what MCP clients carry for us.
