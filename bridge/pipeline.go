@@ -243,15 +243,23 @@ func (b *Bridge) count(r *Run) *Error {
 	if r.tool != nil {
 		tool = r.tool.name
 	}
-	limit, wait := b.rates.Take(r.call.Caller.Name, r.call.Site, tool, b.now())
-	if limit != "" {
-		e := Errorf(RateLimit, "", NotRun,
-			"%s Try again later.", tooMany[limit]).Detail("limit", string(limit))
-		e.Retry = wait
+	if e := b.take(r.call.Caller.Name, r.call.Site, tool); e != nil {
 		return e
 	}
 	r.counted = true
 	return nil
+}
+
+// take takes one from each rate that counts, or refuses. Site and tool may be empty.
+func (b *Bridge) take(caller, site, tool string) *Error {
+	limit, wait := b.rates.Take(caller, site, tool, b.now())
+	if limit == "" {
+		return nil
+	}
+	e := Errorf(RateLimit, "", NotRun,
+		"%s Try again later.", tooMany[limit]).Detail("limit", string(limit))
+	e.Retry = wait
+	return e
 }
 
 // approve decides whether the call may run, and asks when a person must say so.

@@ -55,6 +55,16 @@ func (b *Bridge) listing(ctx context.Context, ref Ref,
 
 func (s *siteState) mayChoosePath() bool { return slices.Contains(s.options.AllowConfig, "path") }
 
+// Count counts a request that runs no tool, such as one for a list, against the rates of its
+// caller and, when the caller sees it, of ref.Site. It returns a RATE_LIMIT error when there
+// are too many. Transports call it once for each such request.
+func (b *Bridge) Count(ref Ref) *Error {
+	if _, err := b.siteFor(ref.Site, ref.Caller); err != nil {
+		ref.Site = ""
+	}
+	return b.take(ref.Caller.Name, ref.Site, "")
+}
+
 // Opener is a Source whose page can be sent to another place. It is optional.
 type Opener interface {
 	// Open shows the start of the site, or the path in page, which is as Ref.Page. It
@@ -79,9 +89,7 @@ func (b *Bridge) Open(ctx context.Context, ref Ref, path string) (Listing, error
 			return Listing{}, err
 		}
 	}
-	if limit, wait := b.rates.Take(ref.Caller.Name, ref.Site, "", b.now()); limit != "" {
-		e := Errorf(RateLimit, "", NotRun, "%s Try again later.", tooMany[limit])
-		e.Retry = wait
+	if e := b.take(ref.Caller.Name, ref.Site, ""); e != nil {
 		return Listing{}, e
 	}
 	ref.Patience, ref.Turn = max(set.timeout, minPatience), set.timeout

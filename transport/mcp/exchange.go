@@ -212,6 +212,9 @@ func (x *exchange) listTools(ctx context.Context) (json.RawMessage, *rpcError) {
 	if e != nil {
 		return nil, e
 	}
+	if err := x.face.b.Count(x.scope.ref()); err != nil {
+		return nil, refusal(err)
+	}
 	unkept := x.face.b.Unkept() // before the list, which has all of them then
 	list := x.face.list(ctx, x.scope)
 	page, next, ok := list.Page(x.protocol, cursor)

@@ -212,6 +212,8 @@ func statusOf(code int) int {
 		mcpgo.UNSUPPORTED_PROTOCOL_VERSION, mcpgo.INVALID_REQUEST, mcpgo.INVALID_PARAMS,
 		mcpgo.PARSE_ERROR:
 		return http.StatusBadRequest
+	case transport.RPCCode(&bridge.Error{Code: bridge.RateLimit}):
+		return http.StatusTooManyRequests
 	}
 	return http.StatusOK
 }
@@ -403,7 +405,7 @@ func (s *httpStream) nothing() {
 	}
 }
 
-// reply ends the response.
+// reply ends the response. An error means that the client may not have got it.
 func (s *httpStream) reply(r *http.Request, status int, text []byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -416,5 +418,8 @@ func (s *httpStream) reply(r *http.Request, status int, text []byte) error {
 	}
 	s.w.Header().Set("Cache-Control", "no-store")
 	transport.WriteBytes(s.w, r, status, text)
-	return nil
+	if err := s.control.Flush(); err != nil {
+		return err
+	}
+	return context.Cause(r.Context())
 }
