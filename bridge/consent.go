@@ -37,7 +37,7 @@ func (b *Bridge) askConsent(r *Run) Step {
 		if a != nil {
 			r.approval, r.approver = a.question, a.by
 		}
-		return b.run(ctx, r)
+		return r.run(ctx)
 	}}}
 }
 

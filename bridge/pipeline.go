@@ -70,7 +70,7 @@ func (b *Bridge) find(ctx context.Context, r *Run) error {
 		return err
 	}
 	ref := r.ref()
-	ref.Patience = max(r.settings.timeout, minPatience)
+	ref.Patience = r.left()
 	catalog, err := b.router.Await(ctx, ref)
 	if err != nil {
 		return nothingRan(ctx, err)
@@ -289,21 +289,29 @@ func (b *Bridge) approve(ctx context.Context, r *Run, next handler) Step {
 	return next(ctx, r)
 }
 
-// minPatience is how long a call waits at least for a page that is being opened
-// for it, however little time its tool is given. Waiting for other calls is
-// bounded by the time of the tool.
+// run runs it through the pipeline, against the clock from now on.
+func (r *Run) run(ctx context.Context) Step {
+	r.going = time.Now()
+	return r.bridge.run(ctx, r)
+}
+
+// left is what is left of the call's time, whatever it waits for: persons aside.
+func (r *Run) left() time.Duration {
+	return max(time.Millisecond, max(r.settings.timeout, minPatience)-time.Since(r.going))
+}
+
+// minPatience is how long a call may take in all where its timeout is shorter: a page may
+// have to be opened for it. Waiting for other calls is bounded by the timeout.
 const minPatience = 10 * time.Second
 
-// invoke takes a page and runs the tool, once. The time of the tool begins when
-// it is dispatched.
+// invoke takes a page and runs the tool, once. The timeout of the tool begins when
+// it is dispatched; the page may have used up a part of it.
 func (b *Bridge) invoke(ctx context.Context, r *Run) Step {
 	if e := b.intend(ctx, r); e != nil {
 		return e.Step()
 	}
-	began := time.Now()
 	ref := r.ref()
-	ref.Patience, ref.Turn, ref.Page = max(r.settings.timeout,
-		minPatience), r.settings.timeout, r.settings.page
+	ref.Patience, ref.Turn, ref.Page = r.left(), r.settings.timeout, r.settings.page
 	ref.Beside = r.call.Beside && !r.tool.hints.MayChange(r.tool.topLevel)
 	source, err := b.router.Acquire(ctx, ref)
 	if err != nil {
@@ -320,9 +328,7 @@ func (b *Bridge) invoke(ctx context.Context, r *Run) Step {
 		b.taints.read(r, b.now())
 		return source.Invoke(ctx, Invocation{
 			Tool: r.tool, Caller: r.call.Caller.Name, Agreed: r.shown, Input: r.input.Text(), MaxBytes: r.resultLimit(),
-			Patience: max(time.Millisecond,
-				ref.Patience-time.Since(began)), Timeout: r.settings.timeout, Answer: b.limits.Question,
-			Questions: maxQuestions - r.asked,
+			Patience: r.left(), Timeout: r.settings.timeout, Answer: b.limits.Question, Questions: maxQuestions - r.asked,
 		})
 	})
 }

@@ -24,7 +24,8 @@ type Run struct {
 	call    Call
 	number  int64 // of the call in this process
 	started time.Time
-	digest  string // of a call with a key
+	going   time.Time // since when it runs: it began, or consent was given
+	digest  string    // of a call with a key
 
 	// What the stages found. Only the goroutine that runs the call uses it.
 	site     *siteState
@@ -88,7 +89,7 @@ func (b *Bridge) refused(in *Call, e *Error) *Run {
 }
 
 // begin runs the call until it ends or stops at its first question.
-func (r *Run) begin(ctx context.Context) { r.settle(r.bridge.run(ctx, r)) }
+func (r *Run) begin(ctx context.Context) { r.settle(r.run(ctx)) }
 
 // Token names the run to its caller; "" when it never stopped.
 func (r *Run) Token() string {

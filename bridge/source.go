@@ -76,8 +76,8 @@ type Invocation struct {
 	// MaxBytes caps the JSON text of the result. Zero means the source's own
 	// limit.
 	MaxBytes int
-	// Patience is how long the tool may take to be there, and Timeout how long it
-	// may run from its dispatch. Zero means as long as the context.
+	// Patience is how long the tool may take to be there and to run, and Timeout how long
+	// it may run from its dispatch. Zero means as long as the context.
 	Patience, Timeout time.Duration
 	// Questions is how many questions of the call a person is asked; further ones are
 	// declined at once. Zero means all.
