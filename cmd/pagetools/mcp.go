@@ -35,7 +35,7 @@ func mcpCommand(p *program) *cobra.Command {
 			if len(targets) == 0 {
 				return usage("mcp needs a TARGET, or sites in the configuration file")
 			}
-			return serveMCP(cmd.Context(), p, plan{targets: targets, remember: true})
+			return serveMCP(cmd.Context(), p, plan{targets: targets, one: true, remember: true})
 		},
 	}
 }
