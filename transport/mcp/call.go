@@ -84,9 +84,12 @@ func (x *exchange) open(ctx context.Context, list *toolset.List,
 		return failure(x.counted(err))
 	}
 	defer x.progress(ctx)()
-	ref := x.scope.ref()
-	ref.Site = site
-	if _, err := x.face.b.Open(ctx, ref, path); err != nil {
+	c := &bridge.Call{Site: site, Tool: toolset.Open, Session: x.scope.session, Caller: x.scope.caller,
+		ID: x.id, Trace: x.message.meta.trace}
+	if path != "" {
+		c.Config = encode(map[string]string{"path": path})
+	}
+	if _, err := x.face.b.Open(ctx, c); err != nil {
 		return failure(bridge.AsError(err))
 	}
 	list = x.face.all(ctx, x.scope, func(s bridge.Site) bool { return s.Name == site })
