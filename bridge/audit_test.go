@@ -242,6 +242,7 @@ func TestAuditOfOpenedPages(t *testing.T) {
 	if got := audit.take(); len(got) != 2 || got[0].Caller != "reader" || got[1].Code != "FORBIDDEN" {
 		t.Errorf("of a caller that may not the records are %+v", got)
 	}
+	r.FailAcquire("shop", nil)
 	opened := len(r.Calls())
 	audit.err = errors.New("the disk is full")
 	if _, err := b.Open(t.Context(), in); err == nil || len(r.Calls()) != opened {

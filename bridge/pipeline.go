@@ -317,10 +317,9 @@ func (b *Bridge) invoke(ctx context.Context, r *Run) Step {
 	if err != nil {
 		return nothingRan(ctx, err).Step()
 	}
-	if r.standing && !b.stands(ctx, r) {
+	if e := r.still(ctx); e != nil {
 		source.Release()
-		return Errorf(ApprovalDenied, "", NotRun,
-			"The consent that stood for %q was revoked while the call waited for its page. Nothing ran.", r.tool.name).Step()
+		return e.Step()
 	}
 	r.source = source
 	return b.inPage(r, func() Step {
@@ -329,8 +328,22 @@ func (b *Bridge) invoke(ctx context.Context, r *Run) Step {
 		return source.Invoke(ctx, Invocation{
 			Tool: r.tool, Caller: r.call.Caller.Name, Agreed: r.shown, Input: r.input.Text(), MaxBytes: r.resultLimit(),
 			Patience: r.left(), Timeout: r.settings.timeout, Answer: b.limits.Question, Questions: maxQuestions - r.asked,
+			Still: r.still,
 		})
 	})
+}
+
+// still says why the call may not run any more, after it waited: its credential or the
+// consent that it rests on was revoked.
+func (r *Run) still(ctx context.Context) *Error {
+	switch {
+	case r.call.Caller.IsRevoked():
+		return Revoked()
+	case r.standing && !r.bridge.stands(ctx, r):
+		return Errorf(ApprovalDenied, "", NotRun,
+			"The consent that stood for %q was revoked while the call waited for its page. Nothing ran.", r.tool.name)
+	}
+	return nil
 }
 
 // resultLimit is how long the call's result may be, in bytes.

@@ -84,6 +84,9 @@ type Invocation struct {
 	Questions int
 	// Answer is how long a question of the call waits for a person.
 	Answer time.Duration
+	// Still says why the call may not run any more; nil means that it may. A source that
+	// waited since it was acquired asks right before the dispatch. A nil function says nil.
+	Still func(context.Context) *Error
 }
 
 // Complete fills in what a source's question says of its call: a new id, tool, input

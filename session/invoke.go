@@ -24,11 +24,17 @@ func rest(d time.Duration, began time.Time) time.Duration {
 // Invoke runs the tool once.
 func (p *Page) Invoke(ctx context.Context, inv bridge.Invocation) bridge.Step {
 	arrived, patience := time.Now(), inv.Patience
-	for {
+	waited := false
+	for ; ; waited = true {
 		inv.Patience = rest(patience, arrived)
-		t, err := p.findWithin(ctx, inv)
+		t, late, err := p.findWithin(ctx, inv)
 		if err != nil {
 			return bridge.AsError(err).Step()
+		}
+		if (waited || late) && inv.Still != nil {
+			if e := inv.Still(ctx); e != nil {
+				return e.Step()
+			}
 		}
 		document := p.view.Load().document
 		began := time.Now()
