@@ -17,7 +17,7 @@ import (
 func TestEveryRequestCounts(t *testing.T) {
 	const most = 2
 	for what, params := range map[string]string{
-		"list": "", "search": `{"name":"pagetools_search","arguments":{"query":"look"}}`, "describe": `{"name":"pagetools_describe","arguments":{"name":"look"}}`,
+		"list": "{}", "search": `{"name":"pagetools_search","arguments":{"query":"look"}}`, "describe": `{"name":"pagetools_describe","arguments":{"name":"look"}}`,
 		"waiting": `{"name":"pagetools_waiting"}`, "open": `{"name":"pagetools_open"}`, "open what": `{"name":"pagetools_open","arguments":{"site":"no"}}`,
 		"missing": `{"name":"no"}`, "call of nothing": `{"name":"pagetools_call","arguments":{"name":"no"}}`, "call": `{"name":"pagetools_call","arguments":{"name":"look"}}`,
 		"text": `{"name":"look","arguments":"{}"}`, "a tool": `{"name":"look"}`,
@@ -26,19 +26,17 @@ func TestEveryRequestCounts(t *testing.T) {
 			w := newWorld(t, Options{Tools: "meta"})
 			w.bridge.SetRates(map[string]policy.Rate{agent.Name: {N: most, Per: time.Hour}})
 			c := w.as(agent).since2026(nothing)
+			method := "tools/call"
+			if what == "list" {
+				method = "tools/list"
+			}
 			for n := range most + 1 {
-				method := "tools/call"
-				if params == "" {
-					method, params = "tools/list", "{}"
-				} else if params == "{}" {
-					method = "tools/list"
-				}
 				a := c.call(1, method, params)
 				refused := strings.Contains(a.body, "You make too many calls. Try again later.")
 				if refused != (n == most) {
 					t.Errorf("the request %d gives %d %s", n, a.status, a.body)
 				}
-				if want := map[bool]int{true: http.StatusTooManyRequests}[refused && what == "list"]; want != 0 && (a.status != want || !strings.Contains(a.body, `"code":-31429`)) {
+				if refused && what == "list" && (a.status != http.StatusTooManyRequests || !strings.Contains(a.body, `"code":-31429`)) {
 					t.Errorf("it is refused with %d %s", a.status, a.body)
 				}
 			}
