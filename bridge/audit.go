@@ -80,7 +80,7 @@ func (b *Bridge) intend(ctx context.Context, r *Run) *Error {
 		return nil
 	}
 	intent := auditRecord(r)
-	intent.Wait = r.tool.hints.MayChange(r.tool.topLevel)
+	intent.Wait = r.tool == nil || r.tool.hints.MayChange(r.tool.topLevel)
 	ticket, err := b.memory.Audit.Intent(ctx, intent)
 	switch {
 	case err == nil:
@@ -173,14 +173,18 @@ func auditRecord(r *Run) AuditRecord {
 		Caller: r.call.Caller.Name, Credential: r.call.Caller.Credential, Session: r.call.Session,
 		Site: r.call.Site, Tool: r.toolName(), Decision: r.decided(), Rule: r.decision.Reason,
 		Approval: r.approval, Approver: r.approver}
-	if r.tool == nil {
+	config := r.settings.page
+	if r.tool != nil {
+		config = r.pageConfig()
+	}
+	if page := describeConfig(config); page != nil {
+		a.Page, a.PageDigest = string(page), digestOf(page)
+	}
+	if r.tool == nil { // it is not known, or a page was opened
 		return a
 	}
 	a.Origin, a.Frame, a.Definition = r.tool.origin, r.tool.frame, r.tool.digest
 	a.Arguments, a.ArgumentBytes = r.argumentsDigest(), int64(len(r.input.Text()))
-	if page := describeConfig(r.pageConfig()); page != nil {
-		a.Page, a.PageDigest = string(page), digestOf(page)
-	}
 	return a
 }
 

@@ -213,3 +213,39 @@ func TestAuditOfRefusals(t *testing.T) {
 		t.Error("the flood of one caller hides the refusal of another")
 	}
 }
+
+// TestAuditOfOpenedPages: that a caller sent its page to a place is recorded like a call, and
+// so is that it was not allowed to. Without a record nothing is opened.
+func TestAuditOfOpenedPages(t *testing.T) {
+	audit := &spyAudit{}
+	r := bridgetest.NewRouter().Add("shop", bridgetest.Tool("read", ""))
+	b := remembering(t, r, bridge.Memory{Audit: audit}, bridge.SiteOptions{AllowConfig: []string{"path"}})
+	in := &bridge.Call{Site: "shop", Tool: "open", Session: "s", Caller: bridge.Local(), Config: json.RawMessage(`{"path":"/cart"}`), ID: "c", Trace: "t"}
+	if _, err := b.Open(t.Context(), in); err != nil {
+		t.Fatal(err)
+	}
+	got := audit.take()
+	if len(got) != 2 || !got[0].Wait || got[0].Call != "c" || got[0].Trace != "t" || got[0].Caller != "local" || got[0].Session != "s" || got[0].Site != "shop" ||
+		got[0].Tool != "open" || got[0].Page != `{"path":"/cart"}` || len(got[0].PageDigest) != 64 || got[1].Outcome != "ok" {
+		t.Errorf("the records are %+v", got)
+	}
+	r.FailAcquire("shop", bridge.Errorf(bridge.InternalError, bridge.Unreachable, bridge.NotRun, "Nobody listens there."))
+	_, err := b.Open(t.Context(), in)
+	want(t, bridge.AsError(err), bridge.InternalError, bridge.Unreachable, bridge.NotRun)
+	if got := audit.take(); len(got) != 2 || got[1].Outcome != "not_run" || got[1].Reason != "UNREACHABLE" {
+		t.Errorf("of a site that is down the records are %+v", got)
+	}
+	stranger := *in
+	stranger.Caller = bridge.Caller{Name: "reader"}
+	_, err = b.Open(t.Context(), &stranger)
+	want(t, bridge.AsError(err), bridge.Forbidden, "", bridge.NotRun)
+	if got := audit.take(); len(got) != 2 || got[0].Caller != "reader" || got[1].Code != "FORBIDDEN" {
+		t.Errorf("of a caller that may not the records are %+v", got)
+	}
+	r.FailAcquire("shop", nil)
+	opened := len(r.Calls())
+	audit.err = errors.New("the disk is full")
+	if _, err := b.Open(t.Context(), in); err == nil || len(r.Calls()) != opened {
+		t.Errorf("without a record: %v", err)
+	}
+}

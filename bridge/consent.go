@@ -10,7 +10,9 @@ import (
 // where returns the page that the call would run in, and what a person who agrees to
 // the call now agrees to of it.
 func (r *Run) where() (*Agreed, *Shown) {
-	shown := r.bridge.router.Shows(r.ref())
+	ref := r.ref()
+	ref.Page = r.settings.page
+	shown := r.bridge.router.Shows(ref)
 	if shown == nil {
 		return &Agreed{NewPage, r.settings.page}, &Shown{Config: r.settings.page}
 	}
@@ -40,7 +42,7 @@ func (b *Bridge) askConsent(r *Run, auto policy.Decision) Step {
 		if a != nil {
 			r.approval, r.approver = a.question, a.by
 		}
-		return b.run(ctx, r)
+		return r.run(ctx)
 	}}}
 }
 

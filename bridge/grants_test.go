@@ -357,3 +357,44 @@ func TestShown(t *testing.T) {
 		t.Errorf("of a new page as the site has it there is something to say: %+v", q.Page)
 	}
 }
+
+// TestRevokedWhileItsToolIsLate: a source that waited for the tool learns that the consent
+// which stood, or the credential, was revoked meanwhile.
+func TestRevokedWhileItsToolIsLate(t *testing.T) {
+	s := inMemory(t)
+	r := bridgetest.NewRouter().Add("shop", bridgetest.Asking("write", ""), bridgetest.Tool("read", ""))
+	b := remembering(t, r, s.Memory, once)
+	if e := agree(t, b, write(`{}`), bridge.Answer{OK: true, Always: true}); e != nil {
+		t.Fatal(e)
+	}
+	revoked := make(chan struct{})
+	var before, after *bridge.Error
+	revoke := func() {}
+	r.Handle("shop", func(ctx context.Context, inv bridge.Invocation) bridge.Step {
+		before = inv.Still(ctx)
+		revoke()
+		if after = inv.Still(ctx); after != nil {
+			return after.Step()
+		}
+		return bridge.Step{Data: inv.Input}
+	})
+	revoke = func() {
+		all, err := s.Grants.All(t.Context())
+		for _, g := range all {
+			_, err = s.Grants.Revoke(t.Context(), g.ID)
+		}
+		if len(all) != 1 || err != nil {
+			t.Errorf("there are the grants %v, %v", all, err)
+		}
+	}
+	_, e := do(t, b, "write", `{}`, "")
+	if want(t, e, bridge.ApprovalDenied, "", bridge.NotRun); before != nil {
+		t.Errorf("before the grant was revoked: %v", before)
+	}
+	revoke = func() { close(revoked) }
+	call := bridge.Call{Site: "shop", Tool: "read", Input: bridgetest.JSON(`{}`), Caller: bridge.Caller{Name: "agent", May: []bridge.Right{bridge.MayCall}, Revoked: revoked}}
+	_, _ = run(t, b, &call)
+	if before != nil || after == nil || after.Code != bridge.Forbidden {
+		t.Errorf("of a credential it learns %v, and then %v", before, after)
+	}
+}

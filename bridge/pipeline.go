@@ -70,7 +70,7 @@ func (b *Bridge) find(ctx context.Context, r *Run) error {
 		return err
 	}
 	ref := r.ref()
-	ref.Patience = max(r.settings.timeout, minPatience)
+	ref.Patience = r.left()
 	catalog, err := b.router.Await(ctx, ref)
 	if err != nil {
 		return nothingRan(ctx, err)
@@ -249,15 +249,23 @@ func (b *Bridge) count(r *Run) *Error {
 	if r.tool != nil {
 		tool = r.tool.name
 	}
-	limit, wait := b.rates.Take(r.call.Caller.Name, r.call.Site, tool, b.now())
-	if limit != "" {
-		e := Errorf(RateLimit, "", NotRun,
-			"%s Try again later.", tooMany[limit]).Detail("limit", string(limit))
-		e.Retry = wait
+	if e := b.take(r.call.Caller.Name, r.call.Site, tool); e != nil {
 		return e
 	}
 	r.counted = true
 	return nil
+}
+
+// take takes one from each rate that counts, or refuses. Site and tool may be empty.
+func (b *Bridge) take(caller, site, tool string) *Error {
+	limit, wait := b.rates.Take(caller, site, tool, b.now())
+	if limit == "" {
+		return nil
+	}
+	e := Errorf(RateLimit, "", NotRun,
+		"%s Try again later.", tooMany[limit]).Detail("limit", string(limit))
+	e.Retry = wait
+	return e
 }
 
 // approve decides whether the call may run, and asks when a person must say so.
@@ -290,30 +298,37 @@ func (b *Bridge) approve(ctx context.Context, r *Run, next handler) Step {
 	return next(ctx, r)
 }
 
-// minPatience is how long a call waits at least for a page that is being opened
-// for it, however little time its tool is given. Waiting for other calls is
-// bounded by the time of the tool.
+// run runs it through the pipeline, against the clock from now on.
+func (r *Run) run(ctx context.Context) Step {
+	r.going = time.Now()
+	return r.bridge.run(ctx, r)
+}
+
+// left is what is left of the call's time, whatever it waits for: persons aside.
+func (r *Run) left() time.Duration {
+	return max(time.Millisecond, max(r.settings.timeout, minPatience)-time.Since(r.going))
+}
+
+// minPatience is how long a call may take in all where its timeout is shorter: a page may
+// have to be opened for it. Waiting for other calls is bounded by the timeout.
 const minPatience = 10 * time.Second
 
-// invoke takes a page and runs the tool, once. The time of the tool begins when
-// it is dispatched.
+// invoke takes a page and runs the tool, once. The timeout of the tool begins when
+// it is dispatched; the page may have used up a part of it.
 func (b *Bridge) invoke(ctx context.Context, r *Run) Step {
 	if e := b.intend(ctx, r); e != nil {
 		return e.Step()
 	}
-	began := time.Now()
 	ref := r.ref()
-	ref.Patience, ref.Turn, ref.Page = max(r.settings.timeout,
-		minPatience), r.settings.timeout, r.settings.page
+	ref.Patience, ref.Turn, ref.Page = r.left(), r.settings.timeout, r.settings.page
 	ref.Beside = r.call.Beside && !r.tool.hints.MayChange(r.tool.topLevel)
 	source, err := b.router.Acquire(ctx, ref)
 	if err != nil {
 		return nothingRan(ctx, err).Step()
 	}
-	if r.standing && !b.stands(ctx, r) {
+	if e := r.still(ctx); e != nil {
 		source.Release()
-		return Errorf(ApprovalDenied, "", NotRun,
-			"The consent that stood for %q was revoked while the call waited for its page. Nothing ran.", r.tool.name).Step()
+		return e.Step()
 	}
 	r.source = source
 	return b.inPage(r, func() Step {
@@ -321,11 +336,23 @@ func (b *Bridge) invoke(ctx context.Context, r *Run) Step {
 		b.taints.read(r, b.now())
 		return source.Invoke(ctx, Invocation{
 			Tool: r.tool, Caller: r.call.Caller.Name, Agreed: r.shown, Input: r.input.Text(), MaxBytes: r.resultLimit(),
-			Patience: max(time.Millisecond,
-				ref.Patience-time.Since(began)), Timeout: r.settings.timeout, Answer: b.limits.Question,
-			Questions: maxQuestions - r.asked,
+			Patience: r.left(), Timeout: r.settings.timeout, Answer: b.limits.Question, Questions: maxQuestions - r.asked,
+			Still: r.still,
 		})
 	})
+}
+
+// still says why the call may not run any more, after it waited: its credential or the
+// consent that it rests on was revoked.
+func (r *Run) still(ctx context.Context) *Error {
+	switch {
+	case r.call.Caller.IsRevoked():
+		return Revoked()
+	case r.standing && !r.bridge.stands(ctx, r):
+		return Errorf(ApprovalDenied, "", NotRun,
+			"The consent that stood for %q was revoked while the call waited for its page. Nothing ran.", r.tool.name)
+	}
+	return nil
 }
 
 // resultLimit is how long the call's result may be, in bytes.

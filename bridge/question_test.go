@@ -51,3 +51,30 @@ func TestForeignDialog(t *testing.T) {
 		t.Errorf("got %s, %v", got, e)
 	}
 }
+
+// TestNobodyActedInThePage (E9): a client's yes is no act in a page. Its no ends the question.
+func TestNobodyActedInThePage(t *testing.T) {
+	p := &pages{steps: []bridge.Kind{bridge.Confirm, bridge.Interact, bridge.Interact}}
+	b, _, call := stopping(t, p)
+	defer b.Close()
+	run := b.Start(t.Context(), &call)
+	q, _ := run.Next(t.Context())
+	if err := run.Elicited(q.ID, bridge.Answer{OK: true}, call.Caller); err != nil { // the control
+		t.Fatal(err)
+	}
+	q, _ = run.Next(t.Context())
+	want(t, bridge.AsError(run.Elicited(q.ID, bridge.Answer{OK: true}, call.Caller)), bridge.Forbidden, "", bridge.NotRun)
+	if now := run.Asks(); now == nil || now.ID != q.ID {
+		t.Fatalf("then it asks %+v", now)
+	}
+	if err := b.Answer(operator, q.ID, bridge.Answer{OK: true}); err != nil {
+		t.Fatal(err)
+	}
+	q, _ = run.Next(t.Context())
+	if err := run.Elicited(q.ID, bridge.Answer{}, call.Caller); err != nil {
+		t.Errorf("a no is refused: %v", err)
+	}
+	if _, end := run.Next(t.Context()); string(end.Data) != `["{\"ok\":true}","{\"ok\":true}","{\"ok\":false}"]` {
+		t.Errorf("it ended with %s, %v", end.Data, end.Err)
+	}
+}

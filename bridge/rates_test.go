@@ -168,3 +168,34 @@ func TestR40LightCaller(t *testing.T) {
 		}
 	})
 }
+
+// TestReadingCounts (B10): a request that runs no tool takes from the caller's rate, and from
+// that of a site that the caller sees.
+func TestReadingCounts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hourly := policy.Rate{N: 2, Per: time.Hour}
+		b, _ := limited(t, bridge.Options{Rates: map[string]policy.Rate{"agent": hourly}, Sites: map[string]bridge.SiteOptions{"shop": {Rate: hourly}}})
+		defer b.Close()
+		blind := bridge.Caller{Name: "blind", May: []bridge.Right{bridge.MayCall}, Sites: []string{}}
+		for range 5 { // what it cannot see, it cannot use up
+			if e := b.Count(bridge.Ref{Site: "shop", Caller: blind}); e != nil {
+				t.Fatal(e)
+			}
+		}
+		agent := callOf("agent", "read").Caller
+		if e := b.Count(bridge.Ref{Caller: agent}); e != nil {
+			t.Fatal(e)
+		}
+		if _, e := run(t, b, callOf("agent", "read")); e != nil {
+			t.Fatal(e)
+		}
+		limitedBy(t, b.Count(bridge.Ref{Site: "shop", Caller: agent}), policy.LimitCaller)
+		_, e := run(t, b, callOf("agent", "read"))
+		limitedBy(t, e, policy.LimitCaller)
+		seeing := callOf("other", "read").Caller
+		if e := b.Count(bridge.Ref{Site: "shop", Caller: seeing}); e != nil { // its part of the site's rate
+			t.Fatal(e)
+		}
+		limitedBy(t, b.Count(bridge.Ref{Site: "shop", Caller: seeing}), policy.LimitSite)
+	})
+}

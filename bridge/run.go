@@ -24,7 +24,8 @@ type Run struct {
 	call    Call
 	number  int64 // of the call in this process
 	started time.Time
-	digest  string // of a call with a key
+	going   time.Time // since when it runs: it began, or consent was given
+	digest  string    // of a call with a key
 
 	// What the stages found. Only the goroutine that runs the call uses it.
 	site     *siteState
@@ -88,7 +89,7 @@ func (b *Bridge) refused(in *Call, e *Error) *Run {
 }
 
 // begin runs the call until it ends or stops at its first question.
-func (r *Run) begin(ctx context.Context) { r.settle(r.bridge.run(ctx, r)) }
+func (r *Run) begin(ctx context.Context) { r.settle(r.run(ctx)) }
 
 // Token names the run to its caller; "" when it never stopped.
 func (r *Run) Token() string {
@@ -466,11 +467,15 @@ func (r *Run) bytes() int64 {
 
 // Elicited takes the answer that the caller's own client got from its person to the
 // open question of that id. Errors are *Error: FORBIDDEN without the right to
-// elicit, CONFLICT when the question is not open any more, SCHEMA_ERROR for an
+// elicit, and for a yes to an act in the page, which is done when the page or an operator
+// says so; CONFLICT when the question is not open any more, SCHEMA_ERROR for an
 // answer that does not fit.
 func (r *Run) Elicited(id string, a Answer, by Caller) error {
 	q := r.Asks()
 	if !by.Can(MayElicit) || by.IsRevoked() || by.Name != r.call.Caller.Name || q != nil && q.Foreign {
+		return mayNotAnswer()
+	}
+	if a.OK && q != nil && q.ID == id && q.Kind == Interact {
 		return mayNotAnswer()
 	}
 	return asPlain(r.answer(id, &a, by.Name))

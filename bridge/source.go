@@ -76,14 +76,17 @@ type Invocation struct {
 	// MaxBytes caps the JSON text of the result. Zero means the source's own
 	// limit.
 	MaxBytes int
-	// Patience is how long the tool may take to be there, and Timeout how long it
-	// may run from its dispatch. Zero means as long as the context.
+	// Patience is how long the tool may take to be there and to run, and Timeout how long
+	// it may run from its dispatch. Zero means as long as the context.
 	Patience, Timeout time.Duration
 	// Questions is how many questions of the call a person is asked; further ones are
 	// declined at once. Zero means all.
 	Questions int
 	// Answer is how long a question of the call waits for a person.
 	Answer time.Duration
+	// Still says why the call may not run any more; nil means that it may. A source that
+	// waited since it was acquired asks right before the dispatch. A nil function says nil.
+	Still func(context.Context) *Error
 }
 
 // Complete fills in what a source's question says of its call: a new id, tool, input
@@ -126,7 +129,7 @@ type Ref struct {
 	// Beside lets the call, for Acquire, share the session's page with other calls
 	// that have Beside set. A call without it has the page alone, and in order.
 	Beside bool
-	// Page is what the call's config changes about its page, for Acquire: a canonical
+	// Page is what the call's config changes about its page, for Acquire and Shows: a canonical
 	// JSON object with the keys of PageKeys, or empty. It may hold secrets.
 	Page string
 }
@@ -156,8 +159,8 @@ type Router interface {
 	// It never makes a page for the caller.
 	Await(ctx context.Context, ref Ref) (*Catalog, error)
 	// Shows returns the page that a call of ref would run in when it is open now, because
-	// it is the session's own or the one that all calls share; nil otherwise. It does no
-	// I/O.
+	// it is the session's own, or will be, or the one that all calls share; nil otherwise.
+	// It does no I/O.
 	Shows(ref Ref) *Shown
 	// Acquire returns a page for one call: the session's own, in order, but for
 	// Ref.Beside; a fresh one; or the shared one.

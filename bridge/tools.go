@@ -2,9 +2,9 @@ package bridge
 
 import (
 	"context"
+	"encoding/json"
 	"slices"
-
-	"github.com/pagetools/pagetools/bridge/schema"
+	"time"
 )
 
 // Listing is what a site offers to a caller at one moment. It is immutable.
@@ -62,6 +62,16 @@ func (b *Bridge) listing(ctx context.Context, ref Ref,
 
 func (s *siteState) mayChoosePath() bool { return slices.Contains(s.options.AllowConfig, "path") }
 
+// Count counts a request that runs no tool, such as one for a list, against the rates of its
+// caller and, when the caller sees it, of ref.Site. It returns a RATE_LIMIT error when there
+// are too many. Transports call it once for each such request.
+func (b *Bridge) Count(ref Ref) *Error {
+	if _, err := b.siteFor(ref.Site, ref.Caller); err != nil {
+		ref.Site = ""
+	}
+	return b.take(ref.Caller.Name, ref.Site, "")
+}
+
 // Opener is a Source whose page can be sent to another place. It is optional.
 type Opener interface {
 	// Open shows the start of the site, or the path in page, which is as Ref.Page. It
@@ -70,38 +80,47 @@ type Opener interface {
 }
 
 // Open sends the page of the caller's session to the start of its site or, where the
-// operator lets config have it, to a path. It waits for calls that have the page, and
-// returns what the site offers then. Errors are *Error.
-func (b *Bridge) Open(ctx context.Context, ref Ref, path string) (Listing, error) {
-	if !ref.Caller.Can(MayCall) {
-		return Listing{}, mayNotCall()
+// operator lets config have it, to the path in in.Config. It waits for calls that have the
+// page, and returns what the site offers then. in.Tool is what the transport calls this in
+// the log and in the audit, which has it like a call. Errors are *Error.
+func (b *Bridge) Open(ctx context.Context, in *Call) (Listing, error) {
+	r := &Run{bridge: b, call: *in, outcome: NotRun, started: b.now(), going: time.Now()}
+	if end := b.audit(ctx, r, b.openPage); end.Err != nil {
+		return Listing{}, end.Err
 	}
-	s, err := b.siteFor(ref.Site, ref.Caller)
-	if err != nil {
-		return Listing{}, err
+	return b.Tools(ctx, r.ref())
+}
+
+// openPage is the handler of Open.
+func (b *Bridge) openPage(ctx context.Context, r *Run) Step {
+	if !r.call.Caller.Can(MayCall) {
+		return mayNotCall().Step()
 	}
-	set := s.defaults
-	if path != "" {
-		if set, err = s.readSettings(schema.MustEncode(map[string]string{"path": path}), ref.Caller); err != nil {
-			return Listing{}, err
-		}
+	var err error
+	if r.site, err = b.siteFor(r.call.Site, r.call.Caller); err != nil {
+		return AsError(err).Step()
 	}
-	if limit, wait := b.rates.Take(ref.Caller.Name, ref.Site, "", b.now()); limit != "" {
-		e := Errorf(RateLimit, "", NotRun, "%s Try again later.", tooMany[limit])
-		e.Retry = wait
-		return Listing{}, e
+	if r.settings, err = r.site.readSettings(r.call.Config, r.call.Caller); err != nil {
+		return AsError(err).Step()
 	}
-	ref.Patience, ref.Turn = max(set.timeout, minPatience), set.timeout
+	if e := b.count(r); e != nil {
+		return e.Step()
+	}
+	if e := b.intend(ctx, r); e != nil {
+		return e.Step()
+	}
+	ref := r.ref()
+	ref.Patience, ref.Turn = r.left(), r.settings.timeout
 	source, err := b.router.Acquire(ctx, ref)
 	if err != nil {
-		return Listing{}, nothingRan(ctx, err)
+		return nothingRan(ctx, err).Step()
 	}
+	defer source.Release()
+	r.outcome = Unknown
 	if o, ok := source.(Opener); ok {
-		err = o.Open(ctx, set.page)
+		if err := o.Open(ctx, r.settings.page); err != nil {
+			return nothingRan(ctx, err).Step()
+		}
 	}
-	source.Release()
-	if err != nil {
-		return Listing{}, nothingRan(ctx, err)
-	}
-	return b.Tools(ctx, ref)
+	return Step{Data: json.RawMessage("null")}
 }

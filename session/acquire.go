@@ -191,15 +191,24 @@ func (l *lease) Invoke(ctx context.Context, inv bridge.Invocation) bridge.Step {
 	if a := inv.Agreed; a != nil && (a.Document == bridge.NewPage && !l.opened || a.Config != l.config) {
 		return otherDocument(inv.Tool).Step()
 	}
+	began, patience := time.Now(), inv.Patience
 	step := l.Page.Invoke(ctx, inv)
 	if step.Err != nil && l.another != nil && deadOnArrival(step.Err) {
 		l.release(false)
 		l.release = func(bool) {}
-		next, failed := l.another(ctx)
+		waiting, cancel := bound(ctx, rest(patience, began), nil)
+		next, failed := l.another(waiting)
+		cancel()
 		if failed != nil {
 			return bridge.AsError(failed).Step()
 		}
 		l.Page, l.release = next.Page, next.release
+		inv.Patience = rest(patience, began)
+		if inv.Still != nil {
+			if e := inv.Still(ctx); e != nil {
+				return e.Step()
+			}
+		}
 		step = l.Page.Invoke(ctx, inv)
 	}
 	return l.noted(step)

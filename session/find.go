@@ -8,21 +8,22 @@ import (
 )
 
 // findWithin returns the page's own registration of the tool, at once when it is
-// there.
-func (p *Page) findWithin(ctx context.Context, inv bridge.Invocation) (*bridge.Tool, error) {
-	t := p.view.Load().catalog.Tool(inv.Tool.Name())
+// there; late says that it waited.
+func (p *Page) findWithin(ctx context.Context,
+	inv bridge.Invocation) (t *bridge.Tool, late bool, err error) {
+	t = p.view.Load().catalog.Tool(inv.Tool.Name())
 	if t == nil || t.Digest() != inv.Tool.Digest() || p.isDead() {
 		waiting, cancel := bound(ctx, inv.Patience, nil)
 		defer cancel()
-		var err error
+		late = true
 		if t, err = p.find(waiting, inv.Tool); err != nil {
-			return nil, err
+			return nil, late, err
 		}
 	}
 	if a := inv.Agreed; a != nil && a.Document != "" && a.Document != bridge.NewPage && a.Document != t.Document() {
-		return nil, otherDocument(t)
+		return nil, late, otherDocument(t)
 	}
-	return t, nil
+	return t, late, nil
 }
 
 // otherDocument refuses a call whose page is not the one that a person agreed to.

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -11,16 +12,38 @@ import (
 	"github.com/pagetools/pagetools/bridge"
 )
 
+// rest is what is left of d, which began then: at least a moment. Zero, which means no bound,
+// stays zero.
+func rest(d time.Duration, began time.Time) time.Duration {
+	if d <= 0 {
+		return 0
+	}
+	return max(time.Millisecond, d-time.Since(began))
+}
+
 // Invoke runs the tool once.
 func (p *Page) Invoke(ctx context.Context, inv bridge.Invocation) bridge.Step {
-	for {
-		t, err := p.findWithin(ctx, inv)
+	arrived, patience := time.Now(), inv.Patience
+	waited := false
+	for ; ; waited = true {
+		inv.Patience = rest(patience, arrived)
+		t, late, err := p.findWithin(ctx, inv)
 		if err != nil {
 			return bridge.AsError(err).Step()
 		}
+		if (waited || late) && inv.Still != nil {
+			if e := inv.Still(ctx); e != nil {
+				return e.Step()
+			}
+		}
 		document := p.view.Load().document
 		began := time.Now()
-		running, cancel := bound(ctx, inv.Timeout, bridge.TimedOut(inv.Timeout))
+		limit := inv.Timeout
+		if left := rest(patience, arrived); left > 0 && (limit <= 0 || left < limit) {
+			limit = left
+		}
+		whole := cmp.Or(inv.Timeout, limit)
+		running, cancel := bound(ctx, limit, bridge.TimedOut(whole))
 		step := p.tab.Invoke(running, Invocation{Document: t.Document(), Tool: t.Registration(),
 			Caller: inv.Caller, Input: inv.Input, MaxBytes: inv.MaxBytes})
 		cancel()
@@ -30,10 +53,14 @@ func (p *Page) Invoke(ctx context.Context, inv bridge.Invocation) bridge.Step {
 			if err := p.awaitChange(ctx, t); err != nil {
 				return bridge.AsError(err).Step()
 			}
+			if patience > 0 && time.Since(arrived) >= patience {
+				return bridge.Errorf(bridge.InternalError, bridge.PageHung, bridge.NotRun,
+					"The page registers %q anew all the time. The call did not reach it.", t.Name()).Step()
+			}
 			continue
 		}
 		p.used.Store(&document)
-		return p.replied(ctx, inv, clock{left: inv.Timeout, whole: inv.Timeout}.after(began), 0,
+		return p.replied(ctx, inv, clock{left: limit, whole: whole}.after(began), 0,
 			step)
 	}
 }

@@ -21,6 +21,10 @@ type SiteOptions struct {
 	URL string
 	// Shared makes calls without a session run on the catalog page.
 	Shared bool
+	// Lend makes the catalog page that of the first session whose page is as the site has
+	// it: for one caller with one session, that needs one page in all. When the session
+	// ends, the page is closed, and another one is the catalog page.
+	Lend bool
 	// Warm is how many spare pages are kept for calls without a session. Zero
 	// means none.
 	Warm int
@@ -204,6 +208,9 @@ func (m *Manager) Shows(ref bridge.Ref) *bridge.Shown {
 		if page == nil { // it is opened for whoever comes first
 			return &bridge.Shown{}
 		}
+	}
+	if page == nil && ref.Session != "" && ref.Page == "" {
+		m.with(func(st *state) { page = s.lendable() })
 	}
 	if page == nil {
 		return nil

@@ -2,6 +2,7 @@ package session_test
 
 import (
 	"context"
+	"encoding/json"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -127,4 +128,45 @@ func TestRevokedSessionIsReplaced(t *testing.T) {
 			t.Errorf("there are %+v", c)
 		}
 	})
+}
+
+// TestRevokedWhileItsToolIsLate: a call that waits in its page for a tool is asked about again
+// before it is dispatched, and one that does not wait is not.
+func TestRevokedWhileItsToolIsLate(t *testing.T) {
+	late := func(d *sessiontest.Document) {
+		d.Register(named("where"))
+		later(2*time.Second, func() { d.Register(named("late")) })
+	}
+	both := func(d *sessiontest.Document) { d.Register(named("where"), named("late")) }
+	for name, x := range map[string]struct {
+		page  sessiontest.Script
+		says  *bridge.Error
+		asked int
+		runs  int
+	}{
+		"it may":           {late, nil, 1, 1},
+		"it may not":       {late, bridge.Revoked(), 1, 0},
+		"it does not wait": {both, bridge.Revoked(), 0, 1}, // the bridge has asked when it got the page
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, first(both, x.page), nil, func(t *testing.T, w *world) {
+				catalog, err := w.Await(t.Context(), ref(""))
+				succeeds(t, err)
+				lease, err := w.Acquire(t.Context(), ref(""))
+				succeeds(t, err)
+				defer lease.Release()
+				asked := 0
+				_, err = came(lease.Invoke(t.Context(), bridge.Invocation{Tool: catalog.Tool("late"), Input: json.RawMessage("{}"), MaxBytes: 100,
+					Still: func(context.Context) *bridge.Error { asked++; return x.says }}))
+				if x.runs == 1 {
+					succeeds(t, err)
+				} else {
+					fails(t, err, bridge.Forbidden, "", bridge.NotRun)
+				}
+				if runs := w.engine.Runs("late"); asked != x.asked || runs != x.runs {
+					t.Errorf("it was asked %d times, and %d ran", asked, runs)
+				}
+			})
+		})
+	}
 }

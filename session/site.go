@@ -27,6 +27,19 @@ type site struct {
 	// opening are the calls that wait for the site to be opened, and shared those that run
 	// on the page that all share.
 	opening, shared places
+	// lent is the catalog page that was given to a session; it is behind the lock of the
+	// manager.
+	lent *Page
+}
+
+// lendable is the catalog page when a session may have it, or nil. Called with the lock of
+// the manager held.
+func (s *site) lendable() *Page {
+	page := s.page.Load()
+	if !s.Lend || page == nil || page == s.lent || page.isDead() {
+		return nil
+	}
+	return page
 }
 
 // places bounds how many do something at once.

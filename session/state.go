@@ -189,6 +189,11 @@ func (st *state) open(w *waiter) {
 	}
 	st.opening++
 	if w.options == nil {
+		if page := w.site.lendable(); page != nil && ses != nil {
+			w.site.lent = page
+			st.opened(w, ses, page, nil)
+			return
+		}
 		if page := st.takeSpare(w.site); page != nil {
 			st.opened(w, ses, page, nil)
 			st.refill(w.site)
@@ -245,7 +250,7 @@ func (st *state) opened(w *waiter, ses *session, page *Page, err error) {
 		m.changed(ses.key.site) // its caller sees its list from now on
 		m.background.Go(func() { m.watchSession(ses) })
 	}
-	w.grant <- grant{page: page, opened: true, ses: ses, caller: w.key.caller}
+	w.grant <- grant{page: page, opened: page != w.site.lent, ses: ses, caller: w.key.caller}
 	if ses != nil {
 		st.admit(ses)
 	}

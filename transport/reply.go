@@ -112,9 +112,9 @@ type rpcError struct {
 	Data    ErrorBody `json:"data"`
 }
 
-// rpcCode is the code of JSON-RPC: an invalid request, or one of our own, outside
+// RPCCode is the code of JSON-RPC: an invalid request, or one of our own, outside
 // of what the specifications have for themselves.
-func rpcCode(e *bridge.Error) int {
+func RPCCode(e *bridge.Error) int {
 	if e.Code == bridge.SchemaError || e.Code == bridge.MethodNotAllowed ||
 		e.Code == bridge.WebtoolNotFound {
 		return -32600
@@ -138,7 +138,7 @@ func WriteErrorAs(w http.ResponseWriter, r *http.Request, e *bridge.Error, statu
 		in.err = e
 	}
 	if in := infoOf(r.Context()); in != nil && in.jsonRPC {
-		v = rpcEnvelope{"2.0", nil, rpcError{rpcCode(e), e.Message, NewErrorBody(e)}}
+		v = rpcEnvelope{"2.0", nil, rpcError{RPCCode(e), e.Message, NewErrorBody(e)}}
 	}
 	h := w.Header()
 	h.Set("Cache-Control", "no-store")

@@ -35,7 +35,7 @@ func mcpCommand(p *program) *cobra.Command {
 			if len(targets) == 0 {
 				return usage("mcp needs a TARGET, or sites in the configuration file")
 			}
-			return serveMCP(cmd.Context(), p, plan{targets: targets, remember: true})
+			return serveMCP(cmd.Context(), p, plan{targets: targets, one: true, remember: true})
 		},
 	}
 }
@@ -88,7 +88,11 @@ func (p *program) mcpFace(a *app.App, operators func() string, done <-chan struc
 	}
 	info, _ := debug.ReadBuildInfo()
 	return mcp.New(a.Bridge, mcp.Options{Version: versionOf(info), Tools: p.conf.MCPTools,
-		Schemas: p.conf.MCPSchemas, Operators: operators, Key: key, Done: done, Log: p.log})
+		Schemas: p.conf.MCPSchemas, Operators: operators, Key: key, Done: done, Log: p.log,
+		Title: func(site string) string {
+			_, title := a.Manager.Page(site)
+			return title
+		}})
 }
 
 // mcpKeyName is the file of the key that seals what MCP clients carry for us.

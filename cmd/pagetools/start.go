@@ -25,6 +25,8 @@ type plan struct {
 	// single is true for commands that end after one answer: no spare pages, and
 	// the catalog page serves the call.
 	single bool
+	// one is true where there is one caller, with one page: the catalog page.
+	one bool
 	// ask is true when the person at the terminal answers questions.
 	ask bool
 	// login is true when a person is going to log in: the site opens without the
@@ -150,6 +152,9 @@ func pageOptions(c *config.Config, pl plan, t *target) session.SiteOptions {
 	}
 	if pl.single {
 		o.Shared, o.Warm = true, 0
+	}
+	if pl.one {
+		o.Lend, o.Warm = true, 0
 	}
 	if pl.login && o.Tab.Windows == session.CloseWindows {
 		o.Tab.Windows = session.ReportWindows

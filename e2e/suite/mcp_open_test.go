@@ -46,7 +46,7 @@ func TestBackToTheStartOverMCP(t *testing.T) {
 	do(call("leave"), "gone")
 	c.listChanged()
 	do(`{"jsonrpc":"2.0","id":4,"method":"tools/list"}`, `"name":"pagetools_open"`, "/thanks.html, which has no tools")
-	do(call("who"), `There is no tool \"who\" here.`, "/thanks.html now, which does not offer it.", "pagetools_open goes back")
+	do(call("who"), `There is no tool \"who\" here.`, "the page went to ", "/thanks.html since.", "pagetools_open goes back")
 	do(call("pagetools_open"), "There are: leave, who.")
 	do(call("who"), "who=ada")
 	c.close()

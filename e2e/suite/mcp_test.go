@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -144,6 +146,55 @@ func TestMCPStdio(t *testing.T) {
 	c.send(`{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"buyProduct","arguments":{"product_id":"assam"}}}`)
 	c.next() // it asks, and stdin closes instead of an answer
 	c.close()
+}
+
+// TestMCPOnePage (E13): the one caller of stdio has one page: what is listed, what consent is
+// about, and what calls run in. No spare page is opened, whatever --warm says.
+func TestMCPOnePage(t *testing.T) {
+	t.Parallel()
+	var opened atomic.Int32
+	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/" {
+			http.NotFound(w, r)
+			return
+		}
+		opened.Add(1)
+		w.Header().Set("Content-Type", "text/html")
+		_, _ = io.WriteString(w, `<!doctype html><title>One page</title><link rel=icon href=data:,><script>
+			let n = 0;
+			navigator.modelContext.registerTool({name: 'count', description: 'c', inputSchema: {type: 'object'}, execute: () => 'number ' + ++n});
+		</script>`)
+	}))
+	defer site.Close()
+	c := startMCP(t, site.URL, "--warm", "2")
+	c.send(initialize)
+	c.next()
+	c.send(`{"jsonrpc":"2.0","id":2,"method":"tools/list"}`)
+	if got := c.next(); !strings.Contains(got, `"name":"count"`) {
+		t.Errorf("the list is %s", got)
+	}
+	for n := 1; n <= 3; n++ {
+		c.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"count","arguments":{}}}`, 10+n))
+		var ask struct {
+			ID     json.RawMessage
+			Method string
+		}
+		if err := json.Unmarshal([]byte(c.next()), &ask); err != nil || ask.Method != "elicitation/create" {
+			t.Fatalf("it asks %+v, %v", ask, err)
+		}
+		c.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"action":"accept","content":{}}}`, ask.ID))
+		if got := c.next(); !strings.Contains(got, fmt.Sprintf("number %d", n)) {
+			t.Errorf("the call %d gives %s", n, got)
+		}
+	}
+	c.send(initialize)
+	if got := c.next(); !strings.Contains(got, `"title":"One page (`) {
+		t.Errorf("of the page it says %s", got)
+	}
+	c.close()
+	if n := opened.Load(); n != 1 {
+		t.Errorf("the page was opened %d times", n)
+	}
 }
 
 // TestMCPClientDies: a client that dies in the middle of a call takes all three streams

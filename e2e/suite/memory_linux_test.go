@@ -52,7 +52,8 @@ func grep(t *testing.T, dir, text string) (found []string) {
 }
 
 // TestKillKeepsMemory kills the bridge in the middle of a call: versions, kept
-// consent, replies of keys and the audit are there afterwards.
+// consent, replies of keys and the audit are there afterwards. A call that only waited for
+// consent is known not to have run.
 func TestKillKeepsMemory(t *testing.T) {
 	t.Parallel()
 	site := pages(t)
@@ -68,13 +69,21 @@ func TestKillKeepsMemory(t *testing.T) {
 	if err := json.Unmarshal(document.body, &was); err != nil || was.Version == "" {
 		t.Fatalf("%v: %s", err, document.body)
 	}
-	keyed := func(s *server) reply {
+	post := func(s *server, key, config string) reply {
 		ctx, cancel := context.WithTimeout(t.Context(), replyWithin)
 		defer cancel()
-		return s.in(ctx, "", http.MethodPost, s.url+"/webtools/good", `{"action":"change","request":{"what":"x"}}`, "Idempotency-Key", "once")
+		return s.in(ctx, "", http.MethodPost, s.url+"/webtools/good", `{"action":"change","request":{"what":"x"},"config":`+config+`}`, "Idempotency-Key", key)
 	}
+	keyed := func(s *server) reply { return post(s, "once", "{}") }
 	first := keyed(s)
 	first.data(t)
+	waits := func(s *server) { // B10: nothing ran, before the kill and after it
+		t.Helper()
+		if r := post(s, "consent", `{"approval":"ask"}`); !strings.Contains(string(r.body), `"code":"APPROVAL_REQUIRED"`) || !strings.Contains(string(r.body), `"outcome":"not_run"`) {
+			t.Errorf("a call that needs consent gives %s", r.body)
+		}
+	}
+	waits(s)
 	call := s.later("/webtools/good", held)
 	site.awaitHeld(t)
 	eventually(t, replyWithin, "the call is in the audit", func() bool { return verified(t, data).OpenCount == 1 })
@@ -102,6 +111,7 @@ func TestKillKeepsMemory(t *testing.T) {
 	if again := keyed(s); string(again.body) != string(first.body) {
 		t.Errorf("the key gives %s, and gave %s", again.body, first.body)
 	}
+	waits(s)
 	if n := verified(t, data).Records; n != r.Records {
 		t.Errorf("%d records, and there were %d: the call with the key ran again", n, r.Records)
 	}

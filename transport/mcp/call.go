@@ -1,8 +1,10 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"slices"
 	"sync"
 	"time"
 
@@ -24,9 +26,14 @@ func (x *exchange) call(ctx context.Context) (json.RawMessage, *rpcError) {
 	case name == "":
 		return nil, badParams("name is missing: it must be the name of a tool, as tools/list has it.")
 	case !ok:
-		return x.end(failure(list.Missing(name))), nil
+		return x.end(failure(x.counted(list.Missing(name)))), nil
 	}
 	arguments := toolset.Arguments(x.message.params.Get("arguments"))
+	if slices.Contains([]string{toolset.Search, toolset.Describe, toolset.Waiting}, to.Own) {
+		if err := x.counted(nil); err != nil {
+			return x.end(failure(err)), nil
+		}
+	}
 	if to.Own == toolset.Search || to.Own == toolset.Describe {
 		data, found, err := list.Answer(x.protocol, to.Own, arguments)
 		if err != nil {
@@ -43,19 +50,25 @@ func (x *exchange) call(ctx context.Context) (json.RawMessage, *rpcError) {
 	case toolset.Call:
 		var err *bridge.Error
 		if to, arguments, err = list.Called(arguments); err != nil {
-			return x.end(failure(err)), nil
+			return x.end(failure(x.counted(err))), nil
 		}
 	}
 	x.face.use(x.scope, list, to.Name)
 	arguments, err := to.Restore(arguments)
 	if err != nil {
-		return x.end(failure(err)), nil
+		return x.end(failure(x.counted(err))), nil
 	}
 	r, e := x.run(ctx, to, arguments)
 	if e != nil {
 		return nil, e
 	}
 	return x.end(r), nil
+}
+
+// counted counts a request that runs no tool of a page. It returns the error of the request,
+// or that there are too many.
+func (x *exchange) counted(err *bridge.Error) *bridge.Error {
+	return cmp.Or(x.face.b.Count(x.scope.ref()), err)
 }
 
 func (x *exchange) end(r *mcpgo.CallToolResult) json.RawMessage {
@@ -68,12 +81,15 @@ func (x *exchange) open(ctx context.Context, list *toolset.List,
 	arguments bridge.Value) *mcpgo.CallToolResult {
 	site, path, err := list.Opened(arguments)
 	if err != nil {
-		return failure(err)
+		return failure(x.counted(err))
 	}
 	defer x.progress(ctx)()
-	ref := x.scope.ref()
-	ref.Site = site
-	if _, err := x.face.b.Open(ctx, ref, path); err != nil {
+	c := &bridge.Call{Site: site, Tool: toolset.Open, Session: x.scope.session, Caller: x.scope.caller,
+		ID: x.id, Trace: x.message.meta.trace}
+	if path != "" {
+		c.Config = encode(map[string]string{"path": path})
+	}
+	if _, err := x.face.b.Open(ctx, c); err != nil {
 		return failure(bridge.AsError(err))
 	}
 	list = x.face.all(ctx, x.scope, func(s bridge.Site) bool { return s.Name == site })

@@ -3,6 +3,7 @@ package mcp
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"runtime/debug"
 	"strings"
 	"time"
@@ -134,7 +135,30 @@ func (x *exchange) initialize() (json.RawMessage, *rpcError) {
 		x.peer.met(protocol(version), can)
 	}
 	return encode(mcpgo.InitializeResult{ProtocolVersion: version, Capabilities: capabilities(),
-		ServerInfo: x.face.info, Instructions: x.instructions()}), nil
+		ServerInfo: x.about(), Instructions: x.instructions()}), nil
+}
+
+// maxServerTitle bounds what a page's title adds to ours, in bytes.
+const maxServerTitle = 80
+
+// about says who serves. Where that is one site, people see its page's title, with the
+// operator's name for it, and its address.
+func (x *exchange) about() mcpgo.Implementation {
+	info := x.face.info
+	sites := x.face.sites(x.scope)
+	if len(sites) != 1 {
+		return info
+	}
+	if !sites[0].Local {
+		info.WebsiteURL = sites[0].Origin
+	}
+	if x.face.o.Title != nil {
+		title, _ := bridge.Visible(x.face.o.Title(sites[0].Name))
+		if title = strings.Join(strings.Fields(title), " "); title != "" {
+			info.Title = fmt.Sprintf("%s (%s)", bridge.Clip(title, maxServerTitle), sites[0].Name)
+		}
+	}
+	return info
 }
 
 // discover is what 2026-07-28 has in the place of a handshake.
@@ -142,6 +166,7 @@ func (x *exchange) discover() json.RawMessage {
 	r := mcpgo.DiscoverResult{SupportedVersions: mcpgo.ValidProtocolVersions,
 		Capabilities: capabilities(), Instructions: x.instructions()}
 	x.complete(&r.Result)
+	r.Meta.SetServerInfo(x.about())
 	r.SetCacheHints(0, mcpgo.CacheScopePrivate)
 	return encode(r)
 }
@@ -186,6 +211,9 @@ func (x *exchange) listTools(ctx context.Context) (json.RawMessage, *rpcError) {
 	cursor, e := x.message.text("cursor")
 	if e != nil {
 		return nil, e
+	}
+	if err := x.face.b.Count(x.scope.ref()); err != nil {
+		return nil, refusal(err)
 	}
 	unkept := x.face.b.Unkept() // before the list, which has all of them then
 	list := x.face.list(ctx, x.scope)

@@ -68,6 +68,10 @@ func (f *Face) post(w http.ResponseWriter, r *http.Request) {
 		transport.WriteError(w, r, bridge.AsError(err))
 		return
 	}
+	if isBatch(body) {
+		f.postBatch(w, r, sc, body)
+		return
+	}
 	m, failed := readMessage(body)
 	if failed != nil {
 		f.refuse(w, r, http.StatusBadRequest, m.id, failed)
@@ -76,8 +80,8 @@ func (f *Face) post(w http.ResponseWriter, r *http.Request) {
 	version := versionHeader(r)
 	id := r.Header.Get(headerSession)
 	session := f.sessions.find(id, sc)
-	x := &exchange{face: f, scope: sc, message: m, id: transport.RequestID(r.Context()),
-		protocol: protocol(version)}
+	x := f.exchange(r, sc, m, nil, nil)
+	x.protocol = protocol(version)
 	switch {
 	case mcpgo.IsModernProtocol(m.meta.version), mcpgo.IsModernProtocol(version) &&
 		session == nil && m.method != string(mcpgo.MethodInitialize) && !m.isReply():
@@ -103,6 +107,15 @@ func (f *Face) post(w http.ResponseWriter, r *http.Request) {
 		x.protocol, x.can = session.client()
 	}
 	f.answer(w, r, x)
+}
+
+// exchange is a request of the client of a session, or of none.
+func (f *Face) exchange(r *http.Request, sc scope, m *message, p *peer, out stream) *exchange {
+	x := &exchange{face: f, scope: sc, message: m, peer: p, out: out, id: transport.RequestID(r.Context())}
+	if p != nil {
+		x.protocol, x.can = p.client()
+	}
+	return x
 }
 
 // versionHeader is the protocol version of the header. Some clients send it twice.
@@ -162,16 +175,14 @@ func (f *Face) answer(w http.ResponseWriter, r *http.Request, x *exchange) {
 		w.WriteHeader(http.StatusAccepted)
 		return
 	case m.id == nil:
-		if m.method == string(mcpgo.MethodNotificationCancelled) && x.peer != nil {
-			x.peer.cancelled(m)
+		if x.peer != nil {
+			x.peer.notified(m)
 		}
 		w.WriteHeader(http.StatusAccepted)
 		return
 	}
-	ctx, cancel := context.WithCancelCause(r.Context())
-	defer cancel(nil)
-	out := &httpStream{w: w, control: http.NewResponseController(w),
-		streams: accepts(r, "text/event-stream"), lost: cancel}
+	ctx, out, done := streamOf(w, r)
+	defer done()
 	x.out = out
 	if m.method == string(mcpgo.MethodSubscriptionsListen) && x.protocol.Modern() && !out.streams {
 		f.refuse(w, r, http.StatusNotAcceptable, m.id,
@@ -184,6 +195,10 @@ func (f *Face) answer(w http.ResponseWriter, r *http.Request, x *exchange) {
 		defer end()
 	}
 	reply, failed := x.serve(ctx)
+	if errors.Is(context.Cause(ctx), errCancelled) {
+		out.nothing()
+		return
+	}
 	x.pause(ctx)
 	status := http.StatusOK
 	if failed != nil && x.protocol.Modern() {
@@ -203,6 +218,8 @@ func statusOf(code int) int {
 		mcpgo.UNSUPPORTED_PROTOCOL_VERSION, mcpgo.INVALID_REQUEST, mcpgo.INVALID_PARAMS,
 		mcpgo.PARSE_ERROR:
 		return http.StatusBadRequest
+	case transport.RPCCode(&bridge.Error{Code: bridge.RateLimit}):
+		return http.StatusTooManyRequests
 	}
 	return http.StatusOK
 }
@@ -372,7 +389,29 @@ func (s *httpStream) send(text []byte) error {
 	return err
 }
 
-// reply ends the response.
+// streamOf is the response to a request. Its context ends with the client, and with end.
+func streamOf(w http.ResponseWriter, r *http.Request) (ctx context.Context, out *httpStream, end func()) {
+	ctx, cancel := context.WithCancelCause(r.Context())
+	out = &httpStream{w: w, control: http.NewResponseController(w),
+		streams: accepts(r, "text/event-stream"), lost: cancel}
+	return ctx, out, func() { cancel(nil) }
+}
+
+// nothing ends the response to what has no reply: a request that was cancelled. For a
+// client that takes events it is a stream without one.
+func (s *httpStream) nothing() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.failed != nil, s.started:
+	case s.streams:
+		s.begin(http.StatusOK)
+	default:
+		s.w.WriteHeader(http.StatusAccepted)
+	}
+}
+
+// reply ends the response. An error means that the client may not have got it.
 func (s *httpStream) reply(r *http.Request, status int, text []byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -385,5 +424,8 @@ func (s *httpStream) reply(r *http.Request, status int, text []byte) error {
 	}
 	s.w.Header().Set("Cache-Control", "no-store")
 	transport.WriteBytes(s.w, r, status, text)
-	return nil
+	if err := s.control.Flush(); err != nil {
+		return err
+	}
+	return context.Cause(r.Context())
 }

@@ -50,3 +50,32 @@ func TestHybridListsWhatWasUsed(t *testing.T) {
 	for range told { // until its reader has ended
 	}
 }
+
+// TestStatesAreBoundedPerCaller (B10): a caller that names state after state loses what was
+// kept for its own, and nobody else does.
+func TestStatesAreBoundedPerCaller(t *testing.T) {
+	w := newWorld(t, Options{})
+	var many []string
+	for i := range 100 {
+		many = append(many, fmt.Sprintf("tool_%02d", i))
+	}
+	w.router.Declare("shop", named(many...)...)
+	flood, bystander := w.as(agent).since2026(nothing), w.as(other).since2026(nothing)
+	bystander.tool("tool_42", `{}`)
+	before := bystander.names()
+	for i := range 2*maxStates + 1 {
+		flood.path = fmt.Sprintf("/mcp?session=s%d", i)
+		flood.tool("tool_07", `{}`)
+	}
+	if got := bystander.names(); got != before || !strings.HasSuffix(got, " tool_42") {
+		t.Errorf("the list was %s, and is %s", before, got)
+	}
+	if got := flood.names(); !strings.HasSuffix(got, " tool_07") { // its newest state is there
+		t.Errorf("the list of the caller is %s", got)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if u, l := len(w.used), len(w.lists); u > maxStates+1 || l > maxStates+1 {
+		t.Errorf("it keeps %d states and %d lists", u, l)
+	}
+}

@@ -57,11 +57,8 @@ func (f *Face) usedBy(sc scope) (names []string, changed <-chan struct{}) {
 func (f *Face) usedIn(key listKey) *used {
 	u := f.used[key]
 	if u == nil {
-		if len(f.used) >= maxLists {
-			for _, old := range f.used {
-				close(old.changed)
-			}
-			clear(f.used)
+		for _, old := range overflow(f.used, key.caller) {
+			close(old.changed)
 		}
 		u = &used{changed: make(chan struct{})}
 		f.used[key] = u
@@ -151,8 +148,8 @@ func (f *Face) all(ctx context.Context, sc scope, waits func(bridge.Site) bool) 
 				"tool", found.Tool, "rule", found.Rule, "message", found.Message)
 		}
 	}
-	if len(f.lists) >= maxLists {
-		clear(f.lists)
+	if last == nil {
+		overflow(f.lists, key.caller)
 	}
 	f.lists[key] = made
 	if !f.soon {
@@ -244,8 +241,27 @@ func (f *Face) troubles(sc scope, sites []bridge.Site) (texts []string) {
 	return texts
 }
 
-// maxLists bounds the lists that are kept ready.
-const maxLists = 1000
+// maxStates bounds the states of one caller for which something is kept ready.
+const maxStates = 250
+
+// overflow removes what is kept for a caller that has too many states, and returns it.
+// What is kept for others stays.
+func overflow[V any](kept map[listKey]V, caller string) (removed []V) {
+	var theirs []listKey
+	for k := range kept {
+		if k.caller == caller {
+			theirs = append(theirs, k)
+		}
+	}
+	if len(theirs) < maxStates {
+		return nil
+	}
+	for _, k := range theirs {
+		removed = append(removed, kept[k])
+		delete(kept, k)
+	}
+	return removed
+}
 
 // keep takes what was known of the site i last.
 func (l *list) keep(i int, last *list) {

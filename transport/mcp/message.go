@@ -58,8 +58,8 @@ var nullID = json.RawMessage("null")
 // readMessage takes a message apart. With an error, m has the id where it is known.
 func readMessage(text []byte) (m *message, e *rpcError) {
 	m = &message{}
-	if trimmed := bytes.TrimLeft(text, " \t\r\n"); len(trimmed) > 0 && trimmed[0] == '[' {
-		return m, badRequest("Batches are not supported: send one message at a time.")
+	if isBatch(text) { // also a list in a batch
+		return m, errNoBatches
 	}
 	members, err := bridge.ReadValue("The message", text)
 	if err != nil && utf8.Valid(text) && bytes.Contains(bytes.ToLower(text), []byte(`\ud`)) {

@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 
@@ -92,6 +93,42 @@ func TestOpenAPath(t *testing.T) {
 	}
 	if r := c.tool("pagetools_open", `{"site":"shop","path":"/cart"}`); r.Result.IsError || len(w.router.Calls()) != 1 || w.router.Calls()[0].Input != `{"path":"/cart"}` {
 		t.Errorf("%s, %+v", r.text(), w.router.Calls())
+	}
+}
+
+// TestServerTitle: where a client is given one site, it is told the title of its page, which
+// cannot pass for more than that, and its address. E11.
+func TestServerTitle(t *testing.T) {
+	title := ""
+	w := newWorld(t, Options{Version: "1", Title: func(string) string { return title }})
+	about := func(c *client, method string) (info string) {
+		c.path = "/mcp/shop"
+		a := c.call(1, method, `{"protocolVersion":"2025-11-25"}`)
+		var got struct {
+			Result struct {
+				ServerInfo json.RawMessage
+				Meta       map[string]json.RawMessage `json:"_meta"`
+			}
+		}
+		a.into(t, &got)
+		return string(got.Result.ServerInfo) + string(got.Result.Meta["io.modelcontextprotocol/serverInfo"])
+	}
+	for given, want := range map[string]string{
+		"":                           `{"name":"pagetools","version":"1","websiteUrl":"https://site.example"}`,
+		" Stamps\n and \u202ecoins ": `{"name":"pagetools","version":"1","title":"Stamps and coins (shop)","websiteUrl":"https://site.example"}`,
+		strings.Repeat("long", 100):  `{"name":"pagetools","version":"1","title":"` + strings.Repeat("long", 20) + `… (shop)","websiteUrl":"https://site.example"}`,
+	} {
+		title = given
+		for method, c := range map[string]*client{"initialize": w.as(agent), "server/discover": w.as(agent).since2026(nothing)} {
+			if got := about(c, method); got != want {
+				t.Errorf("%s: %q gives %s, want %s", method, title, got, want)
+			}
+		}
+	}
+	w.router.Add("other")
+	c := w.as(agent).since2026(nothing)
+	if a := c.call(1, "server/discover", "{}"); strings.Contains(a.body, "websiteUrl") || strings.Contains(a.body, `"title"`) {
+		t.Errorf("of several sites it says %s", a.body)
 	}
 }
 

@@ -170,3 +170,10 @@ func (p *peer) cancelled(m *message) {
 		cancel(errCancelled)
 	}
 }
+
+// notified takes a notification of the client.
+func (p *peer) notified(m *message) {
+	if m.method == string(mcpgo.MethodNotificationCancelled) {
+		p.cancelled(m)
+	}
+}

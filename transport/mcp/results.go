@@ -253,7 +253,25 @@ func deep(data []byte) bool {
 // failure turns an error into a failed result: its message and what to do about it
 // as text, which is all that a model sees, and the webtool error object in _meta.
 func failure(e *bridge.Error) *mcpgo.CallToolResult {
-	body := transport.NewErrorBody(e)
+	body, text := told(e)
+	r := textResult(text)
+	r.IsError = true
+	r.Meta = mcpgo.NewMetaFromMap(map[string]any{metaError: body})
+	return r
+}
+
+// refusal is the error of a request that is not a call.
+func refusal(e *bridge.Error) *rpcError {
+	body, text := told(e)
+	refused := rpcErrorf(transport.RPCCode(e), "%s", text)
+	refused.Data = body
+	return refused
+}
+
+// told is an error as the webtool error object, without what answers questions, and its
+// message with what to do about it.
+func told(e *bridge.Error) (body transport.ErrorBody, text string) {
+	body = transport.NewErrorBody(e)
 	if q, ok := body.Details["question"].(*bridge.Question); ok {
 		body.Details = maps.Clone(body.Details)
 		body.Details["question"] = forModels(q)
@@ -264,14 +282,11 @@ func failure(e *bridge.Error) *mcpgo.CallToolResult {
 	if _, err := json.Marshal(body.Details); err != nil {
 		body.Details = nil
 	}
-	text := strings.TrimRight(strings.ToValidUTF8(body.Message, "\uFFFD"), "\n")
+	text = strings.TrimRight(strings.ToValidUTF8(body.Message, "\uFFFD"), "\n")
 	if more := advice(e, body); more != "" {
 		text += "\n" + more
 	}
-	r := textResult(text)
-	r.IsError = true
-	r.Meta = mcpgo.NewMetaFromMap(map[string]any{metaError: body})
-	return r
+	return body, text
 }
 
 // byReason and byCode say what to do about an error, in words for a model. The

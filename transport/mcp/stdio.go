@@ -126,6 +126,10 @@ func readLine(r *bufio.Reader) (line []byte, tooLong *idFinder, err error) {
 
 // take serves one message. Replies and cancellations never wait for requests.
 func (s *stdio) take(ctx context.Context, line []byte) {
+	if isBatch(line) {
+		s.batch(ctx, line)
+		return
+	}
 	m, failed := readMessage(line)
 	switch {
 	case failed != nil:
@@ -135,12 +139,7 @@ func (s *stdio) take(ctx context.Context, line []byte) {
 		s.peer.replied(m)
 		return
 	case m.id == nil:
-		if m.method == string(mcpgo.MethodNotificationCancelled) {
-			s.peer.cancelled(m)
-		}
-		if m.method == "notifications/initialized" {
-			s.watched.Do(func() { s.watching.Go(func() { s.watch(ctx) }) })
-		}
+		s.notified(ctx, m)
 		return
 	}
 	select {
@@ -155,6 +154,53 @@ func (s *stdio) take(ctx context.Context, line []byte) {
 	default:
 		s.requests.Go(func() { s.work(r) })
 	}
+}
+
+// notified takes a notification.
+func (s *stdio) notified(ctx context.Context, m *message) {
+	s.peer.notified(m)
+	if m.method == "notifications/initialized" {
+		s.watched.Do(func() { s.watching.Go(func() { s.watch(ctx) }) })
+	}
+}
+
+// batch serves a batch, beside other requests.
+func (s *stdio) batch(ctx context.Context, line []byte) {
+	texts, failed := s.peer.readBatch(line)
+	if failed != nil {
+		_ = s.out.event(errorText(nil, failed))
+		return
+	}
+	for n := range texts {
+		select {
+		case s.room <- struct{}{}:
+		case <-ctx.Done():
+			for range n {
+				<-s.room
+			}
+			return
+		}
+	}
+	b := s.peer.beginBatch(ctx, texts, func(m *message) { s.notified(ctx, m) }, s.exchange)
+	s.requests.Go(func() {
+		reply := b.reply(ctx)
+		for range texts {
+			<-s.room
+		}
+		if reply != nil && s.out.event(reply) == nil {
+			b.written()
+		}
+	})
+}
+
+// exchange is a request of the client.
+func (s *stdio) exchange(m *message) *exchange {
+	x := &exchange{face: s.face, scope: s.scope, message: m, peer: s.peer, out: s.out, id: newID()}
+	x.protocol, x.can = s.peer.client()
+	if v := protocol(m.meta.version); v.Modern() {
+		x.protocol = v
+	}
+	return x
 }
 
 // request is a message that has to be answered.
@@ -187,11 +233,7 @@ func (s *stdio) work(r request) {
 
 // serve answers a request. One that the client cancelled is not answered.
 func (s *stdio) serve(ctx context.Context, m *message) {
-	x := &exchange{face: s.face, scope: s.scope, message: m, peer: s.peer, out: s.out, id: newID()}
-	x.protocol, x.can = s.peer.client()
-	if v := protocol(m.meta.version); v.Modern() {
-		x.protocol = v
-	}
+	x := s.exchange(m)
 	reply, _ := x.serve(ctx)
 	if errors.Is(context.Cause(ctx), errCancelled) {
 		return

@@ -63,6 +63,10 @@ func (f *Face) get(w http.ResponseWriter, r *http.Request) {
 		}
 		ref.Session = session
 	}
+	if e := f.b.Count(ref); e != nil {
+		transport.WriteError(w, r, e)
+		return
+	}
 	d, err := f.b.Webtool(r.Context(), ref, r.PathValue("action"), version)
 	if err != nil {
 		if r.Context().Err() != nil {

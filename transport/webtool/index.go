@@ -31,6 +31,10 @@ type entryError struct {
 // opening are waited for at the same time.
 func (f *Face) index(w http.ResponseWriter, r *http.Request) {
 	caller := transport.CallerOf(r.Context())
+	if e := f.b.Count(bridge.Ref{Caller: caller}); e != nil {
+		transport.WriteError(w, r, e)
+		return
+	}
 	sites := f.b.Sites(caller)
 	entries := make([]entry, len(sites))
 	base := "http://" + r.Host

@@ -6,9 +6,11 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/bridgetest"
+	"github.com/pagetools/pagetools/bridge/policy"
 	"github.com/pagetools/pagetools/transport"
 	"github.com/pagetools/pagetools/transport/webtool"
 )
@@ -49,6 +51,20 @@ func TestReplyThatIsNotWritten(t *testing.T) {
 	}{{true, 200}, {false, 200}, {false, 404}} {
 		if got := post(config, c.gone); got.Code != c.status {
 			t.Errorf("gone %v: %d %s, want %d", c.gone, got.Code, got.Body, c.status)
+		}
+	}
+}
+
+// TestDocumentsCount (B10): documents count against the rate of their caller.
+func TestDocumentsCount(t *testing.T) {
+	w := newWorld(t, bridge.Options{Rates: map[string]policy.Rate{"local": {N: 3, Per: time.Hour}}})
+	for i, path := range []string{"/webtools", "/webtools/shop", "/webtools/shop/actions/add", "/webtools", "/webtools/shop"} {
+		want := http.StatusOK
+		if i >= 3 {
+			want = http.StatusTooManyRequests
+		}
+		if r := w.get(t, path); r.StatusCode != want || (r.Header.Get("Retry-After") != "") != (i >= 3) {
+			t.Errorf("the request %d, for %s: %d %s", i, path, r.StatusCode, r.body)
 		}
 	}
 }

@@ -1,0 +1,62 @@
+package suite_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+)
+
+// A page has so many frames, and each of them so many tools.
+const (
+	manyFrames     = 62
+	manyFrameTools = 120
+)
+
+const framesPage = `<!doctype html><title>frames</title><link rel=icon href=data:,><body><script>
+const tool = (name, execute) => navigator.modelContext.registerTool({name, description: name,
+	inputSchema: {type: 'object', properties: {}}, annotations: {readOnlyHint: true}, execute});
+tool('answers', () => 'yes');
+tool('never', () => new Promise(() => {}));
+tool('spins', () => { for (;;); });
+for (let i = 0; i < %d; i++) {
+	const frame = document.createElement('iframe');
+	frame.src = '/frame?' + i;
+	document.body.append(frame);
+}
+</script>`
+
+const frameWithTools = `<!doctype html><link rel=icon href=data:,><body><script>
+const at = 'f' + location.search.slice(1) + '_', inputSchema = {type: 'object', properties: {a: {type: 'string', description: 'y'.repeat(1500)}}};
+for (let i = 0; i < %d; i++) navigator.modelContext.registerTool({name: at + i, description: 'x'.repeat(200), inputSchema, execute: () => i});
+</script>`
+
+// TestManyFramesWithManyTools (B9): calls to a page with 62 frames, each of which declares
+// 120 large tools, succeed, or end with one outcome: at their deadline in the page, or before
+// it, where the machine is too busy to open another one in time. TestCallsEndAtTheirDeadline
+// of session holds the times.
+func TestManyFramesWithManyTools(t *testing.T) {
+	t.Parallel()
+	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		if r.URL.Path == "/frame" {
+			_, _ = fmt.Fprintf(w, frameWithTools, manyFrameTools)
+		} else {
+			_, _ = fmt.Fprintf(w, framesPage, manyFrames)
+		}
+	}))
+	defer site.Close()
+	s := serve(t, "many="+site.URL, "--warm", "0")
+	call := func(session, tool string, timeout int) reply {
+		return s.ask("/webtools/many", fmt.Sprintf(`{"sessionId":%q,"action":%q,"request":{},"config":{"timeout":%d}}`, session, tool, timeout))
+	}
+	if got := string(call("a", "answers", 50_000).data(t)); got != `"yes"` {
+		t.Errorf("it answers %s", got)
+	}
+	for session, tool := range map[string]string{"a": "never", "b": "spins"} {
+		f := call(session, tool, 3000).failed(t)
+		if got := f.Reason + " " + f.Outcome; got != "TIMEOUT unknown" && got != "OVERLOAD not_run" {
+			t.Errorf("%s ends with %+v", tool, f)
+		}
+	}
+}
