@@ -73,3 +73,21 @@ func ReadValue(what string, b json.RawMessage) (Value, error) {
 	}
 	return v, nil
 }
+
+// matches refuses a request to resume that is not the call's own. A token is no
+// license to run something else.
+func (r *Run) matches(in *Call) *Error {
+	mine := &r.call
+	r.mu.Lock()
+	name, arguments := r.named, r.arguments
+	if arguments == "" {
+		arguments = digestOf(mine.Input.Canonical())
+	}
+	r.mu.Unlock()
+	if in.Session == mine.Session && in.Single == mine.Single &&
+		(in.Tool == mine.Tool || in.Tool == name) && digestOf(in.Input.Canonical()) == arguments {
+		return nil
+	}
+	return Errorf(SchemaError, "", NotRun,
+		"This token belongs to a call with a different action, sessionId or request.")
+}

@@ -191,20 +191,23 @@ func TestBytesOfCallers(t *testing.T) {
 		want(t, e, bridge.ApprovalRequired, "", bridge.NotRun)
 		last, token = c, e.Details["resume"].(string)
 	}
-	if n < 8 || n > 10 {
+	if n < 4 || n > 6 {
 		t.Errorf("%d calls of 100 KiB wait in 1 MiB", n)
 	}
 	others := 0
 	for e, _ := parks("other"); e.Code == bridge.ApprovalRequired; e, _ = parks("other") {
 		others++
 	}
-	if others < 3 || others > 5 {
+	if others < 2 || others > 3 {
 		t.Errorf("%d calls of another caller wait in what is left of all", others)
 	}
-	for _, q := range bridgetest.Questions(b, operator) { // declined, and fetched: there is room again
+	for _, q := range bridgetest.Questions(b, operator) { // declined: nobody needs their arguments any more, and there is room again
 		if err := b.Answer(operator, q.ID, bridge.Answer{}); err != nil {
 			t.Fatal(err)
 		}
+	}
+	if e, _ := parks("heavy"); e.Code != bridge.ApprovalRequired {
+		t.Errorf("beside outcomes that wait to be fetched, a call gives %+v", e)
 	}
 	_, e := resume(t, b, last, resuming(token))
 	want(t, e, bridge.ApprovalDenied, "", bridge.NotRun)

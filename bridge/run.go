@@ -65,6 +65,8 @@ type Run struct {
 	claim   string // on its key; "" without one
 	named   string // the tool that it runs, known with the first question
 	told    string // the question that its caller got last
+	// arguments is their digest, when they are not held any more.
+	arguments string
 	asked   int
 	page    Page // that asks; nil when nothing can be seen
 	expiry  *time.Timer
@@ -444,8 +446,11 @@ func (r *Run) end(s Step) {
 	if token != "" {
 		r.bridge.watched(r)
 	}
-	if r.call.Key != "" { // last, because a store may take its time
+	if r.call.Key != "" { // late, because a store may take its time
 		keyEnded(r)
+	}
+	if token != "" || r.call.Key != "" {
+		r.bridge.runs.slim(r)
 	}
 }
 
@@ -479,19 +484,4 @@ func (r *Run) Elicited(id string, a Answer, by Caller) error {
 		return mayNotAnswer()
 	}
 	return asPlain(r.answer(id, &a, by.Name))
-}
-
-// matches refuses a request to resume that is not the call's own. A token is no
-// license to run something else.
-func (r *Run) matches(in *Call) *Error {
-	mine := &r.call
-	r.mu.Lock()
-	name := r.named
-	r.mu.Unlock()
-	if in.Session == mine.Session && in.Single == mine.Single &&
-		(in.Tool == mine.Tool || in.Tool == name) && in.Input.Equal(mine.Input) {
-		return nil
-	}
-	return Errorf(SchemaError, "", NotRun,
-		"This token belongs to a call with a different action, sessionId or request.")
 }

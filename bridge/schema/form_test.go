@@ -52,8 +52,7 @@ func TestForms(t *testing.T) {
 	if forms.bytes > mostForms {
 		t.Errorf("%d bytes of forms are kept", forms.bytes)
 	}
-	runtime.KeepAlive(all)
-	all = nil
+	clear(all)
 	held := func() int64 {
 		forms.mu.Lock()
 		defer forms.mu.Unlock()

@@ -95,7 +95,7 @@ func (v Value) Bytes() int64 {
 	if v.tree == nil {
 		return 0
 	}
-	return int64(len(v.text)) + int64(v.tree.size)*bytesOfTree
+	return 2*int64(len(v.text)) + int64(v.tree.size)*bytesOfTree // the texts in the tree are copies
 }
 
 // Len is how many members or elements there are.

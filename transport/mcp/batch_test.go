@@ -53,7 +53,7 @@ func TestBatches(t *testing.T) {
 			batchOf(2): `[{"jsonrpc":"2.0","id":0,"result":{"content":[{"type":"text","text":"{\"a\":0}"}],"structuredContent":{"a":0}}},` +
 				`{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"{\"a\":1}"}],"structuredContent":{"a":1}}}]`,
 			`[` + rpc(1, "ping", "{}") + `,{"jsonrpc":"2.0","method":"notifications/initialized"}]`: `[{"jsonrpc":"2.0","id":1,"result":{}}]`,
-			`[` + rpc(1, "no/such", "{}") + `,5]`: `[{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"Method no/such not found"}},` +
+			`[` + rpc(1, "no/such", "{}") + `,5]`: `[{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"Method no/such not found: this server has tools, and tools/list lists them"}},` +
 				`{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"jsonrpc must be \"2.0\"."}}]`,
 			`[` + rpc(1, "initialize", `{"protocolVersion":"2025-11-25"}`) + `]`: `[{"jsonrpc":"2.0","id":1,"error":{"code":-32600,"message":"initialize cannot be part of a batch."}}]`,
 			`[[]]`: `[{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"Batches are part of protocol version 2025-03-26 only: send one message at a time."}}]`,

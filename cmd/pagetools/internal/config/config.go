@@ -178,7 +178,7 @@ func (c *Config) check() error {
 func isAddress(text string) bool {
 	_, port, err := net.SplitHostPort(text)
 	if err == nil {
-		_, err = net.LookupPort("tcp", port)
+		_, err = strconv.ParseUint(port, 10, 16)
 	}
 	return err == nil
 }
