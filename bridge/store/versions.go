@@ -100,10 +100,12 @@ func (v *sqlVersions) makeRoom(ctx context.Context, tx *sql.Tx, site string) err
 		Scan(&bytes); err != nil || bytes <= v.o.MaxVersionBytes {
 		return err
 	}
-	_, err := tx.ExecContext(ctx, `DELETE FROM versions WHERE id IN (SELECT id FROM (
-		SELECT id, sum(length(document)) OVER (ORDER BY newest, last_seen, id) - length(document) AS before FROM (
-			SELECT *, id = (SELECT max(id) FROM versions AS w WHERE w.webtool = v.webtool) AS newest FROM versions AS v
-			WHERE webtool = ?1 OR webtool > ?1 || '/' AND webtool < ?1 || '0')) WHERE before < ?2)`,
+	_, err := tx.ExecContext(ctx, `WITH sizes AS MATERIALIZED ( -- else the documents themselves are sorted
+			SELECT id, last_seen, length(document) AS bytes,
+				id = (SELECT max(id) FROM versions AS w WHERE w.webtool = v.webtool) AS newest FROM versions AS v
+			WHERE webtool = ?1 OR webtool > ?1 || '/' AND webtool < ?1 || '0')
+		DELETE FROM versions WHERE id IN (SELECT id FROM (
+			SELECT id, sum(bytes) OVER (ORDER BY newest, last_seen, id) - bytes AS before FROM sizes) WHERE before < ?2)`,
 		site, bytes-v.o.MaxVersionBytes*15/16)
 	return err
 }

@@ -15,6 +15,7 @@ const (
 	mostGarbage    = 32 << 20
 	usualGCPercent = 300
 	leastGCPercent = 25
+	mostFree       = 48 << 20
 )
 
 // When strangers who filled the heap are gone, nobody makes garbage that would have it collected:
@@ -70,7 +71,8 @@ const idleAllocations = 64 << 10
 func afterCollection(percent int) {
 	mark := new(*int) // gone with the next collection
 	runtime.AddCleanup(mark, func(before int) {
-		now := gcPercent()
+		now, limit := pace()
+		debug.SetMemoryLimit(limit)
 		if now != before {
 			debug.SetGCPercent(now)
 		}
@@ -78,11 +80,12 @@ func afterCollection(percent int) {
 	}, percent)
 }
 
-// gcPercent is how much garbage there may be beside what lives.
-func gcPercent() int {
+// pace is how much garbage there may be beside what lives, and how much memory both may take
+// with what was not returned to the system yet: beyond it the runtime returns what is free.
+func pace() (percent int, limit int64) {
 	sample := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	metrics.Read(sample)
-	live := max(1, sample[0].Value.Uint64()/100)
-	percent := int(mostGarbage / live)
-	return max(leastGCPercent, min(usualGCPercent, percent/10*10))
+	live := sample[0].Value.Uint64()
+	percent = int(mostGarbage / max(1, live/100))
+	return max(leastGCPercent, min(usualGCPercent, percent/10*10)), int64(live) + mostFree
 }

@@ -12,8 +12,8 @@ import (
 	"net/textproto"
 	"os"
 	"path/filepath"
-	"strconv"
 	"reflect"
+	"strconv"
 	"strings"
 	"time"
 
