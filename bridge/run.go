@@ -67,11 +67,11 @@ type Run struct {
 	told    string // the question that its caller got last
 	// arguments is their digest, when they are not held any more.
 	arguments string
-	asked   int
-	page    Page // that asks; nil when nothing can be seen
-	expiry  *time.Timer
-	cancel  context.CancelCauseFunc // of what runs in the background
-	waiting int                     // callers that wait in Next while it runs
+	asked     int
+	page      Page // that asks; nil when nothing can be seen
+	expiry    *time.Timer
+	cancel    context.CancelCauseFunc // of what runs in the background
+	waiting   int                     // callers that wait in Next while it runs
 	// fetching are those in Await: an outcome is theirs.
 	fetching int
 	pen      *Live  // whose input reaches the page; nil: nobody's

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pagetools/pagetools/bridge"
+	counting "github.com/pagetools/pagetools/bridge/policy"
 	"github.com/pagetools/pagetools/session"
 )
 
@@ -182,3 +184,32 @@ const workerScript = `tool('work', () => new Promise((r) => {
 	const start = (text) => new Worker(URL.createObjectURL(new Blob([text])));
 	start("const w = new Worker(URL.createObjectURL(new Blob(['postMessage(\\'inner\\')']))); w.onmessage = (e) => postMessage(e.data)").onmessage = (e) => r(e.data);
 }));`
+
+// TestLargeDocuments (B2): documents that declare more than is read at any time are read one
+// after the other, each as far as there is room, and again when they change.
+func TestLargeDocuments(t *testing.T) {
+	const many = `for (let i = 0; i < 30; i++) tool(prefix + i, () => i, {description: 'x'.repeat(16000)});`
+	address := site(t, map[string]http.HandlerFunc{
+		"/": html(`<script>const prefix = 'top';` + many + `tool("more", () => { navigator.modelContext.unregisterTool("top0"); tool("late", () => 1); return 1; });</script>
+			<iframe name=a src="/frame"></iframe><iframe name=b src="/frame"></iframe>`),
+		"/frame": html(`<script>const prefix = 'f';` + many + `</script>`),
+	})
+	account := counting.NewAccount(1200<<10, nil)
+	s := showPageWith(t, shared, session.TabOptions{Bytes: account}, address)
+	offered := func(all []session.ToolsChanged) (n int, bytes int64, left bool) {
+		for _, set := range all {
+			n += len(set.Tools)
+			for i := range set.Tools {
+				bytes += set.Tools[i].Bytes()
+			}
+			left = left || slices.ContainsFunc(set.Findings, func(f bridge.Finding) bool { return f.Rule == "declarations-too-large" })
+		}
+		return n, bytes, left
+	}
+	s.until("what fits of all three documents", func(all []session.ToolsChanged) bool {
+		n, bytes, left := offered(all)
+		return n > 65 && bytes <= 1200<<10 && left && len(all) == 3
+	})
+	s.must("more", "{}")
+	s.until("the new tool of a large document", func(all []session.ToolsChanged) bool { return slices.Contains(offers(all), " late") })
+}

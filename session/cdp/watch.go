@@ -108,7 +108,7 @@ func (w *watcher) once(ctx context.Context, x watched, reach reach, revision int
 		var cancel func()
 		bounded, cancel = context.WithTimeout(ctx, largePatience)
 		defer cancel()
-		room = min(w.frames.declared.Room(), mostRoom) + x.held
+		room += min(w.frames.declared.Room(), mostRoom) + x.held
 	}
 	if reach.needed {
 		x.found, err = reach.find(bounded, x.doc)
