@@ -378,7 +378,7 @@ func (s *httpStream) begin(status int) {
 // Called with mu held.
 func (s *httpStream) send(text []byte) error {
 	_ = s.control.SetWriteDeadline(time.Now().Add(eventTime))
-	_, err := s.w.Write(text) //nolint:gosec // JSON-RPC, never HTML
+	_, err := s.w.Write(text)
 	if err == nil {
 		err = s.control.Flush()
 	}
