@@ -5,9 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
+	"weak"
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/bridgetest"
@@ -316,4 +320,41 @@ func TestLocked(t *testing.T) {
 	}
 	_, e = described(t, b, "a", "")
 	want(t, e, bridge.WebtoolNotFound, "", bridge.NotRun)
+}
+
+// TestHistoryForgets (B1): what a page declared before is not held for who never looks again, and
+// its documents are still there for who does.
+func TestHistoryForgets(t *testing.T) {
+	memory := inMemory(t).Memory
+	synctest.Test(t, func(t *testing.T) {
+		r := bridgetest.NewRouter().Add("shop", bridgetest.Tool("a", ""))
+		b, err := bridge.New(r, bridge.Options{Memory: memory})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer b.Close()
+		catalog, _ := r.Catalog(bridge.Ref{Site: "shop"})
+		before := weak.Make(catalog)
+		d, e := described(t, b, "", "")
+		if e != nil {
+			t.Fatal(e)
+		}
+		first := d.Version
+		r.Declare("shop", bridgetest.Tool("b", ""))
+		runtime.GC()
+		if before.Value() == nil {
+			t.Fatal("it was not held")
+		}
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		runtime.GC()
+		if before.Value() != nil {
+			t.Error("what the page declared before is still held")
+		}
+		for _, v := range []string{first, ""} {
+			if d, e := described(t, b, "", v); e != nil || v != "" && d.Version != v {
+				t.Errorf("version %q: %v, %v", v, d, e)
+			}
+		}
+	})
 }
