@@ -23,7 +23,7 @@ import (
 )
 
 var (
-	interleavings = flag.Int("interleavings", 300, "how many random interleavings TestNothingRunsUnagreed plays on the fake engine")
+	interleavings = flag.Int("interleavings", 100, "how many random interleavings TestNothingRunsUnagreed plays on the fake engine")
 	interleaving  = flag.Uint64("interleaving", 0, "plays the interleaving of this seed only, and says what happens")
 )
 
