@@ -155,6 +155,7 @@ type ToolsChanged struct {
 	Frame    Frame
 	Revision int64
 	Title    string
+	Icon     string               // an address of the document's own origin; may be empty
 	Tools    []bridge.Declaration // Own is not set by engines
 	// Findings are declarations that never left the page, and what else went wrong in it.
 	Findings []bridge.Finding

@@ -20,7 +20,7 @@ func TestOneCallerOnePage(t *testing.T) {
 		if got, again := w.must(ref("s"), "where"), w.must(ref("s"), "where"); got != again || w.engine.Opened() != 1 {
 			t.Errorf("the calls ran in %s and %s, and %d pages were opened", got, again, w.engine.Opened())
 		}
-		if url, _ := w.Page("shop"); url != address {
+		if url, _, _ := w.Page("shop"); url != address {
 			t.Errorf("the catalog page shows %q", url)
 		}
 		w.must(ref("other"), "where")

@@ -261,15 +261,15 @@ func (m *Manager) Findings(name string) []bridge.Finding {
 	return nil
 }
 
-// Page returns what the site's catalog page shows: URL and title, or "".
-func (m *Manager) Page(name string) (url, title string) {
+// Page returns what the site's catalog page shows: URL, title and the address of its icon, or "".
+func (m *Manager) Page(name string) (url, title, icon string) {
 	if s := m.byName[name]; s != nil {
 		if p := s.page.Load(); p != nil {
 			v := p.view.Load()
-			return v.url, v.title
+			return v.url, v.title, v.icon
 		}
 	}
-	return "", ""
+	return "", "", ""
 }
 
 // Status says how a site is: "opening", "open", or why it is not.

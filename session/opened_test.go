@@ -119,7 +119,7 @@ func TestCatalogFollowsThePage(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if url, title := w.Page("shop"); url != address || title != "A shop" {
+		if url, title, _ := w.Page("shop"); url != address || title != "A shop" {
 			t.Errorf("the page is %q, %q", url, title)
 		}
 		if f := w.Findings("shop"); len(f) != 1 || f[0].Rule != "name-illegal" {
@@ -140,7 +140,7 @@ func TestCatalogFollowsThePage(t *testing.T) {
 func TestPageWithoutToolsHasATitle(t *testing.T) {
 	inWorld(t, func(d *sessiontest.Document) { d.Title("Nothing here") }, nil, func(t *testing.T, w *world) {
 		_ = w.WaitOpened(t.Context())
-		if _, title := w.Page("shop"); title != "Nothing here" {
+		if _, title, _ := w.Page("shop"); title != "Nothing here" {
 			t.Errorf("the title is %q", title)
 		}
 	})

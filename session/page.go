@@ -80,7 +80,7 @@ func (w WaitFor) missing(c *bridge.Catalog) string {
 
 // view is what a page shows at one moment.
 type view struct {
-	document, url, title string
+	document, url, title, icon string
 	// revisions are those of the documents that it shows, by id: the one at the
 	// top, and those in frames that have tools.
 	revisions map[string]int64
@@ -263,7 +263,7 @@ func (p *Page) toolsChanged(s *pageState, ev ToolsChanged) {
 		d.Seal()
 	}
 	if top {
-		s.now.title = ev.Title
+		s.now.title, s.now.icon = ev.Title, ev.Icon
 	}
 	p.list(s)
 	if ev.Revision > 0 { // else nothing was ever registered

@@ -66,6 +66,7 @@ type Doc struct {
 	Origin string `json:"origin"` // "null" for an opaque one
 	Lang   string `json:"lang"`
 	Status int    `json:"status"` // of HTTP; 0 when it is not known
+	Icon   string `json:"icon"`   // the address of a picture of it as the page has it; may be empty
 }
 
 // A Tool is one registration. Nothing in it is trusted; the schemas are valid JSON, or nil when

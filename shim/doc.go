@@ -24,7 +24,7 @@
 //
 // # State text
 //
-//	{"rev":N,"doc":{"url","title","origin","lang","status"?},"tools":[TOOL...],"refused":[{"name","rule","message"}...],
+//	{"rev":N,"doc":{"url","title","origin","lang","status"?,"icon"?},"tools":[TOOL...],"refused":[{"name","rule","message"}...],
 //	 "dropped":N,"short"?:N,"problems"?:[{"kind","name"?,"message","at"?}...],"more"?:true}
 //
 // TOOL is

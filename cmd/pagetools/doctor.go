@@ -290,7 +290,7 @@ func (d *doctor) page(ctx context.Context, t *target) error {
 		e := bridge.AsError(err)
 		return d.fail(exitCode(e), "open", d.openFix(e), errors.New(e.Message))
 	}
-	address, title := a.Manager.Page(t.Name)
+	address, title, _ := a.Manager.Page(t.Name)
 	d.ok("open", "%s %q", address, title)
 	err = d.declarations(a, t, catalog)
 	if code := d.engines(ctx, a.Kind, t, catalog); code != nil {

@@ -89,9 +89,9 @@ func (p *program) mcpFace(a *app.App, operators func() string, done <-chan struc
 	info, _ := debug.ReadBuildInfo()
 	return mcp.New(a.Bridge, mcp.Options{Version: versionOf(info), Tools: p.conf.MCPTools,
 		Schemas: p.conf.MCPSchemas, Operators: operators, Key: key, Done: done, Log: p.log,
-		Title: func(site string) string {
-			_, title := a.Manager.Page(site)
-			return title
+		Page: func(site string) (title, icon string) {
+			_, title, icon = a.Manager.Page(site)
+			return title, icon
 		}})
 }
 

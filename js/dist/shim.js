@@ -306,7 +306,9 @@ function documentInfo() {
 	const root = documentElement(document);
 	const lang = root === null ? null : getAttribute(root, "lang");
 	const url = cut(documentURL(document), 8 * 1024);
-	return { url, title: cut(documentTitle(document), 512), origin: windowOrigin(global), lang: cut(lang ?? "", 64), status: httpStatus() };
+	const link = querySelector(document, 'link[rel~="icon" i]');
+	const icon = link === null ? "" : cut(getAttribute(link, "href") ?? "", 2048);
+	return { url, title: cut(documentTitle(document), 512), origin: windowOrigin(global), lang: cut(lang ?? "", 64), status: httpStatus(), icon };
 }
 function httpStatus() {
 	try {
@@ -472,8 +474,8 @@ function replyText(reply2, state2) {
 	return header + "}\n" + payload + state2;
 }
 function stateText(rev, eachTool, refusals, problems, room) {
-	const { url, title, origin, lang, status } = documentInfo();
-	const doc = slice(member("url", url) + member("title", title) + member("origin", origin) + member("lang", lang), 1) + member("status", status || void 0);
+	const { url, title, origin, lang, status, icon } = documentInfo();
+	const doc = slice(member("url", url) + member("title", title) + member("origin", origin) + member("lang", lang), 1) + member("status", status || void 0) + member("icon", icon || void 0);
 	let tools2 = "";
 	let refused = "";
 	let count2 = 0;

@@ -36,8 +36,8 @@ Object.defineProperty(globalThis, 'closed', { get: () => false, configurable: tr
   Object.defineProperty(globalThis, 'performance', { get: () => performance, configurable: true });
 }
 globalThis.Element = class Element {
-  getAttribute() {
-    return 'en';
+  getAttribute(/** @type {string} */ name) {
+    return name === 'lang' ? 'en' : null;
   }
 };
 globalThis.HTMLLinkElement = class HTMLLinkElement extends Element {

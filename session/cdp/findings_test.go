@@ -130,3 +130,23 @@ func TestFindingsRunNothing(t *testing.T) {
 		t.Errorf("console.error is %s, want %s", got, want)
 	}
 }
+
+// TestIcon (E11): the address of a document's icon is told when it is of its own origin.
+func TestIcon(t *testing.T) {
+	t.Parallel()
+	pages := map[string]http.HandlerFunc{}
+	for path, link := range map[string]string{"/own": "/i.svg", "/other": "https://other.example/i.png", "/secret": "//me:secret@127.0.0.1/i.png", "/none": ""} {
+		pages[path] = func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "text/html")
+			_, _ = io.WriteString(w, `<link rel="shortcut ICON" href="`+link+`"><script>document.modelContext.registerTool({name: 'a', description: 'd', execute() {}})</script>`)
+		}
+	}
+	origin := site(t, pages)
+	for path := range pages {
+		want := ""
+		if path == "/own" {
+			want = origin + "/i.svg"
+		}
+		showPage(t, shared, origin+path).until("the icon "+want, func(all []session.ToolsChanged) bool { return len(all) == 1 && len(all[0].Tools) == 1 && all[0].Icon == want })
+	}
+}

@@ -3,6 +3,7 @@ package cdp
 import (
 	"context"
 	"encoding/json"
+	"net/url"
 	"slices"
 	"time"
 
@@ -238,7 +239,7 @@ func (w *watcher) take(d *document, state *shim.State) {
 // report reports the tools of a document.
 func (w *watcher) report(d *document) {
 	set := session.ToolsChanged{
-		Document: d.id, Frame: d.where, Revision: d.state.Revision * revisions, Title: d.state.Doc.Title,
+		Document: d.id, Frame: d.where, Revision: d.state.Revision * revisions, Title: d.state.Doc.Title, Icon: icon(d),
 		Tools: declarations(d, d.state), Findings: findings(d),
 	}
 	w.invoker.complete(d, &set)
@@ -252,6 +253,20 @@ func (w *watcher) report(d *document) {
 	}
 	d.reported = true
 	w.out.emit(set)
+}
+
+// icon is the address of the document's icon, when that is of its own origin: clients
+// fetch it, and nobody else shall hear of them.
+func icon(d *document) string {
+	page, err := url.Parse(d.state.Doc.URL)
+	if err != nil || d.state.Doc.Icon == "" {
+		return ""
+	}
+	at, err := page.Parse(d.state.Doc.Icon)
+	if err != nil || at.User != nil || at.Scheme+"://"+at.Host != d.origin {
+		return ""
+	}
+	return at.String()
 }
 
 // declarations turns what the page script reported into what the bridge admits

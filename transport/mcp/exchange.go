@@ -152,8 +152,12 @@ func (x *exchange) about() mcpgo.Implementation {
 	if !sites[0].Local {
 		info.WebsiteURL = sites[0].Origin
 	}
-	if x.face.o.Title != nil {
-		title, _ := bridge.Visible(x.face.o.Title(sites[0].Name))
+	if x.face.o.Page != nil {
+		title, icon := x.face.o.Page(sites[0].Name)
+		if info.WebsiteURL != "" && strings.HasPrefix(icon, info.WebsiteURL+"/") {
+			info.Icons = []mcpgo.Icon{{Src: icon}}
+		}
+		title, _ = bridge.Visible(title)
 		if title = strings.Join(strings.Fields(title), " "); title != "" {
 			info.Title = fmt.Sprintf("%s (%s)", bridge.Clip(title, maxServerTitle), sites[0].Name)
 		}

@@ -27,9 +27,9 @@ type Options struct {
 	// Operators returns where a person answers questions now, for clients that can open
 	// an address; "", and a nil function, when there is no such page.
 	Operators func() string
-	// Title returns the title of a site's page as it is now, in the page's words; "", and a nil
-	// function, when there is none.
-	Title func(site string) string
+	// Page returns the title of a site's page as it is now, in the page's words, and the address of
+	// its icon; "", and a nil function, when there is none.
+	Page func(site string) (title, icon string)
 	// Key seals what clients carry for us. It has 32 bytes; nil makes one that is
 	// gone with the process.
 	Key []byte

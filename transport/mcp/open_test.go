@@ -99,8 +99,8 @@ func TestOpenAPath(t *testing.T) {
 // TestServerTitle: where a client is given one site, it is told the title of its page, which
 // cannot pass for more than that, and its address. E11.
 func TestServerTitle(t *testing.T) {
-	title := ""
-	w := newWorld(t, Options{Version: "1", Title: func(string) string { return title }})
+	title, icon := "", ""
+	w := newWorld(t, Options{Version: "1", Page: func(string) (string, string) { return title, icon }})
 	about := func(c *client, method string) (info string) {
 		c.path = "/mcp/shop"
 		a := c.call(1, method, `{"protocolVersion":"2025-11-25"}`)
@@ -123,6 +123,12 @@ func TestServerTitle(t *testing.T) {
 			if got := about(c, method); got != want {
 				t.Errorf("%s: %q gives %s, want %s", method, title, got, want)
 			}
+		}
+	}
+	for icon = range map[string]bool{"https://site.example/i.svg": true, "https://site.example.evil/i.svg": false, "": false} {
+		shown := strings.Contains(about(w.as(agent), "initialize"), `"icons":[{"src":"`+icon+`"}]`)
+		if shown != (icon == "https://site.example/i.svg") {
+			t.Errorf("that the icon %q is told is %t", icon, shown)
 		}
 	}
 	w.router.Add("other")

@@ -18,12 +18,17 @@ const [performanceOf] = members(window, 'performance');
 const [entriesByType] = members('Performance', 'getEntriesByType');
 const [responseStatus] = members('PerformanceResourceTiming', 'responseStatus');
 
-/** @returns {{url: string, title: string, origin: string, lang: string, status: number}} status: 0 when it is not known */
+/**
+ * status: 0 when it is not known; icon: as it is written
+ * @returns {{url: string, title: string, origin: string, lang: string, status: number, icon: string}}
+ */
 export function documentInfo() {
   const root = documentElement(document);
   const lang = root === null ? null : getAttribute(root, 'lang');
   const url = cut(documentURL(document), 8 * 1024);
-  return { url, title: cut(documentTitle(document), 512), origin: windowOrigin(global), lang: cut(lang ?? '', 64), status: httpStatus() };
+  const link = querySelector(document, 'link[rel~="icon" i]');
+  const icon = link === null ? '' : cut(getAttribute(link, 'href') ?? '', 2048);
+  return { url, title: cut(documentTitle(document), 512), origin: windowOrigin(global), lang: cut(lang ?? '', 64), status: httpStatus(), icon };
 }
 
 /** httpStatus is the status of the response that the document came with, as the browser has it. */

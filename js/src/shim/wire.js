@@ -31,9 +31,9 @@ export function replyText(reply, state) {
  * @param {number} room how long the tools may be; those from the first one on that is too much are counted
  */
 export function stateText(rev, eachTool, refusals, problems, room) {
-  const { url, title, origin, lang, status } = documentInfo();
+  const { url, title, origin, lang, status, icon } = documentInfo();
   const doc = slice(member('url', url) + member('title', title) + member('origin', origin) + member('lang', lang), 1) +
-    member('status', status || undefined);
+    member('status', status || undefined) + member('icon', icon || undefined);
   let tools = '';
   let refused = '';
   let count = 0;
