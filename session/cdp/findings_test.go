@@ -147,6 +147,8 @@ func TestIcon(t *testing.T) {
 		if path == "/own" {
 			want = origin + "/i.svg"
 		}
-		showPage(t, shared, origin+path).until("the icon "+want, func(all []session.ToolsChanged) bool { return len(all) == 1 && len(all[0].Tools) == 1 && all[0].Icon == want })
+		showPage(t, shared, origin+path).until("the icon "+want, func(all []session.ToolsChanged) bool {
+			return len(all) == 1 && len(all[0].Tools) == 1 && all[0].Icon == want
+		})
 	}
 }
