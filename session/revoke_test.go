@@ -155,6 +155,7 @@ func TestRevokedWhileItsToolIsLate(t *testing.T) {
 				lease, err := w.Acquire(t.Context(), ref(""))
 				succeeds(t, err)
 				defer lease.Release()
+				synctest.Wait() // what the page registers at once is there
 				asked := 0
 				_, err = came(lease.Invoke(t.Context(), bridge.Invocation{Tool: catalog.Tool("late"), Input: json.RawMessage("{}"), MaxBytes: 100,
 					Still: func(context.Context) *bridge.Error { asked++; return x.says }}))
