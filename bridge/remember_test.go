@@ -345,7 +345,7 @@ func TestHistoryForgets(t *testing.T) {
 		if before.Value() == nil {
 			t.Fatal("it was not held")
 		}
-		time.Sleep(time.Minute)
+		<-time.After(time.Minute)
 		synctest.Wait()
 		runtime.GC()
 		if before.Value() != nil {
