@@ -166,6 +166,10 @@ func BenchmarkRefusedKey(b *testing.B) {
 // TestBytesOfCallers (B3): what waits for a caller, and what is kept for it, is bounded in
 // bytes, at the limit and past it; one caller's bytes are not another's, and they come back.
 func TestBytesOfCallers(t *testing.T) {
+	synctest.Test(t, bytesOfCallers)
+}
+
+func bytesOfCallers(t *testing.T) {
 	r := bridgetest.NewRouter().Add("shop", bridgetest.Asking("write", ""), bridgetest.Tool("read", ""))
 	large := `"` + strings.Repeat("x", 100<<10) + `"`
 	b, err := bridge.New(r, bridge.Options{Limits: bridge.Limits{CallerBytes: 1 << 20, TotalBytes: 1500 << 10}})
@@ -206,6 +210,7 @@ func TestBytesOfCallers(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	synctest.Wait()
 	if e, _ := parks("heavy"); e.Code != bridge.ApprovalRequired {
 		t.Errorf("beside outcomes that wait to be fetched, a call gives %+v", e)
 	}

@@ -434,6 +434,9 @@ func (r *Run) drop(p *Pause, cause *Error) {
 
 // end keeps the outcome for callers that wait or come back, and for the key.
 func (r *Run) end(s Step) {
+	if r.Token() != "" || r.call.Key != "" {
+		r.bridge.runs.slim(r)
+	}
 	r.mu.Lock()
 	token := r.token
 	if token != "" && r.waiting+r.fetching == 0 && !r.bridge.runs.hold(r, int64(len(s.Data))) {
@@ -446,11 +449,8 @@ func (r *Run) end(s Step) {
 	if token != "" {
 		r.bridge.watched(r)
 	}
-	if r.call.Key != "" { // late, because a store may take its time
+	if r.call.Key != "" { // last, because a store may take its time
 		keyEnded(r)
-	}
-	if token != "" || r.call.Key != "" {
-		r.bridge.runs.slim(r)
 	}
 }
 
