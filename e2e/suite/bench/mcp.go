@@ -45,7 +45,7 @@ func (s *stack) mcp() (*overMCP, error) {
 	if err != nil {
 		return nil, err
 	}
-	face, err := mcp.New(b, mcp.Options{})
+	face, err := mcp.New(b, mcp.Options{Tools: "direct"}) // lists of 256 tools are measured, too
 	if err != nil {
 		return nil, err
 	}
