@@ -197,8 +197,7 @@ type Finding struct {
 // Cleaned returns the finding with text of one line that has nothing invisible in it.
 func (f Finding) Cleaned() Finding {
 	f.Tool = printable(f.Tool)
-	text, _ := Visible(f.Message)
-	f.Message = Clip(strings.Join(strings.Fields(text), " "), maxFinding)
+	f.Message = Clip(OneLine(f.Message), maxFinding)
 	return f
 }
 
@@ -206,6 +205,9 @@ func (f Finding) Cleaned() Finding {
 const maxFinding = 1 << 10
 
 var legalName = regexp.MustCompile(`^[A-Za-z0-9_.-]+$`)
+
+// IsLegalName reports whether a tool may have the name, but for its length and prefix.
+func IsLegalName(name string) bool { return legalName.MatchString(name) }
 
 // NewCatalog is the admission gate, and the only way to make a Tool. It refuses
 // single tools, never the set, and says so as findings. A tool that is unchanged since
@@ -344,7 +346,7 @@ func admit(d Declaration, l Limits) admission {
 		return refuse("name-missing", "A tool needs a name.")
 	case utf8.RuneCountInString(d.Name) > l.Name:
 		return refuse("name-too-long", "The name is longer than %d characters.", l.Name)
-	case !legalName.MatchString(d.Name):
+	case !IsLegalName(d.Name):
 		return refuse("name-illegal", "A name has only letters, digits, '_', '.' and '-'.")
 	case strings.TrimSpace(d.Description) == "":
 		return refuse("description-missing", "A tool needs a description.")

@@ -80,8 +80,8 @@ var claims = map[string]string{
 func (q *Question) Facts() []Fact {
 	var facts []Fact
 	add := func(name, text string) {
-		if text, _ = Visible(text); text != "" {
-			facts = append(facts, Fact{name, strings.Join(strings.Fields(text), " ")})
+		if text = OneLine(text); text != "" {
+			facts = append(facts, Fact{name, text})
 		}
 	}
 	for _, hint := range q.Hints {

@@ -141,11 +141,14 @@ func (g *registry) forgetRun(r *Run) {
 	}
 }
 
-// slim drops the arguments of a call that is over: their digest tells whose outcome it is.
+// slim drops the arguments of a call that is over. The digest that a token's next request is
+// compared with stays.
 func (g *registry) slim(r *Run) {
 	r.mu.Lock()
 	n := r.call.Input.Bytes()
-	r.arguments = digestOf(r.call.Input.Canonical())
+	if r.token != "" {
+		r.arguments = digestOf(r.call.Input.Canonical())
+	}
 	r.call.Input, r.input = Value{}, Value{}
 	r.mu.Unlock()
 	g.mu.Lock()

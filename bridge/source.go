@@ -89,6 +89,14 @@ type Invocation struct {
 	Still func(context.Context) *Error
 }
 
+// Refused asks Still: why the call may not run any more, or nil.
+func (inv Invocation) Refused(ctx context.Context) *Error {
+	if inv.Still == nil {
+		return nil
+	}
+	return inv.Still(ctx)
+}
+
 // Complete fills in what a source's question says of its call: a new id, tool, input
 // and the origin of the tool where the source named none. It returns the question.
 func (inv Invocation) Complete(q Question) Question {

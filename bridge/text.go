@@ -23,6 +23,19 @@ func Visible(s string) (string, int) {
 	return out, n
 }
 
+// Brief is the beginning of a stranger's text, at most about n bytes, as a message can
+// repeat it: without what cannot be seen.
+func Brief(s string, n int) string {
+	s, _ = Visible(Clip(s, n))
+	return s
+}
+
+// OneLine is a text without what cannot be seen, its spaces and line ends made one space each.
+func OneLine(s string) string {
+	s, _ = Visible(s)
+	return strings.Join(strings.Fields(s), " ")
+}
+
 // invisible covers C0 and C1 controls, format characters (zero width,
 // bidirectional overrides and isolates, Unicode tags), and the variation
 // selectors that can carry hidden bytes.
@@ -55,8 +68,7 @@ func Quoted(s string) string {
 
 // printable shortens a name for a message, and removes what cannot be seen.
 func printable(s string) string {
-	s, _ = Visible(s)
-	s = strings.Join(strings.Fields(s), " ")
+	s = OneLine(s)
 	if r := []rune(s); len(r) > 64 {
 		s = string(r[:64]) + "…"
 	}

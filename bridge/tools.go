@@ -39,9 +39,9 @@ func (b *Bridge) ToolsNow(ctx context.Context, ref Ref) (Listing, error) {
 	return b.listing(ctx, ref, func(_ context.Context, ref Ref) (*Catalog, error) { return b.router.Catalog(ref) })
 }
 
-// Stands reports whether ToolsNow is made of the catalog, or was the last time that the site
+// IsCurrent reports whether ToolsNow is made of the catalog, or was the last time that the site
 // could be reached.
-func (b *Bridge) Stands(ref Ref, c *Catalog) bool {
+func (b *Bridge) IsCurrent(ref Ref, c *Catalog) bool {
 	now, err := b.router.Catalog(ref)
 	return err != nil || now == c
 }

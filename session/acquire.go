@@ -204,10 +204,8 @@ func (l *lease) Invoke(ctx context.Context, inv bridge.Invocation) bridge.Step {
 		}
 		l.Page, l.release = next.Page, next.release
 		inv.Patience = rest(patience, began)
-		if inv.Still != nil {
-			if e := inv.Still(ctx); e != nil {
-				return e.Step()
-			}
+		if e := inv.Refused(ctx); e != nil {
+			return e.Step()
 		}
 		step = l.Page.Invoke(ctx, inv)
 	}

@@ -31,8 +31,8 @@ func (p *Page) Invoke(ctx context.Context, inv bridge.Invocation) bridge.Step {
 		if err != nil {
 			return bridge.AsError(err).Step()
 		}
-		if (waited || late) && inv.Still != nil {
-			if e := inv.Still(ctx); e != nil {
+		if waited || late {
+			if e := inv.Refused(ctx); e != nil {
 				return e.Step()
 			}
 		}

@@ -67,7 +67,7 @@ func (g *guard) checkBody(w http.ResponseWriter, r *http.Request, _ *info) (answ
 	}
 	if !isJSON(r.Header) {
 		WriteError(w, r, bridge.Errorf(bridge.SchemaError, "", bridge.NotRun,
-			"The body must be application/json, and not %q.", shown(strings.Join(r.Header.Values("Content-Type"), ", "))).With(errMediaType))
+			"The body must be application/json, and not %q.", bridge.Brief(strings.Join(r.Header.Values("Content-Type"), ", "), maxShown)).With(errMediaType))
 		return true
 	}
 	limit := g.o.bodyLimit(r.URL.Path)
@@ -107,12 +107,6 @@ func isJSON(h http.Header) bool {
 
 // maxShown is how much of a header a message repeats.
 const maxShown = 100
-
-// shown is a text of a client as a message can repeat it.
-func shown(text string) string {
-	text, _ = bridge.Visible(bridge.Clip(text, maxShown))
-	return text
-}
 
 func tooLarge(limit int64) *bridge.Error {
 	return bridge.Errorf(bridge.SchemaError, "", bridge.NotRun,

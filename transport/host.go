@@ -90,7 +90,7 @@ func (g *guard) checkHost(w http.ResponseWriter, r *http.Request, _ *info) (answ
 	}
 	if !g.hosts.allows(h) {
 		g.deny(w, r, "host", bridge.Errorf(bridge.Forbidden, "", bridge.NotRun,
-			"The Host %q is not served here; --allow-host adds a name.", shown(r.Host)))
+			"The Host %q is not served here; --allow-host adds a name.", bridge.Brief(r.Host, maxShown)))
 		return true
 	}
 	return false

@@ -87,7 +87,7 @@ func (g *guard) checkOrigin(w http.ResponseWriter, r *http.Request, _ *info) (an
 	listed := len(given) == 1 && g.origins.allows(origin)
 	if !listed && (len(given) > 1 || !sameOrigin(origin, r)) {
 		g.deny(w, r, "origin", bridge.Errorf(bridge.Forbidden, "", bridge.NotRun,
-			"Pages of the origin %q may not call pagetools; --cors allows an origin.", shown(strings.Join(given, ", "))))
+			"Pages of the origin %q may not call pagetools; --cors allows an origin.", bridge.Brief(strings.Join(given, ", "), maxShown)))
 		return true
 	}
 	if !listed {

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"io"
 	"slices"
 
 	"github.com/pagetools/pagetools/bridge/schema"
@@ -100,41 +101,37 @@ func (d *Document) JSON() []byte {
 		for _, a := range d.Actions {
 			size += len(a.Description) + len(a.RequestSchema) + len(a.Schema) + len(a.ResponseSchema) + len(a.Annotations) + actionBytes
 		}
-		before, after := d.around(false)
-		text := append(make([]byte, 0, len(before)+size+len(after)), before...)
-		d.eachAction(func(part []byte) { text = append(text, part...) }, false)
-		return append(text, after...)
+		text := bytes.NewBuffer(make([]byte, 0, size+len(d.Description)+len(d.ConfigSchema)+len(d.DefaultConfig)+actionBytes))
+		d.writeTo(text, schema.MustEncode)
+		return text.Bytes()
 	})
 }
 
-// actionBytes is about how long an action is beside its texts.
+// actionBytes is about how long an action, or a document, is beside its texts.
 const actionBytes = 512
 
-// around is the document's JSON before its actions and after them. Documents may be large: they
+// writeTo writes the document's JSON to w, which takes everything. Documents may be large: they
 // are never in memory more often than once, and their actions one at a time.
-func (d *Document) around(canonical bool) (before, after []byte) {
+func (d *Document) writeTo(w io.Writer, encode func(any) json.RawMessage) {
 	rest := *d
 	rest.Actions = nil
-	before, after, _ = bytes.Cut(encode(&rest, canonical), []byte(`"actions":null`)) // quotes in texts are escaped
-	return append(before, `"actions":[`...), append([]byte{']'}, after...)
-}
-
-// eachAction calls add with the parts of the list of actions in their order.
-func (d *Document) eachAction(add func(part []byte), canonical bool) {
+	before, after, _ := bytes.Cut(encode(&rest), []byte(`"actions":null`)) // quotes in texts are escaped
+	write := func(part []byte) { _, _ = w.Write(part) }
+	write(before)
+	write([]byte(`"actions":[`))
 	for i, a := range d.Actions {
 		if i > 0 {
-			add([]byte{','})
+			write([]byte{','})
 		}
-		add(encode(a, canonical))
+		write(encode(a))
 	}
+	write([]byte{']'})
+	write(after)
 }
 
-// encode writes a value whose raw members were checked when they were admitted.
-func encode(v any, canonical bool) []byte {
-	b, err := schema.Encode(v)
-	if err == nil && canonical {
-		b, err = schema.Canonical(b)
-	}
+// canonical writes a value whose raw members were checked when they were admitted.
+func canonical(v any) json.RawMessage {
+	b, err := schema.Canonical(schema.MustEncode(v))
 	if err != nil {
 		panic("encoding a webtool: " + err.Error())
 	}
@@ -160,10 +157,7 @@ func Draft(name, description string, actions []Action, c Config) *Document {
 	d := &Document{Name: name, Description: description, Actions: actions, ConfigSchema: c.Schema,
 		DefaultConfig: c.Default}
 	h := sha256.New()
-	before, after := d.around(true)
-	_, _ = h.Write(before) // a hash takes everything
-	d.eachAction(func(part []byte) { _, _ = h.Write(part) }, true)
-	_, _ = h.Write(after)
+	d.writeTo(h, canonical)
 	d.Digest = hex.EncodeToString(h.Sum(nil))
 	return d
 }
@@ -176,6 +170,6 @@ func (d *Document) Finish(version string) *Document {
 
 // digest is the hex SHA-256 of the canonical JSON.
 func digest(v any) string {
-	sum := sha256.Sum256(encode(v, true))
+	sum := sha256.Sum256(canonical(v))
 	return hex.EncodeToString(sum[:])
 }

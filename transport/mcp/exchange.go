@@ -108,11 +108,11 @@ func (x *exchange) dispatch(ctx context.Context) (json.RawMessage, *rpcError) {
 	if what := absent[method]; what != "" {
 		return nil, noMethod("%s not supported: this server has tools, and %s lists them", what, mcpgo.MethodToolsList)
 	}
-	return nil, noMethod("Method %s not found: this server has tools, and %s lists them", shown(method), mcpgo.MethodToolsList)
+	return nil, noMethod("Method %s not found: this server has tools, and %s lists them", bridge.Brief(method, maxSessionName), mcpgo.MethodToolsList)
 }
 
 func unsupported(version string) *rpcError {
-	e := rpcErrorf(mcpgo.UNSUPPORTED_PROTOCOL_VERSION, "Protocol version %q is not supported. Supported are %s.", shown(version), strings.Join(mcpgo.ValidProtocolVersions, ", "))
+	e := rpcErrorf(mcpgo.UNSUPPORTED_PROTOCOL_VERSION, "Protocol version %q is not supported. Supported are %s.", bridge.Brief(version, maxSessionName), strings.Join(mcpgo.ValidProtocolVersions, ", "))
 	e.Data = mcpgo.UnsupportedProtocolVersionData{
 		Supported: mcpgo.ValidProtocolVersions, Requested: version,
 	}
@@ -157,8 +157,7 @@ func (x *exchange) about() mcpgo.Implementation {
 		if info.WebsiteURL != "" && strings.HasPrefix(icon, info.WebsiteURL+"/") {
 			info.Icons = []mcpgo.Icon{{Src: icon}}
 		}
-		title, _ = bridge.Visible(title)
-		if title = strings.Join(strings.Fields(title), " "); title != "" {
+		if title = bridge.OneLine(title); title != "" {
 			info.Title = fmt.Sprintf("%s (%s)", bridge.Clip(title, maxServerTitle), sites[0].Name)
 		}
 	}
@@ -224,7 +223,7 @@ func (x *exchange) listTools(ctx context.Context) (json.RawMessage, *rpcError) {
 	page, next, ok := list.Page(x.protocol, cursor)
 	switch {
 	case !ok:
-		return nil, badParams("The cursor %q is not known: begin again without one.", shown(cursor))
+		return nil, badParams("The cursor %q is not known: begin again without one.", bridge.Brief(cursor, maxSessionName))
 	case next != "" || x.peer == nil:
 	case x.protocol.Modern():
 		x.peer.gotList("", unkept)

@@ -23,6 +23,15 @@ func named(names ...string) []bridge.Declaration {
 	return decls
 }
 
+// manyNames are n names, written with the format.
+func manyNames(format string, n int) []string {
+	names := make([]string, n)
+	for i := range names {
+		names[i] = fmt.Sprintf(format, i)
+	}
+	return names
+}
+
 // fataler is a test of the standard library or of rapid.
 type fataler interface {
 	Helper()

@@ -30,12 +30,6 @@ func noSuchSession() *rpcError {
 // maxSessionName bounds what ?session= may be.
 const maxSessionName = 128
 
-// shown is a short text of a client as a message can repeat it.
-func shown(text string) string {
-	text, _ = bridge.Visible(bridge.Clip(text, maxSessionName))
-	return text
-}
-
 // scopeOf returns what the endpoint offers to the caller. It is false after it has
 // answered.
 func (f *Face) scopeOf(w http.ResponseWriter, r *http.Request) (scope, bool) {
@@ -51,7 +45,7 @@ func (f *Face) scopeOf(w http.ResponseWriter, r *http.Request) (scope, bool) {
 	}
 	if sc.site != "" && len(f.sites(sc)) == 0 {
 		transport.WriteError(w, r, bridge.Errorf(bridge.WebtoolNotFound, "", bridge.NotRun,
-			"There is no site %q here; /mcp has the tools of all sites.", shown(sc.site)))
+			"There is no site %q here; /mcp has the tools of all sites.", bridge.Brief(sc.site, maxSessionName)))
 		return sc, false
 	}
 	return sc, true
@@ -98,7 +92,7 @@ func (f *Face) post(w http.ResponseWriter, r *http.Request) {
 		return
 	case version != "" && !mcpgo.IsValidProtocolVersion(version):
 		f.refuse(w, r, http.StatusBadRequest, m.id,
-			badRequest("Protocol version %q is not supported. Supported are %s.", shown(version),
+			badRequest("Protocol version %q is not supported. Supported are %s.", bridge.Brief(version, maxSessionName),
 				strings.Join(mcpgo.ValidProtocolVersions, ", ")))
 		return
 	}

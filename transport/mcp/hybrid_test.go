@@ -10,10 +10,7 @@ import (
 // called, and the client is told when there are others; another caller's list stays. E10.
 func TestHybridListsWhatWasUsed(t *testing.T) {
 	w := newWorld(t, Options{})
-	var many []string
-	for i := range 100 {
-		many = append(many, fmt.Sprintf("tool_%02d", i))
-	}
+	many := manyNames("tool_%02d", 100)
 	w.router.Declare("shop", named(many...)...)
 	c, stranger := w.as(agent).since2026(nothing), w.as(other).since2026(nothing)
 	own := "pagetools_search pagetools_describe pagetools_call"
@@ -55,11 +52,7 @@ func TestHybridListsWhatWasUsed(t *testing.T) {
 // kept for its own, and nobody else does.
 func TestStatesAreBoundedPerCaller(t *testing.T) {
 	w := newWorld(t, Options{})
-	var many []string
-	for i := range 100 {
-		many = append(many, fmt.Sprintf("tool_%02d", i))
-	}
-	w.router.Declare("shop", named(many...)...)
+	w.router.Declare("shop", named(manyNames("tool_%02d", 100)...)...)
 	flood, bystander := w.as(agent).since2026(nothing), w.as(other).since2026(nothing)
 	bystander.tool("tool_42", `{}`)
 	before := bystander.names()

@@ -176,7 +176,7 @@ func (f *Face) fade() {
 	f.mu.Lock()
 	all := maps.Clone(f.lists)
 	f.mu.Unlock()
-	maps.DeleteFunc(all, func(_ listKey, l *list) bool { return l.List == nil || f.stands(l) })
+	maps.DeleteFunc(all, func(_ listKey, l *list) bool { return l.List == nil || f.isCurrent(l) })
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.soon = false
@@ -193,11 +193,11 @@ func (f *Face) fade() {
 	}
 }
 
-// stands reports whether a list is made of what there is now, as far as that is known.
-func (f *Face) stands(l *list) bool {
+// isCurrent reports whether a list is made of what there is now, as far as that is known.
+func (f *Face) isCurrent(l *list) bool {
 	ref := l.sc.ref()
 	for i, s := range l.from {
-		if ref.Site = s.Site.Name; l.of[i] != nil && !f.b.Stands(ref, l.of[i]) {
+		if ref.Site = s.Site.Name; l.of[i] != nil && !f.b.IsCurrent(ref, l.of[i]) {
 			return false
 		}
 	}

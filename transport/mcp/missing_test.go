@@ -2,7 +2,6 @@ package mcp
 
 import (
 	"encoding/json"
-	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -72,11 +71,7 @@ func TestPagesThatWentAway(t *testing.T) {
 // TestManyToolsAreTold: the names in a text are bounded.
 func TestManyToolsAreTold(t *testing.T) {
 	w := newWorld(t, Options{})
-	var names []string
-	for i := range 200 {
-		names = append(names, fmt.Sprintf("t%03d", i))
-	}
-	w.router.Declare("shop", named(names...)...)
+	w.router.Declare("shop", named(manyNames("t%03d", 200)...)...)
 	r := w.as(agent).legacy("2025-11-25", nothing).tool(strings.Repeat("\u202ex", 9000), `{}`)
 	if text, _ := json.Marshal(r.text()); len(text) > 3000 || !strings.Contains(r.text(), "t059, and 140 more.") {
 		t.Errorf("%d bytes: %s", len(text), text)

@@ -76,7 +76,7 @@ func (f *Face) wrongAction(c *bridge.Call, m *message) *bridge.Error {
 		return nil
 	}
 	return bridge.Errorf(bridge.WebtoolNotFound, "", bridge.NotRun,
-		"The action %q is not the one of this webtool: leave it out, or send %q.", shown(m.action), c.Tool).
+		"The action %q is not the one of this webtool: leave it out, or send %q.", bridge.Brief(m.action, maxSession), c.Tool).
 		Detail("reason", "action").Detail("actions", []string{c.Tool})
 }
 

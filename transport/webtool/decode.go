@@ -75,7 +75,7 @@ func (m *message) read(raw bridge.Value) *bridge.Error {
 		default:
 			if lookalike(name) {
 				return malformed(fmt.Sprintf("The key %q differs from one that is known only in case or in invisible "+
-					"characters: send %s.", shown(name), meant(name)))
+					"characters: send %s.", bridge.Brief(name, maxSession), meant(name)))
 			}
 		}
 		if into == nil {
@@ -108,12 +108,6 @@ func meant(key string) string {
 		return keys[i]
 	}
 	return ""
-}
-
-// shown is a short text of a client as it can be read.
-func shown(text string) string {
-	text, _ = bridge.Visible(bridge.Clip(text, maxSession))
-	return text
 }
 
 // folded is what a reader that ignores case and invisible characters sees.

@@ -64,8 +64,7 @@ func (l *List) After(p Past) *List {
 // Missing is the error of a call of a tool that the list does not have: why, what there
 // is, and what sounds like it.
 func (l *List) Missing(name string) *bridge.Error {
-	shown, _ := bridge.Visible(bridge.Clip(name, maxName))
-	e := bridge.Errorf(bridge.WebtoolNotFound, "", bridge.NotRun, "There is no tool %q here.", shown)
+	e := bridge.Errorf(bridge.WebtoolNotFound, "", bridge.NotRun, "There is no tool %q here.", bridge.Brief(name, maxName))
 	why, retry := l.why(name)
 	e.Retry = retry
 	lines := append([]string{e.Message}, why...)

@@ -183,9 +183,8 @@ func readArguments(arguments bridge.Value, known ...string) (bridge.Value, *brid
 	}
 	for name := range arguments.Members() {
 		if !slices.Contains(known, name) {
-			name, _ := bridge.Visible(bridge.Clip(name, maxName))
 			return bridge.Value{}, bridge.Errorf(bridge.SchemaError, "", bridge.NotRun,
-				"There is no argument %q; there are: %s.", name, strings.Join(known, ", "))
+				"There is no argument %q; there are: %s.", bridge.Brief(name, maxName), strings.Join(known, ", "))
 		}
 	}
 	return arguments, nil

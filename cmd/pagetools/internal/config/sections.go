@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -71,13 +70,11 @@ func (w *Wait) UnmarshalText(text []byte) error {
 	*w = Wait(strings.TrimSpace(string(text)))
 	kind, what, _ := strings.Cut(string(*w), ":")
 	switch {
-	case *w == "idle", kind == "selector" && what != "", kind == "tool" && legalTool.MatchString(what):
+	case *w == "idle", kind == "selector" && what != "", kind == "tool" && bridge.IsLegalName(what):
 		return nil
 	}
 	return errMust
 }
-
-var legalTool = regexp.MustCompile(`^[A-Za-z0-9_.-]+$`)
 
 // terms cuts a text at the commas that a term follows: selectors have commas, too.
 func terms(text string) (all []string) {
