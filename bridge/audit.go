@@ -15,7 +15,7 @@ import (
 // audit says what was asked and how it ended, also on panic and refusal: in the
 // log, in the record of calls and, for what was dispatched or refused by a person
 // or by policy, in the audit. Inputs and results are in none of them.
-func (b *Bridge) audit(ctx context.Context, r *Run, next handler) (s Step) {
+func (pl *pipeline) audit(ctx context.Context, r *Run, next handler) (s Step) {
 	logCall(ctx, slog.LevelDebug, "call: intent", r)
 	defer func() {
 		if p := recover(); p != nil {
@@ -25,10 +25,10 @@ func (b *Bridge) audit(ctx context.Context, r *Run, next handler) (s Step) {
 		}
 		if s.Pause != nil {
 			logCall(ctx, slog.LevelInfo, "call: waits for a person", r)
-			b.measure(ctx, s.Pause)
+			pl.measure(ctx, s.Pause)
 			return
 		}
-		took := slog.Duration("took", b.now().Sub(r.started))
+		took := slog.Duration("took", pl.now().Sub(r.started))
 		if e := s.Err; e == nil {
 			logCall(ctx, slog.LevelInfo, "call: ok", r, took)
 		} else {
@@ -51,10 +51,10 @@ func waited(ctx context.Context) time.Duration {
 }
 
 // measure adds the time until a question is over to what the call waited for persons.
-func (b *Bridge) measure(ctx context.Context, p *Pause) {
-	began, before, next := b.now(), waited(ctx), p.Continue
+func (pl *pipeline) measure(ctx context.Context, p *Pause) {
+	began, before, next := pl.now(), waited(ctx), p.Continue
 	p.Continue = func(ctx context.Context, a *Answer) Step {
-		return next(context.WithValue(ctx, waitedKey{}, before+b.now().Sub(began)), a)
+		return next(context.WithValue(ctx, waitedKey{}, before+pl.now().Sub(began)), a)
 	}
 }
 
@@ -75,13 +75,13 @@ func logCall(ctx context.Context, level slog.Level, event string, r *Run,
 // intend notes in the audit that the call is about to be dispatched. A call that
 // may change something waits until the note cannot be lost by the death of this
 // process, and does not run without it (security reference, D2).
-func (b *Bridge) intend(ctx context.Context, r *Run) *Error {
-	if b.memory.Audit == nil || r.ticket != 0 {
+func (pl *pipeline) intend(ctx context.Context, r *Run) *Error {
+	if pl.memory.Audit == nil || r.ticket != 0 {
 		return nil
 	}
 	intent := auditRecord(r)
 	intent.Wait = r.tool == nil || r.tool.hints.MayChange(r.tool.topLevel)
-	ticket, err := b.memory.Audit.Intent(ctx, intent)
+	ticket, err := pl.memory.Audit.Intent(ctx, intent)
 	switch {
 	case err == nil:
 		r.ticket = ticket
@@ -90,7 +90,7 @@ func (b *Bridge) intend(ctx context.Context, r *Run) *Error {
 	case intent.Wait:
 		return notKept("This call may change something, and no record of it can be kept now. Nothing ran.", err)
 	default:
-		b.log.WarnContext(ctx, "audit: a call that only reads is not recorded",
+		pl.log.WarnContext(ctx, "audit: a call that only reads is not recorded",
 			slog.String("call", r.call.ID), slog.Any("error", err))
 	}
 	return nil
@@ -153,7 +153,7 @@ var refusals = policy.Rate{N: 60, Per: time.Minute}
 
 // refusedByUs reports whether what ended the call belongs into the audit though nothing
 // was dispatched: it was not the caller's to make, or not any more.
-func (r *Run) refusedByUs(e *Error) bool {
+func (r *passage) refusedByUs(e *Error) bool {
 	switch e.Code {
 	case Forbidden, RateLimit:
 	case VersionMismatch:
@@ -190,7 +190,7 @@ func auditRecord(r *Run) AuditRecord {
 
 // argumentsDigest is that of the canonical arguments. A secret among them could be
 // guessed from a digest: arguments of a tool that takes secrets have none.
-func (r *Run) argumentsDigest() string {
+func (r *passage) argumentsDigest() string {
 	if r.tool.secrets {
 		return ""
 	}
@@ -203,7 +203,7 @@ func digestOf(text []byte) string {
 }
 
 // decided is the level of the call; empty when there was no decision.
-func (r *Run) decided() string {
+func (r *passage) decided() string {
 	if r.decision.Layer == "" {
 		return ""
 	}
@@ -211,7 +211,7 @@ func (r *Run) decided() string {
 }
 
 // toolName is what was asked for, or what it came to.
-func (r *Run) toolName() string {
+func (r *passage) toolName() string {
 	if r.tool != nil {
 		return r.tool.name
 	}

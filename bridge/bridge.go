@@ -61,19 +61,9 @@ type SiteOptions struct {
 
 // Bridge runs calls. It is safe for concurrent use.
 type Bridge struct {
-	router Router
-	limits Limits
-	memory Memory
-	log    *slog.Logger
-	now    func() time.Time
-	rates  *policy.Rates
-	bytes  *policy.Account
-	// refusals bounds those that are in the audit.
-	refusals *policy.Rates
-	sites    map[string]*siteState
-	run      handler
+	pipeline
+	bytes *policy.Account
 
-	taints     taints
 	runs       registry
 	watchers   watchers
 	promises   promises
@@ -108,8 +98,8 @@ type siteState struct {
 // New makes a Bridge over the sites of the router. It fails when an operator's
 // parameter default is not a schema.
 func New(r Router, o Options) (*Bridge, error) {
-	b := &Bridge{router: r, limits: o.Limits.WithDefaults(), memory: o.Memory, log: o.Log,
-		now: o.Now, sites: map[string]*siteState{}}
+	b := &Bridge{pipeline: pipeline{router: r, limits: o.Limits.WithDefaults(), memory: o.Memory,
+		log: o.Log, now: o.Now, sites: map[string]*siteState{}}}
 	if b.bytes = o.Bytes; b.bytes == nil {
 		b.bytes = policy.NewAccount(b.limits.TotalBytes, nil)
 	}
@@ -121,6 +111,7 @@ func New(r Router, o Options) (*Bridge, error) {
 	if b.now == nil {
 		b.now = time.Now
 	}
+	b.consents = consents{&b.memory, b.log, b.now}
 	rates := policy.RatesOptions{Callers: o.Rates, Sites: map[string]policy.SiteRates{}}
 	for _, site := range r.Sites() {
 		s, err := b.newSiteState(site, o.Sites[site.Name])
@@ -171,8 +162,8 @@ func (c *Catalog) names() []string {
 }
 
 // siteFor finds a site that the caller may know of.
-func (b *Bridge) siteFor(name string, c Caller) (*siteState, error) {
-	s := b.sites[name]
+func (pl *pipeline) siteFor(name string, c Caller) (*siteState, error) {
+	s := pl.sites[name]
 	if s == nil || !c.Sees(name) {
 		return nil, Errorf(WebtoolNotFound, "", NotRun,
 			"There is no webtool %q here; GET /webtools lists those that there are.", printable(name))

@@ -9,7 +9,7 @@ import (
 
 // where returns the page that the call would run in, and what a person who agrees to
 // the call now agrees to of it.
-func (r *Run) where() (*Agreed, *Shown) {
+func (r *passage) where() (*Agreed, *Shown) {
 	ref := r.ref()
 	ref.Page = r.settings.page
 	shown := r.bridge.router.Shows(ref)
@@ -22,12 +22,12 @@ func (r *Run) where() (*Agreed, *Shown) {
 // askConsent stops a call before anything runs and before it holds a page. With
 // an answer it begins again, so that everything is checked anew. auto is what
 // the operator's mode auto would decide.
-func (b *Bridge) askConsent(r *Run, auto policy.Decision) Step {
+func (pl *pipeline) askConsent(r *Run, auto policy.Decision) Step {
 	var shown *Shown
 	r.shownDigest = r.tool.digest
 	r.shown, shown = r.where()
 	q := Invocation{Tool: r.tool, Input: r.input.Text(),
-		Answer: b.limits.Question}.Complete(Question{
+		Answer: pl.limits.Question}.Complete(Question{
 		Kind: Approve, Title: fmt.Sprintf("Run %s on %s?", r.tool.name,
 			r.call.Site), Detail: r.tool.description, always: mayAlways(r),
 		Session: r.call.Session, Page: describePage(shown), auto: auto,
@@ -47,7 +47,7 @@ func (b *Bridge) askConsent(r *Run, auto policy.Decision) Step {
 }
 
 // checkConsent refuses what a person refused, and what is not what they were shown.
-func (r *Run) checkConsent() *Error {
+func (r *passage) checkConsent() *Error {
 	switch now, _ := r.where(); {
 	case r.consent == nil || !r.consent.OK:
 		return Errorf(ApprovalDenied, "", NotRun,

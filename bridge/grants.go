@@ -10,6 +10,13 @@ import (
 	"github.com/pagetools/pagetools/bridge/policy"
 )
 
+// consents is what persons agreed to beyond one call. Without its stores it keeps nothing.
+type consents struct {
+	memory *Memory
+	log    *slog.Logger
+	now    func() time.Time
+}
+
 // mayAlways reports whether consent to this call may be kept for further ones: only
 // where the level is ask-once (security reference, C7).
 func mayAlways(r *Run) bool {
@@ -19,22 +26,22 @@ func mayAlways(r *Run) bool {
 
 // granted reports whether a person has agreed to such calls for good. What cannot
 // be looked up is asked again.
-func (b *Bridge) granted(ctx context.Context, r *Run) bool {
+func (c *consents) granted(ctx context.Context, r *Run) bool {
 	if !mayAlways(r) {
 		return false
 	}
 	now, _ := r.where()
 	r.shown = &Agreed{Config: now.Config}
-	r.standing = b.stands(ctx, r)
+	r.standing = c.stands(ctx, r)
 	return r.standing
 }
 
 // stands reports whether consent stands for the call, in such a page as it was shown: before
 // it waits for its page, and after.
-func (b *Bridge) stands(ctx context.Context, r *Run) bool {
-	g, ok, err := b.memory.Grants.Find(ctx, r.grantUse(r.shown))
+func (c *consents) stands(ctx context.Context, r *Run) bool {
+	g, ok, err := c.memory.Grants.Find(ctx, r.grantUse(r.shown))
 	if err != nil {
-		b.log.WarnContext(ctx, "grants: they cannot be read", slog.Any("error", err))
+		c.log.WarnContext(ctx, "grants: they cannot be read", slog.Any("error", err))
 	}
 	if err != nil || !ok {
 		return false
@@ -44,7 +51,7 @@ func (b *Bridge) stands(ctx context.Context, r *Run) bool {
 }
 
 // grantUse is what standing consent to the call covers, where it runs in such a page.
-func (r *Run) grantUse(page *Agreed) GrantUse {
+func (r *passage) grantUse(page *Agreed) GrantUse {
 	u := GrantUse{Caller: r.call.Caller.Name, Credential: r.call.Caller.Credential, Site: r.call.Site,
 		Tool: r.tool.name, Digest: r.tool.digest}
 	if page.Config != "" {
@@ -53,16 +60,16 @@ func (r *Run) grantUse(page *Agreed) GrantUse {
 	return u
 }
 
-// keepConsent keeps what a person agreed to beyond this call: a grant, when they
+// keep keeps what a person agreed to beyond this call: a grant, when they
 // said "always", and that they have seen the tool. A call whose grant cannot be
 // kept does not run: the person believes that it was kept.
-func (b *Bridge) keepConsent(ctx context.Context, r *Run) *Error {
+func (c *consents) keep(ctx context.Context, r *Run) *Error {
 	a := r.consent
 	if a.Always && mayAlways(r) && !r.kept {
 		if e := knowAll(ctx, r); e != nil {
 			return e
 		}
-		g, err := b.memory.Grants.Put(ctx, Grant{GrantUse: r.grantUse(r.shown), GivenBy: a.by, GivenAt: b.now()})
+		g, err := c.memory.Grants.Put(ctx, Grant{GrantUse: r.grantUse(r.shown), GivenBy: a.by, GivenAt: c.now()})
 		if err != nil {
 			return notKept("This consent cannot be kept now. Nothing ran.", err)
 		}
@@ -70,8 +77,8 @@ func (b *Bridge) keepConsent(ctx context.Context, r *Run) *Error {
 		r.approval = g.ID
 	}
 	if r.unseen {
-		if err := b.memory.KnownTools.SetKnown(ctx, r.call.Site,
-			[]KnownTool{known(r.tool, b.now())}); err != nil {
+		if err := c.memory.KnownTools.SetKnown(ctx, r.call.Site,
+			[]KnownTool{known(r.tool, c.now())}); err != nil {
 			return notKept("It cannot be kept now that this tool was seen. Nothing ran.", err)
 		}
 		r.site.seen.forget()
@@ -134,16 +141,16 @@ func (s *seen) forget() {
 // unseen reports whether the tool came, or got its name, after a person gave standing
 // consent on its site, and no person has seen it since. While that cannot be
 // read, what was read last counts; before anything was, all tools are unseen.
-func (b *Bridge) unseen(ctx context.Context, r *Run) bool {
-	if b.memory.Grants == nil || b.memory.KnownTools == nil {
+func (c *consents) unseen(ctx context.Context, r *Run) bool {
+	if c.memory.Grants == nil || c.memory.KnownTools == nil {
 		return false
 	}
 	s := &r.site.seen
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if now := b.now(); now.After(s.until) {
-		if err := b.readSeen(ctx, r.call.Site, s); err != nil {
-			b.log.WarnContext(ctx, "grants: they cannot be read", slog.Any("error", err))
+	if now := c.now(); now.After(s.until) {
+		if err := c.readSeen(ctx, r.call.Site, s); err != nil {
+			c.log.WarnContext(ctx, "grants: they cannot be read", slog.Any("error", err))
 		} else {
 			s.read = true
 		}
@@ -152,8 +159,8 @@ func (b *Bridge) unseen(ctx context.Context, r *Run) bool {
 	return !s.read || s.grants && !s.tools[r.tool.name]
 }
 
-func (b *Bridge) readSeen(ctx context.Context, site string, s *seen) error {
-	grants, err := b.memory.Grants.All(ctx)
+func (c *consents) readSeen(ctx context.Context, site string, s *seen) error {
+	grants, err := c.memory.Grants.All(ctx)
 	if err != nil {
 		return err
 	}
@@ -161,7 +168,7 @@ func (b *Bridge) readSeen(ctx context.Context, site string, s *seen) error {
 		s.grants, s.tools = false, nil
 		return nil
 	}
-	tools, err := b.memory.KnownTools.Known(ctx, site)
+	tools, err := c.memory.KnownTools.Known(ctx, site)
 	if err != nil {
 		return err
 	}

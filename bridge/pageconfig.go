@@ -122,7 +122,7 @@ func (s *siteState) pageConfig(config map[string]json.RawMessage) (string, error
 }
 
 // pageConfig is what config changed about the page that the call runs in.
-func (r *Run) pageConfig() string {
+func (r *passage) pageConfig() string {
 	if r.shown != nil {
 		return r.shown.Config
 	}

@@ -3,6 +3,7 @@ package bridge
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"strings"
 	"time"
 
@@ -18,15 +19,65 @@ type stage struct {
 	run  func(ctx context.Context, r *Run, next handler) Step
 }
 
+// pipeline is what a call goes through, and what its stages need.
+type pipeline struct {
+	router   Router
+	limits   Limits
+	memory   Memory
+	consents consents
+	log      *slog.Logger
+	now      func() time.Time
+	sites    map[string]*siteState
+	rates    *policy.Rates
+	refusals *policy.Rates // bounds those that are in the audit
+	taints   taints
+	run      handler
+}
+
+// passage is a call on its way through the pipeline. Only the goroutine that runs the call
+// uses what changes.
+type passage struct {
+	bridge  *Bridge
+	call    Call
+	started time.Time
+	going   time.Time // since when it runs: it began, or consent was given
+
+	// What the stages found.
+	site     *siteState
+	tool     *Tool
+	pinned   *schema.Schema // of a pinned version that differs from the tool's; nil: none
+	settings settings
+	input    Value // after parameter defaults
+	decision policy.Decision
+	unseen   bool    // nobody has seen the tool since consent was given on its site
+	counted  bool    // against the rates
+	agreed   bool    // or refused: somebody was asked
+	consent  *Answer // what they said; nil: nothing
+	// What they were shown: the digest of the tool's definition, and the page.
+	shownDigest string
+	shown       *Agreed
+	kept        bool   // the consent, as a grant
+	standing    bool   // a grant covers it
+	approval    string // the grant or the question that it runs under, and
+	approver    string // the person
+	ticket      int64  // of its intent in the audit; 0: none
+	source      Source // the page that runs it
+	outcome     Outcome
+}
+
+func (b *Bridge) enter(in *Call) passage {
+	return passage{bridge: b, call: *in, outcome: NotRun, started: b.now()}
+}
+
 // stages is the policy of the bridge, outermost first. The innermost step is
 // invoke.
-func (b *Bridge) stages() []stage {
+func (pl *pipeline) stages() []stage {
 	return []stage{
-		{"audit", b.audit},
-		{"resolve", b.resolve},
-		{"validate", b.validate},
-		{"limit", b.limit},
-		{"approve", b.approve},
+		{"audit", pl.audit},
+		{"resolve", pl.resolve},
+		{"validate", pl.validate},
+		{"limit", pl.limit},
+		{"approve", pl.approve},
 	}
 }
 
@@ -41,21 +92,21 @@ func chain(stages []stage, last handler) handler {
 
 // resolve finds the site, the tool and the settings, and compares a pinned version with
 // the tool that would run.
-func (b *Bridge) resolve(ctx context.Context, r *Run, next handler) Step {
-	err := b.find(ctx, r)
+func (pl *pipeline) resolve(ctx context.Context, r *Run, next handler) Step {
+	err := pl.find(ctx, r)
 	if err == nil {
 		return next(ctx, r)
 	}
 	e := AsError(err)
 	if e.Code == WebtoolNotFound || e.Code == ConfigError { // nonsense counts, too
-		if limited := b.count(r); limited != nil {
+		if limited := pl.count(r); limited != nil {
 			e = limited
 		}
 	}
 	return e.Step()
 }
 
-func (b *Bridge) find(ctx context.Context, r *Run) error {
+func (pl *pipeline) find(ctx context.Context, r *Run) error {
 	var err error
 	if !r.call.Caller.Can(MayCall) {
 		return mayNotCall()
@@ -63,7 +114,7 @@ func (b *Bridge) find(ctx context.Context, r *Run) error {
 	if r.call.Caller.IsRevoked() { // after the guards let it in
 		return Revoked()
 	}
-	if r.site, err = b.siteFor(r.call.Site, r.call.Caller); err != nil {
+	if r.site, err = pl.siteFor(r.call.Site, r.call.Caller); err != nil {
 		return err
 	}
 	if r.settings, err = r.site.readSettings(r.call.Config, r.call.Caller); err != nil {
@@ -71,7 +122,7 @@ func (b *Bridge) find(ctx context.Context, r *Run) error {
 	}
 	ref := r.ref()
 	ref.Patience = r.left()
-	catalog, err := b.router.Await(ctx, ref)
+	catalog, err := pl.router.Await(ctx, ref)
 	if err != nil {
 		return nothingRan(ctx, err)
 	}
@@ -81,7 +132,7 @@ func (b *Bridge) find(ctx context.Context, r *Run) error {
 	if r.call.Version == "" || r.call.Version == "latest" {
 		return nil
 	}
-	if base, err := b.router.Catalog(Ref{Site: r.call.Site, Caller: r.call.Caller}); err == nil {
+	if base, err := pl.router.Catalog(Ref{Site: r.call.Site, Caller: r.call.Caller}); err == nil {
 		if _, err := r.site.observe(ctx, base, ""); err != nil {
 			return err
 		}
@@ -91,7 +142,7 @@ func (b *Bridge) find(ctx context.Context, r *Run) error {
 }
 
 // ref names the page of the call.
-func (r *Run) ref() Ref {
+func (r *passage) ref() Ref {
 	return Ref{Site: r.call.Site, Session: r.call.Session, Caller: r.call.Caller}
 }
 
@@ -148,21 +199,21 @@ var ErrTooLarge = errors.New("too large")
 const maxInputDepth = 200
 
 // validate checks the arguments before the page is touched.
-func (b *Bridge) validate(ctx context.Context, r *Run, next handler) Step {
-	e := b.checkInput(r)
+func (pl *pipeline) validate(ctx context.Context, r *Run, next handler) Step {
+	e := pl.checkInput(r)
 	if e == nil {
 		return next(ctx, r)
 	}
-	if limited := b.count(r); limited != nil { // nonsense counts, too
+	if limited := pl.count(r); limited != nil { // nonsense counts, too
 		e = limited
 	}
 	return e.Step()
 }
 
-func (b *Bridge) checkInput(r *Run) *Error {
-	if len(r.call.Input.Text()) > b.limits.Arguments {
+func (pl *pipeline) checkInput(r *Run) *Error {
+	if len(r.call.Input.Text()) > pl.limits.Arguments {
 		return Errorf(SchemaError, "", NotRun,
-			"The request is longer than %d bytes.", b.limits.Arguments).With(ErrTooLarge)
+			"The request is longer than %d bytes.", pl.limits.Arguments).With(ErrTooLarge)
 	}
 	if !r.call.Input.IsObject() {
 		return Errorf(SchemaError, "", NotRun, "request must be a JSON object, such as {}.")
@@ -208,7 +259,7 @@ func syntaxText(err error) string {
 
 // completeInput fills parameter defaults, and drops an `action` that a client of
 // the published guide repeats inside the request.
-func (r *Run) completeInput() (Value, error) {
+func (r *passage) completeInput() (Value, error) {
 	in, shape := r.call.Input, r.tool.shape
 	var add []schema.Member
 	for _, p := range r.settings.params {
@@ -233,15 +284,15 @@ var tooMany = map[policy.Limit]string{
 
 // limit holds the call to the rates of its caller, its site and its tool. A call counts
 // once, however often it stops for a person.
-func (b *Bridge) limit(ctx context.Context, r *Run, next handler) Step {
-	if e := b.count(r); e != nil {
+func (pl *pipeline) limit(ctx context.Context, r *Run, next handler) Step {
+	if e := pl.count(r); e != nil {
 		return e.Step()
 	}
 	return next(ctx, r)
 }
 
 // count counts the call, and refuses it when there are too many. Its tool may not be known.
-func (b *Bridge) count(r *Run) *Error {
+func (pl *pipeline) count(r *Run) *Error {
 	if r.counted {
 		return nil
 	}
@@ -249,7 +300,7 @@ func (b *Bridge) count(r *Run) *Error {
 	if r.tool != nil {
 		tool = r.tool.name
 	}
-	if e := b.take(r.call.Caller.Name, r.call.Site, tool); e != nil {
+	if e := pl.take(r.call.Caller.Name, r.call.Site, tool); e != nil {
 		return e
 	}
 	r.counted = true
@@ -257,8 +308,8 @@ func (b *Bridge) count(r *Run) *Error {
 }
 
 // take takes one from each rate that counts, or refuses. Site and tool may be empty.
-func (b *Bridge) take(caller, site, tool string) *Error {
-	limit, wait := b.rates.Take(caller, site, tool, b.now())
+func (pl *pipeline) take(caller, site, tool string) *Error {
+	limit, wait := pl.rates.Take(caller, site, tool, pl.now())
 	if limit == "" {
 		return nil
 	}
@@ -269,12 +320,12 @@ func (b *Bridge) take(caller, site, tool string) *Error {
 }
 
 // approve decides whether the call may run, and asks when a person must say so.
-func (b *Bridge) approve(ctx context.Context, r *Run, next handler) Step {
-	r.unseen = b.unseen(ctx, r)
+func (pl *pipeline) approve(ctx context.Context, r *Run, next handler) Step {
+	r.unseen = pl.consents.unseen(ctx, r)
 	in := policy.Input{
 		Operator: r.site.options.Approval, Tool: r.tool.name, Hints: r.tool.hints,
 		Origin: r.tool.origin, Own: r.tool.own, TopLevel: r.tool.topLevel, Request: r.settings.approval,
-		Tainted: b.taints.of(r.call.Caller.Name, r.tool.origin, b.now()), Unseen: r.unseen,
+		Tainted: pl.taints.of(r.call.Caller.Name, r.tool.origin, pl.now()), Unseen: r.unseen,
 	}
 	r.decision = policy.Decide(in)
 	switch {
@@ -283,16 +334,16 @@ func (b *Bridge) approve(ctx context.Context, r *Run, next handler) Step {
 			"The operator does not allow %q.", r.tool.name).Detail("layer", r.decision.Layer).
 			With(errors.New(r.decision.Reason)).Step()
 	case r.agreed: // what they said counts, also where nobody would be asked any more
-	case r.decision.Level == policy.Auto || b.granted(ctx, r):
+	case r.decision.Level == policy.Auto || pl.consents.granted(ctx, r):
 		return next(ctx, r)
 	default:
 		in.Operator.Mode = policy.ModeAuto
-		return b.askConsent(r, policy.Decide(in))
+		return pl.askConsent(r, policy.Decide(in))
 	}
 	if e := r.checkConsent(); e != nil {
 		return e.Step()
 	}
-	if e := b.keepConsent(ctx, r); e != nil {
+	if e := pl.consents.keep(ctx, r); e != nil {
 		return e.Step()
 	}
 	return next(ctx, r)
@@ -305,7 +356,7 @@ func (r *Run) run(ctx context.Context) Step {
 }
 
 // left is what is left of the call's time, whatever it waits for: persons aside.
-func (r *Run) left() time.Duration {
+func (r *passage) left() time.Duration {
 	return max(time.Millisecond, max(r.settings.timeout, minPatience)-time.Since(r.going))
 }
 
@@ -315,14 +366,14 @@ const minPatience = 10 * time.Second
 
 // invoke takes a page and runs the tool, once. The timeout of the tool begins when
 // it is dispatched; the page may have used up a part of it.
-func (b *Bridge) invoke(ctx context.Context, r *Run) Step {
-	if e := b.intend(ctx, r); e != nil {
+func (pl *pipeline) invoke(ctx context.Context, r *Run) Step {
+	if e := pl.intend(ctx, r); e != nil {
 		return e.Step()
 	}
 	ref := r.ref()
 	ref.Patience, ref.Turn, ref.Page = r.left(), r.settings.timeout, r.settings.page
 	ref.Beside = r.call.Beside && !r.tool.hints.MayChange(r.tool.topLevel)
-	source, err := b.router.Acquire(ctx, ref)
+	source, err := pl.router.Acquire(ctx, ref)
 	if err != nil {
 		return nothingRan(ctx, err).Step()
 	}
@@ -331,12 +382,12 @@ func (b *Bridge) invoke(ctx context.Context, r *Run) Step {
 		return e.Step()
 	}
 	r.source = source
-	return b.inPage(r, func() Step {
+	return pl.inPage(r, func() Step {
 		r.outcome = Unknown
-		b.taints.read(r, b.now())
+		pl.taints.read(r, pl.now())
 		return source.Invoke(ctx, Invocation{
 			Tool: r.tool, Caller: r.call.Caller.Name, Agreed: r.shown, Input: r.input.Text(), MaxBytes: r.resultLimit(),
-			Patience: r.left(), Timeout: r.settings.timeout, Answer: b.limits.Question, Questions: maxQuestions - r.asked,
+			Patience: r.left(), Timeout: r.settings.timeout, Answer: pl.limits.Question, Questions: maxQuestions - r.asked,
 			Still: r.still,
 		})
 	})
@@ -348,7 +399,7 @@ func (r *Run) still(ctx context.Context) *Error {
 	switch {
 	case r.call.Caller.IsRevoked():
 		return Revoked()
-	case r.standing && !r.bridge.stands(ctx, r):
+	case r.standing && !r.bridge.consents.stands(ctx, r):
 		return Errorf(ApprovalDenied, "", NotRun,
 			"The consent that stood for %q was revoked while the call waited for its page. Nothing ran.", r.tool.name)
 	}
@@ -356,7 +407,7 @@ func (r *Run) still(ctx context.Context) *Error {
 }
 
 // resultLimit is how long the call's result may be, in bytes.
-func (r *Run) resultLimit() int {
+func (r *passage) resultLimit() int {
 	most := r.bridge.limits.Result
 	if r.settings.maxBytes > 0 {
 		return min(most, r.settings.maxBytes)
@@ -366,7 +417,7 @@ func (r *Run) resultLimit() int {
 
 // inPage handles the step that a part of the call in its page ended with. It releases
 // the page, unless the page waits for a person.
-func (b *Bridge) inPage(r *Run, part func() Step) (s Step) {
+func (pl *pipeline) inPage(r *Run, part func() Step) (s Step) {
 	defer func() { // also on panic
 		if s.Pause == nil {
 			source := r.source

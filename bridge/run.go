@@ -6,9 +6,6 @@ import (
 	"crypto/rand"
 	"sync"
 	"time"
-
-	"github.com/pagetools/pagetools/bridge/policy"
-	"github.com/pagetools/pagetools/bridge/schema"
 )
 
 // maxQuestions bounds the questions of one call. Further ones are declined.
@@ -20,34 +17,9 @@ const nobody = ""
 // Run is a call that can stop at questions, and be resumed later from another
 // request. It runs once, however many callers wait for it. It is safe for concurrent use.
 type Run struct {
-	bridge  *Bridge
-	call    Call
-	number  int64 // of the call in this process
-	started time.Time
-	going   time.Time // since when it runs: it began, or consent was given
-	digest  string    // of a call with a key
-
-	// What the stages found. Only the goroutine that runs the call uses it.
-	site     *siteState
-	tool     *Tool
-	pinned   *schema.Schema // of a pinned version that differs from the tool's; nil: none
-	settings settings
-	input    Value // after parameter defaults
-	decision policy.Decision
-	unseen   bool    // nobody has seen the tool since consent was given on its site
-	counted  bool    // against the rates
-	agreed   bool    // or refused: somebody was asked
-	consent  *Answer // what they said; nil: nothing
-	// What they were shown: the digest of the tool's definition, and the page.
-	shownDigest string
-	shown       *Agreed
-	kept        bool   // the consent, as a grant
-	standing    bool   // a grant covers it
-	approval    string // the grant or the question that it runs under, and
-	approver    string // the person
-	ticket      int64  // of its intent in the audit; 0: none
-	source      Source // the page that runs it
-	outcome     Outcome
+	passage
+	number int64  // of the call in this process
+	digest string // of a call with a key
 
 	// Behind the lock of the registry.
 	names  []handle    // under which it is found
@@ -79,7 +51,7 @@ type Run struct {
 }
 
 func (b *Bridge) newRun(in *Call) *Run {
-	r := &Run{bridge: b, call: *in, outcome: NotRun, started: b.now()}
+	r := &Run{passage: b.enter(in)}
 	b.runs.add(r)
 	return r
 }
@@ -87,7 +59,7 @@ func (b *Bridge) newRun(in *Call) *Run {
 // refused is a run that has nothing but an error: of a call that ended before it began,
 // or of a request whose call goes on without it.
 func (b *Bridge) refused(in *Call, e *Error) *Run {
-	return &Run{bridge: b, call: *in, done: true, result: e.Step()}
+	return &Run{passage: b.enter(in), done: true, result: e.Step()}
 }
 
 // begin runs the call until it ends or stops at its first question.

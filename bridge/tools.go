@@ -84,7 +84,8 @@ type Opener interface {
 // page, and returns what the site offers then. in.Tool is what the transport calls this in
 // the log and in the audit, which has it like a call. Errors are *Error.
 func (b *Bridge) Open(ctx context.Context, in *Call) (Listing, error) {
-	r := &Run{bridge: b, call: *in, outcome: NotRun, started: b.now(), going: time.Now()}
+	r := &Run{passage: b.enter(in)}
+	r.going = time.Now()
 	if end := b.audit(ctx, r, b.openPage); end.Err != nil {
 		return Listing{}, end.Err
 	}
