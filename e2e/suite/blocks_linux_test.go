@@ -76,13 +76,20 @@ type step struct {
 	answered int
 }
 
-// show shows something to the person, who says yes to each question.
-func (s *step) show(p []byte) {
+// show shows something to the person, who says yes to each question. Where it is asked at the
+// terminal, they see their yes before anything that follows from it.
+func (s *step) show(p []byte, terminal bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	_, _ = s.all.Write(p)
 	for n := len(asks.FindAllString(s.all.String(), -1)); s.answered < n; s.answered++ {
 		_, _ = s.person.WriteString("y\n")
+		if !terminal {
+			continue
+		}
+		var echo [4096]byte
+		n, _ := s.person.Read(echo[:])
+		_, _ = s.all.Write(echo[:n])
 	}
 }
 
@@ -90,7 +97,7 @@ func (s *step) show(p []byte) {
 type data struct{ *step }
 
 func (d data) Write(p []byte) (int, error) {
-	d.show(p)
+	d.show(p, false)
 	return d.stdout.Write(p)
 }
 
@@ -290,7 +297,7 @@ func (w *reader) start(text string) *step {
 		var buf [4096]byte
 		for {
 			n, err := person.Read(buf[:])
-			s.show(buf[:n])
+			s.show(buf[:n], true)
 			if err != nil {
 				return
 			}
