@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -14,7 +15,7 @@ import (
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
 )
 
-func (p *program) auditCommand() *cobra.Command {
+func auditCommand(p *program) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "audit",
 		Short: "Read and check the signed record of calls",
@@ -93,7 +94,7 @@ func (p *program) listAudit(ctx context.Context, f bridge.CallFilter) error {
 	if err != nil {
 		return err
 	}
-	defer p.closeMemory(s)
+	defer p.end(s)
 	all, err := s.Records(ctx, f)
 	if err != nil {
 		return err
@@ -121,7 +122,7 @@ func (p *program) verifyAudit(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer p.closeMemory(s)
+	defer p.end(s)
 	found, err := s.Verify(ctx)
 	if err != nil {
 		return err
@@ -131,7 +132,7 @@ func (p *program) verifyAudit(ctx context.Context) error {
 			return err
 		}
 	} else {
-		p.printReport(found)
+		printReport(p.stdout, found)
 	}
 	if len(found.Bad) > 0 {
 		return &exitError{exitFindings, errors.New(badLine(found.Bad[0]))}
@@ -168,8 +169,8 @@ func badLine(b store.BadRecord) string {
 		b.Chain)
 }
 
-func (p *program) printReport(r store.Report) {
-	say := func(format string, args ...any) { fmt.Fprintf(p.stdout, format+"\n", args...) }
+func printReport(w io.Writer, r store.Report) {
+	say := func(format string, args ...any) { fmt.Fprintf(w, format+"\n", args...) }
 	say("%d records are as they were written; %d checkpoints agree.", r.Records, r.Checkpoints)
 	say("Public key of the checkpoints: %s", r.PublicKey)
 	for _, b := range r.Bad {

@@ -60,7 +60,7 @@ func call(ctx context.Context, p *program, arg, tool string, pairs []string, inp
 		}
 	}
 	p.sayUnmet(a, t)
-	c, err := p.readCall(catalog, tool, pairs, input)
+	c, err := readCall(catalog, tool, pairs, input, p.stdin)
 	if err != nil {
 		return err
 	}
@@ -86,12 +86,13 @@ func call(ctx context.Context, p *program, arg, tool string, pairs []string, inp
 }
 
 // readCall makes a call of a tool of the catalog, or of one that is not there.
-func (p *program) readCall(catalog *bridge.Catalog, tool string, pairs []string, input string) (*bridge.Call, error) {
+func readCall(catalog *bridge.Catalog, tool string, pairs []string, input string,
+	stdin io.Reader) (*bridge.Call, error) {
 	var schema json.RawMessage
 	if known := catalog.Tool(tool); known != nil {
 		schema = known.InputSchema()
 	}
-	in, err := readInput(schema, input, pairs, p.stdin)
+	in, err := readInput(schema, input, pairs, stdin)
 	return &bridge.Call{ID: rand.Text(), Tool: tool, Input: in}, err
 }
 

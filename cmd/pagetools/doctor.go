@@ -98,7 +98,7 @@ func (d *doctor) run(ctx context.Context, t *target) error {
 	}
 	switch {
 	case t == nil || t.Folder != "":
-	case d.p.isRemote() || d.p.conf.ProxyServer != "":
+	case isRemote(d.p.conf) || d.p.conf.ProxyServer != "":
 		d.ok("network", "not checked: it is not this machine that opens connections to the site")
 	default:
 		if err := d.network(ctx, t); err != nil {
@@ -111,7 +111,7 @@ func (d *doctor) run(ctx context.Context, t *target) error {
 // browser finds the browser and what it needs of the machine.
 func (d *doctor) browser() error {
 	s := d.p.conf
-	if s.BrowserURL+s.WSEndpoint != "" {
+	if isRemote(s) {
 		d.ok("browser", "remote: %s", s.BrowserURL+s.WSEndpoint)
 		return nil
 	}
@@ -275,7 +275,7 @@ func (d *doctor) page(ctx context.Context, t *target) error {
 	version, err := a.Engine.Start(ctx)
 	if err != nil {
 		fix := "Start the browser by hand with --headless to see what it says."
-		if d.p.isRemote() {
+		if isRemote(d.p.conf) {
 			fix = "Does a browser listen there? It is started with --remote-debugging-port."
 		}
 		return d.fail(exitUnreachable, "start", fix, cause(err))
@@ -304,12 +304,12 @@ func (d *doctor) openFix(e *bridge.Error) string {
 	switch {
 	case e.Reason == bridge.Unreachable && d.p.conf.ProxyServer != "":
 		return "Does the proxy of --proxy-server run, and does it reach the site?"
-	case e.Reason == bridge.Unreachable && d.p.isRemote():
+	case e.Reason == bridge.Unreachable && isRemote(d.p.conf):
 		return "Does the machine of that browser reach the site?"
 	case e.Reason == bridge.Unreachable:
 		return "Open the address in a browser of your own: what does it say?"
 	}
-	return d.p.advice(e)
+	return adviceOn(e, d.p.conf)
 }
 
 // cause returns what the log would say of an error.

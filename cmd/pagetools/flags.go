@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strconv"
@@ -119,7 +120,7 @@ func nearest(word string, of []string) string {
 
 // sayUnknownVariables names variables that are probably misspelled: what they say does not
 // count.
-func (p *program) sayUnknownVariables() {
+func sayUnknownVariables(w io.Writer) {
 	known := []string{"PAGETOOLS_CONSOLE_TOKEN"}
 	for _, key := range config.Keys() {
 		known = append(known, config.EnvName(key))
@@ -130,7 +131,7 @@ func (p *program) sayUnknownVariables() {
 			continue
 		}
 		if near := nearest(name, known); near != "" {
-			fmt.Fprintf(p.stderr, "pagetools: warning: %s is not a setting and does not count; "+
+			fmt.Fprintf(w, "pagetools: warning: %s is not a setting and does not count; "+
 				"did you mean %s?\n", terminal.Plain(name), near)
 		}
 	}

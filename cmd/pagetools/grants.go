@@ -35,7 +35,7 @@ func listGrants(ctx context.Context, p *program) error {
 	if err != nil {
 		return err
 	}
-	defer p.closeMemory(s)
+	defer p.end(s)
 	all, err := s.Grants.All(ctx)
 	if err != nil {
 		return err
@@ -66,7 +66,7 @@ func revokeGrant(ctx context.Context, p *program, id string) error {
 	if err != nil {
 		return err
 	}
-	defer p.closeMemory(s)
+	defer p.end(s)
 	there, err := s.Grants.Revoke(ctx, id)
 	if err != nil {
 		return err

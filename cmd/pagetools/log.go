@@ -69,7 +69,7 @@ func (p *program) listCalls(ctx context.Context, f bridge.CallFilter, follow boo
 	if err != nil {
 		return err
 	}
-	defer p.closeMemory(s)
+	defer p.end(s)
 	calls, err := s.Calls.Calls(ctx, f)
 	if err != nil {
 		return err
@@ -81,7 +81,7 @@ func (p *program) listCalls(ctx context.Context, f bridge.CallFilter, follow boo
 	if len(calls) > 0 {
 		last = calls[0].ID
 	}
-	if err := p.printCalls(calls); err != nil || !follow {
+	if err := printCalls(p.stdout, p.conf.Format, calls); err != nil || !follow {
 		return err
 	}
 	again := time.NewTicker(followEvery)
@@ -98,7 +98,7 @@ func (p *program) listCalls(ctx context.Context, f bridge.CallFilter, follow boo
 		if len(calls) > 0 {
 			last = calls[0].ID
 		}
-		if err := p.printCalls(calls); err != nil {
+		if err := printCalls(p.stdout, p.conf.Format, calls); err != nil {
 			return err
 		}
 	}
@@ -147,17 +147,17 @@ type loggedCall struct {
 
 // printCalls prints calls that are newest first, in the order in which they came: one a
 // line, also as JSON.
-func (p *program) printCalls(calls []bridge.CallRecord) error {
+func printCalls(w io.Writer, format string, calls []bridge.CallRecord) error {
 	for _, c := range slices.Backward(calls) {
-		if p.conf.Format != "text" {
-			if err := terminal.Encode(p.stdout, loggedCall{c.Time, c.Call, c.Trace, c.Caller, c.Site, c.Tool, c.Session,
+		if format != "text" {
+			if err := terminal.Encode(w, loggedCall{c.Time, c.Call, c.Trace, c.Caller, c.Site, c.Tool, c.Session,
 				c.Decision, c.Outcome, c.Code, c.Reason, (c.Took - c.Waited).Seconds(), c.Waited.Seconds(),
 				c.ArgumentBytes, c.ResultBytes}); err != nil {
 				return err
 			}
 			continue
 		}
-		if err := printCall(p.stdout, c); err != nil {
+		if err := printCall(w, c); err != nil {
 			return err
 		}
 	}

@@ -69,7 +69,7 @@ func login(ctx context.Context, p *program, arg string, to stateTarget) error {
 
 // needsDisplay refuses to start a visible browser where there is no display.
 func needsDisplay(c *config.Config) error {
-	if c.Headless || c.BrowserURL+c.WSEndpoint != "" || runtime.GOOS != "linux" ||
+	if c.Headless || isRemote(c) || runtime.GOOS != "linux" ||
 		os.Getenv("DISPLAY")+os.Getenv("WAYLAND_DISPLAY") != "" {
 		return nil
 	}

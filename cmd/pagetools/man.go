@@ -8,17 +8,17 @@ import (
 	"github.com/spf13/cobra/doc"
 )
 
-func manCommand(p *program) *cobra.Command {
+func manCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "man DIR",
 		Short: "Write a man page for each command into a folder",
 		Args:  exactly(1, "DIR"),
-		RunE:  func(cmd *cobra.Command, args []string) error { return p.man(cmd.Root(), args[0]) },
+		RunE:  func(cmd *cobra.Command, args []string) error { return writeMan(cmd.Root(), args[0]) },
 	}
 }
 
-// man writes the pages. The folder is made when it is missing.
-func (p *program) man(root *cobra.Command, dir string) error {
+// writeMan writes the pages. The folder is made when it is missing.
+func writeMan(root *cobra.Command, dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // everybody reads man pages
 		return usage("making the folder of the man pages: %w", err)
 	}

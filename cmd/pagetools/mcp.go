@@ -42,7 +42,7 @@ func mcpCommand(p *program) *cobra.Command {
 
 // serveMCP serves the one client at stdin, until stdin closes.
 func serveMCP(ctx context.Context, p *program, pl plan) error {
-	page, err := p.listenConsole(ctx)
+	page, err := listenConsole(ctx, p.conf)
 	if err != nil {
 		return err
 	}
@@ -52,7 +52,7 @@ func serveMCP(ctx context.Context, p *program, pl plan) error {
 		return err
 	}
 	defer p.end(a)
-	operators := p.serveOperators(ctx, a, p.newCallers(), page)
+	operators := serveOperators(ctx, a, newCallers(p), page)
 	defer operators.close()
 	face, err := p.mcpFace(a, operators.page, nil)
 	if err != nil {

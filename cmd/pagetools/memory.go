@@ -41,10 +41,3 @@ func (p *program) openDataDir(ctx context.Context) (*store.Store, error) {
 	}
 	return s, nil
 }
-
-// closeMemory closes it, and reports records that are lost.
-func (p *program) closeMemory(s *store.Store) {
-	if err := s.Close(); err != nil {
-		p.say("warning: not everything could be recorded: %v", err)
-	}
-}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/cmd/pagetools/internal/config"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
 	"github.com/pagetools/pagetools/e2e/app"
 	"github.com/pagetools/pagetools/transport"
@@ -29,9 +30,9 @@ func operatorAt(where string) bridge.Caller {
 // --console-listen.
 type operators struct {
 	p       *program
+	who     *callers
 	inbox   inbox
 	links   console.Links
-	token   string
 	done    chan struct{}
 	closing sync.WaitGroup
 
@@ -44,9 +45,10 @@ const retryConsole = 2 * time.Second
 
 // serveOperators begins to serve. What cannot be served is a warning: calls need
 // no console.
-func (p *program) serveOperators(ctx context.Context, a *app.App,
-	who *callers, page consoleListener) *operators {
-	o := &operators{p: p, done: make(chan struct{}), token: who.operator}
+func serveOperators(ctx context.Context, a *app.App, who *callers,
+	page consoleListener) *operators {
+	p := who.p
+	o := &operators{p: p, who: who, done: make(chan struct{})}
 	var err error
 	var l net.Listener
 	if o.inbox, err = openInbox(p.conf); err == nil {
@@ -65,7 +67,7 @@ func (p *program) serveOperators(ctx context.Context, a *app.App,
 	all := transport.NewMux(console.New(a.Bridge, console.Options{Done: o.done, Log: p.log,
 		Peers: o.inbox.peers, Links: &o.links}).Routes()...)
 	if page.Listener != nil {
-		o.servePage(page, all, who)
+		o.servePage(page, all)
 	} else {
 		if page := o.page(); page != "" {
 			p.say("note: another pagetools serves the operators' page, %s: it shows the questions of this one, too", page)
@@ -73,7 +75,7 @@ func (p *program) serveOperators(ctx context.Context, a *app.App,
 			p.say("warning: no operators' page: %s is taken by another program; --console-listen chooses another address",
 				p.conf.ConsoleListen)
 		}
-		o.closing.Go(func() { o.takeOver(ctx, all, who) })
+		o.closing.Go(func() { o.takeOver(ctx, all) })
 	}
 	return o
 }
@@ -89,16 +91,16 @@ func (l consoleListener) close() {
 }
 
 // listenConsole listens where the operators' page is served.
-func (p *program) listenConsole(ctx context.Context) (consoleListener, error) {
-	if p.conf.ConsoleListen == "off" {
+func listenConsole(ctx context.Context, c *config.Config) (consoleListener, error) {
+	if c.ConsoleListen == "off" {
 		return consoleListener{}, nil
 	}
 	var lc net.ListenConfig
-	l, err := lc.Listen(ctx, "tcp", p.conf.ConsoleListen)
-	if err == nil || p.conf.IsDefault("console-listen") && errors.Is(err, syscall.EADDRINUSE) {
+	l, err := lc.Listen(ctx, "tcp", c.ConsoleListen)
+	if err == nil || c.IsDefault("console-listen") && errors.Is(err, syscall.EADDRINUSE) {
 		return consoleListener{l}, nil
 	}
-	return consoleListener{}, p.cannotListen("--console-listen", p.conf.ConsoleListen, err)
+	return consoleListener{}, cannotListen("--console-listen", c.ConsoleListen, err)
 }
 
 func (o *operators) listen(ctx context.Context) (net.Listener, error) {
@@ -107,16 +109,16 @@ func (o *operators) listen(ctx context.Context) (net.Listener, error) {
 }
 
 // servePage serves the page for the questions of all processes.
-func (o *operators) servePage(l net.Listener, mux http.Handler, who *callers) {
+func (o *operators) servePage(l net.Listener, mux http.Handler) {
 	guards := transport.Options{Listen: l.Addr().String(), Hosts: o.p.conf.AllowHosts,
-		Open: console.PagePaths, Log: o.p.log, Callers: who.ofConsole(o.p.conf),
-		Credentials: &who.console}
-	o.links.Serve("http://"+l.Addr().String()+"/", o.token)
+		Open: console.PagePaths, Log: o.p.log, Callers: o.who.ofConsole(o.p.conf),
+		Credentials: &o.who.console}
+	o.links.Serve("http://"+l.Addr().String()+"/", o.who.operator)
 	o.serve(transport.Server(transport.Guard(mux, guards), o.p.log), l)
 }
 
 // takeOver serves the page when the process that did so has ended.
-func (o *operators) takeOver(ctx context.Context, mux http.Handler, who *callers) {
+func (o *operators) takeOver(ctx context.Context, mux http.Handler) {
 	again := time.NewTicker(retryConsole)
 	defer again.Stop()
 	for {
@@ -126,7 +128,7 @@ func (o *operators) takeOver(ctx context.Context, mux http.Handler, who *callers
 			return
 		}
 		if l, err := o.listen(ctx); err == nil {
-			o.servePage(l, mux, who)
+			o.servePage(l, mux)
 			return
 		}
 	}
@@ -161,7 +163,7 @@ func (o *operators) close() {
 
 // answerAtTerminal asks the person at the terminal of serve, one question after
 // another, until ctx ends.
-func (p *program) answerAtTerminal(ctx context.Context, b *bridge.Bridge, asker bridge.Asker) {
+func (o *operators) answerAtTerminal(ctx context.Context, b *bridge.Bridge, asker bridge.Asker) {
 	operator := operatorAt("terminal")
 	events := b.Watch(ctx, bridge.Interest{Caller: operator, Runs: true})
 	var inbox bridge.Inbox
@@ -180,13 +182,13 @@ func (p *program) answerAtTerminal(ctx context.Context, b *bridge.Bridge, asker 
 		case ctx.Err() != nil:
 			return
 		case over:
-			p.say("question: it is not open any more")
+			o.p.say("question: it is not open any more")
 		case err != nil:
-			p.say("warning: the terminal gives no answers: %v", err)
+			o.p.say("warning: the terminal gives no answers: %v", err)
 			return
 		default:
 			if err := b.Answer(operator, open[0].ID, answer); err != nil {
-				p.say("question: %s", terminal.Plain(bridge.AsError(err).Message))
+				o.p.say("question: %s", terminal.Plain(bridge.AsError(err).Message))
 				continue
 			}
 			for ctx.Err() == nil && asks(&inbox, open[0].ID) { // until it is known to be closed

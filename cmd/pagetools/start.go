@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"path/filepath"
 	"slices"
@@ -67,9 +68,9 @@ func (p *program) start(ctx context.Context, pl plan) (*app.App, error) {
 	return nil, usage("%w", err)
 }
 
-// end closes an app. Records that are lost are said.
-func (p *program) end(a *app.App) {
-	if err := a.Close(); err != nil {
+// end closes an app or what it remembers. Records that are lost are said.
+func (p *program) end(c io.Closer) {
+	if err := c.Close(); err != nil {
 		p.say("warning: not everything could be recorded: %v", err)
 	}
 }
@@ -217,6 +218,13 @@ func (p *program) say(format string, args ...any) {
 			line = terminal.ColorsOf(p.stderr).Warn("warning:") + " " + rest
 		}
 		fmt.Fprintf(p.stderr, "pagetools: %s\n", line)
+	}
+}
+
+// sayAll says each of some lines.
+func (p *program) sayAll(lines []string) {
+	for _, line := range lines {
+		p.say("%s", line)
 	}
 }
 

@@ -48,13 +48,14 @@ func readState(path string) (state json.RawMessage, info fs.FileInfo, err error)
 	return text, info, nil
 }
 
-// loginOf reads the file with a stored login of a target. What is wrong with it is
-// an error of the configuration, which where names.
-func (p *program) loginOf(t *target, where, path string) (login *pageconfig.Stored, err error) {
+// login reads the file with a stored login of a target. What is wrong with it is
+// an error of the configuration, which where names. That others can read it is a warning.
+func (t *target) login(where, path string, warnings io.Writer) (*pageconfig.Stored, error) {
 	if t.Folder != "" {
 		return nil, usage("%s: %s is a folder, which has another address each time, so that no login fits it: "+
 			"leave it out", where, t.Text)
 	}
+	var login *pageconfig.Stored
 	state, info, err := readState(path)
 	if err == nil {
 		if login, err = pageconfig.ParseStored(state, t.Origin); err != nil {
@@ -65,7 +66,7 @@ func (p *program) loginOf(t *target, where, path string) (login *pageconfig.Stor
 		return nil, usage("%s: %w; `pagetools login` makes such a file", where, err)
 	}
 	if info.Mode().Perm()&0o077 != 0 {
-		fmt.Fprintf(p.stderr, "pagetools: warning: %s holds a login, and others can "+
+		fmt.Fprintf(warnings, "pagetools: warning: %s holds a login, and others can "+
 			"read it. chmod 600 it.\n", terminal.Plain(path))
 	}
 	return login, nil
@@ -74,7 +75,7 @@ func (p *program) loginOf(t *target, where, path string) (login *pageconfig.Stor
 // logins reads the stored logins of a site into its options.
 func (p *program) logins(pl plan, t *target, o *session.SiteOptions) (err error) {
 	if p.conf.StorageState != "" && t.named {
-		o.Login, err = p.loginOf(t, "--storage-state", p.conf.StorageState)
+		o.Login, err = t.login("--storage-state", p.conf.StorageState, p.stderr)
 		if err != nil {
 			return err
 		}
@@ -94,8 +95,8 @@ func (p *program) logins(pl plan, t *target, o *session.SiteOptions) (err error)
 				"without names it is for %q, and there is a token",
 				p.conf.File, x.Line, x.Name, bridge.Local().Name)
 		}
-		login, err := p.loginOf(t, fmt.Sprintf("%s:%d: profiles", p.conf.File, x.Line),
-			x.StorageState)
+		login, err := t.login(fmt.Sprintf("%s:%d: profiles", p.conf.File, x.Line), x.StorageState,
+			p.stderr)
 		if err != nil {
 			return err
 		}
@@ -188,29 +189,3 @@ const saveTime = 30 * time.Second
 
 // emptyState is the login of a page that has none.
 const emptyState = `{"cookies":[],"origins":[]}`
-
-// warnOfLogins says what stored logins mean for callers, when there are some.
-func (p *program) warnOfLogins(targets []*target) {
-	known := map[string]bool{}
-	if p.conf.Token != "" {
-		known[tokenCaller] = true
-	}
-	for _, c := range p.conf.Callers {
-		known[c.Name] = true
-	}
-	for _, t := range targets {
-		if len(known) > 0 && (t.config.DefaultProfile != "" || t.named &&
-			p.conf.StorageState != "") {
-			p.say("warning: every caller uses %s with the same stored login", t.Name)
-		}
-		for _, x := range t.config.Profiles {
-			for _, name := range x.Callers {
-				if len(known) > 0 && !known[name] || len(known) == 0 &&
-					name != bridge.Local().Name {
-					p.say("warning: %s: the profile %s is for the caller %s, and there "+
-						"is none of that name", t.Name, x.Name, terminal.Plain(name))
-				}
-			}
-		}
-	}
-}

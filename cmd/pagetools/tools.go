@@ -173,7 +173,7 @@ func printTools(p *program, list toolList) error {
 		return nil
 	}
 	if len(list.Tools) == 0 {
-		p.say("%s", p.noTools(list.Findings))
+		p.say("%s", noTools(list.Findings))
 		return nil
 	}
 	for _, t := range list.Tools {
