@@ -2,12 +2,8 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -48,19 +44,6 @@ func filterFlags(c *cobra.Command, f *bridge.CallFilter) {
 	c.Flags().Var(&choice{&f.Outcome, []string{"ok", "failed", "not_run", "unknown"}}, "outcome",
 		"only with this outcome: ok, failed, not_run, unknown")
 	c.Flags().Var(&atMost{&f.Limit, 1000}, "limit", "how many at most, up to 1000 (default 100)")
-}
-
-// openRecords opens a data folder that is there.
-func (p *program) openRecords(ctx context.Context) (*store.Store, error) {
-	dir, err := p.conf.DataFolder()
-	if err != nil {
-		return nil, usage("%w", err)
-	}
-	if _, err := os.Stat(filepath.Join(dir, store.DatabaseFile)); errors.Is(err, fs.ErrNotExist) {
-		return nil, usage("%s is not a data directory: no pagetools has kept records there; "+
-			"--data-dir names another", dir)
-	}
-	return p.openDataDir(ctx)
 }
 
 // listCalls prints calls, the oldest of them first.

@@ -3,10 +3,7 @@ package main
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"runtime/debug"
 	"time"
 
@@ -14,7 +11,6 @@ import (
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/config"
-	"github.com/pagetools/pagetools/cmd/pagetools/internal/files"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
 	"github.com/pagetools/pagetools/e2e/app"
 	"github.com/pagetools/pagetools/transport/mcp"
@@ -110,20 +106,4 @@ func mcpKey(c *config.Config) ([]byte, error) {
 		return nil, fmt.Errorf("%s is not a key of %d bytes; remove it", mcpKeyName, mcp.KeySize)
 	}
 	return key, err
-}
-
-// kept reads a secret of the data directory, or makes it: all processes have the same. It
-// is nil where nothing is kept.
-func kept(c *config.Config, name string, make func() []byte) ([]byte, error) {
-	dir, err := dataFolder(c)
-	if errors.Is(err, config.ErrNoDataDir) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("making the data directory: %w", err)
-	}
-	return files.Secret(filepath.Join(dir, name), make)
 }

@@ -68,11 +68,85 @@ func (p *program) start(ctx context.Context, pl plan) (*app.App, error) {
 	return nil, usage("%w", err)
 }
 
+// one opens a single target of the command line, without those of the file.
+func (p *program) one(ctx context.Context, arg string, pl plan) (*app.App, *target, error) {
+	t, err := parseTarget(arg)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := nameAll(t); err != nil {
+		return nil, nil, err
+	}
+	for _, c := range p.conf.Sites { // the file may say more about the same site
+		if c.Target == t.Text || (c.Name != "" && c.Name == t.Name) {
+			t.config = c
+		}
+	}
+	pl.targets, pl.single = []*target{t}, true
+	a, err := p.start(ctx, pl)
+	return a, t, err
+}
+
+// await waits until the page of a target is opened, and says so.
+func (p *program) await(ctx context.Context, a *app.App, t *target,
+	ref bridge.Ref) (*bridge.Catalog, error) {
+	defer p.waiting("opening %s, until its tools are there", terminal.Plain(t.Text))()
+	return a.Manager.Await(ctx, ref)
+}
+
 // end closes an app or what it remembers. Records that are lost are said.
 func (p *program) end(c io.Closer) {
 	if err := c.Close(); err != nil {
 		p.say("warning: not everything could be recorded: %v", err)
 	}
+}
+
+// target is one site as named on the command line or in the file.
+type target struct {
+	*app.Target
+	config config.Site
+	named  bool // on the command line
+}
+
+// targets reads those of the command line and those of the file.
+func (p *program) targets(args []string) ([]*target, error) {
+	var out []*target
+	for _, c := range p.conf.Sites {
+		t := &target{Target: &app.Target{Name: c.Name, Text: c.Target}, config: c}
+		if err := t.Read(); err != nil {
+			return nil, usage("%s:%d: %w", p.conf.File, c.Line, err)
+		}
+		out = append(out, t)
+	}
+	for _, a := range args {
+		t, err := parseTarget(a)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, t)
+	}
+	return out, nameAll(out...)
+}
+
+// parseTarget reads [NAME=]TARGET.
+func parseTarget(arg string) (*target, error) {
+	t, err := app.ParseTarget(arg)
+	if err != nil {
+		return nil, usage("%w", err)
+	}
+	return &target{Target: t, named: true}, nil
+}
+
+// nameAll names every target, each differently.
+func nameAll(targets ...*target) error {
+	all := make([]*app.Target, len(targets))
+	for i, t := range targets {
+		all[i] = t.Target
+	}
+	if err := app.NameAll(all); err != nil {
+		return usage("%w", err)
+	}
+	return nil
 }
 
 // options describes a plan for the app.

@@ -11,7 +11,6 @@ import (
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
-	"github.com/pagetools/pagetools/e2e/app"
 )
 
 func toolsCommand(p *program) *cobra.Command {
@@ -66,32 +65,6 @@ type toolItem struct {
 	Digest       string          `json:"digest"`
 	Origin       string          `json:"origin,omitempty"` // of a tool in a frame
 	Frame        string          `json:"frame,omitempty"`
-}
-
-// one opens a single target of the command line, without those of the file.
-func (p *program) one(ctx context.Context, arg string, pl plan) (*app.App, *target, error) {
-	t, err := parseTarget(arg)
-	if err != nil {
-		return nil, nil, err
-	}
-	if err := nameAll(t); err != nil {
-		return nil, nil, err
-	}
-	for _, c := range p.conf.Sites { // the file may say more about the same site
-		if c.Target == t.Text || (c.Name != "" && c.Name == t.Name) {
-			t.config = c
-		}
-	}
-	pl.targets, pl.single = []*target{t}, true
-	a, err := p.start(ctx, pl)
-	return a, t, err
-}
-
-// await waits until the page of a target is opened, and says so.
-func (p *program) await(ctx context.Context, a *app.App, t *target,
-	ref bridge.Ref) (*bridge.Catalog, error) {
-	defer p.waiting("opening %s, until its tools are there", terminal.Plain(t.Text))()
-	return a.Manager.Await(ctx, ref)
 }
 
 func tools(ctx context.Context, p *program, arg string, strict bool, to stateTarget) error {
