@@ -29,7 +29,8 @@ func adviceOn(e *bridge.Error, c *config.Config) string {
 		return "`pagetools doctor TARGET` names the step that fails."
 	case e.Reason == bridge.ResultTooLarge:
 		return "`limits: {result: BYTES}` in a file that --config names raises the limit."
-	case e.Reason == bridge.Timeout && e.Outcome != bridge.NotRun && c.CallTimeout < config.MaxCallTimeout:
+	case e.Reason == bridge.Timeout && e.Outcome != bridge.NotRun &&
+		c.CallTimeout < config.MaxCallTimeout:
 		return "--call-timeout gives it longer."
 	}
 	return ""

@@ -38,13 +38,15 @@ func approveCommand(p *program) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "approve [ID]",
 		Short: "List the calls that wait for a person, or answer one of them",
-		Long: "Lists the calls of all pagetools of this user that wait for a person, or asks at the terminal\n" +
-			"for the answer to one of them. --yes, --no, --always and --value answer without asking, for those\n" +
+		Long: "Lists the calls of all pagetools of this user that wait for a person, or asks at the " +
+			"terminal\nfor the answer to one of them. --yes, --no, --always and --value answer " +
+			"without asking, for those\n" +
 			"who have the operators' credential in PAGETOOLS_CONSOLE_TOKEN.",
 		Args: func(_ *cobra.Command, args []string) error {
 			switch {
 			case len(args) > 1:
-				return usage("approve takes one ID at most, and %q is too much; see pagetools approve --help", terminal.Plain(args[1]))
+				return usage("approve takes one ID at most, and %q is too much; "+
+					"see pagetools approve --help", terminal.Plain(args[1]))
 			case g.list && (len(args) > 0 || g != given{list: true}), g.revoke != "" &&
 				(len(args) > 0 || g != given{revoke: g.revoke}):
 				return usage("--list and --revoke stand alone: leave out the rest")
@@ -122,7 +124,8 @@ func (a *approver) holder(ctx context.Context, id string) (http.RoundTripper, er
 
 // request sends a request to a process, and reads its reply: bytes as they are, anything
 // else as JSON.
-func (a *approver) request(ctx context.Context, to http.RoundTripper, method, path string, body, into any) error {
+func (a *approver) request(ctx context.Context, to http.RoundTripper, method, path string,
+	body, into any) error {
 	client := http.Client{Timeout: 10 * time.Second, Transport: to}
 	var sent io.Reader
 	if body != nil {
@@ -174,8 +177,8 @@ func (a *approver) savePicture(ctx context.Context, id, path string) error {
 		return err
 	}
 	var png []byte
-	if err := a.request(ctx, holder, http.MethodGet, "/api/questions/"+url.PathEscape(id)+"/picture", nil,
-		&png); err != nil {
+	if err := a.request(ctx, holder, http.MethodGet, "/api/questions/"+url.PathEscape(id)+
+		"/picture", nil, &png); err != nil {
 		return err
 	}
 	if err := os.WriteFile(path, png, 0o600); err != nil {
@@ -203,7 +206,8 @@ func (a *approver) listQuestions(ctx context.Context) error {
 			terminal.Plain(q.Site), terminal.Plain(q.Caller),
 			terminal.Plain(q.Tool), q.ExpiresAt.Local().Format(time.TimeOnly), described(q.Question))
 	}
-	a.p.say("answer one with `pagetools approve ID` at a terminal, or at the operators' page, which `pagetools console` opens")
+	a.p.say("answer one with `pagetools approve ID` at a terminal, or at the operators' page, " +
+		"which `pagetools console` opens")
 	return nil
 }
 
@@ -257,7 +261,9 @@ func (a *approver) answerQuestion(ctx context.Context, id string, g given) error
 		return err
 	case g != (given{}) && !operator:
 		return bridge.Errorf(bridge.Forbidden, "", bridge.NotRun,
-			"An answer on the command line needs the operators' credential in %s. A person answers with `pagetools approve ID` at a terminal, or at the operators' page.", consoleToken)
+			"An answer on the command line needs the operators' credential in %s. "+
+				"A person answers with `pagetools approve ID` at a terminal, or at the operators' page.",
+			consoleToken)
 	}
 	holder, err := a.holder(ctx, id)
 	if err != nil {

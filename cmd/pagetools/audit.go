@@ -106,9 +106,10 @@ func (p *program) listAudit(ctx context.Context, f bridge.CallFilter) error {
 		if p.conf.Format != "text" {
 			err = terminal.Encode(p.stdout, e)
 		} else {
-			_, err = fmt.Fprintf(p.stdout, "%s  %s/%d  %-7s  %-7s  %s on %s for %s  %s\n", e.Time, e.Chain[:min(8, len(e.Chain))],
-				e.Seq, e.Kind, cmp.Or(e.Outcome, e.Decision), terminal.Plain(e.Tool), terminal.Plain(e.Site),
-				terminal.Plain(e.Caller), terminal.Plain(strings.TrimSpace(e.Call+"  "+e.Code+" "+e.Reason)))
+			_, err = fmt.Fprintf(p.stdout, "%s  %s/%d  %-7s  %-7s  %s on %s for %s  %s\n", e.Time,
+				e.Chain[:min(8, len(e.Chain))], e.Seq, e.Kind, cmp.Or(e.Outcome, e.Decision),
+				terminal.Plain(e.Tool), terminal.Plain(e.Site), terminal.Plain(e.Caller),
+				terminal.Plain(strings.TrimSpace(e.Call+"  "+e.Code+" "+e.Reason)))
 		}
 		if err != nil {
 			return err
@@ -179,12 +180,13 @@ func printReport(w io.Writer, r store.Report) {
 	if r.OpenCount > 0 {
 		say("%d calls have no outcome: they run now, or their process was killed.", r.OpenCount)
 		for _, o := range r.Open {
-			say("  %s/%d  %s  %s  %s on %s for %s",
-				o.Chain, o.Seq, o.Time, terminal.Plain(o.Call), terminal.Plain(o.Tool), terminal.Plain(o.Site), terminal.Plain(o.Caller))
+			say("  %s/%d  %s  %s  %s on %s for %s", o.Chain, o.Seq, o.Time, terminal.Plain(o.Call),
+				terminal.Plain(o.Tool), terminal.Plain(o.Site), terminal.Plain(o.Caller))
 		}
 	}
 	if r.Unsigned > 0 {
-		say("%d records are newer than the last checkpoint of their process. Removing the last of them leaves no trace.", r.Unsigned)
+		say("%d records are newer than the last checkpoint of their process. "+
+			"Removing the last of them leaves no trace.", r.Unsigned)
 	}
 	if n := len(r.Removed); n > 0 {
 		say("%d old files were removed. The newest record in them is of %s.", n,

@@ -27,7 +27,8 @@ func doctorCommand(p *program) *cobra.Command {
 		Short: "Check, step by step, what pagetools needs",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 {
-				return usage("doctor takes one TARGET at most, and %q is too much; see pagetools doctor --help", terminal.Plain(args[1]))
+				return usage("doctor takes one TARGET at most, and %q is too much; "+
+					"see pagetools doctor --help", terminal.Plain(args[1]))
 			}
 			return nil
 		},
@@ -183,7 +184,8 @@ func (d *doctor) network(ctx context.Context, t *target) error {
 
 // tlsFix says what to do about a handshake that failed.
 func tlsFix(u *url.URL, err error) string {
-	if other, ok := errors.AsType[tls.RecordHeaderError](err); ok && string(other.RecordHeader[:]) == "HTTP/" {
+	other, ok := errors.AsType[tls.RecordHeaderError](err)
+	if ok && string(other.RecordHeader[:]) == "HTTP/" {
 		plain := *u
 		plain.Scheme = "http"
 		return "The port speaks http: try " + plain.String()
@@ -206,8 +208,9 @@ func (d *doctor) http(ctx context.Context, t *target) error {
 	if err != nil {
 		return usage("%w", err)
 	}
+	insecure := d.p.conf.AcceptInsecureCerts
 	client := &http.Client{CheckRedirect: notForEver, Transport: &http.Transport{
-		TLSClientConfig: &tls.Config{InsecureSkipVerify: d.p.conf.AcceptInsecureCerts}, //nolint:gosec // the operator asked for it
+		TLSClientConfig: &tls.Config{InsecureSkipVerify: insecure}, //nolint:gosec // it was asked for
 	}}
 	resp, err := client.Do(req)
 	if err != nil {
@@ -335,7 +338,8 @@ func (d *doctor) declarations(a *app.App, t *target, catalog *bridge.Catalog) er
 	} else {
 		return d.fail(exitFindings, "tools",
 			"Does the page call document.modelContext.registerTool or "+
-				"navigator.modelContext.provideContext at load? --wait-for tool:NAME waits for one that comes late.", errors.New("the page declares none"))
+				"navigator.modelContext.provideContext at load? "+
+				"--wait-for tool:NAME waits for one that comes late.", errors.New("the page declares none"))
 	}
 	seen := toolset.New([]toolset.Source{{Site: bridge.Site{Name: t.Name}, Tools: catalog.Tools()}},
 		toolset.Options{})

@@ -87,7 +87,8 @@ func flagError(c *cobra.Command, err error) error {
 	case errors.As(err, &invalid):
 		must := strings.TrimPrefix(errors.Unwrap(invalid).Error(),
 			strconv.Quote(invalid.GetValue())+" ")
-		if kind, known := mustBe[invalid.GetFlag().Value.Type()]; known && strings.HasPrefix(must, "strconv.") {
+		kind, known := mustBe[invalid.GetFlag().Value.Type()]
+		if known && strings.HasPrefix(must, "strconv.") {
 			must = kind
 		}
 		return usage("invalid value %q for --%s: %s", terminal.Plain(invalid.GetValue()),

@@ -26,8 +26,9 @@ type verbHelp struct {
 }
 
 // groupNames are the headings of common flags.
-var groupNames = map[string]string{"browser": "Browser", "pages": "Pages", "consent": "Consent and questions",
-	"serving": "Serving", "records": "Records", "output": "Settings and output"}
+var groupNames = map[string]string{"browser": "Browser", "pages": "Pages",
+	"consent": "Consent and questions", "serving": "Serving", "records": "Records",
+	"output": "Settings and output"}
 
 // Sets of groups.
 const (
@@ -216,10 +217,9 @@ func versionCommand(p *program) *cobra.Command {
 }
 
 func version(p *program) error {
-	info, ok := debug.ReadBuildInfo()
-	v := versionInfo{Version: versionOf(info), Shim: shim.Digest(), Go: runtime.Version(),
+	v := versionInfo{Version: ownVersion(), Shim: shim.Digest(), Go: runtime.Version(),
 		Browser: "none"}
-	if ok {
+	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, d := range info.Deps {
 			if d.Path == "github.com/chromedp/chromedp" {
 				v.Chromedp = d.Version
@@ -237,15 +237,11 @@ func version(p *program) error {
 	return err
 }
 
-// versionOf is the version of the program; "devel" for one that was built from a
-// working tree. info may be nil.
+// ownVersion is the version of the program; "devel" for one that was built from a
+// working tree.
 func ownVersion() string {
-	info, _ := debug.ReadBuildInfo()
-	return versionOf(info)
-}
-
-func versionOf(info *debug.BuildInfo) string {
-	if info == nil || info.Main.Version == "" || info.Main.Version == "(devel)" {
+	info, known := debug.ReadBuildInfo()
+	if !known || info.Main.Version == "" || info.Main.Version == "(devel)" {
 		return "devel"
 	}
 	return info.Main.Version

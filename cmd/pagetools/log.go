@@ -24,8 +24,8 @@ func logCommand(p *program) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "log",
 		Short: "List the calls of all pagetools of the data directory",
-		Long: "Lists the newest calls, the newest last: when, how it ended, how long it took without the\n" +
-			"waiting for persons, the tool, who called, and the id of the call.",
+		Long: "Lists the newest calls, the newest last: when, how it ended, how long it took " +
+			"without the\nwaiting for persons, the tool, who called, and the id of the call.",
 		Args: exactly(0, "no argument"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return p.listCalls(cmd.Context(), f, follow)
@@ -133,9 +133,9 @@ type loggedCall struct {
 func printCalls(w io.Writer, format string, calls []bridge.CallRecord) error {
 	for _, c := range slices.Backward(calls) {
 		if format != "text" {
-			if err := terminal.Encode(w, loggedCall{c.Time, c.Call, c.Trace, c.Caller, c.Site, c.Tool, c.Session,
-				c.Decision, c.Outcome, c.Code, c.Reason, (c.Took - c.Waited).Seconds(), c.Waited.Seconds(),
-				c.ArgumentBytes, c.ResultBytes}); err != nil {
+			if err := terminal.Encode(w, loggedCall{c.Time, c.Call, c.Trace, c.Caller, c.Site, c.Tool,
+				c.Session, c.Decision, c.Outcome, c.Code, c.Reason, (c.Took - c.Waited).Seconds(),
+				c.Waited.Seconds(), c.ArgumentBytes, c.ResultBytes}); err != nil {
 				return err
 			}
 			continue

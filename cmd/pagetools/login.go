@@ -122,7 +122,8 @@ func (s stateTarget) check() error {
 		err = fmt.Errorf("%s is not a folder", filepath.Dir(path))
 	}
 	if err != nil {
-		return usage("--save-storage-state: the folder of %s %w; name a file in a folder that is there", path, config.Problem(err))
+		return usage("--save-storage-state: the folder of %s %w; "+
+			"name a file in a folder that is there", path, config.Problem(err))
 	}
 	info, err := os.Lstat(path)
 	switch {
@@ -131,7 +132,8 @@ func (s stateTarget) check() error {
 	case err != nil:
 		return usage("--save-storage-state: %w", err)
 	case info.Mode()&fs.ModeSymlink != 0:
-		return usage("--save-storage-state: %s is a link, which is not followed: name the file itself", path)
+		return usage("--save-storage-state: %s is a link, which is not followed: "+
+			"name the file itself", path)
 	}
 	state, _, err := readState(path)
 	if err != nil {
@@ -229,8 +231,8 @@ func (p *program) logins(pl plan, t *target, o *session.SiteOptions) (err error)
 // an error of the configuration, which where names. That others can read it is a warning.
 func (t *target) login(where, path string, warnings io.Writer) (*pageconfig.Stored, error) {
 	if t.Folder != "" {
-		return nil, usage("%s: %s is a folder, which has another address each time, so that no login fits it: "+
-			"leave it out", where, t.Text)
+		return nil, usage("%s: %s is a folder, which has another address each time, "+
+			"so that no login fits it: leave it out", where, t.Text)
 	}
 	var login *pageconfig.Stored
 	state, info, err := readState(path)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
-	"runtime/debug"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -55,7 +54,8 @@ func serveMCP(ctx context.Context, p *program, pl plan) error {
 		return err
 	}
 	if page := operators.page(); page != "" && operators.inbox.own != "" {
-		p.say("note: questions are answered at %s, which `pagetools console` opens, and with `pagetools approve`", page)
+		p.say("note: questions are answered at %s, which `pagetools console` opens, "+
+			"and with `pagetools approve`", page)
 	}
 	go func() { // ends with the start, or with the engine
 		if _, err := a.Engine.Start(ctx); err != nil && ctx.Err() == nil {
@@ -77,13 +77,13 @@ func serveMCP(ctx context.Context, p *program, pl plan) error {
 }
 
 // mcpFace makes the face of MCP. done ends its streams; nil means never.
-func (p *program) mcpFace(a *app.App, operators func() string, done <-chan struct{}) (*mcp.Face, error) {
+func (p *program) mcpFace(a *app.App, operators func() string,
+	done <-chan struct{}) (*mcp.Face, error) {
 	key, err := mcpKey(p.conf)
 	if err != nil {
 		p.say("warning: questions that MCP clients carry do not outlive this process: %v", err)
 	}
-	info, _ := debug.ReadBuildInfo()
-	return mcp.New(a.Bridge, mcp.Options{Version: versionOf(info), Tools: p.conf.MCPTools,
+	return mcp.New(a.Bridge, mcp.Options{Version: ownVersion(), Tools: p.conf.MCPTools,
 		Schemas: p.conf.MCPSchemas, Operators: operators, Key: key, Done: done, Log: p.log,
 		Page: func(site string) (title, icon string) {
 			_, title, icon = a.Manager.Page(site)

@@ -31,8 +31,8 @@ func consoleCommand(p *program) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "console",
 		Short: "Show a link to the operators' page that logs in once",
-		Long: "Shows a link to the page where a person answers the questions of all pagetools of this user.\n" +
-			"It logs in once, within a minute, and is shown at the terminal only.",
+		Long: "Shows a link to the page where a person answers the questions of all pagetools " +
+			"of this user.\nIt logs in once, within a minute, and is shown at the terminal only.",
 		Args: exactly(0, "no argument"),
 		RunE: func(cmd *cobra.Command, _ []string) error { return openConsole(cmd.Context(), p, open) },
 	}
@@ -49,7 +49,8 @@ func openConsole(ctx context.Context, p *program, open bool) error {
 	}
 	_, by := console.Page(ctx, live)
 	if by == nil {
-		return unreachable("no pagetools that runs serves the operators' page: start one without --console-listen off")
+		return unreachable("no pagetools that runs serves the operators' page: " +
+			"start one without --console-listen off")
 	}
 	tty, err := os.OpenFile("/dev/tty", os.O_WRONLY, 0)
 	if err != nil && !open {
@@ -67,12 +68,14 @@ func openConsole(ctx context.Context, p *program, open bool) error {
 		_, err = fmt.Fprintln(tty, link.URL)
 		return err
 	}
-	opener := map[string][]string{"darwin": {"open"}, "windows": {"rundll32", "url.dll,FileProtocolHandler"}}[runtime.GOOS]
+	opener := map[string][]string{"darwin": {"open"},
+		"windows": {"rundll32", "url.dll,FileProtocolHandler"}}[runtime.GOOS]
 	if opener == nil {
 		opener = []string{"xdg-open"}
 	}
 	if err := exec.CommandContext(ctx, opener[0], append(opener[1:], link.URL)...).Run(); err != nil {
-		return unreachable("%s could not open the page: %w. Without --open the link is shown.", opener[0], err)
+		return unreachable("%s could not open the page: %w. Without --open the link is shown.",
+			opener[0], err)
 	}
 	p.say("the operators' page is open in your browser")
 	return nil
@@ -115,7 +118,8 @@ func serveOperators(ctx context.Context, a *app.App, who *callers,
 	if err != nil {
 		p.say("warning: `pagetools approve` cannot reach this process: %v", err)
 	} else {
-		own := console.New(a.Bridge, console.Options{Done: o.done, Log: p.log, Named: true, Links: &o.links})
+		own := console.New(a.Bridge, console.Options{Done: o.done, Log: p.log, Named: true,
+			Links: &o.links})
 		o.serve(transport.Server(transport.Trusted(transport.NewMux(own.Routes()...),
 			operatorAt("socket"), transport.Options{Log: p.log}), p.log), l)
 	}
@@ -128,10 +132,11 @@ func serveOperators(ctx context.Context, a *app.App, who *callers,
 		o.servePage(page, all)
 	} else {
 		if page := o.page(); page != "" {
-			p.say("note: another pagetools serves the operators' page, %s: it shows the questions of this one, too", page)
+			p.say("note: another pagetools serves the operators' page, %s: "+
+				"it shows the questions of this one, too", page)
 		} else {
-			p.say("warning: no operators' page: %s is taken by another program; --console-listen chooses another address",
-				p.conf.ConsoleListen)
+			p.say("warning: no operators' page: %s is taken by another program; "+
+				"--console-listen chooses another address", p.conf.ConsoleListen)
 		}
 		o.closing.Go(func() { o.takeOver(ctx, all) })
 	}
@@ -161,11 +166,6 @@ func listenConsole(ctx context.Context, c *config.Config) (consoleListener, erro
 	return consoleListener{}, cannotListen("--console-listen", c.ConsoleListen, err)
 }
 
-func (o *operators) listen(ctx context.Context) (net.Listener, error) {
-	var lc net.ListenConfig
-	return lc.Listen(ctx, "tcp", o.p.conf.ConsoleListen)
-}
-
 // servePage serves the page for the questions of all processes.
 func (o *operators) servePage(l net.Listener, mux http.Handler) {
 	guards := transport.Options{Listen: l.Addr().String(), Hosts: o.p.conf.AllowHosts,
@@ -185,7 +185,7 @@ func (o *operators) takeOver(ctx context.Context, mux http.Handler) {
 		case <-o.done:
 			return
 		}
-		if l, err := o.listen(ctx); err == nil {
+		if l, _ := listenConsole(ctx, o.p.conf); l.Listener != nil { // otherwise it is still taken
 			o.servePage(l, mux)
 			return
 		}

@@ -240,14 +240,16 @@ func pageOptions(c *config.Config, pl plan, t *target) session.SiteOptions {
 // waitFor is what the file says of the site, and what is said of all sites otherwise.
 func waitFor(c *config.Config, of config.WaitFor) session.WaitFor {
 	if of != (config.WaitFor{}) {
-		w := session.WaitFor{Quiet: of.Idle.Quiet, Await: session.Await{Selector: of.Selector, Idle: of.Idle.On}}
+		w := session.WaitFor{Quiet: of.Idle.Quiet,
+			Await: session.Await{Selector: of.Selector, Idle: of.Idle.On}}
 		if of.Tool != "" {
 			w.Tools = []string{of.Tool}
 		}
 		return w
 	}
 	tools, selectors, idle := c.Waits()
-	return session.WaitFor{Tools: tools, Await: session.Await{Selector: strings.Join(selectors, ""), Idle: idle}}
+	await := session.Await{Selector: strings.Join(selectors, ""), Idle: idle}
+	return session.WaitFor{Tools: tools, Await: await}
 }
 
 // toolOptions combines the settings and the file: an approval or a rate that the

@@ -19,14 +19,16 @@ func toolsCommand(p *program) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "tools TARGET",
 		Short: "List the tools of a page",
-		Long: "Lists the tools of a page, and says on stderr what went wrong in it. Ends with 4 when the " +
-			"site\nanswered with an error status, and, with --strict, with 1 when there is anything to say.",
+		Long: "Lists the tools of a page, and says on stderr what went wrong in it. Ends with 4 when " +
+			"the site\nanswered with an error status, and, with --strict, with 1 when there is " +
+			"anything to say.",
 		Args: exactly(1, "TARGET"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return tools(cmd.Context(), p, args[0], strict, stateTarget(to))
 		},
 	}
-	c.Flags().BoolVar(&strict, "strict", false, "end with 1 when the page or its declarations have findings")
+	c.Flags().BoolVar(&strict, "strict", false,
+		"end with 1 when the page or its declarations have findings")
 	saveFlag(c, &to)
 	return c
 }
@@ -124,11 +126,13 @@ func findingText(f bridge.Finding) string {
 
 // verdict is how the run ends after what was found and printed.
 func verdict(findings []bridge.Finding, strict bool) error {
-	if slices.ContainsFunc(findings, func(f bridge.Finding) bool { return f.Rule == bridge.RuleStatus }) {
+	failed := func(f bridge.Finding) bool { return f.Rule == bridge.RuleStatus }
+	if slices.ContainsFunc(findings, failed) {
 		return &shownError{exitUnreachable}
 	}
 	if strict && len(findings) > 0 {
-		return &exitError{exitFindings, fmt.Errorf("%s, and --strict accepts none", count(len(findings), "finding"))}
+		return &exitError{exitFindings, fmt.Errorf("%s, and --strict accepts none",
+			count(len(findings), "finding"))}
 	}
 	return nil
 }
