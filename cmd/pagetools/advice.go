@@ -2,6 +2,9 @@ package main
 
 import (
 	"errors"
+	"fmt"
+	"io"
+	"slices"
 	"strings"
 
 	"github.com/pagetools/pagetools/bridge"
@@ -10,23 +13,24 @@ import (
 	"github.com/pagetools/pagetools/session"
 )
 
-// This file holds what people are advised to do. Advice must be true in the situation in
-// which it is given: TestAdvice has a row for each.
+// This file holds what people are advised to do, and warned about. Advice must be true in the
+// situation in which it is given: TestAdvice has a row for each.
 
-// advice says what to do about a failure of this run, or "".
-func (p *program) advice(e *bridge.Error) string {
+// adviceOn says what to do about a failure of a run with these settings, or "".
+func adviceOn(e *bridge.Error, c *config.Config) string {
 	switch {
 	case e.Code == bridge.ApprovalRequired || e.Code == bridge.InputRequired:
 		return consentAdvice(e)
 	case e.Code == bridge.ApprovalDenied && e.Err != nil: // by policy, and not by a person
 		return because(e.Err) + "--approval and the approval of the configuration file say what may run."
 	case e.Reason == bridge.Certificate:
-		return p.certificateAdvice()
+		return certificateAdvice(c)
 	case e.Reason == bridge.Unreachable:
 		return "`pagetools doctor TARGET` names the step that fails."
 	case e.Reason == bridge.ResultTooLarge:
 		return "`limits: {result: BYTES}` in a file that --config names raises the limit."
-	case e.Reason == bridge.Timeout && e.Outcome != bridge.NotRun && p.conf.CallTimeout < config.MaxCallTimeout:
+	case e.Reason == bridge.Timeout && e.Outcome != bridge.NotRun &&
+		c.CallTimeout < config.MaxCallTimeout:
 		return "--call-timeout gives it longer."
 	}
 	return ""
@@ -57,20 +61,20 @@ func because(err error) string {
 }
 
 // isRemote reports whether the browser is one that was started elsewhere.
-func (p *program) isRemote() bool { return p.conf.BrowserURL+p.conf.WSEndpoint != "" }
+func isRemote(c *config.Config) bool { return c.BrowserURL+c.WSEndpoint != "" }
 
-func (p *program) certificateAdvice() string {
+func certificateAdvice(c *config.Config) string {
 	switch {
-	case p.isRemote():
+	case isRemote(c):
 		return "The browser that runs elsewhere decides which certificates it accepts."
-	case p.conf.AcceptInsecureCerts:
+	case c.AcceptInsecureCerts:
 		return ""
 	}
 	return "--accept-insecure-certs accepts it; only for sites of your own."
 }
 
 // noTools says what to do about a page without tools.
-func (p *program) noTools(findings []bridge.Finding) string {
+func noTools(findings []bridge.Finding) string {
 	text := "the page declares no tools. `pagetools doctor TARGET` looks for the reason"
 	for _, f := range findings {
 		if f.Rule == session.RuleUnmet || f.Rule == bridge.RuleStatus {
@@ -81,13 +85,104 @@ func (p *program) noTools(findings []bridge.Finding) string {
 }
 
 // tryIt is a command that shows what is served.
-func (p *program) tryIt(address string) string {
+func tryIt(address string, c *config.Config) string {
 	token := "TOKEN"
 	switch {
-	case p.conf.Token == "" && len(p.conf.Callers) == 0:
+	case c.Token == "" && len(c.Callers) == 0:
 		return "Try: curl " + address
-	case p.conf.Token != "" && p.conf.From("token") == "environment":
+	case c.Token != "" && c.From("token") == "environment":
 		token = "$" + config.EnvName("token")
 	}
 	return `Try: curl -H "Authorization: Bearer ` + token + `" ` + address
+}
+
+// servingWarnings are what an operator should know of how sites are served.
+func servingWarnings(c *config.Config, targets []*target) []string {
+	all := []string{"note: pages may reach any network address in this version"}
+	all = append(all, tokenWarnings(c)...)
+	if n := len(c.Token); n > 0 && n < shortToken {
+		all = append(all, fmt.Sprintf("warning: the token is shorter than %d characters and can "+
+			"be guessed", shortToken))
+	}
+	if c.Approval == "auto" && !c.IsDefault("approval") {
+		all = append(all, "warning: --approval auto asks only about tools that say that they "+
+			"destroy something or have consequences, and about those of other origins")
+	}
+	all = append(all, loginWarnings(c, targets)...)
+	if c.UserDataDir != "" {
+		all = append(all, "warning: with --user-data-dir every session shares that profile's logins")
+	}
+	return all
+}
+
+// shortToken is the length, in bytes, below which a token is warned about: it can
+// be guessed.
+const shortToken = 16
+
+// tokenWarnings say which tokens of callers can be guessed.
+func tokenWarnings(c *config.Config) (all []string) {
+	for _, x := range c.Callers {
+		if len(x.Token) < shortToken {
+			all = append(all, fmt.Sprintf("warning: the token of %s is shorter than %d characters "+
+				"and can be guessed", terminal.Plain(x.Name), shortToken))
+		}
+	}
+	return all
+}
+
+// callerWarnings name sites of callers that are not served: they are probably misspelled.
+func callerWarnings(c *config.Config, targets []*target) (all []string) {
+	var names []string
+	for _, t := range targets {
+		names = append(names, t.Name)
+	}
+	for _, x := range c.Callers {
+		for _, site := range x.Sites {
+			if slices.Contains(names, site) {
+				continue
+			}
+			hint := ""
+			if near := nearest(site, names); near != "" {
+				hint = "; did you mean " + near + "?"
+			}
+			all = append(all, fmt.Sprintf("warning: %s:%d: the caller %s names the site %q, "+
+				"which is not served here%s", c.File, x.Line, terminal.Plain(x.Name),
+				terminal.Plain(site), hint))
+		}
+	}
+	return all
+}
+
+// loginWarnings say what stored logins mean for callers, when there are some.
+func loginWarnings(c *config.Config, targets []*target) (all []string) {
+	known := map[string]bool{}
+	if c.Token != "" {
+		known[tokenCaller] = true
+	}
+	for _, x := range c.Callers {
+		known[x.Name] = true
+	}
+	for _, t := range targets {
+		if len(known) > 0 && (t.config.DefaultProfile != "" || t.named && c.StorageState != "") {
+			all = append(all, "warning: every caller uses "+t.Name+" with the same stored login")
+		}
+		for _, x := range t.config.Profiles {
+			for _, name := range x.Callers {
+				if len(known) > 0 && !known[name] || len(known) == 0 &&
+					name != bridge.Local().Name {
+					all = append(all, fmt.Sprintf("warning: %s: the profile %s is for the caller %s, "+
+						"and there is none of that name", t.Name, x.Name, terminal.Plain(name)))
+				}
+			}
+		}
+	}
+	return all
+}
+
+// warnOfFile says what is unsafe about how tokens are kept.
+func warnOfFile(w io.Writer, c *config.Config) {
+	if c.OpenToOthers {
+		fmt.Fprintf(w, "pagetools: warning: %s holds tokens, and others can "+
+			"read it. chmod 600 it.\n", c.File)
+	}
 }

@@ -151,9 +151,8 @@ func TestConsentAdvice(t *testing.T) {
 // TestNoToolsAdvice: --wait-for is advised to people who did not wait.
 func TestNoToolsAdvice(t *testing.T) {
 	t.Parallel()
-	p := &program{conf: settings(t)}
 	for rule, waits := range map[string]bool{"": true, "script-error": true, session.RuleUnmet: false, bridge.RuleStatus: false} {
-		if said := p.noTools([]bridge.Finding{{Rule: rule}}); strings.Contains(said, "--wait-for") != waits {
+		if said := noTools([]bridge.Finding{{Rule: rule}}); strings.Contains(said, "--wait-for") != waits {
 			t.Errorf("after %q: %s", rule, said)
 		}
 	}
@@ -164,12 +163,12 @@ func TestTryIt(t *testing.T) {
 	for want, args := range map[string][]string{
 		"Try: curl http://x/": nil, `Try: curl -H "Authorization: Bearer TOKEN" http://x/`: {"--token=longenoughtoken1"},
 	} {
-		if said := (&program{conf: settings(t, args...)}).tryIt("http://x/"); said != want {
+		if said := tryIt("http://x/", settings(t, args...)); said != want {
 			t.Errorf("with %q: %s", args, said)
 		}
 	}
 	t.Setenv("PAGETOOLS_TOKEN", "longenoughtoken1")
-	if said := (&program{conf: settings(t)}).tryIt("http://x/"); said != `Try: curl -H "Authorization: Bearer $PAGETOOLS_TOKEN" http://x/` {
+	if said := tryIt("http://x/", settings(t)); said != `Try: curl -H "Authorization: Bearer $PAGETOOLS_TOKEN" http://x/` {
 		t.Error(said)
 	}
 }

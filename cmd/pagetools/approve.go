@@ -38,13 +38,15 @@ func approveCommand(p *program) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "approve [ID]",
 		Short: "List the calls that wait for a person, or answer one of them",
-		Long: "Lists the calls of all pagetools of this user that wait for a person, or asks at the terminal\n" +
-			"for the answer to one of them. --yes, --no, --always and --value answer without asking, for those\n" +
+		Long: "Lists the calls of all pagetools of this user that wait for a person, or asks at the " +
+			"terminal\nfor the answer to one of them. --yes, --no, --always and --value answer " +
+			"without asking, for those\n" +
 			"who have the operators' credential in PAGETOOLS_CONSOLE_TOKEN.",
 		Args: func(_ *cobra.Command, args []string) error {
 			switch {
 			case len(args) > 1:
-				return usage("approve takes one ID at most, and %q is too much; see pagetools approve --help", terminal.Plain(args[1]))
+				return usage("approve takes one ID at most, and %q is too much; "+
+					"see pagetools approve --help", terminal.Plain(args[1]))
 			case g.list && (len(args) > 0 || g != given{list: true}), g.revoke != "" &&
 				(len(args) > 0 || g != given{revoke: g.revoke}):
 				return usage("--list and --revoke stand alone: leave out the rest")
@@ -122,7 +124,8 @@ func (a *approver) holder(ctx context.Context, id string) (http.RoundTripper, er
 
 // request sends a request to a process, and reads its reply: bytes as they are, anything
 // else as JSON.
-func (a *approver) request(ctx context.Context, to http.RoundTripper, method, path string, body, into any) error {
+func (a *approver) request(ctx context.Context, to http.RoundTripper, method, path string,
+	body, into any) error {
 	client := http.Client{Timeout: 10 * time.Second, Transport: to}
 	var sent io.Reader
 	if body != nil {
@@ -174,8 +177,8 @@ func (a *approver) savePicture(ctx context.Context, id, path string) error {
 		return err
 	}
 	var png []byte
-	if err := a.request(ctx, holder, http.MethodGet, "/api/questions/"+url.PathEscape(id)+"/picture", nil,
-		&png); err != nil {
+	if err := a.request(ctx, holder, http.MethodGet, "/api/questions/"+url.PathEscape(id)+
+		"/picture", nil, &png); err != nil {
 		return err
 	}
 	if err := os.WriteFile(path, png, 0o600); err != nil {
@@ -203,7 +206,8 @@ func (a *approver) listQuestions(ctx context.Context) error {
 			terminal.Plain(q.Site), terminal.Plain(q.Caller),
 			terminal.Plain(q.Tool), q.ExpiresAt.Local().Format(time.TimeOnly), described(q.Question))
 	}
-	a.p.say("answer one with `pagetools approve ID` at a terminal, or at the operators' page, which `pagetools console` opens")
+	a.p.say("answer one with `pagetools approve ID` at a terminal, or at the operators' page, " +
+		"which `pagetools console` opens")
 	return nil
 }
 
@@ -257,7 +261,9 @@ func (a *approver) answerQuestion(ctx context.Context, id string, g given) error
 		return err
 	case g != (given{}) && !operator:
 		return bridge.Errorf(bridge.Forbidden, "", bridge.NotRun,
-			"An answer on the command line needs the operators' credential in %s. A person answers with `pagetools approve ID` at a terminal, or at the operators' page.", consoleToken)
+			"An answer on the command line needs the operators' credential in %s. "+
+				"A person answers with `pagetools approve ID` at a terminal, or at the operators' page.",
+			consoleToken)
 	}
 	holder, err := a.holder(ctx, id)
 	if err != nil {
@@ -295,4 +301,74 @@ func (a *approver) askFor(ctx context.Context, q bridge.OpenQuestion) (bridge.An
 	asker := newTerminalAsker(tty, terminal.NewStream(tty))
 	asker.always = q.Always
 	return asker.Ask(ctx, q.Question)
+}
+
+// grantList is what approve --list --format json prints.
+type grantList struct {
+	Grants []grantItem `json:"grants"`
+}
+
+type grantItem struct {
+	ID     string `json:"id"`
+	Caller string `json:"caller"`
+	// Credential identifies the one that the caller had; empty: none, or from before it
+	// was noted.
+	Credential string `json:"credential,omitempty"`
+	Site       string `json:"site"`
+	Tool       string `json:"tool"`
+	Digest     string `json:"digest"`
+	// Config is the digest of what config changed about the page.
+	Config  string `json:"config,omitempty"`
+	GivenBy string `json:"givenBy"`
+	GivenAt string `json:"givenAt"`
+}
+
+// listGrants lists the consent that stands.
+func listGrants(ctx context.Context, p *program) error {
+	s, err := p.openDataDir(ctx)
+	if err != nil {
+		return err
+	}
+	defer p.end(s)
+	all, err := s.Grants.All(ctx)
+	if err != nil {
+		return err
+	}
+	if p.conf.Format != "text" {
+		out := grantList{Grants: make([]grantItem, len(all))}
+		for i, g := range all {
+			out.Grants[i] = grantItem{g.ID, g.Caller, g.Credential, g.Site, g.Tool, g.Digest,
+				g.Config, g.GivenBy, g.GivenAt.Format(time.RFC3339)}
+		}
+		return terminal.Encode(p.stdout, out)
+	}
+	if len(all) == 0 {
+		p.say("nobody agreed to anything for good")
+	}
+	for _, g := range all {
+		fmt.Fprintf(p.stdout, "%s  %s may run %s on %s, says %s, since %s\n", g.ID,
+			terminal.Plain(g.Caller), terminal.Plain(g.Tool), terminal.Plain(g.Site),
+			terminal.Plain(g.GivenBy),
+			g.GivenAt.Local().Format(time.DateTime))
+	}
+	return nil
+}
+
+// revokeGrant revokes one of them.
+func revokeGrant(ctx context.Context, p *program, id string) error {
+	s, err := p.openDataDir(ctx)
+	if err != nil {
+		return err
+	}
+	defer p.end(s)
+	there, err := s.Grants.Revoke(ctx, id)
+	if err != nil {
+		return err
+	}
+	if !there {
+		return bridge.Errorf(bridge.WebtoolNotFound, "", bridge.NotRun,
+			"There is no consent with the ID %q; see pagetools approve --list.", id)
+	}
+	p.say("revoked")
+	return nil
 }

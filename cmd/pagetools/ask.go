@@ -133,7 +133,8 @@ func (a *terminalAsker) askText(ctx context.Context, q bridge.Question) (bridge.
 		Default string `json:"default"`
 	}
 	_ = json.Unmarshal(q.Schema, &shape)
-	fmt.Fprintf(a.out, "Your answer (Enter alone is %q, Ctrl-D cancels): ", terminal.Plain(shape.Default))
+	fmt.Fprintf(a.out, "Your answer (Enter alone is %q, Ctrl-D cancels): ",
+		terminal.Plain(shape.Default))
 	said, err := a.line(ctx)
 	answer := bridge.Answer{OK: err == nil && !said.end}
 	if !answer.OK || said.text == "" {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -14,7 +15,7 @@ import (
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
 )
 
-func (p *program) auditCommand() *cobra.Command {
+func auditCommand(p *program) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "audit",
 		Short: "Read and check the signed record of calls",
@@ -93,7 +94,7 @@ func (p *program) listAudit(ctx context.Context, f bridge.CallFilter) error {
 	if err != nil {
 		return err
 	}
-	defer p.closeMemory(s)
+	defer p.end(s)
 	all, err := s.Records(ctx, f)
 	if err != nil {
 		return err
@@ -105,9 +106,10 @@ func (p *program) listAudit(ctx context.Context, f bridge.CallFilter) error {
 		if p.conf.Format != "text" {
 			err = terminal.Encode(p.stdout, e)
 		} else {
-			_, err = fmt.Fprintf(p.stdout, "%s  %s/%d  %-7s  %-7s  %s on %s for %s  %s\n", e.Time, e.Chain[:min(8, len(e.Chain))],
-				e.Seq, e.Kind, cmp.Or(e.Outcome, e.Decision), terminal.Plain(e.Tool), terminal.Plain(e.Site),
-				terminal.Plain(e.Caller), terminal.Plain(strings.TrimSpace(e.Call+"  "+e.Code+" "+e.Reason)))
+			_, err = fmt.Fprintf(p.stdout, "%s  %s/%d  %-7s  %-7s  %s on %s for %s  %s\n", e.Time,
+				e.Chain[:min(8, len(e.Chain))], e.Seq, e.Kind, cmp.Or(e.Outcome, e.Decision),
+				terminal.Plain(e.Tool), terminal.Plain(e.Site), terminal.Plain(e.Caller),
+				terminal.Plain(strings.TrimSpace(e.Call+"  "+e.Code+" "+e.Reason)))
 		}
 		if err != nil {
 			return err
@@ -121,7 +123,7 @@ func (p *program) verifyAudit(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer p.closeMemory(s)
+	defer p.end(s)
 	found, err := s.Verify(ctx)
 	if err != nil {
 		return err
@@ -131,7 +133,7 @@ func (p *program) verifyAudit(ctx context.Context) error {
 			return err
 		}
 	} else {
-		p.printReport(found)
+		printReport(p.stdout, found)
 	}
 	if len(found.Bad) > 0 {
 		return &exitError{exitFindings, errors.New(badLine(found.Bad[0]))}
@@ -168,8 +170,8 @@ func badLine(b store.BadRecord) string {
 		b.Chain)
 }
 
-func (p *program) printReport(r store.Report) {
-	say := func(format string, args ...any) { fmt.Fprintf(p.stdout, format+"\n", args...) }
+func printReport(w io.Writer, r store.Report) {
+	say := func(format string, args ...any) { fmt.Fprintf(w, format+"\n", args...) }
 	say("%d records are as they were written; %d checkpoints agree.", r.Records, r.Checkpoints)
 	say("Public key of the checkpoints: %s", r.PublicKey)
 	for _, b := range r.Bad {
@@ -178,12 +180,13 @@ func (p *program) printReport(r store.Report) {
 	if r.OpenCount > 0 {
 		say("%d calls have no outcome: they run now, or their process was killed.", r.OpenCount)
 		for _, o := range r.Open {
-			say("  %s/%d  %s  %s  %s on %s for %s",
-				o.Chain, o.Seq, o.Time, terminal.Plain(o.Call), terminal.Plain(o.Tool), terminal.Plain(o.Site), terminal.Plain(o.Caller))
+			say("  %s/%d  %s  %s  %s on %s for %s", o.Chain, o.Seq, o.Time, terminal.Plain(o.Call),
+				terminal.Plain(o.Tool), terminal.Plain(o.Site), terminal.Plain(o.Caller))
 		}
 	}
 	if r.Unsigned > 0 {
-		say("%d records are newer than the last checkpoint of their process. Removing the last of them leaves no trace.", r.Unsigned)
+		say("%d records are newer than the last checkpoint of their process. "+
+			"Removing the last of them leaves no trace.", r.Unsigned)
 	}
 	if n := len(r.Removed); n > 0 {
 		say("%d old files were removed. The newest record in them is of %s.", n,

@@ -256,7 +256,7 @@ func (w *wrongUses) call(t *testing.T, args []string) string {
 			return err
 		}
 		input, _ := cmd.Flags().GetString("input")
-		c, err := p.readCall(catalog, args[0], args[1:], input)
+		c, err := readCall(catalog, args[0], args[1:], input, p.stdin)
 		if err != nil {
 			return err
 		}

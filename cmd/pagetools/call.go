@@ -60,7 +60,7 @@ func call(ctx context.Context, p *program, arg, tool string, pairs []string, inp
 		}
 	}
 	p.sayUnmet(a, t)
-	c, err := p.readCall(catalog, tool, pairs, input)
+	c, err := readCall(catalog, tool, pairs, input, p.stdin)
 	if err != nil {
 		return err
 	}
@@ -86,17 +86,19 @@ func call(ctx context.Context, p *program, arg, tool string, pairs []string, inp
 }
 
 // readCall makes a call of a tool of the catalog, or of one that is not there.
-func (p *program) readCall(catalog *bridge.Catalog, tool string, pairs []string, input string) (*bridge.Call, error) {
+func readCall(catalog *bridge.Catalog, tool string, pairs []string, input string,
+	stdin io.Reader) (*bridge.Call, error) {
 	var schema json.RawMessage
 	if known := catalog.Tool(tool); known != nil {
 		schema = known.InputSchema()
 	}
-	in, err := readInput(schema, input, pairs, p.stdin)
+	in, err := readInput(schema, input, pairs, stdin)
 	return &bridge.Call{ID: rand.Text(), Tool: tool, Input: in}, err
 }
 
 // runCall runs a call, and says that it does. Its error is in words for a person.
-func (p *program) runCall(ctx context.Context, b *bridge.Bridge, c *bridge.Call) (bridge.Step, error) {
+func (p *program) runCall(ctx context.Context, b *bridge.Bridge,
+	c *bridge.Call) (bridge.Step, error) {
 	defer p.waiting("running %s", terminal.Plain(c.Tool))()
 	end := b.Complete(ctx, c)
 	if end.Err != nil {
@@ -110,7 +112,8 @@ const lateTool = 5 * time.Second
 
 // awaitTool waits until an open page has a tool, and returns what it has then, with the tool
 // or without.
-func (p *program) awaitTool(ctx context.Context, a *app.App, t *target, tool string) (*bridge.Catalog, error) {
+func (p *program) awaitTool(ctx context.Context, a *app.App, t *target,
+	tool string) (*bridge.Catalog, error) {
 	defer p.waiting("waiting for the tool %s", terminal.Plain(tool))()
 	bounded, cancel := context.WithTimeout(ctx, lateTool)
 	defer cancel()
@@ -159,7 +162,8 @@ func withNames(tool string, err error) error {
 		for i, v := range list {
 			parts[i] = v["message"]
 		}
-		c.Message = "the arguments do not fit: " + strings.Join(parts, "; ") + ". `pagetools tools TARGET` lists what the tool takes."
+		c.Message = "the arguments do not fit: " + strings.Join(parts, "; ") +
+			". `pagetools tools TARGET` lists what the tool takes."
 	}
 	return &c
 }

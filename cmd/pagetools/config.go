@@ -23,7 +23,8 @@ func configCommand(p *program) *cobra.Command {
 		Long: "Without a word, or with print: the effective configuration, with where " +
 			"each value came from.\n" +
 			"With schema: the JSON Schema of the configuration file.\n" +
-			"With the name of an MCP client: what its own configuration needs so that it starts `pagetools mcp TARGET...`.",
+			"With the name of an MCP client: what its own configuration needs " +
+			"so that it starts `pagetools mcp TARGET...`.",
 		Args:      func(_ *cobra.Command, args []string) error { return o.check(args) },
 		ValidArgs: append([]string{"print", "schema"}, clients.Names()...),
 		RunE: func(_ *cobra.Command, args []string) error {

@@ -30,10 +30,11 @@ func (o clientOptions) check(args []string) error {
 	isClient := slices.Contains(clients.Names(), word)
 	switch {
 	case !isClient && word != "print" && word != "schema":
-		return usage("config takes print, schema, or a client, not %q; clients are %s", terminal.Plain(word),
-			strings.Join(clients.Names(), ", "))
+		return usage("config takes print, schema, or a client, not %q; clients are %s",
+			terminal.Plain(word), strings.Join(clients.Names(), ", "))
 	case !isClient && len(args) > 1:
-		return usage("config %s takes no argument, and %q is too much; see pagetools config --help", word, terminal.Plain(args[1]))
+		return usage("config %s takes no argument, and %q is too much; see pagetools "+
+			"config --help", word, terminal.Plain(args[1]))
 	case !isClient && (o.http != "" || o.install):
 		return usage("--http and --install are for clients: %s",
 			strings.Join(clients.Names(), ", "))

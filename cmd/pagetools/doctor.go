@@ -27,7 +27,8 @@ func doctorCommand(p *program) *cobra.Command {
 		Short: "Check, step by step, what pagetools needs",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 {
-				return usage("doctor takes one TARGET at most, and %q is too much; see pagetools doctor --help", terminal.Plain(args[1]))
+				return usage("doctor takes one TARGET at most, and %q is too much; "+
+					"see pagetools doctor --help", terminal.Plain(args[1]))
 			}
 			return nil
 		},
@@ -98,7 +99,7 @@ func (d *doctor) run(ctx context.Context, t *target) error {
 	}
 	switch {
 	case t == nil || t.Folder != "":
-	case d.p.isRemote() || d.p.conf.ProxyServer != "":
+	case isRemote(d.p.conf) || d.p.conf.ProxyServer != "":
 		d.ok("network", "not checked: it is not this machine that opens connections to the site")
 	default:
 		if err := d.network(ctx, t); err != nil {
@@ -111,7 +112,7 @@ func (d *doctor) run(ctx context.Context, t *target) error {
 // browser finds the browser and what it needs of the machine.
 func (d *doctor) browser() error {
 	s := d.p.conf
-	if s.BrowserURL+s.WSEndpoint != "" {
+	if isRemote(s) {
 		d.ok("browser", "remote: %s", s.BrowserURL+s.WSEndpoint)
 		return nil
 	}
@@ -183,7 +184,8 @@ func (d *doctor) network(ctx context.Context, t *target) error {
 
 // tlsFix says what to do about a handshake that failed.
 func tlsFix(u *url.URL, err error) string {
-	if other, ok := errors.AsType[tls.RecordHeaderError](err); ok && string(other.RecordHeader[:]) == "HTTP/" {
+	other, ok := errors.AsType[tls.RecordHeaderError](err)
+	if ok && string(other.RecordHeader[:]) == "HTTP/" {
 		plain := *u
 		plain.Scheme = "http"
 		return "The port speaks http: try " + plain.String()
@@ -206,8 +208,9 @@ func (d *doctor) http(ctx context.Context, t *target) error {
 	if err != nil {
 		return usage("%w", err)
 	}
+	insecure := d.p.conf.AcceptInsecureCerts
 	client := &http.Client{CheckRedirect: notForEver, Transport: &http.Transport{
-		TLSClientConfig: &tls.Config{InsecureSkipVerify: d.p.conf.AcceptInsecureCerts}, //nolint:gosec // the operator asked for it
+		TLSClientConfig: &tls.Config{InsecureSkipVerify: insecure}, //nolint:gosec // it was asked for
 	}}
 	resp, err := client.Do(req)
 	if err != nil {
@@ -275,7 +278,7 @@ func (d *doctor) page(ctx context.Context, t *target) error {
 	version, err := a.Engine.Start(ctx)
 	if err != nil {
 		fix := "Start the browser by hand with --headless to see what it says."
-		if d.p.isRemote() {
+		if isRemote(d.p.conf) {
 			fix = "Does a browser listen there? It is started with --remote-debugging-port."
 		}
 		return d.fail(exitUnreachable, "start", fix, cause(err))
@@ -304,12 +307,12 @@ func (d *doctor) openFix(e *bridge.Error) string {
 	switch {
 	case e.Reason == bridge.Unreachable && d.p.conf.ProxyServer != "":
 		return "Does the proxy of --proxy-server run, and does it reach the site?"
-	case e.Reason == bridge.Unreachable && d.p.isRemote():
+	case e.Reason == bridge.Unreachable && isRemote(d.p.conf):
 		return "Does the machine of that browser reach the site?"
 	case e.Reason == bridge.Unreachable:
 		return "Open the address in a browser of your own: what does it say?"
 	}
-	return d.p.advice(e)
+	return adviceOn(e, d.p.conf)
 }
 
 // cause returns what the log would say of an error.
@@ -335,7 +338,8 @@ func (d *doctor) declarations(a *app.App, t *target, catalog *bridge.Catalog) er
 	} else {
 		return d.fail(exitFindings, "tools",
 			"Does the page call document.modelContext.registerTool or "+
-				"navigator.modelContext.provideContext at load? --wait-for tool:NAME waits for one that comes late.", errors.New("the page declares none"))
+				"navigator.modelContext.provideContext at load? "+
+				"--wait-for tool:NAME waits for one that comes late.", errors.New("the page declares none"))
 	}
 	seen := toolset.New([]toolset.Source{{Site: bridge.Site{Name: t.Name}, Tools: catalog.Tools()}},
 		toolset.Options{})

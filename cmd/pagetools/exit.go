@@ -96,9 +96,13 @@ func (p *program) finish(ctx context.Context, err error) int {
 	case errors.As(err, &shown):
 		return shown.code
 	}
-	body, code := p.describe(err)
+	body, code := failureOf(err)
 	if stopped {
 		code = exitInterrupted
+	}
+	e, ok := errors.AsType[*bridge.Error](err)
+	if ok && e.Err != nil {
+		p.log.Debug("the cause", "error", e.Err)
 	}
 	if p.json() {
 		if line, err := json.Marshal(failure{body}); err == nil {
@@ -107,11 +111,11 @@ func (p *program) finish(ctx context.Context, err error) int {
 		}
 	}
 	text := "pagetools: " + terminal.Plain(body.Message)
-	if e, ok := errors.AsType[*bridge.Error](err); ok {
+	if ok {
 		if e.Reason == bridge.BrowserLost && e.Err != nil {
 			text += " " + terminal.Plain(e.Err.Error()) + "." // the browser is this person's own
 		}
-		if advice := p.advice(e); advice != "" {
+		if advice := adviceOn(e, p.conf); advice != "" {
 			text += " " + advice
 		}
 	}
@@ -119,13 +123,9 @@ func (p *program) finish(ctx context.Context, err error) int {
 	return code
 }
 
-// describe returns the public form of an error, and its exit code.
-func (p *program) describe(err error) (failureBody, int) {
-	var e *bridge.Error
-	if errors.As(err, &e) {
-		if e.Err != nil {
-			p.log.Debug("the cause", "error", e.Err)
-		}
+// failureOf returns the public form of an error, and its exit code.
+func failureOf(err error) (failureBody, int) {
+	if e, ok := errors.AsType[*bridge.Error](err); ok {
 		return failureBody{Code: e.Code, Reason: e.Reason, Message: e.Message, Outcome: e.Outcome},
 			exitCode(e)
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strconv"
@@ -86,7 +87,8 @@ func flagError(c *cobra.Command, err error) error {
 	case errors.As(err, &invalid):
 		must := strings.TrimPrefix(errors.Unwrap(invalid).Error(),
 			strconv.Quote(invalid.GetValue())+" ")
-		if kind, known := mustBe[invalid.GetFlag().Value.Type()]; known && strings.HasPrefix(must, "strconv.") {
+		kind, known := mustBe[invalid.GetFlag().Value.Type()]
+		if known && strings.HasPrefix(must, "strconv.") {
 			must = kind
 		}
 		return usage("invalid value %q for --%s: %s", terminal.Plain(invalid.GetValue()),
@@ -119,7 +121,7 @@ func nearest(word string, of []string) string {
 
 // sayUnknownVariables names variables that are probably misspelled: what they say does not
 // count.
-func (p *program) sayUnknownVariables() {
+func sayUnknownVariables(w io.Writer) {
 	known := []string{"PAGETOOLS_CONSOLE_TOKEN"}
 	for _, key := range config.Keys() {
 		known = append(known, config.EnvName(key))
@@ -130,7 +132,7 @@ func (p *program) sayUnknownVariables() {
 			continue
 		}
 		if near := nearest(name, known); near != "" {
-			fmt.Fprintf(p.stderr, "pagetools: warning: %s is not a setting and does not count; "+
+			fmt.Fprintf(w, "pagetools: warning: %s is not a setting and does not count; "+
 				"did you mean %s?\n", terminal.Plain(name), near)
 		}
 	}

@@ -49,12 +49,16 @@ type idleness struct {
 // was collected since it looked last. What it collected itself must have grown.
 func (last *idleness) look() {
 	read := func() (now idleness, heap uint64) {
-		sample := []metrics.Sample{{Name: "/gc/cycles/total:gc-cycles"}, {Name: "/gc/heap/allocs:bytes"}, {Name: "/memory/classes/heap/objects:bytes"}}
+		sample := []metrics.Sample{{Name: "/gc/cycles/total:gc-cycles"},
+			{Name: "/gc/heap/allocs:bytes"}, {Name: "/memory/classes/heap/objects:bytes"}}
 		metrics.Read(sample)
-		return idleness{collections: sample[0].Value.Uint64(), allocated: sample[1].Value.Uint64()}, sample[2].Value.Uint64()
+		now = idleness{collections: sample[0].Value.Uint64(), allocated: sample[1].Value.Uint64()}
+		return now, sample[2].Value.Uint64()
 	}
 	now, heap := read()
-	if same := now.collections == last.collections; heap > largeHeap && same && (!last.own || now.allocated > last.allocated+idleAllocations) {
+	same := now.collections == last.collections
+	grew := !last.own || now.allocated > last.allocated+idleAllocations
+	if heap > largeHeap && same && grew {
 		debug.FreeOSMemory()
 		now, _ = read()
 		now.own = true

@@ -2,14 +2,21 @@ package main
 
 import (
 	"fmt"
+	"os"
+	"runtime"
+	"runtime/debug"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/cobra/doc"
 	"github.com/spf13/pflag"
 
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/config"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
+	"github.com/pagetools/pagetools/session/cdp/chrome"
+	"github.com/pagetools/pagetools/shim"
 )
 
 // verbHelp is what the help of a command has besides what cobra knows.
@@ -19,8 +26,9 @@ type verbHelp struct {
 }
 
 // groupNames are the headings of common flags.
-var groupNames = map[string]string{"browser": "Browser", "pages": "Pages", "consent": "Consent and questions",
-	"serving": "Serving", "records": "Records", "output": "Settings and output"}
+var groupNames = map[string]string{"browser": "Browser", "pages": "Pages",
+	"consent": "Consent and questions", "serving": "Serving", "records": "Records",
+	"output": "Settings and output"}
 
 // Sets of groups.
 const (
@@ -165,4 +173,76 @@ func usageOf(c *cobra.Command) string {
 			"file.\npagetools --help lists those of all commands.\n")
 	}
 	return b.String()
+}
+
+func manCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "man DIR",
+		Short: "Write a man page for each command into a folder",
+		Args:  exactly(1, "DIR"),
+		RunE:  func(cmd *cobra.Command, args []string) error { return writeMan(cmd.Root(), args[0]) },
+	}
+}
+
+// writeMan writes the pages. The folder is made when it is missing.
+func writeMan(root *cobra.Command, dir string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // everybody reads man pages
+		return usage("making the folder of the man pages: %w", err)
+	}
+	root.DisableAutoGenTag = true
+	date := time.Unix(0, 0).UTC() // the same binary writes the same pages
+	header := &doc.GenManHeader{Title: "PAGETOOLS", Section: "1", Source: "pagetools", Date: &date}
+	if err := doc.GenManTree(root, header, dir); err != nil {
+		return usage("writing the man pages: %w", err)
+	}
+	return nil
+}
+
+// versionInfo is what version prints.
+type versionInfo struct {
+	Version  string `json:"version"`
+	Shim     string `json:"shim"` // SHA-256 of the page script
+	Go       string `json:"go"`
+	Chromedp string `json:"chromedp"`
+	Browser  string `json:"browser"` // path, or "none"
+}
+
+func versionCommand(p *program) *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Print versions",
+		Args:  exactly(0, "no argument"),
+		RunE:  func(*cobra.Command, []string) error { return version(p) },
+	}
+}
+
+func version(p *program) error {
+	v := versionInfo{Version: ownVersion(), Shim: shim.Digest(), Go: runtime.Version(),
+		Browser: "none"}
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, d := range info.Deps {
+			if d.Path == "github.com/chromedp/chromedp" {
+				v.Chromedp = d.Version
+			}
+		}
+	}
+	if path, err := chrome.Find(p.conf.ExecutablePath); err == nil {
+		v.Browser = path
+	}
+	if p.conf.Format != "text" {
+		return terminal.Encode(p.stdout, v)
+	}
+	_, err := fmt.Fprintf(p.stdout, "pagetools %s\nshim      %s\ngo        "+
+		"%s\nchromedp  %s\nbrowser   %s\n", v.Version, v.Shim, v.Go, v.Chromedp, v.Browser)
+	return err
+}
+
+// ownVersion is the version of the program; "devel" for one that was built from a
+// working tree.
+func ownVersion() string {
+	info, known := debug.ReadBuildInfo()
+	if !known || info.Main.Version == "" || info.Main.Version == "(devel)" {
+		return "devel"
+	}
+	return info.Main.Version
 }

@@ -51,10 +51,12 @@ func (in *inbox) listen(ctx context.Context, id string) (net.Listener, error) {
 	name := id + socketSuffix
 	path := filepath.Join(in.folder, name)
 	if len(path) > maxSocketPath {
-		return nil, fmt.Errorf("the path %s is too long for a socket; --data-dir gives a shorter one", path)
+		return nil, fmt.Errorf("the path %s is too long for a socket; "+
+			"--data-dir gives a shorter one", path)
 	}
 	lc := net.ListenConfig{Control: func(_, _ string, c syscall.RawConn) error {
-		return c.Control(func(fd uintptr) { _ = syscall.Fchmod(int(fd), 0o600) }) // systems that cannot have the folder's mode
+		// Systems that cannot do so have the folder's mode.
+		return c.Control(func(fd uintptr) { _ = syscall.Fchmod(int(fd), 0o600) })
 	}}
 	l, err := lc.Listen(ctx, "unix", path)
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"slices"
@@ -85,7 +86,7 @@ func lock(ctx context.Context, p *program, l *lockFile, targets []*target, o loc
 	} else if err := l.write(); err != nil {
 		return err
 	}
-	if err := p.printChanges(all); err != nil {
+	if err := printChanges(p.stdout, p.conf.Format, all); err != nil {
 		return err
 	}
 	if o.check && len(all) > 0 {
@@ -96,20 +97,20 @@ func lock(ctx context.Context, p *program, l *lockFile, targets []*target, o loc
 }
 
 // printChanges prints what differs, for a person or as lines of JSON.
-func (p *program) printChanges(all []change) error {
+func printChanges(w io.Writer, format string, all []change) error {
 	for _, c := range all {
-		if p.conf.Format != "text" {
-			if err := terminal.Encode(p.stdout, c); err != nil {
+		if format != "text" {
+			if err := terminal.Encode(w, c); err != nil {
 				return err
 			}
 			continue
 		}
-		if _, err := fmt.Fprintf(p.stdout, "%-7s  %s  %s\n", c.Change, c.Site,
+		if _, err := fmt.Fprintf(w, "%-7s  %s  %s\n", c.Change, c.Site,
 			terminal.Plain(c.Tool)); err != nil {
 			return err
 		}
 		for _, d := range c.Details {
-			if _, err := fmt.Fprintf(p.stdout, "         %s\n", terminal.Plain(d.String())); err != nil {
+			if _, err := fmt.Fprintf(w, "         %s\n", terminal.Plain(d.String())); err != nil {
 				return err
 			}
 		}

@@ -276,7 +276,8 @@ func (a lockedTool) differences(b lockedTool) (all []difference) {
 	}
 	diff("", tree(a), tree(b), &all)
 	if len(all) == 0 {
-		return []difference{{Where: "the digest alone: the file was edited, or another pagetools wrote it"}}
+		return []difference{{Where: "the digest alone: the file was edited, " +
+			"or another pagetools wrote it"}}
 	}
 	return all
 }

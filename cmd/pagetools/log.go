@@ -2,12 +2,8 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -28,8 +24,8 @@ func logCommand(p *program) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "log",
 		Short: "List the calls of all pagetools of the data directory",
-		Long: "Lists the newest calls, the newest last: when, how it ended, how long it took without the\n" +
-			"waiting for persons, the tool, who called, and the id of the call.",
+		Long: "Lists the newest calls, the newest last: when, how it ended, how long it took " +
+			"without the\nwaiting for persons, the tool, who called, and the id of the call.",
 		Args: exactly(0, "no argument"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return p.listCalls(cmd.Context(), f, follow)
@@ -50,26 +46,13 @@ func filterFlags(c *cobra.Command, f *bridge.CallFilter) {
 	c.Flags().Var(&atMost{&f.Limit, 1000}, "limit", "how many at most, up to 1000 (default 100)")
 }
 
-// openRecords opens a data folder that is there.
-func (p *program) openRecords(ctx context.Context) (*store.Store, error) {
-	dir, err := p.conf.DataFolder()
-	if err != nil {
-		return nil, usage("%w", err)
-	}
-	if _, err := os.Stat(filepath.Join(dir, store.DatabaseFile)); errors.Is(err, fs.ErrNotExist) {
-		return nil, usage("%s is not a data directory: no pagetools has kept records there; "+
-			"--data-dir names another", dir)
-	}
-	return p.openDataDir(ctx)
-}
-
 // listCalls prints calls, the oldest of them first.
 func (p *program) listCalls(ctx context.Context, f bridge.CallFilter, follow bool) error {
 	s, err := p.openRecords(ctx)
 	if err != nil {
 		return err
 	}
-	defer p.closeMemory(s)
+	defer p.end(s)
 	calls, err := s.Calls.Calls(ctx, f)
 	if err != nil {
 		return err
@@ -81,7 +64,7 @@ func (p *program) listCalls(ctx context.Context, f bridge.CallFilter, follow boo
 	if len(calls) > 0 {
 		last = calls[0].ID
 	}
-	if err := p.printCalls(calls); err != nil || !follow {
+	if err := printCalls(p.stdout, p.conf.Format, calls); err != nil || !follow {
 		return err
 	}
 	again := time.NewTicker(followEvery)
@@ -98,7 +81,7 @@ func (p *program) listCalls(ctx context.Context, f bridge.CallFilter, follow boo
 		if len(calls) > 0 {
 			last = calls[0].ID
 		}
-		if err := p.printCalls(calls); err != nil {
+		if err := printCalls(p.stdout, p.conf.Format, calls); err != nil {
 			return err
 		}
 	}
@@ -147,17 +130,17 @@ type loggedCall struct {
 
 // printCalls prints calls that are newest first, in the order in which they came: one a
 // line, also as JSON.
-func (p *program) printCalls(calls []bridge.CallRecord) error {
+func printCalls(w io.Writer, format string, calls []bridge.CallRecord) error {
 	for _, c := range slices.Backward(calls) {
-		if p.conf.Format != "text" {
-			if err := terminal.Encode(p.stdout, loggedCall{c.Time, c.Call, c.Trace, c.Caller, c.Site, c.Tool, c.Session,
-				c.Decision, c.Outcome, c.Code, c.Reason, (c.Took - c.Waited).Seconds(), c.Waited.Seconds(),
-				c.ArgumentBytes, c.ResultBytes}); err != nil {
+		if format != "text" {
+			if err := terminal.Encode(w, loggedCall{c.Time, c.Call, c.Trace, c.Caller, c.Site, c.Tool,
+				c.Session, c.Decision, c.Outcome, c.Code, c.Reason, (c.Took - c.Waited).Seconds(),
+				c.Waited.Seconds(), c.ArgumentBytes, c.ResultBytes}); err != nil {
 				return err
 			}
 			continue
 		}
-		if err := printCall(p.stdout, c); err != nil {
+		if err := printCall(w, c); err != nil {
 			return err
 		}
 	}

@@ -3,18 +3,13 @@ package main
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
-	"runtime/debug"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/config"
-	"github.com/pagetools/pagetools/cmd/pagetools/internal/files"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
 	"github.com/pagetools/pagetools/e2e/app"
 	"github.com/pagetools/pagetools/transport/mcp"
@@ -42,7 +37,7 @@ func mcpCommand(p *program) *cobra.Command {
 
 // serveMCP serves the one client at stdin, until stdin closes.
 func serveMCP(ctx context.Context, p *program, pl plan) error {
-	page, err := p.listenConsole(ctx)
+	page, err := listenConsole(ctx, p.conf)
 	if err != nil {
 		return err
 	}
@@ -52,14 +47,15 @@ func serveMCP(ctx context.Context, p *program, pl plan) error {
 		return err
 	}
 	defer p.end(a)
-	operators := p.serveOperators(ctx, a, p.newCallers(), page)
+	operators := serveOperators(ctx, a, newCallers(p), page)
 	defer operators.close()
 	face, err := p.mcpFace(a, operators.page, nil)
 	if err != nil {
 		return err
 	}
 	if page := operators.page(); page != "" && operators.inbox.own != "" {
-		p.say("note: questions are answered at %s, which `pagetools console` opens, and with `pagetools approve`", page)
+		p.say("note: questions are answered at %s, which `pagetools console` opens, "+
+			"and with `pagetools approve`", page)
 	}
 	go func() { // ends with the start, or with the engine
 		if _, err := a.Engine.Start(ctx); err != nil && ctx.Err() == nil {
@@ -81,13 +77,13 @@ func serveMCP(ctx context.Context, p *program, pl plan) error {
 }
 
 // mcpFace makes the face of MCP. done ends its streams; nil means never.
-func (p *program) mcpFace(a *app.App, operators func() string, done <-chan struct{}) (*mcp.Face, error) {
+func (p *program) mcpFace(a *app.App, operators func() string,
+	done <-chan struct{}) (*mcp.Face, error) {
 	key, err := mcpKey(p.conf)
 	if err != nil {
 		p.say("warning: questions that MCP clients carry do not outlive this process: %v", err)
 	}
-	info, _ := debug.ReadBuildInfo()
-	return mcp.New(a.Bridge, mcp.Options{Version: versionOf(info), Tools: p.conf.MCPTools,
+	return mcp.New(a.Bridge, mcp.Options{Version: ownVersion(), Tools: p.conf.MCPTools,
 		Schemas: p.conf.MCPSchemas, Operators: operators, Key: key, Done: done, Log: p.log,
 		Page: func(site string) (title, icon string) {
 			_, title, icon = a.Manager.Page(site)
@@ -110,20 +106,4 @@ func mcpKey(c *config.Config) ([]byte, error) {
 		return nil, fmt.Errorf("%s is not a key of %d bytes; remove it", mcpKeyName, mcp.KeySize)
 	}
 	return key, err
-}
-
-// kept reads a secret of the data directory, or makes it: all processes have the same. It
-// is nil where nothing is kept.
-func kept(c *config.Config, name string, make func() []byte) ([]byte, error) {
-	dir, err := dataFolder(c)
-	if errors.Is(err, config.ErrNoDataDir) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("making the data directory: %w", err)
-	}
-	return files.Secret(filepath.Join(dir, name), make)
 }

@@ -4,20 +4,82 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
+	"os"
+	"os/exec"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
 	"syscall"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/cmd/pagetools/internal/config"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
 	"github.com/pagetools/pagetools/e2e/app"
 	"github.com/pagetools/pagetools/transport"
 	"github.com/pagetools/pagetools/transport/console"
 )
+
+func consoleCommand(p *program) *cobra.Command {
+	var open bool
+	c := &cobra.Command{
+		Use:   "console",
+		Short: "Show a link to the operators' page that logs in once",
+		Long: "Shows a link to the page where a person answers the questions of all pagetools " +
+			"of this user.\nIt logs in once, within a minute, and is shown at the terminal only.",
+		Args: exactly(0, "no argument"),
+		RunE: func(cmd *cobra.Command, _ []string) error { return openConsole(cmd.Context(), p, open) },
+	}
+	c.Flags().BoolVar(&open, "open", false, "open it in the browser of this desktop")
+	return c
+}
+
+// openConsole shows a link to the operators' page, or opens it.
+func openConsole(ctx context.Context, p *program, open bool) error {
+	a := &approver{p: p}
+	live, err := a.live()
+	if err != nil {
+		return err
+	}
+	_, by := console.Page(ctx, live)
+	if by == nil {
+		return unreachable("no pagetools that runs serves the operators' page: " +
+			"start one without --console-listen off")
+	}
+	tty, err := os.OpenFile("/dev/tty", os.O_WRONLY, 0)
+	if err != nil && !open {
+		return bridge.Errorf(bridge.Forbidden, "", bridge.NotRun,
+			"The link logs in, so that it is shown at a terminal only, and there is none.")
+	}
+	if err == nil {
+		defer func() { _ = tty.Close() }()
+	}
+	var link struct{ URL string }
+	if err := a.request(ctx, by, http.MethodPost, "/api/links", struct{}{}, &link); err != nil {
+		return err
+	}
+	if !open {
+		_, err = fmt.Fprintln(tty, link.URL)
+		return err
+	}
+	opener := map[string][]string{"darwin": {"open"},
+		"windows": {"rundll32", "url.dll,FileProtocolHandler"}}[runtime.GOOS]
+	if opener == nil {
+		opener = []string{"xdg-open"}
+	}
+	if err := exec.CommandContext(ctx, opener[0], append(opener[1:], link.URL)...).Run(); err != nil {
+		return unreachable("%s could not open the page: %w. Without --open the link is shown.",
+			opener[0], err)
+	}
+	p.say("the operators' page is open in your browser")
+	return nil
+}
 
 // operatorAt returns the caller of a face that only operators reach: the socket, the
 // terminal of serve, the console.
@@ -29,9 +91,9 @@ func operatorAt(where string) bridge.Caller {
 // --console-listen.
 type operators struct {
 	p       *program
+	who     *callers
 	inbox   inbox
 	links   console.Links
-	token   string
 	done    chan struct{}
 	closing sync.WaitGroup
 
@@ -44,9 +106,10 @@ const retryConsole = 2 * time.Second
 
 // serveOperators begins to serve. What cannot be served is a warning: calls need
 // no console.
-func (p *program) serveOperators(ctx context.Context, a *app.App,
-	who *callers, page consoleListener) *operators {
-	o := &operators{p: p, done: make(chan struct{}), token: who.operator}
+func serveOperators(ctx context.Context, a *app.App, who *callers,
+	page consoleListener) *operators {
+	p := who.p
+	o := &operators{p: p, who: who, done: make(chan struct{})}
 	var err error
 	var l net.Listener
 	if o.inbox, err = openInbox(p.conf); err == nil {
@@ -55,7 +118,8 @@ func (p *program) serveOperators(ctx context.Context, a *app.App,
 	if err != nil {
 		p.say("warning: `pagetools approve` cannot reach this process: %v", err)
 	} else {
-		own := console.New(a.Bridge, console.Options{Done: o.done, Log: p.log, Named: true, Links: &o.links})
+		own := console.New(a.Bridge, console.Options{Done: o.done, Log: p.log, Named: true,
+			Links: &o.links})
 		o.serve(transport.Server(transport.Trusted(transport.NewMux(own.Routes()...),
 			operatorAt("socket"), transport.Options{Log: p.log}), p.log), l)
 	}
@@ -65,15 +129,16 @@ func (p *program) serveOperators(ctx context.Context, a *app.App,
 	all := transport.NewMux(console.New(a.Bridge, console.Options{Done: o.done, Log: p.log,
 		Peers: o.inbox.peers, Links: &o.links}).Routes()...)
 	if page.Listener != nil {
-		o.servePage(page, all, who)
+		o.servePage(page, all)
 	} else {
 		if page := o.page(); page != "" {
-			p.say("note: another pagetools serves the operators' page, %s: it shows the questions of this one, too", page)
+			p.say("note: another pagetools serves the operators' page, %s: "+
+				"it shows the questions of this one, too", page)
 		} else {
-			p.say("warning: no operators' page: %s is taken by another program; --console-listen chooses another address",
-				p.conf.ConsoleListen)
+			p.say("warning: no operators' page: %s is taken by another program; "+
+				"--console-listen chooses another address", p.conf.ConsoleListen)
 		}
-		o.closing.Go(func() { o.takeOver(ctx, all, who) })
+		o.closing.Go(func() { o.takeOver(ctx, all) })
 	}
 	return o
 }
@@ -89,34 +154,29 @@ func (l consoleListener) close() {
 }
 
 // listenConsole listens where the operators' page is served.
-func (p *program) listenConsole(ctx context.Context) (consoleListener, error) {
-	if p.conf.ConsoleListen == "off" {
+func listenConsole(ctx context.Context, c *config.Config) (consoleListener, error) {
+	if c.ConsoleListen == "off" {
 		return consoleListener{}, nil
 	}
 	var lc net.ListenConfig
-	l, err := lc.Listen(ctx, "tcp", p.conf.ConsoleListen)
-	if err == nil || p.conf.IsDefault("console-listen") && errors.Is(err, syscall.EADDRINUSE) {
+	l, err := lc.Listen(ctx, "tcp", c.ConsoleListen)
+	if err == nil || c.IsDefault("console-listen") && errors.Is(err, syscall.EADDRINUSE) {
 		return consoleListener{l}, nil
 	}
-	return consoleListener{}, p.cannotListen("--console-listen", p.conf.ConsoleListen, err)
-}
-
-func (o *operators) listen(ctx context.Context) (net.Listener, error) {
-	var lc net.ListenConfig
-	return lc.Listen(ctx, "tcp", o.p.conf.ConsoleListen)
+	return consoleListener{}, cannotListen("--console-listen", c.ConsoleListen, err)
 }
 
 // servePage serves the page for the questions of all processes.
-func (o *operators) servePage(l net.Listener, mux http.Handler, who *callers) {
+func (o *operators) servePage(l net.Listener, mux http.Handler) {
 	guards := transport.Options{Listen: l.Addr().String(), Hosts: o.p.conf.AllowHosts,
-		Open: console.PagePaths, Log: o.p.log, Callers: who.ofConsole(o.p.conf),
-		Credentials: &who.console}
-	o.links.Serve("http://"+l.Addr().String()+"/", o.token)
+		Open: console.PagePaths, Log: o.p.log, Callers: o.who.ofConsole(o.p.conf),
+		Credentials: &o.who.console}
+	o.links.Serve("http://"+l.Addr().String()+"/", o.who.operator)
 	o.serve(transport.Server(transport.Guard(mux, guards), o.p.log), l)
 }
 
 // takeOver serves the page when the process that did so has ended.
-func (o *operators) takeOver(ctx context.Context, mux http.Handler, who *callers) {
+func (o *operators) takeOver(ctx context.Context, mux http.Handler) {
 	again := time.NewTicker(retryConsole)
 	defer again.Stop()
 	for {
@@ -125,8 +185,8 @@ func (o *operators) takeOver(ctx context.Context, mux http.Handler, who *callers
 		case <-o.done:
 			return
 		}
-		if l, err := o.listen(ctx); err == nil {
-			o.servePage(l, mux, who)
+		if l, _ := listenConsole(ctx, o.p.conf); l.Listener != nil { // otherwise it is still taken
+			o.servePage(l, mux)
 			return
 		}
 	}
@@ -161,7 +221,7 @@ func (o *operators) close() {
 
 // answerAtTerminal asks the person at the terminal of serve, one question after
 // another, until ctx ends.
-func (p *program) answerAtTerminal(ctx context.Context, b *bridge.Bridge, asker bridge.Asker) {
+func (o *operators) answerAtTerminal(ctx context.Context, b *bridge.Bridge, asker bridge.Asker) {
 	operator := operatorAt("terminal")
 	events := b.Watch(ctx, bridge.Interest{Caller: operator, Runs: true})
 	var inbox bridge.Inbox
@@ -180,13 +240,13 @@ func (p *program) answerAtTerminal(ctx context.Context, b *bridge.Bridge, asker 
 		case ctx.Err() != nil:
 			return
 		case over:
-			p.say("question: it is not open any more")
+			o.p.say("question: it is not open any more")
 		case err != nil:
-			p.say("warning: the terminal gives no answers: %v", err)
+			o.p.say("warning: the terminal gives no answers: %v", err)
 			return
 		default:
 			if err := b.Answer(operator, open[0].ID, answer); err != nil {
-				p.say("question: %s", terminal.Plain(bridge.AsError(err).Message))
+				o.p.say("question: %s", terminal.Plain(bridge.AsError(err).Message))
 				continue
 			}
 			for ctx.Err() == nil && asks(&inbox, open[0].ID) { // until it is known to be closed

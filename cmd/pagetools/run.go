@@ -116,8 +116,9 @@ func (p *program) command() *cobra.Command {
 	p.flags = config.Register(root.PersistentFlags())
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return p.prepare(cmd) }
 	root.AddCommand(serveCommand(p), mcpCommand(p), toolsCommand(p), callCommand(p),
-		loginCommand(p), demoCommand(p), approveCommand(p), consoleCommand(p), p.auditCommand(), logCommand(p), lockCommand(p),
-		doctorCommand(p), configCommand(p), versionCommand(p), manCommand(p))
+		loginCommand(p), demoCommand(p), approveCommand(p), consoleCommand(p), auditCommand(p),
+		logCommand(p), lockCommand(p), doctorCommand(p), configCommand(p), versionCommand(p),
+		manCommand())
 	withHelp(root)
 	return root
 }
@@ -130,7 +131,7 @@ func (p *program) prepare(cmd *cobra.Command) error {
 	if needsNoSettings(cmd) {
 		return nil
 	}
-	p.sayUnknownVariables()
+	sayUnknownVariables(p.stderr)
 	var err error
 	if p.conf, err = p.flags.Load(); err != nil {
 		p.conf = nil
@@ -139,7 +140,7 @@ func (p *program) prepare(cmd *cobra.Command) error {
 	if p.conf.File != "" { // always: it says what is opened, and how
 		fmt.Fprintf(p.stderr, "pagetools: settings read from %s\n", terminal.Plain(p.conf.File))
 	}
-	p.warnOfFile(p.conf)
+	warnOfFile(p.stderr, p.conf)
 	return p.openLog(cmd.Name() == "serve" || cmd.Name() == "demo" || cmd.Name() == "mcp")
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/cmd/pagetools/internal/config"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
 	"github.com/pagetools/pagetools/e2e/app"
 	"github.com/pagetools/pagetools/examples"
@@ -41,7 +42,7 @@ func serveCommand(p *program) *cobra.Command {
 			if ask != "none" && ask != "terminal" {
 				return usage("--ask must be none or terminal, not %q", terminal.Plain(ask))
 			}
-			p.warnOfCallers(targets)
+			p.sayAll(callerWarnings(p.conf, targets))
 			pl := plan{targets: targets, ask: ask == "terminal", remember: true}
 			if locked {
 				if pl.locked, err = readLock(); err != nil {
@@ -83,15 +84,15 @@ func (p *program) serve(ctx context.Context, pl plan) error {
 	var lc net.ListenConfig
 	l, err := lc.Listen(ctx, "tcp", p.conf.Listen)
 	if err != nil {
-		return p.cannotListen("--listen", p.conf.Listen, err)
+		return cannotListen("--listen", p.conf.Listen, err)
 	}
 	defer func() { _ = l.Close() }()
-	who := p.newCallers()
-	guards, err := p.guards(l.Addr(), who)
+	who := newCallers(p)
+	guards, err := who.guards(l.Addr())
 	if err != nil {
 		return err
 	}
-	page, err := p.listenConsole(ctx) // before there is something to end
+	page, err := listenConsole(ctx, p.conf) // before there is something to end
 	if err != nil {
 		return err
 	}
@@ -102,7 +103,7 @@ func (p *program) serve(ctx context.Context, pl plan) error {
 	}
 	defer p.end(a)
 	collectLess()
-	console := p.serveOperators(ctx, a, who, page)
+	console := serveOperators(ctx, a, who, page)
 	defer console.close()
 	streams := make(chan struct{}) // closed when those of MCP shall end
 	face, err := p.mcpFace(a, console.page, streams)
@@ -130,7 +131,7 @@ func (p *program) serve(ctx context.Context, pl plan) error {
 		if asker == nil {
 			return usage("--ask terminal needs a terminal")
 		}
-		go p.answerAtTerminal(ctx, a.Bridge, asker)
+		go console.answerAtTerminal(ctx, a.Bridge, asker)
 	}
 	select {
 	case err := <-failed:
@@ -168,19 +169,6 @@ func drain(a *app.App, srv *http.Server) error {
 	return srv.Close()
 }
 
-// tokenCaller is the name of the caller with --token.
-const tokenCaller = "token"
-
-// guards makes the rules in front of every face.
-func (p *program) guards(addr net.Addr, c *callers) (transport.Options, error) {
-	o := transport.Options{Listen: addr.String(), Hosts: p.conf.AllowHosts, Origins: p.conf.CORS,
-		Log: p.log, Callers: c.ofFaces(p.conf), Credentials: &c.faces}
-	if err := o.Validate(); err != nil {
-		return o, usage("%s", strings.ReplaceAll(err.Error(), o.Listen, p.conf.Listen)) // as they wrote it
-	}
-	return o, nil
-}
-
 // served is what serve prints with --format json when it is ready.
 type served struct {
 	Listening string         `json:"listening"`
@@ -208,7 +196,7 @@ func (p *program) welcome(ctx context.Context, a *app.App, pl plan, base string,
 	targets := pl.targets
 	out := served{Listening: base, MCP: base + "/mcp"}
 	if page := console.links.Page(); page != "" {
-		out.Console = &servedConsole{strings.TrimSuffix(page, "/"), console.token}
+		out.Console = &servedConsole{strings.TrimSuffix(page, "/"), console.who.operator}
 	}
 	for _, t := range targets {
 		s := servedSite{Name: t.Name, URL: base + "/webtools/" + t.Name, Tools: []string{}}
@@ -234,29 +222,13 @@ func (p *program) welcome(ctx context.Context, a *app.App, pl plan, base string,
 	if p.conf.Format != "text" {
 		_ = terminal.Encode(p.stdout, out)
 	} else {
-		fmt.Fprint(p.stdout, box(p.welcomeLines(a, targets, out), terminal.Width(p.stdout)))
+		fmt.Fprint(p.stdout, box(out.lines(a, targets, p.conf), terminal.Width(p.stdout)))
 	}
-	p.warnings(targets)
+	p.sayAll(servingWarnings(p.conf, targets))
 }
 
-// warnings says what an operator should know of how the sites are served.
-func (p *program) warnings(targets []*target) {
-	p.say("note: pages may reach any network address in this version")
-	p.warnOfTokens(p.conf)
-	if n := len(p.conf.Token); n > 0 && n < shortToken {
-		p.say("warning: the token is shorter than %d characters and can be guessed", shortToken)
-	}
-	if p.conf.Approval == "auto" && !p.conf.IsDefault("approval") {
-		p.say("warning: --approval auto asks only about tools that say that they destroy something " +
-			"or have consequences, and about those of other origins")
-	}
-	p.warnOfLogins(targets)
-	if p.conf.UserDataDir != "" {
-		p.say("warning: with --user-data-dir every session shares that profile's logins")
-	}
-}
-
-func (p *program) welcomeLines(a *app.App, targets []*target, out served) []string {
+// lines are those of the box.
+func (out served) lines(a *app.App, targets []*target, c *config.Config) []string {
 	lines := []string{"pagetools serves " + out.Listening + "/webtools",
 		"engine: " + a.Kind + " in " + a.Engine.Version()}
 	for i, s := range out.Sites {
@@ -272,14 +244,14 @@ func (p *program) welcomeLines(a *app.App, targets []*target, out served) []stri
 		}
 	}
 	lines = append(lines, "", "MCP: "+out.MCP)
-	if c := out.Console; c != nil {
-		lines = append(lines, "", "operators: "+c.URL+"/#"+c.Token)
+	if page := out.Console; page != nil {
+		lines = append(lines, "", "operators: "+page.URL+"/#"+page.Token)
 	}
-	return append(lines, "", p.tryIt(out.Sites[0].URL))
+	return append(lines, "", tryIt(out.Sites[0].URL, c))
 }
 
 // cannotListen says what to do about an address that cannot be served.
-func (p *program) cannotListen(flag, address string, err error) error {
+func cannotListen(flag, address string, err error) error {
 	cause := err
 	if e, ok := errors.AsType[*net.OpError](err); ok {
 		cause = e.Err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"path/filepath"
 	"slices"
@@ -67,11 +68,85 @@ func (p *program) start(ctx context.Context, pl plan) (*app.App, error) {
 	return nil, usage("%w", err)
 }
 
-// end closes an app. Records that are lost are said.
-func (p *program) end(a *app.App) {
-	if err := a.Close(); err != nil {
+// one opens a single target of the command line, without those of the file.
+func (p *program) one(ctx context.Context, arg string, pl plan) (*app.App, *target, error) {
+	t, err := parseTarget(arg)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := nameAll(t); err != nil {
+		return nil, nil, err
+	}
+	for _, c := range p.conf.Sites { // the file may say more about the same site
+		if c.Target == t.Text || (c.Name != "" && c.Name == t.Name) {
+			t.config = c
+		}
+	}
+	pl.targets, pl.single = []*target{t}, true
+	a, err := p.start(ctx, pl)
+	return a, t, err
+}
+
+// await waits until the page of a target is opened, and says so.
+func (p *program) await(ctx context.Context, a *app.App, t *target,
+	ref bridge.Ref) (*bridge.Catalog, error) {
+	defer p.waiting("opening %s, until its tools are there", terminal.Plain(t.Text))()
+	return a.Manager.Await(ctx, ref)
+}
+
+// end closes an app or what it remembers. Records that are lost are said.
+func (p *program) end(c io.Closer) {
+	if err := c.Close(); err != nil {
 		p.say("warning: not everything could be recorded: %v", err)
 	}
+}
+
+// target is one site as named on the command line or in the file.
+type target struct {
+	*app.Target
+	config config.Site
+	named  bool // on the command line
+}
+
+// targets reads those of the command line and those of the file.
+func (p *program) targets(args []string) ([]*target, error) {
+	var out []*target
+	for _, c := range p.conf.Sites {
+		t := &target{Target: &app.Target{Name: c.Name, Text: c.Target}, config: c}
+		if err := t.Read(); err != nil {
+			return nil, usage("%s:%d: %w", p.conf.File, c.Line, err)
+		}
+		out = append(out, t)
+	}
+	for _, a := range args {
+		t, err := parseTarget(a)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, t)
+	}
+	return out, nameAll(out...)
+}
+
+// parseTarget reads [NAME=]TARGET.
+func parseTarget(arg string) (*target, error) {
+	t, err := app.ParseTarget(arg)
+	if err != nil {
+		return nil, usage("%w", err)
+	}
+	return &target{Target: t, named: true}, nil
+}
+
+// nameAll names every target, each differently.
+func nameAll(targets ...*target) error {
+	all := make([]*app.Target, len(targets))
+	for i, t := range targets {
+		all[i] = t.Target
+	}
+	if err := app.NameAll(all); err != nil {
+		return usage("%w", err)
+	}
+	return nil
 }
 
 // options describes a plan for the app.
@@ -165,14 +240,16 @@ func pageOptions(c *config.Config, pl plan, t *target) session.SiteOptions {
 // waitFor is what the file says of the site, and what is said of all sites otherwise.
 func waitFor(c *config.Config, of config.WaitFor) session.WaitFor {
 	if of != (config.WaitFor{}) {
-		w := session.WaitFor{Quiet: of.Idle.Quiet, Await: session.Await{Selector: of.Selector, Idle: of.Idle.On}}
+		w := session.WaitFor{Quiet: of.Idle.Quiet,
+			Await: session.Await{Selector: of.Selector, Idle: of.Idle.On}}
 		if of.Tool != "" {
 			w.Tools = []string{of.Tool}
 		}
 		return w
 	}
 	tools, selectors, idle := c.Waits()
-	return session.WaitFor{Tools: tools, Await: session.Await{Selector: strings.Join(selectors, ""), Idle: idle}}
+	await := session.Await{Selector: strings.Join(selectors, ""), Idle: idle}
+	return session.WaitFor{Tools: tools, Await: await}
 }
 
 // toolOptions combines the settings and the file: an approval or a rate that the
@@ -217,6 +294,13 @@ func (p *program) say(format string, args ...any) {
 			line = terminal.ColorsOf(p.stderr).Warn("warning:") + " " + rest
 		}
 		fmt.Fprintf(p.stderr, "pagetools: %s\n", line)
+	}
+}
+
+// sayAll says each of some lines.
+func (p *program) sayAll(lines []string) {
+	for _, line := range lines {
+		p.say("%s", line)
 	}
 }
 

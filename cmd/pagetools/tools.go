@@ -11,7 +11,6 @@ import (
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
-	"github.com/pagetools/pagetools/e2e/app"
 )
 
 func toolsCommand(p *program) *cobra.Command {
@@ -20,14 +19,16 @@ func toolsCommand(p *program) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "tools TARGET",
 		Short: "List the tools of a page",
-		Long: "Lists the tools of a page, and says on stderr what went wrong in it. Ends with 4 when the " +
-			"site\nanswered with an error status, and, with --strict, with 1 when there is anything to say.",
+		Long: "Lists the tools of a page, and says on stderr what went wrong in it. Ends with 4 when " +
+			"the site\nanswered with an error status, and, with --strict, with 1 when there is " +
+			"anything to say.",
 		Args: exactly(1, "TARGET"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return tools(cmd.Context(), p, args[0], strict, stateTarget(to))
 		},
 	}
-	c.Flags().BoolVar(&strict, "strict", false, "end with 1 when the page or its declarations have findings")
+	c.Flags().BoolVar(&strict, "strict", false,
+		"end with 1 when the page or its declarations have findings")
 	saveFlag(c, &to)
 	return c
 }
@@ -66,32 +67,6 @@ type toolItem struct {
 	Digest       string          `json:"digest"`
 	Origin       string          `json:"origin,omitempty"` // of a tool in a frame
 	Frame        string          `json:"frame,omitempty"`
-}
-
-// one opens a single target of the command line, without those of the file.
-func (p *program) one(ctx context.Context, arg string, pl plan) (*app.App, *target, error) {
-	t, err := parseTarget(arg)
-	if err != nil {
-		return nil, nil, err
-	}
-	if err := nameAll(t); err != nil {
-		return nil, nil, err
-	}
-	for _, c := range p.conf.Sites { // the file may say more about the same site
-		if c.Target == t.Text || (c.Name != "" && c.Name == t.Name) {
-			t.config = c
-		}
-	}
-	pl.targets, pl.single = []*target{t}, true
-	a, err := p.start(ctx, pl)
-	return a, t, err
-}
-
-// await waits until the page of a target is opened, and says so.
-func (p *program) await(ctx context.Context, a *app.App, t *target,
-	ref bridge.Ref) (*bridge.Catalog, error) {
-	defer p.waiting("opening %s, until its tools are there", terminal.Plain(t.Text))()
-	return a.Manager.Await(ctx, ref)
 }
 
 func tools(ctx context.Context, p *program, arg string, strict bool, to stateTarget) error {
@@ -151,11 +126,13 @@ func findingText(f bridge.Finding) string {
 
 // verdict is how the run ends after what was found and printed.
 func verdict(findings []bridge.Finding, strict bool) error {
-	if slices.ContainsFunc(findings, func(f bridge.Finding) bool { return f.Rule == bridge.RuleStatus }) {
+	failed := func(f bridge.Finding) bool { return f.Rule == bridge.RuleStatus }
+	if slices.ContainsFunc(findings, failed) {
 		return &shownError{exitUnreachable}
 	}
 	if strict && len(findings) > 0 {
-		return &exitError{exitFindings, fmt.Errorf("%s, and --strict accepts none", count(len(findings), "finding"))}
+		return &exitError{exitFindings, fmt.Errorf("%s, and --strict accepts none",
+			count(len(findings), "finding"))}
 	}
 	return nil
 }
@@ -173,7 +150,7 @@ func printTools(p *program, list toolList) error {
 		return nil
 	}
 	if len(list.Tools) == 0 {
-		p.say("%s", p.noTools(list.Findings))
+		p.say("%s", noTools(list.Findings))
 		return nil
 	}
 	for _, t := range list.Tools {

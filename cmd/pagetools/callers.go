@@ -4,8 +4,10 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"net"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/config"
@@ -13,10 +15,6 @@ import (
 	"github.com/pagetools/pagetools/e2e/app"
 	"github.com/pagetools/pagetools/transport"
 )
-
-// shortToken is the length, in bytes, below which a token is warned about: it can
-// be guessed.
-const shortToken = 16
 
 // callers are those of a process that serves. SIGHUP reads them again from the
 // configuration file.
@@ -32,7 +30,7 @@ type callers struct {
 // consoleTokenName is the file of the console's credential.
 const consoleTokenName = "console.token"
 
-func (p *program) newCallers() *callers {
+func newCallers(p *program) *callers {
 	token, err := kept(p.conf, consoleTokenName, func() []byte { return []byte(rand.Text()) })
 	if err != nil {
 		p.say("warning: the console's credential does not outlive this process: %v", err)
@@ -42,6 +40,20 @@ func (p *program) newCallers() *callers {
 	}
 	return &callers{p: p, operator: strings.TrimSpace(string(token))}
 }
+
+// guards makes the rules in front of every face.
+func (c *callers) guards(addr net.Addr) (transport.Options, error) {
+	conf := c.p.conf
+	o := transport.Options{Listen: addr.String(), Hosts: conf.AllowHosts, Origins: conf.CORS,
+		Log: c.p.log, Callers: c.ofFaces(conf), Credentials: &c.faces}
+	if err := o.Validate(); err != nil {
+		return o, usage("%s", strings.ReplaceAll(err.Error(), o.Listen, conf.Listen)) // as they wrote it
+	}
+	return o, nil
+}
+
+// tokenCaller is the name of the caller with --token.
+const tokenCaller = "token"
 
 // ofFaces lists the callers of a file that may call.
 func (c *callers) ofFaces(f *config.Config) []transport.Credential {
@@ -116,8 +128,8 @@ func (c *callers) reload(a *app.App) {
 	if slices.Sort(revoked); len(revoked) > 0 {
 		said += "; revoked: " + strings.Join(slices.Compact(revoked), ", ")
 	}
-	p.warnOfFile(next)
-	p.warnOfTokens(next)
+	warnOfFile(p.stderr, next)
+	p.sayAll(tokenWarnings(next))
 	if next.Rest != p.conf.Rest {
 		p.say("note: %s has changed in more than its callers; the rest counts after a restart",
 			p.conf.File)
@@ -125,41 +137,39 @@ func (c *callers) reload(a *app.App) {
 	p.say("%s", terminal.Plain(said))
 }
 
-// warnOfFile says what is unsafe about how tokens are kept.
-func (p *program) warnOfFile(f *config.Config) {
-	if f.OpenToOthers {
-		fmt.Fprintf(p.stderr, "pagetools: warning: %s holds tokens, and others can "+
-			"read it. chmod 600 it.\n", f.File)
-	}
+// hangups decides what a SIGHUP means. It ends the program, as the end of its terminal
+// does, unless serve follows it: then serve reads the callers again.
+type hangups struct {
+	followed  atomic.Bool
+	came      chan struct{} // one for all that were not looked at yet
+	terminals []any         // streams that were terminals when following began
 }
 
-// warnOfCallers names sites of callers that are not served: they are probably misspelled.
-func (p *program) warnOfCallers(targets []*target) {
-	var names []string
-	for _, t := range targets {
-		names = append(names, t.Name)
-	}
-	for _, c := range p.conf.Callers {
-		for _, site := range c.Sites {
-			if slices.Contains(names, site) {
-				continue
-			}
-			hint := ""
-			if near := nearest(site, names); near != "" {
-				hint = "; did you mean " + near + "?"
-			}
-			p.say("warning: %s:%d: the caller %s names the site %q, which is not served here%s",
-				p.conf.File, c.Line, terminal.Plain(c.Name), terminal.Plain(site), hint)
+// follow makes SIGHUP come over the channel from now on. It is called once.
+func (h *hangups) follow(streams ...any) <-chan struct{} {
+	for _, s := range streams {
+		if terminal.Is(s) {
+			h.terminals = append(h.terminals, s)
 		}
 	}
+	h.followed.Store(true)
+	return h.came
 }
 
-// warnOfTokens says which tokens can be guessed.
-func (p *program) warnOfTokens(f *config.Config) {
-	for _, c := range f.Callers {
-		if len(c.Token) < shortToken {
-			p.say("warning: the token of %s is shorter than %d characters and can be guessed",
-				terminal.Plain(c.Name), shortToken)
+// take takes one SIGHUP, and reports whether the program goes on. The end of a terminal
+// sends one too.
+func (h *hangups) take() bool {
+	if !h.followed.Load() {
+		return false
+	}
+	for _, s := range h.terminals {
+		if !terminal.Is(s) {
+			return false
 		}
 	}
+	select {
+	case h.came <- struct{}{}:
+	default:
+	}
+	return true
 }
