@@ -32,7 +32,9 @@ func (b *Bridge) Start(ctx context.Context, in *Call) *Run {
 func (b *Bridge) Resume(in *Call, token string) (*Run, error) {
 	r := b.runs.find(handle{by: byToken, name: token})
 	if r == nil || r.call.Caller.Name != in.Caller.Name || r.call.Site != in.Site {
-		return nil, Errorf(ResumeNotFound, "", NotRun, "No call of yours waits under this token: its outcome was told, or it is too old. Leave out resume for a new call.")
+		return nil, Errorf(ResumeNotFound, "", NotRun,
+			"No call of yours waits under this token: its outcome was told, or it is too old. "+
+				"Look at the page first: without resume, the tool runs anew.")
 	}
 	if e := r.matches(in); e != nil {
 		return nil, e

@@ -18,6 +18,22 @@ import (
 
 // adviceOn says what to do about a failure of a run with these settings, or "".
 func adviceOn(e *bridge.Error, c *config.Config) string {
+	advice := whatToDo(e, c)
+	switch {
+	case e.Outcome == bridge.Unknown && e.Code == bridge.ToolError:
+		advice = itRan + " " + advice
+	case e.Outcome == bridge.Unknown:
+		advice = mayHaveRun + " " + advice
+	}
+	return strings.TrimSpace(advice)
+}
+
+const (
+	itRan      = "It ran: look at the page before you call it again."
+	mayHaveRun = "It may have run: look at the page before you call it again."
+)
+
+func whatToDo(e *bridge.Error, c *config.Config) string {
 	switch {
 	case e.Code == bridge.ApprovalRequired || e.Code == bridge.InputRequired:
 		return consentAdvice(e)

@@ -44,6 +44,10 @@ func newCallers(p *program) *callers {
 // guards makes the rules in front of every face.
 func (c *callers) guards(addr net.Addr) (transport.Options, error) {
 	conf := c.p.conf
+	if conf.NoCallers { // who removed the last one meant nobody
+		return transport.Options{}, usage("callers in %s has no entries, and without callers everybody on "+
+			"this machine may call: remove the key to have it so, or add a caller", conf.File)
+	}
 	o := transport.Options{Listen: addr.String(), Hosts: conf.AllowHosts, Origins: conf.CORS,
 		Log: c.p.log, Callers: c.ofFaces(conf), Credentials: &c.faces}
 	if err := o.Validate(); err != nil {

@@ -70,6 +70,8 @@ func demoCommand(p *program) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if p.conf.IsDefault("approval") {
 				p.conf.Approval = "auto" // the page is our own, and holds nothing
+				p.say("note: nobody is asked before a call of the demo, whose page is our own; " +
+					"--approval ask asks as serve does")
 			}
 			t := &target{Target: &app.Target{Name: "stampdb", Text: "the built-in stamp collection",
 				Folder: "stampdb"}}

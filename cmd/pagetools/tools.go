@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -21,7 +22,7 @@ func toolsCommand(p *program) *cobra.Command {
 		Short: "List the tools of a page",
 		Long: "Lists the tools of a page, and says on stderr what went wrong in it. Ends with 4 when " +
 			"the site\nanswered with an error status, and, with --strict, with 1 when there is " +
-			"anything to say.",
+			"anything to say, or no tool.",
 		Args: exactly(1, "TARGET"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return tools(cmd.Context(), p, args[0], strict, stateTarget(to))
@@ -112,7 +113,7 @@ func tools(ctx context.Context, p *program, arg string, strict bool, to stateTar
 	if err := to.save(ctx, p, page); err != nil {
 		return err
 	}
-	return verdict(list.Findings, strict)
+	return verdict(list, strict)
 }
 
 // findingText is a finding in one line for a person.
@@ -125,7 +126,8 @@ func findingText(f bridge.Finding) string {
 }
 
 // verdict is how the run ends after what was found and printed.
-func verdict(findings []bridge.Finding, strict bool) error {
+func verdict(list toolList, strict bool) error {
+	findings := list.Findings
 	failed := func(f bridge.Finding) bool { return f.Rule == bridge.RuleStatus }
 	if slices.ContainsFunc(findings, failed) {
 		return &shownError{exitUnreachable}
@@ -133,6 +135,9 @@ func verdict(findings []bridge.Finding, strict bool) error {
 	if strict && len(findings) > 0 {
 		return &exitError{exitFindings, fmt.Errorf("%s, and --strict accepts none",
 			count(len(findings), "finding"))}
+	}
+	if strict && len(list.Tools) == 0 {
+		return &exitError{exitFindings, errors.New("--strict needs at least one tool")}
 	}
 	return nil
 }

@@ -161,8 +161,8 @@ func (x *exchange) begin(ctx context.Context,
 			"without it.")
 	}
 	if run, err = f.b.Resume(c, state.Token); err != nil {
-		return nil, false, badParams("The call of this requestState has ended, and its outcome was told: leave it out to " +
-			"call the tool again.")
+		return nil, false, badParams("The call of this requestState has ended, and its outcome was told. " +
+			"Look at the page first: without requestState, the tool runs anew.")
 	}
 	said := answers.Get(inputKey)
 	return run, said.IsObject() && x.answered(ctx, run, state.Question, state.URL, said), nil

@@ -88,6 +88,8 @@ type Config struct {
 	Unnamed bool
 	// OpenToOthers is true when the file holds tokens, and others can read it.
 	OpenToOthers bool
+	// NoCallers is true when the file has the key callers, and no caller.
+	NoCallers bool
 	// Rest tells files apart by all but their callers.
 	Rest [sha256.Size]byte
 }

@@ -48,7 +48,7 @@ func (c *Config) readFile() (map[string]int, error) {
 	if err := c.checkProfiles(); err != nil {
 		return nil, err
 	}
-	if c.Rest, err = restOf(root); err != nil {
+	if err := c.readRest(root); err != nil {
 		return nil, d.errorf(root, "%v", err)
 	}
 	secret := c.Token != "" || len(c.WSHeaders) > 0 || len(c.Callers) > 0
@@ -88,15 +88,18 @@ func parse(data []byte) (*yaml.Node, error) {
 	return doc.Content[0], nil
 }
 
-// restOf is the digest of everything but the callers, however it is written.
-func restOf(n *yaml.Node) (sum [sha256.Size]byte, err error) {
+// readRest reads of the whole file what Rest and NoCallers say.
+func (c *Config) readRest(n *yaml.Node) error {
 	var all map[string]any
 	if err := n.Decode(&all); err != nil {
-		return sum, err
+		return err
 	}
+	_, named := all["callers"]
+	c.NoCallers = named && len(c.Callers) == 0
 	delete(all, "callers")
 	text, err := yaml.Marshal(all) // sorted by key
-	return sha256.Sum256(text), err
+	c.Rest = sha256.Sum256(text)
+	return err
 }
 
 // decoder fills structs from the nodes of one file, strictly. yaml's own strictness
