@@ -22,8 +22,8 @@ import (
 // TestBlocks (D10, D11) does what the README, the pages for users and the examples tell
 // people to do, in the order of each document: shell blocks run at a terminal, where a
 // person says yes; the text that follows one is what it prints; a YAML block is a
-// configuration as it is pasted; JSON parses, and a client's entry starts a server with
-// tools. A block of any other kind fails.
+// configuration as it is pasted; an HTML block is a page that the reader saves; JSON parses,
+// and a client's entry starts a server with tools. A block of any other kind fails.
 func TestBlocks(t *testing.T) {
 	t.Parallel()
 	docs := documents(t)
@@ -164,6 +164,8 @@ func (w *reader) follow(b block) {
 		w.compare(b.text)
 	case "yaml":
 		w.configure(b.text)
+	case "html":
+		w.save(b.text)
 	case "json":
 		w.read(b.text)
 	case "ini":
@@ -396,6 +398,23 @@ func (w *reader) configure(text string) {
 		w.t.Errorf("%s: %v\n%s", name, err, &said)
 	}
 	if err := os.WriteFile(file, []byte(w.ours(text)), 0o600); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// save keeps a page under the name of its first line.
+func (w *reader) save(text string) {
+	w.t.Helper()
+	first, _, _ := strings.Cut(text, "\n")
+	name := strings.TrimSuffix(strings.TrimPrefix(first, "<!-- "), " -->")
+	if first != "<!-- "+name+" -->" || filepath.Base(name) != "index.html" || !filepath.IsLocal(name) {
+		w.t.Fatalf("the first line of a page is the name of its file, not %q", first)
+	}
+	file := filepath.Join(w.folder, name)
+	if err := os.Mkdir(filepath.Dir(file), 0o755); err != nil { // never one of ours, which are links
+		w.t.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		w.t.Fatal(err)
 	}
 }
