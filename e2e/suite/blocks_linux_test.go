@@ -1,27 +1,24 @@
 package suite_test
 
 import (
-	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
-
-	"github.com/mark3labs/mcp-go/mcp"
 )
 
 // TestBlocks (D10, D11) does what the README, the pages for users and the examples tell
 // people to do, in the order of each document: shell blocks run at a terminal, where a
-// person says yes; the text that follows one is what it prints; a YAML block is a
-// configuration as it is pasted; JSON parses, and a client's entry starts a server with
-// tools. A block of any other kind fails.
+// person says yes; the text that follows one is what it prints, or what a server does; a
+// YAML block is a configuration as it is pasted; an HTML block is a page that the reader saves; JSON parses,
+// and a client's entry starts a server with tools. A block of any other kind fails.
 func TestBlocks(t *testing.T) {
 	t.Parallel()
 	docs := documents(t)
@@ -159,9 +156,15 @@ func (w *reader) follow(b block) {
 		}
 		w.run(b.text, code)
 	case "text":
+		if b.info == "serve" {
+			w.served(b.text)
+			return
+		}
 		w.compare(b.text)
 	case "yaml":
 		w.configure(b.text)
+	case "html":
+		w.save(b.text)
 	case "json":
 		w.read(b.text)
 	case "ini":
@@ -281,8 +284,9 @@ func (w *reader) start(text string) *step {
 	w.t.Helper()
 	person, program := openTerminal(w.t)
 	s := &step{text: text, stdout: &lockedBuffer{}, all: &lockedBuffer{}, ended: make(chan struct{}), person: person}
-	s.cmd = exec.Command("sh", "-e", "-c", text)
-	s.cmd.Dir, s.cmd.Env = w.folder, w.env
+	// What people type at a terminal is not in the command line of their shell, which pkill -f reads.
+	s.cmd = exec.Command("sh", "-e", "-c", `eval "$TYPED"`)
+	s.cmd.Dir, s.cmd.Env = w.folder, append(slices.Clip(w.env), "TYPED="+text)
 	s.cmd.Stdin, s.cmd.Stderr, s.cmd.Stdout = program, program, data{s}
 	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
 	if err := s.cmd.Start(); err != nil {
@@ -358,118 +362,5 @@ func (w *reader) end() {
 	w.stop(nil)
 	if entries, err := os.ReadDir(w.tmp); err != nil || len(entries) > 0 {
 		w.t.Errorf("it left %v (%v)", entries, err)
-	}
-}
-
-// compare finds each line of a text in what was printed last.
-func (w *reader) compare(text string) {
-	w.t.Helper()
-	if w.last == nil {
-		w.t.Fatalf("nothing printed this:\n%s", text)
-	}
-	for _, line := range expected(w.ours(text)) {
-		if said := w.last.all.String(); !line.MatchString(said) {
-			w.t.Errorf("it did not print %q:\n%s", line, said)
-		}
-	}
-}
-
-// configure checks a configuration as it is pasted, and keeps it under the name of its
-// first line.
-func (w *reader) configure(text string) {
-	w.t.Helper()
-	first, _, _ := strings.Cut(text, "\n")
-	name, ok := strings.CutPrefix(first, "# ")
-	if !ok || filepath.Ext(name) != ".yaml" {
-		w.t.Fatalf("the first line of a configuration is the name of its file, not %q", first)
-	}
-	file := filepath.Join(w.folder, name)
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		w.t.Fatal(err)
-	}
-	var said bytes.Buffer
-	cmd := exec.CommandContext(w.t.Context(), pagetools(w.t), "config", "print", "--config", name)
-	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = w.folder, w.env, &said, &said
-	if err := cmd.Run(); err != nil || strings.Contains(said.String(), "warning") {
-		w.t.Errorf("%s: %v\n%s", name, err, &said)
-	}
-	if err := os.WriteFile(file, []byte(w.ours(text)), 0o600); err != nil {
-		w.t.Fatal(err)
-	}
-}
-
-// verify lets systemd look at a unit whose first line is its path, with our binary in the
-// place that it names.
-func (w *reader) verify(text string) {
-	w.t.Helper()
-	first, _, _ := strings.Cut(text, "\n")
-	start := regexp.MustCompile(`(?m)^ExecStart=(\S+/pagetools) (.+)$`).FindStringSubmatch(text)
-	if filepath.Ext(first) != ".service" || start == nil {
-		w.t.Fatalf("this is no unit that starts pagetools:\n%s", text)
-	}
-	config := regexp.MustCompile(`--config \S+/(\S+)`).FindStringSubmatch(start[2])
-	if _, err := os.Stat(filepath.Join(w.folder, config[1])); err != nil {
-		w.t.Errorf("the unit names a file that the page does not have: %v", err)
-	}
-	analyze, err := exec.LookPath("systemd-analyze")
-	if err != nil {
-		return // the command line in it is held by TestCommands
-	}
-	file := filepath.Join(w.folder, filepath.Base(first))
-	text = strings.ReplaceAll(text, start[1], pagetools(w.t))
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		w.t.Fatal(err)
-	}
-	out, err := exec.CommandContext(w.t.Context(), analyze, "verify", "--man=no", file).CombinedOutput()
-	if err != nil || strings.Contains(string(out), filepath.Base(file)+":") {
-		w.t.Errorf("systemd says: %v\n%s", err, out)
-	}
-}
-
-// read parses JSON. The entry of an MCP client starts a server that has tools.
-func (w *reader) read(text string) {
-	w.t.Helper()
-	var got any
-	if err := json.Unmarshal([]byte(text), &got); err != nil {
-		w.t.Fatalf("%v:\n%s", err, text)
-	}
-	var file struct {
-		MCPServers, Servers map[string]struct {
-			Command string
-			Args    []string
-			URL     string
-		}
-	}
-	if err := json.Unmarshal([]byte(w.ours(text)), &file); err != nil {
-		return // an array, or something else that is no client's
-	}
-	for name, s := range file.MCPServers {
-		w.connect(name, s.Command, s.Args, s.URL)
-	}
-	for name, s := range file.Servers {
-		w.connect(name, s.Command, s.Args, s.URL)
-	}
-}
-
-func (w *reader) connect(name, command string, args []string, url string) {
-	w.t.Helper()
-	a := &mcpAgent{version: mcp.LATEST_PROTOCOL_VERSION}
-	ctx, cancel := context.WithTimeout(w.t.Context(), replyWithin)
-	defer cancel()
-	var err error
-	switch {
-	case url != "":
-		err = a.overHTTP(ctx, url, "")
-	case !strings.HasSuffix(command, "/bin/pagetools") || !filepath.IsAbs(command) || len(args) == 0 || args[0] != "mcp":
-		w.t.Fatalf("%s: the command is %s %q", name, command, args)
-	default:
-		err = a.overStdio(ctx, pagetools(w.t), tempDir(w.t), args[1:]...)
-	}
-	if err != nil {
-		w.t.Fatalf("%s: %v", name, err)
-	}
-	defer a.Close()
-	if tools, err := a.names(ctx); err != nil || tools == "" {
-		w.t.Errorf("%s has the tools %q (%v)", name, tools, err)
 	}
 }
