@@ -212,6 +212,54 @@ func TestAuditOfRefusals(t *testing.T) {
 	if _, e := run(t, b, &call); e == nil || len(audit.take()) != 2 {
 		t.Error("the flood of one caller hides the refusal of another")
 	}
+	call.Caller.Name, call.Config = "third", json.RawMessage(`{"wait":1}`) // it does not choose what is recorded
+	want(t, serve(t.Context(), b, &call).Err, bridge.Forbidden, "", bridge.NotRun)
+	if got = audit.take(); len(got) != 2 || got[0].Caller != "third" || got[1].Code != "FORBIDDEN" {
+		t.Errorf("a refusal of a call with a config is %+v", got)
+	}
+}
+
+// leaver is a person who ends the program in the place of an answer.
+type leaver func()
+
+func (l leaver) Ask(ctx context.Context, _ bridge.Question) (bridge.Answer, error) {
+	l()
+	return bridge.Answer{}, context.Cause(ctx)
+}
+
+// TestCallsThatEndWaitingAreRecorded (D2): a call that ends while a person is asked whether it
+// may run is in the record of calls and, where its caller lost the right to make it, in the
+// audit.
+func TestCallsThatEndWaitingAreRecorded(t *testing.T) {
+	audit, told := &spyAudit{}, make(chan bridge.CallRecord, 1)
+	r := bridgetest.NewRouter().Add("shop", bridgetest.Asking("write", ""))
+	b := remembering(t, r, bridge.Memory{Audit: audit, Calls: logged(func(c bridge.CallRecord) { told <- c })}, bridge.SiteOptions{})
+	caller, takeBack := credential("agent")
+	call := write(`{}`)
+	call.Caller = caller
+	parked(t, b, &call, bridge.ApprovalRequired)
+	takeBack()
+	b.Revoke()
+	if got := <-told; got.Tool != "write" || got.Caller != "agent" || got.Code != "FORBIDDEN" || got.Outcome != "not_run" {
+		t.Errorf("a call whose credential was revoked is logged as %+v", got)
+	}
+	if got := audit.take(); len(got) != 2 || got[0].Caller != "agent" || got[1].Code != "FORBIDDEN" || got[1].Outcome != "not_run" {
+		t.Errorf("a call whose credential was revoked is %+v", got)
+	}
+	ctx, giveUp := context.WithCancel(t.Context())
+	call = write(`{}`)
+	call.Asker = leaver(giveUp)
+	_, err := b.Do(ctx, &call)
+	want(t, bridge.AsError(err), bridge.Cancelled, "", bridge.NotRun)
+	if got := <-told; got.Code != "CANCELLED" || got.Outcome != "not_run" || len(audit.take()) != 0 {
+		t.Errorf("a call that was given up is logged as %+v", got)
+	}
+	call = write(`{}`)
+	parked(t, b, &call, bridge.ApprovalRequired)
+	b.StopAsking()
+	if got := <-told; got.Outcome != "not_run" || len(audit.take()) != 0 {
+		t.Errorf("a call that waited when pagetools stopped is logged as %+v", got)
+	}
 }
 
 // TestAuditOfOpenedPages: that a caller sent its page to a place is recorded like a call, and

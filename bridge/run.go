@@ -244,13 +244,14 @@ func (r *Run) settle(s Step) {
 		return
 	}
 	if e := r.bridge.runs.keep(r, token, s.Pause.Question.ExpiresAt); e != nil {
-		switch {
-		case r.call.Caller.IsRevoked():
+		revoked := r.call.Caller.IsRevoked()
+		if revoked {
+			e = Revoked()
+		}
+		if revoked || s.Pause.Question.Kind == Approve {
 			s.Pause.Take()
-			r.drop(s.Pause, Revoked())
-		case s.Pause.Question.Kind == Approve:
-			r.end(e.Step())
-		default:
+			r.drop(s.Pause, e)
+		} else {
 			r.decline(s.Pause)
 		}
 		return

@@ -96,25 +96,8 @@ func (b *Bridge) Serve(ctx context.Context, in *Call) (*Run, Step) {
 
 // startOrResume reads what config says of a call that waits.
 func (b *Bridge) startOrResume(ctx context.Context, in *Call) (*Run, time.Duration) {
-	if len(in.Config) == 0 {
-		return b.Start(ctx, in), 0
-	}
-	if !in.Caller.Can(MayCall) {
-		return b.refused(in, mayNotCall()), 0
-	}
-	site, err := b.siteFor(in.Site, in.Caller)
-	if err != nil {
-		return b.refused(in, AsError(err)), 0
-	}
-	set, err := site.readSettings(in.Config, in.Caller)
-	if err != nil {
-		r := b.refused(in, AsError(err))
-		if limited := b.count(r); limited != nil { // nonsense counts, too
-			return b.refused(in, limited), 0
-		}
-		return r, 0
-	}
-	if set.resume == "" {
+	set, err := b.mayResume(in)
+	if err != nil || set.resume == "" { // the pipeline refuses what is wrong, and records it
 		return b.Start(ctx, in), set.wait
 	}
 	r, err := b.Resume(in, set.resume)
@@ -137,6 +120,20 @@ func (b *Bridge) startOrResume(ctx context.Context, in *Call) (*Run, time.Durati
 		return r, 0 // the next question came before its caller did
 	}
 	return r, set.wait
+}
+
+func (b *Bridge) mayResume(in *Call) (settings, error) {
+	if len(in.Config) == 0 {
+		return settings{}, nil
+	}
+	if !in.Caller.Can(MayCall) {
+		return settings{}, mayNotCall()
+	}
+	site, err := b.siteFor(in.Site, in.Caller)
+	if err != nil {
+		return settings{}, err
+	}
+	return site.readSettings(in.Config, in.Caller)
 }
 
 // Do runs a call and returns its result. Questions go to the call's Asker; without
