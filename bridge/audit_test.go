@@ -6,6 +6,7 @@ import (
 	"errors"
 	"sync"
 	"testing"
+	"testing/synctest"
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/bridgetest"
@@ -231,35 +232,41 @@ func (l leaver) Ask(ctx context.Context, _ bridge.Question) (bridge.Answer, erro
 // may run is in the record of calls and, where its caller lost the right to make it, in the
 // audit.
 func TestCallsThatEndWaitingAreRecorded(t *testing.T) {
-	audit, told := &spyAudit{}, make(chan bridge.CallRecord, 1)
-	r := bridgetest.NewRouter().Add("shop", bridgetest.Asking("write", ""))
-	b := remembering(t, r, bridge.Memory{Audit: audit, Calls: logged(func(c bridge.CallRecord) { told <- c })}, bridge.SiteOptions{})
-	caller, takeBack := credential("agent")
-	call := write(`{}`)
-	call.Caller = caller
-	parked(t, b, &call, bridge.ApprovalRequired)
-	takeBack()
-	b.Revoke()
-	if got := <-told; got.Tool != "write" || got.Caller != "agent" || got.Code != "FORBIDDEN" || got.Outcome != "not_run" {
-		t.Errorf("a call whose credential was revoked is logged as %+v", got)
-	}
-	if got := audit.take(); len(got) != 2 || got[0].Caller != "agent" || got[1].Code != "FORBIDDEN" || got[1].Outcome != "not_run" {
-		t.Errorf("a call whose credential was revoked is %+v", got)
-	}
-	ctx, giveUp := context.WithCancel(t.Context())
-	call = write(`{}`)
-	call.Asker = leaver(giveUp)
-	_, err := b.Do(ctx, &call)
-	want(t, bridge.AsError(err), bridge.Cancelled, "", bridge.NotRun)
-	if got := <-told; got.Code != "CANCELLED" || got.Outcome != "not_run" || len(audit.take()) != 0 {
-		t.Errorf("a call that was given up is logged as %+v", got)
-	}
-	call = write(`{}`)
-	parked(t, b, &call, bridge.ApprovalRequired)
-	b.StopAsking()
-	if got := <-told; got.Outcome != "not_run" || len(audit.take()) != 0 {
-		t.Errorf("a call that waited when pagetools stopped is logged as %+v", got)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		audit := &spyAudit{}
+		var last bridge.CallRecord
+		log := logged(func(c bridge.CallRecord) { last = c })
+		r := bridgetest.NewRouter().Add("shop", bridgetest.Asking("write", ""))
+		b := remembering(t, r, bridge.Memory{Audit: audit, Calls: log}, bridge.SiteOptions{})
+		ended := func(how string, code bridge.Code, records int) {
+			t.Helper()
+			synctest.Wait()
+			if last.Tool != "write" || last.Code != string(code) || last.Outcome != "not_run" {
+				t.Errorf("%s: it is logged as %+v", how, last)
+			}
+			if got := audit.take(); len(got) != records || records > 0 && got[1].Code != string(code) {
+				t.Errorf("%s: the audit has %+v", how, got)
+			}
+			last = bridge.CallRecord{}
+		}
+		call, takeBack := write(`{}`), func() {}
+		call.Caller, takeBack = credential("agent")
+		parked(t, b, &call, bridge.ApprovalRequired)
+		takeBack()
+		b.Revoke()
+		ended("revoked", bridge.Forbidden, 2)
+		call = write(`{}`)
+		ctx, giveUp := context.WithCancel(t.Context())
+		call.Asker = leaver(giveUp)
+		if _, err := b.Do(ctx, &call); err == nil {
+			t.Error("it ran")
+		}
+		ended("given up", bridge.Cancelled, 0)
+		call = write(`{}`)
+		parked(t, b, &call, bridge.ApprovalRequired)
+		b.StopAsking()
+		ended("pagetools stopped", bridge.InternalError, 0)
+	})
 }
 
 // TestAuditOfOpenedPages: that a caller sent its page to a place is recorded like a call, and
