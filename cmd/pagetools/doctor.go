@@ -312,7 +312,7 @@ func (d *doctor) openFix(e *bridge.Error) string {
 	case e.Reason == bridge.Unreachable:
 		return "Open the address in a browser of your own: what does it say?"
 	}
-	return adviceOn(e, d.p.conf)
+	return adviceOn(e, d.p.conf, nil)
 }
 
 // cause returns what the log would say of an error.

@@ -150,7 +150,7 @@ func printTools(p *program, list toolList) error {
 		return nil
 	}
 	if len(list.Tools) == 0 {
-		p.say("%s", noTools(list.Findings))
+		p.say("%s", noTools(list.Findings, p.target))
 		return nil
 	}
 	for _, t := range list.Tools {
