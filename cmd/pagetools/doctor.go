@@ -296,7 +296,7 @@ func (d *doctor) page(ctx context.Context, t *target) error {
 	address, title, _ := a.Manager.Page(t.Name)
 	d.ok("open", "%s %q", address, title)
 	err = d.declarations(a, t, catalog)
-	if code := d.engines(ctx, a.Kind, t, catalog); code != nil {
+	if code := d.engines(ctx, a, t, catalog); code != nil {
 		return code
 	}
 	return err

@@ -165,6 +165,9 @@ func printTool(w *terminal.Stream, t toolItem) {
 	if t.Title != "" {
 		head += "  (" + terminal.Plain(t.Title) + ")"
 	}
+	if t.Frame == "" && readsOnly(t) {
+		head += "  [reads only]"
+	}
 	if t.Frame != "" {
 		head += "  [in the frame \"" + terminal.Plain(t.Frame) + "\", " + terminal.Plain(t.Origin) + "]"
 	}
@@ -181,6 +184,13 @@ func printTool(w *terminal.Stream, t toolItem) {
 		}
 		printWrapped(w, line[4:])
 	}
+}
+
+// readsOnly reports whether the page says that a tool changes nothing. What a frame says does
+// not count.
+func readsOnly(t toolItem) bool {
+	claims, _ := bridge.ReadValue("annotations", t.Annotations) // they were admitted, or are not there
+	return string(claims.Get("readOnlyHint").Text()) == "true"
 }
 
 // printWrapped prints an indented paragraph: as wide as a terminal, or in one line where

@@ -27,6 +27,24 @@ nowhere.at.all();
 addEventListener('load', () => setTimeout(() => add({name: 'last', description: 'd', execute() {}})));
 </script>`
 
+// TestTitleBehindScripts: the title of a document whose scripts come first is told, also when
+// nothing registers a tool.
+func TestTitleBehindScripts(t *testing.T) {
+	t.Parallel()
+	page := func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		_, _ = io.WriteString(w, "<!doctype html><script>let a = 1</script>")
+		_ = http.NewResponseController(w).Flush()
+		_, _ = io.WriteString(w, "<script>let b = document.modelContext</script><title>A slow shop</title>")
+	}
+	origin := site(t, map[string]http.HandlerFunc{"/": page})
+	for kind, e := range map[string]*Engine{"shim": shared, "native": native1(t)} {
+		showPage(t, e, origin+"/").until(kind+": the title", func(all []session.ToolsChanged) bool {
+			return len(all) == 1 && all[0].Title == "A slow shop"
+		})
+	}
+}
+
 // TestFindings (D4): what goes wrong in a document is told once, with the line, and so is
 // the status that it came with.
 func TestFindings(t *testing.T) {
