@@ -153,3 +153,12 @@ func AsError(err error) *Error {
 	return Errorf(InternalError, Internal, Unknown,
 		"Something went wrong inside pagetools.").With(err)
 }
+
+// TryAgain is the sentence that says how long to wait, in whole seconds as Retry-After has them.
+func TryAgain(wait time.Duration) string {
+	n, unit := max(1, int64((wait+time.Second-1)/time.Second)), "seconds"
+	if n == 1 {
+		unit = "second"
+	}
+	return fmt.Sprintf("Try again in %d %s.", n, unit)
+}

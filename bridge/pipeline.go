@@ -248,11 +248,11 @@ func unfit(err error) *Error {
 
 func syntaxText(err error) string {
 	e, ok := errors.AsType[*schema.SyntaxError](err)
-	switch {
-	case !ok:
+	if !ok {
 		return "it is not JSON."
-	case e.Pointer != "":
-		return e.Message + ", at " + printable(e.Pointer)
+	}
+	if where := printable(e.Where()); where != "" {
+		return e.Message + ", " + where
 	}
 	return e.Message
 }
@@ -313,8 +313,8 @@ func (pl *pipeline) take(caller, site, tool string) *Error {
 	if limit == "" {
 		return nil
 	}
-	e := Errorf(RateLimit, "", NotRun,
-		"%s Try again later.", tooMany[limit]).Detail("limit", string(limit))
+	e := Errorf(RateLimit, "", NotRun, "%s %s", tooMany[limit], TryAgain(wait)).
+		Detail("limit", string(limit))
 	e.Retry = wait
 	return e
 }

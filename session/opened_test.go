@@ -143,6 +143,11 @@ func TestPageWithoutToolsHasATitle(t *testing.T) {
 		if _, title, _ := w.Page("shop"); title != "Nothing here" {
 			t.Errorf("the title is %q", title)
 		}
+		w.engine.Tabs()[0].Document().Title("A slow shop") // which comes alone
+		synctest.Wait()
+		if _, title, _ := w.Page("shop"); title != "A slow shop" {
+			t.Errorf("then the title is %q", title)
+		}
 	})
 }
 

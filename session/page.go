@@ -251,6 +251,12 @@ func (p *Page) toolsChanged(s *pageState, ev ToolsChanged) {
 			return cmp.Or(cmp.Compare(a.Frame.Depth, b.Frame.Depth),
 				cmp.Compare(a.Frame.Path, b.Frame.Path))
 		})
+	case ev.Revision == s.shown[i].Revision && top:
+		if s.now.title != ev.Title || s.now.icon != ev.Icon {
+			s.now.title, s.now.icon = ev.Title, ev.Icon
+			p.publish(s)
+		}
+		return
 	case ev.Revision <= s.shown[i].Revision:
 		return
 	default:

@@ -148,8 +148,9 @@ func (p *pace) wait(n int) time.Duration {
 // refused is the error that too many calls wait. It says when to repeat: when the calls
 // that wait now have been served.
 func (p *pace) refused(n int, text string) *bridge.Error {
-	e := bridge.Errorf(bridge.RateLimit, "", bridge.NotRun, "%s Try again later.", text)
-	e.Retry = p.wait(n)
+	wait := p.wait(n)
+	e := bridge.Errorf(bridge.RateLimit, "", bridge.NotRun, "%s %s", text, bridge.TryAgain(wait))
+	e.Retry = wait
 	return e
 }
 

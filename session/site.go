@@ -51,7 +51,8 @@ func (p *places) enter(most int, text string) *bridge.Error {
 		return nil
 	}
 	p.leave()
-	e := bridge.Errorf(bridge.RateLimit, "", bridge.NotRun, "%s Try again later.", text)
+	e := bridge.Errorf(bridge.RateLimit, "", bridge.NotRun, "%s %s", text,
+		bridge.TryAgain(minRetry))
 	e.Retry = minRetry
 	return e
 }

@@ -19,6 +19,9 @@ func (g *guard) checkCaller(w http.ResponseWriter, r *http.Request, in *info) (a
 	in.credentials = callers.required
 	if !in.credentials && g.loopback {
 		in.caller = callers.local
+		if _, given := bearer(r); given {
+			g.ignoresTokens(r)
+		}
 		return false
 	}
 	token, given := bearer(r)
@@ -45,6 +48,15 @@ func (g *guard) checkCaller(w http.ResponseWriter, r *http.Request, in *info) (a
 	g.deny(w, r, "credential", bridge.Errorf(code, "", bridge.NotRun,
 		"This credential is not known here: send one that the operator gave out."))
 	return true
+}
+
+// ignoresTokens says in the log, once, that tokens do not count: who sends one expects that it
+// is needed.
+func (g *guard) ignoresTokens(r *http.Request) {
+	g.ignoring.Do(func() {
+		g.log.WarnContext(r.Context(), "ingress: a request has a token, which does not count, because "+
+			"no callers are configured: --token, or callers in the configuration file, ask for one")
+	})
 }
 
 // TokenProtocol begins the subprotocol that carries a token in base64url (RFC

@@ -11,6 +11,26 @@ import (
 	"github.com/pagetools/pagetools/transport"
 )
 
+// TestTokenWithoutCallers: where no callers are configured, the log says once that tokens do
+// not count, and not what they are.
+func TestTokenWithoutCallers(t *testing.T) {
+	t.Parallel()
+	mux := transport.NewMux(transport.Route{Pattern: "/who", Methods: map[string]http.HandlerFunc{http.MethodGet: whoami}})
+	s := serve(t, mux, transport.Options{})
+	for _, header := range []string{"X-Nothing: 1", "Authorization: Bearer token-one", "Authorization: Bearer token-two"} {
+		if got := s.get(t, "/who", header); !strings.Contains(got.body, `"caller":"local"`) {
+			t.Errorf("%s: %d %s", header, got.StatusCode, got.body)
+		}
+		if log := s.log.String(); header[0] == 'X' && strings.Contains(log, "does not count") {
+			t.Errorf("without a token: %s", log)
+		}
+	}
+	s.log.waitFor(t, "does not count")
+	if log := s.log.String(); strings.Count(log, "does not count") != 1 || strings.Contains(log, "token-") {
+		t.Errorf("the log is %s", log)
+	}
+}
+
 // TestCredential is N9.
 func TestCredential(t *testing.T) {
 	t.Parallel()

@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"runtime/debug"
+	"sync"
 	"time"
 
 	"github.com/pagetools/pagetools/bridge"
@@ -20,7 +21,7 @@ import (
 const statusGaveUp = 499
 
 // guard is the one middleware in front of every face. It is
-// immutable but for its credentials.
+// immutable but for its credentials, and for what it said once.
 type guard struct {
 	next        http.Handler
 	o           Options
@@ -30,6 +31,7 @@ type guard struct {
 	origins     originRule
 	credentials *Credentials
 	checks      []check
+	ignoring    sync.Once // says that tokens do not count
 }
 
 // check is one guard. It reports whether it answered the request itself.

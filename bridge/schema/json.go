@@ -32,11 +32,23 @@ type SyntaxError struct {
 	Pointer string // RFC 6901, of the nearest value; "" is the root
 	Message string // fit for strangers
 	deep    bool
+	ended   bool // the text did, which is no place in it
 }
 
 // Error names the place and the reason.
 func (e *SyntaxError) Error() string {
 	return fmt.Sprintf("invalid JSON at byte %d: %s", e.Offset, e.Message)
+}
+
+// Where says which place is refused, such as "at byte 7", or is "".
+func (e *SyntaxError) Where() string {
+	switch {
+	case e.Pointer != "":
+		return "at " + e.Pointer
+	case e.Offset > 0 && !e.ended:
+		return fmt.Sprintf("at byte %d", e.Offset)
+	}
+	return ""
 }
 
 // CheckJSON checks that b is exactly one JSON value, strictly: UTF-8 without lone surrogates, no
@@ -123,12 +135,18 @@ func (r *reader) next() (jsontext.Token, error) {
 
 // end checks that nothing is left but white space.
 func (r *reader) end() error {
+	behind := r.dec.InputOffset()
+	for behind < int64(len(r.text)) && strings.IndexByte(" \t\r\n", r.text[behind]) >= 0 {
+		behind++
+	}
 	_, err := r.dec.ReadToken()
 	switch {
 	case errors.Is(err, io.EOF):
 		return nil
 	case err == nil:
-		return r.refuse("something follows the value")
+		e := r.refuse("something follows the value")
+		e.Offset = behind
+		return e
 	default:
 		return r.fail(err)
 	}
@@ -155,9 +173,9 @@ func (r *reader) fail(err error) error {
 	}
 	switch {
 	case errors.Is(err, io.EOF):
-		e.Message = "empty"
+		e.Message, e.ended = "empty", true
 	case errors.Is(err, io.ErrUnexpectedEOF):
-		e.Message = "ends too early"
+		e.Message, e.ended = "ends too early", true
 	case errors.Is(err, jsontext.ErrDuplicateName):
 		e.Message = "the same member name twice"
 	case syn != nil && strings.Contains(syn.Err.Error(), "UTF-8"):

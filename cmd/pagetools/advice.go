@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/cmd/pagetools/internal/clients"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/config"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
 	"github.com/pagetools/pagetools/session"
@@ -16,9 +17,9 @@ import (
 // This file holds what people are advised to do, and warned about. Advice must be true in the
 // situation in which it is given: TestAdvice has a row for each.
 
-// adviceOn says what to do about a failure of a run with these settings, or "".
-func adviceOn(e *bridge.Error, c *config.Config) string {
-	advice := whatToDo(e, c)
+// adviceOn says what to do about a failure of a run with these settings and this target, or "".
+func adviceOn(e *bridge.Error, c *config.Config, t *target) string {
+	advice := whatToDo(e, c, t)
 	switch {
 	case e.Outcome == bridge.Unknown && e.Code == bridge.ToolError:
 		advice = itRan + " " + advice
@@ -33,7 +34,7 @@ const (
 	mayHaveRun = "It may have run: look at the page before you call it again."
 )
 
-func whatToDo(e *bridge.Error, c *config.Config) string {
+func whatToDo(e *bridge.Error, c *config.Config, t *target) string {
 	switch {
 	case e.Code == bridge.ApprovalRequired || e.Code == bridge.InputRequired:
 		return consentAdvice(e)
@@ -42,7 +43,7 @@ func whatToDo(e *bridge.Error, c *config.Config) string {
 	case e.Reason == bridge.Certificate:
 		return certificateAdvice(c)
 	case e.Reason == bridge.Unreachable:
-		return "`pagetools doctor TARGET` names the step that fails."
+		return aim("doctor", t) + " names the step that fails."
 	case e.Reason == bridge.ResultTooLarge:
 		return "`limits: {result: BYTES}` in a file that --config names raises the limit."
 	case e.Reason == bridge.Timeout && e.Outcome != bridge.NotRun &&
@@ -89,9 +90,48 @@ func certificateAdvice(c *config.Config) string {
 	return "--accept-insecure-certs accepts it; only for sites of your own."
 }
 
+// aim is a command with the target of this run, as a shell takes it, or with TARGET: no run
+// may have one, and a password is not repeated.
+func aim(verb string, t *target) string {
+	word := "TARGET"
+	if t != nil && t.Text != "" && terminal.Plain(t.Text) == t.Text && !strings.Contains(t.Text, "@") {
+		word = clients.ShellWord(t.Text)
+	}
+	if word[0] == '-' {
+		word = "-- " + word
+	}
+	return "`pagetools " + verb + " " + word + "`"
+}
+
+// maxNamed is how many tools fit into an error.
+const maxNamed = 12
+
+// noTool says which tools there are besides one that did not come, and what to do.
+func noTool(tool string, names []string, c *config.Config, t *target) (text string) {
+	near := nearest(tool, names)
+	switch {
+	case near != "":
+		text = " Did you mean " + near + "?"
+	case len(names) == 0:
+		text = " " + aim("doctor", t) + " looks for the reason."
+	}
+	switch {
+	case len(names) > maxNamed:
+		text += fmt.Sprintf(" %s lists all %d.", aim("tools", t), len(names))
+	case len(names) > 0:
+		text += " There is: " + strings.Join(names, ", ") + "."
+	}
+	asked, _, _ := c.Waits()
+	waits := t != nil && t.config.WaitFor != (config.WaitFor{}) || slices.Contains(asked, tool)
+	if near != "" || waits || !bridge.IsLegalName(tool) {
+		return text
+	}
+	return text + " --wait-for tool:" + tool + " waits longer."
+}
+
 // noTools says what to do about a page without tools.
-func noTools(findings []bridge.Finding) string {
-	text := "the page declares no tools. `pagetools doctor TARGET` looks for the reason"
+func noTools(findings []bridge.Finding, t *target) string {
+	text := "the page declares no tools. " + aim("doctor", t) + " looks for the reason"
 	for _, f := range findings {
 		if f.Rule == session.RuleUnmet || f.Rule == bridge.RuleStatus {
 			return text + "."

@@ -23,6 +23,7 @@ import (
 	"github.com/pagetools/pagetools/bridge/policy"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/config"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
+	"github.com/pagetools/pagetools/e2e/app"
 	"github.com/pagetools/pagetools/session"
 )
 
@@ -41,10 +42,13 @@ func settings(t *testing.T, args ...string) *config.Config {
 	return c
 }
 
+// site is the target of the runs that fail here.
+var site = &target{Target: &app.Target{Text: "https://shop.example/?a=1&b"}}
+
 // finished is the line that a failure prints for people.
 func finished(c *config.Config, err error) string {
 	var said bytes.Buffer
-	p := &program{stdout: terminal.NewStream(&said), stderr: terminal.NewStream(&said), conf: c, log: slog.New(slog.DiscardHandler)}
+	p := &program{stdout: terminal.NewStream(&said), stderr: terminal.NewStream(&said), conf: c, log: slog.New(slog.DiscardHandler), target: site}
 	p.finish(context.Background(), err)
 	return strings.TrimSpace(said.String())
 }
@@ -58,7 +62,12 @@ func TestAdvice(t *testing.T) {
 	asking := func() *bridge.Error {
 		return bridge.Errorf(bridge.InputRequired, "", bridge.Unknown, "Asks.").Detail("question", &bridge.Question{Kind: bridge.Confirm})
 	}
-	const doctor = "`pagetools doctor TARGET` names the step that fails."
+	missing := func(t *target, c *config.Config, names ...string) error {
+		return withNames("late", c, t, bridge.Errorf(bridge.WebtoolNotFound, "", bridge.NotRun, `There is no action "late" here.`).
+			Detail("reason", "action").Detail("actions", names))
+	}
+	const doctor = "`pagetools doctor 'https://shop.example/?a=1&b'` names the step that fails."
+	const reason = "`pagetools doctor 'https://shop.example/?a=1&b'` looks for the reason."
 	tests := []struct {
 		situation string
 		args      []string
@@ -79,6 +88,13 @@ func TestAdvice(t *testing.T) {
 		{"a result over the limit", nil, bridge.Errorf(bridge.ToolError, bridge.ResultTooLarge, bridge.Unknown, "Long."),
 			"Long. " + itRan + " `limits: {result: BYTES}` in a file that --config names raises the limit."},
 		{"the tool's own error", nil, bridge.Errorf(bridge.ToolError, "", bridge.Failed, "No stamps."), "No stamps."},
+		{"a page without tools", nil, missing(site, settings(t)), `There is no tool "late" here: the page has no tools, and none came within 5s. ` + reason + ` --wait-for tool:late waits longer.`},
+		{"a page without tools, which was waited for", nil, missing(site, settings(t, "--wait-for=tool:late")), `There is no tool "late" here: the page has no tools, and none came within 5s. ` + reason},
+		{"a page with other tools", nil, missing(site, settings(t), "buy"), `There is no tool "late" here, and none came within 5s. There is: buy. --wait-for tool:late waits longer.`},
+		{"a page with other tools, which was waited for", nil, missing(site, settings(t, "--wait-for=tool:late"), "buy"), `There is no tool "late" here, and none came within 5s. There is: buy.`},
+		{"a page with a tool of almost that name", nil, missing(site, settings(t), "lake"), `There is no tool "late" here, and none came within 5s. Did you mean lake? There is: lake.`},
+		{"a page for whose site the file says what to wait for", nil, missing(&target{Target: site.Target, config: config.Site{WaitFor: config.WaitFor{Selector: "a"}}}, settings(t), "buy"),
+			`There is no tool "late" here, and none came within 5s. There is: buy.`},
 		{"a browser that went away", nil, bridge.Errorf(bridge.InternalError, bridge.BrowserLost, bridge.NotRun, "Lost.").With(errors.New("killed")), "Lost. killed."},
 	}
 	for _, test := range tests {
@@ -152,8 +168,21 @@ func TestConsentAdvice(t *testing.T) {
 func TestNoToolsAdvice(t *testing.T) {
 	t.Parallel()
 	for rule, waits := range map[string]bool{"": true, "script-error": true, session.RuleUnmet: false, bridge.RuleStatus: false} {
-		if said := noTools([]bridge.Finding{{Rule: rule}}); strings.Contains(said, "--wait-for") != waits {
+		if said := noTools([]bridge.Finding{{Rule: rule}}, site); strings.Contains(said, "--wait-for") != waits || !strings.Contains(said, "doctor 'https://shop.example/?a=1&b'`") {
 			t.Errorf("after %q: %s", rule, said)
+		}
+	}
+}
+
+// TestAim: a command that is advised can be copied into a shell, and repeats no password.
+func TestAim(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"": "`pagetools doctor TARGET`", "https://shop.example/": "`pagetools doctor https://shop.example/`", "my shop": "`pagetools doctor 'my shop'`",
+		"https://me:secret@shop.example/": "`pagetools doctor TARGET`", "a\nb": "`pagetools doctor TARGET`", "-x": "`pagetools doctor -- -x`",
+	} {
+		if said := aim("doctor", &target{Target: &app.Target{Text: text}}); said != want {
+			t.Errorf("%q: %s, want %s", text, said, want)
 		}
 	}
 }

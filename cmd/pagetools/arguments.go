@@ -47,6 +47,9 @@ func textsOf(v bridge.Value) (all []string) {
 	return all
 }
 
+// maxShown is how many bytes of what was typed a message repeats.
+const maxShown = 64
+
 // readInput builds the arguments of a call from --input and key=value. A value
 // is JSON where the schema wants a number, a boolean, an array or an object,
 // and text otherwise.
@@ -64,7 +67,8 @@ func readInput(schema json.RawMessage, from string, pairs []string,
 	for _, pair := range pairs {
 		key, text, ok := strings.Cut(pair, "=")
 		if !ok || key == "" {
-			return bridge.Value{}, usage("%q must be key=value, such as name=Ada", terminal.Plain(pair))
+			return bridge.Value{}, usage("%q must be key=value, such as name=Ada; "+
+				"or give --input JSON", bridge.Brief(pair, maxShown))
 		}
 		i := slices.IndexFunc(known, func(p parameter) bool { return p.name == key })
 		types := []string{"any"}
@@ -100,6 +104,12 @@ func readBase(from string, stdin io.Reader) (bridge.Value, error) {
 			terminal.Plain(strings.TrimPrefix(from, "@")), config.Problem(err))
 	}
 	v, err := bridge.ReadValue("--input", b)
+	if text := strings.TrimSpace(from); err != nil && text != "" &&
+		!strings.ContainsAny(text[:1], `-@{["`) { // not JSON that is wrong, which may be a secret
+		text = bridge.Brief(text, maxShown)
+		return v, usage("--input must be JSON, @file, or - for standard input, not %q; a file is @%s",
+			text, text)
+	}
 	if err == nil && !v.IsObject() {
 		err = usage("--input must be a JSON object, such as {\"name\": \"Ada\"}")
 	}

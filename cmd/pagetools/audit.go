@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -106,7 +107,7 @@ func (p *program) listAudit(ctx context.Context, f bridge.CallFilter) error {
 		if p.conf.Format != "text" {
 			err = terminal.Encode(p.stdout, e)
 		} else {
-			_, err = fmt.Fprintf(p.stdout, "%s  %s/%d  %-7s  %-7s  %s on %s for %s  %s\n", e.Time,
+			_, err = fmt.Fprintf(p.stdout, "%s  %s/%d  %-7s  %-7s  %s on %s for %s  %s\n", when(e.Time),
 				e.Chain[:min(8, len(e.Chain))], e.Seq, e.Kind, cmp.Or(e.Outcome, e.Decision),
 				terminal.Plain(e.Tool), terminal.Plain(e.Site), terminal.Plain(e.Caller),
 				terminal.Plain(strings.TrimSpace(e.Call+"  "+e.Code+" "+e.Reason)))
@@ -116,6 +117,15 @@ func (p *program) listAudit(ctx context.Context, f bridge.CallFilter) error {
 		}
 	}
 	return nil
+}
+
+// when is the time of a record as the log has it.
+func when(text string) string {
+	at, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return terminal.Plain(text)
+	}
+	return clock(at)
 }
 
 func (p *program) verifyAudit(ctx context.Context) error {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/schema"
+	"github.com/pagetools/pagetools/cmd/pagetools/internal/config"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
 	"github.com/pagetools/pagetools/e2e/app"
 	"github.com/pagetools/pagetools/session"
@@ -102,7 +103,7 @@ func (p *program) runCall(ctx context.Context, b *bridge.Bridge,
 	defer p.waiting("running %s", terminal.Plain(c.Tool))()
 	end := b.Complete(ctx, c)
 	if end.Err != nil {
-		return end, withNames(c.Tool, end.Err)
+		return end, withNames(c.Tool, p.conf, p.target, end.Err)
 	}
 	return end, nil
 }
@@ -138,24 +139,19 @@ func (p *program) sayUnmet(a *app.App, t *target) {
 	}
 }
 
-// maxNamed is how many tools fit into an error.
-const maxNamed = 12
-
 // withNames adds the names of the tools to the error about an unknown tool, and every
 // violation to the error about arguments.
-func withNames(tool string, err error) error {
+func withNames(tool string, conf *config.Config, t *target, err error) error {
 	e := bridge.AsError(err)
 	c := *e
-	c.Message = strings.Replace(c.Message, "There is no action", "There is no tool", 1)
-	if names, ok := e.Details["actions"].([]string); ok && len(names) > 0 {
-		if near := nearest(tool, names); near != "" {
-			c.Message += fmt.Sprintf(" Did you mean %s?", near)
+	if names, ok := e.Details["actions"].([]string); ok {
+		c.Message = strings.Replace(c.Message, "There is no action", "There is no tool", 1)
+		none := fmt.Sprintf(", and none came within %s.", lateTool)
+		if len(names) == 0 {
+			none = ": the page has no tools" + none
 		}
-		if len(names) > maxNamed {
-			c.Message += fmt.Sprintf(" `pagetools tools TARGET` lists all %d.", len(names))
-		} else {
-			c.Message += " There is: " + strings.Join(names, ", ") + "."
-		}
+		c.Message = strings.Replace(c.Message, "\" here.", "\" here"+none, 1) +
+			noTool(tool, names, conf, t)
 	}
 	if list, ok := e.Details["errors"].([]map[string]string); ok && len(list) > 0 {
 		parts := make([]string, len(list))
@@ -163,7 +159,7 @@ func withNames(tool string, err error) error {
 			parts[i] = v["message"]
 		}
 		c.Message = "the arguments do not fit: " + strings.Join(parts, "; ") +
-			". `pagetools tools TARGET` lists what the tool takes."
+			". " + aim("tools", t) + " lists what the tool takes."
 	}
 	return &c
 }

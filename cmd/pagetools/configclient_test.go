@@ -152,7 +152,7 @@ func TestClientUsage(t *testing.T) {
 		{[]string{"--install"}, "are for clients"},
 		{[]string{"schema", "--http=http://127.0.0.1/mcp"}, "are for clients"},
 		{[]string{"cursor"}, "needs a TARGET"},
-		{[]string{"cursor", "nowhere"}, "neither an http(s) URL nor a folder"},
+		{[]string{"cursor", "nowhere"}, "there is no folder nowhere, and it is not an http(s) URL"},
 		{[]string{"cursor", "--http=http://127.0.0.1/mcp", "https://shop.example/"}, "one that runs already"},
 		{[]string{"cursor", "--http=ftp://x/"}, "URL of an MCP server"},
 		{[]string{"claude-desktop", "--http=http://127.0.0.1/mcp"}, "Connectors"},

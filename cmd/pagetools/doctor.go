@@ -296,7 +296,7 @@ func (d *doctor) page(ctx context.Context, t *target) error {
 	address, title, _ := a.Manager.Page(t.Name)
 	d.ok("open", "%s %q", address, title)
 	err = d.declarations(a, t, catalog)
-	if code := d.engines(ctx, a.Kind, t, catalog); code != nil {
+	if code := d.engines(ctx, a, t, catalog); code != nil {
 		return code
 	}
 	return err
@@ -312,7 +312,7 @@ func (d *doctor) openFix(e *bridge.Error) string {
 	case e.Reason == bridge.Unreachable:
 		return "Open the address in a browser of your own: what does it say?"
 	}
-	return adviceOn(e, d.p.conf)
+	return adviceOn(e, d.p.conf, nil)
 }
 
 // cause returns what the log would say of an error.

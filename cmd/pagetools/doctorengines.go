@@ -15,8 +15,9 @@ import (
 // engines opens the page with the other kind of engine too, and says what each
 // sees and where they differ. A difference is not a failure: it shows what another --engine
 // would change.
-func (d *doctor) engines(ctx context.Context, kind string, t *target,
+func (d *doctor) engines(ctx context.Context, a *app.App, t *target,
 	catalog *bridge.Catalog) error {
+	kind := a.Kind
 	for _, other := range app.EngineKinds() {
 		if other == kind {
 			continue
@@ -32,11 +33,8 @@ func (d *doctor) engines(ctx context.Context, kind string, t *target,
 		}
 		d.ok("engines", "%s: %s, %s: %s", kind, count(len(catalog.Tools()), "tool"), other,
 			count(len(seen.Tools()), "tool"))
-		for _, f := range findings {
-			d.ok("difference", "%s says: %s", other,
-				strings.TrimPrefix(f.Tool+": "+f.Message, ": "))
-		}
-		for _, line := range differences(kind, catalog, other, seen) {
+		for _, line := range append(findingsOfOne(kind, a.Findings(t.Name), other, findings),
+			differences(kind, catalog, other, seen)...) {
 			d.ok("difference", "%s", line)
 		}
 	}
@@ -68,6 +66,22 @@ func count(n int, what string) string {
 		return "1 " + what
 	}
 	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// findingsOfOne says what one of two engines found and the other did not, one line each.
+func findingsOfOne(one string, a []bridge.Finding, two string,
+	b []bridge.Finding) (lines []string) {
+	only := func(kind string, mine, others []bridge.Finding) {
+		for _, f := range mine {
+			if !slices.Contains(others, f) {
+				lines = append(lines, "only "+kind+" finds: "+
+					strings.TrimPrefix(f.Tool+": "+f.Message, ": "))
+			}
+		}
+	}
+	only(one, a, b)
+	only(two, b, a)
+	return lines
 }
 
 // differences says in which tools two catalogs differ, one line each, by name.

@@ -7,6 +7,20 @@ import (
 	"github.com/pagetools/pagetools/bridge"
 )
 
+// TestFindingsOfOne: what both engines find is no difference.
+func TestFindingsOfOne(t *testing.T) {
+	t.Parallel()
+	shared := bridge.Finding{Rule: "r", Tool: "a", Message: "wrong", Refused: true}
+	of := func(more string) []bridge.Finding { return []bridge.Finding{shared, {Rule: "r", Message: more}} }
+	want := []string{"only shim finds: one", "only native finds: two"}
+	if got := findingsOfOne("shim", of("one"), "native", of("two")); !slices.Equal(got, want) {
+		t.Errorf("got %q", got)
+	}
+	if got := findingsOfOne("shim", of("one"), "native", of("one")); len(got) != 0 {
+		t.Errorf("the same: %q", got)
+	}
+}
+
 // TestDifferences: what only one engine sees, and what it sees otherwise.
 func TestDifferences(t *testing.T) {
 	t.Parallel()

@@ -115,7 +115,7 @@ func (p *program) finish(ctx context.Context, err error) int {
 		if e.Reason == bridge.BrowserLost && e.Err != nil {
 			text += " " + terminal.Plain(e.Err.Error()) + "." // the browser is this person's own
 		}
-		if advice := adviceOn(e, p.conf); advice != "" {
+		if advice := adviceOn(e, p.conf, p.target); advice != "" {
 			text += " " + advice
 		}
 	}

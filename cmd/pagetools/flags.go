@@ -94,14 +94,34 @@ func flagError(c *cobra.Command, err error) error {
 		return usage("invalid value %q for --%s: %s", terminal.Plain(invalid.GetValue()),
 			invalid.GetFlag().Name, must)
 	case errors.As(err, &unknown) && len(unknown.GetSpecifiedName()) > 1:
-		var names []string
-		c.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
-		if near := nearest(unknown.GetSpecifiedName(), names); near != "" {
+		if near := meantFlag(c, unknown.GetSpecifiedName()); near != "" {
 			return usage("unknown flag: --%s; did you mean --%s?",
 				terminal.Plain(unknown.GetSpecifiedName()), near)
 		}
 	}
 	return usage("%s; see %s --help", terminal.Plain(err.Error()), c.CommandPath())
+}
+
+// meantFlag returns the flag of a command that was probably meant, or "". All commands have
+// those for serving, and not all of them serve.
+func meantFlag(c *cobra.Command, word string) string {
+	if ours := otherWords[word]; ours != "" {
+		verb := help[strings.TrimPrefix(c.CommandPath(), "pagetools ")]
+		if strings.Contains(verb.groups, "serving") {
+			return ours
+		}
+		return ""
+	}
+	var names []string
+	c.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+	return nearest(word, names)
+}
+
+// otherWords are names of flags in other programs, and what pagetools has for them.
+var otherWords = map[string]string{
+	"port": "listen HOST:PORT", "host": "listen HOST:PORT", "address": "listen HOST:PORT",
+	"bind": "listen HOST:PORT", "key": "token TOKEN", "api-key": "token TOKEN",
+	"auth": "token TOKEN",
 }
 
 // mustBe says what flags of the library's own types take.

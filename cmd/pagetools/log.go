@@ -149,7 +149,7 @@ func printCalls(w io.Writer, format string, calls []bridge.CallRecord) error {
 
 func printCall(w io.Writer, c bridge.CallRecord) error {
 	line := fmt.Sprintf("%s  %-7s  %8s  %s on %s for %s  %s",
-		c.Time.Local().Format(time.DateTime), c.Outcome, inWords(c.Took-c.Waited),
+		clock(c.Time), c.Outcome, inWords(c.Took-c.Waited),
 		terminal.Plain(c.Tool), terminal.Plain(c.Site), terminal.Plain(c.Caller), c.Call)
 	if c.Code != "" {
 		line += "  " + strings.TrimSuffix(c.Code+" "+c.Reason, " ")
@@ -160,6 +160,9 @@ func printCall(w io.Writer, c bridge.CallRecord) error {
 	_, err := fmt.Fprintln(w, line)
 	return err
 }
+
+// clock is a time in whole seconds, where this program runs.
+func clock(t time.Time) string { return t.Local().Format(time.RFC3339) }
 
 // inWords is a time as short as it can be read.
 func inWords(d time.Duration) string {

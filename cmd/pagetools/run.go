@@ -23,6 +23,7 @@ type program struct {
 	stdout, stderr *terminal.Stream
 	flags          *config.Flags
 	conf           *config.Config // nil until the flags were read
+	target         *target        // of a command that has one, and nil
 	log            *slog.Logger
 	logFile        *os.File
 	hangups        hangups

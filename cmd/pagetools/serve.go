@@ -238,11 +238,8 @@ func (out served) lines(a *app.App, targets []*target, c *config.Config) []strin
 		switch {
 		case s.Error != "":
 			lines = append(lines, "  not opened: "+s.Error)
-		case len(s.Tools) == 0:
-			lines = append(lines, "  no tools")
 		default:
-			lines = append(lines, fmt.Sprintf("  %d tools: %s", len(s.Tools),
-				strings.Join(s.Tools, ", ")))
+			lines = append(lines, toolsLine(s.Tools))
 		}
 	}
 	lines = append(lines, "", "MCP: "+out.MCP)
@@ -250,6 +247,14 @@ func (out served) lines(a *app.App, targets []*target, c *config.Config) []strin
 		lines = append(lines, "", "operators: "+page.URL+"/#"+page.Token)
 	}
 	return append(lines, "", tryIt(out.Sites[0].URL, c))
+}
+
+// toolsLine lists the tools of a site.
+func toolsLine(names []string) string {
+	if len(names) == 0 {
+		return "  no tools"
+	}
+	return "  " + count(len(names), "tool") + ": " + strings.Join(names, ", ")
 }
 
 // cannotListen says what to do about an address that cannot be served.

@@ -8,6 +8,16 @@ import (
 	"unicode/utf8"
 )
 
+// TestToolsInBox: one tool is one.
+func TestToolsInBox(t *testing.T) {
+	t.Parallel()
+	for want, names := range map[string][]string{"  no tools": nil, "  1 tool: a": {"a"}, "  2 tools: a, b": {"a", "b"}} {
+		if said := toolsLine(names); said != want {
+			t.Errorf("%q: %q", names, said)
+		}
+	}
+}
+
 // TestBoxFits: the box is as wide as the terminal at most, and addresses stay whole (D13).
 func TestBoxFits(t *testing.T) {
 	t.Parallel()

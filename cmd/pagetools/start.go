@@ -82,7 +82,7 @@ func (p *program) one(ctx context.Context, arg string, pl plan) (*app.App, *targ
 			t.config = c
 		}
 	}
-	pl.targets, pl.single = []*target{t}, true
+	p.target, pl.targets, pl.single = t, []*target{t}, true
 	a, err := p.start(ctx, pl)
 	return a, t, err
 }

@@ -155,7 +155,7 @@ func printTools(p *program, list toolList) error {
 		return nil
 	}
 	if len(list.Tools) == 0 {
-		p.say("%s", noTools(list.Findings))
+		p.say("%s", noTools(list.Findings, p.target))
 		return nil
 	}
 	for _, t := range list.Tools {
@@ -169,6 +169,9 @@ func printTool(w *terminal.Stream, t toolItem) {
 	head := terminal.ColorsOf(w).Strong(t.Name)
 	if t.Title != "" {
 		head += "  (" + terminal.Plain(t.Title) + ")"
+	}
+	if t.Frame == "" && readsOnly(t) {
+		head += "  [reads only]"
 	}
 	if t.Frame != "" {
 		head += "  [in the frame \"" + terminal.Plain(t.Frame) + "\", " + terminal.Plain(t.Origin) + "]"
@@ -186,6 +189,13 @@ func printTool(w *terminal.Stream, t toolItem) {
 		}
 		printWrapped(w, line[4:])
 	}
+}
+
+// readsOnly reports whether the page says that a tool changes nothing. What a frame says does
+// not count.
+func readsOnly(t toolItem) bool {
+	claims, _ := bridge.ReadValue("annotations", t.Annotations) // they were admitted, or are not there
+	return string(claims.Get("readOnlyHint").Text()) == "true"
 }
 
 // printWrapped prints an indented paragraph: as wide as a terminal, or in one line where

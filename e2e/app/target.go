@@ -3,6 +3,7 @@ package app
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -48,6 +49,9 @@ func (t *Target) Read() error {
 	switch {
 	case t.Text == "":
 		return errors.New("the TARGET is empty: give an http(s) URL, or the folder of an index.html")
+	case errors.Is(err, fs.ErrNotExist) && !named.MatchString(t.Text) && !hostLike.MatchString(t.Text):
+		return fmt.Errorf("there is no folder %s, and it is not an http(s) URL; "+
+			"give https://HOST/, or the path of a folder", t.Text)
 	case err != nil:
 		return fmt.Errorf("%s is neither an http(s) URL nor a folder%s", t.Text, meant(t.Text))
 	case !info.IsDir():

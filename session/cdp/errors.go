@@ -3,6 +3,7 @@ package cdp
 import (
 	"context"
 	"errors"
+	"net/url"
 	"strings"
 
 	"github.com/pagetools/pagetools/bridge"
@@ -46,34 +47,40 @@ func navigatedError(cause error) *bridge.Error {
 		"The page navigated away during the call.").With(cause)
 }
 
-// loadError turns Chromium's error of a navigation into a code.
-func loadError(text string) *bridge.Error {
+// loadError turns Chromium's error of a navigation to an address into a code. It names the
+// origin: what follows may be secret.
+func loadError(text, address string) *bridge.Error {
 	name := strings.TrimPrefix(text, "net::")
-	reason, say := bridge.Unreachable, "The site cannot be reached"
+	reason, say := bridge.Unreachable, "the site cannot be reached"
 	switch {
 	case strings.HasPrefix(name, "ERR_CERT_"):
-		reason, say = bridge.Certificate, "The site's certificate is not accepted"
+		reason, say = bridge.Certificate, "the site's certificate is not accepted"
 	case strings.Contains(name, "SSL_CLIENT_AUTH"):
-		say = "The site asks the browser for a certificate"
+		say = "the site asks the browser for a certificate"
 	case name == "ERR_SSL_PROTOCOL_ERROR": // of all that is not TLS, too
-		say = "The site does not speak https on this port; maybe it speaks http"
+		say = "the site does not speak https on this port; maybe it speaks http"
 	case strings.HasPrefix(name, "ERR_SSL_"):
-		say = "The site and the browser agree on no way to speak https"
+		say = "the site and the browser agree on no way to speak https"
 	case name == "ERR_TOO_MANY_REDIRECTS":
-		say = "The site redirects without end"
+		say = "the site redirects without end"
 	case strings.HasPrefix(name, "ERR_BLOCKED_BY_"), name == "ERR_ACCESS_DENIED",
 		name == "ERR_UNSAFE_PORT", name == "ERR_TUNNEL_CONNECTION_FAILED":
-		reason, say = bridge.OriginBlocked, "The address is blocked"
+		reason, say = bridge.OriginBlocked, "the address is blocked"
 	case name == "ERR_NAME_NOT_RESOLVED":
-		say = "The site's name cannot be resolved"
+		say = "the site's name cannot be resolved"
 	case name == "ERR_CONNECTION_REFUSED":
-		say = "The site refuses the connection"
+		say = "the site refuses the connection"
 	case name == "ERR_INVALID_AUTH_CREDENTIALS":
-		say = "The site asks for a login"
+		say = "the site asks for a login"
 	case name == "ERR_ABORTED":
-		say = "The site sent no page"
+		say = "the site sent no page"
 	}
-	return bridge.Errorf(bridge.InternalError, reason, bridge.NotRun, "%s (%s).", say, name)
+	where := "The page"
+	if u, err := url.Parse(address); err == nil {
+		where = u.Scheme + "://" + u.Host
+	}
+	return bridge.Errorf(bridge.InternalError, reason, bridge.NotRun,
+		"%s cannot be opened: %s (%s).", where, say, name)
 }
 
 // stopped returns the outcome of a call whose context ended: the deadline's own

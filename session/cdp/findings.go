@@ -39,6 +39,9 @@ func findings(d *document) []bridge.Finding {
 	return out
 }
 
+// longestName is how many characters the name of a tool may have in a browser.
+const longestName = 128
+
 // problem turns what went wrong into a finding.
 func problem(p shim.Problem) bridge.Finding {
 	f := bridge.Finding{Rule: "console-error", Message: "console.error: " + p.Message}
@@ -50,6 +53,10 @@ func problem(p shim.Problem) bridge.Finding {
 	case "registration":
 		f = bridge.Finding{Rule: "registration-refused", Tool: p.Name, Refused: true,
 			Message: "The registration was refused: " + p.Message}
+		if !bridge.IsLegalName(p.Name) || len(p.Name) > longestName {
+			f.Message += fmt.Sprintf(": it must have 1 to %d ASCII letters, digits, '_', '.' and '-'",
+				longestName)
+		}
 	}
 	if p.At != "" {
 		f.Message += " (" + p.At + ")"

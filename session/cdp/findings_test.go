@@ -27,6 +27,24 @@ nowhere.at.all();
 addEventListener('load', () => setTimeout(() => add({name: 'last', description: 'd', execute() {}})));
 </script>`
 
+// TestTitleBehindScripts: the title of a document whose scripts come first is told, also when
+// nothing registers a tool.
+func TestTitleBehindScripts(t *testing.T) {
+	t.Parallel()
+	page := func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		_, _ = io.WriteString(w, "<!doctype html><script>let a = 1</script>")
+		_ = http.NewResponseController(w).Flush()
+		_, _ = io.WriteString(w, "<script>let b = document.modelContext</script><title>A slow shop</title>")
+	}
+	origin := site(t, map[string]http.HandlerFunc{"/": page})
+	for kind, e := range map[string]*Engine{"shim": shared, "native": native1(t)} {
+		showPage(t, e, origin+"/").until(kind+": the title", func(all []session.ToolsChanged) bool {
+			return len(all) == 1 && all[0].Title == "A slow shop"
+		})
+	}
+}
+
 // TestFindings (D4): what goes wrong in a document is told once, with the line, and so is
 // the status that it came with.
 func TestFindings(t *testing.T) {
@@ -42,7 +60,7 @@ func TestFindings(t *testing.T) {
 		at := func(line string) string { return " (" + origin + "/:" + line + ")" }
 		want := []bridge.Finding{
 			{Rule: "http-status", Message: "The site answered 404 Not Found."},
-			{Rule: "registration-refused", Tool: "a b", Refused: true, Message: "The registration was refused: InvalidStateError: Invalid tool name" + at("2")},
+			{Rule: "registration-refused", Tool: "a b", Refused: true, Message: "The registration was refused: InvalidStateError: Invalid tool name: it must have 1 to 128 ASCII letters, digits, '_', '.' and '-'" + at("2")},
 			{Rule: "registration-refused", Tool: "unheard", Refused: true, Message: "The registration was refused: InvalidStateError: Description is required" + at("2")},
 			{Rule: "registration-refused", Tool: "twice", Refused: true, Message: "The registration was refused: InvalidStateError: Duplicate tool name" + at("2")},
 			{Rule: "console-error", Message: "console.error: one 2 TypeError: three an object a symbol" + at("7")},

@@ -159,7 +159,7 @@ func (t *tab) Load(ctx context.Context, address string) error {
 		return bridge.Errorf(bridge.InternalError, bridge.Unreachable, bridge.NotRun,
 			"The page cannot be opened.").With(err)
 	case res.ErrorText != "":
-		return loadError(res.ErrorText)
+		return loadError(res.ErrorText, address)
 	}
 	return nil
 }

@@ -226,13 +226,22 @@ func (w *watcher) changed(d *document, state *shim.State) {
 	}
 }
 
-// take takes a state of a document, and reports it when it is newer.
+// take takes a state of a document, and reports it when it is newer, or when the page's title
+// came in the meantime.
 func (w *watcher) take(d *document, state *shim.State) {
-	if w.frames.shown.find(d.id) != d || state.Revision <= d.revision.Load() {
+	known := d.revision.Load()
+	top := d.where == (session.Frame{})
+	switch {
+	case w.frames.shown.find(d.id) != d || state.Revision < known:
+		return
+	case state.Revision > known:
+		d.revision.Store(state.Revision)
+		d.state = state
+	case top && d.state != nil && d.state.Doc != state.Doc:
+		d.state.Doc = state.Doc
+	default:
 		return
 	}
-	d.revision.Store(state.Revision)
-	d.state = state
 	w.report(d)
 }
 

@@ -296,7 +296,10 @@ func (d *Document) ID() string { return d.id }
 func (d *Document) Title(title string) {
 	d.tab.mu.Lock()
 	defer d.tab.mu.Unlock()
-	d.title = title
+	d.title, d.dirty = title, true
+	if d.depth == 0 {
+		d.push()
+	}
 }
 
 // Register adds a tool, or replaces the one of its name.

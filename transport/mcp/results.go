@@ -337,7 +337,7 @@ func advice(e *bridge.Error, body transport.ErrorBody) string {
 	case body.Outcome == bridge.NotRun && e.Code == bridge.InternalError && !needsOperator[e.Reason]:
 		lines = append(lines, "Nothing ran, so it can be called again.")
 	}
-	if e.Retry > 0 {
+	if e.Retry > 0 && !strings.Contains(e.Message, bridge.TryAgain(e.Retry)) {
 		unit, n := "seconds", max(1, int64((e.Retry+time.Second-1)/time.Second))
 		if n == 1 {
 			unit = "second"

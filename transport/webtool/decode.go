@@ -59,6 +59,7 @@ func (m *message) read(raw bridge.Value) *bridge.Error {
 	if m.older {
 		sessionKey, dataKey, session = "session_id", "payload", &m.correlation
 	}
+	var strange []string
 	for name, value := range raw.Members() {
 		var into *string
 		switch name {
@@ -77,6 +78,7 @@ func (m *message) read(raw bridge.Value) *bridge.Error {
 				return malformed(fmt.Sprintf("The key %q differs from one that is known only in case or in invisible "+
 					"characters: send %s.", bridge.Brief(name, maxSession), meant(name)))
 			}
+			strange = append(strange, name)
 		}
 		if into == nil {
 			continue
@@ -93,9 +95,37 @@ func (m *message) read(raw bridge.Value) *bridge.Error {
 		return bridge.Errorf(bridge.WebtoolNotFound, "", bridge.NotRun,
 			"An empty version names no version. Leave it out to get the latest one.")
 	case !m.request.Exists():
-		return malformed(dataKey + " is missing: it must have the arguments, as a JSON object.")
+		return malformed(dataKey + " is missing: it must have the arguments, as a JSON object." +
+			m.ignored(strange))
 	}
 	return nil
+}
+
+// maxStrange is how many keys that nobody knows a message names.
+const maxStrange = 3
+
+// ignored names keys that mean nothing in a body, and what the tool's name goes by.
+func (m *message) ignored(keys []string) string {
+	if len(keys) == 0 {
+		return ""
+	}
+	var named []string
+	for _, key := range keys[:min(len(keys), maxStrange)] {
+		named = append(named, fmt.Sprintf("%q", bridge.Brief(key, maxSession)))
+	}
+	text := " The body has " + strings.Join(named, ", ")
+	switch more := len(keys) - maxStrange; {
+	case len(keys) == 1:
+		text += ", which means nothing here"
+	case more > 0:
+		text += fmt.Sprintf(" and %d more, which mean nothing here", more)
+	default:
+		text += ", which mean nothing here"
+	}
+	if m.action == "" {
+		text += "; the tool's name is action"
+	}
+	return text + "."
 }
 
 // lookalike reports a key that a careless reader could take for one that either

@@ -185,7 +185,7 @@ func (c *Client) Command(s Server) string {
 		}
 	}
 	for i, w := range words {
-		words[i] = shellWord(w)
+		words[i] = ShellWord(w)
 	}
 	if line := strings.Join(words, " "); line == terminal.Plain(line) {
 		return line
@@ -230,8 +230,8 @@ func (c *Client) expand(word string, s Server) (out []string) {
 
 var plainWord = regexp.MustCompile(`^[A-Za-z0-9_./:=@%+,-]+$`)
 
-// shellWord quotes a word for a POSIX shell.
-func shellWord(w string) string {
+// ShellWord quotes a word for a POSIX shell.
+func ShellWord(w string) string {
 	if plainWord.MatchString(w) {
 		return w
 	}
