@@ -249,8 +249,9 @@ func TestCallsThatEndWaitingAreRecorded(t *testing.T) {
 			}
 			last = bridge.CallRecord{}
 		}
-		call, takeBack := write(`{}`), func() {}
-		call.Caller, takeBack = credential("agent")
+		caller, takeBack := credential("agent")
+		call := write(`{}`)
+		call.Caller = caller
 		parked(t, b, &call, bridge.ApprovalRequired)
 		takeBack()
 		b.Revoke()
