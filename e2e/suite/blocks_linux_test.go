@@ -77,7 +77,8 @@ func (s *step) show(p []byte, terminal bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	_, _ = s.all.Write(p)
-	for n := len(asks.FindAllString(s.all.String(), -1)); s.answered < n; s.answered++ {
+	for s.answered < len(asks.FindAllString(s.all.String(), -1)) {
+		s.answered++
 		_, _ = s.person.WriteString("y\n")
 		if !terminal {
 			continue
