@@ -176,10 +176,16 @@ func closed(err error) error {
 	return err
 }
 
-// each runs a query and passes every row to scan.
+// each runs a query and passes every row to scan. When ctx has ended, the error is also that of
+// ctx: the driver may only say that it was interrupted.
 func each(ctx context.Context, q interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
-}, scan func(*sql.Rows) error, query string, args ...any) error {
+}, scan func(*sql.Rows) error, query string, args ...any) (err error) {
+	defer func() {
+		if ended := ctx.Err(); err != nil && ended != nil && !errors.Is(err, ended) {
+			err = fmt.Errorf("%w: %w", ended, err)
+		}
+	}()
 	rows, err := q.QueryContext(ctx, query, args...)
 	if err != nil {
 		return classify(closed(err))
