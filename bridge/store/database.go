@@ -168,6 +168,19 @@ func (d *database) write(ctx context.Context, how durability,
 	return classify(tx.Commit())
 }
 
+// failed adds the typed errors to what a query of ctx said. When ctx has ended, that is one of
+// them: the driver may only say that it was interrupted.
+func failed(ctx context.Context, err error) error {
+	if err == nil {
+		return nil
+	}
+	err = classify(closed(err))
+	if ended := ctx.Err(); ended != nil && !errors.Is(err, ended) {
+		return fmt.Errorf("%w: %w", ended, err)
+	}
+	return err
+}
+
 // closed names the error of a pool that was closed.
 func closed(err error) error {
 	if err != nil && err.Error() == "sql: database is closed" {
@@ -176,27 +189,21 @@ func closed(err error) error {
 	return err
 }
 
-// each runs a query and passes every row to scan. When ctx has ended, the error is also that of
-// ctx: the driver may only say that it was interrupted.
+// each runs a query and passes every row to scan.
 func each(ctx context.Context, q interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
-}, scan func(*sql.Rows) error, query string, args ...any) (err error) {
-	defer func() {
-		if ended := ctx.Err(); err != nil && ended != nil && !errors.Is(err, ended) {
-			err = fmt.Errorf("%w: %w", ended, err)
-		}
-	}()
+}, scan func(*sql.Rows) error, query string, args ...any) error {
 	rows, err := q.QueryContext(ctx, query, args...)
 	if err != nil {
-		return classify(closed(err))
+		return failed(ctx, err)
 	}
 	defer func() { _ = rows.Close() }() // what it could say, Err says
 	for rows.Next() {
 		if err := scan(rows); err != nil {
-			return classify(err)
+			return failed(ctx, err)
 		}
 	}
-	return classify(rows.Err())
+	return failed(ctx, rows.Err())
 }
 
 // toNano and fromNano keep times as UTC nanoseconds; the zero time is 0.

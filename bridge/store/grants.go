@@ -71,7 +71,7 @@ func (s *sqlGrants) Find(ctx context.Context, u bridge.GrantUse) (bridge.Grant, 
 	case errors.Is(err, sql.ErrNoRows):
 		return bridge.Grant{}, false, nil
 	case err != nil:
-		return bridge.Grant{}, false, fmt.Errorf("looking for a grant: %w", classify(closed(err)))
+		return bridge.Grant{}, false, fmt.Errorf("looking for a grant: %w", failed(ctx, err))
 	}
 	return g, true, nil
 }

@@ -49,7 +49,7 @@ func (v *sqlVersions) Document(ctx context.Context, name, version string) (json.
 	case errors.Is(err, sql.ErrNoRows):
 		return nil, nil
 	case err != nil:
-		return nil, fmt.Errorf("reading version %s of %s: %w", version, name, classify(closed(err)))
+		return nil, fmt.Errorf("reading version %s of %s: %w", version, name, failed(ctx, err))
 	}
 	return document, nil
 }
