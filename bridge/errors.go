@@ -154,11 +154,19 @@ func AsError(err error) *Error {
 		"Something went wrong inside pagetools.").With(err)
 }
 
-// TryAgain is the sentence that says how long to wait, in whole seconds as Retry-After has them.
-func TryAgain(wait time.Duration) string {
-	n, unit := max(1, int64((wait+time.Second-1)/time.Second)), "seconds"
-	if n == 1 {
-		unit = "second"
-	}
-	return fmt.Sprintf("Try again in %d %s.", n, unit)
+// RetryAfter is how long to wait in whole seconds, rounded up: at least one (RFC 9110, 10.2.3).
+func RetryAfter(wait time.Duration) int64 {
+	return max(1, int64((wait+time.Second-1)/time.Second))
 }
+
+// Seconds is RetryAfter in words.
+func Seconds(wait time.Duration) string {
+	n := RetryAfter(wait)
+	if n == 1 {
+		return "1 second"
+	}
+	return fmt.Sprintf("%d seconds", n)
+}
+
+// TryAgain is the sentence that says how long to wait.
+func TryAgain(wait time.Duration) string { return "Try again in " + Seconds(wait) + "." }

@@ -114,10 +114,7 @@ func (pl *pipeline) find(ctx context.Context, r *Run) error {
 	if r.call.Caller.IsRevoked() { // after the guards let it in
 		return Revoked()
 	}
-	if r.site, err = pl.siteFor(r.call.Site, r.call.Caller); err != nil {
-		return err
-	}
-	if r.settings, err = r.site.readSettings(r.call.Config, r.call.Caller); err != nil {
+	if r.site, r.settings, err = pl.configured(&r.call); err != nil {
 		return err
 	}
 	ref := r.ref()
@@ -139,6 +136,16 @@ func (pl *pipeline) find(ctx context.Context, r *Run) error {
 	}
 	r.pinned, err = r.site.checkPin(ctx, r)
 	return err
+}
+
+// configured finds the site of a call, and reads what its config says.
+func (pl *pipeline) configured(in *Call) (*siteState, settings, error) {
+	site, err := pl.siteFor(in.Site, in.Caller)
+	if err != nil {
+		return nil, settings{}, err
+	}
+	set, err := site.readSettings(in.Config, in.Caller)
+	return site, set, err
 }
 
 // ref names the page of the call.

@@ -129,11 +129,8 @@ func (b *Bridge) mayResume(in *Call) (settings, error) {
 	if !in.Caller.Can(MayCall) {
 		return settings{}, mayNotCall()
 	}
-	site, err := b.siteFor(in.Site, in.Caller)
-	if err != nil {
-		return settings{}, err
-	}
-	return site.readSettings(in.Config, in.Caller)
+	_, set, err := b.configured(in)
+	return set, err
 }
 
 // Do runs a call and returns its result. Questions go to the call's Asker; without

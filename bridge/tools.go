@@ -98,10 +98,7 @@ func (b *Bridge) openPage(ctx context.Context, r *Run) Step {
 		return mayNotCall().Step()
 	}
 	var err error
-	if r.site, err = b.siteFor(r.call.Site, r.call.Caller); err != nil {
-		return AsError(err).Step()
-	}
-	if r.settings, err = r.site.readSettings(r.call.Config, r.call.Caller); err != nil {
+	if r.site, r.settings, err = b.configured(&r.call); err != nil {
 		return AsError(err).Step()
 	}
 	if e := b.count(r); e != nil {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
-	"time"
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/schema"
@@ -144,8 +143,7 @@ func WriteErrorAs(w http.ResponseWriter, r *http.Request, e *bridge.Error, statu
 	h.Set("Cache-Control", "no-store")
 	h.Del("ETag")
 	if e.Retry > 0 || status == http.StatusTooManyRequests {
-		h.Set("Retry-After", strconv.FormatInt(max(1, int64((e.Retry+time.Second-1)/time.Second)),
-			10))
+		h.Set("Retry-After", strconv.FormatInt(bridge.RetryAfter(e.Retry), 10))
 	}
 	WriteJSON(w, r, status, v)
 }

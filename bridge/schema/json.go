@@ -118,10 +118,7 @@ func (r *reader) next() (jsontext.Token, error) {
 		return tok, r.fail(err)
 	}
 	// What comes first is white space, a comma or a colon.
-	r.from = int(before)
-	for r.from < len(r.text) && strings.IndexByte(" \t\r\n:,", r.text[r.from]) >= 0 {
-		r.from++
-	}
+	r.from = r.behind(before, " \t\r\n:,")
 	if r.dec.StackDepth() > r.depth {
 		return tok, r.tooDeep()
 	}
@@ -135,21 +132,27 @@ func (r *reader) next() (jsontext.Token, error) {
 
 // end checks that nothing is left but white space.
 func (r *reader) end() error {
-	behind := r.dec.InputOffset()
-	for behind < int64(len(r.text)) && strings.IndexByte(" \t\r\n", r.text[behind]) >= 0 {
-		behind++
-	}
+	behind := r.behind(r.dec.InputOffset(), " \t\r\n")
 	_, err := r.dec.ReadToken()
 	switch {
 	case errors.Is(err, io.EOF):
 		return nil
 	case err == nil:
 		e := r.refuse("something follows the value")
-		e.Offset = behind
+		e.Offset = int64(behind)
 		return e
 	default:
 		return r.fail(err)
 	}
+}
+
+// behind is the place of the first byte from an offset on that is none of those.
+func (r *reader) behind(offset int64, those string) int {
+	at := int(offset)
+	for at < len(r.text) && strings.IndexByte(those, r.text[at]) >= 0 {
+		at++
+	}
+	return at
 }
 
 func (r *reader) refuse(msg string) *SyntaxError {

@@ -4,11 +4,9 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -338,11 +336,7 @@ func advice(e *bridge.Error, body transport.ErrorBody) string {
 		lines = append(lines, "Nothing ran, so it can be called again.")
 	}
 	if e.Retry > 0 && !strings.Contains(e.Message, bridge.TryAgain(e.Retry)) {
-		unit, n := "seconds", max(1, int64((e.Retry+time.Second-1)/time.Second))
-		if n == 1 {
-			unit = "second"
-		}
-		lines = append(lines, fmt.Sprintf("Wait %d %s before you try again.", n, unit))
+		lines = append(lines, "Wait "+bridge.Seconds(e.Retry)+" before you try again.")
 	}
 	return strings.Join(lines, "\n")
 }
