@@ -100,7 +100,7 @@ func TestKilledBridge(t *testing.T) {
 // TestCycles starts and closes browsers: nothing is left of them.
 func TestCycles(t *testing.T) {
 	dir := folders(t)
-	cycles := 20
+	cycles := 10
 	if testing.Short() {
 		cycles = 3
 	}
