@@ -74,7 +74,7 @@ const rejectedText = "respondWith promise was rejected"
 
 // rejection asks the page script for them.
 func (n *native) rejection(ctx context.Context, d *document) string {
-	bounded, cancel := context.WithTimeout(ctx, abortPatience)
+	bounded, cancel := context.WithTimeout(ctx, busyPatience)
 	defer cancel()
 	text, _, err := d.evaluate(bounded, shim.Rejection(n.name))
 	if err != nil || text == "" {

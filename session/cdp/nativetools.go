@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"time"
 
 	"github.com/chromedp/cdproto"
 	"github.com/chromedp/cdproto/cdp"
@@ -72,11 +73,15 @@ func (s *nativeState) tell() {
 	s.wait = nil
 }
 
+// busyPatience is how long a page that does something else may take to answer what belongs to a
+// call that has ended.
+const busyPatience = 3 * time.Second
+
 // catchUp waits until the forms that the document has now are known. The browser reports
 // a change in a task of its own: it comes before the answer to whatever it is asked next.
 // A page that does not answer soon is not waited for.
 func (n *native) catchUp(ctx context.Context, d *document) {
-	bounded, cancel := context.WithTimeout(ctx, abortPatience)
+	bounded, cancel := context.WithTimeout(ctx, busyPatience)
 	defer cancel()
 	after, err := d.target.CallAfter(bounded, runtime.CommandEvaluate, nothing, nil)
 	if err != nil {
