@@ -54,7 +54,7 @@ bench: ## measure; see docs/performance.md
 	@browser="$$(scripts/browser.sh)" && PAGETOOLS_EXECUTABLE_PATH="$$browser" $(GO) run ./e2e/suite/bench
 
 .PHONY: clients clients-short
-clients: ## run MCP's conformance suite and its clients against pages
+clients: ## run our cases in the browser's own WebMCP, and MCP's clients and suite against pages
 	@$(SANDBOX)
 	@scripts/clients.sh all
 clients-short: ## the same in two minutes, where npm's packages can be had

@@ -1,11 +1,12 @@
 #!/bin/sh
-# Runs clients of MCP against pages: short, or all. Needs npm's packages, which the
-# test installs into the user's cache; the short form does without when there are
-# none, and says NOT CHECKED.
+# Runs what others wrote against ours: our cases of WebMCP in the browser's own, and clients
+# of MCP against pages, short or all. The clients need npm's packages, which the test installs
+# into the user's cache; the short form does without when there are none, and says NOT CHECKED.
 set -eu
 cd "$(dirname "$0")/.."
 
 PAGETOOLS_EXECUTABLE_PATH=$(scripts/browser.sh)
 PAGETOOLS_HEADLESS_SHELL=$(scripts/headless-shell.sh)
 export PAGETOOLS_EXECUTABLE_PATH PAGETOOLS_HEADLESS_SHELL
+go test ./e2e/suite/conformance -native -count=1
 exec go test ./e2e/suite -run '^TestClients$' -clients="$1" -v -count=1 -timeout 40m
