@@ -2,6 +2,7 @@ package cdp
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -58,13 +59,18 @@ func closeNative() error {
 	return e.Close()
 }
 
-// localOptions are those of every browser of the tests. Like the binary, tests
-// take the sandbox away only when they are told to.
+// localOptions are those of every browser of the tests: the headless shell where there is
+// one. Like the binary, tests take the sandbox away only when they are told to.
 func localOptions() LocalOptions {
 	return LocalOptions{Options: chrome.Options{
-		Path: os.Getenv("PAGETOOLS_EXECUTABLE_PATH"), NoSandbox: os.Getenv("PAGETOOLS_NO_SANDBOX") == "1", ProfileDir: base,
+		Path:      cmp.Or(os.Getenv("PAGETOOLS_HEADLESS_SHELL"), os.Getenv("PAGETOOLS_EXECUTABLE_PATH")),
+		NoSandbox: os.Getenv("PAGETOOLS_NO_SANDBOX") == "1", ProfileDir: base,
 	}}
 }
+
+// whole takes the browser itself, for the contract and for what the headless shell does
+// differently.
+func whole(o *LocalOptions) { o.Path = os.Getenv("PAGETOOLS_EXECUTABLE_PATH") }
 
 // nothingLeft fails when profiles or browsers are left.
 func nothingLeft() error {
@@ -206,12 +212,15 @@ var quick = times{silence: 50 * time.Millisecond, pulse: 500 * time.Millisecond,
 
 // TestContract holds the engine to the contract, on a real browser.
 func TestContract(t *testing.T) {
-	contract(t, shared, nil)
+	contract(t, engine(t, whole), whole)
 }
 
 // TestNativeContract holds the browser's own WebMCP to the same.
 func TestNativeContract(t *testing.T) {
-	native := func(o *LocalOptions) { o.Native = true }
+	native := func(o *LocalOptions) {
+		whole(o)
+		o.Native = true
+	}
 	contract(t, engine(t, native), native)
 }
 
@@ -221,9 +230,7 @@ func contract(t *testing.T, e *Engine, change func(*LocalOptions)) {
 		t.Helper()
 		return engine(t, func(o *LocalOptions) {
 			o.Args = []string{"--js-flags=--max-old-space-size=64"}
-			if change != nil {
-				change(o)
-			}
+			change(o)
 		})
 	}
 	sessiontest.TestEngine(t, sessiontest.Harness{
