@@ -174,6 +174,10 @@ var anything = &value{kind: 't', size: 1}
 
 // schemas compares two subschemas; nil stands for one that is not there and accepts everything.
 func (c *comparison) schemas(a, b *value, strict bool, nesting int) {
+	if c.strict && (a == nil) != (b == nil) { // what is listed is evaluated, whatever it says
+		c.unknown = true
+		return
+	}
 	if a == nil {
 		a = anything
 	}
@@ -189,6 +193,9 @@ func (c *comparison) schemas(a, b *value, strict bool, nesting int) {
 		return
 	}
 	c.seen[p] = true
+	if c.strict {
+		c.referred(a, b, nesting+1)
+	}
 	switch {
 	case trivial(a) && trivial(b):
 	case a.kind == 'f' && b.kind == 'f':

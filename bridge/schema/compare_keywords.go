@@ -400,6 +400,18 @@ func (c *comparison) layout(v *value) (first []*value, rest *value, ok bool) {
 	return nil, items, true
 }
 
+// referred compares what keywords refer to that are taken as they are.
+func (c *comparison) referred(a, b *value, nesting int) {
+	for _, key := range []string{"$id", "id", "$anchor", "$dynamicAnchor", "$recursiveAnchor"} {
+		c.unknown = c.unknown || !equal(a.get(key), b.get(key))
+	}
+	for _, key := range []string{"$defs", "definitions"} {
+		if c.presence(a.get(key), b.get(key), true) {
+			c.whole(key, a.get(key), b.get(key), nesting)
+		}
+	}
+}
+
 // branches compares "allOf" and "anyOf" branch by branch: neither has a branch that can make the
 // whole narrower by getting wider itself.
 func (c *comparison) branches(a, b *value, strict bool, nesting int) {

@@ -57,6 +57,13 @@ func TestCompare(t *testing.T) {
 		{"definition wider and negated", `{"properties":{"a":{"$ref":"#/$defs/n"}},"$defs":{"n":{"properties":{"a":{"not":{"$ref":"#/$defs/n"}},"b":{"maximum":1}}}}}`, `{"properties":{"a":{"$ref":"#/$defs/n"}},"$defs":{"n":{"properties":{"a":{"not":{"$ref":"#/$defs/n"}},"b":{"maximum":2}}}}}`, Major, Major},
 		{"recursion wider", `{"properties":{"a":{"$ref":"#"},"b":{"maximum":1}}}`, `{"properties":{"a":{"$ref":"#"},"b":{"maximum":2}}}`, Minor, Major},
 		{"branch wider below unevaluated", `{"anyOf":[{"properties":{"a":{"maximum":1}}}],"unevaluatedProperties":false}`, `{"anyOf":[{"properties":{"a":{"maximum":2}}}],"unevaluatedProperties":false}`, Major, Major},
+		{"property of anything removed below unevaluated", `{"properties":{"a":{},"b":{}},"unevaluatedProperties":false}`, `{"properties":{"a":{}},"unevaluatedProperties":false}`, Major, Major},
+		{"description of a property below unevaluated", `{"properties":{"a":{}},"unevaluatedProperties":false}`, `{"properties":{"a":{"title":"A"}},"unevaluatedProperties":false}`, Patch, Patch},
+		{"prefix of anything shorter below unevaluated", `{"prefixItems":[{},{}],"unevaluatedItems":false}`, `{"prefixItems":[{}],"unevaluatedItems":false}`, Major, Major},
+		{"definition wider below unevaluated", `{"properties":{"a":{"unevaluatedProperties":{"$ref":"#/$defs/a"}}},"$defs":{"a":{"type":"null"}}}`, `{"properties":{"a":{"unevaluatedProperties":{"$ref":"#/$defs/a"}}},"$defs":{"a":{}}}`, Major, Major},
+		{"definition inside of nothing", `{"properties":{"a":{"unevaluatedItems":{"$ref":"#/properties/b/$defs/b"}},"b":{"$defs":{"b":{}}}}}`, `{"properties":{"a":{"unevaluatedItems":{"$ref":"#/properties/b/$defs/b"}},"b":{"$defs":{"b":{"type":"null"}}}}}`, Major, Major},
+		{"dynamic definition wider", `{"properties":{"a":{"$dynamicRef":"#n"}},"$defs":{"a":{"$dynamicAnchor":"n","type":"null"}}}`, `{"properties":{"a":{"$dynamicRef":"#n"}},"$defs":{"a":{"$dynamicAnchor":"n"}}}`, Major, Major},
+		{"dynamic anchor moved", `{"properties":{"a":{"$dynamicRef":"#n"}},"$defs":{"a":{"$dynamicAnchor":"n","type":"null"},"b":{"type":"string"}}}`, `{"properties":{"a":{"$dynamicRef":"#n"}},"$defs":{"a":{"type":"null"},"b":{"$dynamicAnchor":"n","type":"string"}}}`, Major, Major},
 		{"pattern properties beside a new one", `{"patternProperties":{"^a":{"type":"null"}}}`, `{"patternProperties":{"^a":{"type":"null"}},"properties":{"ab":{"type":"null"}}}`, Major, Major},
 		{"unknown keyword", `{"x-order":1}`, `{"x-order":2}`, Major, Major},
 		{"draft", `{"$schema":"http://json-schema.org/draft-07/schema"}`, `{"$schema":"http://json-schema.org/draft-06/schema"}`, Major, Major},
@@ -125,9 +132,10 @@ func drawSchema(t *rapid.T, depth int, label string) string {
 		"then":                  func() string { return sub("then") },
 		"dependentSchemas":      func() string { return fmt.Sprintf(`{"a":%s}`, sub("ds")) },
 		"unevaluatedProperties": func() string { return sub("up") },
+		"unevaluatedItems":      func() string { return sub("ui") },
 	}
 	names := []string{"type", "properties", "additionalProperties", "patternProperties", "propertyNames", "required", "items", "prefixItems", "contains", "minContains",
-		"maximum", "minItems", "maxProperties", "enum", "uniqueItems", "anyOf", "allOf", "oneOf", "not", "if", "then", "dependentSchemas", "unevaluatedProperties"}
+		"maximum", "minItems", "maxProperties", "enum", "uniqueItems", "anyOf", "allOf", "oneOf", "not", "if", "then", "dependentSchemas", "unevaluatedProperties", "unevaluatedItems"}
 	var parts []string
 	for _, key := range rapid.SliceOfNDistinct(rapid.SampledFrom(names), 0, 3, rapid.ID).Draw(t, label+"keys") {
 		parts = append(parts, fmt.Sprintf("%q:%s", key, keywords[key]()))
