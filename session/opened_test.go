@@ -413,6 +413,7 @@ func reloads(t *testing.T, every time.Duration) {
 		if e.Message != "The page navigates without end and was closed." {
 			t.Errorf("it says %q", e.Message)
 		}
+		synctest.Wait() // the answer does not wait for the end of the tab
 		if n := len(w.engine.Tabs()); n != 1 {
 			t.Errorf("%d tabs are open", n)
 		}
