@@ -8,10 +8,10 @@ import (
 )
 
 // where returns the page that the call would run in, and what a person who agrees to
-// the call now agrees to of it.
-func (r *passage) where() (*Agreed, *Shown) {
+// the call now agrees to of it. asking says that they are about to be asked.
+func (r *passage) where(asking bool) (*Agreed, *Shown) {
 	ref := r.ref()
-	ref.Page = r.settings.page
+	ref.Page, ref.Asking = r.settings.page, asking
 	shown := r.bridge.router.Shows(ref)
 	if shown == nil {
 		return &Agreed{NewPage, r.settings.page}, &Shown{Config: r.settings.page}
@@ -25,7 +25,7 @@ func (r *passage) where() (*Agreed, *Shown) {
 func (pl *pipeline) askConsent(r *Run, auto policy.Decision) Step {
 	var shown *Shown
 	r.shownDigest = r.tool.digest
-	r.shown, shown = r.where()
+	r.shown, shown = r.where(true)
 	q := Invocation{Tool: r.tool, Input: r.input.Text(),
 		Answer: pl.limits.Question}.Complete(Question{
 		Kind: Approve, Title: fmt.Sprintf("Run %s on %s?", r.tool.name,
@@ -48,13 +48,16 @@ func (pl *pipeline) askConsent(r *Run, auto policy.Decision) Step {
 
 // checkConsent refuses what a person refused, and what is not what they were shown.
 func (r *passage) checkConsent() *Error {
-	switch now, _ := r.where(); {
+	switch now, _ := r.where(false); {
 	case r.consent == nil || !r.consent.OK:
 		return Errorf(ApprovalDenied, "", NotRun,
 			"%q was refused: a person said no, or nobody answered in time.", r.tool.name)
 	case r.shownDigest != r.tool.digest:
 		return Errorf(VersionMismatch, ToolChanged, NotRun,
 			"The page changed %q after a person agreed to it. Nothing ran.", r.tool.name)
+	case r.shown.Document != NewPage && now.Document == NewPage:
+		return Errorf(VersionMismatch, ToolChanged, NotRun, "The session's page was closed after a "+
+			"person agreed to run %q in it. Nothing ran.", r.tool.name)
 	case r.shown.Document != NewPage && *r.shown != *now:
 		return Errorf(VersionMismatch, ToolChanged, NotRun,
 			"The page navigated after a person agreed to run %q. Nothing ran.", r.tool.name)

@@ -30,7 +30,7 @@ func (c *consents) granted(ctx context.Context, r *Run) bool {
 	if !mayAlways(r) {
 		return false
 	}
-	now, _ := r.where()
+	now, _ := r.where(false)
 	r.shown = &Agreed{Config: now.Config}
 	r.standing = c.stands(ctx, r)
 	return r.standing

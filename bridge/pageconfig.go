@@ -126,7 +126,7 @@ func (r *passage) pageConfig() string {
 	if r.shown != nil {
 		return r.shown.Config
 	}
-	_, shown := r.where()
+	_, shown := r.where(false)
 	return shown.Config
 }
 

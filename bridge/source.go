@@ -137,6 +137,8 @@ type Ref struct {
 	// Beside lets the call, for Acquire, share the session's page with other calls
 	// that have Beside set. A call without it has the page alone, and in order.
 	Beside bool
+	// Asking says, for Shows, that a person is about to be asked about the call.
+	Asking bool
 	// Page is what the call's config changes about its page, for Acquire and Shows: a canonical
 	// JSON object with the keys of PageKeys, or empty. It may hold secrets.
 	Page string
@@ -168,7 +170,7 @@ type Router interface {
 	Await(ctx context.Context, ref Ref) (*Catalog, error)
 	// Shows returns the page that a call of ref would run in when it is open now, because
 	// it is the session's own, or will be, or the one that all calls share; nil otherwise.
-	// It does no I/O.
+	// It does no I/O. With ref.Asking it is a use of the session.
 	Shows(ref Ref) *Shown
 	// Acquire returns a page for one call: the session's own, in order, but for
 	// Ref.Beside; a fresh one; or the shared one.

@@ -203,6 +203,9 @@ func (m *Manager) Shows(ref bridge.Ref) *bridge.Shown {
 		return nil
 	}
 	page, options := m.sessionPage(ref)
+	if ref.Asking {
+		m.with(func(st *state) { st.asked(keyOf(ref)) })
+	}
 	if s.Shared && ref.Session == "" {
 		page = s.page.Load()
 		if page == nil { // it is opened for whoever comes first

@@ -386,6 +386,21 @@ func (st *state) handOver(ses *session) {
 	})
 }
 
+// asked counts a question about a session's page as a use: the page must still be there when a
+// person has answered.
+func (st *state) asked(k key) {
+	ses := st.sessions[k]
+	if ses == nil || ses.page == nil {
+		return
+	}
+	ses.uses++
+	ses.last = time.Now()
+	if ses.holders == 0 {
+		ses.expiry.Stop()
+		st.handOver(ses)
+	}
+}
+
 func (st *state) refuseQueued(err *bridge.Error) {
 	for _, w := range st.queue.clear() {
 		w.grant <- grant{err: err}

@@ -123,7 +123,12 @@ ALTER TABLE grants ADD COLUMN credential TEXT NOT NULL DEFAULT '';
 ALTER TABLE grants ADD COLUMN config TEXT NOT NULL DEFAULT '';
 DROP INDEX grants_by_use;
 CREATE INDEX grants_by_use ON grants (caller, site, tool, digest, credential, config);
-
+`},
+	// For a few hours of development, the third step did this, too.
+	{sql: `
+DROP TRIGGER IF EXISTS versions_added;
+DROP TRIGGER IF EXISTS versions_removed;
+DROP TABLE IF EXISTS version_bytes;
 CREATE TABLE version_bytes (site TEXT PRIMARY KEY, bytes INTEGER NOT NULL) STRICT, WITHOUT ROWID;
 INSERT INTO version_bytes SELECT substr(webtool, 1, instr(webtool || '/', '/') - 1), sum(length(document)) FROM versions GROUP BY 1;
 CREATE TRIGGER versions_added AFTER INSERT ON versions BEGIN

@@ -127,3 +127,24 @@ func TestOlderAuditIsMovedOnce(t *testing.T) {
 		t.Errorf("it became %s, and was %s", got, before)
 	}
 }
+
+// A folder of a development version, which counted the bytes of versions in its third step or not
+// at all, takes further versions.
+func TestOlderThirdStep(t *testing.T) {
+	t.Parallel()
+	for _, without := range []string{"", "DROP TRIGGER versions_added; DROP TRIGGER versions_removed; DROP TABLE version_bytes;"} {
+		dir := folder(t)
+		s, err := Open(t.Context(), Options{Dir: dir})
+		ok(t, err)
+		ok(t, s.Versions.Append(t.Context(), "shop/buy", version("1.0.0", "a")))
+		ok(t, s.Close())
+		must(raw(t, dir).ExecContext(t.Context(), without+"PRAGMA user_version = 3"))(t)
+		again := open(t, Options{Dir: dir})
+		ok(t, again.Versions.Append(t.Context(), "shop/buy", version("1.0.1", "b")))
+		var counted, there int
+		ok(t, raw(t, dir).QueryRowContext(t.Context(), "SELECT (SELECT bytes FROM version_bytes), (SELECT sum(length(document)) FROM versions)").Scan(&counted, &there))
+		if counted != there || there == 0 {
+			t.Errorf("%d bytes are counted, and there are %d", counted, there)
+		}
+	}
+}
