@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -460,50 +459,4 @@ func TestQuestionsBeyondTheLimit(t *testing.T) {
 		_, err = b.Do(t.Context(), &waits)
 		succeeds(t, err)
 	})
-}
-
-// TestAskedSessionStays: a person has five minutes, and the page that they were asked about is
-// still the one in which the call runs, also when the session was used once before.
-func TestAskedSessionStays(t *testing.T) {
-	page := func(d *sessiontest.Document) {
-		reads := named("where")
-		reads.Annotations = json.RawMessage(`{"readOnlyHint":true}`)
-		d.Register(reads, named("write"))
-	}
-	for _, gone := range []bool{false, true} {
-		inWorld(t, page, func(o *session.Options, _ *sessiontest.Engine) {
-			if gone {
-				o.Idle = time.Minute
-			}
-		}, func(t *testing.T, w *world) {
-			b, err := bridge.New(w.Manager, bridge.Options{})
-			succeeds(t, err)
-			defer b.Close()
-			call := bridge.Call{Site: "shop", Session: "s", Tool: "where", Caller: bridge.Local(), Input: value(t, `{}`)}
-			shown, err := b.Do(t.Context(), &call)
-			succeeds(t, err)
-			_ = sessiontest.Wait(t.Context(), 50*time.Second)
-			asks := call
-			asks.Tool = "write"
-			run := b.Start(t.Context(), &asks)
-			q, end := run.Next(t.Context())
-			if q == nil {
-				t.Fatal(end.Err)
-			}
-			_ = sessiontest.Wait(t.Context(), 4*time.Minute)
-			succeeds(t, run.Elicited(q.ID, bridge.Answer{OK: true}, bridge.Local()))
-			q, end = run.Next(t.Context())
-			switch {
-			case q != nil:
-				t.Errorf("it asks again: %s", q.Title)
-			case gone: // as the operator wanted it
-				e := fails(t, end.Err, bridge.VersionMismatch, bridge.ToolChanged, bridge.NotRun)
-				if !strings.Contains(e.Message, "The session's page was closed after a person agreed") {
-					t.Errorf("it says %q", e.Message)
-				}
-			case end.Err != nil || string(end.Data) != string(shown):
-				t.Errorf("%s, %v; want %s", end.Data, end.Err, shown)
-			}
-		})
-	}
 }

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"database/sql"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -415,7 +416,7 @@ func TestBrokenMigration(t *testing.T) {
 	migrations = append(migrations, migration{sql: "CREATE TABLE half (x); INSERT INTO half VALUES (1); CREATE TABLE versions (x);"})
 	_, err := Open(ctx, Options{Dir: dir})
 	migrations = migrations[:len(migrations)-1]
-	if err == nil || !strings.Contains(err.Error(), "migration 4") {
+	if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("migration %d", len(migrations)+1)) {
 		t.Errorf("a migration that fails: %v", err)
 	}
 	s = open(t, Options{Dir: dir})
