@@ -181,7 +181,7 @@ func (w *reader) follow(b block) {
 // stays are commands that do not end by themselves, or not before a person answers, and
 // what they show when they are ready.
 var stays = map[*regexp.Regexp]string{
-	regexp.MustCompile(`pagetools (serve|demo)\b`):             "Try: curl ",
+	regexp.MustCompile(`\bbin/pagetools (serve|demo)\b`):       "Try: curl ",
 	regexp.MustCompile(`agent-http .* buyProduct|book-seat '`): "A person must answer",
 	regexp.MustCompile(`python3 -m http.server`):               "Serving HTTP",
 	regexp.MustCompile(`agent\.py .* buyProduct`):              "A person must answer",
