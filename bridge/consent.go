@@ -49,9 +49,11 @@ func (pl *pipeline) askConsent(r *Run, auto policy.Decision) Step {
 // checkConsent refuses what a person refused, and what is not what they were shown.
 func (r *passage) checkConsent() *Error {
 	switch now, _ := r.where(false); {
-	case r.consent == nil || !r.consent.OK:
-		return Errorf(ApprovalDenied, "", NotRun,
-			"%q was refused: a person said no, or nobody answered in time.", r.tool.name)
+	case r.consent == nil:
+		return Errorf(ApprovalDenied, "", NotRun, "%q was refused: nobody answered in time.",
+			r.tool.name)
+	case !r.consent.OK:
+		return Errorf(ApprovalDenied, "", NotRun, "%q was refused: a person said no.", r.tool.name)
 	case r.shownDigest != r.tool.digest:
 		return Errorf(VersionMismatch, ToolChanged, NotRun,
 			"The page changed %q after a person agreed to it. Nothing ran.", r.tool.name)
