@@ -203,9 +203,6 @@ func (m *Manager) Shows(ref bridge.Ref) *bridge.Shown {
 		return nil
 	}
 	page, options := m.sessionPage(ref)
-	if ref.Asking {
-		m.with(func(st *state) { st.asked(keyOf(ref)) })
-	}
 	if s.Shared && ref.Session == "" {
 		page = s.page.Load()
 		if page == nil { // it is opened for whoever comes first
@@ -249,6 +246,9 @@ func (m *Manager) sessionPage(ref bridge.Ref) (page *Page, options *pageOptions)
 	m.with(func(st *state) {
 		if ses := st.sessions[keyOf(ref)]; ses != nil {
 			page, options = ses.page, ses.options
+			if ref.Asking {
+				st.asked(ses)
+			}
 		}
 	})
 	return page, options

@@ -388,11 +388,7 @@ func (st *state) handOver(ses *session) {
 
 // asked counts a question about a session's page as a use: the page must still be there when a
 // person has answered.
-func (st *state) asked(k key) {
-	ses := st.sessions[k]
-	if ses == nil || ses.page == nil {
-		return
-	}
+func (st *state) asked(ses *session) {
 	ses.uses++
 	ses.last = time.Now()
 	if ses.holders == 0 {

@@ -402,7 +402,7 @@ func (c *comparison) layout(v *value) (first []*value, rest *value, ok bool) {
 
 // referred compares what keywords refer to that are taken as they are.
 func (c *comparison) referred(a, b *value, nesting int) {
-	for _, key := range []string{"$id", "id", "$anchor", "$dynamicAnchor", "$recursiveAnchor"} {
+	for _, key := range []string{"$id", "$anchor", "$dynamicAnchor", "$recursiveAnchor"} {
 		c.unknown = c.unknown || !equal(a.get(key), b.get(key))
 	}
 	for _, key := range []string{"$defs", "definitions"} {

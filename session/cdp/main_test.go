@@ -270,7 +270,9 @@ func helperProcess() (code int, mine bool) {
 // and waits.
 func helperBrowser() int {
 	base = os.Getenv("PAGETOOLS_TEST_BASE")
-	e, err := NewLocal(localOptions())
+	o := localOptions()
+	whole(&o) // whose processes all name the profile
+	e, err := NewLocal(o)
 	if err == nil {
 		_, err = e.Start(context.Background())
 	}
