@@ -13,7 +13,7 @@ import (
 
 func TestMain(m *testing.M) { exit(bridgetest.Main(m, stderr)) }
 
-// admit runs the gate on declarations and gives the names that it admitted.
+// admit runs the gate on declarations and returns the names that it admitted.
 func admit(l bridge.Limits, decls ...bridge.Declaration) (*bridge.Catalog, []bridge.Finding, string) {
 	c, findings := bridge.NewCatalog(nil, decls, l)
 	var names []string

@@ -58,7 +58,7 @@ func TestKeys(t *testing.T) {
 			t.Errorf("a day later it ran %d times, %v", len(r.Calls()), e)
 		}
 
-		// While it waits for a person, the key gives the question.
+		// While it waits for a person, the key returns the question.
 		write := call
 		write.Tool, write.Key = "write", "w"
 		q, token := parked(t, b, &write, bridge.ApprovalRequired)

@@ -26,7 +26,7 @@ func callOf(caller, tool string) *bridge.Call {
 	return &bridge.Call{Site: "shop", Tool: tool, Caller: bridge.Caller{Name: caller, May: []bridge.Right{bridge.MayCall}}, Input: bridgetest.JSON(`{}`)}
 }
 
-// limitedBy checks a refusal, and gives how long it says to wait.
+// limitedBy checks a refusal, and returns how long it says to wait.
 func limitedBy(t *testing.T, e *bridge.Error, limit policy.Limit) time.Duration {
 	t.Helper()
 	want(t, e, bridge.RateLimit, "", bridge.NotRun)

@@ -17,7 +17,7 @@ import (
 
 var operator = bridge.Caller{Name: "person", May: []bridge.Right{bridge.MayAnswer}}
 
-// parked serves a call that must stop, and gives its question and its token.
+// parked serves a call that must stop, and returns its question and its token.
 func parked(t *testing.T, b *bridge.Bridge, c *bridge.Call, code bridge.Code) (*bridge.Question, string) {
 	t.Helper()
 	out := serve(t.Context(), b, c)

@@ -75,7 +75,7 @@ func TestOneSessionRunsInOrder(t *testing.T) {
 	})
 }
 
-// expires waits until the session is gone, and gives when.
+// expires waits until the session is gone, and returns when.
 func (w *world) expires(id string, limit time.Duration) time.Duration {
 	w.t.Helper()
 	began := time.Now()

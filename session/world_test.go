@@ -175,7 +175,7 @@ func first(one, rest sessiontest.Script) sessiontest.Script {
 	}
 }
 
-// together runs n calls at once and gives what they end with, in order of their
+// together runs n calls at once and returns what they end with, in order of their
 // number.
 func together(n int, f func(i int) error) []error {
 	all := make([]error, n)

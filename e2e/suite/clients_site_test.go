@@ -86,7 +86,7 @@ func await(w http.ResponseWriter, r *http.Request, happened <-chan struct{}, wor
 	}
 }
 
-// tell makes a request to the site about an id, and gives what it says.
+// tell makes a request to the site about an id, and returns what it says.
 func (s *clientSite) tell(ctx context.Context, path, id string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, replyWithin)
 	defer cancel()

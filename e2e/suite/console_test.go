@@ -146,14 +146,14 @@ func (p *shownPage) take(t *testing.T, watching *websocket.Conn) {
 	<-pressed
 }
 
-// operators serves a site with a console, and gives the address of its page.
+// operators serves a site with a console, and returns the address of its page.
 func operators(t *testing.T, target string, more ...string) (s *server, page string) {
 	t.Helper()
 	s = serve(t, append([]string{"site=" + target, "--console-listen", "127.0.0.1:0", "--warm", "0"}, more...)...)
 	return s, s.ready.Console.URL + "/#" + s.ready.Console.Token
 }
 
-// waits sends a call that waits for a person, and gives its reply.
+// waits sends a call that waits for a person, and returns its reply.
 func (s *server) waits(action, request string) <-chan reply {
 	return s.later("/webtools/site", fmt.Sprintf(`{"sessionId":"me","action":%q,"request":%s,"config":{"wait":60000}}`, action, request))
 }

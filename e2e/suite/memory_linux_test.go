@@ -15,7 +15,7 @@ import (
 	"testing"
 )
 
-// verified runs audit verify, and gives what it found.
+// verified runs audit verify, and returns what it found.
 func verified(t *testing.T, dir string) (report struct {
 	OK        bool
 	Records   int

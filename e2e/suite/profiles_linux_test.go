@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// pagetoolsRun runs a command that ends with the code, and gives what it said.
+// pagetoolsRun runs a command that ends with the code, and returns what it said.
 func pagetoolsRun(t *testing.T, code int, args ...string) string {
 	t.Helper()
 	cmd := exec.Command(pagetools(t), args...)

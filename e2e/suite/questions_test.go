@@ -140,7 +140,7 @@ func TestPurchases(t *testing.T) {
 }
 
 // approver runs approve over the sockets of a data folder, with its operators' credential
-// where there is one. It gives what was printed, when it ended with the code.
+// where there is one. It returns what was printed, when it ended with the code.
 func approver(t *testing.T, data string) func(code int, args ...string) string {
 	t.Helper()
 	return func(code int, args ...string) string {

@@ -109,7 +109,7 @@ func (r reply) value(t *testing.T) map[string]any {
 	return v
 }
 
-// ok checks the envelope of success, and gives what is in it.
+// ok checks the envelope of success, and returns what is in it.
 func (r reply) ok(t *testing.T) any {
 	t.Helper()
 	v := r.value(t)

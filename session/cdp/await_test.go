@@ -9,7 +9,7 @@ import (
 	"github.com/pagetools/pagetools/session"
 )
 
-// awaitReady opens a page that waits for something, and gives the events in
+// awaitReady opens a page that waits for something, and returns the events in
 // order.
 func awaitReady(t *testing.T, a session.Await, address string) <-chan session.Event {
 	t.Helper()

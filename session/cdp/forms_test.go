@@ -53,7 +53,7 @@ func nativePage(t *testing.T, e *Engine, address string) *reference {
 	return n
 }
 
-// eval gives the string that an expression resolves to.
+// eval returns the string that an expression resolves to.
 func (n *reference) eval(expression string) string {
 	n.t.Helper()
 	d := &document{target: n.target}
@@ -140,7 +140,7 @@ func form(attributes, controls, script string) http.HandlerFunc {
 		</script>`, attributes, controls, script))
 }
 
-// refusal gives what a test compares of an error: its class and its message.
+// refusal returns what a test compares of an error: its class and its message.
 func refusal(err error) string {
 	if e := bridge.AsError(err); e != nil {
 		return reasonOf(err) + ": " + e.Message
@@ -148,7 +148,7 @@ func refusal(err error) string {
 	return "ok"
 }
 
-// says gives the result of a call, or its error.
+// says returns the result of a call, or its error.
 func (s *shown) says(name, input string) string {
 	s.t.Helper()
 	s.find("run") // which comes after the form: before, its tool can be half read

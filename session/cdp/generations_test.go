@@ -84,7 +84,7 @@ func TestDocumentsOfATab(t *testing.T) {
 	}
 }
 
-// await repeats a tool until it gives the result.
+// await repeats a tool until it returns the result.
 func (s *shown) await(name, want string) {
 	s.t.Helper()
 	got := ""

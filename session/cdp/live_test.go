@@ -27,7 +27,7 @@ const workedPage = `<style>html, body { margin: 0; height: 100% } #hit, #name { 
 	tool('boil', () => setInterval(() => done('#' + Math.floor(Math.random() * 4096).toString(16).padStart(3, '0')), 20) && 'boils');
 </script>`
 
-// colourOf gives the colour of a frame's corner, rounded to what JPEG keeps.
+// colourOf returns the colour of a frame's corner, rounded to what JPEG keeps.
 func colourOf(t *testing.T, f bridge.Frame) [3]bool {
 	t.Helper()
 	img, err := jpeg.Decode(bytes.NewReader(f.JPEG))

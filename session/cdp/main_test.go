@@ -158,7 +158,7 @@ func processes(text string) (pids []int) {
 	return pids
 }
 
-// awaitProcesses waits until at most n processes have the text, and gives those
+// awaitProcesses waits until at most n processes have the text, and returns those
 // that have it then.
 func awaitProcesses(text string, n int, within time.Duration) []int {
 	deadline := time.Now().Add(within)
@@ -171,7 +171,7 @@ func awaitProcesses(text string, n int, within time.Duration) []int {
 	}
 }
 
-// browserOf gives the process of the engine's browser.
+// browserOf returns the process of the engine's browser.
 func browserOf(t *testing.T, e *Engine) int {
 	t.Helper()
 	e.mu.Lock()
@@ -182,7 +182,7 @@ func browserOf(t *testing.T, e *Engine) int {
 	return e.current.process.PID()
 }
 
-// renderersOf gives the renderers of the engine's browser: they are in its
+// renderersOf returns the renderers of the engine's browser: they are in its
 // process group.
 func renderersOf(t *testing.T, e *Engine) (pids []int) {
 	t.Helper()

@@ -30,7 +30,7 @@ func html(body string) http.HandlerFunc {
 	}
 }
 
-// site serves pages by path, and gives its origin.
+// site serves pages by path, and returns its origin.
 func site(t *testing.T, pages map[string]http.HandlerFunc) string {
 	t.Helper()
 	all := sessiontest.Pages{}
@@ -152,7 +152,7 @@ func (s *shown) must(name, input string) string {
 	return got
 }
 
-// reasonOf gives what a test compares of an error.
+// reasonOf returns what a test compares of an error.
 func reasonOf(err error) string {
 	e := bridge.AsError(err)
 	if e == nil {

@@ -44,7 +44,7 @@ func (w *shown) asks(name, input string) *bridge.Pause {
 	return s.Pause
 }
 
-// answered gives the answer and the end of the call.
+// answered returns the answer and the end of the call.
 func answered(t *testing.T, asked *bridge.Pause, a *bridge.Answer) (string, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

@@ -49,7 +49,7 @@ func open(t *testing.T, as bridge.Caller) *world {
 
 var person = bridge.Caller{Name: "person", May: []bridge.Right{bridge.MayAnswer}}
 
-// asks makes a call wait, and gives its question's id and its token.
+// asks makes a call wait, and returns its question's id and its token.
 func (w *world) asks(t *testing.T) (id, token string) {
 	t.Helper()
 	_, s := w.Serve(t.Context(), w.call(""))

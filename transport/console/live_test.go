@@ -18,7 +18,7 @@ import (
 	"github.com/pagetools/pagetools/transport/console"
 )
 
-// interacts makes a call wait for a person to act in its page, and gives the
+// interacts makes a call wait for a person to act in its page, and returns the
 // question's id.
 func (w *world) interacts(t *testing.T) string {
 	t.Helper()

@@ -362,7 +362,7 @@ func TestSessionsExpire(t *testing.T) {
 	})
 }
 
-// weakly gives the sessions in a way that does not keep them.
+// weakly returns the sessions in a way that does not keep them.
 func (s *sessions) weakly() (all []weak.Pointer[httpSession]) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -226,7 +226,7 @@ func (c *client) send(method, body string) answer {
 	return a
 }
 
-// events gives the data of a stream's events.
+// events returns the data of a stream's events.
 func events(r io.Reader) func(func(string) bool) {
 	return func(yield func(string) bool) {
 		lines := bufio.NewScanner(r)
@@ -239,7 +239,7 @@ func events(r io.Reader) func(func(string) bool) {
 	}
 }
 
-// call sends a request and gives the reply.
+// call sends a request and returns the reply.
 func (c *client) call(id any, method, params string) answer {
 	c.t.Helper()
 	return c.send("POST", rpc(id, method, c.params(params)))

@@ -57,7 +57,7 @@ func (m *meeting) meet(ctx context.Context, input json.RawMessage) (all []json.R
 
 // mixUps makes 50 clients, each with its own credential, call that many times at once
 // with the same ids, the same sessionId and the same keys; in each tenth round they
-// meet. It gives how many replies were not the client's own, and how many calls
+// meet. It returns how many replies were not the client's own, and how many calls
 // reached the page.
 func mixUps(t *testing.T, rounds int, answer func(all []json.RawMessage, own int) json.RawMessage) (mixed, ran int) {
 	t.Helper()
