@@ -13,7 +13,8 @@ func Questions(b *bridge.Bridge, operator bridge.Caller) []bridge.OpenQuestion {
 }
 
 // Await returns the open questions when they are as wanted.
-func Await(b *bridge.Bridge, operator bridge.Caller, wanted func([]bridge.OpenQuestion) bool) []bridge.OpenQuestion {
+func Await(b *bridge.Bridge, operator bridge.Caller,
+	wanted func([]bridge.OpenQuestion) bool) []bridge.OpenQuestion {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	var inbox bridge.Inbox

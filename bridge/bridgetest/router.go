@@ -54,7 +54,8 @@ func (r *Router) Add(name string, decls ...bridge.Declaration) *Router {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.order = append(r.order, bridge.Site{Name: name, Target: "https://" + name + ".example/", Origin: origin})
-	r.sites[name] = &site{catalog: c, sessions: map[string]*bridge.Catalog{}, shows: map[string]string{}, handler: Echo}
+	r.sites[name] = &site{catalog: c, sessions: map[string]*bridge.Catalog{},
+		shows: map[string]string{}, handler: Echo}
 	return r
 }
 
@@ -198,7 +199,8 @@ func (r *Router) Catalog(ref bridge.Ref) (*bridge.Catalog, error) {
 		select {
 		case <-s.opened:
 		default:
-			return nil, bridge.Errorf(bridge.InternalError, bridge.Unreachable, bridge.NotRun, "The site was not opened yet.")
+			return nil, bridge.Errorf(bridge.InternalError, bridge.Unreachable, bridge.NotRun,
+				"The site was not opened yet.")
 		}
 	}
 	return r.known(ref)
@@ -282,7 +284,10 @@ func (l *lease) Invoke(ctx context.Context, inv bridge.Invocation) bridge.Step {
 func (l *lease) noted(s bridge.Step) bridge.Step {
 	if s.Pause != nil {
 		goOn := s.Pause.Continue
-		s.Pause.Continue = func(ctx context.Context, a *bridge.Answer) bridge.Step { return l.noted(goOn(ctx, a)) }
+		s.Pause.Continue = func(ctx context.Context,
+			a *bridge.Answer) bridge.Step {
+			return l.noted(goOn(ctx, a))
+		}
 		l.router.mu.Lock()
 		defer l.router.mu.Unlock()
 		l.router.pauses = append(l.router.pauses, s.Pause)

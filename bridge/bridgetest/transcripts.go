@@ -34,7 +34,8 @@ func Transcripts(t *testing.T, replay func(t *testing.T, text string) string) {
 			was, is := strings.Split(string(before), "\n"), strings.Split(now, "\n")
 			for i := range max(len(was), len(is)) {
 				if i >= len(was) || i >= len(is) || was[i] != is[i] {
-					t.Fatalf("line %d:\n%s\nand not\n%s", i+1, strings.Join(is[min(i, len(is)):min(i+1, len(is))], ""),
+					t.Fatalf("line %d:\n%s\nand not\n%s", i+1,
+						strings.Join(is[min(i, len(is)):min(i+1, len(is))], ""),
 						strings.Join(was[min(i, len(was)):min(i+1, len(was))], ""))
 				}
 			}

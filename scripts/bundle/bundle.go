@@ -49,7 +49,8 @@ func pack(files []file) ([]byte, error) {
 	var out bytes.Buffer
 	w := zip.NewWriter(&out)
 	for _, f := range files {
-		h := &zip.FileHeader{Name: f.name, Method: zip.Deflate, Modified: time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC)}
+		h := &zip.FileHeader{Name: f.name, Method: zip.Deflate,
+			Modified: time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC)}
 		h.SetMode(f.mode)
 		part, err := w.CreateHeader(h)
 		if err != nil {
@@ -125,7 +126,8 @@ func newManifest(version string, p platform) manifest {
 	none := "" // an empty variable is as none
 	return manifest{
 		ManifestVersion: "0.3", Name: "pagetools", DisplayName: "pagetools", Version: version, Description: description,
-		Author: author{"the pagetools authors"}, Repository: repository{"git", repositoryURL}, License: "MIT",
+		Author: author{"the pagetools authors"}, Repository: repository{"git",
+			repositoryURL}, License: "MIT",
 		Keywords: []string{"webmcp", "browser", "web", "tools"},
 		Server: manifestServer{Type: "binary", EntryPoint: entryPoint, Config: mcpConfig{
 			Command: "${__dirname}/" + entryPoint, Args: []string{"mcp", "${user_config.site}"},
@@ -133,8 +135,9 @@ func newManifest(version string, p platform) manifest {
 		}},
 		ToolsGenerated: true, Compatibility: compatibility{[]string{p.os}},
 		UserConfig: map[string]userConfig{
-			"site":    {Type: "string", Title: "Site", Description: siteHelp, Required: true},
-			"browser": {Type: "string", Title: "Browser", Description: "The path of Chrome or Chromium, when it is not found by itself", Default: &none},
+			"site": {Type: "string", Title: "Site", Description: siteHelp, Required: true},
+			"browser": {Type: "string", Title: "Browser",
+				Description: "The path of Chrome or Chromium, when it is not found by itself", Default: &none},
 		},
 	}
 }
@@ -179,7 +182,8 @@ func newServer(version string, bundles []bundle) server {
 	}
 	for _, b := range bundles {
 		s.Packages = append(s.Packages, serverPackage{
-			RegistryType: "mcpb", Identifier: fmt.Sprintf("%s/releases/download/v%s/%s", repositoryURL, version, b.file), Version: version, SHA256: b.sha256,
+			RegistryType: "mcpb", Identifier: fmt.Sprintf("%s/releases/download/v%s/%s",
+				repositoryURL, version, b.file), Version: version, SHA256: b.sha256,
 			Transport: transport{"stdio"},
 		})
 	}

@@ -37,7 +37,8 @@ var semver = regexp.MustCompile(`^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(-[0-9
 func run(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("bundle", flag.ContinueOnError)
 	version := flags.String("version", devVersion, "the version, as 1.2.3")
-	dir := flags.String("out", filepath.Join("bin", "bundle"), "the folder to write to; older bundles in it go")
+	dir := flags.String("out", filepath.Join("bin", "bundle"),
+		"the folder to write to; older bundles in it go")
 	platforms := flags.String("platforms", allPlatforms, "what to build for, as GOOS/GOARCH,…")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -89,7 +90,8 @@ func prepare(dir string) error {
 func build(ctx context.Context, p platform, version, temp, dir string) (bundle, error) {
 	b := bundle{platform: p, file: fmt.Sprintf("pagetools-%s-%s-%s.mcpb", version, p.os, p.arch)}
 	binary := filepath.Join(temp, p.os+"-"+p.arch)
-	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags=-s -w", "-o", binary, "./cmd/pagetools")
+	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags=-s -w", "-o", binary,
+		"./cmd/pagetools")
 	cmd.Env = append(os.Environ(), "GOOS="+p.os, "GOARCH="+p.arch, "CGO_ENABLED=0")
 	if said, err := cmd.CombinedOutput(); err != nil {
 		return b, fmt.Errorf("building for %s/%s: %w\n%s", p.os, p.arch, err, said)
@@ -103,7 +105,8 @@ func build(ctx context.Context, p platform, version, temp, dir string) (bundle, 
 		return b, err
 	}
 	b.manifest = filepath.Join(temp, b.file, "manifest.json") // the checker wants a file of that name
-	if err := errors.Join(os.MkdirAll(filepath.Dir(b.manifest), 0o700), writeJSON(b.manifest, newManifest(version, p))); err != nil {
+	if err := errors.Join(os.MkdirAll(filepath.Dir(b.manifest), 0o700),
+		writeJSON(b.manifest, newManifest(version, p))); err != nil {
 		return b, err
 	}
 	manifest, err := os.ReadFile(b.manifest)

@@ -57,7 +57,8 @@ func run(ctx context.Context, args []string, out, logs io.Writer) (err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 
-	server := exec.CommandContext(ctx, args[0], "demo", "--listen", "127.0.0.1:0", "--format", "json")
+	server := exec.CommandContext(ctx, args[0], "demo", "--listen", "127.0.0.1:0", "--format",
+		"json")
 	server.Stderr = logs
 	server.Cancel = func() error { return server.Process.Signal(syscall.SIGTERM) }
 	server.WaitDelay = stopWithin
@@ -96,7 +97,8 @@ func stopServer(server *exec.Cmd, cancel context.CancelFunc, out io.Writer) erro
 // awaitReady reads the server's first line and returns the URL of the stamp
 // collection.
 func awaitReady(ctx context.Context, stdout io.Reader) (string, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, readyWithin, fmt.Errorf("the server was not ready within %v", readyWithin))
+	ctx, cancel := context.WithTimeoutCause(ctx, readyWithin,
+		fmt.Errorf("the server was not ready within %v", readyWithin))
 	defer cancel()
 	first := make(chan string, 1)
 	go readFirstLine(stdout, first)
@@ -151,7 +153,8 @@ func converse(ctx context.Context, site string, out io.Writer) error {
 	}
 	add := `{"sessionId":"demo","action":"add-stamp","request":{"name":"Blue Mauritius",` +
 		`"description":"Two pence, inscribed Post Office.","year":1847}}`
-	if _, err := exchange(ctx, out, http.MethodPost, site, add, "now contains 7 stamps"); err != nil {
+	if _, err := exchange(ctx, out, http.MethodPost, site, add,
+		"now contains 7 stamps"); err != nil {
 		return err
 	}
 	find := `{"sessionId":"demo","action":"find-stamps","request":{"from":1846,"to":1850}}`
@@ -169,7 +172,8 @@ func converse(ctx context.Context, site string, out io.Writer) error {
 		return fmt.Errorf("reading the reply to find-stamps: %w", err)
 	}
 	if reply.Status != "ok" || reply.Data.Total != 1 {
-		return fmt.Errorf("find-stamps: status %q, total %d; it should be ok and 1", reply.Status, reply.Data.Total)
+		return fmt.Errorf("find-stamps: status %q, total %d; it should be ok and 1", reply.Status,
+			reply.Data.Total)
 	}
 	return nil
 }

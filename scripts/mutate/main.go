@@ -137,7 +137,8 @@ func (m *mutation) look(root string) error {
 		return fmt.Errorf("%s: there are no tests in %s", m.id, m.pkg)
 	}
 	for _, name := range tests {
-		if text, err := os.ReadFile(name); err == nil && bytes.Contains(text, []byte("func "+m.test+"(")) {
+		if text, err := os.ReadFile(name); err == nil && bytes.Contains(text,
+			[]byte("func "+m.test+"(")) {
 			return nil
 		}
 	}
@@ -165,7 +166,8 @@ func try(all []mutation, only string) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", m.id, err)
 		}
-		fmt.Printf("%-4s %-60s %v  %s\n", m.id, m.pkg+" "+m.test, caught, time.Since(began).Round(time.Second))
+		fmt.Printf("%-4s %-60s %v  %s\n", m.id, m.pkg+" "+m.test, caught,
+			time.Since(began).Round(time.Second))
 		if !caught {
 			survived = append(survived, m.id+": "+said)
 		}

@@ -55,7 +55,8 @@ type listed struct {
 	DepOnly                 bool
 }
 
-func report(ctx context.Context, w io.Writer, patterns []string, limit int, verbose bool) (failed bool, err error) {
+func report(ctx context.Context, w io.Writer, patterns []string, limit int,
+	verbose bool) (failed bool, err error) {
 	packages, err := list(ctx, patterns)
 	if err != nil {
 		return false, err
@@ -65,7 +66,8 @@ func report(ctx context.Context, w io.Writer, patterns []string, limit int, verb
 		exports[p.ImportPath] = p.Export
 	}
 	fset := token.NewFileSet()
-	imports := importer.ForCompiler(fset, "gc", func(path string) (io.ReadCloser, error) { return os.Open(exports[path]) })
+	imports := importer.ForCompiler(fset, "gc",
+		func(path string) (io.ReadCloser, error) { return os.Open(exports[path]) })
 	for _, p := range packages {
 		if p.DepOnly || len(p.GoFiles) < 2 {
 			continue
@@ -82,7 +84,8 @@ func report(ctx context.Context, w io.Writer, patterns []string, limit int, verb
 		if all >= few && 100*up > limit*all {
 			mark, failed = "  above the limit", true
 		}
-		fmt.Fprintf(w, "%5.1f %%  %4d of %5d  %s%s\n", 100*float64(up)/float64(all), up, all, p.ImportPath, mark)
+		fmt.Fprintf(w, "%5.1f %%  %4d of %5d  %s%s\n", 100*float64(up)/float64(all), up, all,
+			p.ImportPath, mark)
 		if verbose {
 			g.explain(w, order)
 		}

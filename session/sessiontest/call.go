@@ -50,7 +50,8 @@ type asks struct {
 // page's question was over, or the call was aborted. over may be nil. A dialog stops all
 // calls that are at work in the tab.
 func (c *Call) Ask(kind bridge.Kind, detail string, over <-chan struct{}) *bridge.Answer {
-	q := bridge.Question{Kind: kind, Title: "The page asks.", Detail: detail, Origin: c.Document.origin}
+	q := bridge.Question{Kind: kind, Title: "The page asks.", Detail: detail,
+		Origin: c.Document.origin}
 	if kind == bridge.Prompt {
 		q.Schema = json.RawMessage(`{"type":"string"}`)
 	}
@@ -130,7 +131,8 @@ func (t *Tab) wait(ctx context.Context, c *Call, abort context.CancelCauseFunc) 
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return bridge.Step{Data: c.result, Err: c.err, Document: c.Document.id, Revision: c.Document.revision}
+	return bridge.Step{Data: c.result, Err: c.err, Document: c.Document.id,
+		Revision: c.Document.revision}
 }
 
 // asked makes the question of a page.

@@ -89,8 +89,10 @@ func TestEngine(t *testing.T, h Harness) {
 		name string
 		run  func(*testing.T, Harness)
 	}{
-		{"Life", testLife}, {"Tools", testTools}, {"Calls", testCalls}, {"Forms", testForms}, {"Deadlines", testDeadlines}, {"Navigation", testNavigation},
-		{"Frames", testFrames}, {"Declared", testDeclared}, {"Dialogs", testDialogs}, {"Questions", testQuestions}, {"DialogsAmongCalls", testDialogsAmongCalls}, {"Load", testLoad}, {"Faults", testFaults},
+		{"Life", testLife}, {"Tools", testTools}, {"Calls", testCalls}, {"Forms",
+			testForms}, {"Deadlines", testDeadlines}, {"Navigation", testNavigation},
+		{"Frames", testFrames}, {"Declared", testDeclared}, {"Dialogs",
+			testDialogs}, {"Questions", testQuestions}, {"DialogsAmongCalls", testDialogsAmongCalls}, {"Load", testLoad}, {"Faults", testFaults},
 		{"Settings", testSettings},
 	}
 	for _, g := range groups {
@@ -281,7 +283,8 @@ func (w *watched) tool(name string) bridge.Declaration {
 // invocation waits for a tool, and runs it without arguments.
 func (w *watched) invocation(name string) session.Invocation {
 	d := w.tool(name)
-	return session.Invocation{Document: d.Document, Tool: d.ID, Input: json.RawMessage("{}"), MaxBytes: 1 << 20}
+	return session.Invocation{Document: d.Document, Tool: d.ID, Input: json.RawMessage("{}"),
+		MaxBytes: 1 << 20}
 }
 
 // begin runs a tool in the background.
@@ -354,14 +357,16 @@ func (w *watched) awaitResult(within time.Duration, name, want string) {
 }
 
 // fails checks an error of an engine.
-func fails(t *testing.T, err error, code bridge.Code, reason bridge.Reason, outcome bridge.Outcome) {
+func fails(t *testing.T, err error, code bridge.Code, reason bridge.Reason,
+	outcome bridge.Outcome) {
 	t.Helper()
 	e, ok := errors.AsType[*bridge.Error](err)
 	if !ok {
 		t.Fatalf("the error is %v, not %s %s", err, code, reason)
 	}
 	if e.Code != code || e.Reason != reason || e.Outcome != outcome {
-		t.Fatalf("the error is %s/%s/%s, want %s/%s/%s: %v", e.Code, e.Reason, e.Outcome, code, reason, outcome, err)
+		t.Fatalf("the error is %s/%s/%s, want %s/%s/%s: %v", e.Code, e.Reason, e.Outcome, code,
+			reason, outcome, err)
 	}
 	if e.Message == "" {
 		t.Error("the error says nothing")

@@ -87,9 +87,11 @@ func testOutcomes(t *testing.T, h Harness) {
 	}
 	w := one(t, h, Page{
 		HTML: `<script>
-			tool('nothing', () => undefined); tool('throws', () => { throw new TypeError('not so') }); tool('rejects', async () => { throw 'a text' });
+			tool('nothing', () => undefined); tool('throws',
+				() => { throw new TypeError('not so') }); tool('rejects', async () => { throw 'a text' });
 			tool('circular', () => { const a = {}; a.a = a; return a });
-			tool('large', () => 'x'.repeat(2 << 20)); tool('limit', () => 'x'.repeat((1 << 20) - 2)); tool('over', () => 'x'.repeat((1 << 20) - 1));
+			tool('large', () => 'x'.repeat(2 << 20)); tool('limit',
+				() => 'x'.repeat((1 << 20) - 2)); tool('over', () => 'x'.repeat((1 << 20) - 1));
 			navigator.modelContext.provideContext;
 			tool('last', () => 1);
 		</script>`,

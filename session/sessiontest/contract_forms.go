@@ -71,7 +71,8 @@ func testForms(t *testing.T, h Harness) {
 		w := open(t)
 		d := w.tool("answers")
 		var got, want any
-		if json.Unmarshal(d.Input, &got) != nil || json.Unmarshal([]byte(formSchema), &want) != nil || !reflect.DeepEqual(got, want) {
+		if json.Unmarshal(d.Input, &got) != nil || json.Unmarshal([]byte(formSchema),
+			&want) != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("the schema is %s, want %s", d.Input, formSchema)
 		}
 		if d.Description != "Says it" || d.Title != "Title" {

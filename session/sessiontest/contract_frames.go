@@ -79,7 +79,8 @@ func testFrames(t *testing.T, h Harness) {
 			w := show(t, h.Engine, h.Serve(t, h.Engine, framePages(), false)+"/")
 			top, inner := w.tool("remove"), w.tool("inner")
 			if top.Frame != "" || inner.Frame != "f" || inner.Origin != top.Origin || inner.Document == top.Document {
-				t.Errorf("the page's tool is of %q, the frame's of %q at %s", top.Frame, inner.Frame, inner.Origin)
+				t.Errorf("the page's tool is of %q, the frame's of %q at %s", top.Frame, inner.Frame,
+					inner.Origin)
 			}
 			if got := w.result("inner", "{}"); got != `"inner"` {
 				t.Errorf("the frame's tool gives %s", got)
@@ -136,7 +137,8 @@ func testDeclared(t *testing.T, h Harness) {
 	all := w.await("the finding", func(all []session.Event) bool {
 		return slices.ContainsFunc(all, func(ev session.Event) bool {
 			set, is := ev.(session.ToolsChanged)
-			return is && slices.ContainsFunc(set.Findings, func(f bridge.Finding) bool { return f.Rule == "declarations-too-large" })
+			return is && slices.ContainsFunc(set.Findings,
+				func(f bridge.Finding) bool { return f.Rule == "declarations-too-large" })
 		})
 	})
 	offered := int64(0)

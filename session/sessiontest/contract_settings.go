@@ -94,7 +94,8 @@ func testSettings(t *testing.T, h Harness) {
 				t.Errorf("%s gives %s, want %s", x.tool, got, x.want)
 			}
 		}
-		if got := plain.result("sees", "{}"); strings.Contains(got, "a/1") || strings.Contains(got, "b/2") {
+		if got := plain.result("sees", "{}"); strings.Contains(got,
+			"a/1") || strings.Contains(got, "b/2") {
 			t.Errorf("a tab without settings sees %s", got)
 		}
 	})

@@ -40,7 +40,8 @@ func testLife(t *testing.T, h Harness) {
 		}
 		_, err := came(w.Invoke(t.Context(), session.Invocation{Document: d.Document, Tool: d.ID}))
 		fails(t, err, bridge.InternalError, bridge.Draining, bridge.NotRun)
-		fails(t, w.Load(t.Context(), base+"/"), bridge.InternalError, bridge.Draining, bridge.NotRun)
+		fails(t, w.Load(t.Context(), base+"/"), bridge.InternalError, bridge.Draining,
+			bridge.NotRun)
 	})
 	t.Run("a second document", func(t *testing.T) {
 		t.Parallel()
@@ -71,8 +72,10 @@ func testLife(t *testing.T, h Harness) {
 	t.Run("other schemes", func(t *testing.T) {
 		t.Parallel()
 		w := openTab(t, h.Engine)
-		for _, address := range []string{"file:///etc/passwd", "FILE:///etc/passwd", "chrome://version", "view-source:http://127.0.0.1/", "javascript:1", "data:text/html,x", "about:blank", "", "\x00"} {
-			fails(t, w.Load(t.Context(), address), bridge.InternalError, bridge.OriginBlocked, bridge.NotRun)
+		for _, address := range []string{"file:///etc/passwd", "FILE:///etc/passwd",
+			"chrome://version", "view-source:http://127.0.0.1/", "javascript:1", "data:text/html,x", "about:blank", "", "\x00"} {
+			fails(t, w.Load(t.Context(), address), bridge.InternalError, bridge.OriginBlocked,
+				bridge.NotRun)
 		}
 	})
 }
@@ -186,7 +189,8 @@ func testChanges(t *testing.T, h Harness) {
 	}
 	all := w.await("the state of the reply", func(all []session.Event) bool { return tools(all).Revision >= reply.Revision })
 	if reply.Document != late.Document || named(tools(all), "late") != nil {
-		t.Errorf("after the reply of %s at %d there is %v", reply.Document, reply.Revision, named(tools(all), "late"))
+		t.Errorf("after the reply of %s at %d there is %v", reply.Document, reply.Revision,
+			named(tools(all), "late"))
 	}
 	if _, err := came(w.Invoke(t.Context(), session.Invocation{Document: late.Document, Tool: late.ID})); !errors.Is(err, session.ErrGone) {
 		t.Errorf("a call of what was unregistered: %v", err)

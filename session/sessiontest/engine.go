@@ -34,7 +34,8 @@ var _ session.Engine = (*Engine)(nil)
 
 // NewEngine makes an engine without pages.
 func NewEngine() *Engine {
-	return &Engine{sites: map[string]Script{}, arrive: map[string]func(context.Context) error{}, runs: map[string]int{}}
+	return &Engine{sites: map[string]Script{},
+		arrive: map[string]func(context.Context) error{}, runs: map[string]int{}}
 }
 
 // Handle says what the document at the address does.
@@ -110,7 +111,8 @@ func (e *Engine) Open(ctx context.Context, o session.TabOptions) (session.Tab, e
 	if e.closed {
 		return nil, lost(bridge.NotRun)
 	}
-	t := &Tab{engine: e, options: o, declared: session.NewDeclared(o), stored: stored, events: make(chan session.Event), wake: make(chan struct{}, 1), gone: make(chan struct{})}
+	t := &Tab{engine: e, options: o, declared: session.NewDeclared(o), stored: stored,
+		events: make(chan session.Event), wake: make(chan struct{}, 1), gone: make(chan struct{})}
 	e.tabs = append(e.tabs, t)
 	e.opened++
 	go t.tell()
@@ -153,7 +155,8 @@ func (e *Engine) id() int {
 }
 
 func lost(o bridge.Outcome) *bridge.Error {
-	return bridge.Errorf(bridge.InternalError, bridge.BrowserLost, o, "The browser is not available.")
+	return bridge.Errorf(bridge.InternalError, bridge.BrowserLost, o,
+		"The browser is not available.")
 }
 
 func asLost(ctx context.Context, err error) error {
@@ -174,14 +177,16 @@ func stopped(ctx context.Context, o bridge.Outcome) *bridge.Error {
 		return &c
 	}
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		return bridge.Errorf(bridge.InternalError, bridge.Timeout, o, "The tool did not answer in time.")
+		return bridge.Errorf(bridge.InternalError, bridge.Timeout, o,
+			"The tool did not answer in time.")
 	}
 	return bridge.Errorf(bridge.Cancelled, "", o, "The caller gave up.").With(context.Cause(ctx))
 }
 
 // Unreachable is what Arrive may return for a site that is down.
 func Unreachable() *bridge.Error {
-	return bridge.Errorf(bridge.InternalError, bridge.Unreachable, bridge.NotRun, "The site cannot be reached (ERR_CONNECTION_REFUSED).")
+	return bridge.Errorf(bridge.InternalError, bridge.Unreachable, bridge.NotRun,
+		"The site cannot be reached (ERR_CONNECTION_REFUSED).")
 }
 
 // Wait returns when d has passed or ctx ended.

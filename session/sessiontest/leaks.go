@@ -55,7 +55,8 @@ func leftGoroutines() string {
 // expected reports whether the goroutine is the test runner's, the runtime's, or
 // the clock of regular expressions, which runs on for a second.
 func expected(stack string) bool {
-	for _, part := range []string{"testing.(*M).", "testing.Main", "os/signal.", "runtime.ensureSigM", "regexp2", "runtime.ReadTrace", "testing.runFuzz"} {
+	for _, part := range []string{"testing.(*M).", "testing.Main", "os/signal.",
+		"runtime.ensureSigM", "regexp2", "runtime.ReadTrace", "testing.runFuzz"} {
 		if strings.Contains(stack, part) {
 			return true
 		}

@@ -34,13 +34,15 @@ func (t *Tab) StorageState(ctx context.Context) (json.RawMessage, error) {
 	case ctx.Err() != nil:
 		return nil, stopped(ctx, bridge.NotRun)
 	case t.options.Origin == "":
-		return nil, bridge.Errorf(bridge.InternalError, bridge.Internal, bridge.NotRun, "The login cannot be read.")
+		return nil, bridge.Errorf(bridge.InternalError, bridge.Internal, bridge.NotRun,
+			"The login cannot be read.")
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	text, err := t.stored.Encode(t.options.Origin)
 	if err != nil {
-		return nil, bridge.Errorf(bridge.InternalError, bridge.Internal, bridge.NotRun, "The login cannot be read.").With(err)
+		return nil, bridge.Errorf(bridge.InternalError, bridge.Internal, bridge.NotRun,
+			"The login cannot be read.").With(err)
 	}
 	return text, nil
 }

@@ -56,9 +56,11 @@ func freshRows(url string) ([]row, error) {
 		refilling, idle = append(refilling, quantile(busy, .5)), append(idle, quantile(quiet, .5))
 	}
 	added := quantile(ofFresh, .5) - median(ofSession)
-	r := latency("warm call while a spare page is opened, p50", median(refilling), median(idle), 1.2)
+	r := latency("warm call while a spare page is opened, p50", median(refilling),
+		median(idle), 1.2)
 	return []row{
-		{"call on a spare page, against a warm call, p50", ms(quantile(ofFresh, .5)), ms(median(ofSession)), fmt.Sprintf("%+.2f ms", float64(added)/float64(time.Millisecond)),
+		{"call on a spare page, against a warm call, p50", ms(quantile(ofFresh, .5)),
+			ms(median(ofSession)), fmt.Sprintf("%+.2f ms", float64(added)/float64(time.Millisecond)),
 			"at most +3 ms", added <= 3*time.Millisecond},
 		r,
 	}, nil

@@ -75,7 +75,8 @@ func newStackWith(url string, o stackOptions) (*stack, error) {
 	}
 	s := &stack{engine: &recorder{Engine: e}}
 	s.manager = session.New(session.Options{Engine: s.engine, Sites: []session.SiteOptions{{
-		Site: bridge.Site{Name: "bench", Target: url, Origin: url}, URL: url + "/", Shared: o.shared, Warm: o.warm,
+		Site: bridge.Site{Name: "bench", Target: url,
+			Origin: url}, URL: url + "/", Shared: o.shared, Warm: o.warm,
 	}}})
 	b, err := bridge.New(s.manager, bridge.Options{})
 	if err != nil {
@@ -199,7 +200,8 @@ func oneSession(ctx context.Context, url string, calls int) ([]row, error) {
 
 func latency(what string, ours, floor time.Duration, target float64) row {
 	ratio := float64(ours) / float64(floor)
-	return row{what, ours.Round(time.Microsecond).String(), floor.Round(time.Microsecond).String(), fmt.Sprintf("%.2f", ratio),
+	return row{what, ours.Round(time.Microsecond).String(),
+		floor.Round(time.Microsecond).String(), fmt.Sprintf("%.2f", ratio),
 		fmt.Sprintf("at most %.1f", target), ratio <= target}
 }
 
@@ -251,7 +253,8 @@ func manyCallers(ctx context.Context, url string, calls int) (row, error) {
 }
 
 // rates compares two rates over alternating rounds.
-func rates(what string, n int, ours, floor func() (func() error, func(), error), target float64) (row, error) {
+func rates(what string, n int, ours, floor func() (func() error, func(), error),
+	target float64) (row, error) {
 	if _, err := throughput(n/4, ours); err != nil {
 		return row{}, err
 	}
@@ -268,7 +271,8 @@ func rates(what string, n int, ours, floor func() (func() error, func(), error),
 		a, b = append(a, x), append(b, y)
 	}
 	ratio := median(a) / median(b)
-	return row{what, fmt.Sprintf("%.0f", median(a)), fmt.Sprintf("%.0f", median(b)), fmt.Sprintf("%.2f", ratio), fmt.Sprintf("at least %.2f", target), ratio >= target}, nil
+	return row{what, fmt.Sprintf("%.0f", median(a)), fmt.Sprintf("%.0f", median(b)),
+		fmt.Sprintf("%.2f", ratio), fmt.Sprintf("at least %.2f", target), ratio >= target}, nil
 }
 
 // metadata compares GET with a bare handler that writes the same bytes.

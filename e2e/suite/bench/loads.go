@@ -44,7 +44,8 @@ func pageRows(ctx context.Context) ([]row, error) {
 	site.Listener = l
 	site.Start()
 	defer site.Close()
-	o := chrome.Options{Path: os.Getenv("PAGETOOLS_EXECUTABLE_PATH"), NoSandbox: os.Getenv("PAGETOOLS_NO_SANDBOX") == "1"}
+	o := chrome.Options{Path: os.Getenv("PAGETOOLS_EXECUTABLE_PATH"),
+		NoSandbox: os.Getenv("PAGETOOLS_NO_SANDBOX") == "1"}
 	e, err := cdp.NewLocal(cdp.LocalOptions{Options: o})
 	if err != nil {
 		return nil, err
@@ -74,7 +75,8 @@ func measurePages(ctx context.Context, o chrome.Options, e *cdp.Engine, url stri
 		return nil, err
 	}
 	return []row{
-		{"load of an empty page, p50 of 50", ms(median(with)), ms(median(without)), fmt.Sprintf("%+.2f ms", float64(added)/float64(time.Millisecond)), "under +5 ms", added < 5*time.Millisecond},
+		{"load of an empty page, p50 of 50", ms(median(with)), ms(median(without)),
+			fmt.Sprintf("%+.2f ms", float64(added)/float64(time.Millisecond)), "under +5 ms", added < 5*time.Millisecond},
 		{"messages for 256 tools registered in one go", fmt.Sprint(n), "", "", "1", n == 1},
 	}, nil
 }

@@ -86,11 +86,13 @@ func run(ctx context.Context, short bool, only string) error {
 	if rows == nil && failed == nil {
 		return fmt.Errorf("there is no group %q", only)
 	}
-	fmt.Printf("%s, %s, %d cores, %s\n\n", runtime.Version(), runtime.GOOS+"/"+runtime.GOARCH, runtime.NumCPU(), time.Now().Format(time.DateOnly))
+	fmt.Printf("%s, %s, %d cores, %s\n\n", runtime.Version(), runtime.GOOS+"/"+runtime.GOARCH,
+		runtime.NumCPU(), time.Now().Format(time.DateOnly))
 	fmt.Println("| what | pagetools | floor | ratio | target | holds |")
 	fmt.Println("|---|---|---|---|---|---|")
 	for _, r := range rows {
-		fmt.Printf("| %s | %s | %s | %s | %s | %t |\n", r.what, r.ours, r.floor, r.ratio, r.target, r.holds)
+		fmt.Printf("| %s | %s | %s | %s | %s | %t |\n", r.what, r.ours, r.floor, r.ratio,
+			r.target, r.holds)
 	}
 	return failed
 }

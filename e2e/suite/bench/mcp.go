@@ -20,7 +20,8 @@ import (
 )
 
 // mcpTargets are the most that a call may take, in floors.
-var mcpTargets = map[string]float64{"stdio": 1.6, "HTTP of 2025-11-25": 2.1, "HTTP of 2026-07-28": 2.4}
+var mcpTargets = map[string]float64{"stdio": 1.6, "HTTP of 2025-11-25": 2.1,
+	"HTTP of 2026-07-28": 2.4}
 
 const (
 	mcpBegin = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"elicitation":{}},"clientInfo":{"name":"bench","version":"1"}}}`
@@ -31,7 +32,8 @@ const (
 	mcpAsks = `{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{%s"name":"edit","arguments":{"n":%d}}}`
 )
 
-var mcpNewerHeader = http.Header{"Mcp-Protocol-Version": {"2026-07-28"}, "Mcp-Method": {"tools/call"}, "Mcp-Name": {"noop"}}
+var mcpNewerHeader = http.Header{"Mcp-Protocol-Version": {"2026-07-28"},
+	"Mcp-Method": {"tools/call"}, "Mcp-Name": {"noop"}}
 
 // overMCP is a face of MCP over the sites of a stack.
 type overMCP struct {
@@ -55,7 +57,8 @@ func (s *stack) mcp() (*overMCP, error) {
 	}
 	server := transport.Server(transport.Guard(transport.NewMux(face.Routes()...), transport.Options{Listen: l.Addr().String(), JSONRPCUnder: []string{"/mcp"}}), nil)
 	go func() { _ = server.Serve(l) }() // ends with end
-	return &overMCP{face, "http://" + l.Addr().String(), func() { _ = server.Close(); b.Close() }}, nil
+	return &overMCP{face, "http://" + l.Addr().String(),
+		func() { _ = server.Close(); b.Close() }}, nil
 }
 
 // agent makes clients of a protocol version over HTTP, which share the page of their caller.
@@ -108,9 +111,11 @@ func (o *overMCP) park(waiting int) error {
 		return err
 	}
 	defer c.close()
-	header := http.Header{"Mcp-Protocol-Version": {"2026-07-28"}, "Mcp-Method": {"tools/call"}, "Mcp-Name": {"edit"}}
+	header := http.Header{"Mcp-Protocol-Version": {"2026-07-28"}, "Mcp-Method": {"tools/call"},
+		"Mcp-Name": {"edit"}}
 	for i := range waiting {
-		said, err := c.doWith(http.MethodPost, "/mcp", fmt.Appendf(nil, mcpAsks, i, mcpMeta, i), header)
+		said, err := c.doWith(http.MethodPost, "/mcp", fmt.Appendf(nil, mcpAsks, i, mcpMeta, i),
+			header)
 		if err != nil || !bytes.Contains(said, []byte("input_required")) {
 			return fmt.Errorf("a call does not wait for consent: %s, %w", said, err)
 		}
@@ -139,8 +144,10 @@ func waitingRows(s *stack, calls int) (rows []row, err error) {
 		over          string
 		with, without func() (func() error, func(), error)
 	}{
-		{"stdio", func() (func() error, func(), error) { return busy.stdio(waiting) }, func() (func() error, func(), error) { return quiet.stdio(0) }},
-		{"HTTP of 2026-07-28", busy.agent(mcpNewer, mcpNewerHeader), quiet.agent(mcpNewer, mcpNewerHeader)},
+		{"stdio", func() (func() error, func(), error) { return busy.stdio(waiting) },
+			func() (func() error, func(), error) { return quiet.stdio(0) }},
+		{"HTTP of 2026-07-28", busy.agent(mcpNewer, mcpNewerHeader),
+			quiet.agent(mcpNewer, mcpNewerHeader)},
 	} {
 		with, without, err := bothSides(calls, x.with, x.without)
 		if err != nil {
@@ -153,7 +160,8 @@ func waitingRows(s *stack, calls int) (rows []row, err error) {
 
 // legacyHeader begins a session.
 func (o *overMCP) legacyHeader(ctx context.Context) (http.Header, error) {
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, o.base+"/mcp", bytes.NewReader([]byte(mcpBegin)))
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, o.base+"/mcp",
+		bytes.NewReader([]byte(mcpBegin)))
 	if err != nil {
 		return nil, err
 	}
@@ -162,7 +170,8 @@ func (o *overMCP) legacyHeader(ctx context.Context) (http.Header, error) {
 	if err != nil {
 		return nil, err
 	}
-	return http.Header{"Mcp-Session-Id": {resp.Header.Get("Mcp-Session-Id")}, "Mcp-Protocol-Version": {"2025-11-25"}}, resp.Body.Close()
+	return http.Header{"Mcp-Session-Id": {resp.Header.Get("Mcp-Session-Id")},
+		"Mcp-Protocol-Version": {"2025-11-25"}}, resp.Body.Close()
 }
 
 // mcpRows compares calls over MCP with raw evaluations on the page that they run on,
@@ -202,7 +211,8 @@ func mcpRows(ctx context.Context, url string, calls int) ([]row, error) {
 		}
 		rows = append(rows, latency("MCP over "+name+": call of a no-op, p50", ours, raw, mcpTargets[name]))
 	}
-	many, err := rates("MCP over HTTP of 2025-11-25, 64 at once, calls/s", calls*2, o.agent(mcpCall, older), floor, .2)
+	many, err := rates("MCP over HTTP of 2025-11-25, 64 at once, calls/s", calls*2,
+		o.agent(mcpCall, older), floor, .2)
 	if err != nil {
 		return nil, err
 	}
@@ -261,7 +271,8 @@ func listTime(ctx context.Context, url string, n, calls int) (p50 time.Duration,
 			Result struct{ Tools []json.RawMessage }
 		}
 		if len(said) > 0 && said[len(said)-1] != '}' || !bytes.Contains(said, fmt.Appendf(nil, `"tool-%d"`, n-1)) {
-			return errors.Join(json.Unmarshal(said, &got), fmt.Errorf("a list of %d tools", len(got.Result.Tools)))
+			return errors.Join(json.Unmarshal(said, &got),
+				fmt.Errorf("a list of %d tools", len(got.Result.Tools)))
 		}
 		return nil
 	}

@@ -43,7 +43,8 @@ func build(ctx context.Context) (bin string, remove func(), err error) {
 	}
 	remove = func() { _ = os.RemoveAll(dir) }
 	bin = filepath.Join(dir, "pagetools")
-	if out, err := exec.CommandContext(ctx, "go", "build", "-o", bin, "./cmd/pagetools").CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(ctx, "go", "build", "-o", bin,
+		"./cmd/pagetools").CombinedOutput(); err != nil {
 		remove()
 		return "", nil, fmt.Errorf("building: %w: %s", err, out)
 	}
@@ -62,7 +63,8 @@ func startRow(ctx context.Context, bin, dir, url string) (row, error) {
 		if err != nil {
 			return row{}, err
 		}
-		args := []string{"--headless", "--disable-background-networking", "--disable-component-update", "--disable-sync", "--no-first-run",
+		args := []string{"--headless", "--disable-background-networking",
+			"--disable-component-update", "--disable-sync", "--no-first-run",
 			"--user-data-dir=" + filepath.Join(dir, "profile"+strconv.Itoa(i)), "--dump-dom"}
 		if os.Getenv("PAGETOOLS_NO_SANDBOX") == "1" {
 			args = append(args, "--no-sandbox")
@@ -173,8 +175,10 @@ func memoryRows(ctx context.Context, bin, url string) ([]row, error) {
 	}
 	each := (after - before) / sessions
 	return []row{
-		{"memory of the bridge with one site, PSS", fmt.Sprintf("%.1f MB", one), "", "", "under 35 MB", one < 35},
-		{"memory of the bridge per session, PSS", fmt.Sprintf("%.2f MB", each), "", "", "under 2 MB", each < 2},
+		{"memory of the bridge with one site, PSS", fmt.Sprintf("%.1f MB", one), "", "",
+			"under 35 MB", one < 35},
+		{"memory of the bridge per session, PSS", fmt.Sprintf("%.2f MB", each), "", "",
+			"under 2 MB", each < 2},
 	}, nil
 }
 

@@ -64,7 +64,8 @@ func recordedRows(ctx context.Context, url string, calls int) (rows []row, err e
 		return nil, err
 	}
 	defer endRecorded()
-	for _, x := range []struct{ tool, what string }{{"noop", "that only reads"}, {"edit", "that may change something"}} {
+	for _, x := range []struct{ tool, what string }{{"noop", "that only reads"},
+		{"edit", "that may change something"}} {
 		body := fmt.Appendf(nil, `{"sessionId":"bench","action":%q,"request":{}}`, x.tool)
 		ours, floor, err := bothSides(calls, agentOf(recorded, http.MethodPost, "/webtools/bench", body), agentOf(bare, http.MethodPost, "/webtools/bench", body))
 		if err != nil {
@@ -83,7 +84,8 @@ func recordedRows(ctx context.Context, url string, calls int) (rows []row, err e
 const turn = 50
 
 // bothSides returns the p50 of two sides that alternate.
-func bothSides(calls int, ours, floor func() (func() error, func(), error)) (a, b time.Duration, err error) {
+func bothSides(calls int, ours, floor func() (func() error, func(), error)) (a,
+	b time.Duration, err error) {
 	f, endF, err := ours()
 	if err != nil {
 		return 0, 0, err

@@ -35,7 +35,8 @@ func spreadRows(ctx context.Context, e *cdp.Engine, url string) (rows []row, err
 		what, path, frame string
 		tools             int
 	}{
-		{"", "/one", "", 1}, {"call among 256 tools, p50", "/many", "", 256}, {"call on a page with 40 frames, p50", "/frames", "", 41},
+		{"", "/one", "", 1}, {"call among 256 tools, p50", "/many", "",
+			256}, {"call on a page with 40 frames, p50", "/frames", "", 41},
 		{"call in one of 40 frames, p50", "/frames", "f39", 41},
 	}
 	tabs := make([]session.Tab, 0, len(kinds))
@@ -55,7 +56,8 @@ func spreadRows(ctx context.Context, e *cdp.Engine, url string) (rows []row, err
 		if err != nil {
 			return nil, err
 		}
-		calls[i] = session.Invocation{Document: d.Document, Tool: d.ID, Input: json.RawMessage("{}"), MaxBytes: 1 << 20}
+		calls[i] = session.Invocation{Document: d.Document, Tool: d.ID,
+			Input: json.RawMessage("{}"), MaxBytes: 1 << 20}
 	}
 	times := make([][]time.Duration, len(kinds))
 	for n := range 2200 {
@@ -80,7 +82,8 @@ func spreadRows(ctx context.Context, e *cdp.Engine, url string) (rows []row, err
 
 // declared loads a page, waits until it has so many tools, and returns the tool t0
 // of the frame. The rest of the tab's events are read and forgotten.
-func declared(ctx context.Context, tab session.Tab, url, frame string, tools int) (found bridge.Declaration, err error) {
+func declared(ctx context.Context, tab session.Tab, url, frame string,
+	tools int) (found bridge.Declaration, err error) {
 	bounded, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
 	if err := tab.Load(bounded, url); err != nil {

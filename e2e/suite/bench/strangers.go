@@ -48,7 +48,8 @@ func besideRow(ctx context.Context, bin, url string, calls int) (row, error) {
 	for i := range sites {
 		sites[i] = fmt.Sprintf("s%d=%s/", i, url)
 	}
-	header := http.Header{"Mcp-Protocol-Version": {"2026-07-28"}, "Mcp-Method": {"tools/call"}, "Mcp-Name": {"s0_noop"}}
+	header := http.Header{"Mcp-Protocol-Version": {"2026-07-28"}, "Mcp-Method": {"tools/call"},
+		"Mcp-Name": {"s0_noop"}}
 	body := strings.Replace(mcpNewer, `"noop"`, `"s0_noop"`, 1)
 	var agents [2]func() error
 	var ends []func()
@@ -155,7 +156,8 @@ func floodRows(ctx context.Context, bin string, calls int) ([]row, error) {
 	if err := os.WriteFile(conf, []byte("limits: {question: 20s, first-idle: 20s, idle: 20s}\n"), 0o600); err != nil {
 		return nil, err
 	}
-	s, err := serve(ctx, bin, "wild="+site.URL+"/", "frames="+site.URL+"/frames", "--config", conf, "--warm", "0", "--max-sessions", "6", "--log-file", os.DevNull)
+	s, err := serve(ctx, bin, "wild="+site.URL+"/", "frames="+site.URL+"/frames", "--config",
+		conf, "--warm", "0", "--max-sessions", "6", "--log-file", os.DevNull)
 	if err != nil {
 		return nil, err
 	}
@@ -184,8 +186,10 @@ func floodRows(ctx context.Context, bin string, calls int) ([]row, error) {
 		}
 	}
 	return []row{
-		{"memory of the bridge above its start while strangers flood it, PSS", fmt.Sprintf("%.1f MB", most-start), "", "", "at most 150 MB", most-start <= 150},
-		{"the same, a minute after the last of them is gone, PSS", fmt.Sprintf("%.1f MB", end-start), "", "", fmt.Sprintf("at most %d MB", back), end-start <= back},
+		{"memory of the bridge above its start while strangers flood it, PSS",
+			fmt.Sprintf("%.1f MB", most-start), "", "", "at most 150 MB", most-start <= 150},
+		{"the same, a minute after the last of them is gone, PSS",
+			fmt.Sprintf("%.1f MB", end-start), "", "", fmt.Sprintf("at most %d MB", back), end-start <= back},
 	}, nil
 }
 
@@ -203,7 +207,8 @@ func flood(s *server, calls int, look func() error) error {
 		if body != "" {
 			sent = []byte(body)
 		}
-		if _, err := c.doWith(method, path, sent, header); err == nil || strings.Contains(err.Error(), "APPROVAL_REQUIRED") {
+		if _, err := c.doWith(method, path, sent,
+			header); err == nil || strings.Contains(err.Error(), "APPROVAL_REQUIRED") {
 			done++
 		} else if !strings.Contains(err.Error(), `"error"`) { // not a refusal
 			return err
@@ -212,7 +217,8 @@ func flood(s *server, calls int, look func() error) error {
 	}
 	var err error
 	for range 30 {
-		err = errors.Join(err, ask("GET", "/webtools/wild", "", nil), ask("GET", "/webtools/frames", "", nil))
+		err = errors.Join(err, ask("GET", "/webtools/wild", "", nil),
+			ask("GET", "/webtools/frames", "", nil))
 	}
 	long := strings.Repeat("x", 250_000)
 	for i := range calls {
