@@ -324,12 +324,12 @@ function isKeyed() {
 }
 var isAllowed = policyCheck();
 function policyCheck() {
-	const policy = (
+	const policy2 = (
 		document.featurePolicy
 	);
-	if (!policy?.features().includes("tools")) return () => true;
-	const allows = uncurry(policy.allowsFeature);
-	return () => allows(policy, "tools");
+	if (!policy2?.features().includes("tools")) return () => true;
+	const allows = uncurry(policy2.allowsFeature);
+	return () => allows(policy2, "tools");
 }
 
 // src/shim/blocks.js
@@ -1078,6 +1078,16 @@ function isLoopbackIPv4(host) {
 
 // src/shim/problems.js
 var [errorMessage, errorFile, errorLine] = members("ErrorEvent", "message", "filename", "lineno");
+var [eventTarget2] = members("Event", "target");
+var [scriptSource] = members("HTMLScriptElement", "src");
+var [violated, blocked, violationFile, violationLine, disposition] = members(
+	"SecurityPolicyViolationEvent",
+	"effectiveDirective",
+	"blockedURI",
+	"sourceFile",
+	"lineNumber",
+	"disposition"
+);
 var [rejectionReason] = members("PromiseRejectionEvent", "reason");
 var [domName, domMessage] = members("DOMException", "name", "message");
 var names = new NativeMap();
@@ -1095,6 +1105,9 @@ function watchProblems() {
 		const file = errorFile(event);
 		problem("error", "", errorMessage(event), file && `${file}:${errorLine(event)}`);
 	});
+	listen("error", (event) => problem("load", "", scriptSource(eventTarget2(event)) || "a script of the page itself", ""), true);
+	listen("securitypolicyviolation", (event) => policy(violated(event), blocked(event), violationFile(event), violationLine(event), disposition(event)));
+	earlyViolations();
 	listen("unhandledrejection", (event) => {
 		const reason = rejectionReason(event);
 		if (!isObject(reason) || !weakGet(told, reason)) problem("rejection", "", textOf(reason), isError?.(reason) ? placeOf(reason) : "");
@@ -1115,13 +1128,13 @@ function watchProblems() {
 	});
 	defineProperty(console, "error", { __proto__: null, value, writable: true, enumerable: true, configurable: true });
 }
-function listen(type, take) {
+function listen(type, take, capture = false) {
 	addEventListener(global, type, (event) => {
 		try {
 			take(event);
 		} catch {
 		}
-	});
+	}, capture);
 }
 function refusing(tool, run2) {
 	try {
@@ -1135,6 +1148,21 @@ function refuse(tool, error, at) {
 	const name = isObject(tool) ? getOwnPropertyDescriptor(tool, "name")?.value : "";
 	if (isObject(error)) weakSet(told, error, true);
 	problem("registration", typeof name === "string" ? name : "", textOf(error), at);
+}
+function earlyViolations() {
+	if (typeof ReportingObserver !== "function") return;
+	const observer = new ReportingObserver(nothing, { types: ["csp-violation"], buffered: true });
+	observer.observe();
+	for (
+		const { body } of
+		observer.takeRecords()
+	) {
+		policy(body.effectiveDirective, body.blockedURL, body.sourceFile, body.lineNumber, body.disposition);
+	}
+	observer.disconnect();
+}
+function policy(directive, what, file, line, mode) {
+	if (mode === "enforce" && exec(/^script-src/, directive)) problem("policy", "", `${directive} does not allow ${what}`, file ? `${file}:${line}` : "");
 }
 function problem(kind, name, message, at) {
 	note(problemText(kind, cut(name, limits.name), cut(message, limits.problem), cut(at, limits.place)));

@@ -325,12 +325,12 @@ function isKeyed() {
 }
 var isAllowed = policyCheck();
 function policyCheck() {
-	const policy = (
+	const policy2 = (
 		document.featurePolicy
 	);
-	if (!policy?.features().includes("tools")) return () => true;
-	const allows = uncurry(policy.allowsFeature);
-	return () => allows(policy, "tools");
+	if (!policy2?.features().includes("tools")) return () => true;
+	const allows = uncurry(policy2.allowsFeature);
+	return () => allows(policy2, "tools");
 }
 
 // src/shim/blocks.js
@@ -1588,6 +1588,16 @@ function isLoopbackIPv4(host) {
 
 // src/shim/problems.js
 var [errorMessage, errorFile, errorLine] = members("ErrorEvent", "message", "filename", "lineno");
+var [eventTarget2] = members("Event", "target");
+var [scriptSource] = members("HTMLScriptElement", "src");
+var [violated, blocked, violationFile, violationLine, disposition] = members(
+	"SecurityPolicyViolationEvent",
+	"effectiveDirective",
+	"blockedURI",
+	"sourceFile",
+	"lineNumber",
+	"disposition"
+);
 var [rejectionReason] = members("PromiseRejectionEvent", "reason");
 var [domName, domMessage] = members("DOMException", "name", "message");
 var names = new NativeMap();
@@ -1605,6 +1615,9 @@ function watchProblems() {
 		const file = errorFile(event);
 		problem("error", "", errorMessage(event), file && `${file}:${errorLine(event)}`);
 	});
+	listen2("error", (event) => problem("load", "", scriptSource(eventTarget2(event)) || "a script of the page itself", ""), true);
+	listen2("securitypolicyviolation", (event) => policy(violated(event), blocked(event), violationFile(event), violationLine(event), disposition(event)));
+	earlyViolations();
 	listen2("unhandledrejection", (event) => {
 		const reason = rejectionReason(event);
 		if (!isObject(reason) || !weakGet(told, reason)) problem("rejection", "", textOf(reason), isError?.(reason) ? placeOf(reason) : "");
@@ -1625,13 +1638,13 @@ function watchProblems() {
 	});
 	defineProperty(console, "error", { __proto__: null, value, writable: true, enumerable: true, configurable: true });
 }
-function listen2(type, take) {
+function listen2(type, take, capture = false) {
 	addEventListener(global, type, (event) => {
 		try {
 			take(event);
 		} catch {
 		}
-	});
+	}, capture);
 }
 function refusing(tool, run2) {
 	try {
@@ -1645,6 +1658,21 @@ function refuse(tool, error, at) {
 	const name = isObject(tool) ? getOwnPropertyDescriptor(tool, "name")?.value : "";
 	if (isObject(error)) weakSet(told, error, true);
 	problem("registration", typeof name === "string" ? name : "", textOf(error), at);
+}
+function earlyViolations() {
+	if (typeof ReportingObserver !== "function") return;
+	const observer2 = new ReportingObserver(nothing, { types: ["csp-violation"], buffered: true });
+	observer2.observe();
+	for (
+		const { body } of
+		observer2.takeRecords()
+	) {
+		policy(body.effectiveDirective, body.blockedURL, body.sourceFile, body.lineNumber, body.disposition);
+	}
+	observer2.disconnect();
+}
+function policy(directive, what, file, line, mode) {
+	if (mode === "enforce" && exec(/^script-src/, directive)) problem("policy", "", `${directive} does not allow ${what}`, file ? `${file}:${line}` : "");
 }
 function problem(kind, name, message, at) {
 	note(problemText(kind, cut(name, limits.name), cut(message, limits.problem), cut(at, limits.place)));
@@ -2371,12 +2399,16 @@ function scan(cancel) {
 	renew();
 	if (read !== document) tools = new NativeMap();
 	read = document;
-	const list = findAll(document, "form[toolname][tooldescription]");
+	const list = findAll(document, "form[toolname]");
 	const next = new NativeMap();
 	let same = true;
 	for (let i = 0; i < nodesLength(list); i++) {
 		const tool = toolOf(list[i]);
-		if (tool === null || mapHas(next, tool.name)) continue;
+		if (tool === null) continue;
+		if (mapHas(next, tool.name)) {
+			problem("registration", tool.name, "a form before it has the same toolname", "");
+			continue;
+		}
 		const old = mapGet(tools, tool.name);
 		if (old !== void 0 && old.form !== tool.form && isNamed(old.form, tool.name)) continue;
 		const kept = old !== void 0 && old.form === tool.form && old.text === tool.text && old.inputSchema === tool.inputSchema;
@@ -2398,7 +2430,10 @@ function isNamed(form, name) {
 function toolOf(form) {
 	const name = getAttribute2(form, "toolname");
 	const description = getAttribute2(form, "tooldescription");
-	if (!isName(name)) return null;
+	if (!hasAttribute(form, "tooldescription") || !isName(name)) {
+		problem("registration", name, isName(name) ? "its form has no tooldescription" : "the toolname of its form is not a name", "");
+		return null;
+	}
 	const tool = makeTool({
 		__proto__: null,
 		name,

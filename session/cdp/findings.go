@@ -48,6 +48,10 @@ func problem(p shim.Problem) bridge.Finding {
 	switch p.Kind {
 	case "error":
 		f = bridge.Finding{Rule: "uncaught-error", Message: p.Message}
+	case "load":
+		f = bridge.Finding{Rule: "script-missing", Message: "A script did not load, or what it imports: " + p.Message}
+	case "policy":
+		f = bridge.Finding{Rule: "content-security-policy", Message: "The page's Content-Security-Policy keeps a script from running: " + p.Message}
 	case "rejection":
 		f = bridge.Finding{Rule: "unhandled-rejection", Message: "Unhandled rejection: " + p.Message}
 	case "registration":

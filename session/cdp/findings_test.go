@@ -90,6 +90,67 @@ func TestFindings(t *testing.T) {
 	}
 }
 
+// TestMissingScripts (D4): what a document does not say by itself is told: scripts that are not there, what
+// its policy keeps from running, forms that are no tools.
+func TestMissingScripts(t *testing.T) {
+	t.Parallel()
+	pages := map[string]http.HandlerFunc{
+		"/": html(`<script src="/missing.js"></script><script type=module src="/module.js"></script><img src="/missing.png">
+			<form toolname="no description"></form><form toolname="silent"></form><form toolname="book seat" tooldescription="d"></form>
+			<form toolname="good" tooldescription="d"></form><form toolname="good" tooldescription="another"></form>`),
+		"/module.js": func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "text/javascript")
+			_, _ = io.WriteString(w, "import '/nothere.js'")
+		},
+		"/first": func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Security-Policy", "script-src 'none'; img-src 'none'")
+			_, _ = io.WriteString(w, "<!doctype html><img src='/missing.png'><script>never()</script>")
+		},
+		"/later": func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Security-Policy", "script-src 'unsafe-inline'")
+			_, _ = io.WriteString(w, "<!doctype html><script>\nsetTimeout(() => {try { eval('1') } catch {}}) </script>")
+		},
+		"/report": func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Security-Policy-Report-Only", "script-src 'none'")
+			_, _ = io.WriteString(w, "<!doctype html><script>console.error('it runs')</script>")
+		},
+	}
+	for _, missing := range []string{"/missing.js", "/missing.png", "/nothere.js"} {
+		pages[missing] = http.NotFound
+	}
+	origin := site(t, pages)
+	const refuses = "content-security-policy  The page's Content-Security-Policy keeps a script from running: "
+	for path, want := range map[string][]string{
+		"/": {
+			"registration-refused no description The registration was refused: the toolname of its form is not a name: it must have 1 to 128 ASCII letters, digits, '_', '.' and '-'",
+			"registration-refused silent The registration was refused: its form has no tooldescription",
+			"registration-refused book seat The registration was refused: the toolname of its form is not a name: it must have 1 to 128 ASCII letters, digits, '_', '.' and '-'",
+			"registration-refused good The registration was refused: a form before it has the same toolname",
+			"script-missing  A script did not load, or what it imports: " + origin + "/missing.js",
+			"script-missing  A script did not load, or what it imports: " + origin + "/module.js",
+		},
+		"/first":  {refuses + "script-src-elem does not allow inline (" + origin + "/first:1)"},
+		"/later":  {refuses + "script-src does not allow eval (" + origin + "/later:2)"},
+		"/report": {"console-error  console.error: it runs (" + origin + "/report:1)"},
+	} {
+		showPage(t, shared, origin+path).until("what is wrong in "+path, func(all []session.ToolsChanged) bool {
+			if len(all) != 1 {
+				return false
+			}
+			var got []string
+			for _, f := range all[0].Findings {
+				got = append(got, f.Rule+" "+f.Tool+" "+f.Message)
+			}
+			slices.Sort(got)
+			slices.Sort(want)
+			if len(got) >= len(want) && !slices.Equal(slices.Compact(got), want) {
+				t.Fatalf("%s: there is\n%s\nwant\n%s", path, strings.Join(got, "\n"), strings.Join(want, "\n"))
+			}
+			return slices.Equal(got, want)
+		})
+	}
+}
+
 // TestFindingsAreBounded (D4): a page that makes errors without end has as many findings as
 // one that makes a few, and its tools and calls work on.
 func TestFindingsAreBounded(t *testing.T) {

@@ -8,6 +8,7 @@ import { closest, find, findAll, getAttribute, hasAttribute, isConnected, matche
 import { formChanged, runForm } from './formrun.js';
 import { readForm, schemaOf } from './formschema.js';
 import { NativeMap, addEventListener, defineProperty, iterator, mapForEach, mapGet, mapHas, mapSet, mapSize, members } from './natives.js';
+import { problem } from './problems.js';
 import { renew, replaceForms } from './registry.js';
 
 const controls = 'form,input,select,textarea,fieldset,button';
@@ -122,12 +123,16 @@ function scan(cancel) {
   renew();
   if (read !== document) tools = new NativeMap();
   read = document;
-  const list = findAll(document, 'form[toolname][tooldescription]');
+  const list = findAll(document, 'form[toolname]');
   const next = new NativeMap();
   let same = true;
   for (let i = 0; i < nodesLength(list); i++) {
     const tool = toolOf(list[i]);
-    if (tool === null || mapHas(next, tool.name)) continue;
+    if (tool === null) continue;
+    if (mapHas(next, tool.name)) {
+      problem('registration', tool.name, 'a form before it has the same toolname', '');
+      continue;
+    }
     const old = mapGet(tools, tool.name);
     if (old !== undefined && old.form !== tool.form && isNamed(old.form, tool.name)) continue;
     const kept = old !== undefined && old.form === tool.form && old.text === tool.text && old.inputSchema === tool.inputSchema;
@@ -161,7 +166,10 @@ function isNamed(form, name) {
 function toolOf(form) {
   const name = getAttribute(form, 'toolname');
   const description = getAttribute(form, 'tooldescription');
-  if (!isName(name)) return null;
+  if (!hasAttribute(form, 'tooldescription') || !isName(name)) {
+    problem('registration', name, isName(name) ? 'its form has no tooldescription' : 'the toolname of its form is not a name', '');
+    return null;
+  }
   const tool = makeTool({
     __proto__: null, name, description, title: getAttribute(form, 'tooltitle') || undefined, inputSchema: schemaOf(readForm(form)),
     outputSchema: undefined, annotations: hasAttribute(form, 'toolautosubmit') ? '"autosubmit":true' : '', via: 'form', prefix: '',

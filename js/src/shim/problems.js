@@ -1,7 +1,8 @@
 // @ts-check
 // What goes wrong in the document, for whoever looks for a tool that is not there: errors that nobody caught, rejections that
-// nobody handled, lines of console.error, registrations that were refused. Nothing here runs code of the page: no getter, no
-// toString, no trap of a proxy. How much is kept is bounded in registry.js. See docs/decisions/2026-11-22-page-errors.md.
+// nobody handled, lines of console.error, scripts that did not load or may not run, registrations that were refused. Nothing
+// here runs code of the page: no getter, no toString, no trap of a proxy. How much is kept is bounded in registry.js. See
+// docs/decisions/2026-11-22-page-errors.md.
 
 import { global } from './dom.js';
 import { isObject } from './encode.js';
@@ -10,10 +11,14 @@ import {
   FunctionPrototype, NativeError, NativeMap, NativeProxy, NativeString, NativeWeakMap, ObjectPrototype, addEventListener, apply,
   defineProperty, exec, getOwnPropertyDescriptor, getPrototypeOf, hasOwn, isError, mapGet, mapSet, members, weakGet, weakSet,
 } from './natives.js';
-import { note } from './registry.js';
+import { note, nothing } from './registry.js';
 import { limits, problemText } from './wire.js';
 
 const [errorMessage, errorFile, errorLine] = members('ErrorEvent', 'message', 'filename', 'lineno');
+const [eventTarget] = members('Event', 'target');
+const [scriptSource] = members('HTMLScriptElement', 'src');
+const [violated, blocked, violationFile, violationLine, disposition] = members(
+  'SecurityPolicyViolationEvent', 'effectiveDirective', 'blockedURI', 'sourceFile', 'lineNumber', 'disposition');
 const [rejectionReason] = members('PromiseRejectionEvent', 'reason');
 const [domName, domMessage] = members('DOMException', 'name', 'message');
 
@@ -35,6 +40,10 @@ export function watchProblems() {
     const file = errorFile(event);
     problem('error', '', errorMessage(event), file && `${file}:${errorLine(event)}`);
   });
+  // An error of loading does not bubble. A script that imports one which is not there has it, too.
+  listen('error', (event) => problem('load', '', scriptSource(eventTarget(event)) || 'a script of the page itself', ''), true);
+  listen('securitypolicyviolation', (event) => policy(violated(event), blocked(event), violationFile(event), violationLine(event), disposition(event)));
+  earlyViolations();
   listen('unhandledrejection', (event) => {
     const reason = rejectionReason(event);
     if (!isObject(reason) || !weakGet(told, reason)) problem('rejection', '', textOf(reason), isError?.(reason) ? placeOf(reason) : '');
@@ -57,15 +66,16 @@ export function watchProblems() {
 /**
  * @param {string} type
  * @param {(event: any) => void} take
+ * @param {boolean} [capture]
  */
-function listen(type, take) {
+function listen(type, take, capture = false) {
   addEventListener(global, type, (/** @type {any} */ event) => {
     try {
       take(event);
     } catch {
-      // an event that a page made itself, of another class
+      // an event that a page made itself, or of an element that is not looked at
     }
-  });
+  }, capture);
 }
 
 /**
@@ -97,12 +107,39 @@ export function refuse(tool, error, at) {
 }
 
 /**
+ * earlyViolations notes what the policy refused before any script ran, which is when the browser starts this one. Nobody has
+ * replaced anything then.
+ */
+function earlyViolations() {
+  if (typeof ReportingObserver !== 'function') return;
+  const observer = new ReportingObserver(nothing, { types: ['csp-violation'], buffered: true });
+  observer.observe();
+  for (const { body } of /** @type {any[]} */ (observer.takeRecords())) {
+    policy(body.effectiveDirective, body.blockedURL, body.sourceFile, body.lineNumber, body.disposition);
+  }
+  observer.disconnect();
+}
+
+/**
+ * policy notes a script that the document's own Content-Security-Policy keeps from running.
+ * @param {string} directive
+ * @param {string} what
+ * @param {string | null} file
+ * @param {number} line
+ * @param {string} mode
+ */
+function policy(directive, what, file, line, mode) {
+  if (mode === 'enforce' && exec(/^script-src/, directive)) problem('policy', '', `${directive} does not allow ${what}`, file ? `${file}:${line}` : '');
+}
+
+/**
+ * problem notes that something went wrong, with the name of a tool where it is about one.
  * @param {string} kind
  * @param {string} name
  * @param {string} message
  * @param {string} at
  */
-function problem(kind, name, message, at) {
+export function problem(kind, name, message, at) {
   note(problemText(kind, cut(name, limits.name), cut(message, limits.problem), cut(at, limits.place)));
 }
 
