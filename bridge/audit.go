@@ -32,10 +32,7 @@ func (pl *pipeline) audit(ctx context.Context, r *Run, next handler) (s Step) {
 		if e := s.Err; e == nil {
 			logCall(ctx, slog.LevelInfo, "call: ok", r, took)
 		} else {
-			logCall(ctx, slog.LevelWarn, "call: failed", r, took,
-				slog.String("code", string(e.Code)),
-				slog.String("reason", string(e.Reason)), slog.String("outcome",
-					string(e.Outcome)), slog.Any("error", e.Err))
+			logCall(ctx, slog.LevelWarn, "call: failed", r, append(e.Attrs(), took)...)
 		}
 		record(context.WithoutCancel(ctx), r, s)
 	}()

@@ -3,6 +3,7 @@ package bridge
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 )
 
@@ -116,6 +117,16 @@ func (e *Error) Error() string {
 		s += ": " + e.Err.Error()
 	}
 	return s
+}
+
+// Attrs returns what a line of the log says of the failure.
+func (e *Error) Attrs() []slog.Attr {
+	all := []slog.Attr{slog.String("code", string(e.Code)), slog.String("reason", string(e.Reason)),
+		slog.String("outcome", string(e.Outcome))}
+	if e.Err != nil {
+		all = append(all, slog.Any("error", e.Err))
+	}
+	return all
 }
 
 // Unwrap returns the cause.

@@ -162,9 +162,7 @@ func (g *guard) logRequest(w *recorder, r *http.Request, in *info) {
 		if status >= http.StatusInternalServerError {
 			level = slog.LevelWarn
 		}
-		attrs = append(attrs, slog.String("code", string(e.Code)),
-			slog.String("reason", string(e.Reason)),
-			slog.String("outcome", string(e.Outcome)), slog.Any("error", e.Err))
+		attrs = append(attrs, e.Attrs()...)
 	}
 	g.log.LogAttrs(r.Context(), level, "request", attrs...)
 }

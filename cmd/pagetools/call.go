@@ -26,8 +26,12 @@ func callCommand(p *program) *cobra.Command {
 		Use:   "call TARGET TOOL [key=value...]",
 		Short: "Run one tool of a page and print its result",
 		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) < 2 {
+			switch len(args) {
+			case 0:
 				return usage("call needs TARGET and TOOL; see pagetools call --help")
+			case 1:
+				return usage("call needs TARGET and TOOL, and there is only %q; see pagetools call --help",
+					terminal.Plain(args[0]))
 			}
 			return nil
 		},

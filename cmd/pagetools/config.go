@@ -60,6 +60,9 @@ func printConfig(w io.Writer, c *config.Config) error {
 		if s.Is("secret") && v.Value != "" {
 			v.Value = "(set)"
 		}
+		if s.Key == "data-dir" && v.Value == "" {
+			v.Value, _ = c.DataFolder() // without a home there is none
+		}
 		all = append(all, v)
 	}
 	for _, s := range c.Sites {

@@ -64,8 +64,10 @@ func loadError(text, address string) *bridge.Error {
 	case name == "ERR_TOO_MANY_REDIRECTS":
 		say = "the site redirects without end"
 	case strings.HasPrefix(name, "ERR_BLOCKED_BY_"), name == "ERR_ACCESS_DENIED",
-		name == "ERR_UNSAFE_PORT", name == "ERR_TUNNEL_CONNECTION_FAILED":
+		name == "ERR_TUNNEL_CONNECTION_FAILED":
 		reason, say = bridge.OriginBlocked, "the address is blocked"
+	case name == "ERR_UNSAFE_PORT":
+		reason, say = bridge.OriginBlocked, "browsers never open this port, which other protocols use; serve the site on another one"
 	case name == "ERR_NAME_NOT_RESOLVED":
 		say = "the site's name cannot be resolved"
 	case name == "ERR_CONNECTION_REFUSED":

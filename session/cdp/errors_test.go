@@ -24,7 +24,7 @@ func TestLoadErrors(t *testing.T) {
 		"net::ERR_CONNECTION_REFUSED":             {bridge.Unreachable, "https://shop.example:8443 cannot be opened: the site refuses the connection (ERR_CONNECTION_REFUSED)."},
 		"net::ERR_TOO_MANY_REDIRECTS":             {bridge.Unreachable, "https://shop.example:8443 cannot be opened: the site redirects without end (ERR_TOO_MANY_REDIRECTS)."},
 		"net::ERR_EMPTY_RESPONSE":                 {bridge.Unreachable, "https://shop.example:8443 cannot be opened: the site cannot be reached (ERR_EMPTY_RESPONSE)."},
-		"net::ERR_UNSAFE_PORT":                    {bridge.OriginBlocked, "https://shop.example:8443 cannot be opened: the address is blocked (ERR_UNSAFE_PORT)."},
+		"net::ERR_UNSAFE_PORT":                    {bridge.OriginBlocked, "https://shop.example:8443 cannot be opened: browsers never open this port, which other protocols use; serve the site on another one (ERR_UNSAFE_PORT)."},
 	} {
 		e := loadError(text, "https://me:pw@shop.example:8443/path?token=1")
 		if e.Reason != want.reason || e.Message != want.says || e.Outcome != bridge.NotRun {

@@ -168,10 +168,11 @@ func (c *Config) check() error {
 		return err
 	}
 	if !isAddress(c.Listen) {
-		return fmt.Errorf("%s must be host:port, such as 127.0.0.1:7300, not %q", c.said("listen"), c.Listen)
+		return fmt.Errorf("%s must be host:port with a port up to 65535, such as 127.0.0.1:7300, not %q",
+			c.said("listen"), c.Listen)
 	}
 	if c.ConsoleListen != Off && !isAddress(c.ConsoleListen) {
-		return fmt.Errorf("%s must be host:port, such as 127.0.0.1:7301, or off, not %q",
+		return fmt.Errorf("%s must be host:port with a port up to 65535, such as 127.0.0.1:7301, or off, not %q",
 			c.said("console-listen"), c.ConsoleListen)
 	}
 	return c.checkRemote()
