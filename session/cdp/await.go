@@ -18,9 +18,9 @@ import (
 type awaiter struct {
 	session.Await
 
-	page  *wire.Session
-	out   *outbox
-	tasks tasks
+	page    *wire.Session
+	watcher *watcher
+	tasks   tasks
 
 	frame cdp.FrameID
 	doc   *document
@@ -76,6 +76,6 @@ func (a *awaiter) lifecycle(msg *cdproto.Message) {
 // settle reports when all that is awaited of the document holds.
 func (a *awaiter) settle() {
 	if a.found && (a.idle || !a.Idle) {
-		a.out.emit(session.Ready{Document: a.doc.id})
+		a.watcher.after(session.Ready{Document: a.doc.id})
 	}
 }

@@ -92,6 +92,28 @@ func TestAwaitSelector(t *testing.T) {
 	before(t, told, isReady)
 }
 
+// TestReadyAfterTools: what a document registered with the element comes before Ready, however
+// much that is.
+func TestReadyAfterTools(t *testing.T) {
+	t.Parallel()
+	base := site(t, map[string]http.HandlerFunc{"/": html(`<script>
+		addEventListener('load', () => setTimeout(() => {
+			document.body.append(Object.assign(document.createElement('main'), {id: 'app'}));
+			for (let i = 0; i < 200; i++) tool('late' + i, () => 1, {description: 'd'.repeat(8000)});
+		}, 100));
+	</script>`)})
+	told := awaitReady(t, session.Await{Selector: "#app"}, base+"/")
+	tools := 0
+	for _, ev := range before(t, told, isReady) {
+		if c, ok := ev.(session.ToolsChanged); ok {
+			tools = len(c.Tools)
+		}
+	}
+	if tools != 200 {
+		t.Errorf("%d tools came before", tools)
+	}
+}
+
 // TestAwaitIdle: Ready comes when the network was idle, not before.
 func TestAwaitIdle(t *testing.T) {
 	t.Parallel()

@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"testing"
 	"time"
 
+	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/session"
 )
 
@@ -218,6 +220,9 @@ func TestToolsThatChangeInACall(t *testing.T) {
 		if !errors.Is(err, session.ErrGone) {
 			t.Errorf("the old %s runs again: %v", name, err)
 		}
+		p.until("there is another "+name, func(all []session.ToolsChanged) bool {
+			return slices.ContainsFunc(all[0].Tools, func(now bridge.Declaration) bool { return now.Name == name && now.ID != d.ID })
+		})
 		if got := p.must(name, "{}"); got != `"second"` {
 			t.Errorf("the new %s gave %s", name, got)
 		}

@@ -72,7 +72,7 @@ func (o *owner) own() {
 		case task := <-o.tasks.queue:
 			o.perform(task)
 		case <-o.watcher.hold.C:
-			o.watcher.loadWithoutForeign()
+			o.watcher.withoutForeign()
 			o.settle()
 		case <-o.target.Gone():
 			return
@@ -151,7 +151,7 @@ func (o *owner) handle(msg *cdproto.Message) {
 		o.awaiter.lifecycle(msg)
 	case cdproto.EventPageLoadEventFired:
 		if from == o.target {
-			o.watcher.load()
+			o.watcher.after(session.Loaded{Document: o.frames.top.doc.id})
 		}
 	case cdproto.EventPageJavascriptDialogOpening:
 		var ev page.EventJavascriptDialogOpening
@@ -201,7 +201,7 @@ func (o *owner) navigated(from *wire.Session, ev *cdp.Frame) {
 		return
 	}
 	if f == o.frames.top {
-		o.watcher.loading = false
+		o.watcher.follow = nil
 		d := f.doc
 		if !o.out.navigated(session.Navigated{Document: d.id, URL: d.url, Origin: d.origin}) {
 			o.target.Fail(wire.ErrFlood)

@@ -86,7 +86,7 @@ func newTab(b *instance, target *wire.Session, in cdp.BrowserContextID, id cdpta
 	own.watcher = &watcher{name: name, frames: own.frames, out: out, tasks: work, hold: hold, large: make(chan struct{}, 1)}
 	own.submissions = &submissions{frames: own.frames}
 	own.awaiter = &awaiter{
-		Await: o.Await, page: target, frame: cdp.FrameID(id), out: out, tasks: work,
+		Await: o.Await, page: target, frame: cdp.FrameID(id), watcher: own.watcher, tasks: work,
 		stop: func() {}, doc: own.frames.top.doc,
 	}
 	t.calls = &calls{name: name, times: b.times, tasks: work, watcher: own.watcher,

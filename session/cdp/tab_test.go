@@ -46,7 +46,7 @@ func TestStateOfTheNextDocument(t *testing.T) {
 				t.Errorf("told as of %s: %+v", c.Document, c.Tools)
 			}
 		}
-		if d := p.shown.top.Load(); d.id != "two" || d.origin != "https://other.test" || !s.watcher.loading || s.frames.handled != 2 {
+		if d := p.shown.top.Load(); d.id != "two" || d.origin != "https://other.test" || len(s.watcher.follow) != 1 || s.frames.handled != 2 {
 			t.Errorf("the document is %s of %s, %d events were handled", d.id, d.origin, s.frames.handled)
 		}
 		// Without the count of events the same state is reported: the control.

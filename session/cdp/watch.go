@@ -42,8 +42,8 @@ type watcher struct {
 	out     *outbox
 	tasks   tasks
 	invoker invoker
-	loading bool        // the load event came; Loaded follows the next answers
-	hold    *time.Timer // ends the wait for frames of other sites
+	follow  []session.Event // of the document at the top, after the next answers
+	hold    *time.Timer     // ends the wait for frames of other sites
 	// large is held by who takes more than anyRoom: one document of the page at a time,
 	// so that each knows what room those before it left.
 	large chan struct{}
@@ -170,11 +170,11 @@ func (w *watcher) decide(f *frame, found *holder) {
 	}
 }
 
-// load reports the load event when every document has said what it registered until
-// then: a page that counts as opened must not look empty because it is busy. Documents
-// with a process of their own are waited for not longer than foreignPatience.
-func (w *watcher) load() {
-	w.loading = true
+// after reports an event when every document has said what it registered until now: a
+// page that counts as opened must not look empty because it is busy. Documents with a
+// process of their own are waited for not longer than foreignPatience.
+func (w *watcher) after(ev session.Event) {
+	w.follow = append(w.follow, ev)
 	foreign := false
 	for _, f := range w.frames.all {
 		if f.doc == nil || f.doc.policy == denied {
@@ -195,8 +195,8 @@ func (w *watcher) load() {
 	}
 }
 
-// loadWithoutForeign reports the load event without the frames of other sites.
-func (w *watcher) loadWithoutForeign() {
+// withoutForeign reports what follows without the frames of other sites.
+func (w *watcher) withoutForeign() {
 	for _, f := range w.frames.all {
 		if f.target != w.frames.page {
 			f.due = false
@@ -204,18 +204,17 @@ func (w *watcher) loadWithoutForeign() {
 	}
 }
 
-// settle reports the load event when nothing is due any more.
+// settle reports what follows when nothing is due any more.
 func (w *watcher) settle() {
-	if !w.loading {
-		return
-	}
 	for _, f := range w.frames.all {
 		if f.due {
 			return
 		}
 	}
-	w.loading = false
-	w.out.emit(session.Loaded{Document: w.frames.top.doc.id})
+	for _, ev := range w.follow {
+		w.out.emit(ev)
+	}
+	w.follow = nil
 }
 
 // changed takes a state of a document that came with a reply. The document's watch brings
