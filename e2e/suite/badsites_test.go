@@ -9,7 +9,7 @@ import (
 // site that never answers takes 30 s, in which the tests do other things.
 var badSites = starter(func() []string {
 	site := pageServer()
-	refused, err := closedPort()
+	refused, err := refusedAddress()
 	if err != nil {
 		refused = "127.0.0.1:1"
 	}

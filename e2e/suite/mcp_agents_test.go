@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"os"
 	"strings"
 	"testing"
@@ -29,7 +30,12 @@ type mcpAgent struct {
 
 // overHTTP connects to an address, with a token or without.
 func (a *mcpAgent) overHTTP(ctx context.Context, url, token string) error {
-	o := []transport.StreamableHTTPCOption{transport.WithHTTPLogger(slog.New(slog.DiscardHandler))}
+	// The library cancels the post of an answer when its call ends. With the reply to that post just
+	// read, net/http passes the cancellation on to the next request of the connection.
+	single := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	o := []transport.StreamableHTTPCOption{
+		transport.WithHTTPLogger(slog.New(slog.DiscardHandler)), transport.WithHTTPBasicClient(single),
+	}
 	if token != "" {
 		o = append(o, transport.WithHTTPHeaders(map[string]string{"Authorization": "Bearer " + token}))
 	}

@@ -36,7 +36,7 @@ func TestScripts(t *testing.T) {
 		}
 	})
 	site := pageServer()
-	refused, err := closedPort()
+	refused, err := refusedAddress()
 	if err != nil {
 		t.Fatal(err)
 	}

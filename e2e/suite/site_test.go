@@ -2,12 +2,14 @@ package suite_test
 
 import (
 	"crypto/tls"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -106,7 +108,24 @@ func selfSigned() string {
 	return s.URL
 }
 
-// closedPort is an address where nobody listens.
+// refusedAddress is where nobody listens: the port is taken until the tests end, and not listened to.
+func refusedAddress() (string, error) {
+	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0)
+	if err != nil {
+		return "", fmt.Errorf("taking a port: %w", err)
+	}
+	atEnd(func() error { return syscall.Close(fd) })
+	if err := syscall.Bind(fd, &syscall.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}); err != nil {
+		return "", fmt.Errorf("taking a port: %w", err)
+	}
+	name, err := syscall.Getsockname(fd)
+	if err != nil {
+		return "", fmt.Errorf("taking a port: %w", err)
+	}
+	return fmt.Sprintf("127.0.0.1:%d", name.(*syscall.SockaddrInet4).Port), nil
+}
+
+// closedPort is an address where nobody listens yet.
 func closedPort() (string, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
