@@ -47,14 +47,14 @@ func TestManyFramesWithManyTools(t *testing.T) {
 	}))
 	defer site.Close()
 	s := serve(t, "many="+site.URL, "--warm", "0")
-	call := func(session, tool string, timeout int) reply {
-		return s.ask("/webtools/many", fmt.Sprintf(`{"sessionId":%q,"action":%q,"request":{},"config":{"timeout":%d}}`, session, tool, timeout))
+	call := func(tool string, timeout int) reply {
+		return s.ask("/webtools/many", fmt.Sprintf(`{"sessionId":"a","action":%q,"request":{},"config":{"timeout":%d}}`, tool, timeout))
 	}
-	for session, tool := range map[string]string{"a": "never", "b": "spins"} {
-		if got := string(call(session, "answers", 50_000).data(t)); got != `"yes"` {
+	for _, tool := range []string{"never", "spins"} {
+		if got := string(call("answers", 50_000).data(t)); got != `"yes"` {
 			t.Errorf("it answers %s", got)
 		}
-		f := call(session, tool, 3000).failed(t)
+		f := call(tool, 3000).failed(t)
 		if got := f.Reason + " " + f.Outcome; got != "TIMEOUT unknown" && got != "OVERLOAD not_run" {
 			t.Errorf("%s ends with %+v", tool, f)
 		}
