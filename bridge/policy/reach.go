@@ -1,0 +1,88 @@
+package policy
+
+import (
+	"net/netip"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Reach says what the pages of a site may reach in the network. The zero value has no
+// origin and no private network: public addresses on ports 80 and 443 remain.
+type Reach struct {
+	// Origins are those that the operator named, such as "https://shop.example": the site's
+	// own, and what --allow-origin adds. Pages show only these at the top.
+	Origins []string
+	// Private are networks that the operator allowed, on every port.
+	Private []netip.Prefix
+}
+
+// Navigates reports whether an address may be shown at the top of a page: one of an origin
+// that was named. Origins are compared as browsers do, so that neither a name that only
+// looks alike nor another port or scheme passes.
+func (r *Reach) Navigates(address string) bool {
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return false
+	}
+	return slices.ContainsFunc(r.Origins, func(origin string) bool {
+		o, err := url.Parse(origin)
+		return err == nil && o.Scheme == u.Scheme && hostPort(o) == hostPort(u)
+	})
+}
+
+// Port reports whether connections to a port of a host are for the pages at all: ports 80
+// and 443 are, and the host and port of an origin that was named. An address of a private
+// network that was allowed has every port; see Own and Allowed.
+func (r *Reach) Port(host string, port uint16) bool {
+	return port == 80 || port == 443 || r.names(host, port)
+}
+
+// Own reports whether an address is what the operator named by naming an origin: the origin
+// has the address itself, or a loopback name, and this very port. Any other name may be
+// resolved to any address by whoever owns it, so that naming it names no address.
+func (r *Reach) Own(host string, to netip.AddrPort) bool {
+	if !r.names(host, to.Port()) {
+		return false
+	}
+	if literal, err := netip.ParseAddr(unbracket(host)); err == nil {
+		return literal.Unmap() == to.Addr().Unmap()
+	}
+	return isLoopbackName(host) && to.Addr().Unmap().IsLoopback()
+}
+
+// Allowed reports whether an address is in a private network that the operator allowed.
+func (r *Reach) Allowed(to netip.Addr) bool {
+	return slices.ContainsFunc(r.Private, func(p netip.Prefix) bool { return p.Contains(to.Unmap()) })
+}
+
+// names reports whether an origin with the host and port was named.
+func (r *Reach) names(host string, port uint16) bool {
+	wanted := strings.ToLower(unbracket(host)) + " " + strconv.Itoa(int(port))
+	return slices.ContainsFunc(r.Origins, func(origin string) bool {
+		o, err := url.Parse(origin)
+		return err == nil && hostPort(o) == wanted
+	})
+}
+
+// hostPort is the host of an address in lower case and its port, separated by a space.
+func hostPort(u *url.URL) string {
+	port := u.Port()
+	switch {
+	case port != "":
+	case u.Scheme == "https":
+		port = "443"
+	default:
+		port = "80"
+	}
+	return strings.ToLower(u.Hostname()) + " " + port
+}
+
+func unbracket(host string) string { return strings.Trim(host, "[]") }
+
+// isLoopbackName reports whether a host is localhost or below it (RFC 6761, 6.3).
+func isLoopbackName(host string) bool {
+	host = strings.ToLower(strings.TrimSuffix(host, "."))
+	return host == "localhost" || strings.HasSuffix(host, ".localhost")
+}
