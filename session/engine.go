@@ -29,6 +29,9 @@ type TabOptions struct {
 	// Config is what a call changes about the page, checked for Origin; nil means
 	// nothing. Open fails with CONFIG_ERROR when the browser does not take it.
 	Config *pageconfig.Config
+	// Reach is what the tab's documents may reach in the network, as far as the engine confines
+	// them; nil confines nothing, and is for pages that can be trusted.
+	Reach *policy.Reach
 	// Pass is a cookie of the origin that the site's own server asks for; nil means none. It
 	// is part of no login: StorageState leaves it out.
 	Pass *pageconfig.Cookie
@@ -177,6 +180,9 @@ type WindowOpened struct{ URL string }
 // WindowClosed reports a window that the page opened and that was closed.
 type WindowClosed struct{ URL string }
 
+// Refused reports that the page was kept from an address, and why.
+type Refused struct{ URL, Why string }
+
 // Died is the last event: the tab is gone for good.
 type Died struct{ Err *bridge.Error }
 
@@ -188,4 +194,5 @@ func (FrameGone) event()    {}
 func (DialogShown) event()  {}
 func (WindowOpened) event() {}
 func (WindowClosed) event() {}
+func (Refused) event()      {}
 func (Died) event()         {}

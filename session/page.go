@@ -185,6 +185,8 @@ func (p *Page) handle(s *pageState, ev Event) {
 			s.shown = slices.Delete(s.shown, i, i+1)
 			p.list(s)
 		}
+	case Refused:
+		p.refused(s, ev)
 	default:
 		if s.lines(time.Now()) {
 			p.note(ev)
@@ -204,6 +206,18 @@ func (p *Page) note(ev Event) {
 		p.log.Info("page: it opened a window", "url", ev.URL)
 	case WindowClosed:
 		p.log.Info("page: a window that it opened was closed", "url", ev.URL)
+	}
+}
+
+// maxRefused bounds the addresses of which a document's findings say that they were refused.
+const maxRefused = 16
+
+// refused adds to the findings of the document that an address was refused.
+func (p *Page) refused(s *pageState, ev Refused) {
+	f := bridge.Finding{Rule: "network-refused", Message: "The page was kept from " + ev.URL + ": " + ev.Why}
+	if len(s.more) < maxRefused && !slices.Contains(s.more, f) {
+		s.more = append(s.more, f)
+		p.list(s)
 	}
 }
 

@@ -9,11 +9,14 @@ import (
 
 	"github.com/chromedp/cdproto/browser"
 	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/systeminfo"
 	cdptarget "github.com/chromedp/cdproto/target"
 	"github.com/chromedp/chromedp"
 
+	"github.com/pagetools/pagetools/bridge/policy"
 	"github.com/pagetools/pagetools/session/cdp/chrome"
 	"github.com/pagetools/pagetools/session/cdp/wire"
+	"github.com/pagetools/pagetools/session/egress"
 )
 
 // instance is one browser that we are connected to.
@@ -23,6 +26,7 @@ type instance struct {
 	process *chrome.Process // nil for a browser that we did not start
 	version string
 	times   times
+	life    context.Context //nolint:containedctx // of what goes on with the connection; stop ends it
 	stop    context.CancelFunc
 
 	// adopts is true when windows that pages open wait for us.
@@ -32,11 +36,20 @@ type instance struct {
 
 	// keepsProfile is true when the profile belongs to the operator.
 	keepsProfile bool
+	// proxy is how pages reach the network; nil is the browser's own way.
+	proxy *egress.Proxy
+	// common is the credential of all pages of an operator's profile, which has one store of
+	// credentials; it reaches what any of them may.
+	common *egress.Grant
+	// network is the process that speaks to the network, as far as we know.
+	network int64
 	// attended is true when somebody can be at its windows.
 	attended bool
 
-	opened int // tabs so far; guarded by the engine
-	open   int // tabs now; guarded by the engine
+	// These are guarded by the engine.
+	opened int           // tabs so far
+	open   int           // tabs now, and those that open
+	tabs   map[*tab]bool // tabs now
 }
 
 // connect speaks to a browser over tr. proc is nil for a remote one.
@@ -44,7 +57,8 @@ func connect(ctx context.Context, tr chromedp.Transport, proc *chrome.Process, t
 	log *slog.Logger) (*instance, error) {
 	life, stop := context.WithCancel(context.Background())
 	debug := func(format string, args ...any) { log.Debug("chromedp: " + fmt.Sprintf(format, args...)) }
-	b := &instance{conn: wire.New(tr, wanted), process: proc, times: tm, stop: stop}
+	b := &instance{conn: wire.New(tr, wanted), process: proc, times: tm, life: life, stop: stop,
+		tabs: map[*tab]bool{}}
 	var err error
 	b.root, err = chromedp.NewBrowserTransport(life, b.conn, chromedp.WithBrowserLogf(debug),
 		chromedp.WithBrowserErrorf(debug))
@@ -58,7 +72,6 @@ func connect(ctx context.Context, tr chromedp.Transport, proc *chrome.Process, t
 		return nil, b.startError(err)
 	}
 	b.version, b.attended = v.Product, !strings.Contains(v.UserAgent, "Headless")
-	go b.ping(life)
 	return b, nil
 }
 
@@ -78,8 +91,10 @@ func (b *instance) startError(err error) error {
 }
 
 // ping notices a browser that is frozen, whose pipe stays open while it says
-// nothing, and ends one whose pipe broke. It ends with the connection.
-func (b *instance) ping(ctx context.Context) {
+// nothing, and ends one whose pipe broke. forgot is called when the credentials of the
+// pages are lost. It ends with the connection.
+func (b *instance) ping(forgot func()) {
+	ctx := b.life
 	ticker := time.NewTicker(b.times.pingEvery)
 	defer ticker.Stop()
 	for {
@@ -100,6 +115,9 @@ func (b *instance) ping(ctx context.Context) {
 			b.kill()
 			return
 		}
+		if b.forgot(ctx) {
+			forgot()
+		}
 	}
 }
 
@@ -113,9 +131,17 @@ func (b *instance) alive() bool {
 	}
 }
 
+// leave ends what goes on with the connection.
+func (b *instance) leave() {
+	b.stop()
+	if b.common != nil {
+		b.common.End()
+	}
+}
+
 // kill ends the connection and the process, now.
 func (b *instance) kill() {
-	b.stop()
+	b.leave()
 	_ = b.conn.Close()
 	if b.process != nil {
 		b.process.Kill()
@@ -124,7 +150,7 @@ func (b *instance) kill() {
 
 // close ends a browser that we started in order; of another one it only leaves.
 func (b *instance) close(ctx context.Context) {
-	b.stop()
+	b.leave()
 	_ = b.conn.Close()
 	if b.process == nil {
 		return
@@ -184,6 +210,54 @@ func (b *instance) adoptWindows(ctx context.Context) error {
 	b.adopts = true
 	return nil
 }
+
+// confine makes pages reach the network through a proxy only.
+func (b *instance) confine(p *egress.Proxy) {
+	b.proxy = p
+	if b.keepsProfile && p != nil {
+		b.common = p.Admit(policy.Reach{}, nil)
+	}
+}
+
+// admit makes the credential with which a page reaches the network, and says what ends it.
+func (b *instance) admit(reach *policy.Reach,
+	refused func(context.Context, *egress.Refusal)) (*egress.Grant, func()) {
+	if reach == nil {
+		reach = &policy.Reach{}
+	}
+	switch {
+	case b.proxy == nil:
+		return nil, func() {}
+	case b.common != nil:
+		b.common.Extend(*reach)
+		return b.common, func() {}
+	}
+	g := b.proxy.Admit(*reach, refused)
+	return g, g.End
+}
+
+// forgot reports whether the process that knew the credentials of the pages was replaced: the
+// browser starts another one when it dies.
+func (b *instance) forgot(ctx context.Context) bool {
+	if b.proxy == nil {
+		return false
+	}
+	all, err := cdp.Call(ctx, b.root, systeminfo.GetProcessInfo, cdp.Empty{})
+	if err != nil {
+		return false
+	}
+	for _, p := range all.ProcessInfo {
+		if p.Type == networkProcess {
+			before := b.network
+			b.network = p.ID
+			return before != 0 && before != p.ID
+		}
+	}
+	return false
+}
+
+// networkProcess is what the browser calls the process that speaks to the network.
+const networkProcess = "network.mojom.NetworkService"
 
 // closeTarget closes a page, if it is there.
 func (b *instance) closeTarget(id cdptarget.ID) {

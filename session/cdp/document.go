@@ -37,7 +37,7 @@ type document struct {
 	// The rest is the owner's.
 	origin   string
 	where    session.Frame
-	policy   policy
+	policy   mayOffer
 	reported bool // its tools were
 	frame    *frame
 	began    int64       // events of the page until then
@@ -56,11 +56,11 @@ type document struct {
 // revisions of a page script.
 const revisions = 1 << 20
 
-// policy is whether a document may offer tools.
-type policy int
+// mayOffer is whether a document may offer tools.
+type mayOffer int
 
 const (
-	undecided policy = iota
+	undecided mayOffer = iota
 	allowed
 	denied
 )

@@ -12,6 +12,7 @@ import (
 	"github.com/pagetools/pagetools/session"
 	"github.com/pagetools/pagetools/session/cdp/chrome"
 	"github.com/pagetools/pagetools/session/cdp/wire"
+	"github.com/pagetools/pagetools/session/egress"
 )
 
 // LocalOptions configures browsers that the engine starts. The zero value finds
@@ -19,6 +20,9 @@ import (
 type LocalOptions struct {
 	chrome.Options
 
+	// Proxy is how pages reach the network. With nil they reach whatever the machine does, which
+	// is for tests and for pages that can be trusted.
+	Proxy *egress.Proxy
 	// AdoptWindows makes pages able to bridge the windows that they open.
 	AdoptWindows bool
 	// RecycleAfter is how many tabs a browser opens before another takes over;
@@ -69,6 +73,9 @@ var _ session.Engine = (*Engine)(nil)
 // fails as chrome.NewLauncher does when the options cannot work.
 func NewLocal(o LocalOptions) (*Engine, error) {
 	o.WebMCP = o.Native
+	if o.Proxy != nil {
+		o.ProxyServer = o.Proxy.Address()
+	}
 	launcher, err := chrome.NewLauncher(o.Options)
 	if err != nil {
 		return nil, err
@@ -86,6 +93,7 @@ func NewLocal(o LocalOptions) (*Engine, error) {
 			return nil, err
 		}
 		b.keepsProfile, b.native = o.UserDataDir != "", o.Native
+		b.confine(o.Proxy)
 		if o.AdoptWindows && !b.keepsProfile {
 			if err := b.adoptWindows(ctx); err != nil {
 				b.kill()
@@ -156,12 +164,15 @@ func (e *Engine) Open(ctx context.Context, o session.TabOptions) (session.Tab, e
 		// so who leaves does not stop the work: its result is closed.
 		bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), openTime)
 		defer cancel()
-		t, err := openTab(bounded, b, o, func() { e.release(b) })
+		t, err := openTab(bounded, b, o, func(t *tab) { e.release(b, t) })
 		if err != nil {
-			e.release(b)
+			e.release(b, nil)
 			failed <- err
 			return
 		}
+		e.mu.Lock()
+		b.tabs[t] = true
+		e.mu.Unlock()
 		opened <- t
 	}()
 	select {
@@ -172,6 +183,16 @@ func (e *Engine) Open(ctx context.Context, o session.TabOptions) (session.Tab, e
 	case <-ctx.Done():
 		go discard(opened, failed)
 		return nil, openError(ctx, context.Cause(ctx))
+	}
+}
+
+// logIn has all tabs of a browser show their credentials again.
+func (e *Engine) logIn(b *instance) {
+	e.log.Info("browser: its network process was replaced")
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for t := range b.tabs {
+		go t.reaching.logIn(t.target)
 	}
 }
 
@@ -202,9 +223,10 @@ func (e *Engine) reserve(b *instance) {
 
 // release notes that a tab closed, and closes a browser that was taken over and
 // has no tab left.
-func (e *Engine) release(b *instance) {
+func (e *Engine) release(b *instance, t *tab) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	delete(b.tabs, t)
 	b.open--
 	if b.open == 0 && e.current != b && !e.closed {
 		go e.retire(b)
@@ -283,6 +305,7 @@ func (e *Engine) start(done chan struct{}) {
 		e.pause = min(max(2*e.pause, firstPause), lastPause)
 		return
 	}
+	go b.ping(func() { e.logIn(b) })
 	e.pause = 0
 	e.current = b
 	e.all = append(e.dropDead(), b)

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/pagetools/pagetools/bridge"
-	counting "github.com/pagetools/pagetools/bridge/policy"
+	"github.com/pagetools/pagetools/bridge/policy"
 	"github.com/pagetools/pagetools/session"
 )
 
@@ -194,7 +194,7 @@ func TestLargeDocuments(t *testing.T) {
 			<iframe name=a src="/frame"></iframe><iframe name=b src="/frame"></iframe>`),
 		"/frame": html(`<script>const prefix = 'f';` + many + `</script>`),
 	})
-	account := counting.NewAccount(1200<<10, nil)
+	account := policy.NewAccount(1200<<10, nil)
 	s := showPageWith(t, shared, session.TabOptions{Bytes: account}, address)
 	offered := func(all []session.ToolsChanged) (n int, bytes int64, left bool) {
 		for _, set := range all {

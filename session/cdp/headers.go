@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/chromedp/cdproto"
 	"github.com/chromedp/cdproto/fetch"
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/runtime"
@@ -68,20 +67,16 @@ func (h *headers) over(request network.Headers) (all []*fetch.HeaderEntry) {
 // requestPaused lets a request go on, with our headers when it is one of the
 // site's own. What we add ends with a redirect: the next request is asked about
 // again, when it goes to the site's origin.
-func (s *settings) requestPaused(o *owner, from *wire.Session, msg *cdproto.Message) {
-	var ev fetch.EventRequestPaused
-	if !decode(msg, &ev) || ev.Request == nil || s == nil {
-		return
-	}
+func (s *settings) requestPaused(o *owner, from *wire.Session, ev *fetch.EventRequestPaused) {
 	ours := false
-	if s.headers != nil && originOf(ev.Request.URL) == s.origin {
+	if s != nil && s.headers != nil && originOf(ev.Request.URL) == s.origin {
 		var sure bool
-		if ours, sure = ofSite(o.frames, s.origin, &ev); !sure {
-			go s.goOnLater(o, from, &ev)
+		if ours, sure = ofSite(o.frames, s.origin, ev); !sure {
+			go s.goOnLater(o, from, ev)
 			return
 		}
 	}
-	s.goOn(from, &ev, ours)
+	s.goOn(from, ev, ours)
 }
 
 func (s *settings) goOn(from *wire.Session, ev *fetch.EventRequestPaused, ours bool) {

@@ -25,7 +25,7 @@ func (b *outbox) emit(ev session.Event) {
 			b.queue[i] = ev
 			return
 		}
-	case session.DialogShown, session.WindowOpened, session.WindowClosed:
+	case session.DialogShown, session.WindowOpened, session.WindowClosed, session.Refused:
 		if len(b.queue) >= maxQueue {
 			return
 		}

@@ -30,6 +30,7 @@ var wanted = map[cdproto.MethodType]bool{
 	cdproto.EventTargetAttachedToTarget:      true,
 	cdproto.EventTargetDetachedFromTarget:    true,
 	cdproto.EventFetchRequestPaused:          true,
+	cdproto.EventFetchAuthRequired:           true,
 	cdproto.EventPageScreencastFrame:         true,
 	cdproto.EventWebMCPToolsAdded:            true,
 	cdproto.EventWebMCPToolsRemoved:          true,
@@ -163,7 +164,9 @@ func (o *owner) handle(msg *cdproto.Message) {
 	case cdproto.EventPageWindowOpen:
 		o.windows.opens()
 	case cdproto.EventFetchRequestPaused:
-		o.setup.settings.requestPaused(o, from, msg)
+		o.setup.reaching.requestPaused(o, from, msg)
+	case cdproto.EventFetchAuthRequired:
+		o.setup.reaching.authRequired(from, msg)
 	default:
 		o.targetEvent(from, msg)
 	}

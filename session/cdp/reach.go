@@ -24,7 +24,7 @@ type reach struct {
 
 // holder is what the element that holds a frame says about its document.
 type holder struct {
-	policy policy
+	policy mayOffer
 	origin string
 }
 

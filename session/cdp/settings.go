@@ -10,7 +10,6 @@ import (
 	"github.com/chromedp/cdproto/browser"
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
-	"github.com/chromedp/cdproto/fetch"
 	cdptarget "github.com/chromedp/cdproto/target"
 
 	"github.com/pagetools/pagetools/bridge"
@@ -120,9 +119,6 @@ func (s *settings) page() []command {
 			command{emulation.CommandSetGeolocationOverride, emulation.SetGeolocationOverrideParams{
 				Latitude: &g.Latitude, Longitude: &g.Longitude, Accuracy: &g.Accuracy}})
 	}
-	if s.headers != nil {
-		commands = append(commands, s.intercept())
-	}
 	return commands
 }
 
@@ -138,12 +134,6 @@ func (s *settings) worker() []command {
 		command{cdptarget.CommandSetAutoAttach, cdptarget.SetAutoAttachParams{AutoAttach: true,
 			WaitForDebuggerOnStart: true, Flatten: &yes, Filter: cdptarget.Filter{{Exclude: false,
 				Type: "worker"}}}})
-}
-
-// intercept makes requests to the site's origin wait for us. Others go their way.
-func (s *settings) intercept() command {
-	return command{fetch.CommandEnable,
-		fetch.EnableParams{Patterns: []*fetch.RequestPattern{{URLPattern: s.origin + "/*"}}}}
 }
 
 // languages is the list that goes with a locale: "de-CH,de".

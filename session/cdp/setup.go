@@ -37,6 +37,7 @@ const frameType = "iframe"
 type setup struct {
 	invoker  []command // of the way in which calls reach the tools
 	settings *settings // nil when nothing is set
+	reaching *reaching
 }
 
 // scripted are the commands for a target that gets the page script.
@@ -54,7 +55,9 @@ func (s *setup) scripted() []command {
 }
 
 // page are the commands for a page, or a window of it.
-func (s *setup) page() []command { return append(s.scripted(), s.settings.page()...) }
+func (s *setup) page() []command {
+	return append(append(s.scripted(), s.settings.page()...), s.reaching.intercept(s.settings)...)
+}
 
 // frame are the commands for a frame of another site.
 func (s *setup) frame() []command { return append(s.scripted(), s.settings.frame()...) }

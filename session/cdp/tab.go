@@ -3,7 +3,9 @@ package cdp
 import (
 	"context"
 	"fmt"
+	"net"
 	"net/url"
+	"strconv"
 	"sync"
 	"time"
 
@@ -16,6 +18,7 @@ import (
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/session"
 	"github.com/pagetools/pagetools/session/cdp/wire"
+	"github.com/pagetools/pagetools/session/egress"
 	"github.com/pagetools/pagetools/session/pageconfig"
 	"github.com/pagetools/pagetools/shim"
 )
@@ -33,7 +36,9 @@ type tab struct {
 	calls   *calls
 	invoker invoker
 	owner   *owner
-	onClose func()
+	onClose func(*tab)
+
+	reaching *reaching
 
 	closed   sync.Once
 	closeErr error
@@ -43,7 +48,8 @@ var _ session.Tab = (*tab)(nil)
 
 // openTab makes a page, prepares it and starts its owner. onClose runs once,
 // when the tab is closed.
-func openTab(ctx context.Context, b *instance, o session.TabOptions, onClose func()) (*tab, error) {
+func openTab(ctx context.Context, b *instance, o session.TabOptions,
+	onClose func(*tab)) (*tab, error) {
 	set, err := newSettings(b, o)
 	if err != nil {
 		return nil, err
@@ -65,6 +71,7 @@ func openTab(ctx context.Context, b *instance, o session.TabOptions, onClose fun
 		bounded, cancel := farewell()
 		defer cancel()
 		_ = b.dispose(bounded, in, id)
+		t.reaching.end()
 		return nil, fmt.Errorf("preparing a page: %w", err)
 	}
 	go t.owner.own()
@@ -98,7 +105,12 @@ func newTab(b *instance, target *wire.Session, in cdp.BrowserContextID, id cdpta
 		t.invoker = &script{name: name, attended: b.attended}
 	}
 	own.invoker, own.watcher.invoker = t.invoker, t.invoker
-	own.setup = &setup{invoker: t.invoker.commands(), settings: set}
+	t.reaching = &reaching{reach: o.Reach}
+	t.reaching.grant, t.reaching.end = b.admit(o.Reach, func(ctx context.Context, r *egress.Refusal) {
+		refused := session.Refused{URL: net.JoinHostPort(r.Host, strconv.Itoa(int(r.To.Port()))), Why: r.Error()}
+		work.add(ctx, 0, func() { out.emit(refused) })
+	})
+	own.setup = &setup{invoker: t.invoker.commands(), settings: set, reaching: t.reaching}
 	own.windows = &windows{
 		of: b, in: in, id: id, policy: o.Windows, frames: own.frames, setup: own.setup, out: out, tasks: work,
 		known: map[cdptarget.ID]bool{},
@@ -145,6 +157,7 @@ func (t *tab) Load(ctx context.Context, address string) error {
 	if t.calls.inFlight() > 0 {
 		t.abortAll(ctx)
 	}
+	t.reaching.begins(address)
 	var res page.NavigateResult
 	err := t.target.Call(ctx, page.CommandNavigate, page.NavigateParams{URL: address}, &res)
 	switch {
@@ -158,8 +171,9 @@ func (t *tab) Load(ctx context.Context, address string) error {
 	case err != nil:
 		return bridge.Errorf(bridge.InternalError, bridge.Unreachable, bridge.NotRun,
 			"The page cannot be opened.").With(err)
-	case res.ErrorText != "":
-		return loadError(res.ErrorText, address)
+	}
+	if e := t.reaching.judge(res.ErrorText, address); e != nil {
+		return e
 	}
 	return nil
 }
@@ -218,7 +232,8 @@ func (t *tab) Close(ctx context.Context) error {
 	t.closed.Do(func() {
 		t.target.Fail(errOurs)
 		t.closeErr = t.browser.dispose(ctx, t.context, t.id)
-		t.onClose()
+		t.reaching.end()
+		t.onClose(t)
 	})
 	return t.closeErr
 }

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/netip"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -94,9 +95,13 @@ func (g *Grant) dial(ctx context.Context, network, address string) (net.Conn, er
 	if up := g.proxy.upstream; up != nil && address == up.address {
 		return g.proxy.dialer.DialContext(ctx, network, address)
 	}
-	host, _, err := net.SplitHostPort(address)
+	host, port, err := net.SplitHostPort(address)
 	if err != nil {
 		return nil, err
+	}
+	asked := address
+	if strings.HasSuffix(strings.ToLower(host), ".localhost") { // not every resolver knows these
+		address = net.JoinHostPort("localhost", port)
 	}
 	d := g.proxy.dialer
 	d.Control = func(_, resolved string, _ syscall.RawConn) error {
@@ -108,10 +113,10 @@ func (g *Grant) dial(ctx context.Context, network, address string) (net.Conn, er
 	}
 	conn, err := d.DialContext(ctx, network, address)
 	if err != nil {
-		g.note(ctx, address, err)
+		g.note(ctx, asked, err)
 		return nil, err
 	}
-	g.note(ctx, address, nil)
+	g.note(ctx, asked, nil)
 	return conn, nil
 }
 
@@ -126,6 +131,7 @@ func (g *Grant) note(ctx context.Context, address string, err error) {
 		if !known { // a page may try again and again
 			g.proxy.log.LogAttrs(ctx, slog.LevelWarn, "egress: refused",
 				slog.String("host", address), slog.String("why", refused.Error()))
+			g.refused(ctx, refused)
 		}
 		err = refused
 	default:

@@ -6,6 +6,7 @@ import (
 	"crypto/subtle"
 	"net/http"
 	"net/http/httputil"
+	"slices"
 	"sync"
 
 	"github.com/pagetools/pagetools/bridge/policy"
@@ -22,6 +23,7 @@ type Grant struct {
 
 	proxy   *Proxy
 	forward *httputil.ReverseProxy
+	refused func(context.Context, *Refusal)
 	life    context.Context //nolint:containedctx // of connections, which outlive requests; ends in End
 	end     context.CancelFunc
 
@@ -30,9 +32,14 @@ type Grant struct {
 	failed map[string]error // by host:port: why the last connection there failed
 }
 
-// Admit makes a credential for a page. End takes it back.
-func (p *Proxy) Admit(reach policy.Reach) *Grant {
-	g := &Grant{User: rand.Text(), Password: rand.Text(), proxy: p, reach: reach, failed: map[string]error{}}
+// Admit makes a credential for a page. End takes it back. refused is told of connections that
+// the page may not have, once for each host and port; nil tells nobody.
+func (p *Proxy) Admit(reach policy.Reach, refused func(context.Context, *Refusal)) *Grant {
+	if refused == nil {
+		refused = func(context.Context, *Refusal) {}
+	}
+	g := &Grant{User: rand.Text(), Password: rand.Text(), proxy: p, reach: reach, refused: refused,
+		failed: map[string]error{}}
 	g.life, g.end = context.WithCancel(context.Background())
 	g.forward = &httputil.ReverseProxy{
 		Rewrite: verbatim,
@@ -62,8 +69,19 @@ func (g *Grant) End() {
 func (g *Grant) Extend(by policy.Reach) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.reach.Origins = append(g.reach.Origins[:len(g.reach.Origins):len(g.reach.Origins)], by.Origins...)
-	g.reach.Private = append(g.reach.Private[:len(g.reach.Private):len(g.reach.Private)], by.Private...)
+	g.reach.Origins = union(g.reach.Origins, by.Origins)
+	g.reach.Private = union(g.reach.Private, by.Private)
+}
+
+// union returns all of both, in a slice of its own.
+func union[T comparable](a, b []T) []T {
+	all := slices.Clone(a)
+	for _, x := range b {
+		if !slices.Contains(all, x) {
+			all = append(all, x)
+		}
+	}
+	return all
 }
 
 // Failure returns why the last connection to host:port failed: a *Refusal, or the error of

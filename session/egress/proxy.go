@@ -48,7 +48,6 @@ type Proxy struct {
 	mu     sync.Mutex
 	grants map[string]*Grant // by user
 	ours   map[uint16]bool   // ports of pagetools' own listeners
-	lost   func()            // told of requests without a credential
 }
 
 type counts struct {
@@ -80,7 +79,7 @@ func Start(ctx context.Context, o Options) (*Proxy, error) {
 	p := &Proxy{
 		listener: l, upstream: up, log: o.Log, discard: log.New(io.Discard, "", 0),
 		dialer: net.Dialer{Timeout: dialTime, Resolver: o.Resolver},
-		grants: map[string]*Grant{}, ours: map[uint16]bool{}, lost: func() {},
+		grants: map[string]*Grant{}, ours: map[uint16]bool{},
 		counts: counts{refused: map[Kind]*atomic.Int64{}},
 	}
 	for _, k := range Kinds() {
@@ -111,14 +110,6 @@ func (p *Proxy) Keep(address string) {
 	}
 }
 
-// OnUnknown sets what is called, from any goroutine and often, when a request comes without
-// a valid credential: a browser that forgot it, or somebody else.
-func (p *Proxy) OnUnknown(do func()) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.lost = do
-}
-
 // Counts returns what happened so far.
 func (p *Proxy) Counts() Counts {
 	c := Counts{Opened: p.counts.opened.Load(), Failed: p.counts.failed.Load(), Unknown: p.counts.unknown.Load(),
@@ -147,10 +138,6 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	g := p.admitted(r)
 	if g == nil {
 		p.counts.unknown.Add(1)
-		p.mu.Lock()
-		lost := p.lost
-		p.mu.Unlock()
-		lost()
 		w.Header().Set("Proxy-Authenticate", `Basic realm="pagetools"`)
 		say(w, http.StatusProxyAuthRequired, "This is the proxy of pagetools' own pages.")
 		return
@@ -208,18 +195,22 @@ func portOf(u *url.URL) string {
 }
 
 // answerError answers a request whose connection failed. What is refused gets a page that says
-// so. Where nobody was reached the connection just ends, so that a page's request fails as it
-// would without a proxy; where the request may have arrived the browser must not repeat it.
+// so. Else the connection just ends, so that a page's request fails as it would without a proxy,
+// unless it may have arrived and changed something: the browser could repeat it.
 func (g *Grant) answerError(w http.ResponseWriter, r *http.Request, err error) {
 	if refused, ok := errors.AsType[*Refusal](err); ok {
 		say(w, http.StatusForbidden, refused.Error()+".")
 		return
 	}
 	op, ok := errors.AsType[*net.OpError](err)
-	if ok && op.Op == "dial" && r.Method != http.MethodConnect || r.Context().Err() != nil {
+	gone := r.Context().Err() != nil
+	if !gone {
+		g.remember(net.JoinHostPort(r.URL.Hostname(), portOf(r.URL)), err)
+	}
+	reads := r.Method == http.MethodGet || r.Method == http.MethodHead
+	if ok && op.Op == "dial" && r.Method != http.MethodConnect || reads || gone {
 		panic(http.ErrAbortHandler)
 	}
-	g.remember(net.JoinHostPort(r.URL.Hostname(), portOf(r.URL)), err)
 	say(w, http.StatusBadGateway, "The site did not answer.")
 }
 

@@ -2,6 +2,7 @@ package chrome
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -16,6 +17,7 @@ var managedFlags = []string{
 	"--no-default-browser-check",
 	"--no-startup-window",
 	"--no-pings",
+	"--disable-quic",
 	"--no-service-autorun",
 	"--disable-background-networking",
 	"--disable-component-update",
@@ -61,6 +63,11 @@ var disabledFeatures = []string{
 var forbiddenArgs = []string{"--remote-debugging-port", "--remote-debugging-pipe",
 	"--remote-debugging-address", "--remote-debugging-io-pipes", "--user-data-dir"}
 
+// networkArgs are flags that would lead pages round the proxy that confines them.
+var networkArgs = []string{"--proxy-server", "--proxy-bypass-list", "--proxy-pac-url", "--proxy-auto-detect",
+	"--no-proxy-server", "--host-resolver-rules", "--host-rules", "--enable-quic", "--force-webrtc-ip-handling-policy",
+	"--webrtc-ip-handling-policy"}
+
 // checkArgs refuses operator's arguments that are not flags or that would take
 // the browser out of our hands.
 func checkArgs(args []string) error {
@@ -73,6 +80,10 @@ func checkArgs(args []string) error {
 		if name == "--no-sandbox" {
 			return fmt.Errorf("--chrome-arg: --no-sandbox is an option of pagetools itself, so that it is never " +
 				"set by the way: give it without --chrome-arg")
+		}
+		if slices.Contains(networkArgs, name) {
+			return fmt.Errorf("--chrome-arg: %s cannot be set, because it would lead pages round the proxy that "+
+				"confines them: leave it out; --proxy-server and --allow-private are options of pagetools itself", name)
 		}
 		for _, f := range forbiddenArgs {
 			if name == f {
@@ -97,7 +108,10 @@ func (o *Options) arguments(profile string) []string {
 		args = append(args, "--ignore-certificate-errors")
 	}
 	if o.ProxyServer != "" {
-		args = append(args, "--proxy-server="+o.ProxyServer)
+		// Without <-loopback> loopback addresses go round every proxy. The browser resolves no
+		// name itself, not even one that a page only announces.
+		args = append(args, "--proxy-server="+o.ProxyServer, "--proxy-bypass-list=<-loopback>",
+			"--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1")
 	}
 	if o.Width > 0 && o.Height > 0 {
 		args = append(args, fmt.Sprintf("--window-size=%d,%d", o.Width, o.Height))

@@ -57,11 +57,11 @@ func TestArguments(t *testing.T) {
 		seen[f] = true
 	}
 	asked := Options{
-		NoSandbox: true, Headful: true, AcceptInsecureCerts: true, ProxyServer: "http://127.0.0.1:1", Width: 800, Height: 600,
+		NoSandbox: true, Headful: true, AcceptInsecureCerts: true, ProxyServer: "127.0.0.1:1", Width: 800, Height: 600,
 		Args: []string{"--lang=de"},
 	}
 	all := asked.arguments("/p")
-	for _, f := range []string{"--no-sandbox", "--ignore-certificate-errors", "--proxy-server=http://127.0.0.1:1", "--window-size=800,600"} {
+	for _, f := range []string{"--no-sandbox", "--ignore-certificate-errors", "--proxy-server=127.0.0.1:1", "--proxy-bypass-list=<-loopback>", "--window-size=800,600"} {
 		if !slices.Contains(all, f) {
 			t.Errorf("%s is missing though it was asked for", f)
 		}
@@ -74,7 +74,7 @@ func TestArguments(t *testing.T) {
 func TestCheckArgs(t *testing.T) {
 	t.Parallel()
 	for arg, ok := range map[string]bool{
-		"--lang=de": true, "--disable-gpu": true, "--host-resolver-rules=MAP a b": true, "--remote-debugging-portx": true,
+		"--lang=de": true, "--disable-gpu": true, "--host-resolver-rules=MAP a b": false, "--proxy-server=p.example": false, "--no-proxy-server": false, "--remote-debugging-portx": true,
 		"": false, "-": false, "--": false, "lang": false, "-lang=de": false, " --lang": false, "http://example.com": false, "—lang": false,
 		"--=x": false, "--remote-debugging-port": false, "--remote-debugging-port=0": false, "-remote-debugging-port=0": false,
 		"--remote-debugging-pipe": false, "--remote-debugging-address=0.0.0.0": false, "--remote-debugging-io-pipes=1,2": false,

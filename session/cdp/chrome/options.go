@@ -17,7 +17,8 @@ type Options struct {
 	Headful bool
 	// AcceptInsecureCerts accepts any certificate.
 	AcceptInsecureCerts bool
-	// ProxyServer is the browser's proxy; empty means none.
+	// ProxyServer is host:port of the proxy for everything that the browser does in the network,
+	// loopback addresses as well; empty means none.
 	ProxyServer string
 	// Width and Height are the window's size in pixels; zero means the
 	// browser's own.

@@ -1,0 +1,203 @@
+package cdp
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/url"
+	"strings"
+	"sync"
+	"syscall"
+
+	"github.com/chromedp/cdproto"
+	"github.com/chromedp/cdproto/fetch"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/page"
+
+	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/policy"
+	"github.com/pagetools/pagetools/session"
+	"github.com/pagetools/pagetools/session/cdp/wire"
+	"github.com/pagetools/pagetools/session/egress"
+)
+
+// reaching is what a page may reach in the network, and what became of its navigations. The
+// proxy judges the addresses of all connections; which origins the top of the page and its
+// windows may show is judged here, before each request and each redirect. It is safe for
+// concurrent use.
+type reaching struct {
+	reach *policy.Reach // nil: the page may show anything
+	grant *egress.Grant // nil: the browser has no proxy of ours
+	end   func()        // takes the credential back
+
+	mu      sync.Mutex
+	last    string          // address of the last navigation at the top
+	refused bool            // that navigation was
+	shown   fetch.RequestID // the last request for which the credential was shown
+}
+
+// intercept makes requests wait for us: those to the site's origin where the settings add
+// headers, and those for documents where somebody judges them. It is nil where nothing waits.
+func (n *reaching) intercept(s *settings) []command {
+	var patterns []*fetch.RequestPattern
+	if s != nil && s.headers != nil {
+		patterns = append(patterns, &fetch.RequestPattern{URLPattern: s.origin + "/*"})
+	}
+	if n.reach != nil || n.grant != nil {
+		patterns = append(patterns, &fetch.RequestPattern{ResourceType: network.ResourceTypeDocument})
+	}
+	if patterns == nil {
+		return nil
+	}
+	login := n.grant != nil
+	return []command{{fetch.CommandEnable, fetch.EnableParams{Patterns: patterns, HandleAuthRequests: &login}}}
+}
+
+// begins forgets the navigation before ours.
+func (n *reaching) begins(address string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.last, n.refused = address, false
+}
+
+// mayShow decides about a navigation of the page or of a window of it.
+func (n *reaching) mayShow(address string, top bool) bool {
+	ok := n.reach == nil || address == egress.Home && n.grant != nil || n.reach.Navigates(address)
+	if top && address != egress.Home {
+		n.mu.Lock()
+		n.last, n.refused = address, !ok
+		n.mu.Unlock()
+	}
+	return ok
+}
+
+// requestPaused judges a request for a document at the top, and lets all others go on.
+func (n *reaching) requestPaused(o *owner, from *wire.Session, msg *cdproto.Message) {
+	var ev fetch.EventRequestPaused
+	if !decode(msg, &ev) || ev.Request == nil {
+		return
+	}
+	if ofTop(o.frames, &ev) && !n.mayShow(ev.Request.URL, o.frames.all[ev.FrameID] == o.frames.top) {
+		// With any other reason than this an error takes the place of the page.
+		params := fetch.FailRequestParams{RequestID: ev.RequestID, ErrorReason: network.ErrorReasonAborted}
+		_, _ = from.Send(context.Background(), fetch.CommandFailRequest, params)
+		o.out.emit(session.Refused{URL: ev.Request.URL, Why: notShown(originOf(ev.Request.URL))})
+		return
+	}
+	o.setup.settings.requestPaused(o, from, &ev)
+}
+
+// authRequired shows the credential to our proxy. What sites ask for the browser decides. A
+// credential that was not taken is not shown again: then the page is about to close.
+func (n *reaching) authRequired(from *wire.Session, msg *cdproto.Message) {
+	var ev fetch.EventAuthRequired
+	if !decode(msg, &ev) || ev.AuthChallenge == nil {
+		return
+	}
+	answer := &fetch.AuthChallengeResponse{Response: fetch.AuthChallengeResponseResponseDefault}
+	if n.grant != nil && ev.AuthChallenge.Source == fetch.AuthChallengeSourceProxy {
+		answer.Response = fetch.AuthChallengeResponseResponseCancelAuth
+		n.mu.Lock()
+		again := n.shown == ev.RequestID
+		n.shown = ev.RequestID
+		n.mu.Unlock()
+		if !again {
+			answer.Response = fetch.AuthChallengeResponseResponseProvideCredentials
+			answer.Username, answer.Password = n.grant.User, n.grant.Password
+		}
+	}
+	_, _ = from.Send(context.Background(), fetch.CommandContinueWithAuth,
+		fetch.ContinueWithAuthParams{RequestID: ev.RequestID, AuthChallengeResponse: answer})
+}
+
+// logIn makes a browser that forgot the credential ask for it, and changes nothing in the page.
+func (n *reaching) logIn(of *wire.Session) {
+	if n.grant != nil {
+		_, _ = of.Send(context.Background(), page.CommandNavigate, page.NavigateParams{URL: egress.Home})
+	}
+}
+
+// judge returns why a navigation of ours did not arrive; nil when it did. text is Chromium's
+// error, "" without one. The proxy knows better than the browser, which only sees the proxy.
+func (n *reaching) judge(text, address string) *bridge.Error {
+	n.mu.Lock()
+	last, refused := n.last, n.refused
+	n.mu.Unlock()
+	if refused {
+		e := bridge.Errorf(bridge.InternalError, bridge.OriginBlocked, bridge.NotRun,
+			"%s cannot be opened: it leads to %s. %s", originOf(address), originOf(last), notShown(originOf(last)))
+		if sameOrigin(address, last) {
+			e.Message = originOf(address) + " cannot be opened. " + notShown(originOf(address))
+		}
+		return e
+	}
+	var failure error
+	if n.grant != nil {
+		failure = n.grant.Failure(hostPort(last))
+	}
+	denied, isDenied := errors.AsType[*egress.Refusal](failure)
+	switch {
+	case isDenied:
+		return bridge.Errorf(bridge.InternalError, bridge.OriginBlocked, bridge.NotRun,
+			"%s cannot be opened: %s.", originOf(last), denied.Error()).With(failure)
+	case text == "":
+		return nil
+	case failure != nil:
+		return loadError(netError(failure), last).With(failure)
+	}
+	return loadError(text, last)
+}
+
+// notShown says that an origin is not shown at the top of a page, and what to do.
+func notShown(origin string) string {
+	if origin == "" {
+		return "Pages show only http and https addresses."
+	}
+	return "The page of a site shows only the site's own origin. Name that address as the target, " +
+		"or allow it with --allow-origin " + origin + "."
+}
+
+// hostPort is host:port of an address.
+func hostPort(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return ""
+	}
+	port := u.Port()
+	switch {
+	case port != "":
+	case u.Scheme == "https":
+		port = "443"
+	default:
+		port = "80"
+	}
+	return net.JoinHostPort(u.Hostname(), port)
+}
+
+// netError is Chromium's name for why a connection of the proxy failed.
+func netError(err error) string {
+	var timeout net.Error
+	switch {
+	case isType[*net.DNSError](err):
+		return "ERR_NAME_NOT_RESOLVED"
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return "ERR_CONNECTION_REFUSED"
+	case errors.Is(err, syscall.ECONNRESET):
+		return "ERR_CONNECTION_RESET"
+	case errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH):
+		return "ERR_ADDRESS_UNREACHABLE"
+	case errors.As(err, &timeout) && timeout.Timeout():
+		return "ERR_CONNECTION_TIMED_OUT"
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return "ERR_EMPTY_RESPONSE"
+	case strings.Contains(err.Error(), "malformed HTTP"):
+		return "ERR_INVALID_HTTP_RESPONSE"
+	}
+	return "ERR_CONNECTION_FAILED"
+}
+
+func isType[E error](err error) bool {
+	_, ok := errors.AsType[E](err)
+	return ok
+}
