@@ -14,6 +14,8 @@ type Reach struct {
 	// Origins are those that the operator named, such as "https://shop.example": the site's
 	// own, and what --allow-origin adds. Pages show only these at the top.
 	Origins []string
+	// Anywhere lets pages show every origin: a person who logs in goes where the login leads.
+	Anywhere bool
 	// Private are networks that the operator allowed, on every port.
 	Private []netip.Prefix
 }
@@ -26,7 +28,7 @@ func (r *Reach) Navigates(address string) bool {
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return false
 	}
-	return slices.ContainsFunc(r.Origins, func(origin string) bool {
+	return r.Anywhere || slices.ContainsFunc(r.Origins, func(origin string) bool {
 		o, err := url.Parse(origin)
 		return err == nil && o.Scheme == u.Scheme && hostPort(o) == hostPort(u)
 	})

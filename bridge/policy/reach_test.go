@@ -28,6 +28,10 @@ func TestReachNavigates(t *testing.T) {
 	if (&Reach{}).Navigates("https://example.com/") {
 		t.Error("without origins something is shown")
 	}
+	anywhere := Reach{Anywhere: true}
+	if !anywhere.Navigates("https://login.example/") || anywhere.Navigates("file:///etc/passwd") {
+		t.Error("a person who logs in goes to sites, and only there")
+	}
 }
 
 // TestReachAddresses: naming an address or localhost names that address and port. Naming

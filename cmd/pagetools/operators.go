@@ -91,6 +91,7 @@ func operatorAt(where string) bridge.Caller {
 // --console-listen.
 type operators struct {
 	p       *program
+	app     *app.App
 	who     *callers
 	inbox   inbox
 	links   console.Links
@@ -109,7 +110,7 @@ const retryConsole = 2 * time.Second
 func serveOperators(ctx context.Context, a *app.App, who *callers,
 	page consoleListener) *operators {
 	p := who.p
-	o := &operators{p: p, who: who, done: make(chan struct{})}
+	o := &operators{p: p, app: a, who: who, done: make(chan struct{})}
 	var err error
 	var l net.Listener
 	if o.inbox, err = openInbox(p.conf); err == nil {
@@ -132,6 +133,7 @@ func serveOperators(ctx context.Context, a *app.App, who *callers,
 		o.servePage(page, all)
 	} else {
 		if page := o.page(); page != "" {
+			a.Keep(strings.TrimSuffix(strings.TrimPrefix(page, "http://"), "/"))
 			p.say("note: another pagetools serves the operators' page, %s: "+
 				"it shows the questions of this one, too", page)
 		} else {
@@ -168,6 +170,7 @@ func listenConsole(ctx context.Context, c *config.Config) (consoleListener, erro
 
 // servePage serves the page for the questions of all processes.
 func (o *operators) servePage(l net.Listener, mux http.Handler) {
+	o.app.Keep(l.Addr().String())
 	guards := transport.Options{Listen: l.Addr().String(), Hosts: o.p.conf.AllowHosts,
 		Open: console.PagePaths, Log: o.p.log, Callers: o.who.ofConsole(o.p.conf),
 		Credentials: &o.who.console}

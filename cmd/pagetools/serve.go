@@ -104,6 +104,7 @@ func (p *program) serve(ctx context.Context, pl plan) error {
 		return err
 	}
 	defer p.end(a)
+	a.Keep(l.Addr().String())
 	collectLess()
 	console := serveOperators(ctx, a, who, page)
 	defer console.close()

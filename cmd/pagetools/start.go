@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net/netip"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -18,6 +19,7 @@ import (
 	"github.com/pagetools/pagetools/session"
 	"github.com/pagetools/pagetools/session/cdp"
 	"github.com/pagetools/pagetools/session/cdp/chrome"
+	"github.com/pagetools/pagetools/session/egress"
 )
 
 // plan is what a command wants beyond the settings.
@@ -169,8 +171,7 @@ func (p *program) options(pl plan) (app.Options, error) {
 			Options: chrome.Options{
 				Path: c.ExecutablePath, NoSandbox: c.NoSandbox, Headful: !c.Headless,
 				AcceptInsecureCerts: c.AcceptInsecureCerts,
-				ProxyServer:         c.ProxyServer, Width: c.Viewport.Width, Height: c.Viewport.Height,
-				UserDataDir: dir, Args: c.ChromeArgs,
+				Width:               c.Viewport.Width, Height: c.Viewport.Height, UserDataDir: dir, Args: c.ChromeArgs,
 			},
 			RecycleAfter: c.Limits.RecycleAfter,
 		},
@@ -181,6 +182,11 @@ func (p *program) options(pl plan) (app.Options, error) {
 		Bridge: bridge.Options{Rates: c.Rates()},
 	}
 	o.Limits.CallTimeout = c.CallTimeout
+	if c.ProxyServer != "" {
+		if o.Upstream, err = egress.ParseUpstream(c.ProxyServer); err != nil {
+			return o, usage("--proxy-server: %w", err)
+		}
+	}
 	named := func(t *target) bool { return t.named }
 	if c.StorageState != "" && len(pl.targets) > 0 && !slices.ContainsFunc(pl.targets, named) {
 		return o, usage("--storage-state is for sites of the command line, and there is none; " +
@@ -213,11 +219,14 @@ func pageOptions(c *config.Config, pl plan, t *target) session.SiteOptions {
 	s := t.config
 	o := session.SiteOptions{
 		Shared: c.State == "shared", Warm: c.Warm,
-		Tab:     session.TabOptions{Windows: windowPolicies[s.Windows]},
+		Tab:     session.TabOptions{Windows: windowPolicies[s.Windows], Reach: &policy.Reach{Anywhere: pl.login}},
 		WaitFor: waitFor(c, s.WaitFor),
 	}
 	for _, origin := range slices.Concat(c.AllowOrigins, s.AllowOrigins) {
 		o.Origins = append(o.Origins, string(origin))
+	}
+	for _, n := range slices.Concat(c.AllowPrivate, s.AllowPrivate) {
+		o.Tab.Reach.Private = append(o.Tab.Reach.Private, netip.MustParsePrefix(string(n)))
 	}
 	if s.State != "" {
 		o.Shared = s.State == "shared"

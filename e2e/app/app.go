@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"net/url"
 	"os"
 	"slices"
 	"strings"
@@ -19,6 +20,7 @@ import (
 	"github.com/pagetools/pagetools/session"
 	"github.com/pagetools/pagetools/session/cdp"
 	"github.com/pagetools/pagetools/session/cdp/chrome"
+	"github.com/pagetools/pagetools/session/egress"
 	"github.com/pagetools/pagetools/transport"
 )
 
@@ -40,6 +42,8 @@ type Options struct {
 	// Local is the browser to start. With a Remote.URL, that one is used instead.
 	Local  cdp.LocalOptions
 	Remote cdp.RemoteOptions
+	// Upstream is the operator's own proxy; nil means none.
+	Upstream *url.URL
 	// Manager holds the limits of sessions, and Bridge the rates of callers.
 	Manager session.Options
 	Bridge  bridge.Options
@@ -57,7 +61,8 @@ type Site struct {
 	Engine string
 	// Files are served in the place of a folder.
 	Files fs.FS
-	// Page is how its pages are opened; the site, its URL and its engine are filled in.
+	// Page is how its pages are opened; the site, its URL, its engine and the origins that its
+	// pages reach are filled in.
 	Page session.SiteOptions
 	// Tools is what the operator decided about its tools.
 	Tools bridge.SiteOptions
@@ -68,6 +73,8 @@ type App struct {
 	Manager *session.Manager
 	Bridge  *bridge.Bridge
 	Metrics *transport.Metrics
+	// Proxy is how pages reach the network; nil with a remote browser, whose ways are its own.
+	Proxy *egress.Proxy
 	// Engine is that of the first site, and Kind what kind it is.
 	Engine *cdp.Engine
 	Kind   string
@@ -98,6 +105,13 @@ func Start(ctx context.Context, o Options) (*App, error) {
 }
 
 func (a *App) start(ctx context.Context) (err error) {
+	if a.o.Remote.URL == "" {
+		a.Proxy, err = egress.Start(ctx, egress.Options{Upstream: a.o.Upstream, Log: a.o.Log})
+		if err != nil {
+			return err
+		}
+		a.stops = append(a.stops, a.Proxy.Close)
+	}
 	if a.Engine, err = a.engine(a.Kind); err != nil {
 		return err
 	}
@@ -117,6 +131,12 @@ func (a *App) start(ctx context.Context) (err error) {
 		page.Site = bridge.Site{Name: s.Name, Target: s.Text, Origin: s.Origin,
 			Local: s.Folder != ""}
 		page.URL, page.Tab.Pass = s.URL, s.pass
+		var reach policy.Reach
+		if page.Tab.Reach != nil {
+			reach = *page.Tab.Reach
+		}
+		reach.Origins = append([]string{s.Origin}, page.Origins...)
+		page.Tab.Reach = &reach
 		kind := s.Engine
 		if kind == "" {
 			kind = a.o.Engine
@@ -137,6 +157,13 @@ func (a *App) start(ctx context.Context) (err error) {
 // Findings are what a site's author should know of its declarations now.
 func (a *App) Findings(site string) []bridge.Finding {
 	return slices.Concat(a.Manager.Findings(site), a.Bridge.Findings(site))
+}
+
+// Keep keeps pages from a listener of this process, whatever they may reach.
+func (a *App) Keep(listener string) {
+	if a.Proxy != nil {
+		a.Proxy.Keep(listener)
+	}
 }
 
 // engine returns the engine of a kind, and makes it when it is the first of that.
@@ -164,7 +191,7 @@ func (a *App) newEngine(native bool) (*cdp.Engine, error) {
 		a.o.Log.Warn("cleaning up after a predecessor", "error", err)
 	}
 	local := a.o.Local
-	local.Native, local.Log = native, a.o.Log
+	local.Native, local.Log, local.Proxy = native, a.o.Log, a.Proxy
 	for _, s := range a.o.Sites {
 		local.AdoptWindows = local.AdoptWindows || s.Page.Tab.Windows == session.BridgeWindows
 	}

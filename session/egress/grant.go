@@ -71,6 +71,7 @@ func (g *Grant) Extend(by policy.Reach) {
 	defer g.mu.Unlock()
 	g.reach.Origins = union(g.reach.Origins, by.Origins)
 	g.reach.Private = union(g.reach.Private, by.Private)
+	g.reach.Anywhere = g.reach.Anywhere || by.Anywhere
 }
 
 // union returns all of both, in a slice of its own.

@@ -70,7 +70,7 @@ var networkArgs = []string{"--proxy-server", "--proxy-bypass-list", "--proxy-pac
 
 // checkArgs refuses operator's arguments that are not flags or that would take
 // the browser out of our hands.
-func checkArgs(args []string) error {
+func checkArgs(args []string, proxied bool) error {
 	for _, a := range args {
 		name, _, _ := strings.Cut(a, "=")
 		if !strings.HasPrefix(a, "--") || len(name) < 3 {
@@ -81,7 +81,7 @@ func checkArgs(args []string) error {
 			return fmt.Errorf("--chrome-arg: --no-sandbox is an option of pagetools itself, so that it is never " +
 				"set by the way: give it without --chrome-arg")
 		}
-		if slices.Contains(networkArgs, name) {
+		if proxied && slices.Contains(networkArgs, name) {
 			return fmt.Errorf("--chrome-arg: %s cannot be set, because it would lead pages round the proxy that "+
 				"confines them: leave it out; --proxy-server and --allow-private are options of pagetools itself", name)
 		}

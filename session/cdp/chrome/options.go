@@ -52,7 +52,7 @@ func NewLauncher(o Options) (*Launcher, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := checkArgs(o.Args); err != nil {
+	if err := checkArgs(o.Args, o.ProxyServer != ""); err != nil {
 		return nil, err
 	}
 	if os.Geteuid() == 0 && !o.NoSandbox {

@@ -49,7 +49,7 @@ type Config struct {
 	UserDataDir         string        `key:"user-data-dir" group:"browser" path:"true" help:"a browser profile of your own; every session shares it"`
 	StorageState        string        `key:"storage-state" group:"pages" path:"true" help:"a file with a stored login, with which the sites of the command line open"`
 	Viewport            Viewport      `key:"viewport" group:"browser" help:"the window's size, as 1280x720"`
-	ProxyServer         string        `key:"proxy-server" group:"browser" help:"the browser's proxy"`
+	ProxyServer         string        `key:"proxy-server" group:"browser" help:"a proxy through which pages reach the network: host:port, or a URL with http, https or socks5"`
 	AcceptInsecureCerts bool          `key:"accept-insecure-certs" group:"browser" help:"accept any certificate"`
 	ChromeArgs          []string      `key:"chrome-arg" group:"browser" many:"words" help:"a further browser flag (repeatable)"`
 	NoSandbox           bool          `key:"no-sandbox" group:"browser" help:"run the browser without its sandbox; root needs it"`
@@ -66,7 +66,7 @@ type Config struct {
 	Approval            string        `key:"approval" group:"consent" unnamed:"stricter" default:"ask" enum:"auto,ask-once,ask,never,strict,deny" help:"who decides on calls: auto, ask-once, ask or never, as for single tools; strict (ask about every tool), deny (refuse what ask would ask about)"`
 	Rate                policy.Rate   `key:"rate" group:"consent" help:"calls that a site takes of all callers together, as in 600/1m"`
 	AllowOrigins        []Origin      `key:"allow-origin" group:"pages" many:"words" help:"another origin whose pages count as the site's own (repeatable)"`
-	AllowPrivate        []string      `key:"allow-private" group:"pages" many:"words" pattern:"^[0-9a-fA-F.:]+/[0-9]{1,3}$" must:"must be a network, such as 10.0.0.0/8" help:"a private network that pages may reach (repeatable); this version does not confine pages"`
+	AllowPrivate        []Network     `key:"allow-private" group:"pages" many:"words" help:"a private network that pages may reach, on any port (repeatable)"`
 	AllowHosts          []string      `key:"allow-host" group:"serving" many:"words" help:"a further Host name that the listener answers to (repeatable)"`
 	CORS                []string      `key:"cors" group:"serving" many:"words" help:"an origin whose pages may call (repeatable); * only with a token"`
 	Token               string        `key:"token" group:"serving" secret:"true" help:"the credential that callers must send; better in PAGETOOLS_TOKEN"`

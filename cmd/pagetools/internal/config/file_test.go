@@ -81,7 +81,7 @@ func TestExampleFile(t *testing.T) {
 		Rates: Rates{
 			{Pattern: "search", Rate: policy.Rate{N: 10, Per: time.Second}}, {Pattern: "delete-*", Rate: policy.Rate{N: 5, Per: minute}},
 		},
-		AllowConfig: []PageKey{"locale", "viewport"}, AllowPrivate: []string{},
+		AllowConfig: []PageKey{"locale", "viewport"}, AllowPrivate: []Network{},
 		Params: Params{"units": json.RawMessage(`{"enum":["metric","imperial"]}`)},
 		Profiles: []Profile{
 			{Name: "work", StorageState: "work.json", Callers: []string{"agent"}, Line: 15}, {Name: "home", StorageState: "home.json", Line: 15},

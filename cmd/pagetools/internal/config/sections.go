@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/netip"
 	"reflect"
 	"slices"
 	"strings"
@@ -28,7 +29,7 @@ type Site struct {
 	Rate           policy.Rate `key:"rate" help:"calls that this site takes of all callers together, as in 600/1m"`
 	Rates          Rates       `key:"rates" help:"rates of single tools, by patterns of their names"`
 	AllowConfig    []PageKey   `key:"allow-config" help:"what a call may change about its page"`
-	AllowPrivate   []string    `key:"allow-private" pattern:"^[0-9a-fA-F.:]+/[0-9]{1,3}$" must:"must be a network, such as 10.0.0.0/8" help:"private networks that pages may reach; this version does not confine pages"`
+	AllowPrivate   []Network   `key:"allow-private" help:"private networks that pages may reach, on any port"`
 	AllowOrigins   []Origin    `key:"allow-origin" help:"other origins whose pages count as the site's own"`
 	Params         Params      `key:"config-params" help:"arguments that a call may also give in config, by name, each with its JSON Schema"`
 	Profiles       []Profile   `key:"profiles" help:"stored logins, and who may use them"`
@@ -302,6 +303,19 @@ func (o *Origin) UnmarshalText(text []byte) error {
 		return errMust
 	}
 	*o = Origin(origin)
+	return nil
+}
+
+// Network is a network, as netip.ParsePrefix reads it.
+type Network string
+
+// UnmarshalText reads a network as a person writes it.
+func (n *Network) UnmarshalText(text []byte) error {
+	p, err := netip.ParsePrefix(string(text))
+	if err != nil {
+		return errMust
+	}
+	*n = Network(p.Masked().String())
 	return nil
 }
 

@@ -70,6 +70,8 @@ var scalars = map[reflect.Type]scalar{
 		object{"type": "string"}},
 	reflect.TypeFor[Origin](): {"must be an origin, such as https://shop.example",
 		object{"type": "string"}},
+	reflect.TypeFor[Network](): {"must be a network, such as 10.0.0.0/8",
+		object{"type": "string", "pattern": "^[0-9a-fA-F.:]+/[0-9]{1,3}$"}},
 	reflect.TypeFor[Wait](): {"must be tool:NAME, selector:CSS or idle, such as tool:search",
 		object{"type": "string", "pattern": "^(tool:[A-Za-z0-9_.-]+|selector:.+|idle)$"}},
 	reflect.TypeFor[PageKey](): {"must be one of " + strings.Join(bridge.PageKeys(), ", "),
