@@ -18,6 +18,8 @@ type Load struct {
 	// Questions are open. Pages are held by calls and sessions, Spares stand by,
 	// and Queued calls wait for a page.
 	Questions, Pages, Spares, Queued int
+	// Opened, Failed and Refused are connections that pages wanted, since the start.
+	Opened, Failed, Refused int
 }
 
 // Metrics counts calls and requests, and serves the counts in the text format of
@@ -72,6 +74,16 @@ func NewMetrics(sites []bridge.Site, load func() Load) *Metrics {
 			func(l Load) int { return l.Spares }),
 		gauge("pagetools_calls_queued", "Calls that wait for a page.",
 			func(l Load) int { return l.Queued }))
+	for result, value := range map[string]func(Load) int{
+		"opened":  func(l Load) int { return l.Opened },
+		"failed":  func(l Load) int { return l.Failed },
+		"refused": func(l Load) int { return l.Refused },
+	} {
+		m.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
+			Name:        "pagetools_page_connections_total",
+			Help:        "Connections that pages wanted, by what became of them: opened, failed, refused.",
+			ConstLabels: prometheus.Labels{"result": result}}, func() float64 { return float64(value(load())) }))
+	}
 	return m
 }
 

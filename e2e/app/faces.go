@@ -28,6 +28,13 @@ func (a *App) Drain(ctx context.Context) {
 func (a *App) load() transport.Load {
 	l := transport.Load{Questions: a.Bridge.OpenQuestions()}
 	l.Pages, l.Spares, l.Queued = a.Manager.Pages()
+	if a.Proxy != nil {
+		c := a.Proxy.Counts()
+		l.Opened, l.Failed = int(c.Opened), int(c.Failed)
+		for _, n := range c.Refused {
+			l.Refused += int(n)
+		}
+	}
 	return l
 }
 
