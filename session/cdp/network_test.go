@@ -193,29 +193,39 @@ func TestRequestVectors(t *testing.T) {
 			}
 		}
 	})
-	t.Run("proxy", func(t *testing.T) {
-		t.Parallel()
-		e, proxy := proxied(t, nil)
-		c, p := run(t, e)
-		refused := func() (n int64) {
-			for _, of := range proxy.Counts().Refused {
-				n += of
+	for name, kind := range map[string]func(*LocalOptions){"shell": nil, "whole": whole} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			e, proxy := proxied(t, kind)
+			c, p := run(t, e)
+			awaitRefused(t, proxy, 15)
+			if got := p.must("go", "{}"); got != `"gone"` { // it is still there, and tries again
+				t.Errorf("afterwards the page answers %s", got)
 			}
-			return n
-		}
-		for deadline := time.Now().Add(20 * time.Second); refused() < 15; {
-			if time.Now().After(deadline) {
-				t.Fatalf("only %d were refused", refused())
+			awaitRefused(t, proxy, 25)
+			if paths, conns, udps, _ := c.reached(); conns != 0 || udps != 0 {
+				t.Errorf("%d connections and %d datagrams arrive: %v", conns, udps, paths)
 			}
-			<-time.After(20 * time.Millisecond)
+		})
+	}
+}
+
+// awaitRefused waits until the proxy has refused so many connections.
+func awaitRefused(t *testing.T, p *egress.Proxy, n int64) {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); ; {
+		var all int64
+		for _, of := range p.Counts().Refused {
+			all += of
 		}
-		if got := p.must("go", "{}"); got != `"gone"` { // it is still there, and tries again
-			t.Errorf("afterwards the page answers %s", got)
+		if all >= n {
+			return
 		}
-		if paths, conns, udps, _ := c.reached(); conns != 0 || udps != 0 {
-			t.Errorf("%d connections and %d datagrams arrive: %v", conns, udps, paths)
+		if time.Now().After(deadline) {
+			t.Fatalf("only %d of %d were refused", all, n)
 		}
-	})
+		<-time.After(20 * time.Millisecond)
+	}
 }
 
 // TestTopNavigation (E4): a page shows other origins only where they were named. What it showed

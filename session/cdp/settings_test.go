@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pagetools/pagetools/bridge/policy"
 	"github.com/pagetools/pagetools/session"
 	"github.com/pagetools/pagetools/session/pageconfig"
 )
@@ -203,7 +204,11 @@ func TestNoSettings(t *testing.T) {
 		t.Error(err)
 	}
 	full := &settings{Config: &pageconfig.Config{Settings: pageconfig.Settings{Locale: "de", Bearer: "x"}}, headers: &headers{}}
-	if len(full.page()) < 3 || len(full.frame()) < 2 || len(full.worker()) < 3 {
+	free := &reaching{}
+	if free.intercept(nil) != nil || len(free.intercept(full)) != 1 || len((&reaching{reach: &policy.Reach{}}).intercept(nil)) != 1 {
+		t.Error("requests wait for us where nobody asks, or do not where somebody does")
+	}
+	if len(full.page()) < 2 || len(full.frame()) < 2 || len(full.worker()) < 3 {
 		t.Error("a tab with settings is not sent them")
 	}
 	for _, c := range full.frame() {

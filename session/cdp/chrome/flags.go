@@ -44,8 +44,8 @@ var managedFlags = []string{
 	"--force-color-profile=srgb",
 	"--mute-audio",
 	"--hide-scrollbars",
-	"--webrtc-ip-handling-policy=disable_non_proxied_udp",
-	"--force-webrtc-ip-handling-policy",
+	"--webrtc-ip-handling-policy=disable_non_proxied_udp", // of a whole Chromium; the shell has the next
+	"--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
 	"--js-flags=--max-old-space-size=1024",
 }
 
@@ -65,7 +65,7 @@ var forbiddenArgs = []string{"--remote-debugging-port", "--remote-debugging-pipe
 
 // networkArgs are flags that would lead pages round the proxy that confines them.
 var networkArgs = []string{"--proxy-server", "--proxy-bypass-list", "--proxy-pac-url", "--proxy-auto-detect",
-	"--no-proxy-server", "--host-resolver-rules", "--host-rules", "--enable-quic", "--force-webrtc-ip-handling-policy",
+	"--no-proxy-server", "--host-resolver-rules", "--host-rules", "--enable-quic", "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
 	"--webrtc-ip-handling-policy"}
 
 // checkArgs refuses operator's arguments that are not flags or that would take

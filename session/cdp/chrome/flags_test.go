@@ -42,7 +42,7 @@ func TestArguments(t *testing.T) {
 	}
 	for _, f := range []string{
 		"--remote-debugging-pipe", "--user-data-dir=/p", "--headless", "--disable-back-forward-cache", "--disable-component-update",
-		"--disable-field-trial-config", "--no-pings", "--webrtc-ip-handling-policy=disable_non_proxied_udp", "--force-webrtc-ip-handling-policy",
+		"--disable-field-trial-config", "--no-pings", "--webrtc-ip-handling-policy=disable_non_proxied_udp", "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
 		"--js-flags=--max-old-space-size=1024", "--deny-permission-prompts", "--site-per-process",
 	} {
 		if !slices.Contains(plain, f) {
