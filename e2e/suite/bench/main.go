@@ -46,7 +46,7 @@ type row struct {
 
 func main() {
 	short := flag.Bool("short", false, "a tenth of the work: shows that it runs, not how fast")
-	only := flag.String("only", "", "measure one group: inside, recorded, fresh, live, mcp, pages, outside or strangers")
+	only := flag.String("only", "", "measure one group: inside, recorded, fresh, egress, live, mcp, pages, outside or strangers")
 	flag.Parse()
 	debug.SetGCPercent(300) // as serve does
 	if err := run(context.Background(), *short, *only); err != nil {
@@ -108,6 +108,7 @@ func groups(url string, calls int) []group {
 		{"inside", func(ctx context.Context) ([]row, error) { return insideRows(ctx, url, calls) }},
 		{"recorded", func(ctx context.Context) ([]row, error) { return recordedRows(ctx, url, calls) }},
 		{"fresh", func(context.Context) ([]row, error) { return freshRows(url) }},
+		{"egress", egressRows},
 		{"live", func(ctx context.Context) ([]row, error) { return liveRows(ctx, url) }},
 		{"mcp", func(ctx context.Context) ([]row, error) { return mcpRows(ctx, url, calls) }},
 		{"pages", pageRows},
