@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"slices"
 	"sync/atomic"
@@ -209,18 +208,6 @@ func (p *Page) note(ev Event) {
 	}
 }
 
-// maxRefused bounds the addresses of which a document's findings say that they were refused.
-const maxRefused = 16
-
-// refused adds to the findings of the document that an address was refused.
-func (p *Page) refused(s *pageState, ev Refused) {
-	f := bridge.Finding{Rule: "network-refused", Message: "The page was kept from " + ev.URL + ": " + ev.Why}
-	if len(s.more) < maxRefused && !slices.Contains(s.more, f) {
-		s.more = append(s.more, f)
-		p.list(s)
-	}
-}
-
 func (p *Page) navigated(s *pageState, ev Navigated) {
 	now := time.Now()
 	s.visited = append(s.visited, now)
@@ -320,22 +307,6 @@ func (p *Page) list(s *pageState) {
 	p.publish(s)
 }
 
-// maxFindings bounds what is told of a page.
-const maxFindings = 200
-
-// told returns findings as they are told: cleaned, and not too many.
-func told(findings []bridge.Finding) []bridge.Finding {
-	all := make([]bridge.Finding, 0, min(len(findings), maxFindings))
-	for i, f := range findings {
-		if i == maxFindings-1 && len(findings) > maxFindings {
-			return append(all, bridge.Finding{Rule: "more-findings",
-				Message: fmt.Sprintf("There are %d findings more.", len(findings)-i)})
-		}
-		all = append(all, f.Cleaned())
-	}
-	return all
-}
-
 // mayBeQuiet starts, or starts again, the quiet time after which the page
 // counts as opened.
 func (p *Page) mayBeQuiet(s *pageState) {
@@ -377,22 +348,6 @@ func (p *Page) settle(s *pageState) {
 		s.now.catalog = s.now.catalog.With(told(slices.Concat(s.more, s.now.catalog.Findings())))
 	}
 	p.publish(s)
-}
-
-// RuleUnmet is the rule of the finding that wait-for was not fulfilled.
-const RuleUnmet = "wait-for-unmet"
-
-// unmet says what the page was to wait for and did not come; "" when all came.
-func (p *Page) unmet(s *pageState) string {
-	switch missing := p.wait.missing(s.now.catalog); {
-	case missing != "":
-		return fmt.Sprintf("the tool %q", missing)
-	case p.wait.Selector != "" && !s.ready:
-		return fmt.Sprintf("an element that matches %q", p.wait.Selector)
-	case p.wait.Idle && !s.ready:
-		return "a network that is idle"
-	}
-	return ""
 }
 
 // publish makes a copy of the owner's view visible and wakes the calls that wait.

@@ -77,10 +77,10 @@ func (g *Grant) judge(host string, to netip.AddrPort) error {
 		refused.Kind = Bridge
 	case known && (reach.Own(host, to) || reach.Allowed(to.Addr())):
 		return nil
-	case !reach.Port(host, to.Port()):
-		refused.Kind = Port
 	case known && public.SafeAddr(to.Addr()) != nil:
 		refused.Kind = Private
+	case !reach.Port(host, to.Port()):
+		refused.Kind = Port
 	default:
 		return nil
 	}

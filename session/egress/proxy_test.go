@@ -11,18 +11,19 @@ import (
 	"net/http/httptest"
 	"net/netip"
 	"net/url"
+	"os"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
 	"golang.org/x/net/dns/dnsmessage"
 
+	"github.com/pagetools/pagetools/bridge/bridgetest"
 	"github.com/pagetools/pagetools/bridge/policy"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { os.Exit(bridgetest.Main(m, os.Stderr)) }
 
 // start starts a proxy for one test.
 func start(t *testing.T, o Options) *Proxy {
@@ -137,7 +138,7 @@ func TestReachIsTheGrants(t *testing.T) {
 			t.Errorf("its own page gets %d %s", status, text)
 		}
 		status, text := get(t, client(t, p, other), site.URL)
-		if status != http.StatusForbidden || !strings.Contains(text, "port") {
+		if status != http.StatusForbidden || !strings.Contains(text, "not a public address") {
 			t.Errorf("another page gets %d %s", status, text)
 		}
 	}
