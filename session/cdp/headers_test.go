@@ -213,7 +213,9 @@ func TestHeadersOfNavigations(t *testing.T) {
 		var h heard
 		base, _, _ := three(t, &h)
 		s := showPageWith(t, shared, with(t, base, credentials), base+"/page")
-		_, _ = s.call(who+"Go", "{}") // it navigates away
+		if _, err := s.call(who+"Go", "{}"); err != nil && reasonOf(err) != "INTERNAL_ERROR PAGE_NAVIGATED unknown" {
+			t.Errorf("the call that navigates the %s frame: %v", who, err)
+		}
 		if got := h.await(t, base+"/"+who+"-stolen"); got.Get("Authorization") != "" || got.Get("X-Env") != "" {
 			t.Errorf("the navigation of the %s frame has %v", who, got)
 		}
