@@ -12,6 +12,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/policy"
@@ -72,13 +73,15 @@ type App struct {
 	Engine *cdp.Engine
 	Kind   string
 
-	o       Options
-	engines map[string]*cdp.Engine // by kind, as the sites need them
-	stops   []func() error         // in the order in which they are called
+	o        Options
+	draining atomic.Bool
+	engines  map[string]*cdp.Engine // by kind, as the sites need them
+	stops    []func() error         // in the order in which they are called
 }
 
 // Start opens the sites. The caller must close the app. An error is about the options,
-// or no browser could be started: then it matches chrome.ErrNoBrowser or chrome.ErrRoot.
+// or no browser could be started: then it matches chrome.ErrNoBrowser, chrome.ErrNoShell or
+// chrome.ErrRoot.
 // Targets that are folders have their address afterwards.
 func Start(ctx context.Context, o Options) (*App, error) {
 	if o.Log == nil {
@@ -103,6 +106,7 @@ func (a *App) start(ctx context.Context) (err error) {
 	}
 	m, b := a.o.Manager, a.o.Bridge
 	m.Engine, m.Sites, m.Limits, m.Log = a.Engine, nil, a.o.Limits, a.o.Log
+	m.LightPages = a.Engine.Kind() == chrome.Shell
 	b.Limits, b.Log, b.Sites = a.o.Limits, a.o.Log, map[string]bridge.SiteOptions{}
 	m.Bytes = policy.NewAccount(a.o.Limits.WithDefaults().TotalBytes, nil)
 	b.Bytes = m.Bytes

@@ -3,7 +3,6 @@ package cdp
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"strings"
 	"time"
 
@@ -24,6 +23,11 @@ type instance struct {
 	version string
 	times   times
 	stop    context.CancelFunc
+	began   time.Time
+	lost    func(cause string) // called once when it ended or fell silent by itself
+
+	kind chrome.Kind  // empty for a browser that we did not start
+	view *chrome.View // how pages look; nil leaves it to the browser
 
 	// adopts is true when windows that pages open wait for us.
 	adopts bool
@@ -39,12 +43,13 @@ type instance struct {
 	open   int // tabs now; guarded by the engine
 }
 
-// connect speaks to a browser over tr. proc is nil for a remote one.
-func connect(ctx context.Context, tr chromedp.Transport, proc *chrome.Process, tm times,
-	log *slog.Logger) (*instance, error) {
+// speak speaks to a browser over tr. proc is nil for a remote one.
+func (e *Engine) speak(ctx context.Context, tr chromedp.Transport,
+	proc *chrome.Process) (*instance, error) {
 	life, stop := context.WithCancel(context.Background())
-	debug := func(format string, args ...any) { log.Debug("chromedp: " + fmt.Sprintf(format, args...)) }
-	b := &instance{conn: wire.New(tr, wanted), process: proc, times: tm, stop: stop}
+	debug := func(format string, args ...any) { e.log.Debug("chromedp: " + fmt.Sprintf(format, args...)) }
+	b := &instance{conn: wire.New(tr, wanted), process: proc, times: e.times, stop: stop,
+		began: time.Now(), lost: e.lose}
 	var err error
 	b.root, err = chromedp.NewBrowserTransport(life, b.conn, chromedp.WithBrowserLogf(debug),
 		chromedp.WithBrowserErrorf(debug))
@@ -89,6 +94,7 @@ func (b *instance) ping(ctx context.Context) {
 			return
 		case <-b.conn.Lost():
 			if ctx.Err() == nil {
+				b.lost(LostEnded)
 				b.kill()
 			}
 			return
@@ -97,11 +103,19 @@ func (b *instance) ping(ctx context.Context) {
 		_, err := cdp.Call(bounded, b.root, browser.GetVersion, cdp.Empty{})
 		cancel()
 		if err != nil && ctx.Err() == nil {
+			cause := LostSilent
+			if !b.alive() {
+				cause = LostEnded
+			}
+			b.lost(cause)
 			b.kill()
 			return
 		}
 	}
 }
+
+// isShell reports whether it is a headless shell that we started.
+func (b *instance) isShell() bool { return b.kind == chrome.Shell }
 
 // alive reports whether the connection stands.
 func (b *instance) alive() bool {

@@ -70,7 +70,14 @@ func (h *headers) over(request network.Headers) (all []*fetch.HeaderEntry) {
 // again, when it goes to the site's origin.
 func (s *settings) requestPaused(o *owner, from *wire.Session, msg *cdproto.Message) {
 	var ev fetch.EventRequestPaused
-	if !decode(msg, &ev) || ev.Request == nil || s == nil {
+	if !decode(msg, &ev) || ev.Request == nil {
+		return
+	}
+	if ev.ResponseStatusCode != 0 || ev.ResponseErrorReason != "" {
+		o.challenged.answered(o, from, &ev)
+		return
+	}
+	if s == nil {
 		return
 	}
 	ours := false

@@ -68,8 +68,7 @@ func localOptions() LocalOptions {
 	}}
 }
 
-// whole takes the browser itself, for the contract and for what the headless shell does
-// differently.
+// whole takes the browser itself, for what the headless shell does differently.
 func whole(o *LocalOptions) { o.Path = os.Getenv("PAGETOOLS_EXECUTABLE_PATH") }
 
 // nothingLeft fails when profiles or browsers are left.
@@ -210,18 +209,22 @@ func signal(t *testing.T, s syscall.Signal, pids ...int) {
 // quick are times that a test can wait for.
 var quick = times{silence: 50 * time.Millisecond, pulse: 500 * time.Millisecond, pingEvery: 100 * time.Millisecond, pingPatience: 2 * time.Second}
 
-// TestContract holds the engine to the contract, on a real browser.
+// TestContract holds the engine to the contract, in both kinds of browsers.
 func TestContract(t *testing.T) {
-	contract(t, engine(t, whole), whole)
+	inBothKinds(t, func(t *testing.T, only func(*LocalOptions)) {
+		contract(t, engine(t, only), only)
+	})
 }
 
 // TestNativeContract holds the browser's own WebMCP to the same.
 func TestNativeContract(t *testing.T) {
-	native := func(o *LocalOptions) {
-		whole(o)
-		o.Native = true
-	}
-	contract(t, engine(t, native), native)
+	inBothKinds(t, func(t *testing.T, only func(*LocalOptions)) {
+		native := func(o *LocalOptions) {
+			only(o)
+			o.Native = true
+		}
+		contract(t, engine(t, native), native)
+	})
 }
 
 func contract(t *testing.T, e *Engine, change func(*LocalOptions)) {

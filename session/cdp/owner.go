@@ -52,6 +52,7 @@ type owner struct {
 	windows     *windows
 	dialogs     *dialogs
 	submissions *submissions
+	challenged  *challenged
 }
 
 // own is the owner's goroutine. It ends when the target is gone.

@@ -78,7 +78,8 @@ func newTab(b *instance, target *wire.Session, in cdp.BrowserContextID, id cdpta
 	work := tasks{queue: make(chan task), gone: target.Gone()}
 	t := &tab{browser: b, target: target, context: in, id: id, origin: originOf(o.Origin),
 		pass: o.Pass, shown: &documents{}}
-	own := &owner{target: target, events: make(chan session.Event), tasks: work}
+	own := &owner{target: target, events: make(chan session.Event), tasks: work,
+		challenged: new(challenged)}
 	out := &own.out
 	own.frames = newFrames(target, id, t.shown, out, session.NewDeclared(o))
 	hold := time.NewTimer(time.Hour)
@@ -145,8 +146,7 @@ func (t *tab) Load(ctx context.Context, address string) error {
 	if t.calls.inFlight() > 0 {
 		t.abortAll(ctx)
 	}
-	var res page.NavigateResult
-	err := t.target.Call(ctx, page.CommandNavigate, page.NavigateParams{URL: address}, &res)
+	res, err := t.navigate(ctx, address)
 	switch {
 	case t.target.Reason() != nil:
 		return goneError(t.target.Reason(), bridge.NotRun)
