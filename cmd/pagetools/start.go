@@ -197,7 +197,9 @@ func chromeOptions(c *config.Config) (chrome.Options, error) {
 		Path: c.ExecutablePath, Kind: chrome.Kind(c.Browser), NoSandbox: c.NoSandbox,
 		Headful: !c.Headless, AcceptInsecureCerts: c.AcceptInsecureCerts,
 		ProxyServer: c.ProxyServer, Width: c.Viewport.Width, Height: c.Viewport.Height,
-		Args: c.ChromeArgs,
+		Args: c.ChromeArgs, Windows: slices.ContainsFunc(c.Sites, func(s config.Site) bool {
+			return windowPolicies[s.Windows] != session.CloseWindows
+		}),
 	}
 	if c.UserDataDir != "" {
 		dir, err := filepath.Abs(c.UserDataDir)

@@ -171,6 +171,7 @@ func (a *App) newEngine(native bool) (*cdp.Engine, error) {
 	local.Native, local.Log = native, a.o.Log
 	for _, s := range a.o.Sites {
 		local.AdoptWindows = local.AdoptWindows || s.Page.Tab.Windows == session.BridgeWindows
+		local.Windows = local.Windows || s.Page.Tab.Windows != session.CloseWindows
 	}
 	return cdp.NewLocal(local)
 }

@@ -40,7 +40,9 @@ func run(m *testing.M) int {
 		return 1
 	}
 	defer os.RemoveAll(base)
-	if shared, err = NewLocal(localOptions()); err != nil {
+	o := localOptions()
+	o.Windows = true
+	if shared, err = NewLocal(o); err != nil {
 		fmt.Fprintln(os.Stderr, "the tests need a browser:", err)
 		if errors.Is(err, chrome.ErrRoot) {
 			fmt.Fprintln(os.Stderr, "their pages can be trusted: set PAGETOOLS_NO_SANDBOX=1, as make test does")

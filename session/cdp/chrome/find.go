@@ -85,8 +85,8 @@ func KindOf(path string) Kind {
 
 // Find returns the browser that the options mean, and its kind: the binary that they name,
 // or the first of the usual places and $PATH that fits. Without a kind a browser without
-// windows is a headless shell where there is one, unless a whole browser wrote the profile;
-// any other is a whole browser. The error wraps ErrNoBrowser or ErrNoShell when there is
+// windows is a headless shell where there is one, unless pages may open windows or a whole
+// browser wrote the profile; any other is a whole browser. The error wraps ErrNoBrowser or ErrNoShell when there is
 // none, and is another one when the options contradict each other.
 func Find(o Options) (path string, kind Kind, err error) {
 	if o.Path != "" {
@@ -141,6 +141,11 @@ func (o *Options) find(places, shells []string) (path string, kind Kind, err err
 	}
 	if err := o.fits(kind); err != nil {
 		return "", "", err
+	}
+	if kind == Auto && o.Windows {
+		if path := first(places, namesInPath); path != "" {
+			return path, Chromium, nil
+		}
 	}
 	if kind != Chromium {
 		if path := first(shells, shellsInPath); path != "" {

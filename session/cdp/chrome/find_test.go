@@ -45,6 +45,8 @@ func TestFind(t *testing.T) {
 	finds(Options{Kind: Shell}, shell, Shell)
 	finds(Options{Kind: Chromium}, second, Chromium)
 	finds(Options{Headful: true}, second, Chromium)
+	finds(Options{Windows: true}, second, Chromium)
+	finds(Options{Windows: true, Kind: Shell}, shell, Shell)
 	if _, _, err := (&Options{Kind: Shell, Headful: true}).find(places, shells); err == nil ||
 		!strings.Contains(err.Error(), "--headless=false") {
 		t.Errorf("a shell with windows: %v", err)

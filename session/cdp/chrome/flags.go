@@ -107,8 +107,8 @@ func (o *Options) Languages() string {
 	return lang
 }
 
-// arguments builds the command line of a browser.
-func (o *Options) arguments(profile string) []string {
+// arguments builds the command line of a browser of a kind.
+func (o *Options) arguments(kind Kind, profile string) []string {
 	args := append([]string{}, managedFlags...)
 	args = append(args, "--user-data-dir="+profile)
 	if !o.Headful {
@@ -116,6 +116,9 @@ func (o *Options) arguments(profile string) []string {
 		if o.Languages() == english {
 			args = append(args, "--lang=en-US") // whatever the machine speaks
 		}
+	}
+	if kind == Shell && !o.Windows {
+		args = append(args, "--block-new-web-contents") // it has no popup blocker
 	}
 	if o.NoSandbox {
 		args = append(args, "--no-sandbox")

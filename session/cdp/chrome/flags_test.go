@@ -29,7 +29,7 @@ func flagNames(args []string) (names []string) {
 
 func TestArguments(t *testing.T) {
 	t.Parallel()
-	plain := new(Options).arguments("/p")
+	plain := new(Options).arguments(Chromium, "/p")
 	if got := (&Options{Args: []string{"--lang=de-CH"}}).Languages(); got != "de-CH,de" {
 		t.Errorf("the languages of --lang=de-CH are %s", got)
 	}
@@ -56,6 +56,16 @@ func TestArguments(t *testing.T) {
 			t.Errorf("%s is missing", f)
 		}
 	}
+	const block = "--block-new-web-contents"
+	for _, row := range []struct {
+		kind    Kind
+		windows bool
+	}{{Shell, false}, {Shell, true}, {Chromium, false}, {Chromium, true}} {
+		got := slices.Contains((&Options{Windows: row.windows}).arguments(row.kind, "/p"), block)
+		if got != (row.kind == Shell && !row.windows) {
+			t.Errorf("%+v: windows are blocked: %v", row, got)
+		}
+	}
 	seen := map[string]bool{}
 	for _, f := range flagNames(plain) {
 		if seen[f] {
@@ -67,7 +77,7 @@ func TestArguments(t *testing.T) {
 		NoSandbox: true, Headful: true, AcceptInsecureCerts: true, ProxyServer: "http://127.0.0.1:1", Width: 800, Height: 600,
 		Args: []string{"--lang=de"},
 	}
-	all := asked.arguments("/p")
+	all := asked.arguments(Chromium, "/p")
 	for _, f := range []string{"--no-sandbox", "--ignore-certificate-errors", "--proxy-server=http://127.0.0.1:1", "--window-size=800,600"} {
 		if !slices.Contains(all, f) {
 			t.Errorf("%s is missing though it was asked for", f)
