@@ -183,18 +183,24 @@ func browserOf(t *testing.T, e *Engine) int {
 	return e.current.process.PID()
 }
 
-// renderersOf returns the renderers of the engine's browser: they are in its
-// process group.
-func renderersOf(t *testing.T, e *Engine) (pids []int) {
+// renderersOf returns the renderers of the engine's browser.
+func renderersOf(t *testing.T, e *Engine) []int {
+	t.Helper()
+	return partsOf(t, e, "--type=renderer")
+}
+
+// partsOf returns the processes of the engine's browser whose command line has the text:
+// they are in its process group.
+func partsOf(t *testing.T, e *Engine, text string) (pids []int) {
 	t.Helper()
 	browser := browserOf(t, e)
-	for _, pid := range processes("--type=renderer") {
+	for _, pid := range processes(text) {
 		if group, err := syscall.Getpgid(pid); err == nil && group == browser {
 			pids = append(pids, pid)
 		}
 	}
 	if len(pids) == 0 {
-		t.Fatal("the browser has no renderer")
+		t.Fatalf("the browser has no process with %s", text)
 	}
 	return pids
 }
