@@ -19,7 +19,8 @@ help: ## list the commands
 .PHONY: demo
 demo: ## build, serve the stamp collection, call it as an agent would, stop
 	@$(SANDBOX)
-	@browser="$$(scripts/browser.sh)" && $(MAKE) --no-print-directory build && \
+	@browser="$${PAGETOOLS_EXECUTABLE_PATH:-$$(scripts/headless-shell.sh)}" && browser="$${browser:-$$(scripts/browser.sh)}" && \
+		[ -n "$$browser" ] && $(MAKE) --no-print-directory build && \
 		PAGETOOLS_EXECUTABLE_PATH="$$browser" $(GO) run ./scripts/demo bin/pagetools
 
 .PHONY: test

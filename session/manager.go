@@ -48,8 +48,11 @@ type Options struct {
 	Engine Engine        // required
 	Sites  []SiteOptions // required
 	// MaxSessions bounds the pages that calls and sessions hold at once; zero
-	// means min(free memory / 128 MB, 4 x cores).
+	// means min(free memory / 128 MB, 4 x cores), and with LightPages
+	// min(free memory / 40 MB, 32 x cores).
 	MaxSessions int
+	// LightPages says that pages are those of a headless shell.
+	LightPages bool
 	// Several says that there are several callers: a quarter of the pages is left to the
 	// others, so that one whose calls take long, or wait for persons, does not hold all.
 	Several bool
@@ -93,15 +96,25 @@ func (o Options) withDefaults() Options {
 		o.Bytes = policy.NewAccount(o.Limits.TotalBytes, nil)
 	}
 	if o.MaxSessions == 0 {
-		o.MaxSessions = 4 * runtime.NumCPU()
-		if free := freeMemory(); free > 0 {
-			o.MaxSessions = max(1, min(o.MaxSessions, int(free/(128<<20))))
-		}
+		o.MaxSessions = roomFor(o.LightPages, freeMemory(), runtime.NumCPU())
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	return o
+}
+
+// roomFor returns how many pages fit into the free memory, in bytes, and on the cores. Zero
+// bytes are not known.
+func roomFor(light bool, free uint64, cores int) int {
+	page, perCore := uint64(128<<20), 4
+	if light {
+		page, perCore = 40<<20, 32
+	}
+	if free == 0 {
+		return perCore * cores
+	}
+	return max(1, min(perCore*cores, int(free/page)))
 }
 
 // Manager finds pages for calls. Its state changes only in functions that

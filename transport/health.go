@@ -11,6 +11,11 @@ type Readiness struct {
 	// Ready is true when we listen, the browser runs, and every site was opened
 	// or failed once.
 	Ready bool
+	// Draining is true when calls are refused, because the process is about to end.
+	Draining bool
+	// Browser says, in a safe sentence, why there is no browser; empty when there is one, or
+	// one is being started.
+	Browser string
 	// Sites says how each site is, by name. Callers see only their own. A request
 	// without a credential sees none where the listener has callers.
 	Sites map[string]string
@@ -54,6 +59,10 @@ func readyz(w http.ResponseWriter, r *http.Request, now Readiness) {
 	}
 	code, word := http.StatusOK, "ok"
 	switch {
+	case now.Draining:
+		code, word = http.StatusServiceUnavailable, "draining"
+	case now.Browser != "":
+		code, word = http.StatusServiceUnavailable, "no browser"
 	case !now.Ready:
 		code, word = http.StatusServiceUnavailable, "starting"
 	case now.Audit != "": // what only reads still runs
@@ -62,10 +71,11 @@ func readyz(w http.ResponseWriter, r *http.Request, now Readiness) {
 	w.Header().Set("Cache-Control", "no-store")
 	WriteJSON(w, r, code, struct {
 		Status   string                      `json:"status"`
+		Browser  string                      `json:"browser,omitempty"`
 		Sites    map[string]string           `json:"sites"`
 		Findings map[string][]bridge.Finding `json:"findings,omitempty"`
 		Audit    string                      `json:"audit,omitempty"`
-	}{word, sites, findings, now.Audit})
+	}{word, now.Browser, sites, findings, now.Audit})
 }
 
 // maxFindings bounds those of a site that are told.

@@ -20,7 +20,12 @@ type Load struct {
 	Questions, Pages, Spares, Queued int
 	// Opened, Failed and Refused are connections that pages wanted, since the start.
 	Opened, Failed, Refused int
+	Browsers                Browsers
 }
+
+// Browsers are how many browsers were started, could not be started, and were lost: because
+// they ended, or fell silent. They only grow.
+type Browsers struct{ Started, Failed, Ended, Silent int }
 
 // Metrics counts calls and requests, and serves the counts in the text format of
 // Prometheus. Its labels have few values, whatever pages and callers do: sites of
@@ -64,6 +69,22 @@ func NewMetrics(sites []bridge.Site, load func() Load) *Metrics {
 		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help},
 			func() float64 { return float64(value(load())) })
 	}
+	counter := func(name, label, value, help string, of func(Browsers) int) prometheus.Collector {
+		return prometheus.NewCounterFunc(prometheus.CounterOpts{Name: name, Help: help,
+			ConstLabels: prometheus.Labels{label: value}},
+			func() float64 { return float64(of(load().Browsers)) })
+	}
+	const starts, lost = "Starts of browsers, by outcome (ok, failed).",
+		"Browsers that were lost, by cause (ended, silent). Those that pagetools ends itself do not count."
+	m.registry.MustRegister(
+		counter("pagetools_browser_starts_total", "outcome", "ok", starts,
+			func(b Browsers) int { return b.Started }),
+		counter("pagetools_browser_starts_total", "outcome", "failed", starts,
+			func(b Browsers) int { return b.Failed }),
+		counter("pagetools_browsers_lost_total", "cause", "ended", lost,
+			func(b Browsers) int { return b.Ended }),
+		counter("pagetools_browsers_lost_total", "cause", "silent", lost,
+			func(b Browsers) int { return b.Silent }))
 	m.registry.MustRegister(m.calls, m.took, m.waited, m.requests, collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		gauge("pagetools_questions_open", "Calls that wait for a person.",

@@ -119,6 +119,18 @@ func TestHealth(t *testing.T) {
 	if got := s.get(t, "/readyz"); got.StatusCode != http.StatusOK || got.body != `{"status":"degraded","sites":{"shop":"opened"},"audit":"the disk is full"}` {
 		t.Errorf("%d %s", got.StatusCode, got.body)
 	}
+	now.Browser = "There is no browser."
+	if got := s.get(t, "/readyz"); got.StatusCode != http.StatusServiceUnavailable ||
+		!strings.HasPrefix(got.body, `{"status":"no browser","browser":"There is no browser.","sites":`) {
+		t.Errorf("%d %s", got.StatusCode, got.body)
+	}
+	now.Draining = true
+	if got := s.get(t, "/readyz"); got.StatusCode != http.StatusServiceUnavailable || !strings.HasPrefix(got.body, `{"status":"draining",`) {
+		t.Errorf("%d %s", got.StatusCode, got.body)
+	}
+	if got := s.get(t, "/healthz"); got.StatusCode != http.StatusOK {
+		t.Errorf("a process that drains is not alive: %d", got.StatusCode)
+	}
 	s.post(t, "/healthz", "{}").wantError(t, 405, bridge.MethodNotAllowed)
 }
 

@@ -142,11 +142,18 @@ func WriteErrorAs(w http.ResponseWriter, r *http.Request, e *bridge.Error, statu
 	h := w.Header()
 	h.Set("Cache-Control", "no-store")
 	h.Del("ETag")
-	if e.Retry > 0 || status == http.StatusTooManyRequests {
+	switch {
+	case e.Retry > 0 || status == http.StatusTooManyRequests:
 		h.Set("Retry-After", strconv.FormatInt(bridge.RetryAfter(e.Retry), 10))
+	case e.Reason == bridge.Draining:
+		h.Set("Retry-After", afterDraining)
 	}
 	WriteJSON(w, r, status, v)
 }
+
+// afterDraining is how many seconds a client waits before it tries again: a supervisor has
+// started another process by then.
+const afterDraining = "5"
 
 // WriteJSON writes v as JSON. A value that cannot be encoded is our own bug.
 func WriteJSON(w http.ResponseWriter, r *http.Request, status int, v any) {

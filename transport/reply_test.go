@@ -78,6 +78,11 @@ func TestRetryAfter(t *testing.T) {
 		}
 	}
 	w := httptest.NewRecorder()
+	WriteError(w, httptest.NewRequest(http.MethodGet, "/", nil), &bridge.Error{Code: bridge.InternalError, Reason: bridge.Draining})
+	if got := w.Header().Get("Retry-After"); got != "5" || w.Code != http.StatusServiceUnavailable {
+		t.Errorf("draining: %d, Retry-After %q", w.Code, got)
+	}
+	w = httptest.NewRecorder()
 	WriteError(w, httptest.NewRequest(http.MethodGet, "/", nil), &bridge.Error{Code: bridge.Conflict})
 	if got := w.Header().Get("Retry-After"); got != "" {
 		t.Errorf("Retry-After %q without need", got)

@@ -12,6 +12,7 @@ import (
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/config"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
 	"github.com/pagetools/pagetools/session"
+	"github.com/pagetools/pagetools/session/cdp/chrome"
 )
 
 // This file holds what people are advised to do, and warned about. Advice must be true in the
@@ -101,6 +102,17 @@ func aim(verb string, t *target) string {
 		word = "-- " + word
 	}
 	return "`pagetools " + verb + " " + word + "`"
+}
+
+// shellPackage says which package has a headless shell.
+const shellPackage = "chromium-headless-shell on Debian, chrome-headless-shell elsewhere"
+
+// installAdvice says what to install when no browser was found.
+func installAdvice(err error) string {
+	if errors.Is(err, chrome.ErrNoShell) {
+		return "Install one (" + shellPackage + "), or name it with --executable-path."
+	}
+	return "Install one (Debian: apt-get install chromium), or name it with --executable-path."
 }
 
 // maxNamed is how many tools fit into an error.

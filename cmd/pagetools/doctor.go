@@ -116,12 +116,9 @@ func (d *doctor) browser() error {
 		d.ok("browser", "remote: %s", s.BrowserURL+s.WSEndpoint)
 		return nil
 	}
-	path, err := chrome.Find(s.ExecutablePath)
-	if err != nil {
-		return d.fail(exitUnreachable, "browser",
-			"Install Chromium (Debian: apt-get install chromium), or give --executable-path.", err)
+	if err := d.find(); err != nil {
+		return err
 	}
-	d.ok("browser", "%s", path)
 	switch {
 	case s.NoSandbox:
 		d.ok("sandbox", "off, as asked: open trusted sites only")
@@ -139,6 +136,29 @@ func (d *doctor) browser() error {
 	}
 	_ = os.Remove(dir)
 	d.ok("profile", "%s can be written", os.TempDir())
+	return nil
+}
+
+// find looks for the browser, and says which kind it is.
+func (d *doctor) find() error {
+	o, err := chromeOptions(d.p.conf)
+	if err != nil {
+		return err
+	}
+	path, kind, err := chrome.Find(o)
+	switch {
+	case errors.Is(err, chrome.ErrNoBrowser), errors.Is(err, chrome.ErrNoShell):
+		return d.fail(exitUnreachable, "browser", installAdvice(err), err)
+	case err != nil:
+		return d.fail(exitUsage, "browser", "", err)
+	}
+	found := doctorStep{Step: "browser", OK: true, Detail: fmt.Sprintf("%s: %s", kind, path)}
+	if _, _, err := chrome.Find(chrome.Options{Kind: chrome.Shell}); err != nil &&
+		kind == chrome.Chromium && !o.Headful && o.Kind != chrome.Chromium {
+		found.Fix = "A headless shell takes less memory, and starts sooner: install one (" +
+			shellPackage + ")."
+	}
+	d.add(found)
 	return nil
 }
 

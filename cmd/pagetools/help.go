@@ -205,6 +205,8 @@ type versionInfo struct {
 	Go       string `json:"go"`
 	Chromedp string `json:"chromedp"`
 	Browser  string `json:"browser"` // path, or "none"
+	// Kind is that of the browser: shell or chromium; empty without one.
+	Kind chrome.Kind `json:"browserKind,omitempty"`
 }
 
 func versionCommand(p *program) *cobra.Command {
@@ -226,14 +228,20 @@ func version(p *program) error {
 			}
 		}
 	}
-	if path, err := chrome.Find(p.conf.ExecutablePath); err == nil {
-		v.Browser = path
+	o, err := chromeOptions(p.conf)
+	if err != nil {
+		return err
+	}
+	browser := v.Browser
+	if path, kind, err := chrome.Find(o); err == nil {
+		v.Browser, v.Kind = path, kind
+		browser = fmt.Sprintf("%s (%s)", path, kind)
 	}
 	if p.conf.Format != "text" {
 		return terminal.Encode(p.stdout, v)
 	}
-	_, err := fmt.Fprintf(p.stdout, "pagetools %s\nshim      %s\ngo        "+
-		"%s\nchromedp  %s\nbrowser   %s\n", v.Version, v.Shim, v.Go, v.Chromedp, v.Browser)
+	_, err = fmt.Fprintf(p.stdout, "pagetools %s\nshim      %s\ngo        "+
+		"%s\nchromedp  %s\nbrowser   %s\n", v.Version, v.Shim, v.Go, v.Chromedp, browser)
 	return err
 }
 

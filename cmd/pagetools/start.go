@@ -60,9 +60,8 @@ func (p *program) start(ctx context.Context, pl plan) (*app.App, error) {
 	switch {
 	case err == nil:
 		return a, nil
-	case errors.Is(err, chrome.ErrNoBrowser):
-		return nil, unreachable("%w. Install one (Debian: apt-get install chromium), "+
-			"or name it with --executable-path.", err)
+	case errors.Is(err, chrome.ErrNoBrowser), errors.Is(err, chrome.ErrNoShell):
+		return nil, unreachable("%w. %s", err, installAdvice(err))
 	case errors.Is(err, chrome.ErrRoot):
 		return nil, unreachable("%w. Run as another user, "+
 			"or give --no-sandbox or PAGETOOLS_NO_SANDBOX=1.", err)
@@ -158,23 +157,14 @@ func (p *program) options(pl plan) (app.Options, error) {
 	if err != nil {
 		return app.Options{}, usage("%w", err)
 	}
-	dir := c.UserDataDir
-	if dir != "" {
-		if dir, err = filepath.Abs(dir); err != nil {
-			return app.Options{}, usage("--user-data-dir: %w", err)
-		}
+	browser, err := chromeOptions(c)
+	if err != nil {
+		return app.Options{}, err
 	}
 	o := app.Options{
 		Engine: kindOf(p.conf, pl, nil), Log: p.log, Limits: c.Limits.Bridge(),
 		Remote: cdp.RemoteOptions{URL: c.BrowserURL + c.WSEndpoint, Header: header},
-		Local: cdp.LocalOptions{
-			Options: chrome.Options{
-				Path: c.ExecutablePath, NoSandbox: c.NoSandbox, Headful: !c.Headless,
-				AcceptInsecureCerts: c.AcceptInsecureCerts,
-				Width:               c.Viewport.Width, Height: c.Viewport.Height, UserDataDir: dir, Args: c.ChromeArgs,
-			},
-			RecycleAfter: c.Limits.RecycleAfter,
-		},
+		Local:  cdp.LocalOptions{Options: browser, RecycleAfter: c.Limits.RecycleAfter},
 		Manager: session.Options{
 			MaxSessions: c.MaxSessions, Queue: c.Limits.Queue, Several: len(c.Callers) > 1,
 			FirstIdle: c.Limits.FirstIdle, Idle: c.Limits.Idle, MaxAge: c.Limits.MaxAge,
@@ -204,6 +194,26 @@ func (p *program) options(pl plan) (app.Options, error) {
 			s.Tools.Locked = pl.locked.digests(t)
 		}
 		o.Sites = append(o.Sites, s)
+	}
+	return o, nil
+}
+
+// chromeOptions says which browser is started, and how.
+func chromeOptions(c *config.Config) (chrome.Options, error) {
+	o := chrome.Options{
+		Path: c.ExecutablePath, Kind: chrome.Kind(c.Browser), NoSandbox: c.NoSandbox,
+		Headful: !c.Headless, AcceptInsecureCerts: c.AcceptInsecureCerts,
+		Width: c.Viewport.Width, Height: c.Viewport.Height,
+		Args: c.ChromeArgs, Windows: slices.ContainsFunc(c.Sites, func(s config.Site) bool {
+			return windowPolicies[s.Windows] != session.CloseWindows
+		}),
+	}
+	if c.UserDataDir != "" {
+		dir, err := filepath.Abs(c.UserDataDir)
+		if err != nil {
+			return o, usage("--user-data-dir: %w", err)
+		}
+		o.UserDataDir = dir
 	}
 	return o, nil
 }

@@ -13,6 +13,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/policy"
@@ -79,13 +80,15 @@ type App struct {
 	Engine *cdp.Engine
 	Kind   string
 
-	o       Options
-	engines map[string]*cdp.Engine // by kind, as the sites need them
-	stops   []func() error         // in the order in which they are called
+	o        Options
+	draining atomic.Bool
+	engines  map[string]*cdp.Engine // by kind, as the sites need them
+	stops    []func() error         // in the order in which they are called
 }
 
 // Start opens the sites. The caller must close the app. An error is about the options,
-// or no browser could be started: then it matches chrome.ErrNoBrowser or chrome.ErrRoot.
+// or no browser could be started: then it matches chrome.ErrNoBrowser, chrome.ErrNoShell or
+// chrome.ErrRoot.
 // Targets that are folders have their address afterwards.
 func Start(ctx context.Context, o Options) (*App, error) {
 	if o.Log == nil {
@@ -117,6 +120,7 @@ func (a *App) start(ctx context.Context) (err error) {
 	}
 	m, b := a.o.Manager, a.o.Bridge
 	m.Engine, m.Sites, m.Limits, m.Log = a.Engine, nil, a.o.Limits, a.o.Log
+	m.LightPages = a.Engine.Kind() == chrome.Shell
 	b.Limits, b.Log, b.Sites = a.o.Limits, a.o.Log, map[string]bridge.SiteOptions{}
 	m.Bytes = policy.NewAccount(a.o.Limits.WithDefaults().TotalBytes, nil)
 	b.Bytes = m.Bytes
@@ -194,6 +198,7 @@ func (a *App) newEngine(native bool) (*cdp.Engine, error) {
 	local.Native, local.Log, local.Proxy = native, a.o.Log, a.Proxy
 	for _, s := range a.o.Sites {
 		local.AdoptWindows = local.AdoptWindows || s.Page.Tab.Windows == session.BridgeWindows
+		local.Windows = local.Windows || s.Page.Tab.Windows != session.CloseWindows
 	}
 	return cdp.NewLocal(local)
 }

@@ -5,11 +5,13 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/policy"
 	"github.com/pagetools/pagetools/session/cdp"
 	"github.com/pagetools/pagetools/session/cdp/chrome"
+	"github.com/pagetools/pagetools/transport"
 )
 
 // page declares one tool.
@@ -72,7 +74,13 @@ func TestStart(t *testing.T) {
 	if r := a.readiness(); !r.Ready || r.Sites[target.Name] != "open" {
 		t.Errorf("it is ready: %+v", r)
 	}
+	if l := a.load().Browsers; l != (transport.Browsers{Started: 1}) {
+		t.Errorf("browsers: %+v", l)
+	}
 	a.Drain(t.Context())
+	if r := a.readiness(); !r.Draining {
+		t.Errorf("it drains, and says %+v", r)
+	}
 	if err := a.Close(); err != nil {
 		t.Errorf("closing: %v", err)
 	}
@@ -88,5 +96,48 @@ func TestStartRefuses(t *testing.T) {
 	a, err := Start(t.Context(), Options{Sites: sites, Local: local})
 	if err == nil || a != nil || !strings.Contains(err.Error(), "one engine for all of them") {
 		t.Errorf("two engines with one profile: %v", err)
+	}
+}
+
+// TestNoBrowser: a browser that cannot be started is said in a safe sentence, and no more
+// when one can.
+func TestNoBrowser(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	local := browser()
+	real := local.Path
+	local.Path = filepath.Join(dir, "headless-shell")
+	if chrome.KindOf(real) != chrome.Shell {
+		local.Path = filepath.Join(dir, "chromium")
+	}
+	write := func(script string) {
+		next := local.Path + ".next"
+		if err := os.WriteFile(next, []byte("#!/bin/sh\n"+script), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(next, local.Path); err != nil { // never half of it
+			t.Fatal(err)
+		}
+	}
+	write("echo secret >&2; exit 3\n")
+	a, err := Start(t.Context(), Options{Sites: []Site{{Target: folder(t)}}, Local: local})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	if err := a.Manager.WaitOpened(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	r := a.readiness()
+	if r.Browser != "The browser cannot be started; the log of pagetools says why." || a.load().Browsers.Failed == 0 {
+		t.Errorf("it says %+v, and counts %+v", r, a.load().Browsers)
+	}
+	write("exec " + real + ` "$@"` + "\n")
+	deadline := time.Now().Add(time.Minute)
+	for r = a.readiness(); r.Browser != "" || !r.Ready; r = a.readiness() {
+		if time.Now().After(deadline) {
+			t.Fatalf("with a browser it says %+v", r)
+		}
+		<-time.After(20 * time.Millisecond)
 	}
 }

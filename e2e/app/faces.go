@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/session/cdp"
 	"github.com/pagetools/pagetools/transport"
 	"github.com/pagetools/pagetools/transport/mcp"
 	"github.com/pagetools/pagetools/transport/webtool"
@@ -20,6 +21,7 @@ func (a *App) Mux(face *mcp.Face) *transport.Mux {
 
 // Drain lets calls in flight finish, until ctx ends. Nothing is asked any more.
 func (a *App) Drain(ctx context.Context) {
+	a.draining.Store(true)
 	a.Bridge.StopAsking()
 	a.Manager.Drain(ctx)
 }
@@ -35,13 +37,26 @@ func (a *App) load() transport.Load {
 			l.Refused += int(n)
 		}
 	}
+	for _, e := range a.engines {
+		c := e.Counts()
+		l.Browsers.Started += c.Started
+		l.Browsers.Failed += c.Failed
+		l.Browsers.Ended += c.Lost[cdp.LostEnded]
+		l.Browsers.Silent += c.Lost[cdp.LostSilent]
+	}
 	return l
 }
 
 // readiness returns what /readyz reports.
 func (a *App) readiness() transport.Readiness {
 	ready := a.Manager.Tried() && a.Engine.Version() != ""
-	r := transport.Readiness{Ready: ready, Sites: map[string]string{}, Findings: map[string][]bridge.Finding{}}
+	r := transport.Readiness{Ready: ready, Draining: a.draining.Load(), Sites: map[string]string{},
+		Findings: map[string][]bridge.Finding{}}
+	for _, e := range a.engines {
+		if e.Down() != nil {
+			r.Browser = "The browser cannot be started; the log of pagetools says why."
+		}
+	}
 	for _, s := range a.Manager.Sites() {
 		r.Sites[s.Name], r.Findings[s.Name] = a.Manager.Status(s.Name), a.Findings(s.Name)
 	}

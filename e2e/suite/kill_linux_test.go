@@ -47,6 +47,12 @@ func TestKillBrowser(t *testing.T) {
 	if now := browsers(s.tmp); len(now) != 1 || now[0].pid == victims[0].pid {
 		t.Errorf("afterwards the browsers are %+v", now)
 	}
+	metrics := string(s.ask("/metrics", "").body)
+	for _, want := range []string{`pagetools_browser_starts_total{outcome="ok"} 2`, `pagetools_browsers_lost_total{cause="ended"} 1`} {
+		if !strings.Contains(metrics, want) {
+			t.Errorf("the metrics have no %s", want)
+		}
+	}
 }
 
 // TestKillRenderers kills every renderer in the middle of a call. There are no
@@ -191,6 +197,12 @@ func TestDrain(t *testing.T) {
 	eventually(t, stopWithin, "new calls are refused", refused)
 	compare(t, s.ask("/webtools/good", `{"action":"echo","request":{}}`), http.StatusServiceUnavailable,
 		failure{Code: "INTERNAL_ERROR", Reason: "DRAINING", Outcome: "not_run"})
+	if r := s.ask("/webtools/good", `{"action":"echo","request":{}}`); r.header.Get("Retry-After") != "5" {
+		t.Errorf("Retry-After is %q", r.header.Get("Retry-After"))
+	}
+	if r := s.ask("/readyz", ""); r.status != http.StatusServiceUnavailable || !strings.Contains(string(r.body), `"draining"`) {
+		t.Errorf("/readyz: %d %s", r.status, r.body)
+	}
 	site.let()
 	if got := string((<-call).data(t)); got != `"released"` {
 		t.Errorf("the call in flight gave %s", got)

@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/pagetools/pagetools/session/cdp/chrome"
 )
 
 // serverKey is where a script's environment keeps its server.
@@ -60,6 +62,9 @@ func TestScripts(t *testing.T) {
 			env.Setenv("SITE", site.URL)
 			env.Setenv("REFUSED", "http://"+refused)
 			env.Setenv("SECURE", strings.Replace(site.URL, "http:", "https:", 1))
+			if whole, _, err := chrome.Find(chrome.Options{Kind: chrome.Chromium}); err == nil {
+				env.Setenv("WHOLE", whole)
+			}
 			for _, name := range []string{"PAGETOOLS_NO_SANDBOX", "PAGETOOLS_EXECUTABLE_PATH"} {
 				env.Setenv(name, os.Getenv(name))
 			}
@@ -78,8 +83,13 @@ func TestScripts(t *testing.T) {
 }
 
 func condition(name string) (bool, error) {
-	if name == "root" {
+	switch name {
+	case "root":
 		return os.Geteuid() == 0, nil
+	case "kinds": // both are installed
+		_, _, noShell := chrome.Find(chrome.Options{Kind: chrome.Shell})
+		_, _, noWhole := chrome.Find(chrome.Options{Kind: chrome.Chromium})
+		return noShell == nil && noWhole == nil, nil
 	}
 	return false, fmt.Errorf("unknown condition %q", name)
 }

@@ -20,6 +20,7 @@ import (
 	cdptarget "github.com/chromedp/cdproto/target"
 
 	"github.com/pagetools/pagetools/session"
+	"github.com/pagetools/pagetools/session/cdp/chrome"
 )
 
 // TestNoisyNeighbour (P8, P9): a page that registers, logs and navigates without
@@ -238,6 +239,30 @@ func TestWindows(t *testing.T) {
 	}
 }
 
+// TestWindowBombs (P20): windows without end, which nobody asked for, cost the page nothing
+// in either kind of browser. In a shell that may open windows each of them is one.
+func TestWindowBombs(t *testing.T) {
+	t.Parallel()
+	base := site(t, map[string]http.HandlerFunc{"/": html(`<script>
+		tool('bomb', () => { let n = 0; for (let i = 0; i < 200; i++) { open('/', '_blank', 'noopener'); n += open('about:blank') !== null } return n });
+		tool('one', () => open('about:blank') !== null)</script>`)})
+	inBothKinds(t, func(t *testing.T, only func(*LocalOptions)) {
+		p := showPage(t, engine(t, only), base+"/")
+		if got := p.must("bomb", "{}"); got != "0" {
+			t.Errorf("%s windows were opened", got)
+		}
+		if got := p.must("one", "{}"); got != "false" {
+			t.Errorf("a window was opened: %s", got)
+		}
+	})
+	if shared.Kind() != chrome.Shell {
+		return
+	}
+	if got := showPage(t, shared, base+"/").must("one", "{}"); got != "true" {
+		t.Error("a shell that may open windows opens none: the test proves nothing")
+	}
+}
+
 // openings are ways in which a page opens a window on a tool.
 var openings = []string{`open('/pop')`, `open('/pop', '_blank', 'noopener')`, `document.getElementById('l').click()`}
 
@@ -259,7 +284,7 @@ func TestWindowsBridged(t *testing.T) {
 		"/pop": html(`<iframe name=inner srcdoc="<script>navigator.modelContext.registerTool({name: 'inner', description: 'i', execute: () => 'inner'})</script>"></iframe>
 			<script>tool('pop', () => location.pathname); tool('leave', () => { close() }); tool('go', () => { location = '/next' })</script>`),
 		"/next": html(`<script>tool('next', () => 'next')</script>`)})
-	e := engine(t, func(o *LocalOptions) { o.AdoptWindows = true })
+	e := engine(t, func(o *LocalOptions) { o.AdoptWindows, o.Windows = true, true })
 	for _, how := range openings {
 		w := showPageWith(t, e, session.TabOptions{Windows: session.BridgeWindows}, base+"/")
 		w.find("fine")

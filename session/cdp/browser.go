@@ -3,7 +3,6 @@ package cdp
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"strings"
 	"time"
 
@@ -28,6 +27,11 @@ type instance struct {
 	times   times
 	life    context.Context //nolint:containedctx // of what goes on with the connection; stop ends it
 	stop    context.CancelFunc
+	began   time.Time
+	lost    func(cause string) // called once when it ended or fell silent by itself
+
+	kind chrome.Kind  // empty for a browser that we did not start
+	view *chrome.View // how pages look; nil leaves it to the browser
 
 	// adopts is true when windows that pages open wait for us.
 	adopts bool
@@ -52,13 +56,13 @@ type instance struct {
 	tabs   map[*tab]bool // tabs now
 }
 
-// connect speaks to a browser over tr. proc is nil for a remote one.
-func connect(ctx context.Context, tr chromedp.Transport, proc *chrome.Process, tm times,
-	log *slog.Logger) (*instance, error) {
+// speak speaks to a browser over tr. proc is nil for a remote one.
+func (e *Engine) speak(ctx context.Context, tr chromedp.Transport,
+	proc *chrome.Process) (*instance, error) {
 	life, stop := context.WithCancel(context.Background())
-	debug := func(format string, args ...any) { log.Debug("chromedp: " + fmt.Sprintf(format, args...)) }
-	b := &instance{conn: wire.New(tr, wanted), process: proc, times: tm, life: life, stop: stop,
-		tabs: map[*tab]bool{}}
+	debug := func(format string, args ...any) { e.log.Debug("chromedp: " + fmt.Sprintf(format, args...)) }
+	b := &instance{conn: wire.New(tr, wanted), process: proc, times: e.times, life: life, stop: stop,
+		tabs: map[*tab]bool{}, began: time.Now(), lost: e.lose}
 	var err error
 	b.root, err = chromedp.NewBrowserTransport(life, b.conn, chromedp.WithBrowserLogf(debug),
 		chromedp.WithBrowserErrorf(debug))
@@ -104,6 +108,7 @@ func (b *instance) ping(forgot func()) {
 			return
 		case <-b.conn.Lost():
 			if ctx.Err() == nil {
+				b.lost(LostEnded)
 				b.kill()
 			}
 			return
@@ -112,6 +117,11 @@ func (b *instance) ping(forgot func()) {
 		_, err := cdp.Call(bounded, b.root, browser.GetVersion, cdp.Empty{})
 		cancel()
 		if err != nil && ctx.Err() == nil {
+			cause := LostSilent
+			if !b.alive() {
+				cause = LostEnded
+			}
+			b.lost(cause)
 			b.kill()
 			return
 		}

@@ -1,9 +1,11 @@
 package cdp
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
 	"net/http"
 	"sync"
 	"time"
@@ -26,8 +28,10 @@ type LocalOptions struct {
 	// AdoptWindows makes pages able to bridge the windows that they open.
 	AdoptWindows bool
 	// RecycleAfter is how many tabs a browser opens before another takes over;
-	// zero means 200.
+	// zero means 200. RecycleAge is how old it gets; zero means 24 hours. A browser with a
+	// profile of the operator is not replaced while it runs.
 	RecycleAfter int
+	RecycleAge   time.Duration
 	// Native offers pages the browser's own WebMCP in place of ours.
 	Native bool
 	// Log is for what the browser layer says; nil is silent.
@@ -50,7 +54,9 @@ type RemoteOptions struct {
 // Engine opens tabs in browsers. It implements session.Engine.
 type Engine struct {
 	connect func(ctx context.Context) (*instance, error)
-	recycle int
+	kind    chrome.Kind
+	recycle int           // tabs; zero means never
+	age     time.Duration // zero means any
 	times   times
 	log     *slog.Logger
 
@@ -65,6 +71,21 @@ type Engine struct {
 	failed  time.Time     // of the last start that failed
 	pause   time.Duration // before the next one
 	lastErr error
+	version string // of the newest browser
+	counts  Counts
+}
+
+// Why browsers are lost.
+const (
+	LostEnded  = "ended"  // its process or the connection to it ended
+	LostSilent = "silent" // it did not answer any more
+)
+
+// Counts are how many browsers an engine started, could not start, and lost by cause:
+// LostEnded, LostSilent. Those that it ended itself are not lost.
+type Counts struct {
+	Started, Failed int
+	Lost            map[string]int
 }
 
 var _ session.Engine = (*Engine)(nil)
@@ -80,18 +101,23 @@ func NewLocal(o LocalOptions) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := newEngine(o.Log, o.RecycleAfter)
+	e := newEngine(o.Log)
+	e.kind = launcher.Kind()
+	if o.UserDataDir == "" { // two browsers cannot have it
+		e.recycle, e.age = cmp.Or(o.RecycleAfter, 200), cmp.Or(o.RecycleAge, 24*time.Hour)
+	}
 	e.connect = func(ctx context.Context) (*instance, error) {
 		proc, err := launcher.Start()
 		if err != nil {
 			return nil, err
 		}
-		b, err := connect(ctx, wire.NewPipe(proc.Out, proc.In), proc, e.times, e.log)
+		b, err := e.speak(ctx, wire.NewPipe(proc.Out, proc.In), proc)
 		if err != nil {
 			proc.Kill()
 			<-proc.Done()
 			return nil, err
 		}
+		b.kind, b.view = launcher.Kind(), launcher.View()
 		b.keepsProfile, b.native = o.UserDataDir != "", o.Native
 		b.confine(o.Proxy)
 		if o.AdoptWindows && !b.keepsProfile {
@@ -111,14 +137,13 @@ func NewRemote(o RemoteOptions) (*Engine, error) {
 	if o.URL == "" {
 		return nil, errors.New("a remote browser needs an address")
 	}
-	e := newEngine(o.Log, 0)
-	e.recycle = 0
+	e := newEngine(o.Log)
 	e.connect = func(ctx context.Context) (*instance, error) {
 		conn, err := wire.Dial(ctx, o.URL, o.Header)
 		if err != nil {
 			return nil, err
 		}
-		b, err := connect(ctx, conn, nil, e.times, e.log)
+		b, err := e.speak(ctx, conn, nil)
 		if err == nil {
 			b.native = o.Native
 		}
@@ -127,14 +152,11 @@ func NewRemote(o RemoteOptions) (*Engine, error) {
 	return e, nil
 }
 
-func newEngine(log *slog.Logger, recycle int) *Engine {
+func newEngine(log *slog.Logger) *Engine {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	if recycle == 0 {
-		recycle = 200
-	}
-	e := &Engine{log: log, recycle: recycle, times: usualTimes}
+	e := &Engine{log: log, times: usualTimes}
 	e.life, e.stop = context.WithCancel(context.Background())
 	return e
 }
@@ -221,6 +243,11 @@ func (e *Engine) reserve(b *instance) {
 	}
 }
 
+// tooOld reports whether another browser has to take over from b, because of its age.
+func (e *Engine) tooOld(b *instance) bool {
+	return e.age > 0 && b.opened > 0 && time.Since(b.began) >= e.age
+}
+
 // release notes that a tab closed, and closes a browser that was taken over and
 // has no tab left.
 func (e *Engine) release(b *instance, t *tab) {
@@ -254,6 +281,15 @@ func (e *Engine) instance(ctx context.Context, forTab bool) (*instance, error) {
 		case e.closed:
 			e.mu.Unlock()
 			return nil, errOurs
+		case e.current != nil && e.current.alive() && forTab && e.tooOld(e.current):
+			b := e.current
+			e.log.Info("browser: recycled", "age", time.Since(b.began))
+			e.current = nil
+			if b.open == 0 {
+				go e.retire(b)
+			}
+			e.mu.Unlock()
+			continue
 		case e.current != nil && e.current.alive():
 			b := e.current
 			if forTab {
@@ -300,14 +336,17 @@ func (e *Engine) start(done chan struct{}) {
 	e.lastErr = err
 	close(done)
 	if err != nil {
+		e.counts.Failed++
 		e.log.Error("browser: not started", "error", err)
 		e.failed = time.Now()
 		e.pause = min(max(2*e.pause, firstPause), lastPause)
 		return
 	}
 	go b.ping(func() { e.logIn(b) })
+	e.counts.Started++
+	e.log.Info("browser: started", "version", b.version, "kind", string(b.kind))
 	e.pause = 0
-	e.current = b
+	e.current, e.version = b, b.version
 	e.all = append(e.dropDead(), b)
 	if e.closed {
 		go e.retire(b)
@@ -354,14 +393,42 @@ func (e *Engine) Close() error {
 	return nil
 }
 
-// Version returns the product of the browser that runs, or "".
+// lose counts a browser that was lost.
+func (e *Engine) lose(cause string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.counts.Lost == nil {
+		e.counts.Lost = map[string]int{}
+	}
+	e.counts.Lost[cause]++
+	e.log.Warn("browser: lost", "cause", cause)
+}
+
+// Counts returns how many browsers were started and lost until now.
+func (e *Engine) Counts() Counts {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	c := e.counts
+	c.Lost = maps.Clone(c.Lost)
+	return c
+}
+
+// Kind returns the kind of the browsers that the engine starts, or "" when it starts none.
+func (e *Engine) Kind() chrome.Kind { return e.kind }
+
+// Down returns why no browser runs that could be had: the error of the last start, when
+// that failed. It is for the log, and not for strangers.
+func (e *Engine) Down() error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.lastErr
+}
+
+// Version returns the product of the newest browser that was started, or "".
 func (e *Engine) Version() string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.current == nil {
-		return ""
-	}
-	return e.current.version
+	return e.version
 }
 
 // openError says that no browser or no page of it could be had. Nothing ran.

@@ -54,6 +54,45 @@ func TestRecycle(t *testing.T) {
 	}
 }
 
+// TestRecycleByAge: a browser that is too old opens no more tabs, and ends with its last
+// one, or at once when it has none.
+func TestRecycleByAge(t *testing.T) {
+	t.Parallel()
+	e := engine(t, func(o *LocalOptions) { o.RecycleAge = time.Nanosecond })
+	first := open(t, e)
+	second := open(t, e)
+	if first.browser == second.browser {
+		t.Fatal("the second tab is in the browser that is too old")
+	}
+	if !first.browser.alive() {
+		t.Error("the first browser ended with its tab open")
+	}
+	for _, w := range []*tab{first, second} {
+		if err := w.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	third := open(t, e)
+	for _, old := range []*tab{first, second} {
+		select {
+		case <-old.browser.process.Done():
+		case <-time.After(10 * time.Second):
+			t.Fatal("a browser that is too old runs on without a tab")
+		}
+	}
+	if c := e.Counts(); c.Started != 3 || len(c.Lost) != 0 {
+		t.Errorf("it counts %+v", c)
+	}
+	if !third.browser.alive() {
+		t.Error("the newest browser ended too")
+	}
+	// The control: one that is young stays.
+	young := engine(t, func(o *LocalOptions) { o.RecycleAge = time.Hour })
+	if a, b := open(t, young), open(t, young); a.browser != b.browser {
+		t.Error("a young browser was replaced")
+	}
+}
+
 // TestRecycleRace opens and closes tabs at once around the moment of change: no
 // tab is opened in a browser that is about to end.
 func TestRecycleRace(t *testing.T) {
@@ -135,7 +174,7 @@ func TestCloseTwice(t *testing.T) {
 // returns the address of the port.
 func somebodysBrowser(t *testing.T) string {
 	t.Helper()
-	path, err := chrome.Find(os.Getenv("PAGETOOLS_EXECUTABLE_PATH"))
+	path, _, err := chrome.Find(chrome.Options{Path: os.Getenv("PAGETOOLS_EXECUTABLE_PATH")})
 	if err != nil {
 		t.Fatal(err)
 	}

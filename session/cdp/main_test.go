@@ -40,7 +40,9 @@ func run(m *testing.M) int {
 		return 1
 	}
 	defer os.RemoveAll(base)
-	if shared, err = NewLocal(localOptions()); err != nil {
+	o := localOptions()
+	o.Windows = true
+	if shared, err = NewLocal(o); err != nil {
 		fmt.Fprintln(os.Stderr, "the tests need a browser:", err)
 		if errors.Is(err, chrome.ErrRoot) {
 			fmt.Fprintln(os.Stderr, "their pages can be trusted: set PAGETOOLS_NO_SANDBOX=1, as make test does")
@@ -68,8 +70,7 @@ func localOptions() LocalOptions {
 	}}
 }
 
-// whole takes the browser itself, for the contract and for what the headless shell does
-// differently.
+// whole takes the browser itself, for what the headless shell does differently.
 func whole(o *LocalOptions) { o.Path = os.Getenv("PAGETOOLS_EXECUTABLE_PATH") }
 
 // nothingLeft fails when profiles or browsers are left.
@@ -182,18 +183,24 @@ func browserOf(t *testing.T, e *Engine) int {
 	return e.current.process.PID()
 }
 
-// renderersOf returns the renderers of the engine's browser: they are in its
-// process group.
-func renderersOf(t *testing.T, e *Engine) (pids []int) {
+// renderersOf returns the renderers of the engine's browser.
+func renderersOf(t *testing.T, e *Engine) []int {
+	t.Helper()
+	return partsOf(t, e, "--type=renderer")
+}
+
+// partsOf returns the processes of the engine's browser whose command line has the text:
+// they are in its process group.
+func partsOf(t *testing.T, e *Engine, text string) (pids []int) {
 	t.Helper()
 	browser := browserOf(t, e)
-	for _, pid := range processes("--type=renderer") {
+	for _, pid := range processes(text) {
 		if group, err := syscall.Getpgid(pid); err == nil && group == browser {
 			pids = append(pids, pid)
 		}
 	}
 	if len(pids) == 0 {
-		t.Fatal("the browser has no renderer")
+		t.Fatalf("the browser has no process with %s", text)
 	}
 	return pids
 }
@@ -210,18 +217,22 @@ func signal(t *testing.T, s syscall.Signal, pids ...int) {
 // quick are times that a test can wait for.
 var quick = times{silence: 50 * time.Millisecond, pulse: 500 * time.Millisecond, pingEvery: 100 * time.Millisecond, pingPatience: 2 * time.Second}
 
-// TestContract holds the engine to the contract, on a real browser.
+// TestContract holds the engine to the contract, in both kinds of browsers.
 func TestContract(t *testing.T) {
-	contract(t, engine(t, whole), whole)
+	inBothKinds(t, func(t *testing.T, only func(*LocalOptions)) {
+		contract(t, engine(t, only), only)
+	})
 }
 
 // TestNativeContract holds the browser's own WebMCP to the same.
 func TestNativeContract(t *testing.T) {
-	native := func(o *LocalOptions) {
-		whole(o)
-		o.Native = true
-	}
-	contract(t, engine(t, native), native)
+	inBothKinds(t, func(t *testing.T, only func(*LocalOptions)) {
+		native := func(o *LocalOptions) {
+			only(o)
+			o.Native = true
+		}
+		contract(t, engine(t, native), native)
+	})
 }
 
 func contract(t *testing.T, e *Engine, change func(*LocalOptions)) {

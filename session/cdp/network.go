@@ -30,10 +30,14 @@ type reaching struct {
 	reach *policy.Reach // nil: the page may show anything
 	grant *egress.Grant // nil: the browser has no proxy of ours
 	end   func()        // takes the credential back
+	ours  bool          // we started the browser
+	// attended is true when somebody can log in at the browser's windows.
+	attended bool
 
 	mu      sync.Mutex
 	last    string          // address of the last navigation at the top
 	refused bool            // that navigation was
+	asked   bool            // that navigation met a site that asks for a login
 	shown   fetch.RequestID // the last request for which the credential was shown
 }
 
@@ -44,21 +48,20 @@ func (n *reaching) intercept(s *settings) []command {
 	if s != nil && s.headers != nil {
 		patterns = append(patterns, &fetch.RequestPattern{URLPattern: s.origin + "/*"})
 	}
-	if n.reach != nil || n.grant != nil {
+	if n.reach != nil || n.ours {
 		patterns = append(patterns, &fetch.RequestPattern{ResourceType: network.ResourceTypeDocument})
 	}
 	if patterns == nil {
 		return nil
 	}
-	login := n.grant != nil
-	return []command{{fetch.CommandEnable, fetch.EnableParams{Patterns: patterns, HandleAuthRequests: &login}}}
+	return []command{{fetch.CommandEnable, fetch.EnableParams{Patterns: patterns, HandleAuthRequests: &n.ours}}}
 }
 
 // begins forgets the navigation before ours.
 func (n *reaching) begins(address string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.last, n.refused = address, false
+	n.last, n.refused, n.asked = address, false, false
 }
 
 // mayShow decides about a navigation of the page or of a window of it.
@@ -88,25 +91,27 @@ func (n *reaching) requestPaused(o *owner, from *wire.Session, msg *cdproto.Mess
 	o.setup.settings.requestPaused(o, from, &ev)
 }
 
-// authRequired shows the credential to our proxy. What sites ask for the browser decides. A
-// credential that was not taken is not shown again: then the page is about to close.
-func (n *reaching) authRequired(from *wire.Session, msg *cdproto.Message) {
+// authRequired shows the credential to our proxy. A credential that was not taken is not shown
+// again: then the page is about to close. A site that asks for a login cannot be opened: one kind
+// of browser would fail, and the other take the text of the response for the page.
+func (n *reaching) authRequired(o *owner, from *wire.Session, msg *cdproto.Message) {
 	var ev fetch.EventAuthRequired
 	if !decode(msg, &ev) || ev.AuthChallenge == nil {
 		return
 	}
 	answer := &fetch.AuthChallengeResponse{Response: fetch.AuthChallengeResponseResponseDefault}
-	if n.grant != nil && ev.AuthChallenge.Source == fetch.AuthChallengeSourceProxy {
+	n.mu.Lock()
+	switch {
+	case ev.AuthChallenge.Source != fetch.AuthChallengeSourceProxy:
+		n.asked = n.asked || !n.attended && ev.FrameID == o.frames.top.id
+	case n.grant == nil || n.shown == ev.RequestID:
 		answer.Response = fetch.AuthChallengeResponseResponseCancelAuth
-		n.mu.Lock()
-		again := n.shown == ev.RequestID
+	default:
 		n.shown = ev.RequestID
-		n.mu.Unlock()
-		if !again {
-			answer.Response = fetch.AuthChallengeResponseResponseProvideCredentials
-			answer.Username, answer.Password = n.grant.User, n.grant.Password
-		}
+		answer.Response = fetch.AuthChallengeResponseResponseProvideCredentials
+		answer.Username, answer.Password = n.grant.User, n.grant.Password
 	}
+	n.mu.Unlock()
 	_, _ = from.Send(context.Background(), fetch.CommandContinueWithAuth,
 		fetch.ContinueWithAuthParams{RequestID: ev.RequestID, AuthChallengeResponse: answer})
 }
@@ -122,7 +127,7 @@ func (n *reaching) logIn(of *wire.Session) {
 // error, "" without one. The proxy knows better than the browser, which only sees the proxy.
 func (n *reaching) judge(text, address string) *bridge.Error {
 	n.mu.Lock()
-	last, refused := n.last, n.refused
+	last, refused, asked := n.last, n.refused, n.asked
 	n.mu.Unlock()
 	if refused {
 		e := bridge.Errorf(bridge.InternalError, bridge.OriginBlocked, bridge.NotRun,
@@ -141,6 +146,8 @@ func (n *reaching) judge(text, address string) *bridge.Error {
 	case isDenied:
 		return bridge.Errorf(bridge.InternalError, bridge.OriginBlocked, bridge.NotRun,
 			"%s cannot be opened: %s.", originOf(last), denied.Error()).With(failure)
+	case asked:
+		return loadError("ERR_INVALID_AUTH_CREDENTIALS", last)
 	case text == "":
 		return nil
 	case failure != nil:

@@ -166,7 +166,7 @@ func (o *owner) handle(msg *cdproto.Message) {
 	case cdproto.EventFetchRequestPaused:
 		o.setup.reaching.requestPaused(o, from, msg)
 	case cdproto.EventFetchAuthRequired:
-		o.setup.reaching.authRequired(from, msg)
+		o.setup.reaching.authRequired(o, from, msg)
 	default:
 		o.targetEvent(from, msg)
 	}

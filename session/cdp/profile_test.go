@@ -2,6 +2,7 @@ package cdp
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -133,35 +134,117 @@ func TestCycles(t *testing.T) {
 	}
 }
 
-// TestOperatorsProfile: a profile that the operator keeps survives, with what
-// pages stored, and two browsers cannot have it at once.
+// TestOperatorsProfile (R34): a profile that the operator keeps survives, with what pages
+// stored; two browsers cannot have it at once, and no other kind gets it.
 func TestOperatorsProfile(t *testing.T) {
+	t.Parallel()
+	base := site(t, map[string]http.HandlerFunc{"/": html(`<script>
+		tool('visits', () => { const n = 1 + Number(localStorage.n ?? 0); localStorage.n = n; return n })</script>`)})
+	inBothKinds(t, func(t *testing.T, only func(*LocalOptions)) {
+		dir := t.TempDir()
+		kept := func(o *LocalOptions) {
+			only(o)
+			o.UserDataDir = dir
+		}
+		for n := 1; n <= 2; n++ {
+			e := engine(t, kept)
+			p := showPage(t, e, base+"/")
+			if got := p.must("visits", "{}"); got != fmt.Sprint(n) {
+				t.Errorf("visit %d is %s", n, got)
+			}
+			if n == 1 {
+				_, err := engine(t, kept).Start(t.Context())
+				if !errors.Is(err, chrome.ErrProfileInUse) || !strings.Contains(err.Error(), dir) {
+					t.Errorf("two browsers have one profile: %v", err)
+				}
+			}
+			if err := p.Close(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if err := e.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		inBothKinds(t, func(t *testing.T, other func(*LocalOptions)) {
+			var mine, theirs LocalOptions
+			only(&mine)
+			other(&theirs)
+			theirs.UserDataDir = dir
+			_, err := NewLocal(theirs)
+			if refused := err != nil && strings.Contains(err.Error(), dir+" was written by"); refused != (mine.Kind != theirs.Kind) {
+				t.Errorf("what a %s wrote, a %s opens: %v", mine.Kind, theirs.Kind, err)
+			}
+		})
+	})
+}
+
+// TestLostBrowserOfAProfile: a browser that was lost gives the profile up, and the next one
+// gets it.
+func TestLostBrowserOfAProfile(t *testing.T) {
+	t.Parallel()
+	inBothKinds(t, func(t *testing.T, only func(*LocalOptions)) {
+		dir := t.TempDir()
+		e := engine(t, func(o *LocalOptions) {
+			only(o)
+			o.UserDataDir = dir
+		})
+		for range 3 {
+			w := open(t, e)
+			signal(t, syscall.SIGKILL, browserOf(t, e))
+			<-w.target.Gone()
+			for range w.Events() {
+			}
+		}
+		open(t, e)
+		if c := e.Counts(); c.Started != 4 || c.Failed != 0 || c.Lost[LostEnded] != 3 || c.Lost[LostSilent] != 0 {
+			t.Errorf("it counts %+v", c)
+		}
+	})
+}
+
+// TestProfileOfAPerson: a browser of a person that has the profile open is said, and the
+// profile can be had when it is closed.
+func TestProfileOfAPerson(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	kept := func(o *LocalOptions) {
 		whole(o)
 		o.UserDataDir = dir
 	}
-	base := site(t, map[string]http.HandlerFunc{"/": html(`<script>
-		tool('visits', () => { const n = 1 + Number(localStorage.n ?? 0); localStorage.n = n; return n })</script>`)})
-	for n := 1; n <= 2; n++ {
-		e := engine(t, kept)
-		p := showPage(t, e, base+"/")
-		if got := p.must("visits", "{}"); got != fmt.Sprint(n) {
-			t.Errorf("visit %d is %s", n, got)
-		}
-		if n == 1 {
-			second := engine(t, kept)
-			if _, err := second.Start(t.Context()); err == nil {
-				t.Error("two browsers have one profile")
+	// A browser that knows nothing of our lock.
+	launcher, err := chrome.NewLauncher(chrome.Options{Path: os.Getenv("PAGETOOLS_EXECUTABLE_PATH"), ProfileDir: folders(t),
+		NoSandbox: os.Getenv("PAGETOOLS_NO_SANDBOX") == "1", UserDataDir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	theirs, err := launcher.Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(filepath.Join(dir, "pagetools.lock")); err != nil {
+		t.Fatal(err)
+	}
+	eventually := func(what string, ok func() bool) {
+		deadline := time.Now().Add(20 * time.Second)
+		for !ok() {
+			if time.Now().After(deadline) {
+				t.Fatal(what)
 			}
+			<-time.After(20 * time.Millisecond)
 		}
-		if err := p.Close(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		if err := e.Close(); err != nil {
-			t.Fatal(err)
-		}
+	}
+	eventually("the browser does not lock its profile", func() bool {
+		_, err := os.Lstat(filepath.Join(dir, "SingletonSocket"))
+		return err == nil
+	})
+	_, err = engine(t, kept).Start(t.Context())
+	if !errors.Is(err, chrome.ErrProfileInUse) || !strings.Contains(err.Error(), fmt.Sprintf("a browser (process %d) has %s open", theirs.PID(), dir)) {
+		t.Errorf("while it is open: %v", err)
+	}
+	theirs.Kill()
+	<-theirs.Done()
+	if _, err := engine(t, kept).Start(t.Context()); err != nil {
+		t.Errorf("the control, when it is closed: %v", err)
 	}
 }
 

@@ -1,6 +1,7 @@
 package cdp
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"regexp"
@@ -14,29 +15,40 @@ import (
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/session"
+	"github.com/pagetools/pagetools/session/cdp/chrome"
 	"github.com/pagetools/pagetools/session/pageconfig"
 )
 
-// settings are the page config of a tab, as commands want it. A nil one changes
-// nothing, and sends nothing.
+// settings are the page config of a tab, as commands want it, and how pages of its browser
+// look without any. A nil one changes nothing, and sends nothing.
 type settings struct {
 	*pageconfig.Config
-	origin  string   // of the site, as the browser writes it
-	headers *headers // nil without any
+	origin  string       // of the site, as the browser writes it
+	headers *headers     // nil without any
+	view    *chrome.View // nil leaves it to the browser
+	// languages are those of a page whose config names none; empty leaves them to the browser.
+	languages string
 }
 
 // newSettings returns the settings of a tab, nil when there are none. Errors are
 // *bridge.Error.
 func newSettings(b *instance, o session.TabOptions) (*settings, error) {
+	s := &settings{Config: &pageconfig.Config{}, view: b.view}
+	if b.view != nil { // the flag alone has two readings: each kind makes another header of it
+		s.languages = b.view.Languages
+	}
 	if o.Config == nil {
-		return nil, nil // which changes nothing
+		if b.view == nil {
+			return nil, nil // which changes nothing
+		}
+		return s, nil
 	}
 	if b.keepsProfile && o.Config.Storage() {
 		return nil, configError("config: the browser's profile is the operator's, so that no cookies, stored items or permissions " +
 			"can be put into it")
 	}
-	return &settings{Config: o.Config, origin: originOf(o.Origin),
-		headers: newHeaders(o.Config)}, nil
+	s.Config, s.origin, s.headers = o.Config, originOf(o.Origin), newHeaders(o.Config)
+	return s, nil
 }
 
 func configError(message string) *bridge.Error {
@@ -62,11 +74,11 @@ func settingsError(method string, cause *cdproto.Error) error {
 // everywhere are the commands for what every script of the page has to see alike:
 // those in workers and in frames of other sites, too.
 func (s *settings) everywhere() (commands []command) {
-	if s.UserAgent != "" || s.Locale != "" {
+	if speaks := cmp.Or(languages(s.Locale), s.languages); s.UserAgent != "" || speaks != "" {
 		// Without a user agent the browser keeps its own, with its client hints.
 		commands = append(commands,
 			command{emulation.CommandSetUserAgentOverride, emulation.SetUserAgentOverrideParams{
-				UserAgent: s.UserAgent, AcceptLanguage: languages(s.Locale), UserAgentMetadata: metadataOf(s.UserAgent)}})
+				UserAgent: s.UserAgent, AcceptLanguage: speaks, UserAgentMetadata: metadataOf(s.UserAgent)}})
 	}
 	if s.Locale != "" {
 		commands = append(commands, command{emulation.CommandSetLocaleOverride,
@@ -101,14 +113,12 @@ func (s *settings) page() []command {
 		return nil
 	}
 	commands := s.frame()
-	if v := s.Viewport; v != nil {
-		scale := v.DeviceScaleFactor
-		if scale == 0 {
-			scale = 1
-		}
+	if v := s.viewport(); v != nil {
+		width, height := int64(v.Width), int64(v.Height)
 		commands = append(commands, command{emulation.CommandSetDeviceMetricsOverride,
-			emulation.SetDeviceMetricsOverrideParams{
-				Width: int64(v.Width), Height: int64(v.Height), DeviceScaleFactor: scale, Mobile: v.Mobile}})
+			emulation.SetDeviceMetricsOverrideParams{Width: width, Height: height,
+				DeviceScaleFactor: cmp.Or(v.DeviceScaleFactor, 1), Mobile: v.Mobile,
+				ScreenWidth: width, ScreenHeight: height}})
 		if v.Mobile {
 			commands = append(commands, command{emulation.CommandSetTouchEmulationEnabled,
 				emulation.SetTouchEmulationEnabledParams{Enabled: true}})
@@ -122,12 +132,23 @@ func (s *settings) page() []command {
 	return commands
 }
 
+// viewport is the size of the page; nil leaves it to the browser.
+func (s *settings) viewport() *pageconfig.Viewport {
+	if s.Viewport == nil && s.view != nil {
+		return &pageconfig.Viewport{Width: s.view.Width, Height: s.view.Height}
+	}
+	return s.Viewport
+}
+
 // worker are the commands for a worker, which gets those of workers that it starts
 // itself, too. Its requests are those of the frame that started it: they wait for us
 // there.
 func (s *settings) worker() []command {
 	if s == nil {
 		return nil
+	}
+	if s.IsZero() {
+		return s.everywhere() // those that it starts itself are as the browser's flags have them
 	}
 	yes := true
 	return append(s.everywhere(),
@@ -175,27 +196,27 @@ var (
 // metadataOf returns the client hints that go with a user agent (UA-CH, 3.2): a
 // browser that is not built on Chromium has none, and nil makes it send none.
 func metadataOf(userAgent string) *emulation.UserAgentMetadata {
-	chrome := chromeVersion.FindStringSubmatch(userAgent)
-	if chrome == nil {
+	engine := chromeVersion.FindStringSubmatch(userAgent)
+	if engine == nil {
 		return nil
 	}
-	brand, version := "Google Chrome", chrome
+	brand, version := "Google Chrome", engine
 	if edge := edgeVersion.FindStringSubmatch(userAgent); edge != nil {
 		brand, version = "Microsoft Edge", edge
 	}
-	list := func(rest string, chrome, version []string) []*emulation.UserAgentBrandVersion {
+	list := func(rest string, engine, version []string) []*emulation.UserAgentBrandVersion {
 		full := func(v []string) string {
 			if rest == "" {
 				return v[1]
 			}
 			return v[1] + (v[2] + ".0.0.0")[:max(len(v[2]), len(rest))]
 		}
-		return []*emulation.UserAgentBrandVersion{{Brand: "Chromium", Version: full(chrome)},
+		return []*emulation.UserAgentBrandVersion{{Brand: "Chromium", Version: full(engine)},
 			{Brand: brand, Version: full(version)},
 			{Brand: "Not=A?Brand", Version: "24" + rest}}
 	}
-	m := &emulation.UserAgentMetadata{Brands: list("", chrome, version),
-		FullVersionList: list(".0.0.0", chrome, version),
+	m := &emulation.UserAgentMetadata{Brands: list("", engine, version),
+		FullVersionList: list(".0.0.0", engine, version),
 		Mobile:          strings.Contains(userAgent, "Mobile")}
 	switch android, mac := androidVersion.FindStringSubmatch(userAgent), macVersion.FindStringSubmatch(userAgent); {
 	case android != nil:

@@ -105,7 +105,7 @@ func newTab(b *instance, target *wire.Session, in cdp.BrowserContextID, id cdpta
 		t.invoker = &script{name: name, attended: b.attended}
 	}
 	own.invoker, own.watcher.invoker = t.invoker, t.invoker
-	t.reaching = &reaching{reach: o.Reach}
+	t.reaching = &reaching{reach: o.Reach, ours: b.process != nil, attended: b.attended}
 	t.reaching.grant, t.reaching.end = b.admit(o.Reach, func(ctx context.Context, r *egress.Refusal) {
 		refused := session.Refused{URL: net.JoinHostPort(r.Host, strconv.Itoa(int(r.To.Port()))), Why: r.Error()}
 		work.add(ctx, 0, func() { out.emit(refused) })

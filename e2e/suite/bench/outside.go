@@ -53,7 +53,7 @@ func build(ctx context.Context) (bin string, remove func(), err error) {
 
 // startRow compares the first tool list with the browser alone.
 func startRow(ctx context.Context, bin, dir, url string) (row, error) {
-	browser, err := chrome.Find(os.Getenv("PAGETOOLS_EXECUTABLE_PATH"))
+	browser, _, err := chrome.Find(chrome.Options{Path: os.Getenv("PAGETOOLS_EXECUTABLE_PATH")})
 	if err != nil {
 		return row{}, err
 	}

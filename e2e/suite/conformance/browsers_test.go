@@ -155,7 +155,7 @@ type plainReply struct {
 
 func newPlain(t *testing.T) *plain {
 	t.Helper()
-	path, err := chrome.Find(executable())
+	path, _, err := chrome.Find(chrome.Options{Path: executable()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,14 +7,39 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 )
+
+// Kind is how a browser is built.
+type Kind string
+
+const (
+	// Auto leaves the kind to Find; the zero value does the same.
+	Auto Kind = "auto"
+	// Shell is Chromium's headless shell: the same pages without anything that a person
+	// would see.
+	Shell Kind = "shell"
+	// Chromium is a whole browser: Chromium, Chrome or Edge.
+	Chromium Kind = "chromium"
+)
+
+// String names the kind for people.
+func (k Kind) String() string {
+	if k == Shell {
+		return "headless shell"
+	}
+	return "whole browser"
+}
 
 // ErrNoBrowser means that no browser was found.
 var ErrNoBrowser = errors.New("no Chrome, Chromium or Edge was found")
 
-// usualPlaces are where packages put the real binaries. They come before $PATH,
-// because some distributions put a wrapper script there that adds flags.
+// ErrNoShell means that a headless shell was asked for and none was found.
+var ErrNoShell = errors.New("no headless shell was found")
+
+// usualPlaces are where packages put the real binaries of whole browsers. They come before
+// $PATH, because some distributions put a wrapper script there that adds flags.
 func usualPlaces() []string {
 	switch runtime.GOOS {
 	case "darwin":
@@ -34,41 +59,139 @@ func usualPlaces() []string {
 	}
 }
 
-// namesInPath are the commands that are looked for in $PATH.
-var namesInPath = []string{
-	"google-chrome-stable", "google-chrome", "chromium", "chromium-browser", "microsoft-edge", "microsoft-edge-stable",
-	"chrome-headless-shell", "headless_shell", "headless-shell", "chrome",
+// usualShells are where packages put headless shells.
+func usualShells() []string { return []string{"/usr/lib/chromium/chromium-headless-shell"} }
+
+// namesInPath are the commands of whole browsers that are looked for in $PATH, and
+// shellsInPath those of headless shells.
+var (
+	namesInPath = []string{
+		"google-chrome-stable", "google-chrome", "chromium", "chromium-browser",
+		"microsoft-edge", "microsoft-edge-stable", "chrome",
+	}
+	shellsInPath = []string{
+		"chrome-headless-shell", "headless_shell", "headless-shell", "chromium-headless-shell",
+	}
+)
+
+// KindOf tells the kind of a binary by its name.
+func KindOf(path string) Kind {
+	name := strings.ReplaceAll(filepath.Base(path), "_", "-")
+	if strings.Contains(name, "headless-shell") {
+		return Shell
+	}
+	return Chromium
 }
 
-// Find returns the browser's binary: path when it is not empty, else the first of
-// the usual places and $PATH. The error wraps ErrNoBrowser when there is none.
-func Find(path string) (string, error) {
-	if path != "" {
-		found, err := exec.LookPath(path)
-		if err != nil {
-			return "", fmt.Errorf("%w at %s", ErrNoBrowser, path)
-		}
-		// The browser runs in a folder of its own.
-		if found, err = filepath.Abs(found); err != nil {
-			return "", fmt.Errorf("looking for %s: %w", path, err)
-		}
-		return realBinary(found), nil
+// Find returns the browser that the options mean, and its kind: the binary that they name,
+// or the first of the usual places and $PATH that fits. Without a kind a browser without
+// windows is a headless shell where there is one, unless pages may open windows or a whole
+// browser wrote the profile; any other is a whole browser. The error wraps ErrNoBrowser or ErrNoShell when there is
+// none, and is another one when the options contradict each other.
+func Find(o Options) (path string, kind Kind, err error) {
+	if o.Path != "" {
+		return o.named()
 	}
-	return find(usualPlaces())
+	return o.find(usualPlaces(), usualShells())
 }
 
-func find(places []string) (string, error) {
-	for _, p := range places {
-		if executable(p) {
-			return p, nil
+// named returns the binary that the options name.
+func (o *Options) named() (path string, kind Kind, err error) {
+	found, err := exec.LookPath(o.Path)
+	if err != nil {
+		return "", "", fmt.Errorf("%w at %s", ErrNoBrowser, o.Path)
+	}
+	// The browser runs in a folder of its own.
+	if found, err = filepath.Abs(found); err != nil {
+		return "", "", fmt.Errorf("looking for %s: %w", o.Path, err)
+	}
+	found = realBinary(found)
+	kind = KindOf(found)
+	if asked := o.asked(); asked != Auto && asked != kind {
+		return "", "", fmt.Errorf("--browser %s and --executable-path %s contradict each other, "+
+			"because that is a %s by its name: leave one of them out", asked, o.Path, kind)
+	}
+	if kind == Shell && o.Headful {
+		return "", "", fmt.Errorf("--headless=false needs a whole browser, and --executable-path "+
+			"%s is a headless shell: name another one", o.Path)
+	}
+	return found, kind, o.fits(kind)
+}
+
+// asked is the kind that the options ask for.
+func (o *Options) asked() Kind {
+	if o.Kind == "" {
+		return Auto
+	}
+	return o.Kind
+}
+
+func (o *Options) find(places, shells []string) (path string, kind Kind, err error) {
+	kind = o.asked()
+	if kind == Shell && o.Headful {
+		return "", "", errors.New("--browser shell has no windows to show, and --headless=false " +
+			"asks for them: leave one of them out")
+	}
+	wrote := writtenBy(o.UserDataDir)
+	if kind == Auto && o.Headful {
+		kind = Chromium
+	}
+	if kind == Auto && wrote != "" {
+		kind = wrote
+	}
+	if err := o.fits(kind); err != nil {
+		return "", "", err
+	}
+	if kind == Auto && o.Windows {
+		if path := first(places, namesInPath); path != "" {
+			return path, Chromium, nil
 		}
 	}
-	for _, name := range namesInPath {
+	if kind != Chromium {
+		if path := first(shells, shellsInPath); path != "" {
+			return path, Shell, nil
+		}
+	}
+	if kind == Shell {
+		return "", "", o.without(ErrNoShell, wrote)
+	}
+	if path := first(places, namesInPath); path != "" {
+		return path, Chromium, nil
+	}
+	return "", "", o.without(ErrNoBrowser, wrote)
+}
+
+// without says which profile needs the browser that is missing, when it does.
+func (o *Options) without(missing error, wrote Kind) error {
+	if o.UserDataDir == "" || wrote == "" {
+		return missing
+	}
+	return fmt.Errorf("%w, and the profile %s was written by a %s", missing, o.UserDataDir, wrote)
+}
+
+// fits refuses a profile that the other kind of browser wrote: both would keep what pages
+// stored where the other does not look, or damage it.
+func (o *Options) fits(kind Kind) error {
+	wrote := writtenBy(o.UserDataDir)
+	if wrote == "" || kind == Auto || wrote == kind {
+		return nil
+	}
+	return fmt.Errorf("the profile %s was written by a %s, and a %s must not open it: leave out "+
+		"what asks for that (--browser, --executable-path, --headless=false), or name another "+
+		"folder with --user-data-dir", o.UserDataDir, wrote, kind)
+}
+
+// first returns the first of the places that is a program, or of the names in $PATH.
+func first(places, names []string) string {
+	if i := slices.IndexFunc(places, executable); i >= 0 {
+		return places[i]
+	}
+	for _, name := range names {
 		if found, err := exec.LookPath(name); err == nil {
-			return realBinary(found), nil
+			return realBinary(found)
 		}
 	}
-	return "", ErrNoBrowser
+	return ""
 }
 
 // realBinary looks past a distribution's wrapper: the wrapper adds flags and
@@ -78,9 +201,12 @@ func realBinary(found string) string {
 	if err != nil {
 		return found
 	}
-	if strings.HasPrefix(resolved, "/usr/bin/chromium") &&
-		executable("/usr/lib/chromium/chromium") {
-		return "/usr/lib/chromium/chromium"
+	real := "/usr/lib/chromium/chromium"
+	if KindOf(resolved) == Shell {
+		real = "/usr/lib/chromium/chromium-headless-shell"
+	}
+	if strings.HasPrefix(resolved, "/usr/bin/chromium") && executable(real) {
+		return real
 	}
 	return found
 }

@@ -94,12 +94,42 @@ func checkArgs(args []string, proxied bool) error {
 	return nil
 }
 
-// arguments builds the command line of a browser.
-func (o *Options) arguments(profile string) []string {
+// english are the languages of pages that nobody sees.
+const english = "en-US,en"
+
+// Languages are those that pages are asked for which nobody sees, as in "de-CH,de": both
+// kinds of browsers have lists of their own, and one of them that of the machine. It is
+// english unless the operator's flags name others.
+func (o *Options) Languages() string {
+	lang := "en-US"
+	for _, a := range o.Args {
+		name, value, _ := strings.Cut(a, "=")
+		switch {
+		case value == "":
+		case name == "--accept-lang":
+			return value
+		case name == "--lang":
+			lang = value
+		}
+	}
+	if base, _, more := strings.Cut(lang, "-"); more {
+		return lang + "," + base
+	}
+	return lang
+}
+
+// arguments builds the command line of a browser of a kind.
+func (o *Options) arguments(kind Kind, profile string) []string {
 	args := append([]string{}, managedFlags...)
 	args = append(args, "--user-data-dir="+profile)
 	if !o.Headful {
-		args = append(args, "--headless")
+		args = append(args, "--headless", "--accept-lang="+o.Languages())
+		if o.Languages() == english {
+			args = append(args, "--lang=en-US") // whatever the machine speaks
+		}
+	}
+	if kind == Shell && !o.Windows {
+		args = append(args, "--block-new-web-contents") // it has no popup blocker
 	}
 	if o.NoSandbox {
 		args = append(args, "--no-sandbox")

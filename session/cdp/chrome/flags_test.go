@@ -29,7 +29,13 @@ func flagNames(args []string) (names []string) {
 
 func TestArguments(t *testing.T) {
 	t.Parallel()
-	plain := new(Options).arguments("/p")
+	plain := new(Options).arguments(Chromium, "/p")
+	if got := (&Options{Args: []string{"--lang=de-CH"}}).Languages(); got != "de-CH,de" {
+		t.Errorf("the languages of --lang=de-CH are %s", got)
+	}
+	if got := (&Options{Args: []string{"--accept-lang=fr", "--lang=de"}}).Languages(); got != "fr" {
+		t.Errorf("the languages of --accept-lang=fr are %s", got)
+	}
 	for _, f := range protections {
 		if slices.Contains(flagNames(plain), f) {
 			t.Errorf("%s is given though nobody asked", f)
@@ -44,9 +50,20 @@ func TestArguments(t *testing.T) {
 		"--remote-debugging-pipe", "--user-data-dir=/p", "--headless", "--disable-back-forward-cache", "--disable-component-update",
 		"--disable-field-trial-config", "--no-pings", "--webrtc-ip-handling-policy=disable_non_proxied_udp", "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
 		"--js-flags=--max-old-space-size=1024", "--deny-permission-prompts", "--site-per-process",
+		"--lang=en-US", "--accept-lang=en-US,en",
 	} {
 		if !slices.Contains(plain, f) {
 			t.Errorf("%s is missing", f)
+		}
+	}
+	const block = "--block-new-web-contents"
+	for _, row := range []struct {
+		kind    Kind
+		windows bool
+	}{{Shell, false}, {Shell, true}, {Chromium, false}, {Chromium, true}} {
+		got := slices.Contains((&Options{Windows: row.windows}).arguments(row.kind, "/p"), block)
+		if got != (row.kind == Shell && !row.windows) {
+			t.Errorf("%+v: windows are blocked: %v", row, got)
 		}
 	}
 	seen := map[string]bool{}
@@ -60,13 +77,13 @@ func TestArguments(t *testing.T) {
 		NoSandbox: true, Headful: true, AcceptInsecureCerts: true, ProxyServer: "127.0.0.1:1", Width: 800, Height: 600,
 		Args: []string{"--lang=de"},
 	}
-	all := asked.arguments("/p")
+	all := asked.arguments(Chromium, "/p")
 	for _, f := range []string{"--no-sandbox", "--ignore-certificate-errors", "--proxy-server=127.0.0.1:1", "--proxy-bypass-list=<-loopback>", "--window-size=800,600"} {
 		if !slices.Contains(all, f) {
 			t.Errorf("%s is missing though it was asked for", f)
 		}
 	}
-	if slices.Contains(all, "--headless") || all[len(all)-1] != "--lang=de" {
+	if slices.Contains(all, "--headless") || slices.Contains(flagNames(all), "--accept-lang") || all[len(all)-1] != "--lang=de" {
 		t.Errorf("got %v", all)
 	}
 }
@@ -118,51 +135,4 @@ func program(t *testing.T, path string) string {
 		t.Fatal(err)
 	}
 	return path
-}
-
-func TestFind(t *testing.T) {
-	dir := t.TempDir()
-	inPath, usual, given := filepath.Join(dir, "bin"), filepath.Join(dir, "opt"), filepath.Join(dir, "given")
-	t.Setenv("PATH", inPath)
-	places := []string{filepath.Join(usual, "first"), filepath.Join(usual, "second")}
-	find := func() string {
-		got, err := find(places)
-		if err != nil {
-			return err.Error()
-		}
-		return got
-	}
-	if got := find(); got != ErrNoBrowser.Error() {
-		t.Errorf("with nothing: %s", got)
-	}
-	edge := program(t, filepath.Join(inPath, "microsoft-edge"))
-	if got := find(); got != edge {
-		t.Errorf("with Edge in the PATH: %s", got)
-	}
-	chromium := program(t, filepath.Join(inPath, "chromium"))
-	if got := find(); got != chromium {
-		t.Errorf("with Chromium in the PATH: %s", got)
-	}
-	if err := os.MkdirAll(places[0], 0o700); err != nil { // a folder is no browser
-		t.Fatal(err)
-	}
-	second := program(t, places[1])
-	if got := find(); got != second {
-		t.Errorf("with one in a usual place: %s", got)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "text"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	program(t, filepath.Join(given, "chrome"))
-	t.Chdir(given)
-	for path, want := range map[string]string{
-		filepath.Join(given, "chrome"): filepath.Join(given, "chrome"), "./chrome": filepath.Join(given, "chrome"),
-		"../given/chrome": filepath.Join(given, "chrome"), "chromium": chromium,
-		"chrome": "", filepath.Join(dir, "text"): "", dir: "", filepath.Join(dir, "none"): "",
-	} {
-		got, err := Find(path)
-		if got != want || (err == nil) != (want != "") {
-			t.Errorf("Find(%s) = %s, %v; want %q", path, got, err, want)
-		}
-	}
 }

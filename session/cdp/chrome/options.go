@@ -3,6 +3,7 @@ package chrome
 import (
 	"errors"
 	"os"
+	"sync"
 )
 
 // Options configures browsers that are started here. The zero value finds a
@@ -10,21 +11,26 @@ import (
 type Options struct {
 	// Path is the browser's binary; empty means that Find looks for one.
 	Path string
+	// Kind is which kind of browser runs; empty means Auto.
+	Kind Kind
 	// NoSandbox adds --no-sandbox. Nothing else ever does: as root a browser
 	// does not start without it.
 	NoSandbox bool
 	// Headful shows windows.
 	Headful bool
+	// Windows lets pages open windows. A whole browser blocks those that no person asked for,
+	// so it is what Auto prefers then; a headless shell blocks all or none.
+	Windows bool
 	// AcceptInsecureCerts accepts any certificate.
 	AcceptInsecureCerts bool
 	// ProxyServer is host:port of the proxy for everything that the browser does in the network,
 	// loopback addresses as well; empty means none.
 	ProxyServer string
-	// Width and Height are the window's size in pixels; zero means the
-	// browser's own.
+	// Width and Height are the window's size in pixels; zero means 1280 x 720 without
+	// windows, and the browser's own with them.
 	Width, Height int
 	// UserDataDir is a profile that the operator keeps; empty means one of our
-	// own that never survives us.
+	// own that never survives us. One browser has it at a time, and always the same kind.
 	UserDataDir string
 	// Args are further flags. They cannot open a port or move the profile.
 	Args []string
@@ -43,12 +49,16 @@ var ErrRoot = errors.New("as root the browser needs --no-sandbox; give it only w
 type Launcher struct {
 	options Options
 	path    string
+	kind    Kind
+
+	mu   sync.Mutex
+	last *Process // that has the operator's profile, or had it
 }
 
 // NewLauncher finds the browser and checks the options. It fails when they cannot
-// work: with ErrNoBrowser, with ErrRoot, or for a flag that is not allowed.
+// work: as Find does, with ErrRoot, or for a flag that is not allowed.
 func NewLauncher(o Options) (*Launcher, error) {
-	path, err := Find(o.Path)
+	path, kind, err := Find(o)
 	if err != nil {
 		return nil, err
 	}
@@ -58,5 +68,29 @@ func NewLauncher(o Options) (*Launcher, error) {
 	if os.Geteuid() == 0 && !o.NoSandbox {
 		return nil, ErrRoot
 	}
-	return &Launcher{options: o, path: path}, nil
+	if !o.Headful && (o.Width <= 0 || o.Height <= 0) {
+		o.Width, o.Height = DefaultWidth, DefaultHeight
+	}
+	return &Launcher{options: o, path: path, kind: kind}, nil
+}
+
+// DefaultWidth and DefaultHeight are the size of a page that nobody sees, in pixels: both
+// kinds of browsers have another one of their own.
+const DefaultWidth, DefaultHeight = 1280, 720
+
+// Kind returns the kind of the browser that Start starts.
+func (l *Launcher) Kind() Kind { return l.kind }
+
+// View is how a page looks that nobody sees.
+type View struct {
+	Width, Height int    // pixels
+	Languages     string // as in "de-CH,de"
+}
+
+// View returns how pages look, or nil when they have windows, which people size.
+func (l *Launcher) View() *View {
+	if l.options.Headful {
+		return nil
+	}
+	return &View{l.options.Width, l.options.Height, l.options.Languages()}
 }

@@ -23,12 +23,43 @@ type Process struct {
 
 	cmd     *exec.Cmd
 	profile *profile
+	kept    *kept // nil without a profile of the operator
 	output  *tail
 	done    chan struct{} // closed when it ended and its folder is gone
 }
 
-// Start starts a browser.
+// Start starts a browser. The error wraps ErrProfileInUse when another browser has the
+// operator's profile.
 func (l *Launcher) Start() (*Process, error) {
+	if l.options.UserDataDir == "" {
+		return l.start(nil)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.last != nil { // it was killed, and lets go of the profile when it is gone
+		select {
+		case <-l.last.done:
+		case <-time.After(goneTime):
+		}
+	}
+	held, err := keepProfile(l.options.UserDataDir, l.kind)
+	if err != nil {
+		return nil, err
+	}
+	p, err := l.start(held)
+	if err != nil {
+		held.release()
+		return nil, err
+	}
+	l.last = p
+	return p, nil
+}
+
+// goneTime bounds how long a browser that was killed may take to be gone.
+const goneTime = 10 * time.Second
+
+// start starts a browser that has the operator's profile, or one of its own.
+func (l *Launcher) start(held *kept) (*Process, error) {
 	o := l.options
 	prof, err := newProfile(o.ProfileDir)
 	if err != nil {
@@ -47,9 +78,9 @@ func (l *Launcher) Start() (*Process, error) {
 	if o.UserDataDir != "" {
 		data = o.UserDataDir
 	}
-	p := &Process{Out: fromBrowserR, In: toBrowserW, profile: prof, output: &tail{},
+	p := &Process{Out: fromBrowserR, In: toBrowserW, profile: prof, kept: held, output: &tail{},
 		done: make(chan struct{})}
-	p.cmd = exec.Command(l.path, o.arguments(data)...) //nolint:noctx // it lives until Close, and its pipe ends it
+	p.cmd = exec.Command(l.path, o.arguments(l.kind, data)...) //nolint:noctx // it lives until Close, and its pipe ends it
 	p.cmd.Env = prof.env()
 	p.cmd.Dir = prof.dir
 	p.cmd.ExtraFiles = []*os.File{toBrowser, fromBrowser} // 3 and 4
@@ -83,6 +114,7 @@ func (p *Process) run(started chan<- error) {
 	started <- nil
 	_ = p.cmd.Wait()
 	killTree(p.cmd)
+	p.kept.release()
 	_ = p.profile.remove() // a later Clean finds what is left
 }
 

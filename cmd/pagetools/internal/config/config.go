@@ -45,10 +45,11 @@ type Config struct {
 	WSEndpoint          string        `key:"ws-endpoint" group:"browser" short:"w" help:"use the browser at this WebSocket address"`
 	WSHeaders           []string      `key:"ws-header" group:"browser" many:"lines" secret:"true" help:"a header for --ws-endpoint, as 'Name: value' (repeatable)"`
 	Headless            bool          `key:"headless" group:"browser" default:"true" help:"run the browser without windows"`
+	Browser             string        `key:"browser" group:"browser" default:"auto" enum:"auto,shell,chromium" help:"which kind of browser: shell (Chromium's headless shell, which takes less memory), chromium (a whole Chromium, Chrome or Edge), auto (a shell where there is one and no window is shown)"`
 	ExecutablePath      string        `key:"executable-path" group:"browser" short:"e" path:"true" help:"the browser's binary"`
 	UserDataDir         string        `key:"user-data-dir" group:"browser" path:"true" help:"a browser profile of your own; every session shares it"`
 	StorageState        string        `key:"storage-state" group:"pages" path:"true" help:"a file with a stored login, with which the sites of the command line open"`
-	Viewport            Viewport      `key:"viewport" group:"browser" help:"the window's size, as 1280x720"`
+	Viewport            Viewport      `key:"viewport" group:"browser" help:"the size of pages, and of the window where there is one, as 1280x720 (the default without windows)"`
 	ProxyServer         string        `key:"proxy-server" group:"browser" help:"a proxy through which pages reach the network: host:port, or a URL with http, https or socks5"`
 	AcceptInsecureCerts bool          `key:"accept-insecure-certs" group:"browser" help:"accept any certificate"`
 	ChromeArgs          []string      `key:"chrome-arg" group:"browser" many:"words" help:"a further browser flag (repeatable)"`

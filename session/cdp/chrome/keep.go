@@ -1,0 +1,137 @@
+package chrome
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// ErrProfileInUse means that another browser has the operator's profile.
+var ErrProfileInUse = errors.New("the profile is in use")
+
+// kindName is the file in the operator's profile that says which kind of browser wrote it.
+const kindName = "pagetools.browser"
+
+// kept is the operator's profile while a browser of ours has it. Chromium's own lock does
+// not do: a headless shell neither makes nor heeds it.
+type kept struct{ lock *os.File }
+
+// keepProfile takes the operator's profile for a browser of the kind, and makes it when it
+// is not there.
+func keepProfile(dir string, kind Kind) (*kept, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("making the profile of --user-data-dir: %w", err)
+	}
+	f, err := os.OpenFile(filepath.Join(dir, lockName), os.O_CREATE|os.O_RDWR|noFollow, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("locking the profile of --user-data-dir: %w", err)
+	}
+	k := &kept{lock: f}
+	if err := k.take(dir, kind); err != nil {
+		k.release()
+		return nil, err
+	}
+	return k, nil
+}
+
+// take locks the profile, and looks at who else has it and who wrote it.
+func (k *kept) take(dir string, kind Kind) error {
+	err := lockFile(k.lock)
+	switch {
+	case errors.Is(err, syscall.EWOULDBLOCK):
+		return fmt.Errorf("%w: pagetools%s has %s; stop that one, or name another folder with "+
+			"--user-data-dir", ErrProfileInUse, k.holder(), dir)
+	case err != nil:
+		return fmt.Errorf("locking the profile of --user-data-dir: %w", err)
+	}
+	if who := openElsewhere(dir); who != "" {
+		return fmt.Errorf("%w: a browser%s has %s open; close it, or name another folder with "+
+			"--user-data-dir", ErrProfileInUse, who, dir)
+	}
+	wrote := writtenBy(dir)
+	if err := (&Options{UserDataDir: dir}).fits(kind); err != nil {
+		return err // it was written since the browser was looked for
+	}
+	if wrote == "" || !marked(dir) {
+		if err := os.WriteFile(filepath.Join(dir, kindName), []byte(kind+"\n"), 0o600); err != nil {
+			return fmt.Errorf("marking the profile of --user-data-dir: %w", err)
+		}
+	}
+	if err := k.lock.Truncate(0); err == nil { // for people: the lock counts, and not the text
+		_, _ = fmt.Fprintf(k.lock, "%d\n", os.Getpid())
+	}
+	return nil
+}
+
+// holder names the process that has the lock, as far as that said so.
+func (k *kept) holder() string {
+	text, _ := io.ReadAll(io.LimitReader(k.lock, 20))
+	if pid := strings.TrimSpace(string(text)); pid != "" {
+		return " (process " + pid + ")"
+	}
+	return ""
+}
+
+// release gives the profile up.
+func (k *kept) release() {
+	if k != nil {
+		_ = k.lock.Close()
+	}
+}
+
+// openElsewhere describes the browser of a person that has the profile open, as Chromium
+// finds it: by a socket that answers, or by the name of another machine, of which nobody
+// here knows whether its browser runs. It is empty when there is none.
+func openElsewhere(dir string) string {
+	target, err := os.Readlink(filepath.Join(dir, "SingletonLock"))
+	if err != nil {
+		return ""
+	}
+	host, pid := target, ""
+	if i := strings.LastIndexByte(target, '-'); i >= 0 {
+		host, pid = target[:i], target[i+1:]
+	}
+	if own, err := os.Hostname(); err == nil && own != host {
+		return fmt.Sprintf(" on the machine %s (process %s), or one that ended there without "+
+			"removing the file SingletonLock,", host, pid)
+	}
+	socket, err := os.Readlink(filepath.Join(dir, "SingletonSocket"))
+	if err != nil {
+		return ""
+	}
+	conn, err := net.DialTimeout("unix", socket, time.Second)
+	if err != nil {
+		return "" // its browser is gone
+	}
+	_ = conn.Close()
+	return " (process " + pid + ")"
+}
+
+// writtenBy returns the kind of browser that wrote a profile, or "" when none did. Without
+// our mark it is told by a file that only whole browsers write.
+func writtenBy(dir string) Kind {
+	if dir == "" {
+		return ""
+	}
+	text, _ := os.ReadFile(filepath.Join(dir, kindName))
+	switch kind := Kind(strings.TrimSpace(string(text))); kind {
+	case Shell, Chromium:
+		return kind
+	}
+	if _, err := os.Stat(filepath.Join(dir, "Local State")); err == nil {
+		return Chromium
+	}
+	return ""
+}
+
+// marked reports whether the profile has our mark.
+func marked(dir string) bool {
+	_, err := os.Stat(filepath.Join(dir, kindName))
+	return err == nil
+}
