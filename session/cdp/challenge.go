@@ -60,7 +60,8 @@ func (t *tab) navigate(ctx context.Context, address string) (page.NavigateResult
 	var res page.NavigateResult
 	params := page.NavigateParams{URL: address}
 	if !t.browser.isShell() {
-		return res, t.target.Call(ctx, page.CommandNavigate, params, &res)
+		err := t.target.Call(ctx, page.CommandNavigate, params, &res)
+		return res, err
 	}
 	t.owner.challenged.yes.Store(false)
 	wait := t.owner.setup.settings.intercept(&fetch.RequestPattern{
