@@ -1,6 +1,7 @@
 package chrome
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -105,7 +106,9 @@ func openElsewhere(dir string) string {
 	if err != nil {
 		return ""
 	}
-	conn, err := net.DialTimeout("unix", socket, time.Second)
+	bounded, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	conn, err := new(net.Dialer).DialContext(bounded, "unix", socket)
 	if err != nil {
 		return "" // its browser is gone
 	}
@@ -120,8 +123,7 @@ func writtenBy(dir string) Kind {
 		return ""
 	}
 	text, _ := os.ReadFile(filepath.Join(dir, kindName))
-	switch kind := Kind(strings.TrimSpace(string(text))); kind {
-	case Shell, Chromium:
+	if kind := Kind(strings.TrimSpace(string(text))); kind == Shell || kind == Chromium {
 		return kind
 	}
 	if _, err := os.Stat(filepath.Join(dir, "Local State")); err == nil {

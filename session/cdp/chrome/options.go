@@ -69,14 +69,14 @@ func NewLauncher(o Options) (*Launcher, error) {
 		return nil, ErrRoot
 	}
 	if !o.Headful && (o.Width <= 0 || o.Height <= 0) {
-		o.Width, o.Height = DefaultWidth, DefaultHeight
+		o.Width, o.Height = usualWidth, usualHeight
 	}
 	return &Launcher{options: o, path: path, kind: kind}, nil
 }
 
-// DefaultWidth and DefaultHeight are the size of a page that nobody sees, in pixels: both
-// kinds of browsers have another one of their own.
-const DefaultWidth, DefaultHeight = 1280, 720
+// usualWidth and usualHeight are the size of a page that nobody sees, in pixels: both kinds
+// of browsers have another one of their own.
+const usualWidth, usualHeight = 1280, 720
 
 // Kind returns the kind of the browser that Start starts.
 func (l *Launcher) Kind() Kind { return l.kind }
