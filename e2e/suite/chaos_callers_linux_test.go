@@ -64,7 +64,7 @@ func (c *chaos) victim(ctx context.Context) {
 }
 
 // chaosTools are what callers draw from: some break their own page, some take their time.
-var chaosTools = []string{"work", "work", "work", "slow", "never", "spin", "huge", "fail", "alerts", "ask", "ask", "leave", "loop", "change"}
+var chaosTools = []string{"work", "work", "work", "slow", "never", "spin", "huge", "fail", "alerts", "ask", "leave", "loop", "change"}
 
 // web is a caller of webtools. It makes its calls to their end, but for those that it leaves.
 func (c *chaos) web(ctx context.Context, name string, d *rand.Rand) {

@@ -178,13 +178,13 @@ func (c *chaos) report(before, after vitals) {
 	c.t.Helper()
 	outcomes, tools := map[string]int{}, map[string]bool{}
 	var victim []time.Duration
-	late := time.Duration(0)
+	var late entry // of those whose clock no question stops
 	wrong := 0
 	for _, e := range c.entries {
 		outcomes[strings.TrimSpace(e.outcome+" "+e.why)]++
 		tools[e.tool] = true
-		if e.outcome != "left" {
-			late = max(late, e.over)
+		if e.outcome != "left" && e.tool != "ask" && e.over > late.over {
+			late = e
 		}
 		if e.by == "honest" && e.outcome == "ok" {
 			victim = append(victim, e.took)
@@ -201,8 +201,8 @@ func (c *chaos) report(before, after vitals) {
 		}
 		all.WriteString("\n")
 	}
-	c.t.Logf("%d calls of %d tools, %d violations; latest reply %v after its deadline\n%sthe honest caller: %s\nbefore: %v\nafter: %v",
-		len(c.entries), len(tools), wrong, late.Round(time.Millisecond), all.String(), quantiles(victim), before, after)
+	c.t.Logf("%d calls of %d tools, %d violations; the latest reply, %v after its deadline: %+v\n%sthe honest caller: %s\nbefore: %v\nafter: %v",
+		len(c.entries), len(tools), wrong, late.over.Round(time.Millisecond), late, all.String(), quantiles(victim), before, after)
 	if len(victim) == 0 {
 		c.t.Error("no call of the honest caller succeeded")
 	}
