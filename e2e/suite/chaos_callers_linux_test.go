@@ -153,7 +153,7 @@ func (c *chaos) mcp(ctx context.Context, name string, d *rand.Rand) {
 			return
 		}
 		for n, calls := 0, 2+d.IntN(6); n < calls && ctx.Err() == nil; n++ {
-			leave := chaosCall + chaosGrace
+			leave := c.patience + chaosGrace
 			if d.IntN(6) == 0 {
 				leave = time.Duration(d.IntN(600)) * time.Millisecond
 			}
@@ -171,9 +171,9 @@ func (c *chaos) callMCP(ctx context.Context, a *mcpAgent, e entry, leave time.Du
 	began := time.Now()
 	got, err := a.CallTool(bounded, mcp.CallToolRequest{Params: mcp.CallToolParams{Name: e.tool, Arguments: map[string]string{"id": e.id}}})
 	e.took = time.Since(began)
-	e.over = e.took - chaosCall
+	e.over = e.took - c.patience
 	switch {
-	case err != nil && bounded.Err() != nil && leave < chaosCall:
+	case err != nil && bounded.Err() != nil && leave < c.patience:
 		e.outcome = "left"
 	case err != nil:
 		e.outcome, e.why = "none", err.Error()

@@ -31,11 +31,12 @@ const (
 // chaos is a server with a ledger of what ran, callers, and things that break.
 type chaos struct {
 	*server
-	t      *testing.T
-	site   *ledger
-	config string
-	guest  bool // whether the file has the caller guest
-	fired  map[string]int
+	t        *testing.T
+	site     *ledger
+	config   string
+	patience time.Duration // of a call
+	guest    bool          // whether the file has the caller guest
+	fired    map[string]int
 
 	mu      sync.Mutex
 	entries []entry
@@ -44,7 +45,7 @@ type chaos struct {
 const chaosConfig = `
 sites:
   - {name: shop, target: %q, approval: {default: auto}, warm: 1}
-limits: {call-timeout: 5s, first-idle: 2s, idle: 3s, question: 4s, max-sessions: 12}
+limits: {call-timeout: %s, first-idle: 2s, idle: 3s, question: 4s, max-sessions: 12}
 data-dir: %q
 callers:
   - {name: operator, token: %s, may: [call]}
@@ -56,10 +57,10 @@ var chaosCallers = []string{"web-0", "web-1", "mcp-0", "mcp-1"}
 
 func chaosToken(name string) string { return name + "-token-of-the-tests" }
 
-func newChaos(t *testing.T) *chaos {
+func newChaos(t *testing.T, patience time.Duration) *chaos {
 	t.Helper()
 	dir := t.TempDir()
-	c := &chaos{t: t, site: newLedger(t), config: filepath.Join(dir, "chaos.yaml"), fired: map[string]int{}}
+	c := &chaos{t: t, site: newLedger(t), config: filepath.Join(dir, "chaos.yaml"), patience: patience, fired: map[string]int{}}
 	c.write(dir)
 	s, err := start(pagetools(t), "", tempDir(t), "serve", "--config", c.config)
 	if err != nil {
@@ -72,7 +73,7 @@ func newChaos(t *testing.T) *chaos {
 // write writes the configuration file; every other time it has the caller guest.
 func (c *chaos) write(dir string) {
 	c.t.Helper()
-	text := fmt.Sprintf(chaosConfig, c.site.URL+"/", filepath.Join(dir, "data"), operatorToken)
+	text := fmt.Sprintf(chaosConfig, c.site.URL+"/", c.patience, filepath.Join(dir, "data"), operatorToken)
 	names := chaosCallers
 	if c.guest = !c.guest; c.guest {
 		names = append(slices.Clone(names), "guest")
@@ -122,7 +123,7 @@ func TestChaos(t *testing.T) {
 	}
 	again := fmt.Sprintf("go test ./e2e/suite -run 'TestChaos$' -chaos %v -chaos-seed %d", *chaosFor, seed)
 	t.Log("to repeat: ", again)
-	c := newChaos(t)
+	c := newChaos(t, chaosCall)
 	c.fresh("before")
 	before, ok := c.rest(t, anyVitals)
 	if !ok {
@@ -165,7 +166,7 @@ func (c *chaos) fresh(when string) {
 	n, last := 0, entry{}
 	served := within(readyWithin, func() bool {
 		n++
-		last = c.post(context.Background(), call{caller: "operator", token: operatorToken, id: fmt.Sprintf("%s-%d", when, n), tool: "work", timeout: chaosCall})
+		last = c.post(context.Background(), call{caller: "operator", token: operatorToken, id: fmt.Sprintf("%s-%d", when, n), tool: "work", timeout: c.patience})
 		return last.outcome == "ok"
 	})
 	if !served {

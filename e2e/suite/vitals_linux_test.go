@@ -1,6 +1,7 @@
 package suite_test
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"os"
@@ -82,12 +83,14 @@ func (v vitals) String() string {
 // rest waits until nothing runs any more and fits says yes, and returns the vitals then.
 func (s *server) rest(t *testing.T, fits func(vitals) bool) (v vitals, ok bool) {
 	t.Helper()
-	ok = within(quietWithin, func() bool {
+	ctx, cancel := context.WithTimeout(t.Context(), quietWithin)
+	defer cancel()
+	for !ok && pause(ctx, 200*time.Millisecond) {
 		http.DefaultClient.CloseIdleConnections() // each is a file and goroutines there
 		var read bool
 		v, read = s.vitals(t)
-		return read && v.idle() && fits(v)
-	})
+		ok = read && v.idle() && fits(v)
+	}
 	return v, ok
 }
 
