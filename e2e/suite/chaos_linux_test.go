@@ -99,7 +99,7 @@ func dice(seed uint64, actor string) *rand.Rand {
 	for _, b := range []byte(actor) {
 		h = (h ^ uint64(b)) * 1099511628211
 	}
-	return rand.New(rand.NewPCG(seed, h)) //nolint:gosec // it must repeat
+	return rand.New(rand.NewPCG(seed, h))
 }
 
 // pause waits, for a person's or an agent's time. It is false when ctx has ended.
