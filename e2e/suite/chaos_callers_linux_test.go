@@ -43,12 +43,12 @@ func (s *server) post(ctx context.Context, x call) posted {
 	if x.key != "" {
 		header = []string{"Idempotency-Key", x.key}
 	}
-	bounded, cancel := context.WithTimeout(ctx, x.timeout+chaosGrace)
+	bounded, cancel := context.WithTimeout(ctx, max(x.timeout, chaosLeast)+chaosGrace)
 	defer cancel()
 	began := time.Now()
 	r := s.in(bounded, x.token, http.MethodPost, s.url+"/webtools/shop", string(text), header...)
 	p := posted{entry: entry{id: x.id, tool: x.tool, by: x.caller, took: time.Since(began)}}
-	p.over = p.took - x.timeout
+	p.over = p.took - max(x.timeout, chaosLeast)
 	p.outcome, p.why, p.failure = outcomeOf(r)
 	if r.err != nil && ctx.Err() != nil {
 		p.outcome, p.why = "left", ""
@@ -153,7 +153,7 @@ func (c *chaos) mcp(ctx context.Context, name string, d *rand.Rand) {
 			return
 		}
 		for n, calls := 0, 2+d.IntN(6); n < calls && ctx.Err() == nil; n++ {
-			leave := c.patience + chaosGrace
+			leave := max(c.patience, chaosLeast) + chaosGrace
 			if d.IntN(6) == 0 {
 				leave = time.Duration(d.IntN(600)) * time.Millisecond
 			}
@@ -171,7 +171,7 @@ func (c *chaos) callMCP(ctx context.Context, a *mcpAgent, e entry, leave time.Du
 	began := time.Now()
 	got, err := a.CallTool(bounded, mcp.CallToolRequest{Params: mcp.CallToolParams{Name: e.tool, Arguments: map[string]string{"id": e.id}}})
 	e.took = time.Since(began)
-	e.over = e.took - c.patience
+	e.over = e.took - max(c.patience, chaosLeast)
 	switch {
 	case err != nil && bounded.Err() != nil && leave < c.patience:
 		e.outcome = "left"

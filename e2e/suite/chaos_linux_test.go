@@ -23,8 +23,10 @@ var (
 )
 
 // Calls of chaos have at most this time, and their replies this more, which only a defect needs.
+// A call whose time is shorter than chaosLeast may take so long where its page is not open yet.
 const (
 	chaosCall  = 5 * time.Second
+	chaosLeast = 10 * time.Second
 	chaosGrace = 40 * time.Second
 )
 

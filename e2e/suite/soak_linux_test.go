@@ -26,7 +26,7 @@ const (
 	soakOthers = 10       // goroutines, files
 )
 
-// soak is how many sessions there are, and how far one call is from the next.
+// soakPlan is how many sessions there are, and how far one call is from the next.
 func soakPlan(long time.Duration) (sessions int, pace time.Duration) {
 	sessions = max(4, int(1000*long/time.Hour))
 	return sessions, long / time.Duration(sessions*soakSession)
