@@ -206,9 +206,6 @@ func (c *chaos) report(before, after vitals) {
 	}
 	c.t.Logf("%d calls of %d tools, %d violations; the latest reply, %v after its deadline: %+v\n%sthe honest caller: %s\nbefore: %v\nafter: %v",
 		len(c.entries), len(tools), wrong, late.over.Round(time.Millisecond), late, all.String(), quantiles(victim), before, after)
-	if len(victim) == 0 {
-		c.t.Error("no call of the honest caller succeeded")
-	}
 	if len(c.fired) == 0 {
 		c.t.Error("nothing broke: the test proves nothing")
 	}
