@@ -39,6 +39,22 @@ consent: ## play 10,000 random interleavings of consent, and 200 in a browser
 	@browser="$$(scripts/browser.sh)" && PAGETOOLS_EXECUTABLE_PATH="$$browser" $(GO) test ./e2e/suite -count=1 -timeout 60m \
 		-run TestNothingRunsUnagreed -interleavings 10000 -browser-interleavings 200
 
+.PHONY: fuzz
+fuzz: ## fuzz each decoder of strangers' input; FUZZTIME=60s
+	@scripts/fuzz.sh
+
+.PHONY: chaos
+chaos: ## break browsers, pages and clients under load, and look what ran; DURATION=30m, and the SEED of a run
+	@$(SANDBOX)
+	@browser="$$(scripts/browser.sh)" && PAGETOOLS_EXECUTABLE_PATH="$$browser" $(GO) test ./e2e/suite -count=1 -v -timeout 0 \
+		-run 'TestChaos$$|TestLedgerSees' -chaos $(or $(DURATION),30m) -chaos-seed $(or $(SEED),0)
+
+.PHONY: soak
+soak: ## call steadily, and look what grows; DURATION=1h
+	@$(SANDBOX)
+	@browser="$$(scripts/browser.sh)" && PAGETOOLS_EXECUTABLE_PATH="$$browser" $(GO) test ./e2e/suite -count=1 -v -timeout 0 \
+		-run TestSoak -soak $(or $(DURATION),1h)
+
 .PHONY: mutations
 mutations: ## undo each finding's fix in a copy, and see its test fail
 	@$(SANDBOX)

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/pagetools/pagetools/bridge/schema"
 )
 
 // This file makes the text of strangers safe for people: nothing in it is invisible, or
@@ -36,19 +38,13 @@ func OneLine(s string) string {
 	return strings.Join(strings.Fields(s), " ")
 }
 
-// invisible covers C0 and C1 controls, format characters (zero width,
-// bidirectional overrides and isolates, Unicode tags), and the variation
-// selectors that can carry hidden bytes.
+// invisible is what Visible removes: the ends of lines and paragraphs can be seen.
 func invisible(r rune) bool {
 	switch {
-	case r == '\n' || r == '\r' || r == '\t':
+	case r == '\n', r == '\r', r == '\t', unicode.In(r, unicode.Zl, unicode.Zp):
 		return false
-	case unicode.IsControl(r), unicode.Is(unicode.Cf, r), r == utf8.RuneError:
-		return true
-	case r >= 0xE0100 && r <= 0xE01EF, r == 0x115F, r == 0x1160, r == 0x3164, r == 0xFFA0:
-		return true
 	}
-	return false
+	return r == utf8.RuneError || schema.Invisible(r)
 }
 
 // Quoted returns a page's text with a mark before each line, so that none of them can

@@ -86,7 +86,11 @@ func asDouble(lit string) (text, message string) {
 	case whole:
 		return "", fmt.Sprintf("%s would be %s in a page: write it as a string, if the tool takes one", short(lit), short(strconv.FormatFloat(f, 'f', 0, 64)))
 	}
-	return double.String(), ""
+	text = double.String()
+	if _, message = asDouble(text); message != "" { // its digits are the shortest, not its own
+		text = strconv.FormatFloat(f, 'e', -1, 64)
+	}
+	return text, ""
 }
 
 // short bounds a number in a message.

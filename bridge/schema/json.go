@@ -249,13 +249,21 @@ func MustEncode(v any) json.RawMessage {
 	return text
 }
 
+// Invisible reports whether a person cannot see a character, or a terminal obeys it: controls,
+// line ends among them, format characters, what fonts leave out, also where Unicode has not said
+// yet what it is, and the variation selectors that can carry hidden bytes.
+func Invisible(r rune) bool {
+	return unicode.IsControl(r) || r >= 0xE0100 && r <= 0xE01EF ||
+		unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Other_Default_Ignorable_Code_Point)
+}
+
 // Escape writes the characters of JSON text that are invisible, or that a terminal obeys,
 // as escapes: the value stays what it is. Line ends stay.
 func Escape(s string) string {
 	var b strings.Builder
 	for _, r := range s {
 		switch {
-		case r == '\n' || !unicode.IsControl(r) && !unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp):
+		case r == '\n' || !Invisible(r):
 			b.WriteRune(r)
 		case r > 0xFFFF:
 			r -= 0x10000

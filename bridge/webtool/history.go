@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -192,6 +193,9 @@ func (h *History) load(ctx context.Context) error {
 	h.byVersion, h.byDigest, h.order, h.last = map[string]*entry{}, map[string]*entry{}, nil, nil
 	var seen time.Time
 	for _, r := range records {
+		if _, ok := readNumber(r.Version); !ok {
+			continue // nothing of ours wrote it: no number can follow it
+		}
 		e := &entry{version: r.Version, digest: r.Digest}
 		h.keep(e)
 		if h.last == nil || !r.LastSeen.Before(seen) {
@@ -320,12 +324,18 @@ func (h *History) mint(ctx context.Context, d *Document) error {
 	return nil
 }
 
+// readNumber reads a version as free writes it. Others are not ok, and neither are numbers
+// that have no room for what follows.
+func readNumber(version string) (n [3]int, ok bool) {
+	_, err := fmt.Sscanf(version, "%d.%d.%d", &n[0], &n[1], &n[2])
+	return n, err == nil && version == fmt.Sprintf("%d.%d.%d", n[0], n[1], n[2]) &&
+		min(n[0], n[1], n[2]) >= 0 && max(n[0], n[1], n[2]) < math.MaxInt32
+}
+
 // free bumps a version until the number was never used.
 func (h *History) free(from string, change schema.Change) string {
-	var major, minor, patch int
-	if _, err := fmt.Sscanf(from, "%d.%d.%d", &major, &minor, &patch); err != nil {
-		panic("our own version cannot be read: " + from)
-	}
+	n, _ := readNumber(from)
+	major, minor, patch := n[0], n[1], n[2]
 	for {
 		switch change {
 		case schema.Major:

@@ -64,7 +64,8 @@ func (l *List) After(p Past) *List {
 // Missing is the error of a call of a tool that the list does not have: why, what there
 // is, and what sounds like it.
 func (l *List) Missing(name string) *bridge.Error {
-	e := bridge.Errorf(bridge.WebtoolNotFound, "", bridge.NotRun, "There is no tool %q here.", bridge.Brief(name, maxName))
+	code, reason := l.unlisted(name)
+	e := bridge.Errorf(code, reason, bridge.NotRun, "There is no tool %q here.", bridge.Brief(name, maxName))
 	why, retry := l.why(name)
 	e.Retry = retry
 	lines := append([]string{e.Message}, why...)
@@ -75,6 +76,18 @@ func (l *List) Missing(name string) *bridge.Error {
 	lines = append(lines, l.told())
 	e.Message = strings.Join(lines, " ")
 	return e.Detail("tools", similar)
+}
+
+// unlisted is what the call of a tool that is not there fails with. While the only site that may
+// have it cannot be reached, and has no list, nobody knows that there is no such tool.
+func (l *List) unlisted(name string) (bridge.Code, bridge.Reason) {
+	g, known := l.gone[name]
+	for _, s := range l.sources {
+		if s.Down != nil && len(s.Tools) == 0 && (known && g.site == s.Site.Name || len(l.sources) == 1) {
+			return s.Down.Code, s.Down.Reason
+		}
+	}
+	return bridge.WebtoolNotFound, ""
 }
 
 // why says why a tool is not there, where that is known, and when the site that may

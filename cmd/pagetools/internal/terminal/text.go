@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"unicode"
 
 	"github.com/pagetools/pagetools/bridge/schema"
 )
@@ -19,17 +18,12 @@ func Plain(s string) string {
 		switch {
 		case r == '\n' || r == '\r' || r == '\t':
 			return ' '
-		case invisible(r):
+		case schema.Invisible(r):
 			return -1
 		}
 		return r
 	}, s)
 	return strings.TrimSpace(s)
-}
-
-// invisible reports whether a terminal obeys the character, or a person cannot see it.
-func invisible(r rune) bool {
-	return unicode.IsControl(r) || unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp)
 }
 
 // Encode prints v as one line of JSON. Invisible characters are escaped: that
