@@ -81,12 +81,21 @@ func demoCommand(p *program) *cobra.Command {
 	}
 }
 
+// listen listens where the faces are served.
+func listen(ctx context.Context, c *config.Config) (net.Listener, error) {
+	var lc net.ListenConfig
+	l, err := lc.Listen(ctx, "tcp", c.Listen)
+	if err != nil {
+		return nil, cannotListen("--listen", c.Listen, err)
+	}
+	return l, nil
+}
+
 // serve opens the sites, serves them until ctx ends, and drains.
 func (p *program) serve(ctx context.Context, pl plan) error {
-	var lc net.ListenConfig
-	l, err := lc.Listen(ctx, "tcp", p.conf.Listen)
+	l, err := listen(ctx, p.conf)
 	if err != nil {
-		return cannotListen("--listen", p.conf.Listen, err)
+		return err
 	}
 	defer func() { _ = l.Close() }()
 	who := newCallers(p)

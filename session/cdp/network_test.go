@@ -55,11 +55,11 @@ type canary struct {
 func newCanary(t *testing.T) *canary {
 	t.Helper()
 	c := &canary{news: make(chan struct{})}
-	l, err := net.Listen("tcp", "127.0.0.2:0") //nolint:noctx // it is closed with the test
+	l, err := net.Listen("tcp", "127.0.0.2:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	udp, err := net.ListenPacket("udp", l.Addr().String()) //nolint:noctx // as above
+	udp, err := net.ListenPacket("udp", l.Addr().String())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/subtle"
+	"log/slog"
 	"net/http"
 	"net/http/httputil"
 	"slices"
@@ -49,7 +50,7 @@ func (p *Proxy) Admit(reach policy.Reach, refused func(context.Context, *Refusal
 			Proxy: p.upstreamOf},
 		FlushInterval: -1,
 		ErrorHandler:  g.answerError,
-		ErrorLog:      p.discard,
+		ErrorLog:      slog.NewLogLogger(slog.DiscardHandler, slog.LevelDebug),
 	}
 	p.mu.Lock()
 	p.grants[g.User] = g

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log"
 	"log/slog"
 	"net"
 	"net/http"
@@ -42,7 +41,6 @@ type Proxy struct {
 	dialer   net.Dialer
 	upstream *upstream
 	log      *slog.Logger
-	discard  *log.Logger
 	counts   counts
 
 	mu     sync.Mutex
@@ -77,7 +75,7 @@ func Start(ctx context.Context, o Options) (*Proxy, error) {
 		return nil, fmt.Errorf("starting the proxy of the pages: %w", err)
 	}
 	p := &Proxy{
-		listener: l, upstream: up, log: o.Log, discard: log.New(io.Discard, "", 0),
+		listener: l, upstream: up, log: o.Log,
 		dialer: net.Dialer{Timeout: dialTime, Resolver: o.Resolver},
 		grants: map[string]*Grant{}, ours: map[uint16]bool{},
 		counts: counts{refused: map[Kind]*atomic.Int64{}},
@@ -87,7 +85,7 @@ func Start(ctx context.Context, o Options) (*Proxy, error) {
 	}
 	p.Keep(l.Addr().String())
 	p.server = &http.Server{Handler: p, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,
-		ErrorLog: p.discard}
+		ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelDebug)}
 	go p.serve()
 	return p, nil
 }

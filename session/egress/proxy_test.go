@@ -217,7 +217,7 @@ func TestPagetoolsItself(t *testing.T) {
 // names is a DNS server: each name has the answers of its turns, the last of them for good.
 func names(t *testing.T, turns map[string][][]string) *net.Resolver {
 	t.Helper()
-	conn, err := net.ListenPacket("udp", "127.0.0.1:0") //nolint:noctx // it is closed with the test
+	conn, err := net.ListenPacket("udp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -264,7 +264,7 @@ func names(t *testing.T, turns map[string][][]string) *net.Resolver {
 // mind, or has a private address among others, leads to none.
 func TestRebinding(t *testing.T) {
 	t.Parallel()
-	canary, err := net.Listen("tcp", "127.0.0.2:0") //nolint:noctx // it is closed with the test
+	canary, err := net.Listen("tcp", "127.0.0.2:0")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -365,7 +365,7 @@ func TestFailures(t *testing.T) {
 	if status, text := get(t, c, site.URL); status != 0 || g.Failure(host) == nil {
 		t.Errorf("a site that hangs up: %d %s, %v", status, text, g.Failure(host))
 	}
-	resp, err := c.Post(site.URL, "text/plain", nil) //nolint:noctx // the client is the test's
+	resp, err := c.Post(site.URL, "text/plain", nil)
 	if err != nil || resp.StatusCode != http.StatusBadGateway {
 		t.Errorf("a site that hangs up on what may change something: %v", err)
 	} else {
@@ -396,7 +396,7 @@ func TestFailures(t *testing.T) {
 func TestGrantEnds(t *testing.T) {
 	t.Parallel()
 	p := start(t, Options{})
-	far, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it is closed with the test
+	far, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}

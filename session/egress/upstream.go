@@ -92,6 +92,7 @@ func (u *upstream) connect(ctx context.Context, d *net.Dialer, address string) (
 		_ = conn.Close()
 		return nil, err
 	}
+	_ = resp.Body.Close() // of a reply to CONNECT it is empty
 	if resp.StatusCode != http.StatusOK {
 		_ = conn.Close()
 		return nil, fmt.Errorf("the proxy answered %s", resp.Status)
