@@ -57,17 +57,17 @@ func (s *server) vitals(t *testing.T) (v vitals, ok bool) {
 	return v, v.goroutines > 0 && v.files > 0 && v.rss > 0
 }
 
-var pssLine = regexp.MustCompile(`(?m)^Pss: +([0-9]+) kB$`)
+var pssLine = regexp.MustCompile(`(?m)^Pss_(?:Anon|Shmem): +([0-9]+) kB$`)
 
-// pssOf is the memory of a process, with its part of what it shares, in bytes.
-func pssOf(pid int) int64 {
+// pssOf is the memory of a process, with its part of what it shares, in bytes. Files are left out:
+// how much of the program is a process's part depends on how many other browsers run.
+func pssOf(pid int) (bytes int64) {
 	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", pid)) // gone: it has none
-	m := pssLine.FindSubmatch(text)
-	if m == nil {
-		return 0
+	for _, m := range pssLine.FindAllSubmatch(text, -1) {
+		kB, _ := strconv.ParseInt(string(m[1]), 10, 64)
+		bytes += kB << 10
 	}
-	kB, _ := strconv.ParseInt(string(m[1]), 10, 64)
-	return kB << 10
+	return bytes
 }
 
 // idle reports whether nothing waits or runs.
