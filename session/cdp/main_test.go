@@ -224,15 +224,10 @@ func TestContract(t *testing.T) {
 	})
 }
 
-// TestNativeContract holds the browser's own WebMCP to the same.
+// TestNativeContract holds the browser's own WebMCP to the same, which is one in both kinds.
 func TestNativeContract(t *testing.T) {
-	inBothKinds(t, func(t *testing.T, only func(*LocalOptions)) {
-		native := func(o *LocalOptions) {
-			only(o)
-			o.Native = true
-		}
-		contract(t, engine(t, native), native)
-	})
+	native := func(o *LocalOptions) { o.Native = true }
+	contract(t, engine(t, native), native)
 }
 
 func contract(t *testing.T, e *Engine, change func(*LocalOptions)) {
