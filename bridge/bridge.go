@@ -54,6 +54,8 @@ type SiteOptions struct {
 	// StrictOutput refuses a result that does not fit its tool's own outputSchema. Without
 	// it such a result is delivered, and the step says so.
 	StrictOutput bool
+	// Results says what of results callers get; its zero value is all.
+	Results policy.Results
 	// Locked, when it is not nil, names the only tools that are offered, with
 	// the digests that ToolDigests returned for them.
 	Locked map[string]string

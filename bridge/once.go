@@ -103,6 +103,7 @@ func stillRuns() *Error {
 type keptReply struct {
 	Data      json.RawMessage `json:"data,omitempty"`
 	Violation *Violation      `json:"violation,omitempty"`
+	LeftOut   int             `json:"leftOut,omitempty"`
 	Error     *keptError      `json:"error,omitempty"`
 }
 
@@ -115,7 +116,7 @@ type keptError struct {
 }
 
 func encodeReply(end Step) ([]byte, error) {
-	k := keptReply{Data: end.Data, Violation: end.Violation}
+	k := keptReply{Data: end.Data, Violation: end.Violation, LeftOut: end.LeftOut}
 	if e := end.Err; e != nil {
 		k.Error = &keptError{e.Code, e.Reason, e.Outcome, e.Message, e.Details}
 	}
@@ -131,7 +132,7 @@ func decodeReply(kept []byte) (Step, error) {
 		return (&Error{Code: e.Code, Reason: e.Reason, Outcome: e.Outcome, Message: e.Message,
 			Details: e.Details}).Step(), nil
 	}
-	return Step{Data: k.Data, Violation: k.Violation}, nil
+	return Step{Data: k.Data, Violation: k.Violation, LeftOut: k.LeftOut}, nil
 }
 
 // keyEnded keeps the outcome of a call for its key: in the store, where there is one. One

@@ -77,7 +77,7 @@ var owners = []owner{
 	{"github.com/mark3labs/mcp-go/...", []string{"transport/mcp", "examples/agent-mcp", "e2e/scenario", "e2e/suite/..."}, "no type of the MCP library in our API; its client is one of those that we are tested with"},
 	{"github.com/santhosh-tekuri/jsonschema/...", []string{"bridge/schema", "scripts/bundle"}, "strangers' schemas are compiled in one place, which bounds the work; a script checks a document of ours"},
 	{"github.com/dlclark/regexp2/...", []string{"bridge/schema"}, "strangers' patterns run in one place, which bounds the time"},
-	{"github.com/go-json-experiment/json/...", []string{"bridge", "bridge/schema", "bridge/opentools", "transport/...", "shim"}, "strict JSON is read at the edges"},
+	{"github.com/go-json-experiment/json/...", []string{"bridge", "bridge/schema", "bridge/policy", "bridge/opentools", "transport/...", "shim"}, "strict JSON is read at the edges, and redacted token by token"},
 	{"github.com/kljensen/snowball/...", []string{"transport/mcp/toolset"}, "only the search of tools knows a language"},
 	{"github.com/gorilla/websocket/...", []string{"session/relay", "transport/console"}, "two packages speak WebSocket"},
 	{"github.com/evanw/esbuild/...", []string{"js/build"}, "the bundler is a tool of go generate, not part of the binary"},
