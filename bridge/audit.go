@@ -28,6 +28,7 @@ func (pl *pipeline) audit(ctx context.Context, r *Run, next handler) (s Step) {
 			pl.measure(ctx, s.Pause)
 			return
 		}
+		s.Err = r.ofCall(s.Err)
 		took := slog.Duration("took", pl.now().Sub(r.started))
 		if e := s.Err; e == nil {
 			logCall(ctx, slog.LevelInfo, "call: ok", r, took)
@@ -63,8 +64,8 @@ func logCall(ctx context.Context, level slog.Level, event string, r *Run,
 	}
 	who := []slog.Attr{slog.String("call", r.call.ID), slog.String("site", r.call.Site),
 		slog.String("tool", r.call.Tool), slog.String("caller", r.call.Caller.Name)}
-	if r.call.Trace != "" {
-		who = append(who, slog.String("trace", r.call.Trace))
+	if r.trace() != "" {
+		who = append(who, slog.String("trace", r.trace()))
 	}
 	b.log.LogAttrs(ctx, level, event, append(who, more...)...)
 }
@@ -103,7 +104,7 @@ func record(ctx context.Context, r *Run, s Step) {
 	size := int64(len(s.Data))
 	if b.memory.Calls != nil {
 		err := b.memory.Calls.Log(ctx, CallRecord{
-			Time: r.started, Took: b.now().Sub(r.started), Waited: waited(ctx), Call: r.call.ID, Trace: r.call.Trace,
+			Time: r.started, Took: b.now().Sub(r.started), Waited: waited(ctx), Call: r.call.ID, Trace: r.trace(),
 			Site: r.call.Site, Tool: r.toolName(), Caller: r.call.Caller.Name, Session: r.call.Session, Version: r.call.Version,
 			Decision: r.decided(), Outcome: outcome, Code: code, Reason: reason,
 			ArgumentBytes: int64(len(r.call.Input.Text())), ResultBytes: size,
@@ -166,7 +167,7 @@ func (r *passage) refusedByUs(e *Error) bool {
 
 // auditRecord describes a call. Its tool may not be known.
 func auditRecord(r *Run) AuditRecord {
-	a := AuditRecord{Call: r.call.ID, Trace: r.call.Trace, Claim: r.claim,
+	a := AuditRecord{Call: r.call.ID, Trace: r.trace(), Claim: r.claim,
 		Caller: r.call.Caller.Name, Credential: r.call.Caller.Credential, Session: r.call.Session,
 		Site: r.call.Site, Tool: r.toolName(), Decision: r.decided(), Rule: r.decision.Reason,
 		Approval: r.approval, Approver: r.approver}

@@ -2,8 +2,10 @@ package bridge
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"log/slog"
+	"maps"
 	"strings"
 	"time"
 
@@ -66,7 +68,24 @@ type passage struct {
 }
 
 func (b *Bridge) enter(in *Call) passage {
-	return passage{bridge: b, call: *in, outcome: NotRun, started: b.now()}
+	p := passage{bridge: b, call: *in, outcome: NotRun, started: b.now()}
+	if p.call.ID == "" {
+		p.call.ID = rand.Text()
+	}
+	return p
+}
+
+// ofCall returns an error of the call as its caller gets it: details.call is the id that the
+// log, the record of calls and the audit have. One that names another call keeps that.
+func (r *passage) ofCall(e *Error) *Error {
+	if e == nil || e.Details[DetailCall] != nil {
+		return e
+	}
+	own := *e // sites give one error to many calls
+	own.Details = make(map[string]any, len(e.Details)+1)
+	maps.Copy(own.Details, e.Details)
+	own.Details[DetailCall] = r.call.ID
+	return &own
 }
 
 // stages is the policy of the bridge, outermost first. The innermost step is
