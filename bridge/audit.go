@@ -16,6 +16,7 @@ import (
 // log, in the record of calls and, for what was dispatched or refused by a person
 // or by policy, in the audit. Inputs and results are in none of them.
 func (pl *pipeline) audit(ctx context.Context, r *Run, next handler) (s Step) {
+	ctx, span := pl.beginSpan(ctx, r)
 	logCall(ctx, slog.LevelDebug, "call: intent", r)
 	defer func() {
 		if p := recover(); p != nil {
@@ -23,12 +24,15 @@ func (pl *pipeline) audit(ctx context.Context, r *Run, next handler) (s Step) {
 				"Something went wrong inside pagetools.")
 			s = e.With(fmt.Errorf("panic: %v\n%s", p, debug.Stack())).Step()
 		}
+		s.Err = r.ofCall(s.Err)
+		if span != nil {
+			r.endSpan(span, s)
+		}
 		if s.Pause != nil {
 			logCall(ctx, slog.LevelInfo, "call: waits for a person", r)
 			pl.measure(ctx, s.Pause)
 			return
 		}
-		s.Err = r.ofCall(s.Err)
 		took := slog.Duration("took", pl.now().Sub(r.started))
 		if e := s.Err; e == nil {
 			logCall(ctx, slog.LevelInfo, "call: ok", r, took)

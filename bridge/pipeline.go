@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
+
 	"github.com/pagetools/pagetools/bridge/policy"
 	"github.com/pagetools/pagetools/bridge/schema"
 )
@@ -28,6 +30,7 @@ type pipeline struct {
 	memory   Memory
 	consents consents
 	log      *slog.Logger
+	tracer   trace.Tracer // nil: none
 	now      func() time.Time
 	sites    map[string]*siteState
 	rates    *policy.Rates
@@ -399,7 +402,9 @@ func (pl *pipeline) invoke(ctx context.Context, r *Run) Step {
 	ref := r.ref()
 	ref.Patience, ref.Turn, ref.Page = r.left(), r.settings.timeout, r.settings.page
 	ref.Beside = r.call.Beside && !r.tool.hints.MayChange(r.tool.topLevel)
+	end := pl.step(ctx, "acquire")
 	source, err := pl.router.Acquire(ctx, ref)
+	end()
 	if err != nil {
 		return nothingRan(ctx, err).Step()
 	}
@@ -411,6 +416,7 @@ func (pl *pipeline) invoke(ctx context.Context, r *Run) Step {
 	return pl.inPage(r, func() Step {
 		r.outcome = Unknown
 		pl.taints.read(r, pl.now())
+		defer pl.step(ctx, "page")()
 		return source.Invoke(ctx, Invocation{
 			Tool: r.tool, Caller: r.call.Caller.Name, Agreed: r.shown, Input: r.input.Text(), MaxBytes: r.resultLimit(),
 			Patience: r.left(), Timeout: r.settings.timeout, Answer: pl.limits.Question, Questions: maxQuestions - r.asked,
@@ -482,7 +488,10 @@ func pausedInPage(r *Run, p *Pause) {
 			if a != nil && a.question != "" {
 				r.approval, r.approver = a.question, a.by
 			}
-			return b.inPage(r, func() Step { return inPage(ctx, a) })
+			return b.inPage(r, func() Step {
+				defer b.step(ctx, "page")()
+				return inPage(ctx, a)
+			})
 		})
 	}
 }

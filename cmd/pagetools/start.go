@@ -50,6 +50,7 @@ func (p *program) start(ctx context.Context, pl plan) (*app.App, error) {
 		return nil, err
 	}
 	if pl.remember {
+		o.Bridge.Tracer = p.startTracing(ctx)
 		if o.Memory, err = p.openMemory(ctx); err != nil {
 			return nil, err
 		}
