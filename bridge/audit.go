@@ -16,12 +16,17 @@ import (
 // log, in the record of calls and, for what was dispatched or refused by a person
 // or by policy, in the audit. Inputs and results are in none of them.
 func (pl *pipeline) audit(ctx context.Context, r *Run, next handler) (s Step) {
+	ctx, span := pl.beginSpan(ctx, r)
 	logCall(ctx, slog.LevelDebug, "call: intent", r)
 	defer func() {
 		if p := recover(); p != nil {
 			e := Errorf(InternalError, Internal, r.outcome,
 				"Something went wrong inside pagetools.")
 			s = e.With(fmt.Errorf("panic: %v\n%s", p, debug.Stack())).Step()
+		}
+		s.Err = r.ofCall(s.Err)
+		if span != nil {
+			r.endSpan(span, s)
 		}
 		if s.Pause != nil {
 			logCall(ctx, slog.LevelInfo, "call: waits for a person", r)
@@ -63,8 +68,8 @@ func logCall(ctx context.Context, level slog.Level, event string, r *Run,
 	}
 	who := []slog.Attr{slog.String("call", r.call.ID), slog.String("site", r.call.Site),
 		slog.String("tool", r.call.Tool), slog.String("caller", r.call.Caller.Name)}
-	if r.call.Trace != "" {
-		who = append(who, slog.String("trace", r.call.Trace))
+	if r.trace() != "" {
+		who = append(who, slog.String("trace", r.trace()))
 	}
 	b.log.LogAttrs(ctx, level, event, append(who, more...)...)
 }
@@ -103,7 +108,7 @@ func record(ctx context.Context, r *Run, s Step) {
 	size := int64(len(s.Data))
 	if b.memory.Calls != nil {
 		err := b.memory.Calls.Log(ctx, CallRecord{
-			Time: r.started, Took: b.now().Sub(r.started), Waited: waited(ctx), Call: r.call.ID, Trace: r.call.Trace,
+			Time: r.started, Took: b.now().Sub(r.started), Waited: waited(ctx), Call: r.call.ID, Trace: r.trace(),
 			Site: r.call.Site, Tool: r.toolName(), Caller: r.call.Caller.Name, Session: r.call.Session, Version: r.call.Version,
 			Decision: r.decided(), Outcome: outcome, Code: code, Reason: reason,
 			ArgumentBytes: int64(len(r.call.Input.Text())), ResultBytes: size,
@@ -166,7 +171,7 @@ func (r *passage) refusedByUs(e *Error) bool {
 
 // auditRecord describes a call. Its tool may not be known.
 func auditRecord(r *Run) AuditRecord {
-	a := AuditRecord{Call: r.call.ID, Trace: r.call.Trace, Claim: r.claim,
+	a := AuditRecord{Call: r.call.ID, Trace: r.trace(), Claim: r.claim,
 		Caller: r.call.Caller.Name, Credential: r.call.Caller.Credential, Session: r.call.Session,
 		Site: r.call.Site, Tool: r.toolName(), Decision: r.decided(), Rule: r.decision.Reason,
 		Approval: r.approval, Approver: r.approver}

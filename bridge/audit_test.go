@@ -52,6 +52,9 @@ func (a *spyAudit) take() []bridge.AuditRecord {
 	return out
 }
 
+// parent is a traceparent.
+const parent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+
 // TestAudit: an intent before the page sees the call, and one outcome after.
 func TestAudit(t *testing.T) {
 	audit := &spyAudit{}
@@ -63,7 +66,7 @@ func TestAudit(t *testing.T) {
 		return bridge.Step{Data: inv.Input}
 	})
 	for _, tool := range []string{"read", "write"} {
-		if _, e := run(t, b, &bridge.Call{Site: "shop", Tool: tool, Caller: bridge.Local(), Session: "s", Input: bridgetest.JSON(`{"a":1}`), ID: "c", Trace: "t"}); e != nil {
+		if _, e := run(t, b, &bridge.Call{Site: "shop", Tool: tool, Caller: bridge.Local(), Session: "s", Input: bridgetest.JSON(`{"a":1}`), ID: "c", TraceParent: parent}); e != nil {
 			t.Fatal(e)
 		}
 		after := audit.take()
@@ -71,7 +74,7 @@ func TestAudit(t *testing.T) {
 			t.Fatalf("%s: %d records before and %d after", tool, len(before), len(after))
 		}
 		in, out := before[0], after[0]
-		if in.Wait != (tool == "write") || in.Call != "c" || in.Trace != "t" || in.Caller != "local" || in.Session != "s" || in.Site != "shop" || in.Tool != tool ||
+		if in.Wait != (tool == "write") || in.Call != "c" || in.Trace != parent[3:35] || in.Caller != "local" || in.Session != "s" || in.Site != "shop" || in.Tool != tool ||
 			in.Origin != "https://site.example" || len(in.Definition) != 64 || len(in.Arguments) != 64 || in.ArgumentBytes != 7 || in.Decision != "auto" || in.Rule == "" || in.Outcome != "" {
 			t.Errorf("%s: the intent is %+v", tool, in)
 		}
@@ -276,12 +279,12 @@ func TestAuditOfOpenedPages(t *testing.T) {
 	audit := &spyAudit{}
 	r := bridgetest.NewRouter().Add("shop", bridgetest.Tool("read", ""))
 	b := remembering(t, r, bridge.Memory{Audit: audit}, bridge.SiteOptions{AllowConfig: []string{"path"}})
-	in := &bridge.Call{Site: "shop", Tool: "open", Session: "s", Caller: bridge.Local(), Config: json.RawMessage(`{"path":"/cart"}`), ID: "c", Trace: "t"}
+	in := &bridge.Call{Site: "shop", Tool: "open", Session: "s", Caller: bridge.Local(), Config: json.RawMessage(`{"path":"/cart"}`), ID: "c", TraceParent: parent}
 	if _, err := b.Open(t.Context(), in); err != nil {
 		t.Fatal(err)
 	}
 	got := audit.take()
-	if len(got) != 2 || !got[0].Wait || got[0].Call != "c" || got[0].Trace != "t" || got[0].Caller != "local" || got[0].Session != "s" || got[0].Site != "shop" ||
+	if len(got) != 2 || !got[0].Wait || got[0].Call != "c" || got[0].Trace != parent[3:35] || got[0].Caller != "local" || got[0].Session != "s" || got[0].Site != "shop" ||
 		got[0].Tool != "open" || got[0].Page != `{"path":"/cart"}` || len(got[0].PageDigest) != 64 || got[1].Outcome != "ok" {
 		t.Errorf("the records are %+v", got)
 	}

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
+
 	"github.com/pagetools/pagetools/bridge/policy"
 	"github.com/pagetools/pagetools/bridge/schema"
 	"github.com/pagetools/pagetools/bridge/webtool"
@@ -31,6 +33,8 @@ type Options struct {
 	Memory Memory
 	// Log gets an intent and an outcome of every call; nil is silent.
 	Log *slog.Logger
+	// Tracer gets a span of every call and of its steps; nil means none.
+	Tracer trace.Tracer
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
 }
@@ -54,6 +58,8 @@ type SiteOptions struct {
 	// StrictOutput refuses a result that does not fit its tool's own outputSchema. Without
 	// it such a result is delivered, and the step says so.
 	StrictOutput bool
+	// Results says what of results callers get; its zero value is all.
+	Results policy.Results
 	// Locked, when it is not nil, names the only tools that are offered, with
 	// the digests that ToolDigests returned for them.
 	Locked map[string]string
@@ -99,7 +105,7 @@ type siteState struct {
 // parameter default is not a schema.
 func New(r Router, o Options) (*Bridge, error) {
 	b := &Bridge{pipeline: pipeline{router: r, limits: o.Limits.WithDefaults(), memory: o.Memory,
-		log: o.Log, now: o.Now, sites: map[string]*siteState{}}}
+		log: o.Log, tracer: o.Tracer, now: o.Now, sites: map[string]*siteState{}}}
 	if b.bytes = o.Bytes; b.bytes == nil {
 		b.bytes = policy.NewAccount(b.limits.TotalBytes, nil)
 	}
@@ -123,7 +129,11 @@ func New(r Router, o Options) (*Bridge, error) {
 	}
 	b.rates = policy.NewRates(rates)
 	b.refusals = policy.NewRates(policy.RatesOptions{Sites: map[string]policy.SiteRates{"": {Rate: refusals}}})
-	b.run = chain(b.stages(), b.invoke)
+	stages := b.stages()
+	for i := 1; b.tracer != nil && i < len(stages); i++ { // audit, the first, has that of the call
+		stages[i] = b.traced(stages[i])
+	}
+	b.run = chain(stages, b.invoke)
 	if n, ok := r.(Notifier); ok {
 		n.Notify(b.toolsChanged)
 	}

@@ -38,9 +38,12 @@ type Call struct {
 	// Asker reaches a person during the call; nil means that nobody can be
 	// asked.
 	Asker Asker
-	// ID correlates log lines, and Trace is the trace that the call belongs to
-	// (W3C Trace Context). Both may be empty.
-	ID, Trace string
+	// ID names the call in the log, in the record of calls, in the audit and in its errors.
+	// Empty means a random one.
+	ID string
+	// TraceParent is where the call belongs in a trace (W3C Trace Context, 3.2): a traceparent
+	// of version 00, or empty.
+	TraceParent string
 }
 
 // Digest tells calls of one caller apart: by site, tool, session, version, config

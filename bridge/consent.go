@@ -36,7 +36,7 @@ func (pl *pipeline) askConsent(r *Run, auto policy.Decision) Step {
 		if ctx.Err() != nil { // it was ended while it waited
 			e := *AsError(context.Cause(ctx))
 			e.Outcome = NotRun
-			return pl.audit(ctx, r, func(context.Context, *Run) Step { return e.Step() })
+			return r.refuse(ctx, &e)
 		}
 		r.agreed, r.consent = true, a
 		if a != nil {

@@ -89,6 +89,10 @@ const (
 	Unknown Outcome = "unknown"
 )
 
+// DetailCall is the detail that names the call of an error, by its id in the log, in the
+// record of calls and in the audit.
+const DetailCall = "call"
+
 // Error is the one error type that leaves the bridge.
 type Error struct {
 	Code    Code

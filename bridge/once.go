@@ -28,12 +28,12 @@ func (b *Bridge) startOnce(ctx context.Context, in *Call) *Run {
 	known, e := b.runs.claim(r)
 	switch {
 	case e != nil:
-		return b.refused(in, e)
+		return b.refused(ctx, in, e)
 	case known == nil:
 	case known.digest != r.digest:
-		return b.refused(in, otherCall())
+		return b.refused(ctx, in, otherCall())
 	case known.runs():
-		return b.refused(in, stillRuns())
+		return b.refused(ctx, in, stillRuns())
 	default:
 		return known
 	}
@@ -60,18 +60,18 @@ func claim(ctx context.Context, r *Run) (end Step, fresh bool) {
 	state, err := b.memory.Replies.Begin(ctx, r.call.Caller.Name, r.call.Key, r.digest)
 	switch {
 	case errors.Is(err, ErrTooManyKeys):
-		return tooManyKeys().Step(), false
+		return r.refuse(ctx, tooManyKeys()), false
 	case err != nil:
-		return notKept("This key cannot be kept now. Nothing ran.", err).Step(), false
+		return r.refuse(ctx, notKept("This key cannot be kept now. Nothing ran.", err)), false
 	}
 	switch state.Status {
 	case ReplyClaimed:
 		r.claim = state.Claim
 		return end, true
 	case ReplyInFlight:
-		return stillRuns().Step(), false
+		return r.refuse(ctx, stillRuns()), false
 	case ReplyOtherBody:
-		return otherCall().Step(), false
+		return r.refuse(ctx, otherCall()), false
 	case ReplyFinished:
 		if end, err = decodeReply(state.Reply); err == nil {
 			return end, false
@@ -79,8 +79,8 @@ func claim(ctx context.Context, r *Run) (end Step, fresh bool) {
 		b.log.Warn("keys: a reply cannot be read", slog.Any("error", err))
 	case ReplyUnknown:
 	}
-	return Errorf(InternalError, Internal, Unknown,
-		"A call with this key began, and its outcome is lost. It does not run again.").Step(), false
+	return r.refuse(ctx, Errorf(InternalError, Internal, Unknown,
+		"A call with this key began, and its outcome is lost. It does not run again.")), false
 }
 
 // tooManyKeys is the error where it is not known when a key is free again: because calls
@@ -103,6 +103,7 @@ func stillRuns() *Error {
 type keptReply struct {
 	Data      json.RawMessage `json:"data,omitempty"`
 	Violation *Violation      `json:"violation,omitempty"`
+	LeftOut   int             `json:"leftOut,omitempty"`
 	Error     *keptError      `json:"error,omitempty"`
 }
 
@@ -115,7 +116,7 @@ type keptError struct {
 }
 
 func encodeReply(end Step) ([]byte, error) {
-	k := keptReply{Data: end.Data, Violation: end.Violation}
+	k := keptReply{Data: end.Data, Violation: end.Violation, LeftOut: end.LeftOut}
 	if e := end.Err; e != nil {
 		k.Error = &keptError{e.Code, e.Reason, e.Outcome, e.Message, e.Details}
 	}
@@ -131,7 +132,7 @@ func decodeReply(kept []byte) (Step, error) {
 		return (&Error{Code: e.Code, Reason: e.Reason, Outcome: e.Outcome, Message: e.Message,
 			Details: e.Details}).Step(), nil
 	}
-	return Step{Data: k.Data, Violation: k.Violation}, nil
+	return Step{Data: k.Data, Violation: k.Violation, LeftOut: k.LeftOut}, nil
 }
 
 // keyEnded keeps the outcome of a call for its key: in the store, where there is one. One
@@ -153,7 +154,7 @@ func keyEnded(r *Run) {
 	}
 	if !b.runs.hold(r, int64(len(r.result.Data))+r.bytes()) {
 		r.mu.Lock()
-		r.result = tooMuchToKeep().Step()
+		r.result = r.ofCall(tooMuchToKeep()).Step()
 		r.mu.Unlock()
 	}
 	b.runs.keepKey(r)

@@ -2,10 +2,14 @@ package bridge
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"log/slog"
+	"maps"
 	"strings"
 	"time"
+
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/pagetools/pagetools/bridge/policy"
 	"github.com/pagetools/pagetools/bridge/schema"
@@ -26,6 +30,7 @@ type pipeline struct {
 	memory   Memory
 	consents consents
 	log      *slog.Logger
+	tracer   trace.Tracer // nil: none
 	now      func() time.Time
 	sites    map[string]*siteState
 	rates    *policy.Rates
@@ -66,7 +71,24 @@ type passage struct {
 }
 
 func (b *Bridge) enter(in *Call) passage {
-	return passage{bridge: b, call: *in, outcome: NotRun, started: b.now()}
+	p := passage{bridge: b, call: *in, outcome: NotRun, started: b.now()}
+	if p.call.ID == "" {
+		p.call.ID = rand.Text()
+	}
+	return p
+}
+
+// ofCall returns an error of the call as its caller gets it: details.call is the id that the
+// log, the record of calls and the audit have. One that names another call keeps that.
+func (r *passage) ofCall(e *Error) *Error {
+	if e == nil || e.Details[DetailCall] != nil {
+		return e
+	}
+	own := *e // sites give one error to many calls
+	own.Details = make(map[string]any, len(e.Details)+1)
+	maps.Copy(own.Details, e.Details)
+	own.Details[DetailCall] = r.call.ID
+	return &own
 }
 
 // stages is the policy of the bridge, outermost first. The innermost step is
@@ -380,7 +402,9 @@ func (pl *pipeline) invoke(ctx context.Context, r *Run) Step {
 	ref := r.ref()
 	ref.Patience, ref.Turn, ref.Page = r.left(), r.settings.timeout, r.settings.page
 	ref.Beside = r.call.Beside && !r.tool.hints.MayChange(r.tool.topLevel)
+	end := pl.step(ctx, "acquire")
 	source, err := pl.router.Acquire(ctx, ref)
+	end()
 	if err != nil {
 		return nothingRan(ctx, err).Step()
 	}
@@ -392,6 +416,7 @@ func (pl *pipeline) invoke(ctx context.Context, r *Run) Step {
 	return pl.inPage(r, func() Step {
 		r.outcome = Unknown
 		pl.taints.read(r, pl.now())
+		defer pl.step(ctx, "page")()
 		return source.Invoke(ctx, Invocation{
 			Tool: r.tool, Caller: r.call.Caller.Name, Agreed: r.shown, Input: r.input.Text(), MaxBytes: r.resultLimit(),
 			Patience: r.left(), Timeout: r.settings.timeout, Answer: pl.limits.Question, Questions: maxQuestions - r.asked,
@@ -463,7 +488,10 @@ func pausedInPage(r *Run, p *Pause) {
 			if a != nil && a.question != "" {
 				r.approval, r.approver = a.question, a.by
 			}
-			return b.inPage(r, func() Step { return inPage(ctx, a) })
+			return b.inPage(r, func() Step {
+				defer b.step(ctx, "page")()
+				return inPage(ctx, a)
+			})
 		})
 	}
 }

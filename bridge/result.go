@@ -34,15 +34,21 @@ func present(r *Run, data json.RawMessage) Step {
 	}
 	var m mcpResult
 	isMCP := mayBeMCP(data) && json.Unmarshal(data, &m) == nil
+	told, said, e := r.redacted(data, m)
+	if e != nil {
+		return e.Step()
+	}
 	if isMCP && m.IsError {
-		text := m.text()
+		text := said.text()
 		if text == "" {
 			text = "The tool says that it failed."
 		}
 		return presentError(r, Errorf(ToolError, "", Failed, "%s", text)).Step()
 	}
 	broken := r.tool.violation(data, m)
+	rules := &r.site.options.Results
 	if broken != nil {
+		r.redactViolation(broken)
 		r.bridge.log.Warn("call: a result does not fit the outputSchema of its tool",
 			slog.String("call", r.call.ID), slog.String("site", r.call.Site),
 			slog.String("tool", r.tool.name), slog.String("where", broken.Errors[0].Pointer),
@@ -51,18 +57,26 @@ func present(r *Run, data json.RawMessage) Step {
 			return Errorf(ToolError, ResultInvalid, Unknown, "%s It says: result%s: %s.", broken.Message,
 				broken.Errors[0].Pointer, broken.Errors[0].Message).Detail("schemaViolation", broken).Step()
 		}
-		broken.Number = r.bridge.breaks(r.site, r.tool)
+		broken.Number = neverListed
+		if !rules.Change(r.tool.hints) {
+			broken.Number = r.bridge.breaks(r.site, r.tool)
+		}
 	}
+	data, m = told, said
 	switch r.settings.output {
 	case "text":
 		data = asText(data, m, isMCP)
 	case "structured":
 		data = asStructured(data, m, isMCP)
 	}
+	data, left := r.fit(data)
 	if limit := r.resultLimit(); len(data) > limit {
 		return presentError(r, &Error{Code: ToolError, Reason: ResultTooLarge, Outcome: Unknown}).Step()
 	}
-	return Step{Data: data, Violation: broken}
+	if broken == nil && rules.Change(r.tool.hints) {
+		broken = r.changedByRules(data)
+	}
+	return Step{Data: data, Violation: broken, LeftOut: left}
 }
 
 // mcpNames are the members that mcpResult reads.
@@ -218,17 +232,17 @@ func asStructured(data json.RawMessage, r mcpResult, isMCP bool) json.RawMessage
 
 // presentError bounds a page's own error text and says whose words it is.
 func presentError(r *Run, e *Error) *Error {
-	b := r.bridge
 	if e.Reason == ResultTooLarge && (e.Message == "" || e.Message == tooLarge) {
 		e.Message = fmt.Sprintf("The result of %q is longer than %d bytes, which is the limit.",
 			r.tool.name, r.resultLimit())
 	}
-	if e.Code != ToolError || e.Outcome != Failed {
-		return e
-	}
-	e.Message = Clip(e.Message, b.limits.ErrorMessage)
-	if strings.TrimSpace(e.Message) == "" {
+	words := e.Code == ToolError && e.Outcome == Failed
+	if words && strings.TrimSpace(e.Message) == "" {
 		e.Message = "The tool failed without saying why."
+	}
+	e = r.fitError(e, words)
+	if !words {
+		return e
 	}
 	return e.Detail("untrusted", true).Detail("origin", r.tool.origin)
 }

@@ -56,10 +56,17 @@ func (b *Bridge) newRun(in *Call) *Run {
 	return r
 }
 
-// refused is a run that has nothing but an error: of a call that ended before it began,
-// or of a request whose call goes on without it.
-func (b *Bridge) refused(in *Call, e *Error) *Run {
-	return &Run{passage: b.enter(in), done: true, result: e.Step()}
+// refused is a run that has nothing but an error: of a call that ended before it began. It
+// is in the log and in the record like any other.
+func (b *Bridge) refused(ctx context.Context, in *Call, e *Error) *Run {
+	r := &Run{passage: b.enter(in), done: true}
+	r.result = r.refuse(ctx, e)
+	return r
+}
+
+// refuse ends a call that cannot begin.
+func (r *Run) refuse(ctx context.Context, e *Error) Step {
+	return r.bridge.audit(ctx, r, func(context.Context, *Run) Step { return e.Step() })
 }
 
 // begin runs the call until it ends or stops at its first question.
@@ -71,6 +78,9 @@ func (r *Run) Token() string {
 	defer r.mu.Unlock()
 	return r.token
 }
+
+// ID names the call; see Call.ID.
+func (r *Run) ID() string { return r.call.ID }
 
 // Tool is what ran. It is known when Next returned a result.
 func (r *Run) Tool() *Tool { return r.tool }
@@ -117,7 +127,7 @@ func (r *Run) Next(ctx context.Context) (*Question, Step) {
 			r.mu.Unlock()
 		case <-ctx.Done():
 			r.leave()
-			return nil, gaveUp().With(context.Cause(ctx)).Step()
+			return nil, r.ofCall(gaveUp().With(context.Cause(ctx))).Step()
 		}
 	}
 }
@@ -171,7 +181,7 @@ func (r *Run) Await(ctx context.Context, d time.Duration) (*Question, Step) {
 		case <-changed:
 		case <-timer.C:
 		case <-ctx.Done(): // the call stays where it is
-			return nil, gaveUp().With(context.Cause(ctx)).Step()
+			return nil, r.ofCall(gaveUp().With(context.Cause(ctx))).Step()
 		}
 	}
 	return r.Next(ctx)
@@ -413,7 +423,7 @@ func (r *Run) end(s Step) {
 	r.mu.Lock()
 	token := r.token
 	if token != "" && r.waiting+r.fetching == 0 && !r.bridge.runs.hold(r, int64(len(s.Data))) {
-		s = tooMuchToKeep().Step() // else it goes to who waits
+		s = r.ofCall(tooMuchToKeep()).Step() // else it goes to who waits
 	}
 	r.done, r.result = true, s
 	r.show()

@@ -89,9 +89,9 @@ func (b *Bridge) Serve(ctx context.Context, in *Call) (*Run, Step) {
 		return r, end
 	}
 	r.tell(q)
-	e := stoppedError(q, r.Token())
+	e := r.stoppedError(q)
 	e.Message += " It goes on when there is an answer: resume it for its outcome."
-	return b.refused(in, e), e.Step()
+	return &Run{passage: b.enter(in), done: true, result: e.Step()}, e.Step()
 }
 
 // startOrResume reads what config says of a call that waits.
@@ -102,18 +102,18 @@ func (b *Bridge) startOrResume(ctx context.Context, in *Call) (*Run, time.Durati
 	}
 	r, err := b.Resume(in, set.resume)
 	if err != nil {
-		return b.refused(in, AsError(err)), 0
+		return b.refused(ctx, in, AsError(err)), 0
 	}
 	if a := set.answer; a != nil {
 		if !r.wasTold(a.question) {
 			return r, 0 // the open question is told, not answered
 		}
 		if q := r.Asks(); q != nil && q.Foreign {
-			return b.refused(in, mayNotAnswer()), 0
+			return b.refused(ctx, in, mayNotAnswer()), 0
 		}
 		e := r.answer(a.question, a, in.Caller.Name)
 		if e != nil && e.Code != Conflict { // else somebody else was first
-			return b.refused(in, e), 0
+			return b.refused(ctx, in, e), 0
 		}
 	}
 	if r.hasNews() {
@@ -151,14 +151,14 @@ func (b *Bridge) Complete(ctx context.Context, in *Call) Step {
 			r.Spend()
 			return end
 		case in.Asker == nil:
-			return stoppedError(q, r.Token()).Step()
+			return r.stoppedError(q).Step()
 		}
 		answer, err := r.askWith(ctx, in.Asker, q)
 		switch {
 		case ctx.Err() != nil:
 			r.abort(gaveUp())
 		case err != nil:
-			e := stoppedError(q, r.Token()).With(err)
+			e := r.stoppedError(q).With(err)
 			r.abort(e)
 			return e.Step()
 		default: // somebody else may have been first
@@ -195,7 +195,7 @@ func (r *Run) askWith(ctx context.Context, asker Asker, q *Question) (Answer, er
 
 // stoppedError is the error for a caller that does not wait for the person. Its cause, for
 // operators, is why even the mode auto asks, or why it does not.
-func stoppedError(q *Question, token string) *Error {
+func (r *Run) stoppedError(q *Question) *Error {
 	var e *Error
 	if q.Kind == Approve {
 		e = Errorf(ApprovalRequired, "", NotRun,
@@ -204,7 +204,7 @@ func stoppedError(q *Question, token string) *Error {
 		e = Errorf(InputRequired, "", Unknown,
 			"The page asked a person, and %q waits for the answer.", q.Tool)
 	}
-	return e.Detail("question", q).Detail("resume", token)
+	return r.ofCall(e.Detail("question", q).Detail("resume", r.Token()))
 }
 
 // StopAsking ends the calls that wait for a person. Further questions are declined.

@@ -26,6 +26,9 @@ type Step struct {
 	// Violation is set beside Data when the result does not fit the tool's own
 	// outputSchema. The bridge sets it.
 	Violation *Violation
+	// LeftOut is how many characters of the result the operator's budget left out. The
+	// bridge sets it.
+	LeftOut int
 	// Pause is set when the call waits for a person.
 	Pause *Pause
 	// Err is set when the call failed.
@@ -40,7 +43,8 @@ type Step struct {
 type Violation struct {
 	Message string             `json:"message"`
 	Errors  []schema.Violation `json:"errors"`
-	// Number is that of the broken promise, as in Listing.Unkept.
+	// Number is that of the broken promise, as in Listing.Unkept; below zero when no list
+	// has the outputSchema.
 	Number int64 `json:"-"`
 }
 

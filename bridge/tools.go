@@ -17,8 +17,9 @@ type Listing struct {
 	// Catalog is where they come from: the same pointer is the same list.
 	Catalog *Catalog
 	// Unkept are the digests of definitions that returned what does not fit their own
-	// outputSchema, with a number that grows with each (see Bridge.Unkept). It is nil when
-	// there are none, and must not be changed.
+	// outputSchema, with a number that grows with each (see Bridge.Unkept), and of those whose
+	// results the operator's rules may change, with a number below zero. It is nil when there
+	// are none, and must not be changed.
 	Unkept map[string]int64
 	// Shown is the page of the caller's session, when it has one.
 	Shown *Shown
@@ -56,8 +57,9 @@ func (b *Bridge) listing(ctx context.Context, ref Ref,
 	if err != nil {
 		return Listing{}, nothingRan(ctx, err)
 	}
-	return Listing{Site: s.site, Version: b.current(ctx, ref, s), Tools: s.offered(catalog),
-		Catalog: catalog, Unkept: s.unkept.all(), Shown: b.router.Shows(ref), Paths: s.mayChoosePath()}, nil
+	tools := s.offered(catalog)
+	return Listing{Site: s.site, Version: b.current(ctx, ref, s), Tools: tools,
+		Catalog: catalog, Unkept: s.unlisted(tools), Shown: b.router.Shows(ref), Paths: s.mayChoosePath()}, nil
 }
 
 func (s *siteState) mayChoosePath() bool { return slices.Contains(s.options.AllowConfig, "path") }

@@ -98,7 +98,7 @@ func (g *guard) checkHead(w http.ResponseWriter, r *http.Request, _ *info) (answ
 	e := bridge.Errorf(bridge.SchemaError, "", bridge.NotRun,
 		"The head of the request is longer than %d bytes.", maxHeader)
 	WriteErrorAs(w, r, e, http.StatusRequestHeaderFieldsTooLarge,
-		envelope{"error", NewErrorBody(e)})
+		envelope{"error", bodyOf(r, e)})
 	return true
 }
 

@@ -3,6 +3,7 @@ package transport
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"strconv"
 
@@ -121,12 +122,32 @@ func RPCCode(e *bridge.Error) int {
 	return -31000 - Status(e)
 }
 
+// DetailRequest is the detail that names the request of an error, by its id in the log, where
+// there is no call.
+const DetailRequest = "request"
+
+// InRequest returns the public form of an error that names its call, or else its request by
+// this id. Details that cannot be encoded are left out.
+func InRequest(b ErrorBody, id string) ErrorBody {
+	if _, err := schema.Encode(b.Details); err != nil {
+		b.Details = nil
+	}
+	if b.Details[bridge.DetailCall] == nil && b.Details[DetailRequest] == nil && id != "" {
+		details := make(map[string]any, len(b.Details)+1)
+		maps.Copy(details, b.Details)
+		details[DetailRequest] = id
+		b.Details = details
+	}
+	return b
+}
+
+func bodyOf(r *http.Request, e *bridge.Error) ErrorBody {
+	return InRequest(NewErrorBody(e), RequestID(r.Context()))
+}
+
 // WriteError writes e in the envelope {"status":"error","error":{…}}.
 func WriteError(w http.ResponseWriter, r *http.Request, e *bridge.Error) {
-	body := NewErrorBody(e)
-	if _, err := schema.Encode(body.Details); err != nil {
-		body.Details = nil
-	}
+	body := bodyOf(r, e)
 	WriteErrorAs(w, r, e, Status(e), envelope{"error", body})
 }
 
@@ -137,7 +158,7 @@ func WriteErrorAs(w http.ResponseWriter, r *http.Request, e *bridge.Error, statu
 		in.err = e
 	}
 	if in := infoOf(r.Context()); in != nil && in.jsonRPC {
-		v = rpcEnvelope{"2.0", nil, rpcError{RPCCode(e), e.Message, NewErrorBody(e)}}
+		v = rpcEnvelope{"2.0", nil, rpcError{RPCCode(e), e.Message, bodyOf(r, e)}}
 	}
 	h := w.Header()
 	h.Set("Cache-Control", "no-store")

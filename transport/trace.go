@@ -1,17 +1,15 @@
 package transport
 
 import (
-	"net/http"
 	"regexp"
 	"strings"
 )
 
 var traceParent = regexp.MustCompile(`^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}`)
 
-// TraceID returns the trace that a request belongs to (W3C Trace Context, 3.2):
-// 32 hexadecimal digits, or "" without one that is well-formed.
-func TraceID(h http.Header) string {
-	values := h.Values("Traceparent")
+// TraceParent returns where a request belongs in a trace (W3C Trace Context, 3.2), as
+// bridge.Call has it: what the one value of a header says, or "" where it is not well-formed.
+func TraceParent(values ...string) string {
 	if len(values) != 1 {
 		return ""
 	}
@@ -24,5 +22,5 @@ func TraceID(h http.Header) string {
 	if rest := text[len(m[0]):]; rest != "" && rest[0] != '-' {
 		return ""
 	}
-	return m[2]
+	return "00" + m[0][2:]
 }

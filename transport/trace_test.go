@@ -1,20 +1,19 @@
 package transport_test
 
 import (
-	"net/http"
 	"testing"
 
 	"github.com/pagetools/pagetools/transport"
 )
 
-// TestTraceID has the examples of W3C Trace Context, section 3.2.
-func TestTraceID(t *testing.T) {
+// TestTraceParent has the examples of W3C Trace Context, section 3.2.
+func TestTraceParent(t *testing.T) {
 	const id, parent = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
 	for value, want := range map[string]string{
-		"00-" + id + "-" + parent + "-01":                              id,
-		" 00-" + id + "-" + parent + "-00 ":                            id,
-		"01-" + id + "-" + parent + "-01-what-the-future-will-be-like": id,
-		"cc-" + id + "-" + parent + "-01":                              id,
+		"00-" + id + "-" + parent + "-01":                              "00-" + id + "-" + parent + "-01",
+		" 00-" + id + "-" + parent + "-00 ":                            "00-" + id + "-" + parent + "-00",
+		"01-" + id + "-" + parent + "-01-what-the-future-will-be-like": "00-" + id + "-" + parent + "-01",
+		"cc-" + id + "-" + parent + "-01":                              "00-" + id + "-" + parent + "-01",
 		"cc-" + id + "-" + parent + "-01.what":                         "",
 		"00-" + id + "-" + parent + "-01-more":                         "",
 		"ff-" + id + "-" + parent + "-01":                              "",
@@ -24,14 +23,14 @@ func TestTraceID(t *testing.T) {
 		"00-" + id + "-" + parent:                                      "",
 		"":                                                             "",
 	} {
-		if got := transport.TraceID(http.Header{"Traceparent": {value}}); got != want {
+		if got := transport.TraceParent(value); got != want {
 			t.Errorf("%q is %q, want %q", value, got, want)
 		}
 	}
-	if got := transport.TraceID(http.Header{"Traceparent": {"00-" + id + "-" + parent + "-01", "00-" + id + "-" + parent + "-01"}}); got != "" {
+	if got := transport.TraceParent("00-"+id+"-"+parent+"-01", "00-"+id+"-"+parent+"-01"); got != "" {
 		t.Errorf("two of them are %q", got)
 	}
-	if got := transport.TraceID(http.Header{}); got != "" {
+	if got := transport.TraceParent(); got != "" {
 		t.Errorf("none is %q", got)
 	}
 }

@@ -79,6 +79,7 @@ type failureBody struct {
 	Reason  bridge.Reason  `json:"reason"`
 	Message string         `json:"message"`
 	Outcome bridge.Outcome `json:"outcome"`
+	Call    string         `json:"call,omitempty"` // in the log, the record of calls and the audit
 }
 
 // finish prints what went wrong and returns the exit code.
@@ -126,8 +127,8 @@ func (p *program) finish(ctx context.Context, err error) int {
 // failureOf returns the public form of an error, and its exit code.
 func failureOf(err error) (failureBody, int) {
 	if e, ok := errors.AsType[*bridge.Error](err); ok {
-		return failureBody{Code: e.Code, Reason: e.Reason, Message: e.Message, Outcome: e.Outcome},
-			exitCode(e)
+		call, _ := e.Details[bridge.DetailCall].(string)
+		return failureBody{e.Code, e.Reason, e.Message, e.Outcome, call}, exitCode(e)
 	}
 	body := failureBody{Code: bridge.InternalError, Reason: bridge.Internal, Message: err.Error(),
 		Outcome: bridge.NotRun}

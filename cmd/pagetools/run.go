@@ -11,6 +11,7 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/config"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
@@ -27,6 +28,7 @@ type program struct {
 	log            *slog.Logger
 	logFile        *os.File
 	hangups        hangups
+	spans          *sdktrace.TracerProvider // nil: nobody asked for traces
 }
 
 // run is the whole program. It returns the exit code.
@@ -39,6 +41,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	root := p.command()
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
+	p.endTracing(ctx)
 	if p.logFile != nil {
 		defer func() { _ = p.logFile.Close() }()
 	}

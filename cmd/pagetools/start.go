@@ -52,6 +52,7 @@ func (p *program) start(ctx context.Context, pl plan) (*app.App, error) {
 		return nil, err
 	}
 	if pl.remember {
+		o.Bridge.Tracer = p.startTracing(ctx)
 		if o.Memory, err = p.openMemory(ctx); err != nil {
 			return nil, err
 		}
@@ -278,7 +279,10 @@ func toolOptions(c *config.Config, t *target) bridge.SiteOptions {
 	o := bridge.SiteOptions{
 		Approval: policy.Operator{Mode: c.Approval, Tools: s.Approval.Tools}, Params: s.Params,
 		Rate: c.Rate, Rates: s.Rates, CallTimeout: c.CallTimeout,
-		StrictOutput: s.StrictOutput,
+		StrictOutput: s.StrictOutput, Results: c.Results.Policy(),
+	}
+	if s.Results.Line != 0 {
+		o.Results = s.Results.Policy()
 	}
 	for _, key := range s.AllowConfig {
 		o.AllowConfig = append(o.AllowConfig, string(key))

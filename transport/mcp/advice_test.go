@@ -57,7 +57,7 @@ func TestForeignAdvice(t *testing.T) {
 			"After that, call the tool again with the same arguments: the call goes on, and does not run twice.",
 	} {
 		q := bridge.Question{Kind: bridge.Confirm, Title: "T", Tool: "look", Foreign: foreign}
-		if said := x.stillAsks(&q).Message; said != says {
+		if said := x.stillAsks("C", &q).Message; said != says {
 			t.Errorf("%s, want\n%s", said, says)
 		}
 	}

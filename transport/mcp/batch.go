@@ -10,6 +10,8 @@ import (
 	"sync"
 
 	mcpgo "github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/pagetools/pagetools/transport"
 )
 
 // maxBatch bounds the messages of one batch, and so what its reply can hold.
@@ -61,7 +63,7 @@ type batch struct {
 // beginBatch takes the messages of a batch, and runs its requests beside each other. They can be
 // cancelled when it returns.
 func (p *peer) beginBatch(ctx context.Context, texts []json.RawMessage, notified func(*message),
-	exchangeOf func(*message) *exchange) *batch {
+	exchangeOf func(*message) *exchange, refusal func(id json.RawMessage, e *rpcError) []byte) *batch {
 	b := &batch{replies: make([][]byte, len(texts)), exchanges: make([]*exchange, len(texts))}
 	for i, text := range texts {
 		m, failed := readMessage(text)
@@ -70,7 +72,7 @@ func (p *peer) beginBatch(ctx context.Context, texts []json.RawMessage, notified
 		}
 		switch {
 		case failed != nil:
-			b.asks, b.replies[i] = true, errorText(m.id, failed)
+			b.asks, b.replies[i] = true, refusal(m.id, failed)
 		case m.isReply():
 			p.replied(m)
 		case m.id == nil:
@@ -143,6 +145,8 @@ func (f *Face) postBatch(w http.ResponseWriter, r *http.Request, sc scope, body 
 		x := f.exchange(r, sc, m, p, out)
 		x.id = fmt.Sprintf("%s-%d", x.id, n) // each is a call of its own
 		return x
+	}, func(id json.RawMessage, e *rpcError) []byte {
+		return f.refusal(transport.RequestID(r.Context()), sc.caller.Name, id, e)
 	})
 	reply := b.reply(ctx)
 	switch {

@@ -11,6 +11,7 @@ import (
 	mcpgo "github.com/mark3labs/mcp-go/mcp"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/transport"
 	"github.com/pagetools/pagetools/transport/mcp/toolset"
 )
 
@@ -71,7 +72,16 @@ func (x *exchange) counted(err *bridge.Error) *bridge.Error {
 	return cmp.Or(x.face.b.Count(x.scope.ref()), err)
 }
 
+// end completes a result. An error of no call is in the log by the id of its request.
 func (x *exchange) end(r *mcpgo.CallToolResult) json.RawMessage {
+	if r.Meta != nil {
+		if body, failed := r.Meta.AdditionalFields[metaError].(transport.ErrorBody); failed {
+			if body.Details[bridge.DetailCall] == nil {
+				x.face.refused(x.id, x.scope.caller.Name, string(body.Code), body.Message)
+			}
+			r.Meta.AdditionalFields[metaError] = transport.InRequest(body, x.id)
+		}
+	}
 	x.complete(&r.Result)
 	return encode(r)
 }
@@ -85,7 +95,7 @@ func (x *exchange) open(ctx context.Context, list *toolset.List,
 	}
 	defer x.progress(ctx)()
 	c := &bridge.Call{Site: site, Tool: toolset.Open, Session: x.scope.session, Caller: x.scope.caller,
-		ID: x.id, Trace: x.message.meta.trace}
+		ID: x.id, TraceParent: x.message.meta.trace}
 	if path != "" {
 		c.Config = encode(map[string]string{"path": path})
 	}
@@ -107,7 +117,7 @@ func (x *exchange) run(
 ) (*mcpgo.CallToolResult, *rpcError) {
 	c := &bridge.Call{
 		Site: to.Site, Tool: to.Tool.Name(), Session: x.scope.session, Caller: x.scope.caller,
-		Input: arguments, Again: true, Beside: true, ID: x.id, Trace: x.message.meta.trace,
+		Input: arguments, Again: true, Beside: true, ID: x.id, TraceParent: x.message.meta.trace,
 	}
 	defer x.progress(ctx)()
 	run, left, e := x.begin(ctx, c)
@@ -126,7 +136,7 @@ func (x *exchange) run(
 		params, elsewhere, ok := x.elicitation(q)
 		switch {
 		case !ok || asked == maxAsked:
-			return failure(x.stillAsks(q)), nil
+			return failure(x.stillAsks(run.ID(), q)), nil
 		case x.protocol.Modern():
 			state := carried{Token: run.Token(), Question: q.ID, Caller: c.Caller.Name,
 				Call: c.Digest(), URL: elsewhere, Until: q.ExpiresAt.Add(keptFor)}
@@ -139,7 +149,7 @@ func (x *exchange) run(
 		// A client that cannot answer is as one that was closed: others may.
 		left = err != nil || x.answered(ctx, run, q.ID, elsewhere, said)
 	}
-	return failure(x.stillAsks(run.Asks())), nil
+	return failure(x.stillAsks(run.ID(), run.Asks())), nil
 }
 
 // begin starts a call, or finds the one that the request goes on with. left is true

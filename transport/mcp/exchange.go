@@ -43,12 +43,12 @@ func (x *exchange) serve(ctx context.Context) (reply []byte, failed *rpcError) {
 		if p := recover(); p != nil {
 			x.face.log.ErrorContext(ctx, "mcp: panic", "panic", p, "stack", string(debug.Stack()))
 			failed = rpcErrorf(mcpgo.INTERNAL_ERROR, "Something went wrong inside pagetools.")
-			reply = errorText(x.message.id, failed)
+			reply = x.face.refusal(x.id, x.scope.caller.Name, x.message.id, failed)
 		}
 	}()
 	result, failed := x.dispatch(ctx)
 	if failed != nil {
-		return errorText(x.message.id, failed), failed
+		return x.face.refusal(x.id, x.scope.caller.Name, x.message.id, failed), failed
 	}
 	return replyText(x.message.id, result), nil
 }

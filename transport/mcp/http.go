@@ -4,8 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"log/slog"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -221,9 +223,28 @@ func statusOf(code int) int {
 // refuse answers with an error of the protocol.
 func (f *Face) refuse(w http.ResponseWriter, r *http.Request, status int, id json.RawMessage,
 	e *rpcError) {
-	f.log.DebugContext(r.Context(), "mcp: refused", "code", e.Code, "message", e.Message)
 	w.Header().Set("Cache-Control", "no-store")
-	transport.WriteBytes(w, r, status, errorText(id, e))
+	text := f.refusal(transport.RequestID(r.Context()), transport.CallerOf(r.Context()).Name, id, e)
+	transport.WriteBytes(w, r, status, text)
+}
+
+// refusal is a reply with an error, which names its request as the log does.
+func (f *Face) refusal(request, caller string, id json.RawMessage, e *rpcError) []byte {
+	f.refused(request, caller, strconv.Itoa(e.Code), e.Message)
+	told := *e // some are shared
+	switch data := e.Data.(type) {
+	case nil:
+		told.Data = map[string]string{transport.DetailRequest: request}
+	case transport.ErrorBody:
+		told.Data = transport.InRequest(data, request)
+	}
+	return errorText(id, &told)
+}
+
+// refused notes in the log a request that came to no call.
+func (f *Face) refused(request, caller, code, message string) {
+	f.log.Info("mcp: refused", slog.String("request", request), slog.String("caller", caller),
+		slog.String("code", code), slog.String("message", message))
 }
 
 // accepts reports whether a client takes a media type. One that does not say takes

@@ -10,6 +10,7 @@ import (
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/schema"
+	"github.com/pagetools/pagetools/transport"
 )
 
 // message is one JSON-RPC message as it came.
@@ -27,7 +28,7 @@ type requestMeta struct {
 	version      string          // the protocol version of a modern request
 	capabilities bridge.Value    // of the client of a modern request
 	progress     json.RawMessage // the token for progress; nil: nobody asked for it
-	trace        string          // traceparent
+	trace        string          // traceparent, as bridge.Call has it
 }
 
 // isReply reports whether the message answers a request of ours.
@@ -98,7 +99,7 @@ func readMessage(text []byte) (m *message, e *rpcError) {
 	m.meta = requestMeta{
 		version:      meta.Get(mcpgo.MetaKeyProtocolVersion).String(),
 		capabilities: meta.Get(mcpgo.MetaKeyClientCapabilities),
-		trace:        meta.Get("traceparent").String(),
+		trace:        transport.TraceParent(meta.Get("traceparent").String()),
 	}
 	if token := meta.Get("progressToken").Text(); isScalar(token) {
 		m.meta.progress = token

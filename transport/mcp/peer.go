@@ -72,8 +72,8 @@ func (p *peer) gotList(digest string, unkept int64) {
 // knows reports whether the client's last list leaves the outputSchema of a broken promise
 // out. Nobody knows what a client without a session or a pipe of its own has.
 func (p *peer) knows(broken *bridge.Violation) bool {
-	if p == nil {
-		return false
+	if p == nil || broken.Number < 0 {
+		return broken.Number < 0
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -63,11 +63,12 @@ const keptFor = 15 * time.Minute
 
 // stillAsks is the error of a call that waits for a person whom the client does not
 // ask. What it says is read by a model: it holds nothing to answer with.
-func (x *exchange) stillAsks(q *bridge.Question) *bridge.Error {
+func (x *exchange) stillAsks(call string, q *bridge.Question) *bridge.Error {
 	code, outcome := bridge.InputRequired, bridge.Unknown
 	if q == nil {
 		return bridge.Errorf(code, "", outcome,
-			"The call goes on. Call the tool again with the same arguments for its outcome.")
+			"The call goes on. Call the tool again with the same arguments for its outcome.").
+			Detail(bridge.DetailCall, call)
 	}
 	if q.Kind == bridge.Approve {
 		code, outcome = bridge.ApprovalRequired, bridge.NotRun
@@ -77,7 +78,7 @@ func (x *exchange) stillAsks(q *bridge.Question) *bridge.Error {
 	if !q.Foreign { // else it is an operator's to decline
 		text += " To decline instead, call " + toolset.Waiting + "."
 	}
-	return bridge.Errorf(code, "", outcome, "%s", text).Detail("question", forModels(q))
+	return bridge.Errorf(code, "", outcome, "%s", text).Detail("question", forModels(q)).Detail(bridge.DetailCall, call)
 }
 
 // operators is where a person answers; "" when there is no such page.

@@ -23,6 +23,9 @@ const metaError = "pagetools/error"
 // metaViolation is the key of what a result has against the outputSchema of its own tool.
 const metaViolation = "pagetools/schemaViolation"
 
+// metaLeftOut is the key of how many characters the operator's budget left out.
+const metaLeftOut = "pagetools/leftOut"
+
 // maxDepth is the nesting that all clients read. What is deeper is told as text.
 const maxDepth = 100
 
@@ -37,6 +40,13 @@ func result(end bridge.Step, tool *bridge.Tool, e protocol) *mcpgo.CallToolResul
 	if end.Violation != nil && !r.IsError {
 		r.StructuredContent, r.RawStructuredContent = nil, nil
 		r.Meta = mcpgo.NewMetaFromMap(map[string]any{metaViolation: end.Violation})
+	}
+	if end.LeftOut > 0 {
+		meta := map[string]any{metaLeftOut: end.LeftOut}
+		if end.Violation != nil {
+			meta[metaViolation] = end.Violation
+		}
+		r.Meta = mcpgo.NewMetaFromMap(meta)
 	}
 	return r
 }

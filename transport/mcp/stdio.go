@@ -3,6 +3,7 @@ package mcp
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"sync"
@@ -87,7 +88,7 @@ func (s *stdio) read(ctx context.Context, in io.Reader) error {
 		line, tooLong, err := readLine(r)
 		switch {
 		case tooLong != nil:
-			_ = s.out.event(errorText(tooLong.found(),
+			_ = s.out.event(s.refusal(tooLong.found(),
 				badRequest("The message is longer than %d bytes.", maxLine)))
 		case len(line) > 0:
 			s.take(ctx, line)
@@ -133,7 +134,7 @@ func (s *stdio) take(ctx context.Context, line []byte) {
 	m, failed := readMessage(line)
 	switch {
 	case failed != nil:
-		_ = s.out.event(errorText(m.id, failed))
+		_ = s.out.event(s.refusal(m.id, failed))
 		return
 	case m.isReply():
 		s.peer.replied(m)
@@ -168,7 +169,7 @@ func (s *stdio) notified(ctx context.Context, m *message) {
 func (s *stdio) batch(ctx context.Context, line []byte) {
 	texts, failed := s.peer.readBatch(line)
 	if failed != nil {
-		_ = s.out.event(errorText(nil, failed))
+		_ = s.out.event(s.refusal(nil, failed))
 		return
 	}
 	for n := range texts {
@@ -181,7 +182,7 @@ func (s *stdio) batch(ctx context.Context, line []byte) {
 			return
 		}
 	}
-	b := s.peer.beginBatch(ctx, texts, func(m *message) { s.notified(ctx, m) }, s.exchange)
+	b := s.peer.beginBatch(ctx, texts, func(m *message) { s.notified(ctx, m) }, s.exchange, s.refusal)
 	s.requests.Go(func() {
 		reply := b.reply(ctx)
 		for range texts {
@@ -191,6 +192,11 @@ func (s *stdio) batch(ctx context.Context, line []byte) {
 			b.written()
 		}
 	})
+}
+
+// refusal is a reply to what could not be read.
+func (s *stdio) refusal(id json.RawMessage, e *rpcError) []byte {
+	return s.face.refusal(newID(), s.scope.caller.Name, id, e)
 }
 
 // exchange is a request of the client.

@@ -101,7 +101,7 @@ func (x *exchange) giveUp(ctx context.Context, run *bridge.Run) *mcpgo.CallToolR
 	q, end := run.Next(ctx)
 	switch {
 	case q != nil:
-		return failure(x.stillAsks(q))
+		return failure(x.stillAsks(run.ID(), q))
 	case end.Err != nil:
 		x.spent = run
 		return textResult("It was declined, and the call ended: " + end.Err.Message)

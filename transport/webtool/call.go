@@ -56,7 +56,8 @@ func (f *Face) post(w http.ResponseWriter, r *http.Request) {
 func (f *Face) call(r *http.Request, m *message) *bridge.Call {
 	c := &bridge.Call{
 		Site: r.PathValue("site"), Tool: m.action, Session: m.session, Caller: transport.CallerOf(r.Context()),
-		Input: m.request, Config: m.config, Version: m.version, ID: transport.RequestID(r.Context()), Trace: transport.TraceID(r.Header),
+		Input: m.request, Config: m.config, Version: m.version, ID: transport.RequestID(r.Context()),
+		TraceParent: transport.TraceParent(r.Header.Values("Traceparent")...),
 	}
 	if action := r.PathValue("action"); action != "" {
 		c.Tool, c.Single = action, true

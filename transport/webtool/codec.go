@@ -25,14 +25,19 @@ var codecs = map[bool]codec{
 	true:  {succeed: succeedOlder, fail: failOlder},
 }
 
+// details is what is said of a result beside its data.
+type details struct {
+	LeftOut         int               `json:"leftOut,omitempty"`
+	SchemaViolation *bridge.Violation `json:"schemaViolation,omitempty"`
+}
+
 // succeed replies {"status":"ok","data":…}, with "details" when the data does not fit its
-// own schema. The data is not encoded again.
+// own schema or was cut. The data is not encoded again.
 func succeed(w http.ResponseWriter, r *http.Request, end bridge.Step) {
 	const head = `{"status":"ok","data":`
 	tail := []byte("}")
-	if end.Violation != nil {
-		tail = slices.Concat([]byte(`,"details":{"schemaViolation":`),
-			schema.MustEncode(end.Violation), []byte("}}"))
+	if end.Violation != nil || end.LeftOut > 0 {
+		tail = slices.Concat([]byte(`,"details":`), schema.MustEncode(details{end.LeftOut, end.Violation}), tail)
 	}
 	body := make([]byte, 0, len(head)+len(end.Data)+len(tail))
 	body = append(append(append(body, head...), end.Data...), tail...)

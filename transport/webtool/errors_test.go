@@ -217,16 +217,16 @@ func TestDetails(t *testing.T) {
 			t.Fatal(err)
 		}
 		b, _ := json.Marshal(e.Error.Details)
-		return string(b)
+		return idText.ReplaceAllString(string(b), `"$1":"ID"`)
 	}
 	for _, test := range []struct{ path, body, want string }{
-		{"/webtools/weather", `{"request":{"location":1}}`, `{"errors":[{"message":"`},
+		{"/webtools/weather", `{"request":{"location":1}}`, `{"call":"ID","errors":[{"message":"`},
 		{"/webtools/weather", `{"request":{"location":1}}`, `"pointer":"/location"`},
-		{"/webtools/shop", `{"action":"nope","request":{}}`, `{"actions":["add","buy","count"],"reason":"action"}`},
-		{"/webtools/shop", `{"request":{}}`, `{"actions":["add","buy","count"]}`},
-		{"/webtools/shop/actions/add", `{"action":"buy","request":{}}`, `{"actions":["add"],"reason":"action"}`},
+		{"/webtools/shop", `{"action":"nope","request":{}}`, `{"actions":["add","buy","count"],"call":"ID","reason":"action"}`},
+		{"/webtools/shop", `{"request":{}}`, `{"actions":["add","buy","count"],"call":"ID"}`},
+		{"/webtools/shop/actions/add", `{"action":"buy","request":{}}`, `{"actions":["add"],"reason":"action","request":"ID"}`},
 		{"/webtools/shop", `{"action":"buy","request":{"a":1}}`, `"question":{`},
-		{"/webtools/nowhere/actions/add", `{"action":"buy","request":{}}`, `null`},
+		{"/webtools/nowhere/actions/add", `{"action":"buy","request":{}}`, `{"call":"ID"}`},
 	} {
 		if got := details(test.path, test.body); !strings.Contains(got, test.want) {
 			t.Errorf("%s %s: details %s, want %s", test.path, test.body, got, test.want)
@@ -261,7 +261,8 @@ func TestCallers(t *testing.T) {
 	// A site that the caller may not see is one that does not exist.
 	hidden := w.post(t, "/webtools/weather/actions/get_current", `{"action":"x","request":{}}`, "Authorization: Bearer a")
 	absent := w.post(t, "/webtools/nowhere/actions/get_current", `{"action":"x","request":{}}`, "Authorization: Bearer a")
-	if strings.ReplaceAll(hidden.body, "weather", "nowhere") != absent.body || hidden.StatusCode != absent.StatusCode {
+	same := idText.ReplaceAllString(strings.ReplaceAll(hidden.body, "weather", "nowhere"), "")
+	if same != idText.ReplaceAllString(absent.body, "") || hidden.StatusCode != absent.StatusCode {
 		t.Errorf("hidden %s, absent %s", hidden.body, absent.body)
 	}
 	index := w.get(t, "/webtools", "Authorization: Bearer a")

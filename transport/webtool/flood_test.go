@@ -227,7 +227,7 @@ func TestR39Flood(t *testing.T) { // not parallel: it looks at the heap
 		for i := range many {
 			got := f.call(100 + i)
 			seconds, err := strconv.Atoi(got.Header().Get("Retry-After"))
-			if wait = seconds; got.Code != http.StatusTooManyRequests || err != nil || seconds < 1 || seconds > 6 || !bytes.Contains(got.Body.Bytes(), []byte(`"details":{"limit":"caller"}`)) {
+			if wait = seconds; got.Code != http.StatusTooManyRequests || err != nil || seconds < 1 || seconds > 6 || !bytes.Contains(got.Body.Bytes(), []byte(`"limit":"caller"}`)) {
 				t.Fatalf("%d %v %s", got.Code, got.Header(), got.Body)
 			}
 			if i%50 == 0 {

@@ -19,7 +19,7 @@ func TestTranscripts(t *testing.T) {
 
 var (
 	tokenText = regexp.MustCompile(`"resume":"([^"]+)"`)
-	idText    = regexp.MustCompile(`"id":"[A-Z2-7]{26}"`)
+	idText    = regexp.MustCompile(`"(id|call|request)":"[A-Z2-7]{26}"`)
 	timeText  = regexp.MustCompile(`"expiresAt":"[^"]*"`)
 )
 
@@ -58,7 +58,7 @@ func replay(t *testing.T, text string) string {
 				}
 			}
 			r.body = strings.ReplaceAll(r.body, w.host, "HOST")
-			body := timeText.ReplaceAllString(idText.ReplaceAllString(r.body, `"id":"ID"`), `"expiresAt":"TIME"`)
+			body := timeText.ReplaceAllString(idText.ReplaceAllString(r.body, `"$1":"ID"`), `"expiresAt":"TIME"`)
 			out.WriteString("< " + status + "\n<\t" + body + "\n")
 		}
 	}

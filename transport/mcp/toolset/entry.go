@@ -91,6 +91,8 @@ func (l *List) entryOf(s Source, t *bridge.Tool, name string) entry {
 	var modern json.RawMessage
 	switch {
 	case output == nil:
+	case s.Unkept[t.Digest()] < 0:
+		l.find(t.Name(), "mcp-output-schema", false, "The operator's rules for results may change what it returns, so its outputSchema is not listed.")
 	case s.Unkept[t.Digest()] != 0:
 		l.find(t.Name(), "mcp-output-schema", false, "It returned something that does not fit its outputSchema, which is not listed any more.")
 	default:

@@ -73,7 +73,7 @@ type Source struct {
 	Version string         // of the site's webtool
 	Tools   []*bridge.Tool // the last ones known, while the site cannot be reached
 	// Unkept are the digests of the tools whose outputSchema is not listed, because they
-	// broke it.
+	// broke it, or the operator's rules may change what they return.
 	Unkept map[string]int64
 	// Down is why the site cannot be reached now; nil when it can.
 	Down *bridge.Error

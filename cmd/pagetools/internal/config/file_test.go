@@ -59,6 +59,7 @@ sites:
     default-profile: home
     wait-for: {tool: search, selector: "#app > *", idle: 1s}
     strict-output: true
+    results: {budget: 1500, redact: [{pattern: "[0-9]{16}"}, {pointer: /customer/*/email}], mark-untrusted: true}
     allow-private: []
 callers:
   - {name: agent, token: "agent-secret", may: [call, elicit], sites: [shop], rate: 60/1m}
@@ -88,18 +89,20 @@ func TestExampleFile(t *testing.T) {
 		},
 		DefaultProfile: "home", WaitFor: WaitFor{Tool: "search", Selector: "#app > *", Idle: Idle{On: true, Quiet: time.Second}},
 		StrictOutput: true,
+		Results: Results{Budget: 1500, Redact: []Redaction{{Pattern: regexp.MustCompile("[0-9]{16}")}, {Pointer: pointer(t, "/customer/*/email")}},
+			MarkUntrusted: true, Line: 19},
 	}
 	if len(got.Sites) != 1 || !reflect.DeepEqual(got.Sites[0], want) {
 		t.Errorf("the site is read as %+v, want %+v", got.Sites, want)
 	}
 	agent := Caller{
 		Name: "agent", Token: "agent-secret", May: []bridge.Right{bridge.MayCall, bridge.MayElicit},
-		Sites: []string{"shop"}, Rate: policy.Rate{N: 60, Per: minute}, Line: 21,
+		Sites: []string{"shop"}, Rate: policy.Rate{N: 60, Per: minute}, Line: 22,
 	}
 	if len(got.Callers) != 2 || !reflect.DeepEqual(got.Callers[0], agent) {
 		t.Errorf("the callers are read as %+v, want %+v first", got.Callers, agent)
 	}
-	if got.OpenToOthers || got.CallTimeout != 30*time.Second || got.MaxSessions != 16 || got.From("max-sessions") != got.File+":23" {
+	if got.OpenToOthers || got.CallTimeout != 30*time.Second || got.MaxSessions != 16 || got.From("max-sessions") != got.File+":24" {
 		t.Errorf("the rest is read as %+v", got)
 	}
 	text, err := json.Marshal(Schema())
@@ -119,6 +122,14 @@ func TestExampleFile(t *testing.T) {
 			t.Errorf("the schema takes %q", wrong)
 		}
 	}
+}
+
+func pointer(t *testing.T, text string) (p policy.Pointer) {
+	t.Helper()
+	if err := p.UnmarshalText([]byte(text)); err != nil {
+		t.Fatal(err)
+	}
+	return p
 }
 
 func asJSON(t *testing.T, text string) []byte {
@@ -169,6 +180,17 @@ func TestFileErrors(t *testing.T) {
 		{"sites:\n- target: x\n  wait-for: {}", "3", "wait-for"},
 		{"sites:\n- target: x\n  wait-for: {idle: false}", "3", "wait-for"},
 		{"sites:\n- target: x\n  wait-for: {text: a}", "3", "text"},
+		{"results: {budget: 0}", "1", "budget"},
+		{"results: {budget: all}", "1", "budget"},
+		{"results:\n  redact: x", "2", "redact"},
+		{"results:\n  redact:\n  - {pattern: '('}", "3", `pattern: "(" must be a regular expression`},
+		{"results:\n  redact:\n  - {pattern: 'a*'}", "3", `pattern "a*" must not match the empty text`},
+		{"results:\n  redact:\n  - {pointer: a}", "3", `pointer: "a" must be a JSON Pointer`},
+		{"results:\n  redact:\n  - {pointer: /a~2}", "3", "pointer"},
+		{"results:\n  redact:\n  - {}", "3", "one of pattern and pointer"},
+		{"results:\n  redact:\n  - {pointer: /a, pattern: b}", "3", "one of pattern and pointer"},
+		{"sites:\n- target: x\n  results: {mark-untrusted: maybe}", "3", "mark-untrusted"},
+		{"sites:\n- target: x\n  results: {limit: 1}", "3", `"limit"`},
 		{"callers:\n- {name: a, token: ''}", "2", "token"},
 		{"callers:\n- {token: longenough}", "2", "name"},
 		{"callers:\n- {name: local, token: longenough}", "2", `"local"`}, // A13: these names are ours

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"reflect"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -112,6 +113,8 @@ func reference() string {
 		{"sites: approval", "A word, or a mapping with these keys.", &Approval{}},
 		{"sites: profiles", "A list.", &Profile{}},
 		{"sites: wait-for", "A mapping with at least one of these keys.", &WaitFor{}},
+		{"results", "A mapping, of the file for all sites, or of a site for itself alone: a site's own takes the place of the other as a whole.", &Results{}},
+		{"results: redact", "A list. Each rule has one of these keys.", &Redaction{}},
 		{"callers", "A list.", &Caller{}},
 		{"limits", "A mapping. `call-timeout` and `max-sessions` can be here, too.", &Limits{}},
 	} {
@@ -150,6 +153,8 @@ var types = map[reflect.Type]string{
 	reflect.TypeFor[Approval](): "[a word or a mapping](#sites-approval)", reflect.TypeFor[WaitFor](): "[a mapping](#sites-wait-for)",
 	reflect.TypeFor[[]Profile](): "[a list](#sites-profiles)", reflect.TypeFor[Rules](): "levels by pattern: `auto`, `ask-once`, `ask`, `never`",
 	reflect.TypeFor[Rates](): "rates by pattern", reflect.TypeFor[Params](): "JSON Schemas by name", reflect.TypeFor[Idle](): "true, or a duration of up to 10s",
+	reflect.TypeFor[Results](): "[a mapping](#results)", reflect.TypeFor[[]Redaction](): "[a list](#results-redact)",
+	reflect.TypeFor[*regexp.Regexp](): "a regular expression", reflect.TypeFor[policy.Pointer](): "a JSON Pointer",
 	reflect.TypeFor[[]PageKey](): "a list of `" + strings.Join(bridge.PageKeys(), "`, `") + "`",
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/netip"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -37,6 +38,7 @@ type Site struct {
 	Windows        string      `key:"windows" enum:"close,report,bridge" help:"what happens to a window that the page opens: it is closed, reported as a finding, or its tools are offered, too"`
 	WaitFor        WaitFor     `key:"wait-for" unnamed:"yes" help:"what must be there before the page counts as opened; together, all of it"`
 	StrictOutput   bool        `key:"strict-output" help:"refuse results that do not fit their outputSchema"`
+	Results        Results     `key:"results" help:"what callers get of results, in the place of what the file says of all sites"`
 	Line           int
 }
 
@@ -44,6 +46,39 @@ type Site struct {
 type Approval struct {
 	Mode  string `key:"default" unnamed:"yes" enum:"auto,ask-once,ask,never,strict,deny" help:"what holds for tools that no rule names"`
 	Tools Rules  `key:"tools" unnamed:"yes" help:"levels of single tools, by patterns of their names; an origin and a space in front name the tools of another origin"`
+}
+
+// Results is what callers get of the results of tools.
+type Results struct {
+	Budget        int         `key:"budget" min:"1" help:"characters of the text of a result, or of a tool's own error; what is beyond is left out, and a line says how much"`
+	Redact        []Redaction `key:"redact" help:"what is replaced by [redacted] before anybody gets it"`
+	MarkUntrusted bool        `key:"mark-untrusted" help:"put the results of tools that declare untrustedContentHint between two lines that say so"`
+	Line          int
+}
+
+// Redaction is one rule of what nobody gets.
+type Redaction struct {
+	Pattern *regexp.Regexp `key:"pattern" help:"a regular expression (RE2), looked for in texts, names of members and numbers"`
+	Pointer policy.Pointer `key:"pointer" help:"a JSON Pointer to a value, in the result, in its structuredContent and in texts that are JSON; * is any member or item"`
+}
+
+func (r *Redaction) check() error {
+	switch {
+	case (r.Pattern == nil) == r.Pointer.IsZero():
+		return errors.New("redact: each rule must have one of pattern and pointer, such as {pointer: /customer/email}")
+	case r.Pattern != nil && r.Pattern.MatchString(""):
+		return fmt.Errorf("redact: pattern %q must not match the empty text, which is everywhere", r.Pattern)
+	}
+	return nil
+}
+
+// Policy returns the same in the words of the bridge.
+func (r Results) Policy() policy.Results {
+	p := policy.Results{Budget: r.Budget, MarkUntrusted: r.MarkUntrusted}
+	for _, rule := range r.Redact {
+		p.Redact = append(p.Redact, policy.Redaction(rule))
+	}
+	return p
 }
 
 // Profile is a stored login of a site, and the callers that may use it.

@@ -74,6 +74,10 @@ var scalars = map[reflect.Type]scalar{
 		object{"type": "string", "pattern": "^[0-9a-fA-F.:]+/[0-9]{1,3}$"}},
 	reflect.TypeFor[Wait](): {"must be tool:NAME, selector:CSS or idle, such as tool:search",
 		object{"type": "string", "pattern": "^(tool:[A-Za-z0-9_.-]+|selector:.+|idle)$"}},
+	reflect.TypeFor[regexp.Regexp](): {"must be a regular expression of RE2, such as [0-9]{16}",
+		object{"type": "string", "format": "regex"}},
+	reflect.TypeFor[policy.Pointer](): {"must be a JSON Pointer, such as /customer/email",
+		object{"type": "string", "pattern": "^/", "examples": []string{"/customer/email", "/items/*/price"}}},
 	reflect.TypeFor[PageKey](): {"must be one of " + strings.Join(bridge.PageKeys(), ", "),
 		object{"enum": bridge.PageKeys()}},
 }
