@@ -142,7 +142,7 @@ var mediaType = regexp.MustCompile(`^(image|audio)/[a-z0-9][a-z0-9.+-]{0,63}$`)
 func medium(b Value) json.RawMessage {
 	kind, mime, data := b.Get("type").String(), b.Get("mimeType").String(), b.Get("data").String()
 	m := mediaType.FindStringSubmatch(mime)
-	if m == nil || m[1] != kind {
+	if len(m) != 2 || m[1] != kind {
 		return nil
 	}
 	if _, err := base64.StdEncoding.DecodeString(data); err != nil {
