@@ -8,7 +8,9 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -125,11 +127,19 @@ func refusedAddress() (string, error) {
 	return fmt.Sprintf("127.0.0.1:%d", name.(*syscall.SockaddrInet4).Port), nil
 }
 
-// closedPort is an address where nobody listens yet.
+// ports counts the ports that closedPort gave away.
+var ports atomic.Int32
+
+// closedPort is an address where nobody listens yet. Systems give ports from 32768 on to whoever
+// asks for any, so that one of those could be taken before it is used.
 func closedPort() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
+	var err error
+	for range 100 {
+		port := 20_000 + (64*os.Getpid()+int(ports.Add(1)))%12_000
+		var l net.Listener
+		if l, err = net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port)); err == nil {
+			return l.Addr().String(), l.Close()
+		}
 	}
-	return l.Addr().String(), l.Close()
+	return "", err
 }
