@@ -79,9 +79,11 @@ func (k *kept) holder() string {
 	return ""
 }
 
-// release gives the profile up.
+// release gives the profile up. Its end is not enough: a process that is being started has the
+// file, too, until it runs.
 func (k *kept) release() {
 	if k != nil {
+		_ = unlockFile(k.lock)
 		_ = k.lock.Close()
 	}
 }

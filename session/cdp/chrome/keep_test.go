@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -24,6 +25,12 @@ func TestKeepProfile(t *testing.T) {
 		!strings.Contains(err.Error(), dir) {
 		t.Errorf("a second one: %v", err)
 	}
+	// A process that is being started has the file for a moment.
+	child, err := syscall.Dup(int(first.lock.Fd()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = syscall.Close(child) }()
 	first.release()
 	again, err := keepProfile(dir, Shell)
 	if err != nil {

@@ -16,6 +16,9 @@ func lockFile(f *os.File) error {
 	return syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 }
 
+// unlockFile gives the lock up, for every process that has the file.
+func unlockFile(f *os.File) error { return syscall.Flock(int(f.Fd()), syscall.LOCK_UN) }
+
 // mine reports whether the entry belongs to this user.
 func mine(e fs.DirEntry) bool {
 	info, err := e.Info()
