@@ -43,16 +43,24 @@ consent: ## play 10,000 random interleavings of consent, and 200 in a browser
 fuzz: ## fuzz each decoder of strangers' input; FUZZTIME=60s
 	@scripts/fuzz.sh
 
+.PHONY: contract
+contract: ## hold the engine to its contract in a whole browser; make test does it in the headless shell
+	@$(SANDBOX)
+	@browser="$$(scripts/browser.sh)" && PAGETOOLS_EXECUTABLE_PATH="$$browser" PAGETOOLS_HEADLESS_SHELL= GORACE=atexit_sleep_ms=0 \
+		$(GO) test -race ./session/cdp -count=1 -timeout 10m -run 'TestContract|TestNativeContract'
+
 .PHONY: chaos
 chaos: ## break browsers, pages and clients under load, and look what ran; DURATION=30m, and the SEED of a run
 	@$(SANDBOX)
-	@browser="$$(scripts/browser.sh)" && PAGETOOLS_EXECUTABLE_PATH="$$browser" $(GO) test ./e2e/suite -count=1 -v -timeout 0 \
+	@browser="$$(scripts/browser.sh)" && PAGETOOLS_EXECUTABLE_PATH="$$browser" \
+		PAGETOOLS_HEADLESS_SHELL="$$(scripts/headless-shell.sh)" $(GO) test ./e2e/suite -count=1 -v -timeout 0 \
 		-run 'TestChaos$$|TestLedgerSees' -chaos $(or $(DURATION),30m) -chaos-seed $(or $(SEED),0)
 
 .PHONY: soak
 soak: ## call steadily, and look what grows; DURATION=1h
 	@$(SANDBOX)
-	@browser="$$(scripts/browser.sh)" && PAGETOOLS_EXECUTABLE_PATH="$$browser" $(GO) test ./e2e/suite -count=1 -v -timeout 0 \
+	@browser="$$(scripts/browser.sh)" && PAGETOOLS_EXECUTABLE_PATH="$$browser" \
+		PAGETOOLS_HEADLESS_SHELL="$$(scripts/headless-shell.sh)" $(GO) test ./e2e/suite -count=1 -v -timeout 0 \
 		-run TestSoak -soak $(or $(DURATION),1h)
 
 .PHONY: mutations

@@ -6,8 +6,9 @@ cd "$(dirname "$0")/.."
 PAGETOOLS_EXECUTABLE_PATH=$(scripts/browser.sh)
 export PAGETOOLS_EXECUTABLE_PATH
 echo "Browser: $PAGETOOLS_EXECUTABLE_PATH"
-# The engines' contract, and what the headless shell does differently, are tested in the
-# browser itself, all else in the shell. PAGETOOLS_HEADLESS_SHELL= takes the browser for all.
+# What the headless shell does differently is tested in the browser itself, all else in the
+# shell; make contract has the engine's contract in the browser.
+# PAGETOOLS_HEADLESS_SHELL= takes the browser for all.
 if [ -z "${PAGETOOLS_HEADLESS_SHELL+set}" ]; then
 	PAGETOOLS_HEADLESS_SHELL=$(scripts/headless-shell.sh)
 fi

@@ -232,7 +232,6 @@ func (s *browserSite) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // TestNothingRunsUnagreedInBrowser is the same in Chromium, where nothing waits for anything
 // else.
 func TestNothingRunsUnagreedInBrowser(t *testing.T) {
-	t.Parallel()
 	engine, err := cdp.NewLocal(cdp.LocalOptions{Options: chrome.Options{NoSandbox: os.Getenv("PAGETOOLS_NO_SANDBOX") != "", Path: os.Getenv("PAGETOOLS_EXECUTABLE_PATH")}})
 	if err != nil {
 		t.Fatal(err)

@@ -21,7 +21,7 @@ var scratch string
 // browser's profile or anything else is left in it.
 func TestMain(m *testing.M) {
 	flag.Parse()
-	if err := flag.Set("test.parallel", "2"); err != nil { // a browser and a test keep two cores busy
+	if err := flag.Set("test.parallel", "3"); err != nil { // two keep two cores busy, and some wait
 		fmt.Fprintln(os.Stderr, "e2e:", err)
 		os.Exit(1)
 	}
