@@ -60,6 +60,12 @@ func serve(ctx context.Context, b *bridge.Bridge, c *bridge.Call) served {
 	return served{s, r}
 }
 
+// told delivers what was served.
+func (s served) told() { _ = s.run.Deliver(written) }
+
+// written is a reply that reaches the client.
+func written() error { return nil }
+
 // want checks code, reason and outcome of an error.
 func want(t *testing.T, e *bridge.Error, c bridge.Code, r bridge.Reason, o bridge.Outcome) {
 	t.Helper()

@@ -21,7 +21,7 @@ func TestKeys(t *testing.T) {
 		defer b.Close()
 		serve := func(c bridge.Call) (string, *bridge.Error) {
 			out := serve(t.Context(), b, &c)
-			defer out.run.Spend()
+			defer out.told()
 			if out.Err != nil {
 				return "", out.Err
 			}
@@ -235,7 +235,7 @@ func TestLargeResultThatNobodyFetches(t *testing.T) {
 			defer b.Close()
 			call := write(`{}`)
 			q, token := parked(t, b, &call, bridge.ApprovalRequired)
-			run, err := b.Resume(&call, token)
+			run, err := b.Resume(t.Context(), &call, token)
 			if err != nil {
 				t.Fatal(err)
 			}

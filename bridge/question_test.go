@@ -27,7 +27,7 @@ func TestForeignDialog(t *testing.T) {
 	}
 	_, e := resume(t, b, call, answering(token, q.ID))
 	want(t, e, bridge.Forbidden, "", bridge.NotRun)
-	run, err := b.Resume(&call, token)
+	run, err := b.Resume(t.Context(), &call, token)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -122,7 +122,7 @@ func oneCall(ctx context.Context, b *bridge.Bridge, c bridge.Call, roll func(int
 		run, end := b.Serve(bounded, &c)
 		cancel()
 		if roll(2) == 0 {
-			run.Spend()
+			_ = run.Deliver(written)
 		}
 		if end.Err == nil || end.Err.Details["resume"] == nil {
 			return

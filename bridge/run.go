@@ -45,9 +45,10 @@ type Run struct {
 	cancel    context.CancelCauseFunc // of what runs in the background
 	waiting   int                     // callers that wait in Next while it runs
 	// fetching are those in Await: an outcome is theirs.
-	fetching int
-	pen      *Live  // whose input reaches the page; nil: nobody's
-	actor    string // who acted in the page last, since the question is open
+	fetching   int
+	delivering int    // replies with the outcome that are being written
+	pen        *Live  // whose input reaches the page; nil: nobody's
+	actor      string // who acted in the page last, since the question is open
 }
 
 func (b *Bridge) newRun(in *Call) *Run {
@@ -226,14 +227,46 @@ func (r *Run) runs() bool {
 	return !r.done && r.pause == nil
 }
 
-// Spend forgets a run whose final reply was written. Its token names nothing any
-// more.
-func (r *Run) Spend() {
+// Deliver calls write, which writes the outcome of a call for its caller. When that
+// succeeds, the call's token names nothing any more; a Resume that comes meanwhile waits
+// until this is known. It returns what write returns.
+func (r *Run) Deliver(write func() error) error {
 	r.mu.Lock()
 	token, done := r.token, r.done
+	if token == "" || !done {
+		r.mu.Unlock()
+		return write()
+	}
+	r.delivering++
 	r.mu.Unlock()
-	if token != "" && done {
+	defer func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.delivering--
+		r.show()
+	}()
+	err := write()
+	if err == nil {
 		r.bridge.runs.drop(handle{by: byToken, name: token}, r)
+	}
+	return err
+}
+
+// undelivered waits until no reply with the outcome is being written, or ctx ends.
+func (r *Run) undelivered(ctx context.Context) {
+	for {
+		r.mu.Lock()
+		if r.delivering == 0 {
+			r.mu.Unlock()
+			return
+		}
+		changed := r.change()
+		r.mu.Unlock()
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return
+		}
 	}
 }
 

@@ -37,7 +37,7 @@ func resume(t *testing.T, b *bridge.Bridge, c bridge.Call, config string) (strin
 	t.Helper()
 	c.Config = json.RawMessage(config)
 	out := serve(t.Context(), b, &c)
-	defer out.run.Spend()
+	defer out.told()
 	if out.Err != nil {
 		return "", out.Err
 	}
@@ -366,7 +366,7 @@ func TestRoomForQuestions(t *testing.T) {
 			call := write(`{}`)
 			call.Config = json.RawMessage(fmt.Sprintf(`{"resume":%q}`, token))
 			if out := serve(t.Context(), b, &call); out.Err.Code == bridge.ApprovalDenied {
-				out.run.Spend()
+				out.told()
 			}
 		}
 		parked(t, b, &call, bridge.ApprovalRequired)

@@ -27,10 +27,16 @@ func (b *Bridge) Start(ctx context.Context, in *Call) *Run {
 }
 
 // Resume finds the call that waits, or whose outcome is kept, under a token. in is
-// the same call again: a token is not a license for another. Errors are *Error:
-// RESUME_NOT_FOUND, or SCHEMA_ERROR for another action, session or input.
-func (b *Bridge) Resume(in *Call, token string) (*Run, error) {
-	r := b.runs.find(handle{by: byToken, name: token})
+// the same call again: a token is not a license for another. It waits, within ctx, for
+// a reply with the outcome that is being written. Errors are *Error: RESUME_NOT_FOUND, or
+// SCHEMA_ERROR for another action, session or input.
+func (b *Bridge) Resume(ctx context.Context, in *Call, token string) (*Run, error) {
+	h := handle{by: byToken, name: token}
+	r := b.runs.find(h)
+	if r != nil && r.call.Caller.Name == in.Caller.Name {
+		r.undelivered(ctx)
+		r = b.runs.find(h)
+	}
 	if r == nil || r.call.Caller.Name != in.Caller.Name || r.call.Site != in.Site {
 		return nil, Errorf(ResumeNotFound, "", NotRun,
 			"No call of yours waits under this token: its outcome was told, or it is too old. "+
@@ -80,8 +86,8 @@ func (r *Run) GiveUp(by Caller) error {
 // Serve runs a call, or resumes the one that config.resume names, for callers that
 // come back: it waits at most config.wait for a person, and a call that stopped goes
 // on without them. The step then has an error with details.question and
-// details.resume, and the run has nothing to spend: the call's own token is good until
-// its outcome was told. Spend the run when the reply was written.
+// details.resume, and the run has nothing to deliver: the call's own token is good until
+// its outcome was told. The reply is written in Deliver of the run.
 func (b *Bridge) Serve(ctx context.Context, in *Call) (*Run, Step) {
 	r, wait := b.startOrResume(ctx, in)
 	q, end := r.Await(ctx, wait)
@@ -100,7 +106,7 @@ func (b *Bridge) startOrResume(ctx context.Context, in *Call) (*Run, time.Durati
 	if err != nil || set.resume == "" { // the pipeline refuses what is wrong, and records it
 		return b.Start(ctx, in), set.wait
 	}
-	r, err := b.Resume(in, set.resume)
+	r, err := b.Resume(ctx, in, set.resume)
 	if err != nil {
 		return b.refused(ctx, in, AsError(err)), 0
 	}
@@ -148,7 +154,7 @@ func (b *Bridge) Complete(ctx context.Context, in *Call) Step {
 		q, end := r.Next(ctx)
 		switch {
 		case q == nil:
-			r.Spend()
+			_ = r.Deliver(func() error { return nil })
 			return end
 		case in.Asker == nil:
 			return r.stoppedError(q).Step()

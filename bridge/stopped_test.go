@@ -3,7 +3,9 @@ package bridge_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -352,6 +354,44 @@ func TestClosing(t *testing.T) {
 	}
 }
 
+// TestResumeWhileItIsWritten: a client that comes again while its outcome is being written gets
+// it when that failed, and learns that it was told when not.
+func TestResumeWhileItIsWritten(t *testing.T) {
+	for _, failed := range []error{nil, io.ErrClosedPipe} {
+		synctest.Test(t, func(t *testing.T) {
+			b, _, call := stopping(t, &pages{steps: []bridge.Kind{bridge.Confirm}})
+			defer b.Close()
+			out := serve(t.Context(), b, &call)
+			q, token := out.Err.Details["question"].(*bridge.Question), out.Err.Details["resume"].(string)
+			if err := b.Answer(operator, q.ID, bridge.Answer{OK: true}); err != nil {
+				t.Fatal(err)
+			}
+			call.Config = json.RawMessage(resuming(token))
+			out = serve(t.Context(), b, &call)
+			again := make(chan *bridge.Error, 1)
+			err := out.run.Deliver(func() error {
+				go func() {
+					_, e := resume(t, b, call, resuming(token))
+					again <- e
+				}()
+				synctest.Wait()
+				if len(again) > 0 {
+					t.Error("it was answered before the first reply was written")
+				}
+				return failed
+			})
+			if !errors.Is(err, failed) {
+				t.Errorf("Deliver returns %v", err)
+			}
+			if e := <-again; failed != nil && e != nil {
+				t.Errorf("the outcome is lost: %v", e)
+			} else if failed == nil {
+				want(t, e, bridge.ResumeNotFound, "", bridge.NotRun)
+			}
+		})
+	}
+}
+
 // TestSpendOfAQuestion: the reply that told a caller of a question does not spend the
 // token, even when the call ended before that reply was written.
 func TestSpendOfAQuestion(t *testing.T) {
@@ -364,7 +404,7 @@ func TestSpendOfAQuestion(t *testing.T) {
 			t.Fatal(err)
 		}
 		synctest.Wait() // the call ends
-		out.run.Spend() // the question's reply was written
+		out.told()      // the question's reply was written
 		if got, e := resume(t, b, call, resuming(token)); e != nil || got != `["{\"ok\":true}"]` {
 			t.Errorf("got %s, %v", got, e)
 		}

@@ -111,13 +111,14 @@ func (b *batch) reply(ctx context.Context) (text []byte) {
 	return append(text, ']')
 }
 
-// written says that the reply has reached the client.
-func (b *batch) written() {
+// deliver writes the reply of all; see exchange.deliver.
+func (b *batch) deliver(write func() error) {
 	for _, x := range b.exchanges {
-		if x != nil {
-			x.written()
+		if within := write; x != nil {
+			write = func() error { return x.deliver(within) }
 		}
 	}
+	_ = write() // a client that is gone needs no reply
 }
 
 // postBatch takes a batch over HTTP.
@@ -154,7 +155,7 @@ func (f *Face) postBatch(w http.ResponseWriter, r *http.Request, sc scope, body 
 		w.WriteHeader(http.StatusAccepted)
 	case reply == nil:
 		out.nothing()
-	case out.reply(r, http.StatusOK, reply) == nil:
-		b.written()
+	default:
+		b.deliver(func() error { return out.reply(r, http.StatusOK, reply) })
 	}
 }

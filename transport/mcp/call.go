@@ -127,7 +127,7 @@ func (x *exchange) run(
 	for asked := 0; !left; asked++ {
 		q, end := run.Next(ctx)
 		if q == nil {
-			x.spent = run
+			x.ended = run
 			if end.Err != nil {
 				return failure(to.Told(end.Err)), nil
 			}
@@ -170,7 +170,7 @@ func (x *exchange) begin(ctx context.Context,
 		return nil, false, badParams("This requestState does not belong to this call, or it is over: call the tool again " +
 			"without it.")
 	}
-	if run, err = f.b.Resume(c, state.Token); err != nil {
+	if run, err = f.b.Resume(ctx, c, state.Token); err != nil {
 		return nil, false, badParams("The call of this requestState has ended, and its outcome was told. " +
 			"Look at the page first: without requestState, the tool runs anew.")
 	}
@@ -178,12 +178,13 @@ func (x *exchange) begin(ctx context.Context,
 	return run, said.IsObject() && x.answered(ctx, run, state.Question, state.URL, said), nil
 }
 
-// written says that the reply has reached the client: the token of a call that ended
+// deliver writes the reply: when it has reached the client, the token of a call that ended
 // names nothing any more.
-func (x *exchange) written() {
-	if x.spent != nil {
-		x.spent.Spend()
+func (x *exchange) deliver(write func() error) error {
+	if x.ended == nil {
+		return write()
 	}
+	return x.ended.Deliver(write)
 }
 
 // A client that asked for it hears at once that a call runs, every second in the first

@@ -33,7 +33,7 @@ type exchange struct {
 
 	can   elicits     // what the client declared
 	noted time.Time   // when progress was told last
-	spent *bridge.Run // a call whose outcome is in the reply
+	ended *bridge.Run // a call whose outcome is in the reply
 }
 
 // serve runs a request and returns its reply, and the error in it for who has to map

@@ -200,9 +200,7 @@ func (f *Face) answer(w http.ResponseWriter, r *http.Request, x *exchange) {
 	if failed != nil && x.protocol.Modern() {
 		status = statusOf(failed.Code)
 	}
-	if out.reply(r, status, reply) == nil {
-		x.written()
-	}
+	_ = x.deliver(func() error { return out.reply(r, status, reply) })
 }
 
 // statusOf maps an error to the status that 2026-07-28 has for it.

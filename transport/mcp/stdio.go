@@ -188,8 +188,8 @@ func (s *stdio) batch(ctx context.Context, line []byte) {
 		for range texts {
 			<-s.room
 		}
-		if reply != nil && s.out.event(reply) == nil {
-			b.written()
+		if reply != nil {
+			b.deliver(func() error { return s.out.event(reply) })
 		}
 	})
 }
@@ -245,9 +245,7 @@ func (s *stdio) serve(ctx context.Context, m *message) {
 		return
 	}
 	x.pause(ctx)
-	if s.out.event(reply) == nil {
-		x.written()
-	}
+	_ = x.deliver(func() error { return s.out.event(reply) })
 }
 
 // watch tells a client of an older protocol version of changes.

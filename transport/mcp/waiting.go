@@ -103,10 +103,10 @@ func (x *exchange) giveUp(ctx context.Context, run *bridge.Run) *mcpgo.CallToolR
 	case q != nil:
 		return failure(x.stillAsks(run.ID(), q))
 	case end.Err != nil:
-		x.spent = run
+		x.ended = run
 		return textResult("It was declined, and the call ended: " + end.Err.Message)
 	}
-	x.spent = run
+	x.ended = run
 	r := result(end, run.Tool(), x.protocol)
 	r.Content = append([]mcpgo.Content{mcpgo.NewTextContent("It was declined, and the call ended. It returned:")}, r.Content...)
 	r.StructuredContent, r.RawStructuredContent = nil, nil // it would hide the text

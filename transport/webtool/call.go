@@ -1,6 +1,7 @@
 package webtool
 
 import (
+	"cmp"
 	"log/slog"
 	"net/http"
 	"slices"
@@ -39,17 +40,20 @@ func (f *Face) post(w http.ResponseWriter, r *http.Request) {
 			slog.String("session_id", bridge.Clip(m.correlation, maxSession)))
 	}
 	run, end := f.b.Serve(r.Context(), call)
-	switch {
-	case end.Err != nil && r.Context().Err() != nil:
-		transport.Abandon(r, end.Err)
-	case end.Err != nil:
-		reply.fail(w, r, end.Err, !call.Single && isUnknownAction(end.Err))
-	default:
-		reply.succeed(w, r, end)
-	}
-	if run.Token() != "" && http.NewResponseController(w).Flush() == nil && r.Context().Err() == nil {
-		run.Spend() // else the client may come back for it
-	}
+	_ = run.Deliver(func() error { // after an error, the client may come back for it
+		switch {
+		case end.Err != nil && r.Context().Err() != nil:
+			transport.Abandon(r, end.Err)
+		case end.Err != nil:
+			reply.fail(w, r, end.Err, !call.Single && isUnknownAction(end.Err))
+		default:
+			reply.succeed(w, r, end)
+		}
+		if run.Token() == "" {
+			return nil
+		}
+		return cmp.Or(http.NewResponseController(w).Flush(), r.Context().Err())
+	})
 }
 
 // call makes the bridge's call of a message.
