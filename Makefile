@@ -47,7 +47,7 @@ fuzz: ## fuzz each decoder of strangers' input; FUZZTIME=60s
 contract: ## hold the engine to its contract in a whole browser; make test does it in the headless shell
 	@$(SANDBOX)
 	@browser="$$(scripts/browser.sh)" && PAGETOOLS_EXECUTABLE_PATH="$$browser" PAGETOOLS_HEADLESS_SHELL= GORACE=atexit_sleep_ms=0 \
-		$(GO) test -race ./session/cdp -count=1 -timeout 10m -run 'TestContract|TestNativeContract'
+		$(GO) test -race ./session/cdp -count=1 -timeout 10m -run 'TestContract|TestNativeContract|TestDevices'
 
 .PHONY: chaos
 chaos: ## break browsers, pages and clients under load, and look what ran; DURATION=30m, and the SEED of a run
@@ -77,6 +77,11 @@ picture: ## make the picture of the README anew, of a session as it is today
 bench: ## measure; see docs/performance.md
 	@$(SANDBOX)
 	@browser="$$(scripts/browser.sh)" && PAGETOOLS_EXECUTABLE_PATH="$$browser" $(GO) run ./e2e/suite/bench
+
+.PHONY: bench-peers
+bench-peers: ## measure ours beside what npm has, and draw docs/peers/*.svg; see docs/performance.md
+	@$(SANDBOX)
+	@scripts/bench-peers.sh
 
 .PHONY: clients clients-short
 clients: ## run our cases in the browser's own WebMCP, and MCP's clients and suite against pages

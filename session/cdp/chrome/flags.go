@@ -37,6 +37,8 @@ var managedFlags = []string{
 	"--disable-renderer-backgrounding",
 	"--disable-prompt-on-repost",
 	"--deny-permission-prompts",
+	"--use-fake-ui-for-media-stream=deny",                        // or a call hangs that asks which screen to share
+	"--disable-blink-features=WebUSB,Serial,WebHID,WebBluetooth", // or one hangs that asks which device
 	"--disable-features=" + strings.Join(disabledFeatures, ","),
 	"--metrics-recording-only",
 	"--password-store=basic",

@@ -16,7 +16,7 @@ var protections = []string{
 	"--disable-web-security", "--allow-running-insecure-content", "--ignore-certificate-errors", "--disable-site-isolation-trials",
 	"--allow-file-access-from-files", "--remote-allow-origins", "--enable-automation", "--single-process", "--no-zygote",
 	"--test-type", "--enable-unsafe-swiftshader", "--auto-accept-this-tab-capture",
-	"--use-fake-ui-for-media-stream", "--remote-debugging-port", "--remote-debugging-address",
+	"--remote-debugging-port", "--remote-debugging-address",
 }
 
 func flagNames(args []string) (names []string) {
@@ -50,6 +50,7 @@ func TestArguments(t *testing.T) {
 		"--remote-debugging-pipe", "--user-data-dir=/p", "--headless", "--disable-back-forward-cache", "--disable-component-update",
 		"--disable-field-trial-config", "--no-pings", "--webrtc-ip-handling-policy=disable_non_proxied_udp", "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
 		"--js-flags=--max-old-space-size=1024", "--deny-permission-prompts", "--site-per-process",
+		"--use-fake-ui-for-media-stream=deny",
 		"--lang=en-US", "--accept-lang=en-US,en",
 	} {
 		if !slices.Contains(plain, f) {
