@@ -2,6 +2,7 @@ package bridge
 
 import (
 	"bytes"
+	"context"
 	"crypto/rand"
 	"encoding/base64"
 	"encoding/json"
@@ -16,7 +17,8 @@ import (
 	"github.com/pagetools/pagetools/bridge/schema"
 )
 
-// This file holds results to what the operator wants of them (SiteOptions.Results).
+// This file is the way of a result to its caller: what the operator wants of it
+// (SiteOptions.Results), and when it was told.
 
 // neverListed is the Number of violations by tools whose outputSchema is in no list.
 const neverListed = -1
@@ -207,4 +209,47 @@ func (s *siteState) unlisted(tools []*Tool) map[string]int64 {
 		}
 	}
 	return all
+}
+
+// Deliver calls write, which writes the outcome of a call for its caller. When that
+// succeeds, the call's token names nothing any more; a Resume that comes meanwhile waits
+// until this is known. It returns what write returns.
+func (r *Run) Deliver(write func() error) error {
+	r.mu.Lock()
+	token, done := r.token, r.done
+	if token == "" || !done {
+		r.mu.Unlock()
+		return write()
+	}
+	r.delivering++
+	r.mu.Unlock()
+	defer func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.delivering--
+		r.show()
+	}()
+	err := write()
+	if err == nil {
+		r.bridge.runs.drop(handle{by: byToken, name: token}, r)
+	}
+	return err
+}
+
+// undelivered waits until no reply with the outcome is being written, or ctx ends.
+func (r *Run) undelivered(ctx context.Context) {
+	for {
+		r.mu.Lock()
+		if r.delivering == 0 {
+			r.mu.Unlock()
+			return
+		}
+		changed := r.change()
+		r.mu.Unlock()
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return
+		}
+	}
 }

@@ -227,49 +227,6 @@ func (r *Run) runs() bool {
 	return !r.done && r.pause == nil
 }
 
-// Deliver calls write, which writes the outcome of a call for its caller. When that
-// succeeds, the call's token names nothing any more; a Resume that comes meanwhile waits
-// until this is known. It returns what write returns.
-func (r *Run) Deliver(write func() error) error {
-	r.mu.Lock()
-	token, done := r.token, r.done
-	if token == "" || !done {
-		r.mu.Unlock()
-		return write()
-	}
-	r.delivering++
-	r.mu.Unlock()
-	defer func() {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		r.delivering--
-		r.show()
-	}()
-	err := write()
-	if err == nil {
-		r.bridge.runs.drop(handle{by: byToken, name: token}, r)
-	}
-	return err
-}
-
-// undelivered waits until no reply with the outcome is being written, or ctx ends.
-func (r *Run) undelivered(ctx context.Context) {
-	for {
-		r.mu.Lock()
-		if r.delivering == 0 {
-			r.mu.Unlock()
-			return
-		}
-		changed := r.change()
-		r.mu.Unlock()
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return
-		}
-	}
-}
-
 // settle handles the step that a part of the call ended with: an end, or a question.
 func (r *Run) settle(s Step) {
 	if s.Pause == nil {

@@ -47,9 +47,16 @@ type row struct {
 func main() {
 	short := flag.Bool("short", false, "a tenth of the work: shows that it runs, not how fast")
 	only := flag.String("only", "", "measure one group: inside, recorded, fresh, egress, live, mcp, pages, outside or strangers")
+	packages := flag.String("peers", "", "a `folder` with npm's packages of others: measure ours beside them instead")
+	figures := flag.String("figures", "", "the `file` for what -peers finds")
 	flag.Parse()
 	debug.SetGCPercent(300) // as serve does
-	if err := run(context.Background(), *short, *only); err != nil {
+	ctx := context.Background()
+	measure := func() error { return run(ctx, *short, *only) }
+	if *packages != "" {
+		measure = func() error { return comparePeers(ctx, *packages, *figures) }
+	}
+	if err := measure(); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
