@@ -376,7 +376,7 @@ func admit(d Declaration, l Limits) admission {
 		t.annotations = d.Annotations
 	}
 	var err error
-	if t.input, err = compileInput(d.Input, l.Schema); err != nil {
+	if t.input, err = compileInput(d.Input, l); err != nil {
 		return refuse(ruleOf(err), "inputSchema: %s", safeText(err))
 	}
 	t.shape = shapeOf(t.input.JSON())
@@ -395,13 +395,37 @@ func admit(d Declaration, l Limits) admission {
 	return a
 }
 
+// forbidden returns the first name of an argument at any level that a pattern names, or "".
+func forbidden(input *schema.Schema, patterns []string) string {
+	if len(patterns) == 0 {
+		return ""
+	}
+	names, _ := input.Words()
+	for _, name := range names {
+		for _, pattern := range patterns {
+			if policy.Matches(strings.ToLower(pattern), strings.ToLower(name)) {
+				return name
+			}
+		}
+	}
+	return ""
+}
+
 // compileInput compiles the schema of the arguments. A tool without one takes
 // any object.
-func compileInput(raw json.RawMessage, l schema.Limits) (*schema.Schema, error) {
+func compileInput(raw json.RawMessage, l Limits) (*schema.Schema, error) {
 	if len(raw) == 0 || string(raw) == "null" {
 		raw = json.RawMessage(`{"type":"object","properties":{}}`)
 	}
-	return schema.Compile(raw, l)
+	s, err := schema.Compile(raw, l.Schema)
+	if err != nil {
+		return nil, err
+	}
+	if name := forbidden(s, l.ForbidParams); name != "" {
+		return nil, &schema.CompileError{Rule: "parameter-forbidden",
+			Message: fmt.Sprintf("it asks for %q, which the operator keeps from tools.", printable(name))}
+	}
+	return s, nil
 }
 
 // hasSecrets reports whether a schema may mark arguments as secret: writeOnly, or

@@ -27,7 +27,7 @@ func admit(l bridge.Limits, decls ...bridge.Declaration) (*bridge.Catalog, []bri
 // within the limit as its positive control. A good tool beside the bad one is
 // admitted always.
 func TestAdmission(t *testing.T) {
-	limits := bridge.Limits{Description: 100, Schema: schema.Limits{Bytes: 400, Depth: 4, Subschemas: 6, Expansions: 20, Pattern: 10}}
+	limits := bridge.Limits{ForbidParams: []string{"password", "*card*"}, Description: 100, Schema: schema.Limits{Bytes: 400, Depth: 4, Subschemas: 6, Expansions: 20, Pattern: 10}}
 	with := func(change func(*bridge.Declaration)) bridge.Declaration {
 		d := bridgetest.Tool("it", "")
 		change(&d)
@@ -54,6 +54,8 @@ func TestAdmission(t *testing.T) {
 		{schema.RuleTooLarge, input(`{"title":"` + strings.Repeat("x", 388) + `"}`), input(`{"title":"` + strings.Repeat("x", 389) + `"}`)},
 		{schema.RuleTooDeep, input(nested(3)), input(nested(5))},
 		{schema.RulePattern, input(`{"properties":{"a":{"pattern":"aaaaaaaaaa"}}}`), input(`{"properties":{"a":{"pattern":"aaaaaaaaaaa"}}}`)},
+		{"parameter-forbidden", input(`{"properties":{"passwords":{},"title":{"const":"password"}}}`), input(`{"properties":{"a":{"properties":{"PassWord":{}}}}}`)},
+		{"parameter-forbidden", input(`{"properties":{"car":{}}}`), input(`{"properties":{"a":{"$ref":"#/$defs/a"}},"$defs":{"a":{"properties":{"card_no":{}}}}}`)},
 		{schema.RuleRootNotObject, input(`{"type":["object","null"]}`), input(`{"type":"string"}`)},
 		{schema.RuleRemoteRef, input(`{"properties":{"a":{"$ref":"#/$defs/a"}},"$defs":{"a":{}}}`), input(`{"properties":{"a":{"$ref":"http://127.0.0.2/a"}}}`)},
 		{schema.RuleNotJSON, input(`{}`), input(`{`)},

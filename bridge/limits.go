@@ -27,6 +27,9 @@ type Limits struct {
 	TotalBytes   int64 // 256 MiB of all of these
 	// Subschemas of all schemas of a page: compiling one takes some 30 µs. 50,000.
 	Subschemas int
+	// ForbidParams are names of arguments that no tool may declare, in which "*" stands for
+	// any characters and case does not count: a tool that does is not offered.
+	ForbidParams []string
 }
 
 // WithDefaults has the defaults in the place of zeros.

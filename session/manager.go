@@ -30,6 +30,8 @@ type SiteOptions struct {
 	Warm int
 	// WaitFor overrides when a page counts as opened.
 	WaitFor WaitFor
+	// ForbidParams is that of bridge.Limits, for the site's pages.
+	ForbidParams []string
 	// Origins are further origins whose documents count as the site's own.
 	Origins []string
 	// Engine opens the site's tabs; nil means the manager's.

@@ -245,7 +245,9 @@ func (m *Manager) openPage(ctx context.Context, s *site, o *pageOptions,
 	if err != nil {
 		return nil, err
 	}
-	page := newPage(tab, append([]string{s.Origin}, s.Origins...), s.WaitFor, m.o.Limits,
+	limits := m.o.Limits
+	limits.ForbidParams = s.ForbidParams
+	page := newPage(tab, append([]string{s.Origin}, s.Origins...), s.WaitFor, limits,
 		func() { m.changed(s.Name) }, m.o.Log.With("site", s.Name))
 	m.background.Go(func() {
 		defer options.Bytes.Close()

@@ -183,7 +183,7 @@ func operator(in Input) Decision {
 func (o Operator) Match(origin, tool string) (Rule, bool) {
 	best := -1
 	for i, r := range o.Tools {
-		if r.Origin != "" && r.Origin != origin || !glob(r.Pattern, tool) {
+		if r.Origin != "" && r.Origin != origin || !Matches(r.Pattern, tool) {
 			continue
 		}
 		if best >= 0 {
@@ -220,9 +220,10 @@ func bySpecific(a, b string) int {
 	return starsB - starsA
 }
 
-// glob matches greedily from both ends and then part by part, in time linear in the name for each
+// Matches reports whether a pattern names a name: "*" stands for any characters, none included. It
+// matches greedily from both ends and then part by part, in time linear in the name for each
 // part: neither a pattern nor a name can make it backtrack.
-func glob(pattern, name string) bool {
+func Matches(pattern, name string) bool {
 	parts := strings.Split(pattern, "*")
 	if len(parts) == 1 {
 		return pattern == name

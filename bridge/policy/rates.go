@@ -138,7 +138,7 @@ func (r *Rates) Take(caller, site, tool string, now time.Time) (refused Limit, w
 func (s *siteBuckets) match(tool string) *shared {
 	best := -1
 	for i, rule := range s.rules {
-		if !glob(rule.Pattern, tool) {
+		if !Matches(rule.Pattern, tool) {
 			continue
 		}
 		if best >= 0 {

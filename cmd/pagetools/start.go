@@ -231,7 +231,7 @@ func pageOptions(c *config.Config, pl plan, t *target) session.SiteOptions {
 	o := session.SiteOptions{
 		Shared: c.State == "shared", Warm: c.Warm,
 		Tab:     session.TabOptions{Windows: windowPolicies[s.Windows], Reach: &policy.Reach{Anywhere: pl.login}},
-		WaitFor: waitFor(c, s.WaitFor),
+		WaitFor: waitFor(c, s.WaitFor), ForbidParams: s.ForbidParams,
 	}
 	for _, origin := range slices.Concat(c.AllowOrigins, s.AllowOrigins) {
 		o.Origins = append(o.Origins, string(origin))

@@ -205,3 +205,25 @@ func holds(text, secret string, depth int) bool {
 	look(v)
 	return found
 }
+
+// TestForbiddenParameters: a tool that asks for what the operator keeps from tools is not offered,
+// not called, and said.
+func TestForbiddenParameters(t *testing.T) {
+	t.Parallel()
+	page := pages(t).page("weather.html")
+	s := serve(t, "--config", writeFile(t, "forbid.yaml", fmt.Sprintf(
+		"approval: auto\nsites:\n- {name: open, target: %q}\n- {name: guarded, target: %q, forbid-params: [\"*locat*\"]}\n", page, page)))
+	const call = `{"action":"get_current","request":{"location":"Riga"}}`
+	if r := s.ask("/webtools/open", call); r.status != http.StatusOK {
+		t.Errorf("where nothing forbids it: %s", r.body)
+	}
+	if f := s.ask("/webtools/guarded", call).failed(t); f.Code != "WEBTOOL_NOT_FOUND" || f.Outcome != "not_run" {
+		t.Errorf("a tool that asks for what is forbidden: %+v", f)
+	}
+	if err := s.stop(); err != nil {
+		t.Error(err)
+	}
+	if said := s.stderr.String(); !strings.Contains(said, "parameter-forbidden") || !strings.Contains(said, "location") {
+		t.Errorf("it says %s", said)
+	}
+}

@@ -2,6 +2,7 @@ package cdp
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"io"
 	"net"
@@ -18,6 +19,7 @@ import (
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/policy"
 	"github.com/pagetools/pagetools/session"
+	"github.com/pagetools/pagetools/session/cdp/chrome"
 	"github.com/pagetools/pagetools/session/egress"
 )
 
@@ -350,4 +352,43 @@ func TestNetworkKilled(t *testing.T) {
 	if after := p.find("ask").ID; after != before {
 		t.Error("the page was loaded anew")
 	}
+}
+
+var idleFor = flag.Duration("idle", time.Second, "how long TestIdleBrowser watches a browser; make soak takes a minute")
+
+// TestIdleBrowser (E9): a browser whose pages are closed reaches nothing. The shell does not even
+// try; a whole browser asks its maker for a component, and whether somebody is signed in, and
+// gets nothing, because it has no credential of the proxy.
+func TestIdleBrowser(t *testing.T) {
+	t.Parallel()
+	inBothKinds(t, func(t *testing.T, only func(*LocalOptions)) {
+		t.Parallel()
+		base := site(t, map[string]http.HandlerFunc{"/": html(`<link rel=icon href="data:,">`)})
+		e, proxy := proxied(t, only)
+		visit := func() (all, unknown int64) {
+			if err := showPageWith(t, e, named(base), base+"/").Close(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			return connections(proxy)
+		}
+		reached, tried := visit()
+		<-time.After(*idleFor)
+		if n, unknown := connections(proxy); n != reached || unknown != tried && e.Kind() == chrome.Shell {
+			t.Errorf("an idle browser made %d connections, and tried %d", n-reached, unknown-tried)
+		}
+		if n, _ := visit(); n == reached {
+			t.Error("a page is not counted: the test proves nothing")
+		}
+	})
+}
+
+// connections are those that the proxy made or refused to make, and the requests whose credential
+// it does not know.
+func connections(p *egress.Proxy) (all, unknown int64) {
+	c := p.Counts()
+	all = c.Opened + c.Failed
+	for _, n := range c.Refused {
+		all += n
+	}
+	return all, c.Unknown
 }

@@ -57,7 +57,7 @@ var managedFlags = []string{
 var disabledFeatures = []string{
 	"Translate", "MediaRouter", "DialMediaRouteProvider", "OptimizationHints",
 	"AutofillServerCommunication", "CertificateTransparencyComponentUpdater",
-	"WebUIOmniboxPopup", "WebUIOmniboxAimPopup", "SpareRendererForSitePerProcess",
+	"WebUIOmniboxPopup", "WebUIOmniboxAimPopup", "SpareRendererForSitePerProcess", "NetworkTimeServiceQuerying",
 }
 
 // forbiddenArgs are flags that would open the browser to others or change how we

@@ -29,6 +29,9 @@ func keepProfile(dir string, kind Kind) (*kept, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("making the profile of --user-data-dir: %w", err)
 	}
+	if err := room(dir); err != nil {
+		return nil, err
+	}
 	f, err := os.OpenFile(filepath.Join(dir, lockName), os.O_CREATE|os.O_RDWR|noFollow, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("locking the profile of --user-data-dir: %w", err)

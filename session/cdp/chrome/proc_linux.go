@@ -19,11 +19,7 @@ func setProcess(cmd *exec.Cmd) {
 // smallSharedMemory reports whether /dev/shm is too small for renderers, as in a
 // default container.
 func smallSharedMemory() bool {
-	var st syscall.Statfs_t
-	if syscall.Statfs("/dev/shm", &st) != nil {
-		return true
-	}
-	return st.Bavail*uint64(st.Bsize) < 256<<20
+	return freeSpace("/dev/shm") < 256<<20
 }
 
 // killUsers kills the processes of this user whose command line names the user

@@ -19,6 +19,15 @@ func lockFile(f *os.File) error {
 // unlockFile gives the lock up, for every process that has the file.
 func unlockFile(f *os.File) error { return syscall.Flock(int(f.Fd()), syscall.LOCK_UN) }
 
+// freeSpace is how many bytes this user may write where the folder is; 0 when it is not there.
+func freeSpace(dir string) uint64 {
+	var st syscall.Statfs_t
+	if syscall.Statfs(dir, &st) != nil {
+		return 0
+	}
+	return uint64(st.Bavail) * uint64(st.Bsize) //nolint:unconvert // elsewhere the types are others
+}
+
 // mine reports whether the entry belongs to this user.
 func mine(e fs.DirEntry) bool {
 	info, err := e.Info()

@@ -63,10 +63,23 @@ func newProfile(base string) (*profile, error) {
 		return nil, fmt.Errorf("making a profile folder: %w", err)
 	}
 	p := &profile{dir: dir}
-	if err := p.own(base); err != nil {
+	if err := errors.Join(room(base), p.own(base)); err != nil {
 		return nil, errors.Join(err, p.remove())
 	}
 	return p, nil
+}
+
+// leastRoom is how many bytes a browser needs for its profile. With fewer it starts all the same,
+// and loses what it writes.
+const leastRoom = 64 << 20
+
+// room says when there is too little of it for a profile in the folder.
+func room(dir string) error {
+	if free := freeSpace(dir); free < leastRoom {
+		return fmt.Errorf("%s has %d MB free, and the profile of a browser needs %d: make room, or name a folder "+
+			"elsewhere, with TMPDIR or, for a profile of yours, --user-data-dir", dir, free>>20, leastRoom>>20)
+	}
+	return nil
 }
 
 func (p *profile) own(base string) error {

@@ -61,6 +61,7 @@ sites:
     strict-output: true
     results: {budget: 1500, redact: [{pattern: "[0-9]{16}"}, {pointer: /customer/*/email}], mark-untrusted: true}
     allow-private: []
+    forbid-params: [password, "*card*"]
 callers:
   - {name: agent, token: "agent-secret", may: [call, elicit], sites: [shop], rate: 60/1m}
   - {name: person, token: "person-secret", may: [call, answer]}
@@ -88,7 +89,7 @@ func TestExampleFile(t *testing.T) {
 			{Name: "work", StorageState: "work.json", Callers: []string{"agent"}, Line: 15}, {Name: "home", StorageState: "home.json", Line: 15},
 		},
 		DefaultProfile: "home", WaitFor: WaitFor{Tool: "search", Selector: "#app > *", Idle: Idle{On: true, Quiet: time.Second}},
-		StrictOutput: true,
+		StrictOutput: true, ForbidParams: []string{"password", "*card*"},
 		Results: Results{Budget: 1500, Redact: []Redaction{{Pattern: regexp.MustCompile("[0-9]{16}")}, {Pointer: pointer(t, "/customer/*/email")}},
 			MarkUntrusted: true, Line: 19},
 	}
@@ -97,12 +98,12 @@ func TestExampleFile(t *testing.T) {
 	}
 	agent := Caller{
 		Name: "agent", Token: "agent-secret", May: []bridge.Right{bridge.MayCall, bridge.MayElicit},
-		Sites: []string{"shop"}, Rate: policy.Rate{N: 60, Per: minute}, Line: 22,
+		Sites: []string{"shop"}, Rate: policy.Rate{N: 60, Per: minute}, Line: 23,
 	}
 	if len(got.Callers) != 2 || !reflect.DeepEqual(got.Callers[0], agent) {
 		t.Errorf("the callers are read as %+v, want %+v first", got.Callers, agent)
 	}
-	if got.OpenToOthers || got.CallTimeout != 30*time.Second || got.MaxSessions != 16 || got.From("max-sessions") != got.File+":24" {
+	if got.OpenToOthers || got.CallTimeout != 30*time.Second || got.MaxSessions != 16 || got.From("max-sessions") != got.File+":25" {
 		t.Errorf("the rest is read as %+v", got)
 	}
 	text, err := json.Marshal(Schema())
