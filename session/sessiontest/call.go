@@ -43,6 +43,7 @@ var (
 type asks struct {
 	question bridge.Question
 	over     <-chan struct{}
+	ended    <-chan struct{} // closed when somebody answered it
 	answer   chan *bridge.Answer
 }
 
@@ -68,7 +69,7 @@ func (c *Call) Ask(kind bridge.Kind, detail string, over <-chan struct{}) *bridg
 	ended := closed // of the dialog, for those whose it is not
 	for _, x := range stops {
 		go func() {
-			said := asks{q, over, make(chan *bridge.Answer, 1)}
+			said := asks{q, over, ended, make(chan *bridge.Answer, 1)}
 			if over == nil && len(stops) > 1 {
 				said.over = ended
 			}
@@ -122,7 +123,12 @@ func (t *Tab) wait(ctx context.Context, c *Call, abort context.CancelCauseFunc) 
 	case <-c.done:
 		defer end()
 	case q := <-c.asks:
-		return bridge.Step{Pause: t.asked(c, q, abort)}
+		select {
+		case <-q.ended: // it was asked of several calls, and answered for another one
+			return t.wait(ctx, c, abort)
+		default:
+			return bridge.Step{Pause: t.asked(c, q, abort)}
+		}
 	case <-ctx.Done():
 		defer end()
 		left := stopped(ctx, bridge.Unknown)

@@ -35,6 +35,9 @@ func dial(base string) (*caller, error) {
 	return &caller{conn: conn, in: bufio.NewReader(conn), host: u.Host}, nil
 }
 
+// errStatus says that the server refused or failed.
+var errStatus = errors.New("it answers")
+
 func (c *caller) close() { _ = c.conn.Close() }
 
 // do sends one request and reads its whole reply. body may be nil.
@@ -66,7 +69,7 @@ func (c *caller) doWith(method, path string, body []byte, header http.Header) ([
 		return nil, errors.Join(err, resp.Body.Close())
 	}
 	if resp.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("%s: %s", resp.Status, b)
+		return nil, fmt.Errorf("%w %s: %s", errStatus, resp.Status, b)
 	}
 	return b, resp.Body.Close()
 }

@@ -46,7 +46,7 @@ type row struct {
 
 func main() {
 	short := flag.Bool("short", false, "a tenth of the work: shows that it runs, not how fast")
-	only := flag.String("only", "", "measure one group: inside, recorded, fresh, egress, live, mcp, pages, outside or strangers")
+	only := flag.String("only", "", "measure one group: inside, recorded, fresh, egress, live, mcp, pages, sessions, noise, outside or strangers")
 	packages := flag.String("peers", "", "a `folder` with npm's packages of others: measure ours beside them instead")
 	figures := flag.String("figures", "", "the `file` for what -peers finds")
 	flag.Parse()
@@ -119,6 +119,8 @@ func groups(url string, calls int) []group {
 		{"live", func(ctx context.Context) ([]row, error) { return liveRows(ctx, url) }},
 		{"mcp", func(ctx context.Context) ([]row, error) { return mcpRows(ctx, url, calls) }},
 		{"pages", pageRows},
+		{"sessions", func(ctx context.Context) ([]row, error) { return sessionRows(ctx, url) }},
+		{"noise", func(ctx context.Context) ([]row, error) { return noiseRows(ctx, url) }},
 		{"outside", func(ctx context.Context) ([]row, error) { return outsideRows(ctx, url) }},
 		{"strangers", func(ctx context.Context) ([]row, error) { return strangerRows(ctx, url, calls) }},
 	}

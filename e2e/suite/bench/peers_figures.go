@@ -171,7 +171,7 @@ func (b *peerBench) oneAgent(ctx context.Context, f *peerFigures, of int) error 
 		return err
 	}
 	defer func() { _ = r.stop() }()
-	all, bridge := memory(processes(r.mark))
+	all, bridge := memory(marked(r.mark))
 	f.put(rowAll, "MB", name, all)
 	f.put(rowBridge, "MB", name, bridge)
 	lists, err := timesOf(func() error { return r.list(ctx, "noop") })
@@ -255,7 +255,7 @@ func (b *peerBench) manyAgents(ctx context.Context, f *peerFigures, of int) erro
 		}
 		var total float64
 		for _, r := range all {
-			mb, _ := memory(processes(r.mark))
+			mb, _ := memory(marked(r.mark))
 			total += mb
 		}
 		f.grow("peers-agents", "agents with a page each", "memory with the browsers, MB", peers[of].name, float64(agents), total)
@@ -277,7 +277,7 @@ func (r *running) stop() error {
 	case <-closed:
 	case <-time.After(time.Second): // it does not end with its input
 	}
-	end(func() []int { return processes(r.mark) })
+	endMarked(r.mark)
 	if r.beside != nil {
 		_ = r.beside.Wait()
 		return os.RemoveAll(r.profile)

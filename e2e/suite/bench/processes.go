@@ -11,35 +11,47 @@ import (
 	"syscall"
 )
 
-// processes are those whose environment has a text, and all below them.
-func processes(text string) []int {
-	var found []int
+// numbered are the processes that run, from /proc.
+func numbered() (pids []int) {
+	found, _ := filepath.Glob("/proc/[0-9]*")
+	for _, dir := range found {
+		if pid, err := strconv.Atoi(filepath.Base(dir)); err == nil {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+// marked are the processes whose environment has a text, and all below them.
+func marked(text string) []int {
+	return family(slices.DeleteFunc(numbered(), func(pid int) bool {
+		environ, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
+		return err != nil || !bytes.Contains(environ, []byte(text))
+	}))
+}
+
+// family are processes and all below them that did not end.
+func family(pids []int) []int {
 	below := map[int][]int{}
-	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
-	for _, stat := range stats {
-		pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(stat)))
-		b, err := os.ReadFile(stat)
+	for _, pid := range numbered() {
+		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 		if err != nil {
 			continue // it ended
 		}
-		after := string(b[bytes.LastIndexByte(b, ')')+1:]) // its name may hold anything
+		after := string(stat[bytes.LastIndexByte(stat, ')')+1:]) // its name may hold anything
 		if fields := strings.Fields(after); len(fields) > 1 && fields[0] != "Z" {
 			parent, _ := strconv.Atoi(fields[1])
 			below[parent] = append(below[parent], pid)
 		}
-		environ, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
-		if err == nil && bytes.Contains(environ, []byte(text)) {
-			found = append(found, pid)
-		}
 	}
-	for i := 0; i < len(found); i++ {
-		for _, pid := range below[found[i]] {
-			if !slices.Contains(found, pid) {
-				found = append(found, pid)
+	for i := 0; i < len(pids); i++ {
+		for _, pid := range below[pids[i]] {
+			if !slices.Contains(pids, pid) {
+				pids = append(pids, pid)
 			}
 		}
 	}
-	return found
+	return pids
 }
 
 // memory returns the proportional set size of processes in MB: of all, and of those that are no
@@ -51,17 +63,18 @@ func memory(pids []int) (all, bridge float64) {
 			continue // it ended
 		}
 		all += mb
-		if exe, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid)); err == nil && !strings.HasPrefix(filepath.Base(exe), "chrom") {
+		exe, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
+		if err == nil && !strings.HasPrefix(filepath.Base(exe), "chrom") {
 			bridge += mb
 		}
 	}
 	return all, bridge
 }
 
-// end ends processes, and waits until they are gone.
-func end(find func() []int) {
+// endMarked ends what marked finds.
+func endMarked(text string) {
 	for range 100 {
-		pids := find()
+		pids := marked(text)
 		if len(pids) == 0 {
 			return
 		}
