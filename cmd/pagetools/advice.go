@@ -166,8 +166,10 @@ func tryIt(address string, c *config.Config) string {
 
 // servingWarnings are what an operator should know of how sites are served.
 func servingWarnings(c *config.Config, targets []*target) []string {
-	all := []string{"note: pages may reach any network address in this version"}
-	all = append(all, tokenWarnings(c)...)
+	all := tokenWarnings(c)
+	if isRemote(c) {
+		all = append(all, "note: the browser is yours, and pages reach what it reaches")
+	}
 	if n := len(c.Token); n > 0 && n < shortToken {
 		all = append(all, fmt.Sprintf("warning: the token is shorter than %d characters and can "+
 			"be guessed", shortToken))

@@ -38,7 +38,7 @@ func approveCommand(p *program) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "approve [ID]",
 		Short: "List the calls that wait for a person, or answer one of them",
-		Long: "Lists the calls of all pagetools of this user that wait for a person, or asks at the " +
+		Long: "Lists the calls of all pagetools with this data folder that wait for a person, or asks at the " +
 			"terminal\nfor the answer to one of them. --yes, --no, --always and --value answer " +
 			"without asking, for those\n" +
 			"who have the operators' credential in PAGETOOLS_CONSOLE_TOKEN.",

@@ -23,7 +23,7 @@ import (
 )
 
 func main() {
-	token := flag.String("token", "", "credential of the server, if it wants one")
+	token := flag.String("token", os.Getenv("PAGETOOLS_TOKEN"), "the credential, when the server asks for one")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	err := run(ctx, *token, flag.Args(), os.Stdin, os.Stdout)

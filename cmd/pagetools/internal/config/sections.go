@@ -37,7 +37,7 @@ type Site struct {
 	DefaultProfile string      `key:"default-profile" help:"the profile with which every page of the site opens, for every caller"`
 	Windows        string      `key:"windows" enum:"close,report,bridge" help:"what happens to a window that the page opens: it is closed, reported as a finding, or its tools are offered, too"`
 	WaitFor        WaitFor     `key:"wait-for" unnamed:"yes" help:"what must be there before the page counts as opened; together, all of it"`
-	ForbidParams   []string    `key:"forbid-params" help:"arguments that no tool may ask for, by patterns of their names at any level, such as password or \"*card*\"; a tool that does is not offered"`
+	ForbidParams   []string    `key:"forbid-params" help:"arguments that no tool may ask for, by their names at any level, where * stands for any characters and case does not count, such as password or \"*card*\"; a tool that does is not offered"`
 	StrictOutput   bool        `key:"strict-output" help:"refuse results that do not fit their outputSchema"`
 	Results        Results     `key:"results" help:"what callers get of results, in the place of what the file says of all sites"`
 	Line           int
