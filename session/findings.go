@@ -3,6 +3,7 @@ package session
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/pagetools/pagetools/bridge"
 )
@@ -14,6 +15,7 @@ const maxFindings = 200
 
 // told returns findings as they are told: cleaned, and not too many.
 func told(findings []bridge.Finding) []bridge.Finding {
+	findings = slices.DeleteFunc(slices.Clone(findings), func(f bridge.Finding) bool { return explained(f, findings) })
 	all := make([]bridge.Finding, 0, min(len(findings), maxFindings))
 	for i, f := range findings {
 		if i == maxFindings-1 && len(findings) > maxFindings {
@@ -23,6 +25,14 @@ func told(findings []bridge.Finding) []bridge.Finding {
 		all = append(all, f.Cleaned())
 	}
 	return all
+}
+
+// explained reports whether a script did not load for a reason that another finding says.
+func explained(f bridge.Finding, all []bridge.Finding) bool {
+	_, address, _ := strings.Cut(f.Message, ": ")
+	return f.Rule == "script-missing" && slices.ContainsFunc(all, func(why bridge.Finding) bool {
+		return (why.Rule == "content-security-policy" || why.Rule == "network-refused") && strings.Contains(why.Message, " "+address)
+	})
 }
 
 // RuleUnmet is the rule of the finding that wait-for was not fulfilled.

@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -435,10 +436,8 @@ func (s *httpStream) reply(r *http.Request, status int, text []byte) error {
 		s.begin(status)
 		return s.send(eventOf(text))
 	}
+	gone := context.Cause(r.Context()) // before: who has read the reply may leave
 	s.w.Header().Set("Cache-Control", "no-store")
 	transport.WriteBytes(s.w, r, status, text)
-	if err := s.control.Flush(); err != nil {
-		return err
-	}
-	return context.Cause(r.Context())
+	return cmp.Or(s.control.Flush(), gone)
 }

@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -45,13 +46,17 @@ func TestEveryRequestCounts(t *testing.T) {
 	}
 }
 
-// gone is a connection whose client has left, which nobody knows before something is written.
-type gone struct{ *httptest.ResponseRecorder }
+// flushed is a connection whose client does something when a reply was written.
+type flushed struct {
+	*httptest.ResponseRecorder
 
-func (*gone) FlushError() error { return fmt.Errorf("the connection is gone") }
+	flush func() error
+}
+
+func (f *flushed) FlushError() error { return f.flush() }
 
 // TestReplyThatNobodyGot (B10): the outcome of a call that asked a person is kept until a
-// reply with it was written.
+// reply with it was written, also to a client that leaves as soon as it has it.
 func TestReplyThatNobodyGot(t *testing.T) {
 	w := newWorld(t, Options{})
 	w.confirms(bridge.Confirm)
@@ -64,15 +69,19 @@ func TestReplyThatNobodyGot(t *testing.T) {
 		want string
 	}{{true, `"ok":true`}, {false, `"ok":true`}, {false, "its outcome was told"}} {
 		body := rpc(1, "tools/call", c.params(fmt.Sprintf(`{"name":"look","arguments":{},"requestState":%q,"inputResponses":{"question":{"action":"accept","content":{}}}}`, state)))
-		r := httptest.NewRequest(http.MethodPost, "/mcp", strings.NewReader(body))
+		ctx, leave := context.WithCancel(t.Context())
+		r := httptest.NewRequestWithContext(ctx, http.MethodPost, "/mcp", strings.NewReader(body))
 		r.Host = host
 		c.head(r, body)
 		rec := httptest.NewRecorder()
-		var to http.ResponseWriter = rec
-		if x.lost {
-			to = &gone{rec}
-		}
-		handler.ServeHTTP(to, r)
+		handler.ServeHTTP(&flushed{rec, func() error {
+			if x.lost {
+				return fmt.Errorf("the connection is gone") // which nobody knew before
+			}
+			leave()
+			return nil
+		}}, r)
+		leave()
 		if got := strings.ReplaceAll(rec.Body.String(), `\`, ""); !strings.Contains(got, x.want) {
 			t.Errorf("lost %v: it gives %s, want %s", x.lost, got, x.want)
 		}

@@ -41,6 +41,7 @@ func (f *Face) post(w http.ResponseWriter, r *http.Request) {
 	}
 	run, end := f.b.Serve(r.Context(), call)
 	_ = run.Deliver(func() error { // after an error, the client may come back for it
+		gone := r.Context().Err() // before: who has read the reply may leave
 		switch {
 		case end.Err != nil && r.Context().Err() != nil:
 			transport.Abandon(r, end.Err)
@@ -52,7 +53,7 @@ func (f *Face) post(w http.ResponseWriter, r *http.Request) {
 		if run.Token() == "" {
 			return nil
 		}
-		return cmp.Or(http.NewResponseController(w).Flush(), r.Context().Err())
+		return cmp.Or(http.NewResponseController(w).Flush(), gone)
 	})
 }
 

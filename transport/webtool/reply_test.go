@@ -1,6 +1,7 @@
 package webtool_test
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"net/http/httptest"
@@ -53,6 +54,47 @@ func TestReplyThatIsNotWritten(t *testing.T) {
 			t.Errorf("gone %v: %d %s, want %d", c.gone, got.Code, got.Body, c.status)
 		}
 	}
+}
+
+// TestClientThatLeavesWithItsReply: what was written is told, also to a client that closes its
+// connection as soon as it has read it.
+func TestClientThatLeavesWithItsReply(t *testing.T) {
+	w := newWorld(t, bridge.Options{})
+	mux := transport.NewMux(webtool.New(w.bridge, webtool.Options{}).Routes()...)
+	trusted := transport.Trusted(mux, bridge.Local(), transport.Options{})
+	post := func(config string) *httptest.ResponseRecorder {
+		ctx, leave := context.WithCancel(t.Context())
+		defer leave()
+		r := httptest.NewRequestWithContext(ctx, http.MethodPost, "/webtools/shop", strings.NewReader(`{"action":"buy","request":{},"config":`+config+`}`))
+		r.Header.Set("Content-Type", "application/json")
+		rec := httptest.NewRecorder()
+		trusted.ServeHTTP(leaving{rec, leave}, r)
+		return rec
+	}
+	token := post(`{}`).Header().Get("Pagetools-Resume")
+	person := bridge.Caller{Name: "person", May: []bridge.Right{bridge.MayAnswer}}
+	for _, q := range bridgetest.Questions(w.bridge, person) {
+		if err := w.bridge.Answer(person, q.ID, bridge.Answer{OK: true}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, status := range []int{http.StatusOK, http.StatusNotFound} {
+		if got := post(`{"resume":"` + token + `","wait":10000}`); got.Code != status {
+			t.Errorf("%d %s, want %d", got.Code, got.Body, status)
+		}
+	}
+}
+
+// leaving is the connection of a client that closes it when a reply was written.
+type leaving struct {
+	*httptest.ResponseRecorder
+
+	leave func()
+}
+
+func (l leaving) FlushError() error {
+	l.leave()
+	return nil
 }
 
 // TestDocumentsCount (B10): documents count against the rate of their caller.

@@ -184,7 +184,7 @@ func memoryRows(ctx context.Context, bin, url string) ([]row, error) {
 
 // pss returns a process's proportional set size in MB.
 func pss(pid int) (float64, error) {
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", pid))
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", pid)) //nolint:gosec // the path is a number in /proc
 	if err != nil {
 		return 0, err
 	}
