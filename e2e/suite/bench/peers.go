@@ -30,7 +30,7 @@ const add = (name, execute, properties = {}) => (document.modelContext ?? naviga
 add("noop", async () => reply("1"));
 add("slow", () => new Promise((resolve) => setTimeout(() => resolve(reply("1")), 500)));
 add("text", async ({bytes}) => reply("x".repeat(bytes)), {bytes: {type: "integer"}});
-for (let i = 3; i < %d; i++) add("tool-" + i, async () => reply("1"));
+for (let i = 3; i < %d; i++) add("tool" + i, async () => reply("1"));
 </script><body>%s</body>`
 
 // peerTools is how many tools the page of most figures has.
@@ -65,10 +65,10 @@ func direct(tool string, arguments map[string]any) peerCall { return peerCall{to
 // peers are what can be had from npm and knows WebMCP, after ours in both browsers.
 var peers = []peer{
 	{name: "pagetools", call: direct, command: func(b *peerBench, page string) []string {
-		return []string{b.bin, "mcp", page}
+		return []string{b.bin, "mcp", page, "--mcp-tools", "direct", "--executable-path", os.Getenv("PAGETOOLS_HEADLESS_SHELL")}
 	}},
 	{name: "pagetools, whole browser", call: direct, command: func(b *peerBench, page string) []string {
-		return []string{b.bin, "mcp", page, "--browser", "chromium"}
+		return []string{b.bin, "mcp", page, "--mcp-tools", "direct", "--browser", "chromium"}
 	}},
 	{name: "chrome-devtools-mcp",
 		command: func(b *peerBench, _ string) []string {
@@ -91,7 +91,7 @@ var peers = []peer{
 		},
 		open: "browser_navigate",
 		call: func(tool string, arguments map[string]any) peerCall {
-			return peerCall{"webmcp_" + strings.ReplaceAll(tool, "-", "_"), arguments}
+			return peerCall{"webmcp_" + tool, arguments}
 		}},
 	{name: "MCP-B relay", browser: true, call: direct,
 		command: func(b *peerBench, _ string) []string {
@@ -139,9 +139,11 @@ func (b *peerBench) inPackage(name, file string) string {
 }
 
 // flags are those of a browser that somebody else starts.
-func (b *peerBench) flags() []string {
-	flags := []string{"--enable-features=WebMCP", "--disable-background-networking",
-		"--disable-component-update", "--disable-sync", "--no-first-run"}
+func (b *peerBench) flags() []string { return append(b.plain(), "--enable-features=WebMCP") }
+
+// plain are those without WebMCP of its own.
+func (b *peerBench) plain() []string {
+	flags := []string{"--disable-background-networking", "--disable-component-update", "--disable-sync", "--no-first-run"}
 	if os.Getenv("PAGETOOLS_NO_SANDBOX") == "1" {
 		flags = append(flags, "--no-sandbox")
 	}
@@ -239,7 +241,7 @@ func (b *peerBench) start(ctx context.Context, of, tools int) (*running, error) 
 	err := r.Start(context.WithoutCancel(ctx))
 	if err == nil && p.browser {
 		r.profile = filepath.Join(b.scratch, fmt.Sprintf("profile%d", b.started))
-		args := append([]string{"--headless", "--user-data-dir=" + r.profile}, b.flags()...)
+		args := append([]string{"--headless", "--user-data-dir=" + r.profile}, b.plain()...) // its page brings its runtime
 		r.beside = exec.CommandContext(context.WithoutCancel(ctx), b.browser, append(args, page)...)
 		r.beside.Env = append(os.Environ(), r.mark)
 		err = r.beside.Start()
@@ -274,7 +276,7 @@ func (r *running) begin(ctx context.Context, page string, tools int) error {
 	}
 	last := "noop"
 	if tools > peerTools {
-		last = fmt.Sprintf("tool-%d", tools-1)
+		last = fmt.Sprintf("tool%d", tools-1)
 	}
 	return r.await(ctx, last)
 }
