@@ -46,7 +46,7 @@ type row struct {
 
 func main() {
 	short := flag.Bool("short", false, "a tenth of the work: shows that it runs, not how fast")
-	only := flag.String("only", "", "measure one group: inside, recorded, fresh, egress, live, mcp, pages, sessions, noise, outside or strangers")
+	only := flag.String("only", "", "measure one group: inside, recorded, fresh, egress, live, mcp, pages, sessions, noise, outside or strangers; with -peers, one of them")
 	packages := flag.String("peers", "", "a `folder` with npm's packages of others: measure ours beside them instead")
 	figures := flag.String("figures", "", "the `file` for what -peers finds")
 	flag.Parse()
@@ -54,7 +54,7 @@ func main() {
 	ctx := context.Background()
 	measure := func() error { return run(ctx, *short, *only) }
 	if *packages != "" {
-		measure = func() error { return comparePeers(ctx, *packages, *figures) }
+		measure = func() error { return comparePeers(ctx, *packages, *figures, *only) }
 	}
 	if err := measure(); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)

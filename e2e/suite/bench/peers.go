@@ -230,7 +230,11 @@ func (b *peerBench) start(ctx context.Context, of, tools int) (*running, error) 
 	p := &peers[of]
 	page := fmt.Sprintf("%s/%d/%d", b.site.URL, of, tools)
 	r := &running{peer: p, mark: fmt.Sprintf("%s=%d-%d", peerMark, os.Getpid(), b.started)}
-	env := []string{r.mark, "HOME=" + b.scratch, "XDG_RUNTIME_DIR=" + b.scratch, "PAGETOOLS_DATA_DIR=" + filepath.Join(b.scratch, strconv.Itoa(b.started))}
+	home := filepath.Join(b.scratch, strconv.Itoa(b.started)) // what one leaves behind is not the next one's
+	if err := os.Mkdir(home, 0o700); err != nil {
+		return nil, err
+	}
+	env := []string{r.mark, "HOME=" + home, "XDG_RUNTIME_DIR=" + home, "PAGETOOLS_DATA_DIR=" + filepath.Join(home, "data")}
 	if p.env != nil {
 		env = append(env, p.env(b)...)
 	}
@@ -238,8 +242,8 @@ func (b *peerBench) start(ctx context.Context, of, tools int) (*running, error) 
 	over := transport.NewStdioWithOptions(command[0], append(os.Environ(), env...), command[1:],
 		transport.WithCommandLogger(slog.New(slog.DiscardHandler)), transport.WithCommandFunc(b.inScratch))
 	r.Client = client.NewClient(over, client.WithProtocolVersion("2025-11-25"))
-	err := r.Start(context.WithoutCancel(ctx))
-	if err == nil && p.browser {
+	err := r.begin(ctx)
+	if err == nil && p.browser { // when the relay listens: its page gives up for long
 		r.profile = filepath.Join(b.scratch, fmt.Sprintf("profile%d", b.started))
 		args := append([]string{"--headless", "--user-data-dir=" + r.profile}, b.plain()...) // its page brings its runtime
 		r.beside = exec.CommandContext(context.WithoutCancel(ctx), b.browser, append(args, page)...)
@@ -247,7 +251,7 @@ func (b *peerBench) start(ctx context.Context, of, tools int) (*running, error) 
 		err = r.beside.Start()
 	}
 	if err == nil {
-		err = r.begin(ctx, page, tools)
+		err = r.opened(ctx, page, tools)
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("%s: %w", p.name, err), r.stop())
@@ -262,13 +266,19 @@ func (b *peerBench) inScratch(ctx context.Context, command string, env, args []s
 	return c, nil
 }
 
-func (r *running) begin(ctx context.Context, page string, tools int) error {
+func (r *running) begin(ctx context.Context) error {
+	if err := r.Start(context.WithoutCancel(ctx)); err != nil {
+		return err
+	}
 	hello := mcp.InitializeRequest{}
 	hello.Params.ProtocolVersion = "2025-11-25"
 	hello.Params.ClientInfo = mcp.Implementation{Name: "bench", Version: "1"}
-	if _, err := r.Initialize(ctx, hello); err != nil {
-		return err
-	}
+	_, err := r.Initialize(ctx, hello)
+	return err
+}
+
+// opened opens the page where that is a call, and waits until its tools are listed.
+func (r *running) opened(ctx context.Context, page string, tools int) error {
 	if open := r.peer.open; open != "" {
 		if _, err := r.ask(ctx, peerCall{open, map[string]any{"url": page}}); err != nil {
 			return err

@@ -88,8 +88,9 @@ const (
 	rowAll    = "memory with the browser, PSS"
 )
 
-// comparePeers measures all peers, writes the figures to a file and prints them as a table.
-func comparePeers(ctx context.Context, dir, file string) error {
+// comparePeers measures all peers, or the one that is named, writes the figures to a file and
+// prints them as a table.
+func comparePeers(ctx context.Context, dir, file, only string) error {
 	b, end, err := newPeerBench(ctx, dir)
 	if err != nil {
 		return err
@@ -101,6 +102,9 @@ func comparePeers(ctx context.Context, dir, file string) error {
 	}
 	var failed error // the other peers are measured
 	for i := range peers {
+		if only != "" && peers[i].name != only {
+			continue
+		}
 		f.Peers = append(f.Peers, peers[i].name)
 		fmt.Fprintln(os.Stderr, "bench:", peers[i].name)
 		if err := b.measure(ctx, f, i); err != nil {

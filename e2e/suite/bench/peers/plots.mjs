@@ -12,13 +12,12 @@ for (const { name, x, y, points } of growth) {
   const { spec } = compile({
     width: 520, height: 300, background: "white",
     data: { values: points },
-    mark: { type: "line", point: true },
+    mark: { type: "line", strokeWidth: 2, point: { size: 40, filled: true } },
     encoding: {
-      x: { field: "x", type: "quantitative", scale: { type: "log" }, title: x, axis: { values: [...new Set(points.map((point) => point.x))] } },
+      x: { field: "x", type: "quantitative", scale: { type: "log", nice: false }, title: x, axis: { values: [...new Set(points.map((point) => point.x))] } },
       y: { field: "y", type: "quantitative", scale: { type: "log" }, title: y },
-      color: { field: "peer", type: "nominal", sort: peers, title: null, scale: { scheme: "tableau10" } },
+      color: { field: "peer", type: "nominal", sort: peers, title: null, legend: { labelLimit: 300 }, scale: { scheme: "tableau10" } },
       shape: { field: "peer", type: "nominal", sort: peers, title: null },
-      size: { value: 30 },
     },
   });
   const svg = await new View(parse(spec)).toSVG();
