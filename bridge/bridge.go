@@ -191,3 +191,7 @@ func (b *Bridge) Sites(c Caller) []Site {
 	}
 	return out
 }
+
+// SetRates bounds callers, by name, in place of the rates until now. A caller whose rate
+// is unchanged keeps its usage.
+func (b *Bridge) SetRates(callers map[string]policy.Rate) { b.rates.SetCallers(callers) }

@@ -94,3 +94,18 @@ func (r *Run) matches(in *Call) *Error {
 	return Errorf(SchemaError, "", NotRun,
 		"This token belongs to a call with a different action, sessionId or request.")
 }
+
+// IsRevoked reports whether the credential that the caller came with was revoked.
+func (c Caller) IsRevoked() bool {
+	select {
+	case <-c.Revoked: // a nil one is never closed
+		return true
+	default:
+		return false
+	}
+}
+
+// Revoked is the error for a caller whose credential was revoked.
+func Revoked() *Error {
+	return Errorf(Forbidden, "", NotRun, "This credential was revoked.")
+}

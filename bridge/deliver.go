@@ -25,7 +25,7 @@ const neverListed = -1
 
 // redacted returns what a page returned, and what was read of it, without what the operator's
 // rules cover.
-func (r *Run) redacted(data json.RawMessage, m mcpResult) (json.RawMessage, mcpResult, *Error) {
+func (r *passage) redacted(data json.RawMessage, m mcpResult) (json.RawMessage, mcpResult, *Error) {
 	rules := &r.site.options.Results
 	if len(rules.Redact) == 0 {
 		return data, m, nil
@@ -47,7 +47,7 @@ func readMCP(data json.RawMessage) (m mcpResult) {
 }
 
 // redactViolation does the same with what is said of a result.
-func (r *Run) redactViolation(v *Violation) {
+func (r *passage) redactViolation(v *Violation) {
 	rules := &r.site.options.Results
 	v.Errors = slices.Clone(v.Errors)
 	for i := range v.Errors {
@@ -58,7 +58,7 @@ func (r *Run) redactViolation(v *Violation) {
 // fit cuts a result that is over the operator's budget, and encloses one that is not to be
 // trusted. Both make it one text, so that nothing of it stands elsewhere. left is how many
 // characters are left out.
-func (r *Run) fit(data json.RawMessage) (out json.RawMessage, left int) {
+func (r *passage) fit(data json.RawMessage) (out json.RawMessage, left int) {
 	rules, marks := &r.site.options.Results, r.site.options.Results.Marks(r.tool.hints)
 	if rules.Budget == 0 && !marks {
 		return data, 0
@@ -155,7 +155,7 @@ func medium(b Value) json.RawMessage {
 
 // fitError holds a page's error to what the operator wants of results, and its words to
 // their bounds. Its cause is for the log, and stays.
-func (r *Run) fitError(e *Error, words bool) *Error {
+func (r *passage) fitError(e *Error, words bool) *Error {
 	rules, most := &r.site.options.Results, r.bridge.limits.ErrorMessage
 	if !rules.Change(r.tool.hints) {
 		if words {
@@ -184,7 +184,7 @@ func (r *Run) fitError(e *Error, words bool) *Error {
 
 // changedByRules is what a result has against its outputSchema after the operator's rules
 // were applied to it; nil means nothing.
-func (r *Run) changedByRules(data json.RawMessage) *Violation {
+func (r *passage) changedByRules(data json.RawMessage) *Violation {
 	broken := r.tool.violation(data, readMCP(data))
 	if broken != nil {
 		broken.Message = fmt.Sprintf("The operator's rules changed what %q returned: it does not fit its outputSchema any more.", r.tool.name)
