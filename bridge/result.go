@@ -28,7 +28,7 @@ type mcpResult struct {
 
 // present turns what the page returned into the result of the call.
 func present(r *Run, data json.RawMessage) Step {
-	if !json.Valid(data) {
+	if !schema.Valid(data) {
 		return Errorf(ToolError, ResultInvalid, Unknown,
 			"%q returned something that is not JSON.", r.tool.name).Step()
 	}

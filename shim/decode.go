@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // What a decoder accepts at most, whatever the page's half promises.
@@ -236,7 +238,7 @@ func (r *Reply) payload(text string) error {
 	switch r.Kind {
 	case OK:
 		raw := json.RawMessage(text)
-		if !utf8.Valid(raw) || !json.Valid(raw) {
+		if !utf8.Valid(raw) || !jsontext.Value(raw).IsValid(anyNames, anyText) {
 			return fmt.Errorf("the reply's payload: %w", errNotJSON)
 		}
 		r.Payload = raw
@@ -249,5 +251,8 @@ func (r *Reply) payload(text string) error {
 	}
 	return nil
 }
+
+// What JSON.stringify writes: also a name twice, and half of a surrogate pair.
+var anyNames, anyText = jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)
 
 func isCount(n int64) bool { return n >= 0 && n <= maxSafe }

@@ -68,6 +68,12 @@ func CheckJSON(b []byte, maxDepth int) error {
 	}
 }
 
+// Valid reports whether b is one JSON value as [json.Valid] has it, which reads it eight times
+// slower: also one with a member name twice, or with text that is not UTF-8.
+func Valid(b []byte) bool {
+	return jsontext.Value(b).IsValid(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+}
+
 // reader is a JSON decoder with the rules of CheckJSON.
 type reader struct {
 	text  []byte

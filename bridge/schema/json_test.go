@@ -2,6 +2,7 @@ package schema
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"strings"
 	"testing"
@@ -85,10 +86,13 @@ func TestCanonical(t *testing.T) {
 }
 
 func FuzzCheckJSON(f *testing.F) {
-	for _, s := range []string{`{"a":[1,"x",null]}`, `{"a":1,"a":2}`, `"\ud800"`, `1e401`, `[[[[`, "\xff", `-0.0E+0`} {
+	for _, s := range []string{`{"a":[1,"x",null]}`, `{"a":1,"a":2}`, `"\ud800"`, `1e401`, `[[[[`, "\xff", `-0.0E+0`, "\"\xff\"", ` {"a":"\ude00"} `, `1 2`, `"\x"`, "\"\n\""} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
+		if Valid(b) != json.Valid(b) {
+			t.Fatalf("Valid says %v", Valid(b))
+		}
 		err := CheckJSON(b, 50)
 		v, perr := parse(b, 50)
 		if (err == nil) != (perr == nil) {

@@ -48,6 +48,8 @@ var NativeString = String;
 var { random } = Math;
 var [sort] = members("Array", "sort");
 var NativeUint8Array = Uint8Array;
+var textEncoder = new TextEncoder();
+var [encodeText] = members("TextEncoder", "encode");
 var { iterator, toStringTag } = Symbol;
 var [typedArrayName, typedArrayLength] = members(
 	getPrototypeOf(Uint8Array.prototype),
@@ -106,6 +108,7 @@ for (const type of ["ImageBitmap", "ImageData", "OffscreenCanvas", "HTMLCanvasEl
 var maxDepth = 200;
 var maxPrototypes = 1e3;
 var maxPathName = 100;
+var maxLoop = 256;
 function encode(value, { max, lenient, root }) {
 	const job = { out: "", bytes: 0, max, lenient, root, trail: null, fault: null, parts: null };
 	try {
@@ -121,6 +124,7 @@ function encode(value, { max, lenient, root }) {
 	}
 }
 function utf8Length(text) {
+	if (text.length > maxLoop) return typedArrayLength(encodeText(textEncoder, text));
 	let bytes = text.length;
 	for (let i = 0; i < text.length; i++) {
 		const unit = charCodeAt(text, i);
@@ -242,6 +246,7 @@ function put(job, text) {
 function putString(job, string) {
 	if (string.length + 2 > job.max - job.bytes) tooLarge(job);
 	const text = jsonStringify(string);
+	if (text.length > job.max - job.bytes) tooLarge(job);
 	job.bytes += utf8Length(text) - text.length;
 	put(job, text);
 }

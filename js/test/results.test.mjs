@@ -56,7 +56,7 @@ test('values without a JSON form end the call with the path', async () => {
 });
 
 test('the limit counts bytes of UTF-8, at the limit and one past it', async () => {
-  for (const [expression, bytes] of [['"x".repeat(98)', 100], ['"é".repeat(49)', 100], ['"€".repeat(10)', 32], ['"😀".repeat(5)', 22], ['"\\n".repeat(5)', 12], ['"\\ud800"', 8], ['[1,[2]]', 7], ['{é:1}', 8]]) {
+  for (const [expression, bytes] of [['"x".repeat(98)', 100], ['"é".repeat(49)', 100], ['"€".repeat(10)', 32], ['"😀".repeat(5)', 22], ['"\\n".repeat(5)', 12], ['"\\ud800"', 8], ['"€😀".repeat(300)', 2102], ['"x".repeat(900)', 902], ['[1,[2]]', 7], ['{é:1}', 8]]) {
     assert.equal((await result(expression, { max: bytes })).k, 'ok', expression);
     assert.equal((await result(expression, { max: bytes })).len, bytes, expression);
     const over = await result(expression, { max: bytes - 1 });

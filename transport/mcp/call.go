@@ -83,7 +83,11 @@ func (x *exchange) end(r *mcpgo.CallToolResult) json.RawMessage {
 		}
 	}
 	x.complete(&r.Result)
-	return encode(r)
+	text, err := r.MarshalJSON() // which an encoder would read a second time
+	if err != nil {
+		panic("mcp: writing a result: " + err.Error())
+	}
+	return text
 }
 
 // open is pagetools_open: it sends the caller's page to the start of its site.

@@ -13,6 +13,7 @@ import (
 	mcpgo "github.com/mark3labs/mcp-go/mcp"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/schema"
 	"github.com/pagetools/pagetools/transport"
 	"github.com/pagetools/pagetools/transport/mcp/toolset"
 )
@@ -124,6 +125,9 @@ type pageResult struct {
 // none, nothing else may be in the object: documents of editors look like that. The
 // page's own _meta is dropped, since it would talk to the client in our name.
 func readPageResult(data json.RawMessage) (pageResult, bool) {
+	if data[0] != '{' || !bytes.Contains(data, []byte(`"content"`)) && !bytes.Contains(data, []byte(`\u`)) {
+		return pageResult{}, false // most values are none, and are not parsed for nothing
+	}
 	members, err := bridge.ReadValue("the result", data)
 	if err != nil {
 		return pageResult{}, false
@@ -221,7 +225,7 @@ func (p pageResult) tells() bool {
 // makes them when it cuts a text, and half of the clients drop a message that has
 // them, so that the call would never end. It is nil for what is not JSON.
 func wellFormed(data json.RawMessage) json.RawMessage {
-	if !json.Valid(data) {
+	if !schema.Valid(data) {
 		return nil
 	}
 	data = bytes.TrimSpace(data)
@@ -239,23 +243,35 @@ func wellFormed(data json.RawMessage) json.RawMessage {
 
 // deep reports whether a JSON value is nested deeper than all clients read.
 func deep(data []byte) bool {
-	level, text := 0, false
-	for i := 0; i < len(data); i++ {
-		switch c := data[i]; {
-		case text && c == '\\':
-			i++
-		case c == '"':
-			text = !text
-		case text:
-		case c == '{' || c == '[':
+	for i, level := 0, 0; i < len(data); i++ {
+		switch data[i] {
+		case '"':
+			i = endOfString(data, i)
+		case '{', '[':
 			if level++; level > maxDepth {
 				return true
 			}
-		case c == '}' || c == ']':
+		case '}', ']':
 			level--
 		}
 	}
 	return false
+}
+
+// endOfString is where the string ends that begins at i: at the next quote that no odd number
+// of backslashes stands before.
+func endOfString(data []byte, i int) int {
+	for from := i + 1; ; {
+		end := bytes.IndexByte(data[from:], '"')
+		if end < 0 {
+			return len(data)
+		}
+		end += from
+		if text := data[i+1 : end]; (len(text)-len(bytes.TrimRight(text, `\`)))%2 == 0 {
+			return end
+		}
+		from = end + 1
+	}
 }
 
 // failure turns an error into a failed result: its message and what to do about it

@@ -57,6 +57,8 @@ func TestResults(t *testing.T) {
 		{"an object", "", `{"n":12345678901234567890,"a":0.10}`, legacy, []string{text(`{"n":12345678901234567890,"a":0.10}`)}, `{"n":12345678901234567890,"a":0.10}`},
 		{"an empty object", "", `{}`, legacy, []string{text(`{}`)}, `{}`},
 		{"content", "", `{"content":[` + hello + `]}`, legacy, []string{hello}, ""},
+		{"content, written with escapes", "", `{"c\u006fntent":[` + hello + `]}`, legacy, []string{hello}, ""},
+		{"texts that end in backslashes", "", `{"a":"\\","b":"\\\"","c":` + strings.Repeat(`[`, maxDepth) + strings.Repeat(`]`, maxDepth) + `}`, legacy, []string{text(`{"a":"\\","b":"\\\"","c":` + strings.Repeat(`[`, maxDepth) + strings.Repeat(`]`, maxDepth) + `}`)}, ""},
 		{"no content", "", `{"content":[]}`, legacy, nil, ""},
 		{"all that MCP has", "", `{"content":[` + hello + `,` + image + `,` + audio + `,` + resource + `,` + link + `]}`, legacy, []string{hello, image, audio, resource, link}, ""},
 		{"words and members of the page's own", "", `{"content":[{"type":"text","text":"é <b>","x":1.50,"annotations":{"priority":1}}]}`, legacy, []string{`{"type":"text","text":"é <b>","x":1.50,"annotations":{"priority":1}}`}, ""},

@@ -3,9 +3,10 @@
 // object of ours that a polluted `toJSON` could reach, and writing stops at the first byte over the limit.
 
 import {
-  ArrayPrototype, NativeUint8Array, ObjectPrototype, append, apply, bigintValueOf, booleanValueOf, bufferLength, charCodeAt, exec,
-  getPrototypeOf, hasOwn, isArray, isRawJSON, isView, jsonStringify, mapForEach, mapSize, members, numberValueOf, objectKeys, objectToString,
-  setForEach, setSize, slice, stringValueOf, typedArrayLength, typedArrayName,
+  ArrayPrototype, NativeUint8Array, ObjectPrototype, append, apply, bigintValueOf, booleanValueOf, bufferLength, charCodeAt,
+  encodeText, exec, getPrototypeOf, hasOwn, isArray, isRawJSON, isView, jsonStringify, mapForEach, mapSize, members,
+  numberValueOf, objectKeys, objectToString, setForEach, setSize, slice, stringValueOf, textEncoder, typedArrayLength,
+  typedArrayName,
 } from './natives.js';
 
 const [blobSize] = members('Blob', 'size');
@@ -25,6 +26,7 @@ for (const type of ['ImageBitmap', 'ImageData', 'OffscreenCanvas', 'HTMLCanvasEl
 const maxDepth = 200;
 const maxPrototypes = 1000;
 const maxPathName = 100;
+const maxLoop = 256;
 
 /**
  * encode returns {kind: 'ok', text, bytes} (bytes: of the text in UTF-8), or
@@ -55,10 +57,12 @@ export function encode(value, { max, lenient, root }) {
 }
 
 /**
- * utf8Length counts the bytes of text in UTF-8; text has no lone surrogates.
+ * utf8Length counts the bytes of text in UTF-8; text has no lone surrogates. Long texts are counted by the browser: a loop that
+ * runs for the first time is interpreted, 10 ms for 1 MB.
  * @param {string} text
  */
 export function utf8Length(text) {
+  if (text.length > maxLoop) return typedArrayLength(encodeText(textEncoder, text));
   let bytes = text.length;
   for (let i = 0; i < text.length; i++) {
     const unit = charCodeAt(text, i);
@@ -229,6 +233,7 @@ function put(job, text) {
 function putString(job, string) {
   if (string.length + 2 > job.max - job.bytes) tooLarge(job);
   const text = jsonStringify(string);
+  if (text.length > job.max - job.bytes) tooLarge(job);
   job.bytes += utf8Length(text) - text.length;
   put(job, text);
 }
