@@ -1,0 +1,160 @@
+package check
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// Snapshot is what was seen of one site, as plain data: a live page and a file with a list of
+// tools give the same. The rules read it, and nothing else.
+type Snapshot struct {
+	// Target is what the site was called by: an address, a folder or a file.
+	Target string
+	// Pages are the pages that were opened, in order. A list from a file is one page without
+	// an URL.
+	Pages []Page
+	// Locked are the tools of the lock file; nil means that there is none for this site.
+	Locked map[string]Tool
+	// Calls are what was seen when tools were called; nil means that none was.
+	Calls []Call
+	// Live is true when a browser showed the pages. Rules about what only a browser can see
+	// skip a list from a file.
+	Live bool
+}
+
+// Page is a page at the moment when its tools had settled.
+type Page struct {
+	URL   string
+	Tools []Tool
+	// Rejected are declarations that are not offered, with the reason in the bridge's words.
+	Rejected []Rejected
+	// Timeline is what the page did to its list, in order; empty for a list from a file.
+	Timeline []Event
+	Frames   []Frame
+	Forms    []Form
+	// Again are the tools of a second load of the page; nil means that there was none.
+	Again []Tool
+}
+
+// Tool is a declaration as the page gave it, before anything was taken out of it.
+type Tool struct {
+	Name        string          `json:"name"`
+	Title       string          `json:"title,omitempty"`
+	Description string          `json:"description,omitempty"`
+	Input       json.RawMessage `json:"inputSchema,omitempty"`
+	Output      json.RawMessage `json:"outputSchema,omitempty"`
+	Annotations json.RawMessage `json:"annotations,omitempty"`
+	// ExposedTo are the origins that the tool is offered to, as the page wrote them.
+	ExposedTo []string `json:"exposedTo,omitempty"`
+	// Origin is the origin of the document, and Frame names the frame; "" is the top.
+	Origin string `json:"origin,omitempty"`
+	Frame  string `json:"frame,omitempty"`
+	// Surface is how it was registered: "document", "navigator", "provideContext", "form",
+	// "manifest"; "" is unknown.
+	Surface string `json:"surface,omitempty"`
+	// Script is where it was registered; nil where the browser does not know.
+	Script *Position `json:"script,omitempty"`
+}
+
+// Position is a place in a script or a file. Lines and columns count from 1; 0 is unknown.
+type Position struct {
+	URL    string `json:"url"`
+	Line   int    `json:"line,omitempty"`
+	Column int    `json:"column,omitempty"`
+}
+
+// Rejected is a declaration that the browser or the bridge did not accept.
+type Rejected struct {
+	Tool
+	Reason  string // the code of the bridge's finding
+	Message string
+	// Unhandled is true when the page never looked at the rejected registration.
+	Unhandled bool
+}
+
+// Event is one change of a page's list of tools.
+type Event struct {
+	At time.Duration // since the navigation
+	// Kind is "register", "unregister" or "replace".
+	Kind string
+	Tool string
+	// During is the tool in whose call it happened; "" is none.
+	During string
+}
+
+// Frame is a frame of a page.
+type Frame struct {
+	URL, Origin string
+	CrossOrigin bool
+	// Registers is true when its document registered a tool; Allowed when the frame may.
+	Registers, Allowed bool
+}
+
+// Form is a form of a page: one that declares a tool, or one that could.
+type Form struct {
+	// Name and Description are its toolname and tooldescription; Declares is true when it has
+	// one of them.
+	Name, Description string
+	Declares          bool
+	AutoSubmit        bool
+	Method, Action    string
+	Fields            []Field
+	// Schema is what the form's tool takes; nil when it has none.
+	Schema json.RawMessage
+	// Mismatch says what the schema admits and the form's own validation refuses, or the
+	// other way round; "" is nothing.
+	Mismatch string
+}
+
+// Field is a field of a form.
+type Field struct {
+	Name, Type, Label, Description string
+	Required                       bool
+}
+
+// Call is what was seen when a tool was called once.
+type Call struct {
+	Page, Tool string
+	Arguments  json.RawMessage
+	// Valid is whether the arguments fit the tool's input schema.
+	Valid bool
+	// Result is the result's JSON; nil when the call failed. Error is the message then, and
+	// Code the contract's code.
+	Result      json.RawMessage
+	Error, Code string
+	Took        time.Duration
+	// OutputViolation is what the result has against the output schema; "" is nothing.
+	OutputViolation string
+	// CancelIgnored is true when the tool went on after its signal was aborted.
+	CancelIgnored bool
+	// Dialogs are the JavaScript dialogs that it opened, as what they said.
+	Dialogs []string
+	// Asked are the questions that it put by requestUserInteraction; WithoutAgent is true when
+	// it asked although it was given no agent.
+	Asked        []string
+	WithoutAgent bool
+	// Effects are what the call touched; nil means that nobody looked.
+	Effects *Effects
+	// Second are the effects of the same call made again; nil means that it was not.
+	Second *Effects
+	// Other is the result of the same call made again; nil means that it was not.
+	Other json.RawMessage
+}
+
+// Effects are what a call touched.
+type Effects struct {
+	Requests  []Request
+	Storage   []string // "cookie", "localStorage", "sessionStorage", "indexedDB", "cache": what was written
+	Navigated []string
+	Windows   []string
+	Submitted []string
+	Downloads []string
+	// Blocked are the addresses that the operator's policy refused.
+	Blocked []string
+}
+
+// Request is one that a call sent.
+type Request struct {
+	Method, URL string
+	Body        string
+}

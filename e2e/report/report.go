@@ -1,0 +1,84 @@
+// Package report writes what a run of the test kit found, in the formats that people and
+// their tools read.
+package report
+
+import (
+	"time"
+
+	"github.com/pagetools/pagetools/e2e/check"
+)
+
+// Run is all that one command found. The reporters read it, and change nothing.
+type Run struct {
+	// Command is "check", "test" or "diff"; Version is that of pagetools.
+	Command, Version string
+	Started          time.Time
+	Took             time.Duration
+	Sites            []Site
+	Findings         []check.Finding
+	Cases            []Case
+	// Interrupted is true when the run was ended before it was done.
+	Interrupted bool
+	// Notes are said once for the whole run, such as a question that nobody was asked.
+	Notes []string
+}
+
+// Site is one that was opened.
+type Site struct {
+	Target string
+	URL    string
+	Tools  int
+}
+
+// Status is how a case ended.
+type Status string
+
+// How a case can end.
+const (
+	Passed        Status = "passed"
+	Failed        Status = "failed"
+	Skipped       Status = "skipped"
+	NotApplicable Status = "not-applicable" // this door does not have what the case expects
+)
+
+// Case is one scenario through one door.
+type Case struct {
+	File string
+	Line int
+	Name string
+	// Door is "page", "webtool" or "mcp".
+	Door     string
+	Status   Status
+	Reason   string // why it was skipped or is not applicable
+	Took     time.Duration
+	Tags     []string
+	Attempts int
+	Failure  *Failure
+	Steps    []Step
+	// Trace is the path of the trace; "" is none.
+	Trace string
+}
+
+// Step is one step of a case.
+type Step struct {
+	Name   string // such as "call add-stamp"
+	Line   int
+	Status Status
+	Took   time.Duration
+}
+
+// Failure says why a case failed.
+type Failure struct {
+	Step    string
+	Line    int
+	Message string
+	// Path is where expected and actual differ, such as "content[0].text".
+	Path             string
+	Expected, Actual string // JSON text, indented
+	// Console and Requests are the page's errors and failed requests in the step.
+	Console, Requests []string
+	// Before and After are pictures of the page, as PNG; nil is none.
+	Before, After []byte
+	// Again is the command line that repeats just this case.
+	Again string
+}
