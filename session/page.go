@@ -448,6 +448,16 @@ func overload() *bridge.Error {
 		"The call waited past its deadline and did not run.")
 }
 
+// memoryPatience is after which time a call may be repeated for which there was no memory.
+const memoryPatience = 5 * time.Second
+
+func noMemory() *bridge.Error {
+	e := bridge.Errorf(bridge.InternalError, bridge.Overload, bridge.NotRun,
+		"The machine does not have the memory for another page.")
+	e.Retry = memoryPatience
+	return e
+}
+
 // waitEnded returns the outcome of a call whose time ended before it was
 // dispatched.
 func waitEnded(ctx context.Context) *bridge.Error {

@@ -225,6 +225,9 @@ func (m *Manager) catalogPage(ctx context.Context, s *site) (*Page, error) {
 // when there is one to close.
 func (m *Manager) openPage(ctx context.Context, s *site, o *pageOptions,
 	prev *bridge.Catalog) (*Page, error) {
+	if !m.fits(1) && !m.dropAllSpares() {
+		return nil, noMemory()
+	}
 	options, address := s.Tab, s.URL
 	options.Await, options.Origin = s.WaitFor.Await, s.Origin
 	if s.WaitFor.isNone() {

@@ -116,6 +116,10 @@ func (st *state) refill(s *site) {
 // openSpare opens one warm page. It ends when the page is opened or the manager
 // closes.
 func (m *Manager) openSpare(s *site, sp *spares) {
+	if !m.fits(2) { // one for a call, too
+		m.with(func(*state) { sp.opening-- })
+		return
+	}
 	page, err := m.openPage(m.life, s, nil, m.compiled(s))
 	if err == nil {
 		_, err = page.opened(m.life)
@@ -146,6 +150,18 @@ func (m *Manager) watchSpare(s *site, page *Page) {
 			st.refill(s) // which drops the dead
 		}
 	})
+}
+
+// dropAllSpares closes the spares of all sites, because memory is short, and reports whether
+// there was one.
+func (m *Manager) dropAllSpares() (some bool) {
+	m.with(func(st *state) {
+		for s, sp := range st.spares {
+			some = some || len(sp.ready) > 0
+			st.dropSpares(s)
+		}
+	})
+	return some
 }
 
 func (st *state) dropSpares(s *site) {
