@@ -94,7 +94,7 @@ func (st *state) refill(s *site) {
 		st.spares[s] = sp
 	}
 	sp.ready = slices.DeleteFunc(sp.ready, func(p *Page) bool {
-		if p.isDead() {
+		if p.isDead() || isClosed(p.recycled) {
 			st.close(p)
 			return true
 		}
@@ -142,12 +142,15 @@ func (m *Manager) openSpare(s *site, sp *spares) {
 	})
 }
 
-// watchSpare replaces a spare that dies in waiting.
+// watchSpare replaces a spare that dies in waiting, or whose browser is recycled.
 func (m *Manager) watchSpare(s *site, page *Page) {
-	<-page.dead
+	select {
+	case <-page.dead:
+	case <-page.recycled:
+	}
 	m.with(func(st *state) {
 		if sp := st.spares[s]; sp != nil && slices.Contains(sp.ready, page) {
-			st.refill(s) // which drops the dead
+			st.refill(s) // which drops it
 		}
 	})
 }
