@@ -183,6 +183,10 @@ type WindowClosed struct{ URL string }
 // Refused reports that the page was kept from an address, and why.
 type Refused struct{ URL, Why string }
 
+// Recycled reports that the tab's browser opens no more tabs, because another takes its place.
+// The tab goes on.
+type Recycled struct{}
+
 // Died is the last event: the tab is gone for good.
 type Died struct{ Err *bridge.Error }
 
@@ -195,4 +199,5 @@ func (DialogShown) event()  {}
 func (WindowOpened) event() {}
 func (WindowClosed) event() {}
 func (Refused) event()      {}
+func (Recycled) event()     {}
 func (Died) event()         {}

@@ -55,6 +55,9 @@ type Options struct {
 	MaxSessions int
 	// LightPages says that pages are those of a headless shell.
 	LightPages bool
+	// FreeMemory returns how many bytes are left for pages, where zero is not known. A page
+	// that does not fit is not opened. nil means what the system says.
+	FreeMemory func() uint64
 	// Several says that there are several callers: a quarter of the pages is left to the
 	// others, so that one whose calls take long, or wait for persons, does not hold all.
 	Several bool
@@ -97,8 +100,11 @@ func (o Options) withDefaults() Options {
 	if o.Bytes == nil {
 		o.Bytes = policy.NewAccount(o.Limits.TotalBytes, nil)
 	}
+	if o.FreeMemory == nil {
+		o.FreeMemory = freeMemory
+	}
 	if o.MaxSessions == 0 {
-		o.MaxSessions = roomFor(o.LightPages, freeMemory(), runtime.NumCPU())
+		o.MaxSessions = roomFor(o.LightPages, o.FreeMemory(), runtime.NumCPU())
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -109,14 +115,28 @@ func (o Options) withDefaults() Options {
 // roomFor returns how many pages fit into the free memory, in bytes, and on the cores. Zero
 // bytes are not known.
 func roomFor(light bool, free uint64, cores int) int {
-	page, perCore := uint64(128<<20), 4
+	perCore := 4
 	if light {
-		page, perCore = 40<<20, 32
+		perCore = 32
 	}
 	if free == 0 {
 		return perCore * cores
 	}
-	return max(1, min(perCore*cores, int(free/page)))
+	return max(1, min(perCore*cores, int(free/pageBytes(light))))
+}
+
+// pageBytes is the memory that is reckoned for a page with its renderer.
+func pageBytes(light bool) uint64 {
+	if light {
+		return 40 << 20
+	}
+	return 128 << 20
+}
+
+// fits reports whether so many pages fit into the memory that is left.
+func (m *Manager) fits(pages uint64) bool {
+	free := m.o.FreeMemory()
+	return free == 0 || free >= pages*pageBytes(m.o.LightPages)
 }
 
 // Manager finds pages for calls. Its state changes only in functions that

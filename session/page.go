@@ -51,6 +51,8 @@ type Page struct {
 	pauses pauses
 	dead   chan struct{}
 	died   *bridge.Error // valid after dead is closed
+	// recycled is closed when another browser takes the place of the page's.
+	recycled chan struct{}
 }
 
 // WaitFor overrides when a page counts as opened: when all that it names holds.
@@ -99,7 +101,7 @@ type view struct {
 func newPage(tab Tab, origins []string, wait WaitFor, l bridge.Limits, changed func(),
 	log *slog.Logger) *Page {
 	p := &Page{tab: tab, origins: origins, wait: wait, limits: l, changed: changed, log: log,
-		dead: make(chan struct{})}
+		dead: make(chan struct{}), recycled: make(chan struct{})}
 	empty, _ := bridge.NewCatalog(nil, nil, l)
 	p.view.Store(&view{catalog: empty, since: time.Now(), superseded: make(chan struct{})})
 	return p
@@ -186,6 +188,10 @@ func (p *Page) handle(s *pageState, ev Event) {
 		}
 	case Refused:
 		p.refused(s, ev)
+	case Recycled:
+		if !isClosed(p.recycled) {
+			close(p.recycled)
+		}
 	default:
 		if s.lines(time.Now()) {
 			p.note(ev)
@@ -420,9 +426,11 @@ func (p *Page) blamed(e *bridge.Error) *bridge.Error {
 func (p *Page) close() { closeTab(p.tab) }
 
 // isDead reports whether the page is gone for good.
-func (p *Page) isDead() bool {
+func (p *Page) isDead() bool { return isClosed(p.dead) }
+
+func isClosed(c <-chan struct{}) bool {
 	select {
-	case <-p.dead:
+	case <-c:
 		return true
 	default:
 		return false
@@ -446,6 +454,16 @@ func notRun(e *bridge.Error) *bridge.Error {
 func overload() *bridge.Error {
 	return bridge.Errorf(bridge.InternalError, bridge.Overload, bridge.NotRun,
 		"The call waited past its deadline and did not run.")
+}
+
+// memoryPatience is after which time a call may be repeated for which there was no memory.
+const memoryPatience = 5 * time.Second
+
+func noMemory() *bridge.Error {
+	e := bridge.Errorf(bridge.InternalError, bridge.Overload, bridge.NotRun,
+		"The machine does not have the memory for another page.")
+	e.Retry = memoryPatience
+	return e
 }
 
 // waitEnded returns the outcome of a call whose time ended before it was

@@ -110,7 +110,7 @@ func (m *Manager) keepCatalog(s *site) {
 			first = false
 		}
 		if err == nil {
-			if !m.watchCatalog(s, page) {
+			if page = m.watchCatalog(s, page); page == nil {
 				return
 			}
 			prev = page.view.Load().catalog
@@ -122,20 +122,50 @@ func (m *Manager) keepCatalog(s *site) {
 	}
 }
 
-// watchCatalog waits until the page dies. It reports whether the manager
-// still runs.
-func (m *Manager) watchCatalog(s *site, page *Page) bool {
-	select {
-	case <-page.dead:
-		m.o.Log.Warn("site: its page died", "site", s.Name, "error", page.died)
-		s.set(nil, nil)
-		m.changed(s.Name)
-		page.close() // a crashed page still has a browser context
-		return true
-	case <-m.life.Done():
-		page.close()
-		return false
+// watchCatalog waits until the site's page dies, and returns it; nil when the manager closes. A
+// page whose browser is recycled is replaced, or it would keep that browser for ever.
+func (m *Manager) watchCatalog(s *site, page *Page) *Page {
+	for recycled := page.recycled; ; {
+		if s.Shared || s.Lend { // what the page holds is its callers'
+			recycled = nil
+		}
+		select {
+		case <-page.dead:
+			m.o.Log.Warn("site: its page died", "site", s.Name, "error", page.died)
+			s.set(nil, nil)
+			m.changed(s.Name)
+			page.close() // a crashed page still has a browser context
+			return page
+		case <-m.life.Done():
+			page.close()
+			return nil
+		case <-recycled:
+			recycled = nil // a page that cannot be replaced stays
+			if next := m.moveCatalog(s, page); next != nil {
+				page, recycled = next, next.recycled
+			}
+		}
 	}
+}
+
+// moveCatalog opens the site's page again, and closes the one before. It returns nil when the
+// page does not open.
+func (m *Manager) moveCatalog(s *site, page *Page) *Page {
+	next, err := m.openPage(m.life, s, nil, page.view.Load().catalog)
+	if err == nil {
+		_, err = next.opened(m.life)
+	}
+	if err != nil {
+		m.o.Log.Warn("site: its page stays in a browser that was recycled", "site", s.Name, "error", err)
+		if next != nil {
+			next.close()
+		}
+		return nil
+	}
+	s.set(next, nil)
+	m.changed(s.Name)
+	page.close()
+	return next
 }
 
 // pause waits before the next attempt. It reports whether the manager still runs.
@@ -225,6 +255,9 @@ func (m *Manager) catalogPage(ctx context.Context, s *site) (*Page, error) {
 // when there is one to close.
 func (m *Manager) openPage(ctx context.Context, s *site, o *pageOptions,
 	prev *bridge.Catalog) (*Page, error) {
+	if !m.fits(1) && !m.dropAllSpares() {
+		return nil, noMemory()
+	}
 	options, address := s.Tab, s.URL
 	options.Await, options.Origin = s.WaitFor.Await, s.Origin
 	if s.WaitFor.isNone() {

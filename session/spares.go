@@ -94,7 +94,7 @@ func (st *state) refill(s *site) {
 		st.spares[s] = sp
 	}
 	sp.ready = slices.DeleteFunc(sp.ready, func(p *Page) bool {
-		if p.isDead() {
+		if p.isDead() || isClosed(p.recycled) {
 			st.close(p)
 			return true
 		}
@@ -116,6 +116,10 @@ func (st *state) refill(s *site) {
 // openSpare opens one warm page. It ends when the page is opened or the manager
 // closes.
 func (m *Manager) openSpare(s *site, sp *spares) {
+	if !m.fits(2) { // one for a call, too
+		m.with(func(*state) { sp.opening-- })
+		return
+	}
 	page, err := m.openPage(m.life, s, nil, m.compiled(s))
 	if err == nil {
 		_, err = page.opened(m.life)
@@ -138,14 +142,29 @@ func (m *Manager) openSpare(s *site, sp *spares) {
 	})
 }
 
-// watchSpare replaces a spare that dies in waiting.
+// watchSpare replaces a spare that dies in waiting, or whose browser is recycled.
 func (m *Manager) watchSpare(s *site, page *Page) {
-	<-page.dead
+	select {
+	case <-page.dead:
+	case <-page.recycled:
+	}
 	m.with(func(st *state) {
 		if sp := st.spares[s]; sp != nil && slices.Contains(sp.ready, page) {
-			st.refill(s) // which drops the dead
+			st.refill(s) // which drops it
 		}
 	})
+}
+
+// dropAllSpares closes the spares of all sites, because memory is short, and reports whether
+// there was one.
+func (m *Manager) dropAllSpares() (some bool) {
+	m.with(func(st *state) {
+		for s, sp := range st.spares {
+			some = some || len(sp.ready) > 0
+			st.dropSpares(s)
+		}
+	})
+	return some
 }
 
 func (st *state) dropSpares(s *site) {

@@ -106,6 +106,43 @@ func TestSpares(t *testing.T) {
 			}
 		})
 	})
+	t.Run("give their memory to calls", func(t *testing.T) {
+		var free atomic.Uint64
+		inWorld(t, shop, func(o *session.Options, e *sessiontest.Engine) {
+			warm(1)(o, e)
+			o.FreeMemory = free.Load
+			o.Sites = append(o.Sites, site("other", "https://other.test/"))
+			o.Sites[1].Warm = 1
+			e.Handle("https://other.test/", shop)
+		}, func(t *testing.T, w *world) {
+			spares := func(want int) {
+				t.Helper()
+				_ = sessiontest.Wait(t.Context(), 10*time.Second)
+				if c := w.Counts(); c.Spares != want {
+					t.Errorf("there are %+v, want %d spares", c, want)
+				}
+			}
+			spares(2)
+			free.Store(1)
+			for range 2 { // its own spare, then in the place of the other site's
+				_, err := w.call(t.Context(), ref(""), "slow", "{}")
+				succeeds(t, err)
+			}
+			spares(0)
+			_, err := w.call(t.Context(), ref(""), "slow", "{}")
+			if e := fails(t, err, bridge.InternalError, bridge.Overload, bridge.NotRun); e.Retry != 5*time.Second {
+				t.Errorf("it may be repeated after %v", e.Retry)
+			}
+			free.Store(130 << 20) // a page, and no spare beside it
+			_, err = w.call(t.Context(), ref(""), "slow", "{}")
+			succeeds(t, err)
+			spares(0)
+			free.Store(1 << 30)
+			_, err = w.call(t.Context(), ref(""), "slow", "{}")
+			succeeds(t, err)
+			spares(2)
+		})
+	})
 	t.Run("that do not open are not tried for ever", func(t *testing.T) {
 		inWorld(t, first(shop, func(d *sessiontest.Document) { d.Crash() }), warm(2), func(t *testing.T, w *world) {
 			_ = sessiontest.Wait(t.Context(), time.Minute)

@@ -239,7 +239,16 @@ func (e *Engine) reserve(b *instance) {
 	b.opened++
 	if e.recycle > 0 && b.opened >= e.recycle {
 		e.log.Info("browser: recycled", "tabs", b.opened)
-		e.current = nil
+		e.replace(b)
+	}
+}
+
+// replace makes the next tab open in another browser, and tells the tabs of this one. Called
+// with e.mu held.
+func (e *Engine) replace(b *instance) {
+	e.current = nil
+	for t := range b.tabs {
+		go t.recycled()
 	}
 }
 
@@ -284,7 +293,7 @@ func (e *Engine) instance(ctx context.Context, forTab bool) (*instance, error) {
 		case e.current != nil && e.current.alive() && forTab && e.tooOld(e.current):
 			b := e.current
 			e.log.Info("browser: recycled", "age", time.Since(b.began))
-			e.current = nil
+			e.replace(b)
 			if b.open == 0 {
 				go e.retire(b)
 			}

@@ -23,8 +23,8 @@ import (
 	"github.com/pagetools/pagetools/session/cdp/chrome"
 )
 
-// TestRecycle: after some tabs another browser takes over, and the first one ends
-// with its last tab.
+// TestRecycle: after some tabs another browser takes over, which the tabs report, and the
+// first one ends with its last tab.
 func TestRecycle(t *testing.T) {
 	t.Parallel()
 	e := engine(t, func(o *LocalOptions) { o.RecycleAfter = 3 })
@@ -35,6 +35,16 @@ func TestRecycle(t *testing.T) {
 	old, now := tabs[0].browser, tabs[3].browser
 	if tabs[2].browser != old || now == old {
 		t.Fatal("the fourth tab is not in the second browser, or the third one is")
+	}
+	for i, w := range tabs[:2] { // the third one made its browser full
+		select {
+		case ev := <-w.Events():
+			if _, ok := ev.(session.Recycled); !ok {
+				t.Errorf("tab %d reports %#v", i, ev)
+			}
+		case <-time.After(10 * time.Second):
+			t.Errorf("tab %d was not told", i)
+		}
 	}
 	for i, w := range tabs[:3] {
 		if !old.alive() {

@@ -119,6 +119,13 @@ func newTab(b *instance, target *wire.Session, in cdp.BrowserContextID, id cdpta
 	return t
 }
 
+// recycled reports that another browser takes the place of the tab's.
+func (t *tab) recycled() {
+	ctx, cancel := farewell()
+	defer cancel()
+	t.owner.tasks.add(ctx, 0, func() { t.owner.out.emit(session.Recycled{}) })
+}
+
 // prepare sends what every page needs before it shows anything, in one go.
 func (t *tab) prepare(ctx context.Context, idle bool) error {
 	commands := append(t.owner.setup.page(),

@@ -228,6 +228,13 @@ func (t *Tab) Close(context.Context) error {
 // Crash ends the tab as a crash of its renderer does.
 func (t *Tab) Crash() { t.die(bridge.PageCrashed, "The page crashed.") }
 
+// Recycle reports that another browser takes the place of the tab's.
+func (t *Tab) Recycle() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.emit(session.Recycled{})
+}
+
 // Dead reports whether the tab is gone.
 func (t *Tab) Dead() bool {
 	t.mu.Lock()
