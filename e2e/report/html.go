@@ -6,10 +6,7 @@ import (
 	_ "embed" // the page and its style
 	"encoding/base64"
 	"html/template"
-	"slices"
 	"strings"
-
-	"github.com/pagetools/pagetools/e2e/check"
 )
 
 //go:embed page.html
@@ -88,14 +85,6 @@ func writeHTML(run *Run) ([]byte, error) {
 		return nil, err
 	}
 	return b.Bytes(), nil
-}
-
-// severity is a word of ours, whatever a finding holds.
-func severity(s check.Severity) string {
-	if slices.Contains(severities, s) {
-		return string(s)
-	}
-	return "unknown"
 }
 
 func (c *Case) html() htmlCase {

@@ -3,6 +3,7 @@ package report
 import (
 	"bytes"
 	"encoding/json"
+	"strings"
 	"time"
 
 	"github.com/pagetools/pagetools/bridge/schema"
@@ -137,6 +138,12 @@ func caseJSON(c *Case) CaseJSON {
 	return j
 }
 
+// jsonText writes characters of JSON as escapes that a terminal obeys, a person cannot see, or
+// GitHub's runner takes for a command. The values stay what they are.
+func jsonText(text string) string {
+	return strings.ReplaceAll(schema.Escape(text), "##[", `##\u005b`)
+}
+
 // encode writes indented JSON whose invisible characters are escapes.
 func encode(v any) ([]byte, error) {
 	var b bytes.Buffer
@@ -146,5 +153,5 @@ func encode(v any) ([]byte, error) {
 	if err := enc.Encode(v); err != nil {
 		return nil, err
 	}
-	return []byte(schema.Escape(b.String())), nil
+	return []byte(jsonText(b.String())), nil
 }

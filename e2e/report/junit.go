@@ -89,7 +89,11 @@ func (r *Run) findingPoint(f check.Finding) point {
 		}
 	}
 	var details []string
-	for _, s := range []string{position(f.Where.Script), f.Fix} {
+	frame := f.Where.Frame
+	if frame != "" {
+		frame = "in the frame " + frame
+	}
+	for _, s := range []string{position(f.Where.Script), frame, f.Fix} {
 		if s != "" {
 			details = append(details, s)
 		}

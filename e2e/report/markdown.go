@@ -20,7 +20,7 @@ func writeMarkdown(run *Run) ([]byte, error) {
 	if run.failed() {
 		verdict = "failed"
 	}
-	fmt.Fprintf(&b, "## pagetools %s %s\n\n%s\n", prose(run.Command), verdict, prose(run.summary()))
+	fmt.Fprintf(&b, "## pagetools %s %s\n\n%s\n", prose(run.Command), verdict, run.summary())
 	for _, note := range run.Notes {
 		fmt.Fprintf(&b, "\n> %s\n", prose(note))
 	}
@@ -42,7 +42,7 @@ func writeMarkdown(run *Run) ([]byte, error) {
 						text += "<br>" + prose(s)
 					}
 				}
-				fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", f.Severity, prose(t.Tool), rule, text)
+				fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", severity(f.Severity), prose(t.Tool), rule, text)
 			}
 		}
 	}
@@ -61,7 +61,7 @@ func (r *Run) markdownCases(b *bytes.Buffer) {
 		if c.Reason != "" {
 			text += "<br>" + prose(c.Reason)
 		}
-		fmt.Fprintf(b, "| %s | %s | %s |\n", c.Status, text, took(c.Took))
+		fmt.Fprintf(b, "| %s | %s | %s |\n", prose(string(c.Status)), text, took(c.Took))
 	}
 	for i := range r.Cases {
 		c := &r.Cases[i]
@@ -79,8 +79,12 @@ func (r *Run) markdownCases(b *bytes.Buffer) {
 	}
 }
 
-// prose is a text of which Markdown makes nothing: punctuation is escaped, and what GitHub looks
-// for after it made HTML (mentions, references to issues) is an element of its own.
+// special are the characters of which Markdown, or GitHub's kind of it, makes something within a
+// line, or at its beginning.
+const special = "\\`*_[]~|$:.-+"
+
+// prose is a text of which Markdown makes nothing. What GitHub looks for after it made HTML
+// (mentions, references to issues) is an element of its own.
 func prose(s string) string {
 	var b strings.Builder
 	for _, r := range line(s) {
@@ -93,7 +97,7 @@ func prose(s string) string {
 			b.WriteString("&amp;")
 		case r == '@' || r == '#':
 			b.WriteString("<span>" + string(r) + "</span>")
-		case r > ' ' && r < 0x7f && strings.ContainsRune("!\"$%'()*+,-./:;=?[\\]^_`{|}~", r):
+		case strings.ContainsRune(special, r):
 			b.WriteByte('\\')
 			b.WriteRune(r)
 		default:

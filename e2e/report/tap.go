@@ -31,9 +31,9 @@ func writeTAP(run *Run) ([]byte, error) {
 		tapBlock(&b, p)
 	}
 	for _, note := range run.Notes {
-		fmt.Fprintf(&b, "# %s\n", line(note))
+		fmt.Fprintf(&b, "# %s\n", tapText(note))
 	}
-	fmt.Fprintf(&b, "# %s\n", line(run.summary()))
+	fmt.Fprintf(&b, "# %s\n", run.summary())
 	return b.Bytes(), nil
 }
 
@@ -45,7 +45,7 @@ func tapBlock(b *bytes.Buffer, p point) {
 	var text strings.Builder
 	for _, v := range values {
 		if v[1] != "" {
-			fmt.Fprintf(&text, "  %s: %s\n", v[0], schema.Escape(string(schema.MustEncode(v[1]))))
+			fmt.Fprintf(&text, "  %s: %s\n", v[0], jsonText(string(schema.MustEncode(v[1]))))
 		}
 	}
 	if text.Len() > 0 {

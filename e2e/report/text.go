@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -112,6 +113,14 @@ func line(s string) string { return strings.ReplaceAll(schema.Escape(s), "\n", `
 
 // severities are those of findings, from bad to good.
 var severities = []check.Severity{check.Error, check.Warning, check.Info}
+
+// severity is a word of ours, whatever a finding holds.
+func severity(s check.Severity) string {
+	if slices.Contains(severities, s) {
+		return string(s)
+	}
+	return "unknown"
+}
 
 // rank is 0 for the worst severity.
 func rank(s check.Severity) int {
