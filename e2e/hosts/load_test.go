@@ -127,7 +127,7 @@ func TestLoadRefuses(t *testing.T) {
 		{"pattern of a number", limit("tools: {pattern: x" + rest), "pattern must only be in name and property"},
 		{"nothing counts", limit("descriptor-bytes: {max: 1" + rest), "of is missing"},
 		{"what cannot count", limit("tools: {max: 1, of: [name]" + rest), "of must only be in descriptor-bytes"},
-		{"unknown member", limit("descriptor-bytes: {max: 1, of: [nmae]" + rest), "for of; did you mean name?"},
+		{"unknown member", limit("descriptor-bytes: {max: 1, of: [nam]" + rest), "for of; did you mean name?"},
 		{"no time limit", limit("call-time: {over: warn, source: x}"), "limits.call-time needs max"},
 		{"keywords", minimal + "keywords: {root: [oneOf]}", "keywords needs over and source"},
 		{"surface", minimal + "surface: {frozen: true}", "surface needs objects"},

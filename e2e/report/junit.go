@@ -110,6 +110,7 @@ func (r *Run) findingPoint(f check.Finding) point {
 func (c *Case) point() point {
 	p := point{suite: c.File, name: c.label(), took: c.Took}
 	switch c.Status {
+	case Passed:
 	case Skipped, NotApplicable:
 		p.skipped = c.why()
 		if p.skipped == "" {

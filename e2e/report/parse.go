@@ -97,11 +97,9 @@ func unknown(name string, known []kind) error {
 	for _, k := range known {
 		names = append(names, k.name)
 	}
-	hint := ""
+	hint := ":"
 	if near := check.Nearest(name, names); near != "" {
 		hint = "; did you mean " + near + "? It"
-	} else {
-		hint = ":"
 	}
 	return fmt.Errorf("invalid value %q for --reporter%s must be one of %s",
 		name, hint, strings.Join(names, ", "))

@@ -1,5 +1,15 @@
 // Package report writes what a run of the test kit found, in the formats that people and
 // their tools read.
+//
+//	formats, err := report.Parse("list,junit:out/junit.xml")
+//	reporter := report.New(formats, report.Options{Out: os.Stdout})
+//	reporter.CaseDone(&one) // as cases end
+//	err = reporter.Done(run)
+//
+// Names, descriptions, messages and results are strangers' texts. Each format escapes them for
+// its own reader, and characters that nobody can see are written as ​ in all of them; texts
+// longer than 8,000 characters, and names longer than 500, are cut with a mark. No such text
+// becomes a path.
 package report
 
 import (

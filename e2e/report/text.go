@@ -134,13 +134,11 @@ func rank(s check.Severity) int {
 
 // fails reports whether a finding fails the run.
 func (r *Run) fails(f check.Finding) bool {
-	switch r.FailOn {
-	case check.Off:
-		return false
-	case "":
-		return f.Severity == check.Error
+	on := r.FailOn
+	if on == "" {
+		on = check.Error
 	}
-	return rank(f.Severity) <= rank(r.FailOn)
+	return on != check.Off && rank(f.Severity) <= rank(on)
 }
 
 // failed reports whether the run did not succeed.

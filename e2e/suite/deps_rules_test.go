@@ -102,6 +102,7 @@ var owners = []owner{
 	{"golang.org/x/net/websocket/...", []string{"e2e/suite/..."}, "tests are viewers of live views"},
 	{"code.dny.dev/ssrf/...", []string{"session/egress"}, "addresses of connections are judged in one place"},
 	{"golang.org/x/net/proxy/...", []string{"session/egress"}, "an operator's proxy is behind our own"},
+	{"golang.org/x/net/html/...", []string{"e2e/report"}, "a test reads the report in HTML as a browser does"},
 	{"golang.org/x/net/dns/...", []string{"session/egress"}, "tests are servers of names"},
 	{"golang.org/x/net/idna/...", []string{"e2e/app"}, "targets are hosts as people write them"},
 	{"github.com/rogpeppe/go-internal/...", []string{"e2e/suite/..."}, "scripts of the command line are tests"},
