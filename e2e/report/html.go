@@ -15,8 +15,12 @@ var pageHTML string
 //go:embed style.css
 var style string
 
-// largestPicture is how many bytes a picture in a page may have; a larger one is left out.
-const largestPicture = 4 << 20
+// How many bytes a picture in a page may have, and all of them. What is over is left out; the
+// paths of pictures are always there.
+const (
+	largestPicture = 4 << 20
+	allPictures    = 32 << 20
+)
 
 // htmlPage is what the template of the page reads.
 type htmlPage struct {
@@ -77,8 +81,9 @@ func writeHTML(run *Run) ([]byte, error) {
 	if run.failed() {
 		data.Verdict = "failed"
 	}
+	left := allPictures
 	for i := range run.Cases {
-		data.Cases = append(data.Cases, run.Cases[i].html())
+		data.Cases = append(data.Cases, run.Cases[i].html(&left))
 	}
 	var b bytes.Buffer
 	if err := page.Execute(&b, data); err != nil {
@@ -87,7 +92,7 @@ func writeHTML(run *Run) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-func (c *Case) html() htmlCase {
+func (c *Case) html(left *int) htmlCase {
 	h := htmlCase{Case: *c, Label: c.label(), Took: took(c.Took), Open: c.Status == Failed}
 	if c.Status != Failed {
 		return h
@@ -100,17 +105,18 @@ func (c *Case) html() htmlCase {
 		h.Parts = append(h.Parts, part)
 	}
 	if f := c.Failure; f != nil {
-		h.picture("The page before the step", f.Before)
-		h.picture("The page after the step", f.After)
+		h.picture("The page before the step", f.Before, left)
+		h.picture("The page after the step", f.After, left)
 	}
 	return h
 }
 
-// picture adds a picture, when it is one.
-func (h *htmlCase) picture(title string, png []byte) {
-	if !bytes.HasPrefix(png, []byte("\x89PNG\r\n\x1a\n")) || len(png) > largestPicture {
+// picture adds a picture, when it is one, and takes its size from what is left.
+func (h *htmlCase) picture(title string, png []byte, left *int) {
+	if !bytes.HasPrefix(png, []byte("\x89PNG\r\n\x1a\n")) || len(png) > min(largestPicture, *left) {
 		return
 	}
+	*left -= len(png)
 	data := "data:image/png;base64," + base64.StdEncoding.EncodeToString(png)
 	h.Pictures = append(h.Pictures, htmlPicture{title, template.URL(data)}) //nolint:gosec // base64
 }

@@ -3,13 +3,17 @@ package report
 import (
 	"bytes"
 	"encoding/base64"
+	"encoding/json"
 	"flag"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/pagetools/pagetools/e2e/check"
 )
@@ -183,6 +187,46 @@ func TestMark(t *testing.T) {
 		if got := mark(none[0], none[1]); strings.Contains(got, "> ") {
 			t.Errorf("mark(%q, %q) is %q", none[0], none[1], got)
 		}
+	}
+}
+
+func TestExcerpt(t *testing.T) {
+	t.Parallel()
+	var list []string
+	for i := range 5000 {
+		list = append(list, fmt.Sprintf("é number %d", i))
+	}
+	text, err := json.MarshalIndent(map[string]any{"list": list}, "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{
+		"list[0]": `>     "é number 0"`, "list[2500]": `>     "é number 2500"`, "list[4999]": `>     "é number 4999"`, "": "  {",
+	} {
+		got := excerpt(string(text), path)
+		if !strings.Contains("\n"+got, "\n"+want) || len(got) > longestText+100 || !utf8.ValidString(got) ||
+			!strings.HasSuffix(got, fmt.Sprintf("(cut; it has %d bytes)", len(text))) {
+			t.Errorf("excerpt(%q) has %d bytes:\n%.200s", path, len(got), got)
+		}
+	}
+	if got := excerpt("{}", "a"); got != "{}" {
+		t.Errorf("a short text became %q", got)
+	}
+	one := `{"a":"` + strings.Repeat("é", longestText) + `"}` // one line
+	if got := excerpt(one, "a"); !strings.HasPrefix(got, `> {"a"`) || !utf8.ValidString(got) || len(got) > longestText+100 {
+		t.Errorf("of one line it makes %.20q, of %d bytes", got, len(got))
+	}
+}
+
+func TestPicturesAreBounded(t *testing.T) {
+	t.Parallel()
+	large := append(slices.Clone(picture), make([]byte, largestPicture-len(picture))...)
+	run := &Run{Cases: []Case{{Status: Failed, Failure: &Failure{Before: append(large, 0), After: large}}}}
+	for range 9 {
+		run.Cases = append(run.Cases, Case{Status: Failed, Failure: &Failure{Before: large}})
+	}
+	if n := strings.Count(written(t, "html", run), "<img "); n != allPictures/largestPicture {
+		t.Errorf("there are %d pictures", n)
 	}
 }
 

@@ -86,7 +86,7 @@ func boundedCase(c Case) Case {
 		f := *c.Failure
 		shortenNames(&f.Step, &f.Path, &f.BeforePath, &f.AfterPath)
 		f.Message, f.Again = cut(f.Message, longestText), cut(f.Again, longestText)
-		f.Expected, f.Actual = cut(f.Expected, longestText), cut(f.Actual, longestText)
+		f.Expected, f.Actual = excerpt(f.Expected, f.Path), excerpt(f.Actual, f.Path)
 		f.Console, f.Requests = mapped(f.Console, shorten), mapped(f.Requests, shorten)
 		c.Failure = &f
 	}
@@ -309,5 +309,8 @@ func helpURL(id string) string {
 // localFile returns the path of a place that is a file here, and not a script on a server.
 func localFile(place string) (string, bool) {
 	u, err := url.Parse(place)
-	return place, place != "" && (err != nil || u.Scheme == "" || len(u.Scheme) == 1)
+	if err == nil && u.Scheme == "file" {
+		return u.Path, u.Path != ""
+	}
+	return place, place != "" && (err != nil || u.Scheme == "" || len(u.Scheme) == 1) // C:\x.js
 }
