@@ -1,5 +1,15 @@
 // Package report writes what a run of the test kit found, in the formats that people and
 // their tools read.
+//
+//	formats, err := report.Parse("list,junit:out/junit.xml")
+//	reporter := report.New(formats, report.Options{Out: os.Stdout})
+//	reporter.CaseDone(&one) // as cases end
+//	err = reporter.Done(run)
+//
+// Names, descriptions, messages and results are strangers' texts. Each format escapes them for
+// its own reader, and characters that nobody can see are written as ​ in all of them; texts
+// longer than 8,000 characters, and names longer than 500, are cut with a mark. No such text
+// becomes a path.
 package report
 
 import (
@@ -17,10 +27,24 @@ type Run struct {
 	Sites            []Site
 	Findings         []check.Finding
 	Cases            []Case
+	// FailOn is the severity from which on findings fail the run; "" is an error, and "off" is
+	// none.
+	FailOn check.Severity
+	// Rules describe the rules that ran; those of findings that are not among them are known by
+	// their id only.
+	Rules []Rule
 	// Interrupted is true when the run was ended before it was done.
 	Interrupted bool
 	// Notes are said once for the whole run, such as a question that nobody was asked.
 	Notes []string
+}
+
+// Rule is what a reader of findings may want to know of a rule.
+type Rule struct {
+	ID       string
+	Severity check.Severity // its default
+	What     string         // what it finds, a sentence
+	Why      string         // why that matters
 }
 
 // Site is one that was opened.
@@ -79,6 +103,8 @@ type Failure struct {
 	Console, Requests []string
 	// Before and After are pictures of the page, as PNG; nil is none.
 	Before, After []byte
+	// BeforePath and AfterPath are where they were written; "" is nowhere.
+	BeforePath, AfterPath string
 	// Again is the command line that repeats just this case.
 	Again string
 }

@@ -1,0 +1,236 @@
+package hosts
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/pagetools/pagetools/bridge/schema"
+	"github.com/pagetools/pagetools/e2e/check"
+)
+
+// The rules of findings about hosts.
+const (
+	RuleHostOff     = "host-off"
+	RuleUnreachable = "human-step-unreachable"
+)
+
+// mostFindings is how many tools of one host have a finding of their own.
+const mostFindings = 20
+
+// Findings returns host-off for each host that refuses the page and for each tool that one drops
+// (at most 20 of a host; then one says how many more), and human-step-unreachable for each
+// question that was seen and that none of the hosts can show to a person. The caller decides
+// whether their severities stay as they are.
+func (t Table) Findings() []check.Finding {
+	var all []check.Finding
+	for _, r := range t.Rows {
+		all = append(all, t.off(r)...)
+	}
+	return append(all, t.unreachable()...)
+}
+
+func (t Table) finding(rule string, s check.Severity, tool, pointer, text string) check.Finding {
+	where := check.Where{Page: t.Page.URL, Tool: tool, Pointer: pointer}
+	return check.Finding{Rule: rule, Severity: s, Message: text, Where: where}
+}
+
+// advice says what to do when a limit is passed.
+var advice = map[string]string{
+	"secure":           "Serve it over https.",
+	"tools":            "Offer fewer tools, those first that matter most.",
+	"descriptor-bytes": "Shorten descriptions and schemas.",
+	"changes":          "Change the list less often, or let tools say that they do not apply.",
+	"name":             "Rename the tool.",
+	"property":         "Rename the property.",
+	"description":      "Change the length of the description.",
+	"surface":          "Register it with document.modelContext.registerTool.",
+	"keywords":         "Say the same without it, or in the description.",
+	"wants":            "Add it.",
+}
+
+func sentence(r Reason) string {
+	text := strings.ToUpper(r.Text[:1]) + r.Text[1:] + "."
+	what := advice[r.Limit]
+	if what == "" {
+		what = "Make the input schema smaller."
+	}
+	return text + " " + what
+}
+
+func (t Table) off(r Row) []check.Finding {
+	var all []check.Finding
+	if r.State == Refused {
+		for i, reason := range r.Reasons {
+			if reason.Over != RefusePage {
+				continue
+			}
+			if i >= mostFindings {
+				text := fmt.Sprintf("%d more reasons for which %s takes no tool of the page.",
+					len(r.Reasons)-i, r.Host.Name)
+				return append(all, t.finding(RuleHostOff, check.Error, "", "", text))
+			}
+			text := sentence(reason) + r.Host.guessed()
+			all = append(all, t.finding(RuleHostOff, check.Error, reason.Tool, reason.Pointer, text))
+		}
+		return all
+	}
+	more, rest := 0, Reason{}
+	for _, reason := range r.Reasons {
+		if reason.Over == DropRest {
+			rest = reason
+			all = append(all, t.finding(RuleHostOff, check.Error, "", "", sentence(reason)+r.Host.guessed()))
+		}
+	}
+	for _, cell := range r.Cells {
+		if cell.State != Dropped {
+			continue
+		}
+		i := slices.IndexFunc(cell.Reasons, func(x Reason) bool { return x.Over == DropTool })
+		switch {
+		case i < 0 && rest.Limit != "": // it is in the finding about the page
+		case len(all) >= mostFindings:
+			more++
+		default:
+			reason := cell.Reasons[max(i, 0)]
+			text := sentence(reason) + r.Host.guessed()
+			all = append(all, t.finding(RuleHostOff, check.Error, cell.Tool, reason.Pointer, text))
+		}
+	}
+	if more > 0 {
+		text := fmt.Sprintf("%d more tools that %s drops.", more, r.Host.Name)
+		all = append(all, t.finding(RuleHostOff, check.Error, "", "", text))
+	}
+	return all
+}
+
+// guessed warns where the host documents nothing.
+func (h Host) guessed() string {
+	if h.Reconstruction {
+		return " (" + h.Name + " documents no limits; this one is a reconstruction of " + h.Date + ".)"
+	}
+	return ""
+}
+
+// CanAsk reports whether a person who uses the host can be shown a question of a kind: approve,
+// confirm, prompt or interact. Where it is not known, known is false.
+func (h Host) CanAsk(kind string) (can, known bool) {
+	if len(h.Dialogs)+len(h.Elicitation) == 0 {
+		return false, false
+	}
+	mode := "form"
+	if kind == "interact" {
+		mode = "url"
+	}
+	// A browser asks for consent by itself; a page's tool does not see it.
+	consent := kind == "approve" && len(h.Dialogs) > 0
+	return consent || slices.Contains(h.Dialogs, kind) || slices.Contains(h.Elicitation, mode), true
+}
+
+func (t Table) unreachable() []check.Finding {
+	var all []check.Finding
+	var names []string
+	for _, r := range t.Rows {
+		names = append(names, r.Host.Name)
+	}
+	tools := make([]string, 0, len(t.Page.Asks))
+	for tool := range t.Page.Asks {
+		tools = append(tools, tool)
+	}
+	slices.Sort(tools)
+	for _, tool := range tools {
+		kinds := slices.Compact(slices.Sorted(slices.Values(t.Page.Asks[tool])))
+		for _, kind := range kinds {
+			if len(names) == 0 || slices.ContainsFunc(t.Rows, func(r Row) bool {
+				can, known := r.Host.CanAsk(kind)
+				return can || !known
+			}) {
+				continue
+			}
+			text := fmt.Sprintf("It asks a question of the kind %s, which a person cannot be shown by %s. "+
+				"Take the answer as a parameter, or declare the tool consequential and let the host ask.",
+				kind, strings.Join(names, ", "))
+			all = append(all, t.finding(RuleUnreachable, check.Warning, tool, "", text))
+		}
+	}
+	return all
+}
+
+// Text returns the matrix for a terminal: one line for each host with its numbers, then what is
+// lost in each, with the reason. Invisible characters are escaped.
+func (t Table) Text() string {
+	var b strings.Builder
+	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "host\tpage\tkept\tchanged\tdropped\tdate")
+	for _, r := range t.Rows {
+		count := map[State]int{}
+		for _, cell := range r.Cells {
+			count[cell.State]++
+		}
+		state := "on"
+		if r.State == Refused {
+			state = "off"
+		}
+		date := r.Host.Date
+		if r.Host.Reconstruction {
+			date += " (a reconstruction)"
+		}
+		fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\t%s\n", oneLine(r.Host.Name), state, count[Kept],
+			count[Changed], count[Dropped]+count[Refused], date)
+	}
+	_ = w.Flush() // a strings.Builder takes everything
+	for _, r := range t.Rows {
+		lines := r.details()
+		if len(lines) > 0 {
+			fmt.Fprintf(&b, "\n%s\n", oneLine(r.Host.Name))
+		}
+		for _, line := range lines {
+			fmt.Fprintf(&b, "  %s\n", oneLine(line))
+		}
+	}
+	return b.String()
+}
+
+// mostLines is how many lines the details of one host have.
+const mostLines = 40
+
+func (r Row) details() []string {
+	var lines []string
+	for _, reason := range r.Reasons {
+		of := "page"
+		if reason.Tool != "" {
+			of = "page, for " + cut(reason.Tool)
+		}
+		lines = append(lines, of+": "+reason.Text)
+	}
+	for _, cell := range r.Cells {
+		if r.State == Refused {
+			break // nothing of a single tool matters
+		}
+		for _, reason := range cell.Reasons {
+			if reason.Over == DropRest {
+				continue // the page's own line says how many, and they are the last ones
+			}
+			lines = append(lines, fmt.Sprintf("%s %s: %s", cell.State, cut(cell.Tool), reason.Text))
+		}
+	}
+	if n := len(lines); n > mostLines {
+		lines = append(lines[:mostLines:mostLines], fmt.Sprintf("and %d more", n-mostLines))
+	}
+	return lines
+}
+
+// longest is how many characters of a stranger's name a sentence holds.
+const longest = 80
+
+// cut shortens a stranger's name.
+func cut(name string) string {
+	if runes := []rune(name); len(runes) > longest {
+		return string(runes[:longest]) + "…"
+	}
+	return name
+}
+
+// oneLine escapes what a terminal would obey, and line ends.
+func oneLine(s string) string { return strings.ReplaceAll(schema.Escape(s), "\n", `\n`) }

@@ -1,0 +1,122 @@
+package report
+
+import (
+	"bytes"
+	"crypto/sha256"
+	_ "embed" // the page and its style
+	"encoding/base64"
+	"html/template"
+	"strings"
+)
+
+//go:embed page.html
+var pageHTML string
+
+//go:embed style.css
+var style string
+
+// How many bytes a picture in a page may have, and all of them. What is over is left out; the
+// paths of pictures are always there.
+const (
+	largestPicture = 4 << 20
+	allPictures    = 32 << 20
+)
+
+// htmlPage is what the template of the page reads.
+type htmlPage struct {
+	Run       htmlRun
+	Verdict   string // passed or failed
+	Started   string
+	Style     template.CSS
+	StyleHash string
+	Groups    []group
+	Cases     []htmlCase
+}
+
+type htmlRun struct {
+	*Run
+	Summary string
+}
+
+type htmlCase struct {
+	Case     Case
+	Label    string
+	Took     string
+	Open     bool
+	Parts    []htmlPart
+	Pictures []htmlPicture
+}
+
+type htmlPart struct {
+	part
+	Lines []htmlLine
+}
+
+type htmlLine struct {
+	Text   string
+	Marked bool
+}
+
+type htmlPicture struct {
+	Title string
+	Data  template.URL
+}
+
+// writeHTML writes one page that needs nothing else: no script, no address, pictures inside.
+func writeHTML(run *Run) ([]byte, error) {
+	page, err := template.New("page").Funcs(template.FuncMap{
+		"line": line, "lines": lines, "plural": plural, "position": position, "help": helpURL,
+		"severity": severity,
+	}).Parse(pageHTML)
+	if err != nil {
+		return nil, err
+	}
+	sum := sha256.Sum256([]byte(style))
+	data := htmlPage{
+		Run: htmlRun{run, run.summary()}, Verdict: "passed", Groups: run.groups(),
+		Started:   run.Started.UTC().Format("2006-01-02 15:04:05 UTC"),
+		Style:     template.CSS(style), //nolint:gosec // it is our own file
+		StyleHash: "sha256-" + base64.StdEncoding.EncodeToString(sum[:]),
+	}
+	if run.failed() {
+		data.Verdict = "failed"
+	}
+	left := allPictures
+	for i := range run.Cases {
+		data.Cases = append(data.Cases, run.Cases[i].html(&left))
+	}
+	var b bytes.Buffer
+	if err := page.Execute(&b, data); err != nil {
+		return nil, err
+	}
+	return b.Bytes(), nil
+}
+
+func (c *Case) html(left *int) htmlCase {
+	h := htmlCase{Case: *c, Label: c.label(), Took: took(c.Took), Open: c.Status == Failed}
+	if c.Status != Failed {
+		return h
+	}
+	for _, p := range c.explain() {
+		part := htmlPart{part: p}
+		for text := range strings.SplitSeq(lines(p.Text), "\n") {
+			part.Lines = append(part.Lines, htmlLine{text, strings.HasPrefix(text, "> ")})
+		}
+		h.Parts = append(h.Parts, part)
+	}
+	if f := c.Failure; f != nil {
+		h.picture("The page before the step", f.Before, left)
+		h.picture("The page after the step", f.After, left)
+	}
+	return h
+}
+
+// picture adds a picture, when it is one, and takes its size from what is left.
+func (h *htmlCase) picture(title string, png []byte, left *int) {
+	if !bytes.HasPrefix(png, []byte("\x89PNG\r\n\x1a\n")) || len(png) > min(largestPicture, *left) {
+		return
+	}
+	*left -= len(png)
+	data := "data:image/png;base64," + base64.StdEncoding.EncodeToString(png)
+	h.Pictures = append(h.Pictures, htmlPicture{title, template.URL(data)}) //nolint:gosec // base64
+}

@@ -1,0 +1,185 @@
+package report
+
+import (
+	"encoding/xml"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/pagetools/pagetools/e2e/check"
+)
+
+// The elements of JUnit's format as Jenkins describes it: a suite for each page with findings and
+// for each file with cases. Times are seconds.
+type (
+	junitRun struct {
+		XMLName  xml.Name     `xml:"testsuites"`
+		Name     string       `xml:"name,attr"`
+		Tests    int          `xml:"tests,attr"`
+		Failures int          `xml:"failures,attr"`
+		Errors   int          `xml:"errors,attr"`
+		Time     string       `xml:"time,attr"`
+		Suites   []junitSuite `xml:"testsuite"`
+	}
+	junitSuite struct {
+		Name      string      `xml:"name,attr"`
+		Tests     int         `xml:"tests,attr"`
+		Failures  int         `xml:"failures,attr"`
+		Errors    int         `xml:"errors,attr"`
+		Skipped   int         `xml:"skipped,attr"`
+		Time      string      `xml:"time,attr"`
+		Timestamp string      `xml:"timestamp,attr"`
+		Cases     []junitCase `xml:"testcase"`
+	}
+	junitCase struct {
+		Name      string        `xml:"name,attr"`
+		ClassName string        `xml:"classname,attr"`
+		Time      string        `xml:"time,attr"`
+		Skipped   *junitProblem `xml:"skipped"`
+		Error     *junitProblem `xml:"error"`
+		Failure   *junitProblem `xml:"failure"`
+		Out       string        `xml:"system-out,omitempty"`
+	}
+	junitProblem struct {
+		Message string `xml:"message,attr,omitempty"`
+		Type    string `xml:"type,attr,omitempty"`
+		Text    string `xml:",chardata"`
+	}
+)
+
+// point is one thing that passed or not, for formats that know nothing else.
+type point struct {
+	suite, name string
+	took        time.Duration
+	skipped     string // why it did not run; "" is that it did
+	severity    string // of what did not pass; "" is that it passed
+	message     string // one or more lines
+	details     string // lines that explain a failure
+}
+
+// points returns all that a run has to tell as a list: its cases, its findings, where there are
+// no cases each site that was opened, and that it was interrupted.
+func (r *Run) points() []point {
+	var all []point
+	if len(r.Cases) == 0 {
+		for _, s := range r.Sites {
+			all = append(all, point{suite: s.Target, name: "opened, with " + plural(s.Tools, "tool")})
+		}
+	}
+	for _, f := range r.Findings {
+		all = append(all, r.findingPoint(f))
+	}
+	for i := range r.Cases {
+		all = append(all, r.Cases[i].point())
+	}
+	if r.Interrupted {
+		all = append(all, point{
+			suite: "pagetools " + r.Command, name: "runs to its end", severity: "interrupted",
+			message: "The run was interrupted: the rest was not run.",
+		})
+	}
+	return all
+}
+
+func (r *Run) findingPoint(f check.Finding) point {
+	p := point{suite: page(f.Where), name: f.Rule, message: f.Message}
+	for _, s := range []string{f.Where.Tool, f.Where.Pointer} {
+		if s != "" {
+			p.name += " " + s
+		}
+	}
+	var details []string
+	frame := f.Where.Frame
+	if frame != "" {
+		frame = "in the frame " + frame
+	}
+	for _, s := range []string{position(f.Where.Script), frame, f.Fix} {
+		if s != "" {
+			details = append(details, s)
+		}
+	}
+	p.details = strings.Join(details, "\n")
+	if r.fails(f) {
+		p.severity = string(f.Severity)
+	} else {
+		p.message = string(f.Severity) + ": " + p.message
+	}
+	return p
+}
+
+func (c *Case) point() point {
+	p := point{suite: c.File, name: c.label(), took: c.Took}
+	switch c.Status {
+	case Passed:
+	case Skipped, NotApplicable:
+		p.skipped = c.why()
+		if p.skipped == "" {
+			p.skipped = "nothing says why"
+		}
+	case Failed:
+		p.severity = "failed"
+		var b strings.Builder
+		for _, part := range c.explain() {
+			if part.Title == "message" {
+				p.message = part.Text
+				continue
+			}
+			sep := ": "
+			if part.Block {
+				sep = ":\n"
+			}
+			b.WriteString(part.Title + sep + part.Text + "\n")
+		}
+		p.details = b.String()
+	}
+	return p
+}
+
+func writeJUnit(run *Run) ([]byte, error) {
+	doc := junitRun{Name: "pagetools " + line(run.Command), Time: seconds(run.Took)}
+	took := map[string]time.Duration{}
+	for _, p := range run.points() {
+		s := at(&doc.Suites, func(s *junitSuite) bool { return s.Name == line(p.suite) })
+		s.Name = line(p.suite)
+		s.Timestamp = run.Started.UTC().Format("2006-01-02T15:04:05")
+		took[s.Name] += p.took
+		s.Time = seconds(took[s.Name])
+		s.add(p)
+	}
+	for _, s := range doc.Suites {
+		doc.Tests += s.Tests
+		doc.Failures += s.Failures
+		doc.Errors += s.Errors
+	}
+	text, err := xml.MarshalIndent(doc, "", "  ")
+	if err != nil {
+		return nil, err
+	}
+	return append([]byte(xml.Header), append(text, '\n')...), nil
+}
+
+func (s *junitSuite) add(p point) {
+	c := junitCase{Name: line(p.name), ClassName: s.Name, Time: seconds(p.took)}
+	problem := &junitProblem{
+		Message: line(p.message), Type: p.severity,
+		Text: lines(strings.TrimSpace(p.message + "\n" + p.details)),
+	}
+	switch {
+	case p.skipped != "":
+		c.Skipped = &junitProblem{Message: line(p.skipped)}
+		s.Skipped++
+	case p.severity == "interrupted":
+		c.Error = problem
+		s.Errors++
+	case p.severity != "":
+		c.Failure = problem
+		s.Failures++
+	default:
+		c.Out = lines(strings.TrimSpace(p.message + "\n" + p.details))
+	}
+	s.Tests++
+	s.Cases = append(s.Cases, c)
+}
+
+// seconds is a duration as JUnit has it.
+func seconds(d time.Duration) string { return fmt.Sprintf("%.3f", d.Seconds()) }

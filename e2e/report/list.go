@@ -1,0 +1,209 @@
+package report
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"strings"
+	"unicode"
+
+	"github.com/pagetools/pagetools/e2e/check"
+)
+
+// list writes for a terminal: a line for each case as it ends, then findings by page and tool,
+// then each failure with all that explains it, then a summary.
+type list struct {
+	out   io.Writer
+	color bool
+	live  int // cases that were written as they ended
+}
+
+// The colors of a terminal, as it names them.
+const (
+	bold   = "1"
+	dim    = "2"
+	red    = "31"
+	green  = "32"
+	yellow = "33"
+	blue   = "34"
+)
+
+// paint colors our own words, never those of strangers that were not made visible.
+func (l *list) paint(color, text string) string {
+	if !l.color {
+		return text
+	}
+	return "\x1b[" + color + "m" + text + "\x1b[0m"
+}
+
+var ofSeverity = map[check.Severity]string{
+	check.Error: red, check.Warning: yellow, check.Info: blue,
+}
+
+// words are those for how a case ended, all of one width.
+var words = map[Status]struct{ word, color string }{
+	Passed: {"ok  ", green}, Failed: {"FAIL", red}, Skipped: {"skip", yellow},
+	NotApplicable: {"n/a ", dim},
+}
+
+func (l *list) caseDone(c Case) {
+	l.live++
+	w := words[c.Status]
+	text := fmt.Sprintf("%s %s: %s", l.paint(w.color, w.word), line(c.File), line(c.label()))
+	if c.Attempts > 1 {
+		text += fmt.Sprintf(" after %d attempts", c.Attempts)
+	}
+	switch c.Status {
+	case Skipped, NotApplicable:
+		text += ": " + line(c.Reason)
+	default:
+		text += " " + l.paint(dim, took(c.Took))
+	}
+	_, _ = io.WriteString(l.out, guard(text)+"\n") // whoever reads went away
+}
+
+func (l *list) done(run *Run) error {
+	if l.live == 0 {
+		for _, c := range run.Cases {
+			l.caseDone(c)
+		}
+	}
+	var b bytes.Buffer
+	if len(run.Cases) > 0 {
+		b.WriteByte('\n')
+	}
+	for _, g := range run.groups() {
+		fmt.Fprintln(&b, l.paint(bold, line(g.Page)))
+		for _, t := range g.Tools {
+			if t.Tool != "" {
+				fmt.Fprintf(&b, "  %s\n", l.paint(bold, line(t.Tool)))
+			}
+			for _, f := range t.Findings {
+				l.finding(&b, f)
+			}
+		}
+		b.WriteByte('\n')
+	}
+	for i := range run.Cases {
+		if run.Cases[i].Status == Failed {
+			l.failure(&b, &run.Cases[i])
+		}
+	}
+	for _, note := range run.Notes {
+		fmt.Fprintf(&b, "note: %s\n", line(note))
+	}
+	color := green
+	if run.failed() {
+		color = red
+	}
+	fmt.Fprintln(&b, l.paint(color, run.summary()))
+	_, err := io.WriteString(l.out, guard(b.String()))
+	return err
+}
+
+func (l *list) finding(b *bytes.Buffer, f check.Finding) {
+	severity := l.paint(ofSeverity[f.Severity], fmt.Sprintf("%-7s", severity(f.Severity)))
+	fmt.Fprintf(b, "    %s %s: %s\n", severity, line(f.Rule), line(f.Message))
+	var where []string
+	for _, s := range []string{f.Where.Pointer, position(f.Where.Script)} {
+		if s != "" {
+			where = append(where, line(s))
+		}
+	}
+	if f.Where.Frame != "" {
+		where = append(where, "in the frame "+line(f.Where.Frame))
+	}
+	if len(where) > 0 {
+		fmt.Fprintf(b, "            %s\n", l.paint(dim, strings.Join(where, "  ")))
+	}
+	if f.Fix != "" {
+		fmt.Fprintf(b, "            fix: %s\n", indented(f.Fix, "            ")[12:])
+	}
+}
+
+func (l *list) failure(b *bytes.Buffer, c *Case) {
+	fmt.Fprintf(b, "%s %s %s\n", l.paint(red, "FAILED"), line(c.place(c.Line)),
+		l.paint(bold, line(c.label())))
+	for _, part := range c.explain() {
+		if !part.Block {
+			fmt.Fprintf(b, "  %s: %s\n", part.Title, line(part.Text))
+			continue
+		}
+		fmt.Fprintf(b, "  %s:\n", part.Title)
+		for text := range strings.SplitSeq(lines(part.Text), "\n") {
+			if strings.HasPrefix(text, "> ") {
+				text = l.paint(red, text)
+			}
+			fmt.Fprintf(b, "    %s\n", text)
+		}
+	}
+	b.WriteByte('\n')
+}
+
+// guard keeps GitHub's runner from taking a stranger's text for a command: "::" begins one after
+// any space, and "##[" anywhere in a line.
+func guard(text string) string {
+	all := strings.Split(strings.ReplaceAll(text, "##[", `##\u005b`), "\n")
+	for i, l := range all {
+		if rest, ok := strings.CutPrefix(strings.TrimLeftFunc(l, unicode.IsSpace), "::"); ok {
+			all[i] = l[:len(l)-len(rest)-2] + `\u003a:` + rest
+		}
+	}
+	return strings.Join(all, "\n")
+}
+
+// place is a line of the file of a case, such as shop.webtool.yaml:12.
+func (c *Case) place(at int) string {
+	if at == 0 {
+		return c.File
+	}
+	return fmt.Sprintf("%s:%d", c.File, at)
+}
+
+// part is one thing that explains a failure. A block has lines, another part is one.
+type part struct {
+	Title, Text string
+	Block       bool
+}
+
+// explain returns all that there is to say of why a case failed.
+func (c *Case) explain() []part {
+	f := c.Failure
+	if f == nil {
+		f = &Failure{Message: "It failed, and nothing says why."}
+	}
+	var all []part
+	add := func(title, text string, block bool) {
+		if text != "" {
+			all = append(all, part{title, text, block})
+		}
+	}
+	where := f.Step
+	if f.Line > 0 {
+		where = strings.TrimSpace(where + " at " + c.place(f.Line))
+	}
+	add("step", where, false)
+	add("message", f.Message, strings.Contains(f.Message, "\n"))
+	add("differs at", f.Path, false)
+	if f.Expected != "" {
+		add("expected", mark(f.Expected, f.Path), true)
+	}
+	if f.Actual != "" {
+		add("actual", mark(f.Actual, f.Path), true)
+	}
+	add("console", strings.Join(mapped(f.Console, one), "\n"), true)
+	add("failed requests", strings.Join(mapped(f.Requests, one), "\n"), true)
+	add("picture before", f.BeforePath, false)
+	add("picture after", f.AfterPath, false)
+	add("trace", c.Trace, false)
+	add("repeat it", f.Again, false)
+	return all
+}
+
+// one makes a text one line.
+func one(s *string) { *s = line(*s) }
+
+// indented is a text whose lines are visible and indented.
+func indented(s, by string) string {
+	return by + strings.ReplaceAll(lines(strings.TrimRight(s, "\n")), "\n", "\n"+by)
+}

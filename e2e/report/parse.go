@@ -1,0 +1,130 @@
+package report
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/pagetools/pagetools/e2e/check"
+)
+
+// Format is one format that a report is written in.
+type Format struct {
+	Name string
+	// Path is the file, or for html the folder; "" is standard output.
+	Path string
+}
+
+// destination says where a format goes.
+type destination int
+
+const (
+	toOut    destination = iota // standard output only
+	toEither                    // standard output, or a file
+	toFile
+	toFolder
+)
+
+// kind is what is known of a format. Write is nil for list, which is written as cases end.
+type kind struct {
+	name  string
+	to    destination
+	write func(*Run) ([]byte, error)
+}
+
+// kinds returns all formats.
+func kinds() []kind {
+	return []kind{
+		{"list", toOut, nil},
+		{"json", toEither, writeJSON},
+		{"junit", toFile, writeJUnit},
+		{"sarif", toFile, writeSARIF},
+		{"github", toOut, writeGitHub},
+		{"markdown", toFile, writeMarkdown},
+		{"html", toFolder, writeHTML},
+		{"tap", toEither, writeTAP},
+	}
+}
+
+// Parse reads a list of formats, such as "list,junit:out/junit.xml": list, json[:FILE],
+// junit:FILE, sarif:FILE, github, markdown:FILE, html:FOLDER, tap[:FILE]. Of those that write
+// to standard output, only list and github may be there at once. A path holds no comma. An error
+// names what was wrong, the nearest word, and what to write.
+func Parse(spec string) ([]Format, error) {
+	var all []Format
+	for item := range strings.SplitSeq(spec, ",") {
+		f, err := parseOne(strings.TrimSpace(item))
+		if err != nil {
+			return nil, err
+		}
+		for _, other := range all {
+			if err := clash(other, f); err != nil {
+				return nil, err
+			}
+		}
+		all = append(all, f)
+	}
+	return all, nil
+}
+
+func parseOne(item string) (Format, error) {
+	name, path, named := strings.Cut(item, ":")
+	known := kinds()
+	i := slices.IndexFunc(known, func(k kind) bool { return k.name == name })
+	if i < 0 {
+		return Format{}, unknown(name, known)
+	}
+	example := name + ":report." + map[string]string{
+		"junit": "xml", "sarif": "sarif", "markdown": "md", "json": "json", "tap": "tap",
+	}[name]
+	switch to := known[i].to; {
+	case to == toOut && named:
+		return Format{}, fmt.Errorf("invalid value %q for --reporter: %s must have no file; it writes "+
+			"to standard output", item, name)
+	case to == toFolder && path == "":
+		return Format{}, fmt.Errorf("invalid value %q for --reporter: html needs a folder, such as "+
+			"html:report", item)
+	case (to == toFile || named) && path == "":
+		return Format{}, fmt.Errorf("invalid value %q for --reporter: %s needs a file, such as %s",
+			item, name, example)
+	}
+	return Format{Name: name, Path: path}, nil
+}
+
+func unknown(name string, known []kind) error {
+	var names []string
+	for _, k := range known {
+		names = append(names, k.name)
+	}
+	hint := ":"
+	if near := check.Nearest(name, names); near != "" {
+		hint = "; did you mean " + near + "? It"
+	}
+	return fmt.Errorf("invalid value %q for --reporter%s must be one of %s",
+		name, hint, strings.Join(names, ", "))
+}
+
+// clash says why two formats cannot be written at once.
+func clash(a, b Format) error {
+	pair := func(x, y string) bool { return a.Name == x && b.Name == y || a.Name == y && b.Name == x }
+	switch {
+	case a == b:
+		return fmt.Errorf("invalid value for --reporter: %s is there twice: remove one of them", a.Name)
+	case a.Path == "" && b.Path == "" && !pair("list", "github"):
+		return fmt.Errorf("invalid value for --reporter: %s and %s would mix on standard output: "+
+			"keep one of them, or give json or tap a file, such as json:report.json", a.Name, b.Name)
+	case a.Path != "" && b.Path != "" && a.file() == b.file():
+		return fmt.Errorf("invalid value for --reporter: %s and %s would write the same file %q: "+
+			"give each its own", a.Name, b.Name, b.file())
+	}
+	return nil
+}
+
+// file is the file that a format writes.
+func (f Format) file() string {
+	if f.Name == "html" {
+		return filepath.Join(f.Path, "index.html")
+	}
+	return filepath.Clean(f.Path)
+}

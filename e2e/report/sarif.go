@@ -1,0 +1,265 @@
+package report
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"net/url"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/pagetools/pagetools/e2e/check"
+)
+
+// The objects of SARIF 2.1.0 that we write.
+type (
+	sarifLog struct {
+		Schema  string     `json:"$schema"`
+		Version string     `json:"version"`
+		Runs    []sarifRun `json:"runs"`
+	}
+	sarifRun struct {
+		Tool        sarifTool         `json:"tool"`
+		Invocations []sarifInvocation `json:"invocations"`
+		ColumnKind  string            `json:"columnKind"`
+		Results     []sarifResult     `json:"results"`
+	}
+	sarifTool struct {
+		Driver sarifDriver `json:"driver"`
+	}
+	sarifDriver struct {
+		Name           string      `json:"name"`
+		Version        string      `json:"version,omitempty"`
+		InformationURI string      `json:"informationUri"`
+		Rules          []sarifRule `json:"rules"`
+	}
+	sarifRule struct {
+		ID               string       `json:"id"`
+		ShortDescription sarifText    `json:"shortDescription"`
+		FullDescription  sarifText    `json:"fullDescription"`
+		Help             sarifText    `json:"help"`
+		HelpURI          string       `json:"helpUri,omitempty"`
+		Default          sarifDefault `json:"defaultConfiguration"`
+	}
+	sarifText struct {
+		Text string `json:"text"`
+	}
+	sarifDefault struct {
+		Level string `json:"level"`
+	}
+	sarifInvocation struct {
+		Successful bool   `json:"executionSuccessful"`
+		Start      string `json:"startTimeUtc"`
+		End        string `json:"endTimeUtc"`
+	}
+	sarifResult struct {
+		RuleID       string            `json:"ruleId"`
+		RuleIndex    int               `json:"ruleIndex"`
+		Level        string            `json:"level"`
+		Message      sarifText         `json:"message"`
+		Locations    []sarifLocation   `json:"locations"`
+		Fingerprints map[string]string `json:"partialFingerprints"`
+	}
+	sarifLocation struct {
+		Physical *sarifPhysical `json:"physicalLocation,omitempty"`
+		Logical  []sarifLogical `json:"logicalLocations,omitempty"`
+	}
+	sarifPhysical struct {
+		Artifact sarifArtifact `json:"artifactLocation"`
+		Region   *sarifRegion  `json:"region,omitempty"`
+	}
+	sarifArtifact struct {
+		URI string `json:"uri"`
+	}
+	sarifRegion struct {
+		Line   int `json:"startLine"`
+		Column int `json:"startColumn,omitempty"`
+	}
+	sarifLogical struct {
+		Name      string `json:"name,omitempty"`
+		Qualified string `json:"fullyQualifiedName"`
+		Kind      string `json:"kind"`
+	}
+)
+
+// sarifSchema is the address of the format's schema.
+const sarifSchema = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/" +
+	"sarif-schema-2.1.0.json"
+
+// ruleCase is the id of results that are failed cases.
+const ruleCase = "case-failed"
+
+var levels = map[check.Severity]string{
+	check.Error: "error", check.Warning: "warning", check.Info: "note",
+}
+
+func level(s check.Severity) string {
+	if l := levels[s]; l != "" {
+		return l
+	}
+	return "none"
+}
+
+func writeSARIF(run *Run) ([]byte, error) {
+	w := &sarifWriter{index: map[string]int{}, seen: map[string]int{}}
+	for _, r := range run.Rules {
+		w.rule(r)
+	}
+	for _, f := range run.Findings {
+		w.finding(f)
+	}
+	for i := range run.Cases {
+		if run.Cases[i].Status == Failed {
+			w.failure(&run.Cases[i])
+		}
+	}
+	const form = "2006-01-02T15:04:05.000Z"
+	return encode(sarifLog{
+		Schema:  sarifSchema,
+		Version: "2.1.0",
+		Runs: []sarifRun{{
+			Tool: sarifTool{sarifDriver{
+				Name: "pagetools", Version: line(run.Version),
+				InformationURI: "https://github.com/pagetools/pagetools",
+				Rules:          append([]sarifRule{}, w.rules...),
+			}},
+			Invocations: []sarifInvocation{{
+				Successful: !run.Interrupted, Start: run.Started.UTC().Format(form),
+				End: run.Started.Add(run.Took).UTC().Format(form),
+			}},
+			ColumnKind: "utf16CodeUnits",
+			Results:    append([]sarifResult{}, w.results...),
+		}},
+	})
+}
+
+type sarifWriter struct {
+	rules   []sarifRule
+	index   map[string]int // of rules, by id
+	results []sarifResult
+	seen    map[string]int // how often a fingerprint came
+}
+
+// rule returns the index of a rule, and adds it when it is new.
+func (w *sarifWriter) rule(r Rule) int {
+	if i, ok := w.index[r.ID]; ok {
+		return i
+	}
+	what, why := lines(r.What), lines(r.Why)
+	if what == "" {
+		what = line(r.ID)
+	}
+	if why == "" {
+		why = what
+	}
+	if r.Severity == "" {
+		r.Severity = check.Warning
+	}
+	help := helpURL(r.ID)
+	if r.ID == ruleCase {
+		help = "" // it is no rule, and has no page
+	}
+	w.index[r.ID] = len(w.rules)
+	w.rules = append(w.rules, sarifRule{
+		ID: line(r.ID), ShortDescription: sarifText{what}, FullDescription: sarifText{why},
+		Help: sarifText{why}, HelpURI: help, Default: sarifDefault{level(r.Severity)},
+	})
+	return w.index[r.ID]
+}
+
+func (w *sarifWriter) finding(f check.Finding) {
+	text := f.Message
+	if f.Where.Pointer != "" {
+		text += " At " + f.Where.Pointer + "."
+	}
+	if text == "" {
+		text = f.Rule
+	}
+	location := sarifLocation{Logical: logical(f.Where)}
+	if s := f.Where.Script; s != nil && s.URL != "" {
+		location.Physical = physical(s.URL, s.Line, s.Column)
+	}
+	w.results = append(w.results, sarifResult{
+		RuleID: line(f.Rule), RuleIndex: w.rule(Rule{ID: f.Rule, Severity: f.Severity}),
+		Level: level(f.Severity), Message: sarifText{lines(text)}, Locations: []sarifLocation{location},
+		Fingerprints: w.fingerprint(f.Rule, f.Where.Target, pathOf(f.Where.Page), f.Where.Tool,
+			f.Where.Pointer),
+	})
+}
+
+func (w *sarifWriter) failure(c *Case) {
+	p := c.point()
+	at := c.Line
+	if c.Failure != nil && c.Failure.Line > 0 {
+		at = c.Failure.Line
+	}
+	text := c.label() + ": " + p.message + "\n" + p.details
+	location := sarifLocation{Logical: []sarifLogical{{
+		Name: line(c.label()), Qualified: line(c.File + "/" + c.Name + "/" + c.Door), Kind: "function",
+	}}}
+	if c.File != "" {
+		location.Physical = physical(c.File, at, 0)
+	}
+	w.results = append(w.results, sarifResult{
+		RuleID: ruleCase,
+		RuleIndex: w.rule(Rule{
+			ID: ruleCase, Severity: check.Error, What: "A case of a scenario failed.",
+			Why: "What the site does differs from what its scenario says.",
+		}),
+		Level:        "error",
+		Message:      sarifText{lines(strings.TrimSpace(text))},
+		Locations:    []sarifLocation{location},
+		Fingerprints: w.fingerprint(ruleCase, c.File, c.Name, c.Door, ""),
+	})
+}
+
+// logical names the tool of a finding, or its page.
+func logical(w check.Where) []sarifLogical {
+	if w.Tool == "" {
+		return []sarifLogical{{Qualified: line(page(w)), Kind: "module"}}
+	}
+	return []sarifLogical{{
+		Name: line(w.Tool), Qualified: line(page(w) + "#" + w.Tool), Kind: "function",
+	}}
+}
+
+// physical is a place in a file or a script. Its address is one that SARIF takes, whatever it was
+// made of.
+func physical(place string, at, column int) *sarifPhysical {
+	uri := ""
+	if path, ok := localFile(place); ok {
+		u := url.URL{Path: filepath.ToSlash(path)}
+		if strings.HasPrefix(u.Path, "/") {
+			u.Scheme = "file"
+		}
+		uri = u.String()
+	} else if u, err := url.Parse(place); err == nil {
+		uri = u.String()
+	}
+	p := &sarifPhysical{Artifact: sarifArtifact{line(uri)}}
+	if at > 0 {
+		p.Region = &sarifRegion{at, max(column, 0)}
+	}
+	return p
+}
+
+// pathOf is the path of a page: hosts and ports differ from run to run.
+func pathOf(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return address
+	}
+	return u.Path
+}
+
+// fingerprint is the same in every run that finds the same thing in the same place, whatever the
+// words are. The second of two gets another one.
+func (w *sarifWriter) fingerprint(parts ...string) map[string]string {
+	sum := sha256.New()
+	for _, p := range parts {
+		sum.Write([]byte(strconv.Itoa(len(p)) + ":" + p))
+	}
+	key := hex.EncodeToString(sum.Sum(nil)[:16])
+	w.seen[key]++
+	return map[string]string{"pagetools/v1": key + ":" + strconv.Itoa(w.seen[key])}
+}

@@ -1,0 +1,316 @@
+package report
+
+import (
+	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/pagetools/pagetools/bridge/schema"
+	"github.com/pagetools/pagetools/e2e/check"
+)
+
+// How many characters of strangers a report holds: of names and addresses, and of texts.
+const (
+	longestName = 500
+	longestText = 8000
+)
+
+// cut shortens a text and says how long it was. Bytes that are not UTF-8 become visible: no
+// format can carry them.
+func cut(s string, most int) string {
+	whole := len(s)
+	if len(s) > most*utf8.UTFMax { // what follows looks at each character
+		s = s[:most*utf8.UTFMax]
+	}
+	var b strings.Builder
+	for n, i := 0, 0; i < len(s); n++ {
+		r, size := utf8.DecodeRuneInString(s[i:])
+		if n == most {
+			return b.String() + fmt.Sprintf("… (cut; it has %d bytes)", whole)
+		}
+		if r == utf8.RuneError && size == 1 {
+			fmt.Fprintf(&b, `\x%02x`, s[i])
+		} else {
+			b.WriteString(s[i : i+size])
+		}
+		i += size
+	}
+	return b.String()
+}
+
+// shorten cuts a text.
+func shorten(s *string) { *s = cut(*s, longestText) }
+
+// shortenNames cuts names.
+func shortenNames(all ...*string) {
+	for _, s := range all {
+		*s = cut(*s, longestName)
+	}
+}
+
+// bounded returns a copy of a run in which every text is as long as a report may have it, and
+// valid UTF-8.
+func bounded(run *Run) *Run {
+	r := *run
+	shortenNames(&r.Command, &r.Version)
+	r.Sites = mapped(r.Sites, func(s *Site) { shortenNames(&s.Target, &s.URL) })
+	r.Rules = mapped(r.Rules, func(x *Rule) {
+		shortenNames(&x.ID)
+		x.What, x.Why = cut(x.What, longestText), cut(x.Why, longestText)
+	})
+	r.Findings = mapped(r.Findings, func(f *check.Finding) {
+		w := &f.Where
+		shortenNames(&f.Rule, &w.Target, &w.Page, &w.Frame, &w.Tool, &w.Pointer)
+		f.Message, f.Fix = cut(f.Message, longestText), cut(f.Fix, longestText)
+		if f.Where.Script != nil {
+			script := *f.Where.Script
+			shortenNames(&script.URL)
+			f.Where.Script = &script
+		}
+	})
+	r.Notes = mapped(r.Notes, shorten)
+	r.Cases = mapped(r.Cases, func(c *Case) { *c = boundedCase(*c) })
+	return &r
+}
+
+func boundedCase(c Case) Case {
+	shortenNames(&c.File, &c.Name, &c.Door, &c.Trace)
+	c.Reason = cut(c.Reason, longestText)
+	c.Tags = mapped(c.Tags, func(s *string) { shortenNames(s) })
+	c.Steps = mapped(c.Steps, func(s *Step) { shortenNames(&s.Name) })
+	if c.Failure != nil {
+		f := *c.Failure
+		shortenNames(&f.Step, &f.Path, &f.BeforePath, &f.AfterPath)
+		f.Message, f.Again = cut(f.Message, longestText), cut(f.Again, longestText)
+		f.Expected, f.Actual = excerpt(f.Expected, f.Path), excerpt(f.Actual, f.Path)
+		f.Console, f.Requests = mapped(f.Console, shorten), mapped(f.Requests, shorten)
+		c.Failure = &f
+	}
+	return c
+}
+
+// mapped returns a copy of a list after each of its elements was changed. It is never nil.
+func mapped[T any](list []T, change func(*T)) []T {
+	copied := make([]T, len(list))
+	copy(copied, list)
+	for i := range copied {
+		change(&copied[i])
+	}
+	return copied
+}
+
+// lines makes invisible characters visible, and those that a terminal obeys. Line ends stay.
+func lines(s string) string {
+	return schema.Escape(strings.NewReplacer("\r\n", "\n", "\t", "    ").Replace(s))
+}
+
+// line is lines with visible line ends.
+func line(s string) string { return strings.ReplaceAll(schema.Escape(s), "\n", `\n`) }
+
+// severities are those of findings, from bad to good.
+var severities = []check.Severity{check.Error, check.Warning, check.Info}
+
+// severity is a word of ours, whatever a finding holds.
+func severity(s check.Severity) string {
+	if slices.Contains(severities, s) {
+		return string(s)
+	}
+	return "unknown"
+}
+
+// rank is 0 for the worst severity.
+func rank(s check.Severity) int {
+	for i, known := range severities {
+		if s == known {
+			return i
+		}
+	}
+	return len(severities)
+}
+
+// fails reports whether a finding fails the run.
+func (r *Run) fails(f check.Finding) bool {
+	on := r.FailOn
+	if on == "" {
+		on = check.Error
+	}
+	return on != check.Off && rank(f.Severity) <= rank(on)
+}
+
+// failed reports whether the run did not succeed.
+func (r *Run) failed() bool {
+	for _, f := range r.Findings {
+		if r.fails(f) {
+			return true
+		}
+	}
+	return r.Interrupted || r.count(Failed) > 0
+}
+
+func (r *Run) count(s Status) (n int) {
+	for i := range r.Cases {
+		if r.Cases[i].Status == s {
+			n++
+		}
+	}
+	return n
+}
+
+func (r *Run) countFindings(s check.Severity) (n int) {
+	for _, f := range r.Findings {
+		if f.Severity == s {
+			n++
+		}
+	}
+	return n
+}
+
+// plural returns a number with its noun.
+func plural(n int, noun string) string {
+	if n != 1 {
+		noun += "s"
+	}
+	return strconv.Itoa(n) + " " + noun
+}
+
+// summary is one line about the run.
+func (r *Run) summary() string {
+	var parts []string
+	if len(r.Cases) == 0 || len(r.Findings) > 0 {
+		parts = append(parts, plural(r.countFindings(check.Error), "error")+", "+
+			plural(r.countFindings(check.Warning), "warning")+", "+
+			strconv.Itoa(r.countFindings(check.Info))+" info")
+	}
+	if len(r.Cases) > 0 {
+		text := plural(len(r.Cases), "case") + ": " + strconv.Itoa(r.count(Passed)) + " passed"
+		for _, s := range []Status{Failed, Skipped, NotApplicable} {
+			if n := r.count(s); n > 0 {
+				text += ", " + strconv.Itoa(n) + " " + strings.ReplaceAll(string(s), "-", " ")
+			}
+		}
+		parts = append(parts, text)
+	}
+	tools := 0
+	for _, s := range r.Sites {
+		tools += s.Tools
+	}
+	if len(r.Sites) > 0 {
+		parts = append(parts, plural(tools, "tool")+" of "+plural(len(r.Sites), "site"))
+	}
+	text := strings.Join(parts, "; ") + "; " + took(r.Took)
+	if r.Interrupted {
+		text += "; interrupted: the rest was not run"
+	}
+	return text
+}
+
+// took is a duration for people.
+func took(d time.Duration) string {
+	if d < time.Second {
+		return strconv.FormatInt(d.Milliseconds(), 10) + " ms"
+	}
+	return strconv.FormatFloat(d.Seconds(), 'f', 1, 64) + " s"
+}
+
+// page names the page of a finding.
+func page(w check.Where) string {
+	for _, s := range []string{w.Page, w.Target} {
+		if s != "" {
+			return s
+		}
+	}
+	return "all pages"
+}
+
+// position is a place in a script, such as app.js:12:3, or "".
+func position(p *check.Position) string {
+	if p == nil {
+		return ""
+	}
+	text := p.URL
+	if p.Line > 0 {
+		text += ":" + strconv.Itoa(p.Line)
+		if p.Column > 0 {
+			text += ":" + strconv.Itoa(p.Column)
+		}
+	}
+	return text
+}
+
+// label names a case: its name, and the door that it went through.
+func (c *Case) label() string {
+	if c.Door == "" {
+		return c.Name
+	}
+	return c.Name + " (" + c.Door + ")"
+}
+
+// why says why a case did not run.
+func (c *Case) why() string {
+	if c.Status == NotApplicable {
+		return "not applicable: " + c.Reason
+	}
+	return c.Reason
+}
+
+// group is the findings about one page, by tool. The page itself is the tool "".
+type group struct {
+	Page  string
+	Tools []toolGroup
+}
+
+type toolGroup struct {
+	Tool     string
+	Findings []check.Finding
+}
+
+// groups sorts findings by page and tool, each in the order of its first one.
+func (r *Run) groups() []group {
+	var all []group
+	for _, f := range r.Findings {
+		g := at(&all, func(g *group) bool { return g.Page == page(f.Where) })
+		g.Page = page(f.Where)
+		t := at(&g.Tools, func(t *toolGroup) bool { return t.Tool == f.Where.Tool })
+		t.Tool = f.Where.Tool
+		t.Findings = append(t.Findings, f)
+	}
+	return all
+}
+
+// at returns the element that fits, or a new one at the end.
+func at[T any](list *[]T, fits func(*T) bool) *T {
+	for i := range *list {
+		if fits(&(*list)[i]) {
+			return &(*list)[i]
+		}
+	}
+	var zero T
+	*list = append(*list, zero)
+	return &(*list)[len(*list)-1]
+}
+
+// helpURL is where a rule is documented, or "" for an id that cannot be one.
+func helpURL(id string) string {
+	for _, r := range id {
+		if (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '-' {
+			return ""
+		}
+	}
+	if id == "" {
+		return ""
+	}
+	return "https://github.com/pagetools/pagetools/blob/main/docs/rules/" + id + ".md"
+}
+
+// localFile returns the path of a place that is a file here, and not a script on a server.
+func localFile(place string) (string, bool) {
+	u, err := url.Parse(place)
+	if err == nil && u.Scheme == "file" {
+		return u.Path, u.Path != ""
+	}
+	return place, place != "" && (err != nil || u.Scheme == "" || len(u.Scheme) == 1) // C:\x.js
+}
