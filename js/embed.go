@@ -17,6 +17,12 @@ var Shim string
 //go:embed dist/wait.js
 var Wait string
 
+// Record is the bundle of src/record: an expression, a function of a name for its messages between
+// frames, that returns the function that returns what was noted.
+//
+//go:embed dist/record.js
+var Record string
+
 // Native is the bundle of src/shim/native.js, of the same kind: for pages that get the
 // browser's own WebMCP.
 //

@@ -85,6 +85,7 @@ type view struct {
 	// revisions are those of the documents that it shows, by id: the one at the
 	// top, and those in frames that have tools.
 	revisions map[string]int64
+	declared  []bridge.Declaration // in the page's own words
 	catalog   *bridge.Catalog
 	// loaded is true after the document's load event, settled when the page counts
 	// as opened.
@@ -300,6 +301,7 @@ func (p *Page) list(s *pageState) {
 	}
 	before := s.now.catalog.Findings()
 	catalog, found := bridge.NewCatalog(s.prev, all, p.limits)
+	s.now.declared = all
 	s.now.revisions, s.now.catalog = revisions, catalog.With(told(slices.Concat(reported, found, s.more)))
 	if len(s.now.catalog.Tools()) > 0 {
 		s.prev = s.now.catalog

@@ -131,6 +131,19 @@ func WaitFor(selector string) string {
 	return string(append(appendLiteral([]byte("("+js.Wait+")("), []byte(selector)), ')'))
 }
 
+// RecordSource returns the script that notes what a page does with its tools; it comes after
+// Source's. name is another one than the page script's.
+func RecordSource(name string) string {
+	checkName(name)
+	return "const " + name + " = " + strings.TrimRight(js.Record, "\n") + "(\"" + secret(name) + "\");\n"
+}
+
+// Recorded returns the expression for what RecordSource's script noted in a document, as JSON.
+func Recorded(name string) string {
+	checkName(name)
+	return strictly + name + "()"
+}
+
 // Function returns the declaration of a function that returns what an expression of this package
 // does, for Runtime.callFunctionOn, which reaches documents that Runtime.evaluate does not.
 func Function(expression string) string {

@@ -26,6 +26,7 @@ type Bundle struct {
 var Bundles = []Bundle{
 	{Entry: "src/shim/main.js", Out: "dist/shim.js", Result: "shim", Param: "secret"},
 	{Entry: "src/shim/native.js", Out: "dist/native.js", Result: "shim", Param: "secret"},
+	{Entry: "src/record/main.js", Out: "dist/record.js", Result: "record", Param: "mark"},
 	{Entry: "src/wait/main.js", Out: "dist/wait.js", Result: "wait"},
 	{Entry: "src/console/main.js", Out: "dist/console.js", Result: "page"},
 }

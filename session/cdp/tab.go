@@ -37,6 +37,7 @@ type tab struct {
 	invoker invoker
 	owner   *owner
 	onClose func(*tab)
+	notes   string // the name of what notes what the page does with its tools; "" is nothing
 
 	reaching *reaching
 
@@ -111,6 +112,10 @@ func newTab(b *instance, target *wire.Session, in cdp.BrowserContextID, id cdpta
 		work.add(ctx, 0, func() { out.emit(refused) })
 	})
 	own.setup = &setup{invoker: t.invoker.commands(), settings: set, reaching: t.reaching}
+	if o.Record {
+		t.notes = shim.NewName()
+		own.setup.invoker = append(own.setup.invoker, addScript(shim.RecordSource(t.notes)))
+	}
 	own.windows = &windows{
 		of: b, in: in, id: id, policy: o.Windows, frames: own.frames, setup: own.setup, out: out, tasks: work,
 		known: map[cdptarget.ID]bool{},

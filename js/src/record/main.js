@@ -1,0 +1,192 @@
+// @ts-check
+// Notes, for the test kit, what a page does with its tools: which method it called, through which object, from which line, and
+// when. It runs after the page script and before the page's own scripts, only in pages of whoever tests them: it hides from
+// nobody, and a page that wants to deceive it can.
+
+const most = 1000;
+/** @type {RecordedNote[]} */
+const notes = [];
+/** @type {RecordedFrame[]} */
+const told = [];
+/** What a registration is known by while it lives. @type {Map<string, RecordedNote>} */
+const live = new Map();
+/** @type {Map<Promise<any>, RecordedNote>} */
+const pending = new Map();
+let dropped = 0;
+let through = 'document';
+
+/** Where the page called us: the first line of the stack that a script with an address wrote. */
+function place() {
+  const limit = Error.stackTraceLimit;
+  Error.stackTraceLimit = 30;
+  const stack = `${new Error().stack}`;
+  Error.stackTraceLimit = limit;
+  for (const line of stack.split('\n')) {
+    const found = /((?:https?|file|blob|data):[^\s()]+):(\d+):(\d+)\)?$/.exec(line);
+    if (found !== null) return { url: found[1], line: Number(found[2]), column: Number(found[3]) };
+  }
+  return undefined;
+}
+
+/**
+ * attempt returns what a page's value says, or undefined where looking at it throws.
+ * @template T
+ * @param {() => T} read
+ */
+function attempt(read) {
+  try {
+    return read();
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * @param {string} kind
+ * @param {string} tool
+ * @param {Partial<RecordedNote>} [more]
+ */
+function note(kind, tool, more = {}) {
+  /** @type {RecordedNote} */
+  const entry = { at: performance.now(), kind, tool, surface: through, script: place(), ...more };
+  if (notes.length < most) notes.push(entry);
+  else dropped++;
+  if (kind === 'unregister') live.delete(tool);
+  else live.set(tool, entry);
+  if (window !== top) attempt(() => top?.postMessage({ [mark]: { url: location.href, origin: self.origin, tool } }, '*'));
+  return entry;
+}
+
+/** What a declaration says in the page's own words. @param {any} tool */
+function claims(tool) {
+  return attempt(() => (tool?.annotations === undefined ? undefined : JSON.stringify(tool.annotations)));
+}
+
+/** What follows a call of each method; it returns what the page gets. @type {{[method: string]: (args: any[], result: any, surface: string) => any}} */
+const after = {
+  registerTool([tool, options], result, surface) {
+    const name = attempt(() => `${tool.name}`) ?? '';
+    const exposedTo = attempt(() => (options?.exposedTo === undefined ? undefined : Array.from(options.exposedTo, String)));
+    const before = live.get(name);
+    const entry = note('register', name, { surface, exposedTo, annotations: claims(tool) });
+    attempt(() => options?.signal?.addEventListener('abort', () => {
+      if (live.get(name) === entry) note('unregister', name, { surface });
+    }));
+    if (!(result instanceof Promise)) return result;
+    const outcome = result.then((value) => value, (error) => {
+      Object.assign(entry, { kind: 'refuse', message: `${error}` });
+      if (live.get(name) === entry && before !== undefined) live.set(name, before);
+      throw error;
+    });
+    pending.set(outcome, entry);
+    return outcome;
+  },
+  unregisterTool([tool], result, surface) {
+    note('unregister', attempt(() => `${typeof tool === 'object' ? tool.name : tool}`) ?? '', { surface });
+    return result;
+  },
+  provideContext([context], result) {
+    const before = new Set(live.keys());
+    for (const tool of attempt(() => Array.from(context?.tools ?? [])) ?? []) {
+      const name = attempt(() => `${tool.name}`) ?? '';
+      note(before.delete(name) ? 'replace' : 'register', name, { surface: 'provideContext', annotations: claims(tool) });
+    }
+    for (const name of before) note('unregister', name, { surface: 'provideContext' });
+    return result;
+  },
+  clearContext(_, result) {
+    for (const name of Array.from(live.keys())) note('unregister', name, { surface: 'provideContext' });
+    return result;
+  },
+};
+
+/**
+ * watch notes the calls of the methods of an object.
+ * @param {any} holder
+ * @param {string} [surface]
+ */
+function watch(holder, surface) {
+  for (const method in after) {
+    const original = holder[method];
+    if (typeof original !== 'function') continue;
+    const seen = {
+      /** @param {any[]} args */
+      [method](...args) {
+        let result;
+        try {
+          result = Reflect.apply(original, this, args);
+        } catch (error) {
+          note('refuse', attempt(() => `${args[0].name}`) ?? '', { message: `${error}` });
+          throw error;
+        }
+        return after[method](args, result, surface ?? through);
+      },
+    }[method];
+    Object.defineProperty(holder, method, { value: seen, writable: true, enumerable: true, configurable: true });
+  }
+}
+
+/**
+ * access notes through which attribute the page got the object.
+ * @param {any} holder
+ * @param {string} surface
+ */
+function access(holder, surface) {
+  const property = Object.getOwnPropertyDescriptor(holder, 'modelContext');
+  const get = property?.get;
+  if (property === undefined || get === undefined) return;
+  property.get = function modelContext() {
+    through = surface;
+    return Reflect.apply(get, this, []);
+  };
+  Object.defineProperty(holder, 'modelContext', property);
+}
+
+/** @param {string} name @param {Element} element */
+const attribute = (name, element) => element.getAttribute(name) ?? '';
+
+/** @param {any} field @returns {RecordedField} */
+function field(field) {
+  const label = Array.from(field.labels ?? [], (/** @type {HTMLElement} */ x) => x.textContent?.trim()).join(' ');
+  return {
+    name: field.name, type: field.type ?? '', label: label || attribute('aria-label', field), required: field.required === true,
+    description: attribute('toolparamdescription', field), autocomplete: attribute('autocomplete', field),
+  };
+}
+
+/** @param {HTMLFormElement} form @returns {RecordedForm} */
+function formOf(form) {
+  const fields = Array.from(form.elements).filter((x) => /^(INPUT|SELECT|TEXTAREA)$/.test(x.tagName))
+    .filter((x) => !/^(submit|button|reset|image)$/.test(/** @type {any} */ (x).type));
+  return {
+    name: attribute('toolname', form), description: attribute('tooldescription', form),
+    declares: form.hasAttribute('toolname') || form.hasAttribute('tooldescription'), autoSubmit: form.hasAttribute('toolautosubmit'),
+    method: attribute('method', form), action: attribute('action', form), fields: fields.slice(0, 100).map(field),
+  };
+}
+
+/** @param {HTMLIFrameElement} frame @returns {RecordedFrame} */
+function frameOf(frame) {
+  return { url: frame.src, allowed: /(^|;)\s*tools\b/.test(frame.allow), name: frame.name };
+}
+
+watch(ModelContext.prototype);
+watch(Object.getPrototypeOf(/** @type {any} */ (window).agent), 'agent');
+access(Document.prototype, 'document');
+access(Navigator.prototype, 'navigator');
+addEventListener('unhandledrejection', (event) => {
+  const entry = pending.get(event.promise);
+  if (entry !== undefined) entry.unhandled = true;
+}, true);
+addEventListener('message', (event) => {
+  const said = event.data?.[mark];
+  if (said === undefined) return;
+  event.stopImmediatePropagation();
+  if (told.length < most) told.push({ url: `${said.url}`, origin: event.origin, registers: true, tool: `${said.tool}` });
+}, true);
+
+record = () => JSON.stringify({
+  notes, dropped, told,
+  frames: Array.from(document.querySelectorAll('iframe'), frameOf).slice(0, most),
+  forms: Array.from(document.forms, formOf).slice(0, most),
+});

@@ -1,0 +1,122 @@
+package session
+
+import (
+	"context"
+	"time"
+
+	"github.com/pagetools/pagetools/bridge"
+)
+
+// Recorder is a Tab that notes what its page does with its tools, for those who test them. Only
+// a tab that was opened with TabOptions.Record does.
+type Recorder interface {
+	// Record returns what was noted in the document at the top, and of the frames in it. Errors
+	// are *bridge.Error.
+	Record(ctx context.Context) (*Record, error)
+}
+
+// Record is what a page did with its tools until now. The page itself tells it, so it is not to
+// be relied on where the page is not one's own.
+type Record struct {
+	Notes   []Note `json:"notes"`
+	Dropped int    `json:"dropped"` // notes beyond the first thousand
+	// Frames are the frames that the document has, and Told the registrations in any of them.
+	Frames []RecordedFrame `json:"frames"`
+	Told   []RecordedFrame `json:"told"`
+	Forms  []RecordedForm  `json:"forms"`
+}
+
+// Note is one call of the page.
+type Note struct {
+	// At is how many milliseconds after the navigation it was.
+	At float64 `json:"at"`
+	// Kind is "register", "replace", "unregister", or "refuse" for what was not taken.
+	Kind string `json:"kind"`
+	Tool string `json:"tool"`
+	// Surface is "document", "navigator", "agent" or "provideContext".
+	Surface   string   `json:"surface"`
+	Script    *Place   `json:"script"`
+	ExposedTo []string `json:"exposedTo"`
+	// Annotations are JSON in the page's own words; "" is none.
+	Annotations string `json:"annotations"`
+	// Message is why it was not taken. Unhandled is true when the page did not look at that.
+	Message   string `json:"message"`
+	Unhandled bool   `json:"unhandled"`
+}
+
+// Place is a line of a script.
+type Place struct {
+	URL    string `json:"url"`
+	Line   int    `json:"line"`
+	Column int    `json:"column"`
+}
+
+// RecordedFrame is a frame of the page, or a registration in one.
+type RecordedFrame struct {
+	URL    string `json:"url"`
+	Name   string `json:"name"`
+	Origin string `json:"origin"`
+	Tool   string `json:"tool"`
+	// Allowed is true when its allow attribute names tools.
+	Allowed bool `json:"allowed"`
+}
+
+// RecordedForm is a form of the document.
+type RecordedForm struct {
+	Name        string          `json:"name"`
+	Description string          `json:"description"`
+	Declares    bool            `json:"declares"`
+	AutoSubmit  bool            `json:"autoSubmit"`
+	Method      string          `json:"method"`
+	Action      string          `json:"action"`
+	Fields      []RecordedField `json:"fields"`
+}
+
+// RecordedField is a field of a form.
+type RecordedField struct {
+	Name         string `json:"name"`
+	Type         string `json:"type"`
+	Label        string `json:"label"`
+	Description  string `json:"description"`
+	Autocomplete string `json:"autocomplete"`
+	Required     bool   `json:"required"`
+}
+
+// Seen is a page of a site as those who test it see it.
+type Seen struct {
+	URL string
+	// Declared is what its documents declare, in their own words; Catalog what is offered of it,
+	// with what was found.
+	Declared []bridge.Declaration
+	Catalog  *bridge.Catalog
+	Record   *Record
+	Opened   time.Duration // from the beginning of the navigation
+}
+
+// See opens a page of the site, returns what it shows once it counts as opened, and closes it.
+// The site's pages must record.
+func (m *Manager) See(ctx context.Context, name string) (*Seen, error) {
+	s, err := m.site(name)
+	if err != nil {
+		return nil, err
+	}
+	began := time.Now()
+	page, err := m.openPage(ctx, s, nil, nil)
+	if page != nil {
+		defer page.close()
+	}
+	if err != nil {
+		return nil, err
+	}
+	v, err := page.opened(ctx)
+	if err != nil {
+		return nil, err
+	}
+	seen := &Seen{URL: v.url, Declared: v.declared, Catalog: v.catalog, Opened: time.Since(began)}
+	recorder, ok := page.tab.(Recorder)
+	if !ok {
+		return nil, bridge.Errorf(bridge.ConfigError, "", bridge.NotRun, "The pages of %q are not recorded.", name)
+	}
+	seen.Record, err = recorder.Record(ctx)
+	return seen, err
+}
