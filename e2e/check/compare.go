@@ -54,15 +54,19 @@ func stem(word string) string {
 	return word
 }
 
+// capitalTodo finds the mark that developers leave.
+var capitalTodo = regexp.MustCompile(`\bTODO\b`)
+
 func findVague(r *run) {
 	v := vocabulary()
 	r.declarations(func(t *tool) {
 		words := wordsOf(without(r.allowed, strings.ToLower(t.Description)))
 		at := place{tool: t, pointer: "/description"}
-		said, placeholder := 0, ""
+		said, placeholder := 0, capitalTodo.FindString(clipped(t.Description))
 		for _, word := range words {
 			if v.has("placeholder", word) {
 				placeholder = word
+				continue
 			}
 			repeats := slices.ContainsFunc(t.words, func(w string) bool { return stem(w) == stem(word) })
 			if !repeats && !v.has("function", word) && !v.has("filler", word) {

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"slices"
 	"strings"
 )
 
@@ -139,12 +140,37 @@ func findSplit(r *run) {
 				pieces = append(pieces, text{x.pointer, unmarked(x.value)})
 			}
 		}
-		for _, between := range []string{" ", ""} {
-			if joined(r, t, pieces, between) {
+		if !r.joined(t, pieces, " ") {
+			r.glued(t, pieces)
+		}
+	})
+}
+
+// glued looks for words that are cut in two: a word of an instruction is there only when texts
+// stand side by side without a space.
+func (r *run) glued(t *tool, pieces []text) {
+	const window = 4 // texts that one instruction is cut into
+	spaced, bare := join(pieces, " "), join(pieces, "")
+	cut := slices.ContainsFunc(instructions(), func(p pattern) bool {
+		return slices.ContainsFunc(p.words, func(w string) bool {
+			return strings.Contains(bare, w) && !strings.Contains(spaced, w)
+		})
+	})
+	for from := 0; cut && from < len(pieces); from++ {
+		for to := from + 2; to <= min(len(pieces), from+window); to++ {
+			if r.joined(t, pieces[from:to], "") {
 				return
 			}
 		}
-	})
+	}
+}
+
+func join(pieces []text, between string) string {
+	values := make([]string, len(pieces))
+	for i, x := range pieces {
+		values[i] = x.value
+	}
+	return strings.Join(values, between)
 }
 
 // unmarked takes the mark of a part off a text, such as "part 2 of 3:" or "…".
@@ -160,23 +186,16 @@ func unmarked(s string) string {
 
 // joined searches texts that stand one after the other, and reports where the first
 // instruction ends.
-func joined(r *run, t *tool, pieces []text, between string) bool {
-	var all strings.Builder
-	ends := make([]int, len(pieces))
-	for i, x := range pieces {
-		if i > 0 {
-			all.WriteString(between)
-		}
-		all.WriteString(x.value)
-		ends[i] = all.Len()
-	}
-	said := instruction(all.String())
+func (r *run) joined(t *tool, pieces []text, between string) bool {
+	all := join(pieces, between)
+	said := instruction(all)
 	if said == "" {
 		return false
 	}
-	end := strings.Index(all.String(), said) + len(said)
+	left := strings.Index(all, said) + len(said)
 	last := 0
-	for ends[last] < end {
+	for last < len(pieces)-1 && left > len(pieces[last].value) {
+		left -= len(pieces[last].value) + len(between)
 		last++
 	}
 	r.report(place{tool: t, pointer: pieces[last].pointer}, "This text and those before it, read together, give an "+
