@@ -38,7 +38,7 @@ var similarRule = Rule{ID: "similar-descriptions", Severity: Warning, find: find
 // wordsOf are the words of a text in lower case, at most as many as a long description has.
 func wordsOf(s string) []string {
 	const most = 400
-	words := strings.FieldsFunc(strings.ToLower(s), func(r rune) bool {
+	words := strings.FieldsFunc(strings.ToLower(clipped(s)), func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r)
 	})
 	return words[:min(len(words), most)]
@@ -60,7 +60,7 @@ var capitalTodo = regexp.MustCompile(`\bTODO\b`)
 func findVague(r *run) {
 	v := vocabulary()
 	r.declarations(func(t *tool) {
-		words := wordsOf(without(r.allowed, strings.ToLower(t.Description)))
+		words := wordsOf(without(r.allowed, strings.ToLower(clipped(t.Description))))
 		at := place{tool: t, pointer: "/description"}
 		said, placeholder := 0, capitalTodo.FindString(clipped(t.Description))
 		for _, word := range words {

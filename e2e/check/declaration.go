@@ -6,9 +6,11 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/schema"
 )
 
 var declarationRules = []Rule{
@@ -268,7 +270,8 @@ func findTitle(r *run) {
 
 func findDescription(r *run) {
 	r.declarations(func(t *tool) {
-		if bridge.OneLine(t.Description) == "" {
+		seen := func(r rune) bool { return !unicode.IsSpace(r) && !schema.Invisible(r) }
+		if !strings.ContainsFunc(t.Description, seen) {
 			r.report(place{tool: t, pointer: "/description"}, "The tool has no description: say what it does, "+
 				"with what, and what it returns.")
 		}

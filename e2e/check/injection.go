@@ -91,15 +91,14 @@ func without(allowed []string, s string) string {
 // clipped is the part of a text that is searched.
 func clipped(s string) string { return s[:min(len(s), maxToolText)] }
 
-// reading calls a function for each declaration with its folded texts, as far as they are
-// read; whole is false when there was more.
-func (r *run) reading(visit func(t *tool, texts []text, whole bool)) {
+// reading calls a function for each declaration with its texts, as far as they are read; whole is
+// false when there was more.
+func (r *run) reading(visit func(t *tool, texts []*text, whole bool)) {
 	for _, p := range r.pages {
 		left := maxPageText
 		for _, t := range p.all {
 			budget := min(left, maxToolText)
-			var texts []text
-			whole := len(t.texts) < maxTexts
+			whole, n := len(t.texts) < maxTexts, 0
 			for _, x := range t.texts {
 				if len(x.value) > budget {
 					whole = false
@@ -107,17 +106,28 @@ func (r *run) reading(visit func(t *tool, texts []text, whole bool)) {
 				}
 				budget -= len(x.value)
 				left -= len(x.value)
-				texts = append(texts, text{x.pointer, without(r.allowed, fold(x.value))})
+				n++
 			}
-			visit(t, texts, whole)
+			visit(t, t.texts[:n], whole)
 		}
 	}
 }
 
+// order returns the instruction in a text, or "".
+func (r *run) order(x *text) string {
+	if len(r.allowed) > 0 {
+		return instruction(without(r.allowed, x.fold()))
+	}
+	if !x.ordered {
+		x.order, x.ordered = instruction(x.fold()), true
+	}
+	return x.order
+}
+
 func findInjection(r *run) {
-	r.reading(func(t *tool, texts []text, whole bool) {
+	r.reading(func(t *tool, texts []*text, whole bool) {
 		for _, x := range texts {
-			if said := instruction(x.value); said != "" {
+			if said := r.order(x); said != "" {
 				r.report(place{tool: t, pointer: x.pointer}, "The text gives an order to the agent (%s): describe the "+
 					"tool only, or allow the text if it is harmless.", quote(said))
 			}
@@ -130,14 +140,14 @@ func findInjection(r *run) {
 }
 
 func findSplit(r *run) {
-	r.reading(func(t *tool, texts []text, _ bool) {
+	r.reading(func(t *tool, texts []*text, _ bool) {
 		var pieces []text
 		for _, x := range texts {
-			if instruction(x.value) != "" {
+			if r.order(x) != "" {
 				return // description-injection says it
 			}
 			if x.pointer != "/name" {
-				pieces = append(pieces, text{x.pointer, unmarked(x.value)})
+				pieces = append(pieces, text{pointer: x.pointer, value: unmarked(without(r.allowed, x.fold()))})
 			}
 		}
 		if !r.joined(t, pieces, " ") {

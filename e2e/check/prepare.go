@@ -35,7 +35,7 @@ type tool struct {
 	inputErr, outputErr  error
 	words                []string // of its name
 	nodes                []node   // of the input schema, the root first
-	texts                []text
+	texts                []*text
 }
 
 // node is a subschema in its place.
@@ -51,6 +51,18 @@ type node struct {
 type text struct {
 	pointer string
 	value   string
+
+	folded  string // value, folded; "" is not yet
+	order   string // the instruction in it, once it was looked for
+	ordered bool
+}
+
+// fold returns the text in the form in which texts are compared.
+func (x *text) fold() string {
+	if x.folded == "" {
+		x.folded = fold(x.value)
+	}
+	return x.folded
 }
 
 func prepare(s *Snapshot) []*page {
@@ -138,7 +150,7 @@ func (t *tool) params(visit func(node)) {
 
 func (t *tool) collect(pointer, value string) {
 	if value != "" && len(t.texts) < maxTexts {
-		t.texts = append(t.texts, text{pointer, value})
+		t.texts = append(t.texts, &text{pointer: pointer, value: value})
 	}
 }
 
