@@ -76,7 +76,14 @@ func ReadBaseline(b []byte) (*Baseline, error) {
 	dec.DisallowUnknownFields()
 	const repair = "restore it, or write it anew with --update"
 	if err := dec.Decode(&file); err != nil {
-		line, column := lineOf(b, dec.InputOffset())
+		at := int64(len(b)) // where it ends too early
+		var syntax *json.SyntaxError
+		if errors.As(err, &syntax) {
+			at = syntax.Offset
+		} else if !errors.Is(err, io.ErrUnexpectedEOF) {
+			at = dec.InputOffset()
+		}
+		line, column := lineOf(b, at)
 		return nil, fmt.Errorf("line %d, column %d: not a baseline (%w): %s", line, column, err, repair)
 	}
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {

@@ -154,6 +154,24 @@ var (
 	percentRun = regexp.MustCompile(`(?i)(?:[\w.-]{0,12}%[0-9a-f]{2}){6,}[\w.-]*`)
 )
 
+const base64Letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/_-"
+
+// longest is the length of the longest part of a text that has these characters only.
+func longest(s, letters string) int {
+	var is [256]bool
+	for i := range len(letters) {
+		is[letters[i]] = true
+	}
+	best, n := 0, 0
+	for i := range len(s) {
+		if n++; !is[s[i]] {
+			n = 0
+		}
+		best = max(best, n)
+	}
+	return best
+}
+
 // decoded returns what a text says when it is decoded, one reading after the other.
 func decoded(s string) []string {
 	const most = 20 // runs of each encoding
@@ -163,16 +181,22 @@ func decoded(s string) []string {
 			out = append(out, string(b))
 		}
 	}
-	for _, run := range base64Run.FindAllString(s, most) {
+	runs := func(of *regexp.Regexp, letters string, least int) []string {
+		if longest(s, letters) < least {
+			return nil // most texts end here
+		}
+		return of.FindAllString(s, most)
+	}
+	for _, run := range runs(base64Run, base64Letters, 24) {
 		bare := strings.TrimRight(run, "=")
 		add(base64.RawStdEncoding.DecodeString(bare))
 		add(base64.RawURLEncoding.DecodeString(bare))
 	}
-	for _, run := range hexRun.FindAllString(s, most) {
+	for _, run := range runs(hexRun, `0123456789abcdefABCDEFxX\\ ,:`, 32) {
 		digits := hexNoise.ReplaceAllString(run, "")
 		add(hex.DecodeString(digits[:len(digits)/2*2]))
 	}
-	for _, run := range percentRun.FindAllString(s, most) {
+	for _, run := range runs(percentRun, "%", 1) {
 		text, err := url.PathUnescape(run)
 		add([]byte(text), err)
 	}
