@@ -58,7 +58,7 @@ func smuggled(s string) []rune {
 			after = runes[i+1]
 		}
 		switch {
-		case r >= 0xE0020 && r <= 0xE007F && flag(runes[:i+1]):
+		case r >= 0xE0020 && r <= 0xE007F && regionFlag(runes[:i+1]):
 		case smuggles(r):
 			return runes[i:min(len(runes), i+3)]
 		case isSelector(r) && (isSelector(before) || unicode.IsSpace(before) || i == 0):
@@ -70,9 +70,9 @@ func smuggled(s string) []rune {
 	return nil
 }
 
-// flag reports whether a text ends in a flag of a region, which is spelled in tags after a
+// regionFlag reports whether a text ends in a flag of a region, which is spelled in tags after a
 // black flag: at most six of them and the end.
-func flag(s []rune) bool {
+func regionFlag(s []rune) bool {
 	const longest = 7
 	for n := 0; n <= longest && n < len(s); n++ {
 		switch r := s[len(s)-1-n]; {

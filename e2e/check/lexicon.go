@@ -107,17 +107,20 @@ func instruction(s string) string {
 	return ""
 }
 
-// kind is what a tool's name says that it does: "read", "change" or "".
+// kind is what a tool's name says that it does: "read", "change" or "". The first word decides,
+// and the last one where the first is a noun: cart_add. An update_history is no update.
 func (t *tool) kind() string {
 	v := vocabulary()
+	if len(t.words) == 0 {
+		return ""
+	}
+	first, last := t.words[0], t.words[len(t.words)-1]
 	switch {
-	case len(t.words) == 0:
-		return ""
-	case v.has("read", t.words[0]):
+	case v.has("read", first):
 		return "read"
-	case v.has("read", t.words...) || v.has("read-maybe", t.words...):
+	case v.has("read-maybe", first, last):
 		return ""
-	case v.has("change", t.words[0]) || v.has("change", t.words[len(t.words)-1]):
+	case v.has("change", first) || v.has("change", last) && !v.has("read", t.words...):
 		return "change"
 	}
 	return ""
