@@ -38,8 +38,11 @@ func FromFile(b []byte) (*Snapshot, error) {
 	reply := v.Get("jsonrpc").Exists()
 	switch {
 	case v.Get("lockfileVersion").Exists():
+		if err := s.fromLock(v); err != nil {
+			return nil, err
+		}
 		s.Source = sourceLock
-		return s, s.fromLock(v)
+		return s, nil
 	case reply && v.Get("error").Exists():
 		return nil, fmt.Errorf("the JSON-RPC message is the error %s: ask for tools/list again, and use its result",
 			quote(v.Get("error").Get("message").String()))

@@ -187,7 +187,8 @@ func join(pieces []text, between string) string {
 func unmarked(s string) string {
 	if head, rest, found := strings.Cut(s, ":"); found && len(head) < 20 {
 		words := strings.Fields(head)
-		if len(words) > 0 && strings.Contains(" part step chunk piece continued cont ", " "+words[0]+" ") {
+		marks := []string{"part", "step", "chunk", "piece", "continued", "cont"}
+		if len(words) > 0 && slices.Contains(marks, words[0]) {
 			s = rest
 		}
 	}

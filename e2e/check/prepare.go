@@ -69,8 +69,8 @@ func prepare(s *Snapshot) []*page {
 	pages := make([]*page, len(s.Pages))
 	for i := range s.Pages {
 		p := &page{Page: &s.Pages[i]}
-		for j := range p.Page.Tools {
-			p.tools = append(p.tools, read(&p.Page.Tools[j], p))
+		for j := range p.Tools {
+			p.tools = append(p.tools, read(&p.Tools[j], p))
 		}
 		p.all = append(p.all, p.tools...)
 		for j := range p.Rejected {
