@@ -136,7 +136,9 @@ func toolFrom(v schema.Value, at string) (Tool, error) {
 		name string
 		to   *json.RawMessage
 	}{{"inputSchema", &t.Input}, {"outputSchema", &t.Output}, {"annotations", &t.Annotations}} {
-		*x.to = v.Get(x.name).Text()
+		if held := v.Get(x.name); !held.IsNull() { // lists write null where there is none
+			*x.to = held.Text()
+		}
 	}
 	for entry := range v.Get("exposedTo").Elements() {
 		t.ExposedTo = append(t.ExposedTo, entry.String())

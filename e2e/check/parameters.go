@@ -168,7 +168,8 @@ func findExec(r *run) {
 			said := append(wordsOf(n.schema.Get("description").String()), t.words...)
 			switch {
 			case v.isNamed("program", words),
-				v.isNamed("perhaps", words) && v.has("evidence", said...):
+				v.isNamed("perhaps", words) && v.has("evidence", said...),
+				v.isNamed("runnable", words) && v.has("runs", t.words...):
 				r.report(at, "The parameter %s takes any program: offer what it is needed for as tools of their "+
 					"own, or limit it by enum or pattern.", quote(n.name))
 			case goes && v.names("address", words):

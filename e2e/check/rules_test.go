@@ -193,6 +193,8 @@ func TestNames(t *testing.T) {
 		{"arbitrary-exec", withParam("code", `{"type":"string","description":"JavaScript to run."}`), 1},
 		{"arbitrary-exec", withParam("query", `{"type":"string","description":"Words to look for."}`), 0},
 		{"arbitrary-exec", withParam("query", `{"type":"string","description":"An SQL query."}`), 1},
+		{"arbitrary-exec", Tool{Name: "runCommand", Input: json.RawMessage(`{"properties":{"cmd":{"type":"string"}}}`)}, 1},
+		{"arbitrary-exec", Tool{Name: "run_search", Input: json.RawMessage(`{"properties":{"query":{"type":"string"}}}`)}, 0},
 		{"arbitrary-exec", withParam("sqlQuery", `{"type":"string"}`), 1},
 		{"arbitrary-exec", withParam("sql", `{"type":"string","pattern":"^SELECT name$"}`), 0},
 		{"arbitrary-exec", Tool{Name: "fetch_page", Input: json.RawMessage(`{"properties":{"url":{"type":"string","format":"uri"}}}`)}, 1},
