@@ -17,6 +17,12 @@ type Snapshot struct {
 	Locked map[string]Tool
 	// Calls are what was seen when tools were called; nil means that none was.
 	Calls []Call
+	// Questions are what pages asked people, and who can show that.
+	Questions []Question
+	// Differences are calls whose doors did not agree.
+	Differences []Difference
+	// Source says what a file was taken for, such as "a lock file"; "" for pages in a browser.
+	Source string
 	// Live is true when a browser showed the pages. Rules about what only a browser can see
 	// skip a list from a file.
 	Live bool
@@ -109,7 +115,9 @@ type Form struct {
 // Field is a field of a form.
 type Field struct {
 	Name, Type, Label, Description string
-	Required                       bool
+	// Autocomplete is the attribute of that name, such as "cc-number".
+	Autocomplete string
+	Required     bool
 }
 
 // Call is what was seen when a tool was called once.
@@ -122,7 +130,9 @@ type Call struct {
 	// Code the contract's code.
 	Result      json.RawMessage
 	Error, Code string
-	Took        time.Duration
+	// Reason is the contract's reason that refines the code, such as "RESULT_INVALID".
+	Reason string
+	Took   time.Duration
 	// OutputViolation is what the result has against the output schema; "" is nothing.
 	OutputViolation string
 	// CancelIgnored is true when the tool went on after its signal was aborted.
@@ -157,4 +167,21 @@ type Effects struct {
 type Request struct {
 	Method, URL string
 	Body        string
+}
+
+// Question is one that a page asked a person, or may ask.
+type Question struct {
+	Page, Tool string
+	Kind       string // "approve", "confirm", "prompt" or "interact"
+	// Hosts are those that were looked at, and Shown those of them that can show it.
+	Hosts, Shown []string
+}
+
+// Difference is a call that ended in different ways through the page, a webtool and MCP.
+type Difference struct {
+	Page, Tool string
+	Case       string // the scenario's name; "" is none
+	What       string // "result", "error" or "order"
+	// Doors are what each door gave, by "page", "webtool" and "mcp", as short texts.
+	Doors map[string]string
 }

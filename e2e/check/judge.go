@@ -1,0 +1,233 @@
+package check
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/pagetools/pagetools/bridge"
+)
+
+// mostFindings is how many findings a rule may have on one page. What is more is counted.
+const mostFindings = 50
+
+// Judge holds a snapshot against the rules, and returns the findings: without duplicates,
+// sorted by severity, target, page, tool, rule and pointer, and at most 50 of a rule on a page,
+// with one that says how many more there are. The snapshot must not be changed meanwhile. An
+// error names an unknown rule or option, or an invalid value.
+func Judge(s *Snapshot, o Options) ([]Finding, error) {
+	for _, id := range sortedKeys(o.Rules) {
+		if _, err := ruleByID(id); err != nil {
+			return nil, err
+		}
+	}
+	all := Rules()
+	var todo []*Rule
+	for i := range all {
+		r, err := all[i].configured(o.Rules[all[i].ID])
+		if err != nil {
+			return nil, err
+		}
+		if r.Severity != Off {
+			todo = append(todo, r)
+		}
+	}
+	pages := prepare(s)
+	var found []Finding
+	for _, rule := range todo {
+		setting := o.Rules[rule.ID]
+		r := &run{s: s, rule: rule, pages: pages, hosts: o.Hosts, fixed: setting.Severity != "",
+			allowed: folded(setting.Allow), counts: map[string]int{}, seen: map[string]bool{}}
+		rule.find(r)
+		found = append(found, r.finish()...)
+	}
+	slices.SortStableFunc(found, compareFindings)
+	return found, nil
+}
+
+// rank orders severities, the worst first.
+func rank(s Severity) int {
+	return slices.Index([]Severity{Error, Warning, Info, Off}, s)
+}
+
+func compareFindings(a, b Finding) int {
+	return cmp.Or(
+		cmp.Compare(rank(a.Severity), rank(b.Severity)),
+		cmp.Compare(a.Where.Target, b.Where.Target),
+		cmp.Compare(a.Where.Page, b.Where.Page),
+		cmp.Compare(a.Where.Tool, b.Where.Tool),
+		cmp.Compare(a.Rule, b.Rule),
+		cmp.Compare(a.Where.Pointer, b.Where.Pointer),
+		cmp.Compare(a.Message, b.Message))
+}
+
+// run is one rule at work on a snapshot.
+type run struct {
+	s       *Snapshot
+	rule    *Rule
+	pages   []*page
+	hosts   func(*Snapshot) []Finding
+	fixed   bool // the setting replaces every severity
+	allowed []string
+	found   []Finding
+	counts  map[string]int // findings by page, those that are only counted too
+	seen    map[string]bool
+}
+
+// place is where a finding is.
+type place struct {
+	page     *page
+	tool     *tool
+	pointer  string
+	severity Severity // "" is the rule's
+	fix      func() string
+	// name and url stand for a tool and a page that were not prepared.
+	name, url string
+}
+
+// report adds a finding, unless there are enough of this rule on this page. Texts of strangers
+// in it are quoted.
+func (r *run) report(at place, format string, args ...any) {
+	w := Where{Target: r.s.Target, Pointer: bridge.Clip(at.pointer, maxPointer),
+		Tool: bridge.Clip(at.name, maxName), Page: bridge.Clip(at.url, maxPointer)}
+	if at.tool != nil {
+		at.page = cmp.Or(at.page, at.tool.page)
+		w.Tool, w.Frame = bridge.Clip(at.tool.Name, maxName), bridge.Clip(at.tool.Frame, maxName)
+		w.Script = at.tool.Script
+	}
+	if at.page != nil {
+		w.Page = at.page.URL
+	}
+	f := Finding{Rule: r.rule.ID, Severity: r.rule.Severity, Where: w}
+	if at.severity != "" && !r.fixed {
+		f.Severity = at.severity
+	}
+	if r.counts[w.Page] >= mostFindings {
+		r.counts[w.Page]++
+		return
+	}
+	f.Message = fmt.Sprintf(format, args...)
+	if at.fix != nil {
+		f.Fix = at.fix()
+	}
+	r.add(f)
+}
+
+// add keeps a finding that is not there yet.
+func (r *run) add(f Finding) {
+	key := strings.Join([]string{f.Where.Page, f.Where.Frame, f.Where.Tool, f.Where.Pointer,
+		f.Message}, "\x00")
+	if r.seen[key] {
+		return
+	}
+	r.seen[key] = true
+	if r.counts[f.Where.Page]++; r.counts[f.Where.Page] <= mostFindings {
+		r.found = append(r.found, f)
+	}
+}
+
+// finish says how many findings were left out.
+func (r *run) finish() []Finding {
+	for _, url := range sortedKeys(r.counts) {
+		if more := r.counts[url] - mostFindings; more > 0 {
+			r.found = append(r.found, Finding{Rule: r.rule.ID, Severity: r.rule.Severity,
+				Message: fmt.Sprintf("There are %d more of these on this page: correct those that are "+
+					"listed, and check again.", more),
+				Where: Where{Target: r.s.Target, Page: url}})
+		}
+	}
+	return r.found
+}
+
+// The bounds of what a finding repeats of strangers' texts, in bytes.
+const (
+	maxName    = 256
+	maxPointer = 1 << 10
+	maxQuoted  = 80
+	maxFix     = 32 << 10
+)
+
+// quote is a stranger's text in a message: short, and with what cannot be seen as escapes.
+func quote(s string) string { return strconv.Quote(bridge.Clip(s, maxQuoted)) }
+
+// quoteAll quotes the first few of a list.
+func quoteAll(list []string) string {
+	const most = 5
+	var parts []string
+	for i, s := range list {
+		if i == most {
+			parts = append(parts, fmt.Sprintf("and %d more", len(list)-most))
+			break
+		}
+		parts = append(parts, quote(s))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// option finds an option by name. Every name is a constant of the same table.
+func (r *run) option(name string) *Option {
+	for i := range r.rule.Options {
+		if r.rule.Options[i].Name == name {
+			return &r.rule.Options[i]
+		}
+	}
+	panic("the rule " + r.rule.ID + " has no option " + name)
+}
+
+func (r *run) number(name string) float64 { return r.option(name).Number }
+func (r *run) words(name string) []string { return r.option(name).Words }
+
+// tools calls a function for every declaration that is offered.
+func (r *run) tools(visit func(*tool)) {
+	for _, p := range r.pages {
+		for _, t := range p.tools {
+			visit(t)
+		}
+	}
+}
+
+// declarations calls a function for every declaration, those that are not offered too.
+func (r *run) declarations(visit func(*tool)) {
+	for _, p := range r.pages {
+		for _, t := range p.all {
+			visit(t)
+		}
+	}
+}
+
+// calls calls a function for every call, with its tool, which is nil when the snapshot has no
+// declaration of it, and the place of findings about it.
+func (r *run) calls(visit func(*Call, *tool, place)) {
+	index := map[[2]string]*tool{}
+	r.tools(func(t *tool) {
+		if key := [2]string{t.page.URL, t.Name}; index[key] == nil {
+			index[key] = t
+		}
+	})
+	for i := range r.s.Calls {
+		c := &r.s.Calls[i]
+		t := index[[2]string{c.Page, c.Tool}]
+		visit(c, t, place{tool: t, name: c.Tool, url: c.Page})
+	}
+}
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+
+// indented is JSON on lines, of which only the first are shown when there are many.
+func indented(text string) string {
+	const most = 40
+	var b bytes.Buffer
+	if json.Indent(&b, []byte(text), "", "  ") != nil {
+		return text
+	}
+	lines := strings.Split(b.String(), "\n")
+	if more := len(lines) - most; more > 0 {
+		lines = append(lines[:most], fmt.Sprintf("… and %d more lines", more))
+	}
+	return strings.Join(lines, "\n")
+}

@@ -1,0 +1,296 @@
+package check
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/schema"
+)
+
+const stamp = `{"name":"add_stamp","title":"Add stamp","description":"Adds a stamp to the collection of the signed-in user.",`
+
+const (
+	yearOptional = stamp + `"inputSchema":{"type":"object","properties":{` + goodYear + `}}}`
+	yearRequired = stamp + `"inputSchema":{"type":"object","properties":{` + goodYear + `},"required":["year"]}}`
+)
+
+var lifecycleRules = []Rule{
+	{ID: "registers-late", Severity: Warning, find: findLate,
+		Options: []Option{{Name: "max", Number: 3, What: "seconds after the navigation in which tools must be registered"}},
+		What:    "A tool was registered for the first time more than three seconds after the navigation.",
+		Why:     "An agent lists the tools when the page has loaded, and does not find it.",
+		Source:  "playwright-webmcp, timeline rules",
+		Bad:     `{"timeline":[{"at":"4s","kind":"register","tool":"add_stamp"}]}`, Good: `{"timeline":[{"at":"200ms","kind":"register","tool":"add_stamp"}]}`},
+	{ID: "churn", Severity: Warning, find: findChurn,
+		Options: []Option{{Name: "max", Number: 3, What: "changes of a tool after it was registered"}},
+		What:    "A tool was unregistered, registered again or replaced more than three times.",
+		Why:     "Each change makes agents read the list again, a call in between finds no tool, and hosts stop listening after some changes.",
+		Source:  "playwright-webmcp, timeline rules; limits of hosts",
+		Bad: `{"timeline":[{"at":"1ms","kind":"register","tool":"add_stamp"},{"at":"2ms","kind":"replace","tool":"add_stamp"},{"at":"3ms","kind":"replace","tool":"add_stamp"},` +
+			`{"at":"4ms","kind":"replace","tool":"add_stamp"},{"at":"5ms","kind":"replace","tool":"add_stamp"}]}`,
+		Good: `{"timeline":[{"at":"1ms","kind":"register","tool":"add_stamp"},{"at":"2ms","kind":"replace","tool":"add_stamp"}]}`},
+	{ID: "register-unhandled", Severity: Warning, find: findUnhandled,
+		What:   "registerTool rejected a declaration, and the page did not handle the rejection.",
+		Why:    "The tool is missing, and neither the page nor its developer knows.",
+		Source: "WebMCP draft, registerTool returns a promise",
+		Bad:    `{"rejected":[{"name":"add_wish","title":"Add wish","description":"Puts a wanted rarity on the wish list, without buying it.","reason":"NotAllowedError","message":"Not allowed.","unhandled":true}]}`,
+		Good:   `{"rejected":[{"name":"add_wish","title":"Add wish","description":"Puts a wanted rarity on the wish list, without buying it.","reason":"NotAllowedError","message":"Not allowed."}]}`},
+	{ID: "self-unregister-loses-result", Severity: Error, find: findSelfUnregister,
+		What:   "A tool unregisters itself in its own call. A call that was seen to return a result is left out.",
+		Why:    "In browsers before 153 the call ends without a result, and the agent does not know whether it ran.",
+		Source: "WebMCP draft, note on unregistering; Chromium 153.0.8008",
+		Bad:    `{"timeline":[{"at":"1s","kind":"unregister","tool":"add_stamp","during":"add_stamp"}]}`,
+		Good:   `{"timeline":[{"at":"1s","kind":"unregister","tool":"add_stamp","during":"add_wish"}]}`},
+	{ID: "deprecated-surface", Severity: Warning, find: findDeprecated,
+		What:   "Tools are registered through provideContext or navigator.modelContext.",
+		Why:    "Browsers have removed both (in March 2026, and in Chrome 152).",
+		Source: "history of the WebMCP draft",
+		Bad:    stamp + `"surface":"navigator"}`, Good: stamp + `"surface":"document"}`},
+	{ID: "cross-page-drift", Severity: Warning, find: findDrifting,
+		What:   "Two pages of the site have a tool of one name with different contracts.",
+		Why:    "An agent that has learned the tool on one page calls it wrongly on the other.",
+		Source: "pagetools",
+		Bad:    `{"pages":[{"url":"https://shop.example/","tools":[` + yearOptional + `]},{"url":"https://shop.example/b","tools":[` + yearRequired + `]}]}`,
+		Good:   `{"pages":[{"url":"https://shop.example/","tools":[` + yearOptional + `]},{"url":"https://shop.example/b","tools":[` + yearOptional + `]}]}`, At: "/inputSchema"},
+	{ID: "unstable-version", Severity: Warning, find: findUnstable,
+		What:   "Two loads of the page declare different tools.",
+		Why:    "Whoever pinned or reviewed the tools has to do it again each time. A date, a counter or a user's name in a description is the usual reason.",
+		Source: "pagetools, versions of webtools",
+		Bad:    `{"tools":[` + yearOptional + `],"again":[` + yearRequired + `]}`, Good: `{"tools":[` + yearOptional + `],"again":[` + yearOptional + `]}`, At: "/inputSchema"},
+	{ID: "contract-changed", Severity: Error, find: findContract,
+		What: "A tool is not as the lock file says. An error when callers break: the tool is gone, its input takes less, its result promises less. A warning when they do not: " +
+			"a new tool, more input, other annotations. Information when only words changed.",
+		Why:    "Agents and scripts were written for the tools of the lock file.",
+		Source: "semantic versioning of webtools",
+		Bad:    `{"tools":[` + yearRequired + `],"locked":{"add_stamp":` + yearOptional + `}}`, Good: `{"tools":[` + yearOptional + `],"locked":{"add_stamp":` + yearOptional + `}}`, At: "/inputSchema"},
+}
+
+func findLate(r *run) {
+	most := time.Duration(r.number("max") * float64(time.Second))
+	for _, p := range r.pages {
+		seen := map[string]bool{}
+		for _, e := range p.Timeline {
+			if e.Kind != "register" || seen[e.Tool] {
+				continue
+			}
+			seen[e.Tool] = true
+			if e.At > most && e.During == "" {
+				r.report(place{page: p, name: e.Tool}, "The tool %s was registered after %s: register it within %s.",
+					quote(e.Tool), e.At.Round(time.Millisecond), most)
+			}
+		}
+	}
+}
+
+func findChurn(r *run) {
+	most := int(r.number("max"))
+	for _, p := range r.pages {
+		events := map[string]int{}
+		for _, e := range p.Timeline {
+			events[e.Tool]++
+		}
+		for _, name := range sortedKeys(events) {
+			if changes := events[name] - 1; changes > most {
+				r.report(place{page: p, name: name}, "The tool %s changed %d times after it was registered: register "+
+					"it once, and let its function look at the state.", quote(name), changes)
+			}
+		}
+	}
+}
+
+func findUnhandled(r *run) {
+	r.declarations(func(t *tool) {
+		if t.rejected != nil && t.rejected.Unhandled {
+			r.report(place{tool: t}, "The registration of %s was rejected (%s), and nobody handled that: await "+
+				"registerTool, and catch.", quote(t.Name), quoteLong(t.rejected.Reason+" "+t.rejected.Message))
+		}
+	})
+}
+
+func findSelfUnregister(r *run) {
+	for _, p := range r.pages {
+		for _, e := range p.Timeline {
+			if e.Kind != "unregister" || e.Tool != e.During || e.Tool == "" {
+				continue
+			}
+			kept := func(c Call) bool { return c.Page == p.URL && c.Tool == e.Tool && c.Result != nil }
+			if !slices.ContainsFunc(r.s.Calls, kept) {
+				r.report(place{page: p, name: e.Tool}, "The tool %s unregisters itself while it runs: do it after the "+
+					"result was returned.", quote(e.Tool))
+			}
+		}
+	}
+}
+
+func findDeprecated(r *run) {
+	for _, p := range r.pages {
+		used := map[string][]string{}
+		for _, t := range p.tools {
+			if t.Surface == "provideContext" || t.Surface == "navigator" {
+				used[t.Surface] = append(used[t.Surface], t.Name)
+			}
+		}
+		for _, surface := range sortedKeys(used) {
+			r.report(place{page: p}, "%d tools are registered through %s (%s): use document.modelContext."+
+				"registerTool.", len(used[surface]), surface, quoteAll(used[surface]))
+		}
+	}
+}
+
+// contract is what callers rely on, comparable.
+func contract(t *Tool) [4]string {
+	canonical := func(raw json.RawMessage) string {
+		c, err := schema.Canonical(raw)
+		if err != nil {
+			return string(raw)
+		}
+		return string(c)
+	}
+	return [4]string{bridge.OneLine(t.Description), canonical(inputOf(t)), canonical(t.Output),
+		canonical(t.Annotations)}
+}
+
+// contractParts are the members that contract compares.
+var contractParts = [4]string{"description", "inputSchema", "outputSchema", "annotations"}
+
+// inputOf is the input schema; a tool without one takes any object.
+func inputOf(t *Tool) json.RawMessage {
+	if raw := strings.TrimSpace(string(t.Input)); raw == "" || raw == "null" {
+		return json.RawMessage(`{"type":"object","properties":{}}`)
+	}
+	return t.Input
+}
+
+// differing names the members in which two declarations differ.
+func differing(a, b *Tool) (parts []string) {
+	x, y := contract(a), contract(b)
+	for i, part := range contractParts {
+		if x[i] != y[i] {
+			parts = append(parts, part)
+		}
+	}
+	return parts
+}
+
+func findDrifting(r *run) {
+	if !r.s.Live {
+		return // a file may have several sites
+	}
+	first := map[string]*tool{}
+	for _, p := range r.pages {
+		for _, t := range p.tools {
+			key := t.origin() + "\x00" + t.Name
+			before := first[key]
+			if before == nil {
+				first[key] = t
+				continue
+			}
+			if before.page == p || before.page.URL == p.URL {
+				continue
+			}
+			if parts := differing(before.Tool, t.Tool); len(parts) > 0 {
+				r.report(place{tool: t, pointer: "/" + parts[0]}, "The tool %s is another one on %s (%s differ): use "+
+					"one contract, or two names.", quote(t.Name), quote(before.page.URL), strings.Join(parts, ", "))
+			}
+		}
+	}
+}
+
+func findUnstable(r *run) {
+	for _, p := range r.pages {
+		if p.Again == nil {
+			continue
+		}
+		again := map[string]*Tool{}
+		for i := range p.Again {
+			again[p.Again[i].Frame+"\x00"+p.Again[i].Name] = &p.Again[i]
+		}
+		for _, t := range p.tools {
+			key := t.Frame + "\x00" + t.Name
+			second := again[key]
+			delete(again, key)
+			if second == nil {
+				r.report(place{tool: t}, "The second load of the page does not have the tool %s: register it on every "+
+					"load.", quote(t.Name))
+				continue
+			}
+			if parts := differing(t.Tool, second); len(parts) > 0 {
+				r.report(place{tool: t, pointer: "/" + parts[0]}, "Two loads of the page declare %s differently (%s): "+
+					"leave out what changes.", quote(t.Name), strings.Join(parts, ", "))
+			}
+		}
+		for _, key := range sortedKeys(again) {
+			name := again[key].Name
+			r.report(place{page: p, name: name}, "Only the second load of the page has the tool %s: register it on "+
+				"every load.", quote(name))
+		}
+	}
+}
+
+func findContract(r *run) {
+	if r.s.Locked == nil || len(r.pages) == 0 {
+		return
+	}
+	seen := map[string]bool{}
+	r.tools(func(t *tool) {
+		seen[t.Name] = true
+		locked, there := r.s.Locked[t.Name]
+		switch {
+		case !there:
+			r.report(place{tool: t, severity: Warning}, "The tool %s is not in the lock file: run pagetools lock if "+
+				"it is meant.", quote(t.Name))
+		case locked.Description != "" || len(locked.Input) > 0: // files of version 1 have digests only
+			r.changed(t, &locked)
+		}
+	})
+	for _, name := range sortedKeys(r.s.Locked) {
+		if !seen[name] {
+			r.report(place{page: r.pages[0], name: name}, "The tool %s of the lock file is gone: bring it back, or "+
+				"run pagetools lock.", quote(name))
+		}
+	}
+}
+
+// changed reports how a tool differs from the locked one.
+func (r *run) changed(t *tool, locked *Tool) {
+	for _, part := range differing(locked, t.Tool) {
+		at := place{tool: t, pointer: "/" + part}
+		change := schema.Patch
+		switch part {
+		case "inputSchema":
+			change = schema.Compare(inputOf(locked), inputOf(t.Tool), schema.Request)
+		case "outputSchema":
+			change = compareOutput(locked.Output, t.Output)
+		case "annotations":
+			change = schema.Minor
+		}
+		var means string
+		switch change {
+		case schema.Same:
+			continue
+		case schema.Major:
+			means = "calls that were right may fail"
+		case schema.Minor:
+			at.severity, means = Warning, "calls that were right still are"
+		case schema.Patch:
+			at.severity, means = Info, "only words changed"
+		}
+		r.report(at, "The %s of %s is not that of the lock file (%s): run pagetools lock if it is meant.", part,
+			quote(t.Name), fmt.Sprintf("%s, %s", change, means))
+	}
+}
+
+// compareOutput compares schemas of results. A promise that is new breaks nobody.
+func compareOutput(old, now json.RawMessage) schema.Change {
+	switch {
+	case len(old) == 0:
+		return schema.Minor
+	case len(now) == 0:
+		return schema.Major
+	}
+	return schema.Compare(old, now, schema.Response)
+}

@@ -1,0 +1,246 @@
+package check
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"github.com/pagetools/pagetools/bridge/schema"
+)
+
+// This file reads declarations once, for all rules. What is too large is not read: the bridge
+// does not offer such a tool, and schema-uncompilable says so.
+
+const (
+	maxSchema = 64 << 10 // bytes of a schema that is read; the limit of the bridge
+	maxDepth  = 100      // of JSON that is read
+	maxNodes  = 5000     // subschemas of a tool that are looked at
+	maxTexts  = 2000     // texts of a tool that are looked at
+)
+
+// page is a page with its declarations read.
+type page struct {
+	*Page
+	tools []*tool // those that are offered
+	all   []*tool // and those that are not
+}
+
+// tool is a declaration, read.
+type tool struct {
+	*Tool
+	page                 *page
+	rejected             *Rejected // nil when it is offered
+	input, output, notes schema.Value
+	inputErr, outputErr  error
+	words                []string // of its name
+	nodes                []node   // of the input schema, the root first
+	texts                []*text
+}
+
+// node is a subschema in its place.
+type node struct {
+	schema  schema.Value
+	pointer string // into the declaration
+	name    string // of a parameter; "" is another subschema
+	param   bool
+	depth   int // parameters around it, itself included
+}
+
+// text is something that a model reads.
+type text struct {
+	pointer string
+	value   string
+
+	folded  string // value, folded; "" is not yet
+	order   string // the instruction in it, once it was looked for
+	ordered bool
+}
+
+// fold returns the text in the form in which texts are compared.
+func (x *text) fold() string {
+	if x.folded == "" {
+		x.folded = fold(x.value)
+	}
+	return x.folded
+}
+
+func prepare(s *Snapshot) []*page {
+	pages := make([]*page, len(s.Pages))
+	for i := range s.Pages {
+		p := &page{Page: &s.Pages[i]}
+		for j := range p.Tools {
+			p.tools = append(p.tools, read(&p.Tools[j], p))
+		}
+		p.all = append(p.all, p.tools...)
+		for j := range p.Rejected {
+			t := read(&p.Rejected[j].Tool, p)
+			t.rejected = &p.Rejected[j]
+			p.all = append(p.all, t)
+		}
+		pages[i] = p
+	}
+	return pages
+}
+
+func read(declared *Tool, p *page) *tool {
+	t := &tool{Tool: declared, page: p, words: splitWords(declared.Name)}
+	t.input, t.inputErr = readSchema(declared.Input)
+	t.output, t.outputErr = readSchema(declared.Output)
+	if len(declared.Annotations) <= maxSchema {
+		t.notes, _ = schema.Read(declared.Annotations, maxDepth) // what is not JSON claims nothing
+	}
+	if t.input.IsObject() {
+		t.walk(node{schema: t.input, pointer: "/inputSchema"})
+	}
+	t.collect("/name", declared.Name)
+	t.collect("/title", declared.Title)
+	t.collect("/description", declared.Description)
+	t.gather("/inputSchema", t.input)
+	t.gather("/outputSchema", t.output)
+	t.gather("/annotations", t.notes)
+	return t
+}
+
+func readSchema(raw json.RawMessage) (schema.Value, error) {
+	if len(raw) == 0 || len(raw) > maxSchema {
+		return schema.Value{}, nil
+	}
+	return schema.Read(raw, maxDepth)
+}
+
+// walk lists the subschemas, in the order of the text.
+func (t *tool) walk(n node) {
+	if len(t.nodes) >= maxNodes || !n.schema.IsObject() {
+		return
+	}
+	t.nodes = append(t.nodes, n)
+	for key, held := range n.schema.Members() {
+		at := n.pointer + "/" + escapeToken(key)
+		switch key {
+		case "properties":
+			for name, sub := range held.Members() {
+				t.walk(node{schema: sub, pointer: at + "/" + escapeToken(name), name: name, param: true,
+					depth: n.depth + 1})
+			}
+		case "patternProperties", "$defs", "definitions", "dependentSchemas":
+			for name, sub := range held.Members() {
+				t.walk(node{schema: sub, pointer: at + "/" + escapeToken(name), depth: n.depth})
+			}
+		case "allOf", "anyOf", "oneOf", "prefixItems", "items", "additionalProperties", "not", "if",
+			"then", "else", "contains", "propertyNames", "unevaluatedProperties", "unevaluatedItems":
+			t.walk(node{schema: held, pointer: at, depth: n.depth})
+			i := 0
+			for sub := range held.Elements() {
+				t.walk(node{schema: sub, pointer: at + "/" + strconv.Itoa(i), depth: n.depth})
+				i++
+			}
+		}
+	}
+}
+
+// params calls a function for every parameter, at every depth.
+func (t *tool) params(visit func(node)) {
+	for _, n := range t.nodes {
+		if n.param {
+			visit(n)
+		}
+	}
+}
+
+func (t *tool) collect(pointer, value string) {
+	if value != "" && len(t.texts) < maxTexts {
+		t.texts = append(t.texts, &text{pointer: pointer, value: value})
+	}
+}
+
+// grammar are keywords whose text is not for readers.
+var grammar = map[string]bool{"type": true, "$ref": true, "$schema": true, "$id": true,
+	"$anchor": true, "format": true, "pattern": true, "required": true}
+
+// gather collects every text of a JSON value: values, and names that are longer than names are.
+func (t *tool) gather(pointer string, v schema.Value) {
+	if len(t.texts) >= maxTexts {
+		return
+	}
+	if v.IsString() {
+		t.collect(pointer, v.String())
+	}
+	for key, held := range v.Members() {
+		at := pointer + "/" + escapeToken(key)
+		if len(key) > maxNameText || strings.ContainsFunc(key, schema.Invisible) {
+			t.collect(at, key)
+		}
+		if !grammar[key] || held.IsObject() { // a property may be called "type"
+			t.gather(at, held)
+		}
+	}
+	i := 0
+	for held := range v.Elements() {
+		t.gather(pointer+"/"+strconv.Itoa(i), held)
+		i++
+	}
+}
+
+// maxNameText is the length from which a name of a member is read as a text.
+const maxNameText = 30
+
+// hint returns what the declaration says under the name of a hint, in the spelling of the
+// specification or of the DevTools protocol ("readOnly"), and whether it says anything.
+func (t *tool) hint(name string) (yes, said bool) {
+	v := t.notes.Get(name)
+	if !v.Exists() {
+		v = t.notes.Get(strings.TrimSuffix(name, "Hint"))
+	}
+	switch string(v.Text()) {
+	case "true":
+		return true, true
+	case "false":
+		return false, true
+	}
+	return false, false
+}
+
+func (t *tool) claims(name string) bool {
+	yes, _ := t.hint(name)
+	return yes
+}
+
+// guarded reports whether the tool says that a person should be asked.
+func (t *tool) guarded() bool { return t.claims("consequentialHint") || t.claims("destructiveHint") }
+
+func escapeToken(s string) string {
+	if !strings.ContainsAny(s, "~/") {
+		return s
+	}
+	return strings.NewReplacer("~", "~0", "/", "~1").Replace(s)
+}
+
+// splitWords splits a name at separators, digits and changes of case, into lower case.
+func splitWords(name string) []string {
+	if len(name) > maxName {
+		name = name[:maxName]
+	}
+	var words []string
+	var word []rune
+	end := func() {
+		if len(word) > 0 {
+			words = append(words, strings.ToLower(string(word)))
+			word = word[:0]
+		}
+	}
+	runes := []rune(name)
+	for i, r := range runes {
+		switch {
+		case !unicode.IsLetter(r):
+			end()
+			continue
+		case unicode.IsUpper(r) && i > 0 && (unicode.IsLower(runes[i-1]) ||
+			i+1 < len(runes) && unicode.IsLower(runes[i+1])):
+			end()
+		}
+		word = append(word, r)
+	}
+	end()
+	return words
+}

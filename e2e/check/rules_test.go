@@ -1,0 +1,294 @@
+package check
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// judge returns the findings of one rule alone.
+func judge(t *testing.T, s *Snapshot, rule string, values map[string]any) []Finding {
+	t.Helper()
+	r, err := ruleByID(rule)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := Judge(s, Options{Rules: map[string]Setting{rule: {Severity: "", Values: values}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slices.DeleteFunc(all, func(f Finding) bool { return f.Rule != r.ID })
+}
+
+func pageOf(tools ...Tool) *Snapshot {
+	return &Snapshot{Target: "shop", Live: true, Pages: []Page{{URL: "https://shop.example/", Tools: tools}}}
+}
+
+func withParam(name, schema string) Tool {
+	return Tool{Name: "add_stamp", Input: json.RawMessage(fmt.Sprintf(`{"type":"object","properties":{%q:%s}}`, name, schema))}
+}
+
+func several(n int) *Snapshot {
+	s := pageOf()
+	for i := range n {
+		s.Pages[0].Tools = append(s.Pages[0].Tools, Tool{Name: fmt.Sprint("t", i)})
+	}
+	return s
+}
+
+func nested(levels int) Tool {
+	schema := `{"type":"string"}`
+	for range levels {
+		schema = `{"type":"object","properties":{"a":` + schema + `}}`
+	}
+	return Tool{Name: "x", Input: json.RawMessage(schema)}
+}
+
+func called(c Call) *Snapshot {
+	s := pageOf(Tool{Name: "add_stamp"})
+	c.Page, c.Tool, c.Valid = s.Pages[0].URL, "add_stamp", true
+	s.Calls = []Call{c}
+	return s
+}
+
+func repeated(n int) *Snapshot {
+	s := pageOf()
+	for i := range n + 1 {
+		s.Pages[0].Timeline = append(s.Pages[0].Timeline, Event{At: time.Duration(i), Kind: "replace", Tool: "x"})
+	}
+	return s
+}
+
+// TestLimits: at its limit a rule finds nothing, and one past it it does. The option moves it.
+func TestLimits(t *testing.T) {
+	t.Parallel()
+	long := func(n int) string { return strings.Repeat("é", n) }
+	late := func(n int) *Snapshot {
+		s := pageOf()
+		s.Pages[0].Timeline = []Event{{At: time.Duration(n) * time.Second / 10, Kind: "register", Tool: "x"}}
+		return s
+	}
+	for _, test := range []struct {
+		rule, option string
+		limit        int
+		least        bool // the limit is the least, and not the most
+		scale        float64
+		make         func(n int) *Snapshot
+	}{
+		{"tool-name-budget", "max", 30, false, 1, func(n int) *Snapshot { return pageOf(Tool{Name: long(n)}) }},
+		{"description-length", "max", 500, false, 1, func(n int) *Snapshot { return pageOf(Tool{Description: long(n)}) }},
+		{"description-length", "min", 20, true, 1, func(n int) *Snapshot { return pageOf(Tool{Description: long(n)}) }},
+		{"too-many-tools", "max", 40, false, 1, several},
+		{"tool-tokens", "max", 1000, false, 1, func(n int) *Snapshot { return pageOf(Tool{Description: long(4 * n)}) }},
+		{"list-budget", "max", 32 << 10, false, 1, func(n int) *Snapshot { return pageOf(Tool{Description: strings.Repeat("x", n-80)}) }},
+		{"schema-depth", "max", 3, false, 1, func(n int) *Snapshot { return pageOf(nested(n)) }},
+		{"param-description-length", "max", 150, false, 1, func(n int) *Snapshot { return pageOf(withParam("a", `{"description":"`+long(n)+`"}`)) }},
+		{"param-name-budget", "max", 30, false, 1, func(n int) *Snapshot { return pageOf(withParam(long(n), `{}`)) }},
+		{"registers-late", "max", 30, false, 10, late},
+		{"churn", "max", 3, false, 1, repeated},
+		{"result-too-large", "max", 1500, false, 1, func(n int) *Snapshot { return called(Call{Result: json.RawMessage(`"` + long(n-2) + `"`)}) }},
+		{"slow", "max", 50, false, 10, func(n int) *Snapshot {
+			return called(Call{Result: json.RawMessage(`1`), Took: time.Duration(n) * time.Second / 10})
+		}},
+	} {
+		past := 1
+		if test.least {
+			past = -1
+		}
+		for _, moved := range []int{0, 2} {
+			var values map[string]any
+			if moved > 0 {
+				values = map[string]any{test.option: float64(test.limit+moved) / test.scale}
+			}
+			if found := judge(t, test.make(test.limit+moved), test.rule, values); len(found) > 0 {
+				t.Errorf("%s at its limit %d: %+v", test.rule, test.limit+moved, found)
+			}
+			if found := judge(t, test.make(test.limit+moved+past), test.rule, values); len(found) != 1 {
+				t.Errorf("%s past its limit %d: %+v", test.rule, test.limit+moved, found)
+			}
+		}
+	}
+}
+
+// TestSecondSeverity: rules with a worse case say so.
+func TestSecondSeverity(t *testing.T) {
+	t.Parallel()
+	lock := func(old, now string) *Snapshot {
+		s := pageOf(Tool{Name: "x", Description: "A.", Input: json.RawMessage(now)})
+		s.Locked = map[string]Tool{"x": {Name: "x", Description: "A.", Input: json.RawMessage(old)}}
+		return s
+	}
+	words := lock(`{}`, `{}`)
+	words.Pages[0].Tools[0].Description = "B."
+	fresh := lock(`{}`, `{}`)
+	fresh.Pages[0].Tools = append(fresh.Pages[0].Tools, Tool{Name: "y"})
+	gone := lock(`{}`, `{}`)
+	gone.Pages[0].Tools = nil
+	output := lock(`{}`, `{}`)
+	output.Pages[0].Tools[0].Output = json.RawMessage(`{"type":"object"}`)
+	optional := `{"type":"object","properties":{"a":{"type":"string"}}}`
+	required := `{"type":"object","properties":{"a":{"type":"string"}},"required":["a"]}`
+	for _, test := range []struct {
+		rule string
+		s    *Snapshot
+		want Severity
+	}{
+		{"slow", called(Call{Result: json.RawMessage(`1`), Took: 29 * time.Second}), Warning},
+		{"slow", called(Call{Result: json.RawMessage(`1`), Took: 30 * time.Second}), Error},
+		{"result-too-large", called(Call{Result: json.RawMessage(`"` + strings.Repeat("x", 16381) + `"`)}), Warning},
+		{"result-too-large", called(Call{Result: json.RawMessage(`"` + strings.Repeat("x", 16382) + `"`)}), Error},
+		{"result-too-large", called(Call{Error: "too large", Code: "TOOL_ERROR", Reason: "RESULT_TOO_LARGE"}), Error},
+		{"contract-changed", lock(optional, required), Error},
+		{"contract-changed", lock(required, optional), Warning},
+		{"contract-changed", words, Info},
+		{"contract-changed", fresh, Warning},
+		{"contract-changed", gone, Error},
+		{"contract-changed", output, Warning},
+	} {
+		found := judge(t, test.s, test.rule, nil)
+		if len(found) != 1 || found[0].Severity != test.want {
+			t.Errorf("%s: %+v, want %s", test.rule, found, test.want)
+		}
+		all, err := Judge(test.s, Options{Rules: map[string]Setting{test.rule: {Severity: Info}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range all {
+			if f.Rule == test.rule && f.Severity != Info {
+				t.Errorf("%s: a setting of the severity does not hold: %+v", test.rule, f)
+			}
+		}
+	}
+	if found := judge(t, lock(`{"type":"object","properties":{}}`, ``), "contract-changed", nil); len(found) > 0 {
+		t.Errorf("a tool without an input schema is not the locked one: %+v", found)
+	}
+	digests := lock(optional, required)
+	digests.Locked["x"] = Tool{Name: "x"}
+	if found := judge(t, digests, "contract-changed", nil); len(found) > 0 {
+		t.Errorf("a lock file with digests only: %+v", found)
+	}
+}
+
+// TestNames: what parameters and tools are taken for by their names.
+func TestNames(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		rule string
+		tool Tool
+		want int
+	}{
+		{"sensitive-params", withParam("apiKey", `{"type":"string"}`), 1},
+		{"sensitive-params", withParam("user_password", `{"type":"string"}`), 1},
+		{"sensitive-params", withParam("pageToken", `{"type":"string"}`), 0},
+		{"sensitive-params", withParam("max_tokens", `{"type":"integer"}`), 0},
+		{"sensitive-params", withParam("token", `{"type":"string"}`), 1},
+		{"sensitive-params", withParam("reset_password", `{"type":"boolean"}`), 0},
+		{"sensitive-params", withParam("x", `{"type":"string","format":"password"}`), 1},
+		{"sensitive-params", withParam("author", `{"type":"string"}`), 0},
+		{"arbitrary-exec", withParam("code", `{"type":"string","description":"Discount code."}`), 0},
+		{"arbitrary-exec", withParam("country_code", `{"type":"string"}`), 0},
+		{"arbitrary-exec", withParam("code", `{"type":"string","description":"JavaScript to run."}`), 1},
+		{"arbitrary-exec", withParam("query", `{"type":"string","description":"Words to look for."}`), 0},
+		{"arbitrary-exec", withParam("query", `{"type":"string","description":"An SQL query."}`), 1},
+		{"arbitrary-exec", Tool{Name: "runCommand", Input: json.RawMessage(`{"properties":{"cmd":{"type":"string"}}}`)}, 1},
+		{"arbitrary-exec", Tool{Name: "run_search", Input: json.RawMessage(`{"properties":{"query":{"type":"string"}}}`)}, 0},
+		{"arbitrary-exec", withParam("sqlQuery", `{"type":"string"}`), 1},
+		{"arbitrary-exec", withParam("sql", `{"type":"string","pattern":"^SELECT name$"}`), 0},
+		{"arbitrary-exec", Tool{Name: "fetch_page", Input: json.RawMessage(`{"properties":{"url":{"type":"string","format":"uri"}}}`)}, 1},
+		{"arbitrary-exec", Tool{Name: "fetch_page", Input: json.RawMessage(`{"properties":{"url":{"type":"string","pattern":"^https://shop.example/"}}}`)}, 0},
+		{"arbitrary-exec", Tool{Name: "add_bookmark", Input: json.RawMessage(`{"properties":{"url":{"type":"string","format":"uri"}}}`)}, 0},
+		{"mutating-name-readonly", Tool{Name: "deleteItem", Annotations: json.RawMessage(`{"readOnlyHint":true}`)}, 1},
+		{"mutating-name-readonly", Tool{Name: "cart-remove", Annotations: json.RawMessage(`{"readOnly":true}`)}, 1},
+		{"mutating-name-readonly", Tool{Name: "get_update_history", Annotations: json.RawMessage(`{"readOnlyHint":true}`)}, 0},
+		{"mutating-name-readonly", Tool{Name: "update_history", Annotations: json.RawMessage(`{"readOnlyHint":true}`)}, 0},
+		{"mutating-name-readonly", Tool{Name: "add_wish_list", Annotations: json.RawMessage(`{"readOnlyHint":true}`)}, 1},
+		{"read-named-not-readonly", Tool{Name: "show_dialog"}, 0},
+		{"mutating-name-readonly", Tool{Name: "preview_delete", Annotations: json.RawMessage(`{"readOnlyHint":true}`)}, 0},
+		{"mutating-name-readonly", Tool{Name: "book_search", Annotations: json.RawMessage(`{"readOnlyHint":true}`)}, 0},
+		{"read-named-not-readonly", Tool{Name: "getOrCreateCart"}, 0},
+		{"read-named-not-readonly", Tool{Name: "getCart"}, 1},
+		{"read-named-not-readonly", Tool{Name: "getCart", Annotations: json.RawMessage(`{"readOnlyHint":false}`)}, 1},
+		{"consequential-missing", Tool{Name: "list_deleted"}, 0},
+		{"consequential-missing", Tool{Name: "buyProduct", Annotations: json.RawMessage(`{"destructiveHint":true}`)}, 0},
+		{"consequential-missing", Tool{Name: "buyProduct"}, 1},
+		{"required-unknown", Tool{Name: "x", Input: json.RawMessage(`{"properties":{"a":{}},"required":["a","b","c"]}`)}, 2},
+		{"required-unknown", Tool{Name: "x", Input: json.RawMessage(`{"allOf":[{"properties":{"a":{}}}],"required":["a"]}`)}, 0},
+		{"required-unknown", Tool{Name: "x", Input: json.RawMessage(`{"properties":{"a":{}},"anyOf":[{"required":["a"]}]}`)}, 0},
+		{"schema-description-drift", withParam("a", `{"enum":["x","y"],"description":"One of 'x' or 'z'."}`), 1},
+		{"schema-description-drift", withParam("a", `{"enum":["x","y"],"description":"One of 'x', 'y'."}`), 0},
+		{"schema-unsupported-keywords", Tool{Name: "x", Surface: "form", Input: json.RawMessage(`{"properties":{"a":{"anyOf":[]}}}`)}, 0},
+		{"x-mcp-header-invalid", Tool{Name: "x", Input: json.RawMessage(`{"properties":{"a":{"type":"string","x-mcp-header":"A"},"b":{"type":"string","x-mcp-header":"a"}}}`)}, 1},
+		{"x-mcp-header-invalid", withParam("a", `{"type":"number","x-mcp-header":"A"}`), 1},
+		{"schema-uncompilable", Tool{Name: "x", Input: json.RawMessage(`{"type":"object"`)}, 1},
+		{"schema-uncompilable", Tool{Name: "x", Input: json.RawMessage(`{"type":"object","$comment":"` + strings.Repeat("x", 64<<10) + `"}`)}, 1},
+		{"schema-shape", Tool{Name: "x", Input: json.RawMessage(`[]`)}, 1},
+		{"schema-shape", Tool{Name: "x", Input: json.RawMessage(`null`)}, 1},
+		{"schema-shape", Tool{Name: "x", Input: json.RawMessage(`{"type":"array"}`)}, 1},
+		{"schema-shape", Tool{Name: "x", Input: json.RawMessage(`{"type":"object","properties":[],"required":"a"}`)}, 2},
+		{"exposed-to-secure-origins", Tool{Name: "x", ExposedTo: []string{"http://127.0.0.1:8080", "https://a.example", "shop", "::"}}, 2},
+		{"exposed-to-wildcard", Tool{Name: "x", ExposedTo: []string{"https://*.example"}}, 1},
+	} {
+		if found := judge(t, pageOf(test.tool), test.rule, nil); len(found) != test.want {
+			t.Errorf("%s on %+v: %+v, want %d", test.rule, test.tool, found, test.want)
+		}
+	}
+}
+
+func TestShadowing(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		a, b string
+		o    string
+		want int
+	}{
+		{"search_products", "searchProducts", "https://shop.example", 1}, {"search_products", "search_product", "https://shop.example", 0},
+		{"search_products", "search_product", "https://widget.example", 1}, {"list", "lost", "https://widget.example", 0},
+		{"search_products", "search_products", "https://widget.example", 0},
+	} {
+		s := pageOf(Tool{Name: test.a}, Tool{Name: test.b, Frame: "0", Origin: test.o})
+		if found := judge(t, s, "tool-shadowing", nil); len(found) != test.want {
+			t.Errorf("%+v: %+v", test, found)
+		}
+	}
+}
+
+func TestConfirmation(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		arguments, asked, body string
+		want                   int
+	}{
+		{`{"amount":1999}`, "Pay 19.99 €?", "amount=1999", 0}, {`{"amount":1000}`, "Pay 1'000.00?", "amount=1000", 0},
+		{`{"amount":1000}`, "Pay 1.000,00 Euro?", "amount=1000", 0}, {`{"amount":1000}`, "Pay 100?", "amount=1000", 1},
+		{`{"recipient":"Mallory"}`, "Send 5 to Alice?", "to=Mallory", 1}, {`{"recipient":"alice"}`, "Send 5 to Alice?", "to=alice", 0},
+		{`{"product_id":"42"}`, "Buy the Inverted Jenny?", "id=42", 0}, {`{"amount":1000}`, "Pay 100?", "nothing=1", 0},
+	} {
+		s := called(Call{Arguments: json.RawMessage(test.arguments), Asked: []string{test.asked}, Result: json.RawMessage(`1`),
+			Effects: &Effects{Requests: []Request{{Method: "post", URL: "/", Body: test.body}}}})
+		if found := judge(t, s, "confirmation-mismatch", nil); len(found) != test.want {
+			t.Errorf("%+v: %+v", test, found)
+		}
+	}
+}
+
+func TestCallsOfMCPShape(t *testing.T) {
+	t.Parallel()
+	failed := Call{Result: json.RawMessage(`{"isError":true,"content":[{"type":"text","text":"no"}]}`)}
+	for rule, c := range map[string]Call{"throws-on-valid": failed, "result-missing": {Result: json.RawMessage(`{"content":[]}`)}} {
+		if found := judge(t, called(c), rule, nil); len(found) != 1 {
+			t.Errorf("%s: %+v", rule, found)
+		}
+	}
+	for _, c := range []Call{{Error: "asked", Code: "APPROVAL_REQUIRED"}, {Error: "late", Code: "INTERNAL_ERROR", Reason: "TIMEOUT"}} {
+		if found := judge(t, called(c), "throws-on-valid", nil); len(found) > 0 {
+			t.Errorf("what the bridge or a person ended: %+v", found)
+		}
+	}
+	left := Call{Result: json.RawMessage(`null`), Effects: &Effects{Navigated: []string{"/x"}}}
+	if found := judge(t, called(left), "result-missing", nil); len(found) > 0 {
+		t.Errorf("a page that was left: %+v", found)
+	}
+}
