@@ -11,6 +11,7 @@ import (
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/clients"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/config"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
+	"github.com/pagetools/pagetools/e2e/check"
 	"github.com/pagetools/pagetools/session"
 	"github.com/pagetools/pagetools/session/cdp/chrome"
 )
@@ -120,7 +121,7 @@ const maxNamed = 12
 
 // noTool says which tools there are besides one that did not come, and what to do.
 func noTool(tool string, names []string, c *config.Config, t *target) (text string) {
-	near := nearest(tool, names)
+	near := check.Nearest(tool, names)
 	switch {
 	case near != "":
 		text = " Did you mean " + near + "?"
@@ -212,7 +213,7 @@ func callerWarnings(c *config.Config, targets []*target) (all []string) {
 				continue
 			}
 			hint := ""
-			if near := nearest(site, names); near != "" {
+			if near := check.Nearest(site, names); near != "" {
 				hint = "; did you mean " + near + "?"
 			}
 			all = append(all, fmt.Sprintf("warning: %s:%d: the caller %s names the site %q, "+

@@ -14,6 +14,7 @@ import (
 
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/config"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
+	"github.com/pagetools/pagetools/e2e/check"
 )
 
 // choice is a flag that takes one of a few words.
@@ -114,7 +115,7 @@ func meantFlag(c *cobra.Command, word string) string {
 	}
 	var names []string
 	c.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
-	return nearest(word, names)
+	return check.Nearest(word, names)
 }
 
 // otherWords are names of flags in other programs, and what pagetools has for them.
@@ -126,18 +127,6 @@ var otherWords = map[string]string{
 
 // mustBe says what flags of the library's own types take.
 var mustBe = map[string]string{"bool": "must be true or false", "int": "must be a number"}
-
-// nearest returns the name that was probably meant, or "".
-func nearest(word string, of []string) string {
-	c := &cobra.Command{SuggestionsMinimumDistance: 2}
-	for _, name := range of {
-		c.AddCommand(&cobra.Command{Use: name, Run: func(*cobra.Command, []string) {}})
-	}
-	if near := c.SuggestionsFor(word); len(near) > 0 {
-		return near[0]
-	}
-	return ""
-}
 
 // sayUnknownVariables names variables that are probably misspelled: what they say does not
 // count.
@@ -151,7 +140,7 @@ func sayUnknownVariables(w io.Writer) {
 		if !strings.HasPrefix(name, "PAGETOOLS_") || slices.Contains(known, name) {
 			continue
 		}
-		if near := nearest(name, known); near != "" {
+		if near := check.Nearest(name, known); near != "" {
 			fmt.Fprintf(w, "pagetools: warning: %s is not a setting and does not count; "+
 				"did you mean %s?\n", terminal.Plain(name), near)
 		}

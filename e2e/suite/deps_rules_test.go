@@ -58,7 +58,7 @@ var layers = []layer{
 		"session", "session/pageconfig", "session/cdp", "session/cdp/chrome", "session/relay", "session/egress", "transport/...",
 	}, "the wiring is shared by the command and the test kit: it knows neither"},
 	{"e2e/check", []string{"bridge", "bridge/webtool", "bridge/policy", "bridge/schema"}, "checks are pure: they look at declarations and open nothing"},
-	{"e2e/hosts", []string{"bridge", "bridge/webtool", "bridge/policy", "bridge/schema"}, "what hosts show of tools is pure, and opens nothing"},
+	{"e2e/hosts", []string{"bridge", "bridge/webtool", "bridge/policy", "bridge/schema", "e2e/check"}, "what hosts show of tools is pure, and opens nothing"},
 	{"e2e/suite/...", []string{"bridge/...", "examples", "js/...", "shim", "session/...", "transport/...", "e2e/..."}, "the suite tests everything, from outside of cmd"},
 	{"e2e/...", []string{"bridge/...", "session", "session/pageconfig", "transport/...", "e2e/..."}, "the test kit stands on e2e/app, and knows no engine and no command"},
 }
@@ -94,7 +94,7 @@ var owners = []owner{
 	{"modernc.org/...", []string{"bridge/store"}, "SQL only in the store"},
 	{"github.com/tailscale/hujson/...", []string{"cmd/pagetools/internal/clients"}, "only files of MCP clients are JSON with comments"},
 	{"github.com/pelletier/go-toml/...", []string{"cmd/pagetools/internal/clients"}, "only a file of an MCP client is TOML"},
-	{"go.yaml.in/yaml/...", []string{"cmd/pagetools/internal/config"}, "only the configuration file is YAML"},
+	{"go.yaml.in/yaml/...", []string{"cmd/pagetools/internal/config", "e2e/hosts", "e2e/scenario"}, "the configuration, hosts and scenarios are YAML"},
 	{"github.com/spf13/cobra/...", []string{"cmd/pagetools"}, "only the command line has commands"},
 	{"github.com/spf13/pflag/...", []string{"cmd/pagetools", "cmd/pagetools/internal/config"}, "only the command line has flags"},
 	{"golang.org/x/term/...", []string{"cmd/pagetools/internal/terminal"}, "only the command line meets a terminal"},
