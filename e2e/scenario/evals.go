@@ -14,11 +14,13 @@ import (
 
 // Eval is what a case of an evals.json has besides its steps: what a model is judged by.
 type Eval struct {
-	Messages []Message `key:"messages" required:"yes"`
+	Messages []Message
 	// Expected are the calls that a model should make, in order. NoCall means that it should make
-	// none, which cannot be tested without a model: the case has no steps then.
-	Expected []ExpectedCall `key:"-"`
-	NoCall   bool           `key:"-"`
+	// none, which cannot be tested without a model: the case has no calls then.
+	Expected []ExpectedCall
+	NoCall   bool
+	// Tools are those that are there at the end; nil when that does not count.
+	Tools []string
 }
 
 // Message is a message of a conversation with a model, in the form of webmcp-evals.
@@ -78,7 +80,7 @@ func (c *calls) decode(d *decoder, key string, n *yaml.Node) {
 		c.none = true
 		return
 	}
-	d.slice(n, field{key, `help:"write null when no call is expected"`, reflect.ValueOf(&c.list).Elem()})
+	d.slice(n, field{key, "", reflect.ValueOf(&c.list).Elem()})
 }
 
 func (*calls) schema() object { return object{} }
@@ -104,31 +106,24 @@ func (c *ExpectedCall) check(d *decoder) {
 func ReadEvals(name string, text []byte) (*File, error) {
 	d := &decoder{problems: &problems{file: name}, foreign: true}
 	f := &File{Name: name, Position: Position{1, 1}, Via: Doors()}
-	root := parseJSON(text, d.problems)
-	if root != nil && root.Kind == yaml.MappingNode { // some files have the list under this name
-		for i := 0; i+1 < len(root.Content); i += 2 {
-			if root.Content[i].Value == "evals" {
-				root = root.Content[i+1]
-				break
-			}
-		}
-	}
-	if root != nil {
-		var list []evalCase
-		d.slice(root, field{"case", `required:"yes" help:"write one or more cases"`, reflect.ValueOf(&list).Elem()})
-		for i := range list {
-			f.Cases = append(f.Cases, list[i].scenario(i, f.Cases))
-		}
+	var list []evalCase
+	if root := parseJSON(text, d.problems); root != nil {
+		d.slice(root, field{"cases", `required:"yes"`, reflect.ValueOf(&list).Elem()})
 	}
 	if err := d.err(); err != nil {
 		return nil, err
+	}
+	names := map[string]bool{}
+	for i := range list {
+		f.Cases = append(f.Cases, list[i].scenario(i, names))
 	}
 	return f, nil
 }
 
 // scenario makes a case, whose name is unlike those before.
-func (e *evalCase) scenario(index int, before []*Case) *Case {
-	c := &Case{Position: e.Position, Via: Doors(), Eval: &Eval{Expected: e.Calls.list, NoCall: e.Calls.none}}
+func (e *evalCase) scenario(index int, before map[string]bool) *Case {
+	c := &Case{Position: e.Position, Via: Doors(),
+		Eval: &Eval{Expected: e.Calls.list, NoCall: e.Calls.none, Tools: e.Tools}}
 	title := e.Name
 	for i := range e.Messages {
 		m := e.Messages[i].message()
@@ -151,8 +146,8 @@ func toolsStep(at Position, names []string) Step {
 	return Step{Position: at, Tools: &Tools{Position: at, Include: names, Eventually: Eventually(defaultWait)}}
 }
 
-// nameFor makes a name that a case can have.
-func nameFor(title string, index int, before []*Case) string {
+// nameFor makes a name that a case can have, and adds it to those before.
+func nameFor(title string, index int, before map[string]bool) string {
 	title = strings.Join(strings.FieldsFunc(title, func(r rune) bool { return r == ' ' || schema.Invisible(r) }), " ")
 	if title == "" {
 		title = fmt.Sprintf("case %d", index+1)
@@ -161,9 +156,10 @@ func nameFor(title string, index int, before []*Case) string {
 		title = strings.ToValidUTF8(title[:mostName/2], "") + "…"
 	}
 	name := title
-	for n := 2; slices.ContainsFunc(before, func(c *Case) bool { return c.Name == name }); n++ {
+	for n := 2; before[name]; n++ {
 		name = fmt.Sprintf("%s (%d)", title, n)
 	}
+	before[name] = true
 	return name
 }
 

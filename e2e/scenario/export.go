@@ -3,6 +3,8 @@ package scenario
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
+	"strings"
 
 	"github.com/pagetools/pagetools/bridge/schema"
 )
@@ -17,8 +19,10 @@ type exportedCase struct {
 
 type exportedCall struct {
 	Function  string          `json:"functionName"`
-	Arguments json.RawMessage `json:"arguments"`
+	Arguments json.RawMessage `json:"arguments,omitempty"`
 	Result    json.RawMessage `json:"result,omitempty"`
+	Mock      json.RawMessage `json:"mockOutput,omitempty"`
+	Optional  bool            `json:"optional,omitempty"`
 	Tools     []string        `json:"expectTools,omitempty"`
 }
 
@@ -32,7 +36,7 @@ func ExportEvals(f *File) ([]byte, error) {
 	for _, c := range f.Cases {
 		x := exportedCase{Name: c.Name}
 		if c.Eval != nil {
-			x.Messages = c.Eval.Messages
+			x.Messages, x.Tools = c.Eval.Messages, c.Eval.Tools
 			x.Expected = exportGroup(c.Eval.Expected)
 			if c.Eval.NoCall {
 				x.Expected = nil
@@ -53,7 +57,7 @@ func ExportEvals(f *File) ([]byte, error) {
 	if err := json.Indent(&b, text, "", "  "); err != nil {
 		return nil, err
 	}
-	return append(b.Bytes(), '\n'), nil
+	return []byte(schema.Escape(b.String()) + "\n"), nil
 }
 
 func exportGroup(list []ExpectedCall) []any {
@@ -65,19 +69,8 @@ func exportGroup(list []ExpectedCall) []any {
 		case c.Unordered != nil:
 			out = append(out, map[string]any{"unordered": exportGroup(c.Unordered)})
 		default:
-			x := map[string]any{"functionName": c.Function}
-			for key, v := range map[string]Value{"arguments": c.Arguments, "result": c.Result, "mockOutput": c.Mock} {
-				if v.n != nil {
-					x[key] = v.n.exported()
-				}
-			}
-			if c.Optional {
-				x["optional"] = true
-			}
-			if c.Tools != nil {
-				x["expectTools"] = c.Tools
-			}
-			out = append(out, x)
+			out = append(out, &exportedCall{Function: c.Function, Arguments: c.Arguments.exported(),
+				Result: c.Result.exported(), Mock: c.Mock.exported(), Optional: c.Optional, Tools: c.Tools})
 		}
 	}
 	return out
@@ -92,12 +85,9 @@ func exportSteps(steps []Step) (out []any) {
 				out = append(out, map[string]any{"unordered": group})
 			}
 		case s.Call != "" && !s.ExpectError.Exists():
-			c := &exportedCall{Function: s.Call, Arguments: json.RawMessage("{}")}
-			if s.With.n != nil {
-				c.Arguments = s.With.n.exported()
-			}
-			if s.Expect.n != nil {
-				c.Result = s.Expect.n.exported()
+			c := &exportedCall{Function: s.Call, Arguments: s.With.exported(), Result: s.Expect.exported()}
+			if c.Arguments == nil {
+				c.Arguments = json.RawMessage("{}")
 			}
 			out = append(out, c)
 		case s.Tools != nil && len(out) > 0:
@@ -109,56 +99,64 @@ func exportSteps(steps []Step) (out []any) {
 	return out
 }
 
-// exported is the value as evals have it.
-func (n *node) exported() json.RawMessage {
-	text, err := json.Marshal(n.forEvals())
-	if err != nil {
-		return json.RawMessage(`{"$any":true}`)
+const anything = `{"$any":true}`
+
+// exported is the value as evals have it, or nil.
+func (v Value) exported() json.RawMessage {
+	if v.n == nil {
+		return nil
 	}
-	return text
+	return v.n.appendEvals(nil)
 }
 
-func (n *node) forEvals() any {
-	anything := map[string]any{"$any": true}
+func (n *node) appendEvals(dst []byte) []byte {
 	switch {
-	case n.refs != nil:
-		return anything
+	case n.refs != nil, n.kind == '{' && n.looksLikeMatchers():
+		return append(dst, anything...)
 	case n.kind == '$':
-		return n.matchersForEvals()
+		return n.appendMatchers(dst)
 	case n.kind == '[':
-		list := []any{}
-		for _, x := range n.vals {
-			list = append(list, x.forEvals())
-		}
-		return list
-	case n.kind == '{':
-		members, dollars := map[string]any{}, 0
-		for i, key := range n.keys {
-			if key[:min(1, len(key))] == "$" {
-				dollars++
+		dst = append(dst, '[')
+		for i, x := range n.vals {
+			if i > 0 {
+				dst = append(dst, ',')
 			}
-			members[key] = n.vals[i].forEvals()
+			dst = x.appendEvals(dst)
 		}
-		if dollars > 0 && dollars == len(n.keys) {
-			return anything // theirs would be matchers
+		return append(dst, ']')
+	case n.kind == '{':
+		dst = append(dst, '{')
+		for i, x := range n.vals {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			dst = x.appendEvals(append(schema.AppendString(dst, n.keys[i]), ':'))
 		}
-		return members
+		return append(dst, '}')
 	}
-	return json.RawMessage(n.scalarJSON())
+	return append(dst, n.scalarJSON()...)
 }
 
-func (n *node) matchersForEvals() any {
-	members := map[string]any{}
+// looksLikeMatchers reports whether all keys of an object begin with $: in evals they would be
+// matchers.
+func (n *node) looksLikeMatchers() bool {
+	return len(n.keys) > 0 && !slices.ContainsFunc(n.keys, func(k string) bool { return !strings.HasPrefix(k, "$") })
+}
+
+func (n *node) appendMatchers(dst []byte) []byte {
+	if len(n.ops) == 1 && n.ops[0].matcher.name == "$exact" {
+		return n.ops[0].arg.appendEvals(dst)
+	}
+	start := len(dst)
 	for _, o := range n.ops {
-		switch {
-		case o.matcher.name == "$exact" && len(n.ops) == 1:
-			return o.arg.forEvals()
-		case o.matcher.theirs && o.arg.refs == nil:
-			members[o.matcher.name] = json.RawMessage(o.arg.scalarJSON())
+		if o.matcher.theirs && o.arg.refs == nil {
+			dst = append(schema.AppendString(append(dst, ','), o.matcher.name), ':')
+			dst = append(dst, o.arg.scalarJSON()...)
 		}
 	}
-	if len(members) == 0 {
-		members["$any"] = true
+	if len(dst) == start {
+		return append(dst, anything...)
 	}
-	return members
+	dst[start] = '{'
+	return append(dst, '}')
 }

@@ -76,6 +76,8 @@ func accept(want *node, got schema.Value) []edit {
 	whole := []edit{{want.at, got}}
 	var all []edit
 	switch {
+	case want.kind == '$' && len(want.ops) == 1 && want.ops[0].matcher.name == "$exact":
+		return []edit{{want.ops[0].arg.at, got}} // it stays exact
 	case want.kind == '{' && got.IsObject():
 		for i, key := range want.keys {
 			member := got.Get(key)
