@@ -9,6 +9,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/session/pageconfig"
 )
 
 // Read reads a scenario file, at most 1 MiB of YAML. name is what messages call it, such as its
@@ -61,7 +62,8 @@ func (*Network) constraints() object { return exactlyOneOf(networkKeys...) }
 var lookKeys = []string{"text", "value", "count", "visible"}
 
 func (l *Look) check(d *decoder) {
-	if !d.exactlyOne(l.Position, "page", lookKeys, l.Text != "", l.Value != "", l.Count != "", l.Visible != "") {
+	if !d.exactlyOne(l.Position, "page", lookKeys, l.Text != "", l.Value != "", l.Count != "",
+		l.Visible != "") {
 		return
 	}
 	switch {
@@ -75,7 +77,8 @@ func (l *Look) check(d *decoder) {
 
 func (*Look) constraints() object {
 	o := exactlyOneOf(lookKeys...)
-	o["anyOf"] = []any{object{"required": []string{"visible"}}, object{"required": []string{"matches"}}}
+	o["anyOf"] = []any{object{"required": []string{"visible"}},
+		object{"required": []string{"matches"}}}
 	return o
 }
 
@@ -102,13 +105,15 @@ func (*Tools) constraints() object {
 		forms = append(forms, object{"required": []string{key}})
 	}
 	no := object{"anyOf": forms[:2]}
-	return object{"anyOf": forms, "if": object{"required": []string{"exactly"}}, "then": object{"not": no}}
+	return object{"anyOf": forms, "if": object{"required": []string{"exactly"}},
+		"then": object{"not": no}}
 }
 
 func (s *Site) check(d *decoder) {
 	switch {
 	case s.Serve != "" && s.URL == "":
-		d.add(s.Position, "url is missing in site: write the address under which %s serves the app", quoted(s.Serve))
+		d.add(s.Position, "url is missing in site: write the address under which %s serves the app",
+			quoted(s.Serve))
 	case s.Serve != "" && s.Dir != "":
 		d.add(s.Position, "invalid site: it has dir and serve; write one of them")
 	case s.Dir == "" && s.URL == "":
@@ -116,12 +121,34 @@ func (s *Site) check(d *decoder) {
 	}
 	if s.Config.n != nil && s.Config.n.kind != '{' {
 		d.add(s.Config.Position(), "invalid value for config: it must be a mapping")
+		return
 	}
+	if s.Config.n == nil {
+		return
+	}
+	known := configKeys()
+	for _, key := range s.Config.n.keys {
+		if !slices.Contains(known, key) {
+			d.add(s.Config.Position(), "unknown key %s in config: %s", quoted(key), instead(key, known))
+		}
+	}
+}
+
+// configKeys are the settings of a page that calls have, and a file with a login.
+func configKeys() []string {
+	keys := []string{"storageState"}
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[pageconfig.Settings]()) {
+		if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "" && name != "-" {
+			keys = append(keys, name)
+		}
+	}
+	return keys
 }
 
 func (*Site) constraints() object {
 	return object{
-		"anyOf":             []any{object{"required": []string{"dir"}}, object{"required": []string{"url"}}},
+		"anyOf": []any{object{"required": []string{"dir"}},
+			object{"required": []string{"url"}}},
 		"dependentRequired": object{"serve": []string{"url"}},
 		"not":               object{"required": []string{"dir", "serve"}},
 	}
@@ -132,8 +159,10 @@ func (e *Entry) check(d *decoder) {
 		d.add(e.Title.Position(), "title is there twice: remove it here or in on")
 	}
 	kinds := []string{string(bridge.Prompt), string(bridge.Interact), dialog, ""}
-	if valued := e.Answer.Value.Exists() || e.Answer.Act == Fill; valued && !slices.Contains(kinds, e.On.Kind) {
-		d.add(e.Position, "invalid answer: a question of the kind %s takes no value; write accept or decline", e.On.Kind)
+	if valued := e.Answer.Value.Exists() || e.Answer.Act == Fill; valued && !slices.Contains(kinds,
+		e.On.Kind) {
+		d.add(e.Position, "invalid answer: a question of the kind %s takes no value; write accept or "+
+			"decline", e.On.Kind)
 	}
 	if e.Times == 0 {
 		e.Times = 1
@@ -146,14 +175,17 @@ var ofCalls = []string{"with", "expect", "expect-error", "effects", "calls-seen-
 
 func (s *Step) check(d *decoder) {
 	kinds := s.kinds()
-	names := []string{string(DoCall), string(DoTools), string(DoOpen), string(DoWait), string(DoReload), string(DoParallel)}
+	names := []string{string(DoCall), string(DoTools), string(DoOpen), string(DoWait),
+		string(DoReload), string(DoParallel)}
 	without := slices.DeleteFunc(slices.Clone(kinds), func(k Kind) bool { return k == DoPage })
 	if len(kinds) == 0 || len(without) > 1 {
-		d.add(s.Position, "invalid step: it has %d of %s, page; write one, page may be beside it", len(without), listed(names))
+		d.add(s.Position, "invalid step: it has %d of %s, page; write one, page may be beside it",
+			len(without), listed(names))
 		return
 	}
 	kind := s.Kind()
-	for i, is := range []bool{s.With.Exists(), s.Expect.Exists(), s.ExpectError.Exists(), s.Effects != nil, s.Seen != nil} {
+	for i, is := range []bool{s.With.Exists(), s.Expect.Exists(), s.ExpectError.Exists(),
+		s.Effects != nil, s.Seen != nil} {
 		if is && kind != DoCall {
 			d.add(s.Position, "%s is beside %s: only a call has it", ofCalls[i], kind)
 		}
@@ -165,13 +197,15 @@ func (s *Step) check(d *decoder) {
 		d.add(s.Position, "page is beside %s: make it a step of its own", kind)
 	}
 	if s.Within > 0 && (kind == DoTools || kind == DoParallel) {
-		d.add(s.Position, "within is beside %s: write eventually for tools, and within for each parallel step", kind)
+		d.add(s.Position, "within is beside %s: write eventually for tools, and within for each "+
+			"parallel step", kind)
 	}
 	if s.With.n != nil && s.With.n.kind != '{' {
 		d.add(s.With.Position(), "invalid value for with: the arguments must be a mapping")
 	}
 	if s.Expect.Exists() && s.ExpectError.Exists() {
-		d.add(s.ExpectError.Position(), "expect and expect-error are in one step: a call succeeds or fails; remove one")
+		d.add(s.ExpectError.Position(), "expect and expect-error are in one step: a call succeeds or "+
+			"fails; remove one")
 	}
 	s.checkParallel(d)
 	s.checkError(d)
@@ -213,7 +247,8 @@ func (s *Step) checkError(d *decoder) {
 
 func (*Step) constraints() object {
 	alone := func(key string) object { return object{"required": []string{key}} }
-	kinds := []any{alone("call"), alone("tools"), alone("open"), alone("wait-for"), alone("reload"), alone("parallel")}
+	kinds := []any{alone("call"), alone("tools"), alone("open"), alone("wait-for"), alone("reload"),
+		alone("parallel")}
 	needs := object{"name": []string{"call"}}
 	for _, key := range ofCalls {
 		needs[key] = []string{"call"}
@@ -224,7 +259,10 @@ func (*Step) constraints() object {
 		"dependentRequired": needs,
 		"not": object{"anyOf": []any{
 			object{"required": []string{"expect", "expect-error"}},
-			object{"anyOf": []any{alone("tools"), alone("parallel")}, "allOf": []any{object{"anyOf": []any{alone("page"), alone("within")}}}},
+			object{
+				"anyOf": []any{alone("tools"), alone("parallel")},
+				"allOf": []any{object{"anyOf": []any{alone("page"), alone("within")}}},
+			},
 		}},
 	}
 }
@@ -248,7 +286,8 @@ func (d *decoder) file(root *yaml.Node, f *File) {
 			}
 		}
 		if line := seen[c.Name]; line > 0 && c.Name != "" {
-			d.add(c.Position, "the case %s is also in line %d: give each case a name of its own", quoted(c.Name), line)
+			d.add(c.Position, "the case %s is also in line %d: give each case a name of its own",
+				quoted(c.Name), line)
 		}
 		seen[c.Name] = c.Line
 		d.references(c)

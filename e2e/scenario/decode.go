@@ -157,7 +157,7 @@ func (d *decoder) slice(n *yaml.Node, f field) {
 // singular names an item of a list in messages.
 func singular(key string) string {
 	switch key {
-	case "cases", "steps", "tags":
+	case "cases", "steps", "tags", "messages":
 		return strings.TrimSuffix(key, "s")
 	}
 	return key
@@ -166,7 +166,8 @@ func singular(key string) string {
 // text fills a string: of texts, words of an enum, and names.
 func (d *decoder) text(n *yaml.Node, f field) {
 	switch {
-	case n.Kind != yaml.ScalarNode || n.Tag != "!!str" && (n.Tag == "!!null" || f.tag.Get("enum") == ""):
+	case n.Kind != yaml.ScalarNode || n.Tag != "!!str" && (n.Tag == "!!null" ||
+		f.tag.Get("enum") == ""):
 		what := "a list or a mapping"
 		switch {
 		case n.Tag == "!!null":
@@ -228,7 +229,8 @@ func (d *decoder) environment(n *yaml.Node, key string) {
 	}
 	for _, p := range pieces {
 		if p.ref != nil && p.ref.kind != "env" && key != "open" {
-			d.add(at(n), "invalid reference %s in %s: only ${env.NAME} is known there", quoted(p.ref.String()), key)
+			d.add(at(n), "invalid reference %s in %s: only ${env.NAME} is known there",
+				quoted(p.ref.String()), key)
 		}
 	}
 }
@@ -238,7 +240,8 @@ func (d *decoder) integer(n *yaml.Node, f field) {
 	most, _ := strconv.Atoi(f.tag.Get("max"))
 	i, err := strconv.Atoi(n.Value)
 	if n.Kind != yaml.ScalarNode || err != nil || i < least || i > most {
-		d.add(at(n), "invalid value %s for %s: it must be a whole number from %d to %d", quoted(n.Value), f.key, least, most)
+		d.add(at(n), "invalid value %s for %s: it must be a whole number from %d to %d", quoted(n.Value),
+			f.key, least, most)
 		return
 	}
 	f.value.SetInt(int64(i))
@@ -253,7 +256,8 @@ const mostDuration = time.Hour
 func (d *decoder) duration(n *yaml.Node, key string) time.Duration {
 	t, err := time.ParseDuration(n.Value)
 	if n.Kind != yaml.ScalarNode || err != nil || t <= 0 || t > mostDuration {
-		d.add(at(n), "invalid value %s for %s: it must be a duration above 0 and up to 1h, such as 500ms or 2s",
+		d.add(at(n), "invalid value %s for %s: it must be a duration above 0 and up to 1h, such as "+
+			"500ms or 2s",
 			quoted(n.Value), key)
 	}
 	return t
@@ -299,7 +303,8 @@ func (a *Answer) decode(d *decoder, key string, n *yaml.Node) {
 				return
 			}
 		}
-		d.add(at(n), "invalid value %s for %s: %s; {value: …} answers with a value", quoted(text), key, instead(text, list))
+		d.add(at(n), "invalid value %s for %s: %s; {value: …} answers with a value", quoted(text), key,
+			instead(text, list))
 		return
 	}
 	var v struct {
@@ -323,12 +328,14 @@ func (r *Rules) decode(d *decoder, key string, n *yaml.Node) {
 	d.pairs(n, func(k, v *yaml.Node) {
 		options := d.builder("verbatim").build(v)
 		if options.kind != '"' && options.kind != '{' {
-			d.add(at(v), "invalid value for the rule %s: it must be a severity or a mapping of options", quoted(k.Value))
+			d.add(at(v), "invalid value for the rule %s: it must be a severity or a mapping of options",
+				quoted(k.Value))
 		}
 		*r = append(*r, Rule{at(k), k.Value, Value{options}})
 	})
 }
 
 func (*Rules) schema() object {
-	return object{"type": "object", "additionalProperties": object{"type": []string{"string", "object"}}}
+	return object{"type": "object", "additionalProperties": object{"type": []string{"string",
+		"object"}}}
 }

@@ -53,20 +53,24 @@ func (t *Touched) decode(d *decoder, key string, n *yaml.Node) {
 				}
 			}
 		case key == "network" && v.n.kind != '$':
-			d.add(v.n.at, "invalid value for network: a request must be a mapping, such as {method: POST, url: /orders}")
-		case key == "storage" && v.n.kind == '"' && v.n.refs == nil && !slices.Contains(storages, v.n.text):
+			d.add(v.n.at, "invalid value for network: a request must be a mapping, such as {method: "+
+				"POST, url: /orders}")
+		case key == "storage" && v.n.kind == '"' && v.n.refs == nil && !slices.Contains(storages,
+			v.n.text):
 			d.add(v.n.at, "unknown storage %s: %s", quoted(v.n.text), instead(v.n.text, storages))
 		}
 	}
 }
 
 func (*Touched) schema() object {
-	return object{"anyOf": []any{object{"const": "none"}, object{"type": "array", "items": object{"$ref": "#/$defs/expected"}}}}
+	return object{"anyOf": []any{object{"const": "none"}, object{"type": "array",
+		"items": object{"$ref": "#/$defs/expected"}}}}
 }
 
 func (e *Effects) check(d *decoder) {
 	if e.lists(check.Effects{}) == nil {
-		d.add(e.Position, "invalid effects: it says nothing; write network, storage, navigation, windows or downloads")
+		d.add(e.Position, "invalid effects: it says nothing; write network, storage, navigation, "+
+			"windows or downloads")
 	}
 }
 
@@ -116,21 +120,25 @@ func encodeAll(texts []string) []json.RawMessage {
 func (t *Touched) requests(all []check.Request) []json.RawMessage {
 	reads := slices.ContainsFunc(t.Items, func(v Value) bool {
 		method := v.n.get("method")
-		return method != nil && (method.text == "GET" || method.text == "HEAD")
+		return method != nil && isRead(method.text)
 	})
 	out := []json.RawMessage{}
 	for _, r := range all {
-		if reads || r.Method != "GET" && r.Method != "HEAD" {
-			out = append(out, schema.MustEncode(map[string]string{"method": r.Method, "url": r.URL, "body": r.Body}))
+		if reads || !isRead(r.Method) {
+			out = append(out, schema.MustEncode(map[string]string{"method": r.Method, "url": r.URL,
+				"body": r.Body}))
 		}
 	}
 	return out
 }
 
+func isRead(method string) bool { return slices.Contains([]string{"GET", "HEAD"}, method) }
+
 // Expand returns the effects with what their references stand for, as [Scope.Expand] does.
 func (e *Effects) Expand(s *Scope) (*Effects, error) {
 	out := *e
-	for _, t := range []**Touched{&out.Network, &out.Storage, &out.Navigation, &out.Windows, &out.Downloads} {
+	for _, t := range []**Touched{&out.Network, &out.Storage, &out.Navigation, &out.Windows,
+		&out.Downloads} {
 		if *t == nil {
 			continue
 		}
@@ -170,11 +178,13 @@ func (l *touchedList) differ() (at int, why string) {
 			}
 		}
 		if !fits {
-			return i, fmt.Sprintf("%s[%d] was touched, and is not expected: %s", l.name, i, shorten(string(got)))
+			return i, fmt.Sprintf("%s[%d] was touched, and is not expected: %s", l.name, i,
+				shorten(string(got)))
 		}
 	}
 	if i := slices.Index(met, false); i >= 0 {
-		return -1, fmt.Sprintf("%s has nothing that matches entry %d: %s", l.name, i+1, shorten(l.want.Items[i].n.line()))
+		return -1, fmt.Sprintf("%s has nothing that matches entry %d: %s", l.name, i+1,
+			shorten(l.want.Items[i].n.line()))
 	}
 	return 0, ""
 }
@@ -189,7 +199,8 @@ func (l *touchedList) mismatch(at int, why string) *Mismatch {
 			got.vals = append(got.vals, literal(v, Position{}))
 		}
 	}
-	m := &Mismatch{Path: l.name, Why: visible(why) + ".", Expected: show(want, nil), Actual: show(got, nil)}
+	m := &Mismatch{Path: l.name, Why: visible(why) + ".", Expected: show(want, nil), Actual: show(got,
+		nil)}
 	if at >= 0 {
 		m.Path, m.Actual = fmt.Sprintf("%s[%d]", l.name, at), show(got, path{at})
 	}
@@ -201,7 +212,8 @@ func (t *Tools) Match(names []string) *Mismatch {
 	missing := func(want []string) *Mismatch {
 		for _, name := range want {
 			if !slices.Contains(names, name) {
-				return t.mismatch(names, want, fmt.Sprintf("the tool %s is missing%s", quoted(name), hint(name, names)))
+				return t.mismatch(names, want, fmt.Sprintf("the tool %s is missing%s", quoted(name), hint(name,
+					names)))
 			}
 		}
 		return nil
@@ -211,7 +223,8 @@ func (t *Tools) Match(names []string) *Mismatch {
 	}
 	for _, name := range t.Exclude {
 		if slices.Contains(names, name) {
-			return t.mismatch(names, t.Exclude, fmt.Sprintf("the tool %s is there, and must not be", quoted(name)))
+			return t.mismatch(names, t.Exclude, fmt.Sprintf("the tool %s is there, and must not be",
+				quoted(name)))
 		}
 	}
 	if t.Exactly == nil {

@@ -26,7 +26,7 @@ type Eval struct {
 // Message is a message of a conversation with a model, in the form of webmcp-evals.
 type Message struct {
 	Role      string          `json:"role"`              // "user" or "model"
-	Type      string          `json:"type"`              // "message", "functioncall" or "functionresponse"
+	Type      string          `json:"type"`              // message, functioncall or functionresponse
 	Content   string          `json:"content,omitempty"` // of a message
 	Name      string          `json:"name,omitempty"`    // of the tool
 	Arguments json.RawMessage `json:"arguments,omitempty"`
@@ -88,7 +88,8 @@ func (*calls) schema() object { return object{} }
 var callKeys = []string{"functionName", "ordered", "unordered"}
 
 func (c *ExpectedCall) check(d *decoder) {
-	d.exactlyOne(c.Position, "expectedCall", callKeys, c.Function != "", c.Ordered != nil, c.Unordered != nil)
+	d.exactlyOne(c.Position, "expectedCall", callKeys, c.Function != "", c.Ordered != nil,
+		c.Unordered != nil)
 	if c.Arguments.n != nil && c.Arguments.n.kind == 'n' {
 		c.Arguments = Value{} // theirs: any arguments
 	}
@@ -143,12 +144,16 @@ func (e *evalCase) scenario(index int, before map[string]bool) *Case {
 }
 
 func toolsStep(at Position, names []string) Step {
-	return Step{Position: at, Tools: &Tools{Position: at, Include: names, Eventually: Eventually(defaultWait)}}
+	return Step{Position: at, Tools: &Tools{Position: at, Include: names,
+		Eventually: Eventually(defaultWait)}}
 }
 
 // nameFor makes a name that a case can have, and adds it to those before.
 func nameFor(title string, index int, before map[string]bool) string {
-	title = strings.Join(strings.FieldsFunc(title, func(r rune) bool { return r == ' ' || schema.Invisible(r) }), " ")
+	title = strings.Join(strings.FieldsFunc(title, func(r rune) bool {
+		return r == ' ' ||
+			schema.Invisible(r)
+	}), " ")
 	if title == "" {
 		title = fmt.Sprintf("case %d", index+1)
 	}
@@ -187,7 +192,8 @@ func (c *ExpectedCall) steps() (all []Step) {
 	if c.Arguments.n != nil {
 		with = c.Arguments.n.sample()
 	}
-	all = append(all, Step{Position: c.Position, Call: c.Function, With: Value{with}, Expect: c.Result})
+	all = append(all, Step{Position: c.Position, Call: c.Function, With: Value{with},
+		Expect: c.Result})
 	if c.Tools != nil {
 		all = append(all, toolsStep(c.Position, c.Tools))
 	}
@@ -223,8 +229,9 @@ func (o *op) sample() *node {
 	case "$pattern":
 		return word(sampleOfPattern(o.arg.text))
 	case "$type":
-		return map[string]*node{"string": word("sample"), "number": {kind: '0', text: "1"}, "boolean": {kind: 't'},
-			"array": {kind: '['}, "object": {kind: '{'}, "null": {kind: 'n'}}[o.arg.text]
+		return map[string]*node{"string": word("sample"), "number": {kind: '0', text: "1"},
+			"boolean": {kind: 't'},
+			"array":   {kind: '['}, "object": {kind: '{'}, "null": {kind: 'n'}}[o.arg.text]
 	case "$any":
 		return word("sample")
 	case "$oneOf":
@@ -247,7 +254,8 @@ func nextNumber(o *op) string {
 	return next.FloatString(digits)
 }
 
-var patternSample = strings.NewReplacer(`\d+`, "123", `\d`, "1", `\w+`, "sample", `\w`, "a", `\s+`, " ", `\s`, " ",
+var patternSample = strings.NewReplacer(`\d+`, "123", `\d`, "1", `\w+`, "sample", `\w`, "a", `\s+`,
+	" ", `\s`, " ",
 	".*", " ", ".+", "sample", "^", "", "$", "", `\`, "")
 
 // sampleOfPattern is a text that a simple pattern matches, or at least its letters.

@@ -41,6 +41,8 @@ func calls(t *testing.T, f *File) string {
 					t.Errorf("%s: %v", s.Title(), err)
 				}
 				all = append(all, s.Call+string(text))
+			default:
+				t.Errorf("a step is %s", s.Title())
 			}
 		}
 	}

@@ -140,7 +140,8 @@ func (n *node) appendEvals(dst []byte) []byte {
 // looksLikeMatchers reports whether all keys of an object begin with $: in evals they would be
 // matchers.
 func (n *node) looksLikeMatchers() bool {
-	return len(n.keys) > 0 && !slices.ContainsFunc(n.keys, func(k string) bool { return !strings.HasPrefix(k, "$") })
+	return len(n.keys) > 0 && !slices.ContainsFunc(n.keys,
+		func(k string) bool { return !strings.HasPrefix(k, "$") })
 }
 
 func (n *node) appendMatchers(dst []byte) []byte {

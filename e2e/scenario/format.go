@@ -66,6 +66,9 @@ func schemaOf(t reflect.Type, tag reflect.StructTag) object {
 		if tag.Get("value") == "expected" {
 			return object{"$ref": "#/$defs/expected"}
 		}
+		if tag.Get("keys") == "config" {
+			return configSchema()
+		}
 		return object{}
 	}
 	switch t.Kind() {
@@ -92,6 +95,14 @@ func schemaOf(t reflect.Type, tag reflect.StructTag) object {
 	default:
 		return textSchema(tag)
 	}
+}
+
+func configSchema() object {
+	properties := object{}
+	for _, key := range configKeys() {
+		properties[key] = object{}
+	}
+	return object{"type": "object", "properties": properties, "additionalProperties": false}
 }
 
 func textSchema(tag reflect.StructTag) object {
@@ -121,9 +132,11 @@ func expectedSchema() object {
 	}
 	const operator = `^\$(?!\$)`
 	return object{
-		"description": "a value, with matchers in it: an object matches when it has these members, an array by position " +
+		"description": "a value, with matchers in it: an object matches when it has these members, " +
+			"an array by position " +
 			"and length; write $$x for a key $x",
-		"if":   object{"type": "object", "minProperties": 1, "propertyNames": object{"pattern": operator}},
+		"if": object{"type": "object", "minProperties": 1,
+			"propertyNames": object{"pattern": operator}},
 		"then": object{"properties": properties, "additionalProperties": false},
 		"else": object{"propertyNames": object{"not": object{"pattern": operator}},
 			"additionalProperties": self, "items": self},

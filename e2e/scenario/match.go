@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -144,7 +145,7 @@ func equal(want *node, got schema.Value) bool {
 		return false
 	}
 	canonical, err := schema.Canonical([]byte(want.scalarJSON()))
-	return err == nil && string(canonical) == string(got.Canonical())
+	return err == nil && bytes.Equal(canonical, got.Canonical())
 }
 
 func matchObject(want *node, got schema.Value, at path, exact bool) *difference {
@@ -233,7 +234,8 @@ func matchUnordered(o *op, got schema.Value, at path) *difference {
 		}
 	}
 	if i := assign(fits, len(items)); i >= 0 {
-		return differs(at, "has no element left for %s, which is number %d of those expected in any order", shorten(wants[i].line()), i+1)
+		return differs(at, "has no element left for %s, which is number %d of those expected in any "+
+			"order", shorten(wants[i].line()), i+1)
 	}
 	return nil
 }

@@ -53,10 +53,16 @@ var typeArg = func() map[string]any {
 }
 var textArg = func() map[string]any { return map[string]any{"type": "string"} }
 var anyArg = func() map[string]any { return map[string]any{} }
-var numberArg = func() map[string]any { return map[string]any{"type": []string{"number", "string"}} }
+var numberArg = func() map[string]any {
+	return map[string]any{"type": []string{"number", "string"}}
+}
+var schemaArg = func() map[string]any {
+	return map[string]any{"type": []string{"object", "boolean"}}
+}
 var valueArg = func() map[string]any { return map[string]any{"$ref": "#/$defs/expected"} }
 var listArg = func() map[string]any {
-	return map[string]any{"type": "array", "items": valueArg(), "minItems": 1, "maxItems": mostUnordered}
+	return map[string]any{"type": "array", "items": valueArg(), "minItems": 1,
+		"maxItems": mostUnordered}
 }
 
 // matchers is the table of all.
@@ -64,21 +70,24 @@ var matchers = allMatchers()
 
 func allMatchers() []*matcher {
 	order := func(name, words string, ok func(int) bool) *matcher {
+		match := func(o *op, v schema.Value, at path) *difference {
+			if kindOf(v) != "a number" {
+				return differs(at, "is %s, and must be a number %s %s", kindOf(v), words, o.arg.text)
+			}
+			if !ok(rational(string(v.Text())).Cmp(o.number)) {
+				return differs(at, "is %s, and must be %s %s", brief(v), words, o.arg.text)
+			}
+			return nil
+		}
 		return &matcher{name: name, help: "a number that is " + words + " this one", inner: sent,
-			theirs: true, arg: numberArg, prepare: prepareNumber, match: func(o *op, v schema.Value, at path) *difference {
-				if kindOf(v) != "a number" {
-					return differs(at, "is %s, and must be a number %s %s", kindOf(v), words, o.arg.text)
-				}
-				if !ok(rational(string(v.Text())).Cmp(o.number)) {
-					return differs(at, "is %s, and must be %s %s", brief(v), words, o.arg.text)
-				}
-				return nil
-			}}
+			theirs: true, arg: numberArg, prepare: prepareNumber, match: match}
 	}
 	return []*matcher{
-		{name: "$pattern", help: "a string in which this regular expression of JavaScript matches; (?i) in front ignores case",
+		{name: "$pattern", help: "a string in which this regular expression of JavaScript matches; " +
+			"(?i) in front ignores case",
 			inner: sent, theirs: true, arg: textArg, prepare: preparePattern, match: matchPattern},
-		{name: "$contains", help: "a string that contains this one", inner: sent, theirs: true, arg: textArg,
+		{name: "$contains", help: "a string that contains this one", inner: sent, theirs: true,
+			arg:     textArg,
 			prepare: prepareText, match: matchContains},
 		order("$gt", "greater than", func(c int) bool { return c > 0 }),
 		order("$gte", "at least", func(c int) bool { return c >= 0 }),
@@ -92,15 +101,18 @@ func allMatchers() []*matcher {
 			prepare: prepareAny, match: func(*op, schema.Value, path) *difference { return nil }},
 		{name: "$exact", help: "the same value: an object has no further members", inner: sent,
 			arg: anyArg, match: matchExact},
-		{name: "$not", help: "a value that this does not match", inner: expected, arg: valueArg, match: matchNot},
+		{name: "$not", help: "a value that this does not match", inner: expected, arg: valueArg,
+			match: matchNot},
 		{name: "$oneOf", help: "a value that one of these matches", inner: expected, arg: listArg,
 			prepare: prepareList, match: matchOneOf},
-		{name: "$length", help: "how many characters, elements or members there are: a number, or matchers for it",
+		{name: "$length", help: "how many characters, elements or members there are: a number, or " +
+			"matchers for it",
 			inner: expected, arg: valueArg, prepare: prepareLength, match: matchLength},
-		{name: "$unordered", help: "an array with a match for each of these, in any order, and nothing else",
+		{name: "$unordered", help: "an array with a match for each of these, in any order, and " +
+			"nothing else",
 			inner: expected, arg: listArg, prepare: prepareList, match: matchUnordered},
 		{name: "$schema", help: "a value that is valid for this JSON Schema", inner: verbatim,
-			arg: func() map[string]any { return map[string]any{"type": []string{"object", "boolean"}} }, prepare: prepareSchema, match: matchSchema},
+			arg: schemaArg, prepare: prepareSchema, match: matchSchema},
 	}
 }
 
@@ -210,7 +222,8 @@ func matchPattern(o *op, v schema.Value, at path) *difference {
 		return nil
 	}
 	if isUndecided(err) {
-		return differs(at, "takes too long to be matched with %s; use a simpler pattern", quoted(o.arg.text))
+		return differs(at, "takes too long to be matched with %s; use a simpler pattern",
+			quoted(o.arg.text))
 	}
 	return differs(at, "is %s, and must match %s", brief(v), quoted(o.arg.text))
 }
@@ -252,7 +265,8 @@ func matchOneOf(o *op, v schema.Value, at path) *difference {
 			best = d
 		}
 	}
-	return differs(at, "is %s, and matches none of the %d forms; the nearest: %s", brief(v), len(o.arg.vals), best.sentence())
+	return differs(at, "is %s, and matches none of the %d forms; the nearest: %s", brief(v),
+		len(o.arg.vals), best.sentence())
 }
 
 func matchLength(o *op, v schema.Value, at path) *difference {

@@ -40,7 +40,8 @@ func compilePattern(text string) (s *schema.Schema, why string) {
 	doc := schema.MustEncode(map[string]string{"type": "string", "pattern": body})
 	s, err := schema.CompileResult(doc, schema.Limits{Pattern: mostPattern})
 	if err != nil {
-		return nil, fmt.Sprintf("%s is not a regular expression of JavaScript, or is too large", quoted(text))
+		return nil, fmt.Sprintf("%s is not a regular expression of JavaScript, or is too large",
+			quoted(text))
 	}
 	return s, ""
 }
@@ -112,7 +113,8 @@ func (w *patternWriter) cases(r rune) []rune {
 // group copies what opens a group, with its name.
 func (w *patternWriter) group() {
 	size := 1
-	if strings.HasPrefix(w.text, "(?<") && !strings.HasPrefix(w.text, "(?<=") && !strings.HasPrefix(w.text, "(?<!") {
+	if rest, ok := strings.CutPrefix(w.text, "(?<"); ok && !strings.HasPrefix(rest, "=") &&
+		!strings.HasPrefix(rest, "!") {
 		size = strings.IndexByte(w.text, '>') + 1
 	}
 	w.copy(max(size, 1))
@@ -130,7 +132,8 @@ func (w *patternWriter) escape() string {
 		return "the pattern ends with \\"
 	}
 	if c := w.text[1]; w.fold && (c == 'k' || c >= '1' && c <= '9') {
-		return "a pattern with (?i) cannot refer back to a group; write the case of letters out, such as [Aa]"
+		return "a pattern with (?i) cannot refer back to a group; write the case of letters out, " +
+			"such as [Aa]"
 	}
 	if r, ok := escaped(w.text[:size]); ok && len(w.cases(r)) > 1 {
 		w.letter(r)

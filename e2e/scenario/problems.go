@@ -36,9 +36,9 @@ type Problems struct {
 
 // Error has a line for each problem.
 func (p *Problems) Error() string {
-	lines := make([]string, len(p.List))
-	for i, one := range p.List {
-		lines[i] = one.String()
+	var lines []string
+	for _, one := range p.List {
+		lines = append(lines, one.String())
 	}
 	if p.More > 0 {
 		lines = append(lines, fmt.Sprintf("and %d more", p.More))

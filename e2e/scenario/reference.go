@@ -90,7 +90,8 @@ func readReference(body string) (*reference, string) {
 	case kind == "unique" && body != kind:
 		return nil, fmt.Sprintf("invalid reference %s: write ${unique}", whole)
 	case kind == "env" && !nameOfVariable.MatchString(name):
-		return nil, fmt.Sprintf("invalid reference %s: write ${env.NAME} with letters, digits and _", whole)
+		return nil, fmt.Sprintf("invalid reference %s: write ${env.NAME} with letters, digits and _",
+			whole)
 	case kind == "steps" && name == "":
 		return nil, fmt.Sprintf("invalid reference %s: write ${steps.NAME.path}", whole)
 	}
@@ -256,7 +257,8 @@ func (s *Scope) value(r *reference) (string, error) {
 				return strings.ToValidUTF8(text, "\uFFFD"), nil
 			}
 		}
-		return "", fmt.Errorf("the environment variable %s is not set: set it before the tests run", r.name)
+		return "", fmt.Errorf("the environment variable %s is not set: set it before the tests run",
+			r.name)
 	}
 	v, err := s.step(r)
 	if err != nil || v.IsString() {
@@ -276,7 +278,8 @@ func (s *Scope) step(r *reference) (schema.Value, error) {
 	text := s.steps[name]
 	s.mu.Unlock()
 	if !ok {
-		return schema.Value{}, fmt.Errorf("%s names a step that has no result: only a call that ran has one", r)
+		return schema.Value{}, fmt.Errorf("%s names a step that has no result: only a call that ran "+
+			"has one", r)
 	}
 	v, err := schema.Read(text, 0)
 	if err != nil {
@@ -284,7 +287,8 @@ func (s *Scope) step(r *reference) (schema.Value, error) {
 	}
 	steps, ok := readPath(path)
 	if !ok {
-		return v, fmt.Errorf("%s has an invalid path: write .member, [0] or [\"member\"]", visible(r.String()))
+		return v, fmt.Errorf("%s has an invalid path: write .member, [0] or [\"member\"]",
+			visible(r.String()))
 	}
 	here := name
 	for _, step := range steps {

@@ -44,7 +44,7 @@ type Site struct {
 	Dir     string   `key:"dir" refs:"yes" help:"a folder to serve, relative to this file"`
 	URL     string   `key:"url" refs:"yes" help:"the address of the app; beside dir the path of its first page"`
 	Serve   string   `key:"serve" refs:"yes" help:"a command that starts the app under url; it is ended after the tests"`
-	Config  Value    `key:"config" value:"sent" help:"what is changed about the page, such as locale or viewport: the config of a webtool"`
+	Config  Value    `key:"config" value:"sent" keys:"config" help:"what is changed about the page: the settings of a webtool's config, such as locale and viewport, and storageState, a file with a stored login, relative to this file"`
 	Network *Network `key:"network" help:"records the network of the page, or answers from a recording"`
 }
 
@@ -139,7 +139,8 @@ func (s *Step) kinds() (all []Kind) {
 		kind Kind
 		is   bool
 	}{
-		{DoCall, s.Call != ""}, {DoTools, s.Tools != nil}, {DoOpen, s.Open != ""}, {DoPage, s.Page != nil},
+		{DoCall, s.Call != ""}, {DoTools, s.Tools != nil}, {DoOpen, s.Open != ""}, {DoPage,
+			s.Page != nil},
 		{DoWait, s.Wait != nil}, {DoReload, s.Reload}, {DoParallel, s.Parallel != nil},
 	} {
 		if k.is {
@@ -168,6 +169,7 @@ func (s *Step) Title() string {
 		title += " " + s.Open
 	case DoPage:
 		title += " " + s.Page[0].Selector()
+	default:
 	}
 	if s.Name != "" {
 		title += " (" + s.Name + ")"
@@ -247,7 +249,11 @@ const (
 )
 
 func acts() []string {
-	return []string{string(Accept), string(Decline), string(dismiss), string(Fill), string(Ignore), string(Late), string(Twice), string(Refused)}
+	var words []string
+	for _, a := range []Act{Accept, Decline, dismiss, Fill, Ignore, Late, Twice, Refused} {
+		words = append(words, string(a))
+	}
+	return words
 }
 
 // Answer is what an entry answers.

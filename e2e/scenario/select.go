@@ -69,7 +69,8 @@ func Select(files []*File, o Options) ([]Selected, error) {
 				continue
 			}
 			wrong.List = append(wrong.List, Problem{f.Name, c.Position,
-				visible("the case " + quoted(c.Name) + " has only, with which all others are left out: remove it before CI")})
+				visible("the case " + quoted(c.Name) + " has only, with which all others are left out: " +
+					"remove it before CI")})
 		}
 	}
 	if len(wrong.List) > 0 {
@@ -78,16 +79,26 @@ func Select(files []*File, o Options) ([]Selected, error) {
 	var all []Selected
 	for _, f := range files {
 		for _, c := range f.Cases {
-			if only && !c.Only || len(o.Tags) > 0 && !slices.ContainsFunc(c.Tags, func(t string) bool { return slices.Contains(o.Tags, t) }) {
+			if only && !c.Only {
 				continue
 			}
 			for _, door := range c.Via {
-				s := Selected{f, c, door}
-				if (len(o.Via) == 0 || slices.Contains(o.Via, door)) && (o.Run == nil || o.Run.MatchString(s.Name())) {
+				if s := (Selected{f, c, door}); o.fits(&s) {
 					all = append(all, s)
 				}
 			}
 		}
 	}
 	return all, nil
+}
+
+func (o *Options) fits(s *Selected) bool {
+	hasTag := func(t string) bool { return slices.Contains(s.Case.Tags, t) }
+	switch {
+	case len(o.Tags) > 0 && !slices.ContainsFunc(o.Tags, hasTag):
+		return false
+	case len(o.Via) > 0 && !slices.Contains(o.Via, s.Door):
+		return false
+	}
+	return o.Run == nil || o.Run.MatchString(s.Name())
 }

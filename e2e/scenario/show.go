@@ -90,7 +90,9 @@ func (p *printer) along(mark path, step any) path {
 	return slices.Clip(mark[1:])
 }
 
-func (p *printer) many(indent, before, opens, closes string, n int, part func(int) (string, *node, path)) {
+func (p *printer) many(
+	indent, before, opens, closes string, n int, part func(int) (string, *node, path),
+) {
 	if n == 0 {
 		p.lines = append(p.lines, indent+before+opens+closes)
 		return

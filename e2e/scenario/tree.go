@@ -23,7 +23,8 @@ const (
 // parseYAML returns the one document of a file; nil when it has problems, which p gets.
 func parseYAML(text []byte, p *problems) *yaml.Node {
 	if len(text) > mostBytes {
-		p.add(Position{1, 1}, "the file has %d bytes: split it; a file has at most %d", len(text), mostBytes)
+		p.add(Position{1, 1}, "the file has %d bytes: split it; a file has at most %d", len(text),
+			mostBytes)
 		return nil
 	}
 	var doc, more yaml.Node
@@ -88,7 +89,8 @@ func at(n *yaml.Node) Position { return Position{n.Line, n.Column} }
 // parseJSON reads JSON strictly into the same nodes, so that both formats have one decoder.
 func parseJSON(text []byte, p *problems) *yaml.Node {
 	if len(text) > mostBytes {
-		p.add(Position{1, 1}, "the file has %d bytes: split it; a file has at most %d", len(text), mostBytes)
+		p.add(Position{1, 1}, "the file has %d bytes: split it; a file has at most %d", len(text),
+			mostBytes)
 		return nil
 	}
 	r := &jsonTree{text: text, line: 1, column: 1, left: mostNodes}

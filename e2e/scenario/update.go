@@ -38,7 +38,8 @@ func Update(text []byte, changes []Change) ([]byte, error) {
 			return nil, fmt.Errorf("line %d: the actual value: %w", c.Expected.Position().Line, err)
 		}
 		if c.Expected.n == nil {
-			return nil, errors.New("a change has no expected value: only a value that is in the file can be changed")
+			return nil, errors.New("a change has no expected value: only a value that is in the file " +
+				"can be changed")
 		}
 		edits = append(edits, accept(c.Expected.n, actual)...)
 	}
@@ -100,7 +101,9 @@ func accept(want *node, got schema.Value) []edit {
 
 // find returns the node that begins at a place, the mapping that it is a value of, and whether it
 // is inside of a flow collection.
-func find(n *yaml.Node, where Position, column int, flow bool) (found *yaml.Node, parent int, inFlow bool) {
+func find(
+	n *yaml.Node, where Position, column int, flow bool,
+) (found *yaml.Node, parent int, inFlow bool) {
 	flow = flow || n.Kind != yaml.ScalarNode && n.Style&yaml.FlowStyle != 0
 	for i, child := range n.Content {
 		key := n.Kind == yaml.MappingNode && i%2 == 0
@@ -192,7 +195,8 @@ func endOfBlock(text []byte, from, parent int) int {
 		body := bytes.TrimLeft(line, " ")
 		switch trimmed := bytes.TrimSpace(body); {
 		case len(trimmed) == 0 || trimmed[0] == '#':
-		case len(line)-len(body) >= parent || trimmed[0] == '-' && len(line)-len(body) == parent-1 && text[from] == '-':
+		case len(line)-len(body) >= parent || trimmed[0] == '-' && len(line)-len(body) == parent-1 &&
+			text[from] == '-':
 			last = pos + length
 		default:
 			return last
@@ -335,7 +339,8 @@ func writeText(b *bytes.Buffer, s string) {
 	b.WriteByte('"')
 }
 
-var errVerify = errors.New("the file cannot be updated in place: change the expected values by hand")
+var errVerify = errors.New("the file cannot be updated in place: change the expected values by " +
+	"hand")
 
 // verify reads the new text and compares: it must be the old one besides the edits, whatever the
 // search for the ends of values took for one.
@@ -374,7 +379,8 @@ func same(a, b *yaml.Node) bool {
 	if a.Kind == yaml.AliasNode {
 		return b.Kind == yaml.AliasNode && a.Value == b.Value && same(a.Alias, b.Alias)
 	}
-	if a.Kind != b.Kind || a.ShortTag() != b.ShortTag() || a.Value != b.Value || len(a.Content) != len(b.Content) {
+	if a.Kind != b.Kind || a.ShortTag() != b.ShortTag() || a.Value != b.Value ||
+		len(a.Content) != len(b.Content) {
 		return false
 	}
 	for i := range a.Content {

@@ -77,7 +77,7 @@ const (
 	sent     role = iota // JSON and references
 	expected             // the same, and matchers
 	verbatim             // JSON alone: neither matchers nor references nor escapes
-	foreign              // expected, as evals.json has it: matchers, and neither references nor escapes
+	foreign              // expected, as evals.json has it: matchers, no references, no escapes
 )
 
 // builder makes values of the nodes of a file.
@@ -155,7 +155,8 @@ func (b builder) number(n *yaml.Node) string {
 			return string(text)
 		}
 	}
-	b.add(at(n), "invalid number %s: JSON has none like it; put it in quotes if it is text", quoted(n.Value))
+	b.add(at(n), "invalid number %s: JSON has none like it; put it in quotes if it is text",
+		quoted(n.Value))
 	return "0"
 }
 
@@ -167,7 +168,8 @@ func (b builder) text(out *node, text string) {
 	}
 	if text == "$any" {
 		if b.role == sent {
-			b.add(out.at, "invalid value %q: matchers are for what is expected; write $$any for the text $any", text)
+			b.add(out.at, "invalid value %q: matchers are for what is expected; write $$any for the "+
+				"text $any", text)
 			return
 		}
 		out.kind = '$'
@@ -324,7 +326,8 @@ func (n *node) appendJSON(dst []byte) ([]byte, error) {
 	var err error
 	switch {
 	case n.kind == '$':
-		return nil, fmt.Errorf("the value has the matcher %s, and only what is expected can have one", n.ops[0].matcher.name)
+		return nil, fmt.Errorf("the value has the matcher %s, and only what is expected can have one",
+			n.ops[0].matcher.name)
 	case n.refs != nil:
 		return nil, fmt.Errorf("the reference in %s was not expanded", visible(quoted(n.text)))
 	case n.kind == '[':
