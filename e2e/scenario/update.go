@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -53,7 +54,15 @@ func Update(text []byte, changes []Change) ([]byte, error) {
 			return nil, fmt.Errorf("line %d: %w; change it by hand", e.at.Line, err)
 		}
 	}
-	return out, verify(before, out, edits)
+	if !verify(before, out, edits) {
+		var lines []string
+		for _, e := range slices.Backward(edits) {
+			lines = append(lines, strconv.Itoa(e.at.Line))
+		}
+		return nil, fmt.Errorf("line %s: %w; change it by hand",
+			strings.Join(slices.Compact(lines), ", "), errPlace)
+	}
+	return out, nil
 }
 
 func tree(text []byte) (*yaml.Node, error) {
@@ -339,32 +348,26 @@ func writeText(b *bytes.Buffer, s string) {
 	b.WriteByte('"')
 }
 
-var errVerify = errors.New("the file cannot be updated in place: change the expected values by " +
-	"hand")
-
 // verify reads the new text and compares: it must be the old one besides the edits, whatever the
-// search for the ends of values took for one.
-func verify(before *yaml.Node, text []byte, edits []edit) error {
+// search for the ends of values took for one. It writes the edits into the nodes of the old text.
+func verify(before *yaml.Node, text []byte, edits []edit) bool {
 	after, err := tree(text)
 	if err != nil {
-		return errVerify
+		return false
 	}
 	for _, e := range edits {
 		want, err := tree(writeYAML(e.value))
-		if err != nil && !e.value.IsNull() {
-			return errVerify
-		}
-		n, _, _ := find(before, e.at, 1, false)
-		if want == nil {
+		switch {
+		case e.value.IsNull(): // alone, it would be an empty file
 			want = &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!null", Value: "null"}
+		case err != nil:
+			return false
 		}
 		nowhere(want)
+		n, _, _ := find(before, e.at, 1, false)
 		n.Kind, n.Tag, n.Value, n.Content = want.Kind, want.Tag, want.Value, want.Content
 	}
-	if !same(before, after) {
-		return errVerify
-	}
-	return nil
+	return same(before, after)
 }
 
 // nowhere takes the places away, which are those of another text.
