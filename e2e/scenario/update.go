@@ -187,6 +187,9 @@ func endOf(text []byte, from int, n *yaml.Node, parent int, inFlow bool) int {
 	case n.Kind == yaml.ScalarNode && n.Style&(yaml.DoubleQuotedStyle|yaml.SingleQuotedStyle) != 0:
 		return endOfQuoted(text, from)
 	case n.Kind == yaml.ScalarNode:
+		if end := endOfBlock(text, from, parent); !inFlow && bytes.IndexByte(text[from:end], '\n') >= 0 {
+			return end // text without quotes that goes on in the next lines
+		}
 		return endOfPlain(text, from, inFlow)
 	default:
 		return endOfFlow(text, from)
@@ -197,7 +200,7 @@ func endOf(text []byte, from int, n *yaml.Node, parent int, inFlow bool) int {
 // and comments after them.
 func endOfBlock(text []byte, from, parent int) int {
 	end := from + lineLength(text[from:])
-	last := end
+	last := from + len(bytes.TrimSuffix(text[from:end], []byte("\r")))
 	for pos := end + 1; pos < len(text); {
 		length := lineLength(text[pos:])
 		line := text[pos : pos+length]
@@ -206,7 +209,7 @@ func endOfBlock(text []byte, from, parent int) int {
 		case len(trimmed) == 0 || trimmed[0] == '#':
 		case len(line)-len(body) >= parent || trimmed[0] == '-' && len(line)-len(body) == parent-1 &&
 			text[from] == '-':
-			last = pos + length
+			last = pos + len(bytes.TrimSuffix(line, []byte("\r")))
 		default:
 			return last
 		}

@@ -86,6 +86,18 @@ func holds(t *testing.T, name string, text []byte, actual []json.RawMessage) {
 	}
 }
 
+// TestUpdateKeepsLineEnds updates a file with the line ends of Windows.
+func TestUpdateKeepsLineEnds(t *testing.T) {
+	t.Parallel()
+	text := "cases:\r\n- name: a\r\n  steps:\r\n  - call: x\r\n    expect:\r\n      a: old\r\n      b:\r\n        c: 1\r\n  - call: y\r\n"
+	want := "cases:\r\n- name: a\r\n  steps:\r\n  - call: x\r\n    expect:\r\n      a: new\r\n      b: []\r\n  - call: y\r\n"
+	f := mustRead(t, text)
+	got, err := Update([]byte(text), []Change{{f.Cases[0].Steps[0].Expect, json.RawMessage(`{"a":"new","b":[]}`)}})
+	if err != nil || string(got) != want {
+		t.Errorf("the file is %q, %v", got, err)
+	}
+}
+
 func TestUpdateErrors(t *testing.T) {
 	t.Parallel()
 	one, err := Literal(json.RawMessage("1"))
