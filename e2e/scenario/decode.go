@@ -1,0 +1,341 @@
+package scenario
+
+import (
+	"fmt"
+	"reflect"
+	"strconv"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/pagetools/pagetools/bridge/schema"
+)
+
+// decoder fills the types of the format from nodes, strictly, and goes on after what is wrong.
+type decoder struct {
+	*problems
+	foreign bool // the file is an evals.json, whose values have other rules
+}
+
+// The types that are not read by their fields, and those whose fields must hold together.
+type (
+	custom interface {
+		decode(d *decoder, key string, n *yaml.Node)
+		schema() object
+	}
+	checked interface{ check(d *decoder) }
+	object  = map[string]any
+)
+
+// field is a field of a struct of the format.
+type field struct {
+	key   string
+	tag   reflect.StructTag
+	value reflect.Value
+}
+
+func fieldsOf(v reflect.Value) (all []field) {
+	for i := range v.NumField() {
+		f := v.Type().Field(i)
+		if key := f.Tag.Get("key"); key != "" && key != "-" {
+			all = append(all, field{key, f.Tag, v.Field(i)})
+		}
+	}
+	return all
+}
+
+// structure fills the struct that into points to.
+func (d *decoder) structure(n *yaml.Node, what string, into reflect.Value) {
+	v := into.Elem()
+	if p := v.FieldByName("Position"); p.IsValid() {
+		p.Set(reflect.ValueOf(at(n)))
+	}
+	if n.Kind != yaml.MappingNode {
+		d.add(at(n), "invalid %s: it must be a mapping, with lines of key: value", what)
+		return
+	}
+	fields := fieldsOf(v)
+	var names []string
+	for _, f := range fields {
+		names = append(names, f.key)
+	}
+	found := map[string]bool{}
+	before := len(d.list)
+	d.pairs(n, func(k, node *yaml.Node) {
+		for _, f := range fields {
+			if f.key == k.Value {
+				found[f.key] = true
+				d.decode(node, f)
+				return
+			}
+		}
+		d.add(at(k), "unknown key %s in %s: %s", quoted(k.Value), what, instead(k.Value, names))
+	})
+	for _, f := range fields {
+		if f.tag.Get("required") != "" && !found[f.key] {
+			d.add(at(n), "%s is missing in %s: add it (%s)", f.key, what, f.tag.Get("help"))
+		}
+	}
+	if c, ok := into.Interface().(checked); ok && len(d.list) == before {
+		c.check(d)
+	}
+}
+
+// decode fills one field.
+func (d *decoder) decode(n *yaml.Node, f field) {
+	if n.Kind == yaml.AliasNode {
+		n = n.Alias
+	}
+	if c, ok := f.value.Addr().Interface().(custom); ok {
+		c.decode(d, f.key, n)
+		return
+	}
+	switch into := f.value.Addr().Interface().(type) {
+	case *Value:
+		into.n = d.builder(f.tag.Get("value")).build(n)
+		return
+	case *time.Duration:
+		*into = d.duration(n, f.key)
+		return
+	}
+	switch f.value.Kind() {
+	case reflect.Pointer:
+		fresh := reflect.New(f.value.Type().Elem())
+		d.decode(n, field{f.key, f.tag, fresh.Elem()})
+		f.value.Set(fresh)
+	case reflect.Struct:
+		d.structure(n, f.key, f.value.Addr())
+	case reflect.Slice:
+		d.slice(n, f)
+	case reflect.String:
+		d.text(n, f)
+	case reflect.Bool:
+		if n.Tag != "!!bool" {
+			d.add(at(n), "invalid value %s for %s: it must be true or false", quoted(n.Value), f.key)
+		}
+		f.value.SetBool(n.Value == "true")
+	case reflect.Int:
+		d.integer(n, f)
+	default:
+		panic("scenario: the format has a field of a kind that is not read: " + f.key)
+	}
+}
+
+func (d *decoder) builder(value string) builder {
+	b := builder{problems: d.problems}
+	switch {
+	case d.foreign && value == "expected":
+		b.role = foreign
+	case d.foreign || value == "verbatim":
+		b.role = verbatim
+	case value == "expected":
+		b.role = expected
+	}
+	return b
+}
+
+func (d *decoder) slice(n *yaml.Node, f field) {
+	items := n.Content
+	switch {
+	case n.Kind == yaml.SequenceNode:
+	case f.tag.Get("one") != "" && n.Tag != "!!null":
+		items = []*yaml.Node{n}
+	default:
+		d.add(at(n), "invalid value for %s: it must be a list, with lines that begin with -", f.key)
+		return
+	}
+	if len(items) == 0 && f.tag.Get("required") != "" {
+		d.add(at(n), "%s is empty: write at least one %s", f.key, singular(f.key))
+	}
+	f.value.Set(reflect.MakeSlice(f.value.Type(), len(items), len(items)))
+	for i, item := range items {
+		d.decode(item, field{singular(f.key), f.tag, f.value.Index(i)})
+	}
+}
+
+// singular names an item of a list in messages.
+func singular(key string) string {
+	switch key {
+	case "cases", "steps", "tags", "messages":
+		return strings.TrimSuffix(key, "s")
+	}
+	return key
+}
+
+// text fills a string: of texts, words of an enum, and names.
+func (d *decoder) text(n *yaml.Node, f field) {
+	switch {
+	case n.Kind != yaml.ScalarNode || n.Tag != "!!str" && (n.Tag == "!!null" ||
+		f.tag.Get("enum") == ""):
+		what := "a list or a mapping"
+		switch {
+		case n.Tag == "!!null":
+			what = "empty"
+		case n.Kind == yaml.ScalarNode:
+			what = quoted(n.Value) + ", which is not text in YAML"
+		}
+		d.add(at(n), "invalid value for %s: it must be text, and is %s; put text in quotes", f.key, what)
+		return
+	case n.Value == "":
+		d.add(at(n), "invalid value \"\" for %s: it must not be empty", f.key)
+		return
+	}
+	f.value.SetString(n.Value)
+	if enum := f.tag.Get("enum"); enum != "" {
+		words := strings.Split(enum, ",")
+		for _, w := range words {
+			if w == n.Value {
+				return
+			}
+		}
+		d.add(at(n), "invalid value %s for %s: %s", quoted(n.Value), f.key, instead(n.Value, words))
+		return
+	}
+	if wrong := wrongText(n.Value, f.tag.Get("check")); wrong != "" {
+		d.add(at(n), "invalid value %s for %s: %s", quoted(n.Value), f.key, wrong)
+	}
+	if f.tag.Get("refs") != "" {
+		d.environment(n, f.key)
+	}
+}
+
+const mostName = 200
+
+// wrongText says what is wrong with a text of a kind, or "".
+func wrongText(text, kind string) string {
+	switch kind {
+	case "name", "step", "reason", "tool":
+		switch {
+		case len(text) > mostName && kind != "reason":
+			return fmt.Sprintf("it must have at most %d bytes", mostName)
+		case strings.TrimSpace(text) == "":
+			return "it must have letters"
+		case strings.ContainsFunc(text, schema.Invisible):
+			return "it must be one line without invisible characters"
+		case kind == "step" && !plainName.MatchString(text):
+			return "it must have only letters, digits, - and _, and begin with a letter or _"
+		}
+	}
+	return ""
+}
+
+// environment checks the references of a text that is not in a case: only the environment is
+// known. Those of steps are checked with the steps.
+func (d *decoder) environment(n *yaml.Node, key string) {
+	pieces, wrong := splitReferences(n.Value)
+	if wrong != "" {
+		d.add(at(n), "%s", wrong)
+	}
+	for _, p := range pieces {
+		if p.ref != nil && p.ref.kind != "env" && key != "open" {
+			d.add(at(n), "invalid reference %s in %s: only ${env.NAME} is known there",
+				quoted(p.ref.String()), key)
+		}
+	}
+}
+
+func (d *decoder) integer(n *yaml.Node, f field) {
+	least, _ := strconv.Atoi(f.tag.Get("min"))
+	most, _ := strconv.Atoi(f.tag.Get("max"))
+	i, err := strconv.Atoi(n.Value)
+	if n.Kind != yaml.ScalarNode || err != nil || i < least || i > most {
+		d.add(at(n), "invalid value %s for %s: it must be a whole number from %d to %d", quoted(n.Value),
+			f.key, least, most)
+		return
+	}
+	f.value.SetInt(int64(i))
+}
+
+// defaultWait is how long eventually waits that names no time.
+const defaultWait = 5 * time.Second
+
+// mostDuration bounds what a file may wait for.
+const mostDuration = time.Hour
+
+func (d *decoder) duration(n *yaml.Node, key string) time.Duration {
+	t, err := time.ParseDuration(n.Value)
+	if n.Kind != yaml.ScalarNode || err != nil || t <= 0 || t > mostDuration {
+		d.add(at(n), "invalid value %s for %s: it must be a duration above 0 and up to 1h, such as "+
+			"500ms or 2s",
+			quoted(n.Value), key)
+	}
+	return t
+}
+
+func (e *Eventually) decode(d *decoder, key string, n *yaml.Node) {
+	if n.Tag == "!!bool" && n.Value == "true" {
+		*e = Eventually(defaultWait)
+		return
+	}
+	*e = Eventually(d.duration(n, key))
+}
+
+func (*Eventually) schema() object {
+	return object{"anyOf": []any{object{"const": true}, durationSchema()}}
+}
+
+func (o *On) decode(d *decoder, key string, n *yaml.Node) {
+	if n.Kind != yaml.ScalarNode {
+		type plain On // has no decode of its own
+		d.structure(n, key, reflect.ValueOf((*plain)(o)))
+		return
+	}
+	o.Position = at(n)
+	kind, _ := reflect.TypeFor[On]().FieldByName("Kind")
+	d.text(n, field{key, kind.Tag, reflect.ValueOf(&o.Kind).Elem()})
+}
+
+func (*On) schema() object {
+	kind, _ := reflect.TypeFor[On]().FieldByName("Kind")
+	words := strings.Split(kind.Tag.Get("enum"), ",")
+	return object{"anyOf": []any{object{"enum": words}, objectOf(reflect.TypeFor[On]())}}
+}
+
+func (a *Answer) decode(d *decoder, key string, n *yaml.Node) {
+	if n.Kind == yaml.ScalarNode {
+		text, list := n.Value, acts()
+		for _, act := range list {
+			if text == act {
+				if a.Act = Act(text); a.Act == dismiss {
+					a.Act = Decline
+				}
+				return
+			}
+		}
+		d.add(at(n), "invalid value %s for %s: %s; {value: …} answers with a value", quoted(text), key,
+			instead(text, list))
+		return
+	}
+	var v struct {
+		Value Value `key:"value" value:"sent" required:"yes" help:"the value of the answer"`
+	}
+	d.structure(n, key, reflect.ValueOf(&v))
+	a.Act, a.Value = Accept, v.Value
+}
+
+func (*Answer) schema() object {
+	return object{"anyOf": []any{object{"enum": acts()},
+		object{"type": "object", "required": []string{"value"}, "additionalProperties": false,
+			"properties": object{"value": object{"description": "accepts with this value"}}}}}
+}
+
+func (r *Rules) decode(d *decoder, key string, n *yaml.Node) {
+	if n.Kind != yaml.MappingNode {
+		d.add(at(n), "invalid value for %s: it must be a mapping, with lines of id: options", key)
+		return
+	}
+	d.pairs(n, func(k, v *yaml.Node) {
+		options := d.builder("verbatim").build(v)
+		if options.kind != '"' && options.kind != '{' {
+			d.add(at(v), "invalid value for the rule %s: it must be a severity or a mapping of options",
+				quoted(k.Value))
+		}
+		*r = append(*r, Rule{at(k), k.Value, Value{options}})
+	})
+}
+
+func (*Rules) schema() object {
+	return object{"type": "object", "additionalProperties": object{"type": []string{"string",
+		"object"}}}
+}

@@ -1,0 +1,273 @@
+package scenario
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/pagetools/pagetools/bridge/schema"
+)
+
+// Eval is what a case of an evals.json has besides its steps: what a model is judged by.
+type Eval struct {
+	Messages []Message
+	// Expected are the calls that a model should make, in order. NoCall means that it should make
+	// none, which cannot be tested without a model: the case has no calls then.
+	Expected []ExpectedCall
+	NoCall   bool
+	// Tools are those that are there at the end; nil when that does not count.
+	Tools []string
+}
+
+// Message is a message of a conversation with a model, in the form of webmcp-evals.
+type Message struct {
+	Role      string          `json:"role"`              // "user" or "model"
+	Type      string          `json:"type"`              // message, functioncall or functionresponse
+	Content   string          `json:"content,omitempty"` // of a message
+	Name      string          `json:"name,omitempty"`    // of the tool
+	Arguments json.RawMessage `json:"arguments,omitempty"`
+	Response  json.RawMessage `json:"response,omitempty"`
+}
+
+// ExpectedCall is a call that a model should make, or a group of them: exactly one of Function,
+// Ordered and Unordered is set.
+type ExpectedCall struct {
+	Position
+	Function string `key:"functionName" check:"tool" help:"the tool"`
+	// Arguments match those of the call; none accepts all.
+	Arguments Value `key:"arguments" value:"expected" help:"matches the arguments"`
+	// Result matches what the tool returns; none accepts all.
+	Result Value `key:"result" value:"expected" help:"matches the result"`
+	// Mock is what a model is told that a tool returned when there is no page.
+	Mock Value `key:"mockOutput" value:"verbatim" help:"the result where there is no page"`
+	// Optional is true for a call that need not be made.
+	Optional  bool           `key:"optional" help:"the call need not be made"`
+	Tools     []string       `key:"expectTools" help:"tools that are there after the call"`
+	Ordered   []ExpectedCall `key:"ordered" help:"calls in this order"`
+	Unordered []ExpectedCall `key:"unordered" help:"calls in any order"`
+}
+
+// evalCase is a case as evals.json has it.
+type evalCase struct {
+	Position
+	Name     string    `key:"name"`
+	Messages []message `key:"messages" required:"yes" help:"what the model is told"`
+	Calls    calls     `key:"expectedCall" required:"yes" help:"the calls that a model should make, or null for none"`
+	Tools    []string  `key:"expectTools" help:"tools that are there at the end"`
+}
+
+type message struct {
+	Role      string `key:"role" enum:"user,model" required:"yes" help:"user or model"`
+	Type      string `key:"type" enum:"message,functioncall,functionresponse" required:"yes" help:"message, functioncall or functionresponse"`
+	Content   Value  `key:"content" value:"verbatim"`
+	Name      string `key:"name"`
+	Arguments Value  `key:"arguments" value:"verbatim"`
+	Response  Value  `key:"response" value:"verbatim"`
+}
+
+// calls are a list, or null for no call.
+type calls struct {
+	list []ExpectedCall
+	none bool
+}
+
+func (c *calls) decode(d *decoder, key string, n *yaml.Node) {
+	if n.Tag == "!!null" {
+		c.none = true
+		return
+	}
+	d.slice(n, field{key, "", reflect.ValueOf(&c.list).Elem()})
+}
+
+func (*calls) schema() object { return object{} }
+
+var callKeys = []string{"functionName", "ordered", "unordered"}
+
+func (c *ExpectedCall) check(d *decoder) {
+	d.exactlyOne(c.Position, "expectedCall", callKeys, c.Function != "", c.Ordered != nil,
+		c.Unordered != nil)
+	if c.Arguments.n != nil && c.Arguments.n.kind == 'n' {
+		c.Arguments = Value{} // theirs: any arguments
+	}
+}
+
+// ReadEvals reads an evals.json of webmcp-evals, at most 1 MiB, into cases that run without a
+// model: each required call is a step, in the order in which it is written, also in a group whose
+// order does not count; optional calls are left out; matchers in arguments become samples; result
+// and expectTools are asserted. The site is for the caller to set. The error is a [*Problems].
+//
+// A sample of $contains, $gte and $lte is the value itself, of $gt and $lt the next number, of
+// $pattern the pattern without what it is made with, of $type "sample", 1, true, [], {} or null,
+// of $any "sample", of $exact its value, of $oneOf that of its first form, and of anything else
+// null. Several matchers in one object: the first counts.
+func ReadEvals(name string, text []byte) (*File, error) {
+	d := &decoder{problems: &problems{file: name}, foreign: true}
+	f := &File{Name: name, Position: Position{1, 1}, Via: Doors()}
+	var list []evalCase
+	if root := parseJSON(text, d.problems); root != nil {
+		d.slice(root, field{"cases", `required:"yes"`, reflect.ValueOf(&list).Elem()})
+	}
+	if err := d.err(); err != nil {
+		return nil, err
+	}
+	names := map[string]bool{}
+	for i := range list {
+		f.Cases = append(f.Cases, list[i].scenario(i, names))
+	}
+	return f, nil
+}
+
+// scenario makes a case, whose name is unlike those before.
+func (e *evalCase) scenario(index int, before map[string]bool) *Case {
+	c := &Case{Position: e.Position, Via: Doors(),
+		Eval: &Eval{Expected: e.Calls.list, NoCall: e.Calls.none, Tools: e.Tools}}
+	title := e.Name
+	for i := range e.Messages {
+		m := e.Messages[i].message()
+		if title == "" && m.Type == "message" {
+			title = m.Content
+		}
+		c.Eval.Messages = append(c.Eval.Messages, m)
+	}
+	c.Name = nameFor(title, index, before)
+	for i := range e.Calls.list {
+		c.Steps = append(c.Steps, e.Calls.list[i].steps()...)
+	}
+	if e.Tools != nil {
+		c.Steps = append(c.Steps, toolsStep(e.Position, e.Tools))
+	}
+	return c
+}
+
+func toolsStep(at Position, names []string) Step {
+	return Step{Position: at, Tools: &Tools{Position: at, Include: names,
+		Eventually: Eventually(defaultWait)}}
+}
+
+// nameFor makes a name that a case can have, and adds it to those before.
+func nameFor(title string, index int, before map[string]bool) string {
+	title = strings.Join(strings.FieldsFunc(title, func(r rune) bool {
+		return r == ' ' ||
+			schema.Invisible(r)
+	}), " ")
+	if title == "" {
+		title = fmt.Sprintf("case %d", index+1)
+	}
+	if len(title) > mostName/2 {
+		title = strings.ToValidUTF8(title[:mostName/2], "") + "…"
+	}
+	name := title
+	for n := 2; before[name]; n++ {
+		name = fmt.Sprintf("%s (%d)", title, n)
+	}
+	before[name] = true
+	return name
+}
+
+func (m *message) message() Message {
+	out := Message{Role: m.Role, Type: m.Type, Name: m.Name}
+	out.Arguments, _ = m.Arguments.JSON() // none, or verbatim
+	out.Response, _ = m.Response.JSON()
+	if m.Content.n != nil {
+		out.Content = m.Content.n.text
+	}
+	return out
+}
+
+// steps are the required calls, as steps.
+func (c *ExpectedCall) steps() (all []Step) {
+	for _, group := range [][]ExpectedCall{c.Ordered, c.Unordered} {
+		for i := range group {
+			all = append(all, group[i].steps()...)
+		}
+	}
+	if c.Function == "" || c.Optional {
+		return all
+	}
+	with := &node{kind: '{', at: c.Position}
+	if c.Arguments.n != nil {
+		with = c.Arguments.n.sample()
+	}
+	all = append(all, Step{Position: c.Position, Call: c.Function, With: Value{with},
+		Expect: c.Result})
+	if c.Tools != nil {
+		all = append(all, toolsStep(c.Position, c.Tools))
+	}
+	return all
+}
+
+// sample is a value that matches n, as far as one can be made.
+func (n *node) sample() *node {
+	if n.kind == '$' {
+		out := n.ops[0].sample()
+		out.at = n.at
+		return out
+	}
+	out := *n
+	out.vals = slices.Clone(n.vals)
+	for i, x := range n.vals {
+		out.vals[i] = x.sample()
+	}
+	return &out
+}
+
+func (o *op) sample() *node {
+	word := func(s string) *node { return &node{kind: '"', text: s} }
+	switch o.matcher.name {
+	case "$contains", "$gte", "$lte", "$exact":
+		out := *o.arg
+		return &out
+	case "$gt", "$lt":
+		if o.number == nil {
+			break
+		}
+		return &node{kind: '0', text: nextNumber(o)}
+	case "$pattern":
+		return word(sampleOfPattern(o.arg.text))
+	case "$type":
+		return map[string]*node{"string": word("sample"), "number": {kind: '0', text: "1"},
+			"boolean": {kind: 't'},
+			"array":   {kind: '['}, "object": {kind: '{'}, "null": {kind: 'n'}}[o.arg.text]
+	case "$any":
+		return word("sample")
+	case "$oneOf":
+		return o.arg.vals[0].sample()
+	}
+	return &node{kind: 'n'}
+}
+
+// nextNumber is a number beyond that of $gt or $lt: the next whole one.
+func nextNumber(o *op) string {
+	one := rational("1")
+	if o.matcher.name == "$lt" {
+		one = rational("-1")
+	}
+	next := one.Add(o.number, one)
+	if next.IsInt() {
+		return next.Num().String()
+	}
+	digits, _ := next.FloatPrec() // a decimal number has finitely many
+	return next.FloatString(digits)
+}
+
+var patternSample = strings.NewReplacer(`\d+`, "123", `\d`, "1", `\w+`, "sample", `\w`, "a", `\s+`,
+	" ", `\s`, " ",
+	".*", " ", ".+", "sample", "^", "", "$", "", `\`, "")
+
+// sampleOfPattern is a text that a simple pattern matches, or at least its letters.
+func sampleOfPattern(pattern string) string {
+	if rest, ok := strings.CutPrefix(pattern, "(?"); ok {
+		if flags, after, ok := strings.Cut(rest, ")"); ok && isLetters(flags) {
+			pattern = after
+		}
+	}
+	text := strings.TrimSpace(patternSample.Replace(pattern))
+	if text == "" {
+		return "sample"
+	}
+	return text
+}

@@ -1,0 +1,144 @@
+package scenario
+
+import (
+	"encoding/json"
+	"reflect"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/pagetools/pagetools/bridge/schema"
+)
+
+// Schema returns the JSON Schema of scenario files, for editors. It is made from the types that
+// [Read] fills. What needs more than one place of the file is left to Read: names that are unique,
+// references, and whether patterns and schemas can be compiled.
+func Schema() json.RawMessage {
+	s := objectOf(reflect.TypeFor[File]())
+	s["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+	s["title"] = "pagetools scenario"
+	s["description"] = "Tests of the tools that a web app declares"
+	s["$defs"] = object{"step": objectOf(reflect.TypeFor[Step]()), "expected": expectedSchema()}
+	return schema.MustEncode(s)
+}
+
+// constrained is what types add to the schema of their fields.
+type constrained interface{ constraints() object }
+
+// objectOf describes a struct.
+func objectOf(t reflect.Type) object {
+	v := reflect.New(t)
+	properties, required := object{}, []string{}
+	for _, f := range fieldsOf(v.Elem()) {
+		s := schemaOf(f.value.Type(), f.tag)
+		s["description"] = f.tag.Get("help")
+		properties[f.key] = s
+		if f.tag.Get("required") != "" {
+			required = append(required, f.key)
+		}
+	}
+	o := object{"type": "object", "properties": properties, "additionalProperties": false}
+	if len(required) > 0 {
+		o["required"] = required
+	}
+	if c, ok := v.Interface().(constrained); ok {
+		for key, x := range c.constraints() {
+			o[key] = x
+		}
+	}
+	return o
+}
+
+func durationSchema() object {
+	return object{"type": "string", "pattern": `^([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+$`}
+}
+
+func schemaOf(t reflect.Type, tag reflect.StructTag) object {
+	if c, ok := reflect.New(t).Interface().(custom); ok {
+		return c.schema()
+	}
+	switch t {
+	case reflect.TypeFor[Step]():
+		return object{"$ref": "#/$defs/step"}
+	case reflect.TypeFor[time.Duration]():
+		return durationSchema()
+	case reflect.TypeFor[Value]():
+		if tag.Get("value") == "expected" {
+			return object{"$ref": "#/$defs/expected"}
+		}
+		if tag.Get("keys") == "config" {
+			return configSchema()
+		}
+		return object{}
+	}
+	switch t.Kind() {
+	case reflect.Pointer:
+		return schemaOf(t.Elem(), tag)
+	case reflect.Struct:
+		return objectOf(t)
+	case reflect.Slice:
+		item := schemaOf(t.Elem(), tag)
+		list := object{"type": "array", "items": item}
+		if tag.Get("required") != "" {
+			list["minItems"] = 1
+		}
+		if tag.Get("one") != "" {
+			return object{"anyOf": []any{item, list}}
+		}
+		return list
+	case reflect.Bool:
+		return object{"type": "boolean"}
+	case reflect.Int:
+		least, _ := strconv.Atoi(tag.Get("min"))
+		most, _ := strconv.Atoi(tag.Get("max"))
+		return object{"type": "integer", "minimum": least, "maximum": most}
+	default:
+		return textSchema(tag)
+	}
+}
+
+func configSchema() object {
+	properties := object{}
+	for _, key := range configKeys() {
+		properties[key] = object{}
+	}
+	return object{"type": "object", "properties": properties, "additionalProperties": false}
+}
+
+func textSchema(tag reflect.StructTag) object {
+	if enum := tag.Get("enum"); enum != "" {
+		return object{"enum": strings.Split(enum, ",")}
+	}
+	s := object{"type": "string", "minLength": 1}
+	switch tag.Get("check") {
+	case "step":
+		s["pattern"], s["maxLength"] = plainName.String(), mostName
+	case "name", "tool":
+		s["pattern"], s["maxLength"] = `\S`, mostName
+	case "reason":
+		s["pattern"] = `\S`
+	}
+	return s
+}
+
+// expectedSchema describes values with matchers.
+func expectedSchema() object {
+	self := object{"$ref": "#/$defs/expected"}
+	properties := object{}
+	for _, m := range matchers {
+		s := m.arg()
+		s["description"] = m.help
+		properties[m.name] = s
+	}
+	const operator = `^\$(?!\$)`
+	return object{
+		"description": "a value, with matchers in it: an object matches when it has these members, " +
+			"an array by position " +
+			"and length; write $$x for a key $x",
+		"if": object{"type": "object", "minProperties": 1,
+			"propertyNames": object{"pattern": operator}},
+		"then": object{"properties": properties, "additionalProperties": false},
+		"else": object{"propertyNames": object{"not": object{"pattern": operator}},
+			"additionalProperties": self, "items": self},
+	}
+}

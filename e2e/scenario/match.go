@@ -1,0 +1,318 @@
+package scenario
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/pagetools/pagetools/bridge/schema"
+	"github.com/pagetools/pagetools/e2e/check"
+)
+
+// Mismatch says where and why a value is not what was expected. All its texts are fit for a
+// terminal: invisible characters are escaped.
+type Mismatch struct {
+	// Path is where they differ, such as content[0].text; "" is the whole value.
+	Path string
+	// Why is one sentence with the path.
+	Why string
+	// Expected and Actual are indented JSON. The line of the path begins with "> ", the others
+	// with two spaces; what is far from it is left out.
+	Expected, Actual string
+
+	differences []*difference
+}
+
+// Error is the sentence.
+func (m *Mismatch) Error() string { return m.Why }
+
+// Match returns nil when a value is as expected, and otherwise the first place where it is not:
+// objects match when they have the expected members, arrays by position and length, other values
+// when they are equal. Numbers are compared exactly. References must be expanded before, with
+// [Scope.Expand]; one that is left matches its own text.
+func Match(want Value, actual json.RawMessage) *Mismatch {
+	if want.n == nil {
+		return nil
+	}
+	v, err := schema.Read(actual, 0)
+	if err != nil {
+		return &Mismatch{Why: "the actual value cannot be read: " + visible(err.Error()) + ".",
+			Expected: show(want.n, nil), Actual: visible(shorten(string(actual)))}
+	}
+	d := match(want.n, v, nil, false)
+	if d == nil {
+		return nil
+	}
+	return &Mismatch{
+		Path: visible(d.at.String()), Why: visible(d.sentence()) + ".",
+		Expected: show(want.n, d.at), Actual: show(literal(v, Position{}), d.at),
+		differences: []*difference{d},
+	}
+}
+
+// path is the way to a part of a value: names of members, and indices of elements as int.
+type path []any
+
+var plainName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]*$`)
+
+// String is the path as a reference has it.
+func (p path) String() string {
+	var b strings.Builder
+	for _, step := range p {
+		switch step := step.(type) {
+		case int:
+			fmt.Fprintf(&b, "[%d]", step)
+		case string:
+			switch {
+			case !plainName.MatchString(step):
+				b.WriteString("[" + strconv.Quote(step) + "]")
+			case b.Len() > 0:
+				b.WriteString("." + step)
+			default:
+				b.WriteString(step)
+			}
+		}
+	}
+	return b.String()
+}
+
+func (p path) to(step any) path { return append(slices.Clip(p), step) }
+
+// difference is one place where a value is not as expected.
+type difference struct {
+	at  path
+	why string // what follows the name of the place
+	// want is what was expected there, and got what there is; nil where members are missing or
+	// elements are too many, which concerns what is around.
+	want *node
+	got  schema.Value
+}
+
+func (d *difference) sentence() string {
+	where := d.at.String()
+	if where == "" {
+		where = "the value"
+	}
+	return where + " " + d.why
+}
+
+func differs(at path, format string, args ...any) *difference {
+	return &difference{at: at, why: fmt.Sprintf(format, args...)}
+}
+
+// match returns the first difference, or nil. exact is true inside of $exact, where objects have
+// no further members.
+func match(want *node, got schema.Value, at path, exact bool) *difference {
+	d := matchNode(want, got, at, exact)
+	if d != nil && d.want == nil {
+		d.want, d.got = want, got
+	}
+	return d
+}
+
+func matchNode(want *node, got schema.Value, at path, exact bool) *difference {
+	switch want.kind {
+	case '$':
+		for _, o := range want.ops {
+			if d := o.matcher.match(o, got, at); d != nil {
+				d.want, d.got = want, got
+				return d
+			}
+		}
+		return nil
+	case '{':
+		return matchObject(want, got, at, exact)
+	case '[':
+		return matchArray(want, got, at, exact)
+	}
+	if equal(want, got) {
+		return nil
+	}
+	return differs(at, "is %s, and must be %s", brief(got), shorten(want.scalarJSON()))
+}
+
+// equal compares a value that is neither list nor object.
+func equal(want *node, got schema.Value) bool {
+	if got.IsString() || want.kind == '"' {
+		return got.IsString() && want.kind == '"' && got.String() == want.text
+	}
+	if got.IsObject() || got.IsArray() {
+		return false
+	}
+	canonical, err := schema.Canonical([]byte(want.scalarJSON()))
+	return err == nil && bytes.Equal(canonical, got.Canonical())
+}
+
+func matchObject(want *node, got schema.Value, at path, exact bool) *difference {
+	if !got.IsObject() {
+		return differs(at, "is %s, and must be an object", brief(got))
+	}
+	for i, key := range want.keys {
+		member := got.Get(key)
+		if !member.Exists() {
+			var names []string
+			for name := range got.Members() {
+				names = append(names, name)
+			}
+			d := differs(at.to(key), "is missing%s", hint(key, names))
+			d.want, d.got = want, got
+			return d
+		}
+		if d := match(want.vals[i], member, at.to(key), exact); d != nil {
+			return d
+		}
+	}
+	if exact && got.Len() > len(want.keys) {
+		for name := range got.Members() {
+			if !slices.Contains(want.keys, name) {
+				d := differs(at.to(name), "is not expected")
+				d.want, d.got = want, got
+				return d
+			}
+		}
+	}
+	return nil
+}
+
+// hint names the member that was probably meant.
+func hint(key string, names []string) string {
+	if near := check.Nearest(key, names); near != "" {
+		return fmt.Sprintf("; there is %s", quoted(near))
+	}
+	return ""
+}
+
+func matchArray(want *node, got schema.Value, at path, exact bool) *difference {
+	if !got.IsArray() {
+		return differs(at, "is %s, and must be an array", brief(got))
+	}
+	i := 0
+	for x := range got.Elements() {
+		if i == len(want.vals) {
+			break
+		}
+		if d := match(want.vals[i], x, at.to(i), exact); d != nil {
+			return d
+		}
+		i++
+	}
+	if got.Len() != len(want.vals) {
+		return differs(at, "has %s, and must have %d", elements(got.Len()), len(want.vals))
+	}
+	return nil
+}
+
+func elements(n int) string {
+	if n == 1 {
+		return "1 element"
+	}
+	return fmt.Sprintf("%d elements", n)
+}
+
+// matchUnordered finds an element for each expected one: augmenting paths in the graph of who
+// matches whom.
+func matchUnordered(o *op, got schema.Value, at path) *difference {
+	wants := o.arg.vals
+	switch {
+	case !got.IsArray():
+		return differs(at, "is %s, and must be an array", brief(got))
+	case got.Len() != len(wants):
+		return differs(at, "has %s, and must have %d", elements(got.Len()), len(wants))
+	}
+	items := slices.Collect(got.Elements())
+	fits := make([][]int, len(wants))
+	for i, want := range wants {
+		for j, item := range items {
+			if match(want, item, nil, false) == nil {
+				fits[i] = append(fits[i], j)
+			}
+		}
+	}
+	if i := assign(fits, len(items)); i >= 0 {
+		return differs(at, "has no element left for %s, which is number %d of those expected in any "+
+			"order", shorten(wants[i].line()), i+1)
+	}
+	return nil
+}
+
+// assign gives each row a column of its own among those that fit it, and returns -1, or the first
+// row for which there is none.
+func assign(fits [][]int, columns int) int {
+	owner := make([]int, columns)
+	for j := range owner {
+		owner[j] = -1
+	}
+	var seen []bool
+	var find func(i int) bool
+	find = func(i int) bool {
+		for _, j := range fits[i] {
+			if seen[j] {
+				continue
+			}
+			seen[j] = true
+			if owner[j] < 0 || find(owner[j]) {
+				owner[j] = i
+				return true
+			}
+		}
+		return false
+	}
+	for i := range fits {
+		seen = make([]bool, columns)
+		if !find(i) {
+			return i
+		}
+	}
+	return -1
+}
+
+func isUndecided(err error) bool {
+	var v *schema.Violations
+	return errors.As(err, &v) && v.Undecided
+}
+
+// kindOf is the type of a value, in words.
+func kindOf(v schema.Value) string {
+	switch {
+	case !v.Exists():
+		return "nothing"
+	case v.IsObject():
+		return "an object"
+	case v.IsArray():
+		return "an array"
+	}
+	return kindOfScalar(v.Text()[0])
+}
+
+func kindOfScalar(first byte) string {
+	switch first {
+	case '"':
+		return "a string"
+	case 'n':
+		return "null"
+	case 't', 'f':
+		return "a boolean"
+	default:
+		return "a number"
+	}
+}
+
+// brief is a value in a sentence.
+func brief(v schema.Value) string {
+	if v.IsArray() || v.IsObject() {
+		return kindOf(v)
+	}
+	return shorten(string(v.Text()))
+}
+
+func shorten(text string) string {
+	if r := []rune(text); len(r) > 100 {
+		return string(r[:100]) + "…"
+	}
+	return text
+}
