@@ -2,7 +2,6 @@ package session
 
 import (
 	"context"
-	"time"
 
 	"github.com/pagetools/pagetools/bridge"
 )
@@ -90,19 +89,17 @@ type Seen struct {
 	Declared []bridge.Declaration
 	Catalog  *bridge.Catalog
 	Record   *Record
-	Opened   time.Duration // from the beginning of the navigation
 }
 
-// See opens a page of the site, returns what it shows once it counts as opened, and closes it.
-// The site's pages must record.
-func (m *Manager) See(ctx context.Context, name string) (*Seen, error) {
+// See returns what the site's own page shows once it counts as opened. With fresh, a page is
+// opened for that and closed. The site's pages must record.
+func (m *Manager) See(ctx context.Context, name string, fresh bool) (*Seen, error) {
 	s, err := m.site(name)
 	if err != nil {
 		return nil, err
 	}
-	began := time.Now()
-	page, err := m.openPage(ctx, s, nil, nil)
-	if page != nil {
+	page, err := m.seenPage(ctx, s, fresh)
+	if page != nil && fresh {
 		defer page.close()
 	}
 	if err != nil {
@@ -112,11 +109,18 @@ func (m *Manager) See(ctx context.Context, name string) (*Seen, error) {
 	if err != nil {
 		return nil, err
 	}
-	seen := &Seen{URL: v.url, Declared: v.declared, Catalog: v.catalog, Opened: time.Since(began)}
 	recorder, ok := page.tab.(Recorder)
 	if !ok {
 		return nil, bridge.Errorf(bridge.ConfigError, "", bridge.NotRun, "The pages of %q are not recorded.", name)
 	}
+	seen := &Seen{URL: v.url, Declared: v.declared, Catalog: v.catalog}
 	seen.Record, err = recorder.Record(ctx)
 	return seen, err
+}
+
+func (m *Manager) seenPage(ctx context.Context, s *site, fresh bool) (*Page, error) {
+	if fresh {
+		return m.openPage(ctx, s, nil, nil)
+	}
+	return m.catalogPage(ctx, s)
 }

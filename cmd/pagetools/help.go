@@ -49,6 +49,10 @@ pagetools serve --config pagetools.yaml --locked`},
 pagetools config claude-code https://shop.example/ --install`},
 	"tools": {ofPage, `pagetools tools https://shop.example/
 pagetools tools ./site --format json`},
+	"check": {ofPage, `pagetools check ./site
+pagetools check https://shop.example/ --fail-on warning --reporter list,junit:out.xml
+pagetools check --from tools.json --host all
+pagetools check --explain description-injection`},
 	"call": {ofPage, `pagetools call https://shop.example/ search query=rye
 pagetools call https://shop.example/ order --input '{"items":[{"id":1}]}'
 pagetools call ./site add-stamp --input @stamp.json --approval auto`},

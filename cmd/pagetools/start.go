@@ -37,6 +37,8 @@ type plan struct {
 	login bool
 	// engine is the kind of engine for all of them; "" leaves it to the settings.
 	engine string
+	// record is true for the test kit: pages note what they do with their tools.
+	record bool
 	// remember is true for commands that run tools: what they do is recorded.
 	remember bool
 	// locked is what tools must be like; nil means whatever they are.
@@ -230,7 +232,7 @@ func pageOptions(c *config.Config, pl plan, t *target) session.SiteOptions {
 	s := t.config
 	o := session.SiteOptions{
 		Shared: c.State == "shared", Warm: c.Warm,
-		Tab:     session.TabOptions{Windows: windowPolicies[s.Windows], Reach: &policy.Reach{Anywhere: pl.login}},
+		Tab:     session.TabOptions{Windows: windowPolicies[s.Windows], Record: pl.record, Reach: &policy.Reach{Anywhere: pl.login}},
 		WaitFor: waitFor(c, s.WaitFor), ForbidParams: s.ForbidParams,
 	}
 	for _, origin := range slices.Concat(c.AllowOrigins, s.AllowOrigins) {

@@ -181,6 +181,9 @@ func ColorsOf(stream any) Colors {
 	return Colors{Is(stream) && !plain}
 }
 
+// On reports whether there are any.
+func (c Colors) On() bool { return c.on }
+
 // Strong is for names.
 func (c Colors) Strong(s string) string { return c.in("1", s) }
 

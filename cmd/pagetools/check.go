@@ -1,0 +1,374 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pagetools/pagetools/cmd/pagetools/internal/config"
+	"github.com/pagetools/pagetools/cmd/pagetools/internal/files"
+	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
+	"github.com/pagetools/pagetools/e2e/app"
+	"github.com/pagetools/pagetools/e2e/check"
+	"github.com/pagetools/pagetools/e2e/effects"
+	"github.com/pagetools/pagetools/e2e/hosts"
+	"github.com/pagetools/pagetools/e2e/report"
+)
+
+// checkOptions are the flags of check.
+type checkOptions struct {
+	failOn, reporter, baseline, from, explain string
+	rules, hosts, hostFiles                   []string
+	update                                    bool
+}
+
+func checkCommand(p *program) *cobra.Command {
+	var o checkOptions
+	c := &cobra.Command{
+		Use:   "check TARGET...",
+		Short: "Judge the tools that pages declare",
+		Long: "Opens the pages, and holds what they declare against rules: names, descriptions, schemas, " +
+			"annotations,\ntexts that attack a model, frames, forms, and what the page does with its list. " +
+			"It calls no tool.\n`check --explain RULE` says what a rule finds and why that matters.\n" +
+			"Ends with 1 when there are findings as severe as --fail-on says, and with 4 when a page does " +
+			"not open.",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if o.explain != "" {
+				return explainRule(p.stdout, o.explain)
+			}
+			k, err := newChecker(p, &o)
+			if err != nil {
+				return err
+			}
+			return k.run(cmd.Context(), args)
+		},
+	}
+	f := c.Flags()
+	f.StringVar(&o.failOn, "fail-on", string(check.Error), "`severity` from which on findings end with 1: error, warning, info or never")
+	f.StringArrayVar(&o.rules, "rule", nil, "`ID=SEVERITY`, where SEVERITY is off, info, warning or error; can be repeated")
+	f.StringSliceVar(&o.hosts, "host", nil, "`names` of hosts, or all: what each makes of the tools")
+	f.StringArrayVar(&o.hostFiles, "host-file", nil, "`file` that describes another host, or changes one; can be repeated")
+	f.StringVar(&o.baseline, "baseline", "", "`file` with known findings, which do not count")
+	f.BoolVar(&o.update, "update", false, "write the findings into the --baseline")
+	f.StringVar(&o.from, "from", "", "`file` with a list of tools to judge without a browser: of `tools --format json`, of `lock`, or of tools/list")
+	f.StringVar(&o.explain, "explain", "", "say what a `rule` finds, and why that matters")
+	f.StringVar(&o.reporter, "reporter", "", "`formats`, with commas: list, json, junit:FILE, sarif:FILE, github, markdown:FILE, html:FOLDER, tap")
+	return c
+}
+
+func explainRule(w io.Writer, id string) error {
+	text, err := check.Explain(id)
+	if err != nil {
+		return usage("--explain: %w", err)
+	}
+	_, err = io.WriteString(w, text)
+	return err
+}
+
+// checker is one run of check.
+type checker struct {
+	p       *program
+	o       *checkOptions
+	judge   check.Options
+	hosts   []hosts.Host
+	known   *check.Baseline
+	formats []report.Format
+	begun   time.Time
+}
+
+// newChecker reads the flags before a browser starts.
+func newChecker(p *program, o *checkOptions) (*checker, error) {
+	k := &checker{p: p, o: o, begun: time.Now(), known: &check.Baseline{}}
+	if o.failOn == "never" {
+		o.failOn = string(check.Off)
+	} else if err := severity("--fail-on", o.failOn, "never"); err != nil {
+		return nil, err
+	}
+	k.judge.Rules = map[string]check.Setting{}
+	for _, text := range o.rules {
+		id, level, ok := strings.Cut(text, "=")
+		if !ok {
+			return nil, usage("invalid value %q for --rule: write ID=SEVERITY, such as tool-title-missing=off", terminal.Plain(text))
+		}
+		if err := severity("--rule", level, string(check.Off)); err != nil {
+			return nil, err
+		}
+		k.judge.Rules[id] = check.Setting{Severity: check.Severity(level)}
+	}
+	if _, err := check.Judge(&check.Snapshot{}, k.judge); err != nil {
+		return nil, usage("--rule: %w", err)
+	}
+	var err error
+	if k.formats, err = formats(p, o.reporter); err != nil {
+		return nil, err
+	}
+	if err := k.readHosts(); err != nil {
+		return nil, err
+	}
+	return k, k.readBaseline()
+}
+
+func severity(flag, value, other string) error {
+	known := []string{string(check.Error), string(check.Warning), string(check.Info), other}
+	if slices.Contains(known, value) {
+		return nil
+	}
+	return usage("invalid value %q for %s: must be one of %s", terminal.Plain(value), flag, strings.Join(known, ", "))
+}
+
+// formats are those of --reporter; without it a list, JSON with --format json, and what GitHub
+// shows beside a change where it runs us.
+func formats(p *program, spec string) ([]report.Format, error) {
+	switch {
+	case spec != "":
+	case p.conf.Format != "text":
+		spec = "json"
+	case os.Getenv("GITHUB_ACTIONS") == "true":
+		spec = "list,github"
+	default:
+		spec = "list"
+	}
+	all, err := report.Parse(spec)
+	if err != nil {
+		return nil, usage("--reporter: %w", err)
+	}
+	return all, nil
+}
+
+func (k *checker) readHosts() error {
+	var described []hosts.File
+	for _, name := range k.o.hostFiles {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			return usage("--host-file: %s %w", terminal.Plain(name), config.Problem(err))
+		}
+		described = append(described, hosts.File{Name: name, Text: text})
+	}
+	set, err := hosts.Load(described...)
+	if err != nil {
+		return usage("--host-file: %w", err)
+	}
+	for _, name := range k.o.hosts {
+		if name == "all" {
+			k.hosts = set.All()
+			break
+		}
+		h, err := set.Get(name)
+		if err != nil {
+			return usage("--host: %w", err)
+		}
+		k.hosts = append(k.hosts, h)
+	}
+	return nil
+}
+
+func (k *checker) readBaseline() error {
+	if k.o.baseline == "" {
+		if k.o.update {
+			return usage("--update needs --baseline FILE")
+		}
+		return nil
+	}
+	text, err := os.ReadFile(k.o.baseline)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && k.o.update:
+		return nil
+	case err != nil:
+		return usage("--baseline: %s %w; --update writes it", terminal.Plain(k.o.baseline), config.Problem(err))
+	}
+	if k.known, err = check.ReadBaseline(text); err != nil {
+		return usage("--baseline: %s: %w", terminal.Plain(k.o.baseline), err)
+	}
+	return nil
+}
+
+func (k *checker) run(ctx context.Context, args []string) error {
+	snapshots, err := k.look(ctx, args)
+	if err != nil {
+		return err
+	}
+	r := &report.Run{Command: "check", Version: ownVersion(), Started: k.begun, FailOn: check.Severity(k.o.failOn)}
+	for _, rule := range check.Rules() {
+		r.Rules = append(r.Rules, report.Rule{ID: rule.ID, Severity: rule.Severity, What: rule.What, Why: rule.Why})
+	}
+	var tables []hosts.Table
+	var found []check.Finding
+	for _, s := range snapshots {
+		for _, page := range s.Pages {
+			r.Sites = append(r.Sites, report.Site{Target: s.Target, URL: page.URL, Tools: len(page.Tools)})
+			if len(k.hosts) > 0 {
+				tables = append(tables, hosts.Matrix(page.Tools, hosts.Facts(page), k.hosts))
+			}
+		}
+		judge := k.judge
+		judge.Hosts = k.hostFindings
+		all, err := check.Judge(s, judge)
+		if err != nil {
+			return err // the settings were tried before
+		}
+		found = append(found, all...)
+	}
+	if err := k.compare(r, found); err != nil {
+		return err
+	}
+	if k.hasList() {
+		for _, t := range tables {
+			fmt.Fprintln(k.p.stdout, t.Text())
+		}
+	}
+	return k.finish(r)
+}
+
+// hostFindings are what the hosts make of all pages of a snapshot.
+func (k *checker) hostFindings(s *check.Snapshot) []check.Finding {
+	var all []check.Finding
+	for _, page := range s.Pages {
+		if len(k.hosts) > 0 {
+			all = append(all, hosts.Matrix(page.Tools, hosts.Facts(page), k.hosts).Findings()...)
+		}
+	}
+	return all
+}
+
+func (k *checker) hasList() bool {
+	return slices.ContainsFunc(k.formats, func(f report.Format) bool { return f.Name == "list" })
+}
+
+// compare takes the known findings out, or writes all of them down.
+func (k *checker) compare(r *report.Run, found []check.Finding) error {
+	fresh, known, gone := k.known.Apply(found)
+	r.Findings = fresh
+	if k.o.update {
+		r.Findings = nil
+		if err := files.Replace(k.o.baseline, check.NewBaseline(found).JSON(), 0o644); err != nil {
+			return usage("--baseline: %w", err)
+		}
+		r.Notes = append(r.Notes, fmt.Sprintf("%s are in %s now; %s left it.", count(len(found), "finding"), k.o.baseline, count(len(gone), "finding")))
+		return nil
+	}
+	if len(known) > 0 {
+		r.Notes = append(r.Notes, fmt.Sprintf("%s of %s do not count.", count(len(known), "finding"), k.o.baseline))
+	}
+	if len(gone) > 0 {
+		r.Notes = append(r.Notes, fmt.Sprintf("%s of %s do not occur any more: --update drops them.", count(len(gone), "finding"), k.o.baseline))
+	}
+	return nil
+}
+
+// finish writes the reports, and says how the run ends.
+func (k *checker) finish(r *report.Run) error {
+	r.Took = time.Since(k.begun)
+	if name := os.Getenv("GITHUB_STEP_SUMMARY"); name != "" {
+		if err := appendTo(name, report.Markdown(r)); err != nil {
+			k.p.say("warning: GITHUB_STEP_SUMMARY: %v", err)
+		}
+	}
+	out := report.New(k.formats, report.Options{Out: k.p.stdout, Color: terminal.ColorsOf(k.p.stdout).On()})
+	if err := out.Done(r); err != nil {
+		return usage("--reporter: %w", err)
+	}
+	order := []check.Severity{check.Error, check.Warning, check.Info}
+	most := slices.Index(order, r.FailOn) // -1 for never
+	if slices.ContainsFunc(r.Findings, func(f check.Finding) bool { return slices.Index(order, f.Severity) <= most }) {
+		return &shownError{exitFindings}
+	}
+	return nil
+}
+
+func appendTo(name string, text []byte) error {
+	f, err := os.OpenFile(name, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(text)
+	return errors.Join(err, f.Close())
+}
+
+// look returns what there is to judge: a file, or pages. Pages of one origin are one snapshot.
+func (k *checker) look(ctx context.Context, args []string) ([]*check.Snapshot, error) {
+	if k.o.from != "" {
+		if len(args) > 0 {
+			return nil, usage("--from judges a file, and %q is a TARGET: give one of them", terminal.Plain(args[0]))
+		}
+		text, err := os.ReadFile(k.o.from)
+		if err != nil {
+			return nil, usage("--from: %s %w", terminal.Plain(k.o.from), config.Problem(err))
+		}
+		s, err := check.FromFile(text)
+		if err != nil {
+			return nil, usage("--from: %s: %w", terminal.Plain(k.o.from), err)
+		}
+		s.Target = cmp.Or(s.Target, k.o.from)
+		return []*check.Snapshot{s}, nil
+	}
+	targets, err := k.p.targets(args)
+	if err != nil {
+		return nil, err
+	}
+	if len(targets) == 0 {
+		return nil, usage("check needs a TARGET, --from FILE, or sites in the configuration file; see pagetools check --help")
+	}
+	k.p.target = targets[0]
+	a, err := k.p.start(ctx, plan{targets: targets, single: true, record: true})
+	if err != nil {
+		return nil, err
+	}
+	defer k.p.end(a)
+	return k.pages(ctx, a, targets)
+}
+
+func (k *checker) pages(ctx context.Context, a *app.App, targets []*target) ([]*check.Snapshot, error) {
+	locked, err := readLock()
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	var all []*check.Snapshot
+	byOrigin := map[string]*check.Snapshot{}
+	for _, t := range targets {
+		k.p.target = t
+		page, err := k.page(ctx, a, t)
+		if err != nil {
+			return nil, err
+		}
+		s := byOrigin[t.Origin]
+		if s == nil {
+			s = &check.Snapshot{Target: t.Text, Live: true}
+			byOrigin[t.Origin], all = s, append(all, s)
+		}
+		s.Pages = append(s.Pages, page)
+		if locked != nil {
+			if tools, there := locked.entry(t); there {
+				if s.Locked == nil {
+					s.Locked = map[string]check.Tool{}
+				}
+				maps.Copy(s.Locked, lockedOf(tools))
+			}
+		}
+	}
+	return all, nil
+}
+
+func (k *checker) page(ctx context.Context, a *app.App, t *target) (check.Page, error) {
+	defer k.p.waiting("opening %s, until its tools are there", terminal.Plain(t.Text))()
+	return effects.Look(ctx, a, t.Name)
+}
+
+// lockedOf are the tools of the lock file as the rules read them.
+func lockedOf(tools map[string]lockedTool) map[string]check.Tool {
+	all := map[string]check.Tool{}
+	for name, t := range tools {
+		all[name] = check.Tool{Name: name, Title: t.Title, Description: t.Description, Input: t.InputSchema,
+			Output: t.OutputSchema, Annotations: t.Annotations, Origin: t.Origin, Frame: t.Frame}
+	}
+	return all
+}

@@ -1,0 +1,185 @@
+package effects
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"net/url"
+	"slices"
+	"time"
+
+	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/e2e/app"
+	"github.com/pagetools/pagetools/e2e/check"
+	"github.com/pagetools/pagetools/session"
+)
+
+// Look returns what the page of a site declares, and what it did for that. The page is opened a
+// second time meanwhile, whose tools are Again; nil when that failed. The pages of the site must
+// record. Errors are those of [session.Manager.See].
+func Look(ctx context.Context, a *app.App, site string) (check.Page, error) {
+	again := make(chan []check.Tool, 1)
+	go func() {
+		seen, err := a.Manager.See(ctx, site, true)
+		if err != nil {
+			again <- nil
+			return
+		}
+		again <- tools(seen)
+	}()
+	seen, err := a.Manager.See(ctx, site, false)
+	second := <-again
+	if err != nil {
+		return check.Page{}, err
+	}
+	return check.Page{
+		URL: seen.URL, Tools: tools(seen), Again: second, Rejected: rejected(seen),
+		Timeline: timeline(seen.Record), Frames: frames(seen), Forms: forms(seen),
+	}, nil
+}
+
+// tools are the declarations, with what was noted when they were registered.
+func tools(seen *session.Seen) []check.Tool {
+	all := make([]check.Tool, 0, len(seen.Declared))
+	for _, d := range seen.Declared {
+		t := check.Tool{
+			Name: d.Name, Title: d.Title, Description: d.Description,
+			Input: d.Input, Output: d.Output, Annotations: d.Annotations, Origin: d.Origin, Frame: d.Frame,
+		}
+		if d.Frame == "" {
+			t.Surface = surface(seen, d.Name)
+			if n := registration(seen.Record, d.Name); n != nil {
+				t.Surface, t.Script, t.ExposedTo = n.Surface, position(n.Script), n.ExposedTo
+				if json.Valid([]byte(n.Annotations)) {
+					t.Annotations = json.RawMessage(n.Annotations)
+				}
+			}
+		}
+		all = append(all, t)
+	}
+	return all
+}
+
+// surface is how a tool came that no script of the top document registered.
+func surface(seen *session.Seen, name string) string {
+	isForm := func(f session.RecordedForm) bool { return f.Declares && f.Name == name }
+	if slices.ContainsFunc(seen.Record.Forms, isForm) {
+		return "form"
+	}
+	return "manifest"
+}
+
+// registration is the last note of a tool that made it what it is.
+func registration(r *session.Record, name string) *session.Note {
+	for i := len(r.Notes) - 1; i >= 0; i-- {
+		if n := &r.Notes[i]; n.Tool == name && (n.Kind == "register" || n.Kind == "replace") {
+			return n
+		}
+	}
+	return nil
+}
+
+func position(at *session.Place) *check.Position {
+	if at == nil {
+		return nil
+	}
+	return &check.Position{URL: at.URL, Line: at.Line, Column: at.Column}
+}
+
+// rejected are the declarations that are not offered: those that the page script refused, with
+// what the page did about that, and those that the bridge did not admit.
+func rejected(seen *session.Seen) []check.Rejected {
+	var all []check.Rejected
+	noted := map[string]bool{}
+	for i := range seen.Record.Notes {
+		n := &seen.Record.Notes[i]
+		if n.Kind != "refuse" {
+			continue
+		}
+		noted[n.Tool] = true
+		all = append(all, check.Rejected{
+			Tool:   check.Tool{Name: n.Tool, Surface: n.Surface, Script: position(n.Script)},
+			Reason: reason(seen.Catalog, n.Tool), Message: n.Message, Unhandled: n.Unhandled,
+		})
+	}
+	for _, f := range seen.Catalog.Findings() {
+		if !f.Refused || noted[f.Tool] {
+			continue
+		}
+		r := check.Rejected{Tool: check.Tool{Name: f.Tool}, Reason: f.Rule, Message: f.Message}
+		for _, t := range tools(seen) {
+			if t.Name == f.Tool {
+				r.Tool = t
+			}
+		}
+		all = append(all, r)
+	}
+	return all
+}
+
+// reason is the rule of the finding about a tool that was refused, or "".
+func reason(c *bridge.Catalog, tool string) string {
+	for _, f := range c.Findings() {
+		if f.Tool == tool && f.Refused {
+			return f.Rule
+		}
+	}
+	return ""
+}
+
+func timeline(r *session.Record) []check.Event {
+	var all []check.Event
+	for _, n := range r.Notes {
+		if n.Kind != "refuse" {
+			at := time.Duration(n.At * float64(time.Millisecond))
+			all = append(all, check.Event{At: at, Kind: n.Kind, Tool: n.Tool})
+		}
+	}
+	return all
+}
+
+// frames are those of the document, and those inside of them that registered a tool.
+func frames(seen *session.Seen) []check.Frame {
+	top := originOf(seen.URL)
+	var all []check.Frame
+	for _, f := range seen.Record.Frames {
+		origin := cmp.Or(originOf(f.URL), top)
+		said := func(t session.RecordedFrame) bool { return t.URL == f.URL }
+		all = append(all, check.Frame{
+			URL: f.URL, Origin: origin, CrossOrigin: origin != top, Allowed: f.Allowed || origin == top,
+			Registers: slices.ContainsFunc(seen.Record.Told, said),
+		})
+	}
+	return all
+}
+
+func originOf(address string) string {
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" {
+		return ""
+	}
+	return u.Scheme + "://" + u.Host
+}
+
+func forms(seen *session.Seen) []check.Form {
+	var all []check.Form
+	for _, f := range seen.Record.Forms {
+		form := check.Form{
+			Name: f.Name, Description: f.Description, Declares: f.Declares,
+			AutoSubmit: f.AutoSubmit, Method: f.Method, Action: f.Action,
+		}
+		for _, x := range f.Fields {
+			form.Fields = append(form.Fields, check.Field{
+				Name: x.Name, Type: x.Type, Label: x.Label, Description: x.Description,
+				Required: x.Required, Autocomplete: x.Autocomplete,
+			})
+		}
+		for _, d := range seen.Declared {
+			if f.Declares && d.Name == f.Name && d.Frame == "" {
+				form.Schema = d.Input
+			}
+		}
+		all = append(all, form)
+	}
+	return all
+}
