@@ -129,13 +129,13 @@ func findInjection(r *run) {
 	r.reading(func(t *tool, texts []*text, whole bool) {
 		for _, x := range texts {
 			if said := r.order(x); said != "" {
-				r.report(place{tool: t, pointer: x.pointer}, "The text gives an order to the agent (%s): describe the "+
-					"tool only, or allow the text if it is harmless.", quote(said))
+				r.report(place{tool: t, pointer: x.pointer}, "The text gives an order to the agent (%s): "+
+					"describe the tool only, or allow the text if it is harmless.", quote(said))
 			}
 		}
 		if !whole {
-			r.report(place{tool: t}, "The texts are too long to be searched for orders to the agent: use at most "+
-				"%d bytes for a tool, and %d for a page.", maxToolText, maxPageText)
+			r.report(place{tool: t}, "The texts are too long to be searched for orders to the agent: use "+
+				"at most %d bytes for a tool, and %d for a page.", maxToolText, maxPageText)
 		}
 	})
 }
@@ -173,8 +173,8 @@ func (r *run) neighbors(p *page) {
 			continue
 		}
 		if said := instruction(first + " " + second); said != "" {
-			r.report(place{tool: b, pointer: "/description"}, "This text and that of %s, read together, give an order "+
-				"to the agent (%s): end each description with a full stop.", quote(a.Name), quote(said))
+			r.report(place{tool: b, pointer: "/description"}, "This text and that of %s, read together, "+
+				"give an order to the agent (%s): end each description with a full stop.", quote(a.Name), quote(said))
 		}
 	}
 }
@@ -238,7 +238,7 @@ func (r *run) joined(t *tool, pieces []text, between string) bool {
 		left -= len(pieces[last].value) + len(between)
 		last++
 	}
-	r.report(place{tool: t, pointer: pieces[last].pointer}, "This text and those before it, read together, give an "+
-		"order to the agent (%s): describe each parameter by itself.", quote(said))
+	r.report(place{tool: t, pointer: pieces[last].pointer}, "This text and those before it, read "+
+		"together, give an order to the agent (%s): describe each parameter by itself.", quote(said))
 	return true
 }

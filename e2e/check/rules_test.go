@@ -217,6 +217,7 @@ func TestNames(t *testing.T) {
 		{"required-unknown", Tool{Name: "x", Input: json.RawMessage(`{"properties":{"a":{}},"required":["a","b","c"]}`)}, 2},
 		{"required-unknown", Tool{Name: "x", Input: json.RawMessage(`{"allOf":[{"properties":{"a":{}}}],"required":["a"]}`)}, 0},
 		{"required-unknown", Tool{Name: "x", Input: json.RawMessage(`{"properties":{"a":{}},"anyOf":[{"required":["a"]}]}`)}, 0},
+		{"required-unknown", withParam("notes", `{"type":"object","required":["x"]}`), 1},
 		{"schema-description-drift", withParam("a", `{"enum":["x","y"],"description":"One of 'x' or 'z'."}`), 1},
 		{"schema-description-drift", withParam("a", `{"enum":["x","y"],"description":"One of 'x', 'y'."}`), 0},
 		{"schema-unsupported-keywords", Tool{Name: "x", Surface: "form", Input: json.RawMessage(`{"properties":{"a":{"anyOf":[]}}}`)}, 0},
