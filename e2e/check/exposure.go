@@ -1,7 +1,7 @@
 package check
 
 import (
-	"net"
+	"net/netip"
 	"net/url"
 	"slices"
 	"strings"
@@ -46,8 +46,8 @@ var exposureRules = []Rule{
 
 // local reports whether a host is this machine.
 func local(host string) bool {
-	ip := net.ParseIP(host)
-	return host == "localhost" || strings.HasSuffix(host, ".localhost") || ip != nil && ip.IsLoopback()
+	ip, err := netip.ParseAddr(host)
+	return host == "localhost" || strings.HasSuffix(host, ".localhost") || err == nil && ip.IsLoopback()
 }
 
 // trustworthy reports whether an address is potentially trustworthy (W3C Secure Contexts, 3.1).
