@@ -19,7 +19,7 @@ var trustRules = []Rule{
 		Source:  "playwright-webmcp, annotations-explicit",
 		Bad:     exampleHead + `"annotations":{"untrustedContentHint":true}}`, Good: exampleHead + `"annotations":{"readOnlyHint":false}}`, At: "/annotations"},
 	{ID: "annotations-literal", Severity: Error, find: findLiteral,
-		What:   "The annotations are not an object, or a hint is not true or false, such as the text \"true\".",
+		What:   "The annotations are not an object, or longer than 4 KB, or a hint is not true or false, such as the text \"true\".",
 		Why:    "A browser takes any text for true; other hosts ignore it. The page and the host then believe different things.",
 		Source: "WebMCP draft, ToolAnnotations; WebIDL, boolean",
 		Bad:    exampleHead + `"annotations":{"consequentialHint":"true"}}`, Good: exampleHead + `"annotations":{"consequentialHint":true}}`, At: "/annotations/consequentialHint"},
@@ -83,11 +83,19 @@ func findExplicit(r *run) {
 	})
 }
 
+// mostNotes is how long annotations may be, in bytes; the bridge offers no tool with longer ones.
+const mostNotes = 4 << 10
+
 func findLiteral(r *run) {
 	r.declarations(func(t *tool) {
-		if raw := strings.TrimSpace(string(t.Annotations)); raw != "" && !t.notes.IsObject() {
-			r.report(place{tool: t, pointer: "/annotations"}, "The annotations are not a JSON object: "+
-				"write {\"readOnlyHint\":true} or leave them out.")
+		raw := strings.TrimSpace(string(t.Annotations))
+		switch at := (place{tool: t, pointer: "/annotations"}); {
+		case raw == "" || raw == "null":
+		case len(raw) > mostNotes:
+			r.report(at, "The annotations have %d bytes: use at most %d.", len(raw), mostNotes)
+		case !t.notes.IsObject():
+			r.report(at, "The annotations are not a JSON object: write {\"readOnlyHint\":true} or "+
+				"leave them out.")
 		}
 		for _, name := range hintNames {
 			v := t.notes.Get(name)
