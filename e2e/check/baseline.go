@@ -17,7 +17,7 @@ type Baseline struct {
 }
 
 // Known is a finding by its place; its message and severity may change. Page is the path of the
-// page with its query, so that another host or port is the same page.
+// page with its query and fragment, so that another host or port is the same page.
 type Known struct {
 	Rule    string `json:"rule"`
 	Target  string `json:"target,omitempty"`
@@ -52,11 +52,11 @@ func knownOf(f Finding) Known {
 // pathOf is what stays of an address on another host.
 func pathOf(address string) string {
 	u, err := url.Parse(address)
-	if err != nil {
+	if err != nil || address == "" {
 		return address
 	}
-	if u.Path == "" && u.Host != "" {
-		u.Path = "/"
+	if u.Fragment != "" { // of an app that has its routes there
+		return u.RequestURI() + "#" + u.EscapedFragment()
 	}
 	return u.RequestURI()
 }
@@ -90,7 +90,8 @@ func ReadBaseline(b []byte) (*Baseline, error) {
 		return nil, fmt.Errorf("not a baseline (more than one JSON value): %s", repair)
 	}
 	if file.BaselineVersion != baselineVersion {
-		return nil, fmt.Errorf("the baseline has version %d, and this pagetools reads %d: %s", file.BaselineVersion,
+		return nil, fmt.Errorf("the baseline has version %d, and this pagetools reads %d: "+
+			"%s", file.BaselineVersion,
 			baselineVersion, repair)
 	}
 	for _, k := range file.Findings {

@@ -76,11 +76,11 @@ func findVague(r *run) {
 		switch {
 		case len(words) == 0 && strings.TrimSpace(t.Description) == "":
 		case placeholder != "" && said <= 3:
-			r.report(at, "The description looks like a template that was not filled in (%s): say what the tool "+
-				"does.", quote(placeholder))
+			r.report(at, "The description looks like a template that was not filled in (%s): say what the "+
+				"tool does.", quote(placeholder))
 		case said == 0:
-			r.report(at, "The description %s only repeats the name, or says nothing: say with what the tool "+
-				"works, and what it returns.", quote(t.Description))
+			r.report(at, "The description %s only repeats the name, or says nothing: say with what the "+
+				"tool works, and what it returns.", quote(t.Description))
 		}
 	})
 }
@@ -91,8 +91,8 @@ var when = regexp.MustCompile(`(?i)\b(when|whenever|if|before|after|once|unless|
 func findWhen(r *run) {
 	r.declarations(func(t *tool) {
 		if text := clipped(t.Description); strings.TrimSpace(text) != "" && !when.MatchString(text) {
-			r.report(place{tool: t, pointer: "/description"}, "The description does not say when to call the "+
-				"tool: add a sentence such as \"Use it when …\".")
+			r.report(place{tool: t, pointer: "/description"}, "The description does not say when to call "+
+				"the tool: add a sentence such as \"Use it when …\".")
 		}
 	})
 }
@@ -129,8 +129,8 @@ func findSimilar(r *run) {
 					continue
 				}
 				if alike := jaccard(a, b, threshold); alike >= threshold {
-					r.report(place{tool: p.tools[j], pointer: "/description"}, "The description is %.0f %% the same "+
-						"as that of %s: say what is different.", 100*alike, quote(p.tools[i].Name))
+					r.report(place{tool: p.tools[j], pointer: "/description"}, "The description is %.0f %% the "+
+						"same as that of %s: say what is different.", 100*alike, quote(p.tools[i].Name))
 					break
 				}
 			}
@@ -181,8 +181,8 @@ func findShadowing(r *run) {
 				near := foreign && min(len(a.Name), len(b.Name)) >= longName &&
 					oneEdit(folded[i], folded[j])
 				if folded[i] == folded[j] || near {
-					r.report(place{tool: b, pointer: "/name"}, "The name reads like %s, which another frame, origin "+
-						"or script registered: rename one of them.", quote(a.Name))
+					r.report(place{tool: b, pointer: "/name"}, "The name reads like %s, which another frame, "+
+						"origin or script registered: rename one of them.", quote(a.Name))
 				}
 			}
 		}

@@ -194,7 +194,8 @@ func findNameStyle(r *run) {
 			}
 		}
 		if bridge.IsLegalName(t.Name) {
-			r.report(place{tool: t, pointer: "/name"}, "The name %s is not in the style %s: rename the tool.",
+			r.report(place{tool: t, pointer: "/name"}, "The name %s is not in the style %s: rename the "+
+				"tool.",
 				quote(t.Name), strings.Join(allowed, " or "))
 		}
 	})
@@ -243,7 +244,8 @@ func findNameBudget(r *run) {
 	most := r.number("max")
 	r.declarations(func(t *tool) {
 		if n := utf8.RuneCountInString(t.Name); float64(n) > most && n <= 128 {
-			r.report(place{tool: t, pointer: "/name"}, "The name has %d characters: use at most %g.", n, most)
+			r.report(place{tool: t, pointer: "/name"}, "The name has %d characters: use at most "+
+				"%g.", n, most)
 		}
 	})
 }
@@ -253,8 +255,8 @@ func findDuplicates(r *run) {
 		seen := map[string]int{}
 		for _, t := range p.all {
 			if seen[t.Name]++; seen[t.Name] == 2 && t.Name != "" {
-				r.report(place{tool: t, pointer: "/name"}, "More than one tool of the page is called %s: rename "+
-					"all but one.", quote(t.Name))
+				r.report(place{tool: t, pointer: "/name"}, "More than one tool of the page is called %s: "+
+					"rename all but one.", quote(t.Name))
 			}
 		}
 	}
@@ -272,8 +274,8 @@ func findDescription(r *run) {
 	r.declarations(func(t *tool) {
 		seen := func(r rune) bool { return !unicode.IsSpace(r) && !schema.Invisible(r) }
 		if !strings.ContainsFunc(t.Description, seen) {
-			r.report(place{tool: t, pointer: "/description"}, "The tool has no description: say what it does, "+
-				"with what, and what it returns.")
+			r.report(place{tool: t, pointer: "/description"}, "The tool has no description: say what it "+
+				"does, with what, and what it returns.")
 		}
 	})
 }
@@ -316,8 +318,8 @@ func findTooMany(r *run) {
 	most := r.number("max")
 	for _, p := range r.pages {
 		if n := float64(len(p.tools)); n > most {
-			r.report(place{page: p}, "The page has %g tools: offer at most %g, and register others when their "+
-				"part of the page is open.", n, most)
+			r.report(place{page: p}, "The page has %g tools: offer at most %g, and register others when "+
+				"their part of the page is open.", n, most)
 		}
 	}
 }
@@ -345,8 +347,8 @@ func findNone(r *run) {
 		case n > 0:
 			r.report(place{page: p}, "The page offers no tools: all %d that it declares were rejected.", n)
 		default:
-			r.report(place{page: p}, "The page declares no tools: look at its console, or open the page where "+
-				"they are registered.")
+			r.report(place{page: p}, "The page declares no tools: look at its console, or open the page "+
+				"where they are registered.")
 		}
 	}
 }

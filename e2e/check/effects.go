@@ -104,8 +104,8 @@ func (e *Effects) changes() []string {
 func findReadOnly(r *run) {
 	r.calls(func(c *Call, t *tool, at place) {
 		if changes := c.Effects.changes(); len(changes) > 0 && t != nil && t.claims("readOnlyHint") {
-			r.report(at, "The tool declares readOnlyHint, and changed something (%s): correct the hint, or the "+
-				"tool.", quoteAll(changes))
+			r.report(at, "The tool declares readOnlyHint, and changed something (%s): correct the hint, or "+
+				"the tool.", quoteAll(changes))
 		}
 	})
 }
@@ -137,8 +137,8 @@ func findNotIdempotent(r *run) {
 			return !repeats && slices.Contains(first, change)
 		})
 		if len(again) > 0 {
-			r.report(at, "The tool declares idempotentHint, and the second call changed more (%s): correct the hint, "+
-				"or the tool.", quoteAll(again))
+			r.report(at, "The tool declares idempotentHint, and the second call changed more (%s): correct "+
+				"the hint, or the tool.", quoteAll(again))
 		}
 	})
 }
@@ -184,7 +184,8 @@ func findConfirmation(r *run) {
 		}
 		for name, value := range parsed(c.Arguments).Members() {
 			if v.names("material", splitWords(name)) && sent(c.Effects, value) && !shows(asked, value) {
-				r.report(at, "The person was asked %s, and %s of the argument %s was sent: show it in the question.",
+				r.report(at, "The person was asked %s, and %s of the argument %s was sent: show it in the "+
+					"question.",
 					quote(asked), quote(string(value.Text())), quote(name))
 			}
 		}
@@ -230,8 +231,8 @@ func findHosts(r *run) {
 func findUnreachable(r *run) {
 	for _, q := range r.s.Questions {
 		if len(q.Hosts) > 0 && len(q.Shown) == 0 {
-			r.report(place{name: q.Tool, url: q.Page}, "None of the hosts (%s) can show the question of the kind %s: "+
-				"let the page ask before the call, or offer another way.", quoteAll(q.Hosts), quote(q.Kind))
+			r.report(place{name: q.Tool, url: q.Page}, "None of the hosts (%s) can show the question of "+
+				"the kind %s: let the page ask before the call, or offer another way.", quoteAll(q.Hosts), quote(q.Kind))
 		}
 	}
 }
@@ -246,7 +247,7 @@ func findParity(r *run) {
 		if d.Case != "" {
 			in = " of the case " + quote(d.Case)
 		}
-		r.report(place{name: d.Tool, url: d.Page}, "The %s%s is not the same through each door (%s): look at what "+
-			"the tool reads besides its arguments.", d.What, in, strings.Join(parts, "; "))
+		r.report(place{name: d.Tool, url: d.Page}, "The %s%s is not the same through each door (%s): "+
+			"look at what the tool reads besides its arguments.", d.What, in, strings.Join(parts, "; "))
 	}
 }

@@ -248,8 +248,8 @@ func findEncoded(r *run) {
 			readings := decoded(x.value)
 			i := slices.IndexFunc(readings, func(s string) bool { return without(r.allowed, fold(s)) != "" })
 			if i >= 0 {
-				r.report(place{tool: t, pointer: x.pointer}, "A part of the text is encoded, and says %s: write it "+
-					"plainly, or take it out.", quote(readings[i]))
+				r.report(place{tool: t, pointer: x.pointer}, "A part of the text is encoded, and says %s: "+
+					"write it plainly, or take it out.", quote(readings[i]))
 			}
 		}
 	})

@@ -1,7 +1,7 @@
 package check
 
 import (
-	"net"
+	"net/netip"
 	"net/url"
 	"slices"
 	"strings"
@@ -46,8 +46,8 @@ var exposureRules = []Rule{
 
 // local reports whether a host is this machine.
 func local(host string) bool {
-	ip := net.ParseIP(host)
-	return host == "localhost" || strings.HasSuffix(host, ".localhost") || ip != nil && ip.IsLoopback()
+	ip, err := netip.ParseAddr(host)
+	return host == "localhost" || strings.HasSuffix(host, ".localhost") || err == nil && ip.IsLoopback()
 }
 
 // trustworthy reports whether an address is potentially trustworthy (W3C Secure Contexts, 3.1).
@@ -78,7 +78,8 @@ func (r *run) exposures(visit func(t *tool, at place, entry string, u *url.URL))
 func findInsecureExposure(r *run) {
 	r.exposures(func(_ *tool, at place, entry string, u *url.URL) {
 		if !strings.Contains(entry, "*") && (u == nil || !trustworthy(u)) {
-			r.report(at, "The entry %s is not a secure origin: write one that begins with https://.", quote(entry))
+			r.report(at, "The entry %s is not a secure origin: write one that begins with "+
+				"https://.", quote(entry))
 		}
 	})
 }
@@ -97,7 +98,8 @@ func findMoreThanOrigin(r *run) {
 				x.ExposedTo[slices.Index(x.ExposedTo, entry)] = origin
 			})
 		}
-		r.report(at, "The entry %s is more than an origin, and the rest does not count: write %s.", quote(entry),
+		r.report(at, "The entry %s is more than an origin, and the rest does not count: write "+
+			"%s.", quote(entry),
 			quote(origin))
 	})
 }
@@ -114,8 +116,8 @@ func findFrames(r *run) {
 	for _, p := range r.pages {
 		for _, f := range p.Frames {
 			if f.Registers && !f.Allowed {
-				r.report(place{page: p}, "The frame %s registers tools, and may not: add allow=\"tools\" to its "+
-					"iframe.", quote(f.URL))
+				r.report(place{page: p}, "The frame %s registers tools, and may not: add allow=\"tools\" to "+
+					"its iframe.", quote(f.URL))
 			}
 		}
 	}
@@ -126,8 +128,8 @@ func findThirdParty(r *run) {
 	r.declarations(func(t *tool) {
 		from := t.scriptOrigin()
 		if own := t.origin(); own != "" && from != own && !slices.Contains(trusted, from) {
-			r.report(place{tool: t}, "A script of %s registered the tool in a document of %s: serve it yourself, or "+
-				"list its origin in the option origins.", quote(from), quote(own))
+			r.report(place{tool: t}, "A script of %s registered the tool in a document of %s: serve it "+
+				"yourself, or list its origin in the option origins.", quote(from), quote(own))
 		}
 	})
 }

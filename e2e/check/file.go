@@ -30,7 +30,8 @@ func FromFile(b []byte) (*Snapshot, error) {
 		var syntax *schema.SyntaxError
 		if errors.As(err, &syntax) {
 			line, column := lineOf(b, syntax.Offset)
-			return nil, fmt.Errorf("line %d, column %d: not JSON: %s", line, column, sentence(errors.New(syntax.Message)))
+			return nil, fmt.Errorf("line %d, column %d: not JSON: "+
+				"%s", line, column, sentence(errors.New(syntax.Message)))
 		}
 		return nil, fmt.Errorf("not JSON: %w", err)
 	}
@@ -44,7 +45,8 @@ func FromFile(b []byte) (*Snapshot, error) {
 		s.Source = sourceLock
 		return s, nil
 	case reply && v.Get("error").Exists():
-		return nil, fmt.Errorf("the JSON-RPC message is the error %s: ask for tools/list again, and use its result",
+		return nil, fmt.Errorf("the JSON-RPC message is the error %s: ask for tools/list again, and "+
+			"use its result",
 			quote(v.Get("error").Get("message").String()))
 	case reply && v.Get("result").Get("tools").IsArray():
 		s.Source, v = sourceReply, v.Get("result")
@@ -53,7 +55,8 @@ func FromFile(b []byte) (*Snapshot, error) {
 	case v.Get("tools").IsArray():
 		s.Source = sourceResult
 	default:
-		return nil, fmt.Errorf("not a list of tools: must be %s, %s, or %s, bare or as JSON-RPC", sourceTools,
+		return nil, fmt.Errorf("not a list of tools: must be %s, %s, or %s, bare or as "+
+			"JSON-RPC", sourceTools,
 			sourceLock, sourceResult)
 	}
 	if v.Get("nextCursor").String() != "" {

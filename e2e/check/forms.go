@@ -125,7 +125,8 @@ func findAutoSubmit(r *run) {
 		filled := slices.ContainsFunc(strings.Fields(strings.ToLower(field.Autocomplete)),
 			func(word string) bool { return slices.Contains(delicate, word) })
 		if f.AutoSubmit && (filled || strings.EqualFold(field.Type, "password") || secret(field.Name)) {
-			r.report(at, "The field %s asks for a secret, and the form has toolautosubmit: let a person submit it.",
+			r.report(at, "The field %s asks for a secret, and the form has toolautosubmit: let a person "+
+				"submit it.",
 				quote(field.Name))
 		}
 	})
@@ -157,8 +158,8 @@ func findFormCoverage(r *run) {
 			}
 		}
 		if len(without) > 0 {
-			r.report(place{page: p}, "%d of %d forms declare no tool (%s): add toolname and tooldescription where "+
-				"agents may fill them.", len(without), len(p.Forms), quoteAll(without))
+			r.report(place{page: p}, "%d of %d forms declare no tool (%s): add toolname and "+
+				"tooldescription where agents may fill them.", len(without), len(p.Forms), quoteAll(without))
 		}
 	}
 }

@@ -42,7 +42,8 @@ func Judge(s *Snapshot, o Options) ([]Finding, error) {
 	for _, rule := range todo {
 		setting := o.Rules[rule.ID]
 		r := &run{s: s, rule: rule, pages: pages, hosts: o.Hosts, fixed: setting.Severity != "",
-			allowed: folded(setting.Allow), counts: map[string]int{}, seen: map[string]bool{}}
+			allowed: folded(setting.Allow), counts: map[string]int{}, omitted: map[string]Severity{},
+			seen: map[string]bool{}}
 		rule.find(r)
 		found = append(found, r.finish()...)
 	}
@@ -75,7 +76,8 @@ type run struct {
 	fixed   bool // the setting replaces every severity
 	allowed []string
 	found   []Finding
-	counts  map[string]int // findings by page, those that are only counted too
+	counts  map[string]int      // findings by page, those that are only counted too
+	omitted map[string]Severity // the worst of those, by page
 	seen    map[string]bool
 }
 
@@ -108,7 +110,7 @@ func (r *run) report(at place, format string, args ...any) {
 		f.Severity = at.severity
 	}
 	if r.counts[w.Page] >= mostFindings {
-		r.counts[w.Page]++
+		r.omit(f)
 		return
 	}
 	f.Message = fmt.Sprintf(format, args...)
@@ -126,8 +128,20 @@ func (r *run) add(f Finding) {
 		return
 	}
 	r.seen[key] = true
-	if r.counts[f.Where.Page]++; r.counts[f.Where.Page] <= mostFindings {
-		r.found = append(r.found, f)
+	if r.counts[f.Where.Page] >= mostFindings {
+		r.omit(f)
+		return
+	}
+	r.counts[f.Where.Page]++
+	r.found = append(r.found, f)
+}
+
+// omit counts a finding that is left out, and keeps the worst severity of those.
+func (r *run) omit(f Finding) {
+	page := f.Where.Page
+	r.counts[page]++
+	if worst, there := r.omitted[page]; !there || rank(f.Severity) < rank(worst) {
+		r.omitted[page] = f.Severity
 	}
 }
 
@@ -135,7 +149,7 @@ func (r *run) add(f Finding) {
 func (r *run) finish() []Finding {
 	for _, url := range sortedKeys(r.counts) {
 		if more := r.counts[url] - mostFindings; more > 0 {
-			r.found = append(r.found, Finding{Rule: r.rule.ID, Severity: r.rule.Severity,
+			r.found = append(r.found, Finding{Rule: r.rule.ID, Severity: r.omitted[url],
 				Message: fmt.Sprintf("There are %d more of these on this page: correct those that are "+
 					"listed, and check again.", more),
 				Where: Where{Target: r.s.Target, Page: url}})

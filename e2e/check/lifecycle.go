@@ -79,7 +79,8 @@ func findLate(r *run) {
 			}
 			seen[e.Tool] = true
 			if e.At > most && e.During == "" {
-				r.report(place{page: p, name: e.Tool}, "The tool %s was registered after %s: register it within %s.",
+				r.report(place{page: p, name: e.Tool}, "The tool %s was registered after %s: register it "+
+					"within %s.",
 					quote(e.Tool), e.At.Round(time.Millisecond), most)
 			}
 		}
@@ -95,8 +96,8 @@ func findChurn(r *run) {
 		}
 		for _, name := range sortedKeys(events) {
 			if changes := events[name] - 1; changes > most {
-				r.report(place{page: p, name: name}, "The tool %s changed %d times after it was registered: register "+
-					"it once, and let its function look at the state.", quote(name), changes)
+				r.report(place{page: p, name: name}, "The tool %s changed %d times after it was registered: "+
+					"register it once, and let its function look at the state.", quote(name), changes)
 			}
 		}
 	}
@@ -105,8 +106,8 @@ func findChurn(r *run) {
 func findUnhandled(r *run) {
 	r.declarations(func(t *tool) {
 		if t.rejected != nil && t.rejected.Unhandled {
-			r.report(place{tool: t}, "The registration of %s was rejected (%s), and nobody handled that: await "+
-				"registerTool, and catch.", quote(t.Name), quoteLong(t.rejected.Reason+" "+t.rejected.Message))
+			r.report(place{tool: t}, "The registration of %s was rejected (%s), and nobody handled that: "+
+				"await registerTool, and catch.", quote(t.Name), quoteLong(t.rejected.Reason+" "+t.rejected.Message))
 		}
 	})
 }
@@ -119,8 +120,8 @@ func findSelfUnregister(r *run) {
 			}
 			kept := func(c Call) bool { return c.Page == p.URL && c.Tool == e.Tool && c.Result != nil }
 			if !slices.ContainsFunc(r.s.Calls, kept) {
-				r.report(place{page: p, name: e.Tool}, "The tool %s unregisters itself while it runs: do it after the "+
-					"result was returned.", quote(e.Tool))
+				r.report(place{page: p, name: e.Tool}, "The tool %s unregisters itself while it runs: do it "+
+					"after the result was returned.", quote(e.Tool))
 			}
 		}
 	}
@@ -193,8 +194,8 @@ func findDrifting(r *run) {
 				continue
 			}
 			if parts := differing(before.Tool, t.Tool); len(parts) > 0 {
-				r.report(place{tool: t, pointer: "/" + parts[0]}, "The tool %s is another one on %s (%s differ): use "+
-					"one contract, or two names.", quote(t.Name), quote(before.page.URL), strings.Join(parts, ", "))
+				r.report(place{tool: t, pointer: "/" + parts[0]}, "The tool %s is another one on %s (%s "+
+					"differ): use one contract, or two names.", quote(t.Name), quote(before.page.URL), strings.Join(parts, ", "))
 			}
 		}
 	}
@@ -214,19 +215,19 @@ func findUnstable(r *run) {
 			second := again[key]
 			delete(again, key)
 			if second == nil {
-				r.report(place{tool: t}, "The second load of the page does not have the tool %s: register it on every "+
-					"load.", quote(t.Name))
+				r.report(place{tool: t}, "The second load of the page does not have the tool %s: register it "+
+					"on every load.", quote(t.Name))
 				continue
 			}
 			if parts := differing(t.Tool, second); len(parts) > 0 {
-				r.report(place{tool: t, pointer: "/" + parts[0]}, "Two loads of the page declare %s differently (%s): "+
-					"leave out what changes.", quote(t.Name), strings.Join(parts, ", "))
+				r.report(place{tool: t, pointer: "/" + parts[0]}, "Two loads of the page declare %s "+
+					"differently (%s): leave out what changes.", quote(t.Name), strings.Join(parts, ", "))
 			}
 		}
 		for _, key := range sortedKeys(again) {
 			name := again[key].Name
-			r.report(place{page: p, name: name}, "Only the second load of the page has the tool %s: register it on "+
-				"every load.", quote(name))
+			r.report(place{page: p, name: name}, "Only the second load of the page has the tool %s: "+
+				"register it on every load.", quote(name))
 		}
 	}
 }
@@ -241,16 +242,16 @@ func findContract(r *run) {
 		locked, there := r.s.Locked[t.Name]
 		switch {
 		case !there:
-			r.report(place{tool: t, severity: Warning}, "The tool %s is not in the lock file: run pagetools lock if "+
-				"it is meant.", quote(t.Name))
+			r.report(place{tool: t, severity: Warning}, "The tool %s is not in the lock file: run "+
+				"pagetools lock if it is meant.", quote(t.Name))
 		case locked.Description != "" || len(locked.Input) > 0: // files of version 1 have digests only
 			r.changed(t, &locked)
 		}
 	})
 	for _, name := range sortedKeys(r.s.Locked) {
 		if !seen[name] {
-			r.report(place{page: r.pages[0], name: name}, "The tool %s of the lock file is gone: bring it back, or "+
-				"run pagetools lock.", quote(name))
+			r.report(place{page: r.pages[0], name: name}, "The tool %s of the lock file is gone: bring it "+
+				"back, or run pagetools lock.", quote(name))
 		}
 	}
 }
@@ -279,7 +280,8 @@ func (r *run) changed(t *tool, locked *Tool) {
 		case schema.Patch:
 			at.severity, means = Info, "only words changed"
 		}
-		r.report(at, "The %s of %s is not that of the lock file (%s): run pagetools lock if it is meant.", part,
+		r.report(at, "The %s of %s is not that of the lock file (%s): run pagetools lock if it is "+
+			"meant.", part,
 			quote(t.Name), fmt.Sprintf("%s, %s", change, means))
 	}
 }

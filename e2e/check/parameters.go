@@ -71,7 +71,8 @@ func findType(r *run) {
 	r.declarations(func(t *tool) {
 		t.params(func(n node) {
 			if !hasOne(n.schema, typing) {
-				r.report(place{tool: t, pointer: n.pointer}, "The parameter %s has no type: add one.", quote(n.name))
+				r.report(place{tool: t, pointer: n.pointer}, "The parameter %s has no type: add "+
+					"one.", quote(n.name))
 			}
 		})
 	})
@@ -84,8 +85,8 @@ func findParamDescription(r *run) {
 		}
 		t.params(func(n node) {
 			if strings.TrimSpace(n.schema.Get("description").String()) == "" && !n.schema.Get("$ref").Exists() {
-				r.report(place{tool: t, pointer: n.pointer}, "The parameter %s has no description: say what it is, "+
-					"with its unit or format.", quote(n.name))
+				r.report(place{tool: t, pointer: n.pointer}, "The parameter %s has no description: say what "+
+					"it is, with its unit or format.", quote(n.name))
 			}
 		})
 	})
@@ -96,8 +97,8 @@ func findParamLength(r *run) {
 	r.declarations(func(t *tool) {
 		t.params(func(n node) {
 			if has := float64(utf8.RuneCountInString(n.schema.Get("description").String())); has > most {
-				r.report(place{tool: t, pointer: n.pointer + "/description"}, "The description of the parameter %s "+
-					"has %g characters: use at most %g.", quote(n.name), has, most)
+				r.report(place{tool: t, pointer: n.pointer + "/description"}, "The description of the "+
+					"parameter %s has %g characters: use at most %g.", quote(n.name), has, most)
 			}
 		})
 	})
@@ -108,8 +109,8 @@ func findParamName(r *run) {
 	r.declarations(func(t *tool) {
 		t.params(func(n node) {
 			if has := float64(utf8.RuneCountInString(n.name)); has > most {
-				r.report(place{tool: t, pointer: n.pointer}, "The name of the parameter %s has %g characters: use at "+
-					"most %g.", quote(n.name), has, most)
+				r.report(place{tool: t, pointer: n.pointer}, "The name of the parameter %s has %g characters: "+
+					"use at most %g.", quote(n.name), has, most)
 			}
 		})
 	})
@@ -120,7 +121,8 @@ func findUnconstrained(r *run) {
 		t.params(func(n node) {
 			if n.schema.Get("type").String() == "string" &&
 				!hasOne(n.schema, []string{"maxLength", "pattern", "format", "enum", "const"}) {
-				r.report(place{tool: t, pointer: n.pointer}, "The text %s has no limit: add maxLength.", quote(n.name))
+				r.report(place{tool: t, pointer: n.pointer}, "The text %s has no limit: add "+
+					"maxLength.", quote(n.name))
 			}
 		})
 	})
@@ -138,8 +140,8 @@ func findSensitive(r *run) {
 			marked := string(n.schema.Get("writeOnly").Text()) == "true" ||
 				n.schema.Get("format").String() == "password"
 			if marked || holdsText(n.schema) && secret(n.name) {
-				r.report(place{tool: t, pointer: n.pointer}, "The parameter %s asks an agent for a secret: let the "+
-					"page ask the person.", quote(n.name))
+				r.report(place{tool: t, pointer: n.pointer}, "The parameter %s asks an agent for a secret: "+
+					"let the page ask the person.", quote(n.name))
 			}
 		})
 	})
@@ -170,11 +172,11 @@ func findExec(r *run) {
 			case v.isNamed("program", words),
 				v.isNamed("perhaps", words) && v.has("evidence", said...),
 				v.isNamed("runnable", words) && v.has("runs", t.words...):
-				r.report(at, "The parameter %s takes any program: offer what it is needed for as tools of their "+
-					"own, or limit it by enum or pattern.", quote(n.name))
+				r.report(at, "The parameter %s takes any program: offer what it is needed for as tools of "+
+					"their own, or limit it by enum or pattern.", quote(n.name))
 			case goes && v.names("address", words):
-				r.report(at, "The parameter %s takes any address, and the tool goes there: limit it by enum, or by a "+
-					"pattern that begins with your origin.", quote(n.name))
+				r.report(at, "The parameter %s takes any address, and the tool goes there: limit it by enum, "+
+					"or by a pattern that begins with your origin.", quote(n.name))
 			}
 		})
 	})
@@ -203,8 +205,8 @@ func findDrift(r *run) {
 			for _, match := range find.FindAllStringSubmatch(text, 20) {
 				name := match[1] + match[2]
 				if whole && !known[name] && !slices.ContainsFunc(t.nodes, func(n node) bool { return open(n.schema) }) {
-					r.report(place{tool: t, pointer: "/description"}, "The description names the parameter %s, which "+
-						"the schema does not have: correct the text or the schema.", quote(name))
+					r.report(place{tool: t, pointer: "/description"}, "The description names the parameter %s, "+
+						"which the schema does not have: correct the text or the schema.", quote(name))
 				}
 			}
 		}
@@ -225,8 +227,8 @@ func (r *run) choiceDrift(t *tool, n node) {
 	for _, list := range choice.FindAllStringSubmatch(description, 5) {
 		for _, value := range quoted.FindAllStringSubmatch(list[1], 20) {
 			if !values[value[1]] && !slices.Contains(r.allowed, strings.ToLower(value[1])) {
-				r.report(place{tool: t, pointer: n.pointer + "/description"}, "The description lists the value %s, "+
-					"which the enum does not have: correct one of them.", quote(value[1]))
+				r.report(place{tool: t, pointer: n.pointer + "/description"}, "The description lists the "+
+					"value %s, which the enum does not have: correct one of them.", quote(value[1]))
 			}
 		}
 	}

@@ -102,7 +102,8 @@ func ruleByID(id string) (*Rule, error) {
 		}
 		ids[i] = rules[i].ID
 	}
-	return nil, fmt.Errorf("unknown rule %s: %s", quote(id), suggestion(id, ids, "docs/rules lists them"))
+	return nil, fmt.Errorf("unknown rule %s: "+
+		"%s", quote(id), suggestion(id, ids, "docs/rules lists them"))
 }
 
 // suggestion says what to write instead of a word.

@@ -115,18 +115,18 @@ func findShape(r *run) {
 			r.report(at, "The type of the input schema is %s: it must be \"object\".", quote(string(kind.Text())))
 		}
 		if p := in.Get("properties"); p.Exists() && !p.IsObject() {
-			r.report(place{tool: t, pointer: "/inputSchema/properties"}, "The properties are not an object: "+
-				"write one member for each parameter.")
+			r.report(place{tool: t, pointer: "/inputSchema/properties"}, "The properties are not an "+
+				"object: write one member for each parameter.")
 		}
 		names := in.Get("required")
 		if names.Exists() && !names.IsArray() {
-			r.report(place{tool: t, pointer: "/inputSchema/required"}, "The value of required is not a list: "+
-				"write the names of parameters as a list of texts.")
+			r.report(place{tool: t, pointer: "/inputSchema/required"}, "The value of required is not a "+
+				"list: write the names of parameters as a list of texts.")
 		}
 		for name := range names.Elements() {
 			if !name.IsString() {
-				r.report(place{tool: t, pointer: "/inputSchema/required"}, "The list required has an item that is "+
-					"not a text: write names of parameters only.")
+				r.report(place{tool: t, pointer: "/inputSchema/required"}, "The list required has an item "+
+					"that is not a text: write names of parameters only.")
 				return
 			}
 		}
@@ -138,7 +138,8 @@ func (r *run) tooLarge(t *tool, pointer string, raw []byte) bool {
 	if len(raw) <= maxSchema {
 		return false
 	}
-	r.report(place{tool: t, pointer: pointer}, "The schema has %d bytes: use at most %d.", len(raw), maxSchema)
+	r.report(place{tool: t, pointer: pointer}, "The schema has %d bytes: use at most "+
+		"%d.", len(raw), maxSchema)
 	return true
 }
 
@@ -155,7 +156,8 @@ func findUncompilable(r *run) {
 		case r.tooLarge(t, at.pointer, t.Input) || len(t.Input) == 0:
 			return
 		case t.inputErr != nil:
-			r.report(at, "The input schema cannot be read (%s): write one JSON object.", sentence(t.inputErr))
+			r.report(at, "The input schema cannot be read (%s): write one JSON "+
+				"object.", sentence(t.inputErr))
 			return
 		}
 		_, err := schema.Compile(t.Input, schema.Limits{})
@@ -179,8 +181,8 @@ func findRemoteRef(r *run) {
 		for _, n := range append(t.nodes, nodesOf(t.output, "/outputSchema")...) {
 			for _, key := range []string{"$ref", "$dynamicRef", "$recursiveRef"} {
 				if ref := n.schema.Get(key); ref.IsString() && !strings.HasPrefix(ref.String(), "#") {
-					r.report(place{tool: t, pointer: n.pointer + "/" + key}, "The schema refers to %s: put what is "+
-						"there into \"$defs\".", quote(ref.String()))
+					r.report(place{tool: t, pointer: n.pointer + "/" + key}, "The schema refers to %s: put what "+
+						"is there into \"$defs\".", quote(ref.String()))
 				}
 			}
 		}
@@ -204,8 +206,8 @@ func findKeywords(r *run) {
 			for _, key := range keywords {
 				held := n.schema.Get(key)
 				if held.Exists() && (held.String() == "" || strings.HasPrefix(held.String(), "#")) { // else remote-ref
-					r.report(place{tool: t, pointer: n.pointer + "/" + escapeToken(key)}, "Hosts drop or refuse %s: "+
-						"use type, properties, items and enum.", key)
+					r.report(place{tool: t, pointer: n.pointer + "/" + escapeToken(key)}, "Hosts drop or refuse "+
+						"%s: use type, properties, items and enum.", key)
 				}
 			}
 		}
@@ -288,7 +290,8 @@ func findDepth(r *run) {
 	r.declarations(func(t *tool) {
 		t.params(func(n node) {
 			if n.depth == most+1 {
-				r.report(place{tool: t, pointer: n.pointer}, "The parameter %s is on level %d: use at most %d levels.",
+				r.report(place{tool: t, pointer: n.pointer}, "The parameter %s is on level %d: use at most "+
+					"%d levels.",
 					quote(n.name), n.depth, most)
 			}
 		})
@@ -301,11 +304,13 @@ func open(v schema.Value) bool {
 		"patternProperties", "dependentSchemas"}, func(key string) bool { return v.Get(key).Exists() })
 }
 
+// inPlace finds the pointers of subschemas that meet the same value as the one around them.
+var inPlace = regexp.MustCompile(`/(?:allOf|anyOf|oneOf)/\d+(?:/|$)|/(?:if|then|else|not)(?:/|$)`)
+
 func findRequired(r *run) {
 	r.declarations(func(t *tool) {
 		for _, n := range t.nodes {
-			inner := slices.ContainsFunc([]string{"/allOf/", "/anyOf/", "/oneOf/", "/if", "/then", "/else", "/not"},
-				func(part string) bool { return strings.Contains(n.pointer, part) })
+			inner := inPlace.MatchString(n.pointer)
 			if open(n.schema) || inner {
 				continue // its properties may be listed around it
 			}
@@ -335,7 +340,8 @@ func (r *run) requiredUnknown(t *tool, n node, name string, i int) {
 	const few = 200 // names that are compared
 	near := Nearest(name, names[:min(len(names), few)])
 	if near == "" || slices.Contains(listed, near) {
-		r.report(at, "The required parameter %s is not in properties: add it, or leave it out of required.",
+		r.report(at, "The required parameter %s is not in properties: add it, or leave it out of "+
+			"required.",
 			quote(name))
 		return
 	}
@@ -345,15 +351,16 @@ func (r *run) requiredUnknown(t *tool, n node, name string, i int) {
 			return t.withInput([]string{"required"}, schema.MustEncode(listed))
 		}
 	}
-	r.report(at, "The required parameter %s is not in properties: write %s, which is.", quote(name), quote(near))
+	r.report(at, "The required parameter %s is not in properties: write %s, which "+
+		"is.", quote(name), quote(near))
 }
 
 func findEnum(r *run) {
 	r.declarations(func(t *tool) {
 		for _, n := range append(t.nodes, nodesOf(t.output, "/outputSchema")...) {
 			if values := n.schema.Get("enum"); values.IsArray() && values.Len() == 0 {
-				r.report(place{tool: t, pointer: n.pointer + "/enum"}, "The enum has no values, so that no value is "+
-					"valid: list them, or leave enum out.")
+				r.report(place{tool: t, pointer: n.pointer + "/enum"}, "The enum has no values, so that no "+
+					"value is valid: list them, or leave enum out.")
 			}
 		}
 	})
@@ -374,7 +381,8 @@ func findOutputInvalid(r *run) {
 		case len(t.Output) == 0 || r.tooLarge(t, at.pointer, t.Output):
 			return
 		case t.outputErr != nil:
-			r.report(at, "The output schema cannot be read (%s): write one JSON object.", sentence(t.outputErr))
+			r.report(at, "The output schema cannot be read (%s): write one JSON "+
+				"object.", sentence(t.outputErr))
 			return
 		}
 		_, err := schema.CompileResult(t.Output, schema.Limits{})
@@ -404,10 +412,11 @@ func findHeaders(r *run) {
 				r.report(at, "The value %s is not the name of a header: use letters, digits and '-'.",
 					quote(string(header.Text())))
 			case kind != "string" && kind != "integer" && kind != "boolean":
-				r.report(at, "The parameter has the type %s: only a string, an integer or a boolean can be sent "+
-					"as a header.", quote(kind))
+				r.report(at, "The parameter has the type %s: only a string, an integer or a boolean can be "+
+					"sent as a header.", quote(kind))
 			case seen[name]:
-				r.report(at, "The header %s is there twice: use one name for each parameter.", quote(header.String()))
+				r.report(at, "The header %s is there twice: use one name for each "+
+					"parameter.", quote(header.String()))
 			}
 			seen[name] = true
 		})

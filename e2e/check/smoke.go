@@ -101,8 +101,8 @@ func findThrows(r *run) {
 	r.calls(func(c *Call, _ *tool, at place) {
 		message, failed := c.failed()
 		if failed && c.Valid && c.ran() && c.Reason == "" {
-			r.report(at, "A call with valid arguments (%s) failed: %s. Correct the tool, or let the schema refuse "+
-				"them.", quote(string(c.Arguments)), quote(message))
+			r.report(at, "A call with valid arguments (%s) failed: %s. Correct the tool, or let the schema "+
+				"refuse them.", quote(string(c.Arguments)), quote(message))
 		}
 	})
 }
@@ -110,8 +110,8 @@ func findThrows(r *run) {
 func findAccepts(r *run) {
 	r.calls(func(c *Call, _ *tool, at place) {
 		if _, failed := c.failed(); !failed && !c.Valid && c.Result != nil {
-			r.report(at, "A call with arguments that the schema refuses (%s) had a result: check arguments in the "+
-				"tool.", quote(string(c.Arguments)))
+			r.report(at, "A call with arguments that the schema refuses (%s) had a result: check arguments "+
+				"in the tool.", quote(string(c.Arguments)))
 		}
 	})
 }
@@ -167,8 +167,8 @@ func findSlow(r *run) {
 			if c.Took >= worst {
 				at.severity = Error
 			}
-			r.report(at, "The call took %s: use at most %s, or return at once and offer a tool that tells how far "+
-				"it is.", c.Took.Round(100*time.Millisecond), most)
+			r.report(at, "The call took %s: use at most %s, or return at once and offer a tool that tells "+
+				"how far it is.", c.Took.Round(100*time.Millisecond), most)
 		}
 	})
 }
@@ -215,8 +215,8 @@ func findNonDeterministic(r *run) {
 func findCancel(r *run) {
 	r.calls(func(c *Call, _ *tool, at place) {
 		if c.CancelIgnored {
-			r.report(at, "The tool went on after its signal was aborted: pass the signal to fetch, and look at it "+
-				"in loops.")
+			r.report(at, "The tool went on after its signal was aborted: pass the signal to fetch, and "+
+				"look at it in loops.")
 		}
 	})
 }
@@ -224,7 +224,8 @@ func findCancel(r *run) {
 func findDialogs(r *run) {
 	r.calls(func(c *Call, _ *tool, at place) {
 		if len(c.Dialogs) > 0 {
-			r.report(at, "The tool opened a dialog (%s): use requestUserInteraction, or a dialog of the page.",
+			r.report(at, "The tool opened a dialog (%s): use requestUserInteraction, or a dialog of the "+
+				"page.",
 				quoteAll(c.Dialogs))
 		}
 	})
@@ -233,8 +234,8 @@ func findDialogs(r *run) {
 func findWithoutAgent(r *run) {
 	r.calls(func(c *Call, _ *tool, at place) {
 		if c.WithoutAgent {
-			r.report(at, "The tool called requestUserInteraction of an argument that it did not get: look whether "+
-				"it is there.")
+			r.report(at, "The tool called requestUserInteraction of an argument that it did not get: look "+
+				"whether it is there.")
 		}
 	})
 }

@@ -19,7 +19,7 @@ var trustRules = []Rule{
 		Source:  "playwright-webmcp, annotations-explicit",
 		Bad:     exampleHead + `"annotations":{"untrustedContentHint":true}}`, Good: exampleHead + `"annotations":{"readOnlyHint":false}}`, At: "/annotations"},
 	{ID: "annotations-literal", Severity: Error, find: findLiteral,
-		What:   "The annotations are not an object, or a hint is not true or false, such as the text \"true\".",
+		What:   "The annotations are not an object, or longer than 4 KB, or a hint is not true or false, such as the text \"true\".",
 		Why:    "A browser takes any text for true; other hosts ignore it. The page and the host then believe different things.",
 		Source: "WebMCP draft, ToolAnnotations; WebIDL, boolean",
 		Bad:    exampleHead + `"annotations":{"consequentialHint":"true"}}`, Good: exampleHead + `"annotations":{"consequentialHint":true}}`, At: "/annotations/consequentialHint"},
@@ -76,17 +76,26 @@ func findExplicit(r *run) {
 	r.tools(func(t *tool) {
 		for _, name := range r.words("fields") {
 			if _, said := t.hint(name); !said {
-				r.report(place{tool: t, pointer: "/annotations"}, "The tool does not declare %s: add true or false.", name)
+				r.report(place{tool: t, pointer: "/annotations"}, "The tool does not declare %s: add true or "+
+					"false.", name)
 			}
 		}
 	})
 }
 
+// mostNotes is how long annotations may be, in bytes; the bridge offers no tool with longer ones.
+const mostNotes = 4 << 10
+
 func findLiteral(r *run) {
 	r.declarations(func(t *tool) {
-		if raw := strings.TrimSpace(string(t.Annotations)); raw != "" && !t.notes.IsObject() {
-			r.report(place{tool: t, pointer: "/annotations"}, "The annotations are not a JSON object: write "+
-				"{\"readOnlyHint\":true} or leave them out.")
+		raw := strings.TrimSpace(string(t.Annotations))
+		switch at := (place{tool: t, pointer: "/annotations"}); {
+		case raw == "" || raw == "null":
+		case len(raw) > mostNotes:
+			r.report(at, "The annotations have %d bytes: use at most %d.", len(raw), mostNotes)
+		case !t.notes.IsObject():
+			r.report(at, "The annotations are not a JSON object: write {\"readOnlyHint\":true} or "+
+				"leave them out.")
 		}
 		for _, name := range hintNames {
 			v := t.notes.Get(name)
@@ -112,8 +121,8 @@ func findLiteral(r *run) {
 func findMutating(r *run) {
 	r.declarations(func(t *tool) {
 		if t.claims("readOnlyHint") && t.kind() == "change" {
-			r.report(place{tool: t, pointer: "/annotations/readOnlyHint"}, "The name %s says that the tool changes "+
-				"something, and readOnlyHint is true: correct one of them.", quote(t.Name))
+			r.report(place{tool: t, pointer: "/annotations/readOnlyHint"}, "The name %s says that the tool "+
+				"changes something, and readOnlyHint is true: correct one of them.", quote(t.Name))
 		}
 	})
 }
@@ -128,11 +137,12 @@ func findReadNamed(r *run) {
 		}
 		at := place{tool: t, pointer: "/annotations/readOnlyHint"}
 		if said {
-			r.report(at, "The name %s says that the tool only looks, and readOnlyHint is false: rename it, or "+
-				"correct the hint.", quote(t.Name))
+			r.report(at, "The name %s says that the tool only looks, and readOnlyHint is false: rename it, "+
+				"or correct the hint.", quote(t.Name))
 			return
 		}
-		r.report(at, "The name %s says that the tool only looks: declare readOnlyHint: true if that is so.",
+		r.report(at, "The name %s says that the tool only looks: declare readOnlyHint: true if that is "+
+			"so.",
 			quote(t.Name))
 	})
 }
@@ -140,8 +150,8 @@ func findReadNamed(r *run) {
 func findConsequential(r *run) {
 	r.tools(func(t *tool) {
 		if verb := t.verb("consequential"); verb != "" && t.kind() != "" && !t.guarded() && !t.claims("readOnlyHint") {
-			r.report(place{tool: t, pointer: "/annotations"}, "The name says %s, and neither consequentialHint nor "+
-				"destructiveHint is true: declare one of them.", quote(verb))
+			r.report(place{tool: t, pointer: "/annotations"}, "The name says %s, and neither "+
+				"consequentialHint nor destructiveHint is true: declare one of them.", quote(verb))
 		}
 	})
 }
@@ -176,8 +186,8 @@ func (t *tool) foreign() bool {
 func findUntrusted(r *run) {
 	r.tools(func(t *tool) {
 		if _, said := t.hint("untrustedContentHint"); !said && t.foreign() {
-			r.report(place{tool: t, pointer: "/annotations/untrustedContentHint"}, "The name %s says that the tool "+
-				"returns what others wrote: declare untrustedContentHint: true.", quote(t.Name))
+			r.report(place{tool: t, pointer: "/annotations/untrustedContentHint"}, "The name %s says that "+
+				"the tool returns what others wrote: declare untrustedContentHint: true.", quote(t.Name))
 		}
 	})
 }
@@ -187,11 +197,11 @@ func findDebugging(r *run) {
 	r.tools(func(t *tool) {
 		switch {
 		case t.claims("debugging"):
-			r.report(place{tool: t, pointer: "/annotations/debugging"}, "The tool is declared as a debugging tool: "+
-				"register it in development builds only.")
+			r.report(place{tool: t, pointer: "/annotations/debugging"}, "The tool is declared as a "+
+				"debugging tool: register it in development builds only.")
 		case v.has("debugging", t.words...):
-			r.report(place{tool: t, pointer: "/name"}, "The name %s says that the tool is for the page's developers: "+
-				"register it in development builds only.", quote(t.Name))
+			r.report(place{tool: t, pointer: "/name"}, "The name %s says that the tool is for the page's "+
+				"developers: register it in development builds only.", quote(t.Name))
 		}
 	})
 }
@@ -213,8 +223,8 @@ func findTrifecta(r *run) {
 			}
 		}
 		if len(private) > 0 && len(foreign) > 0 && len(out) > 0 {
-			r.report(place{page: p}, "Tools read private data (%s) and what strangers wrote (%s), and tools send "+
-				"something out without a person (%s): declare consequentialHint on the last.", quoteAll(private),
+			r.report(place{page: p}, "Tools read private data (%s) and what strangers wrote (%s), and "+
+				"tools send something out without a person (%s): declare consequentialHint on the last.", quoteAll(private),
 				quoteAll(foreign), quoteAll(out))
 		}
 	}
