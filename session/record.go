@@ -38,6 +38,7 @@ type Note struct {
 	ExposedTo []string `json:"exposedTo"`
 	// Annotations are JSON in the page's own words; "" is none.
 	Annotations string `json:"annotations"`
+	Description string `json:"description"`
 	// Message is why it was not taken. Unhandled is true when the page did not look at that.
 	Message   string `json:"message"`
 	Unhandled bool   `json:"unhandled"`

@@ -163,17 +163,6 @@ func TestHostFindings(t *testing.T) {
 	}
 }
 
-func TestNearest(t *testing.T) {
-	t.Parallel()
-	of := []string{"too-many-tools", "no-tools", "slow", "churn"}
-	for word, want := range map[string]string{"solw": "slow", "no-tool": "no-tools", "chrun": "churn", "Slow": "slow", "zebra": "", "": "",
-		"to-many-tools": "too-many-tools", strings.Repeat("x", 100): ""} {
-		if got := Nearest(word, of); got != want {
-			t.Errorf("Nearest(%q) = %q, want %q", word, got, want)
-		}
-	}
-}
-
 func TestSplitWords(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string][]string{"addToCart": {"add", "to", "cart"}, "HTTPServer": {"http", "server"}, "get_user-id.v2": {"get", "user", "id", "v"},

@@ -136,8 +136,8 @@ func findDeprecated(r *run) {
 			}
 		}
 		for _, surface := range sortedKeys(used) {
-			r.report(place{page: p}, "%d tools are registered through %s (%s): use document.modelContext."+
-				"registerTool.", len(used[surface]), surface, quoteAll(used[surface]))
+			r.report(place{page: p}, "Registered through %s: %s. Use document.modelContext.registerTool.",
+				surface, quoteAll(used[surface]))
 		}
 	}
 }

@@ -149,6 +149,9 @@ func findReadNamed(r *run) {
 
 func findConsequential(r *run) {
 	r.tools(func(t *tool) {
+		if t.Surface == "form" { // which has no way to declare a hint
+			return
+		}
 		if verb := t.verb("consequential"); verb != "" && t.kind() != "" && !t.guarded() && !t.claims("readOnlyHint") {
 			r.report(place{tool: t, pointer: "/annotations"}, "The name says %s, and neither "+
 				"consequentialHint nor destructiveHint is true: declare one of them.", quote(verb))

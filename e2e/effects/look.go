@@ -98,7 +98,9 @@ func rejected(seen *session.Seen) []check.Rejected {
 		}
 		noted[n.Tool] = true
 		all = append(all, check.Rejected{
-			Tool:   check.Tool{Name: n.Tool, Surface: n.Surface, Script: position(n.Script)},
+			Tool: check.Tool{
+				Name: n.Tool, Description: n.Description, Surface: n.Surface, Script: position(n.Script),
+			},
 			Reason: reason(seen.Catalog, n.Tool), Message: n.Message, Unhandled: n.Unhandled,
 		})
 	}

@@ -38,15 +38,18 @@ function note(kind, tool, more = {}) {
 	if (window !== top) attempt(() => top?.postMessage({ [mark]: { url: location.href, origin: self.origin, tool } }, "*"));
 	return entry;
 }
-function claims(tool) {
-	return attempt(() => tool?.annotations === void 0 ? void 0 : JSON.stringify(tool.annotations));
+function words(tool) {
+	return {
+		annotations: attempt(() => tool?.annotations === void 0 ? void 0 : JSON.stringify(tool.annotations)),
+		description: attempt(() => tool?.description === void 0 ? void 0 : `${tool.description}`)
+	};
 }
 var after = {
 	registerTool([tool, options], result, surface) {
 		const name = attempt(() => `${tool.name}`) ?? "";
 		const exposedTo = attempt(() => options?.exposedTo === void 0 ? void 0 : Array.from(options.exposedTo, String));
 		const before = live.get(name);
-		const entry = note("register", name, { surface, exposedTo, annotations: claims(tool) });
+		const entry = note("register", name, { surface, exposedTo, ...words(tool) });
 		attempt(() => options?.signal?.addEventListener("abort", () => {
 			if (live.get(name) === entry) note("unregister", name, { surface });
 		}));
@@ -67,7 +70,7 @@ var after = {
 		const before = new Set(live.keys());
 		for (const tool of attempt(() => Array.from(context?.tools ?? [])) ?? []) {
 			const name = attempt(() => `${tool.name}`) ?? "";
-			note(before.delete(name) ? "replace" : "register", name, { surface: "provideContext", annotations: claims(tool) });
+			note(before.delete(name) ? "replace" : "register", name, { surface: "provideContext", ...words(tool) });
 		}
 		for (const name of before) note("unregister", name, { surface: "provideContext" });
 		return result;
@@ -87,7 +90,7 @@ function watch(holder, surface) {
 				try {
 					result = Reflect.apply(original, this, args);
 				} catch (error) {
-					note("refuse", attempt(() => `${args[0].name}`) ?? "", { message: `${error}` });
+					note("refuse", attempt(() => `${args[0].name}`) ?? "", { message: `${error}`, ...words(args[0]) });
 					throw error;
 				}
 				return after[method](args, result, surface ?? through);

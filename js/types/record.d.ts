@@ -16,6 +16,7 @@ interface RecordedNote {
   exposedTo?: string[];
   /** JSON, in the page's own words. */
   annotations?: string;
+  description?: string;
   message?: string;
   unhandled?: boolean;
 }

@@ -58,8 +58,11 @@ function note(kind, tool, more = {}) {
 }
 
 /** What a declaration says in the page's own words. @param {any} tool */
-function claims(tool) {
-  return attempt(() => (tool?.annotations === undefined ? undefined : JSON.stringify(tool.annotations)));
+function words(tool) {
+  return {
+    annotations: attempt(() => (tool?.annotations === undefined ? undefined : JSON.stringify(tool.annotations))),
+    description: attempt(() => (tool?.description === undefined ? undefined : `${tool.description}`)),
+  };
 }
 
 /** What follows a call of each method; it returns what the page gets. @type {{[method: string]: (args: any[], result: any, surface: string) => any}} */
@@ -68,7 +71,7 @@ const after = {
     const name = attempt(() => `${tool.name}`) ?? '';
     const exposedTo = attempt(() => (options?.exposedTo === undefined ? undefined : Array.from(options.exposedTo, String)));
     const before = live.get(name);
-    const entry = note('register', name, { surface, exposedTo, annotations: claims(tool) });
+    const entry = note('register', name, { surface, exposedTo, ...words(tool) });
     attempt(() => options?.signal?.addEventListener('abort', () => {
       if (live.get(name) === entry) note('unregister', name, { surface });
     }));
@@ -89,7 +92,7 @@ const after = {
     const before = new Set(live.keys());
     for (const tool of attempt(() => Array.from(context?.tools ?? [])) ?? []) {
       const name = attempt(() => `${tool.name}`) ?? '';
-      note(before.delete(name) ? 'replace' : 'register', name, { surface: 'provideContext', annotations: claims(tool) });
+      note(before.delete(name) ? 'replace' : 'register', name, { surface: 'provideContext', ...words(tool) });
     }
     for (const name of before) note('unregister', name, { surface: 'provideContext' });
     return result;
@@ -116,7 +119,7 @@ function watch(holder, surface) {
         try {
           result = Reflect.apply(original, this, args);
         } catch (error) {
-          note('refuse', attempt(() => `${args[0].name}`) ?? '', { message: `${error}` });
+          note('refuse', attempt(() => `${args[0].name}`) ?? '', { message: `${error}`, ...words(args[0]) });
           throw error;
         }
         return after[method](args, result, surface ?? through);
