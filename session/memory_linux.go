@@ -59,7 +59,7 @@ func field(root fs.FS, name, prefix string) (string, bool) {
 	if err != nil {
 		return "", false
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }() // it was only read
 	for lines := bufio.NewScanner(f); lines.Scan(); {
 		if rest, ok := strings.CutPrefix(lines.Text(), prefix); ok {
 			return strings.TrimSpace(strings.TrimSuffix(rest, " kB")), true

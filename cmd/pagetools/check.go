@@ -115,7 +115,8 @@ func newChecker(p *program, o *checkOptions) (*checker, error) {
 	if err := k.readHosts(); err != nil {
 		return nil, err
 	}
-	return k, k.readBaseline()
+	err = k.readBaseline()
+	return k, err
 }
 
 func severity(flag, value, other string) error {
@@ -286,7 +287,7 @@ func (k *checker) finish(r *report.Run) error {
 }
 
 func appendTo(name string, text []byte) error {
-	f, err := os.OpenFile(name, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	f, err := os.OpenFile(name, os.O_APPEND|os.O_WRONLY, 0)
 	if err != nil {
 		return err
 	}
