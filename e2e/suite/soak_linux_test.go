@@ -155,7 +155,7 @@ func TestSoakPlan(t *testing.T) {
 	if sessions, pace := soakPlan(time.Hour); sessions != 1000 || sessions*soakSession != 10_000 || pace != 360*time.Millisecond {
 		t.Errorf("an hour has %d sessions, a call each %v", sessions, pace)
 	}
-	was := vitals{goroutines: 30, files: 20, processes: 7}
+	was := vitals{goroutines: 30, files: 20, processes: 7, rss: 50 << 20, pss: 200 << 20}
 	grown := []vitals{was, was, was}
 	grown[0].goroutines += 11
 	grown[1].files += 11
