@@ -121,6 +121,9 @@ func (a *App) start(ctx context.Context) (err error) {
 	m, b := a.o.Manager, a.o.Bridge
 	m.Engine, m.Sites, m.Limits, m.Log = a.Engine, nil, a.o.Limits, a.o.Log
 	m.LightPages = a.Engine.Kind() == chrome.Shell
+	if a.o.Remote.URL != "" { // whose memory is that of another machine
+		m.FreeMemory = func() uint64 { return 0 }
+	}
 	b.Limits, b.Log, b.Sites = a.o.Limits, a.o.Log, map[string]bridge.SiteOptions{}
 	m.Bytes = policy.NewAccount(a.o.Limits.WithDefaults().TotalBytes, nil)
 	b.Bytes = m.Bytes

@@ -4,6 +4,9 @@
 let record;
 
 // src/record/main.js
+var { stringify } = JSON;
+var { from } = Array;
+var now = performance.now.bind(performance);
 var most = 1e3;
 var notes = [];
 var told = [];
@@ -30,7 +33,7 @@ function attempt(read) {
 	}
 }
 function note(kind, tool, more = {}) {
-	const entry = { at: performance.now(), kind, tool, surface: through, script: place(), ...more };
+	const entry = { at: now(), kind, tool, surface: through, script: place(), ...more };
 	if (notes.length < most) notes.push(entry);
 	else dropped++;
 	if (kind === "unregister") live.delete(tool);
@@ -40,7 +43,7 @@ function note(kind, tool, more = {}) {
 }
 function words(tool) {
 	return {
-		annotations: attempt(() => tool?.annotations === void 0 ? void 0 : JSON.stringify(tool.annotations)),
+		annotations: attempt(() => tool?.annotations === void 0 ? void 0 : stringify(tool.annotations)),
 		description: attempt(() => tool?.description === void 0 ? void 0 : `${tool.description}`)
 	};
 }
@@ -93,7 +96,11 @@ function watch(holder, surface) {
 					note("refuse", attempt(() => `${args[0].name}`) ?? "", { message: `${error}`, ...words(args[0]) });
 					throw error;
 				}
-				return after[method](args, result, surface ?? through);
+				try {
+					return after[method](args, result, surface ?? through);
+				} catch {
+					return result;
+				}
 			}
 		}[method];
 		Object.defineProperty(holder, method, { value: seen, writable: true, enumerable: true, configurable: true });
@@ -154,12 +161,12 @@ addEventListener("message", (event) => {
 	event.stopImmediatePropagation();
 	if (told.length < most) told.push({ url: `${said.url}`, origin: event.origin, registers: true, tool: `${said.tool}` });
 }, true);
-record = () => JSON.stringify({
+record = () => stringify({
 	notes,
 	dropped,
 	told,
-	frames: Array.from(document.querySelectorAll("iframe"), frameOf).slice(0, most),
-	forms: Array.from(document.forms, formOf).slice(0, most)
+	frames: from.call(Array, document.querySelectorAll("iframe"), frameOf).slice(0, most),
+	forms: from.call(Array, document.forms, formOf).slice(0, most)
 });
 return record;
 })

@@ -3,6 +3,9 @@
 // when. It runs after the page script and before the page's own scripts, only in pages of whoever tests them: it hides from
 // nobody, and a page that wants to deceive it can.
 
+const { stringify } = JSON;
+const { from } = Array;
+const now = performance.now.bind(performance);
 const most = 1000;
 /** @type {RecordedNote[]} */
 const notes = [];
@@ -48,7 +51,7 @@ function attempt(read) {
  */
 function note(kind, tool, more = {}) {
   /** @type {RecordedNote} */
-  const entry = { at: performance.now(), kind, tool, surface: through, script: place(), ...more };
+  const entry = { at: now(), kind, tool, surface: through, script: place(), ...more };
   if (notes.length < most) notes.push(entry);
   else dropped++;
   if (kind === 'unregister') live.delete(tool);
@@ -60,7 +63,7 @@ function note(kind, tool, more = {}) {
 /** What a declaration says in the page's own words. @param {any} tool */
 function words(tool) {
   return {
-    annotations: attempt(() => (tool?.annotations === undefined ? undefined : JSON.stringify(tool.annotations))),
+    annotations: attempt(() => (tool?.annotations === undefined ? undefined : stringify(tool.annotations))),
     description: attempt(() => (tool?.description === undefined ? undefined : `${tool.description}`)),
   };
 }
@@ -122,7 +125,11 @@ function watch(holder, surface) {
           note('refuse', attempt(() => `${args[0].name}`) ?? '', { message: `${error}`, ...words(args[0]) });
           throw error;
         }
-        return after[method](args, result, surface ?? through);
+        try {
+          return after[method](args, result, surface ?? through);
+        } catch {
+          return result; // what the page made of the language is the page's affair
+        }
       },
     }[method];
     Object.defineProperty(holder, method, { value: seen, writable: true, enumerable: true, configurable: true });
@@ -188,8 +195,8 @@ addEventListener('message', (event) => {
   if (told.length < most) told.push({ url: `${said.url}`, origin: event.origin, registers: true, tool: `${said.tool}` });
 }, true);
 
-record = () => JSON.stringify({
+record = () => stringify({
   notes, dropped, told,
-  frames: Array.from(document.querySelectorAll('iframe'), frameOf).slice(0, most),
-  forms: Array.from(document.forms, formOf).slice(0, most),
+  frames: from.call(Array, document.querySelectorAll('iframe'), frameOf).slice(0, most),
+  forms: from.call(Array, document.forms, formOf).slice(0, most),
 });
