@@ -38,6 +38,7 @@ type tab struct {
 	owner   *owner
 	onClose func(*tab)
 	notes   string // the name of what notes what the page does with its tools; "" is nothing
+	probe   *probe // nil unless somebody tests the page
 
 	reaching *reaching
 
@@ -113,7 +114,7 @@ func newTab(b *instance, target *wire.Session, in cdp.BrowserContextID, id cdpta
 	})
 	own.setup = &setup{invoker: t.invoker.commands(), settings: set, reaching: t.reaching}
 	if o.Record {
-		t.notes = shim.NewName()
+		t.notes, t.probe = shim.NewName(), &probe{tab: t}
 		own.setup.invoker = append(own.setup.invoker, addScript(shim.RecordSource(t.notes)))
 	}
 	own.windows = &windows{
