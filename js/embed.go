@@ -17,6 +17,11 @@ var Shim string
 //go:embed dist/wait.js
 var Wait string
 
+// Look is the bundle of src/look: an expression whose value is a function that says what the elements of a selector show.
+//
+//go:embed dist/look.js
+var Look string
+
 // Record is the bundle of src/record: an expression, a function of a name for its messages between
 // frames, that returns the function that returns what was noted.
 //

@@ -131,6 +131,12 @@ func WaitFor(selector string) string {
 	return string(append(appendLiteral([]byte("("+js.Wait+")("), []byte(selector)), ')'))
 }
 
+// Look returns the expression for what the elements that match a selector show, as JSON. It needs
+// no page script, and is meant for a world of its own.
+func Look(selector string) string {
+	return string(append(appendLiteral([]byte("("+js.Look+")("), []byte(selector)), ')'))
+}
+
 // RecordSource returns the script that notes what a page does with its tools; it comes after
 // Source's. name is another one than the page script's.
 func RecordSource(name string) string {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/session"
 	"github.com/pagetools/pagetools/shim"
 )
@@ -16,16 +15,11 @@ var _ session.Recorder = (*tab)(nil)
 // Record returns what the document at the top noted.
 func (t *tab) Record(ctx context.Context) (*session.Record, error) {
 	record, err := t.record(ctx)
-	switch {
-	case err == nil:
-		return record, nil
-	case t.target.Reason() != nil:
-		return nil, goneError(t.target.Reason(), bridge.NotRun)
-	case ctx.Err() != nil:
-		return nil, late(ctx, "The page did not tell in time what it did.")
+	if err != nil {
+		return nil, t.unread(ctx, err, "The page did not tell in time what it did.",
+			"What the page did with its tools cannot be read.")
 	}
-	return nil, bridge.Errorf(bridge.InternalError, bridge.Internal, bridge.NotRun,
-		"What the page did with its tools cannot be read.").With(err)
+	return record, nil
 }
 
 func (t *tab) record(ctx context.Context) (*session.Record, error) {

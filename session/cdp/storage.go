@@ -18,7 +18,6 @@ import (
 	"github.com/chromedp/cdproto/storage"
 	"github.com/chromedp/chromedp"
 
-	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/session"
 	"github.com/pagetools/pagetools/session/cdp/wire"
 	"github.com/pagetools/pagetools/session/pageconfig"
@@ -171,16 +170,10 @@ func decodeReply(r wire.Reply, v any) bool {
 // site. It looks from a page of its own, and does not disturb the tab.
 func (t *tab) StorageState(ctx context.Context) (json.RawMessage, error) {
 	text, err := t.storageState(ctx)
-	switch {
-	case err == nil:
-		return text, nil
-	case t.target.Reason() != nil:
-		return nil, goneError(t.target.Reason(), bridge.NotRun)
-	case ctx.Err() != nil:
-		return nil, late(ctx, "The login was not read in time.")
+	if err != nil {
+		return nil, t.unread(ctx, err, "The login was not read in time.", "The login cannot be read.")
 	}
-	return nil, bridge.Errorf(bridge.InternalError, bridge.Internal, bridge.NotRun,
-		"The login cannot be read.").With(err)
+	return text, nil
 }
 
 func (t *tab) storageState(ctx context.Context) (json.RawMessage, error) {

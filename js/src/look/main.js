@@ -1,0 +1,18 @@
+// @ts-check
+// Says what a person sees of the elements that match a selector. It runs in a world of its own, whose functions no page can change.
+
+const most = 65536;
+
+look = (selector) => {
+  const all = document.querySelectorAll(selector);
+  const first = all[0];
+  if (first === undefined) return JSON.stringify({ text: '', value: '', count: 0, visible: false });
+  const text = first instanceof HTMLElement ? first.innerText : first.textContent ?? '';
+  const value = 'value' in first && typeof first.value === 'string' ? first.value : '';
+  return JSON.stringify({
+    text: text.slice(0, most),
+    value: value.slice(0, most),
+    count: all.length,
+    visible: first.checkVisibility({ opacityProperty: true, visibilityProperty: true }),
+  });
+};

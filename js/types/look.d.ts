@@ -1,0 +1,2 @@
+/** What src/look evaluates to. */
+declare let look: (selector: string) => string;

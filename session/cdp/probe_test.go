@@ -1,0 +1,80 @@
+package cdp
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/session"
+)
+
+// probed opens a page that is tested, and waits until it is loaded.
+func probed(t *testing.T, address string) (*shown, session.Probe) {
+	t.Helper()
+	p := showPageWith(t, shared, session.TabOptions{Record: true}, address)
+	loaded := `new Promise((done) => document.readyState === 'complete' ? done() : addEventListener('load', done))`
+	if _, err := p.Probe().Evaluate(t.Context(), loaded+".then(() => 1)"); err != nil {
+		t.Fatal(err)
+	}
+	return p, p.Probe()
+}
+
+// TestProbeLooks: what a person sees of a page can be read, also where the page has other ideas.
+func TestProbeLooks(t *testing.T) {
+	t.Parallel()
+	_, probe := probed(t, site(t, map[string]http.HandlerFunc{"/": html(`<p class=a>One <b>two</b></p><p class=a>three</p>
+<input id=in value=old><p id=no style="visibility:hidden">secret</p>
+<script>
+document.querySelectorAll = () => [];
+JSON.stringify = () => '"mine"';
+document.getElementById('in').value = 'new';
+</script>`)})+"/")
+	for selector, want := range map[string]session.Element{
+		".a":   {Text: "One two", Count: 2, Visible: true},
+		"#in":  {Value: "new", Count: 1, Visible: true},
+		"#no":  {Count: 1},
+		".new": {},
+	} {
+		if got, err := probe.Look(t.Context(), selector); err != nil || got != want {
+			t.Errorf("%s is %+v, %v, want %+v", selector, got, err, want)
+		}
+	}
+	_, err := probe.Look(t.Context(), "p[")
+	if e := bridge.AsError(err); e.Code != bridge.SchemaError || !strings.Contains(e.Message, `"p["`) {
+		t.Errorf("a bad selector: %v", err)
+	}
+}
+
+// TestProbeEvaluates: an expression has its value as JSON, or says why it has none.
+func TestProbeEvaluates(t *testing.T) {
+	t.Parallel()
+	_, probe := probed(t, site(t, map[string]http.HandlerFunc{"/": html(`<title>Page</title>`)})+"/")
+	for expression, want := range map[string]string{
+		`({a: [1, "x"]})`: `{"a":[1,"x"]}`, `Promise.resolve(document.title)`: `"Page"`,
+		`undefined`: `null`, `null`: `null`,
+	} {
+		if got, err := probe.Evaluate(t.Context(), expression); err != nil || got != want {
+			t.Errorf("%s is %s, %v, want %s", expression, got, err, want)
+		}
+	}
+	for expression, want := range map[string]string{
+		`nowhere.x`: "nowhere is not defined", `(() => { throw 7 })()`: "7", `((`: "SyntaxError",
+	} {
+		_, err := probe.Evaluate(t.Context(), expression)
+		if e := bridge.AsError(err); err == nil || e.Code != bridge.ToolError || !strings.Contains(e.Message, want) {
+			t.Errorf("%s failed as %v, want %s", expression, err, want)
+		}
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	if _, err := probe.Evaluate(ctx, `new Promise(() => {})`); bridge.AsError(err).Reason != bridge.Timeout {
+		t.Errorf("what never ends failed as %v", err)
+	}
+	// The control: pages that nobody tests have no probe.
+	if plain := open(t, shared); plain.Probe() != nil {
+		t.Error("a page that is not tested has a probe")
+	}
+}

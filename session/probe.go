@@ -1,0 +1,164 @@
+package session
+
+import (
+	"context"
+	"time"
+
+	"github.com/pagetools/pagetools/bridge"
+)
+
+// Probe looks at a page for those who test it. Tabs that were opened with TabOptions.Record have
+// one. It is safe for concurrent use, and disturbs no call that runs in the page. Errors are
+// *bridge.Error.
+type Probe interface {
+	Photographer
+	// Evaluate runs an expression in the document at the top, awaits it, and returns the JSON of
+	// its value, "null" for undefined. An exception is a TOOL_ERROR with its message.
+	Evaluate(ctx context.Context, expression string) (json string, err error)
+	// Look returns what the elements that match a CSS selector show. A selector that is not one
+	// is a SCHEMA_ERROR.
+	Look(ctx context.Context, selector string) (Element, error)
+	// Mark returns the moment now.
+	Mark(ctx context.Context) (Mark, error)
+	// Since returns what happened in the page since a moment. With quiet it waits, from now on,
+	// until no request that began since then was under way and nothing happened for so long, at
+	// most for three seconds. Of a page that is gone it returns what was seen until then.
+	Since(ctx context.Context, m Mark, quiet time.Duration) (*Activity, error)
+}
+
+// Mark is a moment in the life of a page. Only the probe that made it reads it.
+type Mark struct {
+	// At counts what was seen until then.
+	At int
+	// Cookies are those of the page's browser context, with a text that tells their states apart.
+	Cookies map[string]string
+}
+
+// Activity is what happened in a page, its frames and its workers in an interval, in order. Texts
+// of the page are cut at their bounds: addresses at 2 KiB, bodies at 64 KiB, what was said at
+// 4 KiB.
+type Activity struct {
+	Requests []Request
+	Writes   []Write
+	// Navigated are the addresses that another document at the top came from, or should have
+	// come from, and Submitted those that forms were sent to, which are not in Navigated. A
+	// change of the address within a document is neither.
+	Navigated, Submitted []string
+	// Windows are the addresses of windows that were opened, and Downloads what was downloaded,
+	// had the browser not refused it.
+	Windows, Downloads []string
+	// Dialogs are those that scripts opened.
+	Dialogs []Dialog
+	// Said are console.error, console.assert, uncaught exceptions and the browser's own errors.
+	Said []Said
+	// Refused are the addresses that the page was kept from.
+	Refused []Refused
+	// Cut is true when more happened than is kept: the first 10,000 events of 8 MiB in the
+	// page's life, and no more at once than could be read.
+	Cut bool
+	// Busy is true when the page did not become quiet.
+	Busy bool
+}
+
+// Request is one that left a page.
+type Request struct {
+	// By is "document", "worker", or "beacon" for what was sent by sendBeacon or a ping.
+	By          string
+	Method, URL string
+	// Body is the request's; "" also when it is longer than 64 KiB, or comes from files.
+	Body string
+	// Status is the response's; zero is none. Failed is why there was none; "" while there may
+	// be one.
+	Status int
+	Failed string
+}
+
+// Write is a change of what a page keeps.
+type Write struct {
+	// Area is "cookie", "localStorage", "sessionStorage", "indexedDB" or "cache".
+	Area string
+	// Key is the cookie's name, the item's key ("" for all of them), database/store, or the name
+	// of the cache; "" when a database or a cache only came or went.
+	Key string
+	// Answered is true for a cookie that a response set.
+	Answered bool
+}
+
+// Dialog is one that a script of the page opened.
+type Dialog struct {
+	Kind, Message string // Kind is alert, confirm, prompt or beforeunload
+}
+
+// Said is an error that the page or the browser said.
+type Said struct {
+	// Kind is "console", "exception" or "browser".
+	Kind, Text string
+	// URL and Line are where; "" and 0 are unknown. Lines count from 1.
+	URL  string
+	Line int
+}
+
+// Element is what a person sees of the first element that matches a selector.
+type Element struct {
+	// Text is its text as it is rendered, and Value the value of a field, each of at most 65,536
+	// characters.
+	Text  string `json:"text"`
+	Value string `json:"value"`
+	// Count is how many elements match; with zero of them the other fields are empty.
+	Count int `json:"count"`
+	// Visible is true when it is rendered, and neither hidden nor transparent.
+	Visible bool `json:"visible"`
+}
+
+// Prober is a Tab that can be looked at.
+type Prober interface {
+	// Probe returns what looks at the tab; nil when it was not opened for that.
+	Probe() Probe
+}
+
+// Probe returns what looks at the page of the caller's session, which is opened when it is not
+// there, or at the site's own page when ref names no session. It waits until the page counts as
+// opened. The pages of the site must record.
+func (m *Manager) Probe(ctx context.Context, ref bridge.Ref) (Probe, error) {
+	s, err := m.site(ref.Site)
+	if err != nil {
+		return nil, err
+	}
+	page, err := m.probed(ctx, s, ref)
+	if err != nil {
+		return nil, err
+	}
+	if v, err := page.opened(ctx); err != nil {
+		if v == nil { // it died
+			return nil, notRun(bridge.AsError(err))
+		}
+		return nil, waitEnded(ctx)
+	}
+	if p, ok := page.tab.(Prober); ok {
+		if probe := p.Probe(); probe != nil {
+			return probe, nil
+		}
+	}
+	return nil, bridge.Errorf(bridge.ConfigError, "", bridge.NotRun, "The pages of %q are not recorded.", s.Name)
+}
+
+// probed returns the page that ref names. A session that has a page is not waited for: a call may
+// be at work there.
+func (m *Manager) probed(ctx context.Context, s *site, ref bridge.Ref) (*Page, error) {
+	if ref.Session == "" {
+		return m.catalogPage(ctx, s)
+	}
+	if page, _ := m.sessionPage(ref); page != nil && !page.isDead() {
+		return page, nil
+	}
+	options, err := readPageOptions(s, ref)
+	if err != nil {
+		return nil, err
+	}
+	l, err := m.acquire(ctx, s, ref, options)
+	if err != nil {
+		return nil, err
+	}
+	defer l.Release()
+	return l.Page, nil
+}
