@@ -12,6 +12,7 @@ import (
 // *bridge.Error.
 type Probe interface {
 	Photographer
+	Recorder
 	// Evaluate runs an expression in the document at the top, awaits it, and returns the JSON of
 	// its value, "null" for undefined. An exception is a TOOL_ERROR with its message.
 	Evaluate(ctx context.Context, expression string) (json string, err error)

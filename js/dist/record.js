@@ -10,6 +10,7 @@ var told = [];
 var live = /* @__PURE__ */ new Map();
 var pending = /* @__PURE__ */ new Map();
 var dropped = 0;
+var calls = 0;
 var through = "document";
 function place() {
 	const limit = Error.stackTraceLimit;
@@ -138,6 +139,7 @@ function formOf(form) {
 function frameOf(frame) {
 	return { url: frame.src, allowed: /(^|;)\s*tools\b/.test(frame.allow), name: frame.name };
 }
+document.modelContext.addEventListener("toolactivated", () => calls++);
 watch(ModelContext.prototype);
 watch(Object.getPrototypeOf(
 	window.agent
@@ -158,6 +160,8 @@ record = () => JSON.stringify({
 	notes,
 	dropped,
 	told,
+	calls,
+	since: performance.timeOrigin,
 	frames: Array.from(document.querySelectorAll("iframe"), frameOf).slice(0, most),
 	forms: Array.from(document.forms, formOf).slice(0, most)
 });

@@ -13,6 +13,7 @@ const live = new Map();
 /** @type {Map<Promise<any>, RecordedNote>} */
 const pending = new Map();
 let dropped = 0;
+let calls = 0;
 let through = 'document';
 
 /** Where the page called us: the first line of the stack that a script with an address wrote. */
@@ -173,6 +174,7 @@ function frameOf(frame) {
   return { url: frame.src, allowed: /(^|;)\s*tools\b/.test(frame.allow), name: frame.name };
 }
 
+document.modelContext.addEventListener('toolactivated', () => calls++);
 watch(ModelContext.prototype);
 watch(Object.getPrototypeOf(/** @type {any} */ (window).agent), 'agent');
 access(Document.prototype, 'document');
@@ -189,7 +191,7 @@ addEventListener('message', (event) => {
 }, true);
 
 record = () => JSON.stringify({
-  notes, dropped, told,
+  notes, dropped, told, calls, since: performance.timeOrigin,
   frames: Array.from(document.querySelectorAll('iframe'), frameOf).slice(0, most),
   forms: Array.from(document.forms, formOf).slice(0, most),
 });
