@@ -31,7 +31,7 @@ type opened struct {
 	base string // where it is served
 	// callTime is how long a call may take.
 	callTime time.Duration
-	ends []func() error
+	ends     []func() error
 
 	credentials transport.Credentials
 	mu          sync.Mutex
