@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"encoding/json"
+	"time"
 
 	"github.com/pagetools/pagetools/bridge"
 )
@@ -27,6 +28,84 @@ type Probe interface {
 	Execute(ctx context.Context, tool string, input json.RawMessage) bridge.Step
 	// Reload loads the document again, as a person does. It does not wait for it.
 	Reload(ctx context.Context) error
+	// Mark returns the moment now.
+	Mark(ctx context.Context) (Mark, error)
+	// Since returns what happened in the page since a moment. With quiet it waits until no request
+	// that began since then was under way and nothing happened for so long, at most for three
+	// seconds. Of a page that is gone it returns what was seen until then.
+	Since(ctx context.Context, m Mark, quiet time.Duration) (*Activity, error)
+}
+
+// Mark is a moment in the life of a page. Only the probe that made it reads it.
+type Mark struct {
+	// At counts what was seen until then.
+	At int
+	// Cookies are those of the page's browser context, with a text that tells their states apart.
+	Cookies map[string]string
+}
+
+// Activity is what happened in a page, its frames and its workers in an interval, in order. Texts
+// of the page are cut at their bounds: addresses at 2 KiB, bodies at 64 KiB, what was said at
+// 4 KiB.
+type Activity struct {
+	Requests []Request
+	Writes   []Write
+	// Navigated are the addresses that another document at the top came from, or should have
+	// come from, and Submitted those that forms were sent to, which are not in Navigated. A
+	// change of the address within a document is neither.
+	Navigated, Submitted []string
+	// Windows are the addresses of windows that were opened, and Downloads what was downloaded,
+	// had the browser not refused it.
+	Windows, Downloads []string
+	// Dialogs are those that scripts opened.
+	Dialogs []Dialog
+	// Said are console.error, console.assert, uncaught exceptions and the browser's own errors.
+	Said []Said
+	// Refused are the addresses that the page was kept from.
+	Refused []Refused
+	// Cut is true when more happened than is kept: the first 10,000 events of 8 MiB in the
+	// page's life, and no more at once than could be read.
+	Cut bool
+	// Busy is true when the page did not become quiet.
+	Busy bool
+}
+
+// Request is one that left a page.
+type Request struct {
+	// By is "document", "worker", or "beacon" for what was sent by sendBeacon or a ping.
+	By          string
+	Method, URL string
+	// Body is the request's; "" also when it is longer than 64 KiB, or comes from files.
+	Body string
+	// Status is the response's; zero is none. Failed is why there was none; "" while there may
+	// be one.
+	Status int
+	Failed string
+}
+
+// Write is a change of what a page keeps.
+type Write struct {
+	// Area is "cookie", "localStorage", "sessionStorage", "indexedDB" or "cache".
+	Area string
+	// Key is the cookie's name, the item's key ("" for all of them), database/store, or the name
+	// of the cache; "" when a database or a cache only came or went.
+	Key string
+	// Answered is true for a cookie that a response set.
+	Answered bool
+}
+
+// Dialog is one that a script of the page opened.
+type Dialog struct {
+	Kind, Message string // Kind is alert, confirm, prompt or beforeunload
+}
+
+// Said is an error that the page or the browser said.
+type Said struct {
+	// Kind is "console", "exception" or "browser".
+	Kind, Text string
+	// URL and Line are where; "" and 0 are unknown. Lines count from 1.
+	URL  string
+	Line int
 }
 
 // Element is what a person sees of the first element that matches a selector.

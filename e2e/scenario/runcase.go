@@ -32,9 +32,11 @@ type attempt struct {
 
 	mu       sync.Mutex // of what steps at once write
 	made     []made
-	unheard  string // what this door could not check
-	before   []byte // the picture before the step
+	unheard  string        // what this door could not check
+	before   []byte        // the picture before the step
+	from     *session.Mark // where the step began
 	finished []report.Step
+	others   []*attempt // that passed through other doors
 }
 
 func (on *opened) attempt(s *Selected) *attempt {
@@ -50,6 +52,7 @@ var errTooLong = errors.New("the case took too long")
 // run runs the steps, and compares with the attempts that passed through other doors.
 func (t *attempt) run(ctx context.Context, others []*attempt) report.Case {
 	began := time.Now()
+	t.others = others
 	s := Selected{t.file, t.c, t.door}
 	c := newCase(&s)
 	if t.unheard != "" {
@@ -165,7 +168,7 @@ func (t *attempt) steps(ctx context.Context) *report.Failure {
 		s := &t.c.Steps[i]
 		done := report.Step{Name: s.Title(), Line: s.Line, Status: report.Skipped}
 		if f == nil {
-			t.photograph(ctx)
+			t.remember(ctx)
 			began := time.Now()
 			if f = t.step(ctx, s); f == nil {
 				f = t.looks(ctx, s)
@@ -224,10 +227,14 @@ func (t *attempt) consents() bool {
 // pictureTime is how long a picture may take.
 const pictureTime = 3 * time.Second
 
-// photograph keeps a picture of the page before a step.
-func (t *attempt) photograph(ctx context.Context) {
+// remember keeps what the page shows, and where it is, before a step.
+func (t *attempt) remember(ctx context.Context) {
 	if t.o.Pictures {
 		t.before = t.picture(ctx)
+	}
+	t.from = nil
+	if now, err := t.probe.Mark(ctx); err == nil {
+		t.from = &now
 	}
 }
 
@@ -242,10 +249,46 @@ func (t *attempt) picture(ctx context.Context) []byte {
 	return png
 }
 
-// explain adds what the page shows and said to a failure.
+// explain adds what the page shows and said to a failure, as far as it still tells.
 func (t *attempt) explain(ctx context.Context, f *report.Failure) {
-	if t.probe == nil || !t.o.Pictures {
+	if t.probe == nil {
 		return
 	}
-	f.Before, f.After = t.before, t.picture(ctx)
+	if t.o.Pictures {
+		f.Before, f.After = t.before, t.picture(ctx)
+	}
+	if t.from == nil {
+		return
+	}
+	bounded, cancel := context.WithTimeout(ctx, pictureTime)
+	defer cancel()
+	seen, err := t.probe.Since(bounded, *t.from, 0)
+	if err != nil {
+		return
+	}
+	for _, x := range seen.Said {
+		text := x.Text
+		if x.URL != "" {
+			text += fmt.Sprintf(" (%s:%d)", x.URL, x.Line)
+		}
+		f.Console = append(f.Console, text)
+	}
+	for _, r := range seen.Requests {
+		switch {
+		case r.Failed != "":
+			f.Requests = append(f.Requests, r.Method+" "+r.URL+": "+r.Failed)
+		case r.Status >= 400:
+			f.Requests = append(f.Requests, fmt.Sprintf("%s %s: status %d", r.Method, r.URL, r.Status))
+		}
+	}
+	f.Console, f.Requests = few(f.Console), few(f.Requests)
+}
+
+// few are the first of many lines.
+func few(lines []string) []string {
+	const most = 20
+	if more := len(lines) - most; more > 0 {
+		return append(lines[:most:most], fmt.Sprintf("and %d more", more))
+	}
+	return lines
 }

@@ -94,7 +94,8 @@ func differ(mine, theirs *made) *difference {
 		return nil
 	}
 	members := []string{"reason", "outcome"}
-	if code(mine.err) == bridge.ToolError && mine.step.ExpectError.n.get("message") == nil {
+	if want := mine.want.n; code(mine.err) == bridge.ToolError &&
+		(want == nil || want.kind == '{' && want.get("message") == nil) {
 		members = append(members, "message")
 	}
 	x, y := of(mine.err), of(theirs.err)
@@ -115,7 +116,9 @@ func unlike(want *node, x, y schema.Value, at path) *difference {
 		return nil
 	case x.IsObject() && y.IsObject():
 		return unlikeMembers(want, x, y, at)
-	case x.IsArray() && y.IsArray() && x.Len() == y.Len():
+	case x.IsArray() && y.IsArray() && x.Len() != y.Len():
+		return differs(at, "one has %s, the other %s", elements(x.Len()), elements(y.Len()))
+	case x.IsArray() && y.IsArray():
 		others := slices.Collect(y.Elements())
 		i := 0
 		for v := range x.Elements() {

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -110,7 +109,12 @@ func (p *person) complain(format string, args ...any) {
 func (p *person) complaints() (wrong string, took time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	wrong, took = strings.Join(p.wrong, "; "), p.took
+	if wrong, took = "", p.took; len(p.wrong) > 0 {
+		wrong = p.wrong[0]
+	}
+	if more := len(p.wrong) - 1; more > 0 {
+		wrong += fmt.Sprintf("; and %d more like that", more)
+	}
 	p.wrong, p.took = nil, 0
 	return wrong, took
 }
@@ -132,6 +136,11 @@ func (p *person) decide(ctx context.Context, q *bridge.Question) Answer {
 	}
 	if err != nil {
 		p.complain("%s", err.Error())
+		a = Answer{Act: Decline}
+	}
+	if v := a.Value.n; v != nil && q.Kind == bridge.Prompt && v.kind != '"' {
+		p.complain("line %d: the page asks for a text by prompt(), and the answer is another value",
+			a.Value.Position().Line)
 		a = Answer{Act: Decline}
 	}
 	p.mu.Lock()

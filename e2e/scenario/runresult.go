@@ -55,16 +55,8 @@ func code(object json.RawMessage) bridge.Code { return bridge.Code(of(object).Ge
 // match are left, if there is one.
 func (r *result) match(want Value) *Mismatch {
 	if want.n != nil {
-		alike := func(form json.RawMessage) bool { return sameKind(want.n, of(form)) }
-		slices.SortStableFunc(r.forms, func(a, b json.RawMessage) int {
-			switch {
-			case alike(a) == alike(b):
-				return 0
-			case alike(a):
-				return -1
-			}
-			return 1
-		})
+		alike := func(form json.RawMessage) int { return b2i(sameKind(want.n, of(form))) }
+		slices.SortStableFunc(r.forms, func(a, b json.RawMessage) int { return alike(b) - alike(a) })
 	}
 	var first *Mismatch
 	var fits []json.RawMessage

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -121,7 +122,9 @@ func (t *attempt) compare(s *Step, r *result, want Value) *report.Failure {
 		f.Expected, f.Actual = show(want.n, nil), r.shown(nil)
 		return f
 	case r.err == nil:
-		m, actual = r.match(want), r.forms[0]
+		t.prefer(s, r)
+		m = r.match(want)
+		actual = r.forms[0]
 	case r.silent:
 		visible, more := withoutWords(want)
 		m, actual, what = Match(visible, r.err), r.err, "the error"
@@ -142,6 +145,29 @@ func (t *attempt) compare(s *Step, r *result, want Value) *report.Failure {
 		return nil
 	}
 	return t.mismatched(s, what, want.Position(), m)
+}
+
+// prefer puts the form of a result first that is of the kind that another door returned.
+func (t *attempt) prefer(s *Step, r *result) {
+	for _, other := range t.others {
+		for i := range other.made {
+			m := &other.made[i]
+			if m.step != s || m.err != nil {
+				continue
+			}
+			kind := kindOf(of(m.forms[0]))
+			slices.SortStableFunc(r.forms, func(a, b json.RawMessage) int {
+				return b2i(kindOf(of(b)) == kind) - b2i(kindOf(of(a)) == kind)
+			})
+		}
+	}
+}
+
+func b2i(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
 }
 
 // decides is the door whose results are accepted: the one that shows them as files have them.
@@ -374,7 +400,25 @@ func (t *attempt) look(ctx context.Context, l *Look) (json.RawMessage, error) {
 	return schema.AppendString(nil, strings.ToValidUTF8(e.Text, "\uFFFD")), nil
 }
 
+// quietTime is how long a page sends no request that is idle.
+const quietTime = 500 * time.Millisecond
+
 // idle waits until the page sends no request.
 func (t *attempt) idle(ctx context.Context, s *Step, patience time.Duration) *report.Failure {
-	return t.failed(s, fmt.Sprint("idle", ctx, patience))
+	deadline := time.Now().Add(patience)
+	for {
+		from, err := t.probe.Mark(ctx)
+		if err != nil {
+			return t.failed(s, said(ctx, err))
+		}
+		seen, err := t.probe.Since(ctx, from, quietTime)
+		switch {
+		case err != nil:
+			return t.failed(s, said(ctx, err))
+		case !seen.Busy:
+			return nil
+		case time.Now().After(deadline):
+			return t.failed(s, fmt.Sprintf("the network was not idle within %s", patience))
+		}
+	}
 }

@@ -120,9 +120,12 @@ func (ds *dialogs) closes(from *wire.Session) {
 	})
 }
 
-func shortened(text string) string {
-	if len(text) <= maxDialogText {
+func shortened(text string) string { return cut(text, maxDialogText) }
+
+// cut returns the first bytes of a text that is longer than most.
+func cut(text string, most int) string {
+	if len(text) <= most {
 		return text
 	}
-	return strings.ToValidUTF8(text[:maxDialogText], "") + "…"
+	return strings.ToValidUTF8(text[:most], "") + "…"
 }

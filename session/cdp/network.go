@@ -33,6 +33,7 @@ type reaching struct {
 	ours  bool          // we started the browser
 	// attended is true when somebody can log in at the browser's windows.
 	attended bool
+	refuse   func(session.Refused) // reports it; the owner calls it
 
 	mu      sync.Mutex
 	last    string          // address of the last navigation at the top
@@ -85,7 +86,7 @@ func (n *reaching) requestPaused(o *owner, from *wire.Session, msg *cdproto.Mess
 		// With any other reason than this an error takes the place of the page.
 		params := fetch.FailRequestParams{RequestID: ev.RequestID, ErrorReason: network.ErrorReasonAborted}
 		_, _ = from.Send(context.Background(), fetch.CommandFailRequest, params)
-		o.out.emit(session.Refused{URL: ev.Request.URL, Why: notShown(originOf(ev.Request.URL))})
+		n.refuse(session.Refused{URL: ev.Request.URL, Why: notShown(originOf(ev.Request.URL))})
 		return
 	}
 	o.setup.settings.requestPaused(o, from, &ev)

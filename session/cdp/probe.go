@@ -3,19 +3,31 @@ package cdp
 import (
 	"context"
 	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
 	"strings"
+	"time"
 
+	"github.com/chromedp/cdproto/browser"
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/cdproto/storage"
+	cdptarget "github.com/chromedp/cdproto/target"
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/session"
 	"github.com/pagetools/pagetools/shim"
 )
 
-// probe looks at a tab.
-type probe struct{ *tab }
+// probe looks at a tab. What happens in it is read from a session of its own: what is started there
+// is not started in the tab's, and a page that floods it loses nothing else.
+type probe struct {
+	*tab
+	seen  *activity
+	watch *surveyor // nil before open
+}
 
 var (
 	_ session.Prober = (*tab)(nil)
@@ -28,6 +40,108 @@ func (t *tab) Probe() session.Probe {
 		return nil
 	}
 	return t.probe
+}
+
+// open attaches to the tab's page, before that shows anything.
+func (p *probe) open(ctx context.Context) error {
+	yes := true
+	attached, err := cdp.Call(ctx, p.browser.root, cdptarget.AttachToTarget,
+		cdptarget.AttachToTargetParams{TargetID: p.tab.id, Flatten: &yes})
+	if err != nil {
+		return fmt.Errorf("attaching to a page to watch it: %w", err)
+	}
+	p.watch = newSurveyor(p.browser.conn.OpenFor(attached.SessionID, surveyed), cdp.FrameID(p.tab.id), p.seen)
+	go p.watch.read(p.target.Gone())
+	return apply(ctx, p.watch.page, append(p.watch.commands(true), command{browser.CommandSetDownloadBehavior,
+		browser.SetDownloadBehaviorParams{Behavior: browser.SetDownloadBehaviorBehaviorDeny,
+			BrowserContextID: p.context, EventsEnabled: &yes}}), func() error { return nil })
+}
+
+// Mark implements session.Probe.
+func (p *probe) Mark(ctx context.Context) (session.Mark, error) {
+	p.watch.catchUp(ctx)
+	cookies, err := p.cookies(ctx)
+	if err != nil {
+		return session.Mark{}, p.unread(ctx, err, "The page's cookies were not read in time.", "The page's cookies cannot be read.")
+	}
+	return session.Mark{At: p.seen.count(), Cookies: cookies}, nil
+}
+
+// cookies are those of the browser context, by name, with what tells their states apart.
+func (p *probe) cookies(ctx context.Context) (map[string]string, error) {
+	all, err := cdp.Call(ctx, p.browser.root, storage.GetCookies, storage.GetCookiesParams{BrowserContextID: p.context})
+	if err != nil {
+		return nil, err
+	}
+	found := make(map[string]string, len(all.Cookies))
+	for _, c := range all.Cookies {
+		found[c.Name] += fmt.Sprintf("%s\x00%s\x00%s\x00%.0f\n", c.Domain, c.Path, c.Value, c.Expires)
+	}
+	return found, nil
+}
+
+// maxQuiet is how long a page may take to become quiet.
+const maxQuiet = 3 * time.Second
+
+// Since implements session.Probe.
+func (p *probe) Since(ctx context.Context, m session.Mark, quiet time.Duration) (*session.Activity, error) {
+	busy := !p.settle(ctx, m, quiet)
+	if ctx.Err() != nil {
+		return nil, late(ctx, "What happened in the page was not read in time.")
+	}
+	var cookies map[string]string
+	if p.target.Reason() == nil {
+		var err error
+		if cookies, err = p.cookies(ctx); err != nil && p.target.Reason() == nil {
+			return nil, p.unread(ctx, err, "The page's cookies were not read in time.", "The page's cookies cannot be read.")
+		}
+	}
+	all, answered := p.seen.since(m.At)
+	all.Busy = busy
+	if cookies != nil {
+		names := maps.Clone(m.Cookies)
+		maps.Copy(names, cookies)
+		for _, name := range slices.Sorted(maps.Keys(names)) {
+			if cookies[name] != m.Cookies[name] {
+				all.Writes = append(all.Writes, session.Write{Area: "cookie", Key: name, Answered: answered[name]})
+			}
+		}
+	}
+	return all, nil
+}
+
+// settle waits until the page was quiet for so long since a moment, and reports whether it was.
+func (p *probe) settle(ctx context.Context, m session.Mark, quiet time.Duration) bool {
+	p.watch.catchUp(ctx)
+	if quiet <= 0 {
+		return true
+	}
+	ctx, cancel := context.WithTimeout(ctx, maxQuiet)
+	defer cancel()
+	for {
+		left, changed := p.seen.rest(m.At, quiet)
+		if left == 0 {
+			p.watch.catchUp(ctx)
+			if left, _ = p.seen.rest(m.At, quiet); left == 0 {
+				return true
+			}
+			continue
+		}
+		timer := time.NewTimer(max(left, 0))
+		if left < 0 {
+			timer.Stop()
+		}
+		select {
+		case <-changed:
+		case <-timer.C:
+		case <-p.watch.page.Gone():
+			return true // nothing more happens there
+		case <-ctx.Done():
+			timer.Stop()
+			return false
+		}
+		timer.Stop()
+	}
 }
 
 // Evaluate implements session.Probe.
@@ -56,8 +170,8 @@ func exception(x *runtime.ExceptionDetails) string {
 	case x.Exception == nil:
 	case x.Exception.Description != "":
 		said = x.Exception.Description
-	case len(x.Exception.Value) > 0:
-		said = string(x.Exception.Value)
+	default:
+		said = printed(x.Exception)
 	}
 	first, _, _ := strings.Cut(said, "\n")
 	return shortened(first)

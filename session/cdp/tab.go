@@ -68,7 +68,11 @@ func openTab(ctx context.Context, b *instance, o session.TabOptions,
 	if t.owner.windows.bridged() {
 		b.conn.Adopt(id, target)
 	}
-	if err := t.prepare(ctx, o.Await.Idle); err != nil {
+	err = t.prepare(ctx, o.Await.Idle)
+	if err == nil && t.probe != nil {
+		err = t.probe.open(ctx)
+	}
+	if err != nil {
 		target.Fail(errOurs)
 		bounded, cancel := farewell()
 		defer cancel()
@@ -107,14 +111,20 @@ func newTab(b *instance, target *wire.Session, in cdp.BrowserContextID, id cdpta
 		t.invoker = &script{name: name, attended: b.attended}
 	}
 	own.invoker, own.watcher.invoker = t.invoker, t.invoker
-	t.reaching = &reaching{reach: o.Reach, ours: b.process != nil, attended: b.attended}
+	refuse := func(r session.Refused) {
+		if t.probe != nil {
+			t.probe.seen.note(r, len(r.URL)+len(r.Why))
+		}
+		out.emit(r)
+	}
+	t.reaching = &reaching{reach: o.Reach, ours: b.process != nil, attended: b.attended, refuse: refuse}
 	t.reaching.grant, t.reaching.end = b.admit(o.Reach, func(ctx context.Context, r *egress.Refusal) {
 		refused := session.Refused{URL: net.JoinHostPort(r.Host, strconv.Itoa(int(r.To.Port()))), Why: r.Error()}
-		work.add(ctx, 0, func() { out.emit(refused) })
+		work.add(ctx, 0, func() { refuse(refused) })
 	})
 	own.setup = &setup{invoker: t.invoker.commands(), settings: set, reaching: t.reaching}
 	if o.Record {
-		t.notes, t.probe = shim.NewName(), &probe{tab: t}
+		t.notes, t.probe = shim.NewName(), &probe{tab: t, seen: newActivity()}
 		own.setup.invoker = append(own.setup.invoker, addScript(shim.RecordSource(t.notes)))
 	}
 	own.windows = &windows{

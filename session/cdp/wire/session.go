@@ -31,6 +31,7 @@ const eventQueue = 2048
 // inbox is where the events of one page wait: those of its own target and of the
 // frames that are targets of their own, in one order.
 type inbox struct {
+	wanted map[cdproto.MethodType]bool // the others are dropped
 	events chan *cdproto.Message
 	// delivered counts what went into events; only the connection's reader uses it.
 	delivered int64
@@ -58,10 +59,13 @@ var _ cdp.Session = (*Session)(nil)
 var start = time.Now()
 
 // Open registers a session on a page.
-func (c *Conn) Open(id cdptarget.SessionID) *Session {
+func (c *Conn) Open(id cdptarget.SessionID) *Session { return c.OpenFor(id, c.wanted) }
+
+// OpenFor is Open for a session that delivers other events than those of the connection.
+func (c *Conn) OpenFor(id cdptarget.SessionID, wanted map[cdproto.MethodType]bool) *Session {
 	s := &Session{
 		conn: c, id: id, gone: make(chan struct{}),
-		inbox: &inbox{events: make(chan *cdproto.Message, eventQueue)},
+		inbox: &inbox{wanted: wanted, events: make(chan *cdproto.Message, eventQueue)},
 	}
 	s.page = s
 	return c.register(id, s)
@@ -123,7 +127,7 @@ func (s *Session) deliver(msg *cdproto.Message) {
 			return
 		}
 	}
-	if !s.conn.wanted[msg.Method] {
+	if !s.wanted[msg.Method] {
 		return
 	}
 	select {

@@ -1,0 +1,243 @@
+package cdp
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/pagetools/pagetools/session"
+)
+
+// What is kept of a page's life.
+const (
+	maxHappened  = 10_000
+	maxKept      = 8 << 20 // bytes of texts
+	maxSaid      = 4 << 10
+	maxBody      = 64 << 10
+	maxAddress   = 2 << 10
+	maxFlying    = 1000 // requests that have not ended
+)
+
+// navigation is the way of the top to another document.
+type navigation struct {
+	url       string
+	submitted bool
+	// arrived is true when its document came, and loaded when it became a download.
+	arrived, loaded bool
+}
+
+// window and download are their addresses.
+type (
+	window   string
+	download string
+)
+
+// answeredCookie is the name of a cookie that a response set.
+type answeredCookie string
+
+// flight is a request that has not ended. target is the session that told of it: that of a worker
+// tells of the end of a request for its script.
+type flight struct {
+	request  *session.Request
+	target   string
+	streamed bool // it may never end
+	at       int  // its place in the log
+}
+
+// activity is what was seen of a page. The watcher of the probe writes it.
+type activity struct {
+	mu      sync.Mutex
+	log     []any // *session.Request, *navigation, and values of the types above and of session
+	kept    int
+	cut     bool
+	last    time.Time // when something happened
+	flying  map[string]flight
+	changed chan struct{} // closed when something happened; nil while nobody waits
+}
+
+func newActivity() *activity { return &activity{flying: map[string]flight{}, last: time.Now()} }
+
+// add keeps what happened, of so many bytes, unless too much is kept, and returns whether it was.
+// Called with a.mu held.
+func (a *activity) add(what any, size int) bool {
+	a.touch()
+	if len(a.log) >= maxHappened || a.kept+size > maxKept {
+		a.cut = true
+		return false
+	}
+	a.kept += size
+	a.log = append(a.log, what)
+	return true
+}
+
+// touch notes that something happened. Called with a.mu held.
+func (a *activity) touch() {
+	a.last = time.Now()
+	if a.changed != nil {
+		close(a.changed)
+		a.changed = nil
+	}
+}
+
+// note is add for who does not hold the lock.
+func (a *activity) note(what any, size int) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.add(what, size)
+}
+
+// cutOff notes that not everything was seen.
+func (a *activity) cutOff() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.cut = true
+	a.touch()
+}
+
+// sent notes a request.
+func (a *activity) sent(id string, f flight) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.add(f.request, len(f.request.URL)+len(f.request.Body)) && len(a.flying) < maxFlying {
+		f.at = len(a.log) - 1
+		a.flying[id] = f
+	}
+}
+
+// answered notes the status of a request's response; over is true when nothing else follows.
+func (a *activity) answered(id string, status int, over bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if f, ok := a.flying[id]; ok && status != 0 {
+		f.request.Status = status
+	}
+	if over {
+		a.landed(id)
+	}
+}
+
+// failed notes that a request has no response. One whose body the page did not want has one.
+func (a *activity) failed(id, why string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if f, ok := a.flying[id]; ok && (f.request.Status == 0 || why != "net::ERR_ABORTED") {
+		f.request.Failed = why
+	}
+	a.landed(id)
+}
+
+// landed ends a request. Called with a.mu held.
+func (a *activity) landed(id string) {
+	if _, ok := a.flying[id]; ok {
+		delete(a.flying, id)
+		a.touch()
+	}
+}
+
+// leftTarget ends the requests of a target that is gone.
+func (a *activity) leftTarget(target string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for id, f := range a.flying {
+		if f.target == target {
+			a.landed(id)
+		}
+	}
+}
+
+// arrived notes another document at the top. One that nobody asked for before was ours, or the
+// browser's, such as that of history.back().
+func (a *activity) arrived(address string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if n := a.underWay(); n != nil {
+		n.arrived = true
+		a.touch()
+		return
+	}
+	a.add(&navigation{url: address, arrived: true}, len(address))
+}
+
+// loads notes a download, which the navigation to the same address was then.
+func (a *activity) loads(address string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if n := a.underWay(); n != nil && n.url == address {
+		n.loaded = true
+	}
+	a.add(download(address), len(address))
+}
+
+// underWay is the last navigation, when its document has not come. Called with a.mu held.
+func (a *activity) underWay() *navigation {
+	for _, what := range slices.Backward(a.log) {
+		if n, ok := what.(*navigation); ok {
+			if n.arrived || n.loaded {
+				return nil
+			}
+			return n
+		}
+	}
+	return nil
+}
+
+// count is how much is kept.
+func (a *activity) count() int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return len(a.log)
+}
+
+// rest returns how long the page has to be left alone until it was quiet for so long, zero when
+// it was; below zero while requests are under way that began since a moment. changed is closed
+// when something happens.
+func (a *activity) rest(since int, quiet time.Duration) (left time.Duration, changed <-chan struct{}) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.changed == nil {
+		a.changed = make(chan struct{})
+	}
+	for _, f := range a.flying {
+		if f.at >= since && !f.streamed {
+			return -1, a.changed
+		}
+	}
+	return max(0, quiet-time.Since(a.last)), a.changed
+}
+
+// since returns what is kept since a moment, and the names of the cookies that responses set.
+func (a *activity) since(at int) (x *session.Activity, cookies map[string]bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	x, cookies = &session.Activity{Cut: a.cut}, map[string]bool{}
+	for _, what := range a.log[min(at, len(a.log)):] {
+		switch what := what.(type) {
+		case *session.Request:
+			x.Requests = append(x.Requests, *what)
+		case session.Write:
+			if !slices.Contains(x.Writes, what) {
+				x.Writes = append(x.Writes, what)
+			}
+		case *navigation:
+			switch {
+			case what.submitted:
+				x.Submitted = append(x.Submitted, what.url)
+			case !what.loaded:
+				x.Navigated = append(x.Navigated, what.url)
+			}
+		case window:
+			x.Windows = append(x.Windows, string(what))
+		case download:
+			x.Downloads = append(x.Downloads, string(what))
+		case session.Dialog:
+			x.Dialogs = append(x.Dialogs, what)
+		case session.Said:
+			x.Said = append(x.Said, what)
+		case session.Refused:
+			x.Refused = append(x.Refused, what)
+		case answeredCookie:
+			cookies[string(what)] = true
+		}
+	}
+	return x, cookies
+}

@@ -1,0 +1,431 @@
+package cdp
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/chromedp/cdproto"
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/domstorage"
+	cdplog "github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/cdproto/storage"
+	cdptarget "github.com/chromedp/cdproto/target"
+
+	"github.com/pagetools/pagetools/session"
+	"github.com/pagetools/pagetools/session/cdp/wire"
+)
+
+// surveyed are the events that say what happens in a page that is tested.
+var surveyed = map[cdproto.MethodType]bool{
+	cdproto.EventTargetAttachedToTarget:            true,
+	cdproto.EventTargetDetachedFromTarget:          true,
+	cdproto.EventNetworkRequestWillBeSent:          true,
+	cdproto.EventNetworkResponseReceived:           true,
+	cdproto.EventNetworkResponseReceivedExtraInfo:  true,
+	cdproto.EventNetworkLoadingFinished:            true,
+	cdproto.EventNetworkLoadingFailed:              true,
+	cdproto.EventPageFrameNavigated:                true,
+	cdproto.EventPageFrameRequestedNavigation:      true,
+	cdproto.EventPageWindowOpen:                    true,
+	cdproto.EventPageJavascriptDialogOpening:       true,
+	cdproto.EventBrowserDownloadWillBegin:          true,
+	cdproto.EventDOMStorageDomStorageItemAdded:     true,
+	cdproto.EventDOMStorageDomStorageItemUpdated:   true,
+	cdproto.EventDOMStorageDomStorageItemRemoved:   true,
+	cdproto.EventDOMStorageDomStorageItemsCleared:  true,
+	cdproto.EventStorageIndexedDBContentUpdated:    true,
+	cdproto.EventStorageIndexedDBListUpdated:       true,
+	cdproto.EventStorageCacheStorageContentUpdated: true,
+	cdproto.EventStorageCacheStorageListUpdated:    true,
+	cdproto.EventRuntimeConsoleAPICalled:           true,
+	cdproto.EventRuntimeExceptionThrown:            true,
+	cdproto.EventLogEntryAdded:                     true,
+}
+
+// surveyor reads what happens in a page, its frames and its workers. Its goroutine alone uses the
+// targets.
+type surveyor struct {
+	page    *wire.Session
+	top     cdp.FrameID
+	seen    *activity
+	targets map[cdptarget.SessionID]watchedTarget
+
+	handled atomic.Int64 // events
+	mu      sync.Mutex
+	moved   chan struct{} // closed when handled grows; nil while nobody waits
+	keys    map[string]bool
+	pending int // storage keys that are being found
+}
+
+type watchedTarget struct {
+	*wire.Session
+	worker bool
+}
+
+func newSurveyor(on *wire.Session, top cdp.FrameID, seen *activity) *surveyor {
+	return &surveyor{page: on, top: top, seen: seen, keys: map[string]bool{},
+		targets: map[cdptarget.SessionID]watchedTarget{on.ID(): {Session: on}}}
+}
+
+// commands are those for a target. Responses are not kept for us.
+func (s *surveyor) commands(document bool) []command {
+	yes, body, kept := true, int64(maxBody), int64(1)
+	all := []command{
+		{network.CommandEnable, network.EnableParams{MaxPostDataSize: &body, MaxTotalBufferSize: &kept, MaxResourceBufferSize: &kept}},
+		{runtime.CommandEnable, nil},
+		{cdptarget.CommandSetAutoAttach, cdptarget.SetAutoAttachParams{
+			AutoAttach: true, WaitForDebuggerOnStart: true, Flatten: &yes,
+			Filter: cdptarget.Filter{{Type: frameType}, {Type: "worker"}, {Type: "shared_worker"}, {Type: "service_worker"}},
+		}},
+	}
+	if document {
+		all = append(all, command{page.CommandEnable, page.EnableParams{}}, command{domstorage.CommandEnable, nil}, command{cdplog.CommandEnable, nil})
+	}
+	return all
+}
+
+// read reads the events until the tab or the session is gone.
+func (s *surveyor) read(tab <-chan struct{}) {
+	defer func() {
+		for _, t := range s.targets {
+			t.Fail(errOurs)
+		}
+	}()
+	for {
+		select {
+		case msg := <-s.page.Events():
+			s.handle(msg)
+			s.handled.Add(1)
+			s.step(0)
+		case <-s.page.Gone():
+			select {
+			case <-tab:
+			default: // it flooded us, and goes on
+				s.seen.cutOff()
+			}
+			return
+		case <-tab:
+			return
+		}
+	}
+}
+
+// step wakes those who wait for the surveyor. more is added to the storage keys that are being
+// found.
+func (s *surveyor) step(more int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.pending += more
+	if s.moved != nil {
+		close(s.moved)
+		s.moved = nil
+	}
+}
+
+// catchUpTime bounds how long a page may take to answer: while it shows a dialog or runs a loop it
+// does not.
+const catchUpTime = 500 * time.Millisecond
+
+// catchUp waits until what happened in the page until now is seen.
+func (s *surveyor) catchUp(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, catchUpTime)
+	defer cancel()
+	after, err := s.page.CallAfter(ctx, runtime.CommandGetIsolateID, nil, nil)
+	if err != nil {
+		return
+	}
+	for {
+		s.mu.Lock()
+		done := s.handled.Load() >= after && s.pending == 0
+		if s.moved == nil {
+			s.moved = make(chan struct{})
+		}
+		moved := s.moved
+		s.mu.Unlock()
+		if done {
+			return
+		}
+		select {
+		case <-moved:
+		case <-s.page.Gone():
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// handle handles an event.
+func (s *surveyor) handle(msg *cdproto.Message) {
+	from, known := s.targets[msg.SessionID]
+	if !known {
+		return
+	}
+	switch msg.Method {
+	case cdproto.EventTargetAttachedToTarget:
+		var ev cdptarget.EventAttachedToTarget
+		if decode(msg, &ev) && ev.TargetInfo != nil {
+			child := watchedTarget{Session: from.Child(ev.SessionID), worker: ev.TargetInfo.Type != frameType}
+			s.targets[ev.SessionID] = child
+			begin(child.Session, s.commands(!child.worker))
+		}
+	case cdproto.EventTargetDetachedFromTarget:
+		var ev cdptarget.EventDetachedFromTarget
+		if decode(msg, &ev) {
+			if t, there := s.targets[ev.SessionID]; there && t.Session != s.page {
+				t.Fail(wire.ErrClosed)
+				delete(s.targets, ev.SessionID)
+				s.seen.leftTarget(string(ev.SessionID))
+			}
+		}
+	case cdproto.EventNetworkRequestWillBeSent, cdproto.EventNetworkResponseReceived, cdproto.EventNetworkResponseReceivedExtraInfo,
+		cdproto.EventNetworkLoadingFinished, cdproto.EventNetworkLoadingFailed:
+		s.request(from, msg)
+	case cdproto.EventRuntimeConsoleAPICalled, cdproto.EventRuntimeExceptionThrown, cdproto.EventLogEntryAdded:
+		s.said(msg)
+	case cdproto.EventPageFrameNavigated, cdproto.EventPageFrameRequestedNavigation, cdproto.EventPageWindowOpen,
+		cdproto.EventPageJavascriptDialogOpening, cdproto.EventBrowserDownloadWillBegin:
+		s.moves(from, msg)
+	default:
+		s.stored(msg)
+	}
+}
+
+// requestEvent is the part of the events about requests that we read.
+type requestEvent struct {
+	RequestID string `json:"requestId"`
+	Type      string `json:"type"`
+	Request   struct {
+		URL             string                   `json:"url"`
+		Method          string                   `json:"method"`
+		PostDataEntries []*network.PostDataEntry `json:"postDataEntries"`
+	} `json:"request"`
+	RedirectResponse *struct {
+		Status int `json:"status"`
+	} `json:"redirectResponse"`
+	Response struct {
+		Status int `json:"status"`
+	} `json:"response"`
+	ErrorText     string            `json:"errorText"`
+	BlockedReason string            `json:"blockedReason"`
+	Headers       map[string]string `json:"headers"`
+}
+
+func (s *surveyor) request(from watchedTarget, msg *cdproto.Message) {
+	var ev requestEvent
+	if !decode(msg, &ev) {
+		return
+	}
+	id := ev.RequestID
+	switch msg.Method {
+	case cdproto.EventNetworkRequestWillBeSent:
+		if ev.RedirectResponse != nil {
+			s.seen.answered(id, ev.RedirectResponse.Status, true)
+		}
+		if strings.HasPrefix(ev.Request.URL, "data:") || strings.HasPrefix(ev.Request.URL, "blob:") {
+			return // it does not leave the page
+		}
+		r := &session.Request{By: "document", Method: ev.Request.Method, URL: cut(ev.Request.URL, maxAddress)}
+		switch {
+		case ev.Type == string(network.ResourceTypePing):
+			r.By = "beacon"
+		case from.worker:
+			r.By = "worker"
+		}
+		var body strings.Builder
+		for _, part := range ev.Request.PostDataEntries {
+			if part != nil {
+				body.Write(part.Bytes)
+			}
+		}
+		if body.Len() <= maxBody {
+			r.Body = body.String()
+		}
+		s.seen.sent(id, flight{request: r, target: string(msg.SessionID), streamed: ev.Type == string(network.ResourceTypeEventSource)})
+	case cdproto.EventNetworkResponseReceived:
+		s.seen.answered(id, ev.Response.Status, false)
+	case cdproto.EventNetworkResponseReceivedExtraInfo:
+		s.cookies(ev.Headers)
+	case cdproto.EventNetworkLoadingFinished:
+		s.seen.answered(id, 0, true)
+	case cdproto.EventNetworkLoadingFailed:
+		s.seen.failed(id, cut(cmp.Or(ev.BlockedReason, ev.ErrorText, "unknown"), maxSaid))
+	}
+}
+
+// cookies notes the names of the cookies that a response set.
+func (s *surveyor) cookies(headers map[string]string) {
+	for name, value := range headers {
+		if !strings.EqualFold(name, "set-cookie") {
+			continue
+		}
+		for line := range strings.Lines(value) {
+			if name, _, ok := strings.Cut(line, "="); ok {
+				name = strings.TrimSpace(name)
+				s.seen.note(answeredCookie(name), len(name))
+			}
+		}
+	}
+}
+
+// moves handles what leads away from a document.
+func (s *surveyor) moves(from watchedTarget, msg *cdproto.Message) {
+	switch msg.Method {
+	case cdproto.EventPageFrameNavigated:
+		var ev page.EventFrameNavigated
+		if !decode(msg, &ev) || ev.Frame == nil {
+			return
+		}
+		s.follow(from.Session, ev.Frame.ID)
+		if ev.Frame.ID == s.top {
+			s.seen.arrived(cut(cmp.Or(ev.Frame.UnreachableURL, ev.Frame.URL), maxAddress))
+		}
+	case cdproto.EventPageFrameRequestedNavigation:
+		var ev page.EventFrameRequestedNavigation
+		if !decode(msg, &ev) {
+			return
+		}
+		submitted := ev.Reason == page.ClientNavigationReasonFormSubmissionGet || ev.Reason == page.ClientNavigationReasonFormSubmissionPost
+		if !submitted && (ev.FrameID != s.top || ev.Disposition != page.ClientNavigationDispositionCurrentTab) {
+			return // a frame goes on, or another event says what becomes of it
+		}
+		address := cut(ev.URL, maxAddress)
+		s.seen.note(&navigation{url: address, submitted: submitted, arrived: ev.FrameID != s.top}, len(address))
+	case cdproto.EventPageWindowOpen:
+		var ev page.EventWindowOpen
+		if decode(msg, &ev) {
+			s.seen.note(window(cut(cmp.Or(ev.URL, "about:blank"), maxAddress)), len(ev.URL))
+		}
+	case cdproto.EventPageJavascriptDialogOpening:
+		var ev page.EventJavascriptDialogOpening
+		if decode(msg, &ev) {
+			text := cut(ev.Message, maxSaid)
+			s.seen.note(session.Dialog{Kind: string(ev.Type), Message: text}, len(text))
+		}
+	case cdproto.EventBrowserDownloadWillBegin:
+		var ev struct {
+			URL string `json:"url"`
+		}
+		if decode(msg, &ev) {
+			s.seen.loads(cut(ev.URL, maxAddress))
+		}
+	}
+}
+
+// maxKeys bounds the storage keys of a page whose databases and caches are watched.
+const maxKeys = 64
+
+// follow watches the databases and caches of what a frame shows.
+func (s *surveyor) follow(from *wire.Session, frame cdp.FrameID) {
+	s.step(1)
+	go func() { // ends within farewell's bound
+		defer s.step(-1)
+		bounded, end := farewell()
+		defer end()
+		found, err := cdp.Call(bounded, from, storage.GetStorageKey, storage.GetStorageKeyParams{FrameID: frame})
+		if err != nil {
+			return // it is gone, or has none
+		}
+		key := string(found.StorageKey)
+		s.mu.Lock()
+		known := s.keys[key] || len(s.keys) >= maxKeys
+		s.keys[key] = true
+		s.mu.Unlock()
+		if known {
+			return
+		}
+		_, _ = cdp.Call(bounded, s.page, storage.TrackIndexedDBForStorageKey, storage.TrackIndexedDBForStorageKeyParams{StorageKey: key})
+		_, _ = cdp.Call(bounded, s.page, storage.TrackCacheStorageForStorageKey, storage.TrackCacheStorageForStorageKeyParams{StorageKey: key})
+	}()
+}
+
+// storedEvent is the part of the events about storage that we read.
+type storedEvent struct {
+	StorageID struct {
+		IsLocalStorage bool `json:"isLocalStorage"`
+	} `json:"storageId"`
+	Key             string `json:"key"`
+	DatabaseName    string `json:"databaseName"`
+	ObjectStoreName string `json:"objectStoreName"`
+	CacheName       string `json:"cacheName"`
+}
+
+func (s *surveyor) stored(msg *cdproto.Message) {
+	var ev storedEvent
+	if !decode(msg, &ev) {
+		return
+	}
+	w := session.Write{Key: ev.Key}
+	switch msg.Method {
+	case cdproto.EventStorageIndexedDBContentUpdated, cdproto.EventStorageIndexedDBListUpdated:
+		w.Area, w.Key = "indexedDB", strings.TrimSuffix(ev.DatabaseName+"/"+ev.ObjectStoreName, "/")
+	case cdproto.EventStorageCacheStorageContentUpdated, cdproto.EventStorageCacheStorageListUpdated:
+		w.Area, w.Key = "cache", ev.CacheName
+	default:
+		w.Area = "sessionStorage"
+		if ev.StorageID.IsLocalStorage {
+			w.Area = "localStorage"
+		}
+	}
+	w.Key = cut(w.Key, maxAddress)
+	s.seen.note(w, len(w.Key))
+}
+
+// said notes errors.
+func (s *surveyor) said(msg *cdproto.Message) {
+	var x session.Said
+	switch msg.Method {
+	case cdproto.EventRuntimeConsoleAPICalled:
+		var ev runtime.EventConsoleAPICalled
+		if !decode(msg, &ev) || ev.Type != runtime.ConsoleAPICalledTypeError && ev.Type != runtime.ConsoleAPICalledTypeAssert {
+			return
+		}
+		x.Kind = "console"
+		var parts []string
+		for _, arg := range ev.Args {
+			parts = append(parts, printed(arg))
+		}
+		x.Text = strings.Join(parts, " ")
+		if at := ev.StackTrace; at != nil && len(at.CallFrames) > 0 {
+			x.URL, x.Line = at.CallFrames[0].URL, int(at.CallFrames[0].LineNumber)+1
+		}
+	case cdproto.EventRuntimeExceptionThrown:
+		var ev runtime.EventExceptionThrown
+		if !decode(msg, &ev) || ev.ExceptionDetails == nil {
+			return
+		}
+		x = session.Said{Kind: "exception", Text: exception(ev.ExceptionDetails), URL: ev.ExceptionDetails.URL, Line: int(ev.ExceptionDetails.LineNumber) + 1}
+	default:
+		var ev cdplog.EventEntryAdded
+		if !decode(msg, &ev) || ev.Entry == nil || ev.Entry.Level != cdplog.EntryLevelError {
+			return
+		}
+		x = session.Said{Kind: "browser", Text: ev.Entry.Text, URL: ev.Entry.URL, Line: int(ev.Entry.LineNumber)}
+	}
+	x.Text, x.URL = cut(x.Text, maxSaid), cut(x.URL, maxAddress)
+	s.seen.note(x, len(x.Text)+len(x.URL))
+}
+
+// printed is what the console shows of a value.
+func printed(v *runtime.RemoteObject) string {
+	switch {
+	case v == nil:
+		return ""
+	case v.Type == "string":
+		var text string
+		if json.Unmarshal(v.Value, &text) == nil {
+			return text
+		}
+	case v.Description != "":
+		return v.Description
+	}
+	return string(v.Value)
+}
