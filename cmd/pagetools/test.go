@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -109,7 +110,7 @@ func (t *tester) run(ctx context.Context, args []string) error {
 	}
 	done, err := scenario.Run(ctx, all, o)
 	if problems, wrong := errors.AsType[*scenario.Problems](err); wrong && len(done.Cases) == 0 {
-		return usage("%w", problems)
+		return t.p.shown(problems)
 	}
 	failed := t.p.report(out, done)
 	var closed *scenario.NotOpened
@@ -193,10 +194,25 @@ func (t *tester) read(args []string) ([]*scenario.File, error) {
 		}
 		all = append(all, f)
 	}
-	if wrong != nil {
-		return nil, usage("%w", wrong)
+	return all, t.p.shown(wrong)
+}
+
+// shown says each problem of files on a line of its own, as compilers do.
+func (p *program) shown(err error) error {
+	if err == nil || p.json() {
+		return asUsage(err)
 	}
-	return all, nil
+	for line := range strings.SplitSeq(err.Error(), "\n") {
+		fmt.Fprintln(p.stderr, "pagetools: "+terminal.Plain(line))
+	}
+	return &shownError{exitUsage}
+}
+
+func asUsage(err error) error {
+	if err == nil {
+		return nil
+	}
+	return usage("%w", err)
 }
 
 const evalsEnding = "evals.json"

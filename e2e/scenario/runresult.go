@@ -1,7 +1,6 @@
 package scenario
 
 import (
-	"bytes"
 	"encoding/json"
 	"slices"
 	"time"
@@ -132,12 +131,18 @@ func formsOfMCP(content []json.RawMessage, structured json.RawMessage) (all []js
 			all = append(all, schema.AppendString(nil, text.String()))
 		}
 	}
-	add(content, structured, nil)
 	if !last.Exists() {
+		add(content, structured, nil)
 		return all
 	}
+	// What is structured follows the blocks of the page as a text, unless one of them tells it.
 	head := content[:len(content)-1]
-	if structured == nil || bytes.Equal(last.Canonical(), of(structured).Canonical()) {
+	told := structured != nil && last.Equal(of(structured))
+	if told && len(head) > 0 {
+		add(head, structured, nil)
+	}
+	add(content, structured, nil)
+	if structured == nil || told {
 		add(head, last.Text(), nil)
 	}
 	if last.IsObject() {
