@@ -1,11 +1,14 @@
 package scenario_test
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -109,5 +112,110 @@ func TestRun(t *testing.T) {
 				t.Errorf("the cases of %s ended so:\n%s", name, got)
 			}
 		})
+	}
+}
+
+// TestRunTells: a failure has what the page said, what it did not get, and pictures; and how to
+// repeat just that.
+func TestRunTells(t *testing.T) {
+	t.Parallel()
+	f := readScenario(t, `site: {dir: testdata/run/site}
+via: webtool
+cases: [{name: "it's loud", steps: [{call: loud, expect: quiet}]}]`)
+	run, err := scenario.Run(t.Context(), []*scenario.File{f}, scenario.RunOptions{Open: open, Pictures: true})
+	if err != nil || len(run.Cases) != 1 || run.Cases[0].Failure == nil {
+		t.Fatalf("it ended so: %+v, %v", run.Cases, err)
+	}
+	got := run.Cases[0].Failure
+	if all := strings.Join(got.Console, "\n"); !strings.Contains(all, "No stamps left.") {
+		t.Errorf("the page said %q", all)
+	}
+	if all := strings.Join(got.Requests, "\n"); !strings.Contains(all, "/nothing.json: status 404") {
+		t.Errorf("the page did not get %q", all)
+	}
+	for _, png := range [][]byte{got.Before, got.After} {
+		if !bytes.HasPrefix(png, []byte("\x89PNG")) {
+			t.Errorf("a picture of %d bytes", len(png))
+		}
+	}
+	if want := `pagetools test in.webtool.yaml --run '^in\.webtool\.yaml/it'\''s loud/webtool$'`; got.Again != want {
+		t.Errorf("it is repeated by %s", got.Again)
+	}
+	if got.Expected != `> "quiet"` || got.Actual != `> "loud"` {
+		t.Errorf("it shows %s and %s", got.Expected, got.Actual)
+	}
+}
+
+func readScenario(t *testing.T, text string) *scenario.File {
+	t.Helper()
+	f, err := scenario.Read("in.webtool.yaml", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// TestRunInterrupted: what runs is ended at once, with a report of what was done.
+func TestRunInterrupted(t *testing.T) {
+	t.Parallel()
+	f := readScenario(t, `site: {dir: testdata/run/site}
+via: webtool
+cases: [{name: quick, steps: [{call: text}]}, {name: endless, steps: [{call: never}]}, {name: after, steps: [{call: text}]}]`)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var ended time.Time
+	run, err := scenario.Run(ctx, []*scenario.File{f}, scenario.RunOptions{Open: open, CaseDone: func(c *report.Case) {
+		if c.Name == "quick" {
+			ended = time.Now()
+			time.AfterFunc(time.Second, cancel)
+		}
+	}})
+	if took := time.Since(ended); took > 4*time.Second { // a call may take 5 s
+		t.Errorf("it ended %s after that", took)
+	}
+	got := transcript(run)
+	if err != nil || !run.Interrupted || got != "quick (webtool): passed\nendless (webtool): skipped: the run was interrupted\n" {
+		t.Errorf("%v, interrupted %v:\n%s", err, run.Interrupted, got)
+	}
+}
+
+// TestRunUnopened: the cases of a site that does not open are not run, and those of others are.
+func TestRunUnopened(t *testing.T) {
+	t.Parallel()
+	closed := readScenario(t, `site: {url: "http://127.0.0.1:1/"}
+via: webtool
+cases: [{name: closed, steps: [{call: text}]}]`)
+	there := readScenario(t, `site: {dir: testdata/run/site}
+via: webtool
+cases: [{name: there, steps: [{call: text}]}]`)
+	run, err := scenario.Run(t.Context(), []*scenario.File{closed, there}, scenario.RunOptions{Open: open})
+	var unopened *scenario.NotOpened
+	if !errors.As(err, &unopened) || unopened.Site != "http://127.0.0.1:1/" {
+		t.Errorf("the error is %v", err)
+	}
+	if got := transcript(run); !strings.Contains(got, "closed (webtool): skipped: the site was not opened\nsite (): failed") ||
+		!strings.Contains(got, "there (webtool): passed") {
+		t.Errorf("the cases ended so:\n%s", got)
+	}
+}
+
+// TestRunLeavesNothing: no caller, no page and no question is left of a case that failed.
+func TestRunLeavesNothing(t *testing.T) {
+	t.Parallel()
+	f := readScenario(t, `site: {dir: testdata/run/site}
+cases: [{name: asks, steps: [{call: confirm, expect: bought}]}, {name: fails, steps: [{call: fail}]}]`)
+	var a *app.App
+	var held []int
+	opens := func(ctx context.Context, t *app.Target, complete func(*app.Options)) (*app.App, error) {
+		var err error
+		a, err = open(ctx, t, complete)
+		return a, err
+	}
+	_, err := scenario.Run(t.Context(), []*scenario.File{f}, scenario.RunOptions{Open: opens, CaseDone: func(*report.Case) {
+		pages, _, queued := a.Manager.Pages()
+		held = append(held, pages+queued+a.Bridge.OpenQuestions())
+	}})
+	if err != nil || len(held) != 6 || slices.Max(held) > 0 {
+		t.Errorf("after each case %v were left (%v)", held, err)
 	}
 }

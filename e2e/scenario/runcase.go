@@ -268,7 +268,7 @@ func (t *attempt) explain(ctx context.Context, f *report.Failure) {
 	}
 	for _, x := range seen.Said {
 		text := x.Text
-		if x.URL != "" {
+		if x.Line > 0 {
 			text += fmt.Sprintf(" (%s:%d)", x.URL, x.Line)
 		}
 		f.Console = append(f.Console, text)

@@ -36,6 +36,7 @@ type opened struct {
 	credentials transport.Credentials
 	mu          sync.Mutex
 	callers     map[string]transport.Credential // by name
+	revoke      map[string]chan struct{}        // to end their sessions
 	number      int
 	declared    map[string]bool // the tools that were seen
 	called      map[string]bool
@@ -45,7 +46,7 @@ type opened struct {
 // open opens the site of a file.
 func (r *runner) open(ctx context.Context, f *File) (*opened, error) {
 	on := &opened{runner: r, file: f, callers: map[string]transport.Credential{},
-		declared: map[string]bool{}, called: map[string]bool{}}
+		revoke: map[string]chan struct{}{}, declared: map[string]bool{}, called: map[string]bool{}}
 	if err := on.open(ctx); err != nil {
 		on.close()
 		return nil, err
@@ -269,6 +270,9 @@ func (on *opened) admit(may ...bridge.Right) transport.Credential {
 	defer on.mu.Unlock()
 	on.number++
 	c := credential(fmt.Sprintf("test-%d", on.number), may...)
+	over := make(chan struct{})
+	c.Revoked = over // of the session; calls over HTTP have the listener's own
+	on.revoke[c.Name] = over
 	on.callers[c.Name] = c
 	on.replace()
 	return c
@@ -277,7 +281,11 @@ func (on *opened) admit(may ...bridge.Right) transport.Credential {
 // expel ends the sessions and the calls of a caller.
 func (on *opened) expel(c transport.Credential) {
 	on.mu.Lock()
+	if over := on.revoke[c.Name]; over != nil {
+		close(over)
+	}
 	delete(on.callers, c.Name)
+	delete(on.revoke, c.Name)
 	on.replace()
 	on.mu.Unlock()
 	on.app.Bridge.Revoke()
