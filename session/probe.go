@@ -30,9 +30,9 @@ type Probe interface {
 	Reload(ctx context.Context) error
 	// Mark returns the moment now.
 	Mark(ctx context.Context) (Mark, error)
-	// Since returns what happened in the page since a moment. With quiet it waits until no request
-	// that began since then was under way and nothing happened for so long, at most for three
-	// seconds. Of a page that is gone it returns what was seen until then.
+	// Since returns what happened in the page since a moment. With quiet it waits, from now on,
+	// until no request that began since then was under way and nothing happened for so long, at
+	// most for three seconds. Of a page that is gone it returns what was seen until then.
 	Since(ctx context.Context, m Mark, quiet time.Duration) (*Activity, error)
 }
 

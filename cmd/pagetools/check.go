@@ -29,8 +29,15 @@ import (
 type checkOptions struct {
 	failOn, reporter, baseline, from, explain string
 	rules, hosts, hostFiles                   []string
-	update                                    bool
+	smoke                                     string
+	update, effects                           bool
 }
+
+// The tools that --smoke calls.
+const (
+	smokeReadOnly = "read-only"
+	smokeAll      = "all"
+)
 
 func checkCommand(p *program) *cobra.Command {
 	var o checkOptions
@@ -39,7 +46,7 @@ func checkCommand(p *program) *cobra.Command {
 		Short: "Judge the tools that pages declare",
 		Long: "Opens the pages, and holds what they declare against rules: names, descriptions, schemas, " +
 			"annotations,\ntexts that attack a model, frames, forms, and what the page does with its list. " +
-			"It calls no tool.\n`check --explain RULE` says what a rule finds and why that matters.\n" +
+			"It calls tools only with --smoke, with arguments made from their schemas, each in a fresh page.\n`check --explain RULE` says what a rule finds and why that matters.\n" +
 			"Ends with 1 when there are findings as severe as --fail-on says, and with 4 when a page does " +
 			"not open.",
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -60,6 +67,9 @@ func checkCommand(p *program) *cobra.Command {
 	f.StringArrayVar(&o.hostFiles, "host-file", nil, "`file` that describes another host, or changes one; can be repeated")
 	f.StringVar(&o.baseline, "baseline", "", "`file` with known findings, which do not count")
 	f.BoolVar(&o.update, "update", false, "write the findings into the --baseline")
+	f.StringVar(&o.smoke, "smoke", "", "also call the `tools`: read-only (those that declare readOnlyHint; the default) or all; questions of the page are declined")
+	f.Lookup("smoke").NoOptDefVal = smokeReadOnly
+	f.BoolVar(&o.effects, "effects", false, "with --smoke: look at what each call touches: network, storage, navigation, windows, downloads")
 	f.StringVar(&o.from, "from", "", "`file` with a list of tools to judge without a browser: of `tools --format json`, of `lock`, or of tools/list")
 	f.StringVar(&o.explain, "explain", "", "say what a `rule` finds, and why that matters")
 	f.StringVar(&o.reporter, "reporter", "", reporterHelp)
@@ -80,6 +90,7 @@ type checker struct {
 	p       *program
 	o       *checkOptions
 	judge   check.Options
+	notes   []string
 	hosts   []hosts.Host
 	known   *check.Baseline
 	formats []report.Format
@@ -92,6 +103,9 @@ func newChecker(p *program, o *checkOptions) (*checker, error) {
 	if o.failOn == "never" {
 		o.failOn = string(check.Off)
 	} else if err := severity("--fail-on", o.failOn, "never"); err != nil {
+		return nil, err
+	}
+	if err := o.checkSmoke(); err != nil {
 		return nil, err
 	}
 	k.judge.Rules = map[string]check.Setting{}
@@ -117,6 +131,19 @@ func newChecker(p *program, o *checkOptions) (*checker, error) {
 	}
 	err = k.readBaseline()
 	return k, err
+}
+
+// checkSmoke checks the flags about calls.
+func (o *checkOptions) checkSmoke() error {
+	switch {
+	case !slices.Contains([]string{"", smokeReadOnly, smokeAll}, o.smoke):
+		return usage("invalid value %q for --smoke: must be %s or %s, as in --smoke=all", terminal.Plain(o.smoke), smokeReadOnly, smokeAll)
+	case o.effects && o.smoke == "":
+		return usage("--effects looks at calls: give --smoke or --smoke=all, too")
+	case o.smoke != "" && o.from != "":
+		return usage("--smoke calls tools in a page, and --from judges a file: give one of them")
+	}
+	return nil
 }
 
 func severity(flag, value, other string) error {
@@ -200,6 +227,7 @@ func (k *checker) run(ctx context.Context, args []string) error {
 		}
 		found = append(found, all...)
 	}
+	r.Notes = append(r.Notes, k.notes...)
 	if err := k.compare(r, found); err != nil {
 		return err
 	}
@@ -305,6 +333,13 @@ func (k *checker) pages(ctx context.Context, a *app.App, targets []*target) ([]*
 			byOrigin[t.Origin], all = s, append(all, s)
 		}
 		s.Pages = append(s.Pages, page)
+		if k.o.smoke != "" {
+			calls, err := k.callTools(ctx, a, t, page.URL)
+			if err != nil {
+				return nil, err
+			}
+			s.Calls = append(s.Calls, calls...)
+		}
 		if locked != nil {
 			if tools, there := locked.entry(t); there {
 				if s.Locked == nil {
@@ -320,6 +355,17 @@ func (k *checker) pages(ctx context.Context, a *app.App, targets []*target) ([]*
 func (k *checker) page(ctx context.Context, a *app.App, t *target) (check.Page, error) {
 	defer k.p.waiting("opening %s, until its tools are there", terminal.Plain(t.Text))()
 	return effects.Look(ctx, a, t.Name)
+}
+
+// callTools calls the tools of a page, and returns what was seen.
+func (k *checker) callTools(ctx context.Context, a *app.App, t *target, url string) ([]check.Call, error) {
+	defer k.p.waiting("calling the tools of %s", terminal.Plain(t.Text))()
+	calls, err := effects.Smoke(ctx, a, t.Name, effects.SmokeOptions{All: k.o.smoke == smokeAll, Effects: k.o.effects,
+		Note: func(text string) { k.notes = append(k.notes, text) }})
+	for i := range calls {
+		calls[i].Page = url
+	}
+	return calls, err
 }
 
 // lockedOf are the tools of the lock file as the rules read them.

@@ -188,32 +188,6 @@ func (t *attempt) cannotTell(why string) {
 	t.unheard = why
 }
 
-// touches begins to look at what a call touches, as far as the step wants to know, and returns
-// what compares it.
-func (t *attempt) touches(ctx context.Context, s *Step) (func(context.Context) *report.Failure, error) {
-	if s.Seen == nil {
-		return func(context.Context) *report.Failure { return nil }, nil
-	}
-	before, err := t.probe.Record(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return func(ctx context.Context) *report.Failure {
-		after, err := t.probe.Record(ctx)
-		switch {
-		case err != nil:
-			return t.failed(s, said(ctx, err))
-		case after.Since != before.Since:
-			return t.failed(s, "the page went elsewhere, so that its calls cannot be counted: remove "+
-				"calls-seen-by-page")
-		case after.Calls-before.Calls != *s.Seen:
-			return t.failed(s, fmt.Sprintf("the page saw %d calls, and must see %d",
-				after.Calls-before.Calls, *s.Seen))
-		}
-		return nil
-	}, nil
-}
-
 // parallel runs steps at once. The first failure, in the order of the file, counts.
 func (t *attempt) parallel(ctx context.Context, s *Step) *report.Failure {
 	failures := make([]*report.Failure, len(s.Parallel))

@@ -118,11 +118,15 @@ func (p *probe) settle(ctx context.Context, m session.Mark, quiet time.Duration)
 	}
 	ctx, cancel := context.WithTimeout(ctx, maxQuiet)
 	defer cancel()
+	began := time.Now()
 	for {
 		left, changed := p.seen.rest(m.At, quiet)
+		if left >= 0 { // what happened before counts for nothing: a call has just ended
+			left = max(left, quiet-time.Since(began))
+		}
 		if left == 0 {
 			p.watch.catchUp(ctx)
-			if left, _ = p.seen.rest(m.At, quiet); left == 0 {
+			if left, _ = p.seen.rest(m.At, quiet); left == 0 { // nothing was on its way to us
 				return true
 			}
 			continue

@@ -1,0 +1,306 @@
+package effects
+
+import (
+	"encoding/json"
+	"math"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/pagetools/pagetools/bridge/schema"
+)
+
+// Arguments are what a tool is tried with.
+type Arguments struct {
+	Input json.RawMessage
+	// Valid is whether they fit the tool's schema.
+	Valid bool
+}
+
+const (
+	maxDepth  = 8    // of made arguments
+	maxLength = 1000 // of made texts and lists
+	schemaMax = 64   // levels of a schema that is read
+)
+
+// Samples returns arguments made from the schema of a tool: its examples, then only what is
+// required, then everything, at most three; and when invalid is true ones that it refuses: without
+// what is required, of another type, outside of a list, at most three. All are checked against
+// the schema. Without any valid ones nothing could be made of the schema.
+func Samples(input json.RawMessage, invalid bool) []Arguments {
+	if len(input) == 0 {
+		input = json.RawMessage(`{"type":"object"}`)
+	}
+	compiled, err := schema.Compile(input, schema.Limits{})
+	if err != nil {
+		return nil
+	}
+	root, err := schema.Read(compiled.JSON(), schemaMax)
+	if err != nil {
+		return nil
+	}
+	m := maker{root: root}
+	var all []Arguments
+	add := func(most int, valid bool, text json.RawMessage) {
+		n := 0
+		for _, a := range all {
+			if a.Valid == valid {
+				n++
+			}
+		}
+		known := func(a Arguments) bool { return string(a.Input) == string(text) }
+		if text != nil && n < most && !slices.ContainsFunc(all, known) && (compiled.Validate(text) == nil) == valid {
+			all = append(all, Arguments{Input: text, Valid: valid})
+		}
+	}
+	for example := range root.Get("examples").Elements() {
+		add(1, true, example.Text())
+	}
+	least := encode(m.object(root, false, 0))
+	add(3, true, least)
+	full := m.object(root, true, 0)
+	add(3, true, encode(full))
+	if !invalid || len(all) == 0 {
+		return all
+	}
+	for _, wrong := range m.wrong(root, full) {
+		add(3, false, wrong)
+	}
+	return all
+}
+
+func encode(v any) json.RawMessage {
+	text, err := schema.Encode(v)
+	if err != nil {
+		return nil
+	}
+	return text
+}
+
+// maker makes values for the parts of a schema.
+type maker struct{ root schema.Value }
+
+// resolve follows a reference within the schema.
+func (m maker) resolve(v schema.Value) schema.Value {
+	for range maxDepth {
+		ref := v.Get("$ref")
+		if !ref.IsString() {
+			return v
+		}
+		v = m.root
+		for _, step := range strings.Split(strings.TrimPrefix(strings.TrimPrefix(ref.String(), "#"), "/"), "/") {
+			if step != "" {
+				v = v.Get(strings.NewReplacer("~1", "/", "~0", "~").Replace(step))
+			}
+		}
+	}
+	return v
+}
+
+// value makes a value; full is true when it shall have what is optional.
+func (m maker) value(v schema.Value, full bool, depth int) any {
+	v = m.resolve(v)
+	for _, key := range []string{"const", "default"} {
+		if x := v.Get(key); x.Exists() {
+			return x.Text()
+		}
+	}
+	for _, key := range []string{"examples", "enum"} {
+		for x := range v.Get(key).Elements() {
+			return x.Text()
+		}
+	}
+	for _, key := range []string{"anyOf", "oneOf", "allOf"} {
+		for branch := range v.Get(key).Elements() {
+			if !v.Get("type").Exists() && !v.Get("properties").Exists() && depth < maxDepth {
+				return m.value(branch, full, depth+1)
+			}
+		}
+	}
+	switch typeOf(v) {
+	case "object":
+		return m.object(v, full, depth)
+	case "array":
+		return m.array(v, full, depth)
+	case "integer", "number":
+		return number(v)
+	case "boolean":
+		return true
+	case "null":
+		return nil
+	}
+	return text(v)
+}
+
+// typeOf is the first type that a schema allows, or what its keywords are about.
+func typeOf(v schema.Value) string {
+	kind := v.Get("type")
+	for first := range kind.Elements() {
+		kind = first
+		break
+	}
+	switch {
+	case kind.IsString():
+		return kind.String()
+	case v.Get("properties").Exists():
+		return "object"
+	case v.Get("items").Exists():
+		return "array"
+	case v.Get("minimum").Exists() || v.Get("maximum").Exists():
+		return "number"
+	}
+	return "string"
+}
+
+func (m maker) object(v schema.Value, full bool, depth int) map[string]any {
+	made := map[string]any{}
+	if depth >= maxDepth {
+		return made
+	}
+	v = m.resolve(v)
+	var required []string
+	for name := range v.Get("required").Elements() {
+		required = append(required, name.String())
+	}
+	for part := range v.Get("allOf").Elements() {
+		for name, value := range m.object(part, full, depth+1) {
+			made[name] = value
+		}
+	}
+	for name, property := range v.Get("properties").Members() {
+		if full || slices.Contains(required, name) {
+			made[name] = m.value(property, full, depth+1)
+		}
+	}
+	for _, name := range required {
+		if _, there := made[name]; !there {
+			made[name] = "a"
+		}
+	}
+	return made
+}
+
+func (m maker) array(v schema.Value, full bool, depth int) []any {
+	least, made := 0, []any{}
+	if n := v.Get("minItems"); n.Exists() {
+		least = int(min(float(n), maxLength))
+	}
+	if full {
+		least = max(least, 1)
+	}
+	if depth >= maxDepth {
+		return made
+	}
+	for range least {
+		made = append(made, m.value(v.Get("items"), full, depth+1))
+	}
+	return made
+}
+
+func float(v schema.Value) float64 {
+	var f float64
+	_ = json.Unmarshal(v.Text(), &f) // what is not a number is zero
+	return f
+}
+
+// number makes a number within the bounds of a schema, the smallest that is at least one.
+func number(v schema.Value) any {
+	low, high := math.Inf(-1), math.Inf(1)
+	step := 1.0
+	for key, bound := range map[string]*float64{"minimum": &low, "maximum": &high, "multipleOf": &step} {
+		if x := v.Get(key); x.Exists() {
+			*bound = float(x)
+		}
+	}
+	whole := typeOf(v) == "integer" || step != math.Trunc(step) || step > 1
+	if x := v.Get("exclusiveMinimum"); x.Exists() && !x.IsNull() {
+		low = max(low, float(x)+step)
+	}
+	if x := v.Get("exclusiveMaximum"); x.Exists() && !x.IsNull() {
+		high = min(high, float(x)-step)
+	}
+	got := min(max(1, low), high)
+	if whole && step > 0 {
+		got = math.Ceil(got/step) * step
+		if got > high {
+			got = math.Floor(high/step) * step
+		}
+	}
+	if low > high || math.IsInf(got, 0) || math.IsNaN(got) { // between two steps, or nothing
+		return (low + high) / 2
+	}
+	return got
+}
+
+// formats are values of the formats of JSON Schema.
+var formats = map[string]string{
+	"date": "2026-01-31", "date-time": "2026-01-31T12:00:00Z", "time": "12:00:00Z", "duration": "PT1H",
+	"email": "ada@example.com", "uri": "https://example.com/", "url": "https://example.com/", "hostname": "example.com",
+	"ipv4": "192.0.2.1", "ipv6": "2001:db8::1", "uuid": "123e4567-e89b-42d3-a456-426614174000", "uri-reference": "/a",
+	"regex": "a", "json-pointer": "/a",
+}
+
+// likely are texts that patterns tend to want.
+var likely = []string{
+	"a", "A", "1", "ab", "abc", "ABC", "Abc", "12", "123", "1234", "12345", "123456", "12345678", "a1", "A1", "abc-123", "ABC-123", "AB-1234",
+	"ada@example.com", "https://example.com/", "2026-01-31", "2026-01-31T12:00:00Z", "2026-01", "12:00", "12:00:00", "#aabbcc", "en", "en-US",
+	"EUR", "+15550100", "555-0100", "192.0.2.1", "123e4567-e89b-42d3-a456-426614174000", "/a", "1.0", "1.0.0", "0x1f", "deadbeef", "",
+}
+
+// text makes a text that fits a schema, as far as one of ours does.
+func text(v schema.Value) string {
+	if made, ok := formats[v.Get("format").String()]; ok {
+		return made
+	}
+	least, most := 0, maxLength
+	if n := v.Get("minLength"); n.Exists() {
+		least = int(min(float(n), maxLength))
+	}
+	if n := v.Get("maxLength"); n.Exists() {
+		most = int(min(float(n), maxLength))
+	}
+	if p := v.Get("pattern"); p.IsString() {
+		if re, err := regexp.Compile(p.String()); err == nil {
+			for _, made := range likely {
+				if len(made) >= least && len(made) <= most && re.MatchString(made) {
+					return made
+				}
+			}
+		}
+	}
+	return strings.Repeat("a", min(max(least, 1), most))
+}
+
+// wrong are objects that a schema should refuse: good ones, each with one mistake.
+func (m maker) wrong(root schema.Value, good map[string]any) (all []json.RawMessage) {
+	with := func(name string, value any) {
+		bad := map[string]any{}
+		for key, kept := range good {
+			bad[key] = kept
+		}
+		if bad[name] = value; value == nil {
+			delete(bad, name)
+		}
+		all = append(all, encode(bad))
+	}
+	for name := range root.Get("required").Elements() {
+		with(name.String(), nil)
+		break
+	}
+	typed, listed := false, false
+	for name, property := range root.Get("properties").Members() {
+		property = m.resolve(property)
+		switch {
+		case !listed && property.Get("enum").Exists():
+			listed = true
+			with(name, "none of the list")
+		case !typed && property.Get("type").Exists() && typeOf(property) == "string":
+			typed = true
+			with(name, map[string]any{"not": "a text"})
+		case !typed && property.Get("type").Exists():
+			typed = true
+			with(name, "not of the type")
+		}
+	}
+	return all
+}
