@@ -22,6 +22,11 @@ var Wait string
 //go:embed dist/look.js
 var Look string
 
+// Drive is the bundle of src/drive: an expression whose value does what the scripts of a page can do with its tools.
+//
+//go:embed dist/drive.js
+var Drive string
+
 // Record is the bundle of src/record: an expression, a function of a name for its messages between
 // frames, that returns the function that returns what was noted.
 //

@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"encoding/json"
 	"time"
 
 	"github.com/pagetools/pagetools/bridge"
@@ -12,12 +13,21 @@ import (
 // *bridge.Error.
 type Probe interface {
 	Photographer
+	Recorder
 	// Evaluate runs an expression in the document at the top, awaits it, and returns the JSON of
 	// its value, "null" for undefined. An exception is a TOOL_ERROR with its message.
 	Evaluate(ctx context.Context, expression string) (json string, err error)
 	// Look returns what the elements that match a CSS selector show. A selector that is not one
 	// is a SCHEMA_ERROR.
 	Look(ctx context.Context, selector string) (Element, error)
+	// Names lists the tools that the page itself can run.
+	Names(ctx context.Context) ([]string, error)
+	// Execute runs a tool by the page's own executeTool. The result is the string that the page
+	// gets, as JSON, or null. Dialogs meanwhile are pauses, as in Tab.Invoke. What the tool says
+	// when it fails is not in the error, because pages are not told either.
+	Execute(ctx context.Context, tool string, input json.RawMessage) bridge.Step
+	// Reload loads the document again, as a person does. It does not wait for it.
+	Reload(ctx context.Context) error
 	// Mark returns the moment now.
 	Mark(ctx context.Context) (Mark, error)
 	// Since returns what happened in the page since a moment. With quiet it waits, from now on,
@@ -129,17 +139,9 @@ func (m *Manager) Probe(ctx context.Context, ref bridge.Ref) (Probe, error) {
 		return nil, err
 	}
 	if v, err := page.opened(ctx); err != nil {
-		if v == nil { // it died
-			return nil, notRun(bridge.AsError(err))
-		}
-		return nil, waitEnded(ctx)
+		return nil, page.notOpened(ctx, v)
 	}
-	if p, ok := page.tab.(Prober); ok {
-		if probe := p.Probe(); probe != nil {
-			return probe, nil
-		}
-	}
-	return nil, bridge.Errorf(bridge.ConfigError, "", bridge.NotRun, "The pages of %q are not recorded.", s.Name)
+	return page.probe(s.Name)
 }
 
 // probed returns the page that ref names. A session that has a page is not waited for: a call may

@@ -23,6 +23,10 @@ type Record struct {
 	Frames []RecordedFrame `json:"frames"`
 	Told   []RecordedFrame `json:"told"`
 	Forms  []RecordedForm  `json:"forms"`
+	// Calls is how often the document at the top ran a tool, and Since what tells it from others:
+	// when it began, in milliseconds since 1970.
+	Calls int     `json:"calls"`
+	Since float64 `json:"since"`
 }
 
 // Note is one call of the page.

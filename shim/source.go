@@ -137,6 +137,17 @@ func Look(selector string) string {
 	return string(append(appendLiteral([]byte("("+js.Look+")("), []byte(selector)), ')'))
 }
 
+// Names returns the expression for the names of the tools that a page can run itself, as a list.
+// Like Execute it is meant for the world of the page.
+func Names() string { return strictly + "(" + js.Drive + ").names()" }
+
+// Execute returns the expression that runs a tool by the page's own executeTool. It resolves to a
+// reply, of revision 0.
+func Execute(tool string, input []byte) string {
+	b := &builder{b: []byte(strictly + "(" + js.Drive + ").execute(")}
+	return b.text([]byte(tool)).text(input).end()
+}
+
 // RecordSource returns the script that notes what a page does with its tools; it comes after
 // Source's. name is another one than the page script's.
 func RecordSource(name string) string {

@@ -72,7 +72,7 @@ func checkCommand(p *program) *cobra.Command {
 	f.BoolVar(&o.effects, "effects", false, "with --smoke: look at what each call touches: network, storage, navigation, windows, downloads")
 	f.StringVar(&o.from, "from", "", "`file` with a list of tools to judge without a browser: of `tools --format json`, of `lock`, or of tools/list")
 	f.StringVar(&o.explain, "explain", "", "say what a `rule` finds, and why that matters")
-	f.StringVar(&o.reporter, "reporter", "", "`formats`, with commas: list, json, junit:FILE, sarif:FILE, github, markdown:FILE, html:FOLDER, tap")
+	f.StringVar(&o.reporter, "reporter", "", reporterHelp)
 	return c
 }
 
@@ -152,25 +152,6 @@ func severity(flag, value, other string) error {
 		return nil
 	}
 	return usage("invalid value %q for %s: must be one of %s", terminal.Plain(value), flag, strings.Join(known, ", "))
-}
-
-// formats are those of --reporter; without it a list, JSON with --format json, and what GitHub
-// shows beside a change where it runs us.
-func formats(p *program, spec string) ([]report.Format, error) {
-	switch {
-	case spec != "":
-	case p.conf.Format != "text":
-		spec = "json"
-	case os.Getenv("GITHUB_ACTIONS") == "true":
-		spec = "list,github"
-	default:
-		spec = "list"
-	}
-	all, err := report.Parse(spec)
-	if err != nil {
-		return nil, usage("--reporter: %w", err)
-	}
-	return all, nil
 }
 
 func (k *checker) readHosts() error {
@@ -297,30 +278,7 @@ func (k *checker) compare(r *report.Run, found []check.Finding) error {
 // finish writes the reports, and says how the run ends.
 func (k *checker) finish(r *report.Run) error {
 	r.Took = time.Since(k.begun)
-	if name := os.Getenv("GITHUB_STEP_SUMMARY"); name != "" {
-		if err := appendTo(name, report.Markdown(r)); err != nil {
-			k.p.say("warning: GITHUB_STEP_SUMMARY: %v", err)
-		}
-	}
-	out := report.New(k.formats, report.Options{Out: k.p.stdout, Color: terminal.ColorsOf(k.p.stdout).On()})
-	if err := out.Done(r); err != nil {
-		return usage("--reporter: %w", err)
-	}
-	order := []check.Severity{check.Error, check.Warning, check.Info}
-	most := slices.Index(order, r.FailOn) // -1 for never
-	if slices.ContainsFunc(r.Findings, func(f check.Finding) bool { return slices.Index(order, f.Severity) <= most }) {
-		return &shownError{exitFindings}
-	}
-	return nil
-}
-
-func appendTo(name string, text []byte) error {
-	f, err := os.OpenFile(name, os.O_APPEND|os.O_WRONLY, 0) //nolint:gosec // the runner names it
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(text)
-	return errors.Join(err, f.Close())
+	return k.p.report(k.p.reporter(k.formats), r)
 }
 
 // look returns what there is to judge: a file, or pages. Pages of one origin are one snapshot.

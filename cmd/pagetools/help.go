@@ -53,6 +53,10 @@ pagetools tools ./site --format json`},
 pagetools check https://shop.example/ --fail-on warning --reporter list,junit:out.xml
 pagetools check --from tools.json --host all
 pagetools check --explain description-injection`},
+	"test": {ofPage, `pagetools test
+pagetools test ./webtools --via mcp --reporter list,junit:out.xml
+pagetools test shop.webtool.yaml --run 'buys' --update
+pagetools test --serve "npm start" --url http://127.0.0.1:3000/`},
 	"call": {ofPage, `pagetools call https://shop.example/ search query=rye
 pagetools call https://shop.example/ order --input '{"items":[{"id":1}]}'
 pagetools call ./site add-stamp --input @stamp.json --approval auto`},

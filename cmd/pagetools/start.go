@@ -49,10 +49,17 @@ type plan struct {
 
 // start opens the sites of a plan. The caller must close the app.
 func (p *program) start(ctx context.Context, pl plan) (*app.App, error) {
+	return p.startWith(ctx, pl, func(*app.Options) {})
+}
+
+// startWith is start with options that complete has changed.
+func (p *program) startWith(ctx context.Context, pl plan, complete func(*app.Options),
+) (*app.App, error) {
 	o, err := p.options(pl)
 	if err != nil {
 		return nil, err
 	}
+	complete(&o)
 	if pl.remember {
 		o.Bridge.Tracer = p.startTracing(ctx)
 		if o.Memory, err = p.openMemory(ctx); err != nil {

@@ -62,6 +62,8 @@ type Site struct {
 	Engine string
 	// Files are served in the place of a folder.
 	Files fs.FS
+	// Path is the first page of a folder, from its root; "" is index.html.
+	Path string
 	// Page is how its pages are opened; the site, its URL, its engine and the origins that its
 	// pages reach are filled in.
 	Page session.SiteOptions
@@ -216,8 +218,8 @@ func (a *App) serve(ctx context.Context, s Site) error {
 		}
 		files = root.FS()
 		a.stops = append(a.stops, root.Close)
-		if _, err := root.Stat("index.html"); err != nil {
-			return fmt.Errorf("the index.html of %s is not a file in that folder", s.Text)
+		if err := s.hasFirst(root); err != nil {
+			return err
 		}
 	}
 	if files == nil {
@@ -229,6 +231,25 @@ func (a *App) serve(ctx context.Context, s Site) error {
 	}
 	a.stops = append(a.stops, stop)
 	s.URL, s.Origin, s.pass = address, strings.TrimSuffix(address, "/"), pass
+	if s.Path != "" {
+		s.URL = s.Origin + "/" + strings.TrimPrefix(s.Path, "/")
+	}
+	return nil
+}
+
+// hasFirst reports a first page that is not in the folder.
+func (s *Site) hasFirst(root *os.Root) error {
+	u, err := url.Parse(s.Path)
+	if err != nil || u.Host != "" || u.Scheme != "" {
+		return fmt.Errorf("%s is not the path of a page in %s, such as /index.html", s.Path, s.Text)
+	}
+	first := strings.TrimPrefix(u.Path, "/")
+	if first == "" || strings.HasSuffix(first, "/") {
+		first += "index.html"
+	}
+	if info, err := root.Stat(first); err != nil || info.IsDir() {
+		return fmt.Errorf("the %s of %s is not a file in that folder", first, s.Text)
+	}
 	return nil
 }
 

@@ -13,6 +13,7 @@ var told = [];
 var live = /* @__PURE__ */ new Map();
 var pending = /* @__PURE__ */ new Map();
 var dropped = 0;
+var calls = 0;
 var through = "document";
 function place() {
 	const limit = Error.stackTraceLimit;
@@ -145,6 +146,7 @@ function formOf(form) {
 function frameOf(frame) {
 	return { url: frame.src, allowed: /(^|;)\s*tools\b/.test(frame.allow), name: frame.name };
 }
+document.modelContext.addEventListener("toolactivated", () => calls++);
 watch(ModelContext.prototype);
 watch(Object.getPrototypeOf(
 	window.agent
@@ -165,6 +167,8 @@ record = () => stringify({
 	notes,
 	dropped,
 	told,
+	calls,
+	since: performance.timeOrigin,
 	frames: from.call(Array, document.querySelectorAll("iframe"), frameOf).slice(0, most),
 	forms: from.call(Array, document.forms, formOf).slice(0, most)
 });

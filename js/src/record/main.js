@@ -16,6 +16,7 @@ const live = new Map();
 /** @type {Map<Promise<any>, RecordedNote>} */
 const pending = new Map();
 let dropped = 0;
+let calls = 0;
 let through = 'document';
 
 /** Where the page called us: the first line of the stack that a script with an address wrote. */
@@ -180,6 +181,7 @@ function frameOf(frame) {
   return { url: frame.src, allowed: /(^|;)\s*tools\b/.test(frame.allow), name: frame.name };
 }
 
+document.modelContext.addEventListener('toolactivated', () => calls++);
 watch(ModelContext.prototype);
 watch(Object.getPrototypeOf(/** @type {any} */ (window).agent), 'agent');
 access(Document.prototype, 'document');
@@ -196,7 +198,7 @@ addEventListener('message', (event) => {
 }, true);
 
 record = () => stringify({
-  notes, dropped, told,
+  notes, dropped, told, calls, since: performance.timeOrigin,
   frames: from.call(Array, document.querySelectorAll('iframe'), frameOf).slice(0, most),
   forms: from.call(Array, document.forms, formOf).slice(0, most),
 });

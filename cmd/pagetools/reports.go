@@ -1,0 +1,68 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"slices"
+
+	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
+	"github.com/pagetools/pagetools/e2e/check"
+	"github.com/pagetools/pagetools/e2e/report"
+)
+
+// reporterHelp is the help of --reporter.
+const reporterHelp = "`formats`, with commas: list, json, junit:FILE, sarif:FILE, github, " +
+	"markdown:FILE, html:FOLDER, tap"
+
+// formats are those of --reporter; without it a list, JSON with --format json, and what GitHub
+// shows beside a change where it runs us.
+func formats(p *program, spec string) ([]report.Format, error) {
+	switch {
+	case spec != "":
+	case p.conf.Format != "text":
+		spec = "json"
+	case os.Getenv("GITHUB_ACTIONS") == "true":
+		spec = "list,github"
+	default:
+		spec = "list"
+	}
+	all, err := report.Parse(spec)
+	if err != nil {
+		return nil, usage("--reporter: %w", err)
+	}
+	return all, nil
+}
+
+// reporter writes the formats of a run.
+func (p *program) reporter(all []report.Format) report.Reporter {
+	return report.New(all, report.Options{Out: p.stdout, Color: terminal.ColorsOf(p.stdout).On()})
+}
+
+// report writes the reports of a run that is done, and returns how the program ends by it.
+func (p *program) report(out report.Reporter, r *report.Run) error {
+	if name := os.Getenv("GITHUB_STEP_SUMMARY"); name != "" {
+		if err := appendTo(name, report.Markdown(r)); err != nil {
+			p.say("warning: GITHUB_STEP_SUMMARY: %v", err)
+		}
+	}
+	if err := out.Done(r); err != nil {
+		return usage("--reporter: %w", err)
+	}
+	order := []check.Severity{check.Error, check.Warning, check.Info}
+	most := slices.Index(order, r.FailOn) // -1 for never
+	if slices.ContainsFunc(r.Findings, func(f check.Finding) bool {
+		return slices.Index(order, f.Severity) <= most
+	}) || slices.ContainsFunc(r.Cases, func(c report.Case) bool { return c.Status == report.Failed }) {
+		return &shownError{exitFindings}
+	}
+	return nil
+}
+
+func appendTo(name string, text []byte) error {
+	f, err := os.OpenFile(name, os.O_APPEND|os.O_WRONLY, 0) //nolint:gosec // the runner names it
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(text)
+	return errors.Join(err, f.Close())
+}

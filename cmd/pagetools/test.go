@@ -1,0 +1,293 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pagetools/pagetools/bridge/policy"
+	"github.com/pagetools/pagetools/cmd/pagetools/internal/config"
+	"github.com/pagetools/pagetools/cmd/pagetools/internal/files"
+	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
+	"github.com/pagetools/pagetools/e2e/app"
+	"github.com/pagetools/pagetools/e2e/report"
+	"github.com/pagetools/pagetools/e2e/scenario"
+)
+
+// testOptions are the flags of test.
+type testOptions struct {
+	via, tags               []string
+	run, reporter           string
+	dir, url, serve         string
+	repeat, parallel        int
+	retries                 int
+	minCoverage             float64
+	update, schema, exports bool
+}
+
+func testCommand(p *program) *cobra.Command {
+	o := testOptions{repeat: 1, parallel: min(runtime.NumCPU(), 4)}
+	c := &cobra.Command{
+		Use:   "test [PATH...]",
+		Short: "Run scenarios of the tools that pages declare",
+		Long: "Runs the scenarios of files *.webtool.yaml: each case through the page's own " +
+			"executeTool, as a webtool, and\nover MCP, each time in a fresh page, and compares what " +
+			"comes of it. What a person is asked is answered by\nthe scenario. PATH is a file or a " +
+			"folder; the default is the current one. Files *evals.json are run, too, with\n--url or " +
+			"--dir, or by their names.\nEnds with 1 when a case fails, with 2 for a file that is wrong, " +
+			"and with 4 when a site does not open.",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if o.schema {
+				_, err := p.stdout.Write(append(scenario.Schema(), '\n'))
+				return err
+			}
+			return (&tester{p: p, o: &o}).run(cmd.Context(), args)
+		},
+	}
+	f := c.Flags()
+	f.StringSliceVar(&o.via, "via", nil, "`doors` that cases run through, of those that they have: page, webtool, mcp, all")
+	f.StringVar(&o.run, "run", "", "run only cases whose FILE/CASE/DOOR matches this `pattern`")
+	f.StringSliceVar(&o.tags, "tag", nil, "run only cases with one of these `tags`")
+	f.Var(&atMost{&o.repeat, 1000}, "repeat", "run each case so many times, and say how many passed")
+	f.Var(&atMost{&o.retries, 10}, "retries", "repeat a case that fails, at most so many times")
+	f.Var(&atMost{&o.parallel, 64}, "parallel", "run so many cases of a file at once")
+	f.Float64Var(&o.minCoverage, "min-coverage", 0, "fail when cases call less than this `percent` of the tools of their site")
+	f.BoolVar(&o.update, "update", false, "write results that are not as expected into the files")
+	f.StringVar(&o.dir, "dir", "", "`folder` to serve in the place of the files' sites")
+	f.StringVar(&o.url, "url", "", "`address` of the app in the place of the files' sites; beside --dir the path of its first page")
+	f.StringVar(&o.serve, "serve", "", "`command` that starts the app under --url; it is ended afterwards")
+	f.BoolVar(&o.schema, "schema", false, "print the JSON Schema of scenario files")
+	f.BoolVar(&o.exports, "export-evals", false, "print the cases as an evals.json, and run none")
+	f.StringVar(&o.reporter, "reporter", "", reporterHelp)
+	return c
+}
+
+// tester is one run of test.
+type tester struct {
+	p *program
+	o *testOptions
+}
+
+func (t *tester) run(ctx context.Context, args []string) error {
+	selection, err := t.selection()
+	if err != nil {
+		return err
+	}
+	all, err := t.read(args)
+	if err != nil {
+		return err
+	}
+	if t.o.exports {
+		return t.export(all)
+	}
+	formats, err := formats(t.p, t.o.reporter)
+	if err != nil {
+		return err
+	}
+	if t.p.conf.IsDefault("approval") {
+		t.p.conf.Approval = policy.ModeAuto // a scenario is the consent to what it calls
+	}
+	out := t.p.reporter(formats)
+	o := scenario.RunOptions{
+		Options: selection, Open: t.open, Env: os.LookupEnv, Version: ownVersion(),
+		Site:    scenario.Site{Dir: t.o.dir, URL: t.o.url, Serve: t.o.serve},
+		Retries: t.o.retries, Repeat: t.o.repeat, Parallel: t.o.parallel,
+		MinCoverage: t.o.minCoverage, CaseDone: out.CaseDone,
+		Pictures: slices.ContainsFunc(formats, func(f report.Format) bool { return f.Name == "html" }),
+	}
+	if t.o.update {
+		o.Accept = accept
+	}
+	done, err := scenario.Run(ctx, all, o)
+	if problems, wrong := errors.AsType[*scenario.Problems](err); wrong && len(done.Cases) == 0 {
+		return t.p.shown(problems)
+	}
+	failed := t.p.report(out, done)
+	var closed *scenario.NotOpened
+	var ended *exitError
+	switch {
+	case err == nil, ctx.Err() != nil:
+		return failed
+	case errors.As(err, &closed):
+		return unreachable("%s", err.Error())
+	case errors.As(err, &ended):
+		return ended
+	}
+	return usage("%w", err)
+}
+
+// selection reads which cases run.
+func (t *tester) selection() (o scenario.Options, err error) {
+	o.Tags, o.CI = t.o.tags, os.Getenv("CI") != "" && os.Getenv("CI") != "false"
+	if t.o.run != "" {
+		if o.Run, err = regexp.Compile(t.o.run); err != nil {
+			return o, usage("invalid value %q for --run: must be a regular expression, such as %q",
+				terminal.Plain(t.o.run), "buys.*/mcp$")
+		}
+	}
+	for _, word := range t.o.via {
+		door := scenario.Door(word)
+		switch {
+		case word == "all":
+			o.Via = append(o.Via, scenario.Doors()...)
+		case slices.Contains(scenario.Doors(), door):
+			o.Via = append(o.Via, door)
+		default:
+			return o, usage("invalid value %q for --via: must be page, webtool, mcp or all",
+				terminal.Plain(word))
+		}
+	}
+	if t.o.minCoverage < 0 || t.o.minCoverage > 100 {
+		return o, usage("invalid value %g for --min-coverage: must be from 0 to 100", t.o.minCoverage)
+	}
+	if t.o.serve != "" && t.o.url == "" {
+		return o, usage("--serve needs --url: the address under which the command serves the app")
+	}
+	if t.o.serve != "" && t.o.dir != "" {
+		return o, usage("--serve and --dir both name the app: give one of them")
+	}
+	return o, nil
+}
+
+// read reads the files of the command line, and those below its folders.
+func (t *tester) read(args []string) ([]*scenario.File, error) {
+	if len(args) == 0 {
+		args = []string{"."}
+	}
+	var names []string
+	for _, arg := range args {
+		info, err := os.Stat(arg)
+		switch {
+		case err != nil:
+			return nil, usage("%s %w", terminal.Plain(arg), config.Problem(err))
+		case !info.IsDir():
+			names = append(names, arg)
+			continue
+		}
+		below, err := t.below(arg)
+		if err != nil {
+			return nil, err
+		}
+		names = append(names, below...)
+	}
+	if len(names) == 0 {
+		return nil, usage("no scenarios are here: write a file such as shop.webtool.yaml, or name one; " +
+			"files *evals.json need --url or --dir")
+	}
+	var all []*scenario.File
+	var wrong error
+	for _, name := range names {
+		f, err := readScenarios(name)
+		if err != nil {
+			wrong = errors.Join(wrong, err)
+			continue
+		}
+		all = append(all, f)
+	}
+	return all, t.p.shown(wrong)
+}
+
+// shown says each problem of files on a line of its own, as compilers do.
+func (p *program) shown(err error) error {
+	if err == nil || p.json() {
+		return asUsage(err)
+	}
+	for line := range strings.SplitSeq(err.Error(), "\n") {
+		fmt.Fprintln(p.stderr, "pagetools: "+terminal.Plain(line))
+	}
+	return &shownError{exitUsage}
+}
+
+func asUsage(err error) error {
+	if err == nil {
+		return nil
+	}
+	return usage("%w", err)
+}
+
+const evalsEnding = "evals.json"
+
+// below finds the files below a folder.
+func (t *tester) below(folder string) (names []string, err error) {
+	evals := t.o.url != "" || t.o.dir != ""
+	err = filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && path != folder && (strings.HasPrefix(d.Name(), ".") || d.Name() == "node_modules"):
+			return filepath.SkipDir
+		case !d.IsDir() && (strings.HasSuffix(path, ".webtool.yaml") || evals && strings.HasSuffix(path, evalsEnding)):
+			names = append(names, path)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, usage("%s %w", terminal.Plain(folder), config.Problem(err))
+	}
+	return names, nil
+}
+
+func readScenarios(name string) (*scenario.File, error) {
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return nil, usage("%s %w", terminal.Plain(name), config.Problem(err))
+	}
+	if strings.HasSuffix(name, ".json") {
+		return scenario.ReadEvals(name, text)
+	}
+	return scenario.Read(name, text)
+}
+
+// export prints the cases of all files as one evals.json.
+func (t *tester) export(all []*scenario.File) error {
+	whole := &scenario.File{}
+	for _, f := range all {
+		whole.Cases = append(whole.Cases, f.Cases...)
+	}
+	text, err := scenario.ExportEvals(whole)
+	if err != nil {
+		return err
+	}
+	_, err = t.p.stdout.Write(text)
+	return err
+}
+
+// open starts what serves one site.
+func (t *tester) open(ctx context.Context, to *app.Target, complete func(*app.Options)) (*app.App, error) {
+	site := &target{Target: to, named: true}
+	t.p.target = site
+	return t.p.startWith(ctx, plan{targets: []*target{site}, single: true, record: true}, complete)
+}
+
+// accept writes what is into a file, in the place of what was expected.
+func accept(f *scenario.File, changes []scenario.Change) error {
+	text, err := os.ReadFile(f.Name)
+	if err != nil {
+		return usage("--update: %s %w", terminal.Plain(f.Name), config.Problem(err))
+	}
+	if json.Valid(text) {
+		return usage("--update: %s is JSON, of another program; change it by hand", terminal.Plain(f.Name))
+	}
+	next, err := scenario.Update(text, changes)
+	if err != nil {
+		return usage("--update: %s: %w", terminal.Plain(f.Name), err)
+	}
+	info, err := os.Stat(f.Name)
+	if err != nil {
+		return usage("--update: %s %w", terminal.Plain(f.Name), config.Problem(err))
+	}
+	if err := files.Replace(f.Name, next, info.Mode().Perm()); err != nil {
+		return usage("--update: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,141 @@
+package app
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"os/exec"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Times of a command that serves a site.
+const (
+	startTime = 60 * time.Second       // until its address must answer
+	askEvery  = 100 * time.Millisecond // whether it does
+	endTime   = 5 * time.Second        // until it is ended by force
+)
+
+// StartCommand starts a command of the shell that serves a site, and waits until the address of the
+// site answers, whatever it says. The address must be a loopback one, and nothing may answer there
+// before. end ends the command with all that it started. An error has the last words of the command.
+func StartCommand(ctx context.Context, command, address string) (end func() error, err error) {
+	if err := isLoopback(address); err != nil {
+		return nil, err
+	}
+	if answers(ctx, address) {
+		return nil, fmt.Errorf("something answers at %s already: end it, or choose another port", address)
+	}
+	said := &tail{}
+	c := exec.Command("sh", "-c", command) //nolint:gosec,noctx // whoever tests wrote it; it ends with end
+	c.Stdout, c.Stderr = said, said
+	c.WaitDelay = endTime
+	ownGroup(c)
+	if err := c.Start(); err != nil {
+		return nil, fmt.Errorf("starting %q: %w", command, err)
+	}
+	over := make(chan struct{})
+	go func() { // ends with the command
+		_ = c.Wait() // it is ended by a signal
+		close(over)
+	}()
+	end = func() error {
+		endGroup(c, false)
+		select {
+		case <-over:
+		case <-time.After(endTime):
+		}
+		endGroup(c, true) // what did not listen, and what the command left behind
+		<-over
+		return nil
+	}
+	if err := awaitAnswer(ctx, address, over); err != nil {
+		return nil, errors.Join(fmt.Errorf("%q %w%s", command, err, said), end())
+	}
+	return end, nil
+}
+
+// awaitAnswer waits until an address answers.
+func awaitAnswer(ctx context.Context, address string, over <-chan struct{}) error {
+	deadline := time.NewTimer(startTime)
+	defer deadline.Stop()
+	tick := time.NewTicker(askEvery)
+	defer tick.Stop()
+	for !answers(ctx, address) {
+		select {
+		case <-tick.C:
+		case <-over:
+			return fmt.Errorf("ended before %s answered", address)
+		case <-deadline.C:
+			return fmt.Errorf("does not answer at %s within %s", address, startTime)
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	return nil
+}
+
+func answers(ctx context.Context, address string) bool {
+	bounded, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	r, err := http.NewRequestWithContext(bounded, http.MethodGet, address, nil)
+	if err != nil {
+		return false
+	}
+	alone := &http.Transport{DisableKeepAlives: true}
+	reply, err := alone.RoundTrip(r)
+	if err != nil {
+		return false
+	}
+	_ = reply.Body.Close()
+	return true
+}
+
+// isLoopback refuses an address that a command of ours does not serve.
+func isLoopback(address string) error {
+	u, err := url.Parse(address)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" {
+		return fmt.Errorf("%s is not an http(s) URL, such as http://127.0.0.1:8080/", address)
+	}
+	host := u.Hostname()
+	ip, err := netip.ParseAddr(host)
+	if host == "localhost" || strings.HasSuffix(host, ".localhost") || err == nil && ip.IsLoopback() {
+		return nil
+	}
+	return fmt.Errorf("%s is not an address of this machine: a command serves a loopback one, such as "+
+		"http://%s/", address, net.JoinHostPort("127.0.0.1", "8080"))
+}
+
+// tail keeps the last words of a command.
+type tail struct {
+	mu   sync.Mutex
+	text []byte
+}
+
+const mostWords = 2000
+
+// Write implements io.Writer.
+func (t *tail) Write(b []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.text = append(t.text, b...)
+	t.text = t.text[max(0, len(t.text)-mostWords):]
+	return len(b), nil
+}
+
+// String is what was said, as the end of a sentence.
+func (t *tail) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	said := strings.ToValidUTF8(string(bytes.TrimSpace(t.text)), "\uFFFD")
+	if said == "" {
+		return "; it said nothing"
+	}
+	return "; it said: " + said
+}

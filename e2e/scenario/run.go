@@ -1,0 +1,313 @@
+package scenario
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/pagetools/pagetools/e2e/app"
+	"github.com/pagetools/pagetools/e2e/report"
+)
+
+// RunOptions say how cases run. Open is required.
+type RunOptions struct {
+	// Options select the cases.
+	Options
+	// Open starts what serves a target. It calls complete with its options, whose one site is that
+	// target, before the app starts. Run closes the app. An error ends the run.
+	Open func(ctx context.Context, t *app.Target, complete func(*app.Options)) (*app.App, error)
+	// Site replaces the sites of the files; its Dir is relative to the current folder. A zero one
+	// replaces none.
+	Site Site
+	// Env returns a variable of the environment, as in [Scope].
+	Env func(name string) (string, bool)
+	// Retries is how often a case is repeated that fails, unless it says so itself. With Repeat,
+	// each case runs that many times, and fails when one of them does; zero means one.
+	Retries, Repeat int
+	// Parallel is how many cases of a file run at once; zero means one.
+	Parallel int
+	// MinCoverage is the least part of the tools of a site that the cases of a file call, in
+	// percent; zero asks for none.
+	MinCoverage float64
+	// CaseTime is the longest that one case may take through one door, without the time that its
+	// person takes; zero means a minute.
+	CaseTime time.Duration
+	// Pictures makes a picture of the page before each step, for reports that show it.
+	Pictures bool
+	// Accept takes what the values that are expected must be so that the cases of a file pass, as
+	// [Update] does. Nil accepts nothing: what does not match fails.
+	Accept func(f *File, changes []Change) error
+	// CaseDone is called as cases end, one at a time; nil is not called.
+	CaseDone func(*report.Case)
+	// Version is that of pagetools.
+	Version string
+}
+
+// NotOpened is the error of a site that could not be opened.
+type NotOpened struct {
+	Site string // as its file names it
+	Err  error
+}
+
+// Error names the site.
+func (e *NotOpened) Error() string { return e.Site + ": " + e.Err.Error() }
+
+// Unwrap returns why.
+func (e *NotOpened) Unwrap() error { return e.Err }
+
+// Run runs the selected cases of the files, each through its doors, and each time in a fresh page
+// of a fresh browser context. It returns the report also with an error: a [*Problems] where files
+// ask for what cannot be done, or a [*NotOpened] for each site that did not open; the cases of the
+// other files ran. When ctx ends, what runs is ended, and the report says that it was interrupted.
+func Run(ctx context.Context, files []*File, o RunOptions) (*report.Run, error) {
+	out := &report.Run{Command: "test", Version: o.Version, Started: time.Now(), FailOn: "off"}
+	selected, err := Select(files, o.Options)
+	if err != nil {
+		return out, err
+	}
+	o.Parallel, o.Repeat = max(o.Parallel, 1), max(o.Repeat, 1)
+	if o.CaseTime == 0 {
+		o.CaseTime = time.Minute
+	}
+	if err := able(selected); err != nil {
+		return out, err
+	}
+	r := &runner{o: o, run: out}
+	var all error
+	for len(selected) > 0 && ctx.Err() == nil {
+		f := selected[0].File
+		n := len(selected)
+		if i := slices.IndexFunc(selected, func(s Selected) bool { return s.File != f }); i >= 0 {
+			n = i
+		}
+		all = errors.Join(all, r.file(ctx, f, selected[:n]))
+		selected = selected[n:]
+	}
+	out.Took, out.Interrupted = time.Since(out.Started), ctx.Err() != nil
+	return out, all
+}
+
+// able reports what the files ask for and what cannot be done, before anything is opened.
+func able(selected []Selected) error {
+	var wrong Problems
+	add := func(f *File, at Position, format string, args ...any) {
+		wrong.List = append(wrong.List, Problem{f.Name, at, visible(fmt.Sprintf(format, args...))})
+	}
+	var last *File
+	for i := range selected {
+		f := selected[i].File
+		if f == last {
+			continue
+		}
+		last = f
+		if n := f.Site.Network; n != nil {
+			add(f, n.Position, "network is not possible yet: remove it, and let the site have a backend "+
+				"for tests")
+		}
+		if _, at, err := f.rules(); err != nil {
+			add(f, at, "lint: %s", err.Error())
+		}
+	}
+	if wrong.List == nil {
+		return nil
+	}
+	return &wrong
+}
+
+// runner is one run.
+type runner struct {
+	o   RunOptions
+	mu  sync.Mutex
+	run *report.Run
+}
+
+// done adds a case to the report.
+func (r *runner) done(c report.Case) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.run.Cases = append(r.run.Cases, c)
+	if r.o.CaseDone != nil {
+		r.o.CaseDone(&c)
+	}
+}
+
+// note says something once for the whole run.
+func (r *runner) note(format string, args ...any) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.run.Notes = append(r.run.Notes, visible(fmt.Sprintf(format, args...)))
+}
+
+// file runs the selected cases of one file.
+func (r *runner) file(ctx context.Context, f *File, selected []Selected) error {
+	begun := len(r.run.Cases)
+	defer func() { r.inOrder(begun, selected) }()
+	idle := func(s Selected) bool { return s.reasonToSkip() != "" }
+	if !slices.ContainsFunc(selected, func(s Selected) bool { return !idle(s) }) {
+		for i := range selected {
+			r.done(skipped(&selected[i], selected[i].reasonToSkip()))
+		}
+		return nil
+	}
+	on, err := r.open(ctx, f)
+	if err != nil {
+		if ctx.Err() == nil {
+			r.pseudo(f, "site", f.Site.Position, err.Error())
+		}
+		for i := range selected {
+			r.done(skipped(&selected[i], "the site was not opened"))
+		}
+		return err
+	}
+	defer on.close()
+	on.cases(ctx, selected)
+	if ctx.Err() != nil {
+		return nil
+	}
+	on.lint(ctx)
+	on.coverage()
+	return on.accept()
+}
+
+// inOrder sorts the cases of a file, which ended in any order, as they were selected.
+func (r *runner) inOrder(begun int, selected []Selected) {
+	place := func(c report.Case) int {
+		i := slices.IndexFunc(selected, func(s Selected) bool {
+			return s.Case.Name == c.Name && string(s.Door) == c.Door
+		})
+		if i < 0 {
+			return len(selected)
+		}
+		return i
+	}
+	slices.SortStableFunc(r.run.Cases[begun:], func(a, b report.Case) int { return place(a) - place(b) })
+}
+
+// reasonToSkip says why a case does not run, or is "".
+func (s *Selected) reasonToSkip() string {
+	if s.Case.Eval != nil && s.Case.Eval.NoCall {
+		return "no call is expected, which cannot be tested without a model"
+	}
+	return s.Case.Skip
+}
+
+func newCase(s *Selected) report.Case {
+	return report.Case{File: s.File.Name, Line: s.Case.Line, Name: s.Case.Name, Door: string(s.Door),
+		Tags: s.Case.Tags, Attempts: 1}
+}
+
+func skipped(s *Selected, reason string) report.Case {
+	c := newCase(s)
+	c.Status, c.Reason = report.Skipped, reason
+	return c
+}
+
+// cases runs each case through its doors, and several cases at once.
+func (on *opened) cases(ctx context.Context, selected []Selected) {
+	units := make(chan []Selected)
+	var workers sync.WaitGroup
+	for range on.o.Parallel {
+		workers.Go(func() {
+			for unit := range units {
+				on.throughDoors(ctx, unit)
+			}
+		})
+	}
+	for from := 0; from < len(selected) && ctx.Err() == nil; {
+		to := from + 1
+		for to < len(selected) && selected[to].Case == selected[from].Case {
+			to++
+		}
+		select {
+		case units <- selected[from:to]:
+		case <-ctx.Done():
+		}
+		from = to
+	}
+	close(units)
+	workers.Wait()
+}
+
+// throughDoors runs one case through its doors, one after another, and compares what came of it.
+func (on *opened) throughDoors(ctx context.Context, doors []Selected) {
+	var before []*attempt
+	for i := range doors {
+		s := &doors[i]
+		if reason := s.reasonToSkip(); reason != "" {
+			on.done(skipped(s, reason))
+			continue
+		}
+		c, last := on.repeated(ctx, s, before)
+		if ctx.Err() != nil {
+			c = skipped(s, "the run was interrupted")
+		}
+		if c.Status == report.Passed {
+			before = append(before, last)
+		}
+		on.done(c)
+	}
+}
+
+// repeated runs a case through one door as often as it shall be, and returns the last attempt.
+func (on *opened) repeated(ctx context.Context, s *Selected, before []*attempt,
+) (c report.Case, last *attempt) {
+	passed := 0
+	for n := 1; n <= on.o.Repeat && ctx.Err() == nil; n++ {
+		var once report.Case
+		once, last = on.retried(ctx, s, before)
+		if once.Status != report.Failed {
+			passed++
+		}
+		if n == 1 || c.Status != report.Failed {
+			once.Took += c.Took
+			c = once
+		} else {
+			c.Took += once.Took
+		}
+		if on.o.Repeat > 1 {
+			c.Attempts = n
+		}
+	}
+	if on.o.Repeat > 1 && c.Status != report.NotApplicable && ctx.Err() == nil {
+		on.note("%s: %d of %d runs passed: %s.", s.Name(), passed, on.o.Repeat,
+			passAt(on.o.Repeat, passed))
+	}
+	return c, last
+}
+
+// passAt is how probable it is that one of k runs passes, for one and for all of n of which some
+// passed: the unbiased estimate of pass@k.
+func passAt(n, passed int) string {
+	var words []string
+	for k := range maps.Keys(map[int]bool{1: true, n: true}) {
+		fail := 1.0
+		for i := range k {
+			fail *= float64(max(n-passed-i, 0)) / float64(n-i)
+		}
+		words = append(words, fmt.Sprintf("pass@%d %.2f", k, 1-fail))
+	}
+	slices.Sort(words)
+	return strings.Join(words, ", ")
+}
+
+// retried runs a case until it passes, or is not repeated any more.
+func (on *opened) retried(ctx context.Context, s *Selected, before []*attempt,
+) (report.Case, *attempt) {
+	retries := on.o.Retries
+	if s.Case.Retries != nil {
+		retries = *s.Case.Retries
+	}
+	for n := 1; ; n++ {
+		t := on.attempt(s)
+		c := t.run(ctx, before)
+		c.Attempts = n
+		if c.Status != report.Failed || n > retries || ctx.Err() != nil {
+			return c, t
+		}
+	}
+}

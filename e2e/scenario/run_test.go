@@ -1,0 +1,221 @@
+package scenario_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pagetools/pagetools/bridge/policy"
+	"github.com/pagetools/pagetools/e2e/app"
+	"github.com/pagetools/pagetools/e2e/report"
+	"github.com/pagetools/pagetools/e2e/scenario"
+)
+
+// open starts a browser for a site, as the command test does.
+func open(ctx context.Context, t *app.Target, complete func(*app.Options)) (*app.App, error) {
+	allowed := app.Site{Target: t}
+	allowed.Tools.Approval = policy.Operator{Mode: policy.ModeAuto}
+	o := app.Options{Sites: []app.Site{allowed}}
+	o.Local.Path = os.Getenv("PAGETOOLS_HEADLESS_SHELL")
+	if o.Local.Path == "" {
+		o.Local.Path = os.Getenv("PAGETOOLS_EXECUTABLE_PATH")
+	}
+	o.Local.NoSandbox = os.Getenv("PAGETOOLS_NO_SANDBOX") == "1"
+	o.Limits.CallTimeout = 5 * time.Second
+	complete(&o)
+	return app.Start(ctx, o)
+}
+
+func env(name string) (string, bool) { return "hello", name == "GREETING" }
+
+// scenarios reads a file of testdata/run.
+func scenarios(t *testing.T, name string) *scenario.File {
+	t.Helper()
+	path := filepath.Join("testdata", "run", name+".webtool.yaml")
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := scenario.Read(path, text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// differsByRun is what of a report differs from run to run.
+var differsByRun = regexp.MustCompile(`\b[0-9.]+ ?(ms|s)\b|0\.[0-9]{3,}|127\.0\.0\.1:[0-9]+`)
+
+// transcript is what a run said of each case.
+func transcript(run *report.Run) string {
+	var b strings.Builder
+	for _, c := range run.Cases {
+		fmt.Fprintf(&b, "%s (%s): %s", c.Name, c.Door, c.Status)
+		if c.Reason != "" {
+			fmt.Fprintf(&b, ": %s", c.Reason)
+		}
+		b.WriteByte('\n')
+		if f := c.Failure; f != nil {
+			fmt.Fprintf(&b, "    %d: %s: %s\n", f.Line, f.Step, f.Message)
+			if f.Path != "" {
+				fmt.Fprintf(&b, "    at %s\n", f.Path)
+			}
+		}
+	}
+	for _, note := range run.Notes {
+		fmt.Fprintf(&b, "note: %s\n", note)
+	}
+	return differsByRun.ReplaceAllStringFunc(b.String(), func(s string) string {
+		if strings.Contains(s, "127.") {
+			return "SITE"
+		}
+		if strings.HasSuffix(s, "s") {
+			return "TIME"
+		}
+		return "NUMBER"
+	})
+}
+
+// TestRun: the ways in which cases pass and fail, through every door, as they are reported. The
+// golden files hold both, so that each is the control of the other.
+func TestRun(t *testing.T) {
+	for _, name := range []string{"passes", "silent", "fails", "hostile"} {
+		t.Run(name, func(t *testing.T) {
+			var ended int
+			run, err := scenario.Run(t.Context(), []*scenario.File{scenarios(t, name)}, scenario.RunOptions{
+				Open: open, Env: env, Parallel: 2, CaseTime: 20 * time.Second,
+				CaseDone: func(*report.Case) { ended++ },
+			})
+			if err != nil || run.Interrupted || ended != len(run.Cases) {
+				t.Errorf("it ended %d of %d cases: %v", ended, len(run.Cases), err)
+			}
+			got := transcript(run)
+			golden := filepath.Join("testdata", "run", name+".txt")
+			if *update {
+				if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(golden)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got != string(want) {
+				t.Errorf("the cases of %s ended so:\n%s", name, got)
+			}
+		})
+	}
+}
+
+// TestRunTells: a failure has what the page said, what it did not get, and pictures; and how to
+// repeat just that.
+func TestRunTells(t *testing.T) {
+	t.Parallel()
+	f := readScenario(t, `site: {dir: testdata/run/site}
+via: webtool
+cases: [{name: "it's loud", steps: [{call: loud, expect: quiet}]}]`)
+	run, err := scenario.Run(t.Context(), []*scenario.File{f}, scenario.RunOptions{Open: open, Pictures: true})
+	if err != nil || len(run.Cases) != 1 || run.Cases[0].Failure == nil {
+		t.Fatalf("it ended so: %+v, %v", run.Cases, err)
+	}
+	got := run.Cases[0].Failure
+	if all := strings.Join(got.Console, "\n"); !strings.Contains(all, "No stamps left.") {
+		t.Errorf("the page said %q", all)
+	}
+	if all := strings.Join(got.Requests, "\n"); !strings.Contains(all, "/nothing.json: status 404") {
+		t.Errorf("the page did not get %q", all)
+	}
+	for _, png := range [][]byte{got.Before, got.After} {
+		if !bytes.HasPrefix(png, []byte("\x89PNG")) {
+			t.Errorf("a picture of %d bytes", len(png))
+		}
+	}
+	if want := `pagetools test in.webtool.yaml --run '^in\.webtool\.yaml/it'\''s loud/webtool$'`; got.Again != want {
+		t.Errorf("it is repeated by %s", got.Again)
+	}
+	if got.Expected != `> "quiet"` || got.Actual != `> "loud"` {
+		t.Errorf("it shows %s and %s", got.Expected, got.Actual)
+	}
+}
+
+func readScenario(t *testing.T, text string) *scenario.File {
+	t.Helper()
+	f, err := scenario.Read("in.webtool.yaml", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// TestRunInterrupted: what runs is ended at once, with a report of what was done.
+func TestRunInterrupted(t *testing.T) {
+	t.Parallel()
+	f := readScenario(t, `site: {dir: testdata/run/site}
+via: webtool
+cases: [{name: quick, steps: [{call: text}]}, {name: endless, steps: [{call: never}]}, {name: after, steps: [{call: text}]}]`)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var ended time.Time
+	run, err := scenario.Run(ctx, []*scenario.File{f}, scenario.RunOptions{Open: open, CaseDone: func(c *report.Case) {
+		if c.Name == "quick" {
+			ended = time.Now()
+			time.AfterFunc(time.Second, cancel)
+		}
+	}})
+	if took := time.Since(ended); took > 4*time.Second { // a call may take 5 s
+		t.Errorf("it ended %s after that", took)
+	}
+	got := transcript(run)
+	if err != nil || !run.Interrupted || got != "quick (webtool): passed\nendless (webtool): skipped: the run was interrupted\n" {
+		t.Errorf("%v, interrupted %v:\n%s", err, run.Interrupted, got)
+	}
+}
+
+// TestRunUnopened: the cases of a site that does not open are not run, and those of others are.
+func TestRunUnopened(t *testing.T) {
+	t.Parallel()
+	closed := readScenario(t, `site: {url: "http://127.0.0.1:1/"}
+via: webtool
+cases: [{name: closed, steps: [{call: text}]}]`)
+	there := readScenario(t, `site: {dir: testdata/run/site}
+via: webtool
+cases: [{name: there, steps: [{call: text}]}]`)
+	run, err := scenario.Run(t.Context(), []*scenario.File{closed, there}, scenario.RunOptions{Open: open})
+	var unopened *scenario.NotOpened
+	if !errors.As(err, &unopened) || unopened.Site != "http://127.0.0.1:1/" {
+		t.Errorf("the error is %v", err)
+	}
+	if got := transcript(run); !strings.Contains(got, "closed (webtool): skipped: the site was not opened\nsite (): failed") ||
+		!strings.Contains(got, "there (webtool): passed") {
+		t.Errorf("the cases ended so:\n%s", got)
+	}
+}
+
+// TestRunLeavesNothing: no caller, no page and no question is left of a case that failed.
+func TestRunLeavesNothing(t *testing.T) {
+	t.Parallel()
+	f := readScenario(t, `site: {dir: testdata/run/site}
+cases: [{name: asks, steps: [{call: confirm, expect: bought}]}, {name: fails, steps: [{call: fail}]}]`)
+	var a *app.App
+	var held []int
+	opens := func(ctx context.Context, t *app.Target, complete func(*app.Options)) (*app.App, error) {
+		var err error
+		a, err = open(ctx, t, complete)
+		return a, err
+	}
+	_, err := scenario.Run(t.Context(), []*scenario.File{f}, scenario.RunOptions{Open: opens, CaseDone: func(*report.Case) {
+		pages, _, queued := a.Manager.Pages()
+		held = append(held, pages+queued+a.Bridge.OpenQuestions())
+	}})
+	if err != nil || len(held) != 6 || slices.Max(held) > 0 {
+		t.Errorf("after each case %v were left (%v)", held, err)
+	}
+}

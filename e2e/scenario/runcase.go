@@ -1,0 +1,294 @@
+package scenario
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/e2e/report"
+	"github.com/pagetools/pagetools/session"
+	"github.com/pagetools/pagetools/transport"
+)
+
+// attempt is one run of a case through one door.
+type attempt struct {
+	*opened
+	c          *Case
+	door       Door
+	again      string
+	scope      *Scope
+	credential transport.Credential
+	ref        bridge.Ref
+	humans     *Humans
+	person     *person
+	way        door
+	probe      session.Probe
+
+	mu       sync.Mutex // of what steps at once write
+	made     []made
+	unheard  string        // what this door could not check
+	before   []byte        // the picture before the step
+	from     *session.Mark // where the step began
+	finished []report.Step
+	others   []*attempt // that passed through other doors
+}
+
+func (on *opened) attempt(s *Selected) *attempt {
+	return &attempt{opened: on, c: s.Case, door: s.Door, again: s.Again(), unheard: s.lacks(),
+		scope: &Scope{Env: on.o.Env, Unique: strings.ToLower(rand.Text()[:12])}}
+}
+
+func lack(line int, why string) string { return fmt.Sprintf("line %d: %s", line, visible(why)) }
+
+// errTooLong is the cause of the end of an attempt that takes too long.
+var errTooLong = errors.New("the case took too long")
+
+// run runs the steps, and compares with the attempts that passed through other doors.
+func (t *attempt) run(ctx context.Context, others []*attempt) report.Case {
+	began := time.Now()
+	t.others = others
+	s := Selected{t.file, t.c, t.door}
+	c := newCase(&s)
+	if t.unheard != "" {
+		c.Status, c.Reason = report.NotApplicable, t.unheard
+		return c
+	}
+	limit := t.o.CaseTime
+	for i := range t.c.Human {
+		limit += t.c.Human[i].After * time.Duration(t.c.Human[i].Times)
+	}
+	bounded, cancel := context.WithTimeoutCause(ctx, limit+t.questionTime(), errTooLong)
+	defer cancel()
+	c.Failure = t.start(bounded)
+	if c.Failure == nil {
+		c.Failure = t.steps(bounded)
+	}
+	for _, other := range others {
+		if c.Failure == nil {
+			c.Failure = t.disagrees(other)
+		}
+	}
+	if f := c.Failure; f != nil {
+		f.Again = t.again
+		t.explain(ctx, f)
+	}
+	t.end()
+	c.Steps, c.Took = t.finished, time.Since(began)
+	switch {
+	case c.Failure != nil:
+		c.Status = report.Failed
+	case t.unheard != "":
+		c.Status, c.Reason = report.NotApplicable, t.unheard
+	default:
+		c.Status = report.Passed
+	}
+	return c
+}
+
+// failed is the failure of a step.
+func (t *attempt) failed(s *Step, why string) *report.Failure {
+	return &report.Failure{Step: s.Title(), Line: s.Line, Message: why}
+}
+
+// mismatched is the failure of a step where a value is not as expected.
+func (t *attempt) mismatched(s *Step, what string, at Position, m *Mismatch) *report.Failure {
+	f := t.failed(s, what+": "+m.Why)
+	f.Path, f.Expected, f.Actual = m.Path, m.Expected, m.Actual
+	if at.Line > 0 {
+		f.Line = at.Line
+	}
+	return f
+}
+
+// start opens the page, and the way to its tools.
+func (t *attempt) start(ctx context.Context) *report.Failure {
+	trouble := func(err error) *report.Failure {
+		return &report.Failure{Line: t.c.Line, Message: "before the first step: " + said(ctx, err)}
+	}
+	may := []bridge.Right{bridge.MayCall, bridge.MayElicit}
+	if t.door == ThroughWebtool {
+		may = append(may, bridge.MayAnswer)
+	}
+	t.credential = t.admit(may...)
+	t.ref = bridge.Ref{Site: t.site, Session: stateName, Caller: t.credential.Caller, Page: t.page}
+	var err error
+	if t.humans, err = NewHumans(t.c.Human, t.scope); err != nil {
+		return trouble(err)
+	}
+	t.person = newPerson(t.humans, t.app.Bridge, t.credential.Name)
+	go t.person.watch(ctx)
+	if t.probe, err = t.app.Manager.Probe(ctx, t.ref); err != nil {
+		return trouble(err)
+	}
+	switch t.door {
+	case ThroughMCP:
+		var way *mcpDoor
+		if way, err = t.mcp(ctx, t.credential, t.person); err != nil {
+			return trouble(err)
+		}
+		t.way = way
+	case ThroughWebtool:
+		t.way = t.webtool(t.credential, t.person)
+	default:
+		t.way = &pageDoor{probe: t.probe, person: t.person, limit: t.callTime}
+	}
+	return nil
+}
+
+// said is an error for people. An end of the context is said by its cause.
+func said(ctx context.Context, err error) string {
+	if cause := context.Cause(ctx); cause != nil {
+		return cause.Error()
+	}
+	if e, ok := errors.AsType[*bridge.Error](err); ok {
+		return visible(errorText(failure(e)))
+	}
+	return visible(err.Error())
+}
+
+// end leaves nothing behind.
+func (t *attempt) end() {
+	if t.way != nil {
+		t.way.close()
+	}
+	t.expel(t.credential)
+}
+
+// steps runs the steps in order, until one fails. At the end, the person must have answered all
+// that it was to answer.
+func (t *attempt) steps(ctx context.Context) *report.Failure {
+	var f *report.Failure
+	for i := range t.c.Steps {
+		s := &t.c.Steps[i]
+		done := report.Step{Name: s.Title(), Line: s.Line, Status: report.Skipped}
+		if f == nil {
+			t.remember(ctx)
+			began := time.Now()
+			if f = t.step(ctx, s); f == nil {
+				f = t.looks(ctx, s)
+			}
+			done.Took, done.Status = time.Since(began), report.Passed
+			if f != nil {
+				done.Status = report.Failed
+			}
+		}
+		t.finished = append(t.finished, done)
+	}
+	if f != nil {
+		return f
+	}
+	return t.leftOver()
+}
+
+// leftOver is the failure of answers that nobody asked for. Consent is not asked for through the
+// page's own door, so an answer that fits it may be left there.
+func (t *attempt) leftOver() *report.Failure {
+	for _, e := range t.humans.Left() {
+		if t.door == ThroughPage && e.On.Kind == "" && t.consents() {
+			t.unheard = lack(e.Line, "nobody is asked for consent on the page's own door, where this "+
+				"answer was not asked for")
+			continue
+		}
+		return &report.Failure{Step: "human", Line: e.Line, Message: fmt.Sprintf(
+			"an answer was not asked for: %s, for the kind %s; the page asked fewer questions than "+
+				"human has answers", e.Answer.Act, orAny(e.On.Kind))}
+	}
+	return nil
+}
+
+func orAny(kind string) string {
+	if kind == "" {
+		return "any"
+	}
+	return kind
+}
+
+// consents reports whether a tool that was called declares that it needs consent.
+func (t *attempt) consents() bool {
+	c, err := t.app.Manager.Catalog(t.ref)
+	if err != nil {
+		return false
+	}
+	return slices.ContainsFunc(t.made, func(m made) bool {
+		tool := c.Tool(m.step.Call)
+		claims := func(hint string) bool {
+			return string(of(tool.Annotations()).Get(hint).Text()) == "true"
+		}
+		return tool != nil && (claims("destructiveHint") || claims("consequentialHint"))
+	})
+}
+
+// pictureTime is how long a picture may take.
+const pictureTime = 3 * time.Second
+
+// remember keeps what the page shows, and where it is, before a step.
+func (t *attempt) remember(ctx context.Context) {
+	if t.o.Pictures {
+		t.before = t.picture(ctx)
+	}
+	t.from = nil
+	if now, err := t.probe.Mark(ctx); err == nil {
+		t.from = &now
+	}
+}
+
+// picture returns a picture of the page, or nil: one that hangs shows nothing.
+func (t *attempt) picture(ctx context.Context) []byte {
+	bounded, cancel := context.WithTimeout(ctx, pictureTime)
+	defer cancel()
+	png, err := t.probe.Screenshot(bounded)
+	if err != nil {
+		return nil
+	}
+	return png
+}
+
+// explain adds what the page shows and said to a failure, as far as it still tells.
+func (t *attempt) explain(ctx context.Context, f *report.Failure) {
+	if t.probe == nil {
+		return
+	}
+	if t.o.Pictures {
+		f.Before, f.After = t.before, t.picture(ctx)
+	}
+	if t.from == nil {
+		return
+	}
+	bounded, cancel := context.WithTimeout(ctx, pictureTime)
+	defer cancel()
+	seen, err := t.probe.Since(bounded, *t.from, 0)
+	if err != nil {
+		return
+	}
+	for _, x := range seen.Said {
+		text := x.Text
+		if x.Line > 0 {
+			text += fmt.Sprintf(" (%s:%d)", x.URL, x.Line)
+		}
+		f.Console = append(f.Console, text)
+	}
+	for _, r := range seen.Requests {
+		switch {
+		case r.Failed != "":
+			f.Requests = append(f.Requests, r.Method+" "+r.URL+": "+r.Failed)
+		case r.Status >= 400:
+			f.Requests = append(f.Requests, fmt.Sprintf("%s %s: status %d", r.Method, r.URL, r.Status))
+		}
+	}
+	f.Console, f.Requests = few(f.Console), few(f.Requests)
+}
+
+// few are the first of many lines.
+func few(lines []string) []string {
+	const most = 20
+	if more := len(lines) - most; more > 0 {
+		return append(lines[:most:most], fmt.Sprintf("and %d more", more))
+	}
+	return lines
+}

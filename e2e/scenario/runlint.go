@@ -1,0 +1,204 @@
+package scenario
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/pagetools/pagetools/e2e/check"
+	"github.com/pagetools/pagetools/e2e/effects"
+	"github.com/pagetools/pagetools/e2e/report"
+)
+
+// contractChanged is the rule that holds declarations against a lock file.
+const contractChanged = "contract-changed"
+
+// lint judges the declarations of the site, as the file asks. What it finds is in the report; lint
+// and lock are cases, which fail by it.
+func (on *opened) lint(ctx context.Context) {
+	f := on.file
+	if f.Lint == nil && f.Lock == "" {
+		return
+	}
+	o, at, err := f.rules()
+	var found []check.Finding
+	if err == nil {
+		found, err = on.judge(ctx, o)
+	}
+	if ctx.Err() != nil {
+		return
+	}
+	if err != nil {
+		on.pseudo(on.file, "lint", at, err.Error())
+		return
+	}
+	ofLock := func(x check.Finding) bool { return x.Rule == contractChanged }
+	if f.Lock != "" {
+		on.verdict("lock", f.Position, check.Error, slices.DeleteFunc(slices.Clone(found),
+			func(x check.Finding) bool { return !ofLock(x) }))
+	}
+	if f.Lint != nil {
+		least := check.Error
+		if f.Lint.FailOn != "" {
+			least = check.Severity(f.Lint.FailOn)
+		}
+		on.verdict("lint", f.Lint.Position, least, slices.DeleteFunc(found, ofLock))
+	}
+}
+
+// rules are the settings of the rules, and the place of the first that is wrong.
+func (f *File) rules() (o check.Options, at Position, err error) {
+	o.Rules = map[string]check.Setting{}
+	if f.Lint == nil {
+		for _, r := range check.Rules() {
+			if r.ID != contractChanged {
+				o.Rules[r.ID] = check.Setting{Severity: check.Off}
+			}
+		}
+		return o, f.Position, nil
+	}
+	for _, r := range f.Lint.Rules {
+		setting, err := r.setting()
+		if err == nil {
+			_, err = check.Judge(&check.Snapshot{}, check.Options{Rules: map[string]check.Setting{
+				r.ID: setting}})
+		}
+		if err != nil {
+			return o, r.Position, err
+		}
+		o.Rules[r.ID] = setting
+	}
+	return o, f.Lint.Position, nil
+}
+
+// setting reads the options of a rule: a severity, or an object that may have one.
+func (r *Rule) setting() (s check.Setting, err error) {
+	text, err := r.Options.JSON()
+	if err != nil {
+		return s, fmt.Errorf("invalid value for %s: %w", r.ID, err)
+	}
+	v := of(text)
+	if v.IsString() {
+		s.Severity = check.Severity(v.String())
+		return s, nil
+	}
+	s.Values = map[string]any{}
+	for name, option := range v.Members() {
+		var value any
+		if err := json.Unmarshal(option.Text(), &value); err != nil {
+			return s, err
+		}
+		switch name {
+		case "severity":
+			s.Severity = check.Severity(option.String())
+		case "allow":
+			for x := range option.Elements() {
+				s.Allow = append(s.Allow, x.String())
+			}
+		default:
+			s.Values[name] = value
+		}
+	}
+	return s, nil
+}
+
+// judge looks at the site's page, and holds it against the rules.
+func (on *opened) judge(ctx context.Context, o check.Options) ([]check.Finding, error) {
+	page, err := effects.Look(ctx, on.app, on.site)
+	if err != nil {
+		return nil, err
+	}
+	s := &check.Snapshot{Target: on.file.Name, Live: true, Pages: []check.Page{page}}
+	if name := on.file.Lock; name != "" {
+		if !filepath.IsAbs(name) {
+			name = filepath.Join(filepath.Dir(on.file.Name), name)
+		}
+		if s.Locked, err = locked(name); err != nil {
+			return nil, fmt.Errorf("lock: %w; `pagetools lock` writes it", err)
+		}
+	}
+	return check.Judge(s, o)
+}
+
+// locked are the tools of a lock file, of all its targets.
+func locked(name string) (map[string]check.Tool, error) {
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return nil, err
+	}
+	s, err := check.FromFile(text)
+	if err != nil {
+		return nil, err
+	}
+	all := map[string]check.Tool{}
+	for _, page := range s.Pages {
+		for _, t := range page.Tools {
+			all[t.Name] = t
+		}
+	}
+	return all, nil
+}
+
+// verdict is a case that fails by findings from a severity on.
+func (on *opened) verdict(name string, at Position, least check.Severity, found []check.Finding) {
+	order := []check.Severity{check.Error, check.Warning, check.Info}
+	bad := 0
+	for i := range found {
+		if slices.Index(order, found[i].Severity) <= slices.Index(order, least) {
+			bad++
+		}
+	}
+	why := ""
+	if bad > 0 {
+		why = fmt.Sprintf("%d of %d findings are as bad as %s or worse", bad, len(found), least)
+	}
+	on.mu.Lock()
+	on.run.Findings = append(on.run.Findings, found...)
+	on.mu.Unlock()
+	on.pseudo(on.file, name, at, why)
+}
+
+// pseudo reports what is not a case of the file, and failed when there is a reason.
+func (r *runner) pseudo(f *File, name string, at Position, why string) {
+	c := report.Case{File: f.Name, Line: at.Line, Name: name, Status: report.Passed, Attempts: 1}
+	if why != "" {
+		c.Status = report.Failed
+		c.Failure = &report.Failure{Step: name, Line: at.Line, Message: visible(why),
+			Again: "pagetools test " + shellWord(visible(f.Name))}
+	}
+	r.done(c)
+}
+
+// coverage compares the tools that were called with those that were there.
+func (on *opened) coverage() {
+	if on.o.MinCoverage <= 0 {
+		return
+	}
+	var never []string
+	for _, name := range slices.Sorted(maps.Keys(on.declared)) {
+		if !on.called[name] {
+			never = append(never, name)
+		}
+	}
+	all := len(on.declared)
+	percent := 100.0
+	if all > 0 {
+		percent = 100 * float64(all-len(never)) / float64(all)
+	}
+	said := fmt.Sprintf("%d of %d tools are called (%.0f %%)", all-len(never), all, percent)
+	if len(never) > 0 {
+		said += "; never called: " + strings.Join(never, ", ")
+	}
+	if percent >= on.o.MinCoverage {
+		on.note("%s: %s.", on.file.Name, said)
+		said = ""
+	} else {
+		said += fmt.Sprintf("; --min-coverage asks for %g %%", on.o.MinCoverage)
+	}
+	on.pseudo(on.file, "coverage", Position{1, 1}, said)
+}

@@ -1,0 +1,141 @@
+package scenario
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"time"
+
+	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/session"
+)
+
+// pageDoor is the page's own executeTool. The person answers the dialogs of the page.
+type pageDoor struct {
+	probe  session.Probe
+	person *person
+	limit  time.Duration // of a call
+}
+
+func (d *pageDoor) close() {}
+
+func (d *pageDoor) names(ctx context.Context) ([]string, error) { return d.probe.Names(ctx) }
+
+func (d *pageDoor) call(ctx context.Context, tool string, with json.RawMessage) (result, error) {
+	names, err := d.probe.Names(ctx)
+	if err != nil {
+		return result{}, err
+	}
+	if !slices.Contains(names, tool) {
+		return result{err: failure(bridge.Errorf(bridge.WebtoolNotFound, "", bridge.NotRun,
+			"The page does not offer %s now%s.", quoted(tool), hint(tool, names)))}, nil
+	}
+	left := d.limit
+	running := func() (context.Context, context.CancelFunc) {
+		return context.WithTimeoutCause(ctx, left, bridge.TimedOut(d.limit))
+	}
+	began := time.Now()
+	bounded, cancel := running()
+	step := d.probe.Execute(bounded, tool, with)
+	cancel()
+	for asked := 0; step.Pause != nil; asked++ {
+		left = max(left-time.Since(began), time.Millisecond)
+		answer := d.answer(ctx, step.Pause, tool, asked)
+		began = time.Now()
+		bounded, cancel := running()
+		step = step.Pause.Continue(bounded, answer)
+		cancel()
+	}
+	if step.Err != nil {
+		e := step.Err
+		return result{err: failure(e), silent: e.Code == bridge.ToolError}, nil
+	}
+	var text *string
+	if err := json.Unmarshal(step.Data, &text); err != nil || text == nil {
+		return result{forms: []json.RawMessage{json.RawMessage("null")}}, nil
+	}
+	return result{forms: formsOfText(*text)}, nil
+}
+
+// answer asks the person. It is nil when the page has ended the question.
+func (d *pageDoor) answer(ctx context.Context, p *bridge.Pause, tool string, asked int) *bridge.Answer {
+	q := p.Question
+	q.Tool = tool
+	if asked >= mostAsked {
+		return &bridge.Answer{}
+	}
+	a := d.person.decide(ctx, &q)
+	select {
+	case <-p.Over:
+		return nil
+	default:
+	}
+	if ctx.Err() != nil {
+		return nil
+	}
+	answer := a.of(&q)
+	return &answer
+}
+
+// fromElicitation is where MCP's clients ask.
+const fromElicitation = "elicitation"
+
+// lacks says what a case expects that a door does not have, or is "". What it lacks is never passed.
+func (s *Selected) lacks() string {
+	for i := range s.Case.Human {
+		e := &s.Case.Human[i]
+		switch {
+		case s.Door == ThroughMCP || s.Door == ThroughWebtool && e.From != fromElicitation:
+		case s.Door == ThroughWebtool:
+			return lack(e.Line, "a webtool does not ask by elicitation")
+		case e.On.Kind == string(bridge.Approve), e.On.Kind == string(bridge.Interact):
+			return lack(e.Line, "the page's own executeTool asks no question of the kind "+e.On.Kind)
+		case e.Answer.Act == Ignore, e.Answer.Act == Late, e.Answer.Act == Twice,
+			e.Answer.Act == Refused:
+			return lack(e.Line, "a dialog of the page has neither an end nor rights")
+		case e.From != "":
+			return lack(e.Line, "a dialog of the page is not answered by "+e.From)
+		}
+	}
+	if s.Door != ThroughPage {
+		return ""
+	}
+	return lackOfSteps(s.Case.Steps)
+}
+
+// lackOfSteps looks for errors that only the bridge has.
+func lackOfSteps(steps []Step) string {
+	for i := range steps {
+		if why := lackOfSteps(steps[i].Parallel); why != "" {
+			return why
+		}
+		want := steps[i].ExpectError.n
+		if want == nil {
+			continue
+		}
+		c := want.get("code")
+		if c != nil && c.kind == '"' && c.refs == nil && bridge.Code(c.text) != bridge.ToolError {
+			return lack(steps[i].ExpectError.Position().Line, "the page's own executeTool does not "+
+				"have the error "+c.text)
+		}
+	}
+	return ""
+}
+
+// withoutWords is what is expected of an error without what the page is not told of it. It reports
+// whether there was something.
+func withoutWords(want Value) (Value, bool) {
+	if want.n == nil || want.n.kind != '{' {
+		return Value{&node{kind: '{'}}, want.n != nil
+	}
+	out, left := *want.n, false
+	out.keys, out.vals = nil, nil
+	for i, key := range want.n.keys {
+		if key == "code" || key == "outcome" {
+			out.keys, out.vals = append(out.keys, key), append(out.vals, want.n.vals[i])
+		} else {
+			left = true
+		}
+	}
+	return Value{&out}, left
+}

@@ -1,0 +1,331 @@
+package scenario
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/e2e/app"
+	"github.com/pagetools/pagetools/e2e/report"
+	"github.com/pagetools/pagetools/session/pageconfig"
+	"github.com/pagetools/pagetools/transport"
+	"github.com/pagetools/pagetools/transport/mcp"
+)
+
+// opened is the site of a file, opened, and served as agents find it.
+type opened struct {
+	*runner
+	file *File
+	app  *app.App
+	site string // the name of it
+	page string // what config changes about its pages, as JSON; "" is nothing
+	base string // where it is served
+	// callTime is how long a call may take.
+	callTime time.Duration
+	ends     []func() error
+
+	credentials transport.Credentials
+	mu          sync.Mutex
+	callers     map[string]transport.Credential // by name
+	revoke      map[string]chan struct{}        // to end their sessions
+	number      int
+	declared    map[string]bool // the tools that were seen
+	called      map[string]bool
+	changes     []Change
+}
+
+// open opens the site of a file.
+func (r *runner) open(ctx context.Context, f *File) (*opened, error) {
+	on := &opened{runner: r, file: f, callers: map[string]transport.Credential{},
+		revoke: map[string]chan struct{}{}, declared: map[string]bool{}, called: map[string]bool{}}
+	if err := on.open(ctx); err != nil {
+		on.close()
+		return nil, err
+	}
+	return on, nil
+}
+
+// problem is something in the file that is not possible.
+func (on *opened) problem(at Position, format string, args ...any) error {
+	return &Problems{List: []Problem{{on.file.Name, at, visible(fmt.Sprintf(format, args...))}}}
+}
+
+func (on *opened) open(ctx context.Context) error {
+	site, folder, err := on.where()
+	if err != nil {
+		return err
+	}
+	t := &app.Target{Name: "site", Text: cmp.Or(folder, site.URL)}
+	var path string
+	if folder != "" {
+		t.Folder, path = folder, site.URL
+		if info, err := os.Stat(folder); err != nil || !info.IsDir() {
+			return on.problem(site.Position, "invalid value %s for dir: it is not a folder; it is "+
+				"relative to the file", quoted(site.Dir))
+		}
+	} else if err := t.Read(); err != nil {
+		return on.problem(site.Position, "invalid value for url: %s", err.Error())
+	}
+	login, err := on.config(site, t.Origin)
+	if err != nil {
+		return err
+	}
+	if site.Serve != "" {
+		end, err := app.StartCommand(ctx, site.Serve, site.URL)
+		if err != nil {
+			return &NotOpened{site.URL, err}
+		}
+		on.ends = append(on.ends, end)
+	}
+	on.site = t.Name
+	on.app, err = on.o.Open(ctx, t, func(o *app.Options) {
+		s := &o.Sites[0]
+		s.Path, on.callTime = path, o.Limits.WithDefaults().CallTimeout
+		s.Page.Shared, s.Page.Warm, s.Page.Tab.Record = false, 0, true
+		if login != nil {
+			s.Page.Login = login
+		}
+		if limit := on.questionTime(); limit > 0 {
+			o.Limits.Question = limit
+		}
+	})
+	if err != nil {
+		return err
+	}
+	on.ends = append(on.ends, on.app.Close)
+	if err := on.serve(ctx); err != nil {
+		return err
+	}
+	return on.look(ctx, cmp.Or(folder, site.URL), t)
+}
+
+// look waits until the site is open.
+func (on *opened) look(ctx context.Context, name string, t *app.Target) error {
+	c, err := on.app.Manager.Await(ctx, bridge.Ref{Site: on.site, Caller: operator()})
+	if err != nil {
+		return &NotOpened{name, err}
+	}
+	for _, tool := range c.Tools() {
+		on.declared[tool.Name()] = true
+	}
+	url, _, _ := on.app.Manager.Page(on.site)
+	on.run.Sites = append(on.run.Sites, report.Site{Target: name, URL: cmp.Or(url, t.URL),
+		Tools: len(c.Tools())})
+	return nil
+}
+
+// where is the site to open, and the folder of it, if it is one.
+func (on *opened) where() (site Site, folder string, err error) {
+	site = on.file.Site
+	from := filepath.Dir(on.file.Name)
+	if over := on.o.Site; over.Dir != "" || over.URL != "" {
+		config := site.Config
+		site, from = over, "."
+		site.Config, site.Position = config, on.file.Site.Position
+	}
+	if site.Dir == "" && site.URL == "" {
+		return site, "", on.problem(Position{1, 1}, "site is missing: name the app with --url or --dir")
+	}
+	scope := &Scope{Env: on.o.Env}
+	for _, text := range []*string{&site.Dir, &site.URL, &site.Serve} {
+		if *text, err = scope.Text(*text); err != nil {
+			return site, "", on.problem(site.Position, "site: %s", err.Error())
+		}
+	}
+	if site.Dir != "" {
+		folder = site.Dir
+		if !filepath.IsAbs(folder) {
+			folder = filepath.Join(from, folder)
+		}
+	}
+	return site, folder, nil
+}
+
+// config reads what is changed about the pages: what calls can change, and a stored login.
+func (on *opened) config(site Site, origin string) (*pageconfig.Stored, error) {
+	if !site.Config.Exists() {
+		return nil, nil //nolint:nilnil // no login is a login
+	}
+	wrong := func(err error) error {
+		return on.problem(site.Config.Position(), "invalid value for config: %s", err.Error())
+	}
+	value, err := (&Scope{Env: on.o.Env}).Expand(site.Config)
+	if err != nil {
+		return nil, wrong(err)
+	}
+	text, err := value.JSON()
+	if err != nil {
+		return nil, wrong(err)
+	}
+	all := of(text)
+	name := all.Get("storageState").String()
+	rest, err := all.Edit(func(key string) bool { return key == "storageState" })
+	if err != nil {
+		return nil, wrong(err)
+	}
+	if rest.Len() > 0 {
+		on.page = string(rest.Text())
+		if _, err := pageconfig.Parse(on.page); err != nil {
+			return nil, wrong(errors.New("a setting has a value of the wrong type"))
+		}
+	}
+	if name == "" {
+		return nil, nil //nolint:nilnil // no login is a login
+	}
+	if !filepath.IsAbs(name) {
+		name = filepath.Join(filepath.Dir(on.file.Name), name)
+	}
+	state, err := os.ReadFile(name)
+	if err != nil {
+		return nil, wrong(fmt.Errorf("storageState: %w", err))
+	}
+	if origin == "" {
+		return nil, wrong(errors.New("storageState needs url: the address of a folder is another one each time"))
+	}
+	stored, err := pageconfig.ParseStored(state, origin)
+	if err != nil {
+		return nil, wrong(fmt.Errorf("storageState: %w", err))
+	}
+	return stored, nil
+}
+
+// credential is a caller with a token that nobody can guess.
+func credential(name string, may ...bridge.Right) transport.Credential {
+	return transport.Credential{Caller: bridge.Caller{Name: name, May: may}, Token: rand.Text()}
+}
+
+// questionTime is how long questions stay open where people do not answer, or too late; 0 leaves
+// them their usual time.
+func (on *opened) questionTime() time.Duration {
+	var longest time.Duration
+	silent := false
+	for _, c := range on.file.Cases {
+		for i := range c.Human {
+			a := c.Human[i].Answer
+			longest = max(longest, a.After)
+			silent = silent || a.Act == Ignore || a.Act == Late
+		}
+	}
+	if !silent {
+		return 0
+	}
+	return 2*longest + 2*time.Second
+}
+
+// serve serves the site on a port of its own, to whoever has a credential.
+func (on *opened) serve(ctx context.Context) error {
+	var lc net.ListenConfig
+	l, err := lc.Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return fmt.Errorf("serving the tools: %w", err)
+	}
+	done := make(chan struct{})
+	face, err := mcp.New(on.app.Bridge, mcp.Options{Version: on.o.Version, Tools: "direct",
+		Schemas: "faithful", Done: done})
+	if err != nil {
+		_ = l.Close()
+		return err
+	}
+	on.app.Keep(l.Addr().String())
+	server := &http.Server{ReadHeaderTimeout: 5 * time.Second,
+		Handler: transport.Guard(on.app.Mux(face), transport.Options{
+			Listen: l.Addr().String(), Credentials: &on.credentials,
+			Callers:      []transport.Credential{credential("nobody", bridge.MayCall)},
+			JSONRPCUnder: []string{"/mcp"}, MaxBodyUnder: map[string]int64{"/mcp": 4 << 20},
+		})}
+	on.base = "http://" + l.Addr().String()
+	go func() { _ = server.Serve(l) }() // ends with Close
+	on.ends = append(on.ends, func() error {
+		close(done)
+		return server.Close()
+	})
+	return nil
+}
+
+// close ends all that open began, the last one first.
+func (on *opened) close() {
+	for i := len(on.ends) - 1; i >= 0; i-- {
+		_ = on.ends[i]() // whoever was served is gone
+	}
+}
+
+// operator is who may answer all questions.
+func operator() bridge.Caller {
+	return bridge.Caller{Name: "operator", May: []bridge.Right{bridge.MayAnswer}}
+}
+
+// admit makes a caller of its own for one attempt, with a credential. What the caller leaves
+// behind goes with it, in expel.
+func (on *opened) admit(may ...bridge.Right) transport.Credential {
+	on.mu.Lock()
+	defer on.mu.Unlock()
+	on.number++
+	c := credential(fmt.Sprintf("test-%d", on.number), may...)
+	over := make(chan struct{})
+	c.Revoked = over // of the session; calls over HTTP have the listener's own
+	on.revoke[c.Name] = over
+	on.callers[c.Name] = c
+	on.replace()
+	return c
+}
+
+// expel ends the sessions and the calls of a caller.
+func (on *opened) expel(c transport.Credential) {
+	on.mu.Lock()
+	if over := on.revoke[c.Name]; over != nil {
+		close(over)
+	}
+	delete(on.callers, c.Name)
+	delete(on.revoke, c.Name)
+	on.replace()
+	on.mu.Unlock()
+	on.app.Bridge.Revoke()
+	on.app.Manager.Revoke()
+}
+
+func (on *opened) replace() {
+	var all []transport.Credential
+	for _, c := range on.callers {
+		all = append(all, c)
+	}
+	on.credentials.Replace(all)
+}
+
+// saw notes that tools were there, and ran that one was called.
+func (on *opened) saw(names ...string) {
+	on.mu.Lock()
+	defer on.mu.Unlock()
+	for _, name := range names {
+		on.declared[name] = true
+	}
+}
+
+func (on *opened) ran(tool string) {
+	on.mu.Lock()
+	defer on.mu.Unlock()
+	on.called[tool] = true
+}
+
+// accept hands over the changes after which the cases pass.
+func (on *opened) accept() error {
+	if on.o.Accept == nil || len(on.changes) == 0 {
+		return nil
+	}
+	return on.o.Accept(on.file, on.changes)
+}
+
+// changed notes a value that is accepted.
+func (on *opened) changed(want Value, actual []byte) {
+	on.mu.Lock()
+	defer on.mu.Unlock()
+	on.changes = append(on.changes, Change{Expected: want, Actual: actual})
+}
