@@ -62,9 +62,12 @@ func checkCommand(p *program) *cobra.Command {
 	f.BoolVar(&o.update, "update", false, "write the findings into the --baseline")
 	f.StringVar(&o.from, "from", "", "`file` with a list of tools to judge without a browser: of `tools --format json`, of `lock`, or of tools/list")
 	f.StringVar(&o.explain, "explain", "", "say what a `rule` finds, and why that matters")
-	f.StringVar(&o.reporter, "reporter", "", "`formats`, with commas: list, json, junit:FILE, sarif:FILE, github, markdown:FILE, html:FOLDER, tap")
+	f.StringVar(&o.reporter, "reporter", "", reporterHelp)
 	return c
 }
+
+const reporterHelp = "`formats`, with commas: list, json, junit:FILE, sarif:FILE, github, markdown:FILE, " +
+	"html:FOLDER, tap"
 
 func explainRule(w io.Writer, id string) error {
 	text, err := check.Explain(id)
@@ -227,7 +230,7 @@ func (k *checker) run(ctx context.Context, args []string) error {
 			fmt.Fprintln(k.p.stdout, t.Text())
 		}
 	}
-	return k.finish(r)
+	return k.p.finishRun(r, k.formats)
 }
 
 // hostFindings are what the hosts make of all pages of a snapshot.
@@ -266,15 +269,15 @@ func (k *checker) compare(r *report.Run, found []check.Finding) error {
 	return nil
 }
 
-// finish writes the reports, and says how the run ends.
-func (k *checker) finish(r *report.Run) error {
-	r.Took = time.Since(k.begun)
+// finishRun writes the reports, and says how the run ends.
+func (p *program) finishRun(r *report.Run, formats []report.Format) error {
+	r.Took = time.Since(r.Started)
 	if name := os.Getenv("GITHUB_STEP_SUMMARY"); name != "" {
 		if err := appendTo(name, report.Markdown(r)); err != nil {
-			k.p.say("warning: GITHUB_STEP_SUMMARY: %v", err)
+			p.say("warning: GITHUB_STEP_SUMMARY: %v", err)
 		}
 	}
-	out := report.New(k.formats, report.Options{Out: k.p.stdout, Color: terminal.ColorsOf(k.p.stdout).On()})
+	out := report.New(formats, report.Options{Out: p.stdout, Color: terminal.ColorsOf(p.stdout).On()})
 	if err := out.Done(r); err != nil {
 		return usage("--reporter: %w", err)
 	}

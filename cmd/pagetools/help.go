@@ -53,6 +53,11 @@ pagetools tools ./site --format json`},
 pagetools check https://shop.example/ --fail-on warning --reporter list,junit:out.xml
 pagetools check --from tools.json --host all
 pagetools check --explain description-injection`},
+	"diff": {ofPage, `pagetools diff old.lock pagetools.lock
+pagetools diff pagetools.lock https://shop.example/ --fail-on any
+pagetools diff --base origin/main`},
+	"init": {ofPage, `pagetools init ./site
+pagetools init https://shop.example/ --force`},
 	"call": {ofPage, `pagetools call https://shop.example/ search query=rye
 pagetools call https://shop.example/ order --input '{"items":[{"id":1}]}'
 pagetools call ./site add-stamp --input @stamp.json --approval auto`},

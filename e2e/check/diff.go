@@ -94,11 +94,11 @@ func pairPages(before, now *Snapshot) ([]pagePair, error) {
 		a, b := &before.Pages[0], &now.Pages[0]
 		return []pagePair{{cmp.Or(b.name(), a.name()), a.Tools, b.Tools}}, nil
 	}
-	if before.Source != sourceLock && len(before.Pages) == 1 {
+	if before.Source != sourceLock && len(before.Pages) == 1 && len(now.Pages) > 1 {
 		p, err := pageOfLock(now, &before.Pages[0])
 		return []pagePair{{before.Pages[0].name(), before.Pages[0].Tools, p.Tools}}, err
 	}
-	if now.Source != sourceLock && len(now.Pages) == 1 {
+	if now.Source != sourceLock && len(now.Pages) == 1 && len(before.Pages) > 1 {
 		p, err := pageOfLock(before, &now.Pages[0])
 		return []pagePair{{now.Pages[0].name(), p.Tools, now.Pages[0].Tools}}, err
 	}
