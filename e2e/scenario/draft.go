@@ -186,7 +186,12 @@ func wordOf(text string) *yaml.Node {
 
 // nodeOf is a value of JSON in which nothing is a reference.
 func nodeOf(v schema.Value) *yaml.Node {
-	escape := func(s string) string { return strings.ReplaceAll(s, "${", "$${") }
+	escape := func(s string) string {
+		if strings.HasPrefix(s, "$") && strings.Trim(s, "$") == "any" {
+			return "$" + s
+		}
+		return strings.ReplaceAll(s, "${", "$${")
+	}
 	switch {
 	case v.IsString():
 		return wordOf(escape(v.String()))
