@@ -58,7 +58,7 @@ func compare(old, new []byte, d Direction, documented bool) Change {
 	if equal(a, b) {
 		return Same
 	}
-	return relate(a, b, documented, false).effect.change(d)
+	return relate(a, b, documented, false).change(d)
 }
 
 // effect is what a difference does to the values that are accepted.

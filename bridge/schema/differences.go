@@ -79,7 +79,8 @@ type lister struct {
 
 // there reports whether one of the schemas of a place has a keyword.
 func (at place) there(key string) bool {
-	return key != "" && (at.a.isObject() && at.a.get(key) != nil || at.b.isObject() && at.b.get(key) != nil)
+	has := func(v *value) bool { return v.isObject() && v.get(key) != nil }
+	return key != "" && (has(at.a) || has(at.b))
 }
 
 // find returns the way to a place, and its values in both documents.
@@ -308,7 +309,9 @@ func valueList(list []*value) string {
 }
 
 // reasons are what changes mean in each direction, and the words for required members.
-var reasons = map[Direction]struct{ refused, undecided, accepted, words, required, optional string }{
+var reasons = map[Direction]struct {
+	refused, undecided, accepted, words, required, optional string
+}{
 	Request: {"calls that were right may be refused",
 		"nothing shows that calls that were right still are",
 		"calls that were right still are", "it decides nothing about a call",

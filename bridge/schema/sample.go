@@ -236,8 +236,9 @@ var ofFormat = map[string]string{
 	"date": "2026-01-31", "date-time": "2026-01-31T12:00:00Z", "time": "12:00:00Z", "duration": "P1D",
 	"email": "someone@example.com", "idn-email": "someone@example.com", "hostname": "example.com",
 	"uri": "https://example.com/", "url": "https://example.com/", "iri": "https://example.com/",
-	"uri-reference": "/", "ipv4": "192.0.2.1", "ipv6": "2001:db8::1", "json-pointer": "/a", "regex": "a",
-	"uuid": "00000000-0000-4000-8000-000000000000",
+	"uri-reference": "/", "ipv4": "192.0.2.1", "ipv6": "2001:db8::1", "json-pointer": "/a",
+	"regex": "a",
+	"uuid":  "00000000-0000-4000-8000-000000000000",
 }
 
 func sampleText(s *value) string {

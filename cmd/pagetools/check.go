@@ -66,8 +66,8 @@ func checkCommand(p *program) *cobra.Command {
 	return c
 }
 
-const reporterHelp = "`formats`, with commas: list, json, junit:FILE, sarif:FILE, github, markdown:FILE, " +
-	"html:FOLDER, tap"
+const reporterHelp = "`formats`, with commas: list, json, junit:FILE, sarif:FILE, github, " +
+	"markdown:FILE, html:FOLDER, tap"
 
 func explainRule(w io.Writer, id string) error {
 	text, err := check.Explain(id)

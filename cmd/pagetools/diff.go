@@ -30,25 +30,28 @@ func diffCommand(p *program) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "diff OLD NEW",
 		Short: "Say what changed about tools, and which version that owes",
-		Long: "Compares two lists of tools: each of OLD and NEW is a lock file, what `tools --format json` " +
-			"prints, a\nresult of tools/list, or a TARGET, which is opened. Each difference is breaking, " +
-			"minor or patch, with the\nreason, and the last line says which part of the version to raise. " +
-			"`diff --base REVISION` compares\n" + lockName + " with the one that git has of a revision.\n" +
+		Long: "Compares two lists of tools: each of OLD and NEW is a lock file, what " +
+			"`tools --format json` prints, a\nresult of tools/list, or a TARGET, which is opened. " +
+			"Each difference is breaking, minor or patch, with the\nreason, and the end says which " +
+			"part of the version to raise. `diff --base REVISION` compares\n" + lockName +
+			" with the one that git has of a revision.\n" +
 			"Ends with 1 when there are differences as bad as --fail-on says.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return diffRun(cmd.Context(), p, &o, args)
 		},
 	}
 	f := c.Flags()
-	f.StringVar(&o.base, "base", "", "`revision` of git whose "+lockName+" is OLD; NEW is the one here unless you name another")
-	f.StringVar(&o.failOn, "fail-on", "breaking", "the least `difference` that ends with 1: breaking, minor, any or never")
+	f.StringVar(&o.base, "base", "", "`revision` of git whose "+lockName+" is OLD; "+
+		"NEW is the one here unless you name another")
+	f.StringVar(&o.failOn, "fail-on", "breaking", "the least `difference` that ends with 1: "+
+		"breaking, minor, any or never")
 	f.StringVar(&o.reporter, "reporter", "", reporterHelp)
 	return c
 }
 
 // failOn are the values of --fail-on, and the severities of findings that they stand for.
-var failOn = map[string]check.Severity{"breaking": check.Error, "minor": check.Warning, "any": check.Info,
-	"never": check.Off}
+var failOn = map[string]check.Severity{"breaking": check.Error, "minor": check.Warning,
+	"any": check.Info, "never": check.Off}
 
 // diffRun compares two lists, and reports how they differ.
 func diffRun(ctx context.Context, p *program, o *diffOptions, args []string) error {
@@ -95,12 +98,12 @@ func diffRun(ctx context.Context, p *program, o *diffOptions, args []string) err
 // owed says what a change asks of the next version.
 var owed = map[schema.Change]struct{ part, note string }{
 	schema.Same: {"none", "Version owed: none, because nothing changed."},
-	schema.Patch: {"patch", "Version owed: patch, such as 1.4.2 to 1.4.3. Before 1.0.0 it is the same, such " +
-		"as 0.4.2 to 0.4.3."},
-	schema.Minor: {"minor", "Version owed: minor, such as 1.4.2 to 1.5.0. Before 1.0.0 semantic versioning " +
-		"promises nothing, and 0.4.2 to 0.4.3 is the custom."},
-	schema.Major: {"major", "Version owed: major, such as 1.4.2 to 2.0.0. Before 1.0.0 semantic versioning " +
-		"promises nothing, and 0.4.2 to 0.5.0 is the custom."},
+	schema.Patch: {"patch", "Version owed: patch, such as 1.4.2 to 1.4.3. Before 1.0.0 it is the " +
+		"same, such as 0.4.2 to 0.4.3."},
+	schema.Minor: {"minor", "Version owed: minor, such as 1.4.2 to 1.5.0. Before 1.0.0 semantic " +
+		"versioning promises nothing, and 0.4.2 to 0.4.3 is the custom."},
+	schema.Major: {"major", "Version owed: major, such as 1.4.2 to 2.0.0. Before 1.0.0 semantic " +
+		"versioning promises nothing, and 0.4.2 to 0.5.0 is the custom."},
 }
 
 // rulesOf describe rules by their ids.
@@ -114,7 +117,8 @@ func rulesOf(ids ...string) (all []report.Rule) {
 }
 
 // sides reads what is to be compared.
-func (p *program) sides(ctx context.Context, o *diffOptions, args []string) (before, now *check.Snapshot, err error) {
+func (p *program) sides(ctx context.Context, o *diffOptions,
+	args []string) (before, now *check.Snapshot, err error) {
 	switch {
 	case o.base == "" && len(args) != 2:
 		return nil, nil, usage("diff needs OLD and NEW, or --base REVISION; see pagetools diff --help")
@@ -156,8 +160,8 @@ func (p *program) side(ctx context.Context, arg string) (*check.Snapshot, error)
 func listOf(name string, text []byte) (*check.Snapshot, error) {
 	s, err := check.FromFile(text)
 	if err != nil {
-		return nil, usage("%s: %w; give a lock file, what `tools --format json` prints, or a result of tools/list",
-			terminal.Plain(name), err)
+		return nil, usage("%s: %w; give a lock file, what `tools --format json` prints, or a result "+
+			"of tools/list", terminal.Plain(name), err)
 	}
 	s.Target = name
 	return s, nil
@@ -215,7 +219,7 @@ func lockOf(ctx context.Context, revision string) (*check.Snapshot, error) {
 		return nil, usage("invalid value %q for --base: must be a revision of git, such as origin/main",
 			terminal.Plain(revision))
 	}
-	show := exec.CommandContext(ctx, "git", "show", revision+":./"+lockName) //nolint:gosec // it is no option
+	show := exec.CommandContext(ctx, "git", "show", revision+":./"+lockName)
 	show.Env = append(os.Environ(), "LC_ALL=C")
 	var problem bytes.Buffer
 	show.Stderr = &problem
@@ -235,6 +239,6 @@ func lockOf(ctx context.Context, revision string) (*check.Snapshot, error) {
 	if line == "" {
 		line = fmt.Sprint(err)
 	}
-	return nil, usage("--base: git does not show %s: %s. A clone in CI may lack the revision: `git fetch` brings it",
-		name, strings.TrimSuffix(terminal.Plain(line), "."))
+	return nil, usage("--base: git does not show %s: %s. A clone in CI may lack the revision: "+
+		"`git fetch` brings it", name, strings.TrimSuffix(terminal.Plain(line), "."))
 }

@@ -25,11 +25,11 @@ var workflowName = filepath.Join(".github", "workflows", "webtools.yml")
 func initCommand(p *program) *cobra.Command {
 	var force bool
 	c := &cobra.Command{
-		Use:   "init [NAME=][TARGET]",
+		Use:   "init [TARGET]",
 		Short: "Write first tests of a site's tools, and a workflow that runs them",
-		Long: "Opens the page, and writes a scenario with a case for each tool that only reads, " + lockName +
-			",\nand " + filepath.ToSlash(workflowName) + " for GitHub Actions. What is there stays, unless you give " +
-			"--force.\nWithout a TARGET it opens this folder.",
+		Long: "Opens the page, and writes a scenario with a case for each tool that only reads, " +
+			lockName + ",\nand " + filepath.ToSlash(workflowName) + " for GitHub Actions. What is " +
+			"there stays, unless you give --force.\nWithout a TARGET it opens this folder.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch len(args) {
 			case 0:
@@ -108,10 +108,12 @@ func initialize(ctx context.Context, p *program, arg string, force bool) error {
 
 // isThere reports whether a file is there, or in the lock file this target: others can be added.
 func isThere(name string, t *target) (bool, error) {
-	if _, err := os.Lstat(name); err != nil {
-		return false, nil // if it cannot be written, that will be said
-	}
-	if name != lockName {
+	switch _, err := os.Lstat(name); {
+	case errors.Is(err, fs.ErrNotExist):
+		return false, nil
+	case err != nil:
+		return false, usage("%w", err)
+	case name != lockName:
 		return true, nil
 	}
 	l, err := readLock()
@@ -126,10 +128,11 @@ func isThere(name string, t *target) (bool, error) {
 func canBeWritten(t *target) error {
 	switch u, err := url.Parse(t.Text); {
 	case terminal.Plain(t.Text) != t.Text || strings.Contains(t.Text, "${{"):
-		return usage("%q cannot be written into a workflow: give a TARGET without invisible characters and ${{",
-			terminal.Plain(t.Text))
+		return usage("%q cannot be written into a workflow: give a TARGET without invisible "+
+			"characters and ${{", terminal.Plain(t.Text))
 	case err == nil && u.User != nil:
-		return usage("init writes the TARGET into files that are committed: give it without user and password")
+		return usage("init writes the TARGET into files that are committed: give it without user " +
+			"and password")
 	}
 	return nil
 }

@@ -85,8 +85,8 @@ func meaningOf(name, before, now string) (schema.Change, string) {
 	case before == "true":
 		return h.dropped, h.whyNo
 	case name == "destructiveHint" || name == "openWorldHint":
-		return schema.Minor, "calls still work, but hosts of MCP take the claim for made when nothing " +
-			"is said"
+		return schema.Minor, "calls still work, but hosts of MCP take the claim for made when " +
+			"nothing is said"
 	}
 	return schema.Patch, "false is what hosts assume when nothing is said"
 }

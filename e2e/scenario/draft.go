@@ -61,13 +61,15 @@ func (d Draft) Text() ([]byte, error) {
 	if d.Lock != "" {
 		root.Content = append(root.Content, wordOf("lock"), wordOf(d.Lock))
 	}
-	root.Content = append(root.Content, wordOf("cases"), listOf(append([]*yaml.Node{first}, cases...)...))
+	cases = append([]*yaml.Node{first}, cases...)
+	root.Content = append(root.Content, wordOf("cases"), listOf(cases...))
 	text, err := encodeYAML(root)
 	if err != nil {
 		return nil, err
 	}
-	out := []byte("# Tests of the tools of a web app. Each case starts with a fresh page. pagetools init wrote " +
-		"the first ones:\n# add what the results must be, as expect.\n" + string(text))
+	out := []byte("# Tests of the tools of a web app. Each case starts with a fresh page. " +
+		"pagetools init wrote the first ones:\n# add what the results must be, as expect.\n" +
+		string(text))
 	if len(later) == 0 {
 		return out, d.check(out)
 	}
@@ -105,7 +107,8 @@ func caseOf(name string, arguments []byte, made, asks bool) *yaml.Node {
 	case arguments == nil || err != nil:
 		key := wordOf("with")
 		key.HeadComment = "nothing says which arguments work: write them"
-		step.Content = append(step.Content, key, &yaml.Node{Kind: yaml.MappingNode, Style: yaml.FlowStyle})
+		empty := &yaml.Node{Kind: yaml.MappingNode, Style: yaml.FlowStyle}
+		step.Content = append(step.Content, key, empty)
 	case v.Len() > 0:
 		key := wordOf("with")
 		if made {
@@ -164,15 +167,17 @@ func fits(arguments []byte) bool {
 
 func mapping(pairs ...any) *yaml.Node {
 	n := &yaml.Node{Kind: yaml.MappingNode}
-	for i := 0; i < len(pairs); i += 2 {
-		key, _ := pairs[i].(string)
-		held, _ := pairs[i+1].(*yaml.Node)
+	for i := 1; i < len(pairs); i += 2 {
+		key, _ := pairs[i-1].(string)
+		held, _ := pairs[i].(*yaml.Node)
 		n.Content = append(n.Content, wordOf(key), held)
 	}
 	return n
 }
 
-func listOf(items ...*yaml.Node) *yaml.Node { return &yaml.Node{Kind: yaml.SequenceNode, Content: items} }
+func listOf(items ...*yaml.Node) *yaml.Node {
+	return &yaml.Node{Kind: yaml.SequenceNode, Content: items}
+}
 
 // wordOf is a text that stays one, whatever it looks like.
 func wordOf(text string) *yaml.Node {
