@@ -7,8 +7,8 @@ import (
 )
 
 const (
-	mostPairs  = 1_000_000 // of tools that are gone and new, compared to find renames
-	mostShared = 120       // words of a description that are compared
+	mostPairs  = 250_000 // of tools that are gone and new, compared to find near renames
+	mostShared = 120     // words of a description that are compared
 )
 
 // traits are what tells whether a tool is another one under a new name.
