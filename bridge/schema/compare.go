@@ -58,14 +58,25 @@ func compare(old, new []byte, d Direction, documented bool) Change {
 	if equal(a, b) {
 		return Same
 	}
-	wider, narrower, ok := relate(a, b, documented)
+	return relate(a, b, documented, false).change(d)
+}
+
+// effect is what a difference does to the values that are accepted.
+type effect struct{ wider, narrower, unknown bool }
+
+func (e effect) and(f effect) effect {
+	return effect{e.wider || f.wider, e.narrower || f.narrower, e.unknown || f.unknown}
+}
+
+// change says what an effect means in a direction.
+func (e effect) change(d Direction) Change {
 	if d == Response {
-		wider, narrower = narrower, wider
+		e.wider, e.narrower = e.narrower, e.wider
 	}
 	switch {
-	case !ok || narrower:
+	case e.unknown || e.narrower:
 		return Major
-	case wider:
+	case e.wider:
 		return Minor
 	default:
 		return Patch
@@ -76,22 +87,23 @@ func compare(old, new []byte, d Direction, documented bool) Change {
 // one: everything that pinned accepts, live accepts. False also when that cannot be decided.
 func Accepts(pinned, live []byte) bool { return compare(pinned, live, Request, false) < Major }
 
-// relate reports whether b accepts more than a somewhere, less somewhere, and whether all
-// differences were understood.
-func relate(a, b *value, documented bool) (wider, narrower, ok bool) {
+// relate compares two documents that were cleaned. With list it notes each difference, and goes on
+// where it would stop otherwise.
+func relate(a, b *value, documented, list bool) *comparison {
 	draftA, errA := rootDraft(a)
 	draftB, errB := rootDraft(b)
+	c := &comparison{draft: draftA, documented: documented, list: list, seen: map[pair]bool{}}
 	if errA != nil || errB != nil || draftA != draftB {
-		return false, false, false
+		c.doubt(place{a: a, b: b})
+		return c
 	}
-	c := &comparison{draft: draftA, documented: documented, seen: map[pair]bool{}}
 	c.a.open(a)
 	c.b.open(b)
 	// What is unevaluated depends on every other keyword, and a dynamic reference on the schema
 	// that refers to it.
 	c.strict = c.a.tangled || c.b.tangled
 	c.schemas(a, b, c.strict, 0)
-	return c.wider, c.narrower, !c.unknown
+	return c
 }
 
 // side is one of the two documents.
@@ -156,26 +168,68 @@ type comparison struct {
 	// documented is true when names that a does not list do not count.
 	documented bool
 	seen       map[pair]bool
-	wider      bool
-	narrower   bool
-	unknown    bool
+	effect
+
+	list   bool
+	notes  []note
+	hidden []place // what was compared for a note about something around it
 }
 
-// widen, narrow note a difference that is understood, if the mode allows for that.
-func (c *comparison) widen(strict bool) {
-	c.wider, c.unknown = true, c.unknown || strict
+// place is where the documents differ: in a keyword of two schemas, or in the schemas themselves
+// when there is no key. Others are keywords that were looked at together with it.
+type place struct {
+	a, b   *value
+	key    string
+	others []string
 }
 
-func (c *comparison) narrow(strict bool) {
-	c.narrower, c.unknown = true, c.unknown || strict
+// note is one difference.
+type note struct {
+	place
+	effect
+}
+
+// widen, narrow note a difference that is understood, if the mode allows for that, and doubt one
+// that is not.
+func (c *comparison) widen(strict bool, at place) {
+	c.note(note{at, effect{wider: true, unknown: strict}})
+}
+
+func (c *comparison) narrow(strict bool, at place) {
+	c.note(note{at, effect{narrower: true, unknown: strict}})
+}
+
+func (c *comparison) doubt(at place) { c.note(note{at, effect{unknown: true}}) }
+
+func (c *comparison) note(n note) {
+	c.effect = c.and(n.effect)
+	if c.list {
+		c.notes = append(c.notes, n)
+	}
+}
+
+// as makes one note, about a place, of all that a function finds.
+func (c *comparison) as(at place, find func()) {
+	from := len(c.notes)
+	find()
+	if len(c.notes) == from {
+		return
+	}
+	one := note{place: at}
+	for _, n := range c.notes[from:] {
+		one.effect = one.and(n.effect)
+		c.hidden = append(c.hidden, n.place)
+	}
+	c.notes = append(c.notes[:from], one)
 }
 
 var anything = &value{kind: 't', size: 1}
 
 // schemas compares two subschemas; nil stands for one that is not there and accepts everything.
 func (c *comparison) schemas(a, b *value, strict bool, nesting int) {
+	at := place{a: a, b: b}
 	if c.strict && (a == nil) != (b == nil) { // what is listed is evaluated, whatever it says
-		c.unknown = true
+		c.doubt(at)
 		return
 	}
 	if a == nil {
@@ -185,11 +239,11 @@ func (c *comparison) schemas(a, b *value, strict bool, nesting int) {
 		b = anything
 	}
 	p := pair{a, b, strict}
-	if c.unknown || c.seen[p] {
+	if c.unknown && !c.list || c.seen[p] {
 		return
 	}
 	if len(c.seen) >= maxPairs || nesting > maxNesting || !a.isSchema() || !b.isSchema() {
-		c.unknown = true
+		c.doubt(at)
 		return
 	}
 	c.seen[p] = true
@@ -200,11 +254,26 @@ func (c *comparison) schemas(a, b *value, strict bool, nesting int) {
 	case trivial(a) && trivial(b):
 	case a.kind == 'f' && b.kind == 'f':
 	case trivial(b) || a.kind == 'f':
-		c.widen(strict)
+		c.whole(a, at, func(at place) { c.widen(strict, at) })
 	case trivial(a) || b.kind == 'f':
-		c.narrow(strict)
+		c.whole(b, at, func(at place) { c.narrow(strict, at) })
 	default:
 		c.objects(a, b, strict, nesting+1)
+	}
+}
+
+// whole notes that one of two schemas accepts everything or nothing: each keyword of the other is
+// a difference then.
+func (c *comparison) whole(other *value, at place, note func(place)) {
+	if !c.list || !other.isObject() || at.a != nil && at.a.isBool() ||
+		at.b != nil && at.b.isBool() {
+		note(at)
+		return
+	}
+	for _, key := range other.keys {
+		if !annotations[key] {
+			note(place{a: at.a, b: at.b, key: key})
+		}
 	}
 }
 

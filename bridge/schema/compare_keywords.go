@@ -2,7 +2,6 @@ package schema
 
 import (
 	"net/url"
-	"slices"
 	"strings"
 )
 
@@ -13,7 +12,7 @@ func (c *comparison) objects(a, b *value, strict bool, nesting int) {
 	if c.draft < 2019 && (a.get("$ref") != nil || b.get("$ref") != nil) {
 		// What stands beside a reference is ignored in these drafts.
 		if a.get("$ref") == nil || b.get("$ref") == nil {
-			c.unknown = true
+			c.doubt(place{a: a, b: b})
 			return
 		}
 		c.references(a, b, strict, nesting)
@@ -23,7 +22,7 @@ func (c *comparison) objects(a, b *value, strict bool, nesting int) {
 	c.types(a, b, strict)
 	c.choices(a, b, strict)
 	c.limits(a, b, strict)
-	c.names(a.get("required"), b.get("required"), strict)
+	c.names(a, b, "required", strict)
 	c.members(a, b, strict, nesting)
 	c.elements(a, b, strict, nesting)
 	c.schemas(a.get("propertyNames"), b.get("propertyNames"), strict, nesting)
@@ -32,7 +31,7 @@ func (c *comparison) objects(a, b *value, strict bool, nesting int) {
 	for _, v := range []*value{a, b} {
 		for _, key := range v.keys {
 			if !understood[key] && !annotations[key] && !equal(a.get(key), b.get(key)) {
-				c.unknown = true
+				c.doubt(place{a: a, b: b, key: key})
 			}
 		}
 	}
@@ -60,15 +59,17 @@ var understood = func() map[string]bool {
 }()
 
 // presence handles a keyword that one side lacks, and reports whether both have it.
-func (c *comparison) presence(a, b *value, strict bool) bool {
+func (c *comparison) presence(a, b *value, key string, strict bool, others ...string) bool {
+	va, vb := a.get(key), b.get(key)
+	at := place{a, b, key, others}
 	switch {
-	case a == nil && b == nil:
+	case va == nil && vb == nil:
 		return false
-	case a == nil:
-		c.narrow(strict)
+	case va == nil:
+		c.narrow(strict, at)
 		return false
-	case b == nil:
-		c.widen(strict)
+	case vb == nil:
+		c.widen(strict, at)
 		return false
 	}
 	return true
@@ -76,13 +77,12 @@ func (c *comparison) presence(a, b *value, strict bool) bool {
 
 // references compares what "$ref" leads to, wherever that stands.
 func (c *comparison) references(a, b *value, strict bool, nesting int) {
-	ra, rb := a.get("$ref"), b.get("$ref")
-	if !c.presence(ra, rb, strict) {
+	if !c.presence(a, b, "$ref", strict) {
 		return
 	}
-	ta, tb := c.a.target(ra), c.b.target(rb)
+	ta, tb := c.a.target(a.get("$ref")), c.b.target(b.get("$ref"))
 	if ta == nil || tb == nil {
-		c.unknown = true
+		c.doubt(place{a: a, b: b, key: "$ref"})
 		return
 	}
 	c.schemas(ta, tb, strict, nesting)
@@ -130,15 +130,16 @@ var typeBits = map[string]int{
 func (c *comparison) types(a, b *value, strict bool) {
 	sa, okA := typeMask(a.get("type"))
 	sb, okB := typeMask(b.get("type"))
+	at := place{a: a, b: b, key: "type"}
 	if !okA || !okB {
-		c.unknown = true
+		c.doubt(at)
 		return
 	}
 	if sb&^sa != 0 {
-		c.widen(strict)
+		c.widen(strict, at)
 	}
 	if sa&^sb != 0 {
-		c.narrow(strict)
+		c.narrow(strict, at)
 	}
 }
 
@@ -166,32 +167,49 @@ func typeMask(t *value) (mask int, ok bool) {
 func (c *comparison) choices(a, b *value, strict bool) {
 	la, okA := choice(a)
 	lb, okB := choice(b)
+	at := place{a, b, "enum", []string{"const"}}
+	if b.get("enum") == nil && (b.get("const") != nil || a.get("enum") == nil) {
+		at.key, at.others[0] = "const", "enum"
+	}
 	if !okA || !okB {
 		if !equal(a.get("enum"), b.get("enum")) || !equal(a.get("const"), b.get("const")) {
-			c.unknown = true
+			c.doubt(at)
 		}
 		return
 	}
 	switch {
 	case la == nil && lb == nil:
-		return
 	case la == nil:
-		c.narrow(strict)
-		return
+		c.narrow(strict, at)
 	case lb == nil:
-		c.widen(strict)
+		c.widen(strict, at)
+	default:
+		c.lists(la, lb, at, func() { c.widen(strict, at) }, func() { c.narrow(strict, at) })
+	}
+}
+
+// lists tells what is new in a list, and what is gone.
+func (c *comparison) lists(a, b []*value, at place, fresh, gone func()) {
+	if len(a)*len(b) > maxProduct {
+		c.doubt(at)
 		return
 	}
-	if len(la)*len(lb) > maxProduct {
-		c.unknown = true
-		return
+	if len(lacking(a, b)) > 0 {
+		fresh()
 	}
-	if slices.ContainsFunc(lb, func(v *value) bool { return !contains(la, v) }) {
-		c.widen(strict)
+	if len(lacking(b, a)) > 0 {
+		gone()
 	}
-	if slices.ContainsFunc(la, func(v *value) bool { return !contains(lb, v) }) {
-		c.narrow(strict)
+}
+
+// lacking returns what a list does not have of another.
+func lacking(list, of []*value) (all []*value) {
+	for _, v := range of {
+		if !contains(list, v) {
+			all = append(all, v)
+		}
 	}
+	return all
 }
 
 // choice lists what a schema leaves to choose from; nil is everything. Not ok: both keywords, or
@@ -220,25 +238,26 @@ func (c *comparison) limits(a, b *value, strict bool) {
 		// Draft 04 wrote exclusiveMaximum: true, which changes what maximum means.
 		for key := range bounds {
 			if !equal(a.get(key), b.get(key)) {
-				c.unknown = true
+				c.doubt(place{a: a, b: b, key: key})
 			}
 		}
 		return
 	}
 	for key, sign := range bounds {
-		va, vb := a.get(key), b.get(key)
-		if !c.presence(va, vb, strict) {
+		if !c.presence(a, b, key, strict) {
 			continue
 		}
+		va, vb := a.get(key), b.get(key)
+		at := place{a: a, b: b, key: key}
 		if va.kind != '0' || vb.kind != '0' {
-			c.unknown = true
+			c.doubt(at)
 			continue
 		}
 		switch d := readDecimal(vb.text).compare(readDecimal(va.text)) * sign; {
 		case d > 0:
-			c.widen(strict)
+			c.widen(strict, at)
 		case d < 0:
-			c.narrow(strict)
+			c.narrow(strict, at)
 		}
 	}
 }
@@ -253,161 +272,31 @@ func bools(schemas ...*value) bool {
 }
 
 // names compares two lists of which every name has to be there.
-func (c *comparison) names(a, b *value, strict bool) {
-	if a == nil && b == nil {
-		return
-	}
-	for _, v := range []*value{a, b} {
-		if v != nil && (!v.isArray()) {
-			c.unknown = true
+func (c *comparison) names(a, b *value, key string, strict bool) {
+	at := place{a: a, b: b, key: key}
+	var lists [2][]*value
+	for i, v := range []*value{a.get(key), b.get(key)} {
+		if v != nil && !v.isArray() {
+			c.doubt(at)
 			return
 		}
-	}
-	var la, lb []*value
-	if a != nil {
-		la = a.vals
-	}
-	if b != nil {
-		lb = b.vals
-	}
-	if len(la)*len(lb) > maxProduct {
-		c.unknown = true
-		return
-	}
-	if slices.ContainsFunc(lb, func(v *value) bool { return !contains(la, v) }) {
-		c.narrow(strict)
-	}
-	if slices.ContainsFunc(la, func(v *value) bool { return !contains(lb, v) }) {
-		c.widen(strict)
-	}
-}
-
-// members compares what an object may hold. A name that only one side lists meets
-// "additionalProperties" on the other.
-func (c *comparison) members(a, b *value, strict bool, nesting int) {
-	pa, pb := a.get("properties"), b.get("properties")
-	qa, qb := a.get("patternProperties"), b.get("patternProperties")
-	for _, v := range []*value{pa, pb, qa, qb} {
-		if v != nil && !v.isObject() {
-			c.unknown = true
-			return
+		if v != nil {
+			lists[i] = v.vals
 		}
 	}
-	if !sameNames(qa, qb) {
-		c.unknown = true
-		return
-	}
-	restA, restB := a.get("additionalProperties"), b.get("additionalProperties")
-	c.schemas(restA, restB, strict, nesting)
-	if qa != nil {
-		for i, key := range qa.keys {
-			c.schemas(qa.vals[i], qb.get(key), strict, nesting)
-		}
-	}
-	patterns := qa != nil && len(qa.keys) > 0
-	each := func(from, other *value, compare func(mine, theirs *value)) {
-		if from == nil {
-			return
-		}
-		for i, key := range from.keys {
-			var theirs *value
-			if other != nil {
-				theirs = other.get(key)
-			}
-			compare(from.vals[i], theirs)
-		}
-	}
-	each(pa, pb, func(mine, theirs *value) {
-		switch {
-		case theirs != nil:
-			c.schemas(mine, theirs, strict, nesting)
-		case patterns:
-			c.unknown = true
-		default:
-			c.schemas(mine, restB, strict, nesting)
-		}
-	})
-	each(pb, pa, func(mine, theirs *value) {
-		switch {
-		case theirs != nil: // done
-		case patterns:
-			c.unknown = true
-		case c.documented && (restA == nil || trivial(restA)):
-			c.widen(strict)
-		default:
-			c.schemas(restA, mine, strict, nesting)
-		}
-	})
-}
-
-func sameNames(a, b *value) bool {
-	count := func(v *value) int {
-		if v == nil {
-			return 0
-		}
-		return len(v.keys)
-	}
-	if count(a) != count(b) {
-		return false
-	}
-	if count(a) == 0 {
-		return true
-	}
-	for _, key := range a.keys {
-		if b.get(key) == nil {
-			return false
-		}
-	}
-	return true
-}
-
-// elements compares what an array may hold, index by index and then the rest.
-func (c *comparison) elements(a, b *value, strict bool, nesting int) {
-	firstA, restA, okA := c.layout(a)
-	firstB, restB, okB := c.layout(b)
-	if !okA || !okB {
-		c.unknown = true
-		return
-	}
-	for i := range max(len(firstA), len(firstB)) {
-		va, vb := restA, restB
-		if i < len(firstA) {
-			va = firstA[i]
-		}
-		if i < len(firstB) {
-			vb = firstB[i]
-		}
-		c.schemas(va, vb, strict, nesting)
-	}
-	c.schemas(restA, restB, strict, nesting)
-}
-
-// layout reads the keywords for elements in either generation.
-func (c *comparison) layout(v *value) (first []*value, rest *value, ok bool) {
-	items, prefix, additional := v.get("items"), v.get("prefixItems"), v.get("additionalItems")
-	if c.draft >= 2020 {
-		if items.isArray() || prefix != nil && !prefix.isArray() {
-			return nil, nil, false
-		}
-		if prefix != nil {
-			first = prefix.vals
-		}
-		return first, items, true
-	}
-	if items.isArray() {
-		return items.vals, additional, true
-	}
-	return nil, items, true
+	c.lists(lists[0], lists[1], at, func() { c.narrow(strict, at) }, func() { c.widen(strict, at) })
 }
 
 // referred compares what keywords refer to that are taken as they are.
 func (c *comparison) referred(a, b *value, nesting int) {
 	for _, key := range []string{"$id", "$anchor", "$dynamicAnchor", "$recursiveAnchor"} {
-		c.unknown = c.unknown || !equal(a.get(key), b.get(key))
+		if !equal(a.get(key), b.get(key)) {
+			c.doubt(place{a: a, b: b, key: key})
+		}
 	}
 	for _, key := range []string{"$defs", "definitions"} {
-		if c.presence(a.get(key), b.get(key), true) {
-			c.whole(key, a.get(key), b.get(key), nesting)
+		if c.presence(a, b, key, true) {
+			c.taken(a, b, key, nesting)
 		}
 	}
 }
@@ -416,12 +305,13 @@ func (c *comparison) referred(a, b *value, nesting int) {
 // whole narrower by getting wider itself.
 func (c *comparison) branches(a, b *value, strict bool, nesting int) {
 	for _, key := range []string{"allOf", "anyOf"} {
-		va, vb := a.get(key), b.get(key)
-		if !c.presence(va, vb, strict) {
+		if !c.presence(a, b, key, strict) {
 			continue
 		}
+		va, vb := a.get(key), b.get(key)
+		at := place{a: a, b: b, key: key}
 		if !va.isArray() || !vb.isArray() {
-			c.unknown = true
+			c.doubt(at)
 			continue
 		}
 		more, fewer := c.narrow, c.widen
@@ -430,9 +320,9 @@ func (c *comparison) branches(a, b *value, strict bool, nesting int) {
 		}
 		switch {
 		case len(vb.vals) > len(va.vals):
-			more(strict)
+			more(strict, at)
 		case len(vb.vals) < len(va.vals):
-			fewer(strict)
+			fewer(strict, at)
 		}
 		for i := range min(len(va.vals), len(vb.vals)) {
 			c.schemas(va.vals[i], vb.vals[i], strict, nesting)
@@ -454,26 +344,28 @@ var groups = [][]string{{"contains", "minContains", "maxContains"}, {"if", "then
 // schemas, strictly, so that a description below "oneOf" stays a description.
 func (c *comparison) wholes(a, b *value, strict bool, nesting int) {
 	for _, key := range conjuncts {
-		if c.presence(a.get(key), b.get(key), strict) {
-			c.whole(key, a.get(key), b.get(key), nesting)
+		if c.presence(a, b, key, strict) {
+			c.taken(a, b, key, nesting)
 		}
 	}
 	for _, group := range groups {
-		if !c.presence(a.get(group[0]), b.get(group[0]), strict) {
+		if !c.presence(a, b, group[0], strict, group[1:]...) {
 			continue
 		}
 		for _, key := range group {
 			va, vb := a.get(key), b.get(key)
 			if (va == nil) != (vb == nil) {
-				c.unknown = true
+				c.doubt(place{a: a, b: b, key: key})
 			} else if va != nil {
-				c.whole(key, va, vb, nesting)
+				c.taken(a, b, key, nesting)
 			}
 		}
 	}
 }
 
-func (c *comparison) whole(key string, a, b *value, nesting int) {
+// taken compares a keyword that both have, and that is taken as it is.
+func (c *comparison) taken(inA, inB *value, key string, nesting int) {
+	a, b := inA.get(key), inB.get(key)
 	kw, holds := subschemaKeywords[key]
 	switch {
 	case holds && kw.shape == shapeOne:
@@ -487,10 +379,10 @@ func (c *comparison) whole(key string, a, b *value, nesting int) {
 			if va, vb := a.vals[i], b.get(name); va.isSchema() && vb.isSchema() {
 				c.schemas(va, vb, true, nesting)
 			} else if !equal(va, vb) {
-				c.unknown = true
+				c.doubt(place{a: a, b: b, key: name})
 			}
 		}
 	case !equal(a, b):
-		c.unknown = true
+		c.doubt(place{a: inA, b: inB, key: key})
 	}
 }

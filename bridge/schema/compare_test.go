@@ -76,6 +76,7 @@ func TestCompare(t *testing.T) {
 		if got := Compare([]byte(c.old), []byte(c.new), Response); got != c.response {
 			t.Errorf("%s: response %v, want %v", c.name, got, c.response)
 		}
+		agree(t, []byte(c.old), []byte(c.new))
 		// Only what an open schema did not list is minor for a version and unsafe for a pin.
 		if got := Accepts([]byte(c.old), []byte(c.new)); got != (c.request < Major && c.name != "property added, open") {
 			t.Errorf("%s: Accepts %v", c.name, got)
@@ -93,6 +94,7 @@ func TestCompareWorstCases(t *testing.T) {
 	} {
 		changed := strings.Replace(s, "{", `{"title":"x",`, 1)
 		within(t, name, func() { Compare([]byte(s), []byte(changed), Request) })
+		within(t, name+", listed", func() { Differences([]byte(s), []byte(changed), Request) })
 	}
 }
 
@@ -189,6 +191,7 @@ func TestCompareNeverPromisesTooMuch(t *testing.T) {
 		if Compare([]byte(old), []byte(old), Request) != Same {
 			t.Fatalf("%s differs from itself", old)
 		}
+		agree(t, []byte(old), []byte(changed))
 		if errA != nil || errB != nil {
 			t.Skip("not admitted")
 		}
@@ -239,6 +242,7 @@ func FuzzCompare(f *testing.F) {
 		if CheckJSON(a, 0) == nil && Compare(a, a, Request) != Same {
 			t.Fatal("differs from itself")
 		}
+		agree(t, a, b)
 		request, response := compare(a, b, Request, false), Compare(a, b, Response)
 		if compare(b, a, Request, false) != response && request < Minor {
 			t.Fatal("words only, but not the other way round")

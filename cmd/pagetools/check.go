@@ -236,7 +236,7 @@ func (k *checker) run(ctx context.Context, args []string) error {
 			fmt.Fprintln(k.p.stdout, t.Text())
 		}
 	}
-	return k.finish(r)
+	return k.p.finishRun(r, k.formats)
 }
 
 // hostFindings are what the hosts make of all pages of a snapshot.
@@ -275,10 +275,10 @@ func (k *checker) compare(r *report.Run, found []check.Finding) error {
 	return nil
 }
 
-// finish writes the reports, and says how the run ends.
-func (k *checker) finish(r *report.Run) error {
-	r.Took = time.Since(k.begun)
-	return k.p.report(k.p.reporter(k.formats), r)
+// finishRun writes the reports, and says how the run ends.
+func (p *program) finishRun(r *report.Run, formats []report.Format) error {
+	r.Took = time.Since(r.Started)
+	return p.report(p.reporter(formats), r)
 }
 
 // look returns what there is to judge: a file, or pages. Pages of one origin are one snapshot.

@@ -57,6 +57,11 @@ pagetools check --explain description-injection`},
 pagetools test ./webtools --via mcp --reporter list,junit:out.xml
 pagetools test shop.webtool.yaml --run 'buys' --update
 pagetools test --serve "npm start" --url http://127.0.0.1:3000/`},
+	"diff": {ofPage, `pagetools diff old.lock pagetools.lock
+pagetools diff pagetools.lock https://shop.example/ --fail-on any
+pagetools diff --base origin/main`},
+	"init": {ofPage, `pagetools init ./site
+pagetools init https://shop.example/ --force`},
 	"call": {ofPage, `pagetools call https://shop.example/ search query=rye
 pagetools call https://shop.example/ order --input '{"items":[{"id":1}]}'
 pagetools call ./site add-stamp --input @stamp.json --approval auto`},

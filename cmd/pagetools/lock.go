@@ -114,6 +114,11 @@ func printChanges(w io.Writer, format string, all []change) error {
 				return err
 			}
 		}
+		for _, text := range c.Means {
+			if _, err := fmt.Fprintf(w, "         %s\n", terminal.Plain(text)); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/config"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/files"
+	"github.com/pagetools/pagetools/e2e/check"
 )
 
 // lockName is the file with the tools at the time of pagetools lock.
@@ -209,6 +210,8 @@ type change struct {
 	Target  string       `json:"target"`
 	Tool    string       `json:"tool"`
 	Details []difference `json:"details,omitempty"`
+	// Means are the same differences in the words of diff: breaking, minor or patch, and why.
+	Means []string `json:"means,omitempty"`
 }
 
 // difference is what changed in one place of a definition. From is nil where it is new, and
@@ -250,7 +253,8 @@ func changes(t *target, before, now map[string]lockedTool) (all []change) {
 		case !there:
 			add("new", name)
 		case was.Digest != now[name].Digest:
-			add("changed", name).Details = was.differences(now[name])
+			c := add("changed", name)
+			c.Details, c.Means = was.differences(now[name]), was.means(name, now[name])
 		default:
 			add("same", name)
 		}
@@ -278,6 +282,27 @@ func (a lockedTool) differences(b lockedTool) (all []difference) {
 	if len(all) == 0 {
 		return []difference{{Where: "the digest alone: the file was edited, " +
 			"or another pagetools wrote it"}}
+	}
+	return all
+}
+
+// means says what the changes of a definition are for callers. A file of version 1 does not say.
+func (a lockedTool) means(name string, b lockedTool) (all []string) {
+	if a.InputSchema == nil {
+		return nil
+	}
+	var sides [2]*check.Snapshot
+	for i, t := range []lockedTool{a, b} {
+		one := inOrder(map[string]lockedTool{name: t})
+		sides[i] = &check.Snapshot{Pages: []check.Page{{Tools: one}}}
+	}
+	changes, _ := check.Diff(sides[0], sides[1]) // one page each is always compared
+	for _, c := range changes {
+		text := c.String()
+		if c.Pointer != "" {
+			text += " At " + c.Pointer + "."
+		}
+		all = append(all, text)
 	}
 	return all
 }

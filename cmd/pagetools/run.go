@@ -121,7 +121,8 @@ func (p *program) command() *cobra.Command {
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return p.prepare(cmd) }
 	root.AddCommand(serveCommand(p), mcpCommand(p), toolsCommand(p), callCommand(p),
 		loginCommand(p), demoCommand(p), approveCommand(p), consoleCommand(p), auditCommand(p),
-		logCommand(p), lockCommand(p), checkCommand(p), testCommand(p), doctorCommand(p), configCommand(p), versionCommand(p),
+		logCommand(p), lockCommand(p), checkCommand(p), testCommand(p), diffCommand(p), initCommand(p),
+		doctorCommand(p), configCommand(p), versionCommand(p),
 		manCommand())
 	withHelp(root)
 	return root

@@ -97,7 +97,7 @@ func (s *Snapshot) fromLock(v schema.Value) error {
 		return errors.New("/targets: must be an object with a member for each target")
 	}
 	for target, held := range targets.Members() {
-		p := Page{}
+		p := Page{Target: target}
 		if strings.Contains(target, "://") {
 			p.URL = target
 		}

@@ -2,7 +2,6 @@ package check
 
 import (
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -62,11 +61,11 @@ var lifecycleRules = []Rule{
 		Source: "pagetools, versions of webtools",
 		Bad:    `{"tools":[` + yearOptional + `],"again":[` + yearRequired + `]}`, Good: `{"tools":[` + yearOptional + `],"again":[` + yearOptional + `]}`, At: "/inputSchema"},
 	{ID: "contract-changed", Severity: Error, find: findContract,
-		What: "A tool is not as the lock file says. An error when callers break: the tool is gone, its input takes less, its result promises less. A warning when they do not: " +
-			"a new tool, more input, other annotations. Information when only words changed.",
+		What: "A tool is not as the lock file says. An error when callers break: the tool is gone, has another name, takes less or promises less, or asks a person " +
+			"more often. A warning when they do not: a new tool, more input, fewer questions. Information when only words changed.",
 		Why:    "Agents and scripts were written for the tools of the lock file.",
 		Source: "semantic versioning of webtools",
-		Bad:    `{"tools":[` + yearRequired + `],"locked":{"add_stamp":` + yearOptional + `}}`, Good: `{"tools":[` + yearOptional + `],"locked":{"add_stamp":` + yearOptional + `}}`, At: "/inputSchema"},
+		Bad:    `{"tools":[` + yearRequired + `],"locked":{"add_stamp":` + yearOptional + `}}`, Good: `{"tools":[` + yearOptional + `],"locked":{"add_stamp":` + yearOptional + `}}`, At: "/inputSchema/required"},
 }
 
 func findLate(r *run) {
@@ -237,62 +236,48 @@ func findContract(r *run) {
 		return
 	}
 	seen := map[string]bool{}
+	var gone, added []*Tool
+	places := map[*Tool]place{}
 	r.tools(func(t *tool) {
 		seen[t.Name] = true
 		locked, there := r.s.Locked[t.Name]
 		switch {
 		case !there:
-			r.report(place{tool: t, severity: Warning}, "The tool %s is not in the lock file: run "+
-				"pagetools lock if it is meant.", quote(t.Name))
+			added = append(added, t.Tool)
+			places[t.Tool] = place{tool: t}
 		case locked.Description != "" || len(locked.Input) > 0: // files of version 1 have digests only
-			r.changed(t, &locked)
+			for _, c := range compareTools(&locked, t.Tool) {
+				r.changed(place{tool: t}, c)
+			}
 		}
 	})
 	for _, name := range sortedKeys(r.s.Locked) {
-		if !seen[name] {
-			r.report(place{page: r.pages[0], name: name}, "The tool %s of the lock file is gone: bring it "+
-				"back, or run pagetools lock.", quote(name))
+		if t := r.s.Locked[name]; !seen[name] {
+			gone = append(gone, &t)
 		}
 	}
-}
-
-// changed reports how a tool differs from the locked one.
-func (r *run) changed(t *tool, locked *Tool) {
-	for _, part := range differing(locked, t.Tool) {
-		at := place{tool: t, pointer: "/" + part}
-		change := schema.Patch
-		switch part {
-		case "inputSchema":
-			change = schema.Compare(inputOf(locked), inputOf(t.Tool), schema.Request)
-		case "outputSchema":
-			change = compareOutput(locked.Output, t.Output)
-		case "annotations":
-			change = schema.Minor
-		}
-		var means string
-		switch change {
-		case schema.Same:
+	renamed := renames(gone, added)
+	for _, t := range gone {
+		to := renamed[t]
+		if to == nil {
+			r.changed(place{page: r.pages[0], name: t.Name}, goneTool(t.Name))
 			continue
-		case schema.Major:
-			means = "calls that were right may fail"
-		case schema.Minor:
-			at.severity, means = Warning, "calls that were right still are"
-		case schema.Patch:
-			at.severity, means = Info, "only words changed"
 		}
-		r.report(at, "The %s of %s is not that of the lock file (%s): run pagetools lock if it is "+
-			"meant.", part,
-			quote(t.Name), fmt.Sprintf("%s, %s", change, means))
+		for _, c := range append([]Change{renamedTool(t, to)}, compareTools(t, to)...) {
+			r.changed(places[to], c)
+		}
+		delete(places, to)
+	}
+	for _, t := range added {
+		if at, there := places[t]; there {
+			r.changed(at, newTool(t.Name))
+		}
 	}
 }
 
-// compareOutput compares schemas of results. A promise that is new breaks nobody.
-func compareOutput(old, now json.RawMessage) schema.Change {
-	switch {
-	case len(old) == 0:
-		return schema.Minor
-	case len(now) == 0:
-		return schema.Major
-	}
-	return schema.Compare(old, now, schema.Response)
+// changed reports how a tool differs from the lock file.
+func (r *run) changed(at place, c Change) {
+	at.pointer, at.severity = c.Pointer, severities[c.Change]
+	r.report(at, "Since the lock file: %s; %s (%s). Run pagetools lock if it is meant.", c.What,
+		c.Reason, strings.ToLower(words[c.Change]))
 }

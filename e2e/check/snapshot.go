@@ -30,8 +30,10 @@ type Snapshot struct {
 
 // Page is a page at the moment when its tools had settled.
 type Page struct {
-	URL   string
-	Tools []Tool
+	URL string
+	// Target is what the page is called in a lock file: its address or its folder; "" elsewhere.
+	Target string
+	Tools  []Tool
 	// Rejected are declarations that are not offered, with the reason in the bridge's words.
 	Rejected []Rejected
 	// Timeline is what the page did to its list, in order; empty for a list from a file.

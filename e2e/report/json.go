@@ -28,8 +28,10 @@ type Document struct {
 	Interrupted bool           `json:"interrupted"`
 	FailOn      check.Severity `json:"failOn"`
 	Failed      bool           `json:"failed"` // whether the run did not succeed
-	Summary     Summary        `json:"summary"`
-	Sites       []SiteJSON     `json:"sites"`
+	// Owed is the part of the version that a diff asks to raise: major, minor, patch or none.
+	Owed    string     `json:"owed,omitempty"`
+	Summary Summary    `json:"summary"`
+	Sites   []SiteJSON `json:"sites"`
 	// Findings are those of the run, in its order.
 	Findings []check.Finding `json:"findings"`
 	Cases    []CaseJSON      `json:"cases"`
@@ -102,7 +104,7 @@ func writeJSON(run *Run) ([]byte, error) {
 	doc := Document{
 		Version: DocumentVersion, Pagetools: run.Version, Command: run.Command,
 		Started: run.Started.UTC().Format(time.RFC3339), TookMs: run.Took.Milliseconds(),
-		Interrupted: run.Interrupted, FailOn: failOn, Failed: run.failed(),
+		Interrupted: run.Interrupted, FailOn: failOn, Failed: run.failed(), Owed: run.Owed,
 		Summary: Summary{
 			Errors: run.countFindings(check.Error), Warnings: run.countFindings(check.Warning),
 			Infos: run.countFindings(check.Info), Cases: len(run.Cases), Passed: run.count(Passed),

@@ -35,6 +35,9 @@ type Run struct {
 	Rules []Rule
 	// Interrupted is true when the run was ended before it was done.
 	Interrupted bool
+	// Owed is what a diff asks of the next version: "major", "minor", "patch" or "none"; "" for
+	// other commands.
+	Owed string
 	// Notes are said once for the whole run, such as a question that nobody was asked.
 	Notes []string
 }

@@ -28,7 +28,7 @@ var picture, _ = base64.StdEncoding.DecodeString(
 func rich() *Run {
 	hostile := "x]]></script>\x1b[31m%0A::error::y\u202e\u200b<b>|`@someone #1\nsecond\x00\xff"
 	return &Run{
-		Command: "test", Version: "1.2.3", Started: time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC),
+		Command: "test", Version: "1.2.3", Owed: "major", Started: time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC),
 		Took: 1500 * time.Millisecond,
 		Sites: []Site{
 			{Target: "./public", URL: "http://127.0.0.1:7300/stamps.html", Tools: 3}, {Target: "https://shop.example", Tools: 1},

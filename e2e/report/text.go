@@ -56,7 +56,7 @@ func shortenNames(all ...*string) {
 // valid UTF-8.
 func bounded(run *Run) *Run {
 	r := *run
-	shortenNames(&r.Command, &r.Version)
+	shortenNames(&r.Command, &r.Version, &r.Owed)
 	r.Sites = mapped(r.Sites, func(s *Site) { shortenNames(&s.Target, &s.URL) })
 	r.Rules = mapped(r.Rules, func(x *Rule) {
 		shortenNames(&x.ID)

@@ -1,0 +1,347 @@
+package schema
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Difference is one place in which a schema is not what it was.
+type Difference struct {
+	// Pointer is the place, RFC 6901: in the new schema, or in the old one when Gone, because the
+	// new one has nothing there.
+	Pointer string
+	Gone    bool
+	Change  Change // Patch, Minor or Major
+	// What says what changed, and Reason what follows for callers: both one clause without a full
+	// stop, in lower case. Values of schemas in them are quoted, cut, and without invisible
+	// characters.
+	What, Reason string
+}
+
+// Differences returns every place in which old and new differ, the worst first, then in the order
+// of their pointers. Of all of them the greatest change is what [Compare] returns, and there are
+// none when that is Same. What does not parse is one difference.
+func Differences(old, new []byte, d Direction) []Difference {
+	a, errA := parse(old, defaultDepth)
+	b, errB := parse(new, defaultDepth)
+	if errA != nil || errB != nil {
+		return []Difference{{Change: Major, What: "the schema cannot be read",
+			Reason: reasons[d].undecided}}
+	}
+	clean(a)
+	clean(b)
+	if equal(a, b) {
+		return nil
+	}
+	c := relate(a, b, d == Request, true)
+	l := &lister{direction: d, covered: map[string]bool{}, around: map[string]bool{},
+		old: map[*value][]string{}, new: map[*value][]string{}}
+	locate(a, nil, l.old)
+	locate(b, nil, l.new)
+	for _, at := range c.hidden {
+		l.cover(at)
+	}
+	for _, n := range c.notes {
+		l.add(n)
+	}
+	l.words(nil, a, b)
+	slices.SortFunc(l.list, func(x, y Difference) int {
+		return cmp.Or(cmp.Compare(y.Change, x.Change), cmp.Compare(x.Pointer, y.Pointer),
+			cmp.Compare(x.What, y.What))
+	})
+	return l.list
+}
+
+// locate notes the way to every value of a document.
+func locate(v *value, at []string, ways map[*value][]string) {
+	ways[v] = at
+	for i, held := range v.vals {
+		token := strconv.Itoa(i)
+		if v.isObject() {
+			token = v.keys[i]
+		}
+		locate(held, append(at[:len(at):len(at)], token), ways)
+	}
+}
+
+// lister puts notes into words.
+type lister struct {
+	direction Direction
+	old, new  map[*value][]string
+	list      []Difference
+	effects   []effect // of the list
+	// covered are the places of notes: what differs there or below was said. Around are the
+	// places that have one below.
+	covered, around map[string]bool
+}
+
+// there reports whether one of the schemas of a place has a keyword.
+func (at place) there(key string) bool {
+	has := func(v *value) bool { return v.isObject() && v.get(key) != nil }
+	return key != "" && (has(at.a) || has(at.b))
+}
+
+// find returns the way to a place, and its values in both documents.
+func (l *lister) find(at place) (way []string, va, vb *value, gone bool) {
+	va, vb = at.a, at.b
+	wayA, inA := l.old[va]
+	wayB, inB := l.new[vb]
+	if !at.there(at.key) {
+		for _, key := range at.others {
+			if at.there(key) {
+				return l.find(place{a: at.a, b: at.b, key: key})
+			}
+		}
+		if inB {
+			return wayB, va, vb, false
+		}
+		return wayA, va, nil, true
+	}
+	va, vb = nil, nil
+	if inA {
+		va = at.a.get(at.key)
+	}
+	if inB {
+		vb = at.b.get(at.key)
+	}
+	if vb != nil {
+		return append(slices.Clone(wayB), at.key), va, vb, false
+	}
+	return append(slices.Clone(wayA), at.key), va, nil, true
+}
+
+func (l *lister) cover(at place) {
+	way, _, _, _ := l.find(at)
+	l.covered[pointer(way)] = true
+	for i := range way {
+		l.around[pointer(way[:i])] = true
+	}
+	for _, key := range at.others {
+		if at.there(key) {
+			other, _, _, _ := l.find(place{a: at.a, b: at.b, key: key})
+			l.covered[pointer(other)] = true
+		}
+	}
+}
+
+// add lists a note. Two about one thing become one.
+func (l *lister) add(n note) {
+	l.cover(n.place)
+	way, va, vb, gone := l.find(n.place)
+	what := describe(way, va, vb, n.effect, l.direction)
+	one := Difference{Pointer: shortPointer(pointer(way)), Gone: gone, What: what}
+	i := slices.IndexFunc(l.list, func(d Difference) bool {
+		return d.Pointer == one.Pointer && d.Gone == gone && d.What == what
+	})
+	if i < 0 {
+		i = len(l.list)
+		l.list, l.effects = append(l.list, one), append(l.effects, effect{})
+	}
+	l.effects[i] = l.effects[i].and(n.effect)
+	l.list[i].Change = l.effects[i].change(l.direction)
+	l.list[i].Reason = l.reason(way, va, l.effects[i], gone)
+}
+
+// words lists what differs and was not noted: it decides nothing about a value.
+func (l *lister) words(way []string, a, b *value) {
+	at := pointer(way)
+	if l.covered[at] || a != nil && b != nil && equal(a, b) {
+		return
+	}
+	below := func(token string, va, vb *value) {
+		l.words(append(way[:len(way):len(way)], token), va, vb)
+	}
+	switch {
+	case a.isObject() && b.isObject():
+		for i, key := range a.keys {
+			below(key, a.vals[i], b.get(key))
+		}
+		for i, key := range b.keys {
+			if a.get(key) == nil {
+				below(key, nil, b.vals[i])
+			}
+		}
+		return
+	case a.isArray() && b.isArray() && len(a.vals) == len(b.vals) && holdsSchemas(way):
+		for i := range a.vals {
+			below(strconv.Itoa(i), a.vals[i], b.vals[i])
+		}
+		return
+	case l.around[at]:
+		return
+	}
+	l.list = append(l.list, Difference{Pointer: shortPointer(at), Gone: b == nil, Change: Patch,
+		What: describe(way, a, b, effect{}, l.direction), Reason: l.reason(way, a, effect{}, b == nil)})
+}
+
+// holdsSchemas reports whether a list is one of schemas.
+func holdsSchemas(way []string) bool {
+	if len(way) == 0 {
+		return false
+	}
+	_, isKeyword := roleAt(way)
+	kw := subschemaKeywords[way[len(way)-1]]
+	return isKeyword && (kw.shape == shapeList || kw.shape == shapeAny) && kw != keyword{}
+}
+
+// roleAt returns the keyword that holds the end of a way, and whether the end is a keyword itself:
+// a property may be called "required".
+func roleAt(way []string) (holder string, isKeyword bool) {
+	for i := 0; i < len(way); i++ {
+		if i == len(way)-1 {
+			return "", true
+		}
+		switch kw, holds := subschemaKeywords[way[i]]; {
+		case !holds: // data, or something unknown
+			return "", true
+		case kw.shape == shapeMap, kw.shape == shapeList, kw.shape == shapeAny && isIndex(way[i+1]):
+			i++
+			if i == len(way)-1 {
+				return way[i-1], false
+			}
+		}
+	}
+	return "", false
+}
+
+func isIndex(token string) bool {
+	_, err := strconv.Atoi(token)
+	return err == nil
+}
+
+// describe says what changed at the end of a way. A nil value is not there.
+func describe(way []string, a, b *value, e effect, d Direction) string {
+	holder, isKeyword := roleAt(way)
+	name := "the schema"
+	switch {
+	case len(way) == 0:
+	case isKeyword:
+		name = way[len(way)-1]
+		if text, ok := describeList(name, a, b, e, d); ok {
+			return text
+		}
+		name = shortName(name)
+	case holder == "properties":
+		name = "the property " + quote(way[len(way)-1])
+	case holder == "$defs" || holder == "definitions":
+		name = "the definition " + quote(way[len(way)-1])
+	default:
+		name = holder + "/" + shortName(way[len(way)-1])
+	}
+	value := func(v *value) string { return Escape(shorten(string(v.appendJSON(nil)))) }
+	switch {
+	case a == nil && b == nil: // a limit of ours, or a keyword that both left out
+		return name + " is another one"
+	case a == nil && isKeyword:
+		return name + " " + value(b) + " is new"
+	case a == nil:
+		return name + " is new"
+	case b == nil && isKeyword:
+		return name + " " + value(a) + " is gone"
+	case b == nil:
+		return name + " is gone"
+	}
+	return name + " was " + value(a) + " and is " + value(b) + " now"
+}
+
+// shortName is the name of a keyword, which a stranger may have made up.
+func shortName(s string) string {
+	if q := quote(s); strings.Trim(q, `"`) != s {
+		return q
+	}
+	return s
+}
+
+// describeList says what changed in a list of which the order does not matter.
+func describeList(keyword string, a, b *value, e effect, d Direction) (string, bool) {
+	list := func(v *value) ([]*value, bool) {
+		switch {
+		case v == nil:
+			return nil, keyword == "required"
+		case v.isArray():
+			return v.vals, true
+		}
+		return nil, false
+	}
+	la, okA := list(a)
+	lb, okB := list(b)
+	if !okA || !okB || len(la)*len(lb) > maxProduct {
+		return "", false
+	}
+	fresh, gone := lacking(la, lb), lacking(lb, la)
+	switch {
+	case keyword == "required" && len(fresh) > 0 && e.narrower:
+		return valueList(fresh) + reasons[d].required, true
+	case keyword == "required" && len(gone) > 0 && e.wider:
+		return valueList(gone) + reasons[d].optional, true
+	case keyword == "enum" && len(fresh) > 0 && e.wider:
+		return valueList(fresh) + plural(fresh, " is a new value", " are new values"), true
+	case keyword == "enum" && len(gone) > 0 && e.narrower:
+		return valueList(gone) + plural(gone, " is not a value", " are not values") + " any more", true
+	case (keyword == "anyOf" || keyword == "allOf" || keyword == "oneOf") && len(la) != len(lb):
+		return keyword + " had " + strconv.Itoa(len(la)) + " and has " + strconv.Itoa(len(lb)) +
+			" schemas now", true
+	case len(fresh)+len(gone) == 0 && e == effect{}:
+		return "the order in " + keyword + " is another one", true
+	}
+	return "", false
+}
+
+func plural(list []*value, one, many string) string {
+	if len(list) == 1 {
+		return one
+	}
+	return many
+}
+
+func valueList(list []*value) string {
+	var texts []string
+	for _, v := range list[:min(len(list), maxListed)] {
+		texts = append(texts, Escape(shorten(string(v.appendJSON(nil)))))
+	}
+	text := strings.Join(texts, ", ")
+	if more := len(list) - maxListed; more > 0 {
+		text += " and " + strconv.Itoa(more) + " more"
+	}
+	return text
+}
+
+// reasons are what changes mean in each direction, and the words for required members.
+var reasons = map[Direction]struct {
+	refused, undecided, accepted, words, required, optional string
+}{
+	Request: {"calls that were right may be refused",
+		"nothing shows that calls that were right still are",
+		"calls that were right still are", "it decides nothing about a call",
+		" must be given now", " may be left out now"},
+	Response: {"results may be what callers do not expect",
+		"nothing shows that results are still what callers expect",
+		"results are still what callers expect", "it decides nothing about a result",
+		" is always there now", " may be missing now"},
+}
+
+// reason says what a difference means for callers.
+func (l *lister) reason(way []string, was *value, e effect, gone bool) string {
+	r := reasons[l.direction]
+	holder, isKeyword := roleAt(way)
+	request := l.direction == Request
+	switch e.change(l.direction) {
+	case Major:
+		if e.unknown {
+			return r.undecided
+		}
+		return r.refused
+	case Minor:
+		if request && holder == "properties" && gone && was != nil {
+			return "calls that send it are still accepted, but nothing says what it does"
+		}
+		return r.accepted
+	default:
+		if request && isKeyword && way[len(way)-1] == "default" {
+			return "no call is refused, but one that leaves it out may do something else"
+		}
+		return r.words
+	}
+}

@@ -1,0 +1,243 @@
+package scenario
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/pagetools/pagetools/bridge/schema"
+	"github.com/pagetools/pagetools/e2e/check"
+)
+
+// Draft is what a first scenario file is made of.
+type Draft struct {
+	// Dir is the folder of the app, relative to the file, or URL its address. Exactly one is set.
+	Dir, URL string
+	// Lock is the lock file, relative to the file; "" is none.
+	Lock string
+	// Tools are those of the page; at least one.
+	Tools []check.Tool
+}
+
+// Text returns the file: a case that expects the tools, and one for each tool that only reads, with
+// arguments of [schema.Sample]. Tools that change something, and those without such arguments, are
+// cases in comments at the end. [Read] reads the text. An error says what it lacks.
+func (d Draft) Text() ([]byte, error) {
+	if len(d.Tools) == 0 {
+		return nil, errors.New("there are no tools: a scenario needs one")
+	}
+	var names []string
+	var cases, later []*yaml.Node
+	for i := range d.Tools {
+		t := &d.Tools[i]
+		names = append(names, t.Name)
+		arguments, made := schema.Sample(inputOf(t))
+		switch reads := readsOnly(t); {
+		case reads && arguments != nil && fits(arguments):
+			cases = append(cases, caseOf(t.Name, arguments, made, false))
+		default:
+			if !fits(arguments) {
+				arguments = nil
+			}
+			later = append(later, caseOf(t.Name, arguments, made, !reads))
+		}
+	}
+	slices.Sort(names)
+	list := &yaml.Node{Kind: yaml.SequenceNode, Style: yaml.FlowStyle}
+	for _, name := range names {
+		list.Content = append(list.Content, wordOf(name))
+	}
+	first := mapping("name", wordOf("has its tools"),
+		"steps", listOf(mapping("tools", mapping("exactly", list))))
+	site := mapping("dir", wordOf(d.Dir))
+	if d.Dir == "" {
+		site = mapping("url", wordOf(strings.ReplaceAll(d.URL, "${", "$${")))
+	}
+	root := mapping("site", site)
+	if d.Lock != "" {
+		root.Content = append(root.Content, wordOf("lock"), wordOf(d.Lock))
+	}
+	cases = append([]*yaml.Node{first}, cases...)
+	root.Content = append(root.Content, wordOf("cases"), listOf(cases...))
+	text, err := encodeYAML(root)
+	if err != nil {
+		return nil, err
+	}
+	out := []byte("# Tests of the tools of a web app. Each case starts with a fresh page. " +
+		"pagetools init wrote the first ones:\n# add what the results must be, as expect.\n" +
+		string(text))
+	if len(later) == 0 {
+		return out, d.check(out)
+	}
+	comments, err := encodeYAML(listOf(later...))
+	if err != nil {
+		return nil, err
+	}
+	out = append(out, "\n  # These change something, or nothing says with which arguments they work. "+
+		"Complete them,\n  # and take the \"# \" away.\n"...)
+	for line := range strings.Lines(string(comments)) {
+		out = append(out, "  # "+line...)
+	}
+	return out, d.check(out)
+}
+
+// check reads what was written: a file that we cannot read must not be written.
+func (d Draft) check(text []byte) error {
+	if _, err := Read("the draft", text); err != nil {
+		return fmt.Errorf("the scenario cannot be written as a file: %w", err)
+	}
+	return nil
+}
+
+// caseOf is a case that calls a tool. A person is asked before calls that change something.
+func caseOf(name string, arguments []byte, made, asks bool) *yaml.Node {
+	one := mapping("name", wordOf(name+" answers"))
+	if asks {
+		on := mapping("kind", wordOf("approve"), "tool", wordOf(name))
+		on.Style = yaml.FlowStyle
+		one.Content = append(one.Content, wordOf("human"),
+			listOf(mapping("on", on, "answer", wordOf("accept"))))
+	}
+	step := mapping("call", wordOf(name))
+	switch v, err := schema.Read(arguments, 0); {
+	case arguments == nil || err != nil:
+		key := wordOf("with")
+		key.HeadComment = "nothing says which arguments work: write them"
+		empty := &yaml.Node{Kind: yaml.MappingNode, Style: yaml.FlowStyle}
+		step.Content = append(step.Content, key, empty)
+	case v.Len() > 0:
+		key := wordOf("with")
+		if made {
+			key.HeadComment = "made up: write what the site has"
+		}
+		step.Content = append(step.Content, key, nodeOf(v))
+	}
+	one.Content = append(one.Content, wordOf("steps"), listOf(step))
+	return one
+}
+
+// readsOnly reports whether the page says that a tool changes nothing. What a frame says does not
+// count.
+func readsOnly(t *check.Tool) bool {
+	claims, err := schema.Read(t.Annotations, 0)
+	return err == nil && t.Frame == "" && string(claims.Get("readOnlyHint").Text()) == "true"
+}
+
+func inputOf(t *check.Tool) []byte {
+	if len(t.Input) == 0 {
+		return []byte(`{"type":"object"}`)
+	}
+	return t.Input
+}
+
+// fits reports whether arguments stay the same when they are written as YAML and read.
+func fits(arguments []byte) bool {
+	want, err := schema.Read(arguments, 0)
+	if err != nil {
+		return false
+	}
+	text, err := encodeYAML(mapping("site", mapping("url", wordOf("https://shop.example/")), "cases",
+		listOf(caseOf("x", arguments, false, false))))
+	if err != nil {
+		return false
+	}
+	f, err := Read("x", text)
+	if err != nil {
+		return false
+	}
+	with := f.Cases[0].Steps[0].With
+	if !with.Exists() {
+		return want.Len() == 0
+	}
+	scope := &Scope{}
+	if with, err = scope.Expand(with); err != nil {
+		return false
+	}
+	got, err := with.JSON()
+	if err != nil {
+		return false
+	}
+	read, err := schema.Read(got, 0)
+	return err == nil && read.Equal(want)
+}
+
+func mapping(pairs ...any) *yaml.Node {
+	n := &yaml.Node{Kind: yaml.MappingNode}
+	for i := 1; i < len(pairs); i += 2 {
+		key, _ := pairs[i-1].(string)
+		held, _ := pairs[i].(*yaml.Node)
+		n.Content = append(n.Content, wordOf(key), held)
+	}
+	return n
+}
+
+func listOf(items ...*yaml.Node) *yaml.Node {
+	return &yaml.Node{Kind: yaml.SequenceNode, Content: items}
+}
+
+// wordOf is a text that stays one, whatever it looks like.
+func wordOf(text string) *yaml.Node {
+	n := &yaml.Node{}
+	n.SetString(text)
+	if strings.ContainsFunc(text, schema.Invisible) {
+		n.Style = yaml.DoubleQuotedStyle
+	}
+	return n
+}
+
+// nodeOf is a value of JSON in which nothing is a reference.
+func nodeOf(v schema.Value) *yaml.Node {
+	escape := func(s string) string {
+		if strings.HasPrefix(s, "$") && strings.Trim(s, "$") == "any" {
+			return "$" + s
+		}
+		return strings.ReplaceAll(s, "${", "$${")
+	}
+	switch {
+	case v.IsString():
+		return wordOf(escape(v.String()))
+	case v.IsArray():
+		n := &yaml.Node{Kind: yaml.SequenceNode, Style: yaml.FlowStyle}
+		for item := range v.Elements() {
+			n.Content = append(n.Content, nodeOf(item))
+		}
+		return n
+	case v.IsObject():
+		n := &yaml.Node{Kind: yaml.MappingNode, Style: yaml.FlowStyle}
+		for name, item := range v.Members() {
+			if strings.HasPrefix(name, "$") {
+				name = "$" + name
+			}
+			n.Content = append(n.Content, wordOf(name), nodeOf(item))
+		}
+		return n
+	}
+	return &yaml.Node{Kind: yaml.ScalarNode, Value: string(v.Text())}
+}
+
+// encodeYAML writes a document. What cannot be seen is an escape.
+func encodeYAML(n *yaml.Node) ([]byte, error) {
+	var b bytes.Buffer
+	enc := yaml.NewEncoder(&b)
+	const indent = 2
+	enc.SetIndent(indent)
+	if err := enc.Encode(n); err != nil {
+		return nil, err
+	}
+	var out strings.Builder
+	for _, r := range b.String() {
+		switch {
+		case r == '\n' || !schema.Invisible(r):
+			out.WriteRune(r)
+		case r > 0xFFFF:
+			fmt.Fprintf(&out, `\U%08x`, r)
+		default:
+			fmt.Fprintf(&out, `\u%04x`, r)
+		}
+	}
+	return []byte(out.String()), enc.Close()
+}
