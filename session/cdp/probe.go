@@ -46,11 +46,11 @@ func (t *tab) Probe() session.Probe {
 func (p *probe) open(ctx context.Context) error {
 	yes := true
 	attached, err := cdp.Call(ctx, p.browser.root, cdptarget.AttachToTarget,
-		cdptarget.AttachToTargetParams{TargetID: p.tab.id, Flatten: &yes})
+		cdptarget.AttachToTargetParams{TargetID: p.id, Flatten: &yes})
 	if err != nil {
 		return fmt.Errorf("attaching to a page to watch it: %w", err)
 	}
-	p.watch = newSurveyor(p.browser.conn.OpenFor(attached.SessionID, surveyed), cdp.FrameID(p.tab.id), p.seen)
+	p.watch = newSurveyor(p.browser.conn.OpenFor(attached.SessionID, surveyed), cdp.FrameID(p.id), p.seen)
 	go p.watch.read(p.target.Gone())
 	return apply(ctx, p.watch.page, append(p.watch.commands(true), command{browser.CommandSetDownloadBehavior,
 		browser.SetDownloadBehaviorParams{Behavior: browser.SetDownloadBehaviorBehaviorDeny,
