@@ -139,7 +139,8 @@ func (m *Manager) Probe(ctx context.Context, ref bridge.Ref) (Probe, error) {
 			return probe, nil
 		}
 	}
-	return nil, bridge.Errorf(bridge.ConfigError, "", bridge.NotRun, "The pages of %q are not recorded.", s.Name)
+	return nil, bridge.Errorf(bridge.ConfigError, "", bridge.NotRun,
+		"The pages of %q are not recorded.", s.Name)
 }
 
 // probed returns the page that ref names. A session that has a page is not waited for: a call may
