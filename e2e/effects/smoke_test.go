@@ -264,3 +264,20 @@ func TestProbe(t *testing.T) {
 		}
 	}
 }
+
+// TestWithoutAgent: only what engines say of an argument that is not there counts as that.
+func TestWithoutAgent(t *testing.T) {
+	t.Parallel()
+	for message, want := range map[string]bool{
+		"Cannot read properties of undefined (reading 'requestUserInteraction')": true,
+		"agent.requestUserInteraction is not a function":                         true,
+		"requestUserInteraction was declined":                                    false,
+		"Cannot read properties of undefined (reading 'year')":                   false,
+	} {
+		c := &call{}
+		c.take(bridge.Errorf(bridge.ToolError, "", bridge.Failed, "%s", message).Step(), nil)
+		if c.WithoutAgent != want || c.Code != "TOOL_ERROR" || c.Error != message {
+			t.Errorf("%s: %+v", message, c.Call)
+		}
+	}
+}

@@ -191,7 +191,8 @@ func (a *activity) count() int {
 // rest returns how long the page has to be left alone until it was quiet for so long, zero when
 // it was; below zero while requests are under way that began since a moment. changed is closed
 // when something happens.
-func (a *activity) rest(since int, quiet time.Duration) (left time.Duration, changed <-chan struct{}) {
+func (a *activity) rest(since int,
+	quiet time.Duration) (left time.Duration, changed <-chan struct{}) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.changed == nil {

@@ -211,7 +211,7 @@ func TestProbeOfAPageThatIsGone(t *testing.T) {
 		t.Fatal(err)
 	}
 	a, err := probe.Since(t.Context(), m, quietTime)
-	if err != nil || !slices.ContainsFunc(a.Requests, func(r session.Request) bool { return r.Method == "POST" }) {
+	if err != nil || !slices.ContainsFunc(a.Requests, func(r session.Request) bool { return r.Method == http.MethodPost }) {
 		t.Errorf("seen %+v, %v", a, err)
 	}
 }

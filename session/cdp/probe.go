@@ -46,15 +46,17 @@ func (t *tab) Probe() session.Probe {
 func (p *probe) open(ctx context.Context) error {
 	yes := true
 	attached, err := cdp.Call(ctx, p.browser.root, cdptarget.AttachToTarget,
-		cdptarget.AttachToTargetParams{TargetID: p.tab.id, Flatten: &yes})
+		cdptarget.AttachToTargetParams{TargetID: p.id, Flatten: &yes})
 	if err != nil {
 		return fmt.Errorf("attaching to a page to watch it: %w", err)
 	}
-	p.watch = newSurveyor(p.browser.conn.OpenFor(attached.SessionID, surveyed), cdp.FrameID(p.tab.id), p.seen)
+	on := p.browser.conn.OpenFor(attached.SessionID, surveyed)
+	p.watch = newSurveyor(on, cdp.FrameID(p.id), p.seen)
 	go p.watch.read(p.target.Gone())
-	return apply(ctx, p.watch.page, append(p.watch.commands(true), command{browser.CommandSetDownloadBehavior,
+	commands := append(p.watch.commands(true), command{browser.CommandSetDownloadBehavior,
 		browser.SetDownloadBehaviorParams{Behavior: browser.SetDownloadBehaviorBehaviorDeny,
-			BrowserContextID: p.context, EventsEnabled: &yes}}), func() error { return nil })
+			BrowserContextID: p.context, EventsEnabled: &yes}})
+	return apply(ctx, on, commands, func() error { return nil })
 }
 
 // Mark implements session.Probe.
@@ -62,14 +64,15 @@ func (p *probe) Mark(ctx context.Context) (session.Mark, error) {
 	p.watch.catchUp(ctx)
 	cookies, err := p.cookies(ctx)
 	if err != nil {
-		return session.Mark{}, p.unread(ctx, err, "The page's cookies were not read in time.", "The page's cookies cannot be read.")
+		return session.Mark{}, p.cookiesUnread(ctx, err)
 	}
 	return session.Mark{At: p.seen.count(), Cookies: cookies}, nil
 }
 
 // cookies are those of the browser context, by name, with what tells their states apart.
 func (p *probe) cookies(ctx context.Context) (map[string]string, error) {
-	all, err := cdp.Call(ctx, p.browser.root, storage.GetCookies, storage.GetCookiesParams{BrowserContextID: p.context})
+	all, err := cdp.Call(ctx, p.browser.root, storage.GetCookies,
+		storage.GetCookiesParams{BrowserContextID: p.context})
 	if err != nil {
 		return nil, err
 	}
@@ -80,11 +83,17 @@ func (p *probe) cookies(ctx context.Context) (map[string]string, error) {
 	return found, nil
 }
 
+func (p *probe) cookiesUnread(ctx context.Context, err error) *bridge.Error {
+	return p.unread(ctx, err, "The page's cookies were not read in time.",
+		"The page's cookies cannot be read.")
+}
+
 // maxQuiet is how long a page may take to become quiet.
 const maxQuiet = 3 * time.Second
 
 // Since implements session.Probe.
-func (p *probe) Since(ctx context.Context, m session.Mark, quiet time.Duration) (*session.Activity, error) {
+func (p *probe) Since(ctx context.Context, m session.Mark,
+	quiet time.Duration) (*session.Activity, error) {
 	busy := !p.settle(ctx, m, quiet)
 	if ctx.Err() != nil {
 		return nil, late(ctx, "What happened in the page was not read in time.")
@@ -93,7 +102,7 @@ func (p *probe) Since(ctx context.Context, m session.Mark, quiet time.Duration) 
 	if p.target.Reason() == nil {
 		var err error
 		if cookies, err = p.cookies(ctx); err != nil && p.target.Reason() == nil {
-			return nil, p.unread(ctx, err, "The page's cookies were not read in time.", "The page's cookies cannot be read.")
+			return nil, p.cookiesUnread(ctx, err)
 		}
 	}
 	all, answered := p.seen.since(m.At)
@@ -103,7 +112,8 @@ func (p *probe) Since(ctx context.Context, m session.Mark, quiet time.Duration) 
 		maps.Copy(names, cookies)
 		for _, name := range slices.Sorted(maps.Keys(names)) {
 			if cookies[name] != m.Cookies[name] {
-				all.Writes = append(all.Writes, session.Write{Area: "cookie", Key: name, Answered: answered[name]})
+				w := session.Write{Area: "cookie", Key: name, Answered: answered[name]}
+				all.Writes = append(all.Writes, w)
 			}
 		}
 	}
@@ -156,10 +166,12 @@ func (p *probe) Evaluate(ctx context.Context, expression string) (string, error)
 		DisableBreaks: &yes,
 	})
 	if err != nil {
-		return "", p.unread(ctx, err, "The expression did not end in time.", "The expression cannot be evaluated.")
+		return "", p.unread(ctx, err, "The expression did not end in time.",
+			"The expression cannot be evaluated.")
 	}
 	if x := found.ExceptionDetails; x != nil {
-		return "", bridge.Errorf(bridge.ToolError, "", bridge.Failed, "The expression failed: %s.", exception(x))
+		return "", bridge.Errorf(bridge.ToolError, "", bridge.Failed,
+			"The expression failed: %s.", exception(x))
 	}
 	if found.Result == nil || len(found.Result.Value) == 0 {
 		return "null", nil
@@ -187,7 +199,8 @@ const lookWorld = "pagetools"
 // Look implements session.Probe. It looks from a world of its own, where the page changes nothing.
 func (p *probe) Look(ctx context.Context, selector string) (session.Element, error) {
 	var e session.Element
-	const late, other = "The page did not show the element in time.", "The elements of the page cannot be looked at."
+	const late = "The page did not show the element in time."
+	const other = "The elements of the page cannot be looked at."
 	params := page.CreateIsolatedWorldParams{FrameID: cdp.FrameID(p.id), WorldName: lookWorld}
 	world, err := cdp.Call(ctx, p.target, page.CreateIsolatedWorld, params)
 	if err != nil {
@@ -195,13 +208,15 @@ func (p *probe) Look(ctx context.Context, selector string) (session.Element, err
 	}
 	yes := true
 	found, err := cdp.Call(ctx, p.target, runtime.Evaluate, runtime.EvaluateParams{
-		Expression: shim.Look(selector), ContextID: world.ExecutionContextID, ReturnByValue: &yes, Silent: &yes,
+		Expression: shim.Look(selector), ContextID: world.ExecutionContextID,
+		ReturnByValue: &yes, Silent: &yes,
 	})
 	if err != nil {
 		return e, p.unread(ctx, err, late, other)
 	}
 	if x := found.ExceptionDetails; x != nil {
-		return e, bridge.Errorf(bridge.SchemaError, "", bridge.NotRun, "%q is not a CSS selector: correct it.", shortened(selector)).
+		return e, bridge.Errorf(bridge.SchemaError, "", bridge.NotRun,
+			"%q is not a CSS selector: correct it.", shortened(selector)).
 			With(&scriptError{description: exception(x)})
 	}
 	var text string

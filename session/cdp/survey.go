@@ -79,15 +79,18 @@ func newSurveyor(on *wire.Session, top cdp.FrameID, seen *activity) *surveyor {
 func (s *surveyor) commands(document bool) []command {
 	yes, body, kept := true, int64(maxBody), int64(1)
 	all := []command{
-		{network.CommandEnable, network.EnableParams{MaxPostDataSize: &body, MaxTotalBufferSize: &kept, MaxResourceBufferSize: &kept}},
+		{network.CommandEnable, network.EnableParams{
+			MaxPostDataSize: &body, MaxTotalBufferSize: &kept, MaxResourceBufferSize: &kept}},
 		{runtime.CommandEnable, nil},
 		{cdptarget.CommandSetAutoAttach, cdptarget.SetAutoAttachParams{
 			AutoAttach: true, WaitForDebuggerOnStart: true, Flatten: &yes,
-			Filter: cdptarget.Filter{{Type: frameType}, {Type: "worker"}, {Type: "shared_worker"}, {Type: "service_worker"}},
+			Filter: cdptarget.Filter{{Type: frameType}, {Type: "worker"}, {Type: "shared_worker"},
+				{Type: "service_worker"}},
 		}},
 	}
 	if document {
-		all = append(all, command{page.CommandEnable, page.EnableParams{}}, command{domstorage.CommandEnable, nil}, command{cdplog.CommandEnable, nil})
+		all = append(all, command{page.CommandEnable, page.EnableParams{}},
+			command{domstorage.CommandEnable, nil}, command{cdplog.CommandEnable, nil})
 	}
 	return all
 }
@@ -173,7 +176,8 @@ func (s *surveyor) handle(msg *cdproto.Message) {
 	case cdproto.EventTargetAttachedToTarget:
 		var ev cdptarget.EventAttachedToTarget
 		if decode(msg, &ev) && ev.TargetInfo != nil {
-			child := watchedTarget{Session: from.Child(ev.SessionID), worker: ev.TargetInfo.Type != frameType}
+			worker := ev.TargetInfo.Type != frameType
+			child := watchedTarget{Session: from.Child(ev.SessionID), worker: worker}
 			s.targets[ev.SessionID] = child
 			begin(child.Session, s.commands(!child.worker))
 		}
@@ -186,13 +190,14 @@ func (s *surveyor) handle(msg *cdproto.Message) {
 				s.seen.leftTarget(string(ev.SessionID))
 			}
 		}
-	case cdproto.EventNetworkRequestWillBeSent, cdproto.EventNetworkResponseReceived, cdproto.EventNetworkResponseReceivedExtraInfo,
-		cdproto.EventNetworkLoadingFinished, cdproto.EventNetworkLoadingFailed:
+	case cdproto.EventNetworkRequestWillBeSent, cdproto.EventNetworkResponseReceived,
+		cdproto.EventNetworkResponseReceivedExtraInfo, cdproto.EventNetworkLoadingFinished, cdproto.EventNetworkLoadingFailed:
 		s.request(from, msg)
-	case cdproto.EventRuntimeConsoleAPICalled, cdproto.EventRuntimeExceptionThrown, cdproto.EventLogEntryAdded:
+	case cdproto.EventRuntimeConsoleAPICalled, cdproto.EventRuntimeExceptionThrown,
+		cdproto.EventLogEntryAdded:
 		s.said(msg)
-	case cdproto.EventPageFrameNavigated, cdproto.EventPageFrameRequestedNavigation, cdproto.EventPageWindowOpen,
-		cdproto.EventPageJavascriptDialogOpening, cdproto.EventBrowserDownloadWillBegin:
+	case cdproto.EventPageFrameNavigated, cdproto.EventPageFrameRequestedNavigation,
+		cdproto.EventPageWindowOpen, cdproto.EventPageJavascriptDialogOpening, cdproto.EventBrowserDownloadWillBegin:
 		s.moves(from, msg)
 	default:
 		s.stored(msg)
@@ -230,10 +235,12 @@ func (s *surveyor) request(from watchedTarget, msg *cdproto.Message) {
 		if ev.RedirectResponse != nil {
 			s.seen.answered(id, ev.RedirectResponse.Status, true)
 		}
-		if strings.HasPrefix(ev.Request.URL, "data:") || strings.HasPrefix(ev.Request.URL, "blob:") {
-			return // it does not leave the page
+		if strings.HasPrefix(ev.Request.URL, "data:") || strings.HasPrefix(ev.Request.URL, "blob:") ||
+			ev.Type == string(network.ResourceTypeCSPViolationReport) {
+			return // it does not leave the page, or the browser sends it
 		}
-		r := &session.Request{By: "document", Method: ev.Request.Method, URL: cut(ev.Request.URL, maxAddress)}
+		r := &session.Request{By: "document", Method: ev.Request.Method,
+			URL: cut(ev.Request.URL, maxAddress)}
 		switch {
 		case ev.Type == string(network.ResourceTypePing):
 			r.By = "beacon"
@@ -249,7 +256,8 @@ func (s *surveyor) request(from watchedTarget, msg *cdproto.Message) {
 		if body.Len() <= maxBody {
 			r.Body = body.String()
 		}
-		s.seen.sent(id, flight{request: r, target: string(msg.SessionID), streamed: ev.Type == string(network.ResourceTypeEventSource)})
+		s.seen.sent(id, flight{request: r, target: string(msg.SessionID),
+			streamed: ev.Type == string(network.ResourceTypeEventSource)})
 	case cdproto.EventNetworkResponseReceived:
 		s.seen.answered(id, ev.Response.Status, false)
 	case cdproto.EventNetworkResponseReceivedExtraInfo:
@@ -293,12 +301,15 @@ func (s *surveyor) moves(from watchedTarget, msg *cdproto.Message) {
 		if !decode(msg, &ev) {
 			return
 		}
-		submitted := ev.Reason == page.ClientNavigationReasonFormSubmissionGet || ev.Reason == page.ClientNavigationReasonFormSubmissionPost
-		if !submitted && (ev.FrameID != s.top || ev.Disposition != page.ClientNavigationDispositionCurrentTab) {
+		submitted := ev.Reason == page.ClientNavigationReasonFormSubmissionGet ||
+			ev.Reason == page.ClientNavigationReasonFormSubmissionPost
+		here := ev.FrameID == s.top && ev.Disposition == page.ClientNavigationDispositionCurrentTab
+		if !submitted && !here {
 			return // a frame goes on, or another event says what becomes of it
 		}
 		address := cut(ev.URL, maxAddress)
-		s.seen.note(&navigation{url: address, submitted: submitted, arrived: ev.FrameID != s.top}, len(address))
+		n := &navigation{url: address, submitted: submitted, arrived: ev.FrameID != s.top}
+		s.seen.note(n, len(address))
 	case cdproto.EventPageWindowOpen:
 		var ev page.EventWindowOpen
 		if decode(msg, &ev) {
@@ -330,7 +341,8 @@ func (s *surveyor) follow(from *wire.Session, frame cdp.FrameID) {
 		defer s.step(-1)
 		bounded, end := farewell()
 		defer end()
-		found, err := cdp.Call(bounded, from, storage.GetStorageKey, storage.GetStorageKeyParams{FrameID: frame})
+		found, err := cdp.Call(bounded, from, storage.GetStorageKey,
+			storage.GetStorageKeyParams{FrameID: frame})
 		if err != nil {
 			return // it is gone, or has none
 		}
@@ -342,8 +354,11 @@ func (s *surveyor) follow(from *wire.Session, frame cdp.FrameID) {
 		if known {
 			return
 		}
-		_, _ = cdp.Call(bounded, s.page, storage.TrackIndexedDBForStorageKey, storage.TrackIndexedDBForStorageKeyParams{StorageKey: key})
-		_, _ = cdp.Call(bounded, s.page, storage.TrackCacheStorageForStorageKey, storage.TrackCacheStorageForStorageKeyParams{StorageKey: key})
+		// A document that is gone meanwhile keeps nothing any more.
+		_, _ = cdp.Call(bounded, s.page, storage.TrackIndexedDBForStorageKey,
+			storage.TrackIndexedDBForStorageKeyParams{StorageKey: key})
+		_, _ = cdp.Call(bounded, s.page, storage.TrackCacheStorageForStorageKey,
+			storage.TrackCacheStorageForStorageKeyParams{StorageKey: key})
 	}()
 }
 
@@ -385,7 +400,8 @@ func (s *surveyor) said(msg *cdproto.Message) {
 	switch msg.Method {
 	case cdproto.EventRuntimeConsoleAPICalled:
 		var ev runtime.EventConsoleAPICalled
-		if !decode(msg, &ev) || ev.Type != runtime.ConsoleAPICalledTypeError && ev.Type != runtime.ConsoleAPICalledTypeAssert {
+		if !decode(msg, &ev) || ev.Type != runtime.ConsoleAPICalledTypeError &&
+			ev.Type != runtime.ConsoleAPICalledTypeAssert {
 			return
 		}
 		x.Kind = "console"
@@ -402,13 +418,16 @@ func (s *surveyor) said(msg *cdproto.Message) {
 		if !decode(msg, &ev) || ev.ExceptionDetails == nil {
 			return
 		}
-		x = session.Said{Kind: "exception", Text: exception(ev.ExceptionDetails), URL: ev.ExceptionDetails.URL, Line: int(ev.ExceptionDetails.LineNumber) + 1}
+		thrown := ev.ExceptionDetails
+		x = session.Said{Kind: "exception", Text: exception(thrown), URL: thrown.URL,
+			Line: int(thrown.LineNumber) + 1}
 	default:
 		var ev cdplog.EventEntryAdded
 		if !decode(msg, &ev) || ev.Entry == nil || ev.Entry.Level != cdplog.EntryLevelError {
 			return
 		}
-		x = session.Said{Kind: "browser", Text: ev.Entry.Text, URL: ev.Entry.URL, Line: int(ev.Entry.LineNumber)}
+		x = session.Said{Kind: "browser", Text: ev.Entry.Text, URL: ev.Entry.URL,
+			Line: int(ev.Entry.LineNumber)}
 	}
 	x.Text, x.URL = cut(x.Text, maxSaid), cut(x.URL, maxAddress)
 	s.seen.note(x, len(x.Text)+len(x.URL))
