@@ -10,12 +10,12 @@ import (
 
 // What is kept of a page's life.
 const (
-	maxHappened  = 10_000
-	maxKept      = 8 << 20 // bytes of texts
-	maxSaid      = 4 << 10
-	maxBody      = 64 << 10
-	maxAddress   = 2 << 10
-	maxFlying    = 1000 // requests that have not ended
+	maxHappened = 10_000
+	maxKept     = 8 << 20 // bytes of texts
+	maxSaid     = 4 << 10
+	maxBody     = 64 << 10
+	maxAddress  = 2 << 10
+	maxFlying   = 1000 // requests that have not ended
 )
 
 // navigation is the way of the top to another document.

@@ -1,0 +1,92 @@
+package effects
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/pagetools/pagetools/bridge/schema"
+	"github.com/pagetools/pagetools/session"
+)
+
+// TestSamples: arguments fit the schema that they are made from, or do not, as they say.
+func TestSamples(t *testing.T) {
+	t.Parallel()
+	for name, x := range map[string]struct{ schema, valid, invalid string }{
+		"nothing":  {``, `{}`, ``},
+		"examples": {`{"type":"object","properties":{"q":{"type":"string"}},"examples":[{"q":"jenny"}]}`, `{"q":"jenny"} {} {"q":"a"}`, `{"q":{"not":"a text"}}`},
+		"required and all": {`{"type":"object","properties":{"a":{"type":"string"},"b":{"type":"boolean"}},"required":["b"]}`,
+			`{"b":true} {"a":"a","b":true}`, `{"a":"a"} {"a":{"not":"a text"},"b":true}`},
+		"lists": {`{"type":"object","properties":{"e":{"type":"string","enum":["x","y"]}},"required":["e"]}`, `{"e":"x"}`, `{} {"e":"none of the list"}`},
+		"bounds": {`{"type":"object","properties":{"i":{"type":"integer","minimum":7,"multipleOf":5},"n":{"type":"number","exclusiveMaximum":-2},"f":{"type":"number","minimum":0.2,"maximum":0.4}},"required":["i","n","f"]}`,
+			`{"f":0.4,"i":10,"n":-3}`, ``},
+		"texts": {`{"type":"object","properties":{"d":{"type":"string","format":"date"},"p":{"type":"string","pattern":"^[A-Z]{3}-[0-9]+$"},"l":{"type":"string","minLength":3}},"required":["d","p","l"]}`,
+			`{"d":"2026-01-31","l":"aaa","p":"ABC-123"}`, ``},
+		"nested": {`{"type":"object","properties":{"o":{"$ref":"#/$defs/o"}},"required":["o"],"$defs":{"o":{"type":"object","properties":{"l":{"type":"array","minItems":2,"items":{"anyOf":[{"const":3},{"type":"null"}]}}},"required":["l"]}}}`,
+			`{"o":{"l":[3,3]}}`, ``},
+		"recursive": {`{"type":"object","properties":{"n":{"$ref":"#"}}}`, `{}`, ``},
+		"defaults":  {`{"type":"object","properties":{"a":{"type":"integer","default":4}},"required":["a"]}`, `{"a":4}`, ``},
+		"no way":    {`{"type":"object","properties":{"a":{"type":"string","pattern":"^q{17}z$"}},"required":["a"]}`, ``, ``},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var valid, invalid []string
+			for _, a := range Samples(json.RawMessage(x.schema), true) {
+				text, _ := schema.Canonical(a.Input)
+				if a.Valid {
+					valid = append(valid, string(text))
+				} else {
+					invalid = append(invalid, string(text))
+				}
+			}
+			if got := strings.Join(valid, " "); !strings.HasPrefix(got, x.valid) || x.valid == "" && got != "" {
+				t.Errorf("valid are %s, want %s", got, x.valid)
+			}
+			if got := strings.Join(invalid, " "); x.invalid != "" && got != x.invalid {
+				t.Errorf("invalid are %s, want %s", got, x.invalid)
+			}
+			if x.valid != "" && len(Samples(json.RawMessage(x.schema), false)) != len(valid) {
+				t.Error("without invalid ones there are others")
+			}
+		})
+	}
+	deep := strings.Repeat(`{"type":"object","required":["a"],"properties":{"a":`, 12) + `{"type":"string"}` + strings.Repeat(`}}`, 12)
+	if got := Samples(json.RawMessage(deep), true); len(got) > 0 {
+		t.Errorf("a schema that is too deep: %v", got)
+	}
+}
+
+// TestAlone: what the page does without a call is left out, with other times and ids, and nothing
+// else is.
+func TestAlone(t *testing.T) {
+	t.Parallel()
+	alone := &Alone{}
+	alone.Add(&session.Activity{
+		Requests:  []session.Request{{Method: "POST", URL: "https://a1.example/poll?t=17", Body: `{"id":"f3a9","state":"idle"}`}},
+		Writes:    []session.Write{{Area: "localStorage", Key: "seen-12"}},
+		Navigated: []string{"https://a1.example/turn/1"}, Refused: []session.Refused{{URL: "tracker.example:443"}},
+	})
+	same := &session.Activity{
+		Requests:  []session.Request{{Method: "POST", URL: "https://a1.example/poll?t=999", Body: `{"id":"0c44","state":"idle"}`}},
+		Writes:    []session.Write{{Area: "localStorage", Key: "seen-13"}, {Area: "cookie", Key: "s", Answered: true}, {Area: "cache"}},
+		Navigated: []string{"https://a1.example/turn/2"}, Refused: []session.Refused{{URL: "tracker.example:443"}},
+	}
+	if got := fmt.Sprintf("%+v", *Of(same, alone)); got != `{Requests:[] Storage:[] Navigated:[] Windows:[] Submitted:[] Downloads:[] Blocked:[]}` {
+		t.Errorf("of the same there is left %s", got)
+	}
+	if got := Of(same, nil); len(got.Requests)+len(got.Storage)+len(got.Navigated)+len(got.Blocked) != 4 {
+		t.Errorf("with nothing to leave out there is %+v", got)
+	}
+	other := &session.Activity{
+		Requests: []session.Request{
+			{Method: "PUT", URL: "https://a1.example/poll?t=17", Body: `{"id":"f3a9","state":"idle"}`},
+			{Method: "POST", URL: "https://a2.example/poll?t=17", Body: `{"id":"f3a9","state":"idle"}`},
+			{Method: "POST", URL: "https://a1.example/poll?t=17", Body: `{"id":"f3a9","state":"buy"}`},
+		},
+		Writes:  []session.Write{{Area: "sessionStorage", Key: "seen-12"}, {Area: "localStorage", Key: "cart"}, {Area: "localStorage", Key: "more"}},
+		Windows: []string{"https://a1.example/turn/1"},
+	}
+	if got := Of(other, alone); len(got.Requests) != 3 || len(got.Storage) != 2 || len(got.Windows) != 1 {
+		t.Errorf("of something else there is left %+v", got)
+	}
+}
