@@ -21,7 +21,7 @@ func TestServed(t *testing.T) {
 	if address == "" {
 		t.Skip("TestStartCommand starts it")
 	}
-	_ = http.ListenAndServe(address, http.NotFoundHandler()) //nolint:gosec // until it is killed
+	_ = http.ListenAndServe(address, http.NotFoundHandler()) // until it is killed
 }
 
 // freeAddress is one where nobody listens.

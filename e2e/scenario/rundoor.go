@@ -100,8 +100,11 @@ func (d *webtoolDoor) call(ctx context.Context, tool string, with json.RawMessag
 		details := reply.Get("error").Get("details")
 		var q bridge.Question
 		token := details.Get("resume").String()
-		if token == "" || json.Unmarshal(details.Get("question").Text(), &q) != nil {
+		if token == "" || !details.Get("question").Exists() {
 			return result{err: reply.Get("error").Text()}, nil
+		}
+		if err := json.Unmarshal(details.Get("question").Text(), &q); err != nil {
+			return result{}, fmt.Errorf("reading a question of the webtool: %w", err)
 		}
 		config = d.answer(ctx, &q)
 		config["resume"] = token

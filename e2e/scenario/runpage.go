@@ -46,15 +46,20 @@ func (d *pageDoor) call(ctx context.Context, tool string, with json.RawMessage) 
 		step = step.Pause.Continue(bounded, answer)
 		cancel()
 	}
-	if step.Err != nil {
-		e := step.Err
-		return result{err: failure(e), silent: e.Code == bridge.ToolError}, nil
+	return resultOfPage(step), nil
+}
+
+// resultOfPage is what executeTool came to: a string, null for a form that left the page, or an
+// error without words.
+func resultOfPage(step bridge.Step) result {
+	if e := step.Err; e != nil {
+		return result{err: failure(e), silent: e.Code == bridge.ToolError}
 	}
 	var text *string
-	if err := json.Unmarshal(step.Data, &text); err != nil || text == nil {
-		return result{forms: []json.RawMessage{json.RawMessage("null")}}, nil
+	if json.Unmarshal(step.Data, &text) != nil || text == nil {
+		return result{forms: []json.RawMessage{json.RawMessage("null")}}
 	}
-	return result{forms: formsOfText(*text)}, nil
+	return result{forms: formsOfText(*text)}
 }
 
 // answer asks the person. It is nil when the page has ended the question.

@@ -63,7 +63,11 @@ func (r *result) shown(at path) string {
 	if text == nil {
 		text = r.forms[0]
 	}
-	return show(literal(of(text), Position{}), at)
+	v := of(text)
+	if !v.Exists() {
+		return visible(shorten(string(text)))
+	}
+	return show(literal(v, Position{}), at)
 }
 
 // differ compares two ends of the same call.

@@ -111,7 +111,8 @@ func (t *attempt) expanded(all ...Value) (Value, error) {
 // compare holds what a call came to against what is expected.
 func (t *attempt) compare(s *Step, r *result, want Value) *report.Failure {
 	var m *Mismatch
-	what, actual := "the result", json.RawMessage(nil)
+	var actual json.RawMessage
+	what := "the result"
 	switch {
 	case r.err != nil && !s.ExpectError.Exists():
 		f := t.failed(s, "the call failed: "+visible(errorText(r.err)))
@@ -126,8 +127,8 @@ func (t *attempt) compare(s *Step, r *result, want Value) *report.Failure {
 		m = r.match(want)
 		actual = r.forms[0]
 	case r.silent:
-		visible, more := withoutWords(want)
-		m, actual, what = Match(visible, r.err), r.err, "the error"
+		told, more := withoutWords(want)
+		m, actual, what = Match(told, r.err), r.err, "the error"
 		if more {
 			t.cannotTell(lack(want.Position().Line, "the page's own executeTool does not pass on why a "+
 				"tool failed"))

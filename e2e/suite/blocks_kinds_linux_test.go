@@ -42,8 +42,8 @@ func (w *reader) served(text string) {
 	}
 }
 
-// configure checks a configuration as it is pasted, and keeps it under the name of its
-// first line.
+// configure checks a configuration as it is pasted, or scenarios, and keeps it under the name of
+// its first line.
 func (w *reader) configure(text string) {
 	w.t.Helper()
 	first, _, _ := strings.Cut(text, "\n")
@@ -56,7 +56,11 @@ func (w *reader) configure(text string) {
 		w.t.Fatal(err)
 	}
 	var said bytes.Buffer
-	cmd := exec.CommandContext(w.t.Context(), pagetools(w.t), "config", "print", "--config", name)
+	args := []string{"config", "print", "--config", name}
+	if strings.HasSuffix(name, ".webtool.yaml") {
+		args = []string{"test", "--export-evals", name}
+	}
+	cmd := exec.CommandContext(w.t.Context(), pagetools(w.t), args...)
 	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = w.folder, w.env, &said, &said
 	if err := cmd.Run(); err != nil || strings.Contains(said.String(), "warning") {
 		w.t.Errorf("%s: %v\n%s", name, err, &said)

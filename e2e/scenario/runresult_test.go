@@ -1,0 +1,164 @@
+package scenario
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/pagetools/pagetools/bridge"
+)
+
+func raw(all ...string) (out []json.RawMessage) {
+	for _, text := range all {
+		out = append(out, json.RawMessage(text))
+	}
+	return out
+}
+
+// TestForms: what a webtool has in data is among what the other doors' results may be.
+func TestForms(t *testing.T) {
+	t.Parallel()
+	block := func(text string) string { return `{"type":"text","text":` + string(quote(text)) + `}` }
+	for _, test := range []struct {
+		name  string
+		forms []json.RawMessage
+		want  string // the data of a webtool
+		never string // what it cannot be
+	}{
+		{"a text", formsOfText("hello"), `"hello"`, `{}`},
+		{"no text", formsOfText("Operation succeeded"), `""`, `null`},
+		{"nothing", formsOfText("undefined"), `null`, `""`},
+		{"a number", formsOfText("42"), `42`, `"43"`},
+		{"digits", formsOfText("42"), `"42"`, `43`},
+		{"an object", formsOfText(`{"a":[1]}`), `{"a":[1]}`, `{"a":[2]}`},
+		{"a text of MCP", formsOfMCP(raw(block("hello")), nil), `"hello"`, `{}`},
+		{"a list of MCP", formsOfMCP(raw(block("[1]")), nil), `[1]`, `[2]`},
+		{"an object of MCP", formsOfMCP(raw(block(`{"a":1}`)), json.RawMessage(`{"a":1}`)), `{"a":1}`, `{"a":2}`},
+		{"content", formsOfMCP(raw(block("hello")), nil), `{"content":[` + block("hello") + `]}`, `{"content":[]}`},
+		{"both", formsOfMCP(raw(block("two"), block(`{"n":2}`)), json.RawMessage(`{"n":2}`)),
+			`{"content":[` + block("two") + `],"structuredContent":{"n":2}}`, `{"n":2}`},
+		{"beside a picture", formsOfMCP(raw(`{"type":"image","data":"","mimeType":"image/png"}`, block(`{"n":2}`)), nil),
+			`{"content":[{"type":"image","data":"","mimeType":"image/png"}],"structuredContent":{"n":2}}`, `{"n":2}`},
+		{"more members", formsOfMCP(raw(block("two"), block(`{"more":true}`)), nil),
+			`{"content":[` + block("two") + `],"more":true}`, `{"more":true}`},
+	} {
+		has := func(text string) bool {
+			return slices.ContainsFunc(test.forms, func(form json.RawMessage) bool {
+				return of(form).Equal(of(json.RawMessage(text)))
+			})
+		}
+		if !has(test.want) || has(test.never) {
+			t.Errorf("%s: %s may be %s", test.name, test.want, test.forms)
+		}
+	}
+}
+
+func quote(text string) []byte {
+	out, err := json.Marshal(text)
+	if err != nil {
+		panic(err)
+	}
+	return out
+}
+
+// TestDiffer: two doors agree where a form of one is a form of the other, and where a matcher
+// is expected.
+func TestDiffer(t *testing.T) {
+	t.Parallel()
+	fails := func(c bridge.Code, r bridge.Reason, message string) json.RawMessage {
+		return failure(bridge.Errorf(c, r, bridge.Failed, "%s", message))
+	}
+	ok := func(forms ...string) result { return result{forms: raw(forms...)} }
+	bad := func(err json.RawMessage) result { return result{err: err} }
+	for _, test := range []struct {
+		want, at     string // what is expected of both, and the path of the difference; "-" is none
+		mine, theirs result
+	}{
+		{`null`, "-", ok(`"1"`, `1`), ok(`1`)},
+		{`null`, "", ok(`"1"`), ok(`1`)},
+		{`null`, "a[1].b", ok(`{"a":[1,{"b":2}]}`), ok(`{"a":[1,{"b":3}]}`)},
+		{`null`, "b", ok(`{"a":1,"b":2}`), ok(`{"a":1}`)},
+		{`null`, "a", ok(`{"a":[1]}`), ok(`{"a":[1,2]}`)},
+		{`{"a":{"$any":true}}`, "-", ok(`{"a":1}`), ok(`{"a":2}`)},
+		{`{"a":{"$any":true}}`, "a", ok(`{"a":1}`), ok(`{"a":"1"}`)},
+		{`{"a":{"$any":true}}`, "b", ok(`{"a":1,"b":1}`), ok(`{"a":2,"b":2}`)},
+		{`[{"$gt":0}]`, "-", ok(`[1]`), ok(`[2]`)},
+		{`null`, "", ok(`1`), bad(fails(bridge.ToolError, "", "no"))},
+		{`null`, "", bad(fails(bridge.ToolError, "", "no")), ok(`1`)},
+		{`{}`, "-", bad(fails(bridge.ToolError, "", "no")), bad(fails(bridge.ToolError, "", "no"))},
+		{`{}`, "message", bad(fails(bridge.ToolError, "", "no")), bad(fails(bridge.ToolError, "", "never"))},
+		{`{"message":{"$any":true}}`, "-", bad(fails(bridge.ToolError, "", "no")), bad(fails(bridge.ToolError, "", "never"))},
+		{`{}`, "code", bad(fails(bridge.ToolError, "", "no")), bad(fails(bridge.SchemaError, "", "no"))},
+		{`{}`, "reason", bad(fails(bridge.InternalError, bridge.Timeout, "no")), bad(fails(bridge.InternalError, bridge.PageHung, "no"))},
+		{`{}`, "-", result{err: fails(bridge.ToolError, "", "no"), silent: true}, bad(fails(bridge.ToolError, "", "never"))},
+		{`{}`, "code", result{err: fails(bridge.ToolError, "", "no"), silent: true}, bad(fails(bridge.SchemaError, "", "no"))},
+	} {
+		want, err := Expected([]byte(test.want))
+		if err != nil {
+			t.Fatal(err)
+		}
+		d := differ(&made{result: test.mine, want: want}, &made{result: test.theirs, want: want})
+		got := "-"
+		if d != nil {
+			got = d.at.String()
+		}
+		if got != test.at {
+			t.Errorf("%+v and %+v, where %s is expected, differ at %q, want %q", test.mine, test.theirs, test.want, got, test.at)
+		}
+	}
+}
+
+// TestPassAt: the estimate is that of one run, and that of all.
+func TestPassAt(t *testing.T) {
+	t.Parallel()
+	for want, got := range map[string]string{
+		"pass@1 1.00":              passAt(1, 1),
+		"pass@1 0.60, pass@5 1.00": passAt(5, 3),
+		"pass@1 0.00, pass@5 0.00": passAt(5, 0),
+	} {
+		if got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+}
+
+// TestFilled: a value that is made of a schema fits it.
+func TestFilled(t *testing.T) {
+	t.Parallel()
+	for s, want := range map[string]string{
+		`{"type":"string","default":"Ada"}`:                      `"Ada"`,
+		`{"type":"string","default":""}`:                         `"sample"`,
+		`{"enum":["a","b"]}`:                                     `"a"`,
+		`{"type":"integer"}`:                                     `1`,
+		`{"type":"boolean"}`:                                     `true`,
+		`{"type":"array"}`:                                       `[]`,
+		`{"type":"object","properties":{"n":{"type":"number"}}}`: `{"n":1}`,
+		`{"const":7}`:                                            `7`,
+		`{}`:                                                     `"sample"`,
+	} {
+		if got := string(filled(of(json.RawMessage(s)))); got != want {
+			t.Errorf("%s is filled with %s, want %s", s, got, want)
+		}
+	}
+}
+
+// TestTextsOfPagesAreVisible: what pages say ends in terminals and reports.
+func TestTextsOfPagesAreVisible(t *testing.T) {
+	t.Parallel()
+	evil := "\x1b[2J\u202eevil\n::error::x"
+	at := &attempt{opened: &opened{runner: &runner{}}, scope: &Scope{Unique: "first-run"}, door: ThroughMCP}
+	other := &attempt{scope: &Scope{Unique: "other-run"}, door: ThroughPage}
+	step := &Step{Call: evil}
+	at.made = []made{{step: step, result: result{forms: raw(string(quote(evil)))}}}
+	other.made = []made{{step: step, result: result{forms: raw(`1`)}}}
+	f := at.disagrees(other)
+	for _, text := range []string{f.Step, f.Message, f.Expected, f.Actual} {
+		if strings.ContainsAny(text, "\x1b\u202e") {
+			t.Errorf("%q is not visible", text)
+		}
+	}
+	if !strings.Contains(f.Actual, `\u001b`) && !strings.Contains(f.Actual, `\x1b`) {
+		t.Errorf("the control: %q", f.Actual)
+	}
+}
