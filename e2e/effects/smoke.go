@@ -166,7 +166,8 @@ func claims(t *bridge.Tool, hint string) bool {
 func (s *smoke) tool(ctx context.Context, t *bridge.Tool) {
 	samples := Samples(t.InputSchema(), true)
 	if !slices.ContainsFunc(samples, func(a Arguments) bool { return a.Valid }) {
-		s.o.Note(fmt.Sprintf("%q was not called: no arguments could be made from its schema; give it examples.", t.Name()))
+		s.o.Note(fmt.Sprintf("%q was not called: no arguments could be made from its schema; "+
+			"give it examples.", t.Name()))
 		return
 	}
 	begun := time.Now()
@@ -261,7 +262,8 @@ func (s *smoke) wait() time.Duration {
 }
 
 // withoutAgent are the words of engines for a second argument that is not there.
-var withoutAgent = regexp.MustCompile(`(?i)(undefined|null|not a function).*requestUserInteraction|requestUserInteraction.*(undefined|null|not a function)`)
+var withoutAgent = regexp.MustCompile(`(?i)(undefined|null).*requestUserInteraction|` +
+	`requestUserInteraction.*(undefined|null|not a function)`)
 
 // take notes how a call ended.
 func (c *call) take(step bridge.Step, asked []bridge.Question) {
@@ -288,7 +290,8 @@ func (c *call) take(step bridge.Step, asked []bridge.Question) {
 }
 
 // run makes one call in a page: valid arguments through the bridge, others past it.
-func (s *smoke) run(ctx context.Context, p *page, tool string, args Arguments) (bridge.Step, []bridge.Question, time.Duration) {
+func (s *smoke) run(ctx context.Context, p *page, tool string,
+	args Arguments) (bridge.Step, []bridge.Question, time.Duration) {
 	begun := time.Now()
 	kit := &decliner{}
 	if args.Valid {
@@ -297,8 +300,8 @@ func (s *smoke) run(ctx context.Context, p *page, tool string, args Arguments) (
 			return bridge.AsError(err).Step(), nil, 0
 		}
 		config, _ := json.Marshal(map[string]int64{"timeout": s.o.CallTime.Milliseconds()}) // a number: cannot fail
-		step := s.app.Bridge.Complete(ctx, &bridge.Call{Site: s.site, Tool: tool, Session: p.ref.Session, Caller: p.ref.Caller,
-			Input: input, Config: config, Asker: kit})
+		step := s.app.Bridge.Complete(ctx, &bridge.Call{Site: s.site, Tool: tool,
+			Session: p.ref.Session, Caller: p.ref.Caller, Input: input, Config: config, Asker: kit})
 		return step, kit.asked(), time.Since(begun)
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, s.o.CallTime, bridge.TimedOut(s.o.CallTime))
@@ -315,7 +318,8 @@ func (s *smoke) past(ctx context.Context, p *page, tool string, args Arguments, 
 	}
 	t := catalog.Tool(tool)
 	if t == nil {
-		return bridge.Errorf(bridge.WebtoolNotFound, "", bridge.NotRun, "The page does not offer this tool any more.").Step()
+		return bridge.Errorf(bridge.WebtoolNotFound, "", bridge.NotRun,
+			"The page does not offer this tool any more.").Step()
 	}
 	source, err := s.app.Manager.Acquire(ctx, p.ref)
 	if err != nil {

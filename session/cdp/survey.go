@@ -139,11 +139,12 @@ const catchUpTime = 500 * time.Millisecond
 
 // catchUp waits until what happened in the page until now is seen.
 func (s *surveyor) catchUp(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, catchUpTime)
+	// Storage that is not watched yet is waited for as long as it takes: its writes would be missed.
+	bounded, cancel := context.WithTimeout(ctx, catchUpTime)
 	defer cancel()
-	after, err := s.page.CallAfter(ctx, runtime.CommandGetIsolateID, nil, nil)
+	after, err := s.page.CallAfter(bounded, runtime.CommandGetIsolateID, nil, nil)
 	if err != nil {
-		return
+		after = 0 // the page does not answer
 	}
 	for {
 		s.mu.Lock()
@@ -292,7 +293,7 @@ func (s *surveyor) moves(from watchedTarget, msg *cdproto.Message) {
 		if !decode(msg, &ev) || ev.Frame == nil {
 			return
 		}
-		s.follow(from.Session, ev.Frame.ID)
+		s.follow(from.Session, ev.Frame)
 		if ev.Frame.ID == s.top {
 			s.seen.arrived(cut(cmp.Or(ev.Frame.UnreachableURL, ev.Frame.URL), maxAddress))
 		}
@@ -335,20 +336,22 @@ func (s *surveyor) moves(from watchedTarget, msg *cdproto.Message) {
 const maxKeys = 64
 
 // follow watches the databases and caches of what a frame shows.
-func (s *surveyor) follow(from *wire.Session, frame cdp.FrameID) {
+func (s *surveyor) follow(from *wire.Session, f *cdp.Frame) {
+	origin := strings.TrimSuffix(f.SecurityOrigin, "/")
+	if !strings.HasPrefix(origin, "http") {
+		return // it keeps nothing
+	}
 	s.step(1)
 	go func() { // ends within farewell's bound
 		defer s.step(-1)
 		bounded, end := farewell()
 		defer end()
-		found, err := cdp.Call(bounded, from, storage.GetStorageKey,
-			storage.GetStorageKeyParams{FrameID: frame})
-		if err != nil {
-			return // it is gone, or has none
+		key := origin + "/"
+		if f.ID != s.top {
+			key = storageKey(bounded, from, f.ID, key)
 		}
-		key := string(found.StorageKey)
 		s.mu.Lock()
-		known := s.keys[key] || len(s.keys) >= maxKeys
+		known := key == "" || s.keys[key] || len(s.keys) >= maxKeys
 		s.keys[key] = true
 		s.mu.Unlock()
 		if known {
@@ -360,6 +363,26 @@ func (s *surveyor) follow(from *wire.Session, frame cdp.FrameID) {
 		_, _ = cdp.Call(bounded, s.page, storage.TrackCacheStorageForStorageKey,
 			storage.TrackCacheStorageForStorageKeyParams{StorageKey: key})
 	}()
+}
+
+// storageKey returns under which key the browser keeps what the document of a frame stores; ""
+// when it is gone. The renderer tells of a document before the browser has it, which until then
+// answers for the one before: the key must begin as that of the document's origin does.
+func storageKey(ctx context.Context, of *wire.Session, frame cdp.FrameID, begins string) string {
+	for {
+		found, err := cdp.Call(ctx, of, storage.GetStorageKey, storage.GetStorageKeyParams{FrameID: frame})
+		if err != nil {
+			return ""
+		}
+		if key := string(found.StorageKey); strings.HasPrefix(key, begins) {
+			return key
+		}
+		select {
+		case <-time.After(20 * time.Millisecond):
+		case <-ctx.Done():
+			return ""
+		}
+	}
 }
 
 // storedEvent is the part of the events about storage that we read.
