@@ -1,12 +1,14 @@
 package scenario
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"log/slog"
 	"net/http"
 	"strings"
+	"sync"
 
 	"github.com/mark3labs/mcp-go/client"
 	mcptransport "github.com/mark3labs/mcp-go/client/transport"
@@ -21,6 +23,8 @@ import (
 type mcpDoor struct {
 	client *client.Client
 	person *person
+
+	mu     sync.Mutex
 	listed map[string]string // names of MCP by those of pages
 }
 
@@ -60,7 +64,7 @@ func (d *mcpDoor) names(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listing the tools by MCP: %w", err)
 	}
-	d.listed = map[string]string{}
+	listed := map[string]string{}
 	var names []string
 	for i := range all.Tools {
 		name := all.Tools[i].Name
@@ -72,21 +76,29 @@ func (d *mcpDoor) names(ctx context.Context) ([]string, error) {
 			}
 			name = own
 		}
-		d.listed[name] = all.Tools[i].Name
+		listed[name] = all.Tools[i].Name
 		names = append(names, name)
 	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.listed = listed
 	return names, nil
 }
 
+// known is the name that MCP has for a tool, as it was listed last; "" is none.
+func (d *mcpDoor) known(tool string) string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.listed[tool]
+}
+
 func (d *mcpDoor) call(ctx context.Context, tool string, with json.RawMessage) (result, error) {
-	if d.listed[tool] == "" {
+	name := d.known(tool)
+	if name == "" {
 		if _, err := d.names(ctx); err != nil {
 			return result{}, err
 		}
-	}
-	name := d.listed[tool]
-	if name == "" {
-		name = tool // the server says that there is none
+		name = cmp.Or(d.known(tool), tool) // else the server says that there is none
 	}
 	for range mostAsked {
 		got, err := d.client.CallTool(ctx, mcp.CallToolRequest{
