@@ -35,7 +35,8 @@ type TabOptions struct {
 	// Pass is a cookie of the origin that the site's own server asks for; nil means none. It
 	// is part of no login: StorageState leaves it out.
 	Pass *pageconfig.Cookie
-	// Record makes the tab a Recorder and gives it a Probe, for pages of whoever tests them.
+	// Record lets the page note what it does with its tools, and the tab be looked at by a Probe:
+	// for pages of whoever tests them.
 	Record bool
 	// Bytes counts what the tab's documents declare, until the tab is gone; see Declared.
 	// Nil counts nothing.

@@ -13,7 +13,8 @@ import (
 // *bridge.Error.
 type Probe interface {
 	Photographer
-	Recorder
+	// Record returns what was noted in the document at the top, and of the frames in it.
+	Record(ctx context.Context) (*Record, error)
 	// Evaluate runs an expression in the document at the top, awaits it, and returns the JSON of
 	// its value, "null" for undefined. An exception is a TOOL_ERROR with its message.
 	Evaluate(ctx context.Context, expression string) (json string, err error)

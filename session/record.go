@@ -6,14 +6,6 @@ import (
 	"github.com/pagetools/pagetools/bridge"
 )
 
-// Recorder is a Tab that notes what its page does with its tools, for those who test them. Only
-// a tab that was opened with TabOptions.Record does.
-type Recorder interface {
-	// Record returns what was noted in the document at the top, and of the frames in it. Errors
-	// are *bridge.Error.
-	Record(ctx context.Context) (*Record, error)
-}
-
 // Record is what a page did with its tools until now. The page itself tells it, so it is not to
 // be relied on where the page is not one's own.
 type Record struct {
@@ -114,12 +106,12 @@ func (m *Manager) See(ctx context.Context, name string, fresh bool) (*Seen, erro
 	if err != nil {
 		return nil, err
 	}
-	recorder, ok := page.tab.(Recorder)
-	if !ok {
-		return nil, bridge.Errorf(bridge.ConfigError, "", bridge.NotRun, "The pages of %q are not recorded.", name)
+	probe, err := page.probe(s.Name)
+	if err != nil {
+		return nil, err
 	}
 	seen := &Seen{URL: v.url, Declared: v.declared, Catalog: v.catalog}
-	seen.Record, err = recorder.Record(ctx)
+	seen.Record, err = probe.Record(ctx)
 	return seen, err
 }
 

@@ -213,14 +213,16 @@ func (k *checker) run(ctx context.Context, args []string) error {
 	var tables []hosts.Table
 	var found []check.Finding
 	for _, s := range snapshots {
+		var off []check.Finding
 		for _, page := range s.Pages {
 			r.Sites = append(r.Sites, report.Site{Target: s.Target, URL: page.URL, Tools: len(page.Tools)})
 			if len(k.hosts) > 0 {
-				tables = append(tables, hosts.Matrix(page.Tools, hosts.Facts(page), k.hosts))
+				table := hosts.Matrix(page.Tools, hosts.Facts(page), k.hosts)
+				tables, off = append(tables, table), append(off, table.Findings()...)
 			}
 		}
 		judge := k.judge
-		judge.Hosts = k.hostFindings
+		judge.Hosts = func(*check.Snapshot) []check.Finding { return off }
 		all, err := check.Judge(s, judge)
 		if err != nil {
 			return err // the settings were tried before
@@ -237,17 +239,6 @@ func (k *checker) run(ctx context.Context, args []string) error {
 		}
 	}
 	return k.p.finishRun(r, k.formats)
-}
-
-// hostFindings are what the hosts make of all pages of a snapshot.
-func (k *checker) hostFindings(s *check.Snapshot) []check.Finding {
-	var all []check.Finding
-	for _, page := range s.Pages {
-		if len(k.hosts) > 0 {
-			all = append(all, hosts.Matrix(page.Tools, hosts.Facts(page), k.hosts).Findings()...)
-		}
-	}
-	return all
 }
 
 func (k *checker) hasList() bool {

@@ -32,8 +32,9 @@ func Look(ctx context.Context, a *app.App, site string) (check.Page, error) {
 	if err != nil {
 		return check.Page{}, err
 	}
+	declared := tools(seen)
 	return check.Page{
-		URL: seen.URL, Tools: tools(seen), Again: second, Rejected: rejected(seen),
+		URL: seen.URL, Tools: declared, Again: second, Rejected: rejected(seen, declared),
 		Timeline: timeline(seen.Record), Frames: frames(seen), Forms: forms(seen),
 	}, nil
 }
@@ -88,7 +89,7 @@ func position(at *session.Place) *check.Position {
 
 // rejected are the declarations that are not offered: those that the page script refused, with
 // what the page did about that, and those that the bridge did not admit.
-func rejected(seen *session.Seen) []check.Rejected {
+func rejected(seen *session.Seen, declared []check.Tool) []check.Rejected {
 	var all []check.Rejected
 	noted := map[string]bool{}
 	for i := range seen.Record.Notes {
@@ -109,7 +110,7 @@ func rejected(seen *session.Seen) []check.Rejected {
 			continue
 		}
 		r := check.Rejected{Tool: check.Tool{Name: f.Tool}, Reason: f.Rule, Message: f.Message}
-		for _, t := range tools(seen) {
+		for _, t := range declared {
 			if t.Name == f.Tool {
 				r.Tool = t
 			}

@@ -3,6 +3,7 @@ package cdp
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -239,4 +240,69 @@ func (t *tab) unread(ctx context.Context, cause error, timeout, other string) *b
 		return late(ctx, timeout)
 	}
 	return bridge.Errorf(bridge.InternalError, bridge.Internal, bridge.NotRun, "%s", other).With(cause)
+}
+
+// Record returns what the document at the top noted.
+func (t *tab) Record(ctx context.Context) (*session.Record, error) {
+	record, err := t.record(ctx)
+	if err != nil {
+		return nil, t.unread(ctx, err, "The page did not tell in time what it did.",
+			"What the page did with its tools cannot be read.")
+	}
+	return record, nil
+}
+
+func (t *tab) record(ctx context.Context) (*session.Record, error) {
+	if t.notes == "" {
+		return nil, errors.New("the tab does not record")
+	}
+	text, _, err := t.shown.top.Load().evaluate(ctx, shim.Recorded(t.notes))
+	if err != nil {
+		return nil, err
+	}
+	var r session.Record
+	if err := json.Unmarshal([]byte(text), &r); err != nil {
+		return nil, fmt.Errorf("what the page noted: %w", err)
+	}
+	return &r, nil
+}
+
+// Names implements session.Probe.
+func (p *probe) Names(ctx context.Context) ([]string, error) {
+	text, err := p.Evaluate(ctx, shim.Names())
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	if err := json.Unmarshal([]byte(text), &names); err != nil {
+		return nil, bridge.Errorf(bridge.InternalError, bridge.Internal, bridge.NotRun,
+			"The page does not list its tools.").With(err)
+	}
+	return names, nil
+}
+
+// ofThePage is whose calls they are that Execute makes.
+const ofThePage = "the page"
+
+// Execute implements session.Probe. It is a call of the tab, so that dialogs are its questions, and
+// so that a page that hangs is interrupted.
+func (p *probe) Execute(ctx context.Context, tool string, input json.RawMessage) bridge.Step {
+	d := p.shown.top.Load()
+	if err := p.calls.pulse(ctx, d); err != nil {
+		return err.Step()
+	}
+	c := p.calls.begin(d, &session.Invocation{Caller: ofThePage})
+	ch, err := d.send(ctx, shim.Execute(tool, input))
+	return c.dispatched(ctx, ch, err)
+}
+
+// Reload implements session.Probe.
+func (p *probe) Reload(ctx context.Context) error {
+	if p.calls.inFlight() > 0 {
+		p.abortAll(ctx)
+	}
+	if err := p.target.Call(ctx, page.CommandReload, page.ReloadParams{}, nil); err != nil {
+		return p.unread(ctx, err, "The page did not reload in time.", "The page cannot be reloaded.")
+	}
+	return nil
 }
