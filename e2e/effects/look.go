@@ -19,22 +19,30 @@ import (
 // record. Errors are those of [session.Manager.See].
 func Look(ctx context.Context, a *app.App, site string) (check.Page, error) {
 	again := make(chan []check.Tool, 1)
+	own := bridge.Ref{Site: site}
 	go func() {
-		seen, err := a.Manager.See(ctx, site, true)
+		seen, err := a.Manager.See(ctx, own, true)
 		if err != nil {
 			again <- nil
 			return
 		}
 		again <- tools(seen)
 	}()
-	seen, err := a.Manager.See(ctx, site, false)
-	second := <-again
+	page, err := At(ctx, a, own)
+	page.Again = <-again
+	return page, err
+}
+
+// At returns what the page that ref names declares now, as in [session.Manager.See], and what it
+// did for that.
+func At(ctx context.Context, a *app.App, ref bridge.Ref) (check.Page, error) {
+	seen, err := a.Manager.See(ctx, ref, false)
 	if err != nil {
 		return check.Page{}, err
 	}
 	declared := tools(seen)
 	return check.Page{
-		URL: seen.URL, Tools: declared, Again: second, Rejected: rejected(seen, declared),
+		URL: seen.URL, Tools: declared, Rejected: rejected(seen, declared),
 		Timeline: timeline(seen.Record), Frames: frames(seen), Forms: forms(seen),
 	}, nil
 }

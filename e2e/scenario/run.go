@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/pagetools/pagetools/e2e/app"
+	"github.com/pagetools/pagetools/e2e/hosts"
 	"github.com/pagetools/pagetools/e2e/report"
 )
 
@@ -24,6 +25,8 @@ type RunOptions struct {
 	// Site replaces the sites of the files; its Dir is relative to the current folder. A zero one
 	// replaces none.
 	Site Site
+	// Host is whose limits the pages are held to, and whose interface they meet; nil is ours.
+	Host *hosts.Host
 	// Env returns a variable of the environment, as in [Scope].
 	Env func(name string) (string, bool)
 	// Retries is how often a case is repeated that fails, unless it says so itself. With Repeat,
@@ -46,6 +49,22 @@ type RunOptions struct {
 	CaseDone func(*report.Case)
 	// Version is that of pagetools.
 	Version string
+}
+
+// flags are those of the command line that a case needs to run so again.
+func (o *RunOptions) flags() string {
+	var b strings.Builder
+	host := ""
+	if o.Host != nil {
+		host = o.Host.Name
+	}
+	for _, flag := range [][2]string{{"dir", o.Site.Dir}, {"url", o.Site.URL}, {"serve", o.Site.Serve},
+		{"host", host}} {
+		if flag[1] != "" {
+			b.WriteString(" --" + flag[0] + " " + shellWord(visible(flag[1])))
+		}
+	}
+	return b.String()
 }
 
 // NotOpened is the error of a site that could not be opened.
@@ -140,7 +159,9 @@ func (r *runner) done(c report.Case) {
 func (r *runner) note(format string, args ...any) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.run.Notes = append(r.run.Notes, visible(fmt.Sprintf(format, args...)))
+	if text := visible(fmt.Sprintf(format, args...)); !slices.Contains(r.run.Notes, text) {
+		r.run.Notes = append(r.run.Notes, text)
+	}
 }
 
 // file runs the selected cases of one file.

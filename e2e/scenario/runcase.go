@@ -40,7 +40,7 @@ type attempt struct {
 }
 
 func (on *opened) attempt(s *Selected) *attempt {
-	return &attempt{opened: on, c: s.Case, door: s.Door, again: s.Again(), unheard: s.lacks(),
+	return &attempt{opened: on, c: s.Case, door: s.Door, again: strings.Replace(s.Again(), " test", " test"+on.o.flags(), 1), unheard: s.lacks(),
 		scope: &Scope{Env: on.o.Env, Unique: strings.ToLower(rand.Text()[:12])}}
 }
 
@@ -122,6 +122,7 @@ func (t *attempt) start(ctx context.Context) *report.Failure {
 		return trouble(err)
 	}
 	t.person = newPerson(t.humans, t.app.Bridge, t.credential.Name)
+	t.person.host = t.o.Host
 	go t.person.watch(ctx)
 	if t.probe, err = t.app.Manager.Probe(ctx, t.ref); err != nil {
 		return trouble(err)
@@ -137,6 +138,9 @@ func (t *attempt) start(ctx context.Context) *report.Failure {
 		t.way = t.webtool(t.credential, t.person)
 	default:
 		t.way = &pageDoor{probe: t.probe, person: t.person, limit: t.callTime}
+	}
+	if t.o.Host != nil {
+		t.way = &hostDoor{t.way, t, *t.o.Host}
 	}
 	return nil
 }

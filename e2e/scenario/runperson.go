@@ -10,6 +10,7 @@ import (
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/schema"
+	"github.com/pagetools/pagetools/e2e/hosts"
 )
 
 // person is who is asked in one attempt: it answers by the script of the case, wherever the
@@ -18,6 +19,7 @@ type person struct {
 	humans *Humans
 	bridge *bridge.Bridge
 	caller string // whose questions they are
+	host   *hosts.Host
 
 	mu      sync.Mutex
 	open    []bridge.OpenQuestion
@@ -127,6 +129,11 @@ func (p *person) decide(ctx context.Context, q *bridge.Question) Answer {
 	p.mu.Unlock()
 	if known && q.ID != "" {
 		return a
+	}
+	if p.host != nil {
+		if can, known := p.host.CanAsk(string(q.Kind)); known && !can {
+			p.complain("the page asks by %s, which a person cannot be shown by %s", q.Kind, p.host.Name)
+		}
 	}
 	asked := Question{Kind: q.Kind, Tool: q.Tool, Title: q.Title, Message: q.Detail}
 	a, err := p.humans.Next(asked)

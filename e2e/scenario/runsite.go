@@ -89,6 +89,7 @@ func (on *opened) open(ctx context.Context) error {
 	on.site = t.Name
 	on.app, err = on.o.Open(ctx, t, func(o *app.Options) {
 		s := &o.Sites[0]
+		on.underHost(o)
 		s.Path, on.callTime = path, o.Limits.WithDefaults().CallTimeout
 		s.Page.Shared, s.Page.Warm, s.Page.Tab.Record = false, 0, true
 		if login != nil {

@@ -269,7 +269,7 @@ func (t *tab) record(ctx context.Context) (*session.Record, error) {
 
 // Names implements session.Probe.
 func (p *probe) Names(ctx context.Context) ([]string, error) {
-	text, err := p.Evaluate(ctx, shim.Names())
+	text, err := p.Evaluate(ctx, shim.Names(p.notes))
 	if err != nil {
 		return nil, err
 	}
@@ -292,7 +292,7 @@ func (p *probe) Execute(ctx context.Context, tool string, input json.RawMessage)
 		return err.Step()
 	}
 	c := p.calls.begin(d, &session.Invocation{Caller: ofThePage})
-	ch, err := d.send(ctx, shim.Execute(tool, input))
+	ch, err := d.send(ctx, shim.Execute(p.notes, tool, input))
 	return c.dispatched(ctx, ch, err)
 }
 
