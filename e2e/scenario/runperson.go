@@ -70,11 +70,19 @@ func (p *person) until(ctx context.Context, ok func([]bridge.OpenQuestion) bool)
 	}
 }
 
-// over waits until a question is not open any more.
+// over waits until a question is not open any more. It looks by itself: who is asked may know of
+// the question before watch does.
 func (p *person) over(ctx context.Context, id string) error {
-	return p.until(ctx, func(open []bridge.OpenQuestion) bool {
-		return !slices.ContainsFunc(open, func(q bridge.OpenQuestion) bool { return q.ID == id })
-	})
+	looking, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var in bridge.Inbox
+	for ev := range p.bridge.Watch(looking, bridge.Interest{Caller: operator(), Runs: true}) {
+		in.Take(ev)
+		if !slices.ContainsFunc(in.Questions(), func(q bridge.OpenQuestion) bool { return q.ID == id }) {
+			return nil
+		}
+	}
+	return context.Cause(ctx)
 }
 
 // find waits for an open question that fits, which nobody else has found, and returns it. The
