@@ -27,6 +27,11 @@ var Look string
 //go:embed dist/drive.js
 var Drive string
 
+// Accepts is the bundle of src/accepts: an expression whose value is a function that says which inputs the form of a tool takes.
+//
+//go:embed dist/accepts.js
+var Accepts string
+
 // Record is the bundle of src/record: an expression, a function of a name for its messages between
 // frames and of what of the interface the page is shown, that returns the function that returns what was noted.
 //

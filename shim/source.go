@@ -137,6 +137,14 @@ func Look(selector string) string {
 	return string(append(appendLiteral([]byte("("+js.Look+")("), []byte(selector)), ')'))
 }
 
+// Accepts returns the expression for why the form of a tool does not take each of some inputs, JSON
+// objects, as a list of texts; "" where it does. It needs no page script, and is meant for a world
+// of its own.
+func Accepts(tool string, inputs []byte) string {
+	b := appendLiteral([]byte("("+js.Accepts+")("), []byte(tool))
+	return string(append(appendLiteral(append(b, ",JSON.parse("...), inputs), "))"...))
+}
+
 // Names returns the expression for the names of the tools that a page can run itself, as a list.
 // Like Execute it is meant for the world of the page, and needs RecordSource's script, by its name.
 func Names(recorder string) string { return driven(recorder) + ".names()" }

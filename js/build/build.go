@@ -30,6 +30,7 @@ var Bundles = []Bundle{
 	{Entry: "src/wait/main.js", Out: "dist/wait.js", Result: "wait"},
 	{Entry: "src/look/main.js", Out: "dist/look.js", Result: "look"},
 	{Entry: "src/drive/main.js", Out: "dist/drive.js", Result: "drive", Param: "own"},
+	{Entry: "src/accepts/main.js", Out: "dist/accepts.js", Result: "accepts"},
 	{Entry: "src/console/main.js", Out: "dist/console.js", Result: "page"},
 }
 
