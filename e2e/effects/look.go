@@ -18,16 +18,21 @@ import (
 // second time meanwhile, whose tools are Again; nil when that failed. The pages of the site must
 // record. Errors are those of [session.Manager.See].
 func Look(ctx context.Context, a *app.App, site string) (check.Page, error) {
+	return LookAt(ctx, a, bridge.Ref{Site: site})
+}
+
+// LookAt is Look at the page of a session.
+func LookAt(ctx context.Context, a *app.App, ref bridge.Ref) (check.Page, error) {
 	again := make(chan []check.Tool, 1)
 	go func() {
-		seen, err := a.Manager.See(ctx, site, true)
+		seen, err := a.Manager.See(ctx, ref, true)
 		if err != nil {
 			again <- nil
 			return
 		}
 		again <- tools(seen)
 	}()
-	seen, err := a.Manager.See(ctx, site, false)
+	seen, err := a.Manager.See(ctx, ref, false)
 	second := <-again
 	if err != nil {
 		return check.Page{}, err
