@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/pagetools/pagetools/bridge/schema"
@@ -61,6 +62,7 @@ type Visit struct {
 	leave context.CancelFunc
 
 	opened session.Mark
+	began  time.Time // when it was opened
 	calls  int
 	alone  effects.Alone
 	idle   *Visit // the same page, left alone
@@ -85,6 +87,7 @@ func (s *Stand) Visit(ctx context.Context, path string, human []Entry) (*Visit, 
 	if f != nil {
 		err = fmt.Errorf("opening the page: %s", f.Message)
 	} else {
+		v.began = time.Now()
 		v.opened, err = t.probe.Mark(ctx)
 	}
 	if err != nil {
@@ -245,6 +248,7 @@ func (c *Called) Effects(ctx context.Context) (*check.Effects, error) {
 	if err != nil {
 		return nil, err
 	}
+	watched := time.Since(c.began)
 	if v.idle == nil {
 		idle, err := v.again(ctx)
 		if err != nil {
@@ -252,16 +256,22 @@ func (c *Called) Effects(ctx context.Context) (*check.Effects, error) {
 		}
 		v.idle = idle
 	}
-	if err := v.idle.observe(ctx, &v.alone, time.Since(c.began)); err != nil {
+	if err := v.idle.observe(ctx, &v.alone, watched); err != nil {
 		return nil, err
 	}
 	return touched(all, &v.alone), nil
 }
 
-// observe adds what a page did that was left alone, until it did nothing for so long as the call
-// was watched.
+// observe adds what a page did that was left alone, for as long at least as the call was watched.
 func (v *Visit) observe(ctx context.Context, alone *effects.Alone, least time.Duration) error {
-	since, err := v.t.probe.Since(ctx, v.opened, max(least, settleTime))
+	timer := time.NewTimer(least - time.Since(v.began))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	since, err := v.t.probe.Since(ctx, v.opened, settleTime)
 	if err != nil {
 		return err
 	}
@@ -279,4 +289,12 @@ func (v *Visit) observe(ctx context.Context, alone *effects.Alone, least time.Du
 // Mismatch is the failure of a call whose effects are not as they must be.
 func (c *Called) Mismatch(ctx context.Context, m *Mismatch) *report.Failure {
 	return c.visit.t.told(ctx, c.visit.t.mismatched(c.step, "the effects", Position{}, m))
+}
+
+// ReadAs reads a file of scenarios by its name: one that ends in .json has evals.
+func ReadAs(name string, text []byte) (*File, error) {
+	if strings.HasSuffix(name, ".json") {
+		return ReadEvals(name, text)
+	}
+	return Read(name, text)
 }
