@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/url"
 	"os"
 	"path"
 	"path/filepath"
@@ -35,8 +36,8 @@ func Rule(id string, s check.Setting) CheckOption { return func(j *judging) { j.
 
 // Check holds what the page declares now against the rules of pagetools check. The page is opened a
 // second time for that. The test fails by findings as severe as [FailOn] says; others are logged.
-func (p *Page) Check(t testing.TB, options ...CheckOption) {
-	t.Helper()
+func (p *Page) Check(tb testing.TB, options ...CheckOption) {
+	tb.Helper()
 	j := judging{failOn: check.Error, rules: map[string]check.Setting{}}
 	for _, o := range options {
 		o(&j)
@@ -44,23 +45,23 @@ func (p *Page) Check(t testing.TB, options ...CheckOption) {
 	switch j.failOn {
 	case check.Error, check.Warning, check.Info, check.Off:
 	default:
-		t.Fatalf("invalid value %q for FailOn: must be error, warning, info or off", j.failOn)
+		tb.Fatalf("invalid value %q for FailOn: must be error, warning, info or off", j.failOn)
 	}
-	page, err := p.visit.Look(t.Context())
+	page, err := p.visit.Look(tb.Context())
 	if err != nil {
-		t.Fatalf("looking at the page: %s", plain(err))
+		tb.Fatalf("looking at the page: %s", plain(err))
 	}
-	s := &check.Snapshot{Target: p.app.dir, Live: true, Pages: []check.Page{page}}
+	s := &check.Snapshot{Target: p.app.name, Live: true, Pages: []check.Page{page}}
 	found, err := check.Judge(s, check.Options{Rules: j.rules})
 	if err != nil {
-		t.Fatalf("Rule: %s", plain(err))
+		tb.Fatalf("Rule: %s", plain(err))
 	}
 	run := &report.Run{Findings: found, FailOn: j.failOn}
 	switch text := "\n" + strings.TrimRight(run.FindingsText(), "\n"); {
 	case run.Failed():
-		t.Error(text)
+		tb.Error(text)
 	case len(found) > 0:
-		t.Log(text)
+		tb.Log(text)
 	}
 }
 
@@ -71,19 +72,22 @@ var lockMu sync.Mutex
 // to the folder of the test. The test fails by what breaks callers, as pagetools diff has it; other
 // changes are logged. go test -update writes the tools into the file; it needs [Main] in TestMain, or
 // a flag of that name in the package. A file can have several pages.
-func (p *Page) MatchLock(t testing.TB, file string) {
-	t.Helper()
-	tools, err := p.visit.Locked(t.Context())
+func (p *Page) MatchLock(tb testing.TB, file string) {
+	tb.Helper()
+	tools, err := p.visit.Locked(tb.Context())
 	if err != nil {
-		t.Fatalf("listing the tools: %s", plain(err))
+		tb.Fatalf("listing the tools: %s", plain(err))
 	}
 	lockMu.Lock()
 	defer lockMu.Unlock()
 	update, defined := updating()
-	key := p.key()
+	key, err := p.key()
+	if err != nil {
+		tb.Fatalf("reading the address of the page: %s", plain(err))
+	}
 	if update {
 		if err := writeLock(file, key, tools); err != nil {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
 		return
 	}
@@ -93,14 +97,14 @@ func (p *Page) MatchLock(t testing.TB, file string) {
 	}
 	text, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
-		t.Fatalf("there is no lock file %s: %s", file, advice)
+		tb.Fatalf("there is no lock file %s: %s", file, advice)
 	}
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	changes, err := changesOf(text, key, tools)
 	if err != nil {
-		t.Fatalf("%s: %s; %s", file, plain(err), advice)
+		tb.Fatalf("%s: %s; %s", file, plain(err), advice)
 	}
 	run := &report.Run{}
 	for _, c := range changes {
@@ -108,18 +112,23 @@ func (p *Page) MatchLock(t testing.TB, file string) {
 	}
 	switch all := strings.TrimRight(run.FindingsText(), "\n"); {
 	case check.Owed(changes) == schema.Major:
-		t.Errorf("the tools of %s are not those of %s; %s:\n%s", key, file, advice, all)
+		tb.Errorf("the tools of %s are not those of %s; %s:\n%s", key, file, advice, all)
 	case len(changes) > 0:
-		t.Logf("the tools of %s have changed since %s, and break nobody; %s:\n%s", key, file, advice, all)
+		tb.Logf("the tools of %s have changed since %s, and break nobody; %s:\n%s", key, file, advice, all)
 	}
 }
 
-// key is what a lock file calls the page: the folder, or the address, with the path.
-func (p *Page) key() string {
-	if strings.Contains(p.app.dir, "://") {
-		return strings.TrimRight(p.app.dir, "/") + "/" + strings.TrimLeft(p.path, "/")
+// key is what a lock file calls the page that is shown: its address, or its path in the folder.
+func (p *Page) key() (string, error) {
+	at, err := url.Parse(p.visit.URL())
+	if err != nil {
+		return "", err
 	}
-	return path.Join(filepath.ToSlash(p.app.dir), p.path)
+	at.RawQuery, at.Fragment = "", ""
+	if p.app.folder == "" {
+		return at.String(), nil
+	}
+	return path.Join(filepath.ToSlash(p.app.folder), at.Path), nil
 }
 
 // changesOf is how tools differ from those of a lock file.

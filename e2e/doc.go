@@ -28,6 +28,6 @@
 // PAGETOOLS_EXECUTABLE_PATH names one, PAGETOOLS_HEADLESS=false shows it, and PAGETOOLS_NO_SANDBOX=1
 // starts it as root, such as in a container; set that only for pages that you trust.
 //
-// Functions that take t end the test with t.Fatal where nothing can follow, and use t.Error where
-// something can. Those that take no t belong to the test that opened the page.
+// Functions that take tb end the test with Fatal where nothing can follow, and use Error where
+// something can. Those that take none belong to the test that opened the page.
 package e2e

@@ -163,8 +163,8 @@ func TestFails(t *testing.T) {
 		{"a finding", func(t testing.TB) { open(t, "/vague.html").Check(t, e2e.FailOn(check.Warning)) },
 			[]string{"description-length", "go"}},
 		{"a rule that is not one", func(t testing.TB) {
-			open(t, "/vague.html").Check(t, e2e.Rule("description-lenght", check.Setting{}))
-		}, []string{"Rule:", "description-length"}},
+			open(t, "/vague.html").Check(t, e2e.Rule("description-long", check.Setting{}))
+		}, []string{"Rule:", "description-long"}},
 		{"a severity that is not one", func(t testing.TB) {
 			open(t, "/vague.html").Check(t, e2e.FailOn("warn"))
 		}, []string{`invalid value "warn" for FailOn: must be error, warning, info or off`}},
@@ -180,6 +180,9 @@ func TestFails(t *testing.T) {
 			[]string{"Options name no app: give Dir, or URL, or Serve and URL"}},
 		{"a folder that is not there", func(t testing.TB) { e2e.Start(t, e2e.Options{Dir: "nowhere"}) },
 			[]string{`invalid value "nowhere" for dir: it is not a folder`}},
+		{"an unknown key of config", func(t testing.TB) {
+			e2e.Start(t, e2e.Options{Dir: "testdata/site", Config: map[string]any{"lokale": "de"}})
+		}, []string{`unknown key "lokale" in config: did you mean locale?`}},
 		{"a config that is not one", func(t testing.TB) {
 			e2e.Start(t, e2e.Options{Dir: "testdata/site", Config: map[string]any{"locale": 3}})
 		}, []string{"config"}},
@@ -248,9 +251,10 @@ func TestWriteLock(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "both.lock")
 	pages := []string{"/", "/stamps.html"}
 	setUpdate(t, "true")
-	for _, path := range pages {
-		open(t, path).MatchLock(t, file)
-	}
+	page := open(t, "")
+	page.MatchLock(t, file)
+	page.Goto(t, "/stamps.html")
+	page.MatchLock(t, file)
 	setUpdate(t, "false")
 	for _, path := range pages {
 		open(t, path).MatchLock(t, file)

@@ -24,13 +24,13 @@ type Effects struct {
 // the call touched. What the page does by itself does not count: what it did before its first call,
 // and what another page of its path does that is opened for that and left alone. Ask before the next
 // call of the page.
-func (r *Result) Effects(t testing.TB) *Effects {
-	t.Helper()
-	got, err := r.called.Effects(t.Context())
+func (r *Result) Effects(tb testing.TB) *Effects {
+	tb.Helper()
+	got, err := r.called.Effects(tb.Context())
 	if err != nil {
-		t.Fatalf("the effects of the call: %s", plain(err))
+		tb.Fatalf("the effects of the call: %s", plain(err))
 	}
-	return &Effects{t: t, result: r, got: *got}
+	return &Effects{t: tb, result: r, got: *got}
 }
 
 // Effect is one thing that a call may touch. Addresses are paths of the app, such as "/orders",

@@ -15,22 +15,21 @@ import (
 type Page struct {
 	app   *App
 	visit *scenario.Visit
-	path  string
 	t     testing.TB
 }
 
 // Open opens a page by its path, such as "/stamps.html", or the app's first one with "". It waits
 // until the tools of the page are there. The page is closed when the test ends, which fails then when
 // an answer of [Page.Human] was not asked for.
-func (a *App) Open(t testing.TB, path string) *Page {
-	t.Helper()
-	visit, err := a.stand.Visit(t.Context(), path, nil)
+func (a *App) Open(tb testing.TB, path string) *Page {
+	tb.Helper()
+	visit, err := a.stand.Visit(tb.Context(), path, nil)
 	if err != nil {
-		t.Fatalf("opening %q of %s: %s", path, a.dir, plain(err))
+		tb.Fatalf("opening %q of %s: %s", path, a.name, plain(err))
 	}
-	p := &Page{app: a, visit: visit, path: path, t: t}
-	t.Cleanup(func() {
-		t.Helper()
+	p := &Page{app: a, visit: visit, t: tb}
+	tb.Cleanup(func() {
+		tb.Helper()
 		p.end()
 	})
 	return p
@@ -51,19 +50,19 @@ func (p *Page) end() {
 
 // Goto opens another address of the app in the page, relative to the one that it shows, or loads that
 // one again with "". It waits until the tools are there.
-func (p *Page) Goto(t testing.TB, address string) {
-	t.Helper()
-	if err := p.visit.Goto(t.Context(), address); err != nil {
-		t.Fatalf("opening %q: %s", address, plain(err))
+func (p *Page) Goto(tb testing.TB, address string) {
+	tb.Helper()
+	if err := p.visit.Goto(tb.Context(), address); err != nil {
+		tb.Fatalf("opening %q: %s", address, plain(err))
 	}
 }
 
 // Tools returns the names of the tools that are there now, as agents see them.
-func (p *Page) Tools(t testing.TB) []string {
-	t.Helper()
-	names, err := p.visit.Names(t.Context())
+func (p *Page) Tools(tb testing.TB) []string {
+	tb.Helper()
+	names, err := p.visit.Names(tb.Context())
 	if err != nil {
-		t.Fatalf("listing the tools: %s", plain(err))
+		tb.Fatalf("listing the tools: %s", plain(err))
 	}
 	return names
 }
@@ -71,41 +70,41 @@ func (p *Page) Tools(t testing.TB) []string {
 // Call calls a tool and returns its result. The arguments are a Go value that JSON has for an
 // object, or that as json.RawMessage; nil is {}. It ends the test when the call fails, and fails it
 // when a question has no answer, which counts as declined.
-func (p *Page) Call(t testing.TB, tool string, arguments any) *Result {
-	t.Helper()
-	r := p.call(t, tool, arguments)
-	fatal(t, r.called.Failed(t.Context()))
+func (p *Page) Call(tb testing.TB, tool string, arguments any) *Result {
+	tb.Helper()
+	r := p.call(tb, tool, arguments)
+	fatal(tb, r.called.Failed(tb.Context()))
 	return r
 }
 
 // CallError calls a tool that must fail and returns its error, an object with the members code,
 // message, outcome and, for some codes, reason. Otherwise it is as [Page.Call]. It ends the test when
 // the call succeeds.
-func (p *Page) CallError(t testing.TB, tool string, arguments any) *Result {
-	t.Helper()
-	r := p.call(t, tool, arguments)
-	fatal(t, r.called.Succeeded(t.Context()))
+func (p *Page) CallError(tb testing.TB, tool string, arguments any) *Result {
+	tb.Helper()
+	r := p.call(tb, tool, arguments)
+	fatal(tb, r.called.Succeeded(tb.Context()))
 	return r
 }
 
-func (p *Page) call(t testing.TB, tool string, arguments any) *Result {
-	t.Helper()
+func (p *Page) call(tb testing.TB, tool string, arguments any) *Result {
+	tb.Helper()
 	with := json.RawMessage("{}")
 	if arguments != nil {
 		var err error
 		if with, err = json.Marshal(arguments); err != nil {
-			t.Fatalf("the arguments of %s cannot be written as JSON: %s", tool, err)
+			tb.Fatalf("the arguments of %s cannot be written as JSON: %s", tool, err)
 		}
 	}
 	if tool == "" {
-		t.Fatal("the name of the tool is empty: give one of those of Page.Tools")
+		tb.Fatal("the name of the tool is empty: give one of those of Page.Tools")
 	}
-	called, unanswered, err := p.visit.Call(t.Context(), tool, with)
+	called, unanswered, err := p.visit.Call(tb.Context(), tool, with)
 	if err != nil {
-		t.Fatalf("calling %s: %s", tool, plain(err))
+		tb.Fatalf("calling %s: %s", tool, plain(err))
 	}
 	if unanswered != nil {
-		t.Error(textOf(unanswered))
+		tb.Error(textOf(unanswered))
 	}
 	return &Result{page: p, called: called}
 }
@@ -126,18 +125,18 @@ func (r *Result) JSON() json.RawMessage {
 
 // Match fails the test when the result is not as expected. The expectation is JSON text as a string,
 // a []byte or a json.RawMessage, with matchers, or another Go value, which is written as JSON.
-func (r *Result) Match(t testing.TB, expectation any) {
-	t.Helper()
+func (r *Result) Match(tb testing.TB, expectation any) {
+	tb.Helper()
 	want, err := expected(expectation)
 	if err != nil {
-		t.Fatalf("the expectation cannot be read: %s", plain(err))
+		tb.Fatalf("the expectation cannot be read: %s", plain(err))
 	}
-	f, err := r.called.Match(t.Context(), want)
+	f, err := r.called.Match(tb.Context(), want)
 	if err != nil {
-		t.Fatalf("the expectation cannot be read: %s", plain(err))
+		tb.Fatalf("the expectation cannot be read: %s", plain(err))
 	}
 	if f != nil {
-		t.Error(textOf(f))
+		tb.Error(textOf(f))
 	}
 }
 
@@ -164,9 +163,9 @@ func textOf(f *report.Failure) string {
 	return "\n" + strings.TrimRight((&report.Case{Failure: f}).Text(), "\n")
 }
 
-func fatal(t testing.TB, f *report.Failure) {
-	t.Helper()
+func fatal(tb testing.TB, f *report.Failure) {
+	tb.Helper()
 	if f != nil {
-		t.Fatal(textOf(f))
+		tb.Fatal(textOf(f))
 	}
 }

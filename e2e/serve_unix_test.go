@@ -19,13 +19,13 @@ func TestServed(t *testing.T) {
 	if address == "" {
 		t.Skip("TestServe starts it")
 	}
-	_ = http.ListenAndServe(address, http.FileServer(http.Dir("testdata/site"))) //nolint:gosec // for a test
+	_ = http.ListenAndServe(address, http.FileServer(http.Dir("testdata/site")))
 }
 
 // TestServe: a command serves the app; its pages have the config of the options, and its lock file
 // names their addresses. Without Serve nothing is there, which is the control.
 func TestServe(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it is closed at once
+	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}

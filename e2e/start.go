@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -38,8 +39,15 @@ type Options struct {
 // App is a web app with a browser that opens its pages. It is safe for concurrent use.
 type App struct {
 	stand *scenario.Stand
-	dir   string // of the options, or the URL
+	name  string // the folder, or the address
+	// folder is the folder that is served; "" is none.
+	folder string
 }
+
+const (
+	mostPages = 256 // as far as there is memory for them
+	idle      = 8 * time.Hour
+)
 
 // questionTime is how long a question stays open that nobody answers.
 const questionTime = 5 * time.Second
@@ -50,18 +58,18 @@ const questionTime = 5 * time.Second
 //
 // It ends the test when the app cannot be opened. Where there is no browser, the test is skipped;
 // it fails where the variable CI is set.
-func Start(t testing.TB, o Options) *App {
-	t.Helper()
-	a, err := apps.use(t, o)
+func Start(tb testing.TB, o Options) *App {
+	tb.Helper()
+	a, err := apps.use(tb, o)
 	if err != nil {
-		notOpened(t, "e2e.Start", err)
+		notOpened(tb, "e2e.Start", err)
 	}
 	return a
 }
 
 // notOpened ends a test whose app did not open.
-func notOpened(t testing.TB, what string, err error) {
-	t.Helper()
+func notOpened(tb testing.TB, what string, err error) {
+	tb.Helper()
 	none := errors.Is(err, app.ErrNoBrowser) || errors.Is(err, app.ErrNoShell)
 	root := errors.Is(err, app.ErrRoot)
 	text := what + ": " + plain(err)
@@ -73,9 +81,9 @@ func notOpened(t testing.TB, what string, err error) {
 		text += ". Run the tests as another user, or set PAGETOOLS_NO_SANDBOX=1, if you trust the pages"
 	}
 	if (none || root) && !inCI() {
-		t.Skip(text)
+		tb.Skip(text)
 	}
-	t.Fatal(text)
+	tb.Fatal(text)
 }
 
 // inCI reports whether nobody would notice a test that is skipped.
@@ -139,7 +147,8 @@ type started struct {
 }
 
 // use returns the app of some options until the end of a test.
-func (s *shared) use(t testing.TB, o Options) (*App, error) {
+func (s *shared) use(tb testing.TB, o Options) (*App, error) {
+	tb.Helper()
 	key, err := json.Marshal(o)
 	if err != nil {
 		return nil, fmt.Errorf("config has a value that JSON does not have: %w", err)
@@ -152,7 +161,7 @@ func (s *shared) use(t testing.TB, o Options) (*App, error) {
 	}
 	a.users++
 	s.mu.Unlock()
-	t.Cleanup(func() { s.leave(string(key)) })
+	tb.Cleanup(func() { s.leave(string(key)) })
 	a.once.Do(func() { a.start(o) })
 	return a.app, a.err
 }
@@ -203,10 +212,7 @@ func (a *started) start(o Options) {
 		a.err = err
 		return
 	}
-	a.app = &App{stand: stand, dir: o.Dir}
-	if o.Dir == "" {
-		a.app.dir = o.URL
-	}
+	a.app = &App{stand: stand, name: cmp.Or(o.Dir, o.URL), folder: o.Dir}
 }
 
 func (a *started) close() {
@@ -255,6 +261,8 @@ func opener(question time.Duration) func(context.Context, *app.Target, func(*app
 			return nil, err
 		}
 		o.Limits.Question = question
+		// A page is open until its test ends, however long that waits or is debugged.
+		o.Manager.MaxSessions, o.Manager.FirstIdle, o.Manager.Idle = mostPages, idle, idle
 		complete(&o)
 		return app.Start(ctx, o)
 	}

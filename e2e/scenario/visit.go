@@ -3,7 +3,9 @@ package scenario
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -24,6 +26,13 @@ type Stand struct{ on *opened }
 func Open(ctx context.Context, f *File, o RunOptions) (*Stand, error) {
 	if err := able([]Selected{{File: f}}); err != nil {
 		return nil, err
+	}
+	known := configKeys()
+	for _, name := range f.Site.Config.keys() {
+		if !slices.Contains(known, name) {
+			return nil, &Problems{List: []Problem{{f.Name, f.Site.Config.Position(), visible(fmt.Sprintf(
+				"unknown key %s in config: %s", quoted(name), instead(name, known)))}}}
+		}
 	}
 	on, err := newRunner(o, &report.Run{}).open(ctx, f)
 	if err != nil {
@@ -59,7 +68,7 @@ type Visit struct {
 	t     *attempt
 	path  string
 	again func(context.Context) (*Visit, error) // opens the same page
-	leave context.CancelFunc
+	leave context.CancelCauseFunc
 
 	opened session.Mark
 	began  time.Time // when it was opened
@@ -67,6 +76,9 @@ type Visit struct {
 	alone  effects.Alone
 	idle   *Visit // the same page, left alone
 }
+
+// errTooLate is the cause of the end of a visit whose page does not come, or gets no turn.
+var errTooLate = errors.New("the page was not there in time")
 
 // Visit opens a path of the site, or its first page with "". The person who is asked answers by
 // these entries. The caller must end the visit.
@@ -79,7 +91,9 @@ func (s *Stand) Visit(ctx context.Context, path string, human []Entry) (*Visit, 
 		}
 		t.page = string(schema.MustEncode(page))
 	}
-	life, leave := context.WithCancel(context.WithoutCancel(ctx))
+	life, leave := context.WithCancelCause(context.WithoutCancel(ctx))
+	late := time.AfterFunc(s.on.o.CaseTime, func() { leave(errTooLate) })
+	defer late.Stop()
 	v := &Visit{t: t, path: path, leave: leave}
 	v.again = func(ctx context.Context) (*Visit, error) { return s.Visit(ctx, path, nil) }
 	f := t.start(life)
@@ -103,7 +117,15 @@ func (v *Visit) End() {
 		v.idle.End()
 	}
 	v.t.end()
-	v.leave()
+	v.leave(nil)
+}
+
+// URL is the address that the page shows.
+func (v *Visit) URL() string {
+	if shown := v.t.app.Manager.Shows(v.t.ref); shown != nil {
+		return shown.URL
+	}
+	return ""
 }
 
 // Answers adds what the person answers, after what was there.
