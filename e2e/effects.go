@@ -22,8 +22,8 @@ type Effects struct {
 
 // Effects waits until the page did nothing for 100 ms, at most for three seconds, and returns what
 // the call touched. What the page does by itself does not count: what it did before its first call,
-// and what another page of its path does that is opened for that and left alone. Ask before the next
-// call of the page.
+// and what another page of its path does that is opened for that and left alone, until it is as old
+// as this one, at most for five seconds. Ask before the next call of the page.
 func (r *Result) Effects(tb testing.TB) *Effects {
 	tb.Helper()
 	got, err := r.called.Effects(tb.Context())

@@ -66,12 +66,11 @@ func (s *Stand) Judge(ctx context.Context) *report.Run {
 // methods but End are for one goroutine.
 type Visit struct {
 	t     *attempt
-	path  string
 	again func(context.Context) (*Visit, error) // opens the same page
 	leave context.CancelCauseFunc
 
 	opened session.Mark
-	began  time.Time // when it was opened
+	began  time.Time
 	calls  int
 	alone  effects.Alone
 	idle   *Visit // the same page, left alone
@@ -94,14 +93,13 @@ func (s *Stand) Visit(ctx context.Context, path string, human []Entry) (*Visit, 
 	life, leave := context.WithCancelCause(context.WithoutCancel(ctx))
 	late := time.AfterFunc(s.on.o.CaseTime, func() { leave(errTooLate) })
 	defer late.Stop()
-	v := &Visit{t: t, path: path, leave: leave}
+	v := &Visit{t: t, leave: leave, began: time.Now()}
 	v.again = func(ctx context.Context) (*Visit, error) { return s.Visit(ctx, path, nil) }
 	f := t.start(life)
 	var err error
 	if f != nil {
 		err = fmt.Errorf("opening the page: %s", f.Message)
 	} else {
-		v.began = time.Now()
 		v.opened, err = t.probe.Mark(ctx)
 	}
 	if err != nil {
@@ -270,23 +268,32 @@ func (c *Called) Effects(ctx context.Context) (*check.Effects, error) {
 	if err != nil {
 		return nil, err
 	}
-	watched := time.Since(c.began)
+	age := time.Since(v.began)
+	if got := touched(all, &v.alone); isNothing(got) {
+		return got, nil
+	}
 	if v.idle == nil {
-		idle, err := v.again(ctx)
-		if err != nil {
+		if v.idle, err = v.again(ctx); err != nil {
 			return nil, err
 		}
-		v.idle = idle
 	}
-	if err := v.idle.observe(ctx, &v.alone, watched); err != nil {
+	if err := v.idle.observe(ctx, &v.alone, age); err != nil {
 		return nil, err
 	}
 	return touched(all, &v.alone), nil
 }
 
-// observe adds what a page did that was left alone, for as long at least as the call was watched.
-func (v *Visit) observe(ctx context.Context, alone *effects.Alone, least time.Duration) error {
-	timer := time.NewTimer(least - time.Since(v.began))
+func isNothing(e *check.Effects) bool {
+	return len(e.Requests)+len(e.Storage)+len(e.Navigated)+len(e.Windows)+len(e.Downloads) == 0
+}
+
+// mostIdle is how old a page gets at most that is left alone.
+const mostIdle = 5 * time.Second
+
+// observe adds what a page did that was left alone, until it is as old as one that was not: then it
+// has done what that did by the clock.
+func (v *Visit) observe(ctx context.Context, alone *effects.Alone, age time.Duration) error {
+	timer := time.NewTimer(min(age, mostIdle) - time.Since(v.began))
 	defer timer.Stop()
 	select {
 	case <-timer.C:
