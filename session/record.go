@@ -88,8 +88,9 @@ type Seen struct {
 	Record   *Record
 }
 
-// See returns what a page shows once it counts as opened: the one that ref names, as in Probe. With
-// fresh, a page of the site is opened for that and closed. The site's pages must record.
+// See returns what the page of a session shows, or the site's own when ref names no session, once
+// it counts as opened. With fresh, a page like it is opened for that and closed. The site's pages
+// must record.
 func (m *Manager) See(ctx context.Context, ref bridge.Ref, fresh bool) (*Seen, error) {
 	s, err := m.site(ref.Site)
 	if err != nil {
@@ -115,9 +116,14 @@ func (m *Manager) See(ctx context.Context, ref bridge.Ref, fresh bool) (*Seen, e
 	return seen, err
 }
 
-func (m *Manager) seenPage(ctx context.Context, s *site, ref bridge.Ref, fresh bool) (*Page, error) {
-	if fresh {
-		return m.openPage(ctx, s, nil, nil)
+func (m *Manager) seenPage(ctx context.Context, s *site, ref bridge.Ref, fresh bool,
+) (*Page, error) {
+	if !fresh {
+		return m.probed(ctx, s, ref)
 	}
-	return m.probed(ctx, s, ref)
+	options, err := readPageOptions(s, ref)
+	if err != nil {
+		return nil, err
+	}
+	return m.openPage(ctx, s, options, nil)
 }

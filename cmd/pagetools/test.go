@@ -262,10 +262,7 @@ func readScenarios(name string) (*scenario.File, error) {
 	if err != nil {
 		return nil, usage("%s %w", terminal.Plain(name), config.Problem(err))
 	}
-	if strings.HasSuffix(name, ".json") {
-		return scenario.ReadEvals(name, text)
-	}
-	return scenario.Read(name, text)
+	return scenario.ReadAs(name, text)
 }
 
 // export prints the cases of all files as one evals.json.

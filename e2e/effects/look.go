@@ -18,19 +18,35 @@ import (
 // second time meanwhile, whose tools are Again; nil when that failed. The pages of the site must
 // record. Errors are those of [session.Manager.See].
 func Look(ctx context.Context, a *app.App, site string) (check.Page, error) {
+	return LookAt(ctx, a, bridge.Ref{Site: site})
+}
+
+// LookAt is Look at the page of a session.
+func LookAt(ctx context.Context, a *app.App, ref bridge.Ref) (check.Page, error) {
 	again := make(chan []check.Tool, 1)
-	own := bridge.Ref{Site: site}
 	go func() {
-		seen, err := a.Manager.See(ctx, own, true)
+		seen, err := a.Manager.See(ctx, ref, true)
 		if err != nil {
 			again <- nil
 			return
 		}
 		again <- tools(seen)
 	}()
-	page, err := At(ctx, a, own)
+	page, err := At(ctx, a, ref)
 	page.Again = <-again
-	return page, err
+	if err != nil || len(page.Forms) == 0 {
+		return page, err
+	}
+	probe, err := a.Manager.Probe(ctx, ref)
+	if err != nil {
+		return page, err
+	}
+	for i := range page.Forms {
+		if f := &page.Forms[i]; f.Schema != nil {
+			f.Mismatch = mismatch(ctx, probe, f.Name, f.Schema)
+		}
+	}
+	return page, nil
 }
 
 // At returns what the page that ref names declares now, as in [session.Manager.See], and what it

@@ -89,14 +89,10 @@ func Run(ctx context.Context, files []*File, o RunOptions) (*report.Run, error) 
 	if err != nil {
 		return out, err
 	}
-	o.Parallel, o.Repeat = max(o.Parallel, 1), max(o.Repeat, 1)
-	if o.CaseTime == 0 {
-		o.CaseTime = time.Minute
-	}
 	if err := able(selected); err != nil {
 		return out, err
 	}
-	r := &runner{o: o, run: out}
+	r := newRunner(o, out)
 	var all error
 	for len(selected) > 0 && ctx.Err() == nil {
 		f := selected[0].File
@@ -143,6 +139,14 @@ type runner struct {
 	o   RunOptions
 	mu  sync.Mutex
 	run *report.Run
+}
+
+func newRunner(o RunOptions, out *report.Run) *runner {
+	o.Parallel, o.Repeat = max(o.Parallel, 1), max(o.Repeat, 1)
+	if o.CaseTime == 0 {
+		o.CaseTime = time.Minute
+	}
+	return &runner{o: o, run: out}
 }
 
 // done adds a case to the report.
@@ -256,22 +260,30 @@ func (on *opened) cases(ctx context.Context, selected []Selected) {
 
 // throughDoors runs one case through its doors, one after another, and compares what came of it.
 func (on *opened) throughDoors(ctx context.Context, doors []Selected) {
-	var before []*attempt
+	turns := Turns{on: on}
 	for i := range doors {
-		s := &doors[i]
-		if reason := s.reasonToSkip(); reason != "" {
-			on.done(skipped(s, reason))
-			continue
-		}
-		c, last := on.repeated(ctx, s, before)
-		if ctx.Err() != nil {
-			c = skipped(s, "the run was interrupted")
-		}
-		if c.Status == report.Passed {
-			before = append(before, last)
-		}
-		on.done(c)
+		on.done(turns.through(ctx, &doors[i]))
 	}
+}
+
+// Turns are the runs of one case through its doors, one after another.
+type Turns struct {
+	on     *opened
+	before []*attempt // that passed
+}
+
+func (u *Turns) through(ctx context.Context, s *Selected) report.Case {
+	if reason := s.reasonToSkip(); reason != "" {
+		return skipped(s, reason)
+	}
+	c, last := u.on.repeated(ctx, s, u.before)
+	if ctx.Err() != nil {
+		c = skipped(s, "the run was interrupted")
+	}
+	if c.Status == report.Passed {
+		u.before = append(u.before, last)
+	}
+	return c
 }
 
 // repeated runs a case through one door as often as it shall be, and returns the last attempt.

@@ -25,6 +25,7 @@ type attempt struct {
 	scope      *Scope
 	credential transport.Credential
 	ref        bridge.Ref
+	page       string // as of the site, and for a visit its path
 	humans     *Humans
 	person     *person
 	way        door
@@ -40,7 +41,8 @@ type attempt struct {
 }
 
 func (on *opened) attempt(s *Selected) *attempt {
-	return &attempt{opened: on, c: s.Case, door: s.Door, again: strings.Replace(s.Again(), " test", " test"+on.o.flags(), 1), unheard: s.lacks(),
+	again := strings.Replace(s.Again(), " test", " test"+on.o.flags(), 1)
+	return &attempt{opened: on, page: on.page, c: s.Case, door: s.Door, again: again, unheard: s.lacks(),
 		scope: &Scope{Env: on.o.Env, Unique: strings.ToLower(rand.Text()[:12])}}
 }
 
