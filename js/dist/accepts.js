@@ -335,6 +335,9 @@ function refusal(form, input) {
 		const control of
 		form.elements
 	) {
+		if (control.type === "select-one" && control.value === "") {
+			control.selectedIndex = Array.from(control.options).findIndex((option) => option.value !== "" && !option.disabled);
+		}
 		if (!(control.type in typical) || !control.name || !(control.name in given)) continue;
 		if (control.validity.rangeUnderflow || control.validity.stepMismatch) control.value = control.min;
 		if (control.validity.rangeOverflow) control.value = control.max;

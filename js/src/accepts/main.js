@@ -46,6 +46,9 @@ function refusal(form, input) {
     return /** @type {Error} */ (error).message;
   }
   for (const control of /** @type {Iterable<any>} */ (form.elements)) {
+    if (control.type === 'select-one' && control.value === '') { // the choice that stands for none
+      control.selectedIndex = Array.from(control.options).findIndex((option) => option.value !== '' && !option.disabled);
+    }
     if (!(control.type in typical) || !control.name || !(control.name in given)) continue;
     if (control.validity.rangeUnderflow || control.validity.stepMismatch) control.value = control.min;
     if (control.validity.rangeOverflow) control.value = control.max;
