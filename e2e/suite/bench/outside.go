@@ -53,31 +53,40 @@ func build(ctx context.Context) (bin string, remove func(), err error) {
 
 // startRow compares the first tool list with the browser alone.
 func startRow(ctx context.Context, bin, dir, url string) (row, error) {
+	took, err := besideBrowser(ctx, dir, url, bin, "tools", url+"/")
+	return latency("start to the first tool list", took.ours, took.alone, 1.3), err
+}
+
+// besides is how long a command and the browser alone take.
+type besides struct{ ours, alone time.Duration }
+
+// besideBrowser runs a command, and the browser that only opens the page, in turns.
+func besideBrowser(ctx context.Context, dir, url, bin string, args ...string) (b besides, err error) {
 	browser, _, err := chrome.Find(chrome.Options{Path: os.Getenv("PAGETOOLS_EXECUTABLE_PATH")})
 	if err != nil {
-		return row{}, err
+		return b, err
 	}
-	var ours, alone []time.Duration
+	var ours, bare []time.Duration
 	for i := range rounds + 1 {
-		a, err := timed(exec.CommandContext(ctx, bin, "tools", url+"/"))
+		first, err := timed(exec.CommandContext(ctx, bin, args...))
 		if err != nil {
-			return row{}, err
+			return b, err
 		}
-		args := []string{"--headless", "--disable-background-networking",
+		alone := []string{"--headless", "--disable-background-networking",
 			"--disable-component-update", "--disable-sync", "--no-first-run",
 			"--user-data-dir=" + filepath.Join(dir, "profile"+strconv.Itoa(i)), "--dump-dom"}
 		if os.Getenv("PAGETOOLS_NO_SANDBOX") == "1" {
-			args = append(args, "--no-sandbox")
+			alone = append(alone, "--no-sandbox")
 		}
-		b, err := timed(exec.CommandContext(ctx, browser, append(args, url+"/")...))
+		second, err := timed(exec.CommandContext(ctx, browser, append(alone, url+"/")...))
 		if err != nil {
-			return row{}, err
+			return b, err
 		}
 		if i > 0 { // the first one fills the page cache
-			ours, alone = append(ours, a), append(alone, b)
+			ours, bare = append(ours, first), append(bare, second)
 		}
 	}
-	return latency("start to the first tool list", median(ours), median(alone), 1.3), nil
+	return besides{median(ours), median(bare)}, nil
 }
 
 func timed(c *exec.Cmd) (time.Duration, error) {

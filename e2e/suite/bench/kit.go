@@ -1,0 +1,190 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/pagetools/pagetools/bridge/policy"
+	"github.com/pagetools/pagetools/e2e/app"
+	"github.com/pagetools/pagetools/e2e/report"
+	"github.com/pagetools/pagetools/e2e/scenario"
+	"github.com/pagetools/pagetools/session/cdp"
+	"github.com/pagetools/pagetools/session/cdp/chrome"
+)
+
+const (
+	kitTools = 10   // of the page that is checked
+	kitCases = 100  // that run through every door
+	kitList  = 1000 // tools of a list without a browser
+)
+
+// kitRows measures the test kit: its commands against the browser alone, or against a bound.
+func kitRows(ctx context.Context) ([]row, error) {
+	bin, remove, err := build(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer remove()
+	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		_, _ = w.Write([]byte(toolPage(kitTools)))
+	}))
+	defer site.Close()
+	dir := filepath.Dir(bin)
+	checked, err := besideBrowser(ctx, dir, site.URL, bin, "check", "--fail-on", "never", site.URL+"/")
+	if err != nil {
+		return nil, fmt.Errorf("check: %w", err)
+	}
+	cases, err := caseRows(ctx, site.URL)
+	if err != nil {
+		return nil, fmt.Errorf("cases: %w", err)
+	}
+	lists, err := listedRows(ctx, bin, dir)
+	if err != nil {
+		return nil, fmt.Errorf("lists: %w", err)
+	}
+	rows := append([]row{latency("check of a page with 10 tools", checked.ours, checked.alone, 1.5)}, cases...)
+	return append(rows, lists...), nil
+}
+
+func toolPage(n int) string {
+	return fmt.Sprintf(`<!doctype html><title>Kit</title><script>
+for (let i = 0; i < %d; i++) document.modelContext.registerTool({name: "count_stamps_" + i, title: "Count the stamps",
+  description: "Counts the stamps of album " + i + " of the collection.", annotations: {readOnlyHint: true},
+  inputSchema: {type: "object", properties: {}}, execute: () => i});
+</script>`, n)
+}
+
+// caseRows runs cases that call twice, one after another and all doors at once.
+func caseRows(ctx context.Context, url string) ([]row, error) {
+	var text strings.Builder
+	fmt.Fprintf(&text, "site: {url: %q}\ncases:\n", url+"/")
+	for i := range kitCases {
+		fmt.Fprintf(&text, "  - {name: case %d, steps: [{call: count_stamps_1, expect: 1}, {call: count_stamps_2, expect: 2}]}\n", i)
+	}
+	f, err := scenario.Read("kit.webtool.yaml", []byte(text.String()))
+	if err != nil {
+		return nil, err
+	}
+	alone, err := scenario.Run(ctx, []*scenario.File{f}, scenario.RunOptions{Open: openKit,
+		Options: scenario.Options{Via: []scenario.Door{scenario.ThroughWebtool}}})
+	if err != nil {
+		return nil, err
+	}
+	all, err := scenario.Run(ctx, []*scenario.File{f}, scenario.RunOptions{Open: openKit, Parallel: 2})
+	if err != nil {
+		return nil, err
+	}
+	took, err := caseTime(alone)
+	if err == nil {
+		_, err = caseTime(all)
+	}
+	if err != nil {
+		return nil, err
+	}
+	opened, err := openTime(ctx, url)
+	if err != nil {
+		return nil, err
+	}
+	added := took - opened
+	return []row{
+		{"case that calls twice in a fresh page, against its load, p50", ms(took), ms(opened),
+			fmt.Sprintf("%+.2f ms", float64(added)/float64(time.Millisecond)), "at most +150 ms", added <= 150*time.Millisecond},
+		{"100 cases through three doors, two at once", fmt.Sprintf("%.1f s", all.Took.Seconds()), "", "",
+			"under 60 s", all.Took < time.Minute},
+	}, nil
+}
+
+// caseTime is the median of cases, all of which must have passed.
+func caseTime(r *report.Run) (time.Duration, error) {
+	var took []time.Duration
+	for i := range r.Cases {
+		if c := &r.Cases[i]; c.Status != report.Passed {
+			return 0, errors.New(c.Text())
+		}
+		took = append(took, r.Cases[i].Took)
+	}
+	return median(took), nil
+}
+
+func kitBrowser() chrome.Options {
+	return chrome.Options{Path: os.Getenv("PAGETOOLS_EXECUTABLE_PATH"), NoSandbox: os.Getenv("PAGETOOLS_NO_SANDBOX") == "1"}
+}
+
+func openKit(ctx context.Context, t *app.Target, complete func(*app.Options)) (*app.App, error) {
+	site := app.Site{Target: t}
+	site.Tools.Approval = policy.Operator{Mode: policy.ModeAuto}
+	o := app.Options{Sites: []app.Site{site}, Local: cdp.LocalOptions{Options: kitBrowser()}}
+	complete(&o)
+	return app.Start(ctx, o)
+}
+
+// openTime is how long the browser takes to load the page in a context of its own.
+func openTime(ctx context.Context, url string) (time.Duration, error) {
+	e, err := cdp.NewLocal(cdp.LocalOptions{Options: kitBrowser()})
+	if err != nil {
+		return 0, err
+	}
+	var all []time.Duration
+	for i := range proxyLoads + 3 {
+		took, err := loaded(ctx, e, url, nil)
+		if err != nil {
+			return 0, errors.Join(err, e.Close())
+		}
+		if i >= 3 {
+			all = append(all, took)
+		}
+	}
+	return median(all), e.Close()
+}
+
+// listedRows compares and judges lists of tools that are in files.
+func listedRows(ctx context.Context, bin, dir string) ([]row, error) {
+	names := [2]string{filepath.Join(dir, "old.json"), filepath.Join(dir, "new.json")}
+	for version, name := range names {
+		var tools []any
+		for i := range kitList {
+			tools = append(tools, map[string]any{"name": fmt.Sprintf("count_stamps_%d", i), "title": "Count the stamps",
+				"description": fmt.Sprintf("Counts the stamps of album %d of the collection.", i+version),
+				"inputSchema": map[string]any{"type": "object", "properties": map[string]any{"year": map[string]any{"type": "integer",
+					"minimum": 1840 + version*(i%2), "description": "The year of the stamps."}}}})
+		}
+		text, err := json.Marshal(map[string]any{"tools": tools})
+		if err != nil {
+			return nil, err
+		}
+		if err := os.WriteFile(name, text, 0o600); err != nil {
+			return nil, err
+		}
+	}
+	var rows []row
+	for _, c := range []struct {
+		what string
+		most time.Duration
+		args []string
+	}{
+		{"diff of two lists of 1,000 tools", 200 * time.Millisecond, []string{"diff", "--fail-on", "never", names[0], names[1]}},
+		{"check --from of 1,000 tools", 500 * time.Millisecond, []string{"check", "--fail-on", "never", "--from", names[0]}},
+	} {
+		var all []time.Duration
+		for range rounds {
+			took, err := timed(exec.CommandContext(ctx, bin, c.args...))
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, took)
+		}
+		took := median(all)
+		rows = append(rows, row{c.what, ms(took), "", "", "under " + c.most.String(), took < c.most})
+	}
+	return rows, nil
+}
