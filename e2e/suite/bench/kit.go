@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -116,21 +117,23 @@ func caseTime(r *report.Run) (time.Duration, error) {
 	return median(took), nil
 }
 
-func kitBrowser() chrome.Options {
-	return chrome.Options{Path: os.Getenv("PAGETOOLS_EXECUTABLE_PATH"), NoSandbox: os.Getenv("PAGETOOLS_NO_SANDBOX") == "1"}
+// kitBrowser is the one that tests have: the headless shell where there is one.
+func kitBrowser() cdp.LocalOptions {
+	return cdp.LocalOptions{Options: chrome.Options{NoSandbox: os.Getenv("PAGETOOLS_NO_SANDBOX") == "1",
+		Path: cmp.Or(os.Getenv("PAGETOOLS_HEADLESS_SHELL"), os.Getenv("PAGETOOLS_EXECUTABLE_PATH"))}}
 }
 
 func openKit(ctx context.Context, t *app.Target, complete func(*app.Options)) (*app.App, error) {
 	site := app.Site{Target: t}
 	site.Tools.Approval = policy.Operator{Mode: policy.ModeAuto}
-	o := app.Options{Sites: []app.Site{site}, Local: cdp.LocalOptions{Options: kitBrowser()}}
+	o := app.Options{Sites: []app.Site{site}, Local: kitBrowser()}
 	complete(&o)
 	return app.Start(ctx, o)
 }
 
 // openTime is how long the browser takes to load the page in a context of its own.
 func openTime(ctx context.Context, url string) (time.Duration, error) {
-	e, err := cdp.NewLocal(cdp.LocalOptions{Options: kitBrowser()})
+	e, err := cdp.NewLocal(kitBrowser())
 	if err != nil {
 		return 0, err
 	}
