@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/e2e/har/tape"
 	"github.com/pagetools/pagetools/e2e/report"
 	"github.com/pagetools/pagetools/session"
 	"github.com/pagetools/pagetools/transport"
@@ -29,6 +30,7 @@ type attempt struct {
 	person     *person
 	way        door
 	probe      session.Probe
+	track      *tape.Track // nil where the network is the page's own
 
 	mu       sync.Mutex // of what steps at once write
 	made     []made
@@ -69,6 +71,7 @@ func (t *attempt) run(ctx context.Context, others []*attempt) report.Case {
 	if c.Failure == nil {
 		c.Failure = t.steps(bounded)
 	}
+	c.Failure = t.lacking(c.Failure)
 	for _, other := range others {
 		if c.Failure == nil {
 			c.Failure = t.disagrees(other)
@@ -116,6 +119,7 @@ func (t *attempt) start(ctx context.Context) *report.Failure {
 		may = append(may, bridge.MayAnswer)
 	}
 	t.credential = t.admit(may...)
+	t.takesTrack()
 	t.ref = bridge.Ref{Site: t.site, Session: stateName, Caller: t.credential.Caller, Page: t.page}
 	var err error
 	if t.humans, err = NewHumans(t.c.Human, t.scope); err != nil {
@@ -157,6 +161,7 @@ func (t *attempt) end() {
 	if t.way != nil {
 		t.way.close()
 	}
+	t.leavesTrack()
 	t.expel(t.credential)
 }
 
