@@ -2,10 +2,12 @@ package scenario_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -13,6 +15,8 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/pagetools/pagetools/bridge/policy"
+	"github.com/pagetools/pagetools/e2e/app"
 	"github.com/pagetools/pagetools/e2e/har"
 	"github.com/pagetools/pagetools/e2e/report"
 	"github.com/pagetools/pagetools/e2e/scenario"
@@ -168,5 +172,61 @@ func TestNetworkLacks(t *testing.T) {
 		if got := transcript(run); err != nil || !strings.HasPrefix(got, "x (page): "+c[2]) {
 			t.Errorf("%s %s: %v\n%s", c[0], c[1], err, got)
 		}
+	}
+}
+
+// openLocal is open for pages that reach other servers of this machine.
+func openLocal(ctx context.Context, t *app.Target, complete func(*app.Options)) (*app.App, error) {
+	return open(ctx, t, func(o *app.Options) {
+		complete(o)
+		o.Sites[0].Page.Tab.Reach = &policy.Reach{Private: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}
+	})
+}
+
+// TestNetworkOfFolder: a folder is served at another address each time. Its files are not in the
+// recording; what its page may read of a backend elsewhere, it may still read.
+func TestNetworkOfFolder(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Access-Control-Allow-Origin", r.Header.Get("Origin"))
+		w.Header().Set("Access-Control-Allow-Headers", "Content-Type")
+		fmt.Fprint(w, "POST ", r.URL.Path)
+	}))
+	t.Cleanup(server.Close)
+	page := strings.ReplaceAll(strings.ReplaceAll(shop, "fetch(path", "fetch('"+server.URL+"' + path"),
+		"<title>", "<link rel=stylesheet href=style.css><title>")
+	for name, text := range map[string]string{"index.html": page, "style.css": "p{}"} {
+		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run := func(network string) string {
+		t.Helper()
+		text := fmt.Sprintf("site: {dir: ., network: {%s: net/shop.har}}\nvia: page\ncases:\n"+
+			"  - {name: adds, steps: [{call: add, with: {item: rye}, expect: {content: [{text: POST /api/add}]}}]}", network)
+		f, err := scenario.Read(filepath.Join(folder, "x.webtool.yaml"), []byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		run, err := scenario.Run(t.Context(), []*scenario.File{f}, scenario.RunOptions{Open: openLocal,
+			Recorded: func(name string, text []byte) error {
+				return errors.Join(os.MkdirAll(filepath.Dir(name), 0o700), os.WriteFile(name, text, 0o600))
+			}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return transcript(run)
+	}
+	if got := run("record"); !strings.HasPrefix(got, "adds (page): passed\n") {
+		t.Fatalf("it was recorded so:\n%s", got)
+	}
+	server.Close()
+	text, err := os.ReadFile(filepath.Join(folder, "net", "shop.har"))
+	if err != nil || strings.Contains(string(text), "style.css") {
+		t.Errorf("the recording has files of the folder: %v\n%s", err, text)
+	}
+	if got := run("replay"); got != "adds (page): passed\n" {
+		t.Errorf("it was replayed so:\n%s\nof\n%s", got, text)
 	}
 }
