@@ -131,36 +131,27 @@ const mostReplays = 4
 
 // writeRecording replays a recording until it passes, and writes it.
 func (p *program) writeRecording(ctx context.Context, r *scenario.Recording, out string) error {
+	var run *report.Run
+	var changed bool
 	text, err := r.Text()
 	if err != nil {
 		return &exitError{exitFindings, err}
 	}
-	var run *report.Run
 	for range mostReplays {
-		var changes []scenario.Change
-		accept := func(_ *scenario.File, all []scenario.Change) error {
-			changes = all
-			return nil
-		}
-		f, err := scenario.Read(out, text)
-		if err != nil {
+		var f *scenario.File
+		if f, err = scenario.Read(out, text); err != nil {
 			return usage("%w", err)
 		}
-		if _, err = p.replay(ctx, f, accept); err != nil {
-			break // the last run says so
+		if run, err = p.replay(ctx, f, nil); err != nil || failedCases(run) == 0 {
+			break
 		}
-		if !r.Loosen(f, changes) {
+		if changed, err = p.loosen(ctx, r, f); err != nil || !changed {
 			break
 		}
 		if text, err = r.Text(); err != nil {
 			return usage("%w", err)
 		}
 	}
-	f, err := scenario.Read(out, text)
-	if err != nil {
-		return usage("%w", err)
-	}
-	run, err = p.replay(ctx, f, nil)
 	if e := replace(out, text); e != nil {
 		return e
 	}
@@ -168,6 +159,16 @@ func (p *program) writeRecording(ctx context.Context, r *scenario.Recording, out
 		return unreachable("%s was written, and could not be replayed: %w", terminal.Plain(out), err)
 	}
 	return p.replayed(run, out)
+}
+
+// loosen runs the cases of a recording, and makes matchers of what differs.
+func (p *program) loosen(ctx context.Context, r *scenario.Recording, f *scenario.File) (bool, error) {
+	changed := false
+	_, err := p.replay(ctx, f, func(_ *scenario.File, all []scenario.Change) error {
+		changed = r.Loosen(f, all)
+		return nil
+	})
+	return changed, err
 }
 
 // replay runs the cases of a file as test does.
@@ -179,14 +180,21 @@ func (p *program) replay(ctx context.Context, f *scenario.File,
 		Env: os.LookupEnv, Version: ownVersion(), Accept: accept})
 }
 
+func failedCases(run *report.Run) (n int) {
+	for i := range run.Cases {
+		if run.Cases[i].Status == report.Failed {
+			n++
+		}
+	}
+	return n
+}
+
 // replayed says how a replay ended.
 func (p *program) replayed(run *report.Run, out string) error {
-	failed := 0
 	for _, c := range run.Cases {
 		if c.Status != report.Failed {
 			continue
 		}
-		failed++
 		where := ""
 		if c.Failure.Path != "" {
 			where = ", at " + c.Failure.Path
@@ -194,9 +202,9 @@ func (p *program) replayed(run *report.Run, out string) error {
 		fmt.Fprintf(p.stderr, "pagetools: %s\n", terminal.Plain(fmt.Sprintf("%s:%d: %s (%s): %s: %s%s",
 			out, c.Failure.Line, c.Name, c.Door, c.Failure.Step, c.Failure.Message, where)))
 	}
-	if failed > 0 {
+	if n := failedCases(run); n > 0 {
 		return &exitError{exitFindings, fmt.Errorf("%s was written, and %d of its cases do not pass "+
-			"again: change what they expect", out, failed)}
+			"again: change what they expect", out, n)}
 	}
 	p.say("wrote %s, which passes. Next: pagetools test %s", terminal.Plain(out), terminal.Plain(out))
 	return nil
