@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -21,6 +22,9 @@ type recordOptions struct {
 	out, name, mcp string
 	headed, force  bool
 }
+
+// onStdio is the value of --mcp for one client on stdin and stdout.
+const onStdio = "stdio"
 
 func recordCommand(p *program) *cobra.Command {
 	var o recordOptions
@@ -55,6 +59,10 @@ func record(ctx context.Context, p *program, arg string, o recordOptions) error 
 	if o.mcp == "" && !o.headed {
 		return usage("record needs a way to the tools: give --mcp stdio, --mcp ADDRESS, or --headed")
 	}
+	if _, _, err := net.SplitHostPort(o.mcp); err != nil && o.mcp != "" && o.mcp != onStdio {
+		return usage("invalid value %q for --mcp: must be stdio, or an address such as :7400",
+			terminal.Plain(o.mcp))
+	}
 	if strings.TrimSpace(o.name) == "" || terminal.Plain(o.name) != o.name {
 		return usage("invalid value %q for --case: must be a name on one line, without invisible "+
 			"characters", terminal.Plain(o.name))
@@ -84,7 +92,7 @@ func record(ctx context.Context, p *program, arg string, o recordOptions) error 
 	var seen scenario.Recorder
 	pl := plan{targets: []*target{t}, observe: seen.Observe}
 	p.target, p.endsBySignal = t, true
-	if o.mcp == "stdio" {
+	if o.mcp == onStdio {
 		pl.one = true
 		err = serveMCP(ctx, p, pl)
 	} else {
