@@ -124,7 +124,7 @@ type Observed struct {
 	End      Step
 }
 
-// observe reports how a question of the run, or the run itself, ended. Who observes changes nothing.
+// observe reports how a question of the run, or the run itself, ended.
 func (r *Run) observe(o Observed) {
 	if r.bridge.observer == nil {
 		return

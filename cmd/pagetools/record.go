@@ -36,9 +36,10 @@ func recordCommand(p *program) *cobra.Command {
 			"page and to dialogs. Each session of a caller\nis a case. At the end of stdin, or with " +
 			"Ctrl-C, the cases run again: what differs from run to run becomes a\nmatcher, and the " +
 			"file is written. When the cases do not pass, the file is written as well, and the exit\n" +
-			"code is 1.\n\nWith --headed you see the page, and can act in it and answer its dialogs. " +
-			"Clicks, what you type, and calls by\nwhich the page runs its own tools are not recorded: " +
-			"only calls that come through MCP or as webtools are.",
+			"code is 1.\n\nWith --headed you see the page, and can act in it. Recorded are only calls " +
+			"that come through MCP or as\nwebtools, and answers that are given there, with `pagetools " +
+			"approve` or in the console: neither what you click,\ntype or answer in the window, nor " +
+			"calls by which the page runs its own tools.",
 		Args: exactly(1, "TARGET"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return record(cmd.Context(), p, args[0], o)

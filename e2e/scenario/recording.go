@@ -74,7 +74,8 @@ func (r *Recorder) of(call *bridge.Call) *RecordedCase {
 }
 
 // Recording returns what was recorded, with a case for each session, and how many calls are not in
-// it: there was no such tool, or nobody answered a question of theirs. The first case has the name, the others a number more.
+// it: there was no such tool, or nobody answered a question of theirs. The first case has the name,
+// the others a number more.
 func (r *Recorder) Recording(name string) (all *Recording, missed int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
