@@ -87,24 +87,23 @@ func TestRecording(t *testing.T) {
 		t.Fatalf("it missed %d calls, and recorded %+v", missed, recording.Cases)
 	}
 	text := recorded(t, recording)
-	if _, done := run(text, scenario.RunOptions{}); !strings.Contains(transcript(done), ": failed") {
-		t.Error("the control: it passes at once")
-	}
-	for range 4 {
-		var changes []scenario.Change
-		f, _ := run(text, scenario.RunOptions{Accept: func(_ *scenario.File, all []scenario.Change) error {
-			changes = all
-			return nil
-		}})
-		if !recording.Loosen(f, changes) {
+	var got string
+	for n := range 3 {
+		f, done := run(text, scenario.RunOptions{})
+		if got = transcript(done); n == 0 && !strings.Contains(got, ": failed") {
+			t.Error("the control: it passes at once")
+		}
+		if !strings.Contains(got, ": failed") {
 			break
 		}
+		run(text, scenario.RunOptions{Accept: func(_ *scenario.File, all []scenario.Change) error {
+			recording.Loosen(f, all)
+			return nil
+		}})
 		text = recorded(t, recording)
 	}
-	_, done := run(text, scenario.RunOptions{})
-	got := transcript(done)
 	if strings.Contains(got, ": failed") || strings.Count(got, ": passed") != 4 {
-		t.Errorf("it was replayed so:\n%s\n%s", got, text)
+		t.Errorf("it was replayed so:\n%s", got)
 	}
 	for _, want := range []string{"id: '${steps.step-1.id}'", "id: '${steps.step-2.id}'", "id: {$type: string}",
 		"now: {$type: number}", `code: TOOL_ERROR`, `message: Buy "it"?`, "value: 'Ann hello $${z}'", "answer: decline"} {
