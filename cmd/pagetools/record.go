@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"os"
 	"path/filepath"
@@ -112,6 +113,9 @@ func record(ctx context.Context, p *program, arg string, o recordOptions) error 
 	}
 	if recording.Dir, recording.URL, err = siteBeside(t, o.out); err != nil {
 		return err
+	}
+	if !p.conf.Verbose {
+		p.log = slog.New(slog.DiscardHandler) // what went wrong once goes wrong again
 	}
 	return p.writeRecording(context.WithoutCancel(ctx), recording, o.out)
 }

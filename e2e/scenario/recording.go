@@ -253,7 +253,7 @@ func (r *RecordedCall) expected(v schema.Value, at path) *yaml.Node {
 	}
 	switch {
 	case v.IsArray():
-		n := &yaml.Node{Kind: yaml.SequenceNode, Style: yaml.FlowStyle}
+		n := &yaml.Node{Kind: yaml.SequenceNode, Style: styleOf(v)}
 		i := 0
 		for item := range v.Elements() {
 			n.Content = append(n.Content, r.expected(item, at.to(i)))
@@ -261,7 +261,7 @@ func (r *RecordedCall) expected(v schema.Value, at path) *yaml.Node {
 		}
 		return n
 	case v.IsObject():
-		n := &yaml.Node{Kind: yaml.MappingNode, Style: yaml.FlowStyle}
+		n := &yaml.Node{Kind: yaml.MappingNode, Style: styleOf(v)}
 		for name, item := range v.Members() {
 			if held := r.expected(item, at.to(name)); held != nil {
 				n.Content = append(n.Content, nameOf(name), held)
@@ -270,6 +270,15 @@ func (r *RecordedCall) expected(v schema.Value, at path) *yaml.Node {
 		return n
 	}
 	return nodeOf(v)
+}
+
+// styleOf writes what is short on one line.
+func styleOf(v schema.Value) yaml.Style {
+	const short = 80
+	if len(v.Text()) <= short {
+		return yaml.FlowStyle
+	}
+	return 0
 }
 
 // nameOf is the name of a member that is no matcher.
@@ -285,13 +294,13 @@ func nameOf(name string) *yaml.Node {
 func (c *RecordedCase) sent(v schema.Value, before int) *yaml.Node {
 	switch {
 	case v.IsArray():
-		n := &yaml.Node{Kind: yaml.SequenceNode, Style: yaml.FlowStyle}
+		n := &yaml.Node{Kind: yaml.SequenceNode, Style: styleOf(v)}
 		for item := range v.Elements() {
 			n.Content = append(n.Content, c.sent(item, before))
 		}
 		return n
 	case v.IsObject():
-		n := &yaml.Node{Kind: yaml.MappingNode, Style: yaml.FlowStyle}
+		n := &yaml.Node{Kind: yaml.MappingNode, Style: styleOf(v)}
 		for name, item := range v.Members() {
 			n.Content = append(n.Content, nameOf(name), c.sent(item, before))
 		}
