@@ -38,6 +38,9 @@ type TabOptions struct {
 	// Record lets the page note what it does with its tools, and the tab be looked at by a Probe:
 	// for pages of whoever tests them.
 	Record bool
+	// Network stands between the tab and the network; nil is nothing. Where the tab records, too,
+	// service workers do not answer its requests.
+	Network Network
 	// Surface is what of the interface a page that records is shown; nil is all of it.
 	Surface *Surface
 	// Bytes counts what the tab's documents declare, until the tab is gone; see Declared.

@@ -125,5 +125,5 @@ func (m *Manager) seenPage(ctx context.Context, s *site, ref bridge.Ref, fresh b
 	if err != nil {
 		return nil, err
 	}
-	return m.openPage(ctx, s, options, nil)
+	return m.openPage(ctx, s, ref.Caller.Name, options, nil)
 }

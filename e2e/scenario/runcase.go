@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/e2e/har/tape"
 	"github.com/pagetools/pagetools/e2e/report"
 	"github.com/pagetools/pagetools/session"
 	"github.com/pagetools/pagetools/transport"
@@ -30,6 +31,7 @@ type attempt struct {
 	person     *person
 	way        door
 	probe      session.Probe
+	track      *tape.Track // nil where the network is the page's own
 
 	mu       sync.Mutex // of what steps at once write
 	made     []made
@@ -71,6 +73,7 @@ func (t *attempt) run(ctx context.Context, others []*attempt) report.Case {
 	if c.Failure == nil {
 		c.Failure = t.steps(bounded)
 	}
+	c.Failure = t.lacking(c.Failure)
 	for _, other := range others {
 		if c.Failure == nil {
 			c.Failure = t.disagrees(other)
@@ -118,6 +121,7 @@ func (t *attempt) start(ctx context.Context) *report.Failure {
 		may = append(may, bridge.MayAnswer)
 	}
 	t.credential = t.admit(may...)
+	t.takesTrack()
 	t.ref = bridge.Ref{Site: t.site, Session: stateName, Caller: t.credential.Caller, Page: t.page}
 	var err error
 	if t.humans, err = NewHumans(t.c.Human, t.scope); err != nil {
@@ -163,6 +167,7 @@ func (t *attempt) end() {
 	if t.way != nil {
 		t.way.close()
 	}
+	t.leavesTrack()
 	t.expel(t.credential)
 }
 

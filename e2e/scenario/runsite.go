@@ -36,6 +36,7 @@ type opened struct {
 	callTime time.Duration
 	ends     []func() error
 
+	network     *recording // nil: the page's own
 	credentials transport.Credentials
 	mu          sync.Mutex
 	callers     map[string]transport.Credential // by name
@@ -82,7 +83,10 @@ func (on *opened) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if site.Serve != "" {
+	if err := on.load(site.Network); err != nil {
+		return err
+	}
+	if site.Serve != "" && !on.network.replays() {
 		end, err := app.StartCommand(ctx, site.Serve, site.URL)
 		if err != nil {
 			return &NotOpened{site.URL, err}
@@ -95,6 +99,7 @@ func (on *opened) open(ctx context.Context) error {
 		on.underHost(o)
 		s.Path, on.callTime = path, o.Limits.WithDefaults().CallTimeout
 		s.Page.Shared, s.Page.Warm, s.Page.Tab.Record = false, 0, true
+		s.Page.Network = on.between(t)
 		if login != nil {
 			s.Page.Login = login
 		}
@@ -117,7 +122,7 @@ func (on *opened) open(ctx context.Context) error {
 func (on *opened) look(ctx context.Context, name string, t *app.Target) error {
 	c, err := on.app.Manager.Await(ctx, bridge.Ref{Site: on.site, Caller: operator()})
 	if err != nil {
-		return &NotOpened{name, err}
+		return &NotOpened{name, on.unplayed(err)}
 	}
 	for _, tool := range c.Tools() {
 		on.declared[tool.Name()] = true
@@ -133,9 +138,9 @@ func (on *opened) where() (site Site, folder string, err error) {
 	site = on.file.Site
 	from := filepath.Dir(on.file.Name)
 	if over := on.o.Site; over.Dir != "" || over.URL != "" {
-		config := site.Config
 		site, from = over, "."
-		site.Config, site.Position = config, on.file.Site.Position
+		site.Config, site.Network = on.file.Site.Config, on.file.Site.Network
+		site.Position = on.file.Site.Position
 	}
 	if site.Dir == "" && site.URL == "" {
 		return site, "", on.problem(Position{1, 1}, "site is missing: name the app with --url or --dir")

@@ -24,7 +24,7 @@ type Stand struct{ on *opened }
 // Open opens the site of a file. The caller must close the stand, before ctx ends. Errors are those
 // of [Run].
 func Open(ctx context.Context, f *File, o RunOptions) (*Stand, error) {
-	if err := able([]Selected{{File: f}}); err != nil {
+	if err := able([]Selected{{File: f}}, false); err != nil {
 		return nil, err
 	}
 	known := configKeys()
