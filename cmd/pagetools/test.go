@@ -29,6 +29,7 @@ import (
 type testOptions struct {
 	via, tags, hostFiles    []string
 	run, reporter, host     string
+	model                   string
 	dir, url, serve         string
 	repeat, parallel        int
 	retries                 int
@@ -70,6 +71,7 @@ func testCommand(p *program) *cobra.Command {
 	f.StringArrayVar(&o.hostFiles, "host-file", nil, hostFileHelp)
 	f.StringVar(&o.serve, "serve", "", "`command` that starts the app under --url; it is ended afterwards")
 	f.BoolVar(&o.schema, "schema", false, "print the JSON Schema of scenario files")
+	f.StringVar(&o.model, "model-cmd", "", "`command` that plays the model of evals: it gets {messages, tools} on stdin, and writes\n{\"call\": {\"name\", \"arguments\"}}, or {\"call\": null} at the end; cases run as webtools without --via")
 	f.BoolVar(&o.exports, "export-evals", false, "print the cases as an evals.json, and run none")
 	f.StringVar(&o.reporter, "reporter", "", reporterHelp)
 	return c
@@ -115,6 +117,9 @@ func (t *tester) run(ctx context.Context, args []string) error {
 	if t.o.update {
 		o.Accept = accept
 	}
+	if t.o.model != "" {
+		o.Model = t.ask
+	}
 	done, err := scenario.Run(ctx, all, o)
 	if problems, wrong := errors.AsType[*scenario.Problems](err); wrong && len(done.Cases) == 0 {
 		return t.p.shown(problems)
@@ -142,6 +147,9 @@ func (t *tester) selection() (o scenario.Options, err error) {
 				terminal.Plain(t.o.run), "buys.*/mcp$")
 		}
 	}
+	if t.o.model != "" && len(t.o.via) == 0 {
+		o.Via = []scenario.Door{scenario.ThroughWebtool} // a model is not the same twice
+	}
 	for _, word := range t.o.via {
 		door := scenario.Door(word)
 		switch {
@@ -164,6 +172,19 @@ func (t *tester) selection() (o scenario.Options, err error) {
 		return o, usage("--serve and --dir both name the app: give one of them")
 	}
 	return o, nil
+}
+
+// ask has the program of --model-cmd make the next call.
+func (t *tester) ask(ctx context.Context, r *scenario.ModelRequest) (*scenario.ModelCall, error) {
+	text, err := json.Marshal(r)
+	if err != nil {
+		return nil, err
+	}
+	reply, err := app.AskCommand(ctx, t.o.model, text)
+	if err != nil {
+		return nil, err
+	}
+	return scenario.ParseModelReply(reply)
 }
 
 // host is the one under which the pages run, or nil.

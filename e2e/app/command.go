@@ -61,6 +61,51 @@ func StartCommand(ctx context.Context, command, address string) (end func() erro
 	return end, nil
 }
 
+// mostAnswer is the longest that a command may write to stdout.
+const mostAnswer = 1 << 20
+
+// AskCommand runs a command of the shell with a text on stdin, and returns what it wrote to stdout,
+// at most 1 MiB. It ends with ctx, with all that it started. An error has its last words.
+func AskCommand(ctx context.Context, command string, stdin []byte) ([]byte, error) {
+	said, answer := &tail{}, &capped{}
+	c := exec.CommandContext(ctx, "sh", "-c", command) //nolint:gosec // whoever tests wrote it
+	c.Stdin, c.Stdout, c.Stderr = bytes.NewReader(stdin), answer, said
+	c.WaitDelay = endTime
+	ownGroup(c)
+	c.Cancel = func() error {
+		endGroup(c, true)
+		return nil
+	}
+	err := c.Run()
+	if c.Process != nil {
+		endGroup(c, true) // what it left behind
+	}
+	switch {
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	case answer.more:
+		return nil, fmt.Errorf("%q wrote more than %d bytes", command, mostAnswer)
+	case err != nil:
+		return nil, fmt.Errorf("%q failed: %w%s", command, err, said)
+	}
+	return answer.Bytes(), nil
+}
+
+// capped keeps the first bytes, and notes that there were more.
+type capped struct {
+	bytes.Buffer
+	more bool
+}
+
+// Write takes all, so that the command does not stop.
+func (c *capped) Write(p []byte) (int, error) {
+	if c.Len()+len(p) > mostAnswer {
+		c.more = true
+		return len(p), nil
+	}
+	return c.Buffer.Write(p)
+}
+
 // awaitAnswer waits until an address answers.
 func awaitAnswer(ctx context.Context, address string, over <-chan struct{}) error {
 	deadline := time.NewTimer(startTime)

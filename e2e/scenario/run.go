@@ -27,6 +27,9 @@ type RunOptions struct {
 	Site Site
 	// Host is whose limits the pages are held to, and whose interface they meet; nil is ours.
 	Host *hosts.Host
+	// Model makes the calls of cases that come from evals: it returns the next call, or nil when the
+	// model is done. Nil makes the calls that are expected.
+	Model func(ctx context.Context, r *ModelRequest) (*ModelCall, error)
 	// Env returns a variable of the environment, as in [Scope].
 	Env func(name string) (string, bool)
 	// Retries is how often a case is repeated that fails, unless it says so itself. With Repeat,
@@ -175,10 +178,10 @@ func (r *runner) note(format string, args ...any) {
 func (r *runner) file(ctx context.Context, f *File, selected []Selected) error {
 	begun := len(r.run.Cases)
 	defer func() { r.inOrder(begun, selected) }()
-	idle := func(s Selected) bool { return s.reasonToSkip() != "" }
+	idle := func(s Selected) bool { return r.reasonToSkip(&s) != "" }
 	if !slices.ContainsFunc(selected, func(s Selected) bool { return !idle(s) }) {
 		for i := range selected {
-			r.done(skipped(&selected[i], selected[i].reasonToSkip()))
+			r.done(skipped(&selected[i], r.reasonToSkip(&selected[i])))
 		}
 		return nil
 	}
@@ -217,8 +220,8 @@ func (r *runner) inOrder(begun int, selected []Selected) {
 }
 
 // reasonToSkip says why a case does not run, or is "".
-func (s *Selected) reasonToSkip() string {
-	if s.Case.Eval != nil && s.Case.Eval.NoCall {
+func (r *runner) reasonToSkip(s *Selected) string {
+	if s.Case.Eval != nil && s.Case.Eval.NoCall && r.o.Model == nil {
 		return "no call is expected, which cannot be tested without a model"
 	}
 	return s.Case.Skip
@@ -276,7 +279,7 @@ type Turns struct {
 }
 
 func (u *Turns) through(ctx context.Context, s *Selected) report.Case {
-	if reason := s.reasonToSkip(); reason != "" {
+	if reason := u.on.reasonToSkip(s); reason != "" {
 		return skipped(s, reason)
 	}
 	c, last := u.on.repeated(ctx, s, u.before)

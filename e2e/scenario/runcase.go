@@ -70,7 +70,11 @@ func (t *attempt) run(ctx context.Context, others []*attempt) report.Case {
 	bounded, cancel := context.WithTimeoutCause(ctx, limit+t.questionTime(), errTooLong)
 	defer cancel()
 	c.Failure = t.start(bounded)
-	if c.Failure == nil {
+	switch {
+	case c.Failure != nil:
+	case t.c.Eval != nil && t.o.Model != nil:
+		c.Failure = t.converse(bounded)
+	default:
 		c.Failure = t.steps(bounded)
 	}
 	c.Failure = t.lacking(c.Failure)
