@@ -38,6 +38,8 @@ type TabOptions struct {
 	// Record lets the page note what it does with its tools, and the tab be looked at by a Probe:
 	// for pages of whoever tests them.
 	Record bool
+	// Trace keeps what Probe.Traced returns, with Record.
+	Trace bool
 	// Bytes counts what the tab's documents declare, until the tab is gone; see Declared.
 	// Nil counts nothing.
 	Bytes *policy.Account
