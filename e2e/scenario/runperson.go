@@ -26,6 +26,8 @@ type person struct {
 	busy    map[string]bool // questions that a client shows now
 	wrong   []string
 	took    time.Duration
+
+	recording *recording // of its attempt; nil without one
 }
 
 func newPerson(humans *Humans, b *bridge.Bridge, caller string) *person {
@@ -121,13 +123,15 @@ func (p *person) complaints() (wrong string, took time.Duration) {
 
 // decide says what the person does with a question, always the same, after the time that it takes.
 // A question for which nothing is written is declined, and fails the case.
-func (p *person) decide(ctx context.Context, q *bridge.Question) Answer {
+func (p *person) decide(ctx context.Context, q *bridge.Question) (a Answer) {
 	p.mu.Lock()
 	a, known := p.decided[q.ID]
 	p.mu.Unlock()
 	if known && q.ID != "" {
 		return a
 	}
+	began := time.Now()
+	defer func() { p.recording.asked(q, &a, began) }()
 	asked := Question{Kind: q.Kind, Tool: q.Tool, Title: q.Title, Message: q.Detail}
 	a, err := p.humans.Next(asked)
 	for err == nil && a.Act == Refused {

@@ -91,6 +91,7 @@ func (on *opened) open(ctx context.Context) error {
 		s := &o.Sites[0]
 		s.Path, on.callTime = path, o.Limits.WithDefaults().CallTimeout
 		s.Page.Shared, s.Page.Warm, s.Page.Tab.Record = false, 0, true
+		s.Page.Tab.Trace = on.o.Trace != ""
 		if login != nil {
 			s.Page.Login = login
 		}
