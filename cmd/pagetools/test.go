@@ -33,6 +33,7 @@ type testOptions struct {
 	retries                 int
 	minCoverage             float64
 	update, schema, exports bool
+	trace, traceDir         string
 }
 
 func testCommand(p *program) *cobra.Command {
@@ -66,6 +67,8 @@ func testCommand(p *program) *cobra.Command {
 	f.StringVar(&o.dir, "dir", "", "`folder` to serve in the place of the files' sites")
 	f.StringVar(&o.url, "url", "", "`address` of the app in the place of the files' sites; beside --dir the path of its first page")
 	f.StringVar(&o.serve, "serve", "", "`command` that starts the app under --url; it is ended afterwards")
+	f.StringVar(&o.trace, "trace", "off", "write `traces` of cases, which Playwright's viewer shows: off, on, retain-on-failure (of cases that fail)")
+	f.StringVar(&o.traceDir, "trace-dir", "test-results", "`folder` of the traces, one folder in it for each case and door")
 	f.BoolVar(&o.schema, "schema", false, "print the JSON Schema of scenario files")
 	f.BoolVar(&o.exports, "export-evals", false, "print the cases as an evals.json, and run none")
 	f.StringVar(&o.reporter, "reporter", "", reporterHelp)
@@ -102,11 +105,14 @@ func (t *tester) run(ctx context.Context, args []string) error {
 		Options: selection, Open: t.open, Env: os.LookupEnv, Version: ownVersion(),
 		Site:    scenario.Site{Dir: t.o.dir, URL: t.o.url, Serve: t.o.serve},
 		Retries: t.o.retries, Repeat: t.o.repeat, Parallel: t.o.parallel,
-		MinCoverage: t.o.minCoverage, CaseDone: out.CaseDone,
+		MinCoverage: t.o.minCoverage, CaseDone: out.CaseDone, TraceDir: t.o.traceDir,
 		Pictures: slices.ContainsFunc(formats, func(f report.Format) bool { return f.Name == "html" }),
 	}
 	if t.o.update {
 		o.Accept = accept
+	}
+	if t.o.trace != "off" {
+		o.Trace = t.o.trace
 	}
 	done, err := scenario.Run(ctx, all, o)
 	if problems, wrong := errors.AsType[*scenario.Problems](err); wrong && len(done.Cases) == 0 {
@@ -146,6 +152,13 @@ func (t *tester) selection() (o scenario.Options, err error) {
 			return o, usage("invalid value %q for --via: must be page, webtool, mcp or all",
 				terminal.Plain(word))
 		}
+	}
+	if !slices.Contains([]string{"off", scenario.TraceOn, scenario.TraceRetainOnFailure}, t.o.trace) {
+		return o, usage("invalid value %q for --trace: must be off, on or retain-on-failure",
+			terminal.Plain(t.o.trace))
+	}
+	if t.o.traceDir == "" {
+		return o, usage("--trace-dir must name a folder")
 	}
 	if t.o.minCoverage < 0 || t.o.minCoverage > 100 {
 		return o, usage("invalid value %g for --min-coverage: must be from 0 to 100", t.o.minCoverage)

@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"encoding/json"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -160,5 +161,21 @@ func TestTextsOfPagesAreVisible(t *testing.T) {
 	}
 	if !strings.Contains(f.Actual, `\u001b`) && !strings.Contains(f.Actual, `\x1b`) {
 		t.Errorf("the control: %q", f.Actual)
+	}
+}
+
+// TestTraceName: the folder of a trace is a name on every system, and another one for each case.
+func TestTraceName(t *testing.T) {
+	t.Parallel()
+	seen := map[string]bool{}
+	for _, parts := range [][]string{
+		{"a", "b", "mcp"}, {"a-b", "", "mcp"}, {"A", "b", "mcp"}, {"../..", "", ""}, {"", "", ""}, {`C:\x`, "CON", "page"},
+		{"a\x00b", "", "mcp"}, {"\u202ea", "b", "mcp"}, {strings.Repeat("x", 500), "", ""}, {strings.Repeat("x", 501), "", ""},
+	} {
+		got := traceName(parts...)
+		if seen[got] || !regexp.MustCompile(`^[a-z0-9][a-z0-9-]{8,70}$`).MatchString(got) {
+			t.Errorf("%q is %q", parts, got)
+		}
+		seen[got] = true
 	}
 }

@@ -324,6 +324,6 @@ func traceName(parts ...string) string {
 			b.WriteByte('-')
 		}
 	}
-	readable := strings.TrimSuffix(b.String(), "-")
+	readable := cmp.Or(strings.TrimSuffix(b.String(), "-"), "case")
 	return fmt.Sprintf("%s-%s", readable, hex.EncodeToString(sum[:4]))
 }
