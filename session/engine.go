@@ -40,6 +40,9 @@ type TabOptions struct {
 	Record bool
 	// Trace keeps what Probe.Traced returns, with Record.
 	Trace bool
+	// Network stands between the tab and the network; nil is nothing. Where the tab records, too,
+	// service workers do not answer its requests.
+	Network Network
 	// Bytes counts what the tab's documents declare, until the tab is gone; see Declared.
 	// Nil counts nothing.
 	Bytes *policy.Account

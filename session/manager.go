@@ -38,6 +38,10 @@ type SiteOptions struct {
 	Engine Engine
 	// Tab configures the site's tabs.
 	Tab TabOptions
+	// Network returns what stands between the page of a caller and the network, before the page
+	// is opened; the caller is "" for the site's own pages. A nil function, and a nil Network,
+	// are nothing.
+	Network func(caller string) Network
 	// Login is what every page of the site opens with, whoever calls, the catalog
 	// page too; nil means none.
 	Login *pageconfig.Stored

@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"encoding/json"
+	"net/http"
 	"time"
 
 	"github.com/pagetools/pagetools/bridge"
@@ -45,7 +46,7 @@ type Probe interface {
 // messages and the first 2,000 requests, of 4 MiB each.
 type Traced struct {
 	Messages []Message
-	Requests []Exchange
+	Requests []TracedRequest
 }
 
 // Message is one of the console, or an exception that nobody caught.
@@ -56,8 +57,8 @@ type Message struct {
 	At    time.Time
 }
 
-// Exchange is a request with what is known of its response, without bodies.
-type Exchange struct {
+// TracedRequest is a request with what is known of its response, without bodies.
+type TracedRequest struct {
 	Method, URL string
 	At          time.Time
 	// Took is zero while it is under way.
@@ -69,11 +70,8 @@ type Exchange struct {
 	// Protocol is such as "h2", MIMEType that of the response, and Size its bytes on the wire.
 	Protocol, MIMEType string
 	Size               int64
-	Headers, Answered  []Header // of the request, and of the response
+	Headers, Answered  http.Header // of the request, and of the response
 }
-
-// Header is one of a request or a response.
-type Header struct{ Name, Value string }
 
 // Mark is a moment in the life of a page. Only the probe that made it reads it.
 type Mark struct {

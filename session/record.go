@@ -117,7 +117,7 @@ func (m *Manager) See(ctx context.Context, name string, fresh bool) (*Seen, erro
 
 func (m *Manager) seenPage(ctx context.Context, s *site, fresh bool) (*Page, error) {
 	if fresh {
-		return m.openPage(ctx, s, nil, nil)
+		return m.openPage(ctx, s, "", nil, nil)
 	}
 	return m.catalogPage(ctx, s)
 }

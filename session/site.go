@@ -86,7 +86,7 @@ func (m *Manager) keepCatalog(s *site) {
 	var prev *bridge.Catalog
 	first := true
 	for m.life.Err() == nil {
-		page, err := m.openPage(m.life, s, nil, prev)
+		page, err := m.openPage(m.life, s, "", nil, prev)
 		if err == nil {
 			_, err = page.opened(m.life)
 		}
@@ -151,7 +151,7 @@ func (m *Manager) watchCatalog(s *site, page *Page) *Page {
 // moveCatalog opens the site's page again, and closes the one before. It returns nil when the
 // page does not open.
 func (m *Manager) moveCatalog(s *site, page *Page) *Page {
-	next, err := m.openPage(m.life, s, nil, page.view.Load().catalog)
+	next, err := m.openPage(m.life, s, "", nil, page.view.Load().catalog)
 	if err == nil {
 		_, err = next.opened(m.life)
 	}
@@ -251,9 +251,9 @@ func (m *Manager) catalogPage(ctx context.Context, s *site) (*Page, error) {
 	}
 }
 
-// openPage opens a tab on the site, as the options say. The page is returned also with an error,
-// when there is one to close.
-func (m *Manager) openPage(ctx context.Context, s *site, o *pageOptions,
+// openPage opens a tab on the site for a caller, "" for the site itself, as the options say. The
+// page is returned also with an error, when there is one to close.
+func (m *Manager) openPage(ctx context.Context, s *site, caller string, o *pageOptions,
 	prev *bridge.Catalog) (*Page, error) {
 	if !m.fits(1) && !m.dropAllSpares() {
 		return nil, noMemory()
@@ -262,6 +262,9 @@ func (m *Manager) openPage(ctx context.Context, s *site, o *pageOptions,
 	options.Await, options.Origin = s.WaitFor.Await, s.Origin
 	if s.WaitFor.isNone() {
 		options.Await.Idle = true
+	}
+	if s.Network != nil {
+		options.Network = s.Network(caller)
 	}
 	options.Bytes = policy.NewAccount(m.o.Limits.PageBytes, m.o.Bytes)
 	switch {

@@ -120,7 +120,7 @@ func (m *Manager) openSpare(s *site, sp *spares) {
 		m.with(func(*state) { sp.opening-- })
 		return
 	}
-	page, err := m.openPage(m.life, s, nil, m.compiled(s))
+	page, err := m.openPage(m.life, s, "", nil, m.compiled(s))
 	if err == nil {
 		_, err = page.opened(m.life)
 	}

@@ -105,7 +105,8 @@ func (t *tester) run(ctx context.Context, args []string) error {
 		Options: selection, Open: t.open, Env: os.LookupEnv, Version: ownVersion(),
 		Site:    scenario.Site{Dir: t.o.dir, URL: t.o.url, Serve: t.o.serve},
 		Retries: t.o.retries, Repeat: t.o.repeat, Parallel: t.o.parallel,
-		MinCoverage: t.o.minCoverage, CaseDone: out.CaseDone, TraceDir: t.o.traceDir,
+		MinCoverage: t.o.minCoverage, CaseDone: out.CaseDone, Recorded: recorded,
+		TraceDir: t.o.traceDir,
 		Pictures: slices.ContainsFunc(formats, func(f report.Format) bool { return f.Name == "html" }),
 	}
 	if t.o.update {
@@ -280,6 +281,14 @@ func (t *tester) open(ctx context.Context, to *app.Target, complete func(*app.Op
 	site := &target{Target: to, named: true}
 	t.p.target = site
 	return t.p.startWith(ctx, plan{targets: []*target{site}, single: true, record: true}, complete)
+}
+
+// recorded writes what pages got from the network.
+func recorded(name string, text []byte) error {
+	if err := files.Replace(name, text, 0o600); err != nil { // it may hold what is nobody's business
+		return usage("%w", err)
+	}
+	return nil
 }
 
 // accept writes what is into a file, in the place of what was expected.

@@ -47,6 +47,9 @@ type RunOptions struct {
 	// Accept takes what the values that are expected must be so that the cases of a file pass, as
 	// [Update] does. Nil accepts nothing: what does not match fails.
 	Accept func(f *File, changes []Change) error
+	// Recorded takes a file that site.network records, as a whole. It is called with the cases of a
+	// file that all ran. Nil refuses files that record.
+	Recorded func(name string, text []byte) error
 	// CaseDone is called as cases end, one at a time; nil is not called.
 	CaseDone func(*report.Case)
 	// Version is that of pagetools.
@@ -79,7 +82,7 @@ func Run(ctx context.Context, files []*File, o RunOptions) (*report.Run, error) 
 	if o.CaseTime == 0 {
 		o.CaseTime = time.Minute
 	}
-	if err := able(selected); err != nil {
+	if err := able(selected, o.Recorded != nil); err != nil {
 		return out, err
 	}
 	r := &runner{o: o, run: out}
@@ -98,7 +101,7 @@ func Run(ctx context.Context, files []*File, o RunOptions) (*report.Run, error) 
 }
 
 // able reports what the files ask for and what cannot be done, before anything is opened.
-func able(selected []Selected) error {
+func able(selected []Selected, records bool) error {
 	var wrong Problems
 	add := func(f *File, at Position, format string, args ...any) {
 		wrong.List = append(wrong.List, Problem{f.Name, at, visible(fmt.Sprintf(format, args...))})
@@ -110,9 +113,9 @@ func able(selected []Selected) error {
 			continue
 		}
 		last = f
-		if n := f.Site.Network; n != nil {
-			add(f, n.Position, "network is not possible yet: remove it, and let the site have a backend "+
-				"for tests")
+		if n := f.Site.Network; n != nil && n.Record != "" && !records {
+			add(f, n.Position, "network cannot be recorded here: record it with pagetools test, and "+
+				"write replay in the place of record")
 		}
 		if _, at, err := f.rules(); err != nil {
 			add(f, at, "lint: %s", err.Error())
@@ -176,7 +179,7 @@ func (r *runner) file(ctx context.Context, f *File, selected []Selected) error {
 	}
 	on.lint(ctx)
 	on.coverage()
-	return on.accept()
+	return errors.Join(on.accept(), on.recorded(selected))
 }
 
 // inOrder sorts the cases of a file, which ended in any order, as they were selected.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/e2e/har/tape"
 	"github.com/pagetools/pagetools/e2e/report"
 	"github.com/pagetools/pagetools/session"
 	"github.com/pagetools/pagetools/transport"
@@ -29,6 +30,7 @@ type attempt struct {
 	person     *person
 	way        door
 	probe      session.Probe
+	track      *tape.Track // nil where the network is the page's own
 
 	mu       sync.Mutex // of what steps at once write
 	made     []made
@@ -38,8 +40,8 @@ type attempt struct {
 	finished []report.Step
 	others   []*attempt // that passed through other doors
 
-	recording *recording // for a trace; nil without one
-	suffix    string     // of its folder
+	tracing *tracing // for a trace; nil without one
+	suffix  string   // of its folder
 }
 
 func (on *opened) attempt(s *Selected) *attempt {
@@ -62,9 +64,9 @@ func (t *attempt) run(ctx context.Context, others []*attempt) report.Case {
 		c.Status, c.Reason = report.NotApplicable, t.unheard
 		return c
 	}
-	t.recording = t.record()
+	t.tracing = t.trace()
 	limit := t.o.CaseTime
-	if t.recording != nil {
+	if t.tracing != nil {
 		limit += tracePictureTime * time.Duration(1+len(t.c.Steps))
 	}
 	for i := range t.c.Human {
@@ -72,13 +74,14 @@ func (t *attempt) run(ctx context.Context, others []*attempt) report.Case {
 	}
 	bounded, cancel := context.WithTimeoutCause(ctx, limit+t.questionTime(), errTooLong)
 	defer cancel()
-	t.recording.begin(nil, nil, "open the page", t.file.Name, t.c.Line)
+	t.tracing.begin(nil, nil, "open the page", t.file.Name, t.c.Line)
 	c.Failure = t.start(bounded)
-	t.recording.over(nil, c.Failure)
+	t.tracing.over(nil, c.Failure)
 	t.shows(bounded)
 	if c.Failure == nil {
 		c.Failure = t.steps(bounded)
 	}
+	c.Failure = t.lacking(c.Failure)
 	for _, other := range others {
 		if c.Failure == nil {
 			c.Failure = t.disagrees(other)
@@ -129,13 +132,14 @@ func (t *attempt) start(ctx context.Context) *report.Failure {
 		may = append(may, bridge.MayAnswer)
 	}
 	t.credential = t.admit(may...)
+	t.takesTrack()
 	t.ref = bridge.Ref{Site: t.site, Session: stateName, Caller: t.credential.Caller, Page: t.page}
 	var err error
 	if t.humans, err = NewHumans(t.c.Human, t.scope); err != nil {
 		return trouble(err)
 	}
 	t.person = newPerson(t.humans, t.app.Bridge, t.credential.Name)
-	t.person.recording = t.recording
+	t.person.tracing = t.tracing
 	go t.person.watch(ctx)
 	if t.probe, err = t.app.Manager.Probe(ctx, t.ref); err != nil {
 		return trouble(err)
@@ -172,6 +176,7 @@ func (t *attempt) end() {
 	if t.way != nil {
 		t.way.close()
 	}
+	t.leavesTrack()
 	t.expel(t.credential)
 }
 
@@ -202,12 +207,12 @@ func (t *attempt) steps(ctx context.Context) *report.Failure {
 // that it is a part of, or nil.
 func (t *attempt) whole(ctx context.Context, s, within *Step) (f *report.Failure, took time.Duration) {
 	began := time.Now()
-	t.recording.begin(s, within, s.Title(), t.file.Name, s.Line)
+	t.tracing.begin(s, within, s.Title(), t.file.Name, s.Line)
 	if f = t.step(ctx, s); f == nil {
 		f = t.looks(ctx, s)
 	}
 	took = time.Since(began)
-	t.recording.over(s, f)
+	t.tracing.over(s, f)
 	if within == nil {
 		t.shows(ctx)
 	}

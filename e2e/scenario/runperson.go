@@ -27,7 +27,7 @@ type person struct {
 	wrong   []string
 	took    time.Duration
 
-	recording *recording // of its attempt; nil without one
+	tracing *tracing // of its attempt; nil without one
 }
 
 func newPerson(humans *Humans, b *bridge.Bridge, caller string) *person {
@@ -131,7 +131,7 @@ func (p *person) decide(ctx context.Context, q *bridge.Question) (a Answer) {
 		return a
 	}
 	began := time.Now()
-	defer func() { p.recording.asked(q, &a, began) }()
+	defer func() { p.tracing.asked(q, &a, began) }()
 	asked := Question{Kind: q.Kind, Tool: q.Tool, Title: q.Title, Message: q.Detail}
 	a, err := p.humans.Next(asked)
 	for err == nil && a.Act == Refused {

@@ -33,6 +33,7 @@ type opened struct {
 	callTime time.Duration
 	ends     []func() error
 
+	network     *recording // nil: the page's own
 	credentials transport.Credentials
 	mu          sync.Mutex
 	callers     map[string]transport.Credential // by name
@@ -79,7 +80,10 @@ func (on *opened) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if site.Serve != "" {
+	if err := on.load(site.Network); err != nil {
+		return err
+	}
+	if site.Serve != "" && !on.network.replays() {
 		end, err := app.StartCommand(ctx, site.Serve, site.URL)
 		if err != nil {
 			return &NotOpened{site.URL, err}
@@ -92,6 +96,7 @@ func (on *opened) open(ctx context.Context) error {
 		s.Path, on.callTime = path, o.Limits.WithDefaults().CallTimeout
 		s.Page.Shared, s.Page.Warm, s.Page.Tab.Record = false, 0, true
 		s.Page.Tab.Trace = on.o.Trace != ""
+		s.Page.Network = on.between(t)
 		if login != nil {
 			s.Page.Login = login
 		}
@@ -113,7 +118,7 @@ func (on *opened) open(ctx context.Context) error {
 func (on *opened) look(ctx context.Context, name string, t *app.Target) error {
 	c, err := on.app.Manager.Await(ctx, bridge.Ref{Site: on.site, Caller: operator()})
 	if err != nil {
-		return &NotOpened{name, err}
+		return &NotOpened{name, on.unplayed(err)}
 	}
 	for _, tool := range c.Tools() {
 		on.declared[tool.Name()] = true
@@ -129,9 +134,9 @@ func (on *opened) where() (site Site, folder string, err error) {
 	site = on.file.Site
 	from := filepath.Dir(on.file.Name)
 	if over := on.o.Site; over.Dir != "" || over.URL != "" {
-		config := site.Config
 		site, from = over, "."
-		site.Config, site.Position = config, on.file.Site.Position
+		site.Config, site.Network = on.file.Site.Config, on.file.Site.Network
+		site.Position = on.file.Site.Position
 	}
 	if site.Dir == "" && site.URL == "" {
 		return site, "", on.problem(Position{1, 1}, "site is missing: name the app with --url or --dir")

@@ -65,7 +65,7 @@ func (t *attempt) call(ctx context.Context, s *Step) *report.Failure {
 	began := time.Now()
 	r, err := t.way.call(ctx, s.Call, with)
 	took := time.Since(began)
-	t.recording.called(s, with, &r, err)
+	t.tracing.called(s, with, &r, err)
 	if err != nil || ctx.Err() != nil {
 		return t.failed(s, said(ctx, err))
 	}

@@ -39,8 +39,8 @@ const (
 // tracePictureTime is how long a picture for a trace may take: a page that hangs holds up no case.
 const tracePictureTime = time.Second
 
-// recording collects the trace of one attempt. A nil one collects nothing.
-type recording struct {
+// tracing collects the trace of one attempt. A nil one collects nothing.
+type tracing struct {
 	mu   sync.Mutex
 	all  trace.Trace
 	open []openAction
@@ -57,18 +57,18 @@ type openAction struct {
 	*trace.Action
 }
 
-// record begins a recording, when the run is to have traces.
-func (t *attempt) record() *recording {
+// trace begins a trace, when the run is to have traces.
+func (t *attempt) trace() *tracing {
 	if t.o.Trace == "" {
 		return nil
 	}
 	title := t.c.Name + " (" + string(t.door) + ")"
-	return &recording{end: func() {}, all: trace.Trace{Title: title, Began: time.Now(),
+	return &tracing{end: func() {}, all: trace.Trace{Title: title, Began: time.Now(),
 		Sources: map[string]string{t.file.Name: ""}}}
 }
 
 // begin begins an action for a step, within that of another step, if any.
-func (r *recording) begin(s, within *Step, title, file string, line int) {
+func (r *tracing) begin(s, within *Step, title, file string, line int) {
 	if r == nil {
 		return
 	}
@@ -85,7 +85,7 @@ func (r *recording) begin(s, within *Step, title, file string, line int) {
 }
 
 // of is the action of a step that runs, or nil. Called with r.mu held.
-func (r *recording) of(s *Step) *trace.Action {
+func (r *tracing) of(s *Step) *trace.Action {
 	for _, o := range r.open {
 		if o.step == s {
 			return o.Action
@@ -95,7 +95,7 @@ func (r *recording) of(s *Step) *trace.Action {
 }
 
 // add changes the action of a step that runs.
-func (r *recording) add(s *Step, change func(*trace.Action)) {
+func (r *tracing) add(s *Step, change func(*trace.Action)) {
 	if r == nil {
 		return
 	}
@@ -107,7 +107,7 @@ func (r *recording) add(s *Step, change func(*trace.Action)) {
 }
 
 // over ends the action of a step.
-func (r *recording) over(s *Step, f *report.Failure) {
+func (r *tracing) over(s *Step, f *report.Failure) {
 	if r == nil {
 		return
 	}
@@ -130,7 +130,7 @@ func (r *recording) over(s *Step, f *report.Failure) {
 }
 
 // called notes the arguments of a call and what came of it.
-func (r *recording) called(s *Step, with json.RawMessage, got *result, err error) {
+func (r *tracing) called(s *Step, with json.RawMessage, got *result, err error) {
 	r.add(s, func(a *trace.Action) {
 		a.Params = []trace.Param{{Name: "tool", Text: s.Call}, {Name: "arguments", Text: string(with)}}
 		switch {
@@ -144,7 +144,7 @@ func (r *recording) called(s *Step, with json.RawMessage, got *result, err error
 }
 
 // asked notes a question and its answer below the call that asks, which is the newest of the tool.
-func (r *recording) asked(q *bridge.Question, a *Answer, began time.Time) {
+func (r *tracing) asked(q *bridge.Question, a *Answer, began time.Time) {
 	if r == nil {
 		return
 	}
@@ -172,7 +172,7 @@ func (r *recording) asked(q *bridge.Question, a *Answer, began time.Time) {
 
 // watch begins the film strip. A page that cannot be watched has none.
 func (t *attempt) watch(ctx context.Context) {
-	r := t.recording
+	r := t.tracing
 	if r == nil {
 		return
 	}
@@ -221,7 +221,7 @@ func everySecond(all []trace.Frame) (kept []trace.Frame, size int) {
 
 // shows keeps what the page shows after the step that ended last.
 func (t *attempt) shows(ctx context.Context) {
-	r := t.recording
+	r := t.tracing
 	if r == nil || t.probe == nil {
 		return
 	}
@@ -235,9 +235,9 @@ func (t *attempt) shows(ctx context.Context) {
 	r.ended.After = r.last
 }
 
-// traced ends the recording, writes it if it is to be kept, and names the file in the case.
+// traced ends the tracing, writes it if it is to be kept, and names the file in the case.
 func (t *attempt) traced(ctx context.Context, c *report.Case) {
-	r := t.recording
+	r := t.tracing
 	if r == nil {
 		return
 	}
@@ -271,7 +271,7 @@ func (t *attempt) traced(ctx context.Context, c *report.Case) {
 }
 
 // tell adds what the page said and asked for.
-func (r *recording) tell(seen *session.Traced) {
+func (r *tracing) tell(seen *session.Traced) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, m := range seen.Messages {
@@ -283,19 +283,11 @@ func (r *recording) tell(seen *session.Traced) {
 		r.all.Requests = append(r.all.Requests, trace.Request{At: x.At, Took: x.Took, Method: x.Method,
 			URL: x.URL, Status: x.Status, StatusText: x.StatusText, Failed: x.Failed,
 			Protocol: x.Protocol, MIMEType: x.MIMEType, Size: x.Size,
-			RequestHeaders: traceHeaders(x.Headers), ResponseHeaders: traceHeaders(x.Answered)})
+			RequestHeaders: x.Headers, ResponseHeaders: x.Answered})
 	}
 }
 
-func traceHeaders(all []session.Header) []trace.Header {
-	kept := make([]trace.Header, len(all))
-	for i, h := range all {
-		kept[i] = trace.Header(h)
-	}
-	return kept
-}
-
-func (r *recording) write(folder, name string) error {
+func (r *tracing) write(folder, name string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var b bytes.Buffer

@@ -59,7 +59,8 @@ var layers = []layer{
 	}, "the wiring is shared by the command and the test kit: it knows neither"},
 	{"e2e/check", []string{"bridge", "bridge/webtool", "bridge/policy", "bridge/schema"}, "checks are pure: they look at declarations and open nothing"},
 	{"e2e/hosts", []string{"bridge", "bridge/webtool", "bridge/policy", "bridge/schema", "e2e/check"}, "what hosts show of tools is pure, and opens nothing"},
-	{"e2e/trace", []string{"bridge/schema"}, "a trace is written from plain values, by whoever has them"},
+	{"e2e/trace", []string{"bridge/schema", "e2e/har"}, "a trace is written from plain values, by whoever has them"},
+	{"e2e/har", nil, "the format of recordings is pure, and opens nothing"},
 	{"e2e/suite/...", []string{"bridge/...", "examples", "js/...", "shim", "session/...", "transport/...", "e2e/..."}, "the suite tests everything, from outside of cmd"},
 	{"e2e/...", []string{"bridge/...", "session", "session/pageconfig", "transport/...", "e2e/..."}, "the test kit stands on e2e/app, and knows no engine and no command"},
 }

@@ -1,5 +1,7 @@
 package trace
 
+import "github.com/pagetools/pagetools/e2e/har"
+
 // The events of the format, with the members that we write, in the order of traceV8.ts.
 
 type contextOptions struct {
@@ -129,49 +131,8 @@ type resource struct {
 }
 
 type entry struct {
-	PageRef         string   `json:"pageref"`
-	StartedDateTime string   `json:"startedDateTime"`
-	Time            float64  `json:"time"`
-	Request         request  `json:"request"`
-	Response        response `json:"response"`
-	Cache           struct{} `json:"cache"`
-	Timings         timings  `json:"timings"`
-	FrameRef        string   `json:"_frameref"`
-	MonotonicTime   float64  `json:"_monotonicTime"`
-}
+	har.Entry
 
-type timings struct {
-	Send    float64 `json:"send"`
-	Wait    float64 `json:"wait"`
-	Receive float64 `json:"receive"`
-}
-
-type request struct {
-	Method      string     `json:"method"`
-	URL         string     `json:"url"`
-	HTTPVersion string     `json:"httpVersion"`
-	Cookies     []struct{} `json:"cookies"`
-	Headers     []Header   `json:"headers"`
-	QueryString []Header   `json:"queryString"`
-	HeadersSize int        `json:"headersSize"`
-	BodySize    int        `json:"bodySize"`
-}
-
-type response struct {
-	Status       int        `json:"status"`
-	StatusText   string     `json:"statusText"`
-	HTTPVersion  string     `json:"httpVersion"`
-	Cookies      []struct{} `json:"cookies"`
-	Headers      []Header   `json:"headers"`
-	Content      content    `json:"content"`
-	RedirectURL  string     `json:"redirectURL"`
-	HeadersSize  int        `json:"headersSize"`
-	BodySize     int64      `json:"bodySize"`
-	TransferSize int64      `json:"_transferSize"`
-	FailureText  string     `json:"_failureText,omitempty"`
-}
-
-type content struct {
-	Size     int64  `json:"size"`
-	MIMEType string `json:"mimeType"`
+	FrameRef      string  `json:"_frameref"`
+	MonotonicTime float64 `json:"_monotonicTime"`
 }

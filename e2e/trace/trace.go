@@ -12,7 +12,10 @@
 // whatever a page does: what is over is left out, pictures first.
 package trace
 
-import "time"
+import (
+	"net/http"
+	"time"
+)
 
 // Trace is what happened in one case. Write reads it, and changes nothing.
 type Trace struct {
@@ -86,12 +89,6 @@ type Request struct {
 	// Protocol is such as "h2", MIMEType that of the response, and Size its bytes on the wire.
 	Protocol, MIMEType string
 	Size               int64
-	// Headers are those of both. Write leaves out the ones that hold credentials.
-	RequestHeaders, ResponseHeaders []Header
-}
-
-// Header is one of a request or a response.
-type Header struct {
-	Name  string `json:"name"`
-	Value string `json:"value"`
+	// Headers are those of both. Write leaves out the ones that hold logins.
+	RequestHeaders, ResponseHeaders http.Header
 }

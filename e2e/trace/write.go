@@ -13,7 +13,6 @@ import (
 	_ "image/png"
 	"io"
 	"maps"
-	"net/http"
 	"net/url"
 	"runtime"
 	"slices"
@@ -22,6 +21,7 @@ import (
 	"time"
 
 	"github.com/pagetools/pagetools/bridge/schema"
+	"github.com/pagetools/pagetools/e2e/har"
 )
 
 // version is that of the format.
@@ -252,21 +252,20 @@ func (w *writer) message(m *Message) {
 		PageID: pageID, Params: thrown})
 }
 
-// entry is a request in the words of HTTP archives, version 1.2, and Playwright's own members.
+// entry is a request in the words of HTTP archives, and Playwright's own members.
 func (w *writer) entry(r *Request) entry {
 	protocol := name(r.Protocol)
-	e := entry{
-		PageRef: pageID, FrameRef: frameID, MonotonicTime: w.time(r.At), Time: milliseconds(r.Took),
-		StartedDateTime: r.At.UTC().Format("2006-01-02T15:04:05.000Z"), Cache: struct{}{},
-		Timings: timings{Send: 0, Wait: milliseconds(r.Took), Receive: 0},
-		Request: request{Method: name(r.Method), URL: address(r.URL), HTTPVersion: protocol,
-			Cookies: []struct{}{}, Headers: headers(r.RequestHeaders), QueryString: query(r.URL),
-			HeadersSize: -1, BodySize: -1},
-		Response: response{Status: r.Status, StatusText: name(r.StatusText), HTTPVersion: protocol,
-			Cookies: []struct{}{}, Headers: headers(r.ResponseHeaders), HeadersSize: -1,
-			BodySize: r.Size, TransferSize: r.Size, FailureText: name(r.Failed),
-			Content: content{Size: r.Size, MIMEType: mimeType(r.MIMEType)}},
-	}
+	e := entry{FrameRef: frameID, MonotonicTime: w.time(r.At), Entry: har.Entry{
+		Page: pageID, Time: milliseconds(r.Took), Timings: har.Timings{Wait: milliseconds(r.Took)},
+		Started: r.At.UTC().Format("2006-01-02T15:04:05.000Z"),
+		Request: har.Request{Method: name(r.Method), URL: address(r.URL), HTTPVersion: protocol,
+			Cookies: []har.Pair{}, Headers: pairs(har.Headers(r.RequestHeaders)),
+			QueryString: pairs(har.Query(r.URL)), HeadersSize: -1, BodySize: -1},
+		Response: har.Response{Status: r.Status, StatusText: name(r.StatusText), HTTPVersion: protocol,
+			Cookies: []har.Pair{}, Headers: pairs(har.Headers(r.ResponseHeaders)), HeadersSize: -1,
+			BodySize: int(r.Size), Failed: name(r.Failed),
+			Content: har.Content{Size: r.Size, MimeType: mimeType(r.MIMEType)}},
+	}}
 	if r.Status == 0 {
 		e.Response.Status = -1
 	}
@@ -282,21 +281,6 @@ func address(text string) string {
 	return name(text)
 }
 
-func query(text string) []Header {
-	all := []Header{}
-	u, err := url.Parse(text)
-	if err != nil {
-		return all
-	}
-	values := u.Query()
-	for _, key := range slices.Sorted(maps.Keys(values)) {
-		for _, value := range values[key] {
-			all = append(all, Header{name(key), name(value)})
-		}
-	}
-	return all
-}
-
 func mimeType(text string) string {
 	if text == "" {
 		return "x-unknown"
@@ -304,18 +288,11 @@ func mimeType(text string) string {
 	return name(text)
 }
 
-// secret are the headers that hold credentials, as net/http spells them.
-var secret = []string{"Authorization", "Cookie", "Proxy-Authorization", "Set-Cookie", "Set-Cookie2",
-	"X-Api-Key", "X-Auth-Token", "X-Csrf-Token"}
-
-func headers(all []Header) []Header {
-	kept := []Header{}
-	for _, h := range all {
-		if !slices.Contains(secret, http.CanonicalHeaderKey(strings.TrimSpace(h.Name))) {
-			kept = append(kept, Header{name(h.Name), text1(h.Value)})
-		}
+func pairs(all []har.Pair) []har.Pair {
+	for i := range all {
+		all[i] = har.Pair{Name: name(all[i].Name), Value: text1(all[i].Value)}
 	}
-	return kept
+	return all
 }
 
 func sum(data []byte) string {

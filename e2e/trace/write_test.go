@@ -12,6 +12,7 @@ import (
 	"image/jpeg"
 	"image/png"
 	"io"
+	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -108,8 +109,8 @@ func TestWrite(t *testing.T) {
 			{At: at(13), Level: "error", Text: "Error: thrown", Uncaught: true, URL: "http://127.0.0.1/a.js", Line: 4}},
 		Requests: []trace.Request{{At: at(11), Took: 1500 * time.Microsecond, Method: "POST", URL: "http://me:pw@127.0.0.1/orders?a=1",
 			Status: 201, StatusText: "Created", Protocol: "http/1.1", MIMEType: "application/json", Size: 99,
-			RequestHeaders:  []trace.Header{{Name: "accept", Value: "*/*"}, {Name: "authorization", Value: "Bearer hidden"}, {Name: "COOKIE", Value: "hidden"}},
-			ResponseHeaders: []trace.Header{{Name: "Set-Cookie", Value: "hidden"}, {Name: "ETag", Value: "1"}}},
+			RequestHeaders:  http.Header{"accept": {"*/*"}, "authorization": {"Bearer hidden"}, "COOKIE": {"hidden"}},
+			ResponseHeaders: http.Header{"Set-Cookie": {"hidden"}, "ETag": {"1"}}},
 			{At: at(14), Method: "GET", URL: "http://127.0.0.1/gone", Failed: "net::ERR_FAILED"}},
 		Sources: map[string]string{"stamps.webtool.yaml": "cases: []\n"},
 	})
@@ -161,7 +162,7 @@ func TestWriteHostile(t *testing.T) {
 			Result: []trace.Param{{Name: bad, Text: bad}}, Error: bad, Log: []string{bad}, File: bad, Line: 1}},
 		Messages: []trace.Message{{Level: "log", Text: bad, URL: bad}, {Text: bad, URL: bad, Uncaught: true}},
 		Requests: []trace.Request{{Method: bad, URL: bad, StatusText: bad, Failed: bad, Protocol: bad, MIMEType: bad,
-			RequestHeaders: []trace.Header{{Name: bad, Value: bad}}}},
+			RequestHeaders: http.Header{bad: {bad}}}},
 	})
 	for _, name := range []string{"trace.trace", "trace.network"} {
 		if strings.ContainsAny(got[name], "\u202e\x1b\u200b") || len(got[name]) > 200<<10 {

@@ -2,7 +2,7 @@ package cdp
 
 import (
 	"cmp"
-	"maps"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -261,7 +261,7 @@ type tracer struct {
 	mu       sync.Mutex
 	messages []session.Message
 	said     int // bytes
-	requests []session.Exchange
+	requests []session.TracedRequest
 	asked    int               // bytes
 	flying   map[string]flying // requests that have not ended
 }
@@ -325,7 +325,7 @@ func (t *tracer) request(msg *cdproto.Message) {
 // sent notes a request, when there is room.
 func (t *tracer) sent(ev *tracedRequest) {
 	seconds := time.Duration(ev.WallTime * float64(time.Second))
-	x := session.Exchange{Method: cut(ev.Request.Method, maxAddress), At: time.Unix(0, int64(seconds)),
+	x := session.TracedRequest{Method: cut(ev.Request.Method, maxAddress), At: time.Unix(0, int64(seconds)),
 		URL: cut(ev.Request.URL, maxAddress), Headers: headersOf(ev.Request.Headers)}
 	if strings.HasPrefix(x.URL, "data:") || len(t.requests) >= maxTraced || !t.room(&x) {
 		return
@@ -346,7 +346,7 @@ func (t *tracer) responded(ev *tracedRequest, r *tracedResponse, over bool) {
 		x.Protocol, x.MIMEType = cut(r.Protocol, maxAddress), cut(r.MimeType, maxAddress)
 		x.Size = int64(r.EncodedDataLength)
 		x.Answered = headersOf(r.Headers)
-		if !t.room(&session.Exchange{Headers: x.Answered}) {
+		if !t.room(&session.TracedRequest{Headers: x.Answered}) {
 			x.Answered = nil
 		}
 	}
@@ -364,10 +364,10 @@ func (t *tracer) responded(ev *tracedRequest, r *tracedResponse, over bool) {
 }
 
 // room takes the bytes of what is kept, and reports whether there are so many.
-func (t *tracer) room(x *session.Exchange) bool {
+func (t *tracer) room(x *session.TracedRequest) bool {
 	size := len(x.URL)
-	for _, h := range x.Headers {
-		size += len(h.Name) + len(h.Value)
+	for name, values := range x.Headers {
+		size += len(name) + len(values[0])
 	}
 	if t.asked+size > maxTracedBytes {
 		return false
@@ -376,11 +376,11 @@ func (t *tracer) room(x *session.Exchange) bool {
 	return true
 }
 
-// headersOf are headers by name.
-func headersOf(all map[string]string) []session.Header {
-	kept := make([]session.Header, 0, len(all))
-	for _, name := range slices.Sorted(maps.Keys(all)) {
-		kept = append(kept, session.Header{Name: cut(name, maxAddress), Value: cut(all[name], maxAddress)})
+// headersOf are headers by name, one value for each.
+func headersOf(all map[string]string) http.Header {
+	kept := http.Header{}
+	for name, value := range all {
+		kept.Set(cut(name, maxAddress), cut(value, maxAddress))
 	}
 	return kept
 }

@@ -67,20 +67,23 @@ func (h *headers) over(request network.Headers) (all []*fetch.HeaderEntry) {
 // requestPaused lets a request go on, with our headers when it is one of the
 // site's own. What we add ends with a redirect: the next request is asked about
 // again, when it goes to the site's origin.
-func (s *settings) requestPaused(o *owner, from *wire.Session, ev *fetch.EventRequestPaused) {
+func (s *settings) requestPaused(o *owner, from *wire.Session, ev *fetch.EventRequestPaused,
+	watched *bool) {
 	ours := false
 	if s != nil && s.headers != nil && originOf(ev.Request.URL) == s.origin {
 		var sure bool
 		if ours, sure = ofSite(o.frames, s.origin, ev); !sure {
-			go s.goOnLater(o, from, ev)
+			go s.goOnLater(o, from, ev, watched)
 			return
 		}
 	}
-	s.goOn(from, ev, ours)
+	s.goOn(from, ev, ours, watched)
 }
 
-func (s *settings) goOn(from *wire.Session, ev *fetch.EventRequestPaused, ours bool) {
-	params := fetch.ContinueRequestParams{RequestID: ev.RequestID}
+// goOn lets a request go on. With watched true, its response waits for us, too.
+func (s *settings) goOn(from *wire.Session, ev *fetch.EventRequestPaused, ours bool,
+	watched *bool) {
+	params := fetch.ContinueRequestParams{RequestID: ev.RequestID, InterceptResponse: watched}
 	if ours {
 		params.Headers = s.headers.over(ev.Request.Headers)
 	}
@@ -94,7 +97,8 @@ const tellPatience = time.Second
 
 // goOnLater lets a request go on when the renderer has told what its frame shows: the
 // network may be faster.
-func (s *settings) goOnLater(o *owner, from *wire.Session, ev *fetch.EventRequestPaused) {
+func (s *settings) goOnLater(o *owner, from *wire.Session, ev *fetch.EventRequestPaused,
+	watched *bool) {
 	bounded, cancel := context.WithTimeout(context.Background(), tellPatience)
 	defer cancel()
 	var told wire.Reply
@@ -106,7 +110,7 @@ func (s *settings) goOnLater(o *owner, from *wire.Session, ev *fetch.EventReques
 	}
 	o.tasks.add(context.Background(), told.After, func() { // or the request ends with the page
 		ours, _ := ofSite(o.frames, s.origin, ev)
-		s.goOn(from, ev, ours)
+		s.goOn(from, ev, ours, watched)
 	})
 }
 

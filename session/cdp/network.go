@@ -5,15 +5,20 @@ import (
 	"errors"
 	"io"
 	"net"
+	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 
 	"github.com/chromedp/cdproto"
+	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/fetch"
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/page"
+	cdptarget "github.com/chromedp/cdproto/target"
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/policy"
@@ -34,6 +39,7 @@ type reaching struct {
 	// attended is true when somebody can log in at the browser's windows.
 	attended bool
 	refuse   func(session.Refused) // reports it; the owner calls it
+	between  *between              // nil: nobody stands between the page and the network
 
 	mu      sync.Mutex
 	last    string          // address of the last navigation at the top
@@ -43,8 +49,12 @@ type reaching struct {
 }
 
 // intercept makes requests wait for us: those to the site's origin where the settings add
-// headers, and those for documents where somebody judges them. It is nil where nothing waits.
+// headers, those for documents where somebody judges them, and all where somebody stands between
+// the page and the network. It is nil where nothing waits.
 func (n *reaching) intercept(s *settings) []command {
+	if n.between != nil {
+		return []command{{fetch.CommandEnable, fetch.EnableParams{HandleAuthRequests: &n.ours}}}
+	}
 	var patterns []*fetch.RequestPattern
 	if s != nil && s.headers != nil {
 		patterns = append(patterns, &fetch.RequestPattern{URLPattern: s.origin + "/*"})
@@ -82,6 +92,10 @@ func (n *reaching) requestPaused(o *owner, from *wire.Session, msg *cdproto.Mess
 	if !decode(msg, &ev) || ev.Request == nil {
 		return
 	}
+	if ev.ResponseStatusCode != 0 || ev.ResponseErrorReason != "" {
+		go n.between.answered(from, &ev) // ends with the response, or with the page
+		return
+	}
 	if ofTop(o.frames, &ev) && !n.mayShow(ev.Request.URL, o.frames.all[ev.FrameID] == o.frames.top) {
 		// With any other reason than this an error takes the place of the page.
 		params := fetch.FailRequestParams{RequestID: ev.RequestID, ErrorReason: network.ErrorReasonAborted}
@@ -89,7 +103,9 @@ func (n *reaching) requestPaused(o *owner, from *wire.Session, msg *cdproto.Mess
 		n.refuse(session.Refused{URL: ev.Request.URL, Why: notShown(originOf(ev.Request.URL))})
 		return
 	}
-	o.setup.settings.requestPaused(o, from, &ev)
+	if n.between == nil || !n.between.settles(from, &ev) {
+		o.setup.settings.requestPaused(o, from, &ev, n.between.watches(from, &ev))
+	}
 }
 
 // authRequired shows the credential to our proxy. A credential that was not taken is not shown
@@ -208,4 +224,141 @@ func netError(err error) string {
 func isType[E error](err error) bool {
 	_, ok := errors.AsType[E](err)
 	return ok
+}
+
+// between has a session.Network decide about the requests of a page. The owner asks, and
+// goroutines of its own read the responses that are watched.
+type between struct {
+	network session.Network
+
+	mu      sync.Mutex
+	waiting map[exchangeKey]*session.Exchange // for their responses
+}
+
+// exchangeKey names a request: sessions number theirs alike.
+type exchangeKey struct {
+	session cdptarget.SessionID
+	request fetch.RequestID
+}
+
+// settles asks about a request, and answers or refuses it. It reports whether that is all: else
+// the request goes on.
+func (b *between) settles(from *wire.Session, ev *fetch.EventRequestPaused) bool {
+	x := exchangeOf(ev)
+	switch b.network.Ask(x) {
+	case session.Answer:
+		fulfill(from, ev.RequestID, x)
+	case session.Refuse:
+		params := fetch.FailRequestParams{RequestID: ev.RequestID,
+			ErrorReason: network.ErrorReasonBlockedByClient}
+		_, _ = from.Send(context.Background(), fetch.CommandFailRequest, params)
+	case session.Watch:
+		b.mu.Lock()
+		b.waiting[exchangeKey{from.ID(), ev.RequestID}] = x
+		b.mu.Unlock()
+		return false
+	default:
+		return false
+	}
+	return true
+}
+
+// watches points to true when the response of a request waits for us; nil leaves it alone.
+func (b *between) watches(from *wire.Session, ev *fetch.EventRequestPaused) *bool {
+	if b == nil {
+		return nil
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	_, watched := b.waiting[exchangeKey{from.ID(), ev.RequestID}]
+	return &watched
+}
+
+// fulfill answers a request with the response of an exchange. One without a status failed.
+func fulfill(from *wire.Session, id fetch.RequestID, x *session.Exchange) {
+	if x.Status == 0 {
+		params := fetch.FailRequestParams{RequestID: id, ErrorReason: network.ErrorReasonFailed}
+		_, _ = from.Send(context.Background(), fetch.CommandFailRequest, params)
+		return
+	}
+	params := fetch.FulfillRequestParams{RequestID: id, ResponseCode: int64(x.Status), Body: x.Content}
+	if http.StatusText(x.Status) == "" {
+		params.ResponsePhrase = x.StatusText
+	}
+	for name, values := range x.Answer {
+		for _, value := range values {
+			params.ResponseHeaders = append(params.ResponseHeaders,
+				&fetch.HeaderEntry{Name: name, Value: value})
+		}
+	}
+	_, _ = from.Send(context.Background(), fetch.CommandFulfillRequest, params)
+}
+
+// answered reports a response that waits for us, and lets it go on.
+func (b *between) answered(from *wire.Session, ev *fetch.EventRequestPaused) {
+	key := exchangeKey{from.ID(), ev.RequestID}
+	b.mu.Lock()
+	x := b.waiting[key]
+	delete(b.waiting, key)
+	b.mu.Unlock()
+	if x != nil {
+		b.report(from, ev, x)
+	}
+	_, _ = from.Send(context.Background(), fetch.CommandContinueRequest,
+		fetch.ContinueRequestParams{RequestID: ev.RequestID})
+}
+
+// report reads the response of an exchange, and reports it.
+func (b *between) report(from *wire.Session, ev *fetch.EventRequestPaused, x *session.Exchange) {
+	x.Status, x.StatusText = int(ev.ResponseStatusCode), ev.ResponseStatusText
+	x.Failed = string(ev.ResponseErrorReason)
+	x.Answer = http.Header{}
+	for _, h := range ev.ResponseHeaders {
+		x.Answer.Add(h.Name, h.Value)
+	}
+	switch {
+	case x.Status == 0 || x.Status >= 300 && x.Status < 400 || x.Method == http.MethodHead:
+	case isEndless(ev, x) || declared(x.Answer) > session.MaxExchange:
+		x.Cut = true
+	default:
+		body, err := cdp.Call(context.Background(), from, fetch.GetResponseBody,
+			fetch.GetResponseBodyParams{RequestID: ev.RequestID})
+		if x.Cut = err != nil || len(body.Body) > session.MaxExchange; !x.Cut {
+			x.Content = body.Body
+		}
+	}
+	b.network.Answered(x)
+}
+
+// isEndless reports whether a response may have no end: its body is not waited for.
+func isEndless(ev *fetch.EventRequestPaused, x *session.Exchange) bool {
+	kind, _, _ := strings.Cut(x.Answer.Get("Content-Type"), ";")
+	return ev.ResourceType == network.ResourceTypeEventSource ||
+		strings.EqualFold(strings.TrimSpace(kind), "text/event-stream")
+}
+
+// declared is the length of the body that a response declares; zero is none.
+func declared(h http.Header) int64 {
+	n, err := strconv.ParseInt(h.Get("Content-Length"), 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+func exchangeOf(ev *fetch.EventRequestPaused) *session.Exchange {
+	address, _, _ := strings.Cut(ev.Request.URL, "#")
+	x := &session.Exchange{Began: time.Now(), Method: ev.Request.Method, URL: address,
+		Header: http.Header{}}
+	for name, value := range ev.Request.Headers {
+		if text, ok := value.(string); ok {
+			x.Header.Add(name, text)
+		}
+	}
+	for _, part := range ev.Request.PostDataEntries {
+		if part != nil {
+			x.Body = append(x.Body, part.Bytes...)
+		}
+	}
+	return x
 }

@@ -55,6 +55,7 @@ func (p *probe) open(ctx context.Context) error {
 	on := p.browser.conn.OpenFor(attached.SessionID, surveyed)
 	p.watch = newSurveyor(on, cdp.FrameID(p.id), p.seen)
 	p.watch.tracer = p.tracer
+	p.watch.bypass = p.reaching.between != nil
 	go p.watch.read(p.target.Gone())
 	commands := append(p.watch.commands(true), command{browser.CommandSetDownloadBehavior,
 		browser.SetDownloadBehaviorParams{Behavior: browser.SetDownloadBehaviorBehaviorDeny,

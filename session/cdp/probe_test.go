@@ -3,7 +3,6 @@ package cdp
 import (
 	"context"
 	"net/http"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -108,14 +107,14 @@ for (let i = 0; i < 5000; i++) console.log('x'.repeat(2000));</script>`),
 		got.Messages[0].Text != "hello 7" || got.Messages[1].Level != "warning" || got.Messages[0].At.Before(began) {
 		t.Errorf("%d messages, the first %+v", len(got.Messages), got.Messages[:min(2, len(got.Messages))])
 	}
-	var data *session.Exchange
+	var data *session.TracedRequest
 	for i := range got.Requests {
 		if strings.HasSuffix(got.Requests[i].URL, "/data?x=1") {
 			data = &got.Requests[i]
 		}
 	}
 	if data == nil || data.Status != http.StatusTeapot || data.MIMEType != "application/json" || data.Took <= 0 ||
-		data.At.Before(began) || !slices.Contains(data.Headers, session.Header{Name: "X-Mine", Value: "yes"}) ||
+		data.At.Before(began) || data.Headers.Get("X-Mine") != "yes" ||
 		len(data.Answered) == 0 {
 		t.Errorf("the request was %+v of %d", data, len(got.Requests))
 	}

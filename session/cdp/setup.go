@@ -60,7 +60,13 @@ func (s *setup) page() []command {
 }
 
 // frame are the commands for a frame of another site.
-func (s *setup) frame() []command { return append(s.scripted(), s.settings.frame()...) }
+func (s *setup) frame() []command {
+	commands := append(s.scripted(), s.settings.frame()...)
+	if s.reaching.between != nil {
+		commands = append(commands, s.reaching.intercept(s.settings)...)
+	}
+	return commands
+}
 
 // apply sends commands in one go, meanwhile does something else, and waits for the
 // replies.

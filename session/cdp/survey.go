@@ -56,6 +56,7 @@ type surveyor struct {
 	page    *wire.Session
 	top     cdp.FrameID
 	seen    *activity
+	bypass  bool // service workers answer nothing
 	targets map[cdptarget.SessionID]watchedTarget
 	tracer  *tracer // nil when nobody traces
 
@@ -88,6 +89,10 @@ func (s *surveyor) commands(document bool) []command {
 			Filter: cdptarget.Filter{{Type: frameType}, {Type: "worker"}, {Type: "shared_worker"},
 				{Type: "service_worker"}},
 		}},
+	}
+	if s.bypass {
+		all = append(all, command{network.CommandSetBypassServiceWorker,
+			network.SetBypassServiceWorkerParams{Bypass: true}})
 	}
 	if document {
 		all = append(all, command{page.CommandEnable, page.EnableParams{}},

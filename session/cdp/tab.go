@@ -122,6 +122,9 @@ func newTab(b *instance, target *wire.Session, in cdp.BrowserContextID, id cdpta
 		refused := session.Refused{URL: net.JoinHostPort(r.Host, strconv.Itoa(int(r.To.Port()))), Why: r.Error()}
 		work.add(ctx, 0, func() { refuse(refused) })
 	})
+	if o.Network != nil {
+		t.reaching.between = &between{network: o.Network, waiting: map[exchangeKey]*session.Exchange{}}
+	}
 	own.setup = &setup{invoker: t.invoker.commands(), settings: set, reaching: t.reaching}
 	if o.Record {
 		t.notes, t.probe = shim.NewName(), &probe{tab: t, seen: newActivity()}
