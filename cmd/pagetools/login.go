@@ -59,7 +59,7 @@ func login(ctx context.Context, p *program, arg string, to stateTarget) error {
 	if p.conf.IsDefault("headless") {
 		p.conf.Headless = false
 	}
-	if err := needsDisplay(p.conf); err != nil {
+	if err := needsDisplay(p.conf, "login shows a browser", "give --headless for a page that logs in by itself"); err != nil {
 		return err
 	}
 	a, t, err := p.one(ctx, arg, plan{login: true})
@@ -78,15 +78,15 @@ func login(ctx context.Context, p *program, arg string, to stateTarget) error {
 	return to.save(ctx, p, page)
 }
 
-// needsDisplay refuses to start a visible browser where there is no display.
-func needsDisplay(c *config.Config) error {
+// needsDisplay refuses to start a visible browser where there is no display: what shows it, and what
+// else can be done.
+func needsDisplay(c *config.Config, what, instead string) error {
 	if c.Headless || isRemote(c) || runtime.GOOS != "linux" ||
 		os.Getenv("DISPLAY")+os.Getenv("WAYLAND_DISPLAY") != "" {
 		return nil
 	}
-	return unreachable("login shows a browser, and there is no display: neither DISPLAY nor " +
-		"WAYLAND_DISPLAY is set. " +
-		"Run it on a desktop, or give --headless for a page that logs in by itself.")
+	return unreachable("%s, and there is no display: neither DISPLAY nor WAYLAND_DISPLAY is set. "+
+		"Run it on a desktop, or %s.", what, instead)
 }
 
 // enter waits for a line of standard input, or its end, as long as the page lives.

@@ -170,10 +170,18 @@ func (a *App) Findings(site string) []bridge.Finding {
 	return slices.Concat(a.Manager.Findings(site), a.Bridge.Findings(site))
 }
 
-// Keep keeps pages from a listener of this process, whatever they may reach.
+// Keep keeps pages from a listener of this process, whatever they may reach, until the app is
+// closed. With Options.Browsers it is called before the app is used.
 func (a *App) Keep(listener string) {
-	if a.Proxy != nil {
-		a.Proxy.Keep(listener)
+	if a.Proxy == nil {
+		return
+	}
+	a.Proxy.Keep(listener)
+	if a.o.Browsers != nil { // whose proxy outlives the listener
+		a.stops = append(a.stops, func() error {
+			a.Proxy.Forget(listener)
+			return nil
+		})
 	}
 }
 

@@ -335,3 +335,25 @@ func (on *opened) changed(want Value, actual []byte) {
 	defer on.mu.Unlock()
 	on.changes = append(on.changes, Change{Expected: want, Actual: actual})
 }
+
+// Reads lists what a run of a file depends on: files, and the folder that is served, "" for none. Of
+// o it uses Site and Env. What cannot be read yet is left out.
+func (f *File) Reads(o RunOptions) (files []string, folder string) {
+	on := &opened{runner: &runner{o: o}, file: f}
+	_, folder, _ = on.where() // Run says what is wrong with it
+	files = append(files, f.Name)
+	beside := []string{f.Lock}
+	if f.Site.Network != nil {
+		beside = append(beside, f.Site.Network.Replay)
+	}
+	for _, name := range beside {
+		switch {
+		case name == "":
+		case filepath.IsAbs(name):
+			files = append(files, name)
+		default:
+			files = append(files, filepath.Join(filepath.Dir(f.Name), name))
+		}
+	}
+	return files, folder
+}
