@@ -35,6 +35,9 @@ type Options struct {
 	Log *slog.Logger
 	// Tracer gets a span of every call and of its steps; nil means none.
 	Tracer trace.Tracer
+	// Observe gets the calls of all callers as they go on, with arguments and results: it is for
+	// who records tests. It must not wait; nil means none.
+	Observe func(Observed)
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
 }
@@ -105,7 +108,7 @@ type siteState struct {
 // parameter default is not a schema.
 func New(r Router, o Options) (*Bridge, error) {
 	b := &Bridge{pipeline: pipeline{router: r, limits: o.Limits.WithDefaults(), memory: o.Memory,
-		log: o.Log, tracer: o.Tracer, now: o.Now, sites: map[string]*siteState{}}}
+		log: o.Log, tracer: o.Tracer, observer: o.Observe, now: o.Now, sites: map[string]*siteState{}}}
 	if b.bytes = o.Bytes; b.bytes == nil {
 		b.bytes = policy.NewAccount(b.limits.TotalBytes, nil)
 	}

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"time"
 
 	"github.com/pagetools/pagetools/bridge/schema"
 )
@@ -108,4 +109,27 @@ func (c Caller) IsRevoked() bool {
 // Revoked is the error for a caller whose credential was revoked.
 func Revoked() *Error {
 	return Errorf(Forbidden, "", NotRun, "This credential was revoked.")
+}
+
+// Observed is what Options.Observe gets of a call: an answer to its question, or its end.
+type Observed struct {
+	// Call is as its caller made it, Tool what it ran; nil when it got to none. Began is when.
+	Call  *Call
+	Tool  *Tool
+	Began time.Time
+	// Question is one that was closed, by Answer, which is nil when it ended without one. At the
+	// end of the call Question is nil, and End has the result or the error.
+	Question *Question
+	Answer   *Answer
+	End      Step
+}
+
+// observe reports how a question of the run, or the run itself, ended.
+func (r *Run) observe(o Observed) {
+	if r.bridge.observer == nil {
+		return
+	}
+	call := r.call
+	o.Call, o.Tool, o.Began = &call, r.tool, r.started
+	r.bridge.observer(o)
 }

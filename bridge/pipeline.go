@@ -30,7 +30,8 @@ type pipeline struct {
 	memory   Memory
 	consents consents
 	log      *slog.Logger
-	tracer   trace.Tracer // nil: none
+	tracer   trace.Tracer   // nil: none
+	observer func(Observed) // nil: none
 	now      func() time.Time
 	sites    map[string]*siteState
 	rates    *policy.Rates

@@ -62,6 +62,7 @@ func (b *Bridge) newRun(in *Call) *Run {
 func (b *Bridge) refused(ctx context.Context, in *Call, e *Error) *Run {
 	r := &Run{passage: b.enter(in), done: true}
 	r.result = r.refuse(ctx, e)
+	r.observe(Observed{End: r.result})
 	return r
 }
 
@@ -360,6 +361,7 @@ func (r *Run) close(id string, a *Answer, by string) (*Pause, *Error) {
 
 // goOn runs the next part of the call in the background.
 func (r *Run) goOn(p *Pause, a *Answer) {
+	r.observe(Observed{Question: &p.Question, Answer: a})
 	ctx, cancel := context.WithCancelCause(r.bridge.life)
 	r.mu.Lock()
 	r.cancel = cancel
@@ -400,6 +402,7 @@ func (r *Run) halt(cause *Error) (rest func()) {
 
 // drop ends a call whose question was closed without an answer.
 func (r *Run) drop(p *Pause, cause *Error) {
+	r.observe(Observed{Question: &p.Question})
 	ctx, cancel := context.WithCancelCause(context.Background())
 	cancel(cause)
 	r.settle(p.Continue(ctx, nil))
@@ -407,6 +410,7 @@ func (r *Run) drop(p *Pause, cause *Error) {
 
 // end keeps the outcome for callers that wait or come back, and for the key.
 func (r *Run) end(s Step) {
+	r.observe(Observed{End: s})
 	if r.Token() != "" || r.call.Key != "" {
 		r.bridge.runs.slim(r)
 	}

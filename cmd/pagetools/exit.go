@@ -85,7 +85,7 @@ type failureBody struct {
 // finish prints what went wrong and returns the exit code.
 func (p *program) finish(ctx context.Context, err error) int {
 	interrupted, ok := errors.AsType[errInterrupted](context.Cause(ctx))
-	stopped := ok && (interrupted.signal == os.Interrupt || err != nil)
+	stopped := ok && !p.endsBySignal && (interrupted.signal == os.Interrupt || err != nil)
 	var shown *shownError
 	switch {
 	case stopped && (err == nil || !p.json()):

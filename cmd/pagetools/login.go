@@ -59,7 +59,7 @@ func login(ctx context.Context, p *program, arg string, to stateTarget) error {
 	if p.conf.IsDefault("headless") {
 		p.conf.Headless = false
 	}
-	if err := needsDisplay(p.conf, "login shows a browser", "give --headless for a page that logs in by itself"); err != nil {
+	if err := needsDisplay(p.conf, "login"); err != nil {
 		return err
 	}
 	a, t, err := p.one(ctx, arg, plan{login: true})
@@ -78,15 +78,18 @@ func login(ctx context.Context, p *program, arg string, to stateTarget) error {
 	return to.save(ctx, p, page)
 }
 
-// needsDisplay refuses to start a visible browser where there is no display: what shows it, and what
-// else can be done.
-func needsDisplay(c *config.Config, what, instead string) error {
+// needsDisplay refuses to start a visible browser for a command where there is no display.
+func needsDisplay(c *config.Config, command string) error {
 	if c.Headless || isRemote(c) || runtime.GOOS != "linux" ||
 		os.Getenv("DISPLAY")+os.Getenv("WAYLAND_DISPLAY") != "" {
 		return nil
 	}
-	return unreachable("%s, and there is no display: neither DISPLAY nor WAYLAND_DISPLAY is set. "+
-		"Run it on a desktop, or %s.", what, instead)
+	instead := "give --headless for a page that logs in by itself"
+	if command != "login" {
+		instead = "leave --headed out"
+	}
+	return unreachable("%s shows a browser, and there is no display: neither DISPLAY nor "+
+		"WAYLAND_DISPLAY is set. Run it on a desktop, or %s.", command, instead)
 }
 
 // enter waits for a line of standard input, or its end, as long as the page lives.

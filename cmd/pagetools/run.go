@@ -25,6 +25,7 @@ type program struct {
 	flags          *config.Flags
 	conf           *config.Config // nil until the flags were read
 	target         *target        // of a command that has one, and nil
+	endsBySignal   bool           // a signal is how the command ends
 	log            *slog.Logger
 	logFile        *os.File
 	hangups        hangups
@@ -121,7 +122,7 @@ func (p *program) command() *cobra.Command {
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return p.prepare(cmd) }
 	root.AddCommand(serveCommand(p), mcpCommand(p), toolsCommand(p), callCommand(p),
 		loginCommand(p), demoCommand(p), approveCommand(p), consoleCommand(p), auditCommand(p),
-		logCommand(p), lockCommand(p), checkCommand(p), testCommand(p), diffCommand(p), initCommand(p),
+		logCommand(p), lockCommand(p), checkCommand(p), testCommand(p), diffCommand(p), initCommand(p), recordCommand(p),
 		doctorCommand(p), configCommand(p), versionCommand(p),
 		manCommand())
 	withHelp(root)
@@ -146,7 +147,7 @@ func (p *program) prepare(cmd *cobra.Command) error {
 		fmt.Fprintf(p.stderr, "pagetools: settings read from %s\n", terminal.Plain(p.conf.File))
 	}
 	warnOfFile(p.stderr, p.conf)
-	return p.openLog(cmd.Name() == "serve" || cmd.Name() == "demo" || cmd.Name() == "mcp")
+	return p.openLog(cmd.Name() == "serve" || cmd.Name() == "demo" || cmd.Name() == "mcp" || cmd.Name() == "record")
 }
 
 // openLog opens the log. Commands that end after one answer say what went wrong

@@ -39,6 +39,8 @@ type plan struct {
 	engine string
 	// record is true for the test kit: pages note what they do with their tools.
 	record bool
+	// observe gets the calls; nil is nobody.
+	observe func(bridge.Observed)
 	// remember is true for commands that run tools: what they do is recorded.
 	remember bool
 	// locked is what tools must be like; nil means whatever they are.
@@ -179,7 +181,7 @@ func (p *program) options(pl plan) (app.Options, error) {
 			MaxSessions: c.MaxSessions, Queue: c.Limits.Queue, Several: len(c.Callers) > 1,
 			FirstIdle: c.Limits.FirstIdle, Idle: c.Limits.Idle, MaxAge: c.Limits.MaxAge,
 		},
-		Bridge: bridge.Options{Rates: c.Rates()},
+		Bridge: bridge.Options{Rates: c.Rates(), Observe: pl.observe},
 	}
 	o.Limits.CallTimeout = c.CallTimeout
 	if c.ProxyServer != "" {

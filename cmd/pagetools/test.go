@@ -108,7 +108,7 @@ func (t *tester) headed() error {
 		return nil
 	}
 	t.p.conf.Headless = false
-	return needsDisplay(t.p.conf, "--headed shows a browser", "run it under xvfb-run")
+	return needsDisplay(t.p.conf, "test")
 }
 
 // site is that of the command line.

@@ -45,13 +45,14 @@ func (b *Browsers) through(ctx context.Context,
 }
 
 // engine returns the engine of a kind, which start makes when there is none.
-func (b *Browsers) engine(kind string, start func() (*cdp.Engine, error)) (e *cdp.Engine, err error) {
+func (b *Browsers) engine(kind string, start func() (*cdp.Engine, error)) (*cdp.Engine, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if e = b.engines[kind]; e != nil {
+	if e := b.engines[kind]; e != nil {
 		return e, nil
 	}
-	if e, err = start(); err != nil {
+	e, err := start()
+	if err != nil {
 		return nil, err
 	}
 	if b.engines == nil {

@@ -36,14 +36,13 @@ tool('moved', () => ask('/api/moved'));
 tool('other', () => ask('/api/other').catch((e) => ({content: [{type: 'text', text: String(e)}]})));
 </script>`
 
-// backend serves it, and counts what it is asked.
-func backend(t *testing.T) (*httptest.Server, *atomic.Int64) {
+// backend serves it.
+func backend(t *testing.T) *httptest.Server {
 	t.Helper()
-	var asked, next atomic.Int64
+	var next atomic.Int64
 	mux := http.NewServeMux()
 	reply := func(path string, f http.HandlerFunc) {
 		mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) {
-			asked.Add(1)
 			http.SetCookie(w, &http.Cookie{Name: "session", Value: "very-secret"})
 			f(w, r)
 		})
@@ -60,7 +59,7 @@ func backend(t *testing.T) (*httptest.Server, *atomic.Int64) {
 	reply("/api/new", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "here it is") })
 	s := httptest.NewServer(mux)
 	t.Cleanup(s.Close)
-	return s, &asked
+	return s
 }
 
 const shopCases = `via: %s
@@ -97,7 +96,7 @@ func runNetwork(ctx context.Context, f *scenario.File, o scenario.RunOptions) (*
 func TestNetwork(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
-	server, asked := backend(t)
+	server := backend(t)
 	site := server.URL + "/"
 	run, err := runNetwork(t.Context(), network(t, folder, site, "record", "page", "rye"), scenario.RunOptions{})
 	if err != nil || !strings.Contains(transcript(run), "adds (page): passed\nnote: shop.har was recorded") {
@@ -111,22 +110,16 @@ func TestNetwork(t *testing.T) {
 		t.Fatalf("the recording: %v\n%s", err, text)
 	}
 
-	before := asked.Load()
-	run, err = runNetwork(t.Context(), network(t, folder, site, "replay", "all", "rye"), scenario.RunOptions{})
-	if n := asked.Load() - before; n != 0 {
-		t.Errorf("the backend was asked %d times", n)
-	}
 	server.Close()
-	if got := transcript(run); err != nil || strings.Count(got, ": passed") != 6 {
-		t.Errorf("it was replayed so: %v\n%s", err, got)
-	}
-
-	run, err = runNetwork(t.Context(), network(t, folder, site, "replay", "webtool", "wheat"), scenario.RunOptions{})
+	replay := network(t, folder, site, "replay", "all", "rye")
+	replay.Cases = append(replay.Cases, network(t, folder, site, "replay", "page", "wheat").Cases[1])
+	replay.Cases[2].Name = "adds another"
+	run, err = runNetwork(t.Context(), replay, scenario.RunOptions{})
 	got := transcript(run)
-	if want := "adds (webtool): failed\n    10: call add: the recording shop.har lacks POST http://SITE/api/add " +
-		"with this body of 16 bytes: record it again, with site: {network: {record: shop.har}}; "; err != nil ||
-		!strings.Contains(got, "counts (webtool): passed") || !strings.Contains(got, want) {
-		t.Errorf("another body: %v\n%s", err, got)
+	if want := "adds another (page): failed\n    10: call add: the recording shop.har lacks POST " +
+		"http://SITE/api/add with this body of 16 bytes: record it again, with site: {network: {record: " +
+		"shop.har}}; "; err != nil || strings.Count(got, ": passed") != 6 || !strings.Contains(got, want) {
+		t.Errorf("it was replayed so: %v\n%s", err, got)
 	}
 }
 
@@ -135,7 +128,7 @@ func TestNetwork(t *testing.T) {
 func TestNetworkLacks(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
-	server, _ := backend(t)
+	server := backend(t)
 	site := server.URL + "/"
 	part, err := runNetwork(t.Context(), network(t, folder, site, "record", "page", "rye"), scenario.RunOptions{
 		Options: scenario.Options{Run: regexp.MustCompile("counts")}})
@@ -162,7 +155,7 @@ func TestNetworkLacks(t *testing.T) {
 
 	handled := fmt.Sprintf("site: {url: %s, network: {%%s: shop.har}}\nvia: page\n"+
 		"cases: [{name: x, steps: [{call: %%s}]}]", site)
-	for _, c := range [][3]string{{"record", "moved", "passed"}, {"replay", "moved", "passed"},
+	for _, c := range [][3]string{{"record", "moved", "passed"},
 		{"replay", "other", "failed\n    1: network: the recording shop.har lacks GET http://SITE/api/other: record it again"}} {
 		f, err := scenario.Read(filepath.Join(folder, "x.webtool.yaml"), fmt.Appendf(nil, handled, c[0], c[1]))
 		if err != nil {

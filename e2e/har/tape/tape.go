@@ -85,8 +85,9 @@ func (t *Tape) Lacks() (all []string) {
 func (t *Tape) File(version string, titles []string) *har.File {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	f := &har.File{Log: har.Log{Version: "1.2", Creator: har.Creator{Name: "pagetools", Version: version},
-		Comment: "Cookies and the headers Authorization and Proxy-Authorization are left out."}}
+	f := &har.File{}
+	f.Log.Version, f.Log.Creator = "1.2", har.Creator{Name: "pagetools", Version: version}
+	f.Log.Comment = "Cookies and the headers Authorization and Proxy-Authorization are left out."
 	shared := map[string][]string{}
 	for _, track := range t.opening {
 		if entries := track.entries(); len(entries) > 0 {
@@ -185,7 +186,8 @@ func (t *Track) answer(x *session.Exchange, served bool) session.Ruling {
 		}
 	} else if body, there := e.Response.Body(); there {
 		x.Content = body
-		x.Status, x.StatusText, x.Failed = e.Response.Status, e.Response.StatusText, e.Response.Failed
+		x.Status, x.StatusText = e.Response.Status, e.Response.StatusText
+		x.Failed = e.Response.Failed
 		x.Answer = e.Answer(x.Header.Get("Origin"))
 		return session.Answer
 	} else {
@@ -238,10 +240,10 @@ func dated(at time.Time) string { return at.UTC().Format("2006-01-02T15:04:05.00
 
 // entry describes an exchange.
 func (t *Tape) entry(x *session.Exchange) *har.Entry {
-	took := float64(time.Since(x.Began).Microseconds()) / 1000 //nolint:mnd // µs in a ms
+	took := float64(time.Since(x.Began).Microseconds()) / 1000 // HAR wants milliseconds
 	e := &har.Entry{Started: dated(x.Began), Time: took, Timings: har.Timings{Wait: took}}
-	e.Request = har.Request{Method: x.Method, URL: x.URL, HTTPVersion: unknown, Cookies: []har.Pair{},
-		Headers: har.Headers(x.Header), QueryString: har.Query(x.URL), HeadersSize: -1}
+	e.Request = har.Request{Method: x.Method, URL: x.URL, HTTPVersion: unknown, HeadersSize: -1,
+		Cookies: []har.Pair{}, Headers: har.Headers(x.Header), QueryString: har.Query(x.URL)}
 	e.Request.SetBody(x.Body, x.Header.Get("Content-Type"))
 	kind := x.Answer.Get("Content-Type")
 	e.Response = har.Response{Status: x.Status, StatusText: x.StatusText, HTTPVersion: unknown,
@@ -250,8 +252,8 @@ func (t *Tape) entry(x *session.Exchange) *har.Entry {
 		Content: har.Content{MimeType: cmp.Or(kind, "x-unknown")}}
 	switch size := int64(len(x.Content)); {
 	case x.Cut:
-		e.Response.LeaveOut(size, fmt.Sprintf("The body was left out: it has more than %d bytes, or no end.",
-			session.MaxExchange))
+		e.Response.LeaveOut(size, fmt.Sprintf("The body was left out: it has more than %d bytes, or "+
+			"no end.", session.MaxExchange))
 	case t.size.Add(size) > maxContent:
 		e.Response.LeaveOut(size, fmt.Sprintf("The body was left out: all bodies together have more "+
 			"than %d bytes.", maxContent))
@@ -269,6 +271,6 @@ func Lacking(name string, lacks []string) string {
 	if more := len(lacks) - len(list); more > 0 {
 		text += fmt.Sprintf(" and %d more", more)
 	}
-	return fmt.Sprintf("the recording %s lacks %s: record it again, with site: {network: {record: %s}}",
-		name, text, name)
+	return fmt.Sprintf("the recording %s lacks %s: record it again, with site: {network: {record: "+
+		"%s}}", name, text, name)
 }

@@ -1,0 +1,224 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pagetools/pagetools/bridge/policy"
+	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
+	"github.com/pagetools/pagetools/e2e/report"
+	"github.com/pagetools/pagetools/e2e/scenario"
+)
+
+// recordOptions are the flags of record.
+type recordOptions struct {
+	out, name, mcp string
+	headed, force  bool
+}
+
+// onStdio is the value of --mcp for one client on stdin and stdout.
+const onStdio = "stdio"
+
+func recordCommand(p *program) *cobra.Command {
+	var o recordOptions
+	c := &cobra.Command{
+		Use:   "record [NAME=]TARGET",
+		Short: "Write what an agent does with a site's tools as a scenario that tests it",
+		Long: "Opens a site, serves its tools over MCP and as webtools, and records the calls: their " +
+			"arguments, results and\nerrors, in order, and what people answered to questions of the " +
+			"page and to dialogs. Each session of a caller\nis a case. At the end of stdin, or with " +
+			"Ctrl-C, the cases run again: what differs from run to run becomes a\nmatcher, and the " +
+			"file is written. When the cases do not pass, the file is written as well, and the exit\n" +
+			"code is 1.\n\nWith --headed you see the page, and can act in it. Recorded are only calls " +
+			"that come through MCP or as\nwebtools, and answers that are given there, with `pagetools " +
+			"approve` or in the console: neither what you click,\ntype or answer in the window, nor " +
+			"calls by which the page runs its own tools.",
+		Args: exactly(1, "TARGET"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return record(cmd.Context(), p, args[0], o)
+		},
+	}
+	f := c.Flags()
+	f.StringVarP(&o.out, "output", "o", "", "`file` to write; the default is NAME.webtool.yaml here")
+	f.StringVar(&o.name, "case", "recorded", "`name` of the case; further ones have a number more")
+	f.StringVar(&o.mcp, "mcp", "",
+		"where agents call the tools: stdio, or an `address` such as :7400 for MCP over HTTP and webtools")
+	f.BoolVar(&o.headed, "headed", false, "show the browser; without --mcp, agents call at --listen")
+	f.BoolVar(&o.force, "force", false, "write the file also where there is one")
+	return c
+}
+
+// record serves a site until its caller is done, and writes what that did.
+func record(ctx context.Context, p *program, arg string, o recordOptions) error {
+	if o.mcp == "" && !o.headed {
+		return usage("record needs a way to the tools: give --mcp stdio, --mcp ADDRESS, or --headed")
+	}
+	if _, _, err := net.SplitHostPort(o.mcp); err != nil && o.mcp != "" && o.mcp != onStdio {
+		return usage("invalid value %q for --mcp: must be stdio, or an address such as :7400",
+			terminal.Plain(o.mcp))
+	}
+	if strings.TrimSpace(o.name) == "" || terminal.Plain(o.name) != o.name {
+		return usage("invalid value %q for --case: must be a name on one line, without invisible "+
+			"characters", terminal.Plain(o.name))
+	}
+	if o.headed {
+		p.conf.Headless = false
+		if err := needsDisplay(p.conf, "record --headed"); err != nil {
+			return err
+		}
+	}
+	t, err := parseTarget(arg)
+	if err != nil {
+		return err
+	}
+	if err := nameAll(t); err != nil {
+		return err
+	}
+	if o.out == "" {
+		o.out = t.Name + ".webtool.yaml"
+	}
+	if _, err := os.Lstat(o.out); err == nil && !o.force {
+		return usage("%s is there: --force writes it again, and -o FILE another one", terminal.Plain(o.out))
+	}
+	if p.conf.IsDefault("approval") {
+		p.conf.Approval = policy.ModeAuto // as for the scenarios that come of it
+	}
+	var seen scenario.Recorder
+	pl := plan{targets: []*target{t}, observe: seen.Observe}
+	p.target, p.endsBySignal = t, true
+	if o.mcp == onStdio {
+		pl.one = true
+		err = serveMCP(ctx, p, pl)
+	} else {
+		if o.mcp != "" {
+			p.conf.Listen = o.mcp
+		}
+		err = p.serve(ctx, pl)
+	}
+	if _, signaled := errors.AsType[errInterrupted](err); err != nil && !signaled {
+		return err
+	}
+	recording, missed := seen.Recording(o.name)
+	if missed > 0 {
+		p.say("note: calls that were left out, because there is no such tool, or nobody answered what "+
+			"they asked: %d", missed)
+	}
+	if recording.Dir, recording.URL, err = siteBeside(t, o.out); err != nil {
+		return err
+	}
+	if !p.conf.Verbose {
+		p.log = slog.New(slog.DiscardHandler) // what went wrong once goes wrong again
+	}
+	return p.writeRecording(context.WithoutCancel(ctx), recording, o.out)
+}
+
+// siteBeside names a target in a file: a folder relative to it, or an address.
+func siteBeside(t *target, file string) (dir, url string, err error) {
+	if t.Folder == "" {
+		return "", t.URL, canBeWritten(t)
+	}
+	folder, err := filepath.Abs(t.Folder)
+	if err != nil {
+		return "", "", usage("%w", err)
+	}
+	if file, err = filepath.Abs(file); err != nil {
+		return "", "", usage("%w", err)
+	}
+	if dir, err = filepath.Rel(filepath.Dir(file), folder); err != nil {
+		dir = folder // on another drive
+	}
+	return filepath.ToSlash(dir), "", nil
+}
+
+// mostReplays is how often a recording runs until what differs is known: what a call returned may
+// be sent with the next one, whose result is seen only when that is right.
+const mostReplays = 4
+
+// writeRecording replays a recording until it passes, and writes it.
+func (p *program) writeRecording(ctx context.Context, r *scenario.Recording, out string) error {
+	var run *report.Run
+	var changed bool
+	text, err := r.Text()
+	if err != nil {
+		return &exitError{exitFindings, err}
+	}
+	for range mostReplays {
+		var f *scenario.File
+		if f, err = scenario.Read(out, text); err != nil {
+			return usage("%w", err)
+		}
+		if run, err = p.replay(ctx, f, nil); err != nil || failedCases(run) == 0 {
+			break
+		}
+		if changed, err = p.loosen(ctx, r, f); err != nil || !changed {
+			break
+		}
+		if text, err = r.Text(); err != nil {
+			return usage("%w", err)
+		}
+	}
+	if e := replace(out, text); e != nil {
+		return e
+	}
+	if err != nil {
+		return unreachable("%s was written, and could not be replayed: %w", terminal.Plain(out), err)
+	}
+	return p.replayed(run, out)
+}
+
+// loosen runs the cases of a recording, and makes matchers of what differs.
+func (p *program) loosen(ctx context.Context, r *scenario.Recording, f *scenario.File) (bool, error) {
+	changed := false
+	_, err := p.replay(ctx, f, func(_ *scenario.File, all []scenario.Change) error {
+		changed = r.Loosen(f, all)
+		return nil
+	})
+	return changed, err
+}
+
+// replay runs the cases of a file as test does.
+func (p *program) replay(ctx context.Context, f *scenario.File,
+	accept func(*scenario.File, []scenario.Change) error) (*report.Run, error) {
+	defer p.waiting("replaying what was recorded")()
+	t := tester{p: p, o: &testOptions{}}
+	return scenario.Run(ctx, []*scenario.File{f}, scenario.RunOptions{Open: t.open,
+		Env: os.LookupEnv, Version: ownVersion(), Accept: accept})
+}
+
+func failedCases(run *report.Run) (n int) {
+	for i := range run.Cases {
+		if run.Cases[i].Status == report.Failed {
+			n++
+		}
+	}
+	return n
+}
+
+// replayed says how a replay ended.
+func (p *program) replayed(run *report.Run, out string) error {
+	for _, c := range run.Cases {
+		if c.Status != report.Failed {
+			continue
+		}
+		where := ""
+		if c.Failure.Path != "" {
+			where = ", at " + c.Failure.Path
+		}
+		fmt.Fprintf(p.stderr, "pagetools: %s\n", terminal.Plain(fmt.Sprintf("%s:%d: %s (%s): %s: %s%s",
+			out, c.Failure.Line, c.Name, c.Door, c.Failure.Step, c.Failure.Message, where)))
+	}
+	if n := failedCases(run); n > 0 {
+		return &exitError{exitFindings, fmt.Errorf("%s was written, and %d of its cases do not pass "+
+			"again: change what they expect", out, n)}
+	}
+	p.say("wrote %s, which passes. Next: pagetools test %s", terminal.Plain(out), terminal.Plain(out))
+	return nil
+}

@@ -1,0 +1,431 @@
+package scenario
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/schema"
+)
+
+// Recorder makes a recording of the calls that a bridge runs. It is safe for concurrent use.
+type Recorder struct {
+	mu     sync.Mutex
+	cases  map[string]*RecordedCase // by session
+	order  []*RecordedCase
+	open   map[string]bool // calls with a question that nobody answered
+	missed int
+}
+
+// Observe is for bridge.Options.
+func (r *Recorder) Observe(o bridge.Observed) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case o.Question != nil && o.Answer == nil:
+		if r.open == nil {
+			r.open = map[string]bool{}
+		}
+		r.open[o.Call.ID] = true
+	case o.Question != nil && o.Question.AskedByMode(): // nobody is asked when scenarios run
+	case o.Question != nil:
+		c := r.of(o.Call)
+		c.Human = append(c.Human, RecordedAnswer{Kind: o.Question.Kind, Tool: o.Question.Tool,
+			Message: o.Question.Detail, OK: o.Answer.OK, Value: o.Answer.Value})
+	case o.Tool == nil || r.open[o.Call.ID]:
+		r.missed++
+	default:
+		c := r.of(o.Call)
+		call := &RecordedCall{Tool: o.Tool.Name(), With: o.Call.Input.Text(), Result: o.End.Data,
+			began: o.Began}
+		if e := o.End.Err; e != nil {
+			object := map[string]any{"code": e.Code}
+			if e.Code == bridge.ToolError { // the words of others are ours, and may change
+				object["message"] = e.Message
+			}
+			call.Error = schema.MustEncode(object)
+		}
+		c.Calls = append(c.Calls, call)
+	}
+}
+
+// of returns the case that a call belongs to. One without a session has a page of its own.
+func (r *Recorder) of(call *bridge.Call) *RecordedCase {
+	key := "session " + call.Caller.Name + "\x00" + call.Session
+	if call.Session == "" {
+		key = "call " + call.ID
+	}
+	c := r.cases[key]
+	if c == nil {
+		if r.cases == nil {
+			r.cases = map[string]*RecordedCase{}
+		}
+		c = &RecordedCase{}
+		r.cases[key], r.order = c, append(r.order, c)
+	}
+	return c
+}
+
+// Recording returns what was recorded, with a case for each session, and how many calls are not in
+// it: there was no such tool, or nobody answered a question of theirs. The first case has the name,
+// the others a number more.
+func (r *Recorder) Recording(name string) (all *Recording, missed int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	all = &Recording{}
+	for _, c := range r.order {
+		if len(c.Calls) == 0 {
+			continue // what was asked goes on
+		}
+		slices.SortStableFunc(c.Calls, func(a, b *RecordedCall) int { return a.began.Compare(b.began) })
+		if c.Name = name; len(all.Cases) > 0 {
+			c.Name = fmt.Sprintf("%s %d", name, len(all.Cases)+1)
+		}
+		all.Cases = append(all.Cases, c)
+	}
+	return all, r.missed
+}
+
+// Recording is what callers did with the tools of a site, of which a scenario file is made that
+// does the same. What differs when it runs again becomes a matcher: see [Recording.Loosen].
+type Recording struct {
+	// Dir and URL name the site, as those of a [Draft].
+	Dir, URL string
+	Cases    []*RecordedCase
+}
+
+// RecordedCase is what one caller did in one session.
+type RecordedCase struct {
+	Name  string
+	Human []RecordedAnswer
+	Calls []*RecordedCall
+}
+
+// RecordedAnswer is what a person answered.
+type RecordedAnswer struct {
+	Kind          bridge.Kind
+	Tool, Message string
+	OK            bool
+	Value         json.RawMessage // nil where there is none
+}
+
+// RecordedCall is a call with its end: Result is as a webtool has it in data; Error is the
+// contract's error object, when the call failed.
+type RecordedCall struct {
+	Tool, Name    string // Name is filled in where a later call refers to the result
+	With          json.RawMessage
+	Result, Error json.RawMessage
+
+	began time.Time
+	loose map[string]loose // what differs from run to run, by its path
+	at    []path           // the same paths, in the order in which they were found
+}
+
+// loose is a matcher, or that a member is left out.
+type loose string
+
+const (
+	anyValue loose = "$any"
+	leftOut  loose = ""
+)
+
+// Text returns the file. [Read] reads it. An error says why there is none.
+func (r *Recording) Text() ([]byte, error) {
+	if len(r.Cases) == 0 {
+		return nil, errors.New("nothing was recorded: no tool was called")
+	}
+	site := mapping("dir", wordOf(r.Dir))
+	if r.Dir == "" {
+		site = mapping("url", wordOf(strings.ReplaceAll(r.URL, "${", "$${")))
+	}
+	var cases []*yaml.Node
+	for _, c := range r.Cases {
+		cases = append(cases, c.node())
+	}
+	text, err := encodeYAML(mapping("site", site, "cases", listOf(cases...)))
+	if err != nil {
+		return nil, err
+	}
+	out := append([]byte("# Written by pagetools record.\n"), text...)
+	return out, Draft{}.check(out)
+}
+
+func (c *RecordedCase) node() *yaml.Node {
+	steps := make([]*yaml.Node, len(c.Calls))
+	for i := len(c.Calls) - 1; i >= 0; i-- { // the last ones first: they give names to those before
+		steps[i] = c.step(i)
+	}
+	one := mapping("name", wordOf(c.Name))
+	if len(c.Human) > 0 {
+		var human []*yaml.Node
+		for i := range c.Human {
+			human = append(human, c.Human[i].node())
+		}
+		one.Content = append(one.Content, wordOf("human"), listOf(human...))
+	}
+	one.Content = append(one.Content, wordOf("steps"), listOf(steps...))
+	return one
+}
+
+func (a *RecordedAnswer) node() *yaml.Node {
+	on := mapping("kind", wordOf(string(a.Kind)), "tool", valueOf(schema.AppendString(nil, a.Tool)))
+	on.Style = yaml.FlowStyle
+	entry := mapping("on", on)
+	if a.Message != "" && a.Kind != bridge.Approve {
+		entry.Content = append(entry.Content, wordOf("message"),
+			valueOf(schema.AppendString(nil, a.Message)))
+	}
+	said := wordOf(string(Accept))
+	switch {
+	case !a.OK:
+		said = wordOf(string(Decline))
+	case len(a.Value) > 0:
+		said = mapping("value", valueOf(a.Value))
+		said.Style = yaml.FlowStyle
+	}
+	entry.Content = append(entry.Content, wordOf("answer"), said)
+	return entry
+}
+
+// valueOf is a value of JSON in which nothing is a reference.
+func valueOf(text json.RawMessage) *yaml.Node {
+	v, err := schema.Read(text, 0)
+	if err != nil {
+		return wordOf(string(text))
+	}
+	return nodeOf(v)
+}
+
+// step is the step of a call.
+func (c *RecordedCase) step(i int) *yaml.Node {
+	call := c.Calls[i]
+	step := mapping("call", wordOf(call.Tool))
+	if call.Name != "" {
+		step.Content = append(step.Content, wordOf("name"), wordOf(call.Name))
+	}
+	if with := of(call.With); with.Len() > 0 {
+		step.Content = append(step.Content, wordOf("with"), c.sent(with, i))
+	}
+	key, want := wordOf("expect"), call.expected(of(call.Result), nil)
+	if call.Error != nil {
+		key, want = wordOf("expect-error"), call.expected(of(call.Error), nil)
+	}
+	if want == nil {
+		return step
+	}
+	var differ []string
+	for _, at := range call.at {
+		differ = append(differ, visible(orWhole(at.String())))
+	}
+	if differ != nil {
+		key.HeadComment = "differs from run to run: " + strings.Join(differ, ", ")
+	}
+	step.Content = append(step.Content, key, want)
+	return step
+}
+
+func orWhole(at string) string {
+	if at == "" {
+		return "all of it"
+	}
+	return at
+}
+
+// expected is what a result must match, or nil for nothing.
+func (r *RecordedCall) expected(v schema.Value, at path) *yaml.Node {
+	if as, is := r.loose[at.String()]; is {
+		switch as {
+		case leftOut:
+			return nil
+		case anyValue:
+			return &yaml.Node{Kind: yaml.ScalarNode, Value: string(anyValue)}
+		}
+		n := mapping("$type", wordOf(string(as)))
+		n.Style = yaml.FlowStyle
+		return n
+	}
+	switch {
+	case v.IsArray():
+		n := &yaml.Node{Kind: yaml.SequenceNode, Style: styleOf(v)}
+		i := 0
+		for item := range v.Elements() {
+			n.Content = append(n.Content, r.expected(item, at.to(i)))
+			i++
+		}
+		return n
+	case v.IsObject():
+		n := &yaml.Node{Kind: yaml.MappingNode, Style: styleOf(v)}
+		for name, item := range v.Members() {
+			if held := r.expected(item, at.to(name)); held != nil {
+				n.Content = append(n.Content, nameOf(name), held)
+			}
+		}
+		return n
+	}
+	return nodeOf(v)
+}
+
+// styleOf writes what is short on one line.
+func styleOf(v schema.Value) yaml.Style {
+	const short = 80
+	if len(v.Text()) <= short {
+		return yaml.FlowStyle
+	}
+	return 0
+}
+
+// nameOf is the name of a member that is no matcher.
+func nameOf(name string) *yaml.Node {
+	if strings.HasPrefix(name, "$") {
+		name = "$" + name
+	}
+	return wordOf(name)
+}
+
+// sent are the arguments of a call. A value that an earlier call returned, and that differs from run
+// to run, is a reference to that.
+func (c *RecordedCase) sent(v schema.Value, before int) *yaml.Node {
+	switch {
+	case v.IsArray():
+		n := &yaml.Node{Kind: yaml.SequenceNode, Style: styleOf(v)}
+		for item := range v.Elements() {
+			n.Content = append(n.Content, c.sent(item, before))
+		}
+		return n
+	case v.IsObject():
+		n := &yaml.Node{Kind: yaml.MappingNode, Style: styleOf(v)}
+		for name, item := range v.Members() {
+			n.Content = append(n.Content, nameOf(name), c.sent(item, before))
+		}
+		return n
+	}
+	for i := before - 1; i >= 0; i-- {
+		call := c.Calls[i]
+		for _, at := range call.at {
+			if was, there := at.in(of(call.Result)); there && was.Equal(v) && len(v.Text()) > 1 {
+				return wordOf("${steps." + c.named(i) + dotted(at) + "}")
+			}
+		}
+	}
+	return nodeOf(v)
+}
+
+// dotted is a path behind a name.
+func dotted(at path) string {
+	text := at.String()
+	if text == "" || text[0] == '[' {
+		return text
+	}
+	return "." + text
+}
+
+// in returns the value at a path.
+func (p path) in(v schema.Value) (schema.Value, bool) {
+	for _, step := range p {
+		switch step := step.(type) {
+		case string:
+			v = v.Get(step)
+		case int:
+			i := 0
+			next := schema.Value{}
+			for item := range v.Elements() {
+				if i == step {
+					next = item
+				}
+				i++
+			}
+			v = next
+		}
+		if !v.Exists() {
+			return v, false
+		}
+	}
+	return v, true
+}
+
+// named is the name by which later steps refer to a call.
+func (c *RecordedCase) named(i int) string {
+	call := c.Calls[i]
+	if call.Name == "" && plainName.MatchString(call.Tool) &&
+		!slices.ContainsFunc(c.Calls, func(other *RecordedCall) bool {
+			return other != call && other.Tool == call.Tool
+		}) {
+		return call.Tool
+	}
+	if call.Name == "" {
+		call.Name = fmt.Sprintf("step-%d", i+1)
+	}
+	return call.Name
+}
+
+// Loosen replaces what did not match when the file of the recording ran by matchers, and reports
+// whether there was any: then Text is another one.
+func (r *Recording) Loosen(f *File, changes []Change) bool {
+	changed := false
+	for _, change := range changes {
+		where := change.Expected.Position()
+		for i, c := range f.Cases {
+			for j := range c.Steps {
+				call, step := r.Cases[i].Calls[j], &c.Steps[j]
+				switch {
+				case step.Expect.Exists() && step.Expect.Position() == where:
+					changed = call.loosen(of(call.Result), of(change.Actual), nil) || changed
+				case step.ExpectError.Exists() && step.ExpectError.Position() == where:
+					changed = call.loosen(of(call.Error), of(change.Actual), nil) || changed
+				}
+			}
+		}
+	}
+	return changed
+}
+
+// loosen compares what was recorded with what came later.
+func (r *RecordedCall) loosen(was, is schema.Value, at path) (changed bool) {
+	if _, done := r.loose[at.String()]; done || was.Equal(is) {
+		return false
+	}
+	switch {
+	case was.IsObject() && is.IsObject():
+		for name, item := range was.Members() {
+			if later := is.Get(name); later.Exists() {
+				changed = r.loosen(item, later, at.to(name)) || changed
+			} else {
+				changed = r.set(at.to(name), leftOut) || changed
+			}
+		}
+		return changed
+	case was.IsArray() && is.IsArray() && was.Len() == is.Len():
+		i := 0
+		var later []schema.Value
+		for item := range is.Elements() {
+			later = append(later, item)
+		}
+		for item := range was.Elements() {
+			changed = r.loosen(item, later[i], at.to(i)) || changed
+			i++
+		}
+		return changed
+	case kindOf(was) == kindOf(is):
+		_, kind, _ := strings.Cut(kindOf(was), " ") // "a string"; null is equal to null
+		return r.set(at, loose(kind))
+	}
+	return r.set(at, anyValue)
+}
+
+func (r *RecordedCall) set(at path, as loose) bool {
+	if _, there := r.loose[at.String()]; there {
+		return false
+	}
+	if r.loose == nil {
+		r.loose = map[string]loose{}
+	}
+	r.loose[at.String()], r.at = as, append(r.at, at)
+	return true
+}
