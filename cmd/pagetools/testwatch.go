@@ -98,10 +98,10 @@ func (t *tester) reads(args []string) watch.Set {
 		if err != nil {
 			continue
 		}
-		files, folder := f.Reads(o)
-		set.Files = append(set.Files, files...)
-		if folder != "" {
-			set.Folders = append(set.Folders, watch.Folder{Path: folder})
+		d := f.Depends(o)
+		set.Files, set.Ignored = append(set.Files, d.Reads...), append(set.Ignored, d.Writes...)
+		if d.Folder != "" {
+			set.Folders = append(set.Folders, watch.Folder{Path: d.Folder})
 		}
 	}
 	if t.o.dir != "" {

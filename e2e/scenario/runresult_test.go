@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"encoding/json"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -177,5 +178,24 @@ func TestTraceName(t *testing.T) {
 			t.Errorf("%q is %q", parts, got)
 		}
 		seen[got] = true
+	}
+}
+
+// TestDepends: what a run reads and writes is beside its file.
+func TestDepends(t *testing.T) {
+	t.Parallel()
+	f, err := Read("tests/a.webtool.yaml", []byte(`site: {dir: "${env.DIR}", network: {record: out/a.har}}
+lock: a.lock
+cases: [{name: x, via: page, steps: [{call: x}]}]`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	env := func(string) (string, bool) { return "site", true }
+	want := Depends{Reads: []string{"tests/a.webtool.yaml", "tests/a.lock"}, Writes: []string{"tests/out/a.har"}, Folder: "tests/site"}
+	if got := f.Depends(RunOptions{Env: env}); !reflect.DeepEqual(got, want) {
+		t.Errorf("it depends on %+v", got)
+	}
+	if got := f.Depends(RunOptions{Env: env, Site: Site{Dir: "other"}}); got.Folder != "other" {
+		t.Errorf("with another site, on %+v", got)
 	}
 }

@@ -336,24 +336,29 @@ func (on *opened) changed(want Value, actual []byte) {
 	on.changes = append(on.changes, Change{Expected: want, Actual: actual})
 }
 
-// Reads lists what a run of a file depends on: files, and the folder that is served, "" for none. Of
-// o it uses Site and Env. What cannot be read yet is left out.
-func (f *File) Reads(o RunOptions) (files []string, folder string) {
+// Depends is what a run of a file reads and writes.
+type Depends struct {
+	Reads, Writes []string // files
+	Folder        string   // that is served; "" is none
+}
+
+// Depends lists what a run of the file reads and writes, reports and traces apart. Of o it uses Site
+// and Env. What cannot be read yet is left out.
+func (f *File) Depends(o RunOptions) (d Depends) {
 	on := &opened{runner: &runner{o: o}, file: f}
-	_, folder, _ = on.where() // Run says what is wrong with it
-	files = append(files, f.Name)
-	beside := []string{f.Lock}
-	if f.Site.Network != nil {
-		beside = append(beside, f.Site.Network.Replay)
-	}
-	for _, name := range beside {
+	_, d.Folder, _ = on.where() // Run says what is wrong with it
+	beside := func(name string) []string {
 		switch {
 		case name == "":
+			return nil
 		case filepath.IsAbs(name):
-			files = append(files, name)
-		default:
-			files = append(files, filepath.Join(filepath.Dir(f.Name), name))
+			return []string{name}
 		}
+		return []string{filepath.Join(filepath.Dir(f.Name), name)}
 	}
-	return files, folder
+	d.Reads = append([]string{f.Name}, beside(f.Lock)...)
+	if n := f.Site.Network; n != nil {
+		d.Reads, d.Writes = append(d.Reads, beside(n.Replay)...), beside(n.Record)
+	}
+	return d
 }
