@@ -22,13 +22,18 @@ var Wait string
 //go:embed dist/look.js
 var Look string
 
-// Drive is the bundle of src/drive: an expression whose value does what the scripts of a page can do with its tools.
+// Drive is the bundle of src/drive: an expression, a function of the recorder's own, that does what the scripts of a page can do with its tools.
 //
 //go:embed dist/drive.js
 var Drive string
 
+// Accepts is the bundle of src/accepts: an expression whose value is a function that says which inputs the form of a tool takes.
+//
+//go:embed dist/accepts.js
+var Accepts string
+
 // Record is the bundle of src/record: an expression, a function of a name for its messages between
-// frames, that returns the function that returns what was noted.
+// frames and of what of the interface the page is shown, that returns the function that returns what was noted.
 //
 //go:embed dist/record.js
 var Record string

@@ -43,9 +43,21 @@ type TabOptions struct {
 	// Network stands between the tab and the network; nil is nothing. Where the tab records, too,
 	// service workers do not answer its requests.
 	Network Network
+	// Surface is what of the interface a page that records is shown; nil is all of it.
+	Surface *Surface
 	// Bytes counts what the tab's documents declare, until the tab is gone; see Declared.
 	// Nil counts nothing.
 	Bytes *policy.Account
+}
+
+// Surface is the interface that pages meet in another host: what is not in it is hidden.
+type Surface struct {
+	// Objects are those that carry modelContext: document, navigator.
+	Objects []string `json:"objects"`
+	// Methods are those of modelContext; none are all.
+	Methods []string `json:"methods"`
+	// Frozen makes it an object with these methods alone, which cannot be changed.
+	Frozen bool `json:"frozen"`
 }
 
 // Windows is what becomes of windows that a page opens. A page has at most

@@ -23,6 +23,9 @@ type Probe interface {
 	// Look returns what the elements that match a CSS selector show. A selector that is not one
 	// is a SCHEMA_ERROR.
 	Look(ctx context.Context, selector string) (Element, error)
+	// Accepts says of each of some inputs why the form of a tool does not take it, "" where it
+	// does; nothing when the document at the top has no such form. Nothing of the page changes.
+	Accepts(ctx context.Context, tool string, inputs []json.RawMessage) ([]string, error)
 	// Names lists the tools that the page itself can run.
 	Names(ctx context.Context) ([]string, error)
 	// Execute runs a tool by the page's own executeTool. The result is the string that the page

@@ -88,14 +88,15 @@ type Seen struct {
 	Record   *Record
 }
 
-// See returns what the site's own page shows once it counts as opened. With fresh, a page is
-// opened for that and closed. The site's pages must record.
-func (m *Manager) See(ctx context.Context, name string, fresh bool) (*Seen, error) {
-	s, err := m.site(name)
+// See returns what the page of a session shows, or the site's own when ref names no session, once
+// it counts as opened. With fresh, a page like it is opened for that and closed. The site's pages
+// must record.
+func (m *Manager) See(ctx context.Context, ref bridge.Ref, fresh bool) (*Seen, error) {
+	s, err := m.site(ref.Site)
 	if err != nil {
 		return nil, err
 	}
-	page, err := m.seenPage(ctx, s, fresh)
+	page, err := m.seenPage(ctx, s, ref, fresh)
 	if page != nil && fresh {
 		defer page.close()
 	}
@@ -115,9 +116,14 @@ func (m *Manager) See(ctx context.Context, name string, fresh bool) (*Seen, erro
 	return seen, err
 }
 
-func (m *Manager) seenPage(ctx context.Context, s *site, fresh bool) (*Page, error) {
-	if fresh {
-		return m.openPage(ctx, s, "", nil, nil)
+func (m *Manager) seenPage(ctx context.Context, s *site, ref bridge.Ref, fresh bool,
+) (*Page, error) {
+	if !fresh {
+		return m.probed(ctx, s, ref)
 	}
-	return m.catalogPage(ctx, s)
+	options, err := readPageOptions(s, ref)
+	if err != nil {
+		return nil, err
+	}
+	return m.openPage(ctx, s, ref.Caller.Name, options, nil)
 }

@@ -137,22 +137,38 @@ func Look(selector string) string {
 	return string(append(appendLiteral([]byte("("+js.Look+")("), []byte(selector)), ')'))
 }
 
+// Accepts returns the expression for why the form of a tool does not take each of some inputs, JSON
+// objects, as a list of texts; "" where it does. It needs no page script, and is meant for a world
+// of its own.
+func Accepts(tool string, inputs []byte) string {
+	b := appendLiteral([]byte("("+js.Accepts+")("), []byte(tool))
+	return string(append(appendLiteral(append(b, ",JSON.parse("...), inputs), "))"...))
+}
+
 // Names returns the expression for the names of the tools that a page can run itself, as a list.
-// Like Execute it is meant for the world of the page.
-func Names() string { return strictly + "(" + js.Drive + ").names()" }
+// Like Execute it is meant for the world of the page, and needs RecordSource's script, by its name.
+func Names(recorder string) string { return driven(recorder) + ".names()" }
+
+// driven is what the scripts of a page that records can do with its tools.
+func driven(recorder string) string {
+	checkName(recorder)
+	return strictly + "(" + js.Drive + ")(" + recorder + ".own)"
+}
 
 // Execute returns the expression that runs a tool by the page's own executeTool. It resolves to a
 // reply, of revision 0.
-func Execute(tool string, input []byte) string {
-	b := &builder{b: []byte(strictly + "(" + js.Drive + ").execute(")}
+func Execute(recorder, tool string, input []byte) string {
+	b := &builder{b: []byte(driven(recorder) + ".execute(")}
 	return b.text([]byte(tool)).text(input).end()
 }
 
 // RecordSource returns the script that notes what a page does with its tools; it comes after
-// Source's. name is another one than the page script's.
-func RecordSource(name string) string {
+// Source's. name is another one than the page script's. surface is what of the interface the page
+// is shown, as JSON: objects, methods (none are all) and frozen; "null" shows all of it.
+func RecordSource(name, surface string) string {
 	checkName(name)
-	return "const " + name + " = " + strings.TrimRight(js.Record, "\n") + "(\"" + secret(name) + "\");\n"
+	return "const " + name + " = " + strings.TrimRight(js.Record, "\n") + "(\"" + secret(name) +
+		"\", " + surface + ");\n"
 }
 
 // Recorded returns the expression for what RecordSource's script noted in a document, as JSON.

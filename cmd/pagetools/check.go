@@ -39,6 +39,8 @@ const (
 	smokeAll      = "all"
 )
 
+const hostFileHelp = "`file` that describes another host, or changes one; can be repeated"
+
 func checkCommand(p *program) *cobra.Command {
 	var o checkOptions
 	c := &cobra.Command{
@@ -64,7 +66,7 @@ func checkCommand(p *program) *cobra.Command {
 	f.StringVar(&o.failOn, "fail-on", string(check.Error), "`severity` from which on findings end with 1: error, warning, info or never")
 	f.StringArrayVar(&o.rules, "rule", nil, "`ID=SEVERITY`, where SEVERITY is off, info, warning or error; can be repeated")
 	f.StringSliceVar(&o.hosts, "host", nil, "`names` of hosts, or all: what each makes of the tools")
-	f.StringArrayVar(&o.hostFiles, "host-file", nil, "`file` that describes another host, or changes one; can be repeated")
+	f.StringArrayVar(&o.hostFiles, "host-file", nil, hostFileHelp)
 	f.StringVar(&o.baseline, "baseline", "", "`file` with known findings, which do not count")
 	f.BoolVar(&o.update, "update", false, "write the findings into the --baseline")
 	f.StringVar(&o.smoke, "smoke", "", "also call the `tools`: read-only (those that declare readOnlyHint; the default) or all; questions of the page are declined")
@@ -154,18 +156,27 @@ func severity(flag, value, other string) error {
 	return usage("invalid value %q for %s: must be one of %s", terminal.Plain(value), flag, strings.Join(known, ", "))
 }
 
-func (k *checker) readHosts() error {
+// knownHosts are the hosts that are known, with those of the files.
+func knownHosts(names []string) (hosts.Set, error) {
 	var described []hosts.File
-	for _, name := range k.o.hostFiles {
+	for _, name := range names {
 		text, err := os.ReadFile(name)
 		if err != nil {
-			return usage("--host-file: %s %w", terminal.Plain(name), config.Problem(err))
+			return hosts.Set{}, usage("--host-file: %s %w", terminal.Plain(name), config.Problem(err))
 		}
 		described = append(described, hosts.File{Name: name, Text: text})
 	}
 	set, err := hosts.Load(described...)
 	if err != nil {
-		return usage("--host-file: %w", err)
+		return hosts.Set{}, usage("--host-file: %w", err)
+	}
+	return set, nil
+}
+
+func (k *checker) readHosts() error {
+	set, err := knownHosts(k.o.hostFiles)
+	if err != nil {
+		return err
 	}
 	for _, name := range k.o.hosts {
 		if name == "all" {
@@ -174,7 +185,7 @@ func (k *checker) readHosts() error {
 		}
 		h, err := set.Get(name)
 		if err != nil {
-			return usage("--host: %w", err)
+			return usage("--host: %w, or all", err)
 		}
 		k.hosts = append(k.hosts, h)
 	}

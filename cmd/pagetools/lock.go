@@ -125,22 +125,7 @@ func printChanges(w io.Writer, format string, all []change) error {
 
 // lockedTools are the tools of a site as they are written down.
 func lockedTools(ctx context.Context, a *app.App, t *target) (map[string]lockedTool, error) {
-	digests, catalog, err := a.Bridge.ToolDigests(ctx,
-		bridge.Ref{Site: t.Name, Caller: bridge.Local()})
-	if err != nil {
-		return nil, err
-	}
-	all := map[string]lockedTool{}
-	for _, x := range catalog.Tools() {
-		tool := lockedTool{Digest: digests[x.Name()], Title: x.Title(),
-			Description: x.Description(), Frame: x.Frame(), InputSchema: x.InputSchema(),
-			OutputSchema: x.OutputSchema(), Annotations: x.Annotations()}
-		if t.Folder == "" || tool.Frame != "" { // a folder has another port each time
-			tool.Origin = x.Origin()
-		}
-		all[x.Name()] = tool
-	}
-	return all, nil
+	return a.LockedTools(ctx, bridge.Ref{Site: t.Name, Caller: bridge.Local()}, t.Folder != "")
 }
 
 // warnOfLock prints which tools are not offered because they differ from the lock.

@@ -15,44 +15,27 @@ import (
 
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/config"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/files"
+	"github.com/pagetools/pagetools/e2e/app"
 	"github.com/pagetools/pagetools/e2e/check"
 )
 
 // lockName is the file with the tools at the time of pagetools lock.
 const lockName = "pagetools.lock"
 
-// lockVersion is the version of files that are written. Version 1 had names of sites for
-// keys, and digests alone.
-const lockVersion = 2
-
 // lockFile is its content.
 type lockFile struct {
-	LockfileVersion int `json:"lockfileVersion"`
-	// Targets are the locked pages by their address, or by their folder from here.
-	Targets map[string]lockedTarget `json:"targets"`
+	app.Lock // its keys are addresses, and folders from here
 
 	names map[string]string // of a file of version 1: the key of each site
 }
 
-type lockedTarget struct {
-	Tools map[string]lockedTool `json:"tools"`
-}
-
-// lockedTool is the definition of a tool. The digest is what counts; the rest says what
-// changed. A file of version 1 has nothing but digests.
-type lockedTool struct {
-	Digest       string          `json:"digest"`
-	Origin       string          `json:"origin,omitempty"`
-	Frame        string          `json:"frame,omitempty"`
-	Title        string          `json:"title,omitempty"`
-	Description  string          `json:"description,omitempty"`
-	InputSchema  json.RawMessage `json:"inputSchema,omitempty"`
-	OutputSchema json.RawMessage `json:"outputSchema,omitempty"`
-	Annotations  json.RawMessage `json:"annotations,omitempty"`
-}
+type (
+	lockedTarget = app.LockedTarget
+	lockedTool   = app.LockedTool
+)
 
 func newLock() *lockFile {
-	return &lockFile{LockfileVersion: lockVersion, Targets: map[string]lockedTarget{}}
+	return &lockFile{Lock: app.Lock{LockfileVersion: app.LockVersion, Targets: map[string]lockedTarget{}}}
 }
 
 // lockKey is the key of a target: another path of a host is another key, and another
@@ -91,7 +74,7 @@ func (l *lockFile) entry(t *target) (tools map[string]lockedTool, there bool) {
 // set puts the tools of a target into the file.
 func (l *lockFile) set(t *target, tools map[string]lockedTool) {
 	delete(l.Targets, l.key(t))
-	l.Targets[lockKey(t.Text)] = lockedTarget{tools}
+	l.Targets[lockKey(t.Text)] = lockedTarget{Tools: tools}
 }
 
 // noLock says that there is no file to compare with.
@@ -119,12 +102,12 @@ func readLock() (*lockFile, error) {
 	switch head.LockfileVersion {
 	case 1:
 		err = l.readFirst(b)
-	case lockVersion:
-		err = strictly(b, l)
+	case app.LockVersion:
+		err = strictly(b, &l.Lock)
 	default:
 		return nil, usage("%s has version %d, and this pagetools reads 1 and %d: use a newer "+
 			"pagetools, or remove the file and run pagetools lock again", lockName,
-			head.LockfileVersion, lockVersion)
+			head.LockfileVersion, app.LockVersion)
 	}
 	if err != nil {
 		return nil, usage("%s is not as pagetools lock writes it (%w): restore it, or remove it and run "+
@@ -162,21 +145,18 @@ func (l *lockFile) readFirst(b []byte) error {
 			tools[tool] = lockedTool{Digest: digest}
 		}
 		l.names[name] = lockKey(site.Target)
-		l.Targets[l.names[name]] = lockedTarget{tools}
+		l.Targets[l.names[name]] = lockedTarget{Tools: tools}
 	}
 	return nil
 }
 
 // write replaces the file as a whole.
 func (l *lockFile) write() error {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "  ")
-	if err := enc.Encode(l); err != nil {
-		return fmt.Errorf("encoding %s: %w", lockName, err)
+	text, err := l.Text()
+	if err != nil {
+		return err
 	}
-	if err := files.Replace(lockName, b.Bytes(), 0o644); err != nil {
+	if err := files.Replace(lockName, text, 0o644); err != nil {
 		return usage("%w", err)
 	}
 	return nil
@@ -254,7 +234,7 @@ func changes(t *target, before, now map[string]lockedTool) (all []change) {
 			add("new", name)
 		case was.Digest != now[name].Digest:
 			c := add("changed", name)
-			c.Details, c.Means = was.differences(now[name]), was.means(name, now[name])
+			c.Details, c.Means = edits(was, now[name]), means(name, was, now[name])
 		default:
 			add("same", name)
 		}
@@ -267,8 +247,8 @@ func changes(t *target, before, now map[string]lockedTool) (all []change) {
 	return all
 }
 
-// differences says what changed from one definition to another.
-func (a lockedTool) differences(b lockedTool) (all []difference) {
+// edits says what changed from one definition to another.
+func edits(a, b lockedTool) (all []difference) {
 	if a.InputSchema == nil { // of version 1
 		return []difference{{Where: "its definition: " + lockName + " has its digest only"}}
 	}
@@ -287,7 +267,7 @@ func (a lockedTool) differences(b lockedTool) (all []difference) {
 }
 
 // means says what the changes of a definition are for callers. A file of version 1 does not say.
-func (a lockedTool) means(name string, b lockedTool) (all []string) {
+func means(name string, a, b lockedTool) (all []string) {
 	if a.InputSchema == nil {
 		return nil
 	}

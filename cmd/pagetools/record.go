@@ -184,13 +184,21 @@ func (p *program) loosen(ctx context.Context, r *scenario.Recording, f *scenario
 	return changed, err
 }
 
-// replay runs the cases of a file as test does.
+// looks is how often each case runs to find what differs: a value with two states is the same in
+// half of the runs.
+const looks = 5
+
+// replay runs the cases of a file as test does. With accept they run some more times, through the
+// door whose results files have.
 func (p *program) replay(ctx context.Context, f *scenario.File,
 	accept func(*scenario.File, []scenario.Change) error) (*report.Run, error) {
 	defer p.waiting("replaying what was recorded")()
 	t := tester{p: p, o: &testOptions{}}
-	return scenario.Run(ctx, []*scenario.File{f}, scenario.RunOptions{Open: t.open,
-		Env: os.LookupEnv, Version: ownVersion(), Accept: accept})
+	o := scenario.RunOptions{Open: t.open, Env: os.LookupEnv, Version: ownVersion(), Accept: accept}
+	if accept != nil {
+		o.Via, o.Repeat = []scenario.Door{scenario.ThroughWebtool}, looks
+	}
+	return scenario.Run(ctx, []*scenario.File{f}, o)
 }
 
 func failedCases(run *report.Run) (n int) {

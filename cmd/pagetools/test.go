@@ -20,14 +20,15 @@ import (
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/files"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
 	"github.com/pagetools/pagetools/e2e/app"
+	"github.com/pagetools/pagetools/e2e/hosts"
 	"github.com/pagetools/pagetools/e2e/report"
 	"github.com/pagetools/pagetools/e2e/scenario"
 )
 
 // testOptions are the flags of test.
 type testOptions struct {
-	via, tags               []string
-	run, reporter           string
+	via, tags, hostFiles    []string
+	run, reporter, host     string
 	dir, url, serve         string
 	repeat, parallel        int
 	retries                 int
@@ -67,6 +68,8 @@ func testCommand(p *program) *cobra.Command {
 	f.BoolVar(&o.update, "update", false, "write results that are not as expected into the files")
 	f.StringVar(&o.dir, "dir", "", "`folder` to serve in the place of the files' sites")
 	f.StringVar(&o.url, "url", "", "`address` of the app in the place of the files' sites; beside --dir the path of its first page")
+	f.StringVar(&o.host, "host", "", "run the pages as under this `host`: with its interface and its limits (check --help)")
+	f.StringArrayVar(&o.hostFiles, "host-file", nil, hostFileHelp)
 	f.StringVar(&o.serve, "serve", "", "`command` that starts the app under --url; it is ended afterwards")
 	f.StringVar(&o.trace, "trace", "off", "write `traces` of cases, which Playwright's viewer shows: off, on, retain-on-failure (of cases that fail)")
 	f.StringVar(&o.traceDir, "trace-dir", "test-results", "`folder` of the traces, one folder in it for each case and door")
@@ -133,12 +136,17 @@ func (t *tester) once(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
+	host, err := t.host()
+	if err != nil {
+		return err
+	}
 	if t.p.conf.IsDefault("approval") {
 		t.p.conf.Approval = policy.ModeAuto // a scenario is the consent to what it calls
 	}
 	out := t.p.reporter(formats)
 	o := scenario.RunOptions{
-		Options: selection, Open: t.open, Env: os.LookupEnv, Version: ownVersion(), Site: t.site(),
+		Options: selection, Host: host, Open: t.open, Env: os.LookupEnv, Version: ownVersion(),
+		Site:    t.site(),
 		Retries: t.o.retries, Repeat: t.o.repeat, Parallel: t.o.parallel,
 		MinCoverage: t.o.minCoverage, CaseDone: out.CaseDone, Recorded: recorded,
 		TraceDir: t.o.traceDir,
@@ -209,6 +217,19 @@ func (t *tester) selection() (o scenario.Options, err error) {
 		return o, usage("--serve and --dir both name the app: give one of them")
 	}
 	return o, nil
+}
+
+// host is the one under which the pages run, or nil.
+func (t *tester) host() (*hosts.Host, error) {
+	set, err := knownHosts(t.o.hostFiles)
+	if err != nil || t.o.host == "" {
+		return nil, err
+	}
+	h, err := set.Get(t.o.host)
+	if err != nil {
+		return nil, usage("--host: %w", err)
+	}
+	return &h, nil
 }
 
 // read reads the files of the command line, and those below its folders.
@@ -308,10 +329,7 @@ func readScenarios(name string) (*scenario.File, error) {
 	if err != nil {
 		return nil, usage("%s %w", terminal.Plain(name), config.Problem(err))
 	}
-	if strings.HasSuffix(name, ".json") {
-		return scenario.ReadEvals(name, text)
-	}
-	return scenario.Read(name, text)
+	return scenario.ReadAs(name, text)
 }
 
 // export prints the cases of all files as one evals.json.

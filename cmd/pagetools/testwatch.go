@@ -76,7 +76,7 @@ func (t *tester) reads(args []string) watch.Set {
 	if len(args) == 0 {
 		args = []string{"."}
 	}
-	set := watch.Set{Ignored: []string{t.o.traceDir}}
+	set := watch.Set{Files: slices.Clone(t.o.hostFiles), Ignored: []string{t.o.traceDir}}
 	if name := t.configFile(); name != "" {
 		set.Files = append(set.Files, name)
 	}

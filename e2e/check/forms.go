@@ -136,7 +136,8 @@ func findFormMismatch(r *run) {
 	r.declaring(func(f *Form, at place) {
 		if f.Mismatch != "" {
 			at.pointer += "/schema"
-			r.report(at, "The schema and the form differ: %s", quoteLong(f.Mismatch))
+			r.report(at, "The schema and the form differ: %s Let the field's pattern (from ^ to $), min, max "+
+				"and step say all that the form asks for.", quoteLong(f.Mismatch))
 		}
 	})
 }

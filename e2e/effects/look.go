@@ -18,23 +18,47 @@ import (
 // second time meanwhile, whose tools are Again; nil when that failed. The pages of the site must
 // record. Errors are those of [session.Manager.See].
 func Look(ctx context.Context, a *app.App, site string) (check.Page, error) {
+	return LookAt(ctx, a, bridge.Ref{Site: site})
+}
+
+// LookAt is Look at the page of a session.
+func LookAt(ctx context.Context, a *app.App, ref bridge.Ref) (check.Page, error) {
 	again := make(chan []check.Tool, 1)
 	go func() {
-		seen, err := a.Manager.See(ctx, site, true)
+		seen, err := a.Manager.See(ctx, ref, true)
 		if err != nil {
 			again <- nil
 			return
 		}
 		again <- tools(seen)
 	}()
-	seen, err := a.Manager.See(ctx, site, false)
-	second := <-again
+	page, err := At(ctx, a, ref)
+	page.Again = <-again
+	if err != nil || len(page.Forms) == 0 {
+		return page, err
+	}
+	probe, err := a.Manager.Probe(ctx, ref)
+	if err != nil {
+		return page, err
+	}
+	for i := range page.Forms {
+		if f := &page.Forms[i]; f.Schema != nil {
+			f.Mismatch = mismatch(ctx, probe, f.Name, f.Schema)
+		}
+	}
+	return page, nil
+}
+
+// At returns what the page that ref names declares now, as in [session.Manager.See], and what it
+// did for that.
+func At(ctx context.Context, a *app.App, ref bridge.Ref) (check.Page, error) {
+	seen, err := a.Manager.See(ctx, ref, false)
 	if err != nil {
 		return check.Page{}, err
 	}
 	declared := tools(seen)
 	return check.Page{
-		URL: seen.URL, Tools: declared, Again: second, Rejected: rejected(seen, declared),
+		URL: seen.URL, Tools: declared, Rejected: rejected(seen, declared),
 		Timeline: timeline(seen.Record), Frames: frames(seen), Forms: forms(seen),
 	}, nil
 }

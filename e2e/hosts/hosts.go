@@ -305,5 +305,5 @@ func (s Set) Get(name string) (Host, error) {
 	if host, ok := s.hosts[name]; ok {
 		return host, nil
 	}
-	return Host{}, fmt.Errorf("unknown host %q%s, or all", name, suggest(name, s.Names()))
+	return Host{}, fmt.Errorf("unknown host %q%s", name, suggest(name, s.Names()))
 }

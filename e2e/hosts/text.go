@@ -59,6 +59,24 @@ func sentence(r Reason) string {
 	return text + " " + what
 }
 
+// Lost says why the host does not have a tool, or "" when it has it.
+func (r Row) Lost(tool string) string {
+	for _, cell := range r.Cells {
+		if cell.Tool != tool || cell.State == Kept || cell.State == Changed {
+			continue
+		}
+		var why []string
+		for _, reason := range append(slices.Clone(cell.Reasons), r.Reasons...) {
+			if reason.Over != Warn && reason.Over != DropRest || len(why) == 0 && reason.Over == DropRest {
+				why = append(why, reason.Text)
+			}
+		}
+		return fmt.Sprintf("%s does not have %s: %s%s", r.Host.Name, tool, strings.Join(why, "; "),
+			r.Host.guessed())
+	}
+	return ""
+}
+
 func (t Table) off(r Row) []check.Finding {
 	var all []check.Finding
 	if r.State == Refused {

@@ -81,7 +81,7 @@ func writeHTML(run *Run) ([]byte, error) {
 		Style:     template.CSS(style), //nolint:gosec // it is our own file
 		StyleHash: "sha256-" + base64.StdEncoding.EncodeToString(sum[:]),
 	}
-	if run.failed() {
+	if run.Failed() {
 		data.Verdict = "failed"
 	}
 	left := allPictures

@@ -104,7 +104,7 @@ func writeJSON(run *Run) ([]byte, error) {
 	doc := Document{
 		Version: DocumentVersion, Pagetools: run.Version, Command: run.Command,
 		Started: run.Started.UTC().Format(time.RFC3339), TookMs: run.Took.Milliseconds(),
-		Interrupted: run.Interrupted, FailOn: failOn, Failed: run.failed(), Owed: run.Owed,
+		Interrupted: run.Interrupted, FailOn: failOn, Failed: run.Failed(), Owed: run.Owed,
 		Summary: Summary{
 			Errors: run.countFindings(check.Error), Warnings: run.countFindings(check.Warning),
 			Infos: run.countFindings(check.Info), Cases: len(run.Cases), Passed: run.count(Passed),

@@ -73,18 +73,7 @@ func (l *list) done(run *Run) error {
 	if len(run.Cases) > 0 {
 		b.WriteByte('\n')
 	}
-	for _, g := range run.groups() {
-		fmt.Fprintln(&b, l.paint(bold, line(g.Page)))
-		for _, t := range g.Tools {
-			if t.Tool != "" {
-				fmt.Fprintf(&b, "  %s\n", l.paint(bold, line(t.Tool)))
-			}
-			for _, f := range t.Findings {
-				l.finding(&b, f)
-			}
-		}
-		b.WriteByte('\n')
-	}
+	l.findings(&b, run)
 	for i := range run.Cases {
 		if run.Cases[i].Status == Failed {
 			l.failure(&b, &run.Cases[i])
@@ -94,12 +83,27 @@ func (l *list) done(run *Run) error {
 		fmt.Fprintf(&b, "note: %s\n", line(note))
 	}
 	color := green
-	if run.failed() {
+	if run.Failed() {
 		color = red
 	}
 	fmt.Fprintln(&b, l.paint(color, run.summary()))
 	_, err := io.WriteString(l.out, guard(b.String()))
 	return err
+}
+
+func (l *list) findings(b *bytes.Buffer, run *Run) {
+	for _, g := range run.groups() {
+		fmt.Fprintln(b, l.paint(bold, line(g.Page)))
+		for _, t := range g.Tools {
+			if t.Tool != "" {
+				fmt.Fprintf(b, "  %s\n", l.paint(bold, line(t.Tool)))
+			}
+			for _, f := range t.Findings {
+				l.finding(b, f)
+			}
+		}
+		b.WriteByte('\n')
+	}
 }
 
 func (l *list) finding(b *bytes.Buffer, f check.Finding) {
@@ -125,6 +129,11 @@ func (l *list) finding(b *bytes.Buffer, f check.Finding) {
 func (l *list) failure(b *bytes.Buffer, c *Case) {
 	fmt.Fprintf(b, "%s %s %s\n", l.paint(red, "FAILED"), line(c.place(c.Line)),
 		l.paint(bold, line(c.label())))
+	l.parts(b, c)
+	b.WriteByte('\n')
+}
+
+func (l *list) parts(b *bytes.Buffer, c *Case) {
 	for _, part := range c.explain() {
 		if !part.Block {
 			fmt.Fprintf(b, "  %s: %s\n", part.Title, line(part.Text))
@@ -138,7 +147,21 @@ func (l *list) failure(b *bytes.Buffer, c *Case) {
 			fmt.Fprintf(b, "    %s\n", text)
 		}
 	}
-	b.WriteByte('\n')
+}
+
+// Text is what a list says of why the case failed, for those who print no list.
+func (c *Case) Text() string {
+	var b bytes.Buffer
+	whole := boundedCase(*c)
+	(&list{}).parts(&b, &whole)
+	return guard(b.String())
+}
+
+// FindingsText is what a list says of the findings of a run, for those who print no list.
+func (r *Run) FindingsText() string {
+	var b bytes.Buffer
+	(&list{}).findings(&b, bounded(r))
+	return guard(b.String())
 }
 
 // guard keeps GitHub's runner from taking a stranger's text for a command: "::" begins one after

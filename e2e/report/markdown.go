@@ -17,7 +17,7 @@ func Markdown(run *Run) []byte {
 func writeMarkdown(run *Run) ([]byte, error) {
 	var b bytes.Buffer
 	verdict := "passed"
-	if run.failed() {
+	if run.Failed() {
 		verdict = "failed"
 	}
 	fmt.Fprintf(&b, "## pagetools %s %s\n\n%s\n", prose(run.Command), verdict, run.summary())

@@ -242,8 +242,8 @@ func TestFailOn(t *testing.T) {
 	} {
 		run := &Run{Command: "check", FailOn: test.on, Findings: []check.Finding{{Rule: "x", Severity: test.found}}}
 		want := test.failures == 1
-		if run.failed() != want {
-			t.Errorf("%q, found %s: failed is %v", test.on, test.found, run.failed())
+		if run.Failed() != want {
+			t.Errorf("%q, found %s: Failed is %v", test.on, test.found, run.Failed())
 		}
 		if got := strings.Count(written(t, "tap", run), "\nnot ok "); got != test.failures {
 			t.Errorf("%q, found %s: TAP has %d failures", test.on, test.found, got)
@@ -252,7 +252,7 @@ func TestFailOn(t *testing.T) {
 			t.Errorf("%q, found %s: JUnit has %d failures", test.on, test.found, got)
 		}
 	}
-	if (&Run{}).failed() || !(&Run{Interrupted: true}).failed() || !(&Run{Cases: []Case{{Status: Failed}}}).failed() {
+	if (&Run{}).Failed() || !(&Run{Interrupted: true}).Failed() || !(&Run{Cases: []Case{{Status: Failed}}}).Failed() {
 		t.Error("what fails a run is wrong")
 	}
 }

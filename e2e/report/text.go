@@ -141,8 +141,8 @@ func (r *Run) fails(f check.Finding) bool {
 	return on != check.Off && rank(f.Severity) <= rank(on)
 }
 
-// failed reports whether the run did not succeed.
-func (r *Run) failed() bool {
+// Failed reports whether the run did not succeed: by a case, or by a finding as severe as FailOn says.
+func (r *Run) Failed() bool {
 	for _, f := range r.Findings {
 		if r.fails(f) {
 			return true

@@ -15,7 +15,8 @@
 // steps that each door runs: the page's own executeTool, a webtool, and MCP. Each run has a
 // [Scope] for its references and [Humans] for its questions. [Match] compares a result with what
 // is expected, and [Update] accepts results as the expected ones. [ReadEvals] reads the files of
-// webmcp-evals as cases. [Run] runs the cases of files through their doors, and reports them.
+// webmcp-evals as cases. [Run] runs the cases of files through their doors, and reports them; [Open]
+// is for those who run them one by one, or call tools without a file.
 //
 // In a value that is expected, an object matches when it has the expected members, an array by
 // position and length, and an object whose keys begin with $ is matchers, all of which must hold.

@@ -36,6 +36,14 @@ func NewHumans(entries []Entry, scope *Scope) (*Humans, error) {
 	return h, nil
 }
 
+// Add adds answers at the end.
+func (h *Humans) Add(entries ...Entry) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.entries = append(h.entries, entries...)
+	h.used = append(h.used, make([]int, len(entries))...)
+}
+
 // Next returns what the person does with a question. The error says that no entry is left for it,
 // which fails the case: the question counts as declined then.
 func (h *Humans) Next(q Question) (Answer, error) {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/pagetools/pagetools/e2e/app"
+	"github.com/pagetools/pagetools/e2e/hosts"
 	"github.com/pagetools/pagetools/e2e/report"
 )
 
@@ -24,6 +25,8 @@ type RunOptions struct {
 	// Site replaces the sites of the files; its Dir is relative to the current folder. A zero one
 	// replaces none.
 	Site Site
+	// Host is whose limits the pages are held to, and whose interface they meet; nil is ours.
+	Host *hosts.Host
 	// Env returns a variable of the environment, as in [Scope].
 	Env func(name string) (string, bool)
 	// Retries is how often a case is repeated that fails, unless it says so itself. With Repeat,
@@ -56,6 +59,22 @@ type RunOptions struct {
 	Version string
 }
 
+// flags are those of the command line that a case needs to run so again.
+func (o *RunOptions) flags() string {
+	var b strings.Builder
+	host := ""
+	if o.Host != nil {
+		host = o.Host.Name
+	}
+	for _, flag := range [][2]string{{"dir", o.Site.Dir}, {"url", o.Site.URL}, {"serve", o.Site.Serve},
+		{"host", host}} {
+		if flag[1] != "" {
+			b.WriteString(" --" + flag[0] + " " + shellWord(visible(flag[1])))
+		}
+	}
+	return b.String()
+}
+
 // NotOpened is the error of a site that could not be opened.
 type NotOpened struct {
 	Site string // as its file names it
@@ -78,14 +97,10 @@ func Run(ctx context.Context, files []*File, o RunOptions) (*report.Run, error) 
 	if err != nil {
 		return out, err
 	}
-	o.Parallel, o.Repeat = max(o.Parallel, 1), max(o.Repeat, 1)
-	if o.CaseTime == 0 {
-		o.CaseTime = time.Minute
-	}
 	if err := able(selected, o.Recorded != nil); err != nil {
 		return out, err
 	}
-	r := &runner{o: o, run: out}
+	r := newRunner(o, out)
 	var all error
 	for len(selected) > 0 && ctx.Err() == nil {
 		f := selected[0].File
@@ -134,6 +149,14 @@ type runner struct {
 	run *report.Run
 }
 
+func newRunner(o RunOptions, out *report.Run) *runner {
+	o.Parallel, o.Repeat = max(o.Parallel, 1), max(o.Repeat, 1)
+	if o.CaseTime == 0 {
+		o.CaseTime = time.Minute
+	}
+	return &runner{o: o, run: out}
+}
+
 // done adds a case to the report.
 func (r *runner) done(c report.Case) {
 	r.mu.Lock()
@@ -148,7 +171,9 @@ func (r *runner) done(c report.Case) {
 func (r *runner) note(format string, args ...any) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.run.Notes = append(r.run.Notes, visible(fmt.Sprintf(format, args...)))
+	if text := visible(fmt.Sprintf(format, args...)); !slices.Contains(r.run.Notes, text) {
+		r.run.Notes = append(r.run.Notes, text)
+	}
 }
 
 // file runs the selected cases of one file.
@@ -243,22 +268,30 @@ func (on *opened) cases(ctx context.Context, selected []Selected) {
 
 // throughDoors runs one case through its doors, one after another, and compares what came of it.
 func (on *opened) throughDoors(ctx context.Context, doors []Selected) {
-	var before []*attempt
+	turns := Turns{on: on}
 	for i := range doors {
-		s := &doors[i]
-		if reason := s.reasonToSkip(); reason != "" {
-			on.done(skipped(s, reason))
-			continue
-		}
-		c, last := on.repeated(ctx, s, before)
-		if ctx.Err() != nil {
-			c = skipped(s, "the run was interrupted")
-		}
-		if c.Status == report.Passed {
-			before = append(before, last)
-		}
-		on.done(c)
+		on.done(turns.through(ctx, &doors[i]))
 	}
+}
+
+// Turns are the runs of one case through its doors, one after another.
+type Turns struct {
+	on     *opened
+	before []*attempt // that passed
+}
+
+func (u *Turns) through(ctx context.Context, s *Selected) report.Case {
+	if reason := s.reasonToSkip(); reason != "" {
+		return skipped(s, reason)
+	}
+	c, last := u.on.repeated(ctx, s, u.before)
+	if ctx.Err() != nil {
+		c = skipped(s, "the run was interrupted")
+	}
+	if c.Status == report.Passed {
+		u.before = append(u.before, last)
+	}
+	return c
 }
 
 // repeated runs a case through one door as often as it shall be, and returns the last attempt.

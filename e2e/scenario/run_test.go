@@ -89,11 +89,13 @@ func transcript(run *report.Run) string {
 // TestRun: the ways in which cases pass and fail, through every door, as they are reported. The
 // golden files hold both, so that each is the control of the other.
 func TestRun(t *testing.T) {
+	t.Parallel()
 	for _, name := range []string{"passes", "silent", "fails", "hostile"} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			var ended int
 			run, err := scenario.Run(t.Context(), []*scenario.File{scenarios(t, name)}, scenario.RunOptions{
-				Open: open, Env: env, Parallel: 2, CaseTime: 20 * time.Second,
+				Open: open, Env: env, Parallel: 4, CaseTime: 20 * time.Second,
 				CaseDone: func(*report.Case) { ended++ },
 			})
 			if err != nil || run.Interrupted || ended != len(run.Cases) {

@@ -26,6 +26,7 @@ type attempt struct {
 	scope      *Scope
 	credential transport.Credential
 	ref        bridge.Ref
+	page       string // as of the site, and for a visit its path
 	humans     *Humans
 	person     *person
 	way        door
@@ -45,7 +46,8 @@ type attempt struct {
 }
 
 func (on *opened) attempt(s *Selected) *attempt {
-	return &attempt{opened: on, c: s.Case, door: s.Door, again: s.Again(), unheard: s.lacks(),
+	again := strings.Replace(s.Again(), " test", " test"+on.o.flags(), 1)
+	return &attempt{opened: on, page: on.page, c: s.Case, door: s.Door, again: again, unheard: s.lacks(),
 		scope: &Scope{Env: on.o.Env, Unique: strings.ToLower(rand.Text()[:12])}}
 }
 
@@ -139,7 +141,7 @@ func (t *attempt) start(ctx context.Context) *report.Failure {
 		return trouble(err)
 	}
 	t.person = newPerson(t.humans, t.app.Bridge, t.credential.Name)
-	t.person.tracing = t.tracing
+	t.person.host, t.person.tracing = t.o.Host, t.tracing
 	go t.person.watch(ctx)
 	if t.probe, err = t.app.Manager.Probe(ctx, t.ref); err != nil {
 		return trouble(err)
@@ -156,6 +158,9 @@ func (t *attempt) start(ctx context.Context) *report.Failure {
 		t.way = t.webtool(t.credential, t.person)
 	default:
 		t.way = &pageDoor{probe: t.probe, person: t.person, limit: t.callTime}
+	}
+	if t.o.Host != nil {
+		t.way = &hostDoor{t.way, t, *t.o.Host}
 	}
 	return nil
 }

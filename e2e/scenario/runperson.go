@@ -10,6 +10,7 @@ import (
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/schema"
+	"github.com/pagetools/pagetools/e2e/hosts"
 )
 
 // person is who is asked in one attempt: it answers by the script of the case, wherever the
@@ -18,6 +19,7 @@ type person struct {
 	humans *Humans
 	bridge *bridge.Bridge
 	caller string // whose questions they are
+	host   *hosts.Host
 
 	mu      sync.Mutex
 	open    []bridge.OpenQuestion
@@ -70,11 +72,19 @@ func (p *person) until(ctx context.Context, ok func([]bridge.OpenQuestion) bool)
 	}
 }
 
-// over waits until a question is not open any more.
+// over waits until a question is not open any more. It looks by itself: who is asked may know of
+// the question before watch does.
 func (p *person) over(ctx context.Context, id string) error {
-	return p.until(ctx, func(open []bridge.OpenQuestion) bool {
-		return !slices.ContainsFunc(open, func(q bridge.OpenQuestion) bool { return q.ID == id })
-	})
+	looking, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var in bridge.Inbox
+	for ev := range p.bridge.Watch(looking, bridge.Interest{Caller: operator(), Runs: true}) {
+		in.Take(ev)
+		if !slices.ContainsFunc(in.Questions(), func(q bridge.OpenQuestion) bool { return q.ID == id }) {
+			return nil
+		}
+	}
+	return context.Cause(ctx)
 }
 
 // find waits for an open question that fits, which nobody else has found, and returns it. The
@@ -132,6 +142,11 @@ func (p *person) decide(ctx context.Context, q *bridge.Question) (a Answer) {
 	}
 	began := time.Now()
 	defer func() { p.tracing.asked(q, &a, began) }()
+	if p.host != nil {
+		if can, known := p.host.CanAsk(string(q.Kind)); known && !can {
+			p.complain("the page asks by %s, which a person cannot be shown by %s", q.Kind, p.host.Name)
+		}
+	}
 	asked := Question{Kind: q.Kind, Tool: q.Tool, Title: q.Title, Message: q.Detail}
 	a, err := p.humans.Next(asked)
 	for err == nil && a.Act == Refused {

@@ -29,6 +29,9 @@ type opened struct {
 	site string // the name of it
 	page string // what config changes about its pages, as JSON; "" is nothing
 	base string // where it is served
+	// origin is that of its pages, and folder is true when it is files that we serve.
+	origin string
+	folder bool
 	// callTime is how long a call may take.
 	callTime time.Duration
 	ends     []func() error
@@ -93,6 +96,7 @@ func (on *opened) open(ctx context.Context) error {
 	on.site = t.Name
 	on.app, err = on.o.Open(ctx, t, func(o *app.Options) {
 		s := &o.Sites[0]
+		on.underHost(o)
 		s.Path, on.callTime = path, o.Limits.WithDefaults().CallTimeout
 		s.Page.Shared, s.Page.Warm, s.Page.Tab.Record = false, 0, true
 		s.Page.Tab.Trace = on.o.Trace != ""
@@ -108,6 +112,7 @@ func (on *opened) open(ctx context.Context) error {
 		return err
 	}
 	on.ends = append(on.ends, on.app.Close)
+	on.origin, on.folder = t.Origin, folder != ""
 	if err := on.serve(ctx); err != nil {
 		return err
 	}

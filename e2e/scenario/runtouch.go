@@ -2,11 +2,14 @@ package scenario
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
+	"github.com/pagetools/pagetools/e2e/check"
 	"github.com/pagetools/pagetools/e2e/effects"
 	"github.com/pagetools/pagetools/e2e/report"
+	"github.com/pagetools/pagetools/session"
 )
 
 // settleTime is how long a page does nothing whose call is over.
@@ -85,18 +88,33 @@ func (t *attempt) effects(ctx context.Context, s *Step,
 		return nil, err
 	}
 	return func(ctx context.Context) *report.Failure {
-		all, err := t.probe.Since(ctx, from, settleTime)
+		all, err := t.sinceQuiet(ctx, from)
 		if err != nil {
 			return t.failed(s, said(ctx, err))
 		}
-		if all.Cut {
-			return t.failed(s, "the page did more than can be seen: its effects cannot be compared")
-		}
-		got := effects.Of(all, alone)
-		got.Navigated = append(got.Navigated, got.Submitted...)
+		got := touched(all, alone)
 		if m := want.Match(*got); m != nil {
 			return t.mismatched(s, "the effects", s.Effects.Position, m)
 		}
 		return nil
 	}, nil
+}
+
+// errCut is the error of a page that did more than is kept.
+var errCut = errors.New("the page did more than can be seen: its effects cannot be compared")
+
+// sinceQuiet waits until the page is quiet, and returns what happened since a moment.
+func (t *attempt) sinceQuiet(ctx context.Context, from session.Mark) (*session.Activity, error) {
+	all, err := t.probe.Since(ctx, from, settleTime)
+	if err == nil && all.Cut {
+		return nil, errCut
+	}
+	return all, err
+}
+
+// touched is what a scenario compares: to submit a form is to go elsewhere.
+func touched(all *session.Activity, alone *effects.Alone) *check.Effects {
+	got := effects.Of(all, alone)
+	got.Navigated = append(got.Navigated, got.Submitted...)
+	return got
 }

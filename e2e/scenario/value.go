@@ -37,6 +37,14 @@ func (v Value) JSON() (json.RawMessage, error) {
 	return v.n.appendJSON(nil)
 }
 
+// keys are those of an object.
+func (v Value) keys() []string {
+	if v.n == nil {
+		return nil
+	}
+	return v.n.keys
+}
+
 // Literal returns a value that matches what equals the JSON text: nothing in it is a matcher or a
 // reference. The error is a [*schema.SyntaxError].
 func Literal(text json.RawMessage) (Value, error) {

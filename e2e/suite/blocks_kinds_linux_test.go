@@ -87,6 +87,23 @@ func (w *reader) save(text string) {
 	}
 }
 
+// quote finds each function of a text among those that the tests of package e2e run.
+func (w *reader) quote(text string) {
+	w.t.Helper()
+	source, err := os.ReadFile(filepath.Join(root(w.t), "e2e", "example_test.go"))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for _, function := range strings.Split("\n"+text, "\nfunc ")[1:] {
+		if !strings.Contains(string(source), "\nfunc "+strings.TrimSpace(function)+"\n") {
+			w.t.Errorf("e2e/example_test.go does not have func %s", function)
+		}
+	}
+	if !strings.HasPrefix(text, "func ") {
+		w.t.Errorf("it does not begin with a function:\n%s", text)
+	}
+}
+
 // verify lets systemd look at a unit whose first line is its path, with our binary in the
 // place that it names.
 func (w *reader) verify(text string) {

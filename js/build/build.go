@@ -18,7 +18,7 @@ type Bundle struct {
 	Entry, Out string
 	// Result is the variable that the entry point assigns: the value of the bundle, which is one expression.
 	Result string
-	// Param makes the bundle a function of that variable; without it, the function is called at once.
+	// Param makes the bundle a function of these variables; without it, the function is called at once.
 	Param string
 }
 
@@ -26,10 +26,11 @@ type Bundle struct {
 var Bundles = []Bundle{
 	{Entry: "src/shim/main.js", Out: "dist/shim.js", Result: "shim", Param: "secret"},
 	{Entry: "src/shim/native.js", Out: "dist/native.js", Result: "shim", Param: "secret"},
-	{Entry: "src/record/main.js", Out: "dist/record.js", Result: "record", Param: "mark"},
+	{Entry: "src/record/main.js", Out: "dist/record.js", Result: "record", Param: "mark, surface"},
 	{Entry: "src/wait/main.js", Out: "dist/wait.js", Result: "wait"},
 	{Entry: "src/look/main.js", Out: "dist/look.js", Result: "look"},
-	{Entry: "src/drive/main.js", Out: "dist/drive.js", Result: "drive"},
+	{Entry: "src/drive/main.js", Out: "dist/drive.js", Result: "drive", Param: "own"},
+	{Entry: "src/accepts/main.js", Out: "dist/accepts.js", Result: "accepts"},
 	{Entry: "src/console/main.js", Out: "dist/console.js", Result: "page"},
 }
 

@@ -6,6 +6,9 @@ declare let drive: {
   execute: (name: string, input: string) => Promise<string>;
 };
 
+/** What of the page lists and runs its tools. */
+declare const own: { getTools: () => Promise<any[]>; executeTool: Function };
+
 interface Document {
   readonly modelContext: any;
 }

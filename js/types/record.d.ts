@@ -1,7 +1,9 @@
 /** What the bundle of src/record is. */
-declare let record: () => string;
+declare let record: (() => string) & { own: { getTools: () => Promise<any[]>; executeTool: Function } };
 /** The name of the messages between the frames of a page, which the bundle is a function of. */
 declare const mark: string;
+/** What of the interface the page is shown; null is all of it. */
+declare const surface: { objects: string[]; methods: string[]; frozen: boolean } | null;
 declare const ModelContext: any;
 
 interface RecordedNote {

@@ -212,34 +212,54 @@ const lookWorld = "pagetools"
 // Look implements session.Probe. It looks from a world of its own, where the page changes nothing.
 func (p *probe) Look(ctx context.Context, selector string) (session.Element, error) {
 	var e session.Element
-	const late = "The page did not show the element in time."
-	const other = "The elements of the page cannot be looked at."
+	var text string
+	err := p.lookAt(ctx, shim.Look(selector), &text)
+	if x, thrown := errors.AsType[*scriptError](err); thrown {
+		return e, bridge.Errorf(bridge.SchemaError, "", bridge.NotRun,
+			"%q is not a CSS selector: correct it.", shortened(selector)).With(x)
+	}
+	if err == nil {
+		err = json.Unmarshal([]byte(text), &e)
+	}
+	return e, err
+}
+
+// Accepts implements session.Probe.
+func (p *probe) Accepts(ctx context.Context, tool string, inputs []json.RawMessage) ([]string, error) {
+	text, err := json.Marshal(inputs)
+	if err != nil {
+		return nil, fmt.Errorf("what the form is filled with: %w", err)
+	}
+	var refused []string
+	err = p.lookAt(ctx, shim.Accepts(tool, text), &refused)
+	return refused, err
+}
+
+// lookAt evaluates an expression in a world of its own, and reads its value. An exception is a
+// *scriptError.
+func (p *probe) lookAt(ctx context.Context, expression string, into any) error {
+	const late = "The page did not show it in time."
+	const other = "The page cannot be looked at."
 	params := page.CreateIsolatedWorldParams{FrameID: cdp.FrameID(p.id), WorldName: lookWorld}
 	world, err := cdp.Call(ctx, p.target, page.CreateIsolatedWorld, params)
 	if err != nil {
-		return e, p.unread(ctx, err, late, other)
+		return p.unread(ctx, err, late, other)
 	}
 	yes := true
 	found, err := cdp.Call(ctx, p.target, runtime.Evaluate, runtime.EvaluateParams{
-		Expression: shim.Look(selector), ContextID: world.ExecutionContextID,
+		Expression: expression, ContextID: world.ExecutionContextID,
 		ReturnByValue: &yes, Silent: &yes,
 	})
 	if err != nil {
-		return e, p.unread(ctx, err, late, other)
+		return p.unread(ctx, err, late, other)
 	}
 	if x := found.ExceptionDetails; x != nil {
-		return e, bridge.Errorf(bridge.SchemaError, "", bridge.NotRun,
-			"%q is not a CSS selector: correct it.", shortened(selector)).
-			With(&scriptError{description: exception(x)})
+		return &scriptError{description: exception(x)}
 	}
-	var text string
-	if err = json.Unmarshal(found.Result.Value, &text); err == nil {
-		err = json.Unmarshal([]byte(text), &e)
+	if err := json.Unmarshal(found.Result.Value, into); err != nil {
+		return p.unread(ctx, err, late, other)
 	}
-	if err != nil {
-		return e, p.unread(ctx, err, late, other)
-	}
-	return e, nil
+	return nil
 }
 
 // unread explains why something of the page could not be read: the page is gone, the time of ctx
@@ -281,7 +301,7 @@ func (t *tab) record(ctx context.Context) (*session.Record, error) {
 
 // Names implements session.Probe.
 func (p *probe) Names(ctx context.Context) ([]string, error) {
-	text, err := p.Evaluate(ctx, shim.Names())
+	text, err := p.Evaluate(ctx, shim.Names(p.notes))
 	if err != nil {
 		return nil, err
 	}
@@ -304,7 +324,7 @@ func (p *probe) Execute(ctx context.Context, tool string, input json.RawMessage)
 		return err.Step()
 	}
 	c := p.calls.begin(d, &session.Invocation{Caller: ofThePage})
-	ch, err := d.send(ctx, shim.Execute(tool, input))
+	ch, err := d.send(ctx, shim.Execute(p.notes, tool, input))
 	return c.dispatched(ctx, ch, err)
 }
 

@@ -2,6 +2,7 @@ package cdp
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net"
 	"net/url"
@@ -131,7 +132,7 @@ func newTab(b *instance, target *wire.Session, in cdp.BrowserContextID, id cdpta
 		if o.Trace {
 			t.probe.tracer = &tracer{flying: map[string]flying{}}
 		}
-		own.setup.invoker = append(own.setup.invoker, addScript(shim.RecordSource(t.notes)))
+		own.setup.invoker = append(own.setup.invoker, addScript(shim.RecordSource(t.notes, surfaceJSON(o.Surface))))
 	}
 	own.windows = &windows{
 		of: b, in: in, id: id, policy: o.Windows, frames: own.frames, setup: own.setup, out: out, tasks: work,
@@ -139,6 +140,15 @@ func newTab(b *instance, target *wire.Session, in cdp.BrowserContextID, id cdpta
 	}
 	t.owner = own
 	return t
+}
+
+// surfaceJSON is what of the interface pages that record are shown, as JSON.
+func surfaceJSON(s *session.Surface) string {
+	text, err := json.Marshal(s)
+	if err != nil {
+		panic(err) // lists of words
+	}
+	return string(text)
 }
 
 // recycled reports that another browser takes the place of the tab's.

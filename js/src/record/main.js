@@ -181,7 +181,10 @@ function frameOf(frame) {
   return { url: frame.src, allowed: /(^|;)\s*tools\b/.test(frame.allow), name: frame.name };
 }
 
-document.modelContext.addEventListener('toolactivated', () => calls++);
+const context = document.modelContext;
+/** What a page can do with its tools, whatever it is shown of that. */
+const own = { getTools: context.getTools.bind(context), executeTool: context.executeTool.bind(context) };
+context.addEventListener('toolactivated', () => calls++);
 watch(ModelContext.prototype);
 watch(Object.getPrototypeOf(/** @type {any} */ (window).agent), 'agent');
 access(Document.prototype, 'document');
@@ -197,8 +200,39 @@ addEventListener('message', (event) => {
   if (told.length < most) told.push({ url: `${said.url}`, origin: event.origin, registers: true, tool: `${said.tool}` });
 }, true);
 
-record = () => stringify({
+/**
+ * show leaves of the interface what a host has. What is put in its place is assigned: what is defined would be taken for an object
+ * of the page's own.
+ * @param {{objects: string[], methods: string[], frozen: boolean}} surface
+ */
+function show({ objects, methods, frozen }) {
+  /** @type {any} */
+  const only = {};
+  for (const method of methods) {
+    only[method] = {
+      /** @param {any[]} args */
+      [method](...args) {
+        through = objects[0];
+        return context[method](...args);
+      },
+    }[method];
+  }
+  const all = methods.length > 0 && !frozen ? Object.getOwnPropertyDescriptors(ModelContext.prototype) : {};
+  for (const [name, { value }] of Object.entries(all)) {
+    if (typeof value === 'function' && name !== 'constructor' && !methods.includes(name)) delete ModelContext.prototype[name];
+  }
+  for (const [name, holder] of /** @type {[string, any][]} */ ([['document', Document.prototype], ['navigator', Navigator.prototype]])) {
+    if (objects.includes(name) && !frozen) continue;
+    delete holder.modelContext;
+    if (objects.includes(name)) holder.modelContext = Object.freeze(only);
+  }
+  delete (/** @type {any} */ (Navigator.prototype).modelContextTesting);
+  delete (/** @type {any} */ (window).agent);
+}
+
+if (surface !== null) show(surface);
+record = Object.assign(() => stringify({
   notes, dropped, told, calls, since: performance.timeOrigin,
   frames: from.call(Array, document.querySelectorAll('iframe'), frameOf).slice(0, most),
   forms: from.call(Array, document.forms, formOf).slice(0, most),
-});
+}), { own });

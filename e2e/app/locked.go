@@ -1,0 +1,72 @@
+package app
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/pagetools/pagetools/bridge"
+)
+
+// LockVersion is the version of lock files that are written. Version 1 had names of sites for
+// keys, and digests alone.
+const LockVersion = 2
+
+// Lock is the content of a lock file.
+type Lock struct {
+	LockfileVersion int `json:"lockfileVersion"`
+	// Targets are the locked pages by their address, or by their folder.
+	Targets map[string]LockedTarget `json:"targets"`
+}
+
+// LockedTarget is a page with its tools, by name.
+type LockedTarget struct {
+	Tools map[string]LockedTool `json:"tools"`
+}
+
+// LockedTool is the definition of a tool. The digest is what counts; the rest says what
+// changed. A file of version 1 has nothing but digests.
+type LockedTool struct {
+	Digest       string          `json:"digest"`
+	Origin       string          `json:"origin,omitempty"`
+	Frame        string          `json:"frame,omitempty"`
+	Title        string          `json:"title,omitempty"`
+	Description  string          `json:"description,omitempty"`
+	InputSchema  json.RawMessage `json:"inputSchema,omitempty"`
+	OutputSchema json.RawMessage `json:"outputSchema,omitempty"`
+	Annotations  json.RawMessage `json:"annotations,omitempty"`
+}
+
+// Text is the lock as its file has it.
+func (l *Lock) Text() ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	if err := enc.Encode(l); err != nil {
+		return nil, fmt.Errorf("encoding a lock file: %w", err)
+	}
+	return b.Bytes(), nil
+}
+
+// LockedTools are the tools of a page as they are written down. The page is that of the caller's
+// session, or the site's own. Tools of a folder have no origin, which has another port each time.
+func (a *App) LockedTools(ctx context.Context, ref bridge.Ref, folder bool,
+) (map[string]LockedTool, error) {
+	digests, catalog, err := a.Bridge.ToolDigests(ctx, ref)
+	if err != nil {
+		return nil, err
+	}
+	all := map[string]LockedTool{}
+	for _, x := range catalog.Tools() {
+		tool := LockedTool{Digest: digests[x.Name()], Title: x.Title(),
+			Description: x.Description(), Frame: x.Frame(), InputSchema: x.InputSchema(),
+			OutputSchema: x.OutputSchema(), Annotations: x.Annotations()}
+		if !folder || tool.Frame != "" {
+			tool.Origin = x.Origin()
+		}
+		all[x.Name()] = tool
+	}
+	return all, nil
+}

@@ -1,0 +1,35 @@
+package e2e_test
+
+import (
+	"testing"
+
+	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/e2e"
+	"github.com/pagetools/pagetools/e2e/check"
+)
+
+// The tests of this file are those of the documentation.
+
+func TestStamps(t *testing.T) {
+	t.Parallel()
+	app := e2e.Start(t, e2e.Options{Dir: "testdata/site"})
+	page := app.Open(t, "/stamps.html")
+	page.MatchLock(t, "testdata/stamps.lock")
+	page.Check(t, e2e.FailOn(check.Warning),
+		e2e.Rule("consequential-missing", check.Setting{Severity: check.Off})) // the page asks itself
+	page.Human(e2e.Accept("Buy product 42?"))
+	got := page.Call(t, "buyProduct", map[string]any{"product_id": "42"})
+	got.Match(t, `{"content": [{"text": {"$contains": "purchased"}}]}`)
+	got.Effects(t).Only(e2e.POST("/orders"))
+}
+
+func TestScenarios(t *testing.T) { e2e.Run(t, "testdata/*.webtool.yaml") }
+
+func TestPurchaseDeclined(t *testing.T) {
+	t.Parallel()
+	page := e2e.Start(t, e2e.Options{Dir: "testdata/site"}).Open(t, "/stamps.html")
+	page.Human(e2e.Decline("").To(bridge.Confirm))
+	got := page.CallError(t, "buyProduct", map[string]any{"product_id": "42"})
+	got.Match(t, `{"code": "TOOL_ERROR", "message": {"$contains": "said no"}}`)
+	got.Effects(t).None()
+}

@@ -1,0 +1,329 @@
+package scenario
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/pagetools/pagetools/bridge/schema"
+	"github.com/pagetools/pagetools/e2e/app"
+	"github.com/pagetools/pagetools/e2e/check"
+	"github.com/pagetools/pagetools/e2e/effects"
+	"github.com/pagetools/pagetools/e2e/report"
+	"github.com/pagetools/pagetools/session"
+)
+
+// Stand is the site of a file, opened, for those who run its cases one by one, or have none, such
+// as tests in Go. It is safe for concurrent use.
+type Stand struct{ on *opened }
+
+// Open opens the site of a file. The caller must close the stand, before ctx ends. Errors are those
+// of [Run].
+func Open(ctx context.Context, f *File, o RunOptions) (*Stand, error) {
+	if err := able([]Selected{{File: f}}, false); err != nil {
+		return nil, err
+	}
+	known := configKeys()
+	for _, name := range f.Site.Config.keys() {
+		if !slices.Contains(known, name) {
+			return nil, &Problems{List: []Problem{{f.Name, f.Site.Config.Position(), visible(fmt.Sprintf(
+				"unknown key %s in config: %s", quoted(name), instead(name, known)))}}}
+		}
+	}
+	on, err := newRunner(o, &report.Run{}).open(ctx, f)
+	if err != nil {
+		return nil, err
+	}
+	return &Stand{on}, nil
+}
+
+// Close ends all that Open began.
+func (s *Stand) Close() { s.on.close() }
+
+// Origin is the origin of the site's pages, such as https://shop.example.
+func (s *Stand) Origin() string { return s.on.origin }
+
+// Turns returns the runs of a case of the file, of which there was none yet.
+func (s *Stand) Turns() *Turns { return &Turns{on: s.on} }
+
+// Through runs the case through one door, and compares it with the doors before.
+func (u *Turns) Through(ctx context.Context, c *Case, door Door) report.Case {
+	return u.through(ctx, &Selected{u.on.file, c, door})
+}
+
+// Judge holds the site's page against the rules and the lock file, as the file asks. The report has
+// the cases "lock" and "lint", as far as the file has them, and the findings. It is called once.
+func (s *Stand) Judge(ctx context.Context) *report.Run {
+	s.on.lint(ctx)
+	return s.on.run
+}
+
+// Visit is a fresh page in a browser context of its own, whose tools are called as webtools. All
+// methods but End are for one goroutine.
+type Visit struct {
+	t     *attempt
+	again func(context.Context) (*Visit, error) // opens the same page
+	leave context.CancelCauseFunc
+
+	opened session.Mark
+	began  time.Time
+	calls  int
+	alone  effects.Alone
+	idle   *Visit // the same page, left alone
+}
+
+// errTooLate is the cause of the end of a visit whose page does not come, or gets no turn.
+var errTooLate = errors.New("the page was not there in time")
+
+// Visit opens a path of the site, or its first page with "". The person who is asked answers by
+// these entries. The caller must end the visit.
+func (s *Stand) Visit(ctx context.Context, path string, human []Entry) (*Visit, error) {
+	t := s.on.attempt(&Selected{s.on.file, &Case{Human: human}, ThroughWebtool})
+	if path != "" {
+		page := map[string]json.RawMessage{"path": schema.MustEncode(path)}
+		for name, value := range of(json.RawMessage(t.page)).Members() {
+			page[name] = value.Text()
+		}
+		t.page = string(schema.MustEncode(page))
+	}
+	life, leave := context.WithCancelCause(context.WithoutCancel(ctx))
+	late := time.AfterFunc(s.on.o.CaseTime, func() { leave(errTooLate) })
+	defer late.Stop()
+	v := &Visit{t: t, leave: leave, began: time.Now()}
+	v.again = func(ctx context.Context) (*Visit, error) { return s.Visit(ctx, path, nil) }
+	f := t.start(life)
+	var err error
+	if f != nil {
+		err = fmt.Errorf("opening the page: %s", f.Message)
+	} else {
+		v.opened, err = t.probe.Mark(ctx)
+	}
+	if err != nil {
+		v.End()
+		return nil, err
+	}
+	return v, nil
+}
+
+// End closes the page.
+func (v *Visit) End() {
+	if v.idle != nil {
+		v.idle.End()
+	}
+	v.t.end()
+	v.leave(nil)
+}
+
+// URL is the address that the page shows.
+func (v *Visit) URL() string {
+	if shown := v.t.app.Manager.Shows(v.t.ref); shown != nil {
+		return shown.URL
+	}
+	return ""
+}
+
+// Answers adds what the person answers, after what was there.
+func (v *Visit) Answers(entries ...Entry) error {
+	for i := range entries {
+		fresh, err := NewHumans(entries[i:i+1], v.t.scope)
+		if err != nil {
+			return err
+		}
+		v.t.humans.Add(fresh.entries...)
+	}
+	return nil
+}
+
+// Left returns the answers that nobody asked for.
+func (v *Visit) Left() []Entry { return v.t.humans.Left() }
+
+// Goto opens another address of the site in the page, relative to the one that it shows; "" loads
+// that one again.
+func (v *Visit) Goto(ctx context.Context, address string) error {
+	return v.t.app.Manager.Goto(ctx, v.t.ref, address)
+}
+
+// Names lists the tools that are there now, as agents see them.
+func (v *Visit) Names(ctx context.Context) ([]string, error) { return v.t.way.names(ctx) }
+
+// Look returns what the page declares now, as [effects.Look] does.
+func (v *Visit) Look(ctx context.Context) (check.Page, error) {
+	return effects.LookAt(ctx, v.t.app, v.t.ref)
+}
+
+// Locked returns the tools that are there now, as a lock file has them.
+func (v *Visit) Locked(ctx context.Context) (map[string]app.LockedTool, error) {
+	return v.t.app.LockedTools(ctx, v.t.ref, v.t.folder)
+}
+
+// Called is a call that ended.
+type Called struct {
+	// Result is what the tool returned, as a webtool has it in data; nil when the call failed. Error
+	// is the contract's error object then.
+	Result, Error json.RawMessage
+
+	visit  *Visit
+	step   *Step
+	from   session.Mark
+	began  time.Time
+	number int
+}
+
+// Call calls a tool, and answers what is asked. An error is trouble with the way to the tool; the
+// failure says that a question had no answer, and comes beside what was called.
+func (v *Visit) Call(ctx context.Context, tool string, with json.RawMessage,
+) (*Called, *report.Failure, error) {
+	v.calls++
+	c := &Called{visit: v, step: &Step{Call: tool}, number: v.calls}
+	var err error
+	if c.from, err = v.t.probe.Mark(ctx); err != nil {
+		return nil, nil, err
+	}
+	c.began = time.Now()
+	if v.calls == 1 { // what the page did until now, nobody called
+		own, err := v.t.probe.Since(ctx, v.opened, 0)
+		if err != nil {
+			return nil, nil, err
+		}
+		v.alone.Add(own)
+	}
+	v.t.from = &c.from
+	r, err := v.t.way.call(ctx, tool, with)
+	if err != nil {
+		return nil, nil, err
+	}
+	if r.err == nil {
+		c.Result = r.forms[0]
+	}
+	c.Error = r.err
+	wrong, _ := v.t.person.complaints()
+	if wrong == "" {
+		return c, nil, nil
+	}
+	return c, v.t.told(ctx, v.t.failed(c.step, wrong)), nil
+}
+
+// told adds what the page said to a failure.
+func (t *attempt) told(ctx context.Context, f *report.Failure) *report.Failure {
+	t.explain(ctx, f)
+	return f
+}
+
+// Failed is the failure of a call that must succeed, or nil.
+func (c *Called) Failed(ctx context.Context) *report.Failure {
+	if c.Error == nil {
+		return nil
+	}
+	f := c.visit.t.failed(c.step, "the call failed: "+visible(errorText(c.Error)))
+	f.Actual = show(literal(of(c.Error), Position{}), nil)
+	return c.visit.t.told(ctx, f)
+}
+
+// Succeeded is the failure of a call that must fail, or nil.
+func (c *Called) Succeeded(ctx context.Context) *report.Failure {
+	if c.Error != nil {
+		return nil
+	}
+	f := c.visit.t.failed(c.step, "the call succeeded, and must fail")
+	f.Actual = show(literal(of(c.Result), Position{}), nil)
+	return c.visit.t.told(ctx, f)
+}
+
+// Match compares the result, or the error of a call that failed, with what is expected. It returns
+// nil when it matches. The error is about the value that is expected.
+func (c *Called) Match(ctx context.Context, want Value) (*report.Failure, error) {
+	want, err := c.visit.t.scope.Expand(want)
+	if err != nil {
+		return nil, err
+	}
+	what, got := "the result", c.Result
+	if c.Error != nil {
+		what, got = "the error", c.Error
+	}
+	m := Match(want, got)
+	if m == nil {
+		return nil, nil //nolint:nilnil // it matches
+	}
+	f := c.visit.t.mismatched(c.step, what, Position{}, m)
+	if c.number == c.visit.calls { // otherwise the page has said more
+		f = c.visit.t.told(ctx, f)
+	}
+	return f, nil
+}
+
+// Effects waits until the page is quiet, and returns what the call touched, without what the page
+// does alone: what it did before its first call, and what another page of that address does that is
+// opened for that, and left alone. It must be asked before the next call.
+func (c *Called) Effects(ctx context.Context) (*check.Effects, error) {
+	v := c.visit
+	if c.number != v.calls {
+		return nil, fmt.Errorf("the page ran another call after %s: ask for the effects before it",
+			quoted(c.step.Call))
+	}
+	all, err := v.t.sinceQuiet(ctx, c.from)
+	if err != nil {
+		return nil, err
+	}
+	age := time.Since(v.began)
+	if got := touched(all, &v.alone); isNothing(got) {
+		return got, nil
+	}
+	if v.idle == nil {
+		if v.idle, err = v.again(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if err := v.idle.observe(ctx, &v.alone, age); err != nil {
+		return nil, err
+	}
+	return touched(all, &v.alone), nil
+}
+
+func isNothing(e *check.Effects) bool {
+	return len(e.Requests)+len(e.Storage)+len(e.Navigated)+len(e.Windows)+len(e.Downloads) == 0
+}
+
+// mostIdle is how old a page gets at most that is left alone.
+const mostIdle = 5 * time.Second
+
+// observe adds what a page did that was left alone, until it is as old as one that was not: then it
+// has done what that did by the clock.
+func (v *Visit) observe(ctx context.Context, alone *effects.Alone, age time.Duration) error {
+	timer := time.NewTimer(min(age, mostIdle) - time.Since(v.began))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	since, err := v.t.probe.Since(ctx, v.opened, settleTime)
+	if err != nil {
+		return err
+	}
+	// What it kept while it was loaded is left out: tools change that later.
+	whole, err := v.t.probe.Since(ctx, session.Mark{Cookies: v.opened.Cookies}, 0)
+	if err != nil {
+		return err
+	}
+	whole.Writes = nil
+	alone.Add(since)
+	alone.Add(whole)
+	return nil
+}
+
+// Mismatch is the failure of a call whose effects are not as they must be.
+func (c *Called) Mismatch(ctx context.Context, m *Mismatch) *report.Failure {
+	return c.visit.t.told(ctx, c.visit.t.mismatched(c.step, "the effects", Position{}, m))
+}
+
+// ReadAs reads a file of scenarios by its name: one that ends in .json has evals.
+func ReadAs(name string, text []byte) (*File, error) {
+	if strings.HasSuffix(name, ".json") {
+		return ReadEvals(name, text)
+	}
+	return Read(name, text)
+}
