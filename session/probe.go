@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"encoding/json"
+	"net/http"
 	"time"
 
 	"github.com/pagetools/pagetools/bridge"
@@ -13,6 +14,7 @@ import (
 // *bridge.Error.
 type Probe interface {
 	Photographer
+	Watchable
 	// Record returns what was noted in the document at the top, and of the frames in it.
 	Record(ctx context.Context) (*Record, error)
 	// Evaluate runs an expression in the document at the top, awaits it, and returns the JSON of
@@ -38,6 +40,40 @@ type Probe interface {
 	// until no request that began since then was under way and nothing happened for so long, at
 	// most for three seconds. Of a page that is gone it returns what was seen until then.
 	Since(ctx context.Context, m Mark, quiet time.Duration) (*Activity, error)
+	// Traced returns what the page said and asked for in its life until now, also when it is gone;
+	// nothing of a tab that was opened without TabOptions.Trace.
+	Traced(ctx context.Context) *Traced
+}
+
+// Traced is what a page, its frames and its workers said and asked for, in order: the first 2,000
+// messages and the first 2,000 requests, of 4 MiB each.
+type Traced struct {
+	Messages []Message
+	Requests []TracedRequest
+}
+
+// Message is one of the console, or an exception that nobody caught.
+type Message struct {
+	Said
+	// Level is log, info, warning, error or debug.
+	Level string
+	At    time.Time
+}
+
+// TracedRequest is a request with what is known of its response, without bodies.
+type TracedRequest struct {
+	Method, URL string
+	At          time.Time
+	// Took is zero while it is under way.
+	Took time.Duration
+	// Status is zero without a response; Failed is why there is none.
+	Status     int
+	StatusText string
+	Failed     string
+	// Protocol is such as "h2", MIMEType that of the response, and Size its bytes on the wire.
+	Protocol, MIMEType string
+	Size               int64
+	Headers, Answered  http.Header // of the request, and of the response
 }
 
 // Mark is a moment in the life of a page. Only the probe that made it reads it.

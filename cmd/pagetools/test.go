@@ -35,6 +35,8 @@ type testOptions struct {
 	retries                 int
 	minCoverage             float64
 	update, schema, exports bool
+	trace, traceDir         string
+	headed, watch           bool
 }
 
 func testCommand(p *program) *cobra.Command {
@@ -70,6 +72,10 @@ func testCommand(p *program) *cobra.Command {
 	f.StringVar(&o.host, "host", "", "run the pages as under this `host`: with its interface and its limits (check --help)")
 	f.StringArrayVar(&o.hostFiles, "host-file", nil, hostFileHelp)
 	f.StringVar(&o.serve, "serve", "", "`command` that starts the app under --url; it is ended afterwards")
+	f.StringVar(&o.trace, "trace", "off", "write `traces` of cases, which Playwright's viewer shows: off, on, retain-on-failure (of cases that fail)")
+	f.StringVar(&o.traceDir, "trace-dir", "test-results", "`folder` of the traces, one folder in it for each case and door")
+	f.BoolVar(&o.headed, "headed", false, "show the browser")
+	f.BoolVar(&o.watch, "watch", false, "run again when scenarios, the folder that is served or the settings change")
 	f.BoolVar(&o.schema, "schema", false, "print the JSON Schema of scenario files")
 	f.StringVar(&o.model, "model-cmd", "", "`command` that plays the model of evals: it gets {messages, tools} on stdin, and writes\n{\"call\": {\"name\", \"arguments\"}}, or {\"call\": null} at the end; cases run as webtools without --via")
 	f.BoolVar(&o.exports, "export-evals", false, "print the cases as an evals.json, and run none")
@@ -77,13 +83,46 @@ func testCommand(p *program) *cobra.Command {
 	return c
 }
 
-// tester is one run of test.
+// tester is one run of test, or with --watch all of them.
 type tester struct {
-	p *program
-	o *testOptions
+	p        *program
+	o        *testOptions
+	browsers *app.Browsers // nil: each site has its own
 }
 
 func (t *tester) run(ctx context.Context, args []string) error {
+	if err := t.headed(); err != nil {
+		return err
+	}
+	if !t.o.watch || t.o.exports {
+		return t.once(ctx, args)
+	}
+	selection, err := t.selection()
+	switch {
+	case err != nil:
+		return err
+	case selection.CI:
+		return usage("--watch waits for somebody who changes files, and CI is set: remove --watch")
+	}
+	return t.watch(ctx, args)
+}
+
+// headed shows the browser, if that was asked for.
+func (t *tester) headed() error {
+	if !t.o.headed {
+		return nil
+	}
+	t.p.conf.Headless = false
+	return needsDisplay(t.p.conf, "test")
+}
+
+// site is that of the command line.
+func (t *tester) site() scenario.Site {
+	return scenario.Site{Dir: t.o.dir, URL: t.o.url, Serve: t.o.serve}
+}
+
+// once runs all cases.
+func (t *tester) once(ctx context.Context, args []string) error {
 	selection, err := t.selection()
 	if err != nil {
 		return err
@@ -109,9 +148,10 @@ func (t *tester) run(ctx context.Context, args []string) error {
 	out := t.p.reporter(formats)
 	o := scenario.RunOptions{
 		Options: selection, Host: host, Open: t.open, Env: os.LookupEnv, Version: ownVersion(),
-		Site:    scenario.Site{Dir: t.o.dir, URL: t.o.url, Serve: t.o.serve},
+		Site:    t.site(),
 		Retries: t.o.retries, Repeat: t.o.repeat, Parallel: t.o.parallel,
 		MinCoverage: t.o.minCoverage, CaseDone: out.CaseDone, Recorded: recorded,
+		TraceDir: t.o.traceDir,
 		Pictures: slices.ContainsFunc(formats, func(f report.Format) bool { return f.Name == "html" }),
 	}
 	if t.o.update {
@@ -120,7 +160,13 @@ func (t *tester) run(ctx context.Context, args []string) error {
 	if t.o.model != "" {
 		o.Model = t.ask
 	}
+	if t.o.trace != "off" {
+		o.Trace = t.o.trace
+	}
 	done, err := scenario.Run(ctx, all, o)
+	if errors.Is(context.Cause(ctx), errChanged) {
+		return nil // the next run reports
+	}
 	if problems, wrong := errors.AsType[*scenario.Problems](err); wrong && len(done.Cases) == 0 {
 		return t.p.shown(problems)
 	}
@@ -161,6 +207,13 @@ func (t *tester) selection() (o scenario.Options, err error) {
 			return o, usage("invalid value %q for --via: must be page, webtool, mcp or all",
 				terminal.Plain(word))
 		}
+	}
+	if !slices.Contains([]string{"off", scenario.TraceOn, scenario.TraceRetainOnFailure}, t.o.trace) {
+		return o, usage("invalid value %q for --trace: must be off, on or retain-on-failure",
+			terminal.Plain(t.o.trace))
+	}
+	if t.o.traceDir == "" {
+		return o, usage("--trace-dir must name a folder")
 	}
 	if t.o.minCoverage < 0 || t.o.minCoverage > 100 {
 		return o, usage("invalid value %g for --min-coverage: must be from 0 to 100", t.o.minCoverage)
@@ -205,21 +258,9 @@ func (t *tester) read(args []string) ([]*scenario.File, error) {
 	if len(args) == 0 {
 		args = []string{"."}
 	}
-	var names []string
-	for _, arg := range args {
-		info, err := os.Stat(arg)
-		switch {
-		case err != nil:
-			return nil, usage("%s %w", terminal.Plain(arg), config.Problem(err))
-		case !info.IsDir():
-			names = append(names, arg)
-			continue
-		}
-		below, err := t.below(arg)
-		if err != nil {
-			return nil, err
-		}
-		names = append(names, below...)
+	names, _, err := t.found(args)
+	if err != nil {
+		return nil, err
 	}
 	if len(names) == 0 {
 		return nil, usage("no scenarios are here: write a file such as shop.webtool.yaml, or name one; " +
@@ -236,6 +277,27 @@ func (t *tester) read(args []string) ([]*scenario.File, error) {
 		all = append(all, f)
 	}
 	return all, t.p.shown(wrong)
+}
+
+// found are the files that arguments name, those in folders among them, and these folders.
+func (t *tester) found(args []string) (names, folders []string, err error) {
+	for _, arg := range args {
+		info, err := os.Stat(arg)
+		switch {
+		case err != nil:
+			return names, folders, usage("%s %w", terminal.Plain(arg), config.Problem(err))
+		case !info.IsDir():
+			names = append(names, arg)
+			continue
+		}
+		folders = append(folders, arg)
+		below, err := t.below(arg)
+		if err != nil {
+			return names, folders, err
+		}
+		names = append(names, below...)
+	}
+	return names, folders, nil
 }
 
 // shown says each problem of files on a line of its own, as compilers do.
@@ -260,14 +322,13 @@ const evalsEnding = "evals.json"
 
 // below finds the files below a folder.
 func (t *tester) below(folder string) (names []string, err error) {
-	evals := t.o.url != "" || t.o.dir != ""
 	err = filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err
 		case d.IsDir() && path != folder && (strings.HasPrefix(d.Name(), ".") || d.Name() == "node_modules"):
 			return filepath.SkipDir
-		case !d.IsDir() && (strings.HasSuffix(path, ".webtool.yaml") || evals && strings.HasSuffix(path, evalsEnding)):
+		case !d.IsDir() && t.isScenario(path):
 			names = append(names, path)
 		}
 		return nil
@@ -276,6 +337,12 @@ func (t *tester) below(folder string) (names []string, err error) {
 		return nil, usage("%s %w", terminal.Plain(folder), config.Problem(err))
 	}
 	return names, nil
+}
+
+// isScenario reports whether a file of a folder is run.
+func (t *tester) isScenario(name string) bool {
+	evals := t.o.url != "" || t.o.dir != ""
+	return strings.HasSuffix(name, ".webtool.yaml") || evals && strings.HasSuffix(name, evalsEnding)
 }
 
 func readScenarios(name string) (*scenario.File, error) {
@@ -304,7 +371,11 @@ func (t *tester) export(all []*scenario.File) error {
 func (t *tester) open(ctx context.Context, to *app.Target, complete func(*app.Options)) (*app.App, error) {
 	site := &target{Target: to, named: true}
 	t.p.target = site
-	return t.p.startWith(ctx, plan{targets: []*target{site}, single: true, record: true}, complete)
+	return t.p.startWith(ctx, plan{targets: []*target{site}, single: true, record: true},
+		func(o *app.Options) {
+			o.Browsers = t.browsers
+			complete(o)
+		})
 }
 
 // recorded writes what pages got from the network.

@@ -43,6 +43,8 @@ type Options struct {
 	// Local is the browser to start. With a Remote.URL, that one is used instead.
 	Local  cdp.LocalOptions
 	Remote cdp.RemoteOptions
+	// Browsers are used in the place of browsers that end with the app; nil is none.
+	Browsers *Browsers
 	// Upstream is the operator's own proxy; nil means none.
 	Upstream *url.URL
 	// Manager holds the limits of sessions, and Bridge the rates of callers.
@@ -111,17 +113,15 @@ func Start(ctx context.Context, o Options) (*App, error) {
 
 func (a *App) start(ctx context.Context) (err error) {
 	if a.o.Remote.URL == "" {
-		a.Proxy, err = egress.Start(ctx, egress.Options{Upstream: a.o.Upstream, Log: a.o.Log})
-		if err != nil {
+		if err := a.through(ctx); err != nil {
 			return err
 		}
-		a.stops = append(a.stops, a.Proxy.Close)
 	}
 	if a.Engine, err = a.engine(a.Kind); err != nil {
 		return err
 	}
 	m, b := a.o.Manager, a.o.Bridge
-	m.Engine, m.Sites, m.Limits, m.Log = a.Engine, nil, a.o.Limits, a.o.Log
+	m.Engine, m.Sites, m.Limits, m.Log = a.lend(a.Engine), nil, a.o.Limits, a.o.Log
 	m.LightPages = a.Engine.Kind() == chrome.Shell
 	if a.o.Remote.URL != "" { // whose memory is that of another machine
 		m.FreeMemory = func() uint64 { return 0 }
@@ -150,9 +150,11 @@ func (a *App) start(ctx context.Context) (err error) {
 		if kind == "" {
 			kind = a.o.Engine
 		}
-		if page.Engine, err = a.engine(kind); err != nil {
+		e, err := a.engine(kind)
+		if err != nil {
 			return err
 		}
+		page.Engine = a.lend(e)
 		m.Sites = append(m.Sites, page)
 		b.Sites[s.Name] = s.Tools
 	}
@@ -168,10 +170,18 @@ func (a *App) Findings(site string) []bridge.Finding {
 	return slices.Concat(a.Manager.Findings(site), a.Bridge.Findings(site))
 }
 
-// Keep keeps pages from a listener of this process, whatever they may reach.
+// Keep keeps pages from a listener of this process, whatever they may reach, until the app is
+// closed. With Options.Browsers it is called before the app is used.
 func (a *App) Keep(listener string) {
-	if a.Proxy != nil {
-		a.Proxy.Keep(listener)
+	if a.Proxy == nil {
+		return
+	}
+	a.Proxy.Keep(listener)
+	if a.o.Browsers != nil { // whose proxy outlives the listener
+		a.stops = append(a.stops, func() error {
+			a.Proxy.Forget(listener)
+			return nil
+		})
 	}
 }
 
@@ -184,11 +194,41 @@ func (a *App) engine(kind string) (*cdp.Engine, error) {
 		return nil, errors.New("--user-data-dir is one browser's, and the sites need two: " +
 			"one engine for all of them, or no --user-data-dir")
 	}
-	e, err := a.newEngine(kind == Native)
+	start := func() (*cdp.Engine, error) { return a.newEngine(kind == Native) }
+	var e *cdp.Engine
+	var err error
+	if a.o.Browsers != nil {
+		e, err = a.o.Browsers.engine(kind, start)
+	} else {
+		e, err = start()
+	}
 	if err == nil {
 		a.engines[kind] = e
 	}
 	return e, err
+}
+
+// lend returns an engine for a manager, which closes only what ends with the app.
+func (a *App) lend(e *cdp.Engine) session.Engine {
+	if a.o.Browsers != nil {
+		return lent{e}
+	}
+	return e
+}
+
+// through finds the proxy of the pages, and starts it when it is the app's own.
+func (a *App) through(ctx context.Context) (err error) {
+	start := func(ctx context.Context) (*egress.Proxy, error) {
+		return egress.Start(ctx, egress.Options{Upstream: a.o.Upstream, Log: a.o.Log})
+	}
+	if a.o.Browsers != nil {
+		a.Proxy, err = a.o.Browsers.through(ctx, start)
+		return err
+	}
+	if a.Proxy, err = start(ctx); err == nil {
+		a.stops = append(a.stops, a.Proxy.Close)
+	}
+	return err
 }
 
 func (a *App) newEngine(native bool) (*cdp.Engine, error) {
@@ -263,7 +303,7 @@ func (a *App) Close() error {
 		_ = a.Manager.Close() // and with it the engines
 	} else {
 		for _, e := range a.engines {
-			_ = e.Close()
+			_ = a.lend(e).Close()
 		}
 	}
 	for _, stop := range a.stops {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/policy"
+	"github.com/pagetools/pagetools/session"
 	"github.com/pagetools/pagetools/session/cdp"
 	"github.com/pagetools/pagetools/session/cdp/chrome"
 	"github.com/pagetools/pagetools/transport"
@@ -139,5 +140,37 @@ func TestNoBrowser(t *testing.T) {
 			t.Fatalf("with a browser it says %+v", r)
 		}
 		<-time.After(20 * time.Millisecond)
+	}
+}
+
+// TestBrowsers: apps that come one after another use one browser, which ends with nobody but
+// its owner.
+func TestBrowsers(t *testing.T) {
+	t.Parallel()
+	var kept Browsers
+	for n := range 3 {
+		a, err := Start(t.Context(), Options{Sites: []Site{{Target: folder(t)}}, Local: browser(), Browsers: &kept})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := a.Manager.WaitOpened(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if l := a.load().Browsers; l.Started != 1 || l.Ended != 0 {
+			t.Errorf("app %d: browsers %+v", n+1, l)
+		}
+		if err := a.Close(); err != nil {
+			t.Errorf("closing: %v", err)
+		}
+	}
+	engine := kept.engines[Shim]
+	if engine.Down() != nil || engine.Version() == "" {
+		t.Error("the browser is gone with an app")
+	}
+	if err := kept.Close(); err != nil {
+		t.Errorf("closing: %v", err)
+	}
+	if _, err := engine.Open(t.Context(), session.TabOptions{}); err == nil {
+		t.Error("the browser is there after its owner closed it")
 	}
 }

@@ -6,6 +6,8 @@ import (
 	_ "embed" // the page and its style
 	"encoding/base64"
 	"html/template"
+	"path/filepath"
+	"regexp"
 	"strings"
 )
 
@@ -43,6 +45,7 @@ type htmlCase struct {
 	Label    string
 	Took     string
 	Open     bool
+	Trace    string // the link
 	Parts    []htmlPart
 	Pictures []htmlPicture
 }
@@ -83,7 +86,7 @@ func writeHTML(run *Run) ([]byte, error) {
 	}
 	left := allPictures
 	for i := range run.Cases {
-		data.Cases = append(data.Cases, run.Cases[i].html(&left))
+		data.Cases = append(data.Cases, run.Cases[i].html(run.folder, &left))
 	}
 	var b bytes.Buffer
 	if err := page.Execute(&b, data); err != nil {
@@ -92,8 +95,9 @@ func writeHTML(run *Run) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-func (c *Case) html(left *int) htmlCase {
-	h := htmlCase{Case: *c, Label: c.label(), Took: took(c.Took), Open: c.Status == Failed}
+func (c *Case) html(folder string, left *int) htmlCase {
+	h := htmlCase{Case: *c, Label: c.label(), Took: took(c.Took), Open: c.Status == Failed,
+		Trace: link(folder, c.Trace)}
 	if c.Status != Failed {
 		return h
 	}
@@ -109,6 +113,18 @@ func (c *Case) html(left *int) htmlCase {
 		h.picture("The page after the step", f.After, left)
 	}
 	return h
+}
+
+// traceFile is what is linked: a path that nobody can take for another address.
+var traceFile = regexp.MustCompile(`^[A-Za-z0-9_.-][A-Za-z0-9_./-]*/trace\.zip$`)
+
+// link is the way from a report to a trace; "" when it cannot be linked.
+func link(folder, trace string) string {
+	way, err := filepath.Rel(folder, trace)
+	if way = filepath.ToSlash(way); err != nil || trace == "" || !traceFile.MatchString(way) {
+		return ""
+	}
+	return way
 }
 
 // picture adds a picture, when it is one, and takes its size from what is left.

@@ -46,7 +46,7 @@ func strange(text string) (all []string) {
 			switch {
 			case !slices.Contains(attributes, a.Key):
 				all = append(all, "the attribute "+a.Key+" of "+n.Data)
-			case a.Key == "href" && !regexp.MustCompile(`^https://github\.com/pagetools/pagetools/blob/main/docs/rules/[a-z0-9-]+\.md$`).MatchString(a.Val):
+			case a.Key == "href" && !regexp.MustCompile(`^(https://github\.com/pagetools/pagetools/blob/main/docs/rules/[a-z0-9-]+\.md|[\w.-][\w./-]*/trace\.zip)$`).MatchString(a.Val):
 				all = append(all, "a link to "+a.Val)
 			case a.Key == "src" && !strings.HasPrefix(a.Val, "data:image/png;base64,"):
 				all = append(all, "a picture from "+a.Val)
@@ -197,4 +197,19 @@ func FuzzFormats(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestHTMLLinksTraces: a trace is linked from where the report is, when nothing in its path is another
+// address.
+func TestHTMLLinksTraces(t *testing.T) {
+	t.Parallel()
+	for trace, want := range map[string]string{
+		"test-results/a-1/trace.zip": "../test-results/a-1/trace.zip", "out/html/b/trace.zip": "html/b/trace.zip", "": "",
+		"test-results/a-1/other.zip": "", "a b/trace.zip": "", "javascript:alert(1)/trace.zip": "", "//evil.example/trace.zip": "",
+		"/somewhere/trace.zip": "",
+	} {
+		if got := link("out", trace); got != want {
+			t.Errorf("%q is linked as %q, want %q", trace, got, want)
+		}
+	}
 }

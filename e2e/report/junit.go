@@ -55,6 +55,7 @@ type point struct {
 	severity    string // of what did not pass; "" is that it passed
 	message     string // one or more lines
 	details     string // lines that explain a failure
+	attached    string // the path of a file
 }
 
 // points returns all that a run has to tell as a list: its cases, its findings, where there are
@@ -108,7 +109,7 @@ func (r *Run) findingPoint(f check.Finding) point {
 }
 
 func (c *Case) point() point {
-	p := point{suite: c.File, name: c.label(), took: c.Took}
+	p := point{suite: c.File, name: c.label(), took: c.Took, attached: c.Trace}
 	switch c.Status {
 	case Passed:
 	case Skipped, NotApplicable:
@@ -176,6 +177,9 @@ func (s *junitSuite) add(p point) {
 		s.Failures++
 	default:
 		c.Out = lines(strings.TrimSpace(p.message + "\n" + p.details))
+	}
+	if p.attached != "" { // as servers of Jenkins and GitLab link it
+		c.Out = strings.TrimSpace(c.Out + "\n[[ATTACHMENT|" + line(p.attached) + "]]")
 	}
 	s.Tests++
 	s.Cases = append(s.Cases, c)

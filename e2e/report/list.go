@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
 	"unicode"
 
@@ -218,9 +219,21 @@ func (c *Case) explain() []part {
 	add("failed requests", strings.Join(mapped(f.Requests, one), "\n"), true)
 	add("picture before", f.BeforePath, false)
 	add("picture after", f.AfterPath, false)
-	add("trace", c.Trace, false)
+	if c.Trace != "" {
+		add("trace", c.Trace+" (npx playwright show-trace "+shellWord(c.Trace)+")", false)
+	}
 	add("repeat it", f.Again, false)
 	return all
+}
+
+var bareWord = regexp.MustCompile(`^[A-Za-z0-9_./-]+$`)
+
+// shellWord is a word of a command line that people paste.
+func shellWord(w string) string {
+	if bareWord.MatchString(w) {
+		return w
+	}
+	return "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
 }
 
 // one makes a text one line.

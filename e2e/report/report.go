@@ -40,6 +40,8 @@ type Run struct {
 	Owed string
 	// Notes are said once for the whole run, such as a question that nobody was asked.
 	Notes []string
+
+	folder string // where a report is written, from which it links what is beside it
 }
 
 // Rule is what a reader of findings may want to know of a rule.
@@ -82,7 +84,7 @@ type Case struct {
 	Attempts int
 	Failure  *Failure
 	Steps    []Step
-	// Trace is the path of the trace; "" is none.
+	// Trace is the path of the trace, a file trace.zip; "" is none.
 	Trace string
 }
 

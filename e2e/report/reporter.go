@@ -74,6 +74,7 @@ func (r *reporters) Done(run *Run) error {
 			all = append(all, unknown(f.Name, known))
 			continue
 		}
+		run.folder = filepath.Dir(f.file())
 		text, err := known[i].write(run)
 		if err == nil && f.Path == "" {
 			_, err = r.out.Write(text)

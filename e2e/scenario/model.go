@@ -138,7 +138,10 @@ func (t *attempt) played(ctx context.Context, s *Step, call *ModelCall,
 ) (json.RawMessage, *report.Failure) {
 	t.remember(ctx)
 	began := time.Now()
+	t.tracing.begin(s, nil, s.Title(), t.file.Name, s.Line)
+	defer t.tracing.over(s, nil)
 	r, err := t.way.call(ctx, call.Name, call.Arguments)
+	t.tracing.called(s, call.Arguments, &r, err)
 	if err != nil || ctx.Err() != nil {
 		return nil, t.failed(s, said(ctx, err))
 	}

@@ -45,6 +45,11 @@ type RunOptions struct {
 	CaseTime time.Duration
 	// Pictures makes a picture of the page before each step, for reports that show it.
 	Pictures bool
+	// Trace is TraceOn for a trace of each case, TraceRetainOnFailure for those of cases that fail,
+	// and "" for none. Each is a file trace.zip in a folder of its own below TraceDir, which is made
+	// when it is not there. It has the arguments of calls as they were sent, with the values of the
+	// environment.
+	Trace, TraceDir string
 	// Accept takes what the values that are expected must be so that the cases of a file pass, as
 	// [Update] does. Nil accepts nothing: what does not match fails.
 	Accept func(f *File, changes []Change) error
@@ -298,7 +303,11 @@ func (on *opened) repeated(ctx context.Context, s *Selected, before []*attempt,
 	passed := 0
 	for n := 1; n <= on.o.Repeat && ctx.Err() == nil; n++ {
 		var once report.Case
-		once, last = on.retried(ctx, s, before)
+		suffix := ""
+		if n > 1 {
+			suffix = fmt.Sprintf("-repeat-%d", n)
+		}
+		once, last = on.retried(ctx, s, before, suffix)
 		if once.Status != report.Failed {
 			passed++
 		}
@@ -335,7 +344,7 @@ func passAt(n, passed int) string {
 }
 
 // retried runs a case until it passes, or is not repeated any more.
-func (on *opened) retried(ctx context.Context, s *Selected, before []*attempt,
+func (on *opened) retried(ctx context.Context, s *Selected, before []*attempt, suffix string,
 ) (report.Case, *attempt) {
 	retries := on.o.Retries
 	if s.Case.Retries != nil {
@@ -343,6 +352,10 @@ func (on *opened) retried(ctx context.Context, s *Selected, before []*attempt,
 	}
 	for n := 1; ; n++ {
 		t := on.attempt(s)
+		t.suffix = suffix
+		if n > 1 {
+			t.suffix += fmt.Sprintf("-retry-%d", n-1)
+		}
 		c := t.run(ctx, before)
 		c.Attempts = n
 		if c.Status != report.Failed || n > retries || ctx.Err() != nil {

@@ -1,10 +1,12 @@
 package scenario_test
 
 import (
+	"archive/zip"
 	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -220,4 +222,66 @@ cases: [{name: asks, steps: [{call: confirm, expect: bought}]}, {name: fails, st
 	if err != nil || len(held) != 6 || slices.Max(held) > 0 {
 		t.Errorf("after each case %v were left (%v)", held, err)
 	}
+}
+
+// TestRunTraces: a case that fails leaves a trace with its steps, their arguments and questions, what
+// the page said and asked for, and pictures; one that passes leaves none.
+func TestRunTraces(t *testing.T) {
+	t.Parallel()
+	f := readScenario(t, `site: {dir: testdata/run/site}
+via: mcp
+cases:
+  - {name: "fails: ../loud", human: [{on: dialog, answer: accept}], steps: [{call: confirm}, {parallel: [{call: echo, with: {value: "so\u200b"}}, {call: text}]}, {call: loud, expect: quiet}]}
+  - {name: passes, steps: [{call: text}]}`)
+	dir := t.TempDir()
+	run, err := scenario.Run(t.Context(), []*scenario.File{f}, scenario.RunOptions{Open: open,
+		Trace: scenario.TraceRetainOnFailure, TraceDir: dir})
+	if err != nil || len(run.Cases) != 2 || run.Cases[1].Status != report.Passed || run.Cases[1].Trace != "" {
+		t.Fatalf("it ended so: %v, %+v", err, run.Cases)
+	}
+	name := run.Cases[0].Trace
+	if folder := filepath.Base(filepath.Dir(name)); !regexp.MustCompile(`^in-webtool-yaml-fails-loud-mcp-[0-9a-f]{8}$`).MatchString(folder) {
+		t.Errorf("the folder is %q", folder)
+	}
+	if all, err := os.ReadDir(dir); err != nil || len(all) != 1 {
+		t.Errorf("there are %v, %v", all, err)
+	}
+	got := unzipped(t, name)
+	for file, wants := range map[string][]string{
+		"trace.trace": {
+			`"callId":"call@2"[^\n]*"title":"call confirm"`, `"title":"confirm: Buy it\?"[^\n]*"parentId":"call@2"`,
+			`"result":\{"answer":"accept"\}`, `"title":"call echo","class":"Tool","method":"step","params":\{"arguments":"\{\\"value\\":\\"so\\\\u200b\\"\}"[^\n]*"parentId":"call@4"`,
+			`"title":"call loud"[^\n]*"stack":\[\{"file":"in.webtool.yaml","line":4,`, `"error":\{"message":"the result:`,
+			`"messageType":"error","text":"No stamps left\."`, `"type":"screencast-frame"`, `"src":"data:image/png;base64,`,
+		},
+		"trace.network": {`/nothing\.json"[^\n]*"status":404`},
+	} {
+		for _, want := range wants {
+			if !regexp.MustCompile(want).MatchString(got[file]) {
+				t.Errorf("%s lacks %s:\n%s", file, want, regexp.MustCompile(`base64,[^"]*`).ReplaceAllString(got[file], "…"))
+			}
+		}
+	}
+	if strings.Contains(strings.ToLower(got["trace.network"]), `"cookie"`) { // the folder is served by one
+		t.Error("the cookie is in the trace")
+	}
+}
+
+// unzipped are the files of a trace.
+func unzipped(t *testing.T, name string) map[string]string {
+	t.Helper()
+	z, err := zip.OpenReader(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = z.Close() }()
+	all := map[string]string{}
+	for _, f := range z.File {
+		text, err := fs.ReadFile(z, f.Name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[f.Name] = string(text)
+	}
+	return all
 }

@@ -40,6 +40,9 @@ type attempt struct {
 	from     *session.Mark // where the step began
 	finished []report.Step
 	others   []*attempt // that passed through other doors
+
+	tracing *tracing // for a trace; nil without one
+	suffix  string   // of its folder
 }
 
 func (on *opened) attempt(s *Selected) *attempt {
@@ -63,13 +66,20 @@ func (t *attempt) run(ctx context.Context, others []*attempt) report.Case {
 		c.Status, c.Reason = report.NotApplicable, t.unheard
 		return c
 	}
+	t.tracing = t.trace()
 	limit := t.o.CaseTime
+	if t.tracing != nil {
+		limit += tracePictureTime * time.Duration(1+len(t.c.Steps))
+	}
 	for i := range t.c.Human {
 		limit += t.c.Human[i].After * time.Duration(t.c.Human[i].Times)
 	}
 	bounded, cancel := context.WithTimeoutCause(ctx, limit+t.questionTime(), errTooLong)
 	defer cancel()
+	t.tracing.begin(nil, nil, "open the page", t.file.Name, t.c.Line)
 	c.Failure = t.start(bounded)
+	t.tracing.over(nil, c.Failure)
+	t.shows(bounded)
 	switch {
 	case c.Failure != nil:
 	case t.c.Eval != nil && t.o.Model != nil:
@@ -87,7 +97,6 @@ func (t *attempt) run(ctx context.Context, others []*attempt) report.Case {
 		f.Again = t.again
 		t.explain(ctx, f)
 	}
-	t.end()
 	c.Steps, c.Took = t.finished, time.Since(began)
 	switch {
 	case c.Failure != nil:
@@ -97,6 +106,10 @@ func (t *attempt) run(ctx context.Context, others []*attempt) report.Case {
 	default:
 		c.Status = report.Passed
 	}
+	if ctx.Err() == nil {
+		t.traced(ctx, &c)
+	}
+	t.end()
 	return c
 }
 
@@ -132,11 +145,12 @@ func (t *attempt) start(ctx context.Context) *report.Failure {
 		return trouble(err)
 	}
 	t.person = newPerson(t.humans, t.app.Bridge, t.credential.Name)
-	t.person.host = t.o.Host
+	t.person.host, t.person.tracing = t.o.Host, t.tracing
 	go t.person.watch(ctx)
 	if t.probe, err = t.app.Manager.Probe(ctx, t.ref); err != nil {
 		return trouble(err)
 	}
+	t.watch(ctx)
 	switch t.door {
 	case ThroughMCP:
 		var way *mcpDoor
@@ -184,11 +198,8 @@ func (t *attempt) steps(ctx context.Context) *report.Failure {
 		done := report.Step{Name: s.Title(), Line: s.Line, Status: report.Skipped}
 		if f == nil {
 			t.remember(ctx)
-			began := time.Now()
-			if f = t.step(ctx, s); f == nil {
-				f = t.looks(ctx, s)
-			}
-			done.Took, done.Status = time.Since(began), report.Passed
+			f, done.Took = t.whole(ctx, s, nil)
+			done.Status = report.Passed
 			if f != nil {
 				done.Status = report.Failed
 			}
@@ -199,6 +210,22 @@ func (t *attempt) steps(ctx context.Context) *report.Failure {
 		return f
 	}
 	return t.leftOver()
+}
+
+// whole runs a step with its looks at the page, and returns how long that took; within is the step
+// that it is a part of, or nil.
+func (t *attempt) whole(ctx context.Context, s, within *Step) (f *report.Failure, took time.Duration) {
+	began := time.Now()
+	t.tracing.begin(s, within, s.Title(), t.file.Name, s.Line)
+	if f = t.step(ctx, s); f == nil {
+		f = t.looks(ctx, s)
+	}
+	took = time.Since(began)
+	t.tracing.over(s, f)
+	if within == nil {
+		t.shows(ctx)
+	}
+	return f, took
 }
 
 // leftOver is the failure of answers that nobody asked for. Consent is not asked for through the
@@ -245,7 +272,7 @@ const pictureTime = 3 * time.Second
 // remember keeps what the page shows, and where it is, before a step.
 func (t *attempt) remember(ctx context.Context) {
 	if t.o.Pictures {
-		t.before = t.picture(ctx)
+		t.before = t.picture(ctx, pictureTime)
 	}
 	t.from = nil
 	if now, err := t.probe.Mark(ctx); err == nil {
@@ -254,8 +281,8 @@ func (t *attempt) remember(ctx context.Context) {
 }
 
 // picture returns a picture of the page, or nil: one that hangs shows nothing.
-func (t *attempt) picture(ctx context.Context) []byte {
-	bounded, cancel := context.WithTimeout(ctx, pictureTime)
+func (t *attempt) picture(ctx context.Context, within time.Duration) []byte {
+	bounded, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	png, err := t.probe.Screenshot(bounded)
 	if err != nil {
@@ -270,7 +297,7 @@ func (t *attempt) explain(ctx context.Context, f *report.Failure) {
 		return
 	}
 	if t.o.Pictures {
-		f.Before, f.After = t.before, t.picture(ctx)
+		f.Before, f.After = t.before, t.picture(ctx, pictureTime)
 	}
 	if t.from == nil {
 		return

@@ -28,6 +28,8 @@ type person struct {
 	busy    map[string]bool // questions that a client shows now
 	wrong   []string
 	took    time.Duration
+
+	tracing *tracing // of its attempt; nil without one
 }
 
 func newPerson(humans *Humans, b *bridge.Bridge, caller string) *person {
@@ -131,13 +133,15 @@ func (p *person) complaints() (wrong string, took time.Duration) {
 
 // decide says what the person does with a question, always the same, after the time that it takes.
 // A question for which nothing is written is declined, and fails the case.
-func (p *person) decide(ctx context.Context, q *bridge.Question) Answer {
+func (p *person) decide(ctx context.Context, q *bridge.Question) (a Answer) {
 	p.mu.Lock()
 	a, known := p.decided[q.ID]
 	p.mu.Unlock()
 	if known && q.ID != "" {
 		return a
 	}
+	began := time.Now()
+	defer func() { p.tracing.asked(q, &a, began) }()
 	if p.host != nil {
 		if can, known := p.host.CanAsk(string(q.Kind)); known && !can {
 			p.complain("the page asks by %s, which a person cannot be shown by %s", q.Kind, p.host.Name)

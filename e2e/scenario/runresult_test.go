@@ -2,6 +2,8 @@ package scenario
 
 import (
 	"encoding/json"
+	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -160,5 +162,40 @@ func TestTextsOfPagesAreVisible(t *testing.T) {
 	}
 	if !strings.Contains(f.Actual, `\u001b`) && !strings.Contains(f.Actual, `\x1b`) {
 		t.Errorf("the control: %q", f.Actual)
+	}
+}
+
+// TestTraceName: the folder of a trace is a name on every system, and another one for each case.
+func TestTraceName(t *testing.T) {
+	t.Parallel()
+	seen := map[string]bool{}
+	for _, parts := range [][]string{
+		{"a", "b", "mcp"}, {"a-b", "", "mcp"}, {"A", "b", "mcp"}, {"../..", "", ""}, {"", "", ""}, {`C:\x`, "CON", "page"},
+		{"a\x00b", "", "mcp"}, {"\u202ea", "b", "mcp"}, {strings.Repeat("x", 500), "", ""}, {strings.Repeat("x", 501), "", ""},
+	} {
+		got := traceName(parts...)
+		if seen[got] || !regexp.MustCompile(`^[a-z0-9][a-z0-9-]{8,70}$`).MatchString(got) {
+			t.Errorf("%q is %q", parts, got)
+		}
+		seen[got] = true
+	}
+}
+
+// TestDepends: what a run reads and writes is beside its file.
+func TestDepends(t *testing.T) {
+	t.Parallel()
+	f, err := Read("tests/a.webtool.yaml", []byte(`site: {dir: "${env.DIR}", network: {record: out/a.har}}
+lock: a.lock
+cases: [{name: x, via: page, steps: [{call: x}]}]`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	env := func(string) (string, bool) { return "site", true }
+	want := Depends{Reads: []string{"tests/a.webtool.yaml", "tests/a.lock"}, Writes: []string{"tests/out/a.har"}, Folder: "tests/site"}
+	if got := f.Depends(RunOptions{Env: env}); !reflect.DeepEqual(got, want) {
+		t.Errorf("it depends on %+v", got)
+	}
+	if got := f.Depends(RunOptions{Env: env, Site: Site{Dir: "other"}}); got.Folder != "other" {
+		t.Errorf("with another site, on %+v", got)
 	}
 }

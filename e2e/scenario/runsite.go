@@ -99,6 +99,7 @@ func (on *opened) open(ctx context.Context) error {
 		on.underHost(o)
 		s.Path, on.callTime = path, o.Limits.WithDefaults().CallTimeout
 		s.Page.Shared, s.Page.Warm, s.Page.Tab.Record = false, 0, true
+		s.Page.Tab.Trace = on.o.Trace != ""
 		s.Page.Network = on.between(t)
 		if login != nil {
 			s.Page.Login = login
@@ -338,4 +339,31 @@ func (on *opened) changed(want Value, actual []byte) {
 	on.mu.Lock()
 	defer on.mu.Unlock()
 	on.changes = append(on.changes, Change{Expected: want, Actual: actual})
+}
+
+// Depends is what a run of a file reads and writes.
+type Depends struct {
+	Reads, Writes []string // files
+	Folder        string   // that is served; "" is none
+}
+
+// Depends lists what a run of the file reads and writes, reports and traces apart. Of o it uses Site
+// and Env. What cannot be read yet is left out.
+func (f *File) Depends(o RunOptions) (d Depends) {
+	on := &opened{runner: &runner{o: o}, file: f}
+	_, d.Folder, _ = on.where() // Run says what is wrong with it
+	beside := func(name string) []string {
+		switch {
+		case name == "":
+			return nil
+		case filepath.IsAbs(name):
+			return []string{name}
+		}
+		return []string{filepath.Join(filepath.Dir(f.Name), name)}
+	}
+	d.Reads = append([]string{f.Name}, beside(f.Lock)...)
+	if n := f.Site.Network; n != nil {
+		d.Reads, d.Writes = append(d.Reads, beside(n.Replay)...), beside(n.Record)
+	}
+	return d
 }

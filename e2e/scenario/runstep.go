@@ -65,6 +65,7 @@ func (t *attempt) call(ctx context.Context, s *Step) *report.Failure {
 	began := time.Now()
 	r, err := t.way.call(ctx, s.Call, with)
 	took := time.Since(began)
+	t.tracing.called(s, with, &r, err)
 	if err != nil || ctx.Err() != nil {
 		return t.failed(s, said(ctx, err))
 	}
@@ -196,10 +197,7 @@ func (t *attempt) parallel(ctx context.Context, s *Step) *report.Failure {
 	for i := range s.Parallel {
 		go func() { // all are waited for
 			defer func() { done <- struct{}{} }()
-			one := &s.Parallel[i]
-			if failures[i] = t.step(ctx, one); failures[i] == nil {
-				failures[i] = t.looks(ctx, one)
-			}
+			failures[i], _ = t.whole(ctx, &s.Parallel[i], s)
 		}()
 	}
 	for range s.Parallel {

@@ -2,7 +2,10 @@ package suite_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -306,5 +309,36 @@ func TestClientReports(t *testing.T) {
 	}
 	if networkFailure.MatchString("npm error code EINTEGRITY") || !networkFailure.MatchString("npm error code ENOTFOUND") {
 		t.Error("a network that is missing and a lock that is broken are not told apart")
+	}
+}
+
+// testViewer looks at a trace of ours in Playwright's own viewer, as it is on npm.
+func (c *clients) testViewer(t *testing.T) {
+	t.Helper()
+	row := c.row(t)
+	dir := tempDir(t)
+	pagetoolsRun(t, 0, "test", filepath.Join(root(t), "examples", "scenario", "stamps.webtool.yaml"), "--run", "needs a person/mcp$",
+		"--trace", "on", "--trace-dir", dir)
+	traces, err := filepath.Glob(filepath.Join(dir, "*", "trace.zip"))
+	if err != nil || len(traces) != 1 {
+		t.Fatalf("the traces are %v, %v", traces, err)
+	}
+	files := http.NewServeMux()
+	files.Handle("/", http.FileServer(http.Dir(filepath.Join(c.modules, "playwright-core", "lib", "vite", "traceViewer"))))
+	files.HandleFunc("/trace.zip", func(w http.ResponseWriter, r *http.Request) { http.ServeFile(w, r, traces[0]) })
+	viewer := httptest.NewServer(files)
+	defer viewer.Close()
+	options, err := json.Marshal(map[string]any{
+		"browser": os.Getenv("PAGETOOLS_EXECUTABLE_PATH"), "sandbox": os.Getenv("PAGETOOLS_NO_SANDBOX") == "",
+		"viewer": viewer.URL + "/", "trace": viewer.URL + "/trace.zip",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := c.run(t, filepath.Join(c.dir, "viewer.mjs"), string(options))
+	sum, incomplete := readTAP(out)
+	row.result = fmt.Sprintf("%d passed, %d failed", sum.passed, sum.failed)
+	if err := errors.Join(err, incomplete); err != nil || sum.failed > 0 {
+		t.Errorf("%v\n%s", err, out)
 	}
 }

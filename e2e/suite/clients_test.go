@@ -99,6 +99,7 @@ func TestClients(t *testing.T) {
 	t.Run("inspector", func(t *testing.T) { c.testInspector(t) })
 	t.Run("conformance", func(t *testing.T) { c.testConformance(t) })
 	t.Run("agent-node", func(t *testing.T) { c.testAgentNode(t) })
+	t.Run("viewer", func(t *testing.T) { c.testViewer(t) })
 }
 
 // newClients installs the packages, and starts the site and the server.

@@ -45,6 +45,7 @@ var layers = []layer{
 
 	{"cmd/pagetools/internal/terminal", []string{"bridge/schema"}, "text for a terminal is a leaf: JSON is escaped as everywhere"},
 	{"cmd/pagetools/internal/files", nil, "writing a file as a whole is a leaf"},
+	{"cmd/pagetools/internal/watch", nil, "changes of files are a leaf"},
 	{"cmd/pagetools/internal/clients", []string{"cmd/pagetools/internal/files", "cmd/pagetools/internal/terminal", "bridge/schema"}, "the files of MCP clients need nothing of what we serve"},
 	{"cmd/pagetools/internal/config", []string{"bridge", "bridge/policy", "bridge/schema", "e2e/app"}, "the configuration speaks of the domain's limits and rules, and of targets"},
 	{"cmd/pagetools", []string{
@@ -59,6 +60,7 @@ var layers = []layer{
 	}, "the wiring is shared by the command and the test kit: it knows neither"},
 	{"e2e/check", []string{"bridge", "bridge/webtool", "bridge/policy", "bridge/schema"}, "checks are pure: they look at declarations and open nothing"},
 	{"e2e/hosts", []string{"bridge", "bridge/webtool", "bridge/policy", "bridge/schema", "e2e/check"}, "what hosts show of tools is pure, and opens nothing"},
+	{"e2e/trace", []string{"bridge/schema", "e2e/har"}, "a trace is written from plain values, by whoever has them"},
 	{"e2e/har", nil, "the format of recordings is pure, and opens nothing"},
 	{"e2e/suite/...", []string{"bridge/...", "examples", "js/...", "shim", "session/...", "transport/...", "e2e/..."}, "the suite tests everything, from outside of cmd"},
 	{"e2e/...", []string{"bridge/...", "session", "session/pageconfig", "transport/...", "e2e/..."}, "the test kit stands on e2e/app, and knows no engine and no command"},
@@ -96,6 +98,7 @@ var owners = []owner{
 	{"github.com/tailscale/hujson/...", []string{"cmd/pagetools/internal/clients"}, "only files of MCP clients are JSON with comments"},
 	{"github.com/pelletier/go-toml/...", []string{"cmd/pagetools/internal/clients"}, "only a file of an MCP client is TOML"},
 	{"go.yaml.in/yaml/...", []string{"cmd/pagetools/internal/config", "e2e/hosts", "e2e/scenario", "e2e/suite/..."}, "only the configuration file is YAML, besides what describes hosts and scenarios; a test reads the workflow that init writes"},
+	{"github.com/fsnotify/fsnotify/...", []string{"cmd/pagetools/internal/watch"}, "changes of files are heard in one place"},
 	{"github.com/spf13/cobra/...", []string{"cmd/pagetools"}, "only the command line has commands"},
 	{"github.com/spf13/pflag/...", []string{"cmd/pagetools", "cmd/pagetools/internal/config"}, "only the command line has flags"},
 	{"golang.org/x/term/...", []string{"cmd/pagetools/internal/terminal"}, "only the command line meets a terminal"},

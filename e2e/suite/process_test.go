@@ -1,6 +1,7 @@
 package suite_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -102,4 +103,83 @@ func TestFramework(t *testing.T) {
 			t.Errorf("call prints %q", out)
 		}
 	}
+}
+
+// TestWatch: test --watch runs again when the page, the scenario or the settings change, also when an
+// editor replaces the file, ends a run whose files change, and keeps the browser, which ends with it.
+func TestWatch(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write := func(name, text string) {
+		t.Helper()
+		path := filepath.Join(dir, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path+"~", []byte(text), 0o600), os.Rename(path+"~", path)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	page := func(says string) {
+		write("site/index.html", `<script>document.modelContext.registerTool({name: 'say', description: 'Says something.', execute: () => `+says+`})</script>`)
+	}
+	scenario := func(expect string) {
+		write("a.webtool.yaml", "site: {dir: site}\nvia: page\ncases: [{name: says, steps: [{call: say, expect: "+expect+"}]}]\n")
+	}
+	page("'hello'")
+	scenario("hello")
+	write("conf.yaml", "call-timeout: 30s\n")
+	s, err := launch(pagetools(t), dir, tempDir(t), "test", "--watch", "--config", "conf.yaml", "--trace", "on", "--trace-dir", "site/traces")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = s.cmd.Process.Kill() }()
+	runs, lines := 0, 0
+	waits := func(says string) { // until the next run is over
+		t.Helper()
+		runs++
+		eventually(t, replyWithin, says, func() bool { return strings.Count(s.stderr.String(), "watching for changes") >= runs })
+		if out := s.stdout.String()[lines:]; !strings.Contains(out, says) {
+			t.Errorf("run %d does not say %q: %s%s", runs, says, out, s.stderr.String())
+		}
+		lines = len(s.stdout.String())
+	}
+	browsers := func() (pids []int) {
+		for _, p := range descendants(s.cmd.Process.Pid) {
+			if strings.Contains(p.line, "chrom") && !strings.Contains(p.line, "--type=") {
+				pids = append(pids, p.pid)
+			}
+		}
+		return pids
+	}
+	waits("ok   a.webtool.yaml: says (page)")
+	first := browsers()
+	page("'bye'")
+	waits("FAIL a.webtool.yaml: says (page)")
+	scenario("bye")
+	waits("ok   a.webtool.yaml: says (page)")
+	if now := browsers(); !slices.Equal(first, now) {
+		t.Errorf("the browsers were %v, and are %v", first, now)
+	}
+	page("new Promise(() => {})") // it runs until the next change
+	eventually(t, replyWithin, "a run that does not end", func() bool { return strings.Count(s.stderr.String(), "changed: ") == 3 })
+	page("'bye'")
+	waits("ok   a.webtool.yaml: says (page)")
+	write("a.webtool.yaml", "nonsense: 1\n")
+	waits("")
+	if !strings.Contains(s.stderr.String(), `unknown key "nonsense"`) {
+		t.Errorf("a file that is wrong: %s", s.stderr)
+	}
+	scenario("bye")
+	waits("ok   a.webtool.yaml: says (page)")
+	write("conf.yaml", "call-timeout: 20s\n")
+	waits("ok   a.webtool.yaml: says (page)")
+	if n := strings.Count(s.stderr.String(), "changed: "); n != 7 {
+		t.Errorf("it ran again %d times, for 7 changes: %s", n, s.stderr)
+	}
+	if err := s.cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, stopWithin, "it ends", s.hasEnded)
+	if code := s.cmd.ProcessState.ExitCode(); code != 130 {
+		t.Errorf("it ended with %d: %s", code, s.stderr)
+	}
+	eventually(t, lastProcesses, "the browser ends", func() bool { return len(browsers()) == 0 })
 }

@@ -1,9 +1,15 @@
 package cdp
 
 import (
+	"cmp"
+	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"time"
+
+	"github.com/chromedp/cdproto"
+	"github.com/chromedp/cdproto/runtime"
 
 	"github.com/pagetools/pagetools/session"
 )
@@ -241,4 +247,158 @@ func (a *activity) since(at int) (x *session.Activity, cookies map[string]bool) 
 		}
 	}
 	return x, cookies
+}
+
+// What is kept for a trace, of messages and of requests.
+const (
+	maxTraced      = 2000
+	maxTracedBytes = 4 << 20
+)
+
+// tracer keeps what a page says and asks for. It is apart from what tests compare: a page that says
+// much makes it neither full nor busy. The watcher of the probe writes it. A nil one keeps nothing.
+type tracer struct {
+	mu       sync.Mutex
+	messages []session.Message
+	said     int // bytes
+	requests []session.TracedRequest
+	asked    int               // bytes
+	flying   map[string]flying // requests that have not ended
+}
+
+// flying is a request that has not ended: its place among all, and when it began, in seconds of the
+// browser's clock.
+type flying struct {
+	at   int
+	sent float64
+}
+
+// traced returns what is kept.
+func (t *tracer) traced() *session.Traced {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return &session.Traced{Messages: slices.Clone(t.messages), Requests: slices.Clone(t.requests)}
+}
+
+// tracedRequest is the part of the events about requests that we read.
+type tracedRequest struct {
+	RequestID string  `json:"requestId"`
+	Timestamp float64 `json:"timestamp"`
+	WallTime  float64 `json:"wallTime"`
+	Request   struct {
+		URL     string            `json:"url"`
+		Method  string            `json:"method"`
+		Headers map[string]string `json:"headers"`
+	} `json:"request"`
+	RedirectResponse  *tracedResponse `json:"redirectResponse"`
+	Response          *tracedResponse `json:"response"`
+	EncodedDataLength float64         `json:"encodedDataLength"`
+	ErrorText         string          `json:"errorText"`
+	BlockedReason     string          `json:"blockedReason"`
+}
+
+type tracedResponse struct {
+	Status            int               `json:"status"`
+	StatusText        string            `json:"statusText"`
+	Headers           map[string]string `json:"headers"`
+	MimeType          string            `json:"mimeType"`
+	Protocol          string            `json:"protocol"`
+	EncodedDataLength float64           `json:"encodedDataLength"`
+}
+
+func (t *tracer) request(msg *cdproto.Message) {
+	var ev tracedRequest
+	if t == nil || !decode(msg, &ev) {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if msg.Method == cdproto.EventNetworkRequestWillBeSent {
+		t.responded(&ev, ev.RedirectResponse, ev.RedirectResponse != nil)
+		t.sent(&ev)
+		return
+	}
+	t.responded(&ev, ev.Response, msg.Method == cdproto.EventNetworkLoadingFinished ||
+		msg.Method == cdproto.EventNetworkLoadingFailed)
+}
+
+// sent notes a request, when there is room.
+func (t *tracer) sent(ev *tracedRequest) {
+	seconds := time.Duration(ev.WallTime * float64(time.Second))
+	x := session.TracedRequest{Method: cut(ev.Request.Method, maxAddress), At: time.Unix(0, int64(seconds)),
+		URL: cut(ev.Request.URL, maxAddress), Headers: headersOf(ev.Request.Headers)}
+	if strings.HasPrefix(x.URL, "data:") || len(t.requests) >= maxTraced || !t.room(&x) {
+		return
+	}
+	t.flying[ev.RequestID] = flying{len(t.requests), ev.Timestamp}
+	t.requests = append(t.requests, x)
+}
+
+// responded notes what is known of a response, and its end.
+func (t *tracer) responded(ev *tracedRequest, r *tracedResponse, over bool) {
+	f, known := t.flying[ev.RequestID]
+	if !known {
+		return
+	}
+	x := &t.requests[f.at]
+	if r != nil {
+		x.Status, x.StatusText = r.Status, cut(r.StatusText, maxAddress)
+		x.Protocol, x.MIMEType = cut(r.Protocol, maxAddress), cut(r.MimeType, maxAddress)
+		x.Size = int64(r.EncodedDataLength)
+		x.Answered = headersOf(r.Headers)
+		if !t.room(&session.TracedRequest{Headers: x.Answered}) {
+			x.Answered = nil
+		}
+	}
+	if !over {
+		return
+	}
+	if ev.EncodedDataLength > 0 {
+		x.Size = int64(ev.EncodedDataLength)
+	}
+	if ev.ErrorText != "" {
+		x.Failed = cut(cmp.Or(ev.BlockedReason, ev.ErrorText), maxSaid)
+	}
+	x.Took = max(time.Duration((ev.Timestamp-f.sent)*float64(time.Second)), time.Microsecond)
+	delete(t.flying, ev.RequestID)
+}
+
+// room takes the bytes of what is kept, and reports whether there are so many.
+func (t *tracer) room(x *session.TracedRequest) bool {
+	size := len(x.URL)
+	for name, values := range x.Headers {
+		size += len(name) + len(values[0])
+	}
+	if t.asked+size > maxTracedBytes {
+		return false
+	}
+	t.asked += size
+	return true
+}
+
+// headersOf are headers by name, one value for each.
+func headersOf(all map[string]string) http.Header {
+	kept := http.Header{}
+	for name, value := range all {
+		kept.Set(cut(name, maxAddress), cut(value, maxAddress))
+	}
+	return kept
+}
+
+// levels are those of the console's functions; the others have log.
+var levels = map[runtime.ConsoleAPICalledType]string{
+	runtime.ConsoleAPICalledTypeError: "error", runtime.ConsoleAPICalledTypeAssert: "error",
+	runtime.ConsoleAPICalledTypeWarning: "warning", runtime.ConsoleAPICalledTypeInfo: "info",
+	runtime.ConsoleAPICalledTypeDebug: "debug",
+}
+
+// note keeps what the page or the browser said, when there is room.
+func (t *tracer) note(x session.Said, level string, at runtime.Timestamp) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if size := len(x.Text) + len(x.URL); len(t.messages) < maxTraced && t.said+size <= maxTracedBytes {
+		t.said += size
+		when := time.UnixMicro(int64(float64(at) * 1000))
+		t.messages = append(t.messages, session.Message{Said: x, Level: level, At: when})
+	}
 }

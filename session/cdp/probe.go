@@ -26,8 +26,9 @@ import (
 // is not started in the tab's, and a page that floods it loses nothing else.
 type probe struct {
 	*tab
-	seen  *activity
-	watch *surveyor // nil before open
+	seen    *activity
+	watch   *surveyor // nil before open
+	*tracer           // nil without TabOptions.Trace
 }
 
 var (
@@ -53,6 +54,7 @@ func (p *probe) open(ctx context.Context) error {
 	}
 	on := p.browser.conn.OpenFor(attached.SessionID, surveyed)
 	p.watch = newSurveyor(on, cdp.FrameID(p.id), p.seen)
+	p.watch.tracer = p.tracer
 	p.watch.bypass = p.reaching.between != nil
 	go p.watch.read(p.target.Gone())
 	commands := append(p.watch.commands(true), command{browser.CommandSetDownloadBehavior,
@@ -120,6 +122,15 @@ func (p *probe) Since(ctx context.Context, m session.Mark,
 		}
 	}
 	return all, nil
+}
+
+// Traced implements session.Probe.
+func (p *probe) Traced(ctx context.Context) *session.Traced {
+	if p.tracer == nil {
+		return &session.Traced{}
+	}
+	p.watch.catchUp(ctx)
+	return p.traced()
 }
 
 // settle waits until the page was quiet for so long since a moment, and reports whether it was.

@@ -14,7 +14,12 @@ import (
 // probed opens a page that is tested, and waits until it is loaded.
 func probed(t *testing.T, address string) (*shown, session.Probe) {
 	t.Helper()
-	p := showPageWith(t, shared, session.TabOptions{Record: true}, address)
+	return probedWith(t, session.TabOptions{Record: true}, address)
+}
+
+func probedWith(t *testing.T, o session.TabOptions, address string) (*shown, session.Probe) {
+	t.Helper()
+	p := showPageWith(t, shared, o, address)
 	loaded := `new Promise((done) => document.readyState === 'complete' ? done() : addEventListener('load', done))`
 	if _, err := p.Probe().Evaluate(t.Context(), loaded+".then(() => 1)"); err != nil {
 		t.Fatal(err)
@@ -76,5 +81,45 @@ func TestProbeEvaluates(t *testing.T) {
 	// The control: pages that nobody tests have no probe.
 	if plain := open(t, shared); plain.Probe() != nil {
 		t.Error("a page that is not tested has a probe")
+	}
+}
+
+// TestProbeTraces: what a page said and asked for is told with its times and headers, of pages that
+// are opened for that alone. A page that says much keeps itself from nothing else.
+func TestProbeTraces(t *testing.T) {
+	t.Parallel()
+	address := site(t, map[string]http.HandlerFunc{
+		"/": html(`<script>console.info('hello', 7); console.warn('careful'); setTimeout(() => { throw new Error('thrown') });
+const got = fetch('/data?x=1', {headers: {'X-Mine': 'yes'}});
+for (let i = 0; i < 5000; i++) console.log('x'.repeat(2000));</script>`),
+		"/data": func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(http.StatusTeapot)
+		},
+	})
+	began := time.Now()
+	_, probe := probedWith(t, session.TabOptions{Record: true, Trace: true}, address+"/")
+	if _, err := probe.Evaluate(t.Context(), "got.then((r) => r.text()).then(() => 1)"); err != nil {
+		t.Fatal(err)
+	}
+	got := probe.Traced(t.Context())
+	if len(got.Messages) < 1000 || len(got.Messages) > maxTraced || got.Messages[0].Level != "info" ||
+		got.Messages[0].Text != "hello 7" || got.Messages[1].Level != "warning" || got.Messages[0].At.Before(began) {
+		t.Errorf("%d messages, the first %+v", len(got.Messages), got.Messages[:min(2, len(got.Messages))])
+	}
+	var data *session.TracedRequest
+	for i := range got.Requests {
+		if strings.HasSuffix(got.Requests[i].URL, "/data?x=1") {
+			data = &got.Requests[i]
+		}
+	}
+	if data == nil || data.Status != http.StatusTeapot || data.MIMEType != "application/json" || data.Took <= 0 ||
+		data.At.Before(began) || data.Headers.Get("X-Mine") != "yes" ||
+		len(data.Answered) == 0 {
+		t.Errorf("the request was %+v of %d", data, len(got.Requests))
+	}
+	_, other := probed(t, address+"/") // the control: nothing is kept that nobody asked for
+	if got := other.Traced(t.Context()); len(got.Messages)+len(got.Requests) > 0 {
+		t.Errorf("without asking, %d messages and %d requests", len(got.Messages), len(got.Requests))
 	}
 }

@@ -58,6 +58,7 @@ type surveyor struct {
 	seen    *activity
 	bypass  bool // service workers answer nothing
 	targets map[cdptarget.SessionID]watchedTarget
+	tracer  *tracer // nil when nobody traces
 
 	handled atomic.Int64 // events
 	mu      sync.Mutex
@@ -199,6 +200,7 @@ func (s *surveyor) handle(msg *cdproto.Message) {
 	case cdproto.EventNetworkRequestWillBeSent, cdproto.EventNetworkResponseReceived,
 		cdproto.EventNetworkResponseReceivedExtraInfo, cdproto.EventNetworkLoadingFinished, cdproto.EventNetworkLoadingFailed:
 		s.request(from, msg)
+		s.tracer.request(msg)
 	case cdproto.EventRuntimeConsoleAPICalled, cdproto.EventRuntimeExceptionThrown,
 		cdproto.EventLogEntryAdded:
 		s.said(msg)
@@ -422,31 +424,29 @@ func (s *surveyor) stored(msg *cdproto.Message) {
 	s.seen.note(w, len(w.Key))
 }
 
-// said notes errors.
+// said notes errors, and hands over to the tracer what else is said.
 func (s *surveyor) said(msg *cdproto.Message) {
 	var x session.Said
+	level := "error"
+	var at runtime.Timestamp
 	switch msg.Method {
 	case cdproto.EventRuntimeConsoleAPICalled:
 		var ev runtime.EventConsoleAPICalled
-		if !decode(msg, &ev) || ev.Type != runtime.ConsoleAPICalledTypeError &&
-			ev.Type != runtime.ConsoleAPICalledTypeAssert {
+		if !decode(msg, &ev) {
 			return
 		}
-		x.Kind = "console"
-		var parts []string
-		for _, arg := range ev.Args {
-			parts = append(parts, printed(arg))
+		level, at = cmp.Or(levels[ev.Type], "log"), ev.Timestamp
+		if level != "error" && s.tracer == nil {
+			return
 		}
-		x.Text = strings.Join(parts, " ")
-		if at := ev.StackTrace; at != nil && len(at.CallFrames) > 0 {
-			x.URL, x.Line = at.CallFrames[0].URL, int(at.CallFrames[0].LineNumber)+1
-		}
+		x = consoleSaid(&ev)
 	case cdproto.EventRuntimeExceptionThrown:
 		var ev runtime.EventExceptionThrown
 		if !decode(msg, &ev) || ev.ExceptionDetails == nil {
 			return
 		}
 		thrown := ev.ExceptionDetails
+		at = ev.Timestamp
 		x = session.Said{Kind: "exception", Text: exception(thrown), URL: thrown.URL,
 			Line: int(thrown.LineNumber) + 1}
 	default:
@@ -456,9 +456,28 @@ func (s *surveyor) said(msg *cdproto.Message) {
 		}
 		x = session.Said{Kind: "browser", Text: ev.Entry.Text, URL: ev.Entry.URL,
 			Line: int(ev.Entry.LineNumber)}
+		at = ev.Entry.Timestamp
 	}
 	x.Text, x.URL = cut(x.Text, maxSaid), cut(x.URL, maxAddress)
-	s.seen.note(x, len(x.Text)+len(x.URL))
+	if s.tracer != nil {
+		s.tracer.note(x, level, at)
+	}
+	if level == "error" {
+		s.seen.note(x, len(x.Text)+len(x.URL))
+	}
+}
+
+// consoleSaid is a message of the console.
+func consoleSaid(ev *runtime.EventConsoleAPICalled) session.Said {
+	var parts []string
+	for _, arg := range ev.Args {
+		parts = append(parts, printed(arg))
+	}
+	x := session.Said{Kind: "console", Text: strings.Join(parts, " ")}
+	if at := ev.StackTrace; at != nil && len(at.CallFrames) > 0 {
+		x.URL, x.Line = at.CallFrames[0].URL, int(at.CallFrames[0].LineNumber)+1
+	}
+	return x
 }
 
 // printed is what the console shows of a value.

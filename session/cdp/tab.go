@@ -129,6 +129,9 @@ func newTab(b *instance, target *wire.Session, in cdp.BrowserContextID, id cdpta
 	own.setup = &setup{invoker: t.invoker.commands(), settings: set, reaching: t.reaching}
 	if o.Record {
 		t.notes, t.probe = shim.NewName(), &probe{tab: t, seen: newActivity()}
+		if o.Trace {
+			t.probe.tracer = &tracer{flying: map[string]flying{}}
+		}
 		own.setup.invoker = append(own.setup.invoker, addScript(shim.RecordSource(t.notes, surfaceJSON(o.Surface))))
 	}
 	own.windows = &windows{

@@ -95,15 +95,21 @@ func (p *Proxy) serve() { _ = p.server.Serve(p.listener) } // ends with Close
 // Address is host:port of the proxy.
 func (p *Proxy) Address() string { return p.listener.Addr().String() }
 
-// Keep keeps pages from a listener of pagetools itself, whatever they may reach.
-func (p *Proxy) Keep(address string) {
+// Keep keeps pages from a listener of pagetools itself, whatever they may reach. Forget ends that,
+// when the listener is closed: its port may be somebody else's then.
+func (p *Proxy) Keep(address string) { p.keep(address, true) }
+
+// Forget ends what Keep began.
+func (p *Proxy) Forget(address string) { p.keep(address, false) }
+
+func (p *Proxy) keep(address string, ours bool) {
 	_, port, err := net.SplitHostPort(address)
 	if err != nil {
 		return
 	}
 	if n, err := strconv.ParseUint(port, 10, 16); err == nil {
 		p.mu.Lock()
-		p.ours[uint16(n)] = true
+		p.ours[uint16(n)] = ours
 		p.mu.Unlock()
 	}
 }

@@ -212,6 +212,10 @@ func TestPagetoolsItself(t *testing.T) {
 	if n := p.Counts().Refused[Bridge]; n != 2 {
 		t.Errorf("%d are counted", n)
 	}
+	p.Forget(strings.TrimPrefix(ours.URL, "http://"))
+	if status, text := get(t, client(t, p, g), ours.URL); status != http.StatusOK {
+		t.Errorf("after it was closed: %d %s", status, text)
+	}
 }
 
 // names is a DNS server: each name has the answers of its turns, the last of them for good.

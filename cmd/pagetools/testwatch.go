@@ -1,0 +1,142 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
+	"github.com/pagetools/pagetools/cmd/pagetools/internal/watch"
+	"github.com/pagetools/pagetools/e2e/app"
+	"github.com/pagetools/pagetools/e2e/report"
+	"github.com/pagetools/pagetools/e2e/scenario"
+)
+
+// errChanged ends a run whose files have changed.
+var errChanged = errors.New("the files have changed")
+
+// watch runs again and again, until ctx ends: each time that something changes which the run reads.
+// A change during a run ends that run. The browser stays open meanwhile.
+func (t *tester) watch(ctx context.Context, args []string) error {
+	w, err := watch.New()
+	if err != nil {
+		return err
+	}
+	defer func() { _ = w.Close() }()
+	t.browsers = &app.Browsers{}
+	defer func() { _ = t.browsers.Close() }()
+	for ctx.Err() == nil {
+		if err := w.Watch(t.reads(args)); err != nil {
+			return usage("--watch: %w", err)
+		}
+		running, cancel := context.WithCancelCause(ctx)
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			if err := t.once(running, args); running.Err() == nil {
+				t.p.finish(running, err)
+				t.p.say("watching for changes; Ctrl-C ends")
+			}
+		}()
+		changed, err := w.Next(ctx)
+		cancel(errChanged)
+		<-ended
+		if ctx.Err() != nil {
+			break
+		}
+		if err != nil {
+			return usage("--watch: %w", err)
+		}
+		t.sayChanged(changed)
+		if slices.Contains(changed, t.configFile()) {
+			t.reconfigure()
+		}
+	}
+	return nil
+}
+
+// sayChanged names what changed.
+func (t *tester) sayChanged(paths []string) {
+	var names []string
+	for _, path := range paths {
+		names = append(names, terminal.Plain(filepath.Base(path)))
+	}
+	const few = 3
+	if more := len(names) - few; more > 0 {
+		names = append(names[:few], "and more")
+	}
+	t.p.say("changed: %s", strings.Join(names, ", "))
+}
+
+// reads is what a run reads, as far as its files can be read now, and nothing that it writes.
+func (t *tester) reads(args []string) watch.Set {
+	if len(args) == 0 {
+		args = []string{"."}
+	}
+	set := watch.Set{Files: slices.Clone(t.o.hostFiles), Ignored: []string{t.o.traceDir}}
+	if name := t.configFile(); name != "" {
+		set.Files = append(set.Files, name)
+	}
+	if all, err := report.Parse(t.o.reporter); err == nil {
+		for _, f := range all {
+			if f.Path != "" {
+				set.Ignored = append(set.Ignored, f.Path)
+			}
+		}
+	}
+	names, folders, _ := t.found(args) // the run says what is wrong
+	for _, folder := range folders {
+		set.Folders = append(set.Folders, watch.Folder{Path: folder, Below: t.isScenario})
+	}
+	set.Files = append(set.Files, names...)
+	o := scenario.RunOptions{Site: t.site(), Env: os.LookupEnv}
+	for _, name := range names {
+		f, err := readScenarios(name)
+		if err != nil {
+			continue
+		}
+		d := f.Depends(o)
+		set.Files, set.Ignored = append(set.Files, d.Reads...), append(set.Ignored, d.Writes...)
+		if d.Folder != "" {
+			set.Folders = append(set.Folders, watch.Folder{Path: d.Folder})
+		}
+	}
+	if t.o.dir != "" {
+		set.Folders = append(set.Folders, watch.Folder{Path: t.o.dir})
+	}
+	return set
+}
+
+// configFile is the absolute path of the file that settings were read from, or "".
+func (t *tester) configFile() string {
+	if t.p.conf.File == "" {
+		return ""
+	}
+	abs, err := filepath.Abs(t.p.conf.File)
+	if err != nil {
+		return t.p.conf.File
+	}
+	return abs
+}
+
+// reconfigure reads the settings again, and starts another browser for them. With settings that are
+// wrong, those before stay.
+func (t *tester) reconfigure() {
+	next, err := t.p.flags.Reload(t.p.conf)
+	if err == nil {
+		warnOfFile(t.p.stderr, next)
+		before := t.p.conf
+		t.p.conf = next
+		if err = t.headed(); err != nil {
+			t.p.conf = before
+		}
+	}
+	if err != nil {
+		t.p.say("warning: the settings stay as they were: %s", terminal.Plain(err.Error()))
+		return
+	}
+	_ = t.browsers.Close() // the next run has its own
+}
