@@ -279,25 +279,26 @@ func (t *tester) read(args []string) ([]*scenario.File, error) {
 	return all, t.p.shown(wrong)
 }
 
-// found are the files that arguments name, those in folders among them, and these folders.
+// found are the files that arguments name, those in folders among them, and these folders. With an
+// error, of the first that cannot be read, it still returns them all: they may come.
 func (t *tester) found(args []string) (names, folders []string, err error) {
 	for _, arg := range args {
-		info, err := os.Stat(arg)
+		info, wrong := os.Stat(arg)
 		switch {
-		case err != nil:
-			return names, folders, usage("%s %w", terminal.Plain(arg), config.Problem(err))
+		case wrong != nil:
+			names, wrong = append(names, arg), usage("%s %w", terminal.Plain(arg), config.Problem(wrong))
 		case !info.IsDir():
 			names = append(names, arg)
-			continue
+		default:
+			var below []string
+			below, wrong = t.below(arg)
+			names, folders = append(names, below...), append(folders, arg)
 		}
-		folders = append(folders, arg)
-		below, err := t.below(arg)
-		if err != nil {
-			return names, folders, err
+		if err == nil {
+			err = wrong
 		}
-		names = append(names, below...)
 	}
-	return names, folders, nil
+	return names, folders, err
 }
 
 // shown says each problem of files on a line of its own, as compilers do.
