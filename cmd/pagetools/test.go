@@ -146,23 +146,8 @@ func (t *tester) once(ctx context.Context, args []string) error {
 		t.p.conf.Approval = policy.ModeAuto // a scenario is the consent to what it calls
 	}
 	out := t.p.reporter(formats)
-	o := scenario.RunOptions{
-		Options: selection, Host: host, Open: t.open, Env: os.LookupEnv, Version: ownVersion(),
-		Site:    t.site(),
-		Retries: t.o.retries, Repeat: t.o.repeat, Parallel: t.o.parallel,
-		MinCoverage: t.o.minCoverage, CaseDone: out.CaseDone, Recorded: recorded,
-		TraceDir: t.o.traceDir,
-		Pictures: slices.ContainsFunc(formats, func(f report.Format) bool { return f.Name == "html" }),
-	}
-	if t.o.update {
-		o.Accept = accept
-	}
-	if t.o.model != "" {
-		o.Model = t.ask
-	}
-	if t.o.trace != "off" {
-		o.Trace = t.o.trace
-	}
+	o := t.options(formats, out)
+	o.Options, o.Host = selection, host
 	done, err := scenario.Run(ctx, all, o)
 	if errors.Is(context.Cause(ctx), errChanged) {
 		return nil // the next run reports
@@ -182,6 +167,32 @@ func (t *tester) once(ctx context.Context, args []string) error {
 		return ended
 	}
 	return usage("%w", err)
+}
+
+// options say how cases run, but for which they are, and under which host.
+func (t *tester) options(formats []report.Format, out report.Reporter) scenario.RunOptions {
+	o := scenario.RunOptions{
+		Open: t.open, Env: os.LookupEnv, Version: ownVersion(),
+		Site:    t.site(),
+		Retries: t.o.retries, Repeat: t.o.repeat, Parallel: t.o.parallel,
+		MinCoverage: t.o.minCoverage, CaseDone: out.CaseDone, Recorded: recorded,
+		TraceDir: t.o.traceDir,
+		Pictures: slices.ContainsFunc(formats, func(f report.Format) bool { return f.Name == "html" }),
+	}
+	if t.o.update {
+		o.Accept = accept
+	}
+	if t.o.model != "" {
+		o.Model = t.ask
+	}
+	o.Again = [][2]string{{"model-cmd", t.o.model}}
+	for _, file := range t.o.hostFiles {
+		o.Again = append(o.Again, [2]string{"host-file", file})
+	}
+	if t.o.trace != "off" {
+		o.Trace = t.o.trace
+	}
+	return o
 }
 
 // selection reads which cases run.
