@@ -142,13 +142,16 @@ func siteBeside(t *target, file string) (dir, url string, err error) {
 // be sent with the next one, whose result is seen only when that is right.
 const mostReplays = 4
 
-// writeRecording replays a recording until it passes, and writes it.
+// writeRecording writes a recording, and replays and writes it until it passes.
 func (p *program) writeRecording(ctx context.Context, r *scenario.Recording, out string) error {
 	var run *report.Run
 	var changed bool
 	text, err := r.Text()
 	if err != nil {
 		return &exitError{exitFindings, err}
+	}
+	if err := replace(out, text); err != nil { // what was done cannot be done again
+		return err
 	}
 	for range mostReplays {
 		var f *scenario.File
