@@ -101,6 +101,8 @@ func (t *tester) run(ctx context.Context, args []string) error {
 	switch {
 	case err != nil:
 		return err
+	case t.o.update: // with results that are never the same it would not come to rest
+		return usage("--update writes the files for whose changes --watch waits: give one of them")
 	case selection.CI:
 		return usage("--watch waits for somebody who changes files, and CI is set: remove --watch")
 	}
