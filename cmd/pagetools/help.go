@@ -63,7 +63,7 @@ pagetools diff --base origin/main`},
 	"init": {ofPage, `pagetools init ./site
 pagetools init https://shop.example/ --force`},
 	"record": {ofAll, `pagetools record ./site --mcp stdio -o shop.webtool.yaml
-pagetools record https://shop.example/ --mcp :7400 --case "buys a stamp"`},
+pagetools record https://shop.example/ --mcp 127.0.0.1:7400 --case "buys a stamp"`},
 	"call": {ofPage, `pagetools call https://shop.example/ search query=rye
 pagetools call https://shop.example/ order --input '{"items":[{"id":1}]}'
 pagetools call ./site add-stamp --input @stamp.json --approval auto`},

@@ -50,7 +50,7 @@ func recordCommand(p *program) *cobra.Command {
 	f.StringVarP(&o.out, "output", "o", "", "`file` to write; the default is NAME.webtool.yaml here")
 	f.StringVar(&o.name, "case", "recorded", "`name` of the case; further ones have a number more")
 	f.StringVar(&o.mcp, "mcp", "",
-		"where agents call the tools: stdio, or an `address` such as :7400 for MCP over HTTP and webtools")
+		"where agents call the tools: stdio, or an `address` such as 127.0.0.1:7400 for MCP over HTTP and webtools")
 	f.BoolVar(&o.headed, "headed", false, "show the browser; without --mcp, agents call at --listen")
 	f.BoolVar(&o.force, "force", false, "write the file also where there is one")
 	return c
@@ -62,7 +62,7 @@ func record(ctx context.Context, p *program, arg string, o recordOptions) error 
 		return usage("record needs a way to the tools: give --mcp stdio, --mcp ADDRESS, or --headed")
 	}
 	if _, _, err := net.SplitHostPort(o.mcp); err != nil && o.mcp != "" && o.mcp != onStdio {
-		return usage("invalid value %q for --mcp: must be stdio, or an address such as :7400",
+		return usage("invalid value %q for --mcp: must be stdio, or an address such as 127.0.0.1:7400",
 			terminal.Plain(o.mcp))
 	}
 	if strings.TrimSpace(o.name) == "" || terminal.Plain(o.name) != o.name {
@@ -142,13 +142,16 @@ func siteBeside(t *target, file string) (dir, url string, err error) {
 // be sent with the next one, whose result is seen only when that is right.
 const mostReplays = 4
 
-// writeRecording replays a recording until it passes, and writes it.
+// writeRecording writes a recording, and replays and writes it until it passes.
 func (p *program) writeRecording(ctx context.Context, r *scenario.Recording, out string) error {
 	var run *report.Run
 	var changed bool
 	text, err := r.Text()
 	if err != nil {
 		return &exitError{exitFindings, err}
+	}
+	if err := replace(out, text); err != nil { // what was done cannot be done again
+		return err
 	}
 	t := tester{p: p, o: &testOptions{}}
 	defer func() { _ = t.browsers.Close() }()

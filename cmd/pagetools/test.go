@@ -102,6 +102,8 @@ func (t *tester) run(ctx context.Context, args []string) error {
 	switch {
 	case err != nil:
 		return err
+	case t.o.update: // with results that are never the same it would not come to rest
+		return usage("--update writes the files for whose changes --watch waits: give one of them")
 	case selection.CI:
 		return usage("--watch waits for somebody who changes files, and CI is set: remove --watch")
 	}
@@ -147,23 +149,8 @@ func (t *tester) once(ctx context.Context, args []string) error {
 		t.p.conf.Approval = policy.ModeAuto // a scenario is the consent to what it calls
 	}
 	out := t.p.reporter(formats)
-	o := scenario.RunOptions{
-		Options: selection, Host: host, Open: t.open, Env: os.LookupEnv, Version: ownVersion(),
-		Site:    t.site(),
-		Retries: t.o.retries, Repeat: t.o.repeat, Parallel: t.o.parallel,
-		MinCoverage: t.o.minCoverage, CaseDone: out.CaseDone, Recorded: recorded,
-		TraceDir: t.o.traceDir,
-		Pictures: slices.ContainsFunc(formats, func(f report.Format) bool { return f.Name == "html" }),
-	}
-	if t.o.update {
-		o.Accept = accept
-	}
-	if t.o.model != "" {
-		o.Model = t.ask
-	}
-	if t.o.trace != "off" {
-		o.Trace = t.o.trace
-	}
+	o := t.options(formats, out)
+	o.Options, o.Host = selection, host
 	done, err := scenario.Run(ctx, all, o)
 	if errors.Is(context.Cause(ctx), errChanged) {
 		return nil // the next run reports
@@ -183,6 +170,32 @@ func (t *tester) once(ctx context.Context, args []string) error {
 		return ended
 	}
 	return usage("%w", err)
+}
+
+// options say how cases run, but for which they are, and under which host.
+func (t *tester) options(formats []report.Format, out report.Reporter) scenario.RunOptions {
+	o := scenario.RunOptions{
+		Open: t.open, Env: os.LookupEnv, Version: ownVersion(),
+		Site:    t.site(),
+		Retries: t.o.retries, Repeat: t.o.repeat, Parallel: t.o.parallel,
+		MinCoverage: t.o.minCoverage, CaseDone: out.CaseDone, Recorded: recorded,
+		TraceDir: t.o.traceDir,
+		Pictures: slices.ContainsFunc(formats, func(f report.Format) bool { return f.Name == "html" }),
+	}
+	if t.o.update {
+		o.Accept = accept
+	}
+	if t.o.model != "" {
+		o.Model = t.ask
+	}
+	o.Again = [][2]string{{"model-cmd", t.o.model}}
+	for _, file := range t.o.hostFiles {
+		o.Again = append(o.Again, [2]string{"host-file", file})
+	}
+	if t.o.trace != "off" {
+		o.Trace = t.o.trace
+	}
+	return o
 }
 
 // selection reads which cases run.
@@ -280,25 +293,26 @@ func (t *tester) read(args []string) ([]*scenario.File, error) {
 	return all, t.p.shown(wrong)
 }
 
-// found are the files that arguments name, those in folders among them, and these folders.
+// found are the files that arguments name, those in folders among them, and these folders. With an
+// error, of the first that cannot be read, it still returns them all: they may come.
 func (t *tester) found(args []string) (names, folders []string, err error) {
 	for _, arg := range args {
-		info, err := os.Stat(arg)
+		info, wrong := os.Stat(arg)
 		switch {
-		case err != nil:
-			return names, folders, usage("%s %w", terminal.Plain(arg), config.Problem(err))
+		case wrong != nil:
+			names, wrong = append(names, arg), usage("%s %w", terminal.Plain(arg), config.Problem(wrong))
 		case !info.IsDir():
 			names = append(names, arg)
-			continue
+		default:
+			var below []string
+			below, wrong = t.below(arg)
+			names, folders = append(names, below...), append(folders, arg)
 		}
-		folders = append(folders, arg)
-		below, err := t.below(arg)
-		if err != nil {
-			return names, folders, err
+		if err == nil {
+			err = wrong
 		}
-		names = append(names, below...)
 	}
-	return names, folders, nil
+	return names, folders, err
 }
 
 // shown says each problem of files on a line of its own, as compilers do.

@@ -85,25 +85,29 @@ func AskCommand(ctx context.Context, command string, stdin []byte) ([]byte, erro
 		return nil, context.Cause(ctx)
 	case answer.more:
 		return nil, fmt.Errorf("%q wrote more than %d bytes", command, mostAnswer)
+	case errors.Is(err, exec.ErrWaitDelay):
+		return nil, fmt.Errorf("%q left a process that keeps its output open: end that, or send its "+
+			"output elsewhere", command)
 	case err != nil:
 		return nil, fmt.Errorf("%q failed: %w%s", command, err, said)
 	}
-	return answer.Bytes(), nil
+	return answer.text, nil
 }
 
-// capped keeps the first bytes, and notes that there were more.
+// capped keeps the first bytes, and notes that there were more. It embeds no buffer, which would be
+// read into as a whole.
 type capped struct {
-	bytes.Buffer
+	text []byte
 	more bool
 }
 
 // Write takes all, so that the command does not stop.
 func (c *capped) Write(p []byte) (int, error) {
-	if c.Len()+len(p) > mostAnswer {
-		c.more = true
-		return len(p), nil
+	c.more = c.more || len(c.text)+len(p) > mostAnswer
+	if !c.more {
+		c.text = append(c.text, p...)
 	}
-	return c.Buffer.Write(p)
+	return len(p), nil
 }
 
 // awaitAnswer waits until an address answers.

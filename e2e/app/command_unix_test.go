@@ -99,3 +99,22 @@ func TestStartCommandFails(t *testing.T) {
 		}
 	}
 }
+
+// TestAskCommand: a command gets the text and its answer is returned; what does not work is said.
+func TestAskCommand(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct{ command, want, says string }{
+		{command: "cat", want: "hello"},
+		{command: "echo no >&2; exit 3", says: "exit status 3; it said: no"},
+		{command: "yes | head -c 1100000", says: "wrote more than 1048576 bytes"},
+		{command: "sleep 60 & echo hello", says: "left a process that keeps its output open"},
+	} {
+		t.Run(test.command, func(t *testing.T) {
+			t.Parallel()
+			got, err := AskCommand(t.Context(), test.command, []byte("hello"))
+			if string(got) != test.want || err == nil != (test.says == "") || err != nil && !strings.Contains(err.Error(), test.says) {
+				t.Errorf("it returned %.20q, %v", got, err)
+			}
+		})
+	}
+}

@@ -31,13 +31,16 @@ func TestFormMismatch(t *testing.T) {
 			name=way value=mail required><input type=radio name=way value=phone><input type=checkbox name=ok required>
 			<textarea name=text required></textarea><input type=checkbox name=of value=x><input type=checkbox name=of
 			value=y><input type=password name=secret minlength=12 maxlength=20>`) +
+		form("named", `<input name=elements pattern="[A-Z]{3}" required><input name=contains><input name=append>
+			<input name=getAttribute>`) +
 		form("apart", `<input name=here required>`) + `<input form=outside name=far pattern="^[a-z]+$" required>
 		<form id=outside toolname=outside tooldescription="Orders what is asked for."></form>`)})
 	page, err := Look(t.Context(), a, site)
-	if err != nil || len(page.Forms) != 7 {
+	if err != nil || len(page.Forms) != 8 {
 		t.Fatalf("%d forms, %v", len(page.Forms), err)
 	}
 	want := map[string]string{
+		"named":      `the schema admits {`,
 		"unanchored": `the schema admits {"code":"- ABC -"}, and the form refuses it (code: `,
 		"steps":      `the schema admits {"n":2}, and the form refuses it (n: `,
 	}

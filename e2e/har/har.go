@@ -300,7 +300,7 @@ func unescaped(text string) string {
 	return text
 }
 
-// Text returns the file, as Read reads it.
+// Text returns the file, as Read reads it. The error says that it would be too long for that.
 func (f *File) Text() ([]byte, error) {
 	if f.Log.Pages == nil {
 		f.Log.Pages = []Page{}
@@ -314,6 +314,10 @@ func (f *File) Text() ([]byte, error) {
 	enc.SetIndent("", "  ")
 	if err := enc.Encode(f); err != nil {
 		return nil, fmt.Errorf("writing the recording: %w", err)
+	}
+	if b.Len() > MaxFile {
+		return nil, fmt.Errorf("the recording has more than %d bytes: record fewer cases in one file",
+			MaxFile)
 	}
 	return b.Bytes(), nil
 }

@@ -299,6 +299,20 @@ func TestRunnerTakesNoCommands(t *testing.T) {
 	}
 }
 
+// TestServersAttachNothing: what a page says attaches no file of the server that reads the report,
+// which our own traces do.
+func TestServersAttachNothing(t *testing.T) {
+	t.Parallel()
+	const bad = "[[ATTACHMENT|/etc/passwd]]"
+	run := &Run{FailOn: check.Error, Findings: []check.Finding{{Rule: bad, Severity: check.Info, Message: bad, Fix: bad,
+		Where: check.Where{Page: bad, Tool: bad}}},
+		Cases: []Case{{File: bad, Name: bad, Status: Failed, Trace: "x/trace.zip", Failure: &Failure{Message: bad, Console: []string{bad}}}}}
+	text := written(t, "junit", run)
+	if strings.Contains(text, "[[ATTACHMENT|/") || !strings.Contains(text, "[[ATTACHMENT|x/trace.zip]]") {
+		t.Errorf("junit attaches:\n%s", text)
+	}
+}
+
 func TestTAPCounts(t *testing.T) {
 	t.Parallel()
 	text := written(t, "tap", rich())

@@ -136,10 +136,16 @@ func (c *Case) point() point {
 	return p
 }
 
+// attaches is what servers take for a path of theirs, wherever it is in an output.
+const attaches = "[[ATTACHMENT|"
+
 func writeJUnit(run *Run) ([]byte, error) {
 	doc := junitRun{Name: "pagetools " + line(run.Command), Time: seconds(run.Took)}
 	took := map[string]time.Duration{}
 	for _, p := range run.points() {
+		for _, text := range []*string{&p.suite, &p.name, &p.skipped, &p.message, &p.details} {
+			*text = strings.ReplaceAll(*text, attaches, "[[ATTACHMENT |") // by a stranger
+		}
 		s := at(&doc.Suites, func(s *junitSuite) bool { return s.Name == line(p.suite) })
 		s.Name = line(p.suite)
 		s.Timestamp = run.Started.UTC().Format("2006-01-02T15:04:05")
@@ -179,7 +185,7 @@ func (s *junitSuite) add(p point) {
 		c.Out = lines(strings.TrimSpace(p.message + "\n" + p.details))
 	}
 	if p.attached != "" { // as servers of Jenkins and GitLab link it
-		c.Out = strings.TrimSpace(c.Out + "\n[[ATTACHMENT|" + line(p.attached) + "]]")
+		c.Out = strings.TrimSpace(c.Out + "\n" + attaches + line(p.attached) + "]]")
 	}
 	s.Tests++
 	s.Cases = append(s.Cases, c)

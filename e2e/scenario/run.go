@@ -56,6 +56,9 @@ type RunOptions struct {
 	// Recorded takes a file that site.network records, as a whole. It is called with the cases of a
 	// file that all ran. Nil refuses files that record.
 	Recorded func(name string, text []byte) error
+	// Again are further flags of the command line, without dashes, and their values; those that have
+	// one are in the command that repeats a case.
+	Again [][2]string
 	// CaseDone is called as cases end, one at a time; nil is not called.
 	CaseDone func(*report.Case)
 	// Version is that of pagetools.
@@ -69,8 +72,8 @@ func (o *RunOptions) flags() string {
 	if o.Host != nil {
 		host = o.Host.Name
 	}
-	for _, flag := range [][2]string{{"dir", o.Site.Dir}, {"url", o.Site.URL}, {"serve", o.Site.Serve},
-		{"host", host}} {
+	site := [][2]string{{"dir", o.Site.Dir}, {"url", o.Site.URL}, {"serve", o.Site.Serve}, {"host", host}}
+	for _, flag := range append(site, o.Again...) {
 		if flag[1] != "" {
 			b.WriteString(" --" + flag[0] + " " + shellWord(visible(flag[1])))
 		}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/pagetools/pagetools/bridge/policy"
 	"github.com/pagetools/pagetools/e2e/app"
+	"github.com/pagetools/pagetools/e2e/hosts"
 	"github.com/pagetools/pagetools/e2e/report"
 	"github.com/pagetools/pagetools/e2e/scenario"
 )
@@ -172,7 +173,8 @@ func readScenario(t *testing.T, text string) *scenario.File {
 	return f
 }
 
-// TestRunInterrupted: what runs is ended at once, with a report of what was done.
+// TestRunInterrupted: what runs is ended at once, with a report of what was done; also under a host
+// that takes no long results, of which the call has none.
 func TestRunInterrupted(t *testing.T) {
 	t.Parallel()
 	f := readScenario(t, `site: {dir: testdata/run/site}
@@ -181,7 +183,8 @@ cases: [{name: quick, steps: [{call: text}]}, {name: endless, steps: [{call: nev
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	var ended time.Time
-	run, err := scenario.Run(ctx, []*scenario.File{f}, scenario.RunOptions{Open: open, CaseDone: func(c *report.Case) {
+	host := &hosts.Host{Name: "short", Limits: hosts.Limits{Result: &hosts.Limit{Max: 100}}}
+	run, err := scenario.Run(ctx, []*scenario.File{f}, scenario.RunOptions{Open: open, Host: host, CaseDone: func(c *report.Case) {
 		if c.Name == "quick" {
 			ended = time.Now()
 			time.AfterFunc(time.Second, cancel)

@@ -193,8 +193,11 @@ func (d *hostDoor) call(ctx context.Context, tool string, with json.RawMessage) 
 			"message": why, "outcome": bridge.NotRun})}, nil
 	}
 	r, err := d.door.call(ctx, tool, with)
+	if err != nil {
+		return r, err // there is no result
+	}
 	if l := d.host.Limits.Result; l != nil && l.Max > 0 && r.err == nil && len(r.forms[0]) > l.Max {
 		d.t.person.complain("the result has %d bytes; %s takes %d", len(r.forms[0]), d.host.Name, l.Max)
 	}
-	return r, err
+	return r, nil
 }

@@ -150,6 +150,10 @@ func (on *opened) recorded(selected []Selected) error {
 			on.file.Name)
 		return nil
 	}
+	if why := on.network.Full(); why != "" {
+		return on.problem(on.file.Site.Network.Position, "%s was not written: %s: record fewer cases in "+
+			"one file", quoted(on.network.name), why)
+	}
 	var titles []string
 	for _, c := range on.file.Cases {
 		titles = append(titles, c.Name)

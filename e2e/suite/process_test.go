@@ -2,6 +2,7 @@ package suite_test
 
 import (
 	"errors"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -182,4 +183,45 @@ func TestWatch(t *testing.T) {
 		t.Errorf("it ended with %d: %s", code, s.stderr)
 	}
 	eventually(t, lastProcesses, "the browser ends", func() bool { return len(browsers()) == 0 })
+}
+
+// TestRecordInterrupted: what was recorded is in the file before it runs again, so that a second Ctrl-C
+// loses none of it. The tool never ends where it is tested.
+func TestRecordInterrupted(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	page := `<script>const watched = /original/.test(String(document.modelContext.registerTool));
+		document.modelContext.registerTool({name: 'turn', description: 'Turns.', execute: () => watched ? new Promise(() => {}) : 'x'})</script>`
+	if err := os.WriteFile(filepath.Join(dir, "index.html"), []byte(page), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	tmp := tempDir(t)
+	s, err := start(pagetools(t), dir, tmp, "record", "site=.", "--mcp", "127.0.0.1:0", "-o", "out.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = s.cmd.Process.Kill() }()
+	r, err := http.Post(s.url+"/webtools/site", "application/json", strings.NewReader(`{"action": "turn", "request": {}}`))
+	if err != nil || r.StatusCode != http.StatusOK {
+		t.Fatalf("the call: %v, %v", r, err)
+	}
+	_ = r.Body.Close()
+	if err := s.cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(dir, "out.yaml")
+	eventually(t, replyWithin, "the file", func() bool { _, err := os.Stat(file); return err == nil || s.hasEnded() })
+	if s.hasEnded() {
+		t.Errorf("it ended: %s", s.stderr)
+	}
+	family := descendants(s.cmd.Process.Pid)
+	_ = s.cmd.Process.Signal(os.Interrupt)
+	eventually(t, stopWithin, "it ends", s.hasEnded)
+	eventually(t, lastProcesses, "its browser ends", func() bool {
+		return len(processes(func(p process) bool { return slices.Contains(family, p) })) == 0
+	})
+	_ = os.RemoveAll(tmp) // the profile, which a process that is killed leaves
+	if text, err := os.ReadFile(file); err != nil || !strings.Contains(string(text), "call: turn") {
+		t.Errorf("%v in %s", err, text)
+	}
 }

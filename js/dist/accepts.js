@@ -309,11 +309,11 @@ function copy(form) {
 	const inert = document.implementation.createHTMLDocument("");
 	const twin = inert.importNode(form, true);
 	inert.body.append(twin);
-	for (const control of form.elements) {
-		if (form.contains(control)) continue;
+	for (const control of formElements(form)) {
+		if (contains(form, control)) continue;
 		const own2 = inert.importNode(control, true);
 		own2.removeAttribute("form");
-		twin.append(own2);
+		Element.prototype.append.call(twin, own2);
 	}
 	return twin;
 }
@@ -333,7 +333,7 @@ function refusal(form, input) {
 	}
 	for (
 		const control of
-		form.elements
+		formElements(form)
 	) {
 		if (control.type === "select-one" && control.value === "") {
 			control.selectedIndex = Array.from(control.options).findIndex((option) => option.value !== "" && !option.disabled);
@@ -343,12 +343,12 @@ function refusal(form, input) {
 		if (control.validity.rangeOverflow) control.value = control.max;
 	}
 	const bad = (
-		Array.from(form.elements).find((one) => one.willValidate && !one.validity.valid)
+		Array.from(formElements(form)).find((one) => one.willValidate && !one.validity.valid)
 	);
 	return bad === void 0 ? "" : `${bad.name}: ${bad.validationMessage}`;
 }
 accepts = (name, inputs) => {
-	const form = Array.from(document.forms).find((one) => one.getAttribute("toolname") === name);
+	const form = Array.from(findAll(document, "form")).find((one) => getAttribute(one, "toolname") === name);
 	return form === void 0 ? [] : inputs.map((input) => refusal(copy(form), input));
 };
 return accepts;

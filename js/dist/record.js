@@ -3,6 +3,124 @@
 "use strict";
 let record;
 
+// src/shim/natives.js
+var uncurry = Function.prototype.bind.bind(Function.prototype.call);
+var {
+	apply,
+	construct,
+	defineProperty,
+	getOwnPropertyDescriptor,
+	getPrototypeOf,
+	ownKeys
+} = Reflect;
+function members(type, ...names) {
+	const holder = typeof type === "string" ? (
+		window[type]?.prototype
+	) : type;
+	return names.map((name) => {
+		const member = holder && getOwnPropertyDescriptor(holder, name);
+		return uncurry(member?.get ?? member?.value);
+	});
+}
+var { create, freeze, hasOwn, keys: objectKeys } = Object;
+var ObjectPrototype = Object.prototype;
+var ArrayPrototype = Array.prototype;
+var FunctionPrototype = Function.prototype;
+var { isArray } = Array;
+var { isView } = ArrayBuffer;
+var { parse: jsonParse, stringify: jsonStringify, isRawJSON } = (
+	JSON
+);
+var [exec] = members("RegExp", "exec");
+var [objectToString] = members("Object", "toString");
+var [mapGet, mapSet, mapHas, mapDelete, mapForEach, mapSize] = members("Map", "get", "set", "has", "delete", "forEach", "size");
+var [setAdd, setHas, setDelete, setForEach, setSize] = members("Set", "add", "has", "delete", "forEach", "size");
+var [weakGet, weakSet] = members("WeakMap", "get", "set");
+var [charCodeAt, slice, toWellFormed, stringValueOf] = members("String", "charCodeAt", "slice", "toWellFormed", "valueOf");
+var [numberValueOf] = members("Number", "valueOf");
+var [booleanValueOf] = members("Boolean", "valueOf");
+var [bigintValueOf] = members("BigInt", "valueOf");
+var { random } = Math;
+var [sort] = members("Array", "sort");
+var textEncoder = new TextEncoder();
+var [encodeText] = members("TextEncoder", "encode");
+var { iterator, toStringTag } = Symbol;
+var [typedArrayName, typedArrayLength] = members(
+	getPrototypeOf(Uint8Array.prototype),
+	toStringTag,
+	"length"
+);
+var [bufferLength] = members("ArrayBuffer", "byteLength");
+var { isError } = (
+	Error
+);
+var [addEventListener2, removeEventListener, dispatchEvent] = members("EventTarget", "addEventListener", "removeEventListener", "dispatchEvent");
+var [stopImmediatePropagation, defaultPrevented] = members("Event", "stopImmediatePropagation", "defaultPrevented");
+var [controllerSignal, controllerAbort] = members("AbortController", "signal", "abort");
+var [signalAborted, signalReason] = members("AbortSignal", "aborted", "reason");
+var NativePromise = Promise;
+var [promiseThen] = members("Promise", "then");
+var plainThen = Promise.prototype.then;
+function own(promise) {
+	defineProperty(promise, "constructor", { __proto__: null, value: void 0 });
+	defineProperty(promise, "then", { __proto__: null, value: plainThen });
+	return promise;
+}
+var settled = own(new NativePromise((resolve) => resolve(void 0)));
+
+// src/shim/formdom.js
+var [getAttribute, hasAttribute, localName, matches, closest, find, classList] = members(
+	"Element",
+	"getAttribute",
+	"hasAttribute",
+	"localName",
+	"matches",
+	"closest",
+	"querySelector",
+	"classList"
+);
+var [firstChild, nextSibling, parentElement, nodeType, nodeValue, textContent, isConnected, contains] = members(
+	"Node",
+	"firstChild",
+	"nextSibling",
+	"parentElement",
+	"nodeType",
+	"nodeValue",
+	"textContent",
+	"isConnected",
+	"contains"
+);
+var [createElement, findAll] = members("Document", "createElement", "querySelectorAll");
+var [tokensAdd, tokensRemove] = members("DOMTokenList", "add", "remove");
+var [nodesLength] = members("NodeList", "length");
+var [collectionLength] = members("HTMLCollection", "length");
+var [focus, click] = members("HTMLElement", "focus", "click");
+var [formElements, requestSubmit] = members("HTMLFormElement", "elements", "requestSubmit");
+var [inputType, inputValue, inputChecked, inputNumber] = members("HTMLInputElement", "type", "value", "checked", "valueAsNumber");
+var [areaValue] = members("HTMLTextAreaElement", "value");
+var [selectOptions] = members("HTMLSelectElement", "options");
+var [optionValue, optionSelected] = members("HTMLOptionElement", "value", "selected");
+var [eventTarget] = members("Event", "target");
+var setInputType = setter("HTMLInputElement", "type");
+var setInputValue = setter("HTMLInputElement", "value");
+var setInputChecked = setter("HTMLInputElement", "checked");
+var setAreaValue = setter("HTMLTextAreaElement", "value");
+var setOptionSelected = setter("HTMLOptionElement", "selected");
+var labelsOf = perElement("labels");
+var messageOf = perElement("validationMessage");
+function setter(type, name) {
+	const holder = (
+		window[type]?.prototype
+	);
+	return uncurry(holder && getOwnPropertyDescriptor(holder, name)?.set);
+}
+function perElement(name) {
+	const [input] = members("HTMLInputElement", name);
+	const [select] = members("HTMLSelectElement", name);
+	const [textarea] = members("HTMLTextAreaElement", name);
+	return { __proto__: null, input, select, textarea };
+}
+
 // src/record/main.js
 var { stringify } = JSON;
 var { from } = Array;
@@ -117,7 +235,7 @@ function access(holder, surface2) {
 	};
 	Object.defineProperty(holder, "modelContext", property);
 }
-var attribute = (name, element) => element.getAttribute(name) ?? "";
+var attribute = (name, element) => getAttribute(element, name) ?? "";
 function field(field2) {
 	const label = Array.from(field2.labels ?? [], (x) => x.textContent?.trim()).join(" ");
 	return {
@@ -130,14 +248,14 @@ function field(field2) {
 	};
 }
 function formOf(form) {
-	const fields = Array.from(form.elements).filter((x) => /^(INPUT|SELECT|TEXTAREA)$/.test(x.tagName)).filter((x) => !/^(submit|button|reset|image)$/.test(
+	const fields = Array.from(formElements(form)).filter((x) => /^(INPUT|SELECT|TEXTAREA)$/.test(x.tagName)).filter((x) => !/^(submit|button|reset|image)$/.test(
 		x.type
 	));
 	return {
 		name: attribute("toolname", form),
 		description: attribute("tooldescription", form),
-		declares: form.hasAttribute("toolname") || form.hasAttribute("tooldescription"),
-		autoSubmit: form.hasAttribute("toolautosubmit"),
+		declares: hasAttribute(form, "toolname") || hasAttribute(form, "tooldescription"),
+		autoSubmit: hasAttribute(form, "toolautosubmit"),
 		method: attribute("method", form),
 		action: attribute("action", form),
 		fields: fields.slice(0, 100).map(field)
@@ -147,7 +265,7 @@ function frameOf(frame) {
 	return { url: frame.src, allowed: /(^|;)\s*tools\b/.test(frame.allow), name: frame.name };
 }
 var context = document.modelContext;
-var own = { getTools: context.getTools.bind(context), executeTool: context.executeTool.bind(context) };
+var own2 = { getTools: context.getTools.bind(context), executeTool: context.executeTool.bind(context) };
 context.addEventListener("toolactivated", () => calls++);
 watch(ModelContext.prototype);
 watch(Object.getPrototypeOf(
@@ -200,7 +318,7 @@ record = Object.assign(() => stringify({
 	calls,
 	since: performance.timeOrigin,
 	frames: from.call(Array, document.querySelectorAll("iframe"), frameOf).slice(0, most),
-	forms: from.call(Array, document.forms, formOf).slice(0, most)
-}), { own });
+	forms: from.call(Array, findAll(document, "form"), formOf).slice(0, most)
+}), { own: own2 });
 return record;
 })

@@ -16,18 +16,24 @@ import (
 	"github.com/pagetools/pagetools/session"
 )
 
-// maxContent bounds the bodies of one recording, in bytes.
-const maxContent = 50 << 20
+// What one recording holds at most, in bytes: of the bodies of responses, and of requests.
+const (
+	maxContent = 50 << 20
+	maxSent    = 50 << 20
+)
 
 // Tape is a recording that is played, or made. It is safe for concurrent use.
 type Tape struct {
 	plays *har.File // nil when it records
-	size  atomic.Int64
+	holds held
 
 	mu      sync.Mutex
 	opening []*Track // of pages that no test has
 	kept    map[string]kept
 }
+
+// held is how much is held: numbers of requests, their bytes, and those of responses.
+type held struct{ requests, sent, content atomic.Int64 }
 
 // kept is the track of a test.
 type kept struct {
@@ -65,9 +71,42 @@ func (t *Tape) Track(title, served string) *Track {
 func (t *Tape) Keep(track *Track, way string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if before, there := t.kept[track.title]; t.Records() && (!there || before.by == way) {
-		t.kept[track.title] = kept{track, way}
+	if !t.Records() {
+		return
 	}
+	before, there := t.kept[track.title]
+	if there && before.by != way {
+		t.drop(track)
+		return
+	}
+	if there {
+		t.drop(before.Track)
+	}
+	t.kept[track.title] = kept{track, way}
+}
+
+// drop makes room that a track took which is not kept.
+func (t *Tape) drop(track *Track) {
+	t.holds.requests.Add(-track.holds.requests.Load())
+	t.holds.sent.Add(-track.holds.sent.Load())
+	t.holds.content.Add(-track.holds.content.Load())
+}
+
+// Full says why the recording is not whole, or is "".
+func (t *Tape) Full() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	all := slices.Clone(t.opening)
+	for _, one := range t.kept {
+		all = append(all, one.Track)
+	}
+	for _, track := range all {
+		if track.full.Load() {
+			return fmt.Sprintf("with the page of %q there were more than %d requests, or %d bytes of "+
+				"them", cmp.Or(track.title, "the site"), har.MaxEntries, maxSent)
+		}
+	}
+	return ""
 }
 
 // Lacks lists the requests of pages that no test has, which the recording lacks.
@@ -139,6 +178,8 @@ type Track struct {
 	title  string
 	served string
 	player *har.Player // nil when it records
+	holds  held
+	full   atomic.Bool // what it was asked last is not in it
 
 	mu    sync.Mutex
 	asked []*taken
@@ -147,8 +188,8 @@ type Track struct {
 
 // taken is an exchange that is recorded.
 type taken struct {
-	x     *session.Exchange
-	entry *har.Entry // nil until it is answered
+	x     *session.Exchange // nil when it is answered
+	entry *har.Entry        // nil until then
 }
 
 var _ session.Network = (*Track)(nil)
@@ -166,10 +207,28 @@ func (t *Track) Ask(x *session.Exchange) session.Ruling {
 	case served:
 		return session.Send
 	}
+	if !t.room(x) {
+		t.full.Store(true)
+		return session.Send
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.asked = append(t.asked, &taken{x: x})
 	return session.Watch
+}
+
+// room takes the room for a request, and reports whether there was so much.
+func (t *Track) room(x *session.Exchange) bool {
+	size := int64(len(x.URL) + len(x.Body))
+	for name, values := range x.Header {
+		for _, value := range values {
+			size += int64(len(name) + len(value))
+		}
+	}
+	t.holds.requests.Add(1)
+	t.holds.sent.Add(size)
+	sent := t.tape.holds.sent.Add(size)
+	return t.tape.holds.requests.Add(1) <= har.MaxEntries && sent <= maxSent
 }
 
 // answer answers a request from the recording.
@@ -210,12 +269,13 @@ func (t *Track) Lacks() []string {
 
 // Answered implements session.Network.
 func (t *Track) Answered(x *session.Exchange) {
-	e := t.tape.entry(x)
+	e := t.entry(x)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for _, a := range t.asked {
+	for _, a := range slices.Backward(t.asked) { // it is one of the last
 		if a.x == x {
-			a.entry = e
+			a.x, a.entry = nil, e // whose body is held once
+			return
 		}
 	}
 }
@@ -239,7 +299,7 @@ const unknown = "unknown"
 func dated(at time.Time) string { return at.UTC().Format("2006-01-02T15:04:05.000Z") }
 
 // entry describes an exchange.
-func (t *Tape) entry(x *session.Exchange) *har.Entry {
+func (t *Track) entry(x *session.Exchange) *har.Entry {
 	took := float64(time.Since(x.Began).Microseconds()) / 1000 // HAR wants milliseconds
 	e := &har.Entry{Started: dated(x.Began), Time: took, Timings: har.Timings{Wait: took}}
 	e.Request = har.Request{Method: x.Method, URL: x.URL, HTTPVersion: unknown, HeadersSize: -1,
@@ -250,11 +310,13 @@ func (t *Tape) entry(x *session.Exchange) *har.Entry {
 		Cookies: []har.Pair{}, Headers: har.Headers(x.Answer), HeadersSize: -1,
 		RedirectURL: x.Answer.Get("Location"), Failed: x.Failed,
 		Content: har.Content{MimeType: cmp.Or(kind, "x-unknown")}}
-	switch size := int64(len(x.Content)); {
+	size := int64(len(x.Content))
+	t.holds.content.Add(size)
+	switch held := t.tape.holds.content.Add(size); {
 	case x.Cut:
 		e.Response.LeaveOut(size, fmt.Sprintf("The body was left out: it has more than %d bytes, or "+
 			"no end.", session.MaxExchange))
-	case t.size.Add(size) > maxContent:
+	case held > maxContent:
 		e.Response.LeaveOut(size, fmt.Sprintf("The body was left out: all bodies together have more "+
 			"than %d bytes.", maxContent))
 	default:

@@ -110,3 +110,57 @@ func TestTapeBounds(t *testing.T) {
 		t.Errorf("a request that failed is answered so: %+v", x)
 	}
 }
+
+// TestTapeFull: what one page holds of a recording is free again when the test has another way, and a
+// page that sends without end makes the recording full instead of the memory.
+func TestTapeFull(t *testing.T) {
+	t.Parallel()
+	record := tape.Record()
+	body := strings.Repeat("x", session.MaxExchange)
+	for _, title := range []string{"one", "two"} {
+		for _, way := range []string{"page", "webtool", "mcp"} { // each has 15 MiB
+			for range 2 { // and is repeated
+				track := record.Track(title, "")
+				for n := range 3 {
+					ask(track, fmt.Sprintf("/%s/%d", title, n), way+body[len("webtool"):])
+				}
+				record.Keep(track, way)
+			}
+		}
+	}
+	file := record.File("1.0", []string{"one", "two"})
+	for _, title := range []string{"one", "two"} {
+		if got := ask(tape.Play(file).Track(title, ""), "/"+title+"/2", ""); !strings.HasPrefix(got, "pagex") {
+			t.Errorf("the recording answers %.20q", got)
+		}
+	}
+	if why := record.Full(); why != "" {
+		t.Errorf("it is full: %s", why)
+	}
+	flood := record.Track("flood", "")
+	post := func() session.Ruling {
+		return flood.Ask(&session.Exchange{Method: http.MethodPost, URL: shop, Body: []byte(body[1000:])})
+	}
+	for range 10 {
+		if got := post(); got != session.Watch {
+			t.Fatalf("there is room, and it is %v", got)
+		}
+	}
+	if got := post(); got != session.Send {
+		t.Errorf("beyond 50 MiB of requests, one is kept: %v", got)
+	}
+	if record.Full() != "" {
+		t.Error("a page whose recording is not kept makes it full")
+	}
+	record.Keep(flood, "page")
+	if why := record.Full(); !strings.Contains(why, "flood") {
+		t.Errorf("it is not full: %q", why)
+	}
+	many := tape.Record().Track("", "")
+	for range har.MaxEntries {
+		ask(many, "/", "")
+	}
+	if got := many.Ask(&session.Exchange{Method: http.MethodGet, URL: shop}); got != session.Send {
+		t.Errorf("beyond the entries that can be read, one is kept: %v", got)
+	}
+}

@@ -2,6 +2,7 @@
 // Says which inputs the form of a tool takes. It fills a copy of the form, which no script of the page sees, and asks the browser
 // to validate that.
 
+import { contains, findAll, formElements, getAttribute } from '../shim/formdom.js';
 import { fill } from '../shim/formfill.js';
 import { readForm } from '../shim/formschema.js';
 
@@ -19,11 +20,11 @@ function copy(form) {
   const inert = document.implementation.createHTMLDocument('');
   const twin = inert.importNode(form, true);
   inert.body.append(twin);
-  for (const control of form.elements) {
-    if (form.contains(control)) continue;
+  for (const control of formElements(form)) {
+    if (contains(form, control)) continue;
     const own = inert.importNode(control, true);
     own.removeAttribute('form');
-    twin.append(own);
+    Element.prototype.append.call(twin, own); // the form may have a control of that name
   }
   return twin;
 }
@@ -45,7 +46,7 @@ function refusal(form, input) {
   } catch (error) {
     return /** @type {Error} */ (error).message;
   }
-  for (const control of /** @type {Iterable<any>} */ (form.elements)) {
+  for (const control of /** @type {Iterable<any>} */ (formElements(form))) {
     if (control.type === 'select-one' && control.value === '') { // the choice that stands for none
       control.selectedIndex = Array.from(control.options).findIndex((option) => option.value !== '' && !option.disabled);
     }
@@ -53,11 +54,11 @@ function refusal(form, input) {
     if (control.validity.rangeUnderflow || control.validity.stepMismatch) control.value = control.min;
     if (control.validity.rangeOverflow) control.value = control.max;
   }
-  const bad = /** @type {any} */ (Array.from(form.elements).find((/** @type {any} */ one) => one.willValidate && !one.validity.valid));
+  const bad = /** @type {any} */ (Array.from(formElements(form)).find((/** @type {any} */ one) => one.willValidate && !one.validity.valid));
   return bad === undefined ? '' : `${bad.name}: ${bad.validationMessage}`;
 }
 
 accepts = (name, inputs) => {
-  const form = Array.from(document.forms).find((one) => one.getAttribute('toolname') === name);
+  const form = Array.from(findAll(document, 'form')).find((one) => getAttribute(one, 'toolname') === name);
   return form === undefined ? [] : inputs.map((input) => refusal(copy(form), input));
 };

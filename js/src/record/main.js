@@ -3,6 +3,8 @@
 // when. It runs after the page script and before the page's own scripts, only in pages of whoever tests them: it hides from
 // nobody, and a page that wants to deceive it can.
 
+import { findAll, formElements, getAttribute, hasAttribute } from '../shim/formdom.js';
+
 const { stringify } = JSON;
 const { from } = Array;
 const now = performance.now.bind(performance);
@@ -154,7 +156,7 @@ function access(holder, surface) {
 }
 
 /** @param {string} name @param {Element} element */
-const attribute = (name, element) => element.getAttribute(name) ?? '';
+const attribute = (name, element) => getAttribute(element, name) ?? '';
 
 /** @param {any} field @returns {RecordedField} */
 function field(field) {
@@ -167,11 +169,11 @@ function field(field) {
 
 /** @param {HTMLFormElement} form @returns {RecordedForm} */
 function formOf(form) {
-  const fields = Array.from(form.elements).filter((x) => /^(INPUT|SELECT|TEXTAREA)$/.test(x.tagName))
+  const fields = Array.from(formElements(form)).filter((x) => /^(INPUT|SELECT|TEXTAREA)$/.test(x.tagName))
     .filter((x) => !/^(submit|button|reset|image)$/.test(/** @type {any} */ (x).type));
   return {
     name: attribute('toolname', form), description: attribute('tooldescription', form),
-    declares: form.hasAttribute('toolname') || form.hasAttribute('tooldescription'), autoSubmit: form.hasAttribute('toolautosubmit'),
+    declares: hasAttribute(form, 'toolname') || hasAttribute(form, 'tooldescription'), autoSubmit: hasAttribute(form, 'toolautosubmit'),
     method: attribute('method', form), action: attribute('action', form), fields: fields.slice(0, 100).map(field),
   };
 }
@@ -234,5 +236,5 @@ if (surface !== null) show(surface);
 record = Object.assign(() => stringify({
   notes, dropped, told, calls, since: performance.timeOrigin,
   frames: from.call(Array, document.querySelectorAll('iframe'), frameOf).slice(0, most),
-  forms: from.call(Array, document.forms, formOf).slice(0, most),
+  forms: from.call(Array, findAll(document, 'form'), formOf).slice(0, most),
 }), { own });
