@@ -1,19 +1,30 @@
 package main
 
 import (
+	"bytes"
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"maps"
+	"net/url"
+	"os"
+	"path/filepath"
+	"reflect"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/cmd/pagetools/internal/config"
+	"github.com/pagetools/pagetools/cmd/pagetools/internal/files"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
 	"github.com/pagetools/pagetools/e2e/app"
+	"github.com/pagetools/pagetools/e2e/check"
 )
 
 func lockCommand(p *program) *cobra.Command {
@@ -143,6 +154,296 @@ func warnOfLock(ctx context.Context, p *program, a *app.App, l *lockFile, t *tar
 	for _, c := range changes(t, was, now) {
 		if c.Change != "same" {
 			p.say("warning: %s: %s %s", t.Name, terminal.Plain(c.Tool), said[c.Change])
+		}
+	}
+}
+
+// lockName is the file with the tools at the time of pagetools lock.
+const lockName = "pagetools.lock"
+
+// lockFile is its content.
+type lockFile struct {
+	app.Lock // its keys are addresses, and folders from here
+
+	names map[string]string // of a file of version 1: the key of each site
+}
+
+type (
+	lockedTarget = app.LockedTarget
+	lockedTool   = app.LockedTool
+)
+
+func newLock() *lockFile {
+	return &lockFile{Lock: app.Lock{LockfileVersion: app.LockVersion, Targets: map[string]lockedTarget{}}}
+}
+
+// lockKey is the key of a target: another path of a host is another key, and another
+// spelling of the same one is not.
+func lockKey(text string) string {
+	if u, err := url.Parse(text); err == nil && strings.Contains(text, "://") {
+		u.Scheme, u.Host = strings.ToLower(u.Scheme), strings.ToLower(u.Host)
+		if u.Path == "" {
+			u.Path = "/"
+		}
+		return u.String()
+	}
+	path := filepath.Clean(text)
+	if here, err := os.Getwd(); err == nil && filepath.IsAbs(path) {
+		if from, err := filepath.Rel(here, path); err == nil {
+			path = from
+		}
+	}
+	return filepath.ToSlash(path)
+}
+
+// key is the key that the file has for a target.
+func (l *lockFile) key(t *target) string {
+	if _, there := l.Targets[lockKey(t.Text)]; there {
+		return lockKey(t.Text)
+	}
+	return cmp.Or(l.names[t.Name], lockKey(t.Text))
+}
+
+// entry returns the tools of a target.
+func (l *lockFile) entry(t *target) (tools map[string]lockedTool, there bool) {
+	e, there := l.Targets[l.key(t)]
+	return e.Tools, there
+}
+
+// set puts the tools of a target into the file.
+func (l *lockFile) set(t *target, tools map[string]lockedTool) {
+	delete(l.Targets, l.key(t))
+	l.Targets[lockKey(t.Text)] = lockedTarget{Tools: tools}
+}
+
+// noLock says that there is no file to compare with.
+type noLock struct{ error }
+
+func (e noLock) Error() string {
+	return fmt.Sprintf("%s %v: `pagetools lock TARGET` writes it", lockName, config.Problem(e.error))
+}
+
+func (e noLock) Unwrap() error { return e.error }
+
+func readLock() (*lockFile, error) {
+	b, err := os.ReadFile(lockName)
+	if err != nil {
+		return nil, &exitError{exitUsage, noLock{err}}
+	}
+	var head struct {
+		LockfileVersion int `json:"lockfileVersion"`
+	}
+	if err := json.Unmarshal(b, &head); err != nil {
+		return nil, usage("%s is not whole JSON: restore it, or remove it and run pagetools lock again",
+			lockName)
+	}
+	l := newLock()
+	switch head.LockfileVersion {
+	case 1:
+		err = l.readFirst(b)
+	case app.LockVersion:
+		err = strictly(b, &l.Lock)
+	default:
+		return nil, usage("%s has version %d, and this pagetools reads 1 and %d: use a newer "+
+			"pagetools, or remove the file and run pagetools lock again", lockName,
+			head.LockfileVersion, app.LockVersion)
+	}
+	if err != nil {
+		return nil, usage("%s is not as pagetools lock writes it (%w): restore it, or remove it and run "+
+			"pagetools lock again", lockName, err)
+	}
+	if l.Targets == nil {
+		l.Targets = map[string]lockedTarget{}
+	}
+	return l, nil
+}
+
+func strictly(b []byte, v any) error {
+	dec := json.NewDecoder(bytes.NewReader(b))
+	dec.DisallowUnknownFields()
+	return dec.Decode(v)
+}
+
+// readFirst reads a file of version 1.
+func (l *lockFile) readFirst(b []byte) error {
+	var old struct {
+		LockfileVersion int `json:"lockfileVersion"`
+		Sites           map[string]struct {
+			Target string            `json:"target"`
+			Tools  map[string]string `json:"tools"`
+		} `json:"sites"`
+	}
+	if err := strictly(b, &old); err != nil {
+		return err
+	}
+	l.names = map[string]string{}
+	for _, name := range slices.Sorted(maps.Keys(old.Sites)) {
+		site := old.Sites[name]
+		tools := map[string]lockedTool{}
+		for tool, digest := range site.Tools {
+			tools[tool] = lockedTool{Digest: digest}
+		}
+		l.names[name] = lockKey(site.Target)
+		l.Targets[l.names[name]] = lockedTarget{Tools: tools}
+	}
+	return nil
+}
+
+// write replaces the file as a whole.
+func (l *lockFile) write() error {
+	text, err := l.Text()
+	if err != nil {
+		return err
+	}
+	if err := files.Replace(lockName, text, 0o644); err != nil {
+		return usage("%w", err)
+	}
+	return nil
+}
+
+// forTargets checks that the file has all targets.
+func (l *lockFile) forTargets(targets []*target) error {
+	for _, t := range targets {
+		if _, there := l.entry(t); !there {
+			return usage("%s does not have %s: run pagetools lock for it first", lockName, t.Text)
+		}
+	}
+	return nil
+}
+
+// digests are those of a target's tools; never nil, so that a target without tools is
+// locked, too.
+func (l *lockFile) digests(t *target) map[string]string {
+	out := map[string]string{}
+	tools, _ := l.entry(t)
+	for name, tool := range tools {
+		out[name] = tool.Digest
+	}
+	return out
+}
+
+// change is how a tool differs from the lock: new, changed, same or gone.
+type change struct {
+	Change  string       `json:"change"`
+	Site    string       `json:"site"`
+	Target  string       `json:"target"`
+	Tool    string       `json:"tool"`
+	Details []difference `json:"details,omitempty"`
+	// Means are the same differences in the words of diff: breaking, minor or patch, and why.
+	Means []string `json:"means,omitempty"`
+}
+
+// difference is what changed in one place of a definition. From is nil where it is new, and
+// To where it is gone.
+type difference struct {
+	Where string `json:"where"`
+	From  any    `json:"from,omitempty"`
+	To    any    `json:"to,omitempty"`
+}
+
+// String returns the difference in a line, with values as JSON.
+func (d difference) String() string {
+	text := func(v any) string {
+		var b bytes.Buffer
+		enc := json.NewEncoder(&b)
+		enc.SetEscapeHTML(false)
+		_ = enc.Encode(v) // it was JSON
+		return strings.TrimSpace(b.String())
+	}
+	switch {
+	case d.From == nil && d.To == nil:
+		return d.Where
+	case d.From == nil:
+		return "+ " + d.Where + ": " + text(d.To)
+	case d.To == nil:
+		return "- " + d.Where + ": " + text(d.From)
+	}
+	return "~ " + d.Where + ": " + text(d.From) + " -> " + text(d.To)
+}
+
+// changes compares tools, by name.
+func changes(t *target, before, now map[string]lockedTool) (all []change) {
+	add := func(word, tool string) *change {
+		all = append(all, change{Change: word, Site: t.Name, Target: lockKey(t.Text), Tool: tool})
+		return &all[len(all)-1]
+	}
+	for _, name := range slices.Sorted(maps.Keys(now)) {
+		switch was, there := before[name]; {
+		case !there:
+			add("new", name)
+		case was.Digest != now[name].Digest:
+			c := add("changed", name)
+			c.Details, c.Means = edits(was, now[name]), means(name, was, now[name])
+		default:
+			add("same", name)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(before)) {
+		if _, there := now[name]; !there {
+			add("gone", name)
+		}
+	}
+	return all
+}
+
+// edits says what changed from one definition to another.
+func edits(a, b lockedTool) (all []difference) {
+	if a.InputSchema == nil { // of version 1
+		return []difference{{Where: "its definition: " + lockName + " has its digest only"}}
+	}
+	tree := func(t lockedTool) (tree any) {
+		t.Digest = ""
+		text, _ := json.Marshal(t)
+		_ = json.Unmarshal(text, &tree)
+		return tree
+	}
+	diff("", tree(a), tree(b), &all)
+	if len(all) == 0 {
+		return []difference{{Where: "the digest alone: the file was edited, " +
+			"or another pagetools wrote it"}}
+	}
+	return all
+}
+
+// means says what the changes of a definition are for callers. A file of version 1 does not say.
+func means(name string, a, b lockedTool) (all []string) {
+	if a.InputSchema == nil {
+		return nil
+	}
+	var sides [2]*check.Snapshot
+	for i, t := range []lockedTool{a, b} {
+		one := inOrder(map[string]lockedTool{name: t})
+		sides[i] = &check.Snapshot{Pages: []check.Page{{Tools: one}}}
+	}
+	changes, _ := check.Diff(sides[0], sides[1]) // one page each is always compared
+	for _, c := range changes {
+		text := c.String()
+		if c.Pointer != "" {
+			text += " At " + c.Pointer + "."
+		}
+		all = append(all, text)
+	}
+	return all
+}
+
+// diff compares two values of JSON. Members of objects are compared one by one.
+func diff(where string, a, b any, all *[]difference) {
+	inA, objectA := a.(map[string]any)
+	inB, objectB := b.(map[string]any)
+	if !objectA || !objectB {
+		if !reflect.DeepEqual(a, b) {
+			*all = append(*all, difference{where, a, b})
+		}
+		return
+	}
+	names := slices.Concat(slices.Collect(maps.Keys(inA)), slices.Collect(maps.Keys(inB)))
+	slices.Sort(names)
+	for _, name := range slices.Compact(names) {
+		escaped := strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
+		if where == "" {
+			diff(escaped, inA[name], inB[name], all)
+		} else {
+			diff(where+"/"+escaped, inA[name], inB[name], all)
 		}
 	}
 }

@@ -87,13 +87,14 @@ func testCommand(p *program) *cobra.Command {
 type tester struct {
 	p        *program
 	o        *testOptions
-	browsers *app.Browsers // nil: each site has its own
+	browsers app.Browsers // of all sites, and of all runs
 }
 
 func (t *tester) run(ctx context.Context, args []string) error {
 	if err := t.headed(); err != nil {
 		return err
 	}
+	defer func() { _ = t.browsers.Close() }()
 	if !t.o.watch || t.o.exports {
 		return t.once(ctx, args)
 	}
@@ -373,7 +374,7 @@ func (t *tester) open(ctx context.Context, to *app.Target, complete func(*app.Op
 	t.p.target = site
 	return t.p.startWith(ctx, plan{targets: []*target{site}, single: true, record: true},
 		func(o *app.Options) {
-			o.Browsers = t.browsers
+			o.Browsers = &t.browsers
 			complete(o)
 		})
 }

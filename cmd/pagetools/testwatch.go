@@ -10,7 +10,6 @@ import (
 
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/watch"
-	"github.com/pagetools/pagetools/e2e/app"
 	"github.com/pagetools/pagetools/e2e/report"
 	"github.com/pagetools/pagetools/e2e/scenario"
 )
@@ -26,8 +25,6 @@ func (t *tester) watch(ctx context.Context, args []string) error {
 		return err
 	}
 	defer func() { _ = w.Close() }()
-	t.browsers = &app.Browsers{}
-	defer func() { _ = t.browsers.Close() }()
 	for ctx.Err() == nil {
 		if err := w.Watch(t.reads(args)); err != nil {
 			return usage("--watch: %w", err)

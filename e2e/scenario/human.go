@@ -1,13 +1,17 @@
 package scenario
 
 import (
+	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/schema"
+	"github.com/pagetools/pagetools/e2e/hosts"
 )
 
 const dialog = "dialog"
@@ -110,4 +114,254 @@ func (e *Entry) unfit(q Question) string {
 		}
 	}
 	return ""
+}
+
+// person is who is asked in one attempt: it answers by the script of the case, wherever the
+// answer is given. It is safe for concurrent use.
+type person struct {
+	humans *Humans
+	bridge *bridge.Bridge
+	caller string // whose questions they are
+	host   *hosts.Host
+
+	mu      sync.Mutex
+	open    []bridge.OpenQuestion
+	changed chan struct{} // closed when open is another
+	decided map[string]Answer
+	busy    map[string]bool // questions that a client shows now
+	wrong   []string
+	took    time.Duration
+
+	tracing *tracing // of its attempt; nil without one
+}
+
+func newPerson(humans *Humans, b *bridge.Bridge, caller string) *person {
+	return &person{humans: humans, bridge: b, caller: caller, changed: make(chan struct{}),
+		decided: map[string]Answer{}, busy: map[string]bool{}}
+}
+
+// watch follows the questions of the caller until ctx ends.
+func (p *person) watch(ctx context.Context) {
+	var in bridge.Inbox
+	for ev := range p.bridge.Watch(ctx, bridge.Interest{Caller: operator(), Runs: true}) {
+		if !in.Take(ev) {
+			continue
+		}
+		mine := slices.DeleteFunc(in.Questions(), func(q bridge.OpenQuestion) bool {
+			return q.Caller != p.caller
+		})
+		p.mu.Lock()
+		p.open = mine
+		close(p.changed)
+		p.changed = make(chan struct{})
+		p.mu.Unlock()
+	}
+}
+
+// until waits until ok is true for the questions that are open.
+func (p *person) until(ctx context.Context, ok func([]bridge.OpenQuestion) bool) error {
+	for {
+		p.mu.Lock()
+		done, changed := ok(p.open), p.changed
+		p.mu.Unlock()
+		if done {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// over waits until a question is not open any more. It looks by itself: who is asked may know of
+// the question before watch does.
+func (p *person) over(ctx context.Context, id string) error {
+	looking, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var in bridge.Inbox
+	for ev := range p.bridge.Watch(looking, bridge.Interest{Caller: operator(), Runs: true}) {
+		in.Take(ev)
+		if !slices.ContainsFunc(in.Questions(), func(q bridge.OpenQuestion) bool { return q.ID == id }) {
+			return nil
+		}
+	}
+	return context.Cause(ctx)
+}
+
+// find waits for an open question that fits, which nobody else has found, and returns it. The
+// caller lets go of it.
+func (p *person) find(ctx context.Context, fits func(*bridge.Question) bool,
+) (found bridge.Question, err error) {
+	err = p.until(ctx, func(open []bridge.OpenQuestion) bool {
+		for _, q := range open {
+			if fits(&q.Question) && !p.busy[q.ID] {
+				p.busy[q.ID] = true
+				found = q.Question
+				return true
+			}
+		}
+		return false
+	})
+	return found, err
+}
+
+func (p *person) letGo(id string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.busy, id)
+}
+
+// complain notes something that fails the case.
+func (p *person) complain(format string, args ...any) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.wrong = append(p.wrong, visible(fmt.Sprintf(format, args...)))
+}
+
+// complaints returns what was noted, and how long the person took, since it was called last.
+func (p *person) complaints() (wrong string, took time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if wrong, took = "", p.took; len(p.wrong) > 0 {
+		wrong = p.wrong[0]
+	}
+	if more := len(p.wrong) - 1; more > 0 {
+		wrong += fmt.Sprintf("; and %d more like that", more)
+	}
+	p.wrong, p.took = nil, 0
+	return wrong, took
+}
+
+// decide says what the person does with a question, always the same, after the time that it takes.
+// A question for which nothing is written is declined, and fails the case.
+func (p *person) decide(ctx context.Context, q *bridge.Question) (a Answer) {
+	p.mu.Lock()
+	a, known := p.decided[q.ID]
+	p.mu.Unlock()
+	if known && q.ID != "" {
+		return a
+	}
+	began := time.Now()
+	defer func() { p.tracing.asked(q, &a, began) }()
+	if p.host != nil {
+		if can, known := p.host.CanAsk(string(q.Kind)); known && !can {
+			p.complain("the page asks by %s, which a person cannot be shown by %s", q.Kind, p.host.Name)
+		}
+	}
+	asked := Question{Kind: q.Kind, Tool: q.Tool, Title: q.Title, Message: q.Detail}
+	a, err := p.humans.Next(asked)
+	for err == nil && a.Act == Refused {
+		p.refused(q)
+		a, err = p.humans.Next(asked)
+	}
+	if err != nil {
+		p.complain("%s", err.Error())
+		a = Answer{Act: Decline}
+	}
+	if v := a.Value.n; v != nil && q.Kind == bridge.Prompt && v.kind != '"' {
+		p.complain("line %d: the page asks for a text by prompt(), and the answer is another value",
+			a.Value.Position().Line)
+		a = Answer{Act: Decline}
+	}
+	p.mu.Lock()
+	p.decided[q.ID] = a
+	p.took += a.After
+	p.mu.Unlock()
+	if a.After > 0 && a.Act != Ignore && a.Act != Late {
+		timer := time.NewTimer(a.After)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+		}
+	}
+	return a
+}
+
+// refused answers as somebody who may not: the question must stay open.
+func (p *person) refused(q *bridge.Question) {
+	stranger := bridge.Caller{Name: "stranger", May: []bridge.Right{bridge.MayCall}}
+	err := p.bridge.Answer(stranger, q.ID, bridge.Answer{OK: true})
+	if err == nil || bridge.AsError(err).Code != bridge.Forbidden {
+		p.complain("an answer of somebody who may not give it was not refused as %s", bridge.Forbidden)
+	}
+}
+
+// silent reports whether the person does not answer.
+func (a *Answer) silent() bool { return a.Act == Ignore || a.Act == Late }
+
+// outlast waits until a question has ended without an answer. An answer that is late must be
+// refused then.
+func (p *person) outlast(ctx context.Context, q *bridge.Question, a Answer) {
+	began := time.Now()
+	err := p.over(ctx, q.ID)
+	p.mu.Lock()
+	p.took += time.Since(began)
+	p.mu.Unlock()
+	if err == nil && a.Act == Late {
+		p.again(q, "after the question had ended")
+	}
+}
+
+// again answers a question that is over, which must be refused.
+func (p *person) again(q *bridge.Question, when string) {
+	err := p.bridge.Answer(operator(), q.ID, bridge.Answer{OK: true})
+	if err == nil || bridge.AsError(err).Code != bridge.Conflict {
+		p.complain("an answer %s was not refused as %s", when, bridge.Conflict)
+	}
+}
+
+// operate answers where operators do.
+func (p *person) operate(q *bridge.Question, a Answer) {
+	err := p.bridge.Answer(operator(), q.ID, a.of(q))
+	if err != nil {
+		p.complain("the answer to %s %s was refused: %s", q.Kind, quoted(q.Detail),
+			bridge.AsError(err).Message)
+		_ = p.bridge.Answer(operator(), q.ID, bridge.Answer{}) // so that the call goes on
+	}
+	if err == nil && a.Act == Twice {
+		p.again(q, "given twice")
+	}
+}
+
+// of is the answer in the words of the bridge.
+func (a *Answer) of(q *bridge.Question) bridge.Answer {
+	out := bridge.Answer{OK: a.Act != Decline && !a.silent()}
+	switch {
+	case !out.OK:
+	case a.Value.Exists():
+		out.Value, _ = a.Value.JSON() // expanded, and without matchers
+	case a.Act == Fill && len(q.Schema) > 0:
+		out.Value = filled(of(q.Schema))
+	}
+	return out
+}
+
+// filled is a value that fits the schema of a question, as far as one can be made.
+func filled(s schema.Value) json.RawMessage {
+	for _, name := range []string{"default", "const"} {
+		if v := s.Get(name); v.Exists() && string(v.Text()) != `""` {
+			return v.Text()
+		}
+	}
+	for v := range s.Get("enum").Elements() {
+		return v.Text()
+	}
+	switch s.Get("type").String() {
+	case "number", "integer":
+		return json.RawMessage("1")
+	case "boolean":
+		return json.RawMessage("true")
+	case "object":
+		object := map[string]json.RawMessage{}
+		for name, p := range s.Get("properties").Members() {
+			object[name] = filled(p)
+		}
+		return schema.MustEncode(object)
+	case "array":
+		return json.RawMessage("[]")
+	}
+	return json.RawMessage(`"sample"`)
 }

@@ -176,3 +176,131 @@ func (t *attempt) shown(ctx context.Context) ([]ModelTool, error) {
 	}
 	return all, nil
 }
+
+// mostTries bounds the search for an order: a group whose order does not count has many.
+const mostTries = 100_000
+
+// Judge returns nil when a model made the expected calls, as webmcp-evals has it: in order, groups
+// whose order does not count in any, optional calls or not, and no others. Otherwise it names the
+// first call that cannot be explained, or one that is missing.
+func (e *Eval) Judge(calls []ModelCall) *Mismatch {
+	j := &judge{calls: append([]ModelCall{}, calls...)}
+	for i := range j.calls {
+		if j.calls[i].Arguments == nil {
+			j.calls[i].Arguments = json.RawMessage("{}")
+		}
+	}
+	done := false
+	j.sequence(e.Expected, 0, func(next int) bool {
+		done = next == len(calls)
+		return done
+	})
+	if done {
+		return nil
+	}
+	if j.tries > mostTries {
+		return j.mismatch(e, "calls", "the expected calls can be made in too many orders to be judged")
+	}
+	if j.furthest == len(calls) {
+		return j.mismatch(e, "calls", fmt.Sprintf("the call of %s is missing", j.missing))
+	}
+	at := fmt.Sprintf("calls[%d]", j.furthest)
+	why := fmt.Sprintf("%s is a call of %s, and no more calls are expected", at,
+		quoted(calls[j.furthest].Name))
+	if j.missing != "" {
+		why = fmt.Sprintf("%s is a call of %s, and must be one of %s%s", at,
+			quoted(calls[j.furthest].Name), j.missing, j.because)
+	}
+	return j.mismatch(e, at, why)
+}
+
+// judge looks for a way to explain calls.
+type judge struct {
+	calls    []ModelCall
+	tries    int
+	furthest int    // the first call that no way has explained
+	missing  string // the tool that was expected there
+	because  string // what its arguments or result have against it
+}
+
+// sequence tries to explain calls from an index on by nodes in order, and hands each index at
+// which that can end to then, until then returns true.
+func (j *judge) sequence(nodes []ExpectedCall, from int, then func(int) bool) bool {
+	if len(nodes) == 0 {
+		return then(from)
+	}
+	return j.node(&nodes[0], from, func(next int) bool { return j.sequence(nodes[1:], next, then) })
+}
+
+func (j *judge) node(n *ExpectedCall, from int, then func(int) bool) bool {
+	if j.tries++; j.tries > mostTries {
+		return true
+	}
+	switch {
+	case n.Ordered != nil:
+		return j.sequence(n.Ordered, from, then)
+	case n.Unordered != nil:
+		return j.group(n.Unordered, make([]bool, len(n.Unordered)), from, then)
+	case j.explains(n, from):
+		if then(from + 1) {
+			return true
+		}
+	}
+	return n.Function != "" && n.Optional && then(from)
+}
+
+// group tries the nodes that are not used yet, each as the next one.
+func (j *judge) group(nodes []ExpectedCall, used []bool, from int, then func(int) bool) bool {
+	left := false
+	for i := range nodes {
+		if used[i] {
+			continue
+		}
+		left, used[i] = true, true
+		if j.node(&nodes[i], from, func(next int) bool { return j.group(nodes, used, next, then) }) {
+			return true
+		}
+		used[i] = false
+	}
+	return !left && then(from)
+}
+
+// explains reports whether a call is the expected one, and remembers the first that is not.
+func (j *judge) explains(n *ExpectedCall, at int) bool {
+	because := ""
+	switch {
+	case at >= len(j.calls):
+	case j.calls[at].Name != n.Function:
+	default:
+		m := Match(n.Arguments, j.calls[at].Arguments)
+		if m == nil && j.calls[at].Result != nil {
+			if m = Match(n.Result, j.calls[at].Result); m != nil {
+				m.Why = "result: " + m.Why
+			}
+		}
+		if m == nil {
+			if at+1 > j.furthest {
+				j.furthest, j.missing, j.because = at+1, "", ""
+			}
+			return true
+		}
+		because = ": " + m.Why[:len(m.Why)-1]
+	}
+	if at == j.furthest && !n.Optional && (j.missing == "" || j.because == "" && because != "") {
+		j.missing, j.because = quoted(n.Function), because
+	}
+	return false
+}
+
+func (j *judge) mismatch(e *Eval, at, why string) *Mismatch {
+	list := func(v any) string {
+		text := schema.MustEncode(v)
+		tree, err := schema.Read(text, 0)
+		if err != nil { // nested deeper than people read
+			return visible(shorten(string(text)))
+		}
+		return show(literal(tree, Position{}), nil)
+	}
+	return &Mismatch{Path: at, Why: visible(why) + ".", Expected: list(exportGroup(e.Expected)),
+		Actual: list(j.calls)}
+}

@@ -32,8 +32,21 @@ func open(ctx context.Context, t *app.Target, complete func(*app.Options)) (*app
 	}
 	o.Local.NoSandbox = os.Getenv("PAGETOOLS_NO_SANDBOX") == "1"
 	o.Limits.CallTimeout = 5 * time.Second
+	o.Browsers = &browsers
 	complete(&o)
 	return app.Start(ctx, o)
+}
+
+// browsers are those of all tests of the package.
+var browsers app.Browsers
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if err := browsers.Close(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = max(code, 1)
+	}
+	os.Exit(code)
 }
 
 func env(name string) (string, bool) { return "hello", name == "GREETING" }

@@ -19,7 +19,7 @@
 //   - A frame of another site is a target of its own: it waits until the page
 //     script is in it, and its events wait in the page's queue. Other frames share
 //     their parent's target and are reached by a handle of their document. Who may
-//     have tools is decided by the permissions policy "tools" (policy.go).
+//     have tools is decided by the permissions policy "tools" (reach.go).
 //   - Domains that a page can flood (Runtime, Console, Log, DOM, CSS, Network)
 //     stay off. Fetch is on only where settings add headers, for the site's origin
 //     (headers.go).

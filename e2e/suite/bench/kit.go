@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -49,12 +50,16 @@ func kitRows(ctx context.Context) ([]row, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cases: %w", err)
 	}
+	watched, err := watchRow(ctx, bin, dir)
+	if err != nil {
+		return nil, fmt.Errorf("watch: %w", err)
+	}
 	lists, err := listedRows(ctx, bin, dir)
 	if err != nil {
 		return nil, fmt.Errorf("lists: %w", err)
 	}
 	rows := append([]row{latency("check of a page with 10 tools", checked.ours, checked.alone, 1.5)}, cases...)
-	return append(rows, lists...), nil
+	return append(append(rows, watched), lists...), nil
 }
 
 func toolPage(n int) string {
@@ -148,6 +153,56 @@ func openTime(ctx context.Context, url string) (time.Duration, error) {
 		}
 	}
 	return median(all), e.Close()
+}
+
+// watchRow measures from a change of a file until the run that it causes is over.
+func watchRow(ctx context.Context, bin, dir string) (row, error) {
+	folder := filepath.Join(dir, "watched")
+	if err := os.Mkdir(folder, 0o700); err != nil {
+		return row{}, err
+	}
+	name := filepath.Join(folder, "a.webtool.yaml")
+	write := func(round int) error {
+		text := fmt.Sprintf("site: {dir: .}\ncases: [{name: round %d, via: page, steps: [{call: count_stamps_1, expect: 1}]}]\n", round)
+		return os.WriteFile(name, []byte(text), 0o600)
+	}
+	err := errors.Join(write(0), os.WriteFile(filepath.Join(folder, "index.html"), []byte(toolPage(kitTools)), 0o600))
+	if err != nil {
+		return row{}, err
+	}
+	c := exec.CommandContext(ctx, bin, "test", "--watch", folder)
+	said, err := c.StderrPipe()
+	if err == nil {
+		err = c.Start()
+	}
+	if err != nil {
+		return row{}, err
+	}
+	lines := bufio.NewScanner(said)
+	over := func() error {
+		for lines.Scan() {
+			if strings.Contains(lines.Text(), "watching for changes") {
+				return nil
+			}
+		}
+		return errors.New("it ended")
+	}
+	var all []time.Duration
+	err = over()
+	for round := 1; round <= rounds && err == nil; round++ {
+		began := time.Now()
+		if err = write(round); err == nil {
+			err = over()
+		}
+		all = append(all, time.Since(began))
+	}
+	_ = c.Process.Signal(os.Interrupt)
+	_ = c.Wait() // it was interrupted
+	if err != nil {
+		return row{}, err
+	}
+	took := median(all)
+	return row{"test --watch: from a change until its run is over", ms(took), "", "", "under 1s", took < time.Second}, nil
 }
 
 // listedRows compares and judges lists of tools that are in files.
