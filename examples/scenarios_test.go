@@ -1,6 +1,7 @@
 package examples_test
 
 import (
+	"flag"
 	"os"
 	"path/filepath"
 	"testing"
@@ -15,6 +16,9 @@ func TestMain(m *testing.M) {
 		if err := os.Setenv("PAGETOOLS_EXECUTABLE_PATH", shell); err != nil {
 			panic(err)
 		}
+	}
+	if err := flag.Set("test.parallel", "4"); err != nil { // pages wait more than they work
+		panic(err)
 	}
 	e2e.Main(m)
 }
