@@ -150,15 +150,17 @@ func (p *program) writeRecording(ctx context.Context, r *scenario.Recording, out
 	if err != nil {
 		return &exitError{exitFindings, err}
 	}
+	t := tester{p: p, o: &testOptions{}}
+	defer func() { _ = t.browsers.Close() }()
 	for range mostReplays {
 		var f *scenario.File
 		if f, err = scenario.Read(out, text); err != nil {
 			return usage("%w", err)
 		}
-		if run, err = p.replay(ctx, f, nil); err != nil || failedCases(run) == 0 {
+		if run, err = t.replay(ctx, f, nil); err != nil || failedCases(run) == 0 {
 			break
 		}
-		if changed, err = p.loosen(ctx, r, f); err != nil || !changed {
+		if changed, err = t.loosen(ctx, r, f); err != nil || !changed {
 			break
 		}
 		if text, err = r.Text(); err != nil {
@@ -175,9 +177,9 @@ func (p *program) writeRecording(ctx context.Context, r *scenario.Recording, out
 }
 
 // loosen runs the cases of a recording, and makes matchers of what differs.
-func (p *program) loosen(ctx context.Context, r *scenario.Recording, f *scenario.File) (bool, error) {
+func (t *tester) loosen(ctx context.Context, r *scenario.Recording, f *scenario.File) (bool, error) {
 	changed := false
-	_, err := p.replay(ctx, f, func(_ *scenario.File, all []scenario.Change) error {
+	_, err := t.replay(ctx, f, func(_ *scenario.File, all []scenario.Change) error {
 		changed = r.Loosen(f, all)
 		return nil
 	})
@@ -190,10 +192,9 @@ const looks = 5
 
 // replay runs the cases of a file as test does. With accept they run some more times, through the
 // door whose results files have.
-func (p *program) replay(ctx context.Context, f *scenario.File,
+func (t *tester) replay(ctx context.Context, f *scenario.File,
 	accept func(*scenario.File, []scenario.Change) error) (*report.Run, error) {
-	defer p.waiting("replaying what was recorded")()
-	t := tester{p: p, o: &testOptions{}}
+	defer t.p.waiting("replaying what was recorded")()
 	o := scenario.RunOptions{Open: t.open, Env: os.LookupEnv, Version: ownVersion(), Accept: accept}
 	if accept != nil {
 		o.Via, o.Repeat = []scenario.Door{scenario.ThroughWebtool}, looks

@@ -15,6 +15,8 @@ type Arguments struct {
 	Input json.RawMessage
 	// Valid is whether they fit the tool's schema.
 	Valid bool
+	// Made is true when something was made up, because the schema names no value for it.
+	Made bool
 }
 
 const (
@@ -24,7 +26,7 @@ const (
 )
 
 // Samples returns arguments made from the schema of a tool: its examples, then only what is
-// required, then everything, at most three; and when invalid is true ones that it refuses: without
+// required or has examples, then everything, at most three; and when invalid is true ones that it refuses: without
 // what is required, of another type, outside of a list, at most three. All are checked against
 // the schema. Without any valid ones nothing could be made of the schema.
 func Samples(input json.RawMessage, invalid bool) []Arguments {
@@ -39,7 +41,7 @@ func Samples(input json.RawMessage, invalid bool) []Arguments {
 	if err != nil {
 		return nil
 	}
-	m := maker{root: root}
+	m := &maker{root: root}
 	var all []Arguments
 	add := func(most int, valid bool, text json.RawMessage) {
 		n := 0
@@ -50,7 +52,7 @@ func Samples(input json.RawMessage, invalid bool) []Arguments {
 		}
 		known := func(a Arguments) bool { return string(a.Input) == string(text) }
 		if text != nil && n < most && !slices.ContainsFunc(all, known) && (compiled.Validate(text) == nil) == valid {
-			all = append(all, Arguments{Input: text, Valid: valid})
+			all = append(all, Arguments{Input: text, Valid: valid, Made: m.made})
 		}
 	}
 	for example := range root.Get("examples").Elements() {
@@ -78,10 +80,13 @@ func encode(v any) json.RawMessage {
 }
 
 // maker makes values for the parts of a schema.
-type maker struct{ root schema.Value }
+type maker struct {
+	root schema.Value
+	made bool // something was made up
+}
 
 // resolve follows a reference within the schema.
-func (m maker) resolve(v schema.Value) schema.Value {
+func (m *maker) resolve(v schema.Value) schema.Value {
 	for range maxDepth {
 		ref := v.Get("$ref")
 		if !ref.IsString() {
@@ -98,17 +103,10 @@ func (m maker) resolve(v schema.Value) schema.Value {
 }
 
 // value makes a value; full is true when it shall have what is optional.
-func (m maker) value(v schema.Value, full bool, depth int) any {
+func (m *maker) value(v schema.Value, full bool, depth int) any {
 	v = m.resolve(v)
-	for _, key := range []string{"const", "default"} {
-		if x := v.Get(key); x.Exists() {
-			return x.Text()
-		}
-	}
-	for _, key := range []string{"examples", "enum"} {
-		for x := range v.Get(key).Elements() {
-			return x.Text()
-		}
+	if x := named(v); x.Exists() {
+		return x.Text()
 	}
 	for _, key := range []string{"anyOf", "oneOf", "allOf"} {
 		for branch := range v.Get(key).Elements() {
@@ -117,9 +115,12 @@ func (m maker) value(v schema.Value, full bool, depth int) any {
 			}
 		}
 	}
-	switch typeOf(v) {
-	case "object":
+	kind := typeOf(v)
+	if kind == "object" {
 		return m.object(v, full, depth)
+	}
+	m.made = true
+	switch kind {
 	case "array":
 		return m.array(v, full, depth)
 	case "integer", "number":
@@ -130,6 +131,25 @@ func (m maker) value(v schema.Value, full bool, depth int) any {
 		return nil
 	}
 	return text(v)
+}
+
+// named is a value that a schema names itself.
+func named(v schema.Value) schema.Value {
+	if x := v.Get("const"); x.Exists() {
+		return x
+	}
+	for x := range v.Get("examples").Elements() {
+		return x
+	}
+	for _, key := range []string{"example", "default"} {
+		if x := v.Get(key); x.Exists() {
+			return x
+		}
+	}
+	for x := range v.Get("enum").Elements() {
+		return x
+	}
+	return schema.Value{}
 }
 
 // typeOf is the first type that a schema allows, or what its keywords are about.
@@ -152,7 +172,7 @@ func typeOf(v schema.Value) string {
 	return "string"
 }
 
-func (m maker) object(v schema.Value, full bool, depth int) map[string]any {
+func (m *maker) object(v schema.Value, full bool, depth int) map[string]any {
 	made := map[string]any{}
 	if depth >= maxDepth {
 		return made
@@ -168,19 +188,21 @@ func (m maker) object(v schema.Value, full bool, depth int) map[string]any {
 		}
 	}
 	for name, property := range v.Get("properties").Members() {
-		if full || slices.Contains(required, name) {
+		shown := property.Get("examples").Exists() || property.Get("example").Exists()
+		if full || shown || slices.Contains(required, name) {
 			made[name] = m.value(property, full, depth+1)
 		}
 	}
 	for _, name := range required {
 		if _, there := made[name]; !there {
-			made[name] = "a"
+			made[name] = word
+			m.made = true
 		}
 	}
 	return made
 }
 
-func (m maker) array(v schema.Value, full bool, depth int) []any {
+func (m *maker) array(v schema.Value, full bool, depth int) []any {
 	least, made := 0, []any{}
 	if n := v.Get("minItems"); n.Exists() {
 		least = int(min(float(n), maxLength))
@@ -247,6 +269,9 @@ var likely = []string{
 	"EUR", "+15550100", "555-0100", "192.0.2.1", "123e4567-e89b-42d3-a456-426614174000", "/a", "1.0", "1.0.0", "0x1f", "deadbeef", "",
 }
 
+// word is a text where any will do.
+const word = "example"
+
 // text makes a text that fits a schema, as far as one of ours does.
 func text(v schema.Value) string {
 	if made, ok := formats[v.Get("format").String()]; ok {
@@ -268,11 +293,15 @@ func text(v schema.Value) string {
 			}
 		}
 	}
-	return strings.Repeat("a", min(max(least, 1), most))
+	made := word
+	if least > len(word) {
+		made = strings.Repeat(word, least/len(word)+1)[:least]
+	}
+	return made[:min(len(made), most)]
 }
 
 // wrong are objects that a schema should refuse: good ones, each with one mistake.
-func (m maker) wrong(root schema.Value, good map[string]any) (all []json.RawMessage) {
+func (m *maker) wrong(root schema.Value, good map[string]any) (all []json.RawMessage) {
 	with := func(name string, value any) {
 		bad := map[string]any{}
 		for key, kept := range good {

@@ -15,14 +15,14 @@ func TestSamples(t *testing.T) {
 	t.Parallel()
 	for name, x := range map[string]struct{ schema, valid, invalid string }{
 		"nothing":  {``, `{}`, ``},
-		"examples": {`{"type":"object","properties":{"q":{"type":"string"}},"examples":[{"q":"jenny"}]}`, `{"q":"jenny"} {} {"q":"a"}`, `{"q":{"not":"a text"}}`},
+		"examples": {`{"type":"object","properties":{"q":{"type":"string"}},"examples":[{"q":"jenny"}]}`, `{"q":"jenny"} {} {"q":"example"}`, `{"q":{"not":"a text"}}`},
 		"required and all": {`{"type":"object","properties":{"a":{"type":"string"},"b":{"type":"boolean"}},"required":["b"]}`,
-			`{"b":true} {"a":"a","b":true}`, `{"a":"a"} {"a":{"not":"a text"},"b":true}`},
+			`{"b":true} {"a":"example","b":true}`, `{"a":"example"} {"a":{"not":"a text"},"b":true}`},
 		"lists": {`{"type":"object","properties":{"e":{"type":"string","enum":["x","y"]}},"required":["e"]}`, `{"e":"x"}`, `{} {"e":"none of the list"}`},
 		"bounds": {`{"type":"object","properties":{"i":{"type":"integer","minimum":7,"multipleOf":5},"n":{"type":"number","exclusiveMaximum":-2},"f":{"type":"number","minimum":0.2,"maximum":0.4}},"required":["i","n","f"]}`,
 			`{"f":0.4,"i":10,"n":-3}`, ``},
 		"texts": {`{"type":"object","properties":{"d":{"type":"string","format":"date"},"p":{"type":"string","pattern":"^[A-Z]{3}-[0-9]+$"},"l":{"type":"string","minLength":3}},"required":["d","p","l"]}`,
-			`{"d":"2026-01-31","l":"aaa","p":"ABC-123"}`, ``},
+			`{"d":"2026-01-31","l":"example","p":"ABC-123"}`, ``},
 		"nested": {`{"type":"object","properties":{"o":{"$ref":"#/$defs/o"}},"required":["o"],"$defs":{"o":{"type":"object","properties":{"l":{"type":"array","minItems":2,"items":{"anyOf":[{"const":3},{"type":"null"}]}}},"required":["l"]}}}`,
 			`{"o":{"l":[3,3]}}`, ``},
 		"recursive": {`{"type":"object","properties":{"n":{"$ref":"#"}}}`, `{}`, ``},

@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/pagetools/pagetools/bridge/schema"
 	"github.com/pagetools/pagetools/e2e/check"
+	"github.com/pagetools/pagetools/e2e/effects"
 )
 
 // Draft is what a first scenario file is made of.
@@ -24,7 +26,7 @@ type Draft struct {
 }
 
 // Text returns the file: a case that expects the tools, and one for each tool that only reads, with
-// arguments of [schema.Sample]. Tools that change something, and those without such arguments, are
+// the first arguments of [effects.Samples]. Tools that change something, and those without such arguments, are
 // cases in comments at the end. [Read] reads the text. An error says what it lacks.
 func (d Draft) Text() ([]byte, error) {
 	if len(d.Tools) == 0 {
@@ -35,7 +37,11 @@ func (d Draft) Text() ([]byte, error) {
 	for i := range d.Tools {
 		t := &d.Tools[i]
 		names = append(names, t.Name)
-		arguments, made := schema.Sample(inputOf(t))
+		var arguments json.RawMessage
+		made := false
+		if all := effects.Samples(t.Input, false); len(all) > 0 {
+			arguments, made = all[0].Input, all[0].Made
+		}
 		switch reads := readsOnly(t); {
 		case reads && arguments != nil && fits(arguments):
 			cases = append(cases, caseOf(t.Name, arguments, made, false))
@@ -125,13 +131,6 @@ func caseOf(name string, arguments []byte, made, asks bool) *yaml.Node {
 func readsOnly(t *check.Tool) bool {
 	claims, err := schema.Read(t.Annotations, 0)
 	return err == nil && t.Frame == "" && string(claims.Get("readOnlyHint").Text()) == "true"
-}
-
-func inputOf(t *check.Tool) []byte {
-	if len(t.Input) == 0 {
-		return []byte(`{"type":"object"}`)
-	}
-	return t.Input
 }
 
 // fits reports whether arguments stay the same when they are written as YAML and read.

@@ -28,7 +28,7 @@ func TestDraft(t *testing.T) {
 	}
 	d.Tools = append(d.Tools, check.Tool{Name: "true", Annotations: reads}, check.Tool{Name: "writes", Input: argument(`"# x"`)},
 		check.Tool{Name: "framed", Frame: "0", Annotations: reads},
-		check.Tool{Name: "unknown", Annotations: reads, Input: json.RawMessage(`{"type":"object","properties":{"a":{"type":"string","pattern":"^[0-9]$"}},"required":["a"]}`)})
+		check.Tool{Name: "unknown", Annotations: reads, Input: json.RawMessage(`{"type":"object","properties":{"a":{"type":"string","pattern":"^q{17}z$"}},"required":["a"]}`)})
 	text, err := d.Text()
 	if err != nil {
 		t.Fatal(err)

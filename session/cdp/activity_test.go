@@ -177,6 +177,9 @@ func TestProbeIsBounded(t *testing.T) {
 			t.Fatal(err)
 		}
 		a, err := probe.Since(t.Context(), m, quietTime)
+		for deadline := time.Now().Add(30 * time.Second); err == nil && cut && !a.Cut && time.Now().Before(deadline); {
+			a, err = probe.Since(t.Context(), m, quietTime) // a busy machine tells of storage later than that
+		}
 		if err != nil {
 			t.Fatal(err)
 		}
