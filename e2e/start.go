@@ -135,8 +135,8 @@ type shared struct {
 	mu   sync.Mutex
 	all  map[string]*started // by their options
 	kept bool                // whether they outlive the tests that use them
-	// browsers are those of all apps when kept, and nil otherwise.
-	browsers *app.Browsers
+	// browsers are those of all apps when kept, by the settings of the environment.
+	browsers map[string]*app.Browsers
 }
 
 // started is an app that one test starts, while others that want it wait.
@@ -185,14 +185,17 @@ func (s *shared) leave(key string) {
 func (s *shared) keep() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.kept, s.browsers = true, &app.Browsers{}
+	s.kept, s.browsers = true, map[string]*app.Browsers{}
 }
 
-// lent returns the browsers for an app that starts.
-func (s *shared) lent() *app.Browsers {
+// lent returns the browsers for an app that starts with these settings, or nil.
+func (s *shared) lent(settings string) *app.Browsers {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.browsers
+	if s.kept && s.browsers[settings] == nil {
+		s.browsers[settings] = &app.Browsers{}
+	}
+	return s.browsers[settings]
 }
 
 // close ends all apps, when no test runs any more.
@@ -204,8 +207,8 @@ func (s *shared) close() {
 	for _, a := range all {
 		a.close()
 	}
-	if browsers != nil {
-		_ = browsers.Close() // the process ends: nobody is left to be told
+	for _, b := range browsers {
+		_ = b.Close() // the process ends: nobody is left to be told
 	}
 }
 
@@ -272,7 +275,7 @@ func opener(question time.Duration) func(context.Context, *app.Target, func(*app
 		if o.Local, err = app.LocalBrowser(); err != nil {
 			return nil, err
 		}
-		o.Limits.Question, o.Browsers = question, apps.lent()
+		o.Limits.Question, o.Browsers = question, apps.lent(fmt.Sprintf("%+v", o.Local))
 		// A page is open until its test ends, however long that waits or is debugged.
 		o.Manager.MaxSessions, o.Manager.FirstIdle, o.Manager.Idle = mostPages, idle, idle
 		complete(&o)
