@@ -68,7 +68,7 @@ func (p *Page) Tools(tb testing.TB) []string {
 }
 
 // Call calls a tool and returns its result. The arguments are a Go value that JSON has for an
-// object, or that as json.RawMessage; nil is {}. It ends the test when the call fails, and fails it
+// object, or that as json.RawMessage; nil is {}, as is a nil map. It ends the test when the call fails, and fails it
 // when a question has no answer, which counts as declined.
 func (p *Page) Call(tb testing.TB, tool string, arguments any) *Result {
 	tb.Helper()
@@ -94,6 +94,9 @@ func (p *Page) call(tb testing.TB, tool string, arguments any) *Result {
 		var err error
 		if with, err = json.Marshal(arguments); err != nil {
 			tb.Fatalf("the arguments of %s cannot be written as JSON: %s", tool, err)
+		}
+		if _, raw := arguments.(json.RawMessage); !raw && string(with) == "null" { // a map that is nil
+			with = json.RawMessage("{}")
 		}
 	}
 	if tool == "" {

@@ -103,7 +103,7 @@ func plain(err error) string {
 }
 
 // Main runs the tests of a package, and ends the apps after the last one, so that tests that run one
-// after another share them. It defines the flag -update of go test, unless the package has one. Call
+// after another share them. All apps of the package share one browser then. It defines the flag -update of go test, unless the package has one. Call
 // it from TestMain:
 //
 //	func TestMain(m *testing.M) { e2e.Main(m) }
@@ -135,6 +135,8 @@ type shared struct {
 	mu   sync.Mutex
 	all  map[string]*started // by their options
 	kept bool                // whether they outlive the tests that use them
+	// browsers are those of all apps when kept, by the settings of the environment.
+	browsers map[string]*app.Browsers
 }
 
 // started is an app that one test starts, while others that want it wait.
@@ -183,17 +185,30 @@ func (s *shared) leave(key string) {
 func (s *shared) keep() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.kept = true
+	s.kept, s.browsers = true, map[string]*app.Browsers{}
+}
+
+// lent returns the browsers for an app that starts with these settings, or nil.
+func (s *shared) lent(settings string) *app.Browsers {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.kept && s.browsers[settings] == nil {
+		s.browsers[settings] = &app.Browsers{}
+	}
+	return s.browsers[settings]
 }
 
 // close ends all apps, when no test runs any more.
 func (s *shared) close() {
 	s.mu.Lock()
-	all := s.all
-	s.all, s.kept = map[string]*started{}, false
+	all, browsers := s.all, s.browsers
+	s.all, s.kept, s.browsers = map[string]*started{}, false, nil
 	s.mu.Unlock()
 	for _, a := range all {
 		a.close()
+	}
+	for _, b := range browsers {
+		_ = b.Close() // the process ends: nobody is left to be told
 	}
 }
 
@@ -260,7 +275,7 @@ func opener(question time.Duration) func(context.Context, *app.Target, func(*app
 		if o.Local, err = app.LocalBrowser(); err != nil {
 			return nil, err
 		}
-		o.Limits.Question = question
+		o.Limits.Question, o.Browsers = question, apps.lent(fmt.Sprintf("%+v", o.Local))
 		// A page is open until its test ends, however long that waits or is debugged.
 		o.Manager.MaxSessions, o.Manager.FirstIdle, o.Manager.Idle = mostPages, idle, idle
 		complete(&o)

@@ -191,9 +191,10 @@ on:
   pull_request:
 permissions:
   contents: read
+  security-events: write # for the upload of SARIF
 jobs:
   webtools:
-    runs-on: ubuntu-latest
+    runs-on: ubuntu-latest # it has Chrome; elsewhere install Chrome or Chromium first
     steps:
       - uses: actions/checkout@v5
         with:
@@ -203,12 +204,29 @@ jobs:
           go-version: stable
       - name: Install pagetools
         run: go install github.com/pagetools/pagetools/cmd/pagetools@latest
+      - name: Is there a browser?
+        run: pagetools doctor
 %s      - name: Are they good declarations?
         run: |
           pagetools check %s
       - name: Do the scenarios pass?
         run: |
-          pagetools test
+          pagetools test --reporter list,github,junit:junit.xml,sarif:webtools.sarif --trace retain-on-failure
+      # Code scanning shows what failed. Where a repository has none, remove this step.
+      - name: Upload SARIF
+        if: always() && hashFiles('webtools.sarif') != ''
+        uses: github/codeql-action/upload-sarif@v4
+        with:
+          sarif_file: webtools.sarif
+      - name: Keep the report and the traces
+        if: failure()
+        uses: actions/upload-artifact@v4
+        with:
+          name: webtools
+          path: |
+            junit.xml
+            test-results
+          if-no-files-found: ignore
       - name: Is the lock file that of the page?
         run: |
           pagetools lock --check

@@ -200,6 +200,8 @@ func findDrifting(r *run) {
 	}
 }
 
+// findUnstable compares two loads. A manifest comes beside its page, in its own time: that only one
+// load has its tools says nothing.
 func findUnstable(r *run) {
 	for _, p := range r.pages {
 		if p.Again == nil {
@@ -214,6 +216,9 @@ func findUnstable(r *run) {
 			second := again[key]
 			delete(again, key)
 			if second == nil {
+				if t.Surface == "manifest" {
+					continue
+				}
 				r.report(place{tool: t}, "The second load of the page does not have the tool %s: register it "+
 					"on every load.", quote(t.Name))
 				continue
@@ -225,6 +230,9 @@ func findUnstable(r *run) {
 		}
 		for _, key := range sortedKeys(again) {
 			name := again[key].Name
+			if again[key].Surface == "manifest" {
+				continue
+			}
 			r.report(place{page: p, name: name}, "Only the second load of the page has the tool %s: "+
 				"register it on every load.", quote(name))
 		}

@@ -242,6 +242,21 @@ func TestNames(t *testing.T) {
 	}
 }
 
+// TestTwoLoads: a tool that one load lacks is a finding, unless a manifest declares it.
+func TestTwoLoads(t *testing.T) {
+	t.Parallel()
+	for surface, want := range map[string]int{"document": 1, "form": 1, "manifest": 0} {
+		one := []Tool{{Name: "x", Surface: surface}}
+		for _, loads := range [][2][]Tool{{one, {}}, {{}, one}} {
+			s := pageOf(loads[0]...)
+			s.Pages[0].Again = loads[1]
+			if found := judge(t, s, "unstable-version", nil); len(found) != want {
+				t.Errorf("%s: %+v, want %d", surface, found, want)
+			}
+		}
+	}
+}
+
 func TestShadowing(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

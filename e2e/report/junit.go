@@ -173,7 +173,7 @@ func (s *junitSuite) add(p point) {
 	}
 	switch {
 	case p.skipped != "":
-		c.Skipped = &junitProblem{Message: line(p.skipped)}
+		c.Skipped = &junitProblem{Text: line(p.skipped)} // Jenkins reads it, and has no message here
 		s.Skipped++
 	case p.severity == "interrupted":
 		c.Error = problem

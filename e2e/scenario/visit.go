@@ -72,6 +72,7 @@ type Visit struct {
 	opened session.Mark
 	began  time.Time
 	calls  int
+	moved  bool // whether it went to another address
 	alone  effects.Alone
 	idle   *Visit // the same page, left alone
 }
@@ -144,15 +145,21 @@ func (v *Visit) Left() []Entry { return v.t.humans.Left() }
 // Goto opens another address of the site in the page, relative to the one that it shows; "" loads
 // that one again.
 func (v *Visit) Goto(ctx context.Context, address string) error {
+	v.moved = v.moved || address != ""
 	return v.t.app.Manager.Goto(ctx, v.t.ref, address)
 }
 
 // Names lists the tools that are there now, as agents see them.
 func (v *Visit) Names(ctx context.Context) ([]string, error) { return v.t.way.names(ctx) }
 
-// Look returns what the page declares now, as [effects.Look] does.
+// Look returns what the page declares now, as [effects.Look] does. After a call, and at another
+// address, it is not compared with another load: they may differ.
 func (v *Visit) Look(ctx context.Context) (check.Page, error) {
-	return effects.LookAt(ctx, v.t.app, v.t.ref)
+	page, err := effects.LookAt(ctx, v.t.app, v.t.ref)
+	if v.calls > 0 || v.moved {
+		page.Again = nil
+	}
+	return page, err
 }
 
 // Locked returns the tools that are there now, as a lock file has them.

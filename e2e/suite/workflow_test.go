@@ -75,7 +75,15 @@ func TestWorkflow(t *testing.T) {
 	page(shopPage)
 	must("pagetools init './my shop'")
 	must("git add . && git -c user.name=a -c user.email=a@example.com commit -q -m tools && git update-ref refs/remotes/origin/main HEAD")
-	w := readWorkflow(t, filepath.Join(folder, ".github", "workflows", "webtools.yml"))
+	file := filepath.Join(folder, ".github", "workflows", "webtools.yml")
+	w := readWorkflow(t, file)
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if shown := strings.Replace(string(text), "pagetools check 'my shop'", "pagetools check public", 1); shown != shownWorkflow(t) {
+		t.Errorf("README.md shows another workflow than init writes:\n%s", shown)
+	}
 	steps := w.Jobs["webtools"].Steps
 	runs := func() (failed []string) {
 		t.Helper()
@@ -93,13 +101,49 @@ func TestWorkflow(t *testing.T) {
 	if failed := runs(); len(failed) > 0 {
 		t.Errorf("nothing changed, and these failed: %q", failed)
 	}
+	uploads(t, steps, folder, "junit.xml", "webtools.sarif")
 	page(strings.Replace(shopPage, "type: 'object',", "type: 'object', required: ['word'],", 1))
 	if failed := runs(); !slices.Equal(failed, []string{"pagetools check", "pagetools test", "pagetools lock"}) {
 		t.Errorf("the page changed, and these failed: %q", failed)
 	}
+	uploads(t, steps, folder, "junit.xml", "test-results", "webtools.sarif")
 	must("pagetools lock './my shop'")
 	if failed := runs(); !slices.Equal(failed, []string{"pagetools test", "pagetools diff"}) {
 		t.Errorf("the lock file changed, too, and these failed: %q", failed)
+	}
+}
+
+// workflowHead begins the workflow in README.md, which is not a configuration of ours.
+const workflowHead = "# Written by pagetools init: "
+
+// shownWorkflow is the workflow that README.md shows.
+func shownWorkflow(t *testing.T) string {
+	t.Helper()
+	for _, b := range blocksOf(documents(t)["README.md"]) {
+		if b.lang == "yaml" && strings.HasPrefix(b.text, workflowHead) {
+			return b.text
+		}
+	}
+	t.Fatal("README.md shows no workflow")
+	return ""
+}
+
+// uploads compares what the steps upload, and is there, with these files.
+func uploads(t *testing.T, steps []workflowStep, folder string, want ...string) {
+	t.Helper()
+	var there []string
+	for _, s := range steps {
+		for _, key := range []string{"sarif_file", "path"} {
+			names, _ := s.With[key].(string)
+			for _, name := range strings.Fields(names) {
+				if _, err := os.Stat(filepath.Join(folder, name)); err == nil {
+					there = append(there, name)
+				}
+			}
+		}
+	}
+	if slices.Sort(there); !slices.Equal(there, want) {
+		t.Errorf("the workflow uploads %q, want %q", there, want)
 	}
 }
 
@@ -140,11 +184,11 @@ func readWorkflow(t *testing.T, path string) (w workflow) {
 			}
 		}
 	}
-	if !slices.Equal(uses, []string{"actions/checkout", "actions/setup-go"}) ||
-		!slices.Equal(commands, []string{"go install", "pagetools check", "pagetools test", "pagetools lock", "pagetools diff"}) {
+	if !slices.Equal(uses, []string{"actions/checkout", "actions/setup-go", "github/codeql-action/upload-sarif", "actions/upload-artifact"}) ||
+		!slices.Equal(commands, []string{"go install", "pagetools doctor", "pagetools check", "pagetools test", "pagetools lock", "pagetools diff"}) {
 		t.Errorf("the workflow uses %q and runs %q", uses, commands)
 	}
-	if w.Permissions["contents"] != "read" || len(w.On.Push.Branches) == 0 || w.Jobs["webtools"].RunsOn == "" {
+	if w.Permissions["contents"] != "read" || w.Permissions["security-events"] != "write" || len(w.On.Push.Branches) == 0 || w.Jobs["webtools"].RunsOn == "" {
 		t.Errorf("%+v", w)
 	}
 	return w

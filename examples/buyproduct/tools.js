@@ -1,8 +1,10 @@
 // The purchase of the WebMCP explainer: the tool asks the person before it buys. In a browser without WebMCP this script does
 // nothing.
 
-if (navigator.modelContext?.registerTool) {
-  navigator.modelContext.registerTool({
+const context = document.modelContext ?? navigator.modelContext;
+
+if (context?.registerTool) {
+  context.registerTool({
     name: 'buyProduct',
     description: 'Use this tool to purchase a product given its unique product_id.',
     inputSchema: {
@@ -20,7 +22,7 @@ if (navigator.modelContext?.registerTool) {
       return `Product ${id} purchased.`;
     },
   });
-  navigator.modelContext.registerTool({
+  context.registerTool({
     name: 'listOrders',
     description: 'Lists the products on sale and what was ordered.',
     inputSchema: { type: 'object', properties: {} },

@@ -12,7 +12,7 @@ function greet() {
 
 document.modelContext?.registerTool({
   name: 'log-in',
-  description: 'Log in as a member.',
+  description: 'Logs you in as a member, in this browser.',
   inputSchema: { type: 'object', properties: { name: { type: 'string', pattern: '^[A-Za-z]+$', description: 'Your name' } }, required: ['name'] },
   execute: ({ name }) => {
     document.cookie = `member=${name}; path=/; max-age=31536000; samesite=lax`;
