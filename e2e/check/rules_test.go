@@ -297,3 +297,55 @@ func TestCallsOfMCPShape(t *testing.T) {
 		t.Errorf("a page that was left: %+v", found)
 	}
 }
+
+// TestCorpus holds what real applications taught the rules (docs/corpus.md): each line is a
+// finding that was wrong, or one beside it that is right.
+func TestCorpus(t *testing.T) {
+	t.Parallel()
+	views := json.RawMessage(`{"type":"object","properties":{"view":{"type":"string","enum":["list","edit"]}}}`)
+	address := json.RawMessage(`{"type":"object","properties":{"url":{"type":"string"}}}`)
+	optional := `{"anyOf":[{"not":{}},{"type":"string"}]}`
+	unknown := Call{Valid: true, Arguments: json.RawMessage(`{"id":"a"}`), Error: "No product with id a.", Code: "TOOL_ERROR", Thrown: "Error"}
+	invented, crash := unknown, unknown
+	invented.Invented, crash.Invented, crash.Thrown = true, true, "TypeError"
+	result := func(text string) *Snapshot {
+		return &Snapshot{Calls: []Call{{Page: "https://shop.example/", Tool: "x", Arguments: json.RawMessage(`{}`), Result: json.RawMessage(text)}}}
+	}
+	for name, test := range map[string]struct {
+		rule string
+		s    *Snapshot
+		want int
+	}{
+		"a form that looks cannot declare it":      {"read-named-not-readonly", pageOf(Tool{Name: "search_tasks", Surface: "form"}), 0},
+		"a script that looks can":                  {"read-named-not-readonly", pageOf(Tool{Name: "search_tasks", Surface: "document"}), 1},
+		"a form with strangers' texts":             {"untrusted-hint-missing", pageOf(Tool{Name: "list_reviews", Surface: "form"}), 0},
+		"a form that leaves the page":              {"navigation-consequential", pageOf(Tool{Name: "visit", Surface: "form"}), 0},
+		"views to choose from":                     {"navigation-consequential", pageOf(Tool{Name: "navigate", Input: views}), 0},
+		"an address to go to":                      {"navigation-consequential", pageOf(Tool{Name: "navigate", Input: address}), 1},
+		"an invented id may be unknown":            {"throws-on-valid", called(invented), 0},
+		"an invented id, and a mistake":            {"throws-on-valid", called(crash), 1},
+		"an id of the schema":                      {"throws-on-valid", called(unknown), 1},
+		"a result that refuses":                    {"accepts-invalid", result(`{"ok":false}`), 0},
+		"one with an error":                        {"accepts-invalid", result(`{"error":"which date?"}`), 0},
+		"one with no error":                        {"accepts-invalid", result(`{"error":null,"items":[]}`), 1},
+		"a text that refuses":                      {"accepts-invalid", result(`{"content":[{"type":"text","text":"Error: product \"a\" not found."}]}`), 0},
+		"JSON in a text":                           {"accepts-invalid", result(`"{\"success\":false}"`), 0},
+		"a text about what is missing":             {"accepts-invalid", result(`"startDate is required"`), 0},
+		"an empty result":                          {"accepts-invalid", result(`{}`), 1},
+		"a text that answers":                      {"accepts-invalid", result(`"No products match the filters."`), 1},
+		"keywords within a keyword":                {"schema-unsupported-keywords", pageOf(withParam("a", optional)), 1},
+		"keywords side by side":                    {"schema-unsupported-keywords", pageOf(withParam("a", `{"anyOf":[{}],"not":{}}`)), 2},
+		"Chinese says more in a character":         {"description-length", pageOf(Tool{Description: "将指定的菜品添加到购物车"}), 0},
+		"but not all in four":                      {"description-length", pageOf(Tool{Description: "提交订单"}), 1},
+		"a long text of it is as long as it is":    {"description-length", pageOf(Tool{Description: strings.Repeat("订", 500)}), 0},
+		"what is asked of a tool is not a refusal": {"accepts-invalid", result(`{"text":"All errors of the log"}`), 1},
+	} {
+		if found := judge(t, test.s, test.rule, nil); len(found) != test.want {
+			t.Errorf("%s: %s found %+v", name, test.rule, found)
+		}
+	}
+	hidden := judge(t, pageOf(Tool{Name: "x", Description: "Deletes\u202e an account."}), "unicode-smuggling", nil)
+	if len(hidden) != 1 || !strings.Contains(hidden[0].Message, `(['\u202e'])`) {
+		t.Errorf("the characters that people do not see: %+v", hidden)
+	}
+}

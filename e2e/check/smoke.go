@@ -1,23 +1,28 @@
 package check
 
 import (
+	"encoding/json"
+	"regexp"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/schema"
 )
 
 const seen = `{"calls":[{"page":"https://shop.example/","tool":"add_stamp","arguments":{},"valid":true,`
 
 var smokeRules = []Rule{
 	{ID: "throws-on-valid", Severity: Error, find: findThrows,
-		What:   "A call with valid arguments failed.",
+		What: "A call with valid arguments failed. Where the schema names no value, such as for an id, the kit invents one that the tool " +
+			"may refuse: then only a TypeError, ReferenceError, RangeError or SyntaxError counts. Give the parameter examples to test more.",
 		Why:    "The schema admits what the tool does not take; an agent cannot know better.",
 		Source: "playwright-webmcp, result-error-on-valid-input",
 		Bad:    seen + `"error":"year is undefined","code":"TOOL_ERROR"}]}`, Good: seen + `"result":{"ok":true}}]}`},
 	{ID: "accepts-invalid", Severity: Warning, find: findAccepts,
-		What:   "A call with arguments that the schema refuses had a result.",
+		What:   "A call with arguments that the schema refuses had a result, and one that does not say that something is wrong.",
 		Why:    "Browsers do not check arguments, so that the tool works with what it never expected.",
 		Source: "playwright-webmcp, result-accepts-invalid-input",
 		Bad:    `{"calls":[{"page":"https://shop.example/","tool":"add_stamp","arguments":{"year":"x"},"result":{"ok":true}}]}`,
@@ -97,11 +102,40 @@ func (c *Call) failed() (string, bool) {
 	return "", true
 }
 
+// crashes are the names of errors that mean a mistake in the tool, whatever its arguments are.
+var crashes = []string{"TypeError", "ReferenceError", "RangeError", "SyntaxError"}
+
+// refusal begins a text that says that the tool did not do what it was asked for.
+var refusal = regexp.MustCompile(`(?i)^\W*(?:(?:an? )?(?:error|invalid|unknown|missing|failed|failure|cannot|can't|could not|unable)\b|` +
+	`no (?:such|valid)\b|.{0,60}\b(?:is required|are required|not found|must be|is not valid|is invalid)\b)`)
+
+// refuses reports whether a result tells the agent that something is wrong, without being an
+// error for MCP: {"ok":false}, {"error":…}, or a text such as "Error: no such product".
+func refuses(v schema.Value) bool {
+	if v.IsString() {
+		inner := parsed(json.RawMessage(v.String()))
+		return inner.IsObject() && refuses(inner) || refusal.MatchString(v.String())
+	}
+	for _, name := range []string{"ok", "success", "valid"} {
+		if string(v.Get(name).Text()) == "false" {
+			return true
+		}
+	}
+	if e := v.Get("error"); e.Exists() && !e.IsNull() && string(e.Text()) != "false" {
+		return true
+	}
+	for block := range v.Get("content").Elements() {
+		return refuses(block.Get("text"))
+	}
+	return false
+}
+
 func findThrows(r *run) {
 	r.calls(func(c *Call, _ *tool, at place) {
 		message, failed := c.failed()
 		declined := len(c.Asked) > 0 // the kit says no, and the tool may fail then
-		if failed && c.Valid && c.ran() && c.Reason == "" && !declined {
+		refused := c.Invented && !slices.Contains(crashes, c.Thrown)
+		if failed && c.Valid && c.ran() && c.Reason == "" && !declined && !refused {
 			r.report(at, "A call with valid arguments (%s) failed: %s. Correct the tool, or let the schema "+
 				"refuse them.", quote(string(c.Arguments)), quote(message))
 		}
@@ -110,7 +144,7 @@ func findThrows(r *run) {
 
 func findAccepts(r *run) {
 	r.calls(func(c *Call, _ *tool, at place) {
-		if _, failed := c.failed(); !failed && !c.Valid && c.Result != nil {
+		if _, failed := c.failed(); !failed && !c.Valid && c.Result != nil && !refuses(parsed(c.Result)) {
 			r.report(at, "A call with arguments that the schema refuses (%s) had a result: check arguments "+
 				"in the tool.", quote(string(c.Arguments)))
 		}

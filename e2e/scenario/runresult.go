@@ -16,7 +16,10 @@ type result struct {
 	err   json.RawMessage // the contract's error object, when the call failed
 	// silent is true when the door does not pass on why the tool failed.
 	silent bool
-	took   time.Duration // without the time of the person
+	// left is true when the call left the page, and the door does not see what the next one says of
+	// it: a webtool has its JSON-LD, as a list.
+	left bool
+	took time.Duration // without the time of the person
 }
 
 // failure is the error object of an error.
