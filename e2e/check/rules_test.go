@@ -311,13 +311,21 @@ func TestCorpus(t *testing.T) {
 	result := func(text string) *Snapshot {
 		return &Snapshot{Calls: []Call{{Page: "https://shop.example/", Tool: "x", Arguments: json.RawMessage(`{}`), Result: json.RawMessage(text)}}}
 	}
+	seen := func(name string, e *Effects) *Snapshot {
+		s := pageOf(Tool{Name: name})
+		s.Calls = []Call{{Page: s.Pages[0].URL, Tool: name, Valid: true, Result: json.RawMessage(`1`), Effects: e}}
+		return s
+	}
 	for name, test := range map[string]struct {
 		rule string
 		s    *Snapshot
 		want int
 	}{
-		"a form that looks cannot declare it":      {"read-named-not-readonly", pageOf(Tool{Name: "search_tasks", Surface: "form"}), 0},
-		"a script that looks can":                  {"read-named-not-readonly", pageOf(Tool{Name: "search_tasks", Surface: "document"}), 1},
+		"a form that looks cannot declare it":      {"read-named-not-readonly", pageOf(Tool{Name: "get_tasks", Surface: "form"}), 0},
+		"a script that looks can":                  {"read-named-not-readonly", pageOf(Tool{Name: "get_tasks", Surface: "document"}), 1},
+		"a search may set the page's filters":      {"read-named-not-readonly", pageOf(Tool{Name: "search_tasks"}), 0},
+		"a look that was seen to leave the page":   {"read-named-not-readonly", seen("get_size", &Effects{Navigated: []string{"/size"}}), 0},
+		"a look that was seen":                     {"read-named-not-readonly", seen("get_size", &Effects{}), 1},
 		"a form with strangers' texts":             {"untrusted-hint-missing", pageOf(Tool{Name: "list_reviews", Surface: "form"}), 0},
 		"a form that leaves the page":              {"navigation-consequential", pageOf(Tool{Name: "visit", Surface: "form"}), 0},
 		"views to choose from":                     {"navigation-consequential", pageOf(Tool{Name: "navigate", Input: views}), 0},

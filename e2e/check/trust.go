@@ -29,7 +29,8 @@ var trustRules = []Rule{
 		Source: "WebMCP draft, readOnlyHint",
 		Bad:    exampleHead + `"annotations":{"readOnlyHint":true}}`, Good: exampleHead + `"annotations":{"readOnlyHint":false}}`, At: "/annotations/readOnlyHint"},
 	{ID: "read-named-not-readonly", Severity: Warning, find: findReadNamed,
-		What:   "The name says that the tool only looks, and readOnlyHint is not true.",
+		What: "The name says that the tool only looks, and readOnlyHint is not true. A tool that was seen to change something does not count, nor " +
+			"do search, query and lookup, which in many applications also set what the page shows.",
 		Why:    "Hosts then ask a person before every look, and people learn to agree without reading.",
 		Source: "WebMCP draft, readOnlyHint",
 		Bad:    `{"name":"list_stamps","title":"List stamps","description":"Lists the rarities in the collection, newest first."}`,
@@ -133,10 +134,17 @@ func (t *tool) mute() bool { return t.Surface == "form" }
 
 func findReadNamed(r *run) {
 	v := vocabulary()
+	changes := map[*tool]bool{}
+	r.calls(func(c *Call, t *tool, _ place) {
+		changes[t] = changes[t] || len(c.Effects.changes()) > 0
+	})
 	r.tools(func(t *tool) {
 		yes, said := t.hint("readOnlyHint")
 		// get_or_create looks first, and changes something then.
-		if yes || t.mute() || t.kind() != "read" || v.has("change", t.words[1:]...) || t.guarded() {
+		if yes || changes[t] || t.mute() || t.kind() != "read" || v.has("change", t.words[1:]...) || t.guarded() {
+			return
+		}
+		if v.has("steers", t.words[0]) {
 			return
 		}
 		at := place{tool: t, pointer: "/annotations/readOnlyHint"}
