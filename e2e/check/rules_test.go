@@ -316,6 +316,16 @@ func TestCorpus(t *testing.T) {
 		s.Calls = []Call{{Page: s.Pages[0].URL, Tool: name, Valid: true, Result: json.RawMessage(`1`), Effects: e}}
 		return s
 	}
+	looked := func(name string, invented bool) *Snapshot {
+		s := seen(name, nil)
+		s.Calls[0].Result, s.Calls[0].Invented = json.RawMessage(`null`), invented
+		return s
+	}
+	twice := func(text string) *Snapshot {
+		s := result(text)
+		s.Calls = append(s.Calls, s.Calls[0])
+		return s
+	}
 	for name, test := range map[string]struct {
 		rule string
 		s    *Snapshot
@@ -337,6 +347,13 @@ func TestCorpus(t *testing.T) {
 		"one with an error":                        {"accepts-invalid", result(`{"error":"which date?"}`), 0},
 		"one with no error":                        {"accepts-invalid", result(`{"error":null,"items":[]}`), 1},
 		"a text that refuses":                      {"accepts-invalid", result(`{"content":[{"type":"text","text":"Error: product \"a\" not found."}]}`), 0},
+		"a text that nothing was found":            {"accepts-invalid", result(`"No note found with ID x."`), 0},
+		"nothing for what was invented":            {"result-missing", looked("get_note", true), 0},
+		"nothing for what there should be":         {"result-missing", looked("get_note", false), 1},
+		"nothing of a tool that changes something": {"result-missing", looked("add_note", true), 1},
+		"nothing for what the schema refuses":      {"accepts-invalid", result(`null`), 0},
+		"two calls of one tool":                    {"accepts-invalid", twice(`{}`), 1},
+		"two large results of one tool":            {"result-too-large", twice(`"` + strings.Repeat("x", 2000) + `"`), 1},
 		"JSON in a text":                           {"accepts-invalid", result(`"{\"success\":false}"`), 0},
 		"a text about what is missing":             {"accepts-invalid", result(`"startDate is required"`), 0},
 		"an empty result":                          {"accepts-invalid", result(`{}`), 1},

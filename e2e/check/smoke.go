@@ -2,6 +2,7 @@ package check
 
 import (
 	"encoding/json"
+	"math"
 	"regexp"
 	"slices"
 	"strings"
@@ -22,7 +23,7 @@ var smokeRules = []Rule{
 		Source: "playwright-webmcp, result-error-on-valid-input",
 		Bad:    seen + `"error":"year is undefined","code":"TOOL_ERROR"}]}`, Good: seen + `"result":{"ok":true}}]}`},
 	{ID: "accepts-invalid", Severity: Warning, find: findAccepts,
-		What:   "A call with arguments that the schema refuses had a result, and one that does not say that something is wrong.",
+		What:   "A call with arguments that the schema refuses had a result, and one that does not say that something is wrong. One call of each tool is reported.",
 		Why:    "Browsers do not check arguments, so that the tool works with what it never expected.",
 		Source: "playwright-webmcp, result-accepts-invalid-input",
 		Bad:    `{"calls":[{"page":"https://shop.example/","tool":"add_stamp","arguments":{"year":"x"},"result":{"ok":true}}]}`,
@@ -40,7 +41,7 @@ var smokeRules = []Rule{
 	{ID: "result-too-large", Severity: Warning, find: findResultTooLarge,
 		Options: []Option{{Name: "max", Number: 1500, What: "characters that a result may have"},
 			{Name: "error", Number: 16 << 10, What: "characters from which it is an error"}},
-		What:   "A result has more than 1,500 characters. From 16 KB on it is an error.",
+		What:   "A result has more than 1,500 characters. From 16 KB on it is an error. The largest of each tool is reported.",
 		Why:    "It fills the agent's context, and hosts cut it.",
 		Source: "playwright-webmcp, result-too-large; guides of Chrome",
 		Bad:    seen + `"result":"` + strings.Repeat("Inverted Jenny ", 101) + `"}]}`, Good: seen + `"result":{"ok":true}}]}`},
@@ -107,7 +108,7 @@ var crashes = []string{"TypeError", "ReferenceError", "RangeError", "SyntaxError
 
 // refusal begins a text that says that the tool did not do what it was asked for.
 var refusal = regexp.MustCompile(`(?i)^\W*(?:(?:an? )?(?:error|invalid|unknown|missing|failed|failure|cannot|can't|could not|unable)\b|` +
-	`no (?:such|valid)\b|.{0,60}\b(?:is required|are required|not found|must be|is not valid|is invalid)\b)`)
+	`no (?:such|valid|\w+ (?:was )?found)\b|.{0,60}\b(?:is required|are required|not found|must be|is not valid|is invalid)\b)`)
 
 // refuses reports whether a result tells the agent that something is wrong, without being an
 // error for MCP: {"ok":false}, {"error":…}, or a text such as "Error: no such product".
@@ -143,17 +144,25 @@ func findThrows(r *run) {
 }
 
 func findAccepts(r *run) {
+	told := map[[2]string]bool{} // one call of a tool says it
 	r.calls(func(c *Call, _ *tool, at place) {
-		if _, failed := c.failed(); !failed && !c.Valid && c.Result != nil && !refuses(parsed(c.Result)) {
-			r.report(at, "A call with arguments that the schema refuses (%s) had a result: check arguments "+
-				"in the tool.", quote(string(c.Arguments)))
+		_, failed := c.failed()
+		key := [2]string{c.Page, c.Tool}
+		if v := parsed(c.Result); !failed && !c.Valid && !told[key] && v.Exists() && !v.IsNull() && !refuses(v) {
+			told[key] = true
+			r.report(at, "A call with arguments that the schema refuses (%s) had a result (%s): check arguments "+
+				"in the tool.", quote(string(c.Arguments)), quote(string(c.Result)))
 		}
 	})
 }
 
 func findResultMissing(r *run) {
-	r.calls(func(c *Call, _ *tool, at place) {
+	r.calls(func(c *Call, t *tool, at place) {
 		_, failed := c.failed()
+		// Nothing is an answer to a look for what the kit invented.
+		if c.Invented && t != nil && (t.kind() == "read" || t.claims("readOnlyHint")) {
+			return
+		}
 		left := c.Effects != nil && len(c.Effects.Navigated)+len(c.Effects.Submitted) > 0
 		if failed || left || !c.Valid {
 			return // a page that was left has no result
@@ -179,19 +188,34 @@ func findNotSerialisable(r *run) {
 
 func findResultTooLarge(r *run) {
 	most, worst := r.number("max"), r.number("error")
+	type result struct {
+		size float64
+		at   place
+	}
+	var largest []*result // of each tool: the others say the same
+	known := map[[2]string]*result{}
 	r.calls(func(c *Call, _ *tool, at place) {
-		n := float64(utf8.RuneCount(c.Result))
-		switch {
-		case c.Reason == string(bridge.ResultTooLarge):
-			at.severity = Error
-			r.report(at, "The result is larger than the bridge delivers: return less, or pages of it.")
-		case n > most:
-			if n >= worst {
-				at.severity = Error
-			}
-			r.report(at, "The result has %.0f characters: return at most %.0f, or pages of it.", n, most)
+		key, n := [2]string{c.Page, c.Tool}, float64(utf8.RuneCount(c.Result))
+		if c.Reason == string(bridge.ResultTooLarge) {
+			n = math.Inf(1)
 		}
+		if known[key] == nil {
+			known[key] = &result{at: at}
+			largest = append(largest, known[key])
+		}
+		known[key].size = max(known[key].size, n)
 	})
+	for _, x := range largest {
+		if x.size >= worst && x.size > most {
+			x.at.severity = Error
+		}
+		switch {
+		case math.IsInf(x.size, 1):
+			r.report(x.at, "The result is larger than the bridge delivers: return less, or pages of it.")
+		case x.size > most:
+			r.report(x.at, "The result has %.0f characters: return at most %.0f, or pages of it.", x.size, most)
+		}
+	}
 }
 
 func findSlow(r *run) {
