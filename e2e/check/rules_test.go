@@ -131,6 +131,7 @@ func TestSecondSeverity(t *testing.T) {
 	output.Pages[0].Tools[0].Output = json.RawMessage(`{"type":"object"}`)
 	optional := `{"type":"object","properties":{"a":{"type":"string"}}}`
 	required := `{"type":"object","properties":{"a":{"type":"string"}},"required":["a"]}`
+	address := json.RawMessage(`{"properties":{"url":{"type":"string"}}}`)
 	for _, test := range []struct {
 		rule string
 		s    *Snapshot
@@ -141,6 +142,8 @@ func TestSecondSeverity(t *testing.T) {
 		{"result-too-large", called(Call{Result: json.RawMessage(`"` + strings.Repeat("x", 16381) + `"`)}), Warning},
 		{"result-too-large", called(Call{Result: json.RawMessage(`"` + strings.Repeat("x", 16382) + `"`)}), Error},
 		{"result-too-large", called(Call{Error: "too large", Code: "TOOL_ERROR", Reason: "RESULT_TOO_LARGE"}), Error},
+		{"arbitrary-exec", pageOf(Tool{Name: "fetch_page", Input: address}), Error},
+		{"arbitrary-exec", pageOf(Tool{Name: "fetch_page", Input: address, Annotations: json.RawMessage(`{"untrustedContentHint":true}`)}), Warning},
 		{"contract-changed", lock(optional, required), Error},
 		{"contract-changed", lock(required, optional), Warning},
 		{"contract-changed", words, Info},
@@ -354,6 +357,7 @@ func TestCorpus(t *testing.T) {
 		"nothing for what the schema refuses":      {"accepts-invalid", result(`null`), 0},
 		"two calls of one tool":                    {"accepts-invalid", twice(`{}`), 1},
 		"two large results of one tool":            {"result-too-large", twice(`"` + strings.Repeat("x", 2000) + `"`), 1},
+		"a text that asks for what is missing":     {"accepts-invalid", result(`"Please provide a height."`), 0},
 		"JSON in a text":                           {"accepts-invalid", result(`"{\"success\":false}"`), 0},
 		"a text about what is missing":             {"accepts-invalid", result(`"startDate is required"`), 0},
 		"an empty result":                          {"accepts-invalid", result(`{}`), 1},
@@ -361,6 +365,8 @@ func TestCorpus(t *testing.T) {
 		"keywords within a keyword":                {"schema-unsupported-keywords", pageOf(withParam("a", optional)), 1},
 		"keywords side by side":                    {"schema-unsupported-keywords", pageOf(withParam("a", `{"anyOf":[{}],"not":{}}`)), 2},
 		"Chinese says more in a character":         {"description-length", pageOf(Tool{Description: "将指定的菜品添加到购物车"}), 0},
+		"as much as this":                          {"description-length", pageOf(Tool{Description: "获取购物车内容"}), 0},
+		"Japanese less":                            {"description-length", pageOf(Tool{Description: "カートをみせる"}), 1},
 		"but not all in four":                      {"description-length", pageOf(Tool{Description: "提交订单"}), 1},
 		"a long text of it is as long as it is":    {"description-length", pageOf(Tool{Description: strings.Repeat("订", 500)}), 0},
 		"what is asked of a tool is not a refusal": {"accepts-invalid", result(`{"text":"All errors of the log"}`), 1},

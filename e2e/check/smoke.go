@@ -108,7 +108,7 @@ var crashes = []string{"TypeError", "ReferenceError", "RangeError", "SyntaxError
 
 // refusal begins a text that says that the tool did not do what it was asked for.
 var refusal = regexp.MustCompile(`(?i)^\W*(?:(?:an? )?(?:error|invalid|unknown|missing|failed|failure|cannot|can't|could not|unable)\b|` +
-	`no (?:such|valid|\w+ (?:was )?found)\b|.{0,60}\b(?:is required|are required|not found|must be|is not valid|is invalid)\b)`)
+	`(?:please )?(?:enter|provide|specify|supply)\b|no (?:such|valid|\w+ (?:was )?found)\b|.{0,60}\b(?:is required|are required|not found|must be|is not valid|is invalid)\b)`)
 
 // refuses reports whether a result tells the agent that something is wrong, without being an
 // error for MCP: {"ok":false}, {"error":…}, or a text such as "Error: no such product".
