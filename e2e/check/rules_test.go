@@ -336,6 +336,9 @@ func TestCorpus(t *testing.T) {
 	}{
 		"a form that looks cannot declare it":      {"read-named-not-readonly", pageOf(Tool{Name: "get_tasks", Surface: "form"}), 0},
 		"a script that looks can":                  {"read-named-not-readonly", pageOf(Tool{Name: "get_tasks", Surface: "document"}), 1},
+		"a look in a group of names":               {"read-named-not-readonly", pageOf(Tool{Name: "wsg.get_guideline"}), 1},
+		"a change in a group of names":             {"consequential-missing", pageOf(Tool{Name: "list.delete"}), 1},
+		"a group that is named as a change":        {"mutating-name-readonly", pageOf(Tool{Name: "archive.search", Annotations: json.RawMessage(`{"readOnlyHint":true}`)}), 0},
 		"a search may set the page's filters":      {"read-named-not-readonly", pageOf(Tool{Name: "search_tasks"}), 0},
 		"a look that was seen to leave the page":   {"read-named-not-readonly", seen("get_size", &Effects{Navigated: []string{"/size"}}), 0},
 		"a look that was seen":                     {"read-named-not-readonly", seen("get_size", &Effects{}), 1},
