@@ -324,6 +324,14 @@ func TestCorpus(t *testing.T) {
 		s.Calls[0].Result, s.Calls[0].Invented = json.RawMessage(`null`), invented
 		return s
 	}
+	formed := func(c Call) *Snapshot {
+		s := seen("find_stamps", nil)
+		s.Pages[0].Tools[0].Surface, c.Page, c.Tool = "form", s.Calls[0].Page, s.Calls[0].Tool
+		s.Calls[0] = c
+		return s
+	}
+	changing := seen("put_stamp", &Effects{Storage: []string{"cookie"}})
+	changing.Calls = append(changing.Calls, changing.Calls[0])
 	twice := func(text string) *Snapshot {
 		s := result(text)
 		s.Calls = append(s.Calls, s.Calls[0])
@@ -361,6 +369,12 @@ func TestCorpus(t *testing.T) {
 		"two calls of one tool":                    {"accepts-invalid", twice(`{}`), 1},
 		"two large results of one tool":            {"result-too-large", twice(`"` + strings.Repeat("x", 2000) + `"`), 1},
 		"a text that asks for what is missing":     {"accepts-invalid", result(`"Please provide a height."`), 0},
+		"a status that refuses":                    {"accepts-invalid", result(`{"status":"error","message":"Which city?"}`), 0},
+		"a status that does not":                   {"accepts-invalid", result(`{"status":"success"}`), 1},
+		"several words that were not found":        {"accepts-invalid", result(`"No undefined toppings found"`), 0},
+		"a form keeps what is not given":           {"accepts-invalid", formed(Call{Result: json.RawMessage(`{}`)}), 0},
+		"a form cannot declare what it changes":    {"effect-undeclared", formed(Call{Valid: true, Effects: &Effects{Submitted: []string{"/x"}}}), 0},
+		"one change of a tool is enough":           {"effect-undeclared", changing, 1},
 		"JSON in a text":                           {"accepts-invalid", result(`"{\"success\":false}"`), 0},
 		"a text about what is missing":             {"accepts-invalid", result(`"startDate is required"`), 0},
 		"an empty result":                          {"accepts-invalid", result(`{}`), 1},

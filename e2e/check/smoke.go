@@ -23,7 +23,7 @@ var smokeRules = []Rule{
 		Source: "playwright-webmcp, result-error-on-valid-input",
 		Bad:    seen + `"error":"year is undefined","code":"TOOL_ERROR"}]}`, Good: seen + `"result":{"ok":true}}]}`},
 	{ID: "accepts-invalid", Severity: Warning, find: findAccepts,
-		What:   "A call with arguments that the schema refuses had a result, and one that does not say that something is wrong. One call of each tool is reported.",
+		What:   "A call with arguments that the schema refuses had a result, and one that does not say that something is wrong. One call of each tool is reported, and none of a form.",
 		Why:    "Browsers do not check arguments, so that the tool works with what it never expected.",
 		Source: "playwright-webmcp, result-accepts-invalid-input",
 		Bad:    `{"calls":[{"page":"https://shop.example/","tool":"add_stamp","arguments":{"year":"x"},"result":{"ok":true}}]}`,
@@ -108,7 +108,7 @@ var crashes = []string{"TypeError", "ReferenceError", "RangeError", "SyntaxError
 
 // refusal begins a text that says that the tool did not do what it was asked for.
 var refusal = regexp.MustCompile(`(?i)^\W*(?:(?:an? )?(?:error|invalid|unknown|missing|failed|failure|cannot|can't|could not|unable)\b|` +
-	`(?:please )?(?:enter|provide|specify|supply)\b|no (?:such|valid|\w+ (?:was )?found)\b|.{0,60}\b(?:is required|are required|not found|must be|is not valid|is invalid)\b)`)
+	`(?:please )?(?:enter|provide|specify|supply)\b|no (?:such|valid|(?:\w+ ){1,4}found)\b|.{0,60}\b(?:is required|are required|not found|must be|is not valid|is invalid)\b)`)
 
 // refuses reports whether a result tells the agent that something is wrong, without being an
 // error for MCP: {"ok":false}, {"error":…}, or a text such as "Error: no such product".
@@ -121,6 +121,9 @@ func refuses(v schema.Value) bool {
 		if string(v.Get(name).Text()) == "false" {
 			return true
 		}
+	}
+	if status := strings.ToLower(v.Get("status").String()); status == "error" || status == "failed" {
+		return true
 	}
 	if e := v.Get("error"); e.Exists() && !e.IsNull() && string(e.Text()) != "false" {
 		return true
@@ -145,7 +148,10 @@ func findThrows(r *run) {
 
 func findAccepts(r *run) {
 	told := map[[2]string]bool{} // one call of a tool says it
-	r.calls(func(c *Call, _ *tool, at place) {
+	r.calls(func(c *Call, t *tool, at place) {
+		if t != nil && t.mute() { // a form: a field that is not given keeps its value
+			return
+		}
 		_, failed := c.failed()
 		key := [2]string{c.Page, c.Tool}
 		if v := parsed(c.Result); !failed && !c.Valid && !told[key] && v.Exists() && !v.IsNull() && !refuses(v) {
