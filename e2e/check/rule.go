@@ -146,7 +146,7 @@ var corpus = map[string]struct{ found, wrong int }{
 	"unicode-smuggling": {}, "schema-description-drift": {}, "suspicious-result": {}, "similar-descriptions": {},
 	"mutating-name-readonly": {}, "navigation-consequential": {}, "capability-trifecta": {},
 	"sensitive-params": {}, "arbitrary-exec": {},
-	"read-named-not-readonly": {24, 1}, "consequential-missing": {9, 0}, "untrusted-hint-missing": {1, 0},
+	"read-named-not-readonly": {30, 1}, "consequential-missing": {9, 0}, "untrusted-hint-missing": {1, 0},
 	"naming-consistency": {1, 0}, "description-length": {4, 0}, "param-description-missing": {130, 11},
 }
 
