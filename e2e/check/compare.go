@@ -129,8 +129,8 @@ func findSimilar(r *run) {
 					continue
 				}
 				if alike := jaccard(a, b, threshold); alike >= threshold {
-					r.report(place{tool: p.tools[j], pointer: "/description"}, "The description is %.0f %% the "+
-						"same as that of %s: say what is different.", 100*alike, quote(p.tools[i].Name))
+					r.report(place{tool: p.tools[j], pointer: "/description"}, "The words of the description are "+
+						"%.0f %% the same as those of %s: say what is different.", 100*alike, quote(p.tools[i].Name))
 					break
 				}
 			}

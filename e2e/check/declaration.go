@@ -62,7 +62,7 @@ var declarationRules = []Rule{
 	{ID: "description-length", Severity: Warning, find: findLength,
 		Options: []Option{{Name: "min", Number: 20, What: "characters that a description must have"},
 			{Name: "max", Number: 500, What: "characters that it may have"}},
-		What:   "The description is shorter than 20 or longer than 500 characters.",
+		What:   "The description is shorter than 20 or longer than 500 characters. For the lower bound, a Chinese character counts as three, and one of Japanese or Korean as two.",
 		Why:    "A short one does not tell a tool from its neighbors; a long one costs tokens in every request, and hosts cut it.",
 		Source: "playwright-webmcp, description-length; limits of model APIs (1,024 characters)",
 		Bad:    `{"name":"add_stamp","title":"Add stamp","description":"Adds one stamp."}`,
@@ -284,14 +284,29 @@ func findLength(r *run) {
 	least, most := r.number("min"), r.number("max")
 	r.declarations(func(t *tool) {
 		at := place{tool: t, pointer: "/description"}
-		switch n := float64(utf8.RuneCountInString(strings.TrimSpace(t.Description))); {
+		said := strings.TrimSpace(t.Description)
+		switch n := float64(utf8.RuneCountInString(said)); {
 		case n > most:
 			r.report(at, "The description has %g characters: use at most %g.", n, most)
-		case n > 0 && n < least:
+		case n > 0 && n+dense(said) < least:
 			r.report(at, "The description has %g characters: use at least %g, and say what the tool does "+
 				"and returns.", n, least)
 		}
 	})
+}
+
+// dense is how many characters more a text would have in Latin letters: a Chinese character says
+// as much as about three of them, and one of Japanese or Korean as two.
+func dense(s string) (more float64) {
+	for _, r := range s {
+		switch {
+		case unicode.Is(unicode.Han, r):
+			more += 2
+		case unicode.In(r, unicode.Hiragana, unicode.Katakana, unicode.Hangul):
+			more++
+		}
+	}
+	return more
 }
 
 // size is what a declaration takes in a list, in characters and in bytes.

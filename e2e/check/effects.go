@@ -26,7 +26,7 @@ var effectRules = []Rule{
 		Bad:    touchedBy("") + `"tool":"show_stamp","effects":{"requests":[` + post + `]}}]}`,
 		Good:   touchedBy("") + `"tool":"show_stamp","effects":{"requests":[{"method":"GET","url":"https://shop.example/stamps"}]}}]}`},
 	{ID: "effect-undeclared", Severity: Warning, find: findUndeclared,
-		What:   "A tool changed something when it was called, and says nothing by consequentialHint or destructiveHint, neither true nor false.",
+		What:   "A tool changed something when it was called, and says nothing by consequentialHint or destructiveHint, neither true nor false. Forms have no way to say it.",
 		Why:    "The host does not know whether a person should confirm the call.",
 		Source: "WebMCP draft, consequentialHint; MCP specification, destructiveHint",
 		Bad:    touchedBy("") + `"tool":"put_stamp","effects":{"requests":[` + post + `]}}]}`,
@@ -111,11 +111,13 @@ func findReadOnly(r *run) {
 }
 
 func findUndeclared(r *run) {
+	told := map[*tool]bool{} // one call of a tool says it
 	r.calls(func(c *Call, t *tool, at place) {
 		changes := c.Effects.changes()
-		if len(changes) == 0 || t == nil || t.claims("readOnlyHint") {
+		if len(changes) == 0 || t == nil || told[t] || t.mute() || t.claims("readOnlyHint") {
 			return
 		}
+		told[t] = true
 		_, consequential := t.hint("consequentialHint")
 		_, destructive := t.hint("destructiveHint")
 		if !consequential && !destructive {

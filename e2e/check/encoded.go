@@ -60,7 +60,7 @@ func smuggled(s string) []rune {
 		switch {
 		case r >= 0xE0020 && r <= 0xE007F && regionFlag(runes[:i+1]):
 		case smuggles(r):
-			return runes[i:min(len(runes), i+3)]
+			return hiddenRun(runes[i:])
 		case isSelector(r) && (isSelector(before) || unicode.IsSpace(before) || i == 0):
 			return []rune{before, r}
 		case (r == zwj || r == zwnj) && !joins(before, after, runes[:i]):
@@ -68,6 +68,15 @@ func smuggled(s string) []rune {
 		}
 	}
 	return nil
+}
+
+// hiddenRun is the first of the characters that smuggle, and at most two more that follow it.
+func hiddenRun(s []rune) []rune {
+	n := 1
+	for n < min(len(s), 3) && smuggles(s[n]) {
+		n++
+	}
+	return s[:n]
 }
 
 // regionFlag reports whether a text ends in a flag of a region, which is spelled in tags after a

@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/url"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -325,6 +327,42 @@ func TestVague(t *testing.T) {
 		got := slices.ContainsFunc(found, func(f Finding) bool { return f.Rule == "description-vague" })
 		if got != want {
 			t.Errorf("%q: vague is %v", text, got)
+		}
+	}
+}
+
+// TestOracles holds the lists of webmcp-lint against the rules: what is malicious is found, and
+// nothing in what is benign is an error. ORACLES is the folder of its tests/corpus.
+func TestOracles(t *testing.T) {
+	t.Parallel()
+	folder := os.Getenv("ORACLES")
+	if folder == "" {
+		t.Skip("ORACLES is not set: the folder tests/corpus of webmcp-lint")
+	}
+	attacks := append([]string{"arbitrary-exec"}, languageRules...)
+	for _, kind := range []string{"benign", "malicious"} {
+		files, err := filepath.Glob(filepath.Join(folder, kind, "*.json"))
+		if err != nil || len(files) == 0 {
+			t.Fatalf("there are no lists in %s/%s: %v", folder, kind, err)
+		}
+		for _, file := range files {
+			list, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s, err := FromFile(append(append([]byte(`{"tools":`), list...), '}'))
+			if err != nil {
+				t.Fatal(err)
+			}
+			found, err := Judge(s, Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			caught := slices.ContainsFunc(found, func(f Finding) bool { return slices.Contains(attacks, f.Rule) })
+			wrong := slices.ContainsFunc(found, func(f Finding) bool { return f.Severity == Error })
+			if kind == "malicious" && !caught || kind == "benign" && wrong {
+				t.Errorf("%s: %+v", file, found)
+			}
 		}
 	}
 }

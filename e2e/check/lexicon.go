@@ -107,6 +107,13 @@ func instruction(s string) string {
 	return ""
 }
 
+// wordsOfName are the words of a tool's name, with those of its group at the end: get, guideline,
+// wsg for wsg.get_guideline, so that the verb is the first one.
+func wordsOfName(name string) []string {
+	dot := strings.LastIndexByte(name, '.') + 1
+	return append(splitWords(name[dot:]), splitWords(name[:dot])...)
+}
+
 // kind is what a tool's name says that it does: "read", "change" or "". The first word decides,
 // and the last one where the first is a noun: cart_add. An update_history is no update.
 func (t *tool) kind() string {

@@ -85,6 +85,9 @@ func rulePage(r *Rule, family string) string {
 	if r.Allows {
 		b.WriteString("\nThe setting `allow` lists texts that the rule lets pass.\n")
 	}
+	if said := r.measured(); said != "" {
+		fmt.Fprintf(&b, "\n%s\n", wrapped(strings.ReplaceAll(said, "docs/corpus.md", "[corpus](../corpus.md)")))
+	}
 	fmt.Fprintf(&b, "\n## Bad\n\n```json\n%s\n```\n\n## Good\n\n```json\n%s\n```\n", indented(r.Bad), indented(r.Good))
 	return b.String()
 }

@@ -46,7 +46,8 @@ var parameterRules = []Rule{
 		Bad:    schemaStart + `"card_number":{"type":"string","description":"Card to pay with."}}}}`, Good: goodTool, At: "/inputSchema/properties/card_number"},
 	{ID: "arbitrary-exec", Severity: Error, find: findExec,
 		What: "A parameter takes a program (code, SQL, a shell command), or any address for a tool that goes there, without enum, const, pattern, or format with const. " +
-			"A name that may be harmless, such as code or query, counts only where the texts say that a program is meant.",
+			"A name that may be harmless, such as code or query, counts only where the texts say that a program is meant. " +
+			"An address is a warning where untrustedContentHint is declared.",
 		Why:    "Whoever talks the agent into a call runs what they like with the rights of the signed-in user.",
 		Source: "OWASP Top 10 for LLM applications, excessive agency",
 		Bad:    schemaStart + `"sql":{"type":"string","description":"Statement to run on the collection."}}}}`,
@@ -175,6 +176,9 @@ func findExec(r *run) {
 				r.report(at, "The parameter %s takes any program: offer what it is needed for as tools of "+
 					"their own, or limit it by enum or pattern.", quote(n.name))
 			case goes && v.names("address", words):
+				if t.claims("untrustedContentHint") { // the host knows, and can guard the agent
+					at.severity = Warning
+				}
 				r.report(at, "The parameter %s takes any address, and the tool goes there: limit it by enum, "+
 					"or by a pattern that begins with your origin.", quote(n.name))
 			}

@@ -33,7 +33,7 @@ type tool struct {
 	rejected             *Rejected // nil when it is offered
 	input, output, notes schema.Value
 	inputErr, outputErr  error
-	words                []string // of its name
+	words                []string // of its name, those before its last dot behind the others
 	nodes                []node   // of the input schema, the root first
 	texts                []*text
 }
@@ -84,7 +84,7 @@ func prepare(s *Snapshot) []*page {
 }
 
 func read(declared *Tool, p *page) *tool {
-	t := &tool{Tool: declared, page: p, words: splitWords(declared.Name)}
+	t := &tool{Tool: declared, page: p, words: wordsOfName(declared.Name)}
 	t.input, t.inputErr = readSchema(declared.Input)
 	t.output, t.outputErr = readSchema(declared.Output)
 	if len(declared.Annotations) <= maxSchema {

@@ -129,8 +129,38 @@ func Explain(id string) (string, error) {
 	if len(r.Options) > 0 {
 		b.WriteByte('\n')
 	}
+	if said := r.measured(); said != "" {
+		fmt.Fprintf(&b, "\n%s\n", said)
+	}
 	fmt.Fprintf(&b, "\nBad:\n%s\n\nGood:\n%s\n", indented(r.Bad), indented(r.Good))
 	return b.String(), nil
+}
+
+// corpusTools is how many tools the applications of docs/corpus.md have.
+const corpusTools = 166
+
+// corpus is what rules found in them of which people may think otherwise: how often, and how often
+// wrongly.
+var corpus = map[string]struct{ found, wrong int }{
+	"description-vague": {}, "description-injection": {}, "encoded-payload": {}, "split-payload": {},
+	"unicode-smuggling": {}, "schema-description-drift": {}, "suspicious-result": {}, "similar-descriptions": {},
+	"mutating-name-readonly": {}, "navigation-consequential": {}, "capability-trifecta": {},
+	"sensitive-params": {}, "arbitrary-exec": {},
+	"read-named-not-readonly": {30, 1}, "consequential-missing": {9, 0}, "untrusted-hint-missing": {1, 0},
+	"naming-consistency": {1, 0}, "description-length": {4, 0}, "param-description-missing": {130, 11},
+}
+
+// measured says how often the rule was wrong in real applications, or is "".
+func (r *Rule) measured() string {
+	n, known := corpus[r.ID]
+	if !known {
+		return ""
+	}
+	if n.found == 0 {
+		return fmt.Sprintf("In %d tools of real applications it found nothing (docs/corpus.md).", corpusTools)
+	}
+	return fmt.Sprintf("In %d tools of real applications it found something %d times, of which %d were wrong (docs/corpus.md).",
+		corpusTools, n.found, n.wrong)
 }
 
 // level is the severity in words.

@@ -131,6 +131,7 @@ func TestSecondSeverity(t *testing.T) {
 	output.Pages[0].Tools[0].Output = json.RawMessage(`{"type":"object"}`)
 	optional := `{"type":"object","properties":{"a":{"type":"string"}}}`
 	required := `{"type":"object","properties":{"a":{"type":"string"}},"required":["a"]}`
+	address := json.RawMessage(`{"properties":{"url":{"type":"string"}}}`)
 	for _, test := range []struct {
 		rule string
 		s    *Snapshot
@@ -141,6 +142,8 @@ func TestSecondSeverity(t *testing.T) {
 		{"result-too-large", called(Call{Result: json.RawMessage(`"` + strings.Repeat("x", 16381) + `"`)}), Warning},
 		{"result-too-large", called(Call{Result: json.RawMessage(`"` + strings.Repeat("x", 16382) + `"`)}), Error},
 		{"result-too-large", called(Call{Error: "too large", Code: "TOOL_ERROR", Reason: "RESULT_TOO_LARGE"}), Error},
+		{"arbitrary-exec", pageOf(Tool{Name: "fetch_page", Input: address}), Error},
+		{"arbitrary-exec", pageOf(Tool{Name: "fetch_page", Input: address, Annotations: json.RawMessage(`{"untrustedContentHint":true}`)}), Warning},
 		{"contract-changed", lock(optional, required), Error},
 		{"contract-changed", lock(required, optional), Warning},
 		{"contract-changed", words, Info},
@@ -311,4 +314,121 @@ func TestCallsOfMCPShape(t *testing.T) {
 	if found := judge(t, called(left), "result-missing", nil); len(found) > 0 {
 		t.Errorf("a page that was left: %+v", found)
 	}
+}
+
+// lesson is what real applications taught the rules (docs/corpus.md): a finding that was wrong, or
+// one beside it that is right.
+type lesson struct {
+	rule string
+	s    *Snapshot
+	want int
+}
+
+func learned(t *testing.T, all map[string]lesson) {
+	t.Helper()
+	for name, test := range all {
+		if found := judge(t, test.s, test.rule, nil); len(found) != test.want {
+			t.Errorf("%s: %s found %+v", name, test.rule, found)
+		}
+	}
+}
+
+// calledOnce is a page with a tool that was called once.
+func calledOnce(name string, e *Effects) *Snapshot {
+	s := pageOf(Tool{Name: name})
+	s.Calls = []Call{{Page: s.Pages[0].URL, Tool: name, Valid: true, Result: json.RawMessage(`1`), Effects: e}}
+	return s
+}
+
+// looked is a page with a tool that returned nothing.
+func looked(name string, invented bool) *Snapshot {
+	s := calledOnce(name, nil)
+	s.Calls[0].Result, s.Calls[0].Invented = json.RawMessage(`null`), invented
+	return s
+}
+
+// formed is a page with a form that was called as a tool.
+func formed(c Call) *Snapshot {
+	s := calledOnce("find_stamps", nil)
+	s.Pages[0].Tools[0].Surface, c.Page, c.Tool = "form", s.Calls[0].Page, s.Calls[0].Tool
+	s.Calls[0] = c
+	return s
+}
+
+// result is what a call with arguments came to that the schema refuses.
+func result(text string) *Snapshot {
+	return &Snapshot{Calls: []Call{{Page: "https://shop.example/", Tool: "x", Arguments: json.RawMessage(`{}`), Result: json.RawMessage(text)}}}
+}
+
+// twice makes the call of a snapshot once more.
+func twice(s *Snapshot) *Snapshot {
+	s.Calls = append(s.Calls, s.Calls[0])
+	return s
+}
+
+func TestCorpusDeclarations(t *testing.T) {
+	t.Parallel()
+	views := json.RawMessage(`{"type":"object","properties":{"view":{"type":"string","enum":["list","edit"]}}}`)
+	address := json.RawMessage(`{"type":"object","properties":{"url":{"type":"string"}}}`)
+	optional := `{"anyOf":[{"not":{}},{"type":"string"}]}`
+	learned(t, map[string]lesson{
+		"a form that looks cannot declare it":    {"read-named-not-readonly", pageOf(Tool{Name: "get_tasks", Surface: "form"}), 0},
+		"a script that looks can":                {"read-named-not-readonly", pageOf(Tool{Name: "get_tasks", Surface: "document"}), 1},
+		"a look in a group of names":             {"read-named-not-readonly", pageOf(Tool{Name: "wsg.get_guideline"}), 1},
+		"a change in a group of names":           {"consequential-missing", pageOf(Tool{Name: "list.delete"}), 1},
+		"a group that is named as a change":      {"mutating-name-readonly", pageOf(Tool{Name: "archive.search", Annotations: json.RawMessage(`{"readOnlyHint":true}`)}), 0},
+		"a search may set the page's filters":    {"read-named-not-readonly", pageOf(Tool{Name: "search_tasks"}), 0},
+		"a look that was seen to leave the page": {"read-named-not-readonly", calledOnce("get_size", &Effects{Navigated: []string{"/size"}}), 0},
+		"a look that was seen":                   {"read-named-not-readonly", calledOnce("get_size", &Effects{}), 1},
+		"a form with strangers' texts":           {"untrusted-hint-missing", pageOf(Tool{Name: "list_reviews", Surface: "form"}), 0},
+		"a form that leaves the page":            {"navigation-consequential", pageOf(Tool{Name: "visit", Surface: "form"}), 0},
+		"views to choose from":                   {"navigation-consequential", pageOf(Tool{Name: "navigate", Input: views}), 0},
+		"an address to go to":                    {"navigation-consequential", pageOf(Tool{Name: "navigate", Input: address}), 1},
+		"keywords within a keyword":              {"schema-unsupported-keywords", pageOf(withParam("a", optional)), 1},
+		"keywords side by side":                  {"schema-unsupported-keywords", pageOf(withParam("a", `{"anyOf":[{}],"not":{}}`)), 2},
+		"Chinese says more in a character":       {"description-length", pageOf(Tool{Description: "将指定的菜品添加到购物车"}), 0},
+		"as much as this":                        {"description-length", pageOf(Tool{Description: "获取购物车内容"}), 0},
+		"Japanese less":                          {"description-length", pageOf(Tool{Description: "カートをみせる"}), 1},
+		"but not all in four":                    {"description-length", pageOf(Tool{Description: "提交订单"}), 1},
+		"a long text of it is as long as it is":  {"description-length", pageOf(Tool{Description: strings.Repeat("订", 500)}), 0},
+	})
+	hidden := judge(t, pageOf(Tool{Name: "x", Description: "Deletes\u202e an account."}), "unicode-smuggling", nil)
+	if len(hidden) != 1 || !strings.Contains(hidden[0].Message, `(['\u202e'])`) {
+		t.Errorf("the characters that people do not see: %+v", hidden)
+	}
+}
+
+func TestCorpusCalls(t *testing.T) {
+	t.Parallel()
+	unknown := Call{Valid: true, Arguments: json.RawMessage(`{"id":"a"}`), Error: "No product with id a.", Code: "TOOL_ERROR", Thrown: "Error"}
+	invented, crash := unknown, unknown
+	invented.Invented, crash.Invented, crash.Thrown = true, true, "TypeError"
+	learned(t, map[string]lesson{
+		"an invented id may be unknown":            {"throws-on-valid", called(invented), 0},
+		"an invented id, and a mistake":            {"throws-on-valid", called(crash), 1},
+		"an id of the schema":                      {"throws-on-valid", called(unknown), 1},
+		"a result that refuses":                    {"accepts-invalid", result(`{"ok":false}`), 0},
+		"one with an error":                        {"accepts-invalid", result(`{"error":"which date?"}`), 0},
+		"one with no error":                        {"accepts-invalid", result(`{"error":null,"items":[]}`), 1},
+		"a text that refuses":                      {"accepts-invalid", result(`{"content":[{"type":"text","text":"Error: product \"a\" not found."}]}`), 0},
+		"a text that nothing was found":            {"accepts-invalid", result(`"No note found with ID x."`), 0},
+		"nothing for what was invented":            {"result-missing", looked("get_note", true), 0},
+		"nothing for what there should be":         {"result-missing", looked("get_note", false), 1},
+		"nothing of a tool that changes something": {"result-missing", looked("add_note", true), 1},
+		"nothing for what the schema refuses":      {"accepts-invalid", result(`null`), 0},
+		"two calls of one tool":                    {"accepts-invalid", twice(result(`{}`)), 1},
+		"two large results of one tool":            {"result-too-large", twice(result(`"` + strings.Repeat("x", 2000) + `"`)), 1},
+		"a text that asks for what is missing":     {"accepts-invalid", result(`"Please provide a height."`), 0},
+		"a status that refuses":                    {"accepts-invalid", result(`{"status":"error","message":"Which city?"}`), 0},
+		"a status that does not":                   {"accepts-invalid", result(`{"status":"success"}`), 1},
+		"several words that were not found":        {"accepts-invalid", result(`"No undefined toppings found"`), 0},
+		"a form keeps what is not given":           {"accepts-invalid", formed(Call{Result: json.RawMessage(`{}`)}), 0},
+		"a form cannot declare what it changes":    {"effect-undeclared", formed(Call{Valid: true, Effects: &Effects{Submitted: []string{"/x"}}}), 0},
+		"one change of a tool is enough":           {"effect-undeclared", twice(calledOnce("put_stamp", &Effects{Storage: []string{"cookie"}})), 1},
+		"JSON in a text":                           {"accepts-invalid", result(`"{\"success\":false}"`), 0},
+		"a text about what is missing":             {"accepts-invalid", result(`"startDate is required"`), 0},
+		"an empty result":                          {"accepts-invalid", result(`{}`), 1},
+		"a text that answers":                      {"accepts-invalid", result(`"No products match the filters."`), 1},
+		"what is asked of a tool is not a refusal": {"accepts-invalid", result(`{"text":"All errors of the log"}`), 1},
+	})
 }

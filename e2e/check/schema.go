@@ -202,12 +202,18 @@ func findKeywords(r *run) {
 		if t.Surface == "form" {
 			return
 		}
+		var outer []string // pointers of what was reported: what is within goes with it
 		for _, n := range t.nodes {
+			if slices.ContainsFunc(outer, func(p string) bool { return strings.HasPrefix(n.pointer, p+"/") }) {
+				continue
+			}
 			for _, key := range keywords {
 				held := n.schema.Get(key)
 				if held.Exists() && (held.String() == "" || strings.HasPrefix(held.String(), "#")) { // else remote-ref
-					r.report(place{tool: t, pointer: n.pointer + "/" + escapeToken(key)}, "Hosts drop or refuse "+
-						"%s: use type, properties, items and enum.", key)
+					at := n.pointer + "/" + escapeToken(key)
+					outer = append(outer, at)
+					r.report(place{tool: t, pointer: at}, "Hosts drop or refuse %s: use type, properties, items "+
+						"and enum.", key)
 				}
 			}
 		}

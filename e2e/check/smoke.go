@@ -1,23 +1,29 @@
 package check
 
 import (
+	"encoding/json"
+	"math"
+	"regexp"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/schema"
 )
 
 const seen = `{"calls":[{"page":"https://shop.example/","tool":"add_stamp","arguments":{},"valid":true,`
 
 var smokeRules = []Rule{
 	{ID: "throws-on-valid", Severity: Error, find: findThrows,
-		What:   "A call with valid arguments failed.",
+		What: "A call with valid arguments failed. Where the schema names no value, such as for an id, the kit invents one that the tool " +
+			"may refuse: then only a TypeError, ReferenceError, RangeError or SyntaxError counts. Give the parameter examples to test more.",
 		Why:    "The schema admits what the tool does not take; an agent cannot know better.",
 		Source: "playwright-webmcp, result-error-on-valid-input",
 		Bad:    seen + `"error":"year is undefined","code":"TOOL_ERROR"}]}`, Good: seen + `"result":{"ok":true}}]}`},
 	{ID: "accepts-invalid", Severity: Warning, find: findAccepts,
-		What:   "A call with arguments that the schema refuses had a result.",
+		What:   "A call with arguments that the schema refuses had a result, and one that does not say that something is wrong. One call of each tool is reported, and none of a form.",
 		Why:    "Browsers do not check arguments, so that the tool works with what it never expected.",
 		Source: "playwright-webmcp, result-accepts-invalid-input",
 		Bad:    `{"calls":[{"page":"https://shop.example/","tool":"add_stamp","arguments":{"year":"x"},"result":{"ok":true}}]}`,
@@ -35,7 +41,7 @@ var smokeRules = []Rule{
 	{ID: "result-too-large", Severity: Warning, find: findResultTooLarge,
 		Options: []Option{{Name: "max", Number: 1500, What: "characters that a result may have"},
 			{Name: "error", Number: 16 << 10, What: "characters from which it is an error"}},
-		What:   "A result has more than 1,500 characters. From 16 KB on it is an error.",
+		What:   "A result has more than 1,500 characters. From 16 KB on it is an error. The largest of each tool is reported.",
 		Why:    "It fills the agent's context, and hosts cut it.",
 		Source: "playwright-webmcp, result-too-large; guides of Chrome",
 		Bad:    seen + `"result":"` + strings.Repeat("Inverted Jenny ", 101) + `"}]}`, Good: seen + `"result":{"ok":true}}]}`},
@@ -97,11 +103,43 @@ func (c *Call) failed() (string, bool) {
 	return "", true
 }
 
+// crashes are the names of errors that mean a mistake in the tool, whatever its arguments are.
+var crashes = []string{"TypeError", "ReferenceError", "RangeError", "SyntaxError"}
+
+// refusal begins a text that says that the tool did not do what it was asked for.
+var refusal = regexp.MustCompile(`(?i)^\W*(?:(?:an? )?(?:error|invalid|unknown|missing|failed|failure|cannot|can't|could not|unable)\b|` +
+	`(?:please )?(?:enter|provide|specify|supply)\b|no (?:such|valid|(?:\w+ ){1,4}found)\b|.{0,60}\b(?:is required|are required|not found|must be|is not valid|is invalid)\b)`)
+
+// refuses reports whether a result tells the agent that something is wrong, without being an
+// error for MCP: {"ok":false}, {"error":…}, or a text such as "Error: no such product".
+func refuses(v schema.Value) bool {
+	if v.IsString() {
+		inner := parsed(json.RawMessage(v.String()))
+		return inner.IsObject() && refuses(inner) || refusal.MatchString(v.String())
+	}
+	for _, name := range []string{"ok", "success", "valid"} {
+		if string(v.Get(name).Text()) == "false" {
+			return true
+		}
+	}
+	if status := strings.ToLower(v.Get("status").String()); status == "error" || status == "failed" {
+		return true
+	}
+	if e := v.Get("error"); e.Exists() && !e.IsNull() && string(e.Text()) != "false" {
+		return true
+	}
+	for block := range v.Get("content").Elements() {
+		return refuses(block.Get("text"))
+	}
+	return false
+}
+
 func findThrows(r *run) {
 	r.calls(func(c *Call, _ *tool, at place) {
 		message, failed := c.failed()
 		declined := len(c.Asked) > 0 // the kit says no, and the tool may fail then
-		if failed && c.Valid && c.ran() && c.Reason == "" && !declined {
+		refused := c.Invented && !slices.Contains(crashes, c.Thrown)
+		if failed && c.Valid && c.ran() && c.Reason == "" && !declined && !refused {
 			r.report(at, "A call with valid arguments (%s) failed: %s. Correct the tool, or let the schema "+
 				"refuse them.", quote(string(c.Arguments)), quote(message))
 		}
@@ -109,17 +147,28 @@ func findThrows(r *run) {
 }
 
 func findAccepts(r *run) {
-	r.calls(func(c *Call, _ *tool, at place) {
-		if _, failed := c.failed(); !failed && !c.Valid && c.Result != nil {
-			r.report(at, "A call with arguments that the schema refuses (%s) had a result: check arguments "+
-				"in the tool.", quote(string(c.Arguments)))
+	told := map[[2]string]bool{} // one call of a tool says it
+	r.calls(func(c *Call, t *tool, at place) {
+		if t != nil && t.mute() { // a form: a field that is not given keeps its value
+			return
+		}
+		_, failed := c.failed()
+		key := [2]string{c.Page, c.Tool}
+		if v := parsed(c.Result); !failed && !c.Valid && !told[key] && v.Exists() && !v.IsNull() && !refuses(v) {
+			told[key] = true
+			r.report(at, "A call with arguments that the schema refuses (%s) had a result (%s): check arguments "+
+				"in the tool.", quote(string(c.Arguments)), quote(string(c.Result)))
 		}
 	})
 }
 
 func findResultMissing(r *run) {
-	r.calls(func(c *Call, _ *tool, at place) {
+	r.calls(func(c *Call, t *tool, at place) {
 		_, failed := c.failed()
+		// Nothing is an answer to a look for what the kit invented.
+		if c.Invented && t != nil && (t.kind() == "read" || t.claims("readOnlyHint")) {
+			return
+		}
 		left := c.Effects != nil && len(c.Effects.Navigated)+len(c.Effects.Submitted) > 0
 		if failed || left || !c.Valid {
 			return // a page that was left has no result
@@ -145,19 +194,34 @@ func findNotSerialisable(r *run) {
 
 func findResultTooLarge(r *run) {
 	most, worst := r.number("max"), r.number("error")
+	type result struct {
+		size float64
+		at   place
+	}
+	var largest []*result // of each tool: the others say the same
+	known := map[[2]string]*result{}
 	r.calls(func(c *Call, _ *tool, at place) {
-		n := float64(utf8.RuneCount(c.Result))
-		switch {
-		case c.Reason == string(bridge.ResultTooLarge):
-			at.severity = Error
-			r.report(at, "The result is larger than the bridge delivers: return less, or pages of it.")
-		case n > most:
-			if n >= worst {
-				at.severity = Error
-			}
-			r.report(at, "The result has %.0f characters: return at most %.0f, or pages of it.", n, most)
+		key, n := [2]string{c.Page, c.Tool}, float64(utf8.RuneCount(c.Result))
+		if c.Reason == string(bridge.ResultTooLarge) {
+			n = math.Inf(1)
 		}
+		if known[key] == nil {
+			known[key] = &result{at: at}
+			largest = append(largest, known[key])
+		}
+		known[key].size = max(known[key].size, n)
 	})
+	for _, x := range largest {
+		if x.size >= worst && x.size > most {
+			x.at.severity = Error
+		}
+		switch {
+		case math.IsInf(x.size, 1):
+			r.report(x.at, "The result is larger than the bridge delivers: return less, or pages of it.")
+		case x.size > most:
+			r.report(x.at, "The result has %.0f characters: return at most %.0f, or pages of it.", x.size, most)
+		}
+	}
 }
 
 func findSlow(r *run) {

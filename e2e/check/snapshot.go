@@ -128,10 +128,15 @@ type Call struct {
 	Arguments  json.RawMessage
 	// Valid is whether the arguments fit the tool's input schema.
 	Valid bool
+	// Invented is true when they have values that the schema does not name, such as an id: the
+	// tool may know none like that.
+	Invented bool
 	// Result is the result's JSON; nil when the call failed. Error is the message then, and
 	// Code the contract's code.
 	Result      json.RawMessage
 	Error, Code string
+	// Thrown is the name of what the tool threw, such as "TypeError"; "" is unknown.
+	Thrown string
 	// Reason is the contract's reason that refines the code, such as "RESULT_INVALID".
 	Reason string
 	Took   time.Duration

@@ -29,7 +29,8 @@ var trustRules = []Rule{
 		Source: "WebMCP draft, readOnlyHint",
 		Bad:    exampleHead + `"annotations":{"readOnlyHint":true}}`, Good: exampleHead + `"annotations":{"readOnlyHint":false}}`, At: "/annotations/readOnlyHint"},
 	{ID: "read-named-not-readonly", Severity: Warning, find: findReadNamed,
-		What:   "The name says that the tool only looks, and readOnlyHint is not true.",
+		What: "The name says that the tool only looks, and readOnlyHint is not true. A tool that was seen to change something does not count, nor " +
+			"do search, query and lookup, which in many applications also set what the page shows.",
 		Why:    "Hosts then ask a person before every look, and people learn to agree without reading.",
 		Source: "WebMCP draft, readOnlyHint",
 		Bad:    `{"name":"list_stamps","title":"List stamps","description":"Lists the rarities in the collection, newest first."}`,
@@ -41,7 +42,8 @@ var trustRules = []Rule{
 		Bad:    `{"name":"delete_stamp","title":"Delete stamp","description":"Takes a stamp out of the collection for ever."}`,
 		Good:   `{"name":"delete_stamp","title":"Delete stamp","description":"Takes a stamp out of the collection for ever.","annotations":{"consequentialHint":true}}`, At: "/annotations"},
 	{ID: "navigation-consequential", Severity: Warning, find: findNavigation,
-		What:   "The tool leaves the page (by its name, or as was seen in a call), and does not declare consequentialHint, or declares readOnlyHint.",
+		What: "The tool leaves the page (by its name, or as was seen in a call), and does not declare consequentialHint, or declares readOnlyHint. " +
+			"A name does not count where a parameter lists the views to choose from: these are mostly views within the page.",
 		Why:    "A navigation takes away what the person sees, and the tools of the page with it.",
 		Source: "playwright-webmcp, navigation-consequential",
 		Bad:    `{"name":"navigate_home","title":"Go home","description":"Leaves this page for the front page of the shop."}`,
@@ -127,12 +129,22 @@ func findMutating(r *run) {
 	})
 }
 
+// mute reports whether a tool has no way to declare a hint: it is a form.
+func (t *tool) mute() bool { return t.Surface == "form" }
+
 func findReadNamed(r *run) {
 	v := vocabulary()
+	changes := map[*tool]bool{}
+	r.calls(func(c *Call, t *tool, _ place) {
+		changes[t] = changes[t] || len(c.Effects.changes()) > 0
+	})
 	r.tools(func(t *tool) {
 		yes, said := t.hint("readOnlyHint")
 		// get_or_create looks first, and changes something then.
-		if yes || t.kind() != "read" || v.has("change", t.words[1:]...) || t.guarded() {
+		if yes || changes[t] || t.mute() || t.kind() != "read" || v.has("change", t.words[1:]...) || t.guarded() {
+			return
+		}
+		if v.has("steers", t.words[0]) {
 			return
 		}
 		at := place{tool: t, pointer: "/annotations/readOnlyHint"}
@@ -149,10 +161,7 @@ func findReadNamed(r *run) {
 
 func findConsequential(r *run) {
 	r.tools(func(t *tool) {
-		if t.Surface == "form" { // which has no way to declare a hint
-			return
-		}
-		if verb := t.verb("consequential"); verb != "" && t.kind() != "" && !t.guarded() && !t.claims("readOnlyHint") {
+		if verb := t.verb("consequential"); verb != "" && !t.mute() && t.kind() != "" && !t.guarded() && !t.claims("readOnlyHint") {
 			r.report(place{tool: t, pointer: "/annotations"}, "The name says %s, and neither "+
 				"consequentialHint nor destructiveHint is true: declare one of them.", quote(verb))
 		}
@@ -167,18 +176,29 @@ func findNavigation(r *run) {
 		}
 	})
 	r.tools(func(t *tool) {
-		if navigates[t] == "" && t.verb("navigate") != "" {
+		if navigates[t] == "" && t.verb("navigate") != "" && !t.choosesView() {
 			navigates[t] = "its name says that it leaves the page"
 		}
 		at := place{tool: t, pointer: "/annotations"}
 		switch why := navigates[t]; {
-		case why == "":
+		case why == "" || t.mute():
 		case t.claims("readOnlyHint"):
 			r.report(at, "The tool declares readOnlyHint, and %s: declare consequentialHint instead.", why)
 		case !t.guarded():
 			r.report(at, "The tool does not declare consequentialHint, and %s: declare it.", why)
 		}
 	})
+}
+
+// choosesView reports whether a parameter lists the places that the tool goes to. These are
+// views of the same application, which mostly stay in the page.
+func (t *tool) choosesView() bool {
+	for _, property := range t.input.Get("properties").Members() {
+		if property.Get("enum").Len() > 1 {
+			return true
+		}
+	}
+	return false
 }
 
 // foreign reports whether a tool reads what strangers wrote, by its name.
@@ -188,7 +208,7 @@ func (t *tool) foreign() bool {
 
 func findUntrusted(r *run) {
 	r.tools(func(t *tool) {
-		if _, said := t.hint("untrustedContentHint"); !said && t.foreign() {
+		if _, said := t.hint("untrustedContentHint"); !said && !t.mute() && t.foreign() {
 			r.report(place{tool: t, pointer: "/annotations/untrustedContentHint"}, "The name %s says that "+
 				"the tool returns what others wrote: declare untrustedContentHint: true.", quote(t.Name))
 		}

@@ -15,8 +15,9 @@ type Arguments struct {
 	Input json.RawMessage
 	// Valid is whether they fit the tool's schema.
 	Valid bool
-	// Made is true when something was made up, because the schema names no value for it.
-	Made bool
+	// Invented is true when they have a value that the schema does not name: no example, no default,
+	// and not one of a list.
+	Invented bool
 }
 
 const (
@@ -44,6 +45,8 @@ func Samples(input json.RawMessage, invalid bool) []Arguments {
 	m := &maker{root: root}
 	var all []Arguments
 	add := func(most int, valid bool, text json.RawMessage) {
+		invented := m.invented
+		m.invented = false
 		n := 0
 		for _, a := range all {
 			if a.Valid == valid {
@@ -52,7 +55,7 @@ func Samples(input json.RawMessage, invalid bool) []Arguments {
 		}
 		known := func(a Arguments) bool { return string(a.Input) == string(text) }
 		if text != nil && n < most && !slices.ContainsFunc(all, known) && (compiled.Validate(text) == nil) == valid {
-			all = append(all, Arguments{Input: text, Valid: valid, Made: m.made})
+			all = append(all, Arguments{Input: text, Valid: valid, Invented: invented})
 		}
 	}
 	for example := range root.Get("examples").Elements() {
@@ -81,8 +84,8 @@ func encode(v any) json.RawMessage {
 
 // maker makes values for the parts of a schema.
 type maker struct {
-	root schema.Value
-	made bool // something was made up
+	root     schema.Value
+	invented bool // set when a value is made that the schema does not name
 }
 
 // resolve follows a reference within the schema.
@@ -115,21 +118,22 @@ func (m *maker) value(v schema.Value, full bool, depth int) any {
 			}
 		}
 	}
-	kind := typeOf(v)
-	if kind == "object" {
+	switch typeOf(v) {
+	case "object":
 		return m.object(v, full, depth)
-	}
-	m.made = true
-	switch kind {
 	case "array":
 		return m.array(v, full, depth)
 	case "integer", "number":
+		if !v.Get("minimum").Exists() || !v.Get("maximum").Exists() { // else any number within does
+			m.invented = true
+		}
 		return number(v)
 	case "boolean":
 		return true
 	case "null":
 		return nil
 	}
+	m.invented = true
 	return text(v)
 }
 
@@ -196,7 +200,7 @@ func (m *maker) object(v schema.Value, full bool, depth int) map[string]any {
 	for _, name := range required {
 		if _, there := made[name]; !there {
 			made[name] = word
-			m.made = true
+			m.invented = true
 		}
 	}
 	return made

@@ -56,6 +56,27 @@ func TestSamples(t *testing.T) {
 	}
 }
 
+// TestInvented: a value that the schema names is not invented.
+func TestInvented(t *testing.T) {
+	t.Parallel()
+	for property, want := range map[string]bool{
+		`{"type":"string"}`: true, `{"type":"string","format":"uuid"}`: true, `{"type":"integer"}`: true, `{"type":"integer","minimum":1}`: true,
+		`{"type":"array","minItems":1,"items":{"type":"string"}}`: true, `{"type":"string","examples":["a"]}`: false, `{"enum":["a"]}`: false,
+		`{"default":"a"}`: false, `{"const":1}`: false, `{"type":"boolean"}`: false, `{"type":"number","minimum":1,"maximum":2}`: false,
+		`{"type":"array","minItems":1,"items":{"enum":[1]}}`: false,
+	} {
+		input := json.RawMessage(`{"type":"object","properties":{"a":` + property + `,"b":{"type":"string"}},"required":["a"]}`)
+		all := Samples(input, false)
+		if len(all) != 2 || all[0].Invented != want || !all[1].Invented { // b is in the second one only
+			t.Errorf("%s: %+v", property, all)
+		}
+	}
+	given := Samples(json.RawMessage(`{"type":"object","properties":{"a":{"type":"string"}},"required":["a"],"examples":[{"a":"b"}]}`), false)
+	if len(given) != 2 || given[0].Invented || !given[1].Invented {
+		t.Errorf("an example of the schema: %+v", given)
+	}
+}
+
 // TestAlone: what the page does without a call is left out, with other times and ids, and nothing
 // else is.
 func TestAlone(t *testing.T) {

@@ -225,7 +225,7 @@ func (s *smoke) call(ctx context.Context, tool string, args Arguments, again boo
 		return nil, err
 	}
 	defer p.close()
-	c := &call{Call: check.Call{Tool: tool, Arguments: args.Input, Valid: args.Valid}}
+	c := &call{Call: check.Call{Tool: tool, Arguments: args.Input, Valid: args.Valid, Invented: args.Invented}}
 	step, asked, took := s.run(ctx, p, tool, args)
 	c.Took = took
 	c.take(step, asked)
@@ -269,6 +269,7 @@ var withoutAgent = regexp.MustCompile(`(?i)(undefined|null).*requestUserInteract
 func (c *call) take(step bridge.Step, asked []bridge.Question) {
 	if e := step.Err; e != nil {
 		c.Error, c.Code, c.Reason = e.Message, string(e.Code), string(e.Reason)
+		c.Thrown, _ = e.Details["name"].(string) // nobody knows it where the engine does not say
 		c.WithoutAgent = e.Code == bridge.ToolError && withoutAgent.MatchString(e.Message)
 	} else {
 		c.Result = step.Data

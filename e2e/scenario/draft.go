@@ -40,7 +40,7 @@ func (d Draft) Text() ([]byte, error) {
 		var arguments json.RawMessage
 		made := false
 		if all := effects.Samples(t.Input, false); len(all) > 0 {
-			arguments, made = all[0].Input, all[0].Made
+			arguments, made = all[0].Input, all[0].Invented
 		}
 		switch reads := readsOnly(t); {
 		case reads && arguments != nil && fits(arguments):

@@ -7,9 +7,11 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/schema"
 )
 
@@ -99,11 +101,12 @@ func (c *ExpectedCall) check(d *decoder) {
 // ReadEvals reads an evals.json of webmcp-evals, at most 1 MiB, into cases that run without a
 // model: each required call is a step, in the order in which it is written, also in a group whose
 // order does not count; optional calls are left out; matchers in arguments become samples; result
-// and expectTools are asserted. The site is for the caller to set. The error is a [*Problems].
+// and expectTools are asserted; before a call, its tool is waited for.
+// The result "pending form submission" means that the form asks a person, who declines. The site is for the caller to set. The error is a [*Problems].
 //
 // A sample of $contains, $gte and $lte is the value itself, of $gt and $lt the next number, of
-// $pattern the pattern without what it is made with, of $type "sample", 1, true, [], {} or null,
-// of $any "sample", of $exact its value, of $oneOf that of its first form, and of anything else
+// $pattern the pattern without what it is made with, of $type "sample" (in a member with date
+// in its name: tomorrow, as 2026-11-24), 1, true, [], {} or null, of $any "sample", of $exact its value, of $oneOf that of its first form, and of anything else
 // null. Several matchers in one object: the first counts.
 func ReadEvals(name string, text []byte) (*File, error) {
 	d := &decoder{problems: &problems{file: name}, foreign: true}
@@ -137,6 +140,12 @@ func (e *evalCase) scenario(index int, before map[string]bool) *Case {
 	c.Name = nameFor(title, index, before)
 	for i := range e.Calls.list {
 		c.Steps = append(c.Steps, e.Calls.list[i].steps()...)
+	}
+	for i := range c.Steps {
+		if c.Steps[i].waitsForPerson() {
+			c.Human = append(c.Human, Entry{Position: c.Steps[i].Position, On: On{Kind: "interact"},
+				Answer: Answer{Act: Decline}, Times: 1})
+		}
 	}
 	if e.Tools != nil {
 		c.Steps = append(c.Steps, toolsStep(e.Position, e.Tools))
@@ -191,32 +200,53 @@ func (c *ExpectedCall) steps() (all []Step) {
 	}
 	with := &node{kind: '{', at: c.Position}
 	if c.Arguments.n != nil {
-		with = c.Arguments.n.sample()
+		with = c.Arguments.n.sample("")
 	}
-	all = append(all, Step{Position: c.Position, Call: c.Function, With: Value{with},
-		Expect: c.Result})
+	// A page may offer the tool late, as after the call before this one.
+	all = append(all, toolsStep(c.Position, []string{c.Function}),
+		Step{Position: c.Position, Call: c.Function, With: Value{with}, Expect: c.Result})
 	if c.Tools != nil {
 		all = append(all, toolsStep(c.Position, c.Tools))
 	}
 	return all
 }
 
-// sample is a value that matches n, as far as one can be made.
-func (n *node) sample() *node {
+// pending is the result that webmcp-evals has for a form that is filled in, and that nobody submits.
+const pending = "pending form submission"
+
+// waitsForPerson reports whether a call is expected to end with a form that is filled in. Then it
+// becomes one that asks a person, who declines, so that the call fails.
+func (s *Step) waitsForPerson() bool {
+	n := s.Expect.n
+	if n == nil || n.kind != '"' || n.text != pending {
+		return false
+	}
+	s.Expect = Value{}
+	s.ExpectError = Value{&node{kind: '{', at: s.Position, keys: []string{"code"},
+		vals: []*node{{kind: '"', at: s.Position, text: string(bridge.ToolError)}}}}
+	return true
+}
+
+// sample is a value of the member key that matches n, as far as one can be made.
+func (n *node) sample(key string) *node {
 	if n.kind == '$' {
-		out := n.ops[0].sample()
+		out := n.ops[0].sample(key)
 		out.at = n.at
 		return out
 	}
 	out := *n
 	out.vals = slices.Clone(n.vals)
 	for i, x := range n.vals {
-		out.vals[i] = x.sample()
+		inner := key // of a list
+		if i < len(n.keys) {
+			inner = n.keys[i]
+		}
+		out.vals[i] = x.sample(inner)
 	}
 	return &out
 }
 
-func (o *op) sample() *node {
+func (o *op) sample(key string) *node {
 	word := func(s string) *node { return &node{kind: '"', text: s} }
 	switch o.matcher.name {
 	case "$contains", "$gte", "$lte", "$exact":
@@ -230,13 +260,16 @@ func (o *op) sample() *node {
 	case "$pattern":
 		return word(sampleOfPattern(o.arg.text))
 	case "$type":
+		if o.arg.text == "string" && strings.Contains(strings.ToLower(key), "date") {
+			return word(time.Now().AddDate(0, 0, 1).Format(time.DateOnly))
+		}
 		return map[string]*node{"string": word("sample"), "number": {kind: '0', text: "1"},
 			"boolean": {kind: 't'},
 			"array":   {kind: '['}, "object": {kind: '{'}, "null": {kind: 'n'}}[o.arg.text]
 	case "$any":
 		return word("sample")
 	case "$oneOf":
-		return o.arg.vals[0].sample()
+		return o.arg.vals[0].sample(key)
 	}
 	return &node{kind: 'n'}
 }

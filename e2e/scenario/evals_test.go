@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	. "github.com/pagetools/pagetools/e2e/scenario"
 )
@@ -55,11 +56,16 @@ func TestReadEvals(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := `search{"query":"red shoe","max":0.5,"min":9007199254740994,"size":7,"top":3,"text":"x","any":"sample","list":[[]],"bool":true,"mixed":{"$gt":1,"b":"${x} $any"}}
+	want := `tools search
+search{"query":"red shoe","max":0.5,"min":9007199254740994,"size":7,"top":3,"text":"x","any":"sample","list":[[]],"bool":true,"mixed":{"$gt":1,"b":"${x} $any"}}
 tools search,buy
+tools b
 b{}
+tools c
 c{}
+tools d
 d{}
+tools z
 z{}
 tools z`
 	if got := calls(t, f); got != want {
@@ -72,11 +78,11 @@ tools z`
 		string(silent.Eval.Messages[1].Arguments) != `{"x":1}` || string(silent.Eval.Messages[2].Response) != `{"y":2}` {
 		t.Errorf("no call is read as %+v", silent.Eval)
 	}
-	if m := Match(f.Cases[0].Steps[0].Expect, json.RawMessage(`{"items":[1]}`)); m == nil || m.Path != "items[0]" {
+	if m := Match(f.Cases[0].Steps[1].Expect, json.RawMessage(`{"items":[1]}`)); m == nil || m.Path != "items[0]" {
 		t.Errorf("result is asserted as %v", m)
 	}
 	// A sample matches what it is a sample of.
-	with, err := f.Cases[0].Steps[0].With.JSON()
+	with, err := f.Cases[0].Steps[1].With.JSON()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,6 +115,32 @@ func TestReadEvalsErrors(t *testing.T) {
 		if !errors.As(err, &p) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v\nwant %s", text, err, want)
 		}
+	}
+}
+
+// TestFormsInEvals: a date is one that a form takes, and a form that nobody submits is a call in
+// which a person declines.
+func TestFormsInEvals(t *testing.T) {
+	t.Parallel()
+	f, err := ReadEvals("evals.json", []byte(`[{"messages": [{"role": "user", "type": "message", "content": "Book."}], "expectedCall": [{"functionName": "book", "result": "pending form submission",
+	  "arguments": {"arrivalDate": {"$type": "string"}, "date": {"$type": "number"}, "dates": [{"$type": "string"}], "name": {"$type": "string"}}}]},
+	  {"messages": [{"role": "user", "type": "message", "content": "Book."}], "expectedCall": [{"functionName": "book", "result": {"$contains": "pending form submission"}}]}]`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	call := &f.Cases[0].Steps[1]
+	with, err := call.With.JSON()
+	tomorrow := time.Now().AddDate(0, 0, 1).Format(time.DateOnly)
+	if want := `{"arrivalDate":"` + tomorrow + `","date":1,"dates":["` + tomorrow + `"],"name":"sample"}`; err != nil || string(with) != want {
+		t.Errorf("the arguments are %s, want %s: %v", with, want, err)
+	}
+	person := f.Cases[0].Human
+	if len(person) != 1 || person[0].On.Kind != "interact" || person[0].Answer.Act != Decline || call.Expect.Exists() ||
+		Match(call.ExpectError, json.RawMessage(`{"code":"TOOL_ERROR","message":"The user declined."}`)) != nil {
+		t.Errorf("the person is %+v, the call is %+v", person, call)
+	}
+	if other := f.Cases[1]; len(other.Human) > 0 || !other.Steps[1].Expect.Exists() {
+		t.Errorf("a result that is matched is read as %+v", other)
 	}
 }
 

@@ -57,7 +57,7 @@ func resultOfPage(step bridge.Step) result {
 	}
 	var text *string
 	if json.Unmarshal(step.Data, &text) != nil || text == nil {
-		return result{forms: []json.RawMessage{json.RawMessage("null")}}
+		return result{forms: []json.RawMessage{json.RawMessage("null")}, left: true}
 	}
 	return result{forms: formsOfText(*text)}
 }

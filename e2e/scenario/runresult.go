@@ -19,7 +19,10 @@ type result struct {
 	err   json.RawMessage // the contract's error object, when the call failed
 	// silent is true when the door does not pass on why the tool failed.
 	silent bool
-	took   time.Duration // without the time of the person
+	// left is true when the call left the page, and the door does not see what the next one says of
+	// it: a webtool has its JSON-LD, as a list.
+	left bool
+	took time.Duration // without the time of the person
 }
 
 // failure is the error object of an error.
@@ -217,9 +220,16 @@ func (r *result) shown(at path) string {
 	return show(literal(v, Position{}), at)
 }
 
+// isList reports whether the result may be a list.
+func (r *result) isList() bool {
+	return slices.ContainsFunc(r.forms, func(form json.RawMessage) bool { return of(form).IsArray() })
+}
+
 // differ compares two ends of the same call.
 func differ(mine, theirs *made) *difference {
 	switch {
+	case mine.err == nil && theirs.err == nil && (mine.left && theirs.isList() || theirs.left && mine.isList()):
+		return nil // one door does not see the next page
 	case mine.err == nil && theirs.err == nil:
 		var first *difference
 		for _, x := range mine.forms {

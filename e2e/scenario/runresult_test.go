@@ -199,3 +199,23 @@ cases: [{name: x, via: page, steps: [{call: x}]}]`))
 		t.Errorf("with another site, on %+v", got)
 	}
 }
+
+// TestLeftPage: what the next page says reaches a webtool, and not who called executeTool.
+func TestLeftPage(t *testing.T) {
+	t.Parallel()
+	left := made{result: resultOfPage(bridge.Step{Data: json.RawMessage("null")})}
+	list := func(text string) *made { return &made{result: result{forms: raw(text)}} }
+	if d := differ(&left, list(`[{"@type":"Reservation"}]`)); d != nil {
+		t.Errorf("JSON-LD of the next page: %+v", d)
+	}
+	if d := differ(list(`[]`), &left); d != nil {
+		t.Errorf("a next page without it: %+v", d)
+	}
+	if d := differ(&left, list(`{"ok":true}`)); d == nil {
+		t.Error("another result is the same as none")
+	}
+	stayed := made{result: result{forms: formsOfText("undefined")}}
+	if d := differ(&stayed, list(`[]`)); d == nil {
+		t.Error("a page that was not left has a list")
+	}
+}
