@@ -136,7 +136,9 @@ func TestWatch(t *testing.T) {
 	waits := func(says string) { // until the next run is over
 		t.Helper()
 		runs++
-		eventually(t, replyWithin, says, func() bool { return strings.Count(s.stderr.String(), "watching for changes") >= runs })
+		if !within(replyWithin, func() bool { return strings.Count(s.stderr.String(), "watching for changes") >= runs }) {
+			t.Fatalf("run %d is not over within %v: %s%s", runs, replyWithin, s.stdout.String()[lines:], s.stderr.String())
+		}
 		if out := s.stdout.String()[lines:]; !strings.Contains(out, says) {
 			t.Errorf("run %d does not say %q: %s%s", runs, says, out, s.stderr.String())
 		}
