@@ -269,7 +269,7 @@ var formats = map[string]string{
 // likely are texts that patterns tend to want.
 var likely = []string{
 	"a", "A", "1", "ab", "abc", "ABC", "Abc", "12", "123", "1234", "12345", "123456", "12345678", "a1", "A1", "abc-123", "ABC-123", "AB-1234",
-	"ada@example.com", "https://example.com/", "2026-01-31", "2026-01-31T12:00:00Z", "2026-01", "12:00", "12:00:00", "#aabbcc", "en", "en-US",
+	"ada@example.com", "https://example.com/", "2026-01-31", "2026-01-31T12:00:00Z", "2026-01-31T12:00", "2026-01", "2026-W05", "12:00", "12:00:00", "#aabbcc", "en", "en-US",
 	"EUR", "+15550100", "555-0100", "192.0.2.1", "123e4567-e89b-42d3-a456-426614174000", "/a", "1.0", "1.0.0", "0x1f", "deadbeef", "",
 }
 
@@ -288,7 +288,11 @@ func text(v schema.Value) string {
 	if n := v.Get("maxLength"); n.Exists() {
 		most = int(min(float(n), maxLength))
 	}
-	if p := v.Get("pattern"); p.IsString() {
+	p := v.Get("pattern")
+	if format := v.Get("format"); strings.HasPrefix(format.String(), "^") { // so browsers derive it of a form
+		p = format
+	}
+	if p.IsString() {
 		if re, err := regexp.Compile(p.String()); err == nil {
 			for _, made := range likely {
 				if len(made) >= least && len(made) <= most && re.MatchString(made) {

@@ -23,6 +23,7 @@ func TestSamples(t *testing.T) {
 			`{"f":0.4,"i":10,"n":-3}`, ``},
 		"texts": {`{"type":"object","properties":{"d":{"type":"string","format":"date"},"p":{"type":"string","pattern":"^[A-Z]{3}-[0-9]+$"},"l":{"type":"string","minLength":3}},"required":["d","p","l"]}`,
 			`{"d":"2026-01-31","l":"example","p":"ABC-123"}`, ``},
+		"formats that are patterns": {`{"type":"object","properties":{"w":{"type":"string","format":"^[0-9]{4}-W[0-9]{2}$"}},"required":["w"]}`, `{"w":"2026-W05"}`, ``},
 		"nested": {`{"type":"object","properties":{"o":{"$ref":"#/$defs/o"}},"required":["o"],"$defs":{"o":{"type":"object","properties":{"l":{"type":"array","minItems":2,"items":{"anyOf":[{"const":3},{"type":"null"}]}}},"required":["l"]}}}`,
 			`{"o":{"l":[3,3]}}`, ``},
 		"recursive": {`{"type":"object","properties":{"n":{"$ref":"#"}}}`, `{}`, ``},

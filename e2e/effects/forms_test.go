@@ -33,10 +33,11 @@ func TestFormMismatch(t *testing.T) {
 			value=y><input type=password name=secret minlength=12 maxlength=20>`) +
 		form("named", `<input name=elements pattern="[A-Z]{3}" required><input name=contains><input name=append>
 			<input name=getAttribute>`) +
+		form("preset", `<select name=kind required><option>tea<option>coffee</select><input name=text value=preset required>`) +
 		form("apart", `<input name=here required>`) + `<input form=outside name=far pattern="^[a-z]+$" required>
 		<form id=outside toolname=outside tooldescription="Orders what is asked for."></form>`)})
 	page, err := Look(t.Context(), a, site)
-	if err != nil || len(page.Forms) != 8 {
+	if err != nil || len(page.Forms) != 9 {
 		t.Fatalf("%d forms, %v", len(page.Forms), err)
 	}
 	want := map[string]string{

@@ -3,6 +3,7 @@ package suite_test
 import (
 	"errors"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
@@ -103,6 +104,42 @@ func TestFramework(t *testing.T) {
 		if out := pagetoolsRun(t, 0, "call", page, "late"); out != "true\n" {
 			t.Errorf("call prints %q", out)
 		}
+	}
+}
+
+// TestManifestLate: tools of the web app manifest are there for a command that ends after one answer,
+// though the manifest comes after the page's load event; one that never comes holds nothing up.
+func TestManifestLate(t *testing.T) {
+	t.Parallel()
+	loaded := make(chan struct{})
+	mux := http.NewServeMux()
+	page := func(manifest string) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "text/html")
+			_, _ = w.Write([]byte(`<link rel="manifest" href="/` + manifest + `"><script>
+document.modelContext.registerTool({name: 'script', description: 'Of a script.', execute() {}});
+addEventListener('load', () => setTimeout(() => fetch('/` + manifest + `/loaded'), 300));
+</script>`))
+		}
+	}
+	mux.HandleFunc("/late", page("late.json"))
+	mux.HandleFunc("/never", page("never.json"))
+	mux.HandleFunc("/late.json/loaded", func(http.ResponseWriter, *http.Request) { close(loaded) })
+	mux.HandleFunc("/late.json", func(w http.ResponseWriter, r *http.Request) {
+		select {
+		case <-loaded:
+		case <-r.Context().Done():
+		}
+		_, _ = w.Write([]byte(`{"tools":[{"name":"declared","description":"Of the manifest."}]}`))
+	})
+	mux.HandleFunc("/never.json", func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
+	server := httptest.NewServer(mux)
+	defer server.Close()
+	if out := pagetoolsRun(t, 0, "tools", server.URL+"/late"); !strings.Contains(out, "script") || !strings.Contains(out, "declared") {
+		t.Errorf("with a late manifest: %s", out)
+	}
+	if out := pagetoolsRun(t, 0, "tools", server.URL+"/never"); !strings.Contains(out, "script") {
+		t.Errorf("with a manifest that never comes: %s", out)
 	}
 }
 

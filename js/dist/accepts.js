@@ -317,6 +317,11 @@ function copy(form) {
 	}
 	return twin;
 }
+function empty(control) {
+	if (control.type === "checkbox" || control.type === "radio") control.checked = false;
+	else if (control.type === "select-one") control.selectedIndex = -1;
+	else control.value = "";
+}
 function refusal(form, input) {
 	const params = readForm(form);
 	const given = { ...input };
@@ -335,7 +340,8 @@ function refusal(form, input) {
 		const control of
 		formElements(form)
 	) {
-		if (control.type === "select-one" && control.value === "") {
+		if (control.required && params.has(control.name) && !(control.name in given)) empty(control);
+		else if (control.type === "select-one" && control.value === "") {
 			control.selectedIndex = Array.from(control.options).findIndex((option) => option.value !== "" && !option.disabled);
 		}
 		if (!(control.type in typical) || !control.name || !(control.name in given)) continue;

@@ -527,6 +527,7 @@ var state = {
 	waiter: null,
 	pending: new NativeMap(),
 	scheduled: false,
+	coming: null,
 	document,
 	problems: noProblems()
 };
@@ -548,7 +549,18 @@ function renew() {
 	state.manifest = new NativeMap();
 	state.refused = null;
 	state.problems = noProblems();
+	state.coming = null;
 	changed();
+}
+function hold() {
+	if (state.coming !== null) return nothing;
+	const of2 = state.document;
+	state.coming = true;
+	return () => {
+		if (state.document !== of2) return;
+		state.coming = false;
+		deliver();
+	};
 }
 function note(text) {
 	renew();
@@ -662,7 +674,7 @@ function watch(rev, room) {
 }
 function deliver() {
 	const waiter = state.waiter;
-	if (waiter === null || state.rev <= waiter.rev) return;
+	if (waiter === null || state.rev <= waiter.rev || waiter.rev < 0 && state.coming === true) return;
 	state.waiter = null;
 	waiter.resolve(currentState(waiter.room));
 }
@@ -1539,7 +1551,9 @@ var ModelContextAgent = class extends NativeEventTarget {
 
 // src/shim/dialects/manifest.js
 var maxManifest = 1024 * 1024;
+var patience2 = 1e3;
 var nativeFetch = uncurry(fetch);
+var timeout2 = setTimeout;
 var [linkHref] = members("HTMLLinkElement", "href");
 var [responseOK, responseText] = members("Response", "ok", "text");
 function readManifest() {
@@ -1548,15 +1562,18 @@ function readManifest() {
 }
 async function load() {
 	renew();
+	const link = querySelector(document, 'link[rel~="manifest" i][href]');
+	if (link === null) return;
+	const done = hold();
+	timeout2(done, patience2);
 	try {
-		const link = querySelector(document, 'link[rel~="manifest" i][href]');
-		if (link === null) return;
 		const options = { __proto__: null, mode: "same-origin", credentials: "same-origin" };
 		const response = await own(nativeFetch(global, linkHref(link), options));
 		const text = await own(responseText(response));
 		if (responseOK(response) && text.length <= maxManifest) declare(bare(jsonParse(text)).tools);
 	} catch {
 	}
+	done();
 }
 function bare(object) {
 	return { ...object, __proto__: null };

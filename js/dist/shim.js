@@ -533,6 +533,7 @@ var state = {
 	waiter: null,
 	pending: new NativeMap(),
 	scheduled: false,
+	coming: null,
 	document,
 	problems: noProblems()
 };
@@ -555,7 +556,18 @@ function renew() {
 	state.manifest = new NativeMap();
 	state.refused = null;
 	state.problems = noProblems();
+	state.coming = null;
 	changed();
+}
+function hold() {
+	if (state.coming !== null) return nothing;
+	const of2 = state.document;
+	state.coming = true;
+	return () => {
+		if (state.document !== of2) return;
+		state.coming = false;
+		deliver();
+	};
 }
 function note(text) {
 	renew();
@@ -682,7 +694,7 @@ function watch(rev, room) {
 }
 function deliver() {
 	const waiter = state.waiter;
-	if (waiter === null || state.rev <= waiter.rev) return;
+	if (waiter === null || state.rev <= waiter.rev || waiter.rev < 0 && state.coming === true) return;
 	state.waiter = null;
 	waiter.resolve(currentState(waiter.room));
 }
@@ -2233,7 +2245,9 @@ function notice() {
 
 // src/shim/dialects/manifest.js
 var maxManifest = 1024 * 1024;
+var patience2 = 1e3;
 var nativeFetch = uncurry(fetch);
+var timeout3 = setTimeout;
 var [linkHref] = members("HTMLLinkElement", "href");
 var [responseOK, responseText] = members("Response", "ok", "text");
 function readManifest() {
@@ -2242,15 +2256,18 @@ function readManifest() {
 }
 async function load() {
 	renew();
+	const link = querySelector(document, 'link[rel~="manifest" i][href]');
+	if (link === null) return;
+	const done = hold();
+	timeout3(done, patience2);
 	try {
-		const link = querySelector(document, 'link[rel~="manifest" i][href]');
-		if (link === null) return;
 		const options2 = { __proto__: null, mode: "same-origin", credentials: "same-origin" };
 		const response = await own(nativeFetch(global, linkHref(link), options2));
 		const text = await own(responseText(response));
 		if (responseOK(response) && text.length <= maxManifest) declare(bare(jsonParse(text)).tools);
 	} catch {
 	}
+	done();
 }
 function bare(object) {
 	return { ...object, __proto__: null };
@@ -2312,7 +2329,7 @@ function admitAll(drafts, tools2) {
 // src/shim/forms.js
 var controls = "form,input,select,textarea,fieldset,button";
 var many = 32;
-var timeout3 = setTimeout;
+var timeout4 = setTimeout;
 var [observe, takeRecords] = members("MutationObserver", "observe", "takeRecords");
 var [recordType, recordTarget, addedNodes, removedNodes] = members("MutationRecord", "type", "target", "addedNodes", "removedNodes");
 var observer = new MutationObserver(look);
@@ -2349,7 +2366,7 @@ function watchForms() {
 	else later();
 }
 function later() {
-	timeout3(() => {
+	timeout4(() => {
 		if (readyState(document) !== "loading") return;
 		scan(true);
 		later();
@@ -2518,12 +2535,12 @@ var ModelContextTesting = class {
 };
 
 // src/shim/structured.js
-var timeout4 = setTimeout;
+var timeout5 = setTimeout;
 function readStructured(maxBytes) {
 	return own(new NativePromise((resolve) => {
 		const done = () => resolve(reply(maxBytes));
 		if (readyState(document) === "complete") done();
-		else addEventListener(global, "load", () => timeout4(done), { __proto__: null, once: true });
+		else addEventListener(global, "load", () => timeout5(done), { __proto__: null, once: true });
 	}));
 }
 function reply(maxBytes) {

@@ -110,6 +110,8 @@ interface Registry extends NullRecord {
   waiter: ({ rev: number; room: number; resolve: (text: string) => void } & NullRecord) | null;
   pending: Map<Tool, Pending>;
   scheduled: boolean;
+  /** Whether more tools of the document are on the way; null before that was known. */
+  coming: boolean | null;
   /** The document that the tools belong to. */
   document: Document;
   problems: Problems;

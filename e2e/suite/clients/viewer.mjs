@@ -17,7 +17,7 @@ const tab = (name) => page.getByRole('tab', { name }).first().click();
 await test('actions', async () => {
   await shown(page.getByText('purchase needs a person (mcp)'));
   await shown(actions.getByText('open the page', { exact: true }));
-  await actions.getByText('call buyProduct', { exact: true }).click();
+  await actions.getByText('call buy-product', { exact: true }).click();
 });
 await test('arguments and result', async () => {
   await tab('Call');
@@ -31,7 +31,7 @@ await test('question and answer', async () => {
   assert.match(await page.locator('.call-tab').innerText(), /answer:\s*"accept"/);
 });
 await test('pictures', async () => {
-  await actions.getByText('call buyProduct', { exact: true }).click();
+  await actions.getByText('call buy-product', { exact: true }).click();
   const picture = page.frameLocator('iframe.snapshot-visible').locator('img[alt="the page"]');
   await shown(picture);
   assert.ok(await picture.evaluate(async (img) => { await img.decode(); return img.naturalWidth; }) > 200);
@@ -43,7 +43,7 @@ await test('network', async () => {
 });
 await test('source', async () => {
   await tab('Source');
-  await shown(page.locator('.source-line-running', { hasText: 'call: buyProduct' }));
+  await shown(page.locator('.source-line-running', { hasText: 'call: buy-product' }));
 });
 await browser.close();
 done();

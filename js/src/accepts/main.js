@@ -30,6 +30,16 @@ function copy(form) {
 }
 
 /**
+ * empty takes the value of a control away.
+ * @param {any} control
+ */
+function empty(control) {
+  if (control.type === 'checkbox' || control.type === 'radio') control.checked = false;
+  else if (control.type === 'select-one') control.selectedIndex = -1;
+  else control.value = '';
+}
+
+/**
  * refusal is why a form does not take an input, or ''.
  * @param {HTMLFormElement} form
  * @param {any} input
@@ -47,7 +57,8 @@ function refusal(form, input) {
     return /** @type {Error} */ (error).message;
   }
   for (const control of /** @type {Iterable<any>} */ (formElements(form))) {
-    if (control.type === 'select-one' && control.value === '') { // the choice that stands for none
+    if (control.required && params.has(control.name) && !(control.name in given)) empty(control); // else its preset value is taken
+    else if (control.type === 'select-one' && control.value === '') { // the choice that stands for none
       control.selectedIndex = Array.from(control.options).findIndex((option) => option.value !== '' && !option.disabled);
     }
     if (!(control.type in typical) || !control.name || !(control.name in given)) continue;

@@ -11,7 +11,7 @@ import { limits, stateText } from './wire.js';
 /** @type {Registry} */
 const state = {
   __proto__: null, rev: 0, changes: 0, lastID: firstID(), script: new NativeMap(), forms: new NativeMap(), manifest: new NativeMap(), refused: null, waiter: null,
-  pending: new NativeMap(), scheduled: false, document, problems: noProblems(),
+  pending: new NativeMap(), scheduled: false, coming: null, document, problems: noProblems(),
 };
 
 /** @returns {Problems} */
@@ -53,7 +53,23 @@ export function renew() {
   state.manifest = new NativeMap();
   state.refused = null;
   state.problems = noProblems();
+  state.coming = null;
   changed();
+}
+
+/**
+ * hold keeps back the first look at the tools of this document, for which rev is below 0, because more of them are on the way, until
+ * what it returns is called. It does so once for each document: a page that pretends to begin again is not waited for.
+ */
+export function hold() {
+  if (state.coming !== null) return nothing;
+  const of = state.document;
+  state.coming = true;
+  return () => {
+    if (state.document !== of) return;
+    state.coming = false;
+    deliver();
+  };
 }
 
 /**
@@ -260,7 +276,7 @@ export function watch(rev, room) {
 
 function deliver() {
   const waiter = state.waiter;
-  if (waiter === null || state.rev <= waiter.rev) return;
+  if (waiter === null || state.rev <= waiter.rev || waiter.rev < 0 && state.coming === true) return;
   state.waiter = null;
   waiter.resolve(currentState(waiter.room));
 }

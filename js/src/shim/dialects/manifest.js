@@ -1,16 +1,20 @@
 // @ts-check
 // Tools that the page's web app manifest declares: a layer of its own, below the tools of scripts. Read once per document, when
-// it has been parsed. Calls of these tools are answered by the toolcall event.
+// it has been parsed; a page counts as opened when that is done, or took too long. Calls of these tools are answered by the toolcall
+// event.
 
 import { admit, convertTool } from '../declaration.js';
 import { global, querySelector, readyState } from '../dom.js';
 import { cut, describe } from '../errors.js';
 import { NativeMap, addEventListener, isArray, jsonParse, mapHas, mapSet, members, own, uncurry } from '../natives.js';
-import { renew, replaceManifest } from '../registry.js';
+import { hold, renew, replaceManifest } from '../registry.js';
 import { limits } from '../wire.js';
 
 const maxManifest = 1024 * 1024;
+/** How long a page is held up by its manifest, in milliseconds. */
+const patience = 1000;
 const nativeFetch = uncurry(fetch);
+const timeout = setTimeout;
 const [linkHref] = members('HTMLLinkElement', 'href');
 const [responseOK, responseText] = members('Response', 'ok', 'text');
 
@@ -22,9 +26,11 @@ export function readManifest() {
 
 async function load() {
   renew();
+  const link = querySelector(document, 'link[rel~="manifest" i][href]');
+  if (link === null) return;
+  const done = hold();
+  timeout(done, patience);
   try {
-    const link = querySelector(document, 'link[rel~="manifest" i][href]');
-    if (link === null) return;
     const options = { __proto__: null, mode: 'same-origin', credentials: 'same-origin' };
     const response = await own(nativeFetch(global, linkHref(link), options));
     const text = await own(responseText(response));
@@ -32,6 +38,7 @@ async function load() {
   } catch {
     // A manifest that cannot be read declares nothing.
   }
+  done();
 }
 
 /**
