@@ -79,6 +79,7 @@ function own(promise) {
 	return promise;
 }
 var settled = own(new NativePromise((resolve) => resolve(void 0)));
+var timeout = setTimeout;
 function microtask(fn) {
 	promiseThen(settled, fn);
 }
@@ -730,7 +731,6 @@ function say(call, kind, name, message = "", payload = "", bytes = 0) {
 
 // src/shim/context.js
 var maxInteractions = 5;
-var timeout = setTimeout;
 var patience = 100;
 function makeContext(call) {
 	return {
@@ -1553,7 +1553,6 @@ var ModelContextAgent = class extends NativeEventTarget {
 var maxManifest = 1024 * 1024;
 var patience2 = 1e3;
 var nativeFetch = uncurry(fetch);
-var timeout2 = setTimeout;
 var [linkHref] = members("HTMLLinkElement", "href");
 var [responseOK, responseText] = members("Response", "ok", "text");
 function readManifest() {
@@ -1565,7 +1564,7 @@ async function load() {
 	const link = querySelector(document, 'link[rel~="manifest" i][href]');
 	if (link === null) return;
 	const done = hold();
-	timeout2(done, patience2);
+	timeout(done, patience2);
 	try {
 		const options = { __proto__: null, mode: "same-origin", credentials: "same-origin" };
 		const response = await own(nativeFetch(global, linkHref(link), options));

@@ -80,6 +80,7 @@ function own(promise) {
 	return promise;
 }
 var settled = own(new NativePromise((resolve) => resolve(void 0)));
+var timeout = setTimeout;
 function microtask(fn) {
 	promiseThen(settled, fn);
 }
@@ -750,7 +751,6 @@ function say(call, kind, name, message = "", payload = "", bytes = 0) {
 
 // src/shim/context.js
 var maxInteractions = 5;
-var timeout = setTimeout;
 var patience = 100;
 function makeContext(call) {
 	return {
@@ -1170,7 +1170,6 @@ function all(param, values) {
 }
 
 // src/shim/formrun.js
-var timeout2 = setTimeout;
 var [eventSubmitter] = members("SubmitEvent", "submitter");
 var updated = "Tool execution cancelled, since tool definition was updated";
 var calls = new NativeWeakMap();
@@ -1325,7 +1324,7 @@ function onSubmit(event) {
 	call.event = event;
 	weakSet(calls, event, call);
 	const known = () => answer(call, event);
-	timeout2(known);
+	timeout(known);
 	addEventListener(global, "beforeunload", known, { __proto__: null, once: true, capture: true });
 }
 function answer(call, event) {
@@ -2247,7 +2246,6 @@ function notice() {
 var maxManifest = 1024 * 1024;
 var patience2 = 1e3;
 var nativeFetch = uncurry(fetch);
-var timeout3 = setTimeout;
 var [linkHref] = members("HTMLLinkElement", "href");
 var [responseOK, responseText] = members("Response", "ok", "text");
 function readManifest() {
@@ -2259,7 +2257,7 @@ async function load() {
 	const link = querySelector(document, 'link[rel~="manifest" i][href]');
 	if (link === null) return;
 	const done = hold();
-	timeout3(done, patience2);
+	timeout(done, patience2);
 	try {
 		const options2 = { __proto__: null, mode: "same-origin", credentials: "same-origin" };
 		const response = await own(nativeFetch(global, linkHref(link), options2));
@@ -2329,7 +2327,6 @@ function admitAll(drafts, tools2) {
 // src/shim/forms.js
 var controls = "form,input,select,textarea,fieldset,button";
 var many = 32;
-var timeout4 = setTimeout;
 var [observe, takeRecords] = members("MutationObserver", "observe", "takeRecords");
 var [recordType, recordTarget, addedNodes, removedNodes] = members("MutationRecord", "type", "target", "addedNodes", "removedNodes");
 var observer = new MutationObserver(look);
@@ -2366,7 +2363,7 @@ function watchForms() {
 	else later();
 }
 function later() {
-	timeout4(() => {
+	timeout(() => {
 		if (readyState(document) !== "loading") return;
 		scan(true);
 		later();
@@ -2535,12 +2532,11 @@ var ModelContextTesting = class {
 };
 
 // src/shim/structured.js
-var timeout5 = setTimeout;
 function readStructured(maxBytes) {
 	return own(new NativePromise((resolve) => {
 		const done = () => resolve(reply(maxBytes));
 		if (readyState(document) === "complete") done();
-		else addEventListener(global, "load", () => timeout5(done), { __proto__: null, once: true });
+		else addEventListener(global, "load", () => timeout(done), { __proto__: null, once: true });
 	}));
 }
 function reply(maxBytes) {

@@ -2,12 +2,11 @@
 // What execute gets as its second argument: the `agent` of the first generation and the options of the last, in one object.
 
 import { domError, typeError } from './errors.js';
-import { NativePromise, apply, mapForEach, own, promiseThen } from './natives.js';
+import { NativePromise, apply, mapForEach, own, promiseThen, timeout } from './natives.js';
 import { inFlight } from './registry.js';
 import { stopCall } from './replies.js';
 
 const maxInteractions = 5;
-const timeout = setTimeout;
 
 /** How long an interaction may take, in milliseconds, before it is taken for one that a person has to act in. */
 const patience = 100;

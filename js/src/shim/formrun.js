@@ -13,10 +13,9 @@ import { fill } from './formfill.js';
 import { readForm } from './formschema.js';
 import {
   NativeError, NativePromise, NativeProxy, NativeWeakMap, addEventListener, apply, defaultPrevented, defineProperty,
-  getOwnPropertyDescriptor, members, microtask, own, promiseThen, weakGet, weakSet,
+  getOwnPropertyDescriptor, members, microtask, own, promiseThen, timeout, weakGet, weakSet,
 } from './natives.js';
 
-const timeout = setTimeout;
 const [eventSubmitter] = members('SubmitEvent', 'submitter');
 const updated = 'Tool execution cancelled, since tool definition was updated';
 

@@ -7,13 +7,14 @@ import { global, readyState } from './dom.js';
 import { closest, find, findAll, getAttribute, hasAttribute, isConnected, matches, nodeType, nodesLength, parentElement } from './formdom.js';
 import { formChanged, runForm } from './formrun.js';
 import { readForm, schemaOf } from './formschema.js';
-import { NativeMap, addEventListener, defineProperty, iterator, mapForEach, mapGet, mapHas, mapSet, mapSize, members } from './natives.js';
+import {
+  NativeMap, addEventListener, defineProperty, iterator, mapForEach, mapGet, mapHas, mapSet, mapSize, members, timeout,
+} from './natives.js';
 import { problem } from './problems.js';
 import { renew, replaceForms } from './registry.js';
 
 const controls = 'form,input,select,textarea,fieldset,button';
 const many = 32;
-const timeout = setTimeout;
 const [observe, takeRecords] = members('MutationObserver', 'observe', 'takeRecords');
 const [recordType, recordTarget, addedNodes, removedNodes] = members('MutationRecord', 'type', 'target', 'addedNodes', 'removedNodes');
 const observer = new MutationObserver(look);

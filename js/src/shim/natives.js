@@ -101,6 +101,8 @@ export function own(promise) {
 
 const settled = own(new NativePromise((resolve) => resolve(undefined)));
 
+export const timeout = setTimeout;
+
 /**
  * microtask runs fn when the running script has returned.
  * @param {() => void} fn

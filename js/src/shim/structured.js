@@ -4,11 +4,9 @@
 import { global, readyState } from './dom.js';
 import { utf8Length } from './encode.js';
 import { findAll, nodesLength, textContent } from './formdom.js';
-import { NativePromise, addEventListener, jsonParse, own, toWellFormed } from './natives.js';
+import { NativePromise, addEventListener, jsonParse, own, timeout, toWellFormed } from './natives.js';
 import { revision } from './registry.js';
 import { replyText } from './wire.js';
-
-const timeout = setTimeout;
 
 /**
  * readStructured returns, once the document was loaded, a reply with the list of its JSON-LD blocks, each as it was written.

@@ -6,7 +6,7 @@
 import { admit, convertTool } from '../declaration.js';
 import { global, querySelector, readyState } from '../dom.js';
 import { cut, describe } from '../errors.js';
-import { NativeMap, addEventListener, isArray, jsonParse, mapHas, mapSet, members, own, uncurry } from '../natives.js';
+import { NativeMap, addEventListener, isArray, jsonParse, mapHas, mapSet, members, own, timeout, uncurry } from '../natives.js';
 import { hold, renew, replaceManifest } from '../registry.js';
 import { limits } from '../wire.js';
 
@@ -14,7 +14,6 @@ const maxManifest = 1024 * 1024;
 /** How long a page is held up by its manifest, in milliseconds. */
 const patience = 1000;
 const nativeFetch = uncurry(fetch);
-const timeout = setTimeout;
 const [linkHref] = members('HTMLLinkElement', 'href');
 const [responseOK, responseText] = members('Response', 'ok', 'text');
 
