@@ -295,7 +295,7 @@ func (k *checker) look(ctx context.Context, args []string) ([]*check.Snapshot, e
 		}
 		s, err := check.FromFile(text)
 		if err != nil {
-			return nil, usage("--from: %s: %w; give what `tools --format json` prints, pagetools.lock, or a result of tools/list", terminal.Plain(k.o.from), err)
+			return nil, usage("--from: %s: %w; give what `tools --format json` prints, pagetools.lock, an array of tools, or a result of tools/list", terminal.Plain(k.o.from), err)
 		}
 		s.Target = cmp.Or(s.Target, k.o.from)
 		return []*check.Snapshot{s}, nil

@@ -137,6 +137,10 @@ func (t *tester) once(ctx context.Context, args []string) error {
 	if t.o.exports {
 		return t.export(all)
 	}
+	isEval := func(c *scenario.Case) bool { return c.Eval != nil }
+	if t.o.model != "" && !slices.ContainsFunc(all, func(f *scenario.File) bool { return slices.ContainsFunc(f.Cases, isEval) }) {
+		t.p.say("note: --model-cmd plays evals, and there are none in these files")
+	}
 	formats, err := formats(t.p, t.o.reporter)
 	if err != nil {
 		return err

@@ -142,6 +142,9 @@ var replaceable = regexp.MustCompile(`[ /:]+`)
 func findNameValid(r *run) {
 	r.declarations(func(t *tool) {
 		at := place{tool: t, pointer: "/name"}
+		if t.mute() {
+			return // declarative-name says it where it is written
+		}
 		switch n := utf8.RuneCountInString(t.Name); {
 		case t.Name == "":
 			r.report(at, "The tool has no name: give it one of letters, digits, '_', '.' and '-'.")
@@ -272,6 +275,9 @@ func findTitle(r *run) {
 
 func findDescription(r *run) {
 	r.declarations(func(t *tool) {
+		if t.mute() {
+			return // declarative-description says it where it is written
+		}
 		seen := func(r rune) bool { return !unicode.IsSpace(r) && !schema.Invisible(r) }
 		if !strings.ContainsFunc(t.Description, seen) {
 			r.report(place{tool: t, pointer: "/description"}, "The tool has no description: say what it "+

@@ -15,12 +15,13 @@ const (
 	sourceTools  = "the output of pagetools tools --format json"
 	sourceLock   = "a lock file of pagetools"
 	sourceResult = "a tools/list result of MCP"
+	sourceBare   = "a JSON array of tools"
 	sourceReply  = "a JSON-RPC message with a tools/list result of MCP"
 )
 
 // FromFile reads a list of tools: what `pagetools tools --format json` prints, a lock file
-// (each target becomes a page), or the result of tools/list of MCP, bare or as the whole
-// JSON-RPC message. Source of the snapshot says which it was. Tools of one name all stay. An
+// (each target becomes a page), a JSON array of tools, or the result of tools/list of MCP, bare or as
+// the whole JSON-RPC message. Source of the snapshot says which it was. Tools of one name all stay. An
 // error says what is wrong with the file, and where, or what would be right.
 func FromFile(b []byte) (*Snapshot, error) {
 	const depth = 200
@@ -37,7 +38,10 @@ func FromFile(b []byte) (*Snapshot, error) {
 	}
 	s := &Snapshot{}
 	reply := v.Get("jsonrpc").Exists()
+	list, at := v.Get("tools"), "/tools/"
 	switch {
+	case v.IsArray():
+		s.Source, list, at = sourceBare, v, "/"
 	case v.Get("lockfileVersion").Exists():
 		if err := s.fromLock(v); err != nil {
 			return nil, err
@@ -50,28 +54,28 @@ func FromFile(b []byte) (*Snapshot, error) {
 			quote(v.Get("error").Get("message").String()))
 	case reply && v.Get("result").Get("tools").IsArray():
 		s.Source, v = sourceReply, v.Get("result")
-	case v.Get("tools").IsArray() && v.Get("version").IsString() && v.Get("site").IsString():
+		list = v.Get("tools")
+	case list.IsArray() && v.Get("version").IsString() && v.Get("site").IsString():
 		s.Source = sourceTools
-	case v.Get("tools").IsArray():
+	case list.IsArray():
 		s.Source = sourceResult
 	default:
-		return nil, fmt.Errorf("not a list of tools: must be %s, %s, or %s, bare or as "+
-			"JSON-RPC", sourceTools,
-			sourceLock, sourceResult)
+		return nil, fmt.Errorf("not a list of tools: must be %s, %s, %s, or %s, bare or as "+
+			"JSON-RPC", sourceTools, sourceLock, sourceBare, sourceResult)
 	}
 	if v.Get("nextCursor").String() != "" {
 		s.Source += " (a page of it; the list goes on)"
 	}
 	p := Page{}
 	i := 0
-	for item := range v.Get("tools").Elements() {
-		t, err := toolFrom(item, "/tools/"+decimal(i))
+	for item := range list.Elements() {
+		t, err := toolFrom(item, at+decimal(i))
 		if err != nil {
 			return nil, err
 		}
 		name := item.Get("name")
 		if !name.IsString() {
-			return nil, fmt.Errorf("/tools/%d/name: must be a text", i)
+			return nil, fmt.Errorf("%s%d/name: must be a text", at, i)
 		}
 		t.Name = name.String()
 		p.Tools = append(p.Tools, t)

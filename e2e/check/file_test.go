@@ -21,6 +21,7 @@ func TestFromFile(t *testing.T) {
 		"BOM":        {"\uFEFF" + `{"site":"s","origin":"o","version":"1.0.0","tools":[` + tool + `]}`, sourceTools, "", 1},
 		"empty":      {`{"site":"s","version":"1.0.0","tools":[]}`, sourceTools, "", 0},
 		"result":     {`{"tools":[` + tool + `,` + tool + `]}`, sourceResult, "", 2},
+		"array":      {`[` + tool + `]`, sourceBare, "", 1},
 		"part":       {`{"tools":[` + tool + `],"nextCursor":"2"}`, sourceResult + " (a page of it; the list goes on)", "", 1},
 		"message":    {`{"jsonrpc":"2.0","id":1,"result":{"tools":[` + tool + `]}}`, sourceReply, "", 1},
 		"lock":       {`{"lockfileVersion":2,"targets":{"https://shop.example/":{"tools":{"add":` + strings.Replace(tool, `"name":"add",`, ``, 1) + `}}}}`, sourceLock, "https://shop.example/", 1},

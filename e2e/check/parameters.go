@@ -81,7 +81,7 @@ func findType(r *run) {
 
 func findParamDescription(r *run) {
 	r.declarations(func(t *tool) {
-		if t.Surface == "form" {
+		if t.mute() {
 			return // declarative-field-description says it where it is written
 		}
 		t.params(func(n node) {

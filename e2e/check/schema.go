@@ -199,7 +199,7 @@ func nodesOf(v schema.Value, pointer string) []node {
 func findKeywords(r *run) {
 	keywords := r.words("keywords")
 	r.declarations(func(t *tool) {
-		if t.Surface == "form" {
+		if t.mute() {
 			return
 		}
 		var outer []string // pointers of what was reported: what is within goes with it

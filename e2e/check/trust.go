@@ -129,7 +129,8 @@ func findMutating(r *run) {
 	})
 }
 
-// mute reports whether a tool has no way to declare a hint: it is a form.
+// mute reports whether a tool has no way to declare a hint: it is a form. What is wrong with the form
+// itself, rules of their own say.
 func (t *tool) mute() bool { return t.Surface == "form" }
 
 func findReadNamed(r *run) {

@@ -220,7 +220,7 @@ func (c *Case) explain() []part {
 	add("picture before", f.BeforePath, false)
 	add("picture after", f.AfterPath, false)
 	if c.Trace != "" {
-		add("trace", c.Trace+" (npx playwright show-trace "+shellWord(c.Trace)+")", false)
+		add("trace", c.Trace+" (npx playwright show-trace "+ShellWord(c.Trace)+")", false)
 	}
 	add("repeat it", f.Again, false)
 	return all
@@ -228,8 +228,8 @@ func (c *Case) explain() []part {
 
 var bareWord = regexp.MustCompile(`^[A-Za-z0-9_./-]+$`)
 
-// shellWord is a word of a command line that people paste.
-func shellWord(w string) string {
+// ShellWord is a word of a command line that people paste.
+func ShellWord(w string) string {
 	if bareWord.MatchString(w) {
 		return w
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/pagetools/pagetools/bridge/schema"
+	"github.com/pagetools/pagetools/e2e/report"
 )
 
 // Schema returns the JSON Schema of scenario files, for editors. It is made from the types that
@@ -178,18 +179,9 @@ func (s *Selected) Again() string {
 		words = []string{"pagetools", "test", "--run", run, "--", s.File.Name}
 	}
 	for i, w := range words {
-		words[i] = shellWord(visible(w))
+		words[i] = report.ShellWord(visible(w))
 	}
 	return strings.Join(words, " ")
-}
-
-var bareWord = regexp.MustCompile(`^[A-Za-z0-9_./-]+$`)
-
-func shellWord(w string) string {
-	if bareWord.MatchString(w) {
-		return w
-	}
-	return "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
 }
 
 // Select returns the cases that run, in the order of the files and their lines. With a case that

@@ -124,7 +124,7 @@ func TestNetwork(t *testing.T) {
 }
 
 // TestNetworkLacks: a page that handles a request that failed still fails the case; a recording of
-// some of the cases is not written; and one that cannot be read is named.
+// some of the cases, or of those that fail, is not written; and one that cannot be read is named.
 func TestNetworkLacks(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
@@ -134,6 +134,12 @@ func TestNetworkLacks(t *testing.T) {
 		Options: scenario.Options{Run: regexp.MustCompile("counts")}})
 	if got := transcript(part); err != nil || !strings.Contains(got, "shop.har was not written: 1 of the cases") {
 		t.Errorf("some of the cases: %v\n%s", err, got)
+	}
+	fails := network(t, folder, site, "record", "page", "rye")
+	fails.Cases[1].Steps[0].Call = "none"
+	bad, err := runNetwork(t.Context(), fails, scenario.RunOptions{})
+	if got := transcript(bad); err != nil || !strings.Contains(got, "shop.har was not written: cases of") {
+		t.Errorf("a case fails: %v\n%s", err, got)
 	}
 	_, err = runNetwork(t.Context(), network(t, folder, site, "replay", "page", "rye"), scenario.RunOptions{})
 	if err == nil || !strings.Contains(err.Error(), `"shop.har" is not there`) {

@@ -75,7 +75,7 @@ func (o *RunOptions) flags() string {
 	site := [][2]string{{"dir", o.Site.Dir}, {"url", o.Site.URL}, {"serve", o.Site.Serve}, {"host", host}}
 	for _, flag := range append(site, o.Again...) {
 		if flag[1] != "" {
-			b.WriteString(" --" + flag[0] + " " + shellWord(visible(flag[1])))
+			b.WriteString(" --" + flag[0] + " " + report.ShellWord(visible(flag[1])))
 		}
 	}
 	return b.String()

@@ -169,7 +169,7 @@ func (r *runner) pseudo(f *File, name string, at Position, why string) {
 	if why != "" {
 		c.Status = report.Failed
 		c.Failure = &report.Failure{Step: name, Line: at.Line, Message: visible(why),
-			Again: "pagetools test" + r.o.flags() + " " + shellWord(visible(f.Name))}
+			Again: "pagetools test" + r.o.flags() + " " + report.ShellWord(visible(f.Name))}
 	}
 	r.done(c)
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 
@@ -148,6 +149,11 @@ func (on *opened) recorded(selected []Selected) error {
 	if missing := len(on.file.Cases) - len(ran); missing > 0 {
 		on.note("%s was not written: %d of the cases of %s did not run.", on.network.name, missing,
 			on.file.Name)
+		return nil
+	}
+	failed := func(c report.Case) bool { return c.File == on.file.Name && c.Status == report.Failed }
+	if slices.ContainsFunc(on.run.Cases, failed) {
+		on.note("%s was not written: cases of %s failed.", on.network.name, on.file.Name)
 		return nil
 	}
 	if why := on.network.Full(); why != "" {

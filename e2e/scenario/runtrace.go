@@ -294,10 +294,10 @@ func (r *tracing) write(folder, name string) error {
 	if err := trace.Write(&b, &r.all); err != nil {
 		return err
 	}
-	if err := os.MkdirAll(folder, 0o755); err != nil { //nolint:gosec // as reports, it is for everyone
+	if err := os.MkdirAll(folder, 0o700); err != nil { // as recordings, it has what the page sends
 		return err
 	}
-	return os.WriteFile(name, b.Bytes(), 0o644) //nolint:gosec // as above
+	return os.WriteFile(name, b.Bytes(), 0o600)
 }
 
 // traceName names the folder of a trace. What people read of it is followed by a sum of the whole,

@@ -193,9 +193,6 @@ func (c Colors) Alarm(s string) string { return c.in("1;31", s) }
 // Warn is for warnings.
 func (c Colors) Warn(s string) string { return c.in("33", s) }
 
-// Faint is for what can be skipped.
-func (c Colors) Faint(s string) string { return c.in("2", s) }
-
 func (c Colors) in(code, s string) string {
 	if !c.on || s == "" {
 		return s
