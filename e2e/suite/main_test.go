@@ -1,9 +1,11 @@
 package suite_test
 
 import (
+	"bufio"
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -11,6 +13,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/pagetools/pagetools/session/cdp/chrome"
 )
 
 // scratch is where everything of this run is written: TMPDIR of the tests and of
@@ -113,6 +117,47 @@ func pagetools(t *testing.T) string {
 	}
 	return path
 }
+
+// sharedBrowser starts a browser with a debugging port, as a user would, and returns the port's
+// address. One is enough for all commands that are not about browsers: it is as long as they take to
+// start one each.
+var sharedBrowser = sync.OnceValues(func() (address string, err error) {
+	dir, err := os.MkdirTemp(scratch, "b")
+	if err != nil {
+		return "", err
+	}
+	args := []string{"--headless", "--site-per-process", "--remote-debugging-port=0", "--user-data-dir=" + dir, "--no-first-run",
+		"--disable-background-networking", "--disable-component-update", "--disable-sync"}
+	if os.Getenv("PAGETOOLS_NO_SANDBOX") == "1" {
+		args = append(args, "--no-sandbox")
+	}
+	path, _, err := chrome.Find(chrome.Options{Path: os.Getenv("PAGETOOLS_EXECUTABLE_PATH")})
+	if err != nil {
+		return "", err
+	}
+	cmd := exec.Command(path, args...)
+	said, err := cmd.StderrPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		return "", err
+	}
+	atEnd(func() error {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait() // killed
+		return nil
+	})
+	lines := bufio.NewScanner(said)
+	for lines.Scan() {
+		if _, rest, ok := strings.Cut(lines.Text(), "DevTools listening on ws://"); ok {
+			go func() { _, _ = io.Copy(io.Discard, said) }()
+			host, _, _ := strings.Cut(rest, "/")
+			return "http://" + host, nil
+		}
+	}
+	return "", errors.Join(errors.New("the shared browser names no port"), lines.Err())
+})
 
 // shared are the servers that several tests use, to be stopped at the end.
 var shared struct {

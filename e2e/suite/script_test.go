@@ -42,6 +42,10 @@ func TestScripts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	browser, err := sharedBrowser()
+	if err != nil {
+		t.Fatal(err)
+	}
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
 		WorkdirRoot:         scratch,
@@ -55,6 +59,7 @@ func TestScripts(t *testing.T) {
 			}
 			env.Setenv("PATH", filepath.Dir(path)+string(os.PathListSeparator)+os.Getenv("PATH"))
 			env.Setenv("BIN", path)
+			env.Setenv("PAGETOOLS_BROWSER_URL", browser) // a script about browsers, or pages' network, sets it to ""
 			env.Setenv("TMPDIR", tmp)
 			env.Setenv("PAGETOOLS_DATA_DIR", tmp+"-data")
 			env.Setenv("PAGETOOLS_CONSOLE_LISTEN", "off")
