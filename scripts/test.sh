@@ -27,8 +27,6 @@ else
 	echo "JavaScript tests: skipped, they need node 20 or newer."
 fi
 
-go vet ./...
-
 # The race detector needs cgo and a C compiler.
 race=-race
 if [ "$(go env CGO_ENABLED)" != 1 ] || ! command -v "$(go env CC)" >/dev/null 2>&1; then

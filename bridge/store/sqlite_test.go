@@ -374,7 +374,7 @@ func TestDamagedFile(t *testing.T) {
 	dir = folder(t)
 	path = filepath.Join(dir, DatabaseFile)
 	s := open(t, Options{Dir: dir})
-	for i := range 500 {
+	for i := range 200 {
 		ok(t, s.Versions.Append(ctx, "shop", version(strconv.Itoa(i), "d"+strconv.Itoa(i))))
 	}
 	ok(t, s.Close())
