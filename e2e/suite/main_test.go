@@ -38,8 +38,9 @@ func runIn(m *testing.M) int {
 		fmt.Fprintln(os.Stderr, "e2e:", err)
 		return 1
 	}
-	settings := map[string]string{"TMPDIR": scratch, "PAGETOOLS_CONSOLE_LISTEN": "off"} // one port would be everybody's
-	if os.Geteuid() == 0 {                                                              // as make test does: every page here is our own
+	settings := map[string]string{"TMPDIR": scratch, "CI": "", // each test says itself when a command runs in CI
+		"PAGETOOLS_CONSOLE_LISTEN": "off"} // one port would be everybody's
+	if os.Geteuid() == 0 { // as make test does: every page here is our own
 		settings["PAGETOOLS_NO_SANDBOX"] = "1"
 	}
 	if shell := os.Getenv("PAGETOOLS_HEADLESS_SHELL"); shell != "" {
