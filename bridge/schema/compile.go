@@ -17,11 +17,12 @@ const documentURL = "urn:pagetools:schema"
 
 // Schema is an admitted schema. It is immutable and safe for concurrent use.
 type Schema struct {
-	raw     json.RawMessage
-	limits  Limits
-	nodes   int
-	objects bool               // it describes objects, and nothing else is valid
-	adapted func() *ClientForm // made when the first client asks
+	raw       json.RawMessage
+	limits    Limits
+	nodes     int
+	arguments bool               // it was compiled as a schema of arguments
+	objects   bool               // it describes objects, and nothing else is valid
+	adapted   func() *ClientForm // made when the first client asks
 
 	mu   sync.Mutex
 	last *lastForm
@@ -59,7 +60,7 @@ func compile(raw []byte, l Limits, arguments bool) (*Schema, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Schema{raw: doc.appendJSON(make([]byte, 0, len(raw))), limits: l}
+	s := &Schema{raw: doc.appendJSON(make([]byte, 0, len(raw))), limits: l, arguments: arguments}
 	f, err := newForm(doc, l)
 	if err != nil {
 		return nil, err
