@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"slices"
 	"time"
+
+	"github.com/pagetools/pagetools/bridge/policy"
 )
 
 // Listing is what a site offers to a caller at one moment. It is immutable.
@@ -25,6 +27,34 @@ type Listing struct {
 	Shown *Shown
 	// Paths is true when calls may choose the path of their page.
 	Paths bool
+
+	of *siteState
+}
+
+// Terms are what holds for a tool before anybody calls it, by the operator's rules and the hints of
+// its page, as policy.Decide takes them.
+type Terms struct {
+	// Level is that of a call that asks for nothing itself.
+	Level policy.Level
+	// Ruled is true when one of the operator's rules names the tool, and Strict when the operator
+	// asks for everything.
+	Ruled, Strict bool
+	// ReadsOnly is the claim of the site's own page, Destructive and Untrusted those of any.
+	ReadsOnly, Destructive, Untrusted bool
+	// Rate bounds the calls of the tool, or of its site; the zero value bounds nothing.
+	Rate policy.Rate
+}
+
+// Terms returns those of a tool of the listing.
+func (l *Listing) Terms(t *Tool) Terms {
+	o := &l.of.options
+	_, ruled := o.Approval.Match(t.origin, t.name)
+	decided := policy.Decide(policy.Input{Operator: o.Approval, Tool: t.name, Hints: t.hints, Origin: t.origin,
+		Own: t.own, TopLevel: t.topLevel})
+	rate := policy.SiteRates{Rate: o.Rate, Tools: o.Rates}.Of(t.name)
+	return Terms{Level: decided.Level, Ruled: ruled, Strict: o.Approval.Mode == policy.ModeStrict,
+		ReadsOnly: !t.hints.MayChange(t.topLevel), Destructive: t.hints.Destructive == policy.Yes,
+		Untrusted: t.hints.Untrusted == policy.Yes, Rate: rate}
 }
 
 // Tools lists what the caller may call: what its session's page offers, when
@@ -59,7 +89,7 @@ func (b *Bridge) listing(ctx context.Context, ref Ref,
 	}
 	tools := s.offered(catalog)
 	return Listing{Site: s.site, Version: b.current(ctx, ref, s), Tools: tools,
-		Catalog: catalog, Unkept: s.unlisted(tools), Shown: b.router.Shows(ref), Paths: s.mayChoosePath()}, nil
+		Catalog: catalog, Unkept: s.unlisted(tools), Shown: b.router.Shows(ref), Paths: s.mayChoosePath(), of: s}, nil
 }
 
 func (s *siteState) mayChoosePath() bool { return slices.Contains(s.options.AllowConfig, "path") }

@@ -136,23 +136,40 @@ func (r *Rates) Take(caller, site, tool string, now time.Time) (refused Limit, w
 
 // match finds the bucket of a tool, or nil.
 func (s *siteBuckets) match(tool string) *shared {
+	if best := ruleOf(s.rules, tool); best >= 0 {
+		return s.tools[best]
+	}
+	return nil
+}
+
+// ruleOf is the index of the rule that holds for a tool, or -1.
+func ruleOf(rules []RateRule, tool string) int {
 	best := -1
-	for i, rule := range s.rules {
+	for i, rule := range rules {
 		if !Matches(rule.Pattern, tool) {
 			continue
 		}
 		if best >= 0 {
-			if d := bySpecific(rule.Pattern, s.rules[best].Pattern); d < 0 || d == 0 &&
-				!stricter(rule.Rate, s.rules[best].Rate) {
+			if d := bySpecific(rule.Pattern, rules[best].Pattern); d < 0 || d == 0 &&
+				!stricter(rule.Rate, rules[best].Rate) {
 				continue
 			}
 		}
 		best = i
 	}
-	if best < 0 {
-		return nil
+	return best
+}
+
+// Of is the rate that a tool is held to: its own or that of the site, whichever lets less through.
+func (s SiteRates) Of(tool string) Rate {
+	best := ruleOf(s.Tools, tool)
+	switch {
+	case best < 0:
+		return s.Rate
+	case s.Rate != Rate{} && stricter(s.Rate, s.Tools[best].Rate):
+		return s.Rate
 	}
-	return s.tools[best]
+	return s.Tools[best].Rate
 }
 
 // stricter reports whether a lets less through than b.

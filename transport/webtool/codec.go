@@ -47,7 +47,7 @@ func succeed(w http.ResponseWriter, r *http.Request, end bridge.Step) {
 
 // fail replies {"status":"error","error":{…}}.
 func fail(w http.ResponseWriter, r *http.Request, e *bridge.Error, _ bool) {
-	resumable(w, e)
+	transport.SetResume(w, e)
 	transport.WriteError(w, r, named(e))
 }
 
@@ -59,7 +59,7 @@ func succeedOlder(w http.ResponseWriter, r *http.Request, end bridge.Step) {
 
 // failOlder replies {"error":"message"}.
 func failOlder(w http.ResponseWriter, r *http.Request, e *bridge.Error, action bool) {
-	resumable(w, e)
+	transport.SetResume(w, e)
 	transport.WriteErrorAs(w, r, e, olderStatus(e, action), struct {
 		Error string `json:"error"`
 	}{transport.NewErrorBody(named(e)).Message})
@@ -81,13 +81,6 @@ func named(e *bridge.Error) *bridge.Error {
 	}
 	told.Message += "."
 	return &told
-}
-
-// resumable repeats the token of a call that waits for a person in the header.
-func resumable(w http.ResponseWriter, e *bridge.Error) {
-	if token, ok := e.Details["resume"].(string); ok {
-		w.Header().Set(resumeHeader, token)
-	}
 }
 
 // same stands for the status of the current dialect.

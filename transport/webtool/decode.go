@@ -7,13 +7,10 @@ import (
 	"slices"
 	"strings"
 	"unicode"
-	"unicode/utf8"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/transport"
 )
-
-// maxSession is the most characters of a sessionId.
-const maxSession = 256
 
 // message is the body of a POST, of either dialect.
 type message struct {
@@ -40,11 +37,11 @@ func decode(body []byte) (message, *bridge.Error) {
 		return message{}, bridge.AsError(err)
 	}
 	if !raw.IsObject() {
-		return message{}, malformed("The body must be a JSON object.")
+		return message{}, transport.Malformed("The body must be a JSON object.")
 	}
 	payload := raw.Get("payload").Exists()
 	if payload && raw.Get("request").Exists() {
-		return message{}, malformed("The body has both request and payload. The current dialect has request, the older " +
+		return message{}, transport.Malformed("The body has both request and payload. The current dialect has request, the older " +
 			"one payload: send one of them.")
 	}
 	m := message{older: payload || raw.Get("session_id").Exists()}
@@ -75,8 +72,8 @@ func (m *message) read(raw bridge.Value) *bridge.Error {
 			m.request = value
 		default:
 			if lookalike(name) {
-				return malformed(fmt.Sprintf("The key %q differs from one that is known only in case or in invisible "+
-					"characters: send %s.", bridge.Brief(name, maxSession), meant(name)))
+				return transport.Malformed(fmt.Sprintf("The key %q differs from one that is known only in case or in invisible "+
+					"characters: send %s.", bridge.Brief(name, transport.MaxSession), meant(name)))
 			}
 			strange = append(strange, name)
 		}
@@ -84,18 +81,18 @@ func (m *message) read(raw bridge.Value) *bridge.Error {
 			continue
 		}
 		if !value.IsString() {
-			return malformed(name + " must be a string.")
+			return transport.Malformed(name + " must be a string.")
 		}
 		*into = value.String()
 	}
 	switch {
-	case raw.Get("sessionId").Exists() && !m.older && !validSession(m.session):
-		return badSession()
+	case raw.Get("sessionId").Exists() && !m.older && !transport.ValidSession(m.session):
+		return transport.BadSession()
 	case raw.Get("version").Exists() && m.version == "":
 		return bridge.Errorf(bridge.WebtoolNotFound, "", bridge.NotRun,
 			"An empty version names no version. Leave it out to get the latest one.")
 	case !m.request.Exists():
-		return malformed(dataKey + " is missing: it must have the arguments, as a JSON object." +
+		return transport.Malformed(dataKey + " is missing: it must have the arguments, as a JSON object." +
 			m.ignored(strange))
 	}
 	return nil
@@ -111,7 +108,7 @@ func (m *message) ignored(keys []string) string {
 	}
 	var named []string
 	for _, key := range keys[:min(len(keys), maxStrange)] {
-		named = append(named, fmt.Sprintf("%q", bridge.Brief(key, maxSession)))
+		named = append(named, fmt.Sprintf("%q", bridge.Brief(key, transport.MaxSession)))
 	}
 	text := " The body has " + strings.Join(named, ", ")
 	switch more := len(keys) - maxStrange; {
@@ -150,47 +147,11 @@ func folded(key string) string {
 	}, key))
 }
 
-func validSession(s string) bool {
-	return s != "" && utf8.ValidString(s) && utf8.RuneCountInString(s) <= maxSession
-}
-
-func badSession() *bridge.Error { return malformed("sessionId must have 1 to 256 characters.") }
-
-func malformed(message string) *bridge.Error {
-	return bridge.Errorf(bridge.SchemaError, "", bridge.NotRun, "%s", message)
-}
-
-// resumeHeader carries the token of a call that stopped for a person. The older
-// dialect has no other place for it.
-const resumeHeader = "Pagetools-Resume"
-
-// keyHeader names a call, so that its repetition does not run again.
-const keyHeader = "Idempotency-Key"
-
-// readKey returns the call's key, or "".
-func readKey(h http.Header) (string, *bridge.Error) {
-	given := h.Values(keyHeader)
-	if len(given) == 0 {
-		return "", nil
-	}
-	key := given[0]
-	if len(given) > 1 || key == "" || len(key) > 255 ||
-		strings.ContainsFunc(key, func(r rune) bool { return r < ' ' || r > '~' }) {
-		return "", malformed("The header " + keyHeader + " must hold one key of 1 to 255 visible characters.")
-	}
-	return key, nil
-}
-
 // addResume puts the header's token where the bridge looks for it.
 func (m *message) addResume(h http.Header) *bridge.Error {
-	given := h.Values(resumeHeader)
-	if len(given) == 0 {
-		return nil
-	}
-	token := given[0]
-	if len(given) > 1 || token == "" ||
-		strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) {
-		return malformed("The header " + resumeHeader + " must hold one token.")
+	token, e := transport.ResumeOf(h)
+	if e != nil || token == "" {
+		return e
 	}
 	config, ok := asObject(m.config)
 	if !ok {
@@ -203,7 +164,7 @@ func (m *message) addResume(h http.Header) *bridge.Error {
 	if other, ok := config["resume"]; ok {
 		var inBody string
 		if json.Unmarshal(other, &inBody) != nil || inBody != token {
-			return malformed("config.resume and the header " + resumeHeader + " name different calls: send one of them.")
+			return transport.Malformed("config.resume and the header " + transport.ResumeHeader + " name different calls: send one of them.")
 		}
 		return nil
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/transport"
 )
 
 // TestDecode is N14 and the rules of the dialects.
@@ -134,7 +135,7 @@ func TestAddResume(t *testing.T) {
 		}
 		h := http.Header{}
 		for _, v := range test.header {
-			h.Add(resumeHeader, v)
+			h.Add(transport.ResumeHeader, v)
 		}
 		e := m.addResume(h)
 		if test.fails != "" {

@@ -3,9 +3,7 @@ package webtool
 import (
 	"log/slog"
 	"net/http"
-	"net/url"
 	"regexp"
-	"strings"
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/transport"
@@ -55,8 +53,8 @@ func isVersion(s string) bool { return s == "latest" || len(s) <= 128 && semver.
 func (f *Face) get(w http.ResponseWriter, r *http.Request) {
 	ref := bridge.Ref{Site: r.PathValue("site"), Caller: transport.CallerOf(r.Context())}
 	version := r.PathValue("version")
-	if version == "" && r.URL.RawQuery != "" { // a version is the same for every session
-		session, e := sessionOf(r.URL)
+	if version == "" { // a version is the same for every session
+		session, e := transport.SessionOf(r.URL)
 		if e != nil {
 			transport.WriteError(w, r, e)
 			return
@@ -87,7 +85,7 @@ func (f *Face) get(w http.ResponseWriter, r *http.Request) {
 		etag = `"` + d.Digest + "-" + d.Version + `-stale"`
 	}
 	h["Etag"] = []string{etag}
-	if matchesETag(r.Header["If-None-Match"], etag) {
+	if transport.MatchesETag(r.Header["If-None-Match"], etag) {
 		w.WriteHeader(http.StatusNotModified)
 		return
 	}
@@ -110,33 +108,4 @@ func caching(version string, credentials bool) []string {
 	default:
 		return cachePublic
 	}
-}
-
-// matchesETag is If-None-Match of RFC 9110, section 13.1.2: a weak comparison.
-func matchesETag(given []string, etag string) bool {
-	for _, line := range given {
-		for one := range strings.SplitSeq(line, ",") {
-			one = strings.TrimPrefix(strings.TrimSpace(one), "W/")
-			if one == etag || one == "*" {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// sessionOf reads ?sessionId=ID. Other parameters are ignored.
-func sessionOf(u *url.URL) (string, *bridge.Error) {
-	query, err := url.ParseQuery(u.RawQuery)
-	if err != nil {
-		return "", malformed("The query cannot be read: a % must begin an escape, such as %20.")
-	}
-	given, ok := query["sessionId"]
-	if !ok {
-		return "", nil
-	}
-	if len(given) != 1 || !validSession(given[0]) {
-		return "", badSession()
-	}
-	return given[0], nil
 }
