@@ -13,7 +13,7 @@ const maxOpenAPI = 256 << 10
 
 // ForOpenAPI returns the schema as documents of OpenAPI 3.1 have it (their section 4.8.24): in the
 // dialect of 2020-12, whatever it was written in, without "$schema" and "$id". What references lead
-// to is moved to components, whose names begin with prefix and which are referred to as
+// to is moved to components, whose names are prefix or begin with it and a dot, and which are referred to as
 // "#/components/schemas/NAME". A schema of arguments is an object with properties in its place, also
 // where a reference or alternatives name them: there are clients that look nowhere else. One that
 // would be too long keeps the names of its properties only.
@@ -87,12 +87,12 @@ func (o *openAPI) component(n *node) string {
 	name := o.prefix
 	if len(n.tokens) > 0 {
 		last := strings.Map(func(r rune) rune {
-			if r < 0x80 && legalProperty.MatchString(string(r)) {
+			if r < 0x80 && r != '.' && legalProperty.MatchString(string(r)) {
 				return r
 			}
 			return '_'
 		}, n.tokens[len(n.tokens)-1])
-		name += "_" + last[:min(len(last), maxProperty)]
+		name += "." + last[:min(len(last), maxProperty)]
 	}
 	taken := func(name string) bool {
 		for _, other := range o.names {

@@ -174,7 +174,7 @@ func (p *program) options(pl plan) (app.Options, error) {
 		return app.Options{}, err
 	}
 	o := app.Options{
-		Engine: kindOf(p.conf, pl, nil), Log: p.log, Limits: c.Limits.Bridge(),
+		Engine: kindOf(p.conf, pl, nil), Log: p.log, Version: ownVersion(), Limits: c.Limits.Bridge(),
 		Remote: cdp.RemoteOptions{URL: c.BrowserURL + c.WSEndpoint, Header: header},
 		Local:  cdp.LocalOptions{Options: browser, RecycleAfter: c.Limits.RecycleAfter},
 		Manager: session.Options{

@@ -54,7 +54,9 @@ type Options struct {
 	Limits bridge.Limits
 	// Memory is what outlives the app, which closes it; nil remembers nothing.
 	Memory *store.Store
-	Log    *slog.Logger // nil is silent
+	// Version is that of the program, which clients are told; "" is "dev".
+	Version string
+	Log     *slog.Logger // nil is silent
 }
 
 // Site is one target with its options.

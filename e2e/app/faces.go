@@ -7,15 +7,17 @@ import (
 	"github.com/pagetools/pagetools/session/cdp"
 	"github.com/pagetools/pagetools/transport"
 	"github.com/pagetools/pagetools/transport/mcp"
+	"github.com/pagetools/pagetools/transport/openapi"
 	"github.com/pagetools/pagetools/transport/webtool"
 )
 
-// Mux returns what one listener serves: health, metrics, webtools and MCP.
+// Mux returns what one listener serves: health, metrics, webtools, MCP and OpenTools.
 func (a *App) Mux(face *mcp.Face) *transport.Mux {
 	mux := transport.NewMux(transport.Health(a.readiness)...)
 	mux.Add(a.Metrics.Routes(a.o.Log)...)
 	mux.Add(webtool.New(a.Bridge, webtool.Options{Log: a.o.Log}).Routes()...)
 	mux.Add(face.Routes()...)
+	mux.Add(openapi.New(a.Bridge, openapi.Options{Version: a.o.Version, Log: a.o.Log}).Routes()...)
 	return mux
 }
 

@@ -1,0 +1,75 @@
+package opentools
+
+import (
+	"strconv"
+	"time"
+)
+
+// Version is the one of x-llm that this package writes.
+const Version = "0.1"
+
+// Approval is the consent that a site asks for at least.
+type Approval string
+
+// The approvals.
+const (
+	Auto    Approval = "auto"     // no consent
+	PerCall Approval = "per-call" // a person agrees to each call
+)
+
+// Root is x-llm at the root of a document.
+type Root struct {
+	Version         string   `json:"version"`
+	Name            string   `json:"name"`
+	Description     string   `json:"description,omitempty"`
+	DefaultApproval Approval `json:"defaultApproval"`
+}
+
+// Operation is x-llm of one operation.
+type Operation struct {
+	// Enabled is whether models may use it.
+	Enabled bool `json:"enabled"`
+	// Approval is the least that is needed, and BlanketApprovalAllowed whether a person may agree to
+	// all calls at once.
+	Approval               Approval `json:"approval"`
+	BlanketApprovalAllowed bool     `json:"blanketApprovalAllowed"`
+	Destructive            bool     `json:"destructive"`
+	// RateLimit is per user; nil is none that is known.
+	RateLimit *RateLimit `json:"rateLimit,omitempty"`
+	// Hint says when and why to use it, where the summary does not say all.
+	Hint string `json:"hint,omitempty"`
+	// Untrusted is true when results may have what strangers wrote.
+	Untrusted bool `json:"x-untrusted-content,omitempty"`
+}
+
+// RateLimit is so many calls in a window.
+type RateLimit struct {
+	Max    int    `json:"max"`
+	Window string `json:"window"`
+}
+
+// units of windows, the longest first.
+var units = []struct {
+	name string
+	of   time.Duration
+}{{"d", 24 * time.Hour}, {"h", time.Hour}, {"m", time.Minute}, {"s", time.Second}, {"ms", time.Millisecond}}
+
+// Window writes a duration as rate limits have it: a whole number and ms, s, m, h or d. What is
+// shorter than a millisecond is one.
+func Window(d time.Duration) string {
+	d = max(d, time.Millisecond).Round(time.Millisecond)
+	for _, unit := range units {
+		if d%unit.of == 0 {
+			return strconv.FormatInt(int64(d/unit.of), 10) + unit.name
+		}
+	}
+	return d.String() // a whole number of milliseconds fits the last unit
+}
+
+// Discovery is /.well-known/llm.json.
+type Discovery struct {
+	// OpenAPI is where the document is, relative to this one's address.
+	OpenAPI string `json:"openapi"`
+	// Auth is how to sign in: "none" or "bearer", among others.
+	Auth string `json:"auth"`
+}

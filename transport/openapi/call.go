@@ -1,0 +1,67 @@
+package openapi
+
+import (
+	"cmp"
+	"net/http"
+
+	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/schema"
+	"github.com/pagetools/pagetools/transport"
+)
+
+// call runs a tool: the body is the arguments, the reply the data. What a session, a key and the
+// token of a call that waits for a person are, is said beside them.
+func (f *Face) call(w http.ResponseWriter, r *http.Request) {
+	c, e := f.decode(r)
+	if e != nil {
+		transport.WriteError(w, r, e)
+		return
+	}
+	run, end := f.b.Serve(r.Context(), c)
+	_ = run.Deliver(func() error { // after an error, the client may come back for it
+		gone := r.Context().Err() // before: who has read the reply may leave
+		switch {
+		case end.Err != nil && gone != nil:
+			transport.Abandon(r, end.Err)
+		case end.Err != nil:
+			transport.SetResume(w, end.Err)
+			transport.WriteError(w, r, end.Err)
+		default:
+			w.Header().Set("Cache-Control", "no-store")
+			transport.WriteBytes(w, r, http.StatusOK, end.Data)
+		}
+		if run.Token() == "" {
+			return nil
+		}
+		return cmp.Or(http.NewResponseController(w).Flush(), gone)
+	})
+}
+
+func (f *Face) decode(r *http.Request) (*bridge.Call, *bridge.Error) {
+	body, err := transport.ReadBody(r)
+	if err != nil {
+		return nil, bridge.AsError(err)
+	}
+	if len(body) == 0 {
+		body = []byte("{}") // a tool without arguments
+	}
+	c := &bridge.Call{Site: r.PathValue("site"), Tool: r.PathValue("tool"), Caller: transport.CallerOf(r.Context()),
+		ID: transport.RequestID(r.Context()), TraceParent: transport.TraceParent(r.Header.Values("Traceparent")...)}
+	if c.Input, err = bridge.ReadValue("The body", body); err != nil {
+		return nil, bridge.AsError(err)
+	}
+	var e *bridge.Error
+	if c.Session, e = transport.SessionOf(r.URL); e != nil {
+		return nil, e
+	}
+	if c.Key, e = transport.KeyOf(r.Header); e != nil {
+		return nil, e
+	}
+	token, e := transport.ResumeOf(r.Header)
+	if e == nil && token != "" {
+		c.Config = schema.MustEncode(struct {
+			Resume string `json:"resume"`
+		}{token})
+	}
+	return c, e
+}

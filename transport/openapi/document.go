@@ -1,0 +1,261 @@
+package openapi
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/url"
+	"strings"
+
+	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/opentools"
+	"github.com/pagetools/pagetools/bridge/policy"
+	"github.com/pagetools/pagetools/bridge/schema"
+)
+
+// part is what a document has of one site. It is immutable.
+type part struct {
+	site       bridge.Site
+	version    string
+	catalog    *bridge.Catalog
+	unkept     map[string]int64
+	operations []operation // by the names of their tools
+	components []schema.Member
+	id         string // of its content
+}
+
+// operation is one tool.
+type operation struct {
+	path string
+	id   string
+	item *post
+}
+
+// post is a Path Item Object of OpenAPI (4.8.9) with its Operation Object.
+type post struct {
+	Post struct {
+		ID          string                `json:"operationId"`
+		Tags        []string              `json:"tags"`
+		Summary     string                `json:"summary"`
+		Description string                `json:"description,omitempty"`
+		XLLM        opentools.Operation   `json:"x-llm"`
+		Body        requestBody           `json:"requestBody"`
+		Responses   map[string]*oneOfThem `json:"responses"`
+	} `json:"post"`
+}
+
+type requestBody struct {
+	Required bool                 `json:"required"`
+	Content  map[string]mediaType `json:"content"`
+}
+
+type mediaType struct {
+	Schema json.RawMessage `json:"schema"`
+}
+
+// oneOfThem is a Response Object, or a reference to one.
+type oneOfThem struct {
+	Ref         string               `json:"$ref,omitempty"`
+	Description string               `json:"description,omitempty"`
+	Content     map[string]mediaType `json:"content,omitempty"`
+}
+
+func asJSON(s json.RawMessage) map[string]mediaType {
+	return map[string]mediaType{"application/json": {s}}
+}
+
+// isOf reports whether the part is that of the listing.
+func (p *part) isOf(l *bridge.Listing) bool {
+	return p.catalog == l.Catalog && p.version == l.Version && maps.Equal(p.unkept, l.Unkept)
+}
+
+// mostSchemas bounds the bytes of the schemas of a site; tools after that have the names of their
+// properties only.
+const mostSchemas = 4 << 20
+
+func newPart(l *bridge.Listing) *part {
+	p := &part{site: l.Site, version: l.Version, catalog: l.Catalog, unkept: l.Unkept}
+	ids := operationIDs(l.Site.Name, l.Tools)
+	size := 0
+	for i, t := range l.Tools {
+		op := operation{path: "/tools/" + url.PathEscape(l.Site.Name) + "/" + url.PathEscape(t.Name()), id: ids[i], item: &post{}}
+		o := &op.item.Post
+		o.ID, o.Tags = ids[i], []string{l.Site.Name}
+		o.Summary, o.Description = summaryOf(t)
+		o.XLLM = extension(l.Terms(t))
+		if more := t.Description(); more != o.Summary {
+			o.XLLM.Hint = more
+		}
+		input, output := t.Schemas()
+		add := func(s *schema.Schema, prefix string) json.RawMessage {
+			text, components := s.ForOpenAPI(prefix)
+			n := len(text)
+			for _, c := range components {
+				n += len(c.Value)
+			}
+			if size+n > mostSchemas {
+				return json.RawMessage(`{"type":"object","properties":{}}`)
+			}
+			size += n
+			p.components = append(p.components, components...)
+			return text
+		}
+		o.Body = requestBody{Required: true, Content: asJSON(add(input, ids[i]+".arguments"))}
+		result := json.RawMessage("{}")
+		if _, breaks := l.Unkept[t.Digest()]; output != nil && !breaks {
+			result = add(output, ids[i]+".result")
+		}
+		o.Responses = map[string]*oneOfThem{
+			"200":     {Description: "What the tool returned.", Content: asJSON(result)},
+			"default": {Ref: "#/components/responses/Error"},
+		}
+		p.operations = append(p.operations, op)
+	}
+	p.id = p.digest()
+	return p
+}
+
+func (p *part) digest() string {
+	sum := sha256.New()
+	sum.Write([]byte(p.site.Name + "\n" + p.version + "\n"))
+	for _, op := range p.operations {
+		sum.Write(schema.MustEncode(op.item))
+	}
+	for _, c := range p.components {
+		sum.Write([]byte(c.Name))
+		sum.Write(c.Value)
+	}
+	return hex.EncodeToString(sum.Sum(nil)[:16])
+}
+
+// mostSummary is the most characters of a summary.
+const mostSummary = 120
+
+// summaryOf returns the title or the first sentence, and all that the page says.
+func summaryOf(t *bridge.Tool) (summary, description string) {
+	description = t.Description()
+	summary = bridge.OneLine(t.Title())
+	if summary == "" {
+		summary = bridge.OneLine(description)
+		if first, _, ok := strings.Cut(summary, ". "); ok {
+			summary = first + "."
+		}
+	}
+	if runes := []rune(summary); len(runes) > mostSummary {
+		summary = strings.TrimSpace(string(runes[:mostSummary-1])) + "…"
+	}
+	return summary, description
+}
+
+// extension says what holds for a tool. A page's hint alone makes nothing run without consent where
+// the operator wants it asked; what all tools may do by the operator's mode is not what a client of
+// somebody else should do on its own.
+func extension(t bridge.Terms) opentools.Operation {
+	x := opentools.Operation{Enabled: t.Level != policy.Never, Approval: opentools.PerCall, Destructive: t.Destructive,
+		BlanketApprovalAllowed: !t.Destructive && !t.Strict && (!t.Ruled || t.Level <= policy.Once), Untrusted: t.Untrusted}
+	if t.Level == policy.Auto && (t.ReadsOnly || t.Ruled) {
+		x.Approval, x.BlanketApprovalAllowed = opentools.Auto, true
+	}
+	if t.Rate.N > 0 {
+		x.RateLimit = &opentools.RateLimit{Max: t.Rate.N, Window: opentools.Window(t.Rate.Per)}
+	}
+	return x
+}
+
+// mostID is the most characters of an operationId: names of functions have no more with any model.
+const mostID = 64
+
+// operationIDs are the names of operations: SITE_TOOL, of letters, digits, '_' and '-'. One that is
+// too long or another's ends with a hash of the tool's name.
+func operationIDs(site string, tools []*bridge.Tool) []string {
+	ids := make([]string, len(tools))
+	count := map[string]int{}
+	plain := func(s string) string {
+		return strings.Map(func(r rune) rune {
+			if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '-' {
+				return r
+			}
+			return '_'
+		}, s)
+	}
+	for i, t := range tools {
+		ids[i] = plain(site + "_" + t.Name())
+		count[strings.ToLower(ids[i])]++
+	}
+	for i, t := range tools {
+		if len(ids[i]) > mostID || count[strings.ToLower(ids[i])] > 1 {
+			sum := sha256.Sum256([]byte(t.Name()))
+			suffix := "_" + hex.EncodeToString(sum[:])[:6]
+			ids[i] = ids[i][:min(len(ids[i]), mostID-len(suffix))] + suffix
+		}
+	}
+	return ids
+}
+
+// errorSchema is the envelope of errors; their codes are a list that grows.
+const errorSchema = `{"type":"object","required":["status","error"],"properties":{"status":{"const":"error"},"error":{"type":"object",` +
+	`"required":["code","message","outcome"],"properties":{"code":{"type":"string"},"message":{"type":"string"},"reason":{"type":"string"},` +
+	`"outcome":{"enum":["not_run","failed","unknown"]},"details":{"type":"object"}}}}}`
+
+// about says what no operation shows.
+const about = "Each operation is a tool that a web page declares. The body is its arguments, and the reply its result. " +
+	"?sessionId=NAME keeps the page between calls; without it each call has a fresh one. Idempotency-Key names a call that is " +
+	"not to run twice. A call that needs a person ends with 403 or 409 and the header Pagetools-Resume: send the same call with " +
+	"that header to go on."
+
+// write writes a document.
+func (f *Face) write(site string, parts []*part, credentials bool) []byte {
+	type info struct {
+		Title       string `json:"title"`
+		Version     string `json:"version"`
+		Description string `json:"description"`
+	}
+	type tag struct {
+		Name        string `json:"name"`
+		Description string `json:"description"`
+	}
+	type components struct {
+		Schemas   map[string]json.RawMessage `json:"schemas,omitempty"`
+		Responses map[string]*oneOfThem      `json:"responses"`
+		Security  map[string]any             `json:"securitySchemes,omitempty"`
+	}
+	doc := struct {
+		OpenAPI    string                `json:"openapi"`
+		Info       info                  `json:"info"`
+		Servers    []map[string]string   `json:"servers"`
+		XLLM       opentools.Root        `json:"x-llm"`
+		Security   []map[string][]string `json:"security,omitempty"`
+		Tags       []tag                 `json:"tags,omitempty"`
+		Paths      map[string]*post      `json:"paths"`
+		Components components            `json:"components"`
+	}{
+		OpenAPI: "3.1.1", Info: info{"pagetools", f.o.Version, about}, Servers: []map[string]string{{"url": "/"}},
+		XLLM: opentools.Root{Version: opentools.Version, Name: "pagetools", Description: "Tools of web pages.",
+			DefaultApproval: opentools.PerCall},
+		Paths: map[string]*post{},
+	}
+	doc.Components.Schemas = map[string]json.RawMessage{}
+	doc.Components.Responses = map[string]*oneOfThem{"Error": {Description: "The call failed, or did not run: error.outcome says which.",
+		Content: asJSON(json.RawMessage(errorSchema))}}
+	for _, p := range parts {
+		says := fmt.Sprintf("Tools of the web application %s.", p.site.Name)
+		doc.Tags = append(doc.Tags, tag{p.site.Name, says})
+		if site != "" {
+			doc.Info.Title, doc.Info.Version = p.site.Name, p.version
+			doc.XLLM.Name, doc.XLLM.Description = p.site.Name, says
+		}
+		for _, op := range p.operations {
+			doc.Paths[op.path] = op.item
+		}
+		for _, c := range p.components {
+			doc.Components.Schemas[c.Name] = c.Value
+		}
+	}
+	if credentials {
+		doc.Components.Security = map[string]any{"bearer": map[string]string{"type": "http", "scheme": "bearer"}}
+		doc.Security = []map[string][]string{{"bearer": {}}}
+	}
+	return schema.MustEncode(doc)
+}
