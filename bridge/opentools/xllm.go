@@ -63,7 +63,7 @@ func Window(d time.Duration) string {
 			return strconv.FormatInt(int64(d/unit.of), 10) + unit.name
 		}
 	}
-	return d.String() // a whole number of milliseconds fits the last unit
+	panic("opentools: a whole number of milliseconds is none")
 }
 
 // Discovery is /.well-known/llm.json.
