@@ -1,0 +1,270 @@
+package opentools
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// maxDocument is the most bytes of a document.
+const maxDocument = 20 << 20
+
+// Document is an OpenAPI document, of which only the places of operations and components are known:
+// what is in them is read when it is needed.
+type Document struct {
+	// Root is x-llm at the root; nil when the document has none.
+	Root *Root
+	// Title and Version are those of info.
+	Title, Version string
+	// Operations are in the order of the document.
+	Operations []Place
+
+	text       json.RawMessage
+	old        bool                                  // OpenAPI 3.0
+	components map[string]map[string]json.RawMessage // by section and name
+	security   json.RawMessage                       // "" is none
+	servers    json.RawMessage
+}
+
+// Place is where an operation is.
+type Place struct {
+	// Path is the template, and Method in capitals.
+	Path, Method string
+
+	text   json.RawMessage // the Operation Object
+	common json.RawMessage // parameters of the path
+	near   json.RawMessage // servers of the path
+}
+
+// member is one of an object: its name, and its value as it is written.
+type member struct {
+	name string
+	text json.RawMessage
+}
+
+// members are those of an object, in their order. Of a name that is there twice both are returned.
+func members(text json.RawMessage) (all []member, err error) {
+	dec := jsontext.NewDecoder(bytes.NewBuffer(text), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	first, err := dec.ReadToken()
+	if err != nil {
+		return nil, err
+	}
+	if first.Kind() != '{' {
+		return nil, errors.New("it must be an object")
+	}
+	for dec.PeekKind() != '}' {
+		name, err := dec.ReadToken()
+		if err != nil {
+			return nil, err
+		}
+		key := name.String()
+		value, err := dec.ReadValue()
+		if err != nil {
+			return nil, err
+		}
+		end := dec.InputOffset()
+		all = append(all, member{key, text[end-int64(len(value)) : end : end]})
+	}
+	_, err = dec.ReadToken()
+	return all, err
+}
+
+// methods are those that an operation may have, by the names of the members of a Path Item Object.
+var methods = map[string]string{"get": "GET", "put": "PUT", "post": "POST", "delete": "DELETE", "options": "OPTIONS",
+	"head": "HEAD", "patch": "PATCH", "trace": "TRACE", "query": "QUERY"}
+
+// ReadDocument reads a document of OpenAPI 3.0, 3.1 or 3.2, in JSON. An error says what is wrong with it, and is fit
+// for who wrote it.
+func ReadDocument(text []byte) (*Document, error) {
+	if len(text) > maxDocument {
+		return nil, fmt.Errorf("the document has more than %d MiB", maxDocument>>20)
+	}
+	text = bytes.TrimPrefix(text, []byte("\uFEFF"))
+	top, err := members(text)
+	if err != nil {
+		return nil, fmt.Errorf("the document is not JSON: %w", err)
+	}
+	d := &Document{text: text, components: map[string]map[string]json.RawMessage{}}
+	var version string
+	for _, m := range top {
+		switch m.name {
+		case "openapi":
+			_ = json.Unmarshal(m.text, &version) // what is no text is no version
+		case "swagger":
+			return nil, errors.New("the document is of Swagger 2: OpenAPI 3.0 or later is needed")
+		case "info":
+			var info struct{ Title, Version string }
+			_ = json.Unmarshal(m.text, &info)
+			d.Title, d.Version = info.Title, info.Version
+		case "x-llm":
+			if d.Root, err = readRoot(m.text); err != nil {
+				return nil, err
+			}
+		case "security":
+			d.security = m.text
+		case "servers":
+			d.servers = m.text
+		case "components":
+			err = d.readComponents(m.text)
+		case "paths":
+			err = d.readPaths(m.text)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("/%s: %w", m.name, err)
+		}
+	}
+	switch {
+	case version == "":
+		return nil, errors.New(`the document has no text "openapi": it is no OpenAPI document`)
+	case !strings.HasPrefix(version, "3."):
+		return nil, fmt.Errorf("the document is of OpenAPI %.20q: 3.0, 3.1 and 3.2 are known", version)
+	}
+	d.old = strings.HasPrefix(version, "3.0")
+	return d, nil
+}
+
+// readRoot reads x-llm of the root.
+func readRoot(text json.RawMessage) (*Root, error) {
+	var r Root
+	if err := json.Unmarshal(text, &r); err != nil {
+		return nil, errors.New("/x-llm: it must be an object with version and name")
+	}
+	if r.Version != "" && r.Version != "0" && !strings.HasPrefix(r.Version, "0.") {
+		return nil, fmt.Errorf("/x-llm/version: version %.20q is not known here: 0.1 is", r.Version)
+	}
+	if r.DefaultApproval != Auto {
+		r.DefaultApproval = PerCall
+	}
+	return &r, nil
+}
+
+func (d *Document) readComponents(text json.RawMessage) error {
+	sections, err := members(text)
+	if err != nil {
+		return err
+	}
+	for _, s := range sections {
+		if strings.HasPrefix(s.name, "x-") {
+			continue
+		}
+		all, err := members(s.text)
+		if err != nil {
+			return fmt.Errorf("%s: %w", s.name, err)
+		}
+		held := make(map[string]json.RawMessage, len(all))
+		for _, m := range all {
+			held[m.name] = m.text
+		}
+		d.components[s.name] = held
+	}
+	return nil
+}
+
+func (d *Document) readPaths(text json.RawMessage) error {
+	paths, err := members(text)
+	if err != nil {
+		return err
+	}
+	for _, p := range paths {
+		if !strings.HasPrefix(p.name, "/") {
+			continue // an extension
+		}
+		items, err := members(p.text)
+		if err != nil {
+			return fmt.Errorf("%s: %w", p.name, err)
+		}
+		var common, near json.RawMessage
+		for _, m := range items {
+			switch m.name {
+			case "parameters":
+				common = m.text
+			case "servers":
+				near = m.text
+			}
+		}
+		for _, m := range items {
+			if method := methods[m.name]; method != "" {
+				d.Operations = append(d.Operations, Place{p.name, method, m.text, common, near})
+			}
+		}
+	}
+	return nil
+}
+
+// find returns what a reference within the document leads to. Others are not followed: their
+// documents are somebody else's.
+func (d *Document) find(ref string) (json.RawMessage, bool) {
+	fragment, local := strings.CutPrefix(ref, "#/")
+	if !local {
+		return nil, false
+	}
+	tokens := strings.Split(fragment, "/")
+	for i, t := range tokens {
+		if plain, err := url.PathUnescape(t); err == nil {
+			t = plain
+		}
+		tokens[i] = strings.NewReplacer("~1", "/", "~0", "~").Replace(t)
+	}
+	at, rest := d.text, tokens
+	if len(tokens) >= 3 && tokens[0] == "components" {
+		held, ok := d.components[tokens[1]][tokens[2]]
+		if !ok {
+			return nil, false
+		}
+		at, rest = held, tokens[3:]
+	}
+	for _, t := range rest {
+		var ok bool
+		if at, ok = step(at, t); !ok {
+			return nil, false
+		}
+	}
+	return at, true
+}
+
+// step returns the member or element of a value.
+func step(text json.RawMessage, token string) (json.RawMessage, bool) {
+	if all, err := members(text); err == nil {
+		for _, m := range all {
+			if m.name == token {
+				return m.text, true
+			}
+		}
+		return nil, false
+	}
+	var list []json.RawMessage
+	var i int
+	if _, err := fmt.Sscanf(token, "%d", &i); err != nil || json.Unmarshal(text, &list) != nil || i < 0 || i >= len(list) {
+		return nil, false
+	}
+	return list[i], true
+}
+
+// maxHops is how many references lead from one to the next.
+const maxHops = 10
+
+// resolved follows the references that an object of the document is.
+func (d *Document) resolved(text json.RawMessage) (json.RawMessage, error) {
+	for range maxHops {
+		var r struct {
+			Ref *string `json:"$ref"`
+		}
+		if err := json.Unmarshal(text, &r); err != nil {
+			return nil, errors.New("it must be an object")
+		}
+		if r.Ref == nil {
+			return text, nil
+		}
+		to, ok := d.find(*r.Ref)
+		if !ok {
+			return nil, fmt.Errorf("the reference %.100q leads nowhere in the document", *r.Ref)
+		}
+		text = to
+	}
+	return nil, errors.New("its references lead to each other without end")
+}
