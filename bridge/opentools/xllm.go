@@ -2,6 +2,7 @@ package opentools
 
 import (
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -73,3 +74,21 @@ type Discovery struct {
 	// Auth is how to sign in: "none" or "bearer", among others.
 	Auth string `json:"auth"`
 }
+
+// Per is the length of the window; 0 is one that cannot be read.
+func (r RateLimit) Per() time.Duration {
+	digits := strings.TrimRight(r.Window, "dhms")
+	n, err := strconv.Atoi(digits)
+	if err != nil || n < 1 || digits[0] == '+' || digits[0] == '0' {
+		return 0
+	}
+	for _, unit := range units {
+		if r.Window == digits+unit.name && n <= int(maxWindow/unit.of) {
+			return time.Duration(n) * unit.of
+		}
+	}
+	return 0
+}
+
+// maxWindow bounds the windows of rates.
+const maxWindow = 366 * 24 * time.Hour

@@ -1,0 +1,490 @@
+package opentools
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"mime"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/pagetools/pagetools/bridge/schema"
+)
+
+// Tool is an operation as a model gets it.
+type Tool struct {
+	// Name is unique among the tools of its document: at most 64 letters, digits, '_' and '-'.
+	Name, Title, Description string
+	// Input is the schema of arguments, an object, and Output that of results, an object, too; nil
+	// is unknown. Both are of their own: what they refer to is in "$defs".
+	Input, Output json.RawMessage
+	// Terms are those of x-llm, with what it leaves out.
+	Terms Operation
+	// Method and Path are those of the operation.
+	Method, Path string
+	// Notes say what of the operation cannot be used, in words for who wrote the document.
+	Notes []string
+
+	parameters []parameter
+	body       *body
+	security   json.RawMessage // "" is that of the document
+	servers    json.RawMessage // nearest to the operation; "" are those of the document
+}
+
+// parameter is a Parameter Object (OpenAPI 4.7.12), and the argument that it gets.
+type parameter struct {
+	Name, In, Description, Style string
+	Required, AllowReserved      bool
+	Explode                      *bool
+	Schema                       json.RawMessage
+	Content                      map[string]struct{ Schema json.RawMessage }
+
+	argument string
+}
+
+// body says what of the arguments is the body, and how it is written.
+type body struct {
+	media    string
+	required bool
+	whole    string   // the argument that is the body; "" is none
+	names    []string // the arguments that are its members otherwise
+	open     bool     // other arguments are members, too
+}
+
+// operationObject is what is read of an Operation Object (OpenAPI 4.7.10).
+type operationObject struct {
+	ID          string `json:"operationId"`
+	Summary     string
+	Description string
+	Parameters  []json.RawMessage
+	Body        json.RawMessage `json:"requestBody"`
+	Responses   map[string]json.RawMessage
+	Security    json.RawMessage
+	Servers     json.RawMessage
+	Deprecated  bool
+	XLLM        json.RawMessage `json:"x-llm"`
+}
+
+// Expose says which operations become tools.
+type Expose string
+
+// What is exposed.
+const (
+	Marked Expose = ""     // those with x-llm that does not say enabled: false
+	Safe   Expose = "safe" // besides, those without x-llm that only read
+	All    Expose = "all"  // besides, all others without x-llm
+)
+
+// Tools makes the operations of the document tools. Problems say which operations are none, and why.
+func (d *Document) Tools(e Expose) (tools []*Tool, problems []string) {
+	in := schema.Bundler{Find: d.find, Direction: schema.Request, Old: d.old}
+	out := schema.Bundler{Find: d.find, Direction: schema.Response, Old: d.old}
+	var names []string
+	for _, p := range d.Operations {
+		var o operationObject
+		if err := json.Unmarshal(p.text, &o); err != nil {
+			problems = append(problems, fmt.Sprintf("%s %s: it cannot be read: %s", p.Method, p.Path, err))
+			continue
+		}
+		terms, marked, err := d.terms(&o)
+		safe := p.Method == "GET" || p.Method == "HEAD" || p.Method == "QUERY"
+		switch {
+		case err != nil:
+			problems = append(problems, fmt.Sprintf("%s %s: x-llm: %s", p.Method, p.Path, err))
+			continue
+		case !terms.Enabled, !marked && e != All && (e != Safe || !safe):
+			continue
+		}
+		t := &Tool{Method: p.Method, Path: p.Path, Terms: terms, security: o.Security, servers: p.near,
+			Title: o.Summary, Description: o.Summary}
+		if o.Servers != nil {
+			t.servers = o.Servers
+		}
+		if more := cmp.Or(terms.Hint, o.Description); more != "" && more != o.Summary { // O5
+			t.Description = strings.TrimPrefix(o.Summary+"\n"+more, "\n")
+		}
+		if err := d.arguments(t, p, &o, &in); err != nil {
+			problems = append(problems, fmt.Sprintf("%s %s: %s", p.Method, p.Path, err))
+			continue
+		}
+		d.results(t, &o, &out)
+		tools = append(tools, t)
+		names = append(names, cmp.Or(o.ID, strings.ToLower(p.Method)+"_"+strings.Trim(p.Path, "/")))
+	}
+	for i, name := range Names(names) {
+		tools[i].Name = name
+	}
+	return tools, problems
+}
+
+// terms are those of an operation; marked is true when it has x-llm.
+func (d *Document) terms(o *operationObject) (x Operation, marked bool, err error) {
+	x = Operation{Enabled: true, Approval: PerCall}
+	if d.Root != nil {
+		x.Approval = d.Root.DefaultApproval
+	}
+	if len(o.XLLM) == 0 {
+		return x, false, nil
+	}
+	var rate struct {
+		Limit json.RawMessage `json:"rateLimit"`
+	}
+	said, readErr := members(o.XLLM)
+	if readErr != nil {
+		return x, true, readErr
+	}
+	var kept []byte
+	for _, m := range said { // rateLimit has two forms
+		if m.name == "rateLimit" {
+			rate.Limit = m.text
+			continue
+		}
+		kept = append(append(append(append(kept, ','), schema.MustEncode(m.name)...), ':'), m.text...)
+	}
+	if err := json.Unmarshal(append(append([]byte{'{'}, bytes.TrimPrefix(kept, []byte{','})...), '}'), &x); err != nil {
+		return x, true, err
+	}
+	if x.Approval != Auto && x.Approval != PerCall {
+		return x, true, fmt.Errorf("approval %.20q is neither auto nor per-call", x.Approval)
+	}
+	x.RateLimit, err = readRate(rate.Limit)
+	return x, true, err
+}
+
+func readRate(text json.RawMessage) (*RateLimit, error) {
+	if len(text) == 0 || string(text) == "null" {
+		return nil, nil //nolint:nilnil // no limit is no error
+	}
+	var perMinute float64
+	if json.Unmarshal(text, &perMinute) == nil {
+		if perMinute <= 0 || perMinute > 1e6 {
+			return nil, fmt.Errorf("rateLimit %s must be above 0", text)
+		}
+		if perMinute < 1 {
+			return &RateLimit{1, fmt.Sprintf("%ds", int(60/perMinute))}, nil
+		}
+		return &RateLimit{int(perMinute), "1m"}, nil
+	}
+	var r RateLimit
+	if err := json.Unmarshal(text, &r); err != nil || r.Max < 1 || r.Max > 1e6 || r.Per() == 0 {
+		return nil, fmt.Errorf("rateLimit %.60s must be {max, window}, with a window such as 1m", text)
+	}
+	return &r, nil
+}
+
+// unsendable are headers that no argument sets: they are the connection's, or say who calls. Those of
+// ignored are the client's own business (OpenAPI 4.7.12.1).
+var (
+	unsendable = []string{"host", "cookie", "content-length", "connection", "keep-alive", "proxy-authenticate", "proxy-authorization",
+		"proxy-connection", "te", "trailer", "transfer-encoding", "upgrade"}
+	ignored = []string{"accept", "content-type", "authorization"}
+)
+
+// arguments reads parameters and body, and makes one schema of them.
+func (d *Document) arguments(t *Tool, p Place, o *operationObject, to *schema.Bundler) error {
+	var common []json.RawMessage
+	if len(p.common) > 0 {
+		if err := json.Unmarshal(p.common, &common); err != nil {
+			return fmt.Errorf("the parameters of the path are no list")
+		}
+	}
+	var all []parameter
+	for _, text := range append(common, o.Parameters...) {
+		one, err := d.parameter(text)
+		if err != nil {
+			return err
+		}
+		name := strings.ToLower(one.Name)
+		if one.In == "header" && slices.Contains(ignored, name) {
+			continue
+		}
+		if one.In == "header" && slices.Contains(unsendable, name) {
+			t.Notes = append(t.Notes, fmt.Sprintf("the header %s is not sent: no tool may set it", one.Name))
+			continue
+		}
+		same := func(q parameter) bool { return q.Name == one.Name && q.In == one.In }
+		if i := slices.IndexFunc(all, same); i >= 0 { // that of the operation counts
+			all[i] = one
+			continue
+		}
+		all = append(all, one)
+	}
+	properties, required, err := d.bodyArguments(t, o)
+	if err != nil {
+		return err
+	}
+	taken := map[string]bool{}
+	for _, m := range properties {
+		taken[m.name] = true
+	}
+	for i := range all {
+		q := &all[i]
+		q.argument = q.Name
+		for taken[q.argument] {
+			q.argument += "__" + q.In
+		}
+		taken[q.argument] = true
+		properties = append(properties, member{q.argument, q.schema(d.old)})
+		if q.Required || q.In == "path" {
+			required = append(required, q.argument)
+		}
+	}
+	t.parameters = all
+	text := []byte(`{"type":"object","properties":{`)
+	for i, m := range properties {
+		if i > 0 {
+			text = append(text, ',')
+		}
+		text = append(append(append(text, schema.MustEncode(m.name)...), ':'), m.text...)
+	}
+	text = append(text, '}')
+	if len(required) > 0 {
+		text = append(append(text, `,"required":`...), schema.MustEncode(required)...)
+	}
+	if t.body == nil || !t.body.open {
+		text = append(text, `,"additionalProperties":false`...)
+	}
+	var notes []string
+	t.Input, notes = to.Bundle(append(text, '}'))
+	t.Notes = append(t.Notes, notes...)
+	return nil
+}
+
+func (d *Document) parameter(text json.RawMessage) (p parameter, err error) {
+	text, err = d.resolved(text)
+	if err == nil {
+		err = json.Unmarshal(text, &p)
+	}
+	if err == nil && (p.Name == "" || !slices.Contains([]string{"path", "query", "header", "cookie"}, p.In)) {
+		err = fmt.Errorf("a parameter needs a name, and must be in path, query, header or cookie, and not in %.20q", p.In)
+	}
+	if err != nil {
+		return p, fmt.Errorf("a parameter cannot be read: %w", err)
+	}
+	return p, nil
+}
+
+// schema is that of the argument, with the words of the parameter.
+func (p *parameter) schema(old bool) json.RawMessage {
+	text := p.Schema
+	for _, name := range []string{"application/json"} {
+		if c, ok := p.Content[name]; ok {
+			text = c.Schema
+		}
+	}
+	if len(text) == 0 {
+		text = json.RawMessage("{}")
+	}
+	if p.Description == "" {
+		return text
+	}
+	var own struct {
+		Ref         *string `json:"$ref"`
+		Description *string
+	}
+	if json.Unmarshal(text, &own) != nil || own.Description != nil {
+		return text
+	}
+	described := append([]byte(`{"description":`), schema.MustEncode(p.Description)...)
+	if own.Ref != nil && old { // beside a reference it would count for nothing
+		return append(append(append(described, `,"allOf":[`...), text...), "]}"...)
+	}
+	rest := bytes.TrimSpace(text)[1:]
+	if bytes.HasPrefix(bytes.TrimSpace(rest), []byte("}")) {
+		return append(described, '}')
+	}
+	return append(append(described, ','), rest...)
+}
+
+// mediaTypes are those that bodies are written in, the best first.
+var mediaTypes = []func(media string) bool{
+	func(m string) bool { return m == "application/json" },
+	func(m string) bool { return strings.HasSuffix(m, "+json") },
+	func(m string) bool { return m == "application/x-www-form-urlencoded" },
+	func(m string) bool { return m == "multipart/form-data" },
+	func(m string) bool { return strings.HasPrefix(m, "text/") },
+	func(m string) bool { return m == "application/octet-stream" },
+}
+
+// bodyArguments are the properties of a body that is an object, or the argument "body".
+func (d *Document) bodyArguments(t *Tool, o *operationObject) (properties []member, required []string, err error) {
+	if len(o.Body) == 0 {
+		return nil, nil, nil
+	}
+	text, err := d.resolved(o.Body)
+	if err != nil {
+		return nil, nil, fmt.Errorf("requestBody: %w", err)
+	}
+	var b struct {
+		Required bool
+		Content  map[string]struct{ Schema json.RawMessage }
+	}
+	if err := json.Unmarshal(text, &b); err != nil {
+		return nil, nil, fmt.Errorf("requestBody: %w", err)
+	}
+	chosen := ""
+	for _, fits := range mediaTypes {
+		for name := range b.Content {
+			if media, _, err := mime.ParseMediaType(name); err == nil && fits(media) && (chosen == "" || name < chosen) {
+				chosen = name
+			}
+		}
+		if chosen != "" {
+			break
+		}
+	}
+	if chosen == "" {
+		if !b.Required {
+			t.Notes = append(t.Notes, "the body is left out: it is of no media type that is known here")
+			return nil, nil, nil
+		}
+		return nil, nil, fmt.Errorf("requestBody: none of its media types is known here")
+	}
+	s := b.Content[chosen].Schema
+	if len(s) == 0 {
+		s = json.RawMessage("{}")
+	}
+	t.body = &body{media: chosen, required: b.Required}
+	object, err := d.object(s, 0)
+	if err != nil || len(object.properties) == 0 || strings.HasPrefix(chosen, "text/") || strings.HasSuffix(chosen, "octet-stream") {
+		t.body.whole = "body"
+		if b.Required {
+			required = []string{"body"}
+		}
+		return []member{{"body", s}}, required, nil //nolint:nilerr // what is no object is one argument
+	}
+	for _, m := range object.properties {
+		t.body.names = append(t.body.names, m.name)
+	}
+	t.body.open = !object.closed
+	if b.Required {
+		required = object.required
+	}
+	return object.properties, required, nil
+}
+
+// object is what a schema says of its members.
+type object struct {
+	properties []member
+	required   []string
+	closed     bool
+}
+
+// object reads the properties of a schema, with those of its references and of all of its parts.
+func (d *Document) object(text json.RawMessage, depth int) (object, error) {
+	var all object
+	if depth > maxHops {
+		return all, fmt.Errorf("its parts have each other without end")
+	}
+	text, err := d.resolved(text)
+	if err != nil {
+		return all, err
+	}
+	var s struct {
+		Properties json.RawMessage
+		Required   []string
+		AllOf      []json.RawMessage
+		Additional json.RawMessage `json:"additionalProperties"`
+	}
+	if err := json.Unmarshal(text, &s); err != nil {
+		return all, err
+	}
+	if len(s.Properties) > 0 {
+		if all.properties, err = members(s.Properties); err != nil {
+			return all, err
+		}
+	}
+	all.required, all.closed = s.Required, string(s.Additional) == "false"
+	for _, part := range s.AllOf {
+		more, err := d.object(part, depth+1)
+		if err != nil {
+			return all, err
+		}
+		for _, m := range more.properties {
+			if !slices.ContainsFunc(all.properties, func(o member) bool { return o.name == m.name }) {
+				all.properties = append(all.properties, m)
+			}
+		}
+		for _, name := range more.required {
+			if !slices.Contains(all.required, name) {
+				all.required = append(all.required, name)
+			}
+		}
+	}
+	return all, nil
+}
+
+// results reads the schema of the first good response in JSON.
+func (d *Document) results(t *Tool, o *operationObject, to *schema.Bundler) {
+	codes := make([]string, 0, len(o.Responses))
+	for code := range o.Responses {
+		if strings.HasPrefix(code, "2") {
+			codes = append(codes, code)
+		}
+	}
+	slices.Sort(codes)
+	for _, code := range codes {
+		text, err := d.resolved(o.Responses[code])
+		var r struct {
+			Content map[string]struct{ Schema json.RawMessage }
+		}
+		if err != nil || json.Unmarshal(text, &r) != nil {
+			continue
+		}
+		c, ok := r.Content["application/json"]
+		if !ok || len(c.Schema) == 0 {
+			continue
+		}
+		var notes []string
+		if t.Output, notes = to.Bundle(c.Schema); len(notes) > 0 {
+			t.Output = nil // a part of it promises what is not so
+		}
+		return
+	}
+}
+
+// maxName is what every model's API takes.
+const maxName = 64
+
+// Names makes names of tools of others: of letters, digits, '_' and '-', at most 64 of them, each
+// once, whatever its case. One that is too long keeps its head and its tail; it and one that another
+// has get a hash of what they were.
+func Names(given []string) []string {
+	names := make([]string, len(given))
+	count := map[string]int{}
+	for i, name := range given {
+		names[i] = strings.Trim(strings.Map(func(r rune) rune {
+			if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '-' {
+				return r
+			}
+			return '_'
+		}, name), "_")
+		if names[i] == "" {
+			names[i] = "operation"
+		}
+		count[strings.ToLower(names[i])]++
+	}
+	seen := map[string]int{}
+	for i, name := range names {
+		if len(name) <= maxName && count[strings.ToLower(name)] == 1 {
+			continue
+		}
+		seed := given[i]
+		if n := seen[seed]; n > 0 { // the document has it twice
+			seed += "\n" + strconv.Itoa(n)
+		}
+		seen[given[i]]++
+		sum := sha256.Sum256([]byte(seed))
+		suffix := "_" + hex.EncodeToString(sum[:3])
+		if room := maxName - len(suffix); len(name) > room {
+			tail := room / 3
+			name = name[:room-tail-1] + "_" + name[len(name)-tail:]
+		}
+		names[i] = name + suffix
+	}
+	return names
+}
