@@ -31,8 +31,28 @@ type Bundler struct {
 // def is a part of the document that is in "$defs".
 type def struct {
 	name string
-	text []byte   // translated
-	refs []string // what it refers to
+	text [3][]byte // translated, by how much of it; nil is not made yet
+	refs []string  // what it refers to
+}
+
+// How much of a schema a bundle has.
+const (
+	wholly     = iota
+	unshown    // without examples
+	wordlessly // besides, without the words of what is within
+)
+
+// as returns the text with so much of it; depth is how far it is from the root of the bundle.
+func (d *def) as(much, depth int) []byte {
+	if d.text[much] == nil {
+		v, err := parse(d.text[wholly], defaultDepth)
+		if err != nil { // it was written by us
+			panic("schema: reading a bundle: " + err.Error())
+		}
+		strip(v, depth, much == unshown)
+		d.text[much] = v.appendJSON(nil)
+	}
+	return d.text[much]
 }
 
 // defaultBundle is what the context of a model can bear of one tool.
@@ -54,17 +74,46 @@ func (b *Bundler) Bundle(root json.RawMessage) (bundle json.RawMessage, notes []
 	if v.isBool() {
 		v = asObject(v)
 	}
-	refs := b.translate(v)
+	top := &def{refs: b.translate(v)}
+	top.text[wholly] = v.appendJSON(nil)
 	most := b.Max
 	if most == 0 {
 		most = defaultBundle
 	}
-	levels := b.levels(refs, 4*most, note)
-	text := b.join(v, levels, len(levels))
-	if len(text) <= most {
-		return text, notes
+	levels := b.levels(top.refs, 4*most, note)
+	for _, much := range []int{wholly, unshown} {
+		if size(top, levels, much) > most {
+			continue
+		}
+		if text := b.join(top, levels, len(levels), much); len(text) <= most {
+			if much != wholly {
+				note("its examples were left out: it is too long")
+			}
+			return text, notes
+		}
 	}
-	return b.reduce(v, levels, most, note), notes
+	for n := len(levels); n >= 0; n-- {
+		if size(top, levels[:n], wordlessly) > most {
+			continue
+		}
+		if text := b.join(top, levels, n, wordlessly); len(text) <= most {
+			note("what is deep in it was left out: it is too long")
+			return text, notes
+		}
+	}
+	note("all but the names of its properties was left out: it is too long")
+	return bareOf(v), notes
+}
+
+// size is the least that a bundle has.
+func size(top *def, levels [][]*def, much int) int {
+	bytes := len(top.as(much, 0))
+	for _, level := range levels {
+		for _, d := range level {
+			bytes += len(d.as(much, withinDef))
+		}
+	}
+	return bytes
 }
 
 func sayError(err error) string {
@@ -89,7 +138,7 @@ func (b *Bundler) levels(refs []string, enough int, note func(string)) (levels [
 			known[ref] = true
 			d := b.def(ref, note)
 			level = append(level, d)
-			size += len(d.text)
+			size += len(d.text[wholly])
 			next = append(next, d.refs...)
 		}
 		if len(level) > 0 {
@@ -103,10 +152,10 @@ func (b *Bundler) levels(refs []string, enough int, note func(string)) (levels [
 // def returns the part of the document that a reference leads to.
 func (b *Bundler) def(ref string, note func(string)) *def {
 	d := b.reserve(ref)
-	if d.text != nil {
+	if d.text[wholly] != nil {
 		return d
 	}
-	d.text = []byte("{}")
+	d.text[wholly] = []byte("{}")
 	raw, ok := b.Find(ref)
 	if !ok {
 		note("the reference " + quote(ref) + " leads nowhere in the document")
@@ -121,7 +170,7 @@ func (b *Bundler) def(ref string, note func(string)) *def {
 		v = asObject(v)
 	}
 	d.refs = b.translate(v)
-	d.text = v.appendJSON(nil)
+	d.text[wholly] = v.appendJSON(nil)
 	return d
 }
 
@@ -150,40 +199,33 @@ func (b *Bundler) reserve(ref string) *def {
 	return d
 }
 
-// join writes a schema with so many levels of what it refers to. References of the last one lead to
-// a schema that takes anything.
-func (b *Bundler) join(root *value, levels [][]*def, n int) json.RawMessage {
+// withinDef is the depth of what a bundle has in "$defs".
+const withinDef = 2
+
+// join writes a schema with so many levels of what it refers to, and so much of each. References of
+// the last one lead to a schema that takes anything.
+func (b *Bundler) join(top *def, levels [][]*def, n, much int) json.RawMessage {
+	anything := []byte("{}")
 	defs := map[string][]byte{}
-	for i, level := range levels {
+	last := top.refs
+	for i, level := range levels[:n] {
 		for _, d := range level {
-			switch {
-			case i < n:
-				defs[d.name] = d.text
-			case i == n:
-				defs[d.name] = []byte("{}")
+			defs[d.name] = d.as(much, withinDef)
+			if i == n-1 {
+				last = append(last[:len(last):len(last)], d.refs...)
 			}
 		}
 	}
-	if n > 0 && n == len(levels) {
-		for _, d := range levels[n-1] { // there may be more, which was not looked at
-			for _, ref := range d.refs {
-				if name := b.reserve(ref).name; defs[name] == nil {
-					defs[name] = []byte("{}")
-				}
-			}
+	for _, ref := range last {
+		if name := b.reserve(ref).name; defs[name] == nil {
+			defs[name] = anything
 		}
 	}
-	text := root.appendJSON(nil)
+	text := slices.Clone(top.as(much, 0))
 	if len(defs) == 0 {
 		return text
 	}
-	open := `{"$defs":{`
-	if len(root.keys) > 0 {
-		text, open = text[:len(text)-1], `,"$defs":{`
-	} else {
-		text = nil
-	}
-	text = append(text, open...)
+	text = append(text[:len(text)-1], `,"$defs":{`...) // it has references, so it is not empty
 	for i, name := range slices.Sorted(maps.Keys(defs)) {
 		if i > 0 {
 			text = append(text, ',')
@@ -193,42 +235,22 @@ func (b *Bundler) join(root *value, levels [][]*def, n int) json.RawMessage {
 	return append(text, "}}"...)
 }
 
-// reduce makes a bundle fit: without examples, without the descriptions of what is within, and then
-// without what is furthest from its root.
-func (b *Bundler) reduce(root *value, levels [][]*def, most int, note func(string)) json.RawMessage {
-	slim := func(text []byte, words bool) []byte {
-		v, err := parse(text, defaultDepth)
-		if err != nil { // it was written by us
-			panic("schema: reading a bundle: " + err.Error())
-		}
-		strip(v, 0, words)
-		return v.appendJSON(nil)
-	}
-	text := slim(b.join(root, levels, len(levels)), true)
-	if len(text) <= most {
-		note("its examples were left out: it is too long")
-		return text
-	}
-	for n := len(levels); n >= 0; n-- {
-		text = slim(b.join(root, levels, n), false)
-		if len(text) <= most {
-			note("what is deep in it was left out: it is too long")
-			return text
-		}
-	}
-	note("all but the names of its properties was left out: it is too long")
+// bareOf is a schema without what it says of its properties.
+func bareOf(root *value) json.RawMessage {
 	bare := &value{kind: '{'}
-	for _, key := range []string{"type", "required"} {
-		if held := root.get(key); held != nil {
+	for _, key := range []string{"type", "properties", "required", "additionalProperties"} {
+		held := root.get(key)
+		switch {
+		case held == nil:
+		case key == "properties" && held.isObject():
+			names := &value{kind: '{'}
+			for _, name := range held.keys {
+				names.put(name, &value{kind: '{'})
+			}
+			bare.put(key, names)
+		case key != "properties" && !held.isObject():
 			bare.put(key, held)
 		}
-	}
-	if held := root.get("properties"); held.isObject() {
-		properties := &value{kind: '{'}
-		for _, name := range held.keys {
-			properties.put(name, &value{kind: '{'})
-		}
-		bare.put("properties", properties)
 	}
 	return bare.appendJSON(nil)
 }
@@ -243,11 +265,7 @@ func strip(v *value, depth int, words bool) {
 		return key == "examples" || !words && depth > 1 && (key == "description" || key == "title")
 	})
 	for _, c := range children(v) {
-		next := depth + 1
-		if c.keyword == "$defs" {
-			next = max(next, 2)
-		}
-		strip(c.val, next, words)
+		strip(c.val, depth+1, words)
 	}
 }
 

@@ -199,22 +199,20 @@ func dependencies(v *value) {
 
 // bare is the schema without what it says of its properties.
 func (s *Schema) bare() json.RawMessage {
-	root := s.form().graph.doc
-	out := &value{kind: '{'}
-	if s.arguments || s.objects {
-		out.put("type", &value{kind: '"', text: "object"})
-	}
-	properties := &value{kind: '{'}
-	if held := root.get("properties"); held.isObject() {
-		for _, name := range held.keys {
-			properties.put(name, &value{kind: '{'})
-		}
+	v := &value{kind: '{'}
+	for i, key := range s.form().graph.doc.keys {
+		v.put(key, s.form().graph.doc.vals[i])
 	}
 	if s.arguments {
-		out.put("properties", properties)
+		sayObject(v)
+		v.setEmpty("properties")
 	}
-	if list := root.get("required"); list.isArray() {
-		out.put("required", list)
+	return bareOf(v)
+}
+
+// setEmpty adds an empty object to one that has no such member.
+func (v *value) setEmpty(key string) {
+	if v.get(key) == nil {
+		v.put(key, &value{kind: '{'})
 	}
-	return out.appendJSON(nil)
 }
