@@ -1,0 +1,432 @@
+package opentools
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/net/html"
+)
+
+// Route is how a document was found.
+type Route string
+
+// The routes, in the order in which they are tried.
+const (
+	Given      Route = "the address is a document"
+	WellKnown  Route = "/.well-known/llm.json"
+	Beside     Route = ".well-known/llm.json beside the address"
+	Convention Route = "/.well-known/openapi.json"
+	Linked     Route = "a link with rel=service-desc"
+	Catalog    Route = "/.well-known/api-catalog"
+	Resources  Route = "/.well-known/ard.json"
+	Guessed    Route = "a usual address"
+)
+
+// Found is a document with where and how it was found.
+type Found struct {
+	*Document
+	URL   *url.URL // of the document, after redirects
+	Route Route
+	// Auth is what llm.json says of signing in; "" is nothing.
+	Auth string
+	// Text is the document as JSON, and Digest is of it.
+	Text []byte
+}
+
+// ErrNotFound is the error of an address that leads to no document.
+var ErrNotFound = errors.New("no OpenTools document was found")
+
+// Discoverer finds documents. Each step asks the origin of the address only, and follows redirects within it.
+type Discoverer struct {
+	// Client makes the requests: its transport says which addresses may be reached. Its
+	// CheckRedirect does not count.
+	Client *http.Client
+	// Guess is true to try the usual addresses of documents, too.
+	Guess bool
+}
+
+// stepTime is how long a step may take.
+const stepTime = 10 * time.Second
+
+// guesses are addresses that frameworks use.
+var guesses = []string{"/openapi.json", "/v3/api-docs", "/openapi.yaml"}
+
+// Discover finds the document of an application (O1, O7, O8): of the address itself, then of what its origin says. The
+// error is [ErrNotFound], with what was tried, or that of a document that was found and cannot be read.
+func (d *Discoverer) Discover(ctx context.Context, address string) (*Found, error) {
+	u, err := url.Parse(address)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		return nil, fmt.Errorf("%.200q is not a web address: it begins with https://", address)
+	}
+	s := &search{d: d, ctx: ctx, start: u}
+	steps := []func() (*Found, error){s.given, s.wellKnown, s.beside, s.convention, s.linked, s.catalog, s.resources}
+	if d.Guess {
+		steps = append(steps, s.guessed)
+	}
+	for _, step := range steps {
+		found, err := step()
+		if found != nil || err != nil {
+			return found, err
+		}
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+	}
+	return nil, fmt.Errorf("%w at %s (%s)", ErrNotFound, u.Host, strings.Join(s.tried, "; "))
+}
+
+// search is one discovery.
+type search struct {
+	d     *Discoverer
+	ctx   context.Context //nolint:containedctx // of one discovery
+	start *url.URL
+	first *reply // of the address itself
+	tried []string
+}
+
+// reply is what an address answered.
+type reply struct {
+	url   *url.URL
+	body  []byte
+	media string
+	links []string
+}
+
+var errElsewhere = errors.New("it leads to another origin")
+
+// get asks an address of the origin.
+func (s *search) get(u *url.URL) (*reply, error) {
+	if !sameOrigin(u, s.start) {
+		return nil, errElsewhere
+	}
+	ctx, cancel := context.WithTimeout(s.ctx, stepTime)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Accept", "application/json, application/vnd.oai.openapi+json, application/yaml;q=0.9, text/html;q=0.5, */*;q=0.1")
+	client := *s.d.Client
+	client.CheckRedirect = func(r *http.Request, via []*http.Request) error {
+		if len(via) > 5 {
+			return errors.New("it redirects without end")
+		}
+		if !sameOrigin(r.URL, s.start) {
+			return errElsewhere
+		}
+		return nil
+	}
+	res, err := client.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = res.Body.Close() }()
+	if res.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("it answers %d", res.StatusCode)
+	}
+	body, err := io.ReadAll(io.LimitReader(res.Body, maxDocument+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(body) > maxDocument {
+		return nil, fmt.Errorf("it has more than %d MiB", maxDocument>>20)
+	}
+	media, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type")) // "" is read, too
+	return &reply{res.Request.URL, body, media, res.Header.Values("Link")}, nil
+}
+
+func sameOrigin(a, b *url.URL) bool {
+	port := func(u *url.URL) string {
+		if p := u.Port(); p != "" {
+			return p
+		}
+		return map[string]string{"http": "80", "https": "443"}[u.Scheme]
+	}
+	return a.Scheme == b.Scheme && strings.EqualFold(a.Hostname(), b.Hostname()) && port(a) == port(b)
+}
+
+// try asks an address, and remembers why it is of no use.
+func (s *search) try(ref string, from *url.URL) *reply {
+	u, err := from.Parse(ref)
+	if err == nil {
+		var r *reply
+		if r, err = s.get(u); err == nil {
+			return r
+		}
+	}
+	s.note(ref, err)
+	return nil
+}
+
+func (s *search) note(ref string, err error) {
+	var failed *url.Error
+	if errors.As(err, &failed) {
+		err = failed.Err
+	}
+	s.tried = append(s.tried, fmt.Sprintf("%.200s: %s", ref, err))
+}
+
+// document reads a reply as a document; nil when it is none.
+func (s *search) document(r *reply, route Route, auth string) (*Found, error) {
+	text, err := toJSON(r)
+	if err != nil || !looksLikeDocument(text) {
+		if err == nil {
+			err = errors.New("it is no OpenAPI document")
+		}
+		s.note(r.url.String(), err)
+		return nil, nil //nolint:nilnil // the next step is tried
+	}
+	d, err := ReadDocument(text)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", r.url, err)
+	}
+	return &Found{Document: d, URL: r.url, Route: route, Auth: auth, Text: text}, nil
+}
+
+// toJSON returns a reply as JSON.
+func toJSON(r *reply) ([]byte, error) {
+	text := bytes.TrimSpace(bytes.TrimPrefix(r.body, []byte("\uFEFF")))
+	if bytes.HasPrefix(text, []byte("{")) {
+		return text, nil
+	}
+	if strings.HasSuffix(r.media, "html") || bytes.HasPrefix(text, []byte("<")) {
+		return nil, errors.New("it is a page")
+	}
+	return fromYAML(text)
+}
+
+func looksLikeDocument(text []byte) bool {
+	all, err := members(text)
+	return err == nil && slices.ContainsFunc(all, func(m member) bool {
+		return m.name == "openapi" && looksLikeVersion(m.text) || m.name == "swagger"
+	})
+}
+
+func looksLikeVersion(text json.RawMessage) bool {
+	var v string
+	return json.Unmarshal(text, &v) == nil && len(v) > 0 && v[0] >= '0' && v[0] <= '9'
+}
+
+// given is the address itself: a document, or what leads to one.
+func (s *search) given() (*Found, error) {
+	if s.first = s.try(s.start.String(), s.start); s.first == nil {
+		return nil, nil //nolint:nilnil // the next step is tried
+	}
+	if text, err := toJSON(s.first); err == nil {
+		if found, err := s.discovery(s.first, text, Given); found != nil || err != nil {
+			return found, err
+		}
+		if looksLikeDocument(text) {
+			return s.document(s.first, Given, "")
+		}
+	}
+	return nil, nil //nolint:nilnil // the next step is tried
+}
+
+// discovery reads llm.json. Other formats have that name, too: it counts when it has a text "openapi" that is an
+// address.
+func (s *search) discovery(r *reply, text []byte, route Route) (*Found, error) {
+	var d struct {
+		OpenAPI *string         `json:"openapi"`
+		Auth    json.RawMessage `json:"auth"`
+		Info    json.RawMessage `json:"info"`
+		Paths   json.RawMessage `json:"paths"`
+	}
+	if json.Unmarshal(text, &d) != nil || d.OpenAPI == nil || *d.OpenAPI == "" || d.Info != nil || d.Paths != nil {
+		return nil, nil //nolint:nilnil // it is another format
+	}
+	var auth string
+	var kind struct{ Type string }
+	if json.Unmarshal(d.Auth, &auth) != nil && json.Unmarshal(d.Auth, &kind) == nil {
+		auth = kind.Type
+	}
+	to := s.try(*d.OpenAPI, r.url)
+	if to == nil {
+		return nil, nil //nolint:nilnil // the next step is tried
+	}
+	return s.document(to, route, auth)
+}
+
+func (s *search) discoveryAt(ref string, route Route) (*Found, error) {
+	r := s.try(ref, s.start)
+	if r == nil {
+		return nil, nil //nolint:nilnil // the next step is tried
+	}
+	text, err := toJSON(r)
+	if err != nil {
+		s.note(ref, err)
+		return nil, nil //nolint:nilnil // the next step is tried
+	}
+	return s.discovery(r, text, route)
+}
+
+func (s *search) wellKnown() (*Found, error) {
+	return s.discoveryAt("/.well-known/llm.json", WellKnown)
+}
+
+// beside looks next to the address, where one origin has several applications.
+func (s *search) beside() (*Found, error) {
+	if strings.Trim(s.start.Path, "/") == "" {
+		return nil, nil //nolint:nilnil // it was asked already
+	}
+	u := *s.start
+	u.RawQuery, u.Fragment = "", ""
+	u.Path = strings.TrimSuffix(u.Path, "/") + "/.well-known/llm.json"
+	return s.discoveryAt(u.String(), Beside)
+}
+
+// convention is a document with x-llm at its usual place (O8).
+func (s *search) convention() (*Found, error) {
+	r := s.try("/.well-known/openapi.json", s.start)
+	if r == nil {
+		return nil, nil //nolint:nilnil // the next step is tried
+	}
+	found, err := s.document(r, Convention, "")
+	if found != nil && found.Root == nil {
+		s.note("/.well-known/openapi.json", errors.New("it has no x-llm"))
+		return nil, nil //nolint:nilnil // the next step is tried
+	}
+	return found, err
+}
+
+// linked follows what the address itself says (RFC 8631).
+func (s *search) linked() (*Found, error) {
+	if s.first == nil {
+		return nil, nil //nolint:nilnil // nothing is known of it
+	}
+	for _, ref := range append(linksOf(s.first.links), linksIn(s.first.body)...) {
+		if r := s.try(ref, s.first.url); r != nil {
+			if found, err := s.document(r, Linked, ""); found != nil || err != nil {
+				return found, err
+			}
+		}
+	}
+	return nil, nil //nolint:nilnil // the next step is tried
+}
+
+// maxLinks bounds the links that are followed.
+const maxLinks = 3
+
+// linksOf are the addresses of service-desc in headers (RFC 8288).
+func linksOf(headers []string) (refs []string) {
+	for _, h := range headers {
+		for part := range strings.SplitSeq(h, ",") {
+			address, params, ok := strings.Cut(strings.TrimSpace(part), ">")
+			if !ok || !strings.HasPrefix(address, "<") || len(refs) == maxLinks {
+				continue
+			}
+			for p := range strings.SplitSeq(params, ";") {
+				name, value, _ := strings.Cut(strings.TrimSpace(p), "=")
+				if strings.EqualFold(name, "rel") && isServiceDesc(strings.Trim(value, `"`)) {
+					refs = append(refs, address[1:])
+				}
+			}
+		}
+	}
+	return refs
+}
+
+func isServiceDesc(rel string) bool {
+	return slices.ContainsFunc(strings.Fields(rel), func(one string) bool { return strings.EqualFold(one, "service-desc") })
+}
+
+// linksIn are the addresses of service-desc in a page.
+func linksIn(page []byte) (refs []string) {
+	z := html.NewTokenizer(bytes.NewReader(page[:min(len(page), 1<<20)]))
+	for {
+		switch z.Next() {
+		case html.ErrorToken:
+			return refs
+		case html.StartTagToken, html.SelfClosingTagToken:
+			t := z.Token()
+			if t.Data != "link" || len(refs) == maxLinks {
+				continue
+			}
+			var rel, href string
+			for _, a := range t.Attr {
+				switch a.Key {
+				case "rel":
+					rel = a.Val
+				case "href":
+					href = a.Val
+				}
+			}
+			if isServiceDesc(rel) && href != "" {
+				refs = append(refs, href)
+			}
+		}
+	}
+}
+
+// catalog follows the catalogue of APIs (RFC 9727).
+func (s *search) catalog() (*Found, error) {
+	return s.following("/.well-known/api-catalog", Catalog, func(text []byte) (refs []string) {
+		type target struct{ Href string }
+		var set struct {
+			Linkset []struct {
+				Desc []target `json:"service-desc"`
+			}
+		}
+		_ = json.Unmarshal(text, &set) // another format has no links
+		for _, l := range set.Linkset {
+			for _, t := range l.Desc {
+				refs = append(refs, t.Href)
+			}
+		}
+		return refs
+	})
+}
+
+// resources follows a list of agent resources, as far as they are documents.
+func (s *search) resources() (*Found, error) {
+	return s.following("/.well-known/ard.json", Resources, func(text []byte) (refs []string) {
+		var list struct {
+			Resources []struct{ Type, URL, Href string }
+		}
+		_ = json.Unmarshal(text, &list) // another format has none
+		for _, r := range list.Resources {
+			if strings.Contains(strings.ToLower(r.Type), "openapi") {
+				refs = append(refs, r.URL+r.Href)
+			}
+		}
+		return refs
+	})
+}
+
+// following asks an address for others, and follows the first of them.
+func (s *search) following(ref string, route Route, read func(text []byte) []string) (*Found, error) {
+	r := s.try(ref, s.start)
+	if r == nil {
+		return nil, nil //nolint:nilnil // the next step is tried
+	}
+	refs := read(r.body)
+	for _, to := range refs[:min(len(refs), maxLinks)] {
+		if next := s.try(to, r.url); to != "" && next != nil {
+			if found, err := s.document(next, route, ""); found != nil || err != nil {
+				return found, err
+			}
+		}
+	}
+	return nil, nil //nolint:nilnil // the next step is tried
+}
+
+func (s *search) guessed() (*Found, error) {
+	for _, ref := range guesses {
+		if r := s.try(ref, s.start); r != nil {
+			if found, err := s.document(r, Guessed, ""); found != nil || err != nil {
+				return found, err
+			}
+		}
+	}
+	return nil, nil //nolint:nilnil // that was all
+}
