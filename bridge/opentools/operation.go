@@ -53,6 +53,13 @@ type body struct {
 	whole    string   // the argument that is the body; "" is none
 	names    []string // the arguments that are its members otherwise
 	open     bool     // other arguments are members, too
+	encoding map[string]encoding
+}
+
+// encoding is an Encoding Object of a form (OpenAPI 4.7.15).
+type encoding struct {
+	Style   string
+	Explode *bool
 }
 
 // operationObject is what is read of an Operation Object (OpenAPI 4.7.10).
@@ -234,6 +241,9 @@ func (d *Document) arguments(t *Tool, p Place, o *operationObject, to *schema.Bu
 		}
 	}
 	t.parameters = all
+	if err := t.checkPath(); err != nil {
+		return err
+	}
 	text := []byte(`{"type":"object","properties":{`)
 	for i, m := range properties {
 		if i > 0 {
@@ -251,6 +261,20 @@ func (d *Document) arguments(t *Tool, p Place, o *operationObject, to *schema.Bu
 	var notes []string
 	t.Input, notes = to.Bundle(append(text, '}'))
 	t.Notes = append(t.Notes, notes...)
+	return nil
+}
+
+// checkPath finds what of the path no parameter fills.
+func (t *Tool) checkPath() error {
+	rest := t.Path
+	for _, p := range t.parameters {
+		if p.In == "path" {
+			rest = strings.ReplaceAll(rest, "{"+p.Name+"}", "")
+		}
+	}
+	if strings.ContainsAny(rest, "{}?#") {
+		return fmt.Errorf("the path has parts that no parameter fills")
+	}
 	return nil
 }
 
@@ -321,7 +345,10 @@ func (d *Document) bodyArguments(t *Tool, o *operationObject) (properties []memb
 	}
 	var b struct {
 		Required bool
-		Content  map[string]struct{ Schema json.RawMessage }
+		Content  map[string]struct {
+			Schema   json.RawMessage
+			Encoding map[string]encoding
+		}
 	}
 	if err := json.Unmarshal(text, &b); err != nil {
 		return nil, nil, fmt.Errorf("requestBody: %w", err)
@@ -348,7 +375,7 @@ func (d *Document) bodyArguments(t *Tool, o *operationObject) (properties []memb
 	if len(s) == 0 {
 		s = json.RawMessage("{}")
 	}
-	t.body = &body{media: chosen, required: b.Required}
+	t.body = &body{media: chosen, required: b.Required, encoding: b.Content[chosen].Encoding}
 	object, err := d.object(s, 0)
 	if err != nil || len(object.properties) == 0 || strings.HasPrefix(chosen, "text/") || strings.HasSuffix(chosen, "octet-stream") {
 		t.body.whole = "body"

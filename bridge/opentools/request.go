@@ -1,0 +1,231 @@
+package opentools
+
+import (
+	"bytes"
+	"encoding/base64"
+	"fmt"
+	"mime/multipart"
+	"net/http"
+	"net/textproto"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/pagetools/pagetools/bridge/schema"
+)
+
+// request is what a call sends.
+type request struct {
+	method string
+	url    *url.URL
+	header http.Header
+	body   []byte // nil is none
+}
+
+// request makes the request of a call. The arguments fit the tool's schema. An error says which of them
+// cannot be sent, and why: nothing was sent then.
+func (t *Tool) request(server *url.URL, args schema.Value) (*request, error) {
+	r := &request{method: t.Method, header: http.Header{}}
+	path := t.Path
+	var query, cookies []pair
+	for i := range t.parameters {
+		p := &t.parameters[i]
+		v := args.Get(p.argument)
+		if !v.Exists() || v.IsNull() {
+			continue
+		}
+		switch p.In {
+		case "path":
+			s, err := p.inPath(v)
+			if err != nil {
+				return nil, err
+			}
+			path = strings.ReplaceAll(path, "{"+p.Name+"}", s)
+		case "query":
+			query = append(query, p.inQuery(v)...)
+		case "header":
+			s, err := p.inHeader(v)
+			if err != nil {
+				return nil, err
+			}
+			r.header.Set(p.Name, s)
+		case "cookie":
+			cookies = append(cookies, p.inCookie(v)...)
+		}
+	}
+	if len(cookies) > 0 {
+		r.header.Set("Cookie", joinPairs(cookies, "; "))
+	}
+	address := *server
+	address.Fragment = ""
+	raw := strings.TrimSuffix(server.EscapedPath(), "/") + path
+	plain, err := url.PathUnescape(raw)
+	if err != nil {
+		return nil, fmt.Errorf("the path %.200q is no path", raw)
+	}
+	address.Path, address.RawPath, address.RawQuery = plain, raw, joinPairs(query, "&")
+	r.url = &address
+	if t.body != nil {
+		err = t.write(r, args)
+	}
+	return r, err
+}
+
+// write writes the body.
+func (t *Tool) write(r *request, args schema.Value) error {
+	whole, parts := args.Get(t.body.whole), t.members(args)
+	if t.body.whole != "" && !whole.Exists() || t.body.whole == "" && len(parts) == 0 && !t.body.required {
+		return nil
+	}
+	media := t.body.media
+	r.header.Set("Content-Type", media)
+	kind, _, _ := strings.Cut(media, ";")
+	switch {
+	case kind == "application/x-www-form-urlencoded":
+		r.body = t.form(whole, parts)
+	case kind == "multipart/form-data":
+		return t.multipart(r, whole, parts)
+	case kind == "application/octet-stream":
+		data, err := base64.StdEncoding.DecodeString(whole.String())
+		if err != nil {
+			return fmt.Errorf("%s must be base64: the body is bytes", t.body.whole)
+		}
+		r.body = data
+	case strings.HasPrefix(kind, "text/"):
+		r.body = []byte(textOf(whole))
+	case t.body.whole != "":
+		r.body = whole.Text()
+	default:
+		r.body = []byte{'{'}
+		for i, m := range parts {
+			if i > 0 {
+				r.body = append(r.body, ',')
+			}
+			r.body = append(append(schema.AppendString(r.body, m.name), ':'), m.value.Text()...)
+		}
+		r.body = append(r.body, '}')
+	}
+	if r.body == nil {
+		r.body = []byte{}
+	}
+	return nil
+}
+
+// argument is one of a call.
+type argument struct {
+	name  string
+	value schema.Value
+}
+
+// members are the arguments that are members of the body.
+func (t *Tool) members(args schema.Value) (all []argument) {
+	if t.body.whole != "" {
+		return nil
+	}
+	for name, v := range args.Members() {
+		elsewhere := slices.ContainsFunc(t.parameters, func(p parameter) bool { return p.argument == name })
+		if slices.Contains(t.body.names, name) || t.body.open && !elsewhere {
+			all = append(all, argument{name, v})
+		}
+	}
+	return all
+}
+
+// form writes a form. Lists repeat their name, unless its encoding says otherwise; what has parts of
+// its own is name[part]=….
+func (t *Tool) form(whole schema.Value, parts []argument) []byte {
+	for name, v := range whole.Members() {
+		parts = append(parts, argument{name, v})
+	}
+	var pairs []pair
+	for _, m := range parts {
+		p := parameter{Name: m.name, In: "query", argument: m.name}
+		if e, ok := t.body.encoding[m.name]; ok {
+			p.Style, p.Explode = e.Style, e.Explode
+		}
+		nested := m.value.IsObject()
+		for item := range m.value.Elements() {
+			nested = nested || !isScalar(item)
+		}
+		switch {
+		case m.value.IsNull():
+		case nested && p.Style == "":
+			pairs = append(pairs, deep(unreserved.escape(m.name), m.value, unreserved.escape)...)
+		default:
+			pairs = append(pairs, p.inQuery(m.value)...)
+		}
+	}
+	return []byte(joinPairs(pairs, "&"))
+}
+
+// multipart writes a body of parts. A file is {filename, mediaType, base64} or {filename, mediaType,
+// text}; other objects are JSON, and lists repeat their name.
+func (t *Tool) multipart(r *request, whole schema.Value, parts []argument) error {
+	for name, v := range whole.Members() {
+		parts = append(parts, argument{name, v})
+	}
+	var b bytes.Buffer
+	w := multipart.NewWriter(&b)
+	for _, m := range parts {
+		values := []schema.Value{m.value}
+		if m.value.IsArray() {
+			values = slices.Collect(m.value.Elements())
+		}
+		for _, v := range values {
+			if v.IsNull() {
+				continue
+			}
+			head, data, err := part(m.name, v)
+			if err != nil {
+				return err
+			}
+			to, err := w.CreatePart(head)
+			if err == nil {
+				_, err = to.Write(data)
+			}
+			if err != nil { // into memory: cannot happen
+				return err
+			}
+		}
+	}
+	if err := w.Close(); err != nil {
+		return err
+	}
+	r.header.Set("Content-Type", w.FormDataContentType())
+	r.body = b.Bytes()
+	return nil
+}
+
+// part is one of a multipart body.
+func part(name string, v schema.Value) (head textproto.MIMEHeader, data []byte, err error) {
+	clean := func(s string) string {
+		return strings.NewReplacer("\\", "\\\\", `"`, "%22", "\r", "%0D", "\n", "%0A").Replace(s)
+	}
+	head = textproto.MIMEHeader{}
+	head.Set("Content-Disposition", `form-data; name="`+clean(name)+`"`)
+	encoded, text := v.Get("base64"), v.Get("text")
+	switch {
+	case encoded.IsString() || text.IsString():
+		data = []byte(text.String())
+		if encoded.IsString() {
+			if data, err = base64.StdEncoding.DecodeString(encoded.String()); err != nil {
+				return nil, nil, fmt.Errorf("%s.base64 must be base64", name)
+			}
+		}
+		file := v.Get("filename").String()
+		if file == "" {
+			file = "file"
+		}
+		head.Set("Content-Disposition", `form-data; name="`+clean(name)+`"; filename="`+clean(file)+`"`)
+		media := v.Get("mediaType").String()
+		if media == "" || strings.ContainsFunc(media, func(r rune) bool { return r < ' ' || r > '~' }) {
+			media = "application/octet-stream"
+		}
+		head.Set("Content-Type", media)
+		return head, data, nil
+	case isScalar(v):
+		return head, []byte(textOf(v)), nil
+	}
+	head.Set("Content-Type", "application/json")
+	return head, v.Text(), nil
+}
