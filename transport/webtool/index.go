@@ -54,6 +54,7 @@ func (f *Face) index(w http.ResponseWriter, r *http.Request) {
 			"The caller gave up.").With(err))
 	}
 	w.Header().Set("Cache-Control", "no-cache")
+	w.Header().Set("Link", `</openapi.json>; rel="service-desc"; type="application/json"`) // RFC 8631
 	transport.WriteJSON(w, r, http.StatusOK, struct {
 		Webtools []entry `json:"webtools"`
 	}{entries})
