@@ -222,7 +222,8 @@ func (s *search) given() (*Found, error) {
 	if s.first = s.try(s.start.String(), s.start); s.first == nil {
 		return nil, nil //nolint:nilnil // the next step is tried
 	}
-	if text, err := toJSON(s.first); err == nil {
+	text, err := toJSON(s.first)
+	if err == nil {
 		if found, err := s.discovery(s.first, text, Given); found != nil || err != nil {
 			return found, err
 		}
@@ -242,7 +243,10 @@ func (s *search) discovery(r *reply, text []byte, route Route) (*Found, error) {
 		Info    json.RawMessage `json:"info"`
 		Paths   json.RawMessage `json:"paths"`
 	}
-	if json.Unmarshal(text, &d) != nil || d.OpenAPI == nil || *d.OpenAPI == "" || d.Info != nil || d.Paths != nil {
+	if err := json.Unmarshal(text, &d); err != nil {
+		d.OpenAPI = nil // it is another format
+	}
+	if d.OpenAPI == nil || *d.OpenAPI == "" || d.Info != nil || d.Paths != nil {
 		return nil, nil //nolint:nilnil // it is another format
 	}
 	var auth string
@@ -344,26 +348,28 @@ func isServiceDesc(rel string) bool {
 func linksIn(page []byte) (refs []string) {
 	z := html.NewTokenizer(bytes.NewReader(page[:min(len(page), 1<<20)]))
 	for {
-		switch z.Next() {
-		case html.ErrorToken:
+		kind := z.Next()
+		if kind == html.ErrorToken {
 			return refs
-		case html.StartTagToken, html.SelfClosingTagToken:
-			t := z.Token()
-			if t.Data != "link" || len(refs) == maxLinks {
-				continue
+		}
+		if kind != html.StartTagToken && kind != html.SelfClosingTagToken {
+			continue
+		}
+		t := z.Token()
+		if t.Data != "link" || len(refs) == maxLinks {
+			continue
+		}
+		var rel, href string
+		for _, a := range t.Attr {
+			switch a.Key {
+			case "rel":
+				rel = a.Val
+			case "href":
+				href = a.Val
 			}
-			var rel, href string
-			for _, a := range t.Attr {
-				switch a.Key {
-				case "rel":
-					rel = a.Val
-				case "href":
-					href = a.Val
-				}
-			}
-			if isServiceDesc(rel) && href != "" {
-				refs = append(refs, href)
-			}
+		}
+		if isServiceDesc(rel) && href != "" {
+			refs = append(refs, href)
 		}
 	}
 }

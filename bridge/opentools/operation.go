@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"mime"
+	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -98,7 +99,7 @@ func (d *Document) Tools(e Expose) (tools []*Tool, problems []string) {
 			continue
 		}
 		terms, marked, err := d.terms(&o)
-		safe := p.Method == "GET" || p.Method == "HEAD" || p.Method == "QUERY"
+		safe := p.Method == http.MethodGet || p.Method == http.MethodHead || p.Method == "QUERY"
 		switch {
 		case err != nil:
 			problems = append(problems, fmt.Sprintf("%s %s: x-llm: %s", p.Method, p.Path, err))
@@ -191,19 +192,18 @@ var (
 	ignored = []string{"accept", "content-type", "authorization"}
 )
 
-// arguments reads parameters and body, and makes one schema of them.
-func (d *Document) arguments(t *Tool, p Place, o *operationObject, to *schema.Bundler) error {
+// readParameters returns those of the path and of the operation that can be sent.
+func (d *Document) readParameters(t *Tool, p Place, o *operationObject) (all []parameter, err error) {
 	var common []json.RawMessage
 	if len(p.common) > 0 {
 		if err := json.Unmarshal(p.common, &common); err != nil {
-			return fmt.Errorf("the parameters of the path are no list")
+			return nil, fmt.Errorf("the parameters of the path are no list")
 		}
 	}
-	var all []parameter
 	for _, text := range append(common, o.Parameters...) {
 		one, err := d.parameter(text)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		name := strings.ToLower(one.Name)
 		if one.In == "header" && slices.Contains(ignored, name) {
@@ -219,6 +219,15 @@ func (d *Document) arguments(t *Tool, p Place, o *operationObject, to *schema.Bu
 			continue
 		}
 		all = append(all, one)
+	}
+	return all, nil
+}
+
+// arguments reads parameters and body, and makes one schema of them.
+func (d *Document) arguments(t *Tool, p Place, o *operationObject, to *schema.Bundler) error {
+	all, err := d.readParameters(t, p, o)
+	if err != nil {
+		return err
 	}
 	properties, required, err := d.bodyArguments(t, o)
 	if err != nil {
@@ -382,7 +391,7 @@ func (d *Document) bodyArguments(t *Tool, o *operationObject) (properties []memb
 		if b.Required {
 			required = []string{"body"}
 		}
-		return []member{{"body", s}}, required, nil //nolint:nilerr // what is no object is one argument
+		return []member{{"body", s}}, required, nil
 	}
 	for _, m := range object.properties {
 		t.body.names = append(t.body.names, m.name)

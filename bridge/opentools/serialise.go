@@ -73,13 +73,13 @@ func flat(v schema.Value) (all []pair) {
 
 // joined writes the parts of a value one after another: a,b of a list; of an object k,v,k,v or, with
 // explode, k=v,k=v.
-func joined(v schema.Value, explode bool, separator, middle string, escape func(string) string) string {
+func joined(v schema.Value, explode bool, separator string, escape func(string) string) string {
 	var parts []string
 	for _, p := range flat(v) {
 		if v.IsObject() {
 			between := separator
 			if explode {
-				between = middle
+				between = "="
 			}
 			parts = append(parts, escape(p.name)+between+escape(p.value))
 			continue
@@ -134,13 +134,13 @@ func (p *parameter) inPath(v schema.Value) (string, error) {
 		}
 		return s, nil
 	case style == "matrix":
-		return ";" + escape(p.Name) + "=" + joined(v, false, ",", "=", escape), nil
+		return ";" + escape(p.Name) + "=" + joined(v, false, ",", escape), nil
 	case style == "label" && explode:
-		return "." + joined(v, true, ".", "=", escape), nil
+		return "." + joined(v, true, ".", escape), nil
 	case style == "label":
-		return "." + joined(v, false, ",", "=", escape), nil
+		return "." + joined(v, false, ",", escape), nil
 	default:
-		s = joined(v, explode, ",", "=", escape)
+		s = joined(v, explode, ",", escape)
 	}
 	if strings.Trim(s, ".") == "" {
 		return "", fmt.Errorf("%s must be more than dots: it is a part of the path", p.argument)
@@ -180,7 +180,7 @@ func (p *parameter) inQuery(v schema.Value) (all []pair) {
 	if separator == "" {
 		separator = ","
 	}
-	return []pair{{name, joined(v, false, separator, "=", escape)}}
+	return []pair{{name, joined(v, false, separator, escape)}}
 }
 
 // deep writes a value as name[part]=…, however deep its parts are.
@@ -207,14 +207,14 @@ func deep(name string, v schema.Value, escape func(string) string) (all []pair) 
 // inHeader writes a value as that of a header. Line ends in it are refused: they would begin another
 // header.
 func (p *parameter) inHeader(v schema.Value) (string, error) {
-	s := ""
+	var s string
 	switch {
 	case p.isJSON():
 		s = string(v.Text())
 	case isScalar(v):
 		s = textOf(v)
 	default:
-		s = joined(v, p.explodes(), ",", "=", func(s string) string { return s })
+		s = joined(v, p.explodes(), ",", func(s string) string { return s })
 	}
 	if strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f }) {
 		return "", fmt.Errorf("%s must have no control characters: it is a header", p.argument)

@@ -62,6 +62,7 @@ func (c *yamlReader) write(dst []byte, n *yaml.Node, depth int) (_ []byte, err e
 			}
 		}
 		return append(dst, '}'), nil
+	case yaml.ScalarNode, yaml.DocumentNode:
 	}
 	return append(dst, scalar(n)...), nil
 }

@@ -309,7 +309,7 @@ func TestCall(t *testing.T) {
 			t.Errorf("%s %s: %d %s, want %d %s", x.path, x.body, res.StatusCode, body, x.status, x.want)
 		}
 	}
-	if res, body := w.send(t, http.MethodPost, "/tools/shop/buy", ""); res.StatusCode != 403 || res.Header.Get("Pagetools-Resume") == "" {
+	if res, body := w.send(t, http.MethodPost, "/tools/shop/buy", ""); res.StatusCode != http.StatusForbidden || res.Header.Get("Pagetools-Resume") == "" {
 		t.Errorf("a call that waits: %d %s %v", res.StatusCode, body, res.Header)
 	}
 	calls := w.Calls()
