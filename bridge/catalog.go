@@ -34,7 +34,8 @@ type Tool struct {
 	hints       policy.Hints
 	digest      string
 	shape       shape
-	secrets     bool // the schema marks arguments as secret
+	secrets     bool       // the schema marks arguments as secret
+	operation   *Operation // nil: of a page
 }
 
 // shape is what completing the arguments needs to know of an input schema.
@@ -266,16 +267,26 @@ func NewCatalog(prev *Catalog, decls []Declaration, l Limits) (*Catalog, []Findi
 				continue
 			}
 		}
-		c.byName[t.name] = &t
-		c.tools = append(c.tools, &t)
+		c.add(&t)
 	}
+	c.seal()
+	return c, findings
+}
+
+// add adds a tool whose name is free.
+func (c *Catalog) add(t *Tool) {
+	c.byName[t.name] = t
+	c.tools = append(c.tools, t)
+}
+
+// seal ends the making of a catalog.
+func (c *Catalog) seal() {
 	slices.SortFunc(c.tools, func(a, b *Tool) int { return strings.Compare(a.name, b.name) })
 	h := sha256.New()
 	for _, t := range c.tools {
 		h.Write([]byte(t.digest))
 	}
 	c.digest = hex.EncodeToString(h.Sum(nil))
-	return c, findings
 }
 
 // complexity is the finding that the schemas of a page are too much, from this tool on.
@@ -309,10 +320,14 @@ func (c *Catalog) rename(t *Tool, l Limits) Finding {
 
 // digest identifies the definition as declared, before anything is cleaned.
 func (d *Declaration) digest() string {
-	b, err := json.Marshal([]any{
+	parts := []any{
 		"pagetools/definition/1", d.Origin, d.Frame, d.Name, d.Title, d.Description,
 		string(canonicalOrRaw(d.Input)), string(canonicalOrRaw(d.Output)), string(canonicalOrRaw(d.Annotations)),
-	})
+	}
+	if d.Operation != nil {
+		parts = append(parts, d.Operation)
+	}
+	b, err := json.Marshal(parts)
 	if err != nil { // strings only: cannot happen
 		panic("encoding a definition: " + err.Error())
 	}
@@ -356,7 +371,7 @@ func admit(d Declaration, l Limits) admission {
 	case len(d.Title) > l.Description:
 		return refuse("title-too-long", "The title is longer than %d bytes.", l.Description)
 	}
-	t := &Tool{origin: d.Origin, name: d.Name, digest: d.key, hints: hintsOf(d.Annotations)}
+	t := &Tool{origin: d.Origin, name: d.Name, digest: d.key, hints: hintsOf(d.Annotations), operation: d.Operation}
 	var hidden int
 	t.title, hidden = Visible(d.Title)
 	desc, more := Visible(d.Description)

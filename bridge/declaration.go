@@ -28,6 +28,8 @@ type Declaration struct {
 	Input, Output json.RawMessage
 	// Annotations are the page's claims, as a JSON object; nil means none.
 	Annotations json.RawMessage
+	// Operation is set for an operation of an API; nil for a tool of a page.
+	Operation *Operation
 
 	key string // digest, once it is known
 }

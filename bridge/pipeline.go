@@ -173,7 +173,8 @@ func (pl *pipeline) configured(in *Call) (*siteState, settings, error) {
 
 // ref names the page of the call.
 func (r *passage) ref() Ref {
-	return Ref{Site: r.call.Site, Session: r.call.Session, Caller: r.call.Caller}
+	return Ref{Site: r.call.Site, Session: r.call.Session, Caller: r.call.Caller,
+		API: r.tool != nil && r.tool.operation != nil}
 }
 
 func mayNotAnswer() *Error {
@@ -249,7 +250,7 @@ func (pl *pipeline) checkInput(r *Run) *Error {
 		return Errorf(SchemaError, "", NotRun, "request must be a JSON object, such as {}.")
 	}
 	var err error
-	if r.input, err = r.completeInput(); err == nil {
+	if r.input, err = r.completeInput(); err == nil && r.tool.operation == nil {
 		r.input, err = r.input.Doubles()
 	}
 	if err != nil {
@@ -354,7 +355,7 @@ func (pl *pipeline) approve(ctx context.Context, r *Run, next handler) Step {
 	r.unseen = pl.consents.unseen(ctx, r)
 	in := policy.Input{
 		Operator: r.site.options.Approval, Tool: r.tool.name, Hints: r.tool.hints,
-		Origin: r.tool.origin, Own: r.tool.own, TopLevel: r.tool.topLevel, Request: r.settings.approval,
+		Origin: r.tool.origin, Own: r.tool.own, TopLevel: r.tool.topLevel, Site: r.tool.siteLevel(), Request: r.settings.approval,
 		Tainted: pl.taints.of(r.call.Caller.Name, r.tool.origin, pl.now()), Unseen: r.unseen,
 	}
 	r.decision = policy.Decide(in)

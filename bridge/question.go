@@ -43,6 +43,8 @@ type Question struct {
 	Hints   []string `json:"hints,omitempty"`
 	Frame   string   `json:"frame,omitempty"`
 	Session string   `json:"session,omitempty"`
+	// Operation is what the call would ask of an API; nil for a tool of a page.
+	Operation *Operation `json:"operation,omitempty"`
 	// Page is the page that a call would run in, for consent; nil where a new one is
 	// opened as the site has it.
 	Page *ConfiguredPage `json:"page,omitempty"`
@@ -87,6 +89,7 @@ func (q *Question) Facts() []Fact {
 	for _, hint := range q.Hints {
 		add("The page says", claims[hint])
 	}
+	q.Operation.facts(add)
 	add("Origin", q.Origin)
 	add("Frame", q.Frame)
 	add("Session", q.Session)

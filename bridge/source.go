@@ -106,6 +106,7 @@ func (inv Invocation) Refused(ctx context.Context) *Error {
 func (inv Invocation) Complete(q Question) Question {
 	q.ID, q.Tool, q.Input = rand.Text(), inv.Tool.Name(), inv.Input
 	q.Hints, q.Frame = inv.Tool.hints.Claimed(), inv.Tool.frame
+	q.Operation = inv.Tool.operation
 	q.ExpiresAt = time.Now().Add(inv.Answer)
 	if q.Origin == "" {
 		q.Origin = inv.Tool.Origin()
@@ -143,6 +144,9 @@ type Ref struct {
 	Beside bool
 	// Asking says, for Shows, that a person is about to be asked about the call.
 	Asking bool
+	// API is true, for Acquire and Shows, when the call's tool is an operation of the site's API:
+	// no page is needed.
+	API bool
 	// Page is what the call's config changes about its page, for Acquire and Shows: a canonical
 	// JSON object with the keys of PageKeys, or empty. It may hold secrets.
 	Page string

@@ -50,7 +50,7 @@ func (l *Listing) Terms(t *Tool) Terms {
 	o := &l.of.options
 	_, ruled := o.Approval.Match(t.origin, t.name)
 	decided := policy.Decide(policy.Input{Operator: o.Approval, Tool: t.name, Hints: t.hints, Origin: t.origin,
-		Own: t.own, TopLevel: t.topLevel})
+		Own: t.own, TopLevel: t.topLevel, Site: t.siteLevel()})
 	rate := policy.SiteRates{Rate: o.Rate, Tools: o.Rates}.Of(t.name)
 	return Terms{Level: decided.Level, Ruled: ruled, Strict: o.Approval.Mode == policy.ModeStrict,
 		ReadsOnly: !t.hints.MayChange(t.topLevel), Destructive: t.hints.Destructive == policy.Yes,

@@ -77,7 +77,7 @@ func (d *Document) bodyArguments(t *Tool, o *operationObject) (properties []memb
 	}
 	t.body = &body{media: chosen, required: b.Required, encoding: b.Content[chosen].Encoding}
 	object, err := d.object(s, 0)
-	if err != nil || len(object.properties) == 0 || strings.HasPrefix(chosen, "text/") || strings.HasSuffix(chosen, "octet-stream") {
+	if err != nil || len(object.properties) == 0 && !object.is || strings.HasPrefix(chosen, "text/") || strings.HasSuffix(chosen, "octet-stream") {
 		t.body.whole = "body"
 		if b.Required {
 			required = []string{"body"}
@@ -99,6 +99,7 @@ type object struct {
 	properties []member
 	required   []string
 	closed     bool
+	is         bool // it says that it is one
 }
 
 // object reads the properties of a schema, with those of its references and of all of its parts.
@@ -112,6 +113,7 @@ func (d *Document) object(text json.RawMessage, depth int) (object, error) {
 		return all, err
 	}
 	var s struct {
+		Type       json.RawMessage
 		Properties json.RawMessage
 		Required   []string
 		AllOf      []json.RawMessage
@@ -125,12 +127,13 @@ func (d *Document) object(text json.RawMessage, depth int) (object, error) {
 			return all, err
 		}
 	}
-	all.required, all.closed = s.Required, string(s.Additional) == "false"
+	all.required, all.closed, all.is = s.Required, string(s.Additional) == "false", string(s.Type) == `"object"`
 	for _, part := range s.AllOf {
 		more, err := d.object(part, depth+1)
 		if err != nil {
 			return all, err
 		}
+		all.is = all.is || more.is
 		for _, m := range more.properties {
 			if !slices.ContainsFunc(all.properties, func(o member) bool { return o.name == m.name }) {
 				all.properties = append(all.properties, m)

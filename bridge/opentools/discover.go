@@ -10,10 +10,12 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
+	"path"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/pquerna/cachecontrol/cacheobject"
 	"golang.org/x/net/html"
 )
 
@@ -39,8 +41,10 @@ type Found struct {
 	Route Route
 	// Auth is what llm.json says of signing in; "" is nothing.
 	Auth string
-	// Text is the document as JSON, and Digest is of it.
-	Text []byte
+	// Fresh is how long the document is as it was without asking again (RFC 9111, 4.2).
+	Fresh time.Duration
+
+	tag string // of the answer; "" is none
 }
 
 // ErrNotFound is the error of an address that leads to no document.
@@ -53,6 +57,9 @@ type Discoverer struct {
 	Client *http.Client
 	// Guess is true to try the usual addresses of documents, too.
 	Guess bool
+	// Quick is true to ask only what the origin says at the well-known places, and the address
+	// itself only where it looks like that of a document: it may be a page's, which is asked once.
+	Quick bool
 }
 
 // stepTime is how long a step may take.
@@ -70,6 +77,11 @@ func (d *Discoverer) Discover(ctx context.Context, address string) (*Found, erro
 	}
 	s := &search{d: d, ctx: ctx, start: u}
 	steps := []func() (*Found, error){s.given, s.wellKnown, s.beside, s.convention, s.linked, s.catalog, s.resources}
+	if d.Quick {
+		if steps = []func() (*Found, error){s.wellKnown, s.beside, s.convention}; LooksLikeDocument(u) {
+			steps = slices.Insert(steps, 0, s.given)
+		}
+	}
 	if d.Guess {
 		steps = append(steps, s.guessed)
 	}
@@ -85,12 +97,58 @@ func (d *Discoverer) Discover(ctx context.Context, address string) (*Found, erro
 	return nil, fmt.Errorf("%w at %s (%s)", ErrNotFound, u.Host, strings.Join(s.tried, "; "))
 }
 
+// LooksLikeDocument reports whether an address is one that documents have.
+func LooksLikeDocument(u *url.URL) bool {
+	name := strings.ToLower(path.Base(u.Path))
+	return slices.Contains([]string{".json", ".yaml", ".yml"}, path.Ext(name)) || strings.Contains(name, "openapi") ||
+		strings.Contains(name, "swagger") || name == "api-docs"
+}
+
+// defaultFresh is how long a document is fresh of which its site says nothing (B8), and mostFresh the
+// longest that counts.
+const defaultFresh, mostFresh = 5 * time.Minute, 24 * time.Hour
+
+func freshness(h http.Header) time.Duration {
+	said := h.Values("Cache-Control")
+	c, err := cacheobject.ParseResponseCacheControl(strings.Join(said, ","))
+	switch {
+	case err != nil || len(said) == 0:
+		return defaultFresh
+	case c.NoStore || c.NoCachePresent:
+		return 0
+	case c.MaxAge >= 0:
+		return min(time.Duration(c.MaxAge)*time.Second, mostFresh)
+	}
+	return defaultFresh
+}
+
+// Again asks for a document that was found before. It returns the same when it did not change; an
+// error is that there is none now, or that its site cannot be asked.
+func (d *Discoverer) Again(ctx context.Context, before *Found) (*Found, error) {
+	s := &search{d: d, ctx: ctx, start: before.URL, tag: before.tag}
+	r, err := s.get(before.URL)
+	if err != nil {
+		return nil, err
+	}
+	if r.body == nil { // it did not change
+		same := *before
+		same.Fresh = r.fresh
+		return &same, nil
+	}
+	found, err := s.document(r, before.Route, before.Auth)
+	if found == nil && err == nil {
+		err = fmt.Errorf("%w at %s any more (%s)", ErrNotFound, before.URL, strings.Join(s.tried, "; "))
+	}
+	return found, err
+}
+
 // search is one discovery.
 type search struct {
 	d     *Discoverer
 	ctx   context.Context //nolint:containedctx // of one discovery
 	start *url.URL
 	first *reply // of the address itself
+	tag   string // of the document that is known
 	tried []string
 }
 
@@ -100,7 +158,14 @@ type reply struct {
 	body  []byte
 	media string
 	links []string
+	fresh time.Duration
+	tag   string
 }
+
+// statusError is an answer that is none of success.
+type statusError struct{ status int }
+
+func (e *statusError) Error() string { return fmt.Sprintf("it answers %d", e.status) }
 
 var errElsewhere = errors.New("it leads to another origin")
 
@@ -116,6 +181,9 @@ func (s *search) get(u *url.URL) (*reply, error) {
 		return nil, err
 	}
 	req.Header.Set("Accept", "application/json, application/vnd.oai.openapi+json, application/yaml;q=0.9, text/html;q=0.5, */*;q=0.1")
+	if s.tag != "" {
+		req.Header.Set("If-None-Match", s.tag)
+	}
 	client := *s.d.Client
 	client.CheckRedirect = func(r *http.Request, via []*http.Request) error {
 		if len(via) > 5 {
@@ -131,8 +199,11 @@ func (s *search) get(u *url.URL) (*reply, error) {
 		return nil, err
 	}
 	defer func() { _ = res.Body.Close() }()
+	if res.StatusCode == http.StatusNotModified && s.tag != "" {
+		return &reply{fresh: freshness(res.Header)}, nil
+	}
 	if res.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("it answers %d", res.StatusCode)
+		return nil, &statusError{res.StatusCode}
 	}
 	body, err := io.ReadAll(io.LimitReader(res.Body, maxDocument+1))
 	if err != nil {
@@ -142,7 +213,7 @@ func (s *search) get(u *url.URL) (*reply, error) {
 		return nil, fmt.Errorf("it has more than %d MiB", maxDocument>>20)
 	}
 	media, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type")) // "" is read, too
-	return &reply{res.Request.URL, body, media, res.Header.Values("Link")}, nil
+	return &reply{res.Request.URL, body, media, res.Header.Values("Link"), freshness(res.Header), res.Header.Get("ETag")}, nil
 }
 
 func sameOrigin(a, b *url.URL) bool {
@@ -190,7 +261,7 @@ func (s *search) document(r *reply, route Route, auth string) (*Found, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", r.url, err)
 	}
-	return &Found{Document: d, URL: r.url, Route: route, Auth: auth, Text: text}, nil
+	return &Found{Document: d, URL: r.url, Route: route, Auth: auth, Fresh: r.fresh, tag: r.tag}, nil
 }
 
 // toJSON returns a reply as JSON.

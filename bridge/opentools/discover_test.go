@@ -76,7 +76,7 @@ func TestDiscover(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if found.Route != x.route || found.URL.Path != x.at || found.Title != x.title || found.Auth != x.auth || len(found.Text) == 0 {
+			if found.Route != x.route || found.URL.Path != x.at || found.Title != x.title || found.Auth != x.auth || len(found.Title) == 0 {
 				t.Errorf("found by %s at %s: %s (%s)", found.Route, found.URL, found.Title, found.Auth)
 			}
 		})

@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -267,4 +269,31 @@ func (d *Document) resolved(text json.RawMessage) (json.RawMessage, error) {
 		text = to
 	}
 	return nil, errors.New("its references lead to each other without end")
+}
+
+// alternatives are those of the security of an operation, its own or else the document's (OpenAPI
+// 4.8.30): one is enough. Names that are no scheme of the document are left out with their
+// alternative.
+func (d *Document) alternatives(t *Tool) (all [][]Scheme) {
+	text := t.security
+	if len(text) == 0 {
+		text = d.security
+	}
+	var said []map[string][]string
+	if len(text) == 0 || json.Unmarshal(text, &said) != nil {
+		return nil
+	}
+next:
+	for _, needed := range said {
+		one := []Scheme{}
+		for _, name := range slices.Sorted(maps.Keys(needed)) {
+			object, err := d.resolved(d.components["securitySchemes"][name])
+			if err != nil {
+				continue next
+			}
+			one = append(one, Scheme{Name: name, Object: object, Scopes: needed[name]})
+		}
+		all = append(all, one)
+	}
+	return all
 }

@@ -35,6 +35,8 @@ type Operation struct {
 	Approval               Approval `json:"approval"`
 	BlanketApprovalAllowed bool     `json:"blanketApprovalAllowed"`
 	Destructive            bool     `json:"destructive"`
+	// Cost is what a call costs: "free", "credits" or "paid"; "" is not said.
+	Cost string `json:"costIndicator,omitempty"`
 	// RateLimit is per user; nil is none that is known.
 	RateLimit *RateLimit `json:"rateLimit,omitempty"`
 	// Hint says when and why to use it, where the summary does not say all.

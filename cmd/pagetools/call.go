@@ -124,14 +124,14 @@ func (p *program) awaitTool(ctx context.Context, a *app.App, t *target,
 	defer cancel()
 	ref := bridge.Ref{Site: t.Name, Caller: bridge.Local()}
 	for range a.Bridge.Watch(bounded, bridge.Interest{Caller: ref.Caller, Tools: true}) {
-		if catalog, err := a.Manager.Catalog(ref); err != nil || catalog.Tool(tool) != nil {
+		if catalog, err := a.Router.Catalog(ref); err != nil || catalog.Tool(tool) != nil {
 			return catalog, err
 		}
 	}
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	return a.Manager.Catalog(ref)
+	return a.Router.Catalog(ref)
 }
 
 // sayUnmet says what a page was to wait for and did not come.

@@ -126,7 +126,7 @@ func (c *callers) reload(a *app.App) {
 	revoked := c.faces.Replace(c.ofFaces(next))
 	revoked = append(revoked, c.console.Replace(c.ofConsole(next))...)
 	a.Bridge.Revoke()
-	a.Manager.Revoke()
+	a.Revoke()
 	said := fmt.Sprintf("the callers were read again from %s: there are %d", p.conf.File,
 		len(next.Callers))
 	if slices.Sort(revoked); len(revoked) > 0 {

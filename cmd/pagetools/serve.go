@@ -159,7 +159,7 @@ func (p *program) serve(ctx context.Context, pl plan) error {
 
 func (p *program) startBrowser(ctx context.Context, a *app.App) error {
 	defer p.waiting("starting a browser")()
-	_, err := a.Engine.Start(ctx)
+	_, err := a.StartBrowser(ctx)
 	return err
 }
 
@@ -167,7 +167,7 @@ func (p *program) startBrowser(ctx context.Context, a *app.App) error {
 // ended first.
 func (p *program) openSites(ctx context.Context, a *app.App) bool {
 	defer p.waiting("opening the sites, until their tools are there")()
-	return a.Manager.WaitOpened(ctx) == nil
+	return a.WaitOpened(ctx) == nil
 }
 
 // drain lets calls in flight finish, within drainTime.
@@ -215,7 +215,7 @@ func (p *program) welcome(ctx context.Context, a *app.App, pl plan, base string,
 	for _, t := range targets {
 		s := servedSite{Name: t.Name, URL: base + "/webtools/" + t.Name, Tools: []string{}}
 		// A site that failed is not asked again: it may take its time once more.
-		if status := a.Manager.Status(t.Name); status != "open" {
+		if status := a.Status(t.Name); status != "open" {
 			s.Error = status
 		} else if d, err := a.Bridge.Webtool(ctx, bridge.Ref{Site: t.Name,
 			Caller: bridge.Local()}, "", ""); err != nil {
@@ -241,10 +241,18 @@ func (p *program) welcome(ctx context.Context, a *app.App, pl plan, base string,
 	p.sayAll(servingWarnings(p.conf, targets))
 }
 
+// engineLine says what the pages are opened with.
+func engineLine(a *app.App) string {
+	if a.Engine == nil {
+		return "no browser: the sites are APIs"
+	}
+	return "engine: " + a.Kind + " in " + a.Engine.Version()
+}
+
 // lines are those of the box.
 func (out served) lines(a *app.App, targets []*target, c *config.Config) []string {
 	lines := []string{"pagetools serves " + out.Listening + "/webtools",
-		"engine: " + a.Kind + " in " + a.Engine.Version()}
+		engineLine(a)}
 	for i, s := range out.Sites {
 		lines = append(lines, "", s.Name+"  ("+terminal.Plain(targets[i].Text)+")", "  "+s.URL)
 		switch {
@@ -352,7 +360,7 @@ func serveMCP(ctx context.Context, p *program, pl plan) error {
 			"and with `pagetools approve`", page)
 	}
 	go func() { // ends with the start, or with the engine
-		if _, err := a.Engine.Start(ctx); err != nil && ctx.Err() == nil {
+		if _, err := a.StartBrowser(ctx); err != nil && ctx.Err() == nil {
 			p.say("%s", terminal.Plain(err.Error()))
 		}
 	}()

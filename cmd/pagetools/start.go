@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/opentools"
 	"github.com/pagetools/pagetools/bridge/policy"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/config"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
@@ -104,7 +105,7 @@ func (p *program) one(ctx context.Context, arg string, pl plan) (*app.App, *targ
 func (p *program) await(ctx context.Context, a *app.App, t *target,
 	ref bridge.Ref) (*bridge.Catalog, error) {
 	defer p.waiting("opening %s, until its tools are there", terminal.Plain(t.Text))()
-	return a.Manager.Await(ctx, ref)
+	return a.Router.Await(ctx, ref)
 }
 
 // end closes an app or what it remembers. Records that are lost are said.
@@ -197,7 +198,7 @@ func (p *program) options(pl plan) (app.Options, error) {
 	for _, t := range pl.targets {
 		s := app.Site{
 			Target: t.Target, Engine: kindOf(c, pl, t), Files: pl.files[t.Name],
-			Page: pageOptions(c, pl, t), Tools: toolOptions(c, t),
+			Page: pageOptions(c, pl, t), Tools: toolOptions(c, t), API: apiOptions(c, pl, t),
 		}
 		if err := p.logins(pl, t, &s.Page); err != nil {
 			return o, err
@@ -305,6 +306,21 @@ func toolOptions(c *config.Config, t *target) bridge.SiteOptions {
 		o.Approval.Mode = s.Approval.Mode
 	}
 	return o
+}
+
+// apiOptions says how the API of a target is used. The test kit and logins are about pages.
+func apiOptions(c *config.Config, pl plan, t *target) app.API {
+	mode, expose := c.OpenTools, c.Expose
+	if t.config.OpenTools != "" && !c.Insisted("opentools") {
+		mode = t.config.OpenTools
+	}
+	if t.config.Expose != "" && !c.Insisted("expose") {
+		expose = t.config.Expose
+	}
+	if pl.record || pl.login {
+		return app.API{}
+	}
+	return app.API{Mode: app.Mode(mode), Expose: opentools.Expose(strings.TrimPrefix(expose, "marked"))}
 }
 
 // kindOf is the kind of engine of a target: what the file says of it, unless the

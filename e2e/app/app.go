@@ -16,6 +16,7 @@ import (
 	"sync/atomic"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/opentools"
 	"github.com/pagetools/pagetools/bridge/policy"
 	"github.com/pagetools/pagetools/bridge/store"
 	"github.com/pagetools/pagetools/session"
@@ -54,6 +55,8 @@ type Options struct {
 	Limits bridge.Limits
 	// Memory is what outlives the app, which closes it; nil remembers nothing.
 	Memory *store.Store
+	// Signer adds credentials to what is asked of APIs; nil adds none.
+	Signer opentools.Signer
 	// Version is that of the program, which clients are told; "" is "dev".
 	Version string
 	Log     *slog.Logger // nil is silent
@@ -73,16 +76,22 @@ type Site struct {
 	Page session.SiteOptions
 	// Tools is what the operator decided about its tools.
 	Tools bridge.SiteOptions
+	// API is how what it publishes as OpenTools is used; the zero value does not.
+	API API
 }
 
 // App is everything that runs, wired.
 type App struct {
 	Manager *session.Manager
+	// APIs are those of sites that publish some; nil where none is looked for.
+	APIs *opentools.Router
+	// Router has the pages and the APIs.
+	Router  bridge.Router
 	Bridge  *bridge.Bridge
 	Metrics *transport.Metrics
 	// Proxy is how pages reach the network; nil with a remote browser, whose ways are its own.
 	Proxy *egress.Proxy
-	// Engine is that of the first site, and Kind what kind it is.
+	// Engine is that of the first site, and Kind what kind it is; nil where no site has a page.
 	Engine *cdp.Engine
 	Kind   string
 
@@ -119,12 +128,15 @@ func (a *App) start(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	if a.Engine, err = a.engine(a.Kind); err != nil {
-		return err
-	}
 	m, b := a.o.Manager, a.o.Bridge
-	m.Engine, m.Sites, m.Limits, m.Log = a.lend(a.Engine), nil, a.o.Limits, a.o.Log
-	m.LightPages = a.Engine.Kind() == chrome.Shell
+	m.Engine, m.Sites, m.Limits, m.Log = noBrowser{}, nil, a.o.Limits, a.o.Log
+	paged := func(s Site) bool { return s.hasPage() }
+	if len(a.o.Sites) == 0 || slices.ContainsFunc(a.o.Sites, paged) {
+		if a.Engine, err = a.engine(a.Kind); err != nil {
+			return err
+		}
+		m.Engine, m.LightPages = a.lend(a.Engine), a.Engine.Kind() == chrome.Shell
+	}
 	if a.o.Remote.URL != "" { // whose memory is that of another machine
 		m.FreeMemory = func() uint64 { return 0 }
 	}
@@ -135,6 +147,10 @@ func (a *App) start(ctx context.Context) (err error) {
 		b.Memory = a.o.Memory.Memory
 	}
 	for _, s := range a.o.Sites {
+		b.Sites[s.Name] = s.Tools
+		if !s.hasPage() {
+			continue
+		}
 		if err := a.serve(ctx, s); err != nil {
 			return err
 		}
@@ -142,11 +158,7 @@ func (a *App) start(ctx context.Context) (err error) {
 		page.Site = bridge.Site{Name: s.Name, Target: s.Text, Origin: s.Origin,
 			Local: s.Folder != ""}
 		page.URL, page.Tab.Pass = s.URL, s.pass
-		var reach policy.Reach
-		if page.Tab.Reach != nil {
-			reach = *page.Tab.Reach
-		}
-		reach.Origins = append([]string{s.Origin}, page.Origins...)
+		reach := s.reach()
 		page.Tab.Reach = &reach
 		kind := s.Engine
 		if kind == "" {
@@ -158,18 +170,24 @@ func (a *App) start(ctx context.Context) (err error) {
 		}
 		page.Engine = a.lend(e)
 		m.Sites = append(m.Sites, page)
-		b.Sites[s.Name] = s.Tools
 	}
 	a.Manager = session.New(m)
-	a.Metrics = transport.NewMetrics(a.Manager.Sites(), a.load)
+	if err := a.attach(ctx); err != nil {
+		return err
+	}
+	a.Metrics = transport.NewMetrics(a.Router.Sites(), a.load)
 	b.Memory.Calls = a.Metrics.Counting(b.Memory.Calls)
-	a.Bridge, err = bridge.New(a.Manager, b)
+	a.Bridge, err = bridge.New(a.Router, b)
 	return err
 }
 
 // Findings are what a site's author should know of its declarations now.
 func (a *App) Findings(site string) []bridge.Finding {
-	return slices.Concat(a.Manager.Findings(site), a.Bridge.Findings(site))
+	all := slices.Concat(a.Manager.Findings(site), a.Bridge.Findings(site))
+	if a.APIs != nil {
+		all = append(all, a.APIs.Findings(site)...)
+	}
+	return all
 }
 
 // Keep keeps pages from a listener of this process, whatever they may reach, until the app is
@@ -300,6 +318,9 @@ func (s *Site) hasFirst(root *os.Root) error {
 func (a *App) Close() error {
 	if a.Bridge != nil {
 		a.Bridge.Close()
+	}
+	if a.APIs != nil {
+		a.APIs.Close()
 	}
 	if a.Manager != nil {
 		_ = a.Manager.Close() // and with it the engines

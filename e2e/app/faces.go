@@ -51,7 +51,7 @@ func (a *App) load() transport.Load {
 
 // readiness returns what /readyz reports.
 func (a *App) readiness() transport.Readiness {
-	ready := a.Manager.Tried() && a.Engine.Version() != ""
+	ready := a.Manager.Tried() && (a.Engine == nil || a.Engine.Version() != "")
 	r := transport.Readiness{Ready: ready, Draining: a.draining.Load(), Sites: map[string]string{},
 		Findings: map[string][]bridge.Finding{}}
 	for _, e := range a.engines {
@@ -59,8 +59,8 @@ func (a *App) readiness() transport.Readiness {
 			r.Browser = "The browser cannot be started; the log of pagetools says why."
 		}
 	}
-	for _, s := range a.Manager.Sites() {
-		r.Sites[s.Name], r.Findings[s.Name] = a.Manager.Status(s.Name), a.Findings(s.Name)
+	for _, s := range a.Router.Sites() {
+		r.Sites[s.Name], r.Findings[s.Name] = a.Status(s.Name), a.Findings(s.Name)
 	}
 	if a.o.Memory != nil && a.o.Memory.Audit != nil && a.o.Memory.Audit.Healthy() != nil {
 		r.Audit = "calls cannot be recorded: those that may change something are refused"

@@ -58,6 +58,9 @@ func (r *Refusal) Error() string {
 	}
 }
 
+// Forbidden says the same, for who does not know this package.
+func (r *Refusal) Forbidden() string { return r.Error() }
+
 // public judges addresses by IANA's registries of special ones. Azure's platform has a
 // public one.
 var public = ssrf.New(ssrf.WithAnyPort(), ssrf.WithAnyNetwork(),

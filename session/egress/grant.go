@@ -9,6 +9,7 @@ import (
 	"net/http/httputil"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/pagetools/pagetools/bridge/policy"
 )
@@ -123,4 +124,42 @@ func (p *Proxy) admitted(r *http.Request) *Grant {
 		return nil
 	}
 	return g
+}
+
+// Transport makes requests of this process as if they were the page's: to what the grant lets it
+// reach, by the same dialer. Its connections are kept, and end with End.
+func (g *Grant) Transport() http.RoundTripper {
+	t := &http.Transport{DialContext: g.dial, Proxy: g.proxy.upstreamOf, ForceAttemptHTTP2: true,
+		MaxIdleConnsPerHost: idleConnections, MaxConnsPerHost: mostConnections, IdleConnTimeout: idleTime,
+		TLSHandshakeTimeout: dialTime, MaxResponseHeaderBytes: headerBytes}
+	context.AfterFunc(g.life, t.CloseIdleConnections)
+	return granted{g, t}
+}
+
+// Bounds of the connections that are kept, for each host.
+const (
+	idleConnections, mostConnections = 16, 64
+	idleTime                         = 90 * time.Second
+	headerBytes                      = 256 << 10
+)
+
+// granted judges what a dialer cannot.
+type granted struct {
+	*Grant
+
+	to *http.Transport
+}
+
+// RoundTrip implements http.RoundTripper.
+func (g granted) RoundTrip(r *http.Request) (*http.Response, error) {
+	port := r.URL.Port()
+	if port == "" && r.URL.Scheme == "https" {
+		port = "443"
+	} else if port == "" {
+		port = "80"
+	}
+	if err := g.literal(r.URL.Hostname(), port); err != nil {
+		return nil, err
+	}
+	return g.to.RoundTrip(r)
 }

@@ -60,6 +60,8 @@ type Config struct {
 	File                string        `key:"config" group:"output" only:"command" path:"true" run:"true" help:"the configuration file; a pagetools.yaml that nobody names may say little"`
 	DataDir             string        `key:"data-dir" group:"records" path:"true" help:"where versions, consent and the audit are kept, and the sockets of 'approve'; off keeps nothing (default in XDG_STATE_HOME)"`
 	Engine              string        `key:"engine" group:"browser" default:"shim" enum:"shim,native" help:"how pages get WebMCP: shim (our script), native (the browser's own)"`
+	OpenTools           string        `key:"opentools" group:"pages" default:"auto" enum:"auto,only,off" help:"whether the API that a site publishes as OpenTools is used: auto (beside its page; alone where TARGET is a document), only (without its page and without a browser), off"`
+	Expose              string        `key:"expose" group:"pages" default:"marked" enum:"marked,safe,all" help:"which operations of an API become tools: marked (those with x-llm), safe (and those that only read), all"`
 	State               string        `key:"state" group:"pages" default:"isolated" enum:"isolated,shared" help:"calls without a session get a page of their own, or all the same: isolated, shared"`
 	Warm                int           `key:"warm" group:"pages" default:"2" min:"0" help:"spare pages that wait for calls, per site"`
 	MCPTools            string        `key:"mcp-tools" group:"serving" default:"auto" enum:"auto,direct,hybrid,meta" help:"what MCP clients see: direct (the tools of pages), hybrid (three to find and call them, and those found or called), meta (these three), auto (hybrid above 30 tools)"`

@@ -25,6 +25,8 @@ type Site struct {
 	Target         string      `key:"target" unnamed:"target" required:"true" help:"a URL, or a folder with an index.html"`
 	State          string      `key:"state" unnamed:"yes" enum:"isolated,shared" help:"as --state, for this site"`
 	Engine         string      `key:"engine" enum:"shim,native" help:"as --engine, for this site"`
+	OpenTools      string      `key:"opentools" enum:"auto,only,off" help:"as --opentools, for this site"`
+	Expose         string      `key:"expose" enum:"marked,safe,all" help:"as --expose, for this site"`
 	Warm           *int        `key:"warm" min:"0" help:"as --warm, for this site"`
 	Approval       Approval    `key:"approval" unnamed:"stricter" help:"as --approval, for this site: a word, or a default with rules for single tools"`
 	Rate           policy.Rate `key:"rate" help:"calls that this site takes of all callers together, as in 600/1m"`

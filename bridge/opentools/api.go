@@ -1,0 +1,310 @@
+package opentools
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/policy"
+)
+
+// api is a site with the document that it has now.
+type api struct {
+	SiteOptions
+
+	router     *Router
+	background sync.WaitGroup
+	sessions   jars
+
+	mu      sync.Mutex
+	now     *edition      // nil: none was found
+	err     *bridge.Error // why
+	expires time.Time     // when it is asked for again
+	asked   time.Time     // when it was asked for
+	running chan struct{} // closed when the look that goes on ends; nil: none
+	good    time.Time     // until when it is used where it cannot be asked for
+	merged  map[[2]*bridge.Catalog]*bridge.Catalog
+	rates   map[rated]func(time.Time) bool
+}
+
+// edition is a document with its tools.
+type edition struct {
+	found   *Found
+	tools   map[string]*Tool
+	servers map[*Tool]*url.URL
+	catalog *bridge.Catalog
+}
+
+// rated is what a rate is of (O13).
+type rated struct{ caller, tool string }
+
+// Times of looking for documents.
+const (
+	behind          = 2 * time.Second  // a page that is open waits so long for the API of its site
+	retryAfterError = time.Second      // after a look that failed
+	askAgain        = 10 * time.Second // a document that may have changed is asked for so often at most
+	staleTime       = 24 * time.Hour   // a document that cannot be asked for is good so long (B8)
+	nothingFor      = time.Hour        // so long a site with pages is believed to have no API
+	maxMerged       = 64
+	maxRated        = 10_000
+)
+
+func newAPI(r *Router, o SiteOptions) *api {
+	return &api{SiteOptions: o, router: r, merged: map[[2]*bridge.Catalog]*bridge.Catalog{}, rates: map[rated]func(time.Time) bool{}}
+}
+
+func (a *api) edition() *edition {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.now
+}
+
+// used returns the edition of now, and looks for a newer one in the background when it is time.
+func (a *api) used() *edition {
+	a.mu.Lock()
+	now, due := a.now, time.Now().After(a.expires)
+	a.mu.Unlock()
+	if due {
+		a.refresh()
+	}
+	return now
+}
+
+// await is used, and waits for the first look.
+func (a *api) await(ctx context.Context, patience time.Duration) *edition {
+	now := a.used()
+	if now != nil || a.Pages && a.failure() != nil {
+		return now
+	}
+	if patience > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, patience)
+		defer cancel()
+	}
+	a.mu.Lock()
+	running := a.running
+	a.mu.Unlock()
+	if running != nil {
+		select {
+		case <-running:
+		case <-ctx.Done():
+		}
+	}
+	return a.edition()
+}
+
+func (a *api) failure() *bridge.Error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.err
+}
+
+// refresh looks for the document in the background, unless that goes on. The channel is closed when
+// it is over.
+func (a *api) refresh() <-chan struct{} {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.running != nil {
+		return a.running
+	}
+	over := make(chan struct{})
+	a.running, a.asked = over, time.Now()
+	before := a.now
+	a.background.Go(func() { // ends with the look, which has its own bounds, or with the router
+		next, err := a.look(a.router.life, before)
+		a.settle(before, next, err)
+		close(over)
+	})
+	return over
+}
+
+// settle notes what a look came to.
+func (a *api) settle(before, next *edition, err error) {
+	now := time.Now()
+	a.mu.Lock()
+	a.running = nil
+	switch {
+	case err == nil:
+		a.now, a.err = next, nil
+		a.expires = now.Add(max(next.found.Fresh, retryAfterError))
+		a.good = a.expires.Add(staleTime)
+	case before != nil && !isGone(err) && now.Before(a.good):
+		a.expires = now.Add(askAgain) // what there was is still good
+	default:
+		a.now, a.err = nil, asError(a.URL, err)
+		a.expires = now.Add(retryAfterError)
+		if a.Pages && errors.Is(err, ErrNotFound) {
+			a.expires = now.Add(nothingFor)
+		}
+	}
+	changed := before == nil != (a.now == nil) || before != nil && a.now != nil && before.catalog != a.now.catalog
+	if changed {
+		clear(a.merged)
+	}
+	a.mu.Unlock()
+	if err != nil && !(a.Pages && errors.Is(err, ErrNotFound)) && a.router.life.Err() == nil {
+		a.router.o.Log.Warn("site: no document", "site", a.Name, "error", err)
+	}
+	if changed {
+		a.router.notify(a.Name)
+	}
+}
+
+// asError is the error of a look.
+func asError(address string, err error) *bridge.Error {
+	host := address
+	if u, e := url.Parse(address); e == nil {
+		host = u.Host
+	}
+	if e := unreachable(host, err); e != nil {
+		return e
+	}
+	return bridge.Errorf(bridge.InternalError, bridge.Unreachable, bridge.NotRun, "%s.",
+		bridge.Clip(bridge.OneLine(err.Error()), 1<<10)).With(err)
+}
+
+// look finds the document and makes tools of it.
+func (a *api) look(ctx context.Context, before *edition) (*edition, error) {
+	d := &Discoverer{Client: &http.Client{Transport: a.Transport}, Guess: a.Guess, Quick: a.Pages}
+	var found *Found
+	var err error
+	if before != nil {
+		found, err = d.Again(ctx, before.found)
+		if err == nil && found.Document == before.found.Document {
+			same := *before
+			same.found = found
+			return &same, nil
+		}
+		if err != nil && !isGone(err) {
+			return nil, err
+		}
+	}
+	if found == nil {
+		if found, err = d.Discover(ctx, a.URL); err != nil {
+			return nil, err
+		}
+	}
+	return a.read(found, before), nil
+}
+
+// isGone reports whether there is no document any more where one was.
+func isGone(err error) bool {
+	var answer *statusError
+	return errors.Is(err, ErrNotFound) ||
+		errors.As(err, &answer) && (answer.status == http.StatusNotFound || answer.status == http.StatusGone)
+}
+
+// read makes the tools of a document.
+func (a *api) read(found *Found, before *edition) *edition {
+	tools, problems := found.Tools(a.Expose)
+	e := &edition{found: found, tools: make(map[string]*Tool, len(tools)), servers: make(map[*Tool]*url.URL, len(tools))}
+	var findings []bridge.Finding
+	note := func(rule, tool, text string, refused bool) {
+		findings = append(findings, bridge.Finding{Rule: rule, Tool: tool, Message: text, Refused: refused}.Cleaned())
+	}
+	for _, p := range problems {
+		note("operation-unusable", "", p, true)
+	}
+	name := found.Title
+	if found.Root != nil && found.Root.Name != "" {
+		name = found.Root.Name
+	}
+	declared := make([]bridge.Declaration, 0, len(tools))
+	for _, t := range tools {
+		server, err := t.serverOf(found.Document, found.URL, a.Origins)
+		if err != nil {
+			note("server-elsewhere", t.Name, err.Error(), true)
+			continue
+		}
+		for _, n := range t.Notes {
+			note("operation-note", t.Name, n, false)
+		}
+		e.tools[t.Name], e.servers[t] = t, server
+		declared = append(declared, t.declaration(a.Origin, server, name))
+	}
+	var prev *bridge.Catalog
+	if before != nil {
+		prev = before.catalog
+	}
+	var refused []bridge.Finding
+	e.catalog, refused = bridge.NewCatalog(prev, declared, a.router.o.Limits)
+	e.catalog = e.catalog.With(append(findings, refused...))
+	if prev != nil && prev.Digest() == e.catalog.Digest() && slices.Equal(prev.Findings(), e.catalog.Findings()) {
+		e.catalog = prev // the same pointer is the same list
+	}
+	return e
+}
+
+// list is what the site offers: of its API, and of its page where it has one.
+func (a *api) list(now *edition, page func() (*bridge.Catalog, error)) (*bridge.Catalog, error) {
+	if !a.Pages {
+		if now == nil {
+			return nil, cmpError(a.failure(), bridge.Errorf(bridge.InternalError, bridge.Unreachable, bridge.NotRun,
+				"The document of %q was not read yet.", a.Name))
+		}
+		return now.catalog, nil
+	}
+	shown, err := page()
+	switch {
+	case now == nil:
+		return shown, err
+	case err != nil:
+		return now.catalog, nil //nolint:nilerr // the API needs no page
+	}
+	key := [2]*bridge.Catalog{now.catalog, shown}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	both := a.merged[key]
+	if both == nil {
+		if len(a.merged) >= maxMerged {
+			clear(a.merged)
+		}
+		both = now.catalog.Beside(shown)
+		a.merged[key] = both
+	}
+	return both, nil
+}
+
+func cmpError(e, otherwise *bridge.Error) error {
+	if e != nil {
+		return e
+	}
+	return otherwise
+}
+
+// allow counts a call against the rate that the site publishes (O13), for each caller.
+func (a *api) allow(caller string, t *Tool, now time.Time) *bridge.Error {
+	limit := t.Terms.RateLimit
+	if limit == nil || limit.Per() == 0 {
+		return nil
+	}
+	every := limit.Per() / time.Duration(limit.Max)
+	key := rated{caller, t.Name + "\n" + fmt.Sprint(*limit)}
+	a.mu.Lock()
+	may := a.rates[key]
+	if may == nil {
+		if len(a.rates) >= maxRated {
+			for k := range maps.Keys(a.rates) {
+				delete(a.rates, k)
+				break
+			}
+		}
+		may = policy.Burst(limit.Max, every)
+		a.rates[key] = may
+	}
+	a.mu.Unlock()
+	if may(now) {
+		return nil
+	}
+	e := bridge.Errorf(bridge.RateLimit, "", bridge.NotRun, "The site allows %d calls of %q in %s. %s",
+		limit.Max, t.Name, limit.Window, bridge.TryAgain(every)).Detail("limit", "site")
+	e.Retry = every
+	return e
+}

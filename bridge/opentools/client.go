@@ -1,0 +1,285 @@
+package opentools
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptrace"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/schema"
+)
+
+// Signer adds to requests what proves who calls. It is safe for concurrent use.
+type Signer interface {
+	// Sign adds what one of the alternatives needs. It sends nothing to another origin than that
+	// of the target. Errors are for people: they say what to do.
+	Sign(ctx context.Context, t Target, r *http.Request) error
+	// Refused says whether a request is worth another try after such an answer, with what is
+	// signed anew. The error says what a person has to do.
+	Refused(ctx context.Context, t Target, res *http.Response) (again bool, err error)
+}
+
+// Target is what a request is signed for.
+type Target struct {
+	// Principal is whose credentials are used: the name of the caller.
+	Principal string
+	// Resource is the server of the API, and Document where its document is.
+	Resource, Document *url.URL
+	// Alternatives are those of the operation's security: one is enough, of which all schemes are
+	// needed. One without schemes is for nobody in particular.
+	Alternatives [][]Scheme
+}
+
+// Scheme is a Security Scheme Object (OpenAPI 4.8.27) of an operation, by its name in the document.
+type Scheme struct {
+	Name   string
+	Object []byte
+	Scopes []string
+}
+
+// outgoing is a call on its way to an API.
+type outgoing struct {
+	client    *http.Client
+	signer    Signer
+	target    Target
+	tool      *Tool
+	server    *url.URL
+	jar       *jar // nil: no cookies
+	args      schema.Value
+	maxBytes  int
+	userAgent string
+}
+
+// retries bounds the repetitions of a call that only reads, and longestWait how long one waits.
+const (
+	retries     = 2
+	longestWait = 20 * time.Second
+)
+
+// do sends the request, and again where nothing can run twice by that: after an answer that it was
+// not let in and could be now, and where it only reads and the site says when to come back.
+func (o *outgoing) do(ctx context.Context) bridge.Step {
+	signedAnew := false
+	for try := 0; ; try++ {
+		res, sent, err := o.send(ctx)
+		if err != nil {
+			return o.failed(ctx, err, sent).Step()
+		}
+		step, wait := o.read(ctx, res)
+		switch {
+		case res.StatusCode == http.StatusUnauthorized || res.StatusCode == http.StatusForbidden:
+			if o.signer == nil || signedAnew {
+				return step
+			}
+			again, err := o.signer.Refused(ctx, o.target, res)
+			if err != nil {
+				return notSigned(err).Step()
+			}
+			if !again {
+				return step
+			}
+			signedAnew = true
+		case wait > 0 && wait <= longestWait && isSafe(o.tool.Method) && try < retries && fits(ctx, wait):
+			select {
+			case <-time.After(wait):
+			case <-ctx.Done():
+				return step
+			}
+		default:
+			return step
+		}
+	}
+}
+
+// fits reports whether there is time for a wait and for an answer after it.
+func fits(ctx context.Context, wait time.Duration) bool {
+	deadline, ok := ctx.Deadline()
+	return !ok || time.Until(deadline) > 2*wait
+}
+
+// isSafe reports whether a method only reads (RFC 9110, 9.2.1).
+func isSafe(method string) bool {
+	return method == http.MethodGet || method == http.MethodHead || method == "QUERY"
+}
+
+// send sends the request once. sent is true when something of it may have arrived.
+func (o *outgoing) send(ctx context.Context) (res *http.Response, sent bool, err error) {
+	made, err := o.tool.request(o.server, o.args)
+	if err != nil {
+		return nil, false, bridge.Errorf(bridge.SchemaError, "", bridge.NotRun, "request: %s.", err)
+	}
+	var wrote atomic.Bool
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteHeaders: func() { wrote.Store(true) }})
+	r, err := http.NewRequestWithContext(ctx, made.method, made.url.String(), bytes.NewReader(made.body))
+	if err != nil {
+		return nil, false, bridge.Errorf(bridge.SchemaError, "", bridge.NotRun,
+			"request: it makes no address that can be asked.").With(err)
+	}
+	if made.body == nil {
+		r.Body, r.GetBody, r.ContentLength = http.NoBody, nil, 0
+	}
+	r.URL = made.url // with its path as it is encoded
+	r.Header = made.header
+	if r.Header.Get("Accept") == "" {
+		r.Header.Set("Accept", "application/json, text/*;q=0.8, */*;q=0.5")
+	}
+	r.Header.Set("User-Agent", o.userAgent)
+	if o.jar != nil {
+		for _, c := range o.jar.Cookies(r.URL) {
+			r.AddCookie(c)
+		}
+	}
+	if o.signer != nil {
+		if err := o.signer.Sign(ctx, o.target, r); err != nil {
+			return nil, false, notSigned(err)
+		}
+	}
+	client := *o.client
+	client.CheckRedirect = o.within
+	if o.jar != nil {
+		client.Jar = receiving{o.jar}
+	}
+	res, err = client.Do(r)
+	return res, wrote.Load(), err
+}
+
+// within follows redirects of the same origin. Others are the answer, so that nothing that was meant
+// for this origin gets to another one.
+func (o *outgoing) within(r *http.Request, via []*http.Request) error {
+	if len(via) > 5 || !sameOrigin(r.URL, o.server) {
+		return http.ErrUseLastResponse
+	}
+	return nil
+}
+
+// notSigned is the error of a call that nobody is logged in for.
+func notSigned(err error) *bridge.Error {
+	if e, ok := errors.AsType[*bridge.Error](err); ok {
+		return e
+	}
+	return bridge.Errorf(bridge.ToolError, "", bridge.NotRun, "%s", bridge.Clip(bridge.OneLine(err.Error()), 1<<10))
+}
+
+// failed is the error of a request without an answer.
+func (o *outgoing) failed(ctx context.Context, err error, sent bool) *bridge.Error {
+	if e, ok := errors.AsType[*bridge.Error](err); ok {
+		return e
+	}
+	outcome := bridge.NotRun
+	if sent {
+		outcome = bridge.Unknown
+	}
+	if cause := context.Cause(ctx); cause != nil {
+		e := *bridge.AsError(cause)
+		if errors.Is(cause, context.Canceled) || errors.Is(cause, context.DeadlineExceeded) {
+			e = *bridge.Errorf(bridge.Cancelled, "", outcome, "The caller gave up.")
+		}
+		e.Outcome = outcome
+		return e.With(err)
+	}
+	if e := unreachable(o.server.Host, err); e != nil {
+		e.Outcome = outcome
+		return e
+	}
+	return bridge.Errorf(bridge.InternalError, bridge.Unreachable, outcome,
+		"%s broke the connection off.", o.server.Host).With(err)
+}
+
+// unreachable is the error of a host that cannot be asked; nil when err is of another kind.
+func unreachable(host string, err error) *bridge.Error {
+	var certificate *tls.CertificateVerificationError
+	var unknown x509.UnknownAuthorityError
+	var forbidden interface{ Forbidden() string }
+	switch {
+	case errors.As(err, &forbidden):
+		return bridge.Errorf(bridge.InternalError, bridge.OriginBlocked, bridge.NotRun, "%s.", forbidden.Forbidden()).With(err)
+	case errors.As(err, &certificate), errors.As(err, &unknown):
+		return bridge.Errorf(bridge.InternalError, bridge.Certificate, bridge.NotRun,
+			"The certificate of %s is not valid.", host).With(err)
+	}
+	var to *url.Error
+	if errors.As(err, &to) && strings.Contains(err.Error(), "dial ") {
+		return bridge.Errorf(bridge.InternalError, bridge.Unreachable, bridge.NotRun, "%s cannot be reached.", host).With(err)
+	}
+	return nil
+}
+
+// retryAfter reads when the site wants to be asked again (RFC 9110, 10.2.3); 0 is not said.
+func retryAfter(h http.Header, now time.Time) time.Duration {
+	said := h.Get("Retry-After")
+	if n, err := strconv.Atoi(said); err == nil && n >= 0 && n < 1<<20 {
+		return max(time.Duration(n)*time.Second, 10*time.Millisecond)
+	}
+	if at, err := http.ParseTime(said); err == nil && at.After(now) {
+		return at.Sub(now)
+	}
+	return 0
+}
+
+// servers is where the requests of a tool go (B12): the first of its servers that is of the document's
+// origin, or of one that the user allowed. The error says which was left out.
+func (t *Tool) serverOf(d *Document, document *url.URL, allowed []string) (*url.URL, error) {
+	all, err := readServers(t.servers, d.servers)
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range all {
+		u, err := document.Parse(s)
+		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+			continue
+		}
+		u.RawQuery, u.Fragment, u.User = "", "", nil
+		if sameOrigin(u, document) || isAllowed(u, allowed) {
+			return u, nil
+		}
+	}
+	return nil, fmt.Errorf("its server %.200s is of another origin than the document: allow it with --allow-origin", all[0])
+}
+
+func isAllowed(u *url.URL, origins []string) bool {
+	for _, o := range origins {
+		if to, err := url.Parse(o); err == nil && sameOrigin(to, u) {
+			return true
+		}
+	}
+	return false
+}
+
+// readServers returns the addresses of the first list of servers that there is, their variables
+// filled with their defaults (OpenAPI 4.8.5). Without one the server is the root.
+func readServers(lists ...json.RawMessage) ([]string, error) {
+	for _, text := range lists {
+		if len(text) == 0 {
+			continue
+		}
+		var all []struct {
+			URL       string
+			Variables map[string]struct{ Default string }
+		}
+		if err := json.Unmarshal(text, &all); err != nil {
+			return nil, fmt.Errorf("its servers cannot be read: %w", err)
+		}
+		var addresses []string
+		for _, s := range all {
+			for name, v := range s.Variables {
+				s.URL = strings.ReplaceAll(s.URL, "{"+name+"}", v.Default)
+			}
+			addresses = append(addresses, s.URL)
+		}
+		if len(addresses) > 0 {
+			return addresses, nil
+		}
+	}
+	return []string{"/"}, nil
+}

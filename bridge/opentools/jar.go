@@ -1,0 +1,153 @@
+package opentools
+
+import (
+	"net/http"
+	"net/http/cookiejar"
+	"net/url"
+	"sync"
+	"time"
+
+	"github.com/pagetools/pagetools/bridge"
+)
+
+// Bounds of the cookies of one session, and of sessions (B11).
+const (
+	maxCookies  = 300
+	maxSessions = 10_000
+	maxOfCaller = 1000
+	maxExpired  = 10_000 // sessions that are over, of which their callers were not told
+	idleSession = 15 * time.Minute
+)
+
+// jar has the cookies of one session of one caller. It is safe for concurrent use.
+type jar struct {
+	cookies *cookiejar.Jar
+
+	turn chan struct{} // calls in order hold it
+	mu   sync.Mutex
+	by   bridge.Caller
+	set  int // cookies that were set: each may be one more
+	used time.Time
+}
+
+func newJar() *jar {
+	c, err := cookiejar.New(nil)
+	if err != nil {
+		panic(err) // it fails for no options
+	}
+	return &jar{cookies: c, turn: make(chan struct{}, 1), used: time.Now()}
+}
+
+// Cookies are those of an address.
+func (j *jar) Cookies(u *url.URL) []*http.Cookie { return j.cookies.Cookies(u) }
+
+// receiving takes cookies, and adds none: those of a request are added where it is made, with those
+// of its arguments.
+type receiving struct{ *jar }
+
+// SetCookies implements http.CookieJar.
+func (r receiving) SetCookies(u *url.URL, cookies []*http.Cookie) {
+	r.mu.Lock()
+	room := max(0, maxCookies-r.set)
+	r.set += min(len(cookies), room)
+	r.mu.Unlock()
+	r.cookies.SetCookies(u, cookies[:min(len(cookies), room)])
+}
+
+// Cookies implements http.CookieJar.
+func (r receiving) Cookies(*url.URL) []*http.Cookie { return nil }
+
+// owner is whose session it is.
+type owner struct{ caller, session string }
+
+// jars are the sessions of a site. It is safe for concurrent use.
+type jars struct {
+	mu      sync.Mutex
+	swept   time.Time
+	all     map[owner]*jar
+	expired map[owner]struct{} // had cookies, and their callers do not know yet
+}
+
+// of returns the jar of a session, and whether another one of that name with cookies ended, which is
+// said once. Without a session it is a new one.
+func (s *jars) of(caller bridge.Caller, session string, now time.Time) (j *jar, ended bool) {
+	by := owner{caller.Name, session}
+	if session == "" {
+		return newJar(), false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.all == nil {
+		s.all, s.expired = map[owner]*jar{}, map[owner]struct{}{}
+	}
+	s.sweep(now)
+	if _, ended = s.expired[by]; ended {
+		delete(s.expired, by)
+		return nil, true
+	}
+	j = s.all[by]
+	if j == nil {
+		if len(s.all) >= maxSessions {
+			s.end(s.oldest(func(owner) bool { return true }))
+		} else if of := func(o owner) bool { return o.caller == by.caller }; s.count(of) >= maxOfCaller {
+			s.end(s.oldest(of))
+		}
+		j = newJar()
+		s.all[by] = j
+	}
+	j.used, j.by = now, caller
+	return j, false
+}
+
+// sweep ends the sessions that nobody used of late.
+func (s *jars) sweep(now time.Time) {
+	if now.Sub(s.swept) < idleSession/16 {
+		return
+	}
+	s.swept = now
+	for by, j := range s.all {
+		if now.Sub(j.used) > idleSession {
+			s.end(by)
+		}
+	}
+}
+
+func (s *jars) count(of func(owner) bool) (n int) {
+	for o := range s.all {
+		if of(o) {
+			n++
+		}
+	}
+	return n
+}
+
+func (s *jars) oldest(of func(owner) bool) (by owner) {
+	var at time.Time
+	for o, j := range s.all {
+		if of(o) && (at.IsZero() || j.used.Before(at)) {
+			by, at = o, j.used
+		}
+	}
+	return by
+}
+
+func (s *jars) end(by owner) {
+	j := s.all[by]
+	delete(s.all, by)
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.set > 0 && len(s.expired) < maxExpired {
+		s.expired[by] = struct{}{}
+	}
+}
+
+// revoke ends the sessions of callers whose credential was revoked.
+func (s *jars) revoke() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for by, j := range s.all {
+		if j.by.IsRevoked() {
+			delete(s.all, by)
+		}
+	}
+}

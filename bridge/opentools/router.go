@@ -1,0 +1,234 @@
+package opentools
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/pagetools/pagetools/bridge"
+)
+
+// SiteOptions is one site whose API is used.
+type SiteOptions struct {
+	bridge.Site
+	// URL is where its document is looked for; see [Discoverer].
+	URL string
+	// Pages is true when the site has pages besides, in RouterOptions.Pages: then only what the
+	// origin says at the well-known places counts, and an API that is not there is no error.
+	Pages bool
+	// Expose says which operations become tools.
+	Expose Expose
+	// Guess is that of [Discoverer].
+	Guess bool
+	// Origins are further origins that servers of the document may have.
+	Origins []string
+	// Transport makes the requests: it says what may be reached. Required.
+	Transport http.RoundTripper
+}
+
+// RouterOptions configures a Router.
+type RouterOptions struct {
+	// Pages has the sites that are not in Sites, and those with SiteOptions.Pages; nil is none.
+	Pages bridge.Router
+	Sites []SiteOptions
+	// Order are the names of all sites as they are listed; one that is missing comes last.
+	Order []string
+	// Signer adds credentials; nil adds none.
+	Signer Signer
+	Limits bridge.Limits
+	// UserAgent is what sites are told of who asks; "" is "pagetools".
+	UserAgent string
+	Log       *slog.Logger // nil is silent
+}
+
+// maxTools is how many operations of a document are offered, unless the limits say otherwise: a
+// document is read by who publishes it, and searched by who calls.
+const maxTools = 2048
+
+// maxSubschemas is the same of the schemas of all of them.
+const maxSubschemas = 400_000
+
+// Router is the sites with APIs, beside those with pages. It is safe for concurrent use.
+type Router struct {
+	o       RouterOptions
+	sites   map[string]*api
+	life    context.Context //nolint:containedctx // of what goes on in the background
+	end     context.CancelFunc
+	changed atomic.Pointer[func(site string)]
+}
+
+var (
+	_ bridge.Router   = (*Router)(nil)
+	_ bridge.Notifier = (*Router)(nil)
+)
+
+// NewRouter makes a Router, and begins to look for the documents. The caller must close it.
+func NewRouter(o RouterOptions) *Router {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.UserAgent == "" {
+		o.UserAgent = "pagetools"
+	}
+	if o.Limits.Tools == 0 {
+		o.Limits.Tools = maxTools
+	}
+	if o.Limits.Subschemas == 0 {
+		o.Limits.Subschemas = maxSubschemas
+	}
+	o.Limits = o.Limits.WithDefaults()
+	r := &Router{o: o, sites: map[string]*api{}}
+	r.life, r.end = context.WithCancel(context.Background())
+	for _, s := range o.Sites {
+		a := newAPI(r, s)
+		r.sites[s.Name] = a
+		a.refresh()
+	}
+	return r
+}
+
+// Close ends what goes on in the background, and waits for it.
+func (r *Router) Close() {
+	r.end()
+	for _, a := range r.sites {
+		a.background.Wait()
+	}
+}
+
+// Sites implements bridge.Router.
+func (r *Router) Sites() (all []bridge.Site) {
+	if r.o.Pages != nil {
+		all = slices.Clone(r.o.Pages.Sites())
+	}
+	for _, s := range r.o.Sites {
+		if !s.Pages {
+			all = append(all, s.Site)
+		}
+	}
+	at := func(s bridge.Site) int {
+		if i := slices.Index(r.o.Order, s.Name); i >= 0 {
+			return i
+		}
+		return len(r.o.Order)
+	}
+	slices.SortStableFunc(all, func(a, b bridge.Site) int { return at(a) - at(b) })
+	return all
+}
+
+// Notify implements bridge.Notifier.
+func (r *Router) Notify(changed func(site string)) {
+	r.changed.Store(&changed)
+	if n, ok := r.o.Pages.(bridge.Notifier); ok {
+		n.Notify(changed)
+	}
+}
+
+func (r *Router) notify(site string) {
+	if changed := r.changed.Load(); changed != nil {
+		(*changed)(site)
+	}
+}
+
+// Catalog implements bridge.Router.
+func (r *Router) Catalog(ref bridge.Ref) (*bridge.Catalog, error) {
+	a := r.sites[ref.Site]
+	if a == nil {
+		return r.o.Pages.Catalog(ref)
+	}
+	return a.list(a.used(), func() (*bridge.Catalog, error) { return r.o.Pages.Catalog(ref) })
+}
+
+// Await implements bridge.Router.
+func (r *Router) Await(ctx context.Context, ref bridge.Ref) (*bridge.Catalog, error) {
+	a := r.sites[ref.Site]
+	if a == nil {
+		return r.o.Pages.Await(ctx, ref)
+	}
+	if !a.Pages {
+		return a.list(a.await(ctx, ref.Patience), nil)
+	}
+	page, err := r.o.Pages.Await(ctx, ref)
+	return a.list(a.await(ctx, behind), func() (*bridge.Catalog, error) { return page, err })
+}
+
+// Shows implements bridge.Router.
+func (r *Router) Shows(ref bridge.Ref) *bridge.Shown {
+	if a := r.sites[ref.Site]; a != nil && (ref.API || !a.Pages) {
+		return nil
+	}
+	return r.o.Pages.Shows(ref)
+}
+
+// Acquire implements bridge.Router.
+func (r *Router) Acquire(ctx context.Context, ref bridge.Ref) (bridge.Source, error) {
+	if a := r.sites[ref.Site]; a != nil && (ref.API || !a.Pages) {
+		return a.acquire(ctx, ref)
+	}
+	return r.o.Pages.Acquire(ctx, ref)
+}
+
+// Found is the document of a site, with the operations that are no tools and what cannot be used of
+// those that are; nil when there is none.
+func (r *Router) Found(site string) *Found {
+	if a := r.sites[site]; a != nil {
+		if now := a.edition(); now != nil {
+			return now.found
+		}
+	}
+	return nil
+}
+
+// Revoke ends the sessions of callers whose credential was revoked.
+func (r *Router) Revoke() {
+	for _, a := range r.sites {
+		a.sessions.revoke()
+	}
+}
+
+// Status says how the API of a site is: open, opening, or why it is not; "" is that its pages say it.
+func (r *Router) Status(site string) string {
+	a := r.sites[site]
+	if a == nil {
+		return ""
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	switch {
+	case a.now != nil:
+		return "open"
+	case a.Pages:
+		return ""
+	case a.err != nil:
+		return a.err.Message
+	}
+	return "opening"
+}
+
+// WaitOpened waits until every site that has no pages was found or failed once, and a little for the
+// others.
+func (r *Router) WaitOpened(ctx context.Context) error {
+	for _, a := range r.sites {
+		patience := time.Duration(0)
+		if a.Pages {
+			patience = behind
+		}
+		a.await(ctx, patience)
+		if err := context.Cause(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Findings are what the author of a site's document should know.
+func (r *Router) Findings(site string) []bridge.Finding {
+	if a := r.sites[site]; a != nil {
+		if now := a.edition(); now != nil {
+			return now.catalog.Findings()
+		}
+	}
+	return nil
+}

@@ -1,0 +1,146 @@
+package opentools
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/schema"
+)
+
+// source is the API for one call.
+type source struct {
+	api  *api
+	ref  bridge.Ref
+	jar  *jar
+	turn bool // it holds that of the jar
+}
+
+// acquire returns the API for one call. A session's calls run in order.
+func (a *api) acquire(ctx context.Context, ref bridge.Ref) (bridge.Source, error) {
+	if a.await(ctx, ref.Patience) == nil {
+		return nil, cmpError(a.failure(), bridge.Errorf(bridge.InternalError, bridge.Unreachable, bridge.NotRun,
+			"The document of %q was not read yet.", a.Name))
+	}
+	j, ended := a.sessions.of(ref.Caller, ref.Session, time.Now())
+	if ended {
+		return nil, bridge.Errorf(bridge.SessionExpired, "", bridge.NotRun,
+			"The session %q ended because nobody used it; the next call begins a new one.", ref.Session)
+	}
+	s := &source{api: a, ref: ref, jar: j}
+	if ref.Session == "" || ref.Beside {
+		return s, nil
+	}
+	if ref.Turn > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, ref.Turn, bridge.Errorf(bridge.InternalError, bridge.Overload, bridge.NotRun,
+			"Other calls of this session took too long."))
+		defer cancel()
+	}
+	select {
+	case j.turn <- struct{}{}:
+		s.turn = true
+		return s, nil
+	case <-ctx.Done():
+		if e, ok := errors.AsType[*bridge.Error](context.Cause(ctx)); ok {
+			return nil, e
+		}
+		return nil, bridge.Errorf(bridge.Cancelled, "", bridge.NotRun, "The caller gave up.")
+	}
+}
+
+// Release implements bridge.Source.
+func (s *source) Release() {
+	if s.turn {
+		<-s.jar.turn
+	}
+}
+
+// Invoke implements bridge.Source.
+func (s *source) Invoke(ctx context.Context, inv bridge.Invocation) bridge.Step {
+	a := s.api
+	now, e := s.current(ctx, inv)
+	if e != nil {
+		return e.Step()
+	}
+	t := now.tools[inv.Tool.Name()]
+	if e := a.allow(inv.Caller, t, time.Now()); e != nil {
+		return e.Step()
+	}
+	args, err := schema.Read(inv.Input, maxArgumentDepth)
+	if err != nil {
+		return bridge.AsError(err).Step()
+	}
+	if e := inv.Refused(ctx); e != nil {
+		return e.Step()
+	}
+	if inv.Timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, inv.Timeout, bridge.TimedOut(inv.Timeout))
+		defer cancel()
+	}
+	most := inv.MaxBytes
+	if most == 0 {
+		most = a.router.o.Limits.Result
+	}
+	o := &outgoing{client: &http.Client{Transport: a.Transport}, signer: a.router.o.Signer, tool: t, server: now.servers[t],
+		target: Target{Principal: inv.Caller, Resource: now.servers[t], Document: now.found.URL, Alternatives: now.found.alternatives(t)},
+		jar:    s.jar, args: args, maxBytes: most, userAgent: a.router.o.UserAgent}
+	step := o.do(ctx)
+	if step.Err != nil {
+		switch step.Err.Details["status"] {
+		case http.StatusBadRequest, http.StatusNotFound, http.StatusGone, http.StatusUnprocessableEntity:
+			a.doubt()
+		}
+	}
+	return step
+}
+
+// maxArgumentDepth bounds the nesting of arguments, as the bridge does.
+const maxArgumentDepth = 201
+
+// current is the edition that has the tool of the call as it was checked and agreed to. A document
+// that is not fresh any more is asked for before something is changed by it.
+func (s *source) current(ctx context.Context, inv bridge.Invocation) (*edition, *bridge.Error) {
+	a := s.api
+	a.mu.Lock()
+	stale := time.Now().After(a.expires)
+	a.mu.Unlock()
+	if stale {
+		over := a.refresh()
+		if op := inv.Tool.Operation(); op == nil || !isSafe(op.Method) {
+			ctx, cancel := context.WithTimeout(ctx, behind)
+			defer cancel()
+			select {
+			case <-over:
+			case <-ctx.Done(): // what there was is still good
+			}
+		}
+	}
+	now := a.edition()
+	if now == nil {
+		return nil, bridge.AsError(cmpError(a.failure(), bridge.Errorf(bridge.InternalError, bridge.Unreachable, bridge.NotRun,
+			"%q has no document now.", a.Name)))
+	}
+	t := now.catalog.Tool(inv.Tool.Name())
+	switch {
+	case t == nil || now.tools[t.Name()] == nil:
+		return nil, bridge.Errorf(bridge.WebtoolNotFound, "", bridge.NotRun, "The site does not offer %q now.", inv.Tool.Name()).
+			Detail("reason", "action")
+	case t.Digest() != inv.Tool.Digest():
+		return nil, bridge.Errorf(bridge.VersionMismatch, bridge.ToolChanged, bridge.NotRun,
+			"The site changed %q between the check of this call and its run. Read the list again.", inv.Tool.Name())
+	}
+	return now, nil
+}
+
+// doubt asks for the document again soon: the site does not know what it says (B8).
+func (a *api) doubt() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if time.Since(a.asked) > askAgain {
+		a.expires = time.Time{}
+	}
+}

@@ -1,0 +1,135 @@
+package app
+
+import (
+	"cmp"
+	"context"
+	"net/url"
+	"slices"
+
+	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/opentools"
+	"github.com/pagetools/pagetools/bridge/policy"
+	"github.com/pagetools/pagetools/session"
+	"github.com/pagetools/pagetools/session/egress"
+)
+
+// Mode says whether the API that a site publishes (OpenTools) is used.
+type Mode string
+
+// The modes.
+const (
+	NoAPI   Mode = "off"  // the site's pages only; also ""
+	AutoAPI Mode = "auto" // beside its pages; without pages where the target looks like a document
+	OnlyAPI Mode = "only" // without its pages: no browser is needed
+)
+
+// API is how the API of a site is used.
+type API struct {
+	Mode Mode
+	// Expose says which operations become tools, and Guess whether a document is also looked for
+	// at usual addresses.
+	Expose opentools.Expose
+	Guess  bool
+}
+
+// hasPage reports whether the site is opened in a browser.
+func (s *Site) hasPage() bool {
+	switch s.API.Mode {
+	case OnlyAPI:
+		return false
+	case AutoAPI:
+		u, err := url.Parse(s.URL)
+		return s.Folder != "" || err != nil || !opentools.LooksLikeDocument(u)
+	}
+	return true
+}
+
+// hasAPI reports whether its API is looked for. Nobody but us publishes anything of a folder.
+func (s *Site) hasAPI() bool {
+	return s.Folder == "" && s.Files == nil && (s.API.Mode == OnlyAPI || s.API.Mode == AutoAPI)
+}
+
+// attach makes the router of sites with APIs, beside the manager of pages.
+func (a *App) attach(ctx context.Context) error {
+	a.Router = a.Manager
+	if !slices.ContainsFunc(a.o.Sites, func(s Site) bool { return s.hasAPI() }) {
+		return nil
+	}
+	proxy := a.Proxy
+	if proxy == nil { // a remote browser has ways of its own
+		var err error
+		if proxy, err = egress.Start(ctx, egress.Options{Upstream: a.o.Upstream, Log: a.o.Log}); err != nil {
+			return err
+		}
+		a.stops = append(a.stops, proxy.Close)
+	}
+	o := opentools.RouterOptions{Pages: a.Manager, Signer: a.o.Signer, Log: a.o.Log, UserAgent: "pagetools/" + cmp.Or(a.o.Version, "dev")}
+	o.Limits = a.o.Limits
+	for _, s := range a.o.Sites {
+		o.Order = append(o.Order, s.Name)
+		if !s.hasAPI() {
+			continue
+		}
+		grant := proxy.Admit(s.reach(), nil)
+		a.stops = append(a.stops, func() error { grant.End(); return nil })
+		o.Sites = append(o.Sites, opentools.SiteOptions{Site: bridge.Site{Name: s.Name, Target: s.Text, Origin: s.Origin},
+			URL: s.URL, Pages: s.hasPage(), Expose: s.API.Expose, Guess: s.API.Guess, Origins: s.Page.Origins,
+			Transport: grant.Transport()})
+	}
+	a.APIs = opentools.NewRouter(o)
+	a.Router = a.APIs
+	return nil
+}
+
+// reach is what the pages and the API of the site may reach.
+func (s *Site) reach() policy.Reach {
+	var reach policy.Reach
+	if s.Page.Tab.Reach != nil {
+		reach = *s.Page.Tab.Reach
+	}
+	reach.Origins = append([]string{s.Origin}, s.Page.Origins...)
+	return reach
+}
+
+// noBrowser is the engine where no site has a page.
+type noBrowser struct{}
+
+func (noBrowser) Open(context.Context, session.TabOptions) (session.Tab, error) {
+	return nil, bridge.Errorf(bridge.InternalError, bridge.BrowserLost, bridge.NotRun, "No site here has a page.")
+}
+
+func (noBrowser) Close() error { return nil }
+
+// Status says how a site is: open, opening, or why it is not.
+func (a *App) Status(site string) string {
+	if a.APIs != nil {
+		if status := a.APIs.Status(site); status != "" {
+			return status
+		}
+	}
+	return a.Manager.Status(site)
+}
+
+// WaitOpened waits until every site is opened or failed once.
+func (a *App) WaitOpened(ctx context.Context) error {
+	if err := a.Manager.WaitOpened(ctx); err != nil || a.APIs == nil {
+		return err
+	}
+	return a.APIs.WaitOpened(ctx)
+}
+
+// StartBrowser starts the browser, where a site has a page, and returns its version or "".
+func (a *App) StartBrowser(ctx context.Context) (string, error) {
+	if a.Engine == nil {
+		return "", nil
+	}
+	return a.Engine.Start(ctx)
+}
+
+// Revoke ends what callers have whose credential was revoked.
+func (a *App) Revoke() {
+	a.Manager.Revoke()
+	if a.APIs != nil {
+		a.APIs.Revoke()
+	}
+}
