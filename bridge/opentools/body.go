@@ -111,6 +111,9 @@ func (d *Document) object(text json.RawMessage, depth int) (object, error) {
 	if err != nil {
 		return all, err
 	}
+	if !d.spend(len(text)) {
+		return all, errTooMuch
+	}
 	var s struct {
 		Properties json.RawMessage
 		Required   []string

@@ -72,44 +72,61 @@ const (
 
 // Tools makes the operations of the document tools. Problems say which operations are none, and why.
 func (d *Document) Tools(e Expose) (tools []*Tool, problems []string) {
+	d.mu.Lock()
+	d.work = 0
+	d.mu.Unlock()
 	in := schema.Bundler{Find: d.find, Direction: schema.Request, Old: d.old}
 	out := schema.Bundler{Find: d.find, Direction: schema.Response, Old: d.old}
 	var names []string
 	for _, p := range d.Operations {
-		var o operationObject
-		if err := json.Unmarshal(p.text, &o); err != nil {
-			problems = append(problems, fmt.Sprintf("%s %s: it cannot be read: %s", p.Method, p.Path, err))
-			continue
+		t, id, err := d.tool(p, e, &in, &out)
+		if err != nil {
+			problems = append(problems, fmt.Sprintf("%s: %s", p, err))
 		}
-		terms, marked, err := d.terms(&o)
-		safe := p.Method == http.MethodGet || p.Method == http.MethodHead || p.Method == "QUERY"
-		switch {
-		case err != nil:
-			problems = append(problems, fmt.Sprintf("%s %s: x-llm: %s", p.Method, p.Path, err))
-			continue
-		case !terms.Enabled, !marked && e != All && (e != Safe || !safe):
-			continue
+		if t != nil {
+			tools, names = append(tools, t), append(names, id)
 		}
-		t := &Tool{Method: p.Method, Path: p.Path, Terms: terms, security: o.Security, servers: p.near,
-			Title: o.Summary, Description: o.Summary}
-		if o.Servers != nil {
-			t.servers = o.Servers
-		}
-		if more := cmp.Or(terms.Hint, o.Description); more != "" && more != o.Summary { // O5
-			t.Description = strings.TrimPrefix(o.Summary+"\n"+more, "\n")
-		}
-		if err := d.arguments(t, p, &o, &in); err != nil {
-			problems = append(problems, fmt.Sprintf("%s %s: %s", p.Method, p.Path, err))
-			continue
-		}
-		d.results(t, &o, &out)
-		tools = append(tools, t)
-		names = append(names, cmp.Or(o.ID, strings.ToLower(p.Method)+"_"+strings.Trim(p.Path, "/")))
+	}
+	if d.left > 0 {
+		problems = append(problems, fmt.Sprintf("%d more operations are left out: only the first %d are read", d.left, maxOperations))
 	}
 	for i, name := range Names(names) {
 		tools[i].Name = name
 	}
 	return tools, problems
+}
+
+// tool makes one operation a tool, and returns how the document names it. Without an error, nil is an
+// operation that is not exposed.
+func (d *Document) tool(p Place, e Expose, in, out *schema.Bundler) (*Tool, string, error) {
+	var o operationObject
+	if len(p.text)+len(p.common) > maxPart {
+		return nil, "", fmt.Errorf("it has more than %d MiB", maxPart>>20)
+	}
+	if err := json.Unmarshal(p.text, &o); err != nil {
+		return nil, "", fmt.Errorf("it cannot be read: %w", err)
+	}
+	terms, marked, err := d.terms(&o)
+	safe := p.Method == http.MethodGet || p.Method == http.MethodHead || p.Method == "QUERY"
+	switch {
+	case err != nil:
+		return nil, "", fmt.Errorf("x-llm: %w", err)
+	case !terms.Enabled, !marked && e != All && (e != Safe || !safe):
+		return nil, "", nil
+	}
+	t := &Tool{Method: p.Method, Path: p.Path, Terms: terms, security: o.Security, servers: p.near,
+		Title: o.Summary, Description: o.Summary}
+	if o.Servers != nil {
+		t.servers = o.Servers
+	}
+	if more := cmp.Or(terms.Hint, o.Description); more != "" && more != o.Summary { // O5
+		t.Description = strings.TrimPrefix(o.Summary+"\n"+more, "\n")
+	}
+	if err := d.arguments(t, p, &o, in); err != nil {
+		return nil, "", err
+	}
+	d.results(t, &o, out)
+	return t, cmp.Or(o.ID, strings.ToLower(p.Method)+"_"+strings.Trim(p.Path, "/")), nil
 }
 
 // terms are those of an operation; marked is true when it has x-llm.
@@ -250,6 +267,9 @@ func (d *Document) arguments(t *Tool, p Place, o *operationObject, to *schema.Bu
 	if t.body == nil || !t.body.open {
 		text = append(text, `,"additionalProperties":false`...)
 	}
+	if len(text) > maxPart {
+		return fmt.Errorf("the schema of its arguments has more than %d MiB", maxPart>>20)
+	}
 	var notes []string
 	t.Input, notes = to.Bundle(append(text, '}'))
 	t.Notes = append(t.Notes, notes...)
@@ -316,7 +336,7 @@ func (p *parameter) schema(old bool) json.RawMessage {
 	return append(append(described, ','), rest...)
 }
 
-// results reads the schema of the first good response in JSON.
+// results reads the schema of the first good response that can be JSON.
 func (d *Document) results(t *Tool, o *operationObject, to *schema.Bundler) {
 	codes := make([]string, 0, len(o.Responses))
 	for code := range o.Responses {
@@ -333,8 +353,13 @@ func (d *Document) results(t *Tool, o *operationObject, to *schema.Bundler) {
 		if err != nil || json.Unmarshal(text, &r) != nil {
 			continue
 		}
-		c, ok := r.Content["application/json"]
-		if !ok || len(c.Schema) == 0 {
+		var c struct{ Schema json.RawMessage }
+		for _, media := range []string{"application/json", "application/*", "*/*"} {
+			if held, ok := r.Content[media]; ok && len(c.Schema) == 0 {
+				c = held
+			}
+		}
+		if len(c.Schema) == 0 {
 			continue
 		}
 		var notes []string
