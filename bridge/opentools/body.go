@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"mime"
-	"slices"
 	"strings"
 )
 
@@ -76,7 +75,7 @@ func (d *Document) bodyArguments(t *Tool, o *operationObject) (properties []memb
 		s = json.RawMessage("{}")
 	}
 	t.body = &body{media: chosen, required: b.Required, encoding: b.Content[chosen].Encoding}
-	object, err := d.object(s, 0)
+	object, err := d.object(s)
 	if err != nil || len(object.properties) == 0 || strings.HasPrefix(chosen, "text/") || strings.HasSuffix(chosen, "octet-stream") {
 		t.body.whole = "body"
 		if b.Required {
@@ -102,17 +101,23 @@ type object struct {
 }
 
 // object reads the properties of a schema, with those of its references and of all of its parts.
-func (d *Document) object(text json.RawMessage, depth int) (object, error) {
+func (d *Document) object(text json.RawMessage) (object, error) {
 	var all object
+	err := d.addObject(&all, map[string]bool{}, map[string]bool{}, text, 0)
+	return all, err
+}
+
+// addObject adds those that are not known yet.
+func (d *Document) addObject(all *object, known, required map[string]bool, text json.RawMessage, depth int) error {
 	if depth > maxHops {
-		return all, fmt.Errorf("its parts have each other without end")
+		return fmt.Errorf("its parts have each other without end")
 	}
 	text, err := d.resolved(text)
 	if err != nil {
-		return all, err
+		return err
 	}
 	if !d.spend(len(text)) {
-		return all, errTooMuch
+		return errTooMuch
 	}
 	var s struct {
 		Properties json.RawMessage
@@ -121,29 +126,31 @@ func (d *Document) object(text json.RawMessage, depth int) (object, error) {
 		Additional json.RawMessage `json:"additionalProperties"`
 	}
 	if err := json.Unmarshal(text, &s); err != nil {
-		return all, err
+		return err
 	}
 	if len(s.Properties) > 0 {
-		if all.properties, err = members(s.Properties); err != nil {
-			return all, err
-		}
-	}
-	all.required, all.closed = s.Required, string(s.Additional) == "false"
-	for _, part := range s.AllOf {
-		more, err := d.object(part, depth+1)
+		own, err := members(s.Properties)
 		if err != nil {
-			return all, err
+			return err
 		}
-		for _, m := range more.properties {
-			if !slices.ContainsFunc(all.properties, func(o member) bool { return o.name == m.name }) {
+		for _, m := range own {
+			if !known[m.name] {
+				known[m.name] = true
 				all.properties = append(all.properties, m)
 			}
 		}
-		for _, name := range more.required {
-			if !slices.Contains(all.required, name) {
-				all.required = append(all.required, name)
-			}
+	}
+	for _, name := range s.Required {
+		if !required[name] {
+			required[name] = true
+			all.required = append(all.required, name)
 		}
 	}
-	return all, nil
+	all.closed = all.closed || depth == 0 && string(s.Additional) == "false"
+	for _, part := range s.AllOf {
+		if err := d.addObject(all, known, required, part, depth+1); err != nil {
+			return err
+		}
+	}
+	return nil
 }

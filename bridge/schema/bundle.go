@@ -26,6 +26,7 @@ type Bundler struct {
 
 	defs  map[string]*def // by reference
 	names map[string]int  // of defs: how many have a name that begins so
+	held  int             // bytes of defs
 }
 
 // def is a part of the document that is in "$defs".
@@ -64,6 +65,12 @@ const maxDef = 1 << 20
 // defaultBundle is what the context of a model can bear of one tool.
 const defaultBundle = 16 << 10
 
+// What is kept between bundles is at most so many bytes, and so many parts of the document.
+const (
+	mostHeld = 32 << 20
+	mostDefs = 50_000
+)
+
 // maxNotes bounds what is said of one bundle.
 const maxNotes = 10
 
@@ -74,6 +81,9 @@ func (b *Bundler) Bundle(root json.RawMessage) (bundle json.RawMessage, notes []
 		if len(notes) < maxNotes && !slices.Contains(notes, text) {
 			notes = append(notes, text)
 		}
+	}
+	if b.held > mostHeld || len(b.defs) > mostDefs {
+		b.defs, b.names, b.held = nil, nil, 0
 	}
 	v, err := parse(root, defaultDepth)
 	if err != nil || !v.isSchema() {
@@ -143,12 +153,15 @@ func sayError(err error) string {
 func (b *Bundler) levels(refs []string, enough int, note func(string)) (levels [][]*def, all bool) {
 	known := map[string]bool{}
 	size := 0
-	for len(refs) > 0 && size <= enough {
+	for len(refs) > 0 {
 		var level []*def
 		var next []string
 		for _, ref := range refs {
 			if known[ref] {
 				continue
+			}
+			if size > enough {
+				return append(levels, level), false
 			}
 			known[ref] = true
 			d := b.def(ref)
@@ -164,7 +177,7 @@ func (b *Bundler) levels(refs []string, enough int, note func(string)) (levels [
 		}
 		refs = next
 	}
-	return levels, len(refs) == 0
+	return levels, true
 }
 
 // def returns the part of the document that a reference leads to.
@@ -193,6 +206,7 @@ func (b *Bundler) def(ref string) *def {
 	}
 	d.refs = b.translate(v)
 	d.text[wholly] = v.appendJSON(nil)
+	b.held += len(d.text[wholly])
 	return d
 }
 
@@ -225,21 +239,19 @@ func (b *Bundler) reserve(ref string) *def {
 // withinDef is the depth of what a bundle has in "$defs".
 const withinDef = 2
 
-// join writes a schema with so many levels of what it refers to, and so much of each. References of
-// the last one lead to a schema that takes anything.
+// join writes a schema with so many levels of what it refers to, and so much of each. References to
+// others lead to a schema that takes anything.
 func (b *Bundler) join(top *def, levels [][]*def, n, much int) json.RawMessage {
 	anything := []byte("{}")
 	defs := map[string][]byte{}
-	last := top.refs
-	for i, level := range levels[:n] {
+	refs := slices.Clone(top.refs)
+	for _, level := range levels[:n] {
 		for _, d := range level {
 			defs[d.name] = d.as(much, withinDef)
-			if i == n-1 {
-				last = append(last[:len(last):len(last)], d.refs...)
-			}
+			refs = append(refs, d.refs...)
 		}
 	}
-	for _, ref := range last {
+	for _, ref := range refs {
 		if name := b.reserve(ref).name; defs[name] == nil {
 			defs[name] = anything
 		}
