@@ -14,6 +14,7 @@ type body struct {
 	whole    string   // the argument that is the body; "" is none
 	names    []string // the arguments that are its members otherwise
 	open     bool     // other arguments are members, too
+	bytes    bool     // the whole is base64
 	encoding map[string]encoding
 }
 
@@ -31,6 +32,39 @@ var mediaTypes = []func(media string) bool{
 	func(m string) bool { return m == "multipart/form-data" },
 	func(m string) bool { return strings.HasPrefix(m, "text/") },
 	func(m string) bool { return m == "application/octet-stream" },
+	func(m string) bool { // images and archives, where the schema says that they are bytes
+		return !strings.Contains(m, "*") && !strings.HasPrefix(m, "multipart/")
+	},
+}
+
+// mediaType returns the name of the best media type, and itself; the name is "" when none is known.
+func mediaType[V any](content map[string]V) (name, media string) {
+	for _, fits := range mediaTypes {
+		for other := range content {
+			if m, _, err := mime.ParseMediaType(other); err == nil && fits(m) && (name == "" || other < name) {
+				name, media = other, m
+			}
+		}
+		if name != "" {
+			break
+		}
+	}
+	return name, media
+}
+
+// isBytes reports whether a body of a media type is written in base64 by a model. known is false for
+// those that no other rule is for, such as XML.
+func isBytes(media string, s json.RawMessage) (is, known bool) {
+	for _, fits := range mediaTypes[:len(mediaTypes)-2] {
+		if fits(media) {
+			return false, true
+		}
+	}
+	var of struct{ Format, ContentMediaType string }
+	if media == "application/octet-stream" || json.Unmarshal(s, &of) == nil && (of.Format == "binary" || of.ContentMediaType != "") {
+		return true, true
+	}
+	return string(s) == "{}", string(s) == "{}"
 }
 
 // bodyArguments are the properties of a body that is an object, or the argument "body".
@@ -52,31 +86,25 @@ func (d *Document) bodyArguments(t *Tool, o *operationObject) (properties []memb
 	if err := json.Unmarshal(text, &b); err != nil {
 		return nil, nil, fmt.Errorf("requestBody: %w", err)
 	}
-	chosen := ""
-	for _, fits := range mediaTypes {
-		for name := range b.Content {
-			if media, _, err := mime.ParseMediaType(name); err == nil && fits(media) && (chosen == "" || name < chosen) {
-				chosen = name
-			}
-		}
-		if chosen != "" {
-			break
-		}
-	}
-	if chosen == "" {
-		if !b.Required {
-			t.Notes = append(t.Notes, "the body is left out: it is of no media type that is known here")
-			return nil, nil, nil
-		}
-		return nil, nil, fmt.Errorf("requestBody: none of its media types is known here")
-	}
+	chosen, media := mediaType(b.Content)
 	s := b.Content[chosen].Schema
 	if len(s) == 0 {
 		s = json.RawMessage("{}")
 	}
-	t.body = &body{media: chosen, required: b.Required, encoding: b.Content[chosen].Encoding}
+	bytes, known := isBytes(media, s)
+	switch {
+	case (chosen == "" || !known) && b.Required:
+		return nil, nil, fmt.Errorf("requestBody: none of its media types is known here")
+	case chosen == "" || !known:
+		t.Notes = append(t.Notes, "the body is left out: it is of no media type that is known here")
+		return nil, nil, nil
+	}
+	t.body = &body{media: chosen, required: b.Required, bytes: bytes, encoding: b.Content[chosen].Encoding}
+	if bytes {
+		s = json.RawMessage(`{"type":"string","contentEncoding":"base64","description":"The bytes, in base64."}`)
+	}
 	object, err := d.object(s)
-	if err != nil || len(object.properties) == 0 || strings.HasPrefix(chosen, "text/") || strings.HasSuffix(chosen, "octet-stream") {
+	if err != nil || len(object.properties) == 0 || bytes || strings.HasPrefix(media, "text/") {
 		t.body.whole = "body"
 		if b.Required {
 			required = []string{"body"}

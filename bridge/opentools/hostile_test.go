@@ -170,6 +170,45 @@ func TestHostileDocuments(t *testing.T) { //nolint:paralleltest // it measures m
 	}
 }
 
+// TestHostileYAML: what is small in YAML and large in memory is refused, in a second; what people write is read.
+func TestHostileYAML(t *testing.T) { //nolint:paralleltest // it measures memory
+	for name, x := range map[string]struct{ text, want string }{
+		"many nodes":    {"openapi: [" + strings.Repeat("a,", 9_000_000) + "]", "publish it as JSON"},
+		"many lines":    {"openapi:\n" + strings.Repeat("- a\n", 4_000_000), "publish it as JSON"},
+		"nested lists":  {"openapi:\n" + strings.Repeat("- "+strings.Repeat("- ", 1000)+"a\n", 5000), "publish it as JSON"},
+		"at the limit":  {"openapi: [" + strings.Repeat("a,", 690_000) + "]", "+"},
+		"deep":          {"openapi: " + strings.Repeat("[", 100_000), "neither JSON nor YAML"},
+		"aliases":       {"a: &a [x,x,x,x,x,x,x,x,x,x]\nb: &b [" + strings.Repeat("*a,", 100) + "]\nc: &c [" + strings.Repeat("*b,", 100) + "]\nd: &d [" + strings.Repeat("*c,", 100) + "]\ne: [" + strings.Repeat("*d,", 100) + "]", "too large"},
+		"one of itself": {"openapi: &a [*a]", ""},
+		"by people":     {"openapi: 3.1.0\npaths:\n" + strings.Repeat("  # more\n", 200_000) + "  /a:\n    get: {}\n", "-"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var got []byte
+			var err error
+			used := heap(t, func() any {
+				got, err = fromYAML([]byte(x.text))
+				return got
+			})
+			if used > mostHeap {
+				t.Errorf("it takes %d MB", used>>20)
+			}
+			if x.want == "+" {
+				if err != nil || len(got) < 2_000_000 {
+					t.Errorf("%d bytes, %v", len(got), err)
+				}
+				return
+			}
+			if x.want == "-" {
+				if err != nil || string(got) != `{"openapi":"3.1.0","paths":{"/a":{"get":{}}}}` {
+					t.Errorf("%s, %v", got, err)
+				}
+			} else if err == nil || !strings.Contains(err.Error(), x.want) {
+				t.Errorf("%.200s, %v", got, err)
+			}
+		})
+	}
+}
+
 // heap is how much more is held while a function runs, at most: the collector runs often meanwhile.
 func heap(t *testing.T, f func() any) uint64 {
 	t.Helper()

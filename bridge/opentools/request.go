@@ -85,7 +85,7 @@ func (t *Tool) write(r *request, args schema.Value) error {
 		r.body = t.form(whole, parts)
 	case kind == "multipart/form-data":
 		return t.multipart(r, whole, parts)
-	case kind == "application/octet-stream":
+	case t.body.bytes:
 		data, err := base64.StdEncoding.DecodeString(whole.String())
 		if err != nil {
 			return fmt.Errorf("%s must be base64: the body is bytes", t.body.whole)

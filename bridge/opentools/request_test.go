@@ -18,6 +18,7 @@ func TestRequest(t *testing.T) {
 		"/form":{"post":{"operationId":"form","x-llm":{},"requestBody":{"content":{"application/x-www-form-urlencoded":{"schema":{"type":"object","properties":{"a":{},"l":{},"d":{},"e":{}},"additionalProperties":false},"encoding":{"e":{"style":"form","explode":false},"d":{"style":"deepObject","explode":true}}}}}}},
 		"/text":{"post":{"operationId":"text","x-llm":{},"requestBody":{"content":{"text/plain":{"schema":{"type":"string"}}}}}},
 		"/bytes":{"post":{"operationId":"bytes","x-llm":{},"requestBody":{"content":{"application/octet-stream":{}}}}},
+		"/logo":{"put":{"operationId":"logo","x-llm":{},"requestBody":{"required":true,"content":{"image/png":{"schema":{"type":"string","format":"binary"}}}}}},
 		"/get":{"get":{"operationId":"get","x-llm":{}}}`
 	all, problems := tools(t, "3.1.0", paths, "", Marked)
 	if len(problems) > 0 {
@@ -36,6 +37,7 @@ func TestRequest(t *testing.T) {
 		{"form", `{}`, `POST https://api.example/v1/form | none`},
 		{"text", `{"body":"hello"}`, `POST https://api.example/v1/text Content-Type: text/plain | hello`},
 		{"bytes", `{"body":"aGVsbG8="}`, `POST https://api.example/v1/bytes Content-Type: application/octet-stream | hello`},
+		{"logo", `{"body":"aGVsbG8="}`, `PUT https://api.example/v1/logo Content-Type: image/png | hello`},
 		{"bytes", `{"body":"?"}`, `body must be base64`},
 		{"get", `{}`, `GET https://api.example/v1/get | none`},
 	} {
