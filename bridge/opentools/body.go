@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"mime"
+	"slices"
 	"strings"
 )
 
@@ -64,7 +65,9 @@ func isBytes(media string, s json.RawMessage) (is, known bool) {
 	if media == "application/octet-stream" || json.Unmarshal(s, &of) == nil && (of.Format == "binary" || of.ContentMediaType != "") {
 		return true, true
 	}
-	return string(s) == "{}", string(s) == "{}"
+	top, _, _ := strings.Cut(media, "/")
+	is = string(s) == "{}" && slices.Contains([]string{"image", "audio", "video"}, top) // so 3.1 has it
+	return is, is
 }
 
 // bodyArguments are the properties of a body that is an object, or the argument "body".
