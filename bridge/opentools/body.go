@@ -1,11 +1,15 @@
 package opentools
 
 import (
+	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"mime"
 	"slices"
 	"strings"
+
+	"github.com/pagetools/pagetools/bridge/schema"
 )
 
 // body says what of the arguments is the body, and how it is written.
@@ -14,8 +18,10 @@ type body struct {
 	required bool
 	whole    string   // the argument that is the body; "" is none
 	names    []string // the arguments that are its members otherwise
+	needs    []string // members that one which may be left out has, when it is there
 	open     bool     // other arguments are members, too
 	bytes    bool     // the whole is base64
+	rules    []member // what else its schema says of its members
 	encoding map[string]encoding
 }
 
@@ -94,7 +100,7 @@ func (d *Document) bodyArguments(t *Tool, o *operationObject) (properties []memb
 	if len(s) == 0 {
 		s = json.RawMessage("{}")
 	}
-	bytes, known := isBytes(media, s)
+	isBytes, known := isBytes(media, s)
 	switch {
 	case (chosen == "" || !known) && b.Required:
 		return nil, nil, fmt.Errorf("requestBody: none of its media types is known here")
@@ -102,26 +108,58 @@ func (d *Document) bodyArguments(t *Tool, o *operationObject) (properties []memb
 		t.Notes = append(t.Notes, "the body is left out: it is of no media type that is known here")
 		return nil, nil, nil
 	}
-	t.body = &body{media: chosen, required: b.Required, bytes: bytes, encoding: b.Content[chosen].Encoding}
-	if bytes {
-		s = json.RawMessage(`{"type":"string","contentEncoding":"base64","description":"The bytes, in base64."}`)
+	t.body = &body{media: chosen, required: b.Required, bytes: isBytes, encoding: b.Content[chosen].Encoding}
+	if isBytes {
+		s = json.RawMessage(`{"type":"string","contentEncoding":"base64","description":"The bytes, in base64.","examples":["aGVsbG8="]}`)
 	}
 	object, err := d.object(s)
-	if err != nil || len(object.properties) == 0 || bytes || strings.HasPrefix(media, "text/") {
+	if err != nil || object.other || len(object.rules) > 0 && !b.Required || len(object.properties) == 0 || isBytes || strings.HasPrefix(media, "text/") {
 		t.body.whole = "body"
 		if b.Required {
 			required = []string{"body"}
 		}
 		return []member{{"body", s}}, required, nil
 	}
-	for _, m := range object.properties {
+	for i, m := range object.properties {
 		t.body.names = append(t.body.names, m.name)
+		if media == "multipart/form-data" {
+			object.properties[i].text = d.file(m.text)
+		}
 	}
 	t.body.open = !object.closed
 	if b.Required {
-		required = object.required
+		required, t.body.rules = object.required, object.rules
+	} else {
+		t.body.needs = object.required
 	}
 	return object.properties, required, nil
+}
+
+// fileSchema is that of a file in a form.
+const fileSchema = `{"type":"object","description":%s,"properties":{"filename":{"type":"string"},"mediaType":{"type":"string"},` +
+	`"base64":{"type":"string","contentEncoding":"base64","examples":["aGVsbG8="]},"text":{"type":"string","description":"Instead of base64."}},` +
+	`"anyOf":[{"required":["base64"]},{"required":["text"]}],"additionalProperties":false}`
+
+// file is the schema of a property of a form: a file has its name and its type beside what is in it.
+func (d *Document) file(text json.RawMessage) json.RawMessage {
+	to, err := d.resolved(text)
+	var s struct {
+		Type                                  any
+		Format, ContentMediaType, Description string
+		Items                                 json.RawMessage
+	}
+	if err != nil || json.Unmarshal(to, &s) != nil {
+		return text
+	}
+	switch {
+	case s.Type == "array" && len(s.Items) > 0:
+		if items := d.file(s.Items); !bytes.Equal(items, s.Items) {
+			return fmt.Appendf(nil, `{"type":"array","description":%s,"items":%s}`, schema.MustEncode(s.Description), items)
+		}
+	case s.Type == "string" && s.Format == "binary", s.ContentMediaType != "" && !strings.HasPrefix(s.ContentMediaType, "text/"):
+		return fmt.Appendf(nil, fileSchema, schema.MustEncode(cmp.Or(s.Description, "A file.")))
+	}
+	return text
 }
 
 // object is what a schema says of its members.
@@ -129,6 +167,8 @@ type object struct {
 	properties []member
 	required   []string
 	closed     bool
+	rules      []member // alternatives of what is required, besides
+	other      bool     // there are alternatives with more in them: only the whole schema says that
 }
 
 // object reads the properties of a schema, with those of its references and of all of its parts.
@@ -154,10 +194,23 @@ func (d *Document) addObject(all *object, known, required map[string]bool, text 
 		Properties json.RawMessage
 		Required   []string
 		AllOf      []json.RawMessage
+		AnyOf      json.RawMessage
+		OneOf      json.RawMessage
+		Not, If    json.RawMessage
 		Additional json.RawMessage `json:"additionalProperties"`
 	}
 	if err := json.Unmarshal(text, &s); err != nil {
 		return err
+	}
+	all.other = all.other || len(s.Not) > 0 || len(s.If) > 0
+	for _, m := range []member{{"anyOf", s.AnyOf}, {"oneOf", s.OneOf}} {
+		switch {
+		case len(m.text) == 0:
+		case onlyRequire(m.text):
+			all.rules = append(all.rules, m)
+		default:
+			all.other = true
+		}
 	}
 	if len(s.Properties) > 0 {
 		own, err := members(s.Properties)
@@ -184,4 +237,20 @@ func (d *Document) addObject(all *object, known, required map[string]bool, text 
 		}
 	}
 	return nil
+}
+
+// onlyRequire reports whether alternatives differ in what they require, and in nothing else.
+func onlyRequire(text json.RawMessage) bool {
+	var branches []map[string]json.RawMessage
+	if json.Unmarshal(text, &branches) != nil {
+		return false
+	}
+	for _, b := range branches {
+		for key := range b {
+			if !slices.Contains([]string{"required", "title", "description"}, key) {
+				return false
+			}
+		}
+	}
+	return true
 }

@@ -31,6 +31,7 @@ type Tool struct {
 
 	parameters []parameter
 	body       *body
+	accept     string          // the one value that the operation has for this header; "" is none
 	security   json.RawMessage // "" is that of the document
 	servers    json.RawMessage // nearest to the operation; "" are those of the document
 }
@@ -207,6 +208,9 @@ func (d *Document) readParameters(t *Tool, p Place, o *operationObject) (all []p
 		}
 		name := strings.ToLower(one.Name)
 		if one.In == "header" && slices.Contains(ignored, name) {
+			if name == "accept" {
+				t.accept = one.only()
+			}
 			continue
 		}
 		if one.In == "header" && slices.Contains(unsendable, name) {
@@ -264,6 +268,9 @@ func (d *Document) arguments(t *Tool, p Place, o *operationObject, to *schema.Bu
 	if len(required) > 0 {
 		text = append(append(text, `,"required":`...), schema.MustEncode(required)...)
 	}
+	if t.body != nil {
+		text = append(text, rulesText(t.body.rules)...)
+	}
 	if t.body == nil || !t.body.open {
 		text = append(text, `,"additionalProperties":false`...)
 	}
@@ -274,6 +281,40 @@ func (d *Document) arguments(t *Tool, p Place, o *operationObject, to *schema.Bu
 	t.Input, notes = to.Bundle(append(text, '}'))
 	t.Notes = append(t.Notes, notes...)
 	return nil
+}
+
+// rulesText writes rules as members of a schema, each of which holds.
+func rulesText(rules []member) []byte {
+	parts := make([]string, len(rules))
+	for i, m := range rules {
+		parts[i] = fmt.Sprintf("%q:%s", m.name, m.text)
+	}
+	switch len(parts) {
+	case 0:
+		return nil
+	case 1:
+		return []byte("," + parts[0])
+	}
+	return []byte(`,"allOf":[{` + strings.Join(parts, "},{") + "}]")
+}
+
+// only is the value of a parameter that has but one, or its default: some say the version of their API in Accept.
+func (p *parameter) only() string {
+	var s struct {
+		Const, Default any
+		Enum           []any
+	}
+	if json.Unmarshal(p.Schema, &s) != nil {
+		return ""
+	}
+	if s.Const == nil && len(s.Enum) == 1 {
+		s.Const = s.Enum[0]
+	}
+	value, _ := cmp.Or(s.Const, s.Default).(string)
+	if len(value) > maxShown || strings.ContainsFunc(value, func(r rune) bool { return r < ' ' || r > '~' }) {
+		return ""
+	}
+	return value
 }
 
 // checkPath finds what of the path no parameter fills.

@@ -26,6 +26,9 @@ type request struct {
 // cannot be sent, and why: nothing was sent then.
 func (t *Tool) request(server *url.URL, args schema.Value) (*request, error) {
 	r := &request{method: t.Method, header: http.Header{}}
+	if t.accept != "" {
+		r.header.Set("Accept", t.accept)
+	}
 	path := t.Path
 	var query, cookies []pair
 	for i := range t.parameters {
@@ -76,6 +79,11 @@ func (t *Tool) write(r *request, args schema.Value) error {
 	whole, parts := args.Get(t.body.whole), t.members(args)
 	if t.body.whole != "" && !whole.Exists() || t.body.whole == "" && len(parts) == 0 && !t.body.required {
 		return nil
+	}
+	for _, name := range t.body.needs {
+		if len(parts) > 0 && !args.Get(name).Exists() {
+			return fmt.Errorf("%.100q is missing: %.100q is a part of what needs it", name, parts[0].name)
+		}
 	}
 	media := t.body.media
 	r.header.Set("Content-Type", media)

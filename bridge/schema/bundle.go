@@ -397,7 +397,17 @@ func (b *Bundler) onlyThere(v *value) {
 	if len(gone) == 0 {
 		return
 	}
-	properties.remove(func(name string) bool { return gone[name] })
+	lost := func(name string) bool { return gone[name] }
+	properties.remove(lost)
+	shown := []*value{v.get("example")}
+	if list := v.get("examples"); list.isArray() {
+		shown = append(shown, list.vals...)
+	}
+	for _, e := range shown {
+		if e.isObject() {
+			e.remove(lost)
+		}
+	}
 	if required := v.get("required"); required.isArray() {
 		required.vals = slices.DeleteFunc(required.vals, func(name *value) bool { return gone[name.text] })
 	}
