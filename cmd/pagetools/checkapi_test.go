@@ -16,7 +16,7 @@ import (
 func TestDocumentTargets(t *testing.T) {
 	t.Parallel()
 	const document = `{"openapi":"3.1.0","info":{"title":"T","version":"1"},"x-llm":{"version":"0.1","name":"T"},"components":{"securitySchemes":{"key":{"type":"http","scheme":"bearer"}}},
-		"paths":{"/a":{"get":{"operationId":"a","summary":"Read a.","x-llm":{}}}}}`
+		"paths":{"/a":{"get":{"operationId":"a","summary":"Read the first letter of the alphabet.","x-llm":{}}}}}`
 	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case "/openapi.json":
