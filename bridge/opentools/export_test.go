@@ -14,7 +14,7 @@ func (t *Tool) Request(server *url.URL, args schema.Value) (*http.Request, error
 	if err != nil {
 		return nil, err
 	}
-	req, err := http.NewRequest(r.method, r.url.String(), bytes.NewReader(r.body)) //nolint:noctx // the test has one
+	req, err := http.NewRequest(r.method, r.url.String(), bytes.NewReader(r.body))
 	if err != nil {
 		return nil, err
 	}

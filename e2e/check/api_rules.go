@@ -291,10 +291,10 @@ func findSchemes(r *run) {
 
 // kindOf is how llm.json calls a scheme.
 func kindOf(kind, scheme string) string {
-	switch {
-	case kind == "apiKey":
+	switch kind {
+	case "apiKey":
 		return "api-key"
-	case kind == "http":
+	case "http":
 		return strings.ToLower(scheme)
 	}
 	return kind

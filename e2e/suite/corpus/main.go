@@ -40,7 +40,7 @@ func main() {
 	case *one != "":
 		err = read(context.Background(), os.Stdout, *one)
 	case flag.NArg() == 1:
-		err = compare(os.Stdout, flag.Arg(0), *notes)
+		err = compare(context.Background(), os.Stdout, flag.Arg(0), *notes)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "corpus:", err)
@@ -61,7 +61,7 @@ type row struct {
 }
 
 // compare reads all documents of a folder.
-func compare(w io.Writer, folder string, notes bool) error {
+func compare(ctx context.Context, w io.Writer, folder string, notes bool) error {
 	files, err := filepath.Glob(filepath.Join(folder, "*.*"))
 	if err != nil {
 		return err
@@ -71,7 +71,7 @@ func compare(w io.Writer, folder string, notes bool) error {
 		if !slices.Contains([]string{".json", ".yaml", ".yml"}, filepath.Ext(file)) {
 			continue
 		}
-		r, err := apart(file)
+		r, err := apart(ctx, file)
 		if err != nil {
 			return err
 		}
@@ -80,7 +80,7 @@ func compare(w io.Writer, folder string, notes bool) error {
 	if len(rows) == 0 {
 		return fmt.Errorf("%s has no documents: *.json, *.yaml", folder)
 	}
-	print(w, rows)
+	write(w, rows)
 	for _, r := range rows {
 		if notes {
 			show(w, r.Name+": problems", r.Problems)
@@ -91,12 +91,12 @@ func compare(w io.Writer, folder string, notes bool) error {
 }
 
 // apart reads a document in a process of its own, so that its memory can be told.
-func apart(file string) (*row, error) {
+func apart(ctx context.Context, file string) (*row, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.Command(self, "-one", file)
+	cmd := exec.CommandContext(ctx, self, "-one", file)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
 	if err != nil {
@@ -153,8 +153,8 @@ func read(ctx context.Context, w io.Writer, file string) error {
 	return json.NewEncoder(w).Encode(r)
 }
 
-// print writes the table as Markdown.
-func print(w io.Writer, rows []*row) {
+// write writes the table as Markdown.
+func write(w io.Writer, rows []*row) {
 	t := tabwriter.NewWriter(w, 0, 0, 1, ' ', 0)
 	fmt.Fprintln(t, "| document\t| bytes\t| operations\t| tools\t| problems\t| with notes\t| arguments: all / worst\t| results: all / worst\t| time\t| heap\t| peak\t|")
 	fmt.Fprintln(t, "|---\t|---\t|---\t|---\t|---\t|---\t|---\t|---\t|---\t|---\t|---\t|")
