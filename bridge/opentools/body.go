@@ -113,7 +113,7 @@ func (d *Document) bodyArguments(t *Tool, o *operationObject) (properties []memb
 		s = json.RawMessage(`{"type":"string","contentEncoding":"base64","description":"The bytes, in base64.","examples":["aGVsbG8="]}`)
 	}
 	object, err := d.object(s)
-	if err != nil || object.other || len(object.rules) > 0 && !b.Required || len(object.properties) == 0 || isBytes || strings.HasPrefix(media, "text/") {
+	if err != nil || object.other || len(object.rules) > 0 && !b.Required || len(object.properties) == 0 && !object.is || isBytes || strings.HasPrefix(media, "text/") {
 		t.body.whole = "body"
 		if b.Required {
 			required = []string{"body"}
@@ -167,6 +167,7 @@ type object struct {
 	properties []member
 	required   []string
 	closed     bool
+	is         bool     // it says that it is one
 	rules      []member // alternatives of what is required, besides
 	other      bool     // there are alternatives with more in them: only the whole schema says that
 }
@@ -191,6 +192,7 @@ func (d *Document) addObject(all *object, known, required map[string]bool, text 
 		return errTooMuch
 	}
 	var s struct {
+		Type       json.RawMessage
 		Properties json.RawMessage
 		Required   []string
 		AllOf      []json.RawMessage
@@ -202,6 +204,7 @@ func (d *Document) addObject(all *object, known, required map[string]bool, text 
 	if err := json.Unmarshal(text, &s); err != nil {
 		return err
 	}
+	all.is = all.is || string(s.Type) == `"object"`
 	all.other = all.other || len(s.Not) > 0 || len(s.If) > 0
 	for _, m := range []member{{"anyOf", s.AnyOf}, {"oneOf", s.OneOf}} {
 		switch {

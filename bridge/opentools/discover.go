@@ -99,8 +99,8 @@ func (d *Discoverer) Given(ctx context.Context, address string) (*Found, error) 
 	return nil, fmt.Errorf("%w at %s (%s)", ErrNotFound, u.Host, strings.Join(s.tried, "; "))
 }
 
-// ReadFile reads a document of a file, in JSON or YAML.
-func ReadFile(text []byte) (*Found, error) {
+// ReadFile reads a document of a file, in JSON or YAML. Errors are as those of [ReadDocument].
+func ReadFile(text []byte) (*Document, error) {
 	if len(text) > maxDocument {
 		return nil, fmt.Errorf("the document has more than %d MiB", maxDocument>>20)
 	}
@@ -108,8 +108,7 @@ func ReadFile(text []byte) (*Found, error) {
 	if err != nil {
 		return nil, err
 	}
-	d, err := ReadDocument(text)
-	return &Found{Document: d, Route: Given, Text: text}, err
+	return ReadDocument(text)
 }
 
 // search is one discovery.

@@ -17,11 +17,11 @@ import (
 // What a document may be. A site that is within the first of these can still be written to cost much:
 // the others bound what is made of it.
 const (
-	maxDocument   = 20 << 20  // bytes
-	maxOperations = 5_000     // that are read; GitHub has 1,200
-	maxMembers    = 100_000   // of one object
-	maxPart       = 1 << 20   // bytes of an operation, and of what a reference leads to
-	maxWork       = 128 << 20 // bytes that references make us read again
+	maxDocument   = 20 << 20 // bytes
+	maxOperations = 5_000    // that are read; GitHub has 1,200
+	maxMembers    = 100_000  // of one object
+	maxPart       = 1 << 20  // bytes of an operation, and of what a reference leads to
+	maxWork       = 64 << 20 // bytes that references make us read again; of real documents 20 MB at most
 )
 
 // Document is an OpenAPI document, of which only the places of operations and components are known:
@@ -34,6 +34,7 @@ type Document struct {
 	// Operations are in the order of the document.
 	Operations []Place
 
+	text       json.RawMessage
 	top        map[string]json.RawMessage
 	old        bool                                  // OpenAPI 3.0
 	paths      map[string]json.RawMessage            // Path Item Objects
@@ -46,6 +47,9 @@ type Document struct {
 	found map[string]json.RawMessage // by reference; nil is nothing
 	work  int                        // bytes that references led to
 }
+
+// JSON is the text of the document.
+func (d *Document) JSON() json.RawMessage { return d.text }
 
 // Place is where an operation is.
 type Place struct {
@@ -114,7 +118,7 @@ func ReadDocument(text []byte) (*Document, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the document is not JSON: %w", err)
 	}
-	d := &Document{top: map[string]json.RawMessage{}, components: map[string]map[string]json.RawMessage{},
+	d := &Document{text: text, top: map[string]json.RawMessage{}, components: map[string]map[string]json.RawMessage{},
 		paths: map[string]json.RawMessage{}, found: map[string]json.RawMessage{}}
 	var version string
 	for _, m := range top {

@@ -22,8 +22,9 @@ type Tool struct {
 	// Input is the schema of arguments, an object, and Output that of results, an object, too; nil
 	// is unknown. Both are of their own: what they refer to is in "$defs".
 	Input, Output json.RawMessage
-	// Terms are those of x-llm, with what it leaves out.
-	Terms Operation
+	// Terms are those of x-llm, with what it leaves out; Marked is whether there is x-llm.
+	Terms  Operation
+	Marked bool
 	// Method and Path are those of the operation.
 	Method, Path string
 	// Notes say what of the operation cannot be used, in words for who wrote the document.
@@ -115,7 +116,7 @@ func (d *Document) tool(p Place, e Expose, in, out *schema.Bundler) (*Tool, stri
 	case !terms.Enabled, !marked && e != All && (e != Safe || !safe):
 		return nil, "", nil
 	}
-	t := &Tool{Method: p.Method, Path: p.Path, Terms: terms, security: o.Security, servers: p.near,
+	t := &Tool{Method: p.Method, Path: p.Path, Terms: terms, Marked: marked, security: o.Security, servers: p.near,
 		Title: o.Summary, Description: o.Summary}
 	if o.Servers != nil {
 		t.servers = o.Servers

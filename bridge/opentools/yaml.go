@@ -12,7 +12,7 @@ import (
 
 // Limits of a document in YAML, whose aliases can make much of little.
 const (
-	maxNodes = 2_000_000
+	maxNodes = 1_000_000
 	maxMarks = 700_000 // in its text; 10 MB that people write
 	maxDepth = 200
 )

@@ -48,7 +48,10 @@ func (k *checker) documents(ctx context.Context, args []string) (all []*check.Sn
 			if err != nil {
 				return nil, nil, usage("%s %w", terminal.Plain(arg), config.Problem(err))
 			}
-			found, problem = opentools.ReadFile(text)
+			var d *opentools.Document
+			if d, problem = opentools.ReadFile(text); problem == nil {
+				found = &opentools.Found{Document: d}
+			}
 		} else {
 			found, problem = (&opentools.Discoverer{Client: http.DefaultClient}).Given(ctx, arg)
 			if errors.Is(problem, opentools.ErrNotFound) {
@@ -67,7 +70,7 @@ func documentSeen(target string, found *opentools.Found, problem error) *check.S
 	api := &check.API{URL: target}
 	s := &check.Snapshot{Target: target, Source: "a document of OpenAPI", API: api}
 	if found != nil {
-		api.Document, api.Auth = found.Text, found.Auth
+		api.Document, api.Auth = found.JSON(), found.Auth
 		if found.URL != nil {
 			api.URL = found.URL.String()
 		}
