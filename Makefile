@@ -94,6 +94,12 @@ clients-short: ## the same in two minutes, where npm's packages can be had
 	@$(SANDBOX)
 	@scripts/clients.sh short
 
+.PHONY: corpus
+corpus: ## read OpenAPI documents of others, and hold requests to them; DOCUMENTS=FOLDER, see docs/opentools.md
+	@[ -d "$(DOCUMENTS)" ] || { echo "make corpus DOCUMENTS=FOLDER: the folder has the documents, as docs/opentools.md says"; exit 2; }
+	$(GO) run ./e2e/suite/corpus -notes "$(DOCUMENTS)"
+	PAGETOOLS_CORPUS="$(abspath $(DOCUMENTS))" $(GO) test ./bridge/opentools -run TestCorpusFits -count=1 -v
+
 .PHONY: build
 build: ## build bin/pagetools
 	$(GO) build -o bin/pagetools ./cmd/pagetools

@@ -1,11 +1,15 @@
 package opentools
 
 import (
+	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"mime"
 	"slices"
 	"strings"
+
+	"github.com/pagetools/pagetools/bridge/schema"
 )
 
 // body says what of the arguments is the body, and how it is written.
@@ -14,7 +18,10 @@ type body struct {
 	required bool
 	whole    string   // the argument that is the body; "" is none
 	names    []string // the arguments that are its members otherwise
+	needs    []string // members that one which may be left out has, when it is there
 	open     bool     // other arguments are members, too
+	bytes    bool     // the whole is base64
+	rules    []member // what else its schema says of its members
 	encoding map[string]encoding
 }
 
@@ -32,6 +39,41 @@ var mediaTypes = []func(media string) bool{
 	func(m string) bool { return m == "multipart/form-data" },
 	func(m string) bool { return strings.HasPrefix(m, "text/") },
 	func(m string) bool { return m == "application/octet-stream" },
+	func(m string) bool { // images and archives, where the schema says that they are bytes
+		return !strings.Contains(m, "*") && !strings.HasPrefix(m, "multipart/")
+	},
+}
+
+// mediaType returns the name of the best media type, and itself; the name is "" when none is known.
+func mediaType[V any](content map[string]V) (name, media string) {
+	for _, fits := range mediaTypes {
+		for other := range content {
+			if m, _, err := mime.ParseMediaType(other); err == nil && fits(m) && (name == "" || other < name) {
+				name, media = other, m
+			}
+		}
+		if name != "" {
+			break
+		}
+	}
+	return name, media
+}
+
+// isBytes reports whether a body of a media type is written in base64 by a model. known is false for
+// those that no other rule is for, such as XML.
+func isBytes(media string, s json.RawMessage) (is, known bool) {
+	for _, fits := range mediaTypes[:len(mediaTypes)-2] {
+		if fits(media) {
+			return false, true
+		}
+	}
+	var of struct{ Format, ContentMediaType string }
+	if media == "application/octet-stream" || json.Unmarshal(s, &of) == nil && (of.Format == "binary" || of.ContentMediaType != "") {
+		return true, true
+	}
+	top, _, _ := strings.Cut(media, "/")
+	is = string(s) == "{}" && slices.Contains([]string{"image", "audio", "video"}, top) // so 3.1 has it
+	return is, is
 }
 
 // bodyArguments are the properties of a body that is an object, or the argument "body".
@@ -53,45 +95,71 @@ func (d *Document) bodyArguments(t *Tool, o *operationObject) (properties []memb
 	if err := json.Unmarshal(text, &b); err != nil {
 		return nil, nil, fmt.Errorf("requestBody: %w", err)
 	}
-	chosen := ""
-	for _, fits := range mediaTypes {
-		for name := range b.Content {
-			if media, _, err := mime.ParseMediaType(name); err == nil && fits(media) && (chosen == "" || name < chosen) {
-				chosen = name
-			}
-		}
-		if chosen != "" {
-			break
-		}
-	}
-	if chosen == "" {
-		if !b.Required {
-			t.Notes = append(t.Notes, "the body is left out: it is of no media type that is known here")
-			return nil, nil, nil
-		}
-		return nil, nil, fmt.Errorf("requestBody: none of its media types is known here")
-	}
+	chosen, media := mediaType(b.Content)
 	s := b.Content[chosen].Schema
 	if len(s) == 0 {
 		s = json.RawMessage("{}")
 	}
-	t.body = &body{media: chosen, required: b.Required, encoding: b.Content[chosen].Encoding}
-	object, err := d.object(s, 0)
-	if err != nil || len(object.properties) == 0 && !object.is || strings.HasPrefix(chosen, "text/") || strings.HasSuffix(chosen, "octet-stream") {
+	isBytes, known := isBytes(media, s)
+	switch {
+	case (chosen == "" || !known) && b.Required:
+		return nil, nil, fmt.Errorf("requestBody: none of its media types is known here")
+	case chosen == "" || !known:
+		t.Notes = append(t.Notes, "the body is left out: it is of no media type that is known here")
+		return nil, nil, nil
+	}
+	t.body = &body{media: chosen, required: b.Required, bytes: isBytes, encoding: b.Content[chosen].Encoding}
+	if isBytes {
+		s = json.RawMessage(`{"type":"string","contentEncoding":"base64","description":"The bytes, in base64.","examples":["aGVsbG8="]}`)
+	}
+	object, err := d.object(s)
+	if err != nil || object.other || len(object.rules) > 0 && !b.Required || len(object.properties) == 0 && !object.is || isBytes || strings.HasPrefix(media, "text/") {
 		t.body.whole = "body"
 		if b.Required {
 			required = []string{"body"}
 		}
 		return []member{{"body", s}}, required, nil
 	}
-	for _, m := range object.properties {
+	for i, m := range object.properties {
 		t.body.names = append(t.body.names, m.name)
+		if media == "multipart/form-data" {
+			object.properties[i].text = d.file(m.text)
+		}
 	}
 	t.body.open = !object.closed
 	if b.Required {
-		required = object.required
+		required, t.body.rules = object.required, object.rules
+	} else {
+		t.body.needs = object.required
 	}
 	return object.properties, required, nil
+}
+
+// fileSchema is that of a file in a form.
+const fileSchema = `{"type":"object","description":%s,"properties":{"filename":{"type":"string"},"mediaType":{"type":"string"},` +
+	`"base64":{"type":"string","contentEncoding":"base64","examples":["aGVsbG8="]},"text":{"type":"string","description":"Instead of base64."}},` +
+	`"anyOf":[{"required":["base64"]},{"required":["text"]}],"additionalProperties":false}`
+
+// file is the schema of a property of a form: a file has its name and its type beside what is in it.
+func (d *Document) file(text json.RawMessage) json.RawMessage {
+	to, err := d.resolved(text)
+	var s struct {
+		Type                                  any
+		Format, ContentMediaType, Description string
+		Items                                 json.RawMessage
+	}
+	if err != nil || json.Unmarshal(to, &s) != nil {
+		return text
+	}
+	switch {
+	case s.Type == "array" && len(s.Items) > 0:
+		if items := d.file(s.Items); !bytes.Equal(items, s.Items) {
+			return fmt.Appendf(nil, `{"type":"array","description":%s,"items":%s}`, schema.MustEncode(s.Description), items)
+		}
+	case s.Type == "string" && s.Format == "binary", s.ContentMediaType != "" && !strings.HasPrefix(s.ContentMediaType, "text/"):
+		return fmt.Appendf(nil, fileSchema, schema.MustEncode(cmp.Or(s.Description, "A file.")))
+	}
+	return text
 }
 
 // object is what a schema says of its members.
@@ -99,51 +167,93 @@ type object struct {
 	properties []member
 	required   []string
 	closed     bool
-	is         bool // it says that it is one
+	is         bool     // it says that it is one
+	rules      []member // alternatives of what is required, besides
+	other      bool     // there are alternatives with more in them: only the whole schema says that
 }
 
 // object reads the properties of a schema, with those of its references and of all of its parts.
-func (d *Document) object(text json.RawMessage, depth int) (object, error) {
+func (d *Document) object(text json.RawMessage) (object, error) {
 	var all object
+	err := d.addObject(&all, map[string]bool{}, map[string]bool{}, text, 0)
+	return all, err
+}
+
+// addObject adds those that are not known yet.
+func (d *Document) addObject(all *object, known, required map[string]bool, text json.RawMessage, depth int) error {
 	if depth > maxHops {
-		return all, fmt.Errorf("its parts have each other without end")
+		return fmt.Errorf("its parts have each other without end")
 	}
 	text, err := d.resolved(text)
 	if err != nil {
-		return all, err
+		return err
+	}
+	if !d.spend(len(text)) {
+		return errTooMuch
 	}
 	var s struct {
 		Type       json.RawMessage
 		Properties json.RawMessage
 		Required   []string
 		AllOf      []json.RawMessage
+		AnyOf      json.RawMessage
+		OneOf      json.RawMessage
+		Not, If    json.RawMessage
 		Additional json.RawMessage `json:"additionalProperties"`
 	}
 	if err := json.Unmarshal(text, &s); err != nil {
-		return all, err
+		return err
+	}
+	all.is = all.is || string(s.Type) == `"object"`
+	all.other = all.other || len(s.Not) > 0 || len(s.If) > 0
+	for _, m := range []member{{"anyOf", s.AnyOf}, {"oneOf", s.OneOf}} {
+		switch {
+		case len(m.text) == 0:
+		case onlyRequire(m.text):
+			all.rules = append(all.rules, m)
+		default:
+			all.other = true
+		}
 	}
 	if len(s.Properties) > 0 {
-		if all.properties, err = members(s.Properties); err != nil {
-			return all, err
-		}
-	}
-	all.required, all.closed, all.is = s.Required, string(s.Additional) == "false", string(s.Type) == `"object"`
-	for _, part := range s.AllOf {
-		more, err := d.object(part, depth+1)
+		own, err := members(s.Properties)
 		if err != nil {
-			return all, err
+			return err
 		}
-		all.is = all.is || more.is
-		for _, m := range more.properties {
-			if !slices.ContainsFunc(all.properties, func(o member) bool { return o.name == m.name }) {
+		for _, m := range own {
+			if !known[m.name] {
+				known[m.name] = true
 				all.properties = append(all.properties, m)
 			}
 		}
-		for _, name := range more.required {
-			if !slices.Contains(all.required, name) {
-				all.required = append(all.required, name)
+	}
+	for _, name := range s.Required {
+		if !required[name] {
+			required[name] = true
+			all.required = append(all.required, name)
+		}
+	}
+	all.closed = all.closed || depth == 0 && string(s.Additional) == "false"
+	for _, part := range s.AllOf {
+		if err := d.addObject(all, known, required, part, depth+1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// onlyRequire reports whether alternatives differ in what they require, and in nothing else.
+func onlyRequire(text json.RawMessage) bool {
+	var branches []map[string]json.RawMessage
+	if json.Unmarshal(text, &branches) != nil {
+		return false
+	}
+	for _, b := range branches {
+		for key := range b {
+			if !slices.Contains([]string{"required", "title", "description"}, key) {
+				return false
 			}
 		}
 	}
-	return all, nil
+	return true
 }

@@ -9,12 +9,22 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/pagetools/pagetools/bridge"
 )
 
-// maxDocument is the most bytes of a document.
-const maxDocument = 20 << 20
+// What a document may be. A site that is within the first of these can still be written to cost much:
+// the others bound what is made of it.
+const (
+	maxDocument   = 20 << 20 // bytes
+	maxOperations = 5_000    // that are read; GitHub has 1,200
+	maxMembers    = 100_000  // of one object
+	maxPart       = 1 << 20  // bytes of an operation, and of what a reference leads to
+	maxWork       = 64 << 20 // bytes that references make us read again; of real documents 20 MB at most
+)
 
 // Document is an OpenAPI document, of which only the places of operations and components are known:
 // what is in them is read when it is needed.
@@ -27,11 +37,21 @@ type Document struct {
 	Operations []Place
 
 	text       json.RawMessage
+	top        map[string]json.RawMessage
 	old        bool                                  // OpenAPI 3.0
+	paths      map[string]json.RawMessage            // Path Item Objects
+	left       int                                   // operations that are too many
 	components map[string]map[string]json.RawMessage // by section and name
 	security   json.RawMessage                       // "" is none
 	servers    json.RawMessage
+
+	mu    sync.Mutex
+	found map[string]json.RawMessage // by reference; nil is nothing
+	work  int                        // bytes that references led to
 }
+
+// JSON is the text of the document.
+func (d *Document) JSON() json.RawMessage { return d.text }
 
 // Place is where an operation is.
 type Place struct {
@@ -42,6 +62,12 @@ type Place struct {
 	common json.RawMessage // parameters of the path
 	near   json.RawMessage // servers of the path
 }
+
+// String returns method and path, as messages have them.
+func (p Place) String() string { return bridge.Clip(bridge.OneLine(p.Method+" "+p.Path), maxShown) }
+
+// maxShown is how much of a stranger's text a message repeats, in bytes.
+const maxShown = 200
 
 // member is one of an object: its name, and its value as it is written.
 type member struct {
@@ -69,6 +95,9 @@ func members(text json.RawMessage) (all []member, err error) {
 		if err != nil {
 			return nil, err
 		}
+		if len(all) == maxMembers {
+			return nil, fmt.Errorf("it has more than %d members", maxMembers)
+		}
 		end := dec.InputOffset()
 		all = append(all, member{key, text[end-int64(len(value)) : end : end]})
 	}
@@ -91,9 +120,11 @@ func ReadDocument(text []byte) (*Document, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the document is not JSON: %w", err)
 	}
-	d := &Document{text: text, components: map[string]map[string]json.RawMessage{}}
+	d := &Document{text: text, top: map[string]json.RawMessage{}, components: map[string]map[string]json.RawMessage{},
+		paths: map[string]json.RawMessage{}, found: map[string]json.RawMessage{}}
 	var version string
 	for _, m := range top {
+		d.top[m.name] = m.text
 		switch m.name {
 		case "openapi":
 			_ = json.Unmarshal(m.text, &version) // what is no text is no version
@@ -178,8 +209,9 @@ func (d *Document) readPaths(text json.RawMessage) error {
 		}
 		items, err := members(p.text)
 		if err != nil {
-			return fmt.Errorf("%s: %w", p.name, err)
+			return fmt.Errorf("%.200s: %w", p.name, err)
 		}
+		d.paths[p.name] = p.text
 		var common, near json.RawMessage
 		for _, m := range items {
 			switch m.name {
@@ -190,7 +222,11 @@ func (d *Document) readPaths(text json.RawMessage) error {
 			}
 		}
 		for _, m := range items {
-			if method := methods[m.name]; method != "" {
+			switch method := methods[m.name]; {
+			case method == "":
+			case len(d.Operations) == maxOperations:
+				d.left++
+			default:
 				d.Operations = append(d.Operations, Place{p.name, method, m.text, common, near})
 			}
 		}
@@ -205,6 +241,30 @@ func (d *Document) find(ref string) (json.RawMessage, bool) {
 	if !local {
 		return nil, false
 	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	at, known := d.found[ref]
+	if !known {
+		at = d.lookUp(pointer(fragment))
+		d.found[ref] = at
+	}
+	d.work += len(at)
+	return at, at != nil && d.work <= maxWork
+}
+
+// errTooMuch is the error of references that make more of a document than it is.
+var errTooMuch = errors.New("the references of the document lead to too much")
+
+// spend counts bytes that are read again.
+func (d *Document) spend(n int) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.work += n
+	return d.work <= maxWork
+}
+
+// pointer are the steps of a JSON pointer in a URI (RFC 6901, section 6).
+func pointer(fragment string) []string {
 	tokens := strings.Split(fragment, "/")
 	for i, t := range tokens {
 		if plain, err := url.PathUnescape(t); err == nil {
@@ -212,21 +272,28 @@ func (d *Document) find(ref string) (json.RawMessage, bool) {
 		}
 		tokens[i] = strings.NewReplacer("~1", "/", "~0", "~").Replace(t)
 	}
-	at, rest := d.text, tokens
-	if len(tokens) >= 3 && tokens[0] == "components" {
-		held, ok := d.components[tokens[1]][tokens[2]]
-		if !ok {
-			return nil, false
-		}
-		at, rest = held, tokens[3:]
+	return tokens
+}
+
+// lookUp returns what is there, or nil. Only components and paths are looked into however large they are.
+func (d *Document) lookUp(tokens []string) json.RawMessage {
+	at, rest := d.top[tokens[0]], tokens[1:]
+	switch {
+	case len(tokens) >= 3 && tokens[0] == "components":
+		at, rest = d.components[tokens[1]][tokens[2]], tokens[3:]
+	case len(tokens) >= 2 && tokens[0] == "paths":
+		at, rest = d.paths[tokens[1]], tokens[2:]
 	}
 	for _, t := range rest {
+		if d.work += len(at); len(at) > maxPart || d.work > maxWork {
+			return nil
+		}
 		var ok bool
 		if at, ok = step(at, t); !ok {
-			return nil, false
+			return nil
 		}
 	}
-	return at, true
+	return at
 }
 
 // step returns the member or element of a value.
@@ -253,6 +320,9 @@ const maxHops = 10
 // resolved follows the references that an object of the document is.
 func (d *Document) resolved(text json.RawMessage) (json.RawMessage, error) {
 	for range maxHops {
+		if len(text) > maxPart {
+			return nil, fmt.Errorf("it has more than %d MiB", maxPart>>20)
+		}
 		var r struct {
 			Ref *string `json:"$ref"`
 		}
@@ -263,6 +333,9 @@ func (d *Document) resolved(text json.RawMessage) (json.RawMessage, error) {
 			return text, nil
 		}
 		to, ok := d.find(*r.Ref)
+		if !ok && to != nil {
+			return nil, errTooMuch
+		}
 		if !ok {
 			return nil, fmt.Errorf("the reference %.100q leads nowhere in the document", *r.Ref)
 		}

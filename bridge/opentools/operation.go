@@ -32,6 +32,7 @@ type Tool struct {
 
 	parameters []parameter
 	body       *body
+	accept     string          // the one value that the operation has for this header; "" is none
 	security   json.RawMessage // "" is that of the document
 	servers    json.RawMessage // nearest to the operation; "" are those of the document
 }
@@ -73,44 +74,61 @@ const (
 
 // Tools makes the operations of the document tools. Problems say which operations are none, and why.
 func (d *Document) Tools(e Expose) (tools []*Tool, problems []string) {
+	d.mu.Lock()
+	d.work = 0
+	d.mu.Unlock()
 	in := schema.Bundler{Find: d.find, Direction: schema.Request, Old: d.old}
 	out := schema.Bundler{Find: d.find, Direction: schema.Response, Old: d.old}
 	var names []string
 	for _, p := range d.Operations {
-		var o operationObject
-		if err := json.Unmarshal(p.text, &o); err != nil {
-			problems = append(problems, fmt.Sprintf("%s %s: it cannot be read: %s", p.Method, p.Path, err))
-			continue
+		t, id, err := d.tool(p, e, &in, &out)
+		if err != nil {
+			problems = append(problems, fmt.Sprintf("%s: %s", p, err))
 		}
-		terms, marked, err := d.terms(&o)
-		safe := p.Method == http.MethodGet || p.Method == http.MethodHead || p.Method == "QUERY"
-		switch {
-		case err != nil:
-			problems = append(problems, fmt.Sprintf("%s %s: x-llm: %s", p.Method, p.Path, err))
-			continue
-		case !terms.Enabled, !marked && e != All && (e != Safe || !safe):
-			continue
+		if t != nil {
+			tools, names = append(tools, t), append(names, id)
 		}
-		t := &Tool{Method: p.Method, Path: p.Path, Terms: terms, Marked: marked, security: o.Security, servers: p.near,
-			Title: o.Summary, Description: o.Summary}
-		if o.Servers != nil {
-			t.servers = o.Servers
-		}
-		if more := cmp.Or(terms.Hint, o.Description); more != "" && more != o.Summary { // O5
-			t.Description = strings.TrimPrefix(o.Summary+"\n"+more, "\n")
-		}
-		if err := d.arguments(t, p, &o, &in); err != nil {
-			problems = append(problems, fmt.Sprintf("%s %s: %s", p.Method, p.Path, err))
-			continue
-		}
-		d.results(t, &o, &out)
-		tools = append(tools, t)
-		names = append(names, cmp.Or(o.ID, strings.ToLower(p.Method)+"_"+strings.Trim(p.Path, "/")))
+	}
+	if d.left > 0 {
+		problems = append(problems, fmt.Sprintf("%d more operations are left out: only the first %d are read", d.left, maxOperations))
 	}
 	for i, name := range Names(names) {
 		tools[i].Name = name
 	}
 	return tools, problems
+}
+
+// tool makes one operation a tool, and returns how the document names it. Without an error, nil is an
+// operation that is not exposed.
+func (d *Document) tool(p Place, e Expose, in, out *schema.Bundler) (*Tool, string, error) {
+	var o operationObject
+	if len(p.text)+len(p.common) > maxPart {
+		return nil, "", fmt.Errorf("it has more than %d MiB", maxPart>>20)
+	}
+	if err := json.Unmarshal(p.text, &o); err != nil {
+		return nil, "", fmt.Errorf("it cannot be read: %w", err)
+	}
+	terms, marked, err := d.terms(&o)
+	safe := p.Method == http.MethodGet || p.Method == http.MethodHead || p.Method == "QUERY"
+	switch {
+	case err != nil:
+		return nil, "", fmt.Errorf("x-llm: %w", err)
+	case !terms.Enabled, !marked && e != All && (e != Safe || !safe):
+		return nil, "", nil
+	}
+	t := &Tool{Method: p.Method, Path: p.Path, Terms: terms, Marked: marked, security: o.Security, servers: p.near,
+		Title: o.Summary, Description: o.Summary}
+	if o.Servers != nil {
+		t.servers = o.Servers
+	}
+	if more := cmp.Or(terms.Hint, o.Description); more != "" && more != o.Summary { // O5
+		t.Description = strings.TrimPrefix(o.Summary+"\n"+more, "\n")
+	}
+	if err := d.arguments(t, p, &o, in); err != nil {
+		return nil, "", err
+	}
+	d.results(t, &o, out)
+	return t, cmp.Or(o.ID, strings.ToLower(p.Method)+"_"+strings.Trim(p.Path, "/")), nil
 }
 
 // terms are those of an operation; marked is true when it has x-llm.
@@ -191,6 +209,9 @@ func (d *Document) readParameters(t *Tool, p Place, o *operationObject) (all []p
 		}
 		name := strings.ToLower(one.Name)
 		if one.In == "header" && slices.Contains(ignored, name) {
+			if name == "accept" {
+				t.accept = one.only()
+			}
 			continue
 		}
 		if one.In == "header" && slices.Contains(unsendable, name) {
@@ -248,13 +269,53 @@ func (d *Document) arguments(t *Tool, p Place, o *operationObject, to *schema.Bu
 	if len(required) > 0 {
 		text = append(append(text, `,"required":`...), schema.MustEncode(required)...)
 	}
+	if t.body != nil {
+		text = append(text, rulesText(t.body.rules)...)
+	}
 	if t.body == nil || !t.body.open {
 		text = append(text, `,"additionalProperties":false`...)
+	}
+	if len(text) > maxPart {
+		return fmt.Errorf("the schema of its arguments has more than %d MiB", maxPart>>20)
 	}
 	var notes []string
 	t.Input, notes = to.Bundle(append(text, '}'))
 	t.Notes = append(t.Notes, notes...)
 	return nil
+}
+
+// rulesText writes rules as members of a schema, each of which holds.
+func rulesText(rules []member) []byte {
+	parts := make([]string, len(rules))
+	for i, m := range rules {
+		parts[i] = fmt.Sprintf("%q:%s", m.name, m.text)
+	}
+	switch len(parts) {
+	case 0:
+		return nil
+	case 1:
+		return []byte("," + parts[0])
+	}
+	return []byte(`,"allOf":[{` + strings.Join(parts, "},{") + "}]")
+}
+
+// only is the value of a parameter that has but one, or its default: some say the version of their API in Accept.
+func (p *parameter) only() string {
+	var s struct {
+		Const, Default any
+		Enum           []any
+	}
+	if json.Unmarshal(p.Schema, &s) != nil {
+		return ""
+	}
+	if s.Const == nil && len(s.Enum) == 1 {
+		s.Const = s.Enum[0]
+	}
+	value, _ := cmp.Or(s.Const, s.Default).(string)
+	if len(value) > maxShown || strings.ContainsFunc(value, func(r rune) bool { return r < ' ' || r > '~' }) {
+		return ""
+	}
+	return value
 }
 
 // checkPath finds what of the path no parameter fills.
@@ -317,7 +378,7 @@ func (p *parameter) schema(old bool) json.RawMessage {
 	return append(append(described, ','), rest...)
 }
 
-// results reads the schema of the first good response in JSON.
+// results reads the schema of the first good response that can be JSON.
 func (d *Document) results(t *Tool, o *operationObject, to *schema.Bundler) {
 	codes := make([]string, 0, len(o.Responses))
 	for code := range o.Responses {
@@ -334,8 +395,13 @@ func (d *Document) results(t *Tool, o *operationObject, to *schema.Bundler) {
 		if err != nil || json.Unmarshal(text, &r) != nil {
 			continue
 		}
-		c, ok := r.Content["application/json"]
-		if !ok || len(c.Schema) == 0 {
+		var c struct{ Schema json.RawMessage }
+		for _, media := range []string{"application/json", "application/*", "*/*"} {
+			if held, ok := r.Content[media]; ok && len(c.Schema) == 0 {
+				c = held
+			}
+		}
+		if len(c.Schema) == 0 {
 			continue
 		}
 		var notes []string

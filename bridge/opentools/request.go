@@ -26,6 +26,9 @@ type request struct {
 // cannot be sent, and why: nothing was sent then.
 func (t *Tool) request(server *url.URL, args schema.Value) (*request, error) {
 	r := &request{method: t.Method, header: http.Header{}}
+	if t.accept != "" {
+		r.header.Set("Accept", t.accept)
+	}
 	path := t.Path
 	var query, cookies []pair
 	for i := range t.parameters {
@@ -77,6 +80,11 @@ func (t *Tool) write(r *request, args schema.Value) error {
 	if t.body.whole != "" && !whole.Exists() || t.body.whole == "" && len(parts) == 0 && !t.body.required {
 		return nil
 	}
+	for _, name := range t.body.needs {
+		if len(parts) > 0 && !args.Get(name).Exists() {
+			return fmt.Errorf("%.100q is missing: %.100q is a part of what needs it", name, parts[0].name)
+		}
+	}
 	media := t.body.media
 	r.header.Set("Content-Type", media)
 	kind, _, _ := strings.Cut(media, ";")
@@ -85,7 +93,7 @@ func (t *Tool) write(r *request, args schema.Value) error {
 		r.body = t.form(whole, parts)
 	case kind == "multipart/form-data":
 		return t.multipart(r, whole, parts)
-	case kind == "application/octet-stream":
+	case t.body.bytes:
 		data, err := base64.StdEncoding.DecodeString(whole.String())
 		if err != nil {
 			return fmt.Errorf("%s must be base64: the body is bytes", t.body.whole)

@@ -18,6 +18,10 @@ func TestRequest(t *testing.T) {
 		"/form":{"post":{"operationId":"form","x-llm":{},"requestBody":{"content":{"application/x-www-form-urlencoded":{"schema":{"type":"object","properties":{"a":{},"l":{},"d":{},"e":{}},"additionalProperties":false},"encoding":{"e":{"style":"form","explode":false},"d":{"style":"deepObject","explode":true}}}}}}},
 		"/text":{"post":{"operationId":"text","x-llm":{},"requestBody":{"content":{"text/plain":{"schema":{"type":"string"}}}}}},
 		"/bytes":{"post":{"operationId":"bytes","x-llm":{},"requestBody":{"content":{"application/octet-stream":{}}}}},
+		"/logo":{"put":{"operationId":"logo","x-llm":{},"requestBody":{"required":true,"content":{"image/png":{"schema":{"type":"string","format":"binary"}}}}}},
+		"/part":{"post":{"operationId":"part","x-llm":{},"requestBody":{"content":{"application/json":{"schema":{"properties":{"a":{},"b":{}},"required":["a"]}}}}}},
+		"/version":{"get":{"operationId":"version","x-llm":{},"parameters":[{"name":"Accept","in":"header","required":true,"schema":{"type":"string","default":"application/vnd.x+json;version=2"}}]}},
+		"/odd":{"get":{"operationId":"odd","x-llm":{},"parameters":[{"name":"accept","in":"header","schema":{"enum":["a\r\nX: y"]}}]}},
 		"/get":{"get":{"operationId":"get","x-llm":{}}}`
 	all, problems := tools(t, "3.1.0", paths, "", Marked)
 	if len(problems) > 0 {
@@ -36,7 +40,13 @@ func TestRequest(t *testing.T) {
 		{"form", `{}`, `POST https://api.example/v1/form | none`},
 		{"text", `{"body":"hello"}`, `POST https://api.example/v1/text Content-Type: text/plain | hello`},
 		{"bytes", `{"body":"aGVsbG8="}`, `POST https://api.example/v1/bytes Content-Type: application/octet-stream | hello`},
+		{"logo", `{"body":"aGVsbG8="}`, `PUT https://api.example/v1/logo Content-Type: image/png | hello`},
 		{"bytes", `{"body":"?"}`, `body must be base64`},
+		{"part", `{}`, `POST https://api.example/v1/part | none`},
+		{"part", `{"b":1}`, `"a" is missing: "b" is a part of what needs it`},
+		{"part", `{"b":1,"a":2}`, `POST https://api.example/v1/part Content-Type: application/json | {"b":1,"a":2}`},
+		{"version", `{}`, `GET https://api.example/v1/version Accept: application/vnd.x+json;version=2 | none`},
+		{"odd", `{}`, `GET https://api.example/v1/odd | none`},
 		{"get", `{}`, `GET https://api.example/v1/get | none`},
 	} {
 		r, err := all[x.tool].request(server, read(t, x.args))
@@ -47,7 +57,7 @@ func TestRequest(t *testing.T) {
 			continue
 		}
 		got := r.method + " " + r.url.String()
-		for _, name := range []string{"Content-Type", "Cookie", "X-Team"} {
+		for _, name := range []string{"Accept", "Content-Type", "Cookie", "X-Team"} {
 			if v := r.header.Get(name); v != "" {
 				got += " " + name + ": " + v
 			}

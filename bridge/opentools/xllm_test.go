@@ -38,6 +38,20 @@ func TestSchema(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
+	for _, x := range [][2]string{ // every member, in each of its forms
+		{"root", `{"version":"0.1","name":"RecipeApp","description":"Recipes.","defaultApproval":"per-call","x-more":1}`},
+		{"operation", `{}`},
+		{"operation", `{"enabled":true,"approval":"auto","rateLimit":{"max":30,"window":"1m"},"hint":"To find recipes."}`},
+		{"operation", `{"approval":"per-call","blanketApprovalAllowed":false,"destructive":true,"rateLimit":0.5,"costIndicator":"credits"}`},
+		{"operation", `{"rendering":{"as":"card","dataPath":"/items","columns":["name"]},"chaining":[{"operationId":"save","when":"after","params":{"id":"$response.body#/id"}}]}`},
+		{"discovery", `{"openapi":"/openapi.json","auth":"oauth2"}`},
+		{"discovery", `{"openapi":"https://api.example/openapi.json","auth":{"type":"oauth2"}}`},
+		{"discovery", `{"openapi":"openapi.json"}`},
+	} {
+		if err := compiled(t, x[0]).Validate([]byte(x[1])); err != nil {
+			t.Errorf("%s does not take %s: %v", x[0], x[1], err)
+		}
+	}
 	for _, x := range [][2]string{
 		{"root", `{"version":"one","name":"shop"}`},
 		{"root", `{"version":"0.1"}`},

@@ -12,12 +12,16 @@ import (
 
 // Limits of a document in YAML, whose aliases can make much of little.
 const (
-	maxNodes = 2_000_000
+	maxNodes = 1_000_000
+	maxMarks = 700_000 // in its text; 10 MB that people write
 	maxDepth = 200
 )
 
 // fromYAML returns a document in YAML as JSON.
 func fromYAML(text []byte) ([]byte, error) {
+	if marks(text) > maxMarks {
+		return nil, errors.New("it is too large for YAML: publish it as JSON")
+	}
 	var root yaml.Node
 	if err := yaml.Unmarshal(text, &root); err != nil {
 		return nil, fmt.Errorf("it is neither JSON nor YAML: %w", err)
@@ -27,6 +31,21 @@ func fromYAML(text []byte) ([]byte, error) {
 	}
 	c := &yamlReader{}
 	return c.write(nil, root.Content[0], 0)
+}
+
+// marks counts what nodes are behind, all but the first: each takes 200 bytes in the parser.
+func marks(text []byte) (n int) {
+	for i, c := range text {
+		switch c {
+		case '\n', ',', '[', '{', ':':
+			n++
+		case '-', '?':
+			if i+1 < len(text) && (text[i+1] == ' ' || text[i+1] == '\t') {
+				n++
+			}
+		}
+	}
+	return n
 }
 
 type yamlReader struct{ nodes int }

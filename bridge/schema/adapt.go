@@ -197,12 +197,21 @@ func (v *value) setDefault(key, text string) {
 
 // put sets a member of an object.
 func (v *value) put(key string, to *value) {
-	if i := slices.Index(v.keys, key); i >= 0 {
+	i, there := v.index[key]
+	if v.index == nil {
+		i = slices.Index(v.keys, key)
+		there = i >= 0
+	}
+	if there {
 		v.vals[i] = to
 		return
 	}
 	v.keys, v.vals = append(v.keys, key), append(v.vals, to)
-	v.buildIndex()
+	if v.index == nil {
+		v.buildIndex()
+		return
+	}
+	v.index[key] = len(v.keys) - 1
 }
 
 // renameRef renames the properties on the way of a reference.

@@ -25,14 +25,16 @@ type Bundler struct {
 	Max int
 
 	defs  map[string]*def // by reference
-	names map[string]bool // of defs
+	names map[string]int  // of defs: how many have a name that begins so
+	held  int             // bytes of defs
 }
 
 // def is a part of the document that is in "$defs".
 type def struct {
 	name string
-	text [3][]byte // translated, by how much of it; nil is not made yet
-	refs []string  // what it refers to
+	text [manners][]byte // translated, by how much of it; nil is not made yet
+	flaw string          // why it takes anything; "" is none
+	refs []string        // what it refers to
 }
 
 // How much of a schema a bundle has.
@@ -40,6 +42,8 @@ const (
 	wholly     = iota
 	unshown    // without examples
 	wordlessly // besides, without the words of what is within
+	briefly    // besides, with the beginning of those of its properties
+	manners
 )
 
 // as returns the text with so much of it; depth is how far it is from the root of the bundle.
@@ -49,22 +53,37 @@ func (d *def) as(much, depth int) []byte {
 		if err != nil { // it was written by us
 			panic("schema: reading a bundle: " + err.Error())
 		}
-		strip(v, depth, much == unshown)
+		strip(v, depth, much)
 		d.text[much] = v.appendJSON(nil)
 	}
 	return d.text[much]
 }
 
+// maxDef bounds what a reference leads to, in bytes: reading it takes twenty times as many.
+const maxDef = 1 << 20
+
 // defaultBundle is what the context of a model can bear of one tool.
 const defaultBundle = 16 << 10
+
+// What is kept between bundles is at most so many bytes, and so many parts of the document.
+const (
+	mostHeld = 32 << 20
+	mostDefs = 50_000
+)
+
+// maxNotes bounds what is said of one bundle.
+const maxNotes = 10
 
 // Bundle returns a schema with all that it refers to. Notes say what was left out, in words for who
 // wrote the document. A text that is no schema becomes one that takes anything.
 func (b *Bundler) Bundle(root json.RawMessage) (bundle json.RawMessage, notes []string) {
 	note := func(text string) {
-		if !slices.Contains(notes, text) {
+		if len(notes) < maxNotes && !slices.Contains(notes, text) {
 			notes = append(notes, text)
 		}
+	}
+	if b.held > mostHeld || len(b.defs) > mostDefs {
+		b.defs, b.names, b.held = nil, nil, 0
 	}
 	v, err := parse(root, defaultDepth)
 	if err != nil || !v.isSchema() {
@@ -80,40 +99,46 @@ func (b *Bundler) Bundle(root json.RawMessage) (bundle json.RawMessage, notes []
 	if most == 0 {
 		most = defaultBundle
 	}
-	levels := b.levels(top.refs, 4*most, note)
-	for _, much := range []int{wholly, unshown} {
-		if size(top, levels, much) > most {
-			continue
-		}
-		if text := b.join(top, levels, len(levels), much); len(text) <= most {
-			if much != wholly {
+	levels, all := b.levels(top.refs, 4*most, note)
+	for much := wholly; much < manners; much++ {
+		sizes := sizes(top, levels, much)
+		for n := len(levels); n >= 0; n-- {
+			if n < len(levels) && much < wordlessly {
+				break
+			}
+			if sizes[n] > most {
+				continue
+			}
+			text := b.join(top, levels, n, much)
+			if len(text) > most {
+				continue
+			}
+			switch {
+			case much >= wordlessly || !all:
+				note("what is deep in it was left out: it is too long")
+			case much == unshown:
 				note("its examples were left out: it is too long")
 			}
 			return text, notes
 		}
 	}
-	for n := len(levels); n >= 0; n-- {
-		if size(top, levels[:n], wordlessly) > most {
-			continue
-		}
-		if text := b.join(top, levels, n, wordlessly); len(text) <= most {
-			note("what is deep in it was left out: it is too long")
-			return text, notes
-		}
-	}
-	note("all but the names of its properties was left out: it is too long")
-	return bareOf(v), notes
+	return bareOf(v, most, note), notes
 }
 
-// size is the least that a bundle has.
-func size(top *def, levels [][]*def, much int) int {
-	bytes := len(top.as(much, 0))
-	for _, level := range levels {
+// sizes are the least that a bundle has with so many levels. What the last one refers to is there, too.
+func sizes(top *def, levels [][]*def, much int) []int {
+	sum := make([]int, 1, len(levels)+1)
+	sum[0] = len(top.as(much, 0))
+	for i, level := range levels {
+		all, names := sum[i], 0
 		for _, d := range level {
-			bytes += len(d.as(much, withinDef))
+			all += len(d.as(much, withinDef))
+			names += len(d.name) + len(`"":,`)
 		}
+		sum[i] += names + len("{}")*len(level)
+		sum = append(sum, all+names)
 	}
-	return bytes
+	return sum
 }
 
 func sayError(err error) string {
@@ -124,19 +149,25 @@ func sayError(err error) string {
 }
 
 // levels are what a schema refers to, what that refers to, and so on, without repetition. It ends
-// when there is more than enough.
-func (b *Bundler) levels(refs []string, enough int, note func(string)) (levels [][]*def) {
+// when there is more than enough; all is false then.
+func (b *Bundler) levels(refs []string, enough int, note func(string)) (levels [][]*def, all bool) {
 	known := map[string]bool{}
 	size := 0
-	for len(refs) > 0 && size <= enough {
+	for len(refs) > 0 {
 		var level []*def
 		var next []string
 		for _, ref := range refs {
 			if known[ref] {
 				continue
 			}
+			if size > enough {
+				return append(levels, level), false
+			}
 			known[ref] = true
-			d := b.def(ref, note)
+			d := b.def(ref)
+			if d.flaw != "" {
+				note(d.flaw)
+			}
 			level = append(level, d)
 			size += len(d.text[wholly])
 			next = append(next, d.refs...)
@@ -146,31 +177,36 @@ func (b *Bundler) levels(refs []string, enough int, note func(string)) (levels [
 		}
 		refs = next
 	}
-	return levels
+	return levels, true
 }
 
 // def returns the part of the document that a reference leads to.
-func (b *Bundler) def(ref string, note func(string)) *def {
+func (b *Bundler) def(ref string) *def {
 	d := b.reserve(ref)
 	if d.text[wholly] != nil {
 		return d
 	}
 	d.text[wholly] = []byte("{}")
 	raw, ok := b.Find(ref)
-	if !ok {
-		note("the reference " + quote(ref) + " leads nowhere in the document")
+	switch {
+	case !ok:
+		d.flaw = "the reference " + quote(ref) + " leads nowhere in the document"
+		return d
+	case len(raw) > maxDef:
+		d.flaw = "what " + quote(ref) + " leads to was left out: it is too long"
 		return d
 	}
 	v, err := parse(raw, defaultDepth)
 	switch {
 	case err != nil || !v.isSchema():
-		note("what " + quote(ref) + " leads to is no schema: " + sayError(err))
+		d.flaw = "what " + quote(ref) + " leads to is no schema: " + sayError(err)
 		return d
 	case v.isBool():
 		v = asObject(v)
 	}
 	d.refs = b.translate(v)
 	d.text[wholly] = v.appendJSON(nil)
+	b.held += len(d.text[wholly])
 	return d
 }
 
@@ -180,7 +216,7 @@ func (b *Bundler) reserve(ref string) *def {
 		return d
 	}
 	if b.defs == nil {
-		b.defs, b.names = map[string]*def{}, map[string]bool{}
+		b.defs, b.names = map[string]*def{}, map[string]int{}
 	}
 	last := ref[strings.LastIndexByte(ref, '/')+1:]
 	name := strings.Map(func(r rune) rune {
@@ -190,10 +226,11 @@ func (b *Bundler) reserve(ref string) *def {
 		return '_'
 	}, last)
 	name = name[:min(len(name), maxProperty)]
-	for base, i := name, 2; name == "" || b.names[name]; i++ {
-		name = base + "_" + strconv.Itoa(i)
+	for base := name; name == "" || b.names[name] > 0; {
+		b.names[base]++ // so that many of one name are not many tries
+		name = base + "_" + strconv.Itoa(b.names[base])
 	}
-	b.names[name] = true
+	b.names[name] = 1
 	d := &def{name: name}
 	b.defs[ref] = d
 	return d
@@ -202,21 +239,19 @@ func (b *Bundler) reserve(ref string) *def {
 // withinDef is the depth of what a bundle has in "$defs".
 const withinDef = 2
 
-// join writes a schema with so many levels of what it refers to, and so much of each. References of
-// the last one lead to a schema that takes anything.
+// join writes a schema with so many levels of what it refers to, and so much of each. References to
+// others lead to a schema that takes anything.
 func (b *Bundler) join(top *def, levels [][]*def, n, much int) json.RawMessage {
 	anything := []byte("{}")
 	defs := map[string][]byte{}
-	last := top.refs
-	for i, level := range levels[:n] {
+	refs := slices.Clone(top.refs)
+	for _, level := range levels[:n] {
 		for _, d := range level {
 			defs[d.name] = d.as(much, withinDef)
-			if i == n-1 {
-				last = append(last[:len(last):len(last)], d.refs...)
-			}
+			refs = append(refs, d.refs...)
 		}
 	}
-	for _, ref := range last {
+	for _, ref := range refs {
 		if name := b.reserve(ref).name; defs[name] == nil {
 			defs[name] = anything
 		}
@@ -235,38 +270,89 @@ func (b *Bundler) join(top *def, levels [][]*def, n, much int) json.RawMessage {
 	return append(text, "}}"...)
 }
 
-// bareOf is a schema without what it says of its properties.
-func bareOf(root *value) json.RawMessage {
-	bare := &value{kind: '{'}
+// bareOf is a schema without what it says of its properties but their types; without those, too, and
+// without properties that are not required, where it is too long.
+func bareOf(root *value, most int, note func(string)) json.RawMessage {
+	all := root.get("properties")
+	bare, names := &value{kind: '{'}, &value{kind: '{'}
 	for _, key := range []string{"type", "properties", "required", "additionalProperties"} {
-		held := root.get(key)
-		switch {
+		switch held := root.get(key); {
 		case held == nil:
 		case key == "properties" && held.isObject():
-			names := &value{kind: '{'}
-			for _, name := range held.keys {
-				names.put(name, &value{kind: '{'})
-			}
 			bare.put(key, names)
 		case key != "properties" && !held.isObject():
 			bare.put(key, held)
 		}
 	}
+	if all.isObject() {
+		for i, name := range all.keys {
+			typed := &value{kind: '{'}
+			if t := all.vals[i].get("type"); t != nil {
+				typed.put("type", t)
+			}
+			names.put(name, typed)
+		}
+	}
+	text := bare.appendJSON(nil)
+	if len(text) <= most {
+		note("all but the names and types of its properties was left out: it is too long")
+		return text
+	}
+	required := map[string]bool{}
+	if list := root.get("required"); list.isArray() {
+		for _, name := range list.vals {
+			required[name.text] = true
+		}
+	}
+	size := len(text)
+	for i, typed := range names.vals {
+		size -= len(typed.appendJSON(nil)) - len("{}")
+		names.vals[i] = &value{kind: '{'}
+	}
+	note("all but the names of its properties was left out: it is too long")
+	if size > most {
+		note("properties that are not required were left out: there are too many")
+		names.remove(func(name string) bool {
+			gone := size > most && !required[name]
+			if gone {
+				size -= len(AppendString(nil, name)) + len(":{},")
+			}
+			return gone
+		})
+	}
 	return bare.appendJSON(nil)
 }
 
-// strip takes examples out of a schema, and without words the texts of what is within, too. The
-// properties of the root keep theirs.
-func strip(v *value, depth int, words bool) {
+// strip takes examples out of a schema; wordlessly the texts of what is within, too; and briefly all of
+// those of its properties but their beginning.
+func strip(v *value, depth, much int) {
 	if !v.isObject() {
 		return
 	}
 	v.remove(func(key string) bool {
-		return key == "examples" || !words && depth > 1 && (key == "description" || key == "title")
+		return key == "examples" || much > unshown && depth > 1 && (key == "description" || key == "title")
 	})
-	for _, c := range children(v) {
-		strip(c.val, depth+1, words)
+	if d := v.get("description"); much == briefly && d.isString() {
+		*d = value{kind: '"', text: firstOf(d.text)}
 	}
+	for _, c := range children(v) {
+		strip(c.val, depth+1, much)
+	}
+}
+
+// maxBrief is the most bytes of a text that is brief.
+const maxBrief = 80
+
+// firstOf is the first sentence of a text, or its beginning.
+func firstOf(text string) string {
+	text, _, _ = strings.Cut(strings.TrimSpace(text), "\n")
+	if first, _, ok := strings.Cut(text, ". "); ok {
+		text = first + "."
+	}
+	if len(text) > maxBrief {
+		text = strings.ToValidUTF8(text[:maxBrief], "") + "…"
+	}
+	return text
 }
 
 // unknownWords are keywords of OpenAPI that say nothing about values.
@@ -311,7 +397,17 @@ func (b *Bundler) onlyThere(v *value) {
 	if len(gone) == 0 {
 		return
 	}
-	properties.remove(func(name string) bool { return gone[name] })
+	lost := func(name string) bool { return gone[name] }
+	properties.remove(lost)
+	shown := []*value{v.get("example")}
+	if list := v.get("examples"); list.isArray() {
+		shown = append(shown, list.vals...)
+	}
+	for _, e := range shown {
+		if e.isObject() {
+			e.remove(lost)
+		}
+	}
 	if required := v.get("required"); required.isArray() {
 		required.vals = slices.DeleteFunc(required.vals, func(name *value) bool { return gone[name.text] })
 	}

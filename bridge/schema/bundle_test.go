@@ -65,7 +65,7 @@ func TestBundleNames(t *testing.T) {
 	t.Parallel()
 	b := Bundler{Find: in(map[string]string{"a b": `{"type":"string"}`, "a/b": `{"type":"integer"}`, "": `{"type":"null"}`})}
 	got, _ := b.Bundle(json.RawMessage(`{"properties":{"a":{"$ref":"#/components/schemas/a b"},"b":{"$ref":"#/components/schemas/a%20b"},"c":{"$ref":"#/components/schemas/"}}}`))
-	if want := `{"properties":{"a":{"$ref":"#/$defs/a_b"},"b":{"$ref":"#/$defs/a_20b"},"c":{"$ref":"#/$defs/_2"}},"$defs":{"_2":{"type":"null"},"a_20b":{},"a_b":{"type":"string"}}}`; string(got) != want {
+	if want := `{"properties":{"a":{"$ref":"#/$defs/a_b"},"b":{"$ref":"#/$defs/a_20b"},"c":{"$ref":"#/$defs/_1"}},"$defs":{"_1":{"type":"null"},"a_20b":{},"a_b":{"type":"string"}}}`; string(got) != want {
 		t.Errorf("%s", got)
 	}
 }
@@ -99,5 +99,52 @@ func TestBundleFits(t *testing.T) {
 		if most > 100 && !strings.Contains(string(got), "The first.") {
 			t.Errorf("at most %d, the root's own words are gone: %s", most, got)
 		}
+	}
+}
+
+// TestBundleMany: a schema of many properties keeps the beginning of their words where it can, then their types,
+// then their names, and at last only what is required.
+func TestBundleMany(t *testing.T) {
+	t.Parallel()
+	var properties strings.Builder
+	for i := range 100 {
+		fmt.Fprintf(&properties, `"p%d":{"type":"string","description":"Word %d. %s"},`, i, i, strings.Repeat("More words. ", 20))
+	}
+	root := json.RawMessage(`{"type":"object","properties":{` + properties.String() + `"last":{"type":["integer","null"]}},"required":["last"]}`)
+	for most, want := range map[int]struct{ note, has, not string }{
+		10_000: {"what is deep in it was left out", `"p9":{"type":"string","description":"Word 9."}`, "More words"},
+		3000:   {"all but the names and types of its properties was left out", `"p9":{"type":"string"}`, "Word"},
+		1500:   {"all but the names of its properties was left out", `"p99":{}`, "string"},
+		300:    {"properties that are not required were left out", `"last":{}`, `"p0"`},
+	} {
+		b := Bundler{Max: most}
+		got, notes := b.Bundle(root)
+		if len(got) > most || !strings.Contains(strings.Join(notes, "\n"), want.note) || !strings.Contains(string(got), want.has) || strings.Contains(string(got), want.not) {
+			t.Errorf("at most %d: %d bytes, %q: %s", most, len(got), notes, got)
+		}
+		if _, err := Compile(got, Limits{}); err != nil {
+			t.Errorf("at most %d: %v", most, err)
+		}
+	}
+}
+
+// TestBundleHostile: many references to what has one name, one behind the other, and one that is too long cost
+// no more than others.
+func TestBundleHostile(t *testing.T) {
+	t.Parallel()
+	schemas := map[string]string{"long": `{"description":"` + strings.Repeat("d", maxDef) + `"}`}
+	for i := range 30_000 {
+		schemas[fmt.Sprintf("%d/a", i)] = fmt.Sprintf(`{"$ref":"#/components/schemas/%d/a"}`, i+1)
+	}
+	b := Bundler{Find: in(schemas)}
+	for i := range 300 { // a chain from each of them
+		got, notes := b.Bundle(json.RawMessage(fmt.Sprintf(`{"items":{"$ref":"#/components/schemas/%d/a"}}`, 100*i)))
+		if len(got) > defaultBundle || len(notes) == 0 {
+			t.Fatalf("%d: %d bytes, %q", i, len(got), notes)
+		}
+	}
+	got, notes := b.Bundle(json.RawMessage(`{"$ref":"#/components/schemas/long"}`))
+	if len(got) > 100 || len(notes) != 1 || !strings.Contains(notes[0], "was left out: it is too long") {
+		t.Errorf("%s, %q", got, notes)
 	}
 }

@@ -207,7 +207,7 @@ func (s *Schema) bare() json.RawMessage {
 		sayObject(v)
 		v.setEmpty("properties")
 	}
-	return bareOf(v)
+	return bareOf(v, maxOpenAPI, func(string) {})
 }
 
 // setEmpty adds an empty object to one that has no such member.

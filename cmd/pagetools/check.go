@@ -45,10 +45,11 @@ func checkCommand(p *program) *cobra.Command {
 	var o checkOptions
 	c := &cobra.Command{
 		Use:   "check TARGET...",
-		Short: "Judge the tools that pages declare",
+		Short: "Judge the tools that pages and APIs declare",
 		Long: "Opens the pages, and holds what they declare against rules: names, descriptions, schemas, " +
 			"annotations,\ntexts that attack a model, frames, forms, and what the page does with its list. " +
-			"It calls tools only with --smoke, with arguments made from their schemas, each in a fresh page.\n`check --explain RULE` says what a rule finds and why that matters.\n" +
+			"A TARGET that is a document of OpenAPI (a file, or an address such as https://shop.example/openapi.json) is judged by its " +
+			"x-llm, without a browser.\nIt calls tools only with --smoke, with arguments made from their schemas, each in a fresh page.\n`check --explain RULE` says what a rule finds and why that matters.\n" +
 			"Ends with 1 when there are findings as severe as --fail-on says, and with 4 when a page does " +
 			"not open.",
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -225,6 +226,9 @@ func (k *checker) run(ctx context.Context, args []string) error {
 	var found []check.Finding
 	for _, s := range snapshots {
 		var off []check.Finding
+		if s.API != nil && len(s.Pages) == 0 {
+			r.Sites = append(r.Sites, report.Site{Target: s.Target, URL: s.API.URL})
+		}
 		for _, page := range s.Pages {
 			r.Sites = append(r.Sites, report.Site{Target: s.Target, URL: page.URL, Tools: len(page.Tools)})
 			if len(k.hosts) > 0 {
@@ -300,6 +304,13 @@ func (k *checker) look(ctx context.Context, args []string) ([]*check.Snapshot, e
 		s.Target = cmp.Or(s.Target, k.o.from)
 		return []*check.Snapshot{s}, nil
 	}
+	documents, args, err := k.documents(ctx, args)
+	if err != nil {
+		return nil, err
+	}
+	if len(documents) > 0 && len(args) == 0 {
+		return documents, nil
+	}
 	targets, err := k.p.targets(args)
 	if err != nil {
 		return nil, err
@@ -313,7 +324,8 @@ func (k *checker) look(ctx context.Context, args []string) ([]*check.Snapshot, e
 		return nil, err
 	}
 	defer k.p.end(a)
-	return k.pages(ctx, a, targets)
+	pages, err := k.pages(ctx, a, targets)
+	return append(documents, pages...), err
 }
 
 func (k *checker) pages(ctx context.Context, a *app.App, targets []*target) ([]*check.Snapshot, error) {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/pagetools/pagetools/bridge/opentools"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/clients"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/config"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
@@ -22,7 +23,7 @@ func configCommand(p *program) *cobra.Command {
 			"what an MCP client needs",
 		Long: "Without a word, or with print: the effective configuration, with where " +
 			"each value came from.\n" +
-			"With schema: the JSON Schema of the configuration file.\n" +
+			"With schema: the JSON Schema of the configuration file; with schema x-llm, that of x-llm in documents of OpenAPI.\n" +
 			"With the name of an MCP client: what its own configuration needs " +
 			"so that it starts `pagetools mcp TARGET...`.",
 		Args:      func(_ *cobra.Command, args []string) error { return o.check(args) },
@@ -31,6 +32,9 @@ func configCommand(p *program) *cobra.Command {
 			switch {
 			case len(args) == 0 || args[0] == "print":
 				return printConfig(p.stdout, p.conf)
+			case args[0] == "schema" && len(args) > 1:
+				_, err := p.stdout.Write(opentools.Schema)
+				return err
 			case args[0] == "schema":
 				return printSchema(p.stdout)
 			}

@@ -32,7 +32,9 @@ func (o clientOptions) check(args []string) error {
 	case !isClient && word != "print" && word != "schema":
 		return usage("config takes print, schema, or a client, not %q; clients are %s",
 			terminal.Plain(word), strings.Join(clients.Names(), ", "))
-	case !isClient && len(args) > 1:
+	case word == "schema" && len(args) > 1 && (len(args) > 2 || args[1] != "x-llm"):
+		return usage("config schema takes no argument, or x-llm, and %q is neither; see pagetools config --help", terminal.Plain(strings.Join(args[1:], " ")))
+	case !isClient && word != "schema" && len(args) > 1:
 		return usage("config %s takes no argument, and %q is too much; see pagetools "+
 			"config --help", word, terminal.Plain(args[1]))
 	case !isClient && (o.http != "" || o.install):

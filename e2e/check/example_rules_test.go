@@ -18,6 +18,7 @@ func example(t *testing.T, text string) (*Snapshot, Options) {
 	var x struct {
 		Page
 		Pages       []Page
+		API         *API
 		Locked      map[string]Tool
 		Calls       []Call
 		Questions   []Question
@@ -48,7 +49,7 @@ func example(t *testing.T, text string) (*Snapshot, Options) {
 	if pages == nil {
 		pages = []Page{x.Page}
 	}
-	s := &Snapshot{Target: "shop", Pages: pages, Locked: x.Locked, Calls: x.Calls, Questions: x.Questions,
+	s := &Snapshot{Target: "shop", Pages: pages, API: x.API, Locked: x.Locked, Calls: x.Calls, Questions: x.Questions,
 		Differences: x.Differences, Live: true}
 	o := Options{}
 	if x.Hosts != "" {
@@ -185,6 +186,9 @@ var specified = map[string]string{
 		"suspicious-result non-deterministic cancel-ignored dialog-blocks interaction-without-agent",
 	"effects": "effect-readonly effect-undeclared not-idempotent confirmation-mismatch egress-outside-policy",
 	"reach":   "host-off human-step-unreachable parity",
+	"opentools": "api-unreadable api-unmarked api-operation-unusable api-ref-unusable api-oversize api-operation-id-missing api-operation-id-duplicate " +
+		"api-text-missing api-auto-changes api-auto-no-blanket api-blanket-destructive api-rate-limit api-security-undefined api-auth-disagrees " +
+		"api-server-elsewhere api-xllm-unknown api-xllm-version",
 }
 
 const (
@@ -193,8 +197,9 @@ const (
 		"schema-no-null-literals required-unknown enum-empty arbitrary-exec output-schema-invalid x-mcp-header-invalid annotations-literal " +
 		"mutating-name-readonly description-injection unicode-smuggling exposed-to-secure-origins declarative-name declarative-description " +
 		"declarative-autosubmit-sensitive form-schema-mismatch self-unregister-loses-result contract-changed throws-on-valid " +
-		"result-not-serialisable output-schema-mismatch effect-readonly confirmation-mismatch host-off parity "
-	specifiedInfo = " tool-title-missing description-when-to-use string-unconstrained output-schema-missing form-coverage non-deterministic "
+		"result-not-serialisable output-schema-mismatch effect-readonly confirmation-mismatch host-off parity " +
+		"api-unreadable api-operation-unusable api-operation-id-duplicate api-blanket-destructive api-rate-limit api-security-undefined api-xllm-version "
+	specifiedInfo = " tool-title-missing description-when-to-use string-unconstrained output-schema-missing form-coverage non-deterministic api-unmarked "
 )
 
 func TestRulesAreComplete(t *testing.T) {

@@ -37,11 +37,11 @@ func Judge(s *Snapshot, o Options) ([]Finding, error) {
 			todo = append(todo, r)
 		}
 	}
-	pages := prepare(s)
+	pages, api := prepare(s), readAPI(s.API)
 	var found []Finding
 	for _, rule := range todo {
 		setting := o.Rules[rule.ID]
-		r := &run{s: s, rule: rule, pages: pages, hosts: o.Hosts, fixed: setting.Severity != "",
+		r := &run{s: s, rule: rule, pages: pages, api: api, hosts: o.Hosts, fixed: setting.Severity != "",
 			allowed: folded(setting.Allow), counts: map[string]int{}, omitted: map[string]Severity{},
 			seen: map[string]bool{}}
 		rule.find(r)
@@ -72,6 +72,7 @@ type run struct {
 	s       *Snapshot
 	rule    *Rule
 	pages   []*page
+	api     *description // nil is none
 	hosts   func(*Snapshot) []Finding
 	fixed   bool // the setting replaces every severity
 	allowed []string

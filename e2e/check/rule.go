@@ -78,6 +78,7 @@ var families = []struct {
 	{"smoke", "Smoke", smokeRules},
 	{"effects", "Effects", effectRules},
 	{"reach", "Reach", reachRules},
+	{"opentools", "OpenTools documents", apiRules},
 }
 
 // Rules returns every rule, in the order of the documentation.

@@ -13,6 +13,8 @@ type Snapshot struct {
 	// Pages are the pages that were opened, in order. A list from a file is one page without
 	// an URL.
 	Pages []Page
+	// API is the document that the tools are of; nil is none.
+	API *API
 	// Locked are the tools of the lock file; nil means that there is none for this site.
 	Locked map[string]Tool
 	// Calls are what was seen when tools were called; nil means that none was.

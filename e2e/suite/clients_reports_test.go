@@ -1,6 +1,7 @@
 package suite_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -113,5 +114,17 @@ func (c *clients) holdSARIF(t *testing.T, name string) {
 		if wrong == string(text) || s.Validate([]byte(wrong)) == nil {
 			t.Errorf("%s: the schema takes %s", filepath.Base(name), change[1])
 		}
+	}
+}
+
+// testOpenAPI holds the documents of all sites and of one to a validator of npm.
+func (c *clients) testOpenAPI(t *testing.T) {
+	t.Helper()
+	row := c.row(t)
+	out, err := c.run(t, filepath.Join(c.dir, "openapi.mjs"), c.server.url+"/openapi.json", c.server.url+"/sites/clients/openapi.json")
+	sum, incomplete := readTAP(out)
+	row.result = fmt.Sprintf("%d documents fit", sum.passed)
+	if err := errors.Join(err, incomplete); err != nil || sum.passed != 2 {
+		t.Errorf("%v\n%s", err, out)
 	}
 }

@@ -76,8 +76,9 @@ var scripts = []script{
 
 func (s script) name() string { return s.file + "-" + s.era + "-" + s.transport }
 
-// TestClients runs MCP's conformance suite, its Inspector, and the clients that
-// people use, against pages, and holds reports of tests to the schemas of others. docs/decisions/2026-11-22-checks-with-npm.md.
+// TestClients runs MCP's conformance suite, its Inspector, and the clients that people use, against pages,
+// and holds documents of OpenAPI and reports of tests to the schemas of others.
+// docs/decisions/2026-11-22-checks-with-npm.md.
 func TestClients(t *testing.T) {
 	if *clientsForm == "" {
 		t.Skip("make clients runs this")
@@ -99,6 +100,7 @@ func TestClients(t *testing.T) {
 	t.Run("inspector", func(t *testing.T) { c.testInspector(t) })
 	t.Run("conformance", func(t *testing.T) { c.testConformance(t) })
 	t.Run("agent-node", func(t *testing.T) { c.testAgentNode(t) })
+	t.Run("openapi", func(t *testing.T) { c.testOpenAPI(t) })
 	t.Run("reports", func(t *testing.T) { c.testReports(t) })
 	t.Run("viewer", func(t *testing.T) { c.testViewer(t) })
 }

@@ -1,0 +1,134 @@
+package check
+
+import (
+	"encoding/json"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// API is a document of OpenAPI with x-llm, as it was read.
+type API struct {
+	// URL is where it is: an address, or a file.
+	URL string `json:"url"`
+	// Auth is what llm.json says of signing in; "" is nothing.
+	Auth string `json:"auth,omitempty"`
+	// Document is its text as JSON.
+	Document json.RawMessage `json:"document"`
+	// Problem is why it cannot be read as a whole; "" is nothing.
+	Problem string `json:"problem,omitempty"`
+	// Left are the operations that a model does not get, or not wholly.
+	Left []Left `json:"left,omitempty"`
+}
+
+// Left is an operation of which something is left out.
+type Left struct {
+	// Operation is its method and path, such as "POST /stamps".
+	Operation string `json:"operation"`
+	Reason    string `json:"reason"`
+	// Unusable is true when it is no tool at all.
+	Unusable bool `json:"unusable,omitempty"`
+}
+
+// description is what the rules read of a document.
+type description struct {
+	*API       `json:"-"`
+	XLLM       map[string]json.RawMessage `json:"x-llm"`
+	Servers    []apiServer                `json:"servers"`
+	Security   []map[string][]string      `json:"security"`
+	Components struct {
+		Schemes map[string]struct{ Type, Scheme string } `json:"securitySchemes"`
+	} `json:"components"`
+	operations []*operation
+}
+
+type apiServer struct{ URL string }
+
+// operation is an Operation Object.
+type operation struct {
+	method, path string
+
+	ID          string `json:"operationId"`
+	Summary     string
+	Description string
+	Security    *[]map[string][]string
+	Servers     []apiServer
+	XLLM        map[string]json.RawMessage `json:"x-llm"`
+}
+
+// apiMethods are the members of a path that are operations.
+var apiMethods = []string{"get", "put", "post", "delete", "options", "head", "patch", "trace", "query"}
+
+// readAPI reads a document as far as it is one: what has another type than it should is left out, and is what
+// the bridge's own reading has found.
+func readAPI(a *API) *description {
+	if a == nil {
+		return nil
+	}
+	d := &description{API: a}
+	var paths struct {
+		Paths map[string]map[string]json.RawMessage
+	}
+	_ = json.Unmarshal(a.Document, d)
+	_ = json.Unmarshal(a.Document, &paths)
+	for _, path := range sortedKeys(paths.Paths) {
+		item := paths.Paths[path]
+		var near []apiServer
+		_ = json.Unmarshal(item["servers"], &near)
+		for _, method := range apiMethods {
+			if item[method] == nil {
+				continue
+			}
+			o := &operation{method: method, path: path}
+			_ = json.Unmarshal(item[method], o)
+			o.Servers = append(o.Servers, near...)
+			d.operations = append(d.operations, o)
+		}
+	}
+	return d
+}
+
+// name is what people call the operation by.
+func (o *operation) name() string { return strings.ToUpper(o.method) + " " + o.path }
+
+// reads reports whether the method only reads (RFC 9110, section 9.2.1).
+func (o *operation) reads() bool {
+	return slices.Contains([]string{"get", "head", "query", "options"}, o.method)
+}
+
+// offered reports whether models see the operation.
+func (o *operation) offered() bool { return o.XLLM != nil && !says(o.XLLM, "enabled", "false") }
+
+// says reports whether a member is there with a value.
+func says(members map[string]json.RawMessage, name, value string) bool {
+	return string(members[name]) == value
+}
+
+// at is the place of a part of the document.
+func (d *description) at(pointer string) place { return place{url: d.URL, pointer: pointer} }
+
+// of is the place of a part of an operation.
+func (d *description) of(o *operation, part string) place {
+	step := strings.NewReplacer("~", "~0", "/", "~1").Replace(o.path)
+	return place{url: d.URL, name: o.name(), pointer: "/paths/" + step + "/" + o.method + part}
+}
+
+// operations calls a function for each operation of the document.
+func (r *run) operations(visit func(*description, *operation)) {
+	if r.api == nil {
+		return
+	}
+	for _, o := range r.api.operations {
+		visit(r.api, o)
+	}
+}
+
+// elsewhere reports whether a server is of another origin than the document. Of a file nothing is known.
+func (d *description) elsewhere(s apiServer) bool {
+	base, err := url.Parse(d.URL)
+	if err != nil || base.Host == "" {
+		return false
+	}
+	to, err := base.Parse(s.URL)
+	return err != nil || to.Scheme != base.Scheme || !strings.EqualFold(to.Host, base.Host)
+}
