@@ -64,8 +64,8 @@ func (k *Keeper) Logout(ctx context.Context, principal string, resource *url.URL
 			return gone, problems, err
 		}
 		gone = append(gone, e.public())
-		if c := e.record.Client; c != nil {
-			if err := k.revoke(ctx, c, &e.record); err != nil {
+		if c := e.record.Client; c.ID != "" {
+			if err := k.revoke(ctx, &c, &e.record); err != nil {
 				problems = append(problems, err.Error())
 			}
 		}

@@ -62,7 +62,7 @@ type record struct {
 	Refresh Secret    `json:"refresh,omitempty"`
 	Expires time.Time `json:"expires,omitzero"` // zero: the server did not say
 	Scopes  []string  `json:"scopes,omitempty"`
-	Client  *client   `json:"client,omitempty"`
+	Client  client    `json:"client,omitzero"` // no pointer: fmt would show what is behind it
 }
 
 // client is who we are to an authorization server, and where it answers.
@@ -86,7 +86,7 @@ func (r *record) expired(now time.Time) bool {
 
 // renews reports whether a token can be replaced without a person.
 func (r *record) renews() bool {
-	return r.Client != nil && (r.Refresh != "" || r.Client.Flow == ClientFlow)
+	return r.Client.ID != "" && (r.Refresh != "" || r.Client.Flow == ClientFlow)
 }
 
 // union returns the texts of all lists, each once, in their order.

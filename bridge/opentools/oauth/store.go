@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -93,6 +94,9 @@ func OpenStore(dir string) (*Store, error) {
 	s.root = root
 	return s, nil
 }
+
+// Format implements fmt.Formatter: no verb looks into a store.
+func (s *Store) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, "oauth.Store") }
 
 // Close ends the use of the folder.
 func (s *Store) Close() error {

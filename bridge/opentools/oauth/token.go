@@ -72,11 +72,11 @@ func (k *Keeper) again(ctx context.Context, old *record) (*record, error) {
 		extra.Set("grant_type", "refresh_token")
 		extra.Set("refresh_token", string(old.Refresh))
 	}
-	tok, err := k.direct(ctx, old.Client, scopes, extra)
+	tok, err := k.direct(ctx, &old.Client, scopes, extra)
 	if err != nil {
 		return nil, k.failed(err, old.Refresh, old.Client.Secret)
 	}
-	fresh, err := readToken(tok, old.Client, old.Scopes)
+	fresh, err := readToken(tok, &old.Client, old.Scopes)
 	if err == nil && fresh.Refresh == "" {
 		fresh.Refresh = old.Refresh // it was not rotated
 	}
@@ -147,7 +147,7 @@ func readToken(tok *oauth2.Token, c *client, asked []string) (*record, error) {
 			"visible characters of ASCII", maxSecret)
 	}
 	r := &record{Kind: Token, Access: Secret(tok.AccessToken), Refresh: Secret(tok.RefreshToken), Expires: tok.Expiry,
-		Scopes: asked, Client: c}
+		Scopes: asked, Client: *c}
 	if granted, ok := tok.Extra("scope").(string); ok && granted != "" {
 		r.Scopes = cleanScopes(granted)
 	}
