@@ -300,6 +300,31 @@ func TestCode(t *testing.T) {
 	}
 }
 
+// TestResources: a login is good for what is below its resource, the nearest one first, and for
+// nothing beside it.
+func TestResources(t *testing.T) {
+	t.Parallel()
+	k := New(Options{})
+	s := Scheme{Name: "account", Object: json.RawMessage(`{"type":"oauth2"}`)}
+	for resource, token := range map[string]Secret{"https://api.example/v1": "one", "https://api.example/v1/eu": "two"} {
+		key := Key{Principal: "local", Resource: resource, Scheme: "account", Issuer: "https://as.example"}
+		if err := k.store.put(t.Context(), key, &record{Kind: Token, Access: token}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for address, want := range map[string]string{
+		"https://api.example/v1/": "Bearer one", "https://api.example/v1/us": "Bearer one",
+		"https://api.example/v1/eu": "Bearer two", "https://api.example/v1/eu/x": "Bearer two",
+		"https://api.example/v1eu": "", "https://api.example/": "", "https://api.example/v2": "",
+	} {
+		r, _ := http.NewRequest(http.MethodGet, address, nil)
+		err := k.Sign(t.Context(), targetOf(t, address, []Scheme{s}), r)
+		if got := r.Header.Get("Authorization"); got != want || (err != nil) != (want == "") {
+			t.Errorf("%s: %q (%v), want %q", address, got, err, want)
+		}
+	}
+}
+
 // TestRefreshEnds: a refresh token that is no longer good is forgotten, and a login is needed.
 func TestRefreshEnds(t *testing.T) {
 	t.Parallel()

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"slices"
@@ -116,6 +117,9 @@ func New(o Options) *Keeper {
 	return k
 }
 
+// Format implements fmt.Formatter: no verb looks into a keeper.
+func (k *Keeper) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, "oauth.Keeper") }
+
 // unreached leaves out the address of an error of net/http, which may hold a secret.
 func unreached(err error) error {
 	if e, ok := errors.AsType[*url.Error](err); ok {
@@ -155,7 +159,7 @@ func (k *Keeper) held(t Target) (uses []use, optional bool, err error) {
 				break
 			}
 			places[o.place()] = true
-			i := slices.IndexFunc(entries, func(e entry) bool { return t.has(e.key, s.Name, o.kind) })
+			i := t.find(entries, s.Name, o.kind)
 			if i < 0 || !entries[i].damaged && entries[i].record.Kind != o.kind {
 				break
 			}
@@ -172,9 +176,17 @@ func (k *Keeper) held(t Target) (uses []use, optional bool, err error) {
 	return nil, optional, nil
 }
 
-// has reports whether a key is of the target's credential for a scheme.
-func (t *Target) has(k Key, scheme string, kind Kind) bool {
-	return k.Principal == t.Principal && k.Scheme == scheme && k.Resource == t.place(kind)
+// find returns where the target's credential for a scheme is: the nearest of those of the resource and
+// of what is around it; -1 is nowhere.
+func (t *Target) find(entries []entry, scheme string, kind Kind) int {
+	place, found := t.place(kind), -1
+	for i, e := range entries {
+		if e.key.Principal == t.Principal && e.key.Scheme == scheme && (e.key.Issuer != "") == (kind == Token) &&
+			within(place, e.key.Resource) && (found < 0 || len(e.key.Resource) > len(entries[found].key.Resource)) {
+			found = i
+		}
+	}
+	return found
 }
 
 func (t *Target) place(kind Kind) string {

@@ -147,10 +147,8 @@ func (k *Keeper) scopes(t Target, l *Login, s *server) []string {
 		scopes = s.scopes
 	}
 	if entries, err := k.store.entries(); err == nil {
-		for _, e := range entries {
-			if t.has(e.key, l.Scheme.Name, Token) {
-				scopes = union(scopes, e.record.Scopes)
-			}
+		if i := t.find(entries, l.Scheme.Name, Token); i >= 0 {
+			scopes = union(scopes, entries[i].record.Scopes)
 		}
 	}
 	if l.Flow != ClientFlow && slices.Contains(s.Scopes, "offline_access") {

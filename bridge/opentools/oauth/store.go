@@ -74,7 +74,7 @@ type Store struct {
 	cipher cipher.AEAD              // nil until there is a key
 	memory []byte                   // the file, where there is no folder
 	seen   fs.FileInfo              // of what entries were read from
-	last   []entry
+	last   func() []entry           // a function: fmt finds nothing in it; nil is nothing
 }
 
 // OpenStore opens the credentials of a folder, which is made when it is missing. The folder must
@@ -158,8 +158,14 @@ func (s *Store) entries() ([]entry, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	text, changed, err := s.readFile()
-	if err != nil || !changed {
-		return s.last, err
+	if err != nil {
+		return nil, err
+	}
+	if !changed {
+		if s.last == nil {
+			return nil, nil
+		}
+		return s.last(), nil
 	}
 	s.last = nil
 	c, err := parse(text)
@@ -173,14 +179,16 @@ func (s *Store) entries() ([]entry, error) {
 			return nil, err
 		}
 	}
+	all := make([]entry, 0, len(c.Records))
 	for _, r := range c.Records {
 		e := entry{key: r.Key}
 		if text, err := s.open(r); err != nil || json.Unmarshal(text, &e.record) != nil {
 			e.damaged, e.record = true, record{}
 		}
-		s.last = append(s.last, e)
+		all = append(all, e)
 	}
-	return s.last, nil
+	s.last = func() []entry { return all }
+	return all, nil
 }
 
 func (s *Store) path(name string) string {
