@@ -59,7 +59,8 @@ func newAuthority(t *testing.T) *authority {
 	t.Helper()
 	a := &authority{}
 	mux := http.NewServeMux()
-	a.Server = httptest.NewServer(mux)
+	a.Server = httptest.NewUnstartedServer(mux)
+	a.Start()
 	t.Cleanup(a.Close)
 	clients := map[string]*storage.Client{"native": storage.NativeClient("native", "http://127.0.0.1/callback")}
 	a.storage = storage.NewStorageWithClients(storage.NewUserStore(a.URL), clients)
@@ -126,8 +127,8 @@ func (a *authority) knows(token string) bool {
 // newAPI is an API whose metadata names an authorization server, and that takes what good takes.
 func newAPI(t *testing.T, issuer string, good func(*http.Request) bool) *httptest.Server {
 	t.Helper()
-	var s *httptest.Server
-	s = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	s := httptest.NewUnstartedServer(nil)
+	s.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case r.URL.Path == "/.well-known/oauth-protected-resource":
 			_ = json.NewEncoder(w).Encode(map[string]any{"resource": s.URL, "authorization_servers": []string{issuer},
@@ -140,7 +141,8 @@ func newAPI(t *testing.T, issuer string, good func(*http.Request) bool) *httptes
 			w.Header().Set("WWW-Authenticate", `Bearer realm="api", resource_metadata="`+s.URL+`/.well-known/oauth-protected-resource"`)
 			w.WriteHeader(http.StatusUnauthorized)
 		}
-	}))
+	})
+	s.Start()
 	t.Cleanup(s.Close)
 	return s
 }

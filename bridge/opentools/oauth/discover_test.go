@@ -14,7 +14,8 @@ import (
 func serve(t *testing.T, answers map[string]string) (s *httptest.Server, asked func() []string) {
 	t.Helper()
 	paths := make(chan string, 100)
-	s = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	s = httptest.NewUnstartedServer(nil)
+	s.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		paths <- r.URL.Path
 		text, ok := answers[r.URL.Path]
 		if !ok {
@@ -28,7 +29,8 @@ func serve(t *testing.T, answers map[string]string) (s *httptest.Server, asked f
 			return
 		}
 		_, _ = w.Write([]byte(strings.ReplaceAll(text, "URL", s.URL)))
-	}))
+	})
+	s.Start()
 	t.Cleanup(s.Close)
 	return s, func() (all []string) {
 		for len(paths) > 0 {

@@ -33,7 +33,8 @@ type fake struct {
 func newFake(t *testing.T) *fake {
 	t.Helper()
 	f := &fake{says: map[string]any{}, codes: map[string]url.Values{}, places: []string{"/.well-known/oauth-authorization-server"}}
-	f.Server = httptest.NewServer(f)
+	f.Server = httptest.NewUnstartedServer(f)
+	f.Start()
 	t.Cleanup(f.Close)
 	return f
 }
