@@ -21,9 +21,9 @@ type Login struct {
 	Servers []*url.URL
 }
 
-// Logins returns the security schemes that some tools of the document need, by name. Servers of other
-// origins than the document's and those that are allowed are left out, and so is what the document
-// names and does not have.
+// Logins returns the security schemes that some tools of the document need, by name. Servers of
+// other origins than the document's and those that are allowed are left out, and so is what the
+// document names and does not have.
 func (f *Found) Logins(tools []*Tool, allowed []string) []Login {
 	all := map[string]*Login{}
 	for _, t := range tools {
@@ -55,7 +55,9 @@ func (f *Found) Logins(tools []*Tool, allowed []string) []Login {
 	logins := make([]Login, 0, len(all))
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		// What is above another one comes first: its login may be good for both.
-		slices.SortFunc(all[name].Servers, func(a, b *url.URL) int { return cmp.Compare(len(a.Path), len(b.Path)) })
+		slices.SortFunc(all[name].Servers, func(a, b *url.URL) int {
+			return cmp.Compare(len(a.Path), len(b.Path))
+		})
 		logins = append(logins, *all[name])
 	}
 	return logins

@@ -46,25 +46,34 @@ func authCommand(p *program) *cobra.Command {
 	login := &cobra.Command{
 		Use:   "login SITE",
 		Short: "Log in to the API of a site, or keep a key for it",
-		Long: "Logs in to the API that SITE publishes: SITE is a URL, or a name in the configuration file.\n" +
+		Long: "Logs in to the API that SITE publishes: SITE is a URL, or a name in the configuration " +
+			"file.\n" +
 			"A login with OAuth 2 shows an address, which you open in your browser. A key, a password\n" +
 			"(USER:PASSWORD) or a certificate with its private key is read from standard input; what you\n" +
 			"type at a terminal is not shown.",
 		Args: exactly(1, "SITE"),
-		RunE: func(cmd *cobra.Command, args []string) error { return p.authLogin(cmd.Context(), args[0], f) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return p.authLogin(cmd.Context(), args[0], f)
+		},
 	}
 	flags := login.Flags()
-	flags.StringVar(&f.scheme, "scheme", "", "the name of the security scheme, where the API has several")
-	flags.BoolVar(&f.device, "device", false, "log in on another device, with a code: for a machine without a browser")
-	flags.StringVar(&f.clientID, "client-id", "", "the client that was registered with the authorization server by "+
-		"hand, or the https address of a document that describes it")
+	flags.StringVar(&f.scheme, "scheme", "",
+		"the name of the security scheme, where the API has several")
+	flags.BoolVar(&f.device, "device", false,
+		"log in on another device, with a code: for a machine without a browser")
+	flags.StringVar(&f.clientID, "client-id", "",
+		"the client that was registered with the authorization server by "+
+			"hand, or the https address of a document that describes it")
 	flags.StringVar(&f.secretFile, "client-secret-file", "", "a file with the secret of that client")
-	flags.StringVar(&f.scopes, "scopes", "", "what to ask for, separated by spaces; otherwise what the tools need")
+	flags.StringVar(&f.scopes, "scopes", "",
+		"what to ask for, separated by spaces; otherwise what the tools need")
 	logout := &cobra.Command{
 		Use:   "logout SITE",
 		Short: "Forget the logins and keys of a site's API, and revoke its tokens",
 		Args:  exactly(1, "SITE"),
-		RunE:  func(cmd *cobra.Command, args []string) error { return p.authLogout(cmd.Context(), args[0], f) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return p.authLogout(cmd.Context(), args[0], f)
+		},
 	}
 	status := &cobra.Command{
 		Use:   "status [SITE]",
@@ -78,7 +87,8 @@ func authCommand(p *program) *cobra.Command {
 		RunE: func(_ *cobra.Command, args []string) error { return p.authStatus(args, f) },
 	}
 	for _, below := range []*cobra.Command{login, logout, status} {
-		below.Flags().StringVar(&f.caller, "caller", "", "the caller whose login it is (default local; for status all)")
+		below.Flags().StringVar(&f.caller, "caller", "",
+			"the caller whose login it is (default local; for status all)")
 	}
 	c.AddCommand(login, logout, status)
 	return c
@@ -104,7 +114,8 @@ func (s *authSite) close() {
 func (p *program) openStore() (*oauth.Store, error) {
 	dir, err := dataFolder(p.conf)
 	if errors.Is(err, config.ErrNoDataDir) {
-		return nil, usage("auth needs a data folder, and --data-dir off keeps nothing: leave it out, or name a folder")
+		return nil, usage("auth needs a data folder, and --data-dir off keeps nothing: leave it out, " +
+			"or name a folder")
 	}
 	if err != nil {
 		return nil, usage("%w", err)
@@ -129,7 +140,8 @@ func (p *program) authTarget(arg string) (*target, error) {
 		return nil, err
 	}
 	if t.Folder != "" {
-		return nil, usage("%s is a folder, which has no API to log in to: give the URL of one", terminal.Plain(t.Text))
+		return nil, usage("%s is a folder, which has no API to log in to: give the URL of one",
+			terminal.Plain(t.Text))
 	}
 	t.config = named
 	return t, nil
@@ -140,8 +152,8 @@ func (p *program) authCaller(name string) (string, error) {
 	local := bridge.Local().Name
 	known := func(c config.Caller) bool { return c.Name == name }
 	if name = cmp.Or(name, local); name != local && !slices.ContainsFunc(p.conf.Callers, known) {
-		return "", usage("there is no caller %q: --caller needs a name of the callers in the configuration file, "+
-			"which --config names", terminal.Plain(name))
+		return "", usage("there is no caller %q: --caller needs a name of the callers in the "+
+			"configuration file, which --config names", terminal.Plain(name))
 	}
 	return name, nil
 }
@@ -183,7 +195,8 @@ func (p *program) openAuth(ctx context.Context, arg string, f authFlags) (*authS
 	}
 	reach.Origins = append([]string{t.Origin}, s.origins...)
 	grant := proxy.Admit(reach, nil)
-	via := &url.URL{Scheme: "http", Host: proxy.Address(), User: url.UserPassword(grant.User, grant.Password)}
+	via := &url.URL{Scheme: "http", Host: proxy.Address(),
+		User: url.UserPassword(grant.User, grant.Password)}
 	transport := &http.Transport{Proxy: http.ProxyURL(via), DisableKeepAlives: true}
 	s.client = &http.Client{Transport: transport}
 	s.closers = append(s.closers, func() error { grant.End(); return nil })
@@ -221,8 +234,9 @@ func (p *program) authLogin(ctx context.Context, arg string, f authFlags) error 
 	if kind != oauth.Token {
 		return p.keepKey(ctx, s, at, scheme, kind)
 	}
-	l := oauth.Login{Scheme: scheme, Scopes: strings.Fields(f.scopes), ClientID: f.clientID, ClientSecret: secret,
-		Show: p.showLogin, Warn: func(text string) { p.say("warning: %s", terminal.Plain(text)) }}
+	l := oauth.Login{Scheme: scheme, Scopes: strings.Fields(f.scopes), ClientID: f.clientID,
+		ClientSecret: secret, Show: p.showLogin,
+		Warn: func(text string) { p.say("warning: %s", terminal.Plain(text)) }}
 	if strings.HasPrefix(f.clientID, "https://") {
 		l.ClientID, l.ClientDocument = "", f.clientID
 	}
@@ -254,7 +268,8 @@ func notFound(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	return unreachable("%w. SITE must publish an OpenAPI document, such as at /.well-known/llm.json", err)
+	return unreachable("%w. SITE must publish an OpenAPI document, such as at /.well-known/llm.json",
+		err)
 }
 
 // refused is the error of a login that came to nothing.
@@ -262,7 +277,8 @@ func refused(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	return bridge.Errorf(bridge.Unauthorized, "", bridge.NotRun, "%s.", strings.TrimRight(err.Error(), "."))
+	return bridge.Errorf(bridge.Unauthorized, "", bridge.NotRun, "%s.",
+		strings.TrimRight(err.Error(), "."))
 }
 
 // choose returns the scheme to log in with: the one that is named, or the only one.
@@ -279,11 +295,13 @@ func choose(found *opentools.Found, origins []string, name string) (*opentools.L
 	list := terminal.Plain(strings.Join(names, ", "))
 	switch i := slices.Index(names, name); {
 	case len(all) == 0:
-		return nil, usage("%s needs no login: none of its tools has a security scheme that it describes", found.URL)
+		return nil, usage("%s needs no login: none of its tools has a security scheme that it describes",
+			found.URL)
 	case name == "" && len(all) == 1:
 		return &all[0], nil
 	case name == "":
-		return nil, usage("%s has several security schemes: name one with --scheme, one of %s", found.URL, list)
+		return nil, usage("%s has several security schemes: name one with --scheme, one of %s", found.URL,
+			list)
 	case i < 0:
 		return nil, usage("invalid value %q for --scheme: must be one of %s", terminal.Plain(name), list)
 	default:
@@ -293,7 +311,8 @@ func choose(found *opentools.Found, origins []string, name string) (*opentools.L
 
 // showLogin shows where to log in. It is not quiet: nobody could log in then.
 func (p *program) showLogin(to oauth.Prompt) {
-	fmt.Fprintf(p.stderr, "pagetools: open this address in your browser, and log in there:\n\n  %s\n\n", terminal.Plain(to.URL))
+	fmt.Fprintf(p.stderr, "pagetools: open this address in your browser, and log in there:\n\n"+
+		"  %s\n\n", terminal.Plain(to.URL))
 	if to.Code != "" {
 		fmt.Fprintf(p.stderr, "pagetools: it asks for this code: %s\n", terminal.Plain(to.Code))
 	}
@@ -310,7 +329,8 @@ var keyWords = map[oauth.Kind]string{oauth.APIKey: "the key", oauth.Bearer: "the
 const maxKey = 256 << 10
 
 // keepKey reads a key, and keeps it.
-func (p *program) keepKey(ctx context.Context, s *authSite, at oauth.Target, scheme oauth.Scheme, kind oauth.Kind) error {
+func (p *program) keepKey(ctx context.Context, s *authSite, at oauth.Target, scheme oauth.Scheme,
+	kind oauth.Kind) error {
 	if terminal.Is(p.stdin) && kind == oauth.Certificate {
 		return usage("the certificate and its private key must be on standard input, in PEM, as in " +
 			"pagetools auth login SITE < client.pem")
@@ -332,7 +352,8 @@ func (p *program) keepKey(ctx context.Context, s *authSite, at oauth.Target, sch
 	if err := s.keeper.Keep(ctx, at, scheme, oauth.Secret(text)); err != nil {
 		return usage("%w", err)
 	}
-	p.say("kept %s of %s for %s", keyWords[kind], terminal.Plain(scheme.Name), terminal.Plain(at.Resource.Host))
+	p.say("kept %s of %s for %s", keyWords[kind], terminal.Plain(scheme.Name),
+		terminal.Plain(at.Resource.Host))
 	return nil
 }
 
@@ -408,7 +429,8 @@ func (p *program) authStatus(args []string, f authFlags) error {
 	}
 	shown := 0
 	for _, e := range all {
-		if f.caller != "" && e.Principal != f.caller || origin != "" && e.Resource != origin && !strings.HasPrefix(e.Resource, origin+"/") {
+		if f.caller != "" && e.Principal != f.caller || origin != "" && e.Resource != origin &&
+			!strings.HasPrefix(e.Resource, origin+"/") {
 			continue
 		}
 		shown++

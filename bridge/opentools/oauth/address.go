@@ -29,14 +29,15 @@ func origin(u *url.URL) string {
 	if strings.Contains(host, ":") {
 		host = "[" + host + "]"
 	}
-	if p := u.Port(); p != "" && (u.Scheme != "http" || p != "80") && (u.Scheme != "https" || p != "443") {
+	if p := u.Port(); p != "" && (u.Scheme != "http" || p != "80") &&
+		(u.Scheme != "https" || p != "443") {
 		host += ":" + p
 	}
 	return strings.ToLower(u.Scheme) + "://" + host
 }
 
-// canonical is the address of a server as a resource indicator (RFC 8707 2): without query, fragment
-// and the last slash.
+// canonical is the address of a server as a resource indicator (RFC 8707 2): without query,
+// fragment and the last slash.
 func canonical(u *url.URL) string {
 	return origin(u) + strings.TrimRight(u.EscapedPath(), "/")
 }
@@ -47,8 +48,8 @@ func within(address, resource string) bool {
 	return ok && (rest == "" || rest[0] == '/')
 }
 
-// secure refuses an address that a secret must not be sent to: https is needed but for servers of this
-// machine, which only an API of this machine may name.
+// secure refuses an address that a secret must not be sent to: https is needed but for servers of
+// this machine, which only an API of this machine may name.
 func secure(u *url.URL, local bool) error {
 	switch {
 	case u.Scheme == "https" && !isLoopback(u.Hostname()), u.Scheme == "https" && local:
@@ -64,8 +65,9 @@ func secure(u *url.URL, local bool) error {
 }
 
 // reserved are parameters of requests that no endpoint may have in its address (RFC 6749 3.1).
-var reserved = []string{"response_type", "client_id", "redirect_uri", "scope", "state", "code_challenge",
-	"code_challenge_method", "resource", "code", "grant_type", "request", "request_uri", "response_mode"}
+var reserved = []string{"response_type", "client_id", "redirect_uri", "scope", "state",
+	"code_challenge", "code_challenge_method", "resource", "code", "grant_type", "request",
+	"request_uri", "response_mode"}
 
 // endpoint reads the address of an endpoint that a server or a document names.
 func endpoint(what, text string, base *url.URL, local bool) (*url.URL, error) {
@@ -110,8 +112,8 @@ var ErrRedirected = errors.New("it leads to another origin, which must not get t
 const maxRedirects = 5
 
 // CheckRedirect follows redirects within one origin only. It is for the CheckRedirect of an
-// [http.Client] that sends signed requests: by itself the client would send API keys in headers, and
-// addresses with API keys in Referer, to wherever a server redirects.
+// [http.Client] that sends signed requests: by itself the client would send API keys in headers,
+// and addresses with API keys in Referer, to wherever a server redirects.
 func CheckRedirect(next *http.Request, via []*http.Request) error {
 	switch {
 	case len(via) > maxRedirects:

@@ -30,7 +30,8 @@ func listen(ctx context.Context) (*back, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listening for the browser: %w", err)
 	}
-	b := &back{redirect: "http://" + l.Addr().String() + "/callback", answers: make(chan url.Values, 1)}
+	b := &back{redirect: "http://" + l.Addr().String() + "/callback",
+		answers: make(chan url.Values, 1)}
 	b.server = &http.Server{Handler: b, ReadHeaderTimeout: 5 * time.Second, MaxHeaderBytes: 16 << 10}
 	go func() { _ = b.server.Serve(l) }() // ends with close
 	return b, nil
@@ -62,8 +63,8 @@ func (b *back) take(state string) bool {
 	return true
 }
 
-// ServeHTTP implements http.Handler. A request without the state is not the answer that is waited for:
-// any page can make one.
+// ServeHTTP implements http.Handler. A request without the state is not the answer that is waited
+// for: any page can make one.
 func (b *back) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Set("Content-Type", "text/html; charset=utf-8")
@@ -72,14 +73,16 @@ func (b *back) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("Cache-Control", "no-store")
 	h.Set("Connection", "close")
 	query, err := url.ParseQuery(r.URL.RawQuery)
-	if r.Method != http.MethodGet || r.URL.Path != "/callback" || "http://"+r.Host+"/callback" != b.redirect ||
+	if r.Method != http.MethodGet || r.URL.Path != "/callback" ||
+		"http://"+r.Host+"/callback" != b.redirect ||
 		err != nil || !once(query) || !b.take(query.Get("state")) {
 		w.WriteHeader(http.StatusBadRequest)
 		_, _ = io.WriteString(w, page("This is not the login that pagetools waits for."))
 		return
 	}
 	b.answers <- query
-	_, _ = io.WriteString(w, page("You can close this page. pagetools says in its terminal whether you are logged in."))
+	_, _ = io.WriteString(w,
+		page("You can close this page. pagetools says in its terminal whether you are logged in."))
 }
 
 // once reports whether no parameter is there twice (RFC 6749 3.1).
@@ -105,17 +108,19 @@ func (b *back) wait(ctx context.Context, s *server) (Secret, error) {
 		return "", context.Cause(ctx)
 	}
 	code := Secret(answer.Get("code"))
-	// The answer must be of the server that was asked (RFC 9207 2.4): another one could be given its code.
+	// The answer must be of the server that was asked (RFC 9207 2.4): another one could be given its
+	// code.
 	iss := answer.Get("iss")
 	switch {
 	case iss == "" && s.SendsIss:
-		return "", errors.New("the answer does not say of which authorization server it is, which that server promised: " +
-			"the login is refused")
-	case iss != "" && s.serverMetadata.Issuer != "" && iss != s.serverMetadata.Issuer:
-		return "", fmt.Errorf("the answer is of another authorization server, %q, and not of %q: the login is refused",
-			clean(iss, 200, code), clean(s.serverMetadata.Issuer, 200))
+		return "", errors.New("the answer does not say of which authorization server it is, which " +
+			"that server promised: the login is refused")
+	case iss != "" && s.Issuer != "" && iss != s.Issuer:
+		return "", fmt.Errorf("the answer is of another authorization server, %q, and not of %q: the "+
+			"login is refused", clean(iss, 200, code), clean(s.Issuer, 200))
 	case answer.Has("error"):
-		return "", &failure{clean(answer.Get("error"), 64, code), clean(answer.Get("error_description"), 200, code)}
+		return "", &failure{clean(answer.Get("error"), 64, code),
+			clean(answer.Get("error_description"), 200, code)}
 	case code == "" || !isVisible(string(code), maxSecret):
 		return "", errors.New("the authorization server sent the browser back without a code")
 	}

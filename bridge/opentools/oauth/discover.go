@@ -43,14 +43,15 @@ func (k *Keeper) find(ctx context.Context, t Target, o *schemeObject) (*server, 
 	}
 	err = k.serverOf(ctx, origin(t.Resource), s)
 	if errors.Is(err, errAbsent) {
-		err = fmt.Errorf("no authorization server was found for %s: neither the API nor its document names one",
-			canonical(t.Resource))
+		err = fmt.Errorf("no authorization server was found for %s: neither the API nor its document "+
+			"names one", canonical(t.Resource))
 	}
 	return s, err
 }
 
 // resourceMetadata asks the API for its metadata: first where it says itself; nil is none.
-func (k *Keeper) resourceMetadata(ctx context.Context, t Target, s *server) (*resourceMetadata, error) {
+func (k *Keeper) resourceMetadata(ctx context.Context, t Target, s *server,
+) (*resourceMetadata, error) {
 	var places []string
 	if res, err := k.get(ctx, t.Resource.String()); err == nil {
 		c := readChallenge(res.Header.Values("WWW-Authenticate"))
@@ -61,7 +62,8 @@ func (k *Keeper) resourceMetadata(ctx context.Context, t Target, s *server) (*re
 		}
 	}
 	root := &url.URL{Scheme: t.Resource.Scheme, Host: t.Resource.Host}
-	places = append(places, wellKnown(t.Resource, "oauth-protected-resource"), wellKnown(root, "oauth-protected-resource"))
+	places = append(places, wellKnown(t.Resource, "oauth-protected-resource"),
+		wellKnown(root, "oauth-protected-resource"))
 	for _, place := range slices.Compact(places) {
 		text, err := k.fetch(ctx, place, s.local)
 		if err != nil {
@@ -90,18 +92,20 @@ func (k *Keeper) resourceMetadata(ctx context.Context, t Target, s *server) (*re
 func (k *Keeper) serverOf(ctx context.Context, issuer string, s *server) error {
 	u, err := endpoint("the authorization server", issuer, nil, s.local)
 	if err == nil && u.RawQuery != "" {
-		err = fmt.Errorf("the authorization server %q has a query, which no issuer has", clean(issuer, 200))
+		err = fmt.Errorf("the authorization server %q has a query, which no issuer has",
+			clean(issuer, 200))
 	}
 	if err != nil {
 		return err
 	}
+	// A trailing slash is the only difference that is forgiven: many servers write it in one place.
+	same := func(x string) bool { return trimmed(x) == trimmed(issuer) }
 	absent := errAbsent
 	for _, place := range placesOf(u) {
 		text, err := k.fetch(ctx, place, s.local)
 		if err == nil {
 			var m *serverMetadata
-			// A trailing slash is the only difference that is forgiven: many servers write it in one place.
-			if m, err = readServer(text, func(x string) bool { return trimmed(x) == trimmed(issuer) }); err == nil {
+			if m, err = readServer(text, same); err == nil {
 				s.serverMetadata, s.issuer = *m, m.Issuer
 				return nil
 			}
@@ -126,7 +130,8 @@ func trimmed(s string) string {
 
 // named reads the metadata whose address the scheme has: openIdConnectUrl, or oauth2MetadataUrl of
 // OpenAPI 3.2. ok is false when it has none.
-func (k *Keeper) named(ctx context.Context, t Target, o *schemeObject, s *server) (ok bool, err error) {
+func (k *Keeper) named(ctx context.Context, t Target, o *schemeObject, s *server,
+) (ok bool, err error) {
 	ref := o.OpenIDConnectURL
 	if ref == "" {
 		ref = o.MetadataURL
@@ -153,8 +158,8 @@ func (k *Keeper) named(ctx context.Context, t Target, o *schemeObject, s *server
 	return true, nil
 }
 
-// flows takes the endpoints of the document's flows. Metadata at their origin completes them when it
-// says the same.
+// flows takes the endpoints of the document's flows. Metadata at their origin completes them when
+// it says the same.
 func (k *Keeper) flows(ctx context.Context, t Target, o *schemeObject, s *server) error {
 	var m serverMetadata
 	for _, name := range []string{flowCode, flowDevice, flowClient} {
@@ -162,7 +167,9 @@ func (k *Keeper) flows(ctx context.Context, t Target, o *schemeObject, s *server
 		if !ok {
 			continue
 		}
-		for what, part := range map[*string]string{&m.Authorize: f.AuthorizationURL, &m.Token: f.TokenURL, &m.Device: f.DeviceURL} {
+		parts := map[*string]string{&m.Authorize: f.AuthorizationURL, &m.Token: f.TokenURL,
+			&m.Device: f.DeviceURL}
+		for what, part := range parts {
 			if part == "" || *what != "" {
 				continue
 			}

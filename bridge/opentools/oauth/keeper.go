@@ -77,7 +77,8 @@ func (n *Needed) Unwrap() error { return n.Err }
 func word(s string) string {
 	s = strings.ReplaceAll(clean(s, maxAddress), "`", "%60")
 	safe := !strings.ContainsFunc(s, func(r rune) bool {
-		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune(":/._%@+,=-", r)
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') &&
+			!strings.ContainsRune(":/._%@+,=-", r)
 	})
 	if safe && s != "" && s[0] != '-' {
 		return s
@@ -139,8 +140,8 @@ type use struct {
 	entry
 }
 
-// held returns the credentials of the first alternative of which all are there; none when there is no
-// such alternative. optional is true when none are needed.
+// held returns the credentials of the first alternative of which all are there; none when there is
+// no such alternative. optional is true when none are needed.
 func (k *Keeper) held(t Target) (uses []use, optional bool, err error) {
 	entries, err := k.store.entries()
 	if err != nil {
@@ -176,13 +177,15 @@ func (k *Keeper) held(t Target) (uses []use, optional bool, err error) {
 	return nil, optional, nil
 }
 
-// find returns where the target's credential for a scheme is: the nearest of those of the resource and
-// of what is around it; -1 is nowhere.
+// find returns where the target's credential for a scheme is: the nearest of those of the resource
+// and of what is around it; -1 is nowhere.
 func (t *Target) find(entries []entry, scheme string, kind Kind) int {
 	place, found := t.place(kind), -1
 	for i, e := range entries {
-		if e.key.Principal == t.Principal && e.key.Scheme == scheme && (e.key.Issuer != "") == (kind == Token) &&
-			within(place, e.key.Resource) && (found < 0 || len(e.key.Resource) > len(entries[found].key.Resource)) {
+		if e.key.Principal == t.Principal && e.key.Scheme == scheme &&
+			(e.key.Issuer != "") == (kind == Token) &&
+			within(place, e.key.Resource) &&
+			(found < 0 || len(e.key.Resource) > len(entries[found].key.Resource)) {
 			found = i
 		}
 	}
@@ -196,10 +199,11 @@ func (t *Target) place(kind Kind) string {
 	return origin(t.Resource)
 }
 
-// needed is the error of a target without credentials: it names the schemes of the first alternative
-// that is known.
+// needed is the error of a target without credentials: it names the schemes of the first
+// alternative that is known.
 func (t *Target) needed(err error, scopes []string) error {
-	n := &Needed{Err: err, Site: t.base().String(), Resource: canonical(t.Resource), Principal: t.Principal, Scopes: scopes}
+	n := &Needed{Err: err, Site: t.base().String(), Resource: canonical(t.Resource),
+		Principal: t.Principal, Scopes: scopes}
 	for _, all := range t.Alternatives {
 		names := make([]string, 0, len(all))
 		for _, s := range all {
@@ -233,7 +237,8 @@ func (k *Keeper) Sign(ctx context.Context, t Target, r *http.Request) error {
 		return nil
 	}
 	if origin(r.URL) != origin(t.Resource) {
-		return fmt.Errorf("credentials of %s are not sent to %s", origin(t.Resource), clean(origin(r.URL), 200))
+		return fmt.Errorf("credentials of %s are not sent to %s", origin(t.Resource),
+			clean(origin(r.URL), 200))
 	}
 	uses, optional, err := k.held(t)
 	if err != nil {
@@ -268,12 +273,13 @@ func (k *Keeper) Sign(ctx context.Context, t Target, r *http.Request) error {
 	return nil
 }
 
-// Refused says what to do about a response to a request that Sign signed. After 401 a token is renewed
-// once, and again is true: the request is worth being sent once more, after Sign has signed it anew; a
-// second 401 is final. Otherwise the error is a [*Needed]: [ErrLoginNeeded] after 401, and [ErrStepUp],
-// with the scopes that are missing, after 403 with insufficient_scope (RFC 6750 3.1). Of other
-// responses it says nothing. The body of the response is not read.
-func (k *Keeper) Refused(ctx context.Context, t Target, res *http.Response) (again bool, err error) {
+// Refused says what to do about a response to a request that Sign signed. After 401 a token is
+// renewed once, and again is true: the request is worth being sent once more, after Sign has
+// signed it anew; a second 401 is final. Otherwise the error is a [*Needed]: [ErrLoginNeeded]
+// after 401, and [ErrStepUp], with the scopes that are missing, after 403 with insufficient_scope
+// (RFC 6750 3.1). Of other responses it says nothing. The body of the response is not read.
+func (k *Keeper) Refused(ctx context.Context, t Target, res *http.Response,
+) (again bool, err error) {
 	c := readChallenge(res.Header.Values("WWW-Authenticate"))
 	stepUp := res.StatusCode == http.StatusForbidden && c.failure == "insufficient_scope"
 	if !t.demands() || res.StatusCode != http.StatusUnauthorized && !stepUp {
@@ -328,15 +334,16 @@ func (k *Keeper) Certificate(t Target) (*tls.Certificate, error) {
 		pem := []byte(u.record.Value)
 		c, err := tls.X509KeyPair(pem, pem)
 		if err != nil {
-			return nil, fmt.Errorf("the certificate of %q cannot be used: log in again", clean(u.scheme.Name, 64))
+			return nil, fmt.Errorf("the certificate of %q cannot be used: log in again",
+				clean(u.scheme.Name, 64))
 		}
 		return &c, nil
 	}
 	return nil, nil //nolint:nilnil // none is needed
 }
 
-// Keep keeps the secret of a scheme that needs no login: an API key, a bearer token, USER:PASSWORD, or
-// a certificate with its private key in PEM.
+// Keep keeps the secret of a scheme that needs no login: an API key, a bearer token,
+// USER:PASSWORD, or a certificate with its private key in PEM.
 func (k *Keeper) Keep(ctx context.Context, t Target, s Scheme, secret Secret) error {
 	o, err := s.read()
 	if err != nil {

@@ -60,15 +60,16 @@ type Prompt struct {
 // loginTime is how long a person may take.
 const loginTime = 10 * time.Minute
 
-// Login logs a principal in with OAuth 2, and keeps the token. It waits for the person, for ten minutes
-// at most. A token that the principal had for the same scheme is replaced.
+// Login logs a principal in with OAuth 2, and keeps the token. It waits for the person, for ten
+// minutes at most. A token that the principal had for the same scheme is replaced.
 func (k *Keeper) Login(ctx context.Context, t Target, l Login) (Entry, error) {
 	o, err := l.Scheme.read()
 	switch {
 	case err != nil:
 		return Entry{}, err
 	case o.kind != Token:
-		return Entry{}, fmt.Errorf("the security scheme %q needs a key, and no login", clean(l.Scheme.Name, 64))
+		return Entry{}, fmt.Errorf("the security scheme %q needs a key, and no login",
+			clean(l.Scheme.Name, 64))
 	}
 	if err := secure(t.Resource, true); err != nil {
 		return Entry{}, fmt.Errorf("nobody logs in for %s: %w", origin(t.Resource), err)
@@ -83,7 +84,8 @@ func (k *Keeper) Login(ctx context.Context, t Target, l Login) (Entry, error) {
 	if l.Flow == "" {
 		l.Flow = o.flow()
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, loginTime, errors.New("nobody logged in within ten minutes"))
+	ctx, cancel := context.WithTimeoutCause(ctx, loginTime,
+		errors.New("nobody logged in within ten minutes"))
 	defer cancel()
 	scopes := k.scopes(t, &l, s)
 	var r *record
@@ -98,7 +100,8 @@ func (k *Keeper) Login(ctx context.Context, t Target, l Login) (Entry, error) {
 	if err != nil {
 		return Entry{}, err
 	}
-	key := Key{Principal: t.Principal, Resource: canonical(t.Resource), Scheme: l.Scheme.Name, Issuer: s.issuer}
+	key := Key{Principal: t.Principal, Resource: canonical(t.Resource), Scheme: l.Scheme.Name,
+		Issuer: s.issuer}
 	if err := k.store.put(ctx, key, r); err != nil {
 		return Entry{}, err
 	}
@@ -123,7 +126,8 @@ func (o *schemeObject) flow() Flow {
 // check reads the endpoints of the server.
 func (s *server) check() error {
 	for _, e := range []struct{ what, text string }{
-		{"the token endpoint", s.Token}, {"the authorization endpoint", s.Authorize}, {"the device endpoint", s.Device},
+		{"the token endpoint", s.Token}, {"the authorization endpoint", s.Authorize},
+		{"the device endpoint", s.Device},
 		{"the registration endpoint", s.Register}, {"the revocation endpoint", s.Revoke},
 	} {
 		if e.text == "" && e.what != "the token endpoint" {
@@ -136,8 +140,8 @@ func (s *server) check() error {
 	return nil
 }
 
-// scopes are those to ask for: of the person or the operations, of the API, and what the principal has.
-// A server that knows offline_access gives a refresh token for it only.
+// scopes are those to ask for: of the person or the operations, of the API, and what the principal
+// has. A server that knows offline_access gives a refresh token for it only.
 func (k *Keeper) scopes(t Target, l *Login, s *server) []string {
 	scopes := l.Scopes
 	if len(scopes) == 0 {
@@ -166,20 +170,23 @@ func (l *Login) warn(format string, args ...any) {
 // config is that of the library.
 func (c *client) config(s *server, scopes []string) *oauth2.Config {
 	return &oauth2.Config{ClientID: c.ID, ClientSecret: string(c.Secret), Scopes: scopes,
-		Endpoint: oauth2.Endpoint{AuthURL: s.Authorize, TokenURL: s.Token, DeviceAuthURL: s.Device, AuthStyle: c.style()}}
+		Endpoint: oauth2.Endpoint{AuthURL: s.Authorize, TokenURL: s.Token, DeviceAuthURL: s.Device,
+			AuthStyle: c.style()}}
 }
 
-// code logs in with a code (RFC 6749 4.1), PKCE (RFC 7636) and a redirect to this machine (RFC 8252 7.3).
+// code logs in with a code (RFC 6749 4.1), PKCE (RFC 7636) and a redirect to this machine (RFC
+// 8252 7.3).
 func (k *Keeper) code(ctx context.Context, s *server, l *Login, scopes []string) (*record, error) {
 	if s.Authorize == "" {
-		return nil, errors.New("the authorization server has no authorization endpoint: it has no login with a browser " +
-			"on this machine")
+		return nil, errors.New("the authorization server has no authorization endpoint: it has no " +
+			"login with a browser on this machine")
 	}
 	if s.PKCE == nil {
-		l.warn("the authorization server does not say that it checks PKCE, which keeps others from using the login's code")
+		l.warn("the authorization server does not say that it checks PKCE, which keeps others from " +
+			"using the login's code")
 	} else if !slices.Contains(s.PKCE, "S256") {
-		return nil, fmt.Errorf("the authorization server does not take PKCE with S256, only %q: its logins can be "+
-			"stolen, and are not used", cleanScopes(s.PKCE...))
+		return nil, fmt.Errorf("the authorization server does not take PKCE with S256, only %q: its "+
+			"logins can be stolen, and are not used", cleanScopes(s.PKCE...))
 	}
 	b, err := listen(ctx)
 	if err != nil {
@@ -196,12 +203,14 @@ func (k *Keeper) code(ctx context.Context, s *server, l *Login, scopes []string)
 	resource := oauth2.SetAuthURLParam("resource", s.resource)
 	deadline, _ := ctx.Deadline()
 	b.expect(state)
-	l.Show(Prompt{URL: conf.AuthCodeURL(state, oauth2.S256ChallengeOption(verifier), resource), Expires: deadline})
+	l.Show(Prompt{URL: conf.AuthCodeURL(state, oauth2.S256ChallengeOption(verifier), resource),
+		Expires: deadline})
 	code, err := b.wait(ctx, s)
 	if err != nil {
 		return nil, err
 	}
-	tok, err := conf.Exchange(k.withClient(ctx), string(code), oauth2.VerifierOption(verifier), resource)
+	tok, err := conf.Exchange(k.withClient(ctx), string(code), oauth2.VerifierOption(verifier),
+		resource)
 	if err != nil {
 		return nil, k.failed(err, code, Secret(verifier), c.Secret)
 	}
@@ -209,7 +218,8 @@ func (k *Keeper) code(ctx context.Context, s *server, l *Login, scopes []string)
 }
 
 // device logs in on another device (RFC 8628).
-func (k *Keeper) device(ctx context.Context, s *server, l *Login, scopes []string) (*record, error) {
+func (k *Keeper) device(ctx context.Context, s *server, l *Login, scopes []string,
+) (*record, error) {
 	if s.Device == "" {
 		return nil, errors.New("the authorization server has no device endpoint: log in without --device")
 	}
@@ -234,7 +244,8 @@ func (k *Keeper) device(ctx context.Context, s *server, l *Login, scopes []strin
 	if err != nil {
 		return nil, err
 	}
-	if !isVisible(d.DeviceCode, maxSecret) || len(d.UserCode) > 64 || d.Interval < 0 || d.Interval > 60 {
+	if !isVisible(d.DeviceCode, maxSecret) || len(d.UserCode) > 64 || d.Interval < 0 ||
+		d.Interval > 60 {
 		return nil, errors.New("the authorization server gives a device code that cannot be used")
 	}
 	l.Show(Prompt{URL: u.String(), Code: clean(d.UserCode, 64), Expires: d.Expiry})
@@ -246,10 +257,11 @@ func (k *Keeper) device(ctx context.Context, s *server, l *Login, scopes []strin
 }
 
 // asClient gets a token for the client itself (RFC 6749 4.4).
-func (k *Keeper) asClient(ctx context.Context, s *server, l *Login, scopes []string) (*record, error) {
+func (k *Keeper) asClient(ctx context.Context, s *server, l *Login, scopes []string,
+) (*record, error) {
 	if l.ClientID == "" || l.ClientSecret == "" {
-		return nil, errors.New("the API takes clients with a secret of their own: give --client-id ID and " +
-			"--client-secret-file FILE")
+		return nil, errors.New("the API takes clients with a secret of their own: give --client-id ID " +
+			"and --client-secret-file FILE")
 	}
 	c, err := k.client(ctx, s, l, "")
 	if err != nil {
@@ -264,8 +276,10 @@ func (k *Keeper) asClient(ctx context.Context, s *server, l *Login, scopes []str
 
 // client is who we are to a server: a client that was registered by hand, one that a document
 // describes, or one that is registered now (RFC 7591).
-func (k *Keeper) client(ctx context.Context, s *server, l *Login, redirect string) (*client, error) {
-	c := &client{ID: l.ClientID, Secret: l.ClientSecret, TokenURL: s.Token, RevokeURL: s.Revoke, Resource: s.resource, Flow: l.Flow}
+func (k *Keeper) client(ctx context.Context, s *server, l *Login, redirect string,
+) (*client, error) {
+	c := &client{ID: l.ClientID, Secret: l.ClientSecret, TokenURL: s.Token, RevokeURL: s.Revoke,
+		Resource: s.resource, Flow: l.Flow}
 	if c.Flow == "" {
 		c.Flow = CodeFlow
 	}
@@ -274,31 +288,38 @@ func (k *Keeper) client(ctx context.Context, s *server, l *Login, redirect strin
 	case l.ClientDocument != "" && s.ClientURLs:
 		c.ID, c.Secret = l.ClientDocument, ""
 	case s.Register != "":
-		return c, k.register(ctx, s, c, redirect)
+		err := k.register(ctx, s, c, redirect)
+		return c, err
 	default:
-		return nil, fmt.Errorf("the authorization server %s registers no clients by itself: register pagetools there, "+
-			"with the redirect address http://127.0.0.1/callback, and give its --client-id ID", clean(s.issuer, 200))
+		return nil, fmt.Errorf("the authorization server %s registers no clients by itself: register "+
+			"pagetools there, with the redirect address http://127.0.0.1/callback, and give its "+
+			"--client-id ID", clean(s.issuer, 200))
 	}
-	return c, c.authenticate(s.AuthMethods)
+	err := c.authenticate(s.AuthMethods)
+	return c, err
 }
 
-// authenticate chooses how the secret is sent. methods are those of the server; nil: it does not say
-// (RFC 8414 2).
+// authenticate chooses how the secret is sent. methods are those of the server; nil: it does not
+// say (RFC 8414 2).
 func (c *client) authenticate(methods []string) error {
 	switch {
 	case c.Secret == "":
 	case methods == nil, slices.Contains(methods, "client_secret_basic"):
 		c.InHeader = true
 	case !slices.Contains(methods, "client_secret_post"):
-		return fmt.Errorf("the authorization server takes no client secret, only %q", cleanScopes(methods...))
+		return fmt.Errorf("the authorization server takes no client secret, only %q",
+			cleanScopes(methods...))
 	}
 	return nil
 }
 
+// deviceGrant is the grant of RFC 8628.
+const deviceGrant = "urn:ietf:params:oauth:grant-type:device_code"
+
 // register makes a client of its own for this login.
 func (k *Keeper) register(ctx context.Context, s *server, c *client, redirect string) error {
-	asked := map[string]any{"client_name": "pagetools", "application_type": "native", "token_endpoint_auth_method": "none",
-		"grant_types": []string{"urn:ietf:params:oauth:grant-type:device_code", "refresh_token"}}
+	asked := map[string]any{"client_name": "pagetools", "application_type": "native",
+		"token_endpoint_auth_method": "none", "grant_types": []string{deviceGrant, "refresh_token"}}
 	if redirect != "" {
 		asked["redirect_uris"], asked["response_types"] = []string{redirect}, []string{"code"}
 		asked["grant_types"] = []string{"authorization_code", "refresh_token"}
@@ -323,8 +344,8 @@ func (k *Keeper) register(ctx context.Context, s *server, c *client, redirect st
 		return fmt.Errorf("registering with the authorization server: %w", err)
 	}
 	if err := c.readRegistration(res.StatusCode, text); err != nil {
-		return fmt.Errorf("registering with the authorization server: %w; register pagetools there by hand, with the "+
-			"redirect address http://127.0.0.1/callback, and give its --client-id ID", err)
+		return fmt.Errorf("registering with the authorization server: %w; register pagetools there by "+
+			"hand, with the redirect address http://127.0.0.1/callback, and give its --client-id ID", err)
 	}
 	return nil
 }

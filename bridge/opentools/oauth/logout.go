@@ -30,9 +30,9 @@ type Entry struct {
 }
 
 func (e entry) public() Entry {
-	return Entry{Principal: e.key.Principal, Resource: e.key.Resource, Scheme: e.key.Scheme, Issuer: e.key.Issuer,
-		Kind: e.record.Kind, Scopes: e.record.Scopes, Expires: e.record.Expires, Renews: e.record.renews(),
-		Damaged: e.damaged}
+	return Entry{Principal: e.key.Principal, Resource: e.key.Resource, Scheme: e.key.Scheme,
+		Issuer: e.key.Issuer, Kind: e.record.Kind, Scopes: e.record.Scopes,
+		Expires: e.record.Expires, Renews: e.record.renews(), Damaged: e.damaged}
 }
 
 // Status returns what is kept: of all principals and APIs, in that order.
@@ -51,7 +51,8 @@ func (k *Keeper) Status() ([]Entry, error) {
 // Logout forgets all credentials of a principal for the origin of an API, and revokes its tokens
 // (RFC 7009). It returns what was forgotten, and what no server could be told: those tokens end by
 // themselves only.
-func (k *Keeper) Logout(ctx context.Context, principal string, resource *url.URL) (gone []Entry, problems []string, err error) {
+func (k *Keeper) Logout(ctx context.Context, principal string, resource *url.URL,
+) (gone []Entry, problems []string, err error) {
 	entries, err := k.store.entries()
 	if err != nil {
 		return nil, nil, err
@@ -76,7 +77,8 @@ func (k *Keeper) Logout(ctx context.Context, principal string, resource *url.URL
 // revoke tells the server. A refresh token goes first: with it others end (RFC 7009 2.1).
 func (k *Keeper) revoke(ctx context.Context, c *client, r *record) error {
 	if c.RevokeURL == "" {
-		return fmt.Errorf("%s revokes no tokens: the one it gave is good until it ends", hostOf(c.TokenURL))
+		return fmt.Errorf("%s revokes no tokens: the one it gave is good until it ends",
+			hostOf(c.TokenURL))
 	}
 	for _, one := range []struct {
 		hint  string
@@ -92,7 +94,8 @@ func (k *Keeper) revoke(ctx context.Context, c *client, r *record) error {
 				form.Set("client_secret", string(c.Secret))
 			}
 		}
-		req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.RevokeURL, strings.NewReader(form.Encode()))
+		req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.RevokeURL,
+			strings.NewReader(form.Encode()))
 		if err != nil {
 			return err
 		}
@@ -104,10 +107,12 @@ func (k *Keeper) revoke(ctx context.Context, c *client, r *record) error {
 		if err != nil {
 			return fmt.Errorf("revoking the token: %w", unreached(err))
 		}
-		_, _ = io.Copy(io.Discard, io.LimitReader(res.Body, maxMetadata)) // so that the connection can be used again
-		_ = res.Body.Close()                                              // it was only read
+		// The rest is read so that the connection can be used again.
+		_, _ = io.Copy(io.Discard, io.LimitReader(res.Body, maxMetadata))
+		_ = res.Body.Close() // it was only read
 		if res.StatusCode != http.StatusOK {
-			return fmt.Errorf("revoking the token: %s answers %d; it is good until it ends", hostOf(c.RevokeURL), res.StatusCode)
+			return fmt.Errorf("revoking the token: %s answers %d; it is good until it ends",
+				hostOf(c.RevokeURL), res.StatusCode)
 		}
 	}
 	return nil

@@ -54,7 +54,8 @@ func readResource(text []byte, api *url.URL) (*resourceMetadata, error) {
 	}
 	u, err := readAddress(m.Resource, nil)
 	if err != nil || !within(canonical(api), canonical(u)) {
-		return nil, fmt.Errorf("the metadata of %s is of another resource: %q", canonical(api), clean(m.Resource, 200))
+		return nil, fmt.Errorf("the metadata of %s is of another resource: %q", canonical(api),
+			clean(m.Resource, 200))
 	}
 	m.Scopes = cleanScopes(m.Scopes...)
 	return &m, nil
@@ -68,7 +69,8 @@ func readServer(text []byte, issuer func(string) bool) (*serverMetadata, error) 
 		return nil, errAbsent
 	}
 	if !isVisible(m.Issuer, maxAddress) || !issuer(m.Issuer) {
-		return nil, fmt.Errorf("the metadata is of another authorization server: its issuer is %q", clean(m.Issuer, 200))
+		return nil, fmt.Errorf("the metadata is of another authorization server: its issuer is %q",
+			clean(m.Issuer, 200))
 	}
 	m.Scopes = cleanScopes(m.Scopes...)
 	return &m, nil
@@ -81,8 +83,10 @@ func wellKnown(u *url.URL, name string) string {
 
 // placesOf are where the metadata of an issuer can be, in the order in which they are asked.
 func placesOf(issuer *url.URL) []string {
-	places := []string{wellKnown(issuer, "oauth-authorization-server"), wellKnown(issuer, "openid-configuration")}
-	if appended := canonical(issuer) + "/.well-known/openid-configuration"; !slices.Contains(places, appended) {
+	places := []string{wellKnown(issuer, "oauth-authorization-server"),
+		wellKnown(issuer, "openid-configuration")}
+	appended := canonical(issuer) + "/.well-known/openid-configuration"
+	if !slices.Contains(places, appended) {
 		places = append(places, appended)
 	}
 	return places

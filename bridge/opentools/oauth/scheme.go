@@ -13,8 +13,8 @@ import (
 	"encoding/base64"
 )
 
-// Scheme is a Security Scheme Object of OpenAPI (4.8.27), which must not be a reference, with its name
-// in the document and the scopes that are needed.
+// Scheme is a Security Scheme Object of OpenAPI (4.8.27), which must not be a reference, with its
+// name in the document and the scopes that are needed.
 type Scheme struct {
 	Name   string
 	Object json.RawMessage
@@ -47,15 +47,17 @@ const (
 )
 
 // unsendable are headers that no key is sent in: they are the connection's.
-var unsendable = []string{"Host", "Cookie", "Content-Length", "Content-Type", "Connection", "Keep-Alive", "Te",
-	"Trailer", "Transfer-Encoding", "Upgrade", "Proxy-Authorization", "Proxy-Connection", "Expect"}
+var unsendable = []string{"Host", "Cookie", "Content-Length", "Content-Type", "Connection",
+	"Keep-Alive", "Te", "Trailer", "Transfer-Encoding", "Upgrade",
+	"Proxy-Authorization", "Proxy-Connection", "Expect"}
 
 // read reads the scheme. The error says why it cannot be used.
 func (s *Scheme) read() (*schemeObject, error) {
 	o := &schemeObject{}
 	name := clean(s.Name, 64)
 	if err := json.Unmarshal(s.Object, o); err != nil {
-		return nil, fmt.Errorf("the security scheme %q cannot be read: it must be an object with a type", name)
+		return nil, fmt.Errorf("the security scheme %q cannot be read: it must be an object with a type",
+			name)
 	}
 	switch {
 	case o.Type == "oauth2", o.Type == "openIdConnect":
@@ -77,8 +79,9 @@ func (s *Scheme) read() (*schemeObject, error) {
 				name, clean(o.In, 32), clean(o.Name, 64))
 		}
 	default:
-		return nil, fmt.Errorf("the security scheme %q is of type %q %s, which is not known: oauth2, openIdConnect, "+
-			"apiKey, http basic, http bearer and mutualTLS are", name, clean(o.Type, 32), clean(o.Scheme, 32))
+		return nil, fmt.Errorf("the security scheme %q is of type %q %s, which is not known: oauth2, "+
+			"openIdConnect, apiKey, http basic, http bearer and mutualTLS are", name,
+			clean(o.Type, 32), clean(o.Scheme, 32))
 	}
 	return o, nil
 }
@@ -105,7 +108,8 @@ func (o *schemeObject) readSecret(s Secret) error {
 	switch o.kind {
 	case Certificate:
 		if _, err := tls.X509KeyPair([]byte(text), []byte(text)); err != nil {
-			return errors.New("a certificate and its private key are needed, both in PEM, one after the other")
+			return errors.New("a certificate and its private key are needed, both in PEM, one after the " +
+				"other")
 		}
 		return nil
 	case Basic:
@@ -127,8 +131,8 @@ func (o *schemeObject) readSecret(s Secret) error {
 	}
 }
 
-// place is where the scheme puts its credential; "" is nowhere in the request. No two schemes of one
-// request may have the same.
+// place is where the scheme puts its credential; "" is nowhere in the request. No two schemes of
+// one request may have the same.
 func (o *schemeObject) place() string {
 	switch {
 	case o.kind == Certificate:

@@ -31,10 +31,11 @@ func (s Secret) LogValue() slog.Value { return slog.StringValue(s.String()) }
 // maxSecret is the most bytes of a secret that is sent in a header.
 const maxSecret = 16 << 10
 
-// isVisible reports whether a text is of visible ASCII characters, as tokens are (RFC 6750 2.1), and
-// of at most limit bytes.
+// isVisible reports whether a text is of visible ASCII characters, as tokens are (RFC 6750 2.1),
+// and of at most limit bytes.
 func isVisible(s string, limit int) bool {
-	return len(s) <= limit && !strings.ContainsFunc(s, func(r rune) bool { return r < 0x21 || r > 0x7e })
+	hidden := func(r rune) bool { return r < 0x21 || r > 0x7e }
+	return len(s) <= limit && !strings.ContainsFunc(s, hidden)
 }
 
 // Kind is a kind of credential.

@@ -60,12 +60,13 @@ type entry struct {
 }
 
 // ErrDamaged is the error of credentials that something else than pagetools has changed.
-var ErrDamaged = errors.New("the stored credentials were changed by something else than pagetools, or their key was")
+var ErrDamaged = errors.New("the stored credentials were changed by something else than " +
+	"pagetools, or their key was")
 
-// Store keeps credentials in a folder, or in memory. Several processes may use one folder. It is safe
-// for concurrent use. Whoever can read the folder with the rights of its user can read the
-// credentials: what encryption adds is that a copy of the file without its key shows nothing, and that
-// records cannot be changed or exchanged.
+// Store keeps credentials in a folder, or in memory. Several processes may use one folder. It is
+// safe for concurrent use. Whoever can read the folder with the rights of its user can read the
+// credentials: what encryption adds is that a copy of the file without its key shows nothing, and
+// that records cannot be changed or exchanged.
 type Store struct {
 	root *os.Root // nil: memory
 
@@ -106,8 +107,8 @@ func (s *Store) Close() error {
 	return s.root.Close()
 }
 
-// lock waits for a lock of that name, in this process and in others. It ends with unlock, or with the
-// process.
+// lock waits for a lock of that name, in this process and in others. It ends with unlock, or with
+// the process.
 func (s *Store) lock(ctx context.Context, name string) (unlock func(), err error) {
 	s.mu.Lock()
 	gate := s.gates[name]
@@ -143,7 +144,10 @@ func (s *Store) lock(ctx context.Context, name string) (unlock func(), err error
 	select {
 	case err = <-got:
 	case <-ctx.Done():
-		go func() { <-got; release() }()
+		go func() { // ends when the other process lets go
+			_ = <-got // whether it was locked or not
+			release()
+		}()
 		return nil, context.Cause(ctx)
 	}
 	if err != nil {
@@ -215,7 +219,8 @@ func (s *Store) readFile() (text []byte, changed bool, err error) {
 		return nil, false, fmt.Errorf("reading the credentials: %w", err)
 	case !info.Mode().IsRegular() || info.Size() > maxStore:
 		return nil, false, fmt.Errorf("%s is not a file of credentials: remove it", s.path(storeFile))
-	case s.seen != nil && os.SameFile(s.seen, info) && s.seen.ModTime().Equal(info.ModTime()) && s.seen.Size() == info.Size():
+	case s.seen != nil && os.SameFile(s.seen, info) && s.seen.ModTime().Equal(info.ModTime()) &&
+		s.seen.Size() == info.Size():
 		return nil, false, nil
 	}
 	if text, err = s.root.ReadFile(storeFile); err != nil {
@@ -236,7 +241,8 @@ func (s *Store) readKey(create bool) error {
 		info, err := s.root.Lstat(keyFile)
 		switch {
 		case err == nil && (!info.Mode().IsRegular() || info.Mode().Perm()&0o077 != 0):
-			return fmt.Errorf("others can read %s: chmod 600 it, or remove it and log in again", s.path(keyFile))
+			return fmt.Errorf("others can read %s: chmod 600 it, or remove it and log in again",
+				s.path(keyFile))
 		case err == nil:
 			key, err = s.root.ReadFile(keyFile)
 		case errors.Is(err, fs.ErrNotExist):
@@ -333,7 +339,9 @@ func (s *Store) change(ctx context.Context, without func(Key) bool, key Key, r *
 	if err != nil {
 		return fmt.Errorf("%s: %w; remove it, and log in again", s.path(storeFile), err)
 	}
-	c.Records = slices.DeleteFunc(c.Records, func(x sealed) bool { return x.Key == key || without(x.Key) })
+	c.Records = slices.DeleteFunc(c.Records, func(x sealed) bool {
+		return x.Key == key || without(x.Key)
+	})
 	if r != nil {
 		if err := s.readKey(true); err != nil {
 			return err
@@ -342,11 +350,12 @@ func (s *Store) change(ctx context.Context, without func(Key) bool, key Key, r *
 		if err != nil {
 			return fmt.Errorf("writing the credentials: %w", err)
 		}
-		c.Records = append(c.Records, sealed{key, s.cipher.Seal(nil, nil, plain, key.bound())})
+		data := s.cipher.Seal(nil, nil, plain, key.bound()) //nolint:gosec // it makes the nonce itself
+		c.Records = append(c.Records, sealed{key, data})
 	}
 	slices.SortFunc(c.Records, func(a, b sealed) int {
-		return cmp.Or(cmp.Compare(a.Key.Principal, b.Key.Principal), cmp.Compare(a.Key.Resource, b.Key.Resource),
-			cmp.Compare(a.Key.Scheme, b.Key.Scheme))
+		return cmp.Or(cmp.Compare(a.Key.Principal, b.Key.Principal),
+			cmp.Compare(a.Key.Resource, b.Key.Resource), cmp.Compare(a.Key.Scheme, b.Key.Scheme))
 	})
 	if text, err = json.Marshal(c); err != nil {
 		return fmt.Errorf("writing the credentials: %w", err)

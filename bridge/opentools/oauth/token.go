@@ -21,9 +21,9 @@ import (
 const renewTime = 30 * time.Second
 
 // renew replaces a token, and saves the new one before it returns it. used is the token that is no
-// longer good: when another caller or process has replaced it, that one's is returned. One renewal of
-// a token runs at a time, in all processes. The error is [ErrLoginNeeded] when the server says that
-// the grant is over, and the token is forgotten then.
+// longer good: when another caller or process has replaced it, that one's is returned. One renewal
+// of a token runs at a time, in all processes. The error is [ErrLoginNeeded] when the server says
+// that the grant is over, and the token is forgotten then.
 func (k *Keeper) renew(ctx context.Context, t Target, key Key, used Secret) (*record, error) {
 	sum := sha256.Sum256(key.bound())
 	unlock, err := k.store.lock(ctx, lockFile+"."+hex.EncodeToString(sum[:8]))
@@ -84,12 +84,13 @@ func (k *Keeper) again(ctx context.Context, old *record) (*record, error) {
 }
 
 // direct asks the token endpoint with what the client has, without a person.
-func (k *Keeper) direct(ctx context.Context, c *client, scopes []string, extra url.Values) (*oauth2.Token, error) {
+func (k *Keeper) direct(ctx context.Context, c *client, scopes []string, extra url.Values,
+) (*oauth2.Token, error) {
 	if c.Resource != "" {
 		extra.Set("resource", c.Resource)
 	}
-	conf := clientcredentials.Config{ClientID: c.ID, ClientSecret: string(c.Secret), TokenURL: c.TokenURL,
-		Scopes: scopes, EndpointParams: extra, AuthStyle: c.style()}
+	conf := clientcredentials.Config{ClientID: c.ID, ClientSecret: string(c.Secret),
+		TokenURL: c.TokenURL, Scopes: scopes, EndpointParams: extra, AuthStyle: c.style()}
 	return conf.Token(k.withClient(ctx))
 }
 
@@ -143,11 +144,11 @@ func readToken(tok *oauth2.Token, c *client, asked []string) (*record, error) {
 			clean(tok.TokenType, 32))
 	}
 	if !isVisible(tok.AccessToken, maxSecret) || !isVisible(tok.RefreshToken, maxSecret) {
-		return nil, fmt.Errorf("the authorization server gives a token that cannot be sent: it must have at most %d "+
-			"visible characters of ASCII", maxSecret)
+		return nil, fmt.Errorf("the authorization server gives a token that cannot be sent: it must "+
+			"have at most %d visible characters of ASCII", maxSecret)
 	}
-	r := &record{Kind: Token, Access: Secret(tok.AccessToken), Refresh: Secret(tok.RefreshToken), Expires: tok.Expiry,
-		Scopes: asked, Client: *c}
+	r := &record{Kind: Token, Access: Secret(tok.AccessToken), Refresh: Secret(tok.RefreshToken),
+		Expires: tok.Expiry, Scopes: asked, Client: *c}
 	if granted, ok := tok.Extra("scope").(string); ok && granted != "" {
 		r.Scopes = cleanScopes(granted)
 	}

@@ -16,10 +16,11 @@ var ErrEnd = errors.New("nothing was typed")
 // maxTyped is the most bytes of a line that a terminal takes; what is longer is cut by it.
 const maxTyped = 4096
 
-// ReadSecret reads a secret of at most limit bytes, without the line end after it: what a person types
-// at a terminal, after a prompt on out and without being shown, or all of another input. It returns when
-// ctx ends, too.
-func ReadSecret(ctx context.Context, in io.Reader, out io.Writer, prompt string, limit int) (string, error) {
+// ReadSecret reads a secret of at most limit bytes, without the line end after it: what a person
+// types at a terminal, after a prompt on out and without being shown, or all of another input. It
+// returns when ctx ends, too.
+func ReadSecret(ctx context.Context, in io.Reader, out io.Writer, prompt string, limit int,
+) (string, error) {
 	read := func() (string, error) {
 		text, err := io.ReadAll(io.LimitReader(in, int64(limit)+2))
 		return strings.TrimSuffix(strings.TrimSuffix(string(text), "\n"), "\r"), err
@@ -56,8 +57,8 @@ func ReadSecret(ctx context.Context, in io.Reader, out io.Writer, prompt string,
 	select {
 	case r := <-got:
 		if r.err == nil && len(r.text) > limit {
-			r.err = fmt.Errorf("the secret must have at most %d bytes here; a longer one can come from a file "+
-				"on standard input", limit)
+			r.err = fmt.Errorf("the secret must have at most %d bytes here; a longer one can come from a "+
+				"file on standard input", limit)
 		}
 		return r.text, r.err
 	case <-ctx.Done():
