@@ -311,8 +311,10 @@ func choose(found *opentools.Found, origins []string, name string) (*opentools.L
 
 // showLogin shows where to log in. It is not quiet: nobody could log in then.
 func (p *program) showLogin(to oauth.Prompt) {
-	fmt.Fprintf(p.stderr, "pagetools: open this address in your browser, and log in there:\n\n"+
-		"  %s\n\n", terminal.Plain(to.URL))
+	scopes := cmp.Or(strings.Join(to.Scopes, " "), "nothing in particular")
+	fmt.Fprintf(p.stderr, "pagetools: open this address in your browser, and log in there: %s gets a "+
+		"token of %s for %s\n\n  %s\n\n", terminal.Plain(to.Resource), terminal.Plain(to.Issuer),
+		terminal.Plain(scopes), terminal.Plain(to.URL))
 	if to.Code != "" {
 		fmt.Fprintf(p.stderr, "pagetools: it asks for this code: %s\n", terminal.Plain(to.Code))
 	}

@@ -41,7 +41,7 @@ type Login struct {
 	// ClientDocument is the https address of a document that describes the client, for servers that
 	// read such (draft-ietf-oauth-client-id-metadata-document).
 	ClientDocument string
-	// Show shows the person where to log in.
+	// Show shows the person where to log in. It is needed where a person is.
 	Show func(Prompt)
 	// Warn says what is not as it should be; nil is nobody.
 	Warn func(string)
@@ -53,6 +53,9 @@ type Prompt struct {
 	URL string
 	// Code is what to type there; "" is nothing.
 	Code string
+	// Resource is the API, Issuer who asks the person to log in, and Scopes what is asked for.
+	Resource, Issuer string
+	Scopes           []string
 	// Expires is when it is too late.
 	Expires time.Time
 }
@@ -87,6 +90,9 @@ func (k *Keeper) Login(ctx context.Context, t Target, l Login) (Entry, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, loginTime,
 		errors.New("nobody logged in within ten minutes"))
 	defer cancel()
+	if l.Show == nil && l.Flow != ClientFlow {
+		return Entry{}, errors.New("there is nobody to show where to log in")
+	}
 	scopes := k.scopes(t, &l, s)
 	var r *record
 	switch l.Flow {
@@ -203,8 +209,9 @@ func (k *Keeper) code(ctx context.Context, s *server, l *Login, scopes []string)
 	resource := oauth2.SetAuthURLParam("resource", s.resource)
 	deadline, _ := ctx.Deadline()
 	b.expect(state)
-	l.Show(Prompt{URL: conf.AuthCodeURL(state, oauth2.S256ChallengeOption(verifier), resource),
-		Expires: deadline})
+	p := s.prompt(conf.AuthCodeURL(state, oauth2.S256ChallengeOption(verifier), resource), scopes)
+	p.Expires = deadline
+	l.Show(p)
 	code, err := b.wait(ctx, s)
 	if err != nil {
 		return nil, err
@@ -215,6 +222,10 @@ func (k *Keeper) code(ctx context.Context, s *server, l *Login, scopes []string)
 		return nil, k.failed(err, code, Secret(verifier), c.Secret)
 	}
 	return readToken(tok, c, scopes)
+}
+
+func (s *server) prompt(address string, scopes []string) Prompt {
+	return Prompt{URL: address, Resource: s.resource, Issuer: s.issuer, Scopes: scopes}
 }
 
 // device logs in on another device (RFC 8628).
@@ -248,8 +259,13 @@ func (k *Keeper) device(ctx context.Context, s *server, l *Login, scopes []strin
 		d.Interval > 60 {
 		return nil, errors.New("the authorization server gives a device code that cannot be used")
 	}
-	l.Show(Prompt{URL: u.String(), Code: clean(d.UserCode, 64), Expires: d.Expiry})
+	p := s.prompt(u.String(), scopes)
+	p.Code, p.Expires = clean(d.UserCode, 64), d.Expiry
+	l.Show(p)
 	tok, err := conf.DeviceAccessToken(k.withClient(ctx), d, options...)
+	if errors.Is(err, context.DeadlineExceeded) {
+		return nil, errors.New("nobody typed the code in time: log in again")
+	}
 	if err != nil {
 		return nil, k.failed(err, Secret(d.DeviceCode), c.Secret)
 	}
