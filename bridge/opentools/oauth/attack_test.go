@@ -125,6 +125,42 @@ func TestState(t *testing.T) {
 	}
 }
 
+// TestAnswerOnce: an answer is taken once, also while nobody has read it yet.
+func TestAnswerOnce(t *testing.T) {
+	t.Parallel()
+	b, err := listen(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.close()
+	client := &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
+	ask := func(method, host, query string) int {
+		r, _ := http.NewRequest(method, b.redirect+query, nil)
+		r.Host = host
+		res, err := client.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res.Body.Close()
+		return res.StatusCode
+	}
+	if got := ask(http.MethodGet, "", "?code=c&state="); got != http.StatusBadRequest { // nothing is waited for
+		t.Errorf("before a state is known the answer is %d", got)
+	}
+	b.expect("s")
+	for i, want := range []int{400, 400, 200, 400} {
+		method, host := http.MethodGet, ""
+		if i == 0 {
+			method = http.MethodPost
+		} else if i == 1 {
+			host = "mallory.example" // a name that was made to lead here
+		}
+		if got := ask(method, host, "?code=c&state=s"); got != want {
+			t.Errorf("answer %d is %d, want %d", i, got, want)
+		}
+	}
+}
+
 // TestReplayedCode: a code that was used is refused by the server that is not ours, also with its
 // verifier.
 func TestReplayedCode(t *testing.T) {
@@ -213,9 +249,18 @@ func TestOtherOrigin(t *testing.T) {
 	}
 	plain := targetOf(t, "http://api.example/v1", []Scheme{scheme})
 	wants(t, "over http", k.Keep(t.Context(), plain, scheme, "s3cret"), "https://")
+	key := Key{Principal: "local", Resource: "http://api.example", Scheme: "key"} // as an older version kept it
+	if err := k.store.put(t.Context(), key, &record{Kind: Bearer, Value: "s3cret"}); err != nil {
+		t.Fatal(err)
+	}
+	r, _ := http.NewRequest(http.MethodGet, "http://api.example/v1", nil)
+	wants(t, "signed for http", k.Sign(t.Context(), plain, r), "https://")
+	if len(r.Header) != 0 {
+		t.Error("a key goes over http")
+	}
 	other := target
 	other.Principal = "mallory"
-	r, _ := http.NewRequest(http.MethodGet, "https://api.example/v1", nil)
+	r, _ = http.NewRequest(http.MethodGet, "https://api.example/v1", nil)
 	if err := k.Sign(t.Context(), other, r); !errors.Is(err, ErrLoginNeeded) || len(r.Header) != 0 {
 		t.Errorf("for another principal: %v", err)
 	}

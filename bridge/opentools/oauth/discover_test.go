@@ -71,7 +71,9 @@ func TestDiscovery(t *testing.T) {
 		{"flows that metadata completes", flows, map[string]string{"/.well-known/oauth-authorization-server": `{"issuer":"URL","token_endpoint":"URL/flow/t",` +
 			`"authorization_endpoint":"URL/flow/a","revocation_endpoint":"URL/r"}`}, "/flow/t /r", ""},
 		{"flows that metadata contradicts", flows, map[string]string{"/.well-known/oauth-authorization-server": `{"issuer":"URL","token_endpoint":"URL/other",` +
-			`"revocation_endpoint":"URL/r"}`}, "/flow/t", ""},
+			`"authorization_endpoint":"URL/flow/a","revocation_endpoint":"URL/r"}`}, "/flow/t", ""},
+		{"flows of another page", flows, map[string]string{"/.well-known/oauth-authorization-server": `{"issuer":"URL","token_endpoint":"URL/flow/t",` +
+			`"authorization_endpoint":"URL/other","revocation_endpoint":"URL/r"}`}, "/flow/t", ""},
 		{"an implicit flow only", `{"type":"oauth2","flows":{"implicit":{"authorizationUrl":"/a"}}}`, nil, "no flow with a tokenUrl", ""},
 		{"openIdConnectUrl", `{"type":"openIdConnect","openIdConnectUrl":"/as/.well-known/openid-configuration"}`,
 			map[string]string{"/as/.well-known/openid-configuration": serverHere}, "/t", ""},

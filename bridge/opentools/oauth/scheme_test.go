@@ -118,7 +118,7 @@ func TestAlternatives(t *testing.T) {
 	t.Parallel()
 	one, two := scheme("one", `{"type":"apiKey","in":"header","name":"X-One"}`), scheme("two", `{"type":"apiKey","in":"header","name":"X-Two"}`)
 	login, odd := scheme("login", `{"type":"http","scheme":"bearer"}`), scheme("odd", `{"type":"http","scheme":"hoba"}`)
-	same, tls := scheme("same", `{"type":"oauth2"}`), scheme("tls", `{"type":"mutualTLS"}`)
+	pass, tls := scheme("pass", `{"type":"http","scheme":"basic"}`), scheme("tls", `{"type":"mutualTLS"}`)
 	for _, test := range []struct {
 		what string
 		have []Scheme
@@ -135,15 +135,19 @@ func TestAlternatives(t *testing.T) {
 		{"an unknown one is passed over", []Scheme{one}, [][]Scheme{{odd}, {one}}, "X-One"},
 		{"unknown ones only", []Scheme{one}, [][]Scheme{{odd}}, "none of its security schemes is known"},
 		{"of an unknown one the other is said", nil, [][]Scheme{{odd}, {login}}, "--scheme login"},
-		{"two in one place", []Scheme{login}, [][]Scheme{{login, same}}, "a login is needed"},
+		{"two in one place", []Scheme{login, pass}, [][]Scheme{{login, pass}}, "a login is needed"},
+		{"one of them", []Scheme{login, pass}, [][]Scheme{{login}}, "Authorization"},
 		{"with a certificate", []Scheme{tls, one}, [][]Scheme{{tls, one}}, "X-One"},
 	} {
 		k := New(Options{})
 		target := targetOf(t, "https://api.example", test.any...)
 		for _, s := range test.have {
 			secret := Secret("k")
-			if s.Name == "tls" {
+			switch s.Name {
+			case "tls":
 				secret = certificate(t)
+			case "pass":
+				secret = "a:b"
 			}
 			if err := k.Keep(t.Context(), target, s, secret); err != nil {
 				t.Fatal(err)

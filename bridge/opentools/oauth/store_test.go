@@ -174,6 +174,9 @@ func TestWriters(t *testing.T) {
 			target := targetOf(t, "https://api.example", []Scheme{bearer})
 			target.Principal = fmt.Sprintf("p%d-%d", process, i)
 			all.Go(func() {
+				if _, err := k.Status(); err != nil { // what was read before is not what is written
+					t.Error(err)
+				}
 				if err := k.Keep(t.Context(), target, bearer, "s3cret"); err != nil {
 					t.Error(err)
 				}
@@ -213,5 +216,25 @@ func TestNotShown(t *testing.T) {
 	}
 	if text := fmt.Sprint(Secret("hidden").LogValue()); strings.Contains(text, "hidden") {
 		t.Errorf("the log has %s", text)
+	}
+}
+
+// TestLogoutKeeps: a logout forgets what one principal has at one origin, and nothing else.
+func TestLogoutKeeps(t *testing.T) {
+	t.Parallel()
+	dir := fill(t)
+	k := New(Options{Store: openStore(t, dir)})
+	api, other := targetOf(t, "https://api.example/v1", []Scheme{bearer}), targetOf(t, "https://api.example.other", []Scheme{bearer})
+	other.Principal = "alice"
+	if err := k.Keep(t.Context(), other, bearer, "k"); err != nil {
+		t.Fatal(err)
+	}
+	gone, problems, err := k.Logout(t.Context(), "alice", api.Resource)
+	if err != nil || len(problems) > 0 || len(gone) != 1 || gone[0].Resource != "https://api.example" {
+		t.Errorf("gone: %+v, %q, %v", gone, problems, err)
+	}
+	left, err := k.Status()
+	if err != nil || len(left) != 2 || left[0].Resource != "https://api.example.other" || left[1].Principal != "mallory" {
+		t.Errorf("left: %+v (%v)", left, err)
 	}
 }
