@@ -43,30 +43,7 @@ func authCommand(p *program) *cobra.Command {
 		SuggestionsMinimumDistance: 2,
 	}
 	var f authFlags
-	login := &cobra.Command{
-		Use:   "login SITE",
-		Short: "Log in to the API of a site, or keep a key for it",
-		Long: "Logs in to the API that SITE publishes: SITE is a URL, or a name in the configuration " +
-			"file.\n" +
-			"A login with OAuth 2 shows an address, which you open in your browser. A key, a password\n" +
-			"(USER:PASSWORD) or a certificate with its private key is read from standard input; what you\n" +
-			"type at a terminal is not shown.",
-		Args: exactly(1, "SITE"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return p.authLogin(cmd.Context(), args[0], f)
-		},
-	}
-	flags := login.Flags()
-	flags.StringVar(&f.scheme, "scheme", "",
-		"the name of the security scheme, where the API has several")
-	flags.BoolVar(&f.device, "device", false,
-		"log in on another device, with a code: for a machine without a browser")
-	flags.StringVar(&f.clientID, "client-id", "",
-		"the client that was registered with the authorization server by "+
-			"hand, or the https address of a document that describes it")
-	flags.StringVar(&f.secretFile, "client-secret-file", "", "a file with the secret of that client")
-	flags.StringVar(&f.scopes, "scopes", "",
-		"what to ask for, separated by spaces; otherwise what the tools need")
+	login := authLoginCommand(p, &f)
 	logout := &cobra.Command{
 		Use:   "logout SITE",
 		Short: "Forget the logins and keys of a site's API, and revoke its tokens",
@@ -91,6 +68,34 @@ func authCommand(p *program) *cobra.Command {
 			"the caller whose login it is (default local; for status all)")
 	}
 	c.AddCommand(login, logout, status)
+	return c
+}
+
+func authLoginCommand(p *program, f *authFlags) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "login SITE",
+		Short: "Log in to the API of a site, or keep a key for it",
+		Long: "Logs in to the API that SITE publishes: SITE is a URL, or a name in the configuration " +
+			"file.\n" +
+			"A login with OAuth 2 shows an address, which you open in your browser. A key, a password\n" +
+			"(USER:PASSWORD) or a certificate with its private key is read from standard input; what you\n" +
+			"type at a terminal is not shown.",
+		Args: exactly(1, "SITE"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return p.authLogin(cmd.Context(), args[0], *f)
+		},
+	}
+	flags := c.Flags()
+	flags.StringVar(&f.scheme, "scheme", "",
+		"the name of the security scheme, where the API has several")
+	flags.BoolVar(&f.device, "device", false,
+		"log in on another device, with a code: for a machine without a browser")
+	flags.StringVar(&f.clientID, "client-id", "",
+		"the client that was registered with the authorization server by "+
+			"hand, or the https address of a document that describes it")
+	flags.StringVar(&f.secretFile, "client-secret-file", "", "a file with the secret of that client")
+	flags.StringVar(&f.scopes, "scopes", "",
+		"what to ask for, separated by spaces; otherwise what the tools need")
 	return c
 }
 

@@ -150,9 +150,10 @@ func TestAnswerOnce(t *testing.T) {
 	b.expect("s")
 	for i, want := range []int{400, 400, 200, 400} {
 		method, host := http.MethodGet, ""
-		if i == 0 {
+		switch i {
+		case 0:
 			method = http.MethodPost
-		} else if i == 1 {
+		case 1:
 			host = "mallory.example" // a name that was made to lead here
 		}
 		if got := ask(method, host, "?code=c&state=s"); got != want {

@@ -130,29 +130,30 @@ func (s *Store) lock(ctx context.Context, name string) (unlock func(), err error
 		<-gate
 		return nil, fmt.Errorf("locking the credentials: %w", err)
 	}
-	got := make(chan error, 1)
+	got := make(chan struct{})
+	var failed error
 	go func() { // ends when the other process does, or lets go
+		defer close(got)
 		for {
-			err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX)
-			if !errors.Is(err, syscall.EINTR) {
-				got <- err
+			failed = syscall.Flock(int(f.Fd()), syscall.LOCK_EX)
+			if !errors.Is(failed, syscall.EINTR) {
 				return
 			}
 		}
 	}()
 	release := func() { _ = f.Close(); <-gate } // closing unlocks
 	select {
-	case err = <-got:
+	case <-got:
 	case <-ctx.Done():
 		go func() { // ends when the other process lets go
-			_ = <-got // whether it was locked or not
+			<-got
 			release()
 		}()
 		return nil, context.Cause(ctx)
 	}
-	if err != nil {
+	if failed != nil {
 		release()
-		return nil, fmt.Errorf("locking the credentials: %w", err)
+		return nil, fmt.Errorf("locking the credentials: %w", failed)
 	}
 	return release, nil
 }
