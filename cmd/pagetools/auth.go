@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/netip"
 	"net/url"
@@ -109,6 +110,30 @@ type authSite struct {
 	closers   []func() error
 }
 
+// granted sends requests through the proxy, and says what the proxy refused as an error.
+type granted struct {
+	*http.Transport
+
+	grant *egress.Grant
+}
+
+// RoundTrip implements http.RoundTripper.
+func (g granted) RoundTrip(r *http.Request) (*http.Response, error) {
+	res, err := g.Transport.RoundTrip(r)
+	if err == nil && res.StatusCode != http.StatusForbidden {
+		return res, nil
+	}
+	port := cmp.Or(r.URL.Port(), map[string]string{"http": "80", "https": "443"}[r.URL.Scheme])
+	failed := g.grant.Failure(net.JoinHostPort(r.URL.Hostname(), port))
+	if failed == nil {
+		return res, err
+	}
+	if err == nil {
+		_ = res.Body.Close() // nothing of it is read
+	}
+	return nil, failed
+}
+
 func (s *authSite) close() {
 	for _, c := range slices.Backward(s.closers) {
 		_ = c()
@@ -203,7 +228,7 @@ func (p *program) openAuth(ctx context.Context, arg string, f authFlags) (*authS
 	via := &url.URL{Scheme: "http", Host: proxy.Address(),
 		User: url.UserPassword(grant.User, grant.Password)}
 	transport := &http.Transport{Proxy: http.ProxyURL(via), DisableKeepAlives: true}
-	s.client = &http.Client{Transport: transport}
+	s.client = &http.Client{Transport: granted{transport, grant}}
 	s.closers = append(s.closers, func() error { grant.End(); return nil })
 	s.keeper = oauth.New(oauth.Options{Store: store, Client: s.client})
 	return s, nil

@@ -238,6 +238,31 @@ func TestAuthCaller(t *testing.T) {
 	}
 }
 
+// TestAuthReach: an authorization server is reached as pages reach the network: one with an address
+// that is not public needs the word of the operator.
+func TestAuthReach(t *testing.T) {
+	t.Parallel()
+	api, data := newRecipes(t), filepath.Join(tempDir(t), "data")
+	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/openapi.json":
+			_, _ = io.WriteString(w, recipesDocument)
+		case "/.well-known/oauth-protected-resource":
+			fmt.Fprintf(w, `{"resource":"http://%s","authorization_servers":[%q]}`, r.Host, api.URL)
+		default:
+			http.NotFound(w, r)
+		}
+	}))
+	defer front.Close()
+	args := []string{"login", front.URL + "/openapi.json", "--scheme", "account"}
+	if r := auth(t, data, "", args...); r.code != 3 || !strings.Contains(r.stderr, "allow it with --allow-private 127.0.0.1/32") {
+		t.Errorf("by itself: %+v", r)
+	}
+	if r := auth(t, data, "", append(args, "--allow-private", "127.0.0.1/32")...); r.code != 0 || !strings.Contains(r.stderr, "from "+api.URL) {
+		t.Errorf("when it is allowed: %+v", r)
+	}
+}
+
 // TestAuthFails: what cannot be logged in to says why, with the exit code of its kind.
 func TestAuthFails(t *testing.T) {
 	t.Parallel()
