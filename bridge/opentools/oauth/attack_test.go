@@ -351,6 +351,38 @@ func TestRenewalIsKept(t *testing.T) {
 	}
 }
 
+// TestLogoutDuringRenewal: a renewal that goes on brings nothing back that a logout forgets, and the
+// logout revokes what the renewal got.
+func TestLogoutDuringRenewal(t *testing.T) {
+	t.Parallel()
+	w, f := newFakeWorld(t)
+	revoked := make(chan string, 4)
+	f.says["revocation_endpoint"] = f.URL + "/revoke"
+	f.seen = map[string]func(http.ResponseWriter, *http.Request){"/revoke": func(_ http.ResponseWriter, r *http.Request) {
+		revoked <- r.FormValue("token")
+	}}
+	wants(t, "the login", w.try(t), "")
+	w.spoil(t, expire)
+	var all sync.WaitGroup
+	f.answer = func(res http.ResponseWriter, form url.Values) {
+		all.Go(func() { // it waits for the renewal
+			if gone, problems, err := w.keeper.Logout(t.Context(), "local", w.target.Resource); len(gone) != 1 || len(problems) > 0 || err != nil {
+				t.Errorf("logout: %+v, %q, %v", gone, problems, err)
+			}
+		})
+		f.give(res, form)
+	}
+	r, _ := http.NewRequest(http.MethodGet, w.api.URL, nil)
+	wants(t, "the renewal", w.keeper.Sign(t.Context(), w.target, r), "")
+	all.Wait()
+	if left, err := w.keeper.Status(); len(left) != 0 || err != nil {
+		t.Errorf("left: %+v (%v)", left, err)
+	}
+	if one, two := <-revoked, <-revoked; one != "refresh-2" || two != "access-2" {
+		t.Errorf("revoked: %q and %q", one, two)
+	}
+}
+
 // TestNoSecrets: no error has a secret that was sent, whatever a server answers, nor anything invisible.
 func TestNoSecrets(t *testing.T) {
 	t.Parallel()

@@ -108,6 +108,11 @@ func (k *Keeper) Login(ctx context.Context, t Target, l Login) (Entry, error) {
 	}
 	key := Key{Principal: t.Principal, Resource: canonical(t.Resource), Scheme: l.Scheme.Name,
 		Issuer: s.issuer}
+	unlock, err := k.store.lockKey(ctx, key)
+	if err != nil {
+		return Entry{}, err
+	}
+	defer unlock()
 	if err := k.store.put(ctx, key, r); err != nil {
 		return Entry{}, err
 	}

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 )
@@ -61,7 +62,7 @@ func (k *Keeper) Logout(ctx context.Context, principal string, resource *url.URL
 		if e.key.Principal != principal || !within(e.key.Resource, origin(resource)) {
 			continue
 		}
-		if err := k.store.remove(ctx, e.key); err != nil {
+		if e, err = k.forget(ctx, e); err != nil {
 			return gone, problems, err
 		}
 		gone = append(gone, e.public())
@@ -72,6 +73,23 @@ func (k *Keeper) Logout(ctx context.Context, principal string, resource *url.URL
 		}
 	}
 	return gone, problems, nil
+}
+
+// forget removes a record, and returns it as it was then: it may have been renewed meanwhile.
+func (k *Keeper) forget(ctx context.Context, e entry) (entry, error) {
+	unlock, err := k.store.lockKey(ctx, e.key)
+	if err != nil {
+		return e, err
+	}
+	defer unlock()
+	entries, err := k.store.entries()
+	if err != nil {
+		return e, err
+	}
+	if i := slices.IndexFunc(entries, func(x entry) bool { return x.key == e.key }); i >= 0 {
+		e = entries[i]
+	}
+	return e, k.store.remove(ctx, e.key)
 }
 
 // revoke tells the server. A refresh token goes first: with it others end (RFC 7009 2.1).

@@ -7,6 +7,8 @@ import (
 	"crypto/aes"
 	"crypto/cipher"
 	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -156,6 +158,13 @@ func (s *Store) lock(ctx context.Context, name string) (unlock func(), err error
 		return nil, fmt.Errorf("locking the credentials: %w", failed)
 	}
 	return release, nil
+}
+
+// lockKey waits for the lock of one record: a renewal, a login and a logout of it come one after the
+// other, so that none brings back what another one has replaced.
+func (s *Store) lockKey(ctx context.Context, key Key) (unlock func(), err error) {
+	sum := sha256.Sum256(key.bound())
+	return s.lock(ctx, lockFile+"."+hex.EncodeToString(sum[:8]))
 }
 
 // entries returns what is kept now. The caller must not change it.

@@ -2,8 +2,6 @@ package oauth
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"net/http"
@@ -25,8 +23,7 @@ const renewTime = 30 * time.Second
 // of a token runs at a time, in all processes. The error is [ErrLoginNeeded] when the server says
 // that the grant is over, and the token is forgotten then.
 func (k *Keeper) renew(ctx context.Context, t Target, key Key, used Secret) (*record, error) {
-	sum := sha256.Sum256(key.bound())
-	unlock, err := k.store.lock(ctx, lockFile+"."+hex.EncodeToString(sum[:8]))
+	unlock, err := k.store.lockKey(ctx, key)
 	if err != nil {
 		return nil, err
 	}
