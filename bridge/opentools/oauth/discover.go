@@ -155,6 +155,9 @@ func (k *Keeper) named(ctx context.Context, t Target, o *schemeObject, s *server
 		return false, fmt.Errorf("%s: %w", u, err)
 	}
 	s.serverMetadata, s.issuer = *m, m.Issuer
+	if o.Type == "openIdConnect" && len(s.scopes) == 0 {
+		s.scopes = []string{"openid"} // OpenID Connect Core 3.1.2.1
+	}
 	return true, nil
 }
 

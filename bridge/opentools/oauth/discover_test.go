@@ -76,7 +76,7 @@ func TestDiscovery(t *testing.T) {
 			`"authorization_endpoint":"URL/other","revocation_endpoint":"URL/r"}`}, "/flow/t", ""},
 		{"an implicit flow only", `{"type":"oauth2","flows":{"implicit":{"authorizationUrl":"/a"}}}`, nil, "no flow with a tokenUrl", ""},
 		{"openIdConnectUrl", `{"type":"openIdConnect","openIdConnectUrl":"/as/.well-known/openid-configuration"}`,
-			map[string]string{"/as/.well-known/openid-configuration": serverHere}, "/t", ""},
+			map[string]string{"/as/.well-known/openid-configuration": serverHere}, "/t", "openid"},
 		{"oauth2MetadataUrl", `{"type":"oauth2","flows":{},"oauth2MetadataUrl":"/.well-known/oauth-authorization-server/as"}`,
 			map[string]string{"/.well-known/oauth-authorization-server/as": serverHere}, "/t", ""},
 		{"oauth2MetadataUrl of another issuer", `{"type":"oauth2","oauth2MetadataUrl":"/.well-known/oauth-authorization-server/bs"}`,

@@ -1,6 +1,7 @@
 package oauth
 
 import (
+	"bufio"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -228,4 +229,32 @@ func TestCommands(t *testing.T) {
 			t.Errorf("word(%q) is %s, want %s", text, got, want)
 		}
 	}
+}
+
+// FuzzScheme: whatever a document and a person say, a request that is signed is one request, to the same
+// place.
+func FuzzScheme(f *testing.F) {
+	f.Add(`{"type":"apiKey","in":"header","name":"X-Key"}`, "k")
+	f.Add(`{"type":"apiKey","in":"query","name":"a&b"}`, "c&d #")
+	f.Add(`{"type":"apiKey","in":"cookie","name":"sid"}`, "a=b")
+	f.Add(`{"type":"http","scheme":"basic"}`, "u:p\r\nX: y")
+	f.Fuzz(func(t *testing.T, object, secret string) {
+		k, s := New(Options{}), scheme("s", object)
+		target := targetOf(t, "https://api.example/v1", []Scheme{s})
+		if k.Keep(t.Context(), target, s, Secret(secret)) != nil {
+			return
+		}
+		r, _ := http.NewRequest(http.MethodGet, "https://api.example/v1?x=1", nil)
+		if err := k.Sign(t.Context(), target, r); err != nil {
+			t.Fatalf("kept, and not signed: %v", err)
+		}
+		var b strings.Builder
+		if err := r.Write(&b); err != nil {
+			t.Fatal(err)
+		}
+		back, err := http.ReadRequest(bufio.NewReader(strings.NewReader(b.String())))
+		if err != nil || back.URL.Path != "/v1" || back.Host != "api.example" || len(back.Header) > 2 {
+			t.Errorf("the request is %q (%v)", b.String(), err)
+		}
+	})
 }
