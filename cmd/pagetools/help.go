@@ -67,6 +67,14 @@ pagetools record https://shop.example/ --mcp 127.0.0.1:7400 --case "buys a stamp
 	"call": {ofPage, `pagetools call https://shop.example/ search query=rye
 pagetools call https://shop.example/ order --input '{"items":[{"id":1}]}'
 pagetools call ./site add-stamp --input @stamp.json --approval auto`},
+	"auth": {"pages records output", `pagetools auth login https://shop.example/
+pagetools auth status`},
+	"auth login": {"pages records output", `pagetools auth login https://shop.example/
+pagetools auth login shop --config pagetools.yaml --scheme account --device
+pagetools auth login https://shop.example/ --scheme key < key.txt`},
+	"auth logout": {"pages records output", `pagetools auth logout https://shop.example/`},
+	"auth status": {"pages records output", `pagetools auth status
+pagetools auth status https://shop.example/ --format json`},
 	"login": {"browser pages output", `pagetools login https://shop.example/ --save-storage-state work.json`},
 	"demo":  {ofAll, `pagetools demo`},
 	"approve": {ofKept, `pagetools approve

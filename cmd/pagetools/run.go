@@ -121,7 +121,7 @@ func (p *program) command() *cobra.Command {
 	p.flags = config.Register(root.PersistentFlags())
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return p.prepare(cmd) }
 	root.AddCommand(serveCommand(p), mcpCommand(p), toolsCommand(p), callCommand(p),
-		loginCommand(p), demoCommand(p), approveCommand(p), consoleCommand(p), auditCommand(p),
+		loginCommand(p), authCommand(p), demoCommand(p), approveCommand(p), consoleCommand(p), auditCommand(p),
 		logCommand(p), lockCommand(p), checkCommand(p), testCommand(p), diffCommand(p), initCommand(p), recordCommand(p),
 		doctorCommand(p), configCommand(p), versionCommand(p),
 		manCommand())

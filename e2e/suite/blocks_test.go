@@ -68,6 +68,7 @@ var notRunHere = map[string]string{
 	"node agent-sdk.mjs http://127.0.0.1:7300/mcp/today":                       "the same",
 	"node agent-aisdk.mjs http://127.0.0.1:7300/mcp/today?session=model":       "the same",
 	"bin/pagetools login https://shop.example/ --save-storage-state work.json": "it opens a window for a person",
+	"bin/pagetools auth login https://shop.example/":                           "it waits for a person; TestAuth is one",
 }
 
 // notRunKinds are kinds of blocks that no program here reads, with the reason.

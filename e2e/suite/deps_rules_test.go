@@ -17,6 +17,7 @@ var layers = []layer{
 	{"bridge/webtool", []string{"bridge/schema"}, "documents and versions are made from actions: they know no pipeline"},
 	{"bridge/store", []string{"bridge", "bridge/webtool", "bridge/policy", "bridge/schema"}, "store keeps what the domain says, some of it as canonical JSON; it knows no adapter"},
 	{"bridge/opentools", []string{"bridge", "bridge/policy", "bridge/schema"}, "opentools is an adapter behind bridge.Router"},
+	{"bridge/opentools/oauth", []string{"bridge/schema"}, "credentials know neither documents nor the pipeline"},
 	{"bridge/bridgetest", []string{"bridge", "bridge/policy", "bridge/schema"}, "fakes of the domain need only the domain"},
 	{"bridge", []string{"bridge/webtool", "bridge/schema", "bridge/policy"}, "bridge is the domain: it imports its three leaves and no adapter"},
 
@@ -93,6 +94,8 @@ var owners = []owner{
 	{"go.opentelemetry.io/otel", []string{"cmd/pagetools"}, "it has the globals of the process, which only the command may set"},
 	{"go.opentelemetry.io/proto/...", []string{"e2e/suite/..."}, "a test is a collector of traces"},
 	{"google.golang.org/protobuf/...", []string{"e2e/suite/..."}, "a test is a collector of traces"},
+	{"golang.org/x/oauth2/...", []string{"bridge/opentools/oauth"}, "tokens are asked for in one place, which checks who gives them"},
+	{"github.com/zitadel/oidc/...", []string{"bridge/opentools/oauth"}, "a test logs in at an authorization server that is not ours"},
 	{"golang.org/x/time/rate/...", []string{"bridge/policy"}, "rates are policy, the same for every transport"},
 	{"modernc.org/...", []string{"bridge/store"}, "SQL only in the store"},
 	{"github.com/tailscale/hujson/...", []string{"cmd/pagetools/internal/clients"}, "only files of MCP clients are JSON with comments"},

@@ -1,0 +1,45 @@
+package opentools
+
+import (
+	"fmt"
+	"net/url"
+	"strings"
+	"testing"
+)
+
+// TestLogins (O14): what tools need of security schemes is gathered from their operations, with scopes
+// and servers.
+func TestLogins(t *testing.T) {
+	t.Parallel()
+	d, err := ReadDocument([]byte(`{"openapi":"3.1.0","info":{"title":"x","version":"1"},"servers":[{"url":"/api/{v}","variables":{"v":{"default":"v1"}}}],
+		"security":[{"account":["read"]},{}],
+		"components":{"securitySchemes":{"account":{"$ref":"#/components/securitySchemes/real"},"real":{"type":"oauth2"},"key":{"type":"apiKey"},
+			"unused":{"type":"apiKey"}}},
+		"paths":{
+			"/a":{"get":{"x-llm":{}}},
+			"/b":{"post":{"x-llm":{},"security":[{"account":["write","read"],"key":[]}],"servers":[{"url":"https://other.example"},{"url":"../eu"}]}},
+			"/c":{"get":{"x-llm":{},"security":[]}},
+			"/d":{"get":{"x-llm":{},"security":[{"missing":[]}]}},
+			"/e":{"get":{"x-llm":{},"security":[{"unused":[]}],"servers":[{"url":"https://other.example"}]}}}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	at, _ := url.Parse("https://api.example/docs/openapi.json")
+	f := &Found{Document: d, URL: at}
+	tools, problems := d.Tools(Marked)
+	if len(tools) != 5 || len(problems) > 0 {
+		t.Fatalf("%d tools, %q", len(tools), problems)
+	}
+	var got []string
+	for _, l := range f.Logins(tools, nil) {
+		got = append(got, fmt.Sprint(l.Name, string(l.Object), l.Scopes, l.Servers))
+	}
+	const want = `account{"type":"oauth2"}[read write] [https://api.example/eu https://api.example/api/v1]` + "\n" +
+		`key{"type":"apiKey"}[] [https://api.example/eu]`
+	if strings.Join(got, "\n") != want {
+		t.Errorf("the logins are\n%s\nwant\n%s", strings.Join(got, "\n"), want)
+	}
+	if all := f.Logins(tools, []string{"https://other.example"}); len(all) != 3 || all[2].Servers[0].Host != "other.example" {
+		t.Errorf("with an origin that is allowed the logins are %v", all)
+	}
+}

@@ -1,0 +1,364 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/opentools"
+	"github.com/pagetools/pagetools/bridge/opentools/oauth"
+	"github.com/pagetools/pagetools/cmd/pagetools/internal/config"
+	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
+)
+
+// authFlags are those of auth.
+type authFlags struct {
+	caller, scheme, clientID, secretFile, scopes string
+	device                                       bool
+}
+
+func authCommand(p *program) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "auth",
+		Short: "Log in to APIs that sites publish as OpenTools, and log out",
+		RunE: func(c *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return unknownCommand(c, args[0])
+			}
+			return usage("auth needs login, logout or status; see pagetools auth --help")
+		},
+		SuggestionsMinimumDistance: 2,
+	}
+	var f authFlags
+	login := authLoginCommand(p, &f)
+	logout := &cobra.Command{
+		Use:   "logout SITE",
+		Short: "Forget the logins and keys of a site's API, and revoke its tokens",
+		Args:  exactly(1, "SITE"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return p.authLogout(cmd.Context(), args[0], f)
+		},
+	}
+	status := &cobra.Command{
+		Use:   "status [SITE]",
+		Short: "List who is logged in where, without secrets",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return exactly(1, "one SITE at most")(cmd, args)
+			}
+			return nil
+		},
+		RunE: func(_ *cobra.Command, args []string) error { return p.authStatus(args, f) },
+	}
+	for _, below := range []*cobra.Command{login, logout, status} {
+		below.Flags().StringVar(&f.caller, "caller", "",
+			"the caller whose login it is (default local; for status all)")
+	}
+	c.AddCommand(login, logout, status)
+	return c
+}
+
+func authLoginCommand(p *program, f *authFlags) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "login SITE",
+		Short: "Log in to the API of a site, or keep a key for it",
+		Long: "Logs in to the API that SITE publishes: SITE is a URL, or a name in the configuration " +
+			"file.\n" +
+			"A login with OAuth 2 shows an address, which you open in your browser. A key, a password\n" +
+			"(USER:PASSWORD) or a certificate with its private key is read from standard input; what you\n" +
+			"type at a terminal is not shown.",
+		Args: exactly(1, "SITE"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return p.authLogin(cmd.Context(), args[0], *f)
+		},
+	}
+	flags := c.Flags()
+	flags.StringVar(&f.scheme, "scheme", "",
+		"the name of the security scheme, where the API has several")
+	flags.BoolVar(&f.device, "device", false,
+		"log in on another device, with a code: for a machine without a browser")
+	flags.StringVar(&f.clientID, "client-id", "",
+		"the client that was registered with the authorization server by "+
+			"hand, or the https address of a document that describes it")
+	flags.StringVar(&f.secretFile, "client-secret-file", "", "a file with the secret of that client")
+	flags.StringVar(&f.scopes, "scopes", "",
+		"what to ask for, separated by spaces; otherwise what the tools need")
+	return c
+}
+
+func (p *program) authLogin(ctx context.Context, arg string, f authFlags) error {
+	secret, err := clientSecret(f.secretFile)
+	if err != nil {
+		return err
+	}
+	s, err := p.openAuth(ctx, arg, f)
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	done := p.waiting("looking for the API of %s", terminal.Plain(s.target.Text))
+	found, err := (&opentools.Discoverer{Client: s.client}).Discover(ctx, s.target.URL)
+	done()
+	if err != nil {
+		return notFound(ctx, err)
+	}
+	login, err := choose(found, s.origins, f.scheme)
+	if err != nil {
+		return err
+	}
+	scheme := oauth.Scheme{Name: login.Name, Object: login.Object, Scopes: login.Scopes}
+	kind, err := oauth.KindOf(scheme)
+	if err != nil {
+		return usage("%w", err)
+	}
+	at := oauth.Target{Principal: s.principal, Resource: login.Servers[0], Document: found.URL,
+		Alternatives: [][]oauth.Scheme{{scheme}}}
+	if kind != oauth.Token {
+		return p.keepKey(ctx, s, at, scheme, kind)
+	}
+	l := oauth.Login{Scheme: scheme, Scopes: strings.Fields(f.scopes), ClientID: f.clientID,
+		ClientSecret: secret, Show: p.showLogin,
+		Warn: func(text string) { p.say("warning: %s", terminal.Plain(text)) }}
+	if strings.HasPrefix(f.clientID, "https://") {
+		l.ClientID, l.ClientDocument = "", f.clientID
+	}
+	if f.device {
+		l.Flow = oauth.DeviceFlow
+	}
+	for i, server := range login.Servers {
+		if slices.ContainsFunc(login.Servers[:i], func(u *url.URL) bool { return below(server, u) }) {
+			continue // that login is good for it
+		}
+		at.Resource = server
+		e, err := s.keeper.Login(ctx, at, l)
+		if err != nil {
+			return refused(ctx, err)
+		}
+		p.say("logged in: %s", terminal.Plain(entryText(e)))
+	}
+	return nil
+}
+
+// below reports whether an address is another one, or below it.
+func below(u, other *url.URL) bool {
+	root := strings.TrimRight(other.Path, "/") + "/"
+	return u.Host == other.Host && strings.HasPrefix(strings.TrimRight(u.Path, "/")+"/", root)
+}
+
+// notFound is the error of a site without a document.
+func notFound(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return unreachable("%w. SITE must publish an OpenAPI document, such as at /.well-known/llm.json",
+		err)
+}
+
+// refused is the error of a login that came to nothing.
+func refused(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return bridge.Errorf(bridge.Unauthorized, "", bridge.NotRun, "%s.",
+		strings.TrimRight(err.Error(), "."))
+}
+
+// choose returns the scheme to log in with: the one that is named, or the only one.
+func choose(found *opentools.Found, origins []string, name string) (*opentools.Login, error) {
+	tools, _ := found.Tools(opentools.Marked) // problems are for who lists them
+	if len(tools) == 0 {
+		tools, _ = found.Tools(opentools.All)
+	}
+	all := found.Logins(tools, origins)
+	names := make([]string, len(all))
+	for i, l := range all {
+		names[i] = l.Name
+	}
+	list := terminal.Plain(strings.Join(names, ", "))
+	switch i := slices.Index(names, name); {
+	case len(all) == 0:
+		return nil, usage("%s needs no login: none of its tools has a security scheme that it describes",
+			found.URL)
+	case name == "" && len(all) == 1:
+		return &all[0], nil
+	case name == "":
+		return nil, usage("%s has several security schemes: name one with --scheme, one of %s", found.URL,
+			list)
+	case i < 0:
+		return nil, usage("invalid value %q for --scheme: must be one of %s", terminal.Plain(name), list)
+	default:
+		return &all[i], nil
+	}
+}
+
+// showLogin shows where to log in. It is not quiet: nobody could log in then.
+func (p *program) showLogin(to oauth.Prompt) {
+	scopes := cmp.Or(strings.Join(to.Scopes, " "), "nothing in particular")
+	fmt.Fprintf(p.stderr, "pagetools: open this address in your browser, and log in there: %s gets a "+
+		"token of %s for %s\n\n  %s\n\n", terminal.Plain(to.Resource), terminal.Plain(to.Issuer),
+		terminal.Plain(scopes), terminal.Plain(to.URL))
+	if to.Code != "" {
+		fmt.Fprintf(p.stderr, "pagetools: it asks for this code: %s\n", terminal.Plain(to.Code))
+	}
+	if !to.Expires.IsZero() {
+		p.say("waiting for you until %s", to.Expires.Local().Format(time.TimeOnly))
+	}
+}
+
+// keyWords say what is read for a kind of credential.
+var keyWords = map[oauth.Kind]string{oauth.APIKey: "the key", oauth.Bearer: "the token",
+	oauth.Basic: "USER:PASSWORD", oauth.Certificate: "the certificate and its private key, in PEM"}
+
+// maxKey is the most bytes that are read of a key.
+const maxKey = 256 << 10
+
+// keepKey reads a key, and keeps it.
+func (p *program) keepKey(ctx context.Context, s *authSite, at oauth.Target, scheme oauth.Scheme,
+	kind oauth.Kind) error {
+	if terminal.Is(p.stdin) && kind == oauth.Certificate {
+		return usage("the certificate and its private key must be on standard input, in PEM, as in " +
+			"pagetools auth login SITE < client.pem")
+	}
+	prompt := fmt.Sprintf("pagetools: %s for %s (%s), which is not shown: ", keyWords[kind],
+		terminal.Plain(at.Resource.Host), terminal.Plain(scheme.Name))
+	text, err := terminal.ReadSecret(ctx, p.stdin, p.stderr, prompt, maxKey)
+	if errors.Is(err, terminal.ErrEnd) { // the terminal was told not to make a signal of it
+		raise(os.Interrupt)
+		<-ctx.Done()
+		return context.Cause(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	if text == "" {
+		return usage("%s is needed, on standard input", keyWords[kind])
+	}
+	if err := s.keeper.Keep(ctx, at, scheme, oauth.Secret(text)); err != nil {
+		return usage("%w", err)
+	}
+	p.say("kept %s of %s for %s", keyWords[kind], terminal.Plain(scheme.Name),
+		terminal.Plain(at.Resource.Host))
+	return nil
+}
+
+// clientSecret reads the secret of a client from its file.
+func clientSecret(path string) (oauth.Secret, error) {
+	if path == "" {
+		return "", nil
+	}
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return "", usage("--client-secret-file: %s %w", terminal.Plain(path), config.Problem(err))
+	case !info.Mode().IsRegular() || info.Size() > maxKey:
+		return "", usage("--client-secret-file: %s must be a file with a secret", terminal.Plain(path))
+	case info.Mode().Perm()&0o077 != 0:
+		return "", usage("--client-secret-file: others can read %s: chmod 600 it", terminal.Plain(path))
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return "", usage("--client-secret-file: %s %w", terminal.Plain(path), config.Problem(err))
+	}
+	return oauth.Secret(strings.TrimSpace(string(text))), nil
+}
+
+func (p *program) authLogout(ctx context.Context, arg string, f authFlags) error {
+	s, err := p.openAuth(ctx, arg, f)
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	at, err := url.Parse(s.target.URL)
+	if err != nil {
+		return usage("%w", err)
+	}
+	gone, problems, err := s.keeper.Logout(ctx, s.principal, at)
+	for _, e := range gone {
+		p.say("forgotten: %s", terminal.Plain(entryText(e)))
+	}
+	for _, text := range problems {
+		p.say("warning: %s", terminal.Plain(text))
+	}
+	if err != nil {
+		return usage("%w", err)
+	}
+	if len(gone) == 0 {
+		p.say("%s is not logged in to %s", terminal.Plain(s.principal), terminal.Plain(s.target.Origin))
+	}
+	return nil
+}
+
+func (p *program) authStatus(args []string, f authFlags) error {
+	origin := ""
+	if len(args) > 0 {
+		t, err := p.authTarget(args[0])
+		if err != nil {
+			return err
+		}
+		origin = t.Origin
+	}
+	if f.caller != "" {
+		if _, err := p.authCaller(f.caller); err != nil {
+			return err
+		}
+	}
+	store, err := p.openStore()
+	if err != nil {
+		return err
+	}
+	defer func() { _ = store.Close() }()
+	all, err := oauth.New(oauth.Options{Store: store}).Status()
+	if err != nil {
+		return usage("%w", err)
+	}
+	shown := 0
+	for _, e := range all {
+		if f.caller != "" && e.Principal != f.caller || origin != "" && e.Resource != origin &&
+			!strings.HasPrefix(e.Resource, origin+"/") {
+			continue
+		}
+		shown++
+		if p.conf.Format != "text" {
+			err = terminal.Encode(p.stdout, e)
+		} else {
+			_, err = fmt.Fprintln(p.stdout, terminal.Plain(entryText(e)))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if shown == 0 {
+		p.say("nobody is logged in; `pagetools auth login SITE` logs in")
+	}
+	return nil
+}
+
+// entryText is a credential in one line.
+func entryText(e oauth.Entry) string {
+	text := fmt.Sprintf("%s  %s  %s for %s", e.Resource, e.Scheme, e.Kind, e.Principal)
+	if e.Damaged {
+		return fmt.Sprintf("%s  %s for %s  damaged: log in again", e.Resource, e.Scheme, e.Principal)
+	}
+	if e.Issuer != "" {
+		text += "  from " + e.Issuer
+	}
+	if len(e.Scopes) > 0 {
+		text += "  scopes " + strings.Join(e.Scopes, " ")
+	}
+	if !e.Expires.IsZero() {
+		text += "  until " + clock(e.Expires)
+	}
+	if e.Renews {
+		text += ", renewed by itself"
+	}
+	return text
+}

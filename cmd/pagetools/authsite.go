@@ -1,0 +1,153 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"slices"
+
+	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/opentools/oauth"
+	"github.com/pagetools/pagetools/bridge/policy"
+	"github.com/pagetools/pagetools/cmd/pagetools/internal/config"
+	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
+	"github.com/pagetools/pagetools/session/egress"
+)
+
+// authSite is the site of one run of auth.
+type authSite struct {
+	target    *target
+	principal string
+	origins   []string // of servers, beside that of the document
+	client    *http.Client
+	keeper    *oauth.Keeper
+	closers   []func() error
+}
+
+// granted sends requests through the proxy, and says what the proxy refused as an error.
+type granted struct {
+	*http.Transport
+
+	grant *egress.Grant
+}
+
+// RoundTrip implements http.RoundTripper.
+func (g granted) RoundTrip(r *http.Request) (*http.Response, error) {
+	res, err := g.Transport.RoundTrip(r)
+	if err == nil && res.StatusCode != http.StatusForbidden {
+		return res, nil
+	}
+	port := cmp.Or(r.URL.Port(), map[string]string{"http": "80", "https": "443"}[r.URL.Scheme])
+	failed := g.grant.Failure(net.JoinHostPort(r.URL.Hostname(), port))
+	if failed == nil {
+		return res, err
+	}
+	if err == nil {
+		_ = res.Body.Close() // nothing of it is read
+	}
+	return nil, failed
+}
+
+func (s *authSite) close() {
+	for _, c := range slices.Backward(s.closers) {
+		_ = c()
+	}
+}
+
+// openStore opens the credentials of the data folder.
+func (p *program) openStore() (*oauth.Store, error) {
+	dir, err := dataFolder(p.conf)
+	if errors.Is(err, config.ErrNoDataDir) {
+		return nil, usage("auth needs a data folder, and --data-dir off keeps nothing: leave it out, " +
+			"or name a folder")
+	}
+	if err != nil {
+		return nil, usage("%w", err)
+	}
+	s, err := oauth.OpenStore(dir)
+	if err != nil {
+		return nil, usage("%w; name another folder with --data-dir", err)
+	}
+	return s, nil
+}
+
+// authTarget reads SITE: a name of the configuration file, or an address.
+func (p *program) authTarget(arg string) (*target, error) {
+	var named config.Site
+	for _, c := range p.conf.Sites {
+		if c.Name == arg {
+			named, arg = c, c.Target
+		}
+	}
+	t, err := parseTarget(arg)
+	if err != nil {
+		return nil, err
+	}
+	if t.Folder != "" {
+		return nil, usage("%s is a folder, which has no API to log in to: give the URL of one",
+			terminal.Plain(t.Text))
+	}
+	t.config = named
+	return t, nil
+}
+
+// authCaller is the caller of a login. One that the configuration does not have never calls.
+func (p *program) authCaller(name string) (string, error) {
+	local := bridge.Local().Name
+	known := func(c config.Caller) bool { return c.Name == name }
+	if name = cmp.Or(name, local); name != local && !slices.ContainsFunc(p.conf.Callers, known) {
+		return "", usage("there is no caller %q: --caller needs a name of the callers in the "+
+			"configuration file, which --config names", terminal.Plain(name))
+	}
+	return name, nil
+}
+
+// openAuth opens what auth needs. Servers are reached as pages reach the network.
+func (p *program) openAuth(ctx context.Context, arg string, f authFlags) (*authSite, error) {
+	t, err := p.authTarget(arg)
+	if err != nil {
+		return nil, err
+	}
+	s := &authSite{target: t}
+	if s.principal, err = p.authCaller(f.caller); err != nil {
+		return nil, err
+	}
+	store, err := p.openStore()
+	if err != nil {
+		return nil, err
+	}
+	s.closers = append(s.closers, store.Close)
+	o := egress.Options{Log: p.log}
+	if p.conf.ProxyServer != "" {
+		if o.Upstream, err = egress.ParseUpstream(p.conf.ProxyServer); err != nil {
+			s.close()
+			return nil, usage("--proxy-server: %w", err)
+		}
+	}
+	proxy, err := egress.Start(ctx, o)
+	if err != nil {
+		s.close()
+		return nil, err
+	}
+	s.closers = append(s.closers, proxy.Close)
+	var reach policy.Reach
+	for _, origin := range slices.Concat(p.conf.AllowOrigins, t.config.AllowOrigins) {
+		s.origins = append(s.origins, string(origin))
+	}
+	for _, n := range slices.Concat(p.conf.AllowPrivate, t.config.AllowPrivate) {
+		reach.Private = append(reach.Private, netip.MustParsePrefix(string(n)))
+	}
+	reach.Origins = append([]string{t.Origin}, s.origins...)
+	grant := proxy.Admit(reach, nil)
+	via := &url.URL{Scheme: "http", Host: proxy.Address(),
+		User: url.UserPassword(grant.User, grant.Password)}
+	transport := &http.Transport{Proxy: http.ProxyURL(via), DisableKeepAlives: true}
+	s.client = &http.Client{Transport: granted{transport, grant}}
+	s.closers = append(s.closers, func() error { grant.End(); return nil })
+	s.keeper = oauth.New(oauth.Options{Store: store, Client: s.client})
+	return s, nil
+}
