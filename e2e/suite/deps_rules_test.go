@@ -52,7 +52,7 @@ var layers = []layer{
 		"cmd/pagetools/internal/...", "bridge/...", "examples", "js", "shim", "session", "session/pageconfig", "session/cdp", "session/cdp/chrome", "session/relay", "session/egress",
 		"transport/...", "e2e/app", "e2e/check", "e2e/hosts", "e2e/scenario", "e2e/effects", "e2e/report",
 	}, "cmd has the verbs; what they stand on is wired in e2e/app"},
-	{"examples/...", nil, "an example stands for itself"},
+	{"examples/...", []string{"examples/recipes"}, "an example stands for itself; the recipes are a handler, which tests and a command serve"},
 	{"scripts/...", nil, "a script works from outside, as a user does"},
 	{"e2e/app", []string{
 		"bridge", "bridge/webtool", "bridge/policy", "bridge/schema", "bridge/store", "bridge/opentools",
