@@ -3,6 +3,7 @@ package suite_test
 import (
 	"errors"
 	"fmt"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/pagetools/pagetools/examples/recipes"
 	"github.com/pagetools/pagetools/session/cdp/chrome"
 )
 
@@ -38,6 +40,10 @@ func TestScripts(t *testing.T) {
 		}
 	})
 	site := pageServer()
+	api := httptest.NewUnstartedServer(nil)
+	api.Config.Handler = recipes.New("http://" + api.Listener.Addr().String())
+	api.Start()
+	t.Cleanup(func() { api.CloseClientConnections(); api.Close() })
 	refused, err := refusedAddress()
 	if err != nil {
 		t.Fatal(err)
@@ -65,6 +71,7 @@ func TestScripts(t *testing.T) {
 			env.Setenv("PAGETOOLS_CONSOLE_LISTEN", "off")
 			env.Setenv("EXAMPLES", filepath.Join(root(t), "examples"))
 			env.Setenv("SITE", site.URL)
+			env.Setenv("RECIPES", api.URL)
 			env.Setenv("REFUSED", "http://"+refused)
 			env.Setenv("SECURE", strings.Replace(site.URL, "http:", "https:", 1))
 			if whole, _, err := chrome.Find(chrome.Options{Kind: chrome.Chromium}); err == nil {
