@@ -42,9 +42,9 @@ func TestDevice(t *testing.T) {
 		}
 		want(t, c.poll(id, device), http.StatusBadRequest, "authorization_pending")
 		want(t, c.poll(id, device), http.StatusBadRequest, "slow_down")
-		time.Sleep(5 * time.Second) // of the bubble, as below: no longer enough
+		pass(5 * time.Second)
 		want(t, c.poll(id, device), http.StatusBadRequest, "slow_down")
-		time.Sleep(15 * time.Second)
+		pass(15 * time.Second)
 		want(t, c.poll(c.register(), device), http.StatusBadRequest, "invalid_grant")
 		want(t, c.poll(id, device), http.StatusBadRequest, "authorization_pending")
 
@@ -53,7 +53,7 @@ func TestDevice(t *testing.T) {
 			t.Errorf("a visitor is sent to %s", to)
 		}
 		want(t, c.signIn().answerDevice(typed, "allow"), http.StatusOK, "")
-		time.Sleep(15 * time.Second)
+		pass(15 * time.Second)
 		got := c.poll(id, device)
 		want(t, got, http.StatusOK, "")
 		if got.field("scope") != "recipes:read" || c.use(got) != http.StatusOK {
@@ -82,7 +82,7 @@ func TestDeviceIsRefused(t *testing.T) {
 		want(t, c.poll(id, forged), http.StatusBadRequest, "authorization_pending")
 
 		id, late := c.startDevice("")
-		time.Sleep(11 * time.Minute) // of the bubble
+		pass(11 * time.Minute)
 		want(t, c.get("/device?user_code="+late.field("user_code")), http.StatusNotFound, "")
 		want(t, c.poll(id, late), http.StatusBadRequest, "expired_token")
 	})
@@ -98,7 +98,7 @@ func TestCodesAreNotGuessed(t *testing.T) {
 			want(t, c.get("/device?user_code=BBBB-BBBB"), http.StatusNotFound, "")
 		}
 		want(t, c.get("/device?user_code="+device.field("user_code")), http.StatusTooManyRequests, "")
-		time.Sleep(time.Minute) // of the bubble
+		pass(time.Minute)
 		want(t, c.get("/device?user_code="+device.field("user_code")), http.StatusOK, "")
 	})
 }

@@ -13,6 +13,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/pagetools/pagetools/examples/recipes"
 )
@@ -197,6 +198,9 @@ func (c *caller) use(from answer) int {
 func bearer(from answer) []string {
 	return []string{"Authorization", "Bearer " + from.field("access_token")}
 }
+
+// pass lets time pass in a bubble of synctest.
+func pass(d time.Duration) { <-time.After(d) }
 
 // want checks the status, and the code of an error.
 func want(t *testing.T, got answer, status int, code string) {
