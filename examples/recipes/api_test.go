@@ -86,6 +86,7 @@ func TestBadRecipes(t *testing.T) {
 		strings.Replace(good, "Toast", strings.Repeat("x", 81), 1), strings.Replace(good, "Toast", `\u202e`, 1),
 		strings.Replace(good, "Toast", "", 1), strings.Replace(good, `["bread"]`, "[]", 1),
 		strings.Replace(good, `["bread"]`, `["`+strings.Repeat(`x","`, 20)+`x"]`, 1), strings.Replace(good, "title", "name", 1),
+		strings.Replace(good, "{", `{"id":"omelette",`, 1),
 	} {
 		want(t, c.post("/page/recipes", body), http.StatusBadRequest, "invalid_request")
 	}
@@ -226,6 +227,22 @@ func TestDocument(t *testing.T) {
 		t.Errorf("there are %d tools, and the findings %v", len(tools), findings)
 	}
 	conforms(t, text.json)
+	_, token := c.tokens("")
+	replies := map[string]answer{
+		"search-recipes": c.get("/api/recipes", bearer(token)...), "get-recipe": c.get("/api/recipes/omelette", bearer(token)...),
+		"save-recipe": c.post("/api/recipes", recipe("Toast"), bearer(token)...), "plan-week": c.post("/api/plans", "{}", bearer(token)...),
+		"delete-recipe": c.ask(http.MethodDelete, "/api/recipes/mine-1", "", bearer(token)...),
+	}
+	for _, tool := range tools {
+		s, err := schema.CompileResult(tool.Output, schema.Limits{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		reply, ok := replies[tool.Name]
+		if err := s.Validate([]byte(reply.body)); !ok || reply.StatusCode != http.StatusOK || err != nil {
+			t.Errorf("%s: %v: %s", tool.Name, err, reply.body)
+		}
+	}
 }
 
 // conforms holds x-llm of a document to the published schema.

@@ -232,6 +232,7 @@ func TestLoginOpensAnewSession(t *testing.T) {
 	if to := location(t, thief.get("/device")); to.Path != "/login" {
 		t.Errorf("the old cookie is signed in: %s", to)
 	}
+	want(t, thief.get("/page/recipes"), http.StatusUnauthorized, "no_session")
 	want(t, c.get("/device"), http.StatusOK, "")
 }
 

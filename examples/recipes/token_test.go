@@ -1,6 +1,8 @@
 package recipes_test
 
 import (
+	"crypto/sha256"
+	"encoding/base64"
 	"net/http"
 	"testing"
 	"testing/synctest"
@@ -47,6 +49,9 @@ func TestCodeIsRefused(t *testing.T) {
 	code := c.decide(request(id), "allow").Query().Get("code")
 	want(t, c.redeem(other, code), http.StatusBadRequest, "invalid_grant")
 	want(t, c.redeem(id, code), http.StatusOK, "") // another client's attempt does not use it up
+	short := sha256.Sum256([]byte("short"))
+	code = c.decide(request(id, "code_challenge", base64.RawURLEncoding.EncodeToString(short[:])), "allow").Query().Get("code")
+	want(t, c.redeem(id, code, "code_verifier", "short"), http.StatusBadRequest, "invalid_grant") // it fits, and can be guessed
 }
 
 // TestWrongVerifierEndsTheCode: a thief who guesses has one attempt.
