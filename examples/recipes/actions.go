@@ -20,8 +20,11 @@ const (
 	writeScope = "recipes:write"
 )
 
+// run does an action of a request on a cookbook, and returns its result.
+type run func(*cookbook, *http.Request) (any, error)
+
 // actions are what can be done: each is one function of the cookbook with two faces.
-var actions = map[action]func(*cookbook, *http.Request) (any, error){
+var actions = map[action]run{
 	{"GET /recipes", readScope}: func(b *cookbook, r *http.Request) (any, error) {
 		q, err := queryOf(r)
 		if err != nil {
@@ -44,7 +47,8 @@ var actions = map[action]func(*cookbook, *http.Request) (any, error){
 		if err := decode(r, &in); err != nil {
 			return nil, err
 		}
-		return b.save(Recipe{Title: in.Title, Cuisine: in.Cuisine, Minutes: in.Minutes, Ingredients: in.Ingredients, Steps: in.Steps})
+		return b.save(Recipe{Title: in.Title, Cuisine: in.Cuisine, Minutes: in.Minutes,
+			Ingredients: in.Ingredients, Steps: in.Steps})
 	},
 	{"DELETE /recipes/{id}", writeScope}: func(b *cookbook, r *http.Request) (any, error) {
 		id := r.PathValue("id")
@@ -78,8 +82,9 @@ func queryOf(r *http.Request) (query, error) {
 
 // decode reads a body of JSON. What it does not know is refused: it may be misspelt.
 func decode(r *http.Request, into any) error {
-	if media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || media != "application/json" {
-		return &failure{http.StatusUnsupportedMediaType, "invalid_request", "The body must be application/json."}
+	if !isJSON(r) {
+		return fail(http.StatusUnsupportedMediaType, "invalid_request",
+			"The body must be application/json.")
 	}
 	d := json.NewDecoder(r.Body)
 	d.DisallowUnknownFields()
@@ -95,11 +100,17 @@ func decode(r *http.Request, into any) error {
 	return nil
 }
 
+func isJSON(r *http.Request) bool {
+	media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	return err == nil && media == "application/json"
+}
+
 // act runs an action on a cookbook, which has so many calls a minute.
-func act(b *cookbook, r *http.Request, run func(*cookbook, *http.Request) (any, error)) reply {
+func act(b *cookbook, r *http.Request, run run) reply {
 	const most = 60
 	if !b.calls.take(most, time.Minute) {
-		out := failed(&failure{http.StatusTooManyRequests, "rate_limit", "There are 60 calls a minute. Try again later."})
+		out := failed(fail(http.StatusTooManyRequests, "rate_limit",
+			"There are 60 calls a minute. Try again later."))
 		out.header.Set("Retry-After", "60")
 		return out
 	}
@@ -111,18 +122,20 @@ func act(b *cookbook, r *http.Request, run func(*cookbook, *http.Request) (any, 
 }
 
 // visitor is the face for the page: the cookie says whose cookbook it is.
-func (s *server) visitor(run func(*cookbook, *http.Request) (any, error)) handler {
+func (s *server) visitor(run run) handler {
 	return func(r *http.Request) reply {
 		session := s.sessionOf(r)
 		if session == nil {
-			return failed(&failure{http.StatusUnauthorized, "no_session", "The session is over. Load the page again."})
+			return failed(fail(http.StatusUnauthorized, "no_session",
+				"The session is over. Load the page again."))
 		}
 		return act(session.book(), r, run)
 	}
 }
 
-// bearer is the face for clients (RFC 6750): the token says whose cookbook it is, and needs the scope.
-func (s *server) bearer(scope string, run func(*cookbook, *http.Request) (any, error)) handler {
+// bearer is the face for clients (RFC 6750): the token says whose cookbook it is, and needs the
+// scope.
+func (s *server) bearer(scope string, run run) handler {
 	challenge := `Bearer resource_metadata="` + s.issuer + `/.well-known/oauth-protected-resource"`
 	refuse := func(status int, code, text, parameters string) reply {
 		out := failed(&failure{status, code, text})
@@ -132,14 +145,17 @@ func (s *server) bearer(scope string, run func(*cookbook, *http.Request) (any, e
 	return func(r *http.Request) reply {
 		scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 		if !strings.EqualFold(scheme, "Bearer") {
-			return refuse(http.StatusUnauthorized, "unauthorized", "Sign in first.", `, scope="`+scope+`"`)
+			return refuse(http.StatusUnauthorized, "unauthorized", "Sign in first.",
+				`, scope="`+scope+`"`)
 		}
 		_, g, current := s.grantOf("access", token)
 		if !current || time.Now().After(g.accessEnds) {
-			return refuse(http.StatusUnauthorized, "invalid_token", "The token is not, or no longer, valid.", `, error="invalid_token"`)
+			return refuse(http.StatusUnauthorized, "invalid_token",
+				"The token is not, or no longer, valid.", `, error="invalid_token"`)
 		}
 		if !slices.Contains(g.accessScopes, scope) {
-			return refuse(http.StatusForbidden, "insufficient_scope", "The token lacks the scope "+scope+".",
+			return refuse(http.StatusForbidden, "insufficient_scope",
+				"The token lacks the scope "+scope+".",
 				`, error="insufficient_scope", scope="`+scope+`"`)
 		}
 		return act(g.person.book, r, run)

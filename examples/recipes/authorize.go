@@ -30,11 +30,13 @@ func (s *server) authorize(r *http.Request) reply {
 	in := r.URL.Query()
 	c := s.clientOf(in.Get("client_id"))
 	if c == nil || len(in["client_id"]) > 1 {
-		return s.note(http.StatusBadRequest, "This client is not known here. It must register again.")
+		return s.note(http.StatusBadRequest,
+			"This client is not known here. It must register again.")
 	}
 	back := c.redirectOf(in.Get("redirect_uri"))
 	if back == nil || len(in["redirect_uri"]) > 1 {
-		return s.note(http.StatusBadRequest, "The address to return to is not one that the client registered.")
+		return s.note(http.StatusBadRequest,
+			"The address to return to is not one that the client registered.")
 	}
 	// From here on the client hears of errors, because the address is its own.
 	answer := func(name, value string) reply {

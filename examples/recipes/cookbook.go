@@ -2,6 +2,7 @@ package recipes
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"slices"
@@ -24,24 +25,16 @@ type Recipe struct {
 var cuisines = []string{"french", "indian", "italian", "japanese", "mexican"}
 
 // house are the recipes that everybody has.
-var house = []Recipe{
-	{"cacio-e-pepe", "Cacio e pepe", "italian", 20, []string{"spaghetti", "pecorino", "black pepper"},
-		[]string{"Boil the spaghetti.", "Stir pecorino and pepper with a little of the water.", "Mix off the heat."}, false},
-	{"margherita", "Pizza Margherita", "italian", 40, []string{"pizza dough", "tomatoes", "mozzarella", "basil"},
-		[]string{"Roll out the dough.", "Top it.", "Bake for 10 minutes, as hot as the oven gets."}, false},
-	{"miso-soup", "Miso soup", "japanese", 15, []string{"dashi", "miso", "tofu", "spring onions"},
-		[]string{"Heat the dashi.", "Stir in the miso; do not boil it.", "Add tofu and spring onions."}, false},
-	{"oyakodon", "Oyakodon", "japanese", 30, []string{"chicken", "eggs", "onion", "rice", "dashi"},
-		[]string{"Simmer onion and chicken in dashi.", "Pour in the eggs.", "Serve on rice."}, false},
-	{"guacamole", "Guacamole", "mexican", 10, []string{"avocados", "lime", "coriander", "onion"},
-		[]string{"Mash the avocados.", "Stir in the rest."}, false},
-	{"enchiladas", "Enchiladas", "mexican", 50, []string{"tortillas", "chicken", "chili sauce", "cheese"},
-		[]string{"Fill and roll the tortillas.", "Cover them with sauce and cheese.", "Bake for 20 minutes."}, false},
-	{"dal-tadka", "Dal tadka", "indian", 35, []string{"lentils", "garlic", "cumin", "ghee"},
-		[]string{"Boil the lentils until soft.", "Fry garlic and cumin in ghee.", "Pour it over the lentils."}, false},
-	{"omelette", "Omelette", "french", 10, []string{"eggs", "butter", "chives"},
-		[]string{"Beat the eggs.", "Set them softly in butter.", "Fold, and strew with chives."}, false},
-}
+var house = func() (all []Recipe) {
+	text, err := files.ReadFile("house.json")
+	if err == nil {
+		err = json.Unmarshal(text, &all)
+	}
+	if err != nil {
+		panic(err) // the file is part of the program
+	}
+	return all
+}()
 
 // cookbook is what one person, or one guest, has.
 type cookbook struct {
@@ -75,7 +68,8 @@ func (b *cookbook) search(q query) ([]Recipe, error) {
 	found := []Recipe{}
 	for _, r := range b.all() {
 		words := strings.ToLower(r.Title + "\n" + strings.Join(r.Ingredients, "\n"))
-		if strings.Contains(words, strings.ToLower(q.Text)) && (q.Cuisine == "" || r.Cuisine == q.Cuisine) &&
+		if strings.Contains(words, strings.ToLower(q.Text)) &&
+			(q.Cuisine == "" || r.Cuisine == q.Cuisine) &&
 			(q.MaxMinutes == 0 || r.Minutes <= q.MaxMinutes) {
 			found = append(found, r)
 		}
@@ -88,7 +82,8 @@ func (b *cookbook) get(id string) (Recipe, error) {
 	all := b.all()
 	i := slices.IndexFunc(all, func(r Recipe) bool { return r.ID == id })
 	if i < 0 {
-		return Recipe{}, &failure{http.StatusNotFound, "not_found", "There is no recipe with this id. Search for one."}
+		return Recipe{}, fail(http.StatusNotFound, "not_found",
+			"There is no recipe with this id. Search for one.")
 	}
 	return all[i], nil
 }
@@ -108,7 +103,8 @@ func (b *cookbook) save(r Recipe) (Recipe, error) {
 	case r.Minutes < 1 || r.Minutes > 24*60:
 		return Recipe{}, invalid("minutes", "must be from 1 to 1440")
 	case len(b.own) >= mostOwn:
-		return Recipe{}, &failure{http.StatusConflict, "full", "The cookbook is full. Delete a recipe first."}
+		return Recipe{}, fail(http.StatusConflict, "full",
+			"The cookbook is full. Delete a recipe first.")
 	}
 	b.made++
 	r.ID, r.Mine = fmt.Sprintf("mine-%d", b.made), true
@@ -123,7 +119,8 @@ func (b *cookbook) remove(id string) error {
 		return err
 	}
 	if !r.Mine {
-		return &failure{http.StatusForbidden, "not_yours", "This recipe is everybody's. Only your own can be deleted."}
+		return fail(http.StatusForbidden, "not_yours",
+			"This recipe is everybody's. Only your own can be deleted.")
 	}
 	b.own = slices.DeleteFunc(b.own, func(own Recipe) bool { return own.ID == id })
 	return nil
@@ -141,9 +138,12 @@ type planned struct {
 	Title  string `json:"title"`
 }
 
-var weekdays = []string{"Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"}
+var weekdays = []string{
+	"Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday",
+}
 
-// planWeek chooses dishes from Monday on, and costs a credit. What cannot be planned costs nothing.
+// planWeek chooses dishes from Monday on, and costs a credit. What cannot be planned costs
+// nothing.
 func (b *cookbook) planWeek(days int, q query) (plan, error) {
 	if days < 1 || days > len(weekdays) {
 		return plan{}, invalid("days", "must be from 1 to 7")
@@ -153,9 +153,10 @@ func (b *cookbook) planWeek(days int, q query) (plan, error) {
 	case err != nil:
 		return plan{}, err
 	case len(dishes) == 0:
-		return plan{}, &failure{http.StatusNotFound, "not_found", "No recipe fits. Allow more time, or any cuisine."}
+		return plan{}, fail(http.StatusNotFound, "not_found",
+			"No recipe fits. Allow more time, or any cuisine.")
 	case b.credits == 0:
-		return plan{}, &failure{http.StatusPaymentRequired, "no_credits", "No credits are left."}
+		return plan{}, fail(http.StatusPaymentRequired, "no_credits", "No credits are left.")
 	}
 	b.credits--
 	p := plan{CreditsLeft: b.credits}

@@ -33,7 +33,8 @@ func (s *server) startDevice(r *http.Request) reply {
 		return failed(err)
 	}
 	secret := rand.Text()
-	d := &device{client: c, scopes: asked, userCode: userCode(), ends: time.Now().Add(deviceLife), interval: 5 * time.Second}
+	d := &device{client: c, scopes: asked, userCode: userCode(),
+		ends: time.Now().Add(deviceLife), interval: 5 * time.Second}
 	s.devices.put(digest(secret), d)
 	return asJSON(http.StatusOK, map[string]any{
 		"device_code": secret, "user_code": d.userCode, "interval": int(d.interval / time.Second),
@@ -50,7 +51,7 @@ func userCode() string {
 		if i == 4 {
 			code.WriteByte('-')
 		}
-		n, _ := rand.Int(rand.Reader, big.NewInt(int64(len(letters)))) // never fails: see package rand
+		n, _ := rand.Int(rand.Reader, big.NewInt(int64(len(letters)))) // it cannot fail
 		code.WriteByte(letters[n.Int64()])
 	}
 	return code.String()
@@ -58,10 +59,13 @@ func userCode() string {
 
 // waiting finds the device that waits under a code as a person typed it, or nil.
 func (s *server) waiting(typed string) *device {
-	plain := func(code string) string { return strings.ToUpper(strings.NewReplacer("-", "", " ", "").Replace(code)) }
+	plain := func(code string) string {
+		return strings.ToUpper(strings.NewReplacer("-", "", " ", "").Replace(code))
+	}
 	for key := range s.devices.held {
 		d, ok := s.devices.get(key)
-		if ok && d.person == nil && !d.denied && time.Now().Before(d.ends) && digest(plain(d.userCode)) == digest(plain(typed)) {
+		if ok && d.person == nil && !d.denied && time.Now().Before(d.ends) &&
+			digest(plain(d.userCode)) == digest(plain(typed)) {
 			return d
 		}
 	}
@@ -88,11 +92,12 @@ func (s *server) enterCode(r *http.Request) reply {
 	}
 	d := s.waiting(typed)
 	if d == nil {
-		data["Problem"] = "No device waits with this code. It may be over; start again on the device."
+		data["Problem"] = "No device waits with this code. Start again on the device."
 		return s.html(http.StatusNotFound, "device", "'self'", data)
 	}
 	if r.Method == http.MethodGet {
-		data["Client"], data["Scopes"], data["Code"], data["Device"] = d.client.name, words(d.scopes), d.userCode, true
+		data["Client"], data["Scopes"] = d.client.name, words(d.scopes)
+		data["Code"], data["Device"] = d.userCode, true
 		return s.html(http.StatusOK, "consent", "'self'", data)
 	}
 	yes, err := agreed(x, r.PostForm)

@@ -2,10 +2,8 @@ package recipes
 
 import (
 	"crypto/rand"
-	"crypto/subtle"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 	"time"
 )
@@ -64,7 +62,8 @@ func (s *server) open(x *session, on shelf[*session], header http.Header) {
 	on.put(digest(secret), x)
 	cookie := http.Cookie{ //nolint:gosec // it is not Secure on this machine, where there is no TLS
 		Name: cookieName, Value: secret, Path: "/", MaxAge: int(sessionLife / time.Second),
-		HttpOnly: true, SameSite: http.SameSiteLaxMode, Secure: strings.HasPrefix(s.issuer, "https:"),
+		HttpOnly: true, SameSite: http.SameSiteLaxMode,
+		Secure: strings.HasPrefix(s.issuer, "https:"),
 	}
 	header.Add("Set-Cookie", cookie.String())
 }
@@ -89,7 +88,8 @@ func (s *server) home(r *http.Request) reply {
 }
 
 func (s *server) showLogin(r *http.Request) reply {
-	return s.html(http.StatusOK, "login", "'self'", map[string]any{"Next": local(r.URL.Query().Get("next"))})
+	next := local(r.URL.Query().Get("next"))
+	return s.html(http.StatusOK, "login", "'self'", map[string]any{"Next": next})
 }
 
 // login checks a password, at most five times a minute.
@@ -105,7 +105,7 @@ func (s *server) login(r *http.Request) reply {
 	if p != nil && !p.tries.take(5, time.Minute) {
 		return again(http.StatusTooManyRequests, "Too many attempts. Wait a minute.")
 	}
-	if p == nil || subtle.ConstantTimeCompare([]byte(digest(p.password)), []byte(digest(r.PostForm.Get("password")))) != 1 {
+	if p == nil || !same(digest(p.password), digest(r.PostForm.Get("password"))) {
 		return again(http.StatusUnauthorized, "The name or the password is wrong.")
 	}
 	p.tries = throttle{}
@@ -130,7 +130,8 @@ func (s *server) forget(r *http.Request) {
 // local returns where a login leads: one of our own pages, whoever wrote the address.
 func local(next string) string {
 	u, err := url.Parse(next)
-	if err != nil || u.Scheme != "" || u.Host != "" || u.User != nil || !slices.Contains([]string{"/oauth/authorize", "/device"}, u.Path) {
+	if err != nil || u.Scheme != "" || u.Host != "" || u.User != nil ||
+		u.Path != "/oauth/authorize" && u.Path != "/device" {
 		return "/"
 	}
 	return (&url.URL{Path: u.Path, RawQuery: u.RawQuery}).String()
@@ -141,10 +142,12 @@ func signIn(r *http.Request) reply {
 	return redirect("/login?" + url.Values{"next": {r.URL.RequestURI()}}.Encode())
 }
 
-// agreed reports whether a form of this session says yes. The error is that of a form of another one.
+// agreed reports whether a form of this session says yes. The error is that of a form of another
+// one.
 func agreed(x *session, form url.Values) (bool, error) {
-	if subtle.ConstantTimeCompare([]byte(x.csrf), []byte(form.Get("csrf"))) != 1 {
-		return false, &failure{http.StatusForbidden, "invalid_request", "The form is of another session. Load the page again."}
+	if !same(x.csrf, form.Get("csrf")) {
+		return false, fail(http.StatusForbidden, "invalid_request",
+			"The form is of another session. Load the page again.")
 	}
 	return form.Get("decision") == "allow", nil
 }

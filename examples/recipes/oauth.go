@@ -8,7 +8,6 @@ package recipes
 import (
 	"crypto/rand"
 	"encoding/json"
-	"mime"
 	"net"
 	"net/http"
 	"net/url"
@@ -78,8 +77,8 @@ type client struct {
 	redirects []*url.URL
 }
 
-// register is RFC 7591. Anybody may, so it says nothing of who a client is, and what nobody let in
-// is forgotten after an hour.
+// register is RFC 7591. Anybody may register, so it does not prove who a client is. A client that
+// nobody let in is forgotten after an hour.
 func (s *server) register(r *http.Request) reply {
 	var in struct {
 		Redirects []string `json:"redirect_uris"`
@@ -88,10 +87,11 @@ func (s *server) register(r *http.Request) reply {
 		Responses []string `json:"response_types"`
 		Auth      string   `json:"token_endpoint_auth_method"`
 	}
-	if media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || media != "application/json" {
+	if !isJSON(r) {
 		return failed(wrong("invalid_client_metadata", "The body must be application/json."))
 	}
-	if err := json.NewDecoder(r.Body).Decode(&in); err != nil { // what is not known is ignored, as section 2 says
+	// What is not known is ignored, as section 2 says.
+	if err := json.NewDecoder(r.Body).Decode(&in); err != nil {
 		return failed(wrong("invalid_client_metadata", "invalid body: %v", err))
 	}
 	if in.Grants == nil {
@@ -100,27 +100,30 @@ func (s *server) register(r *http.Request) reply {
 	c := &client{id: rand.Text(), name: plainName(in.Name)}
 	switch unknown := func(g string) bool { return !slices.Contains(grantTypes, g) }; {
 	case in.Auth != "" && in.Auth != "none":
-		return failed(wrong("invalid_client_metadata", "token_endpoint_auth_method must be none: clients have no secrets here."))
+		return failed(wrong("invalid_client_metadata",
+			"token_endpoint_auth_method must be none: clients have no secrets here."))
 	case len(in.Grants) > len(grantTypes) || slices.ContainsFunc(in.Grants, unknown):
-		return failed(wrong("invalid_client_metadata", "grant_types must be of %s.", strings.Join(grantTypes, ", ")))
+		return failed(wrong("invalid_client_metadata", "grant_types must be of %s.",
+			strings.Join(grantTypes, ", ")))
 	case len(in.Responses) > 1 || len(in.Responses) == 1 && in.Responses[0] != "code":
 		return failed(wrong("invalid_client_metadata", "response_types must be code."))
-	case len(in.Redirects) > 5 || len(in.Redirects) == 0 && slices.Contains(in.Grants, "authorization_code"):
+	case len(in.Redirects) > 5,
+		len(in.Redirects) == 0 && slices.Contains(in.Grants, "authorization_code"):
 		return failed(wrong("invalid_redirect_uri", "There must be 1 to 5 redirect_uris."))
 	}
 	for _, text := range in.Redirects {
 		u := loopback(text)
 		if u == nil {
-			return failed(wrong("invalid_redirect_uri",
-				"redirect_uris must be http://127.0.0.1/… or http://[::1]/…, with any port: only clients on the person's own machine register here."))
+			return failed(wrong("invalid_redirect_uri", "redirect_uris must be http://127.0.0.1/… or "+
+				"http://[::1]/…: only clients on the person's own machine register here."))
 		}
 		c.redirects = append(c.redirects, u)
 	}
 	s.fresh.put(c.id, c)
 	return asJSON(http.StatusCreated, map[string]any{
 		"client_id": c.id, "client_id_issued_at": time.Now().Unix(), "client_name": c.name,
-		"redirect_uris": append([]string{}, in.Redirects...), "grant_types": in.Grants, "response_types": []string{"code"},
-		"token_endpoint_auth_method": "none",
+		"redirect_uris": append([]string{}, in.Redirects...), "grant_types": in.Grants,
+		"response_types": []string{"code"}, "token_endpoint_auth_method": "none",
 	})
 }
 
@@ -156,8 +159,8 @@ func (s *server) letIn(c *client) {
 	s.clients.put(c.id, c)
 }
 
-// loopback parses a redirect to this machine (RFC 8252, section 7.3), or returns nil. A name such as
-// localhost can be made to lead elsewhere (section 8.3).
+// loopback parses a redirect to this machine (RFC 8252, section 7.3), or returns nil. A name such
+// as localhost can be made to lead elsewhere (section 8.3).
 func loopback(text string) *url.URL {
 	u, err := url.Parse(text)
 	if err != nil || len(text) > 500 || u.Scheme != "http" || u.User != nil || u.Opaque != "" ||
@@ -167,8 +170,8 @@ func loopback(text string) *url.URL {
 	return u
 }
 
-// redirectOf returns where a response to the client may go, or nil: it equals one that was registered
-// in all but its port (RFC 8252, section 7.3).
+// redirectOf returns where a response to the client may go, or nil: it equals one that was
+// registered in all but its port (RFC 8252, section 7.3).
 func (c *client) redirectOf(text string) *url.URL {
 	u := loopback(text)
 	if u == nil {
@@ -193,7 +196,8 @@ func scopesOf(text string, of []string) ([]string, error) {
 	}
 	for _, scope := range asked {
 		if !slices.Contains(of, scope) {
-			return nil, wrong("invalid_scope", "The scopes that can be had are %s.", strings.Join(of, ", "))
+			return nil, wrong("invalid_scope", "The scopes that can be had are %s.",
+				strings.Join(of, ", "))
 		}
 	}
 	slices.Sort(asked)

@@ -28,7 +28,7 @@ const (
 	Password = "countess"
 )
 
-//go:embed pages.html openapi.json page/index.html page/*.js page/*.css
+//go:embed pages.html openapi.json house.json page/index.html page/*.js page/*.css
 var files embed.FS
 
 // server is the application. Its mutex guards all that follows it; handlers run with it held.
@@ -54,7 +54,8 @@ type server struct {
 func New(issuer string) http.Handler {
 	origin, err := url.Parse(issuer)
 	if err != nil || origin.Host == "" || issuer != origin.Scheme+"://"+origin.Host {
-		panic(fmt.Sprintf("recipes: invalid issuer %q: must be an origin such as http://127.0.0.1:8001", issuer))
+		panic(fmt.Sprintf("recipes: invalid issuer %q: must be an origin, such as "+
+			"http://127.0.0.1:8001", issuer))
 	}
 	s := &server{
 		issuer:   issuer,
@@ -64,7 +65,7 @@ func New(issuer string) http.Handler {
 		fresh:    newShelf[*client](mostKept, freshLife),
 		clients:  newShelf[*client](mostKept, clientLife),
 		codes:    newShelf[*code](mostKept, codeLife),
-		devices:  newShelf[*device](mostKept, 2*deviceLife), // told apart from unknown ones for a while
+		devices:  newShelf[*device](mostKept, 2*deviceLife), // to say that they are over
 		grants:   newShelf[*grant](mostKept, grantLife),
 		pages:    template.Must(template.ParseFS(files, "pages.html", "page/index.html")),
 	}
@@ -88,7 +89,8 @@ func New(issuer string) http.Handler {
 
 // policy is the content security policy of pages whose forms may lead to these addresses.
 func policy(formAction string) string {
-	return "default-src 'self'; img-src data:; base-uri 'none'; frame-ancestors 'none'; form-action " + formAction
+	return "default-src 'self'; img-src data:; base-uri 'none'; frame-ancestors 'none'; " +
+		"form-action " + formAction
 }
 
 func (s *server) routes() *http.ServeMux {
@@ -130,7 +132,8 @@ func (s *server) routes() *http.ServeMux {
 // handler answers one request.
 type handler func(*http.Request) reply
 
-// reply is a whole response: it is written when the mutex is free again, because clients may be slow.
+// reply is a whole response. It is written when the mutex is free again, because clients may be
+// slow.
 type reply struct {
 	status int
 	header http.Header
@@ -149,7 +152,8 @@ func (s *server) handle(h handler) http.Handler {
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, mostBody))
-		out := failed(&failure{http.StatusRequestEntityTooLarge, "invalid_request", "The body must have at most 32 KiB."})
+		out := failed(fail(http.StatusRequestEntityTooLarge, "invalid_request",
+			"The body must have at most 32 KiB."))
 		if err == nil {
 			r.Body = io.NopCloser(bytes.NewReader(body))
 			out = answer(r)
@@ -194,8 +198,10 @@ type failure struct {
 
 func (f *failure) Error() string { return f.text }
 
+func fail(status int, code, text string) error { return &failure{status, code, text} }
+
 func wrong(code, format string, args ...any) error {
-	return &failure{http.StatusBadRequest, code, fmt.Sprintf(format, args...)}
+	return fail(http.StatusBadRequest, code, fmt.Sprintf(format, args...))
 }
 
 // failureOf returns what an error says to a client.

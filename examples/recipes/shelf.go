@@ -2,6 +2,7 @@ package recipes
 
 import (
 	"crypto/sha256"
+	"crypto/subtle"
 	"time"
 )
 
@@ -74,6 +75,9 @@ func digest(secret string) string {
 	sum := sha256.Sum256([]byte(secret))
 	return string(sum[:])
 }
+
+// same compares secrets in a time that does not depend on what is in them.
+func same(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }
 
 // throttle counts what happens in a window of time.
 type throttle struct {

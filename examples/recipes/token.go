@@ -3,7 +3,6 @@ package recipes
 import (
 	"crypto/rand"
 	"crypto/sha256"
-	"crypto/subtle"
 	"encoding/base64"
 	"mime"
 	"net/http"
@@ -26,7 +25,8 @@ type grant struct {
 	accessEnds      time.Time
 }
 
-// grantOf finds the grant that a token names. current is false for a token that is not its newest one.
+// grantOf finds the grant that a token names. current is false for a token that is not its newest
+// one.
 func (s *server) grantOf(kind, token string) (id string, g *grant, current bool) {
 	parts := strings.Split(token, ".") // access.GRANT.SECRET or refresh.GRANT.SECRET
 	if len(parts) != 3 || parts[0] != kind {
@@ -40,7 +40,7 @@ func (s *server) grantOf(kind, token string) (id string, g *grant, current bool)
 	if kind == "refresh" {
 		newest = g.refresh
 	}
-	return parts[1], g, subtle.ConstantTimeCompare([]byte(newest), []byte(digest(token))) == 1
+	return parts[1], g, same(newest, digest(token))
 }
 
 // form reads a request of a client: its parameters, each once, and which client it is. Public
@@ -48,14 +48,16 @@ func (s *server) grantOf(kind, token string) (id string, g *grant, current bool)
 func (s *server) form(r *http.Request) (url.Values, *client, error) {
 	media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil || media != "application/x-www-form-urlencoded" || r.ParseForm() != nil {
-		return nil, nil, wrong("invalid_request", "The body must be application/x-www-form-urlencoded.")
+		return nil, nil, wrong("invalid_request",
+			"The body must be application/x-www-form-urlencoded.")
 	}
 	if err := s.once(r.PostForm); err != nil {
 		return nil, nil, err
 	}
 	c := s.clientOf(r.PostForm.Get("client_id"))
 	if c == nil {
-		return nil, nil, &failure{http.StatusUnauthorized, "invalid_client", "client_id is not known here. Register again."}
+		return nil, nil, fail(http.StatusUnauthorized, "invalid_client",
+			"client_id is not known here. Register again.")
 	}
 	return r.PostForm, c, nil
 }
@@ -75,7 +77,8 @@ func (s *server) token(r *http.Request) reply {
 	case deviceGrant:
 		out, err = s.poll(c, in)
 	default:
-		err = wrong("unsupported_grant_type", "grant_type must be one of %s.", strings.Join(grantTypes, ", "))
+		err = wrong("unsupported_grant_type", "grant_type must be one of %s.",
+			strings.Join(grantTypes, ", "))
 	}
 	if err != nil {
 		return failed(err)
@@ -95,7 +98,8 @@ func (s *server) redeem(c *client, in url.Values) (reply, error) {
 	}
 	if of.used {
 		s.grants.drop(of.grant)
-		return reply{}, wrong("invalid_grant", "The code was used before. What it was exchanged for is revoked.")
+		return reply{}, wrong("invalid_grant",
+			"The code was used before. What it was exchanged for is revoked.")
 	}
 	of.used = true
 	verifier := in.Get("code_verifier")
@@ -104,7 +108,7 @@ func (s *server) redeem(c *client, in url.Values) (reply, error) {
 	switch {
 	case in.Get("redirect_uri") != of.redirect:
 		return reply{}, wrong("invalid_grant", "redirect_uri is not that of the code.")
-	case !verifierForm.MatchString(verifier) || subtle.ConstantTimeCompare([]byte(challenge), []byte(of.challenge)) != 1:
+	case !verifierForm.MatchString(verifier) || !same(challenge, of.challenge):
 		return reply{}, wrong("invalid_grant", "code_verifier is not that of the code.")
 	}
 	var out reply
@@ -140,7 +144,8 @@ func (s *server) refresh(c *client, in url.Values) (reply, error) {
 	}
 	if !current {
 		s.grants.drop(digest(id))
-		return reply{}, wrong("invalid_grant", "The refresh token was used before. Its grant is revoked.")
+		return reply{}, wrong("invalid_grant",
+			"The refresh token was used before. Its grant is revoked.")
 	}
 	scopes, err := scopesOf(in.Get("scope"), g.scopes)
 	if err != nil {

@@ -14,7 +14,9 @@ async function ask(path, method = 'GET', body = undefined, signal = undefined) {
 /** The parameters that have a value, as a query. Everything becomes a text in it, so an object is refused here. */
 function queryOf(values) {
   const given = Object.entries(values).filter(([, value]) => value !== undefined && value !== '');
-  for (const [name, value] of given) if (typeof value === 'object') throw new Error(`invalid value for ${name}: must be a text or a number`);
+  for (const [name, value] of given) {
+    if (typeof value === 'object') throw new Error(`invalid value for ${name}: must be a text or a number`);
+  }
   return new URLSearchParams(given);
 }
 
@@ -49,7 +51,9 @@ const element = (name, text, ...children) => {
 };
 
 function card({ id, title, cuisine, minutes, ingredients, steps, mine }) {
-  const item = element('li', '', element('h2', title), element('p', `${cuisine}, ${minutes} minutes: ${ingredients.join(', ')}`),
+  const item = element('li', '',
+    element('h2', title),
+    element('p', `${cuisine}, ${minutes} minutes: ${ingredients.join(', ')}`),
     element('ol', '', ...steps.map((step) => element('li', step))));
   if (mine) {
     const button = Object.assign(element('button', 'Delete'), { type: 'button', className: 'plain' });
@@ -91,7 +95,9 @@ document.getElementById('add').addEventListener('submit', (event) => {
   event.preventDefault();
   const { title, cuisine, minutes, ingredients, steps } = Object.fromEntries(new FormData(event.target));
   void say(async () => {
-    await saveRecipe({ title, cuisine, minutes: Number(minutes), ingredients: lines(ingredients), steps: lines(steps) });
+    await saveRecipe({
+      title, cuisine, minutes: Number(minutes), ingredients: lines(ingredients), steps: lines(steps),
+    });
     event.target.reset();
   });
 });

@@ -1,22 +1,30 @@
-// What the page offers to agents: the names and the arguments are those of the API (openapi.json), so an agent that has one
-// has the other. In a browser without WebMCP this script does nothing.
+// What the page offers to agents: the names and the arguments are those of the API (openapi.json), so an agent that
+// has one has the other. In a browser without WebMCP this script does nothing.
 'use strict';
 
-const cuisine = { type: 'string', enum: ['french', 'indian', 'italian', 'japanese', 'mexican'], description: 'Where the dish is from', examples: ['japanese'] };
-const maxMinutes = { type: 'integer', minimum: 1, maximum: 1440, description: 'Only what takes no longer, in minutes', examples: [30] };
-const id = { type: 'string', minLength: 1, maxLength: 60, description: 'The id of a recipe that was found or saved', examples: ['cacio-e-pepe'] };
+const text = (description, maxLength, example, minLength = 1) => (
+  { type: 'string', description, minLength, maxLength, examples: [example] });
+const minutes = (description, example) => (
+  { type: 'integer', description, minimum: 1, maximum: 1440, examples: [example] });
 const list = (description, maxLength, examples) => ({
-  type: 'array', minItems: 1, maxItems: 20, items: { type: 'string', minLength: 1, maxLength }, description, examples: [examples],
+  type: 'array', description, minItems: 1, maxItems: 20, items: { type: 'string', minLength: 1, maxLength },
+  examples: [examples],
 });
+const cuisine = {
+  type: 'string', description: 'Where the dish is from', examples: ['japanese'],
+  enum: ['french', 'indian', 'italian', 'japanese', 'mexican'],
+};
+const maxMinutes = minutes('Only what takes no longer, in minutes', 30);
+const id = text('The id of a recipe that was found or saved', 60, 'cacio-e-pepe');
 const input = (properties, ...required) => ({ type: 'object', properties, required, additionalProperties: false });
 
 const tools = [
   {
     name: 'search-recipes',
     title: 'Search recipes',
-    description: 'Finds recipes by words, cuisine and time. Use it to find or discover dishes, or to cook with what is there.',
+    description: 'Finds recipes by words, cuisine and time. Use it to find dishes, or to cook with what is there.',
     inputSchema: input({
-      query: { type: 'string', maxLength: 80, description: 'Words of the title or an ingredient; without it all are found', examples: ['eggs'] },
+      query: text('Words of the title or an ingredient; without it all are found', 80, 'eggs', 0),
       cuisine,
       maxMinutes,
     }),
@@ -36,9 +44,9 @@ const tools = [
     title: 'Save a recipe',
     description: 'Adds a recipe to the cookbook of the person. Use it when they want to keep one of their own.',
     inputSchema: input({
-      title: { type: 'string', minLength: 1, maxLength: 80, description: 'The name of the dish', examples: ['Shakshuka'] },
+      title: text('The name of the dish', 80, 'Shakshuka'),
       cuisine,
-      minutes: { type: 'integer', minimum: 1, maximum: 1440, description: 'How long it takes', examples: [25] },
+      minutes: minutes('How long it takes', 25),
       ingredients: list('What is needed', 80, ['eggs', 'tomatoes']),
       steps: list('How it is made', 300, ['Simmer the tomatoes.', 'Poach the eggs in them.']),
     }, 'title', 'cuisine', 'minutes', 'ingredients', 'steps'),

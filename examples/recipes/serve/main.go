@@ -29,16 +29,18 @@ func serve(ctx context.Context, args []string, out io.Writer) error {
 	}
 	address, err := net.ResolveTCPAddr("tcp", *listen)
 	if err != nil || !address.IP.IsLoopback() {
-		return fmt.Errorf("invalid value %q for -listen: must be a loopback address, because everybody knows the password", *listen)
+		return fmt.Errorf("invalid value %q for -listen: must be a loopback address, "+
+			"because everybody knows the password", *listen)
 	}
 	listener, err := net.ListenTCP("tcp", address)
 	if err != nil {
 		return err
 	}
 	url := "http://" + listener.Addr().String()
-	server := &http.Server{Handler: recipes.New(url), ReadTimeout: 10 * time.Second, WriteTimeout: 10 * time.Second,
-		IdleTimeout: time.Minute}
-	fmt.Fprintf(out, "Recipes at %s/. Sign in as %s, with the password %s.\n", url, recipes.Name, recipes.Password)
+	server := &http.Server{Handler: recipes.New(url),
+		ReadTimeout: 10 * time.Second, WriteTimeout: 10 * time.Second, IdleTimeout: time.Minute}
+	fmt.Fprintf(out, "Recipes at %s/. Sign in as %s, with the password %s.\n",
+		url, recipes.Name, recipes.Password)
 	go func() {
 		<-ctx.Done()
 		_ = server.Close() // nothing outlives the process
