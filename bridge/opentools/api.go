@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/opentools/oauth"
 	"github.com/pagetools/pagetools/bridge/policy"
 )
 
@@ -20,6 +21,7 @@ type api struct {
 	SiteOptions
 
 	router     *Router
+	transport  http.RoundTripper
 	background sync.WaitGroup
 	sessions   jars
 
@@ -32,6 +34,8 @@ type api struct {
 	good    time.Time     // until when it is used where it cannot be asked for
 	merged  map[[2]*bridge.Catalog]*bridge.Catalog
 	rates   map[rated]func(time.Time) bool
+	// certified are the connections with certificates, which are their callers' own.
+	certified map[string]http.RoundTripper
 }
 
 // edition is a document with its tools.
@@ -54,10 +58,11 @@ const (
 	nothingFor      = time.Hour        // so long a site with pages is believed to have no API
 	maxMerged       = 64
 	maxRated        = 10_000
+	maxCertified    = 100
 )
 
 func newAPI(r *Router, o SiteOptions) *api {
-	return &api{SiteOptions: o, router: r, merged: map[[2]*bridge.Catalog]*bridge.Catalog{}, rates: map[rated]func(time.Time) bool{}}
+	return &api{SiteOptions: o, router: r, transport: o.Transport(nil), merged: map[[2]*bridge.Catalog]*bridge.Catalog{}, rates: map[rated]func(time.Time) bool{}}
 }
 
 func (a *api) edition() *edition {
@@ -149,7 +154,7 @@ func (a *api) settle(before, next *edition, err error) {
 		clear(a.merged)
 	}
 	a.mu.Unlock()
-	if err != nil && !(a.Pages && errors.Is(err, ErrNotFound)) && a.router.life.Err() == nil {
+	if err != nil && (!a.Pages || !errors.Is(err, ErrNotFound)) && a.router.life.Err() == nil {
 		a.router.o.Log.Warn("site: no document", "site", a.Name, "error", err)
 	}
 	if changed {
@@ -172,7 +177,7 @@ func asError(address string, err error) *bridge.Error {
 
 // look finds the document and makes tools of it.
 func (a *api) look(ctx context.Context, before *edition) (*edition, error) {
-	d := &Discoverer{Client: &http.Client{Transport: a.Transport}, Guess: a.Guess, Quick: a.Pages}
+	d := &Discoverer{Client: &http.Client{Transport: a.transport}, Guess: a.Guess, Quick: a.Pages}
 	var found *Found
 	var err error
 	if before != nil {
@@ -256,7 +261,7 @@ func (a *api) list(now *edition, page func() (*bridge.Catalog, error)) (*bridge.
 	case now == nil:
 		return shown, err
 	case err != nil:
-		return now.catalog, nil //nolint:nilerr // the API needs no page
+		return now.catalog, nil // which needs no page
 	}
 	key := [2]*bridge.Catalog{now.catalog, shown}
 	a.mu.Lock()
@@ -307,4 +312,26 @@ func (a *api) allow(caller string, t *Tool, now time.Time) *bridge.Error {
 		limit.Max, t.Name, limit.Window, bridge.TryAgain(every)).Detail("limit", "site")
 	e.Retry = every
 	return e
+}
+
+// through is what makes the requests of a caller: with the caller's certificate, where the API wants
+// one.
+func (a *api) through(t oauth.Target) (http.RoundTripper, error) {
+	if a.Keeper == nil {
+		return a.transport, nil
+	}
+	c, err := a.Keeper.Certificate(t)
+	if err != nil || c == nil {
+		return a.transport, err
+	}
+	key := t.Principal + "\n" + string(c.Certificate[0])
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.certified == nil || len(a.certified) > maxCertified {
+		a.certified = map[string]http.RoundTripper{}
+	}
+	if a.certified[key] == nil {
+		a.certified[key] = a.Transport(c)
+	}
+	return a.certified[key], nil
 }

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptrace"
 	"net/url"
@@ -17,42 +18,15 @@ import (
 	"time"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/opentools/oauth"
 	"github.com/pagetools/pagetools/bridge/schema"
 )
-
-// Signer adds to requests what proves who calls. It is safe for concurrent use.
-type Signer interface {
-	// Sign adds what one of the alternatives needs. It sends nothing to another origin than that
-	// of the target. Errors are for people: they say what to do.
-	Sign(ctx context.Context, t Target, r *http.Request) error
-	// Refused says whether a request is worth another try after such an answer, with what is
-	// signed anew. The error says what a person has to do.
-	Refused(ctx context.Context, t Target, res *http.Response) (again bool, err error)
-}
-
-// Target is what a request is signed for.
-type Target struct {
-	// Principal is whose credentials are used: the name of the caller.
-	Principal string
-	// Resource is the server of the API, and Document where its document is.
-	Resource, Document *url.URL
-	// Alternatives are those of the operation's security: one is enough, of which all schemes are
-	// needed. One without schemes is for nobody in particular.
-	Alternatives [][]Scheme
-}
-
-// Scheme is a Security Scheme Object (OpenAPI 4.8.27) of an operation, by its name in the document.
-type Scheme struct {
-	Name   string
-	Object []byte
-	Scopes []string
-}
 
 // outgoing is a call on its way to an API.
 type outgoing struct {
 	client    *http.Client
-	signer    Signer
-	target    Target
+	keeper    *oauth.Keeper
+	target    oauth.Target
 	tool      *Tool
 	server    *url.URL
 	jar       *jar // nil: no cookies
@@ -72,17 +46,17 @@ const (
 func (o *outgoing) do(ctx context.Context) bridge.Step {
 	signedAnew := false
 	for try := 0; ; try++ {
-		res, sent, err := o.send(ctx)
+		res, sent, err := o.send(ctx) //nolint:bodyclose // read closes it
 		if err != nil {
 			return o.failed(ctx, err, sent).Step()
 		}
 		step, wait := o.read(ctx, res)
 		switch {
 		case res.StatusCode == http.StatusUnauthorized || res.StatusCode == http.StatusForbidden:
-			if o.signer == nil || signedAnew {
+			if o.keeper == nil || signedAnew {
 				return step
 			}
-			again, err := o.signer.Refused(ctx, o.target, res)
+			again, err := o.keeper.Refused(ctx, o.target, res)
 			if err != nil {
 				return notSigned(err).Step()
 			}
@@ -140,8 +114,8 @@ func (o *outgoing) send(ctx context.Context) (res *http.Response, sent bool, err
 			r.AddCookie(c)
 		}
 	}
-	if o.signer != nil {
-		if err := o.signer.Sign(ctx, o.target, r); err != nil {
+	if o.keeper != nil {
+		if err := o.keeper.Sign(ctx, o.target, r); err != nil {
 			return nil, false, notSigned(err)
 		}
 	}
@@ -151,6 +125,9 @@ func (o *outgoing) send(ctx context.Context) (res *http.Response, sent bool, err
 		client.Jar = receiving{o.jar}
 	}
 	res, err = client.Do(r)
+	if failed, ok := errors.AsType[*url.Error](err); ok {
+		err = failed.Err // without the address, in which a key may be
+	}
 	return res, wrote.Load(), err
 }
 
@@ -208,8 +185,7 @@ func unreachable(host string, err error) *bridge.Error {
 		return bridge.Errorf(bridge.InternalError, bridge.Certificate, bridge.NotRun,
 			"The certificate of %s is not valid.", host).With(err)
 	}
-	var to *url.Error
-	if errors.As(err, &to) && strings.Contains(err.Error(), "dial ") {
+	if to, ok := errors.AsType[*net.OpError](err); ok && to.Op == "dial" {
 		return bridge.Errorf(bridge.InternalError, bridge.Unreachable, bridge.NotRun, "%s cannot be reached.", host).With(err)
 	}
 	return nil
@@ -227,7 +203,7 @@ func retryAfter(h http.Header, now time.Time) time.Duration {
 	return 0
 }
 
-// servers is where the requests of a tool go (B12): the first of its servers that is of the document's
+// serverOf is where the requests of a tool go (B12): the first of its servers that is of the document's
 // origin, or of one that the user allowed. The error says which was left out.
 func (t *Tool) serverOf(d *Document, document *url.URL, allowed []string) (*url.URL, error) {
 	all, err := readServers(t.servers, d.servers)

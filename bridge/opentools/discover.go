@@ -15,7 +15,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/pquerna/cachecontrol/cacheobject"
 	"golang.org/x/net/html"
 )
 
@@ -102,44 +101,6 @@ func LooksLikeDocument(u *url.URL) bool {
 	name := strings.ToLower(path.Base(u.Path))
 	return slices.Contains([]string{".json", ".yaml", ".yml"}, path.Ext(name)) || strings.Contains(name, "openapi") ||
 		strings.Contains(name, "swagger") || name == "api-docs"
-}
-
-// defaultFresh is how long a document is fresh of which its site says nothing (B8), and mostFresh the
-// longest that counts.
-const defaultFresh, mostFresh = 5 * time.Minute, 24 * time.Hour
-
-func freshness(h http.Header) time.Duration {
-	said := h.Values("Cache-Control")
-	c, err := cacheobject.ParseResponseCacheControl(strings.Join(said, ","))
-	switch {
-	case err != nil || len(said) == 0:
-		return defaultFresh
-	case c.NoStore || c.NoCachePresent:
-		return 0
-	case c.MaxAge >= 0:
-		return min(time.Duration(c.MaxAge)*time.Second, mostFresh)
-	}
-	return defaultFresh
-}
-
-// Again asks for a document that was found before. It returns the same when it did not change; an
-// error is that there is none now, or that its site cannot be asked.
-func (d *Discoverer) Again(ctx context.Context, before *Found) (*Found, error) {
-	s := &search{d: d, ctx: ctx, start: before.URL, tag: before.tag}
-	r, err := s.get(before.URL)
-	if err != nil {
-		return nil, err
-	}
-	if r.body == nil { // it did not change
-		same := *before
-		same.Fresh = r.fresh
-		return &same, nil
-	}
-	found, err := s.document(r, before.Route, before.Auth)
-	if found == nil && err == nil {
-		err = fmt.Errorf("%w at %s any more (%s)", ErrNotFound, before.URL, strings.Join(s.tried, "; "))
-	}
-	return found, err
 }
 
 // search is one discovery.

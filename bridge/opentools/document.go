@@ -13,6 +13,8 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/pagetools/pagetools/bridge/opentools/oauth"
+
 	"github.com/pagetools/pagetools/bridge"
 )
 
@@ -347,7 +349,7 @@ func (d *Document) resolved(text json.RawMessage) (json.RawMessage, error) {
 // alternatives are those of the security of an operation, its own or else the document's (OpenAPI
 // 4.8.30): one is enough. Names that are no scheme of the document are left out with their
 // alternative.
-func (d *Document) alternatives(t *Tool) (all [][]Scheme) {
+func (d *Document) alternatives(t *Tool) (all [][]oauth.Scheme) {
 	text := t.security
 	if len(text) == 0 {
 		text = d.security
@@ -358,13 +360,13 @@ func (d *Document) alternatives(t *Tool) (all [][]Scheme) {
 	}
 next:
 	for _, needed := range said {
-		one := []Scheme{}
+		one := []oauth.Scheme{}
 		for _, name := range slices.Sorted(maps.Keys(needed)) {
 			object, err := d.resolved(d.components["securitySchemes"][name])
 			if err != nil {
 				continue next
 			}
-			one = append(one, Scheme{Name: name, Object: object, Scopes: needed[name]})
+			one = append(one, oauth.Scheme{Name: name, Object: object, Scopes: needed[name]})
 		}
 		all = append(all, one)
 	}

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"net/url"
 	"slices"
-	"strings"
 )
 
 // Login is a security scheme that tools of a document need.
@@ -27,21 +26,17 @@ type Login struct {
 func (f *Found) Logins(tools []*Tool, allowed []string) []Login {
 	all := map[string]*Login{}
 	for _, t := range tools {
-		server := f.loginServer(t, allowed)
-		if server == nil {
+		server, err := t.serverOf(f.Document, f.URL, allowed)
+		if err != nil {
 			continue
 		}
-		for name, scopes := range f.loginSchemes(t) {
-			object, err := f.resolved(f.components["securitySchemes"][name])
-			if err != nil {
-				continue
-			}
-			l := all[name]
+		for _, scheme := range slices.Concat(f.alternatives(t)...) {
+			l := all[scheme.Name]
 			if l == nil {
-				l = &Login{Name: name, Object: object}
-				all[name] = l
+				l = &Login{Name: scheme.Name, Object: scheme.Object}
+				all[scheme.Name] = l
 			}
-			for _, s := range scopes {
+			for _, s := range scheme.Scopes {
 				if !slices.Contains(l.Scopes, s) {
 					l.Scopes = append(l.Scopes, s)
 				}
@@ -61,56 +56,4 @@ func (f *Found) Logins(tools []*Tool, allowed []string) []Login {
 		logins = append(logins, *all[name])
 	}
 	return logins
-}
-
-// loginSchemes are the schemes of all alternatives of a tool, with their scopes.
-func (f *Found) loginSchemes(t *Tool) map[string][]string {
-	text := t.security
-	if len(text) == 0 {
-		text = f.security
-	}
-	var alternatives []map[string][]string
-	if len(text) == 0 || json.Unmarshal(text, &alternatives) != nil {
-		return nil
-	}
-	all := map[string][]string{}
-	for _, one := range alternatives {
-		for name, scopes := range one {
-			all[name] = append(all[name], scopes...)
-		}
-	}
-	return all
-}
-
-// loginServer is the first server of those origins (B12); nil is none.
-func (f *Found) loginServer(t *Tool, allowed []string) *url.URL {
-	text := t.servers
-	if len(text) == 0 {
-		text = f.servers
-	}
-	var servers []struct {
-		URL       string
-		Variables map[string]struct{ Default string }
-	}
-	if len(text) > 0 && json.Unmarshal(text, &servers) != nil {
-		return nil
-	}
-	if len(servers) == 0 {
-		root, _ := f.URL.Parse("/") // it always can be read
-		return root
-	}
-	for _, s := range servers {
-		for name, v := range s.Variables {
-			s.URL = strings.ReplaceAll(s.URL, "{"+name+"}", v.Default)
-		}
-		u, err := f.URL.Parse(s.URL)
-		if err == nil && (sameOrigin(u, f.URL) || slices.ContainsFunc(allowed, func(origin string) bool {
-			o, err := url.Parse(origin)
-			return err == nil && sameOrigin(u, o)
-		})) {
-			u.RawQuery, u.Fragment, u.User = "", "", nil
-			return u
-		}
-	}
-	return nil
 }

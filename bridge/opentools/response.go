@@ -131,11 +131,11 @@ func asEnvelope(media string, body []byte) *bridge.Error {
 			Message string
 		}
 	}
-	if !isJSON(media) || json.Unmarshal(body, &said) != nil || said.Status != "error" {
-		return nil
+	if isJSON(media) {
+		_ = json.Unmarshal(body, &said) // what is not of this format says nothing in it
 	}
 	e := said.Error
-	known := slices.Contains(bridge.Codes(), e.Code) && (e.Reason == "" || slices.Contains(bridge.Reasons(), e.Reason)) &&
+	known := said.Status == "error" && slices.Contains(bridge.Codes(), e.Code) && (e.Reason == "" || slices.Contains(bridge.Reasons(), e.Reason)) &&
 		slices.Contains([]bridge.Outcome{bridge.NotRun, bridge.Failed, bridge.Unknown}, e.Outcome)
 	if !known || e.Code == bridge.Unauthorized { // which would be about our own caller
 		return nil
@@ -168,7 +168,7 @@ func (o *outgoing) collect(ctx context.Context, res *http.Response, media string
 	// One item may be as long as all: a longer one ends the stream.
 	err := readStream(res.Body, media, params, o.maxBytes, add)
 	list := schema.MustEncode(append([]json.RawMessage{}, all...))
-	cut := ""
+	var cut string
 	switch {
 	case err == nil:
 		return bridge.Step{Data: list}
@@ -181,7 +181,7 @@ func (o *outgoing) collect(ctx context.Context, res *http.Response, media string
 	default:
 		return o.failed(ctx, err, true).Step()
 	}
-	return bridge.Step{Data: schema.MustEncode(map[string]any{"result": json.RawMessage(list), "cut": cut})}
+	return bridge.Step{Data: schema.MustEncode(map[string]any{"result": list, "cut": cut})}
 }
 
 var errFull = errors.New("there is more than there is room for")

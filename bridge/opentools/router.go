@@ -2,6 +2,7 @@ package opentools
 
 import (
 	"context"
+	"crypto/tls"
 	"log/slog"
 	"net/http"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/opentools/oauth"
 )
 
 // SiteOptions is one site whose API is used.
@@ -25,8 +27,11 @@ type SiteOptions struct {
 	Guess bool
 	// Origins are further origins that servers of the document may have.
 	Origins []string
-	// Transport makes the requests: it says what may be reached. Required.
-	Transport http.RoundTripper
+	// Transport returns what makes the requests, and says what may be reached: with a certificate
+	// of the caller's, or nil for all that need none. Required.
+	Transport func(certificate *tls.Certificate) http.RoundTripper
+	// Keeper adds credentials; nil adds none.
+	Keeper *oauth.Keeper
 }
 
 // RouterOptions configures a Router.
@@ -35,9 +40,7 @@ type RouterOptions struct {
 	Pages bridge.Router
 	Sites []SiteOptions
 	// Order are the names of all sites as they are listed; one that is missing comes last.
-	Order []string
-	// Signer adds credentials; nil adds none.
-	Signer Signer
+	Order  []string
 	Limits bridge.Limits
 	// UserAgent is what sites are told of who asks; "" is "pagetools".
 	UserAgent string

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/opentools/oauth"
 	"github.com/pagetools/pagetools/bridge/schema"
 )
 
@@ -85,9 +86,13 @@ func (s *source) Invoke(ctx context.Context, inv bridge.Invocation) bridge.Step 
 	if most == 0 {
 		most = a.router.o.Limits.Result
 	}
-	o := &outgoing{client: &http.Client{Transport: a.Transport}, signer: a.router.o.Signer, tool: t, server: now.servers[t],
-		target: Target{Principal: inv.Caller, Resource: now.servers[t], Document: now.found.URL, Alternatives: now.found.alternatives(t)},
-		jar:    s.jar, args: args, maxBytes: most, userAgent: a.router.o.UserAgent}
+	target := oauth.Target{Principal: inv.Caller, Resource: now.servers[t], Document: now.found.URL, Alternatives: now.found.alternatives(t)}
+	transport, err := a.through(target)
+	if err != nil {
+		return notSigned(err).Step()
+	}
+	o := &outgoing{client: &http.Client{Transport: transport}, keeper: a.Keeper, tool: t, server: now.servers[t], target: target,
+		jar: s.jar, args: args, maxBytes: most, userAgent: a.router.o.UserAgent}
 	step := o.do(ctx)
 	if step.Err != nil {
 		switch step.Err.Details["status"] {

@@ -4,10 +4,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"net"
 	"net/http"
 	"net/netip"
-	"net/url"
 	"slices"
 
 	"github.com/pagetools/pagetools/bridge"
@@ -26,30 +24,6 @@ type authSite struct {
 	client    *http.Client
 	keeper    *oauth.Keeper
 	closers   []func() error
-}
-
-// granted sends requests through the proxy, and says what the proxy refused as an error.
-type granted struct {
-	*http.Transport
-
-	grant *egress.Grant
-}
-
-// RoundTrip implements http.RoundTripper.
-func (g granted) RoundTrip(r *http.Request) (*http.Response, error) {
-	res, err := g.Transport.RoundTrip(r)
-	if err == nil && res.StatusCode != http.StatusForbidden {
-		return res, nil
-	}
-	port := cmp.Or(r.URL.Port(), map[string]string{"http": "80", "https": "443"}[r.URL.Scheme])
-	failed := g.grant.Failure(net.JoinHostPort(r.URL.Hostname(), port))
-	if failed == nil {
-		return res, err
-	}
-	if err == nil {
-		_ = res.Body.Close() // nothing of it is read
-	}
-	return nil, failed
 }
 
 func (s *authSite) close() {
@@ -143,10 +117,7 @@ func (p *program) openAuth(ctx context.Context, arg string, f authFlags) (*authS
 	}
 	reach.Origins = append([]string{t.Origin}, s.origins...)
 	grant := proxy.Admit(reach, nil)
-	via := &url.URL{Scheme: "http", Host: proxy.Address(),
-		User: url.UserPassword(grant.User, grant.Password)}
-	transport := &http.Transport{Proxy: http.ProxyURL(via), DisableKeepAlives: true}
-	s.client = &http.Client{Transport: granted{transport, grant}}
+	s.client = &http.Client{Transport: grant.Transport(nil)}
 	s.closers = append(s.closers, func() error { grant.End(); return nil })
 	s.keeper = oauth.New(oauth.Options{Store: store, Client: s.client})
 	return s, nil

@@ -7,9 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
-	"path"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/pagetools/pagetools/bridge/opentools"
@@ -19,17 +17,13 @@ import (
 	"github.com/pagetools/pagetools/e2e/check"
 )
 
-// documentNames are parts of the last name of an address that documents have.
-var documentNames = []string{".json", ".yaml", ".yml", "openapi", "api-docs", "swagger"}
-
 // namesDocument reports whether an argument can be a document of OpenAPI, and whether it is a file.
 func namesDocument(arg string) (can, file bool) {
 	if u, err := url.Parse(arg); err == nil && u.Host != "" && (u.Scheme == "http" || u.Scheme == "https") {
-		last := strings.ToLower(path.Base(u.Path))
-		return slices.ContainsFunc(documentNames, func(part string) bool { return strings.Contains(last, part) }), false
+		return opentools.LooksLikeDocument(u), false
 	}
 	info, err := os.Stat(arg)
-	return err == nil && info.Mode().IsRegular() && slices.Contains(documentNames[:3], strings.ToLower(filepath.Ext(arg))), true
+	return err == nil && info.Mode().IsRegular() && opentools.LooksLikeDocument(&url.URL{Path: filepath.ToSlash(arg)}), true
 }
 
 // documents takes the documents of OpenAPI out of the arguments, and returns what was seen of them. An address

@@ -7,12 +7,14 @@ import (
 	"io"
 	"io/fs"
 	"net/netip"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/opentools"
+	"github.com/pagetools/pagetools/bridge/opentools/oauth"
 	"github.com/pagetools/pagetools/bridge/policy"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/config"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
@@ -195,6 +197,9 @@ func (p *program) options(pl plan) (app.Options, error) {
 		return o, usage("--storage-state is for sites of the command line, and there is none; " +
 			"a site of the file has default-profile")
 	}
+	if o.Credentials, err = p.credentials(); err != nil {
+		return o, err
+	}
 	for _, t := range pl.targets {
 		s := app.Site{
 			Target: t.Target, Engine: kindOf(c, pl, t), Files: pl.files[t.Name],
@@ -306,6 +311,22 @@ func toolOptions(c *config.Config, t *target) bridge.SiteOptions {
 		o.Approval.Mode = s.Approval.Mode
 	}
 	return o
+}
+
+// credentials opens those of APIs that the data folder has. Nobody is logged in where there is none.
+func (p *program) credentials() (*oauth.Store, error) {
+	dir, err := dataFolder(p.conf)
+	if err == nil {
+		_, err = os.Stat(dir)
+	}
+	if err != nil {
+		dir = ""
+	}
+	s, err := oauth.OpenStore(dir)
+	if err != nil {
+		return nil, usage("%w; name another folder with --data-dir", err)
+	}
+	return s, nil
 }
 
 // apiOptions says how the API of a target is used. The test kit and logins are about pages.

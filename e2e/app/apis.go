@@ -3,11 +3,13 @@ package app
 import (
 	"cmp"
 	"context"
+	"net/http"
 	"net/url"
 	"slices"
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/opentools"
+	"github.com/pagetools/pagetools/bridge/opentools/oauth"
 	"github.com/pagetools/pagetools/bridge/policy"
 	"github.com/pagetools/pagetools/session"
 	"github.com/pagetools/pagetools/session/egress"
@@ -34,10 +36,10 @@ type API struct {
 
 // hasPage reports whether the site is opened in a browser.
 func (s *Site) hasPage() bool {
-	switch s.API.Mode {
-	case OnlyAPI:
+	switch {
+	case s.API.Mode == OnlyAPI:
 		return false
-	case AutoAPI:
+	case s.API.Mode == AutoAPI:
 		u, err := url.Parse(s.URL)
 		return s.Folder != "" || err != nil || !opentools.LooksLikeDocument(u)
 	}
@@ -63,7 +65,7 @@ func (a *App) attach(ctx context.Context) error {
 		}
 		a.stops = append(a.stops, proxy.Close)
 	}
-	o := opentools.RouterOptions{Pages: a.Manager, Signer: a.o.Signer, Log: a.o.Log, UserAgent: "pagetools/" + cmp.Or(a.o.Version, "dev")}
+	o := opentools.RouterOptions{Pages: a.Manager, Log: a.o.Log, UserAgent: "pagetools/" + cmp.Or(a.o.Version, "dev")}
 	o.Limits = a.o.Limits
 	for _, s := range a.o.Sites {
 		o.Order = append(o.Order, s.Name)
@@ -74,11 +76,19 @@ func (a *App) attach(ctx context.Context) error {
 		a.stops = append(a.stops, func() error { grant.End(); return nil })
 		o.Sites = append(o.Sites, opentools.SiteOptions{Site: bridge.Site{Name: s.Name, Target: s.Text, Origin: s.Origin},
 			URL: s.URL, Pages: s.hasPage(), Expose: s.API.Expose, Guess: s.API.Guess, Origins: s.Page.Origins,
-			Transport: grant.Transport()})
+			Transport: grant.Transport, Keeper: a.keeper(grant)})
 	}
 	a.APIs = opentools.NewRouter(o)
 	a.Router = a.APIs
 	return nil
+}
+
+// keeper gives the callers' credentials to the API of one site: what it asks is reached as the site is.
+func (a *App) keeper(of *egress.Grant) *oauth.Keeper {
+	if a.o.Credentials == nil {
+		return nil
+	}
+	return oauth.New(oauth.Options{Store: a.o.Credentials, Client: &http.Client{Transport: of.Transport(nil)}})
 }
 
 // reach is what the pages and the API of the site may reach.

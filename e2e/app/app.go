@@ -17,6 +17,7 @@ import (
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/opentools"
+	"github.com/pagetools/pagetools/bridge/opentools/oauth"
 	"github.com/pagetools/pagetools/bridge/policy"
 	"github.com/pagetools/pagetools/bridge/store"
 	"github.com/pagetools/pagetools/session"
@@ -55,8 +56,8 @@ type Options struct {
 	Limits bridge.Limits
 	// Memory is what outlives the app, which closes it; nil remembers nothing.
 	Memory *store.Store
-	// Signer adds credentials to what is asked of APIs; nil adds none.
-	Signer opentools.Signer
+	// Credentials are those of APIs, by caller; nil has none. The app closes it.
+	Credentials *oauth.Store
 	// Version is that of the program, which clients are told; "" is "dev".
 	Version string
 	Log     *slog.Logger // nil is silent
@@ -331,6 +332,9 @@ func (a *App) Close() error {
 	}
 	for _, stop := range a.stops {
 		_ = stop() // what it served has no more readers
+	}
+	if a.o.Credentials != nil {
+		_ = a.o.Credentials.Close() // a folder that is only read from by then
 	}
 	if a.o.Memory == nil {
 		return nil

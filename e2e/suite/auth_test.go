@@ -22,8 +22,8 @@ import (
 	"testing"
 )
 
-// recipes is an API with x-llm, and its own authorization server.
-type recipes struct {
+// recipesAPI is an API with x-llm, and its own authorization server.
+type recipesAPI struct {
 	*httptest.Server
 
 	mu      sync.Mutex
@@ -40,16 +40,16 @@ const recipesDocument = `{"openapi":"3.1.0","info":{"title":"Recipes","version":
 "paths":{"/recipes":{"get":{"operationId":"search","x-llm":{}},
   "post":{"operationId":"save","x-llm":{},"security":[{"account":["write"]},{"key":[]}]}}}}`
 
-func newRecipes(t *testing.T) *recipes {
+func newRecipes(t *testing.T) *recipesAPI {
 	t.Helper()
-	s := &recipes{codes: map[string]url.Values{}}
+	s := &recipesAPI{codes: map[string]url.Values{}}
 	s.Server = httptest.NewUnstartedServer(s)
 	s.Start()
 	t.Cleanup(s.Close)
 	return s
 }
 
-func (s *recipes) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (s *recipesAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	_ = r.ParseForm()

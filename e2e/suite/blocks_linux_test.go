@@ -189,6 +189,7 @@ var stays = map[*regexp.Regexp]string{
 	regexp.MustCompile(`\bbin/pagetools (serve|demo)\b`):       "Try: curl ",
 	regexp.MustCompile(`agent-http .* buyProduct|book-seat '`): "A person must answer",
 	regexp.MustCompile(`python3 -m http.server`):               "Serving HTTP",
+	regexp.MustCompile(`(?m)^bin/recipes`):                     "Recipes at ",
 	regexp.MustCompile(`agent\.py .* buyProduct`):              "A person must answer",
 	regexp.MustCompile(`"wait":300000`):                        "",
 }
@@ -280,8 +281,8 @@ func (w *reader) run(text string, code int) {
 
 var (
 	asks    = regexp.MustCompile(`\[[yY]/[nN]`)
-	serves  = regexp.MustCompile(`(?m)^(bin/pagetools (serve|demo)\b|python3 -m http\.server)`)
-	others  = regexp.MustCompile(`exec python3 -m http\.server`)
+	serves  = regexp.MustCompile(`(?m)^(bin/pagetools (serve|demo)\b|bin/recipes|python3 -m http\.server)`)
+	others  = regexp.MustCompile(`exec (bin/recipes|python3 -m http\.server)`)
 	resumes = regexp.MustCompile(`"resume":"[^"]+"`)
 )
 

@@ -170,7 +170,7 @@ func (c *clients) inspector(t *testing.T, site, era, transport string) func(args
 	}
 }
 
-// testAgentNode runs the example's agents against the bakery.
+// testAgentNode runs the example's agents against the bakery, and one against the address of the recipes.
 func (c *clients) testAgentNode(t *testing.T) {
 	t.Helper()
 	for name, want := range map[string][]string{
@@ -190,6 +190,34 @@ func (c *clients) testAgentNode(t *testing.T) {
 				}
 			}
 		})
+	}
+	t.Run("url", func(t *testing.T) {
+		t.Parallel()
+		c.testAgentURL(t)
+	})
+}
+
+// testAgentURL pastes an address, and calls with a person's yes, without anybody who could say it, and wrongly.
+func (c *clients) testAgentURL(t *testing.T) {
+	t.Helper()
+	c.row(t)
+	url := recipesServer(t)
+	for _, call := range []struct {
+		args  []string
+		words string
+		ok    bool
+	}{
+		{nil, "tools: delete-recipe, get-recipe, plan-week, save-recipe, search-recipes\n", true},
+		{[]string{"search-recipes", `{"query":"eggs","cuisine":"french"}`}, `search-recipes: {"recipes":[{"id":"omelette",`, true},
+		{[]string{"plan-week", `{"days":1}`, "--yes"}, `"creditsLeft":4}`, true},
+		{[]string{"plan-week", `{"days":1}`}, "plan-week: \"plan-week\" was refused: a person said no.", false},
+		{[]string{"plan-week", `{"days":8}`, "--yes"}, "plan-week: ", false},
+		{[]string{"nothing"}, "the page offers no nothing", false},
+	} {
+		out, err := c.run(t, append([]string{filepath.Join(c.dir, "agent-url.mjs"), url}, call.args...)...)
+		if (err == nil) != call.ok || !strings.Contains(out, call.words) {
+			t.Errorf("%s: %v\n%s", call.args, err, out)
+		}
 	}
 }
 

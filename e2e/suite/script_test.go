@@ -3,6 +3,7 @@ package suite_test
 import (
 	"errors"
 	"fmt"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/pagetools/pagetools/examples/recipes"
 	"github.com/pagetools/pagetools/session/cdp/chrome"
 )
 
@@ -38,6 +40,7 @@ func TestScripts(t *testing.T) {
 		}
 	})
 	site := pageServer()
+	api := recipesServer(t)
 	refused, err := refusedAddress()
 	if err != nil {
 		t.Fatal(err)
@@ -65,6 +68,7 @@ func TestScripts(t *testing.T) {
 			env.Setenv("PAGETOOLS_CONSOLE_LISTEN", "off")
 			env.Setenv("EXAMPLES", filepath.Join(root(t), "examples"))
 			env.Setenv("SITE", site.URL)
+			env.Setenv("RECIPES", api)
 			env.Setenv("REFUSED", "http://"+refused)
 			env.Setenv("SECURE", strings.Replace(site.URL, "http:", "https:", 1))
 			if whole, _, err := chrome.Find(chrome.Options{Kind: chrome.Chromium}); err == nil {
@@ -85,6 +89,17 @@ func TestScripts(t *testing.T) {
 			"exits": exits, "oneline": oneLine, "plain": plainText, "start": startServer, "get": get, "post": post, "halt": stopServer, "fill": fill,
 		},
 	})
+}
+
+// recipesServer serves the recipes, and returns their address.
+func recipesServer(t *testing.T) string {
+	t.Helper()
+	s := httptest.NewUnstartedServer(nil)
+	url := "http://" + s.Listener.Addr().String()
+	s.Config.Handler = recipes.New(url)
+	s.Start()
+	t.Cleanup(func() { s.CloseClientConnections(); s.Close() })
+	return url
 }
 
 func condition(name string) (bool, error) {

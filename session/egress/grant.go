@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/subtle"
+	"crypto/tls"
 	"log/slog"
 	"net/http"
 	"net/http/httputil"
@@ -127,11 +128,15 @@ func (p *Proxy) admitted(r *http.Request) *Grant {
 }
 
 // Transport makes requests of this process as if they were the page's: to what the grant lets it
-// reach, by the same dialer. Its connections are kept, and end with End.
-func (g *Grant) Transport() http.RoundTripper {
+// reach, by the same dialer. A certificate, where there is one, is shown to whoever asks for one.
+// Its connections are kept, and end with End.
+func (g *Grant) Transport(certificate *tls.Certificate) http.RoundTripper {
 	t := &http.Transport{DialContext: g.dial, Proxy: g.proxy.upstreamOf, ForceAttemptHTTP2: true,
 		MaxIdleConnsPerHost: idleConnections, MaxConnsPerHost: mostConnections, IdleConnTimeout: idleTime,
 		TLSHandshakeTimeout: dialTime, MaxResponseHeaderBytes: headerBytes}
+	if certificate != nil {
+		t.TLSClientConfig = &tls.Config{Certificates: []tls.Certificate{*certificate}, MinVersion: tls.VersionTLS12}
+	}
 	context.AfterFunc(g.life, t.CloseIdleConnections)
 	return granted{g, t}
 }

@@ -1,0 +1,29 @@
+package recipes_test
+
+import (
+	"net/http/httptest"
+	"os"
+	"testing"
+
+	"github.com/pagetools/pagetools/e2e"
+	"github.com/pagetools/pagetools/examples/recipes"
+)
+
+func TestMain(m *testing.M) {
+	if shell := os.Getenv("PAGETOOLS_HEADLESS_SHELL"); shell != "" { // quicker than a whole browser
+		if err := os.Setenv("PAGETOOLS_EXECUTABLE_PATH", shell); err != nil {
+			panic(err)
+		}
+	}
+	e2e.Main(m)
+}
+
+// TestScenarios runs what the page says about itself.
+func TestScenarios(t *testing.T) {
+	server := httptest.NewUnstartedServer(nil)
+	url := "http://" + server.Listener.Addr().String()
+	server.Config.Handler = recipes.New(url)
+	server.Start()
+	t.Cleanup(func() { server.CloseClientConnections(); server.Close() })
+	e2e.Run(t, "page/*.webtool.yaml", e2e.Options{URL: url + "/"})
+}
