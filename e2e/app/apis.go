@@ -36,14 +36,11 @@ type API struct {
 
 // hasPage reports whether the site is opened in a browser.
 func (s *Site) hasPage() bool {
-	switch {
-	case s.API.Mode == OnlyAPI:
+	if s.API.Mode == OnlyAPI {
 		return false
-	case s.API.Mode == AutoAPI:
-		u, err := url.Parse(s.URL)
-		return s.Folder != "" || err != nil || !opentools.LooksLikeDocument(u)
 	}
-	return true
+	u, err := url.Parse(s.URL)
+	return s.API.Mode != AutoAPI || s.Folder != "" || err != nil || !opentools.LooksLikeDocument(u)
 }
 
 // hasAPI reports whether its API is looked for. Nobody but us publishes anything of a folder.
