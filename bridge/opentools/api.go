@@ -51,14 +51,14 @@ type rated struct{ caller, tool string }
 
 // Times of looking for documents.
 const (
-	behind          = 2 * time.Second  // a page that is open waits so long for the API of its site
-	retryAfterError = time.Second      // after a look that failed
-	askAgain        = 10 * time.Second // a document that may have changed is asked for so often at most
-	staleTime       = 24 * time.Hour   // a document that cannot be asked for is good so long (B8)
-	nothingFor      = time.Hour        // so long a site with pages is believed to have no API
-	maxMerged       = 64
-	maxRated        = 10_000
-	maxCertified    = 100
+	behind       = 2 * time.Second  // a page that is open waits so long for the API of its site
+	soonest      = time.Second      // after a look, failed or not
+	askAgain     = 10 * time.Second // a document that may have changed is asked for so often at most
+	staleTime    = 24 * time.Hour   // a document that cannot be asked for is good so long (B8)
+	nothingFor   = time.Hour        // so long a site with pages is believed to have no API
+	maxMerged    = 64
+	maxRated     = 10_000
+	maxCertified = 100
 )
 
 func newAPI(r *Router, o SiteOptions) *api {
@@ -74,7 +74,7 @@ func (a *api) edition() *edition {
 // used returns the edition of now, and looks for a newer one in the background when it is time.
 func (a *api) used() *edition {
 	a.mu.Lock()
-	now, due := a.now, time.Now().After(a.expires)
+	now, due := a.now, a.router.o.Now().After(a.expires)
 	a.mu.Unlock()
 	if due {
 		a.refresh()
@@ -120,7 +120,7 @@ func (a *api) refresh() <-chan struct{} {
 		return a.running
 	}
 	over := make(chan struct{})
-	a.running, a.asked = over, time.Now()
+	a.running, a.asked = over, a.router.o.Now()
 	before := a.now
 	a.background.Go(func() { // ends with the look, which has its own bounds, or with the router
 		next, err := a.look(a.router.life, before)
@@ -132,19 +132,19 @@ func (a *api) refresh() <-chan struct{} {
 
 // settle notes what a look came to.
 func (a *api) settle(before, next *edition, err error) {
-	now := time.Now()
+	now := a.router.o.Now()
 	a.mu.Lock()
 	a.running = nil
 	switch {
 	case err == nil:
 		a.now, a.err = next, nil
-		a.expires = now.Add(max(next.found.Fresh, retryAfterError))
+		a.expires = now.Add(max(next.found.Fresh, soonest))
 		a.good = a.expires.Add(staleTime)
 	case before != nil && !isGone(err) && now.Before(a.good):
 		a.expires = now.Add(askAgain) // what there was is still good
 	default:
 		a.now, a.err = nil, asError(a.URL, err)
-		a.expires = now.Add(retryAfterError)
+		a.expires = now.Add(soonest)
 		if a.Pages && errors.Is(err, ErrNotFound) {
 			a.expires = now.Add(nothingFor)
 		}

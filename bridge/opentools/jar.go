@@ -35,7 +35,7 @@ func newJar() *jar {
 	if err != nil {
 		panic(err) // it fails for no options
 	}
-	return &jar{cookies: c, turn: make(chan struct{}, 1), used: time.Now()}
+	return &jar{cookies: c, turn: make(chan struct{}, 1)}
 }
 
 // Cookies are those of an address.

@@ -45,6 +45,8 @@ type RouterOptions struct {
 	// UserAgent is what sites are told of who asks; "" is "pagetools".
 	UserAgent string
 	Log       *slog.Logger // nil is silent
+	// Now is the clock; nil means time.Now.
+	Now func() time.Time
 }
 
 // maxTools is how many operations of a document are offered, unless the limits say otherwise: a
@@ -72,6 +74,9 @@ var (
 func NewRouter(o RouterOptions) *Router {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Now == nil {
+		o.Now = time.Now
 	}
 	if o.UserAgent == "" {
 		o.UserAgent = "pagetools"

@@ -25,7 +25,7 @@ func (a *api) acquire(ctx context.Context, ref bridge.Ref) (bridge.Source, error
 		return nil, cmpError(a.failure(), bridge.Errorf(bridge.InternalError, bridge.Unreachable, bridge.NotRun,
 			"The document of %q was not read yet.", a.Name))
 	}
-	j, ended := a.sessions.of(ref.Caller, ref.Session, time.Now())
+	j, ended := a.sessions.of(ref.Caller, ref.Session, a.router.o.Now())
 	if ended {
 		return nil, bridge.Errorf(bridge.SessionExpired, "", bridge.NotRun,
 			"The session %q ended because nobody used it; the next call begins a new one.", ref.Session)
@@ -67,7 +67,7 @@ func (s *source) Invoke(ctx context.Context, inv bridge.Invocation) bridge.Step 
 		return e.Step()
 	}
 	t := now.tools[inv.Tool.Name()]
-	if e := a.allow(inv.Caller, t, time.Now()); e != nil {
+	if e := a.allow(inv.Caller, t, a.router.o.Now()); e != nil {
 		return e.Step()
 	}
 	args, err := schema.Read(inv.Input, maxArgumentDepth)
@@ -111,7 +111,7 @@ const maxArgumentDepth = 201
 func (s *source) current(ctx context.Context, inv bridge.Invocation) (*edition, *bridge.Error) {
 	a := s.api
 	a.mu.Lock()
-	stale := time.Now().After(a.expires)
+	stale := a.router.o.Now().After(a.expires)
 	a.mu.Unlock()
 	if stale {
 		over := a.refresh()
@@ -145,7 +145,7 @@ func (s *source) current(ctx context.Context, inv bridge.Invocation) (*edition, 
 func (a *api) doubt() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if time.Since(a.asked) > askAgain {
+	if a.router.o.Now().Sub(a.asked) > askAgain {
 		a.expires = time.Time{}
 	}
 }

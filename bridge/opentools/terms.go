@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/url"
+	"strings"
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/policy"
@@ -53,7 +54,7 @@ func (t *Tool) annotations() json.RawMessage {
 func (t *Tool) declaration(origin string, server *url.URL, api string) bridge.Declaration {
 	return bridge.Declaration{Origin: origin, Own: true, Name: t.Name, Title: t.Title, Description: t.described(),
 		Input: t.Input, Output: t.Output, Annotations: t.annotations(),
-		Operation: &bridge.Operation{Method: t.Method, URL: server.String() + t.Path, API: bridge.Clip(bridge.OneLine(api), 120),
+		Operation: &bridge.Operation{Method: t.Method, URL: strings.TrimSuffix(server.String(), "/") + t.Path, API: bridge.Clip(bridge.OneLine(api), 120),
 			Cost: costs[t.Terms.Cost], Level: t.level()}}
 }
 
