@@ -177,7 +177,7 @@ func asError(address string, err error) *bridge.Error {
 
 // look finds the document and makes tools of it.
 func (a *api) look(ctx context.Context, before *edition) (*edition, error) {
-	d := &Discoverer{Client: &http.Client{Transport: a.transport}, Guess: a.Guess, Quick: a.Pages}
+	d := &Discoverer{Client: &http.Client{Transport: a.transport}, Guess: a.Guess, Quick: a.Pages && !a.Full}
 	var found *Found
 	var err error
 	if before != nil {
@@ -251,8 +251,7 @@ func (a *api) read(found *Found, before *edition) *edition {
 func (a *api) list(now *edition, page func() (*bridge.Catalog, error)) (*bridge.Catalog, error) {
 	if !a.Pages {
 		if now == nil {
-			return nil, cmpError(a.failure(), bridge.Errorf(bridge.InternalError, bridge.Unreachable, bridge.NotRun,
-				"The document of %q was not read yet.", a.Name))
+			return nil, cmpError(a.failure(), a.unread())
 		}
 		return now.catalog, nil
 	}
@@ -277,6 +276,12 @@ func (a *api) list(now *edition, page func() (*bridge.Catalog, error)) (*bridge.
 	return both, nil
 }
 
+// unread is the error of a site whose first look goes on.
+func (a *api) unread() *bridge.Error {
+	return bridge.Errorf(bridge.InternalError, bridge.Unreachable, bridge.NotRun, "The document of %q was not read yet.", a.Name)
+}
+
+// cmpError is e, or else the other one.
 func cmpError(e, otherwise *bridge.Error) error {
 	if e != nil {
 		return e

@@ -140,12 +140,22 @@ func (o *outgoing) within(r *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// notSigned is the error of a call that nobody is logged in for.
+// notSigned is the error of a call that nobody is logged in for. What to run is for operators: it is in
+// the cause.
 func notSigned(err error) *bridge.Error {
 	if e, ok := errors.AsType[*bridge.Error](err); ok {
 		return e
 	}
-	return bridge.Errorf(bridge.ToolError, "", bridge.NotRun, "%s", bridge.Clip(bridge.OneLine(err.Error()), 1<<10))
+	needed, ok := errors.AsType[*oauth.Needed](err)
+	if !ok {
+		return bridge.Errorf(bridge.InternalError, bridge.Internal, bridge.NotRun, "The credentials for this API cannot be used.").With(err)
+	}
+	text := "Nobody is logged in to %s for this caller: a person has to, where pagetools runs."
+	if errors.Is(err, oauth.ErrStepUp) {
+		text = "The login to %s does not allow this: a person has to log in again for it, where pagetools runs."
+	}
+	return bridge.Errorf(bridge.ToolError, "", bridge.NotRun, text, bridge.Clip(bridge.OneLine(needed.Resource), 200)).
+		Detail("login", true).With(err)
 }
 
 // failed is the error of a request without an answer.

@@ -23,8 +23,9 @@ type SiteOptions struct {
 	Pages bool
 	// Expose says which operations become tools.
 	Expose Expose
-	// Guess is that of [Discoverer].
-	Guess bool
+	// Guess is that of [Discoverer]. Full looks for the document of a site with pages as for that
+	// of one without.
+	Guess, Full bool
 	// Origins are further origins that servers of the document may have.
 	Origins []string
 	// Transport returns what makes the requests, and says what may be reached: with a certificate
@@ -178,15 +179,21 @@ func (r *Router) Acquire(ctx context.Context, ref bridge.Ref) (bridge.Source, er
 	return r.o.Pages.Acquire(ctx, ref)
 }
 
-// Found is the document of a site, with the operations that are no tools and what cannot be used of
-// those that are; nil when there is none.
-func (r *Router) Found(site string) *Found {
-	if a := r.sites[site]; a != nil {
-		if now := a.edition(); now != nil {
-			return now.found
-		}
+// Found waits for the first look for the document of a site, and returns it with its tools. The error
+// is an *bridge.Error, or that of ctx.
+func (r *Router) Found(ctx context.Context, site string) (*Found, *bridge.Catalog, error) {
+	a := r.sites[site]
+	if a == nil {
+		return nil, nil, bridge.Errorf(bridge.WebtoolNotFound, "", bridge.NotRun, "No API of %q is looked for.", site)
 	}
-	return nil
+	now := a.await(ctx, 0)
+	switch {
+	case now != nil:
+		return now.found, now.catalog, nil
+	case ctx.Err() != nil:
+		return nil, nil, context.Cause(ctx)
+	}
+	return nil, nil, cmpError(a.failure(), a.unread())
 }
 
 // Revoke ends the sessions of callers whose credential was revoked.

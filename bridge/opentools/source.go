@@ -22,8 +22,7 @@ type source struct {
 // acquire returns the API for one call. A session's calls run in order.
 func (a *api) acquire(ctx context.Context, ref bridge.Ref) (bridge.Source, error) {
 	if a.await(ctx, ref.Patience) == nil {
-		return nil, cmpError(a.failure(), bridge.Errorf(bridge.InternalError, bridge.Unreachable, bridge.NotRun,
-			"The document of %q was not read yet.", a.Name))
+		return nil, cmpError(a.failure(), a.unread())
 	}
 	j, ended := a.sessions.of(ref.Caller, ref.Session, a.router.o.Now())
 	if ended {
@@ -126,8 +125,7 @@ func (s *source) current(ctx context.Context, inv bridge.Invocation) (*edition, 
 	}
 	now := a.edition()
 	if now == nil {
-		return nil, bridge.AsError(cmpError(a.failure(), bridge.Errorf(bridge.InternalError, bridge.Unreachable, bridge.NotRun,
-			"%q has no document now.", a.Name)))
+		return nil, bridge.AsError(cmpError(a.failure(), a.unread()))
 	}
 	t := now.catalog.Tool(inv.Tool.Name())
 	switch {

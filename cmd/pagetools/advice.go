@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/opentools/oauth"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/clients"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/config"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
@@ -38,6 +39,8 @@ const (
 
 func whatToDo(e *bridge.Error, c *config.Config, t *target) string {
 	switch {
+	case needsLogin(e):
+		return terminal.Plain(e.Err.Error()) + "."
 	case e.Code == bridge.ApprovalRequired || e.Code == bridge.InputRequired:
 		return consentAdvice(e)
 	case e.Code == bridge.ApprovalDenied && e.Err != nil: // by policy, and not by a person
@@ -53,6 +56,12 @@ func whatToDo(e *bridge.Error, c *config.Config, t *target) string {
 		return "--call-timeout gives it longer."
 	}
 	return ""
+}
+
+// needsLogin reports whether a login to an API would help.
+func needsLogin(e *bridge.Error) bool {
+	_, ok := errors.AsType[*oauth.Needed](e.Err)
+	return ok
 }
 
 func consentAdvice(e *bridge.Error) string {

@@ -60,6 +60,9 @@ var unreachableReasons = []bridge.Reason{
 
 // exitCode returns the exit code of an error of the bridge.
 func exitCode(e *bridge.Error) int {
+	if needsLogin(e) {
+		return exitAuth
+	}
 	if code, ok := exitCodes[e.Code]; ok {
 		return code
 	}

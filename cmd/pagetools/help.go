@@ -64,6 +64,8 @@ pagetools diff --base origin/main`},
 pagetools init https://shop.example/ --force`},
 	"record": {ofAll, `pagetools record ./site --mcp stdio -o shop.webtool.yaml
 pagetools record https://shop.example/ --mcp 127.0.0.1:7400 --case "buys a stamp"`},
+	"attach": {ofPage, `pagetools attach https://shop.example/
+pagetools attach https://api.shop.example/openapi.json --expose safe`},
 	"call": {ofPage, `pagetools call https://shop.example/ search query=rye
 pagetools call https://shop.example/ order --input '{"items":[{"id":1}]}'
 pagetools call ./site add-stamp --input @stamp.json --approval auto`},

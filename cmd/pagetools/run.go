@@ -120,7 +120,7 @@ func (p *program) command() *cobra.Command {
 	root.SetFlagErrorFunc(flagError)
 	p.flags = config.Register(root.PersistentFlags())
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return p.prepare(cmd) }
-	root.AddCommand(serveCommand(p), mcpCommand(p), toolsCommand(p), callCommand(p),
+	root.AddCommand(serveCommand(p), mcpCommand(p), toolsCommand(p), callCommand(p), attachCommand(p),
 		loginCommand(p), authCommand(p), demoCommand(p), approveCommand(p), consoleCommand(p), auditCommand(p),
 		logCommand(p), lockCommand(p), checkCommand(p), testCommand(p), diffCommand(p), initCommand(p), recordCommand(p),
 		doctorCommand(p), configCommand(p), versionCommand(p),

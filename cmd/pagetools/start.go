@@ -42,6 +42,8 @@ type plan struct {
 	engine string
 	// record is true for the test kit: pages note what they do with their tools.
 	record bool
+	// attach is how APIs are looked for; nil leaves it to the settings.
+	attach *app.API
 	// observe gets the calls; nil is nobody.
 	observe func(bridge.Observed)
 	// remember is true for commands that run tools: what they do is recorded.
@@ -337,6 +339,9 @@ func apiOptions(c *config.Config, pl plan, t *target) app.API {
 	}
 	if t.config.Expose != "" && !c.Insisted("expose") {
 		expose = t.config.Expose
+	}
+	if pl.attach != nil {
+		return *pl.attach
 	}
 	if pl.record || pl.login {
 		return app.API{}

@@ -32,6 +32,8 @@ type API struct {
 	// at usual addresses.
 	Expose opentools.Expose
 	Guess  bool
+	// Full is true to look for the document in each way, also where the site has pages.
+	Full bool
 }
 
 // hasPage reports whether the site is opened in a browser.
@@ -72,7 +74,7 @@ func (a *App) attach(ctx context.Context) error {
 		grant := proxy.Admit(s.reach(), nil)
 		a.stops = append(a.stops, func() error { grant.End(); return nil })
 		o.Sites = append(o.Sites, opentools.SiteOptions{Site: bridge.Site{Name: s.Name, Target: s.Text, Origin: s.Origin},
-			URL: s.URL, Pages: s.hasPage(), Expose: s.API.Expose, Guess: s.API.Guess, Origins: s.Page.Origins,
+			URL: s.URL, Pages: s.hasPage(), Expose: s.API.Expose, Guess: s.API.Guess, Full: s.API.Full, Origins: s.Page.Origins,
 			Transport: grant.Transport, Keeper: a.keeper(grant)})
 	}
 	a.APIs = opentools.NewRouter(o)
@@ -139,4 +141,14 @@ func (a *App) Revoke() {
 	if a.APIs != nil {
 		a.APIs.Revoke()
 	}
+}
+
+// Origins are the further origins that count as the site's own.
+func (a *App) Origins(site string) []string {
+	for _, s := range a.o.Sites {
+		if s.Name == site {
+			return s.Page.Origins
+		}
+	}
+	return nil
 }

@@ -198,7 +198,7 @@ func (c *clients) run(t *testing.T, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, c.node, args...)
 	cmd.Dir, cmd.WaitDelay = c.dir, 10*time.Second                      // what it started ends with its standard input
 	cmd.Env = append(os.Environ(), "MCP_INSPECTOR_SECRET_STORE=memory", // it would look for a keychain
-		"PATH="+filepath.Dir(c.bin)+string(os.PathListSeparator)+os.Getenv("PATH"), "PAGETOOLS_DATA_DIR="+tempDir(t)+"-data")
+		"PATH="+filepath.Dir(c.bin)+string(os.PathListSeparator)+os.Getenv("PATH"), "PAGETOOLS_DATA_DIR="+tempDir(t)+"-data", "PAGETOOLS_OPENTOOLS=off")
 	out, err := cmd.CombinedOutput()
 	if ctx.Err() != nil {
 		err = fmt.Errorf("not within %v: %w", clientWithin, err)

@@ -1,0 +1,210 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/opentools"
+	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
+	"github.com/pagetools/pagetools/e2e/app"
+	"github.com/pagetools/pagetools/session/cdp/chrome"
+)
+
+func attachCommand(p *program) *cobra.Command {
+	var guess bool
+	c := &cobra.Command{
+		Use:   "attach URL",
+		Short: "Say how a site offers tools, and which",
+		Long: "Looks for what a site offers in both ways: its API, where it publishes one as OpenTools (OpenAPI\n" +
+			"with x-llm), and the tools that its page declares (WebMCP). Says how each was found, what consent\n" +
+			"its tools need, and how to use it. Nothing is run. Ends with 4 when the site offers neither.",
+		Args: exactly(1, "URL"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return p.attach(cmd.Context(), args[0], guess)
+		},
+	}
+	c.Flags().BoolVar(&guess, "guess", false, "look for a document at usual addresses, too, such as /v3/api-docs")
+	return c
+}
+
+// attached is what attach prints.
+type attached struct {
+	Site  string         `json:"site"`
+	URL   string         `json:"url"`
+	API   *attachedAPI   `json:"api,omitempty"`
+	Page  *attachedPage  `json:"page,omitempty"`
+	Tools []attachedTool `json:"tools"`
+	// Findings are what went wrong in both.
+	Findings []bridge.Finding `json:"findings,omitempty"`
+}
+
+type attachedAPI struct {
+	Name     string `json:"name"`
+	Document string `json:"document"`
+	Route    string `json:"route"`
+	Auth     string `json:"auth,omitempty"`
+	// Operations are all of the document, and Tools those that are offered.
+	Operations int      `json:"operations"`
+	Tools      int      `json:"tools"`
+	Logins     []string `json:"logins,omitempty"`
+}
+
+type attachedPage struct {
+	URL   string `json:"url"`
+	Title string `json:"title"`
+	Tools int    `json:"tools"`
+}
+
+type attachedTool struct {
+	Name string `json:"name"`
+	From string `json:"from"` // api or page
+	// Request is what a call of an API sends.
+	Request     string `json:"request,omitempty"`
+	Consent     string `json:"consent"` // auto, ask-once, ask or never
+	Destructive bool   `json:"destructive,omitempty"`
+	Cost        string `json:"cost,omitempty"`
+	Description string `json:"description"`
+}
+
+func (p *program) attach(ctx context.Context, arg string, guess bool) error {
+	t, err := parseTarget(arg)
+	if err != nil {
+		return err
+	}
+	if t.Folder != "" {
+		return usage("%s is a folder: attach is for what is on the network; tools lists those of a folder", terminal.Plain(t.Text))
+	}
+	how := &app.API{Mode: app.AutoAPI, Expose: opentools.Expose(strings.TrimPrefix(p.conf.Expose, "marked")), Guess: guess, Full: true}
+	if p.conf.OpenTools != string(app.AutoAPI) {
+		how.Mode = app.Mode(p.conf.OpenTools)
+	}
+	a, t, err := p.one(ctx, arg, plan{attach: how})
+	if how.Mode == app.AutoAPI && (errors.Is(err, chrome.ErrNoBrowser) || errors.Is(err, chrome.ErrNoShell) || errors.Is(err, chrome.ErrRoot)) {
+		p.say("warning: without a browser the page is not looked at: %v", err)
+		how.Mode = app.OnlyAPI
+		a, t, err = p.one(ctx, arg, plan{attach: how})
+	}
+	if err != nil {
+		return err
+	}
+	defer p.end(a)
+	out, err := p.lookAt(ctx, a, t)
+	if err != nil {
+		return err
+	}
+	if p.conf.Format != "text" {
+		return terminal.Encode(p.stdout, out)
+	}
+	for _, f := range out.Findings {
+		p.say("warning: %s", findingText(f))
+	}
+	out.print(p.stdout)
+	return p.stdout.Err()
+}
+
+// lookAt looks in both ways.
+func (p *program) lookAt(ctx context.Context, a *app.App, t *target) (*attached, error) {
+	defer p.waiting("looking for an API and for tools at %s", terminal.Plain(t.Text))()
+	out := &attached{Site: t.Name, URL: t.URL, Tools: []attachedTool{}}
+	ref := bridge.Ref{Site: t.Name, Caller: bridge.Local()}
+	var problems []string
+	if a.APIs != nil {
+		found, catalog, err := a.APIs.Found(ctx, t.Name)
+		if err != nil {
+			problems = append(problems, bridge.AsError(err).Message)
+		} else {
+			out.API = describeAPI(found, catalog, a.Origins(t.Name))
+		}
+	}
+	if a.Engine != nil {
+		catalog, err := a.Manager.Await(ctx, ref)
+		if err != nil {
+			problems = append(problems, bridge.AsError(err).Message)
+		} else if n := len(catalog.Tools()); n > 0 || out.API == nil {
+			address, title, _ := a.Manager.Page(t.Name)
+			out.Page = &attachedPage{address, title, n}
+		}
+	}
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	if out.API == nil && (out.Page == nil || out.Page.Tools == 0) {
+		if out.Page != nil {
+			problems = append(problems, "Its page declares no tools.")
+		}
+		return nil, unreachable("%s offers no tools. %s", terminal.Plain(t.Text), terminal.Plain(strings.Join(problems, " ")))
+	}
+	l, err := a.Bridge.ToolsNow(ctx, ref)
+	if err != nil {
+		return nil, err
+	}
+	for _, tool := range l.Tools {
+		terms := l.Terms(tool)
+		x := attachedTool{Name: tool.Name(), From: "page", Consent: terms.Level.String(), Destructive: terms.Destructive,
+			Description: tool.Description()}
+		if op := tool.Operation(); op != nil {
+			x.From, x.Request, x.Cost = "api", op.Method+" "+op.URL, op.Cost
+		}
+		out.Tools = append(out.Tools, x)
+	}
+	out.Findings = a.Findings(t.Name)
+	return out, nil
+}
+
+func describeAPI(found *opentools.Found, catalog *bridge.Catalog, origins []string) *attachedAPI {
+	x := &attachedAPI{Name: found.Title, Document: found.URL.String(), Route: string(found.Route), Auth: found.Auth,
+		Operations: len(found.Operations), Tools: len(catalog.Tools())}
+	if found.Root != nil {
+		x.Name = cmp.Or(found.Root.Name, x.Name)
+	}
+	tools, _ := found.Document.Tools(opentools.Marked)
+	for _, login := range found.Logins(tools, origins) {
+		x.Logins = append(x.Logins, login.Name)
+	}
+	return x
+}
+
+// print says the same to a person.
+func (x *attached) print(w *terminal.Stream) {
+	colors := terminal.ColorsOf(w)
+	if api := x.API; api != nil {
+		fmt.Fprintf(w, "%s  %q, found by %s\n    %s\n", colors.Strong("OpenTools"), terminal.Plain(api.Name), api.Route, terminal.Plain(api.Document))
+		fmt.Fprintf(w, "    %s of %s are tools", fmt.Sprint(api.Tools), count(api.Operations, "operation"))
+		if api.Tools < api.Operations {
+			fmt.Fprint(w, "; the others have no x-llm, or it says no (--expose all offers those without)")
+		}
+		fmt.Fprintln(w)
+		if len(api.Logins) > 0 {
+			fmt.Fprintf(w, "    some need a login: pagetools auth login %s\n", terminal.Plain(x.URL))
+		}
+	}
+	if page := x.Page; page != nil {
+		fmt.Fprintf(w, "%s  %q\n    %s\n    %s declared\n", colors.Strong("WebMCP"), terminal.Plain(page.Title), terminal.Plain(page.URL), count(page.Tools, "tool"))
+	}
+	fmt.Fprintln(w)
+	for _, t := range x.Tools {
+		marks := []string{t.From, consentWords[t.Consent]}
+		if t.Destructive {
+			marks = append(marks, "destructive")
+		}
+		if t.Cost != "" {
+			marks = append(marks, "costs "+t.Cost)
+		}
+		fmt.Fprintf(w, "%s  [%s]\n", colors.Strong(t.Name), strings.Join(slices.DeleteFunc(marks, func(m string) bool { return m == "" }), ", "))
+		first, _, _ := strings.Cut(t.Description, "\n")
+		printWrapped(w, terminal.Plain(first))
+	}
+	if len(x.Tools) > 0 {
+		fmt.Fprintf(w, "\nuse it: pagetools call %s %s\n        pagetools mcp %[1]s\n", terminal.Plain(x.URL), terminal.Plain(x.Tools[0].Name))
+	}
+}
+
+// consentWords say what a level means.
+var consentWords = map[string]string{"auto": "runs unasked", "ask-once": "asks, and remembers", "ask": "asks", "never": "refused"}
