@@ -405,8 +405,8 @@ func (d *Document) results(t *Tool, o *operationObject, to *schema.Bundler) {
 			continue
 		}
 		var notes []string
-		if t.Output, notes = to.Bundle(c.Schema); len(notes) > 0 {
-			t.Output = nil // a part of it promises what is not so
+		if t.Output, notes = to.Bundle(c.Schema); len(notes) > 0 || string(t.Output) == "{}" {
+			t.Output = nil // a part of it promises what is not so, or it promises nothing
 		}
 		return
 	}
