@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"mime"
+	"net"
 	"net/http"
 	"net/url"
 	"path"
@@ -92,6 +93,9 @@ func (d *Discoverer) Discover(ctx context.Context, address string) (*Found, erro
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
+		if s.dead != nil {
+			return nil, fmt.Errorf("%s cannot be reached: %w", u.Host, s.dead)
+		}
 	}
 	return nil, fmt.Errorf("%w at %s (%s)", ErrNotFound, u.Host, strings.Join(s.tried, "; "))
 }
@@ -111,6 +115,7 @@ type search struct {
 	first *reply // of the address itself
 	tag   string // of the document that is known
 	tried []string
+	dead  error // why the origin cannot be asked at all
 }
 
 // reply is what an address answered.
@@ -204,6 +209,10 @@ func (s *search) note(ref string, err error) {
 	var failed *url.Error
 	if errors.As(err, &failed) {
 		err = failed.Err
+	}
+	var forbidden interface{ Forbidden() string }
+	if to, ok := errors.AsType[*net.OpError](err); ok && to.Op == "dial" || errors.As(err, &forbidden) {
+		s.dead = err
 	}
 	s.tried = append(s.tried, fmt.Sprintf("%.200s: %s", ref, err))
 }

@@ -164,7 +164,7 @@ func describeAPI(found *opentools.Found, catalog *bridge.Catalog, origins []stri
 	if found.Root != nil {
 		x.Name = cmp.Or(found.Root.Name, x.Name)
 	}
-	tools, _ := found.Document.Tools(opentools.Marked)
+	tools, _ := found.Tools(opentools.Marked)
 	for _, login := range found.Logins(tools, origins) {
 		x.Logins = append(x.Logins, login.Name)
 	}

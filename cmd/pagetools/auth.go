@@ -159,6 +159,9 @@ func notFound(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
+	if !errors.Is(err, opentools.ErrNotFound) {
+		return unreachable("%w", err)
+	}
 	return unreachable("%w. SITE must publish an OpenAPI document, such as at /.well-known/llm.json",
 		err)
 }

@@ -288,7 +288,7 @@ func TestAuthFails(t *testing.T) {
 		{2, "chmod 600 it", []string{"login", api.URL, "--client-secret-file", readable}},
 		{3, `"access_denied"`, []string{"login", api.URL, "--scheme", "account", "--scopes", "forbidden"}},
 		{4, "no OpenTools document was found", []string{"login", empty.URL}},
-		{4, "no OpenTools document was found", []string{"login", "http://127.0.0.1:1"}},
+		{4, "127.0.0.1:1 cannot be reached", []string{"login", "http://127.0.0.1:1"}},
 	} {
 		if r := auth(t, data, "", test.args...); r.code != test.code || !strings.Contains(r.stderr, test.want) {
 			t.Errorf("auth %q: %+v, want %d and %q", test.args, r, test.code, test.want)

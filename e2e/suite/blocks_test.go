@@ -65,13 +65,17 @@ func expected(text string) (lines []*regexp.Regexp) {
 // notRunHere are command lines of documents that TestBlocks cannot run, with the reason.
 var notRunHere = map[string]string{
 	"npm install": "npm's packages are not here; make clients runs these agents with them",
-	"bin/pagetools auth login https://shop.example/":                              "it waits for a person; TestAuth is one",
-	"node agent-sdk.mjs http://127.0.0.1:7300/mcp/today":                          "the same",
-	"node agent-aisdk.mjs http://127.0.0.1:7300/mcp/today?session=model":          "the same",
-	"node agent-url.mjs http://127.0.0.1:8001/":                                   "the same",
-	`node agent-url.mjs http://127.0.0.1:8001/ search-recipes '{"query":"eggs"}'`: "the same",
-	`node agent-url.mjs http://127.0.0.1:8001/ plan-week '{"days":2}'`:            "the same",
-	"bin/pagetools login https://shop.example/ --save-storage-state work.json":    "it opens a window for a person",
+	"bin/pagetools tools https://api.shop.example/openapi.json":                                      "it needs an API; TestScripts has one",
+	"bin/pagetools serve shop=https://shop.example/ --opentools only":                                "the same",
+	"bin/pagetools auth login http://127.0.0.1:8001/":                                                "it waits for a person; TestScripts has one",
+	"bin/pagetools call http://127.0.0.1:8001/openapi.json search-recipes query=eggs cuisine=french": "it needs the login",
+	"bin/pagetools auth login https://shop.example/":                                                 "it waits for a person; TestAuth is one",
+	"node agent-sdk.mjs http://127.0.0.1:7300/mcp/today":                                             "the same",
+	"node agent-aisdk.mjs http://127.0.0.1:7300/mcp/today?session=model":                             "the same",
+	"node agent-url.mjs http://127.0.0.1:8001/":                                                      "the same",
+	`node agent-url.mjs http://127.0.0.1:8001/ search-recipes '{"query":"eggs"}'`:                    "the same",
+	`node agent-url.mjs http://127.0.0.1:8001/ plan-week '{"days":2}'`:                               "the same",
+	"bin/pagetools login https://shop.example/ --save-storage-state work.json":                       "it opens a window for a person",
 }
 
 // notRunKinds are kinds of blocks that no program here reads, with the reason.

@@ -364,6 +364,23 @@ func TestSecurityRowsAreHeld(t *testing.T) {
 	}
 }
 
+// TestOpenToolsRowsAreHeld: each row of OpenTools names a test that is there.
+func TestOpenToolsRowsAreHeld(t *testing.T) {
+	t.Parallel()
+	text := documents(t)["docs/opentools.md"]
+	_, table, _ := strings.Cut(text, "## What holds it")
+	for letter, last := range map[string]int{"O": 19, "B": 12} {
+		if rows := missingRows(table, letter, last); len(rows) > 0 {
+			t.Errorf("docs/opentools.md does not have %s", rows)
+		}
+	}
+	for _, row := range regexp.MustCompile(`(?m)^\| [OB]\d+ .*$`).FindAllString(table, -1) {
+		if !testName.MatchString(row) && !strings.HasPrefix(row, "| O19 ") {
+			t.Errorf("a row without a test: %s", row)
+		}
+	}
+}
+
 func missingTests(table, code string) (missing []string) {
 	for _, match := range testName.FindAllStringSubmatch(table, -1) {
 		if !strings.Contains(code, "func "+match[1]+"(t *testing.T)") {
