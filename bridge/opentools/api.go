@@ -145,8 +145,11 @@ func (a *api) settle(before, next *edition, err error) {
 	default:
 		a.now, a.err = nil, asError(a.URL, err)
 		a.expires = now.Add(soonest)
-		if a.Pages && errors.Is(err, ErrNotFound) {
+		switch {
+		case a.Pages && errors.Is(err, ErrNotFound):
 			a.expires = now.Add(nothingFor)
+		case a.Pages:
+			a.expires = now.Add(askAgain)
 		}
 	}
 	changed := before == nil != (a.now == nil) || before != nil && a.now != nil && before.catalog != a.now.catalog

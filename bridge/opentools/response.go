@@ -85,7 +85,7 @@ func (o *outgoing) refusal(res *http.Response, media string, body []byte, wait t
 		code, outcome = bridge.RateLimit, bridge.NotRun
 	case status >= 500:
 		outcome = bridge.Unknown
-	case status < 400:
+	case status < 400 && res.Header.Get("Location") != "":
 		return bridge.Errorf(code, reason, bridge.Failed,
 			"%s sends the call on to another origin, which is not followed.", o.server.Host)
 	}

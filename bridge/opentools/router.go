@@ -3,6 +3,7 @@ package opentools
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"log/slog"
 	"net/http"
 	"slices"
@@ -240,10 +241,15 @@ func (r *Router) WaitOpened(ctx context.Context) error {
 
 // Findings are what the author of a site's document should know.
 func (r *Router) Findings(site string) []bridge.Finding {
-	if a := r.sites[site]; a != nil {
-		if now := a.edition(); now != nil {
-			return now.catalog.Findings()
-		}
+	a := r.sites[site]
+	if a == nil {
+		return nil
+	}
+	if now := a.edition(); now != nil {
+		return now.catalog.Findings()
+	}
+	if e := a.failure(); e != nil && a.Pages && !errors.Is(e, ErrNotFound) { // there is one, and it is of no use
+		return []bridge.Finding{bridge.Finding{Rule: "api-unusable", Message: e.Message}.Cleaned()}
 	}
 	return nil
 }

@@ -94,7 +94,13 @@ func (d *doctor) run(ctx context.Context, t *target) error {
 	} else {
 		d.ok("config", "no configuration file: defaults, environment and flags")
 	}
-	if err := d.browser(); err != nil {
+	site := &app.Site{}
+	if t != nil {
+		site.Target, site.API = t.Target, apiOptions(d.p.conf, plan{}, t)
+	}
+	if t != nil && !site.HasPage() {
+		d.ok("browser", "not needed: %s is looked at as an API", t.Text)
+	} else if err := d.browser(); err != nil {
 		return err
 	}
 	switch {
@@ -295,6 +301,9 @@ func (d *doctor) page(ctx context.Context, t *target) error {
 		return err
 	}
 	defer d.p.end(a)
+	if a.Engine == nil {
+		return d.api(ctx, a, t)
+	}
 	version, err := a.Engine.Start(ctx)
 	if err != nil {
 		fix := "Start the browser by hand with --headless to see what it says."
@@ -308,7 +317,7 @@ func (d *doctor) page(ctx context.Context, t *target) error {
 		return nil
 	}
 	ref := bridge.Ref{Site: t.Name, Caller: bridge.Local()}
-	catalog, err := a.Manager.Await(ctx, ref)
+	catalog, err := a.Router.Await(ctx, ref)
 	if err != nil {
 		e := bridge.AsError(err)
 		return d.fail(exitCode(e), "open", d.openFix(e), errors.New(e.Message))
@@ -320,6 +329,22 @@ func (d *doctor) page(ctx context.Context, t *target) error {
 		return code
 	}
 	return err
+}
+
+// api looks for the document of a site without pages, and at its tools.
+func (d *doctor) api(ctx context.Context, a *app.App, t *target) error {
+	found, catalog, err := a.APIs.Found(ctx, t.Name)
+	if err != nil {
+		e := bridge.AsError(err)
+		return d.fail(exitCode(e), "document", "Does the site publish OpenAPI with x-llm? "+
+			"`pagetools check DOCUMENT` judges one.", errors.New(e.Message))
+	}
+	d.ok("document", "%s, found by %s", found.URL, found.Route)
+	if len(catalog.Tools()) == 0 {
+		return d.fail(exitFindings, "tools", "--expose all offers operations without x-llm.",
+			fmt.Errorf("none of %s has x-llm", count(len(found.Operations), "operation")))
+	}
+	return d.declarations(a, t, catalog)
 }
 
 // openFix says what to do about a page that does not open, though the network is in order.

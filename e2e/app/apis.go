@@ -36,8 +36,8 @@ type API struct {
 	Full bool
 }
 
-// hasPage reports whether the site is opened in a browser.
-func (s *Site) hasPage() bool {
+// HasPage reports whether the site is opened in a browser.
+func (s *Site) HasPage() bool {
 	if s.API.Mode == OnlyAPI {
 		return false
 	}
@@ -74,7 +74,7 @@ func (a *App) attach(ctx context.Context) error {
 		grant := proxy.Admit(s.reach(), nil)
 		a.stops = append(a.stops, func() error { grant.End(); return nil })
 		o.Sites = append(o.Sites, opentools.SiteOptions{Site: bridge.Site{Name: s.Name, Target: s.Text, Origin: s.Origin},
-			URL: s.URL, Pages: s.hasPage(), Expose: s.API.Expose, Guess: s.API.Guess, Full: s.API.Full, Origins: s.Page.Origins,
+			URL: s.URL, Pages: s.HasPage(), Expose: s.API.Expose, Guess: s.API.Guess, Full: s.API.Full, Origins: s.Page.Origins,
 			Transport: grant.Transport, Keeper: a.keeper(grant)})
 	}
 	a.APIs = opentools.NewRouter(o)

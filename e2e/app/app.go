@@ -131,7 +131,7 @@ func (a *App) start(ctx context.Context) (err error) {
 	}
 	m, b := a.o.Manager, a.o.Bridge
 	m.Engine, m.Sites, m.Limits, m.Log = noBrowser{}, nil, a.o.Limits, a.o.Log
-	paged := func(s Site) bool { return s.hasPage() }
+	paged := func(s Site) bool { return s.HasPage() }
 	if len(a.o.Sites) == 0 || slices.ContainsFunc(a.o.Sites, paged) {
 		if a.Engine, err = a.engine(a.Kind); err != nil {
 			return err
@@ -149,7 +149,7 @@ func (a *App) start(ctx context.Context) (err error) {
 	}
 	for _, s := range a.o.Sites {
 		b.Sites[s.Name] = s.Tools
-		if !s.hasPage() {
+		if !s.HasPage() {
 			continue
 		}
 		if err := a.serve(ctx, s); err != nil {

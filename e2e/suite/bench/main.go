@@ -46,7 +46,7 @@ type row struct {
 
 func main() {
 	short := flag.Bool("short", false, "a tenth of the work: shows that it runs, not how fast")
-	only := flag.String("only", "", "measure one group: inside, recorded, fresh, egress, kit, live, mcp, pages, sessions, noise, outside or strangers; with -peers, one of them")
+	only := flag.String("only", "", "measure one group: apis, inside, recorded, fresh, egress, kit, live, mcp, pages, sessions, noise, outside or strangers; with -peers, one of them")
 	packages := flag.String("peers", "", "a `folder` with npm's packages of others: measure ours beside them instead")
 	figures := flag.String("figures", "", "the `file` for what -peers finds")
 	flag.Parse()
@@ -116,6 +116,7 @@ func groups(url string, calls int) []group {
 		{"recorded", func(ctx context.Context) ([]row, error) { return recordedRows(ctx, url, calls) }},
 		{"fresh", func(context.Context) ([]row, error) { return freshRows(url) }},
 		{"egress", egressRows},
+		{"apis", func(ctx context.Context) ([]row, error) { return apiRows(ctx, calls) }},
 		{"kit", kitRows},
 		{"live", func(ctx context.Context) ([]row, error) { return liveRows(ctx, url) }},
 		{"mcp", func(ctx context.Context) ([]row, error) { return mcpRows(ctx, url, calls) }},

@@ -1,0 +1,77 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"time"
+
+	"github.com/pagetools/pagetools/bridge/opentools"
+)
+
+// apiDocument has one operation that needs no consent.
+const apiDocument = `{"openapi":"3.1.0","info":{"title":"Bench","version":"1"},"x-llm":{"version":"0.1","name":"Bench"},"paths":{"/search":{"get":{
+"operationId":"search","x-llm":{"approval":"auto"},"parameters":[{"name":"query","in":"query","required":true,"schema":{"type":"string"}}],
+"responses":{"200":{"description":"","content":{"application/json":{"schema":{"type":"object","required":["found"]}}}}}}}}}`
+
+// apiMost is how much longer than a bare client a call of an API may take.
+const apiMost = 1.3
+
+// apiRows compares a call of an API through the whole bridge with the same request of a bare client.
+func apiRows(ctx context.Context, calls int) ([]row, error) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		if r.URL.Path == "/openapi.json" {
+			_, _ = io.WriteString(w, apiDocument)
+			return
+		}
+		_, _ = io.WriteString(w, `{"found":["rye","wheat"]}`)
+	}))
+	defer server.Close()
+	transport := &http.Transport{MaxIdleConnsPerHost: 2}
+	defer transport.CloseIdleConnections()
+	site, err := opentools.Connect(ctx, server.URL+"/openapi.json", opentools.Options{Transport: transport})
+	if err != nil {
+		return nil, err
+	}
+	defer site.Close()
+	ours := func() error {
+		_, err := site.Call(ctx, "search", json.RawMessage(`{"query":"bread"}`))
+		return err
+	}
+	client := &http.Client{Transport: transport}
+	floor := func() error {
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, server.URL+"/search?query=bread", nil)
+		if err != nil {
+			return err
+		}
+		res, err := client.Do(req)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = res.Body.Close() }()
+		var found struct{ Found []string }
+		return json.NewDecoder(res.Body).Decode(&found)
+	}
+	var ratios []float64
+	var all, bare []time.Duration
+	for range rounds {
+		a, err := sample(calls, ours)
+		if err != nil {
+			return nil, err
+		}
+		b, err := sample(calls, floor)
+		if err != nil {
+			return nil, err
+		}
+		all, bare = slices.Concat(all, a), slices.Concat(bare, b)
+		ratios = append(ratios, float64(quantile(a, 0.5))/float64(quantile(b, 0.5)))
+	}
+	ratio := median(ratios)
+	return []row{{"a warm call of an API, p50", quantile(all, 0.5).Round(time.Microsecond).String(), quantile(bare, 0.5).Round(time.Microsecond).String() + ", a bare client",
+		fmt.Sprintf("%.2f", ratio), fmt.Sprintf("%.1f", apiMost), ratio <= apiMost}}, nil
+}
