@@ -117,6 +117,15 @@ func (s *Site) Tools(ctx context.Context) ([]*bridge.Tool, error) {
 	return l.Tools, err
 }
 
+// Operation is what the document says of a tool, its words on rendering and on what comes next among
+// it; nil is another tool.
+func (s *Site) Operation(tool string) *Tool {
+	if now := s.router.sites[Name].edition(); now != nil {
+		return now.tools[tool]
+	}
+	return nil
+}
+
 // Call runs a tool with arguments, a JSON object. Errors are *bridge.Error; a refusal is none.
 func (s *Site) Call(ctx context.Context, tool string, arguments json.RawMessage) (Result, error) {
 	in, err := bridge.ReadValue("arguments", arguments)

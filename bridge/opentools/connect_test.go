@@ -23,7 +23,7 @@ func TestConnect(t *testing.T) {
 	s := serve(t, operation("/pets", "get", "list", free)+","+operation("/pets", "post", "save", `{}`))
 	s.change(func() {
 		s.document = documentOf(`"/pets":{"get":{"operationId":"list","x-llm":` + free + `,"parameters":[{"name":"a b","in":"query","schema":{}}]},
-			"post":{"operationId":"save","summary":"Saves.","x-llm":{"hint":"Use it."}}}`)
+			"post":{"operationId":"save","summary":"Saves.","x-llm":{"hint":"Use it.","rendering":{"as":"card"},"chaining":[{"operationId":"list"}]}}}`)
 	})
 	s.on("/pets", func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, r.Method+" "+r.URL.RawQuery) })
 	yes := false
@@ -53,6 +53,9 @@ func TestConnect(t *testing.T) {
 		if got := fmt.Sprintf("%s %t %v", r.Data, r.Denied, err); !strings.HasPrefix(got, x.want) {
 			t.Errorf("%s %s: %s, want %s", x.tool, x.arguments, got, x.want)
 		}
+	}
+	if x := site.Operation("save"); x == nil || string(x.Terms.Rendering) != `{"as":"card"}` || string(x.Terms.Chaining) != `[{"operationId":"list"}]` {
+		t.Errorf("%+v", x)
 	}
 	tools, err := site.Tools(t.Context())
 	if err != nil {

@@ -1,6 +1,7 @@
 package opentools
 
 import (
+	"encoding/json"
 	"strconv"
 	"strings"
 	"time"
@@ -41,6 +42,10 @@ type Operation struct {
 	RateLimit *RateLimit `json:"rateLimit,omitempty"`
 	// Hint says when and why to use it, where the summary does not say all.
 	Hint string `json:"hint,omitempty"`
+	// Rendering says how results are best shown, and Chaining what is often done next, as the JSON
+	// Schema of x-llm has them; nil is nothing.
+	Rendering json.RawMessage `json:"rendering,omitempty"`
+	Chaining  json.RawMessage `json:"chaining,omitempty"`
 	// Untrusted is true when results may have what strangers wrote.
 	Untrusted bool `json:"x-untrusted-content,omitempty"`
 }
