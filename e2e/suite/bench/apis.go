@@ -6,7 +6,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
+	"os"
+	"os/exec"
 	"slices"
 	"time"
 
@@ -21,20 +22,62 @@ const apiDocument = `{"openapi":"3.1.0","info":{"title":"Bench","version":"1"},"
 // apiMost is how much longer than a bare client a call of an API may take.
 const apiMost = 1.3
 
-// apiRows compares a call of an API through the whole bridge with the same request of a bare client.
-func apiRows(ctx context.Context, calls int) ([]row, error) {
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+// serveAPI is the API, until its standard input ends. It prints its address.
+func serveAPI() error {
+	l, err := listen()
+	if err != nil {
+		return err
+	}
+	server := &http.Server{ReadHeaderTimeout: time.Second, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		if r.URL.Path == "/openapi.json" {
 			_, _ = io.WriteString(w, apiDocument)
 			return
 		}
 		_, _ = io.WriteString(w, `{"found":["rye","wheat"]}`)
-	}))
-	defer server.Close()
+	})}
+	go func() { _ = server.Serve(l) }()
+	fmt.Println("http://" + l.Addr().String())
+	_, _ = io.Copy(io.Discard, os.Stdin)
+	return server.Close()
+}
+
+// apiServer starts another process that serves the API, as APIs on a machine are.
+func apiServer(ctx context.Context) (address string, stop func(), err error) {
+	self, err := os.Executable()
+	if err != nil {
+		return "", nil, err
+	}
+	cmd := exec.CommandContext(ctx, self, "-api")
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return "", nil, err
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return "", nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return "", nil, err
+	}
+	stop = func() { _ = in.Close(); _ = cmd.Wait() }
+	if _, err := fmt.Fscanln(out, &address); err != nil {
+		stop()
+		return "", nil, err
+	}
+	return address, stop, nil
+}
+
+// apiRows compares a call of an API through the whole bridge with the same request of a bare client.
+func apiRows(ctx context.Context, calls int) ([]row, error) {
+	address, stop, err := apiServer(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer stop()
 	transport := &http.Transport{MaxIdleConnsPerHost: 2}
 	defer transport.CloseIdleConnections()
-	site, err := opentools.Connect(ctx, server.URL+"/openapi.json", opentools.Options{Transport: transport})
+	site, err := opentools.Connect(ctx, address+"/openapi.json", opentools.Options{Transport: transport})
 	if err != nil {
 		return nil, err
 	}
@@ -45,7 +88,7 @@ func apiRows(ctx context.Context, calls int) ([]row, error) {
 	}
 	client := &http.Client{Transport: transport}
 	floor := func() error {
-		req, err := http.NewRequestWithContext(ctx, http.MethodGet, server.URL+"/search?query=bread", nil)
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, address+"/search?query=bread", nil)
 		if err != nil {
 			return err
 		}

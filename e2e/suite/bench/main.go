@@ -49,10 +49,14 @@ func main() {
 	only := flag.String("only", "", "measure one group: apis, inside, recorded, fresh, egress, kit, live, mcp, pages, sessions, noise, outside or strangers; with -peers, one of them")
 	packages := flag.String("peers", "", "a `folder` with npm's packages of others: measure ours beside them instead")
 	figures := flag.String("figures", "", "the `file` for what -peers finds")
+	api := flag.Bool("api", false, "serve the API that the group apis calls, and measure nothing")
 	flag.Parse()
 	debug.SetGCPercent(300) // as serve does
 	ctx := context.Background()
 	measure := func() error { return run(ctx, *short, *only) }
+	if *api {
+		measure = serveAPI
+	}
 	if *packages != "" {
 		measure = func() error { return comparePeers(ctx, *packages, *figures, *only) }
 	}
