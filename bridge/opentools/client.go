@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptrace"
@@ -95,16 +96,15 @@ func (o *outgoing) send(ctx context.Context) (res *http.Response, sent bool, err
 	}
 	var wrote atomic.Bool
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteHeaders: func() { wrote.Store(true) }})
-	r, err := http.NewRequestWithContext(ctx, made.method, made.url.String(), bytes.NewReader(made.body))
-	if err != nil {
-		return nil, false, bridge.Errorf(bridge.SchemaError, "", bridge.NotRun,
-			"request: it makes no address that can be asked.").With(err)
+	r := (&http.Request{Method: made.method, URL: made.url, Host: made.url.Host, Header: made.header,
+		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1}).WithContext(ctx)
+	if made.body != nil {
+		r.ContentLength = int64(len(made.body))
+		r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(made.body)), nil }
+		if r.Body, _ = r.GetBody(); len(made.body) == 0 { // it does not fail; and no length would be an unknown one
+			r.Body = http.NoBody
+		}
 	}
-	if made.body == nil {
-		r.Body, r.GetBody, r.ContentLength = http.NoBody, nil, 0
-	}
-	r.URL = made.url // with its path as it is encoded
-	r.Header = made.header
 	if r.Header.Get("Accept") == "" {
 		r.Header.Set("Accept", "application/json, text/*;q=0.8, */*;q=0.5")
 	}

@@ -21,25 +21,27 @@ const (
 
 // jar has the cookies of one session of one caller. It is safe for concurrent use.
 type jar struct {
-	cookies *cookiejar.Jar
-
 	turn chan struct{} // calls in order hold it
+
 	mu   sync.Mutex
+	held *cookiejar.Jar // nil: none were set
 	by   bridge.Caller
 	set  int // cookies that were set: each may be one more
 	used time.Time
 }
 
-func newJar() *jar {
-	c, err := cookiejar.New(nil)
-	if err != nil {
-		panic(err) // it fails for no options
-	}
-	return &jar{cookies: c, turn: make(chan struct{}, 1)}
-}
+func newJar() *jar { return &jar{turn: make(chan struct{}, 1)} }
 
 // Cookies are those of an address.
-func (j *jar) Cookies(u *url.URL) []*http.Cookie { return j.cookies.Cookies(u) }
+func (j *jar) Cookies(u *url.URL) []*http.Cookie {
+	j.mu.Lock()
+	held := j.held
+	j.mu.Unlock()
+	if held == nil {
+		return nil
+	}
+	return held.Cookies(u)
+}
 
 // receiving takes cookies, and adds none: those of a request are added where it is made, with those
 // of its arguments.
@@ -48,10 +50,13 @@ type receiving struct{ *jar }
 // SetCookies implements http.CookieJar.
 func (r receiving) SetCookies(u *url.URL, cookies []*http.Cookie) {
 	r.mu.Lock()
-	room := max(0, maxCookies-r.set)
-	r.set += min(len(cookies), room)
-	r.mu.Unlock()
-	r.cookies.SetCookies(u, cookies[:min(len(cookies), room)])
+	defer r.mu.Unlock()
+	if r.held == nil {
+		r.held, _ = cookiejar.New(nil) // it does not fail
+	}
+	n := min(len(cookies), maxCookies-r.set)
+	r.set += n
+	r.held.SetCookies(u, cookies[:n])
 }
 
 // Cookies implements http.CookieJar.
