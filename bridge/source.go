@@ -185,6 +185,13 @@ type Router interface {
 	Acquire(ctx context.Context, ref Ref) (Source, error)
 }
 
+// Preparer is a Router that knows of some calls that they cannot run. It is optional.
+type Preparer interface {
+	// Prepare says why a call of the tool could not run now, such as for want of a login, before a
+	// person is asked about it. The error is an *Error whose outcome is NotRun.
+	Prepare(ctx context.Context, ref Ref, t *Tool) error
+}
+
 // Shown is a page that is open.
 type Shown struct {
 	// URL and Title are those of the document that it shows, as the page chose them.

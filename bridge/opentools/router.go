@@ -70,6 +70,7 @@ type Router struct {
 var (
 	_ bridge.Router   = (*Router)(nil)
 	_ bridge.Notifier = (*Router)(nil)
+	_ bridge.Preparer = (*Router)(nil)
 )
 
 // NewRouter makes a Router, and begins to look for the documents. The caller must close it.
@@ -170,6 +171,25 @@ func (r *Router) Shows(ref bridge.Ref) *bridge.Shown {
 		return nil
 	}
 	return r.o.Pages.Shows(ref)
+}
+
+// Prepare implements bridge.Preparer: nobody is asked about a call that lacks a login.
+func (r *Router) Prepare(ctx context.Context, ref bridge.Ref, t *bridge.Tool) error {
+	a := r.sites[ref.Site]
+	if a == nil || !ref.API || a.Keeper == nil {
+		return nil
+	}
+	now := a.used()
+	if now == nil || now.tools[t.Name()] == nil {
+		return nil // the call says why
+	}
+	target := now.target(ref.Caller.Name, now.tools[t.Name()])
+	address := *target.Resource
+	probe := (&http.Request{Method: http.MethodGet, URL: &address, Header: http.Header{}}).WithContext(ctx) // it is not sent
+	if err := a.Keeper.Sign(ctx, target, probe); err != nil {
+		return notSigned(err)
+	}
+	return nil
 }
 
 // Acquire implements bridge.Router.

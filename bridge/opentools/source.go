@@ -85,7 +85,7 @@ func (s *source) Invoke(ctx context.Context, inv bridge.Invocation) bridge.Step 
 	if most == 0 {
 		most = a.router.o.Limits.Result
 	}
-	target := oauth.Target{Principal: inv.Caller, Resource: now.servers[t], Document: now.found.URL, Alternatives: now.found.alternatives(t)}
+	target := now.target(inv.Caller, t)
 	transport, err := a.through(target)
 	if err != nil {
 		return notSigned(err).Step()
@@ -100,6 +100,13 @@ func (s *source) Invoke(ctx context.Context, inv bridge.Invocation) bridge.Step 
 		}
 	}
 	return step
+}
+
+// target is what requests of a tool are signed for. Server and document are the edition's own: who
+// signs must not change them.
+func (e *edition) target(caller string, t *Tool) oauth.Target {
+	server := *e.servers[t]
+	return oauth.Target{Principal: caller, Resource: &server, Document: e.found.URL, Alternatives: e.found.alternatives(t)}
 }
 
 // maxArgumentDepth bounds the nesting of arguments, as the bridge does.
