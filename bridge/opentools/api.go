@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -175,7 +176,7 @@ func asError(address string, err error) *bridge.Error {
 		return e
 	}
 	return bridge.Errorf(bridge.InternalError, bridge.Unreachable, bridge.NotRun, "%s.",
-		bridge.Clip(bridge.OneLine(err.Error()), 1<<10)).With(err)
+		strings.TrimSuffix(bridge.Clip(bridge.OneLine(err.Error()), 1<<10), ".")).With(err)
 }
 
 // look finds the document and makes tools of it.

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"mime"
-	"net"
 	"net/http"
 	"net/url"
 	"path"
@@ -210,8 +209,7 @@ func (s *search) note(ref string, err error) {
 	if errors.As(err, &failed) {
 		err = failed.Err
 	}
-	var forbidden interface{ Forbidden() string }
-	if to, ok := errors.AsType[*net.OpError](err); ok && to.Op == "dial" || errors.As(err, &forbidden) {
+	if unreachable(s.start.Host, err) != nil {
 		s.dead = err
 	}
 	s.tried = append(s.tried, fmt.Sprintf("%.200s: %s", ref, err))

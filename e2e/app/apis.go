@@ -3,6 +3,7 @@ package app
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"net/http"
 	"net/url"
 	"slices"
@@ -75,7 +76,7 @@ func (a *App) attach(ctx context.Context) error {
 		a.stops = append(a.stops, func() error { grant.End(); return nil })
 		o.Sites = append(o.Sites, opentools.SiteOptions{Site: bridge.Site{Name: s.Name, Target: s.Text, Origin: s.Origin},
 			URL: s.URL, Pages: s.HasPage(), Expose: s.API.Expose, Guess: s.API.Guess, Full: s.API.Full, Origins: s.Page.Origins,
-			Transport: grant.Transport, Keeper: a.keeper(grant)})
+			Transport: func(c *tls.Certificate) http.RoundTripper { return grant.Transport(a.tlsConfig(c)) }, Keeper: a.keeper(grant)})
 	}
 	a.APIs = opentools.NewRouter(o)
 	a.Router = a.APIs
@@ -87,7 +88,17 @@ func (a *App) keeper(of *egress.Grant) *oauth.Keeper {
 	if a.o.Credentials == nil {
 		return nil
 	}
-	return oauth.New(oauth.Options{Store: a.o.Credentials, Client: &http.Client{Transport: of.Transport(nil)}})
+	return oauth.New(oauth.Options{Store: a.o.Credentials, Client: &http.Client{Transport: of.Transport(a.tlsConfig(nil))}})
+}
+
+// tlsConfig is that of requests with a certificate, or nil for none. The browser accepts the same
+// servers.
+func (a *App) tlsConfig(certificate *tls.Certificate) *tls.Config {
+	c := &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: a.o.Local.AcceptInsecureCerts} //nolint:gosec // it was asked for
+	if certificate != nil {
+		c.Certificates = []tls.Certificate{*certificate}
+	}
+	return c
 }
 
 // reach is what the pages and the API of the site may reach.

@@ -128,15 +128,12 @@ func (p *Proxy) admitted(r *http.Request) *Grant {
 }
 
 // Transport makes requests of this process as if they were the page's: to what the grant lets it
-// reach, by the same dialer. A certificate, where there is one, is shown to whoever asks for one.
-// Its connections are kept, and end with End.
-func (g *Grant) Transport(certificate *tls.Certificate) http.RoundTripper {
+// reach, by the same dialer. The configuration of TLS may be nil. Its connections are kept, and end
+// with End.
+func (g *Grant) Transport(config *tls.Config) http.RoundTripper {
 	t := &http.Transport{DialContext: g.dial, Proxy: g.proxy.upstreamOf, ForceAttemptHTTP2: true,
 		MaxIdleConnsPerHost: idleConnections, MaxConnsPerHost: mostConnections, IdleConnTimeout: idleTime,
-		TLSHandshakeTimeout: dialTime, MaxResponseHeaderBytes: headerBytes}
-	if certificate != nil {
-		t.TLSClientConfig = &tls.Config{Certificates: []tls.Certificate{*certificate}, MinVersion: tls.VersionTLS12}
-	}
+		TLSHandshakeTimeout: dialTime, MaxResponseHeaderBytes: headerBytes, TLSClientConfig: config}
 	context.AfterFunc(g.life, t.CloseIdleConnections)
 	return granted{g, t}
 }
