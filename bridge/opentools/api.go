@@ -32,6 +32,7 @@ type api struct {
 	expires time.Time     // when it is asked for again
 	asked   time.Time     // when it was asked for
 	running chan struct{} // closed when the look that goes on ends; nil: none
+	closed  bool          // no look begins any more
 	good    time.Time     // until when it is used where it cannot be asked for
 	merged  map[[2]*bridge.Catalog]*bridge.Catalog
 	rates   map[rated]func(time.Time) bool
@@ -121,6 +122,10 @@ func (a *api) refresh() <-chan struct{} {
 		return a.running
 	}
 	over := make(chan struct{})
+	if a.closed {
+		close(over)
+		return over
+	}
 	a.running, a.asked = over, a.router.o.Now()
 	before := a.now
 	a.background.Go(func() { // ends with the look, which has its own bounds, or with the router
@@ -129,6 +134,14 @@ func (a *api) refresh() <-chan struct{} {
 		close(over)
 	})
 	return over
+}
+
+// close waits for the look that goes on, which the router has ended.
+func (a *api) close() {
+	a.mu.Lock()
+	a.closed = true
+	a.mu.Unlock()
+	a.background.Wait()
 }
 
 // settle notes what a look came to.

@@ -64,6 +64,9 @@ type Discoverer struct {
 // stepTime is how long a step may take.
 const stepTime = 10 * time.Second
 
+// mostSlow is how many steps may take too long; after one more no other is tried.
+const mostSlow = 1
+
 // guesses are addresses that frameworks use.
 var guesses = []string{"/openapi.json", "/v3/api-docs", "/openapi.yaml"}
 
@@ -114,6 +117,7 @@ type search struct {
 	first *reply // of the address itself
 	tag   string // of the document that is known
 	tried []string
+	slow  int   // steps that took too long
 	dead  error // why the origin cannot be asked at all
 }
 
@@ -209,7 +213,10 @@ func (s *search) note(ref string, err error) {
 	if errors.As(err, &failed) {
 		err = failed.Err
 	}
-	if unreachable(s.start.Host, err) != nil {
+	if errors.Is(err, context.DeadlineExceeded) {
+		s.slow++
+	}
+	if unreachable(s.start.Host, err) != nil || s.slow > mostSlow {
 		s.dead = err
 	}
 	s.tried = append(s.tried, fmt.Sprintf("%.200s: %s", ref, err))

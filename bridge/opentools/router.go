@@ -105,7 +105,7 @@ func NewRouter(o RouterOptions) *Router {
 func (r *Router) Close() {
 	r.end()
 	for _, a := range r.sites {
-		a.background.Wait()
+		a.close()
 	}
 }
 
