@@ -155,6 +155,10 @@ func (s stateTarget) page(ctx context.Context, a *app.App, t *target) (*session.
 	if s == "" {
 		return nil, nil //nolint:nilnil // nothing is saved
 	}
+	if a.Engine == nil {
+		return nil, usage("%s is an API, without a page whose login could be saved: `pagetools auth login` is for APIs",
+			terminal.Plain(t.Text))
+	}
 	return a.Manager.CatalogPage(ctx, t.Name)
 }
 
