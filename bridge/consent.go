@@ -22,7 +22,12 @@ func (r *passage) where(asking bool) (*Agreed, *Shown) {
 // askConsent stops a call before anything runs and before it holds a page. With
 // an answer it begins again, so that everything is checked anew. auto is what
 // the operator's mode auto would decide.
-func (pl *pipeline) askConsent(r *Run, auto policy.Decision) Step {
+func (pl *pipeline) askConsent(ctx context.Context, r *Run, auto policy.Decision) Step {
+	if p, ok := pl.router.(Preparer); ok {
+		if err := p.Prepare(ctx, r.ref(), r.tool); err != nil {
+			return nothingRan(ctx, err).Step()
+		}
+	}
 	var shown *Shown
 	r.shownDigest = r.tool.digest
 	r.shown, shown = r.where(true)

@@ -368,13 +368,8 @@ func (pl *pipeline) approve(ctx context.Context, r *Run, next handler) Step {
 	case r.decision.Level == policy.Auto || pl.consents.granted(ctx, r):
 		return next(ctx, r)
 	default:
-		if p, ok := pl.router.(Preparer); ok {
-			if err := p.Prepare(ctx, r.ref(), r.tool); err != nil {
-				return nothingRan(ctx, err).Step()
-			}
-		}
 		in.Operator.Mode = policy.ModeAuto
-		return pl.askConsent(r, policy.Decide(in))
+		return pl.askConsent(ctx, r, policy.Decide(in))
 	}
 	if e := r.checkConsent(); e != nil {
 		return e.Step()

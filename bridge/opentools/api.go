@@ -228,11 +228,9 @@ func (a *api) read(found *Found, before *edition) *edition {
 	tools, problems := found.Tools(a.Expose)
 	e := &edition{found: found, tools: make(map[string]*Tool, len(tools)), servers: make(map[*Tool]*url.URL, len(tools))}
 	var findings []bridge.Finding
-	note := func(rule, tool, text string, refused bool) {
-		findings = append(findings, bridge.Finding{Rule: rule, Tool: tool, Message: text, Refused: refused}.Cleaned())
-	}
+	note := func(f bridge.Finding) { findings = append(findings, f.Cleaned()) }
 	for _, p := range problems {
-		note("operation-unusable", "", p, true)
+		note(bridge.Finding{Rule: "operation-unusable", Message: p, Refused: true})
 	}
 	name := found.Title
 	if found.Root != nil && found.Root.Name != "" {
@@ -242,11 +240,11 @@ func (a *api) read(found *Found, before *edition) *edition {
 	for _, t := range tools {
 		server, err := t.serverOf(found.Document, found.URL, a.Origins)
 		if err != nil {
-			note("server-elsewhere", t.Name, err.Error(), true)
+			note(bridge.Finding{Rule: "server-elsewhere", Tool: t.Name, Message: err.Error(), Refused: true})
 			continue
 		}
 		for _, n := range t.Notes {
-			note("operation-note", t.Name, n, false)
+			note(bridge.Finding{Rule: "operation-note", Tool: t.Name, Message: n})
 		}
 		e.tools[t.Name], e.servers[t] = t, server
 		declared = append(declared, t.declaration(a.Origin, server, name))
