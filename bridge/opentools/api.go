@@ -3,8 +3,6 @@ package opentools
 import (
 	"context"
 	"errors"
-	"fmt"
-	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -43,13 +41,23 @@ type api struct {
 // edition is a document with its tools.
 type edition struct {
 	found   *Found
-	tools   map[string]*Tool
-	servers map[*Tool]*url.URL
+	tools   map[string]offered
 	catalog *bridge.Catalog
 }
 
+// offered is a tool with where it goes, and what its security asks for.
+type offered struct {
+	*Tool
+
+	server       *url.URL
+	alternatives [][]oauth.Scheme
+}
+
 // rated is what a rate is of (O13).
-type rated struct{ caller, tool string }
+type rated struct {
+	caller, tool string
+	limit        RateLimit
+}
 
 // Times of looking for documents.
 const (
@@ -226,7 +234,7 @@ func isGone(err error) bool {
 // read makes the tools of a document.
 func (a *api) read(found *Found, before *edition) *edition {
 	tools, problems := found.Tools(a.Expose)
-	e := &edition{found: found, tools: make(map[string]*Tool, len(tools)), servers: make(map[*Tool]*url.URL, len(tools))}
+	e := &edition{found: found, tools: make(map[string]offered, len(tools))}
 	var findings []bridge.Finding
 	note := func(f bridge.Finding) { findings = append(findings, f.Cleaned()) }
 	for _, p := range problems {
@@ -246,7 +254,7 @@ func (a *api) read(found *Found, before *edition) *edition {
 		for _, n := range t.Notes {
 			note(bridge.Finding{Rule: "operation-note", Tool: t.Name, Message: n})
 		}
-		e.tools[t.Name], e.servers[t] = t, server
+		e.tools[t.Name] = offered{t, server, found.alternatives(t)}
 		declared = append(declared, t.declaration(a.Origin, server, name))
 	}
 	var prev *bridge.Catalog
@@ -266,7 +274,7 @@ func (a *api) read(found *Found, before *edition) *edition {
 func (a *api) list(now *edition, page func() (*bridge.Catalog, error)) (*bridge.Catalog, error) {
 	if !a.Pages {
 		if now == nil {
-			return nil, cmpError(a.failure(), a.unread())
+			return nil, a.unread()
 		}
 		return now.catalog, nil
 	}
@@ -291,17 +299,12 @@ func (a *api) list(now *edition, page func() (*bridge.Catalog, error)) (*bridge.
 	return both, nil
 }
 
-// unread is the error of a site whose first look goes on.
+// unread is the error of a site without a document: why, or that its first look goes on.
 func (a *api) unread() *bridge.Error {
-	return bridge.Errorf(bridge.InternalError, bridge.Unreachable, bridge.NotRun, "The document of %q was not read yet.", a.Name)
-}
-
-// cmpError is e, or else the other one.
-func cmpError(e, otherwise *bridge.Error) error {
-	if e != nil {
+	if e := a.failure(); e != nil {
 		return e
 	}
-	return otherwise
+	return bridge.Errorf(bridge.InternalError, bridge.Unreachable, bridge.NotRun, "The document of %q was not read yet.", a.Name)
 }
 
 // allow counts a call against the rate that the site publishes (O13), for each caller.
@@ -311,12 +314,12 @@ func (a *api) allow(caller string, t *Tool, now time.Time) *bridge.Error {
 		return nil
 	}
 	every := limit.Per() / time.Duration(limit.Max)
-	key := rated{caller, t.Name + "\n" + fmt.Sprint(*limit)}
+	key := rated{caller, t.Name, *limit}
 	a.mu.Lock()
 	may := a.rates[key]
 	if may == nil {
 		if len(a.rates) >= maxRated {
-			for k := range maps.Keys(a.rates) {
+			for k := range a.rates {
 				delete(a.rates, k)
 				break
 			}

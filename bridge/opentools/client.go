@@ -25,7 +25,7 @@ import (
 
 // outgoing is a call on its way to an API.
 type outgoing struct {
-	client    *http.Client
+	transport http.RoundTripper
 	keeper    *oauth.Keeper
 	target    oauth.Target
 	tool      *Tool
@@ -119,8 +119,7 @@ func (o *outgoing) send(ctx context.Context) (res *http.Response, sent bool, err
 			return nil, false, notSigned(err)
 		}
 	}
-	client := *o.client
-	client.CheckRedirect = o.within
+	client := http.Client{Transport: o.transport, CheckRedirect: o.within}
 	if o.jar != nil {
 		client.Jar = receiving{o.jar}
 	}

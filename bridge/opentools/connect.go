@@ -121,7 +121,7 @@ func (s *Site) Tools(ctx context.Context) ([]*bridge.Tool, error) {
 // it; nil is another tool.
 func (s *Site) Operation(tool string) *Tool {
 	if now := s.router.sites[Name].edition(); now != nil {
-		return now.tools[tool]
+		return now.tools[tool].Tool
 	}
 	return nil
 }

@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"golang.org/x/net/html"
+
+	"github.com/pagetools/pagetools/bridge/opentools/oauth"
 )
 
 // Route is how a document was found.
@@ -73,11 +75,11 @@ var guesses = []string{"/openapi.json", "/v3/api-docs", "/openapi.yaml"}
 // Discover finds the document of an application (O1, O7, O8): of the address itself, then of what its origin says. The
 // error is [ErrNotFound], with what was tried, or that of a document that was found and cannot be read.
 func (d *Discoverer) Discover(ctx context.Context, address string) (*Found, error) {
-	u, err := url.Parse(address)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		return nil, fmt.Errorf("%.200q is not a web address: it begins with https://", address)
+	s, err := d.search(ctx, address)
+	if err != nil {
+		return nil, err
 	}
-	s := &search{d: d, ctx: ctx, start: u}
+	u := s.start
 	steps := []func() (*Found, error){s.given, s.wellKnown, s.beside, s.convention, s.linked, s.catalog, s.resources}
 	if d.Quick {
 		if steps = []func() (*Found, error){s.wellKnown, s.beside, s.convention}; LooksLikeDocument(u) {
@@ -99,7 +101,7 @@ func (d *Discoverer) Discover(ctx context.Context, address string) (*Found, erro
 			return nil, fmt.Errorf("%s cannot be reached: %w", u.Host, s.dead)
 		}
 	}
-	return nil, fmt.Errorf("%w at %s (%s)", ErrNotFound, u.Host, strings.Join(s.tried, "; "))
+	return nil, s.notFound()
 }
 
 // LooksLikeDocument reports whether an address is one that documents have.
@@ -107,6 +109,20 @@ func LooksLikeDocument(u *url.URL) bool {
 	name := strings.ToLower(path.Base(u.Path))
 	return slices.Contains([]string{".json", ".yaml", ".yml"}, path.Ext(name)) || strings.Contains(name, "openapi") ||
 		strings.Contains(name, "swagger") || name == "api-docs"
+}
+
+// search begins a discovery.
+func (d *Discoverer) search(ctx context.Context, address string) (*search, error) {
+	u, err := url.Parse(address)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		return nil, fmt.Errorf("%.200q is not a web address: it begins with https://", address)
+	}
+	return &search{d: d, ctx: ctx, start: u}, nil
+}
+
+// notFound says what was tried.
+func (s *search) notFound() error {
+	return fmt.Errorf("%w at %s (%s)", ErrNotFound, s.start.Host, strings.Join(s.tried, "; "))
 }
 
 // search is one discovery.
@@ -185,15 +201,7 @@ func (s *search) get(u *url.URL) (*reply, error) {
 	return &reply{res.Request.URL, body, media, res.Header.Values("Link"), freshness(res.Header), res.Header.Get("ETag")}, nil
 }
 
-func sameOrigin(a, b *url.URL) bool {
-	port := func(u *url.URL) string {
-		if p := u.Port(); p != "" {
-			return p
-		}
-		return map[string]string{"http": "80", "https": "443"}[u.Scheme]
-	}
-	return a.Scheme == b.Scheme && strings.EqualFold(a.Hostname(), b.Hostname()) && port(a) == port(b)
-}
+func sameOrigin(a, b *url.URL) bool { return oauth.Origin(a) == oauth.Origin(b) }
 
 // try asks an address, and remembers why it is of no use.
 func (s *search) try(ref string, from *url.URL) *reply {

@@ -7,7 +7,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -109,7 +108,7 @@ func (d *Document) tool(p Place, e Expose, in, out *schema.Bundler) (*Tool, stri
 		return nil, "", fmt.Errorf("it cannot be read: %w", err)
 	}
 	terms, marked, err := d.terms(&o)
-	safe := p.Method == http.MethodGet || p.Method == http.MethodHead || p.Method == "QUERY"
+	safe := isSafe(p.Method)
 	switch {
 	case err != nil:
 		return nil, "", fmt.Errorf("x-llm: %w", err)

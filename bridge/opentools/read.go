@@ -3,22 +3,19 @@ package opentools
 import (
 	"context"
 	"fmt"
-	"net/url"
-	"strings"
 )
 
 // Given reads the document at an address, or the one that an llm.json at the address leads to. The error is
 // [ErrNotFound] when there is none.
 func (d *Discoverer) Given(ctx context.Context, address string) (*Found, error) {
-	u, err := url.Parse(address)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		return nil, fmt.Errorf("%.200q is not a web address: it begins with https://", address)
+	s, err := d.search(ctx, address)
+	if err != nil {
+		return nil, err
 	}
-	s := &search{d: d, ctx: ctx, start: u}
 	if found, err := s.given(); found != nil || err != nil {
 		return found, err
 	}
-	return nil, fmt.Errorf("%w at %s (%s)", ErrNotFound, u.Host, strings.Join(s.tried, "; "))
+	return nil, s.notFound()
 }
 
 // ReadFile reads a document of a file, in JSON or YAML. Errors are as those of [ReadDocument].

@@ -180,7 +180,7 @@ func (r *Router) Prepare(ctx context.Context, ref bridge.Ref, t *bridge.Tool) er
 		return nil
 	}
 	now := a.used()
-	if now == nil || now.tools[t.Name()] == nil {
+	if now == nil || now.tools[t.Name()].Tool == nil {
 		return nil // the call says why
 	}
 	target := now.target(ref.Caller.Name, now.tools[t.Name()])
@@ -214,7 +214,7 @@ func (r *Router) Found(ctx context.Context, site string) (*Found, *bridge.Catalo
 	case ctx.Err() != nil:
 		return nil, nil, context.Cause(ctx)
 	}
-	return nil, nil, cmpError(a.failure(), a.unread())
+	return nil, nil, a.unread()
 }
 
 // Revoke ends the sessions of callers whose credential was revoked.

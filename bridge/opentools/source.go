@@ -22,7 +22,7 @@ type source struct {
 // acquire returns the API for one call. A session's calls run in order.
 func (a *api) acquire(ctx context.Context, ref bridge.Ref) (bridge.Source, error) {
 	if a.await(ctx, ref.Patience) == nil {
-		return nil, cmpError(a.failure(), a.unread())
+		return nil, a.unread()
 	}
 	j, ended := a.sessions.of(ref.Caller, ref.Session, a.router.o.Now())
 	if ended {
@@ -66,7 +66,7 @@ func (s *source) Invoke(ctx context.Context, inv bridge.Invocation) bridge.Step 
 		return e.Step()
 	}
 	t := now.tools[inv.Tool.Name()]
-	if e := a.allow(inv.Caller, t, a.router.o.Now()); e != nil {
+	if e := a.allow(inv.Caller, t.Tool, a.router.o.Now()); e != nil {
 		return e.Step()
 	}
 	args, err := schema.Read(inv.Input, maxArgumentDepth)
@@ -90,7 +90,7 @@ func (s *source) Invoke(ctx context.Context, inv bridge.Invocation) bridge.Step 
 	if err != nil {
 		return notSigned(err).Step()
 	}
-	o := &outgoing{client: &http.Client{Transport: transport}, keeper: a.Keeper, tool: t, server: now.servers[t], target: target,
+	o := &outgoing{transport: transport, keeper: a.Keeper, tool: t.Tool, server: t.server, target: target,
 		jar: s.jar, args: args, maxBytes: most, userAgent: a.router.o.UserAgent}
 	step := o.do(ctx)
 	if step.Err != nil {
@@ -102,11 +102,10 @@ func (s *source) Invoke(ctx context.Context, inv bridge.Invocation) bridge.Step 
 	return step
 }
 
-// target is what requests of a tool are signed for. Server and document are the edition's own: who
-// signs must not change them.
-func (e *edition) target(caller string, t *Tool) oauth.Target {
-	server := *e.servers[t]
-	return oauth.Target{Principal: caller, Resource: &server, Document: e.found.URL, Alternatives: e.found.alternatives(t)}
+// target is what requests of a tool are signed for. Server and document are the edition's own:
+// who signs must not change them.
+func (e *edition) target(caller string, t offered) oauth.Target {
+	return oauth.Target{Principal: caller, Resource: t.server, Document: e.found.URL, Alternatives: t.alternatives}
 }
 
 // maxArgumentDepth bounds the nesting of arguments, as the bridge does.
@@ -132,11 +131,11 @@ func (s *source) current(ctx context.Context, inv bridge.Invocation) (*edition, 
 	}
 	now := a.edition()
 	if now == nil {
-		return nil, bridge.AsError(cmpError(a.failure(), a.unread()))
+		return nil, a.unread()
 	}
 	t := now.catalog.Tool(inv.Tool.Name())
 	switch {
-	case t == nil || now.tools[t.Name()] == nil:
+	case t == nil || now.tools[t.Name()].Tool == nil:
 		return nil, bridge.Errorf(bridge.WebtoolNotFound, "", bridge.NotRun, "The site does not offer %q now.", inv.Tool.Name()).
 			Detail("reason", "action")
 	case t.Digest() != inv.Tool.Digest():

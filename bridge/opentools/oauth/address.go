@@ -23,8 +23,8 @@ func isLoopback(host string) bool {
 	return err == nil && a.IsLoopback()
 }
 
-// origin is that of a URL, as browsers write it.
-func origin(u *url.URL) string {
+// Origin is that of a URL, as browsers write it.
+func Origin(u *url.URL) string {
 	host := strings.ToLower(u.Hostname())
 	if strings.Contains(host, ":") {
 		host = "[" + host + "]"
@@ -39,7 +39,7 @@ func origin(u *url.URL) string {
 // canonical is the address of a server as a resource indicator (RFC 8707 2): without query,
 // fragment and the last slash.
 func canonical(u *url.URL) string {
-	return origin(u) + strings.TrimRight(u.EscapedPath(), "/")
+	return Origin(u) + strings.TrimRight(u.EscapedPath(), "/")
 }
 
 // within reports whether an address is that of a resource, or below it.
@@ -118,7 +118,7 @@ func CheckRedirect(next *http.Request, via []*http.Request) error {
 	switch {
 	case len(via) > maxRedirects:
 		return errors.New("it redirects without end")
-	case origin(next.URL) != origin(via[0].URL):
+	case Origin(next.URL) != Origin(via[0].URL):
 		return ErrRedirected
 	}
 	return nil

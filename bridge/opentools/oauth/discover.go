@@ -41,7 +41,7 @@ func (k *Keeper) find(ctx context.Context, t Target, o *schemeObject) (*server, 
 	if len(o.Flows) > 0 {
 		return s, k.flows(ctx, t, o, s)
 	}
-	err = k.serverOf(ctx, origin(t.Resource), s)
+	err = k.serverOf(ctx, Origin(t.Resource), s)
 	if errors.Is(err, errAbsent) {
 		err = fmt.Errorf("no authorization server was found for %s: neither the API nor its document "+
 			"names one", canonical(t.Resource))
@@ -193,11 +193,11 @@ func (k *Keeper) flows(ctx context.Context, t Target, o *schemeObject, s *server
 	}
 	var full server
 	full.local = s.local
-	if k.serverOf(ctx, origin(token), &full) == nil && full.Token == m.Token &&
+	if k.serverOf(ctx, Origin(token), &full) == nil && full.Token == m.Token &&
 		(m.Authorize == "" || full.Authorize == m.Authorize) {
 		s.serverMetadata, s.issuer = full.serverMetadata, full.issuer
 		return nil
 	}
-	s.serverMetadata, s.issuer = m, origin(token)
+	s.serverMetadata, s.issuer = m, Origin(token)
 	return nil
 }

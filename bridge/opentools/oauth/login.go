@@ -75,7 +75,7 @@ func (k *Keeper) Login(ctx context.Context, t Target, l Login) (Entry, error) {
 			clean(l.Scheme.Name, 64))
 	}
 	if err := secure(t.Resource, true); err != nil {
-		return Entry{}, fmt.Errorf("nobody logs in for %s: %w", origin(t.Resource), err)
+		return Entry{}, fmt.Errorf("nobody logs in for %s: %w", Origin(t.Resource), err)
 	}
 	s, err := k.find(ctx, t, o)
 	if err != nil {

@@ -59,7 +59,7 @@ func (k *Keeper) Logout(ctx context.Context, principal string, resource *url.URL
 		return nil, nil, err
 	}
 	for _, e := range entries {
-		if e.key.Principal != principal || !within(e.key.Resource, origin(resource)) {
+		if e.key.Principal != principal || !within(e.key.Resource, Origin(resource)) {
 			continue
 		}
 		if e, err = k.forget(ctx, e); err != nil {
