@@ -154,13 +154,7 @@ type granted struct {
 
 // RoundTrip implements http.RoundTripper.
 func (g granted) RoundTrip(r *http.Request) (*http.Response, error) {
-	port := r.URL.Port()
-	if port == "" && r.URL.Scheme == "https" {
-		port = "443"
-	} else if port == "" {
-		port = "80"
-	}
-	if err := g.literal(r.URL.Hostname(), port); err != nil {
+	if err := g.literal(r.URL.Hostname(), portOf(r.URL)); err != nil {
 		return nil, err
 	}
 	return g.to.RoundTrip(r)

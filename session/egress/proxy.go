@@ -195,6 +195,9 @@ func portOf(u *url.URL) string {
 	if port := u.Port(); port != "" {
 		return port
 	}
+	if u.Scheme == "https" {
+		return "443"
+	}
 	return "80"
 }
 
