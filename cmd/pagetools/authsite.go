@@ -5,12 +5,10 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"net/netip"
 	"slices"
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/opentools/oauth"
-	"github.com/pagetools/pagetools/bridge/policy"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/config"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
 	"github.com/pagetools/pagetools/session/egress"
@@ -96,11 +94,9 @@ func (p *program) openAuth(ctx context.Context, arg string, f authFlags) (*authS
 	}
 	s.closers = append(s.closers, store.Close)
 	o := egress.Options{Log: p.log}
-	if p.conf.ProxyServer != "" {
-		if o.Upstream, err = egress.ParseUpstream(p.conf.ProxyServer); err != nil {
-			s.close()
-			return nil, usage("--proxy-server: %w", err)
-		}
+	if o.Upstream, err = upstream(p.conf); err != nil {
+		s.close()
+		return nil, err
 	}
 	proxy, err := egress.Start(ctx, o)
 	if err != nil {
@@ -108,13 +104,9 @@ func (p *program) openAuth(ctx context.Context, arg string, f authFlags) (*authS
 		return nil, err
 	}
 	s.closers = append(s.closers, proxy.Close)
-	var reach policy.Reach
-	for _, origin := range slices.Concat(p.conf.AllowOrigins, t.config.AllowOrigins) {
-		s.origins = append(s.origins, string(origin))
-	}
-	for _, n := range slices.Concat(p.conf.AllowPrivate, t.config.AllowPrivate) {
-		reach.Private = append(reach.Private, netip.MustParsePrefix(string(n)))
-	}
+	pages := pageOptions(p.conf, plan{}, t)
+	s.origins = pages.Origins
+	reach := *pages.Tab.Reach
 	reach.Origins = append([]string{t.Origin}, s.origins...)
 	grant := proxy.Admit(reach, nil)
 	s.client = &http.Client{Transport: grant.Transport(nil)}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"net/netip"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -189,10 +190,8 @@ func (p *program) options(pl plan) (app.Options, error) {
 		Bridge: bridge.Options{Rates: c.Rates(), Observe: pl.observe},
 	}
 	o.Limits.CallTimeout = c.CallTimeout
-	if c.ProxyServer != "" {
-		if o.Upstream, err = egress.ParseUpstream(c.ProxyServer); err != nil {
-			return o, usage("--proxy-server: %w", err)
-		}
+	if o.Upstream, err = upstream(c); err != nil {
+		return o, err
 	}
 	named := func(t *target) bool { return t.named }
 	if c.StorageState != "" && len(pl.targets) > 0 && !slices.ContainsFunc(pl.targets, named) {
@@ -216,6 +215,18 @@ func (p *program) options(pl plan) (app.Options, error) {
 		o.Sites = append(o.Sites, s)
 	}
 	return o, nil
+}
+
+// upstream is the operator's own proxy; nil is none.
+func upstream(c *config.Config) (*url.URL, error) {
+	if c.ProxyServer == "" {
+		return nil, nil //nolint:nilnil // none is no error
+	}
+	u, err := egress.ParseUpstream(c.ProxyServer)
+	if err != nil {
+		return nil, usage("--proxy-server: %w", err)
+	}
+	return u, nil
 }
 
 // chromeOptions says which browser is started, and how.
