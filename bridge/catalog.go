@@ -154,6 +154,23 @@ func (c *Catalog) With(findings []Finding) *Catalog {
 	return &with
 }
 
+// Beside returns the tools of c with those of other whose names c has not, for a site that offers
+// both an API and a page. The findings are those of both.
+func (c *Catalog) Beside(other *Catalog) *Catalog {
+	both := &Catalog{byName: make(map[string]*Tool, len(c.tools)+len(other.tools))}
+	for _, t := range c.tools {
+		both.add(t)
+	}
+	for _, t := range other.tools {
+		if both.byName[t.name] == nil {
+			both.add(t)
+		}
+	}
+	both.seal()
+	both.findings = append(append(both.findings, c.findings...), other.findings...)
+	return both
+}
+
 // Trouble is a sentence on why tools may be missing: what went wrong in the page, as far as
 // a message has room for it. It is "" when nothing did.
 func (c *Catalog) Trouble() string {

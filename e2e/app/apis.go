@@ -83,7 +83,7 @@ func (a *App) attach(ctx context.Context) error {
 	return nil
 }
 
-// keeper gives the callers' credentials to the API of one site: what it asks is reached as the site is.
+// keeper returns what adds the callers' credentials to requests of one site, whose ways to the network it has.
 func (a *App) keeper(of *egress.Grant) *oauth.Keeper {
 	if a.o.Credentials == nil {
 		return nil
