@@ -2,6 +2,7 @@ package opentools
 
 import (
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"net/http"
 	"strings"
@@ -14,31 +15,32 @@ import (
 // longest that counts.
 const defaultFresh, mostFresh = 5 * time.Minute, 24 * time.Hour
 
-func freshness(h http.Header) time.Duration {
+// freshness is how long an answer is fresh; private is true when nobody may keep it.
+func freshness(h http.Header) (fresh time.Duration, private bool) {
 	said := h.Values("Cache-Control")
 	c, err := cacheobject.ParseResponseCacheControl(strings.Join(said, ","))
 	switch {
 	case err != nil || len(said) == 0:
-		return defaultFresh
+		return defaultFresh, false
 	case c.NoStore || c.NoCachePresent:
-		return 0
+		return 0, c.NoStore
 	case c.MaxAge >= 0:
-		return min(time.Duration(c.MaxAge)*time.Second, mostFresh)
+		return min(time.Duration(c.MaxAge)*time.Second, mostFresh), false
 	}
-	return defaultFresh
+	return defaultFresh, false
 }
 
 // Again asks for a document that was found before. It returns the same when it did not change; an
 // error is that there is none now, or that its site cannot be asked.
 func (d *Discoverer) Again(ctx context.Context, before *Found) (*Found, error) {
-	s := &search{d: d, ctx: ctx, start: before.URL, tag: before.tag}
+	s := &search{d: d, ctx: ctx, start: before.URL, tag: before.tag, changed: before.changed}
 	r, err := s.get(before.URL)
 	if err != nil {
 		return nil, err
 	}
-	if r.body == nil { // it did not change
+	if r.body == nil || sha256.Sum256(r.body) == before.sum { // it did not change
 		same := *before
-		same.Fresh = r.fresh
+		same.Fresh, same.private = r.fresh, r.private
 		return &same, nil
 	}
 	found, err := s.document(r, before.Route, before.Auth)

@@ -3,6 +3,8 @@ package opentools
 import (
 	"context"
 	"errors"
+	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -32,15 +34,19 @@ type api struct {
 	running chan struct{} // closed when the look that goes on ends; nil: none
 	closed  bool          // no look begins any more
 	good    time.Time     // until when it is used where it cannot be asked for
-	merged  map[[2]*bridge.Catalog]*bridge.Catalog
-	rates   map[rated]func(time.Time) bool
+	// keptList is the list that is kept for the next process, and kept until when it is good.
+	keptList *bridge.Catalog
+	kept     time.Time
+	merged   map[[2]*bridge.Catalog]*bridge.Catalog
+	rates    map[rated]func(time.Time) bool
 	// certified are the connections with certificates, which are their callers' own.
 	certified map[string]http.RoundTripper
 }
 
 // edition is a document with its tools.
 type edition struct {
-	found   *Found
+	found   *Found // its Document is nil where what was kept is still so
+	name    string // of the API
 	tools   map[string]offered
 	catalog *bridge.Catalog
 }
@@ -137,9 +143,13 @@ func (a *api) refresh() <-chan struct{} {
 	a.running, a.asked = over, a.router.o.Now()
 	before := a.now
 	a.background.Go(func() { // ends with the look, which has its own bounds, or with the router
+		if before == nil {
+			before = a.recall()
+		}
 		next, err := a.look(a.router.life, before)
 		a.settle(before, next, err)
 		close(over)
+		a.keepNow()
 	})
 	return over
 }
@@ -152,17 +162,19 @@ func (a *api) close() {
 	a.background.Wait()
 }
 
-// settle notes what a look came to.
+// settle notes what a look came to. What there was before may be what was kept.
 func (a *api) settle(before, next *edition, err error) {
 	now := a.router.o.Now()
 	a.mu.Lock()
 	a.running = nil
+	was := a.now
 	switch {
 	case err == nil:
 		a.now, a.err = next, nil
 		a.expires = now.Add(max(next.found.Fresh, soonest))
 		a.good = a.expires.Add(staleTime)
 	case before != nil && !isGone(err) && now.Before(a.good):
+		a.now, a.err = before, nil
 		a.expires = now.Add(askAgain) // what there was is still good
 	default:
 		a.now, a.err = nil, asError(a.URL, err)
@@ -174,7 +186,7 @@ func (a *api) settle(before, next *edition, err error) {
 			a.expires = now.Add(askAgain)
 		}
 	}
-	changed := before == nil != (a.now == nil) || before != nil && a.now != nil && before.catalog != a.now.catalog
+	changed := was == nil != (a.now == nil) || was != nil && a.now != nil && was.catalog != a.now.catalog
 	if changed {
 		clear(a.merged)
 	}
@@ -200,14 +212,17 @@ func asError(address string, err error) *bridge.Error {
 		strings.TrimSuffix(bridge.Clip(bridge.OneLine(err.Error()), 1<<10), ".")).With(err)
 }
 
+func (a *api) discoverer() *Discoverer {
+	return &Discoverer{Client: &http.Client{Transport: a.transport}, Guess: a.Guess, Quick: a.Pages && !a.Full}
+}
+
 // look finds the document and makes tools of it.
 func (a *api) look(ctx context.Context, before *edition) (*edition, error) {
-	d := &Discoverer{Client: &http.Client{Transport: a.transport}, Guess: a.Guess, Quick: a.Pages && !a.Full}
 	var found *Found
 	var err error
 	if before != nil {
-		found, err = d.Again(ctx, before.found)
-		if err == nil && found.Document == before.found.Document {
+		found, err = a.discoverer().Again(ctx, before.found)
+		if err == nil && found.sum == before.found.sum {
 			same := *before
 			same.found = found
 			return &same, nil
@@ -217,7 +232,7 @@ func (a *api) look(ctx context.Context, before *edition) (*edition, error) {
 		}
 	}
 	if found == nil {
-		if found, err = d.Discover(ctx, a.URL); err != nil {
+		if found, err = a.discoverer().Discover(ctx, a.URL); err != nil {
 			return nil, err
 		}
 	}
@@ -234,28 +249,34 @@ func isGone(err error) bool {
 // read makes the tools of a document.
 func (a *api) read(found *Found, before *edition) *edition {
 	tools, problems := found.Tools(a.Expose)
-	e := &edition{found: found, tools: make(map[string]offered, len(tools))}
+	e := &edition{found: found, name: found.Title, tools: make(map[string]offered, len(tools))}
 	var findings []bridge.Finding
 	note := func(f bridge.Finding) { findings = append(findings, f.Cleaned()) }
 	for _, p := range problems {
 		note(bridge.Finding{Rule: "operation-unusable", Message: p, Refused: true})
 	}
-	name := found.Title
 	if found.Root != nil && found.Root.Name != "" {
-		name = found.Root.Name
+		e.name = found.Root.Name
 	}
-	declared := make([]bridge.Declaration, 0, len(tools))
+	declared, elsewhere := make([]bridge.Declaration, 0, len(tools)), map[string][]string{}
 	for _, t := range tools {
 		server, err := t.serverOf(found.Document, found.URL, a.Origins)
 		if err != nil {
-			note(bridge.Finding{Rule: "server-elsewhere", Tool: t.Name, Message: err.Error(), Refused: true})
+			elsewhere[err.Error()] = append(elsewhere[err.Error()], t.Name)
 			continue
 		}
 		for _, n := range t.Notes {
 			note(bridge.Finding{Rule: "operation-note", Tool: t.Name, Message: n})
 		}
 		e.tools[t.Name] = offered{t, server, found.alternatives(t)}
-		declared = append(declared, t.declaration(a.Origin, server, name))
+		declared = append(declared, t.declaration(a.Origin, server, e.name))
+	}
+	for _, why := range slices.Sorted(maps.Keys(elsewhere)) {
+		f := bridge.Finding{Rule: "server-elsewhere", Tool: elsewhere[why][0], Message: why, Refused: true}
+		if more := len(elsewhere[why]) - 1; more > 0 {
+			f.Message = fmt.Sprintf("%s; so it is of %d more of its operations", why, more)
+		}
+		note(f)
 	}
 	var prev *bridge.Catalog
 	if before != nil {

@@ -14,21 +14,22 @@ import (
 
 // body says what of the arguments is the body, and how it is written.
 type body struct {
-	media    string
-	required bool
-	whole    string   // the argument that is the body; "" is none
-	names    []string // the arguments that are its members otherwise
-	needs    []string // members that one which may be left out has, when it is there
-	open     bool     // other arguments are members, too
-	bytes    bool     // the whole is base64
-	rules    []member // what else its schema says of its members
-	encoding map[string]encoding
+	Media    string
+	Required bool
+	Whole    string   // the argument that is the body; "" is none
+	Names    []string // the arguments that are its members otherwise
+	Needs    []string // members that one which may be left out has, when it is there
+	Open     bool     // other arguments are members, too
+	Bytes    bool     // the whole is base64
+	Encoding map[string]encoding
+
+	rules []member // what else its schema says of its members
 }
 
 // encoding is an Encoding Object of a form (OpenAPI 4.7.15).
 type encoding struct {
 	Style   string
-	Explode *bool
+	Explode json.RawMessage // true, false, or not said
 }
 
 // mediaTypes are those that bodies are written in, the best first.
@@ -108,29 +109,29 @@ func (d *Document) bodyArguments(t *Tool, o *operationObject) (properties []memb
 		t.Notes = append(t.Notes, "the body is left out: it is of no media type that is known here")
 		return nil, nil, nil
 	}
-	t.body = &body{media: chosen, required: b.Required, bytes: isBytes, encoding: b.Content[chosen].Encoding}
+	t.body = &body{Media: chosen, Required: b.Required, Bytes: isBytes, Encoding: b.Content[chosen].Encoding}
 	if isBytes {
 		s = json.RawMessage(`{"type":"string","contentEncoding":"base64","description":"The bytes, in base64.","examples":["aGVsbG8="]}`)
 	}
 	object, err := d.object(s)
 	if err != nil || object.other || len(object.rules) > 0 && !b.Required || len(object.properties) == 0 && !object.is || isBytes || strings.HasPrefix(media, "text/") {
-		t.body.whole = "body"
+		t.body.Whole = "body"
 		if b.Required {
 			required = []string{"body"}
 		}
 		return []member{{"body", s}}, required, nil
 	}
 	for i, m := range object.properties {
-		t.body.names = append(t.body.names, m.name)
+		t.body.Names = append(t.body.Names, m.name)
 		if media == "multipart/form-data" {
 			object.properties[i].text = d.file(m.text)
 		}
 	}
-	t.body.open = !object.closed
+	t.body.Open = !object.closed
 	if b.Required {
 		required, t.body.rules = object.required, object.rules
 	} else {
-		t.body.needs = object.required
+		t.body.Needs = object.required
 	}
 	return object.properties, required, nil
 }

@@ -3,6 +3,7 @@ package opentools
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,8 +15,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"golang.org/x/net/html"
 
 	"github.com/pagetools/pagetools/bridge/opentools/oauth"
 )
@@ -45,7 +44,9 @@ type Found struct {
 	// Fresh is how long the document is as it was without asking again (RFC 9111, 4.2).
 	Fresh time.Duration
 
-	tag string // of the answer; "" is none
+	tag, changed string            // ETag and Last-Modified of the answer; "" is none
+	sum          [sha256.Size]byte // of the answer
+	private      bool              // nobody may keep it (RFC 9111, 5.2.2.5)
 }
 
 // ErrNotFound is the error of an address that leads to no document.
@@ -131,10 +132,11 @@ type search struct {
 	ctx   context.Context //nolint:containedctx // of one discovery
 	start *url.URL
 	first *reply // of the address itself
-	tag   string // of the document that is known
 	tried []string
 	slow  int   // steps that took too long
 	dead  error // why the origin cannot be asked at all
+
+	tag, changed string // of the document that is known
 }
 
 // reply is what an address answered.
@@ -144,7 +146,9 @@ type reply struct {
 	media string
 	links []string
 	fresh time.Duration
-	tag   string
+
+	private      bool
+	tag, changed string
 }
 
 // statusError is an answer that is none of success.
@@ -166,8 +170,10 @@ func (s *search) get(u *url.URL) (*reply, error) {
 		return nil, err
 	}
 	req.Header.Set("Accept", "application/json, application/vnd.oai.openapi+json, application/yaml;q=0.9, text/html;q=0.5, */*;q=0.1")
-	if s.tag != "" {
-		req.Header.Set("If-None-Match", s.tag)
+	for name, value := range map[string]string{"If-None-Match": s.tag, "If-Modified-Since": s.changed} {
+		if value != "" {
+			req.Header.Set(name, value)
+		}
 	}
 	client := *s.d.Client
 	client.CheckRedirect = func(r *http.Request, via []*http.Request) error {
@@ -184,8 +190,9 @@ func (s *search) get(u *url.URL) (*reply, error) {
 		return nil, err
 	}
 	defer func() { _ = res.Body.Close() }()
-	if res.StatusCode == http.StatusNotModified && s.tag != "" {
-		return &reply{fresh: freshness(res.Header)}, nil
+	fresh, private := freshness(res.Header)
+	if res.StatusCode == http.StatusNotModified && s.tag+s.changed != "" {
+		return &reply{fresh: fresh, private: private}, nil
 	}
 	if res.StatusCode != http.StatusOK {
 		return nil, &statusError{res.StatusCode}
@@ -198,7 +205,8 @@ func (s *search) get(u *url.URL) (*reply, error) {
 		return nil, fmt.Errorf("it has more than %d MiB", maxDocument>>20)
 	}
 	media, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type")) // "" is read, too
-	return &reply{res.Request.URL, body, media, res.Header.Values("Link"), freshness(res.Header), res.Header.Get("ETag")}, nil
+	return &reply{url: res.Request.URL, body: body, media: media, links: res.Header.Values("Link"), fresh: fresh, private: private,
+		tag: res.Header.Get("ETag"), changed: res.Header.Get("Last-Modified")}, nil
 }
 
 func sameOrigin(a, b *url.URL) bool { return oauth.Origin(a) == oauth.Origin(b) }
@@ -244,7 +252,8 @@ func (s *search) document(r *reply, route Route, auth string) (*Found, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", r.url, err)
 	}
-	return &Found{Document: d, URL: r.url, Route: route, Auth: auth, Fresh: r.fresh, tag: r.tag}, nil
+	return &Found{Document: d, URL: r.url, Route: route, Auth: auth, Fresh: r.fresh,
+		tag: r.tag, changed: r.changed, sum: sha256.Sum256(r.body), private: r.private}, nil
 }
 
 // toJSON returns a reply as JSON.
@@ -370,62 +379,6 @@ func (s *search) linked() (*Found, error) {
 		}
 	}
 	return nil, nil //nolint:nilnil // the next step is tried
-}
-
-// maxLinks bounds the links that are followed.
-const maxLinks = 3
-
-// linksOf are the addresses of service-desc in headers (RFC 8288).
-func linksOf(headers []string) (refs []string) {
-	for _, h := range headers {
-		for part := range strings.SplitSeq(h, ",") {
-			address, params, ok := strings.Cut(strings.TrimSpace(part), ">")
-			if !ok || !strings.HasPrefix(address, "<") || len(refs) == maxLinks {
-				continue
-			}
-			for p := range strings.SplitSeq(params, ";") {
-				name, value, _ := strings.Cut(strings.TrimSpace(p), "=")
-				if strings.EqualFold(name, "rel") && isServiceDesc(strings.Trim(value, `"`)) {
-					refs = append(refs, address[1:])
-				}
-			}
-		}
-	}
-	return refs
-}
-
-func isServiceDesc(rel string) bool {
-	return slices.ContainsFunc(strings.Fields(rel), func(one string) bool { return strings.EqualFold(one, "service-desc") })
-}
-
-// linksIn are the addresses of service-desc in a page.
-func linksIn(page []byte) (refs []string) {
-	z := html.NewTokenizer(bytes.NewReader(page[:min(len(page), 1<<20)]))
-	for {
-		kind := z.Next()
-		if kind == html.ErrorToken {
-			return refs
-		}
-		if kind != html.StartTagToken && kind != html.SelfClosingTagToken {
-			continue
-		}
-		t := z.Token()
-		if t.Data != "link" || len(refs) == maxLinks {
-			continue
-		}
-		var rel, href string
-		for _, a := range t.Attr {
-			switch a.Key {
-			case "rel":
-				rel = a.Val
-			case "href":
-				href = a.Val
-			}
-		}
-		if isServiceDesc(rel) && href != "" {
-			refs = append(refs, href)
-		}
-	}
 }
 
 // catalog follows the catalogue of APIs (RFC 9727).

@@ -40,11 +40,11 @@ type Tool struct {
 type parameter struct {
 	Name, In, Description, Style string
 	Required, AllowReserved      bool
-	Explode                      *bool
+	Explode                      json.RawMessage // true, false, or not said
 	Schema                       json.RawMessage
 	Content                      map[string]struct{ Schema json.RawMessage }
 
-	argument string
+	Argument string `json:"-"`
 }
 
 // operationObject is what is read of an Operation Object (OpenAPI 4.7.10).
@@ -243,14 +243,15 @@ func (d *Document) arguments(t *Tool, p Place, o *operationObject, to *schema.Bu
 	}
 	for i := range all {
 		q := &all[i]
-		q.argument = q.Name
-		for taken[q.argument] {
-			q.argument += "__" + q.In
+		q.Argument = q.Name
+		for taken[q.Argument] {
+			q.Argument += "__" + q.In
 		}
-		taken[q.argument] = true
-		properties = append(properties, member{q.argument, q.schema(d.old)})
+		taken[q.Argument] = true
+		properties = append(properties, member{q.Argument, q.schema(d.old)})
+		q.Schema, q.Description = nil, "" // they are the tool's now
 		if q.Required || q.In == "path" {
-			required = append(required, q.argument)
+			required = append(required, q.Argument)
 		}
 	}
 	t.parameters = all
@@ -271,7 +272,7 @@ func (d *Document) arguments(t *Tool, p Place, o *operationObject, to *schema.Bu
 	if t.body != nil {
 		text = append(text, rulesText(t.body.rules)...)
 	}
-	if t.body == nil || !t.body.open {
+	if t.body == nil || !t.body.Open {
 		text = append(text, `,"additionalProperties":false`...)
 	}
 	if len(text) > maxPart {

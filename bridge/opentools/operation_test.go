@@ -53,7 +53,7 @@ func TestToolsOfTheSeed(t *testing.T) {
 		string(search.Input) != `{"type":"object","properties":{"query":{"description":"Search term for recipes","type":"string"},"maxTime":{"type":"number"}},"required":["query"],"additionalProperties":false}` {
 		t.Errorf("%+v %s", search, search.Input)
 	}
-	if !add.Terms.BlanketApprovalAllowed || add.Terms.Approval != PerCall || string(add.Input) != `{"type":"object","properties":{"recipeId":{"type":"string"}},"required":["recipeId"]}` || add.body.media != "application/json" {
+	if !add.Terms.BlanketApprovalAllowed || add.Terms.Approval != PerCall || string(add.Input) != `{"type":"object","properties":{"recipeId":{"type":"string"}},"required":["recipeId"]}` || add.body.Media != "application/json" {
 		t.Errorf("%+v %s", add, add.Input)
 	}
 	if !remove.Terms.Destructive || remove.Terms.BlanketApprovalAllowed || *remove.Terms.RateLimit != (RateLimit{5, "1m"}) {

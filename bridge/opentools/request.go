@@ -33,7 +33,7 @@ func (t *Tool) request(server *url.URL, args schema.Value) (*request, error) {
 	var query, cookies []pair
 	for i := range t.parameters {
 		p := &t.parameters[i]
-		v := args.Get(p.argument)
+		v := args.Get(p.Argument)
 		if !v.Exists() || v.IsNull() {
 			continue
 		}
@@ -76,16 +76,16 @@ func (t *Tool) request(server *url.URL, args schema.Value) (*request, error) {
 
 // write writes the body.
 func (t *Tool) write(r *request, args schema.Value) error {
-	whole, parts := args.Get(t.body.whole), t.members(args)
-	if t.body.whole != "" && !whole.Exists() || t.body.whole == "" && len(parts) == 0 && !t.body.required {
+	whole, parts := args.Get(t.body.Whole), t.members(args)
+	if t.body.Whole != "" && !whole.Exists() || t.body.Whole == "" && len(parts) == 0 && !t.body.Required {
 		return nil
 	}
-	for _, name := range t.body.needs {
+	for _, name := range t.body.Needs {
 		if len(parts) > 0 && !args.Get(name).Exists() {
 			return fmt.Errorf("%.100q is missing: %.100q is a part of what needs it", name, parts[0].name)
 		}
 	}
-	media := t.body.media
+	media := t.body.Media
 	r.header.Set("Content-Type", media)
 	kind, _, _ := strings.Cut(media, ";")
 	switch {
@@ -93,15 +93,15 @@ func (t *Tool) write(r *request, args schema.Value) error {
 		r.body = t.form(whole, parts)
 	case kind == "multipart/form-data":
 		return t.multipart(r, whole, parts)
-	case t.body.bytes:
+	case t.body.Bytes:
 		data, err := base64.StdEncoding.DecodeString(whole.String())
 		if err != nil {
-			return fmt.Errorf("%s must be base64: the body is bytes", t.body.whole)
+			return fmt.Errorf("%s must be base64: the body is bytes", t.body.Whole)
 		}
 		r.body = data
 	case strings.HasPrefix(kind, "text/"):
 		r.body = []byte(textOf(whole))
-	case t.body.whole != "":
+	case t.body.Whole != "":
 		r.body = whole.Text()
 	default:
 		r.body = []byte{'{'}
@@ -127,12 +127,12 @@ type argument struct {
 
 // members are the arguments that are members of the body.
 func (t *Tool) members(args schema.Value) (all []argument) {
-	if t.body.whole != "" {
+	if t.body.Whole != "" {
 		return nil
 	}
 	for name, v := range args.Members() {
-		elsewhere := slices.ContainsFunc(t.parameters, func(p parameter) bool { return p.argument == name })
-		if slices.Contains(t.body.names, name) || t.body.open && !elsewhere {
+		elsewhere := slices.ContainsFunc(t.parameters, func(p parameter) bool { return p.Argument == name })
+		if slices.Contains(t.body.Names, name) || t.body.Open && !elsewhere {
 			all = append(all, argument{name, v})
 		}
 	}
@@ -147,8 +147,8 @@ func (t *Tool) form(whole schema.Value, parts []argument) []byte {
 	}
 	var pairs []pair
 	for _, m := range parts {
-		p := parameter{Name: m.name, In: "query", argument: m.name}
-		if e, ok := t.body.encoding[m.name]; ok {
+		p := parameter{Name: m.name, In: "query", Argument: m.name}
+		if e, ok := t.body.Encoding[m.name]; ok {
 			p.Style, p.Explode = e.Style, e.Explode
 		}
 		nested := m.value.IsObject()

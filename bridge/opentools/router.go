@@ -46,7 +46,9 @@ type RouterOptions struct {
 	Limits bridge.Limits
 	// UserAgent is what sites are told of who asks; "" is "pagetools".
 	UserAgent string
-	Log       *slog.Logger // nil is silent
+	// Cache keeps what was read for the next process; nil keeps nothing.
+	Cache Cache
+	Log   *slog.Logger // nil is silent
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
 }
@@ -209,6 +211,12 @@ func (r *Router) Found(ctx context.Context, site string) (*Found, *bridge.Catalo
 	}
 	now := a.await(ctx, 0)
 	switch {
+	case now != nil && now.found.Document == nil: // its list was kept, and it was not
+		found, err := a.discoverer().Discover(ctx, a.URL)
+		if err != nil {
+			return nil, nil, asError(a.URL, err)
+		}
+		return found, now.catalog, nil
 	case now != nil:
 		return now.found, now.catalog, nil
 	case ctx.Err() != nil:

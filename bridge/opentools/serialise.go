@@ -91,10 +91,7 @@ func joined(v schema.Value, explode bool, separator string, escape func(string) 
 
 // explodes is the parameter's explode, which is true for the style form where nothing is said.
 func (p *parameter) explodes() bool {
-	if p.Explode != nil {
-		return *p.Explode
-	}
-	return p.style() == "form"
+	return string(p.Explode) == "true" || string(p.Explode) != "false" && p.style() == "form"
 }
 
 // style is the parameter's, or that of its place.
@@ -143,7 +140,7 @@ func (p *parameter) inPath(v schema.Value) (string, error) {
 		s = joined(v, explode, ",", escape)
 	}
 	if strings.Trim(s, ".") == "" {
-		return "", fmt.Errorf("%s must be more than dots: it is a part of the path", p.argument)
+		return "", fmt.Errorf("%s must be more than dots: it is a part of the path", p.Argument)
 	}
 	return s, nil
 }
@@ -217,7 +214,7 @@ func (p *parameter) inHeader(v schema.Value) (string, error) {
 		s = joined(v, p.explodes(), ",", func(s string) string { return s })
 	}
 	if strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f }) {
-		return "", fmt.Errorf("%s must have no control characters: it is a header", p.argument)
+		return "", fmt.Errorf("%s must have no control characters: it is a header", p.Argument)
 	}
 	return s, nil
 }

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"runtime"
 	"sync"
 	"weak"
 
@@ -66,9 +65,8 @@ func compile(raw []byte, l Limits, arguments bool) (*Schema, error) {
 		return nil, err
 	}
 	s.nodes, s.last = len(f.graph.order), &lastForm{weak.Make(f)}
-	runtime.AddCleanup(s, forms.drop, s.last)
 	s.objects = arguments || f.graph.objectsOnly(f.graph.root)
-	s.adapted = sync.OnceValue(func() *ClientForm { return s.clientForm(false) })
+	s.ready()
 	forms.use(f)
 	return s, nil
 }

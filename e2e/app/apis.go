@@ -65,7 +65,8 @@ func (a *App) attach(ctx context.Context) error {
 		}
 		a.stops = append(a.stops, proxy.Close)
 	}
-	o := opentools.RouterOptions{Pages: a.Manager, Log: a.o.Log, UserAgent: "pagetools/" + cmp.Or(a.o.Version, "dev")}
+	o := opentools.RouterOptions{Pages: a.Manager, Log: a.o.Log, UserAgent: "pagetools/" + cmp.Or(a.o.Version, "dev"),
+		Cache: a.o.Documents}
 	o.Limits = a.o.Limits
 	for _, s := range a.o.Sites {
 		o.Order = append(o.Order, s.Name)

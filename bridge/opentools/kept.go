@@ -1,0 +1,181 @@
+package opentools
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/gob"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"time"
+
+	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/opentools/oauth"
+)
+
+// Cache keeps what was read of documents, for a later process of the same program. What it returns is
+// believed: nobody but the user may write to it.
+type Cache interface {
+	// Load returns what was saved last with the name; nil is nothing.
+	Load(name string) []byte
+	Save(name string, data []byte) error
+}
+
+// maxKept bounds what is kept of one site, in bytes.
+const maxKept = 32 << 20
+
+// keptSite is what is kept of an edition. The document itself is not: what calls need of it is in the tools.
+type keptSite struct {
+	URL          string
+	Route        Route
+	Auth         string
+	Tag, Changed string
+	Sum          [sha256.Size]byte
+	API          string
+	Good         time.Time // until when it is used where it cannot be asked for
+	Findings     []bridge.Finding
+	// Tools and Decisions follow, so many of each.
+	Tools, Decisions int
+}
+
+// keptTool is a tool with what its calls need.
+type keptTool struct {
+	Tool         Tool
+	Parameters   []parameter
+	Body         *body
+	Accept       string
+	Server       string
+	Alternatives [][]oauth.Scheme
+}
+
+// keptAs names what is kept of the site: what was read with other options is another.
+func (a *api) keptAs() string {
+	of, err := json.Marshal([]any{a.URL, a.Origin, a.Pages, a.Expose, a.Guess, a.Full, a.Origins, a.router.o.Limits})
+	if err != nil { // texts and numbers: cannot happen
+		panic("encoding the options of a site: " + err.Error())
+	}
+	sum := sha256.Sum256(of)
+	return hex.EncodeToString(sum[:])
+}
+
+// keep keeps an edition, unless its site says that nobody may.
+func (a *api) keep(e *edition, good time.Time) error {
+	if a.router.o.Cache == nil || e.found.private {
+		return nil
+	}
+	f := e.found
+	decisions := e.catalog.Decisions()
+	var w bounded
+	room := 1 << 12
+	for _, t := range e.catalog.Tools() {
+		room += 2*(len(t.InputSchema())+len(t.OutputSchema())+len(t.Description())) + 1<<10
+	}
+	w.Grow(min(room, maxKept))                // growing would take as much again, and more
+	w.Buffer.Write(make([]byte, sha256.Size)) // of what follows
+	to := gob.NewEncoder(&w)
+	err := to.Encode(keptSite{f.URL.String(), f.Route, f.Auth, f.tag, f.changed, f.sum, e.name, good, e.catalog.Findings(),
+		len(e.catalog.Tools()), len(decisions)})
+	for _, t := range e.catalog.Tools() {
+		o := e.tools[t.Name()]
+		err = errors.Join(err, to.Encode(keptTool{*o.Tool, o.parameters, o.body, o.accept, o.server.String(), o.alternatives}))
+	}
+	for _, d := range decisions {
+		err = errors.Join(err, to.Encode(d))
+	}
+	if err != nil {
+		return err
+	}
+	data := w.Bytes()
+	sum := sha256.Sum256(data[sha256.Size:])
+	copy(data, sum[:])
+	return a.router.o.Cache.Save(a.keptAs(), data)
+}
+
+// keepNow keeps what there is now, unless that is kept. What is good for longer than it was is kept again
+// each hour.
+func (a *api) keepNow() {
+	a.mu.Lock()
+	now, good := a.now, a.good
+	due := now != nil && (now.catalog != a.keptList || good.Sub(a.kept) > time.Hour)
+	if due {
+		a.keptList, a.kept = now.catalog, good
+	}
+	a.mu.Unlock()
+	if !due {
+		return
+	}
+	if err := a.keep(now, good); err != nil {
+		a.router.o.Log.Warn("site: its document is not kept for the next start", "site", a.Name, "error", err)
+	}
+}
+
+// recall is remember, for the first look.
+func (a *api) recall() *edition {
+	e, good := a.remember()
+	if e == nil {
+		return nil
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.keptList, a.kept, a.good = e.catalog, good, good
+	return e
+}
+
+// remember returns what was kept of the site, and until when it is good; nil is nothing.
+func (a *api) remember() (*edition, time.Time) {
+	if a.router.o.Cache == nil {
+		return nil, time.Time{}
+	}
+	data := a.router.o.Cache.Load(a.keptAs())
+	if len(data) < sha256.Size {
+		return nil, time.Time{}
+	}
+	var k keptSite
+	sum := sha256.Sum256(data[sha256.Size:])
+	from := gob.NewDecoder(bytes.NewReader(data[sha256.Size:]))
+	if !bytes.Equal(sum[:], data[:sha256.Size]) || from.Decode(&k) != nil {
+		return nil, time.Time{} // it is damaged
+	}
+	u, err := url.Parse(k.URL)
+	if err != nil || a.router.o.Now().After(k.Good) {
+		return nil, time.Time{}
+	}
+	e := &edition{found: &Found{URL: u, Route: k.Route, Auth: k.Auth, tag: k.Tag, changed: k.Changed, sum: k.Sum}, name: k.API,
+		tools: make(map[string]offered, k.Tools)}
+	declared := make([]bridge.Declaration, 0, k.Tools)
+	for range k.Tools {
+		var kt keptTool
+		if from.Decode(&kt) != nil {
+			return nil, time.Time{}
+		}
+		server, err := url.Parse(kt.Server)
+		if err != nil {
+			return nil, time.Time{}
+		}
+		t := kt.Tool
+		t.parameters, t.body, t.accept = kt.Parameters, kt.Body, kt.Accept
+		e.tools[t.Name] = offered{&t, server, kt.Alternatives}
+		declared = append(declared, t.declaration(a.Origin, server, e.name))
+	}
+	decisions := make([]bridge.Decision, k.Decisions)
+	for i := range decisions {
+		if from.Decode(&decisions[i]) != nil {
+			return nil, time.Time{}
+		}
+	}
+	e.catalog, _ = bridge.NewCatalog(bridge.Remembered(decisions, a.router.o.Limits), declared, a.router.o.Limits)
+	e.catalog = e.catalog.With(k.Findings)
+	return e, k.Good
+}
+
+// bounded is a buffer of maxKept bytes.
+type bounded struct{ bytes.Buffer }
+
+func (b *bounded) Write(p []byte) (int, error) {
+	if b.Len()+len(p) > maxKept {
+		return 0, fmt.Errorf("it has more than %d MiB", maxKept>>20)
+	}
+	return b.Buffer.Write(p)
+}

@@ -1,0 +1,114 @@
+package opentools_test
+
+import (
+	"net/http"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/opentools"
+)
+
+// memory is a Cache.
+type memory struct {
+	mu    sync.Mutex
+	saved map[string][]byte
+}
+
+func (m *memory) Load(name string) []byte {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.saved[name]
+}
+
+func (m *memory) Save(name string, data []byte) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.saved[name] = slices.Clone(data)
+	return nil
+}
+
+// TestKept: what was read is there at the next start, when the site says that it did not change or cannot
+// be asked for a day (B8), with all that calls need; what changed, was damaged, is private or was read with
+// other options is read again.
+func TestKept(t *testing.T) {
+	t.Parallel()
+	s := serve(t, `"/pets/{id}":{"post":{"operationId":"save","x-llm":{"approval":"auto"},"parameters":[{"name":"id","in":"path","required":true,"schema":{"type":"string"}},
+		{"name":"tags","in":"query","explode":false,"schema":{"type":"array"}}],
+		"requestBody":{"required":true,"content":{"application/x-www-form-urlencoded":{"schema":{"type":"object","properties":{"note":{"type":"string"}},"required":["note"]}}}},
+		"responses":{"200":{"description":"","content":{"application/json":{"schema":{"type":"object"}}}}}}}`)
+	s.header.Set("ETag", `"1"`)
+	s.on("/pets/7", func(w http.ResponseWriter, r *http.Request) {
+		_ = r.ParseForm()
+		answers(200, "text/plain", r.URL.RequestURI()+" "+r.PostForm.Encode())(w, r)
+	})
+	cache := &memory{saved: map[string][]byte{}}
+	start := func(change func(*opentools.SiteOptions)) (*bridge.Catalog, string) {
+		t.Helper()
+		site := opentools.SiteOptions{Site: bridge.Site{Name: "api", Target: s.URL, Origin: s.URL}, URL: s.URL + "/openapi.json", Transport: direct}
+		if change != nil {
+			change(&site)
+		}
+		r := opentools.NewRouter(opentools.RouterOptions{Sites: []opentools.SiteOptions{site}, Cache: cache,
+			Now: func() time.Time { return time.Now().Add(time.Duration(s.clock.Load())) }})
+		defer r.Close()
+		b, err := bridge.New(r, bridge.Options{Sites: map[string]bridge.SiteOptions{"api": {}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer b.Close()
+		c, err := r.Await(t.Context(), ref())
+		if err != nil {
+			return nil, told(bridge.AsError(err).Step())
+		}
+		asked := bridge.Call{Site: "api", Tool: "save", Caller: bridge.Local(), Asker: asking(func(bridge.Question) bridge.Answer { return bridge.Answer{OK: true} })}
+		asked.Input, err = bridge.ReadValue("arguments", []byte(`{"id":"7","tags":["a","b"],"note":"hi"}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c, told(b.Complete(t.Context(), &asked))
+	}
+	const called = `"/pets/7?tags=a,b note=hi"`
+	first, got := start(nil)
+	if got != called || len(cache.saved) != 1 {
+		t.Fatalf("%s, and %d kept", got, len(cache.saved))
+	}
+	s.change(func() { s.status = http.StatusNotModified })
+	second, got := start(nil)
+	if got != called || second.Digest() != first.Digest() || !slices.Equal(second.Findings(), first.Findings()) {
+		t.Errorf("where it did not change: %s", got)
+	}
+	tool, before := second.Tool("save"), first.Tool("save")
+	if string(tool.InputSchema()) != string(before.InputSchema()) || string(tool.OutputSchema()) != string(before.OutputSchema()) ||
+		tool.Description() != before.Description() || *tool.Operation() != *before.Operation() {
+		t.Errorf("the tool is another: %s", tool.InputSchema())
+	}
+	s.change(func() { s.status = http.StatusBadGateway })
+	if _, got := start(nil); got != called {
+		t.Errorf("where it cannot be asked for: %s", got)
+	}
+	if c, got := start(func(o *opentools.SiteOptions) { o.Expose = opentools.All }); c != nil {
+		t.Errorf("what was kept for other options is used: %s", got)
+	}
+	s.clock.Add(int64(48 * time.Hour))
+	if c, got := start(nil); c != nil {
+		t.Errorf("after two days: %s", got)
+	}
+	s.clock.Store(0)
+	for name := range cache.saved {
+		cache.saved[name][len(cache.saved[name])/2] ^= 1
+	}
+	if c, got := start(nil); c != nil {
+		t.Errorf("what was damaged is used: %s", got)
+	}
+	s.change(func() {
+		s.status, s.document = 0, documentOf(operation("/pets", "get", "list", free))
+		s.header.Set("Cache-Control", "no-store")
+	})
+	clear(cache.saved)
+	if c, _ := start(nil); c == nil || c.Tool("list") == nil || len(cache.saved) != 0 {
+		t.Errorf("a private document: %d kept", len(cache.saved))
+	}
+}
