@@ -83,18 +83,17 @@ type Bridge struct {
 
 // siteState is what the bridge knows about a site beyond its catalogs.
 type siteState struct {
-	site             Site
-	options          SiteOptions
-	configSchema     *schema.Schema
-	configSchemaJSON json.RawMessage
-	defaultConfig    json.RawMessage
-	defaults         settings
-	schemaLimits     schema.Limits
-	versions         webtool.Store // nil: nothing outlives the process
-	clock            func() time.Time
-	historyBytes     int64                    // that one webtool's history may hold
-	minting          func(now time.Time) bool // a version of any webtool
-	bytes            *policy.Account
+	site         Site
+	options      SiteOptions
+	configSchema *schema.Schema
+	config       webtool.Config
+	defaults     settings
+	schemaLimits schema.Limits
+	versions     webtool.Store // nil: nothing outlives the process
+	clock        func() time.Time
+	historyBytes int64                    // that one webtool's history may hold
+	minting      func(now time.Time) bool // a version of any webtool
+	bytes        *policy.Account
 
 	seen   seen
 	unkept unkept
@@ -153,16 +152,17 @@ func (b *Bridge) newSiteState(site Site, o SiteOptions) (*siteState, error) {
 		versions: b.memory.Versions, clock: b.now, schemaLimits: l.Schema,
 		historyBytes: l.HistoryBytes, minting: policy.Burst(siteVersionsAtOnce, siteVersionEvery), bytes: b.bytes}
 	var err error
-	if s.configSchemaJSON, s.defaultConfig, err = configDocs(o, l); err != nil {
+	if s.config.Schema, s.config.Default, err = configDocs(o, l); err != nil {
 		return nil, err
 	}
-	if s.configSchema, err = schema.Compile(s.configSchemaJSON, schema.Limits{}); err != nil {
+	if s.configSchema, err = schema.Compile(s.config.Schema, schema.Limits{}); err != nil {
 		return nil, fmt.Errorf("config-params: %w", err)
 	}
-	if err = s.configSchema.Validate(s.defaultConfig); err != nil {
+	if err = s.configSchema.Validate(s.config.Default); err != nil {
 		return nil, fmt.Errorf("config-params: a default does not fit its own schema: %w", err)
 	}
-	s.defaults, err = s.decodeSettings(s.defaultConfig, Caller{})
+	s.config = s.config.Sealed()
+	s.defaults, err = s.decodeSettings(s.config.Default, Caller{})
 	return s, err
 }
 

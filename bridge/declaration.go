@@ -40,6 +40,9 @@ type Declaration struct {
 // must not change afterwards.
 func (d *Declaration) Seal() { d.key = d.digest() }
 
+// SealAs is Seal for who knows the digest: that of the [Tool] that the same declaration became before.
+func (d *Declaration) SealAs(digest string) { d.key = digest }
+
 // Bytes is how long it is.
 func (d *Declaration) Bytes() int64 {
 	return int64(len(d.Name) + len(d.Title) + len(d.Description) + len(d.Input) + len(d.Output) + len(d.Annotations))

@@ -103,7 +103,7 @@ func (s *siteState) readSettings(config json.RawMessage, c Caller) (settings, er
 	if len(config) == 0 {
 		return s.defaults, nil
 	}
-	merged, err := mergePatch(s.defaultConfig, config)
+	merged, err := mergePatch(s.config.Default, config)
 	if err != nil {
 		return settings{}, Errorf(ConfigError, "", NotRun,
 			"config must be a JSON object, such as {}.").With(err)
@@ -181,7 +181,7 @@ func (s *siteState) configError(err error, config json.RawMessage) *Error {
 	var doc struct {
 		Properties map[string]json.RawMessage `json:"properties"`
 	}
-	_ = json.Unmarshal(s.configSchemaJSON, &doc)
+	_ = json.Unmarshal(s.config.Schema, &doc)
 	allowed = doc.Properties
 	var unknown []string
 	for k := range given {

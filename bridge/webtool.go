@@ -87,7 +87,7 @@ func (s *siteState) sessionDocument(c *Catalog, action, version string) (*webtoo
 	if tools == nil {
 		return nil, s.unknownAction(action, c)
 	}
-	return s.draft(name, description, tools).Finish(version), nil
+	return s.draft(name, description, tools, s.asAction).Finish(version), nil
 }
 
 // describe returns name, description and tools of a webtool; no tools when the
@@ -131,13 +131,12 @@ func (s *siteState) unknownAction(action string, c *Catalog) *Error {
 }
 
 // draft makes the document of a webtool, without a version.
-func (s *siteState) draft(name, description string, tools []*Tool) *webtool.Document {
+func (s *siteState) draft(name, description string, tools []*Tool, action func(*Tool) webtool.Action) *webtool.Document {
 	actions := make([]webtool.Action, len(tools))
 	for i, t := range tools {
-		actions[i] = s.asAction(t)
+		actions[i] = action(t)
 	}
-	return webtool.Draft(name, description, actions,
-		webtool.Config{Schema: s.configSchemaJSON, Default: s.defaultConfig})
+	return webtool.Draft(name, description, actions, s.config)
 }
 
 // history returns the history of a webtool: of the site's own (action ""), or of one
@@ -198,6 +197,15 @@ func (s *siteState) observe(ctx context.Context, c *Catalog,
 	}
 	all := maps.Clone(s.histories)
 	s.mu.Unlock()
+	sealed := make(map[*Tool]webtool.Action, len(c.tools)) // each is in two documents
+	asAction := func(t *Tool) webtool.Action {
+		a, ok := sealed[t]
+		if !ok {
+			a = s.asAction(t).Sealed()
+			sealed[t] = a
+		}
+		return a
+	}
 	var found *webtool.Document
 	for action, h := range all {
 		d, err := h.Observe(ctx, c, func() *webtool.Document {
@@ -205,7 +213,7 @@ func (s *siteState) observe(ctx context.Context, c *Catalog,
 			if tools == nil {
 				return nil
 			}
-			return s.draft(name, description, tools)
+			return s.draft(name, description, tools, asAction)
 		})
 		if err != nil {
 			return nil, noHistory(err)

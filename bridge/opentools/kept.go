@@ -48,6 +48,7 @@ type keptTool struct {
 	Accept       string
 	Server       string
 	Alternatives [][]oauth.Scheme
+	Digest       string // of its declaration
 }
 
 // keptAs names what is kept of the site: what was read with other options is another.
@@ -79,7 +80,7 @@ func (a *api) keep(e *edition, good time.Time) error {
 		len(e.catalog.Tools()), len(decisions)})
 	for _, t := range e.catalog.Tools() {
 		o := e.tools[t.Name()]
-		err = errors.Join(err, to.Encode(keptTool{*o.Tool, o.parameters, o.body, o.accept, o.server.String(), o.alternatives}))
+		err = errors.Join(err, to.Encode(keptTool{*o.Tool, o.parameters, o.body, o.accept, o.server.String(), o.alternatives, t.Digest()}))
 	}
 	for _, d := range decisions {
 		err = errors.Join(err, to.Encode(d))
@@ -157,7 +158,9 @@ func (a *api) remember() (*edition, time.Time) {
 		t := kt.Tool
 		t.parameters, t.body, t.accept = kt.Parameters, kt.Body, kt.Accept
 		e.tools[t.Name] = offered{&t, server, kt.Alternatives}
-		declared = append(declared, t.declaration(a.Origin, server, e.name))
+		d := t.declaration(a.Origin, server, e.name)
+		d.SealAs(kt.Digest)
+		declared = append(declared, d)
 	}
 	decisions := make([]bridge.Decision, k.Decisions)
 	for i := range decisions {

@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -23,6 +24,22 @@ func Canonical(b []byte) ([]byte, error) {
 		return nil, err
 	}
 	return v.appendCanonical(make([]byte, 0, len(b))), nil
+}
+
+// CanonicalObject is the canonical JSON of an object with these members, which are canonical JSON each.
+func CanonicalObject(members map[string][]byte) []byte {
+	size := 2
+	for name, member := range members {
+		size += len(name) + len(member) + 4
+	}
+	out := append(make([]byte, 0, size), '{')
+	for n, name := range slices.SortedFunc(maps.Keys(members), compareUTF16) {
+		if n > 0 {
+			out = append(out, ',')
+		}
+		out = append(append(AppendString(out, name), ':'), members[name]...)
+	}
+	return append(out, '}')
 }
 
 func (v *value) appendCanonical(dst []byte) []byte {

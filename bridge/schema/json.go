@@ -259,6 +259,9 @@ func MustEncode(v any) json.RawMessage {
 // line ends among them, format characters, what fonts leave out, also where Unicode has not said
 // yet what it is, and the variation selectors that can carry hidden bytes.
 func Invisible(r rune) bool {
+	if ' ' <= r && r <= '~' { // most are
+		return false
+	}
 	return unicode.IsControl(r) || r >= 0xE0100 && r <= 0xE01EF ||
 		unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Other_Default_Ignorable_Code_Point)
 }

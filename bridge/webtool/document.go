@@ -26,6 +26,8 @@ type Action struct {
 	// frame of the page, or the page is not at the site's own origin.
 	Origin string `json:"origin,omitempty"`
 	Frame  string `json:"frame,omitempty"`
+
+	canonical []byte // once it is known
 }
 
 // NewAction returns an action with the schemas that clients expect: an input schema that
@@ -41,7 +43,30 @@ func NewAction(a Action, request, response json.RawMessage) Action {
 
 // Digest identifies the action, as a lock file does. It does not depend on where a folder
 // is served.
-func (a Action) Digest() string { return digest(a) }
+func (a Action) Digest() string { return digestOf(a.Sealed().canonical) }
+
+// Sealed is the action for who drafts more than one document of it: what their digests are made of is
+// written once. It must not change afterwards.
+func (a Action) Sealed() Action {
+	if a.canonical != nil {
+		return a
+	}
+	members := map[string][]byte{"name": canonicalText(a.Name), "description": canonicalText(a.Description),
+		"requestSchema": canonical(a.RequestSchema), "responseSchema": canonical(a.ResponseSchema)}
+	if members["schema"] = members["requestSchema"]; !bytes.Equal(a.Schema, a.RequestSchema) {
+		members["schema"] = canonical(a.Schema)
+	}
+	for name, s := range map[string]string{"title": a.Title, "origin": a.Origin, "frame": a.Frame} {
+		if s != "" {
+			members[name] = canonicalText(s)
+		}
+	}
+	if len(a.Annotations) > 0 {
+		members["annotations"] = canonical(a.Annotations)
+	}
+	a.canonical = schema.CanonicalObject(members)
+	return a
+}
 
 // anyResult is the responseSchema of a tool that declares no outputSchema: the
 // WebMCP of the seed has none. It has words only, so that a promise which the
@@ -102,7 +127,7 @@ func (d *Document) JSON() []byte {
 			size += len(a.Description) + len(a.RequestSchema) + len(a.Schema) + len(a.ResponseSchema) + len(a.Annotations) + actionBytes
 		}
 		text := bytes.NewBuffer(make([]byte, 0, size+len(d.Description)+len(d.ConfigSchema)+len(d.DefaultConfig)+actionBytes))
-		d.writeTo(text, schema.MustEncode)
+		d.writeTo(text)
 		return text.Bytes()
 	})
 }
@@ -112,31 +137,41 @@ const actionBytes = 512
 
 // writeTo writes the document's JSON to w, which takes everything. Documents may be large: they
 // are never in memory more often than once, and their actions one at a time.
-func (d *Document) writeTo(w io.Writer, encode func(any) json.RawMessage) {
+func (d *Document) writeTo(w io.Writer) {
 	rest := *d
 	rest.Actions = nil
-	before, after, _ := bytes.Cut(encode(&rest), []byte(`"actions":null`)) // quotes in texts are escaped
-	write := func(part []byte) { _, _ = w.Write(part) }
-	write(before)
-	write([]byte(`"actions":[`))
-	for i, a := range d.Actions {
-		if i > 0 {
-			write([]byte{','})
-		}
-		write(encode(a))
-	}
-	write([]byte{']'})
-	write(after)
+	before, after, _ := bytes.Cut(schema.MustEncode(&rest), []byte(`"actions":null`)) // quotes in texts are escaped
+	_, _ = w.Write(before)
+	writeActions(w, d.Actions, func(a Action) []byte { return schema.MustEncode(a) })
+	_, _ = w.Write(after)
 }
 
-// canonical writes a value whose raw members were checked when they were admitted.
-func canonical(v any) json.RawMessage {
-	b, err := schema.Canonical(schema.MustEncode(v))
+// writeActions writes the member.
+func writeActions(w io.Writer, actions []Action, encode func(Action) []byte) {
+	_, _ = io.WriteString(w, `"actions":[`)
+	for i, a := range actions {
+		if i > 0 {
+			_, _ = w.Write([]byte{','})
+		}
+		_, _ = w.Write(encode(a))
+	}
+	_, _ = w.Write([]byte{']'})
+}
+
+// canonical is the canonical JSON of what was checked; nil is null.
+func canonical(checked json.RawMessage) json.RawMessage {
+	if checked == nil {
+		return json.RawMessage("null")
+	}
+	b, err := schema.Canonical(checked)
 	if err != nil {
 		panic("encoding a webtool: " + err.Error())
 	}
 	return b
 }
+
+// canonicalText is a string as canonical JSON, in UTF-8 as all that is encoded.
+func canonicalText(s string) []byte { return schema.AppendString(nil, string([]rune(s))) }
 
 // Action finds an action by name, or nil.
 func (d *Document) Action(name string) *Action {
@@ -150,16 +185,33 @@ func (d *Document) Action(name string) *Action {
 // Config is what calls to a webtool may configure.
 type Config struct {
 	Schema, Default json.RawMessage
+
+	canonicalSchema, canonicalDefault []byte // once they are known
 }
 
-// Draft makes the document of a webtool, without a version.
+// Sealed is the config for who drafts more than one document with it. It must not change afterwards.
+func (c Config) Sealed() Config {
+	if c.canonicalSchema == nil {
+		c.canonicalSchema, c.canonicalDefault = canonical(c.Schema), canonical(c.Default)
+	}
+	return c
+}
+
+// Draft makes the document of a webtool, without a version. The slice of actions is the document's.
 func Draft(name, description string, actions []Action, c Config) *Document {
-	d := &Document{Name: name, Description: description, Actions: actions, ConfigSchema: c.Schema,
-		DefaultConfig: c.Default}
+	c = c.Sealed()
+	rest := schema.CanonicalObject(map[string][]byte{"name": canonicalText(name), "description": canonicalText(description),
+		"version": canonicalText(""), "digest": canonicalText(""), "configSchema": c.canonicalSchema, "defaultConfig": c.canonicalDefault})
 	h := sha256.New()
-	d.writeTo(h, canonical)
-	d.Digest = hex.EncodeToString(h.Sum(nil))
-	return d
+	h.Write([]byte{'{'})
+	writeActions(h, actions, func(a Action) []byte { return a.Sealed().canonical })
+	h.Write([]byte{','})
+	h.Write(rest[1:]) // no other member is before the actions
+	for i := range actions {
+		actions[i].canonical = nil // documents are kept for long
+	}
+	return &Document{Name: name, Description: description, Actions: actions, ConfigSchema: c.Schema, DefaultConfig: c.Default,
+		Digest: hex.EncodeToString(h.Sum(nil))}
 }
 
 // Finish sets the version of a draft, and returns it.
@@ -168,8 +220,8 @@ func (d *Document) Finish(version string) *Document {
 	return d
 }
 
-// digest is the hex SHA-256 of the canonical JSON.
-func digest(v any) string {
-	sum := sha256.Sum256(canonical(v))
+// digestOf is the hex SHA-256 of canonical JSON.
+func digestOf(canonical []byte) string {
+	sum := sha256.Sum256(canonical)
 	return hex.EncodeToString(sum[:])
 }

@@ -13,11 +13,12 @@ import (
 func TestParts(t *testing.T) {
 	raw := json.RawMessage(`{"type":"object","properties":{"b":{"const":1.0},"a":{}}}`)
 	tool := NewAction(Action{Name: "add", Description: `"actions":null ]`, Annotations: json.RawMessage(`{"z":true,"a":1}`)}, raw, nil)
-	for _, actions := range [][]Action{{}, {tool}, {tool, NewAction(Action{Name: "x", Origin: "https://a.example"}, nil, raw)}} {
+	for _, actions := range [][]Action{{}, {tool}, {tool, NewAction(Action{Name: "x", Title: "\u2028<é\xff\xfe>", Origin: "https://a.example", Frame: "f"}, nil, raw)},
+		{{Name: "old", Schema: raw}}} {
 		d := Draft(`the "actions":null of`, "d", actions, Config{Schema: raw, Default: json.RawMessage(`{"b":1,"a":2}`)})
 		plain := *d
 		plain.Digest = ""
-		sum := sha256.Sum256(canonical(&plain))
+		sum := sha256.Sum256(canonical(schema.MustEncode(&plain)))
 		if d.Digest != hex.EncodeToString(sum[:]) {
 			t.Errorf("the digest of %d actions in parts is another one", len(actions))
 		}

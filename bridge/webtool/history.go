@@ -1,6 +1,7 @@
 package webtool
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -371,7 +372,7 @@ func compareDocuments(old, now *Document) schema.Change {
 		}
 	}
 	change = max(change, schema.Compare(old.ConfigSchema, now.ConfigSchema, schema.Request))
-	if digest(old.DefaultConfig) != digest(now.DefaultConfig) {
+	if !bytes.Equal(canonical(old.DefaultConfig), canonical(now.DefaultConfig)) {
 		change = schema.Major
 	}
 	return change
