@@ -30,18 +30,17 @@ func freshness(h http.Header) (fresh time.Duration, private bool) {
 	return defaultFresh, false
 }
 
-// Again asks for a document that was found before. It returns the same when it did not change; an
+// Again asks for a document that was found before. Its Document is nil when it did not change; an
 // error is that there is none now, or that its site cannot be asked.
-func (d *Discoverer) Again(ctx context.Context, before *Found) (*Found, error) {
+func (d *Discoverer) Again(ctx context.Context, before Location) (*Found, error) {
 	s := &search{d: d, ctx: ctx, start: before.URL, tag: before.tag, changed: before.changed}
 	r, err := s.get(before.URL)
 	if err != nil {
 		return nil, err
 	}
 	if r.body == nil || sha256.Sum256(r.body) == before.sum { // it did not change
-		same := *before
-		same.Fresh, same.private = r.fresh, r.private
-		return &same, nil
+		before.Fresh, before.private = r.fresh, r.private
+		return &Found{Location: before}, nil
 	}
 	found, err := s.document(r, before.Route, before.Auth)
 	if found == nil && err == nil {

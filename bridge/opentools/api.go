@@ -45,8 +45,7 @@ type api struct {
 
 // edition is a document with its tools.
 type edition struct {
-	found   *Found // its Document is nil where what was kept is still so
-	name    string // of the API
+	about   About
 	tools   map[string]offered
 	catalog *bridge.Catalog
 }
@@ -171,7 +170,7 @@ func (a *api) settle(before, next *edition, err error) {
 	switch {
 	case err == nil:
 		a.now, a.err = next, nil
-		a.expires = now.Add(max(next.found.Fresh, soonest))
+		a.expires = now.Add(max(next.about.Fresh, soonest))
 		a.good = a.expires.Add(staleTime)
 	case before != nil && !isGone(err) && now.Before(a.good):
 		a.now, a.err = before, nil
@@ -221,10 +220,10 @@ func (a *api) look(ctx context.Context, before *edition) (*edition, error) {
 	var found *Found
 	var err error
 	if before != nil {
-		found, err = a.discoverer().Again(ctx, before.found)
-		if err == nil && found.sum == before.found.sum {
+		found, err = a.discoverer().Again(ctx, before.about.Location)
+		if err == nil && found.Document == nil {
 			same := *before
-			same.found = found
+			same.about.Location = found.Location
 			return &same, nil
 		}
 		if err != nil && !isGone(err) {
@@ -249,14 +248,11 @@ func isGone(err error) bool {
 // read makes the tools of a document.
 func (a *api) read(found *Found, before *edition) *edition {
 	tools, problems := found.Tools(a.Expose)
-	e := &edition{found: found, name: found.Title, tools: make(map[string]offered, len(tools))}
+	e := &edition{about: aboutOf(found), tools: make(map[string]offered, len(tools))}
 	var findings []bridge.Finding
 	note := func(f bridge.Finding) { findings = append(findings, f.Cleaned()) }
 	for _, p := range problems {
 		note(bridge.Finding{Rule: "operation-unusable", Message: p, Refused: true})
-	}
-	if found.Root != nil && found.Root.Name != "" {
-		e.name = found.Root.Name
 	}
 	declared, elsewhere := make([]bridge.Declaration, 0, len(tools)), map[string][]string{}
 	for _, t := range tools {
@@ -269,7 +265,8 @@ func (a *api) read(found *Found, before *edition) *edition {
 			note(bridge.Finding{Rule: "operation-note", Tool: t.Name, Message: n})
 		}
 		e.tools[t.Name] = offered{t, server, found.alternatives(t)}
-		declared = append(declared, t.declaration(a.Origin, server, e.name))
+		declared = append(declared, t.declaration(a.Origin, server, e.about.Name()))
+		t.forgetDocument()
 	}
 	for _, why := range slices.Sorted(maps.Keys(elsewhere)) {
 		f := bridge.Finding{Rule: "server-elsewhere", Tool: elsewhere[why][0], Message: why, Refused: true}

@@ -42,8 +42,8 @@ type Site struct {
 	// Bridge runs the calls: the faces of transport/mcp and transport/webtool serve it as they serve
 	// pages. Its one site is [Name].
 	Bridge *bridge.Bridge
-	// Found is the document as it was found.
-	Found *Found
+	// About is what its document said when it was found.
+	About *About
 
 	router *Router
 	ask    bridge.Asker
@@ -80,7 +80,7 @@ func Connect(ctx context.Context, address string, o Options) (*Site, error) {
 	s := &Site{router: NewRouter(RouterOptions{Sites: []SiteOptions{site}}), ask: o.Approve}
 	s.Bridge, err = bridge.New(s.router, bridge.Options{Memory: o.Memory, Sites: map[string]bridge.SiteOptions{Name: {Approval: o.Approval}}})
 	if err == nil {
-		s.Found, _, err = s.router.Found(ctx, Name)
+		s.About, _, err = s.router.About(ctx, Name)
 	}
 	if err != nil {
 		s.Close()

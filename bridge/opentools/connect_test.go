@@ -33,8 +33,8 @@ func TestConnect(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer site.Close()
-	if site.Found.Route != opentools.WellKnown {
-		t.Errorf("found by %s", site.Found.Route)
+	if site.About.Route != opentools.WellKnown {
+		t.Errorf("found by %s", site.About.Route)
 	}
 	for _, x := range []struct {
 		tool, arguments, want string

@@ -34,9 +34,14 @@ const (
 	Guessed    Route = "a usual address"
 )
 
-// Found is a document with where and how it was found.
+// Found is a document that was found.
 type Found struct {
 	*Document
+	Location
+}
+
+// Location is where and how a document was found.
+type Location struct {
 	URL   *url.URL // of the document, after redirects
 	Route Route
 	// Auth is what llm.json says of signing in; "" is nothing.
@@ -252,8 +257,7 @@ func (s *search) document(r *reply, route Route, auth string) (*Found, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", r.url, err)
 	}
-	return &Found{Document: d, URL: r.url, Route: route, Auth: auth, Fresh: r.fresh,
-		tag: r.tag, changed: r.changed, sum: sha256.Sum256(r.body), private: r.private}, nil
+	return &Found{d, Location{r.url, route, auth, r.fresh, r.tag, r.changed, sha256.Sum256(r.body), r.private}}, nil
 }
 
 // toJSON returns a reply as JSON.

@@ -366,7 +366,7 @@ next:
 			if err != nil {
 				continue next
 			}
-			one = append(one, oauth.Scheme{Name: name, Object: object, Scopes: needed[name]})
+			one = append(one, oauth.Scheme{Name: name, Object: bytes.Clone(object), Scopes: needed[name]})
 		}
 		all = append(all, one)
 	}

@@ -26,14 +26,11 @@ type Cache interface {
 // maxKept bounds what is kept of one site, in bytes.
 const maxKept = 32 << 20
 
-// keptSite is what is kept of an edition. The document itself is not: what calls need of it is in the tools.
+// keptSite is what is kept of an edition.
 type keptSite struct {
-	URL          string
-	Route        Route
-	Auth         string
+	About        About
 	Tag, Changed string
 	Sum          [sha256.Size]byte
-	API          string
 	Good         time.Time // until when it is used where it cannot be asked for
 	Findings     []bridge.Finding
 	// Tools and Decisions follow, so many of each.
@@ -63,10 +60,9 @@ func (a *api) keptAs() string {
 
 // keep keeps an edition, unless its site says that nobody may.
 func (a *api) keep(e *edition, good time.Time) error {
-	if a.router.o.Cache == nil || e.found.private {
+	if a.router.o.Cache == nil || e.about.private {
 		return nil
 	}
-	f := e.found
 	decisions := e.catalog.Decisions()
 	var w bounded
 	room := 1 << 12
@@ -76,7 +72,7 @@ func (a *api) keep(e *edition, good time.Time) error {
 	w.Grow(min(room, maxKept))                // growing would take as much again, and more
 	w.Buffer.Write(make([]byte, sha256.Size)) // of what follows
 	to := gob.NewEncoder(&w)
-	err := to.Encode(keptSite{f.URL.String(), f.Route, f.Auth, f.tag, f.changed, f.sum, e.name, good, e.catalog.Findings(),
+	err := to.Encode(keptSite{e.about, e.about.tag, e.about.changed, e.about.sum, good, e.catalog.Findings(),
 		len(e.catalog.Tools()), len(decisions)})
 	for _, t := range e.catalog.Tools() {
 		o := e.tools[t.Name()]
@@ -139,12 +135,11 @@ func (a *api) remember() (*edition, time.Time) {
 	if !bytes.Equal(sum[:], data[:sha256.Size]) || from.Decode(&k) != nil {
 		return nil, time.Time{} // it is damaged
 	}
-	u, err := url.Parse(k.URL)
-	if err != nil || a.router.o.Now().After(k.Good) {
+	if a.router.o.Now().After(k.Good) {
 		return nil, time.Time{}
 	}
-	e := &edition{found: &Found{URL: u, Route: k.Route, Auth: k.Auth, tag: k.Tag, changed: k.Changed, sum: k.Sum}, name: k.API,
-		tools: make(map[string]offered, k.Tools)}
+	e := &edition{about: k.About, tools: make(map[string]offered, k.Tools)}
+	e.about.tag, e.about.changed, e.about.sum = k.Tag, k.Changed, k.Sum
 	declared := make([]bridge.Declaration, 0, k.Tools)
 	for range k.Tools {
 		var kt keptTool
@@ -158,7 +153,7 @@ func (a *api) remember() (*edition, time.Time) {
 		t := kt.Tool
 		t.parameters, t.body, t.accept = kt.Parameters, kt.Body, kt.Accept
 		e.tools[t.Name] = offered{&t, server, kt.Alternatives}
-		d := t.declaration(a.Origin, server, e.name)
+		d := t.declaration(a.Origin, server, e.about.Name())
 		d.SealAs(kt.Digest)
 		declared = append(declared, d)
 	}

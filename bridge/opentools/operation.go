@@ -36,6 +36,15 @@ type Tool struct {
 	servers    json.RawMessage // nearest to the operation; "" are those of the document
 }
 
+// forgetDocument drops what is a part of the document's text, which is as large as it is until nothing
+// of it is held.
+func (t *Tool) forgetDocument() {
+	t.security, t.servers = nil, nil
+	if t.body != nil {
+		t.body.rules = nil
+	}
+}
+
 // parameter is a Parameter Object (OpenAPI 4.7.12), and the argument that it gets.
 type parameter struct {
 	Name, In, Description, Style string

@@ -202,23 +202,22 @@ func (r *Router) Acquire(ctx context.Context, ref bridge.Ref) (bridge.Source, er
 	return r.o.Pages.Acquire(ctx, ref)
 }
 
-// Found waits for the first look for the document of a site, and returns it with its tools. The error
-// is an *bridge.Error, or that of ctx.
-func (r *Router) Found(ctx context.Context, site string) (*Found, *bridge.Catalog, error) {
+// About waits for the first look for the document of a site, and returns what it says, and its tools.
+// The error is an *bridge.Error, or that of ctx.
+func (r *Router) About(ctx context.Context, site string) (*About, *bridge.Catalog, error) {
 	a := r.sites[site]
 	if a == nil {
 		return nil, nil, bridge.Errorf(bridge.WebtoolNotFound, "", bridge.NotRun, "No API of %q is looked for.", site)
 	}
 	now := a.await(ctx, 0)
 	switch {
-	case now != nil && now.found.Document == nil: // its list was kept, and it was not
-		found, err := a.discoverer().Discover(ctx, a.URL)
-		if err != nil {
-			return nil, nil, asError(a.URL, err)
-		}
-		return found, now.catalog, nil
 	case now != nil:
-		return now.found, now.catalog, nil
+		about, tools := now.about, make([]offered, 0, len(now.tools))
+		for _, t := range now.catalog.Tools() {
+			tools = append(tools, now.tools[t.Name()])
+		}
+		about.Logins = loginsOf(tools)
+		return &about, now.catalog, nil
 	case ctx.Err() != nil:
 		return nil, nil, context.Cause(ctx)
 	}

@@ -105,7 +105,7 @@ func (s *source) Invoke(ctx context.Context, inv bridge.Invocation) bridge.Step 
 // target is what requests of a tool are signed for. Server and document are the edition's own:
 // who signs must not change them.
 func (e *edition) target(caller string, t offered) oauth.Target {
-	return oauth.Target{Principal: caller, Resource: t.server, Document: e.found.URL, Alternatives: t.alternatives}
+	return oauth.Target{Principal: caller, Resource: t.server, Document: e.about.URL, Alternatives: t.alternatives}
 }
 
 // maxArgumentDepth bounds the nesting of arguments, as the bridge does.

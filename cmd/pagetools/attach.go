@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -116,11 +115,11 @@ func (p *program) lookAt(ctx context.Context, a *app.App, t *target) (*attached,
 	ref := bridge.Ref{Site: t.Name, Caller: bridge.Local()}
 	var problems []string
 	if a.APIs != nil {
-		found, catalog, err := a.APIs.Found(ctx, t.Name)
+		about, catalog, err := a.APIs.About(ctx, t.Name)
 		if err != nil {
 			problems = append(problems, bridge.AsError(err).Message)
 		} else {
-			out.API = describeAPI(found, catalog, a.Origins(t.Name))
+			out.API = describeAPI(about, catalog)
 		}
 	}
 	if a.Engine != nil {
@@ -158,14 +157,10 @@ func (p *program) lookAt(ctx context.Context, a *app.App, t *target) (*attached,
 	return out, nil
 }
 
-func describeAPI(found *opentools.Found, catalog *bridge.Catalog, origins []string) *attachedAPI {
-	x := &attachedAPI{Name: found.Title, Document: found.URL.String(), Route: string(found.Route), Auth: found.Auth,
-		Operations: len(found.Operations), Tools: len(catalog.Tools())}
-	if found.Root != nil {
-		x.Name = cmp.Or(found.Root.Name, x.Name)
-	}
-	tools, _ := found.Tools(opentools.Marked)
-	for _, login := range found.Logins(tools, origins) {
+func describeAPI(about *opentools.About, catalog *bridge.Catalog) *attachedAPI {
+	x := &attachedAPI{Name: about.Name(), Document: about.URL.String(), Route: string(about.Route), Auth: about.Auth,
+		Operations: about.Operations, Tools: len(catalog.Tools())}
+	for _, login := range about.Logins {
 		x.Logins = append(x.Logins, login.Name)
 	}
 	return x

@@ -333,16 +333,16 @@ func (d *doctor) page(ctx context.Context, t *target) error {
 
 // api looks for the document of a site without pages, and at its tools.
 func (d *doctor) api(ctx context.Context, a *app.App, t *target) error {
-	found, catalog, err := a.APIs.Found(ctx, t.Name)
+	about, catalog, err := a.APIs.About(ctx, t.Name)
 	if err != nil {
 		e := bridge.AsError(err)
 		return d.fail(exitCode(e), "document", "Does the site publish OpenAPI with x-llm? "+
 			"`pagetools check DOCUMENT` judges one.", errors.New(e.Message))
 	}
-	d.ok("document", "%s, found by %s", found.URL, found.Route)
+	d.ok("document", "%s, found by %s", about.URL, about.Route)
 	if len(catalog.Tools()) == 0 {
 		return d.fail(exitFindings, "tools", "--expose all offers operations without x-llm.",
-			fmt.Errorf("none of %s has x-llm", count(len(found.Operations), "operation")))
+			fmt.Errorf("none of %s has x-llm", count(about.Operations, "operation")))
 	}
 	return d.declarations(a, t, catalog)
 }

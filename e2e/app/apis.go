@@ -154,13 +154,3 @@ func (a *App) Revoke() {
 		a.APIs.Revoke()
 	}
 }
-
-// Origins are the further origins that count as the site's own.
-func (a *App) Origins(site string) []string {
-	for _, s := range a.o.Sites {
-		if s.Name == site {
-			return s.Page.Origins
-		}
-	}
-	return nil
-}

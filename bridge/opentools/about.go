@@ -8,6 +8,31 @@ import (
 	"slices"
 )
 
+// About is what an API says of itself besides its tools. Its document, which may be large, is not held.
+type About struct {
+	Location
+	// Title and Version are those of info.
+	Title, Version string
+	// Root is x-llm at the root; nil when the document has none.
+	Root *Root
+	// Operations are how many the document has.
+	Operations int
+	// Logins are the security schemes that its tools need.
+	Logins []Login
+}
+
+func aboutOf(f *Found) About {
+	return About{Location: f.Location, Title: f.Title, Version: f.Version, Root: f.Root, Operations: len(f.Operations)}
+}
+
+// Name is what the API calls itself.
+func (a *About) Name() string {
+	if a.Root != nil && a.Root.Name != "" {
+		return a.Root.Name
+	}
+	return a.Title
+}
+
 // Login is a security scheme that tools of a document need.
 type Login struct {
 	// Name is that of the scheme, and Object its Security Scheme Object (OpenAPI 4.8.27), which is no
@@ -24,13 +49,19 @@ type Login struct {
 // other origins than the document's and those that are allowed are left out, and so is what the
 // document names and does not have.
 func (f *Found) Logins(tools []*Tool, allowed []string) []Login {
+	var here []offered
+	for _, t := range tools {
+		if server, err := t.serverOf(f.Document, f.URL, allowed); err == nil {
+			here = append(here, offered{t, server, f.alternatives(t)})
+		}
+	}
+	return loginsOf(here)
+}
+
+func loginsOf(tools []offered) []Login {
 	all := map[string]*Login{}
 	for _, t := range tools {
-		server, err := t.serverOf(f.Document, f.URL, allowed)
-		if err != nil {
-			continue
-		}
-		for _, scheme := range slices.Concat(f.alternatives(t)...) {
+		for _, scheme := range slices.Concat(t.alternatives...) {
 			l := all[scheme.Name]
 			if l == nil {
 				l = &Login{Name: scheme.Name, Object: scheme.Object}
@@ -41,9 +72,9 @@ func (f *Found) Logins(tools []*Tool, allowed []string) []Login {
 					l.Scopes = append(l.Scopes, s)
 				}
 			}
-			same := func(u *url.URL) bool { return u.String() == server.String() }
+			same := func(u *url.URL) bool { return u.String() == t.server.String() }
 			if !slices.ContainsFunc(l.Servers, same) {
-				l.Servers = append(l.Servers, server)
+				l.Servers = append(l.Servers, t.server)
 			}
 		}
 	}

@@ -25,7 +25,7 @@ func TestLogins(t *testing.T) {
 		t.Fatal(err)
 	}
 	at, _ := url.Parse("https://api.example/docs/openapi.json")
-	f := &Found{Document: d, URL: at}
+	f := &Found{d, Location{URL: at}}
 	tools, problems := d.Tools(Marked)
 	if len(tools) != 5 || len(problems) > 0 {
 		t.Fatalf("%d tools, %q", len(tools), problems)
