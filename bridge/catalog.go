@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/pagetools/pagetools/bridge/policy"
@@ -33,7 +34,7 @@ type Tool struct {
 	annotations json.RawMessage
 	hints       policy.Hints
 	digest      string
-	shape       shape
+	shape       func() shape
 	secrets     bool       // the schema marks arguments as secret
 	operation   *Operation // nil: of a page
 }
@@ -44,7 +45,14 @@ type shape struct {
 	closed   bool            // the root takes no others
 }
 
-func shapeOf(input json.RawMessage) shape {
+func (s shape) takes(name string) bool { return s.declared[name] || !s.closed }
+
+// shapeOf reads a shape when it is asked for it first: few calls need one.
+func shapeOf(input *schema.Schema) func() shape {
+	return sync.OnceValue(func() shape { return readShape(input.JSON()) })
+}
+
+func readShape(input json.RawMessage) shape {
 	var s struct {
 		Properties           map[string]json.RawMessage `json:"properties"`
 		PatternProperties    map[string]json.RawMessage `json:"patternProperties"`
@@ -411,7 +419,7 @@ func admit(d Declaration, l Limits) admission {
 	if t.input, err = compileInput(d.Input, l); err != nil {
 		return refuse(ruleOf(err), "inputSchema: %s", safeText(err))
 	}
-	t.shape = shapeOf(t.input.JSON())
+	t.shape = shapeOf(t.input)
 	t.secrets = hasSecrets(d.Input)
 	if len(d.Output) > 0 && string(d.Output) != "null" {
 		switch t.output, err = schema.CompileResult(d.Output, l.Schema); {

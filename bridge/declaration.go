@@ -153,8 +153,9 @@ func Remembered(decisions []Decision, l Limits) *Catalog {
 	for _, d := range decisions {
 		a := admission{findings: d.Findings}
 		if k := d.Tool; k != nil {
-			a.tool = &Tool{origin: k.Origin, name: k.Name, title: k.Title, description: k.Description, input: k.Input.Schema(l.Schema),
-				annotations: k.Annotations, hints: k.Hints, digest: d.Digest, shape: shapeOf(k.Input.JSON), secrets: k.Secrets, operation: k.Operation}
+			input := k.Input.Schema(l.Schema)
+			a.tool = &Tool{origin: k.Origin, name: k.Name, title: k.Title, description: k.Description, input: input,
+				annotations: k.Annotations, hints: k.Hints, digest: d.Digest, shape: shapeOf(input), secrets: k.Secrets, operation: k.Operation}
 			if k.Output != nil {
 				a.tool.output = k.Output.Schema(l.Schema)
 			}

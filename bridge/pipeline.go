@@ -291,15 +291,15 @@ func syntaxText(err error) string {
 // completeInput fills parameter defaults, and drops an `action` that a client of
 // the published guide repeats inside the request.
 func (r *passage) completeInput() (Value, error) {
-	in, shape := r.call.Input, r.tool.shape
+	in := r.call.Input
 	var add []schema.Member
 	for _, p := range r.settings.params {
-		if !in.Get(p.Name).Exists() && (shape.declared[p.Name] || !shape.closed) {
+		if !in.Get(p.Name).Exists() && r.tool.shape().takes(p.Name) {
 			add = append(add, p)
 		}
 	}
-	repeated := !shape.declared["action"] && in.Get("action").IsString() &&
-		in.Get("action").String() == r.tool.name
+	repeated := in.Get("action").IsString() && in.Get("action").String() == r.tool.name &&
+		!r.tool.shape().declared["action"]
 	if len(add) == 0 && !repeated {
 		return in, nil // the usual case
 	}

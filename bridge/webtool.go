@@ -4,6 +4,9 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"runtime"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/pagetools/pagetools/bridge/policy"
@@ -197,15 +200,8 @@ func (s *siteState) observe(ctx context.Context, c *Catalog,
 	}
 	all := maps.Clone(s.histories)
 	s.mu.Unlock()
-	sealed := make(map[*Tool]webtool.Action, len(c.tools)) // each is in two documents
-	asAction := func(t *Tool) webtool.Action {
-		a, ok := sealed[t]
-		if !ok {
-			a = s.asAction(t).Sealed()
-			sealed[t] = a
-		}
-		return a
-	}
+	sealed := s.sealed(s.offered(c)) // each is in two documents
+	asAction := func(t *Tool) webtool.Action { return sealed[t] }
 	var found *webtool.Document
 	for action, h := range all {
 		d, err := h.Observe(ctx, c, func() *webtool.Document {
@@ -223,6 +219,26 @@ func (s *siteState) observe(ctx context.Context, c *Catalog,
 		}
 	}
 	return found, nil
+}
+
+// sealed are the actions of tools. Large lists keep all cores busy.
+func (s *siteState) sealed(tools []*Tool) map[*Tool]webtool.Action {
+	actions := make([]webtool.Action, len(tools))
+	var next atomic.Int64
+	var workers sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), len(tools)) {
+		workers.Go(func() {
+			for i := int(next.Add(1)) - 1; i < len(tools); i = int(next.Add(1)) - 1 {
+				actions[i] = s.asAction(tools[i]).Sealed()
+			}
+		})
+	}
+	workers.Wait()
+	byTool := make(map[*Tool]webtool.Action, len(tools))
+	for i, t := range tools {
+		byTool[t] = actions[i]
+	}
+	return byTool
 }
 
 // forgetAfter is how long documents are held that are not those of now any more, but for

@@ -266,7 +266,7 @@ func (a *api) read(found *Found, before *edition) *edition {
 		}
 		e.tools[t.Name] = offered{t, server, found.alternatives(t)}
 		declared = append(declared, t.declaration(a.Origin, server, e.about.Name()))
-		t.forgetDocument()
+		t.declared()
 	}
 	for _, why := range slices.Sorted(maps.Keys(elsewhere)) {
 		f := bridge.Finding{Rule: "server-elsewhere", Tool: elsewhere[why][0], Message: why, Refused: true}

@@ -120,10 +120,13 @@ func (s *Site) Tools(ctx context.Context) ([]*bridge.Tool, error) {
 // Operation is what the document says of a tool, its words on rendering and on what comes next among
 // it; nil is another tool.
 func (s *Site) Operation(tool string) *Tool {
-	if now := s.router.sites[Name].edition(); now != nil {
-		return now.tools[tool].Tool
+	now := s.router.sites[Name].edition()
+	if now == nil || now.catalog.Tool(tool) == nil {
+		return nil
 	}
-	return nil
+	t, o := now.catalog.Tool(tool), *now.tools[tool].Tool
+	o.Description, o.Input, o.Output = t.Description(), t.InputSchema(), t.OutputSchema()
+	return &o
 }
 
 // Call runs a tool with arguments, a JSON object. Errors are *bridge.Error; a refusal is none.

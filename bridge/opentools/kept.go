@@ -67,7 +67,7 @@ func (a *api) keep(e *edition, good time.Time) error {
 	var w bounded
 	room := 1 << 12
 	for _, t := range e.catalog.Tools() {
-		room += 2*(len(t.InputSchema())+len(t.OutputSchema())+len(t.Description())) + 1<<10
+		room += len(t.InputSchema()) + len(t.OutputSchema()) + len(t.Description()) + 1<<11
 	}
 	w.Grow(min(room, maxKept))                // growing would take as much again, and more
 	w.Buffer.Write(make([]byte, sha256.Size)) // of what follows
@@ -153,8 +153,8 @@ func (a *api) remember() (*edition, time.Time) {
 		t := kt.Tool
 		t.parameters, t.body, t.accept = kt.Parameters, kt.Body, kt.Accept
 		e.tools[t.Name] = offered{&t, server, kt.Alternatives}
-		d := t.declaration(a.Origin, server, e.about.Name())
-		d.SealAs(kt.Digest)
+		d := bridge.Declaration{Origin: a.Origin, Own: true, Name: t.Name}
+		d.SealAs(kt.Digest) // what was decided of it has the rest
 		declared = append(declared, d)
 	}
 	decisions := make([]bridge.Decision, k.Decisions)

@@ -36,10 +36,10 @@ type Tool struct {
 	servers    json.RawMessage // nearest to the operation; "" are those of the document
 }
 
-// forgetDocument drops what is a part of the document's text, which is as large as it is until nothing
-// of it is held.
-func (t *Tool) forgetDocument() {
-	t.security, t.servers = nil, nil
+// declared drops what the tool's declaration has now, and what is a part of the document's text, which
+// is as large as it is until nothing of it is held.
+func (t *Tool) declared() {
+	t.Description, t.Input, t.Output, t.security, t.servers = "", nil, nil, nil, nil
 	if t.body != nil {
 		t.body.rules = nil
 	}

@@ -1,11 +1,14 @@
 package schema
 
 import (
+	"bytes"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf16"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // canonicalDepth is higher than the cap for values that come in: Canonical also runs on documents
@@ -19,11 +22,52 @@ const canonicalDepth = 1000
 // literal is what a double prints as, as with everything that a page's JSON.stringify wrote, both
 // rules write the same bytes. -0 is 0, as in the RFC. The error is a [*SyntaxError].
 func Canonical(b []byte) ([]byte, error) {
+	quick := jsontext.Value(bytes.Clone(b))
+	if quick.Canonicalize(rawNumbers...) == nil && isPlain(quick) {
+		return quick, nil
+	}
 	v, err := parse(b, canonicalDepth)
 	if err != nil {
 		return nil, err
 	}
 	return v.appendCanonical(make([]byte, 0, len(b))), nil
+}
+
+// rawNumbers leave numbers as they are written.
+var rawNumbers = []jsontext.Options{jsontext.CanonicalizeRawInts(false), jsontext.CanonicalizeRawFloats(false)}
+
+// maxPlainDigits is so many that a double prints each integer as it is.
+const maxPlainDigits = 15
+
+// isPlain reports whether [Canonical] has no more to do with JSON whose members, strings and white space are canonical, as
+// most often: its numbers are integers that doubles print as they are, and it is not too deep.
+func isPlain(text []byte) bool {
+	depth, digits := 0, 0
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case c == '"': // a string: to its end
+			for i++; text[i] != '"'; i++ {
+				if text[i] == '\\' {
+					i++
+				}
+			}
+		case c >= '0' && c <= '9':
+			if digits++; digits > maxPlainDigits {
+				return false
+			}
+			continue
+		case c == '-' && text[i+1] == '0', c == '.', c == 'E', c == 'e' && digits > 0:
+			return false
+		case c == '{' || c == '[':
+			if depth++; depth > canonicalDepth {
+				return false
+			}
+		case c == '}' || c == ']':
+			depth--
+		}
+		digits = 0
+	}
+	return true
 }
 
 // CanonicalObject is the canonical JSON of an object with these members, which are canonical JSON each.

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -209,7 +210,13 @@ func absurdNumber(lit string) string {
 	if digits > maxDigits {
 		return fmt.Sprintf("a number with more than %d digits", maxDigits)
 	}
-	if exp > maxExponent || exp < -maxExponent {
+	shift := 0 // of the exponent where one digit is before the point, as canonical JSON has it
+	if whole, fraction, _ := strings.Cut(strings.TrimPrefix(mantissa, "-"), "."); whole != "0" {
+		shift = len(whole) - 1
+	} else if rest := strings.TrimLeft(fraction, "0"); rest != "" {
+		shift = len(rest) - len(fraction) - 1
+	}
+	if max(exp, exp+shift) > maxExponent || min(exp, exp+shift) < -maxExponent {
 		return fmt.Sprintf("a number with an exponent beyond %d", maxExponent)
 	}
 	return ""
@@ -270,16 +277,36 @@ func Invisible(r rune) bool {
 // as escapes: the value stays what it is. Line ends stay.
 func Escape(s string) string {
 	var b strings.Builder
-	for _, r := range s {
-		switch {
-		case r == '\n' || !Invisible(r):
-			b.WriteRune(r)
-		case r > 0xFFFF:
-			r -= 0x10000
-			fmt.Fprintf(&b, `\u%04x\u%04x`, 0xD800+(r>>10), 0xDC00+(r&0x3FF))
-		default:
-			fmt.Fprintf(&b, `\u%04x`, r)
+	done := 0
+	for i := 0; i < len(s); {
+		if c := s[i]; ' ' <= c && c <= '~' || c == '\n' { // most are
+			i++
+			continue
 		}
+		r, n := utf8.DecodeRuneInString(s[i:])
+		if Invisible(r) || r == utf8.RuneError {
+			b.WriteString(s[done:i])
+			writeEscaped(&b, r)
+			done = i + n
+		}
+		i += n
 	}
+	if done == 0 {
+		return s
+	}
+	b.WriteString(s[done:])
 	return b.String()
+}
+
+// writeEscaped writes an invisible character as an escape, and what is not UTF-8 as U+FFFD.
+func writeEscaped(b *strings.Builder, r rune) {
+	switch {
+	case r == utf8.RuneError:
+		b.WriteRune(r)
+	case r > 0xFFFF:
+		r -= 0x10000
+		fmt.Fprintf(b, `\u%04x\u%04x`, 0xD800+(r>>10), 0xDC00+(r&0x3FF))
+	default:
+		fmt.Fprintf(b, `\u%04x`, r)
+	}
 }

@@ -115,7 +115,8 @@ func FuzzCheckJSON(f *testing.F) {
 }
 
 func FuzzCanonical(f *testing.F) {
-	for _, s := range []string{`{"b":1.50,"a":[1e21,9007199254740993,-0]}`, `5e-324`, `"\u2028\ud83d\ude00"`, `0.1e-399`} {
+	for _, s := range []string{`{"b":1.50,"a":[1e21,9007199254740993,-0]}`, `5e-324`, `"\u2028\ud83d\ude00"`, `0.1e-399`,
+		`{"\ue000":true,"\ud83d\ude00":[12,-7,false,null,"1e5 \"0.1\\"],"b":{}}`, `[123456789012345,1234567890123456]`, `[-0]`} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
@@ -135,7 +136,10 @@ func FuzzCanonical(f *testing.F) {
 		if again, err := Canonical(rfc); err != nil || string(again) != string(rfc) {
 			t.Fatalf("%s is canonical, but becomes %s: %v", rfc, again, err)
 		}
-		v, _ := parse(b, canonicalDepth)
+		v, err := parse(b, canonicalDepth)
+		if err != nil || string(v.appendCanonical(nil)) != string(once) { // the quick way is no other
+			t.Fatalf("%s is not %s: %v", once, v.appendCanonical(nil), err)
+		}
 		if w, _ := parse(once, canonicalDepth); !equal(v, w) {
 			t.Fatalf("%s changed to %s", b, once)
 		}

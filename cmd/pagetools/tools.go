@@ -1,16 +1,19 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/schema"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
 )
 
@@ -142,10 +145,28 @@ func verdict(list toolList, strict bool) error {
 	return nil
 }
 
+// write writes the list as one line of JSON, a tool at a time: there may be thousands.
+func (l toolList) write(w io.Writer) error {
+	rest := l
+	rest.Tools = nil
+	text := func(v any) string { return schema.Escape(string(schema.MustEncode(v))) }
+	before, after, _ := strings.Cut(text(rest), `"tools":null`) // quotes in texts are escaped
+	out := bufio.NewWriterSize(w, 64<<10)                       // Flush has the error of each write
+	_, _ = out.WriteString(before + `"tools":[`)
+	for i, t := range l.Tools {
+		if i > 0 {
+			_ = out.WriteByte(',')
+		}
+		_, _ = out.WriteString(text(t))
+	}
+	_, _ = out.WriteString("]" + after + "\n")
+	return out.Flush()
+}
+
 func printTools(p *program, list toolList) error {
 	switch p.conf.Format {
 	case "json":
-		return terminal.Encode(p.stdout, list)
+		return list.write(p.stdout)
 	case "ndjson":
 		for _, t := range list.Tools {
 			if err := terminal.Encode(p.stdout, t); err != nil {

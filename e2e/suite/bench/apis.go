@@ -1,13 +1,16 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -117,4 +120,76 @@ func apiRows(ctx context.Context, calls int) ([]row, error) {
 	ratio := median(ratios)
 	return []row{{"a warm call of an API, p50", quantile(all, 0.5).Round(time.Microsecond).String(), quantile(bare, 0.5).Round(time.Microsecond).String() + ", a bare client",
 		fmt.Sprintf("%.2f", ratio), fmt.Sprintf("%.1f", apiMost), ratio <= apiMost}}, nil
+}
+
+// Starts with a large document, such as GitHub's, may take so long.
+const (
+	firstStart  = 1500 * time.Millisecond
+	secondStart = 200 * time.Millisecond
+)
+
+// startRows lists the tools of a large document: at a first start, and where they were kept and the
+// document is the same. file is a document of others; "" makes one of 1,200 operations.
+func startRows(ctx context.Context, file string) ([]row, error) {
+	text := largeDocument(1200)
+	if file != "" {
+		var err error
+		if text, err = os.ReadFile(file); err != nil {
+			return nil, err
+		}
+	}
+	bin, remove, err := build(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer remove()
+	changed := time.Now().Add(-time.Hour)
+	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		http.ServeContent(w, r, "openapi.json", changed, bytes.NewReader(text))
+	}))
+	defer site.Close()
+	var first, second []time.Duration
+	for round := range rounds {
+		data := filepath.Join(filepath.Dir(bin), fmt.Sprintf("start%d", round))
+		for _, took := range []*[]time.Duration{&first, &second, &second} {
+			one, err := timed(exec.CommandContext(ctx, bin, "tools", site.URL+"/openapi.json", "--expose", "all", "--allow-origin", "https://api.github.com",
+				"--format", "json", "--quiet", "--data-dir", data))
+			if err != nil {
+				return nil, err
+			}
+			*took = append(*took, one)
+		}
+	}
+	a, b := median(first), median(second)
+	ratio := fmt.Sprintf("%.2f", float64(b)/float64(a))
+	return []row{
+		{fmt.Sprintf("the list of a document of %d MB, first start", len(text)>>20), ms(a), "", "", "under " + ms(firstStart), a < firstStart},
+		{"the same list, kept, second start", ms(b), ms(a) + ", the first", ratio, "under " + ms(secondStart), b < secondStart},
+	}, nil
+}
+
+// largeDocument has so many operations, each with a few parameters, a body and a result of its own.
+func largeDocument(operations int) []byte {
+	var paths, schemas bytes.Buffer
+	for i := range operations {
+		if i > 0 {
+			paths.WriteByte(',')
+			schemas.WriteByte(',')
+		}
+		fmt.Fprintf(&paths, `"/repos/{owner}/things%d":{"put":{"operationId":"things/put-%d","summary":"Replaces a thing","description":%q,"x-llm":{},
+			"parameters":[{"$ref":"#/components/parameters/owner"},{"name":"page","in":"query","schema":{"type":"integer","minimum":1,"default":1}}],
+			"requestBody":{"required":true,"content":{"application/json":{"schema":{"$ref":"#/components/schemas/thing%d"}}}},
+			"responses":{"200":{"description":"","content":{"application/json":{"schema":{"$ref":"#/components/schemas/thing%d"},"example":%q}}}}}}`,
+			i, i, bytes.Repeat([]byte("What it does, and when. "), 20), i, i, bytes.Repeat([]byte("x"), 6<<10))
+		fmt.Fprintf(&schemas, `"thing%d":{"type":"object","required":["p0"],"properties":{`, i)
+		for p := range 12 {
+			if p > 0 {
+				schemas.WriteByte(',')
+			}
+			fmt.Fprintf(&schemas, `"p%d":{"type":"string","maxLength":%d,"description":"The property %d of the thing, in words."}`, p, 100+i, p)
+		}
+		schemas.WriteString(`}}`)
+	}
+	return fmt.Appendf(nil, `{"openapi":"3.1.0","info":{"title":"Large","version":"1"},"x-llm":{"version":"0.1"},"paths":{%s},"components":{
+		"parameters":{"owner":{"name":"owner","in":"path","required":true,"schema":{"type":"string"}}},"schemas":{%s}}}`, &paths, &schemas)
 }

@@ -46,14 +46,15 @@ type row struct {
 
 func main() {
 	short := flag.Bool("short", false, "a tenth of the work: shows that it runs, not how fast")
-	only := flag.String("only", "", "measure one group: apis, inside, recorded, fresh, egress, kit, live, mcp, pages, sessions, noise, outside or strangers; with -peers, one of them")
+	only := flag.String("only", "", "measure one group: apis, inside, recorded, fresh, egress, kit, live, mcp, pages, sessions, noise, outside, starts or strangers; with -peers, one of them")
 	packages := flag.String("peers", "", "a `folder` with npm's packages of others: measure ours beside them instead")
 	figures := flag.String("figures", "", "the `file` for what -peers finds")
+	document := flag.String("document", "", "an OpenAPI document, a `file`, in the place of one that is made, for the group starts")
 	api := flag.Bool("api", false, "serve the API that the group apis calls, and measure nothing")
 	flag.Parse()
 	debug.SetGCPercent(300) // as serve does
 	ctx := context.Background()
-	measure := func() error { return run(ctx, *short, *only) }
+	measure := func() error { return run(ctx, *short, *only, *document) }
 	if *api {
 		measure = serveAPI
 	}
@@ -66,7 +67,7 @@ func main() {
 	}
 }
 
-func run(ctx context.Context, short bool, only string) error {
+func run(ctx context.Context, short bool, only, document string) error {
 	calls := 2000
 	if short {
 		calls = 200
@@ -84,7 +85,7 @@ func run(ctx context.Context, short bool, only string) error {
 	defer site.Close()
 	var rows []row
 	var failed error // the other groups are told
-	for _, g := range groups(site.URL, calls) {
+	for _, g := range groups(site.URL, document, calls) {
 		if only != "" && g.name != only {
 			continue
 		}
@@ -114,13 +115,14 @@ type group struct {
 	measure func(context.Context) ([]row, error)
 }
 
-func groups(url string, calls int) []group {
+func groups(url, document string, calls int) []group {
 	return []group{
 		{"inside", func(ctx context.Context) ([]row, error) { return insideRows(ctx, url, calls) }},
 		{"recorded", func(ctx context.Context) ([]row, error) { return recordedRows(ctx, url, calls) }},
 		{"fresh", func(context.Context) ([]row, error) { return freshRows(url) }},
 		{"egress", egressRows},
 		{"apis", func(ctx context.Context) ([]row, error) { return apiRows(ctx, calls) }},
+		{"starts", func(ctx context.Context) ([]row, error) { return startRows(ctx, document) }},
 		{"kit", kitRows},
 		{"live", func(ctx context.Context) ([]row, error) { return liveRows(ctx, url) }},
 		{"mcp", func(ctx context.Context) ([]row, error) { return mcpRows(ctx, url, calls) }},
