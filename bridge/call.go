@@ -45,6 +45,9 @@ type Call struct {
 	// TraceParent is where the call belongs in a trace (W3C Trace Context, 3.2): a traceparent
 	// of version 00, or empty.
 	TraceParent string
+	// Started gets the Run of a new call at its first moment, long before Start returns it; nil
+	// means that nobody looks at it meanwhile.
+	Started func(*Run)
 }
 
 // Digest tells calls of one caller apart: by site, tool, session, version, config

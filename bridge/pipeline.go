@@ -422,7 +422,7 @@ func (pl *pipeline) invoke(ctx context.Context, r *Run) Step {
 		return source.Invoke(ctx, Invocation{
 			Tool: r.tool, Caller: r.call.Caller.Name, Agreed: r.shown, Input: r.input.Text(), MaxBytes: r.resultLimit(),
 			Patience: r.left(), Timeout: r.settings.timeout, Answer: pl.limits.Question, Questions: maxQuestions - r.asked,
-			Still: r.still,
+			Still: r.still, Progress: func(p Progress) { r.progress.Store(&p) },
 		})
 	})
 }

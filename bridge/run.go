@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -49,11 +50,20 @@ type Run struct {
 	delivering int    // replies with the outcome that are being written
 	pen        *Live  // whose input reaches the page; nil: nobody's
 	actor      string // who acted in the page last, since the question is open
+
+	progress atomic.Pointer[Progress] // nil: no part of the result is there, or all of it
 }
+
+// Progress is how far the result has come, as long as it arrives in parts; nil otherwise.
+func (r *Run) Progress() *Progress { return r.progress.Load() }
 
 func (b *Bridge) newRun(in *Call) *Run {
 	r := &Run{passage: b.enter(in)}
 	b.runs.add(r)
+	if in.Started != nil {
+		in.Started(r)
+		r.call.Started = nil
+	}
 	return r
 }
 
@@ -420,6 +430,7 @@ func (r *Run) end(s Step) {
 		s = r.ofCall(tooMuchToKeep()).Step() // else it goes to who waits
 	}
 	r.done, r.result = true, s
+	r.progress.Store(nil)
 	r.show()
 	r.mu.Unlock()
 	r.bridge.runs.ended(r, token)

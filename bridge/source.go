@@ -91,6 +91,15 @@ type Invocation struct {
 	// Still says why the call may not run any more; nil means that it may. A source that
 	// waited since it was acquired asks right before the dispatch. A nil function says nil.
 	Still func(context.Context) *Error
+	// Progress is told how far a result has come that arrives in parts; nil means that nobody
+	// listens. It returns at once.
+	Progress func(Progress)
+}
+
+// Progress is how far a result has come that arrives in parts, such as a stream of events.
+type Progress struct {
+	Parts int
+	Last  json.RawMessage // of the parts, as the site sent it
 }
 
 // Refused asks Still: why the call may not run any more, or nil.

@@ -2,9 +2,14 @@ package opentools
 
 import (
 	"fmt"
+	"io"
+	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/pagetools/pagetools/bridge"
 )
 
 // TestLogins (O14): what tools need of security schemes is gathered from their operations, with scopes
@@ -41,5 +46,16 @@ func TestLogins(t *testing.T) {
 	}
 	if all := f.Logins(tools, []string{"https://other.example"}); len(all) != 3 || all[2].Servers[0].Host != "other.example" {
 		t.Errorf("with an origin that is allowed the logins are %v", all)
+	}
+}
+
+// TestParts (B9): who listens is told of each part of a stream when it is there.
+func TestParts(t *testing.T) {
+	t.Parallel()
+	var heard []string
+	o := &outgoing{maxBytes: 1 << 10, progress: func(p bridge.Progress) { heard = append(heard, fmt.Sprint(p.Parts, string(p.Last))) }}
+	step := o.collect(t.Context(), &http.Response{Body: io.NopCloser(strings.NewReader("{\"a\":1}\nb\n"))}, "application/jsonl", nil)
+	if string(step.Data) != `[{"a":1},"b"]` || !slices.Equal(heard, []string{`1{"a":1}`, `2"b"`}) {
+		t.Errorf("%s, and it hears %q", step.Data, heard)
 	}
 }

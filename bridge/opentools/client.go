@@ -34,6 +34,7 @@ type outgoing struct {
 	args      schema.Value
 	maxBytes  int
 	userAgent string
+	progress  func(bridge.Progress) // of a stream; nil: nobody listens
 }
 
 // retries bounds the repetitions of a call that only reads, and longestWait how long one waits.

@@ -163,6 +163,9 @@ func (o *outgoing) collect(ctx context.Context, res *http.Response, media string
 			return errFull
 		}
 		all = append(all, bytes.Clone(text))
+		if o.progress != nil {
+			o.progress(bridge.Progress{Parts: len(all), Last: all[len(all)-1]})
+		}
 		return nil
 	}
 	// One item may be as long as all: a longer one ends the stream.

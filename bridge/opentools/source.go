@@ -91,7 +91,7 @@ func (s *source) Invoke(ctx context.Context, inv bridge.Invocation) bridge.Step 
 		return notSigned(err).Step()
 	}
 	o := &outgoing{transport: transport, keeper: a.Keeper, tool: t.Tool, server: t.server, target: target,
-		jar: s.jar, args: args, maxBytes: most, userAgent: a.router.o.UserAgent}
+		jar: s.jar, args: args, maxBytes: most, userAgent: a.router.o.UserAgent, progress: inv.Progress}
 	step := o.do(ctx)
 	if step.Err != nil {
 		switch step.Err.Details["status"] {

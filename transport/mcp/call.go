@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	mcpgo "github.com/mark3labs/mcp-go/mcp"
@@ -97,7 +99,7 @@ func (x *exchange) open(ctx context.Context, list *toolset.List,
 	if err != nil {
 		return failure(x.counted(err))
 	}
-	defer x.progress(ctx)()
+	defer x.progress(ctx, func() *bridge.Run { return nil })()
 	c := &bridge.Call{Site: site, Tool: toolset.Open, Session: x.scope.session, Caller: x.scope.caller,
 		ID: x.id, TraceParent: x.message.meta.trace}
 	if path != "" {
@@ -119,15 +121,18 @@ const maxAsked = 10
 func (x *exchange) run(
 	ctx context.Context, to toolset.Target, arguments bridge.Value,
 ) (*mcpgo.CallToolResult, *rpcError) {
+	var running atomic.Pointer[bridge.Run]
 	c := &bridge.Call{
 		Site: to.Site, Tool: to.Tool.Name(), Session: x.scope.session, Caller: x.scope.caller,
 		Input: arguments, Again: true, Beside: true, ID: x.id, TraceParent: x.message.meta.trace,
+		Started: running.Store,
 	}
-	defer x.progress(ctx)()
+	defer x.progress(ctx, running.Load)()
 	run, left, e := x.begin(ctx, c)
 	if e != nil {
 		return nil, e
 	}
+	running.Store(run)
 	for asked := 0; !left; asked++ {
 		q, end := run.Next(ctx)
 		if q == nil {
@@ -213,9 +218,22 @@ func nextProgress(after time.Duration) time.Duration {
 	return after + progressEvery
 }
 
+// maxPart bounds what is told of a part of a result, in bytes.
+const maxPart = 500
+
+// progressOf says how far a call has come, which may be nil.
+func progressOf(r *bridge.Run) string {
+	if r != nil {
+		if p := r.Progress(); p != nil {
+			return fmt.Sprintf("The tool still runs. Parts of its result so far: %d. The last: %s", p.Parts, bridge.Brief(string(p.Last), maxPart))
+		}
+	}
+	return "The tool still runs."
+}
+
 // progress tells the client that the call goes on, when it asked for that, until end is
-// called.
-func (x *exchange) progress(ctx context.Context) (end func()) {
+// called; running is the call, nil where there is none.
+func (x *exchange) progress(ctx context.Context, running func() *bridge.Run) (end func()) {
 	if x.message.meta.progress == nil {
 		return func() {}
 	}
@@ -230,7 +248,7 @@ func (x *exchange) progress(ctx context.Context) (end func()) {
 			select {
 			case <-timer.C:
 				x.notify(string(mcpgo.MethodNotificationProgress), map[string]any{
-					"progressToken": x.message.meta.progress, "progress": n, "message": "The tool still runs.",
+					"progressToken": x.message.meta.progress, "progress": n, "message": progressOf(running()),
 				})
 				due = nextProgress(due)
 				timer.Reset(due - time.Since(began))

@@ -247,6 +247,27 @@ func TestProgress(t *testing.T) {
 	})
 }
 
+// TestProgressOfParts (B9): a client that waits for a result which arrives in parts hears how many there are, and the
+// last of them, cleaned and no longer than a line; once it is there nothing of it is held.
+func TestProgressOfParts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newFace(t, Options{})
+		w.router.Handle("shop", func(_ context.Context, inv bridge.Invocation) bridge.Step {
+			time.Sleep(500 * time.Millisecond) // of the clock
+			inv.Progress(bridge.Progress{Parts: 2, Last: json.RawMessage(`{"word":"one‮two` + strings.Repeat("x", 2*maxPart) + `"}`)})
+			time.Sleep(time.Second)
+			return bridge.Step{Data: json.RawMessage(`[1,2]`)}
+		})
+		c := w.as(agent)
+		c.since2026(`{}`)
+		heard := c.do(t.Context(), w.handler(stillListens), "POST", rpc("1", "tools/call", c.params(`{"name":"look","arguments":{},"_meta":{"progressToken":"t"}}`))).messages()
+		if len(heard) != 3 || strings.Contains(heard[0].text, "Parts") || !strings.Contains(heard[1].text, `Parts of its result so far: 2. The last: {\"word\":\"onetwoxx`) ||
+			strings.ContainsRune(heard[1].text, 0x202e) || len(heard[1].text) > 2*maxPart || !strings.Contains(heard[2].text, `"result"`) {
+			t.Errorf("it hears %+v", heard)
+		}
+	})
+}
+
 // TestStdioGoroutines: a request runs on a goroutine that waits for one, when there is
 // one; few of them wait, and none when the client has gone.
 func TestStdioGoroutines(t *testing.T) {
