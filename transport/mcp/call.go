@@ -138,7 +138,7 @@ func (x *exchange) run(
 		if q == nil {
 			x.ended = run
 			if end.Err != nil {
-				return failure(to.Told(end.Err)), nil
+				return failed(end.Err, to, x.protocol), nil
 			}
 			return x.excused(result(end, run.Tool(), x.protocol), end.Violation, to), nil
 		}

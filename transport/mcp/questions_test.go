@@ -87,6 +87,23 @@ func TestConsentByForm(t *testing.T) {
 	}
 }
 
+// TestDeniedOperation (O16): that a person denied a call of an API is data, with the reason; of one that promises a
+// shape of its results, and of a page's tool (TestConsentByForm), it is an error.
+func TestDeniedOperation(t *testing.T) {
+	w := newWorld(t, Options{})
+	save, typed := bridgetest.Asking("save", ""), bridgetest.Returning(bridgetest.Asking("typed", ""), `{"type":"object","required":["id"]}`)
+	save.Operation, typed.Operation = &bridge.Operation{Method: "POST", URL: "https://api.example/save"}, &bridge.Operation{Method: "POST", URL: "https://api.example/typed"}
+	w.router.Declare("shop", save, typed)
+	c := w.as(agent).since2026(forms)
+	for tool, isError := range map[string]bool{"save": false, "typed": true} {
+		r := c.retry(tool, `{}`, c.tool(tool, `{}`), "decline", "")
+		if denied := string(r.Result.Structured) == `{"denied":true}`; r.code() != "APPROVAL_DENIED" || r.Result.IsError != isError || denied == isError ||
+			strings.Contains(r.text(), `{"denied":true}`) == isError {
+			t.Errorf("%s: %s %s", tool, r.text(), r.Result.Structured)
+		}
+	}
+}
+
 // TestStateIsSealed: a requestState is good for its own call of its own caller, as
 // it was given; no bit of it can be another.
 func TestStateIsSealed(t *testing.T) {

@@ -284,6 +284,18 @@ func failure(e *bridge.Error) *mcpgo.CallToolResult {
 	return r
 }
 
+// failed is the result of a call that failed. OpenTools has a denied call of an operation as data
+// (O16). A tool with an outputSchema keeps the error: clients refuse data that does not fit it.
+func failed(e *bridge.Error, to toolset.Target, p protocol) *mcpgo.CallToolResult {
+	r := failure(to.Told(e))
+	if e.Code == bridge.ApprovalDenied && to.Tool.Operation() != nil && !to.Promises(p) {
+		denied := rawResult(json.RawMessage(`{"denied":true}`))
+		r.IsError, r.Content = false, append(denied.Content, r.Content...)
+		r.StructuredContent, r.RawStructuredContent = denied.StructuredContent, denied.RawStructuredContent
+	}
+	return r
+}
+
 // refusal is the error of a request that is not a call.
 func refusal(e *bridge.Error) *rpcError {
 	body, text := told(e)
