@@ -270,16 +270,17 @@ func TestTerms(t *testing.T) {
 		operation("/f", "get", "destroys", `{"approval":"auto","destructive":true,"blanketApprovalAllowed":true}`),
 		operation("/g", "delete", "deletes", free),
 		operation("/h", "get", "costs", `{"approval":"auto","costIndicator":"paid"}`),
+		operation("/j", "get", "costs_more", `{"approval":"auto","costIndicator":"a lot"}`),
 		operation("/i", "get", "off", `{"enabled":false}`),
 	}, ","))
-	for _, path := range []string{"/a", "/b", "/c", "/d", "/e", "/f", "/g", "/h"} {
+	for _, path := range []string{"/a", "/b", "/c", "/d", "/e", "/f", "/g", "/h", "/j"} {
 		s.on(path, answers(200, "application/json", "true"))
 	}
 	for mode, want := range map[string]map[string]policy.Level{
 		policy.ModeAsk: {"reads": policy.Auto, "writes": policy.Ask, "asks": policy.Ask, "says_nothing": policy.Ask, "blanket": policy.Ask,
-			"destroys": policy.Ask, "deletes": policy.Ask, "costs": policy.Ask},
+			"destroys": policy.Ask, "deletes": policy.Ask, "costs": policy.Ask, "costs_more": policy.Ask},
 		policy.ModeAuto: {"reads": policy.Auto, "writes": policy.Auto, "asks": policy.Ask, "says_nothing": policy.Ask, "blanket": policy.Once,
-			"destroys": policy.Ask, "deletes": policy.Ask, "costs": policy.Ask},
+			"destroys": policy.Ask, "deletes": policy.Ask, "costs": policy.Ask, "costs_more": policy.Ask},
 		policy.ModeAskOnce: {"reads": policy.Auto, "writes": policy.Once, "asks": policy.Ask, "blanket": policy.Once, "destroys": policy.Ask},
 		policy.ModeStrict:  {"reads": policy.Ask},
 	} {
@@ -288,7 +289,7 @@ func TestTerms(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(l.Tools) != 8 {
+		if len(l.Tools) != 9 {
 			t.Errorf("%d tools are offered", len(l.Tools))
 		}
 		for _, tool := range l.Tools {

@@ -24,8 +24,28 @@ func (t *Tool) level() policy.Level {
 
 func (t *Tool) destroys() bool { return t.Terms.Destructive || t.Method == http.MethodDelete }
 
-// costs are words for what a call costs.
-var costs = map[string]string{"credits": "credits", "paid": "money"}
+// costs are words for what a call costs, by the indicator of x-llm.
+var costs = map[string]string{"": "", "free": "", "credits": "credits", "paid": "money"}
+
+// cost is what a call costs in words; "" is nothing. An indicator that is not known is some cost (B4).
+func (t *Tool) cost() string {
+	words, known := costs[t.Terms.Cost]
+	if !known {
+		return "something"
+	}
+	return words
+}
+
+// CostIndicator is that of x-llm for what an operation costs in words; "" is none.
+func CostIndicator(o *bridge.Operation) string {
+	switch o.Cost {
+	case costs["free"]:
+		return ""
+	case costs["credits"]:
+		return "credits"
+	}
+	return "paid"
+}
 
 // annotations are the hints of MCP for what the document says. That an operation needs no consent
 // counts only where its method says that it changes nothing: the site may lie (B4).
@@ -38,7 +58,7 @@ func (t *Tool) annotations() json.RawMessage {
 	if t.destroys() {
 		hints["destructiveHint"] = true
 	}
-	if costs[t.Terms.Cost] != "" {
+	if t.cost() != "" {
 		hints["consequentialHint"] = true
 	}
 	if t.Terms.Untrusted {
@@ -55,7 +75,7 @@ func (t *Tool) declaration(origin string, server *url.URL, api string) bridge.De
 	return bridge.Declaration{Origin: origin, Own: true, Name: t.Name, Title: t.Title, Description: t.described(),
 		Input: t.Input, Output: t.Output, Annotations: t.annotations(),
 		Operation: &bridge.Operation{Method: t.Method, URL: strings.TrimSuffix(server.String(), "/") + t.Path, API: bridge.Clip(bridge.OneLine(api), 120),
-			Cost: costs[t.Terms.Cost], Level: t.level()}}
+			Cost: t.cost(), Level: t.level()}}
 }
 
 // described is never empty, because a model needs some words.

@@ -85,6 +85,10 @@ func newPart(l *bridge.Listing) *part {
 		o.ID, o.Tags = ids[i], []string{l.Site.Name}
 		o.Summary, o.Description = summaryOf(t)
 		o.XLLM = extension(l.Terms(t))
+		if of := t.Operation(); of != nil { // what its own site says holds here, too
+			o.XLLM.Cost = opentools.CostIndicator(of)
+			o.XLLM.BlanketApprovalAllowed = o.XLLM.BlanketApprovalAllowed && of.Level <= policy.Once
+		}
 		if more := t.Description(); more != o.Summary {
 			o.XLLM.Hint = more
 		}

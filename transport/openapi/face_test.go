@@ -212,13 +212,15 @@ func TestTerms(t *testing.T) {
 		d.Annotations = json.RawMessage(hints)
 		return d
 	}
-	r := bridgetest.NewRouter().Add("shop", with("look", `{"readOnlyHint":true}`), with("plain", `{}`), with("burn", `{"destructiveHint":true}`),
+	paid := with("paid", `{"consequentialHint":true}`)
+	paid.Operation = &bridge.Operation{Method: "POST", URL: "https://api.example/pay", Cost: "money", Level: policy.Ask}
+	r := bridgetest.NewRouter().Add("shop", paid, with("look", `{"readOnlyHint":true}`), with("plain", `{}`), with("burn", `{"destructiveHint":true}`),
 		with("mail", `{"readOnlyHint":true,"untrustedContentHint":true}`), with("ruled", `{}`), with("asked", `{"readOnlyHint":true}`), with("never", `{}`))
 	rules := []policy.Rule{{Pattern: "ruled", Level: policy.Auto}, {Pattern: "asked", Level: policy.Ask}, {Pattern: "never", Level: policy.Never}}
 	for mode, want := range map[string]map[string]string{
 		policy.ModeAsk: {
 			"look": `true auto true false`, "plain": `true per-call true false`, "burn": `true per-call false true`,
-			"mail": `true auto true false untrusted`, "ruled": `true auto true false`, "asked": `true per-call false false`, "never": `false per-call false false`,
+			"mail": `true auto true false untrusted`, "ruled": `true auto true false`, "asked": `true per-call false false`, "never": `false per-call false false`, "paid": `true per-call false false paid`,
 		},
 		policy.ModeAuto:   {"plain": `true per-call true false`, "look": `true auto true false`, "burn": `true per-call false true`},
 		policy.ModeStrict: {"look": `true per-call false false`, "plain": `true per-call false false`},
@@ -230,7 +232,7 @@ func TestTerms(t *testing.T) {
 		for name, expected := range want {
 			var x struct {
 				Enabled, BlanketApprovalAllowed, Destructive bool
-				Approval                                     string
+				Approval, CostIndicator                      string
 				RateLimit                                    struct {
 					Max    int
 					Window string
@@ -244,6 +246,9 @@ func TestTerms(t *testing.T) {
 			got := strings.Join([]string{text(x.Enabled), x.Approval, text(x.BlanketApprovalAllowed), text(x.Destructive)}, " ")
 			if x.Untrusted {
 				got += " untrusted"
+			}
+			if x.CostIndicator != "" {
+				got += " " + x.CostIndicator
 			}
 			if got != expected {
 				t.Errorf("mode %s, %s: %s, want %s", mode, name, got, expected)
