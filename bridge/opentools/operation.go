@@ -113,6 +113,9 @@ func (d *Document) tool(p Place, e Expose, in, out *schema.Bundler) (*Tool, stri
 	if len(p.text)+len(p.common) > maxPart {
 		return nil, "", fmt.Errorf("it has more than %d MiB", maxPart>>20)
 	}
+	if len(p.Path) > maxPath {
+		return nil, "", fmt.Errorf("its path has more than %d bytes", maxPath)
+	}
 	if err := json.Unmarshal(p.text, &o); err != nil {
 		return nil, "", fmt.Errorf("it cannot be read: %w", err)
 	}
