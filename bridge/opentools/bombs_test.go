@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/pagetools/pagetools/bridge"
 )
 
 // TestServersAreBounded: variables are filled once, whatever is in them, and many operations do not read
@@ -93,5 +95,52 @@ func TestLongPath(t *testing.T) {
 		if tools, problems := d.Tools(All); len(tools) != want || len(tools)+len(problems) != 2 {
 			t.Errorf("%d: %d tools, %q", length, len(tools), problems)
 		}
+	}
+}
+
+// TestDefinition: what a call sends, and with whose credentials, is a part of what a person agrees to.
+func TestDefinition(t *testing.T) {
+	t.Parallel()
+	const start = `"/a":{"post":{"operationId":"a","security":[{"key":["read"]}],"x-llm":{"approval":"auto"},"parameters":[{"name":"n","in":"query","schema":{"type":"string"}}],
+		"requestBody":{"content":{"application/json":{"schema":{"type":"object","properties":{"b":{"type":"array","items":{"type":"string"}}}}}}}}}`
+	digest := func(paths, schemes string) string {
+		d, err := ReadDocument([]byte(`{"openapi":"3.1.0","paths":{` + paths + `},"components":{"securitySchemes":{` + schemes + `}}}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		tools, problems := d.Tools(All)
+		if len(tools) != 1 {
+			t.Fatal(problems)
+		}
+		server, _ := url.Parse("https://api.example/")
+		declared := tools[0].declaration("https://api.example", server, "API")
+		declared.Sends = d.sends(tools[0])
+		c, findings := bridge.NewCatalog(nil, []bridge.Declaration{declared}, bridge.Limits{})
+		if c.Tool("a") == nil {
+			t.Fatal(findings)
+		}
+		return c.Tool("a").Digest()
+	}
+	const key = `"key":{"type":"apiKey","in":"header","name":"X-Key"}`
+	before := digest(start, key)
+	if digest(start, key) != before || digest(strings.Replace(start, `{"approval":"auto"}`, `{ "approval" : "auto" }`, 1), key) != before {
+		t.Error("it is not the same each time")
+	}
+	for _, x := range [][2]string{
+		{`"in":"query"`, `"in":"header"`},
+		{`"in":"query"`, `"in":"query","style":"pipeDelimited"`},
+		{`"in":"query"`, `"in":"query","allowReserved":true`},
+		{`"application/json"`, `"application/x-www-form-urlencoded"`},
+		{`"security":[{"key":["read"]}]`, `"security":[]`},
+		{`["read"]`, `["read","write"]`},
+		{`"parameters":[`, `"parameters":[{"name":"Accept","in":"header","schema":{"const":"text/csv"}},`},
+	} {
+		changed := strings.Replace(start, x[0], x[1], 1)
+		if changed == start || digest(changed, key) == before {
+			t.Errorf("%s instead of %s changes nothing", x[1], x[0])
+		}
+	}
+	if digest(start, `"key":{"type":"apiKey","in":"query","name":"X-Key"}`) == before {
+		t.Error("another way to sign in changes nothing")
 	}
 }

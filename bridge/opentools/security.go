@@ -2,18 +2,24 @@ package opentools
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"maps"
 	"slices"
 
 	"github.com/pagetools/pagetools/bridge/opentools/oauth"
+	"github.com/pagetools/pagetools/bridge/schema"
 )
 
 // maxAlternatives bounds the alternatives of one operation's security, and the schemes of each.
 const maxAlternatives = 64
 
 // heldScheme is a Security Scheme Object that some operation names. All that name it share it.
-type heldScheme struct{ object json.RawMessage }
+type heldScheme struct {
+	object json.RawMessage
+	digest string
+}
 
 // alternatives are those of the security of an operation, its own or else the document's (OpenAPI
 // 4.8.30): one is enough. Names that are no scheme of the document are left out with their
@@ -57,7 +63,8 @@ func (d *Document) scheme(name string) *heldScheme {
 		return held
 	}
 	if object, err := d.resolved(d.components["securitySchemes"][name]); err == nil {
-		held = &heldScheme{bytes.Clone(object)}
+		sum := sha256.Sum256(object)
+		held = &heldScheme{bytes.Clone(object), hex.EncodeToString(sum[:])}
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -66,4 +73,25 @@ func (d *Document) scheme(name string) *heldScheme {
 	}
 	d.schemes[name] = held
 	return held
+}
+
+// sends identifies how a call is sent and with whose credentials, as far as its schemas, its method and
+// its address do not say it.
+func (d *Document) sends(t *Tool) string {
+	parts := []any{t.accept}
+	for _, p := range t.parameters {
+		parts = append(parts, []any{p.Name, p.In, p.style(), p.explodes(), p.AllowReserved, p.isJSON(), p.Argument})
+	}
+	if b := t.body; b != nil {
+		parts = append(parts, []any{b.Media, b.Whole, b.Names, b.Open, b.Bytes, b.Encoding})
+	}
+	for _, all := range d.alternatives(t) {
+		one := []any{}
+		for _, s := range all {
+			one = append(one, s.Name, d.scheme(s.Name).digest, s.Scopes)
+		}
+		parts = append(parts, one)
+	}
+	sum := sha256.Sum256(schema.MustEncode(parts))
+	return hex.EncodeToString(sum[:])
 }
