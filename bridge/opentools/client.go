@@ -200,14 +200,17 @@ func unreachable(host string, err error) *bridge.Error {
 	return nil
 }
 
+// mostRetry is the longest that a site can ask for.
+const mostRetry = 24 * time.Hour
+
 // retryAfter reads when the site wants to be asked again (RFC 9110, 10.2.3); 0 is not said.
 func retryAfter(h http.Header, now time.Time) time.Duration {
 	said := h.Get("Retry-After")
-	if n, err := strconv.Atoi(said); err == nil && n >= 0 && n < 1<<20 {
-		return max(time.Duration(n)*time.Second, 10*time.Millisecond)
+	if n, err := strconv.Atoi(said); err == nil && n >= 0 {
+		return max(time.Duration(min(n, int(mostRetry/time.Second)))*time.Second, 10*time.Millisecond)
 	}
 	if at, err := http.ParseTime(said); err == nil && at.After(now) {
-		return at.Sub(now)
+		return min(at.Sub(now), mostRetry)
 	}
 	return 0
 }
