@@ -1,14 +1,54 @@
 package opentools_test
 
 import (
+	"encoding/json"
+	"io"
 	"net/http"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/bridgetest"
 	"github.com/pagetools/pagetools/bridge/opentools"
 )
+
+// TestSwitched: a site that switches to another protocol, which nobody asked for, and then says nothing
+// holds no call for longer than its time.
+func TestSwitched(t *testing.T) {
+	t.Parallel()
+	s := serve(t, operation("/get", "get", "get", free))
+	b, _ := attach(t, s, nil)
+	for status, want := range map[string]string{
+		"101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x": "TOOL_ERROR  unknown: HOST answers 101 Switching Protocols",
+		"200 OK\r\nContent-Length: 9":                                  "INTERNAL_ERROR TIMEOUT unknown",
+	} {
+		over := make(chan struct{})
+		s.on("/get", func(w http.ResponseWriter, _ *http.Request) {
+			conn, _, err := http.NewResponseController(w).Hijack()
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			_, _ = io.WriteString(conn, "HTTP/1.1 "+status+"\r\n\r\n")
+			<-over
+			_ = conn.Close()
+		})
+		end := make(chan string, 1)
+		go func() {
+			end <- told(b.Complete(t.Context(), &bridge.Call{Site: "api", Tool: "get", Caller: bridge.Local(), Input: bridgetest.JSON(`{}`), Config: json.RawMessage(`{"timeout":200}`)}))
+		}()
+		select {
+		case got := <-end:
+			if !strings.HasPrefix(strings.ReplaceAll(got, strings.TrimPrefix(s.URL, "http://"), "HOST"), want) {
+				t.Errorf("%.3s: %s", status, got)
+			}
+		case <-time.After(5 * time.Second):
+			t.Errorf("%.3s: it does not end", status)
+		}
+		close(over)
+	}
+}
 
 // TestSentOn: a site that has taken a call may send its client on to anywhere: then it is not known
 // whether it did what it was asked.

@@ -124,6 +124,10 @@ func (o *outgoing) send(ctx context.Context) (res *http.Response, sent bool, err
 		client.Jar = receiving{o.jar}
 	}
 	res, err = client.Do(r)
+	if err == nil && res.StatusCode == http.StatusSwitchingProtocols { // its body would not end with ctx
+		_ = res.Body.Close()
+		res.Body = http.NoBody
+	}
 	if failed, ok := errors.AsType[*url.Error](err); ok {
 		err = failed.Err // without the address, in which a key may be
 	}
