@@ -150,7 +150,7 @@ func asEnvelope(media string, body []byte) *bridge.Error {
 	if !known || e.Code == bridge.Unauthorized { // which would be about our own caller
 		return nil
 	}
-	return bridge.Errorf(e.Code, e.Reason, e.Outcome, "%s", bridge.Clip(e.Message, maxWords)).Detail("untrusted", true)
+	return bridge.Errorf(e.Code, e.Reason, e.Outcome, "%s", bridge.Brief(e.Message, maxWords)).Detail("untrusted", true)
 }
 
 // isStream reports whether an answer is many (B9).
