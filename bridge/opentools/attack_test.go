@@ -70,6 +70,29 @@ func TestSentOn(t *testing.T) {
 	}
 }
 
+// TestCosts: what is not said to be free is asked about, in whatever words the site says it (B4).
+func TestCosts(t *testing.T) {
+	t.Parallel()
+	for said, want := range map[string]string{"": "", "free": "", "credits": "credits", "paid": "money", "PAID": "PAID", "5 USD\u202e a call": "5 USD a call"} {
+		s := serve(t, operation("/get", "get", "get", fmt.Sprintf(`{"approval":"auto","costIndicator":%q}`, said)))
+		s.on("/get", answers(200, "text/plain", "ok"))
+		b, _ := attach(t, s, nil)
+		var costs string
+		asker := asking(func(q bridge.Question) bridge.Answer {
+			for _, f := range q.Facts() {
+				if f.Name == "A call costs" {
+					costs = f.Text
+				}
+			}
+			return bridge.Answer{OK: true}
+		})
+		end := b.Complete(t.Context(), &bridge.Call{Site: "api", Tool: "get", Caller: bridge.Local(), Input: bridgetest.JSON(`{}`), Asker: asker})
+		if told(end) != `"ok"` || costs != want {
+			t.Errorf("%q: %s, and a person reads %q", said, told(end), costs)
+		}
+	}
+}
+
 // TestForeignErrors: what a site says of a call in our own format is a stranger's text, and no word of the
 // user.
 func TestForeignErrors(t *testing.T) {

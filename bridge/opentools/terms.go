@@ -1,6 +1,7 @@
 package opentools
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/http"
 	"net/url"
@@ -25,7 +26,15 @@ func (t *Tool) level() policy.Level {
 func (t *Tool) destroys() bool { return t.Terms.Destructive || t.Method == http.MethodDelete }
 
 // costs are words for what a call costs.
-var costs = map[string]string{"credits": "credits", "paid": "money"}
+var costs = map[string]string{"": "", "free": "", "credits": "credits", "paid": "money"}
+
+// cost says what a call costs; "" is nothing. What the site says in words of its own is not nothing (B4).
+func (t *Tool) cost() string {
+	if said, known := costs[t.Terms.Cost]; known {
+		return said
+	}
+	return cmp.Or(bridge.OneLine(bridge.Clip(t.Terms.Cost, maxShown)), "something")
+}
 
 // annotations are the hints of MCP for what the document says. That an operation needs no consent
 // counts only where its method says that it changes nothing: the site may lie (B4).
@@ -38,7 +47,7 @@ func (t *Tool) annotations() json.RawMessage {
 	if t.destroys() {
 		hints["destructiveHint"] = true
 	}
-	if costs[t.Terms.Cost] != "" {
+	if t.cost() != "" {
 		hints["consequentialHint"] = true
 	}
 	if t.Terms.Untrusted {
@@ -55,7 +64,7 @@ func (t *Tool) declaration(origin string, server *url.URL, api string) bridge.De
 	return bridge.Declaration{Origin: origin, Own: true, Name: t.Name, Title: t.Title, Description: t.described(),
 		Input: t.Input, Output: t.Output, Annotations: t.annotations(),
 		Operation: &bridge.Operation{Method: t.Method, URL: strings.TrimSuffix(server.String(), "/") + t.Path, API: bridge.Clip(bridge.OneLine(api), 120),
-			Cost: costs[t.Terms.Cost], Level: t.level()}}
+			Cost: t.cost(), Level: t.level()}}
 }
 
 // described is never empty, because a model needs some words.
