@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -125,6 +126,65 @@ func TestForeignErrors(t *testing.T) {
 	t.Cleanup(own.Close)
 	if got, err := own.Call(t.Context(), "post", json.RawMessage(`{}`)); err != nil || !got.Denied {
 		t.Errorf("the user refused: %+v, %v", got, err)
+	}
+}
+
+// TestUnsendable: no argument is a header of the connection, or says who calls; and none has a name that
+// is more than a name.
+func TestUnsendable(t *testing.T) {
+	t.Parallel()
+	names := []string{"X-Own", "host", "Cookie", "Connection", "TE", "Upgrade", "Proxy-Foo", "Forwarded", "X-Forwarded-For", "Origin", "Referer", "Via",
+		"Expect", "Cookie2", "Sec-Fetch-Site", "HTTP2-Settings", ":authority", "X-Evil: 1\r\nX-More", "X Space", "X-Größe", "User-Agent"}
+	var parameters []string
+	input := map[string]string{}
+	for _, name := range names {
+		parameters = append(parameters, fmt.Sprintf(`{"name":%s,"in":"header","schema":{"type":"string"}}`, mustJSON(name)))
+		input[name] = "x"
+	}
+	s := serve(t, fmt.Sprintf(`"/get":{"get":{"operationId":"get","x-llm":%s,"parameters":[%s]}}`, free, strings.Join(parameters, ",")))
+	s.on("/get", func(w http.ResponseWriter, r *http.Request) {
+		var got []string
+		for name, values := range r.Header {
+			if slices.Contains(values, "x") {
+				got = append(got, name)
+			}
+		}
+		_, _ = io.WriteString(w, strings.Join(got, " "))
+	})
+	b, r := attach(t, s, nil)
+	if got := told(call(t, b, "get", `{"X-Own":"x"}`)); got != `"X-Own"` {
+		t.Error(got)
+	}
+	for _, name := range names[1:] {
+		if got := told(call(t, b, "get", mustJSON(map[string]string{name: "x"}))); !strings.HasPrefix(got, "SCHEMA_ERROR") {
+			t.Errorf("%q: %s", name, got)
+		}
+	}
+	if f := r.Findings("api"); len(f) != len(names)-1 {
+		t.Errorf("%d findings: %v", len(f), f)
+	}
+}
+
+func mustJSON(v any) string {
+	text, err := json.Marshal(v)
+	if err != nil {
+		panic(err)
+	}
+	return string(text)
+}
+
+// TestTrace: an operation that sends back what it is sent would show credentials to who reads its result
+// (RFC 9110, 9.3.8).
+func TestTrace(t *testing.T) {
+	t.Parallel()
+	s := serve(t, operation("/a", "trace", "trace", free)+","+operation("/b", "get", "get", free))
+	b, r := attach(t, s, nil)
+	l, err := b.Tools(t.Context(), ref())
+	if err != nil || len(l.Tools) != 1 || l.Tools[0].Name() != "get" {
+		t.Errorf("%v, %v", l.Tools, err)
+	}
+	if f := r.Findings("api"); len(f) != 1 || !strings.Contains(f[0].Message, "TRACE /a") {
+		t.Errorf("%v", f)
 	}
 }
 
