@@ -188,6 +188,35 @@ func TestTrace(t *testing.T) {
 	}
 }
 
+// TestCookies: a session keeps what its site sets anew however often, and not more than a browser would.
+func TestCookies(t *testing.T) {
+	t.Parallel()
+	s := serve(t, operation("/get", "get", "get", free))
+	n := 0
+	s.on("/get", func(w http.ResponseWriter, r *http.Request) {
+		n++
+		http.SetCookie(w, &http.Cookie{Name: "turn", Value: fmt.Sprint(n)})
+		if n > 400 {
+			http.SetCookie(w, &http.Cookie{Name: "large", Value: strings.Repeat("x", 5000)})
+			for i := range 100 {
+				http.SetCookie(w, &http.Cookie{Name: fmt.Sprintf("c%d", i), Value: strings.Repeat("y", 2000)})
+			}
+		}
+		_, err := r.Cookie("large")
+		if c, _ := r.Cookie("turn"); c != nil {
+			_, _ = fmt.Fprint(w, c, " ", err == nil, " ", len(r.Header.Get("Cookie")) > 70_000)
+		}
+	})
+	b, _ := attach(t, s, nil)
+	last := ""
+	for i := range 410 {
+		last = told(b.Complete(t.Context(), &bridge.Call{Site: "api", Tool: "get", Session: "a", Caller: bridge.Local(), Input: bridgetest.JSON(`{}`)}))
+		if i > 0 && last != fmt.Sprintf(`"turn=%d false false"`, i) {
+			t.Fatalf("%d: %s", i, last)
+		}
+	}
+}
+
 // TestRetryAfter: when a site wants to be asked again is told as it says, within reason.
 func TestRetryAfter(t *testing.T) {
 	t.Parallel()
