@@ -217,6 +217,26 @@ func TestCookies(t *testing.T) {
 	}
 }
 
+// TestPageConfig: what config changes about a page changes nothing of an API, and is refused: a person
+// would agree to what is not so.
+func TestPageConfig(t *testing.T) {
+	t.Parallel()
+	s := serve(t, operation("/get", "get", "get", free))
+	s.on("/get", answers(200, "text/plain", "ok"))
+	b, _ := attach(t, s, func(_ *opentools.SiteOptions, o *bridge.SiteOptions) { o.AllowConfig = []string{"headers", "profile"} })
+	run := func(config string) string {
+		return told(b.Complete(t.Context(), &bridge.Call{Site: "api", Tool: "get", Caller: bridge.Local(), Input: bridgetest.JSON(`{}`), Config: json.RawMessage(config)}))
+	}
+	if got := run(`{"timeout":5000}`); got != `"ok"` {
+		t.Error(got)
+	}
+	for _, config := range []string{`{"headers":{"X-A":"b"}}`, `{"profile":"work"}`} {
+		if got := run(config); !strings.HasPrefix(got, "CONFIG_ERROR  not_run") {
+			t.Errorf("%s: %s", config, got)
+		}
+	}
+}
+
 // TestRetryAfter: when a site wants to be asked again is told as it says, within reason.
 func TestRetryAfter(t *testing.T) {
 	t.Parallel()
