@@ -115,7 +115,9 @@ func (o *outgoing) send(ctx context.Context) (res *http.Response, sent bool, err
 		}
 	}
 	if o.keeper != nil {
-		if err := o.keeper.Sign(ctx, o.target, r); err != nil {
+		if err := o.keeper.Sign(ctx, o.target, r); ctx.Err() != nil { // failed says why
+			return nil, false, ctx.Err()
+		} else if err != nil {
 			return nil, false, notSigned(err)
 		}
 	}
