@@ -350,7 +350,7 @@ func (d *Declaration) digest() string {
 		string(canonicalOrRaw(d.Input)), string(canonicalOrRaw(d.Output)), string(canonicalOrRaw(d.Annotations)),
 	}
 	if d.Operation != nil {
-		parts = append(parts, d.Operation)
+		parts = append(parts, d.Operation, d.Sends)
 	}
 	b, err := json.Marshal(parts)
 	if err != nil { // strings only: cannot happen

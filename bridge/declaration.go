@@ -32,6 +32,9 @@ type Declaration struct {
 	Annotations json.RawMessage
 	// Operation is set for an operation of an API; nil for a tool of a page.
 	Operation *Operation
+	// Sends identifies, for an operation, how its calls are sent and with which credentials: one that
+	// changes it is another definition.
+	Sends string
 
 	key string // digest, once it is known
 }

@@ -149,6 +149,10 @@ func (pl *pipeline) find(ctx context.Context, r *Run) error {
 	if r.tool, err = r.site.pick(catalog, r.call.Tool); err != nil {
 		return err
 	}
+	if r.tool.operation != nil && r.settings.page != "" {
+		return Errorf(ConfigError, "", NotRun,
+			"config has keys that change a page, and %q needs none: it is an operation of the site's API. Leave them out.", r.tool.name)
+	}
 	if r.call.Version == "" || r.call.Version == "latest" {
 		return nil
 	}

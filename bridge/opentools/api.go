@@ -265,7 +265,9 @@ func (a *api) read(found *Found, before *edition) *edition {
 			note(bridge.Finding{Rule: "operation-note", Tool: t.Name, Message: n})
 		}
 		e.tools[t.Name] = offered{t, server, found.alternatives(t)}
-		declared = append(declared, t.declaration(a.Origin, server, e.about.Name()))
+		d := t.declaration(a.Origin, server, e.about.Name())
+		d.Sends = found.sends(t)
+		declared = append(declared, d)
 		t.declared()
 	}
 	for _, why := range slices.Sorted(maps.Keys(elsewhere)) {

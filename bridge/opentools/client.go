@@ -116,7 +116,9 @@ func (o *outgoing) send(ctx context.Context) (res *http.Response, sent bool, err
 		}
 	}
 	if o.keeper != nil {
-		if err := o.keeper.Sign(ctx, o.target, r); err != nil {
+		if err := o.keeper.Sign(ctx, o.target, r); ctx.Err() != nil { // failed says why
+			return nil, false, ctx.Err()
+		} else if err != nil {
 			return nil, false, notSigned(err)
 		}
 	}
@@ -125,6 +127,10 @@ func (o *outgoing) send(ctx context.Context) (res *http.Response, sent bool, err
 		client.Jar = receiving{o.jar}
 	}
 	res, err = client.Do(r)
+	if err == nil && res.StatusCode == http.StatusSwitchingProtocols { // its body would not end with ctx
+		_ = res.Body.Close()
+		res.Body = http.NoBody
+	}
 	if failed, ok := errors.AsType[*url.Error](err); ok {
 		err = failed.Err // without the address, in which a key may be
 	}
@@ -201,14 +207,17 @@ func unreachable(host string, err error) *bridge.Error {
 	return nil
 }
 
+// mostRetry is the longest that a site can ask for.
+const mostRetry = 24 * time.Hour
+
 // retryAfter reads when the site wants to be asked again (RFC 9110, 10.2.3); 0 is not said.
 func retryAfter(h http.Header, now time.Time) time.Duration {
 	said := h.Get("Retry-After")
-	if n, err := strconv.Atoi(said); err == nil && n >= 0 && n < 1<<20 {
-		return max(time.Duration(n)*time.Second, 10*time.Millisecond)
+	if n, err := strconv.Atoi(said); err == nil && n >= 0 {
+		return max(time.Duration(min(n, int(mostRetry/time.Second)))*time.Second, 10*time.Millisecond)
 	}
 	if at, err := http.ParseTime(said); err == nil && at.After(now) {
-		return at.Sub(now)
+		return min(at.Sub(now), mostRetry)
 	}
 	return 0
 }
@@ -216,7 +225,10 @@ func retryAfter(h http.Header, now time.Time) time.Duration {
 // serverOf is where the requests of a tool go (B12): the first of its servers that is of the document's
 // origin, or of one that the user allowed. The error says which was left out.
 func (t *Tool) serverOf(d *Document, document *url.URL, allowed []string) (*url.URL, error) {
-	all, err := readServers(t.servers, d.servers)
+	all, err := readServers(t.servers)
+	if len(all) == 0 && err == nil {
+		all, err = d.servers, d.serversErr
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -242,30 +254,46 @@ func isAllowed(u *url.URL, origins []string) bool {
 	return false
 }
 
-// readServers returns the addresses of the first list of servers that there is, their variables
-// filled with their defaults (OpenAPI 4.8.5). Without one the server is the root.
-func readServers(lists ...json.RawMessage) ([]string, error) {
-	for _, text := range lists {
-		if len(text) == 0 {
+// What a list of servers may be: each operation can have one.
+const (
+	maxServers = 64 << 10 // bytes of the list
+	maxAddress = 2 << 10  // bytes of an address, and of what fills a variable
+)
+
+// readServers returns the addresses of a list of servers, their variables filled with their defaults
+// (OpenAPI 4.8.5). A default is not looked into for other variables. None is a list that is not there.
+func readServers(text json.RawMessage) (addresses []string, err error) {
+	if len(text) == 0 {
+		return nil, nil
+	}
+	if len(text) > maxServers {
+		return nil, fmt.Errorf("its servers have more than %d KiB", maxServers>>10)
+	}
+	var all []struct {
+		URL       string
+		Variables map[string]struct{ Default string }
+	}
+	if err := json.Unmarshal(text, &all); err != nil {
+		return nil, fmt.Errorf("its servers cannot be read: %w", err)
+	}
+	for _, s := range all {
+		long := len(s.URL) > maxAddress
+		var filled []string
+		for name, v := range s.Variables {
+			long = long || len(v.Default) > maxAddress
+			filled = append(filled, "{"+name+"}", v.Default)
+		}
+		if !long {
+			s.URL = strings.NewReplacer(filled...).Replace(s.URL)
+		}
+		if long || len(s.URL) > maxAddress {
+			err = fmt.Errorf("its servers have addresses of more than %d bytes", maxAddress)
 			continue
 		}
-		var all []struct {
-			URL       string
-			Variables map[string]struct{ Default string }
-		}
-		if err := json.Unmarshal(text, &all); err != nil {
-			return nil, fmt.Errorf("its servers cannot be read: %w", err)
-		}
-		var addresses []string
-		for _, s := range all {
-			for name, v := range s.Variables {
-				s.URL = strings.ReplaceAll(s.URL, "{"+name+"}", v.Default)
-			}
-			addresses = append(addresses, s.URL)
-		}
-		if len(addresses) > 0 {
-			return addresses, nil
-		}
+		addresses = append(addresses, s.URL)
 	}
-	return []string{"/"}, nil
+	if len(addresses) > 0 {
+		err = nil // the others are there
+	}
+	return addresses, err
 }

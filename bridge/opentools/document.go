@@ -5,9 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"net/url"
-	"slices"
 	"strings"
 	"sync"
 
@@ -24,6 +22,7 @@ const (
 	maxDocument   = 20 << 20 // bytes
 	maxOperations = 5_000    // that are read; GitHub has 1,200
 	maxMembers    = 100_000  // of one object
+	maxPath       = 8 << 10  // bytes of a path
 	maxPart       = 1 << 20  // bytes of an operation, and of what a reference leads to
 	maxWork       = 64 << 20 // bytes that references make us read again; of real documents 20 MB at most
 )
@@ -45,11 +44,14 @@ type Document struct {
 	left       int                                   // operations that are too many
 	components map[string]map[string]json.RawMessage // by section and name
 	security   json.RawMessage                       // "" is none
-	servers    json.RawMessage
+	servers    []string                              // of the document; the root when it names none
+	serversErr error                                 // why they cannot be read
 
-	mu    sync.Mutex
-	found map[string]json.RawMessage // by reference; nil is nothing
-	work  int                        // bytes that references led to
+	mu      sync.Mutex
+	found   map[string]json.RawMessage // by reference; nil is nothing
+	work    int                        // bytes that references led to
+	schemes map[string]*heldScheme     // by name; nil is none that can be used
+	shared  [][]oauth.Scheme           // the alternatives of security
 }
 
 // JSON is the text of the document.
@@ -143,7 +145,7 @@ func ReadDocument(text []byte) (*Document, error) {
 		case "security":
 			d.security = m.text
 		case "servers":
-			d.servers = m.text
+			d.servers, d.serversErr = readServers(m.text)
 		case "components":
 			err = d.readComponents(m.text)
 		case "paths":
@@ -160,6 +162,10 @@ func ReadDocument(text []byte) (*Document, error) {
 		return nil, fmt.Errorf("the document is of OpenAPI %.20q: 3.0, 3.1 and 3.2 are known", version)
 	}
 	d.old = strings.HasPrefix(version, "3.0")
+	if len(d.servers) == 0 {
+		d.servers = []string{"/"}
+	}
+	d.shared = d.alternativesOf(d.security)
 	return d, nil
 }
 
@@ -344,31 +350,4 @@ func (d *Document) resolved(text json.RawMessage) (json.RawMessage, error) {
 		text = to
 	}
 	return nil, errors.New("its references lead to each other without end")
-}
-
-// alternatives are those of the security of an operation, its own or else the document's (OpenAPI
-// 4.8.30): one is enough. Names that are no scheme of the document are left out with their
-// alternative.
-func (d *Document) alternatives(t *Tool) (all [][]oauth.Scheme) {
-	text := t.security
-	if len(text) == 0 {
-		text = d.security
-	}
-	var said []map[string][]string
-	if len(text) == 0 || json.Unmarshal(text, &said) != nil {
-		return nil
-	}
-next:
-	for _, needed := range said {
-		one := []oauth.Scheme{}
-		for _, name := range slices.Sorted(maps.Keys(needed)) {
-			object, err := d.resolved(d.components["securitySchemes"][name])
-			if err != nil {
-				continue next
-			}
-			one = append(one, oauth.Scheme{Name: name, Object: bytes.Clone(object), Scopes: needed[name]})
-		}
-		all = append(all, one)
-	}
-	return all
 }

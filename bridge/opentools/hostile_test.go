@@ -103,7 +103,7 @@ var hostiles = map[string]struct {
 		return hostile(`"/a":{"servers":[{"url":"http://169.254.169.254/"},{"url":"file:///etc"},{"url":3}],"get":{"operationId":"a"}}`, "")
 	}, 2, ""},
 	"nothing of its type": {func() string {
-		return hostile(`"/a":{"get":3,"put":[],"post":{"parameters":{}},"delete":{"responses":[]},"head":{"requestBody":3},"patch":{"parameters":[{"name":1}]},"trace":{"security":3,"operationId":"trace"}}`, "")
+		return hostile(`"/a":{"get":3,"put":[],"post":{"parameters":{}},"delete":{"responses":[]},"head":{"requestBody":3},"patch":{"parameters":[{"name":1}]},"options":{"security":3,"operationId":"options"}}`, "")
 	}, 2, "it cannot be read"},
 }
 

@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"net/http/cookiejar"
 	"net/url"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -13,6 +15,8 @@ import (
 // Bounds of the cookies of one session, and of sessions (B11).
 const (
 	maxCookies  = 300
+	maxCookie   = 4 << 10  // bytes of a name and its value (RFC 6265, 6.1)
+	maxOfJar    = 64 << 10 // bytes of all
 	maxSessions = 10_000
 	maxOfCaller = 1000
 	maxExpired  = 10_000 // sessions that are over, of which their callers were not told
@@ -26,7 +30,8 @@ type jar struct {
 	mu   sync.Mutex
 	held *cookiejar.Jar // nil: none were set
 	by   bridge.Caller
-	set  int // cookies that were set: each may be one more
+	set  map[string]int // the bytes of cookies that were set, by where they are good and their name
+	size int            // of all
 	used time.Time
 }
 
@@ -54,9 +59,31 @@ func (r receiving) SetCookies(u *url.URL, cookies []*http.Cookie) {
 	if r.held == nil {
 		r.held, _ = cookiejar.New(nil) // it does not fail
 	}
-	n := min(len(cookies), maxCookies-r.set)
-	r.set += n
-	r.held.SetCookies(u, cookies[:n])
+	r.held.SetCookies(u, slices.DeleteFunc(slices.Clone(cookies), func(c *http.Cookie) bool { return !r.admit(u, c) }))
+}
+
+// admit reports whether there is room for a cookie, in the place of the one before it.
+func (j *jar) admit(u *url.URL, c *http.Cookie) bool {
+	scope := c.Path
+	if scope == "" {
+		scope = u.Path[:strings.LastIndexByte(u.Path, '/')+1]
+	}
+	key := strings.Join([]string{u.Hostname(), strings.ToLower(c.Domain), scope, c.Name}, "\n")
+	before, known := j.set[key]
+	size := len(c.Name) + len(c.Value)
+	switch {
+	case c.MaxAge < 0, c.MaxAge == 0 && !c.Expires.IsZero() && c.Expires.Before(time.Now()):
+		delete(j.set, key)
+		j.size -= before
+		return true
+	case size > maxCookie, j.size-before+size > maxOfJar, !known && len(j.set) >= maxCookies:
+		return false
+	case j.set == nil:
+		j.set = map[string]int{}
+	}
+	j.set[key] = size
+	j.size += size - before
+	return true
 }
 
 // Cookies implements http.CookieJar.
@@ -141,7 +168,7 @@ func (s *jars) end(by owner) {
 	delete(s.all, by)
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if j.set > 0 && len(s.expired) < maxExpired {
+	if len(j.set) > 0 && len(s.expired) < maxExpired {
 		s.expired[by] = struct{}{}
 	}
 }

@@ -7,10 +7,14 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"slices"
 	"strconv"
 	"strings"
 
+	"golang.org/x/net/http/httpguts"
+
+	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/schema"
 )
 
@@ -113,6 +117,9 @@ func (d *Document) tool(p Place, e Expose, in, out *schema.Bundler) (*Tool, stri
 	if len(p.text)+len(p.common) > maxPart {
 		return nil, "", fmt.Errorf("it has more than %d MiB", maxPart>>20)
 	}
+	if len(p.Path) > maxPath {
+		return nil, "", fmt.Errorf("its path has more than %d bytes", maxPath)
+	}
 	if err := json.Unmarshal(p.text, &o); err != nil {
 		return nil, "", fmt.Errorf("it cannot be read: %w", err)
 	}
@@ -123,6 +130,8 @@ func (d *Document) tool(p Place, e Expose, in, out *schema.Bundler) (*Tool, stri
 		return nil, "", fmt.Errorf("x-llm: %w", err)
 	case !terms.Enabled, !marked && e != All && (e != Safe || !safe):
 		return nil, "", nil
+	case p.Method == http.MethodTrace: // RFC 9110, 9.3.8
+		return nil, "", fmt.Errorf("its answer would show the credentials that it is sent")
 	}
 	t := &Tool{Method: p.Method, Path: p.Path, Terms: terms, Marked: marked, security: o.Security, servers: p.near,
 		Title: o.Summary, Description: o.Summary}
@@ -194,13 +203,28 @@ func readRate(text json.RawMessage) (*RateLimit, error) {
 	return &r, nil
 }
 
-// unsendable are headers that no argument sets: they are the connection's, or say who calls. Those of
-// ignored are the client's own business (OpenAPI 4.7.12.1).
+// unsendable are headers that no argument sets: they are the connection's, or say who calls and from
+// where. So are those that begin as unsendablePrefixes do. Those of ignored are the client's own business
+// (OpenAPI 4.7.12.1).
 var (
-	unsendable = []string{"host", "cookie", "content-length", "connection", "keep-alive", "proxy-authenticate", "proxy-authorization",
-		"proxy-connection", "te", "trailer", "transfer-encoding", "upgrade"}
-	ignored = []string{"accept", "content-type", "authorization"}
+	unsendable = []string{"host", "cookie", "cookie2", "content-length", "content-encoding", "connection", "keep-alive",
+		"te", "trailer", "transfer-encoding", "upgrade", "http2-settings", "expect", "forwarded", "via", "origin",
+		"referer", "user-agent"}
+	unsendablePrefixes = []string{"proxy-", "sec-", "x-forwarded-"}
+	ignored            = []string{"accept", "content-type", "authorization"}
 )
+
+// whyUnsent says why no argument is a header of that name, in lower case; "" is that one may be.
+func whyUnsent(name string) string {
+	begins := func(prefix string) bool { return strings.HasPrefix(name, prefix) }
+	switch {
+	case !httpguts.ValidHeaderFieldName(name):
+		return "no header has such a name"
+	case slices.Contains(unsendable, name), slices.ContainsFunc(unsendablePrefixes, begins):
+		return "no tool may set it"
+	}
+	return ""
+}
 
 // readParameters returns those of the path and of the operation that can be sent.
 func (d *Document) readParameters(t *Tool, p Place, o *operationObject) (all []parameter, err error) {
@@ -222,8 +246,8 @@ func (d *Document) readParameters(t *Tool, p Place, o *operationObject) (all []p
 			}
 			continue
 		}
-		if one.In == "header" && slices.Contains(unsendable, name) {
-			t.Notes = append(t.Notes, fmt.Sprintf("the header %s is not sent: no tool may set it", one.Name))
+		if why := whyUnsent(name); one.In == "header" && why != "" {
+			t.Notes = append(t.Notes, fmt.Sprintf("the header %s is not sent: %s", bridge.OneLine(bridge.Clip(one.Name, maxShown)), why))
 			continue
 		}
 		same := func(q parameter) bool { return q.Name == one.Name && q.In == one.In }

@@ -35,6 +35,9 @@ func (t *Tool) request(server *url.URL, args schema.Value) (*request, error) {
 		p := &t.parameters[i]
 		v := args.Get(p.Argument)
 		if !v.Exists() || v.IsNull() {
+			if p.In == "path" {
+				return nil, fmt.Errorf("%s must not be null: it is a part of the path", p.Argument)
+			}
 			continue
 		}
 		switch p.In {

@@ -33,6 +33,7 @@ func TestRequest(t *testing.T) {
 			`POST https://api.example/v1/pets/a%2Fb/toys?q=x%20y&tags=a&tags=b&name=in%20query Content-Type: application/merge-patch+json Cookie: theme=dark%3B1 X-Team: core | {"name":{"a":12345678901234567890},"other":null}`},
 		{"json", `{"id":1}`, `POST https://api.example/v1/pets/1/toys | none`},
 		{"json", `{"id":".."}`, `id must be more than dots`},
+		{"json", `{"id":null}`, `id must not be null`},
 		{"json", `{"id":1,"X-Team":"a\nb"}`, `X-Team must have no control characters`},
 		{"list", `{"body":[1,{"a":2}]}`, `PUT https://api.example/v1/list Content-Type: application/json | [1,{"a":2}]`},
 		{"form", `{"a":"x&y","l":["1","2"],"d":{"k":{"z":1}},"e":["3","4"]}`, `POST https://api.example/v1/form Content-Type: application/x-www-form-urlencoded | a=x%26y&l=1&l=2&d%5Bk%5D%5Bz%5D=1&e=3,4`},

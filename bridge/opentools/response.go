@@ -83,10 +83,14 @@ func (o *outgoing) refusal(res *http.Response, media string, body []byte, wait t
 	switch status := res.StatusCode; {
 	case status == http.StatusTooManyRequests:
 		code, outcome = bridge.RateLimit, bridge.NotRun
-	case status >= 500:
+	case status >= 500, status < 200, status < 400 && o.mayHaveRun(status):
 		outcome = bridge.Unknown
-	case status < 400 && res.Header.Get("Location") != "":
-		return bridge.Errorf(code, reason, bridge.Failed,
+	}
+	if to, err := res.Location(); err == nil && res.StatusCode < 400 {
+		if sameOrigin(to, o.server) {
+			return bridge.Errorf(code, reason, outcome, "%s sends the call on and on.", o.server.Host)
+		}
+		return bridge.Errorf(code, reason, outcome,
 			"%s sends the call on to another origin, which is not followed.", o.server.Host)
 	}
 	text := fmt.Sprintf("%s answers %d %s", o.server.Host, res.StatusCode, http.StatusText(res.StatusCode))
@@ -96,6 +100,12 @@ func (o *outgoing) refusal(res *http.Response, media string, body []byte, wait t
 	e := bridge.Errorf(code, reason, outcome, "%s", text).Detail("status", res.StatusCode).Detail("untrusted", true)
 	e.Retry = wait
 	return e
+}
+
+// mayHaveRun reports whether a redirect may be the answer to a call that ran: 307 and 308 ask for the same
+// request elsewhere (RFC 9110, 15.4.8).
+func (o *outgoing) mayHaveRun(status int) bool {
+	return !isSafe(o.tool.Method) && status != http.StatusTemporaryRedirect && status != http.StatusPermanentRedirect
 }
 
 // maxWords bounds what is told of an answer, in bytes.
@@ -140,7 +150,7 @@ func asEnvelope(media string, body []byte) *bridge.Error {
 	if !known || e.Code == bridge.Unauthorized { // which would be about our own caller
 		return nil
 	}
-	return bridge.Errorf(e.Code, e.Reason, e.Outcome, "%s", bridge.Clip(e.Message, maxWords)).Detail("untrusted", true)
+	return bridge.Errorf(e.Code, e.Reason, e.Outcome, "%s", bridge.Brief(e.Message, maxWords)).Detail("untrusted", true)
 }
 
 // isStream reports whether an answer is many (B9).

@@ -367,6 +367,19 @@ func TestChanged(t *testing.T) {
 	if after, err := r.Catalog(ref()); err != nil || after.Digest() == before.Digest() {
 		t.Errorf("the list is the one of before: %v", err)
 	}
+	s.change(func() { s.document = documentOf(operation("/pets", "post", "save", `{}`)) })
+	aged()
+	if got := save(func() {}); !strings.HasPrefix(got, "VERSION_MISMATCH") { // the list is read again before the call
+		t.Errorf("a document that changed back: %s", got)
+	}
+	if got := save(func() {}); got != `"saved"` {
+		t.Errorf("after it was read: %s", got)
+	}
+	sent := s.count("POST /pets")
+	s.change(func() { s.document = strings.Replace(s.document, `"in":"query"`, `"in":"header"`, 1) })
+	if got := save(aged); !strings.HasPrefix(got, "VERSION_MISMATCH TOOL_CHANGED not_run") || s.count("POST /pets") != sent {
+		t.Errorf("a call that would be sent in another way: %s", got)
+	}
 	if s.count("DELETE /pets") > 0 {
 		t.Error("it ran")
 	}

@@ -116,9 +116,9 @@ func (p *parameter) inPath(v schema.Value) (string, error) {
 	case p.isJSON():
 		s = escape(string(v.Text()))
 	case isScalar(v) && style == "matrix":
-		return ";" + escape(p.Name) + "=" + escape(textOf(v)), nil
+		s = ";" + escape(p.Name) + "=" + escape(textOf(v))
 	case isScalar(v) && style == "label":
-		return "." + escape(textOf(v)), nil
+		s = "." + escape(textOf(v))
 	case isScalar(v):
 		s = escape(textOf(v))
 	case style == "matrix" && explode:
@@ -129,13 +129,12 @@ func (p *parameter) inPath(v schema.Value) (string, error) {
 			}
 			s += ";" + escape(name) + "=" + escape(x.value)
 		}
-		return s, nil
 	case style == "matrix":
-		return ";" + escape(p.Name) + "=" + joined(v, false, ",", escape), nil
+		s = ";" + escape(p.Name) + "=" + joined(v, false, ",", escape)
 	case style == "label" && explode:
-		return "." + joined(v, true, ".", escape), nil
+		s = "." + joined(v, true, ".", escape)
 	case style == "label":
-		return "." + joined(v, false, ",", escape), nil
+		s = "." + joined(v, false, ",", escape)
 	default:
 		s = joined(v, explode, ",", escape)
 	}

@@ -44,6 +44,13 @@ func TestStyles(t *testing.T) {
 		{"path", "simple", yes, object, "R=100,G=200,B=150"},
 		{"path", "", "", `"a/b ../c?d#e%ü"`, "a%2Fb%20..%2Fc%3Fd%23e%25%C3%BC"},
 		{"path", "", "", `12345678901234567890`, "12345678901234567890"},
+		{"path", "label", no, `"."`, "error"}, // these would be steps to other paths, or nothing
+		{"path", "label", no, `""`, "error"},
+		{"path", "label", yes, `[]`, "error"},
+		{"path", "label", yes, `["",""]`, "error"},
+		{"path", "label", no, `".a"`, "..a"},
+		{"path", "matrix", yes, `[]`, "error"},
+		{"path", "matrix", yes, `{}`, "error"},
 		{"path", "", "", `".."`, "error"},
 		{"path", "", "", `""`, "error"},
 		{"path", "", "", `[]`, "error"},

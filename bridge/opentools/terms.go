@@ -1,6 +1,7 @@
 package opentools
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/http"
 	"net/url"
@@ -27,13 +28,12 @@ func (t *Tool) destroys() bool { return t.Terms.Destructive || t.Method == http.
 // costs are words for what a call costs, by the indicator of x-llm.
 var costs = map[string]string{"": "", "free": "", "credits": "credits", "paid": "money"}
 
-// cost is what a call costs in words; "" is nothing. An indicator that is not known is some cost (B4).
+// cost says what a call costs; "" is nothing. What the site says in words of its own is not nothing (B4).
 func (t *Tool) cost() string {
-	words, known := costs[t.Terms.Cost]
-	if !known {
-		return "something"
+	if said, known := costs[t.Terms.Cost]; known {
+		return said
 	}
-	return words
+	return cmp.Or(bridge.OneLine(bridge.Clip(t.Terms.Cost, maxShown)), "something")
 }
 
 // CostIndicator is that of x-llm for what an operation costs in words; "" is none.

@@ -335,6 +335,9 @@ func TestRenewalIsKept(t *testing.T) {
 	f.answer = func(res http.ResponseWriter, form url.Values) { cancel(); f.give(res, form) }
 	r, _ := http.NewRequest(http.MethodGet, w.api.URL, nil)
 	_ = w.keeper.Sign(ctx, w.target, r)
+	if err := w.keeper.Sign(t.Context(), w.target, r); err != nil { // it waits for what was begun
+		t.Error(err)
+	}
 	if got := w.held(t).record.Refresh; string(got) != "refresh-2" {
 		t.Errorf("kept %q", string(got))
 	}

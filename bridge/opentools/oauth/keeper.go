@@ -108,14 +108,34 @@ func New(o Options) *Keeper {
 	if k.store == nil {
 		k.store = &Store{gates: map[string]chan struct{}{}}
 	}
-	var transport http.RoundTripper
-	if o.Client != nil {
-		transport = o.Client.Transport
+	transport := bounded{http.DefaultTransport}
+	if o.Client != nil && o.Client.Transport != nil {
+		transport.to = o.Client.Transport
 	}
 	k.following = &http.Client{Transport: transport, CheckRedirect: CheckRedirect}
-	k.posting = &http.Client{Transport: transport, Timeout: askTime,
+	k.posting = &http.Client{Transport: transport,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	return k
+}
+
+// bounded ends requests after askTime. It refuses a switch to another protocol, which nobody asked for:
+// the body of such an answer would not end with its request.
+type bounded struct{ to http.RoundTripper }
+
+// RoundTrip implements http.RoundTripper.
+func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
+	ctx, cancel := context.WithTimeout(r.Context(), askTime)
+	res, err := b.to.RoundTrip(r.WithContext(ctx))
+	if err == nil && res.StatusCode == http.StatusSwitchingProtocols {
+		_ = res.Body.Close() // nothing of it is read
+		err = errors.New("it answers 101, which is not an answer to this")
+	}
+	if err != nil {
+		cancel()
+		return nil, err
+	}
+	res.Body = &cancelBody{res.Body, cancel}
+	return res, nil
 }
 
 // Format implements fmt.Formatter: no verb looks into a keeper.

@@ -1,0 +1,97 @@
+package opentools
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"maps"
+	"slices"
+
+	"github.com/pagetools/pagetools/bridge/opentools/oauth"
+	"github.com/pagetools/pagetools/bridge/schema"
+)
+
+// maxAlternatives bounds the alternatives of one operation's security, and the schemes of each.
+const maxAlternatives = 64
+
+// heldScheme is a Security Scheme Object that some operation names. All that name it share it.
+type heldScheme struct {
+	object json.RawMessage
+	digest string
+}
+
+// alternatives are those of the security of an operation, its own or else the document's (OpenAPI
+// 4.8.30): one is enough. Names that are no scheme of the document are left out with their
+// alternative.
+func (d *Document) alternatives(t *Tool) [][]oauth.Scheme {
+	if len(t.security) == 0 {
+		return d.shared
+	}
+	return d.alternativesOf(t.security)
+}
+
+func (d *Document) alternativesOf(text json.RawMessage) (all [][]oauth.Scheme) {
+	var said []map[string][]string
+	if len(text) == 0 || len(text) > maxPart || json.Unmarshal(text, &said) != nil {
+		return nil
+	}
+next:
+	for _, needed := range said[:min(len(said), maxAlternatives)] {
+		if len(needed) > maxAlternatives {
+			continue
+		}
+		one := []oauth.Scheme{}
+		for _, name := range slices.Sorted(maps.Keys(needed)) {
+			scheme := d.scheme(name)
+			if scheme == nil {
+				continue next
+			}
+			one = append(one, oauth.Scheme{Name: name, Object: scheme.object, Scopes: needed[name]})
+		}
+		all = append(all, one)
+	}
+	return all
+}
+
+// scheme returns a security scheme of the document, nil when there is none.
+func (d *Document) scheme(name string) *heldScheme {
+	d.mu.Lock()
+	held, known := d.schemes[name]
+	d.mu.Unlock()
+	if known {
+		return held
+	}
+	if object, err := d.resolved(d.components["securitySchemes"][name]); err == nil {
+		sum := sha256.Sum256(object)
+		held = &heldScheme{bytes.Clone(object), hex.EncodeToString(sum[:])}
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.schemes == nil {
+		d.schemes = map[string]*heldScheme{}
+	}
+	d.schemes[name] = held
+	return held
+}
+
+// sends identifies how a call is sent and with whose credentials, as far as its schemas, its method and
+// its address do not say it.
+func (d *Document) sends(t *Tool) string {
+	parts := []any{t.accept}
+	for _, p := range t.parameters {
+		parts = append(parts, []any{p.Name, p.In, p.style(), p.explodes(), p.AllowReserved, p.isJSON(), p.Argument})
+	}
+	if b := t.body; b != nil {
+		parts = append(parts, []any{b.Media, b.Whole, b.Names, b.Open, b.Bytes, b.Encoding})
+	}
+	for _, all := range d.alternatives(t) {
+		one := []any{}
+		for _, s := range all {
+			one = append(one, s.Name, d.scheme(s.Name).digest, s.Scopes)
+		}
+		parts = append(parts, one)
+	}
+	sum := sha256.Sum256(schema.MustEncode(parts))
+	return hex.EncodeToString(sum[:])
+}
