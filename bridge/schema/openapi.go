@@ -132,6 +132,9 @@ func (o *openAPI) translate(v *value) {
 	}
 	v.remove(func(key string) bool { return dropped[key] || slices.Contains(refKeywords, key) })
 	for _, c := range children(v) {
+		if c.val.isBool() && c.keyword != "additionalProperties" { // elsewhere a library may refuse the whole document
+			*c.val = *asObject(c.val)
+		}
 		o.translate(c.val)
 	}
 	if ref != "" {

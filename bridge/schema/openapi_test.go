@@ -72,7 +72,10 @@ func TestForOpenAPI(t *testing.T) {
 		"draft 7 dependencies": {`{` + seven + `"type":"object","properties":{"a":{},"b":{},"c":{}},"dependencies":{"a":["b"],"b":{"required":["c"]}}}`, ``, "{\"a\":1,\"b\":1,\"c\":1}\n{\"c\":1}", "{\"a\":1}\n{\"b\":1}"},
 		"draft 2019 recursion": {`{` + nineteen + `"type":"object","properties":{"n":{"$recursiveRef":"#"},"i":{"type":"integer"}}}`, ``, `{"n":{"i":1}}`, `{"n":{"i":"x"}}`},
 		"false":                {`{"type":"object","properties":{"a":false,"b":true},"additionalProperties":false}`, ``, `{"b":1}`, "{\"a\":1}\n{\"c\":1}"},
-		"vendors":              {`{"type":"object","properties":{"a":{"type":"string","x-mcp-header":"Host"}}}`, `{"type":"object","properties":{"a":{"type":"string"}}}`, `{}`, `{"a":1}`},
+		"booleans": {`{` + nineteen + `"type":"object","properties":{"p":{"items":[{"type":"string"}],"additionalItems":false},"q":{"items":false}},"additionalProperties":false,"unevaluatedProperties":false}`,
+			`{"type":"object","properties":{"p":{"prefixItems":[{"type":"string"}],"items":{"not":{}}},"q":{"items":{"not":{}}}},"additionalProperties":false,"unevaluatedProperties":{"not":{}}}`,
+			`{"p":["a"],"q":[]}`, "{\"p\":[\"a\",1]}\n{\"q\":[1]}\n{\"r\":1}"},
+		"vendors": {`{"type":"object","properties":{"a":{"type":"string","x-mcp-header":"Host"}}}`, `{"type":"object","properties":{"a":{"type":"string"}}}`, `{}`, `{"a":1}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
