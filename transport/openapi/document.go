@@ -1,6 +1,7 @@
 package openapi
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -41,7 +42,7 @@ type post struct {
 		Summary     string                `json:"summary"`
 		Description string                `json:"description,omitempty"`
 		XLLM        opentools.Operation   `json:"x-llm"`
-		Body        requestBody           `json:"requestBody"`
+		Body        *requestBody          `json:"requestBody,omitempty"`
 		Responses   map[string]*oneOfThem `json:"responses"`
 	} `json:"post"`
 }
@@ -64,6 +65,27 @@ type oneOfThem struct {
 
 func asJSON(s json.RawMessage) map[string]mediaType {
 	return map[string]mediaType{"application/json": {s}}
+}
+
+// bodyOf is the body of calls. Libraries make an argument of a body without properties, and want it where
+// it is required. A request without a body has no arguments, which is good where a tool needs none.
+func bodyOf(input *schema.Schema, text json.RawMessage) *requestBody {
+	b := &requestBody{true, asJSON(text)}
+	if !bytes.Contains(text, []byte(`"properties":{}`)) {
+		return b
+	}
+	var s struct {
+		Properties, PatternProperties map[string]json.RawMessage
+		AdditionalProperties          any
+	}
+	if err := json.Unmarshal(text, &s); err != nil || len(s.Properties) > 0 || input.Validate([]byte("{}")) != nil {
+		return b
+	}
+	if s.AdditionalProperties == false && len(s.PatternProperties) == 0 {
+		return nil
+	}
+	b.Required = false
+	return b
 }
 
 // isOf reports whether the part is that of the listing.
@@ -102,7 +124,7 @@ func newPart(l *bridge.Listing) *part {
 			p.components = append(p.components, components...)
 			return text
 		}
-		o.Body = requestBody{Required: true, Content: asJSON(add(input, ids[i]+".arguments"))}
+		o.Body = bodyOf(input, add(input, ids[i]+".arguments"))
 		result := json.RawMessage("{}")
 		if _, breaks := l.Unkept[t.Digest()]; output != nil && !breaks {
 			result = add(output, ids[i]+".result")
