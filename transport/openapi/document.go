@@ -248,7 +248,7 @@ func (f *Face) write(site string, parts []*part, credentials bool) []byte {
 		Info       info                  `json:"info"`
 		Servers    []map[string]string   `json:"servers"`
 		XLLM       opentools.Root        `json:"x-llm"`
-		Security   []map[string][]string `json:"security,omitempty"`
+		Security   []map[string][]string `json:"security"`
 		Tags       []tag                 `json:"tags,omitempty"`
 		Paths      map[string]*post      `json:"paths"`
 		Components components            `json:"components"`
@@ -256,7 +256,8 @@ func (f *Face) write(site string, parts []*part, credentials bool) []byte {
 		OpenAPI: "3.1.1", Info: info{"pagetools", f.o.Version, about}, Servers: []map[string]string{{"url": "/"}},
 		XLLM: opentools.Root{Version: opentools.Version, Name: "pagetools", Description: "Tools of web pages.",
 			DefaultApproval: opentools.PerCall},
-		Paths: map[string]*post{},
+		Security: []map[string][]string{}, // none is needed: what is not said, some take for forgotten
+		Paths:    map[string]*post{},
 	}
 	doc.Components.Schemas = map[string]json.RawMessage{}
 	doc.Components.Responses = map[string]*oneOfThem{"Error": {Description: "The call failed, or did not run: error.outcome says which.",
