@@ -111,8 +111,29 @@ func (o *openAPI) component(n *node) string {
 }
 
 // dropped are keywords without a meaning in the document: there is one base, and no reference by
-// name.
-var dropped = wordSet(`$schema $id id $anchor $dynamicAnchor $recursiveAnchor $vocabulary $defs definitions`)
+// name; and those that OpenAPI itself knows, which a page does not write for it.
+var dropped = wordSet(`$schema $id id $anchor $dynamicAnchor $recursiveAnchor $vocabulary $defs definitions
+	discriminator xml externalDocs`)
+
+// later are the keywords that came with a draft. Those before it pay them no heed, and the document
+// would.
+var later = map[int]map[string]bool{
+	6: wordSet(`const contains propertyNames examples`),
+	7: wordSet(`if then else readOnly writeOnly contentMediaType contentEncoding`),
+	2019: wordSet(`dependentRequired dependentSchemas unevaluatedItems unevaluatedProperties
+		maxContains minContains deprecated contentSchema`),
+	2020: wordSet(`prefixItems`),
+}
+
+// unknown reports whether a draft does not know a keyword of the document's dialect.
+func unknown(draft int, key string) bool {
+	for since, words := range later {
+		if draft < since && words[key] {
+			return true
+		}
+	}
+	return false
+}
 
 // translate writes a schema and all that is in it in the dialect of 2020-12.
 func (o *openAPI) translate(v *value) {
@@ -130,8 +151,14 @@ func (o *openAPI) translate(v *value) {
 	if ref != "" && o.graph.draft < 2019 {
 		v.remove(func(string) bool { return true }) // what stands beside it counts for nothing
 	}
-	v.remove(func(key string) bool { return dropped[key] || slices.Contains(refKeywords, key) })
+	v.remove(func(key string) bool {
+		return dropped[key] || slices.Contains(refKeywords, key) || unknown(o.graph.draft, key)
+	})
 	for _, c := range children(v) {
+		// Elsewhere than there some libraries take no boolean, and so nothing of the document.
+		if c.val.isBool() && c.keyword != "additionalProperties" {
+			*c.val = *asObject(c.val)
+		}
 		o.translate(c.val)
 	}
 	if ref != "" {

@@ -72,7 +72,16 @@ func TestForOpenAPI(t *testing.T) {
 		"draft 7 dependencies": {`{` + seven + `"type":"object","properties":{"a":{},"b":{},"c":{}},"dependencies":{"a":["b"],"b":{"required":["c"]}}}`, ``, "{\"a\":1,\"b\":1,\"c\":1}\n{\"c\":1}", "{\"a\":1}\n{\"b\":1}"},
 		"draft 2019 recursion": {`{` + nineteen + `"type":"object","properties":{"n":{"$recursiveRef":"#"},"i":{"type":"integer"}}}`, ``, `{"n":{"i":1}}`, `{"n":{"i":"x"}}`},
 		"false":                {`{"type":"object","properties":{"a":false,"b":true},"additionalProperties":false}`, ``, `{"b":1}`, "{\"a\":1}\n{\"c\":1}"},
-		"vendors":              {`{"type":"object","properties":{"a":{"type":"string","x-mcp-header":"Host"}}}`, `{"type":"object","properties":{"a":{"type":"string"}}}`, `{}`, `{"a":1}`},
+		"booleans": {`{` + nineteen + `"type":"object","properties":{"p":{"items":[{"type":"string"}],"additionalItems":false},"q":{"items":false}},"additionalProperties":false,"unevaluatedProperties":false}`,
+			`{"type":"object","properties":{"p":{"prefixItems":[{"type":"string"}],"items":{"not":{}}},"q":{"items":{"not":{}}}},"additionalProperties":false,"unevaluatedProperties":{"not":{}}}`,
+			`{"p":["a"],"q":[]}`, "{\"p\":[\"a\",1]}\n{\"q\":[1]}\n{\"r\":1}"},
+		"words of OpenAPI": {`{"type":"object","properties":{"xml":{"xml":true,"externalDocs":"x","discriminator":{"propertyName":"k","mapping":{"a":"#/components/schemas/Nowhere"}},"type":"integer"}},"discriminator":"k"}`,
+			`{"type":"object","properties":{"xml":{"type":"integer"}}}`, `{"xml":1}`, `{"xml":"x"}`},
+		"draft 4 and later words": {`{` + four + `"type":"object","properties":{"a":{"type":"integer","const":1,"examples":{"x":1},"readOnly":"x","contentMediaType":3},"b":{"items":[{"type":"null"}],"prefixItems":[{"type":"string"}]}},"if":{},"then":{"required":["b"]},"propertyNames":false}`,
+			`{"type":"object","properties":{"a":{"type":"integer"},"b":{"prefixItems":[{"type":"null"}]}}}`, `{"a":2}`, `{"b":["x"]}`},
+		"draft 7 and later words": {`{` + seven + `"type":"object","properties":{"a":{"const":1,"deprecated":"yes"},"b":{}},"dependentRequired":{"a":["b"]},"dependencies":{"b":["a"]},"unevaluatedProperties":false}`,
+			`{"type":"object","properties":{"a":{"const":1},"b":{}},"dependentRequired":{"b":["a"]}}`, "{\"a\":1}\n{\"c\":1}", "{\"a\":2}\n{\"b\":1}"},
+		"vendors": {`{"type":"object","properties":{"a":{"type":"string","x-mcp-header":"Host"}}}`, `{"type":"object","properties":{"a":{"type":"string"}}}`, `{}`, `{"a":1}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -1,6 +1,7 @@
 package openapi
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -41,7 +42,7 @@ type post struct {
 		Summary     string                `json:"summary"`
 		Description string                `json:"description,omitempty"`
 		XLLM        opentools.Operation   `json:"x-llm"`
-		Body        requestBody           `json:"requestBody"`
+		Body        *requestBody          `json:"requestBody,omitempty"`
 		Responses   map[string]*oneOfThem `json:"responses"`
 	} `json:"post"`
 }
@@ -64,6 +65,27 @@ type oneOfThem struct {
 
 func asJSON(s json.RawMessage) map[string]mediaType {
 	return map[string]mediaType{"application/json": {s}}
+}
+
+// bodyOf is the body of calls. Libraries make an argument of a body without properties, and want it where
+// it is required. A request without a body has no arguments, which is good where a tool needs none.
+func bodyOf(input *schema.Schema, text json.RawMessage) *requestBody {
+	b := &requestBody{true, asJSON(text)}
+	if !bytes.Contains(text, []byte(`"properties":{}`)) {
+		return b
+	}
+	var s struct {
+		Properties, PatternProperties map[string]json.RawMessage
+		AdditionalProperties          any
+	}
+	if err := json.Unmarshal(text, &s); err != nil || len(s.Properties) > 0 || input.Validate([]byte("{}")) != nil {
+		return b
+	}
+	if s.AdditionalProperties == false && len(s.PatternProperties) == 0 {
+		return nil
+	}
+	b.Required = false
+	return b
 }
 
 // isOf reports whether the part is that of the listing.
@@ -106,7 +128,7 @@ func newPart(l *bridge.Listing) *part {
 			p.components = append(p.components, components...)
 			return text
 		}
-		o.Body = requestBody{Required: true, Content: asJSON(add(input, ids[i]+".arguments"))}
+		o.Body = bodyOf(input, add(input, ids[i]+".arguments"))
 		result := json.RawMessage("{}")
 		if _, breaks := l.Unkept[t.Digest()]; output != nil && !breaks {
 			result = add(output, ids[i]+".result")
@@ -230,7 +252,7 @@ func (f *Face) write(site string, parts []*part, credentials bool) []byte {
 		Info       info                  `json:"info"`
 		Servers    []map[string]string   `json:"servers"`
 		XLLM       opentools.Root        `json:"x-llm"`
-		Security   []map[string][]string `json:"security,omitempty"`
+		Security   []map[string][]string `json:"security"`
 		Tags       []tag                 `json:"tags,omitempty"`
 		Paths      map[string]*post      `json:"paths"`
 		Components components            `json:"components"`
@@ -238,7 +260,8 @@ func (f *Face) write(site string, parts []*part, credentials bool) []byte {
 		OpenAPI: "3.1.1", Info: info{"pagetools", f.o.Version, about}, Servers: []map[string]string{{"url": "/"}},
 		XLLM: opentools.Root{Version: opentools.Version, Name: "pagetools", Description: "Tools of web pages.",
 			DefaultApproval: opentools.PerCall},
-		Paths: map[string]*post{},
+		Security: []map[string][]string{}, // none is needed: what is not said, some take for forgotten
+		Paths:    map[string]*post{},
 	}
 	doc.Components.Schemas = map[string]json.RawMessage{}
 	doc.Components.Responses = map[string]*oneOfThem{"Error": {Description: "The call failed, or did not run: error.outcome says which.",

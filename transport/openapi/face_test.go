@@ -118,7 +118,7 @@ func TestDocuments(t *testing.T) {
 	r := bridgetest.NewRouter().Add("shop", find, bridgetest.Asking("buy", "")).Add("weather", bridgetest.Tool("now", ""))
 	w := newWorld(t, r, bridge.Options{})
 	all := w.document(t, "/openapi.json")
-	if all.OpenAPI != "3.1.1" || all.Info.Version != "1.2.3" || len(all.Servers) != 1 || all.Servers[0].URL != "/" || len(all.Paths) != 3 || all.Security != nil {
+	if all.OpenAPI != "3.1.1" || all.Info.Version != "1.2.3" || len(all.Servers) != 1 || all.Servers[0].URL != "/" || len(all.Paths) != 3 || all.Security == nil || len(all.Security) != 0 {
 		t.Errorf("of all: %+v", all)
 	}
 	if x := all.XLLM; x["version"] != "0.1" || x["name"] != "pagetools" || x["defaultApproval"] != "per-call" {

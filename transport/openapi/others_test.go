@@ -202,3 +202,55 @@ func TestReferenceClient(t *testing.T) {
 		t.Errorf("%v", got)
 	}
 }
+
+// TestRequestBodies (O15): a tool that has no properties needs no body, and has none where there can be no
+// arguments: FastMCP, for one, makes an argument of a body without properties.
+func TestRequestBodies(t *testing.T) {
+	t.Parallel()
+	const none, optional, required = "none", "optional", "required"
+	cases := map[string][2]string{
+		"free":     {"", optional},
+		"open":     {`{"type":"object","properties":{}}`, optional},
+		"closed":   {`{"type":"object","title":"Nothing","properties":{},"additionalProperties":false}`, none},
+		"pattern":  {`{"additionalProperties":false,"patternProperties":{"^x-":{}}}`, optional},
+		"referred": {`{"$ref":"#/$defs/a","$defs":{"a":{"additionalProperties":false}}}`, optional},
+		"never":    {`{"additionalProperties":false,"minProperties":1}`, required},
+		"some":     {`{"type":"object","properties":{"q":{}},"additionalProperties":false}`, required},
+		"must":     {`{"type":"object","properties":{"q":{}},"required":["q"]}`, required},
+		"either":   {`{"type":"object","anyOf":[{"required":["a"]},{"required":["b"]}]}`, required},
+	}
+	var tools []bridge.Declaration
+	for name, c := range cases {
+		tools = append(tools, bridgetest.Tool(name, c[0]))
+	}
+	w := newWorld(t, bridgetest.NewRouter().Add("shop", tools...), bridge.Options{})
+	var d struct {
+		Paths map[string]struct {
+			Post struct {
+				Body *struct {
+					Required bool
+					Content  map[string]any
+				} `json:"requestBody"`
+			}
+		}
+	}
+	_, text := w.send(t, http.MethodGet, "/openapi.json", "")
+	if err := json.Unmarshal([]byte(text), &d); err != nil || len(d.Paths) != len(cases) {
+		t.Fatalf("%v: %s", err, text)
+	}
+	for name, c := range cases {
+		path := "/tools/shop/" + name
+		got := none
+		if body := d.Paths[path].Post.Body; body != nil && body.Required {
+			got = required
+		} else if body != nil {
+			got = optional
+		}
+		if got != c[1] {
+			t.Errorf("%s: the body is %s, want %s", name, got, c[1])
+		}
+		if res, reply := w.send(t, http.MethodPost, path, ""); res.StatusCode != http.StatusOK && c[1] != required {
+			t.Errorf("%s without a body: %d %s", name, res.StatusCode, reply)
+		}
+	}
+}
