@@ -24,7 +24,7 @@ type Route string
 
 // The routes, in the order in which they are tried.
 const (
-	Given      Route = "the address is a document"
+	Given      Route = "the address itself"
 	WellKnown  Route = "/.well-known/llm.json"
 	Beside     Route = ".well-known/llm.json beside the address"
 	Convention Route = "/.well-known/openapi.json"
