@@ -87,7 +87,7 @@ func (q *Question) Facts() []Fact {
 		}
 	}
 	for _, hint := range q.Hints {
-		add("The page says", claims[hint])
+		add("The "+q.Speaker()+" says", claims[hint])
 	}
 	q.Operation.facts(add)
 	add("Origin", q.Origin)
@@ -98,6 +98,14 @@ func (q *Question) Facts() []Fact {
 		add("Opened with", string(p.Config))
 	}
 	return facts
+}
+
+// Speaker is whose words the detail and the claims are: those of a page, or of an API.
+func (q *Question) Speaker() string {
+	if q.Operation != nil {
+		return "API"
+	}
+	return "page"
 }
 
 // forCaller is the question as the caller of its call gets it.

@@ -35,8 +35,8 @@ func adviceOn(e *bridge.Error, c *config.Config, t *target) string {
 }
 
 const (
-	itRan      = "It ran: look at the page before you call it again."
-	mayHaveRun = "It may have run: look at the page before you call it again."
+	itRan      = "It ran: look at the site before you call it again."
+	mayHaveRun = "It may have run: look at the site before you call it again."
 )
 
 func whatToDo(e *bridge.Error, c *config.Config, t *target) string {
