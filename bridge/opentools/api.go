@@ -254,6 +254,9 @@ func (a *api) read(found *Found, before *edition) *edition {
 	e := &edition{about: aboutOf(found), tools: make(map[string]offered, len(tools))}
 	var findings []bridge.Finding
 	note := func(f bridge.Finding) { findings = append(findings, f.Cleaned()) }
+	if found.Instead != "" {
+		note(bridge.Finding{Rule: "document-elsewhere", Message: fmt.Sprintf("%s. Its tools are those of %s instead", found.Instead, found.URL)})
+	}
 	for _, p := range problems {
 		note(bridge.Finding{Rule: "operation-unusable", Message: p, Refused: true})
 	}

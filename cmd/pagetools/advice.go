@@ -42,7 +42,7 @@ const (
 func whatToDo(e *bridge.Error, c *config.Config, t *target) string {
 	switch {
 	case needsLogin(e):
-		return terminal.Plain(e.Err.Error()) + "."
+		return because(e.Err)
 	case e.Code == bridge.ApprovalRequired || e.Code == bridge.InputRequired:
 		return consentAdvice(e)
 	case e.Code == bridge.ApprovalDenied && e.Err != nil: // by policy, and not by a person

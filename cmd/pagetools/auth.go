@@ -243,7 +243,8 @@ func (p *program) keepKey(ctx context.Context, s *authSite, at oauth.Target, sch
 		return err
 	}
 	if text == "" {
-		return usage("%s is needed, on standard input", keyWords[kind])
+		return usage("%s is needed, on standard input, as in pagetools auth login SITE --scheme %s < FILE",
+			keyWords[kind], terminal.Plain(scheme.Name))
 	}
 	if err := s.keeper.Keep(ctx, at, scheme, oauth.Secret(text)); err != nil {
 		return usage("%w", err)

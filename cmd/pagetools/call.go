@@ -175,8 +175,14 @@ func withNames(tool string, conf *config.Config, t *target, err error) error {
 
 // printResult prints text blocks as text, and anything else as JSON.
 func printResult(w io.Writer, format string, data json.RawMessage) error {
+	data = bytes.TrimSpace(data)
 	if format != "text" {
-		_, err := fmt.Fprintf(w, "{\"data\":%s}\n", schema.Escape(string(data)))
+		var line bytes.Buffer // an API may answer in several
+		if json.Compact(&line, data) != nil {
+			line.Reset()
+			line.Write(data)
+		}
+		_, err := fmt.Fprintf(w, "{\"data\":%s}\n", schema.Escape(line.String()))
 		return err
 	}
 	if text, ok := onlyText(data); ok {
