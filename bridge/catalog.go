@@ -179,7 +179,7 @@ func (c *Catalog) Beside(other *Catalog) *Catalog {
 	return both
 }
 
-// Trouble is a sentence on why tools may be missing: what went wrong in the page, as far as
+// Trouble is a sentence on why tools may be missing: what went wrong at the site, as far as
 // a message has room for it. It is "" when nothing did.
 func (c *Catalog) Trouble() string {
 	var said []string
@@ -197,7 +197,7 @@ func (c *Catalog) Trouble() string {
 	if len(said) == 0 {
 		return ""
 	}
-	return "What went wrong in the page: " + strings.Join(said, "; ") + "."
+	return "What went wrong at the site: " + strings.Join(said, "; ") + "."
 }
 
 // maxTrouble and maxTroubleText bound what a message says of a page, in findings and bytes.

@@ -1,8 +1,10 @@
 package bridge
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/pagetools/pagetools/bridge/policy"
 )
@@ -33,8 +35,7 @@ func (pl *pipeline) askConsent(ctx context.Context, r *Run, auto policy.Decision
 	r.shown, shown = r.where(true)
 	q := Invocation{Tool: r.tool, Input: r.input.Text(),
 		Answer: pl.limits.Question}.Complete(Question{
-		Kind: Approve, Title: fmt.Sprintf("Run %s on %s?", r.tool.name,
-			r.call.Site), Detail: r.tool.description, always: mayAlways(r),
+		Kind: Approve, Title: r.tool.wanted(r.input, r.call.Site), Detail: r.tool.description, always: mayAlways(r),
 		Session: r.call.Session, Page: describePage(shown), auto: auto,
 	})
 	return Step{Pause: &Pause{Question: q, Continue: func(ctx context.Context, a *Answer) Step {
@@ -51,6 +52,42 @@ func (pl *pipeline) askConsent(ctx context.Context, r *Run, auto policy.Decision
 	}}}
 }
 
+// What a title repeats of strangers' words, in bytes and in arguments.
+const (
+	maxTitled    = 80
+	maxTitledArg = 40
+	maxArgs      = 6
+)
+
+// wanted is the title of a question for consent. Of an API it begins with what the API calls itself,
+// what its operation says that it does, and the arguments. These are words of strangers: they are in
+// quotes, and short, because the question has them whole besides.
+func (t *Tool) wanted(input Value, site string) string {
+	run := fmt.Sprintf("Run %s on %s?", t.name, site)
+	if t.operation == nil {
+		return run
+	}
+	text := fmt.Sprintf("%s wants: %s", titled(cmp.Or(OneLine(t.operation.API), site)),
+		titled(cmp.Or(OneLine(t.title), t.name)))
+	var args []string
+	for name, v := range input.Members() {
+		if len(args) == maxArgs {
+			args = append(args, "…")
+			break
+		}
+		args = append(args, Clip(OneLine(name), maxTitledArg)+"="+Clip(OneLine(string(v.Text())), maxTitledArg))
+	}
+	if len(args) > 0 {
+		text += " with " + strings.Join(args, ", ")
+	}
+	return text + ". " + run
+}
+
+// titled is a stranger's text in quotes that it cannot end.
+func titled(s string) string {
+	return `"` + strings.ReplaceAll(Clip(OneLine(s), maxTitled), `"`, "'") + `"`
+}
+
 // checkConsent refuses what a person refused, and what is not what they were shown.
 func (r *passage) checkConsent() *Error {
 	switch now, _ := r.where(false); {
@@ -61,7 +98,7 @@ func (r *passage) checkConsent() *Error {
 		return Errorf(ApprovalDenied, "", NotRun, "%q was refused: a person said no.", r.tool.name)
 	case r.shownDigest != r.tool.digest:
 		return Errorf(VersionMismatch, ToolChanged, NotRun,
-			"The page changed %q after a person agreed to it. Nothing ran.", r.tool.name)
+			"The site changed %q after a person agreed to it. Nothing ran.", r.tool.name)
 	case r.shown.Document != NewPage && now.Document == NewPage:
 		return Errorf(VersionMismatch, ToolChanged, NotRun, "The session's page was closed after a "+
 			"person agreed to run %q in it. Nothing ran.", r.tool.name)

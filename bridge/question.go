@@ -65,6 +65,15 @@ type Question struct {
 // neither a rule, nor what the page claims, nor the request wants it.
 func (q *Question) AskedByMode() bool { return q.Kind == Approve && q.auto.Level == policy.Auto }
 
+// MayAlways reports whether the answer may be kept for further calls.
+func (q *Question) MayAlways() bool { return q.always }
+
+// OnceByMode reports whether the answer could be kept, were the operator's mode not stricter than
+// what the site published.
+func (q *Question) OnceByMode() bool {
+	return q.Kind == Approve && q.Operation != nil && !q.always && q.auto.Level == policy.Once
+}
+
 // Fact is something that a person should know before answering.
 type Fact struct{ Name, Text string }
 
@@ -87,7 +96,7 @@ func (q *Question) Facts() []Fact {
 		}
 	}
 	for _, hint := range q.Hints {
-		add("The page says", claims[hint])
+		add("The "+q.Speaker()+" says", claims[hint])
 	}
 	q.Operation.facts(add)
 	add("Origin", q.Origin)
@@ -98,6 +107,14 @@ func (q *Question) Facts() []Fact {
 		add("Opened with", string(p.Config))
 	}
 	return facts
+}
+
+// Speaker is whose words the detail and the claims are: those of a page, or of an API.
+func (q *Question) Speaker() string {
+	if q.Operation != nil {
+		return "API"
+	}
+	return "page"
 }
 
 // forCaller is the question as the caller of its call gets it.

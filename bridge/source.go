@@ -169,8 +169,9 @@ type Site struct {
 	Target string
 	// Origin is the origin of the target's URL.
 	Origin string
-	// Local is true for a folder that we serve ourselves.
-	Local bool
+	// Local is true for a folder that we serve ourselves, and API for a site without pages: its tools
+	// are operations of its API.
+	Local, API bool
 }
 
 // Router finds sources. It is implemented by the session manager.

@@ -111,6 +111,9 @@ func (s *siteState) describe(c *Catalog, action string) (name, description strin
 }
 
 func (s *siteState) description() string {
+	if s.site.API {
+		return fmt.Sprintf("Tools that the API of %s (%s) offers.", s.site.Name, s.site.Origin)
+	}
 	if s.site.Local {
 		return fmt.Sprintf("Tools that the web application %s declares through WebMCP.",
 			s.site.Name)

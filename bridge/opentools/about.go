@@ -3,9 +3,11 @@ package opentools
 import (
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"net/url"
 	"slices"
+	"strings"
 )
 
 // About is what an API says of itself besides its tools. Its document, which may be large, is not held.
@@ -15,14 +17,59 @@ type About struct {
 	Title, Version string
 	// Root is x-llm at the root; nil when the document has none.
 	Root *Root
-	// Operations are how many the document has.
+	// Operations are how many the document has, and Omitted those that are no tools.
 	Operations int
+	Omitted    Omitted
 	// Logins are the security schemes that its tools need.
 	Logins []Login
 }
 
 func aboutOf(f *Found) About {
 	return About{Location: f.Location, Title: f.Title, Version: f.Version, Root: f.Root, Operations: len(f.Operations)}
+}
+
+// Omitted counts operations of a document that are no tools, by the reason.
+type Omitted struct {
+	Unmarked  int // they have no x-llm, and are not exposed
+	Disabled  int // their x-llm says enabled: false
+	Elsewhere int // their server is of an origin that is not allowed
+	Unusable  int // they cannot be read, or are over a limit
+}
+
+// Reasons says how many operations are no tools, and why.
+func (o Omitted) Reasons() (all []string) {
+	for _, r := range []struct {
+		n         int
+		one, more string
+	}{
+		{o.Unmarked, "has no x-llm", "have no x-llm"},
+		{o.Disabled, "has x-llm with enabled: false", "have x-llm with enabled: false"},
+		{o.Elsewhere, "has a server of another origin", "have servers of other origins"},
+		{o.Unusable, "cannot be used", "cannot be used"},
+	} {
+		switch r.n {
+		case 0:
+		case 1:
+			all = append(all, "1 "+r.one)
+		default:
+			all = append(all, fmt.Sprintf("%d %s", r.n, r.more))
+		}
+	}
+	return all
+}
+
+// Empty says why no operation is a tool.
+func (a *About) Empty() string {
+	switch reasons := a.Omitted.Reasons(); {
+	case a.Operations == 0:
+		return "its document has no operations"
+	case a.Operations == 1 && len(reasons) == 1:
+		return "its only operation " + strings.TrimPrefix(reasons[0], "1 ")
+	case a.Omitted.Unmarked == a.Operations:
+		return fmt.Sprintf("none of its %d operations has x-llm", a.Operations)
+	default:
+		return fmt.Sprintf("of %d operations, %s", a.Operations, strings.Join(reasons, ", "))
+	}
 }
 
 // Name is what the API calls itself.

@@ -12,6 +12,33 @@ import (
 	"github.com/pagetools/pagetools/bridge"
 )
 
+// TestOmitted: who gets no tool of a document is told how many operations it has, and why.
+func TestOmitted(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		paths string
+		e     Expose
+		want  string
+	}{
+		{`"/a":{"summary":"nothing"}`, All, "its document has no operations"},
+		{`"/a":{"get":{}}`, Marked, "its only operation has no x-llm"},
+		{`"/a":{"get":{},"post":{}}`, Marked, "none of its 2 operations has x-llm"},
+		{`"/a":{"post":{}}`, Safe, "its only operation has no x-llm"},
+		{`"/a":{"get":{"x-llm":{"enabled":false}},"put":{"x-llm":{"enabled":false}},"post":{},"delete":{"x-llm":{"approval":"maybe"}}}`, Marked,
+			"of 4 operations, 1 has no x-llm, 2 have x-llm with enabled: false, 1 cannot be used"},
+	} {
+		d, err := ReadDocument([]byte(`{"openapi":"3.1.0","info":{"title":"x","version":"1"},"paths":{` + c.paths + `}}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		tools, _, not := d.choose(c.e)
+		about := About{Operations: len(d.Operations), Omitted: not}
+		if got := about.Empty(); len(tools) > 0 || got != c.want {
+			t.Errorf("%s: %d tools, %s, want %s", c.paths, len(tools), got, c.want)
+		}
+	}
+}
+
 // TestLogins (O14): what tools need of security schemes is gathered from their operations, with scopes
 // and servers.
 func TestLogins(t *testing.T) {

@@ -43,6 +43,9 @@ func (d *Discoverer) Again(ctx context.Context, before Location) (*Found, error)
 		return &Found{Location: before}, nil
 	}
 	found, err := s.document(r, before.Route, before.Auth)
+	if found != nil {
+		found.Instead = before.Instead
+	}
 	if found == nil && err == nil {
 		err = fmt.Errorf("%w at %s any more (%s)", ErrNotFound, before.URL, strings.Join(s.tried, "; "))
 	}

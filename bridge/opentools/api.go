@@ -245,12 +245,18 @@ func isGone(err error) bool {
 		errors.As(err, &answer) && (answer.status == http.StatusNotFound || answer.status == http.StatusGone)
 }
 
+// RuleEmpty is the rule of the finding that no operation of an API is a tool.
+const RuleEmpty = "api-without-tools"
+
 // read makes the tools of a document.
 func (a *api) read(found *Found, before *edition) *edition {
-	tools, problems := found.Tools(a.Expose)
+	tools, problems, omitted := found.choose(a.Expose)
 	e := &edition{about: aboutOf(found), tools: make(map[string]offered, len(tools))}
 	var findings []bridge.Finding
 	note := func(f bridge.Finding) { findings = append(findings, f.Cleaned()) }
+	if found.Instead != "" {
+		note(bridge.Finding{Rule: "document-elsewhere", Message: fmt.Sprintf("%s. Its tools are those of %s instead", found.Instead, found.URL)})
+	}
 	for _, p := range problems {
 		note(bridge.Finding{Rule: "operation-unusable", Message: p, Refused: true})
 	}
@@ -270,6 +276,7 @@ func (a *api) read(found *Found, before *edition) *edition {
 		declared = append(declared, d)
 		t.declared()
 	}
+	omitted.Elsewhere = len(tools) - len(declared)
 	for _, why := range slices.Sorted(maps.Keys(elsewhere)) {
 		f := bridge.Finding{Rule: "server-elsewhere", Tool: elsewhere[why][0], Message: why, Refused: true}
 		if more := len(elsewhere[why]) - 1; more > 0 {
@@ -283,6 +290,11 @@ func (a *api) read(found *Found, before *edition) *edition {
 	}
 	var refused []bridge.Finding
 	e.catalog, refused = bridge.NewCatalog(prev, declared, a.router.o.Limits)
+	omitted.Unusable += len(declared) - len(e.catalog.Tools())
+	e.about.Omitted = omitted
+	if len(e.catalog.Tools()) == 0 {
+		note(bridge.Finding{Rule: RuleEmpty, Message: "the API offers no tools: " + e.about.Empty()})
+	}
 	e.catalog = e.catalog.With(append(findings, refused...))
 	if prev != nil && prev.Digest() == e.catalog.Digest() && slices.Equal(prev.Findings(), e.catalog.Findings()) {
 		e.catalog = prev // the same pointer is the same list

@@ -201,6 +201,10 @@ func unreachable(host string, err error) *bridge.Error {
 		return bridge.Errorf(bridge.InternalError, bridge.Certificate, bridge.NotRun,
 			"The certificate of %s is not valid.", host).With(err)
 	}
+	if _, plain := errors.AsType[tls.RecordHeaderError](err); plain || errors.Is(err, http.ErrSchemeMismatch) {
+		return bridge.Errorf(bridge.InternalError, bridge.Unreachable, bridge.NotRun,
+			"%s does not speak https: try http.", host).With(err)
+	}
 	if to, ok := errors.AsType[*net.OpError](err); ok && to.Op == "dial" {
 		return bridge.Errorf(bridge.InternalError, bridge.Unreachable, bridge.NotRun, "%s cannot be reached.", host).With(err)
 	}

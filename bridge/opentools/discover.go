@@ -2,6 +2,7 @@ package opentools
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -24,7 +25,7 @@ type Route string
 
 // The routes, in the order in which they are tried.
 const (
-	Given      Route = "the address is a document"
+	Given      Route = "the address itself"
 	WellKnown  Route = "/.well-known/llm.json"
 	Beside     Route = ".well-known/llm.json beside the address"
 	Convention Route = "/.well-known/openapi.json"
@@ -46,6 +47,9 @@ type Location struct {
 	Route Route
 	// Auth is what llm.json says of signing in; "" is nothing.
 	Auth string
+	// Instead says why the address that was asked for is no document, though it looks like that of
+	// one; "" is that it is this document's.
+	Instead string
 	// Fresh is how long the document is as it was without asking again (RFC 9111, 4.2).
 	Fresh time.Duration
 
@@ -95,8 +99,11 @@ func (d *Discoverer) Discover(ctx context.Context, address string) (*Found, erro
 	if d.Guess {
 		steps = append(steps, s.guessed)
 	}
-	for _, step := range steps {
+	for i, step := range steps {
 		found, err := step()
+		if found != nil && i > 0 && LooksLikeDocument(u) && len(s.tried) > 0 {
+			found.Instead = s.tried[0]
+		}
 		if found != nil || err != nil {
 			return found, err
 		}
@@ -160,6 +167,8 @@ type reply struct {
 type statusError struct{ status int }
 
 func (e *statusError) Error() string { return fmt.Sprintf("it answers %d", e.status) }
+
+var errNoDocument = errors.New("it is no OpenAPI document")
 
 var errElsewhere = errors.New("it leads to another origin")
 
@@ -248,7 +257,7 @@ func (s *search) document(r *reply, route Route, auth string) (*Found, error) {
 	text, err := toJSON(r)
 	if err != nil || !looksLikeDocument(text) {
 		if err == nil {
-			err = errors.New("it is no OpenAPI document")
+			err = errNoDocument
 		}
 		s.note(r.url.String(), err)
 		return nil, nil //nolint:nilnil // the next step is tried
@@ -257,7 +266,7 @@ func (s *search) document(r *reply, route Route, auth string) (*Found, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", r.url, err)
 	}
-	return &Found{d, Location{r.url, route, auth, r.fresh, r.tag, r.changed, sha256.Sum256(r.body), r.private}}, nil
+	return &Found{d, Location{r.url, route, auth, "", r.fresh, r.tag, r.changed, sha256.Sum256(r.body), r.private}}, nil
 }
 
 // toJSON returns a reply as JSON.
@@ -297,6 +306,9 @@ func (s *search) given() (*Found, error) {
 		if looksLikeDocument(text) {
 			return s.document(s.first, Given, "")
 		}
+	}
+	if LooksLikeDocument(s.start) {
+		s.note(s.start.String(), cmp.Or(err, errNoDocument))
 	}
 	return nil, nil //nolint:nilnil // the next step is tried
 }

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -86,6 +87,12 @@ const (
 
 // Tools makes the operations of the document tools. Problems say which operations are none, and why.
 func (d *Document) Tools(e Expose) (tools []*Tool, problems []string) {
+	tools, problems, _ = d.choose(e)
+	return tools, problems
+}
+
+// choose is Tools, with how many operations are none.
+func (d *Document) choose(e Expose) (tools []*Tool, problems []string, not Omitted) {
 	d.mu.Lock()
 	d.work = 0
 	d.mu.Unlock()
@@ -94,11 +101,16 @@ func (d *Document) Tools(e Expose) (tools []*Tool, problems []string) {
 	var names []string
 	for _, p := range d.Operations {
 		t, id, err := d.tool(p, e, &in, &out)
-		if err != nil {
-			problems = append(problems, fmt.Sprintf("%s: %s", p, err))
-		}
-		if t != nil {
+		switch {
+		case err == nil:
 			tools, names = append(tools, t), append(names, id)
+		case errors.Is(err, errUnmarked):
+			not.Unmarked++
+		case errors.Is(err, errDisabled):
+			not.Disabled++
+		default:
+			not.Unusable++
+			problems = append(problems, fmt.Sprintf("%s: %s", p, err))
 		}
 	}
 	if d.left > 0 {
@@ -107,11 +119,16 @@ func (d *Document) Tools(e Expose) (tools []*Tool, problems []string) {
 	for i, name := range Names(names) {
 		tools[i].Name = name
 	}
-	return tools, problems
+	return tools, problems, not
 }
 
-// tool makes one operation a tool, and returns how the document names it. Without an error, nil is an
-// operation that is not exposed.
+// The errors of operations that are not to be tools.
+var (
+	errUnmarked = errors.New("it has no x-llm")
+	errDisabled = errors.New("x-llm disables it")
+)
+
+// tool makes one operation a tool, and returns how the document names it.
 func (d *Document) tool(p Place, e Expose, in, out *schema.Bundler) (*Tool, string, error) {
 	var o operationObject
 	if len(p.text)+len(p.common) > maxPart {
@@ -128,8 +145,10 @@ func (d *Document) tool(p Place, e Expose, in, out *schema.Bundler) (*Tool, stri
 	switch {
 	case err != nil:
 		return nil, "", fmt.Errorf("x-llm: %w", err)
-	case !terms.Enabled, !marked && e != All && (e != Safe || !safe):
-		return nil, "", nil
+	case !terms.Enabled:
+		return nil, "", errDisabled
+	case !marked && e != All && (e != Safe || !safe):
+		return nil, "", errUnmarked
 	case p.Method == http.MethodTrace: // RFC 9110, 9.3.8
 		return nil, "", fmt.Errorf("its answer would show the credentials that it is sent")
 	}

@@ -96,6 +96,7 @@ func NewRouter(o RouterOptions) *Router {
 	r := &Router{o: o, sites: map[string]*api{}}
 	r.life, r.end = context.WithCancel(context.Background())
 	for _, s := range o.Sites {
+		s.API = !s.Pages
 		a := newAPI(r, s)
 		r.sites[s.Name] = a
 		a.refresh()
@@ -118,6 +119,7 @@ func (r *Router) Sites() (all []bridge.Site) {
 	}
 	for _, s := range r.o.Sites {
 		if !s.Pages {
+			s.API = true
 			all = append(all, s.Site)
 		}
 	}
@@ -222,6 +224,20 @@ func (r *Router) About(ctx context.Context, site string) (*About, *bridge.Catalo
 		return nil, nil, context.Cause(ctx)
 	}
 	return nil, nil, a.unread()
+}
+
+// Known is what is known now of the API of a site; nil is nothing.
+func (r *Router) Known(site string) *About {
+	a := r.sites[site]
+	if a == nil {
+		return nil
+	}
+	now := a.edition()
+	if now == nil {
+		return nil
+	}
+	about := now.about
+	return &about
 }
 
 // Revoke ends the sessions of callers whose credential was revoked.

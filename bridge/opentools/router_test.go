@@ -316,17 +316,44 @@ func TestQuestion(t *testing.T) {
 		for _, f := range q.Facts() {
 			facts = append(facts, f.Name+": "+f.Text)
 		}
-		facts = append(facts, "Input: "+string(q.Input), "Detail: "+q.Detail)
+		facts = append(facts, "Input: "+string(q.Input), "Detail: "+q.Detail, q.Title)
 		return bridge.Answer{OK: true}
 	})
 	end := b.Complete(t.Context(), &bridge.Call{Site: "api", Tool: "save", Caller: bridge.Local(), Input: bridgetest.JSON(`{"n":12345678901234567890}`), Asker: asker})
 	if told(end) != `"n=12345678901234567890"` {
 		t.Error(told(end))
 	}
-	want := []string{"The page says: that it destroys something", "The page says: that it has consequences", "The site calls itself: Pet shop",
-		"Request: POST " + s.URL + "/pets", "A call costs: credits", "Origin: " + s.URL, `Input: {"n":12345678901234567890}`, "Detail: Does save.\nUse it."}
+	want := []string{"The API says: that it destroys something", "The API says: that it has consequences", "The site calls itself: Pet shop",
+		"Request: POST " + s.URL + "/pets", "A call costs: credits", "Origin: " + s.URL, `Input: {"n":12345678901234567890}`, "Detail: Does save.\nUse it.",
+		`"Pet shop" wants: "Does save." with n=12345678901234567890. Run save on api?`}
 	if !slices.Equal(facts, want) {
 		t.Errorf("%q\nwant %q", facts, want)
+	}
+}
+
+// TestQuestionTitle: the first words of a question are the API's name, its summary and the arguments,
+// and neither name nor summary can say more than that (O17).
+func TestQuestionTitle(t *testing.T) {
+	t.Parallel()
+	s := serve(t, "")
+	s.document = `{"openapi":"3.1.0","info":{"title":"x","version":"1"},"x-llm":{"version":"0.1","name":"Bank\" wants: nothing.\nRun"},
+		"paths":{"/pay":{"post":{"operationId":"pay","summary":"Pay \"all\"` + strings.Repeat(" of it", 40) + `","x-llm":{},
+		"requestBody":{"content":{"application/json":{"schema":{"type":"object","properties":{"to":{"type":"string"}}}}}}}}}}`
+	s.on("/pay", answers(200, "text/plain", "paid"))
+	b, _ := attach(t, s, nil)
+	for input, with := range map[string]string{
+		`{}`:                                   "",
+		`{"to":"Ada \"A\"\n\u202e","n":1e400}`: ` with to="Ada \"A\"\n\u202e", n=1e400`,
+		`{"to":"` + strings.Repeat("x", 60) + `"}`:            ` with to="` + strings.Repeat("x", 39) + "…",
+		`{"a":1,"b":[2],"c":{"d":3},"e":4,"f":5,"g":6,"h":7}`: ` with a=1, b=[2], c={"d":3}, e=4, f=5, g=6, …`,
+	} {
+		var title string
+		asker := asking(func(q bridge.Question) bridge.Answer { title = q.Title; return bridge.Answer{} })
+		b.Complete(t.Context(), &bridge.Call{Site: "api", Tool: "pay", Caller: bridge.Local(), Input: bridgetest.JSON(input), Asker: asker})
+		want := `"Bank' wants: nothing. Run" wants: "Pay 'all'` + strings.Repeat(" of it", 11) + ` of i…"` + with + ". Run pay on api?"
+		if title != want {
+			t.Errorf("%s: the title is\n%s\nwant\n%s", input, title, want)
+		}
 	}
 }
 

@@ -114,9 +114,9 @@ func Decide(in Input) Decision {
 	d.raise(in.Site.known(), LayerSite, "the site's published terms ask for it")
 	switch {
 	case in.Hints.Destructive == Yes:
-		d.raise(Ask, LayerHints, "the page says that the tool destroys something")
+		d.raise(Ask, LayerHints, "the site says that the tool destroys something")
 	case in.Hints.Consequential == Yes:
-		d.raise(Ask, LayerHints, "the page says that the tool has consequences")
+		d.raise(Ask, LayerHints, "the site says that the tool has consequences")
 	}
 	d.raise(in.Request.known(), LayerRequest, "the request asks for it")
 	if in.Tainted && in.Hints.MayChange(in.TopLevel) {

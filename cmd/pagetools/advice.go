@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -8,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/opentools"
 	"github.com/pagetools/pagetools/bridge/opentools/oauth"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/clients"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/config"
@@ -33,14 +35,14 @@ func adviceOn(e *bridge.Error, c *config.Config, t *target) string {
 }
 
 const (
-	itRan      = "It ran: look at the page before you call it again."
-	mayHaveRun = "It may have run: look at the page before you call it again."
+	itRan      = "It ran: look at the site before you call it again."
+	mayHaveRun = "It may have run: look at the site before you call it again."
 )
 
 func whatToDo(e *bridge.Error, c *config.Config, t *target) string {
 	switch {
 	case needsLogin(e):
-		return terminal.Plain(e.Err.Error()) + "."
+		return because(e.Err)
 	case e.Code == bridge.ApprovalRequired || e.Code == bridge.InputRequired:
 		return consentAdvice(e)
 	case e.Code == bridge.ApprovalDenied && e.Err != nil: // by policy, and not by a person
@@ -134,7 +136,7 @@ func noTool(tool string, names []string, c *config.Config, t *target) (text stri
 	switch {
 	case near != "":
 		text = " Did you mean " + near + "?"
-	case len(names) == 0:
+	case len(names) == 0 && (t == nil || !t.pageless):
 		text = " " + aim("doctor", t) + " looks for the reason."
 	}
 	switch {
@@ -142,6 +144,14 @@ func noTool(tool string, names []string, c *config.Config, t *target) (text stri
 		text += fmt.Sprintf(" %s lists all %d.", aim("tools", t), len(names))
 	case len(names) > 0:
 		text += " There is: " + strings.Join(names, ", ") + "."
+	}
+	if near == "" && t != nil && t.about != nil {
+		if how := exposing(t.about.Omitted, apiOptions(c, plan{}, t).Expose); how != "" {
+			text += " " + how
+		}
+	}
+	if t != nil && t.pageless {
+		return text
 	}
 	asked, _, _ := c.Waits()
 	waits := t != nil && t.config.WaitFor != (config.WaitFor{}) || slices.Contains(asked, tool)
@@ -151,8 +161,30 @@ func noTool(tool string, names []string, c *config.Config, t *target) (text stri
 	return text + " --wait-for tool:" + tool + " waits longer."
 }
 
-// noTools says what to do about a page without tools.
-func noTools(findings []bridge.Finding, t *target) string {
+// exposing says what offers operations that are no tools, or "".
+func exposing(o opentools.Omitted, e opentools.Expose) string {
+	switch {
+	case o.Unmarked > 0 && e == opentools.Marked:
+		return "--expose all offers operations without x-llm, --expose safe only those that read."
+	case o.Unmarked > 0:
+		return "--expose all offers operations without x-llm."
+	case o.Elsewhere > 0:
+		return "--allow-origin ORIGIN offers operations that a server of another origin has."
+	}
+	return ""
+}
+
+// apiFix says what to do about an API without tools.
+func apiFix(c *config.Config, t *target) string {
+	return cmp.Or(exposing(t.about.Omitted, apiOptions(c, plan{}, t).Expose),
+		aim("check", t)+" says what its document lacks.")
+}
+
+// noTools says what to do about a page or an API without tools.
+func noTools(findings []bridge.Finding, c *config.Config, t *target) string {
+	if t != nil && t.pageless && t.about != nil {
+		return fmt.Sprintf("the API %q offers no tools: %s. %s", t.about.Name(), t.about.Empty(), apiFix(c, t))
+	}
 	text := "the page declares no tools. " + aim("doctor", t) + " looks for the reason"
 	for _, f := range findings {
 		if f.Rule == session.RuleUnmet || f.Rule == bridge.RuleStatus {

@@ -20,6 +20,7 @@ import (
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/bridgetest"
+	"github.com/pagetools/pagetools/bridge/opentools"
 	"github.com/pagetools/pagetools/bridge/policy"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/config"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
@@ -127,9 +128,9 @@ func TestConsentAdvice(t *testing.T) {
 		{"strict", hints(`{"readOnlyHint":true}`), policy.Operator{Mode: "strict"}, "", "or give --approval auto."},
 		{"ask-once", hints(`{}`), policy.Operator{Mode: "ask-once"}, "", "or give --approval auto."},
 		{"destructive", hints(`{"destructiveHint":true}`), policy.Operator{}, "",
-			"The page says that the tool destroys something. Run it on a terminal to be asked: --approval auto would not run it, either."},
-		{"destructive, with auto", hints(`{"destructiveHint":true}`), policy.Operator{Mode: "auto"}, "", "The page says that the tool destroys something. "},
-		{"consequential, strict", hints(`{"consequentialHint":true}`), policy.Operator{Mode: "strict"}, "", "The page says that the tool has consequences. "},
+			"The site says that the tool destroys something. Run it on a terminal to be asked: --approval auto would not run it, either."},
+		{"destructive, with auto", hints(`{"destructiveHint":true}`), policy.Operator{Mode: "auto"}, "", "The site says that the tool destroys something. "},
+		{"consequential, strict", hints(`{"consequentialHint":true}`), policy.Operator{Mode: "strict"}, "", "The site says that the tool has consequences. "},
 		{"a rule of the file", hints(`{}`), policy.Operator{Tools: rule}, "", `The operator's rule "p*". `},
 		{"of another origin", framed, policy.Operator{}, "", "The tool is not of the site's own origin"},
 		{"the call wants it", hints(`{}`), policy.Operator{Mode: "auto"}, `{"approval":"ask"}`, "The request asks for it. "},
@@ -168,8 +169,32 @@ func TestConsentAdvice(t *testing.T) {
 func TestNoToolsAdvice(t *testing.T) {
 	t.Parallel()
 	for rule, waits := range map[string]bool{"": true, "script-error": true, session.RuleUnmet: false, bridge.RuleStatus: false} {
-		if said := noTools([]bridge.Finding{{Rule: rule}}, site); strings.Contains(said, "--wait-for") != waits || !strings.Contains(said, "doctor 'https://shop.example/?a=1&b'`") {
+		if said := noTools([]bridge.Finding{{Rule: rule}}, settings(t), site); strings.Contains(said, "--wait-for") != waits || !strings.Contains(said, "doctor 'https://shop.example/?a=1&b'`") {
 			t.Errorf("after %q: %s", rule, said)
+		}
+	}
+}
+
+// TestExposing: what is advised about operations that are no tools offers them.
+func TestExposing(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		about opentools.About
+		args  []string
+		want  string
+	}{
+		{opentools.About{Operations: 2, Omitted: opentools.Omitted{Unmarked: 2}}, nil,
+			"none of its 2 operations has x-llm. --expose all offers operations without x-llm, --expose safe only those that read."},
+		{opentools.About{Operations: 2, Omitted: opentools.Omitted{Unmarked: 2}}, []string{"--expose=safe"},
+			"none of its 2 operations has x-llm. --expose all offers operations without x-llm."},
+		{opentools.About{Operations: 1, Omitted: opentools.Omitted{Elsewhere: 1}}, nil,
+			"has a server of another origin. --allow-origin ORIGIN offers operations that a server of another origin has."},
+		{opentools.About{Operations: 1, Omitted: opentools.Omitted{Disabled: 1}}, nil,
+			"`pagetools check https://shop.example/openapi.json` says what its document lacks."},
+	} {
+		at := &target{Target: &app.Target{Text: "https://shop.example/openapi.json"}, about: &c.about, pageless: true}
+		if got := noTools(nil, settings(t, c.args...), at); !strings.HasSuffix(got, c.want) || strings.Contains(got, "page ") {
+			t.Errorf("%s, want %s", got, c.want)
 		}
 	}
 }

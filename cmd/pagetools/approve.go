@@ -216,7 +216,7 @@ func (a *approver) listQuestions(ctx context.Context) error {
 func described(q bridge.Question) string {
 	text := "  " + terminal.Plain(q.Title) + "\n"
 	if q.Detail != "" {
-		text += fmt.Sprintf("  The page says: %q\n", terminal.Plain(q.Detail))
+		text += fmt.Sprintf("  The %s says: %q\n", q.Speaker(), terminal.Plain(q.Detail))
 	}
 	for _, fact := range q.Facts() {
 		text += "  " + fact.Name + ": " + terminal.Plain(fact.Text) + "\n"

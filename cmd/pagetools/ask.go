@@ -26,7 +26,7 @@ type terminalAsker struct {
 	turn   chan struct{} // held while a question is asked: one at a time
 	in     io.Reader
 	out    *terminal.Stream
-	always bool // consent may be kept
+	always bool // consent may be kept, also where the question does not know it
 	begin  sync.Once
 	lines  chan typed // closed when the terminal is
 }
@@ -111,8 +111,11 @@ func (a *terminalAsker) Ask(ctx context.Context, q bridge.Question) (bridge.Answ
 	if q.Kind == bridge.Prompt {
 		return a.askText(ctx, q)
 	}
-	choices := "[y/N]"
-	if a.always {
+	choices, always := "[y/N]", a.always || q.MayAlways()
+	if q.OnceByMode() {
+		fmt.Fprintln(a.out, "  This site lets you answer once for all calls: --approval ask-once offers that.")
+	}
+	if always {
 		choices = "[y/N, always: for all further calls of this tool]"
 	}
 	fmt.Fprintf(a.out, "%s %s ", map[bridge.Kind]string{bridge.Approve: "Allow?",
@@ -128,7 +131,7 @@ func (a *terminalAsker) Ask(ctx context.Context, q bridge.Question) (bridge.Answ
 	case "y", "yes":
 		return bridge.Answer{OK: true}, nil
 	case "always":
-		return bridge.Answer{OK: a.always, Always: a.always}, nil
+		return bridge.Answer{OK: always, Always: always}, nil
 	}
 	return bridge.Answer{}, nil
 }

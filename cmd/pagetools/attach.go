@@ -11,6 +11,7 @@ import (
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/opentools"
+	"github.com/pagetools/pagetools/bridge/policy"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
 	"github.com/pagetools/pagetools/e2e/app"
 	"github.com/pagetools/pagetools/session/cdp/chrome"
@@ -50,9 +51,13 @@ type attachedAPI struct {
 	Route    string `json:"route"`
 	Auth     string `json:"auth,omitempty"`
 	// Operations are all of the document, and Tools those that are offered.
-	Operations int      `json:"operations"`
-	Tools      int      `json:"tools"`
-	Logins     []string `json:"logins,omitempty"`
+	Operations int `json:"operations"`
+	Tools      int `json:"tools"`
+	// Omitted says how many of the others are no tools, and why.
+	Omitted []string `json:"omitted,omitempty"`
+	Logins  []string `json:"logins,omitempty"`
+
+	expose string // what would offer others
 }
 
 type attachedPage struct {
@@ -73,22 +78,20 @@ type attachedTool struct {
 }
 
 func (p *program) attach(ctx context.Context, arg string, guess bool) error {
-	t, err := parseTarget(arg)
+	t, err := p.readTarget(arg)
 	if err != nil {
 		return err
 	}
 	if t.Folder != "" {
 		return usage("%s is a folder: attach is for what is on the network; tools lists those of a folder", terminal.Plain(t.Text))
 	}
-	how := &app.API{Mode: app.AutoAPI, Expose: opentools.Expose(strings.TrimPrefix(p.conf.Expose, "marked")), Guess: guess, Full: true}
-	if p.conf.OpenTools != string(app.AutoAPI) {
-		how.Mode = app.Mode(p.conf.OpenTools)
-	}
-	a, t, err := p.one(ctx, arg, plan{attach: how})
+	pl := plan{attach: true, guess: guess}
+	how := apiOptions(p.conf, pl, t)
+	a, t, err := p.one(ctx, arg, pl)
 	if how.Mode == app.AutoAPI && (errors.Is(err, chrome.ErrNoBrowser) || errors.Is(err, chrome.ErrNoShell) || errors.Is(err, chrome.ErrRoot)) {
 		p.say("warning: without a browser the page is not looked at: %v", err)
-		how.Mode = app.OnlyAPI
-		a, t, err = p.one(ctx, arg, plan{attach: how})
+		pl.noPage = true
+		a, t, err = p.one(ctx, arg, pl)
 	}
 	if err != nil {
 		return err
@@ -102,6 +105,9 @@ func (p *program) attach(ctx context.Context, arg string, guess bool) error {
 		return terminal.Encode(p.stdout, out)
 	}
 	for _, f := range out.Findings {
+		if f.Rule == opentools.RuleEmpty {
+			continue // it is said below, with what to do
+		}
 		p.say("warning: %s", findingText(f))
 	}
 	out.print(p.stdout)
@@ -120,6 +126,7 @@ func (p *program) lookAt(ctx context.Context, a *app.App, t *target) (*attached,
 			problems = append(problems, bridge.AsError(err).Message)
 		} else {
 			out.API = describeAPI(about, catalog)
+			out.API.expose = exposing(about.Omitted, apiOptions(p.conf, plan{}, t).Expose)
 		}
 	}
 	if a.Engine != nil {
@@ -159,7 +166,7 @@ func (p *program) lookAt(ctx context.Context, a *app.App, t *target) (*attached,
 
 func describeAPI(about *opentools.About, catalog *bridge.Catalog) *attachedAPI {
 	x := &attachedAPI{Name: about.Name(), Document: about.URL.String(), Route: string(about.Route), Auth: about.Auth,
-		Operations: about.Operations, Tools: len(catalog.Tools())}
+		Operations: about.Operations, Tools: len(catalog.Tools()), Omitted: about.Omitted.Reasons()}
 	for _, login := range about.Logins {
 		x.Logins = append(x.Logins, login.Name)
 	}
@@ -171,11 +178,13 @@ func (x *attached) print(w *terminal.Stream) {
 	colors := terminal.ColorsOf(w)
 	if api := x.API; api != nil {
 		fmt.Fprintf(w, "%s  %q, found by %s\n    %s\n", colors.Strong("OpenTools"), terminal.Plain(api.Name), api.Route, terminal.Plain(api.Document))
-		fmt.Fprintf(w, "    %s of %s are tools", fmt.Sprint(api.Tools), count(api.Operations, "operation"))
-		if api.Tools < api.Operations {
-			fmt.Fprint(w, "; the others have no x-llm, or it says no (--expose all offers those without)")
+		fmt.Fprintf(w, "    %s of %s\n", count(api.Tools, "tool"), count(api.Operations, "operation"))
+		if len(api.Omitted) > 0 {
+			fmt.Fprintf(w, "    not offered: %s\n", strings.Join(api.Omitted, ", "))
 		}
-		fmt.Fprintln(w)
+		if api.expose != "" {
+			fmt.Fprintf(w, "    %s\n", api.expose)
+		}
 		if len(api.Logins) > 0 {
 			fmt.Fprintf(w, "    some need a login: pagetools auth login %s\n", terminal.Plain(x.URL))
 		}
@@ -197,8 +206,18 @@ func (x *attached) print(w *terminal.Stream) {
 		printWrapped(w, terminal.Plain(first))
 	}
 	if len(x.Tools) > 0 {
-		fmt.Fprintf(w, "\nuse it: pagetools call %s %s\n        pagetools mcp %[1]s\n", terminal.Plain(x.URL), terminal.Plain(x.Tools[0].Name))
+		fmt.Fprintf(w, "\nuse it: pagetools call %s %s\n        pagetools mcp %[1]s\n", terminal.Plain(x.URL), terminal.Plain(x.first()))
 	}
+}
+
+// first is a tool to begin with: one that runs unasked where there is one.
+func (x *attached) first() string {
+	for _, t := range x.Tools {
+		if t.Consent == policy.Auto.String() {
+			return t.Name
+		}
+	}
+	return x.Tools[0].Name
 }
 
 // consentWords say what a level means.

@@ -96,15 +96,15 @@ func authLoginCommand(p *program, f *authFlags) *cobra.Command {
 }
 
 func (p *program) authLogin(ctx context.Context, arg string, f authFlags) error {
-	secret, err := clientSecret(f.secretFile)
-	if err != nil {
-		return err
-	}
 	s, err := p.openAuth(ctx, arg, f)
 	if err != nil {
 		return err
 	}
 	defer s.close()
+	id, secret, err := p.client(s.target, f)
+	if err != nil {
+		return err
+	}
 	done := p.waiting("looking for the API of %s", terminal.Plain(s.target.Text))
 	found, err := (&opentools.Discoverer{Client: s.client}).Discover(ctx, s.target.URL)
 	done()
@@ -125,11 +125,11 @@ func (p *program) authLogin(ctx context.Context, arg string, f authFlags) error 
 	if kind != oauth.Token {
 		return p.keepKey(ctx, s, at, scheme, kind)
 	}
-	l := oauth.Login{Scheme: scheme, Scopes: strings.Fields(f.scopes), ClientID: f.clientID,
+	l := oauth.Login{Scheme: scheme, Scopes: strings.Fields(f.scopes), ClientID: id,
 		ClientSecret: secret, Show: p.showLogin,
 		Warn: func(text string) { p.say("warning: %s", terminal.Plain(text)) }}
-	if strings.HasPrefix(f.clientID, "https://") {
-		l.ClientID, l.ClientDocument = "", f.clientID
+	if strings.HasPrefix(id, "https://") {
+		l.ClientID, l.ClientDocument = "", id
 	}
 	if f.device {
 		l.Flow = oauth.DeviceFlow
@@ -243,7 +243,8 @@ func (p *program) keepKey(ctx context.Context, s *authSite, at oauth.Target, sch
 		return err
 	}
 	if text == "" {
-		return usage("%s is needed, on standard input", keyWords[kind])
+		return usage("%s is needed, on standard input, as in pagetools auth login SITE --scheme %s < FILE",
+			keyWords[kind], terminal.Plain(scheme.Name))
 	}
 	if err := s.keeper.Keep(ctx, at, scheme, oauth.Secret(text)); err != nil {
 		return usage("%w", err)
@@ -253,23 +254,35 @@ func (p *program) keepKey(ctx context.Context, s *authSite, at oauth.Target, sch
 	return nil
 }
 
-// clientSecret reads the secret of a client from its file.
-func clientSecret(path string) (oauth.Secret, error) {
+// client is the client that the flags name, or else the file for the site. A secret of the file is
+// that of the client of the file.
+func (p *program) client(t *target, f authFlags) (id string, secret oauth.Secret, err error) {
+	of := t.config.Auth
+	if f.clientID != "" || f.secretFile != "" {
+		secret, err = clientSecret("--client-secret-file", f.secretFile)
+		return cmp.Or(f.clientID, of.ClientID), secret, err
+	}
+	secret, err = clientSecret(fmt.Sprintf("%s:%d: client-secret-file", p.conf.File, of.Line), of.SecretFile)
+	return of.ClientID, secret, err
+}
+
+// clientSecret reads the secret of a client from its file, which where names.
+func clientSecret(where, path string) (oauth.Secret, error) {
 	if path == "" {
 		return "", nil
 	}
 	info, err := os.Stat(path)
 	switch {
 	case err != nil:
-		return "", usage("--client-secret-file: %s %w", terminal.Plain(path), config.Problem(err))
+		return "", usage("%s: %s %w", where, terminal.Plain(path), config.Problem(err))
 	case !info.Mode().IsRegular() || info.Size() > maxKey:
-		return "", usage("--client-secret-file: %s must be a file with a secret", terminal.Plain(path))
+		return "", usage("%s: %s must be a file with a secret", where, terminal.Plain(path))
 	case info.Mode().Perm()&0o077 != 0:
-		return "", usage("--client-secret-file: others can read %s: chmod 600 it", terminal.Plain(path))
+		return "", usage("%s: others can read %s: chmod 600 it", where, terminal.Plain(path))
 	}
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return "", usage("--client-secret-file: %s %w", terminal.Plain(path), config.Problem(err))
+		return "", usage("%s: %s %w", where, terminal.Plain(path), config.Problem(err))
 	}
 	return oauth.Secret(strings.TrimSpace(string(text))), nil
 }

@@ -49,13 +49,16 @@ func (p *program) openStore() (*oauth.Store, error) {
 
 // authTarget reads SITE: a name of the configuration file, or an address.
 func (p *program) authTarget(arg string) (*target, error) {
-	var named config.Site
-	for _, c := range p.conf.Sites {
-		if c.Name == arg {
-			named, arg = c, c.Target
+	var named *config.Site
+	for i, c := range p.conf.Sites {
+		if c.Name == arg && arg != "" {
+			named = &p.conf.Sites[i]
 		}
 	}
-	t, err := parseTarget(arg)
+	if named != nil {
+		arg = named.Target
+	}
+	t, err := p.readTarget(arg)
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +66,9 @@ func (p *program) authTarget(arg string) (*target, error) {
 		return nil, usage("%s is a folder, which has no API to log in to: give the URL of one",
 			terminal.Plain(t.Text))
 	}
-	t.config = named
+	if named != nil {
+		t.config = *named
+	}
 	return t, nil
 }
 

@@ -59,7 +59,7 @@ func call(ctx context.Context, p *program, arg, tool string, pairs []string, inp
 	if err != nil {
 		return err
 	}
-	if catalog.Tool(tool) == nil {
+	if catalog.Tool(tool) == nil && !t.pageless {
 		if catalog, err = p.awaitTool(ctx, a, t, tool); err != nil {
 			return err
 		}
@@ -151,7 +151,12 @@ func withNames(tool string, conf *config.Config, t *target, err error) error {
 	if names, ok := e.Details["actions"].([]string); ok {
 		c.Message = strings.Replace(c.Message, "There is no action", "There is no tool", 1)
 		none := fmt.Sprintf(", and none came within %s.", lateTool)
-		if len(names) == 0 {
+		switch {
+		case t != nil && t.pageless && len(names) == 0:
+			none = ": the API offers no tools."
+		case t != nil && t.pageless:
+			none = "."
+		case len(names) == 0:
 			none = ": the page has no tools" + none
 		}
 		c.Message = strings.Replace(c.Message, "\" here.", "\" here"+none, 1) +
@@ -170,8 +175,14 @@ func withNames(tool string, conf *config.Config, t *target, err error) error {
 
 // printResult prints text blocks as text, and anything else as JSON.
 func printResult(w io.Writer, format string, data json.RawMessage) error {
+	data = bytes.TrimSpace(data)
 	if format != "text" {
-		_, err := fmt.Fprintf(w, "{\"data\":%s}\n", schema.Escape(string(data)))
+		var line bytes.Buffer // an API may answer in several
+		if json.Compact(&line, data) != nil {
+			line.Reset()
+			line.Write(data)
+		}
+		_, err := fmt.Fprintf(w, "{\"data\":%s}\n", schema.Escape(line.String()))
 		return err
 	}
 	if text, ok := onlyText(data); ok {

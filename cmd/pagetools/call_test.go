@@ -17,6 +17,7 @@ func TestPrintResult(t *testing.T) {
 		{`{"content":[{"type":"text","text":"one"}],"more":1}`, "{\n  \"content\": [\n    {\n      \"type\": \"text\",\n      \"text\": \"one\"\n    }\n  ],\n  \"more\": 1\n}\n"},
 		{`{"content":[]}`, "{\n  \"content\": []\n}\n"},
 		{`7`, "7\n"},
+		{"{\"a\":\n1}\n", "{\n  \"a\": 1\n}\n"}, // as an API may write it
 		{`null`, "null\n"},
 		{`[]`, "[]\n"},
 		{`{"k` + "\u009b" + `":1}`, "{\n  \"k\\u009b\": 1\n}\n"},

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/opentools"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
 	"github.com/pagetools/pagetools/e2e/app"
 	"github.com/pagetools/pagetools/session/cdp/chrome"
@@ -37,10 +38,7 @@ func doctorCommand(p *program) *cobra.Command {
 			var t *target
 			if len(args) == 1 {
 				var err error
-				if t, err = parseTarget(args[0]); err != nil {
-					return err
-				}
-				if err := nameAll(t); err != nil {
+				if t, err = p.readTarget(args[0]); err != nil {
 					return err
 				}
 			}
@@ -324,8 +322,17 @@ func (d *doctor) page(ctx context.Context, t *target) error {
 	}
 	address, title, _ := a.Manager.Page(t.Name)
 	d.ok("open", "%s %q", address, title)
+	if a.APIs != nil {
+		if about := a.APIs.Known(t.Name); about != nil {
+			d.ok("document", "%s, found by %s", about.URL, about.Route)
+		}
+	}
 	err = d.declarations(a, t, catalog)
-	if code := d.engines(ctx, a, t, catalog); code != nil {
+	declared, failure := a.Manager.Catalog(ref) // without the tools of an API
+	if failure != nil {
+		return err
+	}
+	if code := d.engines(ctx, a, t, declared); code != nil {
 		return code
 	}
 	return err
@@ -340,10 +347,7 @@ func (d *doctor) api(ctx context.Context, a *app.App, t *target) error {
 			"`pagetools check DOCUMENT` judges one.", errors.New(e.Message))
 	}
 	d.ok("document", "%s, found by %s", about.URL, about.Route)
-	if len(catalog.Tools()) == 0 {
-		return d.fail(exitFindings, "tools", "--expose all offers operations without x-llm.",
-			fmt.Errorf("none of %s has x-llm", count(about.Operations, "operation")))
-	}
+	t.about, t.pageless = about, true
 	return d.declarations(a, t, catalog)
 }
 
@@ -372,15 +376,22 @@ func cause(err error) error {
 func (d *doctor) declarations(a *app.App, t *target, catalog *bridge.Catalog) error {
 	findings := a.Findings(t.Name)
 	for _, f := range findings {
+		if t.pageless && f.Rule == opentools.RuleEmpty {
+			continue // the last step says it
+		}
 		step, detail := "page", f.Message
 		if f.Tool != "" {
 			step, detail = "declaration", f.Tool+": "+f.Message
 		}
 		d.add(doctorStep{Step: step, Detail: detail, Fix: "Rule " + f.Rule + "."})
 	}
-	if n := len(catalog.Tools()); n > 0 {
+	switch n := len(catalog.Tools()); {
+	case n > 0:
 		d.ok("tools", "%d found", n)
-	} else {
+	case t.pageless:
+		return d.fail(exitFindings, "tools", apiFix(d.p.conf, t),
+			fmt.Errorf("the API offers none: %s", t.about.Empty()))
+	default:
 		return d.fail(exitFindings, "tools",
 			"Does the page call document.modelContext.registerTool or "+
 				"navigator.modelContext.provideContext at load? "+

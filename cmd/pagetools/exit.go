@@ -120,6 +120,9 @@ func (p *program) finish(ctx context.Context, err error) int {
 			text += " " + terminal.Plain(e.Err.Error()) + "." // the browser is this person's own
 		}
 		if advice := adviceOn(e, p.conf, p.target); advice != "" {
+			if !strings.ContainsAny(text[len(text)-1:], ".?!") {
+				text += "." // of a stranger's text
+			}
 			text += " " + advice
 		}
 	}

@@ -77,7 +77,7 @@ func initialize(ctx context.Context, p *program, arg string, force bool) error {
 		return err
 	}
 	if len(tools) == 0 {
-		return &exitError{exitFindings, errors.New(noTools(nil, t))}
+		return &exitError{exitFindings, errors.New(noTools(nil, p.conf, t))}
 	}
 	draft := scenario.Draft{Lock: lockName, Tools: inOrder(tools)}
 	if draft.Dir = lockKey(t.Text); t.Folder == "" {

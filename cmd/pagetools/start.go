@@ -43,8 +43,8 @@ type plan struct {
 	engine string
 	// record is true for the test kit: pages note what they do with their tools.
 	record bool
-	// attach is how APIs are looked for; nil leaves it to the settings.
-	attach *app.API
+	// attach looks for APIs in each way, and guess at usual addresses, too. noPage leaves pages alone.
+	attach, guess, noPage bool
 	// observe gets the calls; nil is nobody.
 	observe func(bridge.Observed)
 	// remember is true for commands that run tools: what they do is recorded.
@@ -89,28 +89,48 @@ func (p *program) startWith(ctx context.Context, pl plan, complete func(*app.Opt
 
 // one opens a single target of the command line, without those of the file.
 func (p *program) one(ctx context.Context, arg string, pl plan) (*app.App, *target, error) {
-	t, err := parseTarget(arg)
+	t, err := p.readTarget(arg)
 	if err != nil {
 		return nil, nil, err
-	}
-	if err := nameAll(t); err != nil {
-		return nil, nil, err
-	}
-	for _, c := range p.conf.Sites { // the file may say more about the same site
-		if c.Target == t.Text || (c.Name != "" && c.Name == t.Name) {
-			t.config = c
-		}
 	}
 	p.target, pl.targets, pl.single = t, []*target{t}, true
 	a, err := p.start(ctx, pl)
 	return a, t, err
 }
 
+// readTarget reads and names a single target, of which the file may say more.
+func (p *program) readTarget(arg string) (*target, error) {
+	t, err := parseTarget(arg)
+	if err != nil {
+		for _, c := range p.conf.Sites {
+			if c.Name == arg && arg != "" {
+				return nil, usage("%s is the name of a site in %s, and TARGET is an address or a folder: give %s",
+					arg, terminal.Plain(p.conf.File), terminal.Plain(c.Target))
+			}
+		}
+		return nil, err
+	}
+	if err := nameAll(t); err != nil {
+		return nil, err
+	}
+	for _, c := range p.conf.Sites {
+		if c.Target == t.Text || (c.Name != "" && c.Name == t.Name) {
+			t.config = c
+		}
+	}
+	return t, nil
+}
+
 // await waits until the page of a target is opened, and says so.
 func (p *program) await(ctx context.Context, a *app.App, t *target,
 	ref bridge.Ref) (*bridge.Catalog, error) {
 	defer p.waiting("opening %s, until its tools are there", terminal.Plain(t.Text))()
-	return a.Router.Await(ctx, ref)
+	catalog, err := a.Router.Await(ctx, ref)
+	t.pageless = a.Engine == nil
+	if a.APIs != nil && err == nil {
+		t.about = a.APIs.Known(t.Name)
+	}
+	return catalog, err
 }
 
 // end closes an app or what it remembers. Records that are lost are said.
@@ -125,6 +145,10 @@ type target struct {
 	*app.Target
 	config config.Site
 	named  bool // on the command line
+
+	// about is its API, and pageless says that it has nothing else; both as await found it.
+	about    *opentools.About
+	pageless bool
 }
 
 // targets reads those of the command line and those of the file.
@@ -352,13 +376,14 @@ func apiOptions(c *config.Config, pl plan, t *target) app.API {
 	if t.config.Expose != "" && !c.Insisted("expose") {
 		expose = t.config.Expose
 	}
-	if pl.attach != nil {
-		return *pl.attach
-	}
 	if pl.record || pl.login {
 		return app.API{}
 	}
-	return app.API{Mode: app.Mode(mode), Expose: opentools.Expose(strings.TrimPrefix(expose, "marked"))}
+	if pl.noPage {
+		mode = string(app.OnlyAPI)
+	}
+	return app.API{Mode: app.Mode(mode), Expose: opentools.Expose(strings.TrimPrefix(expose, "marked")),
+		Guess: pl.guess, Full: pl.attach}
 }
 
 // kindOf is the kind of engine of a target: what the file says of it, unless the

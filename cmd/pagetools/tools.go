@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/opentools"
 	"github.com/pagetools/pagetools/bridge/schema"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
 )
@@ -98,6 +99,9 @@ func tools(ctx context.Context, p *program, arg string, strict bool, to stateTar
 	list := toolList{Site: t.Name, Origin: t.Origin, Version: doc.Version, Tools: []toolItem{},
 		Findings: a.Findings(t.Name)}
 	for _, f := range list.Findings {
+		if t.pageless && f.Rule == opentools.RuleEmpty && p.conf.Format == "text" {
+			continue // the last line says it
+		}
 		p.say("warning: %s", findingText(f))
 	}
 	for _, x := range catalog.Tools() {
@@ -176,7 +180,7 @@ func printTools(p *program, list toolList) error {
 		return nil
 	}
 	if len(list.Tools) == 0 {
-		p.say("%s", noTools(list.Findings, p.target))
+		p.say("%s", noTools(list.Findings, p.conf, p.target))
 		return nil
 	}
 	for _, t := range list.Tools {

@@ -163,6 +163,49 @@ func auth(t *testing.T, data, stdin string, args ...string) (r authRun) {
 	return r
 }
 
+// TestAuthClient: the client of a login is that of the flags, and else that of the file for the site,
+// by its name or its address.
+func TestAuthClient(t *testing.T) {
+	t.Parallel()
+	api, dir := newRecipes(t), tempDir(t)
+	secret, open := filepath.Join(dir, "secret"), filepath.Join(dir, "open")
+	for path, mode := range map[string]os.FileMode{secret: 0o600, open: 0o644} {
+		if err := os.WriteFile(path, []byte("s3cret\n"), mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	file := filepath.Join(dir, "x.yaml")
+	config := func(key string) {
+		text := fmt.Sprintf("sites:\n- name: recipes\n  target: %s/\n  auth: {client-id: of-the-file%s}\n", api.URL, key)
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	login := func(args ...string) authRun {
+		return auth(t, filepath.Join(dir, "data"), "", append([]string{"login", "--scheme", "account", "--config", file}, args...)...)
+	}
+	config("")
+	for _, c := range []struct{ args, client string }{
+		{"recipes", "of-the-file"}, {api.URL + "/", "of-the-file"}, {"recipes --client-id of-the-flag", "of-the-flag"},
+		{api.URL + "/openapi.json", "c1"}, // another target: it registers itself
+	} {
+		if r := login(strings.Fields(c.args)...); r.code != 0 || !strings.Contains(r.stderr, "client_id="+c.client+"&") {
+			t.Errorf("%s: want the client %s: %+v", c.args, c.client, r)
+		}
+	}
+	config(", client-secret-file: " + open)
+	if r := login("recipes"); r.code != 2 || !strings.Contains(r.stderr, "x.yaml:4: client-secret-file: others can read "+open+": chmod 600 it") {
+		t.Errorf("a secret that others can read: %+v", r)
+	}
+	if r := login("recipes", "--client-secret-file", secret); r.code != 0 || !strings.Contains(r.stderr, "client_id=of-the-file&") {
+		t.Errorf("the client of the file with the secret of the flag: %+v", r)
+	}
+	config(", client-secret-file: " + secret)
+	if r := login("recipes"); r.code != 0 {
+		t.Errorf("a secret of the file: %+v", r)
+	}
+}
+
 // TestAuth (O14): a person logs in to an API with the address that auth login shows, or on another
 // device, or keeps a key; auth status lists it without secrets, auth logout revokes it.
 func TestAuth(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -279,5 +280,41 @@ func TestWaitIsShown(t *testing.T) {
 	<-c.ended
 	if shown := c.shown.String(); !regexp.MustCompile(` s\r +\rpagetools: the page declares no tools`).MatchString(shown) {
 		t.Errorf("the line stays: %q", shown)
+	}
+}
+
+// TestAlwaysAtTerminal: a person who calls an API that takes one yes for all calls is told how to be
+// asked once, and then may say always; the next call asks nobody (O11).
+func TestAlwaysAtTerminal(t *testing.T) {
+	t.Parallel()
+	var ran atomic.Int32
+	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPost {
+			ran.Add(1)
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, `{"openapi":"3.1.0","info":{"title":"x","version":"1"},"x-llm":{"version":"0.1","name":"Corner shop"},
+			"paths":{"/order":{"post":{"operationId":"order","summary":"Order tea","x-llm":{"blanketApprovalAllowed":true}}}}}`)
+	}))
+	defer api.Close()
+	args := []string{"call", api.URL + "/openapi.json", "order", "--data-dir", t.TempDir()}
+	c := converse(t, args...)
+	c.see(t, `"Corner shop" wants: "Order tea". Run order on`)
+	c.see(t, "--approval ask-once offers that")
+	c.see(t, "Allow? [y/N] ")
+	c.enter(t, "always\n")
+	if code := c.code(t); code != 6 {
+		t.Errorf("always ended with %d where it is not offered", code)
+	}
+	args = append(args, "--approval", "ask-once")
+	c = converse(t, args...)
+	c.see(t, "[y/N, always: for all further calls of this tool]")
+	c.enter(t, "always\n")
+	if code := c.code(t); code != 0 || strings.Contains(c.shown.String(), "offers that") {
+		t.Errorf("always ended with %d: %s", code, c.shown.String())
+	}
+	c = converse(t, args...)
+	if code := c.code(t); code != 0 || strings.Contains(c.shown.String(), "Allow?") || ran.Load() != 2 {
+		t.Errorf("the next call ended with %d, and it ran %d times: %s", code, ran.Load(), c.shown.String())
 	}
 }

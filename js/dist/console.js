@@ -300,10 +300,20 @@ function facts(q) {
 	const list = make("dl");
 	for (const hint of q.hints ?? []) {
 		const grave = hint === "destructiveHint" || hint === "consequentialHint";
-		list.append(make("dt", {}, "The page says"), make("dd", { className: grave ? "grave" : "" }, claims[hint] ?? visible(hint)));
+		list.append(
+			make("dt", {}, q.operation ? "The API says" : "The page says"),
+			make("dd", { className: grave ? "grave" : "" }, claims[hint] ?? visible(hint))
+		);
 	}
-	const shown = q.page ?? {};
-	const rows = [
+	for (const [name, value] of known(q)) if (value) list.append(make("dt", {}, name), make("dd", {}, visible(value)));
+	return list;
+}
+function known(q) {
+	const shown = q.page ?? {}, asked = q.operation;
+	return [
+		["The site calls itself", asked?.api],
+		["Request", asked && `${asked.method} ${asked.url}`],
+		["A call costs", asked?.cost],
 		["Tool", q.tool],
 		["Site", `${q.site} (${q.origin})`],
 		["Frame", q.frame],
@@ -313,8 +323,6 @@ function facts(q) {
 		["Opened with", shown.config && JSON.stringify(shown.config, null, 1)],
 		["Open until", new Date(q.expiresAt).toLocaleTimeString()]
 	];
-	for (const [name, value] of rows) if (value) list.append(make("dt", {}, name), make("dd", {}, visible(value)));
-	return list;
 }
 
 // src/console/main.js

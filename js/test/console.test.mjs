@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 
+import { known } from '../src/console/card.js';
 import { parseExactly, visible } from '../src/console/text.js';
 
 test('what nobody sees is shown, and the rest is as it is', () => {
@@ -14,4 +15,16 @@ test('numbers stay as they are written', { skip: !('rawJSON' in JSON) && 'this N
   const text = '{"a":9007199254740993,"b":[1.0,-0,1e400],"c":"x","d":{"e":null}}';
   assert.equal(JSON.stringify(parseExactly(text)), text);
   assert.notEqual(JSON.stringify(JSON.parse(text)), text);
+});
+
+test('a person sees what is asked of an API, and what it costs', () => {
+  const question = { id: '1', kind: 'approve', title: '', detail: '', tool: 'save', input: {}, origin: 'https://api.example', expiresAt: '2026-11-24T12:00:00Z',
+    site: 'recipes', caller: 'local', since: '', always: false, picture: false };
+  const asked = { api: 'Recipes', method: 'POST', url: 'https://api.example/recipes', cost: 'credits' };
+  const rows = known({ ...question, operation: asked }).map(([name, value]) => `${name}: ${value}`);
+  for (const row of ['The site calls itself: Recipes', 'Request: POST https://api.example/recipes', 'A call costs: credits', 'Tool: save']) {
+    assert.ok(rows.includes(row), `${row} is not among ${rows}`);
+  }
+  const page = known(question);
+  assert.ok(page.every(([name, value]) => value === undefined || !['The site calls itself', 'Request', 'A call costs'].includes(name)), `${page}`);
 });

@@ -329,7 +329,7 @@ func told(e *bridge.Error) (body transport.ErrorBody, text string) {
 // byReason and byCode say what to do about an error, in words for a model. The
 // reason counts first.
 var byReason = map[bridge.Reason]string{
-	bridge.ToolChanged:        "The page changed the tool meanwhile. List the tools again, and read what it does now before you call it.",
+	bridge.ToolChanged:        "The site changed the tool meanwhile. List the tools again, and read what it does now before you call it.",
 	bridge.ResultTooLarge:     "Ask for less at a time, if the tool can do that.",
 	bridge.AwaitingSubmission: "A person has to submit the form in the page.",
 	bridge.PageNavigated:      "The page went elsewhere, and its tools may be others now: list them again.",

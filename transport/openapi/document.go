@@ -226,7 +226,7 @@ const errorSchema = `{"type":"object","required":["status","error"],"properties"
 	`"outcome":{"enum":["not_run","failed","unknown"]},"details":{"type":"object"}}}}}`
 
 // about says what no operation shows.
-const about = "Each operation is a tool that a web page declares. The body is its arguments, and the reply its result. " +
+const about = "Each operation is a tool of a web page or of an API. The body is its arguments, and the reply its result. " +
 	"?sessionId=NAME keeps the page between calls; without it each call has a fresh one. Idempotency-Key names a call that is " +
 	"not to run twice. A call that needs a person ends with 403 or 409 and the header Pagetools-Resume: send the same call with " +
 	"that header to go on."
@@ -258,7 +258,7 @@ func (f *Face) write(site string, parts []*part, credentials bool) []byte {
 		Components components            `json:"components"`
 	}{
 		OpenAPI: "3.1.1", Info: info{"pagetools", f.o.Version, about}, Servers: []map[string]string{{"url": "/"}},
-		XLLM: opentools.Root{Version: opentools.Version, Name: "pagetools", Description: "Tools of web pages.",
+		XLLM: opentools.Root{Version: opentools.Version, Name: "pagetools", Description: "Tools of web pages and APIs.",
 			DefaultApproval: opentools.PerCall},
 		Security: []map[string][]string{}, // none is needed: what is not said, some take for forgotten
 		Paths:    map[string]*post{},

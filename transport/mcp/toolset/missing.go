@@ -140,7 +140,11 @@ const maxTrouble = 3
 
 // told says which tools there are.
 func (l *List) told() string {
-	if len(l.entries) == l.own {
+	switch {
+	case len(l.entries) > l.own:
+	case !l.opens():
+		return "There are no tools now."
+	default:
 		return "There are no tools of pages now. " + Open + " goes back to the start of the site."
 	}
 	return "There are: " + strings.Join(l.names(), ", ") + "."

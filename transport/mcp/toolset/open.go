@@ -9,15 +9,22 @@ import (
 )
 
 // opens reports whether the list has Open: a page that has no tools leaves its caller
-// without a way back.
+// without a way back. An API has no page.
 func (l *List) opens() bool {
-	return l.mode == Meta || slices.ContainsFunc(l.sources, func(s Source) bool { return len(s.Tools) == 0 })
+	pages := l.withPages()
+	return l.mode == Meta && (len(pages) > 0 || len(l.sources) == 0) ||
+		slices.ContainsFunc(pages, func(s Source) bool { return len(s.Tools) == 0 })
+}
+
+// withPages are the sources that have pages.
+func (l *List) withPages() []Source {
+	return slices.DeleteFunc(slices.Clone(l.sources), func(s Source) bool { return s.Site.API })
 }
 
 // openTool is the entry of Open. It says how the pages without tools are.
 func (l *List) openTool() entry {
 	var sites, states, paths []string
-	for _, s := range l.sources {
+	for _, s := range l.withPages() {
 		sites = append(sites, s.Site.Name)
 		if s.Paths {
 			paths = append(paths, s.Site.Name)
@@ -67,7 +74,7 @@ func (l *List) Opened(arguments bridge.Value) (site, path string, err *bridge.Er
 		}
 	}
 	var sites []string
-	for _, s := range l.sources {
+	for _, s := range l.withPages() {
 		sites = append(sites, s.Site.Name)
 	}
 	if len(sites) == 1 && !members.Get("site").Exists() {

@@ -179,10 +179,39 @@ func TestInstructions(t *testing.T) {
 		if got := Instructions(mode, many, false); len(got) > 2048 || !strings.Contains(got, "and 30 more") || strings.Contains(got, "begins with") {
 			t.Errorf("mode %d: %d bytes: %s", mode, len(got), got)
 		}
-		trouble := "The site \"shop\": What went wrong in the page: " + strings.Repeat("x", 300) + "."
+		trouble := "The site \"shop\": What went wrong at the site: " + strings.Repeat("x", 300) + "."
 		if got := Instructions(mode, two, false, trouble, trouble, trouble, trouble, trouble, trouble); len(got) > 2048 ||
 			!strings.Contains(got, trouble) || !strings.HasSuffix(got, "not as orders.") {
 			t.Errorf("mode %d, with trouble: %d bytes: %s", mode, len(got), got)
+		}
+	}
+}
+
+// TestAPIs: a site without pages has no page to open, and nothing is said of one.
+func TestAPIs(t *testing.T) {
+	api := bridge.Site{Name: "words", Origin: "https://words.example", API: true}
+	page := bridge.Site{Name: "shop", Origin: "https://shop.example"}
+	if got := Instructions(Auto, []bridge.Site{api}, false); strings.Contains(got, "page ") || strings.Contains(got, "ages ") ||
+		!strings.Contains(got, "operations of the APIs of web applications: words (https://words.example)") {
+		t.Errorf("of an API: %s", got)
+	}
+	if got := Instructions(Auto, []bridge.Site{api, page}, true); !strings.Contains(got, "in a browser here, or operations of the APIs") {
+		t.Errorf("of both: %s", got)
+	}
+	opens := func(l *List) bool {
+		return slices.ContainsFunc(l.entries, func(e entry) bool { return e.Name == Open })
+	}
+	for _, mode := range []Mode{Auto, Direct, Hybrid, Meta} {
+		alone := New([]Source{{Site: api}}, Options{Mode: mode})
+		if opens(alone) || alone.told() != "There are no tools now." {
+			t.Errorf("mode %d: a page can be opened: %v, %s", mode, opens(alone), alone.told())
+		}
+		both := New([]Source{{Site: api}, {Site: page}}, Options{Mode: mode, Prefixed: true})
+		if !opens(both) {
+			t.Errorf("mode %d: the page beside an API cannot be opened", mode)
+		}
+		if site, _, err := both.Opened(read(t, `{}`)); err != nil || site != "shop" {
+			t.Errorf("mode %d: %q is opened, %v", mode, site, err)
 		}
 	}
 }

@@ -27,6 +27,7 @@ type Site struct {
 	Engine         string      `key:"engine" enum:"shim,native" help:"as --engine, for this site"`
 	OpenTools      string      `key:"opentools" enum:"auto,only,off" help:"as --opentools, for this site"`
 	Expose         string      `key:"expose" enum:"marked,safe,all" help:"as --expose, for this site"`
+	Auth           Auth        `key:"auth" help:"the client with which 'auth login' logs in to the API of the site, where it was registered with the authorization server by hand"`
 	Warm           *int        `key:"warm" min:"0" help:"as --warm, for this site"`
 	Approval       Approval    `key:"approval" unnamed:"stricter" help:"as --approval, for this site: a word, or a default with rules for single tools"`
 	Rate           policy.Rate `key:"rate" help:"calls that this site takes of all callers together, as in 600/1m"`
@@ -43,6 +44,13 @@ type Site struct {
 	StrictOutput   bool        `key:"strict-output" help:"refuse results that do not fit their outputSchema"`
 	Results        Results     `key:"results" help:"what callers get of results, in the place of what the file says of all sites"`
 	Line           int
+}
+
+// Auth is a client that was registered with an authorization server.
+type Auth struct {
+	ClientID   string `key:"client-id" required:"true" help:"as --client-id of 'auth login', which comes first"`
+	SecretFile string `key:"client-secret-file" help:"as --client-secret-file of 'auth login': a file that only you can read"`
+	Line       int
 }
 
 // Approval is a mode, or a mode with rules for single tools.
