@@ -310,13 +310,6 @@ func (r *passage) completeInput() (Value, error) {
 	return in.Edit(func(name string) bool { return repeated && name == "action" }, add...)
 }
 
-// tooMany has a sentence for each rate that can refuse a call.
-var tooMany = map[policy.Limit]string{
-	policy.LimitCaller: "You make too many calls.",
-	policy.LimitSite:   "This webtool gets too many calls.",
-	policy.LimitTool:   "This tool gets too many calls.",
-}
-
 // limit holds the call to the rates of its caller, its site and its tool. A call counts
 // once, however often it stops for a person.
 func (pl *pipeline) limit(ctx context.Context, r *Run, next handler) Step {
@@ -340,18 +333,6 @@ func (pl *pipeline) count(r *Run) *Error {
 	}
 	r.counted = true
 	return nil
-}
-
-// take takes one from each rate that counts, or refuses. Site and tool may be empty.
-func (pl *pipeline) take(caller, site, tool string) *Error {
-	limit, wait := pl.rates.Take(caller, site, tool, pl.now())
-	if limit == "" {
-		return nil
-	}
-	e := Errorf(RateLimit, "", NotRun, "%s %s", tooMany[limit], TryAgain(wait)).
-		Detail("limit", string(limit))
-	e.Retry = wait
-	return e
 }
 
 // approve decides whether the call may run, and asks when a person must say so.
