@@ -25,6 +25,7 @@ func odd() *bridgetest.Router {
 			`{"type":"object","properties":{"n":{"type":["integer","null"]},"self":{"$ref":"#"}}}`),
 		bridgetest.Tool("tree", `{"type":"object","properties":{"tree":{"$ref":"#"},"any":true,"none":false,"c":{"const":{"a":[1]}}},"dependentRequired":{"any":["c"]},"unevaluatedProperties":false}`),
 		bridgetest.Tool("either", `{"type":"object","oneOf":[{"properties":{"a":{"type":"string"}},"required":["a"]},{"properties":{"b":{"type":"number","exclusiveMinimum":0}},"required":["b"]}]}`),
+		bridgetest.Tool("old", `{"$schema":"http://json-schema.org/draft-04/schema#","type":"object","properties":{"a":{"type":"string","discriminator":"k","xml":true,"externalDocs":"x","examples":{"x":1},"readOnly":"x"}}}`),
 		bridgetest.Asking("buy", ""), bridgetest.Tool("now", ""))
 }
 
@@ -178,7 +179,7 @@ func TestReferenceClient(t *testing.T) {
 	w := newWorld(t, odd(), bridge.Options{})
 	r := &reference{origin: w.url}
 	r.connect(t)
-	if len(r.tools) != 5 {
+	if len(r.tools) != 6 {
 		t.Fatalf("%v", r.tools)
 	}
 	for name, want := range map[string][]string{"shop_find_stamps": {"q", "pair"}, "shop_tree": {"tree", "any", "c"}, "shop_either": {"a", "b"}, "shop_now": {}} {
