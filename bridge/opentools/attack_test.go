@@ -160,7 +160,7 @@ func TestUnsendable(t *testing.T) {
 			t.Errorf("%q: %s", name, got)
 		}
 	}
-	if f := r.Findings("api"); len(f) != len(names)-1 {
+	if f := r.Findings("api"); len(f) != 10 { // the others are as many words of the same
 		t.Errorf("%d findings: %v", len(f), f)
 	}
 }

@@ -24,6 +24,8 @@ const (
 	maxMembers    = 100_000  // of one object
 	maxPath       = 8 << 10  // bytes of a path
 	maxPart       = 1 << 20  // bytes of an operation, and of what a reference leads to
+	maxParameters = 1024     // of one operation
+	maxNotes      = 10       // on what of its parameters is not sent
 	maxWork       = 64 << 20 // bytes that references make us read again; of real documents 20 MB at most
 )
 

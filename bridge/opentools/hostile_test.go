@@ -74,6 +74,14 @@ var hostiles = map[string]struct {
 			return fmt.Sprintf(`"s%d":{"type":"object","properties":{%s}}`, i, repeated(10, func(j int) string { return fmt.Sprintf(`"p%d":{"$ref":"#/components/schemas/s%d"}`, j, min(i+1, 39)) }))
 		})+`}`)
 	}, 21, ""}, // each is as long as it is
+	"parameters without end": {func() string {
+		return hostile(repeated(15, func(i int) string {
+			return fmt.Sprintf(`"/a%d":{"get":{"parameters":[%s]}}`, i, repeated(30_000, func(i int) string { return fmt.Sprintf(`{"name":"n%d","in":"query"}`, i) }))
+		}), "")
+	}, 1, "has more than 1024 parameters"},
+	"headers without end": {func() string {
+		return hostile(`"/a":{"get":{"parameters":[`+repeated(1000, func(i int) string { return fmt.Sprintf(`{"name":"Proxy-%d","in":"header"}`, i) })+`]}}`, "")
+	}, 2, "is not sent"},
 	"one large parameter for all": {func() string {
 		return hostile(repeated(4000, func(i int) string {
 			return fmt.Sprintf(`"/p%d":{"get":{"parameters":[{"$ref":"#/components/parameters/big"}]}}`, i)
@@ -148,6 +156,9 @@ func TestHostileDocuments(t *testing.T) { //nolint:paralleltest // it measures m
 			said := problems
 			for _, one := range all {
 				said = append(said, one.Notes...)
+				if len(one.Notes) > 2*maxNotes {
+					t.Errorf("%d notes of %s", len(one.Notes), one.Name)
+				}
 				var refused *schema.CompileError // by admission, tool for tool
 				if _, err := schema.Compile(one.Input, schema.Limits{}); errors.As(err, &refused) {
 					said = append(said, refused.Error())

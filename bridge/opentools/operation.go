@@ -253,6 +253,9 @@ func (d *Document) readParameters(t *Tool, p Place, o *operationObject) (all []p
 			return nil, fmt.Errorf("the parameters of the path are no list")
 		}
 	}
+	if len(common)+len(o.Parameters) > maxParameters {
+		return nil, fmt.Errorf("it has more than %d parameters", maxParameters)
+	}
 	for _, text := range append(common, o.Parameters...) {
 		one, err := d.parameter(text)
 		if err != nil {
@@ -266,7 +269,9 @@ func (d *Document) readParameters(t *Tool, p Place, o *operationObject) (all []p
 			continue
 		}
 		if why := whyUnsent(name); one.In == "header" && why != "" {
-			t.Notes = append(t.Notes, fmt.Sprintf("the header %s is not sent: %s", bridge.OneLine(bridge.Clip(one.Name, maxShown)), why))
+			if len(t.Notes) < maxNotes {
+				t.Notes = append(t.Notes, fmt.Sprintf("the header %s is not sent: %s", bridge.OneLine(bridge.Clip(one.Name, maxShown)), why))
+			}
 			continue
 		}
 		same := func(q parameter) bool { return q.Name == one.Name && q.In == one.In }

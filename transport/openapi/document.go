@@ -97,6 +97,8 @@ func (p *part) isOf(l *bridge.Listing) bool {
 // properties only.
 const mostSchemas = 4 << 20
 
+const noSchema = `{"type":"object","properties":{}}`
+
 func newPart(l *bridge.Listing) *part {
 	p := &part{site: l.Site, version: l.Version, catalog: l.Catalog, unkept: l.Unkept}
 	ids := operationIDs(l.Site.Name, l.Tools)
@@ -116,13 +118,16 @@ func newPart(l *bridge.Listing) *part {
 		}
 		input, output := t.Schemas()
 		add := func(s *schema.Schema, prefix string) json.RawMessage {
+			if size+len(s.JSON()) > mostSchemas { // it would be made for nothing, which takes long
+				return json.RawMessage(noSchema)
+			}
 			text, components := s.ForOpenAPI(prefix)
 			n := len(text)
 			for _, c := range components {
 				n += len(c.Value)
 			}
 			if size+n > mostSchemas {
-				return json.RawMessage(`{"type":"object","properties":{}}`)
+				return json.RawMessage(noSchema)
 			}
 			size += n
 			p.components = append(p.components, components...)

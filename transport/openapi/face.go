@@ -29,9 +29,15 @@ type Face struct {
 	o Options
 
 	mu    sync.Mutex
-	parts map[string]*part // what a document has of a site, by its name
+	parts map[string]*held // by the names of sites
 	whole map[string]*text // by the parts it is made of
 	held  int              // bytes of them
+}
+
+// held is what documents have of a site. Making it can take long, for which other sites do not wait.
+type held struct {
+	mu   sync.Mutex
+	part *part
 }
 
 // text is a document that was written.
@@ -49,7 +55,7 @@ func New(b *bridge.Bridge, o Options) *Face {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	o.Version = cmp.Or(o.Version, "dev")
-	return &Face{b: b, o: o, parts: map[string]*part{}, whole: map[string]*text{}}
+	return &Face{b: b, o: o, parts: map[string]*held{}, whole: map[string]*text{}}
 }
 
 // Routes are the paths of the contract: the documents, and an operation for each tool.
@@ -173,14 +179,22 @@ func (f *Face) part(ctx context.Context, ref bridge.Ref) (*part, error) {
 	if err != nil {
 		return nil, err
 	}
+	h := f.heldOf(ref.Site)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.part == nil || !h.part.isOf(&l) {
+		h.part = newPart(&l)
+	}
+	return h.part, nil
+}
+
+func (f *Face) heldOf(site string) *held {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if p := f.parts[ref.Site]; p != nil && p.isOf(&l) {
-		return p, nil
+	if f.parts[site] == nil {
+		f.parts[site] = &held{}
 	}
-	p := newPart(&l)
-	f.parts[ref.Site] = p
-	return p, nil
+	return f.parts[site]
 }
 
 // of returns the document of the parts; the one that was written before, while they are the same.

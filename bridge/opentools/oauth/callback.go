@@ -115,9 +115,10 @@ func (b *back) wait(ctx context.Context, s *server) (Secret, error) {
 	case iss == "" && s.SendsIss:
 		return "", errors.New("the answer does not say of which authorization server it is, which " +
 			"that server promised: the login is refused")
-	case iss != "" && s.Issuer != "" && iss != s.Issuer:
+	case iss != "" && s.Issuer != "" && iss != s.Issuer,
+		iss != "" && s.Issuer == "" && originOf(iss) != s.issuer: // its endpoints are all that is known
 		return "", fmt.Errorf("the answer is of another authorization server, %q, and not of %q: the "+
-			"login is refused", clean(iss, 200, code), clean(s.Issuer, 200))
+			"login is refused", clean(iss, 200, code), clean(s.issuer, 200))
 	case answer.Has("error"):
 		return "", &failure{clean(answer.Get("error"), 64, code),
 			clean(answer.Get("error_description"), 200, code)}

@@ -187,17 +187,32 @@ func (k *Keeper) flows(ctx context.Context, t Target, o *schemeObject, s *server
 		return errors.New("the scheme has no flow with a tokenUrl that can be used: authorizationCode, " +
 			"deviceAuthorization and clientCredentials can")
 	}
-	token, err := url.Parse(m.Token)
-	if err != nil {
-		return err
+	for _, address := range []string{m.Token, m.Authorize} {
+		full := server{local: s.local}
+		if k.serverOf(ctx, originOf(address), &full) != nil {
+			continue
+		}
+		if m.Authorize != "" && full.Authorize != m.Authorize {
+			continue
+		}
+		switch {
+		case full.Token == m.Token:
+			s.serverMetadata, s.issuer = full.serverMetadata, full.issuer
+			return nil
+		case address == m.Authorize && originOf(full.Token) != originOf(m.Token): // RFC 9700 4.4
+			return fmt.Errorf("the document sends the codes of %s to %s, which is not where that server takes "+
+				"them: the login is refused", originOf(m.Authorize), originOf(m.Token))
+		}
 	}
-	var full server
-	full.local = s.local
-	if k.serverOf(ctx, Origin(token), &full) == nil && full.Token == m.Token &&
-		(m.Authorize == "" || full.Authorize == m.Authorize) {
-		s.serverMetadata, s.issuer = full.serverMetadata, full.issuer
-		return nil
-	}
-	s.serverMetadata, s.issuer = m, Origin(token)
+	s.serverMetadata, s.issuer = m, originOf(m.Token)
 	return nil
+}
+
+// originOf is that of an address which was read before; of none it is "".
+func originOf(address string) string {
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" {
+		return ""
+	}
+	return Origin(u)
 }
