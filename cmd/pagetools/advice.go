@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -176,8 +175,16 @@ func exposing(o opentools.Omitted, e opentools.Expose) string {
 
 // apiFix says what to do about an API without tools.
 func apiFix(c *config.Config, t *target) string {
-	return cmp.Or(exposing(t.about.Omitted, apiOptions(c, plan{}, t).Expose),
-		aim("check", t)+" says what its document lacks.")
+	how := exposing(t.about.Omitted, apiOptions(c, plan{}, t).Expose)
+	switch {
+	case how != "":
+		return how
+	case t.about.Operations == 0:
+		return "Is it the right document?"
+	case t.about.Omitted.Unusable > 0:
+		return aim("check", t) + " says what is wrong with them."
+	}
+	return "Its author keeps them from models."
 }
 
 // noTools says what to do about a page or an API without tools.
