@@ -50,6 +50,8 @@ func whatToDo(e *bridge.Error, c *config.Config, t *target) string {
 		return certificateAdvice(c)
 	case e.Reason == bridge.Unreachable:
 		return aim("doctor", t) + " names the step that fails."
+	case e.Reason == bridge.Internal && e.Outcome == bridge.NotRun: // the log has it, which nobody reads now
+		return because(e.Err)
 	case e.Reason == bridge.ResultTooLarge:
 		return "`limits: {result: BYTES}` in a file that --config names raises the limit."
 	case e.Reason == bridge.Timeout && e.Outcome != bridge.NotRun &&
