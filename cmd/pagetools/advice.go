@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -51,6 +50,8 @@ func whatToDo(e *bridge.Error, c *config.Config, t *target) string {
 		return certificateAdvice(c)
 	case e.Reason == bridge.Unreachable:
 		return aim("doctor", t) + " names the step that fails."
+	case e.Reason == bridge.Internal && e.Outcome == bridge.NotRun: // the log has it, which nobody reads now
+		return because(e.Err)
 	case e.Reason == bridge.ResultTooLarge:
 		return "`limits: {result: BYTES}` in a file that --config names raises the limit."
 	case e.Reason == bridge.Timeout && e.Outcome != bridge.NotRun &&
@@ -176,8 +177,16 @@ func exposing(o opentools.Omitted, e opentools.Expose) string {
 
 // apiFix says what to do about an API without tools.
 func apiFix(c *config.Config, t *target) string {
-	return cmp.Or(exposing(t.about.Omitted, apiOptions(c, plan{}, t).Expose),
-		aim("check", t)+" says what its document lacks.")
+	how := exposing(t.about.Omitted, apiOptions(c, plan{}, t).Expose)
+	switch {
+	case how != "":
+		return how
+	case t.about.Operations == 0:
+		return "Is it the right document?"
+	case t.about.Omitted.Unusable > 0:
+		return aim("check", t) + " says what is wrong with them."
+	}
+	return "Its author keeps them from models."
 }
 
 // noTools says what to do about a page or an API without tools.

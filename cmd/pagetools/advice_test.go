@@ -190,7 +190,10 @@ func TestExposing(t *testing.T) {
 		{opentools.About{Operations: 1, Omitted: opentools.Omitted{Elsewhere: 1}}, nil,
 			"has a server of another origin. --allow-origin ORIGIN offers operations that a server of another origin has."},
 		{opentools.About{Operations: 1, Omitted: opentools.Omitted{Disabled: 1}}, nil,
-			"`pagetools check https://shop.example/openapi.json` says what its document lacks."},
+			"with enabled: false. Its author keeps them from models."},
+		{opentools.About{Operations: 1, Omitted: opentools.Omitted{Unusable: 1}}, nil,
+			"`pagetools check https://shop.example/openapi.json` says what is wrong with them."},
+		{opentools.About{}, nil, "its document has no operations. Is it the right document?"},
 	} {
 		at := &target{Target: &app.Target{Text: "https://shop.example/openapi.json"}, about: &c.about, pageless: true}
 		if got := noTools(nil, settings(t, c.args...), at); !strings.HasSuffix(got, c.want) || strings.Contains(got, "page ") {

@@ -126,7 +126,10 @@ func (p *program) lookAt(ctx context.Context, a *app.App, t *target) (*attached,
 			problems = append(problems, bridge.AsError(err).Message)
 		} else {
 			out.API = describeAPI(about, catalog)
-			out.API.expose = exposing(about.Omitted, apiOptions(p.conf, plan{}, t).Expose)
+			if out.API.expose = exposing(about.Omitted, apiOptions(p.conf, plan{}, t).Expose); out.API.Tools == 0 {
+				t.about = about
+				out.API.expose = apiFix(p.conf, t)
+			}
 		}
 	}
 	if a.Engine != nil {

@@ -24,7 +24,7 @@ func callCommand(p *program) *cobra.Command {
 	var input, to string
 	c := &cobra.Command{
 		Use:   "call TARGET TOOL [key=value...]",
-		Short: "Run one tool of a page and print its result",
+		Short: "Run one tool of a page or an API, and print its result",
 		Args: func(_ *cobra.Command, args []string) error {
 			switch len(args) {
 			case 0:

@@ -49,6 +49,7 @@ func (k *checker) documents(ctx context.Context, args []string) (all []*check.Sn
 		} else {
 			found, problem = (&opentools.Discoverer{Client: http.DefaultClient}).Given(ctx, arg)
 			if errors.Is(problem, opentools.ErrNotFound) {
+				k.notes = append(k.notes, "an address is opened as a page: "+terminal.Plain(problem.Error()))
 				rest = append(rest, arg)
 				continue
 			}

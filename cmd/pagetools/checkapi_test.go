@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/pagetools/pagetools/e2e/check"
@@ -40,6 +41,9 @@ func TestDocumentTargets(t *testing.T) {
 	seen, rest, err := k.documents(t.Context(), append([]string{file, site.URL + "/openapi.json", site.URL + "/.well-known/llm.json", site.URL + "/old/swagger.json"}, pages...))
 	if err != nil || !slices.Equal(rest, pages) || len(seen) != 4 {
 		t.Fatalf("%d documents, the rest is %q, %v", len(seen), rest, err)
+	}
+	if len(k.notes) != 1 || !strings.Contains(k.notes[0], "opened as a page: ") || !strings.Contains(k.notes[0], "/page.json: it is a page") {
+		t.Errorf("the notes are %q", k.notes)
 	}
 	for i, want := range [][]string{nil, nil, {"api-auth-disagrees"}, {"api-unreadable"}} {
 		found, err := check.Judge(seen[i], check.Options{})

@@ -380,6 +380,9 @@ func (d *doctor) declarations(a *app.App, t *target, catalog *bridge.Catalog) er
 			continue // the last step says it
 		}
 		step, detail := "page", f.Message
+		if t.pageless {
+			step = "document"
+		}
 		if f.Tool != "" {
 			step, detail = "declaration", f.Tool+": "+f.Message
 		}

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -16,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/opentools"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/config"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
 	"github.com/pagetools/pagetools/e2e/app"
@@ -202,6 +204,8 @@ type servedSite struct {
 	URL   string   `json:"url"`
 	Tools []string `json:"tools"`
 	Error string   `json:"error,omitempty"`
+
+	why string // it has no tools
 }
 
 // welcome prints the box: what is served, and where.
@@ -224,6 +228,7 @@ func (p *program) welcome(ctx context.Context, a *app.App, pl plan, base string,
 			for _, x := range d.Actions {
 				s.Tools = append(s.Tools, x.Name)
 			}
+			s.why = p.whyEmpty(a, t)
 		}
 		for _, f := range a.Findings(t.Name) {
 			p.say("warning: %s: %s", t.Name, findingText(f))
@@ -259,7 +264,7 @@ func (out served) lines(a *app.App, targets []*target, c *config.Config) []strin
 		case s.Error != "":
 			lines = append(lines, "  not opened: "+s.Error)
 		default:
-			lines = append(lines, toolsLine(s.Tools))
+			lines = append(lines, toolsLine(s.Tools, s.why))
 		}
 	}
 	lines = append(lines, "", "MCP: "+out.MCP)
@@ -269,10 +274,25 @@ func (out served) lines(a *app.App, targets []*target, c *config.Config) []strin
 	return append(lines, "", tryIt(out.Sites[0].URL, c))
 }
 
-// toolsLine lists the tools of a site.
-func toolsLine(names []string) string {
+// whyEmpty says why an API offers no tools, and what to do; "" is that it has some, or is not all of
+// its site.
+func (p *program) whyEmpty(a *app.App, t *target) string {
+	if a.APIs == nil || !slices.ContainsFunc(a.Findings(t.Name), func(f bridge.Finding) bool {
+		return f.Rule == opentools.RuleEmpty
+	}) {
+		return ""
+	}
+	known := *t
+	if known.about = a.APIs.Known(t.Name); known.about == nil {
+		return ""
+	}
+	return ": " + known.about.Empty() + ". " + apiFix(p.conf, &known)
+}
+
+// toolsLine lists the tools of a site, or says why there are none.
+func toolsLine(names []string, why string) string {
 	if len(names) == 0 {
-		return "  no tools"
+		return "  no tools" + why
 	}
 	return "  " + count(len(names), "tool") + ": " + strings.Join(names, ", ")
 }

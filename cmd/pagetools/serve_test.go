@@ -12,9 +12,12 @@ import (
 func TestToolsInBox(t *testing.T) {
 	t.Parallel()
 	for want, names := range map[string][]string{"  no tools": nil, "  1 tool: a": {"a"}, "  2 tools: a, b": {"a", "b"}} {
-		if said := toolsLine(names); said != want {
+		if said := toolsLine(names, ""); said != want {
 			t.Errorf("%q: %q", names, said)
 		}
+	}
+	if said := toolsLine(nil, ": its document has no operations. Is it the right document?"); said != "  no tools: its document has no operations. Is it the right document?" {
+		t.Errorf("of an API without tools: %q", said)
 	}
 }
 

@@ -23,10 +23,10 @@ func toolsCommand(p *program) *cobra.Command {
 	var strict bool
 	c := &cobra.Command{
 		Use:   "tools TARGET",
-		Short: "List the tools of a page",
-		Long: "Lists the tools of a page, and says on stderr what went wrong in it. Ends with 4 when " +
-			"the site\nanswered with an error status, and, with --strict, with 1 when there is " +
-			"anything to say, or no tool.",
+		Short: "List the tools of a page, or of an API",
+		Long: "Lists the tools of a page and of its API, and says on stderr what went wrong in them. Ends\n" +
+			"with 4 when the site answered with an error status, and, with --strict, with 1 when there\n" +
+			"is anything to say, or no tool.",
 		Args: exactly(1, "TARGET"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return tools(cmd.Context(), p, args[0], strict, stateTarget(to))

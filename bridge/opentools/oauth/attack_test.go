@@ -52,6 +52,30 @@ func TestIssuer(t *testing.T) {
 	}
 }
 
+// TestForgottenClient (RFC 6749 5.2): where the server does not know the client any more, a login helps:
+// that is said, and the next login makes calls run again.
+func TestForgottenClient(t *testing.T) {
+	t.Parallel()
+	for _, code := range []string{"invalid_client", "unauthorized_client"} {
+		w, f := newFakeWorld(t)
+		wants(t, "a login", w.try(t), "")
+		w.spoil(t, expire)
+		f.answer = func(w http.ResponseWriter, _ url.Values) {
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(http.StatusUnauthorized)
+			_, _ = w.Write([]byte(`{"error":"` + code + `"}`))
+		}
+		if _, err := w.call(t); !errors.Is(err, ErrLoginNeeded) || !strings.Contains(err.Error(), "run `pagetools auth login ") {
+			t.Errorf("%s: %v", code, err)
+		}
+		f.answer = nil
+		wants(t, "another login", w.try(t), "")
+		if status, err := w.call(t); status != http.StatusOK {
+			t.Errorf("%s, after another login: %d, %v", code, status, err)
+		}
+	}
+}
+
 // TestOtherIssuer (RFC 8414 3.3): metadata of another issuer is not used.
 func TestOtherIssuer(t *testing.T) {
 	t.Parallel()

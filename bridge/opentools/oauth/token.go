@@ -63,8 +63,13 @@ func (k *Keeper) renewLocked(ctx context.Context, t Target, key Key, used Secret
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), renewTime)
 	defer cancel()
 	fresh, err := k.again(ctx, &now)
-	if failed, ok := errors.AsType[*failure](err); ok && failed.code == "invalid_grant" {
-		return nil, errors.Join(t.needed(ErrLoginNeeded, nil), k.store.remove(ctx, key))
+	if failed, ok := errors.AsType[*failure](err); ok {
+		switch failed.code {
+		case "invalid_grant":
+			return nil, errors.Join(t.needed(ErrLoginNeeded, nil), k.store.remove(ctx, key))
+		case "invalid_client", "unauthorized_client": // the server forgot the client, or has another secret
+			return nil, t.needed(ErrLoginNeeded, nil)
+		}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("renewing the login for %s: %w", clean(key.Resource, 200), err)

@@ -34,7 +34,7 @@ type Site struct {
 	Rates          Rates       `key:"rates" help:"rates of single tools, by patterns of their names"`
 	AllowConfig    []PageKey   `key:"allow-config" help:"what a call may change about its page"`
 	AllowPrivate   []Network   `key:"allow-private" help:"private networks that pages may reach, on any port"`
-	AllowOrigins   []Origin    `key:"allow-origin" help:"other origins whose pages count as the site's own"`
+	AllowOrigins   []Origin    `key:"allow-origin" help:"other origins whose pages count as the site's own, and to which operations of its API may go"`
 	Params         Params      `key:"config-params" help:"arguments that a call may also give in config, by name, each with its JSON Schema"`
 	Profiles       []Profile   `key:"profiles" help:"stored logins, and who may use them"`
 	DefaultProfile string      `key:"default-profile" help:"the profile with which every page of the site opens, for every caller"`
