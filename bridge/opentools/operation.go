@@ -167,61 +167,6 @@ func (d *Document) tool(p Place, e Expose, in, out *schema.Bundler) (*Tool, stri
 	return t, cmp.Or(o.ID, strings.ToLower(p.Method)+"_"+strings.Trim(p.Path, "/")), nil
 }
 
-// terms are those of an operation; marked is true when it has x-llm.
-func (d *Document) terms(o *operationObject) (x Operation, marked bool, err error) {
-	x = Operation{Enabled: true, Approval: PerCall}
-	if d.Root != nil {
-		x.Approval = d.Root.DefaultApproval
-	}
-	if len(o.XLLM) == 0 {
-		return x, false, nil
-	}
-	var rate struct {
-		Limit json.RawMessage `json:"rateLimit"`
-	}
-	said, readErr := members(o.XLLM)
-	if readErr != nil {
-		return x, true, readErr
-	}
-	var kept []byte
-	for _, m := range said { // rateLimit has two forms
-		if m.name == "rateLimit" {
-			rate.Limit = m.text
-			continue
-		}
-		kept = append(append(append(append(kept, ','), schema.MustEncode(m.name)...), ':'), m.text...)
-	}
-	if err := json.Unmarshal(append(append([]byte{'{'}, bytes.TrimPrefix(kept, []byte{','})...), '}'), &x); err != nil {
-		return x, true, err
-	}
-	if x.Approval != Auto && x.Approval != PerCall {
-		return x, true, fmt.Errorf("approval %.20q is neither auto nor per-call", x.Approval)
-	}
-	x.RateLimit, err = readRate(rate.Limit)
-	return x, true, err
-}
-
-func readRate(text json.RawMessage) (*RateLimit, error) {
-	if len(text) == 0 || string(text) == "null" {
-		return nil, nil //nolint:nilnil // no limit is no error
-	}
-	var perMinute float64
-	if json.Unmarshal(text, &perMinute) == nil {
-		if perMinute <= 0 || perMinute > 1e6 {
-			return nil, fmt.Errorf("rateLimit %s must be above 0", text)
-		}
-		if perMinute < 1 {
-			return &RateLimit{1, fmt.Sprintf("%ds", int(60/perMinute))}, nil
-		}
-		return &RateLimit{int(perMinute), "1m"}, nil
-	}
-	var r RateLimit
-	if err := json.Unmarshal(text, &r); err != nil || r.Max < 1 || r.Max > 1e6 || r.Per() == 0 {
-		return nil, fmt.Errorf("rateLimit %.60s must be {max, window}, with a window such as 1m", text)
-	}
-	return &r, nil
-}
-
 // unsendable are headers that no argument sets: they are the connection's, or say who calls and from
 // where. So are those that begin as unsendablePrefixes do. Those of ignored are the client's own business
 // (OpenAPI 4.7.12.1).
