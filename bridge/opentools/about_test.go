@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/pagetools/pagetools/bridge"
 )
@@ -84,5 +85,19 @@ func TestParts(t *testing.T) {
 	step := o.collect(t.Context(), &http.Response{Body: io.NopCloser(strings.NewReader("{\"a\":1}\nb\n"))}, "application/jsonl", nil)
 	if string(step.Data) != `[{"a":1},"b"]` || !slices.Equal(heard, []string{`1{"a":1}`, `2"b"`}) {
 		t.Errorf("%s, and it hears %q", step.Data, heard)
+	}
+}
+
+// TestRest: a document whose tools take long to make is not looked at again at once, however soon it changes.
+func TestRest(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	r := &Router{o: RouterOptions{Now: func() time.Time { return now }}}
+	for took, want := range map[time.Duration]time.Duration{0: soonest, time.Second: 20 * time.Second} {
+		a := &api{router: r}
+		a.settle(nil, &edition{catalog: &bridge.Catalog{}, took: took}, nil)
+		if got := a.expires.Sub(now); got != want {
+			t.Errorf("after %v: %v, want %v", took, got, want)
+		}
 	}
 }

@@ -48,6 +48,7 @@ type edition struct {
 	about   About
 	tools   map[string]offered
 	catalog *bridge.Catalog
+	took    time.Duration // to make them
 }
 
 // offered is a tool with where it goes, and what its security asks for.
@@ -68,6 +69,7 @@ type rated struct {
 const (
 	behind       = 2 * time.Second  // a page that is open waits so long for the API of its site
 	soonest      = time.Second      // after a look, failed or not
+	restAfter    = 20               // times what it took to make the tools: a site that changes them all the time takes a part of it only
 	askAgain     = 10 * time.Second // a document that may have changed is asked for so often at most
 	staleTime    = 24 * time.Hour   // a document that cannot be asked for is good so long (B8)
 	nothingFor   = time.Hour        // so long a site with pages is believed to have no API
@@ -170,7 +172,7 @@ func (a *api) settle(before, next *edition, err error) {
 	switch {
 	case err == nil:
 		a.now, a.err = next, nil
-		a.expires = now.Add(max(next.about.Fresh, soonest))
+		a.expires = now.Add(max(next.about.Fresh, soonest, restAfter*next.took))
 		a.good = a.expires.Add(staleTime)
 	case before != nil && !isGone(err) && now.Before(a.good):
 		a.now, a.err = before, nil
@@ -250,6 +252,7 @@ const RuleEmpty = "api-without-tools"
 
 // read makes the tools of a document.
 func (a *api) read(found *Found, before *edition) *edition {
+	began := time.Now()
 	tools, problems, omitted := found.choose(a.Expose)
 	e := &edition{about: aboutOf(found), tools: make(map[string]offered, len(tools))}
 	var findings []bridge.Finding
@@ -299,6 +302,7 @@ func (a *api) read(found *Found, before *edition) *edition {
 	if prev != nil && prev.Digest() == e.catalog.Digest() && slices.Equal(prev.Findings(), e.catalog.Findings()) {
 		e.catalog = prev // the same pointer is the same list
 	}
+	e.took = time.Since(began)
 	return e
 }
 

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/net/publicsuffix"
+
 	"github.com/pagetools/pagetools/bridge"
 )
 
@@ -57,7 +59,7 @@ func (r receiving) SetCookies(u *url.URL, cookies []*http.Cookie) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.held == nil {
-		r.held, _ = cookiejar.New(nil) // it does not fail
+		r.held, _ = cookiejar.New(&cookiejar.Options{PublicSuffixList: publicsuffix.List}) // it does not fail
 	}
 	r.held.SetCookies(u, slices.DeleteFunc(slices.Clone(cookies), func(c *http.Cookie) bool { return !r.admit(u, c) }))
 }

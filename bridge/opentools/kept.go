@@ -6,7 +6,6 @@ import (
 	"encoding/gob"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/url"
 	"time"
@@ -33,6 +32,7 @@ type keptSite struct {
 	Sum          [sha256.Size]byte
 	Good         time.Time // until when it is used where it cannot be asked for
 	Findings     []bridge.Finding
+	Schemes      map[string]json.RawMessage // the objects of security schemes, by their names
 	// Tools and Decisions follow, so many of each.
 	Tools, Decisions int
 }
@@ -44,8 +44,8 @@ type keptTool struct {
 	Body         *body
 	Accept       string
 	Server       string
-	Alternatives [][]oauth.Scheme
-	Digest       string // of its declaration
+	Alternatives [][]oauth.Scheme // without their objects
+	Digest       string           // of its declaration
 }
 
 // keptAs names what is kept of the site: what was read with other options is another.
@@ -72,22 +72,43 @@ func (a *api) keep(e *edition, good time.Time) error {
 	w.Grow(min(room, maxKept))                // growing would take as much again, and more
 	w.Buffer.Write(make([]byte, sha256.Size)) // of what follows
 	to := gob.NewEncoder(&w)
-	err := to.Encode(keptSite{e.about, e.about.tag, e.about.changed, e.about.sum, good, e.catalog.Findings(),
-		len(e.catalog.Tools()), len(decisions)})
-	for _, t := range e.catalog.Tools() {
-		o := e.tools[t.Name()]
-		err = errors.Join(err, to.Encode(keptTool{*o.Tool, o.parameters, o.body, o.accept, o.server.String(), o.alternatives, t.Digest()}))
-	}
-	for _, d := range decisions {
-		err = errors.Join(err, to.Encode(d))
-	}
-	if err != nil {
+	tools, schemes := e.kept()
+	if err := to.Encode(keptSite{e.about, e.about.tag, e.about.changed, e.about.sum, good, e.catalog.Findings(), schemes,
+		len(tools), len(decisions)}); err != nil {
 		return err
+	}
+	for i := range tools {
+		if err := to.Encode(&tools[i]); err != nil {
+			return err
+		}
+	}
+	for i := range decisions {
+		if err := to.Encode(&decisions[i]); err != nil {
+			return err
+		}
 	}
 	data := w.Bytes()
 	sum := sha256.Sum256(data[sha256.Size:])
 	copy(data, sum[:])
 	return a.router.o.Cache.Save(a.keptAs(), data)
+}
+
+// kept is what is kept of the tools, and the objects of their security schemes: many tools have the same,
+// which may be large.
+func (e *edition) kept() (tools []keptTool, schemes map[string]json.RawMessage) {
+	schemes = map[string]json.RawMessage{}
+	for _, t := range e.catalog.Tools() {
+		o := e.tools[t.Name()]
+		alternatives := make([][]oauth.Scheme, len(o.alternatives))
+		for i, one := range o.alternatives {
+			for _, s := range one {
+				schemes[s.Name], s.Object = s.Object, nil
+				alternatives[i] = append(alternatives[i], s)
+			}
+		}
+		tools = append(tools, keptTool{*o.Tool, o.parameters, o.body, o.accept, o.server.String(), alternatives, t.Digest()})
+	}
+	return tools, schemes
 }
 
 // keepNow keeps what there is now, unless that is kept. What is good for longer than it was is kept again
@@ -152,6 +173,11 @@ func (a *api) remember() (*edition, time.Time) {
 		}
 		t := kt.Tool
 		t.parameters, t.body, t.accept = kt.Parameters, kt.Body, kt.Accept
+		for _, one := range kt.Alternatives {
+			for i := range one {
+				one[i].Object = k.Schemes[one[i].Name]
+			}
+		}
 		e.tools[t.Name] = offered{&t, server, kt.Alternatives}
 		d := bridge.Declaration{Origin: a.Origin, Own: true, Name: t.Name}
 		d.SealAs(kt.Digest) // what was decided of it has the rest

@@ -1,7 +1,9 @@
 package opentools_test
 
 import (
+	"fmt"
 	"net/http"
+	"reflect"
 	"runtime"
 	"slices"
 	"strings"
@@ -147,4 +149,32 @@ func TestDocumentIsGone(t *testing.T) { // not beside others: it looks at the he
 		t.Errorf("a document that is held takes %d bytes (%v)", more, err)
 	}
 	runtime.KeepAlive(found)
+}
+
+// TestKeptSchemes: a large security scheme that all tools name is kept once, and is there at the next start.
+func TestKeptSchemes(t *testing.T) {
+	t.Parallel()
+	var all []string
+	for i := range 200 {
+		all = append(all, fmt.Sprintf(`"/%d":{"get":{"operationId":"get%[1]d","x-llm":{},"security":[{"key":[]},{}]}}`, i))
+	}
+	s := serve(t, "")
+	s.document = strings.TrimSuffix(documentOf(strings.Join(all, ",")), "}") +
+		`,"components":{"securitySchemes":{"key":{"type":"apiKey","in":"header","name":"k","description":"` + strings.Repeat("x", 500_000) + `"}}}}`
+	cache := &memory{saved: map[string][]byte{}}
+	logins := func() []opentools.Login {
+		r := opentools.NewRouter(opentools.RouterOptions{Cache: cache, Sites: []opentools.SiteOptions{{Site: bridge.Site{Name: "api", Target: s.URL, Origin: s.URL},
+			URL: s.URL + "/openapi.json", Transport: direct}}})
+		about, c, err := r.About(t.Context(), "api")
+		r.Close()
+		if err != nil || len(c.Tools()) != 200 || len(about.Logins) != 1 {
+			t.Fatalf("%+v, %v", about, err)
+		}
+		return about.Logins
+	}
+	first := logins()
+	s.change(func() { s.status = http.StatusBadGateway })
+	if second := logins(); len(cache.saved) != 1 || !reflect.DeepEqual(first, second) {
+		t.Errorf("%d kept, and %.200v is not %.200v", len(cache.saved), second, first)
+	}
 }

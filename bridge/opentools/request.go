@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/base64"
 	"fmt"
+	"mime"
 	"mime/multipart"
 	"net/http"
 	"net/textproto"
@@ -90,7 +91,7 @@ func (t *Tool) write(r *request, args schema.Value) error {
 	}
 	media := t.body.Media
 	r.header.Set("Content-Type", media)
-	kind, _, _ := strings.Cut(media, ";")
+	kind, _, _ := mime.ParseMediaType(media) // which was read before
 	switch {
 	case kind == "application/x-www-form-urlencoded":
 		r.body = t.form(whole, parts)

@@ -42,6 +42,8 @@ func whatToDo(e *bridge.Error, c *config.Config, t *target) string {
 	switch {
 	case needsLogin(e):
 		return because(e.Err)
+	case e.Details["untrusted"] != nil && e.Code != bridge.ToolError: // a site's word for it
+		return ""
 	case e.Code == bridge.ApprovalRequired || e.Code == bridge.InputRequired:
 		return consentAdvice(e)
 	case e.Code == bridge.ApprovalDenied && e.Err != nil: // by policy, and not by a person

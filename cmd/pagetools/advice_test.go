@@ -79,6 +79,7 @@ func TestAdvice(t *testing.T) {
 		{"a certificate, which is accepted", []string{"--accept-insecure-certs"}, failed(bridge.Certificate, bridge.NotRun), "No."},
 		{"a certificate in a browser that we did not start", []string{"--browser-url=http://127.0.0.1:9222"}, failed(bridge.Certificate, bridge.NotRun),
 			"No. The browser that runs elsewhere decides which certificates it accepts."},
+		{"a site that says so itself, whatever it wants people to do", nil, bridge.Errorf(bridge.InternalError, bridge.Certificate, bridge.NotRun, "No.").Detail("untrusted", true), "No."},
 		{"a site that is down", nil, failed(bridge.Unreachable, bridge.NotRun), "No. " + doctor},
 		{"a tool that takes its time", nil, failed(bridge.Timeout, bridge.Unknown), "No. " + mayHaveRun + " --call-timeout gives it longer."},
 		{"a tool that had the longest time", []string{"--call-timeout=300s"}, failed(bridge.Timeout, bridge.Unknown), "No. " + mayHaveRun},

@@ -253,9 +253,9 @@ func TestProgressOfParts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newFace(t, Options{})
 		w.router.Handle("shop", func(_ context.Context, inv bridge.Invocation) bridge.Step {
-			time.Sleep(500 * time.Millisecond) // of the clock
-			inv.Progress(bridge.Progress{Parts: 2, Last: json.RawMessage(`{"word":"one‮two` + strings.Repeat("x", 2*maxPart) + `"}`)})
-			time.Sleep(time.Second)
+			<-time.After(500 * time.Millisecond)
+			inv.Progress(bridge.Progress{Parts: 2, Last: json.RawMessage("{\"word\":\"one\u202etwo" + strings.Repeat("x", 2*maxPart) + `"}`)})
+			<-time.After(time.Second)
 			return bridge.Step{Data: json.RawMessage(`[1,2]`)}
 		})
 		c := w.as(agent)
