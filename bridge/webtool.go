@@ -203,8 +203,16 @@ func (s *siteState) observe(ctx context.Context, c *Catalog,
 	}
 	all := maps.Clone(s.histories)
 	s.mu.Unlock()
-	sealed := s.sealed(s.offered(c)) // each is in two documents
-	asAction := func(t *Tool) webtool.Action { return sealed[t] }
+	var sealed map[*Tool]webtool.Action // each is in two documents
+	if _, ok := all[""].Known(c); !ok {
+		sealed = s.sealed(s.offered(c))
+	}
+	asAction := func(t *Tool) webtool.Action {
+		if a, ok := sealed[t]; ok {
+			return a
+		}
+		return s.asAction(t)
+	}
 	var found *webtool.Document
 	for action, h := range all {
 		d, err := h.Observe(ctx, c, func() *webtool.Document {

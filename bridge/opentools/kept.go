@@ -33,8 +33,10 @@ type keptSite struct {
 	Good         time.Time // until when it is used where it cannot be asked for
 	Findings     []bridge.Finding
 	Schemes      map[string]json.RawMessage // the objects of security schemes, by their names
-	// Tools and Decisions follow, so many of each.
+	// Tools and Decisions follow, so many of each; then the schemas of what was decided, which are so
+	// long. They are a part of the text as it was read, and no copies.
 	Tools, Decisions int
+	Lengths          []int
 }
 
 // keptTool is a tool with what its calls need.
@@ -64,17 +66,21 @@ func (a *api) keep(e *edition, good time.Time) error {
 		return nil
 	}
 	decisions := e.catalog.Decisions()
+	schemas, lengths := takeSchemas(decisions)
 	var w bounded
 	room := 1 << 12
+	for _, s := range schemas {
+		room += len(s)
+	}
 	for _, t := range e.catalog.Tools() {
-		room += len(t.InputSchema()) + len(t.OutputSchema()) + len(t.Description()) + 1<<11
+		room += len(t.Description()) + 1<<11
 	}
 	w.Grow(min(room, maxKept))                // growing would take as much again, and more
 	w.Buffer.Write(make([]byte, sha256.Size)) // of what follows
 	to := gob.NewEncoder(&w)
 	tools, schemes := e.kept()
 	if err := to.Encode(keptSite{e.about, e.about.tag, e.about.changed, e.about.sum, good, e.catalog.Findings(), schemes,
-		len(tools), len(decisions)}); err != nil {
+		len(tools), len(decisions), lengths}); err != nil {
 		return err
 	}
 	for i := range tools {
@@ -87,10 +93,58 @@ func (a *api) keep(e *edition, good time.Time) error {
 			return err
 		}
 	}
+	for _, s := range schemas {
+		if _, err := w.Write(s); err != nil {
+			return err
+		}
+	}
 	data := w.Bytes()
 	sum := sha256.Sum256(data[sha256.Size:])
 	copy(data, sum[:])
 	return a.router.o.Cache.Save(a.keptAs(), data)
+}
+
+// takeSchemas takes the schemas of decisions out of them.
+func takeSchemas(decisions []bridge.Decision) (schemas []json.RawMessage, lengths []int) {
+	eachSchema(decisions, func(s *json.RawMessage) bool {
+		schemas, lengths = append(schemas, *s), append(lengths, len(*s))
+		*s = nil
+		return true
+	})
+	return schemas, lengths
+}
+
+// putSchemas puts the schemas back, which text has at its end. It reports whether that has them.
+func putSchemas(decisions []bridge.Decision, lengths []int, text []byte) bool {
+	i, at := 0, len(text)
+	for _, n := range lengths {
+		at -= n
+	}
+	if at < 0 {
+		return false
+	}
+	return eachSchema(decisions, func(s *json.RawMessage) bool {
+		if i == len(lengths) || lengths[i] < 0 || lengths[i] > len(text)-at {
+			return false
+		}
+		*s = text[at : at+lengths[i] : at+lengths[i]]
+		at += lengths[i]
+		i++
+		return true
+	})
+}
+
+// eachSchema calls f with each schema of what was decided, until it returns false.
+func eachSchema(decisions []bridge.Decision, f func(*json.RawMessage) bool) bool {
+	for _, d := range decisions {
+		if d.Tool == nil {
+			continue
+		}
+		if !f(&d.Tool.Input.JSON) || d.Tool.Output != nil && !f(&d.Tool.Output.JSON) {
+			return false
+		}
+	}
+	return true
 }
 
 // kept is what is kept of the tools, and the objects of their security schemes: many tools have the same,
@@ -188,6 +242,9 @@ func (a *api) remember() (*edition, time.Time) {
 		if from.Decode(&decisions[i]) != nil {
 			return nil, time.Time{}
 		}
+	}
+	if !putSchemas(decisions, k.Lengths, data) {
+		return nil, time.Time{}
 	}
 	e.catalog, _ = bridge.NewCatalog(bridge.Remembered(decisions, a.router.o.Limits), declared, a.router.o.Limits)
 	e.catalog = e.catalog.With(k.Findings)

@@ -76,6 +76,9 @@ var anyResult = json.RawMessage(`{"description":"Whatever the page returns: ofte
 // normalRequest adds `type` and `properties` where they are missing, because
 // clients of the older dialect read both.
 func normalRequest(raw json.RawMessage) json.RawMessage {
+	if bytes.HasPrefix(raw, []byte(`{"type":"object","properties":{`)) { // as our own schemas of operations begin
+		return raw
+	}
 	var m map[string]json.RawMessage
 	if json.Unmarshal(raw, &m) != nil {
 		return raw

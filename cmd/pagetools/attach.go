@@ -206,7 +206,7 @@ func (x *attached) print(w *terminal.Stream) {
 		}
 		fmt.Fprintf(w, "%s  [%s]\n", colors.Strong(t.Name), strings.Join(slices.DeleteFunc(marks, func(m string) bool { return m == "" }), ", "))
 		first, _, _ := strings.Cut(t.Description, "\n")
-		printWrapped(w, terminal.Plain(first))
+		fmt.Fprint(w, wrapped(w, terminal.Plain(first)))
 	}
 	if len(x.Tools) > 0 {
 		fmt.Fprintf(w, "\nuse it: pagetools call %s %s\n        pagetools mcp %[1]s\n", terminal.Plain(x.URL), terminal.Plain(x.first()))

@@ -92,11 +92,15 @@ func tools(ctx context.Context, p *program, arg string, strict bool, to stateTar
 	if err != nil {
 		return err
 	}
-	doc, err := a.Bridge.Webtool(ctx, ref, "", "")
-	if err != nil {
-		return err
+	var version string
+	if p.conf.Format == "json" { // the others do not have it
+		doc, err := a.Bridge.Webtool(ctx, ref, "", "")
+		if err != nil {
+			return err
+		}
+		version = doc.Version
 	}
-	list := toolList{Site: t.Name, Origin: t.Origin, Version: doc.Version, Tools: []toolItem{},
+	list := toolList{Site: t.Name, Origin: t.Origin, Version: version, Tools: []toolItem{},
 		Findings: a.Findings(t.Name)}
 	for _, f := range list.Findings {
 		if t.pageless && f.Rule == opentools.RuleEmpty && p.conf.Format == "text" {
@@ -191,18 +195,26 @@ func printTools(p *program, list toolList) error {
 
 // printTool prints a tool for a person: its name, what it does, its parameters.
 func printTool(w *terminal.Stream, t toolItem) {
-	head := terminal.ColorsOf(w).Strong(t.Name)
-	if t.Title != "" {
-		head += "  (" + terminal.Plain(t.Title) + ")"
+	colors := terminal.ColorsOf(w)
+	text := colors.Strong(t.Name)
+	if t.Title != "" && !strings.HasPrefix(t.Description, t.Title) {
+		text += "  (" + terminal.Plain(t.Title) + ")"
 	}
-	if t.Frame == "" && readsOnly(t) {
-		head += "  [reads only]"
+	claims, _ := bridge.ReadValue("annotations", t.Annotations) // they were admitted, or are not there
+	claim := func(name string) bool { return string(claims.Get(name).Text()) == "true" }
+	if claim("destructiveHint") {
+		text += "  " + colors.Alarm("[destroys something]")
+	}
+	if claim("consequentialHint") {
+		text += "  " + colors.Warn("[has consequences]")
+	}
+	if t.Frame == "" && claim("readOnlyHint") { // what a frame says of that does not count
+		text += "  [reads only]"
 	}
 	if t.Frame != "" {
-		head += "  [in the frame \"" + terminal.Plain(t.Frame) + "\", " + terminal.Plain(t.Origin) + "]"
+		text += "  [in the frame \"" + terminal.Plain(t.Frame) + "\", " + terminal.Plain(t.Origin) + "]"
 	}
-	fmt.Fprintln(w, head)
-	printWrapped(w, terminal.Plain(t.Description))
+	text += "\n" + wrapped(w, terminal.Plain(t.Description))
 	for _, prm := range parameters(t.InputSchema) {
 		line := "    " + terminal.Plain(prm.name) + ": " + terminal.Plain(strings.Join(prm.types,
 			" or "))
@@ -212,24 +224,17 @@ func printTool(w *terminal.Stream, t toolItem) {
 		if prm.description != "" {
 			line += ". " + terminal.Plain(prm.description)
 		}
-		printWrapped(w, line[4:])
+		text += wrapped(w, line[4:])
 	}
+	fmt.Fprint(w, text) // at once: there may be thousands
 }
 
-// readsOnly reports whether the page says that a tool changes nothing. What a frame says does
-// not count.
-func readsOnly(t toolItem) bool {
-	claims, _ := bridge.ReadValue("annotations", t.Annotations) // they were admitted, or are not there
-	return string(claims.Get("readOnlyHint").Text()) == "true"
-}
-
-// printWrapped prints an indented paragraph: as wide as a terminal, or in one line where
-// there is none.
-func printWrapped(w *terminal.Stream, text string) {
+// wrapped is an indented paragraph: as wide as a terminal, or in one line where there is none.
+func wrapped(w *terminal.Stream, text string) string {
 	const indent = "    "
 	lines := []string{indent + text}
 	if terminal.Is(w) {
 		lines = terminal.Wrap(indent+text, terminal.Width(w), indent+"  ")
 	}
-	fmt.Fprintln(w, strings.Join(lines, "\n"))
+	return strings.Join(lines, "\n") + "\n"
 }
