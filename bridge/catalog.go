@@ -244,40 +244,18 @@ func NewCatalog(prev *Catalog, decls []Declaration, l Limits) (*Catalog, []Findi
 	l = l.WithDefaults()
 	c := &Catalog{byName: map[string]*Tool{}, byDecl: map[string]admission{}}
 	var findings []Finding
-	seen, looked := map[string]int{}, 0 // declarations by document, and in all
-	subschemas, tooComplex := 0, false
-	for _, d := range decls {
-		seen[d.Document]++
-		if seen[d.Document] > l.Tools || looked >= maxDocuments*l.Tools {
-			if seen[d.Document] == l.Tools+1 || seen[d.Document] == 1 {
-				findings = append(findings, Finding{Rule: "too-many-tools", Refused: true,
-					Message: fmt.Sprintf("A document declares more than %d tools, or the page more than %d; only the first are offered.", l.Tools, maxDocuments*l.Tools)})
-			}
-			continue
-		}
-		looked++
-		if d.key == "" {
-			d.Seal()
-		}
-		key := d.key
-		if tooComplex {
-			continue // without spending time on it
-		}
-		a, known := c.byDecl[key]
-		if !known && prev != nil {
-			a, known = prev.byDecl[key]
-		}
-		if !known {
-			a = admit(d, l)
-		}
+	decls, tooMany := withinLimits(decls, l)
+	subschemas := 0
+	for i, a := range decide(prev, decls, l) {
+		d := &decls[i]
 		if a.tool != nil {
 			subschemas += a.tool.subschemas()
 		}
-		if tooComplex = subschemas > l.Subschemas; tooComplex {
+		if subschemas > l.Subschemas {
 			findings = append(findings, complexity(d.Name, l))
-			continue
+			break
 		}
-		c.byDecl[key] = a
+		c.byDecl[d.key] = a
 		findings = append(findings, a.findings...)
 		if a.tool == nil {
 			continue
@@ -295,7 +273,7 @@ func NewCatalog(prev *Catalog, decls []Declaration, l Limits) (*Catalog, []Findi
 		c.add(&t)
 	}
 	c.seal()
-	return c, findings
+	return c, append(findings, tooMany...)
 }
 
 // add adds a tool whose name is free.

@@ -2,7 +2,12 @@ package bridge
 
 import (
 	"encoding/json"
+	"fmt"
+	"iter"
+	"runtime"
 	"strings"
+	"sync"
+	"sync/atomic"
 
 	"github.com/pagetools/pagetools/bridge/policy"
 	"github.com/pagetools/pagetools/bridge/schema"
@@ -45,6 +50,84 @@ func (d *Declaration) Seal() { d.key = d.digest() }
 
 // SealAs is Seal for who knows the digest: that of the [Tool] that the same declaration became before.
 func (d *Declaration) SealAs(digest string) { d.key = digest }
+
+// withinLimits returns those declarations that are looked at, with the finding of those that are too many.
+func withinLimits(decls []Declaration, l Limits) (looked []Declaration, findings []Finding) {
+	seen := map[string]int{} // by document
+	for _, d := range decls {
+		seen[d.Document]++
+		switch n := seen[d.Document]; {
+		case n <= l.Tools && len(looked) < maxDocuments*l.Tools:
+			looked = append(looked, d)
+		case n == l.Tools+1 || n == 1:
+			findings = append(findings, Finding{Rule: "too-many-tools", Refused: true,
+				Message: fmt.Sprintf("A document declares more than %d tools, or the page more than %d; only the first are offered.", l.Tools, maxDocuments*l.Tools)})
+		}
+	}
+	return looked, findings
+}
+
+// decidedAtOnce is how many declarations are decided about before the next ones are looked at.
+const decidedAtOnce = 64
+
+// decide yields what becomes of each declaration, by its index: what was decided when prev was made, or
+// anew. Who breaks off has spent no time on those that come later.
+func decide(prev *Catalog, decls []Declaration, l Limits) iter.Seq2[int, admission] {
+	return func(yield func(int, admission) bool) {
+		for first := 0; first < len(decls); first += decidedAtOnce {
+			part := decls[first:min(len(decls), first+decidedAtOnce)]
+			decided := make([]admission, len(part))
+			onAllCores(len(part), func(i int) {
+				d := &part[i]
+				if d.key == "" {
+					d.Seal()
+				}
+				if prev != nil {
+					if a, known := prev.byDecl[d.key]; known {
+						decided[i] = a
+						return
+					}
+				}
+				decided[i] = admit(*d, l)
+			})
+			for i, a := range decided {
+				if !yield(first+i, a) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// onAllCores calls f with each number below n, on all cores where there are many. A panic of f is the caller's.
+func onAllCores(n int, f func(i int)) {
+	const few = 8
+	if n <= few {
+		for i := range n {
+			f(i)
+		}
+		return
+	}
+	var next atomic.Int64
+	var failed atomic.Pointer[any]
+	var workers sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		workers.Go(func() {
+			defer func() {
+				if p := recover(); p != nil {
+					failed.Store(&p)
+				}
+			}()
+			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
+				f(i)
+			}
+		})
+	}
+	workers.Wait()
+	if p := failed.Load(); p != nil {
+		panic(*p)
+	}
+}
 
 // Bytes is how long it is.
 func (d *Declaration) Bytes() int64 {

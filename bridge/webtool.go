@@ -4,9 +4,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"runtime"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/pagetools/pagetools/bridge/policy"
@@ -232,19 +229,10 @@ func (s *siteState) observe(ctx context.Context, c *Catalog,
 	return found, nil
 }
 
-// sealed are the actions of tools. Large lists keep all cores busy.
+// sealed are the actions of tools.
 func (s *siteState) sealed(tools []*Tool) map[*Tool]webtool.Action {
 	actions := make([]webtool.Action, len(tools))
-	var next atomic.Int64
-	var workers sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), len(tools)) {
-		workers.Go(func() {
-			for i := int(next.Add(1)) - 1; i < len(tools); i = int(next.Add(1)) - 1 {
-				actions[i] = s.asAction(tools[i]).Sealed()
-			}
-		})
-	}
-	workers.Wait()
+	onAllCores(len(tools), func(i int) { actions[i] = s.asAction(tools[i]).Sealed() })
 	byTool := make(map[*Tool]webtool.Action, len(tools))
 	for i, t := range tools {
 		byTool[t] = actions[i]
