@@ -122,7 +122,7 @@ func (p *program) serve(ctx context.Context, pl plan) error {
 	console := serveOperators(ctx, a, who, page)
 	defer console.close()
 	streams := make(chan struct{}) // closed when those of MCP shall end
-	face, err := p.mcpFace(a, console.page, streams)
+	face, err := p.mcpFace(a, console.page, streams, 0)
 	if err != nil {
 		return err
 	}
@@ -371,7 +371,11 @@ func serveMCP(ctx context.Context, p *program, pl plan) error {
 	defer p.end(a)
 	operators := serveOperators(ctx, a, newCallers(p), page)
 	defer operators.close()
-	face, err := p.mcpFace(a, operators.page, nil)
+	var finish time.Duration
+	if pl.observe != nil {
+		finish = recordTime
+	}
+	face, err := p.mcpFace(a, operators.page, nil, finish)
 	if err != nil {
 		return err
 	}
@@ -398,15 +402,18 @@ func serveMCP(ctx context.Context, p *program, pl plan) error {
 	return context.Cause(ctx)
 }
 
-// mcpFace makes the face of MCP. done ends its streams; nil means never.
-func (p *program) mcpFace(a *app.App, operators func() string,
-	done <-chan struct{}) (*mcp.Face, error) {
+// recordTime is how long calls that are recorded may take after the last of them was typed or piped.
+const recordTime = 30 * time.Second
+
+// mcpFace makes the face of MCP. done ends its streams; nil means never. finish is that of mcp.Options.
+func (p *program) mcpFace(a *app.App, operators func() string, done <-chan struct{},
+	finish time.Duration) (*mcp.Face, error) {
 	key, err := mcpKey(p.conf)
 	if err != nil {
 		p.say("warning: questions that MCP clients carry do not outlive this process: %v", err)
 	}
 	return mcp.New(a.Bridge, mcp.Options{Version: ownVersion(), Tools: p.conf.MCPTools,
-		Schemas: p.conf.MCPSchemas, Operators: operators, Key: key, Done: done, Log: p.log,
+		Schemas: p.conf.MCPSchemas, Operators: operators, Key: key, Done: done, Finish: finish, Log: p.log,
 		Page: func(site string) (title, icon string) {
 			_, title, icon = a.Manager.Page(site)
 			return title, icon

@@ -100,7 +100,7 @@ func (s *shown) read() {
 // until waits for sets of tools that are as wanted.
 func (s *shown) until(what string, ok func(all []session.ToolsChanged) bool) {
 	s.t.Helper()
-	timer := time.NewTimer(20 * time.Second)
+	timer := time.NewTimer(60 * time.Second) // of what hangs
 	defer timer.Stop()
 	for {
 		s.mu.Lock()

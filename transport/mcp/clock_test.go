@@ -268,6 +268,27 @@ func TestProgressOfParts(t *testing.T) {
 	})
 }
 
+// TestFinish: what still runs when stdin closes has 2.5 seconds, or as long as who serves it says.
+func TestFinish(t *testing.T) {
+	for finish, want := range map[time.Duration]int{0: 0, 10 * time.Second: 1} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newFace(t, Options{Finish: finish})
+			w.sleeps()
+			p := w.stdio(bridge.Local())
+			p.send(rpc("1", "tools/call", fmt.Sprintf(`{"name":"look","arguments":{"takes":%d}}`, 5*time.Second)))
+			synctest.Wait() // it runs
+			_ = p.in.Close()
+			if err := <-p.ended; err != nil {
+				t.Error(err)
+			}
+			synctest.Wait() // all is read
+			if got := len(p.lines); got != want {
+				t.Errorf("with %v: %d replies, want %d", finish, got, want)
+			}
+		})
+	}
+}
+
 // TestStdioGoroutines: a request runs on a goroutine that waits for one, when there is
 // one; few of them wait, and none when the client has gone.
 func TestStdioGoroutines(t *testing.T) {

@@ -35,6 +35,9 @@ type Options struct {
 	Key []byte
 	// Done ends streams when it is closed; nil means never.
 	Done <-chan struct{}
+	// Finish is how long what still runs when stdin closes may take to finish; 0 means 2.5 s, because
+	// clients kill a server that does not end.
+	Finish time.Duration
 	// Log gets what clients do wrong; nil is silent.
 	Log *slog.Logger
 }

@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -22,8 +23,8 @@ const (
 	maxAtOnce = 1000
 	// maxKept bounds the goroutines that wait for the next request.
 	maxKept = 16
-	// finishTime is how long what still runs when stdin closes may take to finish,
-	// and endTime to end after it was cancelled then.
+	// finishTime is the usual one of Options.Finish, and endTime how long a call may take to end
+	// after it was cancelled then.
 	finishTime, endTime = 2500 * time.Millisecond, 500 * time.Millisecond
 )
 
@@ -52,7 +53,7 @@ func (f *Face) ServeStdio(ctx context.Context, in io.Reader, out io.Writer, call
 		s.requests.Wait()
 		close(all)
 	}()
-	for _, patience := range []time.Duration{finishTime, endTime} {
+	for _, patience := range []time.Duration{cmp.Or(f.o.Finish, finishTime), endTime} {
 		select {
 		case <-all:
 		case <-ctx.Done():
