@@ -185,3 +185,7 @@ func Seconds(wait time.Duration) string {
 
 // TryAgain is the sentence that says how long to wait.
 func TryAgain(wait time.Duration) string { return "Try again in " + Seconds(wait) + "." }
+
+// IsDenied reports whether a person or our own policy denied the call. A site that says so in its own
+// words is not meant.
+func (e *Error) IsDenied() bool { return e.Code == ApprovalDenied && e.Details["untrusted"] == nil }

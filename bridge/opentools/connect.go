@@ -142,7 +142,7 @@ func (s *Site) Call(ctx context.Context, tool string, arguments json.RawMessage)
 		}
 	}
 	data, err := s.Bridge.Do(ctx, &bridge.Call{Site: Name, Tool: tool, Caller: bridge.Local(), Input: in, Asker: s.ask})
-	if e, ok := errors.AsType[*bridge.Error](err); ok && e.Code == bridge.ApprovalDenied && e.Details["untrusted"] == nil {
+	if e, ok := errors.AsType[*bridge.Error](err); ok && e.IsDenied() {
 		return Result{Data: json.RawMessage(`{"denied":true}`), Denied: true}, nil
 	}
 	return Result{Data: data}, err

@@ -95,9 +95,11 @@ func NewRouter(o RouterOptions) *Router {
 	o.Limits = o.Limits.WithDefaults()
 	r := &Router{o: o, sites: map[string]*api{}}
 	r.life, r.end = context.WithCancel(context.Background())
-	for _, s := range o.Sites {
+	r.o.Sites = slices.Clone(o.Sites)
+	for i := range r.o.Sites {
+		s := &r.o.Sites[i]
 		s.API = !s.Pages
-		a := newAPI(r, s)
+		a := newAPI(r, *s)
 		r.sites[s.Name] = a
 		a.refresh()
 	}
@@ -119,7 +121,6 @@ func (r *Router) Sites() (all []bridge.Site) {
 	}
 	for _, s := range r.o.Sites {
 		if !s.Pages {
-			s.API = true
 			all = append(all, s.Site)
 		}
 	}

@@ -288,8 +288,7 @@ func failure(e *bridge.Error) *mcpgo.CallToolResult {
 // (O16). A tool with an outputSchema keeps the error: clients refuse data that does not fit it.
 func failed(e *bridge.Error, to toolset.Target, p protocol) *mcpgo.CallToolResult {
 	r := failure(to.Told(e))
-	ours := e.Details["untrusted"] == nil // a site's own words are no refusal of the user
-	if e.Code == bridge.ApprovalDenied && ours && to.Tool.Operation() != nil && !to.Promises(p) {
+	if e.IsDenied() && to.Tool.Operation() != nil && !to.Promises(p) {
 		denied := rawResult(json.RawMessage(`{"denied":true}`))
 		r.IsError, r.Content = false, append(denied.Content, r.Content...)
 		r.StructuredContent, r.RawStructuredContent = denied.StructuredContent, denied.RawStructuredContent
