@@ -116,7 +116,7 @@ func TestTheEndIsTold(t *testing.T) {
 	b := remembering(t, r, memory, bridge.SiteOptions{})
 	call := bridge.Call{Site: "shop", Tool: "ask", Caller: bridge.Local(), Input: bridgetest.JSON(`{}`), Key: "k"}
 	q, _ := parked(t, b, &call, bridge.InputRequired)
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	defer close(hold)
 	events := b.Watch(ctx, bridge.Interest{Caller: operator, Runs: true})

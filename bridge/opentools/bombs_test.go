@@ -39,7 +39,7 @@ func TestServersAreBounded(t *testing.T) { //nolint:paralleltest // it measures 
 				}
 				return tools
 			})
-			if used > mostHeap || time.Since(began) > 10*time.Second {
+			if used > mostHeap || time.Since(began) > time.Minute {
 				t.Errorf("it takes %d MB and %s", used>>20, time.Since(began))
 			}
 		})
@@ -77,7 +77,7 @@ func TestSecurityIsBounded(t *testing.T) { //nolint:paralleltest // it measures 
 				}
 				return all
 			})
-			if used > mostHeap || time.Since(began) > 10*time.Second {
+			if used > mostHeap || time.Since(began) > time.Minute {
 				t.Errorf("it takes %d MB and %s", used>>20, time.Since(began))
 			}
 		})

@@ -59,7 +59,7 @@ func TestStartCommand(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	deadline := time.Now().Add(10 * time.Second)
+	deadline := time.Now().Add(time.Minute)
 	for syscall.Kill(pid, 0) == nil && !zombie(pid) { // it is told of, and is another's to bury
 		if time.Now().After(deadline) {
 			t.Fatalf("the child %d of the command is there", pid)

@@ -196,7 +196,7 @@ func TestTime(t *testing.T) {
 		if _, err := Judge(pageOf(tool), Options{}); err != nil {
 			t.Fatal(err)
 		}
-		if took := time.Since(start); took > 20*time.Second { // a second on an idle machine without the race detector
+		if took := time.Since(start); took > time.Minute { // a second on an idle machine without the race detector
 			t.Errorf("%s took %s", name, took)
 		} else {
 			t.Logf("%s: %s", name, took)

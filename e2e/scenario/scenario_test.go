@@ -178,7 +178,7 @@ func TestBounds(t *testing.T) {
 		if !errors.As(err, &p) {
 			t.Errorf("%s: %v", name, err)
 		}
-		if took := time.Since(start); took > 5*time.Second {
+		if took := time.Since(start); took > time.Minute {
 			t.Errorf("%s took %s", name, took)
 		}
 	}

@@ -237,7 +237,7 @@ func TestSecondSignal(t *testing.T) {
 			}
 			select {
 			case <-s.ended:
-			case <-time.After(5 * time.Second):
+			case <-time.After(stopWithin):
 				t.Error("the second signal did not end it")
 				kill([]process{{pid: s.cmd.Process.Pid}})
 			}

@@ -14,7 +14,7 @@ import (
 )
 
 // lastProcesses is how long processes may take to vanish after who owns them.
-const lastProcesses = 3 * time.Second
+const lastProcesses = 20 * time.Second
 
 // process is one line of the process table.
 type process struct {

@@ -18,9 +18,9 @@ import (
 
 // Bounds that only a defect reaches.
 const (
-	readyWithin = 90 * time.Second
-	replyWithin = 60 * time.Second
-	stopWithin  = 30 * time.Second
+	readyWithin = 3 * time.Minute
+	replyWithin = 3 * time.Minute
+	stopWithin  = time.Minute
 )
 
 // server is a pagetools that serves.

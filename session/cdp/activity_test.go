@@ -137,7 +137,7 @@ func TestProbeSees(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			bounded, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+			bounded, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 			defer cancel()
 			_, _ = probe.Evaluate(bounded, does) // a navigation fails it
 			a, err := probe.Since(t.Context(), m, quietTime)
@@ -177,7 +177,7 @@ func TestProbeIsBounded(t *testing.T) {
 			t.Fatal(err)
 		}
 		a, err := probe.Since(t.Context(), m, quietTime)
-		for deadline := time.Now().Add(30 * time.Second); err == nil && cut && !a.Cut && time.Now().Before(deadline); {
+		for deadline := time.Now().Add(hang); err == nil && cut && !a.Cut && time.Now().Before(deadline); {
 			a, err = probe.Since(t.Context(), m, quietTime) // a busy machine tells of storage later than that
 		}
 		if err != nil {

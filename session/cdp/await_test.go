@@ -40,7 +40,7 @@ func awaitReady(t *testing.T, a session.Await, address string) <-chan session.Ev
 // before collects events until one is as wanted.
 func before(t *testing.T, told <-chan session.Event, last func(session.Event) bool) (earlier []session.Event) {
 	t.Helper()
-	timer := time.NewTimer(20 * time.Second)
+	timer := time.NewTimer(hang)
 	defer timer.Stop()
 	for {
 		select {

@@ -88,7 +88,7 @@ func TestSpinners(t *testing.T) {
 		_, err := came(p.Invoke(ctx, session.Invocation{Document: d.Document, Tool: d.ID, Input: json.RawMessage("{}"), MaxBytes: 1000}))
 		cancel()
 		took := time.Since(began)
-		if got := reasonOf(err); got != "INTERNAL_ERROR TIMEOUT unknown" || took > slowMachine {
+		if got := reasonOf(err); got != "INTERNAL_ERROR TIMEOUT unknown" || took > hang {
 			t.Errorf("%s: %s after %s", name, got, took)
 		}
 		if p.target.Reason() == nil { // a page that did not give in was closed
@@ -98,7 +98,7 @@ func TestSpinners(t *testing.T) {
 			}
 		}
 		began = time.Now()
-		if err := p.Close(t.Context()); err != nil || time.Since(began) > slowMachine {
+		if err := p.Close(t.Context()); err != nil || time.Since(began) > hang {
 			t.Errorf("closing after %s: %v, %s", name, err, time.Since(began))
 		}
 		t.Logf("%s: ended after %s, then %s", name, took, reasonOf(err))
@@ -123,7 +123,7 @@ func TestCrash(t *testing.T) {
 	if got := reasonOf(<-errs); got != "INTERNAL_ERROR PAGE_CRASHED unknown" && got != "INTERNAL_ERROR PAGE_CRASHED not_run" {
 		t.Errorf("it ended with %s", got)
 	}
-	if took := time.Since(began); took > slowMachine {
+	if took := time.Since(began); took > hang {
 		t.Errorf("it took %s", took)
 	}
 	<-p.dead
@@ -155,7 +155,7 @@ func TestIsolation(t *testing.T) {
 		t.Fatal(err)
 	}
 	const all = `["kept=1","1",["kept"],1,1,"1"]`
-	deadline := time.Now().Add(5 * time.Second)
+	deadline := time.Now().Add(hang)
 	for {
 		got, err := one.call("kept", "{}")
 		if err == nil && got == all {
@@ -213,10 +213,10 @@ func TestWindows(t *testing.T) {
 		}
 		select {
 		case <-w.windows:
-		case <-time.After(5 * time.Second):
+		case <-time.After(hang):
 			t.Errorf("%s: nobody closed a window", how)
 		}
-		deadline := time.Now().Add(5 * time.Second)
+		deadline := time.Now().Add(hang)
 		for {
 			targets, err := cdp.Call(t.Context(), w.browser.root, cdptarget.GetTargets, cdptarget.GetTargetsParams{})
 			if err != nil {
@@ -303,7 +303,7 @@ func TestWindowsBridged(t *testing.T) {
 		}
 		select {
 		case <-w.windows:
-		case <-time.After(20 * time.Second):
+		case <-time.After(hang):
 			t.Errorf("%s: nobody closed the fifth window", how)
 		}
 		w.until("there are four windows", func(all []session.ToolsChanged) bool { return len(all) == 1+session.MaxWindows+3 })
@@ -324,7 +324,7 @@ func TestWindowsReported(t *testing.T) {
 		}
 		select {
 		case <-w.windows:
-		case <-time.After(20 * time.Second):
+		case <-time.After(hang):
 			t.Errorf("%s: nobody closed the fifth window", how)
 		}
 		w.until("four windows were told", func([]session.ToolsChanged) bool { return w.opened == session.MaxWindows })
@@ -376,7 +376,7 @@ func TestDownloads(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.must("save", "{}")
-	deadline := time.Now().Add(5 * time.Second)
+	deadline := time.Now().Add(hang)
 	for len(files(to)) == 0 {
 		if time.Now().After(deadline) {
 			t.Fatal("with downloads allowed there is no file either: the test proves nothing")
@@ -410,7 +410,7 @@ func TestBackForward(t *testing.T) {
 			}
 			<-time.After(5 * time.Millisecond)
 		}
-		deadline := time.Now().Add(10 * time.Second)
+		deadline := time.Now().Add(hang)
 		for {
 			if got, err := p.call("state", "{}"); err == nil {
 				return got

@@ -42,7 +42,7 @@ func TestRecycle(t *testing.T) {
 			if _, ok := ev.(session.Recycled); !ok {
 				t.Errorf("tab %d reports %#v", i, ev)
 			}
-		case <-time.After(10 * time.Second):
+		case <-time.After(hang):
 			t.Errorf("tab %d was not told", i)
 		}
 	}
@@ -56,7 +56,7 @@ func TestRecycle(t *testing.T) {
 	}
 	select {
 	case <-old.process.Done():
-	case <-time.After(10 * time.Second):
+	case <-time.After(hang):
 		t.Fatal("the first browser runs on")
 	}
 	if !now.alive() {
@@ -86,7 +86,7 @@ func TestRecycleByAge(t *testing.T) {
 	for _, old := range []*tab{first, second} {
 		select {
 		case <-old.browser.process.Done():
-		case <-time.After(10 * time.Second):
+		case <-time.After(hang):
 			t.Fatal("a browser that is too old runs on without a tab")
 		}
 	}
@@ -206,7 +206,7 @@ func somebodysBrowser(t *testing.T) string {
 	t.Cleanup(func() {
 		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
 		_ = cmd.Wait()
-		awaitProcesses(dir, 0, 3*time.Second)
+		awaitProcesses(dir, 0, hang)
 	})
 	lines := bufio.NewScanner(said)
 	for lines.Scan() {
@@ -275,7 +275,7 @@ func TestRemote(t *testing.T) {
 				t.Fatal(err)
 			}
 			<-p.dead
-			deadline := time.Now().Add(5 * time.Second)
+			deadline := time.Now().Add(hang)
 			for {
 				after, _ := pagesOf(t, host)
 				if strings.Join(after, " ") == strings.Join(before, " ") {
@@ -325,7 +325,7 @@ func TestRemoteLost(t *testing.T) {
 	_ = e.current.conn.Close()
 	select {
 	case <-w.target.Gone():
-	case <-time.After(5 * time.Second):
+	case <-time.After(hang):
 		t.Fatal("nobody noticed")
 	}
 	for range w.Events() {

@@ -49,7 +49,7 @@ func (h *heard) snapshot() map[string]http.Header {
 // await waits for a GET of an address.
 func (h *heard) await(t *testing.T, address string) http.Header {
 	t.Helper()
-	timer := time.NewTimer(20 * time.Second)
+	timer := time.NewTimer(hang)
 	defer timer.Stop()
 	for {
 		h.mu.Lock()

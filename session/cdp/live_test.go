@@ -52,7 +52,7 @@ func watchTab(t *testing.T, w *shown) bridge.View {
 // until reads frames until one has the colour.
 func until(t *testing.T, v bridge.View, want [3]bool) bridge.Frame {
 	t.Helper()
-	hang := time.After(30 * time.Second)
+	over := time.After(hang)
 	for {
 		select {
 		case f, ok := <-v.Frames():
@@ -62,7 +62,7 @@ func until(t *testing.T, v bridge.View, want [3]bool) bridge.Frame {
 			if colourOf(t, f) == want {
 				return f
 			}
-		case <-hang:
+		case <-over:
 			t.Fatalf("no frame shows %v", want)
 		}
 	}
@@ -178,14 +178,14 @@ func TestViewEnds(t *testing.T) {
 	w := showPage(t, shared, site(t, map[string]http.HandlerFunc{"/": html(workedPage)})+"/")
 	ended := func(v bridge.View) {
 		t.Helper()
-		hang := time.After(30 * time.Second)
+		over := time.After(hang)
 		for {
 			select {
 			case _, ok := <-v.Frames():
 				if !ok {
 					return
 				}
-			case <-hang:
+			case <-over:
 				t.Fatal("the view did not end")
 			}
 		}

@@ -262,7 +262,7 @@ func TestNativeFormsKeepUp(t *testing.T) {
 			t.Fatal(err)
 		}
 		called := func() (string, string) {
-			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second) // a form that waits says nothing
+			ctx, cancel := context.WithTimeout(t.Context(), hang) // a form that waits says nothing
 			defer cancel()
 			r, err := came(p.Invoke(ctx, session.Invocation{Document: d.Document, Tool: d.ID, Input: json.RawMessage("{}"), MaxBytes: 1 << 20}))
 			return string(r.Data), reasonOf(err)

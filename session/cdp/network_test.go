@@ -180,7 +180,7 @@ func TestRequestVectors(t *testing.T) {
 	t.Run("control", func(t *testing.T) {
 		t.Parallel()
 		c, _ := run(t, shared)
-		timer := time.NewTimer(20 * time.Second)
+		timer := time.NewTimer(hang)
 		defer timer.Stop()
 		for {
 			paths, conns, udps, news := c.reached()
@@ -215,7 +215,7 @@ func TestRequestVectors(t *testing.T) {
 // awaitRefused waits until the proxy has refused so many connections.
 func awaitRefused(t *testing.T, p *egress.Proxy, n int64) {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); ; {
+	for deadline := time.Now().Add(hang); ; {
 		var all int64
 		for _, of := range p.Counts().Refused {
 			all += of
@@ -338,7 +338,7 @@ func TestNetworkKilled(t *testing.T) {
 	if !killed {
 		t.Fatal("the browser has no network process")
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), hang)
 	defer cancel()
 	for {
 		got, err := p.call("ask", "{}")

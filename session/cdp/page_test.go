@@ -66,7 +66,7 @@ func showPageWith(t *testing.T, e *Engine, o session.TabOptions, address string)
 	s := &shown{tab: openWith(t, e, o), t: t, windows: make(chan session.WindowClosed, 1000), dead: make(chan struct{}), news: make(chan struct{}),
 		sets: map[string]session.ToolsChanged{}}
 	go s.read()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), hang)
 	defer cancel()
 	if err := s.Load(ctx, address); err != nil {
 		t.Fatal(err)
@@ -100,7 +100,7 @@ func (s *shown) read() {
 // until waits for sets of tools that are as wanted.
 func (s *shown) until(what string, ok func(all []session.ToolsChanged) bool) {
 	s.t.Helper()
-	timer := time.NewTimer(60 * time.Second) // of what hangs
+	timer := time.NewTimer(hang)
 	defer timer.Stop()
 	for {
 		s.mu.Lock()
@@ -137,7 +137,7 @@ func (s *shown) find(name string) (found bridge.Declaration) {
 func (s *shown) call(name, input string) (string, error) {
 	s.t.Helper()
 	d := s.find(name)
-	ctx, cancel := context.WithTimeout(s.t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(s.t.Context(), hang)
 	defer cancel()
 	r, err := came(s.Invoke(ctx, session.Invocation{Document: d.Document, Tool: d.ID, Input: json.RawMessage(input), MaxBytes: 1 << 20}))
 	return string(r.Data), err

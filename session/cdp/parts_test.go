@@ -66,7 +66,7 @@ func picture(t *testing.T, p *shown) {
 // awaitGone waits until processes have ended.
 func awaitGone(t *testing.T, pids []int) {
 	t.Helper()
-	deadline := time.Now().Add(slowMachine)
+	deadline := time.Now().Add(hang)
 	for slices.ContainsFunc(pids, func(pid int) bool { return syscall.Kill(pid, 0) == nil }) {
 		if time.Now().After(deadline) {
 			t.Fatalf("of %v some run on", pids)
@@ -107,7 +107,7 @@ func TestNetworkServiceKilled(t *testing.T) {
 		}
 		// The renderer gets another service when the browser has one: until then a call fails
 		// in the same way, and says so.
-		deadline := time.Now().Add(slowMachine)
+		deadline := time.Now().Add(hang)
 		for {
 			got, err := p.call("gets", "{}")
 			if err == nil && got == `"text"` {

@@ -104,7 +104,7 @@ for (let i = 0; i < 2500; i++) console.log('x');</script>`),
 	}
 	var got *session.Traced
 	var data *session.TracedRequest
-	deadline := time.Now().Add(30 * time.Second)
+	deadline := time.Now().Add(hang)
 	for (data == nil || data.Took == 0) && time.Now().Before(deadline) { // the browser tells of it by itself
 		got = probe.Traced(t.Context())
 		for i := range got.Requests {

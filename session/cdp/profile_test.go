@@ -79,7 +79,7 @@ func TestKilledBridge(t *testing.T) {
 	}
 	_ = victim.Wait()
 	held := slices.DeleteFunc(before, func(p string) bool { return p == left })
-	if pids := awaitProcesses(left, 0, 3*time.Second); len(pids) > 0 {
+	if pids := awaitProcesses(left, 0, hang); len(pids) > 0 {
 		t.Errorf("processes %v are left", pids)
 	}
 	if err := chrome.Clean(dir); err != nil {
@@ -93,7 +93,7 @@ func TestKilledBridge(t *testing.T) {
 	}
 	_ = alive.Process.Kill()
 	_ = alive.Wait()
-	if pids := awaitProcesses(dir, 0, 3*time.Second); len(pids) > 0 {
+	if pids := awaitProcesses(dir, 0, hang); len(pids) > 0 {
 		t.Errorf("processes %v are left", pids)
 	}
 }
@@ -129,7 +129,7 @@ func TestCycles(t *testing.T) {
 			t.Fatalf("after cycle %d there is %s", i, left[0].Name())
 		}
 	}
-	if pids := awaitProcesses(dir, 0, 3*time.Second); len(pids) > 0 {
+	if pids := awaitProcesses(dir, 0, hang); len(pids) > 0 {
 		t.Errorf("processes %v are left", pids)
 	}
 }
@@ -225,7 +225,7 @@ func TestProfileOfAPerson(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually := func(what string, ok func() bool) {
-		deadline := time.Now().Add(20 * time.Second)
+		deadline := time.Now().Add(hang)
 		for !ok() {
 			if time.Now().After(deadline) {
 				t.Fatal(what)
@@ -287,7 +287,7 @@ func TestFrozenBrowser(t *testing.T) {
 	signal(t, syscall.SIGSTOP, pid)
 	select {
 	case <-w.target.Gone():
-	case <-time.After(10 * time.Second):
+	case <-time.After(hang):
 		signal(t, syscall.SIGCONT, pid)
 		t.Fatal("nobody noticed")
 	}

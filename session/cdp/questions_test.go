@@ -35,7 +35,7 @@ const askingPage = `<button id=b>seat</button><form toolname=order tooldescripti
 func (w *shown) asks(name, input string) *bridge.Pause {
 	w.t.Helper()
 	d := w.find(name)
-	ctx, cancel := context.WithTimeout(w.t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(w.t.Context(), hang)
 	defer cancel()
 	s := w.Invoke(ctx, session.Invocation{Document: d.Document, Tool: d.ID, Input: json.RawMessage(input), MaxBytes: 1 << 20})
 	if s.Pause == nil {

@@ -87,7 +87,7 @@ func TestFormAnswers(t *testing.T) {
 func (s *shown) show(address string) {
 	s.t.Helper()
 	before := s.shown.top.Load().id
-	ctx, cancel := context.WithTimeout(s.t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(s.t.Context(), hang)
 	defer cancel()
 	if err := s.Load(ctx, address); err != nil {
 		s.t.Fatal(err)

@@ -208,7 +208,7 @@ func TestCleanEndsBrowsers(t *testing.T) {
 	}()
 	select {
 	case <-ended:
-	case <-time.After(3 * time.Second):
+	case <-time.After(time.Minute):
 		t.Error("it still runs")
 		_ = orphan.Process.Kill()
 		<-ended
