@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"testing"
 )
 
@@ -50,19 +51,22 @@ func TestManyFramesWithManyTools(t *testing.T) {
 	call := func(tool string, timeout int) reply {
 		return s.ask("/webtools/many", fmt.Sprintf(`{"sessionId":"a","action":%q,"request":{},"config":{"timeout":%d}}`, tool, timeout))
 	}
-	for i, tool := range []string{"never", "spins"} {
+	// The page has much to do, and closes when it does not give in to a call: the next one is told that nothing ran.
+	busy := func(f failure) bool {
+		return f.Outcome == "not_run" && slices.Contains([]string{"PAGE_HUNG", "PAGE_CRASHED", "OVERLOAD"}, f.Reason)
+	}
+	for _, tool := range []string{"never", "spins"} {
 		r := call("answers", 50_000)
-		if i > 0 && r.status != http.StatusOK { // its page was closed when it did not give in; who has a session is told once
-			if f := r.failed(t); f.Reason+" "+f.Outcome != "PAGE_CRASHED not_run" {
-				t.Errorf("after a call that was given up: %+v", f)
+		for range 5 {
+			if r.status == http.StatusOK || !busy(r.failed(t)) {
+				break
 			}
 			r = call("answers", 50_000)
 		}
 		if got := string(r.data(t)); got != `"yes"` {
 			t.Errorf("it answers %s", got)
 		}
-		f := call(tool, 3000).failed(t)
-		if got := f.Reason + " " + f.Outcome; got != "TIMEOUT unknown" && got != "OVERLOAD not_run" {
+		if f := call(tool, 3000).failed(t); f.Reason+" "+f.Outcome != "TIMEOUT unknown" && !busy(f) {
 			t.Errorf("%s ends with %+v", tool, f)
 		}
 	}

@@ -189,10 +189,14 @@ func TestEveryChangeIsTold(t *testing.T) {
 	t.Run("stdio", func(t *testing.T) { // each has a process, and so a page, of its own: at once, because it takes its time
 		t.Parallel()
 		bin := pagetools(t)
+		browser, err := sharedBrowser()
+		if err != nil {
+			t.Fatal(err)
+		}
 		var all sync.WaitGroup
 		for _, version := range mcpVersions {
 			tmp, f := tempDir(t), newFollower(version)
-			if err := f.overStdio(t.Context(), bin, tmp, target, "--approval", "auto", "--warm", "0"); err != nil {
+			if err := f.overStdio(t.Context(), bin, tmp, target, "--approval", "auto", "--warm", "0", "--browser-url", browser); err != nil {
 				t.Fatalf("%s: %v", version, err)
 			}
 			t.Cleanup(func() { _ = f.Close() })

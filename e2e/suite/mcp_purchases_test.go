@@ -256,12 +256,16 @@ func TestPurchasesOverMCP(t *testing.T) {
 			configs[late], _ = purchasesConfig(t, site, late)
 		}
 		bin := pagetools(t)
+		browser, err := sharedBrowser()
+		if err != nil {
+			t.Fatal(err)
+		}
 		var processes sync.WaitGroup
 		for _, version := range mcpVersions {
 			tmps := map[bool]string{false: tempDir(t), true: tempDir(t)}
 			processes.Go(func() {
 				for _, late := range []bool{false, true} {
-					if err := buyOverStdio(t.Context(), version, site, bin, tmps[late], configs[late], late); err != nil {
+					if err := buyOverStdio(t.Context(), version, site, bin, tmps[late], late, "--config", configs[late], "--browser-url", browser); err != nil {
 						t.Errorf("%s: %v", version, err)
 					}
 				}
@@ -272,10 +276,10 @@ func TestPurchasesOverMCP(t *testing.T) {
 }
 
 // buyOverStdio runs the plans with a late answer, or the others, in one process.
-func buyOverStdio(ctx context.Context, version string, site *clientSite, bin, tmp, config string, late bool) error {
+func buyOverStdio(ctx context.Context, version string, site *clientSite, bin, tmp string, late bool, args ...string) error {
 	b := &buyer{mcpAgent: mcpAgent{version: version}, site: site, desk: deskOf(tmp + "-data")}
 	b.elicits = b
-	if err := b.overStdio(ctx, bin, tmp, "--config", config); err != nil {
+	if err := b.overStdio(ctx, bin, tmp, args...); err != nil {
 		return err
 	}
 	defer func() { _ = b.Close() }()
