@@ -196,6 +196,7 @@ func (x *attached) print(w *terminal.Stream) {
 		fmt.Fprintf(w, "%s  %q\n    %s\n    %s declared\n", colors.Strong("WebMCP"), terminal.Plain(page.Title), terminal.Plain(page.URL), count(page.Tools, "tool"))
 	}
 	fmt.Fprintln(w)
+	paragraph := paragraphs(w)
 	for _, t := range x.Tools {
 		marks := []string{t.From, consentWords[t.Consent]}
 		if t.Destructive {
@@ -206,7 +207,7 @@ func (x *attached) print(w *terminal.Stream) {
 		}
 		fmt.Fprintf(w, "%s  [%s]\n", colors.Strong(t.Name), strings.Join(slices.DeleteFunc(marks, func(m string) bool { return m == "" }), ", "))
 		first, _, _ := strings.Cut(t.Description, "\n")
-		fmt.Fprint(w, wrapped(w, terminal.Plain(first)))
+		fmt.Fprint(w, paragraph(terminal.Plain(first)))
 	}
 	if len(x.Tools) > 0 {
 		fmt.Fprintf(w, "\nuse it: pagetools call %s %s\n        pagetools mcp %[1]s\n", terminal.Plain(x.URL), terminal.Plain(x.first()))

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -187,54 +188,56 @@ func printTools(p *program, list toolList) error {
 		p.say("%s", noTools(list.Findings, p.conf, p.target))
 		return nil
 	}
+	var text bytes.Buffer // a write for each: there may be thousands
+	colors, paragraph := terminal.ColorsOf(p.stdout), paragraphs(p.stdout)
 	for _, t := range list.Tools {
-		printTool(p.stdout, t)
+		printTool(&text, t, colors, paragraph)
+		_, _ = text.WriteTo(p.stdout) // which keeps the error
 	}
 	return p.stdout.Err()
 }
 
 // printTool prints a tool for a person: its name, what it does, its parameters.
-func printTool(w *terminal.Stream, t toolItem) {
-	colors := terminal.ColorsOf(w)
-	text := colors.Strong(t.Name)
+func printTool(w *bytes.Buffer, t toolItem, colors terminal.Colors, paragraph func(string) string) {
+	w.WriteString(colors.Strong(t.Name))
 	if t.Title != "" && !strings.HasPrefix(t.Description, t.Title) {
-		text += "  (" + terminal.Plain(t.Title) + ")"
+		w.WriteString("  (" + terminal.Plain(t.Title) + ")")
 	}
 	claims, _ := bridge.ReadValue("annotations", t.Annotations) // they were admitted, or are not there
 	claim := func(name string) bool { return string(claims.Get(name).Text()) == "true" }
 	if claim("destructiveHint") {
-		text += "  " + colors.Alarm("[destroys something]")
+		w.WriteString("  " + colors.Alarm("[destroys something]"))
 	}
 	if claim("consequentialHint") {
-		text += "  " + colors.Warn("[has consequences]")
+		w.WriteString("  " + colors.Warn("[has consequences]"))
 	}
 	if t.Frame == "" && claim("readOnlyHint") { // what a frame says of that does not count
-		text += "  [reads only]"
+		w.WriteString("  [reads only]")
 	}
 	if t.Frame != "" {
-		text += "  [in the frame \"" + terminal.Plain(t.Frame) + "\", " + terminal.Plain(t.Origin) + "]"
+		w.WriteString("  [in the frame \"" + terminal.Plain(t.Frame) + "\", " + terminal.Plain(t.Origin) + "]")
 	}
-	text += "\n" + wrapped(w, terminal.Plain(t.Description))
+	w.WriteString("\n" + paragraph(terminal.Plain(t.Description)))
 	for _, prm := range parameters(t.InputSchema) {
-		line := "    " + terminal.Plain(prm.name) + ": " + terminal.Plain(strings.Join(prm.types,
-			" or "))
+		line := terminal.Plain(prm.name) + ": " + terminal.Plain(strings.Join(prm.types, " or "))
 		if prm.required {
 			line += ", required"
 		}
 		if prm.description != "" {
 			line += ". " + terminal.Plain(prm.description)
 		}
-		text += wrapped(w, line[4:])
+		w.WriteString(paragraph(line))
 	}
-	fmt.Fprint(w, text) // at once: there may be thousands
 }
 
-// wrapped is an indented paragraph: as wide as a terminal, or in one line where there is none.
-func wrapped(w *terminal.Stream, text string) string {
+// paragraphs indents paragraphs: as wide as a terminal, or in one line where there is none.
+func paragraphs(w *terminal.Stream) func(text string) string {
 	const indent = "    "
-	lines := []string{indent + text}
-	if terminal.Is(w) {
-		lines = terminal.Wrap(indent+text, terminal.Width(w), indent+"  ")
+	if !terminal.Is(w) {
+		return func(text string) string { return indent + text + "\n" }
 	}
-	return strings.Join(lines, "\n") + "\n"
+	width := terminal.Width(w)
+	return func(text string) string {
+		return strings.Join(terminal.Wrap(indent+text, width, indent+"  "), "\n") + "\n"
+	}
 }

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 )
 
@@ -160,7 +161,9 @@ var (
 	base64Run  = regexp.MustCompile(`[A-Za-z0-9+/_-]{24,}={0,2}`)
 	hexRun     = regexp.MustCompile(`(?i)(?:(?:\\x|0x)?[0-9a-f]{2}[ ,:]?){16,}`)
 	hexNoise   = regexp.MustCompile(`(?i)\\x|0x|[ ,:]`)
-	percentRun = regexp.MustCompile(`(?i)(?:[\w.-]{0,12}%[0-9a-f]{2}){6,}[\w.-]*`)
+	percentRun = sync.OnceValue(func() *regexp.Regexp { // as long as all others, at the start of each command
+		return regexp.MustCompile(`(?i)(?:[\w.-]{0,12}%[0-9a-f]{2}){6,}[\w.-]*`)
+	})
 )
 
 const base64Letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/_-"
@@ -205,7 +208,7 @@ func decoded(s string) []string {
 		digits := hexNoise.ReplaceAllString(run, "")
 		add(hex.DecodeString(digits[:len(digits)/2*2]))
 	}
-	for _, run := range runs(percentRun, "%", 1) {
+	for _, run := range runs(percentRun(), "%", 1) {
 		text, err := url.PathUnescape(run)
 		add([]byte(text), err)
 	}

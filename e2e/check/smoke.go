@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 	"unicode/utf8"
 
@@ -107,15 +108,17 @@ func (c *Call) failed() (string, bool) {
 var crashes = []string{"TypeError", "ReferenceError", "RangeError", "SyntaxError"}
 
 // refusal begins a text that says that the tool did not do what it was asked for.
-var refusal = regexp.MustCompile(`(?i)^\W*(?:(?:an? )?(?:error|invalid|unknown|missing|failed|failure|cannot|can't|could not|unable)\b|` +
-	`(?:please )?(?:enter|provide|specify|supply)\b|no (?:such|valid|(?:\w+ ){1,4}found)\b|.{0,60}\b(?:is required|are required|not found|must be|is not valid|is invalid)\b)`)
+var refusal = sync.OnceValue(func() *regexp.Regexp { // it takes a millisecond, at the start of each command
+	return regexp.MustCompile(`(?i)^\W*(?:(?:an? )?(?:error|invalid|unknown|missing|failed|failure|cannot|can't|could not|unable)\b|` +
+		`(?:please )?(?:enter|provide|specify|supply)\b|no (?:such|valid|(?:\w+ ){1,4}found)\b|.{0,60}\b(?:is required|are required|not found|must be|is not valid|is invalid)\b)`)
+})
 
 // refuses reports whether a result tells the agent that something is wrong, without being an
 // error for MCP: {"ok":false}, {"error":…}, or a text such as "Error: no such product".
 func refuses(v schema.Value) bool {
 	if v.IsString() {
 		inner := parsed(json.RawMessage(v.String()))
-		return inner.IsObject() && refuses(inner) || refusal.MatchString(v.String())
+		return inner.IsObject() && refuses(inner) || refusal().MatchString(v.String())
 	}
 	for _, name := range []string{"ok", "success", "valid"} {
 		if string(v.Get(name).Text()) == "false" {

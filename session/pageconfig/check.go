@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // Bounds of settings.
@@ -56,10 +57,13 @@ func siteURL(origin string) (*url.URL, error) {
 const maxHeaderName = 256
 
 var (
-	token    = regexp.MustCompile("^[!#$%&'*+.^_`|~0-9A-Za-z-]+$") // RFC 9110, 5.6.2
-	token68  = regexp.MustCompile(`^[A-Za-z0-9._~+/-]+=*$`)        // RFC 9110, 11.2
-	language = regexp.MustCompile(`^[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8}){0,8}$`)
-	zone     = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_+-]{0,31}(/[A-Za-z0-9_+-]{1,31}){0,3}$`)
+	token   = regexp.MustCompile("^[!#$%&'*+.^_`|~0-9A-Za-z-]+$") // RFC 9110, 5.6.2
+	token68 = regexp.MustCompile(`^[A-Za-z0-9._~+/-]+=*$`)        // RFC 9110, 11.2
+	// These take a millisecond, at the start of each command.
+	language = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8}){0,8}$`) })
+	zone     = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_+-]{0,31}(/[A-Za-z0-9_+-]{1,31}){0,3}$`)
+	})
 )
 
 // unsettable are headers that belong to the browser: those that the Fetch
@@ -180,7 +184,7 @@ func (s Settings) checkBearer() error {
 }
 
 func (s Settings) checkLocale() error {
-	if s.Locale != "" && !language.MatchString(s.Locale) {
+	if s.Locale != "" && !language().MatchString(s.Locale) {
 		return errors.New(`it is not a language tag, such as "de-DE"`)
 	}
 	return nil
@@ -189,7 +193,7 @@ func (s Settings) checkLocale() error {
 // checkTimezone looks at the form only: which zones there are is known to the
 // browser.
 func (s Settings) checkTimezone() error {
-	if s.Timezone != "" && !zone.MatchString(s.Timezone) {
+	if s.Timezone != "" && !zone().MatchString(s.Timezone) {
 		return errors.New(`it is not a time zone, such as "Europe/Berlin"`)
 	}
 	return nil
