@@ -36,7 +36,7 @@ stress: ## run every test ten times
 .PHONY: consent
 consent: ## play 10,000 random interleavings of consent, and 200 in a browser
 	@$(SANDBOX)
-	@browser="$$(scripts/browser.sh)" && PAGETOOLS_EXECUTABLE_PATH="$$browser" $(GO) test ./e2e/suite -count=1 -timeout 60m \
+	@browser="$$(scripts/browser.sh)" && PAGETOOLS_EXECUTABLE_PATH="$$browser" $(GO) test ./e2e/app -count=1 -timeout 60m \
 		-run TestNothingRunsUnagreed -interleavings 10000 -browser-interleavings 200
 
 .PHONY: fuzz
@@ -53,14 +53,14 @@ contract: ## hold the engine to its contract in a whole browser; make test does 
 chaos: ## break browsers, pages and clients under load, and look what ran; DURATION=30m, and the SEED of a run
 	@$(SANDBOX)
 	@browser="$$(scripts/browser.sh)" && PAGETOOLS_EXECUTABLE_PATH="$$browser" \
-		PAGETOOLS_HEADLESS_SHELL="$$(scripts/headless-shell.sh)" $(GO) test ./e2e/suite -count=1 -v -timeout 0 \
+		PAGETOOLS_HEADLESS_SHELL="$$(scripts/headless-shell.sh)" $(GO) test ./e2e/suite/life -count=1 -v -timeout 0 \
 		-run 'TestChaos$$|TestLedgerSees' -chaos $(or $(DURATION),30m) -chaos-seed $(or $(SEED),0)
 
 .PHONY: soak
 soak: ## call steadily, and look what grows; DURATION=1h
 	@$(SANDBOX)
 	@browser="$$(scripts/browser.sh)" && PAGETOOLS_EXECUTABLE_PATH="$$browser" \
-		PAGETOOLS_HEADLESS_SHELL="$$(scripts/headless-shell.sh)" $(GO) test ./e2e/suite -count=1 -v -timeout 0 \
+		PAGETOOLS_HEADLESS_SHELL="$$(scripts/headless-shell.sh)" $(GO) test ./e2e/suite/life -count=1 -v -timeout 0 \
 		-run TestSoak -soak $(or $(DURATION),1h)
 	@browser="$$(scripts/browser.sh)" && PAGETOOLS_EXECUTABLE_PATH="$$browser" \
 		PAGETOOLS_HEADLESS_SHELL="$$(scripts/headless-shell.sh)" $(GO) test ./session/cdp -count=1 -timeout 0 \
@@ -74,7 +74,7 @@ mutations: ## undo each finding's fix in a copy, and see its test fail
 .PHONY: picture
 picture: ## make the picture of the README anew, of a session as it is today
 	@$(SANDBOX)
-	@browser="$$(scripts/browser.sh)" && PAGETOOLS_EXECUTABLE_PATH="$$browser" $(GO) test ./e2e/suite -count=1 -run TestPicture -picture
+	@browser="$$(scripts/browser.sh)" && PAGETOOLS_EXECUTABLE_PATH="$$browser" $(GO) test ./e2e/suite/serve -count=1 -run TestPicture -picture
 
 .PHONY: bench
 bench: ## measure; see docs/performance.md

@@ -9,4 +9,4 @@ PAGETOOLS_EXECUTABLE_PATH=$(scripts/browser.sh)
 PAGETOOLS_HEADLESS_SHELL=$(scripts/headless-shell.sh)
 export PAGETOOLS_EXECUTABLE_PATH PAGETOOLS_HEADLESS_SHELL
 go test ./e2e/suite/conformance -native -count=1
-exec go test ./e2e/suite -run '^TestClients$' -clients="$1" -v -count=1 -timeout 40m
+exec go test ./e2e/suite/mcp -run '^TestClients$' -clients="$1" -v -count=1 -timeout 40m

@@ -1,0 +1,42 @@
+package docs
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"syscall"
+)
+
+// Binary returns the path of the pagetools under test: the one that PAGETOOLS_BINARY names, or
+// bin/test/pagetools of the repository, which it builds. Packages whose tests run at the same time
+// build it one after the other.
+var Binary = sync.OnceValues(func() (string, error) {
+	if path := os.Getenv("PAGETOOLS_BINARY"); path != "" {
+		return path, nil
+	}
+	root, err := filepath.Abs("../../..") // tests run in their package's folder
+	if err != nil {
+		return "", fmt.Errorf("looking for the repository: %w", err)
+	}
+	dir := filepath.Join(root, "bin", "test")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", fmt.Errorf("building pagetools: %w", err)
+	}
+	lock, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return "", fmt.Errorf("building pagetools: %w", err)
+	}
+	defer lock.Close()
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
+		return "", fmt.Errorf("building pagetools: %w", err)
+	}
+	path := filepath.Join(dir, "pagetools")
+	build := exec.Command("go", "build", "-o", path, "./cmd/pagetools")
+	build.Dir = root
+	if out, err := build.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("building pagetools: %w\n%s", err, out)
+	}
+	return path, nil
+})

@@ -1,0 +1,139 @@
+package docs
+
+// This file is the import rules of the design as two tables. Paths are relative
+// to the module; "x/..." means x and everything below it.
+
+// layer says which of our own packages the packages that match may import. The
+// first matching layer counts.
+type layer struct {
+	packages string
+	may      []string
+	reason   string
+}
+
+var layers = []layer{
+	{"bridge/schema", nil, "schema is a leaf: it knows JSON Schema and nothing of ours"},
+	{"bridge/policy", nil, "policy is a leaf: pure decisions that can be tested without anything else"},
+	{"bridge/webtool", []string{"bridge/schema"}, "documents and versions are made from actions: they know no pipeline"},
+	{"bridge/store", []string{"bridge", "bridge/webtool", "bridge/policy", "bridge/schema"}, "store keeps what the domain says, some of it as canonical JSON; it knows no adapter"},
+	{"bridge/opentools", []string{"bridge", "bridge/policy", "bridge/schema", "bridge/opentools/oauth"}, "opentools is an adapter behind bridge.Router"},
+	{"bridge/opentools/oauth", []string{"bridge/schema"}, "credentials know neither documents nor the pipeline"},
+	{"bridge/bridgetest", []string{"bridge", "bridge/policy", "bridge/schema"}, "fakes of the domain need only the domain"},
+	{"bridge", []string{"bridge/webtool", "bridge/schema", "bridge/policy"}, "bridge is the domain: it imports its three leaves and no adapter"},
+
+	{"js/build/...", []string{"js/build"}, "the bundler is a tool of go generate"},
+	{"js", nil, "js holds scripts and embeds them; it knows nothing of who runs them"},
+	{"shim", []string{"bridge", "bridge/policy", "bridge/schema", "js"}, "shim is the conversation with the script in js, in words of the domain"},
+
+	{"session", []string{"bridge", "bridge/policy", "bridge/schema", "session/pageconfig"}, "session imports no engine: engines implement its interfaces"},
+	{"session/pageconfig", nil, "pageconfig is a leaf: what a call may change about its page"},
+	{"session/cdp/wire", nil, "wire carries messages: it knows no page and no engine"},
+	{"session/cdp/chrome", nil, "chrome runs a browser: it speaks to none"},
+	{"session/cdp/cdptest", []string{"session/cdp/wire", "session/cdp/chrome", "shim"}, "what a page script costs is measured without the engine"},
+	{"session/cdp", []string{
+		"bridge", "bridge/policy", "bridge/schema", "session", "session/pageconfig", "session/cdp/wire", "session/cdp/chrome", "session/egress", "shim",
+	}, "an engine knows the session's interfaces, the shim and the way into the network, no other engine"},
+	{"session/relay", []string{"bridge", "bridge/policy", "bridge/schema", "session", "session/pageconfig", "shim", "js"}, "an engine knows the session's interfaces and the shim, no other engine"},
+	{"session/egress", []string{"bridge", "bridge/policy"}, "the proxy knows no session and no engine"},
+	{"session/sessiontest", []string{"bridge", "bridge/policy", "bridge/schema", "session", "session/pageconfig"}, "fakes of the session need only the session"},
+
+	{"transport", []string{"bridge", "bridge/policy", "bridge/schema"}, "the shared guards know no single transport"},
+	{"transport/openapi", []string{"transport", "bridge", "bridge/webtool", "bridge/policy", "bridge/schema", "bridge/opentools"}, "adapters do not know each other; openapi shares the document types of opentools"},
+	{"transport/console", []string{"transport", "bridge", "bridge/policy", "bridge/schema", "js"}, "adapters do not know each other; the console serves its script from js"},
+	{"transport/mcp/toolset", []string{"bridge", "bridge/webtool", "bridge/schema"}, "names and lists are made from catalogs: no library, no connection"},
+	{"transport/mcp", []string{"transport", "transport/mcp/toolset", "bridge", "bridge/webtool", "bridge/policy", "bridge/schema"}, "adapters do not know each other: MCP has its toolset besides"},
+	{"transport/...", []string{"transport", "bridge", "bridge/webtool", "bridge/policy", "bridge/schema"}, "adapters do not know each other: a transport imports neither session nor shim nor another transport"},
+
+	{"cmd/pagetools/internal/terminal", []string{"bridge/schema"}, "text for a terminal is a leaf: JSON is escaped as everywhere"},
+	{"cmd/pagetools/internal/files", nil, "writing a file as a whole is a leaf"},
+	{"cmd/pagetools/internal/watch", nil, "changes of files are a leaf"},
+	{"cmd/pagetools/internal/clients", []string{"cmd/pagetools/internal/files", "cmd/pagetools/internal/terminal", "bridge/schema"}, "the files of MCP clients need nothing of what we serve"},
+	{"cmd/pagetools/internal/config", []string{"bridge", "bridge/policy", "bridge/schema", "e2e/app"}, "the configuration speaks of the domain's limits and rules, and of targets"},
+	{"cmd/pagetools", []string{
+		"cmd/pagetools/internal/...", "bridge/...", "examples", "js", "shim", "session", "session/pageconfig", "session/cdp", "session/cdp/chrome", "session/relay", "session/egress",
+		"transport/...", "e2e/app", "e2e/check", "e2e/hosts", "e2e/scenario", "e2e/effects", "e2e/report",
+	}, "cmd has the verbs; what they stand on is wired in e2e/app"},
+	{"examples/...", []string{"examples/recipes"}, "an example stands for itself; the recipes are a handler, which tests and a command serve"},
+	{"scripts/...", nil, "a script works from outside, as a user does"},
+	{"e2e/app", []string{
+		"bridge", "bridge/webtool", "bridge/policy", "bridge/schema", "bridge/store", "bridge/opentools", "bridge/opentools/oauth",
+		"session", "session/pageconfig", "session/cdp", "session/cdp/chrome", "session/relay", "session/egress", "transport/...",
+	}, "the wiring is shared by the command and the test kit: it knows neither"},
+	{"e2e/check", []string{"bridge", "bridge/webtool", "bridge/policy", "bridge/schema"}, "checks are pure: they look at declarations and open nothing"},
+	{"e2e/hosts", []string{"bridge", "bridge/webtool", "bridge/policy", "bridge/schema", "e2e/check"}, "what hosts show of tools is pure, and opens nothing"},
+	{"e2e/trace", []string{"bridge/schema", "e2e/har"}, "a trace is written from plain values, by whoever has them"},
+	{"e2e/har", nil, "the format of recordings is pure, and opens nothing"},
+	{"e2e/suite/...", []string{"bridge/...", "examples/...", "js/...", "shim", "session/...", "transport/...", "e2e/..."}, "the suite tests everything, from outside of cmd"},
+	{"e2e/...", []string{"bridge/...", "session", "session/pageconfig", "transport/...", "e2e/..."}, "the test kit stands on e2e/app, and knows no engine and no command"},
+}
+
+// owner says which packages may import a package of somebody else, or one of
+// the standard library that is worth guarding. An import from outside of the
+// standard library that has no owner is refused.
+type owner struct {
+	imports  string
+	packages []string
+	reason   string
+}
+
+var owners = []owner{
+	{"github.com/chromedp/...", []string{"session/cdp", "session/cdp/wire", "session/cdp/cdptest"}, "chromedp and cdproto may break in any release: one folder pays for it"},
+	{"github.com/mark3labs/mcp-go/...", []string{"transport/mcp", "examples/agent-mcp", "e2e/scenario", "e2e/suite/..."}, "no type of the MCP library in our API; its client is one of those that we are tested with"},
+	{"github.com/santhosh-tekuri/jsonschema/...", []string{"bridge/schema", "scripts/bundle"}, "strangers' schemas are compiled in one place, which bounds the work; a script checks a document of ours"},
+	{"github.com/dlclark/regexp2/...", []string{"bridge/schema"}, "strangers' patterns run in one place, which bounds the time"},
+	{"github.com/go-json-experiment/json/...", []string{"bridge", "bridge/schema", "bridge/policy", "bridge/opentools", "transport/...", "shim"}, "strict JSON is read at the edges, and redacted token by token"},
+	{"github.com/kljensen/snowball/...", []string{"transport/mcp/toolset"}, "only the search of tools knows a language"},
+	{"github.com/gorilla/websocket/...", []string{"session/relay", "transport/console"}, "two packages speak WebSocket"},
+	{"github.com/evanw/esbuild/...", []string{"js/build"}, "the bundler is a tool of go generate, not part of the binary"},
+	{"github.com/prometheus/...", []string{"transport"}, "counts leave the process in one place"},
+	{"go.opentelemetry.io/otel/trace", []string{"bridge", "cmd/pagetools"}, "the pipeline makes spans, with the interfaces alone; the command wires who gets them"},
+	{"go.opentelemetry.io/otel/attribute", []string{"bridge", "cmd/pagetools"}, "only the pipeline knows what a span may hold"},
+	{"go.opentelemetry.io/otel/codes", []string{"bridge"}, "only the pipeline knows how a call ended"},
+	{"go.opentelemetry.io/otel/sdk/...", []string{"cmd/pagetools"}, "spans leave the process in one place, which the command wires"},
+	{"go.opentelemetry.io/otel/exporters/...", []string{"cmd/pagetools"}, "spans leave the process in one place, which the command wires"},
+	{"go.opentelemetry.io/otel", []string{"cmd/pagetools"}, "it has the globals of the process, which only the command may set"},
+	{"go.opentelemetry.io/proto/...", []string{"e2e/suite/..."}, "a test is a collector of traces"},
+	{"google.golang.org/protobuf/...", []string{"e2e/suite/..."}, "a test is a collector of traces"},
+	{"github.com/pquerna/cachecontrol/...", []string{"bridge/opentools"}, "how long documents are fresh is read in one place"},
+	{"golang.org/x/oauth2/...", []string{"bridge/opentools/oauth"}, "tokens are asked for in one place, which checks who gives them"},
+	{"github.com/zitadel/oidc/...", []string{"bridge/opentools/oauth"}, "a test logs in at an authorization server that is not ours"},
+	{"golang.org/x/time/rate/...", []string{"bridge/policy"}, "rates are policy, the same for every transport"},
+	{"modernc.org/...", []string{"bridge/store"}, "SQL only in the store"},
+	{"github.com/tailscale/hujson/...", []string{"cmd/pagetools/internal/clients"}, "only files of MCP clients are JSON with comments"},
+	{"github.com/pelletier/go-toml/...", []string{"cmd/pagetools/internal/clients"}, "only a file of an MCP client is TOML"},
+	{"go.yaml.in/yaml/...", []string{"bridge/opentools", "cmd/pagetools/internal/config", "e2e/hosts", "e2e/scenario", "e2e/suite/..."}, "only the configuration file is YAML, besides what describes hosts and scenarios, and documents of OpenAPI; a test reads the workflow that init writes"},
+	{"github.com/fsnotify/fsnotify/...", []string{"cmd/pagetools/internal/watch"}, "changes of files are heard in one place"},
+	{"github.com/spf13/cobra/...", []string{"cmd/pagetools"}, "only the command line has commands"},
+	{"github.com/spf13/pflag/...", []string{"cmd/pagetools", "cmd/pagetools/internal/config"}, "only the command line has flags"},
+	{"golang.org/x/term/...", []string{"cmd/pagetools/internal/terminal"}, "only the command line meets a terminal"},
+	{"golang.org/x/sys/...", []string{"e2e/suite/..."}, "tests make the terminal that the command line asks on"},
+	{"golang.org/x/net/websocket/...", []string{"e2e/suite/..."}, "tests are viewers of live views"},
+	{"code.dny.dev/ssrf/...", []string{"session/egress"}, "addresses of connections are judged in one place"},
+	{"golang.org/x/net/proxy/...", []string{"session/egress"}, "an operator's proxy is behind our own"},
+	{"golang.org/x/net/html/...", []string{"bridge/opentools", "e2e/report"}, "a page can name its document in a link; a test reads the report in HTML as a browser does"},
+	{"golang.org/x/net/http/httpguts", []string{"bridge/opentools"}, "what a header may be named is for who makes requests of strangers' documents"},
+	{"golang.org/x/net/publicsuffix", []string{"bridge/opentools"}, "cookies of APIs are judged in one place"},
+	{"golang.org/x/net/dns/...", []string{"session/egress"}, "tests are servers of names"},
+	{"golang.org/x/net/idna/...", []string{"e2e/app"}, "targets are hosts as people write them"},
+	{"github.com/rogpeppe/go-internal/...", []string{"e2e/suite/..."}, "scripts of the command line are tests"},
+	{"database/sql/...", []string{"bridge/store"}, "SQL only in the store"},
+	{"testing/...", []string{"bridge/bridgetest", "session/sessiontest", "e2e", "e2e/suite/..."}, "what ships does not import testing"},
+}
+
+// testOwners are the imports that any test file may have besides the owners'.
+var testOwners = []string{"testing/...", "pgregory.net/rapid/...", "github.com/rogpeppe/go-internal/...", "github.com/getkin/kin-openapi/..."}
+
+// unreachable says what a package must not reach, not even through somebody
+// else's package.
+type unreachable struct {
+	packages string
+	imports  []string
+	reason   string
+}
+
+var unreachables = []unreachable{
+	{"bridge", []string{"net/http", "os/exec", "database/sql", "github.com/chromedp/...", "github.com/mark3labs/...", "go.opentelemetry.io/otel/sdk/...", "go.opentelemetry.io/otel/exporters/..."}, "the domain has no transport, no browser and no database"},
+	{"bridge/schema", []string{"net/http", "os/exec"}, "a schema must not make us fetch or start anything"},
+	{"bridge/policy", []string{"net", "net/http", "os/exec", "database/sql"}, "policy decides and does no I/O"},
+	{"shim", []string{"net/http", "os/exec"}, "the codec carries no transport"},
+}

@@ -1,0 +1,281 @@
+package serve_test
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/net/websocket"
+
+	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/session"
+	"github.com/pagetools/pagetools/session/cdp"
+	"github.com/pagetools/pagetools/session/cdp/chrome"
+
+	"github.com/pagetools/pagetools/e2e/suite"
+	"github.com/pagetools/pagetools/e2e/suite/docs"
+)
+
+// operatorsBrowser is the browser in which tests open the operators' page.
+func operatorsBrowser(t *testing.T) *cdp.Engine {
+	t.Helper()
+	return browserOf(t, 0, 0)
+}
+
+// browserOf is a browser with viewports of a size in CSS pixels; 0 is the usual one.
+func browserOf(t *testing.T, width, height int) *cdp.Engine {
+	t.Helper()
+	e, err := cdp.NewLocal(cdp.LocalOptions{Options: chrome.Options{
+		Path: os.Getenv("PAGETOOLS_EXECUTABLE_PATH"), NoSandbox: os.Getenv("PAGETOOLS_NO_SANDBOX") == "1",
+		Width: width, Height: height,
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return e
+}
+
+// shownPage is a page in the operators' browser. Its tools are what scripts that
+// should not run there would make.
+type shownPage struct {
+	session.Tab
+	bridge.View
+
+	ready chan struct{}
+	tools chan string
+}
+
+// Close ends the view; the tab ends with the test.
+func (p *shownPage) Close() { p.View.Close() }
+
+// showInBrowser opens a page, and waits until it has an element.
+func showInBrowser(t *testing.T, e *cdp.Engine, url, selector string) *shownPage {
+	t.Helper()
+	tab, err := e.Open(t.Context(), session.TabOptions{Await: session.Await{Selector: selector}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &shownPage{Tab: tab, ready: make(chan struct{}), tools: make(chan string, 100)}
+	go p.read()
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), suite.StopWithin)
+		defer cancel()
+		if err := tab.Close(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := tab.Load(t.Context(), url); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-p.ready:
+	case <-time.After(suite.ReadyWithin):
+		t.Fatalf("%s shows no %s", url, selector)
+	}
+	if p.View, err = tab.(session.Watchable).View(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.Close)
+	return p
+}
+
+// read takes the tab's events until it is closed.
+func (p *shownPage) read() {
+	for ev := range p.Events() {
+		switch ev := ev.(type) {
+		case session.Ready:
+			close(p.ready)
+		case session.ToolsChanged:
+			for _, tool := range ev.Tools {
+				p.tools <- tool.Name
+			}
+		}
+	}
+}
+
+// press presses keys, by their names; a key of one letter writes it.
+func (p *shownPage) press(t *testing.T, keys ...string) {
+	t.Helper()
+	for _, key := range keys {
+		in := bridge.Input{Type: bridge.KeyDown, Key: key, Code: key}
+		if len(key) == 1 {
+			in.Text = key
+		}
+		for _, in.Type = range []bridge.InputType{bridge.KeyDown, bridge.KeyUp} {
+			if err := p.Act(t.Context(), in); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// take takes the pen of a live view. Its button has the focus when the page is shown,
+// whenever that is.
+func (p *shownPage) take(t *testing.T, watching *websocket.Conn) {
+	t.Helper()
+	stop, pressed := make(chan struct{}), make(chan struct{})
+	go func() { // ends when it is stopped, or with the page
+		defer close(pressed)
+		ticker := time.NewTicker(100 * time.Millisecond)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-ticker.C:
+				if p.Act(t.Context(), bridge.Input{Type: bridge.KeyDown, Key: "Enter", Code: "Enter"}) != nil {
+					return
+				}
+			case <-stop:
+				return
+			}
+		}
+	}()
+	hears(t, watching, "the pen in the operators' page", func(s liveState) bool { return s.Pen == "console" })
+	close(stop)
+	<-pressed
+}
+
+// operators serves a site with a console, and returns the address of its page.
+func operators(t *testing.T, target string, more ...string) (s *suite.Server, page string) {
+	t.Helper()
+	s = suite.Serve(t, append([]string{"site=" + target, "--console-listen", "127.0.0.1:0", "--warm", "0"}, more...)...)
+	return s, s.Ready.Console.URL + "/#" + s.Ready.Console.Token
+}
+
+// waits sends a call that waits for a person, and returns its reply.
+func waits(s *suite.Server, action, request string) <-chan suite.Reply {
+	return s.Later("/webtools/site", fmt.Sprintf(`{"sessionId":"me","action":%q,"request":%s,"config":{"wait":60000}}`, action, request))
+}
+
+// liveState is what a viewer is told.
+type liveState struct {
+	Type     string
+	Question *struct{ ID, Kind string }
+	Pen      string
+	Over     bool
+	Error    struct{ Code, Message string }
+}
+
+// viewer opens a live view of the only question, as a program does.
+func viewer(t *testing.T, s *suite.Server) *websocket.Conn {
+	t.Helper()
+	var list struct{ Questions []struct{ ID string } }
+	if r := s.As(t, s.Ready.Console.Token, http.MethodGet, s.Ready.Console.URL+"/api/questions", ""); json.Unmarshal(r.Body, &list) != nil || len(list.Questions) != 1 {
+		t.Fatalf("the questions are %s", r.Body)
+	}
+	config, err := websocket.NewConfig(strings.Replace(s.Ready.Console.URL, "http", "ws", 1)+"/api/questions/"+list.Questions[0].ID+"/live", s.Ready.Console.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.Protocol = []string{"pagetools.live.v1", "pagetools.bearer." + base64.RawURLEncoding.EncodeToString([]byte(s.Ready.Console.Token))}
+	conn, err := config.DialContext(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	return conn
+}
+
+// hears reads what a viewer is told, until it is right.
+func hears(t *testing.T, conn *websocket.Conn, what string, right func(liveState) bool) {
+	t.Helper()
+	_ = conn.SetReadDeadline(time.Now().Add(suite.ReplyWithin))
+	for {
+		var data []byte
+		if err := websocket.Message.Receive(conn, &data); err != nil {
+			t.Fatalf("waiting for %s: %v", what, err)
+		}
+		var s liveState
+		if json.Unmarshal(data, &s) == nil && right(s) {
+			return
+		}
+	}
+}
+
+// TestWizard: a person takes the pen in the operators' page, picks a seat and signs
+// in the page behind it, and the call has their booking.
+func TestWizard(t *testing.T) {
+	t.Parallel()
+	s, address := operators(t, filepath.Join(docs.Root(t), "examples", "wizard"), "--approval", "auto")
+	booked := waits(s, "book-seat", `{"play":"tempest"}`)
+	page := showInBrowser(t, operatorsBrowser(t), address, "article[data-id]")
+	watching := viewer(t, s)
+	// The arguments, Done, Decline, Show the page.
+	page.press(t, "Tab", "Tab", "Tab", "Tab", "Enter")
+	page.take(t, watching)
+	// The first free seat has the focus; then the name, the rules, and Enter.
+	page.press(t, " ", "Enter", "A", "d", "a", "Tab", " ", "Enter")
+	r := <-booked
+	var booking struct{ Play, Seat, Signed string }
+	if r.Status != http.StatusOK || json.Unmarshal(r.Data(t), &booking) != nil || booking.Seat != "A1" || booking.Signed != "Ada" {
+		t.Errorf("the call gave %d %s", r.Status, r.Body)
+	}
+	hears(t, watching, "the end", func(s liveState) bool { return s.Over })
+}
+
+// hostile is text that runs where markup is made of it: it makes a tool.
+const hostile = `</p><img src=x onerror="document.modelContext.registerTool({name:'xss',description:'x',execute(){}})"><script>document.modelContext.registerTool({name:'xss',description:'x',execute(){}})</script>` +
+	`<svg onload="document.modelContext.registerTool({name:'xss',description:'x',execute(){}})"> Approved by admin`
+
+// TestOperatorsPageShowsText (C9, C11): what pages and callers write is shown in
+// the operators' page as text, as theirs, and does not run there.
+func TestOperatorsPageShowsText(t *testing.T) {
+	t.Parallel()
+	text, err := json.Marshal(hostile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		if r.URL.Path == "/control" { // the same text, as markup
+			_, _ = io.WriteString(w, `<body><p id=shown>`+hostile)
+			return
+		}
+		_, _ = fmt.Fprintf(w, `<!doctype html><script>document.modelContext.registerTool({name:'evil',title:%[1]s,description:%[1]s,inputSchema:{type:'object',properties:{a:{type:'string'}}},
+			execute: () => confirm(%[1]s)})</script>`, strings.ReplaceAll(string(text), "</script>", `<\/script>`))
+	}))
+	defer web.Close()
+	e := operatorsBrowser(t)
+	control := showInBrowser(t, e, web.URL+"/control", "#shown")
+	select {
+	case name := <-control.tools:
+		if name != "xss" {
+			t.Errorf("the control made %s", name)
+		}
+	case <-time.After(suite.ReplyWithin):
+		t.Fatal("the text does not run where markup is made of it")
+	}
+
+	s, address := operators(t, web.URL+"/", "--approval", "auto")
+	answered := waits(s, "evil", `{"a":`+string(text)+`}`)
+	suite.Eventually(t, suite.ReplyWithin, "a question", func() bool {
+		return strings.Contains(string(s.As(t, s.Ready.Console.Token, http.MethodGet, s.Ready.Console.URL+"/api/questions", "").Body), "Approved by admin")
+	})
+	// The page's words stand in a quotation, after the origin that says them.
+	page := showInBrowser(t, e, address, "article > h3 + dl + p + blockquote")
+	page.press(t, "Tab", "Tab", "Enter") // the arguments, OK
+	if r := <-answered; r.Status != http.StatusOK || string(r.Data(t)) != "true" {
+		t.Errorf("the call gave %d %s", r.Status, r.Body)
+	}
+	var made []string
+	for len(page.tools) > 0 {
+		made = append(made, <-page.tools)
+	}
+	if slices.Contains(made, "xss") {
+		t.Error("what a page wrote ran in the operators' page")
+	}
+}
