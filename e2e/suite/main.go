@@ -23,8 +23,9 @@ import (
 var Scratch string
 
 // Main runs the tests of a package in a folder of their own, and returns the exit code. It fails
-// when a process, a browser's profile or anything else is left in that folder.
-func Main(m *testing.M) int {
+// when a process, a browser's profile or anything else is left in that folder. The commands that
+// the tests start share a browser when share is true, but for those that are called with OwnBrowser.
+func Main(m *testing.M, share bool) int {
 	flag.Parse()
 	if err := flag.Set("test.parallel", "3"); err != nil { // two keep two cores busy, and some wait
 		fmt.Fprintln(os.Stderr, "e2e:", err)
@@ -46,6 +47,16 @@ func Main(m *testing.M) int {
 	for name, value := range settings {
 		if err := os.Setenv(name, value); err != nil {
 			fmt.Fprintln(os.Stderr, "e2e:", err)
+			return 1
+		}
+	}
+	if share {
+		browser, err := sharedBrowser()
+		if err == nil {
+			err = os.Setenv("PAGETOOLS_BROWSER_URL", browser)
+		}
+		if err != nil {
+			fmt.Fprintln(os.Stderr, "e2e: the tests need a browser:", err)
 			return 1
 		}
 	}
@@ -93,10 +104,13 @@ func Pagetools(t *testing.T) string {
 	return path
 }
 
-// SharedBrowser starts a browser with a debugging port, as a user would, and returns the port's
-// address. One is enough for all commands that are not about browsers: it is as long as they take to
-// start one each.
-var SharedBrowser = sync.OnceValues(func() (address string, err error) {
+// OwnBrowser is the argument with which a command starts a browser of its own: tests about
+// browsers and about the network of pages have it.
+const OwnBrowser = "--browser-url="
+
+// sharedBrowser starts a browser with a debugging port, as a user would, and returns the port's
+// address.
+func sharedBrowser() (address string, err error) {
 	dir, err := os.MkdirTemp(Scratch, "b")
 	if err != nil {
 		return "", err
@@ -132,7 +146,7 @@ var SharedBrowser = sync.OnceValues(func() (address string, err error) {
 		}
 	}
 	return "", errors.Join(errors.New("the shared browser names no port"), lines.Err())
-})
+}
 
 // shared are the servers that several tests use, to be stopped at the end.
 var shared struct {

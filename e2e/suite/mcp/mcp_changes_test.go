@@ -191,14 +191,10 @@ func TestEveryChangeIsTold(t *testing.T) {
 	t.Run("stdio", func(t *testing.T) { // each has a process, and so a page, of its own: at once, because it takes its time
 		t.Parallel()
 		bin := suite.Pagetools(t)
-		browser, err := suite.SharedBrowser()
-		if err != nil {
-			t.Fatal(err)
-		}
 		var all sync.WaitGroup
 		for _, version := range suite.MCPVersions {
 			tmp, f := suite.TempDir(t), newFollower(version)
-			if err := f.OverStdio(t.Context(), bin, tmp, target, "--approval", "auto", "--warm", "0", "--browser-url", browser); err != nil {
+			if err := f.OverStdio(t.Context(), bin, tmp, target, "--approval", "auto", "--warm", "0"); err != nil {
 				t.Fatalf("%s: %v", version, err)
 			}
 			t.Cleanup(func() { _ = f.Close() })

@@ -258,16 +258,12 @@ func TestPurchasesOverMCP(t *testing.T) {
 			configs[late], _ = purchasesConfig(t, site, late)
 		}
 		bin := suite.Pagetools(t)
-		browser, err := suite.SharedBrowser()
-		if err != nil {
-			t.Fatal(err)
-		}
 		var processes sync.WaitGroup
 		for _, version := range suite.MCPVersions {
 			tmps := map[bool]string{false: suite.TempDir(t), true: suite.TempDir(t)}
 			processes.Go(func() {
 				for _, late := range []bool{false, true} {
-					if err := buyOverStdio(t.Context(), version, site, bin, tmps[late], late, "--config", configs[late], "--browser-url", browser); err != nil {
+					if err := buyOverStdio(t.Context(), version, site, bin, tmps[late], late, "--config", configs[late]); err != nil {
 						t.Errorf("%s: %v", version, err)
 					}
 				}

@@ -7,4 +7,4 @@ import (
 	"github.com/pagetools/pagetools/e2e/suite"
 )
 
-func TestMain(m *testing.M) { os.Exit(suite.Main(m)) }
+func TestMain(m *testing.M) { os.Exit(suite.Main(m, true)) }

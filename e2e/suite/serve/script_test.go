@@ -46,10 +46,6 @@ func TestScripts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	browser, err := suite.SharedBrowser()
-	if err != nil {
-		t.Fatal(err)
-	}
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
 		WorkdirRoot:         suite.Scratch,
@@ -63,7 +59,6 @@ func TestScripts(t *testing.T) {
 			}
 			env.Setenv("PATH", filepath.Dir(path)+string(os.PathListSeparator)+os.Getenv("PATH"))
 			env.Setenv("BIN", path)
-			env.Setenv("PAGETOOLS_BROWSER_URL", browser) // a script about browsers, or pages' network, sets it to ""
 			env.Setenv("TMPDIR", tmp)
 			env.Setenv("PAGETOOLS_DATA_DIR", tmp+"-data")
 			env.Setenv("PAGETOOLS_CONSOLE_LISTEN", "off")
@@ -75,7 +70,10 @@ func TestScripts(t *testing.T) {
 			if whole, _, err := chrome.Find(chrome.Options{Kind: chrome.Chromium}); err == nil {
 				env.Setenv("WHOLE", whole)
 			}
-			for _, name := range []string{"PAGETOOLS_NO_SANDBOX", "PAGETOOLS_EXECUTABLE_PATH"} {
+			for _, name := range []string{
+				"PAGETOOLS_NO_SANDBOX", "PAGETOOLS_EXECUTABLE_PATH",
+				"PAGETOOLS_BROWSER_URL", // a script about browsers, or pages' network, sets it to ""
+			} {
 				env.Setenv(name, os.Getenv(name))
 			}
 			env.Values[serverKey{}] = new(*suite.Server)
@@ -148,7 +146,7 @@ func startServer(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("usage: start VERB [ARG...], once until halt")
 	}
 	var err error
-	args = append([]string{args[0], "--config", ts.Getenv("PAGETOOLS_CONFIG")}, args[1:]...)
+	args = append([]string{args[0], "--config", ts.Getenv("PAGETOOLS_CONFIG"), "--browser-url", ts.Getenv("PAGETOOLS_BROWSER_URL")}, args[1:]...)
 	*s, err = suite.Start(ts.Getenv("BIN"), ts.MkAbs("."), ts.Getenv("TMPDIR"), args...)
 	ts.Check(err)
 	ts.Setenv("URL", (*s).URL)

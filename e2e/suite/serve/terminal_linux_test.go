@@ -76,7 +76,9 @@ func converse(t *testing.T, args ...string) *conversation {
 		t.Fatal(err)
 	}
 	_ = program.Close() // the program has its own
-	go func() {         // ends with the terminal
+	seen := make(chan struct{})
+	go func() { // ends with the terminal
+		defer close(seen)
 		var buf [4096]byte
 		for {
 			n, err := person.Read(buf[:])
@@ -90,6 +92,7 @@ func converse(t *testing.T, args ...string) *conversation {
 	}()
 	go func() { // ends with the program
 		_ = c.cmd.Wait()
+		<-seen
 		close(c.ended)
 	}()
 	t.Cleanup(func() {
