@@ -1,7 +1,9 @@
 # The commands of this repository. `make` alone lists them.
 
 GO   ?= go
-LINT := $(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+# The linters have a module file of their own, so that what they need is not what we need. Go builds
+# them once.
+LINT := $(GO) tool -modfile=golangci-lint.mod golangci-lint
 
 # Chromium's sandbox does not work for root. Our own pages are trusted, so root
 # tests them without. The binary itself never decides this.
@@ -23,15 +25,28 @@ demo: ## build, serve the stamp collection, call it as an agent would, stop
 		[ -n "$$browser" ] && $(MAKE) --no-print-directory build && \
 		PAGETOOLS_EXECUTABLE_PATH="$$browser" $(GO) run ./scripts/demo bin/pagetools
 
+.PHONY: check
+check: ## run the tests that need no browser, with the race detector
+	@scripts/test.sh check
+
 .PHONY: test
-test: ## run every test, with the race detector
+test: ## run every test
 	@$(SANDBOX)
-	@scripts/test.sh
+	@scripts/test.sh all
+
+.PHONY: nightly
+nightly: ## run what takes hours: stress, race, chaos, soak, consent, mutations, clients, fuzz, corpus; PARTS="stress race" for some
+	@scripts/nightly.sh $(PARTS)
 
 .PHONY: stress
-stress: ## run every test ten times
+stress: ## run every test three times; ROUNDS=10
 	@$(SANDBOX)
-	@for run in 1 2 3 4 5 6 7 8 9 10; do echo "== run $$run of 10"; scripts/test.sh -count=1 || exit 1; done
+	@for run in $$(seq $(or $(ROUNDS),3)); do echo "== round $$run"; scripts/test.sh all -count=1 || exit 1; done
+
+.PHONY: race
+race: ## run every test against a pagetools that is built with the race detector
+	@$(SANDBOX)
+	@RACE_BINARY=1 scripts/test.sh all -count=1
 
 .PHONY: consent
 consent: ## play 10,000 random interleavings of consent, and 200 in a browser

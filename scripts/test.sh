@@ -1,28 +1,22 @@
 #!/bin/sh
-# Runs every test. Arguments go to go test, after our own flags.
+# Runs tests: "check" those that start no browser, "all" all of them. More arguments go to go test.
 set -eu
 cd "$(dirname "$0")/.."
+tests=$1
+shift
 
-PAGETOOLS_EXECUTABLE_PATH=$(scripts/browser.sh)
-export PAGETOOLS_EXECUTABLE_PATH
-echo "Browser: $PAGETOOLS_EXECUTABLE_PATH"
-# What the headless shell does differently is tested in the browser itself, all else in the
-# shell; make contract has the engine's contract in the browser.
-# PAGETOOLS_HEADLESS_SHELL= takes the browser for all.
-if [ -z "${PAGETOOLS_HEADLESS_SHELL+set}" ]; then
-	PAGETOOLS_HEADLESS_SHELL=$(scripts/headless-shell.sh)
-fi
-export PAGETOOLS_HEADLESS_SHELL
-echo "Headless shell: ${PAGETOOLS_HEADLESS_SHELL:-none}"
+# Packages whose tests start browsers, and those that only drive processes: the race detector has
+# nothing to see in these.
+browsers="./session/cdp ./e2e ./e2e/app ./e2e/effects ./e2e/scenario ./examples ./examples/recipes"
+processes="./e2e/suite/serve ./e2e/suite/mcp ./e2e/suite/life ./e2e/suite/conformance"
+others=$(go list ./... | sed "s|^$(go list -m)|.|" | grep -vxF "$(printf '%s\n' $browsers $processes)")
 
 # Node runs the tests of the page's half. The Go tests run the same code in the
 # browser, so a machine without Node tests less, and is told.
 node_major=$(node -p 'process.versions.node.split(".")[0]' 2>/dev/null || echo 0)
-if [ ! -d js/test ]; then
-	echo "JavaScript tests: there is no js/test."
-elif [ "$node_major" -ge 20 ]; then
+if [ "$node_major" -ge 20 ]; then
 	# Named files: what node makes of a folder differs between its versions.
-	node --test js/test/*.test.mjs
+	node --test --test-reporter=dot js/test/*.test.mjs
 else
 	echo "JavaScript tests: skipped, they need node 20 or newer."
 fi
@@ -39,8 +33,58 @@ if [ "$(go env CGO_ENABLED)" != 1 ] || ! command -v "$(go env CC)" >/dev/null 2>
 fi
 # Without it, every process of the race detector sleeps for a second before it ends.
 export GORACE="${GORACE:-atexit_sleep_ms=0}"
-# Two packages at a time: a browser and a test keep two cores busy. The two that take
-# longest come first, so that neither is left over. The timeout is for what hangs; a
-# machine on which memory is dear needs ten times the usual time.
+
+# counted NAME PROGRAM [NOTE] prints the path of a script that notes a start of NAME and starts
+# PROGRAM. It is written when it changes only, so that Go keeps the results of tests.
+bin=$PWD/bin/test
+mkdir -p "$bin/real"
+starts=$bin/starts
+: >"$starts"
+counted() {
+	printf '#!/bin/sh\n# %s\necho %s >>%s\nexec %s "$@"\n' "${3:-}" "$1" "$starts" "$2" >"$bin/$1.new"
+	chmod +x "$bin/$1.new"
+	cmp -s "$bin/$1.new" "$bin/$1" || mv "$bin/$1.new" "$bin/$1"
+	printf '%s' "$bin/$1"
+}
+
+# RACE_BINARY=1 tests a program that is built with the race detector.
+go build ${RACE_BINARY:+-race} -o "$bin/real/pagetools" ./cmd/pagetools
+PAGETOOLS_BINARY=$(counted pagetools "$bin/real/pagetools" "$(cksum <"$bin/real/pagetools")")
+export PAGETOOLS_BINARY
+
+# vet runs in make lint. The timeout is for what hangs; on a machine on which memory is dear, all
+# takes ten times as long.
+test="go test -json -vet=off -timeout 60m"
+# A test that starts a browser belongs to the others.
+check="env PAGETOOLS_EXECUTABLE_PATH=/nowhere PAGETOOLS_HEADLESS_SHELL= $test $race"
+if [ "$tests" = check ]; then
+	# shellcheck disable=SC2086
+	exec go run ./scripts/testtimes $check "$@" $others
+fi
+
+PAGETOOLS_EXECUTABLE_PATH=$(scripts/browser.sh)
+case $PAGETOOLS_EXECUTABLE_PATH in
+/usr/bin/chromium*) # a script of the distribution's, which adds flags
+	[ ! -x /usr/lib/chromium/chromium ] || PAGETOOLS_EXECUTABLE_PATH=/usr/lib/chromium/chromium
+	;;
+esac
+echo "Browser: $PAGETOOLS_EXECUTABLE_PATH"
+# What the headless shell does differently is tested in the browser itself, all else in the
+# shell; make contract has the engine's contract in the browser.
+# PAGETOOLS_HEADLESS_SHELL= takes the browser for all.
+if [ -z "${PAGETOOLS_HEADLESS_SHELL+set}" ]; then
+	PAGETOOLS_HEADLESS_SHELL=$(scripts/headless-shell.sh)
+fi
+echo "Headless shell: ${PAGETOOLS_HEADLESS_SHELL:-none}"
+
+PAGETOOLS_EXECUTABLE_PATH=$(counted chromium "$PAGETOOLS_EXECUTABLE_PATH")
+export PAGETOOLS_EXECUTABLE_PATH
+if [ -n "$PAGETOOLS_HEADLESS_SHELL" ]; then
+	PAGETOOLS_HEADLESS_SHELL=$(counted headless-shell "$PAGETOOLS_HEADLESS_SHELL")
+fi
+export PAGETOOLS_HEADLESS_SHELL
+
+# One package of each kind at a time keeps two cores busy.
 # shellcheck disable=SC2086
-exec go test $race -timeout 60m -p 2 "$@" ./session/cdp ./e2e/suite ./...
+exec go run ./scripts/testtimes -counts "$starts" \
+	$test -p 1 "$@" $processes + $test $race -p 1 "$@" $browsers + $check -p 1 "$@" $others

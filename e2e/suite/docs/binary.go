@@ -14,7 +14,8 @@ import (
 // build it one after the other.
 var Binary = sync.OnceValues(func() (string, error) {
 	if path := os.Getenv("PAGETOOLS_BINARY"); path != "" {
-		return path, nil
+		_, err := os.Stat(path) // Go keeps a test's result as long as what it looked at stays
+		return path, err
 	}
 	root, err := filepath.Abs("../../..") // tests run in their package's folder
 	if err != nil {
@@ -24,7 +25,9 @@ var Binary = sync.OnceValues(func() (string, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", fmt.Errorf("building pagetools: %w", err)
 	}
-	lock, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	// Written now, and looked at: Go does not keep the result of such a test, which would outlive a
+	// change of the program.
+	lock, err := os.Create(filepath.Join(dir, "lock"))
 	if err != nil {
 		return "", fmt.Errorf("building pagetools: %w", err)
 	}
@@ -32,7 +35,7 @@ var Binary = sync.OnceValues(func() (string, error) {
 	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
 		return "", fmt.Errorf("building pagetools: %w", err)
 	}
-	path := filepath.Join(dir, "pagetools")
+	path := filepath.Join(dir, "real", "pagetools")
 	build := exec.Command("go", "build", "-o", path, "./cmd/pagetools")
 	build.Dir = root
 	if out, err := build.CombinedOutput(); err != nil {
