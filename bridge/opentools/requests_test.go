@@ -24,7 +24,7 @@ import (
 )
 
 // The requests that we make of a document are held to it by a validator that is not ours:
-// docs/decisions/2026-11-24-a-validator-of-requests.md.
+// docs/decisions/2026-11-24-apis-beside-pages.md.
 
 // judge is a server that answers what is wrong with a request.
 type judge struct {

@@ -93,17 +93,22 @@ func unindexed(docs map[string]string) []string {
 		return []string{"there is no " + folder + "README.md"}
 	}
 	var problems []string
+	decisions := 0
 	for _, name := range slices.Sorted(maps.Keys(docs)) {
 		file, ok := strings.CutPrefix(name, folder)
 		if !ok || file == "README.md" {
 			continue
 		}
+		decisions++
 		if !decisionName.MatchString(file) {
 			problems = append(problems, name+": a decision is named YYYY-MM-DD-slug.md")
 		}
 		if n := strings.Count(index, "]("+file+")"); n != 1 {
 			problems = append(problems, fmt.Sprintf("%s: docs/decisions/README.md lists it %d times, not once", name, n))
 		}
+	}
+	if decisions > mostDecisions {
+		problems = append(problems, fmt.Sprintf("%s has %d decisions, more than %d: is each one that somebody would otherwise undo?", folder, decisions, mostDecisions))
 	}
 	return problems
 }
@@ -117,7 +122,7 @@ func TestDecisionsForm(t *testing.T) {
 	}
 }
 
-const mostDecisionLines = 60
+const mostDecisionLines, mostDecisions = 60, 32
 
 var section = regexp.MustCompile(`(?m)^#+ .*$`)
 
