@@ -63,31 +63,52 @@ func TestNoisyNeighbour(t *testing.T) {
 	}
 }
 
+// expiring is a context whose deadline passes when the test says so.
+type expiring struct {
+	context.Context
+
+	passed chan struct{}
+}
+
+func (e expiring) Done() <-chan struct{} { return e.passed }
+
+func (e expiring) Err() error {
+	select {
+	case <-e.passed:
+		return context.DeadlineExceeded
+	default:
+		return nil
+	}
+}
+
 // TestSpinners (R7, R8): whatever keeps a page busy, a call ends in time, and the
 // page is usable or gone.
 func TestSpinners(t *testing.T) {
 	t.Parallel()
+	spinning := make(chan struct{}, 1)
 	base := site(t, map[string]http.HandlerFunc{
 		"/": html(`<script>
-			tool('loop', () => { for (;;); });
-			tool('microtasks', () => { const again = () => Promise.resolve().then(again); again(); return new Promise(() => {}) });
-			tool('xhr', () => { const x = new XMLHttpRequest(); x.open('GET', '/never', false); x.send() });
-			tool('regexp', () => /^(a+)+$/.test('a'.repeat(60) + 'b'));
-			tool('toJSON', () => ({toJSON() { for (;;); }}));
-			tool('onabort', (_, {signal}) => { signal.addEventListener('abort', () => { for (;;); }); return new Promise(() => {}) });
-			tool('catches', () => { for (;;) { try { for (;;); } catch {} finally { continue } } });
+			const spins = (name, execute) => tool(name, (...all) => { navigator.sendBeacon('/began'); return execute(...all) });
+			spins('loop', () => { for (;;); });
+			spins('microtasks', () => { const again = () => Promise.resolve().then(again); again(); return new Promise(() => {}) });
+			spins('xhr', () => { const x = new XMLHttpRequest(); x.open('GET', '/never', false); x.send() });
+			spins('regexp', () => /^(a+)+$/.test('a'.repeat(60) + 'b'));
+			spins('toJSON', () => ({toJSON() { for (;;); }}));
+			spins('onabort', (_, {signal}) => { signal.addEventListener('abort', () => { for (;;); }); return new Promise(() => {}) });
+			spins('catches', () => { for (;;) { try { for (;;); } catch {} finally { continue } } });
 			tool('fine', () => 1);
 		</script>`),
+		"/began": func(http.ResponseWriter, *http.Request) { spinning <- struct{}{} },
 		"/never": func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() },
 	})
 	for _, name := range []string{"loop", "microtasks", "xhr", "regexp", "toJSON", "onabort", "catches"} {
 		p := showPage(t, shared, base+"/")
 		d := p.find(name)
-		began := time.Now()
-		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second) // busy pages beside it may take one
+		ctx := expiring{t.Context(), make(chan struct{})}
+		go func() { <-spinning; close(ctx.passed) }()
+		start := time.Now()
 		_, err := came(p.Invoke(ctx, session.Invocation{Document: d.Document, Tool: d.ID, Input: json.RawMessage("{}"), MaxBytes: 1000}))
-		cancel()
-		took := time.Since(began)
+		took := time.Since(start)
 		if got := reasonOf(err); got != "INTERNAL_ERROR TIMEOUT unknown" || took > hang {
 			t.Errorf("%s: %s after %s", name, got, took)
 		}
@@ -97,9 +118,9 @@ func TestSpinners(t *testing.T) {
 				t.Errorf("after %s: %s", name, got)
 			}
 		}
-		began = time.Now()
-		if err := p.Close(t.Context()); err != nil || time.Since(began) > hang {
-			t.Errorf("closing after %s: %v, %s", name, err, time.Since(began))
+		start = time.Now()
+		if err := p.Close(t.Context()); err != nil || time.Since(start) > hang {
+			t.Errorf("closing after %s: %v, %s", name, err, time.Since(start))
 		}
 		t.Logf("%s: ended after %s, then %s", name, took, reasonOf(err))
 	}

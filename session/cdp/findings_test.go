@@ -156,8 +156,8 @@ func TestMissingScripts(t *testing.T) {
 func TestFindingsAreBounded(t *testing.T) {
 	t.Parallel()
 	origin := site(t, map[string]http.HandlerFunc{"/": html(`<script>
-		for (let i = 0; i < 20000; i++) console.error(i + 'x'.repeat(10000));
-		for (let i = 0; i < 2000; i++) Promise.reject(new Error('y'.repeat(10000) + i));
+		for (let i = 0; i < 4000; i++) console.error(i + 'x'.repeat(10000));
+		for (let i = 0; i < 1000; i++) Promise.reject(new Error('y'.repeat(10000) + i));
 		for (let i = 0; i < 200; i++) tool(i + ' ' + 'z'.repeat(10000), () => 1).catch(() => {});
 		tool('there', () => 1);
 	</script>`)})

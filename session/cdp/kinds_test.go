@@ -13,7 +13,8 @@ import (
 	"github.com/pagetools/pagetools/session/pageconfig"
 )
 
-// inBothKinds runs a test in both kinds of browsers; one that is not installed is skipped.
+// inBothKinds runs a test in both kinds of browsers; one that is not installed is skipped. make test
+// runs it in the headless shell, make contract in both.
 func inBothKinds(t *testing.T, run func(t *testing.T, only func(*LocalOptions))) {
 	t.Helper()
 	for name, path := range map[chrome.Kind]string{
@@ -23,6 +24,9 @@ func inBothKinds(t *testing.T, run func(t *testing.T, only func(*LocalOptions)))
 			o := chrome.Options{Path: path, Kind: name}
 			if _, kind, err := chrome.Find(o); err != nil || kind != name {
 				t.Skipf("there is no %s here: %v", name, err)
+			}
+			if name == chrome.Chromium {
+				needsWhole(t)
 			}
 			run(t, func(o *LocalOptions) { o.Path, o.Kind = path, name })
 		})

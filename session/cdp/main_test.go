@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -27,6 +28,7 @@ var shared *Engine
 var base string
 
 func TestMain(m *testing.M) {
+	flag.Parse()
 	if code, mine := helperProcess(); mine {
 		os.Exit(code)
 	}
@@ -68,6 +70,17 @@ func localOptions() LocalOptions {
 		Path:      cmp.Or(os.Getenv("PAGETOOLS_HEADLESS_SHELL"), os.Getenv("PAGETOOLS_EXECUTABLE_PATH")),
 		NoSandbox: os.Getenv("PAGETOOLS_NO_SANDBOX") == "1", ProfileDir: base,
 	}}
+}
+
+var wholeToo = flag.Bool("whole", false, "run what needs a whole browser, too")
+
+// needsWhole skips a test that make contract runs, and make test does not, because a whole browser
+// takes three times as long.
+func needsWhole(t *testing.T) {
+	t.Helper()
+	if !*wholeToo {
+		t.Skip("make contract runs it")
+	}
 }
 
 // whole takes the browser itself, for what the headless shell does differently.
@@ -226,6 +239,7 @@ func TestContract(t *testing.T) {
 
 // TestNativeContract holds the browser's own WebMCP to the same.
 func TestNativeContract(t *testing.T) {
+	needsWhole(t)
 	native := func(o *LocalOptions) { o.Native = true }
 	contract(t, engine(t, native), native)
 }

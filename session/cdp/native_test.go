@@ -40,6 +40,7 @@ func native1(t *testing.T) *Engine {
 // an event that no script can make; and the input and the result are exact.
 func TestNativeCalls(t *testing.T) {
 	t.Parallel()
+	needsWhole(t)
 	p := showPage(t, native1(t), site(t, map[string]http.HandlerFunc{"/": html(`<script>
 		const seen = [];
 		document.modelContext.addEventListener('toolactivated', (e) => seen.push(e.toolName + ' ' + e.isTrusted));
@@ -89,6 +90,7 @@ func TestNativeCalls(t *testing.T) {
 // TestNativeGenerations: the older generations stand on the browser's object.
 func TestNativeGenerations(t *testing.T) {
 	t.Parallel()
+	needsWhole(t)
 	p := showPage(t, native1(t), site(t, map[string]http.HandlerFunc{"/": html(`<script>
 		document.modelContext.clearContext();
 		const context = navigator.modelContext;
@@ -119,6 +121,7 @@ func TestNativeGenerations(t *testing.T) {
 // before anybody asked.
 func TestNativeFrames(t *testing.T) {
 	t.Parallel()
+	needsWhole(t)
 	other := framesSite(t, "")
 	base := framesSite(t, `<script>tool('where', () => 'top')</script><iframe name=same src="/frame"></iframe><iframe name=nested src="/nested"></iframe>
 		<iframe name=port allow="tools" src="`+other+`/frame"></iframe><iframe name=site allow="tools" src="`+elsewhere(other)+`/nested"></iframe>
@@ -149,6 +152,7 @@ const formsPage = `<form toolname=find tooldescription="find it" toolautosubmit 
 // is not called twice: the browser would forget the first call without a word.
 func TestNativeForms(t *testing.T) {
 	t.Parallel()
+	needsWhole(t)
 	nobody := showPage(t, native1(t), site(t, map[string]http.HandlerFunc{"/": html(formsPage)})+"/")
 	if _, err := nobody.call("waits", "{}"); reasonOf(err) != "TOOL_ERROR AWAITING_SUBMISSION failed" {
 		t.Errorf("where nobody is: %v", err)
@@ -205,6 +209,7 @@ func TestNativeForms(t *testing.T) {
 // nothing, may have been sent.
 func TestNativeFormsAreUnsure(t *testing.T) {
 	t.Parallel()
+	needsWhole(t)
 	for name, x := range map[string]struct{ script, want string }{
 		"only prevented": {`f.onsubmit = (e) => e.preventDefault()`, "TOOL_ERROR  unknown"},
 		"reset":          {`f.onsubmit = (e) => { e.preventDefault(); e.respondWith(new Promise(() => {})); setTimeout(() => f.reset()) }`, "TOOL_ERROR  unknown"},
@@ -224,6 +229,7 @@ func TestNativeFormsAreUnsure(t *testing.T) {
 // that a script changed is called as what it is now.
 func TestNativeFormsKeepUp(t *testing.T) {
 	t.Parallel()
+	needsWhole(t)
 	p := showPage(t, native1(t), site(t, map[string]http.HandlerFunc{"/": html(`<div id=d></div><form id=f toolname=t tooldescription=d><button>go</button></form><script>
 		f.onsubmit = (e) => { e.preventDefault(); e.respondWith('sent') };
 		tool('run', ({script}) => { (0, eval)(script) })</script>`)})+"/")
@@ -291,6 +297,7 @@ func TestNativeFormsKeepUp(t *testing.T) {
 // says so; the shim's engine offers the tool.
 func TestNativeInsecure(t *testing.T) {
 	t.Parallel()
+	needsWhole(t)
 	address := strings.Replace(site(t, map[string]http.HandlerFunc{"/": html(`<script>navigator.modelContext?.registerTool({name: 'there', description: 'd', execute() {}})</script>`)}), "127.0.0.1", "plain.test", 1) + "/"
 	p := showPage(t, native1(t), address)
 	p.until("the finding", func(all []session.ToolsChanged) bool {
@@ -303,6 +310,7 @@ func TestNativeInsecure(t *testing.T) {
 // TestNativeRemote: a browser that was started without the feature says so.
 func TestNativeRemote(t *testing.T) {
 	t.Parallel()
+	needsWhole(t)
 	host := somebodysBrowser(t)
 	e, err := NewRemote(RemoteOptions{URL: "http://" + host, Native: true})
 	if err != nil {

@@ -206,6 +206,7 @@ func TestLostBrowserOfAProfile(t *testing.T) {
 // profile can be had when it is closed.
 func TestProfileOfAPerson(t *testing.T) {
 	t.Parallel()
+	needsWhole(t)
 	dir := t.TempDir()
 	kept := func(o *LocalOptions) {
 		whole(o)

@@ -224,7 +224,7 @@ func TestManyRequests(t *testing.T) {
 	t.Parallel()
 	base := site(t, map[string]http.HandlerFunc{"/x": empty, "/": html(`<script>
 		const many = async (n) => { await Promise.all(Array.from({length: n}, (_, i) => fetch('/x?' + i))); return 'done' };
-		tool('busy', () => many(500)); tool('flood', () => many(4000).catch((e) => 'some failed'));
+		tool('busy', () => many(500)); tool('flood', () => many(2000).catch((e) => 'some failed'));
 		tool('alive', () => true)</script>`)})
 	s := showPageWith(t, shared, with(t, base, credentials), base+"/")
 	other := showPageWith(t, shared, with(t, base, credentials), base+"/")
