@@ -41,12 +41,12 @@ nightly: ## run what takes hours: stress, race, chaos, soak, consent, mutations,
 .PHONY: stress
 stress: ## run every test three times; ROUNDS=10
 	@$(SANDBOX)
-	@for run in $$(seq $(or $(ROUNDS),3)); do echo "== round $$run"; scripts/test.sh all -count=1 || exit 1; done
+	@for run in $$(seq $(or $(ROUNDS),3)); do echo "== round $$run"; PAGETOOLS_NIGHTLY=1 scripts/test.sh all -count=1 || exit 1; done
 
 .PHONY: race
 race: ## run every test against a pagetools that is built with the race detector
 	@$(SANDBOX)
-	@RACE_BINARY=1 scripts/test.sh all -count=1
+	@PAGETOOLS_NIGHTLY=1 RACE_BINARY=1 scripts/test.sh all -count=1
 
 .PHONY: consent
 consent: ## play 10,000 random interleavings of consent, and 200 in a browser
@@ -58,11 +58,14 @@ consent: ## play 10,000 random interleavings of consent, and 200 in a browser
 fuzz: ## fuzz each decoder of strangers' input; FUZZTIME=60s
 	@scripts/fuzz.sh
 
+# What make test leaves to a whole browser, and to its own WebMCP. A test holds this to the tests.
+WHOLE := TestContract|TestNative|TestDevices|TestKinds|TestWindowBombs|TestRequestVectors|Killed|TestServiceWorkers|OfAProfile|OperatorsProfile|OfAPerson|TestIdleBrowser
+
 .PHONY: contract
 contract: ## hold the engine to its contract in a whole browser; make test does it in the headless shell
 	@$(SANDBOX)
 	@browser="$$(scripts/browser.sh)" && PAGETOOLS_EXECUTABLE_PATH="$$browser" PAGETOOLS_HEADLESS_SHELL= GORACE=atexit_sleep_ms=0 \
-		$(GO) test -race ./session/cdp -count=1 -timeout 10m -run 'TestContract|TestNativeContract|TestDevices'
+		$(GO) test -race ./session/cdp -count=1 -timeout 20m -whole -run '$(WHOLE)'
 
 .PHONY: chaos
 chaos: ## break browsers, pages and clients under load, and look what ran; DURATION=30m, and the SEED of a run

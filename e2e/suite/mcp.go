@@ -116,6 +116,15 @@ func (c *OverStdio) Close() {
 // MCPVersions are the eras of MCP.
 var MCPVersions = []string{"2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"}
 
+// SomeVersions returns the newest of MCPVersions, and all of them at night: transport/mcp tests
+// every version in process.
+func SomeVersions(n int) []string {
+	if IsNightly() {
+		return MCPVersions
+	}
+	return MCPVersions[len(MCPVersions)-n:]
+}
+
 // MCPAgent is a client of the library that speaks one version.
 type MCPAgent struct {
 	*client.Client

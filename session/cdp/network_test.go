@@ -198,6 +198,9 @@ func TestRequestVectors(t *testing.T) {
 	for name, kind := range map[string]func(*LocalOptions){"shell": nil, "whole": whole} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			if kind != nil {
+				needsWhole(t)
+			}
 			e, proxy := proxied(t, kind)
 			c, p := run(t, e)
 			awaitRefused(t, proxy, 15)

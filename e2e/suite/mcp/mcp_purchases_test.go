@@ -194,7 +194,7 @@ func (o *desk) answer(ctx context.Context, purchase, answer string) (err error) 
 	return o.do(ctx, http.MethodPost, "/api/questions/"+q, fmt.Sprintf(`{"ok":%t}`, answer == "accept"), &struct{}{})
 }
 
-// purchasesConfig has the callers c0 to c7. late is for plans with a late answer.
+// purchasesConfig has the callers c0 to c5. late is for plans with a late answer.
 func purchasesConfig(t *testing.T, site *clientSite, late bool) (path string, token func(caller int) string) {
 	t.Helper()
 	token = func(caller int) string { return fmt.Sprintf("token-of-the-buyer-%d", caller) }
@@ -204,7 +204,7 @@ func purchasesConfig(t *testing.T, site *clientSite, late bool) (path string, to
 		questionTime = 10 * time.Minute
 	}
 	_, _ = fmt.Fprintf(&text, "sites:\n  - {name: clients, target: %q, approval: {default: auto}}\nlimits: {question: %v}\ncallers:\n", site.URL+"/clients/", questionTime)
-	for i := range 8 {
+	for i := range purchasePlans {
 		_, _ = fmt.Fprintf(&text, "  - {name: c%d, token: %s, may: [call, elicit]}\n", i, token(i))
 	}
 	path = filepath.Join(suite.TempDir(t), "buyers.yaml")
@@ -215,7 +215,7 @@ func purchasesConfig(t *testing.T, site *clientSite, late bool) (path string, to
 }
 
 // TestPurchasesOverMCP: a purchase that asks twice runs once in the page, for each of
-// eight callers at once, in every era and over both transports, whatever people say:
+// six callers at once and over both transports, whatever people say:
 // yes, no, too late, or nothing until the agent asks again.
 func TestPurchasesOverMCP(t *testing.T) {
 	t.Parallel()
@@ -232,9 +232,9 @@ func TestPurchasesOverMCP(t *testing.T) {
 			desks[late] = deskOf(servers[late].Tmp + "-data")
 		}
 		var callers sync.WaitGroup
-		for i := range 8 {
+		for i := range purchasePlans {
 			callers.Go(func() {
-				for era, version := range suite.MCPVersions {
+				for era, version := range suite.SomeVersions(2) {
 					plan := purchasePlans[(i+era)%len(purchasePlans)]
 					b := &buyer{MCPAgent: suite.MCPAgent{Version: version}, name: fmt.Sprintf("http-c%d", i), site: site, desk: desks[plan.late()]}
 					b.Elicits = b
@@ -259,7 +259,7 @@ func TestPurchasesOverMCP(t *testing.T) {
 		}
 		bin := suite.Pagetools(t)
 		var processes sync.WaitGroup
-		for _, version := range suite.MCPVersions {
+		for _, version := range suite.SomeVersions(1) {
 			tmps := map[bool]string{false: suite.TempDir(t), true: suite.TempDir(t)}
 			processes.Go(func() {
 				for _, late := range []bool{false, true} {

@@ -13,7 +13,7 @@ import (
 var tables = suite.Once(func() []string {
 	site := suite.PageServer()
 	return []string{
-		"--approval", "auto", "--warm", "1", suite.OwnBrowser, "--chrome-arg=--js-flags=--max-old-space-size=512",
+		"--approval", "auto", "--warm", "1", suite.OwnBrowser, "--chrome-arg=--js-flags=--max-old-space-size=128",
 		"bad=" + site.Page("bad.html"), "live=" + site.Page("live.html"), "weather=" + site.Page("weather.html"),
 	}
 })

@@ -39,6 +39,7 @@ for (let i = 0; i < %d; i++) navigator.modelContext.registerTool({name: at + i, 
 // it, where the machine is too busy to open another one in time. TestCallsEndAtTheirDeadline
 // of session holds the times.
 func TestManyFramesWithManyTools(t *testing.T) {
+	suite.Nightly(t, "62 frames with 7,440 tools keep a core busy for twenty seconds")
 	t.Parallel()
 	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/html")
