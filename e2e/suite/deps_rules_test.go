@@ -100,7 +100,6 @@ var owners = []owner{
 	{"golang.org/x/time/rate/...", []string{"bridge/policy"}, "rates are policy, the same for every transport"},
 	{"modernc.org/...", []string{"bridge/store"}, "SQL only in the store"},
 	{"github.com/tailscale/hujson/...", []string{"cmd/pagetools/internal/clients"}, "only files of MCP clients are JSON with comments"},
-	{"github.com/pelletier/go-toml/...", []string{"cmd/pagetools/internal/clients"}, "only a file of an MCP client is TOML"},
 	{"go.yaml.in/yaml/...", []string{"bridge/opentools", "cmd/pagetools/internal/config", "e2e/hosts", "e2e/scenario", "e2e/suite/..."}, "only the configuration file is YAML, besides what describes hosts and scenarios, and documents of OpenAPI; a test reads the workflow that init writes"},
 	{"github.com/fsnotify/fsnotify/...", []string{"cmd/pagetools/internal/watch"}, "changes of files are heard in one place"},
 	{"github.com/spf13/cobra/...", []string{"cmd/pagetools"}, "only the command line has commands"},
