@@ -1,4 +1,4 @@
-package cdp
+package probe
 
 import (
 	"context"
@@ -19,52 +19,75 @@ import (
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/session"
+	"github.com/pagetools/pagetools/session/cdp/wire"
 	"github.com/pagetools/pagetools/shim"
 )
 
-// probe looks at a tab. What happens in it is read from a session of its own: what is started there
-// is not started in the tab's, and a page that floods it loses nothing else.
-type probe struct {
-	*tab
-	seen    *activity
-	watch   *surveyor // nil before open
-	*tracer           // nil without TabOptions.Trace
+// Options are what a probe needs of the tab that it looks at.
+type Options struct {
+	Conn    *wire.Conn
+	Browser cdp.Session
+	Target  *wire.Session // of the tab
+	ID      cdptarget.ID
+	Context cdp.BrowserContextID
+	// Notes is the name of what notes what the page does with its tools.
+	Notes string
+	// Trace keeps what Traced returns.
+	Trace bool
+	// Bypass has service workers answer nothing.
+	Bypass bool
+	// Unread is the error of something of the page that could not be read: the page is gone, the
+	// time of ctx ended, or what other says.
+	Unread func(ctx context.Context, cause error, timeout, other string) *bridge.Error
+}
+
+// Probe looks at a tab. What happens in it is read from a CDP session of its own: what is started
+// there is not started in the tab's, and a page that floods it loses nothing else. It is safe for
+// concurrent use after Open.
+type Probe struct {
+	o      Options
+	seen   *activity
+	watch  *surveyor // nil before Open
+	tracer *tracer   // nil without Options.Trace
 }
 
 var (
-	_ session.Prober = (*tab)(nil)
-	_ session.Probe  = (*probe)(nil)
+	_ session.Inspector = (*Probe)(nil)
+	_ session.Observer  = (*Probe)(nil)
 )
 
-// Probe implements session.Prober.
-func (t *tab) Probe() session.Probe {
-	if t.probe == nil {
-		return nil
+// New returns a probe that is not open.
+func New(o Options) *Probe {
+	p := &Probe{o: o, seen: newActivity()}
+	if o.Trace {
+		p.tracer = &tracer{flying: map[string]flying{}}
 	}
-	return t.probe
+	return p
 }
 
-// open attaches to the tab's page, before that shows anything.
-func (p *probe) open(ctx context.Context) error {
+// Open attaches to the tab's page, before that shows anything.
+func (p *Probe) Open(ctx context.Context) error {
 	yes := true
-	attached, err := cdp.Call(ctx, p.browser.root, cdptarget.AttachToTarget,
-		cdptarget.AttachToTargetParams{TargetID: p.id, Flatten: &yes})
+	attached, err := cdp.Call(ctx, p.o.Browser, cdptarget.AttachToTarget,
+		cdptarget.AttachToTargetParams{TargetID: p.o.ID, Flatten: &yes})
 	if err != nil {
 		return fmt.Errorf("attaching to a page to watch it: %w", err)
 	}
-	on := p.browser.conn.OpenFor(attached.SessionID, surveyed)
-	p.watch = newSurveyor(on, cdp.FrameID(p.id), p.seen)
-	p.watch.tracer = p.tracer
-	p.watch.bypass = p.reaching.between != nil
-	go p.watch.read(p.target.Gone())
-	commands := append(p.watch.commands(true), command{browser.CommandSetDownloadBehavior,
-		browser.SetDownloadBehaviorParams{Behavior: browser.SetDownloadBehaviorBehaviorDeny,
-			BrowserContextID: p.context, EventsEnabled: &yes}})
-	return apply(ctx, on, commands, func() error { return nil })
+	on := p.o.Conn.OpenFor(attached.SessionID, surveyed)
+	p.watch = newSurveyor(on, cdp.FrameID(p.o.ID), p.seen)
+	p.watch.tracer, p.watch.bypass = p.tracer, p.o.Bypass
+	go p.watch.read(p.o.Target.Gone())
+	commands := append(p.watch.commands(true), wire.Command{Method: browser.CommandSetDownloadBehavior,
+		Params: browser.SetDownloadBehaviorParams{Behavior: browser.SetDownloadBehaviorBehaviorDeny,
+			BrowserContextID: p.o.Context, EventsEnabled: &yes}})
+	return on.Apply(ctx, commands, func() error { return nil })
 }
 
-// Mark implements session.Probe.
-func (p *probe) Mark(ctx context.Context) (session.Mark, error) {
+// Refused notes an address that the page was kept from.
+func (p *Probe) Refused(r session.Refused) { p.seen.note(r, len(r.URL)+len(r.Why)) }
+
+// Mark implements session.Observer.
+func (p *Probe) Mark(ctx context.Context) (session.Mark, error) {
 	p.watch.catchUp(ctx)
 	cookies, err := p.cookies(ctx)
 	if err != nil {
@@ -74,9 +97,9 @@ func (p *probe) Mark(ctx context.Context) (session.Mark, error) {
 }
 
 // cookies are those of the browser context, by name, with what tells their states apart.
-func (p *probe) cookies(ctx context.Context) (map[string]string, error) {
-	all, err := cdp.Call(ctx, p.browser.root, storage.GetCookies,
-		storage.GetCookiesParams{BrowserContextID: p.context})
+func (p *Probe) cookies(ctx context.Context) (map[string]string, error) {
+	all, err := cdp.Call(ctx, p.o.Browser, storage.GetCookies,
+		storage.GetCookiesParams{BrowserContextID: p.o.Context})
 	if err != nil {
 		return nil, err
 	}
@@ -87,25 +110,26 @@ func (p *probe) cookies(ctx context.Context) (map[string]string, error) {
 	return found, nil
 }
 
-func (p *probe) cookiesUnread(ctx context.Context, err error) *bridge.Error {
-	return p.unread(ctx, err, "The page's cookies were not read in time.",
+func (p *Probe) cookiesUnread(ctx context.Context, err error) *bridge.Error {
+	return p.o.Unread(ctx, err, "The page's cookies were not read in time.",
 		"The page's cookies cannot be read.")
 }
 
 // maxQuiet is how long a page may take to become quiet.
 const maxQuiet = 3 * time.Second
 
-// Since implements session.Probe.
-func (p *probe) Since(ctx context.Context, m session.Mark,
+// Since implements session.Observer.
+func (p *Probe) Since(ctx context.Context, m session.Mark,
 	quiet time.Duration) (*session.Activity, error) {
 	busy := !p.settle(ctx, m, quiet)
 	if ctx.Err() != nil {
-		return nil, late(ctx, "What happened in the page was not read in time.")
+		return nil, p.o.Unread(ctx, ctx.Err(),
+			"What happened in the page was not read in time.", "")
 	}
 	var cookies map[string]string
-	if p.target.Reason() == nil {
+	if p.o.Target.Reason() == nil {
 		var err error
-		if cookies, err = p.cookies(ctx); err != nil && p.target.Reason() == nil {
+		if cookies, err = p.cookies(ctx); err != nil && p.o.Target.Reason() == nil {
 			return nil, p.cookiesUnread(ctx, err)
 		}
 	}
@@ -124,17 +148,17 @@ func (p *probe) Since(ctx context.Context, m session.Mark,
 	return all, nil
 }
 
-// Traced implements session.Probe.
-func (p *probe) Traced(ctx context.Context) *session.Traced {
+// Traced implements session.Observer.
+func (p *Probe) Traced(ctx context.Context) *session.Traced {
 	if p.tracer == nil {
 		return &session.Traced{}
 	}
 	p.watch.catchUp(ctx)
-	return p.traced()
+	return p.tracer.traced()
 }
 
 // settle waits until the page was quiet for so long since a moment, and reports whether it was.
-func (p *probe) settle(ctx context.Context, m session.Mark, quiet time.Duration) bool {
+func (p *Probe) settle(ctx context.Context, m session.Mark, quiet time.Duration) bool {
 	p.watch.catchUp(ctx)
 	if quiet <= 0 {
 		return true
@@ -171,15 +195,15 @@ func (p *probe) settle(ctx context.Context, m session.Mark, quiet time.Duration)
 	}
 }
 
-// Evaluate implements session.Probe.
-func (p *probe) Evaluate(ctx context.Context, expression string) (string, error) {
+// Evaluate implements session.Inspector.
+func (p *Probe) Evaluate(ctx context.Context, expression string) (string, error) {
 	yes := true
-	found, err := cdp.Call(ctx, p.target, runtime.Evaluate, runtime.EvaluateParams{
+	found, err := cdp.Call(ctx, p.o.Target, runtime.Evaluate, runtime.EvaluateParams{
 		Expression: expression, AwaitPromise: &yes, ReturnByValue: &yes, Silent: &yes,
 		DisableBreaks: &yes,
 	})
 	if err != nil {
-		return "", p.unread(ctx, err, "The expression did not end in time.",
+		return "", p.o.Unread(ctx, err, "The expression did not end in time.",
 			"The expression cannot be evaluated.")
 	}
 	if x := found.ExceptionDetails; x != nil {
@@ -203,20 +227,26 @@ func exception(x *runtime.ExceptionDetails) string {
 		said = printed(x.Exception)
 	}
 	first, _, _ := strings.Cut(said, "\n")
-	return shortened(first)
+	return bridge.Clip(first, maxSaid)
 }
+
+// thrown is an exception of an expression of ours.
+type thrown string
+
+func (t thrown) Error() string { return "the page script failed: " + string(t) }
 
 // lookWorld is the name of the world in which we look, one for each document.
 const lookWorld = "pagetools"
 
-// Look implements session.Probe. It looks from a world of its own, where the page changes nothing.
-func (p *probe) Look(ctx context.Context, selector string) (session.Element, error) {
+// Look implements session.Inspector. It looks from a world of its own, where the page changes
+// nothing.
+func (p *Probe) Look(ctx context.Context, selector string) (session.Element, error) {
 	var e session.Element
 	var text string
 	err := p.lookAt(ctx, shim.Look(selector), &text)
-	if x, thrown := errors.AsType[*scriptError](err); thrown {
+	if x, ok := errors.AsType[thrown](err); ok {
 		return e, bridge.Errorf(bridge.SchemaError, "", bridge.NotRun,
-			"%q is not a CSS selector: correct it.", shortened(selector)).With(x)
+			"%q is not a CSS selector: correct it.", bridge.Clip(selector, maxSaid)).With(x)
 	}
 	if err == nil {
 		err = json.Unmarshal([]byte(text), &e)
@@ -224,8 +254,9 @@ func (p *probe) Look(ctx context.Context, selector string) (session.Element, err
 	return e, err
 }
 
-// Accepts implements session.Probe.
-func (p *probe) Accepts(ctx context.Context, tool string, inputs []json.RawMessage) ([]string, error) {
+// Accepts implements session.Inspector.
+func (p *Probe) Accepts(ctx context.Context, tool string,
+	inputs []json.RawMessage) ([]string, error) {
 	text, err := json.Marshal(inputs)
 	if err != nil {
 		return nil, fmt.Errorf("what the form is filled with: %w", err)
@@ -235,73 +266,36 @@ func (p *probe) Accepts(ctx context.Context, tool string, inputs []json.RawMessa
 	return refused, err
 }
 
-// lookAt evaluates an expression in a world of its own, and reads its value. An exception is a
-// *scriptError.
-func (p *probe) lookAt(ctx context.Context, expression string, into any) error {
+// lookAt evaluates an expression in a world of its own, and reads its value. An exception is
+// thrown.
+func (p *Probe) lookAt(ctx context.Context, expression string, into any) error {
 	const late = "The page did not show it in time."
 	const other = "The page cannot be looked at."
-	params := page.CreateIsolatedWorldParams{FrameID: cdp.FrameID(p.id), WorldName: lookWorld}
-	world, err := cdp.Call(ctx, p.target, page.CreateIsolatedWorld, params)
+	params := page.CreateIsolatedWorldParams{FrameID: cdp.FrameID(p.o.ID), WorldName: lookWorld}
+	world, err := cdp.Call(ctx, p.o.Target, page.CreateIsolatedWorld, params)
 	if err != nil {
-		return p.unread(ctx, err, late, other)
+		return p.o.Unread(ctx, err, late, other)
 	}
 	yes := true
-	found, err := cdp.Call(ctx, p.target, runtime.Evaluate, runtime.EvaluateParams{
+	found, err := cdp.Call(ctx, p.o.Target, runtime.Evaluate, runtime.EvaluateParams{
 		Expression: expression, ContextID: world.ExecutionContextID,
 		ReturnByValue: &yes, Silent: &yes,
 	})
 	if err != nil {
-		return p.unread(ctx, err, late, other)
+		return p.o.Unread(ctx, err, late, other)
 	}
 	if x := found.ExceptionDetails; x != nil {
-		return &scriptError{description: exception(x)}
+		return thrown(exception(x))
 	}
 	if err := json.Unmarshal(found.Result.Value, into); err != nil {
-		return p.unread(ctx, err, late, other)
+		return p.o.Unread(ctx, err, late, other)
 	}
 	return nil
 }
 
-// unread explains why something of the page could not be read: the page is gone, the time of ctx
-// ended, or what other says.
-func (t *tab) unread(ctx context.Context, cause error, timeout, other string) *bridge.Error {
-	switch {
-	case t.target.Reason() != nil:
-		return goneError(t.target.Reason(), bridge.NotRun)
-	case ctx.Err() != nil:
-		return late(ctx, timeout)
-	}
-	return bridge.Errorf(bridge.InternalError, bridge.Internal, bridge.NotRun, "%s", other).With(cause)
-}
-
-// Record returns what the document at the top noted.
-func (t *tab) Record(ctx context.Context) (*session.Record, error) {
-	record, err := t.record(ctx)
-	if err != nil {
-		return nil, t.unread(ctx, err, "The page did not tell in time what it did.",
-			"What the page did with its tools cannot be read.")
-	}
-	return record, nil
-}
-
-func (t *tab) record(ctx context.Context) (*session.Record, error) {
-	if t.notes == "" {
-		return nil, errors.New("the tab does not record")
-	}
-	text, _, err := t.shown.top.Load().evaluate(ctx, shim.Recorded(t.notes))
-	if err != nil {
-		return nil, err
-	}
-	var r session.Record
-	if err := json.Unmarshal([]byte(text), &r); err != nil {
-		return nil, fmt.Errorf("what the page noted: %w", err)
-	}
-	return &r, nil
-}
-
-// Names implements session.Probe.
-func (p *probe) Names(ctx context.Context) ([]string, error) {
-	text, err := p.Evaluate(ctx, shim.Names(p.notes))
+// Names implements session.Inspector.
+func (p *Probe) Names(ctx context.Context) ([]string, error) {
+	text, err := p.Evaluate(ctx, shim.Names(p.o.Notes))
 	if err != nil {
 		return nil, err
 	}
@@ -313,28 +307,20 @@ func (p *probe) Names(ctx context.Context) ([]string, error) {
 	return names, nil
 }
 
-// ofThePage is whose calls they are that Execute makes.
-const ofThePage = "the page"
-
-// Execute implements session.Probe. It is a call of the tab, so that dialogs are its questions, and
-// so that a page that hangs is interrupted.
-func (p *probe) Execute(ctx context.Context, tool string, input json.RawMessage) bridge.Step {
-	d := p.shown.top.Load()
-	if err := p.calls.pulse(ctx, d); err != nil {
-		return err.Step()
+// Record implements session.Inspector.
+func (p *Probe) Record(ctx context.Context) (*session.Record, error) {
+	text, err := p.Evaluate(ctx, shim.Recorded(p.o.Notes))
+	var noted string // JSON, too
+	var r session.Record
+	if err == nil {
+		err = json.Unmarshal([]byte(text), &noted)
 	}
-	c := p.calls.begin(d, &session.Invocation{Caller: ofThePage})
-	ch, err := d.send(ctx, shim.Execute(p.notes, tool, input))
-	return c.dispatched(ctx, ch, err)
-}
-
-// Reload implements session.Probe.
-func (p *probe) Reload(ctx context.Context) error {
-	if p.calls.inFlight() > 0 {
-		p.abortAll(ctx)
+	if err == nil {
+		err = json.Unmarshal([]byte(noted), &r)
 	}
-	if err := p.target.Call(ctx, page.CommandReload, page.ReloadParams{}, nil); err != nil {
-		return p.unread(ctx, err, "The page did not reload in time.", "The page cannot be reloaded.")
+	if err != nil {
+		return nil, p.o.Unread(ctx, err, "The page did not tell in time what it did.",
+			"What the page did with its tools cannot be read.")
 	}
-	return nil
+	return &r, nil
 }
