@@ -196,7 +196,7 @@ func nothingRan(ctx context.Context, err error) *Error {
 		return e
 	}
 	if ctx.Err() != nil {
-		return Errorf(Cancelled, "", NotRun, "The caller gave up.").With(err)
+		return GaveUp(NotRun).With(err)
 	}
 	e := AsError(err)
 	e.Outcome = NotRun

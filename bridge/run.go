@@ -139,7 +139,7 @@ func (r *Run) Next(ctx context.Context) (*Question, Step) {
 			r.mu.Unlock()
 		case <-ctx.Done():
 			r.leave()
-			return nil, r.pass.ofCall(gaveUp().With(context.Cause(ctx))).Step()
+			return nil, r.pass.ofCall(GaveUp(Unknown).With(context.Cause(ctx))).Step()
 		}
 	}
 }
@@ -170,11 +170,9 @@ func (r *Run) leave() {
 	last := r.waiting == 0 && r.pause == nil && !r.done
 	r.mu.Unlock()
 	if last && cancel != nil {
-		cancel(gaveUp())
+		cancel(GaveUp(Unknown))
 	}
 }
-
-func gaveUp() *Error { return Errorf(Cancelled, "", Unknown, "The caller gave up.") }
 
 // Await is Next, and waits first at most d for the open question to be answered.
 func (r *Run) Await(ctx context.Context, d time.Duration) (*Question, Step) {
@@ -193,7 +191,7 @@ func (r *Run) Await(ctx context.Context, d time.Duration) (*Question, Step) {
 		case <-changed:
 		case <-timer.C:
 		case <-ctx.Done(): // the call stays where it is
-			return nil, r.pass.ofCall(gaveUp().With(context.Cause(ctx))).Step()
+			return nil, r.pass.ofCall(GaveUp(Unknown).With(context.Cause(ctx))).Step()
 		}
 	}
 	return r.Next(ctx)

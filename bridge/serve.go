@@ -162,7 +162,7 @@ func (b *Bridge) Complete(ctx context.Context, in *Call) Step {
 		answer, err := askUntilOver(ctx, r, in.Asker, q)
 		switch {
 		case ctx.Err() != nil:
-			r.abort(gaveUp())
+			r.abort(GaveUp(Unknown))
 		case err != nil:
 			e := r.stoppedError(q).With(err)
 			r.abort(e)
