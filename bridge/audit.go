@@ -20,20 +20,20 @@ func (pl *pipeline) audit(ctx context.Context, r *Run, next handler) (s Step) {
 	logCall(ctx, slog.LevelDebug, "call: intent", r)
 	defer func() {
 		if p := recover(); p != nil {
-			e := Errorf(InternalError, Internal, r.outcome,
+			e := Errorf(InternalError, Internal, r.pass.outcome,
 				"Something went wrong inside pagetools.")
 			s = e.With(fmt.Errorf("panic: %v\n%s", p, debug.Stack())).Step()
 		}
-		s.Err = r.ofCall(s.Err)
+		s.Err = r.pass.ofCall(s.Err)
 		if span != nil {
-			r.endSpan(span, s)
+			r.pass.endSpan(span, s)
 		}
 		if s.Pause != nil {
 			logCall(ctx, slog.LevelInfo, "call: waits for a person", r)
 			pl.measure(ctx, s.Pause)
 			return
 		}
-		took := slog.Duration("took", pl.now().Sub(r.started))
+		took := slog.Duration("took", pl.now().Sub(r.pass.started))
 		if e := s.Err; e == nil {
 			logCall(ctx, slog.LevelInfo, "call: ok", r, took)
 		} else {
@@ -62,89 +62,91 @@ func (pl *pipeline) measure(ctx context.Context, p *Pause) {
 
 func logCall(ctx context.Context, level slog.Level, event string, r *Run,
 	more ...slog.Attr) {
-	b := r.bridge
-	if !b.log.Enabled(ctx, level) {
+	b := r.pass.bridge
+	if !b.pipe.log.Enabled(ctx, level) {
 		return
 	}
-	who := []slog.Attr{slog.String("call", r.call.ID), slog.String("site", r.call.Site),
-		slog.String("tool", r.call.Tool), slog.String("caller", r.call.Caller.Name)}
-	if r.trace() != "" {
-		who = append(who, slog.String("trace", r.trace()))
+	who := []slog.Attr{slog.String("call", r.pass.call.ID), slog.String("site", r.pass.call.Site),
+		slog.String("tool", r.pass.call.Tool), slog.String("caller", r.pass.call.Caller.Name)}
+	if r.pass.trace() != "" {
+		who = append(who, slog.String("trace", r.pass.trace()))
 	}
-	b.log.LogAttrs(ctx, level, event, append(who, more...)...)
+	b.pipe.log.LogAttrs(ctx, level, event, append(who, more...)...)
 }
 
 // intend notes in the audit that the call is about to be dispatched. A call that
 // may change something waits until the note cannot be lost by the death of this
 // process, and does not run without it (security reference, D2).
 func (pl *pipeline) intend(ctx context.Context, r *Run) *Error {
-	if pl.memory.Audit == nil || r.ticket != 0 {
+	if pl.memory.Audit == nil || r.pass.ticket != 0 {
 		return nil
 	}
 	intent := auditRecord(r)
-	intent.Wait = r.tool == nil || r.tool.hints.MayChange(r.tool.topLevel)
+	intent.Wait = r.pass.tool == nil || r.pass.tool.hints.MayChange(r.pass.tool.topLevel)
 	ticket, err := pl.memory.Audit.Intent(ctx, intent)
 	switch {
 	case err == nil:
-		r.ticket = ticket
+		r.pass.ticket = ticket
 	case ctx.Err() != nil:
 		return nothingRan(ctx, err)
 	case intent.Wait:
 		return notKept("This call may change something, and no record of it can be kept now. Nothing ran.", err)
 	default:
 		pl.log.WarnContext(ctx, "audit: a call that only reads is not recorded",
-			slog.String("call", r.call.ID), slog.Any("error", err))
+			slog.String("call", r.pass.call.ID), slog.Any("error", err))
 	}
 	return nil
 }
 
 // record notes how a call ended.
 func record(ctx context.Context, r *Run, s Step) {
-	b := r.bridge
+	b := r.pass.bridge
 	outcome, code, reason := "ok", "", ""
 	if e := s.Err; e != nil {
 		outcome, code, reason = string(e.Outcome), string(e.Code), string(e.Reason)
 	}
 	size := int64(len(s.Data))
-	if b.memory.Calls != nil {
-		err := b.memory.Calls.Log(ctx, CallRecord{
-			Time: r.started, Took: b.now().Sub(r.started), Waited: waited(ctx), Call: r.call.ID, Trace: r.trace(),
-			Site: r.call.Site, Tool: r.toolName(), Caller: r.call.Caller.Name, Session: r.call.Session, Version: r.call.Version,
-			Decision: r.decided(), Outcome: outcome, Code: code, Reason: reason,
-			ArgumentBytes: int64(len(r.call.Input.Text())), ResultBytes: size,
+	if b.pipe.memory.Calls != nil {
+		err := b.pipe.memory.Calls.Log(ctx, CallRecord{
+			Time: r.pass.started, Took: b.pipe.now().Sub(r.pass.started), Waited: waited(ctx), Call: r.pass.call.ID, Trace: r.pass.trace(),
+			Site: r.pass.call.Site, Tool: r.pass.toolName(), Caller: r.pass.call.Caller.Name, Session: r.pass.call.Session, Version: r.pass.call.Version,
+			Decision: r.pass.decided(), Outcome: outcome, Code: code, Reason: reason,
+			ArgumentBytes: int64(len(r.pass.call.Input.Text())), ResultBytes: size,
 		})
 		if err != nil {
-			b.log.Warn("calls: a call is not in the record", slog.String("call", r.call.ID),
+			b.pipe.log.Warn("calls: a call is not in the record",
+				slog.String("call", r.pass.call.ID),
 				slog.Any("error", err))
 		}
 	}
-	if b.memory.Audit == nil {
+	if b.pipe.memory.Audit == nil {
 		return
 	}
 	var end AuditRecord
 	switch {
-	case r.ticket != 0:
-		end = AuditRecord{Call: r.call.ID, Caller: r.call.Caller.Name, Site: r.call.Site,
-			Tool: r.toolName()}
-	case code == string(ApprovalDenied), s.Err != nil && r.refusedByUs(s.Err):
+	case r.pass.ticket != 0:
+		end = AuditRecord{Call: r.pass.call.ID, Caller: r.pass.call.Caller.Name,
+			Site: r.pass.call.Site,
+			Tool: r.pass.toolName()}
+	case code == string(ApprovalDenied), s.Err != nil && r.pass.refusedByUs(s.Err):
 		end = auditRecord(r)
-		ticket, err := b.memory.Audit.Intent(ctx, end)
+		ticket, err := b.pipe.memory.Audit.Intent(ctx, end)
 		if err != nil {
-			b.log.Warn("audit: a refusal is not recorded", slog.String("call", r.call.ID),
+			b.pipe.log.Warn("audit: a refusal is not recorded", slog.String("call", r.pass.call.ID),
 				slog.Any("error", err))
 			return
 		}
-		r.ticket = ticket
+		r.pass.ticket = ticket
 	default:
 		return
 	}
-	end.Approval, end.Approver = r.approval, r.approver
+	end.Approval, end.Approver = r.pass.approval, r.pass.approver
 	end.Outcome, end.Code, end.Reason, end.ResultBytes = outcome, code, reason, size
 	if s.Err == nil {
 		end.Result = digestOf(s.Data)
 	}
-	if err := b.memory.Audit.Outcome(ctx, r.ticket, end); err != nil {
-		b.log.Warn("audit: an outcome is not recorded", slog.String("call", r.call.ID),
+	if err := b.pipe.memory.Audit.Outcome(ctx, r.pass.ticket, end); err != nil {
+		b.pipe.log.Warn("audit: an outcome is not recorded", slog.String("call", r.pass.call.ID),
 			slog.Any("error", err))
 	}
 }
@@ -165,28 +167,30 @@ func (r *passage) refusedByUs(e *Error) bool {
 	default:
 		return false
 	}
-	limit, _ := r.bridge.refusals.Take(r.call.Caller.Name, "", "", r.bridge.now())
+	limit, _ := r.bridge.pipe.refusals.Take(r.call.Caller.Name, "", "", r.bridge.pipe.now())
 	return limit == ""
 }
 
 // auditRecord describes a call. Its tool may not be known.
 func auditRecord(r *Run) AuditRecord {
-	a := AuditRecord{Call: r.call.ID, Trace: r.trace(), Claim: r.claim,
-		Caller: r.call.Caller.Name, Credential: r.call.Caller.Credential, Session: r.call.Session,
-		Site: r.call.Site, Tool: r.toolName(), Decision: r.decided(), Rule: r.decision.Reason,
-		Approval: r.approval, Approver: r.approver}
-	config := r.settings.page
-	if r.tool != nil {
-		config = r.pageConfig()
+	a := AuditRecord{Call: r.pass.call.ID, Trace: r.pass.trace(), Claim: r.claim,
+		Caller: r.pass.call.Caller.Name, Credential: r.pass.call.Caller.Credential,
+		Session: r.pass.call.Session,
+		Site:    r.pass.call.Site, Tool: r.pass.toolName(), Decision: r.pass.decided(),
+		Rule:     r.pass.decision.Reason,
+		Approval: r.pass.approval, Approver: r.pass.approver}
+	config := r.pass.settings.page
+	if r.pass.tool != nil {
+		config = r.pass.pageConfig()
 	}
 	if page := describeConfig(config); page != nil {
 		a.Page, a.PageDigest = string(page), digestOf(page)
 	}
-	if r.tool == nil { // it is not known, or a page was opened
+	if r.pass.tool == nil { // it is not known, or a page was opened
 		return a
 	}
-	a.Origin, a.Frame, a.Definition = r.tool.origin, r.tool.frame, r.tool.digest
-	a.Arguments, a.ArgumentBytes = r.argumentsDigest(), int64(len(r.input.Text()))
+	a.Origin, a.Frame, a.Definition = r.pass.tool.origin, r.pass.tool.frame, r.pass.tool.digest
+	a.Arguments, a.ArgumentBytes = r.pass.argumentsDigest(), int64(len(r.pass.input.Text()))
 	return a
 }
 

@@ -70,7 +70,7 @@ type SiteOptions struct {
 
 // Bridge runs calls. It is safe for concurrent use.
 type Bridge struct {
-	pipeline
+	pipe  pipeline
 	bytes *policy.Account
 
 	runs       registry
@@ -106,36 +106,36 @@ type siteState struct {
 // New makes a Bridge over the sites of the router. It fails when an operator's
 // parameter default is not a schema.
 func New(r Router, o Options) (*Bridge, error) {
-	b := &Bridge{pipeline: pipeline{router: r, limits: o.Limits.WithDefaults(), memory: o.Memory,
+	b := &Bridge{pipe: pipeline{router: r, limits: o.Limits.WithDefaults(), memory: o.Memory,
 		log: o.Log, tracer: o.Tracer, observer: o.Observe, now: o.Now, sites: map[string]*siteState{}}}
 	if b.bytes = o.Bytes; b.bytes == nil {
-		b.bytes = policy.NewAccount(b.limits.TotalBytes, nil)
+		b.bytes = policy.NewAccount(b.pipe.limits.TotalBytes, nil)
 	}
-	b.runs = newRegistry(b.limits.CallerBytes, b.bytes)
+	b.runs = newRegistry(b.pipe.limits.CallerBytes, b.bytes)
 	b.life, b.endLife = context.WithCancelCause(context.Background())
-	if b.log == nil {
-		b.log = slog.New(slog.DiscardHandler)
+	if b.pipe.log == nil {
+		b.pipe.log = slog.New(slog.DiscardHandler)
 	}
-	if b.now == nil {
-		b.now = time.Now
+	if b.pipe.now == nil {
+		b.pipe.now = time.Now
 	}
-	b.consents = consents{&b.memory, b.log, b.now}
+	b.pipe.consents = consents{&b.pipe.memory, b.pipe.log, b.pipe.now}
 	rates := policy.RatesOptions{Callers: o.Rates, Sites: map[string]policy.SiteRates{}}
 	for _, site := range r.Sites() {
 		s, err := b.newSiteState(site, o.Sites[site.Name])
 		if err != nil {
 			return nil, fmt.Errorf("site %s: %w", site.Name, err)
 		}
-		b.sites[site.Name] = s
+		b.pipe.sites[site.Name] = s
 		rates.Sites[site.Name] = policy.SiteRates{Rate: s.options.Rate, Tools: s.options.Rates}
 	}
-	b.rates = policy.NewRates(rates)
-	b.refusals = policy.NewRates(policy.RatesOptions{Sites: map[string]policy.SiteRates{"": {Rate: refusals}}})
-	stages := b.stages()
-	for i := 1; b.tracer != nil && i < len(stages); i++ { // audit, the first, has that of the call
-		stages[i] = b.traced(stages[i])
+	b.pipe.rates = policy.NewRates(rates)
+	b.pipe.refusals = policy.NewRates(policy.RatesOptions{Sites: map[string]policy.SiteRates{"": {Rate: refusals}}})
+	stages := b.pipe.stages()
+	for i := 1; b.pipe.tracer != nil && i < len(stages); i++ { // audit, the first, has that of the call
+		stages[i] = b.pipe.traced(stages[i])
 	}
-	b.run = chain(stages, b.invoke)
+	b.pipe.run = chain(stages, b.pipe.invoke)
 	if n, ok := r.(Notifier); ok {
 		n.Notify(b.toolsChanged)
 	}
@@ -143,13 +143,13 @@ func New(r Router, o Options) (*Bridge, error) {
 }
 
 func (b *Bridge) newSiteState(site Site, o SiteOptions) (*siteState, error) {
-	l := b.limits
+	l := b.pipe.limits
 	if o.CallTimeout == 0 {
 		o.CallTimeout = l.CallTimeout
 	}
 	o.CallTimeout = min(o.CallTimeout, l.MaxTimeout)
 	s := &siteState{site: site, options: o, histories: map[string]*webtool.History{},
-		versions: b.memory.Versions, clock: b.now, schemaLimits: l.Schema,
+		versions: b.pipe.memory.Versions, clock: b.pipe.now, schemaLimits: l.Schema,
 		historyBytes: l.HistoryBytes, minting: policy.Burst(siteVersionsAtOnce, siteVersionEvery), bytes: b.bytes}
 	var err error
 	if s.config.Schema, s.config.Default, err = configDocs(o, l); err != nil {
@@ -187,7 +187,7 @@ func (pl *pipeline) siteFor(name string, c Caller) (*siteState, error) {
 // Sites lists the sites that the caller may know of.
 func (b *Bridge) Sites(c Caller) []Site {
 	var out []Site
-	for _, s := range b.router.Sites() {
+	for _, s := range b.pipe.router.Sites() {
 		if c.Sees(s.Name) {
 			out = append(out, s)
 		}
@@ -197,4 +197,4 @@ func (b *Bridge) Sites(c Caller) []Site {
 
 // SetRates bounds callers, by name, in place of the rates until now. A caller whose rate
 // is unchanged keeps its usage.
-func (b *Bridge) SetRates(callers map[string]policy.Rate) { b.rates.SetCallers(callers) }
+func (b *Bridge) SetRates(callers map[string]policy.Rate) { b.pipe.rates.SetCallers(callers) }

@@ -84,7 +84,7 @@ func ReadValue(what string, b json.RawMessage) (Value, error) {
 // matches refuses a request to resume that is not the call's own. A token is no
 // license to run something else.
 func (r *Run) matches(in *Call) *Error {
-	mine := &r.call
+	mine := &r.pass.call
 	r.mu.Lock()
 	name, arguments := r.named, r.arguments
 	if arguments == "" {
@@ -129,10 +129,10 @@ type Observed struct {
 
 // observe reports how a question of the run, or the run itself, ended.
 func (r *Run) observe(o Observed) {
-	if r.bridge.observer == nil {
+	if r.pass.bridge.pipe.observer == nil {
 		return
 	}
-	call := r.call
-	o.Call, o.Tool, o.Began = &call, r.tool, r.started
-	r.bridge.observer(o)
+	call := r.pass.call
+	o.Call, o.Tool, o.Began = &call, r.pass.tool, r.pass.started
+	r.pass.bridge.pipe.observer(o)
 }

@@ -14,7 +14,7 @@ import (
 func (r *passage) where(asking bool) (*Agreed, *Shown) {
 	ref := r.ref()
 	ref.Page, ref.Asking = r.settings.page, asking
-	shown := r.bridge.router.Shows(ref)
+	shown := r.bridge.pipe.router.Shows(ref)
 	if shown == nil {
 		return &Agreed{NewPage, r.settings.page}, &Shown{Config: r.settings.page}
 	}
@@ -26,17 +26,17 @@ func (r *passage) where(asking bool) (*Agreed, *Shown) {
 // the operator's mode auto would decide.
 func (pl *pipeline) askConsent(ctx context.Context, r *Run, auto policy.Decision) Step {
 	if p, ok := pl.router.(Preparer); ok {
-		if err := p.Prepare(ctx, r.ref(), r.tool); err != nil {
+		if err := p.Prepare(ctx, r.pass.ref(), r.pass.tool); err != nil {
 			return nothingRan(ctx, err).Step()
 		}
 	}
 	var shown *Shown
-	r.shownDigest = r.tool.digest
-	r.shown, shown = r.where(true)
-	q := Invocation{Tool: r.tool, Input: r.input.Text(),
+	r.pass.shownDigest = r.pass.tool.digest
+	r.pass.shown, shown = r.pass.where(true)
+	q := Invocation{Tool: r.pass.tool, Input: r.pass.input.Text(),
 		Answer: pl.limits.Question}.Complete(Question{
-		Kind: Approve, Title: r.tool.wanted(r.input, r.call.Site), Detail: r.tool.description, always: mayAlways(r),
-		Session: r.call.Session, Page: describePage(shown), auto: auto,
+		Kind: Approve, Title: r.pass.tool.wanted(r.pass.input, r.pass.call.Site), Detail: r.pass.tool.description, always: mayAlways(r),
+		Session: r.pass.call.Session, Page: describePage(shown), auto: auto,
 	})
 	return Step{Pause: &Pause{Question: q, Continue: func(ctx context.Context, a *Answer) Step {
 		if ctx.Err() != nil { // it was ended while it waited
@@ -44,9 +44,9 @@ func (pl *pipeline) askConsent(ctx context.Context, r *Run, auto policy.Decision
 			e.Outcome = NotRun
 			return r.refuse(ctx, &e)
 		}
-		r.agreed, r.consent = true, a
+		r.pass.agreed, r.pass.consent = true, a
 		if a != nil {
-			r.approval, r.approver = a.question, a.by
+			r.pass.approval, r.pass.approver = a.question, a.by
 		}
 		return r.run(ctx)
 	}}}

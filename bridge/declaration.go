@@ -10,7 +10,6 @@ import (
 	"sync/atomic"
 
 	"github.com/pagetools/pagetools/bridge/policy"
-	"github.com/pagetools/pagetools/bridge/schema"
 )
 
 // Declaration is a tool as a stranger described it. Nothing in it is trusted;
@@ -47,9 +46,6 @@ type Declaration struct {
 // Seal computes what the declaration is known by, for who admits it more than once. It
 // must not change afterwards.
 func (d *Declaration) Seal() { d.key = d.digest() }
-
-// SealAs is Seal for who knows the digest: that of the [Tool] that the same declaration became before.
-func (d *Declaration) SealAs(digest string) { d.key = digest }
 
 // withinLimits returns those declarations that are looked at, with the finding of those that are too many.
 func withinLimits(decls []Declaration, l Limits) (looked []Declaration, findings []Finding) {
@@ -192,62 +188,4 @@ func (o *Operation) facts(add func(name, text string)) {
 	add("The site calls itself", o.API)
 	add("Request", strings.TrimSpace(o.Method+" "+o.URL))
 	add("A call costs", o.Cost)
-}
-
-// Decision is what [NewCatalog] decided about one declaration, for another process of the same
-// program: it can be written and read with encoding/gob.
-type Decision struct {
-	// Digest is that of the declaration.
-	Digest string
-	// Tool is what was admitted; nil when it was refused.
-	Tool     *Admitted
-	Findings []Finding
-}
-
-// Admitted is what is kept of a Tool.
-type Admitted struct {
-	Origin, Name, Title, Description string
-	Input                            schema.Kept
-	Output                           *schema.Kept
-	Annotations                      json.RawMessage
-	Hints                            policy.Hints
-	Secrets                          bool
-	Operation                        *Operation
-}
-
-// Decisions are those about what was declared to make the catalog.
-func (c *Catalog) Decisions() []Decision {
-	all := make([]Decision, 0, len(c.byDecl))
-	for digest, a := range c.byDecl {
-		d := Decision{Digest: digest, Findings: a.findings}
-		if t := a.tool; t != nil {
-			d.Tool = &Admitted{t.origin, t.name, t.title, t.description, t.input.Kept(), nil, t.annotations, t.hints, t.secrets, t.operation}
-			if t.output != nil {
-				kept := t.output.Kept()
-				d.Tool.Output = &kept
-			}
-		}
-		all = append(all, d)
-	}
-	return all
-}
-
-// Remembered is a catalog that offers nothing: with it as prev, [NewCatalog] does not decide again what
-// was decided by the same limits.
-func Remembered(decisions []Decision, l Limits) *Catalog {
-	c := &Catalog{byName: map[string]*Tool{}, byDecl: make(map[string]admission, len(decisions))}
-	for _, d := range decisions {
-		a := admission{findings: d.Findings}
-		if k := d.Tool; k != nil {
-			input := k.Input.Schema(l.Schema)
-			a.tool = &Tool{origin: k.Origin, name: k.Name, title: k.Title, description: k.Description, input: input,
-				annotations: k.Annotations, hints: k.Hints, digest: d.Digest, shape: shapeOf(input), secrets: k.Secrets, operation: k.Operation}
-			if k.Output != nil {
-				a.tool.output = k.Output.Schema(l.Schema)
-			}
-		}
-		c.byDecl[d.Digest] = a
-	}
-	c.seal()
-	return c
 }

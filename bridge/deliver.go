@@ -156,7 +156,7 @@ func medium(b Value) json.RawMessage {
 // fitError holds a page's error to what the operator wants of results, and its words to
 // their bounds. Its cause is for the log, and stays.
 func (r *passage) fitError(e *Error, words bool) *Error {
-	rules, most := &r.site.options.Results, r.bridge.limits.ErrorMessage
+	rules, most := &r.site.options.Results, r.bridge.pipe.limits.ErrorMessage
 	if !rules.Change(r.tool.hints) {
 		if words {
 			e.Message = Clip(e.Message, most)
@@ -231,7 +231,7 @@ func (r *Run) Deliver(write func() error) error {
 	}()
 	err := write()
 	if err == nil {
-		r.bridge.runs.drop(handle{by: byToken, name: token}, r)
+		r.pass.bridge.runs.drop(handle{by: byToken, name: token}, r)
 	}
 	return err
 }

@@ -189,3 +189,6 @@ func TryAgain(wait time.Duration) string { return "Try again in " + Seconds(wait
 // IsDenied reports whether a person or our own policy denied the call. A site that says so in its own
 // words is not meant.
 func (e *Error) IsDenied() bool { return e.Code == ApprovalDenied && e.Details["untrusted"] == nil }
+
+// GaveUp returns the error of a call whose caller did not wait for its end.
+func GaveUp(o Outcome) *Error { return Errorf(Cancelled, "", o, "The caller gave up.") }

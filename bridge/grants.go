@@ -20,8 +20,8 @@ type consents struct {
 // mayAlways reports whether consent to this call may be kept for further ones: only
 // where the level is ask-once (security reference, C7).
 func mayAlways(r *Run) bool {
-	b := r.bridge
-	return b.memory.Grants != nil && r.decision.Level == policy.Once
+	b := r.pass.bridge
+	return b.pipe.memory.Grants != nil && r.pass.decision.Level == policy.Once
 }
 
 // granted reports whether a person has agreed to such calls for good. What cannot
@@ -30,23 +30,23 @@ func (c *consents) granted(ctx context.Context, r *Run) bool {
 	if !mayAlways(r) {
 		return false
 	}
-	now, _ := r.where(false)
-	r.shown = &Agreed{Config: now.Config}
-	r.standing = c.stands(ctx, r)
-	return r.standing
+	now, _ := r.pass.where(false)
+	r.pass.shown = &Agreed{Config: now.Config}
+	r.pass.standing = c.stands(ctx, r)
+	return r.pass.standing
 }
 
 // stands reports whether consent stands for the call, in such a page as it was shown: before
 // it waits for its page, and after.
 func (c *consents) stands(ctx context.Context, r *Run) bool {
-	g, ok, err := c.memory.Grants.Find(ctx, r.grantUse(r.shown))
+	g, ok, err := c.memory.Grants.Find(ctx, r.pass.grantUse(r.pass.shown))
 	if err != nil {
 		c.log.WarnContext(ctx, "grants: they cannot be read", slog.Any("error", err))
 	}
 	if err != nil || !ok {
 		return false
 	}
-	r.approval, r.approver = g.ID, g.GivenBy
+	r.pass.approval, r.pass.approver = g.ID, g.GivenBy
 	return true
 }
 
@@ -64,24 +64,24 @@ func (r *passage) grantUse(page *Agreed) GrantUse {
 // said "always", and that they have seen the tool. A call whose grant cannot be
 // kept does not run: the person believes that it was kept.
 func (c *consents) keep(ctx context.Context, r *Run) *Error {
-	a := r.consent
-	if a.Always && mayAlways(r) && !r.kept {
+	a := r.pass.consent
+	if a.Always && mayAlways(r) && !r.pass.kept {
 		if e := knowAll(ctx, r); e != nil {
 			return e
 		}
-		g, err := c.memory.Grants.Put(ctx, Grant{GrantUse: r.grantUse(r.shown), GivenBy: a.by, GivenAt: c.now()})
+		g, err := c.memory.Grants.Put(ctx, Grant{GrantUse: r.pass.grantUse(r.pass.shown), GivenBy: a.by, GivenAt: c.now()})
 		if err != nil {
 			return notKept("This consent cannot be kept now. Nothing ran.", err)
 		}
-		r.kept = true
-		r.approval = g.ID
+		r.pass.kept = true
+		r.pass.approval = g.ID
 	}
-	if r.unseen {
-		if err := c.memory.KnownTools.SetKnown(ctx, r.call.Site,
-			[]KnownTool{known(r.tool, c.now())}); err != nil {
+	if r.pass.unseen {
+		if err := c.memory.KnownTools.SetKnown(ctx, r.pass.call.Site,
+			[]KnownTool{known(r.pass.tool, c.now())}); err != nil {
 			return notKept("It cannot be kept now that this tool was seen. Nothing ran.", err)
 		}
-		r.site.seen.forget()
+		r.pass.site.seen.forget()
 	}
 	return nil
 }
@@ -91,31 +91,31 @@ func known(t *Tool, at time.Time) KnownTool { return KnownTool{Tool: t.name, See
 // knowAll notes all tools that the site has now, when the first consent is kept
 // there: later ones are new.
 func knowAll(ctx context.Context, r *Run) *Error {
-	b := r.bridge
-	if b.memory.KnownTools == nil {
+	b := r.pass.bridge
+	if b.pipe.memory.KnownTools == nil {
 		return nil
 	}
-	there, err := b.memory.KnownTools.Known(ctx, r.call.Site)
+	there, err := b.pipe.memory.KnownTools.Known(ctx, r.pass.call.Site)
 	if err != nil {
 		return notKept("What a person has seen cannot be read now. Nothing ran.", err)
 	}
 	if len(there) > 0 {
 		return nil
 	}
-	catalog, err := b.router.Await(ctx, r.ref())
+	catalog, err := b.pipe.router.Await(ctx, r.pass.ref())
 	if err != nil {
 		return nothingRan(ctx, err)
 	}
-	all := []KnownTool{known(r.tool, b.now())}
+	all := []KnownTool{known(r.pass.tool, b.pipe.now())}
 	for _, t := range catalog.Tools() {
-		if t.name != r.tool.name {
-			all = append(all, known(t, b.now()))
+		if t.name != r.pass.tool.name {
+			all = append(all, known(t, b.pipe.now()))
 		}
 	}
-	if err := b.memory.KnownTools.SetKnown(ctx, r.call.Site, all); err != nil {
+	if err := b.pipe.memory.KnownTools.SetKnown(ctx, r.pass.call.Site, all); err != nil {
 		return notKept("What a person has seen cannot be kept now. Nothing ran.", err)
 	}
-	r.site.seen.forget()
+	r.pass.site.seen.forget()
 	return nil
 }
 
@@ -145,18 +145,18 @@ func (c *consents) unseen(ctx context.Context, r *Run) bool {
 	if c.memory.Grants == nil || c.memory.KnownTools == nil {
 		return false
 	}
-	s := &r.site.seen
+	s := &r.pass.site.seen
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if now := c.now(); now.After(s.until) {
-		if err := c.readSeen(ctx, r.call.Site, s); err != nil {
+		if err := c.readSeen(ctx, r.pass.call.Site, s); err != nil {
 			c.log.WarnContext(ctx, "grants: they cannot be read", slog.Any("error", err))
 		} else {
 			s.read = true
 		}
 		s.until = now.Add(seenFor)
 	}
-	return !s.read || s.grants && !s.tools[r.tool.name]
+	return !s.read || s.grants && !s.tools[r.pass.tool.name]
 }
 
 func (c *consents) readSeen(ctx context.Context, site string, s *seen) error {

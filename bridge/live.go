@@ -132,7 +132,7 @@ func (l *Live) Frames() <-chan Frame { return l.view.Frames() }
 // Watch reports how the call is: its question, who holds the pen, and its end. Mine
 // reports whether this Live holds it.
 func (l *Live) Watch(ctx context.Context) <-chan Event {
-	return l.run.bridge.Watch(ctx, Interest{run: l.run})
+	return l.run.pass.bridge.Watch(ctx, Interest{run: l.run})
 }
 
 // Mine reports whether this Live holds the pen.
@@ -159,7 +159,7 @@ func (l *Live) pass(from, to *Live) bool {
 	has := l.run.pen == to
 	l.run.mu.Unlock()
 	if passed {
-		l.run.bridge.watched(l.run)
+		l.run.pass.bridge.watched(l.run)
 	}
 	return has
 }

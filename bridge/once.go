@@ -53,11 +53,11 @@ func (b *Bridge) startOnce(ctx context.Context, in *Call) *Run {
 // claim makes the run the only one of its key, in all processes and over restarts.
 // Where it is not, claim returns the outcome of the call that ran before.
 func claim(ctx context.Context, r *Run) (end Step, fresh bool) {
-	b := r.bridge
-	if b.memory.Replies == nil {
+	b := r.pass.bridge
+	if b.pipe.memory.Replies == nil {
 		return end, true
 	}
-	state, err := b.memory.Replies.Begin(ctx, r.call.Caller.Name, r.call.Key, r.digest)
+	state, err := b.pipe.memory.Replies.Begin(ctx, r.pass.call.Caller.Name, r.pass.call.Key, r.digest)
 	switch {
 	case errors.Is(err, ErrTooManyKeys):
 		return r.refuse(ctx, tooManyKeys()), false
@@ -76,7 +76,7 @@ func claim(ctx context.Context, r *Run) (end Step, fresh bool) {
 		if end, err = decodeReply(state.Reply); err == nil {
 			return end, false
 		}
-		b.log.Warn("keys: a reply cannot be read", slog.Any("error", err))
+		b.pipe.log.Warn("keys: a reply cannot be read", slog.Any("error", err))
 	case ReplyUnknown:
 	}
 	return r.refuse(ctx, Errorf(InternalError, Internal, Unknown,
@@ -138,13 +138,13 @@ func decodeReply(kept []byte) (Step, error) {
 // keyEnded keeps the outcome of a call for its key: in the store, where there is one. One
 // that did not run may be tried again.
 func keyEnded(r *Run) {
-	b := r.bridge
+	b := r.pass.bridge
 	notRun := r.result.Err != nil && r.result.Err.Outcome == NotRun
 	stored := false
 	if r.claim != "" {
 		err := endClaim(r, notRun)
 		if stored = err == nil; !stored {
-			b.log.Warn("keys: an outcome is not kept", slog.String("call", r.call.ID),
+			b.pipe.log.Warn("keys: an outcome is not kept", slog.String("call", r.pass.call.ID),
 				slog.Any("error", err))
 		}
 	}
@@ -154,7 +154,7 @@ func keyEnded(r *Run) {
 	}
 	if !b.runs.hold(r, int64(len(r.result.Data))+r.bytes()) {
 		r.mu.Lock()
-		r.result = r.ofCall(tooMuchToKeep()).Step()
+		r.result = r.pass.ofCall(tooMuchToKeep()).Step()
 		r.mu.Unlock()
 	}
 	b.runs.keepKey(r)
@@ -163,15 +163,15 @@ func keyEnded(r *Run) {
 // endClaim keeps the outcome for further processes, or frees the key of a call that
 // did not run.
 func endClaim(r *Run, notRun bool) error {
-	b := r.bridge
+	b := r.pass.bridge
 	ctx, cancel := context.WithTimeout(context.Background(), claimPatience)
 	defer cancel()
 	if notRun {
-		return b.memory.Replies.Abandon(ctx, r.claim)
+		return b.pipe.memory.Replies.Abandon(ctx, r.claim)
 	}
 	reply, err := encodeReply(r.result)
 	if err != nil {
 		return err
 	}
-	return b.memory.Replies.Finish(ctx, r.claim, reply)
+	return b.pipe.memory.Replies.Finish(ctx, r.claim, reply)
 }

@@ -26,8 +26,9 @@ func (r *Run) openQuestion() *OpenQuestion {
 		return nil
 	}
 	return &OpenQuestion{
-		Question: *q, Site: r.call.Site, Caller: r.call.Caller.Name,
-		Since: q.ExpiresAt.Add(-r.bridge.limits.Question), Always: q.always, Picture: r.page != nil,
+		Question: *q, Site: r.pass.call.Site, Caller: r.pass.call.Caller.Name,
+		Since:  q.ExpiresAt.Add(-r.pass.bridge.pipe.limits.Question),
+		Always: q.always, Picture: r.page != nil,
 	}
 }
 
@@ -44,7 +45,7 @@ func (b *Bridge) Answer(by Caller, id string, a Answer) error {
 	}
 	r, who, known := b.runs.asking(id)
 	switch {
-	case r != nil && by.Sees(r.call.Site):
+	case r != nil && by.Sees(r.pass.call.Site):
 		if e := r.answer(id, &a, by.Name); e == nil || e.Code != Conflict {
 			return asPlain(e)
 		}
@@ -86,7 +87,7 @@ func (b *Bridge) pageThatAsks(by Caller, id string) (*Run, Page, *Error) {
 		return nil, nil, mayNotAnswer()
 	}
 	r, _, _ := b.runs.asking(id)
-	if r == nil || !by.Sees(r.call.Site) {
+	if r == nil || !by.Sees(r.pass.call.Site) {
 		return nil, nil, Errorf(WebtoolNotFound, "", NotRun, "There is no such question.")
 	}
 	r.mu.Lock()

@@ -72,7 +72,7 @@ type passage struct {
 }
 
 func (b *Bridge) enter(in *Call) passage {
-	p := passage{bridge: b, call: *in, outcome: NotRun, started: b.now()}
+	p := passage{bridge: b, call: *in, outcome: NotRun, started: b.pipe.now()}
 	if p.call.ID == "" {
 		p.call.ID = rand.Text()
 	}
@@ -131,37 +131,37 @@ func (pl *pipeline) resolve(ctx context.Context, r *Run, next handler) Step {
 
 func (pl *pipeline) find(ctx context.Context, r *Run) error {
 	var err error
-	if !r.call.Caller.Can(MayCall) {
+	if !r.pass.call.Caller.Can(MayCall) {
 		return mayNotCall()
 	}
-	if r.call.Caller.IsRevoked() { // after the guards let it in
+	if r.pass.call.Caller.IsRevoked() { // after the guards let it in
 		return Revoked()
 	}
-	if r.site, r.settings, err = pl.configured(&r.call); err != nil {
+	if r.pass.site, r.pass.settings, err = pl.configured(&r.pass.call); err != nil {
 		return err
 	}
-	ref := r.ref()
-	ref.Patience = r.left()
+	ref := r.pass.ref()
+	ref.Patience = r.pass.left()
 	catalog, err := pl.router.Await(ctx, ref)
 	if err != nil {
 		return nothingRan(ctx, err)
 	}
-	if r.tool, err = r.site.pick(catalog, r.call.Tool); err != nil {
+	if r.pass.tool, err = r.pass.site.pick(catalog, r.pass.call.Tool); err != nil {
 		return err
 	}
-	if r.tool.operation != nil && r.settings.page != "" {
+	if r.pass.tool.operation != nil && r.pass.settings.page != "" {
 		return Errorf(ConfigError, "", NotRun,
-			"config has keys that change a page, and %q needs none: it is an operation of the site's API. Leave them out.", r.tool.name)
+			"config has keys that change a page, and %q needs none: it is an operation of the site's API. Leave them out.", r.pass.tool.name)
 	}
-	if r.call.Version == "" || r.call.Version == "latest" {
+	if r.pass.call.Version == "" || r.pass.call.Version == "latest" {
 		return nil
 	}
-	if base, err := pl.router.Catalog(Ref{Site: r.call.Site, Caller: r.call.Caller}); err == nil {
-		if _, err := r.site.observe(ctx, base, ""); err != nil {
+	if base, err := pl.router.Catalog(Ref{Site: r.pass.call.Site, Caller: r.pass.call.Caller}); err == nil {
+		if _, err := r.pass.site.observe(ctx, base, ""); err != nil {
 			return err
 		}
 	}
-	r.pinned, err = r.site.checkPin(ctx, r)
+	r.pass.pinned, err = r.pass.site.checkPin(ctx, r)
 	return err
 }
 
@@ -196,7 +196,7 @@ func nothingRan(ctx context.Context, err error) *Error {
 		return e
 	}
 	if ctx.Err() != nil {
-		return Errorf(Cancelled, "", NotRun, "The caller gave up.").With(err)
+		return GaveUp(NotRun).With(err)
 	}
 	e := AsError(err)
 	e.Outcome = NotRun
@@ -246,25 +246,25 @@ func (pl *pipeline) validate(ctx context.Context, r *Run, next handler) Step {
 }
 
 func (pl *pipeline) checkInput(r *Run) *Error {
-	if len(r.call.Input.Text()) > pl.limits.Arguments {
+	if len(r.pass.call.Input.Text()) > pl.limits.Arguments {
 		return Errorf(SchemaError, "", NotRun,
 			"The request is longer than %d bytes.", pl.limits.Arguments).With(ErrTooLarge)
 	}
-	if !r.call.Input.IsObject() {
+	if !r.pass.call.Input.IsObject() {
 		return Errorf(SchemaError, "", NotRun, "request must be a JSON object, such as {}.")
 	}
 	var err error
-	if r.input, err = r.completeInput(); err == nil && r.tool.operation == nil {
-		r.input, err = r.input.Doubles()
+	if r.pass.input, err = r.pass.completeInput(); err == nil && r.pass.tool.operation == nil {
+		r.pass.input, err = r.pass.input.Doubles()
 	}
 	if err != nil {
 		return unfit(err)
 	}
-	for _, s := range []*schema.Schema{r.pinned, r.tool.input} {
+	for _, s := range []*schema.Schema{r.pass.pinned, r.pass.tool.input} {
 		if s == nil {
 			continue
 		}
-		if err := s.Check(r.input); err != nil {
+		if err := s.Check(r.pass.input); err != nil {
 			return violationError(SchemaError, "request", err)
 		}
 	}
@@ -321,42 +321,42 @@ func (pl *pipeline) limit(ctx context.Context, r *Run, next handler) Step {
 
 // count counts the call, and refuses it when there are too many. Its tool may not be known.
 func (pl *pipeline) count(r *Run) *Error {
-	if r.counted {
+	if r.pass.counted {
 		return nil
 	}
 	tool := ""
-	if r.tool != nil {
-		tool = r.tool.name
+	if r.pass.tool != nil {
+		tool = r.pass.tool.name
 	}
-	if e := pl.take(r.call.Caller.Name, r.call.Site, tool); e != nil {
+	if e := pl.take(r.pass.call.Caller.Name, r.pass.call.Site, tool); e != nil {
 		return e
 	}
-	r.counted = true
+	r.pass.counted = true
 	return nil
 }
 
 // approve decides whether the call may run, and asks when a person must say so.
 func (pl *pipeline) approve(ctx context.Context, r *Run, next handler) Step {
-	r.unseen = pl.consents.unseen(ctx, r)
+	r.pass.unseen = pl.consents.unseen(ctx, r)
 	in := policy.Input{
-		Operator: r.site.options.Approval, Tool: r.tool.name, Hints: r.tool.hints,
-		Origin: r.tool.origin, Own: r.tool.own, TopLevel: r.tool.topLevel, Site: r.tool.siteLevel(), Request: r.settings.approval,
-		Tainted: pl.taints.of(r.call.Caller.Name, r.tool.origin, pl.now()), Unseen: r.unseen,
+		Operator: r.pass.site.options.Approval, Tool: r.pass.tool.name, Hints: r.pass.tool.hints,
+		Origin: r.pass.tool.origin, Own: r.pass.tool.own, TopLevel: r.pass.tool.topLevel, Site: r.pass.tool.siteLevel(), Request: r.pass.settings.approval,
+		Tainted: pl.taints.of(r.pass.call.Caller.Name, r.pass.tool.origin, pl.now()), Unseen: r.pass.unseen,
 	}
-	r.decision = policy.Decide(in)
+	r.pass.decision = policy.Decide(in)
 	switch {
-	case r.decision.Level == policy.Never:
+	case r.pass.decision.Level == policy.Never:
 		return Errorf(ApprovalDenied, "", NotRun,
-			"The operator does not allow %q.", r.tool.name).Detail("layer", r.decision.Layer).
-			With(errors.New(r.decision.Reason)).Step()
-	case r.agreed: // what they said counts, also where nobody would be asked any more
-	case r.decision.Level == policy.Auto || pl.consents.granted(ctx, r):
+			"The operator does not allow %q.", r.pass.tool.name).Detail("layer", r.pass.decision.Layer).
+			With(errors.New(r.pass.decision.Reason)).Step()
+	case r.pass.agreed: // what they said counts, also where nobody would be asked any more
+	case r.pass.decision.Level == policy.Auto || pl.consents.granted(ctx, r):
 		return next(ctx, r)
 	default:
 		in.Operator.Mode = policy.ModeAuto
 		return pl.askConsent(ctx, r, policy.Decide(in))
 	}
-	if e := r.checkConsent(); e != nil {
+	if e := r.pass.checkConsent(); e != nil {
 		return e.Step()
 	}
 	if e := pl.consents.keep(ctx, r); e != nil {
@@ -367,8 +367,8 @@ func (pl *pipeline) approve(ctx context.Context, r *Run, next handler) Step {
 
 // run runs it through the pipeline, against the clock from now on.
 func (r *Run) run(ctx context.Context) Step {
-	r.going = time.Now()
-	return r.bridge.run(ctx, r)
+	r.pass.going = time.Now()
+	return r.pass.bridge.pipe.run(ctx, r)
 }
 
 // left is what is left of the call's time, whatever it waits for: persons aside.
@@ -386,9 +386,9 @@ func (pl *pipeline) invoke(ctx context.Context, r *Run) Step {
 	if e := pl.intend(ctx, r); e != nil {
 		return e.Step()
 	}
-	ref := r.ref()
-	ref.Patience, ref.Turn, ref.Page = r.left(), r.settings.timeout, r.settings.page
-	ref.Beside = r.call.Beside && !r.tool.hints.MayChange(r.tool.topLevel)
+	ref := r.pass.ref()
+	ref.Patience, ref.Turn, ref.Page = r.pass.left(), r.pass.settings.timeout, r.pass.settings.page
+	ref.Beside = r.pass.call.Beside && !r.pass.tool.hints.MayChange(r.pass.tool.topLevel)
 	end := pl.step(ctx, "acquire")
 	source, err := pl.router.Acquire(ctx, ref)
 	end()
@@ -399,14 +399,14 @@ func (pl *pipeline) invoke(ctx context.Context, r *Run) Step {
 		source.Release()
 		return e.Step()
 	}
-	r.source = source
+	r.pass.source = source
 	return pl.inPage(r, func() Step {
-		r.outcome = Unknown
+		r.pass.outcome = Unknown
 		pl.taints.read(r, pl.now())
 		defer pl.step(ctx, "page")()
 		return source.Invoke(ctx, Invocation{
-			Tool: r.tool, Caller: r.call.Caller.Name, Agreed: r.shown, Input: r.input.Text(), MaxBytes: r.resultLimit(),
-			Patience: r.left(), Timeout: r.settings.timeout, Answer: pl.limits.Question, Questions: maxQuestions - r.asked,
+			Tool: r.pass.tool, Caller: r.pass.call.Caller.Name, Agreed: r.pass.shown, Input: r.pass.input.Text(), MaxBytes: r.pass.resultLimit(),
+			Patience: r.pass.left(), Timeout: r.pass.settings.timeout, Answer: pl.limits.Question, Questions: maxQuestions - r.asked,
 			Still: r.still, Progress: func(p Progress) { r.progress.Store(&p) },
 		})
 	})
@@ -416,18 +416,18 @@ func (pl *pipeline) invoke(ctx context.Context, r *Run) Step {
 // consent that it rests on was revoked.
 func (r *Run) still(ctx context.Context) *Error {
 	switch {
-	case r.call.Caller.IsRevoked():
+	case r.pass.call.Caller.IsRevoked():
 		return Revoked()
-	case r.standing && !r.bridge.consents.stands(ctx, r):
+	case r.pass.standing && !r.pass.bridge.pipe.consents.stands(ctx, r):
 		return Errorf(ApprovalDenied, "", NotRun,
-			"The consent that stood for %q was revoked while the call waited for its page. Nothing ran.", r.tool.name)
+			"The consent that stood for %q was revoked while the call waited for its page. Nothing ran.", r.pass.tool.name)
 	}
 	return nil
 }
 
 // resultLimit is how long the call's result may be, in bytes.
 func (r *passage) resultLimit() int {
-	most := r.bridge.limits.Result
+	most := r.bridge.pipe.limits.Result
 	if r.settings.maxBytes > 0 {
 		return min(most, r.settings.maxBytes)
 	}
@@ -439,8 +439,8 @@ func (r *passage) resultLimit() int {
 func (pl *pipeline) inPage(r *Run, part func() Step) (s Step) {
 	defer func() { // also on panic
 		if s.Pause == nil {
-			source := r.source
-			r.source = nil
+			source := r.pass.source
+			r.pass.source = nil
 			source.Release()
 		}
 	}()
@@ -448,7 +448,7 @@ func (pl *pipeline) inPage(r *Run, part func() Step) (s Step) {
 	switch {
 	case s.Pause != nil:
 		pausedInPage(r, s.Pause)
-	case r.call.Caller.IsRevoked():
+	case r.pass.call.Caller.IsRevoked():
 		e := Revoked()
 		e.Outcome = Unknown // it may have run, and nobody gets its result
 		return e.With(asPlain(s.Err)).Step()
@@ -463,20 +463,20 @@ func (pl *pipeline) inPage(r *Run, part func() Step) (s Step) {
 // pausedInPage completes the question of a page, and lets its answer go on through
 // the pipeline.
 func pausedInPage(r *Run, p *Pause) {
-	b := r.bridge
+	b := r.pass.bridge
 	if p.Question.ID == "" {
-		p.Question = Invocation{Tool: r.tool, Input: r.input.Text(),
-			Answer: b.limits.Question}.Complete(p.Question)
+		p.Question = Invocation{Tool: r.pass.tool, Input: r.pass.input.Text(),
+			Answer: b.pipe.limits.Question}.Complete(p.Question)
 	}
-	p.Question.Session = r.call.Session
+	p.Question.Session = r.pass.call.Session
 	inPage := p.Continue
 	p.Continue = func(ctx context.Context, a *Answer) Step {
-		return b.audit(ctx, r, func(ctx context.Context, r *Run) Step {
+		return b.pipe.audit(ctx, r, func(ctx context.Context, r *Run) Step {
 			if a != nil && a.question != "" {
-				r.approval, r.approver = a.question, a.by
+				r.pass.approval, r.pass.approver = a.question, a.by
 			}
-			return b.inPage(r, func() Step {
-				defer b.step(ctx, "page")()
+			return b.pipe.inPage(r, func() Step {
+				defer b.pipe.step(ctx, "page")()
 				return inPage(ctx, a)
 			})
 		})

@@ -145,11 +145,11 @@ func (g *registry) forgetRun(r *Run) {
 // compared with stays.
 func (g *registry) slim(r *Run) {
 	r.mu.Lock()
-	n := r.call.Input.Bytes()
+	n := r.pass.call.Input.Bytes()
 	if r.token != "" {
-		r.arguments = digestOf(r.call.Input.Canonical())
+		r.arguments = digestOf(r.pass.call.Input.Canonical())
 	}
-	r.call.Input, r.input = Value{}, Value{}
+	r.pass.call.Input, r.pass.input = Value{}, Value{}
 	r.mu.Unlock()
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -160,7 +160,7 @@ func (g *registry) slim(r *Run) {
 
 // account is that of the call's caller.
 func (g *registry) account(r *Run) *policy.Account {
-	name := r.call.Caller.Name
+	name := r.pass.call.Caller.Name
 	if g.accounts[name] == nil {
 		g.accounts[name] = policy.NewAccount(g.most, g.above)
 	}
@@ -184,7 +184,7 @@ func (g *registry) holdIt(r *Run, n int64) bool {
 
 // count keeps the counters of what is bounded.
 func (g *registry) count(h handle, r *Run, n int) {
-	caller := r.call.Caller.Name
+	caller := r.pass.call.Caller.Name
 	switch h.by {
 	case byToken:
 		if g.stopped[caller] += n; g.stopped[caller] == 0 {
@@ -202,7 +202,7 @@ func (g *registry) count(h handle, r *Run, n int) {
 }
 
 func keyHandle(r *Run) handle {
-	return handle{by: byKey, caller: r.call.Caller.Name, name: r.call.Key}
+	return handle{by: byKey, caller: r.pass.call.Caller.Name, name: r.pass.call.Key}
 }
 
 // claim makes a call the one of its key, or returns the one that is there.
@@ -217,7 +217,7 @@ func (g *registry) claim(r *Run) (known *Run, e *Error) {
 	case mine != nil && mine.n >= maxKeys:
 		e = tooManyKeys()
 		if len(mine.until) > 0 {
-			e.Retry = max(time.Second, mine.until[0].Sub(r.bridge.now()))
+			e.Retry = max(time.Second, mine.until[0].Sub(r.pass.bridge.pipe.now()))
 		}
 	default:
 		g.nameIt(r, h)
@@ -233,7 +233,7 @@ func (g *registry) keepKey(r *Run) {
 	defer g.mu.Unlock()
 	h := keyHandle(r)
 	mine := g.keys[h.caller]
-	mine.until = append(mine.until, r.bridge.now().Add(keyAge))
+	mine.until = append(mine.until, r.pass.bridge.pipe.now().Add(keyAge))
 	time.AfterFunc(keyAge, func() {
 		g.mu.Lock()
 		defer g.mu.Unlock()
@@ -257,30 +257,32 @@ func (g *registry) remove(r *Run) {
 // them have too many such calls: then it says when there is room.
 func (g *registry) keep(r *Run, token string, expires time.Time) *Error {
 	var again handle // made outside of the lock: arguments can be long
-	if r.call.Again {
-		again = againHandle(&r.call)
+	if r.pass.call.Again {
+		again = againHandle(&r.pass.call)
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	caller, h := r.call.Caller.Name, handle{by: byToken, name: token}
+	caller, h := r.pass.call.Caller.Name, handle{by: byToken, name: token}
 	switch {
 	case g.found[byToken][h] == r:
-	case r.call.Caller.IsRevoked():
+	case r.pass.call.Caller.IsRevoked():
 		return Revoked()
 	case g.closed:
 		e := draining()
 		e.Outcome = NotRun
 		return e
 	case g.stopped[caller] >= maxOfCaller:
-		return g.full(r.bridge.now(), func(o *Run) bool { return o.call.Caller.Name == caller })
+		return g.full(r.pass.bridge.pipe.now(),
+			func(o *Run) bool { return o.pass.call.Caller.Name == caller })
 	case len(g.found[byToken]) >= maxRuns:
-		return g.full(r.bridge.now(), func(*Run) bool { return true })
+		return g.full(r.pass.bridge.pipe.now(), func(*Run) bool { return true })
 	case !g.holdIt(r, r.bytes()):
-		return g.full(r.bridge.now(), func(o *Run) bool { return o.call.Caller.Name == caller })
+		return g.full(r.pass.bridge.pipe.now(),
+			func(o *Run) bool { return o.pass.call.Caller.Name == caller })
 	}
 	r.until = expires.Add(keepFor)
 	g.nameIt(r, h)
-	if r.call.Again {
+	if r.pass.call.Again {
 		g.nameIt(r, again)
 	}
 	return nil
@@ -315,7 +317,7 @@ func (g *registry) ended(r *Run, token string) {
 	case len(r.names) == 0:
 		g.forgetRun(r)
 	case g.found[byToken][h] == r:
-		r.until = r.bridge.now().Add(keepFor)
+		r.until = r.pass.bridge.pipe.now().Add(keepFor)
 		r.forget = time.AfterFunc(keepFor, func() { g.drop(h, r) })
 	}
 }
@@ -354,7 +356,7 @@ func (g *registry) mayAsk(r *Run) *Error {
 	switch {
 	case g.closed:
 		return draining()
-	case r.call.Caller.IsRevoked(): // Revoke was there a moment before
+	case r.pass.call.Caller.IsRevoked(): // Revoke was there a moment before
 		return Revoked()
 	}
 	return nil

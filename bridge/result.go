@@ -30,11 +30,11 @@ type mcpResult struct {
 func present(r *Run, data json.RawMessage) Step {
 	if !schema.Valid(data) {
 		return Errorf(ToolError, ResultInvalid, Unknown,
-			"%q returned something that is not JSON.", r.tool.name).Step()
+			"%q returned something that is not JSON.", r.pass.tool.name).Step()
 	}
 	var m mcpResult
 	isMCP := mayBeMCP(data) && json.Unmarshal(data, &m) == nil
-	told, said, e := r.redacted(data, m)
+	told, said, e := r.pass.redacted(data, m)
 	if e != nil {
 		return e.Step()
 	}
@@ -45,36 +45,36 @@ func present(r *Run, data json.RawMessage) Step {
 		}
 		return presentError(r, Errorf(ToolError, "", Failed, "%s", text)).Step()
 	}
-	broken := r.tool.violation(data, m)
-	rules := &r.site.options.Results
+	broken := r.pass.tool.violation(data, m)
+	rules := &r.pass.site.options.Results
 	if broken != nil {
-		r.redactViolation(broken)
-		r.bridge.log.Warn("call: a result does not fit the outputSchema of its tool",
-			slog.String("call", r.call.ID), slog.String("site", r.call.Site),
-			slog.String("tool", r.tool.name), slog.String("where", broken.Errors[0].Pointer),
+		r.pass.redactViolation(broken)
+		r.pass.bridge.pipe.log.Warn("call: a result does not fit the outputSchema of its tool",
+			slog.String("call", r.pass.call.ID), slog.String("site", r.pass.call.Site),
+			slog.String("tool", r.pass.tool.name), slog.String("where", broken.Errors[0].Pointer),
 			slog.String("why", broken.Errors[0].Message))
-		if r.site.options.StrictOutput {
+		if r.pass.site.options.StrictOutput {
 			return Errorf(ToolError, ResultInvalid, Unknown, "%s It says: result%s: %s.", broken.Message,
 				broken.Errors[0].Pointer, broken.Errors[0].Message).Detail("schemaViolation", broken).Step()
 		}
 		broken.Number = neverListed
-		if !rules.Change(r.tool.hints) {
-			broken.Number = r.bridge.breaks(r.site, r.tool)
+		if !rules.Change(r.pass.tool.hints) {
+			broken.Number = r.pass.bridge.breaks(r.pass.site, r.pass.tool)
 		}
 	}
 	data, m = told, said
-	switch r.settings.output {
+	switch r.pass.settings.output {
 	case "text":
 		data = asText(data, m, isMCP)
 	case "structured":
 		data = asStructured(data, m, isMCP)
 	}
-	data, left := r.fit(data)
-	if limit := r.resultLimit(); len(data) > limit {
+	data, left := r.pass.fit(data)
+	if limit := r.pass.resultLimit(); len(data) > limit {
 		return presentError(r, &Error{Code: ToolError, Reason: ResultTooLarge, Outcome: Unknown}).Step()
 	}
-	if broken == nil && rules.Change(r.tool.hints) {
-		broken = r.changedByRules(data)
+	if broken == nil && rules.Change(r.pass.tool.hints) {
+		broken = r.pass.changedByRules(data)
 	}
 	return Step{Data: data, Violation: broken, LeftOut: left}
 }
@@ -234,17 +234,17 @@ func asStructured(data json.RawMessage, r mcpResult, isMCP bool) json.RawMessage
 func presentError(r *Run, e *Error) *Error {
 	if e.Reason == ResultTooLarge && (e.Message == "" || e.Message == tooLarge) {
 		e.Message = fmt.Sprintf("The result of %q is longer than %d bytes, which is the limit.",
-			r.tool.name, r.resultLimit())
+			r.pass.tool.name, r.pass.resultLimit())
 	}
 	words := e.Code == ToolError && e.Outcome == Failed
 	if words && strings.TrimSpace(e.Message) == "" {
 		e.Message = "The tool failed without saying why."
 	}
-	e = r.fitError(e, words)
+	e = r.pass.fitError(e, words)
 	if !words {
 		return e
 	}
-	return e.Detail("untrusted", true).Detail("origin", r.tool.origin)
+	return e.Detail("untrusted", true).Detail("origin", r.pass.tool.origin)
 }
 
 // tooLarge is what an engine says, which knows no limit in words for people.

@@ -18,7 +18,7 @@ const nobody = ""
 // Run is a call that can stop at questions, and be resumed later from another
 // request. It runs once, however many callers wait for it. It is safe for concurrent use.
 type Run struct {
-	passage
+	pass   passage
 	number int64  // of the call in this process
 	digest string // of a call with a key
 
@@ -58,11 +58,11 @@ type Run struct {
 func (r *Run) Progress() *Progress { return r.progress.Load() }
 
 func (b *Bridge) newRun(in *Call) *Run {
-	r := &Run{passage: b.enter(in)}
+	r := &Run{pass: b.enter(in)}
 	b.runs.add(r)
 	if in.Started != nil {
 		in.Started(r)
-		r.call.Started = nil
+		r.pass.call.Started = nil
 	}
 	return r
 }
@@ -70,7 +70,7 @@ func (b *Bridge) newRun(in *Call) *Run {
 // refused is a run that has nothing but an error: of a call that ended before it began. It
 // is in the log and in the record like any other.
 func (b *Bridge) refused(ctx context.Context, in *Call, e *Error) *Run {
-	r := &Run{passage: b.enter(in), done: true}
+	r := &Run{pass: b.enter(in), done: true}
 	r.result = r.refuse(ctx, e)
 	r.observe(Observed{End: r.result})
 	return r
@@ -78,7 +78,7 @@ func (b *Bridge) refused(ctx context.Context, in *Call, e *Error) *Run {
 
 // refuse ends a call that cannot begin.
 func (r *Run) refuse(ctx context.Context, e *Error) Step {
-	return r.bridge.audit(ctx, r, func(context.Context, *Run) Step { return e.Step() })
+	return r.pass.bridge.pipe.audit(ctx, r, func(context.Context, *Run) Step { return e.Step() })
 }
 
 // begin runs the call until it ends or stops at its first question.
@@ -92,10 +92,10 @@ func (r *Run) Token() string {
 }
 
 // ID names the call; see Call.ID.
-func (r *Run) ID() string { return r.call.ID }
+func (r *Run) ID() string { return r.pass.call.ID }
 
 // Tool is what ran. It is known when Next returned a result.
-func (r *Run) Tool() *Tool { return r.tool }
+func (r *Run) Tool() *Tool { return r.pass.tool }
 
 // Asks returns the question that the call waits for now, as its caller gets it, or nil.
 func (r *Run) Asks() *Question {
@@ -139,7 +139,7 @@ func (r *Run) Next(ctx context.Context) (*Question, Step) {
 			r.mu.Unlock()
 		case <-ctx.Done():
 			r.leave()
-			return nil, r.ofCall(gaveUp().With(context.Cause(ctx))).Step()
+			return nil, r.pass.ofCall(GaveUp(Unknown).With(context.Cause(ctx))).Step()
 		}
 	}
 }
@@ -151,8 +151,8 @@ func (r *Run) look() (q *Question, end Step, changed <-chan struct{}) {
 	defer r.mu.Unlock()
 	switch {
 	case r.done:
-		if r.call.Again && r.token != "" {
-			r.bridge.runs.fetched(r)
+		if r.pass.call.Again && r.token != "" {
+			r.pass.bridge.runs.fetched(r)
 		}
 		return nil, r.result, nil
 	case r.pause != nil:
@@ -170,11 +170,9 @@ func (r *Run) leave() {
 	last := r.waiting == 0 && r.pause == nil && !r.done
 	r.mu.Unlock()
 	if last && cancel != nil {
-		cancel(gaveUp())
+		cancel(GaveUp(Unknown))
 	}
 }
-
-func gaveUp() *Error { return Errorf(Cancelled, "", Unknown, "The caller gave up.") }
 
 // Await is Next, and waits first at most d for the open question to be answered.
 func (r *Run) Await(ctx context.Context, d time.Duration) (*Question, Step) {
@@ -193,7 +191,7 @@ func (r *Run) Await(ctx context.Context, d time.Duration) (*Question, Step) {
 		case <-changed:
 		case <-timer.C:
 		case <-ctx.Done(): // the call stays where it is
-			return nil, r.ofCall(gaveUp().With(context.Cause(ctx))).Step()
+			return nil, r.pass.ofCall(GaveUp(Unknown).With(context.Cause(ctx))).Step()
 		}
 	}
 	return r.Next(ctx)
@@ -254,8 +252,8 @@ func (r *Run) settle(s Step) {
 		r.decline(s.Pause)
 		return
 	}
-	if e := r.bridge.runs.keep(r, token, s.Pause.Question.ExpiresAt); e != nil {
-		revoked := r.call.Caller.IsRevoked()
+	if e := r.pass.bridge.runs.keep(r, token, s.Pause.Question.ExpiresAt); e != nil {
+		revoked := r.pass.call.Caller.IsRevoked()
 		if revoked {
 			e = Revoked()
 		}
@@ -283,11 +281,11 @@ func (r *Run) decline(p *Pause) {
 // ask opens a question. Operators can answer it before its caller has got it.
 func (r *Run) ask(p *Pause, token string) {
 	id := p.Question.ID
-	r.bridge.runs.name(r, handle{by: byQuestion, name: id})
+	r.pass.bridge.runs.name(r, handle{by: byQuestion, name: id})
 	r.mu.Lock()
 	r.pause, r.token, r.actor = p, token, nobody
-	r.page, _ = r.source.(Page)
-	r.expiry = time.AfterFunc(r.bridge.limits.Question,
+	r.page, _ = r.pass.source.(Page)
+	r.expiry = time.AfterFunc(r.pass.bridge.pipe.limits.Question,
 		func() { _ = r.answer(id, &Answer{}, nobody) })
 	r.show()
 	answered := r.change()
@@ -295,8 +293,8 @@ func (r *Run) ask(p *Pause, token string) {
 	if p.Over != nil {
 		go r.watchOver(p.Over, id, answered)
 	}
-	r.bridge.watched(r)
-	if e := r.bridge.runs.mayAsk(r); e != nil {
+	r.pass.bridge.watched(r)
+	if e := r.pass.bridge.runs.mayAsk(r); e != nil {
 		go r.abort(e)
 	}
 }
@@ -338,7 +336,7 @@ func (r *Run) answer(id string, a *Answer, by string) *Error {
 		given.question, given.by = id, by
 		a = &given
 	case by != nobody: // their acts in the page were the answer
-		r.approval, r.approver = id, by
+		r.pass.approval, r.pass.approver = id, by
 	}
 	r.goOn(p, a)
 	return nil
@@ -364,23 +362,23 @@ func (r *Run) close(id string, a *Answer, by string) (*Pause, *Error) {
 	r.pause, r.page = nil, nil
 	r.show()
 	r.mu.Unlock()
-	r.bridge.runs.answeredBy(id, by, r)
-	r.bridge.watched(r)
+	r.pass.bridge.runs.answeredBy(id, by, r)
+	r.pass.bridge.watched(r)
 	return p, nil
 }
 
 // goOn runs the next part of the call in the background.
 func (r *Run) goOn(p *Pause, a *Answer) {
 	r.observe(Observed{Question: &p.Question, Answer: a})
-	ctx, cancel := context.WithCancelCause(r.bridge.life)
+	ctx, cancel := context.WithCancelCause(r.pass.bridge.life)
 	r.mu.Lock()
 	r.cancel = cancel
 	r.mu.Unlock()
-	if r.call.Caller.IsRevoked() { // no answer counts any more
+	if r.pass.call.Caller.IsRevoked() { // no answer counts any more
 		cancel(Revoked())
 		a = nil
 	}
-	r.bridge.background.Go(func() { // ends with the call's own deadline
+	r.pass.bridge.background.Go(func() { // ends with the call's own deadline
 		defer cancel(nil)
 		r.settle(p.Continue(ctx, a))
 	})
@@ -421,23 +419,23 @@ func (r *Run) drop(p *Pause, cause *Error) {
 // end keeps the outcome for callers that wait or come back, and for the key.
 func (r *Run) end(s Step) {
 	r.observe(Observed{End: s})
-	if r.Token() != "" || r.call.Key != "" {
-		r.bridge.runs.slim(r)
+	if r.Token() != "" || r.pass.call.Key != "" {
+		r.pass.bridge.runs.slim(r)
 	}
 	r.mu.Lock()
 	token := r.token
-	if token != "" && r.waiting+r.fetching == 0 && !r.bridge.runs.hold(r, int64(len(s.Data))) {
-		s = r.ofCall(tooMuchToKeep()).Step() // else it goes to who waits
+	if token != "" && r.waiting+r.fetching == 0 && !r.pass.bridge.runs.hold(r, int64(len(s.Data))) {
+		s = r.pass.ofCall(tooMuchToKeep()).Step() // else it goes to who waits
 	}
 	r.done, r.result = true, s
 	r.progress.Store(nil)
 	r.show()
 	r.mu.Unlock()
-	r.bridge.runs.ended(r, token)
+	r.pass.bridge.runs.ended(r, token)
 	if token != "" {
-		r.bridge.watched(r)
+		r.pass.bridge.watched(r)
 	}
-	if r.call.Key != "" { // last, because a store may take its time
+	if r.pass.call.Key != "" { // last, because a store may take its time
 		keyEnded(r)
 	}
 }
@@ -451,9 +449,9 @@ func tooMuchToKeep() *Error {
 
 // bytes is what the call holds while it waits, about.
 func (r *Run) bytes() int64 {
-	n := r.call.Input.Bytes() + int64(len(r.call.Config)) + 1<<10
-	if r.tool != nil {
-		n += r.tool.bytes()
+	n := r.pass.call.Input.Bytes() + int64(len(r.pass.call.Config)) + 1<<10
+	if r.pass.tool != nil {
+		n += r.pass.tool.bytes()
 	}
 	return n
 }
@@ -465,7 +463,7 @@ func (r *Run) bytes() int64 {
 // answer that does not fit.
 func (r *Run) Elicited(id string, a Answer, by Caller) error {
 	q := r.Asks()
-	if !by.Can(MayElicit) || by.IsRevoked() || by.Name != r.call.Caller.Name || q != nil && q.Foreign {
+	if !by.Can(MayElicit) || by.IsRevoked() || by.Name != r.pass.call.Caller.Name || q != nil && q.Foreign {
 		return mayNotAnswer()
 	}
 	if a.OK && q != nil && q.ID == id && q.Kind == Interact {

@@ -33,11 +33,11 @@ func (b *Bridge) Start(ctx context.Context, in *Call) *Run {
 func (b *Bridge) Resume(ctx context.Context, in *Call, token string) (*Run, error) {
 	h := handle{by: byToken, name: token}
 	r := b.runs.find(h)
-	if r != nil && r.call.Caller.Name == in.Caller.Name {
+	if r != nil && r.pass.call.Caller.Name == in.Caller.Name {
 		r.undelivered(ctx)
 		r = b.runs.find(h)
 	}
-	if r == nil || r.call.Caller.Name != in.Caller.Name || r.call.Site != in.Site {
+	if r == nil || r.pass.call.Caller.Name != in.Caller.Name || r.pass.call.Site != in.Site {
 		return nil, Errorf(ResumeNotFound, "", NotRun,
 			"No call of yours waits under this token: its outcome was told, or it is too old. "+
 				"Look at the page first: without resume, the tool runs anew.")
@@ -55,7 +55,7 @@ func (b *Bridge) Waiting(ref Ref) []*Run {
 		return nil
 	}
 	runs := slices.DeleteFunc(b.runs.under(byQuestion), func(r *Run) bool {
-		c := &r.call
+		c := &r.pass.call
 		return c.Caller.Name != ref.Caller.Name || c.Session != ref.Session ||
 			ref.Site != "" && c.Site != ref.Site || !ref.Caller.Sees(c.Site)
 	})
@@ -67,7 +67,7 @@ func (b *Bridge) Waiting(ref Ref) []*Run {
 func (r *Run) Number() int64 { return r.number }
 
 // Site is the name of the site that the call is for.
-func (r *Run) Site() string { return r.call.Site }
+func (r *Run) Site() string { return r.pass.call.Site }
 
 // GiveUp declines the open question of the caller's own call. That needs no right to
 // answer: it never agrees. Errors are *Error: FORBIDDEN when the question may be another
@@ -75,7 +75,7 @@ func (r *Run) Site() string { return r.call.Site }
 func (r *Run) GiveUp(by Caller) error {
 	q := r.Asks()
 	switch {
-	case by.Name != r.call.Caller.Name || by.IsRevoked() || q != nil && q.Foreign:
+	case by.Name != r.pass.call.Caller.Name || by.IsRevoked() || q != nil && q.Foreign:
 		return mayNotAnswer()
 	case q == nil:
 		return Errorf(Conflict, "", NotRun, "The question is not open any more.")
@@ -97,7 +97,7 @@ func (b *Bridge) Serve(ctx context.Context, in *Call) (*Run, Step) {
 	r.tell(q)
 	e := r.stoppedError(q)
 	e.Message += " It goes on when there is an answer: resume it for its outcome."
-	return &Run{passage: b.enter(in), done: true, result: e.Step()}, e.Step()
+	return &Run{pass: b.enter(in), done: true, result: e.Step()}, e.Step()
 }
 
 // startOrResume reads what config says of a call that waits.
@@ -135,7 +135,7 @@ func (b *Bridge) mayResume(in *Call) (settings, error) {
 	if !in.Caller.Can(MayCall) {
 		return settings{}, mayNotCall()
 	}
-	_, set, err := b.configured(in)
+	_, set, err := b.pipe.configured(in)
 	return set, err
 }
 
@@ -159,10 +159,10 @@ func (b *Bridge) Complete(ctx context.Context, in *Call) Step {
 		case in.Asker == nil:
 			return r.stoppedError(q).Step()
 		}
-		answer, err := r.askWith(ctx, in.Asker, q)
+		answer, err := askUntilOver(ctx, r, in.Asker, q)
 		switch {
 		case ctx.Err() != nil:
-			r.abort(gaveUp())
+			r.abort(GaveUp(Unknown))
 		case err != nil:
 			e := r.stoppedError(q).With(err)
 			r.abort(e)
@@ -173,8 +173,8 @@ func (b *Bridge) Complete(ctx context.Context, in *Call) Step {
 	}
 }
 
-// askWith asks until there is an answer, or the question is over.
-func (r *Run) askWith(ctx context.Context, asker Asker, q *Question) (Answer, error) {
+// askUntilOver asks until there is an answer, or the question of the call is over.
+func askUntilOver(ctx context.Context, r *Run, asker Asker, q *Question) (Answer, error) {
 	asking, cancel := context.WithCancel(ctx)
 	defer cancel()
 	r.mu.Lock()
@@ -185,7 +185,7 @@ func (r *Run) askWith(ctx context.Context, asker Asker, q *Question) (Answer, er
 	}
 	stopAsking := make(chan struct{})
 	defer close(stopAsking)
-	go func() { // ends with askWith
+	go func() { // ends with askUntilOver
 		select {
 		case <-changed:
 			cancel()
@@ -210,7 +210,7 @@ func (r *Run) stoppedError(q *Question) *Error {
 		e = Errorf(InputRequired, "", Unknown,
 			"The page asked a person, and %q waits for the answer.", q.Tool)
 	}
-	return r.ofCall(e.Detail("question", q).Detail("resume", r.Token()))
+	return r.pass.ofCall(e.Detail("question", q).Detail("resume", r.Token()))
 }
 
 // StopAsking ends the calls that wait for a person. Further questions are declined.
@@ -240,7 +240,7 @@ func (b *Bridge) Close() {
 // wait for pages. Calls that run go on to their end, but nobody gets their results.
 func (b *Bridge) Revoke() {
 	for _, r := range b.runs.under(byToken) {
-		if !r.call.Caller.IsRevoked() {
+		if !r.pass.call.Caller.IsRevoked() {
 			continue
 		}
 		if rest := r.halt(Revoked()); rest != nil {

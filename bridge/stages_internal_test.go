@@ -9,7 +9,7 @@ import (
 // design.
 func TestOrderOfStages(t *testing.T) {
 	var names []string
-	for _, s := range (&Bridge{}).stages() {
+	for _, s := range (&Bridge{}).pipe.stages() {
 		names = append(names, s.name)
 	}
 	if want := []string{"audit", "resolve", "validate", "limit", "approve"}; !slices.Equal(names, want) {

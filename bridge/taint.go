@@ -28,7 +28,7 @@ type taints struct {
 
 // read notes what the call reads.
 func (t *taints) read(r *Run, now time.Time) {
-	if r.tool.hints.Untrusted != policy.Yes && r.tool.topLevel {
+	if r.pass.tool.hints.Untrusted != policy.Yes && r.pass.tool.topLevel {
 		return
 	}
 	t.mu.Lock()
@@ -36,12 +36,12 @@ func (t *taints) read(r *Run, now time.Time) {
 	if t.byCaller == nil {
 		t.byCaller = map[string]map[string]time.Time{}
 	}
-	origins := t.byCaller[r.call.Caller.Name]
+	origins := t.byCaller[r.pass.call.Caller.Name]
 	if origins == nil {
 		origins = map[string]time.Time{}
-		t.byCaller[r.call.Caller.Name] = origins
+		t.byCaller[r.pass.call.Caller.Name] = origins
 	}
-	origin := r.tool.origin
+	origin := r.pass.tool.origin
 	if _, there := origins[origin]; !there && len(origins) >= maxTaints {
 		origin = anyOrigin
 	}

@@ -62,24 +62,24 @@ func (l *Listing) Terms(t *Tool) Terms {
 // otherwise. It waits until the site is opened, within ctx and ref.Patience. Errors
 // are *Error.
 func (b *Bridge) Tools(ctx context.Context, ref Ref) (Listing, error) {
-	return b.listing(ctx, ref, b.router.Await)
+	return b.listing(ctx, ref, b.pipe.router.Await)
 }
 
 // ToolsNow is Tools of what is known now: it does not wait for the site.
 func (b *Bridge) ToolsNow(ctx context.Context, ref Ref) (Listing, error) {
-	return b.listing(ctx, ref, func(_ context.Context, ref Ref) (*Catalog, error) { return b.router.Catalog(ref) })
+	return b.listing(ctx, ref, func(_ context.Context, ref Ref) (*Catalog, error) { return b.pipe.router.Catalog(ref) })
 }
 
 // IsCurrent reports whether ToolsNow is made of the catalog, or was the last time that the site
 // could be reached.
 func (b *Bridge) IsCurrent(ref Ref, c *Catalog) bool {
-	now, err := b.router.Catalog(ref)
+	now, err := b.pipe.router.Catalog(ref)
 	return err != nil || now == c
 }
 
 func (b *Bridge) listing(ctx context.Context, ref Ref,
 	look func(context.Context, Ref) (*Catalog, error)) (Listing, error) {
-	s, err := b.siteFor(ref.Site, ref.Caller)
+	s, err := b.pipe.siteFor(ref.Site, ref.Caller)
 	if err != nil {
 		return Listing{}, err
 	}
@@ -89,7 +89,7 @@ func (b *Bridge) listing(ctx context.Context, ref Ref,
 	}
 	tools := s.offered(catalog)
 	return Listing{Site: s.site, Version: b.current(ctx, ref, s), Tools: tools,
-		Catalog: catalog, Unkept: s.unlisted(tools), Shown: b.router.Shows(ref), Paths: s.mayChoosePath(), of: s}, nil
+		Catalog: catalog, Unkept: s.unlisted(tools), Shown: b.pipe.router.Shows(ref), Paths: s.mayChoosePath(), of: s}, nil
 }
 
 func (s *siteState) mayChoosePath() bool { return slices.Contains(s.options.AllowConfig, "path") }
@@ -98,10 +98,10 @@ func (s *siteState) mayChoosePath() bool { return slices.Contains(s.options.Allo
 // caller and, when the caller sees it, of ref.Site. It returns a RATE_LIMIT error when there
 // are too many. Transports call it once for each such request.
 func (b *Bridge) Count(ref Ref) *Error {
-	if _, err := b.siteFor(ref.Site, ref.Caller); err != nil {
+	if _, err := b.pipe.siteFor(ref.Site, ref.Caller); err != nil {
 		ref.Site = ""
 	}
-	return b.take(ref.Caller.Name, ref.Site, "")
+	return b.pipe.take(ref.Caller.Name, ref.Site, "")
 }
 
 // Opener is a Source whose page can be sent to another place. It is optional.
@@ -116,39 +116,39 @@ type Opener interface {
 // page, and returns what the site offers then. in.Tool is what the transport calls this in
 // the log and in the audit, which has it like a call. Errors are *Error.
 func (b *Bridge) Open(ctx context.Context, in *Call) (Listing, error) {
-	r := &Run{passage: b.enter(in)}
-	r.going = time.Now()
-	if end := b.audit(ctx, r, b.openPage); end.Err != nil {
+	r := &Run{pass: b.enter(in)}
+	r.pass.going = time.Now()
+	if end := b.pipe.audit(ctx, r, b.openPage); end.Err != nil {
 		return Listing{}, end.Err
 	}
-	return b.Tools(ctx, r.ref())
+	return b.Tools(ctx, r.pass.ref())
 }
 
 // openPage is the handler of Open.
 func (b *Bridge) openPage(ctx context.Context, r *Run) Step {
-	if !r.call.Caller.Can(MayCall) {
+	if !r.pass.call.Caller.Can(MayCall) {
 		return mayNotCall().Step()
 	}
 	var err error
-	if r.site, r.settings, err = b.configured(&r.call); err != nil {
+	if r.pass.site, r.pass.settings, err = b.pipe.configured(&r.pass.call); err != nil {
 		return AsError(err).Step()
 	}
-	if e := b.count(r); e != nil {
+	if e := b.pipe.count(r); e != nil {
 		return e.Step()
 	}
-	if e := b.intend(ctx, r); e != nil {
+	if e := b.pipe.intend(ctx, r); e != nil {
 		return e.Step()
 	}
-	ref := r.ref()
-	ref.Patience, ref.Turn = r.left(), r.settings.timeout
-	source, err := b.router.Acquire(ctx, ref)
+	ref := r.pass.ref()
+	ref.Patience, ref.Turn = r.pass.left(), r.pass.settings.timeout
+	source, err := b.pipe.router.Acquire(ctx, ref)
 	if err != nil {
 		return nothingRan(ctx, err).Step()
 	}
 	defer source.Release()
-	r.outcome = Unknown
+	r.pass.outcome = Unknown
 	if o, ok := source.(Opener); ok {
-		if err := o.Open(ctx, r.settings.page); err != nil {
+		if err := o.Open(ctx, r.pass.settings.page); err != nil {
 			return nothingRan(ctx, err).Step()
 		}
 	}
@@ -160,11 +160,11 @@ func (b *Bridge) openPage(ctx context.Context, r *Run) Step {
 // that they do not depend on where a folder is served. The catalog is the one that they are
 // of. Errors are *Error.
 func (b *Bridge) ToolDigests(ctx context.Context, ref Ref) (map[string]string, *Catalog, error) {
-	s, err := b.siteFor(ref.Site, ref.Caller)
+	s, err := b.pipe.siteFor(ref.Site, ref.Caller)
 	if err != nil {
 		return nil, nil, err
 	}
-	c, err := b.router.Await(ctx, ref)
+	c, err := b.pipe.router.Await(ctx, ref)
 	if err != nil {
 		return nil, nil, nothingRan(ctx, err)
 	}

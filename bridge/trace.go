@@ -27,10 +27,10 @@ func (pl *pipeline) beginSpan(ctx context.Context, r *Run) (context.Context, tra
 	if pl.tracer == nil {
 		return ctx, nil
 	}
-	ctx, span := pl.tracer.Start(trace.ContextWithRemoteSpanContext(ctx, spanContext(r.call.TraceParent)),
-		"call", trace.WithSpanKind(trace.SpanKindServer), trace.WithAttributes(attribute.String("pagetools.call", r.call.ID)))
-	if c := span.SpanContext(); r.call.TraceParent == "" && c.IsValid() {
-		r.call.TraceParent = "00-" + c.TraceID().String() + "-" + c.SpanID().String() + "-" + c.TraceFlags().String()
+	ctx, span := pl.tracer.Start(trace.ContextWithRemoteSpanContext(ctx, spanContext(r.pass.call.TraceParent)),
+		"call", trace.WithSpanKind(trace.SpanKindServer), trace.WithAttributes(attribute.String("pagetools.call", r.pass.call.ID)))
+	if c := span.SpanContext(); r.pass.call.TraceParent == "" && c.IsValid() {
+		r.pass.call.TraceParent = "00-" + c.TraceID().String() + "-" + c.SpanID().String() + "-" + c.TraceFlags().String()
 	}
 	return ctx, span
 }

@@ -69,7 +69,7 @@ func (b *Bridge) Watch(ctx context.Context, what Interest) <-chan Event {
 // watched tells the watchers that something about a call may have changed.
 func (b *Bridge) watched(r *Run) {
 	b.watchers.each(func(w *watcher) {
-		if w.what.run == r || w.what.run == nil && w.what.Runs && w.what.Caller.Sees(r.call.Site) {
+		if w.what.run == r || w.what.run == nil && w.what.Runs && w.what.Caller.Sees(r.pass.call.Site) {
 			w.note(r, "")
 		}
 	})
@@ -77,8 +77,8 @@ func (b *Bridge) watched(r *Run) {
 
 // toolsChanged tells the watchers that a list of the site may have changed.
 func (b *Bridge) toolsChanged(site string) {
-	if s := b.sites[site]; s != nil {
-		s.forgetLater(b.router)
+	if s := b.pipe.sites[site]; s != nil {
+		s.forgetLater(b.pipe.router)
 	}
 	b.watchers.each(func(w *watcher) {
 		if w.what.Tools && w.what.Caller.Sees(site) {
@@ -195,7 +195,7 @@ func (w *watcher) news() []Event {
 		events = append(events, Event{Kind: ToolsChanged, Site: site})
 	}
 	for _, r := range runs {
-		events = append(events, Event{Kind: RunChanged, Site: r.call.Site,
+		events = append(events, Event{Kind: RunChanged, Site: r.pass.call.Site,
 			Runs: []RunState{r.state()}})
 	}
 	return events
@@ -211,7 +211,7 @@ func (w *watcher) asking() []RunState {
 	}
 	var all []RunState
 	for _, r := range w.bridge.runs.under(byQuestion) {
-		if s := r.state(); s.Question != nil && w.what.Caller.Sees(r.call.Site) {
+		if s := r.state(); s.Question != nil && w.what.Caller.Sees(r.pass.call.Site) {
 			all = append(all, s)
 		}
 	}

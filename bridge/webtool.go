@@ -30,7 +30,7 @@ func (s *siteState) lockDigest(t *Tool) string { return s.asAction(t).Digest() }
 // be reached is described as it was last, if it ever was. Errors are *Error.
 func (b *Bridge) Webtool(ctx context.Context, ref Ref, action,
 	version string) (*webtool.Document, error) {
-	s, err := b.siteFor(ref.Site, ref.Caller)
+	s, err := b.pipe.siteFor(ref.Site, ref.Caller)
 	if err != nil {
 		return nil, err
 	}
@@ -43,7 +43,7 @@ func (b *Bridge) Webtool(ctx context.Context, ref Ref, action,
 			return d, nil
 		}
 	}
-	catalog, err := b.router.Await(ctx, ref)
+	catalog, err := b.pipe.router.Await(ctx, ref)
 	if err != nil {
 		if d := s.history(action).Stale(ctx); d != nil && ref.Session == "" {
 			return d, nil
@@ -74,7 +74,7 @@ func (b *Bridge) Webtool(ctx context.Context, ref Ref, action,
 // sessions.
 func (b *Bridge) current(ctx context.Context, ref Ref, s *siteState) string {
 	ref.Session = ""
-	if c, err := b.router.Catalog(ref); err == nil {
+	if c, err := b.pipe.router.Catalog(ref); err == nil {
 		if d, err := s.observe(ctx, c, ""); d != nil && err == nil {
 			return d.Version
 		}
@@ -268,7 +268,7 @@ func (s *siteState) forgetLater(r Router) {
 
 // Findings are what the author of a site's tools should know besides what its page has.
 func (b *Bridge) Findings(site string) []Finding {
-	s := b.sites[site]
+	s := b.pipe.sites[site]
 	if s == nil {
 		return nil
 	}
@@ -297,11 +297,11 @@ func notKept(message string, err error) *Error {
 // checkPin holds the version that a call pinned against what would run. It returns the
 // schema to validate with besides the tool's own, or nil.
 func (s *siteState) checkPin(ctx context.Context, r *Run) (*schema.Schema, error) {
-	action, version := "", printable(r.call.Version)
-	if r.call.Single {
-		action = r.tool.name
+	action, version := "", printable(r.pass.call.Version)
+	if r.pass.call.Single {
+		action = r.pass.tool.name
 	}
-	pinned, problem, err := s.history(action).Pin(ctx, r.call.Version, s.asAction(r.tool),
+	pinned, problem, err := s.history(action).Pin(ctx, r.pass.call.Version, s.asAction(r.pass.tool),
 		s.schemaLimits)
 	if err != nil {
 		return nil, noHistory(err)
@@ -314,10 +314,10 @@ func (s *siteState) checkPin(ctx context.Context, r *Run) (*schema.Schema, error
 			"There is no version %s of this webtool; leave it out for the latest one.", version).Detail("version", version)
 	case webtool.PinWithout:
 		return nil, Errorf(WebtoolNotFound, "", NotRun,
-			"Version %s has no action %q.", version, r.tool.name).Detail("reason", "action")
+			"Version %s has no action %q.", version, r.pass.tool.name).Detail("reason", "action")
 	case webtool.PinOutdated:
 		return nil, Errorf(VersionMismatch, "", NotRun,
-			"Version %s of %q is no longer what would run. Read the current version, and pin that.", version, r.tool.name)
+			"Version %s of %q is no longer what would run. Read the current version, and pin that.", version, r.pass.tool.name)
 	case webtool.PinUncheckable:
 	}
 	return nil, Errorf(VersionMismatch, "", NotRun, "Version %s can no longer be checked; leave it out for the latest one.", version)

@@ -38,7 +38,7 @@ type TabOptions struct {
 	// Record lets the page note what it does with its tools, and the tab be looked at by a Probe:
 	// for pages of whoever tests them.
 	Record bool
-	// Trace keeps what Probe.Traced returns, with Record.
+	// Trace keeps what Observer.Traced returns, with Record.
 	Trace bool
 	// Network stands between the tab and the network; nil is nothing. Where the tab records, too,
 	// service workers do not answer its requests.

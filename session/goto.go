@@ -25,7 +25,7 @@ func (m *Manager) Goto(ctx context.Context, ref bridge.Ref, address string) erro
 	}
 	arriving := ctx
 	if address == "" {
-		var probe Probe
+		var probe *Probe
 		if probe, err = page.probe(s.Name); err == nil {
 			err = probe.Reload(ctx)
 		}
@@ -70,7 +70,7 @@ func (p *Page) notOpened(ctx context.Context, v *view) error {
 }
 
 // probe returns what looks at the page.
-func (p *Page) probe(site string) (Probe, error) {
+func (p *Page) probe(site string) (*Probe, error) {
 	if tab, ok := p.tab.(Prober); ok {
 		if probe := tab.Probe(); probe != nil {
 			return probe, nil

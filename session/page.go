@@ -474,6 +474,5 @@ func waitEnded(ctx context.Context) *bridge.Error {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return overload().With(context.Cause(ctx))
 	}
-	return bridge.Errorf(bridge.Cancelled, "", bridge.NotRun,
-		"The caller gave up.").With(context.Cause(ctx))
+	return bridge.GaveUp(bridge.NotRun).With(context.Cause(ctx))
 }

@@ -9,39 +9,54 @@ import (
 	"github.com/pagetools/pagetools/bridge"
 )
 
-// Probe looks at a page for those who test it. Tabs that were opened with TabOptions.Record have
-// one. It is safe for concurrent use, and disturbs no call that runs in the page. Errors are
-// *bridge.Error.
-type Probe interface {
+// Probe looks at a page for those who test it, through three ports and the page's own. Tabs that
+// were opened with TabOptions.Record have one. It is safe for concurrent use, and disturbs no call
+// that runs in the page. Errors are *bridge.Error.
+type Probe struct {
+	Inspector
+	Driver
+	Observer
 	Photographer
 	Watchable
-	// Record returns what was noted in the document at the top, and of the frames in it.
-	Record(ctx context.Context) (*Record, error)
-	// Evaluate runs an expression in the document at the top, awaits it, and returns the JSON of
-	// its value, "null" for undefined. An exception is a TOOL_ERROR with its message.
+}
+
+// Inspector reads the document at the top.
+type Inspector interface {
+	// Evaluate runs an expression, awaits it, and returns the JSON of its value, "null" for
+	// undefined. An exception is a TOOL_ERROR with its message.
 	Evaluate(ctx context.Context, expression string) (json string, err error)
 	// Look returns what the elements that match a CSS selector show. A selector that is not one
 	// is a SCHEMA_ERROR.
 	Look(ctx context.Context, selector string) (Element, error)
 	// Accepts says of each of some inputs why the form of a tool does not take it, "" where it
-	// does; nothing when the document at the top has no such form. Nothing of the page changes.
+	// does; nothing when the document has no such form. Nothing of the page changes.
 	Accepts(ctx context.Context, tool string, inputs []json.RawMessage) ([]string, error)
 	// Names lists the tools that the page itself can run.
 	Names(ctx context.Context) ([]string, error)
+	// Record returns what was noted in the document, and of the frames in it.
+	Record(ctx context.Context) (*Record, error)
+}
+
+// Driver acts in a page as its own script or a person does.
+type Driver interface {
 	// Execute runs a tool by the page's own executeTool. The result is the string that the page
 	// gets, as JSON, or null. Dialogs meanwhile are pauses, as in Tab.Invoke. What the tool says
 	// when it fails is not in the error, because pages are not told either.
 	Execute(ctx context.Context, tool string, input json.RawMessage) bridge.Step
-	// Reload loads the document again, as a person does. It does not wait for it.
+	// Reload loads the document again. It does not wait for it.
 	Reload(ctx context.Context) error
+}
+
+// Observer tells what happened in a page, also when it is gone.
+type Observer interface {
 	// Mark returns the moment now.
 	Mark(ctx context.Context) (Mark, error)
 	// Since returns what happened in the page since a moment. With quiet it waits, from now on,
 	// until no request that began since then was under way and nothing happened for so long, at
-	// most for three seconds. Of a page that is gone it returns what was seen until then.
+	// most for three seconds.
 	Since(ctx context.Context, m Mark, quiet time.Duration) (*Activity, error)
-	// Traced returns what the page said and asked for in its life until now, also when it is gone;
-	// nothing of a tab that was opened without TabOptions.Trace.
+	// Traced returns what the page said and asked for in its life until now; nothing of a tab that
+	// was opened without TabOptions.Trace.
 	Traced(ctx context.Context) *Traced
 }
 
@@ -163,13 +178,13 @@ type Element struct {
 // Prober is a Tab that can be looked at.
 type Prober interface {
 	// Probe returns what looks at the tab; nil when it was not opened for that.
-	Probe() Probe
+	Probe() *Probe
 }
 
 // Probe returns what looks at the page of the caller's session, which is opened when it is not
 // there, or at the site's own page when ref names no session. It waits until the page counts as
 // opened. The pages of the site must record.
-func (m *Manager) Probe(ctx context.Context, ref bridge.Ref) (Probe, error) {
+func (m *Manager) Probe(ctx context.Context, ref bridge.Ref) (*Probe, error) {
 	s, err := m.site(ref.Site)
 	if err != nil {
 		return nil, err

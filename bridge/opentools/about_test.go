@@ -95,7 +95,7 @@ func TestRest(t *testing.T) {
 	r := &Router{o: RouterOptions{Now: func() time.Time { return now }}}
 	for took, want := range map[time.Duration]time.Duration{0: soonest, time.Second: 20 * time.Second} {
 		a := &api{router: r}
-		a.settle(nil, &edition{catalog: &bridge.Catalog{}, took: took}, nil)
+		a.settle(&edition{catalog: &bridge.Catalog{}, took: took}, nil)
 		if got := a.expires.Sub(now); got != want {
 			t.Errorf("after %v: %v, want %v", took, got, want)
 		}

@@ -15,19 +15,19 @@ import (
 // longest that counts.
 const defaultFresh, mostFresh = 5 * time.Minute, 24 * time.Hour
 
-// freshness is how long an answer is fresh; private is true when nobody may keep it.
-func freshness(h http.Header) (fresh time.Duration, private bool) {
+// freshness returns how long an answer is fresh.
+func freshness(h http.Header) time.Duration {
 	said := h.Values("Cache-Control")
 	c, err := cacheobject.ParseResponseCacheControl(strings.Join(said, ","))
 	switch {
 	case err != nil || len(said) == 0:
-		return defaultFresh, false
+		return defaultFresh
 	case c.NoStore || c.NoCachePresent:
-		return 0, c.NoStore
+		return 0
 	case c.MaxAge >= 0:
-		return min(time.Duration(c.MaxAge)*time.Second, mostFresh), false
+		return min(time.Duration(c.MaxAge)*time.Second, mostFresh)
 	}
-	return defaultFresh, false
+	return defaultFresh
 }
 
 // Again asks for a document that was found before. Its Document is nil when it did not change; an
@@ -39,7 +39,7 @@ func (d *Discoverer) Again(ctx context.Context, before Location) (*Found, error)
 		return nil, err
 	}
 	if r.body == nil || sha256.Sum256(r.body) == before.sum { // it did not change
-		before.Fresh, before.private = r.fresh, r.private
+		before.Fresh = r.fresh
 		return &Found{Location: before}, nil
 	}
 	found, err := s.document(r, before.Route, before.Auth)

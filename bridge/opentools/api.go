@@ -34,11 +34,8 @@ type api struct {
 	running chan struct{} // closed when the look that goes on ends; nil: none
 	closed  bool          // no look begins any more
 	good    time.Time     // until when it is used where it cannot be asked for
-	// keptList is the list that is kept for the next process, and kept until when it is good.
-	keptList *bridge.Catalog
-	kept     time.Time
-	merged   map[[2]*bridge.Catalog]*bridge.Catalog
-	rates    map[rated]func(time.Time) bool
+	merged  map[[2]*bridge.Catalog]*bridge.Catalog
+	rates   map[rated]func(time.Time) bool
 	// certified are the connections with certificates, which are their callers' own.
 	certified map[string]http.RoundTripper
 }
@@ -142,15 +139,11 @@ func (a *api) refresh() <-chan struct{} {
 		return over
 	}
 	a.running, a.asked = over, a.router.o.Now()
-	before := a.now
+	before := a.now          // only a look changes it
 	a.background.Go(func() { // ends with the look, which has its own bounds, or with the router
-		if before == nil {
-			before = a.recall()
-		}
 		next, err := a.look(a.router.life, before)
-		a.settle(before, next, err)
+		a.settle(next, err)
 		close(over)
-		a.keepNow()
 	})
 	return over
 }
@@ -163,8 +156,8 @@ func (a *api) close() {
 	a.background.Wait()
 }
 
-// settle notes what a look came to. What there was before may be what was kept.
-func (a *api) settle(before, next *edition, err error) {
+// settle notes what a look came to.
+func (a *api) settle(next *edition, err error) {
 	now := a.router.o.Now()
 	a.mu.Lock()
 	a.running = nil
@@ -174,8 +167,7 @@ func (a *api) settle(before, next *edition, err error) {
 		a.now, a.err = next, nil
 		a.expires = now.Add(max(next.about.Fresh, soonest, restAfter*next.took))
 		a.good = a.expires.Add(staleTime)
-	case before != nil && !isGone(err) && now.Before(a.good):
-		a.now, a.err = before, nil
+	case was != nil && !isGone(err) && now.Before(a.good):
 		a.expires = now.Add(askAgain) // what there was is still good
 	default:
 		a.now, a.err = nil, asError(a.URL, err)

@@ -176,7 +176,7 @@ func (o *outgoing) failed(ctx context.Context, err error, sent bool) *bridge.Err
 	if cause := context.Cause(ctx); cause != nil {
 		e := *bridge.AsError(cause)
 		if errors.Is(cause, context.Canceled) || errors.Is(cause, context.DeadlineExceeded) {
-			e = *bridge.Errorf(bridge.Cancelled, "", outcome, "The caller gave up.")
+			e = *bridge.GaveUp(outcome)
 		}
 		e.Outcome = outcome
 		return e.With(err)

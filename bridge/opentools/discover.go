@@ -55,7 +55,6 @@ type Location struct {
 
 	tag, changed string            // ETag and Last-Modified of the answer; "" is none
 	sum          [sha256.Size]byte // of the answer
-	private      bool              // nobody may keep it (RFC 9111, 5.2.2.5)
 }
 
 // ErrNotFound is the error of an address that leads to no document.
@@ -159,7 +158,6 @@ type reply struct {
 	links []string
 	fresh time.Duration
 
-	private      bool
 	tag, changed string
 }
 
@@ -204,9 +202,9 @@ func (s *search) get(u *url.URL) (*reply, error) {
 		return nil, err
 	}
 	defer func() { _ = res.Body.Close() }()
-	fresh, private := freshness(res.Header)
+	fresh := freshness(res.Header)
 	if res.StatusCode == http.StatusNotModified && s.tag+s.changed != "" {
-		return &reply{fresh: fresh, private: private}, nil
+		return &reply{fresh: fresh}, nil
 	}
 	if res.StatusCode != http.StatusOK {
 		return nil, &statusError{res.StatusCode}
@@ -219,7 +217,7 @@ func (s *search) get(u *url.URL) (*reply, error) {
 		return nil, fmt.Errorf("it has more than %d MiB", maxDocument>>20)
 	}
 	media, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type")) // "" is read, too
-	return &reply{url: res.Request.URL, body: body, media: media, links: res.Header.Values("Link"), fresh: fresh, private: private,
+	return &reply{url: res.Request.URL, body: body, media: media, links: res.Header.Values("Link"), fresh: fresh,
 		tag: res.Header.Get("ETag"), changed: res.Header.Get("Last-Modified")}, nil
 }
 
@@ -266,7 +264,7 @@ func (s *search) document(r *reply, route Route, auth string) (*Found, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", r.url, err)
 	}
-	return &Found{d, Location{r.url, route, auth, "", r.fresh, r.tag, r.changed, sha256.Sum256(r.body), r.private}}, nil
+	return &Found{d, Location{r.url, route, auth, "", r.fresh, r.tag, r.changed, sha256.Sum256(r.body)}}, nil
 }
 
 // toJSON returns a reply as JSON.

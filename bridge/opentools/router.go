@@ -46,9 +46,7 @@ type RouterOptions struct {
 	Limits bridge.Limits
 	// UserAgent is what sites are told of who asks; "" is "pagetools".
 	UserAgent string
-	// Cache keeps what was read for the next process; nil keeps nothing.
-	Cache Cache
-	Log   *slog.Logger // nil is silent
+	Log       *slog.Logger // nil is silent
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
 }

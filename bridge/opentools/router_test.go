@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -410,4 +411,49 @@ func TestChanged(t *testing.T) {
 	if s.count("DELETE /pets") > 0 {
 		t.Error("it ran")
 	}
+	s.change(func() { s.status = http.StatusBadGateway })
+	for _, c := range []struct {
+		after time.Duration
+		want  string
+	}{{23 * time.Hour, `"saved"`}, {2 * time.Hour, "INTERNAL_ERROR UNREACHABLE not_run"}} {
+		s.clock.Add(int64(c.after))
+		save(func() {}) // is given what there was, and begins a look
+		if got := save(func() {}); !strings.HasPrefix(got, c.want) {
+			t.Errorf("%s after the document could not be asked for: %s", c.after, got)
+		}
+	}
+}
+
+// TestDocumentIsGone: a document is not held once its tools are made, whatever they have of it.
+func TestDocumentIsGone(t *testing.T) { // not beside others: it looks at the heap
+	const size = 16 << 20
+	s := serve(t, "")
+	s.document = documentOf(`"/{id}":{"servers":[{"url":"/v2"}],"put":{"operationId":"put","x-llm":{"chaining":{"nextSteps":[{"operationId":"x","hint":"y"}]}},
+		"security":[{"key":[]},{}],"parameters":[{"name":"id","in":"path","required":true,"schema":{"type":"string"},"explode":true}],
+		"requestBody":{"required":true,"content":{"application/json":{"schema":{"type":"object","properties":{"a":{"type":"string"}},"minProperties":1}}}},
+		"responses":{"200":{"description":"","content":{"application/json":{"schema":{"type":"object"}}}}}}}`)
+	s.document = strings.TrimSuffix(s.document, "}") + `,"components":{"securitySchemes":{"key":{"type":"apiKey","in":"header","name":"k"}}},"x-much":"` +
+		strings.Repeat("x", size) + `"}`
+	held := func() int64 {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapAlloc)
+	}
+	before := held()
+	r := opentools.NewRouter(opentools.RouterOptions{Sites: []opentools.SiteOptions{{Site: bridge.Site{Name: "api", Target: s.URL, Origin: s.URL},
+		URL: s.URL + "/openapi.json", Transport: direct}}})
+	defer r.Close()
+	about, c, err := r.About(t.Context(), "api")
+	if err != nil || c.Tool("put") == nil || len(about.Logins) != 1 {
+		t.Fatalf("%+v, %v", about, err)
+	}
+	if more := held() - before; more > size/2 {
+		t.Errorf("%d bytes are held of it", more)
+	}
+	found, err := (&opentools.Discoverer{Client: http.DefaultClient}).Discover(t.Context(), s.URL+"/openapi.json")
+	if more := held() - before; err != nil || more < size {
+		t.Errorf("a document that is held takes %d bytes (%v)", more, err)
+	}
+	runtime.KeepAlive(found)
 }

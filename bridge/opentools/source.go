@@ -47,7 +47,7 @@ func (a *api) acquire(ctx context.Context, ref bridge.Ref) (bridge.Source, error
 		if e, ok := errors.AsType[*bridge.Error](context.Cause(ctx)); ok {
 			return nil, e
 		}
-		return nil, bridge.Errorf(bridge.Cancelled, "", bridge.NotRun, "The caller gave up.")
+		return nil, bridge.GaveUp(bridge.NotRun)
 	}
 }
 

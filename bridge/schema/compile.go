@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"runtime"
 	"sync"
 	"weak"
 
@@ -66,7 +67,8 @@ func compile(raw []byte, l Limits, arguments bool) (*Schema, error) {
 	}
 	s.nodes, s.last = len(f.graph.order), &lastForm{weak.Make(f)}
 	s.objects = arguments || f.graph.objectsOnly(f.graph.root)
-	s.ready()
+	s.adapted = sync.OnceValue(func() *ClientForm { return s.clientForm(false) })
+	runtime.AddCleanup(s, forms.drop, s.last)
 	forms.use(f)
 	return s, nil
 }

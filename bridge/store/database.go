@@ -26,7 +26,7 @@ const readers = 4
 // much memory as the largest document took.
 const idleTime = 20 * time.Second
 
-// openDatabase opens and migrates the file, which exists and may be empty.
+// openDatabase opens the file, which exists and may be empty, and makes the tables.
 func openDatabase(ctx context.Context, root *os.Root, o Options) (*database, error) {
 	path, err := filepath.Abs(filepath.Join(root.Name(), DatabaseFile))
 	if err != nil {
@@ -38,7 +38,7 @@ func openDatabase(ctx context.Context, root *os.Root, o Options) (*database, err
 	}
 	d.w.SetMaxOpenConns(1)
 	d.w.SetConnMaxIdleTime(idleTime)
-	if err = migrate(ctx, d.w, root); err == nil {
+	if err = createSchema(ctx, d.w); err == nil {
 		err = d.prepare(ctx, o)
 	}
 	if err != nil {
@@ -61,7 +61,7 @@ func openMemory(ctx context.Context, o Options) (*database, error) {
 	}
 	db.SetMaxOpenConns(1)
 	d := &database{w: db, r: db, now: o.Now}
-	if err := migrate(ctx, db, nil); err != nil {
+	if err := createSchema(ctx, db); err != nil {
 		return nil, errors.Join(err, d.close())
 	}
 	return d, nil

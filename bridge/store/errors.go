@@ -25,8 +25,8 @@ var (
 	ErrReadOnly = errors.New("the data folder cannot be written")
 	// ErrFull: no room on the disk, or the database is at its size limit.
 	ErrFull = errors.New("the disk is full")
-	// ErrNewer: a newer pagetools made the database. Nothing was changed.
-	ErrNewer = errors.New("the database is of a newer pagetools")
+	// ErrVersion: another version of pagetools made the database. Nothing was changed.
+	ErrVersion = errors.New("the database is of another version of pagetools")
 	// ErrExposed: others may write to the folder, so what is in it proves
 	// nothing.
 	ErrExposed = errors.New("others can write to the data folder")
@@ -39,7 +39,7 @@ func classify(err error) error {
 	if err == nil {
 		return nil
 	}
-	for _, known := range []error{ErrLocked, ErrCorrupt, ErrReadOnly, ErrFull, ErrNewer} {
+	for _, known := range []error{ErrLocked, ErrCorrupt, ErrReadOnly, ErrFull, ErrVersion} {
 		if errors.Is(err, known) {
 			return err
 		}

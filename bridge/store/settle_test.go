@@ -108,7 +108,7 @@ func TestNobodyKnowsWhatRan(t *testing.T) {
 			t.Helper()
 			ok(t, os.WriteFile(filepath.Join(dir, ownersFolder, id), []byte("another boot"), 0o600))
 		},
-		"the owner is of an older pagetools": func(t *testing.T, dir, id string) {
+		"the owner does not say when it began": func(t *testing.T, dir, id string) {
 			t.Helper()
 			ok(t, os.Truncate(filepath.Join(dir, ownersFolder, id), 0))
 		},

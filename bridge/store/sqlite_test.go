@@ -391,41 +391,42 @@ func TestDamagedFile(t *testing.T) {
 	}
 }
 
-func TestNewerDatabase(t *testing.T) {
+// TestOtherVersion: the database of another version, earlier or later, is refused and not changed.
+func TestOtherVersion(t *testing.T) {
 	t.Parallel()
 	ctx, dir := t.Context(), folder(t)
 	ok(t, open(t, Options{Dir: dir}).Close())
-	db := raw(t, dir)
-	must(db.ExecContext(ctx, "PRAGMA user_version = 99"))(t)
-	ok(t, db.Close())
-	before := must(os.ReadFile(filepath.Join(dir, DatabaseFile)))(t)
-	if _, err := Open(ctx, Options{Dir: dir}); !errors.Is(err, ErrNewer) || !strings.Contains(err.Error(), "99") {
-		t.Errorf("opening: %v", err)
-	}
-	if after := must(os.ReadFile(filepath.Join(dir, DatabaseFile)))(t); !bytes.Equal(before, after) {
-		t.Error("it was changed")
+	for _, other := range []int{schemaVersion - 1, 99, -1} {
+		db := raw(t, dir)
+		must(db.ExecContext(ctx, fmt.Sprintf("PRAGMA user_version = %d", other)))(t)
+		ok(t, db.Close())
+		before := must(os.ReadFile(filepath.Join(dir, DatabaseFile)))(t)
+		if _, err := Open(ctx, Options{Dir: dir}); !errors.Is(err, ErrVersion) ||
+			!strings.Contains(err.Error(), fmt.Sprintf("its schema is %d,", other)) {
+			t.Errorf("opening version %d: %v", other, err)
+		}
+		if after := must(os.ReadFile(filepath.Join(dir, DatabaseFile)))(t); !bytes.Equal(before, after) {
+			t.Errorf("that of version %d was changed", other)
+		}
 	}
 }
 
-// TestBrokenMigration is not parallel: it changes what all stores migrate to.
-func TestBrokenMigration(t *testing.T) {
+// TestHalfASchema: tables are made whole or not at all.
+func TestHalfASchema(t *testing.T) {
+	t.Parallel()
 	ctx, dir := t.Context(), folder(t)
-	s := open(t, Options{Dir: dir})
-	ok(t, s.Versions.Append(ctx, "shop", version("1.0.0", "a")))
-	ok(t, s.Close())
-	migrations = append(migrations, migration{sql: "CREATE TABLE half (x); INSERT INTO half VALUES (1); CREATE TABLE versions (x);"})
-	_, err := Open(ctx, Options{Dir: dir})
-	migrations = migrations[:len(migrations)-1]
-	if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("migration %d", len(migrations)+1)) {
-		t.Errorf("a migration that fails: %v", err)
-	}
-	s = open(t, Options{Dir: dir})
-	if got := must(s.Versions.Load(ctx, "shop"))(t); len(got) != 1 {
-		t.Errorf("versions: %v", got)
+	ok(t, os.Mkdir(dir, 0o700))
+	db := raw(t, dir)
+	must(db.ExecContext(ctx, "CREATE TABLE calls (x)"))(t) // the last of ours
+	if s, err := Open(ctx, Options{Dir: dir}); err == nil {
+		s.Close()
+		t.Fatal("it opens beside a table of the same name")
 	}
 	var tables int
-	ok(t, raw(t, dir).QueryRowContext(ctx, "SELECT count(*) FROM sqlite_schema WHERE name = 'half'").Scan(&tables))
-	if tables != 0 {
-		t.Error("half a migration is left")
+	ok(t, db.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_schema").Scan(&tables))
+	if tables != 1 {
+		t.Errorf("%d tables and indices are left", tables)
 	}
+	must(db.ExecContext(ctx, "DROP TABLE calls"))(t)
+	open(t, Options{Dir: dir})
 }

@@ -99,7 +99,7 @@ type Store struct {
 }
 
 // Open opens the data folder, and makes what is missing in it. Errors match
-// ErrLocked, ErrCorrupt, ErrReadOnly, ErrFull, ErrNewer or ErrExposed where
+// ErrLocked, ErrCorrupt, ErrReadOnly, ErrFull, ErrVersion or ErrExposed where
 // these are the cause; a damaged or newer database is left as it is.
 func Open(ctx context.Context, o Options) (*Store, error) {
 	o = o.withDefaults()

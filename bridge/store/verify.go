@@ -51,8 +51,7 @@ type Report struct {
 	// Torn is how many lines are cut off: a full disk, or the end of a process in
 	// the middle of a write, leaves them.
 	Torn int
-	// Others are files that belong to no chain, such as the audit of an older
-	// pagetools. They are not verified.
+	// Others are files that belong to no chain. They are not verified.
 	Others []string
 }
 

@@ -255,8 +255,9 @@ func secret(key, v string) bool {
 		key == "proxy-server" && strings.Contains(v, "@")
 }
 
-// install writes the server into the client's file. A file that it cannot write
-// without loss stays as it is, and the person gets the snippet to paste.
+// install writes the server into the client's file, or has the client's own command do it. A
+// file that neither can write without loss stays as it is, and the person gets the snippet to
+// paste.
 func (d *clientConfig) install() error {
 	done, err := d.c.Install(d.s)
 	path := terminal.Plain(done.Path)
@@ -268,6 +269,8 @@ func (d *clientConfig) install() error {
 		return usage("%s %w. It stays as it is; what to paste into it is above", path, err)
 	case done.Same:
 		d.p.say("%s has %s already", path, d.s.Name)
+	case done.By != "":
+		d.p.say("%s has %s now, by %s. %s reads it when it starts", path, d.s.Name, done.By, d.c.Title)
 	case done.Backup == "":
 		d.p.say("%s is new, with %s; %s reads it when it starts", path, d.s.Name, d.c.Title)
 	default:

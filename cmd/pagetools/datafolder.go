@@ -50,6 +50,10 @@ func (p *program) openDataDir(ctx context.Context) (*store.Store, error) {
 		if ctx.Err() != nil {
 			return nil, err
 		}
+		if errors.Is(err, store.ErrVersion) {
+			return nil, usage("%w. Open %s with the pagetools that made it, or name another folder with "+
+				"--data-dir", err, dir)
+		}
 		return nil, usage("%w. Mend it, or name another folder with --data-dir; "+
 			"--data-dir off keeps nothing", err)
 	}

@@ -225,7 +225,6 @@ func (p *program) options(pl plan) (app.Options, error) {
 	if o.Credentials, err = p.credentials(); err != nil {
 		return o, err
 	}
-	o.Documents = p.documents()
 	for _, t := range pl.targets {
 		s := app.Site{
 			Target: t.Target, Engine: kindOf(c, pl, t), Files: pl.files[t.Name],

@@ -65,8 +65,7 @@ func (a *App) attach(ctx context.Context) error {
 		}
 		a.stops = append(a.stops, proxy.Close)
 	}
-	o := opentools.RouterOptions{Pages: a.Manager, Log: a.o.Log, UserAgent: "pagetools/" + cmp.Or(a.o.Version, "dev"),
-		Cache: a.o.Documents}
+	o := opentools.RouterOptions{Pages: a.Manager, Log: a.o.Log, UserAgent: "pagetools/" + cmp.Or(a.o.Version, "dev")}
 	o.Limits = a.o.Limits
 	for _, s := range a.o.Sites {
 		o.Order = append(o.Order, s.Name)

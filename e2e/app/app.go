@@ -58,8 +58,6 @@ type Options struct {
 	Memory *store.Store
 	// Credentials are those of APIs, by caller; nil has none. The app closes it.
 	Credentials *oauth.Store
-	// Documents keeps what was read of APIs for the next process; nil keeps nothing.
-	Documents opentools.Cache
 	// Version is that of the program, which clients are told; "" is "dev".
 	Version string
 	Log     *slog.Logger // nil is silent

@@ -11,7 +11,7 @@ import (
 
 // mismatch says how what the schema of a form's tool admits and what the form takes differ, or is
 // "". The form is filled in a copy that no script of the page sees, and validated.
-func mismatch(ctx context.Context, p session.Probe, tool string, input json.RawMessage) string {
+func mismatch(ctx context.Context, p session.Inspector, tool string, input json.RawMessage) string {
 	tries := append(Samples(input, true), others(input)...)
 	inputs := make([]json.RawMessage, len(tries))
 	for i := range tries {

@@ -192,7 +192,7 @@ func (s *smoke) tool(ctx context.Context, t *bridge.Tool) {
 // page is one that was opened for one call.
 type page struct {
 	ref    bridge.Ref
-	probe  session.Probe
+	probe  *session.Probe
 	opened session.Mark
 	close  func()
 }

@@ -30,7 +30,7 @@ type attempt struct {
 	humans     *Humans
 	person     *person
 	way        door
-	probe      session.Probe
+	probe      *session.Probe
 	track      *tape.Track // nil where the network is the page's own
 
 	mu       sync.Mutex // of what steps at once write

@@ -12,7 +12,7 @@ import (
 
 // pageDoor is the page's own executeTool. The person answers the dialogs of the page.
 type pageDoor struct {
-	probe  session.Probe
+	probe  *session.Probe
 	person *person
 	limit  time.Duration // of a call
 }

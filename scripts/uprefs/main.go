@@ -2,11 +2,14 @@
 // files runs upwards, in the order of files for which that is least. A package whose
 // files build on each other has few; one in which everything knows everything has many.
 //
-//	go run ./scripts/uprefs [-max 20] [-v] [packages]
+//	go run ./scripts/uprefs [-max 20] [-methods 45] [-v] [packages]
 //
 // A reference is a use, in one file, of something that another file of the package
 // declares: a function, a type, a variable, a constant, a method or a field. With -max,
-// it exits with 1 when a package with at least 100 references is above that percentage.
+// it exits with 1 when a package with at least 30 references is above that percentage.
+//
+// With -methods, it also prints the types with more methods than that, promoted ones
+// counted, and exits with 1 when there is one.
 package main
 
 import (
@@ -28,17 +31,18 @@ import (
 )
 
 // few is the number of references below which a share says nothing.
-const few = 100
+const few = 30
 
 func main() {
 	limit := flag.Int("max", 100, "percentage above which a package fails")
+	methods := flag.Int("methods", 1000, "number of methods above which a type fails")
 	verbose := flag.Bool("v", false, "print the order of the files, and the references that run upwards")
 	flag.Parse()
 	patterns := flag.Args()
 	if len(patterns) == 0 {
 		patterns = []string{"./..."}
 	}
-	failed, err := report(context.Background(), os.Stdout, patterns, *limit, *verbose)
+	failed, err := report(context.Background(), os.Stdout, patterns, *limit, *methods, *verbose)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "uprefs:", err)
 		os.Exit(2)
@@ -55,7 +59,7 @@ type listed struct {
 	DepOnly                 bool
 }
 
-func report(ctx context.Context, w io.Writer, patterns []string, limit int,
+func report(ctx context.Context, w io.Writer, patterns []string, limit, methods int,
 	verbose bool) (failed bool, err error) {
 	packages, err := list(ctx, patterns)
 	if err != nil {
@@ -69,12 +73,16 @@ func report(ctx context.Context, w io.Writer, patterns []string, limit int,
 	imports := importer.ForCompiler(fset, "gc",
 		func(path string) (io.ReadCloser, error) { return os.Open(exports[path]) })
 	for _, p := range packages {
-		if p.DepOnly || len(p.GoFiles) < 2 {
+		if p.DepOnly || len(p.GoFiles) == 0 {
 			continue
 		}
-		g, err := read(fset, imports, p)
+		g, pkg, err := read(fset, imports, p)
 		if err != nil {
 			return false, err
+		}
+		failed = tooMany(w, pkg, methods) || failed
+		if len(p.GoFiles) < 2 {
+			continue
 		}
 		order, up, all := g.best()
 		if all == 0 {
@@ -118,7 +126,7 @@ type graph struct {
 	uses  [][]int // uses[a][b] is how often a uses b
 }
 
-func read(fset *token.FileSet, imports types.Importer, p listed) (*graph, error) {
+func read(fset *token.FileSet, imports types.Importer, p listed) (*graph, *types.Package, error) {
 	g := &graph{files: p.GoFiles}
 	index := map[string]int{}
 	var parsed []*ast.File
@@ -126,7 +134,7 @@ func read(fset *token.FileSet, imports types.Importer, p listed) (*graph, error)
 		path := filepath.Join(p.Dir, name)
 		f, err := parser.ParseFile(fset, path, nil, parser.SkipObjectResolution)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		parsed, index[path] = append(parsed, f), i
 		g.uses = append(g.uses, make([]int, len(p.GoFiles)))
@@ -134,7 +142,7 @@ func read(fset *token.FileSet, imports types.Importer, p listed) (*graph, error)
 	info := types.Info{Uses: map[*ast.Ident]types.Object{}}
 	checked, err := (&types.Config{Importer: imports}).Check(p.ImportPath, fset, parsed, &info)
 	if err != nil {
-		return nil, fmt.Errorf("checking %s: %w", p.ImportPath, err)
+		return nil, nil, fmt.Errorf("checking %s: %w", p.ImportPath, err)
 	}
 	for at, of := range info.Uses {
 		if of.Pkg() != checked || of.Parent() != nil && of.Parent() != checked.Scope() {
@@ -145,7 +153,23 @@ func read(fset *token.FileSet, imports types.Importer, p listed) (*graph, error)
 			g.uses[a][b]++
 		}
 	}
-	return g, nil
+	return g, checked, nil
+}
+
+// tooMany prints the types of a package that have more methods than most, those of embedded
+// types counted, and reports whether there are any.
+func tooMany(w io.Writer, pkg *types.Package, most int) (found bool) {
+	for _, name := range pkg.Scope().Names() {
+		of, ok := pkg.Scope().Lookup(name).(*types.TypeName)
+		if !ok || of.IsAlias() || types.IsInterface(of.Type()) {
+			continue
+		}
+		if n := types.NewMethodSet(types.NewPointer(of.Type())).Len(); n > most {
+			fmt.Fprintf(w, "%5d methods      %s.%s  above the limit\n", n, pkg.Path(), name)
+			found = true
+		}
+	}
+	return found
 }
 
 // best returns an order, the foundations last, in which few references run upwards. It

@@ -2,6 +2,10 @@ package main
 
 import (
 	"bytes"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"go/types"
 	"strings"
 	"testing"
 )
@@ -25,10 +29,38 @@ func TestBest(t *testing.T) {
 func TestReport(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	if failed, err := report(t.Context(), &out, []string{"../../bridge/policy", "."}, 100, true); err != nil || failed {
+	if failed, err := report(t.Context(), &out, []string{"../../bridge/policy", "."}, 100, 1000, true); err != nil || failed {
 		t.Fatal(failed, err)
 	}
 	if text := out.String(); !strings.Contains(text, "bridge/policy") || !strings.Contains(text, "rates.go") || strings.Contains(text, "scripts/uprefs") {
 		t.Errorf("it says\n%s", text)
+	}
+}
+
+// TestMethods: those of embedded types count, those of a local type of a function do not.
+func TestMethods(t *testing.T) {
+	t.Parallel()
+	const text = `package p
+type base struct{}
+func (base) A() {}
+func (*base) B() {}
+type top struct{ base }
+func (top) C() {}
+type other interface { A(); B(); C(); D() }`
+	fset := token.NewFileSet()
+	f, err := parser.ParseFile(fset, "p.go", text, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pkg, err := new(types.Config).Check("p", fset, []*ast.File{f}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	if tooMany(&out, pkg, 3) || out.Len() > 0 {
+		t.Errorf("at the limit it says %s", &out)
+	}
+	if !tooMany(&out, pkg, 2) || !strings.Contains(out.String(), "3 methods") || !strings.Contains(out.String(), "p.top ") {
+		t.Errorf("it says %s", &out)
 	}
 }

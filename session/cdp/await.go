@@ -66,7 +66,7 @@ func (a *awaiter) find(ctx context.Context, d *document) {
 // lifecycle takes the event that the network is idle.
 func (a *awaiter) lifecycle(msg *cdproto.Message) {
 	var ev page.EventLifecycleEvent
-	if decode(msg, &ev) && ev.Name == "networkIdle" && a.doc != nil &&
+	if wire.Decode(msg, &ev) && ev.Name == "networkIdle" && a.doc != nil &&
 		string(ev.LoaderID) == a.doc.id {
 		a.idle = true
 		a.settle()

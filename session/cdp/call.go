@@ -268,7 +268,7 @@ type invoker interface {
 	// invoke dispatches a call once, and waits for its first step.
 	invoke(ctx context.Context, c *call, inv session.Invocation) bridge.Step
 	// commands prepare a target for it, and ready says why a page cannot have it.
-	commands() []command
+	commands() []wire.Command
 	ready(ctx context.Context, s *wire.Session) error
 	// event handles an event of the page that is only its own. The owner calls it.
 	event(from *wire.Session, msg *cdproto.Message)
@@ -291,17 +291,17 @@ func (x *script) invoke(ctx context.Context, c *call, inv session.Invocation) br
 	return c.dispatched(ctx, ch, err)
 }
 
-func (x *script) commands() []command {
+func (x *script) commands() []wire.Command {
 	if x.attended {
-		return []command{addScript(shim.SourceAttended(x.name))}
+		return []wire.Command{addScript(shim.SourceAttended(x.name))}
 	}
-	return []command{addScript(shim.Source(x.name))}
+	return []wire.Command{addScript(shim.Source(x.name))}
 }
 
 // addScript puts a script into every document before its own ones.
-func addScript(source string) command {
-	return command{page.CommandAddScriptToEvaluateOnNewDocument,
-		page.AddScriptToEvaluateOnNewDocumentParams{Source: source}}
+func addScript(source string) wire.Command {
+	return wire.Command{Method: page.CommandAddScriptToEvaluateOnNewDocument,
+		Params: page.AddScriptToEvaluateOnNewDocumentParams{Source: source}}
 }
 
 func (*script) ready(context.Context, *wire.Session) error { return nil }

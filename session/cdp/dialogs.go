@@ -123,15 +123,7 @@ func (ds *dialogs) closes(from *wire.Session) {
 	})
 }
 
-func shortened(text string) string { return cut(text, maxDialogText) }
-
-// cut returns the first bytes of a text that is longer than most.
-func cut(text string, most int) string {
-	if len(text) <= most {
-		return text
-	}
-	return strings.ToValidUTF8(text[:most], "") + "…"
-}
+func shortened(text string) string { return bridge.Clip(text, maxDialogText) }
 
 // asked listens for what the call says next, and asks.
 func (c *call) asked(ctx context.Context, form bool) bridge.Step {

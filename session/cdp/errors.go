@@ -97,7 +97,7 @@ func stopped(ctx context.Context, o bridge.Outcome) *bridge.Error {
 		return bridge.Errorf(bridge.InternalError, bridge.Timeout, o,
 			"The tool did not answer in time.")
 	}
-	return bridge.Errorf(bridge.Cancelled, "", o, "The caller gave up.").With(context.Cause(ctx))
+	return bridge.GaveUp(o).With(context.Cause(ctx))
 }
 
 // late returns the outcome of work before a call whose context ended.
@@ -106,6 +106,5 @@ func late(ctx context.Context, text string) *bridge.Error {
 		return bridge.Errorf(bridge.InternalError, bridge.Timeout, bridge.NotRun,
 			"%s", text).With(context.Cause(ctx))
 	}
-	return bridge.Errorf(bridge.Cancelled, "", bridge.NotRun,
-		"The caller gave up.").With(context.Cause(ctx))
+	return bridge.GaveUp(bridge.NotRun).With(context.Cause(ctx))
 }

@@ -97,7 +97,7 @@ func (v *view) show() {
 		select {
 		case msg := <-v.target.Events():
 			var ev page.EventScreencastFrame
-			if msg.Method != cdproto.EventPageScreencastFrame || !decode(msg, &ev) ||
+			if msg.Method != cdproto.EventPageScreencastFrame || !wire.Decode(msg, &ev) ||
 				ev.Metadata == nil {
 				continue
 			}
@@ -169,7 +169,7 @@ func (v *view) Act(ctx context.Context, in bridge.Input) error {
 	bounded, cancel := farewell()
 	defer cancel()
 	c := inputCommand(in)
-	taken, err := v.target.Send(bounded, c.method, c.params)
+	taken, err := v.target.Send(bounded, c.Method, c.Params)
 	if err != nil {
 		return goneError(err, bridge.NotRun)
 	}
@@ -235,12 +235,13 @@ var mouseTypes = map[bridge.InputType]input.DispatchMouseEventType{
 var buttons = map[string]int64{"left": 1, "right": 2, "middle": 4}
 
 // inputCommand is what a person does, in the words of the protocol.
-func inputCommand(in bridge.Input) command {
+func inputCommand(in bridge.Input) wire.Command {
 	switch in.Type {
 	case bridge.Text:
-		return command{input.CommandInsertText, input.InsertTextParams{Text: in.Text}}
+		return wire.Command{Method: input.CommandInsertText,
+			Params: input.InsertTextParams{Text: in.Text}}
 	case bridge.KeyDown, bridge.KeyUp:
-		return command{input.CommandDispatchKeyEvent, keyEvent(in)}
+		return wire.Command{Method: input.CommandDispatchKeyEvent, Params: keyEvent(in)}
 	case bridge.MouseMove, bridge.MouseDown, bridge.MouseUp, bridge.Wheel:
 	}
 	ev := input.DispatchMouseEventParams{Type: mouseTypes[in.Type], X: in.X, Y: in.Y,
@@ -253,9 +254,10 @@ func inputCommand(in bridge.Input) command {
 		ev.Buttons = buttons[in.Button] // while it is dragged, too
 	}
 	if in.Type == bridge.Wheel {
-		return command{input.CommandDispatchMouseEvent, wheelEvent{ev, in.DX, in.DY}}
+		return wire.Command{Method: input.CommandDispatchMouseEvent,
+			Params: wheelEvent{ev, in.DX, in.DY}}
 	}
-	return command{input.CommandDispatchMouseEvent, ev}
+	return wire.Command{Method: input.CommandDispatchMouseEvent, Params: ev}
 }
 
 // wheelEvent has both distances, also when one is zero: the browser refuses a

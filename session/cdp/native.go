@@ -48,8 +48,8 @@ func newNative(name string, attended bool, w *watcher) *native {
 	return n
 }
 
-func (n *native) commands() []command {
-	return []command{addScript(shim.NativeSource(n.name)), {webmcp.CommandEnable, nil}}
+func (n *native) commands() []wire.Command {
+	return []wire.Command{addScript(shim.NativeSource(n.name)), {Method: webmcp.CommandEnable}}
 }
 
 // ready fails when the feature is off: the domain is there all the same. An empty

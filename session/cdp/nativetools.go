@@ -104,21 +104,21 @@ func (n *native) event(from *wire.Session, msg *cdproto.Message) {
 	switch msg.Method {
 	case cdproto.EventWebMCPToolsAdded:
 		var ev webmcp.EventToolsAdded
-		if decode(msg, &ev) {
+		if wire.Decode(msg, &ev) {
 			for _, x := range ev.Tools {
 				n.added(n.documentOf(from, x.FrameID), x)
 			}
 		}
 	case cdproto.EventWebMCPToolsRemoved:
 		var ev webmcp.EventToolsRemoved
-		if decode(msg, &ev) {
+		if wire.Decode(msg, &ev) {
 			for _, x := range ev.Tools {
 				n.removed(n.documentOf(from, x.FrameID), x)
 			}
 		}
 	case cdproto.EventWebMCPToolResponded:
 		r := nativeResponse{after: n.watcher.frames.handled}
-		if decode(msg, &r.EventToolResponded) {
+		if wire.Decode(msg, &r.EventToolResponded) {
 			r.of = invocation{from, r.InvocationID}
 			n.responses.responded(r)
 		}

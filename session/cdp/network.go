@@ -51,9 +51,9 @@ type reaching struct {
 // intercept makes requests wait for us: those to the site's origin where the settings add
 // headers, those for documents where somebody judges them, and all where somebody stands between
 // the page and the network. It is nil where nothing waits.
-func (n *reaching) intercept(s *settings) []command {
+func (n *reaching) intercept(s *settings) []wire.Command {
 	if n.between != nil {
-		return []command{{fetch.CommandEnable, fetch.EnableParams{HandleAuthRequests: &n.ours}}}
+		return []wire.Command{{Method: fetch.CommandEnable, Params: fetch.EnableParams{HandleAuthRequests: &n.ours}}}
 	}
 	var patterns []*fetch.RequestPattern
 	if s != nil && s.headers != nil {
@@ -65,7 +65,7 @@ func (n *reaching) intercept(s *settings) []command {
 	if patterns == nil {
 		return nil
 	}
-	return []command{{fetch.CommandEnable, fetch.EnableParams{Patterns: patterns, HandleAuthRequests: &n.ours}}}
+	return []wire.Command{{Method: fetch.CommandEnable, Params: fetch.EnableParams{Patterns: patterns, HandleAuthRequests: &n.ours}}}
 }
 
 // begins forgets the navigation before ours.
@@ -89,7 +89,7 @@ func (n *reaching) mayShow(address string, top bool) bool {
 // requestPaused judges a request for a document at the top, and lets all others go on.
 func (n *reaching) requestPaused(o *owner, from *wire.Session, msg *cdproto.Message) {
 	var ev fetch.EventRequestPaused
-	if !decode(msg, &ev) || ev.Request == nil {
+	if !wire.Decode(msg, &ev) || ev.Request == nil {
 		return
 	}
 	if ev.ResponseStatusCode != 0 || ev.ResponseErrorReason != "" {
@@ -113,7 +113,7 @@ func (n *reaching) requestPaused(o *owner, from *wire.Session, msg *cdproto.Mess
 // of browser would fail, and the other take the text of the response for the page.
 func (n *reaching) authRequired(o *owner, from *wire.Session, msg *cdproto.Message) {
 	var ev fetch.EventAuthRequired
-	if !decode(msg, &ev) || ev.AuthChallenge == nil {
+	if !wire.Decode(msg, &ev) || ev.AuthChallenge == nil {
 		return
 	}
 	answer := &fetch.AuthChallengeResponse{Response: fetch.AuthChallengeResponseResponseDefault}

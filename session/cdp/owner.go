@@ -5,10 +5,8 @@ import (
 
 	"github.com/chromedp/cdproto"
 	"github.com/chromedp/cdproto/cdp"
-	"github.com/chromedp/cdproto/cdp/jsonv2"
 	"github.com/chromedp/cdproto/page"
 	cdptarget "github.com/chromedp/cdproto/target"
-	"github.com/chromedp/chromedp"
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/session"
@@ -130,22 +128,22 @@ func (o *owner) handle(msg *cdproto.Message) {
 	switch msg.Method {
 	case cdproto.EventPageFrameAttached:
 		var ev page.EventFrameAttached
-		if decode(msg, &ev) {
+		if wire.Decode(msg, &ev) {
 			o.frames.place(ev.FrameID, ev.ParentFrameID)
 		}
 	case cdproto.EventPageFrameNavigated:
 		var ev page.EventFrameNavigated
-		if decode(msg, &ev) && ev.Frame != nil {
+		if wire.Decode(msg, &ev) && ev.Frame != nil {
 			o.navigated(from, ev.Frame)
 		}
 	case cdproto.EventPageFrameDetached:
 		var ev page.EventFrameDetached
-		if decode(msg, &ev) {
+		if wire.Decode(msg, &ev) {
 			o.frames.detached(from, &ev)
 		}
 	case cdproto.EventPageFrameStoppedLoading:
 		var ev page.EventFrameStoppedLoading
-		if decode(msg, &ev) && o.frames.all[ev.FrameID] != nil {
+		if wire.Decode(msg, &ev) && o.frames.all[ev.FrameID] != nil {
 			o.frames.all[ev.FrameID].stopped = o.frames.handled
 		}
 	case cdproto.EventPageLifecycleEvent:
@@ -156,7 +154,7 @@ func (o *owner) handle(msg *cdproto.Message) {
 		}
 	case cdproto.EventPageJavascriptDialogOpening:
 		var ev page.EventJavascriptDialogOpening
-		if decode(msg, &ev) {
+		if wire.Decode(msg, &ev) {
 			o.dialogs.opens(from, &ev)
 		}
 	case cdproto.EventPageJavascriptDialogClosed:
@@ -179,7 +177,7 @@ func (o *owner) targetEvent(from *wire.Session, msg *cdproto.Message) {
 	case cdproto.EventTargetAttachedToTarget:
 		var ev cdptarget.EventAttachedToTarget
 		switch {
-		case !decode(msg, &ev) || ev.TargetInfo == nil:
+		case !wire.Decode(msg, &ev) || ev.TargetInfo == nil:
 		case ev.TargetInfo.Type == "page":
 			o.windows.attached(&ev)
 		default:
@@ -187,7 +185,7 @@ func (o *owner) targetEvent(from *wire.Session, msg *cdproto.Message) {
 		}
 	case cdproto.EventTargetDetachedFromTarget:
 		var ev cdptarget.EventDetachedFromTarget
-		if decode(msg, &ev) {
+		if wire.Decode(msg, &ev) {
 			o.frames.targetGone(ev.SessionID, wire.ErrClosed)
 		}
 	case cdproto.EventInspectorTargetCrashed:
@@ -225,17 +223,13 @@ func (o *owner) attached(from *wire.Session, ev *cdptarget.EventAttachedToTarget
 	id := cdp.FrameID(ev.TargetInfo.TargetID)
 	switch {
 	case ev.TargetInfo.Type != frameType:
-		begin(child, o.setup.settings.worker())
+		child.Begin(o.setup.settings.worker())
 	case o.frames.place(id, ev.TargetInfo.ParentFrameID) != nil:
 		o.frames.roots[ev.SessionID] = id
-		begin(child, o.setup.frame())
+		child.Begin(o.setup.frame())
 	default:
-		begin(child, o.setup.settings.frame()) // its tools are too many, its settings are not
+		child.Begin(o.setup.settings.frame()) // its tools are too many, its settings are not
 	}
-}
-
-func decode(msg *cdproto.Message, v any) bool {
-	return jsonv2.Unmarshal(msg.Params, v, chromedp.DefaultUnmarshalOptions) == nil
 }
 
 // tasks are how other goroutines hand work to the owner of a page.

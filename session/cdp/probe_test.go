@@ -12,12 +12,12 @@ import (
 )
 
 // probed opens a page that is tested, and waits until it is loaded.
-func probed(t *testing.T, address string) (*shown, session.Probe) {
+func probed(t *testing.T, address string) (*shown, *session.Probe) {
 	t.Helper()
 	return probedWith(t, session.TabOptions{Record: true}, address)
 }
 
-func probedWith(t *testing.T, o session.TabOptions, address string) (*shown, session.Probe) {
+func probedWith(t *testing.T, o session.TabOptions, address string) (*shown, *session.Probe) {
 	t.Helper()
 	p := showPageWith(t, shared, o, address)
 	loaded := `new Promise((done) => document.readyState === 'complete' ? done() : addEventListener('load', done))`
@@ -113,7 +113,7 @@ for (let i = 0; i < 2500; i++) console.log('x');</script>`),
 			}
 		}
 	}
-	if len(got.Messages) < 1000 || len(got.Messages) > maxTraced || got.Messages[0].Level != "info" ||
+	if len(got.Messages) < 1000 || len(got.Messages) > 2000 || got.Messages[0].Level != "info" ||
 		got.Messages[0].Text != "hello 7" || got.Messages[1].Level != "warning" || got.Messages[0].At.Before(began) {
 		t.Errorf("%d messages, the first %+v", len(got.Messages), got.Messages[:min(2, len(got.Messages))])
 	}

@@ -14,7 +14,6 @@ import (
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/inspector"
 	"github.com/chromedp/cdproto/page"
-	"github.com/chromedp/cdproto/runtime"
 	cdptarget "github.com/chromedp/cdproto/target"
 	"github.com/chromedp/cdproto/webmcp"
 
@@ -79,61 +78,64 @@ func settingsError(method string, cause *cdproto.Error) error {
 
 // everywhere are the commands for what every script of the page has to see alike:
 // those in workers and in frames of other sites, too.
-func (s *settings) everywhere() (commands []command) {
+func (s *settings) everywhere() (commands []wire.Command) {
 	if speaks := cmp.Or(languages(s.Locale), s.languages); s.UserAgent != "" || speaks != "" {
 		// Without a user agent the browser keeps its own, with its client hints.
 		commands = append(commands,
-			command{emulation.CommandSetUserAgentOverride, emulation.SetUserAgentOverrideParams{
-				UserAgent: s.UserAgent, AcceptLanguage: speaks, UserAgentMetadata: metadataOf(s.UserAgent)}})
+			wire.Command{Method: emulation.CommandSetUserAgentOverride,
+				Params: emulation.SetUserAgentOverrideParams{
+					UserAgent: s.UserAgent, AcceptLanguage: speaks, UserAgentMetadata: metadataOf(s.UserAgent)}})
 	}
 	if s.Locale != "" {
-		commands = append(commands, command{emulation.CommandSetLocaleOverride,
-			emulation.SetLocaleOverrideParams{Locale: s.Locale}})
+		commands = append(commands, wire.Command{Method: emulation.CommandSetLocaleOverride,
+			Params: emulation.SetLocaleOverrideParams{Locale: s.Locale}})
 	}
 	if s.Timezone != "" {
-		commands = append(commands, command{emulation.CommandSetTimezoneOverride,
-			emulation.SetTimezoneOverrideParams{TimezoneID: s.Timezone}})
+		commands = append(commands, wire.Command{Method: emulation.CommandSetTimezoneOverride,
+			Params: emulation.SetTimezoneOverrideParams{TimezoneID: s.Timezone}})
 	}
 	return commands
 }
 
 // frame are the commands for a frame of another site. It gets no headers, and no
 // place.
-func (s *settings) frame() []command {
+func (s *settings) frame() []wire.Command {
 	if s == nil {
 		return nil
 	}
 	commands := s.everywhere()
 	if s.ColorScheme != "" {
 		commands = append(commands,
-			command{emulation.CommandSetEmulatedMedia, emulation.SetEmulatedMediaParams{
-				Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme",
-					Value: string(s.ColorScheme)}}}})
+			wire.Command{Method: emulation.CommandSetEmulatedMedia,
+				Params: emulation.SetEmulatedMediaParams{
+					Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme",
+						Value: string(s.ColorScheme)}}}})
 	}
 	return commands
 }
 
 // page are the commands for a page, or a window of it.
-func (s *settings) page() []command {
+func (s *settings) page() []wire.Command {
 	if s == nil {
 		return nil
 	}
 	commands := s.frame()
 	if v := s.viewport(); v != nil {
 		width, height := int64(v.Width), int64(v.Height)
-		commands = append(commands, command{emulation.CommandSetDeviceMetricsOverride,
-			emulation.SetDeviceMetricsOverrideParams{Width: width, Height: height,
+		commands = append(commands, wire.Command{Method: emulation.CommandSetDeviceMetricsOverride,
+			Params: emulation.SetDeviceMetricsOverrideParams{Width: width, Height: height,
 				DeviceScaleFactor: cmp.Or(v.DeviceScaleFactor, 1), Mobile: v.Mobile,
 				ScreenWidth: width, ScreenHeight: height}})
 		if v.Mobile {
-			commands = append(commands, command{emulation.CommandSetTouchEmulationEnabled,
-				emulation.SetTouchEmulationEnabledParams{Enabled: true}})
+			commands = append(commands, wire.Command{Method: emulation.CommandSetTouchEmulationEnabled,
+				Params: emulation.SetTouchEmulationEnabledParams{Enabled: true}})
 		}
 	}
 	if g := s.Geolocation; g != nil {
 		commands = append(commands,
-			command{emulation.CommandSetGeolocationOverride, emulation.SetGeolocationOverrideParams{
-				Latitude: &g.Latitude, Longitude: &g.Longitude, Accuracy: &g.Accuracy}})
+			wire.Command{Method: emulation.CommandSetGeolocationOverride,
+				Params: emulation.SetGeolocationOverrideParams{
+					Latitude: &g.Latitude, Longitude: &g.Longitude, Accuracy: &g.Accuracy}})
 	}
 	return commands
 }
@@ -149,7 +151,7 @@ func (s *settings) viewport() *pageconfig.Viewport {
 // worker are the commands for a worker, which gets those of workers that it starts
 // itself, too. Its requests are those of the frame that started it: they wait for us
 // there.
-func (s *settings) worker() []command {
+func (s *settings) worker() []wire.Command {
 	if s == nil {
 		return nil
 	}
@@ -158,9 +160,10 @@ func (s *settings) worker() []command {
 	}
 	yes := true
 	return append(s.everywhere(),
-		command{cdptarget.CommandSetAutoAttach, cdptarget.SetAutoAttachParams{AutoAttach: true,
-			WaitForDebuggerOnStart: true, Flatten: &yes, Filter: cdptarget.Filter{{Exclude: false,
-				Type: "worker"}}}})
+		wire.Command{Method: cdptarget.CommandSetAutoAttach,
+			Params: cdptarget.SetAutoAttachParams{AutoAttach: true,
+				WaitForDebuggerOnStart: true, Flatten: &yes, Filter: cdptarget.Filter{{Exclude: false,
+					Type: "worker"}}}})
 }
 
 // languages is the list that goes with a locale: "de-CH,de".
@@ -245,19 +248,6 @@ func metadataOf(userAgent string) *emulation.UserAgentMetadata {
 // sameOrigin reports whether two origins are the same as browsers see them.
 func sameOrigin(a, b string) bool { return a != "" && originOf(a) == originOf(b) }
 
-// command is one command of ours.
-type command struct {
-	method string
-	params any
-}
-
-// begin prepares a target that waits for us, and lets it run.
-func begin(s *wire.Session, commands []command) {
-	for _, c := range append(commands, command{runtime.CommandRunIfWaitingForDebugger, nil}) {
-		_, _ = s.Send(context.Background(), c.method, c.params) // a target that is gone tells so itself
-	}
-}
-
 // frameType is the type of a frame that is a target of its own. Workers are
 // attached to as well, only to let them run: Chromium makes them wait also when
 // the filter leaves them out.
@@ -265,18 +255,18 @@ const frameType = "iframe"
 
 // setup is what the targets of a page need before they show anything.
 type setup struct {
-	invoker  []command // of the way in which calls reach the tools
-	settings *settings // nil when nothing is set
+	invoker  []wire.Command // of the way in which calls reach the tools
+	settings *settings      // nil when nothing is set
 	reaching *reaching
 }
 
 // scripted are the commands for a target that gets the page script.
-func (s *setup) scripted() []command {
+func (s *setup) scripted() []wire.Command {
 	yes := true
-	return append([]command{
-		{page.CommandEnable, page.EnableParams{}},
-		{inspector.CommandEnable, nil},
-		{cdptarget.CommandSetAutoAttach, cdptarget.SetAutoAttachParams{
+	return append([]wire.Command{
+		{Method: page.CommandEnable, Params: page.EnableParams{}},
+		{Method: inspector.CommandEnable},
+		{Method: cdptarget.CommandSetAutoAttach, Params: cdptarget.SetAutoAttachParams{
 			AutoAttach: true, WaitForDebuggerOnStart: true, Flatten: &yes,
 			Filter: cdptarget.Filter{{Exclude: false, Type: frameType},
 				{Exclude: false, Type: "worker"}},
@@ -285,12 +275,12 @@ func (s *setup) scripted() []command {
 }
 
 // page are the commands for a page, or a window of it.
-func (s *setup) page() []command {
+func (s *setup) page() []wire.Command {
 	return append(append(s.scripted(), s.settings.page()...), s.reaching.intercept(s.settings)...)
 }
 
 // frame are the commands for a frame of another site.
-func (s *setup) frame() []command {
+func (s *setup) frame() []wire.Command {
 	commands := append(s.scripted(), s.settings.frame()...)
 	if s.reaching.between != nil {
 		commands = append(commands, s.reaching.intercept(s.settings)...)
@@ -298,34 +288,14 @@ func (s *setup) frame() []command {
 	return commands
 }
 
-// apply sends commands in one go, meanwhile does something else, and waits for the
-// replies.
-func apply(ctx context.Context, s *wire.Session, commands []command, meanwhile func() error) error {
-	replies := make([]<-chan wire.Reply, len(commands))
-	for i, c := range commands {
-		reply, err := s.Send(ctx, c.method, c.params)
-		if err != nil {
-			return err
-		}
-		replies[i] = reply
+// apply is [wire.Session.Apply], whose refusals it explains.
+func apply(ctx context.Context, s *wire.Session, commands []wire.Command,
+	meanwhile func() error) error {
+	err := s.Apply(ctx, commands, meanwhile)
+	if refused, ok := errors.AsType[*wire.RefusedError](err); ok {
+		return setupError(refused.Method, refused.Cause)
 	}
-	if err := meanwhile(); err != nil {
-		return err
-	}
-	for i, ch := range replies {
-		select {
-		case msg, ok := <-ch:
-			if !ok {
-				return s.Reason()
-			}
-			if msg.Error != nil {
-				return setupError(commands[i].method, msg.Error)
-			}
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-	}
-	return nil
+	return err
 }
 
 // errNoWebMCP says that a browser has no WebMCP of its own.
@@ -339,5 +309,5 @@ func setupError(method string, cause *cdproto.Error) error {
 	if err := settingsError(method, cause); err != nil {
 		return err
 	}
-	return fmt.Errorf("%s: %w", method, cause)
+	return &wire.RefusedError{Method: method, Cause: cause}
 }

@@ -212,7 +212,7 @@ func TestNoSettings(t *testing.T) {
 		t.Error("a tab with settings is not sent them")
 	}
 	for _, c := range full.frame() {
-		if strings.HasPrefix(c.method, "Fetch") {
+		if strings.HasPrefix(c.Method, "Fetch") {
 			t.Error("requests of frames of other sites wait for us")
 		}
 	}

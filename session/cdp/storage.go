@@ -135,7 +135,7 @@ func showEmpty(ctx context.Context, t *wire.Session, origin string) error {
 		select {
 		case msg := <-t.Events():
 			var ev fetch.EventRequestPaused
-			if msg.Method != cdproto.EventFetchRequestPaused || !decode(msg, &ev) {
+			if msg.Method != cdproto.EventFetchRequestPaused || !wire.Decode(msg, &ev) {
 				continue
 			}
 			answer := fetch.FulfillRequestParams{RequestID: ev.RequestID, ResponseCode: 200,

@@ -18,6 +18,7 @@ import (
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/session"
+	"github.com/pagetools/pagetools/session/cdp/probe"
 	"github.com/pagetools/pagetools/session/cdp/wire"
 	"github.com/pagetools/pagetools/session/egress"
 	"github.com/pagetools/pagetools/session/pageconfig"
@@ -38,8 +39,8 @@ type tab struct {
 	invoker invoker
 	owner   *owner
 	onClose func(*tab)
-	notes   string // the name of what notes what the page does with its tools; "" is nothing
-	probe   *probe // nil unless somebody tests the page
+	notes   string       // the name of what notes what the page does with its tools; "" is nothing
+	probe   *probe.Probe // nil unless somebody tests the page
 
 	reaching *reaching
 
@@ -71,7 +72,7 @@ func openTab(ctx context.Context, b *instance, o session.TabOptions,
 	}
 	err = t.prepare(ctx, o.Await.Idle)
 	if err == nil && t.probe != nil {
-		err = t.probe.open(ctx)
+		err = t.probe.Open(ctx)
 	}
 	if err != nil {
 		target.Fail(errOurs)
@@ -114,7 +115,7 @@ func newTab(b *instance, target *wire.Session, in cdp.BrowserContextID, id cdpta
 	own.invoker, own.watcher.invoker = t.invoker, t.invoker
 	refuse := func(r session.Refused) {
 		if t.probe != nil {
-			t.probe.seen.note(r, len(r.URL)+len(r.Why))
+			t.probe.Refused(r)
 		}
 		out.emit(r)
 	}
@@ -128,10 +129,10 @@ func newTab(b *instance, target *wire.Session, in cdp.BrowserContextID, id cdpta
 	}
 	own.setup = &setup{invoker: t.invoker.commands(), settings: set, reaching: t.reaching}
 	if o.Record {
-		t.notes, t.probe = shim.NewName(), &probe{tab: t, seen: newActivity()}
-		if o.Trace {
-			t.probe.tracer = &tracer{flying: map[string]flying{}}
-		}
+		t.notes = shim.NewName()
+		t.probe = probe.New(probe.Options{Conn: b.conn, Browser: b.root, Target: target, ID: id,
+			Context: in, Notes: t.notes, Trace: o.Trace, Bypass: o.Network != nil,
+			Unread: t.unread})
 		own.setup.invoker = append(own.setup.invoker, addScript(shim.RecordSource(t.notes, surfaceJSON(o.Surface))))
 	}
 	own.windows = &windows{
@@ -161,10 +162,10 @@ func (t *tab) recycled() {
 // prepare sends what every page needs before it shows anything, in one go.
 func (t *tab) prepare(ctx context.Context, idle bool) error {
 	commands := append(t.owner.setup.page(),
-		command{page.CommandSetLifecycleEventsEnabled,
-			page.SetLifecycleEventsEnabledParams{Enabled: idle}},
-		command{emulation.CommandSetFocusEmulationEnabled,
-			emulation.SetFocusEmulationEnabledParams{Enabled: true}})
+		wire.Command{Method: page.CommandSetLifecycleEventsEnabled,
+			Params: page.SetLifecycleEventsEnabledParams{Enabled: idle}},
+		wire.Command{Method: emulation.CommandSetFocusEmulationEnabled,
+			Params: emulation.SetFocusEmulationEnabledParams{Enabled: true}})
 	return apply(ctx, t.target, commands, func() error {
 		_, err := cdp.Call(ctx, t.browser.root, browser.SetDownloadBehavior,
 			browser.SetDownloadBehaviorParams{

@@ -125,11 +125,11 @@ func (w *windows) attached(ev *cdptarget.EventAttachedToTarget) {
 	w.frames.targets[ev.SessionID] = child
 	if w.frames.openWindow(cdp.FrameID(ev.TargetInfo.TargetID), child) == nil {
 		// Its opener waits until it runs, and it does not close before.
-		begin(child, nil)
+		child.Begin(nil)
 		go w.of.closeTarget(ev.TargetInfo.TargetID)
 		w.out.emit(session.WindowClosed{URL: addressOf(ev.TargetInfo)})
 		return
 	}
-	begin(child, w.setup.page())
+	child.Begin(w.setup.page())
 	w.out.emit(session.WindowOpened{URL: addressOf(ev.TargetInfo)})
 }

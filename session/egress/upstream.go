@@ -4,11 +4,13 @@ import (
 	"bufio"
 	"context"
 	"crypto/tls"
+	"encoding/base64"
 	"fmt"
 	"net"
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
 	"golang.org/x/net/proxy"
 )
@@ -48,14 +50,6 @@ func newUpstream(u *url.URL) (*upstream, error) {
 		return nil, fmt.Errorf("a proxy cannot have the scheme %q", u.Scheme)
 	}
 	return &upstream{url: u, address: net.JoinHostPort(u.Hostname(), port)}, nil
-}
-
-// upstreamOf is http.Transport's Proxy.
-func (p *Proxy) upstreamOf(*http.Request) (*url.URL, error) {
-	if p.upstream == nil {
-		return nil, nil
-	}
-	return p.upstream.url, nil
 }
 
 // connect opens a connection to host:port through the proxy.
@@ -98,4 +92,16 @@ func (u *upstream) connect(ctx context.Context, d *net.Dialer, address string) (
 		return nil, fmt.Errorf("the proxy answered %s", resp.Status)
 	}
 	return conn, nil
+}
+
+// dialTime bounds the opening of a connection.
+const dialTime = 20 * time.Second
+
+// basic is the value of Proxy-Authorization for an address with a user, "" without.
+func basic(u *url.URL) string {
+	if u.User == nil {
+		return ""
+	}
+	password, _ := u.User.Password()
+	return "Basic " + base64.StdEncoding.EncodeToString([]byte(strings.Join([]string{u.User.Username(), password}, ":")))
 }

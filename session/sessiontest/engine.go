@@ -180,7 +180,7 @@ func stopped(ctx context.Context, o bridge.Outcome) *bridge.Error {
 		return bridge.Errorf(bridge.InternalError, bridge.Timeout, o,
 			"The tool did not answer in time.")
 	}
-	return bridge.Errorf(bridge.Cancelled, "", o, "The caller gave up.").With(context.Cause(ctx))
+	return bridge.GaveUp(o).With(context.Cause(ctx))
 }
 
 // Unreachable is what Arrive may return for a site that is down.

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"strings"
 	"sync"
@@ -173,6 +174,51 @@ func followPeer(ctx context.Context, peer http.RoundTripper, out chan<- change) 
 			if !send(ctx, out, event, json.RawMessage(bytes.Clone([]byte(value)))) {
 				return
 			}
+		}
+	}
+}
+
+// heartbeat is how often a stream without news shows that it lives.
+const heartbeat = 15 * time.Second
+
+// events streams what opens and closes. A slow reader misses questions that were open for
+// a short time.
+func (f *Face) events(w http.ResponseWriter, r *http.Request) {
+	c, ok := f.operator(w, r)
+	if !ok {
+		return
+	}
+	h := w.Header()
+	h.Set("Content-Type", "text/event-stream")
+	h.Set("Cache-Control", "no-store")
+	w.WriteHeader(http.StatusOK)
+	control := http.NewResponseController(w)
+	write := func(format string, args ...any) bool {
+		_, err := fmt.Fprintf(w, format, args...)
+		return err == nil && control.Flush() == nil
+	}
+	ctx, cancel := context.WithCancel(r.Context())
+	changes := f.follow(ctx, c)
+	defer func() { // also of what is on its way
+		cancel()
+		for range changes {
+		}
+	}()
+	beat := time.NewTicker(heartbeat)
+	defer beat.Stop()
+	for ok := !c.IsRevoked(); ok; {
+		select {
+		case ch, more := <-changes:
+			if !more {
+				return // the request ended
+			}
+			ok = write("event: %s\ndata: %s\n\n", ch.event, ch.data)
+		case <-beat.C:
+			ok = write(": still here\n\n")
+		case <-c.Revoked:
+			return
+		case <-f.done:
+			return
 		}
 	}
 }

@@ -2,12 +2,8 @@ package console
 
 import (
 	"crypto/rand"
-	"net/http"
 	"sync"
 	"time"
-
-	"github.com/pagetools/pagetools/bridge"
-	"github.com/pagetools/pagetools/transport"
 )
 
 // linkLife is how long a link can be opened, and maxLinks how many wait for it.
@@ -68,50 +64,4 @@ func (l *Links) take(code string, now time.Time) (token string, ok bool) {
 // pageAddress is where a person can answer.
 type pageAddress struct {
 	URL string `json:"url"`
-}
-
-func (f *Face) page(w http.ResponseWriter, r *http.Request) {
-	if _, ok := f.operator(w, r); ok {
-		w.Header().Set("Cache-Control", "no-store")
-		transport.WriteJSON(w, r, http.StatusOK, pageAddress{f.links.Page()})
-	}
-}
-
-// link makes a link that logs in once.
-func (f *Face) link(w http.ResponseWriter, r *http.Request) {
-	if _, ok := f.operator(w, r); !ok {
-		return
-	}
-	address := f.links.New(time.Now())
-	if address == "" {
-		transport.WriteError(w, r, bridge.Errorf(bridge.WebtoolNotFound, "", bridge.NotRun,
-			"This process serves no page for operators."))
-		return
-	}
-	w.Header().Set("Cache-Control", "no-store")
-	transport.WriteJSON(w, r, http.StatusOK, pageAddress{address})
-}
-
-// login gives the credential to whoever has the code of a link.
-func (f *Face) login(w http.ResponseWriter, r *http.Request) {
-	body, err := transport.ReadBody(r)
-	if err != nil {
-		transport.WriteError(w, r, bridge.AsError(err))
-		return
-	}
-	v, err := bridge.ReadValue("The body", body)
-	if err != nil {
-		transport.WriteError(w, r, bridge.AsError(err))
-		return
-	}
-	token, ok := f.links.take(v.Get("code").String(), time.Now())
-	if !ok {
-		transport.WriteError(w, r, bridge.Errorf(bridge.Forbidden, "", bridge.NotRun,
-			"This link was used, or it is older than a minute. Run pagetools console for another one."))
-		return
-	}
-	w.Header().Set("Cache-Control", "no-store")
-	transport.WriteJSON(w, r, http.StatusOK, struct {
-		Token string `json:"token"`
-	}{token})
 }

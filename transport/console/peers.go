@@ -8,7 +8,6 @@ import (
 	"net/http/httputil"
 	"net/url"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -18,14 +17,6 @@ import (
 
 // peerTime is how long another process may take for a short answer.
 const peerTime = 2 * time.Second
-
-// OperatorHeader names the operator in a request that a process passes on to another one
-// of its user.
-const OperatorHeader = "Pagetools-Operator"
-
-// mayLookElsewhere reports whether the caller sees the questions of other processes: names
-// of sites mean something in one process only.
-func (f *Face) mayLookElsewhere(c bridge.Caller) bool { return f.peers != nil && c.Sites == nil }
 
 // fromPeer makes a request to another process. The status of the reply is 200.
 func fromPeer(ctx context.Context, peer http.RoundTripper, path string) (*http.Response, error) {
@@ -137,31 +128,7 @@ func (f *Face) elsewhere(here http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-// question is one question that is open, or {} for one that was.
-func (f *Face) question(w http.ResponseWriter, r *http.Request) {
-	c, ok := f.operator(w, r)
-	if !ok {
-		return
-	}
-	if !f.b.Asked(r.PathValue("id")) {
-		transport.WriteError(w, r, bridge.Errorf(bridge.WebtoolNotFound, "", bridge.NotRun,
-			"There is no such question."))
-		return
-	}
-	w.Header().Set("Cache-Control", "no-store")
-	for _, q := range f.open(r.Context(), c) {
-		if q.ID == r.PathValue("id") {
-			transport.WriteJSON(w, r, http.StatusOK, q)
-			return
-		}
-	}
-	transport.WriteJSON(w, r, http.StatusOK, struct{}{})
-}
-
-// operatorName is who answers: on a socket, whom the process at its other end names.
-func (f *Face) operatorName(r *http.Request, c bridge.Caller) bridge.Caller {
-	if name := strings.TrimSpace(r.Header.Get(OperatorHeader)); f.named && name != "" {
-		c.Name = name
-	}
-	return c
+// Questions is what the API says of the calls that wait.
+type Questions struct {
+	Questions []bridge.OpenQuestion `json:"questions"`
 }

@@ -237,7 +237,7 @@ const about = "Each operation is a tool of a web page or of an API. The body is 
 	"that header to go on."
 
 // write writes a document.
-func (f *Face) write(site string, parts []*part, credentials bool) []byte {
+func write(version, site string, parts []*part, credentials bool) []byte {
 	type info struct {
 		Title       string `json:"title"`
 		Version     string `json:"version"`
@@ -262,7 +262,7 @@ func (f *Face) write(site string, parts []*part, credentials bool) []byte {
 		Paths      map[string]*post      `json:"paths"`
 		Components components            `json:"components"`
 	}{
-		OpenAPI: "3.1.1", Info: info{"pagetools", f.o.Version, about}, Servers: []map[string]string{{"url": "/"}},
+		OpenAPI: "3.1.1", Info: info{"pagetools", version, about}, Servers: []map[string]string{{"url": "/"}},
 		XLLM: opentools.Root{Version: opentools.Version, Name: "pagetools", Description: "Tools of web pages and APIs.",
 			DefaultApproval: opentools.PerCall},
 		Security: []map[string][]string{}, // none is needed: what is not said, some take for forgotten

@@ -211,7 +211,7 @@ func (f *Face) of(site string, parts []*part, credentials bool) *text {
 	if d := f.whole[key]; d != nil {
 		return d
 	}
-	d := &text{json: f.write(site, parts, credentials)}
+	d := &text{json: write(f.o.Version, site, parts, credentials)}
 	if f.held += len(d.json); f.held > mostHeld {
 		clear(f.whole)
 		f.held = len(d.json)

@@ -50,8 +50,7 @@ func (f *Face) index(w http.ResponseWriter, r *http.Request) {
 	}
 	wait.Wait()
 	if err := ctx.Err(); err != nil {
-		transport.Abandon(r, bridge.Errorf(bridge.Cancelled, "", bridge.NotRun,
-			"The caller gave up.").With(err))
+		transport.Abandon(r, bridge.GaveUp(bridge.NotRun).With(err))
 	}
 	w.Header().Set("Cache-Control", "no-cache")
 	w.Header().Set("Link", `</openapi.json>; rel="service-desc"; type="application/json"`) // RFC 8631

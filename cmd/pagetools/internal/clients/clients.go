@@ -28,7 +28,8 @@ type Client struct {
 	// variable is set: ~ is the home folder, @ where desktop programs keep things.
 	files []string
 	// key is where the servers are; in TOML it begins their tables.
-	key  string
+	key string
+	// toml is true when the file is TOML, which the client's own command edits.
 	toml bool
 	// lenient is true when the client reads comments and trailing commas in JSON.
 	lenient bool
@@ -169,16 +170,21 @@ func (c *Client) Fit(s *Server) error {
 	return nil
 }
 
-// Command returns what a person can type instead, or "" when there is nothing.
-func (c *Client) Command(s Server) string {
+// words returns the client's own command that adds the server.
+func (c *Client) words(s Server) (words []string) {
 	template := c.add
 	if s.URL != "" {
 		template = c.addURL
 	}
-	var words []string
 	for _, w := range strings.Fields(template) {
 		words = append(words, c.expand(w, s)...)
 	}
+	return words
+}
+
+// Command returns what a person can type instead, or "" when there is nothing.
+func (c *Client) Command(s Server) string {
+	words := c.words(s)
 	for _, v := range s.Env {
 		if c.noEquals && strings.Contains(v, "=") {
 			return ""

@@ -3,7 +3,6 @@ package clients
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -144,114 +143,6 @@ func plainJSON(t *testing.T, text string) map[string]any {
 		t.Fatalf("%q is not JSON: %v", text, err)
 	}
 	return out
-}
-
-const shopTable = "[mcp_servers.shop]\ncommand = \"/opt/pagetools\"\nargs = [\"mcp\", \"https://shop.example/\"]\n"
-
-// TestEditTOML adds a server to files of Codex.
-func TestEditTOML(t *testing.T) {
-	t.Parallel()
-	tests := []struct{ name, before, after string }{
-		{"no text", "", shopTable},
-		{"no line end", "model = \"x\"", "model = \"x\"\n\n" + shopTable},
-		{"others", "# mine\nmodel = 'x' # y\n\n[mcp_servers.a]\ncommand = \"b\" # [mcp_servers.shop]\n[[things]]\nk = 1\n", "# mine\nmodel = 'x' # y\n\n[mcp_servers.a]\ncommand = \"b\" # [mcp_servers.shop]\n[[things]]\nk = 1\n\n" + shopTable},
-		{"headers in strings", "a = \"\"\"\n[mcp_servers.shop]\n\\\"\"\"\"\nb = '''\n[mcp_servers.shop]\n'''\n", "a = \"\"\"\n[mcp_servers.shop]\n\\\"\"\"\"\nb = '''\n[mcp_servers.shop]\n'''\n\n" + shopTable},
-		{"ours, older", "[mcp_servers.shop]\n# keep\nstartup_timeout_sec = 20 # so\nargs = [\n  \"mcp\",\n  \"x\",\n]\ncommand = \"/old/pagetools\"\n\n[other]\na = 1\n", "[mcp_servers.shop]\ncommand = \"/opt/pagetools\"\nargs = [\"mcp\", \"https://shop.example/\"]\n# keep\nstartup_timeout_sec = 20 # so\n\n[other]\na = 1\n"},
-		{"ours, with tables", "[mcp_servers.shop]\nurl = \"http://127.0.0.1:7300/mcp\"\n\n[mcp_servers.shop.env]\nA = \"b\"\n\n[mcp_servers.shop.tools.find]\napproval_mode = \"approve\"\n", shopTable + "\n\n[mcp_servers.shop.tools.find]\napproval_mode = \"approve\"\n"},
-		{"ours, quoted", "[mcp_servers.\"shop\"] # mine\n  command = 'pagetools'\n", "[mcp_servers.\"shop\"] # mine\ncommand = \"/opt/pagetools\"\nargs = [\"mcp\", \"https://shop.example/\"]\n"},
-		{"the same", "[ mcp_servers . shop ]\nargs = [\"mcp\", \"https://shop.example/\"] # x\ncommand = \"/opt/pagetools\"", ""},
-		{"everything that TOML has", "a.\"b c\".'d' = {x = [1, 2.5e3, +inf, 0xFF, 1979-05-27T07:32:00Z, 07:32:00, 1979-05-27 07:32:00.5], y = {}}\n[t]\nk = [ # c\n  true, # d\n]\n", "a.\"b c\".'d' = {x = [1, 2.5e3, +inf, 0xFF, 1979-05-27T07:32:00Z, 07:32:00, 1979-05-27 07:32:00.5], y = {}}\n[t]\nk = [ # c\n  true, # d\n]\n\n" + shopTable},
-	}
-	c := Named("codex")
-	for _, test := range tests {
-		if test.after == "" {
-			test.after = test.before
-		}
-		got, err := editTOML(test.before, c, shop())
-		if err != nil || got != test.after {
-			t.Errorf("%s: %v\n%s\nwant\n%s", test.name, err, got, test.after)
-			continue
-		}
-		if again, err := editTOML(got, c, shop()); err != nil || again != got {
-			t.Errorf("%s, twice: %v\n%s", test.name, err, again)
-		}
-		crlf := strings.ReplaceAll(test.before, "\n", "\r\n")
-		if got, err := editTOML(crlf, c, shop()); strings.Contains(crlf, "\n") && (err != nil || got != strings.ReplaceAll(test.after, "\n", "\r\n")) {
-			t.Errorf("%s, with other line ends: %v\n%q", test.name, err, got)
-		}
-	}
-}
-
-func TestEditTOMLRefuses(t *testing.T) {
-	t.Parallel()
-	for before, said := range map[string]string{
-		"a":                                     "line 1",
-		"a = 1\nb = \"x":                        "line 2",
-		"a = 1 b = 2":                           "line 1",
-		"a = yes":                               "line 1",
-		"a = 01-":                               "line 1",
-		"[a":                                    "line 1",
-		"[a]]":                                  "line 1",
-		"a = [1 2]":                             "line 1",
-		"a = [1":                                "line 1",
-		"a = {b 1}":                             "line 1",
-		"a = '''x":                              "line 1",
-		"= 1":                                   "line 1",
-		"a = 1\na = 2":                          "line 2: key a is already defined",
-		"[a]\n[a]":                              "line 2: table a already exists",
-		"a = " + strings.Repeat("[", 99):        "is not TOML",
-		"[mcp_servers.shop]\ncommand = \"npx\"": errForeign.Error(),
-		"[mcp_servers.shop]\n":                  errForeign.Error(),
-		"[[mcp_servers.shop]]\n":                errForeign.Error(),
-		"[mcp_servers]\nshop = {command = \"pagetools\"}": "another way",
-		"mcp_servers.shop.command = \"pagetools\"":        "another way",
-		"mcp_servers = {}":                                                                    "another way",
-		"[mcp_servers.shop.env]\n":                                                            "another way",
-		"[mcp_servers.shop]\ncommand = \"pagetools\" # mine":                                  errComments.Error(),
-		"[mcp_servers.shop]\ncommand = \"pagetools\"\nargs = [ # x\n]\n":                      errComments.Error(),
-		"[mcp_servers.shop]\ncommand = \"pagetools\"\n[mcp_servers.shop.env]\n# x\nA = \"b\"": errComments.Error(),
-	} {
-		if got, err := editTOML(before, Named("codex"), shop()); err == nil || got != "" || !strings.Contains(err.Error(), said) {
-			t.Errorf("%q gives %q, %v, want %q", before, got, err, said)
-		}
-	}
-}
-
-// FuzzEditTOML checks that statements which are not ours stay as they are.
-func FuzzEditTOML(f *testing.F) {
-	for _, s := range []string{"", "a = 1\n", "[mcp_servers.shop]\r\ncommand = 'pagetools'\r\nx = 1 # c\r\n[mcp_servers.shop.env]\r\nA='b'", "a=\"\"\"\\\"\"\"\"\n[b.c]\n#x", "[mcp_servers.shop]", "0=\"\"\"\\"} {
-		f.Add(s)
-	}
-	c := Named("codex")
-	theirs := func(t *testing.T, text string) string {
-		t.Helper()
-		doc, err := readTOML(text)
-		if err != nil {
-			t.Fatalf("%q: %v", text, err)
-		}
-		ours, _ := under(doc, "mcp_servers")["shop"].(map[string]any)
-		for _, key := range entryKeys {
-			delete(ours, key)
-		}
-		if servers := under(doc, "mcp_servers"); len(ours) == 0 {
-			if delete(servers, "shop"); len(servers) == 0 {
-				delete(doc, "mcp_servers")
-			}
-		}
-		return fmt.Sprintf("%#v", doc) // NaN is not equal to itself
-	}
-	f.Fuzz(func(t *testing.T, before string) {
-		after, err := editTOML(before, c, shop())
-		if err != nil {
-			return
-		}
-		if a, b := theirs(t, before), theirs(t, after); a != b {
-			t.Errorf("%q gives %q", before, after)
-		}
-		if again, err := editTOML(after, c, shop()); err != nil || again != after {
-			t.Errorf("%q, twice, gives %q (%v)", after, again, err)
-		}
-	})
 }
 
 // TestWriteClient looks at what a script cannot: backups of one second, and a file

@@ -74,7 +74,7 @@ func (e entry) tree() *hujson.Object {
 // Snippet returns the whole of a file that has only this server.
 func (c *Client) Snippet(s Server) string {
 	if c.toml {
-		return tomlTable(c.key, s.Name, c.entry(s), "\n")
+		return tomlTable(c.key, s.Name, c.entry(s))
 	}
 	text, err := editJSON("{}", c, s)
 	if err != nil { // an empty object takes any server

@@ -2,21 +2,27 @@ package clients
 
 import (
 	"bytes"
+	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/files"
+	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
 )
 
 // Written is what became of a client's file.
 type Written struct {
 	Path   string
 	Same   bool   // the server was there already
-	Backup string // empty: there was no file
+	Backup string // empty: there was no file, or By wrote it
+	By     string // the client's own command, which wrote it; empty: we did
 }
 
 // Install puts the server into the client's file. On an error the file is as it was.
@@ -25,18 +31,51 @@ func (c *Client) Install(s Server) (Written, error) {
 	if err != nil {
 		return Written{}, err
 	}
-	w, err := c.write(path, s, time.Now)
+	var w Written
+	if c.toml {
+		w, err = c.run(s)
+	} else {
+		w, err = c.write(path, s, time.Now)
+	}
 	w.Path = path
 	return w, err
+}
+
+// runTime bounds a command of the client: one that waits for a person would hang.
+const runTime = time.Minute
+
+// run has the client's own command put the server into its file.
+func (c *Client) run(s Server) (Written, error) {
+	words := c.words(s)
+	if _, err := exec.LookPath(words[0]); err != nil {
+		return Written{}, fmt.Errorf("is edited by %s itself, and %s was not found in PATH", c.Title, words[0])
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), runTime)
+	defer cancel()
+	var there struct{ Transport entry }
+	if out, err := exec.CommandContext(ctx, words[0], "mcp", "get", s.Name, "--json").Output(); err == nil {
+		if err := json.Unmarshal(out, &there); err != nil {
+			return Written{}, fmt.Errorf("cannot be read: what %s says of %s is not JSON: %w", words[0], s.Name, err)
+		}
+		there.Transport.Type = ""
+		switch was := there.Transport; {
+		case was.json() == c.entry(s).json():
+			return Written{Same: true}, nil
+		case !s.isOurs(was.Command, was.URL): // the command would write over it
+			return Written{}, errForeign
+		}
+	}
+	cmd := exec.CommandContext(ctx, words[0], words[1:]...)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return Written{}, fmt.Errorf("was not written: %s failed (%w): %s", strings.Join(words[:3], " "), err,
+			terminal.Plain(strings.TrimSpace(string(out))))
+	}
+	return Written{By: strings.Join(words[:3], " ")}, nil
 }
 
 // write edits the file at a path, whole or not at all. The folder may be
 // missing. A link is followed: those who keep such files elsewhere link to them.
 func (c *Client) write(path string, s Server, now func() time.Time) (Written, error) {
-	edit := editJSON
-	if c.toml {
-		edit = editTOML
-	}
 	if target, err := filepath.EvalSymlinks(path); err == nil {
 		path = target
 	} else if _, err := os.Lstat(path); err == nil {
@@ -44,7 +83,7 @@ func (c *Client) write(path string, s Server, now func() time.Time) (Written, er
 	}
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		text, err := edit("", c, s)
+		text, err := editJSON("", c, s)
 		if err == nil {
 			err = os.MkdirAll(filepath.Dir(path), 0o700)
 		}
@@ -63,7 +102,7 @@ func (c *Client) write(path string, s Server, now func() time.Time) (Written, er
 	if err != nil {
 		return Written{}, err
 	}
-	text, err := edit(string(old), c, s)
+	text, err := editJSON(string(old), c, s)
 	if err != nil {
 		return Written{}, err
 	}

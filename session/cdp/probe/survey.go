@@ -1,4 +1,4 @@
-package cdp
+package probe
 
 import (
 	"cmp"
@@ -19,6 +19,7 @@ import (
 	"github.com/chromedp/cdproto/storage"
 	cdptarget "github.com/chromedp/cdproto/target"
 
+	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/session"
 	"github.com/pagetools/pagetools/session/cdp/wire"
 )
@@ -50,6 +51,9 @@ var surveyed = map[cdproto.MethodType]bool{
 	cdproto.EventLogEntryAdded:                     true,
 }
 
+// frameType is the type of a frame that is a target of its own.
+const frameType = "iframe"
+
 // surveyor reads what happens in a page, its frames and its workers. Its goroutine alone uses the
 // targets.
 type surveyor struct {
@@ -78,25 +82,25 @@ func newSurveyor(on *wire.Session, top cdp.FrameID, seen *activity) *surveyor {
 }
 
 // commands are those for a target. Responses are not kept for us.
-func (s *surveyor) commands(document bool) []command {
+func (s *surveyor) commands(document bool) []wire.Command {
 	yes, body, kept := true, int64(maxBody), int64(1)
-	all := []command{
-		{network.CommandEnable, network.EnableParams{
+	all := []wire.Command{
+		{Method: network.CommandEnable, Params: network.EnableParams{
 			MaxPostDataSize: &body, MaxTotalBufferSize: &kept, MaxResourceBufferSize: &kept}},
-		{runtime.CommandEnable, nil},
-		{cdptarget.CommandSetAutoAttach, cdptarget.SetAutoAttachParams{
+		{Method: runtime.CommandEnable},
+		{Method: cdptarget.CommandSetAutoAttach, Params: cdptarget.SetAutoAttachParams{
 			AutoAttach: true, WaitForDebuggerOnStart: true, Flatten: &yes,
 			Filter: cdptarget.Filter{{Type: frameType}, {Type: "worker"}, {Type: "shared_worker"},
 				{Type: "service_worker"}},
 		}},
 	}
 	if s.bypass {
-		all = append(all, command{network.CommandSetBypassServiceWorker,
-			network.SetBypassServiceWorkerParams{Bypass: true}})
+		all = append(all, wire.Command{Method: network.CommandSetBypassServiceWorker,
+			Params: network.SetBypassServiceWorkerParams{Bypass: true}})
 	}
 	if document {
-		all = append(all, command{page.CommandEnable, page.EnableParams{}},
-			command{domstorage.CommandEnable, nil}, command{cdplog.CommandEnable, nil})
+		all = append(all, wire.Command{Method: page.CommandEnable, Params: page.EnableParams{}},
+			wire.Command{Method: domstorage.CommandEnable}, wire.Command{Method: cdplog.CommandEnable})
 	}
 	return all
 }
@@ -105,7 +109,7 @@ func (s *surveyor) commands(document bool) []command {
 func (s *surveyor) read(tab <-chan struct{}) {
 	defer func() {
 		for _, t := range s.targets {
-			t.Fail(errOurs)
+			t.Fail(wire.ErrClosed)
 		}
 	}()
 	for {
@@ -182,15 +186,15 @@ func (s *surveyor) handle(msg *cdproto.Message) {
 	switch msg.Method {
 	case cdproto.EventTargetAttachedToTarget:
 		var ev cdptarget.EventAttachedToTarget
-		if decode(msg, &ev) && ev.TargetInfo != nil {
+		if wire.Decode(msg, &ev) && ev.TargetInfo != nil {
 			worker := ev.TargetInfo.Type != frameType
 			child := watchedTarget{Session: from.Child(ev.SessionID), worker: worker}
 			s.targets[ev.SessionID] = child
-			begin(child.Session, s.commands(!child.worker))
+			child.Session.Begin(s.commands(!child.worker))
 		}
 	case cdproto.EventTargetDetachedFromTarget:
 		var ev cdptarget.EventDetachedFromTarget
-		if decode(msg, &ev) {
+		if wire.Decode(msg, &ev) {
 			if t, there := s.targets[ev.SessionID]; there && t.Session != s.page {
 				t.Fail(wire.ErrClosed)
 				delete(s.targets, ev.SessionID)
@@ -234,7 +238,7 @@ type requestEvent struct {
 
 func (s *surveyor) request(from watchedTarget, msg *cdproto.Message) {
 	var ev requestEvent
-	if !decode(msg, &ev) {
+	if !wire.Decode(msg, &ev) {
 		return
 	}
 	id := ev.RequestID
@@ -248,7 +252,7 @@ func (s *surveyor) request(from watchedTarget, msg *cdproto.Message) {
 			return // it does not leave the page, or the browser sends it
 		}
 		r := &session.Request{By: "document", Method: ev.Request.Method,
-			URL: cut(ev.Request.URL, maxAddress)}
+			URL: bridge.Clip(ev.Request.URL, maxAddress)}
 		switch {
 		case ev.Type == string(network.ResourceTypePing):
 			r.By = "beacon"
@@ -273,7 +277,7 @@ func (s *surveyor) request(from watchedTarget, msg *cdproto.Message) {
 	case cdproto.EventNetworkLoadingFinished:
 		s.seen.answered(id, 0, true)
 	case cdproto.EventNetworkLoadingFailed:
-		s.seen.failed(id, cut(cmp.Or(ev.BlockedReason, ev.ErrorText, "unknown"), maxSaid))
+		s.seen.failed(id, bridge.Clip(cmp.Or(ev.BlockedReason, ev.ErrorText, "unknown"), maxSaid))
 	}
 }
 
@@ -297,16 +301,16 @@ func (s *surveyor) moves(from watchedTarget, msg *cdproto.Message) {
 	switch msg.Method {
 	case cdproto.EventPageFrameNavigated:
 		var ev page.EventFrameNavigated
-		if !decode(msg, &ev) || ev.Frame == nil {
+		if !wire.Decode(msg, &ev) || ev.Frame == nil {
 			return
 		}
 		s.follow(from.Session, ev.Frame)
 		if ev.Frame.ID == s.top {
-			s.seen.arrived(cut(cmp.Or(ev.Frame.UnreachableURL, ev.Frame.URL), maxAddress))
+			s.seen.arrived(bridge.Clip(cmp.Or(ev.Frame.UnreachableURL, ev.Frame.URL), maxAddress))
 		}
 	case cdproto.EventPageFrameRequestedNavigation:
 		var ev page.EventFrameRequestedNavigation
-		if !decode(msg, &ev) {
+		if !wire.Decode(msg, &ev) {
 			return
 		}
 		submitted := ev.Reason == page.ClientNavigationReasonFormSubmissionGet ||
@@ -315,29 +319,32 @@ func (s *surveyor) moves(from watchedTarget, msg *cdproto.Message) {
 		if !submitted && !here {
 			return // a frame goes on, or another event says what becomes of it
 		}
-		address := cut(ev.URL, maxAddress)
+		address := bridge.Clip(ev.URL, maxAddress)
 		n := &navigation{url: address, submitted: submitted, arrived: ev.FrameID != s.top}
 		s.seen.note(n, len(address))
 	case cdproto.EventPageWindowOpen:
 		var ev page.EventWindowOpen
-		if decode(msg, &ev) {
-			s.seen.note(window(cut(cmp.Or(ev.URL, "about:blank"), maxAddress)), len(ev.URL))
+		if wire.Decode(msg, &ev) {
+			s.seen.note(window(bridge.Clip(cmp.Or(ev.URL, "about:blank"), maxAddress)), len(ev.URL))
 		}
 	case cdproto.EventPageJavascriptDialogOpening:
 		var ev page.EventJavascriptDialogOpening
-		if decode(msg, &ev) {
-			text := cut(ev.Message, maxSaid)
+		if wire.Decode(msg, &ev) {
+			text := bridge.Clip(ev.Message, maxSaid)
 			s.seen.note(session.Dialog{Kind: string(ev.Type), Message: text}, len(text))
 		}
 	case cdproto.EventBrowserDownloadWillBegin:
 		var ev struct {
 			URL string `json:"url"`
 		}
-		if decode(msg, &ev) {
-			s.seen.loads(cut(ev.URL, maxAddress))
+		if wire.Decode(msg, &ev) {
+			s.seen.loads(bridge.Clip(ev.URL, maxAddress))
 		}
 	}
 }
+
+// followTime bounds how long the browser may take to say where a document keeps what it stores.
+const followTime = 3 * time.Second
 
 // maxKeys bounds the storage keys of a page whose databases and caches are watched.
 const maxKeys = 64
@@ -349,9 +356,9 @@ func (s *surveyor) follow(from *wire.Session, f *cdp.Frame) {
 		return // it keeps nothing
 	}
 	s.step(1)
-	go func() { // ends within farewell's bound
+	go func() { // ends within followTime
 		defer s.step(-1)
-		bounded, end := farewell()
+		bounded, end := context.WithTimeout(context.Background(), followTime)
 		defer end()
 		key := origin + "/"
 		if f.ID != s.top {
@@ -405,7 +412,7 @@ type storedEvent struct {
 
 func (s *surveyor) stored(msg *cdproto.Message) {
 	var ev storedEvent
-	if !decode(msg, &ev) {
+	if !wire.Decode(msg, &ev) {
 		return
 	}
 	w := session.Write{Key: ev.Key}
@@ -420,7 +427,7 @@ func (s *surveyor) stored(msg *cdproto.Message) {
 			w.Area = "localStorage"
 		}
 	}
-	w.Key = cut(w.Key, maxAddress)
+	w.Key = bridge.Clip(w.Key, maxAddress)
 	s.seen.note(w, len(w.Key))
 }
 
@@ -432,7 +439,7 @@ func (s *surveyor) said(msg *cdproto.Message) {
 	switch msg.Method {
 	case cdproto.EventRuntimeConsoleAPICalled:
 		var ev runtime.EventConsoleAPICalled
-		if !decode(msg, &ev) {
+		if !wire.Decode(msg, &ev) {
 			return
 		}
 		level, at = cmp.Or(levels[ev.Type], "log"), ev.Timestamp
@@ -442,7 +449,7 @@ func (s *surveyor) said(msg *cdproto.Message) {
 		x = consoleSaid(&ev)
 	case cdproto.EventRuntimeExceptionThrown:
 		var ev runtime.EventExceptionThrown
-		if !decode(msg, &ev) || ev.ExceptionDetails == nil {
+		if !wire.Decode(msg, &ev) || ev.ExceptionDetails == nil {
 			return
 		}
 		thrown := ev.ExceptionDetails
@@ -451,14 +458,14 @@ func (s *surveyor) said(msg *cdproto.Message) {
 			Line: int(thrown.LineNumber) + 1}
 	default:
 		var ev cdplog.EventEntryAdded
-		if !decode(msg, &ev) || ev.Entry == nil || ev.Entry.Level != cdplog.EntryLevelError {
+		if !wire.Decode(msg, &ev) || ev.Entry == nil || ev.Entry.Level != cdplog.EntryLevelError {
 			return
 		}
 		x = session.Said{Kind: "browser", Text: ev.Entry.Text, URL: ev.Entry.URL,
 			Line: int(ev.Entry.LineNumber)}
 		at = ev.Entry.Timestamp
 	}
-	x.Text, x.URL = cut(x.Text, maxSaid), cut(x.URL, maxAddress)
+	x.Text, x.URL = bridge.Clip(x.Text, maxSaid), bridge.Clip(x.URL, maxAddress)
 	if s.tracer != nil {
 		s.tracer.note(x, level, at)
 	}

@@ -1,4 +1,4 @@
-package cdp
+package probe
 
 import (
 	"cmp"
@@ -11,7 +11,9 @@ import (
 	"github.com/chromedp/cdproto"
 	"github.com/chromedp/cdproto/runtime"
 
+	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/session"
+	"github.com/pagetools/pagetools/session/cdp/wire"
 )
 
 // What is kept of a page's life.
@@ -308,7 +310,7 @@ type tracedResponse struct {
 
 func (t *tracer) request(msg *cdproto.Message) {
 	var ev tracedRequest
-	if t == nil || !decode(msg, &ev) {
+	if t == nil || !wire.Decode(msg, &ev) {
 		return
 	}
 	t.mu.Lock()
@@ -325,8 +327,9 @@ func (t *tracer) request(msg *cdproto.Message) {
 // sent notes a request, when there is room.
 func (t *tracer) sent(ev *tracedRequest) {
 	seconds := time.Duration(ev.WallTime * float64(time.Second))
-	x := session.TracedRequest{Method: cut(ev.Request.Method, maxAddress), At: time.Unix(0, int64(seconds)),
-		URL: cut(ev.Request.URL, maxAddress), Headers: headersOf(ev.Request.Headers)}
+	x := session.TracedRequest{At: time.Unix(0, int64(seconds)),
+		Method: bridge.Clip(ev.Request.Method, maxAddress),
+		URL:    bridge.Clip(ev.Request.URL, maxAddress), Headers: headersOf(ev.Request.Headers)}
 	if strings.HasPrefix(x.URL, "data:") || len(t.requests) >= maxTraced || !t.room(&x) {
 		return
 	}
@@ -342,8 +345,9 @@ func (t *tracer) responded(ev *tracedRequest, r *tracedResponse, over bool) {
 	}
 	x := &t.requests[f.at]
 	if r != nil {
-		x.Status, x.StatusText = r.Status, cut(r.StatusText, maxAddress)
-		x.Protocol, x.MIMEType = cut(r.Protocol, maxAddress), cut(r.MimeType, maxAddress)
+		x.Status, x.StatusText = r.Status, bridge.Clip(r.StatusText, maxAddress)
+		x.Protocol = bridge.Clip(r.Protocol, maxAddress)
+		x.MIMEType = bridge.Clip(r.MimeType, maxAddress)
 		x.Size = int64(r.EncodedDataLength)
 		x.Answered = headersOf(r.Headers)
 		if !t.room(&session.TracedRequest{Headers: x.Answered}) {
@@ -357,7 +361,7 @@ func (t *tracer) responded(ev *tracedRequest, r *tracedResponse, over bool) {
 		x.Size = int64(ev.EncodedDataLength)
 	}
 	if ev.ErrorText != "" {
-		x.Failed = cut(cmp.Or(ev.BlockedReason, ev.ErrorText), maxSaid)
+		x.Failed = bridge.Clip(cmp.Or(ev.BlockedReason, ev.ErrorText), maxSaid)
 	}
 	x.Took = max(time.Duration((ev.Timestamp-f.sent)*float64(time.Second)), time.Microsecond)
 	delete(t.flying, ev.RequestID)
@@ -380,7 +384,7 @@ func (t *tracer) room(x *session.TracedRequest) bool {
 func headersOf(all map[string]string) http.Header {
 	kept := http.Header{}
 	for name, value := range all {
-		kept.Set(cut(name, maxAddress), cut(value, maxAddress))
+		kept.Set(bridge.Clip(name, maxAddress), bridge.Clip(value, maxAddress))
 	}
 	return kept
 }

@@ -1,0 +1,127 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+)
+
+// schemaVersion is the PRAGMA user_version of a database with our tables. A change of them is
+// another number, and from the first release on a step from the number before.
+const schemaVersion = 4
+
+// tables makes them in an empty database. STRICT keeps a column of one type.
+const tables = `
+CREATE TABLE versions (
+	id INTEGER PRIMARY KEY AUTOINCREMENT,
+	webtool TEXT NOT NULL,
+	version TEXT NOT NULL,
+	digest TEXT NOT NULL,
+	document BLOB NOT NULL,
+	last_seen INTEGER NOT NULL,
+	UNIQUE (webtool, version),
+	UNIQUE (webtool, digest)
+) STRICT;
+CREATE TABLE version_bytes (site TEXT PRIMARY KEY, bytes INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+CREATE TRIGGER versions_added AFTER INSERT ON versions BEGIN
+	INSERT INTO version_bytes
+		VALUES (substr(new.webtool, 1, instr(new.webtool || '/', '/') - 1), length(new.document))
+		ON CONFLICT (site) DO UPDATE SET bytes = bytes + excluded.bytes;
+END;
+CREATE TRIGGER versions_removed AFTER DELETE ON versions BEGIN
+	UPDATE version_bytes SET bytes = bytes - length(old.document)
+		WHERE site = substr(old.webtool, 1, instr(old.webtool || '/', '/') - 1);
+END;
+
+CREATE TABLE grants (
+	number INTEGER PRIMARY KEY AUTOINCREMENT,
+	id TEXT NOT NULL UNIQUE,
+	caller TEXT NOT NULL,
+	site TEXT NOT NULL,
+	tool TEXT NOT NULL,
+	digest TEXT NOT NULL,
+	credential TEXT NOT NULL,
+	config TEXT NOT NULL,
+	given_by TEXT NOT NULL,
+	given_at INTEGER NOT NULL
+) STRICT;
+CREATE INDEX grants_by_use ON grants (caller, site, tool, digest, credential, config);
+
+CREATE TABLE known_tools (
+	site TEXT NOT NULL,
+	tool TEXT NOT NULL,
+	seen_at INTEGER NOT NULL,
+	PRIMARY KEY (site, tool)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE replies (
+	number INTEGER PRIMARY KEY AUTOINCREMENT,
+	claim TEXT NOT NULL UNIQUE,
+	caller TEXT NOT NULL,
+	key TEXT NOT NULL,
+	body_digest TEXT NOT NULL,
+	owner TEXT NOT NULL,
+	state TEXT NOT NULL,
+	claimed_at INTEGER NOT NULL,
+	body BLOB,
+	size INTEGER NOT NULL DEFAULT 0,
+	UNIQUE (caller, key)
+) STRICT;
+CREATE INDEX replies_by_age ON replies (claimed_at);
+CREATE INDEX replies_by_size ON replies (number, size) WHERE size > 0;
+CREATE INDEX replies_in_flight ON replies (owner) WHERE state = 'in_flight';
+
+CREATE TABLE calls (
+	id INTEGER PRIMARY KEY AUTOINCREMENT,
+	at INTEGER NOT NULL,
+	site TEXT NOT NULL,
+	tool TEXT NOT NULL,
+	caller TEXT NOT NULL,
+	outcome TEXT NOT NULL,
+	record TEXT NOT NULL
+) STRICT;
+`
+
+// createSchema makes the tables where there are none, whole or not at all. Another process may do
+// the same at the same time. The error of a database with other tables is ErrVersion.
+func createSchema(ctx context.Context, db *sql.DB) (err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("preparing the database: %w", classify(err))
+		}
+	}()
+	// First without a transaction that writes: a database of another version must not be touched.
+	if there, err := hasSchema(ctx, db); there || err != nil {
+		return err
+	}
+	tx, err := db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = tx.Rollback() }() // after Commit it does nothing
+	if there, err := hasSchema(ctx, tx); there || err != nil {
+		return err
+	}
+	if _, err := tx.ExecContext(ctx,
+		fmt.Sprintf("%s; PRAGMA user_version = %d", tables, schemaVersion)); err != nil {
+		return err
+	}
+	return tx.Commit()
+}
+
+type querier interface {
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+}
+
+// hasSchema reports whether the tables are there.
+func hasSchema(ctx context.Context, q querier) (bool, error) {
+	var version int
+	if err := q.QueryRowContext(ctx, "PRAGMA user_version").Scan(&version); err != nil {
+		return false, err
+	}
+	if version != 0 && version != schemaVersion {
+		return false, fmt.Errorf("%w: its schema is %d, and this pagetools has %d",
+			ErrVersion, version, schemaVersion)
+	}
+	return version == schemaVersion, nil
+}

@@ -1,0 +1,72 @@
+package console
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/transport"
+)
+
+// Routes are the paths of the API and of its page.
+func (f *Face) Routes() []transport.Route {
+	return append(pageRoutes(), []transport.Route{
+		{Pattern: "/api/questions", Methods: map[string]http.HandlerFunc{http.MethodGet: f.list}},
+		{Pattern: "/api/questions/{id}", Methods: map[string]http.HandlerFunc{
+			http.MethodGet: f.elsewhere(f.question), http.MethodPost: f.elsewhere(f.answer)}},
+		{Pattern: "/api/questions/{id}/picture",
+			Methods: map[string]http.HandlerFunc{http.MethodGet: f.elsewhere(f.picture)}},
+		{Pattern: "/api/questions/{id}/live",
+			Methods: map[string]http.HandlerFunc{http.MethodGet: f.elsewhere(f.live)}},
+		{Pattern: "/api/events", Methods: map[string]http.HandlerFunc{http.MethodGet: f.events}},
+		{Pattern: "/api/console", Methods: map[string]http.HandlerFunc{http.MethodGet: f.page}},
+		{Pattern: "/api/links", Methods: map[string]http.HandlerFunc{http.MethodPost: f.link}},
+		{Pattern: "/api/login", Methods: map[string]http.HandlerFunc{http.MethodPost: f.login}},
+	}...)
+}
+
+func (f *Face) page(w http.ResponseWriter, r *http.Request) {
+	if _, ok := f.operator(w, r); ok {
+		w.Header().Set("Cache-Control", "no-store")
+		transport.WriteJSON(w, r, http.StatusOK, pageAddress{f.links.Page()})
+	}
+}
+
+// link makes a link that logs in once.
+func (f *Face) link(w http.ResponseWriter, r *http.Request) {
+	if _, ok := f.operator(w, r); !ok {
+		return
+	}
+	address := f.links.New(time.Now())
+	if address == "" {
+		transport.WriteError(w, r, bridge.Errorf(bridge.WebtoolNotFound, "", bridge.NotRun,
+			"This process serves no page for operators."))
+		return
+	}
+	w.Header().Set("Cache-Control", "no-store")
+	transport.WriteJSON(w, r, http.StatusOK, pageAddress{address})
+}
+
+// login gives the credential to whoever has the code of a link.
+func (f *Face) login(w http.ResponseWriter, r *http.Request) {
+	body, err := transport.ReadBody(r)
+	if err != nil {
+		transport.WriteError(w, r, bridge.AsError(err))
+		return
+	}
+	v, err := bridge.ReadValue("The body", body)
+	if err != nil {
+		transport.WriteError(w, r, bridge.AsError(err))
+		return
+	}
+	token, ok := f.links.take(v.Get("code").String(), time.Now())
+	if !ok {
+		transport.WriteError(w, r, bridge.Errorf(bridge.Forbidden, "", bridge.NotRun,
+			"This link was used, or it is older than a minute. Run pagetools console for another one."))
+		return
+	}
+	w.Header().Set("Cache-Control", "no-store")
+	transport.WriteJSON(w, r, http.StatusOK, struct {
+		Token string `json:"token"`
+	}{token})
+}
