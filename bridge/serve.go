@@ -178,7 +178,7 @@ func (r *Run) askWith(ctx context.Context, asker Asker, q *Question) (Answer, er
 	asking, cancel := context.WithCancel(ctx)
 	defer cancel()
 	r.mu.Lock()
-	open, changed := r.asks(), r.change()
+	open, changed := r.asks(), r.changes.Next()
 	r.mu.Unlock()
 	if open == nil || open.ID != q.ID {
 		return Answer{}, nil

@@ -10,7 +10,8 @@ import (
 	"os"
 	"path"
 	"strings"
-	"syscall"
+
+	"github.com/pagetools/pagetools/bridge/files"
 )
 
 // olderAudit is the file of the audit folder that holds the audit as pagetools
@@ -106,5 +107,5 @@ func livingOlder(root *os.Root, name string) bool {
 	defer f.Close()
 	info, err := f.Stat()
 	return err == nil && info.Size() == 0 &&
-		syscall.Flock(int(f.Fd()), syscall.LOCK_SH|syscall.LOCK_NB) != nil
+		files.TryShare(f) != nil
 }

@@ -10,8 +10,8 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/pagetools/pagetools/bridge/files"
 	"github.com/pagetools/pagetools/bridge/opentools"
-	"github.com/pagetools/pagetools/cmd/pagetools/internal/files"
 )
 
 // documents keeps what was read of the documents of APIs, in a folder.
@@ -59,7 +59,7 @@ func (d *documents) Save(name string, data []byte) error {
 	if err := os.MkdirAll(d.dir, 0o700); err != nil {
 		return err
 	}
-	if err := files.Replace(d.path(name), data, 0o600); err != nil {
+	if err := files.Write(d.path(name), data, 0o600); err != nil {
 		return err
 	}
 	all, err := os.ReadDir(d.dir)

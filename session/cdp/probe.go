@@ -18,6 +18,7 @@ import (
 	cdptarget "github.com/chromedp/cdproto/target"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/text"
 	"github.com/pagetools/pagetools/session"
 	"github.com/pagetools/pagetools/shim"
 )
@@ -203,7 +204,7 @@ func exception(x *runtime.ExceptionDetails) string {
 		said = printed(x.Exception)
 	}
 	first, _, _ := strings.Cut(said, "\n")
-	return shortened(first)
+	return text.Short(first, maxDialogText)
 }
 
 // lookWorld is the name of the world in which we look, one for each document.
@@ -212,14 +213,14 @@ const lookWorld = "pagetools"
 // Look implements session.Probe. It looks from a world of its own, where the page changes nothing.
 func (p *probe) Look(ctx context.Context, selector string) (session.Element, error) {
 	var e session.Element
-	var text string
-	err := p.lookAt(ctx, shim.Look(selector), &text)
+	var words string
+	err := p.lookAt(ctx, shim.Look(selector), &words)
 	if x, thrown := errors.AsType[*scriptError](err); thrown {
 		return e, bridge.Errorf(bridge.SchemaError, "", bridge.NotRun,
-			"%q is not a CSS selector: correct it.", shortened(selector)).With(x)
+			"%q is not a CSS selector: correct it.", text.Short(selector, maxDialogText)).With(x)
 	}
 	if err == nil {
-		err = json.Unmarshal([]byte(text), &e)
+		err = json.Unmarshal([]byte(words), &e)
 	}
 	return e, err
 }

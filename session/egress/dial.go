@@ -8,11 +8,12 @@ import (
 	"net"
 	"net/netip"
 	"strconv"
-	"strings"
 	"syscall"
 	"time"
 
 	"code.dny.dev/ssrf"
+
+	"github.com/pagetools/pagetools/bridge/origin"
 )
 
 // dialTime bounds the opening of a connection.
@@ -103,7 +104,8 @@ func (g *Grant) dial(ctx context.Context, network, address string) (net.Conn, er
 		return nil, err
 	}
 	asked := address
-	if strings.HasSuffix(strings.ToLower(host), ".localhost") { // not every resolver knows these
+	// Not every resolver knows the names of this machine.
+	if _, e := netip.ParseAddr(host); e != nil && origin.Loopback(host) {
 		address = net.JoinHostPort("localhost", port)
 	}
 	d := g.proxy.dialer

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/pagetools/pagetools/bridge/origin"
 	"github.com/pagetools/pagetools/bridge/policy"
 )
 
@@ -154,7 +155,7 @@ type granted struct {
 
 // RoundTrip implements http.RoundTripper.
 func (g granted) RoundTrip(r *http.Request) (*http.Response, error) {
-	if err := g.literal(r.URL.Hostname(), portOf(r.URL)); err != nil {
+	if err := g.literal(origin.HostPort(r.URL)); err != nil {
 		return nil, err
 	}
 	return g.to.RoundTrip(r)

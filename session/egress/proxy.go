@@ -17,6 +17,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/pagetools/pagetools/bridge/origin"
 )
 
 // Home is an address that the proxy answers itself, with 204 and to a valid credential only:
@@ -154,7 +156,7 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case r.URL.Host == "pagetools.invalid":
 		w.WriteHeader(http.StatusNoContent)
 	default:
-		if err := g.literal(r.URL.Hostname(), portOf(r.URL)); err != nil {
+		if err := g.literal(origin.HostPort(r.URL)); err != nil {
 			g.answerError(w, r, err)
 			return
 		}
@@ -191,16 +193,6 @@ func (g *Grant) literal(host, port string) error {
 	return nil
 }
 
-func portOf(u *url.URL) string {
-	if port := u.Port(); port != "" {
-		return port
-	}
-	if u.Scheme == "https" {
-		return "443"
-	}
-	return "80"
-}
-
 // answerError answers a request whose connection failed. What is refused gets a page that says
 // so. Else the connection just ends, so that a page's request fails as it would without a proxy,
 // unless it may have arrived and changed something: the browser could repeat it.
@@ -212,7 +204,7 @@ func (g *Grant) answerError(w http.ResponseWriter, r *http.Request, err error) {
 	op, ok := errors.AsType[*net.OpError](err)
 	gone := r.Context().Err() != nil
 	if !gone {
-		g.remember(net.JoinHostPort(r.URL.Hostname(), portOf(r.URL)), err)
+		g.remember(net.JoinHostPort(origin.HostPort(r.URL)), err)
 	}
 	reads := r.Method == http.MethodGet || r.Method == http.MethodHead
 	if ok && op.Op == "dial" && r.Method != http.MethodConnect || reads || gone {

@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/pagetools/pagetools/cmd/pagetools/internal/files"
+	"github.com/pagetools/pagetools/bridge/files"
 )
 
 // Written is what became of a client's file.
@@ -49,7 +49,7 @@ func (c *Client) write(path string, s Server, now func() time.Time) (Written, er
 			err = os.MkdirAll(filepath.Dir(path), 0o700)
 		}
 		if err == nil {
-			err = files.Replace(path, []byte(text), 0o600)
+			err = files.Write(path, []byte(text), 0o600)
 		}
 		return Written{}, err
 	}
@@ -81,7 +81,7 @@ func (c *Client) write(path string, s Server, now func() time.Time) (Written, er
 		return Written{}, errors.Join(errors.New("has changed meanwhile; try again when "+
 			"the client does not run"), err, os.Remove(backup))
 	}
-	return Written{Backup: backup}, files.Replace(path, []byte(text), info.Mode().Perm())
+	return Written{Backup: backup}, files.Write(path, []byte(text), info.Mode().Perm())
 }
 
 // backUp writes the old text next to the file, under a name that is free.
