@@ -19,6 +19,9 @@ func Invisible(r rune) bool {
 			unicode.Other_Default_Ignorable_Code_Point)
 }
 
+// IsPlain reports whether a person sees all of a text, on one line.
+func IsPlain(s string) bool { return utf8.ValidString(s) && !strings.ContainsFunc(s, Invisible) }
+
 // Visible removes control, bidirectional and other invisible characters from a text, and returns
 // how many. Tabs and line ends stay.
 func Visible(s string) (string, int) {

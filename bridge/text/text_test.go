@@ -83,6 +83,11 @@ func TestLine(t *testing.T) {
 	if got := text.Lines("  a\x1b[1m  |  b\r\n\tb\rc\u2028d\n"); got != "  a[1m  |  b\n    b c d\n" {
 		t.Errorf("Lines returns %q", got)
 	}
+	for in, want := range map[string]bool{"": true, "a  b é": true, "a\n": false, "a\tb": false, "a\u202e": false, "a\xff": false} {
+		if text.IsPlain(in) != want {
+			t.Errorf("IsPlain(%q) is %v", in, !want)
+		}
+	}
 	if got := text.Marked("a\r\nb\u2028c\u202e"); got != "> a\n> b\n> c" {
 		t.Errorf("Marked returns %q", got)
 	}

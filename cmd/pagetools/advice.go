@@ -108,7 +108,7 @@ func certificateAdvice(c *config.Config) string {
 // may have one, and a password is not repeated.
 func aim(verb string, t *target) string {
 	word := "TARGET"
-	if t != nil && t.Text != "" && text.Line(t.Text) == t.Text && !strings.Contains(t.Text, "@") {
+	if t != nil && t.Text != "" && text.IsPlain(t.Text) && !strings.Contains(t.Text, "@") {
 		word = text.ShellWord(t.Text)
 	}
 	if word[0] == '-' {

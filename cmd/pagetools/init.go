@@ -126,7 +126,7 @@ func isThere(name string, t *target) (bool, error) {
 // canBeWritten reports why an address cannot stand in files that are committed.
 func canBeWritten(t *target) error {
 	switch u, err := url.Parse(t.Text); {
-	case text.Line(t.Text) != t.Text || strings.Contains(t.Text, "${{"):
+	case !text.IsPlain(t.Text) || strings.Contains(t.Text, "${{"):
 		return usage("%q cannot be written into a workflow: give a TARGET without invisible "+
 			"characters and ${{", text.Line(t.Text))
 	case err == nil && u.User != nil:

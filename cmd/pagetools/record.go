@@ -65,7 +65,7 @@ func record(ctx context.Context, p *program, arg string, o recordOptions) error 
 		return usage("invalid value %q for --mcp: must be stdio, or an address such as 127.0.0.1:7400",
 			text.Line(o.mcp))
 	}
-	if strings.TrimSpace(o.name) == "" || text.Line(o.name) != o.name {
+	if strings.TrimSpace(o.name) == "" || !text.IsPlain(o.name) {
 		return usage("invalid value %q for --case: must be a name on one line, without invisible "+
 			"characters", text.Line(o.name))
 	}

@@ -187,7 +187,7 @@ func (c *Client) Command(s Server) string {
 	for i, w := range words {
 		words[i] = text.ShellWord(w)
 	}
-	if line := strings.Join(words, " "); line == text.Line(line) {
+	if line := strings.Join(words, " "); text.IsPlain(line) {
 		return line
 	}
 	return "" // a person who pastes it must see what it is
