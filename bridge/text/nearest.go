@@ -23,6 +23,14 @@ func Nearest(word string, of []string) string {
 	return best
 }
 
+// DidYouMean returns the question whether the nearest word was meant, or "" when none is near.
+func DidYouMean(word string, of []string) string {
+	if near := Nearest(word, of); near != "" {
+		return "did you mean " + near + "?"
+	}
+	return ""
+}
+
 // distance returns how many insertions, deletions and replacements make b out of a, or
 // more than farthest when the lengths say so already.
 func distance(a, b []rune) int {

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"regexp"
@@ -348,7 +349,7 @@ func findUnknown(r *run) {
 	look := func(x map[string]json.RawMessage, known []string, at func(string) place) {
 		for _, name := range sortedKeys(x) {
 			if !slices.Contains(known, name) && !strings.HasPrefix(name, "x-") {
-				r.report(at("/x-llm/"+strings.NewReplacer("~", "~0", "/", "~1").Replace(name)), "x-llm has no member %s: %s.", text.Quote(name), suggestion(name, known, "it has "+strings.Join(known, ", ")))
+				r.report(at("/x-llm/"+strings.NewReplacer("~", "~0", "/", "~1").Replace(name)), "x-llm has no member %s: %s.", text.Quote(name), cmp.Or(text.DidYouMean(name, known), "it has "+strings.Join(known, ", ")))
 			}
 		}
 	}

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -106,15 +107,7 @@ func ruleByID(id string) (*Rule, error) {
 		ids[i] = rules[i].ID
 	}
 	return nil, fmt.Errorf("unknown rule %s: "+
-		"%s", text.Quote(id), suggestion(id, ids, "docs/rules lists them"))
-}
-
-// suggestion says what to write instead of a word.
-func suggestion(word string, of []string, otherwise string) string {
-	if near := text.Nearest(word, of); near != "" {
-		return "did you mean " + near + "?"
-	}
-	return otherwise
+		"%s", text.Quote(id), cmp.Or(text.DidYouMean(id, ids), "docs/rules lists them"))
 }
 
 // Explain returns what a rule finds, why that matters, with its source, a bad and a good
@@ -257,7 +250,7 @@ func (r *Rule) configured(s Setting) (*Rule, error) {
 				otherwise = "it has none"
 			}
 			return nil, fmt.Errorf("unknown option %s of %s: %s", text.Quote(name), r.ID,
-				suggestion(name, names, otherwise))
+				cmp.Or(text.DidYouMean(name, names), otherwise))
 		}
 		value, err := r.Options[i].read(s.Values[name])
 		if err != nil {

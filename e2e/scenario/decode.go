@@ -415,8 +415,5 @@ func quoted(s string) string {
 
 // instead says which of the known words comes nearest to one that is not known, or lists them.
 func instead(word string, known []string) string {
-	if near := text.Nearest(word, known); near != "" {
-		return "did you mean " + near + "?"
-	}
-	return "use " + text.List(known, "or")
+	return cmp.Or(text.DidYouMean(word, known), "use "+text.List(known, "or"))
 }
