@@ -12,6 +12,7 @@ import (
 
 	"github.com/pagetools/pagetools/bridge/policy"
 	"github.com/pagetools/pagetools/bridge/schema"
+	"github.com/pagetools/pagetools/bridge/text"
 	"github.com/pagetools/pagetools/bridge/webtool"
 )
 
@@ -179,7 +180,7 @@ func (pl *pipeline) siteFor(name string, c Caller) (*siteState, error) {
 	s := pl.sites[name]
 	if s == nil || !c.Sees(name) {
 		return nil, Errorf(WebtoolNotFound, "", NotRun,
-			"There is no webtool %q here; GET /webtools lists those that there are.", printable(name))
+			"There is no webtool %q here; GET /webtools lists those that there are.", text.Brief(name, 64))
 	}
 	return s, nil
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/pagetools/pagetools/bridge/policy"
 	"github.com/pagetools/pagetools/bridge/schema"
+	"github.com/pagetools/pagetools/bridge/text"
 )
 
 // Tool is an admitted declaration. It is immutable.
@@ -188,11 +189,11 @@ func (c *Catalog) Trouble() string {
 			said = append(said, fmt.Sprintf("and %d more", len(c.findings)-maxTrouble))
 			break
 		}
-		text := strconv.Quote(Clip(f.Message, maxTroubleText))
+		words := strconv.Quote(text.Short(f.Message, maxTroubleText))
 		if f.Tool != "" {
-			text = strconv.Quote(f.Tool) + ": " + text
+			words = strconv.Quote(f.Tool) + ": " + words
 		}
-		said = append(said, f.Rule+": "+text)
+		said = append(said, f.Rule+": "+words)
 	}
 	if len(said) == 0 {
 		return ""
@@ -222,8 +223,8 @@ type Finding struct {
 
 // Cleaned returns the finding with text of one line that has nothing invisible in it.
 func (f Finding) Cleaned() Finding {
-	f.Tool = printable(f.Tool)
-	f.Message = Clip(OneLine(f.Message), maxFinding)
+	f.Tool = text.Brief(f.Tool, 64)
+	f.Message = text.Short(text.Line(f.Message), maxFinding)
 	return f
 }
 
@@ -294,7 +295,7 @@ func (c *Catalog) seal() {
 
 // complexity is the finding that the schemas of a page are too much, from this tool on.
 func complexity(tool string, l Limits) Finding {
-	return Finding{Rule: "schemas-too-complex", Tool: printable(tool), Refused: true,
+	return Finding{Rule: "schemas-too-complex", Tool: text.Brief(tool, 64), Refused: true,
 		Message: fmt.Sprintf("The schemas of the page have more than %d subschemas; its last tools are not offered.", l.Subschemas)}
 }
 
@@ -305,7 +306,7 @@ const maxDocuments = 4
 // rename names a tool of a frame anew when its name is in use: with a suffix
 // that is the same whenever the same frame declares it.
 func (c *Catalog) rename(t *Tool, l Limits) Finding {
-	taken := Finding{Rule: "duplicate-name", Tool: printable(t.name), Refused: true,
+	taken := Finding{Rule: "duplicate-name", Tool: text.Brief(t.name, 64), Refused: true,
 		Message: "Another tool of the page has the same name; the first one is offered."}
 	if t.frame == "" {
 		return taken
@@ -318,7 +319,7 @@ func (c *Catalog) rename(t *Tool, l Limits) Finding {
 	}
 	t.name = name
 	return Finding{Rule: "frame-name-taken", Tool: taken.Tool,
-		Message: fmt.Sprintf("Another tool of the page has the same name; that of the frame %q is offered as %q.", printable(t.frame), name)}
+		Message: fmt.Sprintf("Another tool of the page has the same name; that of the frame %q is offered as %q.", text.Brief(t.frame, 64), name)}
 }
 
 // digest identifies the definition as declared, before anything is cleaned.
@@ -355,7 +356,8 @@ func admit(d Declaration, l Limits) admission {
 	var a admission
 	refuse := func(rule, format string, args ...any) admission {
 		a.tool = nil
-		a.findings = append(a.findings, Finding{Rule: rule, Tool: printable(d.Name), Refused: true,
+		a.findings = append(a.findings, Finding{
+			Rule: rule, Tool: text.Brief(d.Name, 64), Refused: true,
 			Message: fmt.Sprintf(format, args...)})
 		return a
 	}
@@ -376,8 +378,8 @@ func admit(d Declaration, l Limits) admission {
 	}
 	t := &Tool{origin: d.Origin, name: d.Name, digest: d.key, hints: hintsOf(d.Annotations), operation: d.Operation}
 	var hidden int
-	t.title, hidden = Visible(d.Title)
-	desc, more := Visible(d.Description)
+	t.title, hidden = text.Visible(d.Title)
+	desc, more := text.Visible(d.Description)
 	t.description = desc
 	if hidden += more; hidden > 0 {
 		a.findings = append(a.findings, Finding{Rule: "hidden-characters", Tool: d.Name,
@@ -441,7 +443,7 @@ func compileInput(raw json.RawMessage, l Limits) (*schema.Schema, error) {
 	}
 	if name := forbidden(s, l.ForbidParams); name != "" {
 		return nil, &schema.CompileError{Rule: "parameter-forbidden",
-			Message: fmt.Sprintf("it asks for %q, which the operator keeps from tools.", printable(name))}
+			Message: fmt.Sprintf("it asks for %q, which the operator keeps from tools.", text.Brief(name, 64))}
 	}
 	return s, nil
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/pagetools/pagetools/bridge/policy"
+	"github.com/pagetools/pagetools/bridge/text"
 )
 
 // where returns the page that the call would run in, and what a person who agrees to
@@ -67,25 +68,20 @@ func (t *Tool) wanted(input Value, site string) string {
 	if t.operation == nil {
 		return run
 	}
-	text := fmt.Sprintf("%s wants: %s", titled(cmp.Or(OneLine(t.operation.API), site)),
-		titled(cmp.Or(OneLine(t.title), t.name)))
+	words := fmt.Sprintf("%s wants: %s", titled(cmp.Or(text.Line(t.operation.API), site)),
+		titled(cmp.Or(text.Line(t.title), t.name)))
 	var args []string
 	for name, v := range input.Members() {
 		if len(args) == maxArgs {
 			args = append(args, "…")
 			break
 		}
-		args = append(args, Clip(OneLine(name), maxTitledArg)+"="+Clip(OneLine(string(v.Text())), maxTitledArg))
+		args = append(args, text.Brief(name, maxTitledArg)+"="+text.Brief(string(v.Text()), maxTitledArg))
 	}
 	if len(args) > 0 {
-		text += " with " + strings.Join(args, ", ")
+		words += " with " + strings.Join(args, ", ")
 	}
-	return text + ". " + run
-}
-
-// titled is a stranger's text in quotes that it cannot end.
-func titled(s string) string {
-	return `"` + strings.ReplaceAll(Clip(OneLine(s), maxTitled), `"`, "'") + `"`
+	return words + ". " + run
 }
 
 // checkConsent refuses what a person refused, and what is not what they were shown.
@@ -108,3 +104,6 @@ func (r *passage) checkConsent() *Error {
 	}
 	return nil
 }
+
+// titled returns a text in quotes for a title, in which it has none itself.
+func titled(s string) string { return text.Quote(strings.ReplaceAll(s, `"`, "'")) }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/pagetools/pagetools/bridge/policy"
 	"github.com/pagetools/pagetools/bridge/schema"
+	"github.com/pagetools/pagetools/bridge/text"
 )
 
 // This file is the way of a result to its caller: what the operator wants of it
@@ -156,25 +157,31 @@ func medium(b Value) json.RawMessage {
 // fitError holds a page's error to what the operator wants of results, and its words to
 // their bounds. Its cause is for the log, and stays.
 func (r *passage) fitError(e *Error, words bool) *Error {
-	rules, most := &r.site.options.Results, r.bridge.pipe.limits.ErrorMessage
+	rules := &r.site.options.Results
+	clip := func(s string) string {
+		if short := text.Bytes(s, r.bridge.pipe.limits.ErrorMessage); short != s {
+			return short + "…"
+		}
+		return s
+	}
 	if !rules.Change(r.tool.hints) {
 		if words {
-			e.Message = Clip(e.Message, most)
+			e.Message = clip(e.Message)
 		}
 		return e
 	}
 	told := *e
 	told.Message, told.Details = rules.Text(e.Message), maps.Clone(e.Details)
 	for key, v := range told.Details {
-		if text, ok := v.(string); ok {
-			told.Details[key] = rules.Text(text)
+		if said, ok := v.(string); ok {
+			told.Details[key] = rules.Text(said)
 		}
 	}
 	if !words {
 		return &told
 	}
 	kept, left := rules.Cut(told.Message)
-	clipped := Clip(kept, most)
+	clipped := clip(kept)
 	if clipped != kept { // less its own mark
 		left += utf8.RuneCountInString(kept) - utf8.RuneCountInString(clipped) + 1
 	}
@@ -227,7 +234,7 @@ func (r *Run) Deliver(write func() error) error {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		r.delivering--
-		r.show()
+		r.changes.Signal()
 	}()
 	err := write()
 	if err == nil {
@@ -244,7 +251,7 @@ func (r *Run) undelivered(ctx context.Context) {
 			r.mu.Unlock()
 			return
 		}
-		changed := r.change()
+		changed := r.changes.Next()
 		r.mu.Unlock()
 		select {
 		case <-changed:

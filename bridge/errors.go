@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"log/slog"
 	"time"
+
+	"github.com/pagetools/pagetools/bridge/text"
 )
 
 // Code is the stable, public class of a failure. The names are those of the
@@ -176,11 +178,7 @@ func RetryAfter(wait time.Duration) int64 {
 
 // Seconds is RetryAfter in words.
 func Seconds(wait time.Duration) string {
-	n := RetryAfter(wait)
-	if n == 1 {
-		return "1 second"
-	}
-	return fmt.Sprintf("%d seconds", n)
+	return text.Count(int(RetryAfter(wait)), "second")
 }
 
 // TryAgain is the sentence that says how long to wait.

@@ -45,7 +45,7 @@ func (b *Bridge) startOnce(ctx context.Context, in *Call) *Run {
 	b.runs.remove(r) // what is kept is asked for again
 	r.mu.Lock()
 	r.done, r.result = true, end
-	r.show()
+	r.changes.Signal()
 	r.mu.Unlock()
 	return r
 }

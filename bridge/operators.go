@@ -3,6 +3,8 @@ package bridge
 import (
 	"context"
 	"time"
+
+	"github.com/pagetools/pagetools/bridge/text"
 )
 
 // OpenQuestion is a question that waits, as an operator sees it.
@@ -56,7 +58,7 @@ func (b *Bridge) Answer(by Caller, id string, a Answer) error {
 	e := Errorf(Conflict, "", NotRun,
 		"The question is not open any more: it expired, or its page took it back.")
 	if who != nobody {
-		e.Message = "The question was answered already, by " + printable(who) + "."
+		e.Message = "The question was answered already, by " + text.Brief(who, 64) + "."
 	}
 	return e.Detail("answeredBy", who)
 }

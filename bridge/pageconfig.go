@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/pagetools/pagetools/bridge/schema"
+	"github.com/pagetools/pagetools/bridge/text"
 )
 
 // pageKeys are the keys of config that change the page of a call. Operators allow
@@ -146,19 +146,13 @@ func describePage(s *Shown) *ConfiguredPage {
 		return nil
 	}
 	p := &ConfiguredPage{Config: describeConfig(s.Config)}
-	p.URL, _ = Visible(shortened(s.URL))
-	p.Title, _ = Visible(shortened(s.Title))
+	p.URL, _ = text.Visible(text.Short(s.URL, maxPageText))
+	p.Title, _ = text.Visible(text.Short(s.Title, maxPageText))
 	return p
 }
 
-// shortened bounds a page's words on a question.
-func shortened(s string) string {
-	const most = 2048
-	if len(s) <= most {
-		return s
-	}
-	return strings.ToValidUTF8(s[:most], "") + "…"
-}
+// maxPageText is how many characters of a page's address and title a question has.
+const maxPageText = 2048
 
 // describeConfig says what config changes about a page without telling secrets; nil when
 // it changes nothing.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/pagetools/pagetools/bridge/policy"
 	"github.com/pagetools/pagetools/bridge/schema"
+	"github.com/pagetools/pagetools/bridge/text"
 )
 
 // handler is one step of a call; it calls the next one itself.
@@ -286,7 +287,7 @@ func syntaxText(err error) string {
 	if !ok {
 		return "it is not JSON."
 	}
-	if where := printable(e.Where()); where != "" {
+	if where := text.Brief(e.Where(), 64); where != "" {
 		return e.Message + ", " + where
 	}
 	return e.Message

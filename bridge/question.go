@@ -9,6 +9,7 @@ import (
 
 	"github.com/pagetools/pagetools/bridge/policy"
 	"github.com/pagetools/pagetools/bridge/schema"
+	"github.com/pagetools/pagetools/bridge/text"
 )
 
 // Kind is what a question is about.
@@ -90,9 +91,9 @@ var claims = map[string]string{
 // line.
 func (q *Question) Facts() []Fact {
 	var facts []Fact
-	add := func(name, text string) {
-		if text = OneLine(text); text != "" {
-			facts = append(facts, Fact{name, text})
+	add := func(name, words string) {
+		if words = text.Line(words); words != "" {
+			facts = append(facts, Fact{name, words})
 		}
 	}
 	for _, hint := range q.Hints {

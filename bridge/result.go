@@ -10,7 +10,6 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"unicode/utf8"
 
 	"github.com/pagetools/pagetools/bridge/schema"
 )
@@ -252,14 +251,3 @@ const tooLarge = "The tool's result is too large."
 
 // TooLarge is the error of an engine for a result over the limit. The bridge says which limit.
 func TooLarge() *Error { return Errorf(ToolError, ResultTooLarge, Unknown, tooLarge) }
-
-// Clip shortens text to at most n bytes and "…", without cutting a character.
-func Clip(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:n] + "…"
-}

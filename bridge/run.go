@@ -30,9 +30,9 @@ type Run struct {
 	held   int64       // bytes in the account of its caller
 
 	mu      sync.Mutex
-	changed chan struct{} // closed when one of the next three changes; nil while no caller waits
-	pause   *Pause        // the question that waits
-	result  Step          // when it is done
+	changes Changes // of the next three
+	pause   *Pause  // the question that waits
+	result  Step    // when it is done
 	done    bool
 	token   string // "" until it stopped once
 	claim   string // on its key; "" without one
@@ -115,14 +115,6 @@ func (r *Run) asks() *Question {
 	return &r.pause.Question
 }
 
-// change is closed when the run shows something else. Called with r.mu held.
-func (r *Run) change() <-chan struct{} {
-	if r.changed == nil {
-		r.changed = make(chan struct{})
-	}
-	return r.changed
-}
-
 // Next waits until the run stops at a question, which it returns, or ends: then it
 // returns the step with the result or the error. While it runs, a caller whose ctx
 // ends aborts it, unless others wait too.
@@ -159,7 +151,7 @@ func (r *Run) look() (q *Question, end Step, changed <-chan struct{}) {
 		return r.asks().forCaller(), Step{}, nil
 	}
 	r.waiting++
-	return nil, Step{}, r.change()
+	return nil, Step{}, r.changes.Next()
 }
 
 // leave notes that one caller no longer waits. The last one to leave aborts the run.
@@ -205,7 +197,7 @@ func (r *Run) whileAsking() <-chan struct{} {
 	if r.pause == nil {
 		return nil
 	}
-	return r.change()
+	return r.changes.Next()
 }
 
 // tell notes that the caller gets a question.
@@ -287,8 +279,8 @@ func (r *Run) ask(p *Pause, token string) {
 	r.page, _ = r.pass.source.(Page)
 	r.expiry = time.AfterFunc(r.pass.bridge.pipe.limits.Question,
 		func() { _ = r.answer(id, &Answer{}, nobody) })
-	r.show()
-	answered := r.change()
+	r.changes.Signal()
+	answered := r.changes.Next()
 	r.mu.Unlock()
 	if p.Over != nil {
 		go r.watchOver(p.Over, id, answered)
@@ -313,14 +305,6 @@ func (r *Run) whoActed() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.actor
-}
-
-// show wakes the callers that wait. Called with r.mu held.
-func (r *Run) show() {
-	if r.changed != nil {
-		close(r.changed)
-		r.changed = nil
-	}
 }
 
 // answer closes the open question and lets the call go on; a nil answer is the
@@ -360,7 +344,7 @@ func (r *Run) close(id string, a *Answer, by string) (*Pause, *Error) {
 	p.Take()
 	r.expiry.Stop()
 	r.pause, r.page = nil, nil
-	r.show()
+	r.changes.Signal()
 	r.mu.Unlock()
 	r.pass.bridge.runs.answeredBy(id, by, r)
 	r.pass.bridge.watched(r)
@@ -429,7 +413,7 @@ func (r *Run) end(s Step) {
 	}
 	r.done, r.result = true, s
 	r.progress.Store(nil)
-	r.show()
+	r.changes.Signal()
 	r.mu.Unlock()
 	r.pass.bridge.runs.ended(r, token)
 	if token != "" {

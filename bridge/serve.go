@@ -178,7 +178,7 @@ func askUntilOver(ctx context.Context, r *Run, asker Asker, q *Question) (Answer
 	asking, cancel := context.WithCancel(ctx)
 	defer cancel()
 	r.mu.Lock()
-	open, changed := r.asks(), r.change()
+	open, changed := r.asks(), r.changes.Next()
 	r.mu.Unlock()
 	if open == nil || open.ID != q.ID {
 		return Answer{}, nil

@@ -11,6 +11,7 @@ import (
 
 	"github.com/pagetools/pagetools/bridge/policy"
 	"github.com/pagetools/pagetools/bridge/schema"
+	"github.com/pagetools/pagetools/bridge/text"
 )
 
 // settings is the effective configuration of one call.
@@ -194,7 +195,7 @@ func (s *siteState) configError(err error, config json.RawMessage) *Error {
 	if len(unknown) > 0 {
 		shown := make([]string, len(unknown))
 		for i, k := range unknown {
-			shown[i] = printable(k)
+			shown[i] = text.Brief(k, 64)
 		}
 		e.Message = fmt.Sprintf("config has keys that are unknown or that the operator did not allow: %s. It may have: %s.",
 			strings.Join(shown, ", "), strings.Join(slices.Sorted(maps.Keys(allowed)), ", "))

@@ -8,6 +8,7 @@ import (
 
 	"github.com/pagetools/pagetools/bridge/policy"
 	"github.com/pagetools/pagetools/bridge/schema"
+	"github.com/pagetools/pagetools/bridge/text"
 	"github.com/pagetools/pagetools/bridge/webtool"
 )
 
@@ -62,7 +63,7 @@ func (b *Bridge) Webtool(ctx context.Context, ref Ref, action,
 			return current, nil
 		}
 		return nil, Errorf(WebtoolNotFound, "", NotRun, "There is no version %s of this webtool; leave it out for the latest one.",
-			printable(version)).Detail("version", printable(version))
+			text.Brief(version, 64)).Detail("version", text.Brief(version, 64))
 	}
 	if current != nil {
 		return current, nil
@@ -125,11 +126,11 @@ func (s *siteState) unknownAction(action string, c *Catalog) *Error {
 	for _, t := range offered {
 		names = append(names, t.Name())
 	}
-	text := fmt.Sprintf("There is no action %q here.", printable(action))
+	words := fmt.Sprintf("There is no action %q here.", text.Brief(action, 64))
 	if trouble := c.Trouble(); trouble != "" {
-		text += " " + trouble
+		words += " " + trouble
 	}
-	return Errorf(WebtoolNotFound, "", NotRun, "%s", text).
+	return Errorf(WebtoolNotFound, "", NotRun, "%s", words).
 		Detail("reason", "action").Detail("actions", names)
 }
 
@@ -297,7 +298,7 @@ func notKept(message string, err error) *Error {
 // checkPin holds the version that a call pinned against what would run. It returns the
 // schema to validate with besides the tool's own, or nil.
 func (s *siteState) checkPin(ctx context.Context, r *Run) (*schema.Schema, error) {
-	action, version := "", printable(r.pass.call.Version)
+	action, version := "", text.Brief(r.pass.call.Version, 64)
 	if r.pass.call.Single {
 		action = r.pass.tool.name
 	}

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/pagetools/pagetools/bridge/files"
 	"github.com/pagetools/pagetools/bridge/schema"
 	"github.com/pagetools/pagetools/e2e/app"
 	"github.com/pagetools/pagetools/e2e/check"
@@ -177,5 +178,5 @@ func writeLock(file, key string, tools map[string]app.LockedTool) error {
 	if text, err = lock.Text(); err != nil {
 		return err
 	}
-	return os.WriteFile(file, text, 0o644) //nolint:gosec // it is committed, and for everyone
+	return files.Write(file, text, 0o644)
 }

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/pagetools/pagetools/bridge/policy"
-	"github.com/pagetools/pagetools/bridge/schema"
+	"github.com/pagetools/pagetools/bridge/text"
 	"github.com/pagetools/pagetools/e2e/app"
 	"github.com/pagetools/pagetools/e2e/scenario"
 )
@@ -99,7 +99,7 @@ func plain(err error) string {
 		}
 		return strings.Join(all, "; ")
 	}
-	return strings.ReplaceAll(schema.Escape(err.Error()), "\n", `\n`)
+	return text.EscapeLine(err.Error())
 }
 
 // Main runs the tests of a package, and ends the apps after the last one, so that tests that run one

@@ -5,6 +5,8 @@ import (
 	"net/url"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/origin"
+	"github.com/pagetools/pagetools/bridge/text"
 )
 
 // Goto sends the page that ref names, as in Probe, to an address of its site, relative to the one
@@ -53,10 +55,10 @@ func (p *Page) load(ctx context.Context, s *site, shown, address string) error {
 		there, err = there.Parse(address)
 	}
 	home, e := url.Parse(s.URL)
-	if err != nil || e != nil || there.Scheme != home.Scheme || there.Host != home.Host {
+	if err != nil || e != nil || !origin.SameURL(there, home) {
 		return bridge.Errorf(bridge.ConfigError, "", bridge.NotRun,
 			"%q is not an address of the site: write a path, or an address of %s.",
-			bridge.Brief(address, 200), s.Origin)
+			text.Brief(address, 200), s.Origin)
 	}
 	return p.tab.Load(ctx, there.String())
 }

@@ -47,6 +47,7 @@ type Page struct {
 	log     *slog.Logger
 
 	view   atomic.Pointer[view]
+	views  bridge.Changes         // of view
 	used   atomic.Pointer[string] // the document that a call was last dispatched to
 	pauses pauses
 	dead   chan struct{}
@@ -92,8 +93,6 @@ type view struct {
 	loaded, settled bool
 	// since is when this document appeared.
 	since time.Time
-	// superseded is closed when a newer view is published.
-	superseded chan struct{}
 }
 
 // newPage makes the page of a tab; own must run from now on. The origins decide
@@ -104,7 +103,7 @@ func newPage(tab Tab, origins []string, wait WaitFor, l bridge.Limits, changed f
 	p := &Page{tab: tab, origins: origins, wait: wait, limits: l, changed: changed, log: log,
 		dead: make(chan struct{}), recycled: make(chan struct{})}
 	empty, _ := bridge.NewCatalog(nil, nil, l)
-	p.view.Store(&view{catalog: empty, since: time.Now(), superseded: make(chan struct{})})
+	p.view.Store(&view{catalog: empty, since: time.Now()})
 	return p
 }
 
@@ -361,9 +360,8 @@ func (p *Page) settle(s *pageState) {
 // publish makes a copy of the owner's view visible and wakes the calls that wait.
 func (p *Page) publish(s *pageState) {
 	v := s.now
-	v.superseded = make(chan struct{})
 	old := p.view.Swap(&v)
-	close(old.superseded)
+	p.views.Signal()
 	if old.catalog != v.catalog {
 		p.changed()
 	}
@@ -373,12 +371,13 @@ func (p *Page) publish(s *pageState) {
 // ends; the error is then the page's own, or ctx's cause.
 func (p *Page) await(ctx context.Context, ok func(*view) bool) (*view, error) {
 	for {
+		next := p.views.Next()
 		v := p.view.Load()
 		if ok(v) {
 			return v, nil
 		}
 		select {
-		case <-v.superseded:
+		case <-next:
 		case <-p.dead:
 			return nil, p.died
 		case <-ctx.Done():

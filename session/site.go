@@ -21,7 +21,7 @@ type site struct {
 	// tried is closed when the site was opened or failed once.
 	tried chan struct{}
 	// changed is closed and replaced when page or failure change.
-	changed atomic.Pointer[chan struct{}]
+	changes bridge.Changes // of page and failure
 	// again is when the next attempt begins, after one that failed.
 	again atomic.Pointer[time.Time]
 	// opening are the calls that wait for the site to be opened, and shared those that run
@@ -60,17 +60,13 @@ func (p *places) enter(most int, text string) *bridge.Error {
 func (p *places) leave() { p.taken.Add(-1) }
 
 func newSite(o SiteOptions) *site {
-	s := &site{SiteOptions: o, tried: make(chan struct{})}
-	ch := make(chan struct{})
-	s.changed.Store(&ch)
-	return s
+	return &site{SiteOptions: o, tried: make(chan struct{})}
 }
 
 func (s *site) set(p *Page, err *bridge.Error) {
 	s.failure.Store(err)
 	s.page.Store(p)
-	next := make(chan struct{})
-	close(*s.changed.Swap(&next))
+	s.changes.Signal()
 }
 
 // Times between attempts to open a catalog page that failed.
@@ -230,7 +226,7 @@ func (m *Manager) catalogPage(ctx context.Context, s *site) (*Page, error) {
 	}
 	defer s.opening.leave()
 	for {
-		changed := *s.changed.Load()
+		changed := s.changes.Next()
 		if page := s.page.Load(); page != nil && !page.isDead() {
 			return page, nil
 		}

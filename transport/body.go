@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/text"
 )
 
 // errMediaType is the cause of an Error about a body whose Content-Type is not JSON.
@@ -67,7 +68,7 @@ func (g *guard) checkBody(w http.ResponseWriter, r *http.Request, _ *info) (answ
 	}
 	if !isJSON(r.Header) {
 		WriteError(w, r, bridge.Errorf(bridge.SchemaError, "", bridge.NotRun,
-			"The body must be application/json, and not %q.", bridge.Brief(strings.Join(r.Header.Values("Content-Type"), ", "), maxShown)).With(errMediaType))
+			"The body must be application/json, and not %q.", text.Brief(strings.Join(r.Header.Values("Content-Type"), ", "), maxShown)).With(errMediaType))
 		return true
 	}
 	limit := g.o.bodyLimit(r.URL.Path)

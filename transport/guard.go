@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/text"
 )
 
 // statusGaveUp is the status, in logs only, of a request whose client is gone.
@@ -110,7 +111,7 @@ func (g *guard) deny(w http.ResponseWriter, r *http.Request, what string, e *bri
 	g.log.WarnContext(r.Context(), "ingress: denied", slog.String("check", what),
 		slog.String("request", RequestID(r.Context())),
 		slog.String("remote", r.RemoteAddr), slog.String("host",
-			clip(r.Host)), slog.String("origin", clip(r.Header.Get("Origin"))))
+			text.Short(r.Host, 256)), slog.String("origin", text.Short(r.Header.Get("Origin"), 256)))
 	WriteError(w, r, e)
 }
 
@@ -150,8 +151,8 @@ func (g *guard) logRequest(w *recorder, r *http.Request, in *info) {
 		return // the usual case
 	}
 	attrs := make([]slog.Attr, 0, 11)
-	attrs = append(attrs, slog.String("request", in.id), slog.String("method", clip(r.Method)),
-		slog.String("path", clip(r.URL.Path)),
+	attrs = append(attrs, slog.String("request", in.id), slog.String("method", text.Short(r.Method, 256)),
+		slog.String("path", text.Short(r.URL.Path, 256)),
 		slog.Int("status", status), slog.String("caller", in.caller.Name), slog.Duration("took",
 			time.Since(in.started)))
 	if in.given != "" {
@@ -165,14 +166,6 @@ func (g *guard) logRequest(w *recorder, r *http.Request, in *info) {
 		attrs = append(attrs, e.Attrs()...)
 	}
 	g.log.LogAttrs(r.Context(), level, "request", attrs...)
-}
-
-// clip bounds what a stranger can put into a line of the log.
-func clip(s string) string {
-	if len(s) > 256 {
-		return s[:256] + "…"
-	}
-	return s
 }
 
 // recorder notes the status, keeps a connection from being used again when its

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/text"
 )
 
 // host is a Host header taken apart. The name is in lower case, an IPv6 address
@@ -90,7 +91,7 @@ func (g *guard) checkHost(w http.ResponseWriter, r *http.Request, _ *info) (answ
 	}
 	if !g.hosts.allows(h) {
 		g.deny(w, r, "host", bridge.Errorf(bridge.Forbidden, "", bridge.NotRun,
-			"The Host %q is not served here; --allow-host adds a name.", bridge.Brief(r.Host, maxShown)))
+			"The Host %q is not served here; --allow-host adds a name.", text.Brief(r.Host, maxShown)))
 		return true
 	}
 	return false

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/text"
 )
 
 // Route is a path and what answers there.
@@ -116,13 +117,13 @@ func (rt *route) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	default:
 		w.Header().Set("Allow", rt.allow)
 		WriteError(w, r, bridge.Errorf(bridge.MethodNotAllowed, "", bridge.NotRun,
-			"%s is not for this path: it answers only %s.", bridge.Brief(r.Method, maxShown), rt.allow))
+			"%s is not for this path: it answers only %s.", text.Brief(r.Method, maxShown), rt.allow))
 	}
 }
 
 func (m *Mux) notFound(w http.ResponseWriter, r *http.Request) {
 	WriteError(w, r, bridge.Errorf(bridge.WebtoolNotFound, "", bridge.NotRun,
-		"There is nothing at %q. There is: %s.", bridge.Brief(r.URL.Path, maxShown), strings.Join(m.roots, ", ")))
+		"There is nothing at %q. There is: %s.", text.Brief(r.URL.Path, maxShown), strings.Join(m.roots, ", ")))
 }
 
 // plain refuses paths that other programs may read in another way, and that

@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"net/netip"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/origin"
 )
 
 // Options configures [Guard]. The zero value refuses every request, because it
@@ -95,12 +95,12 @@ func (o Options) Validate() error {
 			fail("--allow-host must be a host name, such as pagetools.example, not %q", h)
 		}
 	}
-	for _, origin := range o.Origins {
+	for _, allowed := range o.Origins {
 		switch {
-		case origin == "*" && len(o.Callers) == 0:
+		case allowed == "*" && len(o.Callers) == 0:
 			fail("--cors * needs a token, such as in PAGETOOLS_TOKEN")
-		case origin != "*" && !validOrigin(origin):
-			fail("--cors must be an origin, such as https://app.example, not %q", origin)
+		case allowed != "*" && !validOrigin(allowed):
+			fail("--cors must be an origin, such as https://app.example, not %q", allowed)
 		}
 	}
 	if err := ValidateCallers(o.Callers); err != nil {
@@ -112,14 +112,7 @@ func (o Options) Validate() error {
 // isLoopback reports whether only this machine can reach the address.
 func isLoopback(listen string) bool {
 	host, _, err := net.SplitHostPort(listen)
-	if err != nil {
-		return false
-	}
-	if strings.EqualFold(host, "localhost") {
-		return true
-	}
-	ip, err := netip.ParseAddr(host)
-	return err == nil && ip.Unmap().IsLoopback()
+	return err == nil && origin.Loopback(host)
 }
 
 // speaksRPC reports whether errors at the path are those of JSON-RPC.

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/origin"
+	"github.com/pagetools/pagetools/bridge/text"
 )
 
 // What a page of an allowed origin may send and read.
@@ -24,12 +26,12 @@ type originRule struct {
 
 func newOriginRule(o Options) originRule {
 	rule := originRule{listed: map[string]bool{}}
-	for _, origin := range o.Origins {
+	for _, allowed := range o.Origins {
 		switch {
-		case origin == "*":
+		case allowed == "*":
 			rule.any = len(o.Callers) > 0
-		case validOrigin(origin):
-			rule.listed[strings.ToLower(origin)] = true
+		case validOrigin(allowed):
+			rule.listed[origin.Of(allowed)] = true
 		}
 	}
 	return rule
@@ -37,8 +39,8 @@ func newOriginRule(o Options) originRule {
 
 func (rule originRule) empty() bool { return !rule.any && len(rule.listed) == 0 }
 
-func (rule originRule) allows(origin string) bool {
-	return validOrigin(origin) && (rule.any || rule.listed[strings.ToLower(origin)])
+func (rule originRule) allows(given string) bool {
+	return validOrigin(given) && (rule.any || rule.listed[origin.Of(given)])
 }
 
 // validOrigin accepts scheme://host[:port] and nothing else; not "null".
@@ -54,23 +56,9 @@ func validOrigin(s string) bool {
 
 // sameOrigin reports whether the origin is the host that the request came to. A proxy
 // may have ended TLS, so https counts too.
-func sameOrigin(origin string, r *http.Request) bool {
-	u, err := url.Parse(origin)
-	if err != nil || !validOrigin(origin) {
-		return false
-	}
-	theirs, _ := parseHost(u.Host)
-	ours, _ := parseHost(r.Host)
-	switch strings.ToLower(u.Scheme) {
-	case "http":
-		return theirs.or80() == ours.or80()
-	case "https":
-		if theirs.port == "" || theirs.port == "443" {
-			return theirs.name == ours.name && (ours.port == "" || ours.port == "443")
-		}
-		return theirs == ours
-	}
-	return false
+func sameOrigin(given string, r *http.Request) bool {
+	return validOrigin(given) &&
+		(origin.Same(given, "http://"+r.Host) || origin.Same(given, "https://"+r.Host))
 }
 
 // checkOrigin refuses pages of foreign origins, and answers preflights of
@@ -83,18 +71,18 @@ func (g *guard) checkOrigin(w http.ResponseWriter, r *http.Request, _ *info) (an
 	if len(given) == 0 {
 		return false
 	}
-	origin := given[0]
-	listed := len(given) == 1 && g.origins.allows(origin)
-	if !listed && (len(given) > 1 || !sameOrigin(origin, r)) {
+	from := given[0]
+	listed := len(given) == 1 && g.origins.allows(from)
+	if !listed && (len(given) > 1 || !sameOrigin(from, r)) {
 		g.deny(w, r, "origin", bridge.Errorf(bridge.Forbidden, "", bridge.NotRun,
-			"Pages of the origin %q may not call pagetools; --cors allows an origin.", bridge.Brief(strings.Join(given, ", "), maxShown)))
+			"Pages of the origin %q may not call pagetools; --cors allows an origin.", text.Brief(strings.Join(given, ", "), maxShown)))
 		return true
 	}
 	if !listed {
 		return false
 	}
 	h := w.Header()
-	h.Set("Access-Control-Allow-Origin", origin)
+	h.Set("Access-Control-Allow-Origin", from)
 	h.Set("Access-Control-Expose-Headers", corsExposed)
 	if r.Method != http.MethodOptions || r.Header.Get("Access-Control-Request-Method") == "" {
 		return false

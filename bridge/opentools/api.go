@@ -15,6 +15,7 @@ import (
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/opentools/oauth"
 	"github.com/pagetools/pagetools/bridge/policy"
+	"github.com/pagetools/pagetools/bridge/text"
 )
 
 // api is a site with the document that it has now.
@@ -202,7 +203,7 @@ func asError(address string, err error) *bridge.Error {
 		return e
 	}
 	return bridge.Errorf(bridge.InternalError, bridge.Unreachable, bridge.NotRun, "%s.",
-		strings.TrimSuffix(bridge.Clip(bridge.OneLine(err.Error()), 1<<10), ".")).With(err)
+		strings.TrimSuffix(text.Short(text.Line(err.Error()), 1<<10), ".")).With(err)
 }
 
 func (a *api) discoverer() *Discoverer {

@@ -144,3 +144,38 @@ func TestDefinition(t *testing.T) {
 		t.Error("another way to sign in changes nothing")
 	}
 }
+
+// TestServersOfTheDocumentsOrigin: a server is of its document's origin however either is written.
+func TestServersOfTheDocumentsOrigin(t *testing.T) {
+	t.Parallel()
+	for _, x := range []struct {
+		document, server string
+		same             bool
+	}{
+		{"https://münchen.example/openapi.json", "https://xn--mnchen-3ya.example/api", true},
+		{"https://xn--mnchen-3ya.example/openapi.json", "https://MÜNCHEN.example/api", true},
+		{"https://api.example/openapi.json", "HTTPS://API.Example:443/v1", true},
+		{"http://api.example/openapi.json", "http://api.example:80/v1", true},
+		{"https://api.example/openapi.json", "https://api.example:/v1", true},
+		{"http://[::1]:8080/openapi.json", "http://[0:0:0:0:0:0:0:1]:8080/v1", true},
+		{"https://api.example/openapi.json", "https://ada:secret@api.example/v1", true},
+		{"https://api.example/openapi.json", "https://api.example@evil.example/v1", false},
+		{"https://api.example/openapi.json", "https://api.example.:443/v1", false},
+		{"https://api.example/openapi.json", "http://api.example/v1", false},
+		{"https://münchen.example/openapi.json", "https://munchen.example/api", false},
+	} {
+		d, err := ReadDocument([]byte(`{"openapi":"3.1.0","info":{"title":"A","version":"1"},"servers":[{"url":"` + x.server +
+			`"}],"paths":{"/a":{"get":{"operationId":"a","responses":{"200":{"description":"ok"}}}}}}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		tools, _ := d.Tools(All)
+		from, err := url.Parse(x.document)
+		if err != nil || len(tools) != 1 {
+			t.Fatal(err, tools)
+		}
+		if u, err := tools[0].serverOf(d, from, nil); err == nil != x.same {
+			t.Errorf("%s with the server %s: %v, %v", x.document, x.server, u, err)
+		}
+	}
+}

@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -20,7 +21,9 @@ import (
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/opentools/oauth"
+	"github.com/pagetools/pagetools/bridge/origin"
 	"github.com/pagetools/pagetools/bridge/schema"
+	"github.com/pagetools/pagetools/bridge/text"
 )
 
 // outgoing is a call on its way to an API.
@@ -140,7 +143,7 @@ func (o *outgoing) send(ctx context.Context) (res *http.Response, sent bool, err
 // within follows redirects of the same origin. Others are the answer, so that nothing that was meant
 // for this origin gets to another one.
 func (o *outgoing) within(r *http.Request, via []*http.Request) error {
-	if len(via) > 5 || !sameOrigin(r.URL, o.server) {
+	if len(via) > 5 || !origin.SameURL(r.URL, o.server) {
 		return http.ErrUseLastResponse
 	}
 	return nil
@@ -156,11 +159,11 @@ func notSigned(err error) *bridge.Error {
 	if !ok {
 		return bridge.Errorf(bridge.InternalError, bridge.Internal, bridge.NotRun, "The credentials for this API cannot be used.").With(err)
 	}
-	text := "Nobody is logged in to %s for this caller: a person has to, where pagetools runs."
+	words := "Nobody is logged in to %s for this caller: a person has to, where pagetools runs."
 	if errors.Is(err, oauth.ErrStepUp) {
-		text = "The login to %s does not allow this: a person has to log in again for it, where pagetools runs."
+		words = "The login to %s does not allow this: a person has to log in again for it, where pagetools runs."
 	}
-	return bridge.Errorf(bridge.ToolError, "", bridge.NotRun, text, bridge.Clip(bridge.OneLine(needed.Resource), 200)).
+	return bridge.Errorf(bridge.ToolError, "", bridge.NotRun, words, text.Short(text.Line(needed.Resource), 200)).
 		Detail("login", true).With(err)
 }
 
@@ -242,7 +245,7 @@ func (t *Tool) serverOf(d *Document, document *url.URL, allowed []string) (*url.
 			continue
 		}
 		u.RawQuery, u.Fragment, u.User = "", "", nil
-		if sameOrigin(u, document) || isAllowed(u, allowed) {
+		if origin.SameURL(u, document) || isAllowed(u, allowed) {
 			return u, nil
 		}
 	}
@@ -250,12 +253,7 @@ func (t *Tool) serverOf(d *Document, document *url.URL, allowed []string) (*url.
 }
 
 func isAllowed(u *url.URL, origins []string) bool {
-	for _, o := range origins {
-		if to, err := url.Parse(o); err == nil && sameOrigin(to, u) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(origins, func(o string) bool { return origin.Same(o, u.String()) })
 }
 
 // What a list of servers may be: each operation can have one.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/opentools/oauth"
+	"github.com/pagetools/pagetools/bridge/origin"
 	"github.com/pagetools/pagetools/bridge/policy"
 	"github.com/pagetools/pagetools/bridge/schema"
 )
@@ -71,7 +72,7 @@ func Connect(ctx context.Context, address string, o Options) (*Site, error) {
 	if o.Transport == nil {
 		o.Transport = http.DefaultTransport
 	}
-	site := SiteOptions{Site: bridge.Site{Name: Name, Target: address, Origin: u.Scheme + "://" + u.Host}, URL: address,
+	site := SiteOptions{Site: bridge.Site{Name: Name, Target: address, Origin: origin.OfURL(u)}, URL: address,
 		Expose: o.Expose, Guess: o.Guess, Origins: o.Origins,
 		Transport: func(certificate *tls.Certificate) http.RoundTripper { return certified(o.Transport, certificate) }}
 	if o.Credentials != nil {

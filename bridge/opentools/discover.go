@@ -17,7 +17,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/pagetools/pagetools/bridge/opentools/oauth"
+	"github.com/pagetools/pagetools/bridge/origin"
 )
 
 // Route is how a document was found.
@@ -172,7 +172,7 @@ var errElsewhere = errors.New("it leads to another origin")
 
 // get asks an address of the origin.
 func (s *search) get(u *url.URL) (*reply, error) {
-	if !sameOrigin(u, s.start) {
+	if !origin.SameURL(u, s.start) {
 		return nil, errElsewhere
 	}
 	ctx, cancel := context.WithTimeout(s.ctx, stepTime)
@@ -192,7 +192,7 @@ func (s *search) get(u *url.URL) (*reply, error) {
 		if len(via) > 5 {
 			return errors.New("it redirects without end")
 		}
-		if !sameOrigin(r.URL, s.start) {
+		if !origin.SameURL(r.URL, s.start) {
 			return errElsewhere
 		}
 		return nil
@@ -220,8 +220,6 @@ func (s *search) get(u *url.URL) (*reply, error) {
 	return &reply{url: res.Request.URL, body: body, media: media, links: res.Header.Values("Link"), fresh: fresh,
 		tag: res.Header.Get("ETag"), changed: res.Header.Get("Last-Modified")}, nil
 }
-
-func sameOrigin(a, b *url.URL) bool { return oauth.Origin(a) == oauth.Origin(b) }
 
 // try asks an address, and remembers why it is of no use.
 func (s *search) try(ref string, from *url.URL) *reply {

@@ -12,8 +12,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/pagetools/pagetools/bridge/opentools/oauth"
-
-	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/text"
 )
 
 // What a document may be. A site that is within the first of these can still be written to cost much:
@@ -70,7 +69,7 @@ type Place struct {
 }
 
 // String returns method and path, as messages have them.
-func (p Place) String() string { return bridge.Clip(bridge.OneLine(p.Method+" "+p.Path), maxShown) }
+func (p Place) String() string { return text.Short(text.Line(p.Method+" "+p.Path), maxShown) }
 
 // maxShown is how much of a stranger's text a message repeats, in bytes.
 const maxShown = 200

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/pagetools/pagetools/bridge/schema"
+	"github.com/pagetools/pagetools/bridge/text"
 )
 
 // repeated writes n parts with commas between them.
@@ -136,14 +137,14 @@ const mostHeap = 200 << 20
 func TestHostileDocuments(t *testing.T) { //nolint:paralleltest // it measures memory
 	for name, x := range hostiles {
 		t.Run(name, func(t *testing.T) {
-			text := []byte(x.text())
-			if len(text) > maxDocument {
-				t.Fatalf("the document has %d bytes", len(text))
+			words := []byte(x.text())
+			if len(words) > maxDocument {
+				t.Fatalf("the document has %d bytes", len(words))
 			}
 			var all []*Tool
 			var problems []string
 			used := heap(t, func() any {
-				d, err := ReadDocument(text)
+				d, err := ReadDocument(words)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -173,7 +174,7 @@ func TestHostileDocuments(t *testing.T) { //nolint:paralleltest // it measures m
 				t.Errorf("%.1000q, and not %s", said, x.want)
 			}
 			for _, problem := range problems {
-				if len(problem) > 1000 || strings.ContainsFunc(problem, schema.Invisible) {
+				if len(problem) > 1000 || strings.ContainsFunc(problem, text.Invisible) {
 					t.Errorf("a problem of %d bytes: %.200q", len(problem), problem)
 				}
 			}

@@ -15,8 +15,8 @@ import (
 
 	"golang.org/x/net/http/httpguts"
 
-	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/schema"
+	"github.com/pagetools/pagetools/bridge/text"
 )
 
 // Tool is an operation as a model gets it.
@@ -201,8 +201,8 @@ func (d *Document) readParameters(t *Tool, p Place, o *operationObject) (all []p
 	if len(common)+len(o.Parameters) > maxParameters {
 		return nil, fmt.Errorf("it has more than %d parameters", maxParameters)
 	}
-	for _, text := range append(common, o.Parameters...) {
-		one, err := d.parameter(text)
+	for _, words := range append(common, o.Parameters...) {
+		one, err := d.parameter(words)
 		if err != nil {
 			return nil, err
 		}
@@ -215,7 +215,7 @@ func (d *Document) readParameters(t *Tool, p Place, o *operationObject) (all []p
 		}
 		if why := whyUnsent(name); one.In == "header" && why != "" {
 			if len(t.Notes) < maxNotes {
-				t.Notes = append(t.Notes, fmt.Sprintf("the header %s is not sent: %s", bridge.OneLine(bridge.Clip(one.Name, maxShown)), why))
+				t.Notes = append(t.Notes, fmt.Sprintf("the header %s is not sent: %s", text.Line(text.Short(one.Name, maxShown)), why))
 			}
 			continue
 		}

@@ -20,7 +20,6 @@ import (
 
 	"github.com/pagetools/pagetools/bridge/opentools"
 	"github.com/pagetools/pagetools/bridge/schema"
-	"github.com/pagetools/pagetools/e2e/effects"
 )
 
 // The requests that we make of a document are held to it by a validator that is not ours:
@@ -178,7 +177,7 @@ func (j *judge) hold(t *testing.T, text []byte, most int) (sum tally) {
 			continue
 		}
 		sum.operations++
-		samples := effects.Samples(tool.Input, false)
+		samples := schema.Samples(tool.Input, false)
 		if len(samples) == 0 {
 			sum.unmade++
 		}

@@ -16,7 +16,9 @@ import (
 	"unicode/utf8"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/origin"
 	"github.com/pagetools/pagetools/bridge/schema"
+	"github.com/pagetools/pagetools/bridge/text"
 )
 
 // read makes an answer the step of the call. wait is when the site wants to be asked again; 0 is not
@@ -87,7 +89,7 @@ func (o *outgoing) refusal(res *http.Response, media string, body []byte, wait t
 		outcome = bridge.Unknown
 	}
 	if to, err := res.Location(); err == nil && res.StatusCode < 400 {
-		if sameOrigin(to, o.server) {
+		if origin.SameURL(to, o.server) {
 			return bridge.Errorf(code, reason, outcome, "%s sends the call on and on.", o.server.Host)
 		}
 		return bridge.Errorf(code, reason, outcome,
@@ -113,13 +115,13 @@ const maxWords = 2 << 10
 
 // words are what an answer says of what went wrong: of JSON its usual members (RFC 9457 among them).
 func words(media string, body []byte) string {
-	text := string(body)
+	content := string(body)
 	if isJSON(media) {
 		var said map[string]any
 		if json.Unmarshal(body, &said) == nil {
 			for _, name := range []string{"detail", "message", "error_description", "title", "error"} {
 				if s, ok := said[name].(string); ok && s != "" {
-					text = s
+					content = s
 					break
 				}
 			}
@@ -127,7 +129,7 @@ func words(media string, body []byte) string {
 	} else if !strings.HasPrefix(media, "text/") || media == "text/html" {
 		return ""
 	}
-	return bridge.Clip(bridge.OneLine(strings.ToValidUTF8(text, "")), maxWords)
+	return text.Short(text.Line(strings.ToValidUTF8(content, "")), maxWords)
 }
 
 // asEnvelope reads an error of a webtool (contract, "Webtools"); nil is another format.
@@ -150,7 +152,7 @@ func asEnvelope(media string, body []byte) *bridge.Error {
 	if !known || e.Code == bridge.Unauthorized { // which would be about our own caller
 		return nil
 	}
-	return bridge.Errorf(e.Code, e.Reason, e.Outcome, "%s", bridge.Brief(e.Message, maxWords)).Detail("untrusted", true)
+	return bridge.Errorf(e.Code, e.Reason, e.Outcome, "%s", text.Brief(e.Message, maxWords)).Detail("untrusted", true)
 }
 
 // isStream reports whether an answer is many (B9).

@@ -12,6 +12,7 @@ import (
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/policy"
 	"github.com/pagetools/pagetools/bridge/schema"
+	"github.com/pagetools/pagetools/bridge/text"
 )
 
 // level is the least consent that the site wants (O9, B3). What it says nothing of is for the user.
@@ -35,7 +36,7 @@ func (t *Tool) cost() string {
 	if said, known := costs[t.Terms.Cost]; known {
 		return said
 	}
-	return cmp.Or(bridge.OneLine(bridge.Clip(t.Terms.Cost, maxShown)), "something")
+	return cmp.Or(text.Line(text.Short(t.Terms.Cost, maxShown)), "something")
 }
 
 // CostIndicator is that of x-llm for what an operation costs in words; "" is none.
@@ -76,7 +77,7 @@ func (t *Tool) annotations() json.RawMessage {
 func (t *Tool) declaration(origin string, server *url.URL, api string) bridge.Declaration {
 	return bridge.Declaration{Origin: origin, Own: true, Name: t.Name, Title: t.Title, Description: t.described(),
 		Input: t.Input, Output: t.Output, Annotations: t.annotations(),
-		Operation: &bridge.Operation{Method: t.Method, URL: strings.TrimSuffix(server.String(), "/") + t.Path, API: bridge.Clip(bridge.OneLine(api), 120),
+		Operation: &bridge.Operation{Method: t.Method, URL: strings.TrimSuffix(server.String(), "/") + t.Path, API: text.Short(text.Line(api), 120),
 			Cost: t.cost(), Level: t.level()}}
 }
 

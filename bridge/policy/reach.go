@@ -5,7 +5,8 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
-	"strings"
+
+	"github.com/pagetools/pagetools/bridge/origin"
 )
 
 // Reach says what the pages of a site may reach in the network. The zero value has no
@@ -28,9 +29,8 @@ func (r *Reach) Navigates(address string) bool {
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return false
 	}
-	return r.Anywhere || slices.ContainsFunc(r.Origins, func(origin string) bool {
-		o, err := url.Parse(origin)
-		return err == nil && o.Scheme == u.Scheme && hostPort(o) == hostPort(u)
+	return r.Anywhere || slices.ContainsFunc(r.Origins, func(named string) bool {
+		return origin.Same(named, address)
 	})
 }
 
@@ -48,10 +48,10 @@ func (r *Reach) Own(host string, to netip.AddrPort) bool {
 	if !r.names(host, to.Port()) {
 		return false
 	}
-	if literal, err := netip.ParseAddr(unbracket(host)); err == nil {
+	if literal, err := netip.ParseAddr(origin.Host(host)); err == nil {
 		return literal.Unmap() == to.Addr().Unmap()
 	}
-	return isLoopbackName(host) && to.Addr().Unmap().IsLoopback()
+	return origin.Loopback(host) && to.Addr().Unmap().IsLoopback()
 }
 
 // Allowed reports whether an address is in a private network that the operator allowed.
@@ -61,30 +61,13 @@ func (r *Reach) Allowed(to netip.Addr) bool {
 
 // names reports whether an origin with the host and port was named.
 func (r *Reach) names(host string, port uint16) bool {
-	wanted := strings.ToLower(unbracket(host)) + " " + strconv.Itoa(int(port))
-	return slices.ContainsFunc(r.Origins, func(origin string) bool {
-		o, err := url.Parse(origin)
-		return err == nil && hostPort(o) == wanted
+	host, wanted := origin.Host(host), strconv.Itoa(int(port))
+	return slices.ContainsFunc(r.Origins, func(named string) bool {
+		u, err := url.Parse(named)
+		if err != nil {
+			return false
+		}
+		h, p := origin.HostPort(u)
+		return h == host && p == wanted
 	})
-}
-
-// hostPort is the host of an address in lower case and its port, separated by a space.
-func hostPort(u *url.URL) string {
-	port := u.Port()
-	switch {
-	case port != "":
-	case u.Scheme == "https":
-		port = "443"
-	default:
-		port = "80"
-	}
-	return strings.ToLower(u.Hostname()) + " " + port
-}
-
-func unbracket(host string) string { return strings.Trim(host, "[]") }
-
-// isLoopbackName reports whether a host is localhost or below it (RFC 6761, 6.3).
-func isLoopbackName(host string) bool {
-	host = strings.ToLower(strings.TrimSuffix(host, "."))
-	return host == "localhost" || strings.HasSuffix(host, ".localhost")
 }

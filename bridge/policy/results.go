@@ -10,6 +10,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/pagetools/pagetools/bridge/text"
 )
 
 // Redacted stands in the place of what a rule of Results covers.
@@ -248,19 +250,12 @@ func (w *redaction) patterns(s string) string {
 }
 
 // Cut returns the first Budget characters of a text, and how many more it has.
-func (p *Results) Cut(text string) (kept string, left int) {
-	if p.Budget <= 0 || len(text) <= p.Budget {
-		return text, 0
+func (p *Results) Cut(whole string) (kept string, left int) {
+	if p.Budget <= 0 {
+		return whole, 0
 	}
-	at, n := len(text), 0
-	for i := range text {
-		if n == p.Budget {
-			at = i
-			break
-		}
-		n++
-	}
-	return text[:at], utf8.RuneCountInString(text[at:])
+	kept = text.Head(whole, p.Budget)
+	return kept, utf8.RuneCountInString(whole[len(kept):])
 }
 
 // Enclose puts a text between two lines that say that it is not to be trusted. The nonce must

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/pagetools/pagetools/bridge/text"
 )
 
 // ClientForm is a schema of arguments as clients of MCP get it. It is immutable, and safe for
@@ -67,7 +69,7 @@ func (f *ClientForm) restore(dst []byte, v *value) (out []byte, changed bool, er
 				name = v.keys[i]
 			case v.get(name) != nil:
 				return nil, false, fmt.Errorf("%s and %s are the same property",
-					quote(v.keys[i]), quote(name))
+					text.Quote(v.keys[i]), text.Quote(name))
 			}
 			changed = changed || renamed
 			dst = append(AppendString(dst, name), ':')
@@ -120,7 +122,7 @@ func (f *ClientForm) rename(s *Schema, root *value, note func(format string, arg
 			shown = hashedProperty(name, round)
 		}
 		f.given[shown], f.shown[name] = name, shown
-		note("the property %s is %q to clients", quote(name), shown)
+		note("the property %s is %q to clients", text.Quote(name), shown)
 	}
 	if len(f.shown) == 0 {
 		return

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/pagetools/pagetools/bridge/text"
 )
 
 // Bundler makes schemas of their own out of those of an OpenAPI document: what references lead to is
@@ -190,16 +192,16 @@ func (b *Bundler) def(ref string) *def {
 	raw, ok := b.Find(ref)
 	switch {
 	case !ok:
-		d.flaw = "the reference " + quote(ref) + " leads nowhere in the document"
+		d.flaw = "the reference " + text.Quote(ref) + " leads nowhere in the document"
 		return d
 	case len(raw) > maxDef:
-		d.flaw = "what " + quote(ref) + " leads to was left out: it is too long"
+		d.flaw = "what " + text.Quote(ref) + " leads to was left out: it is too long"
 		return d
 	}
 	v, err := parse(raw, defaultDepth)
 	switch {
 	case err != nil || !v.isSchema():
-		d.flaw = "what " + quote(ref) + " leads to is no schema: " + sayError(err)
+		d.flaw = "what " + text.Quote(ref) + " leads to is no schema: " + sayError(err)
 		return d
 	case v.isBool():
 		v = asObject(v)
@@ -344,15 +346,12 @@ func strip(v *value, depth, much int) {
 const maxBrief = 80
 
 // firstOf is the first sentence of a text, or its beginning.
-func firstOf(text string) string {
-	text, _, _ = strings.Cut(strings.TrimSpace(text), "\n")
-	if first, _, ok := strings.Cut(text, ". "); ok {
-		text = first + "."
+func firstOf(s string) string {
+	first, _, _ := strings.Cut(strings.TrimSpace(s), "\n")
+	if sentence, _, ok := strings.Cut(first, ". "); ok {
+		first = sentence + "."
 	}
-	if len(text) > maxBrief {
-		text = strings.ToValidUTF8(text[:maxBrief], "") + "…"
-	}
-	return text
+	return text.Short(first, maxBrief)
 }
 
 // unknownWords are keywords of OpenAPI that say nothing about values.

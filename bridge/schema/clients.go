@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/pagetools/pagetools/bridge/text"
 )
 
 // Clients of MCP take fewer schemas than JSON Schema has, and some of them throw a whole list away
@@ -110,7 +112,7 @@ func (v *value) narrow(key string, held *value) {
 func rewrite(v *value, note func(format string, args ...any)) {
 	v.remove(func(key string) bool {
 		if forClients(key) {
-			note("%s was taken out", quote(key))
+			note("%s was taken out", text.Quote(key))
 			return true
 		}
 		return false
@@ -208,7 +210,7 @@ func unportableWord(key string, v *value, root bool) string {
 	case key == "$id" && root:
 		return ""
 	case !portableWords[key] && !strings.HasPrefix(key, "x-"):
-		return quote(key)
+		return text.Quote(key)
 	case key == "items" && v.isArray(),
 		key == "$schema" && !root,
 		key == "enum" && len(v.vals) == 0,

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/pagetools/pagetools/bridge/text"
 )
 
 // Difference is one place in which a schema is not what it was.
@@ -219,36 +221,35 @@ func describe(way []string, a, b *value, e effect, d Direction) string {
 	case len(way) == 0:
 	case isKeyword:
 		name = way[len(way)-1]
-		if text, ok := describeList(name, a, b, e, d); ok {
-			return text
+		if words, ok := describeList(name, a, b, e, d); ok {
+			return words
 		}
 		name = shortName(name)
 	case holder == "properties":
-		name = "the property " + quote(way[len(way)-1])
+		name = "the property " + text.Quote(way[len(way)-1])
 	case holder == "$defs" || holder == "definitions":
-		name = "the definition " + quote(way[len(way)-1])
+		name = "the definition " + text.Quote(way[len(way)-1])
 	default:
 		name = holder + "/" + shortName(way[len(way)-1])
 	}
-	value := func(v *value) string { return Escape(shorten(string(v.appendJSON(nil)))) }
 	switch {
 	case a == nil && b == nil: // a limit of ours, or a keyword that both left out
 		return name + " is another one"
 	case a == nil && isKeyword:
-		return name + " " + value(b) + " is new"
+		return name + " " + shown(b) + " is new"
 	case a == nil:
 		return name + " is new"
 	case b == nil && isKeyword:
-		return name + " " + value(a) + " is gone"
+		return name + " " + shown(a) + " is gone"
 	case b == nil:
 		return name + " is gone"
 	}
-	return name + " was " + value(a) + " and is " + value(b) + " now"
+	return name + " was " + shown(a) + " and is " + shown(b) + " now"
 }
 
 // shortName is the name of a keyword, which a stranger may have made up.
 func shortName(s string) string {
-	if q := quote(s); strings.Trim(q, `"`) != s {
+	if q := text.Quote(s); strings.Trim(q, `"`) != s {
 		return q
 	}
 	return s
@@ -277,9 +278,10 @@ func describeList(keyword string, a, b *value, e effect, d Direction) (string, b
 	case keyword == "required" && len(gone) > 0 && e.wider:
 		return valueList(gone) + reasons[d].optional, true
 	case keyword == "enum" && len(fresh) > 0 && e.wider:
-		return valueList(fresh) + plural(fresh, " is a new value", " are new values"), true
+		return valueList(fresh) +
+			text.Plural(len(fresh), " is a new value", " are new values"), true
 	case keyword == "enum" && len(gone) > 0 && e.narrower:
-		return valueList(gone) + plural(gone, " is not a value", " are not values") + " any more", true
+		return valueList(gone) + text.Plural(len(gone), " is not a value", " are not values") + " any more", true
 	case (keyword == "anyOf" || keyword == "allOf" || keyword == "oneOf") && len(la) != len(lb):
 		return keyword + " had " + strconv.Itoa(len(la)) + " and has " + strconv.Itoa(len(lb)) +
 			" schemas now", true
@@ -289,23 +291,17 @@ func describeList(keyword string, a, b *value, e effect, d Direction) (string, b
 	return "", false
 }
 
-func plural(list []*value, one, many string) string {
-	if len(list) == 1 {
-		return one
-	}
-	return many
+// shown returns the beginning of a value as a message has it.
+func shown(v *value) string {
+	return text.Escape(text.Short(string(v.appendJSON(nil)), maxShown))
 }
 
 func valueList(list []*value) string {
-	var texts []string
-	for _, v := range list[:min(len(list), maxListed)] {
-		texts = append(texts, Escape(shorten(string(v.appendJSON(nil)))))
+	texts := make([]string, len(list))
+	for i, v := range list {
+		texts[i] = shown(v)
 	}
-	text := strings.Join(texts, ", ")
-	if more := len(list) - maxListed; more > 0 {
-		text += " and " + strconv.Itoa(more) + " more"
-	}
-	return text
+	return text.Few(texts, maxListed)
 }
 
 // reasons are what changes mean in each direction, and the words for required members.

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"unicode"
+
+	"github.com/pagetools/pagetools/bridge/text"
 )
 
 // failer is a test, a fuzzer or rapid's.
@@ -216,9 +218,9 @@ func TestDifferencesAreVisible(t *testing.T) {
 		t.Fatalf("%+v", all)
 	}
 	for _, d := range all {
-		if text := d.What + d.Reason; len(text) > 1000 || strings.ContainsFunc(text, unicode.IsControl) ||
-			strings.ContainsFunc(text, Invisible) {
-			t.Errorf("%q", text)
+		if words := d.What + d.Reason; len(words) > 1000 || strings.ContainsFunc(words, unicode.IsControl) ||
+			strings.ContainsFunc(words, text.Invisible) {
+			t.Errorf("%q", words)
 		}
 	}
 }

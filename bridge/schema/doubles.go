@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/pagetools/pagetools/bridge/text"
 )
 
 // Doubles returns the value as a page gets it, for whose JSON.parse every number is a double
@@ -65,14 +67,14 @@ const exactDigits = 15
 
 // asDouble returns the number as a double is written, "" where that is the same number, or what
 // is wrong with it.
-func asDouble(lit string) (text, message string) {
+func asDouble(lit string) (words, message string) {
 	exact := readDecimal(lit)
 	f, _ := strconv.ParseFloat(lit, 64) // a literal of JSON, or out of range
 	switch {
 	case math.IsInf(f, 0):
-		return "", fmt.Sprintf("%s is beyond the numbers that a page can hold", short(lit))
+		return "", fmt.Sprintf("%s is beyond the numbers that a page can hold", text.Short(lit, 40))
 	case f == 0 && exact.digits != "":
-		return "", fmt.Sprintf("%s is not zero, and would be zero in a page", short(lit))
+		return "", fmt.Sprintf("%s is not zero, and would be zero in a page", text.Short(lit, 40))
 	}
 	double := readDecimal(strconv.FormatFloat(f, 'e', -1, 64))
 	// The shortest digits of a whole number may be fewer than its own: those are compared.
@@ -84,19 +86,11 @@ func asDouble(lit string) (text, message string) {
 	case exact.compare(double) == 0:
 		return "", ""
 	case whole:
-		return "", fmt.Sprintf("%s would be %s in a page: write it as a string, if the tool takes one", short(lit), short(strconv.FormatFloat(f, 'f', 0, 64)))
+		return "", fmt.Sprintf("%s would be %s in a page: write it as a string, if the tool takes one", text.Short(lit, 40), text.Short(strconv.FormatFloat(f, 'f', 0, 64), 40))
 	}
-	text = double.String()
-	if _, message = asDouble(text); message != "" { // its digits are the shortest, not its own
-		text = strconv.FormatFloat(f, 'e', -1, 64)
+	words = double.String()
+	if _, message = asDouble(words); message != "" { // its digits are the shortest, not its own
+		words = strconv.FormatFloat(f, 'e', -1, 64)
 	}
-	return text, ""
-}
-
-// short bounds a number in a message.
-func short(lit string) string {
-	if len(lit) > 40 {
-		return lit[:40] + "…"
-	}
-	return lit
+	return words, ""
 }

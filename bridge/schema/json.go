@@ -9,8 +9,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -260,53 +258,4 @@ func MustEncode(v any) json.RawMessage {
 		panic("schema: writing JSON: " + err.Error())
 	}
 	return text
-}
-
-// Invisible reports whether a person cannot see a character, or a terminal obeys it: controls,
-// line ends among them, format characters, what fonts leave out, also where Unicode has not said
-// yet what it is, and the variation selectors that can carry hidden bytes.
-func Invisible(r rune) bool {
-	if ' ' <= r && r <= '~' { // most are
-		return false
-	}
-	return unicode.IsControl(r) || r >= 0xE0100 && r <= 0xE01EF ||
-		unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Other_Default_Ignorable_Code_Point)
-}
-
-// Escape writes the characters of JSON text that are invisible, or that a terminal obeys,
-// as escapes: the value stays what it is. Line ends stay.
-func Escape(s string) string {
-	var b strings.Builder
-	done := 0
-	for i := 0; i < len(s); {
-		if c := s[i]; ' ' <= c && c <= '~' || c == '\n' { // most are
-			i++
-			continue
-		}
-		r, n := utf8.DecodeRuneInString(s[i:])
-		if Invisible(r) || r == utf8.RuneError {
-			b.WriteString(s[done:i])
-			writeEscaped(&b, r)
-			done = i + n
-		}
-		i += n
-	}
-	if done == 0 {
-		return s
-	}
-	b.WriteString(s[done:])
-	return b.String()
-}
-
-// writeEscaped writes an invisible character as an escape, and what is not UTF-8 as U+FFFD.
-func writeEscaped(b *strings.Builder, r rune) {
-	switch {
-	case r == utf8.RuneError:
-		b.WriteRune(r)
-	case r > 0xFFFF:
-		r -= 0x10000
-		fmt.Fprintf(b, `\u%04x\u%04x`, 0xD800+(r>>10), 0xDC00+(r&0x3FF))
-	default:
-		fmt.Fprintf(b, `\u%04x`, r)
-	}
 }

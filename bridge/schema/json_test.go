@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/pagetools/pagetools/bridge/text"
 )
 
 func TestCheckJSON(t *testing.T) {
@@ -45,10 +47,10 @@ func TestCheckJSON(t *testing.T) {
 		err := CheckJSON([]byte(in), 0)
 		var syn *SyntaxError
 		if got := errors.As(err, &syn); got != (want != "") || got && syn.Message != want {
-			t.Errorf("%s: %v, want %q", shorten(in), err, want)
+			t.Errorf("%s: %v, want %q", text.Short(in, maxShown), err, want)
 		}
 		if _, perr := parse([]byte(in), 0); (perr == nil) != (err == nil) {
-			t.Errorf("%s: parse %v, CheckJSON %v", shorten(in), perr, err)
+			t.Errorf("%s: parse %v, CheckJSON %v", text.Short(in, maxShown), perr, err)
 		}
 	}
 	if CheckJSON([]byte(`[[]]`), 2) != nil || CheckJSON([]byte(`[[]]`), 1) == nil {
@@ -80,7 +82,7 @@ func TestCanonical(t *testing.T) {
 	}
 	for _, bad := range []string{``, `{"a":1,"a":1}`, `"\ud800"`, nested("[", "", "]", 1001)} {
 		if _, err := Canonical([]byte(bad)); err == nil {
-			t.Errorf("%s has a canonical form", shorten(bad))
+			t.Errorf("%s has a canonical form", text.Short(bad, maxShown))
 		}
 	}
 }

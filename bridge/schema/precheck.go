@@ -4,6 +4,8 @@ import (
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/pagetools/pagetools/bridge/text"
 )
 
 // drafts are the dialects that are known, by "$schema" without scheme and without "#".
@@ -203,7 +205,7 @@ func checkRoot(doc *value) error {
 	switch t := doc.get("type"); {
 	case t.isString() && t.text != "object":
 		return refusef(RuleRootNotObject, "/type", "the root describes an object, not %q",
-			shorten(t.text))
+			text.Short(t.text, maxShown))
 	case t.isArray():
 		for _, item := range t.vals {
 			if item.isString() && item.text == "object" {

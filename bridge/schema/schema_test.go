@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/pagetools/pagetools/bridge/text"
 )
 
 func rule(err error) string {
@@ -23,7 +25,7 @@ func mustCompile(t testing.TB, s string) *Schema {
 	t.Helper()
 	c, err := Compile([]byte(s), Limits{})
 	if err != nil {
-		t.Fatalf("%s: %v", shorten(s), err)
+		t.Fatalf("%s: %v", text.Short(s, maxShown), err)
 	}
 	return c
 }
@@ -353,7 +355,7 @@ func TestCompileWorstCases(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var err error
 			took := within(t, "Compile", func() { _, err = Compile([]byte(s), Limits{}) })
-			t.Logf("%s: %d bytes, %v, %s", name, len(s), took, shorten(fmt.Sprint(err)))
+			t.Logf("%s: %d bytes, %v, %s", name, len(s), took, text.Short(fmt.Sprint(err), maxShown))
 		})
 	}
 }

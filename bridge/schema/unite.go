@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/pagetools/pagetools/bridge/text"
 )
 
 // combinators are the keywords that APIs of models refuse at the root.
@@ -228,19 +230,19 @@ func (u *uniter) words() string {
 // form says what one alternative is: in the page's words, and by its properties.
 func (u *uniter) form(v *value) string {
 	of := u.of(v)
-	var text string
+	var words string
 	for _, from := range append([]*value{v}, u.parts(v)...) {
 		for _, key := range []string{"title", "description"} {
-			if s := from.get(key); text == "" && s.isString() {
-				text = shortenTo(strings.Join(strings.Fields(s.text), " "), maxFormText)
+			if s := from.get(key); words == "" && s.isString() {
+				words = text.Short(strings.Join(strings.Fields(s.text), " "), maxFormText)
 			}
 		}
 	}
 	var with, may []string
 	for _, name := range of.names {
-		named := shorten(name)
+		named := text.Short(name, maxShown)
 		if values := fixed(of.schemas[name][0]); len(values) == 1 && len(of.schemas[name]) == 1 {
-			named += " = " + shorten(string(values[0].appendJSON(nil)))
+			named += " = " + text.Short(string(values[0].appendJSON(nil)), maxShown)
 		}
 		if slices.Contains(of.required, name) {
 			with = append(with, named)
@@ -250,7 +252,7 @@ func (u *uniter) form(v *value) string {
 	}
 	for _, name := range of.required {
 		if _, said := of.schemas[name]; !said {
-			with = append(with, shorten(name))
+			with = append(with, text.Short(name, maxShown))
 		}
 	}
 	var facts []string
@@ -262,11 +264,11 @@ func (u *uniter) form(v *value) string {
 			facts = append(facts, fact.what+strings.Join(fact.names[:min(n, maxListed)], ", "))
 		}
 	}
-	if text != "" && len(facts) > 0 {
-		text += ": "
+	if words != "" && len(facts) > 0 {
+		words += ": "
 	}
-	if text += strings.Join(facts, "; "); text == "" {
+	if words += strings.Join(facts, "; "); words == "" {
 		return "anything else"
 	}
-	return text
+	return words
 }

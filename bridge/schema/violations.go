@@ -9,6 +9,8 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
+
+	"github.com/pagetools/pagetools/bridge/text"
 )
 
 const (
@@ -40,7 +42,7 @@ func (v Violation) named(name func(string) string) Violation {
 	}
 	what := v.what
 	if v.because != "" {
-		what = fmt.Sprintf(what, quote(name(v.because)))
+		what = fmt.Sprintf(what, text.Quote(name(v.because)))
 	}
 	var forms []string
 	for _, f := range v.forms {
@@ -118,7 +120,7 @@ func explainCompile(err error) *CompileError {
 	}
 	var re *jsonschema.InvalidRegexError
 	if errors.As(err, &re) {
-		return refusef(RulePattern, "", "%s is not a regular expression of ECMA-262", quote(re.Regex))
+		return refusef(RulePattern, "", "%s is not a regular expression of ECMA-262", text.Quote(re.Regex))
 	}
 	return refusef(RuleInvalid, "", "the schema cannot be compiled")
 }
@@ -227,7 +229,7 @@ func field(at []string) string {
 	if len(at) == 0 {
 		return "the value"
 	}
-	return quote(strings.Join(at[max(0, len(at)-3):], "."))
+	return text.Quote(strings.Join(at[max(0, len(at)-3):], "."))
 }
 
 // reason words one failed keyword. It says what was expected and at most the type of what came: the
@@ -255,7 +257,7 @@ func reason(k jsonschema.ErrorKind) string {
 	case *kind.MaxLength:
 		return fmt.Sprintf("must have at most %d characters", k.Want)
 	case *kind.Pattern:
-		return "must match the pattern " + shorten(k.Want)
+		return "must match the pattern " + text.Short(k.Want, maxShown)
 	case *kind.FalseSchema:
 		return "is not allowed"
 	case *kind.Not:
@@ -307,19 +309,15 @@ func typeWords(names []string) string {
 			words[i] = "a " + name
 		}
 	}
-	return strings.Join(words, " or ")
+	return text.List(words, "or")
 }
 
 func options(vals []any) string {
-	var parts []string
-	for _, v := range vals[:min(len(vals), maxListed)] {
-		parts = append(parts, show(v))
+	parts := make([]string, len(vals))
+	for i, v := range vals {
+		parts[i] = show(v)
 	}
-	s := strings.Join(parts, ", ")
-	if len(vals) > maxListed {
-		s += fmt.Sprintf(" and %d more", len(vals)-maxListed)
-	}
-	return s
+	return text.Few(parts, maxListed)
 }
 
 // show prints a value of the schema.
@@ -328,39 +326,23 @@ func show(v any) string {
 	case nil:
 		return "null"
 	case string:
-		return quote(v)
+		return text.Quote(v)
 	case []any:
 		return "a certain array"
 	case map[string]any:
 		return "a certain object"
 	default:
-		return shorten(fmt.Sprint(v))
+		return text.Short(fmt.Sprint(v), maxShown)
 	}
 }
 
 func number(r *big.Rat) string {
 	if r.IsInt() {
-		return shorten(r.Num().String())
+		return text.Short(r.Num().String(), maxShown)
 	}
 	digits, exact := r.FloatPrec()
 	if !exact || digits > maxShown {
 		digits = maxShown
 	}
-	return shorten(r.FloatString(digits))
-}
-
-func quote(s string) string { return fmt.Sprintf("%q", shorten(s)) }
-
-// shorten keeps messages small whatever a stranger named their fields.
-func shorten(s string) string { return shortenTo(s, maxShown) }
-
-func shortenTo(s string, most int) string {
-	if len(s) <= most {
-		return s
-	}
-	runes := []rune(s[:min(len(s), 4*most+4)])
-	if len(runes) <= most {
-		return s
-	}
-	return string(runes[:most]) + "..."
+	return text.Short(r.FloatString(digits), maxShown)
 }

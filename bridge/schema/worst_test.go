@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/pagetools/pagetools/bridge/text"
 )
 
 // hang is how long a step may take before it counts as one that never ends. The
@@ -144,7 +146,7 @@ func TestValidateWorstCases(t *testing.T) {
 					t.Errorf("%d violations, %d bytes", len(v.List), len(v.Error()))
 				}
 			}
-			t.Logf(c.name+" compile %v, meter %v, estimate %v, validate %v: %s", compiled, metered, time.Duration(cost), took, shorten(verdict))
+			t.Logf(c.name+" compile %v, meter %v, estimate %v, validate %v: %s", compiled, metered, time.Duration(cost), took, text.Short(verdict, maxShown))
 		})
 	}
 }

@@ -117,7 +117,7 @@ func forge(t *testing.T, dir, id string) {
 	t.Helper()
 	other := must(os.OpenRoot(t.TempDir()))(t)
 	defer other.Close()
-	forger := must(openSigner(other, "forger"))(t)
+	forger := must(openSigner(other))(t)
 	edit(2, func(lines []string) []string {
 		var m mark
 		ok(t, decodeExactly([]byte(strings.TrimSuffix(lines[0], "\n")), &m))
@@ -217,7 +217,7 @@ func TestEveryByte(t *testing.T) {
 	defer root.Close()
 	me := must(newOwner(root))(t)
 	defer func() { ok(t, me.close(true)) }()
-	f := archive{root: root, signer: must(openSigner(root, me.id))(t)}
+	f := archive{root: root, signer: must(openSigner(root))(t)}
 	if report := must(verify(t.Context(), f, me))(t); report.Bad != nil || report.Records != 5 {
 		t.Fatalf("untouched, the report is %+v", report)
 	}
@@ -383,15 +383,15 @@ func TestListThatCannotBeWritten(t *testing.T) {
 	t.Parallel()
 	ctx, dir := t.Context(), folder(t)
 	s := open(t, Options{Dir: dir, CheckpointRecords: 2})
-	draft := filepath.Join(dir, listFile+".draft")
-	ok(t, os.Mkdir(draft, 0o700))
+	blocked := filepath.Join(dir, listFile)
+	ok(t, os.Mkdir(blocked, 0o700))
 	must(s.Audit.Intent(ctx, bridge.AuditRecord{Wait: true}))(t)
 	must(s.Audit.Intent(ctx, bridge.AuditRecord{Wait: true}))(t)
 	if err := s.Flush(ctx); err == nil || s.Audit.Healthy() == nil {
 		t.Errorf("flush: %v, health: %v", err, s.Audit.Healthy())
 	}
 	must(s.Audit.Intent(ctx, bridge.AuditRecord{Wait: true}))(t) // it is in the file
-	ok(t, os.Remove(draft))
+	ok(t, os.Remove(blocked))
 	ok(t, s.Flush(ctx))
 	ok(t, s.Audit.Healthy())
 	if report := must(s.Verify(ctx))(t); report.Bad != nil || report.Records != 3 || report.Checkpoints != 1 || report.Unsigned != 1 {

@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
+
+	"github.com/pagetools/pagetools/bridge/files"
 )
 
 // The files of a data folder.
@@ -134,24 +136,8 @@ func readOwn(root *os.Root, name string) ([]byte, error) {
 
 // createOnce makes a file with this content unless it is there. Two processes
 // may try: one content wins, whole, and both read it.
-func createOnce(root *os.Root, name, draft string, content []byte) ([]byte, error) {
-	f, err := openOwn(root, draft, os.O_WRONLY|os.O_TRUNC)
-	if err != nil {
-		return nil, err
-	}
-	_, err = f.Write(content)
-	if err == nil {
-		err = f.Sync()
-	}
-	if closeErr := f.Close(); err == nil {
-		err = closeErr
-	}
-	if err == nil {
-		err = root.Link(draft, name)
-	}
-	if removeErr := root.Remove(draft); err == nil {
-		err = removeErr
-	}
+func createOnce(root *os.Root, name string, content []byte) ([]byte, error) {
+	err := files.CreateIn(root, name, content, 0o600)
 	if err != nil && !errors.Is(err, fs.ErrExist) {
 		return nil, fmt.Errorf("making %s: %w", name, classify(err))
 	}

@@ -9,7 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
+
+	"github.com/pagetools/pagetools/bridge/files"
 )
 
 // archive is the folder of the audit: the files of all chains, and the list of their
@@ -97,7 +98,7 @@ func (f archive) enlist(marks ...mark) error {
 		return fmt.Errorf("opening the audit: %w", classify(err))
 	}
 	defer dir.Close() // releases the lock
-	if err := syscall.Flock(int(dir.Fd()), syscall.LOCK_EX); err != nil {
+	if err := files.Lock(dir); err != nil {
 		return fmt.Errorf("locking the audit: %w", err)
 	}
 	var l list
@@ -116,25 +117,8 @@ func (f archive) enlist(marks ...mark) error {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(f.replace(listFile, content), dir.Sync()); err != nil {
+	if err := files.WriteIn(f.root, listFile, content, 0o600); err != nil {
 		return fmt.Errorf("writing the list of checkpoints: %w", classify(err))
 	}
 	return nil
-}
-
-// replace writes a file that is there whole, or as it was before.
-func (f archive) replace(name string, content []byte) error {
-	draft := name + ".draft"
-	file, err := openOwn(f.root, draft, os.O_WRONLY|os.O_TRUNC)
-	if err != nil {
-		return err
-	}
-	_, err = file.Write(content)
-	if err == nil {
-		err = file.Sync()
-	}
-	if err = errors.Join(err, file.Close()); err != nil {
-		return errors.Join(err, f.root.Remove(draft))
-	}
-	return f.root.Rename(draft, name)
 }

@@ -76,10 +76,10 @@ func (s *signer) public() ed25519.PublicKey { return ed25519.PublicKey(s.key[ed2
 func (s *signer) publicText() string { return base64.StdEncoding.EncodeToString(s.public()) }
 
 // openSigner reads the key, or makes it. The file is PKCS #8 in PEM.
-func openSigner(root *os.Root, owner string) (*signer, error) {
+func openSigner(root *os.Root) (*signer, error) {
 	content, err := readOwn(root, keyFile)
 	if errors.Is(err, fs.ErrNotExist) {
-		content, err = makeKey(root, owner+".key")
+		content, err = makeKey(root)
 	}
 	if err != nil {
 		return nil, err
@@ -99,7 +99,7 @@ func openSigner(root *os.Root, owner string) (*signer, error) {
 	return &signer{key}, nil
 }
 
-func makeKey(root *os.Root, draft string) ([]byte, error) {
+func makeKey(root *os.Root) ([]byte, error) {
 	_, key, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
 		return nil, fmt.Errorf("making the audit key: %w", err)
@@ -108,7 +108,7 @@ func makeKey(root *os.Root, draft string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making the audit key: %w", err)
 	}
-	return createOnce(root, keyFile, draft,
+	return createOnce(root, keyFile,
 		pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}))
 }
 

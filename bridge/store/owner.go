@@ -9,7 +9,8 @@ import (
 	"os"
 	"path"
 	"strings"
-	"syscall"
+
+	"github.com/pagetools/pagetools/bridge/files"
 )
 
 // owner is this opening of the data folder. It holds the exclusive lock of a
@@ -60,7 +61,7 @@ func newOwner(root *os.Root) (*owner, error) {
 		return nil, err
 	}
 	o.file = f
-	if err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err == nil {
+	if err = files.TryLock(f); err == nil {
 		_, err = f.WriteString(o.boot)
 	}
 	if err == nil {
@@ -93,7 +94,7 @@ func (o *owner) dead(id string) bool {
 		return errors.Is(err, fs.ErrNotExist)
 	}
 	defer f.Close()
-	return syscall.Flock(int(f.Fd()), syscall.LOCK_SH|syscall.LOCK_NB) == nil
+	return files.TryShare(f) == nil
 }
 
 // sameBoot reports whether the owner of that id ran since the kernel started. A

@@ -9,10 +9,10 @@ import (
 	"fmt"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/schema"
+	"github.com/pagetools/pagetools/bridge/text"
 )
 
 // The kinds of audit records.
@@ -57,14 +57,7 @@ func newRecord(kind string, ticket int64, at, began time.Time, r bridge.AuditRec
 
 // clip bounds text, and makes it valid UTF-8.
 func clip(s string) string {
-	if len(s) > maxText {
-		n := maxText
-		for n > maxText-utf8.UTFMax && !utf8.RuneStart(s[n]) {
-			n--
-		}
-		s = s[:n]
-	}
-	return strings.ToValidUTF8(s, "\uFFFD")
+	return strings.ToValidUTF8(text.Bytes(s, maxText), "\uFFFD")
 }
 
 // chain is where a chain ends: the number and the hash of its newest record. The

@@ -73,7 +73,7 @@ func FuzzDecodeMark(f *testing.F) {
 		f.Fatal(err)
 	}
 	defer root.Close()
-	s, err := openSigner(root, "fuzz")
+	s, err := openSigner(root)
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -132,7 +132,7 @@ func openIn(ctx context.Context, root *os.Root, o Options) (*Store, error) {
 		return nil, errors.Join(err, me.close(true))
 	}
 	audit := archive{root: root}
-	if audit.signer, err = openSigner(root, me.id); err != nil {
+	if audit.signer, err = openSigner(root); err != nil {
 		return nil, errors.Join(err, db.close(), me.close(true))
 	}
 	dead := &settler{archive: audit, db: db, me: me}

@@ -10,10 +10,8 @@ import (
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/opentools"
 	"github.com/pagetools/pagetools/bridge/opentools/oauth"
-	"github.com/pagetools/pagetools/cmd/pagetools/internal/clients"
+	"github.com/pagetools/pagetools/bridge/text"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/config"
-	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
-	"github.com/pagetools/pagetools/e2e/check"
 	"github.com/pagetools/pagetools/session"
 	"github.com/pagetools/pagetools/session/cdp/chrome"
 )
@@ -89,8 +87,8 @@ func because(err error) string {
 	if err == nil || err.Error() == "" {
 		return ""
 	}
-	text := terminal.Plain(err.Error())
-	return strings.ToUpper(text[:1]) + text[1:] + ". "
+	words := text.Line(err.Error())
+	return strings.ToUpper(words[:1]) + words[1:] + ". "
 }
 
 // isRemote reports whether the browser is one that was started elsewhere.
@@ -110,8 +108,8 @@ func certificateAdvice(c *config.Config) string {
 // may have one, and a password is not repeated.
 func aim(verb string, t *target) string {
 	word := "TARGET"
-	if t != nil && t.Text != "" && terminal.Plain(t.Text) == t.Text && !strings.Contains(t.Text, "@") {
-		word = clients.ShellWord(t.Text)
+	if t != nil && t.Text != "" && text.IsPlain(t.Text) && !strings.Contains(t.Text, "@") {
+		word = text.ShellWord(t.Text)
 	}
 	if word[0] == '-' {
 		word = "-- " + word
@@ -134,34 +132,34 @@ func installAdvice(err error) string {
 const maxNamed = 12
 
 // noTool says which tools there are besides one that did not come, and what to do.
-func noTool(tool string, names []string, c *config.Config, t *target) (text string) {
-	near := check.Nearest(tool, names)
+func noTool(tool string, names []string, c *config.Config, t *target) (words string) {
+	near := text.Nearest(tool, names)
 	switch {
 	case near != "":
-		text = " Did you mean " + near + "?"
+		words = " Did you mean " + near + "?"
 	case len(names) == 0 && (t == nil || !t.pageless):
-		text = " " + aim("doctor", t) + " looks for the reason."
+		words = " " + aim("doctor", t) + " looks for the reason."
 	}
 	switch {
 	case len(names) > maxNamed:
-		text += fmt.Sprintf(" %s lists all %d.", aim("tools", t), len(names))
+		words += fmt.Sprintf(" %s lists all %d.", aim("tools", t), len(names))
 	case len(names) > 0:
-		text += " There is: " + strings.Join(names, ", ") + "."
+		words += " There is: " + strings.Join(names, ", ") + "."
 	}
 	if near == "" && t != nil && t.about != nil {
 		if how := exposing(t.about.Omitted, apiOptions(c, plan{}, t).Expose); how != "" {
-			text += " " + how
+			words += " " + how
 		}
 	}
 	if t != nil && t.pageless {
-		return text
+		return words
 	}
 	asked, _, _ := c.Waits()
 	waits := t != nil && t.config.WaitFor != (config.WaitFor{}) || slices.Contains(asked, tool)
 	if near != "" || waits || !bridge.IsLegalName(tool) {
-		return text
+		return words
 	}
-	return text + " --wait-for tool:" + tool + " waits longer."
+	return words + " --wait-for tool:" + tool + " waits longer."
 }
 
 // exposing says what offers operations that are no tools, or "".
@@ -247,7 +245,7 @@ func tokenWarnings(c *config.Config) (all []string) {
 	for _, x := range c.Callers {
 		if len(x.Token) < shortToken {
 			all = append(all, fmt.Sprintf("warning: the token of %s is shorter than %d characters "+
-				"and can be guessed", terminal.Plain(x.Name), shortToken))
+				"and can be guessed", text.Line(x.Name), shortToken))
 		}
 	}
 	return all
@@ -265,12 +263,12 @@ func callerWarnings(c *config.Config, targets []*target) (all []string) {
 				continue
 			}
 			hint := ""
-			if near := check.Nearest(site, names); near != "" {
+			if near := text.Nearest(site, names); near != "" {
 				hint = "; did you mean " + near + "?"
 			}
 			all = append(all, fmt.Sprintf("warning: %s:%d: the caller %s names the site %q, "+
-				"which is not served here%s", c.File, x.Line, terminal.Plain(x.Name),
-				terminal.Plain(site), hint))
+				"which is not served here%s", c.File, x.Line, text.Line(x.Name),
+				text.Line(site), hint))
 		}
 	}
 	return all
@@ -294,7 +292,7 @@ func loginWarnings(c *config.Config, targets []*target) (all []string) {
 				if len(known) > 0 && !known[name] || len(known) == 0 &&
 					name != bridge.Local().Name {
 					all = append(all, fmt.Sprintf("warning: %s: the profile %s is for the caller %s, "+
-						"and there is none of that name", t.Name, x.Name, terminal.Plain(name)))
+						"and there is none of that name", t.Name, x.Name, text.Line(name)))
 				}
 			}
 		}

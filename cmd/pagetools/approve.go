@@ -18,7 +18,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pagetools/pagetools/bridge"
-	"github.com/pagetools/pagetools/bridge/schema"
+	"github.com/pagetools/pagetools/bridge/text"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
 	"github.com/pagetools/pagetools/transport"
 	"github.com/pagetools/pagetools/transport/console"
@@ -46,7 +46,7 @@ func approveCommand(p *program) *cobra.Command {
 			switch {
 			case len(args) > 1:
 				return usage("approve takes one ID at most, and %q is too much; "+
-					"see pagetools approve --help", terminal.Plain(args[1]))
+					"see pagetools approve --help", text.Line(args[1]))
 			case g.list && (len(args) > 0 || g != given{list: true}), g.revoke != "" &&
 				(len(args) > 0 || g != given{revoke: g.revoke}):
 				return usage("--list and --revoke stand alone: leave out the rest")
@@ -184,7 +184,7 @@ func (a *approver) savePicture(ctx context.Context, id, path string) error {
 	if err := os.WriteFile(path, png, 0o600); err != nil {
 		return usage("--picture: %w", err)
 	}
-	a.p.say("wrote %s", terminal.Plain(path))
+	a.p.say("wrote %s", text.Line(path))
 	return nil
 }
 
@@ -203,8 +203,8 @@ func (a *approver) listQuestions(ctx context.Context) error {
 	}
 	for _, q := range list {
 		fmt.Fprintf(a.p.stdout, "%s  %s  %s  asked by %s for %s, until %s\n%s", q.ID, q.Kind,
-			terminal.Plain(q.Site), terminal.Plain(q.Caller),
-			terminal.Plain(q.Tool), q.ExpiresAt.Local().Format(time.TimeOnly), described(q.Question))
+			text.Line(q.Site), text.Line(q.Caller),
+			text.Line(q.Tool), q.ExpiresAt.Local().Format(time.TimeOnly), described(q.Question))
 	}
 	a.p.say("answer one with `pagetools approve ID` at a terminal, or at the operators' page, " +
 		"which `pagetools console` opens")
@@ -214,14 +214,14 @@ func (a *approver) listQuestions(ctx context.Context) error {
 // described returns a question for a person, whole: nothing that the person agrees to is
 // left out.
 func described(q bridge.Question) string {
-	text := "  " + terminal.Plain(q.Title) + "\n"
+	words := "  " + text.Line(q.Title) + "\n"
 	if q.Detail != "" {
-		text += fmt.Sprintf("  The %s says: %q\n", q.Speaker(), terminal.Plain(q.Detail))
+		words += fmt.Sprintf("  The %s says: %q\n", q.Speaker(), text.Line(q.Detail))
 	}
 	for _, fact := range q.Facts() {
-		text += "  " + fact.Name + ": " + terminal.Plain(fact.Text) + "\n"
+		words += "  " + fact.Name + ": " + text.Line(fact.Text) + "\n"
 	}
-	return text + "  Arguments: " + schema.Escape(indented(q.Input)) + "\n"
+	return words + "  Arguments: " + text.Escape(indented(q.Input)) + "\n"
 }
 
 // consoleToken is the variable that holds the operators' credential.
@@ -347,8 +347,8 @@ func listGrants(ctx context.Context, p *program) error {
 	}
 	for _, g := range all {
 		fmt.Fprintf(p.stdout, "%s  %s may run %s on %s, says %s, since %s\n", g.ID,
-			terminal.Plain(g.Caller), terminal.Plain(g.Tool), terminal.Plain(g.Site),
-			terminal.Plain(g.GivenBy),
+			text.Line(g.Caller), text.Line(g.Tool), text.Line(g.Site),
+			text.Line(g.GivenBy),
 			g.GivenAt.Local().Format(time.DateTime))
 	}
 	return nil

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/text"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/config"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
 )
@@ -143,7 +144,7 @@ func (a *terminalAsker) askText(ctx context.Context, q bridge.Question) (bridge.
 	}
 	_ = json.Unmarshal(q.Schema, &shape)
 	fmt.Fprintf(a.out, "Your answer (Enter alone is %q, Ctrl-D cancels): ",
-		terminal.Plain(shape.Default))
+		text.Line(shape.Default))
 	said, err := a.line(ctx)
 	answer := bridge.Answer{OK: err == nil && !said.end}
 	if !answer.OK || said.text == "" {

@@ -12,6 +12,7 @@ import (
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/opentools"
 	"github.com/pagetools/pagetools/bridge/policy"
+	"github.com/pagetools/pagetools/bridge/text"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
 	"github.com/pagetools/pagetools/e2e/app"
 	"github.com/pagetools/pagetools/session/cdp/chrome"
@@ -83,7 +84,7 @@ func (p *program) attach(ctx context.Context, arg string, guess bool) error {
 		return err
 	}
 	if t.Folder != "" {
-		return usage("%s is a folder: attach is for what is on the network; tools lists those of a folder", terminal.Plain(t.Text))
+		return usage("%s is a folder: attach is for what is on the network; tools lists those of a folder", text.Line(t.Text))
 	}
 	pl := plan{attach: true, guess: guess}
 	how := apiOptions(p.conf, pl, t)
@@ -116,7 +117,7 @@ func (p *program) attach(ctx context.Context, arg string, guess bool) error {
 
 // lookAt looks in both ways.
 func (p *program) lookAt(ctx context.Context, a *app.App, t *target) (*attached, error) {
-	defer p.waiting("looking for an API and for tools at %s", terminal.Plain(t.Text))()
+	defer p.waiting("looking for an API and for tools at %s", text.Line(t.Text))()
 	out := &attached{Site: t.Name, URL: t.URL, Tools: []attachedTool{}}
 	ref := bridge.Ref{Site: t.Name, Caller: bridge.Local()}
 	var problems []string
@@ -148,7 +149,7 @@ func (p *program) lookAt(ctx context.Context, a *app.App, t *target) (*attached,
 		if out.Page != nil {
 			problems = append(problems, "Its page declares no tools.")
 		}
-		return nil, unreachable("%s offers no tools. %s", terminal.Plain(t.Text), terminal.Plain(strings.Join(problems, " ")))
+		return nil, unreachable("%s offers no tools. %s", text.Line(t.Text), text.Line(strings.Join(problems, " ")))
 	}
 	l, err := a.Bridge.ToolsNow(ctx, ref)
 	if err != nil {
@@ -180,8 +181,8 @@ func describeAPI(about *opentools.About, catalog *bridge.Catalog) *attachedAPI {
 func (x *attached) print(w *terminal.Stream) {
 	colors := terminal.ColorsOf(w)
 	if api := x.API; api != nil {
-		fmt.Fprintf(w, "%s  %q, found by %s\n    %s\n", colors.Strong("OpenTools"), terminal.Plain(api.Name), api.Route, terminal.Plain(api.Document))
-		fmt.Fprintf(w, "    %s of %s\n", count(api.Tools, "tool"), count(api.Operations, "operation"))
+		fmt.Fprintf(w, "%s  %q, found by %s\n    %s\n", colors.Strong("OpenTools"), text.Line(api.Name), api.Route, text.Line(api.Document))
+		fmt.Fprintf(w, "    %s of %s\n", text.Count(api.Tools, "tool"), text.Count(api.Operations, "operation"))
 		if len(api.Omitted) > 0 {
 			fmt.Fprintf(w, "    not offered: %s\n", strings.Join(api.Omitted, ", "))
 		}
@@ -189,11 +190,11 @@ func (x *attached) print(w *terminal.Stream) {
 			fmt.Fprintf(w, "    %s\n", api.expose)
 		}
 		if len(api.Logins) > 0 {
-			fmt.Fprintf(w, "    some need a login: pagetools auth login %s\n", terminal.Plain(x.URL))
+			fmt.Fprintf(w, "    some need a login: pagetools auth login %s\n", text.Line(x.URL))
 		}
 	}
 	if page := x.Page; page != nil {
-		fmt.Fprintf(w, "%s  %q\n    %s\n    %s declared\n", colors.Strong("WebMCP"), terminal.Plain(page.Title), terminal.Plain(page.URL), count(page.Tools, "tool"))
+		fmt.Fprintf(w, "%s  %q\n    %s\n    %s declared\n", colors.Strong("WebMCP"), text.Line(page.Title), text.Line(page.URL), text.Count(page.Tools, "tool"))
 	}
 	fmt.Fprintln(w)
 	paragraph := paragraphs(w)
@@ -207,10 +208,10 @@ func (x *attached) print(w *terminal.Stream) {
 		}
 		fmt.Fprintf(w, "%s  [%s]\n", colors.Strong(t.Name), strings.Join(slices.DeleteFunc(marks, func(m string) bool { return m == "" }), ", "))
 		first, _, _ := strings.Cut(t.Description, "\n")
-		fmt.Fprint(w, paragraph(terminal.Plain(first)))
+		fmt.Fprint(w, paragraph(text.Line(first)))
 	}
 	if len(x.Tools) > 0 {
-		fmt.Fprintf(w, "\nuse it: pagetools call %s %s\n        pagetools mcp %[1]s\n", terminal.Plain(x.URL), terminal.Plain(x.first()))
+		fmt.Fprintf(w, "\nuse it: pagetools call %s %s\n        pagetools mcp %[1]s\n", text.Line(x.URL), text.Line(x.first()))
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/store"
+	"github.com/pagetools/pagetools/bridge/text"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
 )
 
@@ -109,8 +110,8 @@ func (p *program) listAudit(ctx context.Context, f bridge.CallFilter) error {
 		} else {
 			_, err = fmt.Fprintf(p.stdout, "%s  %s/%d  %-7s  %-7s  %s on %s for %s  %s\n", when(e.Time),
 				e.Chain[:min(8, len(e.Chain))], e.Seq, e.Kind, cmp.Or(e.Outcome, e.Decision),
-				terminal.Plain(e.Tool), terminal.Plain(e.Site), terminal.Plain(e.Caller),
-				terminal.Plain(strings.TrimSpace(e.Call+"  "+e.Code+" "+e.Reason)))
+				text.Line(e.Tool), text.Line(e.Site), text.Line(e.Caller),
+				text.Line(strings.TrimSpace(e.Call+"  "+e.Code+" "+e.Reason)))
 		}
 		if err != nil {
 			return err
@@ -120,10 +121,10 @@ func (p *program) listAudit(ctx context.Context, f bridge.CallFilter) error {
 }
 
 // when is the time of a record as the log has it.
-func when(text string) string {
-	at, err := time.Parse(time.RFC3339, text)
+func when(words string) string {
+	at, err := time.Parse(time.RFC3339, words)
 	if err != nil {
-		return terminal.Plain(text)
+		return text.Line(words)
 	}
 	return clock(at)
 }
@@ -190,8 +191,8 @@ func printReport(w io.Writer, r store.Report) {
 	if r.OpenCount > 0 {
 		say("%d calls have no outcome: they run now, or their process was killed.", r.OpenCount)
 		for _, o := range r.Open {
-			say("  %s/%d  %s  %s  %s on %s for %s", o.Chain, o.Seq, o.Time, terminal.Plain(o.Call),
-				terminal.Plain(o.Tool), terminal.Plain(o.Site), terminal.Plain(o.Caller))
+			say("  %s/%d  %s  %s  %s on %s for %s", o.Chain, o.Seq, o.Time, text.Line(o.Call),
+				text.Line(o.Tool), text.Line(o.Site), text.Line(o.Caller))
 		}
 	}
 	if r.Unsigned > 0 {
@@ -209,6 +210,6 @@ func printReport(w io.Writer, r store.Report) {
 		say("%d lines are cut off, as a full disk or a killed process leaves them.", r.Torn)
 	}
 	for _, name := range r.Others {
-		say("%s is not part of the audit in this form, and was not verified.", terminal.Plain(name))
+		say("%s is not part of the audit in this form, and was not verified.", text.Line(name))
 	}
 }

@@ -16,6 +16,8 @@ import (
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/opentools"
 	"github.com/pagetools/pagetools/bridge/opentools/oauth"
+	"github.com/pagetools/pagetools/bridge/origin"
+	"github.com/pagetools/pagetools/bridge/text"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/config"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
 )
@@ -105,7 +107,7 @@ func (p *program) authLogin(ctx context.Context, arg string, f authFlags) error 
 	if err != nil {
 		return err
 	}
-	done := p.waiting("looking for the API of %s", terminal.Plain(s.target.Text))
+	done := p.waiting("looking for the API of %s", text.Line(s.target.Text))
 	found, err := (&opentools.Discoverer{Client: s.client}).Discover(ctx, s.target.URL)
 	done()
 	if err != nil {
@@ -127,7 +129,7 @@ func (p *program) authLogin(ctx context.Context, arg string, f authFlags) error 
 	}
 	l := oauth.Login{Scheme: scheme, Scopes: strings.Fields(f.scopes), ClientID: id,
 		ClientSecret: secret, Show: p.showLogin,
-		Warn: func(text string) { p.say("warning: %s", terminal.Plain(text)) }}
+		Warn: func(words string) { p.say("warning: %s", text.Line(words)) }}
 	if strings.HasPrefix(id, "https://") {
 		l.ClientID, l.ClientDocument = "", id
 	}
@@ -143,7 +145,7 @@ func (p *program) authLogin(ctx context.Context, arg string, f authFlags) error 
 		if err != nil {
 			return refused(ctx, err)
 		}
-		p.say("logged in: %s", terminal.Plain(entryText(e)))
+		p.say("logged in: %s", text.Line(entryText(e)))
 	}
 	return nil
 }
@@ -151,7 +153,7 @@ func (p *program) authLogin(ctx context.Context, arg string, f authFlags) error 
 // below reports whether an address is another one, or below it.
 func below(u, other *url.URL) bool {
 	root := strings.TrimRight(other.Path, "/") + "/"
-	return u.Host == other.Host && strings.HasPrefix(strings.TrimRight(u.Path, "/")+"/", root)
+	return origin.SameURL(u, other) && strings.HasPrefix(strings.TrimRight(u.Path, "/")+"/", root)
 }
 
 // notFound is the error of a site without a document.
@@ -186,7 +188,7 @@ func choose(found *opentools.Found, origins []string, name string) (*opentools.L
 	for i, l := range all {
 		names[i] = l.Name
 	}
-	list := terminal.Plain(strings.Join(names, ", "))
+	list := text.Line(strings.Join(names, ", "))
 	switch i := slices.Index(names, name); {
 	case len(all) == 0:
 		return nil, usage("%s needs no login: none of its tools has a security scheme that it describes",
@@ -197,7 +199,7 @@ func choose(found *opentools.Found, origins []string, name string) (*opentools.L
 		return nil, usage("%s has several security schemes: name one with --scheme, one of %s", found.URL,
 			list)
 	case i < 0:
-		return nil, usage("invalid value %q for --scheme: must be one of %s", terminal.Plain(name), list)
+		return nil, usage("invalid value %q for --scheme: must be one of %s", text.Line(name), list)
 	default:
 		return &all[i], nil
 	}
@@ -207,10 +209,10 @@ func choose(found *opentools.Found, origins []string, name string) (*opentools.L
 func (p *program) showLogin(to oauth.Prompt) {
 	scopes := cmp.Or(strings.Join(to.Scopes, " "), "nothing in particular")
 	fmt.Fprintf(p.stderr, "pagetools: open this address in your browser, and log in there: %s gets a "+
-		"token of %s for %s\n\n  %s\n\n", terminal.Plain(to.Resource), terminal.Plain(to.Issuer),
-		terminal.Plain(scopes), terminal.Plain(to.URL))
+		"token of %s for %s\n\n  %s\n\n", text.Line(to.Resource), text.Line(to.Issuer),
+		text.Line(scopes), text.Line(to.URL))
 	if to.Code != "" {
-		fmt.Fprintf(p.stderr, "pagetools: it asks for this code: %s\n", terminal.Plain(to.Code))
+		fmt.Fprintf(p.stderr, "pagetools: it asks for this code: %s\n", text.Line(to.Code))
 	}
 	if !to.Expires.IsZero() {
 		p.say("waiting for you until %s", to.Expires.Local().Format(time.TimeOnly))
@@ -232,8 +234,8 @@ func (p *program) keepKey(ctx context.Context, s *authSite, at oauth.Target, sch
 			"pagetools auth login SITE < client.pem")
 	}
 	prompt := fmt.Sprintf("pagetools: %s for %s (%s), which is not shown: ", keyWords[kind],
-		terminal.Plain(at.Resource.Host), terminal.Plain(scheme.Name))
-	text, err := terminal.ReadSecret(ctx, p.stdin, p.stderr, prompt, maxKey)
+		text.Line(at.Resource.Host), text.Line(scheme.Name))
+	words, err := terminal.ReadSecret(ctx, p.stdin, p.stderr, prompt, maxKey)
 	if errors.Is(err, terminal.ErrEnd) { // the terminal was told not to make a signal of it
 		raise(os.Interrupt)
 		<-ctx.Done()
@@ -242,15 +244,15 @@ func (p *program) keepKey(ctx context.Context, s *authSite, at oauth.Target, sch
 	if err != nil {
 		return err
 	}
-	if text == "" {
+	if words == "" {
 		return usage("%s is needed, on standard input, as in pagetools auth login SITE --scheme %s < FILE",
-			keyWords[kind], terminal.Plain(scheme.Name))
+			keyWords[kind], text.Line(scheme.Name))
 	}
-	if err := s.keeper.Keep(ctx, at, scheme, oauth.Secret(text)); err != nil {
+	if err := s.keeper.Keep(ctx, at, scheme, oauth.Secret(words)); err != nil {
 		return usage("%w", err)
 	}
-	p.say("kept %s of %s for %s", keyWords[kind], terminal.Plain(scheme.Name),
-		terminal.Plain(at.Resource.Host))
+	p.say("kept %s of %s for %s", keyWords[kind], text.Line(scheme.Name),
+		text.Line(at.Resource.Host))
 	return nil
 }
 
@@ -274,17 +276,17 @@ func clientSecret(where, path string) (oauth.Secret, error) {
 	info, err := os.Stat(path)
 	switch {
 	case err != nil:
-		return "", usage("%s: %s %w", where, terminal.Plain(path), config.Problem(err))
+		return "", usage("%s: %s %w", where, text.Line(path), config.Problem(err))
 	case !info.Mode().IsRegular() || info.Size() > maxKey:
-		return "", usage("%s: %s must be a file with a secret", where, terminal.Plain(path))
+		return "", usage("%s: %s must be a file with a secret", where, text.Line(path))
 	case info.Mode().Perm()&0o077 != 0:
-		return "", usage("%s: others can read %s: chmod 600 it", where, terminal.Plain(path))
+		return "", usage("%s: others can read %s: chmod 600 it", where, text.Line(path))
 	}
-	text, err := os.ReadFile(path)
+	words, err := os.ReadFile(path)
 	if err != nil {
-		return "", usage("%s: %s %w", where, terminal.Plain(path), config.Problem(err))
+		return "", usage("%s: %s %w", where, text.Line(path), config.Problem(err))
 	}
-	return oauth.Secret(strings.TrimSpace(string(text))), nil
+	return oauth.Secret(strings.TrimSpace(string(words))), nil
 }
 
 func (p *program) authLogout(ctx context.Context, arg string, f authFlags) error {
@@ -299,16 +301,16 @@ func (p *program) authLogout(ctx context.Context, arg string, f authFlags) error
 	}
 	gone, problems, err := s.keeper.Logout(ctx, s.principal, at)
 	for _, e := range gone {
-		p.say("forgotten: %s", terminal.Plain(entryText(e)))
+		p.say("forgotten: %s", text.Line(entryText(e)))
 	}
-	for _, text := range problems {
-		p.say("warning: %s", terminal.Plain(text))
+	for _, words := range problems {
+		p.say("warning: %s", text.Line(words))
 	}
 	if err != nil {
 		return usage("%w", err)
 	}
 	if len(gone) == 0 {
-		p.say("%s is not logged in to %s", terminal.Plain(s.principal), terminal.Plain(s.target.Origin))
+		p.say("%s is not logged in to %s", text.Line(s.principal), text.Line(s.target.Origin))
 	}
 	return nil
 }
@@ -346,7 +348,7 @@ func (p *program) authStatus(args []string, f authFlags) error {
 		if p.conf.Format != "text" {
 			err = terminal.Encode(p.stdout, e)
 		} else {
-			_, err = fmt.Fprintln(p.stdout, terminal.Plain(entryText(e)))
+			_, err = fmt.Fprintln(p.stdout, text.Line(entryText(e)))
 		}
 		if err != nil {
 			return err

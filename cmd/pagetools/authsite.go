@@ -9,8 +9,8 @@ import (
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/opentools/oauth"
+	"github.com/pagetools/pagetools/bridge/text"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/config"
-	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
 	"github.com/pagetools/pagetools/session/egress"
 )
 
@@ -64,7 +64,7 @@ func (p *program) authTarget(arg string) (*target, error) {
 	}
 	if t.Folder != "" {
 		return nil, usage("%s is a folder, which has no API to log in to: give the URL of one",
-			terminal.Plain(t.Text))
+			text.Line(t.Text))
 	}
 	if named != nil {
 		t.config = *named
@@ -78,7 +78,7 @@ func (p *program) authCaller(name string) (string, error) {
 	known := func(c config.Caller) bool { return c.Name == name }
 	if name = cmp.Or(name, local); name != local && !slices.ContainsFunc(p.conf.Callers, known) {
 		return "", usage("there is no caller %q: --caller needs a name of the callers in the "+
-			"configuration file, which --config names", terminal.Plain(name))
+			"configuration file, which --config names", text.Line(name))
 	}
 	return name, nil
 }

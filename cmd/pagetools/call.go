@@ -13,9 +13,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pagetools/pagetools/bridge"
-	"github.com/pagetools/pagetools/bridge/schema"
+	"github.com/pagetools/pagetools/bridge/text"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/config"
-	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
 	"github.com/pagetools/pagetools/e2e/app"
 	"github.com/pagetools/pagetools/session"
 )
@@ -31,7 +30,7 @@ func callCommand(p *program) *cobra.Command {
 				return usage("call needs TARGET and TOOL; see pagetools call --help")
 			case 1:
 				return usage("call needs TARGET and TOOL, and there is only %q; see pagetools call --help",
-					terminal.Plain(args[0]))
+					text.Line(args[0]))
 			}
 			return nil
 		},
@@ -81,8 +80,8 @@ func call(ctx context.Context, p *program, arg, tool string, pairs []string, inp
 		return err
 	}
 	if v := end.Violation; v != nil {
-		p.say("warning: %s (result%s: %s)", terminal.Plain(v.Message),
-			terminal.Plain(v.Errors[0].Pointer), terminal.Plain(v.Errors[0].Message))
+		p.say("warning: %s (result%s: %s)", text.Line(v.Message),
+			text.Line(v.Errors[0].Pointer), text.Line(v.Errors[0].Message))
 	}
 	if err := printResult(p.stdout, p.conf.Format, end.Data); err != nil {
 		return err
@@ -104,7 +103,7 @@ func readCall(catalog *bridge.Catalog, tool string, pairs []string, input string
 // runCall runs a call, and says that it does. Its error is in words for a person.
 func (p *program) runCall(ctx context.Context, b *bridge.Bridge,
 	c *bridge.Call) (bridge.Step, error) {
-	defer p.waiting("running %s", terminal.Plain(c.Tool))()
+	defer p.waiting("running %s", text.Line(c.Tool))()
 	end := b.Complete(ctx, c)
 	if end.Err != nil {
 		return end, withNames(c.Tool, p.conf, p.target, end.Err)
@@ -119,7 +118,7 @@ const lateTool = 5 * time.Second
 // or without.
 func (p *program) awaitTool(ctx context.Context, a *app.App, t *target,
 	tool string) (*bridge.Catalog, error) {
-	defer p.waiting("waiting for the tool %s", terminal.Plain(tool))()
+	defer p.waiting("waiting for the tool %s", text.Line(tool))()
 	bounded, cancel := context.WithTimeout(ctx, lateTool)
 	defer cancel()
 	ref := bridge.Ref{Site: t.Name, Caller: bridge.Local()}
@@ -182,11 +181,11 @@ func printResult(w io.Writer, format string, data json.RawMessage) error {
 			line.Reset()
 			line.Write(data)
 		}
-		_, err := fmt.Fprintf(w, "{\"data\":%s}\n", schema.Escape(line.String()))
+		_, err := fmt.Fprintf(w, "{\"data\":%s}\n", text.Escape(line.String()))
 		return err
 	}
-	if text, ok := onlyText(data); ok {
-		_, err := fmt.Fprintln(w, terminal.PlainLines(text))
+	if words, ok := onlyText(data); ok {
+		_, err := fmt.Fprintln(w, text.Lines(words))
 		return err
 	}
 	var pretty bytes.Buffer
@@ -194,7 +193,7 @@ func printResult(w io.Writer, format string, data json.RawMessage) error {
 		pretty.Reset()
 		pretty.Write(data)
 	}
-	_, err := fmt.Fprintln(w, schema.Escape(pretty.String()))
+	_, err := fmt.Fprintln(w, text.Escape(pretty.String()))
 	return err
 }
 

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/pagetools/pagetools/bridge/schema"
+	"github.com/pagetools/pagetools/bridge/text"
 )
 
 func TestPrintResult(t *testing.T) {
@@ -28,7 +28,7 @@ func TestPrintResult(t *testing.T) {
 			t.Errorf("%s is printed as %q (%v), want %q", test.data, out.String(), err, test.text)
 		}
 		out.Reset()
-		if err := printResult(&out, "json", json.RawMessage(test.data)); err != nil || strings.Count(out.String(), "\n") != 1 || !json.Valid(out.Bytes()) || schema.Escape(out.String()) != out.String() {
+		if err := printResult(&out, "json", json.RawMessage(test.data)); err != nil || strings.Count(out.String(), "\n") != 1 || !json.Valid(out.Bytes()) || text.Escape(out.String()) != out.String() {
 			t.Errorf("%s is printed as %q (%v)", test.data, out.String(), err)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/text"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/config"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
 	"github.com/pagetools/pagetools/e2e/app"
@@ -119,7 +120,7 @@ func (c *callers) reload(a *app.App) {
 	}
 	if err != nil {
 		fmt.Fprintf(p.stderr, "pagetools: warning: the callers stay as they were: %s\n",
-			terminal.Plain(err.Error()))
+			text.Line(err.Error()))
 		return
 	}
 	a.Bridge.SetRates(next.Rates()) // first: nobody new is without theirs
@@ -138,7 +139,7 @@ func (c *callers) reload(a *app.App) {
 		p.say("note: %s has changed in more than its callers; the rest counts after a restart",
 			p.conf.File)
 	}
-	p.say("%s", terminal.Plain(said))
+	p.say("%s", text.Line(said))
 }
 
 // hangups decides what a SIGHUP means. It ends the program, as the end of its terminal

@@ -15,9 +15,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/pagetools/pagetools/bridge/files"
+	"github.com/pagetools/pagetools/bridge/text"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/config"
-	"github.com/pagetools/pagetools/cmd/pagetools/internal/files"
-	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
 	"github.com/pagetools/pagetools/e2e/app"
 	"github.com/pagetools/pagetools/e2e/check"
 	"github.com/pagetools/pagetools/e2e/effects"
@@ -112,10 +112,10 @@ func newChecker(p *program, o *checkOptions) (*checker, error) {
 		return nil, err
 	}
 	k.judge.Rules = map[string]check.Setting{}
-	for _, text := range o.rules {
-		id, level, ok := strings.Cut(text, "=")
+	for _, words := range o.rules {
+		id, level, ok := strings.Cut(words, "=")
 		if !ok {
-			return nil, usage("invalid value %q for --rule: write ID=SEVERITY, such as tool-title-missing=off", terminal.Plain(text))
+			return nil, usage("invalid value %q for --rule: write ID=SEVERITY, such as tool-title-missing=off", text.Line(words))
 		}
 		if err := severity("--rule", level, string(check.Off)); err != nil {
 			return nil, err
@@ -140,7 +140,7 @@ func newChecker(p *program, o *checkOptions) (*checker, error) {
 func (o *checkOptions) checkSmoke() error {
 	switch {
 	case !slices.Contains([]string{"", smokeReadOnly, smokeAll}, o.smoke):
-		return usage("invalid value %q for --smoke: must be %s or %s, as in --smoke=all", terminal.Plain(o.smoke), smokeReadOnly, smokeAll)
+		return usage("invalid value %q for --smoke: must be %s or %s, as in --smoke=all", text.Line(o.smoke), smokeReadOnly, smokeAll)
 	case o.effects && o.smoke == "":
 		return usage("--effects looks at calls: give --smoke or --smoke=all, too")
 	case o.smoke != "" && o.from != "":
@@ -154,18 +154,18 @@ func severity(flag, value, other string) error {
 	if slices.Contains(known, value) {
 		return nil
 	}
-	return usage("invalid value %q for %s: must be one of %s", terminal.Plain(value), flag, strings.Join(known, ", "))
+	return usage("invalid value %q for %s: must be one of %s", text.Line(value), flag, strings.Join(known, ", "))
 }
 
 // knownHosts are the hosts that are known, with those of the files.
 func knownHosts(names []string) (hosts.Set, error) {
 	var described []hosts.File
 	for _, name := range names {
-		text, err := os.ReadFile(name)
+		words, err := os.ReadFile(name)
 		if err != nil {
-			return hosts.Set{}, usage("--host-file: %s %w", terminal.Plain(name), config.Problem(err))
+			return hosts.Set{}, usage("--host-file: %s %w", text.Line(name), config.Problem(err))
 		}
-		described = append(described, hosts.File{Name: name, Text: text})
+		described = append(described, hosts.File{Name: name, Text: words})
 	}
 	set, err := hosts.Load(described...)
 	if err != nil {
@@ -200,15 +200,15 @@ func (k *checker) readBaseline() error {
 		}
 		return nil
 	}
-	text, err := os.ReadFile(k.o.baseline)
+	words, err := os.ReadFile(k.o.baseline)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && k.o.update:
 		return nil
 	case err != nil:
-		return usage("--baseline: %s %w; --update writes it", terminal.Plain(k.o.baseline), config.Problem(err))
+		return usage("--baseline: %s %w; --update writes it", text.Line(k.o.baseline), config.Problem(err))
 	}
-	if k.known, err = check.ReadBaseline(text); err != nil {
-		return usage("--baseline: %s: %w", terminal.Plain(k.o.baseline), err)
+	if k.known, err = check.ReadBaseline(words); err != nil {
+		return usage("--baseline: %s: %w", text.Line(k.o.baseline), err)
 	}
 	return nil
 }
@@ -266,17 +266,17 @@ func (k *checker) compare(r *report.Run, found []check.Finding) error {
 	r.Findings = fresh
 	if k.o.update {
 		r.Findings = nil
-		if err := files.Replace(k.o.baseline, check.NewBaseline(found).JSON(), 0o644); err != nil {
+		if err := files.Write(k.o.baseline, check.NewBaseline(found).JSON(), 0o644); err != nil {
 			return usage("--baseline: %w", err)
 		}
-		r.Notes = append(r.Notes, fmt.Sprintf("%s are in %s now; %s left it.", count(len(found), "finding"), k.o.baseline, count(len(gone), "finding")))
+		r.Notes = append(r.Notes, fmt.Sprintf("%s are in %s now; %s left it.", text.Count(len(found), "finding"), k.o.baseline, text.Count(len(gone), "finding")))
 		return nil
 	}
 	if len(known) > 0 {
-		r.Notes = append(r.Notes, fmt.Sprintf("%s of %s do not count.", count(len(known), "finding"), k.o.baseline))
+		r.Notes = append(r.Notes, fmt.Sprintf("%s of %s do not count.", text.Count(len(known), "finding"), k.o.baseline))
 	}
 	if len(gone) > 0 {
-		r.Notes = append(r.Notes, fmt.Sprintf("%s of %s do not occur any more: --update drops them.", count(len(gone), "finding"), k.o.baseline))
+		r.Notes = append(r.Notes, fmt.Sprintf("%s of %s do not occur any more: --update drops them.", text.Count(len(gone), "finding"), k.o.baseline))
 	}
 	return nil
 }
@@ -291,15 +291,15 @@ func (p *program) finishRun(r *report.Run, formats []report.Format) error {
 func (k *checker) look(ctx context.Context, args []string) ([]*check.Snapshot, error) {
 	if k.o.from != "" {
 		if len(args) > 0 {
-			return nil, usage("--from judges a file, and %q is a TARGET: give one of them", terminal.Plain(args[0]))
+			return nil, usage("--from judges a file, and %q is a TARGET: give one of them", text.Line(args[0]))
 		}
-		text, err := os.ReadFile(k.o.from)
+		words, err := os.ReadFile(k.o.from)
 		if err != nil {
-			return nil, usage("--from: %s %w", terminal.Plain(k.o.from), config.Problem(err))
+			return nil, usage("--from: %s %w", text.Line(k.o.from), config.Problem(err))
 		}
-		s, err := check.FromFile(text)
+		s, err := check.FromFile(words)
 		if err != nil {
-			return nil, usage("--from: %s: %w; give what `tools --format json` prints, pagetools.lock, an array of tools, or a result of tools/list", terminal.Plain(k.o.from), err)
+			return nil, usage("--from: %s: %w; give what `tools --format json` prints, pagetools.lock, an array of tools, or a result of tools/list", text.Line(k.o.from), err)
 		}
 		s.Target = cmp.Or(s.Target, k.o.from)
 		return []*check.Snapshot{s}, nil
@@ -367,15 +367,15 @@ func (k *checker) pages(ctx context.Context, a *app.App, targets []*target) ([]*
 }
 
 func (k *checker) page(ctx context.Context, a *app.App, t *target) (check.Page, error) {
-	defer k.p.waiting("opening %s, until its tools are there", terminal.Plain(t.Text))()
+	defer k.p.waiting("opening %s, until its tools are there", text.Line(t.Text))()
 	return effects.Look(ctx, a, t.Name)
 }
 
 // callTools calls the tools of a page, and returns what was seen.
 func (k *checker) callTools(ctx context.Context, a *app.App, t *target, url string) ([]check.Call, error) {
-	defer k.p.waiting("calling the tools of %s", terminal.Plain(t.Text))()
+	defer k.p.waiting("calling the tools of %s", text.Line(t.Text))()
 	calls, err := effects.Smoke(ctx, a, t.Name, effects.SmokeOptions{All: k.o.smoke == smokeAll, Effects: k.o.effects,
-		Note: func(text string) { k.notes = append(k.notes, text) }})
+		Note: func(words string) { k.notes = append(k.notes, words) }})
 	for i := range calls {
 		calls[i].Page = url
 	}

@@ -12,8 +12,8 @@ import (
 
 	"github.com/pagetools/pagetools/bridge/opentools"
 	"github.com/pagetools/pagetools/bridge/schema"
+	"github.com/pagetools/pagetools/bridge/text"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/config"
-	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
 	"github.com/pagetools/pagetools/e2e/check"
 )
 
@@ -38,18 +38,18 @@ func (k *checker) documents(ctx context.Context, args []string) (all []*check.Sn
 		var found *opentools.Found
 		var problem error
 		if file {
-			text, err := os.ReadFile(arg)
+			words, err := os.ReadFile(arg)
 			if err != nil {
-				return nil, nil, usage("%s %w", terminal.Plain(arg), config.Problem(err))
+				return nil, nil, usage("%s %w", text.Line(arg), config.Problem(err))
 			}
 			var d *opentools.Document
-			if d, problem = opentools.ReadFile(text); problem == nil {
+			if d, problem = opentools.ReadFile(words); problem == nil {
 				found = &opentools.Found{Document: d}
 			}
 		} else {
 			found, problem = (&opentools.Discoverer{Client: http.DefaultClient}).Given(ctx, arg)
 			if errors.Is(problem, opentools.ErrNotFound) {
-				k.notes = append(k.notes, "an address is opened as a page: "+terminal.Plain(problem.Error()))
+				k.notes = append(k.notes, "an address is opened as a page: "+text.Line(problem.Error()))
 				rest = append(rest, arg)
 				continue
 			}

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pagetools/pagetools/bridge/opentools"
+	"github.com/pagetools/pagetools/bridge/text"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/clients"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/config"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
@@ -89,7 +90,7 @@ func printConfig(w io.Writer, c *config.Config) error {
 		return nil
 	}
 	for _, v := range all {
-		if _, err := fmt.Fprintf(w, "%-22s %-28s %s\n", v.Name, terminal.Plain(v.Value),
+		if _, err := fmt.Fprintf(w, "%-22s %-28s %s\n", v.Name, text.Line(v.Value),
 			v.From); err != nil {
 			return err
 		}

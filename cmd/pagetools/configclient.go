@@ -10,9 +10,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/pagetools/pagetools/bridge/origin"
+	"github.com/pagetools/pagetools/bridge/text"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/clients"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/config"
-	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
 	"github.com/pagetools/pagetools/e2e/app"
 )
 
@@ -31,12 +32,12 @@ func (o clientOptions) check(args []string) error {
 	switch {
 	case !isClient && word != "print" && word != "schema":
 		return usage("config takes print, schema, or a client, not %q; clients are %s",
-			terminal.Plain(word), strings.Join(clients.Names(), ", "))
+			text.Line(word), strings.Join(clients.Names(), ", "))
 	case word == "schema" && len(args) > 1 && (len(args) > 2 || args[1] != "x-llm"):
-		return usage("config schema takes no argument, or x-llm, and %q is neither; see pagetools config --help", terminal.Plain(strings.Join(args[1:], " ")))
+		return usage("config schema takes no argument, or x-llm, and %q is neither; see pagetools config --help", text.Line(strings.Join(args[1:], " ")))
 	case !isClient && word != "schema" && len(args) > 1:
 		return usage("config %s takes no argument, and %q is too much; see pagetools "+
-			"config --help", word, terminal.Plain(args[1]))
+			"config --help", word, text.Line(args[1]))
 	case !isClient && (o.http != "" || o.install):
 		return usage("--http and --install are for clients: %s",
 			strings.Join(clients.Names(), ", "))
@@ -88,7 +89,7 @@ func (d *clientConfig) remote(address string) error {
 	u, err := url.Parse(address)
 	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
 		return usage("--http must be the URL of an MCP server, such as http://127.0.0.1:7300/mcp, not %q",
-			terminal.Plain(password.ReplaceAllString(address, "://")))
+			text.Line(password.ReplaceAllString(address, "://")))
 	}
 	if u.User != nil {
 		return usage("--http: the password in the URL would be in the client's file: leave it out; the " +
@@ -101,7 +102,7 @@ func (d *clientConfig) remote(address string) error {
 	}
 	// A listener elsewhere does not start without a token.
 	d.s.Token = d.p.conf.Token != "" || len(d.p.conf.Callers) > 0 ||
-		!clients.IsLoopback(u.Hostname())
+		!origin.Loopback(u.Hostname())
 	return nil
 }
 
@@ -125,7 +126,7 @@ func (d *clientConfig) local(targets []string) error {
 	}
 	if strings.Contains(d.s.Command, "go-build") {
 		d.p.say("warning: %s is what `go run` made, and will not stay; build it first",
-			terminal.Plain(d.s.Command))
+			text.Line(d.s.Command))
 	}
 	for _, t := range all {
 		if !t.named {
@@ -165,19 +166,19 @@ func ownPath() (string, error) {
 
 // argument is a target as another process can be given it.
 func (t *target) argument(given []string) (string, error) {
-	text := t.Text
+	words := t.Text
 	switch {
 	case t.Folder != "":
-		text = absolute(t.Folder)
+		words = absolute(t.Folder)
 	case password.MatchString(t.Text):
 		return "", usage("%s: the password would be in the client's file; put the site into a "+
 			"configuration file, and name that with --config",
-			terminal.Plain(password.ReplaceAllString(t.Text, "://")))
+			text.Line(password.ReplaceAllString(t.Text, "://")))
 	}
 	if slices.Contains(given, t.Name+"="+t.Text) {
-		return t.Name + "=" + text, nil
+		return t.Name + "=" + words, nil
 	}
-	return text, nil
+	return words, nil
 }
 
 // repeat adds a setting of this run to the server. Secrets stay behind.
@@ -260,7 +261,7 @@ func secret(key, v string) bool {
 // paste.
 func (d *clientConfig) install() error {
 	done, err := d.c.Install(d.s)
-	path := terminal.Plain(done.Path)
+	path := text.Line(done.Path)
 	switch {
 	case err != nil && path == "":
 		return usage("%w", err)
@@ -275,7 +276,7 @@ func (d *clientConfig) install() error {
 		d.p.say("%s is new, with %s; %s reads it when it starts", path, d.s.Name, d.c.Title)
 	default:
 		d.p.say("%s has %s now; what it was is in %s. %s reads it when it starts",
-			path, d.s.Name, terminal.Plain(done.Backup), d.c.Title)
+			path, d.s.Name, text.Line(done.Backup), d.c.Title)
 	}
 	return nil
 }

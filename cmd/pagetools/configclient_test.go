@@ -171,3 +171,17 @@ func TestClientUsage(t *testing.T) {
 		}
 	}
 }
+
+// TestConfigTokenOfOthers: a listener of this machine needs no token, however its address is written.
+func TestConfigTokenOfOthers(t *testing.T) {
+	for address, wants := range map[string]bool{
+		"http://localhost:7300/mcp": false, "http://LOCALHOST:7300/mcp": false, "http://localhost.:7300/mcp": false,
+		"http://app.localhost:7300/mcp": false, "http://[::1]:7300/mcp": false, "http://127.0.0.1/mcp": false,
+		"https://pagetools.example/mcp": true, "http://localhost.example:7300/mcp": true, "http://10.0.0.1/mcp": true,
+	} {
+		code, stdout, stderr := runConfig(t, "cursor", "--http="+address)
+		if code != 0 || strings.Contains(stdout, "Authorization") != wants {
+			t.Errorf("%s: %d\n%s%s", address, code, stdout, stderr)
+		}
+	}
+}

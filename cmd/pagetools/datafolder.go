@@ -12,9 +12,9 @@ import (
 	"runtime/metrics"
 	"time"
 
+	"github.com/pagetools/pagetools/bridge/files"
 	"github.com/pagetools/pagetools/bridge/store"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/config"
-	"github.com/pagetools/pagetools/cmd/pagetools/internal/files"
 )
 
 // openMemory opens what outlives the process: in the data folder, or in memory

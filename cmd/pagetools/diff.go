@@ -16,8 +16,8 @@ import (
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/schema"
+	"github.com/pagetools/pagetools/bridge/text"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/config"
-	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
 	"github.com/pagetools/pagetools/e2e/check"
 	"github.com/pagetools/pagetools/e2e/report"
 )
@@ -59,7 +59,7 @@ func diffRun(ctx context.Context, p *program, o *diffOptions, args []string) err
 	severity, known := failOn[o.failOn]
 	if !known {
 		return usage("invalid value %q for --fail-on: must be one of breaking, minor, any, never",
-			terminal.Plain(o.failOn))
+			text.Line(o.failOn))
 	}
 	formats, err := formats(p, o.reporter)
 	if err != nil {
@@ -124,7 +124,7 @@ func (p *program) sides(ctx context.Context, o *diffOptions,
 		return nil, nil, usage("diff needs OLD and NEW, or --base REVISION; see pagetools diff --help")
 	case o.base != "" && len(args) > 1:
 		return nil, nil, usage("--base REVISION is OLD, and %q and %q are too many: give at most NEW",
-			terminal.Plain(args[0]), terminal.Plain(args[1]))
+			text.Line(args[0]), text.Line(args[1]))
 	case o.base != "":
 		if len(args) == 0 {
 			args = []string{lockName}
@@ -144,11 +144,11 @@ func (p *program) sides(ctx context.Context, o *diffOptions,
 func (p *program) side(ctx context.Context, arg string) (*check.Snapshot, error) {
 	info, err := os.Stat(arg)
 	if err == nil && !info.IsDir() {
-		text, err := os.ReadFile(arg)
+		words, err := os.ReadFile(arg)
 		if err != nil {
-			return nil, usage("%s %w", terminal.Plain(arg), config.Problem(err))
+			return nil, usage("%s %w", text.Line(arg), config.Problem(err))
 		}
-		return listOf(arg, text)
+		return listOf(arg, words)
 	}
 	if arg == lockName && err != nil {
 		return nil, &exitError{exitUsage, noLock{err}}
@@ -157,11 +157,11 @@ func (p *program) side(ctx context.Context, arg string) (*check.Snapshot, error)
 }
 
 // listOf reads the text of a file.
-func listOf(name string, text []byte) (*check.Snapshot, error) {
-	s, err := check.FromFile(text)
+func listOf(name string, words []byte) (*check.Snapshot, error) {
+	s, err := check.FromFile(words)
 	if err != nil {
 		return nil, usage("%s: %w; give a lock file, what `tools --format json` prints, or a result "+
-			"of tools/list", terminal.Plain(name), err)
+			"of tools/list", text.Line(name), err)
 	}
 	s.Target = name
 	return s, nil
@@ -193,7 +193,7 @@ func (p *program) toolsOf(ctx context.Context, arg string) (*target, map[string]
 		return nil, nil, err
 	}
 	defer p.end(a)
-	done := p.waiting("opening %s, until its tools are there", terminal.Plain(t.Text))
+	done := p.waiting("opening %s, until its tools are there", text.Line(t.Text))
 	tools, err := lockedTools(ctx, a, t)
 	done()
 	if err != nil {
@@ -202,7 +202,7 @@ func (p *program) toolsOf(ctx context.Context, arg string) (*target, map[string]
 	p.sayUnmet(a, t)
 	for _, f := range a.Findings(t.Name) {
 		if f.Rule == bridge.RuleStatus {
-			return nil, nil, unreachable("%s: %s", terminal.Plain(t.Text), findingText(f))
+			return nil, nil, unreachable("%s: %s", text.Line(t.Text), findingText(f))
 		}
 	}
 	return t, tools, nil
@@ -214,20 +214,20 @@ const noBase = "nothing"
 // lockOf returns the lock file of a revision. It is the one of this folder, which need not be the
 // repository's first. A revision without the file has no tools.
 func lockOf(ctx context.Context, revision string) (*check.Snapshot, error) {
-	name := terminal.Plain(revision) + ":" + lockName
+	name := text.Line(revision) + ":" + lockName
 	if strings.HasPrefix(revision, "-") || strings.ContainsAny(revision, ":\x00") {
 		return nil, usage("invalid value %q for --base: must be a revision of git, such as origin/main",
-			terminal.Plain(revision))
+			text.Line(revision))
 	}
 	show := exec.CommandContext(ctx, "git", "show", revision+":./"+lockName)
 	show.Env = append(os.Environ(), "LC_ALL=C")
 	var problem bytes.Buffer
 	show.Stderr = &problem
-	text, err := show.Output()
+	words, err := show.Output()
 	said := problem.String()
 	switch {
 	case err == nil:
-		return listOf(name, text)
+		return listOf(name, words)
 	case errors.Is(err, exec.ErrNotFound):
 		return nil, usage("--base needs git, and it is not installed: install it, or give OLD and NEW")
 	case ctx.Err() != nil:
@@ -240,5 +240,5 @@ func lockOf(ctx context.Context, revision string) (*check.Snapshot, error) {
 		line = fmt.Sprint(err)
 	}
 	return nil, usage("--base: git does not show %s: %s. A clone in CI may lack the revision: "+
-		"`git fetch` brings it", name, strings.TrimSuffix(terminal.Plain(line), "."))
+		"`git fetch` brings it", name, strings.TrimSuffix(text.Line(line), "."))
 }

@@ -16,6 +16,8 @@ import (
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/opentools"
+	"github.com/pagetools/pagetools/bridge/origin"
+	"github.com/pagetools/pagetools/bridge/text"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
 	"github.com/pagetools/pagetools/e2e/app"
 	"github.com/pagetools/pagetools/session/cdp/chrome"
@@ -29,7 +31,7 @@ func doctorCommand(p *program) *cobra.Command {
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 {
 				return usage("doctor takes one TARGET at most, and %q is too much; "+
-					"see pagetools doctor --help", terminal.Plain(args[1]))
+					"see pagetools doctor --help", text.Line(args[1]))
 			}
 			return nil
 		},
@@ -80,7 +82,7 @@ func (d *doctor) add(s doctorStep) {
 	if !s.OK {
 		mark = "FAIL"
 	}
-	fmt.Fprintf(d.p.stdout, "%s  %-12s %s\n", mark, s.Step, terminal.Plain(s.Detail))
+	fmt.Fprintf(d.p.stdout, "%s  %-12s %s\n", mark, s.Step, text.Line(s.Detail))
 	if s.Fix != "" {
 		fmt.Fprintf(d.p.stdout, "      %s\n", s.Fix)
 	}
@@ -183,10 +185,7 @@ func (d *doctor) network(ctx context.Context, t *target) error {
 			"Check the spelling of the host, and the name server.", err)
 	}
 	d.ok("DNS", "%s is %v", u.Hostname(), addresses)
-	port := u.Port()
-	if port == "" {
-		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
-	}
+	_, port := origin.HostPort(u)
 	dialer := &net.Dialer{}
 	conn, err := dialer.DialContext(bounded, "tcp", net.JoinHostPort(u.Hostname(), port))
 	if err != nil {

@@ -3,12 +3,12 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/text"
 	"github.com/pagetools/pagetools/e2e/app"
 )
 
@@ -28,11 +28,11 @@ func (d *doctor) engines(ctx context.Context, a *app.App, t *target,
 		}
 		if err != nil {
 			d.ok("engines", "%s: %s; %s is not available here: %s", kind,
-				count(len(catalog.Tools()), "tool"), other, cause(err))
+				text.Count(len(catalog.Tools()), "tool"), other, cause(err))
 			continue
 		}
-		d.ok("engines", "%s: %s, %s: %s", kind, count(len(catalog.Tools()), "tool"), other,
-			count(len(seen.Tools()), "tool"))
+		d.ok("engines", "%s: %s, %s: %s", kind, text.Count(len(catalog.Tools()), "tool"), other,
+			text.Count(len(seen.Tools()), "tool"))
 		for _, line := range append(findingsOfOne(kind, a.Findings(t.Name), other, findings),
 			differences(kind, catalog, other, seen)...) {
 			d.ok("difference", "%s", line)
@@ -59,13 +59,6 @@ func (d *doctor) see(ctx context.Context, kind string,
 		return nil, nil, err
 	}
 	return catalog, a.Findings(t.Name), nil
-}
-
-func count(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }
 
 // findingsOfOne says what one of two engines found and the other did not, one line each.

@@ -10,9 +10,8 @@ import (
 	"strings"
 
 	"github.com/pagetools/pagetools/bridge"
-	"github.com/pagetools/pagetools/bridge/schema"
+	"github.com/pagetools/pagetools/bridge/text"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/config"
-	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
 )
 
 // Exit codes of the contract.
@@ -110,23 +109,23 @@ func (p *program) finish(ctx context.Context, err error) int {
 	}
 	if p.json() {
 		if line, err := json.Marshal(failure{body}); err == nil {
-			fmt.Fprintln(p.stderr, schema.Escape(string(line)))
+			fmt.Fprintln(p.stderr, text.Escape(string(line)))
 			return code
 		}
 	}
-	text := "pagetools: " + terminal.Plain(body.Message)
+	words := "pagetools: " + text.Line(body.Message)
 	if ok {
 		if e.Reason == bridge.BrowserLost && e.Err != nil {
-			text += " " + terminal.Plain(e.Err.Error()) + "." // the browser is this person's own
+			words += " " + text.Line(e.Err.Error()) + "." // the browser is this person's own
 		}
 		if advice := adviceOn(e, p.conf, p.target); advice != "" {
-			if !strings.ContainsAny(text[len(text)-1:], ".?!") {
-				text += "." // of a stranger's text
+			if !strings.ContainsAny(words[len(words)-1:], ".?!") {
+				words += "." // of a stranger's text
 			}
-			text += " " + advice
+			words += " " + advice
 		}
 	}
-	fmt.Fprintln(p.stderr, text)
+	fmt.Fprintln(p.stderr, words)
 	return code
 }
 

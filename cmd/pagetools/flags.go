@@ -14,9 +14,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/text"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/config"
-	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
-	"github.com/pagetools/pagetools/e2e/check"
 )
 
 // choice is a flag that takes one of a few words.
@@ -77,9 +76,9 @@ func unknownCommand(c *cobra.Command, word string) error {
 	if near := c.SuggestionsFor(word); len(near) > 0 {
 		hint = "did you mean " + near[0] + "?"
 	} else if strings.Contains(word, "://") {
-		hint = "did you mean pagetools tools " + terminal.Plain(word) + "?"
+		hint = "did you mean pagetools tools " + text.Line(word) + "?"
 	}
-	return usage("unknown command %q; %s", terminal.Plain(word), hint)
+	return usage("unknown command %q; %s", text.Line(word), hint)
 }
 
 // flagError says in one form what is wrong with a flag, without the words of libraries.
@@ -94,15 +93,15 @@ func flagError(c *cobra.Command, err error) error {
 		if known && strings.HasPrefix(must, "strconv.") {
 			must = kind
 		}
-		return usage("invalid value %q for --%s: %s", terminal.Plain(invalid.GetValue()),
+		return usage("invalid value %q for --%s: %s", text.Line(invalid.GetValue()),
 			invalid.GetFlag().Name, must)
 	case errors.As(err, &unknown) && len(unknown.GetSpecifiedName()) > 1:
 		if near := meantFlag(c, unknown.GetSpecifiedName()); near != "" {
 			return usage("unknown flag: --%s; did you mean --%s?",
-				terminal.Plain(unknown.GetSpecifiedName()), near)
+				text.Line(unknown.GetSpecifiedName()), near)
 		}
 	}
-	return usage("%s; see %s --help", terminal.Plain(err.Error()), c.CommandPath())
+	return usage("%s; see %s --help", text.Line(err.Error()), c.CommandPath())
 }
 
 // meantFlag returns the flag of a command that was probably meant, or "". All commands have
@@ -117,7 +116,7 @@ func meantFlag(c *cobra.Command, word string) string {
 	}
 	var names []string
 	c.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
-	return check.Nearest(word, names)
+	return text.Nearest(word, names)
 }
 
 // otherWords are names of flags in other programs, and what pagetools has for them.
@@ -142,9 +141,9 @@ func sayUnknownVariables(w io.Writer) {
 		if !strings.HasPrefix(name, "PAGETOOLS_") || slices.Contains(known, name) {
 			continue
 		}
-		if near := check.Nearest(name, known); near != "" {
+		if near := text.Nearest(name, known); near != "" {
 			fmt.Fprintf(w, "pagetools: warning: %s is not a setting and does not count; "+
-				"did you mean %s?\n", terminal.Plain(name), near)
+				"did you mean %s?\n", text.Line(name), near)
 		}
 	}
 }
@@ -202,26 +201,26 @@ func readInput(schema json.RawMessage, from string, pairs []string,
 	}
 	known := parameters(schema)
 	for _, pair := range pairs {
-		key, text, ok := strings.Cut(pair, "=")
+		key, words, ok := strings.Cut(pair, "=")
 		if !ok || key == "" {
 			return bridge.Value{}, usage("%q must be key=value, such as name=Ada; "+
-				"or give --input JSON", bridge.Brief(pair, maxShown))
+				"or give --input JSON", text.Brief(pair, maxShown))
 		}
 		i := slices.IndexFunc(known, func(p parameter) bool { return p.name == key })
 		types := []string{"any"}
 		if i >= 0 {
 			types = known[i].types
 		}
-		if in[key], err = argument(text, types); err != nil {
-			return bridge.Value{}, usage("%s must be JSON of the type %s, not %q", terminal.Plain(key),
-				terminal.Plain(strings.Join(types, " or ")), terminal.Plain(text))
+		if in[key], err = argument(words, types); err != nil {
+			return bridge.Value{}, usage("%s must be JSON of the type %s, not %q", text.Line(key),
+				text.Line(text.List(types, "or")), text.Line(words))
 		}
 	}
-	text, err := json.Marshal(in)
+	words, err := json.Marshal(in)
 	if err != nil {
 		return bridge.Value{}, err
 	}
-	return bridge.ReadValue("the arguments", text)
+	return bridge.ReadValue("the arguments", words)
 }
 
 func readBase(from string, stdin io.Reader) (bridge.Value, error) {
@@ -238,14 +237,14 @@ func readBase(from string, stdin io.Reader) (bridge.Value, error) {
 	}
 	if err != nil {
 		return bridge.Value{}, usage("--input: %s %w; give JSON, @file, or - for standard input",
-			terminal.Plain(strings.TrimPrefix(from, "@")), config.Problem(err))
+			text.Line(strings.TrimPrefix(from, "@")), config.Problem(err))
 	}
 	v, err := bridge.ReadValue("--input", b)
-	if text := strings.TrimSpace(from); err != nil && text != "" &&
-		!strings.ContainsAny(text[:1], `-@{["`) { // not JSON that is wrong, which may be a secret
-		text = bridge.Brief(text, maxShown)
+	if words := strings.TrimSpace(from); err != nil && words != "" &&
+		!strings.ContainsAny(words[:1], `-@{["`) { // not JSON that is wrong, which may be a secret
+		words = text.Brief(words, maxShown)
 		return v, usage("--input must be JSON, @file, or - for standard input, not %q; a file is @%s",
-			text, text)
+			words, words)
 	}
 	if err == nil && !v.IsObject() {
 		err = usage("--input must be a JSON object, such as {\"name\": \"Ada\"}")

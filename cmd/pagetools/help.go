@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra/doc"
 	"github.com/spf13/pflag"
 
+	"github.com/pagetools/pagetools/bridge/text"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/config"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
 	"github.com/pagetools/pagetools/session/cdp/chrome"
@@ -125,7 +126,7 @@ func withHelp(root *cobra.Command) {
 			c.SuggestionsMinimumDistance = 2
 			c.Args, c.RunE = cobra.ArbitraryArgs, func(c *cobra.Command, args []string) error {
 				if len(args) > 0 {
-					return usage("completion takes bash, zsh, fish or powershell, not %q", terminal.Plain(args[0]))
+					return usage("completion takes bash, zsh, fish or powershell, not %q", text.Line(args[0]))
 				}
 				return c.Help()
 			}

@@ -13,9 +13,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/pagetools/pagetools/cmd/pagetools/internal/clients"
-	"github.com/pagetools/pagetools/cmd/pagetools/internal/files"
-	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
+	"github.com/pagetools/pagetools/bridge/files"
+	"github.com/pagetools/pagetools/bridge/text"
 	"github.com/pagetools/pagetools/e2e/scenario"
 )
 
@@ -36,7 +35,7 @@ func initCommand(p *program) *cobra.Command {
 				args = []string{"."}
 			case 1:
 			default:
-				return usage("init takes one TARGET, and %q is too much", terminal.Plain(args[1]))
+				return usage("init takes one TARGET, and %q is too much", text.Line(args[1]))
 			}
 			return initialize(cmd.Context(), p, args[0], force)
 		},
@@ -127,9 +126,9 @@ func isThere(name string, t *target) (bool, error) {
 // canBeWritten reports why an address cannot stand in files that are committed.
 func canBeWritten(t *target) error {
 	switch u, err := url.Parse(t.Text); {
-	case terminal.Plain(t.Text) != t.Text || strings.Contains(t.Text, "${{"):
+	case !text.IsPlain(t.Text) || strings.Contains(t.Text, "${{"):
 		return usage("%q cannot be written into a workflow: give a TARGET without invisible "+
-			"characters and ${{", terminal.Plain(t.Text))
+			"characters and ${{", text.Line(t.Text))
 	case err == nil && u.User != nil:
 		return usage("init writes the TARGET into files that are committed: give it without user " +
 			"and password")
@@ -139,15 +138,10 @@ func canBeWritten(t *target) error {
 
 // shellWord is a target as commands of this folder take it.
 func shellWord(t *target) string {
-	text := t.Text
 	if t.Folder != "" {
-		text = lockKey(t.Text)
+		return text.Operand(lockKey(t.Text))
 	}
-	word := clients.ShellWord(text)
-	if word[0] == '-' {
-		word = "-- " + word
-	}
-	return word
+	return text.Operand(t.Text)
 }
 
 // lockOnly puts a target into the lock file; others that are in it stay.
@@ -168,7 +162,7 @@ func replace(name string, text []byte) error {
 	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil { //nolint:gosec // it is committed
 		return usage("making the folder of %s: %w", filepath.ToSlash(name), err)
 	}
-	if err := files.Replace(name, text, 0o644); err != nil {
+	if err := files.Write(name, text, 0o644); err != nil {
 		return usage("%w", err)
 	}
 	return nil

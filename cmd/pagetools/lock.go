@@ -20,8 +20,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/files"
+	"github.com/pagetools/pagetools/bridge/text"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/config"
-	"github.com/pagetools/pagetools/cmd/pagetools/internal/files"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
 	"github.com/pagetools/pagetools/e2e/app"
 	"github.com/pagetools/pagetools/e2e/check"
@@ -102,7 +103,7 @@ func lock(ctx context.Context, p *program, l *lockFile, targets []*target, o loc
 	}
 	if o.check && len(all) > 0 {
 		return &exitError{exitFindings, fmt.Errorf("%s, seen against %s; `pagetools lock` "+
-			"accepts what there is now", count(len(all), "difference"), lockName)}
+			"accepts what there is now", text.Count(len(all), "difference"), lockName)}
 	}
 	return nil
 }
@@ -117,16 +118,16 @@ func printChanges(w io.Writer, format string, all []change) error {
 			continue
 		}
 		if _, err := fmt.Fprintf(w, "%-7s  %s  %s\n", c.Change, c.Site,
-			terminal.Plain(c.Tool)); err != nil {
+			text.Line(c.Tool)); err != nil {
 			return err
 		}
 		for _, d := range c.Details {
-			if _, err := fmt.Fprintf(w, "         %s\n", terminal.Plain(d.String())); err != nil {
+			if _, err := fmt.Fprintf(w, "         %s\n", text.Line(d.String())); err != nil {
 				return err
 			}
 		}
-		for _, text := range c.Means {
-			if _, err := fmt.Fprintf(w, "         %s\n", terminal.Plain(text)); err != nil {
+		for _, words := range c.Means {
+			if _, err := fmt.Fprintf(w, "         %s\n", text.Line(words)); err != nil {
 				return err
 			}
 		}
@@ -153,7 +154,7 @@ func warnOfLock(ctx context.Context, p *program, a *app.App, l *lockFile, t *tar
 	was, _ := l.entry(t)
 	for _, c := range changes(t, was, now) {
 		if c.Change != "same" {
-			p.say("warning: %s: %s %s", t.Name, terminal.Plain(c.Tool), said[c.Change])
+			p.say("warning: %s: %s %s", t.Name, text.Line(c.Tool), said[c.Change])
 		}
 	}
 }
@@ -295,7 +296,7 @@ func (l *lockFile) write() error {
 	if err != nil {
 		return err
 	}
-	if err := files.Replace(lockName, text, 0o644); err != nil {
+	if err := files.Write(lockName, text, 0o644); err != nil {
 		return usage("%w", err)
 	}
 	return nil

@@ -20,6 +20,7 @@ import (
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/store"
+	"github.com/pagetools/pagetools/bridge/text"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
 )
 
@@ -158,7 +159,7 @@ func printCalls(w io.Writer, format string, calls []bridge.CallRecord) error {
 func printCall(w io.Writer, c bridge.CallRecord) error {
 	line := fmt.Sprintf("%s  %-7s  %8s  %s on %s for %s  %s",
 		clock(c.Time), c.Outcome, inWords(c.Took-c.Waited),
-		terminal.Plain(c.Tool), terminal.Plain(c.Site), terminal.Plain(c.Caller), c.Call)
+		text.Line(c.Tool), text.Line(c.Site), text.Line(c.Caller), c.Call)
 	if c.Code != "" {
 		line += "  " + strings.TrimSuffix(c.Code+" "+c.Reason, " ")
 	}
@@ -208,12 +209,12 @@ func (l *personLog) Handle(_ context.Context, r slog.Record) error {
 	case r.Level >= slog.LevelWarn:
 		word = colors.Warn("warning:") + " "
 	}
-	text := r.Message + l.with
+	words := r.Message + l.with
 	r.Attrs(func(a slog.Attr) bool {
-		text += shownAttr(a)
+		words += shownAttr(a)
 		return true
 	})
-	_, err := fmt.Fprintf(l.out, "pagetools: %s%s\n", word, terminal.Plain(text))
+	_, err := fmt.Fprintf(l.out, "pagetools: %s%s\n", word, text.Line(words))
 	return err
 }
 

@@ -17,9 +17,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/files"
+	"github.com/pagetools/pagetools/bridge/text"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/config"
-	"github.com/pagetools/pagetools/cmd/pagetools/internal/files"
-	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
 	"github.com/pagetools/pagetools/e2e/app"
 	"github.com/pagetools/pagetools/session"
 	"github.com/pagetools/pagetools/session/pageconfig"
@@ -157,7 +157,7 @@ func (s stateTarget) page(ctx context.Context, a *app.App, t *target) (*session.
 	}
 	if a.Engine == nil {
 		return nil, usage("%s is an API, without a page whose login could be saved: `pagetools auth login` is for APIs",
-			terminal.Plain(t.Text))
+			text.Line(t.Text))
 	}
 	return a.Manager.CatalogPage(ctx, t.Name)
 }
@@ -178,10 +178,10 @@ func (s stateTarget) save(ctx context.Context, p *program, page *session.Page) e
 		return err
 	}
 	path := string(s)
-	if err := files.Replace(path, append(state, '\n'), 0o600); err != nil {
+	if err := files.Write(path, append(state, '\n'), 0o600); err != nil {
 		return usage("--save-storage-state: %w", err)
 	}
-	p.say("the login is in %s", terminal.Plain(path))
+	p.say("the login is in %s", text.Line(path))
 	if string(state) == emptyState {
 		p.say("warning: it is empty: the page holds neither cookies nor stored items")
 	}
@@ -253,7 +253,7 @@ func (t *target) login(where, path string, warnings io.Writer) (*pageconfig.Stor
 	}
 	if info.Mode().Perm()&0o077 != 0 {
 		fmt.Fprintf(warnings, "pagetools: warning: %s holds a login, and others can "+
-			"read it. chmod 600 it.\n", terminal.Plain(path))
+			"read it. chmod 600 it.\n", text.Line(path))
 	}
 	return login, nil
 }

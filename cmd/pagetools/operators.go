@@ -19,8 +19,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/text"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/config"
-	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
 	"github.com/pagetools/pagetools/e2e/app"
 	"github.com/pagetools/pagetools/transport"
 	"github.com/pagetools/pagetools/transport/console"
@@ -249,7 +249,7 @@ func (o *operators) answerAtTerminal(ctx context.Context, b *bridge.Bridge, aske
 			return
 		default:
 			if err := b.Answer(operator, open[0].ID, answer); err != nil {
-				o.p.say("question: %s", terminal.Plain(bridge.AsError(err).Message))
+				o.p.say("question: %s", text.Line(bridge.AsError(err).Message))
 				continue
 			}
 			for ctx.Err() == nil && asks(&inbox, open[0].ID) { // until it is known to be closed

@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pagetools/pagetools/bridge/policy"
-	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
+	"github.com/pagetools/pagetools/bridge/text"
 	"github.com/pagetools/pagetools/e2e/report"
 	"github.com/pagetools/pagetools/e2e/scenario"
 )
@@ -63,11 +63,11 @@ func record(ctx context.Context, p *program, arg string, o recordOptions) error 
 	}
 	if _, _, err := net.SplitHostPort(o.mcp); err != nil && o.mcp != "" && o.mcp != onStdio {
 		return usage("invalid value %q for --mcp: must be stdio, or an address such as 127.0.0.1:7400",
-			terminal.Plain(o.mcp))
+			text.Line(o.mcp))
 	}
-	if strings.TrimSpace(o.name) == "" || terminal.Plain(o.name) != o.name {
+	if strings.TrimSpace(o.name) == "" || !text.IsPlain(o.name) {
 		return usage("invalid value %q for --case: must be a name on one line, without invisible "+
-			"characters", terminal.Plain(o.name))
+			"characters", text.Line(o.name))
 	}
 	if o.headed {
 		p.conf.Headless = false
@@ -86,7 +86,7 @@ func record(ctx context.Context, p *program, arg string, o recordOptions) error 
 		o.out = t.Name + ".webtool.yaml"
 	}
 	if _, err := os.Lstat(o.out); err == nil && !o.force {
-		return usage("%s is there: --force writes it again, and -o FILE another one", terminal.Plain(o.out))
+		return usage("%s is there: --force writes it again, and -o FILE another one", text.Line(o.out))
 	}
 	if p.conf.IsDefault("approval") {
 		p.conf.Approval = policy.ModeAuto // as for the scenarios that come of it
@@ -146,18 +146,18 @@ const mostReplays = 4
 func (p *program) writeRecording(ctx context.Context, r *scenario.Recording, out string) error {
 	var run *report.Run
 	var changed bool
-	text, err := r.Text()
+	words, err := r.Text()
 	if err != nil {
 		return &exitError{exitFindings, err}
 	}
-	if err := replace(out, text); err != nil { // what was done cannot be done again
+	if err := replace(out, words); err != nil { // what was done cannot be done again
 		return err
 	}
 	t := tester{p: p, o: &testOptions{}}
 	defer func() { _ = t.browsers.Close() }()
 	for range mostReplays {
 		var f *scenario.File
-		if f, err = scenario.Read(out, text); err != nil {
+		if f, err = scenario.Read(out, words); err != nil {
 			return usage("%w", err)
 		}
 		if run, err = t.replay(ctx, f, nil); err != nil || failedCases(run) == 0 {
@@ -166,15 +166,15 @@ func (p *program) writeRecording(ctx context.Context, r *scenario.Recording, out
 		if changed, err = t.loosen(ctx, r, f); err != nil || !changed {
 			break
 		}
-		if text, err = r.Text(); err != nil {
+		if words, err = r.Text(); err != nil {
 			return usage("%w", err)
 		}
 	}
-	if e := replace(out, text); e != nil {
+	if e := replace(out, words); e != nil {
 		return e
 	}
 	if err != nil {
-		return unreachable("%s was written, and could not be replayed: %w", terminal.Plain(out), err)
+		return unreachable("%s was written, and could not be replayed: %w", text.Line(out), err)
 	}
 	return p.replayed(run, out)
 }
@@ -224,13 +224,13 @@ func (p *program) replayed(run *report.Run, out string) error {
 		if c.Failure.Path != "" {
 			where = ", at " + c.Failure.Path
 		}
-		fmt.Fprintf(p.stderr, "pagetools: %s\n", terminal.Plain(fmt.Sprintf("%s:%d: %s (%s): %s: %s%s",
+		fmt.Fprintf(p.stderr, "pagetools: %s\n", text.Line(fmt.Sprintf("%s:%d: %s (%s): %s: %s%s",
 			out, c.Failure.Line, c.Name, c.Door, c.Failure.Step, c.Failure.Message, where)))
 	}
 	if n := failedCases(run); n > 0 {
 		return &exitError{exitFindings, fmt.Errorf("%s was written, and %d of its cases do not pass "+
 			"again: change what they expect", out, n)}
 	}
-	p.say("wrote %s, which passes. Next: pagetools test %s", terminal.Plain(out), terminal.Plain(out))
+	p.say("wrote %s, which passes. Next: pagetools test %s", text.Line(out), text.Line(out))
 	return nil
 }

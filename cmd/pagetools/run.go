@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 
+	"github.com/pagetools/pagetools/bridge/text"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/config"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
 )
@@ -144,7 +145,7 @@ func (p *program) prepare(cmd *cobra.Command) error {
 		return usage("%w", err)
 	}
 	if p.conf.File != "" { // always: it says what is opened, and how
-		fmt.Fprintf(p.stderr, "pagetools: settings read from %s\n", terminal.Plain(p.conf.File))
+		fmt.Fprintf(p.stderr, "pagetools: settings read from %s\n", text.Line(p.conf.File))
 	}
 	warnOfFile(p.stderr, p.conf)
 	return p.openLog(cmd.Name() == "serve" || cmd.Name() == "demo" || cmd.Name() == "mcp" || cmd.Name() == "record")
@@ -167,7 +168,7 @@ func (p *program) openLog(serves bool) error {
 		f, err := os.OpenFile(p.conf.LogFile, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 		if err != nil {
 			return usage("--log-file: %s %w; name a file in a folder that is there",
-				terminal.Plain(p.conf.LogFile), config.Problem(err))
+				text.Line(p.conf.LogFile), config.Problem(err))
 		}
 		p.logFile, out = f, f
 		level = min(level, slog.LevelInfo)

@@ -18,6 +18,7 @@ import (
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/opentools"
+	"github.com/pagetools/pagetools/bridge/text"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/config"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
 	"github.com/pagetools/pagetools/e2e/app"
@@ -44,7 +45,7 @@ func serveCommand(p *program) *cobra.Command {
 				return usage("serve needs a TARGET, or sites in the configuration file")
 			}
 			if ask != "none" && ask != "terminal" {
-				return usage("--ask must be none or terminal, not %q", terminal.Plain(ask))
+				return usage("--ask must be none or terminal, not %q", text.Line(ask))
 			}
 			p.sayAll(callerWarnings(p.conf, targets))
 			pl := plan{targets: targets, ask: ask == "terminal", remember: true}
@@ -259,7 +260,7 @@ func (out served) lines(a *app.App, targets []*target, c *config.Config) []strin
 	lines := []string{"pagetools serves " + out.Listening + "/webtools",
 		engineLine(a)}
 	for i, s := range out.Sites {
-		lines = append(lines, "", s.Name+"  ("+terminal.Plain(targets[i].Text)+")", "  "+s.URL)
+		lines = append(lines, "", s.Name+"  ("+text.Line(targets[i].Text)+")", "  "+s.URL)
 		switch {
 		case s.Error != "":
 			lines = append(lines, "  not opened: "+s.Error)
@@ -294,7 +295,7 @@ func toolsLine(names []string, why string) string {
 	if len(names) == 0 {
 		return "  no tools" + why
 	}
-	return "  " + count(len(names), "tool") + ": " + strings.Join(names, ", ")
+	return "  " + text.Count(len(names), "tool") + ": " + strings.Join(names, ", ")
 }
 
 // cannotListen says what to do about an address that cannot be served.
@@ -385,7 +386,7 @@ func serveMCP(ctx context.Context, p *program, pl plan) error {
 	}
 	go func() { // ends with the start, or with the engine
 		if _, err := a.StartBrowser(ctx); err != nil && ctx.Err() == nil {
-			p.say("%s", terminal.Plain(err.Error()))
+			p.say("%s", text.Line(err.Error()))
 		}
 	}()
 	site := ""

@@ -17,6 +17,7 @@ import (
 	"github.com/pagetools/pagetools/bridge/opentools"
 	"github.com/pagetools/pagetools/bridge/opentools/oauth"
 	"github.com/pagetools/pagetools/bridge/policy"
+	"github.com/pagetools/pagetools/bridge/text"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/config"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
 	"github.com/pagetools/pagetools/e2e/app"
@@ -105,7 +106,7 @@ func (p *program) readTarget(arg string) (*target, error) {
 		for _, c := range p.conf.Sites {
 			if c.Name == arg && arg != "" {
 				return nil, usage("%s is the name of a site in %s, and TARGET is an address or a folder: give %s",
-					arg, terminal.Plain(p.conf.File), terminal.Plain(c.Target))
+					arg, text.Line(p.conf.File), text.Line(c.Target))
 			}
 		}
 		return nil, err
@@ -124,7 +125,7 @@ func (p *program) readTarget(arg string) (*target, error) {
 // await waits until the page of a target is opened, and says so.
 func (p *program) await(ctx context.Context, a *app.App, t *target,
 	ref bridge.Ref) (*bridge.Catalog, error) {
-	defer p.waiting("opening %s, until its tools are there", terminal.Plain(t.Text))()
+	defer p.waiting("opening %s, until its tools are there", text.Line(t.Text))()
 	catalog, err := a.Router.Await(ctx, ref)
 	t.pageless = a.Engine == nil
 	if a.APIs != nil && err == nil {

@@ -15,10 +15,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/pagetools/pagetools/bridge/files"
 	"github.com/pagetools/pagetools/bridge/policy"
+	"github.com/pagetools/pagetools/bridge/text"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/config"
-	"github.com/pagetools/pagetools/cmd/pagetools/internal/files"
-	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
 	"github.com/pagetools/pagetools/e2e/app"
 	"github.com/pagetools/pagetools/e2e/hosts"
 	"github.com/pagetools/pagetools/e2e/report"
@@ -208,7 +208,7 @@ func (t *tester) selection() (o scenario.Options, err error) {
 	if t.o.run != "" {
 		if o.Run, err = regexp.Compile(t.o.run); err != nil {
 			return o, usage("invalid value %q for --run: must be a regular expression, such as %q",
-				terminal.Plain(t.o.run), "buys.*/mcp$")
+				text.Line(t.o.run), "buys.*/mcp$")
 		}
 	}
 	if t.o.model != "" && len(t.o.via) == 0 {
@@ -223,12 +223,12 @@ func (t *tester) selection() (o scenario.Options, err error) {
 			o.Via = append(o.Via, door)
 		default:
 			return o, usage("invalid value %q for --via: must be page, webtool, mcp or all",
-				terminal.Plain(word))
+				text.Line(word))
 		}
 	}
 	if !slices.Contains([]string{"off", scenario.TraceOn, scenario.TraceRetainOnFailure}, t.o.trace) {
 		return o, usage("invalid value %q for --trace: must be off, on or retain-on-failure",
-			terminal.Plain(t.o.trace))
+			text.Line(t.o.trace))
 	}
 	if t.o.traceDir == "" {
 		return o, usage("--trace-dir must name a folder")
@@ -304,7 +304,7 @@ func (t *tester) found(args []string) (names, folders []string, err error) {
 		info, wrong := os.Stat(arg)
 		switch {
 		case wrong != nil:
-			names, wrong = append(names, arg), usage("%s %w", terminal.Plain(arg), config.Problem(wrong))
+			names, wrong = append(names, arg), usage("%s %w", text.Line(arg), config.Problem(wrong))
 		case !info.IsDir():
 			names = append(names, arg)
 		default:
@@ -325,7 +325,7 @@ func (p *program) shown(err error) error {
 		return asUsage(err)
 	}
 	for line := range strings.SplitSeq(err.Error(), "\n") {
-		fmt.Fprintln(p.stderr, "pagetools: "+terminal.Plain(line))
+		fmt.Fprintln(p.stderr, "pagetools: "+text.Line(line))
 	}
 	return &shownError{exitUsage}
 }
@@ -353,7 +353,7 @@ func (t *tester) below(folder string) (names []string, err error) {
 		return nil
 	})
 	if err != nil {
-		return nil, usage("%s %w", terminal.Plain(folder), config.Problem(err))
+		return nil, usage("%s %w", text.Line(folder), config.Problem(err))
 	}
 	return names, nil
 }
@@ -365,11 +365,11 @@ func (t *tester) isScenario(name string) bool {
 }
 
 func readScenarios(name string) (*scenario.File, error) {
-	text, err := os.ReadFile(name)
+	words, err := os.ReadFile(name)
 	if err != nil {
-		return nil, usage("%s %w", terminal.Plain(name), config.Problem(err))
+		return nil, usage("%s %w", text.Line(name), config.Problem(err))
 	}
-	return scenario.ReadAs(name, text)
+	return scenario.ReadAs(name, words)
 }
 
 // export prints the cases of all files as one evals.json.
@@ -399,7 +399,7 @@ func (t *tester) open(ctx context.Context, to *app.Target, complete func(*app.Op
 
 // recorded writes what pages got from the network.
 func recorded(name string, text []byte) error {
-	if err := files.Replace(name, text, 0o600); err != nil { // it may hold what is nobody's business
+	if err := files.Write(name, text, 0o600); err != nil { // it may hold what is nobody's business
 		return usage("%w", err)
 	}
 	return nil
@@ -407,22 +407,22 @@ func recorded(name string, text []byte) error {
 
 // accept writes what is into a file, in the place of what was expected.
 func accept(f *scenario.File, changes []scenario.Change) error {
-	text, err := os.ReadFile(f.Name)
+	words, err := os.ReadFile(f.Name)
 	if err != nil {
-		return usage("--update: %s %w", terminal.Plain(f.Name), config.Problem(err))
+		return usage("--update: %s %w", text.Line(f.Name), config.Problem(err))
 	}
-	if json.Valid(text) {
-		return usage("--update: %s is JSON, of another program; change it by hand", terminal.Plain(f.Name))
+	if json.Valid(words) {
+		return usage("--update: %s is JSON, of another program; change it by hand", text.Line(f.Name))
 	}
-	next, err := scenario.Update(text, changes)
+	next, err := scenario.Update(words, changes)
 	if err != nil {
-		return usage("--update: %s: %w", terminal.Plain(f.Name), err)
+		return usage("--update: %s: %w", text.Line(f.Name), err)
 	}
 	info, err := os.Stat(f.Name)
 	if err != nil {
-		return usage("--update: %s %w", terminal.Plain(f.Name), config.Problem(err))
+		return usage("--update: %s %w", text.Line(f.Name), config.Problem(err))
 	}
-	if err := files.Replace(f.Name, next, info.Mode().Perm()); err != nil {
+	if err := files.Write(f.Name, next, info.Mode().Perm()); err != nil {
 		return usage("--update: %w", err)
 	}
 	return nil

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
+	"github.com/pagetools/pagetools/bridge/text"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/watch"
 	"github.com/pagetools/pagetools/e2e/report"
 	"github.com/pagetools/pagetools/e2e/scenario"
@@ -59,7 +59,7 @@ func (t *tester) watch(ctx context.Context, args []string) error {
 func (t *tester) sayChanged(paths []string) {
 	var names []string
 	for _, path := range paths {
-		names = append(names, terminal.Plain(filepath.Base(path)))
+		names = append(names, text.Line(filepath.Base(path)))
 	}
 	const few = 3
 	if more := len(names) - few; more > 0 {
@@ -132,7 +132,7 @@ func (t *tester) reconfigure() {
 		}
 	}
 	if err != nil {
-		t.p.say("warning: the settings stay as they were: %s", terminal.Plain(err.Error()))
+		t.p.say("warning: the settings stay as they were: %s", text.Line(err.Error()))
 		return
 	}
 	_ = t.browsers.Close() // the next run has its own

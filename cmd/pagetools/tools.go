@@ -16,6 +16,7 @@ import (
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/opentools"
 	"github.com/pagetools/pagetools/bridge/schema"
+	"github.com/pagetools/pagetools/bridge/text"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
 )
 
@@ -45,7 +46,7 @@ func exactly(n int, what string) cobra.PositionalArgs {
 		if len(args) != n {
 			more := ""
 			if len(args) > n {
-				more = fmt.Sprintf(", and %q is too much", terminal.Plain(args[n]))
+				more = fmt.Sprintf(", and %q is too much", text.Line(args[n]))
 			}
 			return usage("%s needs %s%s; see %s --help", cmd.Name(), what, more, cmd.CommandPath())
 		}
@@ -130,11 +131,11 @@ func tools(ctx context.Context, p *program, arg string, strict bool, to stateTar
 
 // findingText is a finding in one line for a person.
 func findingText(f bridge.Finding) string {
-	text := terminal.Plain(f.Message) + " (" + f.Rule + ")"
+	words := text.Line(f.Message) + " (" + f.Rule + ")"
 	if f.Tool != "" {
-		text = terminal.Plain(f.Tool) + ": " + text
+		words = text.Line(f.Tool) + ": " + words
 	}
-	return text
+	return words
 }
 
 // verdict is how the run ends after what was found and printed.
@@ -146,7 +147,7 @@ func verdict(list toolList, strict bool) error {
 	}
 	if strict && len(findings) > 0 {
 		return &exitError{exitFindings, fmt.Errorf("%s, and --strict accepts none",
-			count(len(findings), "finding"))}
+			text.Count(len(findings), "finding"))}
 	}
 	if strict && len(list.Tools) == 0 {
 		return &exitError{exitFindings, errors.New("--strict needs at least one tool")}
@@ -158,15 +159,15 @@ func verdict(list toolList, strict bool) error {
 func (l toolList) write(w io.Writer) error {
 	rest := l
 	rest.Tools = nil
-	text := func(v any) string { return schema.Escape(string(schema.MustEncode(v))) }
-	before, after, _ := strings.Cut(text(rest), `"tools":null`) // quotes in texts are escaped
-	out := bufio.NewWriterSize(w, 64<<10)                       // Flush has the error of each write
+	words := func(v any) string { return text.Escape(string(schema.MustEncode(v))) }
+	before, after, _ := strings.Cut(words(rest), `"tools":null`) // quotes in texts are escaped
+	out := bufio.NewWriterSize(w, 64<<10)                        // Flush has the error of each write
 	_, _ = out.WriteString(before + `"tools":[`)
 	for i, t := range l.Tools {
 		if i > 0 {
 			_ = out.WriteByte(',')
 		}
-		_, _ = out.WriteString(text(t))
+		_, _ = out.WriteString(words(t))
 	}
 	_, _ = out.WriteString("]" + after + "\n")
 	return out.Flush()
@@ -201,7 +202,7 @@ func printTools(p *program, list toolList) error {
 func printTool(w *bytes.Buffer, t toolItem, colors terminal.Colors, paragraph func(string) string) {
 	w.WriteString(colors.Strong(t.Name))
 	if t.Title != "" && !strings.HasPrefix(t.Description, t.Title) {
-		w.WriteString("  (" + terminal.Plain(t.Title) + ")")
+		w.WriteString("  (" + text.Line(t.Title) + ")")
 	}
 	claims, _ := bridge.ReadValue("annotations", t.Annotations) // they were admitted, or are not there
 	claim := func(name string) bool { return string(claims.Get(name).Text()) == "true" }
@@ -215,16 +216,16 @@ func printTool(w *bytes.Buffer, t toolItem, colors terminal.Colors, paragraph fu
 		w.WriteString("  [reads only]")
 	}
 	if t.Frame != "" {
-		w.WriteString("  [in the frame \"" + terminal.Plain(t.Frame) + "\", " + terminal.Plain(t.Origin) + "]")
+		w.WriteString("  [in the frame \"" + text.Line(t.Frame) + "\", " + text.Line(t.Origin) + "]")
 	}
-	w.WriteString("\n" + paragraph(terminal.Plain(t.Description)))
+	w.WriteString("\n" + paragraph(text.Line(t.Description)))
 	for _, prm := range parameters(t.InputSchema) {
-		line := terminal.Plain(prm.name) + ": " + terminal.Plain(strings.Join(prm.types, " or "))
+		line := text.Line(prm.name) + ": " + text.Line(text.List(prm.types, "or"))
 		if prm.required {
 			line += ", required"
 		}
 		if prm.description != "" {
-			line += ". " + terminal.Plain(prm.description)
+			line += ". " + text.Line(prm.description)
 		}
 		w.WriteString(paragraph(line))
 	}

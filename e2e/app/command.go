@@ -7,12 +7,13 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"os/exec"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/pagetools/pagetools/bridge/origin"
 )
 
 // Times of a command that serves a site.
@@ -152,9 +153,7 @@ func isLoopback(address string) error {
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" {
 		return fmt.Errorf("%s is not an http(s) URL, such as http://127.0.0.1:8080/", address)
 	}
-	host := u.Hostname()
-	ip, err := netip.ParseAddr(host)
-	if host == "localhost" || strings.HasSuffix(host, ".localhost") || err == nil && ip.IsLoopback() {
+	if origin.Loopback(u.Hostname()) {
 		return nil
 	}
 	return fmt.Errorf("%s is not an address of this machine: a command serves a loopback one, such as "+

@@ -81,6 +81,7 @@ func zombie(pid int) bool {
 func TestStartCommandFails(t *testing.T) {
 	t.Parallel()
 	address := "http://" + freeAddress(t) + "/"
+	port := address[strings.LastIndex(address, ":")+1 : len(address)-1]
 	soon, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
 	for _, test := range []struct {
@@ -93,6 +94,10 @@ func TestStartCommandFails(t *testing.T) {
 		{t.Context(), "sleep 1000", "https://shop.example/", "not an address of this machine"},
 		{t.Context(), "sleep 1000", "http://127.0.0.1.example/", "not an address of this machine"},
 		{t.Context(), "sleep 1000", "ftp://127.0.0.1/", "not an http(s) URL"},
+		{t.Context(), "exit 1", "http://LOCALHOST:" + port + "/", "ended before"}, // each is of this machine
+		{t.Context(), "exit 1", "http://localhost.:" + port + "/", "ended before"},
+		{t.Context(), "exit 1", "http://App.Localhost:" + port + "/", "ended before"},
+		{t.Context(), "exit 1", "http://[::1]:" + port + "/", "ended before"},
 	} {
 		if _, err := StartCommand(test.ctx, test.command, test.address); err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s at %s: %v, want %s", test.command, test.address, err, test.want)

@@ -4,6 +4,8 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+
+	"github.com/pagetools/pagetools/bridge/origin"
 )
 
 // FuzzTarget: an address that is taken is one of the web, its origin reads as itself, and
@@ -47,7 +49,7 @@ func checkTarget(t *testing.T, x *Target) {
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" {
 		t.Fatalf("%q became the address %q (%v)", x.Text, x.URL, err)
 	}
-	if again, ok := ParseOrigin(x.Origin); !ok || again != x.Origin {
+	if again, ok := origin.Parse(x.Origin); !ok || again != x.Origin {
 		t.Errorf("the origin %q of %q reads as %q, %v", x.Origin, x.Text, again, ok)
 	}
 }

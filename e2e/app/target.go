@@ -11,8 +11,7 @@ import (
 	"strconv"
 	"strings"
 
-	"golang.org/x/net/idna"
-
+	"github.com/pagetools/pagetools/bridge/origin"
 	"github.com/pagetools/pagetools/session/pageconfig"
 )
 
@@ -83,7 +82,10 @@ func (t *Target) readURL() error {
 	case u.Hostname() == "" || u.Opaque != "":
 		return fmt.Errorf("%s: the URL has no host, such as in https://shop.example/", t.Text)
 	}
-	t.URL, t.Origin = u.String(), originOf(u)
+	t.URL, t.Origin = u.String(), origin.OfURL(u)
+	if t.Origin == "" {
+		return fmt.Errorf("%s: the URL has no host that can be opened", t.Text)
+	}
 	return nil
 }
 
@@ -95,43 +97,16 @@ var named = regexp.MustCompile(`^[A-Za-z0-9_.-]+=`)
 
 // meant guesses the URL that a text was meant to be.
 func meant(text string) string {
+	u, err := url.Parse("//" + text)
 	switch {
 	case named.MatchString(text):
 		return "; a NAME before = must be of a-z, 0-9 and _, such as shop"
 	case !hostLike.MatchString(text):
 		return "; give https://HOST/, or the path of a folder"
-	case strings.HasPrefix(text, "localhost") || strings.HasPrefix(text, "127."):
+	case err == nil && origin.Loopback(u.Hostname()):
 		return "; did you mean http://" + text + "?"
 	}
 	return "; did you mean https://" + text + "?"
-}
-
-// originOf returns the origin of a URL as browsers write it.
-func originOf(u *url.URL) string {
-	host := strings.ToLower(u.Hostname())
-	if ascii, err := idna.Lookup.ToASCII(host); err == nil {
-		host = ascii
-	}
-	if strings.Contains(host, ":") {
-		host = "[" + host + "]"
-	}
-	port := u.Port()
-	if port == "" || (u.Scheme == "http" && port == "80") ||
-		(u.Scheme == "https" && port == "443") {
-		return u.Scheme + "://" + host
-	}
-	return u.Scheme + "://" + host + ":" + port
-}
-
-// ParseOrigin reads an origin as a person writes it.
-func ParseOrigin(s string) (string, bool) {
-	u, err := url.Parse(s)
-	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Hostname() == "" ||
-		(u.Path != "" && u.Path != "/") ||
-		u.RawQuery != "" || u.Fragment != "" || u.User != nil {
-		return "", false
-	}
-	return originOf(u), true
 }
 
 // defaultName makes a name from the host or the folder.

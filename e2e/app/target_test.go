@@ -103,16 +103,3 @@ func TestDefaultNames(t *testing.T) {
 		t.Error("two sites may have one name")
 	}
 }
-
-func TestParseOrigin(t *testing.T) {
-	t.Parallel()
-	for in, want := range map[string]string{
-		"https://a.example": "https://a.example", "https://A.example:443/": "https://a.example", "http://a.example:8080": "http://a.example:8080",
-		"*": "", "": "", "a.example": "", "ftp://a.example": "", "https://a.example/x": "", "https://a.example?x": "", "https://u@a.example": "", "https://:1": "",
-	} {
-		got, ok := ParseOrigin(in)
-		if got != want || ok != (want != "") {
-			t.Errorf("ParseOrigin(%q) = %q, %v", in, got, ok)
-		}
-	}
-}

@@ -1,13 +1,14 @@
 package check
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"regexp"
 	"slices"
 	"strings"
 
-	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/text"
 )
 
 // apiExample is a document with one operation, and what else stands beside its paths.
@@ -128,7 +129,7 @@ func authExample(auth string) string {
 const maxReason = 300
 
 // reason is a sentence of the reader of documents, which quotes what strangers wrote.
-func reason(s string) string { return bridge.Clip(bridge.OneLine(s), maxReason) }
+func reason(s string) string { return text.Short(text.Line(s), maxReason) }
 
 func findUnreadable(r *run) {
 	if r.api != nil && r.api.Problem != "" {
@@ -184,7 +185,7 @@ func findRefs(r *run) {
 func findNoID(r *run) {
 	r.operations(func(d *description, o *operation) {
 		if o.offered() && o.ID == "" {
-			r.report(d.of(o, ""), "%s has x-llm and no operationId: give it one, such as the name of a function.", quote(o.name()))
+			r.report(d.of(o, ""), "%s has x-llm and no operationId: give it one, such as the name of a function.", text.Quote(o.name()))
 		}
 	})
 }
@@ -193,7 +194,7 @@ func findSameID(r *run) {
 	first := map[string]*operation{}
 	r.operations(func(d *description, o *operation) {
 		if other := first[o.ID]; o.ID != "" && other != nil {
-			r.report(d.of(o, "/operationId"), "%s has the operationId %s of %s: give it one of its own.", quote(o.name()), quote(o.ID), quote(other.name()))
+			r.report(d.of(o, "/operationId"), "%s has the operationId %s of %s: give it one of its own.", text.Quote(o.name()), text.Quote(o.ID), text.Quote(other.name()))
 			return
 		}
 		first[o.ID] = o
@@ -205,7 +206,7 @@ func findNoText(r *run) {
 		var hint string
 		_ = json.Unmarshal(o.XLLM["hint"], &hint)
 		if o.offered() && strings.TrimSpace(o.Summary+o.Description+hint) == "" {
-			r.report(d.of(o, ""), "%s says nowhere what it is for: give it a summary, and a hint that says when to use it.", quote(o.name()))
+			r.report(d.of(o, ""), "%s says nowhere what it is for: give it a summary, and a hint that says when to use it.", text.Quote(o.name()))
 		}
 	})
 }
@@ -229,14 +230,14 @@ func findAuto(r *run) {
 		if destructive {
 			why = "it is destructive"
 		}
-		r.report(d.of(o, where), `%s needs no consent, and %s: make its approval "per-call".`, quote(o.name()), why)
+		r.report(d.of(o, where), `%s needs no consent, and %s: make its approval "per-call".`, text.Quote(o.name()), why)
 	})
 }
 
 func findAutoNoBlanket(r *run) {
 	r.operations(func(d *description, o *operation) {
 		if is, _ := d.auto(o); is && o.offered() && says(o.XLLM, "blanketApprovalAllowed", "false") {
-			r.report(d.of(o, "/x-llm/blanketApprovalAllowed"), `%s needs no consent, and allows none for all calls: make its approval "per-call", or take blanketApprovalAllowed away.`, quote(o.name()))
+			r.report(d.of(o, "/x-llm/blanketApprovalAllowed"), `%s needs no consent, and allows none for all calls: make its approval "per-call", or take blanketApprovalAllowed away.`, text.Quote(o.name()))
 		}
 	})
 }
@@ -244,7 +245,7 @@ func findAutoNoBlanket(r *run) {
 func findBlanket(r *run) {
 	r.operations(func(d *description, o *operation) {
 		if o.offered() && says(o.XLLM, "destructive", "true") && says(o.XLLM, "blanketApprovalAllowed", "true") {
-			r.report(d.of(o, "/x-llm/blanketApprovalAllowed"), "%s is destructive, and people may agree to all of its calls at once: make blanketApprovalAllowed false.", quote(o.name()))
+			r.report(d.of(o, "/x-llm/blanketApprovalAllowed"), "%s is destructive, and people may agree to all of its calls at once: make blanketApprovalAllowed false.", text.Quote(o.name()))
 		}
 	})
 }
@@ -253,8 +254,8 @@ var window = regexp.MustCompile(`^[1-9][0-9]*(ms|s|m|h|d)$`)
 
 func findRate(r *run) {
 	r.operations(func(d *description, o *operation) {
-		text := o.XLLM["rateLimit"]
-		if text == nil {
+		words := o.XLLM["rateLimit"]
+		if words == nil {
 			return
 		}
 		var n float64
@@ -262,10 +263,10 @@ func findRate(r *run) {
 			Max    float64
 			Window string
 		}
-		if json.Unmarshal(text, &n) == nil && n > 0 || json.Unmarshal(text, &limit) == nil && limit.Max >= 1 && window.MatchString(limit.Window) {
+		if json.Unmarshal(words, &n) == nil && n > 0 || json.Unmarshal(words, &limit) == nil && limit.Max >= 1 && window.MatchString(limit.Window) {
 			return
 		}
-		r.report(d.of(o, "/x-llm/rateLimit"), `%s has the rateLimit %s: write {"max":30,"window":"1m"}, with ms, s, m, h or d.`, quote(o.name()), quote(string(text)))
+		r.report(d.of(o, "/x-llm/rateLimit"), `%s has the rateLimit %s: write {"max":30,"window":"1m"}, with ms, s, m, h or d.`, text.Quote(o.name()), text.Quote(string(words)))
 	})
 }
 
@@ -274,7 +275,7 @@ func findSchemes(r *run) {
 		for _, alternative := range all {
 			for _, name := range sortedKeys(alternative) {
 				if _, there := r.api.Components.Schemes[name]; !there {
-					r.report(at, "Security needs the scheme %s, which components.securitySchemes does not define (it has [%s]): define it there.", quote(name), quoteAll(sortedKeys(r.api.Components.Schemes)))
+					r.report(at, "Security needs the scheme %s, which components.securitySchemes does not define (it has [%s]): define it there.", text.Quote(name), quoteAll(sortedKeys(r.api.Components.Schemes)))
 				}
 			}
 		}
@@ -313,7 +314,7 @@ func findAuth(r *run) {
 	case r.api.Auth == "none" && len(r.api.Security) > 0:
 		r.report(r.api.at("/security"), `llm.json says that no one signs in ("none"), and the document requires security: write %s in llm.json.`, quoteAll(kinds))
 	case r.api.Auth != "none" && !slices.Contains(kinds, r.api.Auth):
-		r.report(r.api.at("/components/securitySchemes"), "llm.json says %s, and the document has the schemes [%s]: make them agree.", quote(r.api.Auth), quoteAll(kinds))
+		r.report(r.api.at("/components/securitySchemes"), "llm.json says %s, and the document has the schemes [%s]: make them agree.", text.Quote(r.api.Auth), quoteAll(kinds))
 	}
 }
 
@@ -323,13 +324,13 @@ func findServers(r *run) {
 	}
 	for i, s := range r.api.Servers {
 		if r.api.elsewhere(s) {
-			r.report(r.api.at(fmt.Sprintf("/servers/%d/url", i)), "The server %s is of another origin than the document: publish the document there, or say to people that they must allow it.", quote(s.URL))
+			r.report(r.api.at(fmt.Sprintf("/servers/%d/url", i)), "The server %s is of another origin than the document: publish the document there, or say to people that they must allow it.", text.Quote(s.URL))
 		}
 	}
 	r.operations(func(d *description, o *operation) {
 		for _, s := range o.Servers {
 			if d.elsewhere(s) {
-				r.report(d.of(o, "/servers"), "The server %s of %s is of another origin than the document.", quote(s.URL), quote(o.name()))
+				r.report(d.of(o, "/servers"), "The server %s of %s is of another origin than the document.", text.Quote(s.URL), text.Quote(o.name()))
 			}
 		}
 	})
@@ -348,7 +349,7 @@ func findUnknown(r *run) {
 	look := func(x map[string]json.RawMessage, known []string, at func(string) place) {
 		for _, name := range sortedKeys(x) {
 			if !slices.Contains(known, name) && !strings.HasPrefix(name, "x-") {
-				r.report(at("/x-llm/"+strings.NewReplacer("~", "~0", "/", "~1").Replace(name)), "x-llm has no member %s: %s.", quote(name), suggestion(name, known, "it has "+strings.Join(known, ", ")))
+				r.report(at("/x-llm/"+strings.NewReplacer("~", "~0", "/", "~1").Replace(name)), "x-llm has no member %s: %s.", text.Quote(name), cmp.Or(text.DidYouMean(name, known), "it has "+strings.Join(known, ", ")))
 			}
 		}
 	}
@@ -374,7 +375,7 @@ func findVersion(r *run) {
 	_ = json.Unmarshal(r.api.XLLM["version"], &version)
 	_ = json.Unmarshal(r.api.XLLM["name"], &name)
 	if !knownVersion.MatchString(version) {
-		r.report(r.api.at("/x-llm/version"), "The version of x-llm is %s: it must be 0.1.", quote(version))
+		r.report(r.api.at("/x-llm/version"), "The version of x-llm is %s: it must be 0.1.", text.Quote(version))
 	}
 	if strings.TrimSpace(name) == "" {
 		r.report(r.api.at("/x-llm"), "x-llm has no name: people are asked in the name of the application.")

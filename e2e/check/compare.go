@@ -1,11 +1,13 @@
 package check
 
 import (
-	"net/url"
 	"regexp"
 	"slices"
 	"strings"
 	"unicode"
+
+	"github.com/pagetools/pagetools/bridge/origin"
+	"github.com/pagetools/pagetools/bridge/text"
 )
 
 // This file compares texts and names.
@@ -77,10 +79,10 @@ func findVague(r *run) {
 		case len(words) == 0 && strings.TrimSpace(t.Description) == "":
 		case placeholder != "" && said <= 3:
 			r.report(at, "The description looks like a template that was not filled in (%s): say what the "+
-				"tool does.", quote(placeholder))
+				"tool does.", text.Quote(placeholder))
 		case said == 0:
 			r.report(at, "The description %s only repeats the name, or says nothing: say with what the "+
-				"tool works, and what it returns.", quote(t.Description))
+				"tool works, and what it returns.", text.Quote(t.Description))
 		}
 	})
 }
@@ -130,7 +132,7 @@ func findSimilar(r *run) {
 				}
 				if alike := jaccard(a, b, threshold); alike >= threshold {
 					r.report(place{tool: p.tools[j], pointer: "/description"}, "The words of the description are "+
-						"%.0f %% the same as those of %s: say what is different.", 100*alike, quote(p.tools[i].Name))
+						"%.0f %% the same as those of %s: say what is different.", 100*alike, text.Quote(p.tools[i].Name))
 					break
 				}
 			}
@@ -182,7 +184,7 @@ func findShadowing(r *run) {
 					oneEdit(folded[i], folded[j])
 				if folded[i] == folded[j] || near {
 					r.report(place{tool: b, pointer: "/name"}, "The name reads like %s, which another frame, "+
-						"origin or script registered: rename one of them.", quote(a.Name))
+						"origin or script registered: rename one of them.", text.Quote(a.Name))
 				}
 			}
 		}
@@ -212,28 +214,15 @@ func (t *tool) origin() string {
 	if t.Origin != "" {
 		return t.Origin
 	}
-	return originOf(t.page.URL)
+	return origin.Of(t.page.URL)
 }
 
 // scriptOrigin is that of the script that registered the tool, or that of the document.
 func (t *tool) scriptOrigin() string {
 	if t.Script != nil {
-		if origin := originOf(t.Script.URL); origin != "" {
-			return origin
+		if from := origin.Of(t.Script.URL); from != "" {
+			return from
 		}
 	}
 	return t.origin()
-}
-
-// originOf is the origin of an address, or "" when it has none.
-func originOf(address string) string {
-	u, err := url.Parse(address)
-	if err != nil || u.Host == "" {
-		return ""
-	}
-	origin := strings.ToLower(u.Scheme + "://" + u.Host)
-	if port := map[string]string{"http": ":80", "https": ":443"}[u.Scheme]; port != "" {
-		return strings.TrimSuffix(origin, port)
-	}
-	return origin
 }

@@ -10,7 +10,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/pagetools/pagetools/bridge"
-	"github.com/pagetools/pagetools/bridge/schema"
+	"github.com/pagetools/pagetools/bridge/origin"
+	"github.com/pagetools/pagetools/bridge/text"
 )
 
 var declarationRules = []Rule{
@@ -157,7 +158,7 @@ func findNameValid(r *run) {
 				at.fix = func() string { return t.with(func(x *Tool) { x.Name = better }) }
 			}
 			r.report(at, "The name %s has characters besides letters, digits, '_', '.' and '-': leave "+
-				"them out.", quote(t.Name))
+				"them out.", text.Quote(t.Name))
 		}
 	})
 }
@@ -199,7 +200,7 @@ func findNameStyle(r *run) {
 		if bridge.IsLegalName(t.Name) {
 			r.report(place{tool: t, pointer: "/name"}, "The name %s is not in the style %s: rename the "+
 				"tool.",
-				quote(t.Name), strings.Join(allowed, " or "))
+				text.Quote(t.Name), text.List(allowed, "or"))
 		}
 	})
 }
@@ -217,7 +218,7 @@ func findConsistency(r *run) {
 				}
 			}
 		}
-		home := originOf(p.URL)
+		home := origin.Of(p.URL)
 		for _, t := range p.tools {
 			if t.Frame != "" && t.origin() != home {
 				continue // its author is another one
@@ -237,7 +238,7 @@ func (r *run) mixed(p *page, what string, seen map[string]string) {
 	}
 	var parts []string
 	for _, style := range sortedKeys(seen) {
-		parts = append(parts, style+" ("+quote(seen[style])+")")
+		parts = append(parts, style+" ("+text.Quote(seen[style])+")")
 	}
 	r.report(place{page: p}, "The names of the %s are in %d styles: %s. Choose one.", what, len(parts),
 		strings.Join(parts, ", "))
@@ -259,7 +260,7 @@ func findDuplicates(r *run) {
 		for _, t := range p.all {
 			if seen[t.Name]++; seen[t.Name] == 2 && t.Name != "" {
 				r.report(place{tool: t, pointer: "/name"}, "More than one tool of the page is called %s: "+
-					"rename all but one.", quote(t.Name))
+					"rename all but one.", text.Quote(t.Name))
 			}
 		}
 	}
@@ -278,7 +279,7 @@ func findDescription(r *run) {
 		if t.mute() {
 			return // declarative-description says it where it is written
 		}
-		seen := func(r rune) bool { return !unicode.IsSpace(r) && !schema.Invisible(r) }
+		seen := func(r rune) bool { return !unicode.IsSpace(r) && !text.Invisible(r) }
 		if !strings.ContainsFunc(t.Description, seen) {
 			r.report(place{tool: t, pointer: "/description"}, "The tool has no description: say what it "+
 				"does, with what, and what it returns.")

@@ -4,11 +4,12 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"net/url"
 	"slices"
-	"strings"
 
-	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/origin"
 	"github.com/pagetools/pagetools/bridge/schema"
+	"github.com/pagetools/pagetools/bridge/text"
 )
 
 // Change is one way in which a tool, or a list of them, is not what it was.
@@ -44,7 +45,7 @@ var severities = map[schema.Change]Severity{schema.Major: Error, schema.Minor: W
 // error, what does not a warning, and words are information.
 func (c Change) Finding() Finding {
 	return Finding{Rule: "contract-changed", Severity: severities[c.Change], Message: c.String(),
-		Where: Where{Page: c.Page, Tool: bridge.Clip(c.Tool, maxName), Pointer: bridge.Clip(c.Pointer,
+		Where: Where{Page: c.Page, Tool: text.Short(c.Tool, maxName), Pointer: text.Short(c.Pointer,
 			maxPointer)}}
 }
 
@@ -131,7 +132,7 @@ func pageOfLock(lock *Snapshot, with *Page) (*Page, error) {
 		names = append(names, lock.Pages[i].name())
 	}
 	return &Page{}, fmt.Errorf("%s has %d targets, and none of them is the other list: it has %s",
-		quote(lock.Target), len(names), quoteAll(names))
+		text.Quote(lock.Target), len(names), quoteAll(names))
 }
 
 // diffTools compares two lists by the names of the tools. Of tools with one name the first counts.
@@ -190,7 +191,7 @@ func newTool(name string) Change {
 
 func renamedTool(before, now *Tool) Change {
 	return Change{Tool: now.Name, Was: before.Name, Pointer: "/name", Change: schema.Major,
-		What:   "the tool was called " + quote(before.Name),
+		What:   "the tool was called " + text.Quote(before.Name),
 		Reason: "calls by the old name fail: keep a tool of that name for a while"}
 }
 
@@ -200,11 +201,11 @@ func compareTools(before, now *Tool) (all []Change) {
 		all = append(all, Change{Tool: now.Name, Pointer: pointer, Change: change, What: what,
 			Reason: reason})
 	}
-	if a, b := bridge.OneLine(before.Description), bridge.OneLine(now.Description); a != b {
+	if a, b := text.Line(before.Description), text.Line(now.Description); a != b {
 		add("/description", schema.Patch, was("description", a, b),
 			"calls that were right still are, but agents may choose the tool for other tasks")
 	}
-	if a, b := bridge.OneLine(before.Title), bridge.OneLine(now.Title); a != b {
+	if a, b := text.Line(before.Title), text.Line(now.Title); a != b {
 		add("/title", schema.Patch, was("title", a, b), "people see another name")
 	}
 	all = append(all, compareSchemas(now.Name, "/inputSchema", inputOf(before), inputOf(now),
@@ -227,20 +228,20 @@ func compareTools(before, now *Tool) (all []Change) {
 }
 
 // public reports whether an origin is not of this machine: those have another port each time.
-func public(origin string) bool {
-	return origin != "" && !strings.Contains(origin, "://127.0.0.1") &&
-		!strings.Contains(origin, "://localhost") && !strings.Contains(origin, "://[::1]")
+func public(from string) bool {
+	u, err := url.Parse(from)
+	return err == nil && from != "" && !origin.Loopback(u.Hostname())
 }
 
 // was says how a text changed.
 func was(what, before, now string) string {
 	switch "" {
 	case before:
-		return what + " " + quote(now) + " is new"
+		return what + " " + text.Quote(now) + " is new"
 	case now:
-		return what + " " + quote(before) + " is gone"
+		return what + " " + text.Quote(before) + " is gone"
 	}
-	return what + " was " + quote(before) + " and is " + quote(now) + " now"
+	return what + " was " + text.Quote(before) + " and is " + text.Quote(now) + " now"
 }
 
 func compareSchemas(tool, at string, before, now json.RawMessage, d schema.Direction) []Change {

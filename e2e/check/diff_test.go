@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/pagetools/pagetools/bridge/schema"
+	"github.com/pagetools/pagetools/bridge/text"
 )
 
 // changesOf are the changes between two lists of declarations in short: kind, tool and place.
@@ -160,7 +161,7 @@ func TestDiffIsVisible(t *testing.T) {
 	}
 	for _, c := range changes {
 		f := c.Finding()
-		if len(f.Message) > 1500 || strings.ContainsFunc(f.Message, schema.Invisible) || len(f.Where.Tool) > 2*maxName {
+		if len(f.Message) > 1500 || strings.ContainsFunc(f.Message, text.Invisible) || len(f.Where.Tool) > 2*maxName {
 			t.Errorf("%+v", f)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/pagetools/pagetools/bridge/schema"
+	"github.com/pagetools/pagetools/bridge/text"
 )
 
 const (
@@ -188,7 +189,7 @@ func findConfirmation(r *run) {
 			if v.names("material", splitWords(name)) && sent(c.Effects, value) && !shows(asked, value) {
 				r.report(at, "The person was asked %s, and %s of the argument %s was sent: show it in the "+
 					"question.",
-					quote(asked), quote(string(value.Text())), quote(name))
+					text.Quote(asked), text.Quote(string(value.Text())), text.Quote(name))
 			}
 		}
 	})
@@ -234,7 +235,7 @@ func findUnreachable(r *run) {
 	for _, q := range r.s.Questions {
 		if len(q.Hosts) > 0 && len(q.Shown) == 0 {
 			r.report(place{name: q.Tool, url: q.Page}, "None of the hosts (%s) can show the question of "+
-				"the kind %s: let the page ask before the call, or offer another way.", quoteAll(q.Hosts), quote(q.Kind))
+				"the kind %s: let the page ask before the call, or offer another way.", quoteAll(q.Hosts), text.Quote(q.Kind))
 		}
 	}
 }
@@ -243,11 +244,11 @@ func findParity(r *run) {
 	for _, d := range r.s.Differences {
 		var parts []string
 		for _, door := range sortedKeys(d.Doors) {
-			parts = append(parts, door+": "+quote(d.Doors[door]))
+			parts = append(parts, door+": "+text.Quote(d.Doors[door]))
 		}
 		in := ""
 		if d.Case != "" {
-			in = " of the case " + quote(d.Case)
+			in = " of the case " + text.Quote(d.Case)
 		}
 		r.report(place{name: d.Tool, url: d.Page}, "The %s%s is not the same through each door (%s): "+
 			"look at what the tool reads besides its arguments.", d.What, in, strings.Join(parts, "; "))

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 	"unicode"
+
+	"github.com/pagetools/pagetools/bridge/text"
 )
 
 // This file finds what people cannot read in texts: invisible characters and encoded sentences.
@@ -261,7 +263,7 @@ func findEncoded(r *run) {
 			i := slices.IndexFunc(readings, func(s string) bool { return without(r.allowed, fold(s)) != "" })
 			if i >= 0 {
 				r.report(place{tool: t, pointer: x.pointer}, "A part of the text is encoded, and says %s: "+
-					"write it plainly, or take it out.", quote(readings[i]))
+					"write it plainly, or take it out.", text.Quote(readings[i]))
 			}
 		}
 	})

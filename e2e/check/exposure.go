@@ -1,10 +1,12 @@
 package check
 
 import (
-	"net/netip"
 	"net/url"
 	"slices"
 	"strings"
+
+	"github.com/pagetools/pagetools/bridge/origin"
+	"github.com/pagetools/pagetools/bridge/text"
 )
 
 const exposed = exampleHead + `"exposedTo":["`
@@ -44,19 +46,13 @@ var exposureRules = []Rule{
 		Bad:    `{"url":"http://shop.example/"}`, Good: `{"url":"http://localhost:8080/"}`},
 }
 
-// local reports whether a host is this machine.
-func local(host string) bool {
-	ip, err := netip.ParseAddr(host)
-	return host == "localhost" || strings.HasSuffix(host, ".localhost") || err == nil && ip.IsLoopback()
-}
-
 // trustworthy reports whether an address is potentially trustworthy (W3C Secure Contexts, 3.1).
 func trustworthy(u *url.URL) bool {
 	switch u.Scheme {
 	case "https", "wss":
 		return u.Host != ""
 	case "http", "ws":
-		return local(strings.ToLower(u.Hostname()))
+		return origin.Loopback(u.Hostname())
 	}
 	return u.Scheme == "file"
 }
@@ -79,7 +75,7 @@ func findInsecureExposure(r *run) {
 	r.exposures(func(_ *tool, at place, entry string, u *url.URL) {
 		if !strings.Contains(entry, "*") && (u == nil || !trustworthy(u)) {
 			r.report(at, "The entry %s is not a secure origin: write one that begins with "+
-				"https://.", quote(entry))
+				"https://.", text.Quote(entry))
 		}
 	})
 }
@@ -92,22 +88,22 @@ func findMoreThanOrigin(r *run) {
 		if u.User == nil && u.RawQuery == "" && u.Fragment == "" && (u.Path == "" || u.Path == "/") {
 			return
 		}
-		origin := u.Scheme + "://" + u.Host
+		only := origin.OfURL(u)
 		at.fix = func() string {
 			return t.with(func(x *Tool) {
-				x.ExposedTo[slices.Index(x.ExposedTo, entry)] = origin
+				x.ExposedTo[slices.Index(x.ExposedTo, entry)] = only
 			})
 		}
 		r.report(at, "The entry %s is more than an origin, and the rest does not count: write "+
-			"%s.", quote(entry),
-			quote(origin))
+			"%s.", text.Quote(entry),
+			text.Quote(only))
 	})
 }
 
 func findWildcard(r *run) {
 	r.exposures(func(_ *tool, at place, entry string, _ *url.URL) {
 		if strings.Contains(entry, "*") {
-			r.report(at, "The entry %s has a wildcard: list the origins.", quote(entry))
+			r.report(at, "The entry %s has a wildcard: list the origins.", text.Quote(entry))
 		}
 	})
 }
@@ -117,7 +113,7 @@ func findFrames(r *run) {
 		for _, f := range p.Frames {
 			if f.Registers && !f.Allowed {
 				r.report(place{page: p}, "The frame %s registers tools, and may not: add allow=\"tools\" to "+
-					"its iframe.", quote(f.URL))
+					"its iframe.", text.Quote(f.URL))
 			}
 		}
 	}
@@ -129,7 +125,7 @@ func findThirdParty(r *run) {
 		from := t.scriptOrigin()
 		if own := t.origin(); own != "" && from != own && !slices.Contains(trusted, from) {
 			r.report(place{tool: t}, "A script of %s registered the tool in a document of %s: serve it "+
-				"yourself, or list its origin in the option origins.", quote(from), quote(own))
+				"yourself, or list its origin in the option origins.", text.Quote(from), text.Quote(own))
 		}
 	})
 }
@@ -138,7 +134,7 @@ func findInsecureOrigin(r *run) {
 	for _, p := range r.pages {
 		u, err := url.Parse(p.URL)
 		if err == nil && u.Scheme == "http" && !trustworthy(u) {
-			r.report(place{page: p}, "The page comes over http from %s: serve it over https.", quote(u.Host))
+			r.report(place{page: p}, "The page comes over http from %s: serve it over https.", text.Quote(u.Host))
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/pagetools/pagetools/bridge/schema"
+	"github.com/pagetools/pagetools/bridge/text"
 )
 
 // What FromFile takes a file for.
@@ -51,7 +52,7 @@ func FromFile(b []byte) (*Snapshot, error) {
 	case reply && v.Get("error").Exists():
 		return nil, fmt.Errorf("the JSON-RPC message is the error %s: ask for tools/list again, and "+
 			"use its result",
-			quote(v.Get("error").Get("message").String()))
+			text.Quote(v.Get("error").Get("message").String()))
 	case reply && v.Get("result").Get("tools").IsArray():
 		s.Source, v = sourceReply, v.Get("result")
 		list = v.Get("tools")

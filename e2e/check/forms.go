@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/pagetools/pagetools/bridge"
-	"github.com/pagetools/pagetools/bridge/schema"
+	"github.com/pagetools/pagetools/bridge/text"
 )
 
 const formHead = `{"forms":[{"declares":true,"name":"find_stamps","description":"Finds rarities by their country.",`
@@ -85,16 +85,16 @@ func findFormName(r *run) {
 			r.report(at, "The form has tooldescription and no toolname: add one.")
 		case !bridge.IsLegalName(f.Name) || len(f.Name) > 128:
 			r.report(at, "The toolname %s is not valid: use up to 128 letters, digits, '_', '.' and '-'.",
-				quote(f.Name))
+				text.Quote(f.Name))
 		}
 	})
 }
 
 func findFormDescription(r *run) {
 	r.declaring(func(f *Form, at place) {
-		if bridge.OneLine(f.Description) == "" {
+		if text.Line(f.Description) == "" {
 			at.pointer += "/description"
-			r.report(at, "The form %s has no tooldescription: say what submitting it does.", quote(f.Name))
+			r.report(at, "The form %s has no tooldescription: say what submitting it does.", text.Quote(f.Name))
 		}
 	})
 }
@@ -103,15 +103,15 @@ func findFieldName(r *run) {
 	r.fields(func(_ *Form, field *Field, at place) {
 		if field.Name == "" {
 			r.report(at, "The field %s has no name: add one, or the agent cannot fill it.",
-				quote(field.Label+field.Description))
+				text.Quote(field.Label+field.Description))
 		}
 	})
 }
 
 func findFieldDescription(r *run) {
 	r.fields(func(_ *Form, field *Field, at place) {
-		if field.Name != "" && bridge.OneLine(field.Label+field.Description) == "" {
-			r.report(at, "The field %s has no label: add one, or toolparamdescription.", quote(field.Name))
+		if field.Name != "" && text.Line(field.Label+field.Description) == "" {
+			r.report(at, "The field %s has no label: add one, or toolparamdescription.", text.Quote(field.Name))
 		}
 	})
 }
@@ -127,7 +127,7 @@ func findAutoSubmit(r *run) {
 		if f.AutoSubmit && (filled || strings.EqualFold(field.Type, "password") || secret(field.Name)) {
 			r.report(at, "The field %s asks for a secret, and the form has toolautosubmit: let a person "+
 				"submit it.",
-				quote(field.Name))
+				text.Quote(field.Name))
 		}
 	})
 }
@@ -146,7 +146,7 @@ func findFormMismatch(r *run) {
 // escaped.
 func quoteLong(s string) string {
 	const most = 400
-	return strings.ReplaceAll(schema.Escape(bridge.Clip(s, most)), "\n", " ")
+	return strings.ReplaceAll(text.Escape(text.Short(s, most)), "\n", " ")
 }
 
 func findFormCoverage(r *run) {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/pagetools/pagetools/bridge/schema"
+	"github.com/pagetools/pagetools/bridge/text"
 )
 
 // hintChange is what it means that a claim is made, and that it is not made any more.
@@ -132,5 +133,5 @@ func quoteName(name string) string {
 	if name == "" {
 		return "the value"
 	}
-	return quote(name)
+	return text.Quote(name)
 }

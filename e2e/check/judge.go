@@ -7,10 +7,9 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
-	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/text"
 )
 
 // mostFindings is how many findings a rule may have on one page. What is more is counted.
@@ -96,11 +95,11 @@ type place struct {
 // report adds a finding, unless there are enough of this rule on this page. Texts of strangers
 // in it are quoted.
 func (r *run) report(at place, format string, args ...any) {
-	w := Where{Target: r.s.Target, Pointer: bridge.Clip(at.pointer, maxPointer),
-		Tool: bridge.Clip(at.name, maxName), Page: bridge.Clip(at.url, maxPointer)}
+	w := Where{Target: r.s.Target, Pointer: text.Short(at.pointer, maxPointer),
+		Tool: text.Short(at.name, maxName), Page: text.Short(at.url, maxPointer)}
 	if at.tool != nil {
 		at.page = cmp.Or(at.page, at.tool.page)
-		w.Tool, w.Frame = bridge.Clip(at.tool.Name, maxName), bridge.Clip(at.tool.Frame, maxName)
+		w.Tool, w.Frame = text.Short(at.tool.Name, maxName), text.Short(at.tool.Frame, maxName)
 		w.Script = at.tool.Script
 	}
 	if at.page != nil {
@@ -167,21 +166,13 @@ const (
 	maxFix     = 32 << 10
 )
 
-// quote is a stranger's text in a message: short, and with what cannot be seen as escapes.
-func quote(s string) string { return strconv.Quote(bridge.Clip(s, maxQuoted)) }
-
 // quoteAll quotes the first few of a list.
 func quoteAll(list []string) string {
-	const most = 5
-	var parts []string
+	parts := make([]string, len(list))
 	for i, s := range list {
-		if i == most {
-			parts = append(parts, fmt.Sprintf("and %d more", len(list)-most))
-			break
-		}
-		parts = append(parts, quote(s))
+		parts[i] = text.Quote(s)
 	}
-	return strings.Join(parts, ", ")
+	return text.Few(parts, 5)
 }
 
 // option finds an option by name. Every name is a constant of the same table.

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/schema"
+	"github.com/pagetools/pagetools/bridge/text"
 )
 
 const stamp = `{"name":"add_stamp","title":"Add stamp","description":"Adds a stamp to the collection of the signed-in user.",`
@@ -80,7 +80,7 @@ func findLate(r *run) {
 			if e.At > most && e.During == "" {
 				r.report(place{page: p, name: e.Tool}, "The tool %s was registered after %s: register it "+
 					"within %s.",
-					quote(e.Tool), e.At.Round(time.Millisecond), most)
+					text.Quote(e.Tool), e.At.Round(time.Millisecond), most)
 			}
 		}
 	}
@@ -96,7 +96,7 @@ func findChurn(r *run) {
 		for _, name := range sortedKeys(events) {
 			if changes := events[name] - 1; changes > most {
 				r.report(place{page: p, name: name}, "The tool %s changed %d times after it was registered: "+
-					"register it once, and let its function look at the state.", quote(name), changes)
+					"register it once, and let its function look at the state.", text.Quote(name), changes)
 			}
 		}
 	}
@@ -106,7 +106,7 @@ func findUnhandled(r *run) {
 	r.declarations(func(t *tool) {
 		if t.rejected != nil && t.rejected.Unhandled {
 			r.report(place{tool: t}, "The registration of %s was rejected (%s), and nobody handled that: "+
-				"await registerTool, and catch.", quote(t.Name), quoteLong(t.rejected.Reason+" "+t.rejected.Message))
+				"await registerTool, and catch.", text.Quote(t.Name), quoteLong(t.rejected.Reason+" "+t.rejected.Message))
 		}
 	})
 }
@@ -120,7 +120,7 @@ func findSelfUnregister(r *run) {
 			kept := func(c Call) bool { return c.Page == p.URL && c.Tool == e.Tool && c.Result != nil }
 			if !slices.ContainsFunc(r.s.Calls, kept) {
 				r.report(place{page: p, name: e.Tool}, "The tool %s unregisters itself while it runs: do it "+
-					"after the result was returned.", quote(e.Tool))
+					"after the result was returned.", text.Quote(e.Tool))
 			}
 		}
 	}
@@ -150,7 +150,7 @@ func contract(t *Tool) [4]string {
 		}
 		return string(c)
 	}
-	return [4]string{bridge.OneLine(t.Description), canonical(inputOf(t)), canonical(t.Output),
+	return [4]string{text.Line(t.Description), canonical(inputOf(t)), canonical(t.Output),
 		canonical(t.Annotations)}
 }
 
@@ -194,7 +194,7 @@ func findDrifting(r *run) {
 			}
 			if parts := differing(before.Tool, t.Tool); len(parts) > 0 {
 				r.report(place{tool: t, pointer: "/" + parts[0]}, "The tool %s is another one on %s (%s "+
-					"differ): use one contract, or two names.", quote(t.Name), quote(before.page.URL), strings.Join(parts, ", "))
+					"differ): use one contract, or two names.", text.Quote(t.Name), text.Quote(before.page.URL), strings.Join(parts, ", "))
 			}
 		}
 	}
@@ -220,12 +220,12 @@ func findUnstable(r *run) {
 					continue
 				}
 				r.report(place{tool: t}, "The second load of the page does not have the tool %s: register it "+
-					"on every load.", quote(t.Name))
+					"on every load.", text.Quote(t.Name))
 				continue
 			}
 			if parts := differing(t.Tool, second); len(parts) > 0 {
 				r.report(place{tool: t, pointer: "/" + parts[0]}, "Two loads of the page declare %s "+
-					"differently (%s): leave out what changes.", quote(t.Name), strings.Join(parts, ", "))
+					"differently (%s): leave out what changes.", text.Quote(t.Name), strings.Join(parts, ", "))
 			}
 		}
 		for _, key := range sortedKeys(again) {
@@ -234,7 +234,7 @@ func findUnstable(r *run) {
 				continue
 			}
 			r.report(place{page: p, name: name}, "Only the second load of the page has the tool %s: "+
-				"register it on every load.", quote(name))
+				"register it on every load.", text.Quote(name))
 		}
 	}
 }

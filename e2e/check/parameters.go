@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/pagetools/pagetools/bridge/schema"
+	"github.com/pagetools/pagetools/bridge/text"
 )
 
 var parameterRules = []Rule{
@@ -73,7 +74,7 @@ func findType(r *run) {
 		t.params(func(n node) {
 			if !hasOne(n.schema, typing) {
 				r.report(place{tool: t, pointer: n.pointer}, "The parameter %s has no type: add "+
-					"one.", quote(n.name))
+					"one.", text.Quote(n.name))
 			}
 		})
 	})
@@ -87,7 +88,7 @@ func findParamDescription(r *run) {
 		t.params(func(n node) {
 			if strings.TrimSpace(n.schema.Get("description").String()) == "" && !n.schema.Get("$ref").Exists() {
 				r.report(place{tool: t, pointer: n.pointer}, "The parameter %s has no description: say what "+
-					"it is, with its unit or format.", quote(n.name))
+					"it is, with its unit or format.", text.Quote(n.name))
 			}
 		})
 	})
@@ -99,7 +100,7 @@ func findParamLength(r *run) {
 		t.params(func(n node) {
 			if has := float64(utf8.RuneCountInString(n.schema.Get("description").String())); has > most {
 				r.report(place{tool: t, pointer: n.pointer + "/description"}, "The description of the "+
-					"parameter %s has %g characters: use at most %g.", quote(n.name), has, most)
+					"parameter %s has %g characters: use at most %g.", text.Quote(n.name), has, most)
 			}
 		})
 	})
@@ -111,7 +112,7 @@ func findParamName(r *run) {
 		t.params(func(n node) {
 			if has := float64(utf8.RuneCountInString(n.name)); has > most {
 				r.report(place{tool: t, pointer: n.pointer}, "The name of the parameter %s has %g characters: "+
-					"use at most %g.", quote(n.name), has, most)
+					"use at most %g.", text.Quote(n.name), has, most)
 			}
 		})
 	})
@@ -123,7 +124,7 @@ func findUnconstrained(r *run) {
 			if n.schema.Get("type").String() == "string" &&
 				!hasOne(n.schema, []string{"maxLength", "pattern", "format", "enum", "const"}) {
 				r.report(place{tool: t, pointer: n.pointer}, "The text %s has no limit: add "+
-					"maxLength.", quote(n.name))
+					"maxLength.", text.Quote(n.name))
 			}
 		})
 	})
@@ -142,7 +143,7 @@ func findSensitive(r *run) {
 				n.schema.Get("format").String() == "password"
 			if marked || holdsText(n.schema) && secret(n.name) {
 				r.report(place{tool: t, pointer: n.pointer}, "The parameter %s asks an agent for a secret: "+
-					"let the page ask the person.", quote(n.name))
+					"let the page ask the person.", text.Quote(n.name))
 			}
 		})
 	})
@@ -174,13 +175,13 @@ func findExec(r *run) {
 				v.isNamed("perhaps", words) && v.has("evidence", said...),
 				v.isNamed("runnable", words) && v.has("runs", t.words...):
 				r.report(at, "The parameter %s takes any program: offer what it is needed for as tools of "+
-					"their own, or limit it by enum or pattern.", quote(n.name))
+					"their own, or limit it by enum or pattern.", text.Quote(n.name))
 			case goes && v.names("address", words):
 				if t.claims("untrustedContentHint") { // the host knows, and can guard the agent
 					at.severity = Warning
 				}
 				r.report(at, "The parameter %s takes any address, and the tool goes there: limit it by enum, "+
-					"or by a pattern that begins with your origin.", quote(n.name))
+					"or by a pattern that begins with your origin.", text.Quote(n.name))
 			}
 		})
 	})
@@ -204,13 +205,13 @@ func findDrift(r *run) {
 			}
 		}
 		whole := t.input.IsObject() || len(t.Input) == 0
-		text := without(r.allowed, strings.ToLower(clipped(t.Description)))
+		words := without(r.allowed, strings.ToLower(clipped(t.Description)))
 		for _, find := range []*regexp.Regexp{namedBefore, namedAfter} {
-			for _, match := range find.FindAllStringSubmatch(text, 20) {
+			for _, match := range find.FindAllStringSubmatch(words, 20) {
 				name := match[1] + match[2]
 				if whole && !known[name] && !slices.ContainsFunc(t.nodes, func(n node) bool { return open(n.schema) }) {
 					r.report(place{tool: t, pointer: "/description"}, "The description names the parameter %s, "+
-						"which the schema does not have: correct the text or the schema.", quote(name))
+						"which the schema does not have: correct the text or the schema.", text.Quote(name))
 				}
 			}
 		}
@@ -232,7 +233,7 @@ func (r *run) choiceDrift(t *tool, n node) {
 		for _, value := range quoted.FindAllStringSubmatch(list[1], 20) {
 			if !values[value[1]] && !slices.Contains(r.allowed, strings.ToLower(value[1])) {
 				r.report(place{tool: t, pointer: n.pointer + "/description"}, "The description lists the "+
-					"value %s, which the enum does not have: correct one of them.", quote(value[1]))
+					"value %s, which the enum does not have: correct one of them.", text.Quote(value[1]))
 			}
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"unicode"
 
 	"github.com/pagetools/pagetools/bridge/schema"
+	"github.com/pagetools/pagetools/bridge/text"
 )
 
 // This file reads declarations once, for all rules. What is too large is not read: the bridge
@@ -35,7 +36,7 @@ type tool struct {
 	inputErr, outputErr  error
 	words                []string // of its name, those before its last dot behind the others
 	nodes                []node   // of the input schema, the root first
-	texts                []*text
+	texts                []*wording
 }
 
 // node is a subschema in its place.
@@ -47,8 +48,8 @@ type node struct {
 	depth   int // parameters around it, itself included
 }
 
-// text is something that a model reads.
-type text struct {
+// wording is something that a model reads.
+type wording struct {
 	pointer string
 	value   string
 
@@ -58,7 +59,7 @@ type text struct {
 }
 
 // fold returns the text in the form in which texts are compared.
-func (x *text) fold() string {
+func (x *wording) fold() string {
 	if x.folded == "" {
 		x.folded = fold(x.value)
 	}
@@ -150,7 +151,7 @@ func (t *tool) params(visit func(node)) {
 
 func (t *tool) collect(pointer, value string) {
 	if value != "" && len(t.texts) < maxTexts {
-		t.texts = append(t.texts, &text{pointer: pointer, value: value})
+		t.texts = append(t.texts, &wording{pointer: pointer, value: value})
 	}
 }
 
@@ -168,7 +169,7 @@ func (t *tool) gather(pointer string, v schema.Value) {
 	}
 	for key, held := range v.Members() {
 		at := pointer + "/" + escapeToken(key)
-		if len(key) > maxNameText || strings.ContainsFunc(key, schema.Invisible) {
+		if len(key) > maxNameText || strings.ContainsFunc(key, text.Invisible) {
 			t.collect(at, key)
 		}
 		if !grammar[key] || held.IsObject() { // a property may be called "type"

@@ -1,9 +1,12 @@
 package check
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/pagetools/pagetools/bridge/text"
 )
 
 // Rule is one thing that [Judge] looks for. Its texts are what [Explain] prints, and its
@@ -104,15 +107,7 @@ func ruleByID(id string) (*Rule, error) {
 		ids[i] = rules[i].ID
 	}
 	return nil, fmt.Errorf("unknown rule %s: "+
-		"%s", quote(id), suggestion(id, ids, "docs/rules lists them"))
-}
-
-// suggestion says what to write instead of a word.
-func suggestion(word string, of []string, otherwise string) string {
-	if near := Nearest(word, of); near != "" {
-		return "did you mean " + near + "?"
-	}
-	return otherwise
+		"%s", text.Quote(id), cmp.Or(text.DidYouMean(id, ids), "docs/rules lists them"))
 }
 
 // Explain returns what a rule finds, why that matters, with its source, a bad and a good
@@ -193,7 +188,7 @@ func (o *Option) read(value any) (Option, error) {
 		case float64:
 			got.Number = n
 		default:
-			return got, fmt.Errorf("invalid value %s: must be a number", quote(fmt.Sprint(value)))
+			return got, fmt.Errorf("invalid value %s: must be a number", text.Quote(fmt.Sprint(value)))
 		}
 		if !(got.Number >= 0) { // also what is not a number
 			return got, fmt.Errorf("invalid value %g: must not be negative", got.Number)
@@ -208,16 +203,16 @@ func (o *Option) read(value any) (Option, error) {
 		for _, item := range list {
 			word, ok := item.(string)
 			if !ok {
-				return got, fmt.Errorf("invalid item %s: must be a text", quote(fmt.Sprint(item)))
+				return got, fmt.Errorf("invalid item %s: must be a text", text.Quote(fmt.Sprint(item)))
 			}
 			got.Words = append(got.Words, word)
 		}
 	default:
-		return got, fmt.Errorf("invalid value %s: must be a list of texts", quote(fmt.Sprint(value)))
+		return got, fmt.Errorf("invalid value %s: must be a list of texts", text.Quote(fmt.Sprint(value)))
 	}
 	for _, word := range got.Words {
 		if o.OneOf != nil && !slices.Contains(o.OneOf, word) {
-			return got, fmt.Errorf("invalid item %s: must be one of %s", quote(word),
+			return got, fmt.Errorf("invalid item %s: must be one of %s", text.Quote(word),
 				strings.Join(o.OneOf, ", "))
 		}
 	}
@@ -238,7 +233,7 @@ func (r *Rule) configured(s Setting) (*Rule, error) {
 		c.Severity = s.Severity
 	default:
 		return nil, fmt.Errorf("invalid severity %s for %s: must be off, info, warning or error",
-			quote(string(s.Severity)), r.ID)
+			text.Quote(string(s.Severity)), r.ID)
 	}
 	if len(s.Allow) > 0 && !r.Allows {
 		return nil, fmt.Errorf("invalid setting allow for %s: only rules about language take it", r.ID)
@@ -254,8 +249,8 @@ func (r *Rule) configured(s Setting) (*Rule, error) {
 			if len(names) == 0 {
 				otherwise = "it has none"
 			}
-			return nil, fmt.Errorf("unknown option %s of %s: %s", quote(name), r.ID,
-				suggestion(name, names, otherwise))
+			return nil, fmt.Errorf("unknown option %s of %s: %s", text.Quote(name), r.ID,
+				cmp.Or(text.DidYouMean(name, names), otherwise))
 		}
 		value, err := r.Options[i].read(s.Values[name])
 		if err != nil {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/pagetools/pagetools/bridge/schema"
+	"github.com/pagetools/pagetools/bridge/text"
 )
 
 // schemaStart and schemaEnd stand around the properties of an example.
@@ -112,7 +113,7 @@ func findShape(r *run) {
 			at.fix = nil
 		case kind.String() != "object":
 			at.pointer += "/type"
-			r.report(at, "The type of the input schema is %s: it must be \"object\".", quote(string(kind.Text())))
+			r.report(at, "The type of the input schema is %s: it must be \"object\".", text.Quote(string(kind.Text())))
 		}
 		if p := in.Get("properties"); p.Exists() && !p.IsObject() {
 			r.report(place{tool: t, pointer: "/inputSchema/properties"}, "The properties are not an "+
@@ -172,8 +173,8 @@ func findUncompilable(r *run) {
 // sentence is an error inside of a message, without what cannot be seen.
 func sentence(err error) string {
 	const most = 300
-	text := strings.TrimSuffix(schema.Escape(err.Error()), ".")
-	return strings.ReplaceAll(text[:min(len(text), most)], "\n", " ")
+	words := strings.TrimSuffix(text.Escape(err.Error()), ".")
+	return strings.ReplaceAll(words[:min(len(words), most)], "\n", " ")
 }
 
 func findRemoteRef(r *run) {
@@ -182,7 +183,7 @@ func findRemoteRef(r *run) {
 			for _, key := range []string{"$ref", "$dynamicRef", "$recursiveRef"} {
 				if ref := n.schema.Get(key); ref.IsString() && !strings.HasPrefix(ref.String(), "#") {
 					r.report(place{tool: t, pointer: n.pointer + "/" + key}, "The schema refers to %s: put what "+
-						"is there into \"$defs\".", quote(ref.String()))
+						"is there into \"$defs\".", text.Quote(ref.String()))
 				}
 			}
 		}
@@ -298,7 +299,7 @@ func findDepth(r *run) {
 			if n.depth == most+1 {
 				r.report(place{tool: t, pointer: n.pointer}, "The parameter %s is on level %d: use at most "+
 					"%d levels.",
-					quote(n.name), n.depth, most)
+					text.Quote(n.name), n.depth, most)
 			}
 		})
 	})
@@ -344,11 +345,11 @@ func (r *run) requiredUnknown(t *tool, n node, name string, i int) {
 	}
 	at := place{tool: t, pointer: n.pointer + "/required/" + strconv.Itoa(i)}
 	const few = 200 // names that are compared
-	near := Nearest(name, names[:min(len(names), few)])
+	near := text.Nearest(name, names[:min(len(names), few)])
 	if near == "" || slices.Contains(listed, near) {
 		r.report(at, "The required parameter %s is not in properties: add it, or leave it out of "+
 			"required.",
-			quote(name))
+			text.Quote(name))
 		return
 	}
 	if n.pointer == "/inputSchema" {
@@ -358,7 +359,7 @@ func (r *run) requiredUnknown(t *tool, n node, name string, i int) {
 		}
 	}
 	r.report(at, "The required parameter %s is not in properties: write %s, which "+
-		"is.", quote(name), quote(near))
+		"is.", text.Quote(name), text.Quote(near))
 }
 
 func findEnum(r *run) {
@@ -416,13 +417,13 @@ func findHeaders(r *run) {
 			switch kind := n.schema.Get("type").String(); {
 			case !headerName.MatchString(header.String()):
 				r.report(at, "The value %s is not the name of a header: use letters, digits and '-'.",
-					quote(string(header.Text())))
+					text.Quote(string(header.Text())))
 			case kind != "string" && kind != "integer" && kind != "boolean":
 				r.report(at, "The parameter has the type %s: only a string, an integer or a boolean can be "+
-					"sent as a header.", quote(kind))
+					"sent as a header.", text.Quote(kind))
 			case seen[name]:
 				r.report(at, "The header %s is there twice: use one name for each "+
-					"parameter.", quote(header.String()))
+					"parameter.", text.Quote(header.String()))
 			}
 			seen[name] = true
 		})

@@ -12,6 +12,7 @@ import (
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/schema"
+	"github.com/pagetools/pagetools/bridge/text"
 )
 
 const seen = `{"calls":[{"page":"https://shop.example/","tool":"add_stamp","arguments":{},"valid":true,`
@@ -144,7 +145,7 @@ func findThrows(r *run) {
 		refused := c.Invented && !slices.Contains(crashes, c.Thrown)
 		if failed && c.Valid && c.ran() && c.Reason == "" && !declined && !refused {
 			r.report(at, "A call with valid arguments (%s) failed: %s. Correct the tool, or let the schema "+
-				"refuse them.", quote(string(c.Arguments)), quote(message))
+				"refuse them.", text.Quote(string(c.Arguments)), text.Quote(message))
 		}
 	})
 }
@@ -160,7 +161,7 @@ func findAccepts(r *run) {
 		if v := parsed(c.Result); !failed && !c.Valid && !told[key] && v.Exists() && !v.IsNull() && !refuses(v) {
 			told[key] = true
 			r.report(at, "A call with arguments that the schema refuses (%s) had a result (%s): check arguments "+
-				"in the tool.", quote(string(c.Arguments)), quote(string(c.Result)))
+				"in the tool.", text.Quote(string(c.Arguments)), text.Quote(string(c.Result)))
 		}
 	})
 }
@@ -190,7 +191,7 @@ func findResultMissing(r *run) {
 func findNotSerialisable(r *run) {
 	r.calls(func(c *Call, _ *tool, at place) {
 		if c.Reason == string(bridge.ResultInvalid) {
-			r.report(at, "The result cannot be written as JSON (%s): return plain values.", quote(c.Error))
+			r.report(at, "The result cannot be written as JSON (%s): return plain values.", text.Quote(c.Error))
 		}
 	})
 }
@@ -264,7 +265,7 @@ func findSuspicious(r *run) {
 			hidden := smuggled(value)
 			if said := instruction(without(r.allowed, fold(value))); said != "" {
 				r.report(at, "The result gives an order to the agent (%s): leave it out, or declare "+
-					"untrustedContentHint.", quote(said))
+					"untrustedContentHint.", text.Quote(said))
 			} else if hidden != nil {
 				r.report(at, "The result has characters that people do not see (%+q): take them out.", hidden)
 			}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/pagetools/pagetools/bridge/schema"
+	"github.com/pagetools/pagetools/bridge/text"
 )
 
 // The hints that are booleans.
@@ -101,8 +102,8 @@ func findLiteral(r *run) {
 		}
 		for _, name := range hintNames {
 			v := t.notes.Get(name)
-			text := string(v.Text())
-			if !v.Exists() || text == "true" || text == "false" {
+			words := string(v.Text())
+			if !v.Exists() || words == "true" || words == "false" {
 				continue
 			}
 			at := place{tool: t, pointer: "/annotations/" + name}
@@ -115,7 +116,7 @@ func findLiteral(r *run) {
 					return t.with(func(x *Tool) { x.Annotations = json.RawMessage(notes) })
 				}
 			}
-			r.report(at, "The value of %s is %s: it must be true or false.", name, quote(text))
+			r.report(at, "The value of %s is %s: it must be true or false.", name, text.Quote(words))
 		}
 	})
 }
@@ -124,7 +125,7 @@ func findMutating(r *run) {
 	r.declarations(func(t *tool) {
 		if t.claims("readOnlyHint") && t.kind() == "change" {
 			r.report(place{tool: t, pointer: "/annotations/readOnlyHint"}, "The name %s says that the tool "+
-				"changes something, and readOnlyHint is true: correct one of them.", quote(t.Name))
+				"changes something, and readOnlyHint is true: correct one of them.", text.Quote(t.Name))
 		}
 	})
 }
@@ -151,12 +152,12 @@ func findReadNamed(r *run) {
 		at := place{tool: t, pointer: "/annotations/readOnlyHint"}
 		if said {
 			r.report(at, "The name %s says that the tool only looks, and readOnlyHint is false: rename it, "+
-				"or correct the hint.", quote(t.Name))
+				"or correct the hint.", text.Quote(t.Name))
 			return
 		}
 		r.report(at, "The name %s says that the tool only looks: declare readOnlyHint: true if that is "+
 			"so.",
-			quote(t.Name))
+			text.Quote(t.Name))
 	})
 }
 
@@ -164,7 +165,7 @@ func findConsequential(r *run) {
 	r.tools(func(t *tool) {
 		if verb := t.verb("consequential"); verb != "" && !t.mute() && t.kind() != "" && !t.guarded() && !t.claims("readOnlyHint") {
 			r.report(place{tool: t, pointer: "/annotations"}, "The name says %s, and neither "+
-				"consequentialHint nor destructiveHint is true: declare one of them.", quote(verb))
+				"consequentialHint nor destructiveHint is true: declare one of them.", text.Quote(verb))
 		}
 	})
 }
@@ -211,7 +212,7 @@ func findUntrusted(r *run) {
 	r.tools(func(t *tool) {
 		if _, said := t.hint("untrustedContentHint"); !said && !t.mute() && t.foreign() {
 			r.report(place{tool: t, pointer: "/annotations/untrustedContentHint"}, "The name %s says that "+
-				"the tool returns what others wrote: declare untrustedContentHint: true.", quote(t.Name))
+				"the tool returns what others wrote: declare untrustedContentHint: true.", text.Quote(t.Name))
 		}
 	})
 }
@@ -225,7 +226,7 @@ func findDebugging(r *run) {
 				"debugging tool: register it in development builds only.")
 		case v.has("debugging", t.words...):
 			r.report(place{tool: t, pointer: "/name"}, "The name %s says that the tool is for the page's "+
-				"developers: register it in development builds only.", quote(t.Name))
+				"developers: register it in development builds only.", text.Quote(t.Name))
 		}
 	})
 }

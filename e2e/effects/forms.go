@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/pagetools/pagetools/bridge/schema"
 	"github.com/pagetools/pagetools/session"
@@ -12,7 +14,8 @@ import (
 // mismatch says how what the schema of a form's tool admits and what the form takes differ, or is
 // "". The form is filled in a copy that no script of the page sees, and validated.
 func mismatch(ctx context.Context, p session.Inspector, tool string, input json.RawMessage) string {
-	tries := append(Samples(input, true), others(input)...)
+	samples := schema.Samples(input, true)
+	tries := append(samples, others(input, samples)...)
 	inputs := make([]json.RawMessage, len(tries))
 	for i := range tries {
 		inputs[i] = tries[i].Input
@@ -32,34 +35,45 @@ func mismatch(ctx context.Context, p session.Inspector, tool string, input json.
 	return ""
 }
 
+// schemaDepth is how many levels of a schema are read.
+const schemaDepth = 64
+
 // others are more arguments that fit: for each number and each text with a pattern another one
 // than in Samples.
-func others(input json.RawMessage) (all []Arguments) {
+func others(input json.RawMessage, samples []schema.Sample) (all []schema.Sample) {
+	var full map[string]any
+	for _, s := range samples {
+		if s.Valid {
+			full = nil
+			_ = json.Unmarshal(s.Input, &full)
+		}
+	}
 	compiled, err := schema.Compile(input, schema.Limits{})
+	if err != nil || full == nil {
+		return nil
+	}
+	root, err := schema.Read(compiled.JSON(), schemaDepth)
 	if err != nil {
 		return nil
 	}
-	root, err := schema.Read(compiled.JSON(), schemaMax)
-	if err != nil {
-		return nil
-	}
-	m := maker{root: root}
-	for name, property := range root.Get("properties").Members() {
-		full := m.object(root, true, 0)
-		switch n := full[name].(type) {
+	properties := root.Get("properties")
+	for _, name := range slices.Sorted(maps.Keys(full)) {
+		was := full[name]
+		switch x := was.(type) {
 		case float64:
-			full[name] = n + 1
+			full[name] = x + 1
 		case string:
-			if !property.Get("pattern").Exists() {
+			if !properties.Get(name).Get("pattern").Exists() {
 				continue
 			}
-			full[name] = "- " + n + " -"
+			full[name] = "- " + x + " -"
 		default:
 			continue
 		}
-		if text := encode(full); compiled.Validate(text) == nil {
-			all = append(all, Arguments{Input: text, Valid: true})
+		if made := schema.MustEncode(full); compiled.Validate(made) == nil {
+			all = append(all, schema.Sample{Input: made, Valid: true})
 		}
+		full[name] = was
 	}
 	return all
 }

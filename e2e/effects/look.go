@@ -4,11 +4,11 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"net/url"
 	"slices"
 	"time"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/origin"
 	"github.com/pagetools/pagetools/e2e/app"
 	"github.com/pagetools/pagetools/e2e/check"
 	"github.com/pagetools/pagetools/session"
@@ -167,25 +167,17 @@ func timeline(r *session.Record) []check.Event {
 
 // frames are those of the document, and those inside of them that registered a tool.
 func frames(seen *session.Seen) []check.Frame {
-	top := originOf(seen.URL)
+	top := origin.Of(seen.URL)
 	var all []check.Frame
 	for _, f := range seen.Record.Frames {
-		origin := cmp.Or(originOf(f.URL), top)
+		from := cmp.Or(origin.Of(f.URL), top)
 		said := func(t session.RecordedFrame) bool { return t.URL == f.URL }
 		all = append(all, check.Frame{
-			URL: f.URL, Origin: origin, CrossOrigin: origin != top, Allowed: f.Allowed || origin == top,
+			URL: f.URL, Origin: from, CrossOrigin: from != top, Allowed: f.Allowed || from == top,
 			Registers: slices.ContainsFunc(seen.Record.Told, said),
 		})
 	}
 	return all
-}
-
-func originOf(address string) string {
-	u, err := url.Parse(address)
-	if err != nil || u.Host == "" {
-		return ""
-	}
-	return u.Scheme + "://" + u.Host
 }
 
 func forms(seen *session.Seen) []check.Form {

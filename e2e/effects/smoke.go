@@ -164,8 +164,8 @@ func claims(t *bridge.Tool, hint string) bool {
 
 // tool makes the calls of a tool.
 func (s *smoke) tool(ctx context.Context, t *bridge.Tool) {
-	samples := Samples(t.InputSchema(), true)
-	if !slices.ContainsFunc(samples, func(a Arguments) bool { return a.Valid }) {
+	samples := schema.Samples(t.InputSchema(), true)
+	if !slices.ContainsFunc(samples, func(a schema.Sample) bool { return a.Valid }) {
 		s.o.Note(fmt.Sprintf("%q was not called: no arguments could be made from its schema; "+
 			"give it examples.", t.Name()))
 		return
@@ -219,7 +219,8 @@ func (s *smoke) open(ctx context.Context) (*page, error) {
 }
 
 // call calls a tool in a page of its own.
-func (s *smoke) call(ctx context.Context, tool string, args Arguments, again bool) (*call, error) {
+func (s *smoke) call(ctx context.Context, tool string, args schema.Sample,
+	again bool) (*call, error) {
 	p, err := s.open(ctx)
 	if err != nil {
 		return nil, err
@@ -292,7 +293,7 @@ func (c *call) take(step bridge.Step, asked []bridge.Question) {
 
 // run makes one call in a page: valid arguments through the bridge, others past it.
 func (s *smoke) run(ctx context.Context, p *page, tool string,
-	args Arguments) (bridge.Step, []bridge.Question, time.Duration) {
+	args schema.Sample) (bridge.Step, []bridge.Question, time.Duration) {
 	begun := time.Now()
 	kit := &decliner{}
 	if args.Valid {
@@ -312,7 +313,7 @@ func (s *smoke) run(ctx context.Context, p *page, tool string,
 }
 
 // past makes a call past the bridge, which would refuse it.
-func (s *smoke) past(ctx context.Context, p *page, tool string, args Arguments, kit *decliner) bridge.Step {
+func (s *smoke) past(ctx context.Context, p *page, tool string, args schema.Sample, kit *decliner) bridge.Step {
 	catalog, err := s.app.Manager.Catalog(p.ref)
 	if err != nil {
 		return bridge.AsError(err).Step()
@@ -338,7 +339,7 @@ func (s *smoke) past(ctx context.Context, p *page, tool string, args Arguments, 
 
 // abort makes a call that takes so long, aborts it, and returns what the tool did until it would
 // have ended, or nil when that was not seen.
-func (s *smoke) abort(ctx context.Context, tool string, args Arguments, takes time.Duration) *session.Activity {
+func (s *smoke) abort(ctx context.Context, tool string, args schema.Sample, takes time.Duration) *session.Activity {
 	p, err := s.open(ctx)
 	if err != nil {
 		return nil

@@ -13,7 +13,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/pagetools/pagetools/e2e/check"
+	"github.com/pagetools/pagetools/bridge/text"
 )
 
 // mostBytes is how long a file of a host may be.
@@ -113,7 +113,7 @@ func (p *checker) word(n *yaml.Node, key string) error {
 
 func suggest(word string, known []string) string {
 	all := "must be one of " + strings.Join(known, ", ")
-	if near := check.Nearest(word, known); near != "" {
+	if near := text.Nearest(word, known); near != "" {
 		return "; did you mean " + near + "? It " + all
 	}
 	return ": " + all

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/pagetools/pagetools/bridge/text"
 	"github.com/pagetools/pagetools/e2e/check"
 )
 
@@ -117,18 +118,18 @@ func (j *judge) number(l *Limit, key string, have int, pointer, text string) boo
 // name judges the characters of a name after their number.
 func (j *judge) name(l *Limit, key, name, pointer, what string) {
 	n := utf8.RuneCountInString(name)
-	text := what + " has %d characters"
+	words := what + " has %d characters"
 	if key == "property" {
-		text = what + " " + strings.ReplaceAll(cut(name), "%", "%%") + " has %d characters"
+		words = what + " " + strings.ReplaceAll(text.Short(name, longest), "%", "%%") + " has %d characters"
 	}
-	if !j.number(l, key, n, pointer, text) || l == nil || l.pattern == nil {
+	if !j.number(l, key, n, pointer, words) || l == nil || l.pattern == nil {
 		return
 	}
 	if !l.pattern.MatchString(name) {
 		j.add(Reason{
 			Limit: key, Over: l.Over, Source: l.Source,
 			Text: fmt.Sprintf("%s %q does not match %s, as %s wants",
-				what, cut(name), l.Pattern, j.host.Name),
+				what, text.Short(name, longest), l.Pattern, j.host.Name),
 		}, pointer)
 	}
 }
@@ -159,7 +160,7 @@ func (h *Host) tool(t check.Tool, m measured) Cell {
 		if !slices.ContainsFunc(want.Any, func(path string) bool { return has(t, path) }) {
 			j.add(Reason{
 				Limit: "wants", Over: want.Over, Source: want.Source,
-				Text: fmt.Sprintf("there is no %s, which %s wants", strings.Join(want.Any, " or "), h.Name),
+				Text: fmt.Sprintf("there is no %s, which %s wants", text.List(want.Any, "or"), h.Name),
 			}, "")
 		}
 	}

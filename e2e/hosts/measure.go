@@ -3,12 +3,12 @@ package hosts
 import (
 	"bytes"
 	"encoding/json"
-	"net/netip"
 	"net/url"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/pagetools/pagetools/bridge/origin"
 	"github.com/pagetools/pagetools/bridge/schema"
 	"github.com/pagetools/pagetools/e2e/check"
 )
@@ -192,10 +192,7 @@ func insecure(address string) bool {
 	case "https", "wss", "file":
 		return false
 	case "http", "ws":
-		host := strings.TrimSuffix(strings.ToLower(u.Hostname()), ".")
-		ip, err := netip.ParseAddr(host)
-		return host != "localhost" && !strings.HasSuffix(host, ".localhost") &&
-			(err != nil || !ip.IsLoopback())
+		return !origin.Loopback(u.Hostname())
 	}
 	return true
 }

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"github.com/pagetools/pagetools/bridge/schema"
+	"github.com/pagetools/pagetools/bridge/text"
 	"github.com/pagetools/pagetools/e2e/check"
 )
 
@@ -194,17 +194,17 @@ func (t Table) Text() string {
 		if r.Host.Reconstruction {
 			date += " (a reconstruction)"
 		}
-		fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\t%s\n", oneLine(r.Host.Name), state, count[Kept],
+		fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\t%s\n", text.EscapeLine(r.Host.Name), state, count[Kept],
 			count[Changed], count[Dropped]+count[Refused], date)
 	}
 	_ = w.Flush() // a strings.Builder takes everything
 	for _, r := range t.Rows {
 		lines := r.details()
 		if len(lines) > 0 {
-			fmt.Fprintf(&b, "\n%s\n", oneLine(r.Host.Name))
+			fmt.Fprintf(&b, "\n%s\n", text.EscapeLine(r.Host.Name))
 		}
 		for _, line := range lines {
-			fmt.Fprintf(&b, "  %s\n", oneLine(line))
+			fmt.Fprintf(&b, "  %s\n", text.EscapeLine(line))
 		}
 	}
 	return b.String()
@@ -218,7 +218,7 @@ func (r Row) details() []string {
 	for _, reason := range r.Reasons {
 		of := "page"
 		if reason.Tool != "" {
-			of = "page, for " + cut(reason.Tool)
+			of = "page, for " + text.Short(reason.Tool, longest)
 		}
 		lines = append(lines, of+": "+reason.Text)
 	}
@@ -230,7 +230,8 @@ func (r Row) details() []string {
 			if reason.Over == DropRest {
 				continue // the page's own line says how many, and they are the last ones
 			}
-			lines = append(lines, fmt.Sprintf("%s %s: %s", cell.State, cut(cell.Tool), reason.Text))
+			lines = append(lines, fmt.Sprintf("%s %s: %s", cell.State,
+				text.Short(cell.Tool, longest), reason.Text))
 		}
 	}
 	if n := len(lines); n > mostLines {
@@ -241,14 +242,3 @@ func (r Row) details() []string {
 
 // longest is how many characters of a stranger's name a sentence holds.
 const longest = 80
-
-// cut shortens a stranger's name.
-func cut(name string) string {
-	if runes := []rune(name); len(runes) > longest {
-		return string(runes[:longest]) + "…"
-	}
-	return name
-}
-
-// oneLine escapes what a terminal would obey, and line ends.
-func oneLine(s string) string { return strings.ReplaceAll(schema.Escape(s), "\n", `\n`) }

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/pagetools/pagetools/bridge/text"
 	"github.com/pagetools/pagetools/e2e/check"
 )
 
@@ -56,10 +57,10 @@ func writeGitHub(run *Run) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-func annotate(b *bytes.Buffer, command, file string, row, column int, title, text string) {
+func annotate(b *bytes.Buffer, command, file string, row, column int, title, words string) {
 	var properties []string
 	add := func(key, value string) {
-		properties = append(properties, key+"="+propertyEscapes.Replace(line(value)))
+		properties = append(properties, key+"="+propertyEscapes.Replace(text.EscapeLine(value)))
 	}
 	if file != "" {
 		add("file", file)
@@ -72,7 +73,7 @@ func annotate(b *bytes.Buffer, command, file string, row, column int, title, tex
 	}
 	add("title", title)
 	b.WriteString("::" + command + " " + strings.Join(properties, ",") + "::" +
-		dataEscapes.Replace(lines(text)) + "\n")
+		dataEscapes.Replace(lines(words)) + "\n")
 }
 
 // What GitHub takes for an end of a command, of a property or of a line.

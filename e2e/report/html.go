@@ -3,12 +3,14 @@ package report
 import (
 	"bytes"
 	"crypto/sha256"
-	_ "embed" // the page and its style
+	_ "embed"
 	"encoding/base64"
 	"html/template"
 	"path/filepath"
 	"regexp"
 	"strings"
+
+	"github.com/pagetools/pagetools/bridge/text"
 )
 
 //go:embed page.html
@@ -68,7 +70,7 @@ type htmlPicture struct {
 // writeHTML writes one page that needs nothing else: no script, no address, pictures inside.
 func writeHTML(run *Run) ([]byte, error) {
 	page, err := template.New("page").Funcs(template.FuncMap{
-		"line": line, "lines": lines, "plural": plural, "position": position, "help": helpURL,
+		"line": text.EscapeLine, "lines": lines, "plural": text.Count, "position": position, "help": helpURL,
 		"severity": severity,
 	}).Parse(pageHTML)
 	if err != nil {

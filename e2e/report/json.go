@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/pagetools/pagetools/bridge/schema"
+	"github.com/pagetools/pagetools/bridge/text"
 	"github.com/pagetools/pagetools/e2e/check"
 )
 
@@ -142,8 +142,8 @@ func caseJSON(c *Case) CaseJSON {
 
 // jsonText writes characters of JSON as escapes that a terminal obeys, a person cannot see, or
 // GitHub's runner takes for a command. The values stay what they are.
-func jsonText(text string) string {
-	return strings.ReplaceAll(schema.Escape(text), "##[", `##\u005b`)
+func jsonText(words string) string {
+	return strings.ReplaceAll(text.Escape(words), "##[", `##\u005b`)
 }
 
 // encode writes indented JSON whose invisible characters are escapes.

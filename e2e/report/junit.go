@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/pagetools/pagetools/bridge/text"
 	"github.com/pagetools/pagetools/e2e/check"
 )
 
@@ -64,7 +65,7 @@ func (r *Run) points() []point {
 	var all []point
 	if len(r.Cases) == 0 {
 		for _, s := range r.Sites {
-			all = append(all, point{suite: s.Target, name: "opened, with " + plural(s.Tools, "tool")})
+			all = append(all, point{suite: s.Target, name: "opened, with " + text.Count(s.Tools, "tool")})
 		}
 	}
 	for _, f := range r.Findings {
@@ -140,14 +141,14 @@ func (c *Case) point() point {
 const attaches = "[[ATTACHMENT|"
 
 func writeJUnit(run *Run) ([]byte, error) {
-	doc := junitRun{Name: "pagetools " + line(run.Command), Time: seconds(run.Took)}
+	doc := junitRun{Name: "pagetools " + text.EscapeLine(run.Command), Time: seconds(run.Took)}
 	took := map[string]time.Duration{}
 	for _, p := range run.points() {
-		for _, text := range []*string{&p.suite, &p.name, &p.skipped, &p.message, &p.details} {
-			*text = strings.ReplaceAll(*text, attaches, "[[ATTACHMENT |") // by a stranger
+		for _, words := range []*string{&p.suite, &p.name, &p.skipped, &p.message, &p.details} {
+			*words = strings.ReplaceAll(*words, attaches, "[[ATTACHMENT |") // by a stranger
 		}
-		s := at(&doc.Suites, func(s *junitSuite) bool { return s.Name == line(p.suite) })
-		s.Name = line(p.suite)
+		s := at(&doc.Suites, func(s *junitSuite) bool { return s.Name == text.EscapeLine(p.suite) })
+		s.Name = text.EscapeLine(p.suite)
 		s.Timestamp = run.Started.UTC().Format("2006-01-02T15:04:05")
 		took[s.Name] += p.took
 		s.Time = seconds(took[s.Name])
@@ -158,22 +159,22 @@ func writeJUnit(run *Run) ([]byte, error) {
 		doc.Failures += s.Failures
 		doc.Errors += s.Errors
 	}
-	text, err := xml.MarshalIndent(doc, "", "  ")
+	words, err := xml.MarshalIndent(doc, "", "  ")
 	if err != nil {
 		return nil, err
 	}
-	return append([]byte(xml.Header), append(text, '\n')...), nil
+	return append([]byte(xml.Header), append(words, '\n')...), nil
 }
 
 func (s *junitSuite) add(p point) {
-	c := junitCase{Name: line(p.name), ClassName: s.Name, Time: seconds(p.took)}
+	c := junitCase{Name: text.EscapeLine(p.name), ClassName: s.Name, Time: seconds(p.took)}
 	problem := &junitProblem{
-		Message: line(p.message), Type: p.severity,
+		Message: text.EscapeLine(p.message), Type: p.severity,
 		Text: lines(strings.TrimSpace(p.message + "\n" + p.details)),
 	}
 	switch {
 	case p.skipped != "":
-		c.Skipped = &junitProblem{Text: line(p.skipped)} // Jenkins reads it, and has no message here
+		c.Skipped = &junitProblem{Text: text.EscapeLine(p.skipped)} // Jenkins reads it, and has no message here
 		s.Skipped++
 	case p.severity == "interrupted":
 		c.Error = problem
@@ -185,7 +186,7 @@ func (s *junitSuite) add(p point) {
 		c.Out = lines(strings.TrimSpace(p.message + "\n" + p.details))
 	}
 	if p.attached != "" { // as servers of Jenkins and GitLab link it
-		c.Out = strings.TrimSpace(c.Out + "\n" + attaches + line(p.attached) + "]]")
+		c.Out = strings.TrimSpace(c.Out + "\n" + attaches + text.EscapeLine(p.attached) + "]]")
 	}
 	s.Tests++
 	s.Cases = append(s.Cases, c)

@@ -4,10 +4,10 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"regexp"
 	"strings"
 	"unicode"
 
+	"github.com/pagetools/pagetools/bridge/text"
 	"github.com/pagetools/pagetools/e2e/check"
 )
 
@@ -50,17 +50,18 @@ var words = map[Status]struct{ word, color string }{
 func (l *list) caseDone(c Case) {
 	l.live++
 	w := words[c.Status]
-	text := fmt.Sprintf("%s %s: %s", l.paint(w.color, w.word), line(c.File), line(c.label()))
+	said := fmt.Sprintf("%s %s: %s", l.paint(w.color, w.word), text.EscapeLine(c.File),
+		text.EscapeLine(c.label()))
 	if c.Attempts > 1 {
-		text += fmt.Sprintf(" after %d attempts", c.Attempts)
+		said += fmt.Sprintf(" after %d attempts", c.Attempts)
 	}
 	switch c.Status {
 	case Skipped, NotApplicable:
-		text += ": " + line(c.Reason)
+		said += ": " + text.EscapeLine(c.Reason)
 	default:
-		text += " " + l.paint(dim, took(c.Took))
+		said += " " + l.paint(dim, took(c.Took))
 	}
-	_, _ = io.WriteString(l.out, guard(text)+"\n") // whoever reads went away
+	_, _ = io.WriteString(l.out, guard(said)+"\n") // whoever reads went away
 }
 
 func (l *list) done(run *Run) error {
@@ -80,7 +81,7 @@ func (l *list) done(run *Run) error {
 		}
 	}
 	for _, note := range run.Notes {
-		fmt.Fprintf(&b, "note: %s\n", line(note))
+		fmt.Fprintf(&b, "note: %s\n", text.EscapeLine(note))
 	}
 	color := green
 	if run.Failed() {
@@ -93,10 +94,10 @@ func (l *list) done(run *Run) error {
 
 func (l *list) findings(b *bytes.Buffer, run *Run) {
 	for _, g := range run.groups() {
-		fmt.Fprintln(b, l.paint(bold, line(g.Page)))
+		fmt.Fprintln(b, l.paint(bold, text.EscapeLine(g.Page)))
 		for _, t := range g.Tools {
 			if t.Tool != "" {
-				fmt.Fprintf(b, "  %s\n", l.paint(bold, line(t.Tool)))
+				fmt.Fprintf(b, "  %s\n", l.paint(bold, text.EscapeLine(t.Tool)))
 			}
 			for _, f := range t.Findings {
 				l.finding(b, f)
@@ -108,15 +109,15 @@ func (l *list) findings(b *bytes.Buffer, run *Run) {
 
 func (l *list) finding(b *bytes.Buffer, f check.Finding) {
 	severity := l.paint(ofSeverity[f.Severity], fmt.Sprintf("%-7s", severity(f.Severity)))
-	fmt.Fprintf(b, "    %s %s: %s\n", severity, line(f.Rule), line(f.Message))
+	fmt.Fprintf(b, "    %s %s: %s\n", severity, text.EscapeLine(f.Rule), text.EscapeLine(f.Message))
 	var where []string
 	for _, s := range []string{f.Where.Pointer, position(f.Where.Script)} {
 		if s != "" {
-			where = append(where, line(s))
+			where = append(where, text.EscapeLine(s))
 		}
 	}
 	if f.Where.Frame != "" {
-		where = append(where, "in the frame "+line(f.Where.Frame))
+		where = append(where, "in the frame "+text.EscapeLine(f.Where.Frame))
 	}
 	if len(where) > 0 {
 		fmt.Fprintf(b, "            %s\n", l.paint(dim, strings.Join(where, "  ")))
@@ -127,8 +128,8 @@ func (l *list) finding(b *bytes.Buffer, f check.Finding) {
 }
 
 func (l *list) failure(b *bytes.Buffer, c *Case) {
-	fmt.Fprintf(b, "%s %s %s\n", l.paint(red, "FAILED"), line(c.place(c.Line)),
-		l.paint(bold, line(c.label())))
+	fmt.Fprintf(b, "%s %s %s\n", l.paint(red, "FAILED"), text.EscapeLine(c.place(c.Line)),
+		l.paint(bold, text.EscapeLine(c.label())))
 	l.parts(b, c)
 	b.WriteByte('\n')
 }
@@ -136,15 +137,15 @@ func (l *list) failure(b *bytes.Buffer, c *Case) {
 func (l *list) parts(b *bytes.Buffer, c *Case) {
 	for _, part := range c.explain() {
 		if !part.Block {
-			fmt.Fprintf(b, "  %s: %s\n", part.Title, line(part.Text))
+			fmt.Fprintf(b, "  %s: %s\n", part.Title, text.EscapeLine(part.Text))
 			continue
 		}
 		fmt.Fprintf(b, "  %s:\n", part.Title)
-		for text := range strings.SplitSeq(lines(part.Text), "\n") {
-			if strings.HasPrefix(text, "> ") {
-				text = l.paint(red, text)
+		for words := range strings.SplitSeq(lines(part.Text), "\n") {
+			if strings.HasPrefix(words, "> ") {
+				words = l.paint(red, words)
 			}
-			fmt.Fprintf(b, "    %s\n", text)
+			fmt.Fprintf(b, "    %s\n", words)
 		}
 	}
 }
@@ -197,9 +198,9 @@ func (c *Case) explain() []part {
 		f = &Failure{Message: "It failed, and nothing says why."}
 	}
 	var all []part
-	add := func(title, text string, block bool) {
-		if text != "" {
-			all = append(all, part{title, text, block})
+	add := func(title, words string, block bool) {
+		if words != "" {
+			all = append(all, part{title, words, block})
 		}
 	}
 	where := f.Step
@@ -220,24 +221,14 @@ func (c *Case) explain() []part {
 	add("picture before", f.BeforePath, false)
 	add("picture after", f.AfterPath, false)
 	if c.Trace != "" {
-		add("trace", c.Trace+" (npx playwright show-trace "+ShellWord(c.Trace)+")", false)
+		add("trace", c.Trace+" (npx playwright show-trace "+text.ShellWord(c.Trace)+")", false)
 	}
 	add("repeat it", f.Again, false)
 	return all
 }
 
-var bareWord = regexp.MustCompile(`^[A-Za-z0-9_./-]+$`)
-
-// ShellWord is a word of a command line that people paste.
-func ShellWord(w string) string {
-	if bareWord.MatchString(w) {
-		return w
-	}
-	return "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
-}
-
 // one makes a text one line.
-func one(s *string) { *s = line(*s) }
+func one(s *string) { *s = text.EscapeLine(*s) }
 
 // indented is a text whose lines are visible and indented.
 func indented(s, by string) string {

@@ -6,7 +6,8 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-	"unicode/utf8"
+
+	"github.com/pagetools/pagetools/bridge/text"
 )
 
 // mark returns a text of JSON with "> " before the line where the value at a path begins, such
@@ -33,28 +34,25 @@ func mark(text, path string) string {
 
 // excerpt returns a text that is short as it is, and of a long one the part around the value at
 // a path, marked.
-func excerpt(text, path string) string {
-	if len(text) <= longestText || !json.Valid([]byte(text)) {
-		return cut(text, longestText)
+func excerpt(words, path string) string {
+	if len(words) <= longestText || !json.Valid([]byte(words)) {
+		return text.Cut(words, longestText)
 	}
-	marked := mark(text, path)
+	marked := mark(words, path)
 	begin := 0
 	if at := strings.Index("\n"+marked, "\n> "); at > longestText/2 {
 		begin = at - longestText/2
 		begin += strings.IndexByte(marked[begin:], '\n') + 1 // at is behind the end of a line
 	}
-	end := min(begin+longestText, len(marked))
-	for end < len(marked) && !utf8.RuneStart(marked[end]) {
-		end--
-	}
-	part := marked[begin:end]
+	part := text.Bytes(marked[begin:], longestText)
+	end := begin + len(part)
 	if begin > 0 {
 		part = "…\n" + part
 	}
 	if end < len(marked) {
 		part += "…"
 	}
-	return cut(part, len(part)) + fmt.Sprintf("\n(cut; it has %d bytes)", len(text))
+	return text.Cut(part, len(part)) + fmt.Sprintf("\n(cut; it has %d bytes)", len(words))
 }
 
 // step is one step of a path: .name, [0] or ["any name"].

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"strings"
+
+	"github.com/pagetools/pagetools/bridge/text"
 )
 
 // Markdown returns a run as GitHub's Markdown, such as for the summary of a job. Texts of
@@ -87,7 +89,7 @@ const special = "\\`*_[]~|$:.-+"
 // (mentions, references to issues) is an element of its own.
 func prose(s string) string {
 	var b strings.Builder
-	for _, r := range line(s) {
+	for _, r := range text.EscapeLine(s) {
 		switch {
 		case r == '<':
 			b.WriteString("&lt;")

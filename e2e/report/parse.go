@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/pagetools/pagetools/e2e/check"
+	"github.com/pagetools/pagetools/bridge/text"
 )
 
 // Format is one format that a report is written in.
@@ -98,7 +98,7 @@ func unknown(name string, known []kind) error {
 		names = append(names, k.name)
 	}
 	hint := ":"
-	if near := check.Nearest(name, names); near != "" {
+	if near := text.Nearest(name, names); near != "" {
 		hint = "; did you mean " + near + "? It"
 	}
 	return fmt.Errorf("invalid value %q for --reporter%s must be one of %s",

@@ -15,6 +15,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/pagetools/pagetools/bridge/text"
 	"github.com/pagetools/pagetools/e2e/check"
 )
 
@@ -139,8 +140,8 @@ func TestCut(t *testing.T) {
 		{"short", 5, "short"}, {"longer", 5, "longe… (cut; it has 6 bytes)"}, {"ééé", 2, "éé… (cut; it has 6 bytes)"},
 		{"a\xffb", 9, `a\xffb`}, {"", 0, ""}, {"\xf0\x9f\x98\x80", 1, "😀"},
 	} {
-		if got := cut(test.in, test.most); got != test.want {
-			t.Errorf("cut(%q, %d) is %q, want %q", test.in, test.most, got, test.want)
+		if got := text.Cut(test.in, test.most); got != test.want {
+			t.Errorf("text.Cut(%q, %d) is %q, want %q", test.in, test.most, got, test.want)
 		}
 	}
 }

@@ -4,11 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"sync"
+
+	"github.com/pagetools/pagetools/bridge/files"
 )
 
 // Reporter writes about a run. It is safe for concurrent use.
@@ -90,31 +91,10 @@ func (r *reporters) Done(run *Run) error {
 
 // writeFile writes a file whole or not at all: readers see the old one or the new one. Its folder
 // is made when it is not there.
-func writeFile(path string, text []byte) (err error) {
-	dir := filepath.Dir(path)
-	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // reports are for everyone
-		return err
-	}
-	temporary, err := os.CreateTemp(dir, ".pagetools-*")
+func writeFile(path string, text []byte) error {
+	err := os.MkdirAll(filepath.Dir(path), 0o755) //nolint:gosec // reports are for everyone
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if err != nil {
-			_ = temporary.Close() // it may be closed
-			if e := os.Remove(temporary.Name()); !errors.Is(e, fs.ErrNotExist) {
-				err = errors.Join(err, e)
-			}
-		}
-	}()
-	if _, err := temporary.Write(text); err != nil {
-		return err
-	}
-	if err := temporary.Chmod(0o644); err != nil {
-		return err
-	}
-	if err := temporary.Close(); err != nil {
-		return err
-	}
-	return os.Rename(temporary.Name(), path)
+	return files.Write(path, text, 0o644)
 }

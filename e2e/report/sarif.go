@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/pagetools/pagetools/bridge/text"
 	"github.com/pagetools/pagetools/e2e/check"
 )
 
@@ -119,7 +120,7 @@ func writeSARIF(run *Run) ([]byte, error) {
 		Version: "2.1.0",
 		Runs: []sarifRun{{
 			Tool: sarifTool{sarifDriver{
-				Name: "pagetools", Version: line(run.Version),
+				Name: "pagetools", Version: text.EscapeLine(run.Version),
 				InformationURI: "https://github.com/pagetools/pagetools",
 				Rules:          append([]sarifRule{}, w.rules...),
 			}},
@@ -147,7 +148,7 @@ func (w *sarifWriter) rule(r Rule) int {
 	}
 	what, why := lines(r.What), lines(r.Why)
 	if what == "" {
-		what = line(r.ID)
+		what = text.EscapeLine(r.ID)
 	}
 	if why == "" {
 		why = what
@@ -161,27 +162,27 @@ func (w *sarifWriter) rule(r Rule) int {
 	}
 	w.index[r.ID] = len(w.rules)
 	w.rules = append(w.rules, sarifRule{
-		ID: line(r.ID), ShortDescription: sarifText{what}, FullDescription: sarifText{why},
+		ID: text.EscapeLine(r.ID), ShortDescription: sarifText{what}, FullDescription: sarifText{why},
 		Help: sarifText{why}, HelpURI: help, Default: sarifDefault{level(r.Severity)},
 	})
 	return w.index[r.ID]
 }
 
 func (w *sarifWriter) finding(f check.Finding) {
-	text := f.Message
+	words := f.Message
 	if f.Where.Pointer != "" {
-		text += " At " + f.Where.Pointer + "."
+		words += " At " + f.Where.Pointer + "."
 	}
-	if text == "" {
-		text = f.Rule
+	if words == "" {
+		words = f.Rule
 	}
 	location := sarifLocation{Logical: logical(f.Where)}
 	if s := f.Where.Script; s != nil && s.URL != "" {
 		location.Physical = physical(s.URL, s.Line, s.Column)
 	}
 	w.results = append(w.results, sarifResult{
-		RuleID: line(f.Rule), RuleIndex: w.rule(Rule{ID: f.Rule, Severity: f.Severity}),
-		Level: level(f.Severity), Message: sarifText{lines(text)}, Locations: []sarifLocation{location},
+		RuleID: text.EscapeLine(f.Rule), RuleIndex: w.rule(Rule{ID: f.Rule, Severity: f.Severity}),
+		Level: level(f.Severity), Message: sarifText{lines(words)}, Locations: []sarifLocation{location},
 		Fingerprints: w.fingerprint(f.Rule, f.Where.Target, pathOf(f.Where.Page), f.Where.Tool,
 			f.Where.Pointer),
 	})
@@ -193,9 +194,9 @@ func (w *sarifWriter) failure(c *Case) {
 	if c.Failure != nil && c.Failure.Line > 0 {
 		at = c.Failure.Line
 	}
-	text := c.label() + ": " + p.message + "\n" + p.details
+	words := c.label() + ": " + p.message + "\n" + p.details
 	location := sarifLocation{Logical: []sarifLogical{{
-		Name: line(c.label()), Qualified: line(c.File + "/" + c.Name + "/" + c.Door), Kind: "function",
+		Name: text.EscapeLine(c.label()), Qualified: text.EscapeLine(c.File + "/" + c.Name + "/" + c.Door), Kind: "function",
 	}}}
 	if c.File != "" {
 		location.Physical = physical(c.File, at, 0)
@@ -207,7 +208,7 @@ func (w *sarifWriter) failure(c *Case) {
 			Why: "What the site does differs from what its scenario says.",
 		}),
 		Level:        "error",
-		Message:      sarifText{lines(strings.TrimSpace(text))},
+		Message:      sarifText{lines(strings.TrimSpace(words))},
 		Locations:    []sarifLocation{location},
 		Fingerprints: w.fingerprint(ruleCase, c.File, c.Name, c.Door, ""),
 	})
@@ -216,10 +217,10 @@ func (w *sarifWriter) failure(c *Case) {
 // logical names the tool of a finding, or its page.
 func logical(w check.Where) []sarifLogical {
 	if w.Tool == "" {
-		return []sarifLogical{{Qualified: line(page(w)), Kind: "module"}}
+		return []sarifLogical{{Qualified: text.EscapeLine(page(w)), Kind: "module"}}
 	}
 	return []sarifLogical{{
-		Name: line(w.Tool), Qualified: line(page(w) + "#" + w.Tool), Kind: "function",
+		Name: text.EscapeLine(w.Tool), Qualified: text.EscapeLine(page(w) + "#" + w.Tool), Kind: "function",
 	}}
 }
 
@@ -236,7 +237,7 @@ func physical(place string, at, column int) *sarifPhysical {
 	} else if u, err := url.Parse(place); err == nil {
 		uri = u.String()
 	}
-	p := &sarifPhysical{Artifact: sarifArtifact{line(uri)}}
+	p := &sarifPhysical{Artifact: sarifArtifact{text.EscapeLine(uri)}}
 	if at > 0 {
 		p.Region = &sarifRegion{at, max(column, 0)}
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/pagetools/pagetools/bridge/schema"
+	"github.com/pagetools/pagetools/bridge/text"
 )
 
 // writeTAP writes TAP 14: a test point for each of the run's points, with a block of YAML whose
@@ -55,5 +56,5 @@ func tapBlock(b *bytes.Buffer, p point) {
 
 // tapText is one line in which # is no directive.
 func tapText(s string) string {
-	return strings.NewReplacer(`\`, `\\`, "#", `\#`).Replace(line(s))
+	return strings.NewReplacer(`\`, `\\`, "#", `\#`).Replace(text.EscapeLine(s))
 }

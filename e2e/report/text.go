@@ -1,15 +1,13 @@
 package report
 
 import (
-	"fmt"
 	"net/url"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
-	"github.com/pagetools/pagetools/bridge/schema"
+	"github.com/pagetools/pagetools/bridge/text"
 	"github.com/pagetools/pagetools/e2e/check"
 )
 
@@ -19,36 +17,13 @@ const (
 	longestText = 8000
 )
 
-// cut shortens a text and says how long it was. Bytes that are not UTF-8 become visible: no
-// format can carry them.
-func cut(s string, most int) string {
-	whole := len(s)
-	if len(s) > most*utf8.UTFMax { // what follows looks at each character
-		s = s[:most*utf8.UTFMax]
-	}
-	var b strings.Builder
-	for n, i := 0, 0; i < len(s); n++ {
-		r, size := utf8.DecodeRuneInString(s[i:])
-		if n == most {
-			return b.String() + fmt.Sprintf("… (cut; it has %d bytes)", whole)
-		}
-		if r == utf8.RuneError && size == 1 {
-			fmt.Fprintf(&b, `\x%02x`, s[i])
-		} else {
-			b.WriteString(s[i : i+size])
-		}
-		i += size
-	}
-	return b.String()
-}
-
 // shorten cuts a text.
-func shorten(s *string) { *s = cut(*s, longestText) }
+func shorten(s *string) { *s = text.Cut(*s, longestText) }
 
 // shortenNames cuts names.
 func shortenNames(all ...*string) {
 	for _, s := range all {
-		*s = cut(*s, longestName)
+		*s = text.Cut(*s, longestName)
 	}
 }
 
@@ -60,12 +35,12 @@ func bounded(run *Run) *Run {
 	r.Sites = mapped(r.Sites, func(s *Site) { shortenNames(&s.Target, &s.URL) })
 	r.Rules = mapped(r.Rules, func(x *Rule) {
 		shortenNames(&x.ID)
-		x.What, x.Why = cut(x.What, longestText), cut(x.Why, longestText)
+		x.What, x.Why = text.Cut(x.What, longestText), text.Cut(x.Why, longestText)
 	})
 	r.Findings = mapped(r.Findings, func(f *check.Finding) {
 		w := &f.Where
 		shortenNames(&f.Rule, &w.Target, &w.Page, &w.Frame, &w.Tool, &w.Pointer)
-		f.Message, f.Fix = cut(f.Message, longestText), cut(f.Fix, longestText)
+		f.Message, f.Fix = text.Cut(f.Message, longestText), text.Cut(f.Fix, longestText)
 		if f.Where.Script != nil {
 			script := *f.Where.Script
 			shortenNames(&script.URL)
@@ -79,13 +54,13 @@ func bounded(run *Run) *Run {
 
 func boundedCase(c Case) Case {
 	shortenNames(&c.File, &c.Name, &c.Door, &c.Trace)
-	c.Reason = cut(c.Reason, longestText)
+	c.Reason = text.Cut(c.Reason, longestText)
 	c.Tags = mapped(c.Tags, func(s *string) { shortenNames(s) })
 	c.Steps = mapped(c.Steps, func(s *Step) { shortenNames(&s.Name) })
 	if c.Failure != nil {
 		f := *c.Failure
 		shortenNames(&f.Step, &f.Path, &f.BeforePath, &f.AfterPath)
-		f.Message, f.Again = cut(f.Message, longestText), cut(f.Again, longestText)
+		f.Message, f.Again = text.Cut(f.Message, longestText), text.Cut(f.Again, longestText)
 		f.Expected, f.Actual = excerpt(f.Expected, f.Path), excerpt(f.Actual, f.Path)
 		f.Console, f.Requests = mapped(f.Console, shorten), mapped(f.Requests, shorten)
 		c.Failure = &f
@@ -105,11 +80,8 @@ func mapped[T any](list []T, change func(*T)) []T {
 
 // lines makes invisible characters visible, and those that a terminal obeys. Line ends stay.
 func lines(s string) string {
-	return schema.Escape(strings.NewReplacer("\r\n", "\n", "\t", "    ").Replace(s))
+	return text.Escape(strings.NewReplacer("\r\n", "\n", "\t", "    ").Replace(s))
 }
-
-// line is lines with visible line ends.
-func line(s string) string { return strings.ReplaceAll(schema.Escape(s), "\n", `\n`) }
 
 // severities are those of findings, from bad to good.
 var severities = []check.Severity{check.Error, check.Warning, check.Info}
@@ -169,43 +141,35 @@ func (r *Run) countFindings(s check.Severity) (n int) {
 	return n
 }
 
-// plural returns a number with its noun.
-func plural(n int, noun string) string {
-	if n != 1 {
-		noun += "s"
-	}
-	return strconv.Itoa(n) + " " + noun
-}
-
 // summary is one line about the run.
 func (r *Run) summary() string {
 	var parts []string
 	if len(r.Cases) == 0 || len(r.Findings) > 0 {
-		parts = append(parts, plural(r.countFindings(check.Error), "error")+", "+
-			plural(r.countFindings(check.Warning), "warning")+", "+
+		parts = append(parts, text.Count(r.countFindings(check.Error), "error")+", "+
+			text.Count(r.countFindings(check.Warning), "warning")+", "+
 			strconv.Itoa(r.countFindings(check.Info))+" info")
 	}
 	if len(r.Cases) > 0 {
-		text := plural(len(r.Cases), "case") + ": " + strconv.Itoa(r.count(Passed)) + " passed"
+		words := text.Count(len(r.Cases), "case") + ": " + strconv.Itoa(r.count(Passed)) + " passed"
 		for _, s := range []Status{Failed, Skipped, NotApplicable} {
 			if n := r.count(s); n > 0 {
-				text += ", " + strconv.Itoa(n) + " " + strings.ReplaceAll(string(s), "-", " ")
+				words += ", " + strconv.Itoa(n) + " " + strings.ReplaceAll(string(s), "-", " ")
 			}
 		}
-		parts = append(parts, text)
+		parts = append(parts, words)
 	}
 	tools := 0
 	for _, s := range r.Sites {
 		tools += s.Tools
 	}
 	if len(r.Sites) > 0 {
-		parts = append(parts, plural(tools, "tool")+" of "+plural(len(r.Sites), "site"))
+		parts = append(parts, text.Count(tools, "tool")+" of "+text.Count(len(r.Sites), "site"))
 	}
-	text := strings.Join(parts, "; ") + "; " + took(r.Took)
+	words := strings.Join(parts, "; ") + "; " + took(r.Took)
 	if r.Interrupted {
-		text += "; interrupted: the rest was not run"
+		words += "; interrupted: the rest was not run"
 	}
-	return text
+	return words
 }
 
 // took is a duration for people.

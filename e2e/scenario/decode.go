@@ -11,8 +11,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/pagetools/pagetools/bridge/schema"
-	"github.com/pagetools/pagetools/e2e/check"
+	"github.com/pagetools/pagetools/bridge/text"
 )
 
 // decoder fills the types of the format from nodes, strictly, and goes on after what is wrong.
@@ -206,17 +205,17 @@ func (d *decoder) text(n *yaml.Node, f field) {
 const mostName = 200
 
 // wrongText says what is wrong with a text of a kind, or "".
-func wrongText(text, kind string) string {
+func wrongText(words, kind string) string {
 	switch kind {
 	case "name", "step", "reason", "tool":
 		switch {
-		case len(text) > mostName && kind != "reason":
+		case len(words) > mostName && kind != "reason":
 			return fmt.Sprintf("it must have at most %d bytes", mostName)
-		case strings.TrimSpace(text) == "":
+		case strings.TrimSpace(words) == "":
 			return "it must have letters"
-		case strings.ContainsFunc(text, schema.Invisible):
+		case strings.ContainsFunc(words, text.Invisible):
 			return "it must be one line without invisible characters"
-		case kind == "step" && !plainName.MatchString(text):
+		case kind == "step" && !plainName.MatchString(words):
 			return "it must have only letters, digits, - and _, and begin with a letter or _"
 		}
 	}
@@ -406,33 +405,15 @@ func (p *problems) err() error {
 
 // visible makes text of strangers one line that a terminal does not obey.
 func visible(s string) string {
-	return strings.ReplaceAll(schema.Escape(strings.ToValidUTF8(s, "\uFFFD")), "\n", `\n`)
+	return text.EscapeLine(s)
 }
 
 // quoted is a value in a message.
 func quoted(s string) string {
-	if r := []rune(s); len(r) > 60 {
-		s = string(r[:60]) + "…"
-	}
-	return `"` + s + `"`
+	return `"` + text.Short(s, 60) + `"`
 }
 
 // instead says which of the known words comes nearest to one that is not known, or lists them.
 func instead(word string, known []string) string {
-	if near := check.Nearest(word, known); near != "" {
-		return "did you mean " + near + "?"
-	}
-	return "use " + oneOf(known)
-}
-
-// oneOf lists words.
-func oneOf(words []string) string {
-	if len(words) < 2 {
-		return strings.Join(words, "")
-	}
-	last := len(words) - 1
-	if len(words) == 2 {
-		return words[0] + " or " + words[1]
-	}
-	return strings.Join(words[:last], ", ") + ", or " + words[last]
+	return cmp.Or(text.DidYouMean(word, known), "use "+text.List(known, "or"))
 }

@@ -11,8 +11,8 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/pagetools/pagetools/bridge/schema"
+	"github.com/pagetools/pagetools/bridge/text"
 	"github.com/pagetools/pagetools/e2e/check"
-	"github.com/pagetools/pagetools/e2e/effects"
 )
 
 // Draft is what a first scenario file is made of.
@@ -26,7 +26,7 @@ type Draft struct {
 }
 
 // Text returns the file: a case that expects the tools, and one for each tool that only reads, with
-// the first arguments of [effects.Samples]. Tools that change something, and those without such arguments, are
+// the first arguments of [schema.Samples]. Tools that change something, and those without such arguments, are
 // cases in comments at the end. [Read] reads the text. An error says what it lacks.
 func (d Draft) Text() ([]byte, error) {
 	if len(d.Tools) == 0 {
@@ -39,7 +39,7 @@ func (d Draft) Text() ([]byte, error) {
 		names = append(names, t.Name)
 		var arguments json.RawMessage
 		made := false
-		if all := effects.Samples(t.Input, false); len(all) > 0 {
+		if all := schema.Samples(t.Input, false); len(all) > 0 {
 			arguments, made = all[0].Input, all[0].Invented
 		}
 		switch reads := readsOnly(t); {
@@ -179,10 +179,10 @@ func listOf(items ...*yaml.Node) *yaml.Node {
 }
 
 // wordOf is a text that stays one, whatever it looks like.
-func wordOf(text string) *yaml.Node {
+func wordOf(words string) *yaml.Node {
 	n := &yaml.Node{}
-	n.SetString(text)
-	if strings.ContainsFunc(text, schema.Invisible) {
+	n.SetString(words)
+	if strings.ContainsFunc(words, text.Invisible) {
 		n.Style = yaml.DoubleQuotedStyle
 	}
 	return n
@@ -230,7 +230,7 @@ func encodeYAML(n *yaml.Node) ([]byte, error) {
 	var out strings.Builder
 	for _, r := range b.String() {
 		switch {
-		case r == '\n' || !schema.Invisible(r):
+		case r == '\n' || !text.Invisible(r):
 			out.WriteRune(r)
 		case r > 0xFFFF:
 			fmt.Fprintf(&out, `\U%08x`, r)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/pagetools/pagetools/bridge/schema"
+	"github.com/pagetools/pagetools/bridge/text"
 	"github.com/pagetools/pagetools/e2e/check"
 )
 
@@ -29,14 +30,14 @@ func TestDraft(t *testing.T) {
 	d.Tools = append(d.Tools, check.Tool{Name: "true", Annotations: reads}, check.Tool{Name: "writes", Input: argument(`"# x"`)},
 		check.Tool{Name: "framed", Frame: "0", Annotations: reads},
 		check.Tool{Name: "unknown", Annotations: reads, Input: json.RawMessage(`{"type":"object","properties":{"a":{"type":"string","pattern":"^q{17}z$"}},"required":["a"]}`)})
-	text, err := d.Text()
+	words, err := d.Text()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if strings.ContainsFunc(strings.ReplaceAll(string(text), "\n", ""), schema.Invisible) {
-		t.Errorf("what nobody can see is in %q", text)
+	if strings.ContainsFunc(strings.ReplaceAll(string(words), "\n", ""), text.Invisible) {
+		t.Errorf("what nobody can see is in %q", words)
 	}
-	f := readDraft(t, string(text))
+	f := readDraft(t, string(words))
 	calls := callsOf(f)
 	for name, arguments := range want {
 		if got, same := jsonOf(t, calls[name]), value(t, arguments); !got.Equal(same) {
@@ -55,7 +56,7 @@ func TestDraft(t *testing.T) {
 		t.Error("a tool called true is not called")
 	}
 	// The comments are cases, too.
-	head, rest, _ := strings.Cut(string(text), "take the \"# \" away.\n")
+	head, rest, _ := strings.Cut(string(words), "take the \"# \" away.\n")
 	head = head[:strings.Index(head, "\n  # These")]
 	for line := range strings.Lines(rest) {
 		head += "\n" + strings.TrimSuffix(strings.Replace(line, "# ", "", 1), "\n")

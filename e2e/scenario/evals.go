@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"reflect"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/schema"
+	"github.com/pagetools/pagetools/bridge/text"
 )
 
 // Eval is what a case of an evals.json has besides its steps: what a model is judged by.
@@ -160,15 +162,9 @@ func toolsStep(at Position, names []string) Step {
 
 // nameFor makes a name that a case can have, and adds it to those before.
 func nameFor(title string, index int, before map[string]bool) string {
-	title = strings.Join(strings.FieldsFunc(title, func(r rune) bool {
-		return r == ' ' ||
-			schema.Invisible(r)
-	}), " ")
-	if title == "" {
-		title = fmt.Sprintf("case %d", index+1)
-	}
-	if len(title) > mostName/2 {
-		title = strings.ToValidUTF8(title[:mostName/2], "") + "…"
+	title = cmp.Or(text.Line(title), fmt.Sprintf("case %d", index+1))
+	if short := text.Bytes(title, mostName/2); short != title {
+		title = short + "…"
 	}
 	name := title
 	for n := 2; before[name]; n++ {
@@ -346,15 +342,15 @@ func ExportEvals(f *File) ([]byte, error) {
 			out = append(out, x)
 		}
 	}
-	text, err := schema.Encode(out)
+	words, err := schema.Encode(out)
 	if err != nil {
 		return nil, err
 	}
 	var b bytes.Buffer
-	if err := json.Indent(&b, text, "", "  "); err != nil {
+	if err := json.Indent(&b, words, "", "  "); err != nil {
 		return nil, err
 	}
-	return []byte(schema.Escape(b.String()) + "\n"), nil
+	return []byte(text.Escape(b.String()) + "\n"), nil
 }
 
 func exportGroup(list []ExpectedCall) []any {

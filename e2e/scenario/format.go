@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/pagetools/pagetools/bridge/schema"
-	"github.com/pagetools/pagetools/e2e/report"
+	"github.com/pagetools/pagetools/bridge/text"
 )
 
 // Schema returns the JSON Schema of scenario files, for editors. It is made from the types that
@@ -179,7 +179,7 @@ func (s *Selected) Again() string {
 		words = []string{"pagetools", "test", "--run", run, "--", s.File.Name}
 	}
 	for i, w := range words {
-		words[i] = report.ShellWord(visible(w))
+		words[i] = text.ShellWord(visible(w))
 	}
 	return strings.Join(words, " ")
 }

@@ -126,7 +126,7 @@ type person struct {
 
 	mu      sync.Mutex
 	open    []bridge.OpenQuestion
-	changed chan struct{} // closed when open is another
+	changes bridge.Changes // of open
 	decided map[string]Answer
 	busy    map[string]bool // questions that a client shows now
 	wrong   []string
@@ -136,7 +136,7 @@ type person struct {
 }
 
 func newPerson(humans *Humans, b *bridge.Bridge, caller string) *person {
-	return &person{humans: humans, bridge: b, caller: caller, changed: make(chan struct{}),
+	return &person{humans: humans, bridge: b, caller: caller,
 		decided: map[string]Answer{}, busy: map[string]bool{}}
 }
 
@@ -152,8 +152,7 @@ func (p *person) watch(ctx context.Context) {
 		})
 		p.mu.Lock()
 		p.open = mine
-		close(p.changed)
-		p.changed = make(chan struct{})
+		p.changes.Signal()
 		p.mu.Unlock()
 	}
 }
@@ -162,7 +161,7 @@ func (p *person) watch(ctx context.Context) {
 func (p *person) until(ctx context.Context, ok func([]bridge.OpenQuestion) bool) error {
 	for {
 		p.mu.Lock()
-		done, changed := ok(p.open), p.changed
+		done, changed := ok(p.open), p.changes.Next()
 		p.mu.Unlock()
 		if done {
 			return nil
@@ -334,34 +333,16 @@ func (a *Answer) of(q *bridge.Question) bridge.Answer {
 	case a.Value.Exists():
 		out.Value, _ = a.Value.JSON() // expanded, and without matchers
 	case a.Act == Fill && len(q.Schema) > 0:
-		out.Value = filled(of(q.Schema))
+		out.Value = filled(q.Schema)
 	}
 	return out
 }
 
-// filled is a value that fits the schema of a question, as far as one can be made.
-func filled(s schema.Value) json.RawMessage {
-	for _, name := range []string{"default", "const"} {
-		if v := s.Get(name); v.Exists() && string(v.Text()) != `""` {
-			return v.Text()
-		}
+// filled is a value with everything that the schema of a question has, as far as one can be made.
+func filled(s json.RawMessage) json.RawMessage {
+	all := schema.Samples(s, false)
+	if len(all) == 0 {
+		return nil
 	}
-	for v := range s.Get("enum").Elements() {
-		return v.Text()
-	}
-	switch s.Get("type").String() {
-	case "number", "integer":
-		return json.RawMessage("1")
-	case "boolean":
-		return json.RawMessage("true")
-	case "object":
-		object := map[string]json.RawMessage{}
-		for name, p := range s.Get("properties").Members() {
-			object[name] = filled(p)
-		}
-		return schema.MustEncode(object)
-	case "array":
-		return json.RawMessage("[]")
-	}
-	return json.RawMessage(`"sample"`)
+	return all[len(all)-1].Input
 }

@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"github.com/pagetools/pagetools/bridge/schema"
-	"github.com/pagetools/pagetools/e2e/check"
+	"github.com/pagetools/pagetools/bridge/text"
 )
 
 // Mismatch says where and why a value is not what was expected. All its texts are fit for a
@@ -181,7 +181,7 @@ func matchObject(want *node, got schema.Value, at path, exact bool) *difference 
 
 // hint names the member that was probably meant.
 func hint(key string, names []string) string {
-	if near := check.Nearest(key, names); near != "" {
+	if near := text.Nearest(key, names); near != "" {
 		return fmt.Sprintf("; there is %s", quoted(near))
 	}
 	return ""
@@ -202,16 +202,10 @@ func matchArray(want *node, got schema.Value, at path, exact bool) *difference {
 		i++
 	}
 	if got.Len() != len(want.vals) {
-		return differs(at, "has %s, and must have %d", elements(got.Len()), len(want.vals))
+		return differs(at, "has %s, and must have %d", text.Count(got.Len(), "element"),
+			len(want.vals))
 	}
 	return nil
-}
-
-func elements(n int) string {
-	if n == 1 {
-		return "1 element"
-	}
-	return fmt.Sprintf("%d elements", n)
 }
 
 // matchUnordered finds an element for each expected one: augmenting paths in the graph of who
@@ -222,7 +216,7 @@ func matchUnordered(o *op, got schema.Value, at path) *difference {
 	case !got.IsArray():
 		return differs(at, "is %s, and must be an array", brief(got))
 	case got.Len() != len(wants):
-		return differs(at, "has %s, and must have %d", elements(got.Len()), len(wants))
+		return differs(at, "has %s, and must have %d", text.Count(got.Len(), "element"), len(wants))
 	}
 	items := slices.Collect(got.Elements())
 	fits := make([][]int, len(wants))
@@ -310,12 +304,7 @@ func brief(v schema.Value) string {
 	return shorten(string(v.Text()))
 }
 
-func shorten(text string) string {
-	if r := []rune(text); len(r) > 100 {
-		return string(r[:100]) + "…"
-	}
-	return text
-}
+func shorten(s string) string { return text.Short(s, 100) }
 
 const (
 	linesAround = 15  // of the marked line, before and after
@@ -352,15 +341,11 @@ func (p *printer) text() string {
 		out = append(out, fmt.Sprintf("  … %d lines", from))
 	}
 	for i := from; i < to; i++ {
-		line := p.lines[i]
-		if r := []rune(line); len(r) > mostInLine {
-			line = string(r[:mostInLine]) + "…"
-		}
 		sign := "  "
 		if i == p.marked {
 			sign = "> "
 		}
-		out = append(out, sign+schema.Escape(line))
+		out = append(out, sign+text.Escape(text.Short(p.lines[i], mostInLine)))
 	}
 	if to < len(p.lines) {
 		out = append(out, fmt.Sprintf("  … %d lines", len(p.lines)-to))

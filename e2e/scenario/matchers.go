@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/pagetools/pagetools/bridge/schema"
+	"github.com/pagetools/pagetools/bridge/text"
 )
 
 // matcher is one of the keys that begin with $.
@@ -159,7 +160,7 @@ func prepareType(o *op) string {
 	case o.arg.kind == 'n':
 		o.arg = &node{kind: '"', text: "null", at: o.arg.at} // YAML reads the word as the value
 	case o.arg.kind != '"':
-		return "it must be the name of a type; use " + oneOf(typeNames)
+		return "it must be the name of a type; use " + text.List(typeNames, "or")
 	}
 	if !slices.Contains(typeNames, o.arg.text) {
 		return quoted(o.arg.text) + " is not a type of JSON; " + instead(o.arg.text, typeNames)

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/pagetools/pagetools/bridge/text"
 	"github.com/pagetools/pagetools/e2e/app"
 	"github.com/pagetools/pagetools/e2e/hosts"
 	"github.com/pagetools/pagetools/e2e/report"
@@ -75,7 +76,7 @@ func (o *RunOptions) flags() string {
 	site := [][2]string{{"dir", o.Site.Dir}, {"url", o.Site.URL}, {"serve", o.Site.Serve}, {"host", host}}
 	for _, flag := range append(site, o.Again...) {
 		if flag[1] != "" {
-			b.WriteString(" --" + flag[0] + " " + report.ShellWord(visible(flag[1])))
+			b.WriteString(" --" + flag[0] + " " + text.ShellWord(visible(flag[1])))
 		}
 	}
 	return b.String()

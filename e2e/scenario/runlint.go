@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/pagetools/pagetools/bridge/text"
 	"github.com/pagetools/pagetools/e2e/check"
 	"github.com/pagetools/pagetools/e2e/effects"
 	"github.com/pagetools/pagetools/e2e/report"
@@ -169,7 +170,7 @@ func (r *runner) pseudo(f *File, name string, at Position, why string) {
 	if why != "" {
 		c.Status = report.Failed
 		c.Failure = &report.Failure{Step: name, Line: at.Line, Message: visible(why),
-			Again: "pagetools test" + r.o.flags() + " " + report.ShellWord(visible(f.Name))}
+			Again: "pagetools test" + r.o.flags() + " " + text.ShellWord(visible(f.Name))}
 	}
 	r.done(c)
 }

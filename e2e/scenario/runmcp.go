@@ -16,6 +16,7 @@ import (
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/schema"
+	"github.com/pagetools/pagetools/bridge/text"
 	"github.com/pagetools/pagetools/transport"
 )
 
@@ -173,7 +174,7 @@ func (d *mcpDoor) Elicit(ctx context.Context, r mcp.ElicitationRequest,
 	q, err := d.person.find(ctx, func(q *bridge.Question) bool {
 		said := r.Params.Message
 		return strings.HasPrefix(said, q.Title) &&
-			(q.Detail == "" || strings.Contains(said, bridge.Quoted(q.Detail)))
+			(q.Detail == "" || strings.Contains(said, text.Marked(q.Detail)))
 	})
 	if err != nil {
 		return nil, err

@@ -9,6 +9,7 @@ import (
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/schema"
+	"github.com/pagetools/pagetools/bridge/text"
 	"github.com/pagetools/pagetools/e2e/report"
 )
 
@@ -278,7 +279,8 @@ func unlike(want *node, x, y schema.Value, at path) *difference {
 	case x.IsObject() && y.IsObject():
 		return unlikeMembers(want, x, y, at)
 	case x.IsArray() && y.IsArray() && x.Len() != y.Len():
-		return differs(at, "one has %s, the other %s", elements(x.Len()), elements(y.Len()))
+		return differs(at, "one has %s, the other %s", text.Count(x.Len(), "element"),
+			text.Count(y.Len(), "element"))
 	case x.IsArray() && y.IsArray():
 		others := slices.Collect(y.Elements())
 		i := 0

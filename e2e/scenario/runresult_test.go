@@ -130,16 +130,18 @@ func TestFilled(t *testing.T) {
 	t.Parallel()
 	for s, want := range map[string]string{
 		`{"type":"string","default":"Ada"}`:                      `"Ada"`,
-		`{"type":"string","default":""}`:                         `"sample"`,
+		`{"type":"string","default":""}`:                         `"example"`,
 		`{"enum":["a","b"]}`:                                     `"a"`,
 		`{"type":"integer"}`:                                     `1`,
 		`{"type":"boolean"}`:                                     `true`,
-		`{"type":"array"}`:                                       `[]`,
+		`{"type":"array"}`:                                       `["example"]`,
 		`{"type":"object","properties":{"n":{"type":"number"}}}`: `{"n":1}`,
 		`{"const":7}`:                                            `7`,
-		`{}`:                                                     `"sample"`,
+		`{}`:                                                     `{}`,
+		`{"type":"object","required":["a"],"properties":{"a":{"$ref":"#/$defs/a"}},"$defs":{"a":{"type":"integer","minimum":18}}}`: `{"a":18}`,
+		`{"type":"string","pattern":"^q{17}z$"}`: ``,
 	} {
-		if got := string(filled(of(json.RawMessage(s)))); got != want {
+		if got := string(filled(json.RawMessage(s))); got != want {
 			t.Errorf("%s is filled with %s, want %s", s, got, want)
 		}
 	}

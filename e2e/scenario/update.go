@@ -14,6 +14,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/pagetools/pagetools/bridge/schema"
+	"github.com/pagetools/pagetools/bridge/text"
 )
 
 // Change accepts an actual value as the expected one.
@@ -340,9 +341,9 @@ func writeText(b *bytes.Buffer, s string) {
 			b.WriteString(`\n`)
 		case r == '\t':
 			b.WriteString(`\t`)
-		case r > 0xFFFF && schema.Invisible(r):
+		case r > 0xFFFF && text.Invisible(r):
 			fmt.Fprintf(b, `\U%08X`, r)
-		case schema.Invisible(r) || r >= 0xE000 && r <= 0xF8FF || r >= 0xFFF0 && r <= 0xFFFF:
+		case text.Invisible(r) || r >= 0xE000 && r <= 0xF8FF || r >= 0xFFF0 && r <= 0xFFFF:
 			fmt.Fprintf(b, `\u%04X`, r)
 		default:
 			b.WriteRune(r)

@@ -20,7 +20,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/pagetools/pagetools/bridge/schema"
+	"github.com/pagetools/pagetools/bridge/text"
 	"github.com/pagetools/pagetools/e2e/har"
 )
 
@@ -63,7 +63,7 @@ func Write(out io.Writer, t *Trace) error {
 		Title: name(t.Title), ContextID: "context@1", Options: struct{}{},
 	})
 	for _, file := range slices.Sorted(maps.Keys(t.Sources)) {
-		w.file("src@"+sum([]byte(name(file)))+".txt", []byte(cut(t.Sources[file], mostSource)))
+		w.file("src@"+sum([]byte(name(file)))+".txt", []byte(text.Cut(t.Sources[file], mostSource)))
 	}
 	for _, a := range t.Actions {
 		w.action(a, "")
@@ -301,13 +301,6 @@ func sum(data []byte) string {
 }
 
 // name and text1 are texts of strangers as they are shown: visible, and cut.
-func name(s string) string { return cut(strings.ReplaceAll(schema.Escape(s), "\n", " "), mostName) }
+func name(s string) string { return text.Cut(strings.ReplaceAll(text.Escape(s), "\n", " "), mostName) }
 
-func text1(s string) string { return cut(schema.Escape(s), mostText) }
-
-func cut(s string, most int) string {
-	if len(s) <= most {
-		return strings.ToValidUTF8(s, "\uFFFD")
-	}
-	return strings.ToValidUTF8(s[:most], "") + fmt.Sprintf("… (cut; it has %d bytes)", len(s))
-}
+func text1(s string) string { return text.Cut(text.Escape(s), mostText) }

@@ -12,6 +12,7 @@ import (
 	"github.com/chromedp/cdproto/page"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/text"
 	"github.com/pagetools/pagetools/session"
 	"github.com/pagetools/pagetools/session/cdp/wire"
 	"github.com/pagetools/pagetools/shim"
@@ -88,7 +89,8 @@ func (ds *dialogs) opens(from *wire.Session, ev *page.EventJavascriptDialogOpeni
 		ds.page.Fail(wire.ErrFlood)
 		return
 	}
-	d := &dialog{message: shortened(ev.Message), text: shortened(ev.DefaultPrompt), target: from,
+	d := &dialog{message: text.Short(ev.Message, maxDialogText),
+		text: text.Short(ev.DefaultPrompt, maxDialogText), target: from,
 		closed: make(chan struct{})}
 	accept := false
 	switch ev.Type {
@@ -122,8 +124,6 @@ func (ds *dialogs) closes(from *wire.Session) {
 		return true
 	})
 }
-
-func shortened(text string) string { return bridge.Clip(text, maxDialogText) }
 
 // asked listens for what the call says next, and asks.
 func (c *call) asked(ctx context.Context, form bool) bridge.Step {

@@ -1,12 +1,13 @@
 package cdp
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"net/url"
 	"strings"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/origin"
 	"github.com/pagetools/pagetools/session"
 	"github.com/pagetools/pagetools/session/cdp/wire"
 )
@@ -78,9 +79,7 @@ func loadError(text, address string) *bridge.Error {
 		say = "the site sent no page"
 	}
 	where := "The page"
-	if u, err := url.Parse(address); err == nil {
-		where = u.Scheme + "://" + u.Host
-	}
+	where = cmp.Or(origin.Of(address), where)
 	return bridge.Errorf(bridge.InternalError, reason, bridge.NotRun,
 		"%s cannot be opened: %s (%s).", where, say, name)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/runtime"
 
+	"github.com/pagetools/pagetools/bridge/origin"
 	"github.com/pagetools/pagetools/session/cdp/wire"
 	"github.com/pagetools/pagetools/session/pageconfig"
 )
@@ -70,7 +71,7 @@ func (h *headers) over(request network.Headers) (all []*fetch.HeaderEntry) {
 func (s *settings) requestPaused(o *owner, from *wire.Session, ev *fetch.EventRequestPaused,
 	watched *bool) {
 	ours := false
-	if s != nil && s.headers != nil && originOf(ev.Request.URL) == s.origin {
+	if s != nil && s.headers != nil && origin.Of(ev.Request.URL) == s.origin {
 		var sure bool
 		if ours, sure = ofSite(o.frames, s.origin, ev); !sure {
 			go s.goOnLater(o, from, ev, watched)
@@ -119,12 +120,12 @@ func (s *settings) goOnLater(o *owner, from *wire.Session, ev *fetch.EventReques
 // is not known is not the site's. It is sure unless only what the frame shows, as far
 // as we were told, speaks against it.
 func ofSite(frames *frames, site string, ev *fetch.EventRequestPaused) (yes, sure bool) {
-	origin, hasOrigin := header(ev.Request.Headers, "Origin")
-	if hasOrigin && !sameOrigin(origin, site) {
+	from, hasOrigin := header(ev.Request.Headers, "Origin")
+	if hasOrigin && !origin.Same(from, site) {
 		return false, true // a page cannot write this header
 	}
 	referer, hasReferer := header(ev.Request.Headers, "Referer")
-	if hasReferer && !sameOrigin(referer, site) && !ofTop(frames, ev) {
+	if hasReferer && !origin.Same(referer, site) && !ofTop(frames, ev) {
 		return false, true // nor this one
 	}
 	f := frames.all[ev.FrameID]
@@ -136,7 +137,7 @@ func ofSite(frames *frames, site string, ev *fetch.EventRequestPaused) (yes, sur
 	case ev.ResourceType == network.ResourceTypeDocument:
 		// Without a referrer it is the parent's, or that of what the frame shows.
 		yes = f.parent.within(site) &&
-			(hasReferer || f.doc == nil || f.doc.origin == "null" || sameOrigin(f.doc.origin, site))
+			(hasReferer || f.doc == nil || f.doc.origin == "null" || origin.Same(f.doc.origin, site))
 	default:
 		yes = f.within(site)
 	}
@@ -151,9 +152,9 @@ func ofTop(frames *frames, ev *fetch.EventRequestPaused) bool {
 
 // within reports whether a frame, and those that hold it, show documents of the
 // origin.
-func (f *frame) within(origin string) bool {
+func (f *frame) within(from string) bool {
 	for ; f != nil; f = f.parent {
-		if f.doc == nil || !sameOrigin(f.doc.origin, origin) {
+		if f.doc == nil || !origin.Same(f.doc.origin, from) {
 			return false
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/chromedp/cdproto/webmcp"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/text"
 	"github.com/pagetools/pagetools/session"
 	"github.com/pagetools/pagetools/shim"
 )
@@ -134,14 +135,11 @@ func thrown(x *runtime.RemoteObject) (name, message string) {
 	if x.Type == "string" {
 		_ = jsonv2.Unmarshal(x.Value, &message)
 	} else {
-		text, _, _ := strings.Cut(x.Description, "\n    at ")
-		name, message, _ = strings.Cut(text, ": ")
+		words, _, _ := strings.Cut(x.Description, "\n    at ")
+		name, message, _ = strings.Cut(words, ": ")
 		if message == "" {
-			name, message = "", text
+			name, message = "", words
 		}
 	}
-	if len(message) > maxThrown {
-		message = strings.ToValidUTF8(message[:maxThrown], "")
-	}
-	return name, message
+	return name, text.Bytes(message, maxThrown)
 }

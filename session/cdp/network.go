@@ -21,6 +21,7 @@ import (
 	cdptarget "github.com/chromedp/cdproto/target"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/origin"
 	"github.com/pagetools/pagetools/bridge/policy"
 	"github.com/pagetools/pagetools/session"
 	"github.com/pagetools/pagetools/session/cdp/wire"
@@ -100,7 +101,7 @@ func (n *reaching) requestPaused(o *owner, from *wire.Session, msg *cdproto.Mess
 		// With any other reason than this an error takes the place of the page.
 		params := fetch.FailRequestParams{RequestID: ev.RequestID, ErrorReason: network.ErrorReasonAborted}
 		_, _ = from.Send(context.Background(), fetch.CommandFailRequest, params)
-		n.refuse(session.Refused{URL: ev.Request.URL, Why: notShown(originOf(ev.Request.URL))})
+		n.refuse(session.Refused{URL: ev.Request.URL, Why: notShown(origin.Of(ev.Request.URL))})
 		return
 	}
 	if n.between == nil || !n.between.settles(from, &ev) {
@@ -148,9 +149,9 @@ func (n *reaching) judge(text, address string) *bridge.Error {
 	n.mu.Unlock()
 	if refused {
 		e := bridge.Errorf(bridge.InternalError, bridge.OriginBlocked, bridge.NotRun,
-			"%s cannot be opened: it leads to %s. %s", originOf(address), originOf(last), notShown(originOf(last)))
-		if sameOrigin(address, last) {
-			e.Message = originOf(address) + " cannot be opened. " + notShown(originOf(address))
+			"%s cannot be opened: it leads to %s. %s", origin.Of(address), origin.Of(last), notShown(origin.Of(last)))
+		if origin.Same(address, last) {
+			e.Message = origin.Of(address) + " cannot be opened. " + notShown(origin.Of(address))
 		}
 		return e
 	}
@@ -162,7 +163,7 @@ func (n *reaching) judge(text, address string) *bridge.Error {
 	switch {
 	case isDenied:
 		return bridge.Errorf(bridge.InternalError, bridge.OriginBlocked, bridge.NotRun,
-			"%s cannot be opened: %s.", originOf(last), denied.Error()).With(failure)
+			"%s cannot be opened: %s.", origin.Of(last), denied.Error()).With(failure)
 	case asked:
 		return loadError("ERR_INVALID_AUTH_CREDENTIALS", last)
 	case text == "":
@@ -188,15 +189,7 @@ func hostPort(address string) string {
 	if err != nil {
 		return ""
 	}
-	port := u.Port()
-	switch {
-	case port != "":
-	case u.Scheme == "https":
-		port = "443"
-	default:
-		port = "80"
-	}
-	return net.JoinHostPort(u.Hostname(), port)
+	return net.JoinHostPort(origin.HostPort(u))
 }
 
 // netError is Chromium's name for why a connection of the proxy failed.

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/origin"
 	"github.com/pagetools/pagetools/bridge/policy"
 	"github.com/pagetools/pagetools/session"
 	"github.com/pagetools/pagetools/session/cdp/chrome"
@@ -294,7 +295,7 @@ func TestLoadThroughProxy(t *testing.T) {
 		strings.Replace(closed.URL, "http", "https", 1) + "/":             "UNREACHABLE: " + strings.Replace(closed.URL, "http", "https", 1) + " cannot be opened: the site refuses the connection (ERR_CONNECTION_REFUSED).",
 		strings.Replace(private, "127.0.0.1", "[::ffff:7f00:1]", 1) + "/": "ok",
 	} {
-		w := openWith(t, e, named(originOf(address)))
+		w := openWith(t, e, named(origin.Of(address)))
 		got := "ok"
 		if err := w.Load(t.Context(), address); err != nil {
 			e := bridge.AsError(err)

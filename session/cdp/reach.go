@@ -10,6 +10,7 @@ import (
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/dom"
 
+	"github.com/pagetools/pagetools/bridge/origin"
 	"github.com/pagetools/pagetools/session/cdp/wire"
 )
 
@@ -102,13 +103,13 @@ func attributesOf(n *cdp.Node) map[string]string {
 // document in a frame may have tools. Its default is the origin of the document
 // that holds the frame; the frame's attribute allow says otherwise (Permissions
 // Policy, "define an inherited policy for a feature in a container at an origin").
-func toolsAllowed(attributes map[string]string, origin, parent string) bool {
-	if origin == "null" {
+func toolsAllowed(attributes map[string]string, from, parent string) bool {
+	if from == "null" {
 		return false
 	}
 	list, declared := toolsDirective(attributes["allow"])
 	if !declared {
-		return origin == parent
+		return from == parent
 	}
 	for _, entry := range list {
 		switch strings.ToLower(entry) {
@@ -116,15 +117,15 @@ func toolsAllowed(attributes map[string]string, origin, parent string) bool {
 			return true
 		case "'none'":
 		case "'self'":
-			if origin == parent {
+			if from == parent {
 				return true
 			}
 		case "'src'":
-			if origin == sourceOrigin(attributes, parent) {
+			if from == sourceOrigin(attributes, parent) {
 				return true
 			}
 		default:
-			if origin == originOf(entry) {
+			if from == origin.Of(entry) {
 				return true
 			}
 		}
@@ -165,22 +166,5 @@ func sourceOrigin(attributes map[string]string, parent string) string {
 	if u.Scheme == "about" {
 		return parent
 	}
-	return originOf(u.String())
-}
-
-// originOf is the origin of an address, "" when it has none.
-func originOf(address string) string {
-	u, err := url.Parse(address)
-	if err != nil || u.Host == "" {
-		return ""
-	}
-	host := strings.ToLower(u.Host)
-	scheme := strings.ToLower(u.Scheme)
-	switch scheme {
-	case "http":
-		host = strings.TrimSuffix(host, ":80")
-	case "https":
-		host = strings.TrimSuffix(host, ":443")
-	}
-	return scheme + "://" + host
+	return origin.OfURL(u)
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/chromedp/cdproto/webmcp"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/origin"
 	"github.com/pagetools/pagetools/session"
 	"github.com/pagetools/pagetools/session/cdp/chrome"
 	"github.com/pagetools/pagetools/session/cdp/wire"
@@ -52,7 +53,7 @@ func newSettings(b *instance, o session.TabOptions) (*settings, error) {
 		return nil, configError("config: the browser's profile is the operator's, so that no cookies, stored items or permissions " +
 			"can be put into it")
 	}
-	s.Config, s.origin, s.headers = o.Config, originOf(o.Origin), newHeaders(o.Config)
+	s.Config, s.origin, s.headers = o.Config, origin.Of(o.Origin), newHeaders(o.Config)
 	return s, nil
 }
 
@@ -244,9 +245,6 @@ func metadataOf(userAgent string) *emulation.UserAgentMetadata {
 	}
 	return m
 }
-
-// sameOrigin reports whether two origins are the same as browsers see them.
-func sameOrigin(a, b string) bool { return a != "" && originOf(a) == originOf(b) }
 
 // frameType is the type of a frame that is a target of its own. Workers are
 // attached to as well, only to let them run: Chromium makes them wait also when

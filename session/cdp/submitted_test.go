@@ -4,13 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"github.com/pagetools/pagetools/bridge"
 	"io"
 	"net/http"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/pagetools/pagetools/bridge"
 
 	"github.com/pagetools/pagetools/session"
 )

@@ -17,6 +17,7 @@ import (
 	cdptarget "github.com/chromedp/cdproto/target"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/origin"
 	"github.com/pagetools/pagetools/session"
 	"github.com/pagetools/pagetools/session/cdp/probe"
 	"github.com/pagetools/pagetools/session/cdp/wire"
@@ -91,7 +92,7 @@ func newTab(b *instance, target *wire.Session, in cdp.BrowserContextID, id cdpta
 	o session.TabOptions, set *settings) *tab {
 	name := shim.NewName()
 	work := tasks{queue: make(chan task), gone: target.Gone()}
-	t := &tab{browser: b, target: target, context: in, id: id, origin: originOf(o.Origin),
+	t := &tab{browser: b, target: target, context: in, id: id, origin: origin.Of(o.Origin),
 		pass: o.Pass, shown: &documents{}}
 	own := &owner{target: target, events: make(chan session.Event), tasks: work}
 	out := &own.out

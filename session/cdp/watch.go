@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/origin"
 	"github.com/pagetools/pagetools/session"
 	"github.com/pagetools/pagetools/shim"
 )
@@ -271,7 +272,7 @@ func icon(d *document) string {
 		return ""
 	}
 	at, err := page.Parse(d.state.Doc.Icon)
-	if err != nil || at.User != nil || at.Scheme+"://"+at.Host != d.origin {
+	if err != nil || at.User != nil || origin.OfURL(at) != d.origin {
 		return ""
 	}
 	return at.String()

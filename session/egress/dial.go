@@ -6,10 +6,10 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
-	"net/url"
 	"strconv"
-	"strings"
 	"syscall"
+
+	"github.com/pagetools/pagetools/bridge/origin"
 )
 
 // judge returns a *Refusal unless the page may connect to an address of a host. Of an address
@@ -49,7 +49,8 @@ func (g *Grant) dial(ctx context.Context, network, address string) (net.Conn, er
 		return nil, err
 	}
 	asked := address
-	if strings.HasSuffix(strings.ToLower(host), ".localhost") { // not every resolver knows these
+	// Not every resolver knows the names of this machine.
+	if _, e := netip.ParseAddr(host); e != nil && origin.Loopback(host) {
 		address = net.JoinHostPort("localhost", port)
 	}
 	d := g.exit.dialer
@@ -94,16 +95,6 @@ func (g *Grant) literal(host, port string) error {
 		return err
 	}
 	return nil
-}
-
-func portOf(u *url.URL) string {
-	if port := u.Port(); port != "" {
-		return port
-	}
-	if u.Scheme == "https" {
-		return "443"
-	}
-	return "80"
 }
 
 // note counts, logs and remembers how the opening of a connection went.

@@ -14,6 +14,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/pagetools/pagetools/bridge/origin"
 	"github.com/pagetools/pagetools/bridge/policy"
 )
 
@@ -133,7 +134,7 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case r.URL.Host == "pagetools.invalid":
 		w.WriteHeader(http.StatusNoContent)
 	default:
-		if err := g.literal(r.URL.Hostname(), portOf(r.URL)); err != nil {
+		if err := g.literal(origin.HostPort(r.URL)); err != nil {
 			g.answerError(w, r, err)
 			return
 		}

@@ -5,6 +5,8 @@ import (
 	"crypto/tls"
 	"net/http"
 	"time"
+
+	"github.com/pagetools/pagetools/bridge/origin"
 )
 
 // Transport makes requests of this process as if they were the page's: to what the grant lets it
@@ -34,7 +36,7 @@ type granted struct {
 
 // RoundTrip implements http.RoundTripper.
 func (g granted) RoundTrip(r *http.Request) (*http.Response, error) {
-	if err := g.literal(r.URL.Hostname(), portOf(r.URL)); err != nil {
+	if err := g.literal(origin.HostPort(r.URL)); err != nil {
 		return nil, err
 	}
 	return g.to.RoundTrip(r)

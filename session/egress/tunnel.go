@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"net/http/httputil"
 	"time"
+
+	"github.com/pagetools/pagetools/bridge/origin"
 )
 
 // verbatim undoes what httputil takes out of a request for servers behind it.
@@ -31,7 +33,7 @@ func (g *Grant) answerError(w http.ResponseWriter, r *http.Request, err error) {
 	op, ok := errors.AsType[*net.OpError](err)
 	gone := r.Context().Err() != nil
 	if !gone {
-		g.remember(net.JoinHostPort(r.URL.Hostname(), portOf(r.URL)), err)
+		g.remember(net.JoinHostPort(origin.HostPort(r.URL)), err)
 	}
 	reads := r.Method == http.MethodGet || r.Method == http.MethodHead
 	if ok && op.Op == "dial" && r.Method != http.MethodConnect || reads || gone {

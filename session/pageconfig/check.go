@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/pagetools/pagetools/bridge/origin"
 )
 
 // Bounds of settings.
@@ -44,13 +46,12 @@ func (s Settings) check(site *url.URL) error {
 }
 
 // siteURL parses the origin of a site.
-func siteURL(origin string) (*url.URL, error) {
-	u, err := url.Parse(origin)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil ||
-		strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != "" {
+func siteURL(site string) (*url.URL, error) {
+	known, ok := origin.Parse(site)
+	if !ok {
 		return nil, errors.New("config: the site has no origin that settings could belong to")
 	}
-	return u, nil
+	return url.Parse(known)
 }
 
 // maxHeaderName bounds the name of a header, in bytes.
@@ -117,7 +118,7 @@ func checkCookies(all []Cookie, site *url.URL) error {
 		if err := c.check(); err != nil {
 			return fmt.Errorf("cookie %d: %w", i+1, err)
 		}
-		if c.Domain != "" && !strings.EqualFold(c.Domain, site.Hostname()) {
+		if c.Domain != "" && origin.Host(c.Domain) != site.Hostname() {
 			return fmt.Errorf("cookie %d: the domain is not the site's host, which is %s", i+1, site.Hostname())
 		}
 	}

@@ -7,6 +7,8 @@ import (
 	"maps"
 	"net/url"
 	"slices"
+
+	"github.com/pagetools/pagetools/bridge/origin"
 )
 
 // Request is what a call's config asks of its page.
@@ -41,7 +43,7 @@ func (r Request) Address(site string) (string, error) {
 		return "", fmt.Errorf("reading the address of the site: %w", err)
 	}
 	there, err := base.Parse(r.Path)
-	if err != nil || there.Scheme != base.Scheme || there.Host != base.Host {
+	if err != nil || !origin.SameURL(there, base) {
 		return "", errors.New("config.path is not a path of the site")
 	}
 	return there.String(), nil

@@ -9,6 +9,8 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+
+	"github.com/pagetools/pagetools/bridge/origin"
 )
 
 // Stored is what a site's host and origin keep in a browser.
@@ -81,8 +83,8 @@ func IsStored(text json.RawMessage) bool {
 
 // ParseStored reads a storage state, checks it, and leaves out what does not belong
 // to the site of the origin. No error shows what is in it.
-func ParseStored(text json.RawMessage, origin string) (*Stored, error) {
-	site, err := siteURL(origin)
+func ParseStored(text json.RawMessage, from string) (*Stored, error) {
+	site, err := siteURL(from)
 	if err != nil {
 		return nil, err
 	}
@@ -103,8 +105,7 @@ func ParseStored(text json.RawMessage, origin string) (*Stored, error) {
 	}
 	for _, o := range state.Origins {
 		u, err := siteURL(o.Origin)
-		if err != nil || !strings.EqualFold(u.Scheme, site.Scheme) ||
-			!strings.EqualFold(u.Host, site.Host) {
+		if err != nil || !origin.SameURL(u, site) {
 			continue
 		}
 		for _, item := range o.LocalStorage {

@@ -113,8 +113,8 @@ type watched struct {
 	t      *testing.T
 	mu     sync.Mutex
 	events []session.Event
-	news   chan struct{} // closed and replaced with every event
-	ended  chan struct{} // closed when the events are
+	news   bridge.Changes // signals with every event
+	ended  chan struct{}  // closed when the events are
 }
 
 // openTab opens a tab, and closes it when the test ends.
@@ -131,7 +131,7 @@ func openTabWith(t *testing.T, e session.Engine, o session.TabOptions) *watched 
 	if err != nil {
 		t.Fatalf("Open: %v", err)
 	}
-	w := &watched{Tab: tab, t: t, news: make(chan struct{}), ended: make(chan struct{})}
+	w := &watched{Tab: tab, t: t, ended: make(chan struct{})}
 	go w.watch()
 	t.Cleanup(func() {
 		bounded, cancel := context.WithTimeout(context.Background(), patience)
@@ -168,8 +168,7 @@ func (w *watched) watch() {
 	for ev := range w.Events() {
 		w.mu.Lock()
 		w.events = append(w.events, ev)
-		close(w.news)
-		w.news = make(chan struct{})
+		w.news.Signal()
 		w.mu.Unlock()
 	}
 }
@@ -178,7 +177,7 @@ func (w *watched) watch() {
 func (w *watched) told() ([]session.Event, <-chan struct{}) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return slices.Clone(w.events), w.news
+	return slices.Clone(w.events), w.news.Next()
 }
 
 // await waits until the events are as wanted.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/origin"
 	"github.com/pagetools/pagetools/session"
 	"github.com/pagetools/pagetools/session/pageconfig"
 )
@@ -132,7 +133,7 @@ func (t *Tab) Load(ctx context.Context, address string) error {
 // show replaces the document.
 func (t *Tab) show(address string, script Script) {
 	u, _ := url.Parse(address)
-	d := &Document{tab: t, id: fmt.Sprintf("doc-%d", t.engine.id()), url: address, origin: u.Scheme + "://" + u.Host, tools: map[string]*registration{}, depth: 1}
+	d := &Document{tab: t, id: fmt.Sprintf("doc-%d", t.engine.id()), url: address, origin: origin.OfURL(u), tools: map[string]*registration{}, depth: 1}
 	t.mu.Lock()
 	if t.died != nil {
 		t.mu.Unlock()

@@ -13,6 +13,7 @@ import (
 	mcpgo "github.com/mark3labs/mcp-go/mcp"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/text"
 	"github.com/pagetools/pagetools/transport"
 	"github.com/pagetools/pagetools/transport/mcp/toolset"
 )
@@ -225,7 +226,7 @@ const maxPart = 500
 func progressOf(r *bridge.Run) string {
 	if r != nil {
 		if p := r.Progress(); p != nil {
-			return fmt.Sprintf("The tool still runs. Parts of its result so far: %d. The last: %s", p.Parts, bridge.Brief(string(p.Last), maxPart))
+			return fmt.Sprintf("The tool still runs. Parts of its result so far: %d. The last: %s", p.Parts, text.Brief(string(p.Last), maxPart))
 		}
 	}
 	return "The tool still runs."

@@ -11,6 +11,7 @@ import (
 	mcpgo "github.com/mark3labs/mcp-go/mcp"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/text"
 	"github.com/pagetools/pagetools/transport/mcp/toolset"
 )
 
@@ -108,11 +109,11 @@ func (x *exchange) dispatch(ctx context.Context) (json.RawMessage, *rpcError) {
 	if what := absent[method]; what != "" {
 		return nil, noMethod("%s not supported: this server has tools, and %s lists them", what, mcpgo.MethodToolsList)
 	}
-	return nil, noMethod("Method %s not found: this server has tools, and %s lists them", bridge.Brief(method, maxSessionName), mcpgo.MethodToolsList)
+	return nil, noMethod("Method %s not found: this server has tools, and %s lists them", text.Brief(method, maxSessionName), mcpgo.MethodToolsList)
 }
 
 func unsupported(version string) *rpcError {
-	e := rpcErrorf(mcpgo.UNSUPPORTED_PROTOCOL_VERSION, "Protocol version %q is not supported. Supported are %s.", bridge.Brief(version, maxSessionName), strings.Join(mcpgo.ValidProtocolVersions, ", "))
+	e := rpcErrorf(mcpgo.UNSUPPORTED_PROTOCOL_VERSION, "Protocol version %q is not supported. Supported are %s.", text.Brief(version, maxSessionName), strings.Join(mcpgo.ValidProtocolVersions, ", "))
 	e.Data = mcpgo.UnsupportedProtocolVersionData{
 		Supported: mcpgo.ValidProtocolVersions, Requested: version,
 	}
@@ -157,8 +158,8 @@ func (x *exchange) about() mcpgo.Implementation {
 		if info.WebsiteURL != "" && strings.HasPrefix(icon, info.WebsiteURL+"/") {
 			info.Icons = []mcpgo.Icon{{Src: icon}}
 		}
-		if title = bridge.OneLine(title); title != "" {
-			info.Title = fmt.Sprintf("%s (%s)", bridge.Clip(title, maxServerTitle), sites[0].Name)
+		if title = text.Line(title); title != "" {
+			info.Title = fmt.Sprintf("%s (%s)", text.Short(title, maxServerTitle), sites[0].Name)
 		}
 	}
 	return info
@@ -223,7 +224,7 @@ func (x *exchange) listTools(ctx context.Context) (json.RawMessage, *rpcError) {
 	page, next, ok := list.Page(x.protocol, cursor)
 	switch {
 	case !ok:
-		return nil, badParams("The cursor %q is not known: begin again without one.", bridge.Brief(cursor, maxSessionName))
+		return nil, badParams("The cursor %q is not known: begin again without one.", text.Brief(cursor, maxSessionName))
 	case next != "" || x.peer == nil:
 	case x.protocol.Modern():
 		x.peer.gotList("", unkept)

@@ -16,6 +16,7 @@ import (
 	mcpgo "github.com/mark3labs/mcp-go/mcp"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/text"
 	"github.com/pagetools/pagetools/transport"
 )
 
@@ -48,7 +49,7 @@ func (f *Face) scopeOf(w http.ResponseWriter, r *http.Request) (scope, bool) {
 	}
 	if sc.site != "" && len(f.sites(sc)) == 0 {
 		transport.WriteError(w, r, bridge.Errorf(bridge.WebtoolNotFound, "", bridge.NotRun,
-			"There is no site %q here; /mcp has the tools of all sites.", bridge.Brief(sc.site, maxSessionName)))
+			"There is no site %q here; /mcp has the tools of all sites.", text.Brief(sc.site, maxSessionName)))
 		return sc, false
 	}
 	return sc, true
@@ -95,7 +96,7 @@ func (f *Face) post(w http.ResponseWriter, r *http.Request) {
 		return
 	case version != "" && !mcpgo.IsValidProtocolVersion(version):
 		f.refuse(w, r, http.StatusBadRequest, m.id,
-			badRequest("Protocol version %q is not supported. Supported are %s.", bridge.Brief(version, maxSessionName),
+			badRequest("Protocol version %q is not supported. Supported are %s.", text.Brief(version, maxSessionName),
 				strings.Join(mcpgo.ValidProtocolVersions, ", ")))
 		return
 	}

@@ -41,7 +41,7 @@ const maxUsed = 30
 // used are the tools that a scope has found or called, the newest last.
 type used struct {
 	names   []string
-	changed chan struct{} // closed when there are others
+	changes bridge.Changes
 }
 
 // usedBy returns the tools that the scope has found or called, and what is closed when
@@ -50,7 +50,7 @@ func (f *Face) usedBy(sc scope) (names []string, changed <-chan struct{}) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	u := f.usedIn(sc.key())
-	return u.names, u.changed
+	return u.names, u.changes.Next()
 }
 
 // usedIn is the entry of a key. Called with mu held.
@@ -58,9 +58,9 @@ func (f *Face) usedIn(key listKey) *used {
 	u := f.used[key]
 	if u == nil {
 		for _, old := range overflow(f.used, key.caller) {
-			close(old.changed)
+			old.changes.Signal()
 		}
-		u = &used{changed: make(chan struct{})}
+		u = &used{}
 		f.used[key] = u
 	}
 	return u
@@ -79,8 +79,7 @@ func (f *Face) use(sc scope, l *toolset.List, names ...string) {
 	now = now[max(0, len(now)-maxUsed):]
 	if !slices.Equal(now, u.names) {
 		u.names = now
-		close(u.changed)
-		u.changed = make(chan struct{})
+		u.changes.Signal()
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 	mcpgo "github.com/mark3labs/mcp-go/mcp"
 
 	"github.com/pagetools/pagetools/bridge"
-	"github.com/pagetools/pagetools/bridge/schema"
+	"github.com/pagetools/pagetools/bridge/text"
 	"github.com/pagetools/pagetools/transport/mcp/toolset"
 )
 
@@ -158,14 +158,14 @@ func wording(q *bridge.Question) string {
 	var b strings.Builder
 	b.WriteString(q.Title)
 	if q.Detail != "" {
-		b.WriteString("\n\n" + q.Origin + " says:\n" + bridge.Quoted(q.Detail))
+		b.WriteString("\n\n" + q.Origin + " says:\n" + text.Marked(q.Detail))
 	}
 	if q.Kind == bridge.Approve {
 		b.WriteString("\n\nTool: " + q.Tool)
 		for _, fact := range q.Facts() {
-			b.WriteString("\n" + fact.Name + ": " + schema.Escape(fact.Text))
+			b.WriteString("\n" + fact.Name + ": " + text.Escape(fact.Text))
 		}
-		b.WriteString("\nArguments: " + schema.Escape(strings.ReplaceAll(string(q.Input), "\n", " ")))
+		b.WriteString("\nArguments: " + text.Escape(strings.ReplaceAll(string(q.Input), "\n", " ")))
 	}
 	return b.String()
 }

@@ -33,7 +33,7 @@ const (
 )
 
 // text is a text block with this text, as JSON.
-func text(s string) string {
+func textBlock(s string) string {
 	return `{"type":"text","text":` + string(encode(s)) + `}`
 }
 
@@ -48,54 +48,54 @@ func TestResults(t *testing.T) {
 		content           []string
 		structured        string // "" means none
 	}{
-		{"a text (E12)", "", `"hel\"lo é\n"`, legacy, []string{text("hel\"lo é\n")}, ""},
-		{"a text that looks like JSON", "", `"{\"a\":1}"`, modern, []string{text(`{"a":1}`)}, ""},
-		{"an empty text", "", `""`, legacy, []string{text(``)}, ""},
-		{"a number", "", `12345678901234567890`, legacy, []string{text(`12345678901234567890`)}, ""},
-		{"null", "", `null`, legacy, []string{text(`null`)}, ""},
-		{"a list", "", `[1,{"a":2}]`, modern, []string{text(`[1,{"a":2}]`)}, ""},
-		{"an object", "", `{"n":12345678901234567890,"a":0.10}`, legacy, []string{text(`{"n":12345678901234567890,"a":0.10}`)}, `{"n":12345678901234567890,"a":0.10}`},
-		{"an empty object", "", `{}`, legacy, []string{text(`{}`)}, `{}`},
+		{"a text (E12)", "", `"hel\"lo é\n"`, legacy, []string{textBlock("hel\"lo é\n")}, ""},
+		{"a text that looks like JSON", "", `"{\"a\":1}"`, modern, []string{textBlock(`{"a":1}`)}, ""},
+		{"an empty text", "", `""`, legacy, []string{textBlock(``)}, ""},
+		{"a number", "", `12345678901234567890`, legacy, []string{textBlock(`12345678901234567890`)}, ""},
+		{"null", "", `null`, legacy, []string{textBlock(`null`)}, ""},
+		{"a list", "", `[1,{"a":2}]`, modern, []string{textBlock(`[1,{"a":2}]`)}, ""},
+		{"an object", "", `{"n":12345678901234567890,"a":0.10}`, legacy, []string{textBlock(`{"n":12345678901234567890,"a":0.10}`)}, `{"n":12345678901234567890,"a":0.10}`},
+		{"an empty object", "", `{}`, legacy, []string{textBlock(`{}`)}, `{}`},
 		{"content", "", `{"content":[` + hello + `]}`, legacy, []string{hello}, ""},
 		{"content, written with escapes", "", `{"c\u006fntent":[` + hello + `]}`, legacy, []string{hello}, ""},
-		{"texts that end in backslashes", "", `{"a":"\\","b":"\\\"","c":` + strings.Repeat(`[`, maxDepth) + strings.Repeat(`]`, maxDepth) + `}`, legacy, []string{text(`{"a":"\\","b":"\\\"","c":` + strings.Repeat(`[`, maxDepth) + strings.Repeat(`]`, maxDepth) + `}`)}, ""},
+		{"texts that end in backslashes", "", `{"a":"\\","b":"\\\"","c":` + strings.Repeat(`[`, maxDepth) + strings.Repeat(`]`, maxDepth) + `}`, legacy, []string{textBlock(`{"a":"\\","b":"\\\"","c":` + strings.Repeat(`[`, maxDepth) + strings.Repeat(`]`, maxDepth) + `}`)}, ""},
 		{"no content", "", `{"content":[]}`, legacy, nil, ""},
 		{"all that MCP has", "", `{"content":[` + hello + `,` + image + `,` + audio + `,` + resource + `,` + link + `]}`, legacy, []string{hello, image, audio, resource, link}, ""},
 		{"words and members of the page's own", "", `{"content":[{"type":"text","text":"é <b>","x":1.50,"annotations":{"priority":1}}]}`, legacy, []string{`{"type":"text","text":"é <b>","x":1.50,"annotations":{"priority":1}}`}, ""},
-		{"content and the same structured", "", `{"content":[` + text(`{ "a": 1 }`) + `],"structuredContent":{"a":1}}`, legacy, []string{text(`{ "a": 1 }`)}, `{"a":1}`},
-		{"content and other structured", "", `{"content":[` + hello + `],"structuredContent":{"a":1}}`, legacy, []string{hello, text(`{"a":1}`)}, `{"a":1}`},
-		{"structured without content", "", `{"content":[],"structuredContent":{"a":1}}`, legacy, []string{text(`{"a":1}`)}, `{"a":1}`},
-		{"numbers that only a float takes for the same", "", `{"content":[` + text(`{"a":9007199254740993}`) + `],"structuredContent":{"a":9007199254740992}}`, legacy, []string{text(`{"a":9007199254740993}`), text(`{"a":9007199254740992}`)}, `{"a":9007199254740992}`},
-		{"a structured list, older", "", `{"content":[` + hello + `],"structuredContent":[1]}`, legacy, []string{hello, text(`[1]`)}, ""},
-		{"a structured list", "", `{"content":[` + hello + `],"structuredContent":[1]}`, modern, []string{hello, text(`[1]`)}, `[1]`},
+		{"content and the same structured", "", `{"content":[` + textBlock(`{ "a": 1 }`) + `],"structuredContent":{"a":1}}`, legacy, []string{textBlock(`{ "a": 1 }`)}, `{"a":1}`},
+		{"content and other structured", "", `{"content":[` + hello + `],"structuredContent":{"a":1}}`, legacy, []string{hello, textBlock(`{"a":1}`)}, `{"a":1}`},
+		{"structured without content", "", `{"content":[],"structuredContent":{"a":1}}`, legacy, []string{textBlock(`{"a":1}`)}, `{"a":1}`},
+		{"numbers that only a float takes for the same", "", `{"content":[` + textBlock(`{"a":9007199254740993}`) + `],"structuredContent":{"a":9007199254740992}}`, legacy, []string{textBlock(`{"a":9007199254740993}`), textBlock(`{"a":9007199254740992}`)}, `{"a":9007199254740992}`},
+		{"a structured list, older", "", `{"content":[` + hello + `],"structuredContent":[1]}`, legacy, []string{hello, textBlock(`[1]`)}, ""},
+		{"a structured list", "", `{"content":[` + hello + `],"structuredContent":[1]}`, modern, []string{hello, textBlock(`[1]`)}, `[1]`},
 		{"structured null", "", `{"content":[` + hello + `],"structuredContent":null}`, modern, []string{hello}, ""},
-		{"a picture and structured", "", `{"content":[` + image + `],"structuredContent":{"a":1}}`, modern, []string{image, text(`{"a":1}`)}, ""},
-		{"a picture and structured, promised", `{"type":"object","required":["a"]}`, `{"content":[` + image + `],"structuredContent":{"a":1}}`, modern, []string{image, text(`{"a":1}`)}, `{"a":1}`},
-		{"promised in the only text", `{"type":"object","properties":{"content":{}},"minProperties":1}`, `{"content":[` + text(`{"a":1}`) + `]}`, legacy, []string{text(`{"a":1}`)}, `{"a":1}`},
-		{"promised as a whole", `{"type":"object","required":["content"]}`, `{"content":[` + hello + `],"structuredContent":{"a":1}}`, legacy, []string{hello, text(`{"a":1}`)}, `{"content":[` + hello + `],"structuredContent":{"a":1}}`},
-		{"promised and plain", `{"type":"object","required":["a"]}`, `{"a":1}`, legacy, []string{text(`{"a":1}`)}, `{"a":1}`},
-		{"a promised list, before lists", `{"type":"array"}`, `[1]`, legacy, []string{text(`[1]`)}, ""},
-		{"a promised list", `{"type":"array"}`, `[1]`, modern, []string{text(`[1]`)}, `[1]`},
-		{"a promised text", `{"type":"string"}`, `"a"`, modern, []string{text(`a`)}, `"a"`},
-		{"a promised list in the only text", `{"type":"array"}`, `{"content":[` + text(`[1]`) + `]}`, modern, []string{text(`[1]`)}, `[1]`},
-		{"a promised list, structured, before lists", `{"type":"array"}`, `{"content":[` + hello + `],"structuredContent":[1]}`, legacy, []string{hello, text(`[1]`)}, ""},
-		{"more than MCP has", "", `{"content":[` + image + `],"page":2,"_meta":{"x":1}}`, legacy, []string{image, text(`{"page":2}`)}, ""},
-		{"a document of an editor", "", doc, legacy, []string{text(doc)}, doc},
-		{"a list called content", "", `{"content":["a"]}`, legacy, []string{text(`{"content":["a"]}`)}, `{"content":["a"]}`},
-		{"a text called content", "", `{"content":"a"}`, legacy, []string{text(`{"content":"a"}`)}, `{"content":"a"}`},
-		{"unknown blocks only", "", `{"content":[{"type":"video","src":"x"}]}`, legacy, []string{text(`{"type":"video","src":"x"}`)}, ""},
-		{"an unknown block", "", `{"content":[` + hello + `,{"type":"video","src":"x"}]}`, legacy, []string{hello, text(`{"type":"video","src":"x"}`)}, ""},
-		{"a block of a request", "", `{"content":[` + hello + `,{"type":"tool_use","id":"1","name":"x","input":{}}]}`, modern, []string{hello, text(`{"type":"tool_use","id":"1","name":"x","input":{}}`)}, ""},
-		{"audio, before there was audio", "", `{"content":[` + audio + `]}`, mcpgo.ProtocolVersion20241105, []string{text(audio)}, ""},
-		{"a link, before there were links", "", `{"content":[` + link + `]}`, mcpgo.ProtocolVersion20250326, []string{text(link)}, ""},
+		{"a picture and structured", "", `{"content":[` + image + `],"structuredContent":{"a":1}}`, modern, []string{image, textBlock(`{"a":1}`)}, ""},
+		{"a picture and structured, promised", `{"type":"object","required":["a"]}`, `{"content":[` + image + `],"structuredContent":{"a":1}}`, modern, []string{image, textBlock(`{"a":1}`)}, `{"a":1}`},
+		{"promised in the only text", `{"type":"object","properties":{"content":{}},"minProperties":1}`, `{"content":[` + textBlock(`{"a":1}`) + `]}`, legacy, []string{textBlock(`{"a":1}`)}, `{"a":1}`},
+		{"promised as a whole", `{"type":"object","required":["content"]}`, `{"content":[` + hello + `],"structuredContent":{"a":1}}`, legacy, []string{hello, textBlock(`{"a":1}`)}, `{"content":[` + hello + `],"structuredContent":{"a":1}}`},
+		{"promised and plain", `{"type":"object","required":["a"]}`, `{"a":1}`, legacy, []string{textBlock(`{"a":1}`)}, `{"a":1}`},
+		{"a promised list, before lists", `{"type":"array"}`, `[1]`, legacy, []string{textBlock(`[1]`)}, ""},
+		{"a promised list", `{"type":"array"}`, `[1]`, modern, []string{textBlock(`[1]`)}, `[1]`},
+		{"a promised text", `{"type":"string"}`, `"a"`, modern, []string{textBlock(`a`)}, `"a"`},
+		{"a promised list in the only text", `{"type":"array"}`, `{"content":[` + textBlock(`[1]`) + `]}`, modern, []string{textBlock(`[1]`)}, `[1]`},
+		{"a promised list, structured, before lists", `{"type":"array"}`, `{"content":[` + hello + `],"structuredContent":[1]}`, legacy, []string{hello, textBlock(`[1]`)}, ""},
+		{"more than MCP has", "", `{"content":[` + image + `],"page":2,"_meta":{"x":1}}`, legacy, []string{image, textBlock(`{"page":2}`)}, ""},
+		{"a document of an editor", "", doc, legacy, []string{textBlock(doc)}, doc},
+		{"a list called content", "", `{"content":["a"]}`, legacy, []string{textBlock(`{"content":["a"]}`)}, `{"content":["a"]}`},
+		{"a text called content", "", `{"content":"a"}`, legacy, []string{textBlock(`{"content":"a"}`)}, `{"content":"a"}`},
+		{"unknown blocks only", "", `{"content":[{"type":"video","src":"x"}]}`, legacy, []string{textBlock(`{"type":"video","src":"x"}`)}, ""},
+		{"an unknown block", "", `{"content":[` + hello + `,{"type":"video","src":"x"}]}`, legacy, []string{hello, textBlock(`{"type":"video","src":"x"}`)}, ""},
+		{"a block of a request", "", `{"content":[` + hello + `,{"type":"tool_use","id":"1","name":"x","input":{}}]}`, modern, []string{hello, textBlock(`{"type":"tool_use","id":"1","name":"x","input":{}}`)}, ""},
+		{"audio, before there was audio", "", `{"content":[` + audio + `]}`, mcpgo.ProtocolVersion20241105, []string{textBlock(audio)}, ""},
+		{"a link, before there were links", "", `{"content":[` + link + `]}`, mcpgo.ProtocolVersion20250326, []string{textBlock(link)}, ""},
 		{"a link, to whom we do not know", "", `{"content":[` + link + `]}`, "", []string{link}, ""},
 		{"annotations that nobody can read", "", `{"content":[{"type":"image","data":"","mimeType":"image/png","annotations":{"audience":"me"},"_meta":7,"z":1}]}`, legacy, []string{`{"type":"image","data":"","mimeType":"image/png","z":1}`}, ""},
-		{"half a character", "", `{"content":[{"type":"text","text":"a\ud83d"}]}`, legacy, []string{text("a\uFFFD")}, ""},
-		{"half a character, in large letters", "", `"\uD83Da"`, legacy, []string{text("\uFFFDa")}, ""},
-		{"half a character in a value", "", `{"a\uDC00":"\ud83d\ude00"}`, legacy, []string{text("{\"a\uFFFD\":\"\U0001F600\"}")}, "{\"a\uFFFD\":\"\U0001F600\"}"},
-		{"bytes that are no text", "", "\"a\xff\"", legacy, []string{text("a\uFFFD")}, ""},
-		{"too deep", "", strings.Repeat(`{"a":`, maxDepth+1) + "1" + strings.Repeat("}", maxDepth+1), legacy, []string{text(strings.Repeat(`{"a":`, maxDepth+1) + "1" + strings.Repeat("}", maxDepth+1))}, ""},
-		{"just not too deep", "", strings.Repeat(`{"a":`, maxDepth) + `"]]\"{"` + strings.Repeat("}", maxDepth), legacy, []string{text(strings.Repeat(`{"a":`, maxDepth) + `"]]\"{"` + strings.Repeat("}", maxDepth))}, strings.Repeat(`{"a":`, maxDepth) + `"]]\"{"` + strings.Repeat("}", maxDepth)},
+		{"half a character", "", `{"content":[{"type":"text","text":"a\ud83d"}]}`, legacy, []string{textBlock("a\uFFFD")}, ""},
+		{"half a character, in large letters", "", `"\uD83Da"`, legacy, []string{textBlock("\uFFFDa")}, ""},
+		{"half a character in a value", "", `{"a\uDC00":"\ud83d\ude00"}`, legacy, []string{textBlock("{\"a\uFFFD\":\"\U0001F600\"}")}, "{\"a\uFFFD\":\"\U0001F600\"}"},
+		{"bytes that are no text", "", "\"a\xff\"", legacy, []string{textBlock("a\uFFFD")}, ""},
+		{"too deep", "", strings.Repeat(`{"a":`, maxDepth+1) + "1" + strings.Repeat("}", maxDepth+1), legacy, []string{textBlock(strings.Repeat(`{"a":`, maxDepth+1) + "1" + strings.Repeat("}", maxDepth+1))}, ""},
+		{"just not too deep", "", strings.Repeat(`{"a":`, maxDepth) + `"]]\"{"` + strings.Repeat("}", maxDepth), legacy, []string{textBlock(strings.Repeat(`{"a":`, maxDepth) + `"]]\"{"` + strings.Repeat("}", maxDepth))}, strings.Repeat(`{"a":`, maxDepth) + `"]]\"{"` + strings.Repeat("}", maxDepth)},
 	} {
 		got := result(bridge.Step{Data: json.RawMessage(c.data)}, toolWith(c.output), c.protocol)
 		want := `{"content":[` + strings.Join(c.content, ",") + `]`
@@ -120,8 +120,8 @@ func TestResultsThatBreakTheirPromise(t *testing.T) {
 	broken := &bridge.Violation{Message: "x", Errors: []schema.Violation{{Pointer: "/a", Message: "\"a\" is required"}}}
 	tool := toolWith(`{"type":"object","required":["a"]}`)
 	for data, content := range map[string][]string{
-		`{"b":1}`: {text(`{"b":1}`)}, `"b"`: {text(`b`)}, `[1]`: {text(`[1]`)},
-		`{"content":[` + hello + `],"structuredContent":{"b":1}}`: {hello, text(`{"b":1}`)},
+		`{"b":1}`: {textBlock(`{"b":1}`)}, `"b"`: {textBlock(`b`)}, `[1]`: {textBlock(`[1]`)},
+		`{"content":[` + hello + `],"structuredContent":{"b":1}}`: {hello, textBlock(`{"b":1}`)},
 	} {
 		for _, e := range []protocol{legacy, modern} {
 			got := result(bridge.Step{Data: json.RawMessage(data), Violation: broken}, tool, e)
@@ -175,7 +175,7 @@ func TestBadBlocks(t *testing.T) {
 	} {
 		data := `{"content":[` + hello + `,` + c.bad + `,` + c.good + `]}`
 		got := result(bridge.Step{Data: json.RawMessage(data)}, toolWith(""), modern)
-		if g, w := exact(t, got), exact(t, json.RawMessage(`{"content":[`+hello+`,`+text(c.bad)+`,`+c.good+`]}`)); g != w {
+		if g, w := exact(t, got), exact(t, json.RawMessage(`{"content":[`+hello+`,`+textBlock(c.bad)+`,`+c.good+`]}`)); g != w {
 			t.Errorf("%s\ngot  %s\nwant %s", c.why, g, w)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	mcpgo "github.com/mark3labs/mcp-go/mcp"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/text"
 	"github.com/pagetools/pagetools/transport/mcp/toolset"
 )
 
@@ -25,7 +26,7 @@ func asks(q *bridge.Question) string {
 		return ended(q.Title) + " "
 	}
 	return ended(q.Title) + "\n" + q.Origin + " says:\n" +
-		bridge.Quoted(bridge.Clip(q.Detail, maxQuoted)) + "\n"
+		text.Marked(text.Short(q.Detail, maxQuoted)) + "\n"
 }
 
 // where says where the user can answer, and until when.

@@ -14,6 +14,7 @@ import (
 	"github.com/pagetools/pagetools/bridge/opentools"
 	"github.com/pagetools/pagetools/bridge/policy"
 	"github.com/pagetools/pagetools/bridge/schema"
+	"github.com/pagetools/pagetools/bridge/text"
 )
 
 // part is what a document has of one site. It is immutable.
@@ -161,23 +162,20 @@ func (p *part) digest() string {
 	return hex.EncodeToString(sum.Sum(nil)[:16])
 }
 
-// mostSummary is the most characters of a summary.
-const mostSummary = 120
+// mostSummary is how many characters of a summary are shown.
+const mostSummary = 119
 
 // summaryOf returns the title or the first sentence, and all that the page says.
 func summaryOf(t *bridge.Tool) (summary, description string) {
 	description = t.Description()
-	summary = bridge.OneLine(t.Title())
+	summary = text.Line(t.Title())
 	if summary == "" {
-		summary = bridge.OneLine(description)
+		summary = text.Line(description)
 		if first, _, ok := strings.Cut(summary, ". "); ok {
 			summary = first + "."
 		}
 	}
-	if runes := []rune(summary); len(runes) > mostSummary {
-		summary = strings.TrimSpace(string(runes[:mostSummary-1])) + "…"
-	}
-	return summary, description
+	return text.Short(summary, mostSummary), description
 }
 
 // extension says what holds for a tool. A page's hint alone makes nothing run without consent where

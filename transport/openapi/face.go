@@ -12,6 +12,7 @@ import (
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/opentools"
+	"github.com/pagetools/pagetools/bridge/text"
 	"github.com/pagetools/pagetools/transport"
 )
 
@@ -29,9 +30,9 @@ type Face struct {
 	o Options
 
 	mu    sync.Mutex
-	parts map[string]*held // by the names of sites
-	whole map[string]*text // by the parts it is made of
-	held  int              // bytes of them
+	parts map[string]*held    // by the names of sites
+	whole map[string]*written // by the parts it is made of
+	held  int                 // bytes of them
 }
 
 // held is what documents have of a site. Making it can take long, for which other sites do not wait.
@@ -40,8 +41,8 @@ type held struct {
 	part *part
 }
 
-// text is a document that was written.
-type text struct {
+// written is a document that was written.
+type written struct {
 	json []byte
 	etag string
 }
@@ -55,7 +56,7 @@ func New(b *bridge.Bridge, o Options) *Face {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	o.Version = cmp.Or(o.Version, "dev")
-	return &Face{b: b, o: o, parts: map[string]*held{}, whole: map[string]*text{}}
+	return &Face{b: b, o: o, parts: map[string]*held{}, whole: map[string]*written{}}
 }
 
 // Routes are the paths of the contract: the documents, and an operation for each tool.
@@ -109,7 +110,7 @@ func (f *Face) site(ref bridge.Ref) (bridge.Site, error) {
 		}
 	}
 	return bridge.Site{}, bridge.Errorf(bridge.WebtoolNotFound, "", bridge.NotRun,
-		"There is no site %q here; GET /webtools lists those that there are.", bridge.Brief(ref.Site, maxShown))
+		"There is no site %q here; GET /webtools lists those that there are.", text.Brief(ref.Site, maxShown))
 }
 
 // maxShown is how much of a name a message repeats.
@@ -198,7 +199,7 @@ func (f *Face) heldOf(site string) *held {
 }
 
 // of returns the document of the parts; the one that was written before, while they are the same.
-func (f *Face) of(site string, parts []*part, credentials bool) *text {
+func (f *Face) of(site string, parts []*part, credentials bool) *written {
 	key := site + "\n"
 	if credentials {
 		key += "with credentials\n"
@@ -211,7 +212,7 @@ func (f *Face) of(site string, parts []*part, credentials bool) *text {
 	if d := f.whole[key]; d != nil {
 		return d
 	}
-	d := &text{json: write(f.o.Version, site, parts, credentials)}
+	d := &written{json: write(f.o.Version, site, parts, credentials)}
 	if f.held += len(d.json); f.held > mostHeld {
 		clear(f.whole)
 		f.held = len(d.json)

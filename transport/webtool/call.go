@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/text"
 	"github.com/pagetools/pagetools/transport"
 )
 
@@ -37,7 +38,7 @@ func (f *Face) post(w http.ResponseWriter, r *http.Request) {
 	}
 	if m.correlation != "" {
 		f.log.DebugContext(r.Context(), "webtool: correlation", slog.String("request", call.ID),
-			slog.String("session_id", bridge.Clip(m.correlation, transport.MaxSession)))
+			slog.String("session_id", text.Short(m.correlation, transport.MaxSession)))
 	}
 	run, end := f.b.Serve(r.Context(), call)
 	_ = run.Deliver(func() error { // after an error, the client may come back for it
@@ -82,7 +83,7 @@ func (f *Face) wrongAction(c *bridge.Call, m *message) *bridge.Error {
 		return nil
 	}
 	return bridge.Errorf(bridge.WebtoolNotFound, "", bridge.NotRun,
-		"The action %q is not the one of this webtool: leave it out, or send %q.", bridge.Brief(m.action, transport.MaxSession), c.Tool).
+		"The action %q is not the one of this webtool: leave it out, or send %q.", text.Brief(m.action, transport.MaxSession), c.Tool).
 		Detail("reason", "action").Detail("actions", []string{c.Tool})
 }
 

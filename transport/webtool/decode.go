@@ -9,6 +9,7 @@ import (
 	"unicode"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/text"
 	"github.com/pagetools/pagetools/transport"
 )
 
@@ -73,7 +74,7 @@ func (m *message) read(raw bridge.Value) *bridge.Error {
 		default:
 			if lookalike(name) {
 				return transport.Malformed(fmt.Sprintf("The key %q differs from one that is known only in case or in invisible "+
-					"characters: send %s.", bridge.Brief(name, transport.MaxSession), meant(name)))
+					"characters: send %s.", text.Brief(name, transport.MaxSession), meant(name)))
 			}
 			strange = append(strange, name)
 		}
@@ -108,21 +109,21 @@ func (m *message) ignored(keys []string) string {
 	}
 	var named []string
 	for _, key := range keys[:min(len(keys), maxStrange)] {
-		named = append(named, fmt.Sprintf("%q", bridge.Brief(key, transport.MaxSession)))
+		named = append(named, fmt.Sprintf("%q", text.Brief(key, transport.MaxSession)))
 	}
-	text := " The body has " + strings.Join(named, ", ")
+	words := " The body has " + strings.Join(named, ", ")
 	switch more := len(keys) - maxStrange; {
 	case len(keys) == 1:
-		text += ", which means nothing here"
+		words += ", which means nothing here"
 	case more > 0:
-		text += fmt.Sprintf(" and %d more, which mean nothing here", more)
+		words += fmt.Sprintf(" and %d more, which mean nothing here", more)
 	default:
-		text += ", which mean nothing here"
+		words += ", which mean nothing here"
 	}
 	if m.action == "" {
-		text += "; the tool's name is action"
+		words += "; the tool's name is action"
 	}
-	return text + "."
+	return words + "."
 }
 
 // lookalike reports a key that a careless reader could take for one that either

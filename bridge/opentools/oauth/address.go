@@ -4,42 +4,20 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"slices"
 	"strings"
+
+	"github.com/pagetools/pagetools/bridge/origin"
 )
 
 // maxAddress is the most bytes of an address that a server names.
 const maxAddress = 2048
 
-// isLoopback reports whether a host is this machine by its name, which no resolver can change.
-func isLoopback(host string) bool {
-	host = strings.ToLower(host)
-	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
-		return true
-	}
-	a, err := netip.ParseAddr(host)
-	return err == nil && a.IsLoopback()
-}
-
-// Origin is that of a URL, as browsers write it.
-func Origin(u *url.URL) string {
-	host := strings.ToLower(u.Hostname())
-	if strings.Contains(host, ":") {
-		host = "[" + host + "]"
-	}
-	if p := u.Port(); p != "" && (u.Scheme != "http" || p != "80") &&
-		(u.Scheme != "https" || p != "443") {
-		host += ":" + p
-	}
-	return strings.ToLower(u.Scheme) + "://" + host
-}
-
 // canonical is the address of a server as a resource indicator (RFC 8707 2): without query,
 // fragment and the last slash.
 func canonical(u *url.URL) string {
-	return Origin(u) + strings.TrimRight(u.EscapedPath(), "/")
+	return origin.OfURL(u) + strings.TrimRight(u.EscapedPath(), "/")
 }
 
 // within reports whether an address is that of a resource, or below it.
@@ -52,13 +30,13 @@ func within(address, resource string) bool {
 // this machine, which only an API of this machine may name.
 func secure(u *url.URL, local bool) error {
 	switch {
-	case u.Scheme == "https" && !isLoopback(u.Hostname()), u.Scheme == "https" && local:
+	case u.Scheme == "https" && !origin.Loopback(u.Hostname()), u.Scheme == "https" && local:
 		return nil
 	case u.Scheme != "https" && u.Scheme != "http":
 		return errors.New("it must begin with https://")
-	case isLoopback(u.Hostname()) && local:
+	case origin.Loopback(u.Hostname()) && local:
 		return nil
-	case isLoopback(u.Hostname()):
+	case origin.Loopback(u.Hostname()):
 		return errors.New("it is an address of this machine, which an API of another one must not name")
 	}
 	return errors.New("it must begin with https://: secrets would cross the network as they are")
@@ -118,7 +96,7 @@ func CheckRedirect(next *http.Request, via []*http.Request) error {
 	switch {
 	case len(via) > maxRedirects:
 		return errors.New("it redirects without end")
-	case Origin(next.URL) != Origin(via[0].URL):
+	case !origin.SameURL(next.URL, via[0].URL):
 		return ErrRedirected
 	}
 	return nil

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -367,12 +368,11 @@ func TestRenewalIsKept(t *testing.T) {
 	}
 	w.spoil(t, expire)
 	f.answer = func(res http.ResponseWriter, form url.Values) {
-		_ = w.store.root.Mkdir(draftFile, 0o700) // nothing can be written there
-		_ = w.store.root.Mkdir(draftFile+"/x", 0o700)
+		_ = os.RemoveAll(w.store.root.Name()) // nothing can be written there
 		f.give(res, form)
 	}
 	r, _ = http.NewRequest(http.MethodGet, w.api.URL, nil)
-	wants(t, "an unsaved token", w.keeper.Sign(t.Context(), w.target, r), "writing the credentials")
+	wants(t, "an unsaved token", w.keeper.Sign(t.Context(), w.target, r), "locking the credentials")
 	if len(r.Header) != 0 {
 		t.Error("it is used")
 	}

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net/url"
 	"slices"
+
+	"github.com/pagetools/pagetools/bridge/origin"
 )
 
 // server is an authorization server, as far as it is known.
@@ -23,7 +25,7 @@ const maxServers = 3
 // find finds the authorization server of an API: as the API says, then as its document says. An
 // error is not about a server that is not there, but about one that must not be used.
 func (k *Keeper) find(ctx context.Context, t Target, o *schemeObject) (*server, error) {
-	s := &server{resource: canonical(t.Resource), local: isLoopback(t.Resource.Hostname())}
+	s := &server{resource: canonical(t.Resource), local: origin.Loopback(t.Resource.Hostname())}
 	m, err := k.resourceMetadata(ctx, t, s)
 	if err != nil {
 		return nil, err
@@ -41,7 +43,7 @@ func (k *Keeper) find(ctx context.Context, t Target, o *schemeObject) (*server, 
 	if len(o.Flows) > 0 {
 		return s, k.flows(ctx, t, o, s)
 	}
-	err = k.serverOf(ctx, Origin(t.Resource), s)
+	err = k.serverOf(ctx, origin.OfURL(t.Resource), s)
 	if errors.Is(err, errAbsent) {
 		err = fmt.Errorf("no authorization server was found for %s: neither the API nor its document "+
 			"names one", canonical(t.Resource))
@@ -189,7 +191,7 @@ func (k *Keeper) flows(ctx context.Context, t Target, o *schemeObject, s *server
 	}
 	for _, address := range []string{m.Token, m.Authorize} {
 		full := server{local: s.local}
-		if k.serverOf(ctx, originOf(address), &full) != nil {
+		if k.serverOf(ctx, origin.Of(address), &full) != nil {
 			continue
 		}
 		if m.Authorize != "" && full.Authorize != m.Authorize {
@@ -199,20 +201,11 @@ func (k *Keeper) flows(ctx context.Context, t Target, o *schemeObject, s *server
 		case full.Token == m.Token:
 			s.serverMetadata, s.issuer = full.serverMetadata, full.issuer
 			return nil
-		case address == m.Authorize && originOf(full.Token) != originOf(m.Token): // RFC 9700 4.4
+		case address == m.Authorize && !origin.Same(full.Token, m.Token): // RFC 9700 4.4
 			return fmt.Errorf("the document sends the codes of %s to %s, which is not where that server takes "+
-				"them: the login is refused", originOf(m.Authorize), originOf(m.Token))
+				"them: the login is refused", origin.Of(m.Authorize), origin.Of(m.Token))
 		}
 	}
-	s.serverMetadata, s.issuer = m, originOf(m.Token)
+	s.serverMetadata, s.issuer = m, origin.Of(m.Token)
 	return nil
-}
-
-// originOf is that of an address which was read before; of none it is "".
-func originOf(address string) string {
-	u, err := url.Parse(address)
-	if err != nil || u.Host == "" {
-		return ""
-	}
-	return Origin(u)
 }

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/pagetools/pagetools/bridge/origin"
 )
 
 // serve answers paths with JSON in which URL stands for the server; other paths are 404.
@@ -222,7 +224,7 @@ func FuzzMetadata(f *testing.F) {
 	api, _ := url.Parse("https://api.example/v1")
 	f.Fuzz(func(t *testing.T, text []byte, header string) {
 		if m, err := readResource(text, api); err == nil && !strings.HasPrefix("https://api.example/v1", strings.TrimRight(strings.ToLower(m.Resource), "/")) {
-			if u, err := url.Parse(m.Resource); err != nil || Origin(u) != "https://api.example" {
+			if u, err := url.Parse(m.Resource); err != nil || origin.OfURL(u) != "https://api.example" {
 				t.Errorf("metadata of %q is taken", m.Resource)
 			}
 		}

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/pagetools/pagetools/bridge/origin"
 )
 
 // Target is one principal at one API.
@@ -216,7 +218,7 @@ func (t *Target) place(kind Kind) string {
 	if kind == Token {
 		return canonical(t.Resource)
 	}
-	return Origin(t.Resource)
+	return origin.OfURL(t.Resource)
 }
 
 // needed is the error of a target without credentials: it names the schemes of the first
@@ -256,9 +258,9 @@ func (k *Keeper) Sign(ctx context.Context, t Target, r *http.Request) error {
 	if !t.demands() {
 		return nil
 	}
-	if Origin(r.URL) != Origin(t.Resource) {
-		return fmt.Errorf("credentials of %s are not sent to %s", Origin(t.Resource),
-			clean(Origin(r.URL), 200))
+	if !origin.SameURL(r.URL, t.Resource) {
+		return fmt.Errorf("credentials of %s are not sent to %s", origin.OfURL(t.Resource),
+			clean(origin.OfURL(r.URL), 200))
 	}
 	uses, optional, err := k.held(t)
 	if err != nil {
@@ -271,7 +273,8 @@ func (k *Keeper) Sign(ctx context.Context, t Target, r *http.Request) error {
 		return t.needed(ErrLoginNeeded, nil)
 	}
 	if err := secure(r.URL, true); err != nil {
-		return fmt.Errorf("credentials are not sent to %s: %w", clean(Origin(r.URL), 200), err)
+		return fmt.Errorf("credentials are not sent to %s: %w",
+			clean(origin.OfURL(r.URL), 200), err)
 	}
 	for i := range uses {
 		u := &uses[i]
@@ -373,7 +376,7 @@ func (k *Keeper) Keep(ctx context.Context, t Target, s Scheme, secret Secret) er
 		return fmt.Errorf("the security scheme %q: %w", clean(s.Name, 64), err)
 	}
 	if err := secure(t.Resource, true); err != nil {
-		return fmt.Errorf("no key is kept for %s: %w", Origin(t.Resource), err)
+		return fmt.Errorf("no key is kept for %s: %w", origin.OfURL(t.Resource), err)
 	}
 	return k.store.put(ctx, Key{Principal: t.Principal, Resource: t.place(o.kind), Scheme: s.Name},
 		&record{Kind: o.kind, Value: secret})

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"golang.org/x/oauth2"
+
+	"github.com/pagetools/pagetools/bridge/origin"
 )
 
 // Flow is a way to get a token.
@@ -75,7 +77,7 @@ func (k *Keeper) Login(ctx context.Context, t Target, l Login) (Entry, error) {
 			clean(l.Scheme.Name, 64))
 	}
 	if err := secure(t.Resource, true); err != nil {
-		return Entry{}, fmt.Errorf("nobody logs in for %s: %w", Origin(t.Resource), err)
+		return Entry{}, fmt.Errorf("nobody logs in for %s: %w", origin.OfURL(t.Resource), err)
 	}
 	s, err := k.find(ctx, t, o)
 	if err != nil {

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/pagetools/pagetools/bridge/origin"
 )
 
 // Entry is what is known of a credential, without its secrets.
@@ -59,7 +61,7 @@ func (k *Keeper) Logout(ctx context.Context, principal string, resource *url.URL
 		return nil, nil, err
 	}
 	for _, e := range entries {
-		if e.key.Principal != principal || !within(e.key.Resource, Origin(resource)) {
+		if e.key.Principal != principal || !within(e.key.Resource, origin.OfURL(resource)) {
 			continue
 		}
 		if e, err = k.forget(ctx, e); err != nil {

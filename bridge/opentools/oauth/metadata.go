@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/pagetools/pagetools/bridge/origin"
 )
 
 // maxMetadata is the most bytes of a document of metadata.
@@ -78,7 +80,7 @@ func readServer(text []byte, issuer func(string) bool) (*serverMetadata, error) 
 
 // wellKnown puts a name between host and path (RFC 8414 3, RFC 9728 3.1).
 func wellKnown(u *url.URL, name string) string {
-	return Origin(u) + "/.well-known/" + name + strings.TrimRight(u.EscapedPath(), "/")
+	return origin.OfURL(u) + "/.well-known/" + name + strings.TrimRight(u.EscapedPath(), "/")
 }
 
 // placesOf are where the metadata of an issuer can be, in the order in which they are asked.

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/pagetools/pagetools/bridge/schema"
+	"github.com/pagetools/pagetools/bridge/text"
 )
 
 // Secret is a text that is never shown: neither fmt nor slog writes it.
@@ -100,25 +100,15 @@ func union(lists ...[]string) (all []string) {
 	return all
 }
 
-// clean makes a stranger's text fit for a message: one line of at most limit bytes, without what
-// cannot be seen, and without the secrets that were sent.
+// clean makes a stranger's text fit for a message: text.Brief, or "" when it has a
+// secret that was sent.
 func clean(s string, limit int, secrets ...Secret) string {
 	for _, secret := range secrets {
 		if secret != "" && strings.Contains(s, string(secret)) {
 			return ""
 		}
 	}
-	s = strings.ToValidUTF8(s[:min(len(s), limit)], "")
-	s = strings.Map(func(r rune) rune {
-		switch {
-		case r == '\n', r == '\r', r == '\t', r == '\u2028', r == '\u2029':
-			return ' '
-		case schema.Invisible(r):
-			return -1
-		}
-		return r
-	}, s)
-	return strings.Join(strings.Fields(s), " ")
+	return text.Brief(s, limit)
 }
 
 // cleanScopes returns the scopes of a text that are scopes (RFC 6749 3.3), at most 64.

@@ -18,13 +18,13 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
-	"syscall"
+
+	"github.com/pagetools/pagetools/bridge/files"
 )
 
 // The files of a store, in the data folder.
 const (
 	storeFile = "credentials"
-	draftFile = "credentials.draft"
 	keyFile   = "credentials.key"
 	lockFile  = "credentials.lock"
 )
@@ -136,12 +136,7 @@ func (s *Store) lock(ctx context.Context, name string) (unlock func(), err error
 	var failed error
 	go func() { // ends when the other process does, or lets go
 		defer close(got)
-		for {
-			failed = syscall.Flock(int(f.Fd()), syscall.LOCK_EX)
-			if !errors.Is(failed, syscall.EINTR) {
-				return
-			}
-		}
+		failed = files.Lock(f)
 	}()
 	release := func() { _ = f.Close(); <-gate } // closing unlocks
 	select {
@@ -285,23 +280,10 @@ func (s *Store) replace(name string, text []byte) error {
 	if s.root == nil {
 		return nil
 	}
-	_ = s.root.Remove(draftFile) // of a process that was killed, or a link
-	f, err := s.root.OpenFile(draftFile, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-	if err != nil {
+	if err := files.WriteIn(s.root, name, text, 0o600); err != nil {
 		return fmt.Errorf("writing the credentials: %w", err)
 	}
-	_, err = f.Write(text)
-	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
-		err = s.root.Rename(draftFile, name)
-	}
-	if err != nil {
-		return fmt.Errorf("writing the credentials: %w", errors.Join(err, s.root.Remove(draftFile)))
-	}
-	folder, err := s.root.Open(".")
-	if err != nil {
-		return fmt.Errorf("writing the credentials: %w", err)
-	}
-	return errors.Join(folder.Sync(), folder.Close())
+	return nil
 }
 
 func parse(text []byte) (c content, err error) {

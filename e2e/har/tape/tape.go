@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/pagetools/pagetools/bridge/origin"
 	"github.com/pagetools/pagetools/e2e/har"
 	"github.com/pagetools/pagetools/session"
 )
@@ -200,7 +201,7 @@ func (t *Track) Ask(x *session.Exchange) session.Ruling {
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" {
 		return session.Send // it does not reach the network
 	}
-	served := t.served != "" && u.Scheme+"://"+u.Host == t.served
+	served := origin.Same(x.URL, t.served)
 	switch {
 	case t.player != nil:
 		return t.answer(x, served)

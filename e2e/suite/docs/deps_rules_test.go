@@ -3,6 +3,9 @@ package docs
 // This file is the import rules of the design as two tables. Paths are relative
 // to the module; "x/..." means x and everything below it.
 
+// leaves are packages of ours that import nothing of ours and that everybody may import.
+var leaves = []string{"bridge/text", "bridge/origin", "bridge/files"}
+
 // layer says which of our own packages the packages that match may import. The
 // first matching layer counts.
 type layer struct {
@@ -12,6 +15,9 @@ type layer struct {
 }
 
 var layers = []layer{
+	{"bridge/text", nil, "text is a leaf: words for people, and nothing of what they are about"},
+	{"bridge/origin", nil, "origin is a leaf: addresses, and nothing of who has them"},
+	{"bridge/files", nil, "files is a leaf: content and names, and nothing of what they are for"},
 	{"bridge/schema", nil, "schema is a leaf: it knows JSON Schema and nothing of ours"},
 	{"bridge/policy", nil, "policy is a leaf: pure decisions that can be tested without anything else"},
 	{"bridge/webtool", []string{"bridge/schema"}, "documents and versions are made from actions: they know no pipeline"},
@@ -45,10 +51,9 @@ var layers = []layer{
 	{"transport/mcp", []string{"transport", "transport/mcp/toolset", "bridge", "bridge/webtool", "bridge/policy", "bridge/schema"}, "adapters do not know each other: MCP has its toolset besides"},
 	{"transport/...", []string{"transport", "bridge", "bridge/webtool", "bridge/policy", "bridge/schema"}, "adapters do not know each other: a transport imports neither session nor shim nor another transport"},
 
-	{"cmd/pagetools/internal/terminal", []string{"bridge/schema"}, "text for a terminal is a leaf: JSON is escaped as everywhere"},
-	{"cmd/pagetools/internal/files", nil, "writing a file as a whole is a leaf"},
+	{"cmd/pagetools/internal/terminal", nil, "a person's terminal is a leaf"},
 	{"cmd/pagetools/internal/watch", nil, "changes of files are a leaf"},
-	{"cmd/pagetools/internal/clients", []string{"cmd/pagetools/internal/files", "cmd/pagetools/internal/terminal", "bridge/schema"}, "the files of MCP clients need nothing of what we serve"},
+	{"cmd/pagetools/internal/clients", []string{"cmd/pagetools/internal/terminal", "bridge/schema"}, "the files of MCP clients need nothing of what we serve"},
 	{"cmd/pagetools/internal/config", []string{"bridge", "bridge/policy", "bridge/schema", "e2e/app"}, "the configuration speaks of the domain's limits and rules, and of targets"},
 	{"cmd/pagetools", []string{
 		"cmd/pagetools/internal/...", "bridge/...", "examples", "js", "shim", "session", "session/pageconfig", "session/cdp", "session/cdp/chrome", "session/relay", "session/egress",
@@ -114,7 +119,7 @@ var owners = []owner{
 	{"golang.org/x/net/http/httpguts", []string{"bridge/opentools"}, "what a header may be named is for who makes requests of strangers' documents"},
 	{"golang.org/x/net/publicsuffix", []string{"bridge/opentools"}, "cookies of APIs are judged in one place"},
 	{"golang.org/x/net/dns/...", []string{"session/egress"}, "tests are servers of names"},
-	{"golang.org/x/net/idna/...", []string{"e2e/app"}, "targets are hosts as people write them"},
+	{"golang.org/x/net/idna/...", []string{"bridge/origin"}, "names of hosts are compared in one place"},
 	{"github.com/rogpeppe/go-internal/...", []string{"e2e/suite/..."}, "scripts of the command line are tests"},
 	{"database/sql/...", []string{"bridge/store"}, "SQL only in the store"},
 	{"testing/...", []string{"bridge/bridgetest", "session/sessiontest", "e2e", "e2e/suite/..."}, "what ships does not import testing"},

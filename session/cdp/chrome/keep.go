@@ -9,8 +9,9 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"time"
+
+	"github.com/pagetools/pagetools/bridge/files"
 )
 
 // ErrProfileInUse means that another browser has the operator's profile.
@@ -46,9 +47,9 @@ func keepProfile(dir string, kind Kind) (*kept, error) {
 
 // take locks the profile, and looks at who else has it and who wrote it.
 func (k *kept) take(dir string, kind Kind) error {
-	err := lockFile(k.lock)
+	err := files.TryLock(k.lock)
 	switch {
-	case errors.Is(err, syscall.EWOULDBLOCK):
+	case errors.Is(err, files.ErrLocked):
 		return fmt.Errorf("%w: pagetools%s has %s; stop that one, or name another folder with "+
 			"--user-data-dir", ErrProfileInUse, k.holder(), dir)
 	case err != nil:
@@ -86,7 +87,7 @@ func (k *kept) holder() string {
 // file, too, until it runs.
 func (k *kept) release() {
 	if k != nil {
-		_ = unlockFile(k.lock)
+		_ = files.Unlock(k.lock)
 		_ = k.lock.Close()
 	}
 }

@@ -11,14 +11,6 @@ import (
 
 const noFollow = syscall.O_NOFOLLOW
 
-// lockFile takes the file's lock, or fails at once when another process has it.
-func lockFile(f *os.File) error {
-	return syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-}
-
-// unlockFile gives the lock up, for every process that has the file.
-func unlockFile(f *os.File) error { return syscall.Flock(int(f.Fd()), syscall.LOCK_UN) }
-
 // freeSpace is how many bytes this user may write where the folder is; 0 when it is not there.
 func freeSpace(dir string) uint64 {
 	var st syscall.Statfs_t

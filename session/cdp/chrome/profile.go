@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/pagetools/pagetools/bridge/files"
 )
 
 // Names of profile folders. A folder is made under the first name, and gets the
@@ -88,7 +90,7 @@ func (p *profile) own(base string) error {
 		0o600); err != nil {
 		return fmt.Errorf("locking a profile folder: %w", err)
 	}
-	if err := lockFile(p.lock); err != nil {
+	if err := files.TryLock(p.lock); err != nil {
 		return fmt.Errorf("locking a profile folder: %w", err)
 	}
 	for _, sub := range []string{"data", "home", tmpName} {
@@ -185,5 +187,5 @@ func abandoned(dir string) bool {
 		return false
 	}
 	defer f.Close()
-	return lockFile(f) == nil
+	return files.TryLock(f) == nil
 }

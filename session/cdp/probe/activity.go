@@ -12,6 +12,7 @@ import (
 	"github.com/chromedp/cdproto/runtime"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/text"
 	"github.com/pagetools/pagetools/session"
 	"github.com/pagetools/pagetools/session/cdp/wire"
 )
@@ -60,7 +61,7 @@ type activity struct {
 	cut     bool
 	last    time.Time // when something happened
 	flying  map[string]flight
-	changed chan struct{} // closed when something happened; nil while nobody waits
+	changes bridge.Changes
 }
 
 func newActivity() *activity { return &activity{flying: map[string]flight{}, last: time.Now()} }
@@ -81,10 +82,7 @@ func (a *activity) add(what any, size int) bool {
 // touch notes that something happened. Called with a.mu held.
 func (a *activity) touch() {
 	a.last = time.Now()
-	if a.changed != nil {
-		close(a.changed)
-		a.changed = nil
-	}
+	a.changes.Signal()
 }
 
 // note is add for who does not hold the lock.
@@ -203,15 +201,13 @@ func (a *activity) rest(since int,
 	quiet time.Duration) (left time.Duration, changed <-chan struct{}) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.changed == nil {
-		a.changed = make(chan struct{})
-	}
+	changed = a.changes.Next()
 	for _, f := range a.flying {
 		if f.at >= since && !f.streamed {
-			return -1, a.changed
+			return -1, changed
 		}
 	}
-	return max(0, quiet-time.Since(a.last)), a.changed
+	return max(0, quiet-time.Since(a.last)), changed
 }
 
 // since returns what is kept since a moment, and the names of the cookies that responses set.
@@ -328,8 +324,8 @@ func (t *tracer) request(msg *cdproto.Message) {
 func (t *tracer) sent(ev *tracedRequest) {
 	seconds := time.Duration(ev.WallTime * float64(time.Second))
 	x := session.TracedRequest{At: time.Unix(0, int64(seconds)),
-		Method: bridge.Clip(ev.Request.Method, maxAddress),
-		URL:    bridge.Clip(ev.Request.URL, maxAddress), Headers: headersOf(ev.Request.Headers)}
+		Method: text.Short(ev.Request.Method, maxAddress),
+		URL:    text.Short(ev.Request.URL, maxAddress), Headers: headersOf(ev.Request.Headers)}
 	if strings.HasPrefix(x.URL, "data:") || len(t.requests) >= maxTraced || !t.room(&x) {
 		return
 	}
@@ -345,9 +341,9 @@ func (t *tracer) responded(ev *tracedRequest, r *tracedResponse, over bool) {
 	}
 	x := &t.requests[f.at]
 	if r != nil {
-		x.Status, x.StatusText = r.Status, bridge.Clip(r.StatusText, maxAddress)
-		x.Protocol = bridge.Clip(r.Protocol, maxAddress)
-		x.MIMEType = bridge.Clip(r.MimeType, maxAddress)
+		x.Status, x.StatusText = r.Status, text.Short(r.StatusText, maxAddress)
+		x.Protocol = text.Short(r.Protocol, maxAddress)
+		x.MIMEType = text.Short(r.MimeType, maxAddress)
 		x.Size = int64(r.EncodedDataLength)
 		x.Answered = headersOf(r.Headers)
 		if !t.room(&session.TracedRequest{Headers: x.Answered}) {
@@ -361,7 +357,7 @@ func (t *tracer) responded(ev *tracedRequest, r *tracedResponse, over bool) {
 		x.Size = int64(ev.EncodedDataLength)
 	}
 	if ev.ErrorText != "" {
-		x.Failed = bridge.Clip(cmp.Or(ev.BlockedReason, ev.ErrorText), maxSaid)
+		x.Failed = text.Short(cmp.Or(ev.BlockedReason, ev.ErrorText), maxSaid)
 	}
 	x.Took = max(time.Duration((ev.Timestamp-f.sent)*float64(time.Second)), time.Microsecond)
 	delete(t.flying, ev.RequestID)
@@ -384,7 +380,7 @@ func (t *tracer) room(x *session.TracedRequest) bool {
 func headersOf(all map[string]string) http.Header {
 	kept := http.Header{}
 	for name, value := range all {
-		kept.Set(bridge.Clip(name, maxAddress), bridge.Clip(value, maxAddress))
+		kept.Set(text.Short(name, maxAddress), text.Short(value, maxAddress))
 	}
 	return kept
 }

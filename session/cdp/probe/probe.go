@@ -18,6 +18,7 @@ import (
 	cdptarget "github.com/chromedp/cdproto/target"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/text"
 	"github.com/pagetools/pagetools/session"
 	"github.com/pagetools/pagetools/session/cdp/wire"
 	"github.com/pagetools/pagetools/shim"
@@ -227,7 +228,7 @@ func exception(x *runtime.ExceptionDetails) string {
 		said = printed(x.Exception)
 	}
 	first, _, _ := strings.Cut(said, "\n")
-	return bridge.Clip(first, maxSaid)
+	return text.Short(first, maxSaid)
 }
 
 // thrown is an exception of an expression of ours.
@@ -242,14 +243,14 @@ const lookWorld = "pagetools"
 // nothing.
 func (p *Probe) Look(ctx context.Context, selector string) (session.Element, error) {
 	var e session.Element
-	var text string
-	err := p.lookAt(ctx, shim.Look(selector), &text)
+	var words string
+	err := p.lookAt(ctx, shim.Look(selector), &words)
 	if x, ok := errors.AsType[thrown](err); ok {
 		return e, bridge.Errorf(bridge.SchemaError, "", bridge.NotRun,
-			"%q is not a CSS selector: correct it.", bridge.Clip(selector, maxSaid)).With(x)
+			"%q is not a CSS selector: correct it.", text.Short(selector, maxSaid)).With(x)
 	}
 	if err == nil {
-		err = json.Unmarshal([]byte(text), &e)
+		err = json.Unmarshal([]byte(words), &e)
 	}
 	return e, err
 }

@@ -20,6 +20,7 @@ import (
 	cdptarget "github.com/chromedp/cdproto/target"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/text"
 	"github.com/pagetools/pagetools/session"
 	"github.com/pagetools/pagetools/session/cdp/wire"
 )
@@ -66,7 +67,7 @@ type surveyor struct {
 
 	handled atomic.Int64 // events
 	mu      sync.Mutex
-	moved   chan struct{} // closed when handled grows; nil while nobody waits
+	moved   bridge.Changes // signals when handled grows
 	keys    map[string]bool
 	pending int // storage keys that are being found
 }
@@ -137,10 +138,7 @@ func (s *surveyor) step(more int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.pending += more
-	if s.moved != nil {
-		close(s.moved)
-		s.moved = nil
-	}
+	s.moved.Signal()
 }
 
 // catchUpTime bounds how long a page may take to answer: while it shows a dialog or runs a loop it
@@ -159,10 +157,7 @@ func (s *surveyor) catchUp(ctx context.Context) {
 	for {
 		s.mu.Lock()
 		done := s.handled.Load() >= after && s.pending == 0
-		if s.moved == nil {
-			s.moved = make(chan struct{})
-		}
-		moved := s.moved
+		moved := s.moved.Next()
 		s.mu.Unlock()
 		if done {
 			return
@@ -252,7 +247,7 @@ func (s *surveyor) request(from watchedTarget, msg *cdproto.Message) {
 			return // it does not leave the page, or the browser sends it
 		}
 		r := &session.Request{By: "document", Method: ev.Request.Method,
-			URL: bridge.Clip(ev.Request.URL, maxAddress)}
+			URL: text.Short(ev.Request.URL, maxAddress)}
 		switch {
 		case ev.Type == string(network.ResourceTypePing):
 			r.By = "beacon"
@@ -277,7 +272,7 @@ func (s *surveyor) request(from watchedTarget, msg *cdproto.Message) {
 	case cdproto.EventNetworkLoadingFinished:
 		s.seen.answered(id, 0, true)
 	case cdproto.EventNetworkLoadingFailed:
-		s.seen.failed(id, bridge.Clip(cmp.Or(ev.BlockedReason, ev.ErrorText, "unknown"), maxSaid))
+		s.seen.failed(id, text.Short(cmp.Or(ev.BlockedReason, ev.ErrorText, "unknown"), maxSaid))
 	}
 }
 
@@ -306,7 +301,7 @@ func (s *surveyor) moves(from watchedTarget, msg *cdproto.Message) {
 		}
 		s.follow(from.Session, ev.Frame)
 		if ev.Frame.ID == s.top {
-			s.seen.arrived(bridge.Clip(cmp.Or(ev.Frame.UnreachableURL, ev.Frame.URL), maxAddress))
+			s.seen.arrived(text.Short(cmp.Or(ev.Frame.UnreachableURL, ev.Frame.URL), maxAddress))
 		}
 	case cdproto.EventPageFrameRequestedNavigation:
 		var ev page.EventFrameRequestedNavigation
@@ -319,18 +314,18 @@ func (s *surveyor) moves(from watchedTarget, msg *cdproto.Message) {
 		if !submitted && !here {
 			return // a frame goes on, or another event says what becomes of it
 		}
-		address := bridge.Clip(ev.URL, maxAddress)
+		address := text.Short(ev.URL, maxAddress)
 		n := &navigation{url: address, submitted: submitted, arrived: ev.FrameID != s.top}
 		s.seen.note(n, len(address))
 	case cdproto.EventPageWindowOpen:
 		var ev page.EventWindowOpen
 		if wire.Decode(msg, &ev) {
-			s.seen.note(window(bridge.Clip(cmp.Or(ev.URL, "about:blank"), maxAddress)), len(ev.URL))
+			s.seen.note(window(text.Short(cmp.Or(ev.URL, "about:blank"), maxAddress)), len(ev.URL))
 		}
 	case cdproto.EventPageJavascriptDialogOpening:
 		var ev page.EventJavascriptDialogOpening
 		if wire.Decode(msg, &ev) {
-			text := bridge.Clip(ev.Message, maxSaid)
+			text := text.Short(ev.Message, maxSaid)
 			s.seen.note(session.Dialog{Kind: string(ev.Type), Message: text}, len(text))
 		}
 	case cdproto.EventBrowserDownloadWillBegin:
@@ -338,7 +333,7 @@ func (s *surveyor) moves(from watchedTarget, msg *cdproto.Message) {
 			URL string `json:"url"`
 		}
 		if wire.Decode(msg, &ev) {
-			s.seen.loads(bridge.Clip(ev.URL, maxAddress))
+			s.seen.loads(text.Short(ev.URL, maxAddress))
 		}
 	}
 }
@@ -427,7 +422,7 @@ func (s *surveyor) stored(msg *cdproto.Message) {
 			w.Area = "localStorage"
 		}
 	}
-	w.Key = bridge.Clip(w.Key, maxAddress)
+	w.Key = text.Short(w.Key, maxAddress)
 	s.seen.note(w, len(w.Key))
 }
 
@@ -465,7 +460,7 @@ func (s *surveyor) said(msg *cdproto.Message) {
 			Line: int(ev.Entry.LineNumber)}
 		at = ev.Entry.Timestamp
 	}
-	x.Text, x.URL = bridge.Clip(x.Text, maxSaid), bridge.Clip(x.URL, maxAddress)
+	x.Text, x.URL = text.Short(x.Text, maxSaid), text.Short(x.URL, maxAddress)
 	if s.tracer != nil {
 		s.tracer.note(x, level, at)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/schema"
+	"github.com/pagetools/pagetools/bridge/text"
 )
 
 // entry is one tool of a list, and how the list shows it in both kinds of protocol version.
@@ -82,7 +83,7 @@ func (l *List) entryOf(s Source, t *bridge.Tool, name string) entry {
 	d.Meta.Tool = about{t.Digest(), t.Name(), t.Origin(), s.Site.Name, s.Version}
 	form := input.ForClients(l.options.Faithful)
 	d.InputSchema = form.JSON
-	if words, _ := bridge.Visible(form.Forms); words != "" {
+	if words, _ := text.Visible(form.Forms); words != "" {
 		d.Description += "\n\n" + words
 	}
 	for _, note := range form.Notes {
@@ -135,7 +136,7 @@ func readClaims(annotations json.RawMessage) bridge.Value {
 
 // annotationTitle is the title among the annotations, or "".
 func annotationTitle(given bridge.Value) string {
-	title, _ := bridge.Visible(given.Get("title").String())
+	title, _ := text.Visible(given.Get("title").String())
 	return strings.TrimSpace(title)
 }
 

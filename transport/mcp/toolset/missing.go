@@ -11,6 +11,8 @@ import (
 	"unicode"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/origin"
+	"github.com/pagetools/pagetools/bridge/text"
 )
 
 const (
@@ -65,7 +67,7 @@ func (l *List) After(p Past) *List {
 // is, and what sounds like it.
 func (l *List) Missing(name string) *bridge.Error {
 	code, reason := l.unlisted(name)
-	e := bridge.Errorf(code, reason, bridge.NotRun, "There is no tool %q here.", bridge.Brief(name, maxName))
+	e := bridge.Errorf(code, reason, bridge.NotRun, "There is no tool %q here.", text.Brief(name, maxName))
 	why, retry := l.why(name)
 	e.Retry = retry
 	lines := append([]string{e.Message}, why...)
@@ -197,7 +199,7 @@ type pairs map[[2]rune]int
 func grams(name string) pairs {
 	p := pairs{}
 	before := ' '
-	for _, r := range strings.ToLower(bridge.Clip(name, maxName)) {
+	for _, r := range strings.ToLower(text.Short(name, maxName)) {
 		if unicode.IsLetter(r) || unicode.IsDigit(r) {
 			p[[2]rune{before, r}]++
 			before = r
@@ -225,8 +227,8 @@ func place(address string) string {
 	if err != nil || u.Host == "" {
 		return ""
 	}
-	text, _ := bridge.Visible(u.Scheme + "://" + u.Host + u.EscapedPath())
-	return bridge.Clip(text, maxPlace)
+	words, _ := text.Visible(origin.OfURL(u) + u.EscapedPath())
+	return text.Short(words, maxPlace)
 }
 
 // maxPlace bounds an address in a text, in bytes.

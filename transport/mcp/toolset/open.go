@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/text"
 )
 
 // opens reports whether the list has Open: a page that has no tools leaves its caller
@@ -53,7 +54,7 @@ func (l *List) openTool() entry {
 		Annotations: annotations{ReadOnlyHint: new(false), DestructiveHint: new(false),
 			IdempotentHint: new(true), OpenWorldHint: new(true)},
 		Description: strings.TrimSpace("Sends your page back to the start of its site, where the site's tools are, and lists them. " +
-			"What was typed into the page is lost; logins and cookies stay. " + bridge.Clip(strings.Join(states, " "), maxStates)),
+			"What was typed into the page is lost; logins and cookies stay. " + text.Short(strings.Join(states, " "), maxStates)),
 		InputSchema: encode(map[string]any{"type": "object", "properties": properties,
 			"required": required, "additionalProperties": false}),
 	})

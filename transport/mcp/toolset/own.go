@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/text"
 )
 
 // The tools of our own. Search and Describe are answered here; Call runs another tool.
@@ -149,7 +150,7 @@ func Ended(arguments bridge.Value) (number int64, err *bridge.Error) {
 	}
 	if json.Unmarshal(members.Get("end").Text(), &number) != nil || number < 1 {
 		return 0, bridge.Errorf(bridge.SchemaError, "", bridge.NotRun,
-			"\"end\" must be the number of a call, as the list has it, and not %s.", bridge.Clip(string(members.Get("end").Text()), maxName))
+			"\"end\" must be the number of a call, as the list has it, and not %s.", text.Short(string(members.Get("end").Text()), maxName))
 	}
 	return number, nil
 }
@@ -184,7 +185,7 @@ func readArguments(arguments bridge.Value, known ...string) (bridge.Value, *brid
 	for name := range arguments.Members() {
 		if !slices.Contains(known, name) {
 			return bridge.Value{}, bridge.Errorf(bridge.SchemaError, "", bridge.NotRun,
-				"There is no argument %q; there are: %s.", bridge.Brief(name, maxName), strings.Join(known, ", "))
+				"There is no argument %q; there are: %s.", text.Brief(name, maxName), strings.Join(known, ", "))
 		}
 	}
 	return arguments, nil

@@ -12,6 +12,7 @@ import (
 	"github.com/kljensen/snowball/english"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/text"
 )
 
 // match is one tool that was found.
@@ -205,7 +206,7 @@ func (l *List) read() {
 // match is what a search says of a tool.
 func (e entry) match() match {
 	m := match{Name: e.Name, Site: e.Site, Title: e.shown.Title,
-		Description: bridge.Clip(e.shown.Description, maxSummary), Parameters: []string{}}
+		Description: text.Short(e.shown.Description, maxSummary), Parameters: []string{}}
 	input, _ := bridge.ReadValue("the schema", e.shown.InputSchema) // it was written by us
 	for name := range input.Get("properties").Members() {
 		m.Parameters = append(m.Parameters, name)

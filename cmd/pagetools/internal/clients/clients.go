@@ -13,7 +13,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
+	"github.com/pagetools/pagetools/bridge/text"
 )
 
 // TokenVariable carries the token of a server that asks for one.
@@ -164,7 +164,7 @@ func (c *Client) Fit(s *Server) error {
 		case c.expands != nil && c.expands.MatchString(v):
 			return fmt.Errorf("%s would put a variable's value into %s; name it in a "+
 				"configuration file, and that with --config",
-				c.Title, terminal.Plain(v))
+				c.Title, text.Line(v))
 		}
 	}
 	return nil
@@ -191,9 +191,9 @@ func (c *Client) Command(s Server) string {
 		}
 	}
 	for i, w := range words {
-		words[i] = ShellWord(w)
+		words[i] = text.ShellWord(w)
 	}
-	if line := strings.Join(words, " "); line == terminal.Plain(line) {
+	if line := strings.Join(words, " "); text.IsPlain(line) {
 		return line
 	}
 	return "" // a person who pastes it must see what it is
@@ -232,16 +232,6 @@ func (c *Client) expand(word string, s Server) (out []string) {
 		out = []string{word}
 	}
 	return out
-}
-
-var plainWord = regexp.MustCompile(`^[A-Za-z0-9_./:=@%+,-]+$`)
-
-// ShellWord quotes a word for a POSIX shell.
-func ShellWord(w string) string {
-	if plainWord.MatchString(w) {
-		return w
-	}
-	return "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
 }
 
 // place is where a client looks for its file.

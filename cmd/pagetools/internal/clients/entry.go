@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"maps"
-	"net"
 	"net/url"
 	"path"
 	"path/filepath"
@@ -14,7 +13,8 @@ import (
 
 	"github.com/tailscale/hujson"
 
-	"github.com/pagetools/pagetools/bridge/schema"
+	"github.com/pagetools/pagetools/bridge/origin"
+	"github.com/pagetools/pagetools/bridge/text"
 )
 
 // entry is what a file says of one server, in its order.
@@ -58,7 +58,7 @@ func (e entry) json() string {
 	if err := enc.Encode(e); err != nil { // texts can always be encoded
 		panic(err)
 	}
-	return schema.Escape(strings.TrimSuffix(b.String(), "\n"))
+	return text.Escape(strings.TrimSuffix(b.String(), "\n"))
 }
 
 // tree returns the entry as a syntax tree, on one line.
@@ -100,13 +100,10 @@ func (s Server) isOurs(command, address string) bool {
 		return false
 	}
 	ours, err := url.Parse(s.URL)
-	return IsLoopback(u.Hostname()) || (err == nil && ours.Host == u.Host)
-}
-
-// IsLoopback reports whether a host is this machine.
-func IsLoopback(host string) bool {
-	ip := net.ParseIP(host)
-	return host == "localhost" || (ip != nil && ip.IsLoopback())
+	if err == nil {
+		u.Scheme = ours.Scheme // it may have begun with http
+	}
+	return origin.Loopback(u.Hostname()) || err == nil && origin.SameURL(u, ours)
 }
 
 func sortedKeys(m map[string]string) []string { return slices.Sorted(maps.Keys(m)) }

@@ -13,8 +13,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/pagetools/pagetools/cmd/pagetools/internal/files"
-	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
+	"github.com/pagetools/pagetools/bridge/files"
+	"github.com/pagetools/pagetools/bridge/text"
 )
 
 // Written is what became of a client's file.
@@ -68,7 +68,7 @@ func (c *Client) run(s Server) (Written, error) {
 	cmd := exec.CommandContext(ctx, words[0], words[1:]...)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return Written{}, fmt.Errorf("was not written: %s failed (%w): %s", strings.Join(words[:3], " "), err,
-			terminal.Plain(strings.TrimSpace(string(out))))
+			text.Line(string(out)))
 	}
 	return Written{By: strings.Join(words[:3], " ")}, nil
 }
@@ -88,7 +88,7 @@ func (c *Client) write(path string, s Server, now func() time.Time) (Written, er
 			err = os.MkdirAll(filepath.Dir(path), 0o700)
 		}
 		if err == nil {
-			err = files.Replace(path, []byte(text), 0o600)
+			err = files.Write(path, []byte(text), 0o600)
 		}
 		return Written{}, err
 	}
@@ -120,7 +120,7 @@ func (c *Client) write(path string, s Server, now func() time.Time) (Written, er
 		return Written{}, errors.Join(errors.New("has changed meanwhile; try again when "+
 			"the client does not run"), err, os.Remove(backup))
 	}
-	return Written{Backup: backup}, files.Replace(path, []byte(text), info.Mode().Perm())
+	return Written{Backup: backup}, files.Write(path, []byte(text), info.Mode().Perm())
 }
 
 // backUp writes the old text next to the file, under a name that is free.

@@ -14,9 +14,9 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/origin"
 	"github.com/pagetools/pagetools/bridge/policy"
 	"github.com/pagetools/pagetools/bridge/schema"
-	"github.com/pagetools/pagetools/e2e/app"
 )
 
 // Site is one entry of sites. What it leaves out is as the command has it.
@@ -234,8 +234,8 @@ type Rules []policy.Rule
 func (r *Rules) decode(d *decoder, key string, n *yaml.Node) error {
 	return d.pairs(n, key, func(k, v *yaml.Node) error {
 		rule := policy.Rule{Pattern: k.Value}
-		if origin, pattern, both := strings.Cut(k.Value, " "); both {
-			parsed, ok := app.ParseOrigin(origin)
+		if from, pattern, both := strings.Cut(k.Value, " "); both {
+			parsed, ok := origin.Parse(from)
 			if !ok {
 				return d.errorf(k, "%s: %q is neither a pattern of names, nor an origin, a space and such a pattern", key, k.Value)
 			}
@@ -344,11 +344,11 @@ type Origin string
 
 // UnmarshalText reads an origin as a person writes it.
 func (o *Origin) UnmarshalText(text []byte) error {
-	origin, ok := app.ParseOrigin(string(text))
+	from, ok := origin.Parse(string(text))
 	if !ok {
 		return errMust
 	}
-	*o = Origin(origin)
+	*o = Origin(from)
 	return nil
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/pagetools/pagetools/bridge/origin"
 	"github.com/pagetools/pagetools/bridge/policy"
 	"github.com/pagetools/pagetools/e2e/app"
 )
@@ -88,7 +89,7 @@ func isBelow(path string) bool {
 }
 
 // privateNames are endings of names that networks give to their own machines.
-var privateNames = []string{"localhost", "local", "internal", "intranet", "lan", "home",
+var privateNames = []string{"local", "internal", "intranet", "lan", "home",
 	"corp", "private", "home.arpa"}
 
 // notPublic are the ranges of addresses that are neither private by netip's word nor public.
@@ -103,8 +104,8 @@ var notPublic = []netip.Prefix{
 // isPublic reports whether the host of an origin has a public address, or a name that is not
 // one of a private network. Browsers read numbers in more forms than netip: a name that ends
 // in a number is an address, and refused.
-func isPublic(origin string) bool {
-	u, err := url.Parse(origin)
+func isPublic(address string) bool {
+	u, err := url.Parse(address)
 	if err != nil {
 		return false
 	}
@@ -118,6 +119,7 @@ func isPublic(origin string) bool {
 	last := host[strings.LastIndex(host, ".")+1:]
 	ascii := !strings.ContainsFunc(host, func(r rune) bool { return r > 0x7e || r <= ' ' })
 	private := func(name string) bool { return host == name || strings.HasSuffix(host, "."+name) }
-	return ascii && last != "" && last != host && (last[0] < '0' || last[0] > '9') &&
+	return ascii && !origin.Loopback(host) &&
+		last != "" && last != host && (last[0] < '0' || last[0] > '9') &&
 		!slices.ContainsFunc(privateNames, private)
 }

@@ -11,6 +11,8 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/term"
+
+	"github.com/pagetools/pagetools/bridge/text"
 )
 
 // Stream is standard output or standard error. It keeps the first error of writing, and, on
@@ -103,7 +105,7 @@ func (s *Stream) Wait(what string) (done func()) {
 			select {
 			case <-tick.C:
 				line := fmt.Sprintf("%s … %d s", what, int(time.Since(began).Seconds()))
-				s.show(cut(line, Width(s)-1))
+				s.show(text.Short(line, Width(s)-2))
 			case <-over:
 				s.show("")
 				return
@@ -114,14 +116,6 @@ func (s *Stream) Wait(what string) (done func()) {
 		close(over)
 		<-ended
 	})
-}
-
-// cut shortens a line to the width of a terminal.
-func cut(line string, width int) string {
-	if runes := []rune(line); len(runes) > width {
-		return string(runes[:max(0, width-1)]) + "…"
-	}
-	return line
 }
 
 // file returns the file behind a stream, or nil.

@@ -1,4 +1,4 @@
-package check
+package text
 
 import "strings"
 
@@ -21,6 +21,14 @@ func Nearest(word string, of []string) string {
 		}
 	}
 	return best
+}
+
+// DidYouMean returns the question whether the nearest word was meant, or "" when none is near.
+func DidYouMean(word string, of []string) string {
+	if near := Nearest(word, of); near != "" {
+		return "did you mean " + near + "?"
+	}
+	return ""
 }
 
 // distance returns how many insertions, deletions and replacements make b out of a, or

@@ -1,4 +1,4 @@
-package effects
+package schema
 
 import (
 	"encoding/json"
@@ -6,44 +6,46 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-
-	"github.com/pagetools/pagetools/bridge/schema"
 )
 
-// Arguments are what a tool is tried with.
-type Arguments struct {
+// Sample is a value that was made from a schema, such as arguments for a tool.
+type Sample struct {
 	Input json.RawMessage
-	// Valid is whether they fit the tool's schema.
+	// Valid reports whether it fits the schema.
 	Valid bool
-	// Invented is true when they have a value that the schema does not name: no example, no default,
+	// Invented is true when it has a part that the schema does not name: no example, no default,
 	// and not one of a list.
 	Invented bool
 }
 
 const (
-	maxDepth  = 8    // of made arguments
-	maxLength = 1000 // of made texts and lists
-	schemaMax = 64   // levels of a schema that is read
+	sampleDepth  = 8    // of made arguments
+	sampleLength = 1000 // of made texts and lists
+	readDepth    = 64   // levels of a schema that is read
 )
 
-// Samples returns arguments made from the schema of a tool: its examples, then only what is
-// required or has examples, then everything, at most three; and when invalid is true ones that it refuses: without
-// what is required, of another type, outside of a list, at most three. All are checked against
-// the schema. Without any valid ones nothing could be made of the schema.
-func Samples(input json.RawMessage, invalid bool) []Arguments {
+// Samples returns values made from a schema, such as arguments for a tool: its example, then only
+// what is required or has examples, then everything, at most three; and, when invalid is true, at
+// most three that it refuses: without what is required, of another type, outside of a list. All
+// are checked against the schema. There is none when nothing could be made of it.
+func Samples(input json.RawMessage, invalid bool) []Sample {
 	if len(input) == 0 {
 		input = json.RawMessage(`{"type":"object"}`)
 	}
-	compiled, err := schema.Compile(input, schema.Limits{})
+	given, err := Read(input, readDepth)
 	if err != nil {
 		return nil
 	}
-	root, err := schema.Read(compiled.JSON(), schemaMax)
+	compiled, err := compile(input, Limits{}, isObject(given))
+	if err != nil {
+		return nil
+	}
+	root, err := Read(compiled.JSON(), readDepth)
 	if err != nil {
 		return nil
 	}
 	m := &maker{root: root}
-	var all []Arguments
+	var all []Sample
 	add := func(most int, valid bool, text json.RawMessage) {
 		invented := m.invented
 		m.invented = false
@@ -53,18 +55,22 @@ func Samples(input json.RawMessage, invalid bool) []Arguments {
 				n++
 			}
 		}
-		known := func(a Arguments) bool { return string(a.Input) == string(text) }
+		known := func(a Sample) bool { return string(a.Input) == string(text) }
 		if text != nil && n < most && !slices.ContainsFunc(all, known) && (compiled.Validate(text) == nil) == valid {
-			all = append(all, Arguments{Input: text, Valid: valid, Invented: invented})
+			all = append(all, Sample{Input: text, Valid: valid, Invented: invented})
 		}
 	}
 	for example := range root.Get("examples").Elements() {
 		add(1, true, example.Text())
 	}
-	least := encode(m.object(root, false, 0))
-	add(3, true, least)
+	if !isObject(given) {
+		add(3, true, encodeSample(m.value(root, false, 0)))
+		add(3, true, encodeSample(m.value(root, true, 0)))
+		return all
+	}
+	add(3, true, encodeSample(m.object(root, false, 0)))
 	full := m.object(root, true, 0)
-	add(3, true, encode(full))
+	add(3, true, encodeSample(full))
 	if !invalid || len(all) == 0 {
 		return all
 	}
@@ -74,23 +80,31 @@ func Samples(input json.RawMessage, invalid bool) []Arguments {
 	return all
 }
 
-func encode(v any) json.RawMessage {
-	text, err := schema.Encode(v)
+// isObject reports whether a schema is one of objects, as that of a tool is where it names no type.
+func isObject(root Value) bool {
+	if root.Get("type").Exists() {
+		return typeOf(root) == "object"
+	}
+	return !root.Get("enum").Exists() && !root.Get("const").Exists()
+}
+
+func encodeSample(v any) json.RawMessage {
+	text, err := Encode(v)
 	if err != nil {
 		return nil
 	}
 	return text
 }
 
-// maker makes values for the parts of a schema.
+// maker makes values for the parts of a
 type maker struct {
-	root     schema.Value
+	root     Value
 	invented bool // set when a value is made that the schema does not name
 }
 
-// resolve follows a reference within the schema.
-func (m *maker) resolve(v schema.Value) schema.Value {
-	for range maxDepth {
+// resolve follows a reference within the
+func (m *maker) resolve(v Value) Value {
+	for range sampleDepth {
 		ref := v.Get("$ref")
 		if !ref.IsString() {
 			return v
@@ -106,14 +120,14 @@ func (m *maker) resolve(v schema.Value) schema.Value {
 }
 
 // value makes a value; full is true when it shall have what is optional.
-func (m *maker) value(v schema.Value, full bool, depth int) any {
+func (m *maker) value(v Value, full bool, depth int) any {
 	v = m.resolve(v)
 	if x := named(v); x.Exists() {
 		return x.Text()
 	}
 	for _, key := range []string{"anyOf", "oneOf", "allOf"} {
 		for branch := range v.Get(key).Elements() {
-			if !v.Get("type").Exists() && !v.Get("properties").Exists() && depth < maxDepth {
+			if !v.Get("type").Exists() && !v.Get("properties").Exists() && depth < sampleDepth {
 				return m.value(branch, full, depth+1)
 			}
 		}
@@ -127,18 +141,18 @@ func (m *maker) value(v schema.Value, full bool, depth int) any {
 		if !v.Get("minimum").Exists() || !v.Get("maximum").Exists() { // else any number within does
 			m.invented = true
 		}
-		return number(v)
+		return sampleNumber(v)
 	case "boolean":
 		return true
 	case "null":
 		return nil
 	}
 	m.invented = true
-	return text(v)
+	return sampleText(v)
 }
 
 // named is a value that a schema names itself.
-func named(v schema.Value) schema.Value {
+func named(v Value) Value {
 	if x := v.Get("const"); x.Exists() {
 		return x
 	}
@@ -146,18 +160,18 @@ func named(v schema.Value) schema.Value {
 		return x
 	}
 	for _, key := range []string{"example", "default"} {
-		if x := v.Get(key); x.Exists() {
+		if x := v.Get(key); x.Exists() && string(x.Text()) != `""` {
 			return x
 		}
 	}
 	for x := range v.Get("enum").Elements() {
 		return x
 	}
-	return schema.Value{}
+	return Value{}
 }
 
 // typeOf is the first type that a schema allows, or what its keywords are about.
-func typeOf(v schema.Value) string {
+func typeOf(v Value) string {
 	kind := v.Get("type")
 	for first := range kind.Elements() {
 		kind = first
@@ -176,9 +190,9 @@ func typeOf(v schema.Value) string {
 	return "string"
 }
 
-func (m *maker) object(v schema.Value, full bool, depth int) map[string]any {
+func (m *maker) object(v Value, full bool, depth int) map[string]any {
 	made := map[string]any{}
-	if depth >= maxDepth {
+	if depth >= sampleDepth {
 		return made
 	}
 	v = m.resolve(v)
@@ -206,15 +220,15 @@ func (m *maker) object(v schema.Value, full bool, depth int) map[string]any {
 	return made
 }
 
-func (m *maker) array(v schema.Value, full bool, depth int) []any {
+func (m *maker) array(v Value, full bool, depth int) []any {
 	least, made := 0, []any{}
 	if n := v.Get("minItems"); n.Exists() {
-		least = int(min(float(n), maxLength))
+		least = int(min(float(n), sampleLength))
 	}
 	if full {
 		least = max(least, 1)
 	}
-	if depth >= maxDepth {
+	if depth >= sampleDepth {
 		return made
 	}
 	for range least {
@@ -223,14 +237,14 @@ func (m *maker) array(v schema.Value, full bool, depth int) []any {
 	return made
 }
 
-func float(v schema.Value) float64 {
+func float(v Value) float64 {
 	var f float64
 	_ = json.Unmarshal(v.Text(), &f) // what is not a number is zero
 	return f
 }
 
-// number makes a number within the bounds of a schema, the smallest that is at least one.
-func number(v schema.Value) any {
+// sampleNumber makes a number within the bounds of a schema, the smallest that is at least one.
+func sampleNumber(v Value) any {
 	low, high := math.Inf(-1), math.Inf(1)
 	step := 1.0
 	for key, bound := range map[string]*float64{"minimum": &low, "maximum": &high, "multipleOf": &step} {
@@ -276,17 +290,17 @@ var likely = []string{
 // word is a text where any will do.
 const word = "example"
 
-// text makes a text that fits a schema, as far as one of ours does.
-func text(v schema.Value) string {
+// sampleText makes a text that fits a schema, as far as one of ours does.
+func sampleText(v Value) string {
 	if made, ok := formats[v.Get("format").String()]; ok {
 		return made
 	}
-	least, most := 0, maxLength
+	least, most := 0, sampleLength
 	if n := v.Get("minLength"); n.Exists() {
-		least = int(min(float(n), maxLength))
+		least = int(min(float(n), sampleLength))
 	}
 	if n := v.Get("maxLength"); n.Exists() {
-		most = int(min(float(n), maxLength))
+		most = int(min(float(n), sampleLength))
 	}
 	p := v.Get("pattern")
 	if format := v.Get("format"); strings.HasPrefix(format.String(), "^") { // so browsers derive it of a form
@@ -309,7 +323,7 @@ func text(v schema.Value) string {
 }
 
 // wrong are objects that a schema should refuse: good ones, each with one mistake.
-func (m *maker) wrong(root schema.Value, good map[string]any) (all []json.RawMessage) {
+func (m *maker) wrong(root Value, good map[string]any) (all []json.RawMessage) {
 	with := func(name string, value any) {
 		bad := map[string]any{}
 		for key, kept := range good {
@@ -318,7 +332,7 @@ func (m *maker) wrong(root schema.Value, good map[string]any) (all []json.RawMes
 		if bad[name] = value; value == nil {
 			delete(bad, name)
 		}
-		all = append(all, encode(bad))
+		all = append(all, encodeSample(bad))
 	}
 	for name := range root.Get("required").Elements() {
 		with(name.String(), nil)

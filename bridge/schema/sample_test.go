@@ -1,13 +1,9 @@
-package effects
+package schema
 
 import (
 	"encoding/json"
-	"fmt"
 	"strings"
 	"testing"
-
-	"github.com/pagetools/pagetools/bridge/schema"
-	"github.com/pagetools/pagetools/session"
 )
 
 // TestSamples: arguments fit the schema that they are made from, or do not, as they say.
@@ -26,14 +22,18 @@ func TestSamples(t *testing.T) {
 		"formats that are patterns": {`{"type":"object","properties":{"w":{"type":"string","format":"^[0-9]{4}-W[0-9]{2}$"}},"required":["w"]}`, `{"w":"2026-W05"}`, ``},
 		"nested": {`{"type":"object","properties":{"o":{"$ref":"#/$defs/o"}},"required":["o"],"$defs":{"o":{"type":"object","properties":{"l":{"type":"array","minItems":2,"items":{"anyOf":[{"const":3},{"type":"null"}]}}},"required":["l"]}}}`,
 			`{"o":{"l":[3,3]}}`, ``},
-		"recursive": {`{"type":"object","properties":{"n":{"$ref":"#"}}}`, `{}`, ``},
-		"defaults":  {`{"type":"object","properties":{"a":{"type":"integer","default":4}},"required":["a"]}`, `{"a":4}`, ``},
-		"no way":    {`{"type":"object","properties":{"a":{"type":"string","pattern":"^q{17}z$"}},"required":["a"]}`, ``, ``},
+		"recursive":        {`{"type":"object","properties":{"n":{"$ref":"#"}}}`, `{}`, ``},
+		"defaults":         {`{"type":"object","properties":{"a":{"type":"integer","default":4}},"required":["a"]}`, `{"a":4}`, ``},
+		"an empty default": {`{"type":"object","properties":{"a":{"type":"string","default":""}},"required":["a"]}`, `{"a":"example"}`, ``},
+		"a text":           {`{"type":"string","minLength":9}`, `"exampleex"`, ``},
+		"a number":         {`{"type":"integer","minimum":7}`, `7`, ``},
+		"a list":           {`{"enum":["x","y"]}`, `"x"`, ``},
+		"no way":           {`{"type":"object","properties":{"a":{"type":"string","pattern":"^q{17}z$"}},"required":["a"]}`, ``, ``},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var valid, invalid []string
 			for _, a := range Samples(json.RawMessage(x.schema), true) {
-				text, _ := schema.Canonical(a.Input)
+				text, _ := Canonical(a.Input)
 				if a.Valid {
 					valid = append(valid, string(text))
 				} else {
@@ -75,40 +75,5 @@ func TestInvented(t *testing.T) {
 	given := Samples(json.RawMessage(`{"type":"object","properties":{"a":{"type":"string"}},"required":["a"],"examples":[{"a":"b"}]}`), false)
 	if len(given) != 2 || given[0].Invented || !given[1].Invented {
 		t.Errorf("an example of the schema: %+v", given)
-	}
-}
-
-// TestAlone: what the page does without a call is left out, with other times and ids, and nothing
-// else is.
-func TestAlone(t *testing.T) {
-	t.Parallel()
-	alone := &Alone{}
-	alone.Add(&session.Activity{
-		Requests:  []session.Request{{Method: "POST", URL: "https://a1.example/poll?t=17", Body: `{"id":"f3a9","state":"idle"}`}},
-		Writes:    []session.Write{{Area: "localStorage", Key: "seen-12"}},
-		Navigated: []string{"https://a1.example/turn/1"}, Refused: []session.Refused{{URL: "tracker.example:443"}},
-	})
-	same := &session.Activity{
-		Requests:  []session.Request{{Method: "POST", URL: "https://a1.example/poll?t=999", Body: `{"id":"0c44","state":"idle"}`}},
-		Writes:    []session.Write{{Area: "localStorage", Key: "seen-13"}, {Area: "cookie", Key: "s", Answered: true}, {Area: "cache"}},
-		Navigated: []string{"https://a1.example/turn/2"}, Refused: []session.Refused{{URL: "tracker.example:443"}},
-	}
-	if got := fmt.Sprintf("%+v", *Of(same, alone)); got != `{Requests:[] Storage:[] Navigated:[] Windows:[] Submitted:[] Downloads:[] Blocked:[]}` {
-		t.Errorf("of the same there is left %s", got)
-	}
-	if got := Of(same, nil); len(got.Requests)+len(got.Storage)+len(got.Navigated)+len(got.Blocked) != 4 {
-		t.Errorf("with nothing to leave out there is %+v", got)
-	}
-	other := &session.Activity{
-		Requests: []session.Request{
-			{Method: "PUT", URL: "https://a1.example/poll?t=17", Body: `{"id":"f3a9","state":"idle"}`},
-			{Method: "POST", URL: "https://a2.example/poll?t=17", Body: `{"id":"f3a9","state":"idle"}`},
-			{Method: "POST", URL: "https://a1.example/poll?t=17", Body: `{"id":"f3a9","state":"buy"}`},
-		},
-		Writes:  []session.Write{{Area: "sessionStorage", Key: "seen-12"}, {Area: "localStorage", Key: "cart"}, {Area: "localStorage", Key: "more"}},
-		Windows: []string{"https://a1.example/turn/1"},
-	}
-	if got := Of(other, alone); len(got.Requests) != 3 || len(got.Storage) != 2 || len(got.Windows) != 1 {
-		t.Errorf("of something else there is left %+v", got)
 	}
 }
