@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/pagetools/pagetools/e2e/report"
+	"github.com/pagetools/pagetools/e2e/run"
 	"github.com/pagetools/pagetools/e2e/scenario"
 )
 
@@ -14,7 +15,7 @@ import (
 // cookies nor storage. It belongs to the test that opened it, which calls one method at a time.
 type Page struct {
 	app   *App
-	visit *scenario.Visit
+	visit *run.Visit
 	t     testing.TB
 }
 
@@ -115,7 +116,7 @@ func (p *Page) call(tb testing.TB, tool string, arguments any) *Result {
 // Result is what a call returned: its result, or of [Page.CallError] its error.
 type Result struct {
 	page   *Page
-	called *scenario.Called
+	called *run.Called
 }
 
 // JSON returns the result as a webtool has it in data: a string, an object, or {"content": …}.

@@ -16,6 +16,7 @@ import (
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/clients"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/files"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/terminal"
+	"github.com/pagetools/pagetools/e2e/effects"
 	"github.com/pagetools/pagetools/e2e/scenario"
 )
 
@@ -79,7 +80,7 @@ func initialize(ctx context.Context, p *program, arg string, force bool) error {
 	if len(tools) == 0 {
 		return &exitError{exitFindings, errors.New(noTools(nil, p.conf, t))}
 	}
-	draft := scenario.Draft{Lock: lockName, Tools: inOrder(tools)}
+	draft := scenario.Draft{Lock: lockName, Tools: inOrder(tools), Sample: effects.Sample}
 	if draft.Dir = lockKey(t.Text); t.Folder == "" {
 		draft.Dir, draft.URL = "", t.URL
 	}

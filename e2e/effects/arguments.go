@@ -74,6 +74,15 @@ func Samples(input json.RawMessage, invalid bool) []Arguments {
 	return all
 }
 
+// Sample returns the first arguments of [Samples] that a tool must take, and whether some of them are
+// invented; nil when nothing could be made of the schema.
+func Sample(input json.RawMessage) (arguments json.RawMessage, invented bool) {
+	if all := Samples(input, false); len(all) > 0 {
+		return all[0].Input, all[0].Invented
+	}
+	return nil, false
+}
+
 func encode(v any) json.RawMessage {
 	text, err := schema.Encode(v)
 	if err != nil {

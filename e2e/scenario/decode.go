@@ -250,8 +250,8 @@ func (d *decoder) integer(n *yaml.Node, f field) {
 	f.value.SetInt(int64(i))
 }
 
-// defaultWait is how long eventually waits that names no time.
-const defaultWait = 5 * time.Second
+// DefaultWait is how long a step waits, with wait-for or eventually, that names no time.
+const DefaultWait = 5 * time.Second
 
 // mostDuration bounds what a file may wait for.
 const mostDuration = time.Hour
@@ -268,7 +268,7 @@ func (d *decoder) duration(n *yaml.Node, key string) time.Duration {
 
 func (e *Eventually) decode(d *decoder, key string, n *yaml.Node) {
 	if n.Tag == "!!bool" && n.Value == "true" {
-		*e = Eventually(defaultWait)
+		*e = Eventually(DefaultWait)
 		return
 	}
 	*e = Eventually(d.duration(n, key))

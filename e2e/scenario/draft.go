@@ -12,7 +12,6 @@ import (
 
 	"github.com/pagetools/pagetools/bridge/schema"
 	"github.com/pagetools/pagetools/e2e/check"
-	"github.com/pagetools/pagetools/e2e/effects"
 )
 
 // Draft is what a first scenario file is made of.
@@ -23,11 +22,14 @@ type Draft struct {
 	Lock string
 	// Tools are those of the page; at least one.
 	Tools []check.Tool
+	// Sample makes arguments from an input schema, and reports whether some of them are invented. It
+	// returns nil when it can make none.
+	Sample func(input json.RawMessage) (arguments json.RawMessage, invented bool)
 }
 
 // Text returns the file: a case that expects the tools, and one for each tool that only reads, with
-// the first arguments of [effects.Samples]. Tools that change something, and those without such arguments, are
-// cases in comments at the end. [Read] reads the text. An error says what it lacks.
+// arguments of Sample. Tools that change something, and those without such arguments, are cases in
+// comments at the end. [Read] reads the text. An error says what it lacks.
 func (d Draft) Text() ([]byte, error) {
 	if len(d.Tools) == 0 {
 		return nil, errors.New("there are no tools: a scenario needs one")
@@ -37,11 +39,7 @@ func (d Draft) Text() ([]byte, error) {
 	for i := range d.Tools {
 		t := &d.Tools[i]
 		names = append(names, t.Name)
-		var arguments json.RawMessage
-		made := false
-		if all := effects.Samples(t.Input, false); len(all) > 0 {
-			arguments, made = all[0].Input, all[0].Invented
-		}
+		arguments, made := d.Sample(t.Input)
 		switch reads := readsOnly(t); {
 		case reads && arguments != nil && fits(arguments):
 			cases = append(cases, caseOf(t.Name, arguments, made, false))

@@ -7,6 +7,7 @@ import (
 
 	"github.com/pagetools/pagetools/bridge/schema"
 	"github.com/pagetools/pagetools/e2e/check"
+	"github.com/pagetools/pagetools/e2e/effects"
 )
 
 // TestDraft: what is written is read as what was meant, also with values that look like something
@@ -19,7 +20,7 @@ func TestDraft(t *testing.T) {
 	}
 	values := []string{`"yes"`, `"12"`, `12`, `1e5`, `"1e5"`, `null`, `"null"`, `"${env.HOME}"`, `"$${x"`, `"$any"`, `{"$gt":1,"$$b":"${unique}"}`,
 		`[{"x":[]},"~",""]`, `"\u202e\u001b[31m\u2028\udb40\udc41"`, `"a: b # c"`, `"two\nlines"`, `"2026-01-31"`, `"=1"`, `123456789012345678901234567890`}
-	d := Draft{URL: "https://shop.example/${x}", Lock: "pagetools.lock"}
+	d := Draft{URL: "https://shop.example/${x}", Lock: "pagetools.lock", Sample: effects.Sample}
 	want := map[string]string{}
 	for i, value := range values {
 		name := "t" + strings.Repeat("x", i)

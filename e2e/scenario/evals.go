@@ -155,7 +155,7 @@ func (e *evalCase) scenario(index int, before map[string]bool) *Case {
 
 func toolsStep(at Position, names []string) Step {
 	return Step{Position: at, Tools: &Tools{Position: at, Include: names,
-		Eventually: Eventually(defaultWait)}}
+		Eventually: Eventually(DefaultWait)}}
 }
 
 // nameFor makes a name that a case can have, and adds it to those before.

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/pagetools/pagetools/bridge/schema"
-	"github.com/pagetools/pagetools/e2e/report"
 )
 
 // Schema returns the JSON Schema of scenario files, for editors. It is made from the types that
@@ -169,19 +168,6 @@ type Selected struct {
 // Name is "file/case/door", which --run is matched with.
 func (s *Selected) Name() string {
 	return s.File.Name + "/" + s.Case.Name + "/" + string(s.Door)
-}
-
-// Again is the command line that repeats just this case through this door, for a POSIX shell.
-func (s *Selected) Again() string {
-	run := "^" + regexp.QuoteMeta(s.Name()) + "$"
-	words := []string{"pagetools", "test", s.File.Name, "--run", run}
-	if strings.HasPrefix(s.File.Name, "-") {
-		words = []string{"pagetools", "test", "--run", run, "--", s.File.Name}
-	}
-	for i, w := range words {
-		words[i] = report.ShellWord(visible(w))
-	}
-	return strings.Join(words, " ")
 }
 
 // Select returns the cases that run, in the order of the files and their lines. With a case that

@@ -330,6 +330,23 @@ func show(n *node, mark path) string {
 	return p.text()
 }
 
+// Show returns JSON text as a [Mismatch] has it, with the line of a member marked; "" marks the
+// first line.
+func Show(text json.RawMessage, member string) string {
+	if member == "" {
+		return shown(text, nil)
+	}
+	return shown(text, path{member})
+}
+
+func shown(text json.RawMessage, mark path) string {
+	v := of(text)
+	if !v.Exists() { // nested deeper than people read
+		return visible(shorten(string(text)))
+	}
+	return show(literal(v, Position{}), mark)
+}
+
 // line is a value on one line, for a sentence.
 func (n *node) line() string {
 	p := &printer{}

@@ -37,12 +37,34 @@ func (v Value) JSON() (json.RawMessage, error) {
 	return v.n.appendJSON(nil)
 }
 
-// keys are those of an object.
-func (v Value) keys() []string {
+// String returns the value as reports show it: indented JSON, with its matchers. It is "" when there
+// is none.
+func (v Value) String() string {
 	if v.n == nil {
-		return nil
+		return ""
 	}
-	return v.n.keys
+	return show(v.n, nil)
+}
+
+// IsList reports whether the value is a list.
+func (v Value) IsList() bool { return v.n != nil && v.n.kind == '[' }
+
+// Only returns an object with these members alone, and reports whether others were left out. Of a
+// value that is not an object, all is left out.
+func (v Value) Only(keys ...string) (Value, bool) {
+	out, left := &node{kind: '{'}, v.n != nil && v.n.kind != '{'
+	if v.n == nil || left {
+		return Value{out}, left
+	}
+	out.at = v.n.at
+	for i, key := range v.n.keys {
+		if slices.Contains(keys, key) {
+			out.keys, out.vals = append(out.keys, key), append(out.vals, v.n.vals[i])
+		} else {
+			left = true
+		}
+	}
+	return Value{out}, left
 }
 
 // Literal returns a value that matches what equals the JSON text: nothing in it is a matcher or a
@@ -295,6 +317,12 @@ func (p *problems) pairs(n *yaml.Node, each func(k, v *yaml.Node)) {
 			each(k, v)
 		}
 	}
+}
+
+// of reads what was produced by ourselves or read before; of anything else it returns no value.
+func of(text json.RawMessage) schema.Value {
+	v, _ := schema.Read(text, 0)
+	return v
 }
 
 // literal is a JSON value as it is.

@@ -1,12 +1,10 @@
-package scenario
+package run
 
 import (
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/pagetools/pagetools/bridge/schema"
@@ -14,6 +12,7 @@ import (
 	"github.com/pagetools/pagetools/e2e/check"
 	"github.com/pagetools/pagetools/e2e/effects"
 	"github.com/pagetools/pagetools/e2e/report"
+	"github.com/pagetools/pagetools/e2e/scenario"
 	"github.com/pagetools/pagetools/session"
 )
 
@@ -22,17 +21,10 @@ import (
 type Stand struct{ on *opened }
 
 // Open opens the site of a file. The caller must close the stand, before ctx ends. Errors are those
-// of [Run].
-func Open(ctx context.Context, f *File, o RunOptions) (*Stand, error) {
-	if err := able([]Selected{{File: f}}, false); err != nil {
+// of [Files].
+func Open(ctx context.Context, f *scenario.File, o Options) (*Stand, error) {
+	if err := able([]scenario.Selected{{File: f}}, false); err != nil {
 		return nil, err
-	}
-	known := configKeys()
-	for _, name := range f.Site.Config.keys() {
-		if !slices.Contains(known, name) {
-			return nil, &Problems{List: []Problem{{f.Name, f.Site.Config.Position(), visible(fmt.Sprintf(
-				"unknown key %s in config: %s", quoted(name), instead(name, known)))}}}
-		}
 	}
 	on, err := newRunner(o, &report.Run{}).open(ctx, f)
 	if err != nil {
@@ -51,15 +43,15 @@ func (s *Stand) Origin() string { return s.on.origin }
 func (s *Stand) Turns() *Turns { return &Turns{on: s.on} }
 
 // Through runs the case through one door, and compares it with the doors before.
-func (u *Turns) Through(ctx context.Context, c *Case, door Door) report.Case {
-	return u.through(ctx, &Selected{u.on.file, c, door})
+func (u *Turns) Through(ctx context.Context, c *scenario.Case, door scenario.Door) report.Case {
+	return u.through(ctx, &scenario.Selected{File: u.on.file, Case: c, Door: door})
 }
 
 // Judge holds the site's page against the rules and the lock file, as the file asks. The report has
 // the cases "lock" and "lint", as far as the file has them, and the findings. It is called once.
 func (s *Stand) Judge(ctx context.Context) *report.Run {
 	s.on.lint(ctx)
-	return s.on.run
+	return s.on.runner.run
 }
 
 // Visit is a fresh page in a browser context of its own, whose tools are called as webtools. All
@@ -82,17 +74,18 @@ var errTooLate = errors.New("the page was not there in time")
 
 // Visit opens a path of the site, or its first page with "". The person who is asked answers by
 // these entries. The caller must end the visit.
-func (s *Stand) Visit(ctx context.Context, path string, human []Entry) (*Visit, error) {
-	t := s.on.attempt(&Selected{s.on.file, &Case{Human: human}, ThroughWebtool})
+func (s *Stand) Visit(ctx context.Context, path string, human []scenario.Entry) (*Visit, error) {
+	t := s.on.attempt(&scenario.Selected{File: s.on.file, Case: &scenario.Case{Human: human},
+		Door: scenario.ThroughWebtool})
 	if path != "" {
 		page := map[string]json.RawMessage{"path": schema.MustEncode(path)}
-		for name, value := range of(json.RawMessage(t.page)).Members() {
+		for name, value := range of(json.RawMessage(t.ref.Page)).Members() {
 			page[name] = value.Text()
 		}
-		t.page = string(schema.MustEncode(page))
+		t.ref.Page = string(schema.MustEncode(page))
 	}
 	life, leave := context.WithCancelCause(context.WithoutCancel(ctx))
-	late := time.AfterFunc(s.on.o.CaseTime, func() { leave(errTooLate) })
+	late := time.AfterFunc(s.on.runner.o.CaseTime, func() { leave(errTooLate) })
 	defer late.Stop()
 	v := &Visit{t: t, leave: leave, began: time.Now()}
 	v.again = func(ctx context.Context) (*Visit, error) { return s.Visit(ctx, path, nil) }
@@ -121,32 +114,25 @@ func (v *Visit) End() {
 
 // URL is the address that the page shows.
 func (v *Visit) URL() string {
-	if shown := v.t.app.Manager.Shows(v.t.ref); shown != nil {
+	if shown := v.t.on.app.Manager.Shows(v.t.ref); shown != nil {
 		return shown.URL
 	}
 	return ""
 }
 
 // Answers adds what the person answers, after what was there.
-func (v *Visit) Answers(entries ...Entry) error {
-	for i := range entries {
-		fresh, err := NewHumans(entries[i:i+1], v.t.scope)
-		if err != nil {
-			return err
-		}
-		v.t.humans.Add(fresh.entries...)
-	}
-	return nil
+func (v *Visit) Answers(entries ...scenario.Entry) error {
+	return v.t.person.humans.Add(v.t.scope, entries...)
 }
 
 // Left returns the answers that nobody asked for.
-func (v *Visit) Left() []Entry { return v.t.humans.Left() }
+func (v *Visit) Left() []scenario.Entry { return v.t.person.humans.Left() }
 
 // Goto opens another address of the site in the page, relative to the one that it shows; "" loads
 // that one again.
 func (v *Visit) Goto(ctx context.Context, address string) error {
 	v.moved = v.moved || address != ""
-	return v.t.app.Manager.Goto(ctx, v.t.ref, address)
+	return v.t.on.app.Manager.Goto(ctx, v.t.ref, address)
 }
 
 // Names lists the tools that are there now, as agents see them.
@@ -155,7 +141,7 @@ func (v *Visit) Names(ctx context.Context) ([]string, error) { return v.t.way.na
 // Look returns what the page declares now, as [effects.Look] does. After a call, and at another
 // address, it is not compared with another load: they may differ.
 func (v *Visit) Look(ctx context.Context) (check.Page, error) {
-	page, err := effects.LookAt(ctx, v.t.app, v.t.ref)
+	page, err := effects.LookAt(ctx, v.t.on.app, v.t.ref)
 	if v.calls > 0 || v.moved {
 		page.Again = nil
 	}
@@ -164,7 +150,7 @@ func (v *Visit) Look(ctx context.Context) (check.Page, error) {
 
 // Locked returns the tools that are there now, as a lock file has them.
 func (v *Visit) Locked(ctx context.Context) (map[string]app.LockedTool, error) {
-	return v.t.app.LockedTools(ctx, v.t.ref, v.t.folder)
+	return v.t.on.app.LockedTools(ctx, v.t.ref, v.t.on.folder)
 }
 
 // Called is a call that ended.
@@ -174,7 +160,7 @@ type Called struct {
 	Result, Error json.RawMessage
 
 	visit  *Visit
-	step   *Step
+	step   *scenario.Step
 	from   session.Mark
 	began  time.Time
 	number int
@@ -185,7 +171,7 @@ type Called struct {
 func (v *Visit) Call(ctx context.Context, tool string, with json.RawMessage,
 ) (*Called, *report.Failure, error) {
 	v.calls++
-	c := &Called{visit: v, step: &Step{Call: tool}, number: v.calls}
+	c := &Called{visit: v, step: &scenario.Step{Call: tool}, number: v.calls}
 	var err error
 	if c.from, err = v.t.probe.Mark(ctx); err != nil {
 		return nil, nil, err
@@ -211,7 +197,7 @@ func (v *Visit) Call(ctx context.Context, tool string, with json.RawMessage,
 	if wrong == "" {
 		return c, nil, nil
 	}
-	return c, v.t.told(ctx, v.t.failed(c.step, wrong)), nil
+	return c, v.t.told(ctx, failed(c.step, wrong)), nil
 }
 
 // told adds what the page said to a failure.
@@ -225,8 +211,8 @@ func (c *Called) Failed(ctx context.Context) *report.Failure {
 	if c.Error == nil {
 		return nil
 	}
-	f := c.visit.t.failed(c.step, "the call failed: "+visible(errorText(c.Error)))
-	f.Actual = show(literal(of(c.Error), Position{}), nil)
+	f := failed(c.step, "the call failed: "+visible(errorText(c.Error)))
+	f.Actual = scenario.Show(c.Error, "")
 	return c.visit.t.told(ctx, f)
 }
 
@@ -235,14 +221,14 @@ func (c *Called) Succeeded(ctx context.Context) *report.Failure {
 	if c.Error != nil {
 		return nil
 	}
-	f := c.visit.t.failed(c.step, "the call succeeded, and must fail")
-	f.Actual = show(literal(of(c.Result), Position{}), nil)
+	f := failed(c.step, "the call succeeded, and must fail")
+	f.Actual = scenario.Show(c.Result, "")
 	return c.visit.t.told(ctx, f)
 }
 
 // Match compares the result, or the error of a call that failed, with what is expected. It returns
 // nil when it matches. The error is about the value that is expected.
-func (c *Called) Match(ctx context.Context, want Value) (*report.Failure, error) {
+func (c *Called) Match(ctx context.Context, want scenario.Value) (*report.Failure, error) {
 	want, err := c.visit.t.scope.Expand(want)
 	if err != nil {
 		return nil, err
@@ -251,11 +237,11 @@ func (c *Called) Match(ctx context.Context, want Value) (*report.Failure, error)
 	if c.Error != nil {
 		what, got = "the error", c.Error
 	}
-	m := Match(want, got)
+	m := scenario.Match(want, got)
 	if m == nil {
 		return nil, nil //nolint:nilnil // it matches
 	}
-	f := c.visit.t.mismatched(c.step, what, Position{}, m)
+	f := mismatched(c.step, what, scenario.Position{}, m)
 	if c.number == c.visit.calls { // otherwise the page has said more
 		f = c.visit.t.told(ctx, f)
 	}
@@ -323,14 +309,6 @@ func (v *Visit) observe(ctx context.Context, alone *effects.Alone, age time.Dura
 }
 
 // Mismatch is the failure of a call whose effects are not as they must be.
-func (c *Called) Mismatch(ctx context.Context, m *Mismatch) *report.Failure {
-	return c.visit.t.told(ctx, c.visit.t.mismatched(c.step, "the effects", Position{}, m))
-}
-
-// ReadAs reads a file of scenarios by its name: one that ends in .json has evals.
-func ReadAs(name string, text []byte) (*File, error) {
-	if strings.HasSuffix(name, ".json") {
-		return ReadEvals(name, text)
-	}
-	return Read(name, text)
+func (c *Called) Mismatch(ctx context.Context, m *scenario.Mismatch) *report.Failure {
+	return c.visit.t.told(ctx, mismatched(c.step, "the effects", scenario.Position{}, m))
 }

@@ -1,0 +1,137 @@
+package scenario
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/pagetools/pagetools/bridge/schema"
+)
+
+// MatchAny compares a result that is one of several forms with what is expected. It returns the
+// forms that match, those of the expected kind first. When none does, it returns all of them, in
+// that order, and the mismatch of the first.
+func MatchAny(want Value, forms []json.RawMessage) ([]json.RawMessage, *Mismatch) {
+	forms = slices.Clone(forms)
+	if want.n != nil {
+		slices.SortStableFunc(forms, func(a, b json.RawMessage) int {
+			return order(sameKind(want.n, of(a)), sameKind(want.n, of(b)))
+		})
+	}
+	var first *Mismatch
+	var fits []json.RawMessage
+	for _, form := range forms {
+		m := Match(want, form)
+		if m == nil {
+			fits = append(fits, form)
+		} else if first == nil {
+			first = m
+		}
+	}
+	if fits == nil {
+		return forms, first
+	}
+	return fits, nil
+}
+
+// LikeFirst sorts forms of a result: those of the kind that a value has come first.
+func LikeFirst(value json.RawMessage, forms []json.RawMessage) {
+	kind := kindOf(of(value))
+	slices.SortStableFunc(forms, func(a, b json.RawMessage) int {
+		return order(kindOf(of(a)) == kind, kindOf(of(b)) == kind)
+	})
+}
+
+// order sorts what is true before what is not.
+func order(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return -1
+	}
+	return 1
+}
+
+// sameKind reports whether a value is of the kind that is expected, and has a member of it.
+func sameKind(want *node, got schema.Value) bool {
+	switch want.kind {
+	case '{':
+		return got.IsObject() && (len(want.keys) == 0 || slices.ContainsFunc(want.keys,
+			func(key string) bool { return got.Get(key).Exists() }))
+	case '[':
+		return got.IsArray()
+	case '"', '$':
+		return got.IsString()
+	}
+	return !got.IsString() && !got.IsObject() && !got.IsArray()
+}
+
+// Unlike compares two results of the same call, and returns the first place where they differ, or
+// nil. Where a matcher is expected, only their kinds count. Expected shows theirs, Actual mine.
+func Unlike(want Value, mine, theirs json.RawMessage) *Mismatch {
+	x, y := of(mine), of(theirs)
+	d := unlike(want.n, x, y, nil)
+	if d == nil {
+		return nil
+	}
+	return &Mismatch{Path: visible(d.at.String()), Why: visible(d.why), Expected: shown(theirs, d.at),
+		Actual: shown(mine, d.at)}
+}
+
+// unlike returns the first place where two values differ, but for those where a matcher is
+// expected.
+func unlike(want *node, x, y schema.Value, at path) *difference {
+	switch {
+	case want != nil && want.kind == '$' && kindOf(x) == kindOf(y):
+		return nil
+	case x.IsObject() && y.IsObject():
+		return unlikeMembers(want, x, y, at)
+	case x.IsArray() && y.IsArray() && x.Len() != y.Len():
+		return differs(at, "one has %s, the other %s", elements(x.Len()), elements(y.Len()))
+	case x.IsArray() && y.IsArray():
+		others := slices.Collect(y.Elements())
+		i := 0
+		for v := range x.Elements() {
+			var inner *node
+			if want != nil && want.kind == '[' && i < len(want.vals) {
+				inner = want.vals[i]
+			}
+			if d := unlike(inner, v, others[i], at.to(i)); d != nil {
+				return d
+			}
+			i++
+		}
+		return nil
+	case x.Exists() && y.Exists() && x.Equal(y):
+		return nil
+	}
+	return differs(at, "one has %s, the other %s", brief(x), brief(y))
+}
+
+func unlikeMembers(want *node, x, y schema.Value, at path) *difference {
+	var names []string
+	for name := range x.Members() {
+		names = append(names, name)
+	}
+	for name := range y.Members() {
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	slices.SortFunc(names, strings.Compare)
+	for _, name := range names {
+		a, b := x.Get(name), y.Get(name)
+		if !a.Exists() || !b.Exists() {
+			return differs(at.to(name), "only one has it")
+		}
+		var inner *node
+		if want != nil && want.kind == '{' {
+			inner = want.get(name)
+		}
+		if d := unlike(inner, a, b, at.to(name)); d != nil {
+			return d
+		}
+	}
+	return nil
+}
