@@ -118,7 +118,7 @@ func (s *running) doors(t *testing.T, doors []scenario.Selected) {
 	turns := stand.Turns()
 	for _, one := range doors {
 		t.Run(string(one.Door), func(t *testing.T) {
-			ended(t, turns.Through(t.Context(), c, one.Door))
+			ended(t, turns.Through(t.Context(), &one))
 		})
 	}
 }

@@ -95,10 +95,10 @@ func (t *tester) reads(args []string) watch.Set {
 		if err != nil {
 			continue
 		}
-		d := kitrun.DependsOn(f, o)
-		set.Files, set.Ignored = append(set.Files, d.Reads...), append(set.Ignored, d.Writes...)
-		if d.Folder != "" {
-			set.Folders = append(set.Folders, watch.Folder{Path: d.Folder})
+		reads, writes, folder := kitrun.DependsOn(f, o)
+		set.Files, set.Ignored = append(set.Files, reads...), append(set.Ignored, writes...)
+		if folder != "" {
+			set.Folders = append(set.Folders, watch.Folder{Path: folder})
 		}
 	}
 	if t.o.dir != "" {

@@ -20,7 +20,7 @@ import (
 
 // attempt is one run of a case through one door.
 type attempt struct {
-	on     *opened
+	on     *Stand
 	o      *Options
 	c      *scenario.Case
 	door   scenario.Door
@@ -44,7 +44,7 @@ type attempt struct {
 	suffix  string   // of its folder
 }
 
-func (on *opened) attempt(s *scenario.Selected) *attempt {
+func (on *Stand) attempt(s *scenario.Selected) *attempt {
 	return &attempt{on: on, o: &on.runner.o, c: s.Case, door: s.Door, unheard: lacks(s),
 		ref:   bridge.Ref{Site: on.site, Session: stateName, Page: on.page},
 		scope: &scenario.Scope{Env: on.runner.o.Env, Unique: strings.ToLower(rand.Text()[:12])}}
@@ -213,7 +213,8 @@ func (t *attempt) steps(ctx context.Context) *report.Failure {
 
 // whole runs a step with its looks at the page, and returns how long that took; within is the step
 // that it is a part of, or nil.
-func (t *attempt) whole(ctx context.Context, s, within *scenario.Step) (f *report.Failure, took time.Duration) {
+func (t *attempt) whole(ctx context.Context, s, within *scenario.Step,
+) (f *report.Failure, took time.Duration) {
 	began := time.Now()
 	t.tracing.begin(s, within, s.Title(), t.on.file.Name, s.Line)
 	if f = t.step(ctx, s); f == nil {
@@ -283,22 +284,22 @@ func (t *attempt) picture(ctx context.Context, within time.Duration) []byte {
 	return png
 }
 
-// explain adds what the page shows and said to a failure, as far as it still tells.
-func (t *attempt) explain(ctx context.Context, f *report.Failure) {
-	if t.probe == nil {
-		return
+// explain adds what the page shows and said to a failure, as far as it still tells, and returns it.
+func (t *attempt) explain(ctx context.Context, f *report.Failure) *report.Failure {
+	if f == nil || t.probe == nil {
+		return f
 	}
 	if t.o.Pictures {
 		f.Before, f.After = t.before, t.picture(ctx, pictureTime)
 	}
 	if t.from == nil {
-		return
+		return f
 	}
 	bounded, cancel := context.WithTimeout(ctx, pictureTime)
 	defer cancel()
 	seen, err := t.probe.Since(bounded, *t.from, 0)
 	if err != nil {
-		return
+		return f
 	}
 	for _, x := range seen.Said {
 		text := x.Text
@@ -316,6 +317,7 @@ func (t *attempt) explain(ctx context.Context, f *report.Failure) {
 		}
 	}
 	f.Console, f.Requests = few(f.Console), few(f.Requests)
+	return f
 }
 
 // few are the first of many lines.

@@ -42,7 +42,7 @@ type webtoolDoor struct {
 	http       *http.Client
 }
 
-func (on *opened) webtool(c transport.Credential, p *person) *webtoolDoor {
+func (on *Stand) webtool(c transport.Credential, p *person) *webtoolDoor {
 	return &webtoolDoor{base: on.base + "/webtools/" + on.site, credential: c, person: p,
 		http: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 4}}}
 }

@@ -16,12 +16,15 @@ import (
 // settleTime is how long a page does nothing whose call is over.
 const settleTime = 100 * time.Millisecond
 
-// nothing is what there is to compare where a step does not say what its call touches.
+// comparison looks at what a call touched, after it.
+type comparison func(context.Context) *report.Failure
+
+// nothing compares nothing, where a step does not say what its call touches.
 func nothing(context.Context) *report.Failure { return nil }
 
 // touches begins to look at what a call touches, as far as the step wants to know, and returns
 // what compares it.
-func (t *attempt) touches(ctx context.Context, s *scenario.Step) (func(context.Context) *report.Failure, error) {
+func (t *attempt) touches(ctx context.Context, s *scenario.Step) (comparison, error) {
 	seen, err := t.seen(ctx, s)
 	if err != nil {
 		return nil, err
@@ -39,7 +42,7 @@ func (t *attempt) touches(ctx context.Context, s *scenario.Step) (func(context.C
 }
 
 // seen counts how often the page's own code was run.
-func (t *attempt) seen(ctx context.Context, s *scenario.Step) (func(context.Context) *report.Failure, error) {
+func (t *attempt) seen(ctx context.Context, s *scenario.Step) (comparison, error) {
 	if s.Seen == nil {
 		return nothing, nil
 	}
@@ -65,8 +68,7 @@ func (t *attempt) seen(ctx context.Context, s *scenario.Step) (func(context.Cont
 
 // effects looks at what happens in the page. What happens in the moment before the call is the
 // page's own doing, such as asking its server for news.
-func (t *attempt) effects(ctx context.Context, s *scenario.Step,
-) (func(context.Context) *report.Failure, error) {
+func (t *attempt) effects(ctx context.Context, s *scenario.Step) (comparison, error) {
 	if s.Effects == nil {
 		return nothing, nil
 	}

@@ -20,7 +20,7 @@ const contractChanged = "contract-changed"
 
 // lint judges the declarations of the site, as the file asks. What it finds is in the report; lint
 // and lock are cases, which fail by it.
-func (on *opened) lint(ctx context.Context) {
+func (on *Stand) lint(ctx context.Context) {
 	f := on.file
 	if f.Lint == nil && f.Lock == "" {
 		return
@@ -108,7 +108,7 @@ func settingOf(r *scenario.Rule) (s check.Setting, err error) {
 }
 
 // judge looks at the site's page, and holds it against the rules.
-func (on *opened) judge(ctx context.Context, o check.Options) ([]check.Finding, error) {
+func (on *Stand) judge(ctx context.Context, o check.Options) ([]check.Finding, error) {
 	page, err := effects.Look(ctx, on.app, on.site)
 	if err != nil {
 		return nil, err
@@ -142,7 +142,8 @@ func locked(name string) (map[string]check.Tool, error) {
 }
 
 // verdict is a case that fails by findings from a severity on.
-func (on *opened) verdict(name string, at scenario.Position, least check.Severity, found []check.Finding) {
+func (on *Stand) verdict(name string, at scenario.Position, least check.Severity,
+	found []check.Finding) {
 	order := []check.Severity{check.Error, check.Warning, check.Info}
 	bad := 0
 	for i := range found {
@@ -172,7 +173,7 @@ func (r *runner) pseudo(f *scenario.File, name string, at scenario.Position, why
 }
 
 // coverage compares the tools that were called with those that were there.
-func (on *opened) coverage() {
+func (on *Stand) coverage() {
 	if on.runner.o.MinCoverage <= 0 {
 		return
 	}

@@ -28,7 +28,7 @@ type mcpDoor struct {
 	listed  map[string]string // names of MCP by those of pages
 }
 
-func (on *opened) mcp(ctx context.Context, c transport.Credential, p *person) (*mcpDoor, error) {
+func (on *Stand) mcp(ctx context.Context, c transport.Credential, p *person) (*mcpDoor, error) {
 	// The library cancels the post of an answer when its call ends. With the reply just read, net/http
 	// passes that on to the next request of the connection.
 	single := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
@@ -145,8 +145,8 @@ func resultOf(got *mcp.CallToolResult) (result, error) {
 	return result{forms: formsOfMCP(content, structured)}, nil
 }
 
-// questionIn is the id of the question that a message is about, which the server tells the kit; "" is
-// none.
+// questionIn returns the id of the question that a message is about, which the server tells the kit,
+// or "".
 func questionIn(meta *mcp.Meta) string {
 	if meta == nil {
 		return ""

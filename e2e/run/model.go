@@ -16,6 +16,9 @@ const mostTurns = 50
 
 // converse lets a model make the calls, and judges them.
 func (t *attempt) converse(ctx context.Context) *report.Failure {
+	wrong := func(why string) *report.Failure {
+		return &report.Failure{Step: "model", Line: t.c.Line, Message: why}
+	}
 	messages := append([]scenario.Message{}, t.c.Eval.Messages...)
 	var calls []scenario.ModelCall
 	for {
@@ -25,14 +28,13 @@ func (t *attempt) converse(ctx context.Context) *report.Failure {
 			next, err = t.o.Model(ctx, &scenario.ModelRequest{Messages: messages, Tools: tools})
 		}
 		if err != nil {
-			return &report.Failure{Step: "model", Line: t.c.Line, Message: "the model: " + said(ctx, err)}
+			return wrong("the model: " + said(ctx, err))
 		}
 		if next == nil {
 			break
 		}
 		if len(calls) == mostTurns {
-			return &report.Failure{Step: "model", Line: t.c.Line,
-				Message: fmt.Sprintf("the model called more than %d times", mostTurns)}
+			return wrong(fmt.Sprintf("the model called more than %d times", mostTurns))
 		}
 		s := &scenario.Step{Position: t.c.Position, Call: next.Name}
 		response, f := t.played(ctx, s, next)
@@ -40,13 +42,14 @@ func (t *attempt) converse(ctx context.Context) *report.Failure {
 			return f
 		}
 		calls = append(calls, *next)
-		messages = append(messages,
-			scenario.Message{Role: "model", Type: "functioncall", Name: next.Name, Arguments: next.Arguments},
-			scenario.Message{Role: "user", Type: "functionresponse", Name: next.Name, Response: response})
+		messages = append(messages, scenario.Message{Role: "model", Type: "functioncall",
+			Name: next.Name, Arguments: next.Arguments}, scenario.Message{Role: "user",
+			Type: "functionresponse", Name: next.Name, Response: response})
 	}
 	if m := t.c.Eval.Judge(calls); m != nil {
-		return &report.Failure{Step: "model", Line: t.c.Line, Message: "the model: " + m.Why, Path: m.Path,
-			Expected: m.Expected, Actual: m.Actual}
+		f := wrong("the model: " + m.Why)
+		f.Path, f.Expected, f.Actual = m.Path, m.Expected, m.Actual
+		return f
 	}
 	if t.c.Eval.Tools != nil {
 		s := scenario.Step{Position: t.c.Position, Tools: &scenario.Tools{Position: t.c.Position,

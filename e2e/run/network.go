@@ -31,7 +31,7 @@ type recording struct {
 func (r *recording) replays() bool { return r != nil && !r.tape.Records() }
 
 // load reads the recording that is replayed, or begins one.
-func (on *opened) load(n *scenario.Network) error {
+func (on *Stand) load(n *scenario.Network) error {
 	if n == nil {
 		return nil
 	}
@@ -55,7 +55,7 @@ func (on *opened) load(n *scenario.Network) error {
 			"network: {record: %s}", quoted(r.name), r.name)
 	}
 	if err != nil {
-		return on.problem(n.Position, "the recording %s cannot be read: %s", quoted(r.name), err.Error())
+		return on.problem(n.Position, "the recording %s cannot be read: %s", quoted(r.name), err)
 	}
 	f, err := har.Read(text)
 	if err != nil {
@@ -66,7 +66,7 @@ func (on *opened) load(n *scenario.Network) error {
 }
 
 // between returns what stands between the pages of the site and the network.
-func (on *opened) between(t *app.Target) func(caller string) session.Network {
+func (on *Stand) between(t *app.Target) func(caller string) session.Network {
 	r := on.network
 	if r == nil {
 		return nil
@@ -125,7 +125,7 @@ func (t *attempt) lacking(f *report.Failure) *report.Failure {
 }
 
 // unplayed explains why a site did not open, where its recording lacks requests.
-func (on *opened) unplayed(err error) error {
+func (on *Stand) unplayed(err error) error {
 	if !on.network.replays() {
 		return err
 	}
@@ -136,7 +136,7 @@ func (on *opened) unplayed(err error) error {
 }
 
 // recorded hands over the recording that was made.
-func (on *opened) recorded(selected []scenario.Selected) error {
+func (on *Stand) recorded(selected []scenario.Selected) error {
 	if on.network == nil || on.network.replays() {
 		return nil
 	}
@@ -145,12 +145,13 @@ func (on *opened) recorded(selected []scenario.Selected) error {
 		ran[selected[i].Case] = true
 	}
 	if missing := len(on.file.Cases) - len(ran); missing > 0 {
-		on.runner.note("%s was not written: %d of the cases of %s did not run.", on.network.name, missing,
-			on.file.Name)
+		on.runner.note("%s was not written: %d of the cases of %s did not run.", on.network.name,
+			missing, on.file.Name)
 		return nil
 	}
-	failed := func(c report.Case) bool { return c.File == on.file.Name && c.Status == report.Failed }
-	if slices.ContainsFunc(on.runner.run.Cases, failed) {
+	if slices.ContainsFunc(on.runner.run.Cases, func(c report.Case) bool {
+		return c.File == on.file.Name && c.Status == report.Failed
+	}) {
 		on.runner.note("%s was not written: cases of %s failed.", on.network.name, on.file.Name)
 		return nil
 	}

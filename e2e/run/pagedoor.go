@@ -91,18 +91,19 @@ func (d *pageDoor) answer(ctx context.Context, p *bridge.Pause, tool string, ask
 // fromElicitation is where MCP's clients ask.
 const fromElicitation = "elicitation"
 
-// lacks says what a case expects that a door does not have, or is "". What it lacks is never passed.
+// lacks says what a case expects that a door does not have, or is "". What a door lacks never
+// passes there.
 func lacks(s *scenario.Selected) string {
 	for i := range s.Case.Human {
 		e := &s.Case.Human[i]
 		switch {
-		case s.Door == scenario.ThroughMCP || s.Door == scenario.ThroughWebtool && e.From != fromElicitation:
+		case s.Door == scenario.ThroughMCP:
+		case s.Door == scenario.ThroughWebtool && e.From != fromElicitation:
 		case s.Door == scenario.ThroughWebtool:
 			return lack(e.Line, "a webtool does not ask by elicitation")
 		case e.On.Kind == string(bridge.Approve), e.On.Kind == string(bridge.Interact):
 			return lack(e.Line, "the page's own executeTool asks no question of the kind "+e.On.Kind)
-		case e.Answer.Act == scenario.Ignore, e.Answer.Act == scenario.Late, e.Answer.Act == scenario.Twice,
-			e.Answer.Act == scenario.Refused:
+		case silent(&e.Answer), e.Answer.Act == scenario.Twice, e.Answer.Act == scenario.Refused:
 			return lack(e.Line, "a dialog of the page has neither an end nor rights")
 		case e.From != "":
 			return lack(e.Line, "a dialog of the page is not answered by "+e.From)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/schema"
@@ -24,7 +23,6 @@ type result struct {
 	// left is true when the call left the page, and the door does not see what the next one says of
 	// it: a webtool has its JSON-LD, as a list.
 	left bool
-	took time.Duration // without the time of the person
 }
 
 // failure is the error object of an error.
@@ -138,7 +136,8 @@ func (t *attempt) disagrees(other *attempt) *report.Failure {
 		if same < 0 {
 			continue
 		}
-		mine, theirs := t.made[i].without(t.scope.Unique), other.made[same].without(other.scope.Unique)
+		mine := t.made[i].without(t.scope.Unique)
+		theirs := other.made[same].without(other.scope.Unique)
 		m := differ(&mine, &theirs)
 		if m == nil {
 			continue
@@ -167,12 +166,26 @@ func (m *made) without(unique string) made {
 	return out
 }
 
-// shown is the result for people, with the line of a member marked.
-func (r *result) shown(member string) string {
+// text is the result in its likeliest form, or the error.
+func (r *result) text() json.RawMessage {
 	if r.err != nil {
-		return scenario.Show(r.err, member)
+		return r.err
 	}
-	return scenario.Show(r.forms[0], member)
+	return r.forms[0]
+}
+
+// ended is the failure of a call that failed and must not, or the other way round, or nil.
+func (r *result) ended(s *scenario.Step, mustFail bool) *report.Failure {
+	why := "the call succeeded, and must fail"
+	switch {
+	case (r.err != nil) == mustFail:
+		return nil
+	case r.err != nil:
+		why = "the call failed: " + visible(errorText(r.err))
+	}
+	f := failed(s, why)
+	f.Actual = scenario.Show(r.text(), "")
+	return f
 }
 
 // isList reports whether the result may be a list.
@@ -184,8 +197,8 @@ func (r *result) isList() bool {
 func differ(mine, theirs *made) *scenario.Mismatch {
 	x, y := &mine.got, &theirs.got
 	apart := func(member, why string) *scenario.Mismatch {
-		return &scenario.Mismatch{Path: member, Why: visible(why), Expected: y.shown(member),
-			Actual: x.shown(member)}
+		return &scenario.Mismatch{Path: member, Why: visible(why),
+			Expected: scenario.Show(y.text(), member), Actual: scenario.Show(x.text(), member)}
 	}
 	switch {
 	case x.err == nil && y.err == nil && (x.left && y.isList() || y.left && x.isList()):
@@ -214,13 +227,13 @@ func differ(mine, theirs *made) *scenario.Mismatch {
 		return nil
 	}
 	members := []string{"reason", "outcome"}
-	if _, more := mine.want.Only("code", "reason", "outcome"); !more && code(x.err) == bridge.ToolError {
+	if _, more := mine.want.Only("code", "reason", "outcome"); code(x.err) == bridge.ToolError && !more {
 		members = append(members, "message")
 	}
 	for _, name := range members {
-		a, b := of(x.err).Get(name).String(), of(y.err).Get(name).String()
-		m := scenario.Unlike(scenario.Value{}, schema.AppendString(nil, a), schema.AppendString(nil, b))
-		if m != nil {
+		a := schema.AppendString(nil, of(x.err).Get(name).String())
+		b := schema.AppendString(nil, of(y.err).Get(name).String())
+		if m := scenario.Unlike(scenario.Value{}, a, b); m != nil {
 			return apart(name, m.Why)
 		}
 	}

@@ -22,7 +22,7 @@ type Options struct {
 	// Select says which cases run.
 	Select scenario.Options
 	// Open starts what serves a target. It calls complete with its options, whose one site is that
-	// target, before the app starts. Run closes the app. An error ends the run.
+	// target, before the app starts. Files closes the app. An error ends the run.
 	Open func(ctx context.Context, t *app.Target, complete func(*app.Options)) (*app.App, error)
 	// Site replaces the sites of the files; its Dir is relative to the current folder. A zero one
 	// replaces none.
@@ -108,9 +108,9 @@ func (e *NotOpened) Error() string { return e.Site + ": " + e.Err.Error() }
 func (e *NotOpened) Unwrap() error { return e.Err }
 
 // Files runs the selected cases of the files, each through its doors, and each time in a fresh page
-// of a fresh browser context. It returns the report also with an error: a [*scenario.Problems] where files
-// ask for what cannot be done, or a [*NotOpened] for each site that did not open; the cases of the
-// other files ran. When ctx ends, what runs is ended, and the report says that it was interrupted.
+// of a fresh browser context. It returns the report also with an error: a [*scenario.Problems] where
+// files ask for what cannot be done, or a [*NotOpened] for each site that did not open; the cases of
+// the other files ran. When ctx ends, what runs is ended, and the report says that it was interrupted.
 func Files(ctx context.Context, files []*scenario.File, o Options) (*report.Run, error) {
 	out := &report.Run{Command: "test", Version: o.Version, Started: time.Now(), FailOn: "off"}
 	selected, err := scenario.Select(files, o.Select)
@@ -124,9 +124,9 @@ func Files(ctx context.Context, files []*scenario.File, o Options) (*report.Run,
 	var all error
 	for len(selected) > 0 && ctx.Err() == nil {
 		f := selected[0].File
-		n := len(selected)
-		if i := slices.IndexFunc(selected, func(s scenario.Selected) bool { return s.File != f }); i >= 0 {
-			n = i
+		n := 1
+		for n < len(selected) && selected[n].File == f {
+			n++
 		}
 		all = errors.Join(all, r.file(ctx, f, selected[:n]))
 		selected = selected[n:]
@@ -161,7 +161,8 @@ func able(selected []scenario.Selected, records bool) error {
 
 // problem is something in a file that is not possible.
 func problem(f *scenario.File, at scenario.Position, format string, args ...any) scenario.Problem {
-	return scenario.Problem{File: f.Name, Position: at, Message: visible(fmt.Sprintf(format, args...))}
+	return scenario.Problem{File: f.Name, Position: at,
+		Message: visible(fmt.Sprintf(format, args...))}
 }
 
 // runner is one run.
@@ -220,7 +221,7 @@ func (r *runner) file(ctx context.Context, f *scenario.File, selected []scenario
 		}
 		return err
 	}
-	defer on.close()
+	defer on.Close()
 	on.cases(ctx, selected)
 	if ctx.Err() != nil {
 		return nil
@@ -263,47 +264,40 @@ func skipped(s *scenario.Selected, reason string) report.Case {
 	return c
 }
 
-// cases runs each case through its doors, and several cases at once.
-func (on *opened) cases(ctx context.Context, selected []scenario.Selected) {
-	units := make(chan []scenario.Selected)
-	var workers sync.WaitGroup
-	for range on.runner.o.Parallel {
-		workers.Go(func() {
-			for unit := range units {
-				on.throughDoors(ctx, unit)
+// cases runs each case through its doors, one after another, and several cases at once.
+func (on *Stand) cases(ctx context.Context, selected []scenario.Selected) {
+	slots := make(chan struct{}, on.runner.o.Parallel)
+	var running sync.WaitGroup
+	for len(selected) > 0 {
+		n := 1
+		for n < len(selected) && selected[n].Case == selected[0].Case {
+			n++
+		}
+		doors := selected[:n]
+		selected = selected[n:]
+		slots <- struct{}{}
+		if ctx.Err() != nil {
+			break
+		}
+		running.Go(func() {
+			defer func() { <-slots }()
+			turns := on.Turns()
+			for i := range doors {
+				on.runner.done(turns.Through(ctx, &doors[i]))
 			}
 		})
 	}
-	for from := 0; from < len(selected) && ctx.Err() == nil; {
-		to := from + 1
-		for to < len(selected) && selected[to].Case == selected[from].Case {
-			to++
-		}
-		select {
-		case units <- selected[from:to]:
-		case <-ctx.Done():
-		}
-		from = to
-	}
-	close(units)
-	workers.Wait()
-}
-
-// throughDoors runs one case through its doors, one after another, and compares what came of it.
-func (on *opened) throughDoors(ctx context.Context, doors []scenario.Selected) {
-	turns := Turns{on: on}
-	for i := range doors {
-		on.runner.done(turns.through(ctx, &doors[i]))
-	}
+	running.Wait()
 }
 
 // Turns are the runs of one case through its doors, one after another.
 type Turns struct {
-	on     *opened
+	on     *Stand
 	before []*attempt // that passed
 }
 
-func (u *Turns) through(ctx context.Context, s *scenario.Selected) report.Case {
+// Through runs the case through one door, and compares it with the doors before.
+func (u *Turns) Through(ctx context.Context, s *scenario.Selected) report.Case {
 	if reason := u.on.runner.reasonToSkip(s); reason != "" {
 		return skipped(s, reason)
 	}
@@ -318,7 +312,7 @@ func (u *Turns) through(ctx context.Context, s *scenario.Selected) report.Case {
 }
 
 // repeated runs a case through one door as often as it shall be, and returns the last attempt.
-func (on *opened) repeated(ctx context.Context, s *scenario.Selected, before []*attempt,
+func (on *Stand) repeated(ctx context.Context, s *scenario.Selected, before []*attempt,
 ) (c report.Case, last *attempt) {
 	passed := 0
 	for n := 1; n <= on.runner.o.Repeat && ctx.Err() == nil; n++ {
@@ -364,7 +358,7 @@ func passAt(n, passed int) string {
 }
 
 // retried runs a case until it passes, or is not repeated any more.
-func (on *opened) retried(ctx context.Context, s *scenario.Selected, before []*attempt, suffix string,
+func (on *Stand) retried(ctx context.Context, s *scenario.Selected, before []*attempt, suffix string,
 ) (report.Case, *attempt) {
 	retries := on.runner.o.Retries
 	if s.Case.Retries != nil {

@@ -24,19 +24,19 @@ import (
 	"github.com/pagetools/pagetools/transport/mcp"
 )
 
-// opened is the site of a file, opened, and served as agents find it.
-type opened struct {
+// Stand is the site of a file, opened, and served as agents find it. Programs that run cases one by
+// one, or that have none, such as tests in Go, hold one. It is safe for concurrent use.
+type Stand struct {
 	runner *runner
 	file   *scenario.File
 	app    *app.App
 	site   string // the name of it
 	page   string // what config changes about its pages, as JSON; "" is nothing
 	base   string // where it is served
-	// origin is that of its pages, and folder is true when it is files that we serve.
-	origin string
-	folder bool
-	// callTime is how long a call may take.
-	callTime time.Duration
+	origin string // of its pages
+	folder bool   // whether it is files that we serve
+
+	callTime time.Duration // at most, of a call
 	ends     []func() error
 
 	network *recording // nil: the page's own
@@ -45,22 +45,22 @@ type opened struct {
 }
 
 // open opens the site of a file.
-func (r *runner) open(ctx context.Context, f *scenario.File) (*opened, error) {
-	on := &opened{runner: r, file: f, guests: guests{callers: map[string]transport.Credential{}},
+func (r *runner) open(ctx context.Context, f *scenario.File) (*Stand, error) {
+	on := &Stand{runner: r, file: f, guests: guests{callers: map[string]transport.Credential{}},
 		tools: tally{declared: map[string]bool{}, called: map[string]bool{}}}
 	if err := on.open(ctx); err != nil {
-		on.close()
+		on.Close()
 		return nil, err
 	}
 	return on, nil
 }
 
 // problem is something in the file that is not possible.
-func (on *opened) problem(at scenario.Position, format string, args ...any) error {
+func (on *Stand) problem(at scenario.Position, format string, args ...any) error {
 	return &scenario.Problems{List: []scenario.Problem{problem(on.file, at, format, args...)}}
 }
 
-func (on *opened) open(ctx context.Context) error {
+func (on *Stand) open(ctx context.Context) error {
 	site, folder, err := on.where()
 	if err != nil {
 		return err
@@ -117,7 +117,7 @@ func (on *opened) open(ctx context.Context) error {
 }
 
 // look waits until the site is open.
-func (on *opened) look(ctx context.Context, name string, t *app.Target) error {
+func (on *Stand) look(ctx context.Context, name string, t *app.Target) error {
 	c, err := on.app.Manager.Await(ctx, bridge.Ref{Site: on.site, Caller: operator()})
 	if err != nil {
 		return &NotOpened{name, on.unplayed(err)}
@@ -132,7 +132,7 @@ func (on *opened) look(ctx context.Context, name string, t *app.Target) error {
 }
 
 // where is the site to open, and the folder of it, if it is one.
-func (on *opened) where() (site scenario.Site, folder string, err error) {
+func (on *Stand) where() (site scenario.Site, folder string, err error) {
 	site = on.file.Site
 	from := filepath.Dir(on.file.Name)
 	if over := on.runner.o.Site; over.Dir != "" || over.URL != "" {
@@ -141,7 +141,8 @@ func (on *opened) where() (site scenario.Site, folder string, err error) {
 		site.Position = on.file.Site.Position
 	}
 	if site.Dir == "" && site.URL == "" {
-		return site, "", on.problem(scenario.Position{Line: 1, Column: 1}, "site is missing: name the app with --url or --dir")
+		return site, "", on.problem(scenario.Position{Line: 1, Column: 1},
+			"site is missing: name the app with --url or --dir")
 	}
 	scope := &scenario.Scope{Env: on.runner.o.Env}
 	for _, text := range []*string{&site.Dir, &site.URL, &site.Serve} {
@@ -156,7 +157,7 @@ func (on *opened) where() (site scenario.Site, folder string, err error) {
 }
 
 // config reads what is changed about the pages: what calls can change, and a stored login.
-func (on *opened) config(site scenario.Site, origin string) (*pageconfig.Stored, error) {
+func (on *Stand) config(site scenario.Site, origin string) (*pageconfig.Stored, error) {
 	if !site.Config.Exists() {
 		return nil, nil //nolint:nilnil // no login is a login
 	}
@@ -207,7 +208,7 @@ func credential(name string, may ...bridge.Right) transport.Credential {
 
 // questionTime is how long questions stay open where people do not answer, or too late; 0 leaves
 // them their usual time.
-func (on *opened) questionTime() time.Duration {
+func (on *Stand) questionTime() time.Duration {
 	var longest time.Duration
 	anySilent := false
 	for _, c := range on.file.Cases {
@@ -223,7 +224,7 @@ func (on *opened) questionTime() time.Duration {
 }
 
 // serve serves the site on a port of its own, to whoever has a credential.
-func (on *opened) serve(ctx context.Context) error {
+func (on *Stand) serve(ctx context.Context) error {
 	var lc net.ListenConfig
 	l, err := lc.Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -252,8 +253,8 @@ func (on *opened) serve(ctx context.Context) error {
 	return nil
 }
 
-// close ends all that open began, the last one first.
-func (on *opened) close() {
+// Close ends all that Open began, the last one first.
+func (on *Stand) Close() {
 	for i := len(on.ends) - 1; i >= 0; i-- {
 		_ = on.ends[i]() // whoever was served is gone
 	}
@@ -273,32 +274,27 @@ type guests struct {
 	number    int
 }
 
-// admit makes a caller with a credential. Its sessions end when over is closed.
-func (g *guests) admit(over <-chan struct{}, may ...bridge.Right) transport.Credential {
+// change changes the callers, and who may call.
+func (g *guests) change(callers func()) {
 	g.admitting.Lock()
 	defer g.admitting.Unlock()
-	g.number++
-	c := credential(fmt.Sprintf("test-%d", g.number), may...)
-	c.Revoked = over // calls over HTTP have the listener's own
-	g.callers[c.Name] = c
-	g.credentials.Replace(slices.Collect(maps.Values(g.callers)))
-	return c
-}
-
-func (g *guests) expel(c transport.Credential) {
-	g.admitting.Lock()
-	defer g.admitting.Unlock()
-	delete(g.callers, c.Name)
+	callers()
 	g.credentials.Replace(slices.Collect(maps.Values(g.callers)))
 }
 
-// admit makes a caller of its own for one attempt. leave ends what the caller leaves behind.
-func (on *opened) admit(may ...bridge.Right) (c transport.Credential, leave func()) {
-	over := make(chan struct{})
-	c = on.guests.admit(over, may...)
+// admit makes a caller of its own for one attempt, with a credential. leave ends what the caller
+// leaves behind.
+func (on *Stand) admit(may ...bridge.Right) (c transport.Credential, leave func()) {
+	g, over := &on.guests, make(chan struct{})
+	g.change(func() {
+		g.number++
+		c = credential(fmt.Sprintf("test-%d", g.number), may...)
+		c.Revoked = over // of the session; calls over HTTP have the listener's own
+		g.callers[c.Name] = c
+	})
 	return c, func() {
 		close(over)
-		on.guests.expel(c)
+		g.change(func() { delete(g.callers, c.Name) })
 		on.app.Bridge.Revoke()
 		on.app.Manager.Revoke()
 	}
@@ -335,38 +331,30 @@ func (n *tally) changed(want scenario.Value, actual []byte) {
 }
 
 // accept hands over the changes after which the cases pass.
-func (on *opened) accept() error {
+func (on *Stand) accept() error {
 	if on.runner.o.Accept == nil || len(on.tools.changes) == 0 {
 		return nil
 	}
 	return on.runner.o.Accept(on.file, on.tools.changes)
 }
 
-// Depends is what a run of a file reads and writes.
-type Depends struct {
-	Reads, Writes []string // files
-	Folder        string   // that is served; "" is none
-}
-
-// DependsOn lists what a run of the file reads and writes, reports and traces apart. Of o it uses Site
-// and Env. What cannot be read yet is left out.
-func DependsOn(f *scenario.File, o Options) (d Depends) {
-	on := &opened{runner: &runner{o: o}, file: f}
-	_, d.Folder, _ = on.where() // Files says what is wrong with it
-	n := f.Site.Network
-	if n == nil {
-		n = &scenario.Network{}
-	}
-	d.Reads = []string{f.Name}
-	for _, name := range []string{f.Lock, n.Replay} {
+// DependsOn lists the files that a run of the file reads and writes, reports and traces apart, and
+// the folder that it serves; "" is none. Of o it uses Site and Env. It leaves out what it cannot read.
+func DependsOn(f *scenario.File, o Options) (reads, writes []string, folder string) {
+	on := &Stand{runner: &runner{o: o}, file: f}
+	_, folder, _ = on.where() // Files says what is wrong with it
+	reads = []string{f.Name}
+	add := func(to *[]string, name string) {
 		if name != "" {
-			d.Reads = append(d.Reads, beside(f, name))
+			*to = append(*to, beside(f, name))
 		}
 	}
-	if n.Record != "" {
-		d.Writes = []string{beside(f, n.Record)}
+	add(&reads, f.Lock)
+	if n := f.Site.Network; n != nil {
+		add(&reads, n.Replay)
+		add(&writes, n.Record)
 	}
-	return d
+	return reads, writes, folder
 }
 
 // beside is the path of a file that a file of scenarios names.

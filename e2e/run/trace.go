@@ -134,12 +134,12 @@ func (r *tracing) over(s *scenario.Step, f *report.Failure) {
 func (r *tracing) called(s *scenario.Step, with json.RawMessage, got *result, err error) {
 	r.add(s, func(a *trace.Action) {
 		a.Params = []trace.Param{{Name: "tool", Text: s.Call}, {Name: "arguments", Text: string(with)}}
-		switch {
-		case err != nil:
-		case got.err != nil:
-			a.Result = []trace.Param{{Name: "error", Text: string(got.err)}}
-		case len(got.forms) > 0:
-			a.Result = []trace.Param{{Name: "result", Text: string(got.forms[0])}}
+		name := "result"
+		if got.err != nil {
+			name = "error"
+		}
+		if err == nil {
+			a.Result = []trace.Param{{Name: name, Text: string(got.text())}}
 		}
 	})
 }

@@ -16,49 +16,33 @@ import (
 	"github.com/pagetools/pagetools/session"
 )
 
-// Stand is the site of a file, opened, for those who run its cases one by one, or have none, such
-// as tests in Go. It is safe for concurrent use.
-type Stand struct{ on *opened }
-
 // Open opens the site of a file. The caller must close the stand, before ctx ends. Errors are those
 // of [Files].
 func Open(ctx context.Context, f *scenario.File, o Options) (*Stand, error) {
 	if err := able([]scenario.Selected{{File: f}}, false); err != nil {
 		return nil, err
 	}
-	on, err := newRunner(o, &report.Run{}).open(ctx, f)
-	if err != nil {
-		return nil, err
-	}
-	return &Stand{on}, nil
+	return newRunner(o, &report.Run{}).open(ctx, f)
 }
 
-// Close ends all that Open began.
-func (s *Stand) Close() { s.on.close() }
-
-// Origin is the origin of the site's pages, such as https://shop.example.
-func (s *Stand) Origin() string { return s.on.origin }
+// Origin returns the origin of the site's pages, such as https://shop.example.
+func (on *Stand) Origin() string { return on.origin }
 
 // Turns returns the runs of a case of the file, of which there was none yet.
-func (s *Stand) Turns() *Turns { return &Turns{on: s.on} }
-
-// Through runs the case through one door, and compares it with the doors before.
-func (u *Turns) Through(ctx context.Context, c *scenario.Case, door scenario.Door) report.Case {
-	return u.through(ctx, &scenario.Selected{File: u.on.file, Case: c, Door: door})
-}
+func (on *Stand) Turns() *Turns { return &Turns{on: on} }
 
 // Judge holds the site's page against the rules and the lock file, as the file asks. The report has
 // the cases "lock" and "lint", as far as the file has them, and the findings. It is called once.
-func (s *Stand) Judge(ctx context.Context) *report.Run {
-	s.on.lint(ctx)
-	return s.on.runner.run
+func (on *Stand) Judge(ctx context.Context) *report.Run {
+	on.lint(ctx)
+	return on.runner.run
 }
 
 // Visit is a fresh page in a browser context of its own, whose tools are called as webtools. All
 // methods but End are for one goroutine.
 type Visit struct {
 	t     *attempt
-	again func(context.Context) (*Visit, error) // opens the same page
+	path  string
 	leave context.CancelCauseFunc
 
 	opened session.Mark
@@ -72,10 +56,9 @@ type Visit struct {
 // errTooLate is the cause of the end of a visit whose page does not come, or gets no turn.
 var errTooLate = errors.New("the page was not there in time")
 
-// Visit opens a path of the site, or its first page with "". The person who is asked answers by
-// these entries. The caller must end the visit.
-func (s *Stand) Visit(ctx context.Context, path string, human []scenario.Entry) (*Visit, error) {
-	t := s.on.attempt(&scenario.Selected{File: s.on.file, Case: &scenario.Case{Human: human},
+// Visit opens a path of the site, or its first page with "". The caller must end the visit.
+func (on *Stand) Visit(ctx context.Context, path string) (*Visit, error) {
+	t := on.attempt(&scenario.Selected{File: on.file, Case: &scenario.Case{},
 		Door: scenario.ThroughWebtool})
 	if path != "" {
 		page := map[string]json.RawMessage{"path": schema.MustEncode(path)}
@@ -85,13 +68,11 @@ func (s *Stand) Visit(ctx context.Context, path string, human []scenario.Entry) 
 		t.ref.Page = string(schema.MustEncode(page))
 	}
 	life, leave := context.WithCancelCause(context.WithoutCancel(ctx))
-	late := time.AfterFunc(s.on.runner.o.CaseTime, func() { leave(errTooLate) })
+	late := time.AfterFunc(on.runner.o.CaseTime, func() { leave(errTooLate) })
 	defer late.Stop()
-	v := &Visit{t: t, leave: leave, began: time.Now()}
-	v.again = func(ctx context.Context) (*Visit, error) { return s.Visit(ctx, path, nil) }
-	f := t.start(life)
+	v := &Visit{t: t, path: path, leave: leave, began: time.Now()}
 	var err error
-	if f != nil {
+	if f := t.start(life); f != nil {
 		err = fmt.Errorf("opening the page: %s", f.Message)
 	} else {
 		v.opened, err = t.probe.Mark(ctx)
@@ -155,14 +136,10 @@ func (v *Visit) Locked(ctx context.Context) (map[string]app.LockedTool, error) {
 
 // Called is a call that ended.
 type Called struct {
-	// Result is what the tool returned, as a webtool has it in data; nil when the call failed. Error
-	// is the contract's error object then.
-	Result, Error json.RawMessage
-
 	visit  *Visit
 	step   *scenario.Step
+	got    result
 	from   session.Mark
-	began  time.Time
 	number int
 }
 
@@ -176,7 +153,6 @@ func (v *Visit) Call(ctx context.Context, tool string, with json.RawMessage,
 	if c.from, err = v.t.probe.Mark(ctx); err != nil {
 		return nil, nil, err
 	}
-	c.began = time.Now()
 	if v.calls == 1 { // what the page did until now, nobody called
 		own, err := v.t.probe.Since(ctx, v.opened, 0)
 		if err != nil {
@@ -185,45 +161,22 @@ func (v *Visit) Call(ctx context.Context, tool string, with json.RawMessage,
 		v.alone.Add(own)
 	}
 	v.t.from = &c.from
-	r, err := v.t.way.call(ctx, tool, with)
-	if err != nil {
+	if c.got, err = v.t.way.call(ctx, tool, with); err != nil {
 		return nil, nil, err
 	}
-	if r.err == nil {
-		c.Result = r.forms[0]
+	if wrong, _ := v.t.person.complaints(); wrong != "" {
+		return c, v.t.explain(ctx, failed(c.step, wrong)), nil
 	}
-	c.Error = r.err
-	wrong, _ := v.t.person.complaints()
-	if wrong == "" {
-		return c, nil, nil
-	}
-	return c, v.t.told(ctx, failed(c.step, wrong)), nil
+	return c, nil, nil
 }
 
-// told adds what the page said to a failure.
-func (t *attempt) told(ctx context.Context, f *report.Failure) *report.Failure {
-	t.explain(ctx, f)
-	return f
-}
+// JSON returns what the tool returned, as a webtool has it in data, or the contract's error object
+// of a call that failed.
+func (c *Called) JSON() json.RawMessage { return c.got.text() }
 
-// Failed is the failure of a call that must succeed, or nil.
-func (c *Called) Failed(ctx context.Context) *report.Failure {
-	if c.Error == nil {
-		return nil
-	}
-	f := failed(c.step, "the call failed: "+visible(errorText(c.Error)))
-	f.Actual = scenario.Show(c.Error, "")
-	return c.visit.t.told(ctx, f)
-}
-
-// Succeeded is the failure of a call that must fail, or nil.
-func (c *Called) Succeeded(ctx context.Context) *report.Failure {
-	if c.Error != nil {
-		return nil
-	}
-	f := failed(c.step, "the call succeeded, and must fail")
-	f.Actual = scenario.Show(c.Result, "")
-	return c.visit.t.told(ctx, f)
+// Ended returns the failure of a call that failed and must not, or the other way round, or nil.
+func (c *Called) Ended(ctx context.Context, mustFail bool) *report.Failure {
+	return c.visit.t.explain(ctx, c.got.ended(c.step, mustFail))
 }
 
 // Match compares the result, or the error of a call that failed, with what is expected. It returns
@@ -233,17 +186,17 @@ func (c *Called) Match(ctx context.Context, want scenario.Value) (*report.Failur
 	if err != nil {
 		return nil, err
 	}
-	what, got := "the result", c.Result
-	if c.Error != nil {
-		what, got = "the error", c.Error
-	}
-	m := scenario.Match(want, got)
+	m := scenario.Match(want, c.got.text())
 	if m == nil {
 		return nil, nil //nolint:nilnil // it matches
 	}
+	what := "the result"
+	if c.got.err != nil {
+		what = "the error"
+	}
 	f := mismatched(c.step, what, scenario.Position{}, m)
 	if c.number == c.visit.calls { // otherwise the page has said more
-		f = c.visit.t.told(ctx, f)
+		c.visit.t.explain(ctx, f)
 	}
 	return f, nil
 }
@@ -266,7 +219,7 @@ func (c *Called) Effects(ctx context.Context) (*check.Effects, error) {
 		return got, nil
 	}
 	if v.idle == nil {
-		if v.idle, err = v.again(ctx); err != nil {
+		if v.idle, err = v.t.on.Visit(ctx, v.path); err != nil {
 			return nil, err
 		}
 	}
@@ -310,5 +263,5 @@ func (v *Visit) observe(ctx context.Context, alone *effects.Alone, age time.Dura
 
 // Mismatch is the failure of a call whose effects are not as they must be.
 func (c *Called) Mismatch(ctx context.Context, m *scenario.Mismatch) *report.Failure {
-	return c.visit.t.told(ctx, mismatched(c.step, "the effects", scenario.Position{}, m))
+	return c.visit.t.explain(ctx, mismatched(c.step, "the effects", scenario.Position{}, m))
 }

@@ -12,45 +12,34 @@ import (
 // forms that match, those of the expected kind first. When none does, it returns all of them, in
 // that order, and the mismatch of the first.
 func MatchAny(want Value, forms []json.RawMessage) ([]json.RawMessage, *Mismatch) {
-	forms = slices.Clone(forms)
-	if want.n != nil {
-		slices.SortStableFunc(forms, func(a, b json.RawMessage) int {
-			return order(sameKind(want.n, of(a)), sameKind(want.n, of(b)))
-		})
+	if want.n == nil {
+		return forms, nil
 	}
-	var first *Mismatch
-	var fits []json.RawMessage
+	forms = first(forms, func(v schema.Value) bool { return sameKind(want.n, v) })
+	misses := func(form json.RawMessage) bool { return Match(want, form) != nil }
+	if fits := slices.DeleteFunc(slices.Clone(forms), misses); len(fits) > 0 {
+		return fits, nil
+	}
+	return forms, Match(want, forms[0])
+}
+
+// LikeFirst returns the forms of a result, those of the kind of a value first.
+func LikeFirst(value json.RawMessage, forms []json.RawMessage) []json.RawMessage {
+	kind := kindOf(of(value))
+	return first(forms, func(v schema.Value) bool { return kindOf(v) == kind })
+}
+
+// first moves what fits before the rest.
+func first(forms []json.RawMessage, fits func(schema.Value) bool) []json.RawMessage {
+	var front, rest []json.RawMessage
 	for _, form := range forms {
-		m := Match(want, form)
-		if m == nil {
-			fits = append(fits, form)
-		} else if first == nil {
-			first = m
+		if fits(of(form)) {
+			front = append(front, form)
+		} else {
+			rest = append(rest, form)
 		}
 	}
-	if fits == nil {
-		return forms, first
-	}
-	return fits, nil
-}
-
-// LikeFirst sorts forms of a result: those of the kind that a value has come first.
-func LikeFirst(value json.RawMessage, forms []json.RawMessage) {
-	kind := kindOf(of(value))
-	slices.SortStableFunc(forms, func(a, b json.RawMessage) int {
-		return order(kindOf(of(a)) == kind, kindOf(of(b)) == kind)
-	})
-}
-
-// order sorts what is true before what is not.
-func order(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case a:
-		return -1
-	}
-	return 1
+	return append(front, rest...)
 }
 
 // sameKind reports whether a value is of the kind that is expected, and has a member of it.
@@ -70,13 +59,12 @@ func sameKind(want *node, got schema.Value) bool {
 // Unlike compares two results of the same call, and returns the first place where they differ, or
 // nil. Where a matcher is expected, only their kinds count. Expected shows theirs, Actual mine.
 func Unlike(want Value, mine, theirs json.RawMessage) *Mismatch {
-	x, y := of(mine), of(theirs)
-	d := unlike(want.n, x, y, nil)
+	d := unlike(want.n, of(mine), of(theirs), nil)
 	if d == nil {
 		return nil
 	}
-	return &Mismatch{Path: visible(d.at.String()), Why: visible(d.why), Expected: shown(theirs, d.at),
-		Actual: shown(mine, d.at)}
+	return &Mismatch{Path: visible(d.at.String()), Why: visible(d.why),
+		Expected: shown(theirs, d.at), Actual: shown(mine, d.at)}
 }
 
 // unlike returns the first place where two values differ, but for those where a matcher is

@@ -186,13 +186,9 @@ func (d *decoder) text(n *yaml.Node, f field) {
 	}
 	f.value.SetString(n.Value)
 	if enum := f.tag.Get("enum"); enum != "" {
-		words := strings.Split(enum, ",")
-		for _, w := range words {
-			if w == n.Value {
-				return
-			}
+		if words := strings.Split(enum, ","); !slices.Contains(words, n.Value) {
+			d.add(at(n), "invalid value %s for %s: %s", quoted(n.Value), f.key, instead(n.Value, words))
 		}
-		d.add(at(n), "invalid value %s for %s: %s", quoted(n.Value), f.key, instead(n.Value, words))
 		return
 	}
 	if wrong := wrongText(n.Value, f.tag.Get("check")); wrong != "" {
@@ -298,13 +294,11 @@ func (*On) schema() object {
 func (a *Answer) decode(d *decoder, key string, n *yaml.Node) {
 	if n.Kind == yaml.ScalarNode {
 		text, list := n.Value, acts()
-		for _, act := range list {
-			if text == act {
-				if a.Act = Act(text); a.Act == dismiss {
-					a.Act = Decline
-				}
-				return
+		if slices.Contains(list, text) {
+			if a.Act = Act(text); a.Act == dismiss {
+				a.Act = Decline
 			}
+			return
 		}
 		d.add(at(n), "invalid value %s for %s: %s; {value: …} answers with a value", quoted(text), key,
 			instead(text, list))

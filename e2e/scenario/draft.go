@@ -22,8 +22,8 @@ type Draft struct {
 	Lock string
 	// Tools are those of the page; at least one.
 	Tools []check.Tool
-	// Sample makes arguments from an input schema, and reports whether some of them are invented. It
-	// returns nil when it can make none.
+	// Sample makes arguments from an input schema, and reports whether it invented some of them; nil
+	// when it can make none.
 	Sample func(input json.RawMessage) (arguments json.RawMessage, invented bool)
 }
 
@@ -188,28 +188,41 @@ func wordOf(text string) *yaml.Node {
 
 // nodeOf is a value of JSON in which nothing is a reference.
 func nodeOf(v schema.Value) *yaml.Node {
-	escape := func(s string) string {
-		if strings.HasPrefix(s, "$") && strings.Trim(s, "$") == "any" {
-			return "$" + s
-		}
-		return strings.ReplaceAll(s, "${", "$${")
+	return yamlOf(v, nil, func(schema.Value) yaml.Style { return yaml.FlowStyle },
+		func(schema.Value, path) (*yaml.Node, bool) { return nil, false })
+}
+
+// yamlOf is a value of JSON at a path, in which nothing is a reference or a matcher, with lists and
+// objects in a style. special returns what is written in the place of a part, nil for nothing, and
+// whether there is such.
+func yamlOf(v schema.Value, at path, style func(schema.Value) yaml.Style,
+	special func(schema.Value, path) (*yaml.Node, bool)) *yaml.Node {
+	if n, is := special(v, at); is {
+		return n
 	}
 	switch {
 	case v.IsString():
-		return wordOf(escape(v.String()))
+		text := v.String()
+		if strings.HasPrefix(text, "$") && strings.Trim(text, "$") == "any" {
+			return wordOf("$" + text)
+		}
+		return wordOf(strings.ReplaceAll(text, "${", "$${"))
 	case v.IsArray():
-		n := &yaml.Node{Kind: yaml.SequenceNode, Style: yaml.FlowStyle}
+		n := &yaml.Node{Kind: yaml.SequenceNode, Style: style(v)}
 		for item := range v.Elements() {
-			n.Content = append(n.Content, nodeOf(item))
+			n.Content = append(n.Content, yamlOf(item, at.to(len(n.Content)), style, special))
 		}
 		return n
 	case v.IsObject():
-		n := &yaml.Node{Kind: yaml.MappingNode, Style: yaml.FlowStyle}
+		n := &yaml.Node{Kind: yaml.MappingNode, Style: style(v)}
 		for name, item := range v.Members() {
+			held := yamlOf(item, at.to(name), style, special)
 			if strings.HasPrefix(name, "$") {
 				name = "$" + name
 			}
-			n.Content = append(n.Content, wordOf(name), nodeOf(item))
+			if held != nil {
+				n.Content = append(n.Content, wordOf(name), held)
+			}
 		}
 		return n
 	}

@@ -195,7 +195,7 @@ func prepareLength(o *op) string {
 }
 
 func prepareSchema(o *op) string {
-	text, err := o.arg.appendJSON(nil)
+	text, err := o.arg.json()
 	if err != nil {
 		return err.Error()
 	}

@@ -240,36 +240,18 @@ func orWhole(at string) string {
 
 // expected is what a result must match, or nil for nothing.
 func (r *RecordedCall) expected(v schema.Value, at path) *yaml.Node {
-	if as, is := r.loose[at.String()]; is {
-		switch as {
-		case leftOut:
-			return nil
-		case anyValue:
-			return &yaml.Node{Kind: yaml.ScalarNode, Value: string(anyValue)}
+	return yamlOf(v, at, styleOf, func(_ schema.Value, at path) (*yaml.Node, bool) {
+		as, is := r.loose[at.String()]
+		switch {
+		case !is || as == leftOut:
+			return nil, is
+		case as == anyValue:
+			return &yaml.Node{Kind: yaml.ScalarNode, Value: string(anyValue)}, true
 		}
 		n := mapping("$type", wordOf(string(as)))
 		n.Style = yaml.FlowStyle
-		return n
-	}
-	switch {
-	case v.IsArray():
-		n := &yaml.Node{Kind: yaml.SequenceNode, Style: styleOf(v)}
-		i := 0
-		for item := range v.Elements() {
-			n.Content = append(n.Content, r.expected(item, at.to(i)))
-			i++
-		}
-		return n
-	case v.IsObject():
-		n := &yaml.Node{Kind: yaml.MappingNode, Style: styleOf(v)}
-		for name, item := range v.Members() {
-			if held := r.expected(item, at.to(name)); held != nil {
-				n.Content = append(n.Content, nameOf(name), held)
-			}
-		}
-		return n
-	}
-	return nodeOf(v)
+		return n, true
+	})
 }
 
 // styleOf writes what is short on one line.
@@ -281,40 +263,20 @@ func styleOf(v schema.Value) yaml.Style {
 	return 0
 }
 
-// nameOf is the name of a member that is no matcher.
-func nameOf(name string) *yaml.Node {
-	if strings.HasPrefix(name, "$") {
-		name = "$" + name
-	}
-	return wordOf(name)
-}
-
 // sent are the arguments of a call. A value that an earlier call returned, and that differs from run
 // to run, is a reference to that.
 func (c *RecordedCase) sent(v schema.Value, before int) *yaml.Node {
-	switch {
-	case v.IsArray():
-		n := &yaml.Node{Kind: yaml.SequenceNode, Style: styleOf(v)}
-		for item := range v.Elements() {
-			n.Content = append(n.Content, c.sent(item, before))
-		}
-		return n
-	case v.IsObject():
-		n := &yaml.Node{Kind: yaml.MappingNode, Style: styleOf(v)}
-		for name, item := range v.Members() {
-			n.Content = append(n.Content, nameOf(name), c.sent(item, before))
-		}
-		return n
-	}
-	for i := before - 1; i >= 0; i-- {
-		call := c.Calls[i]
-		for _, at := range call.at {
-			if was, there := at.in(of(call.Result)); there && was.Equal(v) && len(v.Text()) > 1 {
-				return wordOf("${steps." + c.named(i) + dotted(at) + "}")
+	return yamlOf(v, nil, styleOf, func(v schema.Value, _ path) (*yaml.Node, bool) {
+		for i := before - 1; i >= 0 && !v.IsArray() && !v.IsObject(); i-- {
+			call := c.Calls[i]
+			for _, at := range call.at {
+				if was := at.in(of(call.Result)); was.Exists() && was.Equal(v) && len(v.Text()) > 1 {
+					return wordOf("${steps." + c.named(i) + dotted(at) + "}"), true
+				}
 			}
 		}
-	}
-	return nodeOf(v)
+		return nil, false
+	})
 }
 
 // dotted is a path behind a name.
@@ -326,28 +288,12 @@ func dotted(at path) string {
 	return "." + text
 }
 
-// in returns the value at a path.
-func (p path) in(v schema.Value) (schema.Value, bool) {
+// in returns the value at a path, or none.
+func (p path) in(v schema.Value) schema.Value {
 	for _, step := range p {
-		switch step := step.(type) {
-		case string:
-			v = v.Get(step)
-		case int:
-			i := 0
-			next := schema.Value{}
-			for item := range v.Elements() {
-				if i == step {
-					next = item
-				}
-				i++
-			}
-			v = next
-		}
-		if !v.Exists() {
-			return v, false
-		}
+		v = part(v, fmt.Sprint(step))
 	}
-	return v, true
+	return v
 }
 
 // named is the name by which later steps refer to a call.

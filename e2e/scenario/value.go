@@ -34,11 +34,11 @@ func (v Value) JSON() (json.RawMessage, error) {
 	if v.n == nil {
 		return nil, fmt.Errorf("there is no value")
 	}
-	return v.n.appendJSON(nil)
+	return v.n.json()
 }
 
-// String returns the value as reports show it: indented JSON, with its matchers. It is "" when there
-// is none.
+// String returns the value as reports show it: indented JSON, with its matchers; "" when there is
+// none.
 func (v Value) String() string {
 	if v.n == nil {
 		return ""
@@ -357,40 +357,44 @@ func (n *node) get(key string) *node {
 	return nil
 }
 
-// appendJSON writes a value that has neither matchers nor references.
-func (n *node) appendJSON(dst []byte) ([]byte, error) {
-	var err error
-	switch {
-	case n.kind == '$':
-		return nil, fmt.Errorf("the value has the matcher %s, and only what is expected can have one",
-			n.ops[0].matcher.name)
-	case n.refs != nil:
-		return nil, fmt.Errorf("the reference in %s was not expanded", visible(quoted(n.text)))
-	case n.kind == '[':
-		dst = append(dst, '[')
-		for i, x := range n.vals {
-			if i > 0 {
-				dst = append(dst, ',')
-			}
-			if dst, err = x.appendJSON(dst); err != nil {
-				return nil, err
-			}
+// json is the text of a value that has neither matchers nor references.
+func (n *node) json() (json.RawMessage, error) {
+	var wrong error
+	n.walk(func(x *node) {
+		switch {
+		case wrong != nil:
+		case x.kind == '$':
+			wrong = fmt.Errorf("the value has the matcher %s, and only what is expected can have one",
+				x.ops[0].matcher.name)
+		case x.refs != nil:
+			wrong = fmt.Errorf("the reference in %s was not expanded", visible(quoted(x.text)))
 		}
-		return append(dst, ']'), nil
-	case n.kind == '{':
-		dst = append(dst, '{')
-		for i, x := range n.vals {
-			if i > 0 {
-				dst = append(dst, ',')
-			}
-			dst = append(schema.AppendString(dst, n.keys[i]), ':')
-			if dst, err = x.appendJSON(dst); err != nil {
-				return nil, err
-			}
-		}
-		return append(dst, '}'), nil
+	})
+	if wrong != nil {
+		return nil, wrong
 	}
-	return append(dst, n.scalarJSON()...), nil
+	return n.write(nil, func(*node) []byte { return nil }), nil
+}
+
+// write writes a value as JSON. special returns what is written in the place of a part, or nil.
+func (n *node) write(dst []byte, special func(*node) []byte) []byte {
+	if text := special(n); text != nil {
+		return append(dst, text...)
+	}
+	if n.kind != '[' && n.kind != '{' {
+		return append(dst, n.scalarJSON()...)
+	}
+	dst = append(dst, n.kind)
+	for i, x := range n.vals {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		if n.kind == '{' {
+			dst = append(schema.AppendString(dst, n.keys[i]), ':')
+		}
+		dst = x.write(dst, special)
+	}
+	return append(dst, n.kind+2) // ] follows two after [, and } two after {
 }
 
 // scalarJSON is the text of anything but a list, an object or matchers.
