@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"encoding/json"
+	"maps"
 	"reflect"
 	"regexp"
 	"slices"
@@ -128,7 +129,7 @@ func expectedSchema() object {
 	self := object{"$ref": "#/$defs/expected"}
 	properties := object{}
 	for _, m := range matchers {
-		s := m.arg()
+		s := maps.Clone(m.arg)
 		s["description"] = m.help
 		properties[m.name] = s
 	}
