@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/pagetools/pagetools/e2e/report"
+	"github.com/pagetools/pagetools/e2e/run"
 	"github.com/pagetools/pagetools/e2e/scenario"
 )
 
@@ -14,7 +15,7 @@ import (
 // cookies nor storage. It belongs to the test that opened it, which calls one method at a time.
 type Page struct {
 	app   *App
-	visit *scenario.Visit
+	visit *run.Visit
 	t     testing.TB
 }
 
@@ -23,7 +24,7 @@ type Page struct {
 // an answer of [Page.Human] was not asked for.
 func (a *App) Open(tb testing.TB, path string) *Page {
 	tb.Helper()
-	visit, err := a.stand.Visit(tb.Context(), path, nil)
+	visit, err := a.stand.Visit(tb.Context(), path)
 	if err != nil {
 		tb.Fatalf("opening %q of %s: %s", path, a.name, plain(err))
 	}
@@ -73,7 +74,7 @@ func (p *Page) Tools(tb testing.TB) []string {
 func (p *Page) Call(tb testing.TB, tool string, arguments any) *Result {
 	tb.Helper()
 	r := p.call(tb, tool, arguments)
-	fatal(tb, r.called.Failed(tb.Context()))
+	fatal(tb, r.called.Ended(tb.Context(), false))
 	return r
 }
 
@@ -83,7 +84,7 @@ func (p *Page) Call(tb testing.TB, tool string, arguments any) *Result {
 func (p *Page) CallError(tb testing.TB, tool string, arguments any) *Result {
 	tb.Helper()
 	r := p.call(tb, tool, arguments)
-	fatal(tb, r.called.Succeeded(tb.Context()))
+	fatal(tb, r.called.Ended(tb.Context(), true))
 	return r
 }
 
@@ -115,16 +116,11 @@ func (p *Page) call(tb testing.TB, tool string, arguments any) *Result {
 // Result is what a call returned: its result, or of [Page.CallError] its error.
 type Result struct {
 	page   *Page
-	called *scenario.Called
+	called *run.Called
 }
 
 // JSON returns the result as a webtool has it in data: a string, an object, or {"content": …}.
-func (r *Result) JSON() json.RawMessage {
-	if r.called.Error != nil {
-		return r.called.Error
-	}
-	return r.called.Result
-}
+func (r *Result) JSON() json.RawMessage { return r.called.JSON() }
 
 // Match fails the test when the result is not as expected. The expectation is JSON text as a string,
 // a []byte or a json.RawMessage, with matchers, or another Go value, which is written as JSON.

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/pagetools/pagetools/e2e/report"
+	"github.com/pagetools/pagetools/e2e/run"
 	"github.com/pagetools/pagetools/e2e/scenario"
 )
 
@@ -64,9 +65,9 @@ func runFile(t *testing.T, name string, over Options) {
 		t.Fatalf("\n%s", err)
 	}
 	s := &running{file: f}
-	s.stand = sync.OnceValues(func() (*scenario.Stand, error) {
+	s.stand = sync.OnceValues(func() (*run.Stand, error) {
 		ctx, end := context.WithCancel(context.Background()) // until the stand is closed
-		stand, err := scenario.Open(ctx, f, scenario.RunOptions{Open: opener(0), Env: os.LookupEnv,
+		stand, err := run.Open(ctx, f, run.Options{Open: opener(0), Env: os.LookupEnv,
 			Site: scenario.Site{Dir: over.Dir, URL: over.URL, Serve: over.Serve}})
 		s.close = func() {
 			if err == nil {
@@ -99,8 +100,8 @@ func runFile(t *testing.T, name string, over Options) {
 // running is a file whose cases run.
 type running struct {
 	file  *scenario.File
-	stand func() (*scenario.Stand, error) // opened by the first case that needs it
-	close func()                          // nil when none did
+	stand func() (*run.Stand, error) // opened by the first case that needs it
+	close func()                     // nil when none did
 }
 
 // doors runs a case through its doors.
@@ -117,7 +118,7 @@ func (s *running) doors(t *testing.T, doors []scenario.Selected) {
 	turns := stand.Turns()
 	for _, one := range doors {
 		t.Run(string(one.Door), func(t *testing.T) {
-			ended(t, turns.Through(t.Context(), c, one.Door))
+			ended(t, turns.Through(t.Context(), &one))
 		})
 	}
 }
@@ -149,15 +150,15 @@ func (s *running) declarations(t *testing.T) {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {
-			run, err := judged()
+			all, err := judged()
 			if err != nil {
 				notOpened(t, "opening the site of "+s.file.Name, err)
 			}
-			for _, c := range run.Cases {
-				if c.Name == name || c.Name == "lint" && c.Failure != nil && len(run.Cases) == 1 {
+			for _, c := range all.Cases {
+				if c.Name == name || c.Name == "lint" && c.Failure != nil && len(all.Cases) == 1 {
 					// What could not be judged is one case, for both.
-					if c.Status == report.Failed && len(run.Findings) > 0 {
-						t.Log("\n" + strings.TrimRight(run.FindingsText(), "\n"))
+					if c.Status == report.Failed && len(all.Findings) > 0 {
+						t.Log("\n" + strings.TrimRight(all.FindingsText(), "\n"))
 					}
 					ended(t, c)
 				}

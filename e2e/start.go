@@ -17,6 +17,7 @@ import (
 	"github.com/pagetools/pagetools/bridge/policy"
 	"github.com/pagetools/pagetools/bridge/text"
 	"github.com/pagetools/pagetools/e2e/app"
+	"github.com/pagetools/pagetools/e2e/run"
 	"github.com/pagetools/pagetools/e2e/scenario"
 )
 
@@ -38,7 +39,7 @@ type Options struct {
 
 // App is a web app with a browser that opens its pages. It is safe for concurrent use.
 type App struct {
-	stand *scenario.Stand
+	stand *run.Stand
 	name  string // the folder, or the address
 	// folder is the folder that is served; "" is none.
 	folder string
@@ -222,7 +223,7 @@ func (a *started) start(o Options) {
 	}
 	ctx, end := context.WithCancel(context.Background()) // it outlives the test that starts it
 	a.end = end
-	stand, err := scenario.Open(ctx, f, scenario.RunOptions{Open: opener(questionTime), Env: os.LookupEnv})
+	stand, err := run.Open(ctx, f, run.Options{Open: opener(questionTime), Env: os.LookupEnv})
 	if err != nil {
 		a.err = err
 		return
@@ -260,7 +261,7 @@ func (o *Options) config() (scenario.Value, error) {
 	if err != nil {
 		return scenario.Value{}, err
 	}
-	return scenario.Literal(text)
+	return scenario.Config(text)
 }
 
 // opener starts a browser for an app, where questions stay open for so long; 0 is the usual time.

@@ -15,6 +15,7 @@ import (
 	"github.com/pagetools/pagetools/bridge/policy"
 	"github.com/pagetools/pagetools/bridge/text"
 	"github.com/pagetools/pagetools/e2e/report"
+	kitrun "github.com/pagetools/pagetools/e2e/run"
 	"github.com/pagetools/pagetools/e2e/scenario"
 )
 
@@ -198,11 +199,11 @@ const looks = 5
 func (t *tester) replay(ctx context.Context, f *scenario.File,
 	accept func(*scenario.File, []scenario.Change) error) (*report.Run, error) {
 	defer t.p.waiting("replaying what was recorded")()
-	o := scenario.RunOptions{Open: t.open, Env: os.LookupEnv, Version: ownVersion(), Accept: accept}
+	o := kitrun.Options{Open: t.open, Env: os.LookupEnv, Version: ownVersion(), Accept: accept}
 	if accept != nil {
-		o.Via, o.Repeat = []scenario.Door{scenario.ThroughWebtool}, looks
+		o.Select.Via, o.Repeat = []scenario.Door{scenario.ThroughWebtool}, looks
 	}
-	return scenario.Run(ctx, []*scenario.File{f}, o)
+	return kitrun.Files(ctx, []*scenario.File{f}, o)
 }
 
 func failedCases(run *report.Run) (n int) {

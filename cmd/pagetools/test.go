@@ -22,6 +22,7 @@ import (
 	"github.com/pagetools/pagetools/e2e/app"
 	"github.com/pagetools/pagetools/e2e/hosts"
 	"github.com/pagetools/pagetools/e2e/report"
+	kitrun "github.com/pagetools/pagetools/e2e/run"
 	"github.com/pagetools/pagetools/e2e/scenario"
 )
 
@@ -154,8 +155,8 @@ func (t *tester) once(ctx context.Context, args []string) error {
 	}
 	out := t.p.reporter(formats)
 	o := t.options(formats, out)
-	o.Options, o.Host = selection, host
-	done, err := scenario.Run(ctx, all, o)
+	o.Select, o.Host = selection, host
+	done, err := kitrun.Files(ctx, all, o)
 	if errors.Is(context.Cause(ctx), errChanged) {
 		return nil // the next run reports
 	}
@@ -163,7 +164,7 @@ func (t *tester) once(ctx context.Context, args []string) error {
 		return t.p.shown(problems)
 	}
 	failed := t.p.report(out, done)
-	var closed *scenario.NotOpened
+	var closed *kitrun.NotOpened
 	var ended *exitError
 	switch {
 	case err == nil, ctx.Err() != nil:
@@ -177,8 +178,8 @@ func (t *tester) once(ctx context.Context, args []string) error {
 }
 
 // options say how cases run, but for which they are, and under which host.
-func (t *tester) options(formats []report.Format, out report.Reporter) scenario.RunOptions {
-	o := scenario.RunOptions{
+func (t *tester) options(formats []report.Format, out report.Reporter) kitrun.Options {
+	o := kitrun.Options{
 		Open: t.open, Env: os.LookupEnv, Version: ownVersion(),
 		Site:    t.site(),
 		Retries: t.o.retries, Repeat: t.o.repeat, Parallel: t.o.parallel,
@@ -226,7 +227,7 @@ func (t *tester) selection() (o scenario.Options, err error) {
 				text.Line(word))
 		}
 	}
-	if !slices.Contains([]string{"off", scenario.TraceOn, scenario.TraceRetainOnFailure}, t.o.trace) {
+	if !slices.Contains([]string{"off", kitrun.TraceOn, kitrun.TraceRetainOnFailure}, t.o.trace) {
 		return o, usage("invalid value %q for --trace: must be off, on or retain-on-failure",
 			text.Line(t.o.trace))
 	}

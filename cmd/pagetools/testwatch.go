@@ -11,7 +11,7 @@ import (
 	"github.com/pagetools/pagetools/bridge/text"
 	"github.com/pagetools/pagetools/cmd/pagetools/internal/watch"
 	"github.com/pagetools/pagetools/e2e/report"
-	"github.com/pagetools/pagetools/e2e/scenario"
+	kitrun "github.com/pagetools/pagetools/e2e/run"
 )
 
 // errChanged ends a run whose files have changed.
@@ -89,16 +89,16 @@ func (t *tester) reads(args []string) watch.Set {
 		set.Folders = append(set.Folders, watch.Folder{Path: folder, Below: t.isScenario})
 	}
 	set.Files = append(set.Files, names...)
-	o := scenario.RunOptions{Site: t.site(), Env: os.LookupEnv}
+	o := kitrun.Options{Site: t.site(), Env: os.LookupEnv}
 	for _, name := range names {
 		f, err := readScenarios(name)
 		if err != nil {
 			continue
 		}
-		d := f.Depends(o)
-		set.Files, set.Ignored = append(set.Files, d.Reads...), append(set.Ignored, d.Writes...)
-		if d.Folder != "" {
-			set.Folders = append(set.Folders, watch.Folder{Path: d.Folder})
+		reads, writes, folder := kitrun.DependsOn(f, o)
+		set.Files, set.Ignored = append(set.Files, reads...), append(set.Ignored, writes...)
+		if folder != "" {
+			set.Folders = append(set.Folders, watch.Folder{Path: folder})
 		}
 	}
 	if t.o.dir != "" {

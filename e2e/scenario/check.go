@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"encoding/json"
 	"fmt"
 	"reflect"
 	"slices"
@@ -24,6 +25,14 @@ func Read(name string, text []byte) (*File, error) {
 		return nil, err
 	}
 	return f, nil
+}
+
+// ReadAs reads a file of scenarios by its name: one that ends in .json has evals.
+func ReadAs(name string, text []byte) (*File, error) {
+	if strings.HasSuffix(name, ".json") {
+		return ReadEvals(name, text)
+	}
+	return Read(name, text)
 }
 
 // exactlyOne reports a struct of which not exactly one of some keys is set.
@@ -119,17 +128,33 @@ func (s *Site) check(d *decoder) {
 	case s.Dir == "" && s.URL == "":
 		d.add(s.Position, "invalid site: it names no app; write dir, url, or serve and url")
 	}
-	if s.Config.n != nil && s.Config.n.kind != '{' {
-		d.add(s.Config.Position(), "invalid value for config: it must be a mapping")
+	d.config(s.Config)
+}
+
+// Config reads a value for [Site.Config] from JSON text in which nothing is a reference. The error is
+// a [*schema.SyntaxError], or a [*Problems] that names the unknown keys.
+func Config(text json.RawMessage) (Value, error) {
+	v, err := Literal(text)
+	if err != nil {
+		return v, err
+	}
+	p := &problems{file: "config"}
+	p.config(v)
+	return v, p.err()
+}
+
+func (p *problems) config(v Value) {
+	if v.n == nil {
 		return
 	}
-	if s.Config.n == nil {
+	if v.n.kind != '{' {
+		p.add(v.Position(), "invalid value for config: it must be a mapping")
 		return
 	}
 	known := configKeys()
-	for _, key := range s.Config.n.keys {
+	for _, key := range v.n.keys {
 		if !slices.Contains(known, key) {
-			d.add(s.Config.Position(), "unknown key %s in config: %s", quoted(key), instead(key, known))
+			p.add(v.Position(), "unknown key %s in config: %s", quoted(key), instead(key, known))
 		}
 	}
 }
@@ -232,8 +257,8 @@ func (s *Step) checkError(d *decoder) {
 		d.add(want.at, "invalid value for expect-error: it must be a mapping, such as {code: TOOL_ERROR}")
 		return
 	}
-	code := want.get("code")
-	if code == nil || code.kind != '"' || code.refs != nil {
+	code := s.code()
+	if code == nil {
 		return
 	}
 	var known []string
@@ -243,6 +268,26 @@ func (s *Step) checkError(d *decoder) {
 	if !slices.Contains(known, code.text) {
 		d.add(code.at, "unknown code %s: %s", quoted(code.text), instead(code.text, known))
 	}
+}
+
+// code is the code that expect-error names, or nil.
+func (s *Step) code() *node {
+	if s.ExpectError.n == nil {
+		return nil
+	}
+	code := s.ExpectError.n.get("code")
+	if code == nil || code.kind != '"' || code.refs != nil {
+		return nil
+	}
+	return code
+}
+
+// ErrorCode returns the code of the error that the call must fail with; "" when none is named.
+func (s *Step) ErrorCode() bridge.Code {
+	if code := s.code(); code != nil {
+		return bridge.Code(code.text)
+	}
+	return ""
 }
 
 func (*Step) constraints() object {

@@ -185,13 +185,9 @@ func (d *decoder) text(n *yaml.Node, f field) {
 	}
 	f.value.SetString(n.Value)
 	if enum := f.tag.Get("enum"); enum != "" {
-		words := strings.Split(enum, ",")
-		for _, w := range words {
-			if w == n.Value {
-				return
-			}
+		if words := strings.Split(enum, ","); !slices.Contains(words, n.Value) {
+			d.add(at(n), "invalid value %s for %s: %s", quoted(n.Value), f.key, instead(n.Value, words))
 		}
-		d.add(at(n), "invalid value %s for %s: %s", quoted(n.Value), f.key, instead(n.Value, words))
 		return
 	}
 	if wrong := wrongText(n.Value, f.tag.Get("check")); wrong != "" {
@@ -249,8 +245,8 @@ func (d *decoder) integer(n *yaml.Node, f field) {
 	f.value.SetInt(int64(i))
 }
 
-// defaultWait is how long eventually waits that names no time.
-const defaultWait = 5 * time.Second
+// DefaultWait is how long a step waits, with wait-for or eventually, that names no time.
+const DefaultWait = 5 * time.Second
 
 // mostDuration bounds what a file may wait for.
 const mostDuration = time.Hour
@@ -267,7 +263,7 @@ func (d *decoder) duration(n *yaml.Node, key string) time.Duration {
 
 func (e *Eventually) decode(d *decoder, key string, n *yaml.Node) {
 	if n.Tag == "!!bool" && n.Value == "true" {
-		*e = Eventually(defaultWait)
+		*e = Eventually(DefaultWait)
 		return
 	}
 	*e = Eventually(d.duration(n, key))
@@ -297,13 +293,11 @@ func (*On) schema() object {
 func (a *Answer) decode(d *decoder, key string, n *yaml.Node) {
 	if n.Kind == yaml.ScalarNode {
 		text, list := n.Value, acts()
-		for _, act := range list {
-			if text == act {
-				if a.Act = Act(text); a.Act == dismiss {
-					a.Act = Decline
-				}
-				return
+		if slices.Contains(list, text) {
+			if a.Act = Act(text); a.Act == dismiss {
+				a.Act = Decline
 			}
+			return
 		}
 		d.add(at(n), "invalid value %s for %s: %s; {value: …} answers with a value", quoted(text), key,
 			instead(text, list))
@@ -356,7 +350,7 @@ type Problem struct {
 
 // String is the problem as compilers print theirs: file:line:column: message.
 func (p Problem) String() string {
-	return fmt.Sprintf("%s:%d:%d: %s", visible(p.File), p.Line, p.Column, p.Message)
+	return fmt.Sprintf("%s:%d:%d: %s", text.EscapeLine(p.File), p.Line, p.Column, p.Message)
 }
 
 // Problems is the error of [Read] and [ReadEvals]: all that is wrong with a file, in the order of
@@ -387,7 +381,7 @@ type problems struct {
 }
 
 func (p *problems) add(at Position, format string, args ...any) {
-	p.list = append(p.list, Problem{p.file, at, visible(fmt.Sprintf(format, args...))})
+	p.list = append(p.list, Problem{p.file, at, text.EscapeLine(fmt.Sprintf(format, args...))})
 }
 
 // err returns what was collected, or nil.
@@ -401,11 +395,6 @@ func (p *problems) err() error {
 	list := slices.Compact(p.list) // an alias is read where it is used, and is wrong in one place
 	n := min(len(list), mostProblems)
 	return &Problems{List: list[:n], More: len(list) - n}
-}
-
-// visible makes text of strangers one line that a terminal does not obey.
-func visible(s string) string {
-	return text.EscapeLine(s)
 }
 
 // quoted is a value in a message.

@@ -15,8 +15,7 @@
 // steps that each door runs: the page's own executeTool, a webtool, and MCP. Each run has a
 // [Scope] for its references and [Humans] for its questions. [Match] compares a result with what
 // is expected, and [Update] accepts results as the expected ones. [ReadEvals] reads the files of
-// webmcp-evals as cases. [Run] runs the cases of files through their doors, and reports them; [Open]
-// is for those who run them one by one, or call tools without a file.
+// webmcp-evals as cases. A [Draft] and a [Recording] are written as files. Package run runs them.
 //
 // In a value that is expected, an object matches when it has the expected members, an array by
 // position and length, and an object whose keys begin with $ is matchers, all of which must hold.
@@ -24,5 +23,5 @@
 // ${unique} are references, $${ is the text ${, and a key $$x is the key $x. NAME is the name of
 // a step, or of the tool that a step calls: then the last call of that tool counts.
 //
-// Everything but the running of cases is pure: it opens no file and no page.
+// The package is pure: it opens no file and no page.
 package scenario

@@ -26,8 +26,8 @@ type Draft struct {
 }
 
 // Text returns the file: a case that expects the tools, and one for each tool that only reads, with
-// the first arguments of [schema.Samples]. Tools that change something, and those without such arguments, are
-// cases in comments at the end. [Read] reads the text. An error says what it lacks.
+// the first arguments of [schema.Samples]. Tools that change something, and those without such
+// arguments, are cases in comments at the end. [Read] reads the text. An error says what it lacks.
 func (d Draft) Text() ([]byte, error) {
 	if len(d.Tools) == 0 {
 		return nil, errors.New("there are no tools: a scenario needs one")
@@ -39,37 +39,25 @@ func (d Draft) Text() ([]byte, error) {
 		names = append(names, t.Name)
 		var arguments json.RawMessage
 		made := false
-		if all := schema.Samples(t.Input, false); len(all) > 0 {
+		if all := schema.Samples(t.Input, false); len(all) > 0 && fits(all[0].Input) {
 			arguments, made = all[0].Input, all[0].Invented
 		}
-		switch reads := readsOnly(t); {
-		case reads && arguments != nil && fits(arguments):
+		if reads := readsOnly(t); reads && arguments != nil {
 			cases = append(cases, caseOf(t.Name, arguments, made, false))
-		default:
-			if !fits(arguments) {
-				arguments = nil
-			}
+		} else {
 			later = append(later, caseOf(t.Name, arguments, made, !reads))
 		}
 	}
 	slices.Sort(names)
-	list := &yaml.Node{Kind: yaml.SequenceNode, Style: yaml.FlowStyle}
+	list := inline(listOf())
 	for _, name := range names {
 		list.Content = append(list.Content, wordOf(name))
 	}
-	first := mapping("name", wordOf("has its tools"),
+	first := mapping("name", "has its tools",
 		"steps", listOf(mapping("tools", mapping("exactly", list))))
-	site := mapping("dir", wordOf(d.Dir))
-	if d.Dir == "" {
-		site = mapping("url", wordOf(strings.ReplaceAll(d.URL, "${", "$${")))
-	}
-	root := mapping("site", site)
-	if d.Lock != "" {
-		root.Content = append(root.Content, wordOf("lock"), wordOf(d.Lock))
-	}
 	cases = append([]*yaml.Node{first}, cases...)
-	root.Content = append(root.Content, wordOf("cases"), listOf(cases...))
-	text, err := encodeYAML(root)
+	text, err := encodeYAML(mapping("site", siteOf(d.Dir, d.URL), "lock", d.Lock,
+		"cases", listOf(cases...)))
 	if err != nil {
 		return nil, err
 	}
@@ -101,45 +89,40 @@ func (d Draft) check(text []byte) error {
 
 // caseOf is a case that calls a tool. A person is asked before calls that change something.
 func caseOf(name string, arguments []byte, made, asks bool) *yaml.Node {
-	one := mapping("name", wordOf(name+" answers"))
+	var human, with *yaml.Node
 	if asks {
-		on := mapping("kind", wordOf("approve"), "tool", wordOf(name))
-		on.Style = yaml.FlowStyle
-		one.Content = append(one.Content, wordOf("human"),
-			listOf(mapping("on", on, "answer", wordOf("accept"))))
+		on := inline(mapping("kind", "approve", "tool", name))
+		human = listOf(mapping("on", on, "answer", "accept"))
 	}
-	step := mapping("call", wordOf(name))
-	switch v, err := schema.Read(arguments, 0); {
-	case arguments == nil || err != nil:
-		key := wordOf("with")
+	key := wordOf("with")
+	switch v := of(arguments); {
+	case !v.Exists():
 		key.HeadComment = "nothing says which arguments work: write them"
-		empty := &yaml.Node{Kind: yaml.MappingNode, Style: yaml.FlowStyle}
-		step.Content = append(step.Content, key, empty)
+		with = inline(mapping())
 	case v.Len() > 0:
-		key := wordOf("with")
-		if made {
+		if with = nodeOf(v); made {
 			key.HeadComment = "made up: write what the site has"
 		}
-		step.Content = append(step.Content, key, nodeOf(v))
 	}
-	one.Content = append(one.Content, wordOf("steps"), listOf(step))
-	return one
+	return mapping("name", name+" answers", "human", human,
+		"steps", listOf(mapping("call", name, key, with)))
+}
+
+// siteOf is the site of a file: a folder, or an address.
+func siteOf(dir, url string) *yaml.Node {
+	return mapping("dir", dir, "url", strings.ReplaceAll(url, "${", "$${"))
 }
 
 // readsOnly reports whether the page says that a tool changes nothing. What a frame says does not
 // count.
 func readsOnly(t *check.Tool) bool {
-	claims, err := schema.Read(t.Annotations, 0)
-	return err == nil && t.Frame == "" && string(claims.Get("readOnlyHint").Text()) == "true"
+	return t.Frame == "" && string(of(t.Annotations).Get("readOnlyHint").Text()) == "true"
 }
 
 // fits reports whether arguments stay the same when they are written as YAML and read.
 func fits(arguments []byte) bool {
-	want, err := schema.Read(arguments, 0)
-	if err != nil {
-		return false
-	}
-	text, err := encodeYAML(mapping("site", mapping("url", wordOf("https://shop.example/")), "cases",
+	want := of(arguments)
+	text, err := encodeYAML(mapping("site", siteOf("", "https://shop.example/"), "cases",
 		listOf(caseOf("x", arguments, false, false))))
 	if err != nil {
 		return false
@@ -150,27 +133,37 @@ func fits(arguments []byte) bool {
 	}
 	with := f.Cases[0].Steps[0].With
 	if !with.Exists() {
-		return want.Len() == 0
+		return want.Exists() && want.Len() == 0
 	}
 	scope := &Scope{}
 	if with, err = scope.Expand(with); err != nil {
 		return false
 	}
 	got, err := with.JSON()
-	if err != nil {
-		return false
-	}
-	read, err := schema.Read(got, 0)
-	return err == nil && read.Equal(want)
+	return err == nil && want.Exists() && of(got).Equal(want)
 }
 
+// mapping makes an object of keys and values: nodes, or words. It leaves out what is nil or "".
 func mapping(pairs ...any) *yaml.Node {
+	node := func(x any) *yaml.Node {
+		n, _ := x.(*yaml.Node)
+		if text, _ := x.(string); text != "" {
+			n = wordOf(text)
+		}
+		return n
+	}
 	n := &yaml.Node{Kind: yaml.MappingNode}
 	for i := 1; i < len(pairs); i += 2 {
-		key, _ := pairs[i-1].(string)
-		held, _ := pairs[i].(*yaml.Node)
-		n.Content = append(n.Content, wordOf(key), held)
+		if held := node(pairs[i]); held != nil {
+			n.Content = append(n.Content, node(pairs[i-1]), held)
+		}
 	}
+	return n
+}
+
+// inline writes a list or an object on one line.
+func inline(n *yaml.Node) *yaml.Node {
+	n.Style = yaml.FlowStyle
 	return n
 }
 
@@ -188,30 +181,47 @@ func wordOf(words string) *yaml.Node {
 	return n
 }
 
+// textOf is a text in which nothing is a reference or a matcher.
+func textOf(text string) *yaml.Node {
+	if strings.HasPrefix(text, "$") && strings.Trim(text, "$") == "any" {
+		return wordOf("$" + text)
+	}
+	return wordOf(strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "${", "$${"))
+}
+
 // nodeOf is a value of JSON in which nothing is a reference.
 func nodeOf(v schema.Value) *yaml.Node {
-	escape := func(s string) string {
-		if strings.HasPrefix(s, "$") && strings.Trim(s, "$") == "any" {
-			return "$" + s
-		}
-		return strings.ReplaceAll(s, "${", "$${")
+	return yamlOf(v, nil, func(schema.Value) yaml.Style { return yaml.FlowStyle },
+		func(schema.Value, path) (*yaml.Node, bool) { return nil, false })
+}
+
+// yamlOf is a value of JSON at a path, in which nothing is a reference or a matcher, with lists and
+// objects in a style. special returns what is written in the place of a part, nil for nothing, and
+// whether there is such.
+func yamlOf(v schema.Value, at path, style func(schema.Value) yaml.Style,
+	special func(schema.Value, path) (*yaml.Node, bool)) *yaml.Node {
+	if n, is := special(v, at); is {
+		return n
 	}
 	switch {
 	case v.IsString():
-		return wordOf(escape(v.String()))
+		return textOf(v.String())
 	case v.IsArray():
-		n := &yaml.Node{Kind: yaml.SequenceNode, Style: yaml.FlowStyle}
+		n := &yaml.Node{Kind: yaml.SequenceNode, Style: style(v)}
 		for item := range v.Elements() {
-			n.Content = append(n.Content, nodeOf(item))
+			n.Content = append(n.Content, yamlOf(item, at.to(len(n.Content)), style, special))
 		}
 		return n
 	case v.IsObject():
-		n := &yaml.Node{Kind: yaml.MappingNode, Style: yaml.FlowStyle}
+		n := &yaml.Node{Kind: yaml.MappingNode, Style: style(v)}
 		for name, item := range v.Members() {
+			held := yamlOf(item, at.to(name), style, special)
 			if strings.HasPrefix(name, "$") {
 				name = "$" + name
 			}
-			n.Content = append(n.Content, wordOf(name), nodeOf(item))
+			if held != nil {
+				n.Content = append(n.Content, wordOf(name), held)
+			}
 		}
 		return n
 	}

@@ -157,7 +157,7 @@ func (e *evalCase) scenario(index int, before map[string]bool) *Case {
 
 func toolsStep(at Position, names []string) Step {
 	return Step{Position: at, Tools: &Tools{Position: at, Include: names,
-		Eventually: Eventually(defaultWait)}}
+		Eventually: Eventually(DefaultWait)}}
 }
 
 // nameFor makes a name that a case can have, and adds it to those before.
@@ -399,35 +399,7 @@ func (v Value) exported() json.RawMessage {
 	if v.n == nil {
 		return nil
 	}
-	return v.n.appendEvals(nil)
-}
-
-func (n *node) appendEvals(dst []byte) []byte {
-	switch {
-	case n.refs != nil, n.kind == '{' && n.looksLikeMatchers():
-		return append(dst, anything...)
-	case n.kind == '$':
-		return n.appendMatchers(dst)
-	case n.kind == '[':
-		dst = append(dst, '[')
-		for i, x := range n.vals {
-			if i > 0 {
-				dst = append(dst, ',')
-			}
-			dst = x.appendEvals(dst)
-		}
-		return append(dst, ']')
-	case n.kind == '{':
-		dst = append(dst, '{')
-		for i, x := range n.vals {
-			if i > 0 {
-				dst = append(dst, ',')
-			}
-			dst = x.appendEvals(append(schema.AppendString(dst, n.keys[i]), ':'))
-		}
-		return append(dst, '}')
-	}
-	return append(dst, n.scalarJSON()...)
+	return v.n.write(nil, inEvals)
 }
 
 // looksLikeMatchers reports whether all keys of an object begin with $: in evals they would be
@@ -437,20 +409,26 @@ func (n *node) looksLikeMatchers() bool {
 		func(k string) bool { return !strings.HasPrefix(k, "$") })
 }
 
-func (n *node) appendMatchers(dst []byte) []byte {
-	if len(n.ops) == 1 && n.ops[0].matcher.name == "$exact" {
-		return n.ops[0].arg.appendEvals(dst)
+// inEvals is what evals have in the place of a part that JSON has no word for, or nil.
+func inEvals(n *node) []byte {
+	switch {
+	case n.refs != nil, n.kind == '{' && n.looksLikeMatchers():
+		return []byte(anything)
+	case n.kind != '$':
+		return nil
+	case len(n.ops) == 1 && n.ops[0].matcher.name == "$exact":
+		return n.ops[0].arg.write(nil, inEvals)
 	}
-	start := len(dst)
+	var out []byte
 	for _, o := range n.ops {
 		if o.matcher.theirs && o.arg.refs == nil {
-			dst = append(schema.AppendString(append(dst, ','), o.matcher.name), ':')
-			dst = append(dst, o.arg.scalarJSON()...)
+			out = append(schema.AppendString(append(out, ','), o.matcher.name), ':')
+			out = append(out, o.arg.scalarJSON()...)
 		}
 	}
-	if len(dst) == start {
-		return append(dst, anything...)
+	if out == nil {
+		return []byte(anything)
 	}
-	dst[start] = '{'
-	return append(dst, '}')
+	out[0] = '{'
+	return append(out, '}')
 }

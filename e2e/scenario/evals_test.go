@@ -307,17 +307,6 @@ func TestSelect(t *testing.T) {
 			t.Errorf("%+v: %s", c.options, got)
 		}
 	}
-	all, err := Select([]*File{a}, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if want := `pagetools test a.webtool.yaml --run '^a\.webtool\.yaml/it'\''s one/page$'`; all[0].Again() != want {
-		t.Errorf("again is %s", all[0].Again())
-	}
-	odd := Selected{File: &File{Name: "-x\u202e\n"}, Case: &Case{Name: "a"}, Door: ThroughMCP}
-	if got := odd.Again(); strings.ContainsAny(got, "\n\u202e") || !strings.HasSuffix(got, ` -- '-x\u202e\n'`) {
-		t.Errorf("again is %s", got)
-	}
 }
 
 func FuzzReadEvals(f *testing.F) {

@@ -59,8 +59,8 @@ func ExampleHumans() {
 		fmt.Println(err)
 		return
 	}
-	h, err := NewHumans(f.Cases[0].Human, &Scope{})
-	if err != nil {
+	var h Humans
+	if err := h.Add(&Scope{}, f.Cases[0].Human...); err != nil {
 		fmt.Println(err)
 		return
 	}

@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"encoding/json"
+	"maps"
 	"reflect"
 	"regexp"
 	"slices"
@@ -129,7 +130,7 @@ func expectedSchema() object {
 	self := object{"$ref": "#/$defs/expected"}
 	properties := object{}
 	for _, m := range matchers {
-		s := m.arg()
+		s := maps.Clone(m.arg)
 		s["description"] = m.help
 		properties[m.name] = s
 	}
@@ -171,19 +172,6 @@ func (s *Selected) Name() string {
 	return s.File.Name + "/" + s.Case.Name + "/" + string(s.Door)
 }
 
-// Again is the command line that repeats just this case through this door, for a POSIX shell.
-func (s *Selected) Again() string {
-	run := "^" + regexp.QuoteMeta(s.Name()) + "$"
-	words := []string{"pagetools", "test", s.File.Name, "--run", run}
-	if strings.HasPrefix(s.File.Name, "-") {
-		words = []string{"pagetools", "test", "--run", run, "--", s.File.Name}
-	}
-	for i, w := range words {
-		words[i] = text.ShellWord(visible(w))
-	}
-	return strings.Join(words, " ")
-}
-
 // Select returns the cases that run, in the order of the files and their lines. With a case that
 // has only, no others are selected; under CI that is a [*Problems] with the place of each.
 func Select(files []*File, o Options) ([]Selected, error) {
@@ -200,7 +188,7 @@ func Select(files []*File, o Options) ([]Selected, error) {
 				continue
 			}
 			wrong.List = append(wrong.List, Problem{f.Name, c.Position,
-				visible("the case " + quoted(c.Name) + " has only, with which all others are left out: " +
+				text.EscapeLine("the case " + quoted(c.Name) + " has only, with which all others are left out: " +
 					"remove it before CI")})
 		}
 	}

@@ -13,8 +13,8 @@ import (
 func humans(t *testing.T, entries string) *Humans {
 	t.Helper()
 	f := mustRead(t, "cases: [{name: a, human: "+entries+", steps: [{call: x}]}]")
-	h, err := NewHumans(f.Cases[0].Human, &Scope{Unique: "u"})
-	if err != nil {
+	h := &Humans{}
+	if err := h.Add(&Scope{Unique: "u"}, f.Cases[0].Human...); err != nil {
 		t.Fatal(err)
 	}
 	return h
@@ -69,7 +69,7 @@ func TestHumans(t *testing.T) {
 		t.Errorf("the answer is %+v, %v", a, err)
 	}
 	f := mustRead(t, "cases: [{name: a, human: [{answer: {value: '${env.X}'}}], steps: [{call: x}]}]")
-	if _, err := NewHumans(f.Cases[0].Human, &Scope{}); err == nil || !strings.Contains(err.Error(), "line 1: human: the environment variable X") {
+	if err := h.Add(&Scope{}, f.Cases[0].Human...); err == nil || !strings.Contains(err.Error(), "line 1: human: the environment variable X") {
 		t.Errorf("a reference to nothing: %v", err)
 	}
 }

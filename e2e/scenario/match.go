@@ -41,15 +41,15 @@ func Match(want Value, actual json.RawMessage) *Mismatch {
 	}
 	v, err := schema.Read(actual, 0)
 	if err != nil {
-		return &Mismatch{Why: "the actual value cannot be read: " + visible(err.Error()) + ".",
-			Expected: show(want.n, nil), Actual: visible(shorten(string(actual)))}
+		return &Mismatch{Why: "the actual value cannot be read: " + text.EscapeLine(err.Error()) + ".",
+			Expected: show(want.n, nil), Actual: text.EscapeLine(shorten(string(actual)))}
 	}
 	d := match(want.n, v, nil, false)
 	if d == nil {
 		return nil
 	}
 	return &Mismatch{
-		Path: visible(d.at.String()), Why: visible(d.sentence()) + ".",
+		Path: text.EscapeLine(d.at.String()), Why: text.EscapeLine(d.sentence()) + ".",
 		Expected: show(want.n, d.at), Actual: show(literal(v, Position{}), d.at),
 		differences: []*difference{d},
 	}
@@ -317,6 +317,23 @@ func show(n *node, mark path) string {
 	p := &printer{}
 	p.print(n, "", "", mark)
 	return p.text()
+}
+
+// Show returns JSON text as a [Mismatch] has it, with the line of a member marked; "" marks the
+// first line.
+func Show(words json.RawMessage, member string) string {
+	if member == "" {
+		return shown(words, nil)
+	}
+	return shown(words, path{member})
+}
+
+func shown(words json.RawMessage, mark path) string {
+	v := of(words)
+	if !v.Exists() { // nested deeper than people read
+		return text.EscapeLine(shorten(string(words)))
+	}
+	return show(literal(v, Position{}), mark)
 }
 
 // line is a value on one line, for a sentence.

@@ -19,7 +19,7 @@ type matcher struct {
 	inner role
 	// theirs is true when webmcp-evals has it with the same meaning.
 	theirs bool
-	arg    func() map[string]any // the JSON Schema of its value
+	arg    object // the JSON Schema of its value
 	// prepare reads the value once, and says what is wrong with it, or returns "".
 	prepare func(o *op) string
 	// match says why a value does not match, or returns nil.
@@ -48,23 +48,15 @@ var typeNames = []string{"string", "number", "boolean", "array", "object", "null
 
 const mostUnordered = 500 // each is compared with each
 
-// typeArg also takes null, which YAML reads the word as.
-var typeArg = func() map[string]any {
-	return map[string]any{"enum": []any{"string", "number", "boolean", "array", "object", "null", nil}}
-}
-var textArg = func() map[string]any { return map[string]any{"type": "string"} }
-var anyArg = func() map[string]any { return map[string]any{} }
-var numberArg = func() map[string]any {
-	return map[string]any{"type": []string{"number", "string"}}
-}
-var schemaArg = func() map[string]any {
-	return map[string]any{"type": []string{"object", "boolean"}}
-}
-var valueArg = func() map[string]any { return map[string]any{"$ref": "#/$defs/expected"} }
-var listArg = func() map[string]any {
-	return map[string]any{"type": "array", "items": valueArg(), "minItems": 1,
-		"maxItems": mostUnordered}
-}
+// The JSON Schemas of values. typeArg also takes null, which YAML reads the word as.
+var (
+	typeArg   = object{"enum": []any{"string", "number", "boolean", "array", "object", "null", nil}}
+	textArg   = object{"type": "string"}
+	numberArg = object{"type": []string{"number", "string"}}
+	schemaArg = object{"type": []string{"object", "boolean"}}
+	valueArg  = object{"$ref": "#/$defs/expected"}
+	listArg   = object{"type": "array", "items": valueArg, "minItems": 1, "maxItems": mostUnordered}
+)
 
 // matchers is the table of all.
 var matchers = allMatchers()
@@ -88,20 +80,17 @@ func allMatchers() []*matcher {
 			"(?i) in front ignores case",
 			inner: sent, theirs: true, arg: textArg, prepare: preparePattern, match: matchPattern},
 		{name: "$contains", help: "a string that contains this one", inner: sent, theirs: true,
-			arg:     textArg,
-			prepare: prepareText, match: matchContains},
+			arg: textArg, prepare: prepareText, match: matchContains},
 		order("$gt", "greater than", func(c int) bool { return c > 0 }),
 		order("$gte", "at least", func(c int) bool { return c >= 0 }),
 		order("$lt", "less than", func(c int) bool { return c < 0 }),
 		order("$lte", "at most", func(c int) bool { return c <= 0 }),
 		{name: "$type", help: "any value of this type of JSON", inner: sent, theirs: true,
-			arg:     typeArg,
-			prepare: prepareType, match: matchType},
+			arg: typeArg, prepare: prepareType, match: matchType},
 		{name: "$any", help: "any value: only that there is one counts", inner: sent, theirs: true,
-			arg:     func() map[string]any { return map[string]any{"const": true} },
-			prepare: prepareAny, match: func(*op, schema.Value, path) *difference { return nil }},
+			arg: object{"const": true}, prepare: prepareAny, match: func(*op, schema.Value, path) *difference { return nil }},
 		{name: "$exact", help: "the same value: an object has no further members", inner: sent,
-			arg: anyArg, match: matchExact},
+			arg: object{}, match: matchExact},
 		{name: "$not", help: "a value that this does not match", inner: expected, arg: valueArg,
 			match: matchNot},
 		{name: "$oneOf", help: "a value that one of these matches", inner: expected, arg: listArg,
@@ -196,7 +185,7 @@ func prepareLength(o *op) string {
 }
 
 func prepareSchema(o *op) string {
-	text, err := o.arg.appendJSON(nil)
+	text, err := o.arg.json()
 	if err != nil {
 		return err.Error()
 	}

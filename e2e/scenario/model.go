@@ -2,15 +2,12 @@ package scenario
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
-	"time"
 
 	"github.com/pagetools/pagetools/bridge/schema"
-	"github.com/pagetools/pagetools/e2e/report"
+	"github.com/pagetools/pagetools/bridge/text"
 )
 
 // ModelRequest is what the program of --model-cmd gets on stdin, as JSON: the conversation so far,
@@ -41,13 +38,13 @@ type ModelCall struct {
 //
 // or {"call": null} when the model is done, for which it returns nil. Arguments that are missing
 // are {}. The error says what is wrong with the text.
-func ParseModelReply(text []byte) (*ModelCall, error) {
+func ParseModelReply(words []byte) (*ModelCall, error) {
 	const form = `write {"call": {"name": "TOOL", "arguments": {}}}, or {"call": null} for none`
-	if len(text) > mostBytes {
-		return nil, fmt.Errorf("the reply of the model command has %d bytes, and may have %d", len(text),
+	if len(words) > mostBytes {
+		return nil, fmt.Errorf("the reply of the model command has %d bytes, and may have %d", len(words),
 			mostBytes)
 	}
-	v, err := schema.Read(text, mostDepth)
+	v, err := schema.Read(words, mostDepth)
 	if err != nil {
 		var syn *schema.SyntaxError
 		errors.As(err, &syn)
@@ -58,7 +55,7 @@ func ParseModelReply(text []byte) (*ModelCall, error) {
 	if !call.Exists() || v.Len() != 1 || !call.IsNull() && !call.IsObject() {
 		return nil, fmt.Errorf("invalid reply of the model command %s: it must be an object with "+
 			"just a call; %s",
-			visible(shorten(string(v.Text()))), form)
+			text.EscapeLine(shorten(string(v.Text()))), form)
 	}
 	if call.IsNull() {
 		return nil, nil //nolint:nilnil // the model calls nothing
@@ -66,7 +63,7 @@ func ParseModelReply(text []byte) (*ModelCall, error) {
 	for name := range call.Members() {
 		if name != "name" && name != "arguments" {
 			return nil, fmt.Errorf("unknown key %s in the call of the model command: %s; %s",
-				visible(quoted(name)),
+				text.EscapeLine(quoted(name)),
 				instead(name, []string{"name", "arguments"}), form)
 		}
 	}
@@ -76,105 +73,13 @@ func ParseModelReply(text []byte) (*ModelCall, error) {
 		if !arguments.IsObject() {
 			return nil, fmt.Errorf("invalid arguments %s in the call of the model command: they must be "+
 				"an object; %s",
-				visible(shorten(string(out.Arguments))), form)
+				text.EscapeLine(shorten(string(out.Arguments))), form)
 		}
 	}
 	if out.Name == "" {
 		return nil, fmt.Errorf("the call of the model command has no name; %s", form)
 	}
 	return out, nil
-}
-
-// mostTurns bounds the calls of a model that does not come to an end.
-const mostTurns = 50
-
-// converse lets a model make the calls, and judges them.
-func (t *attempt) converse(ctx context.Context) *report.Failure {
-	messages := append([]Message{}, t.c.Eval.Messages...)
-	var calls []ModelCall
-	for {
-		tools, err := t.shown(ctx)
-		var next *ModelCall
-		if err == nil {
-			next, err = t.o.Model(ctx, &ModelRequest{Messages: messages, Tools: tools})
-		}
-		if err != nil {
-			return &report.Failure{Step: "model", Line: t.c.Line, Message: "the model: " + said(ctx, err)}
-		}
-		if next == nil {
-			break
-		}
-		if len(calls) == mostTurns {
-			return &report.Failure{Step: "model", Line: t.c.Line,
-				Message: fmt.Sprintf("the model called more than %d times", mostTurns)}
-		}
-		s := &Step{Position: t.c.Position, Call: next.Name,
-			With: Value{literal(of(next.Arguments), t.c.Position)}}
-		response, f := t.played(ctx, s, next)
-		if f != nil {
-			return f
-		}
-		calls = append(calls, *next)
-		messages = append(messages,
-			Message{Role: "model", Type: "functioncall", Name: next.Name, Arguments: next.Arguments},
-			Message{Role: "user", Type: "functionresponse", Name: next.Name, Response: response})
-	}
-	if m := t.c.Eval.Judge(calls); m != nil {
-		return &report.Failure{Step: "model", Line: t.c.Line, Message: "the model: " + m.Why, Path: m.Path,
-			Expected: m.Expected, Actual: m.Actual}
-	}
-	if t.c.Eval.Tools != nil {
-		s := toolsStep(t.c.Position, t.c.Eval.Tools)
-		if f := t.list(ctx, &s); f != nil {
-			return f
-		}
-	}
-	return t.leftOver()
-}
-
-// played makes a call of the model, and returns what the model is told of it: the result, or the
-// error. A question without an answer is a failure.
-func (t *attempt) played(ctx context.Context, s *Step, call *ModelCall,
-) (json.RawMessage, *report.Failure) {
-	t.remember(ctx)
-	began := time.Now()
-	t.tracing.begin(s, nil, s.Title(), t.file.Name, s.Line)
-	defer t.tracing.over(s, nil)
-	r, err := t.way.call(ctx, call.Name, call.Arguments)
-	t.tracing.called(s, call.Arguments, &r, err)
-	if err != nil || ctx.Err() != nil {
-		return nil, t.failed(s, said(ctx, err))
-	}
-	if wrong, _ := t.person.complaints(); wrong != "" {
-		return nil, t.failed(s, wrong)
-	}
-	t.finished = append(t.finished, report.Step{Name: s.Title(), Line: s.Line, Status: report.Passed,
-		Took: time.Since(began)})
-	if r.err != nil {
-		return r.err, nil
-	}
-	t.ran(call.Name)
-	call.Result = r.forms[0]
-	return call.Result, nil
-}
-
-// shown are the tools that are there now, as a model sees them.
-func (t *attempt) shown(ctx context.Context) ([]ModelTool, error) {
-	names, err := t.way.names(ctx)
-	if err != nil {
-		return nil, err
-	}
-	c, err := t.app.Manager.Catalog(t.ref)
-	if err != nil {
-		return nil, err
-	}
-	all := []ModelTool{}
-	for _, tool := range c.Tools() {
-		if slices.Contains(names, tool.Name()) {
-			all = append(all, ModelTool{tool.Name(), tool.Description(), tool.InputSchema()})
-		}
-	}
-	return all, nil
 }
 
 // mostTries bounds the search for an order: a group whose order does not count has many.
@@ -293,14 +198,7 @@ func (j *judge) explains(n *ExpectedCall, at int) bool {
 }
 
 func (j *judge) mismatch(e *Eval, at, why string) *Mismatch {
-	list := func(v any) string {
-		text := schema.MustEncode(v)
-		tree, err := schema.Read(text, 0)
-		if err != nil { // nested deeper than people read
-			return visible(shorten(string(text)))
-		}
-		return show(literal(tree, Position{}), nil)
-	}
-	return &Mismatch{Path: at, Why: visible(why) + ".", Expected: list(exportGroup(e.Expected)),
+	list := func(v any) string { return Show(schema.MustEncode(v), "") }
+	return &Mismatch{Path: at, Why: text.EscapeLine(why) + ".", Expected: list(exportGroup(e.Expected)),
 		Actual: list(j.calls)}
 }

@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/schema"
+	"github.com/pagetools/pagetools/bridge/text"
 )
 
 // Recorder makes a recording of the calls that a bridge runs. It is safe for concurrent use.
@@ -141,15 +143,11 @@ func (r *Recording) Text() ([]byte, error) {
 	if len(r.Cases) == 0 {
 		return nil, errors.New("nothing was recorded: no tool was called")
 	}
-	site := mapping("dir", wordOf(r.Dir))
-	if r.Dir == "" {
-		site = mapping("url", wordOf(strings.ReplaceAll(r.URL, "${", "$${")))
-	}
 	var cases []*yaml.Node
 	for _, c := range r.Cases {
 		cases = append(cases, c.node())
 	}
-	text, err := encodeYAML(mapping("site", site, "cases", listOf(cases...)))
+	text, err := encodeYAML(mapping("site", siteOf(r.Dir, r.URL), "cases", listOf(cases...)))
 	if err != nil {
 		return nil, err
 	}
@@ -162,114 +160,65 @@ func (c *RecordedCase) node() *yaml.Node {
 	for i := len(c.Calls) - 1; i >= 0; i-- { // the last ones first: they give names to those before
 		steps[i] = c.step(i)
 	}
-	one := mapping("name", wordOf(c.Name))
+	var human *yaml.Node
 	if len(c.Human) > 0 {
-		var human []*yaml.Node
+		human = listOf()
 		for i := range c.Human {
-			human = append(human, c.Human[i].node())
+			human.Content = append(human.Content, c.Human[i].node())
 		}
-		one.Content = append(one.Content, wordOf("human"), listOf(human...))
 	}
-	one.Content = append(one.Content, wordOf("steps"), listOf(steps...))
-	return one
+	return mapping("name", c.Name, "human", human, "steps", listOf(steps...))
 }
 
 func (a *RecordedAnswer) node() *yaml.Node {
-	on := mapping("kind", wordOf(string(a.Kind)), "tool", valueOf(schema.AppendString(nil, a.Tool)))
-	on.Style = yaml.FlowStyle
-	entry := mapping("on", on)
+	var message *yaml.Node
 	if a.Message != "" && a.Kind != bridge.Approve {
-		entry.Content = append(entry.Content, wordOf("message"),
-			valueOf(schema.AppendString(nil, a.Message)))
+		message = textOf(a.Message)
 	}
 	said := wordOf(string(Accept))
 	switch {
 	case !a.OK:
 		said = wordOf(string(Decline))
 	case len(a.Value) > 0:
-		said = mapping("value", valueOf(a.Value))
-		said.Style = yaml.FlowStyle
+		said = inline(mapping("value", nodeOf(of(a.Value))))
 	}
-	entry.Content = append(entry.Content, wordOf("answer"), said)
-	return entry
-}
-
-// valueOf is a value of JSON in which nothing is a reference.
-func valueOf(text json.RawMessage) *yaml.Node {
-	v, err := schema.Read(text, 0)
-	if err != nil {
-		return wordOf(string(text))
-	}
-	return nodeOf(v)
+	return mapping("on", inline(mapping("kind", string(a.Kind), "tool", textOf(a.Tool))),
+		"message", message, "answer", said)
 }
 
 // step is the step of a call.
 func (c *RecordedCase) step(i int) *yaml.Node {
 	call := c.Calls[i]
-	step := mapping("call", wordOf(call.Tool))
-	if call.Name != "" {
-		step.Content = append(step.Content, wordOf("name"), wordOf(call.Name))
-	}
-	if with := of(call.With); with.Len() > 0 {
-		step.Content = append(step.Content, wordOf("with"), c.sent(with, i))
+	var with *yaml.Node
+	if sent := of(call.With); sent.Len() > 0 {
+		with = c.sent(sent, i)
 	}
 	key, want := wordOf("expect"), call.expected(of(call.Result), nil)
 	if call.Error != nil {
 		key, want = wordOf("expect-error"), call.expected(of(call.Error), nil)
 	}
-	if want == nil {
-		return step
-	}
 	var differ []string
 	for _, at := range call.at {
-		differ = append(differ, visible(orWhole(at.String())))
+		differ = append(differ, text.EscapeLine(cmp.Or(at.String(), "all of it")))
 	}
 	if differ != nil {
 		key.HeadComment = "differs from run to run: " + strings.Join(differ, ", ")
 	}
-	step.Content = append(step.Content, key, want)
-	return step
-}
-
-func orWhole(at string) string {
-	if at == "" {
-		return "all of it"
-	}
-	return at
+	return mapping("call", call.Tool, "name", call.Name, "with", with, key, want)
 }
 
 // expected is what a result must match, or nil for nothing.
 func (r *RecordedCall) expected(v schema.Value, at path) *yaml.Node {
-	if as, is := r.loose[at.String()]; is {
-		switch as {
-		case leftOut:
-			return nil
-		case anyValue:
-			return &yaml.Node{Kind: yaml.ScalarNode, Value: string(anyValue)}
+	return yamlOf(v, at, styleOf, func(_ schema.Value, at path) (*yaml.Node, bool) {
+		as, is := r.loose[at.String()]
+		switch {
+		case !is || as == leftOut:
+			return nil, is
+		case as == anyValue:
+			return &yaml.Node{Kind: yaml.ScalarNode, Value: string(anyValue)}, true
 		}
-		n := mapping("$type", wordOf(string(as)))
-		n.Style = yaml.FlowStyle
-		return n
-	}
-	switch {
-	case v.IsArray():
-		n := &yaml.Node{Kind: yaml.SequenceNode, Style: styleOf(v)}
-		i := 0
-		for item := range v.Elements() {
-			n.Content = append(n.Content, r.expected(item, at.to(i)))
-			i++
-		}
-		return n
-	case v.IsObject():
-		n := &yaml.Node{Kind: yaml.MappingNode, Style: styleOf(v)}
-		for name, item := range v.Members() {
-			if held := r.expected(item, at.to(name)); held != nil {
-				n.Content = append(n.Content, nameOf(name), held)
-			}
-		}
-		return n
-	}
-	return nodeOf(v)
+		return inline(mapping("$type", string(as))), true
+	})
 }
 
 // styleOf writes what is short on one line.
@@ -281,40 +230,20 @@ func styleOf(v schema.Value) yaml.Style {
 	return 0
 }
 
-// nameOf is the name of a member that is no matcher.
-func nameOf(name string) *yaml.Node {
-	if strings.HasPrefix(name, "$") {
-		name = "$" + name
-	}
-	return wordOf(name)
-}
-
 // sent are the arguments of a call. A value that an earlier call returned, and that differs from run
 // to run, is a reference to that.
 func (c *RecordedCase) sent(v schema.Value, before int) *yaml.Node {
-	switch {
-	case v.IsArray():
-		n := &yaml.Node{Kind: yaml.SequenceNode, Style: styleOf(v)}
-		for item := range v.Elements() {
-			n.Content = append(n.Content, c.sent(item, before))
-		}
-		return n
-	case v.IsObject():
-		n := &yaml.Node{Kind: yaml.MappingNode, Style: styleOf(v)}
-		for name, item := range v.Members() {
-			n.Content = append(n.Content, nameOf(name), c.sent(item, before))
-		}
-		return n
-	}
-	for i := before - 1; i >= 0; i-- {
-		call := c.Calls[i]
-		for _, at := range call.at {
-			if was, there := at.in(of(call.Result)); there && was.Equal(v) && len(v.Text()) > 1 {
-				return wordOf("${steps." + c.named(i) + dotted(at) + "}")
+	return yamlOf(v, nil, styleOf, func(v schema.Value, _ path) (*yaml.Node, bool) {
+		for i := before - 1; i >= 0 && !v.IsArray() && !v.IsObject(); i-- {
+			call := c.Calls[i]
+			for _, at := range call.at {
+				if was := at.in(of(call.Result)); was.Exists() && was.Equal(v) && len(v.Text()) > 1 {
+					return wordOf("${steps." + c.named(i) + dotted(at) + "}"), true
+				}
 			}
 		}
-	}
-	return nodeOf(v)
+		return nil, false
+	})
 }
 
 // dotted is a path behind a name.
@@ -326,28 +255,12 @@ func dotted(at path) string {
 	return "." + text
 }
 
-// in returns the value at a path.
-func (p path) in(v schema.Value) (schema.Value, bool) {
+// in returns the value at a path, or none.
+func (p path) in(v schema.Value) schema.Value {
 	for _, step := range p {
-		switch step := step.(type) {
-		case string:
-			v = v.Get(step)
-		case int:
-			i := 0
-			next := schema.Value{}
-			for item := range v.Elements() {
-				if i == step {
-					next = item
-				}
-				i++
-			}
-			v = next
-		}
-		if !v.Exists() {
-			return v, false
-		}
+		v = part(v, fmt.Sprint(step))
 	}
-	return v, true
+	return v
 }
 
 // named is the name by which later steps refer to a call.
@@ -403,10 +316,7 @@ func (r *RecordedCall) loosen(was, is schema.Value, at path) (changed bool) {
 		return changed
 	case was.IsArray() && is.IsArray() && was.Len() == is.Len():
 		i := 0
-		var later []schema.Value
-		for item := range is.Elements() {
-			later = append(later, item)
-		}
+		later := slices.Collect(is.Elements())
 		for item := range was.Elements() {
 			changed = r.loosen(item, later[i], at.to(i)) || changed
 			i++

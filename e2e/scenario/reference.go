@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/pagetools/pagetools/bridge/schema"
+	"github.com/pagetools/pagetools/bridge/text"
 )
 
 // A reference is ${steps.NAME.path}, ${env.NAME} or ${unique} in a text. A text that is one
@@ -42,9 +43,9 @@ var (
 )
 
 // splitReferences cuts a text at its references. The second result says what is wrong, or is "".
-func splitReferences(text string) (pieces []piece, wrong string) {
+func splitReferences(words string) (pieces []piece, wrong string) {
 	var plain strings.Builder
-	for rest := text; rest != ""; {
+	for rest := words; rest != ""; {
 		i := strings.IndexByte(rest, '$')
 		switch {
 		case i < 0:
@@ -56,7 +57,7 @@ func splitReferences(text string) (pieces []piece, wrong string) {
 		case strings.HasPrefix(rest[i:], "${"):
 			body, after, closed := strings.Cut(rest[i+2:], "}")
 			if !closed {
-				return nil, fmt.Sprintf("invalid text %s: ${ has no }; write $${ for the text ${", quoted(text))
+				return nil, fmt.Sprintf("invalid text %s: ${ has no }; write $${ for the text ${", quoted(words))
 			}
 			ref, wrong := readReference(body)
 			if wrong != "" {
@@ -181,10 +182,10 @@ func (s *Scope) Expand(v Value) (Value, error) {
 }
 
 // Text returns a text of a file, such as [Site.URL], with what its references stand for.
-func (s *Scope) Text(text string) (string, error) {
-	pieces, wrong := splitReferences(text)
+func (s *Scope) Text(words string) (string, error) {
+	pieces, wrong := splitReferences(words)
 	if wrong != "" {
-		return "", errors.New(visible(wrong))
+		return "", errors.New(text.EscapeLine(wrong))
 	}
 	return s.join(pieces)
 }
@@ -212,7 +213,7 @@ func (s *Scope) expand(n *node) (*node, error) {
 		}
 		fresh := &op{matcher: o.matcher, arg: arg, at: o.at}
 		if why := fresh.prepare(); why != "" {
-			return nil, fmt.Errorf("invalid value for %s: %s", o.matcher.name, visible(why))
+			return nil, fmt.Errorf("invalid value for %s: %s", o.matcher.name, text.EscapeLine(why))
 		}
 		out.ops[i] = fresh
 	}
@@ -227,21 +228,21 @@ func (s *Scope) expandText(n *node) (*node, error) {
 		}
 		return literal(v, n.at), nil
 	}
-	text, err := s.join(n.refs)
-	return &node{kind: '"', text: text, at: n.at}, err
+	words, err := s.join(n.refs)
+	return &node{kind: '"', text: words, at: n.at}, err
 }
 
 func (s *Scope) join(pieces []piece) (string, error) {
 	var b strings.Builder
 	for _, p := range pieces {
-		text, err := p.text, error(nil)
+		words, err := p.text, error(nil)
 		if p.ref != nil {
-			text, err = s.value(p.ref)
+			words, err = s.value(p.ref)
 		}
 		if err != nil {
 			return "", err
 		}
-		b.WriteString(text)
+		b.WriteString(words)
 	}
 	return b.String(), nil
 }
@@ -253,8 +254,8 @@ func (s *Scope) value(r *reference) (string, error) {
 		return s.Unique, nil
 	case "env":
 		if s.Env != nil {
-			if text, ok := s.Env(r.name); ok {
-				return strings.ToValidUTF8(text, "\uFFFD"), nil
+			if words, ok := s.Env(r.name); ok {
+				return strings.ToValidUTF8(words, "\uFFFD"), nil
 			}
 		}
 		return "", fmt.Errorf("the environment variable %s is not set: set it before the tests run",
@@ -275,27 +276,27 @@ func (s *Scope) step(r *reference) (schema.Value, error) {
 		known = append(known, name)
 	}
 	name, path, ok := stepOf(r.name, known)
-	text := s.steps[name]
+	words := s.steps[name]
 	s.mu.Unlock()
 	if !ok {
 		return schema.Value{}, fmt.Errorf("%s names a step that has no result: only a call that ran "+
 			"has one", r)
 	}
-	v, err := schema.Read(text, 0)
+	v, err := schema.Read(words, 0)
 	if err != nil {
 		return v, fmt.Errorf("%s: the result of the step cannot be read: %w", r, err)
 	}
 	steps, ok := readPath(path)
 	if !ok {
 		return v, fmt.Errorf("%s has an invalid path: write .member, [0] or [\"member\"]",
-			visible(r.String()))
+			text.EscapeLine(r.String()))
 	}
 	here := name
 	for _, step := range steps {
 		next := part(v, step)
 		if !next.Exists() {
-			return v, fmt.Errorf("%s: %s is %s without %s", visible(r.String()), visible(here), kindOf(v),
-				visible(quoted(step)))
+			return v, fmt.Errorf("%s: %s is %s without %s", text.EscapeLine(r.String()), text.EscapeLine(here), kindOf(v),
+				text.EscapeLine(quoted(step)))
 		}
 		v, here = next, here+"."+step
 	}

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/text"
 )
 
 // The tags of these types are the format: key is the name in files, help the description in the
@@ -174,7 +175,7 @@ func (s *Step) Title() string {
 	if s.Name != "" {
 		title += " (" + s.Name + ")"
 	}
-	return visible(title)
+	return text.EscapeLine(title)
 }
 
 // Tools is what the list of tools must be. At least one member is set; an empty Exactly that is

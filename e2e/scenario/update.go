@@ -14,7 +14,6 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/pagetools/pagetools/bridge/schema"
-	"github.com/pagetools/pagetools/bridge/text"
 )
 
 // Change accepts an actual value as the expected one.
@@ -280,44 +279,13 @@ func endOfFlow(text []byte, from int) int {
 // writeYAML writes a value on one line as what is expected literally: in flow style, with escapes
 // for what would be a matcher or a reference.
 func writeYAML(v schema.Value) []byte {
-	var b bytes.Buffer
-	writeFlow(&b, v)
-	return b.Bytes()
-}
-
-func writeFlow(b *bytes.Buffer, v schema.Value) {
-	separate := ""
-	switch {
-	case v.IsObject():
-		b.WriteByte('{')
-		for name, x := range v.Members() {
-			b.WriteString(separate)
-			separate = ", "
-			if strings.HasPrefix(name, "$") {
-				name = "$" + name
-			}
-			writeText(b, name)
-			b.WriteString(": ")
-			writeFlow(b, x)
-		}
-		b.WriteByte('}')
-	case v.IsArray():
-		b.WriteByte('[')
-		for x := range v.Elements() {
-			b.WriteString(separate)
-			separate = ", "
-			writeFlow(b, x)
-		}
-		b.WriteByte(']')
-	case v.IsString():
-		text := v.String()
-		if strings.HasPrefix(text, "$") && strings.TrimLeft(text, "$") == "any" {
-			text = "$" + text
-		}
-		writeText(b, strings.ReplaceAll(text, "${", "$${"))
-	default:
-		b.Write(v.Text())
+	n := nodeOf(v)
+	quote(n)
+	text, err := encodeYAML(n)
+	if err != nil {
+		return nil // verify finds it
 	}
+	return bytes.TrimSuffix(text, []byte("\n"))
 }
 
 // plainText is text that needs no quotes, unless YAML or a reader could take it for something
@@ -326,30 +294,17 @@ var plainText = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]*( [A-Za-z][A-Za-z0-9_
 
 var otherTypes = []string{"true", "false", "null", "yes", "no", "on", "off", "y", "n"}
 
-func writeText(b *bytes.Buffer, s string) {
-	if plainText.MatchString(s) && !slices.Contains(otherTypes, strings.ToLower(s)) {
-		b.WriteString(s)
-		return
-	}
-	b.WriteByte('"')
-	for _, r := range s {
-		switch {
-		case r == '"' || r == '\\':
-			b.WriteByte('\\')
-			b.WriteRune(r)
-		case r == '\n':
-			b.WriteString(`\n`)
-		case r == '\t':
-			b.WriteString(`\t`)
-		case r > 0xFFFF && text.Invisible(r):
-			fmt.Fprintf(b, `\U%08X`, r)
-		case text.Invisible(r) || r >= 0xE000 && r <= 0xF8FF || r >= 0xFFF0 && r <= 0xFFFF:
-			fmt.Fprintf(b, `\u%04X`, r)
-		default:
-			b.WriteRune(r)
+// quote puts what is not plain text in double quotes, which fit on one line.
+func quote(n *yaml.Node) {
+	if n.Tag == "!!str" {
+		n.Style = yaml.DoubleQuotedStyle
+		if plainText.MatchString(n.Value) && !slices.Contains(otherTypes, strings.ToLower(n.Value)) {
+			n.Style = 0
 		}
 	}
-	b.WriteByte('"')
+	for _, child := range n.Content {
+		quote(child)
+	}
 }
 
 // verify reads the new text and compares: it must be the old one besides the edits, whatever the

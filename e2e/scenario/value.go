@@ -11,6 +11,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/pagetools/pagetools/bridge/schema"
+	"github.com/pagetools/pagetools/bridge/text"
 )
 
 // Value is a value of a file: JSON, with references to what is only known when a case runs, and,
@@ -34,15 +35,37 @@ func (v Value) JSON() (json.RawMessage, error) {
 	if v.n == nil {
 		return nil, fmt.Errorf("there is no value")
 	}
-	return v.n.appendJSON(nil)
+	return v.n.json()
 }
 
-// keys are those of an object.
-func (v Value) keys() []string {
+// String returns the value as reports show it: indented JSON, with its matchers; "" when there is
+// none.
+func (v Value) String() string {
 	if v.n == nil {
-		return nil
+		return ""
 	}
-	return v.n.keys
+	return show(v.n, nil)
+}
+
+// IsList reports whether the value is a list.
+func (v Value) IsList() bool { return v.n != nil && v.n.kind == '[' }
+
+// Only returns an object with these members alone, and reports whether others were left out. Of a
+// value that is not an object, all is left out.
+func (v Value) Only(keys ...string) (Value, bool) {
+	out, left := &node{kind: '{'}, v.n != nil && v.n.kind != '{'
+	if v.n == nil || left {
+		return Value{out}, left
+	}
+	out.at = v.n.at
+	for i, key := range v.n.keys {
+		if slices.Contains(keys, key) {
+			out.keys, out.vals = append(out.keys, key), append(out.vals, v.n.vals[i])
+		} else {
+			left = true
+		}
+	}
+	return Value{out}, left
 }
 
 // Literal returns a value that matches what equals the JSON text: nothing in it is a matcher or a
@@ -297,6 +320,12 @@ func (p *problems) pairs(n *yaml.Node, each func(k, v *yaml.Node)) {
 	}
 }
 
+// of reads what was produced by ourselves or read before; of anything else it returns no value.
+func of(text json.RawMessage) schema.Value {
+	v, _ := schema.Read(text, 0)
+	return v
+}
+
 // literal is a JSON value as it is.
 func literal(v schema.Value, at Position) *node {
 	n := &node{at: at}
@@ -329,40 +358,44 @@ func (n *node) get(key string) *node {
 	return nil
 }
 
-// appendJSON writes a value that has neither matchers nor references.
-func (n *node) appendJSON(dst []byte) ([]byte, error) {
-	var err error
-	switch {
-	case n.kind == '$':
-		return nil, fmt.Errorf("the value has the matcher %s, and only what is expected can have one",
-			n.ops[0].matcher.name)
-	case n.refs != nil:
-		return nil, fmt.Errorf("the reference in %s was not expanded", visible(quoted(n.text)))
-	case n.kind == '[':
-		dst = append(dst, '[')
-		for i, x := range n.vals {
-			if i > 0 {
-				dst = append(dst, ',')
-			}
-			if dst, err = x.appendJSON(dst); err != nil {
-				return nil, err
-			}
+// json is the text of a value that has neither matchers nor references.
+func (n *node) json() (json.RawMessage, error) {
+	var wrong error
+	n.walk(func(x *node) {
+		switch {
+		case wrong != nil:
+		case x.kind == '$':
+			wrong = fmt.Errorf("the value has the matcher %s, and only what is expected can have one",
+				x.ops[0].matcher.name)
+		case x.refs != nil:
+			wrong = fmt.Errorf("the reference in %s was not expanded", text.EscapeLine(quoted(x.text)))
 		}
-		return append(dst, ']'), nil
-	case n.kind == '{':
-		dst = append(dst, '{')
-		for i, x := range n.vals {
-			if i > 0 {
-				dst = append(dst, ',')
-			}
-			dst = append(schema.AppendString(dst, n.keys[i]), ':')
-			if dst, err = x.appendJSON(dst); err != nil {
-				return nil, err
-			}
-		}
-		return append(dst, '}'), nil
+	})
+	if wrong != nil {
+		return nil, wrong
 	}
-	return append(dst, n.scalarJSON()...), nil
+	return n.write(nil, func(*node) []byte { return nil }), nil
+}
+
+// write writes a value as JSON. special returns what is written in the place of a part, or nil.
+func (n *node) write(dst []byte, special func(*node) []byte) []byte {
+	if text := special(n); text != nil {
+		return append(dst, text...)
+	}
+	if n.kind != '[' && n.kind != '{' {
+		return append(dst, n.scalarJSON()...)
+	}
+	dst = append(dst, n.kind)
+	for i, x := range n.vals {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		if n.kind == '{' {
+			dst = append(schema.AppendString(dst, n.keys[i]), ':')
+		}
+		dst = x.write(dst, special)
+	}
+	return append(dst, n.kind+2) // ] follows two after [, and } two after {
 }
 
 // scalarJSON is the text of anything but a list, an object or matchers.

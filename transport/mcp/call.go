@@ -146,7 +146,7 @@ func (x *exchange) run(
 		params, elsewhere, ok := x.elicitation(q)
 		switch {
 		case !ok || asked == maxAsked:
-			return failure(x.stillAsks(run.ID(), q)), nil
+			return x.waits(run, q), nil
 		case x.protocol.Modern():
 			state := carried{Token: run.Token(), Question: q.ID, Caller: c.Caller.Name,
 				Call: c.Digest(), URL: elsewhere, Until: q.ExpiresAt.Add(keptFor)}
@@ -159,7 +159,7 @@ func (x *exchange) run(
 		// A client that cannot answer is as one that was closed: others may.
 		left = err != nil || x.answered(ctx, run, q.ID, elsewhere, said)
 	}
-	return failure(x.stillAsks(run.ID(), run.Asks())), nil
+	return x.waits(run, run.Asks()), nil
 }
 
 // begin starts a call, or finds the one that the request goes on with. left is true

@@ -122,8 +122,9 @@ func (m *message) text(name string) (string, *rpcError) {
 	return v.String(), nil
 }
 
-// elicits is how a client can ask its person.
-type elicits struct{ form, url bool }
+// elicits is how a client can ask its person. kit marks the client of our test kit, which is told
+// which question it asks.
+type elicits struct{ form, url, kit bool }
 
 // readElicits reads that from the capabilities of a client. It is not ok when they
 // are not what the protocol says.
@@ -137,6 +138,7 @@ func readElicits(capabilities bridge.Value) (can elicits, ok bool) {
 	}
 	can.url = url.IsObject()
 	can.form = form.IsObject() || e.IsObject() && !can.url // an empty capability means forms
+	can.kit = capabilities.Get("experimental").Get("pagetools/kit").IsObject()
 	return can, capabilities.IsObject()
 }
 

@@ -61,6 +61,19 @@ func inputRequired(params mcpgo.ElicitationParams, state string) *mcpgo.CallTool
 // keptFor is how long the outcome of a call is kept after its question.
 const keptFor = 15 * time.Minute
 
+// metaQuestion is the key of a question's id in _meta, for the client of our test kit. No other client
+// gets ids: a model reads what its client shows it.
+const metaQuestion = "pagetools/question"
+
+// waits is the result of a call that waits for a person whom the client does not ask.
+func (x *exchange) waits(run *bridge.Run, q *bridge.Question) *mcpgo.CallToolResult {
+	r := failure(x.stillAsks(run.ID(), q))
+	if x.can.kit && q != nil {
+		r.Meta.AdditionalFields[metaQuestion] = q.ID
+	}
+	return r
+}
+
 // stillAsks is the error of a call that waits for a person whom the client does not
 // ask. What it says is read by a model: it holds nothing to answer with.
 func (x *exchange) stillAsks(call string, q *bridge.Question) *bridge.Error {
@@ -106,6 +119,9 @@ func (x *exchange) elicitation(q *bridge.Question) (params mcpgo.ElicitationPara
 		return params, false, false
 	}
 	params = mcpgo.ElicitationParams{Message: wording(q)}
+	if x.can.kit {
+		params.Meta = mcpgo.NewMetaFromMap(map[string]any{metaQuestion: q.ID})
+	}
 	if q.Kind == bridge.Interact {
 		page := x.operators()
 		if page == "" { // nobody could act

@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/base64"
@@ -301,6 +302,51 @@ func TestOlderElicitation(t *testing.T) {
 				}
 				if said := got.text() + got.code(); asked != 1 || *runs != 1 || !strings.Contains(said, want) {
 					t.Errorf("asked %d times, ran %d times: %s", asked, *runs, said)
+				}
+			})
+		}
+	}
+}
+
+// TestOnlyTheKitIsToldWhichQuestion: a client that declares pagetools/kit gets the id of the question
+// that it is asked, or that its call waits for. What any other client gets holds no id.
+func TestOnlyTheKitIsToldWhichQuestion(t *testing.T) {
+	for _, version := range []string{"2025-06-18", "2025-11-25", "2026-07-28"} {
+		for capabilities, told := range map[string]bool{
+			`{"elicitation":{},"experimental":{"pagetools/kit":{}}}`:                 true,
+			`{"experimental":{"pagetools/kit":{}}}`:                                  true,
+			`{"elicitation":{},"experimental":{"pagetools/kit":true,"x/kit":{}}}`:    false,
+			`{"elicitation":{},"experimental":null,"pagetools/kit":{}}`:              false,
+			`{"elicitation":{"pagetools/kit":{}},"extensions":{"pagetools/kit":{}}}`: false,
+			forms: false, urls: false, nothing: false,
+		} {
+			t.Run(version+" "+capabilities, func(t *testing.T) {
+				w := newWorld(t, Options{})
+				w.confirms(bridge.Confirm)
+				c := w.as(agent)
+				if version == "2026-07-28" {
+					c.since2026(capabilities)
+				} else {
+					c.legacy(version, capabilities)
+				}
+				resp := c.open(t.Context(), "POST", rpc(5, "tools/call", c.params(`{"name":"look","arguments":{}}`)))
+				defer resp.Body.Close()
+				lines := bufio.NewScanner(resp.Body)
+				got := ""
+				for !strings.Contains(got, `"jsonrpc"`) && lines.Scan() {
+					got = lines.Text()
+				}
+				open := bridgetest.Questions(w.bridge, operator)
+				if len(open) != 1 || !strings.Contains(got, "Sure?") {
+					t.Fatalf("%d questions are open: %s", len(open), got)
+				}
+				if strings.Contains(got, open[0].ID) != told ||
+					told && !strings.Contains(got, `"_meta":{"pagetools/question":"`+open[0].ID+`"`) &&
+						!strings.Contains(got, `,"pagetools/question":"`+open[0].ID+`"}`) {
+					t.Errorf("told: %v, want %v: %s", !told, told, got)
+				}
+				if err := w.bridge.Answer(operator, open[0].ID, bridge.Answer{}); err != nil {
+					t.Error(err)
 				}
 			})
 		}

@@ -18,6 +18,7 @@ import (
 	"github.com/pagetools/pagetools/bridge/policy"
 	"github.com/pagetools/pagetools/e2e/app"
 	"github.com/pagetools/pagetools/e2e/report"
+	kitrun "github.com/pagetools/pagetools/e2e/run"
 	"github.com/pagetools/pagetools/e2e/scenario"
 	"github.com/pagetools/pagetools/session/cdp"
 	"github.com/pagetools/pagetools/session/cdp/chrome"
@@ -81,12 +82,12 @@ func caseRows(ctx context.Context, url string) ([]row, error) {
 	if err != nil {
 		return nil, err
 	}
-	alone, err := scenario.Run(ctx, []*scenario.File{f}, scenario.RunOptions{Open: openKit,
-		Options: scenario.Options{Via: []scenario.Door{scenario.ThroughWebtool}}})
+	alone, err := kitrun.Files(ctx, []*scenario.File{f}, kitrun.Options{Open: openKit,
+		Select: scenario.Options{Via: []scenario.Door{scenario.ThroughWebtool}}})
 	if err != nil {
 		return nil, err
 	}
-	all, err := scenario.Run(ctx, []*scenario.File{f}, scenario.RunOptions{Open: openKit, Parallel: 2})
+	all, err := kitrun.Files(ctx, []*scenario.File{f}, kitrun.Options{Open: openKit, Parallel: 2})
 	if err != nil {
 		return nil, err
 	}

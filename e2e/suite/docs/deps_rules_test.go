@@ -57,7 +57,7 @@ var layers = []layer{
 	{"cmd/pagetools/internal/config", []string{"bridge", "bridge/policy", "bridge/schema", "e2e/app"}, "the configuration speaks of the domain's limits and rules, and of targets"},
 	{"cmd/pagetools", []string{
 		"cmd/pagetools/internal/...", "bridge/...", "examples", "js", "shim", "session", "session/pageconfig", "session/cdp", "session/cdp/chrome", "session/relay", "session/egress",
-		"transport/...", "e2e/app", "e2e/check", "e2e/hosts", "e2e/scenario", "e2e/effects", "e2e/report",
+		"transport/...", "e2e/app", "e2e/check", "e2e/hosts", "e2e/scenario", "e2e/run", "e2e/effects", "e2e/report",
 	}, "cmd has the verbs; what they stand on is wired in e2e/app"},
 	{"examples/...", []string{"examples/recipes"}, "an example stands for itself; the recipes are a handler, which tests and a command serve"},
 	{"scripts/...", nil, "a script works from outside, as a user does"},
@@ -67,6 +67,8 @@ var layers = []layer{
 	}, "the wiring is shared by the command and the test kit: it knows neither"},
 	{"e2e/check", []string{"bridge", "bridge/webtool", "bridge/policy", "bridge/schema"}, "checks are pure: they look at declarations and open nothing"},
 	{"e2e/hosts", []string{"bridge", "bridge/webtool", "bridge/policy", "bridge/schema", "e2e/check"}, "what hosts show of tools is pure, and opens nothing"},
+	{"e2e/scenario", []string{"bridge", "bridge/schema", "session/pageconfig", "e2e/check"}, "the format of scenarios is pure, and opens nothing: e2e/run runs them"},
+	{"e2e/report", []string{"bridge", "bridge/schema", "e2e/check"}, "a report knows no scenario"},
 	{"e2e/trace", []string{"bridge/schema", "e2e/har"}, "a trace is written from plain values, by whoever has them"},
 	{"e2e/har", nil, "the format of recordings is pure, and opens nothing"},
 	{"e2e/suite/...", []string{"bridge/...", "examples/...", "js/...", "shim", "session/...", "transport/...", "e2e/..."}, "the suite tests everything, from outside of cmd"},
@@ -84,7 +86,7 @@ type owner struct {
 
 var owners = []owner{
 	{"github.com/chromedp/...", []string{"session/cdp/..."}, "chromedp and cdproto may break in any release: one folder pays for it"},
-	{"github.com/mark3labs/mcp-go/...", []string{"transport/mcp", "examples/agent-mcp", "e2e/scenario", "e2e/suite/..."}, "no type of the MCP library in our API; its client is one of those that we are tested with"},
+	{"github.com/mark3labs/mcp-go/...", []string{"transport/mcp", "examples/agent-mcp", "e2e/run", "e2e/suite/..."}, "no type of the MCP library in our API; its client is one of those that we are tested with"},
 	{"github.com/santhosh-tekuri/jsonschema/...", []string{"bridge/schema", "scripts/bundle"}, "strangers' schemas are compiled in one place, which bounds the work; a script checks a document of ours"},
 	{"github.com/dlclark/regexp2/...", []string{"bridge/schema"}, "strangers' patterns run in one place, which bounds the time"},
 	{"github.com/go-json-experiment/json/...", []string{"bridge", "bridge/schema", "bridge/policy", "bridge/opentools", "transport/...", "shim"}, "strict JSON is read at the edges, and redacted token by token"},
@@ -141,4 +143,5 @@ var unreachables = []unreachable{
 	{"bridge/schema", []string{"net/http", "os/exec"}, "a schema must not make us fetch or start anything"},
 	{"bridge/policy", []string{"net", "net/http", "os/exec", "database/sql"}, "policy decides and does no I/O"},
 	{"shim", []string{"net/http", "os/exec"}, "the codec carries no transport"},
+	{"e2e/scenario", []string{"net/http", "os/exec"}, "the format of scenarios fetches and starts nothing"},
 }

@@ -1,12 +1,10 @@
-package scenario
+package run
 
 import (
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/pagetools/pagetools/bridge/schema"
@@ -14,59 +12,37 @@ import (
 	"github.com/pagetools/pagetools/e2e/check"
 	"github.com/pagetools/pagetools/e2e/effects"
 	"github.com/pagetools/pagetools/e2e/report"
+	"github.com/pagetools/pagetools/e2e/scenario"
 	"github.com/pagetools/pagetools/session"
 )
 
-// Stand is the site of a file, opened, for those who run its cases one by one, or have none, such
-// as tests in Go. It is safe for concurrent use.
-type Stand struct{ on *opened }
-
 // Open opens the site of a file. The caller must close the stand, before ctx ends. Errors are those
-// of [Run].
-func Open(ctx context.Context, f *File, o RunOptions) (*Stand, error) {
-	if err := able([]Selected{{File: f}}, false); err != nil {
+// of [Files].
+func Open(ctx context.Context, f *scenario.File, o Options) (*Stand, error) {
+	if err := able([]scenario.Selected{{File: f}}, false); err != nil {
 		return nil, err
 	}
-	known := configKeys()
-	for _, name := range f.Site.Config.keys() {
-		if !slices.Contains(known, name) {
-			return nil, &Problems{List: []Problem{{f.Name, f.Site.Config.Position(), visible(fmt.Sprintf(
-				"unknown key %s in config: %s", quoted(name), instead(name, known)))}}}
-		}
-	}
-	on, err := newRunner(o, &report.Run{}).open(ctx, f)
-	if err != nil {
-		return nil, err
-	}
-	return &Stand{on}, nil
+	return newRunner(o, &report.Run{}).open(ctx, f)
 }
 
-// Close ends all that Open began.
-func (s *Stand) Close() { s.on.close() }
-
-// Origin is the origin of the site's pages, such as https://shop.example.
-func (s *Stand) Origin() string { return s.on.origin }
+// Origin returns the origin of the site's pages, such as https://shop.example.
+func (on *Stand) Origin() string { return on.origin }
 
 // Turns returns the runs of a case of the file, of which there was none yet.
-func (s *Stand) Turns() *Turns { return &Turns{on: s.on} }
-
-// Through runs the case through one door, and compares it with the doors before.
-func (u *Turns) Through(ctx context.Context, c *Case, door Door) report.Case {
-	return u.through(ctx, &Selected{u.on.file, c, door})
-}
+func (on *Stand) Turns() *Turns { return &Turns{on: on} }
 
 // Judge holds the site's page against the rules and the lock file, as the file asks. The report has
 // the cases "lock" and "lint", as far as the file has them, and the findings. It is called once.
-func (s *Stand) Judge(ctx context.Context) *report.Run {
-	s.on.lint(ctx)
-	return s.on.run
+func (on *Stand) Judge(ctx context.Context) *report.Run {
+	on.lint(ctx)
+	return on.runner.run
 }
 
 // Visit is a fresh page in a browser context of its own, whose tools are called as webtools. All
 // methods but End are for one goroutine.
 type Visit struct {
 	t     *attempt
-	again func(context.Context) (*Visit, error) // opens the same page
+	path  string
 	leave context.CancelCauseFunc
 
 	opened session.Mark
@@ -80,25 +56,23 @@ type Visit struct {
 // errTooLate is the cause of the end of a visit whose page does not come, or gets no turn.
 var errTooLate = errors.New("the page was not there in time")
 
-// Visit opens a path of the site, or its first page with "". The person who is asked answers by
-// these entries. The caller must end the visit.
-func (s *Stand) Visit(ctx context.Context, path string, human []Entry) (*Visit, error) {
-	t := s.on.attempt(&Selected{s.on.file, &Case{Human: human}, ThroughWebtool})
+// Visit opens a path of the site, or its first page with "". The caller must end the visit.
+func (on *Stand) Visit(ctx context.Context, path string) (*Visit, error) {
+	t := on.attempt(&scenario.Selected{File: on.file, Case: &scenario.Case{},
+		Door: scenario.ThroughWebtool})
 	if path != "" {
 		page := map[string]json.RawMessage{"path": schema.MustEncode(path)}
-		for name, value := range of(json.RawMessage(t.page)).Members() {
+		for name, value := range of(json.RawMessage(t.ref.Page)).Members() {
 			page[name] = value.Text()
 		}
-		t.page = string(schema.MustEncode(page))
+		t.ref.Page = string(schema.MustEncode(page))
 	}
 	life, leave := context.WithCancelCause(context.WithoutCancel(ctx))
-	late := time.AfterFunc(s.on.o.CaseTime, func() { leave(errTooLate) })
+	late := time.AfterFunc(on.runner.o.CaseTime, func() { leave(errTooLate) })
 	defer late.Stop()
-	v := &Visit{t: t, leave: leave, began: time.Now()}
-	v.again = func(ctx context.Context) (*Visit, error) { return s.Visit(ctx, path, nil) }
-	f := t.start(life)
+	v := &Visit{t: t, path: path, leave: leave, began: time.Now()}
 	var err error
-	if f != nil {
+	if f := t.start(life); f != nil {
 		err = fmt.Errorf("opening the page: %s", f.Message)
 	} else {
 		v.opened, err = t.probe.Mark(ctx)
@@ -121,32 +95,25 @@ func (v *Visit) End() {
 
 // URL is the address that the page shows.
 func (v *Visit) URL() string {
-	if shown := v.t.app.Manager.Shows(v.t.ref); shown != nil {
+	if shown := v.t.on.app.Manager.Shows(v.t.ref); shown != nil {
 		return shown.URL
 	}
 	return ""
 }
 
 // Answers adds what the person answers, after what was there.
-func (v *Visit) Answers(entries ...Entry) error {
-	for i := range entries {
-		fresh, err := NewHumans(entries[i:i+1], v.t.scope)
-		if err != nil {
-			return err
-		}
-		v.t.humans.Add(fresh.entries...)
-	}
-	return nil
+func (v *Visit) Answers(entries ...scenario.Entry) error {
+	return v.t.person.humans.Add(v.t.scope, entries...)
 }
 
 // Left returns the answers that nobody asked for.
-func (v *Visit) Left() []Entry { return v.t.humans.Left() }
+func (v *Visit) Left() []scenario.Entry { return v.t.person.humans.Left() }
 
 // Goto opens another address of the site in the page, relative to the one that it shows; "" loads
 // that one again.
 func (v *Visit) Goto(ctx context.Context, address string) error {
 	v.moved = v.moved || address != ""
-	return v.t.app.Manager.Goto(ctx, v.t.ref, address)
+	return v.t.on.app.Manager.Goto(ctx, v.t.ref, address)
 }
 
 // Names lists the tools that are there now, as agents see them.
@@ -155,7 +122,7 @@ func (v *Visit) Names(ctx context.Context) ([]string, error) { return v.t.way.na
 // Look returns what the page declares now, as [effects.Look] does. After a call, and at another
 // address, it is not compared with another load: they may differ.
 func (v *Visit) Look(ctx context.Context) (check.Page, error) {
-	page, err := effects.LookAt(ctx, v.t.app, v.t.ref)
+	page, err := effects.LookAt(ctx, v.t.on.app, v.t.ref)
 	if v.calls > 0 || v.moved {
 		page.Again = nil
 	}
@@ -164,19 +131,15 @@ func (v *Visit) Look(ctx context.Context) (check.Page, error) {
 
 // Locked returns the tools that are there now, as a lock file has them.
 func (v *Visit) Locked(ctx context.Context) (map[string]app.LockedTool, error) {
-	return v.t.app.LockedTools(ctx, v.t.ref, v.t.folder)
+	return v.t.on.app.LockedTools(ctx, v.t.ref, v.t.on.folder)
 }
 
 // Called is a call that ended.
 type Called struct {
-	// Result is what the tool returned, as a webtool has it in data; nil when the call failed. Error
-	// is the contract's error object then.
-	Result, Error json.RawMessage
-
 	visit  *Visit
-	step   *Step
+	step   *scenario.Step
+	got    result
 	from   session.Mark
-	began  time.Time
 	number int
 }
 
@@ -185,12 +148,11 @@ type Called struct {
 func (v *Visit) Call(ctx context.Context, tool string, with json.RawMessage,
 ) (*Called, *report.Failure, error) {
 	v.calls++
-	c := &Called{visit: v, step: &Step{Call: tool}, number: v.calls}
+	c := &Called{visit: v, step: &scenario.Step{Call: tool}, number: v.calls}
 	var err error
 	if c.from, err = v.t.probe.Mark(ctx); err != nil {
 		return nil, nil, err
 	}
-	c.began = time.Now()
 	if v.calls == 1 { // what the page did until now, nobody called
 		own, err := v.t.probe.Since(ctx, v.opened, 0)
 		if err != nil {
@@ -199,65 +161,42 @@ func (v *Visit) Call(ctx context.Context, tool string, with json.RawMessage,
 		v.alone.Add(own)
 	}
 	v.t.from = &c.from
-	r, err := v.t.way.call(ctx, tool, with)
-	if err != nil {
+	if c.got, err = v.t.way.call(ctx, tool, with); err != nil {
 		return nil, nil, err
 	}
-	if r.err == nil {
-		c.Result = r.forms[0]
+	if wrong, _ := v.t.person.complaints(); wrong != "" {
+		return c, v.t.explain(ctx, failed(c.step, wrong)), nil
 	}
-	c.Error = r.err
-	wrong, _ := v.t.person.complaints()
-	if wrong == "" {
-		return c, nil, nil
-	}
-	return c, v.t.told(ctx, v.t.failed(c.step, wrong)), nil
+	return c, nil, nil
 }
 
-// told adds what the page said to a failure.
-func (t *attempt) told(ctx context.Context, f *report.Failure) *report.Failure {
-	t.explain(ctx, f)
-	return f
-}
+// JSON returns what the tool returned, as a webtool has it in data, or the contract's error object
+// of a call that failed.
+func (c *Called) JSON() json.RawMessage { return c.got.text() }
 
-// Failed is the failure of a call that must succeed, or nil.
-func (c *Called) Failed(ctx context.Context) *report.Failure {
-	if c.Error == nil {
-		return nil
-	}
-	f := c.visit.t.failed(c.step, "the call failed: "+visible(errorText(c.Error)))
-	f.Actual = show(literal(of(c.Error), Position{}), nil)
-	return c.visit.t.told(ctx, f)
-}
-
-// Succeeded is the failure of a call that must fail, or nil.
-func (c *Called) Succeeded(ctx context.Context) *report.Failure {
-	if c.Error != nil {
-		return nil
-	}
-	f := c.visit.t.failed(c.step, "the call succeeded, and must fail")
-	f.Actual = show(literal(of(c.Result), Position{}), nil)
-	return c.visit.t.told(ctx, f)
+// Ended returns the failure of a call that failed and must not, or the other way round, or nil.
+func (c *Called) Ended(ctx context.Context, mustFail bool) *report.Failure {
+	return c.visit.t.explain(ctx, c.got.ended(c.step, mustFail))
 }
 
 // Match compares the result, or the error of a call that failed, with what is expected. It returns
 // nil when it matches. The error is about the value that is expected.
-func (c *Called) Match(ctx context.Context, want Value) (*report.Failure, error) {
+func (c *Called) Match(ctx context.Context, want scenario.Value) (*report.Failure, error) {
 	want, err := c.visit.t.scope.Expand(want)
 	if err != nil {
 		return nil, err
 	}
-	what, got := "the result", c.Result
-	if c.Error != nil {
-		what, got = "the error", c.Error
-	}
-	m := Match(want, got)
+	m := scenario.Match(want, c.got.text())
 	if m == nil {
 		return nil, nil //nolint:nilnil // it matches
 	}
-	f := c.visit.t.mismatched(c.step, what, Position{}, m)
+	what := "the result"
+	if c.got.err != nil {
+		what = "the error"
+	}
+	f := mismatched(c.step, what, scenario.Position{}, m)
 	if c.number == c.visit.calls { // otherwise the page has said more
-		f = c.visit.t.told(ctx, f)
+		c.visit.t.explain(ctx, f)
 	}
 	return f, nil
 }
@@ -280,7 +219,7 @@ func (c *Called) Effects(ctx context.Context) (*check.Effects, error) {
 		return got, nil
 	}
 	if v.idle == nil {
-		if v.idle, err = v.again(ctx); err != nil {
+		if v.idle, err = v.t.on.Visit(ctx, v.path); err != nil {
 			return nil, err
 		}
 	}
@@ -323,14 +262,6 @@ func (v *Visit) observe(ctx context.Context, alone *effects.Alone, age time.Dura
 }
 
 // Mismatch is the failure of a call whose effects are not as they must be.
-func (c *Called) Mismatch(ctx context.Context, m *Mismatch) *report.Failure {
-	return c.visit.t.told(ctx, c.visit.t.mismatched(c.step, "the effects", Position{}, m))
-}
-
-// ReadAs reads a file of scenarios by its name: one that ends in .json has evals.
-func ReadAs(name string, text []byte) (*File, error) {
-	if strings.HasSuffix(name, ".json") {
-		return ReadEvals(name, text)
-	}
-	return Read(name, text)
+func (c *Called) Mismatch(ctx context.Context, m *scenario.Mismatch) *report.Failure {
+	return c.visit.t.explain(ctx, mismatched(c.step, "the effects", scenario.Position{}, m))
 }

@@ -1,4 +1,4 @@
-package scenario
+package run
 
 import (
 	"context"
@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/text"
+	"github.com/pagetools/pagetools/e2e/scenario"
 	"github.com/pagetools/pagetools/session"
 )
 
@@ -27,8 +29,12 @@ func (d *pageDoor) call(ctx context.Context, tool string, with json.RawMessage) 
 		return result{}, err
 	}
 	if !slices.Contains(names, tool) {
+		near := text.Nearest(tool, names)
+		if near != "" {
+			near = "; there is " + quoted(near)
+		}
 		return result{err: failure(bridge.Errorf(bridge.WebtoolNotFound, "", bridge.NotRun,
-			"The page does not offer %s now%s.", quoted(tool), hint(tool, names)))}, nil
+			"The page does not offer %s now%s.", quoted(tool), near))}, nil
 	}
 	left := d.limit
 	running := func() (context.Context, context.CancelFunc) {
@@ -78,69 +84,47 @@ func (d *pageDoor) answer(ctx context.Context, p *bridge.Pause, tool string, ask
 	if ctx.Err() != nil {
 		return nil
 	}
-	answer := a.of(&q)
+	answer := answerTo(&q, &a)
 	return &answer
 }
 
 // fromElicitation is where MCP's clients ask.
 const fromElicitation = "elicitation"
 
-// lacks says what a case expects that a door does not have, or is "". What it lacks is never passed.
-func (s *Selected) lacks() string {
+// lacks says what a case expects that a door does not have, or is "". What a door lacks never
+// passes there.
+func lacks(s *scenario.Selected) string {
 	for i := range s.Case.Human {
 		e := &s.Case.Human[i]
 		switch {
-		case s.Door == ThroughMCP || s.Door == ThroughWebtool && e.From != fromElicitation:
-		case s.Door == ThroughWebtool:
+		case s.Door == scenario.ThroughMCP:
+		case s.Door == scenario.ThroughWebtool && e.From != fromElicitation:
+		case s.Door == scenario.ThroughWebtool:
 			return lack(e.Line, "a webtool does not ask by elicitation")
 		case e.On.Kind == string(bridge.Approve), e.On.Kind == string(bridge.Interact):
 			return lack(e.Line, "the page's own executeTool asks no question of the kind "+e.On.Kind)
-		case e.Answer.Act == Ignore, e.Answer.Act == Late, e.Answer.Act == Twice,
-			e.Answer.Act == Refused:
+		case silent(&e.Answer), e.Answer.Act == scenario.Twice, e.Answer.Act == scenario.Refused:
 			return lack(e.Line, "a dialog of the page has neither an end nor rights")
 		case e.From != "":
 			return lack(e.Line, "a dialog of the page is not answered by "+e.From)
 		}
 	}
-	if s.Door != ThroughPage {
+	if s.Door != scenario.ThroughPage {
 		return ""
 	}
 	return lackOfSteps(s.Case.Steps)
 }
 
 // lackOfSteps looks for errors that only the bridge has.
-func lackOfSteps(steps []Step) string {
+func lackOfSteps(steps []scenario.Step) string {
 	for i := range steps {
 		if why := lackOfSteps(steps[i].Parallel); why != "" {
 			return why
 		}
-		want := steps[i].ExpectError.n
-		if want == nil {
-			continue
-		}
-		c := want.get("code")
-		if c != nil && c.kind == '"' && c.refs == nil && bridge.Code(c.text) != bridge.ToolError {
+		if c := steps[i].ErrorCode(); c != "" && c != bridge.ToolError {
 			return lack(steps[i].ExpectError.Position().Line, "the page's own executeTool does not "+
-				"have the error "+c.text)
+				"have the error "+string(c))
 		}
 	}
 	return ""
-}
-
-// withoutWords is what is expected of an error without what the page is not told of it. It reports
-// whether there was something.
-func withoutWords(want Value) (Value, bool) {
-	if want.n == nil || want.n.kind != '{' {
-		return Value{&node{kind: '{'}}, want.n != nil
-	}
-	out, left := *want.n, false
-	out.keys, out.vals = nil, nil
-	for i, key := range want.n.keys {
-		if key == "code" || key == "outcome" {
-			out.keys, out.vals = append(out.keys, key), append(out.vals, want.n.vals[i])
-		} else {
-			left = true
-		}
-	}
-	return Value{&out}, left
 }

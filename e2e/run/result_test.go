@@ -1,14 +1,14 @@
-package scenario
+package run
 
 import (
 	"encoding/json"
-	"reflect"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/e2e/scenario"
 )
 
 func raw(all ...string) (out []json.RawMessage) {
@@ -96,14 +96,14 @@ func TestDiffer(t *testing.T) {
 		{`{}`, "-", result{err: fails(bridge.ToolError, "", "no"), silent: true}, bad(fails(bridge.ToolError, "", "never"))},
 		{`{}`, "code", result{err: fails(bridge.ToolError, "", "no"), silent: true}, bad(fails(bridge.SchemaError, "", "no"))},
 	} {
-		want, err := Expected([]byte(test.want))
+		want, err := scenario.Expected([]byte(test.want))
 		if err != nil {
 			t.Fatal(err)
 		}
-		d := differ(&made{result: test.mine, want: want}, &made{result: test.theirs, want: want})
+		d := differ(&made{got: test.mine, want: want}, &made{got: test.theirs, want: want})
 		got := "-"
 		if d != nil {
-			got = d.at.String()
+			got = d.Path
 		}
 		if got != test.at {
 			t.Errorf("%+v and %+v, where %s is expected, differ at %q, want %q", test.mine, test.theirs, test.want, got, test.at)
@@ -151,11 +151,11 @@ func TestFilled(t *testing.T) {
 func TestTextsOfPagesAreVisible(t *testing.T) {
 	t.Parallel()
 	evil := "\x1b[2J\u202eevil\n::error::x"
-	at := &attempt{opened: &opened{runner: &runner{}}, scope: &Scope{Unique: "first-run"}, door: ThroughMCP}
-	other := &attempt{scope: &Scope{Unique: "other-run"}, door: ThroughPage}
-	step := &Step{Call: evil}
-	at.made = []made{{step: step, result: result{forms: raw(string(quote(evil)))}}}
-	other.made = []made{{step: step, result: result{forms: raw(`1`)}}}
+	at := &attempt{scope: &scenario.Scope{Unique: "first-run"}, door: scenario.ThroughMCP}
+	other := &attempt{scope: &scenario.Scope{Unique: "other-run"}, door: scenario.ThroughPage}
+	step := &scenario.Step{Call: evil}
+	at.made = []made{{step: step, got: result{forms: raw(string(quote(evil)))}}}
+	other.made = []made{{step: step, got: result{forms: raw(`1`)}}}
 	f := at.disagrees(other)
 	for _, text := range []string{f.Step, f.Message, f.Expected, f.Actual} {
 		if strings.ContainsAny(text, "\x1b\u202e") {
@@ -186,27 +186,27 @@ func TestTraceName(t *testing.T) {
 // TestDepends: what a run reads and writes is beside its file.
 func TestDepends(t *testing.T) {
 	t.Parallel()
-	f, err := Read("tests/a.webtool.yaml", []byte(`site: {dir: "${env.DIR}", network: {record: out/a.har}}
+	f, err := scenario.Read("tests/a.webtool.yaml", []byte(`site: {dir: "${env.DIR}", network: {record: out/a.har}}
 lock: a.lock
 cases: [{name: x, via: page, steps: [{call: x}]}]`))
 	if err != nil {
 		t.Fatal(err)
 	}
 	env := func(string) (string, bool) { return "site", true }
-	want := Depends{Reads: []string{"tests/a.webtool.yaml", "tests/a.lock"}, Writes: []string{"tests/out/a.har"}, Folder: "tests/site"}
-	if got := f.Depends(RunOptions{Env: env}); !reflect.DeepEqual(got, want) {
-		t.Errorf("it depends on %+v", got)
+	reads, writes, folder := DependsOn(f, Options{Env: env})
+	if !slices.Equal(reads, []string{"tests/a.webtool.yaml", "tests/a.lock"}) || !slices.Equal(writes, []string{"tests/out/a.har"}) || folder != "tests/site" {
+		t.Errorf("it reads %s, writes %s and serves %q", reads, writes, folder)
 	}
-	if got := f.Depends(RunOptions{Env: env, Site: Site{Dir: "other"}}); got.Folder != "other" {
-		t.Errorf("with another site, on %+v", got)
+	if _, _, folder := DependsOn(f, Options{Env: env, Site: scenario.Site{Dir: "other"}}); folder != "other" {
+		t.Errorf("with another site, it serves %q", folder)
 	}
 }
 
 // TestLeftPage: what the next page says reaches a webtool, and not who called executeTool.
 func TestLeftPage(t *testing.T) {
 	t.Parallel()
-	left := made{result: resultOfPage(bridge.Step{Data: json.RawMessage("null")})}
-	list := func(text string) *made { return &made{result: result{forms: raw(text)}} }
+	left := made{got: resultOfPage(bridge.Step{Data: json.RawMessage("null")})}
+	list := func(text string) *made { return &made{got: result{forms: raw(text)}} }
 	if d := differ(&left, list(`[{"@type":"Reservation"}]`)); d != nil {
 		t.Errorf("JSON-LD of the next page: %+v", d)
 	}
@@ -216,8 +216,24 @@ func TestLeftPage(t *testing.T) {
 	if d := differ(&left, list(`{"ok":true}`)); d == nil {
 		t.Error("another result is the same as none")
 	}
-	stayed := made{result: result{forms: formsOfText("undefined")}}
+	stayed := made{got: result{forms: formsOfText("undefined")}}
 	if d := differ(&stayed, list(`[]`)); d == nil {
 		t.Error("a page that was not left has a list")
+	}
+}
+
+// TestAgain: the command repeats just one case through one door, whatever its file is called.
+func TestAgain(t *testing.T) {
+	t.Parallel()
+	one := &scenario.Selected{File: &scenario.File{Name: "a.webtool.yaml"}, Case: &scenario.Case{Name: "it's one"},
+		Door: scenario.ThroughPage}
+	o := &Options{Site: scenario.Site{URL: "http://x/"}, Again: [][2]string{{"model-cmd", "a b"}, {"host-file", ""}}}
+	want := `pagetools test --url 'http://x/' --model-cmd 'a b' a.webtool.yaml --run '^a\.webtool\.yaml/it'\''s one/page$'`
+	if got := o.again(one); got != want {
+		t.Errorf("again is %s", got)
+	}
+	odd := &scenario.Selected{File: &scenario.File{Name: "-x\u202e\n"}, Case: &scenario.Case{Name: "a"}, Door: scenario.ThroughMCP}
+	if got := o.again(odd); strings.ContainsAny(got, "\n\u202e") || !strings.HasSuffix(got, ` -- '-x\u202e\n'`) {
+		t.Errorf("again is %s", got)
 	}
 }

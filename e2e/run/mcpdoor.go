@@ -1,4 +1,4 @@
-package scenario
+package run
 
 import (
 	"cmp"
@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"strings"
 	"sync"
 
 	"github.com/mark3labs/mcp-go/client"
@@ -16,7 +15,7 @@ import (
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/schema"
-	"github.com/pagetools/pagetools/bridge/text"
+	"github.com/pagetools/pagetools/e2e/scenario"
 	"github.com/pagetools/pagetools/transport"
 )
 
@@ -25,11 +24,11 @@ type mcpDoor struct {
 	client *client.Client
 	person *person
 
-	mu     sync.Mutex
-	listed map[string]string // names of MCP by those of pages
+	listing sync.Mutex
+	listed  map[string]string // names of MCP by those of pages
 }
 
-func (on *opened) mcp(ctx context.Context, c transport.Credential, p *person) (*mcpDoor, error) {
+func (on *Stand) mcp(ctx context.Context, c transport.Credential, p *person) (*mcpDoor, error) {
 	// The library cancels the post of an answer when its call ends. With the reply just read, net/http
 	// passes that on to the next request of the connection.
 	single := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
@@ -50,6 +49,7 @@ func (on *opened) mcp(ctx context.Context, c transport.Credential, p *person) (*
 	hello := mcp.InitializeRequest{}
 	hello.Params.ProtocolVersion = mcp.LATEST_PROTOCOL_VERSION
 	hello.Params.ClientInfo = mcp.Implementation{Name: "pagetools-test", Version: "1"}
+	hello.Params.Capabilities.Experimental = map[string]any{"pagetools/kit": map[string]any{}}
 	if _, err := d.client.Initialize(ctx, hello); err != nil {
 		d.close()
 		return nil, fmt.Errorf("connecting by MCP: %w", err)
@@ -80,16 +80,16 @@ func (d *mcpDoor) names(ctx context.Context) ([]string, error) {
 		listed[name] = all.Tools[i].Name
 		names = append(names, name)
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
+	d.listing.Lock()
+	defer d.listing.Unlock()
 	d.listed = listed
 	return names, nil
 }
 
 // known is the name that MCP has for a tool, as it was listed last; "" is none.
 func (d *mcpDoor) known(tool string) string {
-	d.mu.Lock()
-	defer d.mu.Unlock()
+	d.listing.Lock()
+	defer d.listing.Unlock()
 	return d.listed[tool]
 }
 
@@ -115,7 +115,7 @@ func (d *mcpDoor) call(ctx context.Context, tool string, with json.RawMessage) (
 			stops != bridge.ApprovalRequired {
 			return r, nil
 		}
-		if err := d.elsewhere(ctx, of(r.err).Get("details").Get("question")); err != nil {
+		if err := d.elsewhere(ctx, questionIn(got.Meta)); err != nil {
 			return r, err
 		}
 	}
@@ -145,59 +145,57 @@ func resultOf(got *mcp.CallToolResult) (result, error) {
 	return result{forms: formsOfMCP(content, structured)}, nil
 }
 
-// elsewhere lets the person answer a question that the client cannot show, as its call says, and
-// waits until that is done.
-func (d *mcpDoor) elsewhere(ctx context.Context, asked schema.Value) error {
-	if !asked.Exists() { // the call goes on
+// questionIn returns the id of the question that a message is about, which the server tells the kit,
+// or "".
+func questionIn(meta *mcp.Meta) string {
+	if meta == nil {
+		return ""
+	}
+	id, _ := meta.AdditionalFields["pagetools/question"].(string)
+	return id
+}
+
+// elsewhere lets the person answer a question that the client cannot show, and waits until that is
+// done. The call goes on where there is none.
+func (d *mcpDoor) elsewhere(ctx context.Context, id string) error {
+	q := d.person.question(id)
+	if q == nil {
 		return nil
 	}
-	q, err := d.person.find(ctx, func(q *bridge.Question) bool {
-		return string(q.Kind) == asked.Get("kind").String() && q.Tool == asked.Get("tool").String() &&
-			q.Detail == asked.Get("detail").String()
-	})
-	if err != nil {
-		return err
-	}
-	defer d.person.letGo(q.ID)
-	if a := d.person.decide(ctx, &q); a.silent() {
-		d.person.outlast(ctx, &q, a)
+	if a := d.person.decide(ctx, q); silent(&a) {
+		d.person.outlast(ctx, q, a)
 	} else {
-		d.person.operate(&q, a)
+		d.person.operate(q, a)
 	}
 	return d.person.over(ctx, q.ID)
 }
 
 // Elicit implements client.ElicitationHandler: the person answers in the client, unless the case
-// says that they do elsewhere.
+// says that they do elsewhere. A question that is over is closed.
 func (d *mcpDoor) Elicit(ctx context.Context, r mcp.ElicitationRequest,
 ) (*mcp.ElicitationResult, error) {
-	q, err := d.person.find(ctx, func(q *bridge.Question) bool {
-		said := r.Params.Message
-		return strings.HasPrefix(said, q.Title) &&
-			(q.Detail == "" || strings.Contains(said, text.Marked(q.Detail)))
-	})
-	if err != nil {
-		return nil, err
-	}
-	defer d.person.letGo(q.ID)
 	out := &mcp.ElicitationResult{}
 	out.Action = mcp.ElicitationResponseActionCancel
-	a := d.person.decide(ctx, &q)
+	q := d.person.question(questionIn(r.Params.Meta))
+	if q == nil {
+		return out, nil
+	}
+	a := d.person.decide(ctx, q)
 	switch {
-	case a.silent():
-		d.person.outlast(ctx, &q, a)
+	case silent(&a):
+		d.person.outlast(ctx, q, a)
 		return out, nil
-	case a.From != "" && a.From != fromElicitation, a.Act == Twice,
+	case a.From != "" && a.From != fromElicitation, a.Act == scenario.Twice,
 		a.Value.Exists() && q.Kind != bridge.Prompt:
-		d.person.operate(&q, a)
+		d.person.operate(q, a)
 		return out, nil
-	case a.Act == Decline:
+	case a.Act == scenario.Decline:
 		out.Action = mcp.ElicitationResponseActionDecline
 		return out, nil
 	}
 	out.Action = mcp.ElicitationResponseActionAccept
 	content := map[string]any{}
-	if value := a.of(&q).Value; q.Kind == bridge.Prompt {
+	if value := answerTo(q, &a).Value; q.Kind == bridge.Prompt {
 		if len(value) == 0 {
 			value = of(q.Schema).Get("default").Text()
 		}

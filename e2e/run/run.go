@@ -1,10 +1,11 @@
-package scenario
+package run
 
 import (
 	"context"
 	"errors"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -14,24 +15,25 @@ import (
 	"github.com/pagetools/pagetools/e2e/app"
 	"github.com/pagetools/pagetools/e2e/hosts"
 	"github.com/pagetools/pagetools/e2e/report"
+	"github.com/pagetools/pagetools/e2e/scenario"
 )
 
-// RunOptions say how cases run. Open is required.
-type RunOptions struct {
-	// Options select the cases.
-	Options
+// Options say how cases run. Open is required.
+type Options struct {
+	// Select says which cases run.
+	Select scenario.Options
 	// Open starts what serves a target. It calls complete with its options, whose one site is that
-	// target, before the app starts. Run closes the app. An error ends the run.
+	// target, before the app starts. Files closes the app. An error ends the run.
 	Open func(ctx context.Context, t *app.Target, complete func(*app.Options)) (*app.App, error)
 	// Site replaces the sites of the files; its Dir is relative to the current folder. A zero one
 	// replaces none.
-	Site Site
+	Site scenario.Site
 	// Host is whose limits the pages are held to, and whose interface they meet; nil is ours.
 	Host *hosts.Host
 	// Model makes the calls of cases that come from evals: it returns the next call, or nil when the
 	// model is done. Nil makes the calls that are expected.
-	Model func(ctx context.Context, r *ModelRequest) (*ModelCall, error)
-	// Env returns a variable of the environment, as in [Scope].
+	Model func(ctx context.Context, r *scenario.ModelRequest) (*scenario.ModelCall, error)
+	// Env returns a variable of the environment, as in [scenario.Scope].
 	Env func(name string) (string, bool)
 	// Retries is how often a case is repeated that fails, unless it says so itself. With Repeat,
 	// each case runs that many times, and fails when one of them does; zero means one.
@@ -52,8 +54,8 @@ type RunOptions struct {
 	// environment.
 	Trace, TraceDir string
 	// Accept takes what the values that are expected must be so that the cases of a file pass, as
-	// [Update] does. Nil accepts nothing: what does not match fails.
-	Accept func(f *File, changes []Change) error
+	// [scenario.Update] does. Nil accepts nothing: what does not match fails.
+	Accept func(f *scenario.File, changes []scenario.Change) error
 	// Recorded takes a file that site.network records, as a whole. It is called with the cases of a
 	// file that all ran. Nil refuses files that record.
 	Recorded func(name string, text []byte) error
@@ -66,8 +68,20 @@ type RunOptions struct {
 	Version string
 }
 
+// again is the command line that repeats just this case through this door, for a POSIX shell.
+func (o *Options) again(s *scenario.Selected) string {
+	run := " --run " + word("^"+regexp.QuoteMeta(s.Name())+"$")
+	if strings.HasPrefix(s.File.Name, "-") {
+		return "pagetools test" + o.flags() + run + " -- " + word(s.File.Name)
+	}
+	return "pagetools test" + o.flags() + " " + word(s.File.Name) + run
+}
+
+// word is a word of the command line, fit for a terminal.
+func word(s string) string { return text.ShellWord(text.EscapeLine(s)) }
+
 // flags are those of the command line that a case needs to run so again.
-func (o *RunOptions) flags() string {
+func (o *Options) flags() string {
 	var b strings.Builder
 	host := ""
 	if o.Host != nil {
@@ -76,7 +90,7 @@ func (o *RunOptions) flags() string {
 	site := [][2]string{{"dir", o.Site.Dir}, {"url", o.Site.URL}, {"serve", o.Site.Serve}, {"host", host}}
 	for _, flag := range append(site, o.Again...) {
 		if flag[1] != "" {
-			b.WriteString(" --" + flag[0] + " " + text.ShellWord(visible(flag[1])))
+			b.WriteString(" --" + flag[0] + " " + word(flag[1]))
 		}
 	}
 	return b.String()
@@ -94,13 +108,13 @@ func (e *NotOpened) Error() string { return e.Site + ": " + e.Err.Error() }
 // Unwrap returns why.
 func (e *NotOpened) Unwrap() error { return e.Err }
 
-// Run runs the selected cases of the files, each through its doors, and each time in a fresh page
-// of a fresh browser context. It returns the report also with an error: a [*Problems] where files
-// ask for what cannot be done, or a [*NotOpened] for each site that did not open; the cases of the
-// other files ran. When ctx ends, what runs is ended, and the report says that it was interrupted.
-func Run(ctx context.Context, files []*File, o RunOptions) (*report.Run, error) {
+// Files runs the selected cases of the files, each through its doors, and each time in a fresh page
+// of a fresh browser context. It returns the report also with an error: a [*scenario.Problems] where
+// files ask for what cannot be done, or a [*NotOpened] for each site that did not open; the cases of
+// the other files ran. When ctx ends, what runs is ended, and the report says that it was interrupted.
+func Files(ctx context.Context, files []*scenario.File, o Options) (*report.Run, error) {
 	out := &report.Run{Command: "test", Version: o.Version, Started: time.Now(), FailOn: "off"}
-	selected, err := Select(files, o.Options)
+	selected, err := scenario.Select(files, o.Select)
 	if err != nil {
 		return out, err
 	}
@@ -111,9 +125,9 @@ func Run(ctx context.Context, files []*File, o RunOptions) (*report.Run, error) 
 	var all error
 	for len(selected) > 0 && ctx.Err() == nil {
 		f := selected[0].File
-		n := len(selected)
-		if i := slices.IndexFunc(selected, func(s Selected) bool { return s.File != f }); i >= 0 {
-			n = i
+		n := 1
+		for n < len(selected) && selected[n].File == f {
+			n++
 		}
 		all = errors.Join(all, r.file(ctx, f, selected[:n]))
 		selected = selected[n:]
@@ -123,12 +137,9 @@ func Run(ctx context.Context, files []*File, o RunOptions) (*report.Run, error) 
 }
 
 // able reports what the files ask for and what cannot be done, before anything is opened.
-func able(selected []Selected, records bool) error {
-	var wrong Problems
-	add := func(f *File, at Position, format string, args ...any) {
-		wrong.List = append(wrong.List, Problem{f.Name, at, visible(fmt.Sprintf(format, args...))})
-	}
-	var last *File
+func able(selected []scenario.Selected, records bool) error {
+	wrong := &scenario.Problems{}
+	var last *scenario.File
 	for i := range selected {
 		f := selected[i].File
 		if f == last {
@@ -136,27 +147,34 @@ func able(selected []Selected, records bool) error {
 		}
 		last = f
 		if n := f.Site.Network; n != nil && n.Record != "" && !records {
-			add(f, n.Position, "network cannot be recorded here: record it with pagetools test, and "+
-				"write replay in the place of record")
+			wrong.List = append(wrong.List, problem(f, n.Position, "network cannot be recorded here: "+
+				"record it with pagetools test, and write replay in the place of record"))
 		}
-		if _, at, err := f.rules(); err != nil {
-			add(f, at, "lint: %s", err.Error())
+		if _, at, err := rules(f); err != nil {
+			wrong.List = append(wrong.List, problem(f, at, "lint: %s", err.Error()))
 		}
 	}
 	if wrong.List == nil {
 		return nil
 	}
-	return &wrong
+	return wrong
+}
+
+// problem is something in a file that is not possible.
+func problem(f *scenario.File, at scenario.Position, format string, args ...any) scenario.Problem {
+	return scenario.Problem{File: f.Name, Position: at,
+		Message: text.EscapeLine(fmt.Sprintf(format, args...))}
 }
 
 // runner is one run.
 type runner struct {
-	o   RunOptions
-	mu  sync.Mutex
-	run *report.Run
+	o Options
+
+	reporting sync.Mutex // guards run
+	run       *report.Run
 }
 
-func newRunner(o RunOptions, out *report.Run) *runner {
+func newRunner(o Options, out *report.Run) *runner {
 	o.Parallel, o.Repeat = max(o.Parallel, 1), max(o.Repeat, 1)
 	if o.CaseTime == 0 {
 		o.CaseTime = time.Minute
@@ -166,8 +184,8 @@ func newRunner(o RunOptions, out *report.Run) *runner {
 
 // done adds a case to the report.
 func (r *runner) done(c report.Case) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	r.reporting.Lock()
+	defer r.reporting.Unlock()
 	r.run.Cases = append(r.run.Cases, c)
 	if r.o.CaseDone != nil {
 		r.o.CaseDone(&c)
@@ -176,19 +194,19 @@ func (r *runner) done(c report.Case) {
 
 // note says something once for the whole run.
 func (r *runner) note(format string, args ...any) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if text := visible(fmt.Sprintf(format, args...)); !slices.Contains(r.run.Notes, text) {
+	r.reporting.Lock()
+	defer r.reporting.Unlock()
+	if text := text.EscapeLine(fmt.Sprintf(format, args...)); !slices.Contains(r.run.Notes, text) {
 		r.run.Notes = append(r.run.Notes, text)
 	}
 }
 
 // file runs the selected cases of one file.
-func (r *runner) file(ctx context.Context, f *File, selected []Selected) error {
+func (r *runner) file(ctx context.Context, f *scenario.File, selected []scenario.Selected) error {
 	begun := len(r.run.Cases)
 	defer func() { r.inOrder(begun, selected) }()
-	idle := func(s Selected) bool { return r.reasonToSkip(&s) != "" }
-	if !slices.ContainsFunc(selected, func(s Selected) bool { return !idle(s) }) {
+	idle := func(s scenario.Selected) bool { return r.reasonToSkip(&s) != "" }
+	if !slices.ContainsFunc(selected, func(s scenario.Selected) bool { return !idle(s) }) {
 		for i := range selected {
 			r.done(skipped(&selected[i], r.reasonToSkip(&selected[i])))
 		}
@@ -204,7 +222,7 @@ func (r *runner) file(ctx context.Context, f *File, selected []Selected) error {
 		}
 		return err
 	}
-	defer on.close()
+	defer on.Close()
 	on.cases(ctx, selected)
 	if ctx.Err() != nil {
 		return nil
@@ -215,9 +233,9 @@ func (r *runner) file(ctx context.Context, f *File, selected []Selected) error {
 }
 
 // inOrder sorts the cases of a file, which ended in any order, as they were selected.
-func (r *runner) inOrder(begun int, selected []Selected) {
+func (r *runner) inOrder(begun int, selected []scenario.Selected) {
 	place := func(c report.Case) int {
-		i := slices.IndexFunc(selected, func(s Selected) bool {
+		i := slices.IndexFunc(selected, func(s scenario.Selected) bool {
 			return s.Case.Name == c.Name && string(s.Door) == c.Door
 		})
 		if i < 0 {
@@ -229,66 +247,59 @@ func (r *runner) inOrder(begun int, selected []Selected) {
 }
 
 // reasonToSkip says why a case does not run, or is "".
-func (r *runner) reasonToSkip(s *Selected) string {
+func (r *runner) reasonToSkip(s *scenario.Selected) string {
 	if s.Case.Eval != nil && s.Case.Eval.NoCall && r.o.Model == nil {
 		return "no call is expected, which cannot be tested without a model"
 	}
 	return s.Case.Skip
 }
 
-func newCase(s *Selected) report.Case {
+func newCase(s *scenario.Selected) report.Case {
 	return report.Case{File: s.File.Name, Line: s.Case.Line, Name: s.Case.Name, Door: string(s.Door),
 		Tags: s.Case.Tags, Attempts: 1}
 }
 
-func skipped(s *Selected, reason string) report.Case {
+func skipped(s *scenario.Selected, reason string) report.Case {
 	c := newCase(s)
 	c.Status, c.Reason = report.Skipped, reason
 	return c
 }
 
-// cases runs each case through its doors, and several cases at once.
-func (on *opened) cases(ctx context.Context, selected []Selected) {
-	units := make(chan []Selected)
-	var workers sync.WaitGroup
-	for range on.o.Parallel {
-		workers.Go(func() {
-			for unit := range units {
-				on.throughDoors(ctx, unit)
+// cases runs each case through its doors, one after another, and several cases at once.
+func (on *Stand) cases(ctx context.Context, selected []scenario.Selected) {
+	slots := make(chan struct{}, on.runner.o.Parallel)
+	var running sync.WaitGroup
+	for len(selected) > 0 {
+		n := 1
+		for n < len(selected) && selected[n].Case == selected[0].Case {
+			n++
+		}
+		doors := selected[:n]
+		selected = selected[n:]
+		slots <- struct{}{}
+		if ctx.Err() != nil {
+			break
+		}
+		running.Go(func() {
+			defer func() { <-slots }()
+			turns := on.Turns()
+			for i := range doors {
+				on.runner.done(turns.Through(ctx, &doors[i]))
 			}
 		})
 	}
-	for from := 0; from < len(selected) && ctx.Err() == nil; {
-		to := from + 1
-		for to < len(selected) && selected[to].Case == selected[from].Case {
-			to++
-		}
-		select {
-		case units <- selected[from:to]:
-		case <-ctx.Done():
-		}
-		from = to
-	}
-	close(units)
-	workers.Wait()
-}
-
-// throughDoors runs one case through its doors, one after another, and compares what came of it.
-func (on *opened) throughDoors(ctx context.Context, doors []Selected) {
-	turns := Turns{on: on}
-	for i := range doors {
-		on.done(turns.through(ctx, &doors[i]))
-	}
+	running.Wait()
 }
 
 // Turns are the runs of one case through its doors, one after another.
 type Turns struct {
-	on     *opened
+	on     *Stand
 	before []*attempt // that passed
 }
 
-func (u *Turns) through(ctx context.Context, s *Selected) report.Case {
-	if reason := u.on.reasonToSkip(s); reason != "" {
+// Through runs the case through one door, and compares it with the doors before.
+func (u *Turns) Through(ctx context.Context, s *scenario.Selected) report.Case {
+	if reason := u.on.runner.reasonToSkip(s); reason != "" {
 		return skipped(s, reason)
 	}
 	c, last := u.on.repeated(ctx, s, u.before)
@@ -302,10 +313,10 @@ func (u *Turns) through(ctx context.Context, s *Selected) report.Case {
 }
 
 // repeated runs a case through one door as often as it shall be, and returns the last attempt.
-func (on *opened) repeated(ctx context.Context, s *Selected, before []*attempt,
+func (on *Stand) repeated(ctx context.Context, s *scenario.Selected, before []*attempt,
 ) (c report.Case, last *attempt) {
 	passed := 0
-	for n := 1; n <= on.o.Repeat && ctx.Err() == nil; n++ {
+	for n := 1; n <= on.runner.o.Repeat && ctx.Err() == nil; n++ {
 		var once report.Case
 		suffix := ""
 		if n > 1 {
@@ -321,13 +332,13 @@ func (on *opened) repeated(ctx context.Context, s *Selected, before []*attempt,
 		} else {
 			c.Took += once.Took
 		}
-		if on.o.Repeat > 1 {
+		if on.runner.o.Repeat > 1 {
 			c.Attempts = n
 		}
 	}
-	if on.o.Repeat > 1 && c.Status != report.NotApplicable && ctx.Err() == nil {
-		on.note("%s: %d of %d runs passed: %s.", s.Name(), passed, on.o.Repeat,
-			passAt(on.o.Repeat, passed))
+	if on.runner.o.Repeat > 1 && c.Status != report.NotApplicable && ctx.Err() == nil {
+		on.runner.note("%s: %d of %d runs passed: %s.", s.Name(), passed, on.runner.o.Repeat,
+			passAt(on.runner.o.Repeat, passed))
 	}
 	return c, last
 }
@@ -348,9 +359,9 @@ func passAt(n, passed int) string {
 }
 
 // retried runs a case until it passes, or is not repeated any more.
-func (on *opened) retried(ctx context.Context, s *Selected, before []*attempt, suffix string,
+func (on *Stand) retried(ctx context.Context, s *scenario.Selected, before []*attempt, suffix string,
 ) (report.Case, *attempt) {
-	retries := on.o.Retries
+	retries := on.runner.o.Retries
 	if s.Case.Retries != nil {
 		retries = *s.Case.Retries
 	}

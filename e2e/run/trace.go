@@ -1,4 +1,4 @@
-package scenario
+package run
 
 import (
 	"bytes"
@@ -18,11 +18,12 @@ import (
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/e2e/report"
+	"github.com/pagetools/pagetools/e2e/scenario"
 	"github.com/pagetools/pagetools/e2e/trace"
 	"github.com/pagetools/pagetools/session"
 )
 
-// The values of RunOptions.Trace.
+// The values of Options.Trace.
 const (
 	TraceOn              = "on"
 	TraceRetainOnFailure = "retain-on-failure"
@@ -41,11 +42,11 @@ const tracePictureTime = time.Second
 
 // tracing collects the trace of one attempt. A nil one collects nothing.
 type tracing struct {
-	mu   sync.Mutex
-	all  trace.Trace
-	open []openAction
-	last *trace.Picture // of the page, when the last step ended
-	end  func()         // ends the film
+	collecting sync.Mutex
+	all        trace.Trace
+	open       []openAction
+	last       *trace.Picture // of the page, when the last step ended
+	end        func()         // ends the film
 	// ended is the action that ended last, and failed is true when one did not succeed.
 	ended  *trace.Action
 	failed bool
@@ -53,8 +54,8 @@ type tracing struct {
 
 // openAction is one that runs now; the step is nil for what comes before the first.
 type openAction struct {
-	step *Step
-	*trace.Action
+	step   *scenario.Step
+	action *trace.Action
 }
 
 // trace begins a trace, when the run is to have traces.
@@ -64,16 +65,16 @@ func (t *attempt) trace() *tracing {
 	}
 	title := t.c.Name + " (" + string(t.door) + ")"
 	return &tracing{end: func() {}, all: trace.Trace{Title: title, Began: time.Now(),
-		Sources: map[string]string{t.file.Name: ""}}}
+		Sources: map[string]string{t.on.file.Name: ""}}}
 }
 
 // begin begins an action for a step, within that of another step, if any.
-func (r *tracing) begin(s, within *Step, title, file string, line int) {
+func (r *tracing) begin(s, within *scenario.Step, title, file string, line int) {
 	if r == nil {
 		return
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	r.collecting.Lock()
+	defer r.collecting.Unlock()
 	a := &trace.Action{Title: title, Began: time.Now(), File: file, Line: line}
 	if parent := r.of(within); within != nil && parent != nil {
 		parent.Children = append(parent.Children, a)
@@ -84,30 +85,30 @@ func (r *tracing) begin(s, within *Step, title, file string, line int) {
 	r.open = append(r.open, openAction{s, a})
 }
 
-// of is the action of a step that runs, or nil. Called with r.mu held.
-func (r *tracing) of(s *Step) *trace.Action {
+// of is the action of a step that runs, or nil. Called with r.collecting held.
+func (r *tracing) of(s *scenario.Step) *trace.Action {
 	for _, o := range r.open {
 		if o.step == s {
-			return o.Action
+			return o.action
 		}
 	}
 	return nil
 }
 
 // add changes the action of a step that runs.
-func (r *tracing) add(s *Step, change func(*trace.Action)) {
+func (r *tracing) add(s *scenario.Step, change func(*trace.Action)) {
 	if r == nil {
 		return
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	r.collecting.Lock()
+	defer r.collecting.Unlock()
 	if a := r.of(s); a != nil {
 		change(a)
 	}
 }
 
 // over ends the action of a step.
-func (r *tracing) over(s *Step, f *report.Failure) {
+func (r *tracing) over(s *scenario.Step, f *report.Failure) {
 	if r == nil {
 		return
 	}
@@ -123,28 +124,28 @@ func (r *tracing) over(s *Step, f *report.Failure) {
 			}
 		}
 	})
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	r.collecting.Lock()
+	defer r.collecting.Unlock()
 	r.ended = r.of(s)
 	r.open = slices.DeleteFunc(r.open, func(o openAction) bool { return o.step == s })
 }
 
 // called notes the arguments of a call and what came of it.
-func (r *tracing) called(s *Step, with json.RawMessage, got *result, err error) {
+func (r *tracing) called(s *scenario.Step, with json.RawMessage, got *result, err error) {
 	r.add(s, func(a *trace.Action) {
 		a.Params = []trace.Param{{Name: "tool", Text: s.Call}, {Name: "arguments", Text: string(with)}}
-		switch {
-		case err != nil:
-		case got.err != nil:
-			a.Result = []trace.Param{{Name: "error", Text: string(got.err)}}
-		case len(got.forms) > 0:
-			a.Result = []trace.Param{{Name: "result", Text: string(got.forms[0])}}
+		name := "result"
+		if got.err != nil {
+			name = "error"
+		}
+		if err == nil {
+			a.Result = []trace.Param{{Name: name, Text: string(got.text())}}
 		}
 	})
 }
 
 // asked notes a question and its answer below the call that asks, which is the newest of the tool.
-func (r *tracing) asked(q *bridge.Question, a *Answer, began time.Time) {
+func (r *tracing) asked(q *bridge.Question, a *scenario.Answer, began time.Time) {
 	if r == nil {
 		return
 	}
@@ -155,12 +156,12 @@ func (r *tracing) asked(q *bridge.Question, a *Answer, began time.Time) {
 	if value, err := a.Value.JSON(); a.Value.Exists() && err == nil {
 		one.Result = append(one.Result, trace.Param{Name: "value", Text: string(value)})
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	r.collecting.Lock()
+	defer r.collecting.Unlock()
 	var parent *trace.Action
 	for _, o := range r.open {
 		if parent == nil || o.step != nil && o.step.Call == q.Tool {
-			parent = o.Action
+			parent = o.action
 		}
 	}
 	if parent == nil {
@@ -197,7 +198,7 @@ func (t *attempt) watch(ctx context.Context) {
 				continue
 			}
 			last = now
-			r.mu.Lock()
+			r.collecting.Lock()
 			size += len(f.JPEG)
 			r.all.Frames = append(r.all.Frames, trace.Frame{At: now, JPEG: f.JPEG, Width: int(f.Width),
 				Height: int(f.Height)})
@@ -205,7 +206,7 @@ func (t *attempt) watch(ctx context.Context) {
 				r.all.Frames, size = everySecond(r.all.Frames)
 				pace *= 2
 			}
-			r.mu.Unlock()
+			r.collecting.Unlock()
 		}
 	}()
 }
@@ -229,8 +230,8 @@ func (t *attempt) shows(ctx context.Context) {
 	if png == nil {
 		return
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	r.collecting.Lock()
+	defer r.collecting.Unlock()
 	r.last = &trace.Picture{At: time.Now(), Data: png}
 	r.ended.After = r.last
 }
@@ -242,7 +243,7 @@ func (t *attempt) traced(ctx context.Context, c *report.Case) {
 		return
 	}
 	r.end()
-	folder := filepath.Join(t.o.TraceDir, traceName(t.file.Name, t.c.Name, string(t.door))+t.suffix)
+	folder := filepath.Join(t.o.TraceDir, traceName(t.on.file.Name, t.c.Name, string(t.door))+t.suffix)
 	name := filepath.Join(folder, "trace.zip")
 	if t.o.Trace == TraceRetainOnFailure && c.Status != report.Failed {
 		_ = os.Remove(name) // of an earlier run, which failed; the folder stays when more is in it
@@ -252,19 +253,19 @@ func (t *attempt) traced(ctx context.Context, c *report.Case) {
 	if f := c.Failure; f != nil && !r.failed { // by what is compared after the last step
 		now := time.Now()
 		r.all.Actions = append(r.all.Actions, &trace.Action{Title: cmp.Or(f.Step, "the end"), Began: now,
-			Ended: now, Error: f.Message, File: t.file.Name, Line: f.Line, Before: r.last})
+			Ended: now, Error: f.Message, File: t.on.file.Name, Line: f.Line, Before: r.last})
 	}
 	if t.probe != nil {
 		bounded, cancel := context.WithTimeout(ctx, pictureTime)
 		r.tell(t.probe.Traced(bounded))
 		cancel()
 	}
-	r.all.URL, _, _ = t.app.Manager.Page(t.site)
-	if text, err := os.ReadFile(t.file.Name); err == nil {
-		r.all.Sources[t.file.Name] = string(text)
+	r.all.URL, _, _ = t.on.app.Manager.Page(t.on.site)
+	if text, err := os.ReadFile(t.on.file.Name); err == nil {
+		r.all.Sources[t.on.file.Name] = string(text)
 	}
 	if err := r.write(folder, name); err != nil {
-		t.note("the trace of %s was not written: %s.", t.c.Name, err.Error())
+		t.on.runner.note("the trace of %s was not written: %s.", t.c.Name, err.Error())
 		return
 	}
 	c.Trace = filepath.ToSlash(name)
@@ -272,8 +273,8 @@ func (t *attempt) traced(ctx context.Context, c *report.Case) {
 
 // tell adds what the page said and asked for.
 func (r *tracing) tell(seen *session.Traced) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	r.collecting.Lock()
+	defer r.collecting.Unlock()
 	for _, m := range seen.Messages {
 		r.all.Messages = append(r.all.Messages, trace.Message{At: m.At, Level: m.Level, Text: m.Text,
 			Uncaught: m.Kind == "exception", URL: m.URL, Line: m.Line})
@@ -288,8 +289,8 @@ func (r *tracing) tell(seen *session.Traced) {
 }
 
 func (r *tracing) write(folder, name string) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	r.collecting.Lock()
+	defer r.collecting.Unlock()
 	var b bytes.Buffer
 	if err := trace.Write(&b, &r.all); err != nil {
 		return err

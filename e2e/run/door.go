@@ -1,4 +1,4 @@
-package scenario
+package run
 
 import (
 	"bytes"
@@ -15,6 +15,7 @@ import (
 	"github.com/pagetools/pagetools/e2e/app"
 	"github.com/pagetools/pagetools/e2e/effects"
 	"github.com/pagetools/pagetools/e2e/hosts"
+	"github.com/pagetools/pagetools/e2e/scenario"
 	"github.com/pagetools/pagetools/session"
 	"github.com/pagetools/pagetools/transport"
 )
@@ -41,7 +42,7 @@ type webtoolDoor struct {
 	http       *http.Client
 }
 
-func (on *opened) webtool(c transport.Credential, p *person) *webtoolDoor {
+func (on *Stand) webtool(c transport.Credential, p *person) *webtoolDoor {
 	return &webtoolDoor{base: on.base + "/webtools/" + on.site, credential: c, person: p,
 		http: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 4}}}
 }
@@ -121,12 +122,12 @@ func (d *webtoolDoor) call(ctx context.Context, tool string, with json.RawMessag
 func (d *webtoolDoor) answer(ctx context.Context, q *bridge.Question) map[string]any {
 	a := d.person.decide(ctx, q)
 	switch {
-	case a.silent():
+	case silent(&a):
 		d.person.outlast(ctx, q, a)
-	case a.From != "" || a.Act == Twice:
+	case a.From != "" || a.Act == scenario.Twice:
 		d.person.operate(q, a)
 	default:
-		said := a.of(q)
+		said := answerTo(q, &a)
 		answer := map[string]any{"question": q.ID, "ok": said.OK}
 		if len(said.Value) > 0 {
 			answer["value"] = said.Value
@@ -162,13 +163,13 @@ func (r *runner) underHost(o *app.Options) {
 
 // row is what becomes of the page's tools in the host.
 func (d *hostDoor) row(ctx context.Context) (hosts.Row, error) {
-	page, err := effects.At(ctx, d.t.app, d.t.ref)
+	page, err := effects.At(ctx, d.t.on.app, d.t.ref)
 	if err != nil {
 		return hosts.Row{}, err
 	}
 	row := hosts.Matrix(page.Tools, hosts.Facts(page), []hosts.Host{d.host}).Rows[0]
 	for _, reason := range row.Reasons {
-		d.t.note("%s: %s.", d.host.Name, reason.Text)
+		d.t.on.runner.note("%s: %s.", d.host.Name, reason.Text)
 	}
 	return row, nil
 }

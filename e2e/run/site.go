@@ -1,4 +1,4 @@
-package scenario
+package run
 
 import (
 	"cmp"
@@ -6,64 +6,61 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/e2e/app"
 	"github.com/pagetools/pagetools/e2e/report"
+	"github.com/pagetools/pagetools/e2e/scenario"
 	"github.com/pagetools/pagetools/session/pageconfig"
 	"github.com/pagetools/pagetools/transport"
 	"github.com/pagetools/pagetools/transport/mcp"
 )
 
-// opened is the site of a file, opened, and served as agents find it.
-type opened struct {
-	*runner
-	file *File
-	app  *app.App
-	site string // the name of it
-	page string // what config changes about its pages, as JSON; "" is nothing
-	base string // where it is served
-	// origin is that of its pages, and folder is true when it is files that we serve.
-	origin string
-	folder bool
-	// callTime is how long a call may take.
-	callTime time.Duration
+// Stand is the site of a file, opened, and served as agents find it. Programs that run cases one by
+// one, or that have none, such as tests in Go, hold one. It is safe for concurrent use.
+type Stand struct {
+	runner *runner
+	file   *scenario.File
+	app    *app.App
+	site   string // the name of it
+	page   string // what config changes about its pages, as JSON; "" is nothing
+	base   string // where it is served
+	origin string // of its pages
+	folder bool   // whether it is files that we serve
+
+	callTime time.Duration // at most, of a call
 	ends     []func() error
 
-	network     *recording // nil: the page's own
-	credentials transport.Credentials
-	mu          sync.Mutex
-	callers     map[string]transport.Credential // by name
-	revoke      map[string]chan struct{}        // to end their sessions
-	number      int
-	declared    map[string]bool // the tools that were seen
-	called      map[string]bool
-	changes     []Change
+	network *recording // nil: the page's own
+	guests  guests
+	tools   tally
 }
 
 // open opens the site of a file.
-func (r *runner) open(ctx context.Context, f *File) (*opened, error) {
-	on := &opened{runner: r, file: f, callers: map[string]transport.Credential{},
-		revoke: map[string]chan struct{}{}, declared: map[string]bool{}, called: map[string]bool{}}
+func (r *runner) open(ctx context.Context, f *scenario.File) (*Stand, error) {
+	on := &Stand{runner: r, file: f, guests: guests{callers: map[string]transport.Credential{}},
+		tools: tally{declared: map[string]bool{}, called: map[string]bool{}}}
 	if err := on.open(ctx); err != nil {
-		on.close()
+		on.Close()
 		return nil, err
 	}
 	return on, nil
 }
 
 // problem is something in the file that is not possible.
-func (on *opened) problem(at Position, format string, args ...any) error {
-	return &Problems{List: []Problem{{on.file.Name, at, visible(fmt.Sprintf(format, args...))}}}
+func (on *Stand) problem(at scenario.Position, format string, args ...any) error {
+	return &scenario.Problems{List: []scenario.Problem{problem(on.file, at, format, args...)}}
 }
 
-func (on *opened) open(ctx context.Context) error {
+func (on *Stand) open(ctx context.Context) error {
 	site, folder, err := on.where()
 	if err != nil {
 		return err
@@ -94,12 +91,12 @@ func (on *opened) open(ctx context.Context) error {
 		on.ends = append(on.ends, end)
 	}
 	on.site = t.Name
-	on.app, err = on.o.Open(ctx, t, func(o *app.Options) {
+	on.app, err = on.runner.o.Open(ctx, t, func(o *app.Options) {
 		s := &o.Sites[0]
-		on.underHost(o)
+		on.runner.underHost(o)
 		s.Path, on.callTime = path, o.Limits.WithDefaults().CallTimeout
 		s.Page.Shared, s.Page.Warm, s.Page.Tab.Record = false, 0, true
-		s.Page.Tab.Trace = on.o.Trace != ""
+		s.Page.Tab.Trace = on.runner.o.Trace != ""
 		s.Page.Network = on.between(t)
 		if login != nil {
 			s.Page.Login = login
@@ -120,56 +117,54 @@ func (on *opened) open(ctx context.Context) error {
 }
 
 // look waits until the site is open.
-func (on *opened) look(ctx context.Context, name string, t *app.Target) error {
+func (on *Stand) look(ctx context.Context, name string, t *app.Target) error {
 	c, err := on.app.Manager.Await(ctx, bridge.Ref{Site: on.site, Caller: operator()})
 	if err != nil {
 		return &NotOpened{name, on.unplayed(err)}
 	}
 	for _, tool := range c.Tools() {
-		on.declared[tool.Name()] = true
+		on.tools.saw(tool.Name())
 	}
 	url, _, _ := on.app.Manager.Page(on.site)
-	on.run.Sites = append(on.run.Sites, report.Site{Target: name, URL: cmp.Or(url, t.URL),
+	on.runner.run.Sites = append(on.runner.run.Sites, report.Site{Target: name, URL: cmp.Or(url, t.URL),
 		Tools: len(c.Tools())})
 	return nil
 }
 
 // where is the site to open, and the folder of it, if it is one.
-func (on *opened) where() (site Site, folder string, err error) {
+func (on *Stand) where() (site scenario.Site, folder string, err error) {
 	site = on.file.Site
 	from := filepath.Dir(on.file.Name)
-	if over := on.o.Site; over.Dir != "" || over.URL != "" {
+	if over := on.runner.o.Site; over.Dir != "" || over.URL != "" {
 		site, from = over, "."
 		site.Config, site.Network = on.file.Site.Config, on.file.Site.Network
 		site.Position = on.file.Site.Position
 	}
 	if site.Dir == "" && site.URL == "" {
-		return site, "", on.problem(Position{1, 1}, "site is missing: name the app with --url or --dir")
+		return site, "", on.problem(scenario.Position{Line: 1, Column: 1},
+			"site is missing: name the app with --url or --dir")
 	}
-	scope := &Scope{Env: on.o.Env}
+	scope := &scenario.Scope{Env: on.runner.o.Env}
 	for _, text := range []*string{&site.Dir, &site.URL, &site.Serve} {
 		if *text, err = scope.Text(*text); err != nil {
 			return site, "", on.problem(site.Position, "site: %s", err.Error())
 		}
 	}
 	if site.Dir != "" {
-		folder = site.Dir
-		if !filepath.IsAbs(folder) {
-			folder = filepath.Join(from, folder)
-		}
+		folder = under(from, site.Dir)
 	}
 	return site, folder, nil
 }
 
 // config reads what is changed about the pages: what calls can change, and a stored login.
-func (on *opened) config(site Site, origin string) (*pageconfig.Stored, error) {
+func (on *Stand) config(site scenario.Site, origin string) (*pageconfig.Stored, error) {
 	if !site.Config.Exists() {
 		return nil, nil //nolint:nilnil // no login is a login
 	}
 	wrong := func(err error) error {
 		return on.problem(site.Config.Position(), "invalid value for config: %s", err.Error())
 	}
-	value, err := (&Scope{Env: on.o.Env}).Expand(site.Config)
+	value, err := (&scenario.Scope{Env: on.runner.o.Env}).Expand(site.Config)
 	if err != nil {
 		return nil, wrong(err)
 	}
@@ -192,10 +187,7 @@ func (on *opened) config(site Site, origin string) (*pageconfig.Stored, error) {
 	if name == "" {
 		return nil, nil //nolint:nilnil // no login is a login
 	}
-	if !filepath.IsAbs(name) {
-		name = filepath.Join(filepath.Dir(on.file.Name), name)
-	}
-	state, err := os.ReadFile(name)
+	state, err := os.ReadFile(beside(on.file, name))
 	if err != nil {
 		return nil, wrong(fmt.Errorf("storageState: %w", err))
 	}
@@ -216,31 +208,30 @@ func credential(name string, may ...bridge.Right) transport.Credential {
 
 // questionTime is how long questions stay open where people do not answer, or too late; 0 leaves
 // them their usual time.
-func (on *opened) questionTime() time.Duration {
+func (on *Stand) questionTime() time.Duration {
 	var longest time.Duration
-	silent := false
+	anySilent := false
 	for _, c := range on.file.Cases {
 		for i := range c.Human {
-			a := c.Human[i].Answer
-			longest = max(longest, a.After)
-			silent = silent || a.Act == Ignore || a.Act == Late
+			a := &c.Human[i].Answer
+			longest, anySilent = max(longest, a.After), anySilent || silent(a)
 		}
 	}
-	if !silent {
+	if !anySilent {
 		return 0
 	}
 	return 2*longest + 2*time.Second
 }
 
 // serve serves the site on a port of its own, to whoever has a credential.
-func (on *opened) serve(ctx context.Context) error {
+func (on *Stand) serve(ctx context.Context) error {
 	var lc net.ListenConfig
 	l, err := lc.Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return fmt.Errorf("serving the tools: %w", err)
 	}
 	done := make(chan struct{})
-	face, err := mcp.New(on.app.Bridge, mcp.Options{Version: on.o.Version, Tools: "direct",
+	face, err := mcp.New(on.app.Bridge, mcp.Options{Version: on.runner.o.Version, Tools: "direct",
 		Schemas: "faithful", Done: done})
 	if err != nil {
 		_ = l.Close()
@@ -249,7 +240,7 @@ func (on *opened) serve(ctx context.Context) error {
 	on.app.Keep(l.Addr().String())
 	server := &http.Server{ReadHeaderTimeout: 5 * time.Second,
 		Handler: transport.Guard(on.app.Mux(face), transport.Options{
-			Listen: l.Addr().String(), Credentials: &on.credentials,
+			Listen: l.Addr().String(), Credentials: &on.guests.credentials,
 			Callers:      []transport.Credential{credential("nobody", bridge.MayCall)},
 			JSONRPCUnder: []string{"/mcp"}, MaxBodyUnder: map[string]int64{"/mcp": 4 << 20},
 		})}
@@ -262,8 +253,8 @@ func (on *opened) serve(ctx context.Context) error {
 	return nil
 }
 
-// close ends all that open began, the last one first.
-func (on *opened) close() {
+// Close ends all that Open began, the last one first.
+func (on *Stand) Close() {
 	for i := len(on.ends) - 1; i >= 0; i-- {
 		_ = on.ends[i]() // whoever was served is gone
 	}
@@ -274,96 +265,105 @@ func operator() bridge.Caller {
 	return bridge.Caller{Name: "operator", May: []bridge.Right{bridge.MayAnswer}}
 }
 
-// admit makes a caller of its own for one attempt, with a credential. What the caller leaves
-// behind goes with it, in expel.
-func (on *opened) admit(may ...bridge.Right) transport.Credential {
-	on.mu.Lock()
-	defer on.mu.Unlock()
-	on.number++
-	c := credential(fmt.Sprintf("test-%d", on.number), may...)
-	over := make(chan struct{})
-	c.Revoked = over // of the session; calls over HTTP have the listener's own
-	on.revoke[c.Name] = over
-	on.callers[c.Name] = c
-	on.replace()
-	return c
+// guests are the callers of attempts. Only they, and those who operate, reach the site.
+type guests struct {
+	credentials transport.Credentials
+
+	admitting sync.Mutex
+	callers   map[string]transport.Credential // by name
+	number    int
 }
 
-// expel ends the sessions and the calls of a caller.
-func (on *opened) expel(c transport.Credential) {
-	on.mu.Lock()
-	if over := on.revoke[c.Name]; over != nil {
+// change changes the callers, and who may call.
+func (g *guests) change(callers func()) {
+	g.admitting.Lock()
+	defer g.admitting.Unlock()
+	callers()
+	g.credentials.Replace(slices.Collect(maps.Values(g.callers)))
+}
+
+// admit makes a caller of its own for one attempt, with a credential. leave ends what the caller
+// leaves behind.
+func (on *Stand) admit(may ...bridge.Right) (c transport.Credential, leave func()) {
+	g, over := &on.guests, make(chan struct{})
+	g.change(func() {
+		g.number++
+		c = credential(fmt.Sprintf("test-%d", g.number), may...)
+		c.Revoked = over // of the session; calls over HTTP have the listener's own
+		g.callers[c.Name] = c
+	})
+	return c, func() {
 		close(over)
+		g.change(func() { delete(g.callers, c.Name) })
+		on.app.Bridge.Revoke()
+		on.app.Manager.Revoke()
 	}
-	delete(on.callers, c.Name)
-	delete(on.revoke, c.Name)
-	on.replace()
-	on.mu.Unlock()
-	on.app.Bridge.Revoke()
-	on.app.Manager.Revoke()
 }
 
-func (on *opened) replace() {
-	var all []transport.Credential
-	for _, c := range on.callers {
-		all = append(all, c)
-	}
-	on.credentials.Replace(all)
+// tally counts the tools of a site that its cases meet, and collects what they came to.
+type tally struct {
+	counting sync.Mutex
+	declared map[string]bool // the tools that were seen
+	called   map[string]bool
+	changes  []scenario.Change // values that are accepted
 }
 
 // saw notes that tools were there, and ran that one was called.
-func (on *opened) saw(names ...string) {
-	on.mu.Lock()
-	defer on.mu.Unlock()
+func (n *tally) saw(names ...string) {
+	n.counting.Lock()
+	defer n.counting.Unlock()
 	for _, name := range names {
-		on.declared[name] = true
+		n.declared[name] = true
 	}
 }
 
-func (on *opened) ran(tool string) {
-	on.mu.Lock()
-	defer on.mu.Unlock()
-	on.called[tool] = true
-}
-
-// accept hands over the changes after which the cases pass.
-func (on *opened) accept() error {
-	if on.o.Accept == nil || len(on.changes) == 0 {
-		return nil
-	}
-	return on.o.Accept(on.file, on.changes)
+func (n *tally) ran(tool string) {
+	n.counting.Lock()
+	defer n.counting.Unlock()
+	n.called[tool] = true
 }
 
 // changed notes a value that is accepted.
-func (on *opened) changed(want Value, actual []byte) {
-	on.mu.Lock()
-	defer on.mu.Unlock()
-	on.changes = append(on.changes, Change{Expected: want, Actual: actual})
+func (n *tally) changed(want scenario.Value, actual []byte) {
+	n.counting.Lock()
+	defer n.counting.Unlock()
+	n.changes = append(n.changes, scenario.Change{Expected: want, Actual: actual})
 }
 
-// Depends is what a run of a file reads and writes.
-type Depends struct {
-	Reads, Writes []string // files
-	Folder        string   // that is served; "" is none
+// accept hands over the changes after which the cases pass.
+func (on *Stand) accept() error {
+	if on.runner.o.Accept == nil || len(on.tools.changes) == 0 {
+		return nil
+	}
+	return on.runner.o.Accept(on.file, on.tools.changes)
 }
 
-// Depends lists what a run of the file reads and writes, reports and traces apart. Of o it uses Site
-// and Env. What cannot be read yet is left out.
-func (f *File) Depends(o RunOptions) (d Depends) {
-	on := &opened{runner: &runner{o: o}, file: f}
-	_, d.Folder, _ = on.where() // Run says what is wrong with it
-	beside := func(name string) []string {
-		switch {
-		case name == "":
-			return nil
-		case filepath.IsAbs(name):
-			return []string{name}
+// DependsOn lists the files that a run of the file reads and writes, reports and traces apart, and
+// the folder that it serves; "" is none. Of o it uses Site and Env. It leaves out what it cannot read.
+func DependsOn(f *scenario.File, o Options) (reads, writes []string, folder string) {
+	on := &Stand{runner: &runner{o: o}, file: f}
+	_, folder, _ = on.where() // Files says what is wrong with it
+	reads = []string{f.Name}
+	add := func(to *[]string, name string) {
+		if name != "" {
+			*to = append(*to, beside(f, name))
 		}
-		return []string{filepath.Join(filepath.Dir(f.Name), name)}
 	}
-	d.Reads = append([]string{f.Name}, beside(f.Lock)...)
+	add(&reads, f.Lock)
 	if n := f.Site.Network; n != nil {
-		d.Reads, d.Writes = append(d.Reads, beside(n.Replay)...), beside(n.Record)
+		add(&reads, n.Replay)
+		add(&writes, n.Record)
 	}
-	return d
+	return reads, writes, folder
+}
+
+// beside is the path of a file that a file of scenarios names.
+func beside(f *scenario.File, name string) string { return under(filepath.Dir(f.Name), name) }
+
+// under is a path that is relative to a folder, unless it is absolute.
+func under(folder, name string) string {
+	if filepath.IsAbs(name) {
+		return name
+	}
+	return filepath.Join(folder, name)
 }

@@ -1,4 +1,4 @@
-package scenario
+package run
 
 import (
 	"context"
@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -14,6 +13,7 @@ import (
 	"github.com/pagetools/pagetools/e2e/check"
 	"github.com/pagetools/pagetools/e2e/effects"
 	"github.com/pagetools/pagetools/e2e/report"
+	"github.com/pagetools/pagetools/e2e/scenario"
 )
 
 // contractChanged is the rule that holds declarations against a lock file.
@@ -21,12 +21,12 @@ const contractChanged = "contract-changed"
 
 // lint judges the declarations of the site, as the file asks. What it finds is in the report; lint
 // and lock are cases, which fail by it.
-func (on *opened) lint(ctx context.Context) {
+func (on *Stand) lint(ctx context.Context) {
 	f := on.file
 	if f.Lint == nil && f.Lock == "" {
 		return
 	}
-	o, at, err := f.rules()
+	o, at, err := rules(f)
 	var found []check.Finding
 	if err == nil {
 		found, err = on.judge(ctx, o)
@@ -35,7 +35,7 @@ func (on *opened) lint(ctx context.Context) {
 		return
 	}
 	if err != nil {
-		on.pseudo(on.file, "lint", at, err.Error())
+		on.runner.pseudo(on.file, "lint", at, err.Error())
 		return
 	}
 	ofLock := func(x check.Finding) bool { return x.Rule == contractChanged }
@@ -53,7 +53,7 @@ func (on *opened) lint(ctx context.Context) {
 }
 
 // rules are the settings of the rules, and the place of the first that is wrong.
-func (f *File) rules() (o check.Options, at Position, err error) {
+func rules(f *scenario.File) (o check.Options, at scenario.Position, err error) {
 	o.Rules = map[string]check.Setting{}
 	if f.Lint == nil {
 		for _, r := range check.Rules() {
@@ -64,7 +64,7 @@ func (f *File) rules() (o check.Options, at Position, err error) {
 		return o, f.Position, nil
 	}
 	for _, r := range f.Lint.Rules {
-		setting, err := r.setting()
+		setting, err := settingOf(&r)
 		if err == nil {
 			_, err = check.Judge(&check.Snapshot{}, check.Options{Rules: map[string]check.Setting{
 				r.ID: setting}})
@@ -77,8 +77,8 @@ func (f *File) rules() (o check.Options, at Position, err error) {
 	return o, f.Lint.Position, nil
 }
 
-// setting reads the options of a rule: a severity, or an object that may have one.
-func (r *Rule) setting() (s check.Setting, err error) {
+// settingOf reads the options of a rule: a severity, or an object that may have one.
+func settingOf(r *scenario.Rule) (s check.Setting, err error) {
 	text, err := r.Options.JSON()
 	if err != nil {
 		return s, fmt.Errorf("invalid value for %s: %w", r.ID, err)
@@ -109,17 +109,14 @@ func (r *Rule) setting() (s check.Setting, err error) {
 }
 
 // judge looks at the site's page, and holds it against the rules.
-func (on *opened) judge(ctx context.Context, o check.Options) ([]check.Finding, error) {
+func (on *Stand) judge(ctx context.Context, o check.Options) ([]check.Finding, error) {
 	page, err := effects.Look(ctx, on.app, on.site)
 	if err != nil {
 		return nil, err
 	}
 	s := &check.Snapshot{Target: on.file.Name, Live: true, Pages: []check.Page{page}}
 	if name := on.file.Lock; name != "" {
-		if !filepath.IsAbs(name) {
-			name = filepath.Join(filepath.Dir(on.file.Name), name)
-		}
-		if s.Locked, err = locked(name); err != nil {
+		if s.Locked, err = locked(beside(on.file, name)); err != nil {
 			return nil, fmt.Errorf("lock: %w; `pagetools lock` writes it", err)
 		}
 	}
@@ -146,7 +143,8 @@ func locked(name string) (map[string]check.Tool, error) {
 }
 
 // verdict is a case that fails by findings from a severity on.
-func (on *opened) verdict(name string, at Position, least check.Severity, found []check.Finding) {
+func (on *Stand) verdict(name string, at scenario.Position, least check.Severity,
+	found []check.Finding) {
 	order := []check.Severity{check.Error, check.Warning, check.Info}
 	bad := 0
 	for i := range found {
@@ -158,35 +156,35 @@ func (on *opened) verdict(name string, at Position, least check.Severity, found 
 	if bad > 0 {
 		why = fmt.Sprintf("%d of %d findings are as bad as %s or worse", bad, len(found), least)
 	}
-	on.mu.Lock()
-	on.run.Findings = append(on.run.Findings, found...)
-	on.mu.Unlock()
-	on.pseudo(on.file, name, at, why)
+	on.runner.reporting.Lock()
+	on.runner.run.Findings = append(on.runner.run.Findings, found...)
+	on.runner.reporting.Unlock()
+	on.runner.pseudo(on.file, name, at, why)
 }
 
 // pseudo reports what is not a case of the file, and failed when there is a reason.
-func (r *runner) pseudo(f *File, name string, at Position, why string) {
+func (r *runner) pseudo(f *scenario.File, name string, at scenario.Position, why string) {
 	c := report.Case{File: f.Name, Line: at.Line, Name: name, Status: report.Passed, Attempts: 1}
 	if why != "" {
 		c.Status = report.Failed
-		c.Failure = &report.Failure{Step: name, Line: at.Line, Message: visible(why),
-			Again: "pagetools test" + r.o.flags() + " " + text.ShellWord(visible(f.Name))}
+		c.Failure = &report.Failure{Step: name, Line: at.Line, Message: text.EscapeLine(why),
+			Again: "pagetools test" + r.o.flags() + " " + word(f.Name)}
 	}
 	r.done(c)
 }
 
 // coverage compares the tools that were called with those that were there.
-func (on *opened) coverage() {
-	if on.o.MinCoverage <= 0 {
+func (on *Stand) coverage() {
+	if on.runner.o.MinCoverage <= 0 {
 		return
 	}
 	var never []string
-	for _, name := range slices.Sorted(maps.Keys(on.declared)) {
-		if !on.called[name] {
+	for _, name := range slices.Sorted(maps.Keys(on.tools.declared)) {
+		if !on.tools.called[name] {
 			never = append(never, name)
 		}
 	}
-	all := len(on.declared)
+	all := len(on.tools.declared)
 	percent := 100.0
 	if all > 0 {
 		percent = 100 * float64(all-len(never)) / float64(all)
@@ -195,11 +193,11 @@ func (on *opened) coverage() {
 	if len(never) > 0 {
 		said += "; never called: " + strings.Join(never, ", ")
 	}
-	if percent >= on.o.MinCoverage {
-		on.note("%s: %s.", on.file.Name, said)
+	if percent >= on.runner.o.MinCoverage {
+		on.runner.note("%s: %s.", on.file.Name, said)
 		said = ""
 	} else {
-		said += fmt.Sprintf("; --min-coverage asks for %g %%", on.o.MinCoverage)
+		said += fmt.Sprintf("; --min-coverage asks for %g %%", on.runner.o.MinCoverage)
 	}
-	on.pseudo(on.file, "coverage", Position{1, 1}, said)
+	on.runner.pseudo(on.file, "coverage", scenario.Position{Line: 1, Column: 1}, said)
 }

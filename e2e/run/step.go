@@ -1,4 +1,4 @@
-package scenario
+package run
 
 import (
 	"context"
@@ -11,192 +11,169 @@ import (
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/schema"
+	"github.com/pagetools/pagetools/bridge/text"
 	"github.com/pagetools/pagetools/e2e/report"
+	"github.com/pagetools/pagetools/e2e/scenario"
 )
 
 // step runs one step, without its looks at the page.
-func (t *attempt) step(ctx context.Context, s *Step) *report.Failure {
+func (t *attempt) step(ctx context.Context, s *scenario.Step) *report.Failure {
 	began := time.Now()
 	var f *report.Failure
 	switch s.Kind() {
-	case DoCall:
+	case scenario.DoCall:
 		return t.call(ctx, s)
-	case DoParallel:
+	case scenario.DoParallel:
 		return t.parallel(ctx, s)
-	case DoTools:
+	case scenario.DoTools:
 		f = t.list(ctx, s)
-	case DoOpen:
+	case scenario.DoOpen:
 		f = t.navigate(ctx, s)
-	case DoReload:
-		f = t.went(ctx, s, t.app.Manager.Goto(ctx, t.ref, ""))
-	case DoWait:
+	case scenario.DoReload:
+		f = t.went(ctx, s, t.on.app.Manager.Goto(ctx, t.ref, ""))
+	case scenario.DoWait:
 		f = t.wait(ctx, s)
 	default:
 		return nil
 	}
 	if took := time.Since(began); f == nil && s.Within > 0 && took > s.Within {
-		f = t.late(s, took)
+		f = late(s, took)
 	}
 	return f
 }
 
-func (t *attempt) late(s *Step, took time.Duration) *report.Failure {
-	return t.failed(s, fmt.Sprintf("it took %s, and must end within %s", took.Round(time.Millisecond),
+func late(s *scenario.Step, took time.Duration) *report.Failure {
+	return failed(s, fmt.Sprintf("it took %s, and must end within %s", took.Round(time.Millisecond),
 		s.Within))
 }
 
 // call calls a tool, and compares what comes of it.
-func (t *attempt) call(ctx context.Context, s *Step) *report.Failure {
+func (t *attempt) call(ctx context.Context, s *scenario.Step) *report.Failure {
 	with := json.RawMessage("{}")
-	want, err := t.expanded(s.Expect, s.ExpectError)
+	want := s.Expect
+	if !want.Exists() {
+		want = s.ExpectError
+	}
+	want, err := t.scope.Expand(want)
 	if err == nil && s.With.Exists() {
-		var v Value
+		var v scenario.Value
 		if v, err = t.scope.Expand(s.With); err == nil {
 			with, err = v.JSON()
 		}
 	}
 	if err != nil {
-		return t.failed(s, err.Error())
+		return failed(s, err.Error())
 	}
-	touched, err := t.touches(ctx, s)
+	after, err := t.touches(ctx, s)
 	if err != nil {
-		return t.failed(s, said(ctx, err))
+		return failed(s, said(ctx, err))
 	}
 	began := time.Now()
 	r, err := t.way.call(ctx, s.Call, with)
 	took := time.Since(began)
 	t.tracing.called(s, with, &r, err)
 	if err != nil || ctx.Err() != nil {
-		return t.failed(s, said(ctx, err))
+		return failed(s, said(ctx, err))
 	}
 	wrong, waited := t.person.complaints()
-	r.took = max(took-waited, 0)
+	took = max(took-waited, 0) // without the time of the person
 	if r.err == nil || code(r.err) != bridge.WebtoolNotFound {
-		t.ran(s.Call)
+		t.on.tools.ran(s.Call)
 	}
 	f := t.compare(s, &r, want)
 	switch {
 	case wrong != "" && f != nil:
 		f.Message = wrong + "; then " + f.Message
 	case wrong != "":
-		f = t.failed(s, wrong)
-	case f == nil && s.Within > 0 && r.took > s.Within:
-		f = t.late(s, r.took)
+		f = failed(s, wrong)
+	case f == nil && s.Within > 0 && took > s.Within:
+		f = late(s, took)
 	case f == nil:
-		f = touched(ctx)
+		f = after(ctx)
 	}
 	if f != nil {
 		return f
 	}
-	if r.err == nil {
-		t.scope.Keep(s.Ref(), r.forms[0])
-	} else {
-		t.scope.Keep(s.Ref(), r.err)
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.made = append(t.made, made{step: s, result: r, want: want})
+	t.scope.Keep(s.Ref(), r.text())
+	t.writing.Lock()
+	defer t.writing.Unlock()
+	t.made = append(t.made, made{step: s, got: r, want: want})
 	return nil
 }
 
-// expanded is the one of several values that exists, expanded.
-func (t *attempt) expanded(all ...Value) (Value, error) {
-	for _, v := range all {
-		if v.Exists() {
-			return t.scope.Expand(v)
-		}
-	}
-	return Value{}, nil
-}
-
 // compare holds what a call came to against what is expected.
-func (t *attempt) compare(s *Step, r *result, want Value) *report.Failure {
-	var m *Mismatch
+func (t *attempt) compare(s *scenario.Step, r *result, want scenario.Value) *report.Failure {
+	if f := r.ended(s, s.ExpectError.Exists()); f != nil {
+		if r.err == nil {
+			f.Expected = want.String()
+		}
+		return f
+	}
+	var m *scenario.Mismatch
 	var actual json.RawMessage
 	what := "the result"
 	switch {
-	case r.err != nil && !s.ExpectError.Exists():
-		f := t.failed(s, "the call failed: "+visible(errorText(r.err)))
-		f.Actual = show(literal(of(r.err), Position{}), nil)
-		return f
-	case r.err == nil && s.ExpectError.Exists():
-		f := t.failed(s, "the call succeeded, and must fail")
-		f.Expected, f.Actual = show(want.n, nil), r.shown(nil)
-		return f
 	case r.err == nil:
 		t.prefer(s, r)
-		if r.left && want.n != nil && want.n.kind == '[' {
+		if r.left && want.IsList() {
 			t.cannotTell(lack(want.Position().Line, "the page's own executeTool does not pass on what the "+
 				"next page says"))
 			return nil
 		}
-		m = r.match(want)
+		r.forms, m = scenario.MatchAny(want, r.forms)
 		actual = r.forms[0]
 	case r.silent:
-		told, more := withoutWords(want)
-		m, actual, what = Match(told, r.err), r.err, "the error"
+		told, more := want.Only("code", "outcome") // of the rest the page is not told
+		m, actual, what = scenario.Match(told, r.err), r.err, "the error"
 		if more {
 			t.cannotTell(lack(want.Position().Line, "the page's own executeTool does not pass on why a "+
 				"tool failed"))
 		}
 	default:
-		m, actual, what = Match(want, r.err), r.err, "the error"
+		m, actual, what = scenario.Match(want, r.err), r.err, "the error"
 	}
 	if m == nil {
 		return nil
 	}
 	if t.o.Accept != nil {
-		if t.door == t.c.decides() {
-			t.changed(want, actual)
+		if t.door == decides(t.c) {
+			t.on.tools.changed(want, actual)
 		}
 		return nil
 	}
-	return t.mismatched(s, what, want.Position(), m)
+	return mismatched(s, what, want.Position(), m)
 }
 
 // prefer puts the form of a result first that is of the kind that another door returned.
-func (t *attempt) prefer(s *Step, r *result) {
+func (t *attempt) prefer(s *scenario.Step, r *result) {
 	for _, other := range t.others {
 		for i := range other.made {
 			m := &other.made[i]
-			if m.step != s || m.err != nil {
-				continue
+			if m.step == s && m.got.err == nil {
+				r.forms = scenario.LikeFirst(m.got.forms[0], r.forms)
 			}
-			kind := kindOf(of(m.forms[0]))
-			slices.SortStableFunc(r.forms, func(a, b json.RawMessage) int {
-				return b2i(kindOf(of(b)) == kind) - b2i(kindOf(of(a)) == kind)
-			})
 		}
 	}
-}
-
-func b2i(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
 }
 
 // decides is the door whose results are accepted: the one that shows them as files have them.
-func (c *Case) decides() Door {
-	for _, door := range []Door{ThroughWebtool, ThroughMCP} {
-		for _, via := range c.Via {
-			if via == door {
-				return door
-			}
+func decides(c *scenario.Case) scenario.Door {
+	for _, door := range []scenario.Door{scenario.ThroughWebtool, scenario.ThroughMCP} {
+		if slices.Contains(c.Via, door) {
+			return door
 		}
 	}
-	return ThroughPage
+	return scenario.ThroughPage
 }
 
 func (t *attempt) cannotTell(why string) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
+	t.writing.Lock()
+	defer t.writing.Unlock()
 	t.unheard = why
 }
 
 // parallel runs steps at once. The first failure, in the order of the file, counts.
-func (t *attempt) parallel(ctx context.Context, s *Step) *report.Failure {
+func (t *attempt) parallel(ctx context.Context, s *scenario.Step) *report.Failure {
 	failures := make([]*report.Failure, len(s.Parallel))
 	done := make(chan struct{})
 	for i := range s.Parallel {
@@ -223,8 +200,8 @@ const (
 )
 
 // eventually tries until there is no mismatch, or patience ends, and returns the last one.
-func eventually(ctx context.Context, patience time.Duration, try func() (*Mismatch, error),
-) (*Mismatch, error) {
+func eventually(ctx context.Context, patience time.Duration, try func() (*scenario.Mismatch, error),
+) (*scenario.Mismatch, error) {
 	deadline := time.NewTimer(patience)
 	defer deadline.Stop()
 	tick := time.NewTicker(lookEvery)
@@ -245,71 +222,72 @@ func eventually(ctx context.Context, patience time.Duration, try func() (*Mismat
 }
 
 // list compares the list of tools.
-func (t *attempt) list(ctx context.Context, s *Step) *report.Failure {
-	m, err := eventually(ctx, time.Duration(s.Tools.Eventually), func() (*Mismatch, error) {
+func (t *attempt) list(ctx context.Context, s *scenario.Step) *report.Failure {
+	patience := time.Duration(s.Tools.Eventually)
+	m, err := eventually(ctx, patience, func() (*scenario.Mismatch, error) {
 		names, err := t.way.names(ctx)
-		t.saw(names...)
+		t.on.tools.saw(names...)
 		return s.Tools.Match(names), err
 	})
 	if err != nil {
-		return t.failed(s, said(ctx, err))
+		return failed(s, said(ctx, err))
 	}
 	if m != nil {
-		return t.mismatched(s, "the list of tools", s.Tools.Position, m)
+		return mismatched(s, "the list of tools", s.Tools.Position, m)
 	}
 	return nil
 }
 
 // navigate opens another address of the site.
-func (t *attempt) navigate(ctx context.Context, s *Step) *report.Failure {
+func (t *attempt) navigate(ctx context.Context, s *scenario.Step) *report.Failure {
 	address, err := t.scope.Text(s.Open)
 	if err != nil {
-		return t.failed(s, err.Error())
+		return failed(s, err.Error())
 	}
-	return t.went(ctx, s, t.app.Manager.Goto(ctx, t.ref, address))
+	return t.went(ctx, s, t.on.app.Manager.Goto(ctx, t.ref, address))
 }
 
 // went notes the tools of another document.
-func (t *attempt) went(ctx context.Context, s *Step, err error) *report.Failure {
+func (t *attempt) went(ctx context.Context, s *scenario.Step, err error) *report.Failure {
 	if err != nil {
-		return t.failed(s, said(ctx, err))
+		return failed(s, said(ctx, err))
 	}
-	if c, err := t.app.Manager.Catalog(t.ref); err == nil {
+	if c, err := t.on.app.Manager.Catalog(t.ref); err == nil {
 		for _, tool := range c.Tools() {
-			t.saw(tool.Name())
+			t.on.tools.saw(tool.Name())
 		}
 	}
 	return nil
 }
 
 // wait waits for a tool, an element, or quiet.
-func (t *attempt) wait(ctx context.Context, s *Step) *report.Failure {
+func (t *attempt) wait(ctx context.Context, s *scenario.Step) *report.Failure {
 	patience := s.Within
 	if patience == 0 {
-		patience = defaultWait
+		patience = scenario.DefaultWait
 	}
 	w := s.Wait
 	if w.Idle {
 		return t.idle(ctx, s, patience)
 	}
 	what := "the tool " + quoted(w.Tool)
-	m, err := eventually(ctx, patience, func() (*Mismatch, error) {
+	m, err := eventually(ctx, patience, func() (*scenario.Mismatch, error) {
 		if w.Tool != "" {
 			names, err := t.way.names(ctx)
-			return (&Tools{Include: []string{w.Tool}}).Match(names), err
+			return (&scenario.Tools{Include: []string{w.Tool}}).Match(names), err
 		}
 		what = "an element of " + quoted(w.Selector)
 		e, err := t.probe.Look(ctx, w.Selector)
 		if e.Count > 0 {
 			return nil, err
 		}
-		return &Mismatch{}, err
+		return &scenario.Mismatch{}, err
 	})
 	switch {
 	case err != nil:
-		return t.failed(s, said(ctx, err))
+		return failed(s, said(ctx, err))
 	case m != nil:
-		f := t.failed(s, fmt.Sprintf("%s was not there within %s", visible(what), patience))
+		f := failed(s, fmt.Sprintf("%s was not there within %s", text.EscapeLine(what), patience))
 		f.Actual = m.Actual
 		return f
 	}
@@ -317,36 +295,36 @@ func (t *attempt) wait(ctx context.Context, s *Step) *report.Failure {
 }
 
 // looks compares what the page shows after a step, which may take it a moment.
-func (t *attempt) looks(ctx context.Context, s *Step) *report.Failure {
+func (t *attempt) looks(ctx context.Context, s *scenario.Step) *report.Failure {
 	for i := range s.Page {
 		l := &s.Page[i]
 		want, err := t.scope.Expand(l.Matches)
 		if err != nil {
-			return t.failed(s, err.Error())
+			return failed(s, err.Error())
 		}
 		var actual json.RawMessage
-		m, err := eventually(ctx, lookPatience, func() (*Mismatch, error) {
+		m, err := eventually(ctx, lookPatience, func() (*scenario.Mismatch, error) {
 			if actual, err = t.look(ctx, l); err != nil {
 				return nil, err
 			}
-			return Match(want, actual), nil
+			return scenario.Match(want, actual), nil
 		})
 		switch {
 		case err != nil:
-			return t.failed(s, said(ctx, err))
+			return failed(s, said(ctx, err))
 		case m != nil && t.o.Accept != nil && l.Matches.Position() != l.Position:
-			if t.door == t.c.decides() {
-				t.changed(want, actual)
+			if t.door == decides(t.c) {
+				t.on.tools.changed(want, actual)
 			}
 		case m != nil:
-			return t.mismatched(s, "the page, "+visible(l.what()), l.Position, m)
+			return mismatched(s, "the page, "+text.EscapeLine(lookedAt(l)), l.Position, m)
 		}
 	}
 	return nil
 }
 
-// what is looked at, in words.
-func (l *Look) what() string {
+// lookedAt returns what is looked at, in words.
+func lookedAt(l *scenario.Look) string {
 	kind := "text"
 	switch {
 	case l.Value != "":
@@ -360,7 +338,7 @@ func (l *Look) what() string {
 }
 
 // look returns what an element shows, as JSON.
-func (t *attempt) look(ctx context.Context, l *Look) (json.RawMessage, error) {
+func (t *attempt) look(ctx context.Context, l *scenario.Look) (json.RawMessage, error) {
 	e, err := t.probe.Look(ctx, l.Selector())
 	if err != nil {
 		return nil, err
@@ -382,21 +360,21 @@ func (t *attempt) look(ctx context.Context, l *Look) (json.RawMessage, error) {
 const quietTime = 500 * time.Millisecond
 
 // idle waits until the page sends no request.
-func (t *attempt) idle(ctx context.Context, s *Step, patience time.Duration) *report.Failure {
+func (t *attempt) idle(ctx context.Context, s *scenario.Step, patience time.Duration) *report.Failure {
 	deadline := time.Now().Add(patience)
 	for {
 		from, err := t.probe.Mark(ctx)
 		if err != nil {
-			return t.failed(s, said(ctx, err))
+			return failed(s, said(ctx, err))
 		}
 		seen, err := t.probe.Since(ctx, from, quietTime)
 		switch {
 		case err != nil:
-			return t.failed(s, said(ctx, err))
+			return failed(s, said(ctx, err))
 		case !seen.Busy:
 			return nil
 		case time.Now().After(deadline):
-			return t.failed(s, fmt.Sprintf("the network was not idle within %s", patience))
+			return failed(s, fmt.Sprintf("the network was not idle within %s", patience))
 		}
 	}
 }

@@ -1,10 +1,11 @@
-package scenario_test
+package run_test
 
 import (
 	"archive/zip"
 	"bytes"
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io/fs"
 	"os"
@@ -19,6 +20,7 @@ import (
 	"github.com/pagetools/pagetools/e2e/app"
 	"github.com/pagetools/pagetools/e2e/hosts"
 	"github.com/pagetools/pagetools/e2e/report"
+	"github.com/pagetools/pagetools/e2e/run"
 	"github.com/pagetools/pagetools/e2e/scenario"
 )
 
@@ -50,12 +52,14 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
+var update = flag.Bool("update", false, "rewrite the golden files")
+
 func env(name string) (string, bool) { return "hello", name == "GREETING" }
 
-// scenarios reads a file of testdata/run.
+// scenarios reads a file of testdata.
 func scenarios(t *testing.T, name string) *scenario.File {
 	t.Helper()
-	path := filepath.Join("testdata", "run", name+".webtool.yaml")
+	path := filepath.Join("testdata", name+".webtool.yaml")
 	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -71,9 +75,9 @@ func scenarios(t *testing.T, name string) *scenario.File {
 var differsByRun = regexp.MustCompile(`\b[0-9.]+ ?(ms|s)\b|0\.[0-9]{3,}|127\.0\.0\.1:[0-9]+`)
 
 // transcript is what a run said of each case.
-func transcript(run *report.Run) string {
+func transcript(done *report.Run) string {
 	var b strings.Builder
-	for _, c := range run.Cases {
+	for _, c := range done.Cases {
 		fmt.Fprintf(&b, "%s (%s): %s", c.Name, c.Door, c.Status)
 		if c.Reason != "" {
 			fmt.Fprintf(&b, ": %s", c.Reason)
@@ -86,7 +90,7 @@ func transcript(run *report.Run) string {
 			}
 		}
 	}
-	for _, note := range run.Notes {
+	for _, note := range done.Notes {
 		fmt.Fprintf(&b, "note: %s\n", note)
 	}
 	return differsByRun.ReplaceAllStringFunc(b.String(), func(s string) string {
@@ -108,15 +112,15 @@ func TestRun(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var ended int
-			run, err := scenario.Run(t.Context(), []*scenario.File{scenarios(t, name)}, scenario.RunOptions{
+			done, err := run.Files(t.Context(), []*scenario.File{scenarios(t, name)}, run.Options{
 				Open: open, Env: env, Parallel: 4, CaseTime: 20 * time.Second,
 				CaseDone: func(*report.Case) { ended++ },
 			})
-			if err != nil || run.Interrupted || ended != len(run.Cases) {
-				t.Errorf("it ended %d of %d cases: %v", ended, len(run.Cases), err)
+			if err != nil || done.Interrupted || ended != len(done.Cases) {
+				t.Errorf("it ended %d of %d cases: %v", ended, len(done.Cases), err)
 			}
-			got := transcript(run)
-			golden := filepath.Join("testdata", "run", name+".txt")
+			got := transcript(done)
+			golden := filepath.Join("testdata", name+".txt")
 			if *update {
 				if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
 					t.Fatal(err)
@@ -137,14 +141,14 @@ func TestRun(t *testing.T) {
 // repeat just that.
 func TestRunTells(t *testing.T) {
 	t.Parallel()
-	f := readScenario(t, `site: {dir: testdata/run/site}
+	f := readScenario(t, `site: {dir: testdata/site}
 via: webtool
 cases: [{name: "it's loud", steps: [{call: loud, expect: quiet}]}]`)
-	run, err := scenario.Run(t.Context(), []*scenario.File{f}, scenario.RunOptions{Open: open, Pictures: true})
-	if err != nil || len(run.Cases) != 1 || run.Cases[0].Failure == nil {
-		t.Fatalf("it ended so: %+v, %v", run.Cases, err)
+	done, err := run.Files(t.Context(), []*scenario.File{f}, run.Options{Open: open, Pictures: true})
+	if err != nil || len(done.Cases) != 1 || done.Cases[0].Failure == nil {
+		t.Fatalf("it ended so: %+v, %v", done.Cases, err)
 	}
-	got := run.Cases[0].Failure
+	got := done.Cases[0].Failure
 	if all := strings.Join(got.Console, "\n"); !strings.Contains(all, "No stamps left.") {
 		t.Errorf("the page said %q", all)
 	}
@@ -177,14 +181,14 @@ func readScenario(t *testing.T, text string) *scenario.File {
 // that takes no long results, of which the call has none.
 func TestRunInterrupted(t *testing.T) {
 	t.Parallel()
-	f := readScenario(t, `site: {dir: testdata/run/site}
+	f := readScenario(t, `site: {dir: testdata/site}
 via: webtool
 cases: [{name: quick, steps: [{call: text}]}, {name: endless, steps: [{call: never}]}, {name: after, steps: [{call: text}]}]`)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	var ended time.Time
 	host := &hosts.Host{Name: "short", Limits: hosts.Limits{Result: &hosts.Limit{Max: 100}}}
-	run, err := scenario.Run(ctx, []*scenario.File{f}, scenario.RunOptions{Open: open, Host: host, CaseDone: func(c *report.Case) {
+	done, err := run.Files(ctx, []*scenario.File{f}, run.Options{Open: open, Host: host, CaseDone: func(c *report.Case) {
 		if c.Name == "quick" {
 			ended = time.Now()
 			time.AfterFunc(time.Second, cancel)
@@ -193,9 +197,9 @@ cases: [{name: quick, steps: [{call: text}]}, {name: endless, steps: [{call: nev
 	if took := time.Since(ended); took > 4*time.Second { // a call may take 5 s
 		t.Errorf("it ended %s after that", took)
 	}
-	got := transcript(run)
-	if err != nil || !run.Interrupted || got != "quick (webtool): passed\nendless (webtool): skipped: the run was interrupted\n" {
-		t.Errorf("%v, interrupted %v:\n%s", err, run.Interrupted, got)
+	got := transcript(done)
+	if err != nil || !done.Interrupted || got != "quick (webtool): passed\nendless (webtool): skipped: the run was interrupted\n" {
+		t.Errorf("%v, interrupted %v:\n%s", err, done.Interrupted, got)
 	}
 }
 
@@ -205,15 +209,15 @@ func TestRunUnopened(t *testing.T) {
 	closed := readScenario(t, `site: {url: "http://127.0.0.1:1/"}
 via: webtool
 cases: [{name: closed, steps: [{call: text}]}]`)
-	there := readScenario(t, `site: {dir: testdata/run/site}
+	there := readScenario(t, `site: {dir: testdata/site}
 via: webtool
 cases: [{name: there, steps: [{call: text}]}]`)
-	run, err := scenario.Run(t.Context(), []*scenario.File{closed, there}, scenario.RunOptions{Open: open})
-	var unopened *scenario.NotOpened
+	done, err := run.Files(t.Context(), []*scenario.File{closed, there}, run.Options{Open: open})
+	var unopened *run.NotOpened
 	if !errors.As(err, &unopened) || unopened.Site != "http://127.0.0.1:1/" {
 		t.Errorf("the error is %v", err)
 	}
-	if got := transcript(run); !strings.Contains(got, "closed (webtool): skipped: the site was not opened\nsite (): failed") ||
+	if got := transcript(done); !strings.Contains(got, "closed (webtool): skipped: the site was not opened\nsite (): failed") ||
 		!strings.Contains(got, "there (webtool): passed") {
 		t.Errorf("the cases ended so:\n%s", got)
 	}
@@ -222,7 +226,7 @@ cases: [{name: there, steps: [{call: text}]}]`)
 // TestRunLeavesNothing: no caller, no page and no question is left of a case that failed.
 func TestRunLeavesNothing(t *testing.T) {
 	t.Parallel()
-	f := readScenario(t, `site: {dir: testdata/run/site}
+	f := readScenario(t, `site: {dir: testdata/site}
 cases: [{name: asks, steps: [{call: confirm, expect: bought}]}, {name: fails, steps: [{call: fail}]}]`)
 	var a *app.App
 	var held []int
@@ -231,7 +235,7 @@ cases: [{name: asks, steps: [{call: confirm, expect: bought}]}, {name: fails, st
 		a, err = open(ctx, t, complete)
 		return a, err
 	}
-	_, err := scenario.Run(t.Context(), []*scenario.File{f}, scenario.RunOptions{Open: opens, CaseDone: func(*report.Case) {
+	_, err := run.Files(t.Context(), []*scenario.File{f}, run.Options{Open: opens, CaseDone: func(*report.Case) {
 		pages, _, queued := a.Manager.Pages()
 		held = append(held, pages+queued+a.Bridge.OpenQuestions())
 	}})
@@ -244,18 +248,18 @@ cases: [{name: asks, steps: [{call: confirm, expect: bought}]}, {name: fails, st
 // the page said and asked for, and pictures; one that passes leaves none.
 func TestRunTraces(t *testing.T) {
 	t.Parallel()
-	f := readScenario(t, `site: {dir: testdata/run/site}
+	f := readScenario(t, `site: {dir: testdata/site}
 via: mcp
 cases:
   - {name: "fails: ../loud", human: [{on: dialog, answer: accept}], steps: [{call: confirm}, {parallel: [{call: echo, with: {value: "so\u200b"}}, {call: text}]}, {call: loud, expect: quiet}]}
   - {name: passes, steps: [{call: text}]}`)
 	dir := t.TempDir()
-	run, err := scenario.Run(t.Context(), []*scenario.File{f}, scenario.RunOptions{Open: open,
-		Trace: scenario.TraceRetainOnFailure, TraceDir: dir})
-	if err != nil || len(run.Cases) != 2 || run.Cases[1].Status != report.Passed || run.Cases[1].Trace != "" {
-		t.Fatalf("it ended so: %v, %+v", err, run.Cases)
+	done, err := run.Files(t.Context(), []*scenario.File{f}, run.Options{Open: open,
+		Trace: run.TraceRetainOnFailure, TraceDir: dir})
+	if err != nil || len(done.Cases) != 2 || done.Cases[1].Status != report.Passed || done.Cases[1].Trace != "" {
+		t.Fatalf("it ended so: %v, %+v", err, done.Cases)
 	}
-	name := run.Cases[0].Trace
+	name := done.Cases[0].Trace
 	if folder := filepath.Base(filepath.Dir(name)); !regexp.MustCompile(`^in-webtool-yaml-fails-loud-mcp-[0-9a-f]{8}$`).MatchString(folder) {
 		t.Errorf("the folder is %q", folder)
 	}

@@ -1,6 +1,7 @@
-package scenario
+package run
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -11,29 +12,28 @@ import (
 	"time"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/bridge/text"
 	"github.com/pagetools/pagetools/e2e/har/tape"
 	"github.com/pagetools/pagetools/e2e/report"
+	"github.com/pagetools/pagetools/e2e/scenario"
 	"github.com/pagetools/pagetools/session"
-	"github.com/pagetools/pagetools/transport"
 )
 
 // attempt is one run of a case through one door.
 type attempt struct {
-	*opened
-	c          *Case
-	door       Door
-	again      string
-	scope      *Scope
-	credential transport.Credential
-	ref        bridge.Ref
-	page       string // as of the site, and for a visit its path
-	humans     *Humans
-	person     *person
-	way        door
-	probe      *session.Probe
-	track      *tape.Track // nil where the network is the page's own
+	on     *Stand
+	o      *Options
+	c      *scenario.Case
+	door   scenario.Door
+	scope  *scenario.Scope
+	ref    bridge.Ref
+	leave  func() // ends what the caller leaves behind; nil before start
+	person *person
+	way    door
+	probe  *session.Probe
+	track  *tape.Track // nil where the network is the page's own
 
-	mu       sync.Mutex // of what steps at once write
+	writing  sync.Mutex // guards made and unheard, which steps at once write
 	made     []made
 	unheard  string        // what this door could not check
 	before   []byte        // the picture before the step
@@ -45,13 +45,13 @@ type attempt struct {
 	suffix  string   // of its folder
 }
 
-func (on *opened) attempt(s *Selected) *attempt {
-	again := strings.Replace(s.Again(), " test", " test"+on.o.flags(), 1)
-	return &attempt{opened: on, page: on.page, c: s.Case, door: s.Door, again: again, unheard: s.lacks(),
-		scope: &Scope{Env: on.o.Env, Unique: strings.ToLower(rand.Text()[:12])}}
+func (on *Stand) attempt(s *scenario.Selected) *attempt {
+	return &attempt{on: on, o: &on.runner.o, c: s.Case, door: s.Door, unheard: lacks(s),
+		ref:   bridge.Ref{Site: on.site, Session: stateName, Page: on.page},
+		scope: &scenario.Scope{Env: on.runner.o.Env, Unique: strings.ToLower(rand.Text()[:12])}}
 }
 
-func lack(line int, why string) string { return fmt.Sprintf("line %d: %s", line, visible(why)) }
+func lack(line int, why string) string { return fmt.Sprintf("line %d: %s", line, text.EscapeLine(why)) }
 
 // errTooLong is the cause of the end of an attempt that takes too long.
 var errTooLong = errors.New("the case took too long")
@@ -60,8 +60,8 @@ var errTooLong = errors.New("the case took too long")
 func (t *attempt) run(ctx context.Context, others []*attempt) report.Case {
 	began := time.Now()
 	t.others = others
-	s := Selected{t.file, t.c, t.door}
-	c := newCase(&s)
+	s := &scenario.Selected{File: t.on.file, Case: t.c, Door: t.door}
+	c := newCase(s)
 	if t.unheard != "" {
 		c.Status, c.Reason = report.NotApplicable, t.unheard
 		return c
@@ -74,9 +74,9 @@ func (t *attempt) run(ctx context.Context, others []*attempt) report.Case {
 	for i := range t.c.Human {
 		limit += t.c.Human[i].After * time.Duration(t.c.Human[i].Times)
 	}
-	bounded, cancel := context.WithTimeoutCause(ctx, limit+t.questionTime(), errTooLong)
+	bounded, cancel := context.WithTimeoutCause(ctx, limit+t.on.questionTime(), errTooLong)
 	defer cancel()
-	t.tracing.begin(nil, nil, "open the page", t.file.Name, t.c.Line)
+	t.tracing.begin(nil, nil, "open the page", t.on.file.Name, t.c.Line)
 	c.Failure = t.start(bounded)
 	t.tracing.over(nil, c.Failure)
 	t.shows(bounded)
@@ -94,7 +94,7 @@ func (t *attempt) run(ctx context.Context, others []*attempt) report.Case {
 		}
 	}
 	if f := c.Failure; f != nil {
-		f.Again = t.again
+		f.Again = t.o.again(s)
 		t.explain(ctx, f)
 	}
 	c.Steps, c.Took = t.finished, time.Since(began)
@@ -114,13 +114,14 @@ func (t *attempt) run(ctx context.Context, others []*attempt) report.Case {
 }
 
 // failed is the failure of a step.
-func (t *attempt) failed(s *Step, why string) *report.Failure {
+func failed(s *scenario.Step, why string) *report.Failure {
 	return &report.Failure{Step: s.Title(), Line: s.Line, Message: why}
 }
 
 // mismatched is the failure of a step where a value is not as expected.
-func (t *attempt) mismatched(s *Step, what string, at Position, m *Mismatch) *report.Failure {
-	f := t.failed(s, what+": "+m.Why)
+func mismatched(s *scenario.Step, what string, at scenario.Position,
+	m *scenario.Mismatch) *report.Failure {
+	f := failed(s, what+": "+m.Why)
 	f.Path, f.Expected, f.Actual = m.Path, m.Expected, m.Actual
 	if at.Line > 0 {
 		f.Line = at.Line
@@ -134,34 +135,33 @@ func (t *attempt) start(ctx context.Context) *report.Failure {
 		return &report.Failure{Line: t.c.Line, Message: "before the first step: " + said(ctx, err)}
 	}
 	may := []bridge.Right{bridge.MayCall, bridge.MayElicit}
-	if t.door == ThroughWebtool {
+	if t.door == scenario.ThroughWebtool {
 		may = append(may, bridge.MayAnswer)
 	}
-	t.credential = t.admit(may...)
+	caller, leave := t.on.admit(may...)
+	t.ref.Caller, t.leave = caller.Caller, leave
 	t.takesTrack()
-	t.ref = bridge.Ref{Site: t.site, Session: stateName, Caller: t.credential.Caller, Page: t.page}
-	var err error
-	if t.humans, err = NewHumans(t.c.Human, t.scope); err != nil {
+	t.person = &person{bridge: t.on.app.Bridge, ref: t.ref, host: t.o.Host, tracing: t.tracing,
+		decided: map[string]scenario.Answer{}}
+	err := t.person.humans.Add(t.scope, t.c.Human...)
+	if err != nil {
 		return trouble(err)
 	}
-	t.person = newPerson(t.humans, t.app.Bridge, t.credential.Name)
-	t.person.host, t.person.tracing = t.o.Host, t.tracing
-	go t.person.watch(ctx)
-	if t.probe, err = t.app.Manager.Probe(ctx, t.ref); err != nil {
+	if t.probe, err = t.on.app.Manager.Probe(ctx, t.ref); err != nil {
 		return trouble(err)
 	}
 	t.watch(ctx)
 	switch t.door {
-	case ThroughMCP:
-		var way *mcpDoor
-		if way, err = t.mcp(ctx, t.credential, t.person); err != nil {
+	case scenario.ThroughMCP:
+		way, err := t.on.mcp(ctx, caller, t.person)
+		if err != nil {
 			return trouble(err)
 		}
 		t.way = way
-	case ThroughWebtool:
-		t.way = t.webtool(t.credential, t.person)
+	case scenario.ThroughWebtool:
+		t.way = t.on.webtool(caller, t.person)
 	default:
-		t.way = &pageDoor{probe: t.probe, person: t.person, limit: t.callTime}
+		t.way = &pageDoor{probe: t.probe, person: t.person, limit: t.on.callTime}
 	}
 	if t.o.Host != nil {
 		t.way = &hostDoor{t.way, t, *t.o.Host}
@@ -175,9 +175,9 @@ func said(ctx context.Context, err error) string {
 		return cause.Error()
 	}
 	if e, ok := errors.AsType[*bridge.Error](err); ok {
-		return visible(errorText(failure(e)))
+		return text.EscapeLine(errorText(failure(e)))
 	}
-	return visible(err.Error())
+	return text.EscapeLine(err.Error())
 }
 
 // end leaves nothing behind.
@@ -186,7 +186,7 @@ func (t *attempt) end() {
 		t.way.close()
 	}
 	t.leavesTrack()
-	t.expel(t.credential)
+	t.leave()
 }
 
 // steps runs the steps in order, until one fails. At the end, the person must have answered all
@@ -214,9 +214,10 @@ func (t *attempt) steps(ctx context.Context) *report.Failure {
 
 // whole runs a step with its looks at the page, and returns how long that took; within is the step
 // that it is a part of, or nil.
-func (t *attempt) whole(ctx context.Context, s, within *Step) (f *report.Failure, took time.Duration) {
+func (t *attempt) whole(ctx context.Context, s, within *scenario.Step,
+) (f *report.Failure, took time.Duration) {
 	began := time.Now()
-	t.tracing.begin(s, within, s.Title(), t.file.Name, s.Line)
+	t.tracing.begin(s, within, s.Title(), t.on.file.Name, s.Line)
 	if f = t.step(ctx, s); f == nil {
 		f = t.looks(ctx, s)
 	}
@@ -231,29 +232,22 @@ func (t *attempt) whole(ctx context.Context, s, within *Step) (f *report.Failure
 // leftOver is the failure of answers that nobody asked for. Consent is not asked for through the
 // page's own door, so an answer that fits it may be left there.
 func (t *attempt) leftOver() *report.Failure {
-	for _, e := range t.humans.Left() {
-		if t.door == ThroughPage && e.On.Kind == "" && t.consents() {
+	for _, e := range t.person.humans.Left() {
+		if t.door == scenario.ThroughPage && e.On.Kind == "" && t.consents() {
 			t.unheard = lack(e.Line, "nobody is asked for consent on the page's own door, where this "+
 				"answer was not asked for")
 			continue
 		}
 		return &report.Failure{Step: "human", Line: e.Line, Message: fmt.Sprintf(
 			"an answer was not asked for: %s, for the kind %s; the page asked fewer questions than "+
-				"human has answers", e.Answer.Act, orAny(e.On.Kind))}
+				"human has answers", e.Answer.Act, cmp.Or(e.On.Kind, "any"))}
 	}
 	return nil
 }
 
-func orAny(kind string) string {
-	if kind == "" {
-		return "any"
-	}
-	return kind
-}
-
 // consents reports whether a tool that was called declares that it needs consent.
 func (t *attempt) consents() bool {
-	c, err := t.app.Manager.Catalog(t.ref)
+	c, err := t.on.app.Manager.Catalog(t.ref)
 	if err != nil {
 		return false
 	}
@@ -291,22 +285,22 @@ func (t *attempt) picture(ctx context.Context, within time.Duration) []byte {
 	return png
 }
 
-// explain adds what the page shows and said to a failure, as far as it still tells.
-func (t *attempt) explain(ctx context.Context, f *report.Failure) {
-	if t.probe == nil {
-		return
+// explain adds what the page shows and said to a failure, as far as it still tells, and returns it.
+func (t *attempt) explain(ctx context.Context, f *report.Failure) *report.Failure {
+	if f == nil || t.probe == nil {
+		return f
 	}
 	if t.o.Pictures {
 		f.Before, f.After = t.before, t.picture(ctx, pictureTime)
 	}
 	if t.from == nil {
-		return
+		return f
 	}
 	bounded, cancel := context.WithTimeout(ctx, pictureTime)
 	defer cancel()
 	seen, err := t.probe.Since(bounded, *t.from, 0)
 	if err != nil {
-		return
+		return f
 	}
 	for _, x := range seen.Said {
 		text := x.Text
@@ -324,6 +318,7 @@ func (t *attempt) explain(ctx context.Context, f *report.Failure) {
 		}
 	}
 	f.Console, f.Requests = few(f.Console), few(f.Requests)
+	return f
 }
 
 // few are the first of many lines.

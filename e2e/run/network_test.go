@@ -1,4 +1,4 @@
-package scenario_test
+package run_test
 
 import (
 	"context"
@@ -19,6 +19,7 @@ import (
 	"github.com/pagetools/pagetools/e2e/app"
 	"github.com/pagetools/pagetools/e2e/har"
 	"github.com/pagetools/pagetools/e2e/report"
+	"github.com/pagetools/pagetools/e2e/run"
 	"github.com/pagetools/pagetools/e2e/scenario"
 )
 
@@ -85,10 +86,10 @@ func network(t *testing.T, folder, site, network, via, item string) *scenario.Fi
 	return f
 }
 
-func runNetwork(ctx context.Context, f *scenario.File, o scenario.RunOptions) (*report.Run, error) {
+func runNetwork(ctx context.Context, f *scenario.File, o run.Options) (*report.Run, error) {
 	o.Open, o.Version = open, "1.2.3"
 	o.Recorded = func(name string, text []byte) error { return os.WriteFile(name, text, 0o600) }
-	return scenario.Run(ctx, []*scenario.File{f}, o)
+	return run.Files(ctx, []*scenario.File{f}, o)
 }
 
 // TestNetwork: a site is recorded, and runs without its backend through every door; what the
@@ -98,9 +99,9 @@ func TestNetwork(t *testing.T) {
 	folder := t.TempDir()
 	server := backend(t)
 	site := server.URL + "/"
-	run, err := runNetwork(t.Context(), network(t, folder, site, "record", "page", "rye"), scenario.RunOptions{})
-	if err != nil || !strings.Contains(transcript(run), "adds (page): passed\nnote: shop.har was recorded") {
-		t.Fatalf("it was recorded so: %v\n%s", err, transcript(run))
+	done, err := runNetwork(t.Context(), network(t, folder, site, "record", "page", "rye"), run.Options{})
+	if err != nil || !strings.Contains(transcript(done), "adds (page): passed\nnote: shop.har was recorded") {
+		t.Fatalf("it was recorded so: %v\n%s", err, transcript(done))
 	}
 	text, err := os.ReadFile(filepath.Join(folder, "shop.har"))
 	if err != nil || strings.Contains(string(text), "very-secret") {
@@ -114,8 +115,8 @@ func TestNetwork(t *testing.T) {
 	replay := network(t, folder, site, "replay", "all", "rye")
 	replay.Cases = append(replay.Cases, network(t, folder, site, "replay", "page", "wheat").Cases[1])
 	replay.Cases[2].Name = "adds another"
-	run, err = runNetwork(t.Context(), replay, scenario.RunOptions{})
-	got := transcript(run)
+	done, err = runNetwork(t.Context(), replay, run.Options{})
+	got := transcript(done)
 	if want := "adds another (page): failed\n    10: call add: the recording shop.har lacks POST " +
 		"http://SITE/api/add with this body of 16 bytes: record it again, with site: {network: {record: " +
 		"shop.har}}; "; err != nil || strings.Count(got, ": passed") != 6 || !strings.Contains(got, want) {
@@ -130,18 +131,18 @@ func TestNetworkLacks(t *testing.T) {
 	folder := t.TempDir()
 	server := backend(t)
 	site := server.URL + "/"
-	part, err := runNetwork(t.Context(), network(t, folder, site, "record", "page", "rye"), scenario.RunOptions{
-		Options: scenario.Options{Run: regexp.MustCompile("counts")}})
+	part, err := runNetwork(t.Context(), network(t, folder, site, "record", "page", "rye"), run.Options{
+		Select: scenario.Options{Run: regexp.MustCompile("counts")}})
 	if got := transcript(part); err != nil || !strings.Contains(got, "shop.har was not written: 1 of the cases") {
 		t.Errorf("some of the cases: %v\n%s", err, got)
 	}
 	fails := network(t, folder, site, "record", "page", "rye")
 	fails.Cases[1].Steps[0].Call = "none"
-	bad, err := runNetwork(t.Context(), fails, scenario.RunOptions{})
+	bad, err := runNetwork(t.Context(), fails, run.Options{})
 	if got := transcript(bad); err != nil || !strings.Contains(got, "shop.har was not written: cases of") {
 		t.Errorf("a case fails: %v\n%s", err, got)
 	}
-	_, err = runNetwork(t.Context(), network(t, folder, site, "replay", "page", "rye"), scenario.RunOptions{})
+	_, err = runNetwork(t.Context(), network(t, folder, site, "replay", "page", "rye"), run.Options{})
 	if err == nil || !strings.Contains(err.Error(), `"shop.har" is not there`) {
 		t.Errorf("without a recording: %v", err)
 	}
@@ -153,7 +154,7 @@ func TestNetworkLacks(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(folder, "shop.har"), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		_, err := runNetwork(t.Context(), network(t, folder, site, "replay", "page", "rye"), scenario.RunOptions{})
+		_, err := runNetwork(t.Context(), network(t, folder, site, "replay", "page", "rye"), run.Options{})
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("the recording %s: %v", text, err)
 		}
@@ -167,8 +168,8 @@ func TestNetworkLacks(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		run, err := runNetwork(t.Context(), f, scenario.RunOptions{})
-		if got := transcript(run); err != nil || !strings.HasPrefix(got, "x (page): "+c[2]) {
+		done, err := runNetwork(t.Context(), f, run.Options{})
+		if got := transcript(done); err != nil || !strings.HasPrefix(got, "x (page): "+c[2]) {
 			t.Errorf("%s %s: %v\n%s", c[0], c[1], err, got)
 		}
 	}
@@ -208,14 +209,14 @@ func TestNetworkOfFolder(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		run, err := scenario.Run(t.Context(), []*scenario.File{f}, scenario.RunOptions{Open: openLocal,
+		done, err := run.Files(t.Context(), []*scenario.File{f}, run.Options{Open: openLocal,
 			Recorded: func(name string, text []byte) error {
 				return errors.Join(os.MkdirAll(filepath.Dir(name), 0o700), os.WriteFile(name, text, 0o600))
 			}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		return transcript(run)
+		return transcript(done)
 	}
 	if got := run("record"); !strings.HasPrefix(got, "adds (page): passed\n") {
 		t.Fatalf("it was recorded so:\n%s", got)
