@@ -7,7 +7,7 @@ shift
 
 # Packages whose tests start browsers, and those that only drive processes: the race detector has
 # nothing to see in these.
-browsers="./session/cdp ./e2e ./e2e/app ./e2e/effects ./e2e/scenario ./examples ./examples/recipes"
+browsers="./session/cdp ./e2e ./e2e/app ./e2e/effects ./e2e/run ./examples ./examples/recipes"
 processes="./e2e/suite/serve ./e2e/suite/mcp ./e2e/suite/life ./e2e/suite/conformance"
 others=$(go list ./... | sed "s|^$(go list -m)|.|" | grep -vxF "$(printf '%s\n' $browsers $processes)")
 
