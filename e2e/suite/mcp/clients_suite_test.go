@@ -27,7 +27,7 @@ func (c *clients) testConformance(t *testing.T) {
 	t.Helper()
 	suite := filepath.Join(c.modules, "@modelcontextprotocol", "conformance", "dist", "index.js")
 	for _, revision := range revisions {
-		expected, err := filepath.Abs("clients/conformance-" + revision + ".yml")
+		expected, err := filepath.Abs("../clients/conformance-" + revision + ".yml")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -231,7 +231,7 @@ func (c *clients) testAgentURL(t *testing.T) {
 // is expected has its reason.
 func TestClientPackages(t *testing.T) {
 	t.Parallel()
-	lock, err := os.ReadFile("clients/package-lock.json")
+	lock, err := os.ReadFile("../clients/package-lock.json")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -257,7 +257,7 @@ func TestClientPackages(t *testing.T) {
 		}
 	}
 	for _, revision := range revisions {
-		file := "clients/conformance-" + revision + ".yml"
+		file := "../clients/conformance-" + revision + ".yml"
 		data, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)

@@ -124,7 +124,7 @@ func newClients(t *testing.T, short bool) *clients {
 	}
 	c := &clients{short: short, node: node, modules: modules, dir: suite.TempDir(t), bin: suite.Pagetools(t), site: newClientSite()}
 	t.Cleanup(func() { c.site.CloseClientConnections(); c.site.Close() })
-	files, err := filepath.Glob("clients/*.mjs")
+	files, err := filepath.Glob("../clients/*.mjs")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("there are no scripts: %v", err)
 	}

@@ -113,7 +113,7 @@ func TestMCPClientDies(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := suite.StartMCPWith(t, writer, filepath.Join(docs.Root(t), "examples", "buyproduct"), "--approval", "auto", "--verbose")
+	c := suite.StartMCPWith(t, writer, filepath.Join(docs.Root(t), "examples", "buyproduct"), suite.OwnBrowser, "--approval", "auto", "--verbose")
 	_ = writer.Close()
 	said := make(chan struct{})
 	go func() { // reads until it goes away
