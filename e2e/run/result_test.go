@@ -228,7 +228,7 @@ func TestAgain(t *testing.T) {
 	one := &scenario.Selected{File: &scenario.File{Name: "a.webtool.yaml"}, Case: &scenario.Case{Name: "it's one"},
 		Door: scenario.ThroughPage}
 	o := &Options{Site: scenario.Site{URL: "http://x/"}, Again: [][2]string{{"model-cmd", "a b"}, {"host-file", ""}}}
-	want := `pagetools test --url 'http://x/' --model-cmd 'a b' a.webtool.yaml --run '^a\.webtool\.yaml/it'\''s one/page$'`
+	want := `pagetools test --url http://x/ --model-cmd 'a b' a.webtool.yaml --run '^a\.webtool\.yaml/it'\''s one/page$'`
 	if got := o.again(one); got != want {
 		t.Errorf("again is %s", got)
 	}
