@@ -177,7 +177,7 @@ func (t *tail) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// String is what was said, as the end of a sentence.
+// String returns the kept output, as the end of a sentence.
 func (t *tail) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -13,8 +13,8 @@ import (
 	"github.com/pagetools/pagetools/e2e/check"
 )
 
-// members are those of a declaration that can count as bytes, in the order in which they are
-// written.
+// members lists a declaration's members that can count as bytes, in the order in which they
+// are written.
 var members = []string{"name", "title", "description", "inputSchema", "outputSchema", "annotations"}
 
 // deepest is how far values of a declaration are read. The rest of one that goes deeper is not.
@@ -92,7 +92,7 @@ func has(t check.Tool, path string) bool {
 	return member.Exists() && !member.IsNull()
 }
 
-// measured is what was counted in an input schema.
+// measured holds what was counted in an input schema.
 type measured struct {
 	depth, properties int
 	names             []string        // of properties, as they come
@@ -153,7 +153,7 @@ func (m *measured) child(v schema.Value, depth int) {
 	}
 }
 
-// Page is what hosts look at besides the tools.
+// Page holds what hosts look at besides the tools.
 type Page struct {
 	// URL names the page in findings; "" is a list from a file.
 	URL string

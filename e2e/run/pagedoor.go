@@ -55,8 +55,8 @@ func (d *pageDoor) call(ctx context.Context, tool string, with json.RawMessage) 
 	return resultOfPage(step), nil
 }
 
-// resultOfPage is what executeTool came to: a string, null for a form that left the page, or an
-// error without words.
+// resultOfPage returns the result of executeTool: a string, null for a form that left the page,
+// or an error without words.
 func resultOfPage(step bridge.Step) result {
 	if e := step.Err; e != nil {
 		return result{err: failure(e), silent: e.Code == bridge.ToolError}

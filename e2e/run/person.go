@@ -15,7 +15,7 @@ import (
 	"github.com/pagetools/pagetools/e2e/scenario"
 )
 
-// person is who is asked in one attempt: it answers by the script of the case, wherever the
+// person is asked in one attempt: it answers by the script of the case, wherever the
 // answer is given. It is safe for concurrent use.
 type person struct {
 	humans  scenario.Humans

@@ -13,8 +13,8 @@ import (
 	"github.com/pagetools/pagetools/e2e/scenario"
 )
 
-// result is what a call came to. A door may not tell apart what a webtool has in data: then each
-// form is one that it may be, the likeliest first.
+// result holds how a call ended. A door may not tell apart what a webtool has in data: then it
+// has every possible form, the likeliest first.
 type result struct {
 	forms []json.RawMessage
 	err   json.RawMessage // the contract's error object, when the call failed
@@ -53,8 +53,9 @@ func errorText(object json.RawMessage) string {
 // code is the code of an error object.
 func code(object json.RawMessage) bridge.Code { return bridge.Code(of(object).Get("code").String()) }
 
-// formsOfText are what a string of executeTool may have been: what an object or a list is written
-// as, a string as it is, or another value. An empty string and undefined have words of their own.
+// formsOfText returns what a string of executeTool may have been: what an object or a list is
+// written as, a string as it is, or another value. An empty string and undefined have words of
+// their own.
 func formsOfText(text string) []json.RawMessage {
 	bare := json.RawMessage(schema.AppendString(nil, text))
 	switch text {
@@ -69,7 +70,7 @@ func formsOfText(text string) []json.RawMessage {
 	return []json.RawMessage{bare}
 }
 
-// formsOfMCP are what a result of tools/call may have been made of.
+// formsOfMCP returns what a result of tools/call may have been made of.
 func formsOfMCP(content []json.RawMessage, structured json.RawMessage) (all []json.RawMessage) {
 	add := func(content []json.RawMessage, structured json.RawMessage, more map[string]json.RawMessage) {
 		if content == nil {

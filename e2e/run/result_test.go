@@ -111,7 +111,7 @@ func TestDiffer(t *testing.T) {
 	}
 }
 
-// TestPassAt: the estimate is that of one run, and that of all.
+// TestPassAt: one estimate is for one run, the other for all.
 func TestPassAt(t *testing.T) {
 	t.Parallel()
 	for want, got := range map[string]string{

@@ -260,7 +260,7 @@ func (on *Stand) Close() {
 	}
 }
 
-// operator is who may answer all questions.
+// operator returns a caller that may answer all questions.
 func operator() bridge.Caller {
 	return bridge.Caller{Name: "operator", May: []bridge.Right{bridge.MayAnswer}}
 }

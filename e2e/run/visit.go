@@ -16,8 +16,8 @@ import (
 	"github.com/pagetools/pagetools/session"
 )
 
-// Open opens the site of a file. The caller must close the stand, before ctx ends. Errors are those
-// of [Files].
+// Open opens the site of a file. The caller must close the stand, before ctx ends. Errors are as in
+// [Files].
 func Open(ctx context.Context, f *scenario.File, o Options) (*Stand, error) {
 	if err := able([]scenario.Selected{{File: f}}, false); err != nil {
 		return nil, err

@@ -13,8 +13,8 @@ import (
 	"github.com/pagetools/pagetools/session/pageconfig"
 )
 
-// Read reads a scenario file, at most 1 MiB of YAML. name is what messages call it, such as its
-// path. The error is a [*Problems] with all that is wrong, each with line and column.
+// Read reads a scenario file, at most 1 MiB of YAML. Messages use name, such as its path. The
+// error is a [*Problems] with all that is wrong, each with line and column.
 func Read(name string, text []byte) (*File, error) {
 	d := &decoder{problems: &problems{file: name}}
 	f := &File{Name: name}
@@ -370,7 +370,7 @@ func (d *decoder) references(c *Case) {
 	}
 }
 
-// names are those that a step makes known.
+// names returns the names that a step makes known.
 func (s *Step) names() (all []string) {
 	if s.Kind() == DoCall {
 		all = append(all, s.Ref())

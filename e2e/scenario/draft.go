@@ -15,13 +15,13 @@ import (
 	"github.com/pagetools/pagetools/e2e/check"
 )
 
-// Draft is what a first scenario file is made of.
+// Draft holds the contents of a first scenario file.
 type Draft struct {
 	// Dir is the folder of the app, relative to the file, or URL its address. Exactly one is set.
 	Dir, URL string
 	// Lock is the lock file, relative to the file; "" is none.
 	Lock string
-	// Tools are those of the page; at least one.
+	// Tools lists the page's tools; at least one.
 	Tools []check.Tool
 }
 

@@ -12,7 +12,7 @@ import (
 	"github.com/pagetools/pagetools/e2e/check"
 )
 
-// Effects are what a call may touch. A member that is missing is not looked at.
+// Effects limits what a call may touch. A member that is missing is not looked at.
 type Effects struct {
 	Position
 	Network    *Touched `key:"network" items:"request" help:"the requests that the call sent; GET and HEAD count only where an entry names one of them"`
@@ -116,8 +116,8 @@ func encodeAll(texts []string) []json.RawMessage {
 	return out
 }
 
-// requests are those that count: GET and HEAD change nothing by their definition (RFC 9110,
-// 9.2.1), and a page sends them all the time.
+// requests returns the requests that count: GET and HEAD change nothing by their definition
+// (RFC 9110, 9.2.1), and a page sends them all the time.
 func (t *Touched) requests(all []check.Request) []json.RawMessage {
 	reads := slices.ContainsFunc(t.Items, func(v Value) bool {
 		method := v.n.get("method")

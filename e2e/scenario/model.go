@@ -10,8 +10,8 @@ import (
 	"github.com/pagetools/pagetools/bridge/text"
 )
 
-// ModelRequest is what the program of --model-cmd gets on stdin, as JSON: the conversation so far,
-// and the tools that the page has now.
+// ModelRequest is the input of the program of --model-cmd on stdin, as JSON: the conversation so
+// far, and the tools that the page has now.
 type ModelRequest struct {
 	Messages []Message   `json:"messages"`
 	Tools    []ModelTool `json:"tools"`
@@ -28,7 +28,7 @@ type ModelTool struct {
 type ModelCall struct {
 	Name      string          `json:"name"`
 	Arguments json.RawMessage `json:"arguments"`
-	// Result is what the tool returned, or nil; the program does not write it.
+	// Result holds the tool's result, or nil; the program does not write it.
 	Result json.RawMessage `json:"-"`
 }
 

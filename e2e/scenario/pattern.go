@@ -57,7 +57,7 @@ type patternWriter struct {
 	out              strings.Builder
 }
 
-// lineEnds are those of ECMA-262, 12.3.
+// lineEnds matches the line terminators of ECMA-262, 12.3.
 const lineEnds = `[\n\r\u2028\u2029]`
 
 // write goes through the pattern, and says why its flags cannot be written out, or returns "".

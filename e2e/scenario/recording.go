@@ -95,22 +95,22 @@ func (r *Recorder) Recording(name string) (all *Recording, missed int) {
 	return all, r.missed
 }
 
-// Recording is what callers did with the tools of a site, of which a scenario file is made that
+// Recording records what callers did with the tools of a site, to make a scenario file that
 // does the same. What differs when it runs again becomes a matcher: see [Recording.Loosen].
 type Recording struct {
-	// Dir and URL name the site, as those of a [Draft].
+	// Dir and URL name the site, as in a [Draft].
 	Dir, URL string
 	Cases    []*RecordedCase
 }
 
-// RecordedCase is what one caller did in one session.
+// RecordedCase records what one caller did in one session.
 type RecordedCase struct {
 	Name  string
 	Human []RecordedAnswer
 	Calls []*RecordedCall
 }
 
-// RecordedAnswer is what a person answered.
+// RecordedAnswer records a person's answer.
 type RecordedAnswer struct {
 	Kind          bridge.Kind
 	Tool, Message string
@@ -207,7 +207,7 @@ func (c *RecordedCase) step(i int) *yaml.Node {
 	return mapping("call", call.Tool, "name", call.Name, "with", with, key, want)
 }
 
-// expected is what a result must match, or nil for nothing.
+// expected returns what a result must match, or nil for nothing.
 func (r *RecordedCall) expected(v schema.Value, at path) *yaml.Node {
 	return yamlOf(v, at, styleOf, func(_ schema.Value, at path) (*yaml.Node, bool) {
 		as, is := r.loose[at.String()]

@@ -207,7 +207,7 @@ func Starter(args func() []string) func() (*Server, error) {
 	})
 }
 
-// Reply is what a server answered.
+// Reply is a server's reply.
 type Reply struct {
 	Status int
 	Header http.Header

@@ -52,8 +52,8 @@ type early struct {
 	ok    bool
 }
 
-// answer is what the page said of a call: the step that it came to, or that it
-// stopped for a person, or that it submitted a form.
+// answer holds the page's answer to a call: its step, or that it stopped for a person or
+// submitted a form.
 type answer struct {
 	bridge.Step
 

@@ -65,8 +65,8 @@ func (c *callIDs) put(id string) {
 	c.free = append(c.free, id)
 }
 
-// calls are those of a tab, in the order of their dispatch. It is safe for concurrent
-// use.
+// calls holds the calls of a tab, in the order of their dispatch. It is safe for
+// concurrent use.
 type calls struct {
 	name        string // of the page script
 	times       times

@@ -75,13 +75,13 @@ func noAnswer(text string, cause error) *bridge.Error {
 		"%s", text).With(cause)
 }
 
-// unread is what comes of a form whose target is not a frame of the page, or not any
-// more.
+// unread returns the arrival of a form whose target is not a frame of the page, or not
+// any more.
 func unread() arrival {
 	return arrival{err: noAnswer("The form was submitted into another window or frame, whose page is not read.", nil)}
 }
 
-// submissions are those that no document answered yet. Only the owner uses it.
+// submissions holds forms that no document answered yet. Only the owner uses it.
 type submissions struct {
 	frames *frames
 	open   []*submission

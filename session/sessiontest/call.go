@@ -28,8 +28,7 @@ type Call struct {
 	err    *bridge.Error
 }
 
-// Ways in which a tool may end besides a result. Any other error is what the
-// tool threw.
+// Ways in which a tool may end besides a result. The tool threw any other error.
 var (
 	// ErrInvalid is a result that has no JSON.
 	ErrInvalid = errors.New("circular reference")

@@ -12,7 +12,7 @@ import (
 	"github.com/pagetools/pagetools/session"
 )
 
-// Script is what a document does when it arrives: it registers tools and more.
+// Script plays a document that arrives: it registers tools and more.
 // The load event follows when it returns.
 type Script func(d *Document)
 
@@ -183,7 +183,7 @@ func stopped(ctx context.Context, o bridge.Outcome) *bridge.Error {
 	return bridge.GaveUp(o).With(context.Cause(ctx))
 }
 
-// Unreachable is what Arrive may return for a site that is down.
+// Unreachable returns an error for Arrive to return for a site that is down.
 func Unreachable() *bridge.Error {
 	return bridge.Errorf(bridge.InternalError, bridge.Unreachable, bridge.NotRun,
 		"The site cannot be reached (ERR_CONNECTION_REFUSED).")

@@ -47,7 +47,7 @@ func (t *Tab) StorageState(ctx context.Context) (json.RawMessage, error) {
 	return text, nil
 }
 
-// Settings are those of the tab.
+// Settings returns the settings of the tab.
 func (d *Document) Settings() (s pageconfig.Settings) {
 	if c := d.tab.options.Config; c != nil {
 		s = c.Settings

@@ -54,8 +54,7 @@ func (r *recorder) newest() session.Tab {
 	return r.tabs[len(r.tabs)-1]
 }
 
-// newStack serves one site. Without spare pages the newest tab is the one that
-// the last session got.
+// newStack serves one site. Without spare pages the last session gets the newest tab.
 func newStack(url string, shared bool) (*stack, error) {
 	return newStackWith(url, stackOptions{shared: shared})
 }
@@ -118,7 +117,7 @@ func plain(f func() error) func() (func() error, func(), error) {
 	return func() (func() error, func(), error) { return f, func() {}, nil }
 }
 
-// floorExpression is what the floor evaluates: an awaited promise of a string. It
+// floorExpression is evaluated by the floor: an awaited promise of a string. It
 // carries an argument as calls do.
 const floorExpression = `Promise.resolve("1", "ARG")`
 

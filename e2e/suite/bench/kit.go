@@ -111,7 +111,7 @@ func caseRows(ctx context.Context, url string) ([]row, error) {
 	}, nil
 }
 
-// caseTime is the median of cases, all of which must have passed.
+// caseTime returns the median time of cases, all of which must have passed.
 func caseTime(r *report.Run) (time.Duration, error) {
 	var took []time.Duration
 	for i := range r.Cases {
@@ -123,7 +123,7 @@ func caseTime(r *report.Run) (time.Duration, error) {
 	return median(took), nil
 }
 
-// kitBrowser is the one that tests have: the headless shell where there is one.
+// kitBrowser returns the browser of tests: the headless shell where there is one.
 func kitBrowser() cdp.LocalOptions {
 	return cdp.LocalOptions{Options: chrome.Options{NoSandbox: os.Getenv("PAGETOOLS_NO_SANDBOX") == "1",
 		Path: cmp.Or(os.Getenv("PAGETOOLS_HEADLESS_SHELL"), os.Getenv("PAGETOOLS_EXECUTABLE_PATH"))}}
@@ -137,7 +137,7 @@ func openKit(ctx context.Context, t *app.Target, complete func(*app.Options)) (*
 	return app.Start(ctx, o)
 }
 
-// openTime is how long the browser takes to load the page in a context of its own.
+// openTime returns how long the browser takes to load the page in a context of its own.
 func openTime(ctx context.Context, url string) (time.Duration, error) {
 	e, err := cdp.NewLocal(kitBrowser())
 	if err != nil {

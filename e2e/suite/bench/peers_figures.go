@@ -26,7 +26,7 @@ const (
 	peerWithin = 2 * time.Minute // of one measurement; only a defect reaches it
 )
 
-// peerFigures is what a run found.
+// peerFigures holds the results of a run.
 type peerFigures struct {
 	Machine string   `json:"machine"`
 	Peers   []string `json:"peers"`

@@ -45,7 +45,7 @@ func sessionRows(ctx context.Context, url string) ([]row, error) {
 	}, nil
 }
 
-// opened is what opening sessions took.
+// opened holds the cost of opening sessions.
 type opened struct {
 	took      []time.Duration // each
 	megabytes []float64       // of the browser, for each session so far

@@ -194,7 +194,7 @@ func floodRows(ctx context.Context, bin string, calls int) ([]row, error) {
 }
 
 // flood reads lists that change, parks calls, keeps replies under keys, and invents sessions.
-// Refusals are what it is about.
+// It expects refusals.
 func flood(s *server, calls int, look func() error) error {
 	done := 0
 	ask := func(method, path, body string, header http.Header) error {

@@ -53,7 +53,7 @@ type flight struct {
 	at       int  // its place in the log
 }
 
-// activity is what was seen of a page. The watcher of the probe writes it.
+// activity records what was seen of a page. The watcher of the probe writes it.
 type activity struct {
 	mu      sync.Mutex
 	log     []any // *session.Request, *navigation, and values of the types above and of session
@@ -385,7 +385,7 @@ func headersOf(all map[string]string) http.Header {
 	return kept
 }
 
-// levels are those of the console's functions; the others have log.
+// levels maps the console's functions to levels; the others have log.
 var levels = map[runtime.ConsoleAPICalledType]string{
 	runtime.ConsoleAPICalledTypeError: "error", runtime.ConsoleAPICalledTypeAssert: "error",
 	runtime.ConsoleAPICalledTypeWarning: "warning", runtime.ConsoleAPICalledTypeInfo: "info",

@@ -82,7 +82,7 @@ func newSurveyor(on *wire.Session, top cdp.FrameID, seen *activity) *surveyor {
 		targets: map[cdptarget.SessionID]watchedTarget{on.ID(): {Session: on}}}
 }
 
-// commands are those for a target. Responses are not kept for us.
+// commands returns the commands that observe a target. Responses are not kept for us.
 func (s *surveyor) commands(document bool) []wire.Command {
 	yes, body, kept := true, int64(maxBody), int64(1)
 	all := []wire.Command{
@@ -469,7 +469,7 @@ func (s *surveyor) said(msg *cdproto.Message) {
 	}
 }
 
-// consoleSaid is a message of the console.
+// consoleSaid returns a message of the console.
 func consoleSaid(ev *runtime.EventConsoleAPICalled) session.Said {
 	var parts []string
 	for _, arg := range ev.Args {
@@ -482,7 +482,7 @@ func consoleSaid(ev *runtime.EventConsoleAPICalled) session.Said {
 	return x
 }
 
-// printed is what the console shows of a value.
+// printed returns a value as the console shows it.
 func printed(v *runtime.RemoteObject) string {
 	switch {
 	case v == nil:
