@@ -216,8 +216,7 @@ const peerMark = "PAGETOOLS_BENCH_PEER"
 
 // running is a peer with the page open.
 type running struct {
-	*client.Client
-
+	client  *client.Client
 	peer    *peer
 	mark    string
 	beside  *exec.Cmd // the browser that somebody started
@@ -241,7 +240,7 @@ func (b *peerBench) start(ctx context.Context, of, tools int) (*running, error) 
 	command := p.command(b, page)
 	over := transport.NewStdioWithOptions(command[0], append(os.Environ(), env...), command[1:],
 		transport.WithCommandLogger(slog.New(slog.DiscardHandler)), transport.WithCommandFunc(b.inScratch))
-	r.Client = client.NewClient(over, client.WithProtocolVersion("2025-11-25"))
+	r.client = client.NewClient(over, client.WithProtocolVersion("2025-11-25"))
 	err := r.begin(ctx)
 	if err == nil && p.browser { // when the relay listens: its page gives up for long
 		r.profile = filepath.Join(b.scratch, fmt.Sprintf("profile%d", b.started))
@@ -267,13 +266,13 @@ func (b *peerBench) inScratch(ctx context.Context, command string, env, args []s
 }
 
 func (r *running) begin(ctx context.Context) error {
-	if err := r.Start(context.WithoutCancel(ctx)); err != nil {
+	if err := r.client.Start(context.WithoutCancel(ctx)); err != nil {
 		return err
 	}
 	hello := mcp.InitializeRequest{}
 	hello.Params.ProtocolVersion = "2025-11-25"
 	hello.Params.ClientInfo = mcp.Implementation{Name: "bench", Version: "1"}
-	_, err := r.Initialize(ctx, hello)
+	_, err := r.client.Initialize(ctx, hello)
 	return err
 }
 
@@ -317,7 +316,7 @@ func (r *running) list(ctx context.Context, tool string) error {
 		}
 		listed = text
 	} else {
-		got, err := r.ListTools(ctx, mcp.ListToolsRequest{})
+		got, err := r.client.ListTools(ctx, mcp.ListToolsRequest{})
 		if err != nil {
 			return err
 		}
@@ -340,7 +339,7 @@ func (r *running) use(ctx context.Context, tool string, arguments map[string]any
 func (r *running) ask(ctx context.Context, call peerCall) (string, error) {
 	request := mcp.CallToolRequest{}
 	request.Params.Name, request.Params.Arguments = call.tool, call.arguments
-	got, err := r.CallTool(ctx, request)
+	got, err := r.client.CallTool(ctx, request)
 	if err != nil {
 		return "", err
 	}

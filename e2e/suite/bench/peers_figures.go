@@ -274,7 +274,7 @@ func (b *peerBench) manyAgents(ctx context.Context, f *peerFigures, of int) erro
 func (r *running) stop() error {
 	closed := make(chan struct{})
 	go func() { // ends with the processes
-		_ = r.Close()
+		_ = r.client.Close()
 		close(closed)
 	}()
 	select {

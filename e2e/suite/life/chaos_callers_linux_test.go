@@ -172,7 +172,7 @@ func (c *chaos) callMCP(ctx context.Context, a *suite.MCPAgent, e entry, leave t
 	bounded, cancel := context.WithTimeout(ctx, leave)
 	defer cancel()
 	began := time.Now()
-	got, err := a.CallTool(bounded, mcp.CallToolRequest{Params: mcp.CallToolParams{Name: e.tool, Arguments: map[string]string{"id": e.id}}})
+	got, err := a.Client.CallTool(bounded, mcp.CallToolRequest{Params: mcp.CallToolParams{Name: e.tool, Arguments: map[string]string{"id": e.id}}})
 	e.took = time.Since(began)
 	e.over = e.took - max(c.patience, chaosLeast)
 	switch {

@@ -53,7 +53,7 @@ func (f *follower) hear(n mcp.JSONRPCNotification) {
 // follow lists the tools once, and on every notice, until ctx ends.
 func (f *follower) follow(ctx context.Context) {
 	if f.Modern() {
-		stop, err := f.ListenAsync(ctx, mcp.SubscriptionFilter{ToolsListChanged: true}, func(err error) { f.note("", err) })
+		stop, err := f.Client.ListenAsync(ctx, mcp.SubscriptionFilter{ToolsListChanged: true}, func(err error) { f.note("", err) })
 		if err != nil {
 			f.note("", err)
 			return
