@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"encoding/json"
+	"errors"
 
 	"github.com/pagetools/pagetools/bridge"
 	"github.com/pagetools/pagetools/bridge/policy"
@@ -222,3 +223,18 @@ func (WindowClosed) event() {}
 func (Refused) event()      {}
 func (Recycled) event()     {}
 func (Died) event()         {}
+
+// Stopped returns the outcome of a call whose context ended: the deadline's own
+// error, or CANCELLED.
+func Stopped(ctx context.Context, o bridge.Outcome) *bridge.Error {
+	if e, ok := errors.AsType[*bridge.Error](context.Cause(ctx)); ok {
+		c := *e
+		c.Outcome = o
+		return &c
+	}
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return bridge.Errorf(bridge.InternalError, bridge.Timeout, o,
+			"The tool did not answer in time.")
+	}
+	return bridge.GaveUp(o).With(context.Cause(ctx))
+}

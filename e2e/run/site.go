@@ -71,7 +71,7 @@ func (on *Stand) open(ctx context.Context) error {
 		t.Folder, path = folder, site.URL
 		if info, err := os.Stat(folder); err != nil || !info.IsDir() {
 			return on.problem(site.Position, "invalid value %s for dir: it is not a folder; it is "+
-				"relative to the file", quoted(site.Dir))
+				"relative to the file", scenario.Quoted(site.Dir))
 		}
 	} else if err := t.Read(); err != nil {
 		return on.problem(site.Position, "invalid value for url: %s", err.Error())
@@ -172,7 +172,7 @@ func (on *Stand) config(site scenario.Site, origin string) (*pageconfig.Stored, 
 	if err != nil {
 		return nil, wrong(err)
 	}
-	all := of(text)
+	all := scenario.ReadAgain(text)
 	name := all.Get("storageState").String()
 	rest, err := all.Edit(func(key string) bool { return key == "storageState" })
 	if err != nil {

@@ -188,7 +188,7 @@ func Select(files []*File, o Options) ([]Selected, error) {
 				continue
 			}
 			wrong.List = append(wrong.List, Problem{f.Name, c.Position,
-				text.EscapeLine("the case " + quoted(c.Name) + " has only, with which all others are left out: " +
+				text.EscapeLine("the case " + Quoted(c.Name) + " has only, with which all others are left out: " +
 					"remove it before CI")})
 		}
 	}

@@ -182,7 +182,7 @@ func matchObject(want *node, got schema.Value, at path, exact bool) *difference 
 // hint names the member that was probably meant.
 func hint(key string, names []string) string {
 	if near := text.Nearest(key, names); near != "" {
-		return fmt.Sprintf("; there is %s", quoted(near))
+		return fmt.Sprintf("; there is %s", Quoted(near))
 	}
 	return ""
 }
@@ -329,7 +329,7 @@ func Show(words json.RawMessage, member string) string {
 }
 
 func shown(words json.RawMessage, mark path) string {
-	v := of(words)
+	v := ReadAgain(words)
 	if !v.Exists() { // nested deeper than people read
 		return text.EscapeLine(shorten(string(words)))
 	}

@@ -41,7 +41,7 @@ func compilePattern(text string) (s *schema.Schema, why string) {
 	s, err := schema.CompileResult(doc, schema.Limits{Pattern: mostPattern})
 	if err != nil {
 		return nil, fmt.Sprintf("%s is not a regular expression of JavaScript, or is too large",
-			quoted(text))
+			Quoted(text))
 	}
 	return s, ""
 }

@@ -57,7 +57,7 @@ func splitReferences(words string) (pieces []piece, wrong string) {
 		case strings.HasPrefix(rest[i:], "${"):
 			body, after, closed := strings.Cut(rest[i+2:], "}")
 			if !closed {
-				return nil, fmt.Sprintf("invalid text %s: ${ has no }; write $${ for the text ${", quoted(words))
+				return nil, fmt.Sprintf("invalid text %s: ${ has no }; write $${ for the text ${", Quoted(words))
 			}
 			ref, wrong := readReference(body)
 			if wrong != "" {
@@ -83,7 +83,7 @@ func splitReferences(words string) (pieces []piece, wrong string) {
 
 func readReference(body string) (*reference, string) {
 	kind, name, _ := strings.Cut(body, ".")
-	whole := quoted("${" + body + "}")
+	whole := Quoted("${" + body + "}")
 	switch {
 	case !slices.Contains(kindsOfReferences, kind):
 		return nil, fmt.Sprintf("unknown reference %s: %s; write $${ for the text ${", whole,
@@ -296,7 +296,7 @@ func (s *Scope) step(r *reference) (schema.Value, error) {
 		next := part(v, step)
 		if !next.Exists() {
 			return v, fmt.Errorf("%s: %s is %s without %s", text.EscapeLine(r.String()), text.EscapeLine(here), kindOf(v),
-				text.EscapeLine(quoted(step)))
+				text.EscapeLine(Quoted(step)))
 		}
 		v, here = next, here+"."+step
 	}

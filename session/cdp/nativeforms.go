@@ -50,7 +50,7 @@ func (n *native) form(ctx context.Context, c *call, x nativeTool,
 		return formAnswer(c.doc, inv, a)
 	case <-ctx.Done():
 	}
-	left := stopped(ctx, bridge.Unknown)
+	left := session.Stopped(ctx, bridge.Unknown)
 	if !x.alone && left.Reason == bridge.Timeout {
 		left = awaiting()
 	}

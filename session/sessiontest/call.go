@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/pagetools/pagetools/bridge"
+	"github.com/pagetools/pagetools/session"
 )
 
 // Call is one run of a tool of a fake document.
@@ -130,7 +131,7 @@ func (t *Tab) wait(ctx context.Context, c *Call, abort context.CancelCauseFunc) 
 		}
 	case <-ctx.Done():
 		defer end()
-		left := stopped(ctx, bridge.Unknown)
+		left := session.Stopped(ctx, bridge.Unknown)
 		c.finish(nil, left)
 		abort(left)
 	}

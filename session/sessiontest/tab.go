@@ -118,7 +118,7 @@ func (t *Tab) Load(ctx context.Context, address string) error {
 		case <-t.gone:
 			return t.death(bridge.NotRun)
 		case <-ctx.Done():
-			return stopped(ctx, bridge.NotRun)
+			return session.Stopped(ctx, bridge.NotRun)
 		}
 	} else if script == nil {
 		return Unreachable()
@@ -190,7 +190,7 @@ func (t *Tab) Invoke(ctx context.Context, inv session.Invocation) bridge.Step {
 		return t.death(bridge.NotRun).Step()
 	case ctx.Err() != nil:
 		t.mu.Unlock()
-		return stopped(ctx, bridge.NotRun).Step()
+		return session.Stopped(ctx, bridge.NotRun).Step()
 	case t.hung:
 		t.mu.Unlock()
 		return bridge.Errorf(bridge.InternalError, bridge.PageHung, bridge.NotRun, "The page does not react. The call did not reach it.").Step()

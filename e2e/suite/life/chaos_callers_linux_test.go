@@ -66,7 +66,8 @@ func (c *chaos) victim(ctx context.Context) {
 	}
 }
 
-// chaosTools are what callers draw from: some break their own page, some take their time.
+// chaosTools lists the tools that callers draw from: some break their own page, some take
+// their time.
 var chaosTools = []string{"work", "work", "work", "slow", "never", "spin", "huge", "fail", "alerts", "ask", "leave", "loop", "change"}
 
 // web is a caller of webtools. It makes its calls to their end, but for those that it leaves.

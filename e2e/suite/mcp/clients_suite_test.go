@@ -17,7 +17,7 @@ import (
 	"github.com/pagetools/pagetools/e2e/suite/docs"
 )
 
-// revisions are those of the protocol that the conformance suite has a set for.
+// revisions lists the protocol revisions that the conformance suite has a set for.
 var revisions = []string{"2025-11-25", "2026-07-28"}
 
 // testConformance runs the conformance suite: of each revision, every scenario for
@@ -130,7 +130,7 @@ func (c *clients) testInspector(t *testing.T) {
 	}
 }
 
-// inspected is what the Inspector prints, as far as it is looked at.
+// inspected is the part of the Inspector's output that is looked at.
 type inspected struct {
 	Tools   []struct{ Name string }
 	Content []struct{ Text string }

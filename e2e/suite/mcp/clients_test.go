@@ -29,7 +29,7 @@ var clientsForm = flag.String("clients", "", "run the clients of MCP: short, or 
 // clientWithin bounds one client, and one scenario of the suite. Only a defect reaches it.
 const clientWithin = 4 * time.Minute
 
-// clients is what all clients of a run share.
+// clients holds what all clients of a run share.
 type clients struct {
 	short         bool
 	node, modules string

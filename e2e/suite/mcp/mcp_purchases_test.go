@@ -19,7 +19,7 @@ import (
 	"github.com/pagetools/pagetools/e2e/suite"
 )
 
-// purchase is what a person says to the questions of one purchase, in their order.
+// purchase holds a person's answers to the questions of one purchase, in their order.
 // Each question waits for an answer of its own: "accept", "decline", "cancel", which
 // leaves it open, or "late", which comes after the question's time.
 type purchase struct {

@@ -3,7 +3,6 @@ package probe
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -467,33 +466,4 @@ func (s *surveyor) said(msg *cdproto.Message) {
 	if level == "error" {
 		s.seen.note(x, len(x.Text)+len(x.URL))
 	}
-}
-
-// consoleSaid returns a message of the console.
-func consoleSaid(ev *runtime.EventConsoleAPICalled) session.Said {
-	var parts []string
-	for _, arg := range ev.Args {
-		parts = append(parts, printed(arg))
-	}
-	x := session.Said{Kind: "console", Text: strings.Join(parts, " ")}
-	if at := ev.StackTrace; at != nil && len(at.CallFrames) > 0 {
-		x.URL, x.Line = at.CallFrames[0].URL, int(at.CallFrames[0].LineNumber)+1
-	}
-	return x
-}
-
-// printed returns a value as the console shows it.
-func printed(v *runtime.RemoteObject) string {
-	switch {
-	case v == nil:
-		return ""
-	case v.Type == "string":
-		var text string
-		if json.Unmarshal(v.Value, &text) == nil {
-			return text
-		}
-	case v.Description != "":
-		return v.Description
-	}
-	return string(v.Value)
 }
