@@ -152,7 +152,7 @@ func (b *peerBench) measure(ctx context.Context, f *peerFigures, of int) error {
 // starts measures from nothing to a list.
 func (b *peerBench) starts(ctx context.Context, f *peerFigures, of int) error {
 	var took []time.Duration
-	for range rounds {
+	for range whole.rounds {
 		began := time.Now()
 		r, err := b.start(ctx, of, peerTools)
 		took = append(took, time.Since(began))
@@ -325,7 +325,7 @@ func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Mi
 func (b *peerBench) floor(ctx context.Context, f *peerFigures) error {
 	page := fmt.Sprintf("%s/0/%d", b.site.URL, peerTools)
 	var alone []time.Duration
-	for i := range rounds {
+	for i := range whole.rounds {
 		profile := filepath.Join(b.scratch, fmt.Sprintf("alone%d", i))
 		took, err := timed(exec.CommandContext(ctx, b.browser, append(b.flags(), "--headless", "--user-data-dir="+profile, "--dump-dom", page)...))
 		if err != nil {
