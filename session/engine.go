@@ -37,7 +37,7 @@ type TabOptions struct {
 	// is part of no login: StorageState leaves it out.
 	Pass *pageconfig.Cookie
 	// Record lets the page note what it does with its tools, and the tab be looked at by a Probe:
-	// for pages of whoever tests them.
+	// for pages under test.
 	Record bool
 	// Trace keeps what Observer.Traced returns, with Record.
 	Trace bool

@@ -244,7 +244,7 @@ func (m *Manager) Shows(ref bridge.Ref) *bridge.Shown {
 	page, options := m.sessionPage(ref)
 	if s.Shared && ref.Session == "" {
 		page = s.page.Load()
-		if page == nil { // it is opened for whoever comes first
+		if page == nil { // it is opened for the first caller
 			return &bridge.Shown{}
 		}
 	}

@@ -26,7 +26,7 @@ type Left struct {
 	// Operation is its method and path, such as "POST /stamps".
 	Operation string `json:"operation"`
 	Reason    string `json:"reason"`
-	// Unusable is true when it is no tool at all.
+	// Unusable is true when it is not a tool at all.
 	Unusable bool `json:"unusable,omitempty"`
 }
 

@@ -6,7 +6,7 @@ import (
 )
 
 // Snapshot records what was seen of one site, as plain data: a live page and a file with a
-// list of tools give the same. The rules read it, and nothing else.
+// list of tools yield the same. The rules read it, and nothing else.
 type Snapshot struct {
 	// Target names the site: an address, a folder or a file.
 	Target string
@@ -96,7 +96,6 @@ type Event struct {
 // Frame is a frame of a page.
 type Frame struct {
 	URL, Origin string
-	CrossOrigin bool
 	// Registers is true when its document registered a tool; Allowed when the frame may.
 	Registers, Allowed bool
 }

@@ -174,7 +174,7 @@ func frames(seen *session.Seen) []check.Frame {
 		from := cmp.Or(origin.Of(f.URL), top)
 		said := func(t session.RecordedFrame) bool { return t.URL == f.URL }
 		all = append(all, check.Frame{
-			URL: f.URL, Origin: from, CrossOrigin: from != top, Allowed: f.Allowed || from == top,
+			URL: f.URL, Origin: from, Allowed: f.Allowed || from == top,
 			Registers: slices.ContainsFunc(seen.Record.Told, said),
 		})
 	}

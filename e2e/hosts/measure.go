@@ -99,7 +99,8 @@ type measured struct {
 	root, any         map[string]bool // keywords of the root, and of all schemas
 }
 
-// measure walks the schemas of an input schema. What is no schema has no keywords.
+// measure walks the schemas of an input schema. A value that is not a schema has no
+// keywords.
 func measure(raw json.RawMessage) measured {
 	m := measured{root: map[string]bool{}, any: map[string]bool{}}
 	value, err := schema.Read(raw, deepest)

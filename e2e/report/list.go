@@ -61,7 +61,7 @@ func (l *list) caseDone(c Case) {
 	default:
 		said += " " + l.paint(dim, took(c.Took))
 	}
-	_, _ = io.WriteString(l.out, guard(said)+"\n") // whoever reads went away
+	_, _ = io.WriteString(l.out, guard(said)+"\n") // the reader went away
 }
 
 func (l *list) done(run *Run) error {

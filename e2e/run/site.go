@@ -223,7 +223,7 @@ func (on *Stand) questionTime() time.Duration {
 	return 2*longest + 2*time.Second
 }
 
-// serve serves the site on a port of its own, to whoever has a credential.
+// serve serves the site on a port of its own, to callers with a credential.
 func (on *Stand) serve(ctx context.Context) error {
 	var lc net.ListenConfig
 	l, err := lc.Listen(ctx, "tcp", "127.0.0.1:0")
@@ -256,7 +256,7 @@ func (on *Stand) serve(ctx context.Context) error {
 // Close ends all that Open began, the last one first.
 func (on *Stand) Close() {
 	for i := len(on.ends) - 1; i >= 0; i-- {
-		_ = on.ends[i]() // whoever was served is gone
+		_ = on.ends[i]() // its callers are gone
 	}
 }
 

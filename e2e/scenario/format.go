@@ -160,7 +160,7 @@ type Options struct {
 }
 
 // Selected is one case through one door. A case with a reason in Skip, and one whose Eval expects
-// no call, is selected, too: whoever runs it reports the reason.
+// no call, is selected, too: its runner reports the reason.
 type Selected struct {
 	File *File
 	Case *Case

@@ -320,7 +320,8 @@ func (p *problems) pairs(n *yaml.Node, each func(k, v *yaml.Node)) {
 	}
 }
 
-// ReadAgain reads JSON that was read or written before. Anything else is no value.
+// ReadAgain reads JSON that was read or written before. Of anything else it returns no
+// value.
 func ReadAgain(text json.RawMessage) schema.Value {
 	v, _ := schema.Read(text, 0)
 	return v

@@ -133,8 +133,8 @@ func RefusedAddress() (string, error) {
 // ports counts the ports that ClosedPort returned.
 var ports atomic.Int32
 
-// ClosedPort returns host:port where nobody listens yet. Systems give ports from 32768 on to whoever
-// asks for any, so that one of those could be taken before it is used.
+// ClosedPort returns host:port where nobody listens yet. Systems assign ports from 32768 on to any
+// request for a free port, so that one of those could be taken before it is used.
 func ClosedPort() (string, error) {
 	var err error
 	for range 100 {

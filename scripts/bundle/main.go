@@ -1,6 +1,6 @@
 // Command bundle builds what registries and desktop clients take: an MCPB bundle
 // for each platform, and server.json for the MCP registry. The same source and the
-// same Go give the same bytes.
+// same Go yield the same bytes.
 //
 //	go run ./scripts/bundle [-version 1.2.3] [-out bin/bundle] [-platforms linux/amd64,…]
 package main

@@ -30,7 +30,7 @@ func outsideRows(ctx context.Context, bin, url string) ([]row, error) {
 	return append([]row{start}, memory...), nil
 }
 
-// build makes the binary, in a folder of its own.
+// build makes the binary, in a folder of its own that remove removes.
 func build(ctx context.Context) (bin string, remove func(), err error) {
 	dir, err := os.MkdirTemp("", "pagetools-bench-")
 	if err != nil {

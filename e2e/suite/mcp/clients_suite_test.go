@@ -21,7 +21,7 @@ import (
 var revisions = []string{"2025-11-25", "2026-07-28"}
 
 // testConformance runs the conformance suite: of each revision, every scenario for
-// servers that is no extension. A scenario has a session of its own: some leave a
+// servers that is not an extension. A scenario has a session of its own: some leave a
 // question open, and a page that asks does nothing else.
 func (c *clients) testConformance(t *testing.T) {
 	t.Helper()
@@ -73,7 +73,7 @@ var (
 )
 
 // scenarios reads the list that the suite prints for a revision: what counts, and
-// what does not count but is no extension.
+// what does not count but is not an extension.
 func scenarios(list string) []string {
 	var names []string
 	if set := scoredSet.FindStringSubmatch(list); set != nil {

@@ -57,7 +57,7 @@ type script struct {
 	short                bool
 }
 
-// scripts are the clients, each in its eras and transports.
+// scripts lists the clients, each with its protocol versions and transports.
 var scripts = []script{
 	{file: "sdk1", era: "legacy", transport: "http"},
 	{file: "sdk1", era: "legacy", transport: "stdio", short: true},

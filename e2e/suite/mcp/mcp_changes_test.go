@@ -169,8 +169,8 @@ func (f *follower) heardProgress(took time.Duration) error {
 }
 
 // TestEveryChangeIsTold: a page changes its tools 200 times while eight clients look,
-// of every era and over both transports. In the end each of them has the page's list,
-// and the call that made the changes was told of its progress.
+// of every protocol version and over both transports. In the end each of them has the
+// page's list, and the call that made the changes was told of its progress.
 func TestEveryChangeIsTold(t *testing.T) {
 	t.Parallel()
 	site := newClientSite()

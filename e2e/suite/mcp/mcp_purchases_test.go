@@ -84,7 +84,7 @@ func (b *buyer) Elicit(ctx context.Context, r mcp.ElicitationRequest) (*mcp.Elic
 	return result, nil
 }
 
-// canElicit reports whether the era has elicitation.
+// canElicit reports whether the protocol version has elicitation.
 func (b *buyer) canElicit() bool { return b.Version >= "2025-06-18" }
 
 // buy makes one purchase by a plan, and holds what it came to.
