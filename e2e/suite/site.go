@@ -66,9 +66,10 @@ func (s *site) session(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.WriteString(w, user) // a page that is gone needs no answer
 }
 
+// Let lets /hold answer, now and from now on.
 func (s *site) Let() { s.once.Do(func() { close(s.release) }) }
 
-// AwaitHeld waits until a page asked /hold.
+// AwaitHeld waits until a page asked /hold, and fails the test after ReplyWithin.
 func (s *site) AwaitHeld(t *testing.T) {
 	t.Helper()
 	select {
@@ -84,10 +85,10 @@ func (s *site) close() {
 	s.Close()
 }
 
-// Page is the address of a file of testdata/pages of the suites.
+// Page returns the address of a file of testdata/pages of the suites.
 func (s *site) Page(name string) string { return s.URL + "/" + name }
 
-// Pages makes a site for one test.
+// Pages starts a site for one test, and stops it when the test ends.
 func Pages(t *testing.T) *site {
 	t.Helper()
 	s := newSite()
@@ -95,14 +96,14 @@ func Pages(t *testing.T) *site {
 	return s
 }
 
-// PageServer is the site that shared servers open.
+// PageServer returns the site that shared servers open. The first call starts it.
 var PageServer = sync.OnceValue(func() *site {
 	s := newSite()
 	atEnd(func() error { s.close(); return nil })
 	return s
 })
 
-// SelfSigned is a server whose certificate nobody vouches for.
+// SelfSigned starts a server with a self-signed certificate, and returns its address.
 func SelfSigned() string {
 	s := httptest.NewUnstartedServer(http.FileServer(http.Dir("../testdata/pages")))
 	s.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
@@ -112,7 +113,7 @@ func SelfSigned() string {
 	return s.URL
 }
 
-// RefusedAddress is where nobody listens: the port is taken until the tests end, and not listened to.
+// RefusedAddress returns host:port where nobody listens: the port stays taken until the tests end.
 func RefusedAddress() (string, error) {
 	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0)
 	if err != nil {
@@ -129,11 +130,11 @@ func RefusedAddress() (string, error) {
 	return fmt.Sprintf("127.0.0.1:%d", name.(*syscall.SockaddrInet4).Port), nil
 }
 
-// ports counts the ports that closedPort gave away.
+// ports counts the ports that ClosedPort returned.
 var ports atomic.Int32
 
-// ClosedPort is an address where nobody listens yet. Systems give ports from 32768 on to whoever
-// asks for any, so that one of those could be taken before it is used.
+// ClosedPort returns host:port where nobody listens yet. Systems assign ports from 32768 on to any
+// request for a free port, so that one of those could be taken before it is used.
 func ClosedPort() (string, error) {
 	var err error
 	for range 100 {

@@ -127,7 +127,7 @@ func copyFiles(dir string, paths ...string) error {
 	return nil
 }
 
-// tally is what a client's tests gave.
+// tally counts a client's tests.
 type tally struct{ passed, failed, skipped int }
 
 var tapLine = regexp.MustCompile(`^(not )?ok (\d+)\b(.*)$`)

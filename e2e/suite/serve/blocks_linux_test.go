@@ -22,9 +22,10 @@ var allBlocks = flag.Bool("all-blocks", suite.IsNightly(), "run the blocks of al
 
 // TestBlocks (D10, D11) does what the README, the pages for users and the examples tell
 // people to do, in the order of each document: shell blocks run at a terminal, where a
-// person says yes; the text that follows one is what it prints, or what a server does; a
-// YAML block is a configuration as it is pasted; an HTML block is a page that the reader saves; tests in Go
-// are those of e2e/example_test.go; JSON parses, and a client's entry starts a server with tools. A block of any other kind fails.
+// person says yes; the text that follows one shows its output, or what a server does; a
+// YAML block is a configuration as it is pasted; an HTML block is a page that the reader saves;
+// tests in Go come from e2e/example_test.go; JSON parses, and a client's entry starts a server with
+// tools. A block of any other kind fails.
 func TestBlocks(t *testing.T) {
 	t.Parallel()
 	all := docs.Documents(t)
