@@ -42,7 +42,7 @@ type Options struct {
 	// WriteTimeout is how long a client may take to read a JSON reply; zero
 	// means 30 s.
 	WriteTimeout time.Duration
-	// JSONRPCUnder are paths at and below which errors are those of JSON-RPC.
+	// JSONRPCUnder lists the paths at and below which errors have the form of JSON-RPC.
 	JSONRPCUnder []string
 	// Metrics counts the requests; nil counts none.
 	Metrics *Metrics
@@ -53,7 +53,7 @@ type Options struct {
 // Credential is a caller and the token that proves it.
 type Credential struct {
 	bridge.Caller
-	// Token is what follows "Bearer". It is never empty.
+	// Token follows "Bearer". It is never empty.
 	Token string
 }
 
@@ -115,7 +115,7 @@ func isLoopback(listen string) bool {
 	return err == nil && origin.Loopback(host)
 }
 
-// speaksRPC reports whether errors at the path are those of JSON-RPC.
+// speaksRPC reports whether errors at the path have the form of JSON-RPC.
 func (o Options) speaksRPC(path string) bool {
 	for _, prefix := range o.JSONRPCUnder {
 		if path == prefix || strings.HasPrefix(path, prefix+"/") {

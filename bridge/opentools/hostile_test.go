@@ -130,7 +130,7 @@ func aliased(i int) string {
 	return b.String()
 }
 
-// mostHeap is what reading a document may hold, with the document.
+// mostHeap limits the memory for reading a document, the document included.
 const mostHeap = 200 << 20
 
 // TestHostileDocuments: a document that is made to cost much costs little, and says so of each operation; those
