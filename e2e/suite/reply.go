@@ -89,8 +89,11 @@ func (s *Server) As(t *testing.T, token, method, url, body string) Reply {
 	return s.In(ctx, token, method, url, body)
 }
 
-// AgentToken and PersonToken are the tokens in the tests' configurations of an agent and a person.
-const AgentToken, PersonToken = "agent-token-of-the-tests", "person-token-of-the-tests"
+// AgentToken and PersonToken are the credentials of the callers agent and person.
+const (
+	AgentToken  = "agent-token-of-the-tests"
+	PersonToken = "person-token-of-the-tests"
+)
 
 // Waiting returns the question and the resume token of a call that stopped.
 func (r Reply) Waiting(t *testing.T, status int, code string) (question map[string]any, token string) {

@@ -18,17 +18,17 @@ import (
 	"github.com/pagetools/pagetools/examples/recipes"
 )
 
-// site is a web server with the pages of testdata/pages, and with addresses that
+// Site is a web server with the pages of testdata/pages, and with addresses that
 // answer late, never, or badly.
-type site struct {
+type Site struct {
 	*httptest.Server
 	held    chan struct{} // one for each request that /hold keeps
 	release chan struct{} // closed: /hold answers
 	once    sync.Once
 }
 
-func newSite() *site {
-	s := &site{held: make(chan struct{}, 1000), release: make(chan struct{})}
+func newSite() *Site {
+	s := &Site{held: make(chan struct{}, 1000), release: make(chan struct{})}
 	mux := http.NewServeMux()
 	mux.Handle("/", http.FileServer(http.Dir("../testdata/pages")))
 	mux.HandleFunc("/hold", s.hold)
@@ -42,7 +42,7 @@ func newSite() *site {
 }
 
 // hold answers when the test lets it, or never.
-func (s *site) hold(w http.ResponseWriter, r *http.Request) {
+func (s *Site) hold(w http.ResponseWriter, r *http.Request) {
 	s.held <- struct{}{}
 	select {
 	case <-s.release:
@@ -53,7 +53,7 @@ func (s *site) hold(w http.ResponseWriter, r *http.Request) {
 
 // session logs a page in with POST, by a cookie that no script sees, and says who is
 // logged in.
-func (s *site) session(w http.ResponseWriter, r *http.Request) {
+func (s *Site) session(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodPost {
 		user, _ := io.ReadAll(io.LimitReader(r.Body, 100)) // of a page of ours
 		http.SetCookie(w, &http.Cookie{Name: "sid", Value: string(user), Path: "/", HttpOnly: true, MaxAge: 1e6})
@@ -67,10 +67,10 @@ func (s *site) session(w http.ResponseWriter, r *http.Request) {
 }
 
 // Let lets /hold answer, now and from now on.
-func (s *site) Let() { s.once.Do(func() { close(s.release) }) }
+func (s *Site) Let() { s.once.Do(func() { close(s.release) }) }
 
 // AwaitHeld waits until a page asked /hold, and fails the test after ReplyWithin.
-func (s *site) AwaitHeld(t *testing.T) {
+func (s *Site) AwaitHeld(t *testing.T) {
 	t.Helper()
 	select {
 	case <-s.held:
@@ -79,17 +79,17 @@ func (s *site) AwaitHeld(t *testing.T) {
 	}
 }
 
-func (s *site) close() {
+func (s *Site) close() {
 	s.Let()
 	s.CloseClientConnections()
 	s.Close()
 }
 
 // Page returns the address of a file of testdata/pages of the suites.
-func (s *site) Page(name string) string { return s.URL + "/" + name }
+func (s *Site) Page(name string) string { return s.URL + "/" + name }
 
 // Pages starts a site for one test, and stops it when the test ends.
-func Pages(t *testing.T) *site {
+func Pages(t *testing.T) *Site {
 	t.Helper()
 	s := newSite()
 	t.Cleanup(s.close)
@@ -97,7 +97,7 @@ func Pages(t *testing.T) *site {
 }
 
 // PageServer returns the site that shared servers open. The first call starts it.
-var PageServer = sync.OnceValue(func() *site {
+var PageServer = sync.OnceValue(func() *Site {
 	s := newSite()
 	atEnd(func() error { s.close(); return nil })
 	return s

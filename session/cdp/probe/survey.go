@@ -184,7 +184,7 @@ func (s *surveyor) handle(msg *cdproto.Message) {
 			worker := ev.TargetInfo.Type != frameType
 			child := watchedTarget{Session: from.Child(ev.SessionID), worker: worker}
 			s.targets[ev.SessionID] = child
-			child.Session.Begin(s.commands(!child.worker))
+			child.Begin(s.commands(!child.worker))
 		}
 	case cdproto.EventTargetDetachedFromTarget:
 		var ev cdptarget.EventDetachedFromTarget
