@@ -60,7 +60,7 @@ test="go test -json -vet=off -timeout 60m"
 check="env PAGETOOLS_EXECUTABLE_PATH=/nowhere PAGETOOLS_HEADLESS_SHELL="
 if [ "$tests" = check ]; then
 	# shellcheck disable=SC2086
-	exec go run ./scripts/testtimes $check PAGETOOLS_RACE="$race" $test $race -p 2 "$@" $others + $check $test -p 1 "$@" $computing
+	exec go run ./scripts/testtimes $check RACE_DETECTOR="$race" $test $race -p 2 "$@" $others + $check $test -p 1 "$@" $computing
 fi
 
 PAGETOOLS_EXECUTABLE_PATH=$(scripts/browser.sh)
@@ -89,4 +89,4 @@ export PAGETOOLS_HEADLESS_SHELL
 # shellcheck disable=SC2086
 exec go run ./scripts/testtimes -counts "$starts" \
 	$test -p 1 "$@" $processes + $test $race -p 1 "$@" $browsers + \
-	$check PAGETOOLS_RACE="$race" $test $race -p 2 "$@" $others + $check $test -p 1 "$@" $computing
+	$check RACE_DETECTOR="$race" $test $race -p 2 "$@" $others + $check $test -p 1 "$@" $computing

@@ -11,7 +11,7 @@ import (
 // too.
 func Slow(t *testing.T) {
 	t.Helper()
-	if os.Getenv("PAGETOOLS_RACE") != "" {
+	if os.Getenv("RACE_DETECTOR") != "" {
 		t.Skip("it runs without the race detector")
 	}
 }
