@@ -136,8 +136,13 @@ func (s *shown) find(name string) (found bridge.Declaration) {
 
 func (s *shown) call(name, input string) (string, error) {
 	s.t.Helper()
+	return s.callWithin(hang, name, input)
+}
+
+func (s *shown) callWithin(limit time.Duration, name, input string) (string, error) {
+	s.t.Helper()
 	d := s.find(name)
-	ctx, cancel := context.WithTimeout(s.t.Context(), hang)
+	ctx, cancel := context.WithTimeout(s.t.Context(), limit)
 	defer cancel()
 	r, err := came(s.Invoke(ctx, session.Invocation{Document: d.Document, Tool: d.ID, Input: json.RawMessage(input), MaxBytes: 1 << 20}))
 	return string(r.Data), err
